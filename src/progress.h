@@ -1,0 +1,41 @@
+/* One line on stderr that says how far the work is, and the flag by which a signal stops it. */
+#ifndef VF_PROGRESS_H
+#define VF_PROGRESS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "run.h"
+
+/* Use: begin, add from any thread, end; owned by the caller, who may put it on the stack. Fields are private.
+ */
+struct vf_progress_line {
+    bool shown, terminal;
+    const char *label; /* borrowed */
+    size_t total;
+    atomic_size_t done;
+    atomic_llong next_ns; /* of the monotonic clock: no redraw before */
+    atomic_flag drawing;
+    atomic_bool drawn; /* something stands on the terminal's line */
+    long long start_ns;
+};
+
+/* `mode` auto shows a line only on a terminal and only after half a second; always gives plain lines, one a
+ * second at most, where stderr is no terminal. `total` is in units of the caller's choice (planes, bytes); 0
+ * when unknown. `label` must live until vf_progress_end. */
+void vf_progress_begin(struct vf_progress_line *line, enum vf_progress mode, const char *label, size_t total);
+
+/* `count` more units are done. Any thread may call it: an atomic addition and a clock read, and ten redraws a
+ * second at most by whoever finds the line free. */
+void vf_progress_add(struct vf_progress_line *line, size_t count);
+
+/* Clears the terminal's line, so that messages start at the left; a plain last line otherwise. One thread
+ * only. */
+void vf_progress_end(struct vf_progress_line *line);
+
+/* From now on SIGINT and SIGTERM set vf_interrupted (run.h); a second one removes the temporary files and
+ * leaves with 130 at once. SIGPIPE is ignored, so that writing to a closed pipe is an error like others. */
+void vf_signals_install(void);
+
+#endif
