@@ -13,7 +13,8 @@ struct vf_json {
     FILE *to;
     int depth;
     bool has_items[VF_JSON_DEPTH]; /* of each open container */
-    bool on_lines[VF_JSON_DEPTH];  /* its items stand on lines of their own */
+    bool is_array[VF_JSON_DEPTH];
+    bool on_lines[VF_JSON_DEPTH]; /* its items stand on lines of their own */
 };
 
 void vf_json_open(struct vf_json *json, FILE *to);

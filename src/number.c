@@ -1,0 +1,84 @@
+#include "number.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static const char *skip_digits(const char *at)
+{
+    while (is_digit(*at))
+        at++;
+    return at;
+}
+
+/* Where the decimal that starts here ends; NULL when there is none. strtod alone would take "0x1x1" for
+ * hexadecimal. */
+static const char *decimal_end(const char *text)
+{
+    const char *start = text + (*text == '+' || *text == '-');
+    const char *at = skip_digits(start);
+    bool any = at > start;
+    if (*at == '.') {
+        const char *fraction = skip_digits(at + 1);
+        any = any || fraction > at + 1;
+        at = fraction;
+    }
+    if (!any)
+        return NULL;
+    if (*at == 'e' || *at == 'E') {
+        const char *digits = at + 1 + (at[1] == '+' || at[1] == '-');
+        if (is_digit(*digits))
+            at = skip_digits(digits);
+    }
+    return at;
+}
+
+const char *vf_number_read(const char *text, double *value)
+{
+    char copy[128];
+    const char *end = decimal_end(text);
+    if (end == NULL || (size_t)(end - text) >= sizeof copy)
+        return NULL;
+    memcpy(copy, text, (size_t)(end - text));
+    copy[end - text] = '\0';
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (c == (locale_t)0)
+        return NULL;
+    *value = strtod_l(copy, NULL, c);
+    freelocale(c);
+    return end;
+}
+
+const char *vf_number_read_whole(const char *text, long *value)
+{
+    const char *end = skip_digits(text);
+    if (end == text || end - text > 18)
+        return NULL;
+    *value = 0;
+    for (const char *at = text; at < end; at++)
+        *value = *value * 10 + (*at - '0');
+    return end;
+}
+
+void vf_number_text(char text[VF_NUMBER_TEXT], double value)
+{
+    double back;
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, VF_NUMBER_TEXT, "%.*g", digits, value);
+        char *point = text + strspn(text, "+-0123456789");
+        if (*point != '\0' && *point != 'e' && *point != '.') {
+            /* Another locale's decimal point, which may take several bytes. */
+            char *rest = point + strcspn(point, "0123456789");
+            *point = '.';
+            memmove(point + 1, rest, strlen(rest) + 1);
+        }
+        if (vf_number_read(text, &back) != NULL && back == value)
+            return;
+    }
+}

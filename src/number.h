@@ -1,0 +1,21 @@
+/* Decimal numbers as users write them and machines read them, whatever the locale: never hexadecimal, inf or
+ * nan. */
+#ifndef VF_NUMBER_H
+#define VF_NUMBER_H
+
+#include <stdbool.h>
+
+/* Room for any double in its shortest form, with the final zero byte. */
+#define VF_NUMBER_TEXT 32
+
+/* Reads [+-] digits [. digits] [e [+-] digits] at the start of `text`: where it ends, or NULL when none is
+ * there. Too large a number reads as infinity: range checks catch it. Source: strtod of the C locale. */
+const char *vf_number_read(const char *text, double *value);
+
+/* The same for an unsigned whole number of at most 18 digits. */
+const char *vf_number_read_whole(const char *text, long *value);
+
+/* The shortest decimal that reads back as `value`, which is finite. */
+void vf_number_text(char text[VF_NUMBER_TEXT], double value);
+
+#endif

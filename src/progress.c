@@ -1,0 +1,106 @@
+#include "progress.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "output_file.h"
+
+#define SECOND_NS 1000000000LL
+/* A line that comes and goes at once would only flicker. */
+#define QUIET_NS (SECOND_NS / 2)
+#define REDRAW_NS (SECOND_NS / 10)
+
+volatile sig_atomic_t vf_interrupted;
+
+static long long now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * SECOND_NS + t.tv_nsec;
+}
+
+static void draw(struct vf_progress_line *line, long long now)
+{
+    size_t done = atomic_load(&line->done);
+    double seconds = (double)(now - line->start_ns) / SECOND_NS;
+    char text[160];
+    if (line->total == 0 || done == 0 || done > line->total)
+        snprintf(text, sizeof text, "%.60s: %zu done, %.1f s", line->label, done, seconds);
+    else
+        snprintf(text, sizeof text, "%.60s: %3.0f%%, %.1f s left", line->label,
+                 100.0 * (double)done / (double)line->total,
+                 seconds / (double)done * (double)(line->total - done));
+    fprintf(stderr, line->terminal ? "\r%s\033[K" : "volfilter: %s\n", text);
+    fflush(stderr);
+    atomic_store(&line->drawn, true);
+}
+
+void vf_progress_begin(struct vf_progress_line *line, enum vf_progress mode, const char *label, size_t total)
+{
+    line->terminal = isatty(STDERR_FILENO) == 1;
+    line->shown = mode == VF_PROGRESS_ALWAYS || (mode == VF_PROGRESS_AUTO && line->terminal);
+    line->label = label;
+    line->total = total;
+    line->start_ns = now_ns();
+    atomic_init(&line->done, 0);
+    atomic_init(&line->next_ns, line->start_ns + (line->terminal ? QUIET_NS : SECOND_NS));
+    atomic_init(&line->drawn, false);
+    atomic_flag_clear(&line->drawing);
+}
+
+void vf_progress_add(struct vf_progress_line *line, size_t count)
+{
+    if (!line->shown)
+        return;
+    atomic_fetch_add_explicit(&line->done, count, memory_order_relaxed);
+    long long now = now_ns();
+    if (now < atomic_load_explicit(&line->next_ns, memory_order_relaxed))
+        return;
+    if (atomic_flag_test_and_set(&line->drawing))
+        return;
+    /* Looked at again: another thread may have drawn between the two. */
+    if (now >= atomic_load(&line->next_ns)) {
+        draw(line, now);
+        atomic_store(&line->next_ns, now + (line->terminal ? REDRAW_NS : SECOND_NS));
+    }
+    atomic_flag_clear(&line->drawing);
+}
+
+void vf_progress_end(struct vf_progress_line *line)
+{
+    if (!line->shown)
+        return;
+    if (line->terminal) {
+        if (atomic_load(&line->drawn))
+            fputs("\r\033[K", stderr);
+    } else if (!vf_interrupted) {
+        double seconds = (double)(now_ns() - line->start_ns) / SECOND_NS;
+        fprintf(stderr, "volfilter: %.60s: %zu of %zu, %.2f s\n", line->label, atomic_load(&line->done),
+                line->total, seconds);
+    }
+    fflush(stderr);
+    line->shown = false;
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    if (vf_interrupted) {
+        vf_output_file_remove_all();
+        _exit(VF_INTERRUPTED);
+    }
+    vf_interrupted = 1;
+}
+
+void vf_signals_install(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    /* While one handler runs the other must wait, or both would clean up. */
+    sigaddset(&action.sa_mask, SIGINT);
+    sigaddset(&action.sa_mask, SIGTERM);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}

@@ -1,0 +1,78 @@
+#include "suggest.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* Longer words are no typing mistakes of ours. */
+#define MAX_WORD 32
+
+static int minimum(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int letter(char c)
+{
+    return tolower((unsigned char)c);
+}
+
+/* Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours, each costing 1.
+ * Source: Damerau 1964, in the restricted form. */
+static int distance_of(const char *a, size_t na, const char *b, size_t nb)
+{
+    int row[3][MAX_WORD + 1];
+    for (size_t j = 0; j <= nb; j++)
+        row[0][j] = (int)j;
+    for (size_t i = 1; i <= na; i++) {
+        int *now = row[i % 3], *last = row[(i + 2) % 3], *before = row[(i + 1) % 3];
+        now[0] = (int)i;
+        for (size_t j = 1; j <= nb; j++) {
+            bool same = letter(a[i - 1]) == letter(b[j - 1]);
+            now[j] = minimum(minimum(last[j], now[j - 1]) + 1, last[j - 1] + !same);
+            if (i > 1 && j > 1 && letter(a[i - 1]) == letter(b[j - 2]) &&
+                letter(a[i - 2]) == letter(b[j - 1]))
+                now[j] = minimum(now[j], before[j - 2] + 1);
+        }
+    }
+    return row[na % 3][nb];
+}
+
+void vf_suggestion_begin(struct vf_suggestion *s, const char *word, size_t length)
+{
+    *s = (struct vf_suggestion){.word = word, .length = length, .distance = MAX_WORD};
+}
+
+void vf_suggestion_consider(struct vf_suggestion *s, const char *candidate, size_t length)
+{
+    if (s->length > MAX_WORD || length > MAX_WORD)
+        return;
+    int distance = distance_of(s->word, s->length, candidate, length);
+    if (s->length >= 2 && s->length < length && strncasecmp(s->word, candidate, s->length) == 0)
+        distance = minimum(distance, 1);
+    int allowed = s->length < 6 ? 1 : (int)s->length / 3;
+    if (distance >= s->distance || distance > allowed || distance >= (int)s->length)
+        return;
+    s->distance = distance;
+    s->best = candidate;
+    s->best_length = length;
+}
+
+void vf_suggestion_consider_choices(struct vf_suggestion *s, const char *choices)
+{
+    while (*choices != '\0') {
+        size_t length = strcspn(choices, "|");
+        vf_suggestion_consider(s, choices, length);
+        choices += length + (choices[length] == '|');
+    }
+}
+
+const char *vf_suggestion_text(const struct vf_suggestion *s, const char *before, char *text, size_t room)
+{
+    text[0] = '\0';
+    if (s->best != NULL)
+        snprintf(text, room, "; did you mean '%s%.*s'?", before, (int)s->best_length, s->best);
+    return text;
+}

@@ -1,0 +1,26 @@
+/* The word that a user probably meant. */
+#ifndef VF_SUGGEST_H
+#define VF_SUGGEST_H
+
+#include <stddef.h>
+
+/* Fields are private; the words are borrowed. */
+struct vf_suggestion {
+    const char *word, *best;
+    size_t length, best_length;
+    int distance;
+};
+
+/* Looks for words like the `length` bytes at `word`. */
+void vf_suggestion_begin(struct vf_suggestion *s, const char *word, size_t length);
+void vf_suggestion_consider(struct vf_suggestion *s, const char *candidate, size_t length);
+
+/* Considers each of the words in "a|b|c". */
+void vf_suggestion_consider_choices(struct vf_suggestion *s, const char *choices);
+
+/* Writes "; did you mean 'WORD'?" with `before` (such as "--") in front of the word, or nothing when no word
+ * was near: one letter or a third of them wrong, case aside, or the beginning of it. Returns
+ * `text`. */
+const char *vf_suggestion_text(const struct vf_suggestion *s, const char *before, char *text, size_t room);
+
+#endif
