@@ -1,6 +1,7 @@
 #include "number.h"
 
 #include <locale.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,10 @@ const char *vf_number_read_whole(const char *text, long *value)
 void vf_number_text(char text[VF_NUMBER_TEXT], double value)
 {
     double back;
+    if (value == floor(value) && fabs(value) < 1e15) {
+        snprintf(text, VF_NUMBER_TEXT, "%.0f", value + 0.0); /* 100 rather than 1e+02 */
+        return;
+    }
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(text, VF_NUMBER_TEXT, "%.*g", digits, value);
         char *point = text + strspn(text, "+-0123456789");

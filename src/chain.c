@@ -1,0 +1,250 @@
+#include "chain.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "suggest.h"
+#include "value.h"
+
+/* More filters than any pipeline has, few enough to plan quickly. */
+#define MAX_FILTERS 64
+
+/* ---- messages
+ * ----------------------------------------------------------------------------------------------- */
+
+static enum vf_status fail_unknown_filter(const char *name, size_t length, struct vf_error *error)
+{
+    char near[80];
+    struct vf_suggestion suggestion;
+    vf_suggestion_begin(&suggestion, name, length);
+    for (int i = 0; vf_filters[i] != NULL; i++)
+        vf_suggestion_consider(&suggestion, vf_filters[i]->name, strlen(vf_filters[i]->name));
+    vf_suggestion_text(&suggestion, "", near, sizeof near);
+    return vf_fail(error, VF_USAGE, "unknown filter '%.*s'%s (volfilter list shows all filters)",
+                   (int)(length < 80 ? length : 80), name, near);
+}
+
+/* "sigma, rho, k" */
+static const char *param_names(const struct vf_filter *filter, char *text, size_t room)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < filter->param_count && used < room; i++)
+        used += (size_t)snprintf(text + used, room - used, "%s%s", i > 0 ? ", " : "", filter->params[i].name);
+    return text;
+}
+
+static enum vf_status fail_unknown_param(const struct vf_filter *filter, const char *name,
+                                         struct vf_error *error)
+{
+    char near[80], names[256];
+    if (filter->param_count == 0)
+        return vf_fail(error, VF_USAGE, "%s: takes no parameters, not '%.80s'", filter->name, name);
+    struct vf_suggestion suggestion;
+    vf_suggestion_begin(&suggestion, name, strlen(name));
+    for (int i = 0; i < filter->param_count; i++)
+        vf_suggestion_consider(&suggestion, filter->params[i].name, strlen(filter->params[i].name));
+    vf_suggestion_text(&suggestion, "", near, sizeof near);
+    return vf_fail(error, VF_USAGE,
+                   "%s: no parameter '%.80s'%s%s it has %s (volfilter help %s explains them)", filter->name,
+                   name, near, near[0] ? "" : ";", param_names(filter, names, sizeof names), filter->name);
+}
+
+/* ---- one filter
+ * --------------------------------------------------------------------------------------------- */
+
+static int param_index(const struct vf_filter *filter, const char *name)
+{
+    for (int i = 0; i < filter->param_count; i++)
+        if (strcmp(filter->params[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static enum vf_status set_param(struct vf_link *link, int index, const char *text, struct vf_error *error)
+{
+    const struct vf_param *param = &link->filter->params[index];
+    struct vf_value *value = &link->value[index];
+    char allowed[VF_ALLOWED_TEXT];
+    if (value->given)
+        return vf_fail(error, VF_USAGE, "%s: %s is given twice; give it once", link->filter->name,
+                       param->name);
+    if (text[0] == '\0')
+        return vf_fail(error, VF_USAGE, "%s: %s has no value; allowed: %s", link->filter->name, param->name,
+                       vf_param_allowed(param, allowed));
+    enum vf_status status = vf_value_read(param, link->filter->name, text, value, error);
+    value->given = status == VF_OK;
+    return status;
+}
+
+/* KEY=VALUE, or a bare VALUE as the first item. The item may be written to. */
+static enum vf_status read_item(struct vf_link *link, char *item, bool is_first, struct vf_error *error)
+{
+    const struct vf_filter *filter = link->filter;
+    char names[256];
+    char *equals = strchr(item, '=');
+    if (equals != NULL) {
+        *equals = '\0';
+        int index = param_index(filter, item);
+        return index < 0 ? fail_unknown_param(filter, item, error)
+                         : set_param(link, index, equals + 1, error);
+    }
+    int index = param_index(filter, item);
+    if (index >= 0)
+        return set_param(link, index, "", error);
+    if (filter->param_count == 0)
+        return fail_unknown_param(filter, item, error);
+    if (is_first && item[0] != '\0')
+        return set_param(link, 0, item, error);
+    if (item[0] == '\0')
+        return vf_fail(error, VF_USAGE,
+                       "%s: nothing stands between or after ':' or '='; write KEY=VALUE with a KEY of %s",
+                       filter->name, param_names(filter, names, sizeof names));
+    return vf_fail(
+        error, VF_USAGE,
+        "%s: '%.80s' has no name, which only the first value may lack; write KEY=VALUE with a KEY of %s",
+        filter->name, item, param_names(filter, names, sizeof names));
+}
+
+static enum vf_status set_defaults(struct vf_link *link, struct vf_error *error)
+{
+    for (int i = 0; i < link->filter->param_count; i++) {
+        const struct vf_param *param = &link->filter->params[i];
+        if (param->initial[0] == '\0')
+            continue;
+        enum vf_status status =
+            vf_value_read(param, link->filter->name, param->initial, &link->value[i], error);
+        if (status != VF_OK)
+            return status;
+    }
+    return VF_OK;
+}
+
+/* NAME[:ITEM{:ITEM}] or NAME=ITEM{:ITEM}; the text may be written to. */
+static enum vf_status read_link(struct vf_link *link, char *text, struct vf_error *error)
+{
+    size_t length = strcspn(text, ":=");
+    if (length == 0)
+        return vf_fail(error, VF_USAGE,
+                       "'%.80s': a filter's name is missing (volfilter list shows all filters)", text);
+    memset(link, 0, sizeof *link);
+    link->filter = vf_filter_by_name(text, length);
+    if (link->filter == NULL)
+        return fail_unknown_filter(text, length, error);
+    if (link->filter->param_count > VF_MAX_PARAMS)
+        return vf_fail(error, VF_FAILED,
+                       "%s: more parameters than a chain holds; this is a fault of volfilter",
+                       link->filter->name);
+    enum vf_status status = set_defaults(link, error);
+    char *item = text[length] != '\0' ? text + length + 1 : NULL;
+    for (bool is_first = true; status == VF_OK && item != NULL; is_first = false) {
+        char *colon = strchr(item, ':');
+        if (colon != NULL)
+            *colon = '\0';
+        status = read_item(link, item, is_first, error);
+        item = colon != NULL ? colon + 1 : NULL;
+    }
+    return status;
+}
+
+/* ---- the chain
+ * ---------------------------------------------------------------------------------------------- */
+
+/* Room for `more` links. */
+static enum vf_status grow(struct vf_chain *chain, int more, struct vf_error *error)
+{
+    if (more > MAX_FILTERS - chain->count)
+        return vf_fail(error, VF_USAGE, "a chain of %d filters is too long; the most is %d",
+                       chain->count + more, MAX_FILTERS);
+    struct vf_link *link = vf_alloc((size_t)(chain->count + more), sizeof *link, "filter chain", error);
+    if (link == NULL)
+        return VF_FAILED;
+    if (chain->count > 0)
+        memcpy(link, chain->link, (size_t)chain->count * sizeof *link);
+    vf_free(chain->link);
+    chain->link = link;
+    return VF_OK;
+}
+
+static char *trim(char *text)
+{
+    text += strspn(text, " \t\n");
+    size_t length = strlen(text);
+    while (length > 0 && strchr(" \t\n", text[length - 1]) != NULL)
+        length--;
+    text[length] = '\0';
+    return text;
+}
+
+enum vf_status vf_chain_append(struct vf_chain *chain, const char *text, struct vf_error *error)
+{
+    enum vf_status status;
+    int stages = 1, before = chain->count;
+    for (const char *comma = strchr(text, ','); comma != NULL; comma = strchr(comma + 1, ','))
+        stages++;
+    char *copy = vf_strdup(text, error);
+    if (copy == NULL)
+        return VF_FAILED;
+    VF_TRY(grow(chain, stages, error));
+    for (char *stage = copy; stage != NULL;) {
+        char *comma = strchr(stage, ',');
+        if (comma != NULL)
+            *comma = '\0';
+        char *word = trim(stage);
+        if (word[0] == '\0') {
+            status =
+                vf_fail(error, VF_USAGE,
+                        stages == 1 ? "the chain is empty; name a filter (volfilter list shows all filters)"
+                                    : "chain '%.80s': a filter is missing before or after a comma",
+                        text);
+            goto out;
+        }
+        VF_TRY(read_link(&chain->link[chain->count], word, error));
+        chain->count++;
+        stage = comma != NULL ? comma + 1 : NULL;
+    }
+out:
+    if (status != VF_OK)
+        chain->count = before;
+    vf_free(copy);
+    return status;
+}
+
+void vf_chain_free(struct vf_chain *chain)
+{
+    vf_free(chain->link);
+    *chain = (struct vf_chain){0};
+}
+
+static void write_link(FILE *to, const struct vf_link *link)
+{
+    char text[VF_VALUE_TEXT];
+    fputs(link->filter->name, to);
+    for (int i = 0; i < link->filter->param_count; i++) {
+        vf_value_text(&link->filter->params[i], &link->value[i], text);
+        if (text[0] != '\0')
+            fprintf(to, ":%s=%s", link->filter->params[i].name, text);
+    }
+}
+
+char *vf_chain_text(const struct vf_chain *chain, struct vf_error *error)
+{
+    char *text = NULL, *copy = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    if (to != NULL) {
+        for (int i = 0; i < chain->count; i++) {
+            if (i > 0)
+                putc(',', to);
+            write_link(to, &chain->link[i]);
+        }
+    }
+    if (to == NULL || fclose(to) != 0)
+        vf_fail(error, VF_FAILED, "chain: cannot allocate its text");
+    else
+        copy = vf_strdup(text, error);
+    free(text);
+    return copy;
+}
