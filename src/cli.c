@@ -1,0 +1,293 @@
+#include "cli.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "info.h"
+#include "suggest.h"
+
+/* What getopt_long returns for an option without a letter. */
+#define FIRST_CODE 256
+
+/* ---- getopt's tables, from ours
+ * ----------------------------------------------------------------------------- */
+
+struct getopt_tables {
+    struct option longs[VF_OPTION_COUNT + 1];
+    char letters[2 * VF_OPTION_COUNT + 2];
+};
+
+static void fill_tables(struct getopt_tables *tables)
+{
+    memset(tables, 0, sizeof *tables);
+    char *letter = tables->letters;
+    *letter++ = ':'; /* a missing argument is told from an unknown option */
+    for (int i = 0; i < VF_OPTION_COUNT; i++) {
+        const struct vf_option *option = &vf_option_table[i];
+        tables->longs[i] = (struct option){.name = option->name,
+                                           .has_arg = option->argument ? required_argument : no_argument,
+                                           .val = FIRST_CODE + i};
+        if (option->letter != 0) {
+            *letter++ = option->letter;
+            if (option->argument != NULL)
+                *letter++ = ':';
+        }
+    }
+}
+
+/* The option that getopt's code is; VF_OPTION_COUNT for none. */
+static enum vf_option_id option_of_code(int code)
+{
+    for (int i = 0; i < VF_OPTION_COUNT; i++)
+        if (code == FIRST_CODE + i || (vf_option_table[i].letter != 0 && code == vf_option_table[i].letter))
+            return (enum vf_option_id)i;
+    return VF_OPTION_COUNT;
+}
+
+/* ---- mistakes
+ * ----------------------------------------------------------------------------------------------- */
+
+static enum vf_status fail_unknown_option(const char *word, struct vf_error *error)
+{
+    char near[80];
+    const char *name = word + strspn(word, "-");
+    size_t length = strcspn(name, "=");
+    struct vf_suggestion suggestion;
+    vf_suggestion_begin(&suggestion, name, length);
+    for (int i = 0; i < VF_OPTION_COUNT; i++)
+        if (vf_option_table[i].group != NULL)
+            vf_suggestion_consider(&suggestion, vf_option_table[i].name, strlen(vf_option_table[i].name));
+    vf_suggestion_text(&suggestion, "--", near, sizeof near);
+    return vf_fail(error, VF_USAGE, "unknown option '%.80s'%s (volfilter --help lists all)", word, near);
+}
+
+/* getopt said '?' or ':'; `code` is its optopt, `word` where it stood. */
+static enum vf_status fail_option(int result, int code, const char *word, struct vf_error *error)
+{
+    char allowed[256];
+    enum vf_option_id id = option_of_code(code);
+    if (id == VF_OPTION_COUNT && code > 0 && code < FIRST_CODE)
+        return vf_fail(error, VF_USAGE, "unknown option '-%c' (volfilter --help lists all)", code);
+    if (id == VF_OPTION_COUNT)
+        return fail_unknown_option(word, error);
+    const struct vf_option *option = &vf_option_table[id];
+    if (result == ':')
+        return vf_fail(error, VF_USAGE, "option '%.80s' needs %s: %s (volfilter --help lists all)", word,
+                       option->argument, vf_option_allowed(option, allowed, sizeof allowed));
+    return vf_fail(error, VF_USAGE, "option '--%s' takes no value (volfilter --help lists all)",
+                   option->name);
+}
+
+/* getopt_long takes any beginning of a name, which would change meaning when options are added. */
+static bool is_abbreviated(enum vf_option_id id, const char *word)
+{
+    if (strncmp(word, "--", 2) != 0)
+        return false;
+    const char *name = word + 2;
+    return strcspn(name, "=") != strlen(vf_option_table[id].name);
+}
+
+/* ---- reading
+ * ------------------------------------------------------------------------------------------------ */
+
+static enum vf_status take_option(struct vf_command_line *line, enum vf_option_id id, const char *argument,
+                                  struct vf_error *error)
+{
+    switch (id) {
+    case VF_OPTION_FILTER:
+        return vf_chain_append(&line->chain, argument, error);
+    case VF_OPTION_OUT_DIR:
+        line->out_dir = argument;
+        return argument[0] != '\0' ? VF_OK : vf_fail(error, VF_USAGE, "--out-dir= names no directory");
+    case VF_OPTION_SUFFIX:
+        line->suffix = argument;
+        return strchr(argument, '/') == NULL
+                   ? VF_OK
+                   : vf_fail(error, VF_USAGE, "--suffix=%.80s is not understood; allowed: text without '/'",
+                             argument);
+    case VF_OPTION_HELP:
+        line->command = VF_COMMAND_HELP;
+        return VF_OK;
+    case VF_OPTION_VERSION:
+        line->command = VF_COMMAND_VERSION;
+        return VF_OK;
+    case VF_OPTION_MAN:
+        line->command = VF_COMMAND_MAN;
+        return VF_OK;
+    default:
+        return vf_option_read(&line->options, id, argument, error);
+    }
+}
+
+/* Takes all options; leaves optind at the first word. --help and its like end the reading at once. */
+static enum vf_status take_options(struct vf_command_line *line, int argc, char **argv,
+                                   struct vf_error *error)
+{
+    struct getopt_tables tables;
+    fill_tables(&tables);
+    opterr = 0;
+    optind = 0; /* GNU: start anew */
+    int result;
+    while ((result = getopt_long(argc, argv, tables.letters, tables.longs, NULL)) != -1) {
+        enum vf_option_id id = option_of_code(result);
+        if (id == VF_OPTION_COUNT)
+            return fail_option(result, optopt, argv[optind - 1], error);
+        /* The option's own word: its argument may be the next one. */
+        bool is_apart = vf_option_table[id].argument != NULL && optarg == argv[optind - 1];
+        const char *word = argv[optind - (is_apart ? 2 : 1)];
+        if (result >= FIRST_CODE && is_abbreviated(id, word))
+            return fail_unknown_option(word, error);
+        enum vf_status status = take_option(line, id, optarg, error);
+        if (status != VF_OK || line->command != VF_COMMAND_FILTER)
+            return status;
+    }
+    return VF_OK;
+}
+
+static const struct {
+    const char *name;
+    enum vf_command command;
+} commands[] = {{"list", VF_COMMAND_LIST}, {"help", VF_COMMAND_HELP}, {"info", VF_COMMAND_INFO}};
+
+#define COMMAND_COUNT (sizeof commands / sizeof commands[0])
+
+static enum vf_status fail_no_filter(const struct vf_command_line *line, struct vf_error *error)
+{
+    char near[80] = "";
+    const char *word = line->word_count > 0 ? line->words[0] : "";
+    struct vf_suggestion suggestion;
+    if (vf_filter_by_name(word, strcspn(word, ":=,")) != NULL)
+        return vf_fail(error, VF_USAGE,
+                       "no filter given; did you mean '-f %.80s'? (volfilter --help explains)", word);
+    vf_suggestion_begin(&suggestion, word, strlen(word));
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        vf_suggestion_consider(&suggestion, commands[i].name, strlen(commands[i].name));
+    vf_suggestion_text(&suggestion, "volfilter ", near, sizeof near);
+    return vf_fail(error, VF_USAGE,
+                   "no filter given%s%s volfilter -f CHAIN IN OUT filters a file, volfilter list shows the "
+                   "filters, volfilter --help all else",
+                   near, near[0] ? "" : ";");
+}
+
+/* A command is only looked for when no filter is given, so that files may have any name. */
+static enum vf_status take_command(struct vf_command_line *line, struct vf_error *error)
+{
+    if (line->chain.count > 0)
+        return VF_OK;
+    for (size_t i = 0; line->word_count > 0 && i < COMMAND_COUNT; i++) {
+        if (strcmp(line->words[0], commands[i].name) == 0) {
+            line->command = commands[i].command;
+            line->words++;
+            line->word_count--;
+            return VF_OK;
+        }
+    }
+    return fail_no_filter(line, error);
+}
+
+static enum vf_status check_words(const struct vf_command_line *line, struct vf_error *error)
+{
+    int count = line->word_count;
+    if (line->command == VF_COMMAND_LIST && count > 0)
+        return vf_fail(error, VF_USAGE,
+                       "list takes no words, not '%.80s'; volfilter help FILTER explains one filter",
+                       line->words[0]);
+    if (line->command == VF_COMMAND_INFO && count == 0)
+        return vf_fail(error, VF_USAGE, "info needs a file: volfilter info FILE ('-' is standard input)");
+    if (line->command != VF_COMMAND_FILTER)
+        return VF_OK;
+    if (line->suffix != NULL && line->out_dir == NULL)
+        return vf_fail(error, VF_USAGE, "--suffix goes with --out-dir only; give OUT the name that you want");
+    if (line->out_dir != NULL)
+        return count > 0 ? VF_OK
+                         : vf_fail(error, VF_USAGE, "no files given: volfilter -f CHAIN --out-dir DIR IN...");
+    if (count == 2)
+        return VF_OK;
+    if (count > 2)
+        return vf_fail(error, VF_USAGE,
+                       "%d files given, IN and OUT expected; to filter several, use --out-dir DIR", count);
+    return vf_fail(error, VF_USAGE, "%s: volfilter -f CHAIN IN OUT ('-' is standard input or output)",
+                   count == 0 ? "no files given" : "only one file given, IN and OUT expected");
+}
+
+enum vf_status vf_command_line_read(struct vf_command_line *line, int argc, char **argv,
+                                    struct vf_error *error)
+{
+    *line = (struct vf_command_line){.command = VF_COMMAND_FILTER};
+    enum vf_status status = take_options(line, argc, argv, error);
+    if (status != VF_OK || line->command != VF_COMMAND_FILTER)
+        return status;
+    line->words = argv + optind;
+    line->word_count = argc - optind;
+    VF_TRY(take_command(line, error));
+    VF_TRY(check_words(line, error));
+out:
+    return status;
+}
+
+void vf_command_line_free(struct vf_command_line *line)
+{
+    vf_chain_free(&line->chain);
+}
+
+/* ---- running
+ * ------------------------------------------------------------------------------------------------ */
+
+enum vf_status vf_cli_report(enum vf_status status, const struct vf_error *error)
+{
+    fflush(stdout); /* so that both streams keep their order on one terminal */
+    fprintf(stderr, "volfilter: %s\n", error->text);
+    return status;
+}
+
+static enum vf_status explain_filters(const struct vf_command_line *line)
+{
+    struct vf_error error;
+    if (line->word_count == 0)
+        vf_cli_print_help(stdout);
+    for (int i = 0; i < line->word_count; i++) {
+        if (i > 0)
+            putchar('\n');
+        enum vf_status status = vf_cli_print_filter(stdout, line->words[i], &error);
+        if (status != VF_OK)
+            return vf_cli_report(status, &error);
+    }
+    return VF_OK;
+}
+
+static enum vf_status print_infos(const struct vf_command_line *line)
+{
+    struct vf_error error;
+    enum vf_status result = VF_OK;
+    for (int i = 0; i < line->word_count; i++) {
+        enum vf_status status = vf_info_print(line->words[i], line->options.json, stdout, &error);
+        if (status != VF_OK)
+            result = line->word_count > 1 ? VF_PARTIAL : status;
+        if (status != VF_OK)
+            vf_cli_report(status, &error);
+    }
+    return result;
+}
+
+enum vf_status vf_command_line_run(const struct vf_command_line *line)
+{
+    switch (line->command) {
+    case VF_COMMAND_FILTER:
+        return vf_cli_filter_files(line);
+    case VF_COMMAND_LIST:
+        vf_cli_print_list(stdout);
+        return VF_OK;
+    case VF_COMMAND_HELP:
+        return explain_filters(line);
+    case VF_COMMAND_INFO:
+        return print_infos(line);
+    case VF_COMMAND_VERSION:
+        vf_cli_print_version(stdout);
+        return VF_OK;
+    case VF_COMMAND_MAN:
+        vf_cli_print_man(stdout);
+        return VF_OK;
+    }
+    return VF_OK;
+}

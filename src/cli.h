@@ -1,0 +1,106 @@
+/* The command line: one table of options gives the parser, --help and the manual page. */
+#ifndef VF_CLI_H
+#define VF_CLI_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "chain.h"
+#include "error.h"
+#include "run.h"
+
+#define VF_VERSION "0.1.0"
+
+enum vf_option_id {
+    VF_OPTION_FILTER,
+    VF_OPTION_OUT_DIR,
+    VF_OPTION_SUFFIX,
+    VF_OPTION_NO_CLOBBER,
+    VF_OPTION_COMPRESS,
+    VF_OPTION_DTYPE,
+    VF_OPTION_BOUNDARY,
+    VF_OPTION_SPACING,
+    VF_OPTION_SLICES,
+    VF_OPTION_PRECISION,
+    VF_OPTION_BACKEND,
+    VF_OPTION_THREADS,
+    VF_OPTION_MEMORY,
+    VF_OPTION_SCHEME,
+    VF_OPTION_EXPLAIN,
+    VF_OPTION_DRY_RUN,
+    VF_OPTION_JSON,
+    VF_OPTION_PROGRESS,
+    VF_OPTION_QUIET,
+    VF_OPTION_VERBOSE,
+    VF_OPTION_HELP,
+    VF_OPTION_VERSION,
+    VF_OPTION_MAN,
+    VF_OPTION_COUNT
+};
+
+struct vf_option {
+    const char *group;    /* the heading it stands under; NULL: not shown */
+    const char *name;     /* without the dashes */
+    char letter;          /* 0: none */
+    const char *argument; /* as --help shows it; NULL: takes none */
+    const char *choices;  /* "a|b|c": the words allowed, in the order of their enum; NULL: not a choice */
+    const char *allowed;  /* what the argument may be; NULL: the choices, or any text */
+    const char *help;     /* for --help and the manual */
+};
+
+extern const struct vf_option vf_option_table[VF_OPTION_COUNT];
+
+/* Reads the argument of an option that changes *options; usage errors name the option, the word, the nearest
+ * right one and what is allowed. `argument` must outlive `options`; it is NULL for options that take none. */
+enum vf_status vf_option_read(struct vf_options *options, enum vf_option_id id, const char *argument,
+                              struct vf_error *error);
+
+/* What an option's argument may be, in words. Returns `text`. */
+const char *vf_option_allowed(const struct vf_option *option, char *text, size_t room);
+
+enum vf_command {
+    VF_COMMAND_FILTER, /* words: the files */
+    VF_COMMAND_LIST,
+    VF_COMMAND_HELP, /* words: the filters to explain; none: the options */
+    VF_COMMAND_INFO, /* words: the files */
+    VF_COMMAND_VERSION,
+    VF_COMMAND_MAN,
+};
+
+struct vf_command_line {
+    enum vf_command command;
+    struct vf_chain chain; /* owned */
+    struct vf_options options;
+    const char *out_dir, *suffix; /* NULL when not given; borrowed from argv, like the words */
+    int word_count;
+    char **words;
+};
+
+/* Reads argv, whose words it may put in another order. *line is freed by vf_command_line_free, also after a
+ * failure. */
+enum vf_status vf_command_line_read(struct vf_command_line *line, int argc, char **argv,
+                                    struct vf_error *error);
+void vf_command_line_free(struct vf_command_line *line);
+
+/* Does what the line says; the program's exit code. Messages go to stderr. */
+enum vf_status vf_command_line_run(const struct vf_command_line *line);
+
+/* One file, or several into a directory: names are checked before anything starts. The program's exit code.
+ */
+enum vf_status vf_cli_filter_files(const struct vf_command_line *line);
+
+/* "volfilter: MESSAGE" on stderr. Returns `status`. */
+enum vf_status vf_cli_report(enum vf_status status, const struct vf_error *error);
+
+/* cli_help.c */
+void vf_cli_print_help(FILE *to);
+void vf_cli_print_list(FILE *to);
+void vf_cli_print_version(FILE *to);
+
+/* An unknown name is a usage error. */
+enum vf_status vf_cli_print_filter(FILE *to, const char *name, struct vf_error *error);
+
+/* The manual page in roff. */
+void vf_cli_print_man(FILE *to);
+
+#endif

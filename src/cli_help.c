@@ -1,0 +1,169 @@
+/* --help, list, help FILTER and --version, from the tables of options and filters. */
+#include <png.h>
+#include <stdio.h>
+#include <string.h>
+#include <tiffio.h>
+
+#include "cli.h"
+#include "suggest.h"
+#include "value.h"
+
+#define WIDTH 80
+#define OPTION_COLUMN 28
+
+/* Prints `text` from `column` on, broken at spaces and indented to `indent`. */
+static void print_wrapped(FILE *to, const char *text, int column, int indent)
+{
+    while (*text != '\0') {
+        int length = (int)strcspn(text, " ");
+        bool fits = column + 1 + length <= WIDTH;
+        if (column > indent && !fits) {
+            fprintf(to, "\n%*s", indent, "");
+            column = indent;
+        } else if (column > indent) {
+            putc(' ', to);
+            column++;
+        }
+        fprintf(to, "%.*s", length, text);
+        column += length;
+        text += length;
+        text += strspn(text, " ");
+    }
+    putc('\n', to);
+}
+
+/* "name" in its column, then the wrapped text. */
+static void print_entry(FILE *to, const char *name, int indent, const char *text)
+{
+    int used = fprintf(to, "  %s", name);
+    if (used > indent - 2)
+        fprintf(to, "\n%*s", indent, "");
+    else
+        fprintf(to, "%*s", indent - used, "");
+    print_wrapped(to, text, indent, indent);
+}
+
+static void print_option(FILE *to, const struct vf_option *option)
+{
+    char name[80];
+    bool has_letter = option->letter != 0;
+    snprintf(name, sizeof name, "%c%c%s --%s%s%s", has_letter ? '-' : ' ', has_letter ? option->letter : ' ',
+             has_letter ? "," : " ", option->name, option->argument ? " " : "",
+             option->argument ? option->argument : "");
+    print_entry(to, name, OPTION_COLUMN, option->help);
+}
+
+void vf_cli_print_help(FILE *to)
+{
+    const char *group = "";
+    fputs("Usage: volfilter [options] -f CHAIN [-f CHAIN]... IN OUT\n"
+          "       volfilter [options] -f CHAIN --out-dir DIR [--suffix S] IN...\n"
+          "       volfilter list | help FILTER | info FILE | --version | --help\n"
+          "\n"
+          "Filters 2D images (PNG, TIFF) and 3D TIFF stacks. '-' is standard input or output.\n"
+          "CHAIN is FILTER[:KEY=VALUE]...[,FILTER...], such as gaussian:sigma=2x2x1,gradient.\n",
+          to);
+    for (int i = 0; i < VF_OPTION_COUNT; i++) {
+        const struct vf_option *option = &vf_option_table[i];
+        if (option->group == NULL)
+            continue;
+        if (strcmp(option->group, group) != 0)
+            fprintf(to, "\n%s:\n", option->group);
+        group = option->group;
+        print_option(to, option);
+    }
+    putc('\n', to);
+    print_wrapped(
+        to, "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some files of several failed, 130 interrupted.",
+        0, 0);
+    print_wrapped(
+        to, "'volfilter list' shows the filters, 'volfilter help FILTER' one of them, 'man volfilter' all.",
+        0, 0);
+}
+
+void vf_cli_print_list(FILE *to)
+{
+    int width = 0;
+    for (int i = 0; vf_filters[i] != NULL; i++)
+        if ((int)strlen(vf_filters[i]->name) > width)
+            width = (int)strlen(vf_filters[i]->name);
+    for (int i = 0; vf_filters[i] != NULL; i++)
+        fprintf(to, "%-*s  %s\n", width, vf_filters[i]->name, vf_filters[i]->summary);
+}
+
+static void print_param(FILE *to, const struct vf_param *param)
+{
+    char text[VF_ALLOWED_TEXT + 128], allowed[VF_ALLOWED_TEXT];
+    print_entry(to, param->name, 16, param->help);
+    if (param->initial[0] != '\0')
+        snprintf(text, sizeof text, "%s; default %s", vf_param_allowed(param, allowed), param->initial);
+    else
+        snprintf(text, sizeof text, "%s; optional", vf_param_allowed(param, allowed));
+    fprintf(to, "%16s", "");
+    print_wrapped(to, text, 16, 16);
+}
+
+/* Another value than the default, where the table tells one: it shows how the parameter is written. */
+static const char *example_value(const struct vf_param *param)
+{
+    switch (param->kind) {
+    case VF_PARAM_CHOICE:
+        return strrchr(param->choices, '|') != NULL ? strrchr(param->choices, '|') + 1 : NULL;
+    case VF_PARAM_LENGTHS:
+        return "2x2x1";
+    case VF_PARAM_THRESHOLD:
+        return vf_choice_index(param->choices, "pN") >= 0 ? "p90" : NULL;
+    case VF_PARAM_BOX:
+        return "32x32x8+0+0+0";
+    default:
+        return NULL;
+    }
+}
+
+static void print_examples(FILE *to, const struct vf_filter *filter)
+{
+    fprintf(to, "\nExamples:\n  volfilter -f %s in.tif out.tif\n", filter->name);
+    for (int i = 0; i < filter->param_count; i++) {
+        const char *value = example_value(&filter->params[i]);
+        if (value != NULL)
+            fprintf(to, "  volfilter -f %s:%s=%s in.tif out.tif\n", filter->name, filter->params[i].name,
+                    value);
+    }
+}
+
+enum vf_status vf_cli_print_filter(FILE *to, const char *name, struct vf_error *error)
+{
+    const struct vf_filter *filter = vf_filter_by_name(name, strlen(name));
+    if (filter == NULL) {
+        /* The chain's parser has the message. */
+        struct vf_chain chain = {0};
+        char plain[64];
+        snprintf(plain, sizeof plain, "%.*s", (int)strcspn(name, ",:="), name);
+        enum vf_status status = vf_chain_append(&chain, plain, error);
+        vf_chain_free(&chain);
+        return status != VF_OK
+                   ? status
+                   : vf_fail(error, VF_USAGE, "help takes a filter's name alone, not '%.80s'", name);
+    }
+    fprintf(to, "%s: %s\n", filter->name, filter->summary);
+    if (filter->param_count > 0)
+        fputs("\nParameters:\n", to);
+    for (int i = 0; i < filter->param_count; i++)
+        print_param(to, &filter->params[i]);
+    fprintf(to, "\nOutput: %s\n", filter->keeps_type ? "the input's element type" : "float32");
+    if (filter->source != NULL) {
+        fputs("Source: ", to);
+        print_wrapped(to, filter->source, 8, 8);
+    }
+    print_examples(to, filter);
+    return VF_OK;
+}
+
+void vf_cli_print_version(FILE *to)
+{
+    const char *tiff = TIFFGetVersion();
+    fprintf(to, "volfilter %s\n", VF_VERSION);
+    fprintf(to, "%.*s\n", (int)strcspn(tiff, "\n"), tiff);
+    fprintf(to, "libpng %s\n", png_get_libpng_ver(NULL));
+    fputs("backends: cpu\n", to);
+}

@@ -1,0 +1,235 @@
+/* The manual page, in roff (man(7)), from the tables of options and filters. man/volfilter.1 is this output.
+ */
+#include <string.h>
+
+#include "cli.h"
+#include "value.h"
+
+/* Text into roff: hyphens that can be copied, no line that begins with a request. */
+static void print_text(FILE *to, const char *text)
+{
+    if (*text == '.' || *text == '\'')
+        fputs("\\&", to);
+    for (; *text != '\0'; text++) {
+        if (*text == '\\')
+            fputs("\\e", to);
+        else if (*text == '-')
+            fputs("\\-", to);
+        else
+            putc(*text, to);
+    }
+}
+
+static void print_bold(FILE *to, const char *text)
+{
+    fputs("\\fB", to);
+    print_text(to, text);
+    fputs("\\fR", to);
+}
+
+static void print_options(FILE *to)
+{
+    const char *group = "";
+    fputs(".SH OPTIONS\nLong options are not abbreviated.\n", to);
+    for (int i = 0; i < VF_OPTION_COUNT; i++) {
+        const struct vf_option *option = &vf_option_table[i];
+        char letter[] = {'-', option->letter, '\0'}, name[64], allowed[VF_ALLOWED_TEXT];
+        if (option->group == NULL)
+            continue;
+        if (strcmp(option->group, group) != 0)
+            fprintf(to, ".SS %s\n", option->group);
+        group = option->group;
+        fputs(".TP\n", to);
+        if (option->letter != 0) {
+            print_bold(to, letter);
+            fputs(", ", to);
+        }
+        snprintf(name, sizeof name, "--%s", option->name);
+        print_bold(to, name);
+        if (option->argument != NULL) {
+            fputs(" \\fI", to);
+            print_text(to, option->argument);
+            fputs("\\fR", to);
+        }
+        putc('\n', to);
+        print_text(to, option->help);
+        if (option->allowed != NULL ||
+            (option->choices != NULL && strcmp(option->choices, option->argument) != 0)) {
+            fputs(".\nAllowed: ", to);
+            print_text(to, vf_option_allowed(option, allowed, sizeof allowed));
+        }
+        fputs(".\n", to);
+    }
+}
+
+static void print_param(FILE *to, const struct vf_param *param)
+{
+    char allowed[VF_ALLOWED_TEXT];
+    fputs(".TP\n", to);
+    print_bold(to, param->name);
+    if (param->initial[0] != '\0') {
+        fputs(" (default ", to);
+        print_text(to, param->initial);
+        putc(')', to);
+    }
+    putc('\n', to);
+    print_text(to, param->help);
+    fputs(".\nAllowed: ", to);
+    print_text(to, vf_param_allowed(param, allowed));
+    fputs(".\n", to);
+}
+
+static void print_filters(FILE *to)
+{
+    fputs(".SH FILTERS\n", to);
+    for (int i = 0; vf_filters[i] != NULL; i++) {
+        const struct vf_filter *filter = vf_filters[i];
+        fputs(".SS ", to);
+        print_text(to, filter->name);
+        putc('\n', to);
+        print_text(to, filter->summary);
+        fprintf(to, ".\nThe output is %s.\n", filter->keeps_type ? "of the input's element type" : "float32");
+        if (filter->source != NULL) {
+            fputs("Source: ", to);
+            print_text(to, filter->source);
+            fputs(".\n", to);
+        }
+        for (int k = 0; k < filter->param_count; k++)
+            print_param(to, &filter->params[k]);
+    }
+}
+
+static const char before_filters[] =
+    ".SH NAME\n"
+    "volfilter \\- filter 2D images and 3D image stacks\n"
+    ".SH SYNOPSIS\n"
+    ".B volfilter\n"
+    "[\\fIoptions\\fR] \\fB\\-f\\fR \\fICHAIN\\fR [\\fB\\-f\\fR \\fICHAIN\\fR]... \\fIIN\\fR \\fIOUT\\fR\n"
+    ".br\n"
+    ".B volfilter\n"
+    "[\\fIoptions\\fR] \\fB\\-f\\fR \\fICHAIN\\fR \\fB\\-\\-out\\-dir\\fR \\fIDIR\\fR [\\fB\\-\\-suffix\\fR "
+    "\\fIS\\fR] \\fIIN\\fR...\n"
+    ".br\n"
+    ".B volfilter\n"
+    "\\fBlist\\fR | \\fBhelp\\fR \\fIFILTER\\fR | \\fBinfo\\fR \\fIFILE\\fR | \\fB\\-\\-version\\fR | "
+    "\\fB\\-\\-help\\fR\n"
+    ".SH DESCRIPTION\n"
+    "\\fBvolfilter\\fR reads a PNG or TIFF image or a TIFF stack, applies a chain of filters and writes the "
+    "result.\n"
+    "A whole chain is one sweep over memory where its filters allow it.\n"
+    "The result is the same, bit for bit, whatever the number of threads, the memory limit and the machine.\n"
+    ".PP\n"
+    "\\fBvolfilter list\\fR shows the filters, \\fBvolfilter help\\fR \\fIFILTER\\fR explains one, and\n"
+    "\\fBvolfilter info\\fR \\fIFILE\\fR prints what was understood of a file.\n"
+    "Where \\fB\\-f\\fR is given, these words are file names like others.\n"
+    ".SH CHAINS\n"
+    "A chain is a list of filters, separated by commas; a repeated \\fB\\-f\\fR appends to it.\n"
+    "A filter is its name and its parameters:\n"
+    ".PP\n"
+    ".RS\n"
+    ".nf\n"
+    "gaussian\n"
+    "gaussian:sigma=2\n"
+    "gaussian:2\n"
+    "gaussian=sigma=2:truncate=3\n"
+    "gaussian:sigma=2x2x1,gradient:method=scharr:output=components\n"
+    ".fi\n"
+    ".RE\n"
+    ".PP\n"
+    "A bare value, which may only come first, sets the first parameter.\n"
+    "Vectors are in the order x, y, z and joined by \\(lqx\\(rq.\n"
+    "Numbers are decimal: \\(lq0x1x1\\(rq is a vector.\n"
+    "Boxes are \\fIW\\fRx\\fIH\\fRx\\fID\\fR+\\fIX\\fR+\\fIY\\fR+\\fIZ\\fR, or\n"
+    "\\fIW\\fRx\\fIH\\fR+\\fIX\\fR+\\fIY\\fR in 2D: the size, then the place of the first voxel, counted "
+    "from 0.\n"
+    "Channels and time points are filtered each on its own; an alpha channel is passed through.\n";
+
+static const char after_options[] =
+    ".SH BOUNDARIES\n"
+    "What a filter reads outside the image (a, b, c are the first or last values of a row):\n"
+    ".TP\n\\fBnearest\\fR (default)\na a | a b c | c c\n"
+    ".TP\n\\fBreflect\\fR\nb a | a b c | c b\n"
+    ".TP\n\\fBmirror\\fR\nc b | a b c | b a\n"
+    ".TP\n\\fBconstant\\fR, \\fBconstant=\\fR\\fIV\\fR\nv v | a b c | v v, with v = 0 unless given; derived "
+    "fields, "
+    "such as gradients, read 0\n"
+    ".TP\n\\fBwrap\\fR\nb c | a b c | a b\n"
+    ".PP\n"
+    "The names are those of scipy.ndimage.\n"
+    "Every step of a chain, and every iteration, applies the rule to its own input.\n"
+    ".SH UNITS\n"
+    "A bare length is in voxels of its axis.\n"
+    "With \\fBnm\\fR, \\fBum\\fR or \\fBmm\\fR at its end, as in \\(lqsigma=1x1x0.5um\\(rq, a length is "
+    "converted by the\n"
+    "voxel spacing, which is read from the file or given by \\fB\\-\\-spacing\\fR.\n"
+    "One unit holds for the whole vector; \\fBvox\\fR means voxels.\n"
+    ".PP\n"
+    "Where voxels are not cubes, derivatives are taken per x\\-voxel, and a single bare sigma or rho of a "
+    "derivative\n"
+    "filter is in x\\-voxels; three values are in voxels of each axis.\n"
+    "\\fB\\-\\-spacing 1x1x1\\fR switches that off.\n"
+    ".SH GLOBAL VALUES\n"
+    "Thresholds such as \\fBk=auto\\fR, \\fBk=p90\\fR (a percentile) and \\fBk=2sd\\fR (standard deviations) "
+    "are\n"
+    "computed once a channel from all finite values of the filter's input, before its first iteration.\n"
+    "That costs one more pass over the data, which \\fB\\-\\-explain\\fR shows.\n"
+    ".SH FILES\n"
+    "TIFF (also BigTIFF and ImageJ stacks) and PNG are told apart by content when read and by the name's "
+    "ending when\n"
+    "written; \\(lq\\-\\(rq is standard input or output.\n"
+    "The output keeps the input's resolution and descriptions, and its element type where the last filter "
+    "says so.\n"
+    ".PP\n"
+    "A result is written to a temporary file beside its target and put in place when it is whole: a failed "
+    "or\n"
+    "interrupted run leaves the old file, or none. \\fIIN\\fR and \\fIOUT\\fR may be the same file.\n"
+    ".PP\n"
+    "With \\fB\\-\\-out\\-dir\\fR, names are checked before anything starts; a bad file is reported and the "
+    "rest goes "
+    "on.\n"
+    ".SH EXIT STATUS\n"
+    ".TP\n\\fB0\\fR\ndone\n"
+    ".TP\n\\fB1\\fR\nfailed: the message on standard error says why\n"
+    ".TP\n\\fB2\\fR\nwrong usage: an option, filter or value\n"
+    ".TP\n\\fB3\\fR\nsome of several files failed\n"
+    ".TP\n\\fB130\\fR\ninterrupted; a second signal leaves at once\n"
+    ".SH ENVIRONMENT\n"
+    ".TP\n\\fBVOLFILTER_ISA\\fR\nforces a vector level: baseline, v3 (x86\\-64\\-v3) or v4; the result is "
+    "the same\n"
+    ".TP\n\\fBOMP_NUM_THREADS\\fR\nthreads to use when \\fB\\-\\-threads\\fR is not given\n"
+    ".TP\n\\fBTMPDIR\\fR\nwhere standard input is kept while it is read (default /tmp)\n"
+    ".SH EXAMPLES\n"
+    "Smooth a stack, and write the gradient's magnitude:\n"
+    ".PP\n.RS\n.nf\n"
+    "volfilter \\-f gaussian:sigma=2x2x1,gradient in.tif out.tif\n"
+    ".fi\n.RE\n.PP\n"
+    "Denoise and keep edges, the contrast taken from the image:\n"
+    ".PP\n.RS\n.nf\n"
+    "volfilter \\-f perona\\-malik:k=p90:iterations=20 in.tif out.tif\n"
+    ".fi\n.RE\n.PP\n"
+    "A width in micrometres, with the voxel size given:\n"
+    ".PP\n.RS\n.nf\n"
+    "volfilter \\-\\-spacing 0.1x0.1x0.3um \\-f gaussian:sigma=0.2um in.tif out.tif\n"
+    ".fi\n.RE\n.PP\n"
+    "In a pipe:\n"
+    ".PP\n.RS\n.nf\n"
+    "volfilter \\-f gaussian \\- \\- < in.tif | volfilter \\-f gradient \\-\\-dtype uint8 \\- out.png\n"
+    ".fi\n.RE\n.PP\n"
+    "A folder:\n"
+    ".PP\n.RS\n.nf\n"
+    "volfilter \\-f gaussian \\-\\-out\\-dir smooth \\-\\-suffix _g *.tif\n"
+    ".fi\n.RE\n.PP\n"
+    "What would be done:\n"
+    ".PP\n.RS\n.nf\n"
+    "volfilter \\-f eed:iterations=5 \\-\\-explain \\-\\-dry\\-run in.tif out.tif\n"
+    ".fi\n.RE\n";
+
+void vf_cli_print_man(FILE *to)
+{
+    fprintf(to, ".\\\" Made by volfilter --man; do not edit.\n");
+    fprintf(to, ".TH VOLFILTER 1 \"\" \"volfilter %s\" \"User Commands\"\n", VF_VERSION);
+    fputs(before_filters, to);
+    print_filters(to);
+    print_options(to);
+    fputs(after_options, to);
+}

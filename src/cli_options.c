@@ -1,0 +1,265 @@
+/* The table of options, and how their arguments are read. */
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cli.h"
+#include "number.h"
+#include "suggest.h"
+#include "value.h"
+
+#define MAX_THREADS 1024
+#define MIN_MEMORY 1048576.0 /* bytes; less than this holds no plan */
+
+#define FILES "Filters and files"
+#define IMAGE "Image"
+#define WORK "Work"
+#define REPORTS "Reports"
+
+const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
+    [VF_OPTION_FILTER] = {FILES, "filter", 'f', "CHAIN", NULL, "a chain such as gaussian:sigma=2,gradient",
+                          "filters to apply, one after the other; a repeated -f appends"},
+    [VF_OPTION_OUT_DIR] = {FILES, "out-dir", 0, "DIR", NULL, NULL,
+                           "filter each file into DIR, under its own name; DIR is made when it is missing"},
+    [VF_OPTION_SUFFIX] = {FILES, "suffix", 0, "S", NULL, "text without '/'",
+                          "with --out-dir, put S before the ending of each name"},
+    [VF_OPTION_NO_CLOBBER] = {FILES, "no-clobber", 0, NULL, NULL, NULL, "never replace an existing file"},
+    [VF_OPTION_COMPRESS] = {FILES, "compress", 0, "none|lzw|deflate|zstd", "none|lzw|deflate|zstd", NULL,
+                            "compression of TIFF output (default: the input's)"},
+    [VF_OPTION_DTYPE] =
+        {IMAGE, "dtype", 0, "TYPE", "uint8|int8|uint16|int16|uint32|int32|float32|float64", NULL,
+         "element type of the output (default: the last filter's choice); values are rounded to the "
+         "nearest and saturated"},
+    [VF_OPTION_BOUNDARY] =
+        {IMAGE, "boundary", 0, "RULE", "nearest|reflect|mirror|constant|wrap",
+         "nearest, reflect, mirror, constant, constant=V or wrap",
+         "what stands outside the image: nearest (default), reflect, mirror, constant[=V] or wrap"},
+    [VF_OPTION_SPACING] =
+        {IMAGE, "spacing", 0, "XxYxZ[UNIT]", NULL,
+         "sizes above 0 such as 0.5x0.5x2um, one for all axes or one for each, in nm, um or mm",
+         "size of a voxel, instead of the file's"},
+    [VF_OPTION_SLICES] = {IMAGE, "slices", 0, NULL, NULL, NULL,
+                          "filter every plane of a stack as a 2D image"},
+    [VF_OPTION_PRECISION] =
+        {IMAGE, "precision", 0, "single|double", "auto|single|double|float",
+         "auto, single (or float) or double",
+         "compute type (default: single; double for 32-bit integer and 64-bit float input)"},
+    [VF_OPTION_BACKEND] = {WORK, "backend", 0, "auto|cpu|cuda", "auto|cpu|cuda", NULL, "where to compute"},
+    [VF_OPTION_THREADS] = {WORK, "threads", 0, "N", NULL, "a whole number from 1 to 1024",
+                           "processor threads (default: all)"},
+    [VF_OPTION_MEMORY] = {WORK, "memory", 0, "SIZE", NULL,
+                          "a size of at least 1M, such as 500M, 1.5G, 2GiB (1024s) or 2GB (1000s)",
+                          "the most memory to use (default: three quarters of what is free)"},
+    [VF_OPTION_SCHEME] =
+        {WORK, "scheme", 0, "NAME[:KEY=VALUE]", NULL, NULL,
+         "for experts: sweep the image in this way, such as reference or row-stream:tile=64x32; the "
+         "result is the same"},
+    [VF_OPTION_EXPLAIN] = {REPORTS, "explain", 0, NULL, NULL, NULL,
+                           "print the plan first: stages, halos, memory, bytes moved"},
+    [VF_OPTION_DRY_RUN] = {REPORTS, "dry-run", 0, NULL, NULL, NULL,
+                           "check and plan, but compute and write nothing"},
+    [VF_OPTION_JSON] = {REPORTS, "json", 0, NULL, NULL, NULL, "print --explain, info or the timing as JSON"},
+    [VF_OPTION_PROGRESS] = {REPORTS, "progress", 0, "auto|never|always", "auto|never|always", NULL,
+                            "show how far the work is (auto: on a terminal)"},
+    [VF_OPTION_QUIET] = {REPORTS, "quiet", 'q', NULL, NULL, NULL, "no notes, no progress; errors only"},
+    [VF_OPTION_VERBOSE] = {REPORTS, "verbose", 'v', NULL, NULL, NULL, "say more; twice for still more"},
+    [VF_OPTION_HELP] = {REPORTS, "help", 'h', NULL, NULL, NULL, "show this help"},
+    [VF_OPTION_VERSION] = {REPORTS, "version", 0, NULL, NULL, NULL, "show the version"},
+    [VF_OPTION_MAN] = {NULL, "man", 0, NULL, NULL, NULL, "print the manual page in roff"},
+};
+
+const char *vf_option_allowed(const struct vf_option *option, char *text, size_t room)
+{
+    if (option->allowed == NULL && option->choices != NULL)
+        return vf_choices_text(option->choices, text, room);
+    snprintf(text, room, "%s", option->allowed != NULL ? option->allowed : option->argument);
+    return text;
+}
+
+static enum vf_status fail_option(enum vf_option_id id, const char *argument, const char *fault,
+                                  struct vf_error *error)
+{
+    const struct vf_option *option = &vf_option_table[id];
+    char near[80] = "", allowed[VF_ALLOWED_TEXT];
+    if (option->choices != NULL) {
+        struct vf_suggestion suggestion;
+        vf_suggestion_begin(&suggestion, argument, strlen(argument));
+        vf_suggestion_consider_choices(&suggestion, option->choices);
+        vf_suggestion_text(&suggestion, "", near, sizeof near);
+    }
+    return vf_fail(error, VF_USAGE, "--%s=%.80s %s%s%s allowed: %s", option->name, argument, fault, near,
+                   near[0] ? "" : ";", vf_option_allowed(option, allowed, sizeof allowed));
+}
+
+static enum vf_status not_understood(enum vf_option_id id, const char *argument, struct vf_error *error)
+{
+    return fail_option(id, argument, "is not understood", error);
+}
+
+static enum vf_status read_choice(enum vf_option_id id, const char *argument, int *choice,
+                                  struct vf_error *error)
+{
+    *choice = vf_choice_index(vf_option_table[id].choices, argument);
+    return *choice >= 0 ? VF_OK : not_understood(id, argument, error);
+}
+
+static enum vf_status read_boundary(struct vf_options *options, const char *argument, struct vf_error *error)
+{
+    static const char with_value[] = "constant=";
+    if (strncmp(argument, with_value, sizeof with_value - 1) == 0) {
+        const char *end = vf_number_read(argument + sizeof with_value - 1, &options->constant);
+        options->boundary = VF_CONSTANT;
+        return end != NULL && *end == '\0' && isfinite(options->constant)
+                   ? VF_OK
+                   : not_understood(VF_OPTION_BOUNDARY, argument, error);
+    }
+    int choice = 0;
+    enum vf_status status = read_choice(VF_OPTION_BOUNDARY, argument, &choice, error);
+    options->boundary = (enum vf_boundary)choice;
+    options->constant = 0;
+    return status;
+}
+
+/* One size is for all axes; two are x and y, with the file's z. */
+static enum vf_status read_spacing(struct vf_options *options, const char *argument, struct vf_error *error)
+{
+    static const char *const units[] = {
+        [VF_UNIT_BARE] = "", [VF_UNIT_NM] = "nm", [VF_UNIT_UM] = "um", [VF_UNIT_MM] = "mm"};
+    double size[3] = {0, 0, 0};
+    int count;
+    enum vf_unit unit;
+    const char *end = vf_vector_read(argument, size, &count);
+    if (end == NULL || !vf_unit_read(end, &unit) || unit == VF_UNIT_VOXEL)
+        return not_understood(VF_OPTION_SPACING, argument, error);
+    for (int i = 0; i < count; i++)
+        if (!isfinite(size[i]) || !(size[i] > 0))
+            return fail_option(VF_OPTION_SPACING, argument, "is out of range", error);
+    for (int i = 0; i < 3; i++)
+        options->spacing[i] = count == 1 ? size[0] : size[i];
+    snprintf(options->spacing_unit, sizeof options->spacing_unit, "%s", units[unit]);
+    return VF_OK;
+}
+
+static enum vf_status read_threads(struct vf_options *options, const char *argument, struct vf_error *error)
+{
+    long threads;
+    const char *end = vf_number_read_whole(argument, &threads);
+    if (end == NULL || *end != '\0')
+        return not_understood(VF_OPTION_THREADS, argument, error);
+    if (threads < 1 || threads > MAX_THREADS)
+        return fail_option(VF_OPTION_THREADS, argument, "is out of range", error);
+    options->threads = (int)threads;
+    return VF_OK;
+}
+
+/* Bytes in one of the unit that `text` names; 0 when it names none. */
+static double memory_unit(const char *text)
+{
+    static const char letters[] = "kmgt";
+    if (text[0] == '\0' || strcasecmp(text, "b") == 0)
+        return 1;
+    const char *letter = strchr(letters, text[0] | 0x20);
+    if (letter == NULL)
+        return 0;
+    int power = (int)(letter - letters) + 1;
+    if (text[1] == '\0' || strcasecmp(text + 1, "ib") == 0)
+        return pow(1024, power);
+    return strcasecmp(text + 1, "b") == 0 ? pow(1000, power) : 0;
+}
+
+static enum vf_status read_memory(struct vf_options *options, const char *argument, struct vf_error *error)
+{
+    double size;
+    const char *end = vf_number_read(argument, &size);
+    double unit = end != NULL ? memory_unit(end) : 0;
+    if (unit == 0)
+        return not_understood(VF_OPTION_MEMORY, argument, error);
+    size *= unit;
+    if (!(size >= MIN_MEMORY && size < (double)SIZE_MAX))
+        return fail_option(VF_OPTION_MEMORY, argument, "is out of range", error);
+    options->memory = (size_t)size;
+    return VF_OK;
+}
+
+static enum vf_status read_precision(struct vf_options *options, const char *argument, struct vf_error *error)
+{
+    int choice = 0;
+    enum vf_status status = read_choice(VF_OPTION_PRECISION, argument, &choice, error);
+    bool is_float = choice == 3; /* the other name of single */
+    options->precision = is_float ? VF_PRECISION_SINGLE : (enum vf_precision)choice;
+    return status;
+}
+
+/* The options with an argument. */
+static enum vf_status read_argument(struct vf_options *options, enum vf_option_id id, const char *argument,
+                                    struct vf_error *error)
+{
+    int choice = 0;
+    enum vf_status status = VF_OK;
+    switch (id) {
+    case VF_OPTION_BOUNDARY:
+        return read_boundary(options, argument, error);
+    case VF_OPTION_SPACING:
+        return read_spacing(options, argument, error);
+    case VF_OPTION_THREADS:
+        return read_threads(options, argument, error);
+    case VF_OPTION_MEMORY:
+        return read_memory(options, argument, error);
+    case VF_OPTION_PRECISION:
+        return read_precision(options, argument, error);
+    case VF_OPTION_SCHEME:
+        options->scheme = argument; /* the plan knows the schemes */
+        return argument[0] != '\0' ? VF_OK : not_understood(id, argument, error);
+    case VF_OPTION_BACKEND:
+        status = read_choice(id, argument, &choice, error);
+        options->backend = (enum vf_backend_choice)choice;
+        return status;
+    case VF_OPTION_COMPRESS:
+        status = read_choice(id, argument, &choice, error);
+        options->compression = (enum vf_compression)(VF_COMPRESS_NONE + choice);
+        return status;
+    case VF_OPTION_DTYPE:
+        status = read_choice(id, argument, &choice, error);
+        options->dtype_given = true;
+        options->dtype = (enum vf_type)choice;
+        return status;
+    case VF_OPTION_PROGRESS:
+        status = read_choice(id, argument, &choice, error);
+        options->progress = (enum vf_progress)choice;
+        return status;
+    default:
+        return VF_OK;
+    }
+}
+
+enum vf_status vf_option_read(struct vf_options *options, enum vf_option_id id, const char *argument,
+                              struct vf_error *error)
+{
+    switch (id) {
+    case VF_OPTION_SLICES:
+        options->slices = true;
+        return VF_OK;
+    case VF_OPTION_EXPLAIN:
+        options->explain = true;
+        return VF_OK;
+    case VF_OPTION_DRY_RUN:
+        options->dry_run = true;
+        return VF_OK;
+    case VF_OPTION_JSON:
+        options->json = true;
+        return VF_OK;
+    case VF_OPTION_NO_CLOBBER:
+        options->no_clobber = true;
+        return VF_OK;
+    case VF_OPTION_QUIET:
+        options->quiet = true;
+        return VF_OK;
+    case VF_OPTION_VERBOSE:
+        options->verbose++;
+        return VF_OK;
+    default:
+        return read_argument(options, id, argument, error);
+    }
+}

@@ -1,0 +1,131 @@
+#include "info.h"
+
+#include <string.h>
+
+#include "io.h"
+#include "json.h"
+#include "number.h"
+
+static const char *format_name(enum vf_format format)
+{
+    return format == VF_FORMAT_PNG ? "PNG" : "TIFF";
+}
+
+static const char *metadata_name(enum vf_metadata metadata)
+{
+    return metadata == VF_META_IMAGEJ ? "ImageJ" : "plain";
+}
+
+static const char *compression_name(enum vf_compression compression)
+{
+    static const char *const names[] = {
+        [VF_COMPRESS_AS_INPUT] = "other",  [VF_COMPRESS_NONE] = "none", [VF_COMPRESS_LZW] = "lzw",
+        [VF_COMPRESS_DEFLATE] = "deflate", [VF_COMPRESS_ZSTD] = "zstd", [VF_COMPRESS_PACKBITS] = "packbits",
+    };
+    return names[compression];
+}
+
+/* Names and units come from files: no control characters of theirs reach the terminal. */
+static void print_safely(FILE *to, const char *text)
+{
+    for (; *text != '\0'; text++)
+        putc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, to);
+}
+
+static void print_spacing(FILE *to, const struct vf_info *info)
+{
+    char number[VF_NUMBER_TEXT];
+    if (!info->spacing_known[0] && !info->spacing_known[1] && !info->spacing_known[2]) {
+        fputs("unknown\n", to);
+        return;
+    }
+    for (int i = 0; i < 3; i++) {
+        vf_number_text(number, info->spacing_known[i] ? info->spacing[i] : 0);
+        fprintf(to, "%s%s", i > 0 ? " x " : "", info->spacing_known[i] ? number : "?");
+    }
+    putc(' ', to);
+    print_safely(to, info->unit[0] != '\0' ? info->unit : "(no unit)");
+    putc('\n', to);
+}
+
+static double megabytes(const struct vf_info *info)
+{
+    size_t bytes;
+    return vf_volume_bytes(info->type, &info->shape, &bytes) ? (double)bytes / (1 << 20) : 0;
+}
+
+static void print_text(FILE *to, const char *path, const struct vf_info *info)
+{
+    const struct vf_shape *shape = &info->shape;
+    print_safely(to, path);
+    fprintf(to, "\n  format       %s%s", info->big_tiff ? "Big" : "", format_name(info->format));
+    if (info->format == VF_FORMAT_TIFF)
+        fprintf(to, ", %s metadata", metadata_name(info->metadata));
+    fprintf(to, "\n  size         %zu x %zu x %zu (x, y, z)\n", shape->nx, shape->ny, shape->nz);
+    fprintf(to, "  channels     %zu%s\n", shape->nc, info->has_alpha ? ", alpha among them" : "");
+    fprintf(to, "  time points  %zu\n", shape->nt);
+    fprintf(to, "  type         %s%s\n", vf_type_name(info->type), info->min_is_white ? ", 0 is white" : "");
+    fputs("  spacing      ", to);
+    print_spacing(to, info);
+    fprintf(to, "  compression  %s\n", compression_name(info->compression));
+    fprintf(to, "  layout       %zu page%s of %zu channel%s", info->page_count,
+            info->page_count == 1 ? "" : "s", info->page_channels, info->page_channels == 1 ? "" : "s");
+    if (info->format == VF_FORMAT_TIFF)
+        fprintf(to, ", %s, %s-endian%s", info->tiled ? "tiles" : "strips",
+                info->big_endian ? "big" : "little", info->planar_separate ? ", separate planes" : "");
+    fprintf(to, "\n  in memory    %.1f MiB\n", megabytes(info));
+}
+
+static void print_json_spacing(struct vf_json *json, const struct vf_info *info)
+{
+    vf_json_begin_array(json, "spacing");
+    for (int i = 0; i < 3; i++) {
+        if (info->spacing_known[i])
+            vf_json_number(json, NULL, info->spacing[i]);
+        else
+            vf_json_string(json, NULL, NULL);
+    }
+    vf_json_end(json);
+    vf_json_string(json, "unit", info->unit[0] != '\0' ? info->unit : NULL);
+}
+
+static void print_json(FILE *to, const char *path, const struct vf_info *info)
+{
+    struct vf_json json;
+    vf_json_open(&json, to);
+    vf_json_begin_object(&json, NULL);
+    vf_json_string(&json, "file", path);
+    vf_json_string(&json, "format", format_name(info->format));
+    vf_json_string(&json, "metadata", metadata_name(info->metadata));
+    vf_json_integer(&json, "nx", (long long)info->shape.nx);
+    vf_json_integer(&json, "ny", (long long)info->shape.ny);
+    vf_json_integer(&json, "nz", (long long)info->shape.nz);
+    vf_json_integer(&json, "channels", (long long)info->shape.nc);
+    vf_json_integer(&json, "time_points", (long long)info->shape.nt);
+    vf_json_string(&json, "type", vf_type_name(info->type));
+    print_json_spacing(&json, info);
+    vf_json_string(&json, "compression", compression_name(info->compression));
+    vf_json_integer(&json, "pages", (long long)info->page_count);
+    vf_json_integer(&json, "page_channels", (long long)info->page_channels);
+    vf_json_boolean(&json, "alpha", info->has_alpha);
+    vf_json_boolean(&json, "big_tiff", info->big_tiff);
+    vf_json_boolean(&json, "big_endian", info->big_endian);
+    vf_json_boolean(&json, "tiled", info->tiled);
+    vf_json_boolean(&json, "planar_separate", info->planar_separate);
+    vf_json_boolean(&json, "min_is_white", info->min_is_white);
+    vf_json_end(&json);
+}
+
+enum vf_status vf_info_print(const char *path, bool as_json, FILE *to, struct vf_error *error)
+{
+    struct vf_reader *reader = NULL;
+    enum vf_status status = vf_reader_open(&reader, path, error);
+    if (status == VF_OK) {
+        if (as_json)
+            print_json(to, path, vf_reader_info(reader));
+        else
+            print_text(to, path, vf_reader_info(reader));
+    }
+    vf_reader_close(reader);
+    return status;
+}

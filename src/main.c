@@ -1,0 +1,45 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "progress.h"
+
+/* A file opened while a standard stream is closed would take its number, and messages would go into the
+ * image. */
+static void keep_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            _exit(VF_FAILED);
+}
+
+/* What was printed may still fail to arrive: a full disk, a closed pipe. */
+static enum vf_status close_stdout(enum vf_status status)
+{
+    struct vf_error error;
+    bool failed = ferror(stdout);
+    errno = 0;
+    if (fflush(stdout) == 0 && !failed)
+        return status;
+    vf_fail(&error, VF_FAILED, "standard output: cannot write: %s",
+            errno ? strerror(errno) : "an earlier write failed");
+    vf_cli_report(VF_FAILED, &error);
+    return status == VF_OK ? VF_FAILED : status;
+}
+
+int main(int argc, char **argv)
+{
+    struct vf_command_line line;
+    struct vf_error error;
+    keep_standard_streams();
+    vf_signals_install();
+    enum vf_status status = vf_command_line_read(&line, argc, argv, &error);
+    if (status == VF_OK)
+        status = vf_command_line_run(&line);
+    else
+        vf_cli_report(status, &error);
+    vf_command_line_free(&line);
+    return (int)close_stdout(status);
+}
