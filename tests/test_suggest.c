@@ -1,0 +1,60 @@
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "src/suggest.h"
+
+static void expect(const char *word, const char *choices, const char *text)
+{
+    char got[80];
+    struct vf_suggestion s;
+    vf_suggestion_begin(&s, word, strlen(word));
+    vf_suggestion_consider_choices(&s, choices);
+    vf_suggestion_text(&s, "", got, sizeof got);
+    cr_expect_str_eq(got, text, "%s: got '%s' instead of '%s'", word, got, text);
+}
+
+Test(suggest, one_mistake_of_each_kind)
+{
+    expect("gausian", "gaussian|gradient", "; did you mean 'gaussian'?");   /* one letter less */
+    expect("gausssian", "gaussian|gradient", "; did you mean 'gaussian'?"); /* one more */
+    expect("gradiemt", "gaussian|gradient", "; did you mean 'gradient'?");  /* another */
+    expect("gradeint", "gaussian|gradient", "; did you mean 'gradient'?");  /* two swapped */
+    expect("Gaussian", "gaussian|gradient", "; did you mean 'gaussian'?");  /* case */
+    expect("gauss", "gaussian|gradient", "; did you mean 'gaussian'?");     /* only begun */
+    expect("edd", "and|ced|eed", "; did you mean 'eed'?");
+}
+
+Test(suggest, the_nearest_wins)
+{
+    expect("mirro", "micro|mirror", "; did you mean 'micro'?");
+    expect("mirrr", "micro|mirror|nearest", "; did you mean 'mirror'?");
+}
+
+Test(suggest, far_words_are_not_suggested)
+{
+    expect("zebra", "gaussian|gradient|and", "");
+    expect("x", "y|z", "");
+    expect("", "a|b", "");
+    expect("foo", "dog|mean", "");
+    expect("word", "", "");
+}
+
+Test(suggest, words_of_any_length_are_safe)
+{
+    char word[300];
+    memset(word, 'a', sizeof word - 1);
+    word[sizeof word - 1] = '\0';
+    expect(word, "gaussian|aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "");
+    expect("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+           "; did you mean 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'?");
+}
+
+Test(suggest, what_stands_before_the_word)
+{
+    char text[80], small[16];
+    struct vf_suggestion s;
+    vf_suggestion_begin(&s, "boundry", 7);
+    vf_suggestion_consider(&s, "boundary", 8);
+    cr_expect_str_eq(vf_suggestion_text(&s, "--", text, sizeof text), "; did you mean '--boundary'?");
+    cr_expect_eq(strlen(vf_suggestion_text(&s, "--", small, sizeof small)), sizeof small - 1);
+}
