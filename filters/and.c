@@ -1,0 +1,94 @@
+/* Anisotropic non-linear diffusion: the hybrid of coherence- and edge-enhancing that cryo-tomography uses. */
+#include <string.h>
+
+#include "filters/stencils/params.h"
+#include "filters/tensor_params.h"
+#include "filters/tensor_stages.h"
+
+enum { SIGMA, RHO, K, ALPHA, CONTRAST, ITERATIONS, DT, THRESHOLD, NOISE };
+
+static const struct vf_param params[] = {
+    [SIGMA] = VF_PARAM_SIGMA("1"),
+    [RHO] = VF_PARAM_RHO("2"),
+    [K] = VF_PARAM_K,
+    [ALPHA] = VF_PARAM_ALPHA,
+    [CONTRAST] = VF_PARAM_C,
+    [ITERATIONS] = VF_PARAM_ITERATIONS,
+    [DT] = VF_PARAM_DT,
+    [THRESHOLD] = {.name = "threshold",
+                   .kind = VF_PARAM_THRESHOLD,
+                   .initial = "auto",
+                   .max = 1e30,
+                   .unit = "squared gradient",
+                   .choices = "auto",
+                   .help = "coherence-enhancing where mu1 - mu3 is above it, edge-enhancing elsewhere; auto is its mean "
+                           "over the noise box"},
+    [NOISE] = {.name = "noise",
+               .kind = VF_PARAM_BOX,
+               .initial = "",
+               .unit = "voxels",
+               .help = "a box WxHxD+X+Y+Z of background that threshold=auto is taken from; none: the whole volume"},
+};
+
+/* threshold=auto: the mean of mu1 - mu3 over the noise box, from a pre-pass. */
+static enum vf_status set_threshold(struct vf_expansion *e, const struct vf_context *context,
+                                    const struct vf_value *value, const double sigma[3], const double rho[3],
+                                    struct vf_error *error)
+{
+    struct vf_stage *stage = &e->stage[e->stage_count - 1];
+    struct vf_global mean = {.name = "threshold", .reduction = VF_REDUCE_MEAN};
+    int smooth = 0, tensor[6], global = -1;
+    if (value[THRESHOLD].threshold == VF_THRESHOLD_NUMBER) {
+        stage->param[VF_AND_THRESHOLD] = value[THRESHOLD].number;
+        return VF_OK;
+    }
+    memcpy(mean.box_size, value[NOISE].box_size, sizeof mean.box_size);
+    memcpy(mean.box_at, value[NOISE].box_at, sizeof mean.box_at);
+    e->in_pre = true;
+    if (vf_add_structure_tensor(e, context, sigma, rho, &smooth, tensor, error) == VF_OK &&
+        vf_add_stage(e, "EIG", VF_STENCIL_eigenvalue_spread, context->dim, tensor, &mean.field, VF_FIELD_DERIVED,
+                     error) != NULL)
+        global = vf_add_global(e, &mean, error);
+    e->in_pre = false;
+    if (global < 0)
+        return VF_FAILED;
+    stage->global[VF_AND_THRESHOLD] = (signed char)(global + 1);
+    return VF_OK;
+}
+
+static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context, const struct vf_value *value,
+                             struct vf_error *error)
+{
+    double sigma[3], rho[3], dt;
+    int smooth = 0, tensor[7];
+    enum vf_status status;
+    VF_TRY(vf_lengths_in_voxels(&params[SIGMA], &value[SIGMA], context, true, sigma, error));
+    VF_TRY(vf_lengths_in_voxels(&params[RHO], &value[RHO], context, true, rho, error));
+    VF_TRY(vf_stable_step(&value[DT], context, &dt, error));
+    if (!(rho[0] > 0 || rho[1] > 0 || rho[2] > 0))
+        return vf_fail(error, VF_USAGE, "and: rho must be above 0: without smoothing the tensor has no direction");
+    VF_TRY(vf_add_structure_tensor(e, context, sigma, rho, &smooth, tensor, error));
+    tensor[context->dim * (context->dim + 1) / 2] = smooth;
+    struct vf_stage *stage =
+        vf_add_stage(e, "DT", VF_STENCIL_and_tensor, context->dim, tensor, tensor, VF_FIELD_DERIVED, error);
+    if (stage == NULL)
+        return VF_FAILED;
+    vf_set_half_inverse_h(stage, context);
+    VF_TRY(vf_set_inverse_k(e, context, &value[K], sigma, VF_EED_INVERSE_K, error));
+    VF_TRY(vf_set_coherence(e, value[ALPHA].number, value[CONTRAST].number, error));
+    VF_TRY(set_threshold(e, context, value, sigma, rho, error));
+    VF_TRY(vf_add_diffusion_step(e, context, tensor, dt, error));
+    e->repeat = (int)value[ITERATIONS].number;
+out:
+    return status;
+}
+
+const struct vf_filter vf_filter_and = {
+    .name = "and",
+    .summary = "anisotropic diffusion for tomograms: ced on structures, eed elsewhere",
+    .source = "Frangakis & Hegerl 2001; Fernandez & Li 2003, 2005",
+    .keeps_type = true,
+    .params = params,
+    .param_count = sizeof params / sizeof params[0],
+    .expand = expand,
+};

@@ -1,0 +1,267 @@
+/* Building an expansion: fields, stages, weights, and parameters in voxels. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "filters/filter.h"
+#include "src/alloc.h"
+
+/* Weights are part of a filter's definition: the exponential is our own, in double. */
+#define REAL double
+#define REAL_BITS 64
+#define DIM 3
+#define VF_DEVICE static inline __attribute__((unused))
+#include "kernels/stencil.h"
+
+void vf_expansion_free(struct vf_expansion *e)
+{
+    for (int i = 0; i < e->taps_count; i++)
+        vf_free(e->taps[i]);
+    vf_free(e->taps);
+    vf_free(e->stage);
+    vf_free(e->pre);
+    vf_free(e->field_kind);
+    vf_free(e->pre_field_kind);
+    *e = (struct vf_expansion){0};
+}
+
+enum vf_status vf_filter_expand(const struct vf_filter *filter, const struct vf_context *context,
+                                const struct vf_value *value, struct vf_expansion *expansion, struct vf_error *error)
+{
+    enum vf_status status = VF_FAILED;
+    *expansion = (struct vf_expansion){.repeat = 1};
+    bool fields = vf_add_field(expansion, VF_FIELD_IMAGE, error) == 0;
+    expansion->in_pre = true;
+    fields = fields && vf_add_field(expansion, VF_FIELD_IMAGE, error) == 0;
+    expansion->in_pre = false;
+    if (fields)
+        status = filter->expand(expansion, context, value, error);
+    if (status != VF_OK)
+        vf_expansion_free(expansion);
+    return status;
+}
+
+/* Room for one more element of a growing array; false with a message. */
+static bool grow(void **array, int count, int *room, size_t size, struct vf_error *error)
+{
+    if (count < *room)
+        return true;
+    int larger = *room == 0 ? 16 : 2 * *room;
+    void *moved = vf_alloc((size_t)larger, size, "filter stages", error);
+    if (moved == NULL)
+        return false;
+    if (*array != NULL)
+        memcpy(moved, *array, (size_t)count * size);
+    vf_free(*array);
+    *array = moved;
+    *room = larger;
+    return true;
+}
+
+int vf_add_field(struct vf_expansion *e, enum vf_field_kind kind, struct vf_error *error)
+{
+    if (e->in_pre) {
+        if (!grow((void **)&e->pre_field_kind, e->pre_field_count, &e->pre_field_room, sizeof kind, error))
+            return -1;
+        e->pre_field_kind[e->pre_field_count] = kind;
+        return e->pre_field_count++;
+    }
+    if (!grow((void **)&e->field_kind, e->field_count, &e->field_room, sizeof kind, error))
+        return -1;
+    e->field_kind[e->field_count] = kind;
+    return e->field_count++;
+}
+
+/* An empty stage at the end of the list that is being built. */
+static struct vf_stage *append_stage(struct vf_expansion *e, const char *name, struct vf_error *error)
+{
+    struct vf_stage **list = e->in_pre ? &e->pre : &e->stage;
+    int *count = e->in_pre ? &e->pre_count : &e->stage_count;
+    int *room = e->in_pre ? &e->pre_room : &e->stage_room;
+    if (!grow((void **)list, *count, room, sizeof **list, error))
+        return NULL;
+    struct vf_stage *stage = &(*list)[(*count)++];
+    *stage = (struct vf_stage){0};
+    snprintf(stage->name, sizeof stage->name, "%s", name);
+    return stage;
+}
+
+struct vf_stage *vf_add_stage(struct vf_expansion *e, const char *name, enum vf_stencil_id id, int dim,
+                              const int *inputs, int *outputs, enum vf_field_kind kind, struct vf_error *error)
+{
+    const struct vf_stencil *stencil = vf_stencil(id);
+    struct vf_stage *stage = append_stage(e, name, error);
+    if (stage == NULL)
+        return NULL;
+    stage->stencil = id;
+    stage->input_count = stencil->inputs[dim - 2];
+    stage->output_count = stencil->outputs[dim - 2];
+    memcpy(stage->input, inputs, (size_t)stage->input_count * sizeof *inputs);
+    for (int k = 0; k < stage->output_count; k++) {
+        outputs[k] = vf_add_field(e, kind, error);
+        if (outputs[k] < 0)
+            return NULL;
+        stage->output[k] = outputs[k];
+    }
+    return stage;
+}
+
+int vf_add_global(struct vf_expansion *e, const struct vf_global *global, struct vf_error *error)
+{
+    if (e->global_count == VF_MAX_GLOBALS) {
+        vf_fail(error, VF_FAILED, "more than %d global values in one filter", VF_MAX_GLOBALS);
+        return -1;
+    }
+    e->global[e->global_count] = *global;
+    return e->global_count++;
+}
+
+static struct vf_taps *taps_along(struct vf_expansion *e, int axis, const double *weights, int radius,
+                                  struct vf_error *error)
+{
+    int count = 2 * radius + 1;
+    struct vf_taps *taps =
+        vf_alloc(1, sizeof *taps + (size_t)count * sizeof taps->tap[0], "weights", error);
+    if (taps == NULL)
+        return NULL;
+    taps->count = count;
+    taps->halo[2 - axis] = radius;
+    for (int i = 0; i < count; i++) {
+        taps->tap[i] = (struct vf_tap){.weight = weights[i]};
+        int *offset[] = {&taps->tap[i].dx, &taps->tap[i].dy, &taps->tap[i].dz};
+        *offset[axis] = i - radius;
+    }
+    if (!grow((void **)&e->taps, e->taps_count, &e->taps_room, sizeof *e->taps, error)) {
+        vf_free(taps);
+        return NULL;
+    }
+    return e->taps[e->taps_count++] = taps;
+}
+
+enum vf_status vf_add_linear(struct vf_expansion *e, const char *name, int axis, const double *weights, int radius,
+                             int count, int *fields, enum vf_field_kind kind, struct vf_error *error)
+{
+    const struct vf_taps *taps = taps_along(e, axis, weights, radius, error);
+    struct vf_stage *stage = taps == NULL ? NULL : append_stage(e, name, error);
+    if (stage == NULL)
+        return VF_FAILED;
+    stage->stencil = VF_STENCIL_LINEAR;
+    stage->taps = taps;
+    stage->input_count = stage->output_count = count;
+    for (int k = 0; k < count; k++) {
+        stage->input[k] = fields[k];
+        fields[k] = stage->output[k] = vf_add_field(e, kind, error);
+        if (fields[k] < 0)
+            return VF_FAILED;
+    }
+    return VF_OK;
+}
+
+/* exp(-i^2 / (2 sigma^2)) for i = -radius..radius, normalised; NULL with a message. Owned by the caller. */
+static double *gaussian_weights(double sigma, double truncate, int *radius, struct vf_error *error)
+{
+    *radius = (int)floor(truncate * sigma + 0.5);
+    double *weights = vf_alloc((size_t)(2 * *radius + 1), sizeof *weights, "weights", error);
+    if (weights == NULL)
+        return NULL;
+    double sum = 0;
+    for (int i = -*radius; i <= *radius; i++)
+        sum += weights[i + *radius] = vf_exp(-0.5 * ((double)i / sigma) * ((double)i / sigma));
+    for (int i = 0; i <= 2 * *radius; i++)
+        weights[i] /= sum;
+    return weights;
+}
+
+enum vf_status vf_add_gaussian(struct vf_expansion *e, const struct vf_context *context, char letter,
+                               const double sigma[3], double truncate, int count, int *fields,
+                               enum vf_field_kind kind, struct vf_error *error)
+{
+    for (int axis = 0; axis < context->dim; axis++) {
+        if (sigma[axis] == 0)
+            continue;
+        int radius;
+        double *weights = gaussian_weights(sigma[axis], truncate, &radius, error);
+        if (weights == NULL)
+            return VF_FAILED;
+        const char name[] = {letter, (char)('X' + axis), '\0'};
+        enum vf_status status =
+            radius == 0 ? VF_OK : vf_add_linear(e, name, axis, weights, radius, count, fields, kind, error);
+        vf_free(weights);
+        if (status != VF_OK)
+            return status;
+    }
+    return VF_OK;
+}
+
+enum vf_status vf_add_gaussian_derivative(struct vf_expansion *e, const char *name, int axis, double sigma,
+                                          double truncate, double scale, int *field, struct vf_error *error)
+{
+    int radius;
+    double *weights = gaussian_weights(sigma, truncate, &radius, error);
+    if (weights == NULL)
+        return VF_FAILED;
+    for (int i = -radius; i <= radius; i++)
+        weights[i + radius] *= scale * i / (sigma * sigma);
+    enum vf_status status =
+        vf_add_linear(e, name, axis, weights, radius, 1, field, VF_FIELD_DERIVED, error);
+    vf_free(weights);
+    return status;
+}
+
+/* Lengths of a unit in nanometres; 0 for one that is no length of ours. */
+static double nanometres(const char *unit)
+{
+    static const struct {
+        const char *name;
+        double nm;
+    } known[] = {{"nm", 1}, {"um", 1e3}, {"mm", 1e6}, {"cm", 1e7}, {"m", 1e9}, {"inch", 2.54e7}, {"A", 0.1}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(unit, known[i].name) == 0)
+            return known[i].nm;
+    return 0;
+}
+
+enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct vf_value *value,
+                                    const struct vf_context *context, bool isotropic, double sigma[3],
+                                    struct vf_error *error)
+{
+    static const char *const axis_name[] = {"x", "y", "z"};
+    static const char *const unit_name[] = {[VF_UNIT_NM] = "nm", [VF_UNIT_UM] = "um", [VF_UNIT_MM] = "mm"};
+    for (int axis = 0; axis < 3; axis++) {
+        double length = value->length[value->length_count == 1 ? 0 : axis];
+        bool unused = axis >= context->dim || (value->length_count == 2 && axis == 2);
+        sigma[axis] = unused ? 0 : length;
+        if (unused || length == 0)
+            continue;
+        if (value->unit >= VF_UNIT_NM) {
+            const char *unit = unit_name[value->unit];
+            double voxel = context->spacing_known[axis] ? context->spacing[axis] * nanometres(context->unit) : 0;
+            if (!(voxel > 0))
+                return vf_fail(error, VF_USAGE,
+                               "%s: %s=%g%s needs the voxel size along %s, which the file does not give; add "
+                               "--spacing XxYxZ%s, or give %s in voxels",
+                               context->filter, param->name, length, unit, axis_name[axis], unit, param->name);
+            sigma[axis] = length * nanometres(unit) / voxel;
+        } else if (isotropic && value->length_count == 1 && value->unit == VF_UNIT_BARE) {
+            sigma[axis] = length / context->aspect[axis];
+        }
+        if (sigma[axis] > param->max)
+            return vf_fail(error, VF_USAGE, "%s: %s is %g voxels along %s; the most is %g", context->filter,
+                           param->name, sigma[axis], axis_name[axis], param->max);
+    }
+    return VF_OK;
+}
+
+enum vf_status vf_stable_step(const struct vf_value *value, const struct vf_context *context, double *dt,
+                              struct vf_error *error)
+{
+    double sum = 0;
+    for (int axis = 0; axis < context->dim; axis++)
+        sum += 1 / (context->aspect[axis] * context->aspect[axis]);
+    double bound = 1 / (2 * sum);
+    *dt = value->threshold == VF_THRESHOLD_AUTO ? 0.9 * bound : value->number;
+    if (*dt > bound)
+        return vf_fail(error, VF_USAGE, "%s: dt=%g is not stable on these voxels; the most is %.9g (dt=auto takes "
+                       "0.9 of it)", context->filter, *dt, bound);
+    return VF_OK;
+}

@@ -1,0 +1,43 @@
+/* Separable Gaussian; matches scipy.ndimage.gaussian_filter. */
+#include "filters/filter.h"
+
+enum { SIGMA, TRUNCATE };
+
+static const struct vf_param params[] = {
+    [SIGMA] = {.name = "sigma",
+               .kind = VF_PARAM_LENGTHS,
+               .initial = "1",
+               .max = 1000,
+               .unit = "voxels",
+               .help = "standard deviation, one for all axes or one an axis (x, y, z); 0 leaves an axis alone"},
+    [TRUNCATE] = {.name = "truncate",
+                  .kind = VF_PARAM_NUMBER,
+                  .initial = "4",
+                  .max = 16,
+                  .unit = "sigma",
+                  .help = "the weights end at this many standard deviations"},
+};
+
+static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context, const struct vf_value *value,
+                             struct vf_error *error)
+{
+    double sigma[3];
+    int field = 0;
+    enum vf_status status;
+    VF_TRY(vf_lengths_in_voxels(&params[SIGMA], &value[SIGMA], context, false, sigma, error));
+    VF_TRY(vf_add_gaussian(e, context, 'G', sigma, value[TRUNCATE].number, 1, &field, VF_FIELD_IMAGE, error));
+    e->output_count = 1;
+    e->output[0] = field;
+out:
+    return status;
+}
+
+const struct vf_filter vf_filter_gaussian = {
+    .name = "gaussian",
+    .summary = "smooth by a Gaussian",
+    .source = "separable convolution, radius floor(truncate * sigma + 0.5), as scipy.ndimage.gaussian_filter",
+    .keeps_type = true,
+    .params = params,
+    .param_count = sizeof params / sizeof params[0],
+    .expand = expand,
+};

@@ -1,0 +1,70 @@
+/* Non-linear isotropic diffusion. */
+#include "filters/tensor_stages.h"
+
+#include "filters/stencils/params.h"
+
+enum { K, ITERATIONS, DT, CONDUCTANCE };
+enum conductance { EXPONENTIAL, QUADRATIC };
+
+static const struct vf_param params[] = {
+    [K] = {.name = "k",
+           .kind = VF_PARAM_THRESHOLD,
+           .initial = "auto",
+           .max = 1e30,
+           .unit = "intensity per x-voxel",
+           .choices = "auto|pN|Nsd",
+           .help = "gradients above it are edges: a number, pN a percentile of |grad u|, Nsd N standard deviations of u; "
+                   "auto is p90"},
+    [ITERATIONS] = {.name = "iterations",
+                    .kind = VF_PARAM_COUNT,
+                    .initial = "10",
+                    .min = 1,
+                    .max = 10000,
+                    .help = "steps"},
+    [DT] = {.name = "dt",
+            .kind = VF_PARAM_THRESHOLD,
+            .initial = "auto",
+            .max = 0.25,
+            .unit = "x-voxels^2",
+            .choices = "auto",
+            .help = "step size, at most 1 / (2 sum 1/h^2); auto is 0.9 of that"},
+    [CONDUCTANCE] = {.name = "conductance",
+                     .kind = VF_PARAM_CHOICE,
+                     .initial = "exp",
+                     .choices = "exp|quadratic",
+                     .help = "g(s) = exp(-s^2) keeps strong edges, 1/(1 + s^2) wide regions; s = |grad u| / k"},
+};
+
+static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context, const struct vf_value *value,
+                             struct vf_error *error)
+{
+    static const double unsmoothed[3] = {0, 0, 0};
+    static const int input[] = {0};
+    double dt;
+    enum vf_status status;
+    VF_TRY(vf_stable_step(&value[DT], context, &dt, error));
+    const enum vf_stencil_id stencil = value[CONDUCTANCE].choice == EXPONENTIAL ? VF_STENCIL_perona_malik_exp
+                                                                                : VF_STENCIL_perona_malik_quadratic;
+    struct vf_stage *stage =
+        vf_add_stage(e, "PM", stencil, context->dim, input, e->output, VF_FIELD_IMAGE, error);
+    if (stage == NULL)
+        return VF_FAILED;
+    for (int axis = 0; axis < 3; axis++)
+        stage->param[axis] = 1 / context->aspect[axis];
+    stage->param[VF_PM_DT] = dt;
+    VF_TRY(vf_set_inverse_k(e, context, &value[K], unsmoothed, VF_PM_INVERSE_K, error));
+    e->repeat = (int)value[ITERATIONS].number;
+    e->output_count = 1;
+out:
+    return status;
+}
+
+const struct vf_filter vf_filter_perona_malik = {
+    .name = "perona-malik",
+    .summary = "smooth within regions, not across edges",
+    .source = "Perona & Malik 1990, explicit steps over the face neighbours",
+    .keeps_type = true,
+    .params = params,
+    .param_count = sizeof params / sizeof params[0],
+    .expand = expand,
+};

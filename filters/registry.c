@@ -1,0 +1,52 @@
+/* The tables of filters and stencils, from their .def files. */
+#include <string.h>
+
+#include "filters/filter.h"
+
+#define VF_FILTER_DEF(name) extern const struct vf_filter vf_filter_##name;
+#include "filters.def"
+#undef VF_FILTER_DEF
+
+const struct vf_filter *const vf_filters[] = {
+#define VF_FILTER_DEF(name) &vf_filter_##name,
+#include "filters.def"
+#undef VF_FILTER_DEF
+    NULL,
+};
+
+const struct vf_filter *vf_filter_by_name(const char *name, size_t length)
+{
+    for (size_t i = 0; vf_filters[i] != NULL; i++)
+        if (strlen(vf_filters[i]->name) == length && memcmp(vf_filters[i]->name, name, length) == 0)
+            return vf_filters[i];
+    return NULL;
+}
+
+static const struct vf_stencil stencils[VF_STENCIL_COUNT] = {
+    [VF_STENCIL_LINEAR] = {.name = "linear"},
+#define VF_STENCIL_DEF(stencil, in2, in3, out2, out3, centre2, centre3, z, y, x, operations) \
+    [VF_STENCIL_##stencil] = {.name = #stencil,                                              \
+                              .inputs = {in2, in3},                                          \
+                              .outputs = {out2, out3},                                       \
+                              .centre_inputs = {centre2, centre3},                           \
+                              .reach = {z, y, x},                                            \
+                              .cost = operations},
+#include "stencils.def"
+#undef VF_STENCIL_DEF
+};
+
+const struct vf_stencil *vf_stencil(enum vf_stencil_id id)
+{
+    return &stencils[id];
+}
+
+void vf_stage_halo(const struct vf_stage *stage, int dim, int k, int halo[3])
+{
+    const struct vf_stencil *stencil = vf_stencil(stage->stencil);
+    bool centre = k < stencil->centre_inputs[dim - 2];
+    for (int axis = 0; axis < 3; axis++) {
+        halo[axis] = stage->stencil == VF_STENCIL_LINEAR ? stage->taps->halo[axis] : stencil->reach[axis];
+        if (centre || (dim == 2 && axis == 0))
+            halo[axis] = 0;
+    }
+}

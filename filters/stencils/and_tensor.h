@@ -1,0 +1,28 @@
+/* Coherence-enhancing where mu1 - mu3 passes the threshold, edge-enhancing (surface) elsewhere. The edge's normal is
+ * the gradient of u_sigma, the last input. */
+#include "filters/stencils/coherence_enhancing.h"
+#include "filters/stencils/edge.h"
+#include "filters/stencils/gradient.h"
+#include "filters/stencils/tensor_input.h"
+
+VF_STENCIL(and_tensor)
+{
+    const REAL tensor[] = TENSOR_INPUT;
+    const struct vf_eigen e = vf_eigen_of(tensor);
+    const REAL spread = e.value[0] - e.value[DIM - 1];
+    const int coherent = spread > PARAM(VF_AND_THRESHOLD);
+    const REAL gain = vf_coherence_gain(spread, PARAM(VF_CED_ALPHA), PARAM(VF_CED_CONTRAST));
+    const REAL squared = GRADIENT_SQUARED(VF_TENSOR);
+    const REAL stop = vf_edge_stop(squared, PARAM(VF_EED_INVERSE_K));
+    const REAL inverse_length = squared == R(0.0) ? R(0.0) : R(1.0) / SQRT(squared);
+    REAL w[DIM], diffusion[VF_TENSOR];
+    w[VF_X] = coherent ? e.vector[DIM - 1][VF_X] : GRADIENT_X(VF_TENSOR) * inverse_length;
+    w[VF_Y] = coherent ? e.vector[DIM - 1][VF_Y] : GRADIENT_Y(VF_TENSOR) * inverse_length;
+#if DIM == 3
+    w[VF_Z] = coherent ? e.vector[DIM - 1][VF_Z] : GRADIENT_Z(VF_TENSOR) * inverse_length;
+#endif
+    const REAL about = coherent ? PARAM(VF_CED_ALPHA) : R(1.0);
+    const REAL along = coherent ? gain - PARAM(VF_CED_ALPHA) : stop - R(1.0);
+    vf_tensor_about(about, along, w, diffusion);
+    PUT_TENSOR(diffusion);
+}

@@ -1,0 +1,14 @@
+/* D = alpha I + (l - alpha) v v^T, v the vector of the smallest eigenvalue of the smoothed tensor. */
+#include "filters/stencils/coherence_enhancing.h"
+#include "filters/stencils/tensor_input.h"
+
+VF_STENCIL(ced_tensor)
+{
+    const REAL tensor[] = TENSOR_INPUT;
+    const struct vf_eigen e = vf_eigen_of(tensor);
+    REAL diffusion[VF_TENSOR];
+    const REAL spread = e.value[0] - e.value[DIM - 1];
+    const REAL gain = vf_coherence_gain(spread, PARAM(VF_CED_ALPHA), PARAM(VF_CED_CONTRAST));
+    vf_tensor_about(PARAM(VF_CED_ALPHA), gain - PARAM(VF_CED_ALPHA), e.vector[DIM - 1], diffusion);
+    PUT_TENSOR(diffusion);
+}

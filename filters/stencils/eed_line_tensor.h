@@ -1,0 +1,15 @@
+/* l1 = l2 stop at edges and the last eigenvalue is 1: D = l I + (1 - l) v v^T, v the last vector of the smoothed
+ * tensor (Frangakis & Hegerl 2001), l from the gradient of u_sigma, the last input. */
+#include "filters/stencils/edge.h"
+#include "filters/stencils/gradient.h"
+#include "filters/stencils/tensor_input.h"
+
+VF_STENCIL(eed_line_tensor)
+{
+    const REAL tensor[] = TENSOR_INPUT;
+    const struct vf_eigen e = vf_eigen_of(tensor);
+    REAL diffusion[VF_TENSOR];
+    const REAL stop = vf_edge_stop(GRADIENT_SQUARED(VF_TENSOR), PARAM(VF_EED_INVERSE_K));
+    vf_tensor_about(stop, R(1.0) - stop, e.vector[DIM - 1], diffusion);
+    PUT_TENSOR(diffusion);
+}

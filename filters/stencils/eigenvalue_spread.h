@@ -1,0 +1,9 @@
+/* The largest eigenvalue minus the smallest: how far from isotropic, in squared gradient. */
+#include "filters/stencils/tensor_input.h"
+
+VF_STENCIL(eigenvalue_spread)
+{
+    const REAL tensor[] = TENSOR_INPUT;
+    const struct vf_eigen e = vf_eigen_of(tensor);
+    PUT(0, e.value[0] - e.value[DIM - 1]);
+}

@@ -1,0 +1,16 @@
+/* The numbers of the bodies' parameters, PARAM(i), shared with the filters that set them. */
+#ifndef VF_STENCIL_PARAMS_H
+#define VF_STENCIL_PARAMS_H
+
+/* Bodies that take the gradient: 0..2 are 1/(2h) along x, y, z. difference_*: 0 is 1/(2h). */
+
+/* perona_malik_*: 0..2 are 1/h along x, y, z. */
+enum { VF_PM_DT = 3, VF_PM_INVERSE_K };
+
+/* eed_*, ced_tensor and and_tensor, after the gradient's. The contrast is sqrt(C) S^2. */
+enum { VF_EED_INVERSE_K = 3, VF_CED_ALPHA, VF_CED_CONTRAST, VF_AND_THRESHOLD };
+
+/* diffusion_step, after the gradient's: 1/h along x, y, z, and the step size. */
+enum { VF_PDE_INVERSE_H = 3, VF_PDE_DT = 6 };
+
+#endif

@@ -1,0 +1,13 @@
+/* Conductance g(s) = 1/(1 + s^2). Without a difference there is no flux, even for k = 0. */
+#include "filters/stencils/perona_malik.h"
+
+VF_DEVICE REAL vf_flux_quadratic(REAL d, REAL inverse_k)
+{
+    const REAL s = ABS(d) * inverse_k;
+    return d == R(0.0) ? R(0.0) : d / FMA(s, s, R(1.0));
+}
+
+VF_STENCIL(perona_malik_quadratic)
+{
+    VF_PM_STEP(vf_flux_quadratic);
+}

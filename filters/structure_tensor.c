@@ -1,0 +1,77 @@
+/* Structure tensor and what its eigenvalues tell. */
+#include "filters/tensor_stages.h"
+
+enum { SIGMA, RHO, OUTPUT };
+enum output { TENSOR, EIGENVALUES, COHERENCE, ORIENTATION };
+
+static const struct vf_param params[] = {
+    [SIGMA] = {.name = "sigma",
+               .kind = VF_PARAM_LENGTHS,
+               .initial = "1",
+               .max = 1000,
+               .unit = "x-voxels",
+               .help = "smoothing before the gradient; one number holds for cubic voxels, x,y,z in voxels of each axis"},
+    [RHO] = {.name = "rho",
+             .kind = VF_PARAM_LENGTHS,
+             .initial = "2",
+             .max = 1000,
+             .unit = "x-voxels",
+             .help = "smoothing of the tensor: the size of the neighbourhood that it describes"},
+    [OUTPUT] = {.name = "output",
+                .kind = VF_PARAM_CHOICE,
+                .initial = "tensor",
+                .choices = "tensor|eigenvalues|coherence|orientation",
+                .help = "xx,xy,xz,yy,yz,zz; descending; planar, linear, isotropic (2D: one); direction of least change"},
+};
+
+static const char *const value_label[] = {"mu1", "mu2", "mu3"};
+static const char *const coherence_label[] = {"planar", "linear", "isotropic"};
+static const char *const axis_label[] = {"x", "y", "z"};
+
+static const struct {
+    const char *stage;
+    enum vf_stencil_id stencil;
+    const char *const *label;
+} outputs[] = {
+    [EIGENVALUES] = {"EIG", VF_STENCIL_eigenvalues, value_label},
+    [COHERENCE] = {"COH", VF_STENCIL_coherence, coherence_label},
+    [ORIENTATION] = {"ORI", VF_STENCIL_orientation, axis_label},
+};
+
+static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context, const struct vf_value *value,
+                             struct vf_error *error)
+{
+    const int output = value[OUTPUT].choice;
+    double sigma[3], rho[3];
+    int smooth = 0, tensor[6];
+    const char *const *label = vf_tensor_label[context->dim - 2];
+    enum vf_status status;
+    VF_TRY(vf_lengths_in_voxels(&params[SIGMA], &value[SIGMA], context, true, sigma, error));
+    VF_TRY(vf_lengths_in_voxels(&params[RHO], &value[RHO], context, true, rho, error));
+    VF_TRY(vf_add_structure_tensor(e, context, sigma, rho, &smooth, tensor, error));
+    if (output == TENSOR) {
+        e->output_count = context->dim * (context->dim + 1) / 2;
+        for (int c = 0; c < e->output_count; c++)
+            e->output[c] = tensor[c];
+    } else {
+        struct vf_stage *stage = vf_add_stage(e, outputs[output].stage, outputs[output].stencil, context->dim, tensor,
+                                              e->output, VF_FIELD_DERIVED, error);
+        if (stage == NULL)
+            return VF_FAILED;
+        e->output_count = stage->output_count;
+        label = outputs[output].label;
+    }
+    for (int c = 0; c < e->output_count && e->output_count > 1; c++)
+        e->output_label[c] = label[c];
+out:
+    return status;
+}
+
+const struct vf_filter vf_filter_structure_tensor = {
+    .name = "structure-tensor",
+    .summary = "local orientation and its strength",
+    .source = "J = K_rho * (grad u_sigma grad u_sigma^T) (Weickert 1998); eigenvalues by cyclic Jacobi sweeps",
+    .params = params,
+    .param_count = sizeof params / sizeof params[0],
+    .expand = expand,
+};

@@ -1,0 +1,115 @@
+#include "filters/tensor_stages.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "filters/stencils/params.h"
+
+const char *const vf_tensor_label[2][6] = {{"xx", "xy", "yy"}, {"xx", "xy", "xz", "yy", "yz", "zz"}};
+
+void vf_set_half_inverse_h(struct vf_stage *stage, const struct vf_context *context)
+{
+    for (int axis = 0; axis < 3; axis++)
+        stage->param[axis] = 0.5 / context->aspect[axis];
+}
+
+enum vf_status vf_add_structure_tensor(struct vf_expansion *e, const struct vf_context *context,
+                                       const double sigma[3], const double rho[3], int *smooth, int *tensor,
+                                       struct vf_error *error)
+{
+    enum vf_status status;
+    VF_TRY(vf_add_gaussian(e, context, 'G', sigma, 4, 1, smooth, VF_FIELD_IMAGE, error));
+    struct vf_stage *stage = vf_add_stage(e, "ST", VF_STENCIL_structure_tensor, context->dim, smooth, tensor,
+                                          VF_FIELD_DERIVED, error);
+    if (stage == NULL)
+        return VF_FAILED;
+    vf_set_half_inverse_h(stage, context);
+    VF_TRY(vf_add_gaussian(e, context, 'R', rho, 4, stage->output_count, tensor, VF_FIELD_DERIVED, error));
+out:
+    return status;
+}
+
+enum vf_status vf_add_gradient_magnitude(struct vf_expansion *e, const struct vf_context *context,
+                                         const double sigma[3], int *field, struct vf_error *error)
+{
+    enum vf_status status;
+    VF_TRY(vf_add_gaussian(e, context, 'G', sigma, 4, 1, field, VF_FIELD_IMAGE, error));
+    struct vf_stage *stage = vf_add_stage(e, "GM", VF_STENCIL_gradient_magnitude, context->dim, field, field,
+                                          VF_FIELD_DERIVED, error);
+    if (stage == NULL)
+        return VF_FAILED;
+    vf_set_half_inverse_h(stage, context);
+out:
+    return status;
+}
+
+enum vf_status vf_add_diffusion_step(struct vf_expansion *e, const struct vf_context *context, const int *tensor,
+                                     double dt, struct vf_error *error)
+{
+    int inputs[VF_MAX_INPUTS], components = context->dim * (context->dim + 1) / 2;
+    memcpy(inputs, tensor, (size_t)components * sizeof *tensor);
+    inputs[components] = 0;
+    struct vf_stage *stage = vf_add_stage(e, "PDE", VF_STENCIL_diffusion_step, context->dim, inputs, e->output,
+                                          VF_FIELD_IMAGE, error);
+    if (stage == NULL)
+        return VF_FAILED;
+    vf_set_half_inverse_h(stage, context);
+    for (int axis = 0; axis < 3; axis++)
+        stage->param[VF_PDE_INVERSE_H + axis] = 1 / context->aspect[axis];
+    stage->param[VF_PDE_DT] = dt;
+    e->output_count = 1;
+    return VF_OK;
+}
+
+static double inverse(double k, double scale)
+{
+    return scale / k;
+}
+
+enum vf_status vf_set_inverse_k(struct vf_expansion *e, const struct vf_context *context, const struct vf_value *value,
+                                const double sigma[3], int slot, struct vf_error *error)
+{
+    struct vf_stage *stage = &e->stage[e->stage_count - 1];
+    struct vf_global k = {.name = "k", .derive = inverse, .scale = 1, .argument = value->number};
+    enum vf_status status = VF_OK;
+    switch (value->threshold) {
+    case VF_THRESHOLD_NUMBER:
+        stage->param[slot] = 1 / value->number;
+        return VF_OK;
+    case VF_THRESHOLD_DEVIATIONS:
+        k.reduction = VF_REDUCE_DEVIATION;
+        break;
+    case VF_THRESHOLD_AUTO:
+        k.argument = 90;
+        /* fall through */
+    case VF_THRESHOLD_PERCENTILE:
+        k.reduction = VF_REDUCE_PERCENTILE;
+        e->in_pre = true;
+        status = vf_add_gradient_magnitude(e, context, sigma, &k.field, error);
+        e->in_pre = false;
+        break;
+    }
+    int global = status == VF_OK ? vf_add_global(e, &k, error) : -1;
+    if (global < 0)
+        return VF_FAILED;
+    stage->global[slot] = (signed char)(global + 1);
+    return VF_OK;
+}
+
+static double contrast(double range, double root_c)
+{
+    return root_c * (range / 255) * (range / 255);
+}
+
+enum vf_status vf_set_coherence(struct vf_expansion *e, double alpha, double c, struct vf_error *error)
+{
+    struct vf_stage *stage = &e->stage[e->stage_count - 1];
+    const struct vf_global range = {
+        .name = "range", .reduction = VF_REDUCE_RANGE, .derive = contrast, .scale = sqrt(c)};
+    int global = vf_add_global(e, &range, error);
+    if (global < 0)
+        return VF_FAILED;
+    stage->param[VF_CED_ALPHA] = alpha;
+    stage->global[VF_CED_CONTRAST] = (signed char)(global + 1);
+    return VF_OK;
+}

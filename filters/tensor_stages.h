@@ -1,0 +1,34 @@
+/* The stages that structure-tensor, eed, ced and and share. */
+#ifndef VF_TENSOR_STAGES_H
+#define VF_TENSOR_STAGES_H
+
+#include "filters/filter.h"
+
+/* From *smooth (field 0 at first, replaced by u_sigma) to the tensor K_rho * (grad u_sigma grad u_sigma^T): stages
+ * GX GY GZ ST [RX RY RZ]. tensor[] gets 3 or 6 fields. */
+enum vf_status vf_add_structure_tensor(struct vf_expansion *e, const struct vf_context *context,
+                                       const double sigma[3], const double rho[3], int *smooth, int *tensor,
+                                       struct vf_error *error);
+
+/* |grad u_sigma| of *field by central differences (stages GX GY GZ GM); replaces it. */
+enum vf_status vf_add_gradient_magnitude(struct vf_expansion *e, const struct vf_context *context,
+                                         const double sigma[3], int *field, struct vf_error *error);
+
+/* The stage PDE: one step of size dt on field 0 with the diffusion tensor in `tensor`; makes it the output. */
+enum vf_status vf_add_diffusion_step(struct vf_expansion *e, const struct vf_context *context, const int *tensor,
+                                     double dt, struct vf_error *error);
+
+/* The parameter k of a stage: its inverse into stage->param[slot], now or from a global of the pre-pass, which for a
+ * percentile is over |grad u_sigma| and for deviations over the stage's input. The stage must be the latest added. */
+enum vf_status vf_set_inverse_k(struct vf_expansion *e, const struct vf_context *context, const struct vf_value *value,
+                                const double sigma[3], int slot, struct vf_error *error);
+
+/* The contrast sqrt(C) S^2 of coherence-enhancing diffusion, S the range of field 0 over 255, into the latest stage's
+ * VF_CED_CONTRAST; and alpha. */
+enum vf_status vf_set_coherence(struct vf_expansion *e, double alpha, double c, struct vf_error *error);
+
+/* Component labels, in the order of FILTERS, and 1/(2h) for a stage's first three parameters. */
+extern const char *const vf_tensor_label[2][6];
+void vf_set_half_inverse_h(struct vf_stage *stage, const struct vf_context *context);
+
+#endif

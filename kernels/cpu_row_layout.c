@@ -1,0 +1,214 @@
+#include "kernels/cpu_row_layout.h"
+
+#include <unistd.h>
+
+#include "kernels/cpu_rows.h"
+#include "src/alloc.h"
+#include "src/size.h"
+
+struct vf_halo vf_row_halo(const struct vf_stage *stage, int dim, int k)
+{
+    int zyx[3];
+    vf_stage_halo(stage, dim, k, zyx);
+    return dim == 3 ? (struct vf_halo){zyx[0], zyx[1], zyx[2]} : (struct vf_halo){zyx[1], 0, zyx[2]};
+}
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static ptrdiff_t smaller(ptrdiff_t a, ptrdiff_t b)
+{
+    return a < b ? a : b;
+}
+
+/* From the last stage back: a stage computes the widest region that any of its outputs is needed in. */
+static void find_reach(struct vf_row_layout *l)
+{
+    const struct vf_flow *flow = l->job->flow;
+    for (int i = flow->stage_count - 1; i >= 0; i--) {
+        const struct vf_stage *stage = &flow->stage[i];
+        struct vf_halo out = {0, 0, 0};
+        for (int k = 0; k < stage->output_count; k++) {
+            const struct vf_halo *need = &l->ring[stage->output[k]].reach;
+            out = (struct vf_halo){larger(out.s, need->s), larger(out.r, need->r), larger(out.x, need->x)};
+        }
+        for (int k = 0; k < stage->output_count; k++)
+            l->ring[stage->output[k]].reach = out;
+        for (int k = 0; k < stage->input_count; k++) {
+            struct vf_halo h = vf_row_halo(stage, flow->dim, k);
+            struct vf_ring *in = &l->ring[stage->input[k]];
+            in->reach.s = larger(in->reach.s, out.s + h.s);
+            in->reach.r = larger(in->reach.r, out.r + h.r);
+            in->reach.x = larger(in->reach.x, out.x + h.x);
+            in->pad = larger(in->pad, h.x);
+        }
+    }
+}
+
+/* From the first stage on: a stage follows its latest input by its halo; a ring spans from the newest plane to the
+ * oldest that the last consumer still reads. */
+static void find_delays(struct vf_row_layout *l)
+{
+    const struct vf_flow *flow = l->job->flow;
+    for (int i = 0; i < flow->stage_count; i++) {
+        const struct vf_stage *stage = &flow->stage[i];
+        int delay = 0;
+        for (int k = 0; k < stage->input_count; k++)
+            delay = larger(delay, l->ring[stage->input[k]].delay + vf_row_halo(stage, flow->dim, k).s);
+        for (int k = 0; k < stage->input_count; k++) {
+            struct vf_ring *in = &l->ring[stage->input[k]];
+            ptrdiff_t span = (ptrdiff_t)delay - in->delay + vf_row_halo(stage, flow->dim, k).s + 1;
+            in->depth = span > in->depth ? span : in->depth;
+        }
+        for (int k = 0; k < stage->output_count; k++)
+            l->ring[stage->output[k]].delay = delay;
+        l->delay = larger(l->delay, delay);
+        l->most_stream_halo = larger(l->most_stream_halo, vf_row_halo(stage, flow->dim, stage->input_count - 1).s);
+        if (stage->stencil == VF_STENCIL_LINEAR)
+            l->most_taps = larger(l->most_taps, stage->taps->count);
+    }
+}
+
+static bool place_rings(struct vf_row_layout *l)
+{
+    const struct vf_flow *flow = l->job->flow;
+    const ptrdiff_t lane = VF_ALIGNMENT / (ptrdiff_t)l->element;
+    ptrdiff_t reach_x = 0;
+    for (int f = 0; f < flow->field_count; f++)
+        reach_x = larger((int)reach_x, l->ring[f].reach.x);
+    l->origin = (reach_x + lane - 1) / lane * lane;
+    l->pitch = (l->origin + l->tiling.x + reach_x + lane - 1) / lane * lane;
+    /* Rows a multiple of 4 KiB apart would share cache sets. */
+    if (l->pitch * (ptrdiff_t)l->element % 4096 == 0)
+        l->pitch += lane;
+    size_t end = 0, bytes;
+    for (int f = 0; f < flow->field_count; f++) {
+        struct vf_ring *ring = &l->ring[f];
+        /* No more planes than are ever computed of it. */
+        ptrdiff_t planes = smaller(l->tiling.chunk, l->n_stream) + 2 * (ptrdiff_t)ring->reach.s;
+        ring->depth = smaller(ring->depth, planes);
+        ring->rows = flow->dim == 3 ? l->tiling.y + 2 * (ptrdiff_t)ring->reach.r : 1;
+        ring->offset = end;
+        if (!vf_size_mul((size_t)ring->depth, (size_t)ring->rows, &bytes) ||
+            !vf_size_mul(bytes, (size_t)l->pitch * l->element, &bytes) || !vf_size_add(end, bytes, &end))
+            return false;
+    }
+    l->arena_bytes = end;
+    return true;
+}
+
+enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *job, struct vf_error *error)
+{
+    const struct vf_flow *flow = job->flow;
+    *l = (struct vf_row_layout){.job = job, .element = flow->is_double ? sizeof(double) : sizeof(float)};
+    l->n_stream = flow->dim == 3 ? job->nz : job->ny;
+    l->n_rows = flow->dim == 3 ? job->ny : 1;
+    ptrdiff_t slab = flow->dim == 3 ? job->z_end - job->z_begin : job->ny;
+    l->tiling.x = smaller(job->tiling.x, job->nx);
+    l->tiling.y = smaller(job->tiling.y, l->n_rows);
+    l->tiling.chunk = smaller(job->tiling.chunk, slab);
+    l->tiles_x = (job->nx + l->tiling.x - 1) / l->tiling.x;
+    l->tiles_y = (l->n_rows + l->tiling.y - 1) / l->tiling.y;
+    l->chunks = (slab + l->tiling.chunk - 1) / l->tiling.chunk;
+    l->most_taps = 1;
+    l->ring = vf_alloc((size_t)flow->field_count, sizeof *l->ring, "ring layout", error);
+    if (l->ring == NULL)
+        return VF_FAILED;
+    for (int f = 0; f < flow->field_count; f++)
+        l->ring[f] = (struct vf_ring){.depth = 1, .sink = -1, .source = -1};
+    for (int k = 0; k < flow->source_count; k++)
+        l->ring[flow->source[k]].source = k;
+    for (int k = 0; k < flow->sink_count; k++)
+        l->ring[flow->sink[k]].sink = k;
+    find_reach(l);
+    find_delays(l);
+    if (!place_rings(l)) {
+        vf_row_layout_close(l);
+        return vf_fail(error, VF_FAILED, "the planes that this chain holds overflow a size");
+    }
+    return VF_OK;
+}
+
+void vf_row_layout_close(struct vf_row_layout *l)
+{
+    vf_free(l->ring);
+    l->ring = NULL;
+}
+
+/* ---- the cost model ----------------------------------------------------------------------------------------- */
+
+/* Of one core of a present server, in units of a nanosecond; only ratios matter. */
+enum { OPERATIONS_PER_NS = 40, L2_BYTES_PER_NS = 60, L3_BYTES_PER_NS = 16, MEMORY_BYTES_PER_NS = 8, ROW_NS = 25 };
+
+static double cache_bytes(int name, double otherwise)
+{
+    long bytes = sysconf(name);
+    return bytes > 0 ? (double)bytes : otherwise;
+}
+
+/* Bytes a nanosecond of ring traffic, by the cache that holds one thread's rings. */
+static double ring_speed(const struct vf_row_layout *l)
+{
+    double bytes = (double)l->arena_bytes;
+    if (bytes <= 0.75 * cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20))
+        return L2_BYTES_PER_NS;
+    if (bytes * l->job->threads <= 0.75 * cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20))
+        return L3_BYTES_PER_NS;
+    return MEMORY_BYTES_PER_NS;
+}
+
+static double operations(const struct vf_stage *stage)
+{
+    if (stage->stencil == VF_STENCIL_LINEAR)
+        return 2.0 * stage->taps->count * stage->output_count;
+    return vf_stencil(stage->stencil)->cost;
+}
+
+/* Nanoseconds of one field's or stage's work on a plane of a tile with its reach. */
+static double plane_cost(const struct vf_row_layout *l, struct vf_halo reach, double ops, double bytes, double rows_made)
+{
+    const struct vf_job *job = l->job;
+    bool wraps = job->flow->boundary == VF_WRAP;
+    double cells_x = (double)l->tiling.x + 2.0 * reach.x, rows = (double)l->tiling.y + 2.0 * reach.r;
+    if (!wraps && cells_x > (double)job->nx)
+        cells_x = (double)job->nx;
+    if (!wraps && rows > (double)l->n_rows)
+        rows = (double)l->n_rows;
+    /* Wide vectors make short rows dear: a row ends in a partial one. */
+    double lanes = 64.0 / (double)l->element;
+    double vectors = (double)(long)((cells_x + lanes - 1) / lanes) * lanes;
+    return rows * (rows_made * ROW_NS +
+                   vectors * (ops * (double)l->element / 4 / OPERATIONS_PER_NS + bytes / ring_speed(l)));
+}
+
+double vf_row_layout_cost(const struct vf_row_layout *l)
+{
+    const struct vf_job *job = l->job;
+    const struct vf_flow *flow = job->flow;
+    double element = (double)l->element, unit = 0;
+    for (int k = 0; k < flow->source_count; k++) {
+        const struct vf_ring *ring = &l->ring[flow->source[k]];
+        double planes = (double)l->tiling.chunk + 2.0 * ring->reach.s;
+        unit += planes * plane_cost(l, ring->reach, 1, 2 * element, 1);
+    }
+    for (int i = 0; i < flow->stage_count; i++) {
+        const struct vf_stage *stage = &flow->stage[i];
+        const struct vf_halo reach = l->ring[stage->output[0]].reach;
+        double bytes = element * stage->output_count, made = stage->output_count;
+        for (int k = 0; k < stage->input_count; k++)
+            bytes += element * (1 + 2.0 * vf_row_halo(stage, flow->dim, k).s);
+        if (stage->stencil != VF_STENCIL_LINEAR)
+            made = 1;
+        unit += ((double)l->tiling.chunk + 2.0 * reach.s) * plane_cost(l, reach, operations(stage), bytes, made);
+    }
+    double units = (double)l->tiles_x * (double)l->tiles_y * (double)l->chunks * (double)job->batch;
+    double rounds = (double)(long)((units + job->threads - 1) / job->threads);
+    /* Many rounds even out by themselves. */
+    if (rounds > 8)
+        rounds = units / job->threads;
+    double voxels = (double)job->nx * (double)job->ny * (double)(job->z_end - job->z_begin) * (double)job->batch;
+    double moved = voxels * element * (flow->source_count + flow->sink_count);
+    return 1e-9 * (rounds * unit + moved / MEMORY_BYTES_PER_NS / job->threads);
+}

@@ -1,0 +1,425 @@
+/* The CPU's scheme: a run of stages is one sweep over memory. Each thread takes a tile of the grid, streams along z
+ * (2D: y), and holds a ring of planes for every field of the run; each stage follows its inputs as closely as its halo
+ * allows. A tile recomputes what its neighbours also need, so tiles are independent. Beyond the grid a field is filled
+ * from its values inside, row by row as they are made (x) or by reading another row (y, z); under `wrap` the grid is
+ * periodic and the rows beyond it are simply computed. */
+#include <omp.h>
+#include <string.h>
+
+#include "kernels/cpu_row_layout.h"
+#include "kernels/cpu_rows.h"
+#include "src/alloc.h"
+
+/* A half-open range. */
+struct range {
+    ptrdiff_t from, to;
+};
+
+/* One thread's memory and the tile that it works on. */
+struct worker {
+    const struct vf_row_layout *layout;
+    const struct vf_rows *rows;
+    int thread;
+    char *arena;
+    char *outside[2];         /* a row of the constant, by vf_field_kind */
+    const char **plane;       /* [input][stream offset]: scratch of one stage's plane; NULL is outside */
+    const void **tap;         /* scratch of one row's linear taps */
+    double *weight;           /* the same order */
+    ptrdiff_t image;          /* of the batch */
+    struct range s, r, x;     /* the tile */
+};
+
+static enum vf_boundary boundary_of(const struct worker *w, ptrdiff_t n)
+{
+    return vf_boundary_axis(w->layout->job->flow->boundary, n);
+}
+
+/* A tile's range with its reach, inside the grid unless the grid is periodic along that axis. */
+static struct range extended(const struct worker *w, struct range tile, int reach, ptrdiff_t n)
+{
+    struct range e = {tile.from - reach, tile.to + reach};
+    if (boundary_of(w, n) != VF_WRAP) {
+        e.from = e.from < 0 ? 0 : e.from;
+        e.to = e.to > n ? n : e.to;
+    }
+    return e;
+}
+
+/* The plane of a ring that holds stream position s; its first element is x = tile.x - origin of row tile.r - reach. */
+static char *ring_plane(const struct worker *w, const struct vf_ring *ring, ptrdiff_t s)
+{
+    size_t row_bytes = (size_t)w->layout->pitch * w->layout->element;
+    return w->arena + ring->offset + (size_t)(vf_floor_mod(s, ring->depth) * ring->rows) * row_bytes;
+}
+
+/* The element at x of row r of a ring's plane. */
+static char *ring_row(const struct worker *w, const struct vf_ring *ring, char *plane, ptrdiff_t r, ptrdiff_t x)
+{
+    const struct vf_row_layout *l = w->layout;
+    ptrdiff_t row = r - w->r.from + ring->reach.r;
+    return plane + (size_t)(row * l->pitch + l->origin + x - w->x.from) * l->element;
+}
+
+static double outside_value(const struct vf_flow *flow, enum vf_field_kind kind)
+{
+    return kind == VF_FIELD_IMAGE ? flow->constant : 0;
+}
+
+/* Fills the cells beyond the grid that consumers read; `row` is the element at x = 0. */
+static void fill_edges(const struct worker *w, int field, struct range made, char *row)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_flow *flow = l->job->flow;
+    const ptrdiff_t n = l->job->nx, pad = l->ring[field].pad;
+    const enum vf_boundary boundary = boundary_of(w, n);
+    if (boundary == VF_WRAP || pad == 0)
+        return;
+    const double outside = outside_value(flow, flow->field_kind[field]);
+    const struct range side[2] = {{-pad, made.from == 0 ? 0 : -pad}, {n, made.to == n ? n + pad : n}};
+    for (int k = 0; k < 2; k++)
+        for (ptrdiff_t x = side[k].from; x < side[k].to; x++) {
+            ptrdiff_t from = vf_boundary_index(boundary, x, n);
+            if (flow->is_double)
+                ((double *)row)[x] = from < 0 ? outside : ((double *)row)[from];
+            else
+                ((float *)row)[x] = from < 0 ? (float)outside : ((float *)row)[from];
+        }
+}
+
+/* Stores or reduces a row of a sink, once it is made; `row` is the element at the tile's first x. */
+static void deliver(const struct worker *w, int field, ptrdiff_t s, ptrdiff_t r, const char *row)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_job *job = l->job;
+    const int index = l->ring[field].sink;
+    if (index < 0 || s < w->s.from || s >= w->s.to || r < w->r.from || r >= w->r.to)
+        return;
+    const struct vf_sink *sink = &job->sink[index];
+    const bool volume = job->flow->dim == 3;
+    const ptrdiff_t z = volume ? s : 0, y = volume ? r : s, n = w->x.to - w->x.from;
+    if (sink->array != NULL) {
+        char *plane = sink->array->plane[w->image * job->nz + z];
+        size_t at = (size_t)(y * job->nx + w->x.from) * vf_type_size(sink->array->type);
+        w->rows->store[sink->array->type](row, plane + at, n);
+    }
+    for (int k = 0; k < sink->reducer_count; k++)
+        vf_reducer_add(&sink->reducer[k], w->thread, row, n, w->x.from, y, z);
+}
+
+/* Reads plane s of a source into its ring, converted to the compute type. */
+static void load_plane(const struct worker *w, int field, ptrdiff_t s)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_job *job = l->job;
+    const struct vf_ring *ring = &l->ring[field];
+    const struct vf_array *array = &job->source[ring->source];
+    const struct range rows = extended(w, w->r, ring->reach.r, l->n_rows);
+    const struct range x = extended(w, w->x, ring->reach.x, job->nx);
+    const size_t size = vf_type_size(array->type);
+    const ptrdiff_t in_grid = vf_boundary_index(VF_WRAP, s, l->n_stream);
+    const bool volume = job->flow->dim == 3;
+    const char *plane = array->plane[w->image * job->nz + (volume ? in_grid : 0)];
+    char *to_plane = ring_plane(w, ring, s);
+    for (ptrdiff_t r = rows.from; r < rows.to; r++) {
+        const ptrdiff_t y = volume ? vf_boundary_index(VF_WRAP, r, l->n_rows) : in_grid;
+        char *to = ring_row(w, ring, to_plane, r, 0);
+        /* More than one piece only where a periodic grid wraps. */
+        for (ptrdiff_t at = x.from; at < x.to;) {
+            const ptrdiff_t from = vf_boundary_index(VF_WRAP, at, job->nx);
+            const ptrdiff_t n = x.to - at < job->nx - from ? x.to - at : job->nx - from;
+            w->rows->load[array->type](plane + (size_t)(y * job->nx + from) * size,
+                                       to + at * (ptrdiff_t)l->element, n);
+            at += n;
+        }
+        fill_edges(w, field, x, to);
+        deliver(w, field, s, r, to + w->x.from * (ptrdiff_t)l->element);
+    }
+}
+
+/* The planes that a stage at stream position s reads of input k: plane[offset + halo], NULL for the constant. */
+static void find_planes(const struct worker *w, const struct vf_stage *stage, int k, ptrdiff_t s, const char **plane)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_ring *ring = &l->ring[stage->input[k]];
+    const enum vf_boundary boundary = boundary_of(w, l->n_stream);
+    const int halo = vf_row_halo(stage, l->job->flow->dim, k).s;
+    for (int d = -halo; d <= halo; d++) {
+        ptrdiff_t at = boundary == VF_WRAP ? s + d : vf_boundary_index(boundary, s + d, l->n_stream);
+        plane[d + halo] = at < 0 && boundary == VF_CONSTANT ? NULL : ring_plane(w, ring, at);
+    }
+}
+
+/* The element at x of row r, which may be beyond the grid, of a plane found by find_planes. */
+static const void *input_row(const struct worker *w, int field, const char *plane, ptrdiff_t r, ptrdiff_t x)
+{
+    const struct vf_row_layout *l = w->layout;
+    const enum vf_boundary boundary = boundary_of(w, l->n_rows);
+    ptrdiff_t at = boundary == VF_WRAP ? r : vf_boundary_index(boundary, r, l->n_rows);
+    if (plane == NULL || (at < 0 && boundary == VF_CONSTANT))
+        return w->outside[l->job->flow->field_kind[field]] + (size_t)l->origin * l->element;
+    return ring_row(w, &l->ring[field], (char *)plane, at, x);
+}
+
+static void linear_row(const struct worker *w, const struct vf_stage *stage, ptrdiff_t r, ptrdiff_t x, ptrdiff_t n,
+                       char *const *out)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_taps *taps = stage->taps;
+    const bool volume = l->job->flow->dim == 3;
+    const int halo = vf_row_halo(stage, l->job->flow->dim, 0).s;
+    for (int k = 0; k < stage->input_count; k++) {
+        const char **plane = w->plane + k * (2 * l->most_stream_halo + 1);
+        for (int t = 0; t < taps->count; t++) {
+            const struct vf_tap *tap = &taps->tap[t];
+            const int ds = volume ? tap->dz : tap->dy, dr = volume ? tap->dy : 0;
+            const char *row = input_row(w, stage->input[k], plane[ds + halo], r + dr, x);
+            w->tap[t] = row + tap->dx * (ptrdiff_t)l->element;
+        }
+        w->rows->linear(w->tap, w->weight, taps->count, out[k], n);
+    }
+}
+
+static void body_row(const struct worker *w, const struct vf_stage *stage, ptrdiff_t s, ptrdiff_t r, ptrdiff_t x,
+                     ptrdiff_t n, char *const *out)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_job *job = l->job;
+    const bool volume = job->flow->dim == 3;
+    const void *in[VF_MAX_INPUTS * VF_BODY_ROWS] = {0};
+    for (int k = 0; k < stage->input_count; k++) {
+        const char **plane = w->plane + k * (2 * l->most_stream_halo + 1);
+        const struct vf_halo h = vf_row_halo(stage, job->flow->dim, k);
+        for (int ds = -h.s; ds <= h.s; ds++)
+            for (int dr = -h.r; dr <= h.r; dr++)
+                in[VF_ROW_INDEX(k, volume ? ds : 0, volume ? dr : ds)] =
+                    input_row(w, stage->input[k], plane[ds + h.s], r + dr, x);
+    }
+    const ptrdiff_t y = volume ? r : s, z = volume ? s : 0;
+    const enum vf_boundary b = job->flow->boundary;
+    const bool closed_y = vf_boundary_is_closed(vf_boundary_axis(b, job->ny));
+    const bool closed_z = vf_boundary_is_closed(vf_boundary_axis(b, job->nz));
+    const bool closed_x = vf_boundary_is_closed(vf_boundary_axis(b, job->nx));
+    const struct vf_body_row row = {
+        .in = in,
+        .out = (void *const *)out,
+        .param = stage->param,
+        .n = n,
+        .open_lo = {1, !(closed_y && y == 0), !(closed_z && z == 0)},
+        .open_hi = {1, !(closed_y && y == job->ny - 1), !(closed_z && z == job->nz - 1)},
+        .closed_lo_x = closed_x && x == 0 ? 0 : -1,
+        .closed_hi_x = closed_x && x + n == job->nx ? (int)n - 1 : -1,
+    };
+    w->rows->body[stage->stencil](&row);
+}
+
+/* Computes plane s of a stage over the tile and its reach. */
+static void stage_plane(const struct worker *w, const struct vf_stage *stage, ptrdiff_t s)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_halo reach = l->ring[stage->output[0]].reach;
+    const struct range rows = extended(w, w->r, reach.r, l->n_rows);
+    const struct range x = extended(w, w->x, reach.x, l->job->nx);
+    char *out_plane[VF_MAX_OUTPUTS], *out[VF_MAX_OUTPUTS];
+    for (int k = 0; k < stage->input_count; k++)
+        find_planes(w, stage, k, s, w->plane + k * (2 * l->most_stream_halo + 1));
+    for (int k = 0; k < stage->output_count; k++)
+        out_plane[k] = ring_plane(w, &l->ring[stage->output[k]], s);
+    for (int t = 0; stage->stencil == VF_STENCIL_LINEAR && t < stage->taps->count; t++)
+        w->weight[t] = stage->taps->tap[t].weight;
+    for (ptrdiff_t r = rows.from; r < rows.to; r++) {
+        for (int k = 0; k < stage->output_count; k++)
+            out[k] = ring_row(w, &l->ring[stage->output[k]], out_plane[k], r, x.from);
+        if (stage->stencil == VF_STENCIL_LINEAR)
+            linear_row(w, stage, r, x.from, x.to - x.from, out);
+        else
+            body_row(w, stage, s, r, x.from, x.to - x.from, out);
+        for (int k = 0; k < stage->output_count; k++) {
+            char *zero = out[k] - x.from * (ptrdiff_t)l->element;
+            fill_edges(w, stage->output[k], x, zero);
+            deliver(w, stage->output[k], s, r, zero + w->x.from * (ptrdiff_t)l->element);
+        }
+    }
+}
+
+/* Streams one tile: at step t every source has plane t, and every stage the plane its delay behind. */
+static void sweep_tile(const struct worker *w)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_flow *flow = l->job->flow;
+    int reach = 0;
+    for (int k = 0; k < flow->source_count; k++)
+        reach = l->ring[flow->source[k]].reach.s > reach ? l->ring[flow->source[k]].reach.s : reach;
+    const struct range all = extended(w, w->s, reach, l->n_stream);
+    const struct vf_job *job = l->job;
+    for (ptrdiff_t t = all.from; t < w->s.to + l->delay; t++) {
+        if (job->stop != NULL && *job->stop)
+            return;
+        for (int k = 0; k < flow->source_count; k++) {
+            struct range made = extended(w, w->s, l->ring[flow->source[k]].reach.s, l->n_stream);
+            if (t >= made.from && t < made.to)
+                load_plane(w, flow->source[k], t);
+        }
+        for (int i = 0; i < flow->stage_count; i++) {
+            const struct vf_ring *ring = &l->ring[flow->stage[i].output[0]];
+            struct range made = extended(w, w->s, ring->reach.s, l->n_stream);
+            if (t - ring->delay >= made.from && t - ring->delay < made.to)
+                stage_plane(w, &flow->stage[i], t - ring->delay);
+        }
+        if (job->progress != NULL && t - l->delay >= w->s.from)
+            job->progress(job->progress_context, (size_t)((w->x.to - w->x.from) * (w->r.to - w->r.from)));
+    }
+}
+
+static struct range piece(ptrdiff_t index, ptrdiff_t size, ptrdiff_t from, ptrdiff_t to)
+{
+    ptrdiff_t begin = from + index * size;
+    return (struct range){begin, begin + size < to ? begin + size : to};
+}
+
+/* Unit number u of the job: a tile of an image; tiles that share planes follow each other. */
+static void place_tile(struct worker *w, ptrdiff_t u)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_job *job = l->job;
+    const bool volume = job->flow->dim == 3;
+    w->x = piece(u % l->tiles_x, l->tiling.x, 0, job->nx);
+    u /= l->tiles_x;
+    w->r = piece(u % l->tiles_y, l->tiling.y, 0, l->n_rows);
+    u /= l->tiles_y;
+    w->s = piece(u % l->chunks, l->tiling.chunk, volume ? job->z_begin : 0, volume ? job->z_end : job->ny);
+    w->image = u / l->chunks;
+}
+
+static void fill_constant(const struct vf_row_layout *l, char *row, double value)
+{
+    for (ptrdiff_t i = 0; i < l->pitch + l->origin; i++)
+        if (l->element == sizeof(double))
+            ((double *)row)[i] = value;
+        else
+            ((float *)row)[i] = (float)value;
+}
+
+/* The pieces of one thread's block. */
+struct block {
+    size_t arena, outside, plane, tap, weight, total;
+};
+
+static struct block block_of(const struct vf_row_layout *l)
+{
+    struct block b;
+    size_t rounding = VF_ALIGNMENT - 1;
+    size_t row = (((size_t)(l->pitch + l->origin) * l->element) + rounding) / VF_ALIGNMENT * VF_ALIGNMENT;
+    b.arena = 0;
+    b.outside = l->arena_bytes;
+    b.plane = b.outside + 2 * row;
+    b.tap = b.plane + VF_MAX_INPUTS * (2 * (size_t)l->most_stream_halo + 1) * sizeof(char *);
+    b.weight = b.tap + (size_t)l->most_taps * sizeof(void *);
+    b.total = b.weight + (size_t)l->most_taps * sizeof(double);
+    return b;
+}
+
+static void place_worker(struct worker *w, const struct vf_row_layout *l, int thread, char *memory)
+{
+    const struct vf_flow *flow = l->job->flow;
+    const struct block b = block_of(l);
+    *w = (struct worker){.layout = l,
+                         .rows = vf_rows_choose(flow->dim, flow->is_double),
+                         .thread = thread,
+                         .arena = memory + b.arena,
+                         .outside = {memory + b.outside, memory + (b.outside + b.plane) / 2},
+                         .plane = (const char **)(void *)(memory + b.plane),
+                         .tap = (const void **)(void *)(memory + b.tap),
+                         .weight = (double *)(void *)(memory + b.weight)};
+    fill_constant(l, w->outside[VF_FIELD_IMAGE], outside_value(flow, VF_FIELD_IMAGE));
+    fill_constant(l, w->outside[VF_FIELD_DERIVED], outside_value(flow, VF_FIELD_DERIVED));
+}
+
+static enum vf_status run(const struct vf_job *job, struct vf_error *error)
+{
+    struct vf_row_layout layout;
+    char **memory = NULL;
+    enum vf_status status;
+    VF_TRY(vf_row_layout_open(&layout, job, error));
+    const ptrdiff_t units = layout.tiles_x * layout.tiles_y * layout.chunks * job->batch;
+    const int threads = units < job->threads ? (int)units : job->threads;
+    status = VF_FAILED;
+    memory = vf_alloc((size_t)threads, sizeof *memory, "threads", error);
+    if (memory == NULL)
+        goto out;
+    for (int i = 0; i < threads; i++) {
+        memory[i] = vf_alloc(block_of(&layout).total, 1, "the planes in work", error);
+        if (memory[i] == NULL)
+            goto out;
+    }
+#pragma omp parallel num_threads(threads)
+    {
+        struct worker worker;
+        place_worker(&worker, &layout, omp_get_thread_num(), memory[omp_get_thread_num()]);
+#pragma omp for schedule(dynamic, 1)
+        for (ptrdiff_t u = 0; u < units; u++) {
+            place_tile(&worker, u);
+            sweep_tile(&worker);
+        }
+    }
+    status = VF_OK;
+    if (job->stop != NULL && *job->stop)
+        status = vf_fail(error, VF_INTERRUPTED, "interrupted");
+out:
+    for (int i = 0; memory != NULL && i < threads; i++)
+        vf_free(memory[i]);
+    vf_free(memory);
+    vf_row_layout_close(&layout);
+    return status;
+}
+
+static size_t bytes(const struct vf_job *job)
+{
+    struct vf_row_layout layout;
+    struct vf_error ignored;
+    if (vf_row_layout_open(&layout, job, &ignored) != VF_OK)
+        return SIZE_MAX;
+    size_t total = block_of(&layout).total * (size_t)job->threads;
+    vf_row_layout_close(&layout);
+    return total;
+}
+
+/* Tries tiles from whole rows downwards and keeps the cheapest. */
+static double plan(struct vf_job *job)
+{
+    const bool volume = job->flow->dim == 3;
+    const ptrdiff_t stream = volume ? job->z_end - job->z_begin : job->ny;
+    struct vf_tiling best = {job->nx, volume ? job->ny : 1, stream};
+    double least = -1;
+    for (ptrdiff_t x = job->nx; x >= 1; x = x > 64 ? (x + 127) / 128 * 64 : 0)
+        for (ptrdiff_t y = volume ? job->ny : 1; y >= 1; y = y > 8 ? (y + 1) / 2 : 0)
+            for (ptrdiff_t pieces = 1; pieces <= 4 * job->threads && pieces <= stream; pieces *= 2) {
+                struct vf_row_layout layout;
+                struct vf_error ignored;
+                job->tiling = (struct vf_tiling){x, y, (stream + pieces - 1) / pieces};
+                if (vf_row_layout_open(&layout, job, &ignored) != VF_OK)
+                    continue;
+                double cost = vf_row_layout_cost(&layout);
+                vf_row_layout_close(&layout);
+                if (least < 0 || cost < least) {
+                    least = cost;
+                    best = job->tiling;
+                }
+            }
+    job->tiling = best;
+    return least;
+}
+
+static const char *refuses(const struct vf_flow *flow)
+{
+    (void)flow;
+    return NULL;
+}
+
+const struct vf_scheme vf_cpu_row_stream = {
+    .name = "row-stream",
+    .summary = "one sweep over memory, a ring of planes a stage, vectorised rows, threads over tiles",
+    .refuses = refuses,
+    .plan = plan,
+    .bytes = bytes,
+    .run = run,
+};

@@ -1,0 +1,156 @@
+/* Compiled for each compute type (REAL_BITS 32, 64), DIM (2, 3) and vector level: the Makefile names the table,
+ * VF_ROWS, and its VF_LEVEL. The compiler vectorises the loops over x. */
+#include "kernels/cpu_rows.h"
+
+#include <stdint.h>
+
+#if REAL_BITS == 64
+#define REAL double
+#else
+#define REAL float
+#endif
+
+#define VF_DEVICE static inline __attribute__((always_inline))
+#define VF_STENCIL(name)                                                                                 \
+    VF_DEVICE void body_##name(const void *const *in, void *const *out, const REAL *param,               \
+                               const struct vf_body_row *row, ptrdiff_t i)
+#define AT(k, dz, dy, dx) (((const REAL *)in[VF_ROW_INDEX(k, dz, dy)])[i + (dx)])
+#define PUT(k, value) (((REAL *)out[k])[i] = (value))
+#define PARAM(k) (param[k])
+#define OPEN_LO(axis) ((axis) == VF_X ? (int)i != row->closed_lo_x : row->open_lo[axis])
+#define OPEN_HI(axis) ((axis) == VF_X ? (int)i != row->closed_hi_x : row->open_hi[axis])
+
+#include "kernels/stencil.h"
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#include "stencil_bodies.h"
+
+#define VF_STENCIL_DEF(name, ...)                                        \
+    static void row_##name(const struct vf_body_row *given)              \
+    {                                                                    \
+        const struct vf_body_row row = *given;                           \
+        REAL param[VF_MAX_STENCIL_PARAMS];                               \
+        for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)                  \
+            param[i] = (REAL)row.param[i];                               \
+        _Pragma("omp simd") for (ptrdiff_t i = 0; i < row.n; i++)        \
+            body_##name(row.in, row.out, param, &row, i);                \
+    }
+#include "filters/stencils.def"
+#undef VF_STENCIL_DEF
+
+/* Weights that are held in registers through one pass over a row. */
+#define MOST_TAPS 12
+
+/* K taps, added to what `out` holds, or, in the first group, starting with a product. */
+#define LINEAR_GROUP(K)                                                                                  \
+    static void linear_##K(const void *const *in, const double *weight, int first, REAL *out, ptrdiff_t n) \
+    {                                                                                                    \
+        const REAL *tap[K];                                                                              \
+        REAL w[K];                                                                                       \
+        for (int k = 0; k < K; k++) {                                                                    \
+            tap[k] = in[k];                                                                              \
+            w[k] = (REAL)weight[k];                                                                      \
+        }                                                                                                \
+        if (first) {                                                                                     \
+            _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)                                        \
+            {                                                                                            \
+                REAL sum = w[0] * tap[0][i];                                                             \
+                VF_UNROLL for (int k = 1; k < K; k++) sum = FMA(w[k], tap[k][i], sum);                   \
+                out[i] = sum;                                                                            \
+            }                                                                                            \
+        } else {                                                                                         \
+            _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)                                        \
+            {                                                                                            \
+                REAL sum = out[i];                                                                       \
+                VF_UNROLL for (int k = 0; k < K; k++) sum = FMA(w[k], tap[k][i], sum);                   \
+                out[i] = sum;                                                                            \
+            }                                                                                            \
+        }                                                                                                \
+    }
+LINEAR_GROUP(1)
+LINEAR_GROUP(2)
+LINEAR_GROUP(3)
+LINEAR_GROUP(4)
+LINEAR_GROUP(5)
+LINEAR_GROUP(6)
+LINEAR_GROUP(7)
+LINEAR_GROUP(8)
+LINEAR_GROUP(9)
+LINEAR_GROUP(10)
+LINEAR_GROUP(11)
+LINEAR_GROUP(12)
+
+static void linear(const void *const *in, const double *weight, int count, void *out, ptrdiff_t n)
+{
+    static void (*const group[MOST_TAPS + 1])(const void *const *, const double *, int, REAL *, ptrdiff_t) = {
+        NULL,     linear_1, linear_2, linear_3,  linear_4,  linear_5, linear_6,
+        linear_7, linear_8, linear_9, linear_10, linear_11, linear_12};
+    const int groups = (count + MOST_TAPS - 1) / MOST_TAPS;
+    for (int g = 0, from = 0; g < groups; g++) {
+        const int to = (int)((long)count * (g + 1) / groups);
+        group[to - from](in + from, weight + from, from == 0, out, n);
+        from = to;
+    }
+}
+
+#define LOAD(name, type)                                                \
+    static void load_##name(const void *in, void *out, ptrdiff_t n)     \
+    {                                                                   \
+        const type *from = in;                                          \
+        REAL *to = out;                                                 \
+        _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++) to[i] = (REAL)from[i]; \
+    }
+LOAD(u8, uint8_t)
+LOAD(i8, int8_t)
+LOAD(u16, uint16_t)
+LOAD(i16, int16_t)
+LOAD(u32, uint32_t)
+LOAD(i32, int32_t)
+LOAD(f32, float)
+LOAD(f64, double)
+
+/* Rounded half to even, saturated, NaN to 0. `wide` is a type that holds both bounds exactly. */
+#define STORE_INTEGER(name, type, wide, low, high)                      \
+    static void store_##name(const void *in, void *out, ptrdiff_t n)    \
+    {                                                                   \
+        const REAL *from = in;                                          \
+        type *to = out;                                                 \
+        _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)           \
+        {                                                               \
+            const wide v = (wide)__builtin_rint(from[i]);               \
+            const wide below = v < (wide)(high) ? v : (wide)(high);     \
+            const wide inside = below > (wide)(low) ? below : (wide)(low); \
+            to[i] = v != v ? (type)0 : (type)inside;                    \
+        }                                                               \
+    }
+STORE_INTEGER(u8, uint8_t, REAL, 0, UINT8_MAX)
+STORE_INTEGER(i8, int8_t, REAL, INT8_MIN, INT8_MAX)
+STORE_INTEGER(u16, uint16_t, REAL, 0, UINT16_MAX)
+STORE_INTEGER(i16, int16_t, REAL, INT16_MIN, INT16_MAX)
+STORE_INTEGER(u32, uint32_t, double, 0, UINT32_MAX)
+STORE_INTEGER(i32, int32_t, double, INT32_MIN, INT32_MAX)
+
+/* Every NaN becomes the same one. */
+#define STORE_FLOAT(name, type, nan)                                    \
+    static void store_##name(const void *in, void *out, ptrdiff_t n)    \
+    {                                                                   \
+        const REAL *from = in;                                          \
+        type *to = out;                                                 \
+        _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++) to[i] = from[i] != from[i] ? nan : (type)from[i]; \
+    }
+STORE_FLOAT(f32, float, __builtin_nanf(""))
+STORE_FLOAT(f64, double, __builtin_nan(""))
+
+extern const struct vf_rows VF_ROWS;
+const struct vf_rows VF_ROWS = {
+    .level = VF_LEVEL,
+    .body =
+        {
+#define VF_STENCIL_DEF(name, ...) [VF_STENCIL_##name] = row_##name,
+#include "filters/stencils.def"
+#undef VF_STENCIL_DEF
+        },
+    .linear = linear,
+    .load = {load_u8, load_i8, load_u16, load_i16, load_u32, load_i32, load_f32, load_f64},
+    .store = {store_u8, store_i8, store_u16, store_i16, store_u32, store_i32, store_f32, store_f64},
+};

@@ -1,0 +1,58 @@
+/* The vocabulary of stencil bodies: the common subset of C and CUDA C++ that filters/stencils/ is written in.
+ *
+ * A scheme that compiles bodies defines, before it includes them:
+ *   REAL, REAL_BITS          the compute type and its width, 32 or 64
+ *   DIM                      2 or 3
+ *   VF_STENCIL(name)         the head of the function that computes one voxel
+ *   AT(k, dz, dy, dx)        input k at an offset (2D: dz = 0); constant arguments
+ *   PUT(k, value)            output k
+ *   PARAM(i)                 the stage's parameter i
+ *   OPEN_LO(axis), OPEN_HI(axis)   whether flux may cross the lower, upper face along VF_X, VF_Y or VF_Z
+ *   VF_DEVICE                what functions that bodies call are declared with
+ *   VF_UNROLL                optional: asks the compiler to unroll the short loop that follows it
+ *
+ * Arithmetic is part of a filter's definition. Bodies use + - x / and FMA, SQRT, ABS, comparisons and the functions
+ * of stencil_math.h only, each rounded once as IEEE 754 says; selections are written with ?:, never branches, so that
+ * every lane does the same. No compiler may contract or reassociate them. */
+#ifndef VF_STENCIL_H
+#define VF_STENCIL_H
+
+enum { VF_X, VF_Y, VF_Z };
+
+/* Components of a symmetric tensor, in the order of FILTERS: 3D xx xy xz yy yz zz, 2D xx xy yy. */
+#if DIM == 3
+enum { VF_XX, VF_XY, VF_XZ, VF_YY, VF_YZ, VF_ZZ, VF_TENSOR };
+#else
+enum { VF_XX, VF_XY, VF_YY, VF_TENSOR };
+#endif
+
+#ifndef VF_UNROLL
+#define VF_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+#define R(literal) ((REAL)(literal))
+
+#if REAL_BITS == 64
+typedef unsigned long long vf_bits;
+#define FMA(a, b, c) __builtin_fma(a, b, c)
+#define SQRT(a) __builtin_sqrt(a)
+#define ABS(a) __builtin_fabs(a)
+#define VF_MANTISSA 52
+#define VF_EXPONENT_BIAS 1023
+#define VF_SMALLEST_NORMAL 0x1p-1022
+#else
+typedef unsigned int vf_bits;
+#define FMA(a, b, c) __builtin_fmaf(a, b, c)
+#define SQRT(a) __builtin_sqrtf(a)
+#define ABS(a) __builtin_fabsf(a)
+#define VF_MANTISSA 23
+#define VF_EXPONENT_BIAS 127
+#define VF_SMALLEST_NORMAL 0x1p-126f
+#endif
+
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+
+#include "kernels/stencil_math.h"
+#include "kernels/stencil_eigen.h"
+
+#endif

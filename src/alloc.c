@@ -1,0 +1,58 @@
+#include "alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "size.h"
+
+/* VOLFILTER_FAIL_ALLOC=N makes the Nth allocation of the process fail: the tests walk N upwards. */
+static bool fail_this_one(void)
+{
+    static long countdown = -1;
+    static bool known;
+    if (!known) {
+        const char *text = getenv("VOLFILTER_FAIL_ALLOC");
+        countdown = text ? strtol(text, NULL, 10) : -1;
+        known = true;
+    }
+    return countdown > 0 && --countdown == 0;
+}
+
+void *vf_alloc(size_t count, size_t size, const char *what, struct vf_error *error)
+{
+    size_t bytes, rounded;
+    if (!vf_size_mul(count, size, &bytes) || !vf_size_add(bytes, VF_ALIGNMENT, &rounded)) {
+        vf_fail(error, VF_FAILED, "%s: its size overflows (%zu times %zu bytes)", what, count, size);
+        return NULL;
+    }
+    rounded = rounded / VF_ALIGNMENT * VF_ALIGNMENT;
+    bool huge = rounded >= VF_HUGE_BYTES;
+    void *block = NULL;
+    if (!fail_this_one())
+        block = aligned_alloc(VF_ALIGNMENT, rounded);
+    if (block == NULL) {
+        vf_fail(error, VF_FAILED, "%s: cannot allocate %.1f MiB; free some memory or filter a smaller piece", what,
+                (double)bytes / (1 << 20));
+        return NULL;
+    }
+    if (huge)
+        madvise((void *)(((size_t)block + 4095) / 4096 * 4096), rounded / 4096 * 4096 - 4096, MADV_HUGEPAGE);
+    else
+        memset(block, 0, rounded);
+    return block;
+}
+
+void vf_free(void *block)
+{
+    free(block);
+}
+
+char *vf_strdup(const char *text, struct vf_error *error)
+{
+    size_t length = strlen(text) + 1;
+    char *copy = vf_alloc(length, 1, "text", error);
+    if (copy != NULL)
+        memcpy(copy, text, length);
+    return copy;
+}

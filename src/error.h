@@ -1,0 +1,34 @@
+/* Errors are a status and a message that says what to do. */
+#ifndef VF_ERROR_H
+#define VF_ERROR_H
+
+/* The values are the program's exit codes. */
+enum vf_status {
+    VF_OK = 0,
+    VF_FAILED = 1,
+    VF_USAGE = 2,
+    VF_PARTIAL = 3,
+    VF_INTERRUPTED = 130,
+};
+
+struct vf_error {
+    char text[1024];
+};
+
+/* Writes the message (no trailing newline, no program name) and returns `status`, so that a function can
+ * `return vf_fail(...)`. */
+enum vf_status vf_fail(struct vf_error *error, enum vf_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Puts "prefix: " before the message that is there: the file, page or word it is about. Returns `status`. */
+enum vf_status vf_fail_in(struct vf_error *error, enum vf_status status, const char *prefix);
+
+/* Passes a failure up to the function's one clean-up label; needs a local `status` and the label `out`. */
+#define VF_TRY(call)          \
+    do {                      \
+        status = (call);      \
+        if (status != VF_OK)  \
+            goto out;         \
+    } while (0)
+
+#endif

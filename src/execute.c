@@ -1,0 +1,212 @@
+#include "execute.h"
+
+#include <string.h>
+
+#include "alloc.h"
+
+/* The fields that live between two runs: one array each, over all images of the batch. */
+struct fields {
+    int count;
+    struct vf_array array[VF_MAX_LIVE];
+    void *data[VF_MAX_LIVE]; /* owned; NULL where the planes are a volume's */
+};
+
+static ptrdiff_t plane_count(const struct vf_plan *plan)
+{
+    return plan->nz * plan->batch;
+}
+
+static void close_fields(struct fields *fields)
+{
+    for (int f = 0; f < fields->count; f++) {
+        vf_free((void *)fields->array[f].plane);
+        vf_free(fields->data[f]);
+    }
+    *fields = (struct fields){0};
+}
+
+/* One field whose planes are those of a volume's channel. */
+static enum vf_status add_channel(struct fields *fields, const struct vf_plan *plan, const struct vf_volume *volume,
+                                  size_t channel, struct vf_error *error)
+{
+    const ptrdiff_t count = plane_count(plan);
+    const ptrdiff_t nz = (ptrdiff_t)volume->shape.nz;
+    void **plane = vf_alloc((size_t)count, sizeof *plane, "plane table", error);
+    if (plane == NULL)
+        return VF_FAILED;
+    for (ptrdiff_t p = 0; p < count; p++)
+        plane[p] = vf_volume_plane(volume, (size_t)(p / nz), channel, (size_t)(p % nz));
+    fields->data[fields->count] = NULL;
+    fields->array[fields->count++] = (struct vf_array){volume->type, plane};
+    return VF_OK;
+}
+
+/* `count` fields of the compute type, each whole. */
+static enum vf_status make_between(struct fields *fields, const struct vf_plan *plan, int count,
+                                   struct vf_error *error)
+{
+    const enum vf_type type = plan->context.is_double ? VF_F64 : VF_F32;
+    const size_t plane_bytes = (size_t)(plan->nx * plan->ny) * vf_type_size(type);
+    const ptrdiff_t planes = plane_count(plan);
+    for (int f = 0; f < count; f++) {
+        void **plane = vf_alloc((size_t)planes, sizeof *plane, "plane table", error);
+        if (plane == NULL)
+            return VF_FAILED;
+        char *data = vf_alloc((size_t)planes, plane_bytes, "a volume between two runs", error);
+        for (ptrdiff_t p = 0; p < planes && data != NULL; p++)
+            plane[p] = data + (size_t)p * plane_bytes;
+        fields->data[f] = data;
+        fields->array[f] = (struct vf_array){type, plane};
+        fields->count++;
+        if (data == NULL)
+            return VF_FAILED;
+    }
+    return VF_OK;
+}
+
+static struct vf_job job_of(const struct vf_execution *x, const struct vf_run *run, const struct vf_flow *flow)
+{
+    const struct vf_plan *plan = x->plan;
+    return (struct vf_job){.flow = flow,
+                           .nx = plan->nx,
+                           .ny = plan->ny,
+                           .nz = plan->nz,
+                           .batch = plan->batch,
+                           .z_end = plan->nz,
+                           .tiling = run->tiling,
+                           .threads = plan->threads,
+                           .progress = x->progress,
+                           .progress_context = x->progress_context,
+                           .stop = x->stop};
+}
+
+/* ---- pre-passes --------------------------------------------------------------------------------------------- */
+
+/* Every global of a link for every live field, field by field as the flow's sinks are. */
+struct prepass {
+    struct vf_reducer reducer[VF_MAX_LIVE * VF_MAX_GLOBALS];
+    int global[VF_MAX_LIVE * VF_MAX_GLOBALS]; /* which of the link's */
+    int live[VF_MAX_LIVE * VF_MAX_GLOBALS];   /* of which live field */
+    int count;
+    struct vf_sink sink[VF_MAX_LIVE * VF_MAX_GLOBALS];
+};
+
+static enum vf_status open_prepass(struct prepass *pre, const struct vf_plan *plan, const struct vf_expansion *e,
+                                   int live_count, struct vf_error *error)
+{
+    const ptrdiff_t grid[3] = {plan->nx, plan->ny, plan->nz};
+    int sinks = 0;
+    for (int live = 0; live < live_count; live++)
+        for (int field = 0; field < e->pre_field_count; field++) {
+            const int first = pre->count;
+            for (int g = 0; g < e->global_count; g++) {
+                if (e->global[g].field != field)
+                    continue;
+                pre->global[pre->count] = g;
+                pre->live[pre->count] = live;
+                enum vf_status status = vf_reducer_open(&pre->reducer[pre->count], &e->global[g],
+                                                        plan->context.is_double, grid, plan->threads, error);
+                if (status != VF_OK)
+                    return status;
+                pre->count++;
+            }
+            if (pre->count > first)
+                pre->sink[sinks++] =
+                    (struct vf_sink){.reducer = &pre->reducer[first], .reducer_count = pre->count - first};
+        }
+    return VF_OK;
+}
+
+/* Computes the global values of the run's link into value[]. */
+static enum vf_status run_prepass(const struct vf_execution *x, const struct vf_run *run, const struct fields *in,
+                                  double *value, struct vf_error *error)
+{
+    const struct vf_plan *plan = x->plan;
+    const int link = plan->piece[run->piece_begin].link;
+    struct vf_flow flow = {0};
+    struct prepass *pre = vf_alloc(1, sizeof *pre, "global values", error);
+    enum vf_status status = pre == NULL ? VF_FAILED : VF_OK;
+    VF_TRY(status);
+    VF_TRY(open_prepass(pre, plan, &plan->link[link], in->count, error));
+    VF_TRY(vf_plan_flow(plan, run, value, &flow, error));
+    struct vf_job job = job_of(x, run, &flow);
+    job.source = in->array;
+    job.sink = pre->sink;
+    VF_TRY(plan->scheme->run(&job, error));
+    for (int i = 0; i < pre->count; i++)
+        value[vf_plan_value_index(plan, link, pre->live[i], pre->global[i])] = vf_reducer_value(&pre->reducer[i]);
+out:
+    for (int i = 0; pre != NULL && i < pre->count; i++)
+        vf_reducer_close(&pre->reducer[i]);
+    vf_free(pre);
+    vf_flow_close(&flow);
+    return status;
+}
+
+/* ---- a channel ---------------------------------------------------------------------------------------------- */
+
+static enum vf_status run_once(const struct vf_execution *x, const struct vf_run *run, const struct fields *in,
+                               const struct fields *out, const double *value, struct vf_error *error)
+{
+    struct vf_flow flow;
+    struct vf_sink sink[VF_MAX_LIVE] = {0};
+    enum vf_status status = vf_plan_flow(x->plan, run, value, &flow, error);
+    if (status != VF_OK)
+        return status;
+    for (int k = 0; k < out->count; k++)
+        sink[k].array = &out->array[k];
+    struct vf_job job = job_of(x, run, &flow);
+    job.source = in->array;
+    job.sink = sink;
+    status = x->plan->scheme->run(&job, error);
+    vf_flow_close(&flow);
+    return status;
+}
+
+static enum vf_status run_channel(const struct vf_execution *x, size_t channel, double *value, struct vf_error *error)
+{
+    const struct vf_plan *plan = x->plan;
+    struct fields in = {0}, out = {0};
+    enum vf_status status;
+    VF_TRY(add_channel(&in, plan, x->in, channel, error));
+    for (int r = 0; r < plan->run_count; r++) {
+        const struct vf_run *run = &plan->run[r];
+        if (run->prepass) {
+            VF_TRY(run_prepass(x, run, &in, value, error));
+            continue;
+        }
+        if (run->to_file)
+            for (int k = 0; k < plan->output_count; k++)
+                VF_TRY(add_channel(&out, plan, x->out, channel * (size_t)plan->output_count + (size_t)k, error));
+        else
+            VF_TRY(make_between(&out, plan, run->outputs, error));
+        VF_TRY(run_once(x, run, &in, &out, value, error));
+        close_fields(&in);
+        in = out;
+        out = (struct fields){0};
+    }
+out:
+    close_fields(&in);
+    close_fields(&out);
+    return status;
+}
+
+enum vf_status vf_execute(const struct vf_execution *x, struct vf_error *error)
+{
+    const size_t values = vf_plan_value_count(x->plan);
+    double *value = vf_alloc(values + 1, sizeof *value, "global values", error);
+    enum vf_status status = value == NULL ? VF_FAILED : VF_OK;
+    for (size_t channel = 0; channel < x->channels && status == VF_OK; channel++) {
+        memset(value, 0, values * sizeof *value);
+        status = run_channel(x, channel, value, error);
+        if (x->value != NULL)
+            memcpy(x->value + channel * values, value, values * sizeof *value);
+    }
+    vf_free(value);
+    return status;
+}
+
+size_t vf_execute_voxels(const struct vf_plan *plan, size_t channels)
+{
+    return (size_t)(plan->nx * plan->ny * plan->nz * plan->batch) * (size_t)plan->run_count * channels;
+}

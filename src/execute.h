@@ -1,0 +1,25 @@
+/* Executing a plan on volumes in memory, channel by channel. */
+#ifndef VF_EXECUTE_H
+#define VF_EXECUTE_H
+
+#include "plan.h"
+#include "volume.h"
+
+struct vf_execution {
+    const struct vf_plan *plan;
+    const struct vf_volume *in; /* of the plan's grid: nz planes a time, or, sliced, nz * nt images of one plane */
+    struct vf_volume *out;      /* channel c * outputs + k is output k of channel c */
+    size_t channels;            /* of `in`, from the first on: those that are filtered */
+    void (*progress)(void *context, size_t voxels);
+    void *progress_context;
+    const volatile int *stop;
+    double *value; /* where the global values go, [channel][vf_plan_value_count]; may be NULL */
+};
+
+/* The result is the same bits whatever the plan's scheme, tiles and threads. */
+enum vf_status vf_execute(const struct vf_execution *execution, struct vf_error *error);
+
+/* Voxels that `progress` will hear of. */
+size_t vf_execute_voxels(const struct vf_plan *plan, size_t channels);
+
+#endif

@@ -1,0 +1,210 @@
+#include "explain.h"
+
+#include <string.h>
+
+#include "alloc.h"
+#include "kernels/cpu_rows.h"
+
+static const char *const boundary_name[] = {
+    [VF_NEAREST] = "nearest",   [VF_REFLECT] = "reflect", [VF_MIRROR] = "mirror",
+    [VF_CONSTANT] = "constant", [VF_WRAP] = "wrap",
+};
+
+static double mib(size_t bytes)
+{
+    return (double)bytes / (1 << 20);
+}
+
+/* Bytes that a run reads and writes in memory, all channels: every source and sink once. */
+static void run_traffic(const struct vf_explained *x, const struct vf_run *run, size_t *reads, size_t *writes)
+{
+    const struct vf_plan *plan = x->plan;
+    const size_t element = plan->context.is_double ? sizeof(double) : sizeof(float);
+    const size_t voxels = (size_t)(plan->nx * plan->ny * plan->nz * plan->batch) * x->channels;
+    *reads = voxels * (size_t)run->inputs * (run->from_file ? vf_type_size(x->input->type) : element);
+    *writes = voxels * (size_t)run->outputs * (run->to_file ? vf_type_size(x->result->type) : element);
+    if (run->prepass)
+        *writes = 0;
+}
+
+/* The stages of one iteration, by name; a name that follows itself, as in several fields, once. */
+static void stage_names(const struct vf_stage *stage, int count, char *text, size_t room)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < count && used < room; i++)
+        used += (size_t)snprintf(text + used, room - used, "%s%s", i > 0 ? " " : "", stage[i].name);
+    if (count == 0)
+        snprintf(text, room, "(none)");
+}
+
+/* The halo (z, y, x) of a link's iteration: what its stages reach together. */
+static void link_halo(const struct vf_expansion *e, int dim, int halo[3])
+{
+    int reach[3] = {0, 0, 0};
+    for (int i = 0; i < e->stage_count; i++) {
+        int own[3] = {0, 0, 0};
+        for (int k = 0; k < e->stage[i].input_count; k++) {
+            int h[3];
+            vf_stage_halo(&e->stage[i], dim, k, h);
+            for (int axis = 0; axis < 3; axis++)
+                own[axis] = h[axis] > own[axis] ? h[axis] : own[axis];
+        }
+        for (int axis = 0; axis < 3; axis++)
+            reach[axis] += own[axis];
+    }
+    memcpy(halo, reach, sizeof reach);
+}
+
+static void print_links(const struct vf_explained *x, FILE *to)
+{
+    const struct vf_plan *plan = x->plan;
+    char text[256];
+    for (int i = 0; i < plan->chain->count; i++) {
+        const struct vf_expansion *e = &plan->link[i];
+        int halo[3];
+        link_halo(e, plan->context.dim, halo);
+        stage_names(e->stage, e->stage_count, text, sizeof text);
+        fprintf(to, "  %d %-16s stages %s, halo %dx%dx%d", i + 1, plan->chain->link[i].filter->name, text, halo[2],
+                halo[1], halo[0]);
+        if (e->repeat > 1)
+            fprintf(to, " an iteration, %d iterations", e->repeat);
+        fprintf(to, "%s", e->output_count > 1 ? ", outputs" : "");
+        for (int k = 0; k < e->output_count && e->output_count > 1; k++)
+            fprintf(to, " %s", e->output_label[k]);
+        fprintf(to, "\n");
+        for (int g = 0; g < e->global_count; g++) {
+            stage_names(e->pre, e->pre_count, text, sizeof text);
+            fprintf(to, "    %s: a pre-pass over the filter's whole input, stages %s\n", e->global[g].name, text);
+        }
+    }
+}
+
+static void print_run(const struct vf_explained *x, int index, FILE *to)
+{
+    const struct vf_plan *plan = x->plan;
+    const struct vf_run *run = &plan->run[index];
+    size_t reads, writes;
+    run_traffic(x, run, &reads, &writes);
+    fprintf(to, "  run %d: %s", index + 1, run->prepass ? "pre-pass of " : "");
+    for (int p = run->piece_begin; p < run->piece_end; p++) {
+        const struct vf_piece *piece = &plan->piece[p];
+        fprintf(to, "%s%s", p > run->piece_begin ? " + " : "", plan->chain->link[piece->link].filter->name);
+        if (!run->prepass && plan->link[piece->link].repeat > 1)
+            fprintf(to, " x%d", piece->count);
+    }
+    fprintf(to, ", %d stages in one sweep, scheme %s, tile %tdx%tdx%td, %.1f MiB of work\n", run->stage_count,
+            plan->scheme->name, run->tiling.x, plan->context.dim == 3 ? run->tiling.y : run->tiling.chunk,
+            plan->context.dim == 3 ? run->tiling.chunk : (ptrdiff_t)1, mib(run->work_bytes));
+    fprintf(to, "         moves %.1f MiB in, %.1f MiB out; predicted %.3f s\n", mib(reads), mib(writes),
+            run->seconds * (double)x->channels);
+}
+
+static void print_file(const char *what, const char *name, const struct vf_info *info, FILE *to)
+{
+    const struct vf_shape *s = &info->shape;
+    fprintf(to, "%s %s: %zux%zux%zu", what, name, s->nx, s->ny, s->nz);
+    if (s->nc > 1)
+        fprintf(to, ", %zu channels", s->nc);
+    if (s->nt > 1)
+        fprintf(to, ", %zu times", s->nt);
+    fprintf(to, ", %s\n", vf_type_name(info->type));
+}
+
+void vf_explain(const struct vf_explained *x, FILE *to)
+{
+    const struct vf_plan *plan = x->plan;
+    const struct vf_context *c = &plan->context;
+    print_file("input ", x->in, x->input, to);
+    print_file("output", x->out, x->result, to);
+    fprintf(to, "computes in %s, %dD, boundary %s", c->is_double ? "float64" : "float32", c->dim,
+            boundary_name[c->boundary]);
+    if (c->boundary == VF_CONSTANT)
+        fprintf(to, "=%g", plan->constant);
+    fprintf(to, ", voxel aspect %gx%gx%g", c->aspect[0], c->aspect[1], c->aspect[2]);
+    if (c->spacing_known[0])
+        fprintf(to, " (%gx%gx%g %s)", c->spacing[0], c->spacing[1], c->spacing_known[2] ? c->spacing[2] : 1.0,
+                c->unit[0] != '\0' ? c->unit : "units");
+    fprintf(to, "\n");
+    print_links(x, to);
+    fprintf(to, "backend cpu, vector level %s, %d thread%s\n", vf_rows_level(), plan->threads,
+            plan->threads == 1 ? "" : "s");
+    for (int r = 0; r < plan->run_count; r++)
+        print_run(x, r, to);
+    fprintf(to, "memory %.1f MiB predicted peak (%.1f MiB between runs, %.1f MiB of work), limit %.1f MiB\n",
+            mib(x->memory), mib(plan->between_bytes), mib(plan->work_bytes), mib(x->memory_limit));
+}
+
+static void json_links(const struct vf_explained *x, struct vf_json *json)
+{
+    const struct vf_plan *plan = x->plan;
+    vf_json_begin_array(json, "filters");
+    for (int i = 0; i < plan->chain->count; i++) {
+        const struct vf_expansion *e = &plan->link[i];
+        int halo[3];
+        link_halo(e, plan->context.dim, halo);
+        vf_json_begin_object(json, NULL);
+        vf_json_string(json, "name", plan->chain->link[i].filter->name);
+        vf_json_integer(json, "iterations", e->repeat);
+        vf_json_begin_array(json, "stages");
+        for (int s = 0; s < e->stage_count; s++)
+            vf_json_string(json, NULL, e->stage[s].name);
+        vf_json_end(json);
+        vf_json_begin_array(json, "halo");
+        for (int axis = 2; axis >= 0; axis--)
+            vf_json_integer(json, NULL, halo[axis]);
+        vf_json_end(json);
+        vf_json_begin_array(json, "global_values");
+        for (int g = 0; g < e->global_count; g++)
+            vf_json_string(json, NULL, e->global[g].name);
+        vf_json_end(json);
+        vf_json_end(json);
+    }
+    vf_json_end(json);
+}
+
+static void json_run(const struct vf_explained *x, const struct vf_run *run, struct vf_json *json)
+{
+    size_t reads, writes;
+    run_traffic(x, run, &reads, &writes);
+    vf_json_begin_object(json, NULL);
+    vf_json_boolean(json, "prepass", run->prepass);
+    vf_json_string(json, "scheme", x->plan->scheme->name);
+    vf_json_integer(json, "stages", run->stage_count);
+    vf_json_begin_array(json, "tile");
+    vf_json_integer(json, NULL, run->tiling.x);
+    vf_json_integer(json, NULL, run->tiling.y);
+    vf_json_end(json);
+    vf_json_integer(json, "chunk", run->tiling.chunk);
+    vf_json_integer(json, "work_bytes", (long long)run->work_bytes);
+    vf_json_integer(json, "bytes_in", (long long)reads);
+    vf_json_integer(json, "bytes_out", (long long)writes);
+    vf_json_number(json, "predicted_seconds", run->seconds * (double)x->channels);
+    vf_json_end(json);
+}
+
+void vf_explain_json(const struct vf_explained *x, struct vf_json *json)
+{
+    const struct vf_plan *plan = x->plan;
+    vf_json_string(json, "input", x->in);
+    vf_json_string(json, "output", x->out);
+    vf_json_string(json, "type_in", vf_type_name(x->input->type));
+    vf_json_string(json, "type_out", vf_type_name(x->result->type));
+    vf_json_string(json, "compute", plan->context.is_double ? "float64" : "float32");
+    vf_json_integer(json, "dimensions", plan->context.dim);
+    vf_json_string(json, "boundary", boundary_name[plan->context.boundary]);
+    vf_json_begin_array(json, "aspect");
+    for (int axis = 0; axis < 3; axis++)
+        vf_json_number(json, NULL, plan->context.aspect[axis]);
+    vf_json_end(json);
+    vf_json_string(json, "backend", "cpu");
+    vf_json_string(json, "vector_level", vf_rows_level());
+    vf_json_integer(json, "threads", plan->threads);
+    json_links(x, json);
+    vf_json_begin_array(json, "runs");
+    for (int r = 0; r < plan->run_count; r++)
+        json_run(x, &plan->run[r], json);
+    vf_json_end(json);
+    vf_json_integer(json, "memory_bytes", (long long)x->memory);
+    vf_json_integer(json, "memory_limit_bytes", (long long)x->memory_limit);
+}

@@ -1,0 +1,24 @@
+/* --explain: the plan in words, or as JSON. */
+#ifndef VF_EXPLAIN_H
+#define VF_EXPLAIN_H
+
+#include <stdio.h>
+
+#include "io.h"
+#include "json.h"
+#include "plan.h"
+
+struct vf_explained {
+    const struct vf_plan *plan;
+    const char *in, *out;        /* file names */
+    const struct vf_info *input, *result;
+    size_t channels;             /* filtered */
+    size_t memory, memory_limit; /* bytes: predicted peak, allowed */
+};
+
+void vf_explain(const struct vf_explained *explained, FILE *to);
+
+/* The same as members of the object that is open. */
+void vf_explain_json(const struct vf_explained *explained, struct vf_json *json);
+
+#endif

@@ -1,0 +1,153 @@
+/* Flattening the pieces of a run into one list of stages over one numbering of fields. */
+#include <string.h>
+
+#include "alloc.h"
+#include "plan.h"
+
+size_t vf_plan_value_count(const struct vf_plan *plan)
+{
+    return vf_plan_value_index(plan, plan->chain->count, 0, 0);
+}
+
+size_t vf_plan_value_index(const struct vf_plan *plan, int link, int field, int global)
+{
+    size_t index = 0;
+    for (int i = 0; i < link; i++)
+        index += (size_t)vf_plan_live(plan, i) * VF_MAX_GLOBALS;
+    return index + (size_t)field * VF_MAX_GLOBALS + (size_t)global;
+}
+
+/* Puts the global values into a stage's parameters. */
+static void bind(struct vf_stage *stage, const struct vf_expansion *e, const double *value)
+{
+    for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++) {
+        if (stage->global[i] == 0)
+            continue;
+        const struct vf_global *global = &e->global[stage->global[i] - 1];
+        const double raw = value[stage->global[i] - 1];
+        stage->param[i] = global->derive != NULL ? global->derive(raw, global->scale) : raw;
+    }
+}
+
+/* Appends stages whose field 0 is the flow's field `input`; number[] gets where each of their fields went. */
+static void append(struct vf_flow *flow, const struct vf_stage *stages, int stage_count,
+                   const enum vf_field_kind *kinds, int field_count, int input, int *number)
+{
+    /* What a derived field is smoothed into is derived too. */
+    const enum vf_field_kind input_kind = flow->field_kind[input];
+    number[0] = input;
+    for (int f = 1; f < field_count; f++) {
+        number[f] = flow->field_count++;
+        flow->field_kind[number[f]] = input_kind == VF_FIELD_DERIVED ? VF_FIELD_DERIVED : kinds[f];
+    }
+    for (int i = 0; i < stage_count; i++) {
+        struct vf_stage *stage = &flow->stage[flow->stage_count++];
+        *stage = stages[i];
+        for (int k = 0; k < stage->input_count; k++)
+            stage->input[k] = number[stages[i].input[k]];
+        for (int k = 0; k < stage->output_count; k++)
+            stage->output[k] = number[stages[i].output[k]];
+    }
+}
+
+static void append_iterations(const struct vf_plan *plan, const struct vf_piece *piece, const double *value,
+                              struct vf_flow *flow, int *live, int *live_count, int *number)
+{
+    const struct vf_expansion *e = &plan->link[piece->link];
+    int next[VF_MAX_LIVE], next_count = 0;
+    for (int f = 0; f < *live_count; f++) {
+        int input[VF_MAX_OUTPUTS] = {live[f]};
+        for (int iteration = 0; iteration < piece->count; iteration++) {
+            const int first = flow->stage_count;
+            append(flow, e->stage, e->stage_count, e->field_kind, e->field_count, input[0], number);
+            for (int i = first; i < flow->stage_count && value != NULL; i++)
+                bind(&flow->stage[i], e, value + vf_plan_value_index(plan, piece->link, f, 0));
+            for (int k = 0; k < e->output_count; k++)
+                input[k] = number[e->output[k]];
+        }
+        memcpy(next + next_count, input, (size_t)e->output_count * sizeof *input);
+        next_count += e->output_count;
+    }
+    memcpy(live, next, (size_t)next_count * sizeof *next);
+    *live_count = next_count;
+}
+
+/* One sink for each field that some global of the link reads. */
+static void append_prepass(const struct vf_expansion *e, struct vf_flow *flow, int live_count, int *number)
+{
+    for (int f = 0; f < live_count; f++) {
+        append(flow, e->pre, e->pre_count, e->pre_field_kind, e->pre_field_count, f, number);
+        for (int field = 0; field < e->pre_field_count; field++) {
+            bool read = false;
+            for (int g = 0; g < e->global_count; g++)
+                read = read || e->global[g].field == field;
+            if (read)
+                flow->sink[flow->sink_count++] = number[field];
+        }
+    }
+}
+
+/* Most stages, fields and sinks that the run may have. */
+static void count_run(const struct vf_plan *plan, const struct vf_run *run, int *stages, int *fields, int *scratch)
+{
+    int live = vf_plan_live(plan, plan->piece[run->piece_begin].link);
+    *stages = 0;
+    *fields = live;
+    *scratch = 1;
+    for (int p = run->piece_begin; p < run->piece_end; p++) {
+        const struct vf_piece *piece = &plan->piece[p];
+        const struct vf_expansion *e = &plan->link[piece->link];
+        const int times = live * (run->prepass ? 1 : piece->count);
+        const int field_count = run->prepass ? e->pre_field_count : e->field_count;
+        *stages += times * (run->prepass ? e->pre_count : e->stage_count);
+        *fields += times * field_count;
+        *scratch = field_count > *scratch ? field_count : *scratch;
+        live *= run->prepass ? 1 : e->output_count;
+    }
+}
+
+enum vf_status vf_plan_flow(const struct vf_plan *plan, const struct vf_run *run, const double *value,
+                            struct vf_flow *flow, struct vf_error *error)
+{
+    int stages, fields, scratch, live[VF_MAX_LIVE], live_count;
+    const int first_link = plan->piece[run->piece_begin].link;
+    *flow = (struct vf_flow){.dim = plan->context.dim,
+                             .is_double = plan->context.is_double,
+                             .boundary = plan->context.boundary,
+                             .constant = plan->constant};
+    count_run(plan, run, &stages, &fields, &scratch);
+    flow->stage = vf_alloc((size_t)stages + 1, sizeof *flow->stage, "stages", error);
+    flow->field_kind = vf_alloc((size_t)fields, sizeof *flow->field_kind, "fields", error);
+    flow->source = vf_alloc(VF_MAX_LIVE, sizeof *flow->source, "fields", error);
+    flow->sink = vf_alloc((size_t)fields, sizeof *flow->sink, "fields", error);
+    int *number = vf_alloc((size_t)scratch, sizeof *number, "fields", error);
+    if (!flow->stage || !flow->field_kind || !flow->source || !flow->sink || !number) {
+        vf_free(number);
+        vf_flow_close(flow);
+        return VF_FAILED;
+    }
+    live_count = vf_plan_live(plan, first_link);
+    for (int f = 0; f < live_count; f++) {
+        live[f] = flow->source[flow->source_count++] = flow->field_count;
+        flow->field_kind[flow->field_count++] = vf_plan_kind(plan, first_link, f);
+    }
+    if (run->prepass) {
+        append_prepass(&plan->link[first_link], flow, live_count, number);
+    } else {
+        for (int p = run->piece_begin; p < run->piece_end; p++)
+            append_iterations(plan, &plan->piece[p], value, flow, live, &live_count, number);
+        flow->sink_count = live_count;
+        memcpy(flow->sink, live, (size_t)live_count * sizeof *live);
+    }
+    vf_free(number);
+    return VF_OK;
+}
+
+void vf_flow_close(struct vf_flow *flow)
+{
+    vf_free(flow->stage);
+    vf_free(flow->field_kind);
+    vf_free(flow->source);
+    vf_free(flow->sink);
+    *flow = (struct vf_flow){0};
+}

@@ -1,0 +1,93 @@
+/* Reading and writing image files. One page of a file holds one (z, t) plane of one or more channels; readers and
+ * writers move whole pages, so that a caller can hold a volume or a few planes. Formats are told apart by content,
+ * output formats by name. Source: TIFF 6.0, BigTIFF, ImageJ's TIFF habits, PNG (all through libtiff and libpng). */
+#ifndef VF_IO_H
+#define VF_IO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "error.h"
+#include "volume.h"
+
+enum vf_format { VF_FORMAT_TIFF, VF_FORMAT_PNG };
+
+/* How a TIFF says what its pages are. */
+enum vf_metadata { VF_META_PLAIN, VF_META_IMAGEJ };
+
+enum vf_compression {
+    VF_COMPRESS_AS_INPUT, /* none where the input's cannot be written */
+    VF_COMPRESS_NONE,
+    VF_COMPRESS_LZW,
+    VF_COMPRESS_DEFLATE,
+    VF_COMPRESS_ZSTD,
+    VF_COMPRESS_PACKBITS, /* only as the input's own */
+};
+
+/* What a file holds, understood. `tags` is the format's own (opaque here): resolution, descriptions, orientation,
+ * photometric ... which a writer given this info carries over. */
+struct vf_info {
+    enum vf_format format;
+    enum vf_metadata metadata;
+    enum vf_compression compression;
+    bool big_tiff, big_endian, tiled, planar_separate, min_is_white;
+    enum vf_type type;
+    struct vf_shape shape;  /* nc counts colour samples and channels, alpha included */
+    size_t page_count;      /* pages of the file that make up the volume */
+    size_t page_channels;   /* channels stored in each page: 1, 3 (RGB), 2 or 4 with alpha, n samples */
+    bool has_alpha;         /* the last of page_channels is alpha: passed through, not filtered */
+    bool spacing_known[3];  /* x, y, z */
+    double spacing[3];      /* x, y, z: size of a voxel in `unit` */
+    char unit[16];          /* "um", "mm", "nm", "inch", "cm" ...; "" when unknown */
+    struct vf_tags *tags;   /* owned by the reader; NULL for none */
+};
+
+struct vf_reader;
+
+/* Opens `path` and reads what it holds; "-" is standard input (spooled to a file without a name). Fails with a
+ * message that names the file, the page where there is one, the cause and the remedy; layouts that are not read
+ * (palette, JPEG colour, CMYK, 1-bit, complex, pages of different sizes) say what they are and how to convert them.
+ * The reader is owned by the caller; info and its tags live until vf_reader_close. */
+enum vf_status vf_reader_open(struct vf_reader **reader, const char *path, struct vf_error *error);
+const struct vf_info *vf_reader_info(const struct vf_reader *reader);
+
+/* Where page p of the file belongs: its time, plane and first channel (pages run with the first of these fastest
+ * that the metadata names: ImageJ's is c, z, t). */
+void vf_info_page_place(const struct vf_info *info, size_t page, size_t *t, size_t *z, size_t *c);
+
+/* Decodes page `page`: channel k of the page goes to planes[k] (ny * nx elements of info->type, native order).
+ * Short or corrupt data is an error that names file, page and offset or strip. */
+enum vf_status vf_reader_read(struct vf_reader *reader, size_t page, void *const planes[], struct vf_error *error);
+void vf_reader_close(struct vf_reader *reader); /* NULL is allowed */
+
+/* How a result is written. */
+struct vf_output_options {
+    enum vf_compression compression;
+    bool no_clobber; /* an existing file is an error, checked when opened and again when the file is put in place */
+};
+
+struct vf_writer;
+
+/* The format that `path` asks for by its ending (.tif .tiff .png, any case); "-" or no known ending: false. */
+bool vf_format_by_name(const char *path, enum vf_format *format);
+
+/* Checks, before any work, that `format` can hold a result (PNG: one plane, 1 to 4 channels, uint8 or uint16). */
+enum vf_status vf_writer_supports(enum vf_format format, const struct vf_info *result, struct vf_error *error);
+
+/* Opens the output. `result` says type, shape, page_channels, has_alpha and spacing of what will be written; its
+ * tags are the input's, carried over. `path` "-" is standard output (the bytes are spooled and copied at finish).
+ * The file appears under its name, whole, at vf_writer_finish; until then it is a temporary one beside it. Writing
+ * over the input is allowed. BigTIFF is used when the result may pass 4 GiB or the input was one. */
+enum vf_status vf_writer_open(struct vf_writer **writer, const char *path, enum vf_format format,
+                              const struct vf_info *result, const struct vf_output_options *options,
+                              struct vf_error *error);
+
+/* Pages are written in order; planes as in vf_reader_read. */
+enum vf_status vf_writer_write(struct vf_writer *writer, size_t page, const void *const planes[],
+                               struct vf_error *error);
+
+/* Syncs and puts the file in place. After it, or after a failure, the writer must still be closed. */
+enum vf_status vf_writer_finish(struct vf_writer *writer, struct vf_error *error);
+void vf_writer_close(struct vf_writer *writer); /* without finish: leaves nothing behind; NULL is allowed */
+
+#endif

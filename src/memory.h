@@ -1,0 +1,11 @@
+/* How much memory the machine can give. */
+#ifndef VF_MEMORY_H
+#define VF_MEMORY_H
+
+#include <stddef.h>
+
+/* Bytes that a new allocation can have without swapping: Linux' MemAvailable, no more than the control group's limit
+ * leaves; elsewhere the free pages. */
+size_t vf_memory_free(void);
+
+#endif

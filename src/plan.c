@@ -1,0 +1,307 @@
+#include "plan.h"
+
+#include <string.h>
+
+#include "alloc.h"
+#include "number.h"
+
+/* Iterations that the search puts into one run at most: a longer one gains little and costs halo. */
+#define MOST_FUSED 16
+
+int vf_plan_live(const struct vf_plan *plan, int link)
+{
+    int live = 1;
+    for (int i = 0; i < link; i++)
+        live *= plan->link[i].output_count;
+    return live;
+}
+
+/* The index of the output of link i that leads to field f after link j > i. */
+static int output_on_the_way(const struct vf_plan *plan, int i, int j, int f)
+{
+    for (int k = j; k > i; k--)
+        f /= plan->link[k].output_count;
+    return f % plan->link[i].output_count;
+}
+
+enum vf_field_kind vf_plan_kind(const struct vf_plan *plan, int link, int f)
+{
+    for (int i = 0; i < link; i++) {
+        const struct vf_expansion *e = &plan->link[i];
+        if (e->field_kind[e->output[output_on_the_way(plan, i, link - 1, f)]] == VF_FIELD_DERIVED)
+            return VF_FIELD_DERIVED;
+    }
+    return VF_FIELD_IMAGE;
+}
+
+const char *vf_plan_label(const struct vf_plan *plan, int k)
+{
+    for (int i = plan->chain->count - 1; i >= 0; i--)
+        if (plan->link[i].output_count > 1)
+            return plan->link[i].output_label[output_on_the_way(plan, i, plan->chain->count - 1, k)];
+    return NULL;
+}
+
+/* ---- expansion ---------------------------------------------------------------------------------------------- */
+
+static enum vf_status expand_chain(struct vf_plan *plan, struct vf_error *error)
+{
+    const struct vf_chain *chain = plan->chain;
+    int live = 1;
+    plan->link = vf_alloc((size_t)chain->count, sizeof *plan->link, "filters", error);
+    if (plan->link == NULL)
+        return VF_FAILED;
+    for (int i = 0; i < chain->count; i++) {
+        struct vf_context context = plan->context;
+        context.filter = chain->link[i].filter->name;
+        enum vf_status status =
+            vf_filter_expand(chain->link[i].filter, &context, chain->link[i].value, &plan->link[i], error);
+        if (status != VF_OK)
+            return status;
+        live *= plan->link[i].output_count;
+        if (live > VF_MAX_LIVE)
+            return vf_fail(error, VF_USAGE, "%s: the chain makes more than %d channels of each one", context.filter,
+                           VF_MAX_LIVE);
+    }
+    plan->output_count = live;
+    return VF_OK;
+}
+
+/* ---- runs --------------------------------------------------------------------------------------------------- */
+
+static ptrdiff_t voxels(const struct vf_plan *plan)
+{
+    return plan->nx * plan->ny * plan->nz * plan->batch;
+}
+
+/* Tiles, cost and memory of a run. `tiling` is the user's, or its x is 0. */
+static enum vf_status weigh(const struct vf_plan *plan, struct vf_run *run, struct vf_tiling tiling,
+                            struct vf_error *error)
+{
+    struct vf_flow flow;
+    enum vf_status status = vf_plan_flow(plan, run, NULL, &flow, error);
+    if (status != VF_OK)
+        return status;
+    struct vf_job job = {.flow = &flow,
+                         .nx = plan->nx,
+                         .ny = plan->ny,
+                         .nz = plan->nz,
+                         .batch = plan->batch,
+                         .z_end = plan->nz,
+                         .threads = plan->threads};
+    run->seconds = plan->scheme->plan(&job);
+    if (tiling.x > 0)
+        job.tiling = tiling;
+    run->tiling = job.tiling;
+    run->work_bytes = plan->scheme->bytes(&job);
+    run->stage_count = flow.stage_count;
+    run->inputs = flow.source_count;
+    run->outputs = flow.sink_count;
+    const char *why = plan->scheme->refuses(&flow);
+    if (why != NULL)
+        status = vf_fail(error, VF_USAGE, "scheme %s cannot run this chain: %s", plan->scheme->name, why);
+    vf_flow_close(&flow);
+    return status;
+}
+
+/* One iteration of a link: where runs may end. */
+struct atom {
+    int link;
+    double least;  /* seconds of the best plan for all up to and with this one */
+    int run_begin; /* the first atom of that plan's last run */
+};
+
+/* The pieces of atoms [begin, end). Returns how many. */
+static int pieces_of(const struct atom *atom, int begin, int end, struct vf_piece *piece)
+{
+    int count = 0;
+    for (int i = begin; i < end; i++) {
+        if (count == 0 || piece[count - 1].link != atom[i].link)
+            piece[count++] = (struct vf_piece){atom[i].link, 0};
+        piece[count - 1].count++;
+    }
+    return count;
+}
+
+/* Predicted seconds of atoms [begin, end) as one run; remembered where they are of one link, since iterations are
+ * alike. */
+static enum vf_status run_cost(struct vf_plan *plan, const struct atom *atom, int begin, int end, double *known,
+                               double *seconds, struct vf_error *error)
+{
+    const bool alike = atom[begin].link == atom[end - 1].link;
+    double *memory = &known[atom[begin].link * (MOST_FUSED + 1) + end - begin];
+    *seconds = *memory;
+    if (alike && *memory > 0)
+        return VF_OK;
+    struct vf_piece piece[MOST_FUSED];
+    struct vf_plan trial = *plan;
+    struct vf_run run = {.piece_end = pieces_of(atom, begin, end, piece)};
+    trial.piece = piece;
+    enum vf_status status = weigh(&trial, &run, (struct vf_tiling){0}, error);
+    *seconds = run.seconds;
+    if (alike)
+        *memory = run.seconds;
+    return status;
+}
+
+/* A link that needs its whole input first. */
+static bool cuts(const struct vf_plan *plan, const struct atom *atom, int i)
+{
+    return plan->link[atom[i].link].global_count > 0 && (i == 0 || atom[i - 1].link != atom[i].link);
+}
+
+/* Where each run begins, so that the sum of predicted times is least. */
+static enum vf_status search(struct vf_plan *plan, struct atom *atom, int count, struct vf_error *error)
+{
+    double *known =
+        vf_alloc((size_t)plan->chain->count * (MOST_FUSED + 1), sizeof *known, "the plan's search", error);
+    enum vf_status status = known == NULL ? VF_FAILED : VF_OK;
+    for (int end = 1; end <= count && status == VF_OK; end++) {
+        atom[end - 1].least = -1;
+        for (int begin = end - 1; begin >= 0 && end - begin <= MOST_FUSED; begin--) {
+            double seconds;
+            status = run_cost(plan, atom, begin, end, known, &seconds, error);
+            if (status != VF_OK)
+                break;
+            seconds += begin > 0 ? atom[begin - 1].least : 0;
+            if (atom[end - 1].least < 0 || seconds <= atom[end - 1].least) {
+                atom[end - 1].least = seconds;
+                atom[end - 1].run_begin = begin;
+            }
+            if (cuts(plan, atom, begin))
+                break;
+        }
+    }
+    vf_free(known);
+    return status;
+}
+
+/* Turns the search's result into pieces and runs, with a pre-pass before each link that needs one. */
+static enum vf_status lay_out(struct vf_plan *plan, const struct atom *atom, int count, struct vf_tiling tiling,
+                              struct vf_error *error)
+{
+    int *begins = vf_alloc((size_t)count, sizeof *begins, "the plan", error);
+    int runs = 0;
+    if (begins == NULL)
+        return VF_FAILED;
+    for (int end = count; end > 0; end = atom[end - 1].run_begin)
+        begins[runs++] = atom[end - 1].run_begin;
+    /* At most a pre-pass and its piece for each run more. */
+    plan->piece = vf_alloc((size_t)(2 * count), sizeof *plan->piece, "the plan", error);
+    plan->run = vf_alloc((size_t)(2 * runs), sizeof *plan->run, "the plan", error);
+    enum vf_status status = plan->piece == NULL || plan->run == NULL ? VF_FAILED : VF_OK;
+    for (int r = runs - 1; r >= 0 && status == VF_OK; r--) {
+        const int begin = begins[r], end = r > 0 ? begins[r - 1] : count;
+        if (cuts(plan, atom, begin)) {
+            struct vf_run *run = &plan->run[plan->run_count++];
+            plan->piece[plan->piece_count] = (struct vf_piece){atom[begin].link, 1};
+            *run = (struct vf_run){
+                plan->piece_count, plan->piece_count + 1, .prepass = true, .from_file = begin == 0};
+            plan->piece_count++;
+            status = weigh(plan, run, tiling, error);
+        }
+        if (status != VF_OK)
+            break;
+        struct vf_run *run = &plan->run[plan->run_count++];
+        *run = (struct vf_run){.piece_begin = plan->piece_count, .from_file = begin == 0, .to_file = end == count};
+        plan->piece_count += pieces_of(atom, begin, end, plan->piece + plan->piece_count);
+        run->piece_end = plan->piece_count;
+        status = weigh(plan, run, tiling, error);
+    }
+    vf_free(begins);
+    return status;
+}
+
+/* The volumes between runs: what the last run made and what this one makes, at most. */
+static void add_up(struct vf_plan *plan)
+{
+    const size_t element = plan->context.is_double ? sizeof(double) : sizeof(float);
+    for (int r = 0; r < plan->run_count; r++) {
+        const struct vf_run *run = &plan->run[r];
+        const int held = (run->from_file ? 0 : run->inputs) + (run->to_file || run->prepass ? 0 : run->outputs);
+        size_t bytes = (size_t)held * (size_t)voxels(plan) * element;
+        plan->between_bytes = bytes > plan->between_bytes ? bytes : plan->between_bytes;
+        plan->work_bytes = run->work_bytes > plan->work_bytes ? run->work_bytes : plan->work_bytes;
+    }
+}
+
+static enum vf_status make_runs(struct vf_plan *plan, struct vf_tiling tiling, struct vf_error *error)
+{
+    size_t count = 0;
+    for (int i = 0; i < plan->chain->count; i++)
+        count += (size_t)plan->link[i].repeat;
+    struct atom *atom = vf_alloc(count, sizeof *atom, "the plan's search", error);
+    if (atom == NULL)
+        return VF_FAILED;
+    for (int i = 0, at = 0; i < plan->chain->count; i++)
+        for (int k = 0; k < plan->link[i].repeat; k++)
+            atom[at++].link = i;
+    enum vf_status status = search(plan, atom, (int)count, error);
+    if (status == VF_OK)
+        status = lay_out(plan, atom, (int)count, tiling, error);
+    vf_free(atom);
+    return status;
+}
+
+/* ---- the request -------------------------------------------------------------------------------------------- */
+
+static enum vf_status read_scheme(struct vf_plan *plan, const struct vf_plan_request *request,
+                                  struct vf_tiling *tiling, struct vf_error *error)
+{
+    const char *text = request->scheme;
+    plan->scheme = request->backend->schemes[0];
+    if (text == NULL)
+        return VF_OK;
+    size_t length = strcspn(text, ":");
+    plan->scheme = vf_backend_scheme(request->backend, text, length);
+    if (plan->scheme == NULL)
+        return vf_fail(error, VF_USAGE, "--scheme %s: backend %s has row-stream and reference", text,
+                       request->backend->name);
+    if (text[length] == '\0')
+        return VF_OK;
+    long extent[3] = {0, 0, 0};
+    const char *at = text + length + 1;
+    bool good = strncmp(at, "tile=", 5) == 0;
+    at += good ? 5 : 0;
+    for (int axis = 0; axis < 3 && good; axis++) {
+        at = vf_number_read_whole(at, &extent[axis]);
+        good = at != NULL && extent[axis] >= 1 && *at == (axis == 2 ? '\0' : 'x');
+        at += good && axis < 2;
+    }
+    if (!good)
+        return vf_fail(error, VF_USAGE, "--scheme %s: after the name comes tile=XxYxCHUNK, whole numbers from 1", text);
+    *tiling = (struct vf_tiling){extent[0], extent[1], extent[2]};
+    return VF_OK;
+}
+
+enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *request, struct vf_error *error)
+{
+    enum vf_status status;
+    struct vf_tiling tiling = {0};
+    *plan = (struct vf_plan){.chain = request->chain,
+                             .context = request->context,
+                             .constant = request->constant,
+                             .nx = request->nx,
+                             .ny = request->ny,
+                             .nz = request->nz,
+                             .batch = request->batch,
+                             .threads = request->threads};
+    VF_TRY(read_scheme(plan, request, &tiling, error));
+    VF_TRY(expand_chain(plan, error));
+    VF_TRY(make_runs(plan, tiling, error));
+    add_up(plan);
+out:
+    if (status != VF_OK)
+        vf_plan_close(plan);
+    return status;
+}
+
+void vf_plan_close(struct vf_plan *plan)
+{
+    for (int i = 0; plan->link != NULL && i < plan->chain->count; i++)
+        vf_expansion_free(&plan->link[i]);
+    vf_free(plan->link);
+    vf_free(plan->piece);
+    vf_free(plan->run);
+    *plan = (struct vf_plan){0};
+}

@@ -1,0 +1,84 @@
+/* From a chain to runs: which stages are swept together, by which scheme, in which tiles.
+ *
+ * A chain is a list of links (filters), each expanded into an iteration that is repeated. A *run* is a stretch of
+ * consecutive iterations that one sweep computes; only what lives between runs is held as whole volumes. A link that
+ * needs global values starts a new *segment*: its input is whole before the pre-pass over it. */
+#ifndef VF_PLAN_H
+#define VF_PLAN_H
+
+#include <stddef.h>
+
+#include "backend.h"
+#include "chain.h"
+#include "error.h"
+#include "filters/filter.h"
+#include "kernels/scheme.h"
+
+/* Fields that live between two links, a channel: each filter is applied to every one. */
+#define VF_MAX_LIVE 64
+
+/* `count` iterations of one link. */
+struct vf_piece {
+    int link, count;
+};
+
+struct vf_run {
+    int piece_begin, piece_end; /* of plan->piece */
+    bool prepass;               /* before the first iteration of piece_begin's link: its globals */
+    bool from_file, to_file;    /* its sources are the image itself, its sinks the result; else volumes between runs */
+    struct vf_tiling tiling;
+    double seconds;             /* predicted */
+    size_t work_bytes;          /* of the scheme */
+    int stage_count;            /* swept together */
+    int inputs, outputs;        /* fields */
+};
+
+struct vf_plan {
+    const struct vf_chain *chain; /* borrowed */
+    struct vf_context context;
+    double constant;
+    const struct vf_scheme *scheme;
+    ptrdiff_t nx, ny, nz, batch; /* one image's grid; images that share a channel's global values */
+    int threads;
+    struct vf_expansion *link;   /* [chain->count], owned */
+    int piece_count, run_count;
+    struct vf_piece *piece;      /* owned */
+    struct vf_run *run;          /* owned */
+    int output_count;            /* fields that come out for each channel */
+    size_t between_bytes;        /* volumes held between runs, at most at once */
+    size_t work_bytes;           /* the largest run's */
+};
+
+/* What a plan is made for; the strings of `context` are copied. `scheme` is "NAME[:tile=XxYxCHUNK]" or NULL. */
+struct vf_plan_request {
+    const struct vf_chain *chain;
+    struct vf_context context;
+    double constant;
+    ptrdiff_t nx, ny, nz, batch;
+    int threads;
+    const struct vf_backend *backend;
+    const char *scheme;
+};
+
+enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *request, struct vf_error *error);
+void vf_plan_close(struct vf_plan *plan);
+
+/* Number of fields that enter link i (and are filtered one by one). */
+int vf_plan_live(const struct vf_plan *plan, int link);
+
+/* Whether field f that enters link i is still the same quantity as the image, or derived from it. */
+enum vf_field_kind vf_plan_kind(const struct vf_plan *plan, int link, int f);
+
+/* A label for output k, from the last link that names its outputs: "xx", "mu1"; NULL for none. */
+const char *vf_plan_label(const struct vf_plan *plan, int k);
+
+/* The flow of a run. `value` holds the global values bound so far, [link][live field][global] by
+ * vf_plan_value_index; NULL while planning. Owned by the caller. */
+enum vf_status vf_plan_flow(const struct vf_plan *plan, const struct vf_run *run, const double *value,
+                            struct vf_flow *flow, struct vf_error *error);
+void vf_flow_close(struct vf_flow *flow);
+
+size_t vf_plan_value_count(const struct vf_plan *plan);
+size_t vf_plan_value_index(const struct vf_plan *plan, int link, int field, int global);
+
+#endif

@@ -1,0 +1,303 @@
+#include "run.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+#include <time.h>
+
+#include "alloc.h"
+#include "execute.h"
+#include "explain.h"
+#include "memory.h"
+#include "progress.h"
+
+/* One file on its way through. */
+struct work {
+    const struct vf_options *options;
+    const char *in_name, *out_name;
+    struct vf_reader *reader;
+    struct vf_writer *writer;
+    const struct vf_info *input;
+    struct vf_info result;
+    enum vf_format format;
+    struct vf_plan plan;
+    size_t channels;         /* filtered: all but alpha */
+    size_t memory, memory_limit;
+    struct vf_volume in, out;
+    double read_seconds, compute_seconds, write_seconds;
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void say(const struct vf_options *options, const char *name, const char *note)
+{
+    if (!options->quiet)
+        fprintf(stderr, "volfilter: %s: %s\n", name, note);
+}
+
+/* ---- what is computed --------------------------------------------------------------------------------------- */
+
+/* Spacing and aspect: the command line's before the file's. */
+static enum vf_status find_context(const struct work *w, struct vf_context *c, struct vf_error *error)
+{
+    const struct vf_options *o = w->options;
+    const struct vf_info *info = w->input;
+    const bool given = o->spacing[0] > 0;
+    *c = (struct vf_context){.boundary = o->boundary};
+    c->dim = o->slices || info->shape.nz == 1 ? 2 : 3;
+    c->is_double = o->precision == VF_PRECISION_DOUBLE ||
+                   (o->precision == VF_PRECISION_AUTO &&
+                    (info->type == VF_F64 || info->type == VF_U32 || info->type == VF_I32));
+    memcpy(c->unit, given && o->spacing_unit[0] != '\0' ? o->spacing_unit : info->unit, sizeof c->unit);
+    for (int axis = 0; axis < 3; axis++) {
+        c->spacing_known[axis] = given ? o->spacing[axis] > 0 : info->spacing_known[axis];
+        c->spacing[axis] = given ? o->spacing[axis] : info->spacing[axis];
+        c->aspect[axis] = c->spacing_known[0] && c->spacing_known[axis] ? c->spacing[axis] / c->spacing[0] : 1;
+        if (!(c->aspect[axis] >= 1e-4 && c->aspect[axis] <= 1e4))
+            return vf_fail(error, VF_USAGE, "%s: voxels of %gx%gx%g are out of proportion; give --spacing XxYxZ",
+                           w->in_name, c->spacing[0], c->spacing[1], c->spacing[2]);
+    }
+    return VF_OK;
+}
+
+/* The type of the result: --dtype, else the last filter decides. PNG holds integers only. */
+static enum vf_type result_type(const struct work *w, const struct vf_chain *chain)
+{
+    const struct vf_filter *last = chain->link[chain->count - 1].filter;
+    const enum vf_type own = w->input->type;
+    if (w->options->dtype_given)
+        return w->options->dtype;
+    if (last->keeps_type)
+        return own;
+    if (w->format == VF_FORMAT_PNG && (own == VF_U8 || own == VF_U16)) {
+        char note[160];
+        snprintf(note, sizeof note, "%s gives float32, PNG holds integers: rounded and saturated to %s (--dtype says "
+                 "otherwise; a .tif keeps all)", last->name, vf_type_name(own));
+        say(w->options, w->out_name, note);
+        return own;
+    }
+    return VF_F32;
+}
+
+static enum vf_status make_plan(struct work *w, const struct vf_chain *chain, struct vf_error *error)
+{
+    const struct vf_options *o = w->options;
+    const struct vf_shape *shape = &w->input->shape;
+    struct vf_plan_request request = {.chain = chain,
+                                      .constant = o->constant,
+                                      .nx = (ptrdiff_t)shape->nx,
+                                      .ny = (ptrdiff_t)shape->ny,
+                                      .nz = o->slices ? 1 : (ptrdiff_t)shape->nz,
+                                      .batch = (ptrdiff_t)(o->slices ? shape->nt * shape->nz : shape->nt),
+                                      .threads = o->threads > 0 ? o->threads : omp_get_max_threads(),
+                                      .backend = &vf_backend_cpu,
+                                      .scheme = o->scheme};
+    enum vf_status status;
+    size_t bytes_in, bytes_out;
+    VF_TRY(find_context(w, &request.context, error));
+    VF_TRY(vf_plan_open(&w->plan, &request, error));
+    vf_info_for_result(w->input, w->format, result_type(w, chain), (size_t)w->plan.output_count, &w->result);
+    for (int axis = 0; axis < 3 && o->spacing[0] > 0; axis++) {
+        w->result.spacing[axis] = o->spacing[axis];
+        w->result.spacing_known[axis] = o->spacing[axis] > 0;
+        memcpy(w->result.unit, request.context.unit, sizeof w->result.unit);
+    }
+    VF_TRY(vf_writer_supports(w->format, &w->result, error));
+    if (!vf_volume_bytes(w->input->type, shape, &bytes_in) ||
+        !vf_volume_bytes(w->result.type, &w->result.shape, &bytes_out))
+        return vf_fail(error, VF_FAILED, "the image or its result overflows a size");
+    w->memory = bytes_in + bytes_out + w->plan.between_bytes + w->plan.work_bytes;
+    w->memory_limit = o->memory > 0 ? o->memory : vf_memory_free() / 4 * 3;
+out:
+    return status;
+}
+
+static enum vf_status check_memory(const struct work *w, struct vf_error *error)
+{
+    const double mib = 1 << 20;
+    if (w->memory <= w->memory_limit)
+        return VF_OK;
+    return vf_fail(error, VF_FAILED,
+                   "this chain needs %.1f MiB for the image, its result and the work, and %s %.1f MiB; %s",
+                   ceil((double)w->memory / mib * 10) / 10, w->options->memory > 0 ? "--memory allows" : "there are",
+                   (double)w->memory_limit / mib,
+                   w->options->memory > 0 ? "give it more, or filter a smaller piece"
+                                          : "filter a smaller piece, or raise --memory if swapping is acceptable");
+}
+
+/* ---- doing it ----------------------------------------------------------------------------------------------- */
+
+static void page_planes(const struct vf_info *info, const struct vf_volume *volume, size_t page, void **plane)
+{
+    size_t t, z, c;
+    vf_info_page_place(info, page, &t, &z, &c);
+    for (size_t k = 0; k < info->page_channels; k++)
+        plane[k] = vf_volume_plane(volume, t, c + k, z);
+}
+
+static enum vf_status read_input(struct work *w, struct vf_error *error)
+{
+    struct vf_progress_line line;
+    enum vf_status status = VF_OK;
+    void **plane = vf_alloc(w->input->page_channels, sizeof *plane, "a page", error);
+    if (plane == NULL)
+        return VF_FAILED;
+    vf_progress_begin(&line, w->options->progress, "reading", w->input->page_count);
+    for (size_t page = 0; page < w->input->page_count && status == VF_OK; page++) {
+        page_planes(w->input, &w->in, page, plane);
+        status = vf_reader_read(w->reader, page, plane, error);
+        if (status == VF_OK && vf_interrupted)
+            status = vf_fail(error, VF_INTERRUPTED, "interrupted");
+        vf_progress_add(&line, 1);
+    }
+    vf_progress_end(&line);
+    vf_free(plane);
+    return status;
+}
+
+static enum vf_status write_result(struct work *w, struct vf_error *error)
+{
+    struct vf_progress_line line;
+    enum vf_status status = VF_OK;
+    void **plane = vf_alloc(w->result.page_channels, sizeof *plane, "a page", error);
+    if (plane == NULL)
+        return VF_FAILED;
+    vf_progress_begin(&line, w->options->progress, "writing", w->result.page_count);
+    for (size_t page = 0; page < w->result.page_count && status == VF_OK; page++) {
+        page_planes(&w->result, &w->out, page, plane);
+        status = vf_writer_write(w->writer, page, (const void *const *)plane, error);
+        if (status == VF_OK && vf_interrupted)
+            status = vf_fail(error, VF_INTERRUPTED, "interrupted");
+        vf_progress_add(&line, 1);
+    }
+    if (status == VF_OK)
+        status = vf_writer_finish(w->writer, error);
+    vf_progress_end(&line);
+    vf_free(plane);
+    return status;
+}
+
+static void count_voxels(void *line, size_t voxels)
+{
+    vf_progress_add(line, voxels);
+}
+
+/* Alpha is no measurement: it passes through unchanged. */
+static void copy_alpha(struct work *w)
+{
+    const struct vf_shape *s = &w->in.shape;
+    const size_t bytes = s->nx * s->ny * vf_type_size(w->in.type);
+    for (size_t t = 0; t < s->nt; t++)
+        for (size_t z = 0; z < s->nz; z++)
+            memcpy(vf_volume_plane(&w->out, t, w->out.shape.nc - 1, z), vf_volume_plane(&w->in, t, s->nc - 1, z),
+                   bytes);
+}
+
+static enum vf_status compute(struct work *w, struct vf_error *error)
+{
+    struct vf_progress_line line;
+    struct vf_execution execution = {.plan = &w->plan,
+                                     .in = &w->in,
+                                     .out = &w->out,
+                                     .channels = w->channels,
+                                     .progress = count_voxels,
+                                     .progress_context = &line,
+                                     .stop = &vf_interrupted};
+    vf_progress_begin(&line, w->options->progress, "filtering", vf_execute_voxels(&w->plan, w->channels));
+    enum vf_status status = vf_execute(&execution, error);
+    vf_progress_end(&line);
+    if (status == VF_OK && w->result.has_alpha)
+        copy_alpha(w);
+    return status;
+}
+
+static void explain(const struct work *w, FILE *to)
+{
+    const struct vf_explained x = {.plan = &w->plan,
+                                   .in = w->in_name,
+                                   .out = w->out_name,
+                                   .input = w->input,
+                                   .result = &w->result,
+                                   .channels = w->channels,
+                                   .memory = w->memory,
+                                   .memory_limit = w->memory_limit};
+    if (!w->options->json) {
+        vf_explain(&x, to);
+        return;
+    }
+    struct vf_json json;
+    vf_json_open(&json, to);
+    vf_json_begin_object(&json, NULL);
+    vf_explain_json(&x, &json);
+    vf_json_end(&json);
+}
+
+static void report(const struct work *w, FILE *to)
+{
+    struct vf_json json;
+    vf_json_open(&json, to);
+    vf_json_begin_object(&json, NULL);
+    vf_json_string(&json, "input", w->in_name);
+    vf_json_string(&json, "output", w->out_name);
+    vf_json_number(&json, "read_seconds", w->read_seconds);
+    vf_json_number(&json, "compute_seconds", w->compute_seconds);
+    vf_json_number(&json, "write_seconds", w->write_seconds);
+    vf_json_integer(&json, "threads", w->plan.threads);
+    vf_json_integer(&json, "memory_bytes", (long long)w->memory);
+    vf_json_end(&json);
+}
+
+static enum vf_status filter(struct work *w, struct vf_error *error)
+{
+    const struct vf_output_options output = {w->options->compression, w->options->no_clobber};
+    enum vf_status status;
+    double start = now();
+    VF_TRY(vf_writer_open(&w->writer, w->out_name, w->format, &w->result, &output, error));
+    VF_TRY(vf_volume_alloc(&w->in, w->input->type, &w->input->shape, "the image", error));
+    VF_TRY(read_input(w, error));
+    w->read_seconds = now() - start;
+    start = now();
+    VF_TRY(vf_volume_alloc(&w->out, w->result.type, &w->result.shape, "the result", error));
+    VF_TRY(compute(w, error));
+    w->compute_seconds = now() - start;
+    start = now();
+    VF_TRY(write_result(w, error));
+    w->write_seconds = now() - start;
+out:
+    return status;
+}
+
+enum vf_status vf_run_file(const struct vf_chain *chain, const struct vf_options *options, const char *in,
+                           const char *out, FILE *explain_to, struct vf_error *error)
+{
+    struct work w = {.options = options, .in_name = in, .out_name = out};
+    enum vf_status status;
+    if (options->backend == VF_BACKEND_CUDA)
+        return vf_fail(error, VF_USAGE, "--backend cuda: this build has no CUDA backend; use --backend cpu or auto");
+    VF_TRY(vf_reader_open(&w.reader, in, error));
+    w.input = vf_reader_info(w.reader);
+    w.channels = w.input->shape.nc - w.input->has_alpha;
+    if (!vf_format_by_name(out, &w.format))
+        w.format = w.input->format;
+    VF_TRY(make_plan(&w, chain, error));
+    if (options->explain)
+        explain(&w, explain_to);
+    VF_TRY(check_memory(&w, error));
+    if (options->dry_run)
+        goto out;
+    VF_TRY(filter(&w, error));
+    if (options->json && !options->explain)
+        report(&w, explain_to);
+out:
+    vf_writer_close(w.writer);
+    vf_volume_free(&w.in);
+    vf_volume_free(&w.out);
+    vf_plan_close(&w.plan);
+    vf_reader_close(w.reader);
+    return status;
+}
