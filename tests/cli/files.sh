@@ -1,0 +1,192 @@
+# Files that cannot be read or written: exit code 1, a message with the name, no output, nothing old lost.
+# shellcheck shell=sh
+
+# refused NAME [TEXT]: filtering NAME fails, says its name (and TEXT), and keeps the old output.
+refused() {
+    echo old >old.tif
+    before=$(names .)
+    expect 1 -f gaussian "$1" old.tif
+    says "$1"
+    says "${2:-$1}"
+    [ "$(cat old.tif)" = old ]
+    expect 1 -f gaussian "$1" new.tif
+    [ ! -e new.tif ]
+    expect 1 info "$1"
+    says "$1"
+    [ ! -s out ]
+    rm -f out err
+    [ "$(names .)" = "$before" ]
+}
+
+test_missing_and_empty() {
+    refused nowhere.tif
+    : >empty.tif
+    refused empty.tif
+    refused nowhere/in.tif
+}
+
+test_directory() {
+    mkdir d.tif
+    refused d.tif directory
+    expect 1 -f gaussian "$SMALL" d.tif
+    says d.tif
+    [ -d d.tif ]
+    expect 1 -f gaussian "$SMALL" nowhere/o.tif
+    says nowhere/o.tif
+    [ ! -e nowhere ]
+}
+
+test_not_an_image() {
+    echo "this is a text" >text.tif
+    refused text.tif
+    printf '\211PNG\r\n\032\n' >stub.png
+    refused stub.png
+    printf 'II*\0' >stub.tif
+    refused stub.tif
+}
+
+test_truncated() {
+    for percent in 5 50 99; do
+        size=$(wc -c <"$STACK")
+        head -c $((size * percent / 100)) "$STACK" >cut.tif
+        refused cut.tif
+        rm -f cut.tif
+    done
+    for percent in 5 50 99; do
+        size=$(wc -c <"$IMAGE")
+        head -c $((size * percent / 100)) "$IMAGE" >cut.png
+        echo old >old.png
+        expect 1 -f gaussian cut.png old.png
+        says cut.png
+        [ "$(cat old.png)" = old ]
+    done
+}
+
+test_corrupt() {
+    # A checksum of the PNG's data no longer holds.
+    size=$(wc -c <"$IMAGE")
+    {
+        head -c $((size / 2)) "$IMAGE"
+        printf 'XXXXXXXXXXXXXXXX'
+        tail -c +$((size / 2 + 17)) "$IMAGE"
+    } >bad.png
+    expect 1 -f gaussian bad.png o.png
+    says bad.png
+    [ ! -e o.png ]
+}
+
+test_impossible_sizes() {
+    tiff 0 8 >zero-width.tif
+    tiff 8 0 >zero-height.tif
+    tiff 4294967295 4294967295 >huge.tif
+    tiff 2147483647 2147483647 >large.tif
+    tiff 100000 100000 >short.tif
+    for name in zero-width zero-height huge large short; do
+        expect 1 -f gaussian $name.tif o.tif
+        says $name.tif
+        [ ! -e o.tif ]
+    done
+    tiff 8 8 >fine.tif
+    expect 0 -f gaussian fine.tif o.tif
+    has o.tif nx 8
+}
+
+test_unsupported_layouts_say_what_they_are() {
+    tiff 8 8 8 3 >palette.tif
+    tiff 8 8 1 1 >bits.tif
+    tiff 8 8 8 5 >cmyk.tif
+    for name in palette bits cmyk; do
+        expect 1 -f gaussian $name.tif o.tif
+        says $name.tif
+        [ ! -e o.tif ]
+    done
+}
+
+test_unreadable() {
+    [ "$(id -u)" -ne 0 ] || return 0
+    cp "$SMALL" secret.png
+    chmod 000 secret.png
+    expect 1 -f gaussian secret.png o.png
+    says secret.png
+    mkdir locked
+    chmod 555 locked
+    expect 1 -f gaussian "$SMALL" locked/o.png
+    says locked/o.png
+}
+
+test_unknown_output_endings() {
+    expect 2 -f gaussian "$SMALL" o.jpg
+    says o.jpg
+    only out err
+}
+
+test_full_disk() {
+    [ -w /dev/full ] || return 0
+    code=0
+    "$VOLFILTER" -f gaussian "$SMALL" - >/dev/full 2>err || code=$?
+    [ "$code" -eq 1 ]
+    says "standard output"
+}
+
+test_output_over_input() {
+    cp "$STACK" both.tif
+    expect 0 -f gaussian both.tif expected.tif
+    expect 0 -f gaussian both.tif both.tif
+    same both.tif expected.tif
+    ln -s both.tif link.tif
+    expect 0 -f gaussian both.tif again.tif
+    expect 0 -f gaussian link.tif link.tif
+    same link.tif again.tif
+    only both.tif link.tif expected.tif again.tif out err
+}
+
+test_other_formats_by_name() {
+    expect 0 -f gaussian "$IMAGE" o.TIF
+    has o.TIF format TIFF
+    expect 0 -f gaussian "$SMALL" o.tiff
+    expect 0 -f gaussian o.tiff o.png
+    has o.png format PNG
+    expect 0 -f gaussian:sigma=0 "$SMALL" copy.tif
+    expect 0 -f gaussian:sigma=0 copy.tif copy.png
+    has copy.png type uint8
+    expect 2 -f gaussian "$STACK" o2.png
+    says o2.png
+    [ ! -e o2.png ]
+}
+
+test_stack_keeps_what_it_says() {
+    expect 0 -f gaussian "$STACK" o.tif
+    for key in nx ny nz channels time_points type metadata unit compression big_endian pages; do
+        has o.tif $key "$(field "$STACK" $key)"
+    done
+    "$VOLFILTER" info --json "$STACK" | grep '"spacing"' >spacing
+    "$VOLFILTER" info --json o.tif | grep '"spacing"' | diff spacing -
+}
+
+test_time_and_colour() {
+    expect 0 -f gaussian "$DATA/epi-time.tif" o.tif
+    has o.tif time_points 2
+    has o.tif nz 24
+    expect 0 -f gaussian "$DATA/retina-rgb.tif" rgb.tif
+    has rgb.tif page_channels 3
+    expect 0 -f gaussian "$DATA/retina-rgb.png" rgb.png
+    has rgb.png page_channels 3
+    expect 0 -f gaussian "$DATA/epi-slice-16bit.png" deep.png
+    has deep.png type uint16
+}
+
+test_info() {
+    expect 0 info "$STACK"
+    prints "128 x 128 x 62"
+    prints "ImageJ"
+    prints "2 x 2 x 3 mm"
+    prints "uint16"
+    expect 0 info - <"$SMALL"
+    prints "102 x 102 x 1"
+    expect 3 info "$SMALL" nowhere.tif "$IMAGE"
+    says nowhere.tif
+    prints "550 x 660"
+    expect 0 info --json "$IMAGE"
+    prints '"format": "PNG"'
+    prints '"nx": 550'
+}

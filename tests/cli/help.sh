@@ -1,0 +1,69 @@
+# What volfilter says about itself.
+# shellcheck shell=sh
+
+test_help() {
+    expect 0 --help
+    prints "Usage: volfilter [options] -f CHAIN [-f CHAIN]... IN OUT"
+    for option in --filter --out-dir --suffix --no-clobber --compress --dtype --boundary --spacing --slices \
+        --precision --backend --threads --memory --scheme --explain --dry-run --json --progress --quiet --verbose \
+        --help --version; do
+        prints " $option"
+    done
+    [ ! -s err ]
+    mv out long
+    expect 0 -h
+    same long out
+    expect 0 help
+    same long out
+    expect 0 -f gaussian --help whatever --nonsense
+    same long out
+}
+
+test_list_and_help_of_every_filter() {
+    expect 0 list
+    mv out filters
+    [ "$(wc -l <filters)" -ge 7 ]
+    while read -r name _; do
+        expect 0 help "$name"
+        prints "$name: "
+        prints "Parameters:"
+        prints "volfilter -f $name in.tif out.tif"
+        grep '^  volfilter -f ' out | while read -r _ _ chain _; do
+            expect 0 --dry-run -f "$chain" "$STACK" o.tif
+        done
+    done <filters
+    expect 0 help gaussian gradient
+    prints "gaussian: "
+    prints "gradient: "
+}
+
+test_version() {
+    expect 0 --version
+    prints "volfilter 0.1.0"
+    prints "LIBTIFF"
+    prints "libpng"
+}
+
+test_manual_page_is_the_generated_one() {
+    expect 0 --man
+    same out "$DATA/../man/volfilter.1"
+    for section in NAME SYNOPSIS DESCRIPTION CHAINS FILTERS OPTIONS BOUNDARIES UNITS FILES ENVIRONMENT EXAMPLES; do
+        prints ".SH $section"
+    done
+    prints ".SH GLOBAL VALUES"
+    prints ".SH EXIT STATUS"
+}
+
+test_manual_page_is_good_roff() {
+    command -v groff >/dev/null || return 0
+    "$VOLFILTER" --man | groff -man -Tutf8 -ww >/dev/null 2>warnings
+    [ ! -s warnings ]
+}
+
+test_output_that_cannot_be_written() {
+    [ -w /dev/full ] || return 0
+    code=0
+    "$VOLFILTER" --help >/dev/full 2>err || code=$?
+    [ "$code" -eq 1 ]
+    says "standard output: cannot write"
+}

@@ -1,0 +1,204 @@
+# Every option that changes what is done or said.
+# shellcheck shell=sh
+
+test_plain_run_is_silent() {
+    expect 0 -f gaussian "$IMAGE" o.png
+    silent
+    only o.png out err
+    has o.png type uint8
+    has o.png nx 550
+    has o.png ny 660
+}
+
+test_chain_spellings_agree() {
+    expect 0 -f gaussian:sigma=2,gradient:sobel "$STACK" a.tif
+    for chain in gaussian:2,gradient=sobel gaussian=sigma=2,gradient=method=sobel "gaussian:2, gradient:method=sobel"; do
+        expect 0 -f "$chain" "$STACK" b.tif
+        same a.tif b.tif
+    done
+    expect 0 -f gaussian:2 "$STACK" b.tif --filter=gradient:sobel
+    same a.tif b.tif
+    expect 0 -f gradient:sobel -f gaussian:2 "$STACK" b.tif
+    differ a.tif b.tif
+}
+
+test_threads_change_nothing() {
+    expect 0 -f gaussian,eed:iterations=2 --threads 1 "$STACK" a.tif
+    expect 0 -f gaussian,eed:iterations=2 --threads 2 "$STACK" b.tif
+    expect 0 -f gaussian,eed:iterations=2 --threads 3 --backend cpu "$STACK" c.tif
+    same a.tif b.tif
+    same a.tif c.tif
+}
+
+test_schemes_change_nothing() {
+    expect 0 -f gaussian,gradient --scheme reference "$STACK" a.tif
+    expect 0 -f gaussian,gradient --scheme row-stream "$STACK" b.tif
+    expect 0 -f gaussian,gradient --backend auto "$STACK" c.tif
+    same a.tif b.tif
+    same a.tif c.tif
+}
+
+test_vector_levels_change_nothing() {
+    expect 0 -f gaussian,gradient "$STACK" a.tif
+    VOLFILTER_ISA=baseline "$VOLFILTER" -f gaussian,gradient "$STACK" b.tif
+    same a.tif b.tif
+}
+
+test_boundaries() {
+    for rule in nearest reflect mirror constant constant=100 wrap; do
+        expect 0 -f gaussian:sigma=3 --boundary $rule "$SMALL" "$rule.png"
+    done
+    expect 0 -f gaussian:sigma=3 "$SMALL" default.png
+    same default.png nearest.png
+    for rule in reflect mirror constant constant=100 wrap; do
+        differ nearest.png "$rule.png"
+    done
+    differ constant.png constant=100.png
+    differ reflect.png mirror.png
+}
+
+test_spacing_and_units() {
+    expect 0 -f gaussian:sigma=2x2x3mm "$STACK" a.tif
+    expect 0 -f gaussian:sigma=1 "$STACK" b.tif
+    same a.tif b.tif
+    expect 0 -f gaussian:sigma=2000um --spacing 2x2x2mm "$STACK" c.tif
+    expect 0 -f gaussian:sigma=1 --spacing 2x2x2mm "$STACK" d.tif
+    same c.tif d.tif
+    # Derivatives know that voxels are not cubes, unless they are said to be.
+    expect 0 -f gradient "$STACK" e.tif
+    expect 0 -f gradient --spacing 1x1x1 "$STACK" f.tif
+    differ e.tif f.tif
+}
+
+test_slices() {
+    expect 0 -f gaussian:sigma=2 --slices "$STACK" a.tif
+    expect 0 -f gaussian:sigma=2x2x0 "$STACK" b.tif
+    expect 0 -f gaussian:sigma=2 "$STACK" c.tif
+    same a.tif b.tif
+    differ a.tif c.tif
+}
+
+test_dtype() {
+    for type in uint8 int8 uint16 int16 uint32 int32 float32 float64; do
+        expect 0 -f gaussian --dtype $type "$STACK" $type.tif
+        has $type.tif type $type
+    done
+    expect 0 -f gaussian "$STACK" a.tif
+    has a.tif type uint16
+    expect 0 -f gradient "$STACK" a.tif
+    has a.tif type float32
+    expect 0 -f gradient --dtype uint8 "$SMALL" a.png
+    has a.png type uint8
+}
+
+test_float_result_into_png_says_what_to_do() {
+    wrong "dtype" -f gradient "$SMALL" o.png
+}
+
+test_precision() {
+    expect 0 -f gaussian --dtype float64 "$SMALL" a.tif
+    expect 0 -f gaussian --dtype float64 --precision single "$SMALL" b.tif
+    expect 0 -f gaussian --dtype float64 --precision float "$SMALL" c.tif
+    expect 0 -f gaussian --dtype float64 --precision double "$SMALL" d.tif
+    same a.tif b.tif
+    same a.tif c.tif
+    differ a.tif d.tif
+}
+
+test_compress() {
+    expect 0 -f gaussian "$STACK" input.tif
+    has input.tif compression "$(field "$STACK" compression)"
+    for name in none lzw deflate; do
+        expect 0 -f gaussian --compress $name "$STACK" $name.tif
+        has $name.tif compression $name
+        "$VOLFILTER" -f gaussian:sigma=0 --compress none $name.tif plain-$name.tif
+        same plain-none.tif plain-$name.tif
+    done
+    expect 0 -f gaussian --compress zstd "$STACK" zstd.tif
+    has zstd.tif compression zstd
+    [ "$(wc -c <lzw.tif)" -lt "$(wc -c <none.tif)" ]
+}
+
+test_memory() {
+    expect 0 -f gaussian "$STACK" a.tif
+    expect 0 -f gaussian --memory 1G "$STACK" b.tif
+    same a.tif b.tif
+}
+
+test_no_clobber() {
+    echo old >o.png
+    expect 1 -f gaussian --no-clobber "$SMALL" o.png
+    says "o.png"
+    [ "$(cat o.png)" = old ]
+    only o.png out err
+    expect 0 -f gaussian --no-clobber "$SMALL" new.png
+    expect 0 -f gaussian "$SMALL" o.png
+    same new.png o.png
+}
+
+test_explain() {
+    expect 0 -f gaussian,gradient --explain "$STACK" o.tif
+    [ -s out ]
+    [ -s o.tif ]
+    prints "GX"
+    for chain in gaussian:2,gradient eed:rho=1 perona-malik:k=p90 and; do
+        expect 0 -f $chain --explain --dry-run "$STACK" p.tif
+        [ -s out ]
+        [ ! -e p.tif ]
+    done
+}
+
+test_explain_json() {
+    expect 0 -f gaussian,gradient --explain --json --dry-run "$STACK" o.tif
+    [ ! -e o.tif ]
+    is_json out
+    expect 0 -f gaussian --json "$STACK" o.tif
+    is_json out
+    [ -s o.tif ]
+}
+
+is_json() {
+    if command -v python3 >/dev/null; then
+        python3 -c 'import json, sys; assert isinstance(json.load(open(sys.argv[1])), dict)' "$1"
+    else
+        [ "$(head -c 1 "$1")" = "{" ]
+    fi
+}
+
+test_dry_run_checks_but_writes_nothing() {
+    expect 0 -f gaussian --dry-run "$STACK" o.tif
+    only out err
+    expect 1 -f gaussian --dry-run nowhere.tif o.tif
+    says "nowhere.tif"
+    expect 2 -f perona-malik:dt=0.24 --dry-run "$STACK" o.tif
+    says "dt"
+    expect 0 -f gaussian --dry-run --out-dir d "$STACK"
+    only out err
+}
+
+test_quiet_and_verbose() {
+    expect 0 -q -f gaussian "$STACK" a.tif
+    silent
+    expect 0 -v -f gaussian "$STACK" b.tif
+    expect 0 -vv -f gaussian "$STACK" c.tif
+    expect 0 --quiet --verbose -f gaussian "$STACK" d.tif
+    same a.tif b.tif
+    same a.tif d.tif
+}
+
+test_progress() {
+    expect 0 --progress never -f gaussian "$STACK" o.tif
+    silent
+    expect 0 --progress auto -f gaussian "$STACK" o.tif
+    silent
+    expect 0 --progress always -f gaussian "$STACK" o.tif
+    [ ! -s out ]
+    says "volfilter: "
+}
+
+test_options_stand_anywhere() {
+    expect 0 "$SMALL" -f gaussian --threads=1 o.png
+    cp "$SMALL" ./-dash.png
+    expect 0 -f gaussian -- -dash.png -o.png
+    same ./-o.png o.png
+}

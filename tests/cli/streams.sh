@@ -1,0 +1,112 @@
+# Standard input and output, and signals.
+# shellcheck shell=sh
+
+test_pipe_of_two() {
+    "$VOLFILTER" -f gaussian - - <"$STACK" 2>err1 | "$VOLFILTER" -f gradient - a.tif >out 2>err
+    [ ! -s err1 ]
+    silent
+    expect 0 -f gaussian "$STACK" b.tif
+    expect 0 -f gradient b.tif c.tif
+    same a.tif c.tif
+}
+
+test_pipe_into_another_format() {
+    "$VOLFILTER" -f gaussian - - <"$IMAGE" | "$VOLFILTER" -f gradient --dtype uint8 - o.png
+    has o.png nx 550
+    # The stream's kind is the input's.
+    "$VOLFILTER" -f gaussian "$SMALL" - | "$VOLFILTER" info --json - | grep -q '"format": "PNG"'
+    "$VOLFILTER" -f gaussian "$STACK" - | "$VOLFILTER" info --json - | grep -q '"format": "TIFF"'
+}
+
+test_stdout_carries_data_only() {
+    expect 0 -f gaussian "$STACK" a.tif
+    for option in --explain --json -v --progress=always; do
+        "$VOLFILTER" -f gaussian $option "$STACK" - >b.tif 2>err
+        same a.tif b.tif
+    done
+    "$VOLFILTER" -f gaussian --explain "$STACK" - 2>err >/dev/null
+    grep -q GX err
+    "$VOLFILTER" -f gaussian -q "$STACK" - 2>err >/dev/null
+    [ ! -s err ]
+}
+
+test_broken_input_stream() {
+    code=0
+    head -c 1000 "$STACK" | "$VOLFILTER" -f gaussian - o.tif 2>err || code=$?
+    [ "$code" -eq 1 ]
+    says "standard input"
+    [ ! -e o.tif ]
+    code=0
+    "$VOLFILTER" -f gaussian - o.tif </dev/null 2>err || code=$?
+    [ "$code" -eq 1 ]
+    only err
+}
+
+test_closed_pipe_is_an_error() {
+    { code=0; "$VOLFILTER" -f gaussian:sigma=0 "$STACK" - 2>err || code=$?; echo $code >code; } | true
+    [ "$(cat code)" -eq 1 ]
+    says "standard output"
+}
+
+test_closed_streams() {
+    code=0
+    "$VOLFILTER" -f gaussian - o.tif <&- 2>err || code=$?
+    [ "$code" -eq 1 ]
+    "$VOLFILTER" -f gaussian "$SMALL" o.png >&-
+    has o.png nx 102
+    "$VOLFILTER" -f gaussian "$SMALL" o2.png 2>&-
+    same o.png o2.png
+}
+
+test_interrupt_leaves_nothing() {
+    for signal in INT TERM; do
+        echo old >old.tif
+        code=0
+        timeout --preserve-status -s $signal 1 "$VOLFILTER" -f ced:iterations=10000 "$STACK" old.tif 2>err || code=$?
+        [ "$code" -eq 130 ]
+        says "interrupted"
+        [ "$(cat old.tif)" = old ]
+        code=0
+        timeout --preserve-status -s $signal 1 "$VOLFILTER" -f ced:iterations=10000 "$STACK" - >out 2>err || code=$?
+        [ "$code" -eq 130 ]
+        [ ! -s out ]
+        only old.tif out err
+    done
+}
+
+test_interrupt_stops_soon() {
+    "$VOLFILTER" -f ced:iterations=10000 "$STACK" o.tif 2>err &
+    child=$!
+    sleep 1
+    kill -INT $child
+    tries=0
+    while kill -0 $child 2>/dev/null && [ $tries -lt 40 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+    code=0
+    wait $child || code=$?
+    [ "$code" -eq 130 ]
+    [ $tries -lt 40 ]
+    only err
+}
+
+test_interrupt_ends_a_batch() {
+    code=0
+    timeout --preserve-status -s INT 2 "$VOLFILTER" -f ced:iterations=10000 --out-dir d "$STACK" "$DATA/epi-time.tif" \
+        2>err || code=$?
+    [ "$code" -eq 130 ]
+    says "interrupted: 0 of 2 files done"
+    [ -z "$(names d)" ]
+}
+
+test_interrupt_while_reading_a_pipe() {
+    mkfifo pipe
+    sleep 30 >pipe &
+    writer=$!
+    code=0
+    timeout --preserve-status -s INT 1 "$VOLFILTER" -f gaussian - o.tif <pipe 2>err || code=$?
+    kill $writer
+    [ "$code" -eq 130 ]
+    only pipe err
+}

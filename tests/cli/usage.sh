@@ -1,0 +1,115 @@
+# Wrong usage: exit code 2, a message that names the word, the nearest right one and what is allowed, no file.
+# shellcheck shell=sh
+
+test_unknown_options_and_the_nearest() {
+    wrong "unknown option '--boundry'; did you mean '--boundary'? (volfilter --help lists all)" \
+        -f gaussian --boundry wrap "$IMAGE" o.png
+    wrong "unknown option '--thread'; did you mean '--threads'?" -f gaussian --thread 2 "$IMAGE" o.png
+    wrong "unknown option '-x' (volfilter --help lists all)" -x -f gaussian "$IMAGE" o.png
+    wrong "option '--quiet' takes no value" --quiet=1 -f gaussian "$IMAGE" o.png
+    wrong "option '-f' needs CHAIN" "$IMAGE" o.png -f
+    wrong "option '--memory' needs SIZE: a size of at least 1M" -f gaussian "$IMAGE" o.png --memory
+}
+
+test_no_filter() {
+    wrong "no filter given; volfilter -f CHAIN IN OUT filters a file"
+    wrong "no filter given" "$IMAGE" o.png
+    wrong "no filter given; did you mean '-f gaussian'?" gaussian "$IMAGE" o.png
+    wrong "did you mean 'volfilter list'?" lst
+    wrong "the chain is empty" -f '' "$IMAGE" o.png
+}
+
+test_number_of_files() {
+    wrong "no files given: volfilter -f CHAIN IN OUT" -f gaussian
+    wrong "only one file given" -f gaussian "$IMAGE"
+    wrong "3 files given, IN and OUT expected; to filter several, use --out-dir DIR" -f gaussian "$IMAGE" a.png b.png
+    wrong "no files given: volfilter -f CHAIN --out-dir DIR IN..." -f gaussian --out-dir d
+    wrong "--suffix goes with --out-dir only" -f gaussian --suffix _g "$IMAGE" o.png
+    wrong "--suffix=a/b is not understood" -f gaussian --out-dir d --suffix a/b "$IMAGE"
+    wrong "info needs a file" info
+    wrong "list takes no words, not 'gaussian'" list gaussian
+}
+
+test_unknown_filters_and_parameters() {
+    wrong "unknown filter 'gausian'; did you mean 'gaussian'? (volfilter list shows all filters)" \
+        -f gausian "$IMAGE" o.png
+    wrong "unknown filter 'zzzzzz' (volfilter list shows all filters)" -f zzzzzz "$IMAGE" o.png
+    wrong "unknown filter 'gausian'" help gausian
+    wrong "gaussian: no parameter 'sgima'; did you mean 'sigma'? it has sigma, truncate (volfilter help gaussian" \
+        -f gaussian:sgima=2 "$IMAGE" o.png
+    wrong "gradient: method=sobol is not understood; did you mean 'sobel'? allowed: central, sobel, scharr or gaussian" \
+        -f gradient:method=sobol "$IMAGE" o.png
+}
+
+test_chain_structure() {
+    wrong "a filter is missing before or after a comma" -f gaussian, "$IMAGE" o.png
+    wrong "a filter is missing before or after a comma" -f ,gaussian "$IMAGE" o.png
+    wrong "gaussian: sigma has no value" -f gaussian:sigma= "$IMAGE" o.png
+    wrong "gaussian: sigma is given twice" -f gaussian:sigma=1:sigma=2 "$IMAGE" o.png
+    wrong "gaussian: nothing stands between or after" -f gaussian: "$IMAGE" o.png
+    wrong "gaussian: '3' has no name" -f gaussian:1:3 "$IMAGE" o.png
+    chain=gaussian
+    for _ in 1 2 3 4 5 6 7; do chain=$chain,$chain; done
+    wrong "a chain of 128 filters is too long; the most is 64" -f "$chain" "$IMAGE" o.png
+}
+
+test_values_out_of_range() {
+    wrong "gaussian: sigma=-1 is out of range; allowed: a length from 0 to 1000 voxels" \
+        -f gaussian:sigma=-1 "$IMAGE" o.png
+    wrong "gaussian: sigma=1e9 is out of range; allowed: a length from 0 to 1000 voxels" \
+        -f gaussian:sigma=1e9 "$IMAGE" o.png
+    wrong "gaussian: sigma=nan is not understood; allowed: a length from 0 to 1000 voxels" \
+        -f gaussian:sigma=nan "$IMAGE" o.png
+    wrong "gaussian: sigma=inf is not understood" -f gaussian:sigma=inf "$IMAGE" o.png
+    wrong "perona-malik: iterations=0 is out of range; allowed: a whole number from 1" \
+        -f perona-malik:iterations=0 "$IMAGE" o.png
+    wrong "perona-malik: k=p101 is out of range" -f perona-malik:k=p101 "$IMAGE" o.png
+    wrong "perona-malik: dt=-0.1 is out of range" -f perona-malik:dt=-0.1 "$IMAGE" o.png
+}
+
+test_step_above_its_bound() {
+    expect 2 -f perona-malik:dt=0.24 "$STACK" o.tif
+    says "dt"
+    only out err
+    expect 2 -f eed:dt=0.2499 "$STACK" o.tif
+    says "dt"
+    only out err
+    expect 0 -f perona-malik:iterations=1:dt=0.24 "$IMAGE" o.png
+}
+
+test_unit_without_spacing() {
+    wrong "spacing" -f gaussian:sigma=1um "$SMALL" o.png
+    expect 0 --spacing 1x1x1um -f gaussian:sigma=1um "$SMALL" o.png
+}
+
+test_option_values() {
+    wrong "--boundary=neares is not understood; did you mean 'nearest'? allowed: nearest, reflect, mirror, constant" \
+        --boundary=neares -f gaussian "$IMAGE" o.png
+    wrong "--boundary=constant=x is not understood" --boundary constant=x -f gaussian "$IMAGE" o.png
+    wrong "--threads=0 is out of range; allowed: a whole number from 1 to 1024" --threads 0 -f gaussian "$IMAGE" o.png
+    wrong "--threads=two is not understood" --threads two -f gaussian "$IMAGE" o.png
+    wrong "--memory=5 is out of range; allowed: a size of at least 1M" --memory 5 -f gaussian "$IMAGE" o.png
+    wrong "--memory=1Q is not understood" --memory 1Q -f gaussian "$IMAGE" o.png
+    wrong "--spacing=1x0x1 is out of range" --spacing 1x0x1 -f gaussian "$IMAGE" o.png
+    wrong "--spacing=1vox is not understood" --spacing 1vox -f gaussian "$IMAGE" o.png
+    wrong "--dtype=unit8 is not understood; did you mean 'uint8'?" --dtype unit8 -f gaussian "$IMAGE" o.png
+    wrong "--precision=half is not understood; allowed: auto, single (or float) or double" \
+        --precision half -f gaussian "$IMAGE" o.png
+    wrong "--compress=zst is not understood; did you mean 'zstd'?" --compress zst -f gaussian "$IMAGE" o.tif
+    wrong "--progress=alway is not understood; did you mean 'always'?" --progress alway -f gaussian "$IMAGE" o.png
+    wrong "--backend=opencl is not understood; allowed: auto, cpu or cuda" --backend opencl -f gaussian "$IMAGE" o.png
+}
+
+test_schemes() {
+    wrong "scheme" --scheme nonsense -f gaussian "$SMALL" o.png
+    wrong "--scheme= is not understood" --scheme= -f gaussian "$SMALL" o.png
+}
+
+test_cuda_is_not_there_yet() {
+    if expect 0 --backend cuda -f gaussian "$SMALL" o.png 2>/dev/null; then
+        return 0
+    fi
+    [ "$ACTUAL" -eq 1 ] || [ "$ACTUAL" -eq 2 ]
+    says "cuda"
+    only out err
+}
