@@ -1,0 +1,215 @@
+# volfilter: `make` builds build/volfilter, `make demo` shows it at work, `make test` tests it. GNU make.
+#
+# Variables: CC, CFLAGS, CPPFLAGS, LDFLAGS, LDLIBS as usual; PREFIX, DESTDIR; BUILD (where everything built goes);
+# WERROR= lets warnings pass.
+
+PREFIX ?= /usr/local
+BUILD ?= build
+CFLAGS ?= -O3 -g
+WERROR ?= -Werror
+PKG_CONFIG ?= pkg-config
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-print-directory
+
+# ---- flags -----------------------------------------------------------------------------------------------------
+
+# The result is the same bits on every machine: no contraction, none of the fast-math liberties. What is given up,
+# errno and traps, is what keeps rounding and square roots from being vectorised.
+NUMERICS := -ffp-contract=off -fno-math-errno -fno-trapping-math
+# snprintf is used where text may be cut.
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-format-truncation $(WERROR)
+
+machine := $(shell $(CC) -dumpmachine 2>/dev/null)
+is_x86 := $(filter x86_64-%,$(machine))
+is_clang := $(findstring clang,$(shell $(CC) --version 2>/dev/null))
+
+# libtiff and libpng, wherever pkg-config finds them; else where the compiler looks anyway.
+packages := libtiff-4 libpng zlib
+package_cflags := $(shell $(PKG_CONFIG) --cflags $(packages) 2>/dev/null)
+package_libs := $(shell $(PKG_CONFIG) --libs $(packages) 2>/dev/null)
+ifeq ($(package_libs),)
+package_libs := -ltiff -lpng -lz
+endif
+
+DEFINES := -D_GNU_SOURCE $(if $(is_x86),-DVF_X86_LEVELS)
+INCLUDES := -I. -Isrc -I$(BUILD)/gen $(package_cflags)
+LANGUAGE := -std=c11 -fopenmp $(if $(is_clang),-Wno-unknown-pragmas -Wno-pass-failed)
+COMPILE = $(CC) $(LANGUAGE) $(DEFINES) $(CPPFLAGS) $(INCLUDES) $(CFLAGS) $(NUMERICS) $(WARNINGS)
+LINK = $(CC) -fopenmp $(CFLAGS) $(LDFLAGS)
+LIBS = $(package_libs) -lm $(LDLIBS)
+
+# ---- what is built ---------------------------------------------------------------------------------------------
+
+# Two sources are compiled several times over; every other file of these directories once.
+variants := f32_2d f32_3d f64_2d f64_3d
+levels := baseline $(if $(is_x86),v3 v4)
+flags_v3 := -march=x86-64-v3
+flags_v4 := -march=x86-64-v4 -mprefer-vector-width=512
+
+row_objects := $(foreach level,$(levels),$(variants:%=$(BUILD)/kernels/cpu_rows_%_$(level).o))
+cell_objects := $(variants:%=$(BUILD)/kernels/cpu_cells_%.o)
+sources := $(filter-out kernels/cpu_rows.c kernels/cpu_cells.c,$(wildcard src/*.c filters/*.c kernels/*.c))
+program_objects := $(sources:%.c=$(BUILD)/%.o) $(row_objects) $(cell_objects)
+# What the tests, benchmarks and tools link with.
+objects := $(filter-out $(BUILD)/src/main.o,$(program_objects))
+
+test_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/*.c))
+tool_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c tests/demo/*.c))
+
+.PHONY: all
+all: $(BUILD)/volfilter
+
+.PHONY: help
+help:
+	@echo 'make             build $(BUILD)/volfilter'
+	@echo 'make demo        install what is missing, build, filter a real stack, make a picture of it'
+	@echo 'make test        install what is missing, build, run all tests'
+	@echo 'make test-san    the same under the address and undefined-behaviour sanitizers'
+	@echo 'make install     into PREFIX=$(PREFIX), under DESTDIR; make uninstall'
+	@echo 'make lint        clang-format, clang-tidy and shellcheck; make format formats'
+	@echo 'make bench-cpu   speed of every filter, beside a plain copy'
+	@echo 'make man         write man/volfilter.1 from the tables that give --help'
+	@echo 'make clean'
+
+$(BUILD)/volfilter: $(program_objects) $(BUILD)/program.list
+	$(LINK) -o $@ $(program_objects) $(LIBS)
+
+$(BUILD)/unit-tests: $(objects) $(test_objects) $(BUILD)/unit-tests.list
+	$(LINK) -o $@ $(test_objects) $(objects) -lcriterion $(LIBS)
+
+$(BUILD)/montage: $(BUILD)/tests/demo/montage.o $(objects)
+	$(LINK) -o $@ $^ $(LIBS)
+
+$(BUILD)/bench-cpu: $(BUILD)/tests/bench/bench_cpu.o $(objects)
+	$(LINK) -o $@ $^ $(LIBS)
+
+# The name of an object says how it is compiled: cpu_rows_f32_3d_v4.
+name_words = $(subst _, ,$*)
+variant_defines = -DREAL_BITS=$(patsubst f%,%,$(word 1,$(name_words))) -DDIM=$(patsubst %d,%,$(word 2,$(name_words)))
+level = $(word 3,$(name_words))
+
+$(row_objects): $(BUILD)/kernels/cpu_rows_%.o: kernels/cpu_rows.c
+	@mkdir -p $(@D)
+	$(COMPILE) $(flags_$(level)) $(variant_defines) -DVF_ROWS=vf_rows_$* -DVF_LEVEL='"$(level)"' -MMD -MP -c -o $@ $<
+
+# The reference is for checking: nothing is gained by vectorising it.
+$(cell_objects): CFLAGS := $(CFLAGS:-O3=-O2)
+$(cell_objects): $(BUILD)/kernels/cpu_cells_%.o: kernels/cpu_cells.c
+	@mkdir -p $(@D)
+	$(COMPILE) $(variant_defines) -DVF_CELLS=vf_cells_$* -MMD -MP -c -o $@ $<
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(COMPILE) -MMD -MP -c -o $@ $<
+
+# The stencil bodies in the order of their table.
+$(BUILD)/gen/stencil_bodies.h: filters/stencils.def
+	@mkdir -p $(@D)
+	sed -n 's|^VF_STENCIL_DEF(\([a-z0-9_]*\),.*|#include "filters/stencils/\1.h"|p' $< > $@
+
+every_object := $(program_objects) $(test_objects) $(tool_objects)
+$(every_object): $(BUILD)/flags | $(BUILD)/gen/stencil_bodies.h $(BUILD)/headers-found
+-include $(every_object:.o=.d)
+
+# Files that change only when what they hold does: other flags compile anew, other objects link anew.
+$(BUILD)/flags: holds = $(COMPILE)
+$(BUILD)/program.list: holds = $(LINK) $(program_objects) $(LIBS)
+$(BUILD)/unit-tests.list: holds = $(LINK) $(test_objects) $(objects) $(LIBS)
+$(BUILD)/flags $(BUILD)/program.list $(BUILD)/unit-tests.list: always
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(holds)' | cmp -s - $@ || printf '%s\n' '$(holds)' > $@
+
+.PHONY: always
+always:
+
+# A missing library is named before the compiler trips over it.
+$(BUILD)/headers-found:
+	@mkdir -p $(@D)
+	@need() { \
+	    printf '#include <stdio.h>\n#include <%s>\n' $$1 | $(COMPILE) -E - >/dev/null 2>&1 && return; \
+	    echo "The header $$1 is missing. On Debian or Ubuntu: apt-get install $$2" >&2; exit 1; \
+	}; \
+	command -v $(firstword $(CC)) >/dev/null || { echo 'No C compiler: $(CC) is not found' >&2; exit 1; }; \
+	need tiffio.h libtiff-dev; need png.h libpng-dev; need omp.h $(if $(is_clang),libomp-dev,gcc)
+	@touch $@
+
+# ---- tests -----------------------------------------------------------------------------------------------------
+
+# Each starts make again, which then sees what was installed.
+.PHONY: test test-san demo
+test:
+	@tests/install-deps build test
+	@$(MAKE) run-tests
+
+SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
+test-san:
+	@tests/install-deps build test
+	@$(MAKE) run-tests BUILD=$(BUILD)/san CFLAGS='-O1 -g -fno-omit-frame-pointer $(SANITIZERS)'
+
+.PHONY: run-tests
+run-tests: $(BUILD)/unit-tests $(BUILD)/volfilter
+	$(BUILD)/unit-tests
+	VOLFILTER='$(abspath $(BUILD)/volfilter)' tests/cli/run
+
+demo:
+	@tests/install-deps build
+	@$(MAKE) run-demo
+
+.PHONY: run-demo
+run-demo: $(BUILD)/volfilter $(BUILD)/montage
+	@BUILD='$(BUILD)' tests/demo/run
+
+.PHONY: bench-cpu
+bench-cpu: $(BUILD)/bench-cpu
+	$(BUILD)/bench-cpu
+
+# ---- upkeep ----------------------------------------------------------------------------------------------------
+
+.PHONY: man
+man: $(BUILD)/volfilter
+	$(BUILD)/volfilter --man > man/volfilter.1.new
+	mv man/volfilter.1.new man/volfilter.1
+
+formatted = $(wildcard $(foreach dir,src filters filters/stencils kernels tests tests/bench tests/demo tests/fuzz, \
+    $(dir)/*.[ch]) kernels/*.cu)
+
+.PHONY: format
+format:
+	clang-format -i $(formatted)
+
+.PHONY: lint
+lint:
+	@tests/install-deps build lint
+	@$(MAKE) lint-format lint-tidy lint-shell
+
+.PHONY: lint-format lint-tidy lint-shell
+lint-format:
+	clang-format --dry-run -Werror $(formatted)
+
+# The sources that are compiled several times over are read in two of their variants. Flags follow "--" and are not
+# a compilation data base: one set is right for all.
+tidied = $(sources) $(wildcard tests/demo/*.c tests/bench/*.c)
+tidy = clang-tidy --quiet $(1) -- -std=c11 -fopenmp -Wno-unknown-pragmas $(DEFINES) $(INCLUDES)
+tidy_variant = $(call tidy,kernels/cpu_rows.c kernels/cpu_cells.c) $(1) -DVF_ROWS=rows -DVF_CELLS=cells -DVF_LEVEL='""'
+lint-tidy: $(BUILD)/gen/stencil_bodies.h
+	printf '%s\n' $(tidied) | xargs -P $$(nproc) -n 4 sh -c '$(call tidy,"$$@")' tidy
+	$(call tidy_variant,-DREAL_BITS=32 -DDIM=3)
+	$(call tidy_variant,-DREAL_BITS=64 -DDIM=2)
+
+lint-shell:
+	shellcheck -x .ci/run $(shell grep -lE '^#! ?/(usr/)?bin/(env )?(ba|da)?sh' -r tests)
+
+# ---- installing ------------------------------------------------------------------------------------------------
+
+.PHONY: install uninstall clean
+install: $(BUILD)/volfilter
+	install -D -m 755 $(BUILD)/volfilter '$(DESTDIR)$(PREFIX)/bin/volfilter'
+	install -D -m 644 man/volfilter.1 '$(DESTDIR)$(PREFIX)/share/man/man1/volfilter.1'
+
+uninstall:
+	rm -f '$(DESTDIR)$(PREFIX)/bin/volfilter' '$(DESTDIR)$(PREFIX)/share/man/man1/volfilter.1'
+
+clean:
+	rm -rf '$(BUILD)' demo-out
