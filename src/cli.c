@@ -222,6 +222,8 @@ enum vf_status vf_command_line_read(struct vf_command_line *line, int argc, char
     line->word_count = argc - optind;
     VF_TRY(take_command(line, error));
     VF_TRY(check_words(line, error));
+    if (line->options.quiet && line->options.progress == VF_PROGRESS_AUTO)
+        line->options.progress = VF_PROGRESS_NEVER;
 out:
     return status;
 }

@@ -25,8 +25,14 @@ static enum vf_status filter_one(const struct vf_command_line *line, const char 
     return status;
 }
 
-static enum vf_status check_streams(const struct vf_command_line *line, struct vf_error *error)
+/* Mistakes that can be seen before any file is opened. */
+static enum vf_status check_names(const struct vf_command_line *line, struct vf_error *error)
 {
+    enum vf_format format;
+    if (strcmp(line->words[1], "-") != 0 && !vf_format_by_name(line->words[1], &format))
+        return vf_fail(error, VF_USAGE,
+                       "%s: the ending names no format to write; allowed: .tif, .tiff or .png",
+                       line->words[1]);
     if (strcmp(line->words[0], "-") == 0 && isatty(STDIN_FILENO))
         return vf_fail(error, VF_USAGE,
                        "standard input is a terminal, not an image; name a file or use '< FILE'");
@@ -218,7 +224,7 @@ enum vf_status vf_cli_filter_files(const struct vf_command_line *line)
     struct batch batch = {0};
     enum vf_status status;
     if (line->out_dir == NULL) {
-        status = check_streams(line, &error);
+        status = check_names(line, &error);
         if (status == VF_OK)
             status = filter_one(line, line->words[0], line->words[1], &error);
         return status == VF_OK ? VF_OK : vf_cli_report(status, &error);

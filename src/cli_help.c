@@ -5,6 +5,7 @@
 #include <tiffio.h>
 
 #include "cli.h"
+#include "kernels/cpu_rows.h"
 #include "suggest.h"
 #include "value.h"
 
@@ -165,5 +166,5 @@ void vf_cli_print_version(FILE *to)
     fprintf(to, "volfilter %s\n", VF_VERSION);
     fprintf(to, "%.*s\n", (int)strcspn(tiff, "\n"), tiff);
     fprintf(to, "libpng %s\n", png_get_libpng_ver(NULL));
-    fputs("backends: cpu\n", to);
+    fprintf(to, "backends: cpu (vector level %s)\n", vf_rows_level());
 }

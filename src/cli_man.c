@@ -27,38 +27,45 @@ static void print_bold(FILE *to, const char *text)
     fputs("\\fR", to);
 }
 
+static void print_option(FILE *to, const struct vf_option *option)
+{
+    char letter[] = {'-', option->letter, '\0'}, name[64], allowed[VF_ALLOWED_TEXT];
+    fputs(".TP\n", to);
+    if (option->letter != 0) {
+        print_bold(to, letter);
+        fputs(", ", to);
+    }
+    snprintf(name, sizeof name, "--%s", option->name);
+    print_bold(to, name);
+    if (option->argument != NULL) {
+        fputs(" \\fI", to);
+        print_text(to, option->argument);
+        fputs("\\fR", to);
+    }
+    putc('\n', to);
+    print_text(to, option->help);
+    bool shows_all = option->argument == NULL || option->choices == NULL
+                         ? option->allowed == NULL
+                         : strcmp(option->choices, option->argument) == 0;
+    if (!shows_all) {
+        fputs(".\nAllowed: ", to);
+        print_text(to, vf_option_allowed(option, allowed, sizeof allowed));
+    }
+    fputs(".\n", to);
+}
+
 static void print_options(FILE *to)
 {
     const char *group = "";
     fputs(".SH OPTIONS\nLong options are not abbreviated.\n", to);
     for (int i = 0; i < VF_OPTION_COUNT; i++) {
         const struct vf_option *option = &vf_option_table[i];
-        char letter[] = {'-', option->letter, '\0'}, name[64], allowed[VF_ALLOWED_TEXT];
         if (option->group == NULL)
             continue;
         if (strcmp(option->group, group) != 0)
             fprintf(to, ".SS %s\n", option->group);
         group = option->group;
-        fputs(".TP\n", to);
-        if (option->letter != 0) {
-            print_bold(to, letter);
-            fputs(", ", to);
-        }
-        snprintf(name, sizeof name, "--%s", option->name);
-        print_bold(to, name);
-        if (option->argument != NULL) {
-            fputs(" \\fI", to);
-            print_text(to, option->argument);
-            fputs("\\fR", to);
-        }
-        putc('\n', to);
-        print_text(to, option->help);
-        if (option->allowed != NULL ||
-            (option->choices != NULL && strcmp(option->choices, option->argument) != 0)) {
-            fputs(".\nAllowed: ", to);
-            print_text(to, vf_option_allowed(option, allowed, sizeof allowed));
-        }
-        fputs(".\n", to);
+        print_option(to, option);
     }
 }
 

@@ -54,7 +54,7 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                           "the most memory to use (default: three quarters of what is free)"},
     [VF_OPTION_SCHEME] =
         {WORK, "scheme", 0, "NAME[:KEY=VALUE]", NULL, NULL,
-         "for experts: sweep the image in this way, such as reference or row-stream:tile=64x32; the "
+         "for experts: sweep the image in this way, such as reference or row-stream:tile=64x32x16; the "
          "result is the same"},
     [VF_OPTION_EXPLAIN] = {REPORTS, "explain", 0, NULL, NULL, NULL,
                            "print the plan first: stages, halos, memory, bytes moved"},

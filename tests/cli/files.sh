@@ -115,9 +115,9 @@ test_unreadable() {
 }
 
 test_unknown_output_endings() {
-    expect 2 -f gaussian "$SMALL" o.jpg
-    says o.jpg
-    only out err
+    wrong "o.jpg: the ending names no format to write; allowed: .tif, .tiff or .png" -f gaussian "$SMALL" o.jpg
+    wrong "o: the ending names no format" -f gaussian "$SMALL" o
+    wrong "/dev/null: the ending names no format" -f gaussian "$SMALL" /dev/null
 }
 
 test_full_disk() {

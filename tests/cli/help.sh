@@ -42,6 +42,7 @@ test_version() {
     prints "volfilter 0.1.0"
     prints "LIBTIFF"
     prints "libpng"
+    prints "backends: cpu (vector level "
 }
 
 test_manual_page_is_the_generated_one() {

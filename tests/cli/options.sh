@@ -91,8 +91,13 @@ test_dtype() {
     has a.png type uint8
 }
 
-test_float_result_into_png_says_what_to_do() {
-    wrong "dtype" -f gradient "$SMALL" o.png
+test_float_result_into_png_is_rounded_with_a_note() {
+    expect 0 -f gradient "$SMALL" o.png
+    says "--dtype"
+    has o.png type uint8
+    expect 0 -q -f gradient "$SMALL" o.png
+    silent
+    wrong "PNG" -f gradient --dtype float32 "$SMALL" p.png
 }
 
 test_precision() {
