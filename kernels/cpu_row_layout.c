@@ -6,7 +6,7 @@
 #include "src/alloc.h"
 #include "src/size.h"
 
-struct vf_halo vf_row_halo(const struct vf_stage *stage, int dim, int k)
+static struct vf_halo halo_of(const struct vf_stage *stage, int dim, int k)
 {
     int zyx[3];
     vf_stage_halo(stage, dim, k, zyx);
@@ -37,7 +37,7 @@ static void find_reach(struct vf_row_layout *l)
         for (int k = 0; k < stage->output_count; k++)
             l->ring[stage->output[k]].reach = out;
         for (int k = 0; k < stage->input_count; k++) {
-            struct vf_halo h = vf_row_halo(stage, flow->dim, k);
+            const struct vf_halo h = l->halo[i][k];
             struct vf_ring *in = &l->ring[stage->input[k]];
             in->reach.s = larger(in->reach.s, out.s + h.s);
             in->reach.r = larger(in->reach.r, out.r + h.r);
@@ -56,16 +56,16 @@ static void find_delays(struct vf_row_layout *l)
         const struct vf_stage *stage = &flow->stage[i];
         int delay = 0;
         for (int k = 0; k < stage->input_count; k++)
-            delay = larger(delay, l->ring[stage->input[k]].delay + vf_row_halo(stage, flow->dim, k).s);
+            delay = larger(delay, l->ring[stage->input[k]].delay + l->halo[i][k].s);
         for (int k = 0; k < stage->input_count; k++) {
             struct vf_ring *in = &l->ring[stage->input[k]];
-            ptrdiff_t span = (ptrdiff_t)delay - in->delay + vf_row_halo(stage, flow->dim, k).s + 1;
+            ptrdiff_t span = (ptrdiff_t)delay - in->delay + l->halo[i][k].s + 1;
             in->depth = span > in->depth ? span : in->depth;
+            l->most_stream_halo = larger(l->most_stream_halo, l->halo[i][k].s);
         }
         for (int k = 0; k < stage->output_count; k++)
             l->ring[stage->output[k]].delay = delay;
         l->delay = larger(l->delay, delay);
-        l->most_stream_halo = larger(l->most_stream_halo, vf_row_halo(stage, flow->dim, stage->input_count - 1).s);
         if (stage->stencil == VF_STENCIL_LINEAR)
             l->most_taps = larger(l->most_taps, stage->taps->count);
     }
@@ -114,8 +114,14 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
     l->chunks = (slab + l->tiling.chunk - 1) / l->tiling.chunk;
     l->most_taps = 1;
     l->ring = vf_alloc((size_t)flow->field_count, sizeof *l->ring, "ring layout", error);
-    if (l->ring == NULL)
+    l->halo = vf_alloc((size_t)flow->stage_count + 1, sizeof *l->halo, "halos", error);
+    if (l->ring == NULL || l->halo == NULL) {
+        vf_row_layout_close(l);
         return VF_FAILED;
+    }
+    for (int i = 0; i < flow->stage_count; i++)
+        for (int k = 0; k < flow->stage[i].input_count; k++)
+            l->halo[i][k] = halo_of(&flow->stage[i], flow->dim, k);
     for (int f = 0; f < flow->field_count; f++)
         l->ring[f] = (struct vf_ring){.depth = 1, .sink = -1, .source = -1};
     for (int k = 0; k < flow->source_count; k++)
@@ -134,13 +140,15 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
 void vf_row_layout_close(struct vf_row_layout *l)
 {
     vf_free(l->ring);
+    vf_free(l->halo);
     l->ring = NULL;
+    l->halo = NULL;
 }
 
 /* ---- the cost model ----------------------------------------------------------------------------------------- */
 
 /* Of one core of a present server, in units of a nanosecond; only ratios matter. */
-enum { OPERATIONS_PER_NS = 40, L2_BYTES_PER_NS = 60, L3_BYTES_PER_NS = 16, MEMORY_BYTES_PER_NS = 8, ROW_NS = 25 };
+enum { OPERATIONS_PER_NS = 40, L2_BYTES_PER_NS = 60, L3_BYTES_PER_NS = 20, MEMORY_BYTES_PER_NS = 5, ROW_NS = 25 };
 
 static double cache_bytes(int name, double otherwise)
 {
@@ -148,15 +156,21 @@ static double cache_bytes(int name, double otherwise)
     return bytes > 0 ? (double)bytes : otherwise;
 }
 
-/* Bytes a nanosecond of ring traffic, by the cache that holds one thread's rings. */
-static double ring_speed(const struct vf_row_layout *l)
+static double least(double a, double b)
 {
-    double bytes = (double)l->arena_bytes;
-    if (bytes <= 0.75 * cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20))
-        return L2_BYTES_PER_NS;
-    if (bytes * l->job->threads <= 0.75 * cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20))
-        return L3_BYTES_PER_NS;
-    return MEMORY_BYTES_PER_NS;
+    return a < b ? a : b;
+}
+
+/* Nanoseconds a byte of ring traffic: the part of one thread's rings that fits in the near cache, what then fits in its
+ * share of the far one, and the rest. */
+static double ring_byte_ns(const struct vf_row_layout *l)
+{
+    const double bytes = (double)l->arena_bytes;
+    const double near = least(bytes, 0.75 * cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20));
+    const double far =
+        least(bytes - near, 0.75 * cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20) / l->job->threads);
+    return (near / L2_BYTES_PER_NS + far / L3_BYTES_PER_NS + (bytes - near - far) / MEMORY_BYTES_PER_NS) /
+           (bytes > 0 ? bytes : 1);
 }
 
 static double operations(const struct vf_stage *stage)
@@ -180,7 +194,7 @@ static double plane_cost(const struct vf_row_layout *l, struct vf_halo reach, do
     double lanes = 64.0 / (double)l->element;
     double vectors = (double)(long)((cells_x + lanes - 1) / lanes) * lanes;
     return rows * (rows_made * ROW_NS +
-                   vectors * (ops * (double)l->element / 4 / OPERATIONS_PER_NS + bytes / ring_speed(l)));
+                   vectors * (ops * (double)l->element / 4 / OPERATIONS_PER_NS + bytes * ring_byte_ns(l)));
 }
 
 double vf_row_layout_cost(const struct vf_row_layout *l)
@@ -198,7 +212,7 @@ double vf_row_layout_cost(const struct vf_row_layout *l)
         const struct vf_halo reach = l->ring[stage->output[0]].reach;
         double bytes = element * stage->output_count, made = stage->output_count;
         for (int k = 0; k < stage->input_count; k++)
-            bytes += element * (1 + 2.0 * vf_row_halo(stage, flow->dim, k).s);
+            bytes += element * (1 + 2.0 * l->halo[i][k].s);
         if (stage->stencil != VF_STENCIL_LINEAR)
             made = 1;
         unit += ((double)l->tiling.chunk + 2.0 * reach.s) * plane_cost(l, reach, operations(stage), bytes, made);

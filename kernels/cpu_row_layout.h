@@ -25,6 +25,7 @@ struct vf_ring {
 struct vf_row_layout {
     const struct vf_job *job;
     struct vf_ring *ring;    /* [field_count], owned */
+    struct vf_halo (*halo)[VF_MAX_INPUTS]; /* [stage_count], owned: of each stage's inputs */
     size_t element;          /* bytes of the compute type */
     ptrdiff_t origin, pitch; /* elements: where a tile's first cell is in a row; row to row; the same in every ring */
     ptrdiff_t n_stream, n_rows;
@@ -37,8 +38,6 @@ struct vf_row_layout {
 
 enum vf_status vf_row_layout_open(struct vf_row_layout *layout, const struct vf_job *job, struct vf_error *error);
 void vf_row_layout_close(struct vf_row_layout *layout);
-
-struct vf_halo vf_row_halo(const struct vf_stage *stage, int dim, int k);
 
 /* Predicted seconds of the job: arithmetic of every stage on its tile and halo, ring traffic through the cache level
  * that holds the arena, and the sources' and sinks' bytes once. */

@@ -24,7 +24,7 @@ struct worker {
     char *outside[2];         /* a row of the constant, by vf_field_kind */
     const char **plane;       /* [input][stream offset]: scratch of one stage's plane; NULL is outside */
     const void **tap;         /* scratch of one row's linear taps */
-    double *weight;           /* the same order */
+    void *weight;             /* the same order, of the compute type */
     ptrdiff_t image;          /* of the batch */
     struct range s, r, x;     /* the tile */
 };
@@ -136,13 +136,12 @@ static void load_plane(const struct worker *w, int field, ptrdiff_t s)
     }
 }
 
-/* The planes that a stage at stream position s reads of input k: plane[offset + halo], NULL for the constant. */
-static void find_planes(const struct worker *w, const struct vf_stage *stage, int k, ptrdiff_t s, const char **plane)
+/* The planes of a field that a stage at stream position s reads: plane[offset + halo], NULL for the constant. */
+static void find_planes(const struct worker *w, int field, int halo, ptrdiff_t s, const char **plane)
 {
     const struct vf_row_layout *l = w->layout;
-    const struct vf_ring *ring = &l->ring[stage->input[k]];
+    const struct vf_ring *ring = &l->ring[field];
     const enum vf_boundary boundary = boundary_of(w, l->n_stream);
-    const int halo = vf_row_halo(stage, l->job->flow->dim, k).s;
     for (int d = -halo; d <= halo; d++) {
         ptrdiff_t at = boundary == VF_WRAP ? s + d : vf_boundary_index(boundary, s + d, l->n_stream);
         plane[d + halo] = at < 0 && boundary == VF_CONSTANT ? NULL : ring_plane(w, ring, at);
@@ -160,35 +159,48 @@ static const void *input_row(const struct worker *w, int field, const char *plan
     return ring_row(w, &l->ring[field], (char *)plane, at, x);
 }
 
-static void linear_row(const struct worker *w, const struct vf_stage *stage, ptrdiff_t r, ptrdiff_t x, ptrdiff_t n,
-                       char *const *out)
+static void linear_row(const struct worker *w, int stage_index, ptrdiff_t r, ptrdiff_t x, ptrdiff_t n, char *const *out)
 {
     const struct vf_row_layout *l = w->layout;
+    const struct vf_stage *stage = &l->job->flow->stage[stage_index];
     const struct vf_taps *taps = stage->taps;
     const bool volume = l->job->flow->dim == 3;
-    const int halo = vf_row_halo(stage, l->job->flow->dim, 0).s;
+    const int halo = l->halo[stage_index][0].s;
     for (int k = 0; k < stage->input_count; k++) {
         const char **plane = w->plane + k * (2 * l->most_stream_halo + 1);
+        const char *row = NULL;
         for (int t = 0; t < taps->count; t++) {
-            const struct vf_tap *tap = &taps->tap[t];
+            const struct vf_tap *tap = &taps->tap[t], *last = &taps->tap[t > 0 ? t - 1 : 0];
             const int ds = volume ? tap->dz : tap->dy, dr = volume ? tap->dy : 0;
-            const char *row = input_row(w, stage->input[k], plane[ds + halo], r + dr, x);
+            if (row == NULL || tap->dz != last->dz || tap->dy != last->dy)
+                row = input_row(w, stage->input[k], plane[ds + halo], r + dr, x);
             w->tap[t] = row + tap->dx * (ptrdiff_t)l->element;
         }
         w->rows->linear(w->tap, w->weight, taps->count, out[k], n);
     }
 }
 
-static void body_row(const struct worker *w, const struct vf_stage *stage, ptrdiff_t s, ptrdiff_t r, ptrdiff_t x,
-                     ptrdiff_t n, char *const *out)
+/* The weights in the compute type. */
+static void set_weights(const struct worker *w, const struct vf_taps *taps)
+{
+    for (int t = 0; t < taps->count; t++)
+        if (w->layout->job->flow->is_double)
+            ((double *)w->weight)[t] = taps->tap[t].weight;
+        else
+            ((float *)w->weight)[t] = (float)taps->tap[t].weight;
+}
+
+static void body_row(const struct worker *w, int stage_index, ptrdiff_t s, ptrdiff_t r, ptrdiff_t x, ptrdiff_t n,
+                     char *const *out)
 {
     const struct vf_row_layout *l = w->layout;
     const struct vf_job *job = l->job;
+    const struct vf_stage *stage = &job->flow->stage[stage_index];
     const bool volume = job->flow->dim == 3;
     const void *in[VF_MAX_INPUTS * VF_BODY_ROWS] = {0};
     for (int k = 0; k < stage->input_count; k++) {
         const char **plane = w->plane + k * (2 * l->most_stream_halo + 1);
-        const struct vf_halo h = vf_row_halo(stage, job->flow->dim, k);
+        const struct vf_halo h = l->halo[stage_index][k];
         for (int ds = -h.s; ds <= h.s; ds++)
             for (int dr = -h.r; dr <= h.r; dr++)
                 in[VF_ROW_INDEX(k, volume ? ds : 0, volume ? dr : ds)] =
@@ -213,26 +225,29 @@ static void body_row(const struct worker *w, const struct vf_stage *stage, ptrdi
 }
 
 /* Computes plane s of a stage over the tile and its reach. */
-static void stage_plane(const struct worker *w, const struct vf_stage *stage, ptrdiff_t s)
+static void stage_plane(const struct worker *w, int stage_index, ptrdiff_t s)
 {
     const struct vf_row_layout *l = w->layout;
+    const struct vf_stage *stage = &l->job->flow->stage[stage_index];
+    const bool linear = stage->stencil == VF_STENCIL_LINEAR;
     const struct vf_halo reach = l->ring[stage->output[0]].reach;
     const struct range rows = extended(w, w->r, reach.r, l->n_rows);
     const struct range x = extended(w, w->x, reach.x, l->job->nx);
     char *out_plane[VF_MAX_OUTPUTS], *out[VF_MAX_OUTPUTS];
     for (int k = 0; k < stage->input_count; k++)
-        find_planes(w, stage, k, s, w->plane + k * (2 * l->most_stream_halo + 1));
+        find_planes(w, stage->input[k], l->halo[stage_index][k].s, s,
+                    w->plane + k * (2 * l->most_stream_halo + 1));
     for (int k = 0; k < stage->output_count; k++)
         out_plane[k] = ring_plane(w, &l->ring[stage->output[k]], s);
-    for (int t = 0; stage->stencil == VF_STENCIL_LINEAR && t < stage->taps->count; t++)
-        w->weight[t] = stage->taps->tap[t].weight;
+    if (linear)
+        set_weights(w, stage->taps);
     for (ptrdiff_t r = rows.from; r < rows.to; r++) {
         for (int k = 0; k < stage->output_count; k++)
             out[k] = ring_row(w, &l->ring[stage->output[k]], out_plane[k], r, x.from);
-        if (stage->stencil == VF_STENCIL_LINEAR)
-            linear_row(w, stage, r, x.from, x.to - x.from, out);
+        if (linear)
+            linear_row(w, stage_index, r, x.from, x.to - x.from, out);
         else
-            body_row(w, stage, s, r, x.from, x.to - x.from, out);
+            body_row(w, stage_index, s, r, x.from, x.to - x.from, out);
         for (int k = 0; k < stage->output_count; k++) {
             char *zero = out[k] - x.from * (ptrdiff_t)l->element;
             fill_edges(w, stage->output[k], x, zero);
@@ -263,7 +278,7 @@ static void sweep_tile(const struct worker *w)
             const struct vf_ring *ring = &l->ring[flow->stage[i].output[0]];
             struct range made = extended(w, w->s, ring->reach.s, l->n_stream);
             if (t - ring->delay >= made.from && t - ring->delay < made.to)
-                stage_plane(w, &flow->stage[i], t - ring->delay);
+                stage_plane(w, i, t - ring->delay);
         }
         if (job->progress != NULL && t - l->delay >= w->s.from)
             job->progress(job->progress_context, (size_t)((w->x.to - w->x.from) * (w->r.to - w->r.from)));
@@ -329,7 +344,7 @@ static void place_worker(struct worker *w, const struct vf_row_layout *l, int th
                          .outside = {memory + b.outside, memory + (b.outside + b.plane) / 2},
                          .plane = (const char **)(void *)(memory + b.plane),
                          .tap = (const void **)(void *)(memory + b.tap),
-                         .weight = (double *)(void *)(memory + b.weight)};
+                         .weight = memory + b.weight};
     fill_constant(l, w->outside[VF_FIELD_IMAGE], outside_value(flow, VF_FIELD_IMAGE));
     fill_constant(l, w->outside[VF_FIELD_DERIVED], outside_value(flow, VF_FIELD_DERIVED));
 }
@@ -383,6 +398,9 @@ static size_t bytes(const struct vf_job *job)
     return total;
 }
 
+/* Rings of all threads stay below this, whatever the model says of speed, where any tile allows it. */
+#define MOST_WORK_BYTES ((size_t)48 << 20)
+
 /* Tries tiles from whole rows downwards and keeps the cheapest. */
 static double plan(struct vf_job *job)
 {
@@ -399,6 +417,9 @@ static double plan(struct vf_job *job)
                 if (vf_row_layout_open(&layout, job, &ignored) != VF_OK)
                     continue;
                 double cost = vf_row_layout_cost(&layout);
+                size_t work = block_of(&layout).total * (size_t)job->threads;
+                if (work > MOST_WORK_BYTES)
+                    cost *= 1 + (double)work / MOST_WORK_BYTES;
                 vf_row_layout_close(&layout);
                 if (least < 0 || cost < least) {
                     least = cost;

@@ -42,30 +42,31 @@
 #define MOST_TAPS 12
 
 /* K taps, added to what `out` holds, or, in the first group, starting with a product. */
-#define LINEAR_GROUP(K)                                                                                  \
-    static void linear_##K(const void *const *in, const double *weight, int first, REAL *out, ptrdiff_t n) \
-    {                                                                                                    \
-        const REAL *tap[K];                                                                              \
-        REAL w[K];                                                                                       \
-        for (int k = 0; k < K; k++) {                                                                    \
-            tap[k] = in[k];                                                                              \
-            w[k] = (REAL)weight[k];                                                                      \
-        }                                                                                                \
-        if (first) {                                                                                     \
-            _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)                                        \
-            {                                                                                            \
-                REAL sum = w[0] * tap[0][i];                                                             \
-                VF_UNROLL for (int k = 1; k < K; k++) sum = FMA(w[k], tap[k][i], sum);                   \
-                out[i] = sum;                                                                            \
-            }                                                                                            \
-        } else {                                                                                         \
-            _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)                                        \
-            {                                                                                            \
-                REAL sum = out[i];                                                                       \
-                VF_UNROLL for (int k = 0; k < K; k++) sum = FMA(w[k], tap[k][i], sum);                   \
-                out[i] = sum;                                                                            \
-            }                                                                                            \
-        }                                                                                                \
+#define LINEAR_GROUP(K)                                                                                            \
+    static void linear_##K(const void *const *in, const REAL *weight, int first, REAL *out, ptrdiff_t n)           \
+    {                                                                                                              \
+        const REAL *tap[K];                                                                                        \
+        REAL w[K];                                                                                                 \
+        VF_UNROLL for (int k = 0; k < K; k++)                                                                      \
+        {                                                                                                          \
+            tap[k] = in[k];                                                                                        \
+            w[k] = weight[k];                                                                                      \
+        }                                                                                                          \
+        if (first) {                                                                                               \
+            _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)                                                  \
+            {                                                                                                      \
+                REAL sum = w[0] * tap[0][i];                                                                       \
+                VF_UNROLL for (int k = 1; k < K; k++) sum = FMA(w[k], tap[k][i], sum);                             \
+                out[i] = sum;                                                                                      \
+            }                                                                                                      \
+        } else {                                                                                                   \
+            _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)                                                  \
+            {                                                                                                      \
+                REAL sum = out[i];                                                                                 \
+                VF_UNROLL for (int k = 0; k < K; k++) sum = FMA(w[k], tap[k][i], sum);                             \
+                out[i] = sum;                                                                                      \
+            }                                                                                                      \
+        }                                                                                                          \
     }
 LINEAR_GROUP(1)
 LINEAR_GROUP(2)
@@ -80,11 +81,12 @@ LINEAR_GROUP(10)
 LINEAR_GROUP(11)
 LINEAR_GROUP(12)
 
-static void linear(const void *const *in, const double *weight, int count, void *out, ptrdiff_t n)
+static void linear(const void *const *in, const void *weights, int count, void *out, ptrdiff_t n)
 {
-    static void (*const group[MOST_TAPS + 1])(const void *const *, const double *, int, REAL *, ptrdiff_t) = {
+    static void (*const group[MOST_TAPS + 1])(const void *const *, const REAL *, int, REAL *, ptrdiff_t) = {
         NULL,     linear_1, linear_2, linear_3,  linear_4,  linear_5, linear_6,
         linear_7, linear_8, linear_9, linear_10, linear_11, linear_12};
+    const REAL *weight = weights;
     const int groups = (count + MOST_TAPS - 1) / MOST_TAPS;
     for (int g = 0, from = 0; g < groups; g++) {
         const int to = (int)((long)count * (g + 1) / groups);

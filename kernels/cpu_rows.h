@@ -28,8 +28,8 @@ struct vf_body_row {
 struct vf_rows {
     const char *level; /* "baseline", "v3", "v4" */
     void (*body[VF_STENCIL_COUNT])(const struct vf_body_row *row);
-    /* out[i] = weight[0] * in[0][i] + weight[1] * in[1][i] + ..., as a chain of fma. */
-    void (*linear)(const void *const *in, const double *weight, int count, void *out, ptrdiff_t n);
+    /* out[i] = weight[0] * in[0][i] + weight[1] * in[1][i] + ..., as a chain of fma; all of the compute type. */
+    void (*linear)(const void *const *in, const void *weight, int count, void *out, ptrdiff_t n);
     void (*load[VF_TYPE_COUNT])(const void *in, void *out, ptrdiff_t n);
     void (*store[VF_TYPE_COUNT])(const void *in, void *out, ptrdiff_t n);
 };

@@ -7,7 +7,7 @@
 VF_DEVICE REAL vf_coherence_gain(REAL spread, REAL alpha, REAL contrast)
 {
     const REAL ratio = contrast / spread;
-    const REAL gain = FMA(R(1.0) - alpha, vf_exp(-(ratio * ratio)), alpha);
+    const REAL gain = FMA(R(1.0) - alpha, vf_exp_minus(ratio * ratio), alpha);
     return spread == R(0.0) ? alpha : gain;
 }
 

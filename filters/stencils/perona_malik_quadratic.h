@@ -3,7 +3,7 @@
 
 VF_DEVICE REAL vf_flux_quadratic(REAL d, REAL inverse_k)
 {
-    const REAL s = ABS(d) * inverse_k;
+    const REAL s = d * inverse_k;
     return d == R(0.0) ? R(0.0) : d / FMA(s, s, R(1.0));
 }
 

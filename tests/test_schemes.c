@@ -1,0 +1,242 @@
+/* row-stream gives the reference's bits: every filter, boundary, awkward shape, type, tile, thread count and vector
+ * level, from the registry. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cpu_rows.h"
+#include "pipeline.h"
+
+/* Every filter with every parameter that changes what is computed. test_schemes.registry checks that none is left
+ * out. */
+static const char *const chains[] = {
+    "gaussian:sigma=1.3x0.7x0.9",
+    "gaussian:sigma=0",
+    "gaussian:sigma=0x2.2x0:truncate=2",
+    "gradient",
+    "gradient:sigma=0.6",
+    "gradient:output=y",
+    "gradient:method=sobel",
+    "gradient:method=scharr:output=components",
+    "gradient:method=gaussian:output=x",
+    "gradient:method=gaussian:sigma=0.8",
+    "structure-tensor:sigma=0.5:rho=0.7",
+    "structure-tensor:sigma=0:rho=0:output=eigenvalues",
+    "structure-tensor:sigma=0.5:rho=0.7:output=coherence",
+    "structure-tensor:sigma=0.5:rho=0.7:output=orientation",
+    "perona-malik:iterations=3",
+    "perona-malik:k=2sd:iterations=2:conductance=quadratic:dt=0.1",
+    "perona-malik:k=0:iterations=1",
+    "eed:iterations=2",
+    "eed:iterations=2:rho=0.8:k=p50",
+    "eed:iterations=1:mode=line:rho=0.6:k=20",
+    "ced:iterations=2:rho=0.9",
+    "and:iterations=2:rho=0.7:sigma=0.5",
+    "gaussian:sigma=0.6,gradient:output=components,gaussian:sigma=0.4",
+    "perona-malik:iterations=2:k=5,eed:iterations=2:sigma=0.5,gradient",
+    "gaussian:sigma=0,ced:rho=0.5:iterations=1,perona-malik:iterations=2",
+};
+enum { CHAINS = sizeof chains / sizeof chains[0] };
+
+static const enum vf_boundary boundaries[] = {VF_NEAREST, VF_REFLECT, VF_MIRROR, VF_CONSTANT, VF_WRAP};
+
+/* Sizes 1, 2, and about a halo, twice a halo and a tile. */
+static const ptrdiff_t volumes[][3] = {{1, 1, 2},  {2, 1, 3},  {1, 5, 2},   {3, 2, 2},   {7, 6, 5},
+                                       {16, 3, 4}, {9, 17, 3}, {5, 4, 17}, {33, 8, 7}, {15, 11, 10}};
+static const ptrdiff_t images[][3] = {{1, 1, 1}, {2, 1, 1}, {1, 3, 1},  {5, 2, 1},   {7, 8, 1},
+                                      {17, 1, 1}, {1, 20, 1}, {31, 9, 1}, {16, 33, 1}, {70, 40, 1}};
+
+/* Forced tiles and threads; the first is the plan's own. */
+static const struct {
+    const char *scheme;
+    int threads;
+} schedules[] = {{NULL, 1},
+                 {NULL, 3},
+                 {"row-stream:tile=1x1x1", 2},
+                 {"row-stream:tile=3x2x2", 3},
+                 {"row-stream:tile=15x4x5", 2},
+                 {"row-stream:tile=16x16x3", 1},
+                 {"row-stream:tile=1000x3x1000", 2}};
+enum { SCHEDULES = sizeof schedules / sizeof schedules[0] };
+
+static void expect_same(struct pipeline p, const struct vf_volume *in, const struct vf_volume *expected)
+{
+    for (int s = 0; s < SCHEDULES; s++) {
+        p.scheme = schedules[s].scheme;
+        p.threads = schedules[s].threads;
+        struct vf_volume out = pipeline_run(&p, in, NULL);
+        const size_t size = volume_size(expected), element = vf_type_size(out.type);
+        size_t at = 0;
+        while (at < size && ((const char *)out.data)[at] == ((const char *)expected->data)[at])
+            at++;
+        cr_assert_eq(at, size, "%s, %tdx%tdx%td, boundary %d, %s, schedule %d: element %zu differs", p.chain, p.nx, p.ny,
+                     p.nz, (int)p.boundary, vf_type_name(p.type), s, at / element);
+        vf_volume_free(&out);
+    }
+}
+
+static void compare(struct pipeline p, unsigned seed)
+{
+    struct vf_volume in = pipeline_input(&p, seed);
+    p.scheme = "reference";
+    struct vf_volume expected = pipeline_run(&p, &in, NULL);
+    expect_same(p, &in, &expected);
+    vf_volume_free(&in);
+    vf_volume_free(&expected);
+}
+
+static void compare_shapes(enum vf_boundary boundary, const ptrdiff_t (*shapes)[3], size_t count, bool precise)
+{
+    for (int c = 0; c < CHAINS; c++)
+        for (size_t s = 0; s < count; s++) {
+            struct pipeline p = {.chain = chains[c],
+                                 .nx = shapes[s][0],
+                                 .ny = shapes[s][1],
+                                 .nz = shapes[s][2],
+                                 .type = precise ? VF_F64 : VF_F32,
+                                 .boundary = boundary,
+                                 .constant = 7.5,
+                                 .aspect = {1, 1.5, 2},
+                                 .precise = precise,
+                                 .result_type = precise ? VF_F64 : VF_F32};
+            compare(p, (unsigned)(c + (int)s));
+        }
+}
+
+#define SHAPES(name, boundary)                                                              \
+    Test(schemes, volumes_##name)                                                           \
+    {                                                                                       \
+        compare_shapes(boundary, volumes, sizeof volumes / sizeof volumes[0], false);       \
+    }                                                                                       \
+    Test(schemes, images_##name)                                                            \
+    {                                                                                       \
+        compare_shapes(boundary, images, sizeof images / sizeof images[0], false);          \
+    }                                                                                       \
+    Test(schemes, double_##name)                                                            \
+    {                                                                                       \
+        compare_shapes(boundary, volumes + 4, 4, true);                                     \
+        compare_shapes(boundary, images + 6, 3, true);                                      \
+    }
+SHAPES(nearest, VF_NEAREST)
+SHAPES(reflect, VF_REFLECT)
+SHAPES(mirror, VF_MIRROR)
+SHAPES(constant, VF_CONSTANT)
+SHAPES(wrap, VF_WRAP)
+
+Test(schemes, registry)
+{
+    for (size_t f = 0; vf_filters[f] != NULL; f++) {
+        bool covered = false;
+        for (int c = 0; c < CHAINS; c++)
+            covered = covered || strncmp(chains[c], vf_filters[f]->name, strlen(vf_filters[f]->name)) == 0;
+        cr_assert(covered, "no chain tests %s", vf_filters[f]->name);
+    }
+}
+
+Test(schemes, types)
+{
+    for (int c = 0; c < CHAINS; c++)
+        for (int type = 0; type < VF_TYPE_COUNT; type++) {
+            struct pipeline p = {.chain = chains[c],
+                                 .nx = 19,
+                                 .ny = 7,
+                                 .nz = 6,
+                                 .type = (enum vf_type)type,
+                                 .boundary = boundaries[c % 5],
+                                 .constant = -3,
+                                 .precise = type == VF_U32 || type == VF_I32 || type == VF_F64,
+                                 .result_type = (enum vf_type)type};
+            compare(p, (unsigned)c);
+            p.precise = false;
+            p.nz = 1;
+            compare(p, (unsigned)c);
+        }
+}
+
+/* Halos around the tile, the grid and twice over: radius 8 against extents about it. */
+Test(schemes, wide_halo)
+{
+    for (ptrdiff_t n = 7; n <= 18; n += n == 9 ? 6 : 1)
+        for (int b = 0; b < 5; b++) {
+            struct pipeline p = {.chain = "gaussian:sigma=2",
+                                 .nx = n,
+                                 .ny = n + 1,
+                                 .nz = n - 1,
+                                 .type = VF_F32,
+                                 .boundary = boundaries[b],
+                                 .constant = 11,
+                                 .result_type = VF_F32};
+            compare(p, (unsigned)n);
+            p.nz = 1;
+            compare(p, (unsigned)n);
+            p.chain = "gaussian:sigma=9:truncate=3";
+            compare(p, (unsigned)n);
+        }
+}
+
+/* Time points and slices are images of one batch; global values are shared. */
+Test(schemes, batches)
+{
+    for (int c = 0; c < CHAINS; c++)
+        for (int slices = 0; slices < 2; slices++) {
+            struct pipeline p = {.chain = chains[c],
+                                 .nx = 13,
+                                 .ny = 9,
+                                 .nz = 5,
+                                 .nt = 3,
+                                 .type = VF_U16,
+                                 .boundary = boundaries[c % 5],
+                                 .slices = slices != 0,
+                                 .result_type = VF_F32};
+            compare(p, (unsigned)c);
+        }
+}
+
+/* NaN spreads over its neighbourhood, alike everywhere, and is always stored as the same NaN, or as 0. */
+Test(schemes, not_a_number)
+{
+    static const enum vf_type results[] = {VF_F32, VF_I16, VF_F64};
+    for (int c = 0; c < CHAINS; c++)
+        for (int r = 0; r < 3; r++) {
+            struct pipeline p = {.chain = chains[c],
+                                 .nx = 21,
+                                 .ny = 8,
+                                 .nz = c % 2 ? 7 : 1,
+                                 .type = VF_F32,
+                                 .boundary = boundaries[c % 5],
+                                 .result_type = results[r]};
+            struct vf_volume in = pipeline_input(&p, 5);
+            ((float *)in.data)[9] = -__builtin_nanf("0x123");
+            ((float *)in.data)[100] = __builtin_inff();
+            p.scheme = "reference";
+            struct vf_volume expected = pipeline_run(&p, &in, NULL);
+            expect_same(p, &in, &expected);
+            vf_volume_free(&in);
+            vf_volume_free(&expected);
+        }
+}
+
+/* Every vector level that this processor runs. */
+Test(schemes, levels)
+{
+    static const char *const levels[] = {"baseline", "v3", "v4"};
+    for (int level = 0; level < 3; level++) {
+        setenv("VOLFILTER_ISA", levels[level], 1);
+        if (strcmp(vf_rows_level(), levels[level]) != 0)
+            continue;
+        for (int c = 0; c < CHAINS; c++)
+            for (int precise = 0; precise < 2; precise++)
+                for (ptrdiff_t nz = 1; nz <= 5; nz += 4) {
+                    struct pipeline p = {.chain = chains[c],
+                                         .nx = 37,
+                                         .ny = 6,
+                                         .nz = nz,
+                                         .type = precise ? VF_F64 : VF_U16,
+                                         .boundary = boundaries[(c + 1) % 5],
+                                         .precise = precise != 0,
+                                         .aspect = {1, 0.7, 3},
+                                         .result_type = precise ? VF_F64 : VF_U16};
+                    compare(p, (unsigned)c);
+                }
+    }
+}
