@@ -1,6 +1,7 @@
-/* Reading and writing image files. One page of a file holds one (z, t) plane of one or more channels; readers and
- * writers move whole pages, so that a caller can hold a volume or a few planes. Formats are told apart by content,
- * output formats by name. Source: TIFF 6.0, BigTIFF, ImageJ's TIFF habits, PNG (all through libtiff and libpng). */
+/* Reading and writing image files. One page of a file holds one (z, t) plane of one or more channels; readers
+ * and writers move whole pages, so that a caller can hold a volume or a few planes. Formats are told apart by
+ * content, output formats by name. Source: TIFF 6.0, BigTIFF, ImageJ's TIFF habits, PNG (all through libtiff
+ * and libpng). */
 #ifndef VF_IO_H
 #define VF_IO_H
 
@@ -24,59 +25,80 @@ enum vf_compression {
     VF_COMPRESS_PACKBITS, /* only as the input's own */
 };
 
-/* What a file holds, understood. `tags` is the format's own (opaque here): resolution, descriptions, orientation,
- * photometric ... which a writer given this info carries over. */
+/* What a file holds, understood. `tags` is the rest (opaque here): resolution, descriptions, orientation,
+ * colour profile ... which a writer given this info carries over where they still hold and its format can say
+ * them. */
 struct vf_info {
     enum vf_format format;
     enum vf_metadata metadata;
     enum vf_compression compression;
-    bool big_tiff, big_endian, tiled, planar_separate, min_is_white;
+    bool big_tiff, big_endian, tiled, planar_separate;
+    bool min_is_white;  /* values are as stored: 0 is white */
+    bool rgb;           /* the first three of page_channels are red, green and blue */
+    bool premultiplied; /* colours are stored multiplied by alpha (TIFF's associated alpha) */
     enum vf_type type;
-    struct vf_shape shape;  /* nc counts colour samples and channels, alpha included */
-    size_t page_count;      /* pages of the file that make up the volume */
-    size_t page_channels;   /* channels stored in each page: 1, 3 (RGB), 2 or 4 with alpha, n samples */
-    bool has_alpha;         /* the last of page_channels is alpha: passed through, not filtered */
-    bool spacing_known[3];  /* x, y, z */
-    double spacing[3];      /* x, y, z: size of a voxel in `unit` */
-    char unit[16];          /* "um", "mm", "nm", "inch", "cm" ...; "" when unknown */
-    struct vf_tags *tags;   /* owned by the reader; NULL for none */
+    struct vf_shape shape; /* nc counts colour samples and channels, alpha included */
+    size_t page_count;     /* pages of the file that make up the volume */
+    size_t page_channels;  /* channels stored in each page: 1, 3 (RGB), 2 or 4 with alpha, n samples */
+    bool has_alpha;        /* the last of page_channels is alpha: passed through, not filtered */
+    /* The size of a voxel: ImageJ's; else x and y from a resolution per inch, cm or metre, unless it is the
+     * 72 or 96 dpi that programs write when they know nothing. Other units of length are converted to these
+     * three. */
+    bool spacing_known[3]; /* x, y, z */
+    double spacing[3];     /* x, y, z, in `unit` */
+    char unit[16];         /* "nm", "um", "mm"; "" when unknown: then only the ratios mean something */
+    struct vf_tags *tags;  /* owned by the reader; NULL for none */
 };
 
 struct vf_reader;
 
-/* Opens `path` and reads what it holds; "-" is standard input (spooled to a file without a name). Fails with a
- * message that names the file, the page where there is one, the cause and the remedy; layouts that are not read
- * (palette, JPEG colour, CMYK, 1-bit, complex, pages of different sizes) say what they are and how to convert them.
- * The reader is owned by the caller; info and its tags live until vf_reader_close. */
+/* Opens `path` and reads what it holds; "-" is standard input (spooled to a file without a name). Fails with
+ * a message that names the file, the page where there is one, the cause and the remedy; layouts that are not
+ * read (palette, JPEG colour, CMYK, 1-bit, complex, pages of different sizes) say what they are and how to
+ * convert them. The reader is owned by the caller; info and its tags live until vf_reader_close. */
 enum vf_status vf_reader_open(struct vf_reader **reader, const char *path, struct vf_error *error);
 const struct vf_info *vf_reader_info(const struct vf_reader *reader);
 
-/* Where page p of the file belongs: its time, plane and first channel (pages run with the first of these fastest
- * that the metadata names: ImageJ's is c, z, t). */
+/* Where page p of the file belongs: its time, plane and first channel (pages run with the first of these
+ * fastest that the metadata names: ImageJ's is c, z, t). */
 void vf_info_page_place(const struct vf_info *info, size_t page, size_t *t, size_t *z, size_t *c);
 
-/* Decodes page `page`: channel k of the page goes to planes[k] (ny * nx elements of info->type, native order).
- * Short or corrupt data is an error that names file, page and offset or strip. */
-enum vf_status vf_reader_read(struct vf_reader *reader, size_t page, void *const planes[], struct vf_error *error);
+/* Decodes page `page`: channel k of the page goes to planes[k] (ny * nx elements of info->type, native
+ * order). Short or corrupt data is an error that names file, page and offset or strip. */
+enum vf_status vf_reader_read(struct vf_reader *reader, size_t page, void *const planes[],
+                              struct vf_error *error);
 void vf_reader_close(struct vf_reader *reader); /* NULL is allowed */
+
+/* Derives what a result is from what its input is: every filtered (not alpha) channel gives
+ * outputs_per_channel channels of `type`, those of the input's first channel first. With one output of the
+ * input's type the alpha stays, last in its page; else it is dropped. ImageJ's pages keep their order
+ * (channel, z, time), of one channel each unless the input's RGB pages stay what they are; in a plain file a
+ * page holds all channels of its plane. Shape, pages, spacing and tags are the input's otherwise. */
+void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum vf_type type,
+                        size_t outputs_per_channel, struct vf_info *result);
 
 /* How a result is written. */
 struct vf_output_options {
     enum vf_compression compression;
-    bool no_clobber; /* an existing file is an error, checked when opened and again when the file is put in place */
+    bool no_clobber; /* an existing file is an error, checked when opened and again when the file is put in
+                        place */
 };
 
 struct vf_writer;
 
-/* The format that `path` asks for by its ending (.tif .tiff .png, any case); "-" or no known ending: false. */
+/* The format that `path` asks for by its ending (.tif .tiff .png, any case); "-" or no known ending: false.
+ */
 bool vf_format_by_name(const char *path, enum vf_format *format);
 
-/* Checks, before any work, that `format` can hold a result (PNG: one plane, 1 to 4 channels, uint8 or uint16). */
-enum vf_status vf_writer_supports(enum vf_format format, const struct vf_info *result, struct vf_error *error);
+/* Checks, before any work, that `format` can hold a result (PNG: one plane of grey or RGB, with or without
+ * alpha, uint8 or uint16). */
+enum vf_status vf_writer_supports(enum vf_format format, const struct vf_info *result,
+                                  struct vf_error *error);
 
-/* Opens the output. `result` says type, shape, page_channels, has_alpha and spacing of what will be written; its
- * tags are the input's, carried over. `path` "-" is standard output (the bytes are spooled and copied at finish).
- * The file appears under its name, whole, at vf_writer_finish; until then it is a temporary one beside it. Writing
+/* Opens the output. `result` (copied) is as vf_info_for_result makes it; its tags are the input's, so the
+ * input's reader must stay open until vf_writer_finish. `path` "-" is standard output (the bytes are spooled
+ * and copied at finish; a caller that wants an error rather than SIGPIPE ignores that signal). The file
+ * appears under its name, whole, at vf_writer_finish; until then it is a temporary one beside it. Writing
  * over the input is allowed. BigTIFF is used when the result may pass 4 GiB or the input was one. */
 enum vf_status vf_writer_open(struct vf_writer **writer, const char *path, enum vf_format format,
                               const struct vf_info *result, const struct vf_output_options *options,

@@ -1,0 +1,216 @@
+#include "imagej.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tiff.h>
+
+#include "alloc.h"
+#include "io_tags.h"
+
+/* Decimal points whatever the locale says: the program never calls setlocale. */
+static size_t count_of(const char *value)
+{
+    char *end;
+    const double count = strtod(value, &end); /* ImageJ reads its counts as doubles */
+    return end != value && count >= 1 && count <= INT32_MAX ? (size_t)count : 0;
+}
+
+static void take_line(struct vf_imagej *imagej, const char *key, const char *value)
+{
+    if (strcmp(key, "images") == 0)
+        imagej->images = count_of(value);
+    else if (strcmp(key, "channels") == 0)
+        imagej->channels = count_of(value);
+    else if (strcmp(key, "slices") == 0)
+        imagej->slices = count_of(value);
+    else if (strcmp(key, "frames") == 0)
+        imagej->frames = count_of(value);
+    else if (strcmp(key, "spacing") == 0)
+        imagej->spacing = fabs(strtod(value, NULL)); /* negative in files of stacks that run downwards */
+    else if (strcmp(key, "unit") == 0)
+        for (int axis = 0; axis < 3; axis++)
+            snprintf(imagej->unit[axis], sizeof imagej->unit[axis], "%.15s", value);
+    else if (strcmp(key, "yunit") == 0)
+        snprintf(imagej->unit[1], sizeof imagej->unit[1], "%.15s", value);
+    else if (strcmp(key, "zunit") == 0)
+        snprintf(imagej->unit[2], sizeof imagej->unit[2], "%.15s", value);
+}
+
+/* Splits the next line off `text` into key and value (cut to fit, "" without a '='); returns what follows. */
+static const char *next_line(const char *text, char key[32], char value[64])
+{
+    const size_t length = strcspn(text, "\n");
+    const char *equals = memchr(text, '=', length);
+    const size_t key_length = equals == NULL ? length : (size_t)(equals - text);
+    snprintf(key, 32, "%.*s", (int)(key_length < 32 ? key_length : 31), text);
+    value[0] = '\0';
+    if (equals != NULL) {
+        size_t rest = length - key_length - 1;
+        while (rest > 0 && (equals[rest] == '\r' || equals[rest] == ' '))
+            rest--;
+        snprintf(value, 64, "%.*s", (int)(rest < 64 ? rest : 63), equals + 1);
+    }
+    return text + length + (text[length] == '\n');
+}
+
+bool vf_imagej_parse(const char *description, struct vf_imagej *imagej)
+{
+    char key[32], value[64];
+    *imagej = (struct vf_imagej){0};
+    if (description == NULL || strncmp(description, "ImageJ=", 7) != 0)
+        return false;
+    while (*description != '\0') {
+        description = next_line(description, key, value);
+        take_line(imagej, key, value);
+    }
+    if (!isfinite(imagej->spacing))
+        imagej->spacing = 0;
+    return true;
+}
+
+void vf_imagej_set_shape(const struct vf_imagej *imagej, size_t pages, struct vf_info *info)
+{
+    const size_t channels = imagej->channels ? imagej->channels : 1;
+    const size_t frames = imagej->frames ? imagej->frames : 1;
+    size_t slices = imagej->slices ? imagej->slices : 1, product;
+    if (imagej->channels == 0 && imagej->slices == 0 && imagej->frames == 0 && imagej->images != 0)
+        slices = imagej->images;
+    const bool agrees = !__builtin_mul_overflow(channels, frames, &product) &&
+                        !__builtin_mul_overflow(product, slices, &product) && product == pages;
+    info->shape.nc = (agrees ? channels : 1) * info->page_channels;
+    info->shape.nz = agrees ? slices : pages;
+    info->shape.nt = agrees ? frames : 1;
+}
+
+/* One axis's spacing in the unit that the info has, or takes from this axis. */
+static void set_axis(struct vf_info *info, int axis, double spacing, const char *name)
+{
+    const char *unit = "";
+    double scale = 1;
+    const bool length = vf_unit_by_name(name, &unit, &scale);
+    if (axis == 0)
+        strcpy(info->unit, unit);
+    else if (strcmp(unit, info->unit) != 0) {
+        if (!length || info->unit[0] == '\0')
+            return;
+        scale *= vf_unit_millimetres(unit) / vf_unit_millimetres(info->unit);
+    }
+    info->spacing_known[axis] = true;
+    info->spacing[axis] = spacing * scale;
+}
+
+void vf_imagej_set_spacing(const struct vf_imagej *imagej, const double resolution[2],
+                           unsigned resolution_unit, struct vf_info *info)
+{
+    const char *unit[3] = {imagej->unit[0], imagej->unit[1], imagej->unit[2]};
+    double width[2] = {1, 1};
+    bool known = false;
+    for (int axis = 0; resolution != NULL && axis < 2; axis++) {
+        if (!isfinite(resolution[axis]) || resolution[axis] <= 0)
+            break;
+        width[axis] = 1 / resolution[axis];
+        known = axis == 1;
+    }
+    /* As ImageJ does: 72 dpi means nothing; a description without a unit has the tag's. */
+    double ignored;
+    if (known && unit[0][0] == '\0' && resolution_unit != RESUNIT_NONE) {
+        known = vf_resolution_spacing(resolution[0], (uint16_t)resolution_unit, &ignored);
+        for (int axis = 0; known && axis < 3; axis++)
+            unit[axis] = resolution_unit == RESUNIT_INCH ? "inch" : "cm";
+    }
+    const char *name;
+    double scale;
+    if (!known && imagej->spacing == 0)
+        return;
+    if (known && width[0] == 1 && width[1] == 1 && imagej->spacing == 0 &&
+        !vf_unit_by_name(unit[0], &name, &scale))
+        return; /* one pixel is one pixel wide */
+    for (int axis = 0; axis < 2; axis++)
+        set_axis(info, axis, known ? width[axis] : 1, unit[axis]);
+    if (imagej->spacing > 0)
+        set_axis(info, 2, imagej->spacing, unit[2]);
+}
+
+/* Lines that vf_imagej_describe writes itself, or that no longer hold. */
+static bool keep_line(const char *key, bool spacing_kept, bool type_kept, bool shape_kept)
+{
+    static const char *const counts[] = {"ImageJ", "images", "channels", "slices", "frames", "hyperstack"};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (strcmp(key, counts[i]) == 0)
+            return false;
+    if (!spacing_kept && (strcmp(key, "unit") == 0 || strcmp(key, "yunit") == 0 ||
+                          strcmp(key, "zunit") == 0 || strcmp(key, "spacing") == 0))
+        return false;
+    if (!(type_kept && shape_kept) && (strcmp(key, "min") == 0 || strcmp(key, "max") == 0))
+        return false;
+    return shape_kept || strcmp(key, "mode") != 0;
+}
+
+static void print_counts(FILE *out, const struct vf_info *result)
+{
+    const size_t channels = result->shape.nc / result->page_channels;
+    const size_t slices = result->shape.nz, frames = result->shape.nt;
+    if (result->page_count > 1)
+        fprintf(out, "images=%zu\n", result->page_count);
+    if (channels > 1)
+        fprintf(out, "channels=%zu\n", channels);
+    if (slices > 1)
+        fprintf(out, "slices=%zu\n", slices);
+    if (frames > 1)
+        fprintf(out, "frames=%zu\n", frames);
+    if (channels > 1 || (slices > 1 && frames > 1))
+        fprintf(out, "hyperstack=true\n");
+}
+
+static void print_spacing(FILE *out, const struct vf_info *result)
+{
+    if (result->unit[0] != '\0')
+        fprintf(out, "unit=%s\n", strcmp(result->unit, "um") == 0 ? "micron" : result->unit);
+    if (result->spacing_known[2])
+        fprintf(out, "spacing=%.15g\n", result->spacing[2]);
+}
+
+static void print_description(FILE *out, const char *description, const struct vf_info *result)
+{
+    const struct vf_tags *tags = result->tags;
+    const bool spacing_kept = tags != NULL && vf_tags_spacing_kept(tags, result);
+    const bool type_kept = tags != NULL && vf_tags_type_kept(tags, result);
+    const bool shape_kept = tags != NULL && vf_tags_shape_kept(tags, result);
+    char key[32], value[64];
+    if (description == NULL)
+        description = "ImageJ=1.11a\n"; /* what ImageJ-style writers say that are not ImageJ */
+    const char *rest = next_line(description, key, value);
+    fprintf(out, "ImageJ=%s\n", value);
+    print_counts(out, result);
+    if (!shape_kept && result->shape.nc > result->page_channels)
+        fprintf(out, "mode=grayscale\n");
+    if (!spacing_kept)
+        print_spacing(out, result);
+    while (*rest != '\0') {
+        const char *line = rest;
+        rest = next_line(line, key, value);
+        const int length = (int)strcspn(line, "\n");
+        if (length > 0 && keep_line(key, spacing_kept, type_kept, shape_kept))
+            fprintf(out, "%.*s\n", length, line);
+    }
+}
+
+char *vf_imagej_describe(const char *description, const struct vf_info *result, struct vf_error *error)
+{
+    /* Rewritten lines need at most this much beyond the input's. */
+    const size_t room = (description == NULL ? 0 : strlen(description)) + 512;
+    char *text = vf_alloc(room, 1, "description", error);
+    if (text == NULL)
+        return NULL;
+    FILE *out = fmemopen(text, room, "w");
+    if (out == NULL) {
+        vf_free(text);
+        vf_fail(error, VF_FAILED, "cannot write a description: out of memory");
+        return NULL;
+    }
+    print_description(out, description, result);
+    fclose(out);
+    return text;
+}

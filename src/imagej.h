@@ -1,0 +1,30 @@
+/* ImageJ's ImageDescription: lines of key=value that say what the pages of a TIFF are.
+ * Source: ij/io/TiffDecoder.java, TiffEncoder.java and FileSaver.getDescriptionString of ImageJ 1.5x. */
+#ifndef VF_IMAGEJ_H
+#define VF_IMAGEJ_H
+
+#include "io.h"
+
+struct vf_imagej {
+    size_t images, channels, slices, frames; /* 0 where not said */
+    double spacing;                          /* of planes, in the unit of z; 0 where not said */
+    char unit[3][16];                        /* x, y, z as written, "" where not said */
+};
+
+/* False when the description (NULL is allowed) is not ImageJ's. */
+bool vf_imagej_parse(const char *description, struct vf_imagej *imagej);
+
+/* Fills in channels, slices, frames of `pages` pages of page_channels samples; plain z where the counts do
+ * not agree with the pages. */
+void vf_imagej_set_shape(const struct vf_imagej *imagej, size_t pages, struct vf_info *info);
+
+/* Fills in spacing and unit. `resolution` (pixels in one unit; NULL: not said) is of x and y;
+ * `resolution_unit` is the TIFF tag's and counts where the description names no unit. */
+void vf_imagej_set_spacing(const struct vf_imagej *imagej, const double resolution[2],
+                           unsigned resolution_unit, struct vf_info *info);
+
+/* The description for a result: the input's lines, with counts, spacing and display range brought up to date.
+ * Free with vf_free. */
+char *vf_imagej_describe(const char *description, const struct vf_info *result, struct vf_error *error);
+
+#endif

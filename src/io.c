@@ -1,0 +1,379 @@
+#include "io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "io_codec.h"
+
+/* Kinds that people try, and what to do about them. */
+static const struct {
+    size_t at;
+    const char *magic;
+    size_t length;
+    const char *kind, *remedy;
+} kinds[] = {
+    {0, "\xff\xd8\xff", 3, "a JPEG picture", "convert it: convert IN.jpg OUT.png"},
+    {0, "GIF8", 4, "a GIF picture", "convert it: convert IN.gif OUT.png"},
+    {0, "BM", 2, "a BMP picture", "convert it: convert IN.bmp OUT.png"},
+    {8, "WEBP", 4, "a WebP picture", "convert it: convert IN.webp OUT.png"},
+    {4, "jP  ", 4, "a JPEG 2000 picture", "convert it: convert IN.jp2 OUT.tif"},
+    {0, "\x76\x2f\x31\x01", 4, "an OpenEXR picture", "convert it to a float TIFF"},
+    {0, "P5", 2, "a PGM picture", "convert it: convert IN.pgm OUT.png"},
+    {0, "P6", 2, "a PPM picture", "convert it: convert IN.ppm OUT.png"},
+    {0, "%PDF", 4, "a PDF document", "extract its pictures: pdfimages -png IN.pdf OUT"},
+    {0, "\x1f\x8b", 2, "compressed with gzip", "unpack it: gunzip IN.gz"},
+    {0, "BZh", 3, "compressed with bzip2", "unpack it: bunzip2 IN.bz2"},
+    {0,
+     "\xfd"
+     "7zXZ",
+     5, "compressed with xz", "unpack it: unxz IN.xz"},
+    {0, "\x28\xb5\x2f\xfd", 4, "compressed with zstd", "unpack it: unzstd IN.zst"},
+    {0, "PK\x03\x04", 4, "a ZIP archive", "unpack it: unzip IN.zip"},
+    {0, "\x89HDF", 4, "an HDF5 file",
+     "export the volume as TIFF (in Fiji: Plugins > HDF5, then Save As > Tiff)"},
+    {0, "ZISRAWFILE", 10, "a Zeiss CZI file", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
+    {0, "\xda\xce\xbe\x0a", 4, "a Nikon ND2 file",
+     "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
+    {0, "\x70\0\0\0", 4, "a Leica LIF file", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
+    {128, "DICM", 4, "a DICOM file", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
+    {344, "n+1", 4, "a NIfTI volume", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
+    {208, "MAP ", 4, "an MRC volume", "convert it: mrc2tif -s IN.mrc OUT.tif"},
+    {0, "NRRD", 4, "an NRRD volume", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
+    {0, "SIMPLE  =", 9, "a FITS file", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
+};
+
+static const struct {
+    const char *magic;
+    size_t length;
+    const struct vf_codec *codec;
+} readable[] = {
+    {"II*\0", 4, &vf_codec_tiff},
+    {"MM\0*", 4, &vf_codec_tiff},
+    {"II+\0", 4, &vf_codec_tiff},
+    {"MM\0+", 4, &vf_codec_tiff},
+    {"\x89PNG\r\n\x1a\n", 8, &vf_codec_png},
+};
+
+static const struct {
+    const char *ending;
+    enum vf_format format;
+} endings[] = {{".tif", VF_FORMAT_TIFF}, {".tiff", VF_FORMAT_TIFF}, {".png", VF_FORMAT_PNG}};
+
+static const struct vf_codec *codec_of(enum vf_format format)
+{
+    return format == VF_FORMAT_PNG ? &vf_codec_png : &vf_codec_tiff;
+}
+
+bool vf_read_at(int fd, void *data, size_t bytes, uint64_t offset)
+{
+    char *to = data;
+    while (bytes > 0) {
+        const ssize_t got = pread(fd, to, bytes, (off_t)offset);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0) {
+            errno = got == 0 ? 0 : errno;
+            return false;
+        }
+        to += got;
+        offset += (uint64_t)got;
+        bytes -= (size_t)got;
+    }
+    return true;
+}
+
+bool vf_size_plausible(uint64_t bytes, uint64_t compressed, uint64_t ratio)
+{
+    uint64_t most;
+    return __builtin_mul_overflow(compressed, ratio, &most) || bytes <= most;
+}
+
+/* Pipes, terminals and the like become a file without a name, since both formats need to seek. */
+static enum vf_status make_seekable(struct vf_reader *reader, const struct stat *about,
+                                    struct vf_error *error)
+{
+    if (S_ISREG(about->st_mode) && lseek(reader->fd, 0, SEEK_CUR) == 0)
+        return VF_OK;
+    const int spooled = vf_nameless_file(error);
+    if (spooled < 0)
+        return VF_FAILED;
+    const enum vf_status status = vf_copy_descriptor(reader->fd, spooled, "its data", error);
+    close(reader->fd);
+    reader->fd = spooled;
+    return status;
+}
+
+static enum vf_status open_input(struct vf_reader *reader, const char *path, struct vf_error *error)
+{
+    struct stat about;
+    reader->fd =
+        strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC);
+    if (reader->fd < 0 || fstat(reader->fd, &about) != 0)
+        return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
+    if (S_ISDIR(about.st_mode))
+        return vf_fail(error, VF_FAILED, "is a directory; name the files in it");
+    if (make_seekable(reader, &about, error) != VF_OK)
+        return VF_FAILED;
+    if (fstat(reader->fd, &about) != 0 || lseek(reader->fd, 0, SEEK_SET) != 0)
+        return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
+    reader->file_bytes = (uint64_t)about.st_size;
+    return VF_OK;
+}
+
+static enum vf_status find_codec(struct vf_reader *reader, struct vf_error *error)
+{
+    char head[512] = {0};
+    if (reader->file_bytes == 0)
+        return vf_fail(error, VF_FAILED, "is empty");
+    const size_t bytes = reader->file_bytes < sizeof head ? (size_t)reader->file_bytes : sizeof head;
+    if (!vf_read_at(reader->fd, head, bytes, 0))
+        return vf_fail(error, VF_FAILED, "cannot be read: %s",
+                       errno == 0 ? "it became shorter" : strerror(errno));
+    for (size_t i = 0; i < sizeof readable / sizeof *readable; i++) {
+        if (memcmp(head, readable[i].magic, readable[i].length) == 0) {
+            reader->codec = readable[i].codec;
+            return VF_OK;
+        }
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (memcmp(head + kinds[i].at, kinds[i].magic, kinds[i].length) == 0)
+            return vf_fail(error, VF_FAILED, "is %s, neither TIFF nor PNG; %s", kinds[i].kind,
+                           kinds[i].remedy);
+    return vf_fail(error, VF_FAILED, "is neither TIFF nor PNG (its first bytes are %02x %02x %02x %02x)",
+                   head[0] & 0xff, head[1] & 0xff, head[2] & 0xff, head[3] & 0xff);
+}
+
+enum vf_status vf_reader_open(struct vf_reader **out, const char *path, struct vf_error *error)
+{
+    enum vf_status status = VF_FAILED;
+    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+    *out = NULL;
+    struct vf_reader *reader = vf_alloc(1, sizeof *reader, "reader", error);
+    if (reader == NULL)
+        return vf_fail_in(error, VF_FAILED, name);
+    reader->fd = -1;
+    reader->name = vf_strdup(name, error);
+    if (reader->name == NULL)
+        goto out;
+    VF_TRY(open_input(reader, path, error));
+    VF_TRY(find_codec(reader, error));
+    VF_TRY(reader->codec->open(reader, error));
+    *out = reader;
+    return VF_OK;
+out:
+    vf_reader_close(reader);
+    return vf_fail_in(error, status, name);
+}
+
+const struct vf_info *vf_reader_info(const struct vf_reader *reader)
+{
+    return &reader->info;
+}
+
+enum vf_status vf_reader_read(struct vf_reader *reader, size_t page, void *const planes[],
+                              struct vf_error *error)
+{
+    enum vf_status status;
+    if (page >= reader->info.page_count)
+        status = vf_fail(error, VF_FAILED, "has no page %zu", page + 1);
+    else
+        status = reader->codec->read(reader, page, planes, error);
+    return status == VF_OK ? VF_OK : vf_fail_in(error, status, reader->name);
+}
+
+void vf_reader_close(struct vf_reader *reader)
+{
+    if (reader == NULL)
+        return;
+    if (reader->codec != NULL)
+        reader->codec->close(reader);
+    if (reader->fd >= 0)
+        close(reader->fd);
+    vf_free(reader->name);
+    vf_free(reader);
+}
+
+void vf_info_page_place(const struct vf_info *info, size_t page, size_t *t, size_t *z, size_t *c)
+{
+    const size_t channel_pages = info->shape.nc / info->page_channels;
+    *c = page % channel_pages * info->page_channels;
+    *z = page / channel_pages % info->shape.nz;
+    *t = page / channel_pages / info->shape.nz;
+}
+
+void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum vf_type type,
+                        size_t outputs_per_channel, struct vf_info *result)
+{
+    const bool same = outputs_per_channel == 1 && type == input->type;
+    const size_t channel_pages = input->shape.nc / input->page_channels;
+    *result = *input;
+    result->format = format;
+    result->type = type;
+    result->has_alpha = input->has_alpha && same;
+    const size_t colours = input->page_channels - (input->has_alpha && !same);
+    result->page_channels = colours * outputs_per_channel;
+    result->shape.nc = channel_pages * result->page_channels;
+    result->rgb = input->rgb && outputs_per_channel == 1;
+    result->premultiplied = input->premultiplied && same;
+    result->min_is_white = input->min_is_white && same;
+    result->tiled = result->planar_separate = false;
+    if (format != VF_FORMAT_TIFF)
+        result->metadata = VF_META_PLAIN;
+    if (format != input->format)
+        result->compression = format == VF_FORMAT_PNG ? VF_COMPRESS_DEFLATE : VF_COMPRESS_NONE;
+    if (result->metadata == VF_META_PLAIN)
+        result->page_channels = result->shape.nc;
+    else if (!same) {
+        result->page_channels =
+            1; /* ImageJ has RGB of 8 and 16 bits only; any type goes as a channel of its own */
+        result->rgb = false;
+    }
+    result->page_count = result->shape.nc / result->page_channels * result->shape.nz * result->shape.nt;
+}
+
+bool vf_format_by_name(const char *path, enum vf_format *format)
+{
+    const char *ending = strrchr(path, '.');
+    for (size_t i = 0; ending != NULL && i < sizeof endings / sizeof *endings; i++) {
+        if (strcasecmp(ending, endings[i].ending) == 0) {
+            *format = endings[i].format;
+            return true;
+        }
+    }
+    return false;
+}
+
+enum vf_status vf_writer_supports(enum vf_format format, const struct vf_info *result, struct vf_error *error)
+{
+    return codec_of(format)->supports(result, error);
+}
+
+enum vf_status vf_writer_open(struct vf_writer **out, const char *path, enum vf_format format,
+                              const struct vf_info *result, const struct vf_output_options *options,
+                              struct vf_error *error)
+{
+    enum vf_status status = VF_FAILED;
+    const char *name = strcmp(path, "-") == 0 ? "standard output" : path;
+    *out = NULL;
+    struct vf_writer *writer = vf_alloc(1, sizeof *writer, "writer", error);
+    if (writer == NULL)
+        return vf_fail_in(error, VF_FAILED, name);
+    writer->codec = codec_of(format);
+    writer->info = *result;
+    writer->options = *options;
+    writer->name = vf_strdup(name, error);
+    if (writer->name == NULL)
+        goto out;
+    VF_TRY(writer->codec->supports(result, error));
+    VF_TRY(vf_output_file_open(&writer->file, path, options->no_clobber, error));
+    VF_TRY(writer->codec->create(writer, error));
+    *out = writer;
+    return VF_OK;
+out:
+    vf_writer_close(writer);
+    return vf_fail_in(error, status, name);
+}
+
+enum vf_status vf_writer_write(struct vf_writer *writer, size_t page, const void *const planes[],
+                               struct vf_error *error)
+{
+    enum vf_status status;
+    if (page != writer->next_page || page >= writer->info.page_count)
+        status = vf_fail(error, VF_FAILED, "page %zu was written out of order", page + 1);
+    else
+        status = writer->codec->write(writer, page, planes, error);
+    if (status != VF_OK)
+        return vf_fail_in(error, status, writer->name);
+    writer->next_page++;
+    return VF_OK;
+}
+
+enum vf_status vf_writer_finish(struct vf_writer *writer, struct vf_error *error)
+{
+    enum vf_status status;
+    if (writer->next_page != writer->info.page_count) {
+        status = vf_fail(error, VF_FAILED, "only %zu of %zu pages were written", writer->next_page,
+                         writer->info.page_count);
+        goto out;
+    }
+    VF_TRY(writer->codec->finish(writer, error));
+    VF_TRY(vf_output_file_finish(writer->file, error));
+out:
+    return status == VF_OK ? VF_OK : vf_fail_in(error, status, writer->name);
+}
+
+void vf_writer_close(struct vf_writer *writer)
+{
+    if (writer == NULL)
+        return;
+    writer->codec->discard(writer);
+    vf_output_file_close(writer->file);
+    vf_free(writer->name);
+    vf_free(writer);
+}
+
+/* One loop for each element size: the compiler makes tight copies of them. */
+#define SPLIT(type)                                  \
+    for (size_t k = 0; k < samples; k++) {           \
+        const type *from = (const type *)pixels + k; \
+        type *to = (type *)planes[k] + at;           \
+        for (size_t i = 0; i < count; i++)           \
+            to[i] = from[i * samples];               \
+    }
+
+#define JOIN(type)                                       \
+    for (size_t k = 0; k < samples; k++) {               \
+        const type *from = (const type *)planes[k] + at; \
+        type *to = (type *)pixels + k;                   \
+        for (size_t i = 0; i < count; i++)               \
+            to[i * samples] = from[i];                   \
+    }
+
+void vf_split_samples(void *const planes[], size_t at, const void *pixels, size_t count, size_t samples,
+                      size_t size)
+{
+    if (samples == 1) {
+        memcpy((char *)planes[0] + at * size, pixels, count * size);
+        return;
+    }
+    switch (size) {
+    case 1:
+        SPLIT(uint8_t);
+        break;
+    case 2:
+        SPLIT(uint16_t);
+        break;
+    case 4:
+        SPLIT(uint32_t);
+        break;
+    default:
+        SPLIT(uint64_t);
+    }
+}
+
+void vf_join_samples(void *pixels, const void *const planes[], size_t at, size_t count, size_t samples,
+                     size_t size)
+{
+    if (samples == 1) {
+        memcpy(pixels, (const char *)planes[0] + at * size, count * size);
+        return;
+    }
+    switch (size) {
+    case 1:
+        JOIN(uint8_t);
+        break;
+    case 2:
+        JOIN(uint16_t);
+        break;
+    case 4:
+        JOIN(uint32_t);
+        break;
+    default:
+        JOIN(uint64_t);
+    }
+}

@@ -1,0 +1,63 @@
+/* Inside the I/O modules only: what io.c asks of a file format, and the tags that formats hand to each other.
+ * One table a format; io.c opens, spools and names files, so that a codec sees a seekable descriptor. */
+#ifndef VF_IO_CODEC_H
+#define VF_IO_CODEC_H
+
+#include <stdint.h>
+
+#include "io.h"
+#include "output_file.h"
+
+struct vf_reader {
+    const struct vf_codec *codec;
+    char *name;          /* for messages */
+    int fd;              /* seekable, at its start when a codec opens it; owned by io.c */
+    uint64_t file_bytes; /* bounds whatever the file claims about itself */
+    struct vf_info info; /* filled by the codec's open */
+    void *state;         /* the codec's */
+};
+
+struct vf_writer {
+    const struct vf_codec *codec;
+    char *name;
+    struct vf_output_file *file;
+    struct vf_info info;
+    struct vf_output_options options;
+    size_t next_page;
+    void *state;
+};
+
+/* Messages say what is wrong and where in the file; io.c puts the file's name before them. `close` and
+ * `discard` free the state and are called after a failed open or create too (with what state there is, NULL
+ * included). */
+struct vf_codec {
+    const char *name;
+    enum vf_status (*open)(struct vf_reader *reader, struct vf_error *error);
+    enum vf_status (*read)(struct vf_reader *reader, size_t page, void *const planes[],
+                           struct vf_error *error);
+    void (*close)(struct vf_reader *reader);
+    enum vf_status (*supports)(const struct vf_info *result, struct vf_error *error);
+    enum vf_status (*create)(struct vf_writer *writer, struct vf_error *error);
+    enum vf_status (*write)(struct vf_writer *writer, size_t page, const void *const planes[],
+                            struct vf_error *error);
+    enum vf_status (*finish)(struct vf_writer *writer, struct vf_error *error);
+    void (*discard)(struct vf_writer *writer);
+};
+
+extern const struct vf_codec vf_codec_tiff, vf_codec_png;
+
+/* Splits `count` pixels of `samples` interleaved elements into planes, from element `at` of each; and joins
+ * them. `size` is the element's: 1, 2, 4 or 8. */
+void vf_split_samples(void *const planes[], size_t at, const void *pixels, size_t count, size_t samples,
+                      size_t size);
+void vf_join_samples(void *pixels, const void *const planes[], size_t at, size_t count, size_t samples,
+                     size_t size);
+
+/* Reads exactly `bytes` at `offset`; false at the end of the file or on an error (errno; 0 for the end). */
+bool vf_read_at(int fd, void *data, size_t bytes, uint64_t offset);
+
+/* Whether `compressed` bytes could hold `bytes` of data at a codec's best ratio: what a file claims is
+ * checked by this before memory is asked for it. */
+bool vf_size_plausible(uint64_t bytes, uint64_t compressed, uint64_t ratio);
+
+#endif

@@ -1,0 +1,530 @@
+/* PNG through libpng. Its errors are long jumps: every call that may raise one is made in a step that runs
+ * under guarded(), and what must outlive the jump is in the state, not in local variables. */
+#include <errno.h>
+#include <math.h>
+#include <png.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tiff.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "io_codec.h"
+#include "io_tags.h"
+#include "size.h"
+
+struct png_state {
+    png_structp png;
+    png_infop info, end_info;
+    FILE *file;
+    void *rows; /* one interleaved row, or all rows of an interlaced image; NULL when not needed */
+    png_bytepp row_pointers; /* of an interlaced image */
+    char message[200];
+    bool spent; /* the image has been decoded: another read starts over */
+    /* What the present step works on. */
+    struct vf_reader *reader;
+    const struct vf_writer *writer;
+    void *const *planes;
+    const void *const *sources;
+};
+
+static void on_error(png_structp png, png_const_charp message)
+{
+    struct png_state *state = png_get_error_ptr(png);
+    snprintf(state->message, sizeof state->message, "%s", message);
+    png_longjmp(png, 1);
+}
+
+static void on_warning(png_structp png, png_const_charp message)
+{
+    (void)png;
+    (void)message;
+}
+
+static png_voidp png_alloc(png_structp png, png_alloc_size_t bytes)
+{
+    struct vf_error ignored; /* libpng says "out of memory" of its own */
+    (void)png;
+    return vf_alloc(bytes, 1, "PNG", &ignored);
+}
+
+static void png_release(png_structp png, png_voidp block)
+{
+    (void)png;
+    vf_free(block);
+}
+
+/* Runs a step; false when libpng gave up, with its words in state->message. */
+static bool guarded(struct png_state *state, void (*step)(struct png_state *))
+{
+    if (setjmp(png_jmpbuf(state->png)) != 0)
+        return false;
+    step(state);
+    return true;
+}
+
+static enum vf_status fail_png(const struct png_state *state, const char *what, struct vf_error *error)
+{
+    const char *cause = errno == ENOSPC || errno == EIO || errno == EDQUOT ? strerror(errno) : state->message;
+    return vf_fail(error, VF_FAILED, "%s: %s", what, cause);
+}
+
+static struct png_state *new_state(int fd, const char *mode, struct vf_error *error)
+{
+    struct png_state *state = vf_alloc(1, sizeof *state, "PNG", error);
+    if (state == NULL)
+        return NULL;
+    const int copy = dup(fd);
+    state->file = copy < 0 ? NULL : fdopen(copy, mode);
+    if (state->file != NULL)
+        return state;
+    vf_fail(error, VF_FAILED, "cannot be opened: %s", strerror(errno));
+    if (copy >= 0)
+        close(copy);
+    vf_free(state);
+    return NULL;
+}
+
+/* ---- reading ---- */
+
+static void read_header(struct png_state *state)
+{
+    png_init_io(state->png, state->file);
+    /* Sizes are bounded by the file's, not by libpng's million a side; texts and profiles by 16 MiB each. */
+    png_set_user_limits(state->png, INT32_MAX, INT32_MAX);
+    png_set_chunk_malloc_max(state->png, 16 << 20);
+    png_set_benign_errors(state->png, 1);
+    png_read_info(state->png, state->info);
+}
+
+/* Whatever was stored comes out as 8 or 16 bits of native order, transparency as alpha. */
+static void set_transforms(struct png_state *state)
+{
+    if (png_get_color_type(state->png, state->info) == PNG_COLOR_TYPE_GRAY)
+        png_set_expand_gray_1_2_4_to_8(state->png);
+    if (png_get_valid(state->png, state->info, PNG_INFO_tRNS))
+        png_set_tRNS_to_alpha(state->png);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    png_set_swap(state->png);
+#endif
+    png_set_interlace_handling(state->png);
+    png_read_update_info(state->png, state->info);
+}
+
+static bool start_reading(struct vf_reader *reader, struct vf_error *error)
+{
+    struct png_state *state = reader->state;
+    rewind(state->file);
+    errno = 0;
+    state->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, state, on_error, on_warning, NULL, png_alloc,
+                                          png_release);
+    if (state->png != NULL) {
+        state->info = png_create_info_struct(state->png);
+        state->end_info = png_create_info_struct(state->png);
+    }
+    if (state->info == NULL || state->end_info == NULL) {
+        vf_fail(error, VF_FAILED, "cannot be decoded: out of memory");
+        return false;
+    }
+    if (!guarded(state, read_header)) {
+        fail_png(state, "its header is broken", error);
+        return false;
+    }
+    if (png_get_color_type(state->png, state->info) == PNG_COLOR_TYPE_PALETTE) {
+        vf_fail(error, VF_FAILED,
+                "holds palette colours, whose numbers cannot be filtered; convert it: "
+                "convert IN.png PNG24:OUT.png (or PNG32: with transparency)");
+        return false;
+    }
+    if (!guarded(state, set_transforms)) {
+        fail_png(state, "its header is broken", error);
+        return false;
+    }
+    return true;
+}
+
+static void stop_reading(struct png_state *state)
+{
+    png_destroy_read_struct(&state->png, &state->info, &state->end_info);
+    state->info = state->end_info = NULL;
+}
+
+static enum vf_status take_texts(struct vf_tags *tags, png_structp png, png_infop info,
+                                 struct vf_error *error)
+{
+    png_textp texts;
+    const int count = png_get_text(png, info, &texts, NULL);
+    for (int i = 0; i < count; i++)
+        if (vf_tags_add_text(tags, 0, texts[i].key, texts[i].text == NULL ? "" : texts[i].text,
+                             texts[i].compression, error) != VF_OK)
+            return VF_FAILED;
+    return VF_OK;
+}
+
+static enum vf_status take_tags(struct vf_reader *reader, struct vf_error *error)
+{
+    struct png_state *state = reader->state;
+    struct vf_tags *tags = reader->info.tags;
+    png_uint_32 x, y, icc_bytes;
+    int unit, method;
+    png_charp name;
+    png_bytep icc;
+    double *c = tags->chromaticities;
+    if (png_get_pHYs(state->png, state->info, &x, &y, &unit)) {
+        const bool metres = unit == PNG_RESOLUTION_METER;
+        tags->has_resolution = true;
+        tags->resolution[0] = metres ? x / 100.0 : x;
+        tags->resolution[1] = metres ? y / 100.0 : y;
+        tags->resolution_unit = metres ? RESUNIT_CENTIMETER : RESUNIT_NONE;
+    }
+    tags->has_gamma = png_get_gAMA(state->png, state->info, &tags->gamma) != 0;
+    tags->has_chromaticities =
+        png_get_cHRM(state->png, state->info, &c[0], &c[1], &c[2], &c[3], &c[4], &c[5], &c[6], &c[7]) != 0;
+    if (!png_get_sRGB(state->png, state->info, &tags->srgb_intent))
+        tags->srgb_intent = -1;
+    if (png_get_iCCP(state->png, state->info, &name, &method, &icc, &icc_bytes)) {
+        if (vf_tags_copy_bytes(&tags->icc, icc, icc_bytes, error) != VF_OK)
+            return VF_FAILED;
+        tags->icc_bytes = icc_bytes;
+    }
+    return take_texts(tags, state->png, state->info, error);
+}
+
+static enum vf_status understand(struct vf_reader *reader, struct vf_error *error)
+{
+    const struct png_state *state = reader->state;
+    struct vf_info *info = &reader->info;
+    const png_uint_32 width = png_get_image_width(state->png, state->info);
+    const png_uint_32 height = png_get_image_height(state->png, state->info);
+    const int colour = png_get_color_type(state->png, state->info);
+    size_t bytes;
+    info->format = VF_FORMAT_PNG;
+    info->compression = VF_COMPRESS_DEFLATE;
+    info->type = png_get_bit_depth(state->png, state->info) == 16 ? VF_U16 : VF_U8;
+    info->page_channels = png_get_channels(state->png, state->info);
+    info->page_count = 1;
+    info->rgb = (colour & PNG_COLOR_MASK_COLOR) != 0;
+    info->has_alpha = (colour & PNG_COLOR_MASK_ALPHA) != 0;
+    info->shape = (struct vf_shape){width, height, 1, info->page_channels, 1};
+    /* Deflate makes at most 1032 bytes of one; bits expand to 8 times as many. */
+    if (!vf_volume_bytes(info->type, &info->shape, &bytes) ||
+        !vf_size_plausible(bytes, reader->file_bytes, 8 * 1100))
+        return vf_fail(error, VF_FAILED, "claims %lu x %lu pixels, more than a file of %llu bytes can hold",
+                       (unsigned long)width, (unsigned long)height, (unsigned long long)reader->file_bytes);
+    return VF_OK;
+}
+
+static enum vf_status png_open(struct vf_reader *reader, struct vf_error *error)
+{
+    struct png_state *state = new_state(reader->fd, "rb", error);
+    if (state == NULL)
+        return VF_FAILED;
+    reader->state = state;
+    state->reader = reader;
+    setvbuf(state->file, NULL, _IOFBF, 1 << 16);
+    reader->info.tags = vf_tags_new(error);
+    if (reader->info.tags == NULL || !start_reading(reader, error) || understand(reader, error) != VF_OK ||
+        take_tags(reader, error) != VF_OK)
+        return VF_FAILED;
+    reader->info.tags->page_count = 1;
+    vf_tags_set_spacing(reader->info.tags, &reader->info);
+    vf_tags_describe(reader->info.tags, &reader->info);
+    return VF_OK;
+}
+
+/* Grey rows are decoded where they belong; others through one row; an interlaced image through all of its
+ * rows, since every pass touches them again. */
+static enum vf_status prepare_rows(struct png_state *state, struct vf_error *error)
+{
+    const struct vf_shape *shape = &state->reader->info.shape;
+    const size_t row_bytes = png_get_rowbytes(state->png, state->info);
+    const bool interlaced = png_get_interlace_type(state->png, state->info) != PNG_INTERLACE_NONE;
+    const bool split = state->reader->info.page_channels > 1;
+    vf_free(state->rows);
+    vf_free(state->row_pointers);
+    state->rows = NULL;
+    state->row_pointers = NULL;
+    if (split) {
+        state->rows = vf_alloc(interlaced ? shape->ny : 1, row_bytes, "PNG rows", error);
+        if (state->rows == NULL)
+            return VF_FAILED;
+    }
+    if (interlaced) {
+        state->row_pointers = vf_alloc(shape->ny, sizeof *state->row_pointers, "PNG rows", error);
+        if (state->row_pointers == NULL)
+            return VF_FAILED;
+        png_bytep start = split ? state->rows : state->planes[0];
+        for (size_t y = 0; y < shape->ny; y++)
+            state->row_pointers[y] = start + y * row_bytes;
+    }
+    return VF_OK;
+}
+
+static void read_image(struct png_state *state)
+{
+    const struct vf_info *info = &state->reader->info;
+    const size_t nx = info->shape.nx, samples = info->page_channels, size = vf_type_size(info->type);
+    if (state->row_pointers != NULL) {
+        png_read_image(state->png, state->row_pointers);
+        if (samples > 1)
+            vf_split_samples(state->planes, 0, state->rows, nx * info->shape.ny, samples, size);
+    }
+    for (size_t y = 0; state->row_pointers == NULL && y < info->shape.ny; y++) {
+        png_bytep row = samples > 1 ? state->rows : (png_bytep)state->planes[0] + y * nx * size;
+        png_read_row(state->png, row, NULL);
+        if (samples > 1)
+            vf_split_samples(state->planes, y * nx, row, nx, samples, size);
+    }
+    png_read_end(state->png, state->end_info);
+}
+
+static enum vf_status png_read_page(struct vf_reader *reader, size_t page, void *const planes[],
+                                    struct vf_error *error)
+{
+    struct png_state *state = reader->state;
+    const bool again = state->spent;
+    (void)page;
+    if (again) {
+        stop_reading(state);
+        if (!start_reading(reader, error))
+            return VF_FAILED;
+        if (png_get_image_height(state->png, state->info) != reader->info.shape.ny ||
+            png_get_rowbytes(state->png, state->info) !=
+                reader->info.shape.nx * reader->info.page_channels * vf_type_size(reader->info.type))
+            return vf_fail(error, VF_FAILED, "has changed since it was opened");
+    }
+    state->spent = true;
+    state->planes = planes;
+    if (prepare_rows(state, error) != VF_OK)
+        return VF_FAILED;
+    errno = 0;
+    if (!guarded(state, read_image)) {
+        char what[64];
+        snprintf(what, sizeof what, "row %lu cannot be decoded",
+                 (unsigned long)png_get_current_row_number(state->png) + 1);
+        return fail_png(state, what, error);
+    }
+    /* Texts may follow the image (ImageMagick's do). */
+    return again ? VF_OK : take_texts(reader->info.tags, state->png, state->end_info, error);
+}
+
+static void free_state(struct png_state *state)
+{
+    if (state == NULL)
+        return;
+    if (state->file != NULL)
+        fclose(state->file);
+    vf_free(state->rows);
+    vf_free(state->row_pointers);
+    vf_free(state);
+}
+
+static void png_close(struct vf_reader *reader)
+{
+    struct png_state *state = reader->state;
+    if (state != NULL)
+        stop_reading(state);
+    free_state(state);
+    vf_tags_free(reader->info.tags);
+}
+
+/* ---- writing ---- */
+
+static enum vf_status png_supports(const struct vf_info *result, struct vf_error *error)
+{
+    const size_t planes = result->shape.nz * result->shape.nt, channels = result->shape.nc;
+    const size_t colours = channels - result->has_alpha;
+    if (planes != 1 || (result->type != VF_U8 && result->type != VF_U16))
+        return vf_fail(error, VF_FAILED,
+                       "PNG holds one plane of uint8 or uint16; the result is %zu plane%s of %s: "
+                       "write a .tif%s",
+                       planes, planes == 1 ? "" : "s", vf_type_name(result->type),
+                       planes == 1 ? ", or convert with --dtype uint8" : "");
+    if (colours != 1 && colours != 3)
+        return vf_fail(error, VF_FAILED,
+                       "PNG holds 1 channel (grey) or 3 (RGB); the result has %zu: write a .tif", colours);
+    if (result->min_is_white)
+        return vf_fail(error, VF_FAILED,
+                       "PNG cannot say that 0 is white, as the input does; write a .tif, or invert "
+                       "the input first: convert IN.tif -negate OUT.tif");
+    if (result->premultiplied)
+        return vf_fail(error, VF_FAILED,
+                       "PNG cannot hold colours multiplied by alpha, as the input does; write a .tif, "
+                       "or convert the input first: convert IN.tif OUT.png");
+    return VF_OK;
+}
+
+/* ASCII goes as tEXt, which every reader knows; what PNG itself stored keeps its kind; the rest is UTF-8. */
+static int text_kind(const struct vf_text *text)
+{
+    const unsigned char *c = (const unsigned char *)text->text;
+    while (*c != '\0' && *c < 0x80)
+        c++;
+    if (text->tag == 0 || *c == '\0')
+        return text->png_kind == 0 ? PNG_TEXT_COMPRESSION_NONE : text->png_kind;
+    return PNG_ITXT_COMPRESSION_NONE;
+}
+
+static void write_text(struct png_state *state, const char *keyword, char *value, int kind)
+{
+    png_text text = {
+        .compression = kind, .key = (char *)keyword, .text = value, .lang = NULL, .lang_key = NULL};
+    if (kind <= PNG_TEXT_COMPRESSION_zTXt)
+        text.text_length = strlen(value);
+    else
+        text.itxt_length = strlen(value);
+    png_set_text(state->png, state->info, &text, 1);
+}
+
+static void write_texts(struct png_state *state)
+{
+    const struct vf_info *info = &state->writer->info;
+    const struct vf_tags *tags = info->tags;
+    bool software = false;
+    for (struct vf_text *text = tags == NULL ? NULL : tags->texts; text != NULL; text = text->next) {
+        if (text->keyword == NULL || strlen(text->keyword) > 79)
+            continue;
+        write_text(state, text->keyword, text->text, text_kind(text));
+        software = software || strcmp(text->keyword, "Software") == 0;
+    }
+    if (!software)
+        write_text(state, "Software", (char *)"volfilter", PNG_TEXT_COMPRESSION_NONE);
+    /* A TIFF's description; ImageJ's only says what its pages are. */
+    char *description = tags == NULL || tags->pages == NULL ? NULL : tags->pages[0].description;
+    if (description != NULL && strncmp(description, "ImageJ=", 7) != 0) {
+        const struct vf_text text = {.tag = TIFFTAG_IMAGEDESCRIPTION, .text = description};
+        write_text(state, "Description", description, text_kind(&text));
+    }
+}
+
+static void write_colours(struct png_state *state)
+{
+    const struct vf_info *info = &state->writer->info;
+    const struct vf_tags *tags = info->tags;
+    if (tags == NULL || !vf_tags_type_kept(tags, info) || tags->shape.nc != info->shape.nc)
+        return;
+    const double *c = tags->chromaticities;
+    if (tags->has_gamma)
+        png_set_gAMA(state->png, state->info, tags->gamma);
+    if (tags->has_chromaticities)
+        png_set_cHRM(state->png, state->info, c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]);
+    if (tags->srgb_intent >= 0)
+        png_set_sRGB(state->png, state->info, tags->srgb_intent);
+    else if (tags->icc != NULL)
+        png_set_iCCP(state->png, state->info, "ICC profile", PNG_COMPRESSION_TYPE_BASE, tags->icc,
+                     tags->icc_bytes);
+}
+
+static void write_resolution(struct png_state *state)
+{
+    double resolution[2];
+    uint16_t unit;
+    if (!vf_tags_result_resolution(&state->writer->info, resolution, &unit))
+        return;
+    const double metre = unit == RESUNIT_INCH ? 1 / 0.0254 : unit == RESUNIT_CENTIMETER ? 100 : 1;
+    const double x = round(resolution[0] * metre), y = round(resolution[1] * metre);
+    if (!(x >= 1 && x <= INT32_MAX && y >= 1 && y <= INT32_MAX))
+        return;
+    png_set_pHYs(state->png, state->info, (png_uint_32)x, (png_uint_32)y,
+                 unit == RESUNIT_NONE ? PNG_RESOLUTION_UNKNOWN : PNG_RESOLUTION_METER);
+}
+
+static void write_header(struct png_state *state)
+{
+    const struct vf_info *info = &state->writer->info;
+    const int colour =
+        (info->shape.nc >= 3 ? PNG_COLOR_MASK_COLOR : 0) | (info->has_alpha ? PNG_COLOR_MASK_ALPHA : 0);
+    png_init_io(state->png, state->file);
+    png_set_user_limits(state->png, INT32_MAX, INT32_MAX);
+    png_set_benign_errors(state->png, 1);
+    if (state->writer->options.compression == VF_COMPRESS_NONE)
+        png_set_compression_level(state->png, 0);
+    png_set_IHDR(state->png, state->info, (png_uint_32)info->shape.nx, (png_uint_32)info->shape.ny,
+                 (int)vf_type_size(info->type) * 8, colour, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_BASE,
+                 PNG_FILTER_TYPE_BASE);
+    write_colours(state);
+    write_resolution(state);
+    write_texts(state);
+    png_write_info(state->png, state->info);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    png_set_swap(state->png);
+#endif
+}
+
+static enum vf_status png_create(struct vf_writer *writer, struct vf_error *error)
+{
+    const enum vf_compression compression = writer->options.compression;
+    if (compression != VF_COMPRESS_AS_INPUT && compression != VF_COMPRESS_NONE &&
+        compression != VF_COMPRESS_DEFLATE)
+        return vf_fail(error, VF_USAGE,
+                       "a PNG is compressed with deflate; use --compress deflate or none, or write a "
+                       ".tif");
+    struct png_state *state = new_state(vf_output_file_descriptor(writer->file), "wb", error);
+    if (state == NULL)
+        return VF_FAILED;
+    writer->state = state;
+    state->writer = writer;
+    state->png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, state, on_error, on_warning, NULL,
+                                           png_alloc, png_release);
+    state->info = state->png == NULL ? NULL : png_create_info_struct(state->png);
+    if (state->info == NULL)
+        return vf_fail(error, VF_FAILED, "cannot be written: out of memory");
+    const size_t row = writer->info.shape.nc * vf_type_size(writer->info.type);
+    state->rows = vf_alloc(writer->info.shape.nx, row, "PNG row", error);
+    return state->rows == NULL ? VF_FAILED : VF_OK;
+}
+
+static void write_image(struct png_state *state)
+{
+    const struct vf_info *info = &state->writer->info;
+    const size_t nx = info->shape.nx;
+    write_header(state);
+    for (size_t y = 0; y < info->shape.ny; y++) {
+        vf_join_samples(state->rows, state->sources, y * nx, nx, info->shape.nc, vf_type_size(info->type));
+        png_write_row(state->png, state->rows);
+    }
+    png_write_end(state->png, NULL);
+}
+
+/* The header waits for the image: by then the reader knows the texts that follow the input's. */
+static enum vf_status png_write_page(struct vf_writer *writer, size_t page, const void *const planes[],
+                                     struct vf_error *error)
+{
+    struct png_state *state = writer->state;
+    (void)page;
+    state->sources = planes;
+    errno = 0;
+    return guarded(state, write_image) ? VF_OK : fail_png(state, "cannot be written", error);
+}
+
+static enum vf_status png_finish(struct vf_writer *writer, struct vf_error *error)
+{
+    struct png_state *state = writer->state;
+    FILE *file = state->file;
+    state->file = NULL;
+    if (fclose(file) != 0)
+        return vf_fail(error, VF_FAILED, "cannot be written: %s", strerror(errno));
+    return VF_OK;
+}
+
+static void png_discard(struct vf_writer *writer)
+{
+    struct png_state *state = writer->state;
+    if (state != NULL)
+        png_destroy_write_struct(&state->png, &state->info);
+    free_state(state);
+}
+
+const struct vf_codec vf_codec_png = {
+    .name = "PNG",
+    .open = png_open,
+    .read = png_read_page,
+    .close = png_close,
+    .supports = png_supports,
+    .create = png_create,
+    .write = png_write_page,
+    .finish = png_finish,
+    .discard = png_discard,
+};

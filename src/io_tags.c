@@ -1,0 +1,207 @@
+#include "io_tags.h"
+
+#include <math.h>
+#include <string.h>
+#include <tiff.h>
+
+#include "alloc.h"
+
+/* Texts that both formats name. */
+static const struct {
+    uint16_t tag;
+    const char *keyword;
+} names[] = {
+    {TIFFTAG_IMAGEDESCRIPTION, "Description"}, {TIFFTAG_SOFTWARE, "Software"},  {TIFFTAG_ARTIST, "Author"},
+    {TIFFTAG_COPYRIGHT, "Copyright"},          {TIFFTAG_DOCUMENTNAME, "Title"},
+};
+
+struct vf_tags *vf_tags_new(struct vf_error *error)
+{
+    struct vf_tags *tags = vf_alloc(1, sizeof *tags, "tags", error);
+    if (tags != NULL)
+        tags->srgb_intent = -1;
+    return tags;
+}
+
+static void text_free(struct vf_text *text)
+{
+    vf_free(text->keyword);
+    vf_free(text->text);
+    vf_free(text);
+}
+
+void vf_tags_free(struct vf_tags *tags)
+{
+    if (tags == NULL)
+        return;
+    for (struct vf_text *text = tags->texts, *next; text != NULL; text = next) {
+        next = text->next;
+        text_free(text);
+    }
+    for (size_t page = 0; tags->pages != NULL && page < tags->page_count; page++) {
+        vf_free(tags->pages[page].description);
+        vf_free(tags->pages[page].name);
+    }
+    vf_free(tags->pages);
+    vf_free(tags->extra_samples);
+    vf_free(tags->icc);
+    vf_free(tags->colour_map);
+    vf_free(tags->ij_data);
+    vf_free(tags->ij_counts);
+    vf_free(tags);
+}
+
+void vf_tags_describe(struct vf_tags *tags, const struct vf_info *info)
+{
+    tags->type = info->type;
+    tags->shape = info->shape;
+    tags->page_channels = info->page_channels;
+    memcpy(tags->spacing_known, info->spacing_known, sizeof tags->spacing_known);
+    memcpy(tags->spacing, info->spacing, sizeof tags->spacing);
+    memcpy(tags->unit, info->unit, sizeof tags->unit);
+}
+
+enum vf_status vf_tags_add_text(struct vf_tags *tags, uint16_t tag, const char *keyword, const char *text,
+                                int png_kind, struct vf_error *error)
+{
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (keyword == NULL && names[i].tag == tag)
+            keyword = names[i].keyword;
+        else if (tag == 0 && keyword != NULL && strcmp(names[i].keyword, keyword) == 0)
+            tag = names[i].tag;
+    }
+    struct vf_text *item = vf_alloc(1, sizeof *item, "text", error);
+    if (item == NULL)
+        return VF_FAILED;
+    item->tag = tag;
+    item->png_kind = png_kind;
+    item->text = vf_strdup(text, error);
+    if (item->text != NULL && keyword != NULL)
+        item->keyword = vf_strdup(keyword, error);
+    if (item->text == NULL || (keyword != NULL && item->keyword == NULL)) {
+        text_free(item);
+        return VF_FAILED;
+    }
+    struct vf_text **end = &tags->texts;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = item;
+    return VF_OK;
+}
+
+enum vf_status vf_tags_copy_bytes(void **copy, const void *bytes, size_t size, struct vf_error *error)
+{
+    *copy = vf_alloc(size, 1, "tag", error);
+    if (*copy == NULL)
+        return VF_FAILED;
+    memcpy(*copy, bytes, size);
+    return VF_OK;
+}
+
+const struct vf_text *vf_tags_text(const struct vf_tags *tags, uint16_t tag)
+{
+    const struct vf_text *text = tags->texts;
+    while (text != NULL && text->tag != tag)
+        text = text->next;
+    return text;
+}
+
+bool vf_tags_type_kept(const struct vf_tags *tags, const struct vf_info *result)
+{
+    return tags->type == result->type;
+}
+
+bool vf_tags_shape_kept(const struct vf_tags *tags, const struct vf_info *result)
+{
+    const struct vf_shape *a = &tags->shape, *b = &result->shape;
+    return a->nx == b->nx && a->ny == b->ny && a->nz == b->nz && a->nc == b->nc && a->nt == b->nt &&
+           tags->page_channels == result->page_channels;
+}
+
+bool vf_tags_spacing_kept(const struct vf_tags *tags, const struct vf_info *result)
+{
+    for (int axis = 0; axis < 3; axis++) {
+        if (tags->spacing_known[axis] != result->spacing_known[axis])
+            return false;
+        if (tags->spacing_known[axis] && tags->spacing[axis] != result->spacing[axis])
+            return false;
+    }
+    return strcmp(tags->unit, result->unit) == 0;
+}
+
+bool vf_resolution_spacing(double resolution, uint16_t unit, double *millimetres)
+{
+    double unit_millimetres = unit == RESUNIT_INCH ? 25.4 : unit == RESUNIT_CENTIMETER ? 10 : 0;
+    if (unit_millimetres == 0 || !isfinite(resolution) || resolution <= 0)
+        return false;
+    *millimetres = unit_millimetres / resolution;
+    const double dots_per_inch = 25.4 / *millimetres;
+    return resolution != 1 && fabs(dots_per_inch - 72) > 0.5 && fabs(dots_per_inch - 96) > 0.5;
+}
+
+void vf_tags_set_spacing(const struct vf_tags *tags, struct vf_info *info)
+{
+    double spacing[2];
+    for (int axis = 0; axis < 2; axis++)
+        if (!tags->has_resolution ||
+            !vf_resolution_spacing(tags->resolution[axis], tags->resolution_unit, &spacing[axis]))
+            return;
+    for (int axis = 0; axis < 2; axis++) {
+        info->spacing_known[axis] = true;
+        info->spacing[axis] = spacing[axis] * 1000;
+    }
+    strcpy(info->unit, "um");
+}
+
+bool vf_tags_result_resolution(const struct vf_info *result, double resolution[2], uint16_t *unit)
+{
+    const struct vf_tags *tags = result->tags;
+    if (tags != NULL && vf_tags_spacing_kept(tags, result)) {
+        memcpy(resolution, tags->resolution, sizeof tags->resolution);
+        *unit = tags->resolution_unit;
+        return tags->has_resolution;
+    }
+    /* ImageJ's unit is in its description, and its resolution is per that unit. */
+    const double millimetres = vf_unit_millimetres(result->unit);
+    const bool in_cm = millimetres > 0 && result->metadata != VF_META_IMAGEJ;
+    *unit = in_cm ? RESUNIT_CENTIMETER : RESUNIT_NONE;
+    for (int axis = 0; axis < 2; axis++) {
+        if (!result->spacing_known[axis] || !(result->spacing[axis] > 0))
+            return false;
+        resolution[axis] = (in_cm ? 10 / millimetres : 1) / result->spacing[axis];
+    }
+    return true;
+}
+
+/* ImageJ writes the micro sign as an escape; others as Latin-1, UTF-8, or the Greek letter. */
+static const struct {
+    const char *name, *unit;
+    double scale;
+} units[] = {
+    {"nm", "nm", 1},          {"nanometer", "nm", 1},  {"nanometre", "nm", 1},  {"nanometers", "nm", 1},
+    {"A", "nm", 0.1},         {"angstrom", "nm", 0.1}, {"\xc3\x85", "nm", 0.1}, {"\xc5", "nm", 0.1},
+    {"\\u00C5", "nm", 0.1},   {"\\u00c5", "nm", 0.1},  {"um", "um", 1},         {"micron", "um", 1},
+    {"microns", "um", 1},     {"micrometer", "um", 1}, {"micrometre", "um", 1}, {"micrometers", "um", 1},
+    {"\\u00B5m", "um", 1},    {"\\u00b5m", "um", 1},   {"\xc2\xb5m", "um", 1},  {"\xb5m", "um", 1},
+    {"\xce\xbcm", "um", 1},   {"\\u03BCm", "um", 1},   {"\\u03bcm", "um", 1},   {"mm", "mm", 1},
+    {"millimeter", "mm", 1},  {"millimetre", "mm", 1}, {"cm", "mm", 10},        {"centimeter", "mm", 10},
+    {"centimetre", "mm", 10}, {"m", "mm", 1000},       {"meter", "mm", 1000},   {"metre", "mm", 1000},
+    {"inch", "mm", 25.4},     {"inches", "mm", 25.4},  {"in", "mm", 25.4},      {"millimeters", "mm", 1},
+};
+
+bool vf_unit_by_name(const char *name, const char **unit, double *scale)
+{
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcmp(units[i].name, name) == 0) {
+            *unit = units[i].unit;
+            *scale = units[i].scale;
+            return true;
+        }
+    }
+    return false;
+}
+
+double vf_unit_millimetres(const char *unit)
+{
+    return strcmp(unit, "nm") == 0 ? 1e-6 : strcmp(unit, "um") == 0 ? 1e-3 : strcmp(unit, "mm") == 0 ? 1 : 0;
+}

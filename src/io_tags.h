@@ -1,0 +1,89 @@
+/* Inside the I/O modules only: a file's tags in neutral form, so that each writer keeps what its format can
+ * say. Sources: TIFF 6.0 sections 8 and 12; PNG (ISO 15948) section 11.3. */
+#ifndef VF_IO_TAGS_H
+#define VF_IO_TAGS_H
+
+#include <stdint.h>
+
+#include "io.h"
+
+/* A text: by TIFF tag, by PNG keyword, or both. */
+struct vf_text {
+    uint16_t tag;  /* 0: none */
+    char *keyword; /* NULL: none */
+    char *text;
+    int png_kind; /* how PNG stored it (PNG_TEXT_COMPRESSION_*, PNG_ITXT_COMPRESSION_*) */
+    struct vf_text *next;
+};
+
+/* What one page of a TIFF says of itself; NULL where it says nothing. */
+struct vf_page_text {
+    char *description, *name;
+};
+
+struct vf_tags {
+    /* What the tags were about: a writer drops those that no longer hold for its result. */
+    enum vf_type type;
+    struct vf_shape shape;
+    size_t page_channels, page_count;
+    bool spacing_known[3];
+    double spacing[3];
+    char unit[16];
+
+    bool has_resolution;
+    double resolution[2];     /* x, y: pixels in one resolution_unit */
+    uint16_t resolution_unit; /* RESUNIT_NONE, RESUNIT_INCH, RESUNIT_CENTIMETER */
+    uint16_t orientation;     /* 0: not said */
+    uint16_t *extra_samples;
+    size_t extra_count;
+    struct vf_text *texts;      /* of the whole file (a TIFF's first page) */
+    struct vf_page_text *pages; /* page_count of them, or NULL */
+    void *icc;
+    uint32_t icc_bytes;
+    uint16_t *colour_map; /* 3 * 256: the table that ImageJ shows an 8-bit image through; not applied */
+    void *ij_data;        /* ImageJ's tags 50839 and 50838: in the byte order of the file */
+    uint32_t *ij_counts;
+    uint32_t ij_bytes, ij_count;
+    bool has_gamma, has_chromaticities;
+    double gamma, chromaticities[8];
+    int srgb_intent; /* -1: not said */
+};
+
+struct vf_tags *vf_tags_new(struct vf_error *error);
+void vf_tags_free(struct vf_tags *tags); /* NULL is allowed */
+
+/* Notes what the tags are about, once the reader has understood the file. */
+void vf_tags_describe(struct vf_tags *tags, const struct vf_info *info);
+
+/* Appends copies; tag 0 and keyword NULL are filled in from each other where both formats have a name for it.
+ */
+enum vf_status vf_tags_add_text(struct vf_tags *tags, uint16_t tag, const char *keyword, const char *text,
+                                int png_kind, struct vf_error *error);
+enum vf_status vf_tags_copy_bytes(void **copy, const void *bytes, size_t size, struct vf_error *error);
+const struct vf_text *vf_tags_text(const struct vf_tags *tags, uint16_t tag);
+
+/* Whether what the tags say of the picture still holds: the same type; the same planes and channels; the same
+ * spacing. */
+bool vf_tags_type_kept(const struct vf_tags *tags, const struct vf_info *result);
+bool vf_tags_shape_kept(const struct vf_tags *tags, const struct vf_info *result);
+bool vf_tags_spacing_kept(const struct vf_tags *tags, const struct vf_info *result);
+
+/* The spacing that a resolution says, in mm; false where it says none: no unit, no positive number, or the 72
+ * and 96 dpi (and 1) that programs write when they know nothing. */
+bool vf_resolution_spacing(double resolution, uint16_t unit, double *millimetres);
+
+/* Sets x and y spacing from the tags' resolution, where it says any. */
+void vf_tags_set_spacing(const struct vf_tags *tags, struct vf_info *info);
+
+/* The resolution to write with a result: the input's while the spacing is kept, else computed. False: none.
+ */
+bool vf_tags_result_resolution(const struct vf_info *result, double resolution[2], uint16_t *unit);
+
+/* Units: "nm", "um" or "mm", and how many of it one `name` ("micron", "\u00B5m", "inch", "cm" ...) is; false
+ * when the name is no length. */
+bool vf_unit_by_name(const char *name, const char **unit, double *scale);
+
+/* Millimetres in one "nm", "um" or "mm"; 0 for another name. */
+double vf_unit_millimetres(const char *unit);
+
+#endif

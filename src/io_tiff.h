@@ -1,0 +1,72 @@
+/* Inside the TIFF modules only: libtiff on a descriptor, with its messages kept from stderr; the layouts; the
+ * tags. Sources: TIFF 6.0; libtiff's documentation of TIFFClientOpen and of the codecs. */
+#ifndef VF_IO_TIFF_H
+#define VF_IO_TIFF_H
+
+#include <tiffio.h>
+
+#include "io_codec.h"
+#include "io_tags.h"
+
+/* What libtiff reads from and writes to. It must outlive the TIFF, and stay where it is. */
+struct vf_tiff_stream {
+    int fd;
+    int io_error;      /* errno of the first read or write that failed; 0 for none */
+    char message[256]; /* libtiff's first error since the last clear, "" for none */
+};
+
+/* `mode` as for TIFFOpen. NULL with stream->message set. */
+TIFF *vf_tiff_open(struct vf_tiff_stream *stream, const char *name, const char *mode);
+void vf_tiff_clear_error(struct vf_tiff_stream *stream);
+
+/* Why the last call failed: the system's reason, libtiff's, or `otherwise`. */
+const char *vf_tiff_cause(const struct vf_tiff_stream *stream, const char *otherwise);
+
+/* How libtiff names a compression, and what it can do at best: bytes out for a byte in. */
+struct vf_tiff_codec {
+    uint16_t scheme;
+    enum vf_compression compression;
+    const char *name;
+    unsigned ratio;
+};
+
+/* NULL when this program does not use the scheme. */
+const struct vf_tiff_codec *vf_tiff_codec_by_scheme(uint16_t scheme);
+const struct vf_tiff_codec *vf_tiff_codec_by_compression(enum vf_compression compression);
+
+/* One page's layout. */
+struct vf_tiff_layout {
+    uint32_t width, height;
+    uint16_t bits, samples, format, photometric, planar, scheme, fill_order;
+    uint16_t extra_count;
+    const uint16_t *extra; /* libtiff's, until the next page is chosen */
+    bool tiled, reduced;
+    uint32_t tile_width, tile_height; /* rows of a strip are its tile_height */
+};
+
+void vf_tiff_layout_get(TIFF *tif, struct vf_tiff_layout *layout);
+
+/* Fills info's type, channels and flags, or says why such pages are not read. `imagej`: a palette is for
+ * display. */
+enum vf_status vf_tiff_layout_understand(const struct vf_tiff_layout *layout, bool imagej,
+                                         struct vf_info *info, struct vf_error *error);
+
+/* Bytes of a page, one strip or tile of it (for each plane when separate); false when a size overflows. */
+bool vf_tiff_layout_sizes(const struct vf_tiff_layout *layout, size_t *page, size_t *strile);
+
+/* The tags of the first page (the current one), and the texts of any. */
+enum vf_status vf_tiff_tags_read(TIFF *tif, struct vf_tags *tags, struct vf_error *error);
+enum vf_status vf_tiff_page_text_read(TIFF *tif, struct vf_page_text *text, struct vf_error *error);
+
+/* Writes what holds for page `page` of the result. `description` is ImageJ's for the first page, or NULL. */
+bool vf_tiff_tags_write(TIFF *tif, const struct vf_info *result, size_t page, const char *description);
+
+/* The writing half of vf_codec_tiff. */
+enum vf_status vf_tiff_supports(const struct vf_info *result, struct vf_error *error);
+enum vf_status vf_tiff_create(struct vf_writer *writer, struct vf_error *error);
+enum vf_status vf_tiff_write(struct vf_writer *writer, size_t page, const void *const planes[],
+                             struct vf_error *error);
+enum vf_status vf_tiff_finish(struct vf_writer *writer, struct vf_error *error);
+void vf_tiff_discard(struct vf_writer *writer);
+
+#endif

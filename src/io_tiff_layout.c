@@ -1,0 +1,226 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "io_tiff.h"
+#include "size.h"
+
+/* The best ratios: LZW repeats its longest string, 3838 bytes, by a code of 12 bits; deflate makes 258 bytes
+ * of 2 bits; zstd a block of 128 KiB of 4 bytes; PackBits 128 of 2. Old-style deflate is read, never written.
+ */
+static const struct vf_tiff_codec codecs[] = {
+    {COMPRESSION_NONE, VF_COMPRESS_NONE, "none", 1},
+    {COMPRESSION_LZW, VF_COMPRESS_LZW, "LZW", 2600},
+    {COMPRESSION_ADOBE_DEFLATE, VF_COMPRESS_DEFLATE, "deflate", 1100},
+    {COMPRESSION_DEFLATE, VF_COMPRESS_DEFLATE, "deflate", 1100},
+    {COMPRESSION_ZSTD, VF_COMPRESS_ZSTD, "zstd", 44000},
+    {COMPRESSION_PACKBITS, VF_COMPRESS_PACKBITS, "PackBits", 64},
+};
+
+const struct vf_tiff_codec *vf_tiff_codec_by_scheme(uint16_t scheme)
+{
+    for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++)
+        if (codecs[i].scheme == scheme)
+            return &codecs[i];
+    return NULL;
+}
+
+const struct vf_tiff_codec *vf_tiff_codec_by_compression(enum vf_compression compression)
+{
+    for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++)
+        if (codecs[i].compression == compression)
+            return &codecs[i];
+    return NULL;
+}
+
+void vf_tiff_layout_get(TIFF *tif, struct vf_tiff_layout *layout)
+{
+    uint32_t subfile = 0;
+    *layout = (struct vf_tiff_layout){.bits = 1, .samples = 1};
+    TIFFGetField(tif, TIFFTAG_IMAGEWIDTH, &layout->width);
+    TIFFGetField(tif, TIFFTAG_IMAGELENGTH, &layout->height);
+    TIFFGetFieldDefaulted(tif, TIFFTAG_BITSPERSAMPLE, &layout->bits);
+    TIFFGetFieldDefaulted(tif, TIFFTAG_SAMPLESPERPIXEL, &layout->samples);
+    TIFFGetFieldDefaulted(tif, TIFFTAG_SAMPLEFORMAT, &layout->format);
+    TIFFGetFieldDefaulted(tif, TIFFTAG_PLANARCONFIG, &layout->planar);
+    TIFFGetFieldDefaulted(tif, TIFFTAG_FILLORDER, &layout->fill_order);
+    TIFFGetFieldDefaulted(tif, TIFFTAG_EXTRASAMPLES, &layout->extra_count, &layout->extra);
+    if (!TIFFGetFieldDefaulted(tif, TIFFTAG_COMPRESSION, &layout->scheme))
+        layout->scheme = COMPRESSION_NONE; /* real files lack the tag; uncompressed is what they mean */
+    if (!TIFFGetField(tif, TIFFTAG_PHOTOMETRIC, &layout->photometric))
+        layout->photometric =
+            layout->samples == 3 || layout->samples == 4 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK;
+    TIFFGetFieldDefaulted(tif, TIFFTAG_SUBFILETYPE, &subfile);
+    layout->reduced = (subfile & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) != 0;
+    layout->tiled = TIFFIsTiled(tif);
+    if (layout->tiled) {
+        TIFFGetField(tif, TIFFTAG_TILEWIDTH, &layout->tile_width);
+        TIFFGetField(tif, TIFFTAG_TILELENGTH, &layout->tile_height);
+    } else {
+        layout->tile_width = layout->width;
+        TIFFGetFieldDefaulted(tif, TIFFTAG_ROWSPERSTRIP, &layout->tile_height);
+        if (layout->tile_height > layout->height)
+            layout->tile_height = layout->height;
+    }
+}
+
+static enum vf_status check_compression(const struct vf_tiff_layout *layout, struct vf_error *error)
+{
+    const TIFFCodec *known = TIFFFindCODEC(layout->scheme);
+    const struct vf_tiff_codec *codec = vf_tiff_codec_by_scheme(layout->scheme);
+    if (layout->scheme == COMPRESSION_JPEG || layout->scheme == COMPRESSION_OJPEG)
+        return vf_fail(error, VF_FAILED,
+                       "is compressed with JPEG, which is not read; convert it: "
+                       "tiff2rgba -c none IN.tif OUT.tif (colour) or tiffcp -c none (grey)");
+    if (codec == NULL && known != NULL)
+        return vf_fail(error, VF_FAILED,
+                       "is compressed with %s, which is not read; convert it: "
+                       "tiffcp -c none IN.tif OUT.tif",
+                       known->name);
+    if (codec == NULL)
+        return vf_fail(error, VF_FAILED, "has the unknown compression %u", layout->scheme);
+    if (!TIFFIsCODECConfigured(layout->scheme))
+        return vf_fail(error, VF_FAILED,
+                       "is compressed with %s, which the libtiff of this machine lacks; convert it "
+                       "on another: tiffcp -c lzw IN.tif OUT.tif",
+                       codec->name);
+    return VF_OK;
+}
+
+static enum vf_status check_photometric(const struct vf_tiff_layout *layout, bool imagej,
+                                        struct vf_error *error)
+{
+    const char *kind, *remedy = "tiff2rgba -c none IN.tif OUT.tif";
+    switch (layout->photometric) {
+    case PHOTOMETRIC_MINISBLACK:
+    case PHOTOMETRIC_MINISWHITE:
+        return VF_OK;
+    case PHOTOMETRIC_RGB:
+        if (layout->samples >= 3)
+            return VF_OK;
+        return vf_fail(error, VF_FAILED,
+                       "is called RGB but has %u samples a pixel; if it is grey, say so: "
+                       "tiffset -s 262 1 IN.tif",
+                       layout->samples);
+    case PHOTOMETRIC_PALETTE:
+        if (imagej && layout->samples == 1)
+            return VF_OK;
+        kind = "palette colours";
+        break;
+    case PHOTOMETRIC_YCBCR:
+        kind = "YCbCr colours";
+        break;
+    case PHOTOMETRIC_SEPARATED:
+        kind = "CMYK inks";
+        break;
+    case PHOTOMETRIC_CIELAB:
+    case PHOTOMETRIC_ICCLAB:
+    case PHOTOMETRIC_ITULAB:
+        kind = "CIE L*a*b* colours";
+        remedy = "convert IN.tif -colorspace sRGB OUT.tif";
+        break;
+    case PHOTOMETRIC_LOGL:
+    case PHOTOMETRIC_LOGLUV:
+        kind = "LogLuv values";
+        break;
+    case PHOTOMETRIC_MASK:
+        kind = "a transparency mask";
+        remedy = "convert IN.tif -depth 8 OUT.tif";
+        break;
+    case PHOTOMETRIC_CFA:
+        kind = "a colour filter array (raw camera data)";
+        remedy = "dcraw -T IN";
+        break;
+    default:
+        return vf_fail(error, VF_FAILED,
+                       "has the unknown photometric interpretation %u; if it is grey, say so: "
+                       "tiffset -s 262 1 IN.tif",
+                       layout->photometric);
+    }
+    return vf_fail(error, VF_FAILED, "holds %s, whose numbers cannot be filtered; convert it: %s", kind,
+                   remedy);
+}
+
+static enum vf_status find_type(const struct vf_tiff_layout *layout, enum vf_type *type,
+                                struct vf_error *error)
+{
+    static const struct {
+        uint16_t bits, format;
+        enum vf_type type;
+    } types[] = {
+        {8, SAMPLEFORMAT_UINT, VF_U8},     {16, SAMPLEFORMAT_UINT, VF_U16},   {32, SAMPLEFORMAT_UINT, VF_U32},
+        {8, SAMPLEFORMAT_INT, VF_I8},      {16, SAMPLEFORMAT_INT, VF_I16},    {32, SAMPLEFORMAT_INT, VF_I32},
+        {32, SAMPLEFORMAT_IEEEFP, VF_F32}, {64, SAMPLEFORMAT_IEEEFP, VF_F64},
+    };
+    const uint16_t format = layout->format == SAMPLEFORMAT_VOID ? SAMPLEFORMAT_UINT : layout->format;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (types[i].bits == layout->bits && types[i].format == format) {
+            *type = types[i].type;
+            return VF_OK;
+        }
+    }
+    if (format == SAMPLEFORMAT_COMPLEXINT || format == SAMPLEFORMAT_COMPLEXIEEEFP)
+        return vf_fail(error, VF_FAILED,
+                       "holds complex numbers, which are not filtered; save their real and "
+                       "imaginary parts, or their magnitude, as float32 images");
+    if (format == SAMPLEFORMAT_IEEEFP)
+        return vf_fail(error, VF_FAILED,
+                       "holds %u-bit floating point; save it as float32: convert IN.tif -depth 32 "
+                       "-define quantum:format=floating-point OUT.tif",
+                       layout->bits);
+    if (layout->bits > 32)
+        return vf_fail(error, VF_FAILED,
+                       "holds %u-bit integers, which are not filtered; save it as float64 or as "
+                       "32-bit integers",
+                       layout->bits);
+    return vf_fail(error, VF_FAILED,
+                   "has %u bits a sample, where 8, 16 or 32 are read; convert it: "
+                   "convert IN.tif -depth %u OUT.tif",
+                   layout->bits, layout->bits < 8 ? 8 : 16);
+}
+
+enum vf_status vf_tiff_layout_understand(const struct vf_tiff_layout *layout, bool imagej,
+                                         struct vf_info *info, struct vf_error *error)
+{
+    if (check_compression(layout, error) != VF_OK || check_photometric(layout, imagej, error) != VF_OK ||
+        find_type(layout, &info->type, error) != VF_OK)
+        return VF_FAILED;
+    if (layout->width == 0 || layout->height == 0 || layout->samples == 0)
+        return vf_fail(error, VF_FAILED, "holds no pixels (%u x %u, %u samples a pixel)", layout->width,
+                       layout->height, layout->samples);
+    size_t page, strile;
+    if (layout->width > INT32_MAX || layout->height > INT32_MAX ||
+        !vf_tiff_layout_sizes(layout, &page, &strile))
+        return vf_fail(error, VF_FAILED, "claims %u x %u pixels, more than can be addressed", layout->width,
+                       layout->height);
+    for (uint16_t i = 0; i + 1 < layout->extra_count; i++)
+        if (layout->extra[i] != EXTRASAMPLE_UNSPECIFIED)
+            return vf_fail(error, VF_FAILED,
+                           "has an alpha channel that is not its last; reorder its channels");
+
+    const bool rgb = layout->photometric == PHOTOMETRIC_RGB;
+    const uint16_t last =
+        layout->extra_count == 0 ? EXTRASAMPLE_UNSPECIFIED : layout->extra[layout->extra_count - 1];
+    info->rgb = rgb;
+    /* A fourth sample of RGB is alpha whatever is said of it: many writers say nothing, and libtiff agrees.
+     */
+    info->has_alpha =
+        (layout->samples > 1 && last != EXTRASAMPLE_UNSPECIFIED) || (rgb && layout->samples == 4);
+    info->premultiplied = info->has_alpha && last == EXTRASAMPLE_ASSOCALPHA;
+    info->min_is_white = layout->photometric == PHOTOMETRIC_MINISWHITE;
+    info->page_channels = layout->samples;
+    info->tiled = layout->tiled;
+    info->planar_separate = layout->planar == PLANARCONFIG_SEPARATE && layout->samples > 1;
+    info->compression = vf_tiff_codec_by_scheme(layout->scheme)->compression;
+    info->shape = (struct vf_shape){layout->width, layout->height, 1, layout->samples, 1};
+    return VF_OK;
+}
+
+bool vf_tiff_layout_sizes(const struct vf_tiff_layout *layout, size_t *page, size_t *strile)
+{
+    const size_t bytes = layout->bits / 8;
+    const size_t together = layout->planar == PLANARCONFIG_SEPARATE ? 1 : layout->samples;
+    return vf_size_mul(layout->width, layout->height, page) &&
+           vf_size_mul(*page, layout->samples * bytes, page) &&
+           vf_size_mul(layout->tile_width, layout->tile_height, strile) &&
+           vf_size_mul(*strile, together * bytes, strile) && *page <= PTRDIFF_MAX && *strile <= PTRDIFF_MAX;
+}

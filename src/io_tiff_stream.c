@@ -1,0 +1,165 @@
+/* libtiff on a descriptor. Its own I/O would do, but would lose errno (a full disk must be named), would map
+ * the file into memory (a file cut short meanwhile would then kill the process), and would print to stderr.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io_tiff.h"
+
+static tmsize_t stream_read(thandle_t handle, void *data, tmsize_t bytes)
+{
+    struct vf_tiff_stream *stream = handle;
+    tmsize_t done = 0;
+    while (done < bytes) {
+        const ssize_t got = read(stream->fd, (char *)data + done, (size_t)(bytes - done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 && stream->io_error == 0)
+            stream->io_error = errno;
+        if (got <= 0)
+            break;
+        done += got;
+    }
+    return done;
+}
+
+static tmsize_t stream_write(thandle_t handle, void *data, tmsize_t bytes)
+{
+    struct vf_tiff_stream *stream = handle;
+    tmsize_t done = 0;
+    while (done < bytes) {
+        const ssize_t written = write(stream->fd, (const char *)data + done, (size_t)(bytes - done));
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0) {
+            if (stream->io_error == 0)
+                stream->io_error = written < 0 ? errno : EIO;
+            break;
+        }
+        done += written;
+    }
+    return done;
+}
+
+static toff_t stream_seek(thandle_t handle, toff_t offset, int whence)
+{
+    struct vf_tiff_stream *stream = handle;
+    return (toff_t)lseek(stream->fd, (off_t)offset, whence);
+}
+
+static int stream_close(thandle_t handle)
+{
+    (void)handle; /* the descriptor is the caller's */
+    return 0;
+}
+
+static toff_t stream_size(thandle_t handle)
+{
+    struct vf_tiff_stream *stream = handle;
+    struct stat about;
+    return fstat(stream->fd, &about) == 0 ? (toff_t)about.st_size : 0;
+}
+
+static int no_map(thandle_t handle, void **base, toff_t *size)
+{
+    (void)handle;
+    (void)base;
+    (void)size;
+    return 0;
+}
+
+static void no_unmap(thandle_t handle, void *base, toff_t size)
+{
+    (void)handle;
+    (void)base;
+    (void)size;
+}
+
+/* The first error is the cause; what follows are its consequences. */
+static void keep_message(struct vf_tiff_stream *stream, const char *format, va_list arguments)
+{
+    if (stream->message[0] != '\0')
+        return;
+    vsnprintf(stream->message, sizeof stream->message, format, arguments);
+    size_t length = strlen(stream->message);
+    while (length > 0 && (stream->message[length - 1] == '.' || stream->message[length - 1] == '\n'))
+        stream->message[--length] = '\0';
+}
+
+#if TIFFLIB_VERSION >= 20221213 && !defined(VF_TIFF_GLOBAL_HANDLERS)
+
+static int on_error(TIFF *tif, void *stream, const char *module, const char *format, va_list arguments)
+{
+    (void)tif;
+    (void)module;
+    keep_message(stream, format, arguments);
+    return 1;
+}
+
+static int on_warning(TIFF *tif, void *stream, const char *module, const char *format, va_list arguments)
+{
+    (void)tif;
+    (void)stream;
+    (void)module;
+    (void)format;
+    (void)arguments;
+    return 1; /* unknown tags and the like: what matters is checked by what is read */
+}
+
+static TIFF *open_stream(struct vf_tiff_stream *stream, const char *name, const char *mode)
+{
+    TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
+    if (options == NULL)
+        return NULL;
+    TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, stream);
+    TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, stream);
+    TIFF *tif = TIFFClientOpenExt(name, mode, stream, stream_read, stream_write, stream_seek, stream_close,
+                                  stream_size, no_map, no_unmap, options);
+    TIFFOpenOptionsFree(options);
+    return tif;
+}
+
+#else /* before 4.5 the handlers are the process's, but are told the handle: our stream */
+
+static void on_error(thandle_t handle, const char *module, const char *format, va_list arguments)
+{
+    (void)module;
+    if (handle != NULL)
+        keep_message(handle, format, arguments);
+}
+
+static TIFF *open_stream(struct vf_tiff_stream *stream, const char *name, const char *mode)
+{
+    TIFFSetErrorHandler(NULL);
+    TIFFSetWarningHandler(NULL);
+    TIFFSetErrorHandlerExt(on_error);
+    return TIFFClientOpen(name, mode, stream, stream_read, stream_write, stream_seek, stream_close,
+                          stream_size, no_map, no_unmap);
+}
+
+#endif
+
+TIFF *vf_tiff_open(struct vf_tiff_stream *stream, const char *name, const char *mode)
+{
+    vf_tiff_clear_error(stream);
+    TIFF *tif = open_stream(stream, name, mode);
+    if (tif == NULL && stream->message[0] == '\0')
+        strcpy(stream->message, "out of memory");
+    return tif;
+}
+
+void vf_tiff_clear_error(struct vf_tiff_stream *stream)
+{
+    stream->message[0] = '\0';
+    stream->io_error = 0;
+}
+
+const char *vf_tiff_cause(const struct vf_tiff_stream *stream, const char *otherwise)
+{
+    if (stream->io_error != 0)
+        return strerror(stream->io_error);
+    return stream->message[0] != '\0' ? stream->message : otherwise;
+}

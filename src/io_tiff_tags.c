@@ -1,0 +1,230 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "imagej.h"
+#include "io_tiff.h"
+
+/* Texts of the whole file; description and page name are each page's own. */
+static const uint16_t text_tags[] = {
+    TIFFTAG_DOCUMENTNAME, TIFFTAG_MAKE,   TIFFTAG_MODEL,        TIFFTAG_SOFTWARE,
+    TIFFTAG_DATETIME,     TIFFTAG_ARTIST, TIFFTAG_HOSTCOMPUTER, TIFFTAG_COPYRIGHT,
+};
+
+/* ImageJ's own: sizes of, and bytes of, its labels, lookup tables and overlays. */
+enum { IJ_COUNTS = 50838, IJ_DATA = 50839 };
+
+static enum vf_status read_texts(TIFF *tif, struct vf_tags *tags, struct vf_error *error)
+{
+    for (size_t i = 0; i < sizeof text_tags / sizeof *text_tags; i++) {
+        const char *text = NULL;
+        if (TIFFGetField(tif, text_tags[i], &text) && text != NULL &&
+            vf_tags_add_text(tags, text_tags[i], NULL, text, 0, error) != VF_OK)
+            return VF_FAILED;
+    }
+    return VF_OK;
+}
+
+/* libtiff takes unknown tags with the type that the file gives them: only the right one is ours. */
+static const void *own_field(TIFF *tif, uint32_t tag, TIFFDataType type, uint32_t *count)
+{
+    const TIFFField *field = TIFFFieldWithTag(tif, tag);
+    void *data = NULL;
+    if (field == NULL || TIFFFieldDataType(field) != type || !TIFFFieldPassCount(field) ||
+        TIFFFieldReadCount(field) != TIFF_VARIABLE2 || !TIFFGetField(tif, tag, count, &data))
+        return NULL;
+    return *count == 0 ? NULL : data;
+}
+
+static enum vf_status read_imagej_data(TIFF *tif, struct vf_tags *tags, struct vf_error *error)
+{
+    uint32_t count, bytes;
+    const uint32_t *counts = own_field(tif, IJ_COUNTS, TIFF_LONG, &count);
+    const void *data = own_field(tif, IJ_DATA, TIFF_BYTE, &bytes);
+    if (counts == NULL || data == NULL)
+        return VF_OK;
+    void *copy;
+    if (vf_tags_copy_bytes(&copy, counts, count * sizeof *counts, error) != VF_OK)
+        return VF_FAILED;
+    tags->ij_counts = copy;
+    tags->ij_count = count;
+    tags->ij_bytes = bytes;
+    return vf_tags_copy_bytes(&tags->ij_data, data, bytes, error);
+}
+
+static enum vf_status read_colours(TIFF *tif, struct vf_tags *tags, struct vf_error *error)
+{
+    uint16_t *map[3], count = 0, *extra = NULL, photometric = PHOTOMETRIC_MINISBLACK, bits = 0;
+    void *icc = NULL, *copy;
+    uint32_t icc_bytes = 0;
+    if (TIFFGetField(tif, TIFFTAG_ICCPROFILE, &icc_bytes, &icc) && icc_bytes > 0) {
+        if (vf_tags_copy_bytes(&tags->icc, icc, icc_bytes, error) != VF_OK)
+            return VF_FAILED;
+        tags->icc_bytes = icc_bytes;
+    }
+    if (TIFFGetField(tif, TIFFTAG_EXTRASAMPLES, &count, &extra) && count > 0) {
+        if (vf_tags_copy_bytes(&copy, extra, count * sizeof *extra, error) != VF_OK)
+            return VF_FAILED;
+        tags->extra_samples = copy;
+        tags->extra_count = count;
+    }
+    TIFFGetField(tif, TIFFTAG_PHOTOMETRIC, &photometric);
+    TIFFGetField(tif, TIFFTAG_BITSPERSAMPLE, &bits);
+    if (photometric != PHOTOMETRIC_PALETTE || bits != 8 ||
+        !TIFFGetField(tif, TIFFTAG_COLORMAP, &map[0], &map[1], &map[2]))
+        return VF_OK;
+    tags->colour_map = vf_alloc(3 * 256, sizeof *tags->colour_map, "colour map", error);
+    for (int i = 0; tags->colour_map != NULL && i < 3; i++)
+        memcpy(tags->colour_map + 256 * i, map[i], 256 * sizeof *map[i]);
+    return tags->colour_map == NULL ? VF_FAILED : VF_OK;
+}
+
+enum vf_status vf_tiff_tags_read(TIFF *tif, struct vf_tags *tags, struct vf_error *error)
+{
+    float x, y;
+    if (TIFFGetField(tif, TIFFTAG_XRESOLUTION, &x) && TIFFGetField(tif, TIFFTAG_YRESOLUTION, &y)) {
+        tags->has_resolution = true;
+        tags->resolution[0] = (double)x;
+        tags->resolution[1] = (double)y;
+        TIFFGetFieldDefaulted(tif, TIFFTAG_RESOLUTIONUNIT, &tags->resolution_unit);
+    }
+    TIFFGetField(tif, TIFFTAG_ORIENTATION, &tags->orientation);
+    if (read_texts(tif, tags, error) != VF_OK || read_colours(tif, tags, error) != VF_OK)
+        return VF_FAILED;
+    return read_imagej_data(tif, tags, error);
+}
+
+enum vf_status vf_tiff_page_text_read(TIFF *tif, struct vf_page_text *text, struct vf_error *error)
+{
+    const char *description = NULL, *name = NULL;
+    if (TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &description) && description != NULL) {
+        text->description = vf_strdup(description, error);
+        if (text->description == NULL)
+            return VF_FAILED;
+    }
+    if (TIFFGetField(tif, TIFFTAG_PAGENAME, &name) && name != NULL) {
+        text->name = vf_strdup(name, error);
+        if (text->name == NULL)
+            return VF_FAILED;
+    }
+    return VF_OK;
+}
+
+static bool write_resolution(TIFF *tif, const struct vf_info *result)
+{
+    double resolution[2];
+    uint16_t unit;
+    if (!vf_tags_result_resolution(result, resolution, &unit))
+        return true;
+    return TIFFSetField(tif, TIFFTAG_XRESOLUTION, resolution[0]) &&
+           TIFFSetField(tif, TIFFTAG_YRESOLUTION, resolution[1]) &&
+           TIFFSetField(tif, TIFFTAG_RESOLUTIONUNIT, unit);
+}
+
+/* What the samples beyond the colours are: the input's words where they still fit, else alpha or nothing. */
+static bool write_extra_samples(TIFF *tif, const struct vf_info *result)
+{
+    const struct vf_tags *tags = result->tags;
+    const size_t colours = result->rgb ? 3 : 1, count = result->page_channels - colours;
+    if (count == 0)
+        return true;
+    if (tags != NULL && tags->extra_count == count && vf_tags_shape_kept(tags, result))
+        return TIFFSetField(tif, TIFFTAG_EXTRASAMPLES, (unsigned)count, tags->extra_samples);
+    struct vf_error ignored;
+    uint16_t *extra = vf_alloc(count, sizeof *extra, "extra samples", &ignored);
+    if (extra == NULL)
+        return false;
+    memset(extra, 0, count * sizeof *extra);
+    if (result->has_alpha)
+        extra[count - 1] = result->premultiplied ? EXTRASAMPLE_ASSOCALPHA : EXTRASAMPLE_UNASSALPHA;
+    const bool written = TIFFSetField(tif, TIFFTAG_EXTRASAMPLES, (unsigned)count, extra);
+    vf_free(extra);
+    return written;
+}
+
+static bool write_colours(TIFF *tif, const struct vf_info *result)
+{
+    struct vf_tags *tags = result->tags;
+    const bool kept = tags != NULL && vf_tags_type_kept(tags, result) && vf_tags_shape_kept(tags, result);
+    const bool mapped = kept && tags->colour_map != NULL && result->metadata == VF_META_IMAGEJ;
+    const uint16_t photometric = mapped                 ? PHOTOMETRIC_PALETTE
+                                 : result->rgb          ? PHOTOMETRIC_RGB
+                                 : result->min_is_white ? PHOTOMETRIC_MINISWHITE
+                                                        : PHOTOMETRIC_MINISBLACK;
+    if (!TIFFSetField(tif, TIFFTAG_PHOTOMETRIC, photometric) || !write_extra_samples(tif, result))
+        return false;
+    if (mapped && !TIFFSetField(tif, TIFFTAG_COLORMAP, tags->colour_map, tags->colour_map + 256,
+                                tags->colour_map + 512))
+        return false;
+    return !kept || tags->icc == NULL || TIFFSetField(tif, TIFFTAG_ICCPROFILE, tags->icc_bytes, tags->icc);
+}
+
+static bool write_texts(TIFF *tif, const struct vf_tags *tags)
+{
+    for (size_t i = 0; i < sizeof text_tags / sizeof *text_tags; i++) {
+        const struct vf_text *text = tags == NULL ? NULL : vf_tags_text(tags, text_tags[i]);
+        if (text != NULL && !TIFFSetField(tif, text_tags[i], text->text))
+            return false;
+        if (text == NULL && text_tags[i] == TIFFTAG_SOFTWARE &&
+            !TIFFSetField(tif, TIFFTAG_SOFTWARE, "volfilter"))
+            return false;
+    }
+    return true;
+}
+
+/* OME-XML and tifffile's JSON state the shape of the whole file, which a result of another shape or type is
+ * not. */
+static bool states_layout(const char *description)
+{
+    return strstr(description, "<OME") != NULL || strncmp(description, "{\"shape\"", 8) == 0;
+}
+
+static bool write_page_text(TIFF *tif, const struct vf_info *result, size_t page)
+{
+    const struct vf_tags *tags = result->tags;
+    const char *description = NULL, *name = NULL;
+    if (tags != NULL && tags->pages != NULL && (page == 0 || tags->page_count == result->page_count)) {
+        description = tags->pages[page].description;
+        name = tags->pages[page].name;
+    } else if (tags != NULL && page == 0 && vf_tags_text(tags, TIFFTAG_IMAGEDESCRIPTION) != NULL) {
+        description = vf_tags_text(tags, TIFFTAG_IMAGEDESCRIPTION)->text;
+    }
+    if (description != NULL && states_layout(description) &&
+        !(vf_tags_type_kept(tags, result) && vf_tags_shape_kept(tags, result)))
+        description = NULL;
+    return (description == NULL || TIFFSetField(tif, TIFFTAG_IMAGEDESCRIPTION, description)) &&
+           (name == NULL || TIFFSetField(tif, TIFFTAG_PAGENAME, name));
+}
+
+/* Labels, lookup tables and overlays are about pages: they hold for a result that has the same. */
+static bool write_imagej_data(TIFF *tif, const struct vf_info *result)
+{
+    static const TIFFFieldInfo fields[] = {
+        {IJ_COUNTS, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_LONG, FIELD_CUSTOM, 1, 1,
+         (char *)"IJMetadataByteCounts"},
+        {IJ_DATA, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_BYTE, FIELD_CUSTOM, 1, 1, (char *)"IJMetadata"},
+    };
+    const struct vf_tags *tags = result->tags;
+    if (tags == NULL || tags->ij_data == NULL || !vf_tags_type_kept(tags, result) ||
+        !vf_tags_shape_kept(tags, result))
+        return true;
+    TIFFMergeFieldInfo(tif, fields, 2);
+    return TIFFSetField(tif, IJ_COUNTS, tags->ij_count, tags->ij_counts) &&
+           TIFFSetField(tif, IJ_DATA, tags->ij_bytes, tags->ij_data);
+}
+
+bool vf_tiff_tags_write(TIFF *tif, const struct vf_info *result, size_t page, const char *description)
+{
+    const struct vf_tags *tags = result->tags;
+    if (!write_resolution(tif, result) || !write_colours(tif, result))
+        return false;
+    if (tags != NULL && tags->orientation != 0 && !TIFFSetField(tif, TIFFTAG_ORIENTATION, tags->orientation))
+        return false;
+    if (page == 0 && !write_texts(tif, tags))
+        return false;
+    if (result->metadata != VF_META_IMAGEJ)
+        return write_page_text(tif, result, page);
+    if (page > 0)
+        return true;
+    return TIFFSetField(tif, TIFFTAG_IMAGEDESCRIPTION, description) && write_imagej_data(tif, result);
+}

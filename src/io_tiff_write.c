@@ -1,0 +1,189 @@
+/* Writing TIFF: pages of strips, as the input's kind. */
+#include <stdio.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "imagej.h"
+#include "io_tiff.h"
+
+struct tiff_writer {
+    TIFF *tif;
+    struct vf_tiff_stream stream;
+    const struct vf_tiff_codec *codec;
+    int predictor;
+    uint32_t strip_rows;
+    bool direct;       /* libtiff writes a strip from the caller's plane as it is */
+    void *strip;       /* else it is put together here, since libtiff may change what it is given */
+    char *description; /* ImageJ's */
+};
+
+/* Large enough for the disk and a codec, small enough for a cache and for several threads to share a page. */
+enum { STRIP_BYTES = 1 << 18 };
+
+enum vf_status vf_tiff_supports(const struct vf_info *result, struct vf_error *error)
+{
+    if (result->page_channels > UINT16_MAX)
+        return vf_fail(error, VF_FAILED, "a page of a TIFF holds at most 65535 channels; the result has %zu",
+                       result->page_channels);
+    if (result->page_count > UINT32_MAX)
+        return vf_fail(error, VF_FAILED, "a TIFF holds at most 4294967295 pages; the result has %zu",
+                       result->page_count);
+    return VF_OK;
+}
+
+static enum vf_status choose_codec(struct vf_writer *writer, struct vf_error *error)
+{
+    struct tiff_writer *state = writer->state;
+    const struct vf_info *info = &writer->info;
+    const bool as_input = writer->options.compression == VF_COMPRESS_AS_INPUT;
+    enum vf_compression compression = as_input ? info->compression : writer->options.compression;
+    state->codec = vf_tiff_codec_by_compression(compression);
+    if (state->codec == NULL || (as_input && !TIFFIsCODECConfigured(state->codec->scheme)))
+        state->codec = vf_tiff_codec_by_compression(VF_COMPRESS_NONE);
+    if (!TIFFIsCODECConfigured(state->codec->scheme))
+        return vf_fail(error, VF_FAILED,
+                       "the libtiff of this machine cannot write %s; use --compress none%s%s",
+                       state->codec->name, TIFFIsCODECConfigured(COMPRESSION_LZW) ? ", lzw" : "",
+                       TIFFIsCODECConfigured(COMPRESSION_ADOBE_DEFLATE) ? ", deflate" : "");
+    state->predictor = PREDICTOR_NONE;
+    compression = state->codec->compression;
+    if (compression == VF_COMPRESS_LZW || compression == VF_COMPRESS_DEFLATE ||
+        compression == VF_COMPRESS_ZSTD)
+        state->predictor = vf_type_is_float(info->type) ? PREDICTOR_FLOATINGPOINT : PREDICTOR_HORIZONTAL;
+    /* ImageJ undoes differences of integers of 8 and 16 bits only. */
+    if (info->metadata == VF_META_IMAGEJ && vf_type_size(info->type) > 2)
+        state->predictor = PREDICTOR_NONE;
+    return VF_OK;
+}
+
+/* Room for the data uncompressed (a codec may make noise larger by a little: the slack), directories and
+ * tags. */
+static bool may_pass_4_gib(const struct vf_info *info)
+{
+    const double page = (double)info->shape.nx * (double)info->shape.ny * (double)info->page_channels *
+                        (double)vf_type_size(info->type);
+    const double all = (double)info->page_count * (page * 1.01 + (double)info->shape.ny * 16 + 4096);
+    return all > 4294967296.0 - (1 << 25);
+}
+
+static void choose_strips(struct vf_writer *writer)
+{
+    struct tiff_writer *state = writer->state;
+    const struct vf_info *info = &writer->info;
+    const size_t row_bytes = info->shape.nx * info->page_channels * vf_type_size(info->type);
+    const size_t rows = row_bytes < STRIP_BYTES ? STRIP_BYTES / row_bytes : 1;
+    state->strip_rows = (uint32_t)(rows < info->shape.ny ? rows : info->shape.ny);
+    state->direct = info->page_channels == 1 && state->codec->compression == VF_COMPRESS_NONE &&
+                    !TIFFIsByteSwapped(state->tif);
+}
+
+enum vf_status vf_tiff_create(struct vf_writer *writer, struct vf_error *error)
+{
+    const struct vf_info *info = &writer->info;
+    const bool big = info->big_tiff || may_pass_4_gib(info);
+    const char mode[] = {'w', info->big_endian ? 'b' : 'l', big ? '8' : '4', '\0'};
+    struct tiff_writer *state = vf_alloc(1, sizeof *state, "TIFF writer", error);
+    if (state == NULL)
+        return VF_FAILED;
+    writer->state = state;
+    if (choose_codec(writer, error) != VF_OK)
+        return VF_FAILED;
+    state->stream.fd = vf_output_file_descriptor(writer->file);
+    state->tif = vf_tiff_open(&state->stream, writer->name, mode);
+    if (state->tif == NULL)
+        return vf_fail(error, VF_FAILED, "cannot be written: %s",
+                       vf_tiff_cause(&state->stream, "unknown cause"));
+    choose_strips(writer);
+    if (!state->direct) {
+        const size_t row_bytes = info->shape.nx * info->page_channels * vf_type_size(info->type);
+        state->strip = vf_alloc(state->strip_rows, row_bytes, "strip buffer", error);
+        if (state->strip == NULL)
+            return VF_FAILED;
+    }
+    if (info->metadata != VF_META_IMAGEJ)
+        return VF_OK;
+    const char *description =
+        info->tags == NULL || info->tags->pages == NULL ? NULL : info->tags->pages[0].description;
+    state->description = vf_imagej_describe(description, info, error);
+    return state->description == NULL ? VF_FAILED : VF_OK;
+}
+
+static bool set_layout(struct vf_writer *writer, size_t page)
+{
+    const struct tiff_writer *state = writer->state;
+    const struct vf_info *info = &writer->info;
+    TIFF *tif = state->tif;
+    const bool is_signed = info->type == VF_I8 || info->type == VF_I16 || info->type == VF_I32;
+    const int format = vf_type_is_float(info->type) ? SAMPLEFORMAT_IEEEFP
+                       : is_signed                  ? SAMPLEFORMAT_INT
+                                                    : SAMPLEFORMAT_UINT;
+    if (!TIFFSetField(tif, TIFFTAG_IMAGEWIDTH, (uint32_t)info->shape.nx) ||
+        !TIFFSetField(tif, TIFFTAG_IMAGELENGTH, (uint32_t)info->shape.ny) ||
+        !TIFFSetField(tif, TIFFTAG_BITSPERSAMPLE, (unsigned)vf_type_size(info->type) * 8) ||
+        !TIFFSetField(tif, TIFFTAG_SAMPLESPERPIXEL, (unsigned)info->page_channels) ||
+        !TIFFSetField(tif, TIFFTAG_SAMPLEFORMAT, format) ||
+        !TIFFSetField(tif, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) ||
+        !TIFFSetField(tif, TIFFTAG_ROWSPERSTRIP, state->strip_rows) ||
+        !TIFFSetField(tif, TIFFTAG_COMPRESSION, state->codec->scheme))
+        return false;
+    if (state->predictor != PREDICTOR_NONE && !TIFFSetField(tif, TIFFTAG_PREDICTOR, state->predictor))
+        return false;
+    /* zstd's default of libtiff, 9, is several times slower and hardly smaller. */
+    if (state->codec->scheme == COMPRESSION_ZSTD && !TIFFSetField(tif, TIFFTAG_ZSTD_LEVEL, 3))
+        return false;
+    return vf_tiff_tags_write(tif, info, page, state->description);
+}
+
+static bool write_strips(struct vf_writer *writer, const void *const planes[])
+{
+    const struct tiff_writer *state = writer->state;
+    const struct vf_info *info = &writer->info;
+    const size_t size = vf_type_size(info->type), samples = info->page_channels, nx = info->shape.nx;
+    uint32_t strip = 0;
+    for (size_t y = 0; y < info->shape.ny; y += state->strip_rows, strip++) {
+        const size_t rows = info->shape.ny - y < state->strip_rows ? info->shape.ny - y : state->strip_rows;
+        const tmsize_t bytes = (tmsize_t)(rows * nx * samples * size);
+        void *data = state->strip;
+        if (state->direct)
+            data = (char *)planes[0] + y * nx * size;
+        else
+            vf_join_samples(data, planes, y * nx, rows * nx, samples, size);
+        if (TIFFWriteEncodedStrip(state->tif, strip, data, bytes) != bytes)
+            return false;
+    }
+    return true;
+}
+
+enum vf_status vf_tiff_write(struct vf_writer *writer, size_t page, const void *const planes[],
+                             struct vf_error *error)
+{
+    struct tiff_writer *state = writer->state;
+    vf_tiff_clear_error(&state->stream);
+    if (!set_layout(writer, page) || !write_strips(writer, planes) || !TIFFWriteDirectory(state->tif))
+        return vf_fail(error, VF_FAILED, "page %zu cannot be written: %s", page + 1,
+                       vf_tiff_cause(&state->stream, "unknown cause"));
+    return VF_OK;
+}
+
+enum vf_status vf_tiff_finish(struct vf_writer *writer, struct vf_error *error)
+{
+    struct tiff_writer *state = writer->state;
+    vf_tiff_clear_error(&state->stream);
+    TIFFClose(state->tif); /* says nothing itself; what goes wrong is in the stream */
+    state->tif = NULL;
+    if (state->stream.io_error != 0 || state->stream.message[0] != '\0')
+        return vf_fail(error, VF_FAILED, "cannot be written: %s", vf_tiff_cause(&state->stream, ""));
+    return VF_OK;
+}
+
+void vf_tiff_discard(struct vf_writer *writer)
+{
+    struct tiff_writer *state = writer->state;
+    if (state == NULL)
+        return;
+    if (state->tif != NULL)
+        TIFFClose(state->tif);
+    vf_free(state->strip);
+    vf_free(state->description);
+    vf_free(state);
+}

@@ -1,0 +1,339 @@
+#include "output_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "alloc.h"
+
+struct vf_output_file {
+    int fd;
+    int copy_to; /* where finish copies the bytes; -1: finish renames */
+    int slot;    /* in live_paths; -1: none */
+    bool no_clobber;
+    char *target;    /* links resolved; NULL when finish copies */
+    char *temporary; /* NULL once it has its name */
+};
+
+/* The temporaries that a signal handler must remove. A fixed table, since a handler may not allocate; a file
+ * that finds no place is only removed by its own close. */
+enum { SLOT_FREE, SLOT_CHANGING, SLOT_LIVE };
+static struct {
+    atomic_int state;
+    char path[PATH_MAX];
+} live[64];
+
+static int live_add(const char *path)
+{
+    if (strlen(path) >= sizeof live[0].path)
+        return -1;
+    for (int slot = 0; slot < (int)(sizeof live / sizeof *live); slot++) {
+        int expected = SLOT_FREE;
+        if (!atomic_compare_exchange_strong(&live[slot].state, &expected, SLOT_CHANGING))
+            continue;
+        strcpy(live[slot].path, path);
+        atomic_store(&live[slot].state, SLOT_LIVE);
+        return slot;
+    }
+    return -1;
+}
+
+static void live_remove(int slot)
+{
+    if (slot >= 0)
+        atomic_store(&live[slot].state, SLOT_FREE);
+}
+
+void vf_output_file_remove_all(void)
+{
+    for (size_t slot = 0; slot < sizeof live / sizeof *live; slot++)
+        if (atomic_load(&live[slot].state) == SLOT_LIVE)
+            unlink(live[slot].path);
+}
+
+int vf_nameless_file(struct vf_error *error)
+{
+    const char *directory = getenv("TMPDIR");
+    if (directory == NULL || directory[0] == '\0')
+        directory = "/tmp";
+    int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        return fd;
+    char path[PATH_MAX]; /* file systems without O_TMPFILE */
+    if (snprintf(path, sizeof path, "%s/volfilter-XXXXXX", directory) < (int)sizeof path) {
+        fd = mkostemp(path, O_CLOEXEC);
+        if (fd >= 0)
+            unlink(path);
+    } else {
+        errno = ENAMETOOLONG;
+    }
+    if (fd < 0)
+        vf_fail(error, VF_FAILED,
+                "cannot make a temporary file in %s: %s; set TMPDIR to a directory with room", directory,
+                strerror(errno));
+    return fd;
+}
+
+static enum vf_status write_all(int fd, const char *data, size_t bytes)
+{
+    while (bytes > 0) {
+        const ssize_t written = write(fd, data, bytes);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return VF_FAILED;
+        data += written;
+        bytes -= (size_t)written;
+    }
+    return VF_OK;
+}
+
+enum vf_status vf_copy_descriptor(int from, int to, const char *what, struct vf_error *error)
+{
+    enum { BLOCK = 1 << 18 };
+    char *block = vf_alloc(BLOCK, 1, "copy buffer", error);
+    enum vf_status status = block == NULL ? VF_FAILED : VF_OK;
+    while (status == VF_OK) {
+        const ssize_t got = read(from, block, BLOCK);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got == 0)
+            break;
+        if (got < 0)
+            status = vf_fail(error, VF_FAILED, "cannot read %s: %s", what, strerror(errno));
+        else if (write_all(to, block, (size_t)got) != VF_OK)
+            status = vf_fail(error, VF_FAILED, "cannot write %s: %s", what, strerror(errno));
+    }
+    vf_free(block);
+    return status;
+}
+
+/* The directory part of `path`, slash included; "" for a bare name. */
+static size_t directory_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? 0 : (size_t)(slash - path) + 1;
+}
+
+/* Follows links to the name that a write through `path` would create or replace, which need not exist yet. */
+static char *resolve_target(const char *path, struct vf_error *error)
+{
+    char *real = realpath(path, NULL);
+    if (real != NULL) {
+        char *copy = vf_strdup(real, error);
+        free(real);
+        return copy;
+    }
+    char current[PATH_MAX], link[PATH_MAX];
+    if (snprintf(current, sizeof current, "%s", path) >= (int)sizeof current) {
+        vf_fail(error, VF_FAILED, "the name is too long");
+        return NULL;
+    }
+    for (int links = 0; links < 40; links++) {
+        const ssize_t length = readlink(current, link, sizeof link - 1);
+        if (length < 0)
+            return vf_strdup(current, error);
+        link[length] = '\0';
+        const size_t directory = link[0] == '/' ? 0 : directory_length(current);
+        if (directory + (size_t)length >= sizeof current)
+            break;
+        memcpy(current + directory, link, (size_t)length + 1);
+    }
+    vf_fail(error, VF_FAILED, "%s", strerror(ELOOP));
+    return NULL;
+}
+
+/* Six random letters over the XXXXXX at the end. */
+static void random_name(char *end)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    static atomic_uint counter;
+    uint64_t bits = 0;
+    if (getrandom(&bits, sizeof bits, GRND_NONBLOCK) != (ssize_t)sizeof bits)
+        bits = (uint64_t)getpid() * 1000003u + atomic_fetch_add(&counter, 1);
+    for (int i = 0; i < 6; i++, bits /= 36)
+        end[i] = letters[bits % 36];
+}
+
+/* Creates ".NAME.volfilter-XXXXXX" beside the target. It is listed as live before it exists, so that a signal
+ * between the two leaves nothing; open, not mkostemp, so that the umask sets the mode. */
+static enum vf_status create_temporary(struct vf_output_file *file, struct vf_error *error)
+{
+    const size_t directory = directory_length(file->target);
+    const size_t room = strlen(file->target) + sizeof "..volfilter-XXXXXX";
+    file->temporary = vf_alloc(room, 1, "file name", error);
+    if (file->temporary == NULL)
+        return VF_FAILED;
+    const size_t base = strlen(file->target + directory);
+    /* A name at the file system's limit leaves no room for the rest: any part of it will do. */
+    snprintf(file->temporary, room, "%.*s.%.*s.volfilter-XXXXXX", (int)directory, file->target,
+             (int)(base > 200 ? 200 : base), file->target + directory);
+    for (int attempt = 0; attempt < 100; attempt++) {
+        random_name(file->temporary + strlen(file->temporary) - 6);
+        file->slot = live_add(file->temporary);
+        file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (file->fd >= 0)
+            return VF_OK;
+        live_remove(file->slot);
+        file->slot = -1;
+        if (errno != EEXIST && errno != EINTR)
+            break;
+    }
+    const int cause = errno;
+    vf_free(file->temporary);
+    file->temporary = NULL;
+    return vf_fail(error, VF_FAILED, "cannot create a file in %.*s: %s", directory == 0 ? 1 : (int)directory,
+                   directory == 0 ? "." : file->target, strerror(cause));
+}
+
+static enum vf_status open_beside(struct vf_output_file *file, const char *path, const struct stat *existing,
+                                  struct vf_error *error)
+{
+    if (path[0] == '\0' || path[strlen(path) - 1] == '/')
+        return vf_fail(error, VF_FAILED, "is not a file name");
+    if (existing != NULL && file->no_clobber)
+        return vf_fail(error, VF_FAILED, "exists; remove it, or leave out --no-clobber to replace it");
+    file->target = resolve_target(path, error);
+    if (file->target == NULL)
+        return VF_FAILED;
+    if (existing != NULL && access(file->target, W_OK) != 0)
+        return vf_fail(error, VF_FAILED, "cannot be written: %s", strerror(errno));
+    if (create_temporary(file, error) != VF_OK)
+        return VF_FAILED;
+    if (existing != NULL && fchmod(file->fd, existing->st_mode & 0777) != 0)
+        return vf_fail(error, VF_FAILED, "cannot keep its mode: %s", strerror(errno));
+    return VF_OK;
+}
+
+static enum vf_status open_spooled(struct vf_output_file *file, const char *path, struct vf_error *error)
+{
+    if (strcmp(path, "-") == 0) {
+        if (isatty(STDOUT_FILENO))
+            return vf_fail(error, VF_USAGE, "is a terminal; redirect it to a file or a pipe");
+        file->copy_to = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    } else {
+        file->copy_to = open(path, O_WRONLY | O_CLOEXEC);
+    }
+    if (file->copy_to < 0)
+        return vf_fail(error, VF_FAILED, "cannot be written: %s", strerror(errno));
+    file->fd = vf_nameless_file(error);
+    return file->fd < 0 ? VF_FAILED : VF_OK;
+}
+
+enum vf_status vf_output_file_open(struct vf_output_file **out, const char *path, bool no_clobber,
+                                   struct vf_error *error)
+{
+    *out = NULL;
+    struct vf_output_file *file = vf_alloc(1, sizeof *file, "output file", error);
+    if (file == NULL)
+        return VF_FAILED;
+    *file = (struct vf_output_file){.fd = -1, .copy_to = -1, .slot = -1, .no_clobber = no_clobber};
+
+    struct stat existing;
+    const bool standard_output = strcmp(path, "-") == 0;
+    const bool exists = !standard_output && stat(path, &existing) == 0;
+    enum vf_status status;
+    if (exists && S_ISDIR(existing.st_mode))
+        status = vf_fail(error, VF_FAILED, "is a directory; name a file in it");
+    else if (standard_output || (exists && !S_ISREG(existing.st_mode)))
+        status = open_spooled(file, path, error);
+    else
+        status = open_beside(file, path, exists ? &existing : NULL, error);
+    if (status != VF_OK)
+        vf_output_file_close(file);
+    else
+        *out = file;
+    return status;
+}
+
+int vf_output_file_descriptor(const struct vf_output_file *file)
+{
+    return file->fd;
+}
+
+/* Renames without replacing; file systems that lack it mostly have hard links, whose creation never replaces.
+ */
+static int rename_new(const char *from, const char *to)
+{
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -1;
+    return link(from, to) == 0 ? unlink(from) : -1;
+}
+
+/* The new name is only safe from a power cut once its directory is on the disk; some file systems cannot sync
+ * one, and then there is nothing more to do. */
+static void sync_directory(const char *path)
+{
+    char directory[PATH_MAX];
+    const size_t length = directory_length(path);
+    snprintf(directory, sizeof directory, "%.*s", length == 0 ? 1 : (int)length, length == 0 ? "." : path);
+    const int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    (void)fsync(fd);
+    close(fd);
+}
+
+static enum vf_status put_in_place(struct vf_output_file *file, struct vf_error *error)
+{
+    if (fsync(file->fd) != 0)
+        return vf_fail(error, VF_FAILED, "cannot be written to the disk: %s", strerror(errno));
+    const int fd = file->fd;
+    file->fd = -1;
+    if (close(fd) != 0 && errno != EINTR)
+        return vf_fail(error, VF_FAILED, "cannot be written to the disk: %s", strerror(errno));
+    const int renamed =
+        file->no_clobber ? rename_new(file->temporary, file->target) : rename(file->temporary, file->target);
+    if (renamed != 0 && errno == EEXIST)
+        return vf_fail(error, VF_FAILED, "was created by another program meanwhile; it is left as it is");
+    if (renamed != 0)
+        return vf_fail(error, VF_FAILED, "cannot be put in place: %s", strerror(errno));
+    live_remove(file->slot);
+    file->slot = -1;
+    vf_free(file->temporary);
+    file->temporary = NULL;
+    sync_directory(file->target);
+    return VF_OK;
+}
+
+enum vf_status vf_output_file_finish(struct vf_output_file *file, struct vf_error *error)
+{
+    if (file->copy_to < 0)
+        return put_in_place(file, error);
+    enum vf_status status = VF_OK;
+    if (lseek(file->fd, 0, SEEK_SET) != 0)
+        status = vf_fail(error, VF_FAILED, "cannot read the output back: %s", strerror(errno));
+    if (status == VF_OK)
+        status = vf_copy_descriptor(file->fd, file->copy_to, "the output", error);
+    const int fd = file->copy_to;
+    file->copy_to = -1;
+    if (close(fd) != 0 && errno != EINTR && status == VF_OK)
+        status = vf_fail(error, VF_FAILED, "cannot write the output: %s", strerror(errno));
+    return status;
+}
+
+void vf_output_file_close(struct vf_output_file *file)
+{
+    if (file == NULL)
+        return;
+    if (file->fd >= 0)
+        close(file->fd);
+    if (file->copy_to >= 0)
+        close(file->copy_to);
+    if (file->temporary != NULL)
+        unlink(file->temporary);
+    live_remove(file->slot);
+    vf_free(file->temporary);
+    vf_free(file->target);
+    vf_free(file);
+}

@@ -1,0 +1,38 @@
+/* A file that appears under its name whole or not at all: written as a temporary one beside the target,
+ * synced, then renamed over it. Targets that are no regular file (a FIFO, /dev/null) and "-" (standard
+ * output) get the bytes at the end, from a file without a name. */
+#ifndef VF_OUTPUT_FILE_H
+#define VF_OUTPUT_FILE_H
+
+#include <stdbool.h>
+
+#include "error.h"
+
+struct vf_output_file;
+
+/* Opens the temporary for `path`. Symbolic links are followed, so that the link stays and its target is
+ * replaced; a new file gets the umask's mode, a replaced one keeps its own. With no_clobber an existing file
+ * is an error, now and at finish. Messages do not repeat the path: callers put it before them. */
+enum vf_status vf_output_file_open(struct vf_output_file **file, const char *path, bool no_clobber,
+                                   struct vf_error *error);
+
+/* Open for reading and writing, seekable, empty at first; owned by the file. */
+int vf_output_file_descriptor(const struct vf_output_file *file);
+
+/* Syncs and puts the file in place. After it, or after a failure, the file must still be closed. */
+enum vf_status vf_output_file_finish(struct vf_output_file *file, struct vf_error *error);
+
+/* Without a finish: removes the temporary. NULL is allowed. */
+void vf_output_file_close(struct vf_output_file *file);
+
+/* Removes every temporary that is there now; for a signal handler that then ends the process
+ * (async-signal-safe). */
+void vf_output_file_remove_all(void);
+
+/* A file without a name in $TMPDIR or /tmp, open for reading and writing, or -1 with a message. */
+int vf_nameless_file(struct vf_error *error);
+
+/* Copies `from`, from its present position to its end, to `to`; `what` names them in the message. */
+enum vf_status vf_copy_descriptor(int from, int to, const char *what, struct vf_error *error);
+
+#endif
