@@ -15,19 +15,22 @@ static const struct vf_param params[] = {
     [CONTRAST] = VF_PARAM_C,
     [ITERATIONS] = VF_PARAM_ITERATIONS,
     [DT] = VF_PARAM_DT,
-    [THRESHOLD] = {.name = "threshold",
-                   .kind = VF_PARAM_THRESHOLD,
-                   .initial = "auto",
-                   .max = 1e30,
-                   .unit = "squared gradient",
-                   .choices = "auto",
-                   .help = "coherence-enhancing where mu1 - mu3 is above it, edge-enhancing elsewhere; auto is its mean "
-                           "over the noise box"},
-    [NOISE] = {.name = "noise",
-               .kind = VF_PARAM_BOX,
-               .initial = "",
-               .unit = "voxels",
-               .help = "a box WxHxD+X+Y+Z of background that threshold=auto is taken from; none: the whole volume"},
+    [THRESHOLD] =
+        {.name = "threshold",
+         .kind = VF_PARAM_THRESHOLD,
+         .initial = "auto",
+         .max = 1e30,
+         .unit = "squared gradient",
+         .choices = "auto",
+         .help =
+             "coherence-enhancing where mu1 - mu3 is above it, edge-enhancing elsewhere; auto is its mean "
+             "over the noise box"},
+    [NOISE] =
+        {.name = "noise",
+         .kind = VF_PARAM_BOX,
+         .initial = "",
+         .unit = "voxels",
+         .help = "a box WxHxD+X+Y+Z of background that threshold=auto is taken from; none: the whole volume"},
 };
 
 /* threshold=auto: the mean of mu1 - mu3 over the noise box, from a pre-pass. */
@@ -46,8 +49,8 @@ static enum vf_status set_threshold(struct vf_expansion *e, const struct vf_cont
     memcpy(mean.box_at, value[NOISE].box_at, sizeof mean.box_at);
     e->in_pre = true;
     if (vf_add_structure_tensor(e, context, sigma, rho, &smooth, tensor, error) == VF_OK &&
-        vf_add_stage(e, "EIG", VF_STENCIL_eigenvalue_spread, context->dim, tensor, &mean.field, VF_FIELD_DERIVED,
-                     error) != NULL)
+        vf_add_stage(e, "EIG", VF_STENCIL_eigenvalue_spread, context->dim, tensor, &mean.field,
+                     VF_FIELD_DERIVED, error) != NULL)
         global = vf_add_global(e, &mean, error);
     e->in_pre = false;
     if (global < 0)
@@ -56,8 +59,8 @@ static enum vf_status set_threshold(struct vf_expansion *e, const struct vf_cont
     return VF_OK;
 }
 
-static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context, const struct vf_value *value,
-                             struct vf_error *error)
+static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
+                             const struct vf_value *value, struct vf_error *error)
 {
     double sigma[3], rho[3], dt;
     int smooth = 0, tensor[7];
@@ -66,7 +69,8 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
     VF_TRY(vf_lengths_in_voxels(&params[RHO], &value[RHO], context, true, rho, error));
     VF_TRY(vf_stable_step(&value[DT], context, &dt, error));
     if (!(rho[0] > 0 || rho[1] > 0 || rho[2] > 0))
-        return vf_fail(error, VF_USAGE, "and: rho must be above 0: without smoothing the tensor has no direction");
+        return vf_fail(error, VF_USAGE,
+                       "and: rho must be above 0: without smoothing the tensor has no direction");
     VF_TRY(vf_add_structure_tensor(e, context, sigma, rho, &smooth, tensor, error));
     tensor[context->dim * (context->dim + 1) / 2] = smooth;
     struct vf_stage *stage =

@@ -5,12 +5,12 @@
 enum { SIGMA, RHO, ALPHA, CONTRAST, ITERATIONS, DT };
 
 static const struct vf_param params[] = {
-    [SIGMA] = VF_PARAM_SIGMA("0.5"), [RHO] = VF_PARAM_RHO("4"),           [ALPHA] = VF_PARAM_ALPHA,
+    [SIGMA] = VF_PARAM_SIGMA("0.5"), [RHO] = VF_PARAM_RHO("4"),          [ALPHA] = VF_PARAM_ALPHA,
     [CONTRAST] = VF_PARAM_C,         [ITERATIONS] = VF_PARAM_ITERATIONS, [DT] = VF_PARAM_DT,
 };
 
-static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context, const struct vf_value *value,
-                             struct vf_error *error)
+static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
+                             const struct vf_value *value, struct vf_error *error)
 {
     double sigma[3], rho[3], dt;
     int smooth = 0, tensor[6];
@@ -19,9 +19,11 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
     VF_TRY(vf_lengths_in_voxels(&params[RHO], &value[RHO], context, true, rho, error));
     VF_TRY(vf_stable_step(&value[DT], context, &dt, error));
     if (!(rho[0] > 0 || rho[1] > 0 || rho[2] > 0))
-        return vf_fail(error, VF_USAGE, "ced: rho must be above 0: without smoothing the tensor has no direction");
+        return vf_fail(error, VF_USAGE,
+                       "ced: rho must be above 0: without smoothing the tensor has no direction");
     VF_TRY(vf_add_structure_tensor(e, context, sigma, rho, &smooth, tensor, error));
-    if (vf_add_stage(e, "DT", VF_STENCIL_ced_tensor, context->dim, tensor, tensor, VF_FIELD_DERIVED, error) == NULL)
+    if (vf_add_stage(e, "DT", VF_STENCIL_ced_tensor, context->dim, tensor, tensor, VF_FIELD_DERIVED, error) ==
+        NULL)
         return VF_FAILED;
     VF_TRY(vf_set_coherence(e, value[ALPHA].number, value[CONTRAST].number, error));
     VF_TRY(vf_add_diffusion_step(e, context, tensor, dt, error));

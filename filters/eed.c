@@ -17,12 +17,13 @@ static const struct vf_param params[] = {
               .kind = VF_PARAM_CHOICE,
               .initial = "surface",
               .choices = "surface|line",
-              .help = "surface stops diffusion across edges only; line keeps just the direction of least change, and needs "
+              .help = "surface stops diffusion across edges only; line keeps just the direction of least "
+                      "change, and needs "
                       "rho > 0"},
 };
 
-/* The diffusion tensor: from the gradient alone where the structure tensor is not smoothed, else from the eigenvectors
- * of the smoothed one and the gradient of u_sigma. */
+/* The diffusion tensor: from the gradient alone where the structure tensor is not smoothed, else from the
+ * eigenvectors of the smoothed one and the gradient of u_sigma. */
 static struct vf_stage *add_tensor(struct vf_expansion *e, const struct vf_context *context, bool smoothed,
                                    enum mode mode, int smooth, int *tensor, struct vf_error *error)
 {
@@ -37,8 +38,8 @@ static struct vf_stage *add_tensor(struct vf_expansion *e, const struct vf_conte
     return vf_add_stage(e, "DT", stencil, context->dim, inputs, tensor, VF_FIELD_DERIVED, error);
 }
 
-static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context, const struct vf_value *value,
-                             struct vf_error *error)
+static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
+                             const struct vf_value *value, struct vf_error *error)
 {
     double sigma[3], rho[3], dt;
     int smooth = 0, tensor[6];
@@ -48,8 +49,9 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
     VF_TRY(vf_stable_step(&value[DT], context, &dt, error));
     bool smoothed = rho[0] > 0 || rho[1] > 0 || rho[2] > 0;
     if (value[MODE].choice == LINE && !smoothed)
-        return vf_fail(error, VF_USAGE, "eed: mode=line needs rho above 0 (rho=2, say): without smoothing the tensor "
-                                        "has no direction of least change");
+        return vf_fail(error, VF_USAGE,
+                       "eed: mode=line needs rho above 0 (rho=2, say): without smoothing the tensor "
+                       "has no direction of least change");
     VF_TRY(vf_add_structure_tensor(e, context, sigma, rho, &smooth, tensor, error));
     struct vf_stage *stage =
         add_tensor(e, context, smoothed, (enum mode)value[MODE].choice, smooth, tensor, error);

@@ -26,7 +26,8 @@ void vf_expansion_free(struct vf_expansion *e)
 }
 
 enum vf_status vf_filter_expand(const struct vf_filter *filter, const struct vf_context *context,
-                                const struct vf_value *value, struct vf_expansion *expansion, struct vf_error *error)
+                                const struct vf_value *value, struct vf_expansion *expansion,
+                                struct vf_error *error)
 {
     enum vf_status status = VF_FAILED;
     *expansion = (struct vf_expansion){.repeat = 1};
@@ -87,7 +88,8 @@ static struct vf_stage *append_stage(struct vf_expansion *e, const char *name, s
 }
 
 struct vf_stage *vf_add_stage(struct vf_expansion *e, const char *name, enum vf_stencil_id id, int dim,
-                              const int *inputs, int *outputs, enum vf_field_kind kind, struct vf_error *error)
+                              const int *inputs, int *outputs, enum vf_field_kind kind,
+                              struct vf_error *error)
 {
     const struct vf_stencil *stencil = vf_stencil(id);
     struct vf_stage *stage = append_stage(e, name, error);
@@ -120,8 +122,7 @@ static struct vf_taps *taps_along(struct vf_expansion *e, int axis, const double
                                   struct vf_error *error)
 {
     int count = 2 * radius + 1;
-    struct vf_taps *taps =
-        vf_alloc(1, sizeof *taps + (size_t)count * sizeof taps->tap[0], "weights", error);
+    struct vf_taps *taps = vf_alloc(1, sizeof *taps + (size_t)count * sizeof taps->tap[0], "weights", error);
     if (taps == NULL)
         return NULL;
     taps->count = count;
@@ -138,8 +139,9 @@ static struct vf_taps *taps_along(struct vf_expansion *e, int axis, const double
     return e->taps[e->taps_count++] = taps;
 }
 
-enum vf_status vf_add_linear(struct vf_expansion *e, const char *name, int axis, const double *weights, int radius,
-                             int count, int *fields, enum vf_field_kind kind, struct vf_error *error)
+enum vf_status vf_add_linear(struct vf_expansion *e, const char *name, int axis, const double *weights,
+                             int radius, int count, int *fields, enum vf_field_kind kind,
+                             struct vf_error *error)
 {
     const struct vf_taps *taps = taps_along(e, axis, weights, radius, error);
     struct vf_stage *stage = taps == NULL ? NULL : append_stage(e, name, error);
@@ -202,8 +204,7 @@ enum vf_status vf_add_gaussian_derivative(struct vf_expansion *e, const char *na
         return VF_FAILED;
     for (int i = -radius; i <= radius; i++)
         weights[i + radius] *= scale * i / (sigma * sigma);
-    enum vf_status status =
-        vf_add_linear(e, name, axis, weights, radius, 1, field, VF_FIELD_DERIVED, error);
+    enum vf_status status = vf_add_linear(e, name, axis, weights, radius, 1, field, VF_FIELD_DERIVED, error);
     vf_free(weights);
     return status;
 }
@@ -235,12 +236,14 @@ enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct v
             continue;
         if (value->unit >= VF_UNIT_NM) {
             const char *unit = unit_name[value->unit];
-            double voxel = context->spacing_known[axis] ? context->spacing[axis] * nanometres(context->unit) : 0;
+            double voxel =
+                context->spacing_known[axis] ? context->spacing[axis] * nanometres(context->unit) : 0;
             if (!(voxel > 0))
                 return vf_fail(error, VF_USAGE,
                                "%s: %s=%g%s needs the voxel size along %s, which the file does not give; add "
                                "--spacing XxYxZ%s, or give %s in voxels",
-                               context->filter, param->name, length, unit, axis_name[axis], unit, param->name);
+                               context->filter, param->name, length, unit, axis_name[axis], unit,
+                               param->name);
             sigma[axis] = length * nanometres(unit) / voxel;
         } else if (isotropic && value->length_count == 1 && value->unit == VF_UNIT_BARE) {
             sigma[axis] = length / context->aspect[axis];
@@ -261,7 +264,9 @@ enum vf_status vf_stable_step(const struct vf_value *value, const struct vf_cont
     double bound = 1 / (2 * sum);
     *dt = value->threshold == VF_THRESHOLD_AUTO ? 0.9 * bound : value->number;
     if (*dt > bound)
-        return vf_fail(error, VF_USAGE, "%s: dt=%g is not stable on these voxels; the most is %.9g (dt=auto takes "
-                       "0.9 of it)", context->filter, *dt, bound);
+        return vf_fail(error, VF_USAGE,
+                       "%s: dt=%g is not stable on these voxels; the most is %.9g (dt=auto takes "
+                       "0.9 of it)",
+                       context->filter, *dt, bound);
     return VF_OK;
 }

@@ -1,7 +1,7 @@
 /* A filter is what the user names: its parameters, as a table, and how it expands into stages.
  *
- * To add one: a file here that fills a `const struct vf_filter vf_filter_NAME`, and its line in filters.def. A new
- * stencil is a header in stencils/ and its line in stencils.def. */
+ * To add one: a file here that fills a `const struct vf_filter vf_filter_NAME`, and its line in filters.def.
+ * A new stencil is a header in stencils/ and its line in stencils.def. */
 #ifndef VF_FILTER_H
 #define VF_FILTER_H
 
@@ -11,35 +11,42 @@
 #include "kernels/boundary.h"
 #include "src/error.h"
 
-/* ---- parameters --------------------------------------------------------------------------------------------- */
+/* ---- parameters
+ * --------------------------------------------------------------------------------------------- */
 
 enum vf_param_kind {
     VF_PARAM_NUMBER,    /* one real number */
     VF_PARAM_COUNT,     /* one whole number */
     VF_PARAM_CHOICE,    /* one word of `choices` */
     VF_PARAM_LENGTHS,   /* one length or one an axis (x, y, z), in voxels or a physical unit */
-    VF_PARAM_THRESHOLD, /* auto, a number, pN (a percentile) or Nsd (standard deviations), as `choices` allows */
+    VF_PARAM_THRESHOLD, /* auto, a number, pN (a percentile) or Nsd (standard deviations), as `choices` allows
+                         */
     VF_PARAM_BOX,       /* WxH+X+Y or WxHxD+X+Y+Z, voxels */
 };
 
 struct vf_param {
     const char *name;
     enum vf_param_kind kind;
-    const char *initial;  /* the default, as a user would write it; "" for none */
-    double min, max;      /* both allowed; of the number, each length (voxels), or the percentile's value */
-    const char *unit;     /* "voxels", "x-voxels", "intensity" ...; "" for none */
-    const char *choices;  /* CHOICE: "a|b|c"; THRESHOLD: the words allowed: "auto|pN|Nsd" or "auto" */
-    const char *help;     /* one line */
+    const char *initial; /* the default, as a user would write it; "" for none */
+    double min, max;     /* both allowed; of the number, each length (voxels), or the percentile's value */
+    const char *unit;    /* "voxels", "x-voxels", "intensity" ...; "" for none */
+    const char *choices; /* CHOICE: "a|b|c"; THRESHOLD: the words allowed: "auto|pN|Nsd" or "auto" */
+    const char *help;    /* one line */
 };
 
-enum vf_threshold { VF_THRESHOLD_NUMBER, VF_THRESHOLD_AUTO, VF_THRESHOLD_PERCENTILE, VF_THRESHOLD_DEVIATIONS };
+enum vf_threshold {
+    VF_THRESHOLD_NUMBER,
+    VF_THRESHOLD_AUTO,
+    VF_THRESHOLD_PERCENTILE,
+    VF_THRESHOLD_DEVIATIONS
+};
 
 enum vf_unit { VF_UNIT_BARE, VF_UNIT_VOXEL, VF_UNIT_NM, VF_UNIT_UM, VF_UNIT_MM };
 
 /* One parsed and range-checked value. */
 struct vf_value {
-    bool given;                  /* by the user; otherwise the default */
-    double number;               /* NUMBER, COUNT; THRESHOLD: the number, N of pN or of Nsd */
+    bool given;    /* by the user; otherwise the default */
+    double number; /* NUMBER, COUNT; THRESHOLD: the number, N of pN or of Nsd */
     enum vf_threshold threshold;
     int choice;                  /* index into the param's choices */
     int length_count;            /* LENGTHS: 1 or 3 (2 for x, y in 2D) */
@@ -48,7 +55,8 @@ struct vf_value {
     long box_size[3], box_at[3]; /* BOX: x, y, z; size 0 when none was given; 2D form: depth 1 at 0 */
 };
 
-/* ---- stencils ----------------------------------------------------------------------------------------------- */
+/* ---- stencils
+ * ----------------------------------------------------------------------------------------------- */
 
 /* The most inputs, outputs and parameters of a stage, and global values of a filter. */
 #define VF_MAX_INPUTS 8
@@ -80,7 +88,8 @@ struct vf_stage;
 /* The halo (z, y, x) of a stage on its input k, in 2D or 3D. */
 void vf_stage_halo(const struct vf_stage *stage, int dim, int k, int halo[3]);
 
-/* ---- stages ------------------------------------------------------------------------------------------------- */
+/* ---- stages
+ * ------------------------------------------------------------------------------------------------- */
 
 /* A linear stencil: sum of weight * in(z+dz, y+dy, x+dx), in the order of the table, which is increasing
  * (dz, dy, dx). Owned by the expansion. */
@@ -95,12 +104,12 @@ struct vf_taps {
     struct vf_tap tap[];
 };
 
-/* Which of a field's values stand outside the grid under boundary `constant=v`: v for a smoothed or diffused image,
- * which is the same quantity as the input, 0 for a derived one (gradients, tensors). */
+/* Which of a field's values stand outside the grid under boundary `constant=v`: v for a smoothed or diffused
+ * image, which is the same quantity as the input, 0 for a derived one (gradients, tensors). */
 enum vf_field_kind { VF_FIELD_IMAGE, VF_FIELD_DERIVED };
 
-/* One stencil over the grid. Fields are numbered within the expansion: 0 is its input. A linear stage applies its
- * taps to each of n inputs, giving as many outputs. */
+/* One stencil over the grid. Fields are numbered within the expansion: 0 is its input. A linear stage applies
+ * its taps to each of n inputs, giving as many outputs. */
 struct vf_stage {
     char name[8]; /* GX, ST, PDE: as --explain prints it */
     enum vf_stencil_id stencil;
@@ -108,10 +117,12 @@ struct vf_stage {
     int input_count, output_count;
     int input[VF_MAX_INPUTS], output[VF_MAX_OUTPUTS];
     double param[VF_MAX_STENCIL_PARAMS];
-    signed char global[VF_MAX_STENCIL_PARAMS]; /* 1 + index of the global that gives param[i]; 0: param[i] stands */
+    signed char
+        global[VF_MAX_STENCIL_PARAMS]; /* 1 + index of the global that gives param[i]; 0: param[i] stands */
 };
 
-/* ---- global values ------------------------------------------------------------------------------------------ */
+/* ---- global values
+ * ------------------------------------------------------------------------------------------ */
 
 /* A number computed from all finite values of one field before the first iteration, once a channel. */
 enum vf_reduction { VF_REDUCE_PERCENTILE, VF_REDUCE_DEVIATION, VF_REDUCE_RANGE, VF_REDUCE_MEAN };
@@ -119,30 +130,31 @@ enum vf_reduction { VF_REDUCE_PERCENTILE, VF_REDUCE_DEVIATION, VF_REDUCE_RANGE, 
 struct vf_global {
     const char *name; /* as the user knows it: "k", "threshold" */
     enum vf_reduction reduction;
-    double argument;                      /* percentile: N; deviation: the factor */
-    long box_size[3], box_at[3];          /* MEAN: only this box (x, y, z); size 0: everywhere */
-    int field;                            /* of the pre-pass's fields: whose values are reduced */
+    double argument;                              /* percentile: N; deviation: the factor */
+    long box_size[3], box_at[3];                  /* MEAN: only this box (x, y, z); size 0: everywhere */
+    int field;                                    /* of the pre-pass's fields: whose values are reduced */
     double (*derive)(double value, double scale); /* what param[i] gets; NULL: the value itself */
     double scale;
 };
 
-/* ---- expansion ---------------------------------------------------------------------------------------------- */
+/* ---- expansion
+ * ---------------------------------------------------------------------------------------------- */
 
 /* What a filter needs to know to expand. */
 struct vf_context {
-    int dim;                      /* 2 or 3 */
+    int dim; /* 2 or 3 */
     enum vf_boundary boundary;
-    double spacing[3];            /* x, y, z voxel size in `unit`; meaningful where known */
+    double spacing[3]; /* x, y, z voxel size in `unit`; meaningful where known */
     bool spacing_known[3];
     char unit[16];
-    double aspect[3];             /* x, y, z: spacing / spacing.x; 1 where unknown */
-    bool is_double;               /* the compute type */
-    const char *filter;           /* for messages */
+    double aspect[3];   /* x, y, z: spacing / spacing.x; 1 where unknown */
+    bool is_double;     /* the compute type */
+    const char *filter; /* for messages */
 };
 
 /* What one filter does to one field: the stages of one iteration, repeated, after a pre-pass for its globals.
- * Field 0 is the input (of every iteration), an image; an iteration's output is the next one's input, so repeat > 1 needs one
- * output. Pre-pass stages number their fields apart, 0 being the same input. */
+ * Field 0 is the input (of every iteration), an image; an iteration's output is the next one's input, so
+ * repeat > 1 needs one output. Pre-pass stages number their fields apart, 0 being the same input. */
 struct vf_expansion {
     int repeat;
     int stage_count, stage_room;
@@ -169,7 +181,8 @@ struct vf_filter;
 
 /* Expands a filter; on failure nothing is held. */
 enum vf_status vf_filter_expand(const struct vf_filter *filter, const struct vf_context *context,
-                                const struct vf_value *value, struct vf_expansion *expansion, struct vf_error *error);
+                                const struct vf_value *value, struct vf_expansion *expansion,
+                                struct vf_error *error);
 
 struct vf_filter {
     const char *name;
@@ -178,7 +191,8 @@ struct vf_filter {
     bool keeps_type;     /* its result is of the input's kind and type; otherwise float32 */
     const struct vf_param *params;
     int param_count;
-    /* Fills an expansion that holds field 0 alone, and repeat 1. `value` has one entry for each of `params`. */
+    /* Fills an expansion that holds field 0 alone, and repeat 1. `value` has one entry for each of `params`.
+     */
     enum vf_status (*expand)(struct vf_expansion *expansion, const struct vf_context *context,
                              const struct vf_value *value, struct vf_error *error);
 };
@@ -192,17 +206,20 @@ const struct vf_filter *vf_filter_by_name(const char *name, size_t length);
 /* Adds a field; its number, or -1 with a message. */
 int vf_add_field(struct vf_expansion *e, enum vf_field_kind kind, struct vf_error *error);
 
-/* Adds a body stage that reads `inputs` and makes new derived fields, their numbers in `outputs` (the stencil's
- * count for `dim`). The stage is returned so that its params can be set; NULL with a message. */
+/* Adds a body stage that reads `inputs` and makes new derived fields, their numbers in `outputs` (the
+ * stencil's count for `dim`). The stage is returned so that its params can be set; NULL with a message. */
 struct vf_stage *vf_add_stage(struct vf_expansion *e, const char *name, enum vf_stencil_id stencil, int dim,
-                              const int *inputs, int *outputs, enum vf_field_kind kind, struct vf_error *error);
+                              const int *inputs, int *outputs, enum vf_field_kind kind,
+                              struct vf_error *error);
 
-/* Adds a linear stage along `axis` (0 x, 1 y, 2 z) over `count` fields, in place: fields[i] becomes the new field.
- * weights[0..2*radius] run from offset -radius. */
-enum vf_status vf_add_linear(struct vf_expansion *e, const char *name, int axis, const double *weights, int radius,
-                             int count, int *fields, enum vf_field_kind kind, struct vf_error *error);
+/* Adds a linear stage along `axis` (0 x, 1 y, 2 z) over `count` fields, in place: fields[i] becomes the new
+ * field. weights[0..2*radius] run from offset -radius. */
+enum vf_status vf_add_linear(struct vf_expansion *e, const char *name, int axis, const double *weights,
+                             int radius, int count, int *fields, enum vf_field_kind kind,
+                             struct vf_error *error);
 
-/* Gaussian along each axis with sigma > 0 (voxels, x y z): stages named with `letter` and the axis: GX GY GZ. */
+/* Gaussian along each axis with sigma > 0 (voxels, x y z): stages named with `letter` and the axis: GX GY GZ.
+ */
 enum vf_status vf_add_gaussian(struct vf_expansion *e, const struct vf_context *context, char letter,
                                const double sigma[3], double truncate, int count, int *fields,
                                enum vf_field_kind kind, struct vf_error *error);
@@ -214,13 +231,15 @@ enum vf_status vf_add_gaussian_derivative(struct vf_expansion *e, const char *na
 /* A global value over a field of the pre-pass; its number, for vf_stage.global (which is one more), or -1. */
 int vf_add_global(struct vf_expansion *e, const struct vf_global *global, struct vf_error *error);
 
-/* A length parameter in voxels of each axis. `isotropic`: a single bare number is in x-voxels and is divided by the
- * aspect (derivative filters); otherwise it holds for every axis. A physical unit without a spacing is a usage error. */
+/* A length parameter in voxels of each axis. `isotropic`: a single bare number is in x-voxels and is divided
+ * by the aspect (derivative filters); otherwise it holds for every axis. A physical unit without a spacing is
+ * a usage error. */
 enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct vf_value *value,
                                     const struct vf_context *context, bool isotropic, double sigma[3],
                                     struct vf_error *error);
 
-/* The step size: 0.9 of the stable bound 1 / (2 sum 1/h^2) for auto; a larger one than the bound is a usage error. */
+/* The step size: 0.9 of the stable bound 1 / (2 sum 1/h^2) for auto; a larger one than the bound is a usage
+ * error. */
 enum vf_status vf_stable_step(const struct vf_value *value, const struct vf_context *context, double *dt,
                               struct vf_error *error);
 

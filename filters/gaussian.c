@@ -9,7 +9,8 @@ static const struct vf_param params[] = {
                .initial = "1",
                .max = 1000,
                .unit = "voxels",
-               .help = "standard deviation, one for all axes or one an axis (x, y, z); 0 leaves an axis alone"},
+               .help =
+                   "standard deviation, one for all axes or one an axis (x, y, z); 0 leaves an axis alone"},
     [TRUNCATE] = {.name = "truncate",
                   .kind = VF_PARAM_NUMBER,
                   .initial = "4",
@@ -18,8 +19,8 @@ static const struct vf_param params[] = {
                   .help = "the weights end at this many standard deviations"},
 };
 
-static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context, const struct vf_value *value,
-                             struct vf_error *error)
+static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
+                             const struct vf_value *value, struct vf_error *error)
 {
     double sigma[3];
     int field = 0;

@@ -6,17 +6,20 @@ enum method { CENTRAL, SOBEL, SCHARR, GAUSSIAN };
 enum output { MAGNITUDE, ONLY_X, ONLY_Y, ONLY_Z, COMPONENTS };
 
 static const struct vf_param params[] = {
-    [METHOD] = {.name = "method",
-                .kind = VF_PARAM_CHOICE,
-                .initial = "central",
-                .choices = "central|sobel|scharr|gaussian",
-                .help = "difference of the neighbours; the same with 3-tap smoothing across; derivative of a Gaussian"},
+    [METHOD] =
+        {.name = "method",
+         .kind = VF_PARAM_CHOICE,
+         .initial = "central",
+         .choices = "central|sobel|scharr|gaussian",
+         .help =
+             "difference of the neighbours; the same with 3-tap smoothing across; derivative of a Gaussian"},
     [SIGMA] = {.name = "sigma",
                .kind = VF_PARAM_LENGTHS,
                .initial = "0",
                .max = 1000,
                .unit = "voxels",
-               .help = "width of the Gaussian (default 1 for method=gaussian); for the others, smooths first"},
+               .help =
+                   "width of the Gaussian (default 1 for method=gaussian); for the others, smooths first"},
     [OUTPUT] = {.name = "output",
                 .kind = VF_PARAM_CHOICE,
                 .initial = "magnitude",
@@ -27,8 +30,8 @@ static const struct vf_param params[] = {
 static const char *const axis_label[] = {"x", "y", "z"};
 
 /* The difference along `axis` of *field. */
-static enum vf_status add_difference(struct vf_expansion *e, const struct vf_context *context, int axis, int *field,
-                                     struct vf_error *error)
+static enum vf_status add_difference(struct vf_expansion *e, const struct vf_context *context, int axis,
+                                     int *field, struct vf_error *error)
 {
     static const enum vf_stencil_id along[] = {VF_STENCIL_difference_x, VF_STENCIL_difference_y,
                                                VF_STENCIL_difference_z};
@@ -42,18 +45,21 @@ static enum vf_status add_difference(struct vf_expansion *e, const struct vf_con
 }
 
 /* One component from field 0's smoothed successor *field, which it replaces. */
-static enum vf_status add_component(struct vf_expansion *e, const struct vf_context *context, enum method method,
-                                    const double sigma[3], int axis, int *field, struct vf_error *error)
+static enum vf_status add_component(struct vf_expansion *e, const struct vf_context *context,
+                                    enum method method, const double sigma[3], int axis, int *field,
+                                    struct vf_error *error)
 {
     static const double across[][3] = {[SOBEL] = {0.25, 0.5, 0.25}, [SCHARR] = {0.1875, 0.625, 0.1875}};
-    static const char *const smooth_name[] = {"SX", "SY", "SZ"}, *const gaussian_name[] = {"GDX", "GDY", "GDZ"};
+    static const char *const smooth_name[] = {"SX", "SY", "SZ"}, *const gaussian_name[] = {"GDX", "GDY",
+                                                                                           "GDZ"};
     enum vf_status status = VF_OK;
     if (method == GAUSSIAN)
-        return vf_add_gaussian_derivative(e, gaussian_name[axis], axis, sigma[axis], 4, 1 / context->aspect[axis],
-                                          field, error);
+        return vf_add_gaussian_derivative(e, gaussian_name[axis], axis, sigma[axis], 4,
+                                          1 / context->aspect[axis], field, error);
     for (int other = 0; other < context->dim && method != CENTRAL; other++)
         if (other != axis)
-            VF_TRY(vf_add_linear(e, smooth_name[other], other, across[method], 1, 1, field, VF_FIELD_IMAGE, error));
+            VF_TRY(vf_add_linear(e, smooth_name[other], other, across[method], 1, 1, field, VF_FIELD_IMAGE,
+                                 error));
     VF_TRY(add_difference(e, context, axis, field, error));
 out:
     return status;
@@ -75,8 +81,8 @@ out:
     return status;
 }
 
-static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context, const struct vf_value *value,
-                             struct vf_error *error)
+static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
+                             const struct vf_value *value, struct vf_error *error)
 {
     const enum method method = (enum method)value[METHOD].choice;
     const enum output output = (enum output)value[OUTPUT].choice;
@@ -85,7 +91,8 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
     enum vf_status status;
     VF_TRY(widths(context, value, sigma, error));
     if (output == ONLY_Z && context->dim == 2)
-        return vf_fail(error, VF_USAGE, "gradient: output=z needs a stack; a 2D image has x, y and components");
+        return vf_fail(error, VF_USAGE,
+                       "gradient: output=z needs a stack; a 2D image has x, y and components");
     e->output_count = 1;
     e->output[0] = 0;
     if (method == CENTRAL && output == MAGNITUDE)

@@ -13,7 +13,8 @@ static const struct vf_param params[] = {
            .max = 1e30,
            .unit = "intensity per x-voxel",
            .choices = "auto|pN|Nsd",
-           .help = "gradients above it are edges: a number, pN a percentile of |grad u|, Nsd N standard deviations of u; "
+           .help = "gradients above it are edges: a number, pN a percentile of |grad u|, Nsd N standard "
+                   "deviations of u; "
                    "auto is p90"},
     [ITERATIONS] = {.name = "iterations",
                     .kind = VF_PARAM_COUNT,
@@ -32,19 +33,21 @@ static const struct vf_param params[] = {
                      .kind = VF_PARAM_CHOICE,
                      .initial = "exp",
                      .choices = "exp|quadratic",
-                     .help = "g(s) = exp(-s^2) keeps strong edges, 1/(1 + s^2) wide regions; s = |grad u| / k"},
+                     .help =
+                         "g(s) = exp(-s^2) keeps strong edges, 1/(1 + s^2) wide regions; s = |grad u| / k"},
 };
 
-static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context, const struct vf_value *value,
-                             struct vf_error *error)
+static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
+                             const struct vf_value *value, struct vf_error *error)
 {
     static const double unsmoothed[3] = {0, 0, 0};
     static const int input[] = {0};
     double dt;
     enum vf_status status;
     VF_TRY(vf_stable_step(&value[DT], context, &dt, error));
-    const enum vf_stencil_id stencil = value[CONDUCTANCE].choice == EXPONENTIAL ? VF_STENCIL_perona_malik_exp
-                                                                                : VF_STENCIL_perona_malik_quadratic;
+    const enum vf_stencil_id stencil = value[CONDUCTANCE].choice == EXPONENTIAL
+                                           ? VF_STENCIL_perona_malik_exp
+                                           : VF_STENCIL_perona_malik_quadratic;
     struct vf_stage *stage =
         vf_add_stage(e, "PM", stencil, context->dim, input, e->output, VF_FIELD_IMAGE, error);
     if (stage == NULL)

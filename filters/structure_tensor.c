@@ -10,18 +10,21 @@ static const struct vf_param params[] = {
                .initial = "1",
                .max = 1000,
                .unit = "x-voxels",
-               .help = "smoothing before the gradient; one number holds for cubic voxels, x,y,z in voxels of each axis"},
+               .help = "smoothing before the gradient; one number holds for cubic voxels, x,y,z in voxels of "
+                       "each axis"},
     [RHO] = {.name = "rho",
              .kind = VF_PARAM_LENGTHS,
              .initial = "2",
              .max = 1000,
              .unit = "x-voxels",
              .help = "smoothing of the tensor: the size of the neighbourhood that it describes"},
-    [OUTPUT] = {.name = "output",
-                .kind = VF_PARAM_CHOICE,
-                .initial = "tensor",
-                .choices = "tensor|eigenvalues|coherence|orientation",
-                .help = "xx,xy,xz,yy,yz,zz; descending; planar, linear, isotropic (2D: one); direction of least change"},
+    [OUTPUT] =
+        {.name = "output",
+         .kind = VF_PARAM_CHOICE,
+         .initial = "tensor",
+         .choices = "tensor|eigenvalues|coherence|orientation",
+         .help =
+             "xx,xy,xz,yy,yz,zz; descending; planar, linear, isotropic (2D: one); direction of least change"},
 };
 
 static const char *const value_label[] = {"mu1", "mu2", "mu3"};
@@ -38,8 +41,8 @@ static const struct {
     [ORIENTATION] = {"ORI", VF_STENCIL_orientation, axis_label},
 };
 
-static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context, const struct vf_value *value,
-                             struct vf_error *error)
+static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
+                             const struct vf_value *value, struct vf_error *error)
 {
     const int output = value[OUTPUT].choice;
     double sigma[3], rho[3];
@@ -54,8 +57,8 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
         for (int c = 0; c < e->output_count; c++)
             e->output[c] = tensor[c];
     } else {
-        struct vf_stage *stage = vf_add_stage(e, outputs[output].stage, outputs[output].stencil, context->dim, tensor,
-                                              e->output, VF_FIELD_DERIVED, error);
+        struct vf_stage *stage = vf_add_stage(e, outputs[output].stage, outputs[output].stencil, context->dim,
+                                              tensor, e->output, VF_FIELD_DERIVED, error);
         if (stage == NULL)
             return VF_FAILED;
         e->output_count = stage->output_count;
@@ -70,7 +73,8 @@ out:
 const struct vf_filter vf_filter_structure_tensor = {
     .name = "structure-tensor",
     .summary = "local orientation and its strength",
-    .source = "J = K_rho * (grad u_sigma grad u_sigma^T) (Weickert 1998); eigenvalues by cyclic Jacobi sweeps",
+    .source =
+        "J = K_rho * (grad u_sigma grad u_sigma^T) (Weickert 1998); eigenvalues by cyclic Jacobi sweeps",
     .params = params,
     .param_count = sizeof params / sizeof params[0],
     .expand = expand,

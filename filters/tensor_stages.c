@@ -43,14 +43,14 @@ out:
     return status;
 }
 
-enum vf_status vf_add_diffusion_step(struct vf_expansion *e, const struct vf_context *context, const int *tensor,
-                                     double dt, struct vf_error *error)
+enum vf_status vf_add_diffusion_step(struct vf_expansion *e, const struct vf_context *context,
+                                     const int *tensor, double dt, struct vf_error *error)
 {
     int inputs[VF_MAX_INPUTS], components = context->dim * (context->dim + 1) / 2;
     memcpy(inputs, tensor, (size_t)components * sizeof *tensor);
     inputs[components] = 0;
-    struct vf_stage *stage = vf_add_stage(e, "PDE", VF_STENCIL_diffusion_step, context->dim, inputs, e->output,
-                                          VF_FIELD_IMAGE, error);
+    struct vf_stage *stage = vf_add_stage(e, "PDE", VF_STENCIL_diffusion_step, context->dim, inputs,
+                                          e->output, VF_FIELD_IMAGE, error);
     if (stage == NULL)
         return VF_FAILED;
     vf_set_half_inverse_h(stage, context);
@@ -66,8 +66,9 @@ static double inverse(double k, double scale)
     return scale / k;
 }
 
-enum vf_status vf_set_inverse_k(struct vf_expansion *e, const struct vf_context *context, const struct vf_value *value,
-                                const double sigma[3], int slot, struct vf_error *error)
+enum vf_status vf_set_inverse_k(struct vf_expansion *e, const struct vf_context *context,
+                                const struct vf_value *value, const double sigma[3], int slot,
+                                struct vf_error *error)
 {
     struct vf_stage *stage = &e->stage[e->stage_count - 1];
     struct vf_global k = {.name = "k", .derive = inverse, .scale = 1, .argument = value->number};

@@ -4,8 +4,8 @@
 
 #include "filters/filter.h"
 
-/* From *smooth (field 0 at first, replaced by u_sigma) to the tensor K_rho * (grad u_sigma grad u_sigma^T): stages
- * GX GY GZ ST [RX RY RZ]. tensor[] gets 3 or 6 fields. */
+/* From *smooth (field 0 at first, replaced by u_sigma) to the tensor K_rho * (grad u_sigma grad u_sigma^T):
+ * stages GX GY GZ ST [RX RY RZ]. tensor[] gets 3 or 6 fields. */
 enum vf_status vf_add_structure_tensor(struct vf_expansion *e, const struct vf_context *context,
                                        const double sigma[3], const double rho[3], int *smooth, int *tensor,
                                        struct vf_error *error);
@@ -14,17 +14,20 @@ enum vf_status vf_add_structure_tensor(struct vf_expansion *e, const struct vf_c
 enum vf_status vf_add_gradient_magnitude(struct vf_expansion *e, const struct vf_context *context,
                                          const double sigma[3], int *field, struct vf_error *error);
 
-/* The stage PDE: one step of size dt on field 0 with the diffusion tensor in `tensor`; makes it the output. */
-enum vf_status vf_add_diffusion_step(struct vf_expansion *e, const struct vf_context *context, const int *tensor,
-                                     double dt, struct vf_error *error);
+/* The stage PDE: one step of size dt on field 0 with the diffusion tensor in `tensor`; makes it the output.
+ */
+enum vf_status vf_add_diffusion_step(struct vf_expansion *e, const struct vf_context *context,
+                                     const int *tensor, double dt, struct vf_error *error);
 
-/* The parameter k of a stage: its inverse into stage->param[slot], now or from a global of the pre-pass, which for a
- * percentile is over |grad u_sigma| and for deviations over the stage's input. The stage must be the latest added. */
-enum vf_status vf_set_inverse_k(struct vf_expansion *e, const struct vf_context *context, const struct vf_value *value,
-                                const double sigma[3], int slot, struct vf_error *error);
+/* The parameter k of a stage: its inverse into stage->param[slot], now or from a global of the pre-pass,
+ * which for a percentile is over |grad u_sigma| and for deviations over the stage's input. The stage must be
+ * the latest added. */
+enum vf_status vf_set_inverse_k(struct vf_expansion *e, const struct vf_context *context,
+                                const struct vf_value *value, const double sigma[3], int slot,
+                                struct vf_error *error);
 
-/* The contrast sqrt(C) S^2 of coherence-enhancing diffusion, S the range of field 0 over 255, into the latest stage's
- * VF_CED_CONTRAST; and alpha. */
+/* The contrast sqrt(C) S^2 of coherence-enhancing diffusion, S the range of field 0 over 255, into the latest
+ * stage's VF_CED_CONTRAST; and alpha. */
 enum vf_status vf_set_coherence(struct vf_expansion *e, double alpha, double c, struct vf_error *error);
 
 /* Component labels, in the order of FILTERS, and 1/(2h) for a stage's first three parameters. */

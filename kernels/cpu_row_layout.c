@@ -47,8 +47,8 @@ static void find_reach(struct vf_row_layout *l)
     }
 }
 
-/* From the first stage on: a stage follows its latest input by its halo; a ring spans from the newest plane to the
- * oldest that the last consumer still reads. */
+/* From the first stage on: a stage follows its latest input by its halo; a ring spans from the newest plane
+ * to the oldest that the last consumer still reads. */
 static void find_delays(struct vf_row_layout *l)
 {
     const struct vf_flow *flow = l->job->flow;
@@ -145,10 +145,17 @@ void vf_row_layout_close(struct vf_row_layout *l)
     l->halo = NULL;
 }
 
-/* ---- the cost model ----------------------------------------------------------------------------------------- */
+/* ---- the cost model
+ * ----------------------------------------------------------------------------------------- */
 
 /* Of one core of a present server, in units of a nanosecond; only ratios matter. */
-enum { OPERATIONS_PER_NS = 40, L2_BYTES_PER_NS = 60, L3_BYTES_PER_NS = 20, MEMORY_BYTES_PER_NS = 5, ROW_NS = 25 };
+enum {
+    OPERATIONS_PER_NS = 40,
+    L2_BYTES_PER_NS = 60,
+    L3_BYTES_PER_NS = 20,
+    MEMORY_BYTES_PER_NS = 5,
+    ROW_NS = 25
+};
 
 static double cache_bytes(int name, double otherwise)
 {
@@ -161,8 +168,8 @@ static double least(double a, double b)
     return a < b ? a : b;
 }
 
-/* Nanoseconds a byte of ring traffic: the part of one thread's rings that fits in the near cache, what then fits in its
- * share of the far one, and the rest. */
+/* Nanoseconds a byte of ring traffic: the part of one thread's rings that fits in the near cache, what then
+ * fits in its share of the far one, and the rest. */
 static double ring_byte_ns(const struct vf_row_layout *l)
 {
     const double bytes = (double)l->arena_bytes;
@@ -181,7 +188,8 @@ static double operations(const struct vf_stage *stage)
 }
 
 /* Nanoseconds of one field's or stage's work on a plane of a tile with its reach. */
-static double plane_cost(const struct vf_row_layout *l, struct vf_halo reach, double ops, double bytes, double rows_made)
+static double plane_cost(const struct vf_row_layout *l, struct vf_halo reach, double ops, double bytes,
+                         double rows_made)
 {
     const struct vf_job *job = l->job;
     bool wraps = job->flow->boundary == VF_WRAP;
@@ -215,14 +223,16 @@ double vf_row_layout_cost(const struct vf_row_layout *l)
             bytes += element * (1 + 2.0 * l->halo[i][k].s);
         if (stage->stencil != VF_STENCIL_LINEAR)
             made = 1;
-        unit += ((double)l->tiling.chunk + 2.0 * reach.s) * plane_cost(l, reach, operations(stage), bytes, made);
+        unit +=
+            ((double)l->tiling.chunk + 2.0 * reach.s) * plane_cost(l, reach, operations(stage), bytes, made);
     }
     double units = (double)l->tiles_x * (double)l->tiles_y * (double)l->chunks * (double)job->batch;
     double rounds = (double)(long)((units + job->threads - 1) / job->threads);
     /* Many rounds even out by themselves. */
     if (rounds > 8)
         rounds = units / job->threads;
-    double voxels = (double)job->nx * (double)job->ny * (double)(job->z_end - job->z_begin) * (double)job->batch;
+    double voxels =
+        (double)job->nx * (double)job->ny * (double)(job->z_end - job->z_begin) * (double)job->batch;
     double moved = voxels * element * (flow->source_count + flow->sink_count);
     return 1e-9 * (rounds * unit + moved / MEMORY_BYTES_PER_NS / job->threads);
 }

@@ -1,6 +1,6 @@
-/* Where row-stream keeps the planes of a run: how far each field reaches beyond a tile, how far each stage runs behind
- * the sources, and each field's ring of planes. "Stream" is the axis that is swept, z in 3D and y in 2D; "rows" are the
- * rows of one plane, y in 3D and a single one in 2D. */
+/* Where row-stream keeps the planes of a run: how far each field reaches beyond a tile, how far each stage
+ * runs behind the sources, and each field's ring of planes. "Stream" is the axis that is swept, z in 3D and y
+ * in 2D; "rows" are the rows of one plane, y in 3D and a single one in 2D. */
 #ifndef VF_CPU_ROW_LAYOUT_H
 #define VF_CPU_ROW_LAYOUT_H
 
@@ -24,23 +24,25 @@ struct vf_ring {
 
 struct vf_row_layout {
     const struct vf_job *job;
-    struct vf_ring *ring;    /* [field_count], owned */
+    struct vf_ring *ring;                  /* [field_count], owned */
     struct vf_halo (*halo)[VF_MAX_INPUTS]; /* [stage_count], owned: of each stage's inputs */
-    size_t element;          /* bytes of the compute type */
-    ptrdiff_t origin, pitch; /* elements: where a tile's first cell is in a row; row to row; the same in every ring */
+    size_t element;                        /* bytes of the compute type */
+    ptrdiff_t origin,
+        pitch; /* elements: where a tile's first cell is in a row; row to row; the same in every ring */
     ptrdiff_t n_stream, n_rows;
     struct vf_tiling tiling; /* no larger than the grid */
     ptrdiff_t tiles_x, tiles_y, chunks;
-    int delay;               /* of the last stage */
+    int delay; /* of the last stage */
     int most_taps, most_stream_halo;
-    size_t arena_bytes;      /* one thread's rings */
+    size_t arena_bytes; /* one thread's rings */
 };
 
-enum vf_status vf_row_layout_open(struct vf_row_layout *layout, const struct vf_job *job, struct vf_error *error);
+enum vf_status vf_row_layout_open(struct vf_row_layout *layout, const struct vf_job *job,
+                                  struct vf_error *error);
 void vf_row_layout_close(struct vf_row_layout *layout);
 
-/* Predicted seconds of the job: arithmetic of every stage on its tile and halo, ring traffic through the cache level
- * that holds the arena, and the sources' and sinks' bytes once. */
+/* Predicted seconds of the job: arithmetic of every stage on its tile and halo, ring traffic through the
+ * cache level that holds the arena, and the sources' and sinks' bytes once. */
 double vf_row_layout_cost(const struct vf_row_layout *layout);
 
 #endif

@@ -1,8 +1,8 @@
-/* The CPU's scheme: a run of stages is one sweep over memory. Each thread takes a tile of the grid, streams along z
- * (2D: y), and holds a ring of planes for every field of the run; each stage follows its inputs as closely as its halo
- * allows. A tile recomputes what its neighbours also need, so tiles are independent. Beyond the grid a field is filled
- * from its values inside, row by row as they are made (x) or by reading another row (y, z); under `wrap` the grid is
- * periodic and the rows beyond it are simply computed. */
+/* The CPU's scheme: a run of stages is one sweep over memory. Each thread takes a tile of the grid, streams
+ * along z (2D: y), and holds a ring of planes for every field of the run; each stage follows its inputs as
+ * closely as its halo allows. A tile recomputes what its neighbours also need, so tiles are independent.
+ * Beyond the grid a field is filled from its values inside, row by row as they are made (x) or by reading
+ * another row (y, z); under `wrap` the grid is periodic and the rows beyond it are simply computed. */
 #include <omp.h>
 #include <string.h>
 
@@ -21,12 +21,12 @@ struct worker {
     const struct vf_rows *rows;
     int thread;
     char *arena;
-    char *outside[2];         /* a row of the constant, by vf_field_kind */
-    const char **plane;       /* [input][stream offset]: scratch of one stage's plane; NULL is outside */
-    const void **tap;         /* scratch of one row's linear taps */
-    void *weight;             /* the same order, of the compute type */
-    ptrdiff_t image;          /* of the batch */
-    struct range s, r, x;     /* the tile */
+    char *outside[2];     /* a row of the constant, by vf_field_kind */
+    const char **plane;   /* [input][stream offset]: scratch of one stage's plane; NULL is outside */
+    const void **tap;     /* scratch of one row's linear taps */
+    void *weight;         /* the same order, of the compute type */
+    ptrdiff_t image;      /* of the batch */
+    struct range s, r, x; /* the tile */
 };
 
 static enum vf_boundary boundary_of(const struct worker *w, ptrdiff_t n)
@@ -45,7 +45,8 @@ static struct range extended(const struct worker *w, struct range tile, int reac
     return e;
 }
 
-/* The plane of a ring that holds stream position s; its first element is x = tile.x - origin of row tile.r - reach. */
+/* The plane of a ring that holds stream position s; its first element is x = tile.x - origin of row tile.r -
+ * reach. */
 static char *ring_plane(const struct worker *w, const struct vf_ring *ring, ptrdiff_t s)
 {
     size_t row_bytes = (size_t)w->layout->pitch * w->layout->element;
@@ -53,7 +54,8 @@ static char *ring_plane(const struct worker *w, const struct vf_ring *ring, ptrd
 }
 
 /* The element at x of row r of a ring's plane. */
-static char *ring_row(const struct worker *w, const struct vf_ring *ring, char *plane, ptrdiff_t r, ptrdiff_t x)
+static char *ring_row(const struct worker *w, const struct vf_ring *ring, char *plane, ptrdiff_t r,
+                      ptrdiff_t x)
 {
     const struct vf_row_layout *l = w->layout;
     ptrdiff_t row = r - w->r.from + ring->reach.r;
@@ -75,7 +77,10 @@ static void fill_edges(const struct worker *w, int field, struct range made, cha
     if (boundary == VF_WRAP || pad == 0)
         return;
     const double outside = outside_value(flow, flow->field_kind[field]);
-    const struct range side[2] = {{-pad, made.from == 0 ? 0 : -pad}, {n, made.to == n ? n + pad : n}};
+    /* A row has room for the tile and the field's reach only: consumers need no more. */
+    const ptrdiff_t first = w->x.from - l->ring[field].reach.x, last = w->x.to + l->ring[field].reach.x;
+    const struct range side[2] = {{first > -pad ? first : -pad, made.from == 0 ? 0 : -pad},
+                                  {n, made.to < n ? n : (last < n + pad ? last : n + pad)}};
     for (int k = 0; k < 2; k++)
         for (ptrdiff_t x = side[k].from; x < side[k].to; x++) {
             ptrdiff_t from = vf_boundary_index(boundary, x, n);
@@ -136,7 +141,8 @@ static void load_plane(const struct worker *w, int field, ptrdiff_t s)
     }
 }
 
-/* The planes of a field that a stage at stream position s reads: plane[offset + halo], NULL for the constant. */
+/* The planes of a field that a stage at stream position s reads: plane[offset + halo], NULL for the constant.
+ */
 static void find_planes(const struct worker *w, int field, int halo, ptrdiff_t s, const char **plane)
 {
     const struct vf_row_layout *l = w->layout;
@@ -159,7 +165,8 @@ static const void *input_row(const struct worker *w, int field, const char *plan
     return ring_row(w, &l->ring[field], (char *)plane, at, x);
 }
 
-static void linear_row(const struct worker *w, int stage_index, ptrdiff_t r, ptrdiff_t x, ptrdiff_t n, char *const *out)
+static void linear_row(const struct worker *w, int stage_index, ptrdiff_t r, ptrdiff_t x, ptrdiff_t n,
+                       char *const *out)
 {
     const struct vf_row_layout *l = w->layout;
     const struct vf_stage *stage = &l->job->flow->stage[stage_index];
@@ -190,8 +197,8 @@ static void set_weights(const struct worker *w, const struct vf_taps *taps)
             ((float *)w->weight)[t] = (float)taps->tap[t].weight;
 }
 
-static void body_row(const struct worker *w, int stage_index, ptrdiff_t s, ptrdiff_t r, ptrdiff_t x, ptrdiff_t n,
-                     char *const *out)
+static void body_row(const struct worker *w, int stage_index, ptrdiff_t s, ptrdiff_t r, ptrdiff_t x,
+                     ptrdiff_t n, char *const *out)
 {
     const struct vf_row_layout *l = w->layout;
     const struct vf_job *job = l->job;

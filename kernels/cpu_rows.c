@@ -1,5 +1,5 @@
-/* Compiled for each compute type (REAL_BITS 32, 64), DIM (2, 3) and vector level: the Makefile names the table,
- * VF_ROWS, and its VF_LEVEL. The compiler vectorises the loops over x. */
+/* Compiled for each compute type (REAL_BITS 32, 64), DIM (2, 3) and vector level: the Makefile names the
+ * table, VF_ROWS, and its VF_LEVEL. The compiler vectorises the loops over x. */
 #include "kernels/cpu_rows.h"
 
 #include <stdint.h>
@@ -11,8 +11,8 @@
 #endif
 
 #define VF_DEVICE static inline __attribute__((always_inline))
-#define VF_STENCIL(name)                                                                                 \
-    VF_DEVICE void body_##name(const void *const *in, void *const *out, const REAL *param,               \
+#define VF_STENCIL(name)                                                                   \
+    VF_DEVICE void body_##name(const void *const *in, void *const *out, const REAL *param, \
                                const struct vf_body_row *row, ptrdiff_t i)
 #define AT(k, dz, dy, dx) (((const REAL *)in[VF_ROW_INDEX(k, dz, dy)])[i + (dx)])
 #define PUT(k, value) (((REAL *)out[k])[i] = (value))
@@ -25,15 +25,15 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "stencil_bodies.h"
 
-#define VF_STENCIL_DEF(name, ...)                                        \
-    static void row_##name(const struct vf_body_row *given)              \
-    {                                                                    \
-        const struct vf_body_row row = *given;                           \
-        REAL param[VF_MAX_STENCIL_PARAMS];                               \
-        for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)                  \
-            param[i] = (REAL)row.param[i];                               \
-        _Pragma("omp simd") for (ptrdiff_t i = 0; i < row.n; i++)        \
-            body_##name(row.in, row.out, param, &row, i);                \
+#define VF_STENCIL_DEF(name, ...)                                 \
+    static void row_##name(const struct vf_body_row *given)       \
+    {                                                             \
+        const struct vf_body_row row = *given;                    \
+        REAL param[VF_MAX_STENCIL_PARAMS];                        \
+        for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)           \
+            param[i] = (REAL)row.param[i];                        \
+        _Pragma("omp simd") for (ptrdiff_t i = 0; i < row.n; i++) \
+            body_##name(row.in, row.out, param, &row, i);         \
     }
 #include "filters/stencils.def"
 #undef VF_STENCIL_DEF
@@ -42,31 +42,31 @@
 #define MOST_TAPS 12
 
 /* K taps, added to what `out` holds, or, in the first group, starting with a product. */
-#define LINEAR_GROUP(K)                                                                                            \
-    static void linear_##K(const void *const *in, const REAL *weight, int first, REAL *out, ptrdiff_t n)           \
-    {                                                                                                              \
-        const REAL *tap[K];                                                                                        \
-        REAL w[K];                                                                                                 \
-        VF_UNROLL for (int k = 0; k < K; k++)                                                                      \
-        {                                                                                                          \
-            tap[k] = in[k];                                                                                        \
-            w[k] = weight[k];                                                                                      \
-        }                                                                                                          \
-        if (first) {                                                                                               \
-            _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)                                                  \
-            {                                                                                                      \
-                REAL sum = w[0] * tap[0][i];                                                                       \
-                VF_UNROLL for (int k = 1; k < K; k++) sum = FMA(w[k], tap[k][i], sum);                             \
-                out[i] = sum;                                                                                      \
-            }                                                                                                      \
-        } else {                                                                                                   \
-            _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)                                                  \
-            {                                                                                                      \
-                REAL sum = out[i];                                                                                 \
-                VF_UNROLL for (int k = 0; k < K; k++) sum = FMA(w[k], tap[k][i], sum);                             \
-                out[i] = sum;                                                                                      \
-            }                                                                                                      \
-        }                                                                                                          \
+#define LINEAR_GROUP(K)                                                                                  \
+    static void linear_##K(const void *const *in, const REAL *weight, int first, REAL *out, ptrdiff_t n) \
+    {                                                                                                    \
+        const REAL *tap[K];                                                                              \
+        REAL w[K];                                                                                       \
+        VF_UNROLL for (int k = 0; k < K; k++)                                                            \
+        {                                                                                                \
+            tap[k] = in[k];                                                                              \
+            w[k] = weight[k];                                                                            \
+        }                                                                                                \
+        if (first) {                                                                                     \
+            _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)                                        \
+            {                                                                                            \
+                REAL sum = w[0] * tap[0][i];                                                             \
+                VF_UNROLL for (int k = 1; k < K; k++) sum = FMA(w[k], tap[k][i], sum);                   \
+                out[i] = sum;                                                                            \
+            }                                                                                            \
+        } else {                                                                                         \
+            _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)                                        \
+            {                                                                                            \
+                REAL sum = out[i];                                                                       \
+                VF_UNROLL for (int k = 0; k < K; k++) sum = FMA(w[k], tap[k][i], sum);                   \
+                out[i] = sum;                                                                            \
+            }                                                                                            \
+        }                                                                                                \
     }
 LINEAR_GROUP(1)
 LINEAR_GROUP(2)
@@ -95,11 +95,11 @@ static void linear(const void *const *in, const void *weights, int count, void *
     }
 }
 
-#define LOAD(name, type)                                                \
-    static void load_##name(const void *in, void *out, ptrdiff_t n)     \
-    {                                                                   \
-        const type *from = in;                                          \
-        REAL *to = out;                                                 \
+#define LOAD(name, type)                                                             \
+    static void load_##name(const void *in, void *out, ptrdiff_t n)                  \
+    {                                                                                \
+        const type *from = in;                                                       \
+        REAL *to = out;                                                              \
         _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++) to[i] = (REAL)from[i]; \
     }
 LOAD(u8, uint8_t)
@@ -112,18 +112,18 @@ LOAD(f32, float)
 LOAD(f64, double)
 
 /* Rounded half to even, saturated, NaN to 0. `wide` is a type that holds both bounds exactly. */
-#define STORE_INTEGER(name, type, wide, low, high)                      \
-    static void store_##name(const void *in, void *out, ptrdiff_t n)    \
-    {                                                                   \
-        const REAL *from = in;                                          \
-        type *to = out;                                                 \
-        _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)           \
-        {                                                               \
-            const wide v = (wide)__builtin_rint(from[i]);               \
-            const wide below = v < (wide)(high) ? v : (wide)(high);     \
+#define STORE_INTEGER(name, type, wide, low, high)                         \
+    static void store_##name(const void *in, void *out, ptrdiff_t n)       \
+    {                                                                      \
+        const REAL *from = in;                                             \
+        type *to = out;                                                    \
+        _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)              \
+        {                                                                  \
+            const wide v = (wide)__builtin_rint(from[i]);                  \
+            const wide below = v < (wide)(high) ? v : (wide)(high);        \
             const wide inside = below > (wide)(low) ? below : (wide)(low); \
-            to[i] = v != v ? (type)0 : (type)inside;                    \
-        }                                                               \
+            to[i] = v != v ? (type)0 : (type)inside;                       \
+        }                                                                  \
     }
 STORE_INTEGER(u8, uint8_t, REAL, 0, UINT8_MAX)
 STORE_INTEGER(i8, int8_t, REAL, INT8_MIN, INT8_MAX)
@@ -133,12 +133,13 @@ STORE_INTEGER(u32, uint32_t, double, 0, UINT32_MAX)
 STORE_INTEGER(i32, int32_t, double, INT32_MIN, INT32_MAX)
 
 /* Every NaN becomes the same one. */
-#define STORE_FLOAT(name, type, nan)                                    \
-    static void store_##name(const void *in, void *out, ptrdiff_t n)    \
-    {                                                                   \
-        const REAL *from = in;                                          \
-        type *to = out;                                                 \
-        _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++) to[i] = from[i] != from[i] ? nan : (type)from[i]; \
+#define STORE_FLOAT(name, type, nan)                                  \
+    static void store_##name(const void *in, void *out, ptrdiff_t n)  \
+    {                                                                 \
+        const REAL *from = in;                                        \
+        type *to = out;                                               \
+        _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++) to[i] = \
+            from[i] != from[i] ? nan : (type)from[i];                 \
     }
 STORE_FLOAT(f32, float, __builtin_nanf(""))
 STORE_FLOAT(f64, double, __builtin_nan(""))

@@ -1,5 +1,5 @@
-/* Row functions: one row of one stage, for one compute type, dimension and vector level. kernels/cpu_rows.c is
- * compiled once for each combination. */
+/* Row functions: one row of one stage, for one compute type, dimension and vector level. kernels/cpu_rows.c
+ * is compiled once for each combination. */
 #ifndef VF_CPU_ROWS_H
 #define VF_CPU_ROWS_H
 
@@ -14,8 +14,8 @@
 #define VF_ROW_INDEX(k, dz, dy) \
     ((k)*VF_BODY_ROWS + ((dz) + VF_BODY_REACH) * (2 * VF_BODY_REACH + 1) + (dy) + VF_BODY_REACH)
 
-/* One row of a body stage. Rows are of the compute type, their first element being the row's first cell; inputs may
- * be read up to the stage's x reach before and after. */
+/* One row of a body stage. Rows are of the compute type, their first element being the row's first cell;
+ * inputs may be read up to the stage's x reach before and after. */
 struct vf_body_row {
     const void *const *in; /* [VF_ROW_INDEX(k, dz, dy)]; only what the stage reads is set */
     void *const *out;
@@ -28,14 +28,15 @@ struct vf_body_row {
 struct vf_rows {
     const char *level; /* "baseline", "v3", "v4" */
     void (*body[VF_STENCIL_COUNT])(const struct vf_body_row *row);
-    /* out[i] = weight[0] * in[0][i] + weight[1] * in[1][i] + ..., as a chain of fma; all of the compute type. */
+    /* out[i] = weight[0] * in[0][i] + weight[1] * in[1][i] + ..., as a chain of fma; all of the compute type.
+     */
     void (*linear)(const void *const *in, const void *weight, int count, void *out, ptrdiff_t n);
     void (*load[VF_TYPE_COUNT])(const void *in, void *out, ptrdiff_t n);
     void (*store[VF_TYPE_COUNT])(const void *in, void *out, ptrdiff_t n);
 };
 
-/* The fastest rows this processor runs, or those that VOLFILTER_ISA names (baseline, v3, v4; one that the processor
- * lacks is not taken). `dim` 2 or 3. */
+/* The fastest rows this processor runs, or those that VOLFILTER_ISA names (baseline, v3, v4; one that the
+ * processor lacks is not taken). `dim` 2 or 3. */
 const struct vf_rows *vf_rows_choose(int dim, bool is_double);
 const char *vf_rows_level(void);
 

@@ -4,11 +4,16 @@
 
 #include "kernels/cpu_rows.h"
 
-#define VF_DECLARE(level) \
+#define VF_DECLARE(level)                                                                               \
     extern const struct vf_rows vf_rows_f32_2d_##level, vf_rows_f32_3d_##level, vf_rows_f64_2d_##level, \
         vf_rows_f64_3d_##level;
-#define VF_TABLES(level) \
-    {{&vf_rows_f32_2d_##level, &vf_rows_f32_3d_##level}, {&vf_rows_f64_2d_##level, &vf_rows_f64_3d_##level}}
+#define VF_TABLES(level)                                     \
+    {                                                        \
+        {&vf_rows_f32_2d_##level, &vf_rows_f32_3d_##level},  \
+        {                                                    \
+            &vf_rows_f64_2d_##level, &vf_rows_f64_3d_##level \
+        }                                                    \
+    }
 
 VF_DECLARE(baseline)
 #ifdef VF_X86_LEVELS
@@ -29,8 +34,8 @@ static bool processor_runs(size_t level)
 {
 #ifdef VF_X86_LEVELS
     __builtin_cpu_init();
-    bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-              __builtin_cpu_supports("bmi2");
+    bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+              __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
     if (level == 1)
         return v3;
     if (level == 2)

@@ -1,4 +1,5 @@
-/* A scheme sweeps a run, that is consecutive stages, over the grid. Here: what it is given, and what it must offer.
+/* A scheme sweeps a run, that is consecutive stages, over the grid. Here: what it is given, and what it must
+ * offer.
  *
  * To add a scheme: one file (or stem) in kernels/ that fills a `const struct vf_scheme`, and its name in its
  * backend's table (src/backend_cpu.c). Every scheme gives the bits of cpu_reference. */
@@ -15,13 +16,13 @@
 #include "src/error.h"
 #include "src/volume.h"
 
-/* Stages in order, with the fields between them. A field is what one stage gives at every voxel; sources come from
- * memory, sinks go there. Every stage's inputs are sources or outputs of earlier stages. */
+/* Stages in order, with the fields between them. A field is what one stage gives at every voxel; sources come
+ * from memory, sinks go there. Every stage's inputs are sources or outputs of earlier stages. */
 struct vf_flow {
-    int dim;                    /* 2: one plane, stages have no z terms */
-    bool is_double;             /* the compute type */
+    int dim;        /* 2: one plane, stages have no z terms */
+    bool is_double; /* the compute type */
     enum vf_boundary boundary;
-    double constant;            /* outside value of image fields under VF_CONSTANT */
+    double constant; /* outside value of image fields under VF_CONSTANT */
     int field_count;
     enum vf_field_kind *field_kind; /* [field_count] */
     int stage_count;
@@ -30,8 +31,8 @@ struct vf_flow {
     int *source, *sink; /* field numbers */
 };
 
-/* A field in memory. Planes are ny rows of nx elements without padding; plane[b * nz + z] for image b of the batch,
- * NULL outside the z range that is held. */
+/* A field in memory. Planes are ny rows of nx elements without padding; plane[b * nz + z] for image b of the
+ * batch, NULL outside the z range that is held. */
 struct vf_array {
     enum vf_type type;
     void *const *plane;
@@ -46,15 +47,15 @@ struct vf_sink {
 
 /* How row-stream cuts the grid: every value >= 1. */
 struct vf_tiling {
-    ptrdiff_t x, y; /* cells of a tile; 2D: y is 1, its rows are streamed */
+    ptrdiff_t x, y;  /* cells of a tile; 2D: y is 1, its rows are streamed */
     ptrdiff_t chunk; /* planes (2D: rows) that one tile streams before another thread may take over */
 };
 
 struct vf_job {
     const struct vf_flow *flow;
-    ptrdiff_t nx, ny, nz;         /* of the whole grid: boundaries are its own */
-    ptrdiff_t batch;              /* independent grids of that shape */
-    ptrdiff_t z_begin, z_end;     /* the slab of the sinks to compute; sources hold what it reaches */
+    ptrdiff_t nx, ny, nz;          /* of the whole grid: boundaries are its own */
+    ptrdiff_t batch;               /* independent grids of that shape */
+    ptrdiff_t z_begin, z_end;      /* the slab of the sinks to compute; sources hold what it reaches */
     const struct vf_array *source; /* [source_count] */
     const struct vf_sink *sink;    /* [sink_count] */
     struct vf_tiling tiling;

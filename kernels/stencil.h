@@ -11,9 +11,9 @@
  *   VF_DEVICE                what functions that bodies call are declared with
  *   VF_UNROLL                optional: asks the compiler to unroll the short loop that follows it
  *
- * Arithmetic is part of a filter's definition. Bodies use + - x / and FMA, SQRT, ABS, comparisons and the functions
- * of stencil_math.h only, each rounded once as IEEE 754 says; selections are written with ?:, never branches, so that
- * every lane does the same. No compiler may contract or reassociate them. */
+ * Arithmetic is part of a filter's definition. Bodies use + - x / and FMA, SQRT, ABS, comparisons and the
+ * functions of stencil_math.h only, each rounded once as IEEE 754 says; selections are written with ?:, never
+ * branches, so that every lane does the same. No compiler may contract or reassociate them. */
 #ifndef VF_STENCIL_H
 #define VF_STENCIL_H
 

@@ -1,6 +1,7 @@
-/* Eigenvalues and eigenvectors of symmetric positive semidefinite tensors (VF_TENSOR components) by cyclic Jacobi
- * rotations, a fixed number of sweeps and no branches (Golub & Van Loan, Matrix Computations, 8.5). The trigonometric
- * closed form errs by 1.5e-4 of the largest in float32 where two coincide; this stays within 1e-5. */
+/* Eigenvalues and eigenvectors of symmetric positive semidefinite tensors (VF_TENSOR components) by cyclic
+ * Jacobi rotations, a fixed number of sweeps and no branches (Golub & Van Loan, Matrix Computations, 8.5).
+ * The trigonometric closed form errs by 1.5e-4 of the largest in float32 where two coincide; this stays
+ * within 1e-5. */
 #ifndef VF_STENCIL_EIGEN_H
 #define VF_STENCIL_EIGEN_H
 
@@ -41,7 +42,8 @@ VF_DEVICE void vf_order(REAL *value_a, REAL *value_b, REAL *a, REAL *b)
     const int swap = vb > va;
     *value_a = swap ? vb : va;
     *value_b = swap ? va : vb;
-    VF_UNROLL for (int axis = 0; axis < DIM; axis++) {
+    VF_UNROLL for (int axis = 0; axis < DIM; axis++)
+    {
         const REAL from_a = a[axis], from_b = b[axis];
         a[axis] = swap ? from_b : from_a;
         b[axis] = swap ? from_a : from_b;
@@ -63,29 +65,28 @@ VF_DEVICE struct vf_eigen vf_eigen_of(const REAL *tensor)
     const REAL scale = R(1.0) / size;
     REAL xx = tensor[VF_XX] * scale, yy = tensor[VF_YY] * scale, zz = tensor[VF_ZZ] * scale;
     REAL xy = tensor[VF_XY] * scale, xz = tensor[VF_XZ] * scale, yz = tensor[VF_YZ] * scale;
-    struct vf_eigen e = {{R(0.0)}, {{R(1.0), R(0.0), R(0.0)}, {R(0.0), R(1.0), R(0.0)}, {R(0.0), R(0.0), R(1.0)}}};
-    VF_UNROLL for (int sweep = 0; sweep < VF_SWEEPS; sweep++) {
+    struct vf_eigen e = {{R(0.0)},
+                         {{R(1.0), R(0.0), R(0.0)}, {R(0.0), R(1.0), R(0.0)}, {R(0.0), R(0.0), R(1.0)}}};
+    VF_UNROLL for (int sweep = 0; sweep < VF_SWEEPS; sweep++)
+    {
         struct vf_rotation k = vf_rotation_for(xx, yy, xy);
         xx = FMA(-k.t, xy, xx);
         yy = FMA(k.t, xy, yy);
         xy = R(0.0);
         vf_rotate(k, &xz, &yz);
-        VF_UNROLL for (int axis = 0; axis < 3; axis++)
-            vf_rotate(k, &e.vector[0][axis], &e.vector[1][axis]);
+        VF_UNROLL for (int axis = 0; axis < 3; axis++) vf_rotate(k, &e.vector[0][axis], &e.vector[1][axis]);
         k = vf_rotation_for(xx, zz, xz);
         xx = FMA(-k.t, xz, xx);
         zz = FMA(k.t, xz, zz);
         xz = R(0.0);
         vf_rotate(k, &xy, &yz);
-        VF_UNROLL for (int axis = 0; axis < 3; axis++)
-            vf_rotate(k, &e.vector[0][axis], &e.vector[2][axis]);
+        VF_UNROLL for (int axis = 0; axis < 3; axis++) vf_rotate(k, &e.vector[0][axis], &e.vector[2][axis]);
         k = vf_rotation_for(yy, zz, yz);
         yy = FMA(-k.t, yz, yy);
         zz = FMA(k.t, yz, zz);
         yz = R(0.0);
         vf_rotate(k, &xy, &xz);
-        VF_UNROLL for (int axis = 0; axis < 3; axis++)
-            vf_rotate(k, &e.vector[1][axis], &e.vector[2][axis]);
+        VF_UNROLL for (int axis = 0; axis < 3; axis++) vf_rotate(k, &e.vector[1][axis], &e.vector[2][axis]);
     }
     e.value[0] = xx;
     e.value[1] = yy;
@@ -93,8 +94,8 @@ VF_DEVICE struct vf_eigen vf_eigen_of(const REAL *tensor)
     vf_order(&e.value[0], &e.value[1], e.vector[0], e.vector[1]);
     vf_order(&e.value[1], &e.value[2], e.vector[1], e.vector[2]);
     vf_order(&e.value[0], &e.value[1], e.vector[0], e.vector[1]);
-    VF_UNROLL for (int rank = 0; rank < 3; rank++)
-        e.value[rank] = (e.value[rank] < R(0.0) ? R(0.0) : e.value[rank]) * size;
+    VF_UNROLL for (int rank = 0; rank < 3; rank++) e.value[rank] =
+        (e.value[rank] < R(0.0) ? R(0.0) : e.value[rank]) * size;
     return e;
 }
 #else
@@ -108,8 +109,8 @@ VF_DEVICE struct vf_eigen vf_eigen_of(const REAL *tensor)
     const struct vf_rotation k = vf_rotation_for(xx, yy, xy);
     struct vf_eigen e = {{FMA(-k.t, xy, xx), FMA(k.t, xy, yy)}, {{k.c, -k.s}, {k.s, k.c}}};
     vf_order(&e.value[0], &e.value[1], e.vector[0], e.vector[1]);
-    VF_UNROLL for (int rank = 0; rank < 2; rank++)
-        e.value[rank] = (e.value[rank] < R(0.0) ? R(0.0) : e.value[rank]) * size;
+    VF_UNROLL for (int rank = 0; rank < 2; rank++) e.value[rank] =
+        (e.value[rank] < R(0.0) ? R(0.0) : e.value[rank]) * size;
     return e;
 }
 #endif

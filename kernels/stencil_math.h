@@ -1,6 +1,6 @@
-/* exp(-x) and atan2 for stencil bodies: one text for every backend, so that results agree to the last bit. Both are
- * written without branches. Errors, measured by tests/test_stencil_math.c: at most 2 units in the last place for
- * exp(-x), 4 for atan2. */
+/* exp(-x) and atan2 for stencil bodies: one text for every backend, so that results agree to the last bit.
+ * Both are written without branches. Errors, measured by tests/test_stencil_math.c: at most 2 units in the
+ * last place for exp(-x), 4 for atan2. */
 #ifndef VF_STENCIL_MATH_H
 #define VF_STENCIL_MATH_H
 
@@ -30,9 +30,10 @@ VF_DEVICE REAL vf_power_of_two(vf_bits n)
     return vf_from_bits((n + VF_EXPONENT_BIAS) << VF_MANTISSA);
 }
 
-/* exp(-x) for x >= 0: 2^n exp(r), |r| <= ln 2 / 2, exp(r) by a polynomial that is 1 at 0: in float32 the one of
- * least relative error (9.2e-8), in float64 the Taylor series, whose next term is below half a unit. 0 where the result
- * would be far below the smallest normal number, and for NaN: what it weighs carries the NaN on. */
+/* exp(-x) for x >= 0: 2^n exp(r), |r| <= ln 2 / 2, exp(r) by a polynomial that is 1 at 0: in float32 the one
+ * of least relative error (9.2e-8), in float64 the Taylor series, whose next term is below half a unit. 0
+ * where the result would be far below the smallest normal number, and for NaN: what it weighs carries the NaN
+ * on. */
 VF_DEVICE REAL vf_exp_minus(REAL x)
 {
 #if REAL_BITS == 64
@@ -72,8 +73,8 @@ VF_DEVICE REAL vf_exp_minus(REAL x)
     return x <= most ? p * vf_power_of_two(vf_to_bits(shifted)) : R(0.0);
 }
 
-/* The angle of (x, y) from +x towards +y, in (-pi, pi]; 0 for the origin. The smaller over the larger, its angle
- * halved twice, and the series of atan for at most tan(pi/16). */
+/* The angle of (x, y) from +x towards +y, in (-pi, pi]; 0 for the origin. The smaller over the larger, its
+ * angle halved twice, and the series of atan for at most tan(pi/16). */
 VF_DEVICE REAL vf_atan2(REAL y, REAL x)
 {
     const REAL ax = ABS(x), ay = ABS(y);

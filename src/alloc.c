@@ -32,8 +32,8 @@ void *vf_alloc(size_t count, size_t size, const char *what, struct vf_error *err
     if (!fail_this_one())
         block = aligned_alloc(VF_ALIGNMENT, rounded);
     if (block == NULL) {
-        vf_fail(error, VF_FAILED, "%s: cannot allocate %.1f MiB; free some memory or filter a smaller piece", what,
-                (double)bytes / (1 << 20));
+        vf_fail(error, VF_FAILED, "%s: cannot allocate %.1f MiB; free some memory or filter a smaller piece",
+                what, (double)bytes / (1 << 20));
         return NULL;
     }
     if (huge)

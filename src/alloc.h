@@ -9,9 +9,9 @@
 /* Bytes; the widest vector and a cache line. */
 #define VF_ALIGNMENT 64
 
-/* `count * size` bytes, zeroed when small (below VF_HUGE_BYTES), aligned to VF_ALIGNMENT, or NULL with a message
- * that names `what` and the size. Large blocks ask for huge pages, since faulting in 4 KiB pages costs as much as
- * filtering them, and their content is whatever the system gives. Free with vf_free. */
+/* `count * size` bytes, zeroed when small (below VF_HUGE_BYTES), aligned to VF_ALIGNMENT, or NULL with a
+ * message that names `what` and the size. Large blocks ask for huge pages, since faulting in 4 KiB pages
+ * costs as much as filtering them, and their content is whatever the system gives. Free with vf_free. */
 void *vf_alloc(size_t count, size_t size, const char *what, struct vf_error *error);
 void vf_free(void *block);
 

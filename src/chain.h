@@ -1,7 +1,7 @@
 /* A chain as the user wrote it: filters with parsed, range-checked values. Nothing here knows the image.
  *
- * CHAIN = STAGE {"," STAGE};  STAGE = NAME [":" KEY=VALUE {":" KEY=VALUE}], also NAME=KEY=VALUE...; one bare value
- * sets the filter's first parameter. */
+ * CHAIN = STAGE {"," STAGE};  STAGE = NAME [":" KEY=VALUE {":" KEY=VALUE}], also NAME=KEY=VALUE...; one bare
+ * value sets the filter's first parameter. */
 #ifndef VF_CHAIN_H
 #define VF_CHAIN_H
 
@@ -20,12 +20,13 @@ struct vf_chain {
     struct vf_link *link; /* owned */
 };
 
-/* Appends the filters of `text` to the chain (repeated -f). Usage errors name the word, the nearest right one and
- * the allowed range. */
+/* Appends the filters of `text` to the chain (repeated -f). Usage errors name the word, the nearest right one
+ * and the allowed range. */
 enum vf_status vf_chain_append(struct vf_chain *chain, const char *text, struct vf_error *error);
 void vf_chain_free(struct vf_chain *chain);
 
-/* The same chain with every parameter written out, in a form that vf_chain_append reads; owned by the caller. */
+/* The same chain with every parameter written out, in a form that vf_chain_append reads; owned by the caller.
+ */
 char *vf_chain_text(const struct vf_chain *chain, struct vf_error *error);
 
 #endif

@@ -24,11 +24,11 @@ enum vf_status vf_fail(struct vf_error *error, enum vf_status status, const char
 enum vf_status vf_fail_in(struct vf_error *error, enum vf_status status, const char *prefix);
 
 /* Passes a failure up to the function's one clean-up label; needs a local `status` and the label `out`. */
-#define VF_TRY(call)          \
-    do {                      \
-        status = (call);      \
-        if (status != VF_OK)  \
-            goto out;         \
+#define VF_TRY(call)         \
+    do {                     \
+        status = (call);     \
+        if (status != VF_OK) \
+            goto out;        \
     } while (0)
 
 #endif

@@ -26,8 +26,8 @@ static void close_fields(struct fields *fields)
 }
 
 /* One field whose planes are those of a volume's channel. */
-static enum vf_status add_channel(struct fields *fields, const struct vf_plan *plan, const struct vf_volume *volume,
-                                  size_t channel, struct vf_error *error)
+static enum vf_status add_channel(struct fields *fields, const struct vf_plan *plan,
+                                  const struct vf_volume *volume, size_t channel, struct vf_error *error)
 {
     const ptrdiff_t count = plane_count(plan);
     const ptrdiff_t nz = (ptrdiff_t)volume->shape.nz;
@@ -64,7 +64,8 @@ static enum vf_status make_between(struct fields *fields, const struct vf_plan *
     return VF_OK;
 }
 
-static struct vf_job job_of(const struct vf_execution *x, const struct vf_run *run, const struct vf_flow *flow)
+static struct vf_job job_of(const struct vf_execution *x, const struct vf_run *run,
+                            const struct vf_flow *flow)
 {
     const struct vf_plan *plan = x->plan;
     return (struct vf_job){.flow = flow,
@@ -80,7 +81,8 @@ static struct vf_job job_of(const struct vf_execution *x, const struct vf_run *r
                            .stop = x->stop};
 }
 
-/* ---- pre-passes --------------------------------------------------------------------------------------------- */
+/* ---- pre-passes
+ * --------------------------------------------------------------------------------------------- */
 
 /* Every global of a link for every live field, field by field as the flow's sinks are. */
 struct prepass {
@@ -91,8 +93,8 @@ struct prepass {
     struct vf_sink sink[VF_MAX_LIVE * VF_MAX_GLOBALS];
 };
 
-static enum vf_status open_prepass(struct prepass *pre, const struct vf_plan *plan, const struct vf_expansion *e,
-                                   int live_count, struct vf_error *error)
+static enum vf_status open_prepass(struct prepass *pre, const struct vf_plan *plan,
+                                   const struct vf_expansion *e, int live_count, struct vf_error *error)
 {
     const ptrdiff_t grid[3] = {plan->nx, plan->ny, plan->nz};
     int sinks = 0;
@@ -118,8 +120,8 @@ static enum vf_status open_prepass(struct prepass *pre, const struct vf_plan *pl
 }
 
 /* Computes the global values of the run's link into value[]. */
-static enum vf_status run_prepass(const struct vf_execution *x, const struct vf_run *run, const struct fields *in,
-                                  double *value, struct vf_error *error)
+static enum vf_status run_prepass(const struct vf_execution *x, const struct vf_run *run,
+                                  const struct fields *in, double *value, struct vf_error *error)
 {
     const struct vf_plan *plan = x->plan;
     const int link = plan->piece[run->piece_begin].link;
@@ -134,7 +136,8 @@ static enum vf_status run_prepass(const struct vf_execution *x, const struct vf_
     job.sink = pre->sink;
     VF_TRY(plan->scheme->run(&job, error));
     for (int i = 0; i < pre->count; i++)
-        value[vf_plan_value_index(plan, link, pre->live[i], pre->global[i])] = vf_reducer_value(&pre->reducer[i]);
+        value[vf_plan_value_index(plan, link, pre->live[i], pre->global[i])] =
+            vf_reducer_value(&pre->reducer[i]);
 out:
     for (int i = 0; pre != NULL && i < pre->count; i++)
         vf_reducer_close(&pre->reducer[i]);
@@ -143,10 +146,12 @@ out:
     return status;
 }
 
-/* ---- a channel ---------------------------------------------------------------------------------------------- */
+/* ---- a channel
+ * ---------------------------------------------------------------------------------------------- */
 
-static enum vf_status run_once(const struct vf_execution *x, const struct vf_run *run, const struct fields *in,
-                               const struct fields *out, const double *value, struct vf_error *error)
+static enum vf_status run_once(const struct vf_execution *x, const struct vf_run *run,
+                               const struct fields *in, const struct fields *out, const double *value,
+                               struct vf_error *error)
 {
     struct vf_flow flow;
     struct vf_sink sink[VF_MAX_LIVE] = {0};
@@ -163,7 +168,8 @@ static enum vf_status run_once(const struct vf_execution *x, const struct vf_run
     return status;
 }
 
-static enum vf_status run_channel(const struct vf_execution *x, size_t channel, double *value, struct vf_error *error)
+static enum vf_status run_channel(const struct vf_execution *x, size_t channel, double *value,
+                                  struct vf_error *error)
 {
     const struct vf_plan *plan = x->plan;
     struct fields in = {0}, out = {0};
@@ -177,7 +183,8 @@ static enum vf_status run_channel(const struct vf_execution *x, size_t channel, 
         }
         if (run->to_file)
             for (int k = 0; k < plan->output_count; k++)
-                VF_TRY(add_channel(&out, plan, x->out, channel * (size_t)plan->output_count + (size_t)k, error));
+                VF_TRY(
+                    add_channel(&out, plan, x->out, channel * (size_t)plan->output_count + (size_t)k, error));
         else
             VF_TRY(make_between(&out, plan, run->outputs, error));
         VF_TRY(run_once(x, run, &in, &out, value, error));

@@ -7,9 +7,10 @@
 
 struct vf_execution {
     const struct vf_plan *plan;
-    const struct vf_volume *in; /* of the plan's grid: nz planes a time, or, sliced, nz * nt images of one plane */
-    struct vf_volume *out;      /* channel c * outputs + k is output k of channel c */
-    size_t channels;            /* of `in`, from the first on: those that are filtered */
+    const struct vf_volume
+        *in;               /* of the plan's grid: nz planes a time, or, sliced, nz * nt images of one plane */
+    struct vf_volume *out; /* channel c * outputs + k is output k of channel c */
+    size_t channels;       /* of `in`, from the first on: those that are filtered */
     void (*progress)(void *context, size_t voxels);
     void *progress_context;
     const volatile int *stop;

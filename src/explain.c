@@ -65,8 +65,8 @@ static void print_links(const struct vf_explained *x, FILE *to)
         int halo[3];
         link_halo(e, plan->context.dim, halo);
         stage_names(e->stage, e->stage_count, text, sizeof text);
-        fprintf(to, "  %d %-16s stages %s, halo %dx%dx%d", i + 1, plan->chain->link[i].filter->name, text, halo[2],
-                halo[1], halo[0]);
+        fprintf(to, "  %d %-16s stages %s, halo %dx%dx%d", i + 1, plan->chain->link[i].filter->name, text,
+                halo[2], halo[1], halo[0]);
         if (e->repeat > 1)
             fprintf(to, " an iteration, %d iterations", e->repeat);
         fprintf(to, "%s", e->output_count > 1 ? ", outputs" : "");
@@ -75,7 +75,8 @@ static void print_links(const struct vf_explained *x, FILE *to)
         fprintf(to, "\n");
         for (int g = 0; g < e->global_count; g++) {
             stage_names(e->pre, e->pre_count, text, sizeof text);
-            fprintf(to, "    %s: a pre-pass over the filter's whole input, stages %s\n", e->global[g].name, text);
+            fprintf(to, "    %s: a pre-pass over the filter's whole input, stages %s\n", e->global[g].name,
+                    text);
         }
     }
 }

@@ -10,7 +10,7 @@
 
 struct vf_explained {
     const struct vf_plan *plan;
-    const char *in, *out;        /* file names */
+    const char *in, *out; /* file names */
     const struct vf_info *input, *result;
     size_t channels;             /* filtered */
     size_t memory, memory_limit; /* bytes: predicted peak, allowed */

@@ -88,7 +88,8 @@ static void append_prepass(const struct vf_expansion *e, struct vf_flow *flow, i
 }
 
 /* Most stages, fields and sinks that the run may have. */
-static void count_run(const struct vf_plan *plan, const struct vf_run *run, int *stages, int *fields, int *scratch)
+static void count_run(const struct vf_plan *plan, const struct vf_run *run, int *stages, int *fields,
+                      int *scratch)
 {
     int live = vf_plan_live(plan, plan->piece[run->piece_begin].link);
     *stages = 0;

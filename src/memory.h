@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* Bytes that a new allocation can have without swapping: Linux' MemAvailable, no more than the control group's limit
- * leaves; elsewhere the free pages. */
+/* Bytes that a new allocation can have without swapping: Linux' MemAvailable, no more than the control
+ * group's limit leaves; elsewhere the free pages. */
 size_t vf_memory_free(void);
 
 #endif

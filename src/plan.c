@@ -42,7 +42,8 @@ const char *vf_plan_label(const struct vf_plan *plan, int k)
     return NULL;
 }
 
-/* ---- expansion ---------------------------------------------------------------------------------------------- */
+/* ---- expansion
+ * ---------------------------------------------------------------------------------------------- */
 
 static enum vf_status expand_chain(struct vf_plan *plan, struct vf_error *error)
 {
@@ -60,14 +61,15 @@ static enum vf_status expand_chain(struct vf_plan *plan, struct vf_error *error)
             return status;
         live *= plan->link[i].output_count;
         if (live > VF_MAX_LIVE)
-            return vf_fail(error, VF_USAGE, "%s: the chain makes more than %d channels of each one", context.filter,
-                           VF_MAX_LIVE);
+            return vf_fail(error, VF_USAGE, "%s: the chain makes more than %d channels of each one",
+                           context.filter, VF_MAX_LIVE);
     }
     plan->output_count = live;
     return VF_OK;
 }
 
-/* ---- runs --------------------------------------------------------------------------------------------------- */
+/* ---- runs
+ * --------------------------------------------------------------------------------------------------- */
 
 static ptrdiff_t voxels(const struct vf_plan *plan)
 {
@@ -123,10 +125,10 @@ static int pieces_of(const struct atom *atom, int begin, int end, struct vf_piec
     return count;
 }
 
-/* Predicted seconds of atoms [begin, end) as one run; remembered where they are of one link, since iterations are
- * alike. */
-static enum vf_status run_cost(struct vf_plan *plan, const struct atom *atom, int begin, int end, double *known,
-                               double *seconds, struct vf_error *error)
+/* Predicted seconds of atoms [begin, end) as one run; remembered where they are of one link, since iterations
+ * are alike. */
+static enum vf_status run_cost(struct vf_plan *plan, const struct atom *atom, int begin, int end,
+                               double *known, double *seconds, struct vf_error *error)
 {
     const bool alike = atom[begin].link == atom[end - 1].link;
     double *memory = &known[atom[begin].link * (MOST_FUSED + 1) + end - begin];
@@ -177,8 +179,8 @@ static enum vf_status search(struct vf_plan *plan, struct atom *atom, int count,
 }
 
 /* Turns the search's result into pieces and runs, with a pre-pass before each link that needs one. */
-static enum vf_status lay_out(struct vf_plan *plan, const struct atom *atom, int count, struct vf_tiling tiling,
-                              struct vf_error *error)
+static enum vf_status lay_out(struct vf_plan *plan, const struct atom *atom, int count,
+                              struct vf_tiling tiling, struct vf_error *error)
 {
     int *begins = vf_alloc((size_t)count, sizeof *begins, "the plan", error);
     int runs = 0;
@@ -195,15 +197,16 @@ static enum vf_status lay_out(struct vf_plan *plan, const struct atom *atom, int
         if (cuts(plan, atom, begin)) {
             struct vf_run *run = &plan->run[plan->run_count++];
             plan->piece[plan->piece_count] = (struct vf_piece){atom[begin].link, 1};
-            *run = (struct vf_run){
-                plan->piece_count, plan->piece_count + 1, .prepass = true, .from_file = begin == 0};
+            *run = (struct vf_run){plan->piece_count, plan->piece_count + 1, .prepass = true,
+                                   .from_file = begin == 0};
             plan->piece_count++;
             status = weigh(plan, run, tiling, error);
         }
         if (status != VF_OK)
             break;
         struct vf_run *run = &plan->run[plan->run_count++];
-        *run = (struct vf_run){.piece_begin = plan->piece_count, .from_file = begin == 0, .to_file = end == count};
+        *run = (struct vf_run){
+            .piece_begin = plan->piece_count, .from_file = begin == 0, .to_file = end == count};
         plan->piece_count += pieces_of(atom, begin, end, plan->piece + plan->piece_count);
         run->piece_end = plan->piece_count;
         status = weigh(plan, run, tiling, error);
@@ -218,7 +221,8 @@ static void add_up(struct vf_plan *plan)
     const size_t element = plan->context.is_double ? sizeof(double) : sizeof(float);
     for (int r = 0; r < plan->run_count; r++) {
         const struct vf_run *run = &plan->run[r];
-        const int held = (run->from_file ? 0 : run->inputs) + (run->to_file || run->prepass ? 0 : run->outputs);
+        const int held =
+            (run->from_file ? 0 : run->inputs) + (run->to_file || run->prepass ? 0 : run->outputs);
         size_t bytes = (size_t)held * (size_t)voxels(plan) * element;
         plan->between_bytes = bytes > plan->between_bytes ? bytes : plan->between_bytes;
         plan->work_bytes = run->work_bytes > plan->work_bytes ? run->work_bytes : plan->work_bytes;
@@ -243,7 +247,8 @@ static enum vf_status make_runs(struct vf_plan *plan, struct vf_tiling tiling, s
     return status;
 }
 
-/* ---- the request -------------------------------------------------------------------------------------------- */
+/* ---- the request
+ * -------------------------------------------------------------------------------------------- */
 
 static enum vf_status read_scheme(struct vf_plan *plan, const struct vf_plan_request *request,
                                   struct vf_tiling *tiling, struct vf_error *error)
@@ -269,12 +274,14 @@ static enum vf_status read_scheme(struct vf_plan *plan, const struct vf_plan_req
         at += good && axis < 2;
     }
     if (!good)
-        return vf_fail(error, VF_USAGE, "--scheme %s: after the name comes tile=XxYxCHUNK, whole numbers from 1", text);
+        return vf_fail(error, VF_USAGE,
+                       "--scheme %s: after the name comes tile=XxYxCHUNK, whole numbers from 1", text);
     *tiling = (struct vf_tiling){extent[0], extent[1], extent[2]};
     return VF_OK;
 }
 
-enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *request, struct vf_error *error)
+enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *request,
+                            struct vf_error *error)
 {
     enum vf_status status;
     struct vf_tiling tiling = {0};

@@ -1,8 +1,9 @@
 /* From a chain to runs: which stages are swept together, by which scheme, in which tiles.
  *
- * A chain is a list of links (filters), each expanded into an iteration that is repeated. A *run* is a stretch of
- * consecutive iterations that one sweep computes; only what lives between runs is held as whole volumes. A link that
- * needs global values starts a new *segment*: its input is whole before the pre-pass over it. */
+ * A chain is a list of links (filters), each expanded into an iteration that is repeated. A *run* is a
+ * stretch of consecutive iterations that one sweep computes; only what lives between runs is held as whole
+ * volumes. A link that needs global values starts a new *segment*: its input is whole before the pre-pass
+ * over it. */
 #ifndef VF_PLAN_H
 #define VF_PLAN_H
 
@@ -25,12 +26,13 @@ struct vf_piece {
 struct vf_run {
     int piece_begin, piece_end; /* of plan->piece */
     bool prepass;               /* before the first iteration of piece_begin's link: its globals */
-    bool from_file, to_file;    /* its sources are the image itself, its sinks the result; else volumes between runs */
+    bool from_file,
+        to_file; /* its sources are the image itself, its sinks the result; else volumes between runs */
     struct vf_tiling tiling;
-    double seconds;             /* predicted */
-    size_t work_bytes;          /* of the scheme */
-    int stage_count;            /* swept together */
-    int inputs, outputs;        /* fields */
+    double seconds;      /* predicted */
+    size_t work_bytes;   /* of the scheme */
+    int stage_count;     /* swept together */
+    int inputs, outputs; /* fields */
 };
 
 struct vf_plan {
@@ -40,16 +42,17 @@ struct vf_plan {
     const struct vf_scheme *scheme;
     ptrdiff_t nx, ny, nz, batch; /* one image's grid; images that share a channel's global values */
     int threads;
-    struct vf_expansion *link;   /* [chain->count], owned */
+    struct vf_expansion *link; /* [chain->count], owned */
     int piece_count, run_count;
-    struct vf_piece *piece;      /* owned */
-    struct vf_run *run;          /* owned */
-    int output_count;            /* fields that come out for each channel */
-    size_t between_bytes;        /* volumes held between runs, at most at once */
-    size_t work_bytes;           /* the largest run's */
+    struct vf_piece *piece; /* owned */
+    struct vf_run *run;     /* owned */
+    int output_count;       /* fields that come out for each channel */
+    size_t between_bytes;   /* volumes held between runs, at most at once */
+    size_t work_bytes;      /* the largest run's */
 };
 
-/* What a plan is made for; the strings of `context` are copied. `scheme` is "NAME[:tile=XxYxCHUNK]" or NULL. */
+/* What a plan is made for; the strings of `context` are copied. `scheme` is "NAME[:tile=XxYxCHUNK]" or NULL.
+ */
 struct vf_plan_request {
     const struct vf_chain *chain;
     struct vf_context context;
@@ -60,7 +63,8 @@ struct vf_plan_request {
     const char *scheme;
 };
 
-enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *request, struct vf_error *error);
+enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *request,
+                            struct vf_error *error);
 void vf_plan_close(struct vf_plan *plan);
 
 /* Number of fields that enter link i (and are filtered one by one). */

@@ -21,7 +21,7 @@ struct work {
     struct vf_info result;
     enum vf_format format;
     struct vf_plan plan;
-    size_t channels;         /* filtered: all but alpha */
+    size_t channels; /* filtered: all but alpha */
     size_t memory, memory_limit;
     struct vf_volume in, out;
     double read_seconds, compute_seconds, write_seconds;
@@ -40,7 +40,8 @@ static void say(const struct vf_options *options, const char *name, const char *
         fprintf(stderr, "volfilter: %s: %s\n", name, note);
 }
 
-/* ---- what is computed --------------------------------------------------------------------------------------- */
+/* ---- what is computed
+ * --------------------------------------------------------------------------------------- */
 
 /* Spacing and aspect: the command line's before the file's. */
 static enum vf_status find_context(const struct work *w, struct vf_context *c, struct vf_error *error)
@@ -57,10 +58,12 @@ static enum vf_status find_context(const struct work *w, struct vf_context *c, s
     for (int axis = 0; axis < 3; axis++) {
         c->spacing_known[axis] = given ? o->spacing[axis] > 0 : info->spacing_known[axis];
         c->spacing[axis] = given ? o->spacing[axis] : info->spacing[axis];
-        c->aspect[axis] = c->spacing_known[0] && c->spacing_known[axis] ? c->spacing[axis] / c->spacing[0] : 1;
+        c->aspect[axis] =
+            c->spacing_known[0] && c->spacing_known[axis] ? c->spacing[axis] / c->spacing[0] : 1;
         if (!(c->aspect[axis] >= 1e-4 && c->aspect[axis] <= 1e4))
-            return vf_fail(error, VF_USAGE, "%s: voxels of %gx%gx%g are out of proportion; give --spacing XxYxZ",
-                           w->in_name, c->spacing[0], c->spacing[1], c->spacing[2]);
+            return vf_fail(error, VF_USAGE,
+                           "%s: voxels of %gx%gx%g are out of proportion; give --spacing XxYxZ", w->in_name,
+                           c->spacing[0], c->spacing[1], c->spacing[2]);
     }
     return VF_OK;
 }
@@ -76,8 +79,10 @@ static enum vf_type result_type(const struct work *w, const struct vf_chain *cha
         return own;
     if (w->format == VF_FORMAT_PNG && (own == VF_U8 || own == VF_U16)) {
         char note[160];
-        snprintf(note, sizeof note, "%s gives float32, PNG holds integers: rounded and saturated to %s (--dtype says "
-                 "otherwise; a .tif keeps all)", last->name, vf_type_name(own));
+        snprintf(note, sizeof note,
+                 "%s gives float32, PNG holds integers: rounded and saturated to %s (--dtype says "
+                 "otherwise; a .tif keeps all)",
+                 last->name, vf_type_name(own));
         say(w->options, w->out_name, note);
         return own;
     }
@@ -124,13 +129,15 @@ static enum vf_status check_memory(const struct work *w, struct vf_error *error)
         return VF_OK;
     return vf_fail(error, VF_FAILED,
                    "this chain needs %.1f MiB for the image, its result and the work, and %s %.1f MiB; %s",
-                   ceil((double)w->memory / mib * 10) / 10, w->options->memory > 0 ? "--memory allows" : "there are",
-                   (double)w->memory_limit / mib,
-                   w->options->memory > 0 ? "give it more, or filter a smaller piece"
-                                          : "filter a smaller piece, or raise --memory if swapping is acceptable");
+                   ceil((double)w->memory / mib * 10) / 10,
+                   w->options->memory > 0 ? "--memory allows" : "there are", (double)w->memory_limit / mib,
+                   w->options->memory > 0
+                       ? "give it more, or filter a smaller piece"
+                       : "filter a smaller piece, or raise --memory if swapping is acceptable");
 }
 
-/* ---- doing it ----------------------------------------------------------------------------------------------- */
+/* ---- doing it
+ * ----------------------------------------------------------------------------------------------- */
 
 static void page_planes(const struct vf_info *info, const struct vf_volume *volume, size_t page, void **plane)
 {
@@ -194,8 +201,8 @@ static void copy_alpha(struct work *w)
     const size_t bytes = s->nx * s->ny * vf_type_size(w->in.type);
     for (size_t t = 0; t < s->nt; t++)
         for (size_t z = 0; z < s->nz; z++)
-            memcpy(vf_volume_plane(&w->out, t, w->out.shape.nc - 1, z), vf_volume_plane(&w->in, t, s->nc - 1, z),
-                   bytes);
+            memcpy(vf_volume_plane(&w->out, t, w->out.shape.nc - 1, z),
+                   vf_volume_plane(&w->in, t, s->nc - 1, z), bytes);
 }
 
 static enum vf_status compute(struct work *w, struct vf_error *error)
@@ -278,7 +285,8 @@ enum vf_status vf_run_file(const struct vf_chain *chain, const struct vf_options
     struct work w = {.options = options, .in_name = in, .out_name = out};
     enum vf_status status;
     if (options->backend == VF_BACKEND_CUDA)
-        return vf_fail(error, VF_USAGE, "--backend cuda: this build has no CUDA backend; use --backend cpu or auto");
+        return vf_fail(error, VF_USAGE,
+                       "--backend cuda: this build has no CUDA backend; use --backend cpu or auto");
     VF_TRY(vf_reader_open(&w.reader, in, error));
     w.input = vf_reader_info(w.reader);
     w.channels = w.input->shape.nc - w.input->has_alpha;

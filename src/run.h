@@ -19,29 +19,31 @@ enum vf_progress { VF_PROGRESS_AUTO, VF_PROGRESS_NEVER, VF_PROGRESS_ALWAYS };
 /* What the command line decides for every file; zero is the default of each. */
 struct vf_options {
     enum vf_backend_choice backend;
-    int threads;                 /* 0: all cores */
-    enum vf_boundary boundary;   /* VF_NEAREST is 0 */
-    double constant;             /* VF_CONSTANT's value */
-    double spacing[3];           /* --spacing, x y z; 0: the file's */
-    char spacing_unit[16];       /* "" : none given */
-    bool slices;                 /* every plane its own 2D image */
+    int threads;               /* 0: all cores */
+    enum vf_boundary boundary; /* VF_NEAREST is 0 */
+    double constant;           /* VF_CONSTANT's value */
+    double spacing[3];         /* --spacing, x y z; 0: the file's */
+    char spacing_unit[16];     /* "" : none given */
+    bool slices;               /* every plane its own 2D image */
     bool dtype_given;
     enum vf_type dtype;
     enum vf_precision precision;
-    size_t memory;               /* bytes; 0: three quarters of what is free */
+    size_t memory; /* bytes; 0: three quarters of what is free */
     enum vf_compression compression;
-    const char *scheme;          /* --scheme: "reference", "row-stream[:tile=XxY]"; NULL: the plan's choice */
+    const char *scheme; /* --scheme: "reference", "row-stream[:tile=XxY]"; NULL: the plan's choice */
     bool explain, dry_run, json, no_clobber, quiet;
     int verbose;
     enum vf_progress progress;
 };
 
-/* Set by the signal handler; long loops look at it and stop with VF_INTERRUPTED. The only global mutable state. */
+/* Set by the signal handler; long loops look at it and stop with VF_INTERRUPTED. The only global mutable
+ * state. */
 extern volatile sig_atomic_t vf_interrupted;
 
-/* Filters `in` into `out` ("-": standard streams). With options->explain the plan is printed first to `explain_to`
- * (as JSON with options->json); with dry_run nothing is computed or written. With json (and not explain) one JSON
- * object of timings is printed to `explain_to` when done. Notes go to stderr unless quiet. */
+/* Filters `in` into `out` ("-": standard streams). With options->explain the plan is printed first to
+ * `explain_to` (as JSON with options->json); with dry_run nothing is computed or written. With json (and not
+ * explain) one JSON object of timings is printed to `explain_to` when done. Notes go to stderr unless quiet.
+ */
 enum vf_status vf_run_file(const struct vf_chain *chain, const struct vf_options *options, const char *in,
                            const char *out, FILE *explain_to, struct vf_error *error);
 

@@ -1,4 +1,5 @@
-/* A volume in memory, as the file stored it: planes of one element type, every channel in planes of its own. */
+/* A volume in memory, as the file stored it: planes of one element type, every channel in planes of its own.
+ */
 #ifndef VF_VOLUME_H
 #define VF_VOLUME_H
 
@@ -15,7 +16,8 @@ const char *vf_type_name(enum vf_type type);
 enum vf_type vf_type_by_name(const char *name);
 bool vf_type_is_float(enum vf_type type);
 
-/* Elements along each axis; nc channels of nt time points of nz planes of ny rows of nx. All >= 1 and <= INT32_MAX. */
+/* Elements along each axis; nc channels of nt time points of nz planes of ny rows of nx. All >= 1 and <=
+ * INT32_MAX. */
 struct vf_shape {
     size_t nx, ny, nz, nc, nt;
 };

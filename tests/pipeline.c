@@ -47,7 +47,8 @@ struct vf_volume pipeline_input(const struct pipeline *p, unsigned seed)
 {
     struct vf_volume in;
     struct vf_error error;
-    const struct vf_shape shape = {(size_t)p->nx, (size_t)p->ny, (size_t)p->nz, 1, p->nt > 0 ? (size_t)p->nt : 1};
+    const struct vf_shape shape = {(size_t)p->nx, (size_t)p->ny, (size_t)p->nz, 1,
+                                   p->nt > 0 ? (size_t)p->nt : 1};
     cr_assert_eq(vf_volume_alloc(&in, p->type, &shape, "input", &error), VF_OK, "%s", error.text);
     const size_t count = volume_size(&in) / vf_type_size(p->type);
     uint32_t state = 2463534242u + 7919u * seed;
@@ -63,8 +64,8 @@ struct vf_volume pipeline_input(const struct pipeline *p, unsigned seed)
     return in;
 }
 
-enum vf_status pipeline_try(const struct pipeline *p, const struct vf_volume *in, struct vf_volume *out, double *value,
-                            struct vf_error *error)
+enum vf_status pipeline_try(const struct pipeline *p, const struct vf_volume *in, struct vf_volume *out,
+                            double *value, struct vf_error *error)
 {
     struct vf_chain chain = {0};
     struct vf_plan plan = {0};
@@ -95,7 +96,8 @@ enum vf_status pipeline_try(const struct pipeline *p, const struct vf_volume *in
     memset(out->data, 0xa5, volume_size(out));
     double values[1024];
     cr_assert(vf_plan_value_count(&plan) <= 1024);
-    const struct vf_execution execution = {.plan = &plan, .in = in, .out = out, .channels = 1, .value = values};
+    const struct vf_execution execution = {
+        .plan = &plan, .in = in, .out = out, .channels = 1, .value = values};
     VF_TRY(vf_execute(&execution, error));
     if (value != NULL)
         memcpy(value, values, VF_MAX_GLOBALS * sizeof *value);

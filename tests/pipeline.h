@@ -7,28 +7,29 @@
 struct pipeline {
     const char *chain;
     ptrdiff_t nx, ny, nz, nt;
-    enum vf_type type;          /* of the input */
+    enum vf_type type; /* of the input */
     enum vf_boundary boundary;
     double constant;
-    double aspect[3];           /* 0: 1 */
-    bool precise;               /* compute in double */
+    double aspect[3]; /* 0: 1 */
+    bool precise;     /* compute in double */
     bool slices;
-    int threads;                /* 0: 1 */
-    const char *scheme;         /* as --scheme */
-    enum vf_type result_type;   /* of the output */
+    int threads;              /* 0: 1 */
+    const char *scheme;       /* as --scheme */
+    enum vf_type result_type; /* of the output */
 };
 
-/* An input of the pipeline's shape, one channel: repeatable noise over a few levels and a step, scaled to the type;
- * `seed` varies it. Free with vf_volume_free. */
+/* An input of the pipeline's shape, one channel: repeatable noise over a few levels and a step, scaled to the
+ * type; `seed` varies it. Free with vf_volume_free. */
 struct vf_volume pipeline_input(const struct pipeline *p, unsigned seed);
 
-/* Runs it; the result's buffer is poisoned first, so that an element that is not written shows. Aborts the test on
- * failure. `value` may be NULL: the global values of the only channel, at most VF_MAX_GLOBALS of the first filter. */
+/* Runs it; the result's buffer is poisoned first, so that an element that is not written shows. Aborts the
+ * test on failure. `value` may be NULL: the global values of the only channel, at most VF_MAX_GLOBALS of the
+ * first filter. */
 struct vf_volume pipeline_run(const struct pipeline *p, const struct vf_volume *in, double *value);
 
 /* The status and message of planning and running it. */
-enum vf_status pipeline_try(const struct pipeline *p, const struct vf_volume *in, struct vf_volume *out, double *value,
-                            struct vf_error *error);
+enum vf_status pipeline_try(const struct pipeline *p, const struct vf_volume *in, struct vf_volume *out,
+                            double *value, struct vf_error *error);
 
 /* Bytes of a volume's data. */
 size_t volume_size(const struct vf_volume *volume);

@@ -1,5 +1,5 @@
-/* row-stream gives the reference's bits: every filter, boundary, awkward shape, type, tile, thread count and vector
- * level, from the registry. */
+/* row-stream gives the reference's bits: every filter, boundary, awkward shape, type, tile, thread count and
+ * vector level, from the registry. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "kernels/cpu_rows.h"
 #include "pipeline.h"
 
-/* Every filter with every parameter that changes what is computed. test_schemes.registry checks that none is left
- * out. */
+/* Every filter with every parameter that changes what is computed. test_schemes.registry checks that none is
+ * left out. */
 static const char *const chains[] = {
     "gaussian:sigma=1.3x0.7x0.9",
     "gaussian:sigma=0",
@@ -41,9 +41,9 @@ enum { CHAINS = sizeof chains / sizeof chains[0] };
 static const enum vf_boundary boundaries[] = {VF_NEAREST, VF_REFLECT, VF_MIRROR, VF_CONSTANT, VF_WRAP};
 
 /* Sizes 1, 2, and about a halo, twice a halo and a tile. */
-static const ptrdiff_t volumes[][3] = {{1, 1, 2},  {2, 1, 3},  {1, 5, 2},   {3, 2, 2},   {7, 6, 5},
+static const ptrdiff_t volumes[][3] = {{1, 1, 2},  {2, 1, 3},  {1, 5, 2},  {3, 2, 2},  {7, 6, 5},
                                        {16, 3, 4}, {9, 17, 3}, {5, 4, 17}, {33, 8, 7}, {15, 11, 10}};
-static const ptrdiff_t images[][3] = {{1, 1, 1}, {2, 1, 1}, {1, 3, 1},  {5, 2, 1},   {7, 8, 1},
+static const ptrdiff_t images[][3] = {{1, 1, 1},  {2, 1, 1},  {1, 3, 1},  {5, 2, 1},   {7, 8, 1},
                                       {17, 1, 1}, {1, 20, 1}, {31, 9, 1}, {16, 33, 1}, {70, 40, 1}};
 
 /* Forced tiles and threads; the first is the plan's own. */
@@ -69,8 +69,8 @@ static void expect_same(struct pipeline p, const struct vf_volume *in, const str
         size_t at = 0;
         while (at < size && ((const char *)out.data)[at] == ((const char *)expected->data)[at])
             at++;
-        cr_assert_eq(at, size, "%s, %tdx%tdx%td, boundary %d, %s, schedule %d: element %zu differs", p.chain, p.nx, p.ny,
-                     p.nz, (int)p.boundary, vf_type_name(p.type), s, at / element);
+        cr_assert_eq(at, size, "%s, %tdx%tdx%td, boundary %d, %s, schedule %d: element %zu differs", p.chain,
+                     p.nx, p.ny, p.nz, (int)p.boundary, vf_type_name(p.type), s, at / element);
         vf_volume_free(&out);
     }
 }
@@ -85,7 +85,8 @@ static void compare(struct pipeline p, unsigned seed)
     vf_volume_free(&expected);
 }
 
-static void compare_shapes(enum vf_boundary boundary, const ptrdiff_t (*shapes)[3], size_t count, bool precise)
+static void compare_shapes(enum vf_boundary boundary, const ptrdiff_t (*shapes)[3], size_t count,
+                           bool precise)
 {
     for (int c = 0; c < CHAINS; c++)
         for (size_t s = 0; s < count; s++) {
@@ -103,19 +104,19 @@ static void compare_shapes(enum vf_boundary boundary, const ptrdiff_t (*shapes)[
         }
 }
 
-#define SHAPES(name, boundary)                                                              \
-    Test(schemes, volumes_##name)                                                           \
-    {                                                                                       \
-        compare_shapes(boundary, volumes, sizeof volumes / sizeof volumes[0], false);       \
-    }                                                                                       \
-    Test(schemes, images_##name)                                                            \
-    {                                                                                       \
-        compare_shapes(boundary, images, sizeof images / sizeof images[0], false);          \
-    }                                                                                       \
-    Test(schemes, double_##name)                                                            \
-    {                                                                                       \
-        compare_shapes(boundary, volumes + 4, 4, true);                                     \
-        compare_shapes(boundary, images + 6, 3, true);                                      \
+#define SHAPES(name, boundary)                                                        \
+    Test(schemes, volumes_##name)                                                     \
+    {                                                                                 \
+        compare_shapes(boundary, volumes, sizeof volumes / sizeof volumes[0], false); \
+    }                                                                                 \
+    Test(schemes, images_##name)                                                      \
+    {                                                                                 \
+        compare_shapes(boundary, images, sizeof images / sizeof images[0], false);    \
+    }                                                                                 \
+    Test(schemes, double_##name)                                                      \
+    {                                                                                 \
+        compare_shapes(boundary, volumes + 4, 4, true);                               \
+        compare_shapes(boundary, images + 6, 3, true);                                \
     }
 SHAPES(nearest, VF_NEAREST)
 SHAPES(reflect, VF_REFLECT)
@@ -238,5 +239,89 @@ Test(schemes, levels)
                                          .result_type = precise ? VF_F64 : VF_U16};
                     compare(p, (unsigned)c);
                 }
+    }
+}
+
+/* A slab is a range of planes: computed from the planes that it reaches, it writes its own planes and no
+ * other. */
+static void expect_slab(const struct pipeline *p, struct vf_plan *plan, const struct vf_volume *in,
+                        const struct vf_volume *expected, ptrdiff_t from, ptrdiff_t to, ptrdiff_t reach)
+{
+    struct vf_flow flow;
+    struct vf_error error;
+    struct vf_volume out;
+    void *source[64] = {0}, *sink[64];
+    const size_t plane = (size_t)(p->nx * p->ny) * sizeof(float);
+    cr_assert_eq(vf_volume_alloc(&out, VF_F32, &in->shape, "slab", &error), VF_OK);
+    memset(out.data, 0x5a, volume_size(&out));
+    for (ptrdiff_t z = 0; z < p->nz; z++) {
+        sink[z] = vf_volume_plane(&out, 0, 0, (size_t)z);
+        if (z >= from - reach && z < to + reach)
+            source[z] = vf_volume_plane(in, 0, 0, (size_t)z);
+    }
+    const struct vf_array to_array = {VF_F32, sink}, from_array = {p->type, source};
+    const struct vf_sink stored = {.array = &to_array};
+    cr_assert_eq(vf_plan_flow(plan, &plan->run[0], NULL, &flow, &error), VF_OK);
+    const struct vf_job job = {.flow = &flow,
+                               .nx = p->nx,
+                               .ny = p->ny,
+                               .nz = p->nz,
+                               .batch = 1,
+                               .z_begin = from,
+                               .z_end = to,
+                               .source = &from_array,
+                               .sink = &stored,
+                               .tiling = {6, 5, 3},
+                               .threads = 2};
+    cr_assert_eq(plan->scheme->run(&job, &error), VF_OK, "%s", error.text);
+    for (ptrdiff_t z = 0; z < p->nz; z++)
+        if (z >= from && z < to)
+            cr_assert_eq(memcmp(sink[z], vf_volume_plane(expected, 0, 0, (size_t)z), plane), 0,
+                         "plane %td of %td..%td", z, from, to);
+        else
+            for (size_t i = 0; i < plane; i++)
+                cr_assert_eq(((unsigned char *)sink[z])[i], 0x5a, "plane %td was written", z);
+    vf_flow_close(&flow);
+    vf_volume_free(&out);
+}
+
+Test(schemes, slabs)
+{
+    static const char *const chain_text = "gaussian:sigma=0.5,perona-malik:k=20:iterations=2,gradient";
+    const ptrdiff_t reach = 2 + 2 + 1;
+    for (int b = 0; b < 4; b++) { /* wrap reaches the other end */
+        struct pipeline p = {.chain = chain_text,
+                             .nx = 17,
+                             .ny = 9,
+                             .nz = 20,
+                             .type = VF_I16,
+                             .boundary = boundaries[b],
+                             .constant = 9,
+                             .result_type = VF_F32,
+                             .scheme = "reference"};
+        struct vf_volume in = pipeline_input(&p, 3);
+        struct vf_volume expected = pipeline_run(&p, &in, NULL);
+        struct vf_chain chain = {0};
+        struct vf_plan plan;
+        struct vf_error error;
+        struct vf_plan_request request = {.chain = &chain,
+                                          .context = {.dim = 3, .boundary = p.boundary, .aspect = {1, 1, 1}},
+                                          .constant = p.constant,
+                                          .nx = p.nx,
+                                          .ny = p.ny,
+                                          .nz = p.nz,
+                                          .batch = 1,
+                                          .threads = 2,
+                                          .backend = &vf_backend_cpu};
+        cr_assert_eq(vf_chain_append(&chain, chain_text, &error), VF_OK, "%s", error.text);
+        cr_assert_eq(vf_plan_open(&plan, &request, &error), VF_OK, "%s", error.text);
+        cr_assert_eq(plan.run_count, 1);
+        for (ptrdiff_t from = 0; from < p.nz; from += 4)
+            for (ptrdiff_t to = from + 1; to <= p.nz; to += 5)
+                expect_slab(&p, &plan, &in, &expected, from, to, reach);
+        vf_plan_close(&plan);
+        vf_chain_free(&chain);
+        vf_volume_free(&in);
+        vf_volume_free(&expected);
     }
 }

@@ -1,5 +1,5 @@
-/* Coherence-enhancing where mu1 - mu3 passes the threshold, edge-enhancing (surface) elsewhere. The edge's normal is
- * the gradient of u_sigma, the last input. */
+/* Coherence-enhancing where mu1 - mu3 passes the threshold, edge-enhancing (surface) elsewhere. The edge's
+ * normal is the gradient of u_sigma, the last input. */
 #include "filters/stencils/coherence_enhancing.h"
 #include "filters/stencils/edge.h"
 #include "filters/stencils/gradient.h"

@@ -1,5 +1,5 @@
-/* l1 = l2 stop at edges and the last eigenvalue is 1: D = l I + (1 - l) v v^T, v the last vector of the smoothed
- * tensor (Frangakis & Hegerl 2001), l from the gradient of u_sigma, the last input. */
+/* l1 = l2 stop at edges and the last eigenvalue is 1: D = l I + (1 - l) v v^T, v the last vector of the
+ * smoothed tensor (Frangakis & Hegerl 2001), l from the gradient of u_sigma, the last input. */
 #include "filters/stencils/edge.h"
 #include "filters/stencils/gradient.h"
 #include "filters/stencils/tensor_input.h"

@@ -4,6 +4,5 @@ VF_STENCIL(eigenvalues)
 {
     const REAL tensor[] = TENSOR_INPUT;
     const struct vf_eigen e = vf_eigen_of(tensor);
-    VF_UNROLL for (int rank = 0; rank < DIM; rank++)
-        PUT(rank, e.value[rank]);
+    VF_UNROLL for (int rank = 0; rank < DIM; rank++) PUT(rank, e.value[rank]);
 }

@@ -1,5 +1,5 @@
-/* 3D: the unit eigenvector of the smallest eigenvalue, its first non-zero component positive; 2D: its angle from +x
- * towards +y, in (-pi/2, pi/2]. */
+/* 3D: the unit eigenvector of the smallest eigenvalue, its first non-zero component positive; 2D: its angle
+ * from +x towards +y, in (-pi/2, pi/2]. */
 #include "filters/stencils/tensor_input.h"
 
 VF_STENCIL(orientation)
@@ -10,8 +10,7 @@ VF_STENCIL(orientation)
     const REAL *v = e.vector[2];
     const REAL first = v[VF_X] != R(0.0) ? v[VF_X] : (v[VF_Y] != R(0.0) ? v[VF_Y] : v[VF_Z]);
     const REAL sign = first < R(0.0) ? R(-1.0) : R(1.0);
-    VF_UNROLL for (int axis = 0; axis < 3; axis++)
-        PUT(axis, v[axis] * sign);
+    VF_UNROLL for (int axis = 0; axis < 3; axis++) PUT(axis, v[axis] * sign);
 #else
     /* 0 - b is never -0, which would turn pi into -pi. */
     const REAL b = tensor[VF_XY] + tensor[VF_XY];

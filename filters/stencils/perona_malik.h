@@ -10,20 +10,20 @@
 
 /* u + dt * sum of flux / h, in increasing (dz, dy, dx). */
 #if DIM == 3
-#define VF_PM_STEP(flux)                                                       \
-    REAL sum = VF_PM_FLUX(flux, VF_Z, -1, 0, 0) * PARAM(VF_Z);                 \
-    sum = FMA(VF_PM_FLUX(flux, VF_Y, 0, -1, 0), PARAM(VF_Y), sum);             \
-    sum = FMA(VF_PM_FLUX(flux, VF_X, 0, 0, -1), PARAM(VF_X), sum);             \
-    sum = FMA(VF_PM_FLUX(flux, VF_X, 0, 0, 1), PARAM(VF_X), sum);              \
-    sum = FMA(VF_PM_FLUX(flux, VF_Y, 0, 1, 0), PARAM(VF_Y), sum);              \
-    sum = FMA(VF_PM_FLUX(flux, VF_Z, 1, 0, 0), PARAM(VF_Z), sum);              \
+#define VF_PM_STEP(flux)                                           \
+    REAL sum = VF_PM_FLUX(flux, VF_Z, -1, 0, 0) * PARAM(VF_Z);     \
+    sum = FMA(VF_PM_FLUX(flux, VF_Y, 0, -1, 0), PARAM(VF_Y), sum); \
+    sum = FMA(VF_PM_FLUX(flux, VF_X, 0, 0, -1), PARAM(VF_X), sum); \
+    sum = FMA(VF_PM_FLUX(flux, VF_X, 0, 0, 1), PARAM(VF_X), sum);  \
+    sum = FMA(VF_PM_FLUX(flux, VF_Y, 0, 1, 0), PARAM(VF_Y), sum);  \
+    sum = FMA(VF_PM_FLUX(flux, VF_Z, 1, 0, 0), PARAM(VF_Z), sum);  \
     PUT(0, FMA(PARAM(VF_PM_DT), sum, AT(0, 0, 0, 0)))
 #else
-#define VF_PM_STEP(flux)                                                       \
-    REAL sum = VF_PM_FLUX(flux, VF_Y, 0, -1, 0) * PARAM(VF_Y);                 \
-    sum = FMA(VF_PM_FLUX(flux, VF_X, 0, 0, -1), PARAM(VF_X), sum);             \
-    sum = FMA(VF_PM_FLUX(flux, VF_X, 0, 0, 1), PARAM(VF_X), sum);              \
-    sum = FMA(VF_PM_FLUX(flux, VF_Y, 0, 1, 0), PARAM(VF_Y), sum);              \
+#define VF_PM_STEP(flux)                                           \
+    REAL sum = VF_PM_FLUX(flux, VF_Y, 0, -1, 0) * PARAM(VF_Y);     \
+    sum = FMA(VF_PM_FLUX(flux, VF_X, 0, 0, -1), PARAM(VF_X), sum); \
+    sum = FMA(VF_PM_FLUX(flux, VF_X, 0, 0, 1), PARAM(VF_X), sum);  \
+    sum = FMA(VF_PM_FLUX(flux, VF_Y, 0, 1, 0), PARAM(VF_Y), sum);  \
     PUT(0, FMA(PARAM(VF_PM_DT), sum, AT(0, 0, 0, 0)))
 #endif
 
