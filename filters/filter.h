@@ -11,8 +11,7 @@
 #include "kernels/boundary.h"
 #include "src/error.h"
 
-/* ---- parameters
- * --------------------------------------------------------------------------------------------- */
+/* ---- parameters ---- */
 
 enum vf_param_kind {
     VF_PARAM_NUMBER,    /* one real number */
@@ -55,8 +54,7 @@ struct vf_value {
     long box_size[3], box_at[3]; /* BOX: x, y, z; size 0 when none was given; 2D form: depth 1 at 0 */
 };
 
-/* ---- stencils
- * ----------------------------------------------------------------------------------------------- */
+/* ---- stencils ---- */
 
 /* The most inputs, outputs and parameters of a stage, and global values of a filter. */
 #define VF_MAX_INPUTS 8
@@ -88,8 +86,7 @@ struct vf_stage;
 /* The halo (z, y, x) of a stage on its input k, in 2D or 3D. */
 void vf_stage_halo(const struct vf_stage *stage, int dim, int k, int halo[3]);
 
-/* ---- stages
- * ------------------------------------------------------------------------------------------------- */
+/* ---- stages ---- */
 
 /* A linear stencil: sum of weight * in(z+dz, y+dy, x+dx), in the order of the table, which is increasing
  * (dz, dy, dx). Owned by the expansion. */
@@ -121,8 +118,7 @@ struct vf_stage {
         global[VF_MAX_STENCIL_PARAMS]; /* 1 + index of the global that gives param[i]; 0: param[i] stands */
 };
 
-/* ---- global values
- * ------------------------------------------------------------------------------------------ */
+/* ---- global values ---- */
 
 /* A number computed from all finite values of one field before the first iteration, once a channel. */
 enum vf_reduction { VF_REDUCE_PERCENTILE, VF_REDUCE_DEVIATION, VF_REDUCE_RANGE, VF_REDUCE_MEAN };
@@ -137,8 +133,7 @@ struct vf_global {
     double scale;
 };
 
-/* ---- expansion
- * ---------------------------------------------------------------------------------------------- */
+/* ---- expansion ---- */
 
 /* What a filter needs to know to expand. */
 struct vf_context {
@@ -201,7 +196,7 @@ struct vf_filter {
 extern const struct vf_filter *const vf_filters[];
 const struct vf_filter *vf_filter_by_name(const char *name, size_t length);
 
-/* ---- what filters build with (filters/expansion.c) ---------------------------------------- */
+/* ---- what filters build with (filters/expansion.c) ---- */
 
 /* Adds a field; its number, or -1 with a message. */
 int vf_add_field(struct vf_expansion *e, enum vf_field_kind kind, struct vf_error *error);

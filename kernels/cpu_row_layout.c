@@ -145,8 +145,7 @@ void vf_row_layout_close(struct vf_row_layout *l)
     l->halo = NULL;
 }
 
-/* ---- the cost model
- * ----------------------------------------------------------------------------------------- */
+/* ---- the cost model ---- */
 
 /* Of one core of a present server, in units of a nanosecond; only ratios matter. */
 enum {

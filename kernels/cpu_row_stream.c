@@ -4,6 +4,7 @@
  * Beyond the grid a field is filled from its values inside, row by row as they are made (x) or by reading
  * another row (y, z); under `wrap` the grid is periodic and the rows beyond it are simply computed. */
 #include <omp.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "kernels/cpu_row_layout.h"

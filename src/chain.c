@@ -11,8 +11,7 @@
 /* More filters than any pipeline has, few enough to plan quickly. */
 #define MAX_FILTERS 64
 
-/* ---- messages
- * ----------------------------------------------------------------------------------------------- */
+/* ---- messages ---- */
 
 static enum vf_status fail_unknown_filter(const char *name, size_t length, struct vf_error *error)
 {
@@ -52,8 +51,7 @@ static enum vf_status fail_unknown_param(const struct vf_filter *filter, const c
                    name, near, near[0] ? "" : ";", param_names(filter, names, sizeof names), filter->name);
 }
 
-/* ---- one filter
- * --------------------------------------------------------------------------------------------- */
+/* ---- one filter ---- */
 
 static int param_index(const struct vf_filter *filter, const char *name)
 {
@@ -149,8 +147,7 @@ static enum vf_status read_link(struct vf_link *link, char *text, struct vf_erro
     return status;
 }
 
-/* ---- the chain
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the chain ---- */
 
 /* Room for `more` links. */
 static enum vf_status grow(struct vf_chain *chain, int more, struct vf_error *error)

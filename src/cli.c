@@ -10,8 +10,7 @@
 /* What getopt_long returns for an option without a letter. */
 #define FIRST_CODE 256
 
-/* ---- getopt's tables, from ours
- * ----------------------------------------------------------------------------- */
+/* ---- getopt's tables, from ours ---- */
 
 struct getopt_tables {
     struct option longs[VF_OPTION_COUNT + 1];
@@ -45,8 +44,7 @@ static enum vf_option_id option_of_code(int code)
     return VF_OPTION_COUNT;
 }
 
-/* ---- mistakes
- * ----------------------------------------------------------------------------------------------- */
+/* ---- mistakes ---- */
 
 static enum vf_status fail_unknown_option(const char *word, struct vf_error *error)
 {
@@ -88,8 +86,7 @@ static bool is_abbreviated(enum vf_option_id id, const char *word)
     return strcspn(name, "=") != strlen(vf_option_table[id].name);
 }
 
-/* ---- reading
- * ------------------------------------------------------------------------------------------------ */
+/* ---- reading ---- */
 
 static enum vf_status take_option(struct vf_command_line *line, enum vf_option_id id, const char *argument,
                                   struct vf_error *error)
@@ -233,8 +230,7 @@ void vf_command_line_free(struct vf_command_line *line)
     vf_chain_free(&line->chain);
 }
 
-/* ---- running
- * ------------------------------------------------------------------------------------------------ */
+/* ---- running ---- */
 
 enum vf_status vf_cli_report(enum vf_status status, const struct vf_error *error)
 {

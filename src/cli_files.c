@@ -8,8 +8,7 @@
 #include "alloc.h"
 #include "cli.h"
 
-/* ---- one file
- * ----------------------------------------------------------------------------------------------- */
+/* ---- one file ---- */
 
 static enum vf_status filter_one(const struct vf_command_line *line, const char *in, const char *out,
                                  struct vf_error *error)
@@ -42,8 +41,7 @@ static enum vf_status check_names(const struct vf_command_line *line, struct vf_
     return VF_OK;
 }
 
-/* ---- several files
- * ------------------------------------------------------------------------------------------ */
+/* ---- several files ---- */
 
 struct job {
     const char *in;

@@ -123,13 +123,14 @@ static const char *example_value(const struct vf_param *param)
 
 static void print_examples(FILE *to, const struct vf_filter *filter)
 {
-    fprintf(to, "\nExamples:\n  volfilter -f %s in.tif out.tif\n", filter->name);
+    fprintf(to, "\nExamples:\n  volfilter -f %s in.tif out.tif\n  volfilter -f %s", filter->name,
+            filter->name);
     for (int i = 0; i < filter->param_count; i++) {
         const char *value = example_value(&filter->params[i]);
         if (value != NULL)
-            fprintf(to, "  volfilter -f %s:%s=%s in.tif out.tif\n", filter->name, filter->params[i].name,
-                    value);
+            fprintf(to, ":%s=%s", filter->params[i].name, value);
     }
+    fputs(" in.tif out.tif\n", to);
 }
 
 enum vf_status vf_cli_print_filter(FILE *to, const char *name, struct vf_error *error)

@@ -81,8 +81,7 @@ static struct vf_job job_of(const struct vf_execution *x, const struct vf_run *r
                            .stop = x->stop};
 }
 
-/* ---- pre-passes
- * --------------------------------------------------------------------------------------------- */
+/* ---- pre-passes ---- */
 
 /* Every global of a link for every live field, field by field as the flow's sinks are. */
 struct prepass {
@@ -146,8 +145,7 @@ out:
     return status;
 }
 
-/* ---- a channel
- * ---------------------------------------------------------------------------------------------- */
+/* ---- a channel ---- */
 
 static enum vf_status run_once(const struct vf_execution *x, const struct vf_run *run,
                                const struct fields *in, const struct fields *out, const double *value,

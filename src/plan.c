@@ -42,8 +42,7 @@ const char *vf_plan_label(const struct vf_plan *plan, int k)
     return NULL;
 }
 
-/* ---- expansion
- * ---------------------------------------------------------------------------------------------- */
+/* ---- expansion ---- */
 
 static enum vf_status expand_chain(struct vf_plan *plan, struct vf_error *error)
 {
@@ -68,8 +67,26 @@ static enum vf_status expand_chain(struct vf_plan *plan, struct vf_error *error)
     return VF_OK;
 }
 
-/* ---- runs
- * --------------------------------------------------------------------------------------------------- */
+/* A box that a global value is taken over must lie in the image. */
+static enum vf_status check_boxes(const struct vf_plan *plan, struct vf_error *error)
+{
+    const long extent[3] = {(long)plan->nx, (long)plan->ny, (long)plan->nz};
+    for (int i = 0; i < plan->chain->count; i++)
+        for (int g = 0; g < plan->link[i].global_count; g++) {
+            const struct vf_global *global = &plan->link[i].global[g];
+            for (int axis = 0; axis < 3 && global->box_size[0] > 0; axis++)
+                if (global->box_at[axis] < 0 || global->box_size[axis] > extent[axis] ||
+                    global->box_at[axis] > extent[axis] - global->box_size[axis])
+                    return vf_fail(error, VF_USAGE,
+                                   "%s: the box %ldx%ldx%ld+%ld+%ld+%ld is not inside the image, %ldx%ldx%ld",
+                                   plan->chain->link[i].filter->name, global->box_size[0],
+                                   global->box_size[1], global->box_size[2], global->box_at[0],
+                                   global->box_at[1], global->box_at[2], extent[0], extent[1], extent[2]);
+        }
+    return VF_OK;
+}
+
+/* ---- runs ---- */
 
 static ptrdiff_t voxels(const struct vf_plan *plan)
 {
@@ -247,8 +264,7 @@ static enum vf_status make_runs(struct vf_plan *plan, struct vf_tiling tiling, s
     return status;
 }
 
-/* ---- the request
- * -------------------------------------------------------------------------------------------- */
+/* ---- the request ---- */
 
 static enum vf_status read_scheme(struct vf_plan *plan, const struct vf_plan_request *request,
                                   struct vf_tiling *tiling, struct vf_error *error)
@@ -295,6 +311,7 @@ enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *
                              .threads = request->threads};
     VF_TRY(read_scheme(plan, request, &tiling, error));
     VF_TRY(expand_chain(plan, error));
+    VF_TRY(check_boxes(plan, error));
     VF_TRY(make_runs(plan, tiling, error));
     add_up(plan);
 out:

@@ -40,8 +40,7 @@ static void say(const struct vf_options *options, const char *name, const char *
         fprintf(stderr, "volfilter: %s: %s\n", name, note);
 }
 
-/* ---- what is computed
- * --------------------------------------------------------------------------------------- */
+/* ---- what is computed ---- */
 
 /* Spacing and aspect: the command line's before the file's. */
 static enum vf_status find_context(const struct work *w, struct vf_context *c, struct vf_error *error)
@@ -136,8 +135,7 @@ static enum vf_status check_memory(const struct work *w, struct vf_error *error)
                        : "filter a smaller piece, or raise --memory if swapping is acceptable");
 }
 
-/* ---- doing it
- * ----------------------------------------------------------------------------------------------- */
+/* ---- doing it ---- */
 
 static void page_planes(const struct vf_info *info, const struct vf_volume *volume, size_t page, void **plane)
 {

@@ -49,8 +49,7 @@ const char *vf_vector_read(const char *text, double vector[3], int *count)
     return at;
 }
 
-/* ---- words
- * -------------------------------------------------------------------------------------------------- */
+/* ---- words ---- */
 
 int vf_choice_index(const char *choices, const char *word)
 {
@@ -84,8 +83,7 @@ const char *vf_choices_text(const char *choices, char *text, size_t room)
     return text;
 }
 
-/* ---- what is allowed
- * ---------------------------------------------------------------------------------------- */
+/* ---- what is allowed ---- */
 
 static void range_text(const struct vf_param *param, char *text, size_t room)
 {
@@ -148,8 +146,7 @@ const char *vf_param_allowed(const struct vf_param *param, char text[VF_ALLOWED_
     return text;
 }
 
-/* ---- reading
- * ------------------------------------------------------------------------------------------------ */
+/* ---- reading ---- */
 
 /* What is wrong with a value; the caller of the readers makes the message. */
 enum fault { FINE, NOT_UNDERSTOOD, OUT_OF_RANGE };
@@ -263,8 +260,7 @@ enum vf_status vf_value_read(const struct vf_param *param, const char *filter, c
                    vf_param_allowed(param, allowed));
 }
 
-/* ---- writing
- * ------------------------------------------------------------------------------------------------ */
+/* ---- writing ---- */
 
 static void lengths_text(const struct vf_value *value, char *text)
 {
