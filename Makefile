@@ -1,7 +1,7 @@
 # volfilter: `make` builds build/volfilter, `make demo` shows it at work, `make test` tests it. GNU make.
 #
 # Variables: CC, CFLAGS, CPPFLAGS, LDFLAGS, LDLIBS as usual; PREFIX, DESTDIR; BUILD (where everything built goes);
-# WERROR= lets warnings pass.
+# WERROR= lets warnings pass; V=1 shows whole commands.
 
 PREFIX ?= /usr/local
 BUILD ?= build
@@ -12,6 +12,7 @@ PKG_CONFIG ?= pkg-config
 .DELETE_ON_ERROR:
 .SUFFIXES:
 MAKEFLAGS += --no-print-directory
+say = $(if $(V),,@echo '  $(1)' && )
 
 # ---- flags -----------------------------------------------------------------------------------------------------
 
@@ -51,9 +52,10 @@ flags_v4 := -march=x86-64-v4 -mprefer-vector-width=512
 row_objects := $(foreach level,$(levels),$(variants:%=$(BUILD)/kernels/cpu_rows_%_$(level).o))
 cell_objects := $(variants:%=$(BUILD)/kernels/cpu_cells_%.o)
 sources := $(filter-out kernels/cpu_rows.c kernels/cpu_cells.c,$(wildcard src/*.c filters/*.c kernels/*.c))
-program_objects := $(sources:%.c=$(BUILD)/%.o) $(row_objects) $(cell_objects)
-# What the tests, benchmarks and tools link with.
-objects := $(filter-out $(BUILD)/src/main.o,$(program_objects))
+objects := $(sources:%.c=$(BUILD)/%.o) $(row_objects) $(cell_objects)
+# All but main: what the program, the tests, benchmarks and tools link with.
+library := $(BUILD)/libvolfilter.a
+library_objects := $(filter-out $(BUILD)/src/main.o,$(objects))
 
 test_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/*.c))
 tool_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c tests/demo/*.c))
@@ -73,17 +75,16 @@ help:
 	@echo 'make man         write man/volfilter.1 from the tables that give --help'
 	@echo 'make clean'
 
-$(BUILD)/volfilter: $(program_objects) $(BUILD)/program.list
-	$(LINK) -o $@ $(program_objects) $(LIBS)
+$(BUILD)/volfilter: $(BUILD)/src/main.o
+$(BUILD)/montage: $(BUILD)/tests/demo/montage.o
+$(BUILD)/bench-cpu: $(BUILD)/tests/bench/bench_cpu.o
+$(BUILD)/unit-tests: $(test_objects)
+$(BUILD)/unit-tests: private LIBS := -lcriterion $(LIBS)
+$(BUILD)/volfilter $(BUILD)/montage $(BUILD)/bench-cpu $(BUILD)/unit-tests: $(library)
+	$(call say,LINK $@)$(LINK) -o $@ $(filter %.o,$^) $(library) $(LIBS)
 
-$(BUILD)/unit-tests: $(objects) $(test_objects) $(BUILD)/unit-tests.list
-	$(LINK) -o $@ $(test_objects) $(objects) -lcriterion $(LIBS)
-
-$(BUILD)/montage: $(BUILD)/tests/demo/montage.o $(objects)
-	$(LINK) -o $@ $^ $(LIBS)
-
-$(BUILD)/bench-cpu: $(BUILD)/tests/bench/bench_cpu.o $(objects)
-	$(LINK) -o $@ $^ $(LIBS)
+$(library): $(library_objects)
+	$(call say,AR $@)rm -f $@ && ar rcs $@ $(library_objects)
 
 # The name of an object says how it is compiled: cpu_rows_f32_3d_v4.
 name_words = $(subst _, ,$*)
@@ -92,32 +93,34 @@ level = $(word 3,$(name_words))
 
 $(row_objects): $(BUILD)/kernels/cpu_rows_%.o: kernels/cpu_rows.c
 	@mkdir -p $(@D)
-	$(COMPILE) $(flags_$(level)) $(variant_defines) -DVF_ROWS=vf_rows_$* -DVF_LEVEL='"$(level)"' -MMD -MP -c -o $@ $<
+	$(call say,CC $@)$(COMPILE) $(flags_$(level)) $(variant_defines) -DVF_ROWS=vf_rows_$* -DVF_LEVEL='"$(level)"' -MMD -MP -c -o $@ $<
 
 # The reference is for checking: nothing is gained by vectorising it.
 $(cell_objects): CFLAGS := $(CFLAGS:-O3=-O2)
 $(cell_objects): $(BUILD)/kernels/cpu_cells_%.o: kernels/cpu_cells.c
 	@mkdir -p $(@D)
-	$(COMPILE) $(variant_defines) -DVF_CELLS=vf_cells_$* -MMD -MP -c -o $@ $<
+	$(call say,CC $@)$(COMPILE) $(variant_defines) -DVF_CELLS=vf_cells_$* -MMD -MP -c -o $@ $<
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(COMPILE) -MMD -MP -c -o $@ $<
+	$(call say,CC $@)$(COMPILE) -MMD -MP -c -o $@ $<
 
-# The stencil bodies in the order of their table.
+# The stencil bodies, in the order of their table.
 $(BUILD)/gen/stencil_bodies.h: filters/stencils.def
 	@mkdir -p $(@D)
-	sed -n 's|^VF_STENCIL_DEF(\([a-z0-9_]*\),.*|#include "filters/stencils/\1.h"|p' $< > $@
+	$(call say,GEN $@)sed -n 's|^VF_STENCIL_DEF(\([a-z0-9_]*\),.*|#include "filters/stencils/\1.h"|p' $< > $@
 
-every_object := $(program_objects) $(test_objects) $(tool_objects)
+every_object := $(objects) $(test_objects) $(tool_objects)
 $(every_object): $(BUILD)/flags | $(BUILD)/gen/stencil_bodies.h $(BUILD)/headers-found
 -include $(every_object:.o=.d)
 
-# Files that change only when what they hold does: other flags compile anew, other objects link anew.
-$(BUILD)/flags: holds = $(COMPILE)
-$(BUILD)/program.list: holds = $(LINK) $(program_objects) $(LIBS)
-$(BUILD)/unit-tests.list: holds = $(LINK) $(test_objects) $(objects) $(LIBS)
-$(BUILD)/flags $(BUILD)/program.list $(BUILD)/unit-tests.list: always
+# Files that change only when what they hold does: other flags compile anew, a file that is gone links anew.
+$(BUILD)/flags: holds = $(COMPILE) $(LINK) $(LIBS)
+$(BUILD)/library.list: holds = $(library_objects)
+$(BUILD)/tests.list: holds = $(test_objects)
+$(library): $(BUILD)/library.list
+$(BUILD)/unit-tests: $(BUILD)/tests.list
+$(BUILD)/flags $(BUILD)/library.list $(BUILD)/tests.list: always
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(holds)' | cmp -s - $@ || printf '%s\n' '$(holds)' > $@
 
