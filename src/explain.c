@@ -81,24 +81,43 @@ static void print_links(const struct vf_explained *x, FILE *to)
     }
 }
 
-static void print_run(const struct vf_explained *x, int index, FILE *to)
+/* Runs that do the same over again, as iterations do, but for where they read and write. */
+static bool runs_alike(const struct vf_plan *plan, const struct vf_run *a, const struct vf_run *b)
+{
+    const struct vf_piece *p = &plan->piece[a->piece_begin], *q = &plan->piece[b->piece_begin];
+    return !a->prepass && !b->prepass && a->piece_end - a->piece_begin == 1 &&
+           b->piece_end - b->piece_begin == 1 && p->link == q->link && p->count == q->count &&
+           memcmp(&a->tiling, &b->tiling, sizeof a->tiling) == 0;
+}
+
+/* Runs [first, last] of the plan, which are alike. */
+static void print_runs(const struct vf_explained *x, int first, int last, FILE *to)
 {
     const struct vf_plan *plan = x->plan;
-    const struct vf_run *run = &plan->run[index];
-    size_t reads, writes;
-    run_traffic(x, run, &reads, &writes);
-    fprintf(to, "  run %d: %s", index + 1, run->prepass ? "pre-pass of " : "");
+    const struct vf_run *run = &plan->run[first];
+    const bool volume = plan->context.dim == 3;
+    size_t reads = 0, writes = 0;
+    double seconds = 0;
+    for (int r = first; r <= last; r++) {
+        size_t run_reads, run_writes;
+        run_traffic(x, &plan->run[r], &run_reads, &run_writes);
+        reads += run_reads;
+        writes += run_writes;
+        seconds += plan->run[r].seconds * (double)x->channels;
+    }
+    fprintf(to, first == last ? "  run %d: " : "  runs %d to %d, each: ", first + 1, last + 1);
+    fprintf(to, "%s", run->prepass ? "pre-pass of " : "");
     for (int p = run->piece_begin; p < run->piece_end; p++) {
         const struct vf_piece *piece = &plan->piece[p];
         fprintf(to, "%s%s", p > run->piece_begin ? " + " : "", plan->chain->link[piece->link].filter->name);
         if (!run->prepass && plan->link[piece->link].repeat > 1)
             fprintf(to, " x%d", piece->count);
     }
-    fprintf(to, ", %d stages in one sweep, scheme %s, tile %tdx%tdx%td, %.1f MiB of work\n", run->stage_count,
-            plan->scheme->name, run->tiling.x, plan->context.dim == 3 ? run->tiling.y : run->tiling.chunk,
-            plan->context.dim == 3 ? run->tiling.chunk : (ptrdiff_t)1, mib(run->work_bytes));
-    fprintf(to, "         moves %.1f MiB in, %.1f MiB out; predicted %.3f s\n", mib(reads), mib(writes),
-            run->seconds * (double)x->channels);
+    fprintf(to, ", %d stages in one sweep, scheme %s, tile %tdx%td streamed by %td, %.1f MiB of work\n",
+            run->stage_count, plan->scheme->name, run->tiling.x, volume ? run->tiling.y : 1,
+            run->tiling.chunk, mib(run->work_bytes));
+    fprintf(to, "    %s %.1f MiB in, %.1f MiB out; predicted %.3f s\n",
+            first == last ? "moves" : "together they move", mib(reads), mib(writes), seconds);
 }
 
 static void print_file(const char *what, const char *name, const struct vf_info *info, FILE *to)
@@ -130,8 +149,12 @@ void vf_explain(const struct vf_explained *x, FILE *to)
     print_links(x, to);
     fprintf(to, "backend cpu, vector level %s, %d thread%s\n", vf_rows_level(), plan->threads,
             plan->threads == 1 ? "" : "s");
-    for (int r = 0; r < plan->run_count; r++)
-        print_run(x, r, to);
+    for (int r = 0, last; r < plan->run_count; r = last + 1) {
+        for (last = r; last + 1 < plan->run_count; last++)
+            if (!runs_alike(plan, &plan->run[r], &plan->run[last + 1]))
+                break;
+        print_runs(x, r, last, to);
+    }
     fprintf(to, "memory %.1f MiB predicted peak (%.1f MiB between runs, %.1f MiB of work), limit %.1f MiB\n",
             mib(x->memory), mib(plan->between_bytes), mib(plan->work_bytes), mib(x->memory_limit));
 }

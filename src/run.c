@@ -24,6 +24,7 @@ struct work {
     size_t channels; /* filtered: all but alpha */
     size_t memory, memory_limit;
     struct vf_volume in, out;
+    double *value; /* owned: the global values, [channel][vf_plan_value_count] */
     double read_seconds, compute_seconds, write_seconds;
 };
 
@@ -212,7 +213,8 @@ static enum vf_status compute(struct work *w, struct vf_error *error)
                                      .channels = w->channels,
                                      .progress = count_voxels,
                                      .progress_context = &line,
-                                     .stop = &vf_interrupted};
+                                     .stop = &vf_interrupted,
+                                     .value = w->value};
     vf_progress_begin(&line, w->options->progress, "filtering", vf_execute_voxels(&w->plan, w->channels));
     enum vf_status status = vf_execute(&execution, error);
     vf_progress_end(&line);
@@ -242,6 +244,21 @@ static void explain(const struct work *w, FILE *to)
     vf_json_end(&json);
 }
 
+/* -v: what the pre-passes found, and where the time went. */
+static void describe(const struct work *w)
+{
+    const size_t values = vf_plan_value_count(&w->plan);
+    for (size_t c = 0; c < w->channels; c++)
+        for (int i = 0; i < w->plan.chain->count; i++)
+            for (int f = 0; f < vf_plan_live(&w->plan, i); f++)
+                for (int g = 0; g < w->plan.link[i].global_count; g++)
+                    fprintf(stderr, "volfilter: %s: channel %zu: %s %s = %g\n", w->in_name, c + 1,
+                            w->plan.chain->link[i].filter->name, w->plan.link[i].global[g].name,
+                            w->value[c * values + vf_plan_value_index(&w->plan, i, f, g)]);
+    fprintf(stderr, "volfilter: %s: read %.3f s, filtered %.3f s, written %.3f s to %s\n", w->in_name,
+            w->read_seconds, w->compute_seconds, w->write_seconds, w->out_name);
+}
+
 static void report(const struct work *w, FILE *to)
 {
     struct vf_json json;
@@ -263,6 +280,9 @@ static enum vf_status filter(struct work *w, struct vf_error *error)
     enum vf_status status;
     double start = now();
     VF_TRY(vf_writer_open(&w->writer, w->out_name, w->format, &w->result, &output, error));
+    w->value = vf_alloc(vf_plan_value_count(&w->plan) * w->channels + 1, sizeof *w->value, "global values", error);
+    if (w->value == NULL)
+        return VF_FAILED;
     VF_TRY(vf_volume_alloc(&w->in, w->input->type, &w->input->shape, "the image", error));
     VF_TRY(read_input(w, error));
     w->read_seconds = now() - start;
@@ -299,10 +319,13 @@ enum vf_status vf_run_file(const struct vf_chain *chain, const struct vf_options
     VF_TRY(filter(&w, error));
     if (options->json && !options->explain)
         report(&w, explain_to);
+    if (options->verbose > 0 && !options->quiet)
+        describe(&w);
 out:
     vf_writer_close(w.writer);
     vf_volume_free(&w.in);
     vf_volume_free(&w.out);
+    vf_free(w.value);
     vf_plan_close(&w.plan);
     vf_reader_close(w.reader);
     return status;
