@@ -1,43 +1,48 @@
-/* Reductions over the finite values of a field whose result does not depend on the order of the values: percentiles
- * by counting, sums exactly. Rows may come from many threads in any order.
+/* Reductions over the finite values of a field whose result does not depend on the order of the values, nor
+ * on how they are split over threads: percentiles by counting, sums exactly.
  *
- * Percentiles are the lower edge of the bin in a count over bits 30..15 of the float32 value, zeros left out
- * (negative values count by magnitude). Sums add integer significands by exponent. */
+ * Percentile N: the values other than zero are counted by bits 30..15 of their float32 form (doubles are
+ * rounded to float32 first, and one beyond its range counts as its largest; negative values count by
+ * magnitude). The result is the lower edge of the smallest bin whose cumulative count reaches the rank max(1,
+ * ceil(N * count / 100)).
+ *
+ * Mean, deviation: the sums of v and v^2 are integers, kept exactly. The mean is their quotient, rounded
+ * once; the population standard deviation is sqrt(count * sum v^2 - (sum v)^2) / count, where what is under
+ * the root is exact, so that nothing cancels. Up to 2^63 values. */
 #ifndef VF_REDUCE_H
 #define VF_REDUCE_H
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "filters/filter.h"
 #include "src/error.h"
 
-/* Sums of significand * 2^exponent, exact for up to 2^63 values; one bin an exponent of a double. */
-struct vf_exact_sum {
-    __int128 bin[2100];
-};
-
+/* Opened by vf_reducer_open; the fields are private. */
 struct vf_reducer {
     enum vf_reduction reduction;
-    double argument;               /* as in vf_global */
-    bool is_double;                /* the rows' type */
-    long box_low[3], box_high[3];  /* x, y, z: half-open; only voxels inside count */
+    double argument;                   /* as in vf_global */
+    bool is_double;                    /* the rows' type */
+    ptrdiff_t box_low[3], box_high[3]; /* x, y, z: half-open; only voxels inside count */
     int threads;
-    struct vf_partial *partial;    /* owned, one a thread */
+    struct vf_partial *partial; /* owned, one a thread */
+    void *block;                /* owned: what the partials point into */
 };
 
-/* `box_size` 0 is the whole grid nx * ny * nz. */
+/* `grid` is nx, ny, nz. The global's box is cut to it; `box_size` 0 is all of it. On failure nothing is held.
+ */
 enum vf_status vf_reducer_open(struct vf_reducer *reducer, const struct vf_global *global, bool is_double,
                                const ptrdiff_t grid[3], int threads, struct vf_error *error);
 
-/* Adds n voxels from (x, y, z) on, as the compute type, for thread `thread`. */
-void vf_reducer_add(struct vf_reducer *reducer, int thread, const void *row, ptrdiff_t n, ptrdiff_t x, ptrdiff_t y,
-                    ptrdiff_t z);
+/* Adds n voxels from (x, y, z) on, as the compute type, for thread `thread`. One call at a time for each
+ * thread. */
+void vf_reducer_add(struct vf_reducer *reducer, int thread, const void *row, ptrdiff_t n, ptrdiff_t x,
+                    ptrdiff_t y, ptrdiff_t z);
 
-/* The value over all rows so far, 0 where there was none: a percentile, a multiple of the standard deviation, the
- * range (most - least), or the mean. */
+/* The value over all rows so far, 0 where there was none: a percentile, `argument` times the standard
+ * deviation, the range (most - least), or the mean. */
 double vf_reducer_value(const struct vf_reducer *reducer);
+
 void vf_reducer_close(struct vf_reducer *reducer);
 
 #endif

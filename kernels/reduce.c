@@ -1,0 +1,483 @@
+#include "kernels/reduce.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "src/alloc.h"
+#include "src/size.h"
+
+typedef __int128 wide;
+typedef unsigned __int128 unsigned_wide;
+
+/* A finite value is significand * 2^(bin + unit), its significand an integer and its bin the biased exponent
+ * less 1 (subnormals share bin 0). */
+#define FLOAT_BINS 254
+#define DOUBLE_BINS 2046
+#define FLOAT_UNIT (-149)
+#define DOUBLE_UNIT (-1074)
+
+#define PERCENTILE_BINS 65536
+#define LARGEST_FINITE_BIN 0xfeff /* infinity's is 0xff00 */
+
+/* What one thread has seen. Every bin can take 2^63 values without overflow. */
+struct vf_partial {
+    uint64_t count;              /* of values; RANGE: of rows that had any */
+    double least, most;          /* RANGE */
+    uint64_t *counts;            /* PERCENTILE: [PERCENTILE_BINS] */
+    wide *sum;                   /* MEAN, DEVIATION: [bins] sums of significands */
+    unsigned_wide *square;       /* DEVIATION: [bins] sums of the lower 64 bits of squared significands */
+    unsigned_wide *square_upper; /* DEVIATION of doubles: [bins] sums of the bits above */
+};
+
+/* ---- big integers ---- */
+
+/* Two's complement, least limb first: wide enough for count * sum v^2, in units of 2^(2 * DOUBLE_UNIT). */
+#define LIMBS 70
+#define SUM_LIMBS (LIMBS / 2) /* enough for the sum of v */
+
+struct big {
+    uint64_t limb[LIMBS];
+};
+
+/* Adds value * 2^shift; what carries beyond the last limb is the sign's. */
+static void big_add(struct big *b, wide value, int shift)
+{
+    if (value == 0)
+        return;
+    const int first = shift / 64, bits = shift % 64;
+    const unsigned_wide low = (unsigned_wide)value << bits;
+    const uint64_t sign = value < 0 ? UINT64_MAX : 0;
+    const uint64_t above = bits == 0 ? sign : (uint64_t)(value >> (128 - bits));
+    unsigned_wide carry = 0;
+    for (int i = first; i < LIMBS; i++) {
+        const int k = i - first;
+        const uint64_t term = k == 0 ? (uint64_t)low : k == 1 ? (uint64_t)(low >> 64) : k == 2 ? above : sign;
+        carry += (unsigned_wide)b->limb[i] + term;
+        b->limb[i] = (uint64_t)carry;
+        carry >>= 64;
+    }
+}
+
+/* Adds an unsigned value * 2^shift. */
+static void big_add_unsigned(struct big *b, unsigned_wide value, int shift)
+{
+    big_add(b, (wide)(uint64_t)value, shift);
+    big_add(b, (wide)(value >> 64), shift + 64);
+}
+
+static bool big_is_negative(const struct big *b)
+{
+    return b->limb[LIMBS - 1] >> 63;
+}
+
+static void big_negate(struct big *b)
+{
+    unsigned_wide carry = 1;
+    for (int i = 0; i < LIMBS; i++) {
+        carry += ~b->limb[i];
+        b->limb[i] = (uint64_t)carry;
+        carry >>= 64;
+    }
+}
+
+static void big_multiply(struct big *b, uint64_t factor)
+{
+    unsigned_wide carry = 0;
+    for (int i = 0; i < LIMBS; i++) {
+        carry += (unsigned_wide)b->limb[i] * factor;
+        b->limb[i] = (uint64_t)carry;
+        carry >>= 64;
+    }
+}
+
+/* Divides b >= 0, rounding down; true when something was left over. */
+static bool big_divide(struct big *b, uint64_t divisor)
+{
+    uint64_t rest = 0;
+    for (int i = LIMBS - 1; i >= 0; i--) {
+        const unsigned_wide part = (unsigned_wide)rest << 64 | b->limb[i];
+        b->limb[i] = (uint64_t)(part / divisor);
+        rest = (uint64_t)(part % divisor);
+    }
+    return rest != 0;
+}
+
+/* b -= a^2, for 0 <= a < 2^(64 * SUM_LIMBS). */
+static void big_subtract_square(struct big *b, const struct big *a)
+{
+    struct big square = {{0}};
+    for (int i = 0; i < SUM_LIMBS; i++) {
+        unsigned_wide carry = 0;
+        for (int k = 0; k < SUM_LIMBS; k++) {
+            carry += (unsigned_wide)a->limb[i] * a->limb[k] + square.limb[i + k];
+            square.limb[i + k] = (uint64_t)carry;
+            carry >>= 64;
+        }
+        if (i + SUM_LIMBS < LIMBS)
+            square.limb[i + SUM_LIMBS] = (uint64_t)carry;
+    }
+    big_negate(&square);
+    unsigned_wide carry = 0;
+    for (int i = 0; i < LIMBS; i++) {
+        carry += (unsigned_wide)b->limb[i] + square.limb[i];
+        b->limb[i] = (uint64_t)carry;
+        carry >>= 64;
+    }
+}
+
+/* The upper 64 bits of b > 0, their first bit set: b = result * 2^*exponent, less what is below. Bit 0 is
+ * set, too, if anything is below or `more` is true, so that rounding to double is right. */
+static uint64_t big_head(const struct big *b, bool more, int *exponent)
+{
+    int top = LIMBS - 1;
+    while (top > 0 && b->limb[top] == 0)
+        top--;
+    const int zeros = __builtin_clzll(b->limb[top]);
+    const uint64_t next = top > 0 ? b->limb[top - 1] : 0;
+    uint64_t head = b->limb[top] << zeros;
+    if (zeros > 0)
+        head |= next >> (64 - zeros);
+    more = more || next << zeros != 0;
+    for (int i = 0; i < top - 1; i++)
+        more = more || b->limb[i] != 0;
+    *exponent = 64 * top - zeros;
+    return head | more;
+}
+
+static bool big_is_zero(const struct big *b)
+{
+    for (int i = 0; i < LIMBS; i++)
+        if (b->limb[i] != 0)
+            return false;
+    return true;
+}
+
+/* ---- opening and closing ---- */
+
+static size_t bins_of(const struct vf_reducer *reducer)
+{
+    return reducer->is_double ? DOUBLE_BINS : FLOAT_BINS;
+}
+
+/* Bytes of one thread's bins: a whole number of cache lines, so that threads do not share any. */
+static size_t bin_bytes(const struct vf_reducer *reducer)
+{
+    const size_t table = bins_of(reducer) * sizeof(wide);
+    size_t bytes = 0;
+    switch (reducer->reduction) {
+    case VF_REDUCE_PERCENTILE:
+        bytes = PERCENTILE_BINS * sizeof(uint64_t);
+        break;
+    case VF_REDUCE_DEVIATION:
+        bytes = (reducer->is_double ? 3 : 2) * table;
+        break;
+    case VF_REDUCE_MEAN:
+        bytes = table;
+        break;
+    case VF_REDUCE_RANGE:
+        break;
+    }
+    return (bytes + VF_ALIGNMENT - 1) / VF_ALIGNMENT * VF_ALIGNMENT;
+}
+
+/* One thread's header, likewise. */
+static size_t header_bytes(int threads)
+{
+    return ((size_t)threads * sizeof(struct vf_partial) + VF_ALIGNMENT - 1) / VF_ALIGNMENT * VF_ALIGNMENT;
+}
+
+static void cut_box(struct vf_reducer *reducer, const struct vf_global *global, const ptrdiff_t grid[3])
+{
+    const bool everywhere = global->box_size[0] == 0;
+    for (int axis = 0; axis < 3; axis++) {
+        const ptrdiff_t low = everywhere ? 0 : global->box_at[axis];
+        const ptrdiff_t high = everywhere ? grid[axis] : low + global->box_size[axis];
+        reducer->box_low[axis] = low < 0 ? 0 : low;
+        reducer->box_high[axis] = high > grid[axis] ? grid[axis] : high;
+    }
+}
+
+enum vf_status vf_reducer_open(struct vf_reducer *reducer, const struct vf_global *global, bool is_double,
+                               const ptrdiff_t grid[3], int threads, struct vf_error *error)
+{
+    *reducer = (struct vf_reducer){.reduction = global->reduction,
+                                   .argument = global->argument,
+                                   .is_double = is_double,
+                                   .threads = threads};
+    cut_box(reducer, global, grid);
+    const size_t header = header_bytes(threads), bins = bin_bytes(reducer);
+    size_t bytes;
+    if (!vf_size_mul((size_t)threads, bins, &bytes) || !vf_size_add(bytes, header, &bytes))
+        return vf_fail(error, VF_FAILED, "%d threads are too many", threads);
+    char *block = vf_alloc(bytes, 1, "bins of a global value", error);
+    if (block == NULL)
+        return VF_FAILED;
+    memset(block, 0, bytes);
+    reducer->block = block;
+    reducer->partial = (struct vf_partial *)(void *)block;
+    for (int t = 0; t < threads; t++) {
+        char *own = block + header + (size_t)t * bins;
+        wide *table = (wide *)(void *)own;
+        reducer->partial[t] =
+            (struct vf_partial){.least = INFINITY,
+                                .most = -INFINITY,
+                                .counts = (uint64_t *)(void *)own,
+                                .sum = table,
+                                .square = (unsigned_wide *)table + bins_of(reducer),
+                                .square_upper = (unsigned_wide *)table + 2 * bins_of(reducer)};
+    }
+    return VF_OK;
+}
+
+void vf_reducer_close(struct vf_reducer *reducer)
+{
+    vf_free(reducer->block);
+    *reducer = (struct vf_reducer){0};
+}
+
+/* ---- adding ---- */
+
+static uint32_t float_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static uint64_t double_bits(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* The bin and the signed significand of a value; false for infinities and NaN. */
+static inline bool split_float(float value, unsigned *bin, int32_t *significand)
+{
+    const uint32_t bits = float_bits(value), exponent = bits >> 23 & 0xff;
+    const int32_t magnitude = (int32_t)((bits & 0x7fffff) | (exponent != 0 ? 0x800000 : 0));
+    *bin = exponent - (exponent != 0);
+    *significand = bits >> 31 ? -magnitude : magnitude;
+    return exponent != 0xff;
+}
+
+static inline bool split_double(double value, unsigned *bin, int64_t *significand)
+{
+    const uint64_t bits = double_bits(value), hidden = 0x10000000000000;
+    const unsigned exponent = bits >> 52 & 0x7ff;
+    const int64_t magnitude = (int64_t)((bits & (hidden - 1)) | (exponent != 0 ? hidden : 0));
+    *bin = exponent - (exponent != 0);
+    *significand = bits >> 63 ? -magnitude : magnitude;
+    return exponent != 0x7ff;
+}
+
+static void sum_floats(struct vf_partial *p, const float *row, ptrdiff_t n, bool squares)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        unsigned bin;
+        int32_t m;
+        if (!split_float(row[i], &bin, &m))
+            continue;
+        p->count++;
+        p->sum[bin] += m;
+        if (squares)
+            p->square[bin] += (uint64_t)((int64_t)m * m);
+    }
+}
+
+static void sum_doubles(struct vf_partial *p, const double *row, ptrdiff_t n, bool squares)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        unsigned bin;
+        int64_t m;
+        if (!split_double(row[i], &bin, &m))
+            continue;
+        p->count++;
+        p->sum[bin] += m;
+        if (squares) {
+            const unsigned_wide square = (unsigned_wide)((wide)m * m);
+            p->square[bin] += (uint64_t)square;
+            p->square_upper[bin] += (uint64_t)(square >> 64);
+        }
+    }
+}
+
+static void count_floats(struct vf_partial *p, const float *row, ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const uint32_t magnitude = float_bits(row[i]) & 0x7fffffff;
+        if (magnitude != 0 && magnitude < 0x7f800000) {
+            p->count++;
+            p->counts[magnitude >> 15]++;
+        }
+    }
+}
+
+static void count_doubles(struct vf_partial *p, const double *row, ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const uint32_t magnitude = float_bits((float)row[i]) & 0x7fffffff;
+        if (magnitude != 0 && isfinite(row[i])) {
+            p->count++;
+            p->counts[magnitude < 0x7f800000 ? magnitude >> 15 : LARGEST_FINITE_BIN]++;
+        }
+    }
+}
+
+/* A value that is not finite is replaced by one that changes nothing. */
+#define RANGE_OF(name, type)                                                                               \
+    static void name(struct vf_partial *p, const type *row, ptrdiff_t n)                                   \
+    {                                                                                                      \
+        const type infinity = (type)INFINITY;                                                              \
+        type least = infinity, most = -infinity;                                                           \
+        _Pragma("omp simd reduction(min : least) reduction(max : most)") for (ptrdiff_t i = 0; i < n; i++) \
+        {                                                                                                  \
+            const bool finite = row[i] > -infinity && row[i] < infinity;                                   \
+            const type low = finite ? row[i] : infinity;                                                   \
+            const type high = finite ? row[i] : -infinity;                                                 \
+            least = low < least ? low : least;                                                             \
+            most = high > most ? high : most;                                                              \
+        }                                                                                                  \
+        p->least = fmin(p->least, (double)least);                                                          \
+        p->most = fmax(p->most, (double)most);                                                             \
+        p->count += least <= most;                                                                         \
+    }
+RANGE_OF(range_of_floats, float)
+RANGE_OF(range_of_doubles, double)
+
+void vf_reducer_add(struct vf_reducer *reducer, int thread, const void *row, ptrdiff_t n, ptrdiff_t x,
+                    ptrdiff_t y, ptrdiff_t z)
+{
+    const ptrdiff_t *low = reducer->box_low, *high = reducer->box_high;
+    const ptrdiff_t from = x < low[0] ? low[0] : x, to = x + n > high[0] ? high[0] : x + n;
+    if (from >= to || y < low[1] || y >= high[1] || z < low[2] || z >= high[2])
+        return;
+    struct vf_partial *p = &reducer->partial[thread];
+    const size_t element = reducer->is_double ? sizeof(double) : sizeof(float);
+    const void *first = (const char *)row + (size_t)(from - x) * element;
+    const bool squares = reducer->reduction == VF_REDUCE_DEVIATION;
+    if (reducer->reduction == VF_REDUCE_RANGE && reducer->is_double)
+        range_of_doubles(p, first, to - from);
+    else if (reducer->reduction == VF_REDUCE_RANGE)
+        range_of_floats(p, first, to - from);
+    else if (reducer->reduction == VF_REDUCE_PERCENTILE && reducer->is_double)
+        count_doubles(p, first, to - from);
+    else if (reducer->reduction == VF_REDUCE_PERCENTILE)
+        count_floats(p, first, to - from);
+    else if (reducer->is_double)
+        sum_doubles(p, first, to - from, squares);
+    else
+        sum_floats(p, first, to - from, squares);
+}
+
+/* ---- the value ---- */
+
+static double percentile(const struct vf_reducer *reducer, uint64_t count)
+{
+    const double exact_rank = ceil(reducer->argument * (double)count / 100.0);
+    const uint64_t asked = exact_rank < 1.0 ? 1 : (uint64_t)exact_rank;
+    const uint64_t rank = asked > count ? count : asked;
+    uint64_t seen = 0;
+    uint32_t bin = 0;
+    for (;; bin++) {
+        for (int t = 0; t < reducer->threads; t++)
+            seen += reducer->partial[t].counts[bin];
+        if (seen >= rank)
+            break;
+    }
+    const uint32_t edge = bin << 15;
+    float value;
+    memcpy(&value, &edge, sizeof value);
+    return (double)value;
+}
+
+static double range(const struct vf_reducer *reducer)
+{
+    double least = INFINITY, most = -INFINITY;
+    for (int t = 0; t < reducer->threads; t++) {
+        least = fmin(least, reducer->partial[t].least);
+        most = fmax(most, reducer->partial[t].most);
+    }
+    /* Which of -0 and 0 came first must not show. */
+    return most - least + 0.0;
+}
+
+/* The sum of all values, in units of 2^unit. */
+static void sum_of(const struct vf_reducer *reducer, struct big *sum)
+{
+    *sum = (struct big){{0}};
+    for (int t = 0; t < reducer->threads; t++)
+        for (size_t bin = 0; bin < bins_of(reducer); bin++)
+            big_add(sum, reducer->partial[t].sum[bin], (int)bin);
+}
+
+/* The sum of all squares, in units of 2^(2 * unit). */
+static void squares_of(const struct vf_reducer *reducer, struct big *sum)
+{
+    *sum = (struct big){{0}};
+    for (int t = 0; t < reducer->threads; t++)
+        for (size_t bin = 0; bin < bins_of(reducer); bin++) {
+            const struct vf_partial *p = &reducer->partial[t];
+            big_add_unsigned(sum, p->square[bin], 2 * (int)bin);
+            if (reducer->is_double)
+                big_add_unsigned(sum, p->square_upper[bin], 2 * (int)bin + 64);
+        }
+}
+
+/* The sum over the count. 128 bits more than the sum has make the quotient's head longer than a double. */
+static double mean(const struct vf_reducer *reducer, uint64_t count, int unit)
+{
+    struct big sum, quotient = {{0}};
+    int exponent;
+    sum_of(reducer, &sum);
+    if (big_is_zero(&sum))
+        return 0.0;
+    const bool negative = big_is_negative(&sum);
+    if (negative)
+        big_negate(&sum);
+    memcpy(quotient.limb + 2, sum.limb, (LIMBS - 2) * sizeof *sum.limb);
+    const bool more = big_divide(&quotient, count);
+    const uint64_t head = big_head(&quotient, more, &exponent);
+    const double magnitude = ldexp((double)head, exponent - 128 + unit);
+    return negative ? -magnitude : magnitude;
+}
+
+/* sqrt(count * sum v^2 - (sum v)^2) / count; what is under the root is an integer and never negative. */
+static double deviation(const struct vf_reducer *reducer, uint64_t count, int unit)
+{
+    struct big sum, under;
+    int exponent;
+    sum_of(reducer, &sum);
+    if (big_is_negative(&sum))
+        big_negate(&sum);
+    squares_of(reducer, &under);
+    big_multiply(&under, count);
+    big_subtract_square(&under, &sum);
+    if (big_is_zero(&under))
+        return 0.0;
+    const uint64_t head = big_head(&under, false, &exponent);
+    const int odd = exponent & 1;
+    const double root = sqrt(ldexp((double)head, odd));
+    return ldexp(root / (double)count, (exponent - odd) / 2 + unit);
+}
+
+double vf_reducer_value(const struct vf_reducer *reducer)
+{
+    const int unit = reducer->is_double ? DOUBLE_UNIT : FLOAT_UNIT;
+    uint64_t count = 0;
+    for (int t = 0; t < reducer->threads; t++)
+        count += reducer->partial[t].count;
+    if (count == 0)
+        return 0.0;
+    switch (reducer->reduction) {
+    case VF_REDUCE_PERCENTILE:
+        return percentile(reducer, count);
+    case VF_REDUCE_DEVIATION:
+        return reducer->argument * deviation(reducer, count, unit);
+    case VF_REDUCE_RANGE:
+        return range(reducer);
+    default:
+        return mean(reducer, count, unit);
+    }
+}
