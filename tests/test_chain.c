@@ -7,8 +7,7 @@
 #include "src/chain.h"
 #include "src/value.h"
 
-/* ---- helpers
- * ------------------------------------------------------------------------------------------------ */
+/* ---- helpers ---- */
 
 /* `text` is read as the chain that `canonical` begins with. */
 static void expect_text(const char *text, const char *canonical)
@@ -49,8 +48,7 @@ static void expect_no_value(const struct vf_param *param, const char *text, cons
     cr_expect_not_null(strstr(error.text, piece), "%s: '%s' has no '%s'", text, error.text, piece);
 }
 
-/* ---- the registry
- * ------------------------------------------------------------------------------------------- */
+/* ---- the registry ---- */
 
 Test(chain, every_filter_has_readable_defaults_and_reads_its_own_text)
 {
@@ -90,8 +88,7 @@ Test(chain, parameter_tables_are_complete)
     }
 }
 
-/* ---- chains
- * ------------------------------------------------------------------------------------------------- */
+/* ---- chains ---- */
 
 Test(chain, all_spellings)
 {
@@ -193,8 +190,7 @@ Test(chain, length_is_bounded)
     vf_chain_free(&chain);
 }
 
-/* ---- values of each kind
- * ------------------------------------------------------------------------------------ */
+/* ---- values of each kind ---- */
 
 Test(value, lengths)
 {

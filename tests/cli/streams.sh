@@ -62,12 +62,12 @@ test_interrupt_leaves_nothing() {
     for signal in INT TERM; do
         echo old >old.tif
         code=0
-        timeout --preserve-status -s $signal 1 "$VOLFILTER" -f ced:iterations=10000 "$STACK" old.tif 2>err || code=$?
+        timeout --foreground --preserve-status -s $signal 1 "$VOLFILTER" -f ced:iterations=10000 "$STACK" old.tif 2>err || code=$?
         [ "$code" -eq 130 ]
         says "interrupted"
         [ "$(cat old.tif)" = old ]
         code=0
-        timeout --preserve-status -s $signal 1 "$VOLFILTER" -f ced:iterations=10000 "$STACK" - >out 2>err || code=$?
+        timeout --foreground --preserve-status -s $signal 1 "$VOLFILTER" -f ced:iterations=10000 "$STACK" - >out 2>err || code=$?
         [ "$code" -eq 130 ]
         [ ! -s out ]
         only old.tif out err
@@ -93,7 +93,7 @@ test_interrupt_stops_soon() {
 
 test_interrupt_ends_a_batch() {
     code=0
-    timeout --preserve-status -s INT 2 "$VOLFILTER" -f ced:iterations=10000 --out-dir d "$STACK" "$DATA/epi-time.tif" \
+    timeout --foreground --preserve-status -s INT 2 "$VOLFILTER" -f ced:iterations=10000 --out-dir d "$STACK" "$DATA/epi-time.tif" \
         2>err || code=$?
     [ "$code" -eq 130 ]
     says "interrupted: 0 of 2 files done"
@@ -105,7 +105,7 @@ test_interrupt_while_reading_a_pipe() {
     sleep 30 >pipe &
     writer=$!
     code=0
-    timeout --preserve-status -s INT 1 "$VOLFILTER" -f gaussian - o.tif <pipe 2>err || code=$?
+    timeout --foreground --preserve-status -s INT 1 "$VOLFILTER" -f gaussian - o.tif <pipe 2>err || code=$?
     kill $writer
     [ "$code" -eq 130 ]
     only pipe err
