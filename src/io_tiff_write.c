@@ -36,7 +36,7 @@ static enum vf_status choose_codec(struct vf_writer *writer, struct vf_error *er
     struct tiff_writer *state = writer->state;
     const struct vf_info *info = &writer->info;
     const bool as_input = writer->options.compression == VF_COMPRESS_AS_INPUT;
-    enum vf_compression compression = as_input ? info->compression : writer->options.compression;
+    const enum vf_compression compression = as_input ? info->compression : writer->options.compression;
     state->codec = vf_tiff_codec_by_compression(compression);
     if (state->codec == NULL || (as_input && !TIFFIsCODECConfigured(state->codec->scheme)))
         state->codec = vf_tiff_codec_by_compression(VF_COMPRESS_NONE);
@@ -45,15 +45,25 @@ static enum vf_status choose_codec(struct vf_writer *writer, struct vf_error *er
                        "the libtiff of this machine cannot write %s; use --compress none%s%s",
                        state->codec->name, TIFFIsCODECConfigured(COMPRESSION_LZW) ? ", lzw" : "",
                        TIFFIsCODECConfigured(COMPRESSION_ADOBE_DEFLATE) ? ", deflate" : "");
-    state->predictor = PREDICTOR_NONE;
-    compression = state->codec->compression;
-    if (compression == VF_COMPRESS_LZW || compression == VF_COMPRESS_DEFLATE ||
-        compression == VF_COMPRESS_ZSTD)
-        state->predictor = vf_type_is_float(info->type) ? PREDICTOR_FLOATINGPOINT : PREDICTOR_HORIZONTAL;
-    /* ImageJ undoes differences of integers of 8 and 16 bits only. */
-    if (info->metadata == VF_META_IMAGEJ && vf_type_size(info->type) > 2)
-        state->predictor = PREDICTOR_NONE;
     return VF_OK;
+}
+
+/* Differences of neighbours compress better, where the file's readers can undo them. */
+static int choose_predictor(const struct vf_writer *writer)
+{
+    const struct tiff_writer *state = writer->state;
+    const enum vf_compression compression = state->codec->compression;
+    const bool is_float = vf_type_is_float(writer->info.type);
+    if (compression == VF_COMPRESS_NONE || compression == VF_COMPRESS_PACKBITS)
+        return PREDICTOR_NONE;
+    /* ImageJ undoes differences of integers of 8 and 16 bits only. */
+    if (writer->info.metadata == VF_META_IMAGEJ && vf_type_size(writer->info.type) > 2)
+        return PREDICTOR_NONE;
+    /* libtiff 4.5 swaps the bytes of floats before it takes their differences, and not after it has undone
+     * them. */
+    if (is_float && TIFFIsByteSwapped(state->tif))
+        return PREDICTOR_NONE;
+    return is_float ? PREDICTOR_FLOATINGPOINT : PREDICTOR_HORIZONTAL;
 }
 
 /* Room for the data uncompressed (a codec may make noise larger by a little: the slack), directories and
@@ -93,6 +103,7 @@ enum vf_status vf_tiff_create(struct vf_writer *writer, struct vf_error *error)
     if (state->tif == NULL)
         return vf_fail(error, VF_FAILED, "cannot be written: %s",
                        vf_tiff_cause(&state->stream, "unknown cause"));
+    state->predictor = choose_predictor(writer);
     choose_strips(writer);
     if (!state->direct) {
         const size_t row_bytes = info->shape.nx * info->page_channels * vf_type_size(info->type);

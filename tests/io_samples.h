@@ -1,0 +1,54 @@
+/* Sample files for the I/O tests, written by libtiff and libpng directly: what the modules under test read is
+ * never their own work. Every helper asserts, so that a test only states what differs. */
+#ifndef VF_IO_SAMPLES_H
+#define VF_IO_SAMPLES_H
+
+#include <stdint.h>
+#include <tiffio.h>
+
+#include "io.h"
+
+/* A fresh directory and the names in it; gone, with what is in it, when the test ends. */
+void samples_begin(void);
+void samples_end(void);
+const char *sample_path(const char *name); /* valid for the next 7 calls */
+size_t sample_file_count(void);            /* hidden ones too: nothing may be left behind */
+size_t sample_file_size(const char *path);
+void sample_put(const char *path, const void *bytes, size_t size);
+void *sample_get(const char *path, size_t *size); /* free() it */
+
+/* 0 stands for the usual: one page, one sample, strips of all rows, uncompressed, this machine's byte order,
+ * the photometric of the samples. */
+struct tiff_sample {
+    enum vf_type type;
+    uint32_t nx, ny, pages;
+    uint16_t samples, scheme, predictor, photometric, fill_order;
+    bool separate, tiled, big_endian, big_tiff, no_compression_tag;
+    uint32_t tile_nx, rows; /* of a tile or strip */
+    uint16_t extra_count, extra[4];
+    const char *description;                /* of the first page */
+    void (*more)(TIFF *tif, uint32_t page); /* sets further tags */
+};
+
+/* The element at a place of a sample: any bits for integers, modest numbers for floats. */
+void sample_value(enum vf_type type, size_t page, size_t sample, size_t y, size_t x, void *value);
+
+void tiff_sample_write(const char *path, const struct tiff_sample *sample);
+
+/* Reads `path` whole into a volume, or fails the test. The reader stays open. */
+void sample_read(const char *path, struct vf_reader **reader, struct vf_volume *volume);
+
+/* Whether sample k of page p is plane p of channel k, everywhere. */
+void sample_check_pages(const struct vf_volume *volume, size_t pages, size_t samples);
+
+/* Writes a volume as `result` says. */
+void sample_write_volume(const char *path, const struct vf_info *result, const struct vf_volume *volume,
+                         const struct vf_output_options *options);
+
+/* Reads `from`, writes the same to `to` in the format of its name. */
+void sample_copy(const char *from, const char *to, enum vf_compression compression);
+
+/* The message of an attempt to open and read `path` whole: "" when it succeeds. Valid until the next call. */
+const char *sample_refusal(const char *path);
+
+#endif
