@@ -77,7 +77,7 @@ static enum vf_type result_type(const struct work *w, const struct vf_chain *cha
         return w->options->dtype;
     if (last->keeps_type)
         return own;
-    if (w->format == VF_FORMAT_PNG && (own == VF_U8 || own == VF_U16)) {
+    if (w->format == VF_FORMAT_PNG && w->input->page_count == 1 && (own == VF_U8 || own == VF_U16)) {
         char note[160];
         snprintf(note, sizeof note,
                  "%s gives float32, PNG holds integers: rounded and saturated to %s (--dtype says "
