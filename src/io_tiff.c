@@ -213,8 +213,12 @@ static enum vf_status find_raw_planes(struct vf_reader *reader, const struct vf_
             return VF_OK;
         expected += TIFFGetStrileByteCount(state->tif, strip);
     }
-    if (__builtin_mul_overflow(bytes, imagej->images, &end) || __builtin_add_overflow(end, start, &end) ||
-        end > reader->file_bytes)
+    const bool fits = !__builtin_mul_overflow(bytes, imagej->images, &end) &&
+                      !__builtin_add_overflow(end, start, &end) && end <= reader->file_bytes;
+    const uint64_t directory = TIFFCurrentDirOffset(state->tif);
+    if (directory > start && !(fits && end <= directory))
+        return VF_OK; /* what follows the page is its directory */
+    if (!fits)
         return vf_fail(error, VF_FAILED,
                        "its ImageJ description says %zu images of %llu bytes, but the file has only "
                        "%llu bytes and one page; it was cut short: copy it again",

@@ -49,6 +49,19 @@ size_t sample_file_count(void)
     return visit_files(false);
 }
 
+const char *sample_hidden_path(void)
+{
+    const char *path = NULL;
+    DIR *dir = opendir(directory);
+    cr_assert_not_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        if (entry->d_name[0] == '.' && strstr(entry->d_name, "volfilter-") != NULL)
+            path = sample_path(entry->d_name);
+    closedir(dir);
+    cr_assert_not_null(path, "no temporary file");
+    return path;
+}
+
 const char *sample_path(const char *name)
 {
     static char paths[8][2 * PATH_MAX];
@@ -178,6 +191,34 @@ void tiff_sample_write(const char *path, const struct tiff_sample *s)
         cr_assert(TIFFWriteDirectory(tif));
     }
     TIFFClose(tif);
+}
+
+static void put_number(FILE *file, bool big_endian, unsigned bytes, uint32_t number)
+{
+    for (unsigned i = 0; i < bytes; i++)
+        fputc((int)(number >> 8 * (big_endian ? bytes - 1 - i : i) & 255), file);
+}
+
+void tiff_raw_write(const char *path, bool big_endian, const struct tiff_entry *entries, size_t count,
+                    const void *data, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    cr_assert_not_null(file, "%s", path);
+    fputs(big_endian ? "MM" : "II", file);
+    put_number(file, big_endian, 2, 42);
+    put_number(file, big_endian, 4, 8);
+    put_number(file, big_endian, 2, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        const unsigned bytes = entries[i].type == TIFF_SHORT && entries[i].count == 1 ? 2 : 4;
+        put_number(file, big_endian, 2, entries[i].tag);
+        put_number(file, big_endian, 2, entries[i].type);
+        put_number(file, big_endian, 4, entries[i].count);
+        put_number(file, big_endian, bytes, entries[i].value);
+        put_number(file, big_endian, 4 - bytes, 0);
+    }
+    put_number(file, big_endian, 4, 0);
+    cr_assert_eq(fwrite(data, 1, size, file), size);
+    cr_assert_eq(fclose(file), 0);
 }
 
 static enum vf_status read_all(struct vf_reader *reader, struct vf_volume *volume, struct vf_error *error)

@@ -13,6 +13,7 @@ void samples_begin(void);
 void samples_end(void);
 const char *sample_path(const char *name); /* valid for the next 7 calls */
 size_t sample_file_count(void);            /* hidden ones too: nothing may be left behind */
+const char *sample_hidden_path(void);      /* the temporary file that is there now */
 size_t sample_file_size(const char *path);
 void sample_put(const char *path, const void *bytes, size_t size);
 void *sample_get(const char *path, size_t *size); /* free() it */
@@ -34,6 +35,16 @@ struct tiff_sample {
 void sample_value(enum vf_type type, size_t page, size_t sample, size_t y, size_t x, void *value);
 
 void tiff_sample_write(const char *path, const struct tiff_sample *sample);
+
+/* A TIFF of one directory as its entries say, right or wrong. `data` follows the directory, at TIFF_RAW_DATA.
+ */
+struct tiff_entry {
+    uint16_t tag, type;
+    uint32_t count, value;
+};
+#define TIFF_RAW_DATA(entries) (8 + 2 + 12 * (size_t)(entries) + 4)
+void tiff_raw_write(const char *path, bool big_endian, const struct tiff_entry *entries, size_t count,
+                    const void *data, size_t size);
 
 /* Reads `path` whole into a volume, or fails the test. The reader stays open. */
 void sample_read(const char *path, struct vf_reader **reader, struct vf_volume *volume);

@@ -1,0 +1,371 @@
+/* ImageJ's stacks: what its description says of pages and voxels, and what is written of a result. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "imagej.h"
+#include "io_samples.h"
+
+TestSuite(io_imagej, .init = samples_begin, .fini = samples_end);
+
+static double resolution[2];
+static int resolution_unit;
+
+static void set_resolution(TIFF *tif, uint32_t page)
+{
+    if (page == 0 && resolution[0] > 0) {
+        TIFFSetField(tif, TIFFTAG_XRESOLUTION, resolution[0]);
+        TIFFSetField(tif, TIFFTAG_YRESOLUTION, resolution[1]);
+        TIFFSetField(tif, TIFFTAG_RESOLUTIONUNIT, resolution_unit);
+    }
+}
+
+static void write_stack(const char *description, uint32_t pages)
+{
+    tiff_sample_write(sample_path("in.tif"), &(struct tiff_sample){.type = VF_U16,
+                                                                   .nx = 6,
+                                                                   .ny = 5,
+                                                                   .pages = pages,
+                                                                   .big_endian = true,
+                                                                   .description = description,
+                                                                   .more = set_resolution});
+}
+
+static struct vf_info info_of(const char *path)
+{
+    struct vf_reader *reader;
+    struct vf_error error;
+    cr_assert_eq(vf_reader_open(&reader, path, &error), VF_OK, "%s", error.text);
+    struct vf_info info = *vf_reader_info(reader);
+    vf_reader_close(reader);
+    info.tags = NULL;
+    return info;
+}
+
+Test(io_imagej, shapes)
+{
+    static const struct {
+        const char *description;
+        size_t pages, nc, nz, nt;
+    } cases[] = {
+        {"ImageJ=1.53t\n", 1, 1, 1, 1},
+        {"ImageJ=1.53t\nimages=12\nslices=12\n", 12, 1, 12, 1},
+        {"ImageJ=1.53t\nimages=12\n", 12, 1, 12, 1},
+        {"ImageJ=1.53t\nimages=12\nframes=12\n", 12, 1, 1, 12},
+        {"ImageJ=1.53t\nimages=12\nchannels=2\nslices=3\nframes=2\nhyperstack=true\n", 12, 2, 3, 2},
+        {"ImageJ=1.53t\r\nimages=12\r\nchannels=2\r\nslices=6\r\n", 12, 2, 6, 1},
+        {"ImageJ=1.53t\nimages=12.0\nchannels=3.0\nslices=4.0\n", 12, 3, 4, 1},
+        {"ImageJ=1.53t\nimages=12\nchannels=5\nslices=2\n", 12, 1, 12, 1}, /* counts that do not agree */
+        {"ImageJ=1.53t\nimages=99\nslices=99\n", 12, 1, 12, 1}, /* another program took pages out */
+        {"ImageJ=1.53t\nchannels=-4\nslices=1e99\nframes=nan\n", 12, 1, 12, 1},
+        {"ImageJ=1.53t\nchannels=2000000000\nslices=2000000000\nframes=2000000000\n", 12, 1, 12, 1},
+        {"ImageJ=1.53t\nimages=62\nslices=62\n", 1, 1, 1, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_stack(cases[i].description, (uint32_t)cases[i].pages);
+        const struct vf_info info = info_of(sample_path("in.tif"));
+        cr_assert_eq(info.metadata, VF_META_IMAGEJ);
+        cr_assert(
+            info.shape.nc == cases[i].nc && info.shape.nz == cases[i].nz && info.shape.nt == cases[i].nt,
+            "case %zu: %zu channels %zu slices %zu frames", i, info.shape.nc, info.shape.nz, info.shape.nt);
+        cr_assert_eq(info.page_count, cases[i].pages);
+    }
+}
+
+/* Channels run fastest, then slices, then frames. */
+Test(io_imagej, page_order)
+{
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    write_stack("ImageJ=1.53t\nimages=12\nchannels=2\nslices=3\nframes=2\nhyperstack=true\n", 12);
+    sample_read(sample_path("in.tif"), &reader, &volume);
+    for (size_t t = 0; t < 2; t++)
+        for (size_t z = 0; z < 3; z++)
+            for (size_t c = 0; c < 2; c++) {
+                uint16_t value;
+                sample_value(VF_U16, c + 2 * (z + 3 * t), 0, 4, 2, &value);
+                cr_assert_eq(((uint16_t *)vf_volume_plane(&volume, t, c, z))[4 * 6 + 2], value);
+            }
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+}
+
+Test(io_imagej, spacing)
+{
+    static const struct {
+        const char *description;
+        double x, y;
+        int unit;
+        bool known[3];
+        double spacing[3];
+        const char *name;
+    } cases[] = {
+        {"ImageJ=1.5\nunit=micron\nspacing=3.0\n", 2, 2, 1, {1, 1, 1}, {0.5, 0.5, 3}, "um"},
+        {"ImageJ=1.5\nunit=\\u00B5m\nspacing=0.125\n",
+         44,
+         22,
+         1,
+         {1, 1, 1},
+         {1 / 44.0, 1 / 22.0, 0.125},
+         "um"},
+        {"ImageJ=1.5\nunit=\xc2\xb5m\nspacing=-2\n", 4, 4, 1, {1, 1, 1}, {0.25, 0.25, 2}, "um"},
+        {"ImageJ=1.5\nunit=nm\n", 0.1, 0.1, 1, {1, 1, 0}, {10, 10, 0}, "nm"},
+        {"ImageJ=1.5\nunit=cm\nspacing=2\n", 2, 2, 3, {1, 1, 1}, {5, 5, 20}, "mm"},
+        {"ImageJ=1.5\nunit=inch\n", 254, 254, 2, {1, 1, 0}, {0.1, 0.1, 0}, "mm"},
+        {"ImageJ=1.5\nunit=mm\nzunit=micron\nspacing=500\n", 1, 1, 1, {1, 1, 1}, {1, 1, 0.5}, "mm"},
+        {"ImageJ=1.5\nunit=mm\nzunit=sec\nspacing=500\n", 1, 1, 1, {1, 1, 0}, {1, 1, 0}, "mm"},
+        {"ImageJ=1.5\nunit=pixel\nspacing=3\n", 0, 0, 1, {1, 1, 1}, {1, 1, 3}, ""},
+        {"ImageJ=1.5\nspacing=3\n", 72, 72, 2, {1, 1, 1}, {1, 1, 3}, ""},
+        {"ImageJ=1.5\nunit=furlong\n", 0.5, 0.5, 1, {1, 1, 0}, {2, 2, 0}, ""},
+        {"ImageJ=1.5\nunit=pixel\n", 1, 1, 1, {0, 0, 0}, {0, 0, 0}, ""},
+        {"ImageJ=1.5\n", 72, 72, 2, {0, 0, 0}, {0, 0, 0}, ""},
+        {"ImageJ=1.5\n", 300, 300, 2, {1, 1, 0}, {25.4 / 300, 25.4 / 300, 0}, "mm"},
+        {"ImageJ=1.5\nunit=um\nspacing=inf\n", 2, 2, 1, {1, 1, 0}, {0.5, 0.5, 0}, "um"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        resolution[0] = cases[i].x;
+        resolution[1] = cases[i].y;
+        resolution_unit = cases[i].unit;
+        write_stack(cases[i].description, 2);
+        const struct vf_info info = info_of(sample_path("in.tif"));
+        cr_assert_str_eq(info.unit, cases[i].name, "case %zu: %s", i, info.unit);
+        for (int axis = 0; axis < 3; axis++) {
+            cr_assert_eq(info.spacing_known[axis], cases[i].known[axis], "case %zu axis %d", i, axis);
+            if (cases[i].known[axis])
+                cr_assert_float_eq(info.spacing[axis], cases[i].spacing[axis], 1e-6 * cases[i].spacing[axis],
+                                   "case %zu axis %d: %g", i, axis, info.spacing[axis]);
+        }
+    }
+}
+
+/* Writes a result of in.tif and returns its first description. */
+static const char *describe_result(enum vf_type type, size_t outputs, double z_spacing)
+{
+    static char text[1024];
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    struct vf_info result;
+    struct vf_error error;
+    const char *description;
+    size_t bytes;
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
+    vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, type, outputs, &result);
+    if (z_spacing > 0) {
+        result.spacing_known[2] = true;
+        result.spacing[2] = z_spacing;
+    }
+    cr_assert_eq(vf_volume_alloc(&volume, type, &result.shape, "result", &error), VF_OK);
+    vf_volume_bytes(type, &result.shape, &bytes);
+    memset(volume.data, 0, bytes);
+    sample_write_volume(sample_path("out.tif"), &result, &volume, &(struct vf_output_options){0});
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+    TIFF *tif = TIFFOpen(sample_path("out.tif"), "r");
+    cr_assert(TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &description));
+    snprintf(text, sizeof text, "%s", description);
+    TIFFClose(tif);
+    return text;
+}
+
+Test(io_imagej, description_of_a_result)
+{
+    const char *text;
+    resolution[0] = resolution[1] = 4;
+    resolution_unit = 1;
+    write_stack(
+        "ImageJ=1.53t\nimages=4\nslices=4\nunit=micron\nspacing=2.0\nloop=false\nmin=3.0\nmax=99.0\nmy=own\n",
+        4);
+    text = describe_result(VF_U16, 1, 0);
+    cr_assert_str_eq(
+        text,
+        "ImageJ=1.53t\nimages=4\nslices=4\nunit=micron\nspacing=2.0\nloop=false\nmin=3.0\nmax=99.0\n"
+        "my=own\n",
+        "%s", text);
+    text = describe_result(VF_F32, 1, 0);
+    cr_assert_str_eq(text, "ImageJ=1.53t\nimages=4\nslices=4\nunit=micron\nspacing=2.0\nloop=false\nmy=own\n",
+                     "%s", text);
+    text = describe_result(VF_F32, 6, 0);
+    cr_assert_str_eq(text,
+                     "ImageJ=1.53t\nimages=24\nchannels=6\nslices=4\nhyperstack=true\nmode=grayscale\n"
+                     "unit=micron\nspacing=2.0\nloop=false\nmy=own\n",
+                     "%s", text);
+    const struct vf_info info = info_of(sample_path("out.tif"));
+    cr_assert(info.shape.nc == 6 && info.shape.nz == 4 && info.page_channels == 1 && info.page_count == 24);
+    cr_assert(info.big_endian && info.spacing_known[0] && info.spacing[0] == 0.25 && info.spacing[2] == 2);
+    text = describe_result(VF_U16, 1, 7.5);
+    cr_assert_str_eq(
+        text,
+        "ImageJ=1.53t\nimages=4\nslices=4\nunit=micron\nspacing=7.5\nloop=false\nmin=3.0\nmax=99.0\n"
+        "my=own\n",
+        "%s", text);
+    cr_assert_eq(info_of(sample_path("out.tif")).spacing[2], 7.5);
+}
+
+Test(io_imagej, hyperstack_keeps_its_shape)
+{
+    write_stack("ImageJ=1.53t\nimages=12\nchannels=2\nslices=3\nframes=2\nhyperstack=true\nmode=composite\n",
+                12);
+    const char *text = describe_result(VF_U16, 1, 0);
+    cr_assert_str_eq(
+        text, "ImageJ=1.53t\nimages=12\nchannels=2\nslices=3\nframes=2\nhyperstack=true\nmode=composite\n",
+        "%s", text);
+    text = describe_result(VF_F32, 3, 0);
+    cr_assert_str_eq(
+        text, "ImageJ=1.53t\nimages=36\nchannels=6\nslices=3\nframes=2\nhyperstack=true\nmode=grayscale\n",
+        "%s", text);
+}
+
+/* RGB pages stay so while they can; results that ImageJ has no RGB for become channels. */
+Test(io_imagej, rgb_pages)
+{
+    tiff_sample_write(sample_path("in.tif"),
+                      &(struct tiff_sample){.type = VF_U8,
+                                            .nx = 6,
+                                            .ny = 5,
+                                            .pages = 4,
+                                            .samples = 3,
+                                            .description = "ImageJ=1.53t\nimages=4\nslices=4\n"});
+    const struct vf_info in = info_of(sample_path("in.tif"));
+    cr_assert(in.shape.nc == 3 && in.page_channels == 3 && in.shape.nz == 4);
+    describe_result(VF_U8, 1, 0);
+    const struct vf_info same = info_of(sample_path("out.tif"));
+    cr_assert(same.rgb && same.page_channels == 3 && same.page_count == 4);
+    describe_result(VF_F32, 2, 0);
+    const struct vf_info tensor = info_of(sample_path("out.tif"));
+    cr_assert(!tensor.rgb && tensor.shape.nc == 6 && tensor.page_channels == 1 && tensor.page_count == 24);
+}
+
+/* An 8-bit stack shown through a lookup table says "palette", but its numbers are intensities. */
+static void set_lookup_table(TIFF *tif, uint32_t page)
+{
+    static uint16_t map[3][256];
+    (void)page;
+    for (int i = 0; i < 256; i++)
+        map[0][i] = (uint16_t)(i * 257);
+    TIFFSetField(tif, TIFFTAG_COLORMAP, map[0], map[1], map[2]);
+}
+
+Test(io_imagej, lookup_table)
+{
+    struct tiff_sample s = {.type = VF_U8, .nx = 6, .ny = 5, .pages = 2, .photometric = PHOTOMETRIC_PALETTE};
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    uint16_t photometric, *map[3];
+    s.more = set_lookup_table;
+    s.description = "ImageJ=1.53t\nimages=2\nslices=2\n";
+    tiff_sample_write(sample_path("in.tif"), &s);
+    sample_read(sample_path("in.tif"), &reader, &volume);
+    sample_check_pages(&volume, 2, 1);
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+    describe_result(VF_U8, 1, 0);
+    TIFF *tif = TIFFOpen(sample_path("out.tif"), "r");
+    cr_assert(TIFFGetField(tif, TIFFTAG_PHOTOMETRIC, &photometric) && photometric == PHOTOMETRIC_PALETTE);
+    cr_assert(TIFFGetField(tif, TIFFTAG_COLORMAP, &map[0], &map[1], &map[2]) && map[0][255] == 65535);
+    TIFFClose(tif);
+    describe_result(VF_F32, 1, 0);
+    tif = TIFFOpen(sample_path("out.tif"), "r");
+    cr_assert(TIFFGetField(tif, TIFFTAG_PHOTOMETRIC, &photometric) && photometric == PHOTOMETRIC_MINISBLACK);
+    TIFFClose(tif);
+    s.description = NULL;
+    tiff_sample_write(sample_path("in.tif"), &s);
+    cr_assert(strstr(sample_refusal(sample_path("in.tif")), "palette"), "%s",
+              sample_refusal(sample_path("in.tif")));
+}
+
+/* Labels and overlays, in ImageJ's own tags, for a result with the same pages. */
+static const uint32_t own_counts[] = {12, 6};
+static const uint8_t own_bytes[18] = {'I', 'J', 'I', 'J', 'l', 'a', 'b', 'l', 0,
+                                      0,   0,   1,   0,   'a', 0,   'b', 0,   'c'};
+
+static void set_own_tags(TIFF *tif, uint32_t page)
+{
+    static const TIFFFieldInfo fields[] = {
+        {50838, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_LONG, FIELD_CUSTOM, 1, 1, (char *)"counts"},
+        {50839, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_BYTE, FIELD_CUSTOM, 1, 1, (char *)"data"},
+    };
+    if (page > 0)
+        return;
+    TIFFMergeFieldInfo(tif, fields, 2);
+    TIFFSetField(tif, 50838, 2, own_counts);
+    TIFFSetField(tif, 50839, 18, own_bytes);
+}
+
+Test(io_imagej, own_tags)
+{
+    uint32_t count;
+    const void *data;
+    tiff_sample_write(sample_path("in.tif"),
+                      &(struct tiff_sample){.type = VF_U8,
+                                            .nx = 6,
+                                            .ny = 5,
+                                            .pages = 2,
+                                            .big_endian = true,
+                                            .description = "ImageJ=1.53t\nimages=2\nslices=2\n",
+                                            .more = set_own_tags});
+    describe_result(VF_U8, 1, 0);
+    TIFF *tif = TIFFOpen(sample_path("out.tif"), "r");
+    cr_assert(TIFFGetField(tif, 50838, &count, &data) && count == 2);
+    cr_assert_eq(memcmp(data, own_counts, sizeof own_counts), 0);
+    cr_assert(TIFFGetField(tif, 50839, &count, &data) && count == 18);
+    cr_assert_eq(memcmp(data, own_bytes, sizeof own_bytes), 0);
+    TIFFClose(tif);
+    describe_result(VF_F32, 3, 0);
+    tif = TIFFOpen(sample_path("out.tif"), "r");
+    cr_assert_not(TIFFGetField(tif, 50839, &count, &data));
+    TIFFClose(tif);
+}
+
+/* As ImageJ writes stacks over 4 GiB: one directory, and all planes one after the other. */
+static void put_single_directory(size_t planes_there, uint32_t samples, uint32_t scheme)
+{
+    static const char description[] = "ImageJ=1.53t\nimages=4\nslices=4\n";
+    enum { ENTRIES = 10, WORDS = 40 };
+    const size_t plane = 6 * 5 * samples, at = TIFF_RAW_DATA(ENTRIES);
+    const struct tiff_entry entries[ENTRIES] = {
+        {TIFFTAG_IMAGEWIDTH, TIFF_SHORT, 1, 6},
+        {TIFFTAG_IMAGELENGTH, TIFF_SHORT, 1, 5},
+        {TIFFTAG_BITSPERSAMPLE, TIFF_SHORT, 3, (uint32_t)at},
+        {TIFFTAG_COMPRESSION, TIFF_SHORT, 1, scheme},
+        {TIFFTAG_PHOTOMETRIC, TIFF_SHORT, 1, samples == 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK},
+        {TIFFTAG_IMAGEDESCRIPTION, TIFF_ASCII, sizeof description, (uint32_t)at + 6},
+        {TIFFTAG_STRIPOFFSETS, TIFF_LONG, 1, (uint32_t)at + WORDS},
+        {TIFFTAG_SAMPLESPERPIXEL, TIFF_SHORT, 1, samples},
+        {TIFFTAG_ROWSPERSTRIP, TIFF_SHORT, 1, 5},
+        {TIFFTAG_STRIPBYTECOUNTS, TIFF_LONG, 1, (uint32_t)plane * 2},
+    };
+    unsigned char data[WORDS + 4 * 6 * 5 * 3 * 2] = {0, 16, 0, 16, 0, 16};
+    memcpy(data + 6, description, sizeof description);
+    for (size_t i = 0; i < planes_there * plane; i++) {
+        const size_t pixel = i % plane / samples;
+        uint16_t value;
+        sample_value(VF_U16, i / plane, i % samples, pixel / 6, pixel % 6, &value);
+        data[WORDS + 2 * i] = (unsigned char)(value >> 8);
+        data[WORDS + 2 * i + 1] = (unsigned char)value;
+    }
+    tiff_raw_write(sample_path("in.tif"), true, entries, ENTRIES, data, WORDS + planes_there * plane * 2);
+}
+
+Test(io_imagej, single_directory)
+{
+    for (uint32_t samples = 1; samples <= 3; samples += 2) {
+        struct vf_reader *reader;
+        struct vf_volume volume;
+        put_single_directory(4, samples, COMPRESSION_NONE);
+        sample_read(sample_path("in.tif"), &reader, &volume);
+        sample_check_pages(&volume, 4, samples);
+        vf_volume_free(&volume);
+        vf_reader_close(reader);
+    }
+}
+
+Test(io_imagej, single_directory_cut_short)
+{
+    put_single_directory(3, 1, COMPRESSION_NONE);
+    cr_assert(strstr(sample_refusal(sample_path("in.tif")), "4 images"), "%s",
+              sample_refusal(sample_path("in.tif")));
+    put_single_directory(1, 1, COMPRESSION_NONE); /* one page that another program took out of a stack */
+    cr_assert_eq(info_of(sample_path("in.tif")).shape.nz, 1);
+}
