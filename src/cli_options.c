@@ -64,7 +64,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
     [VF_OPTION_PROGRESS] = {REPORTS, "progress", 0, "auto|never|always", "auto|never|always", NULL,
                             "show how far the work is (auto: on a terminal)"},
     [VF_OPTION_QUIET] = {REPORTS, "quiet", 'q', NULL, NULL, NULL, "no notes, no progress; errors only"},
-    [VF_OPTION_VERBOSE] = {REPORTS, "verbose", 'v', NULL, NULL, NULL, "say more; twice for still more"},
+    [VF_OPTION_VERBOSE] = {REPORTS, "verbose", 'v', NULL, NULL, NULL,
+                           "say more: global values, and how long it took"},
     [VF_OPTION_HELP] = {REPORTS, "help", 'h', NULL, NULL, NULL, "show this help"},
     [VF_OPTION_VERSION] = {REPORTS, "version", 0, NULL, NULL, NULL, "show the version"},
     [VF_OPTION_MAN] = {NULL, "man", 0, NULL, NULL, NULL, "print the manual page in roff"},
@@ -122,7 +123,7 @@ static enum vf_status read_boundary(struct vf_options *options, const char *argu
     return status;
 }
 
-/* One size is for all axes; two are x and y, with the file's z. */
+/* One size is for all axes; two are x and y, and z stays unknown. */
 static enum vf_status read_spacing(struct vf_options *options, const char *argument, struct vf_error *error)
 {
     static const char *const units[] = {
