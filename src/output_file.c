@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "run.h"
 
 struct vf_output_file {
     int fd;
@@ -86,7 +87,7 @@ static enum vf_status write_all(int fd, const char *data, size_t bytes)
 {
     while (bytes > 0) {
         const ssize_t written = write(fd, data, bytes);
-        if (written < 0 && errno == EINTR)
+        if (written < 0 && errno == EINTR && !vf_interrupted)
             continue;
         if (written <= 0)
             return VF_FAILED;
@@ -103,7 +104,7 @@ enum vf_status vf_copy_descriptor(int from, int to, const char *what, struct vf_
     enum vf_status status = block == NULL ? VF_FAILED : VF_OK;
     while (status == VF_OK) {
         const ssize_t got = read(from, block, BLOCK);
-        if (got < 0 && errno == EINTR)
+        if (got < 0 && errno == EINTR && !vf_interrupted)
             continue;
         if (got == 0)
             break;

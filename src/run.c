@@ -2,12 +2,14 @@
 
 #include <math.h>
 #include <omp.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "alloc.h"
 #include "execute.h"
 #include "explain.h"
+#include "kernels/cpu_rows.h"
 #include "memory.h"
 #include "progress.h"
 
@@ -43,7 +45,8 @@ static void say(const struct vf_options *options, const char *name, const char *
 
 /* ---- what is computed ---- */
 
-/* Spacing and aspect: the command line's before the file's. */
+/* Spacing and aspect: the command line's before the file's, which still holds for an axis that was not given, in the
+ * same unit. */
 static enum vf_status find_context(const struct work *w, struct vf_context *c, struct vf_error *error)
 {
     const struct vf_options *o = w->options;
@@ -55,15 +58,15 @@ static enum vf_status find_context(const struct work *w, struct vf_context *c, s
                    (o->precision == VF_PRECISION_AUTO &&
                     (info->type == VF_F64 || info->type == VF_U32 || info->type == VF_I32));
     memcpy(c->unit, given && o->spacing_unit[0] != '\0' ? o->spacing_unit : info->unit, sizeof c->unit);
+    const bool file_agrees = strcmp(c->unit, info->unit) == 0;
     for (int axis = 0; axis < 3; axis++) {
-        c->spacing_known[axis] = given ? o->spacing[axis] > 0 : info->spacing_known[axis];
-        c->spacing[axis] = given ? o->spacing[axis] : info->spacing[axis];
-        c->aspect[axis] =
-            c->spacing_known[0] && c->spacing_known[axis] ? c->spacing[axis] / c->spacing[0] : 1;
+        const bool own = o->spacing[axis] > 0;
+        c->spacing_known[axis] = own || (info->spacing_known[axis] && file_agrees);
+        c->spacing[axis] = own ? o->spacing[axis] : info->spacing[axis];
+        c->aspect[axis] = c->spacing_known[0] && c->spacing_known[axis] ? c->spacing[axis] / c->spacing[0] : 1;
         if (!(c->aspect[axis] >= 1e-4 && c->aspect[axis] <= 1e4))
-            return vf_fail(error, VF_USAGE,
-                           "%s: voxels of %gx%gx%g are out of proportion; give --spacing XxYxZ", w->in_name,
-                           c->spacing[0], c->spacing[1], c->spacing[2]);
+            return vf_fail(error, VF_USAGE, "%s: voxels of %gx%gx%g are out of proportion; give --spacing XxYxZ",
+                           w->in_name, c->spacing[0], c->spacing[1], c->spacing[2]);
     }
     return VF_OK;
 }
@@ -107,11 +110,9 @@ static enum vf_status make_plan(struct work *w, const struct vf_chain *chain, st
     VF_TRY(find_context(w, &request.context, error));
     VF_TRY(vf_plan_open(&w->plan, &request, error));
     vf_info_for_result(w->input, w->format, result_type(w, chain), (size_t)w->plan.output_count, &w->result);
-    for (int axis = 0; axis < 3 && o->spacing[0] > 0; axis++) {
-        w->result.spacing[axis] = o->spacing[axis];
-        w->result.spacing_known[axis] = o->spacing[axis] > 0;
-        memcpy(w->result.unit, request.context.unit, sizeof w->result.unit);
-    }
+    memcpy(w->result.spacing, request.context.spacing, sizeof w->result.spacing);
+    memcpy(w->result.spacing_known, request.context.spacing_known, sizeof w->result.spacing_known);
+    memcpy(w->result.unit, request.context.unit, sizeof w->result.unit);
     VF_TRY(vf_writer_supports(w->format, &w->result, error));
     if (!vf_volume_bytes(w->input->type, shape, &bytes_in) ||
         !vf_volume_bytes(w->result.type, &w->result.shape, &bytes_out))
@@ -308,6 +309,9 @@ enum vf_status vf_run_file(const struct vf_chain *chain, const struct vf_options
     VF_TRY(vf_reader_open(&w.reader, in, error));
     w.input = vf_reader_info(w.reader);
     w.channels = w.input->shape.nc - w.input->has_alpha;
+    const char *level = getenv("VOLFILTER_ISA");
+    if (level != NULL && strcmp(level, vf_rows_level()) != 0)
+        say(options, "VOLFILTER_ISA", "that level is not to be had here; the fastest one is used");
     if (!vf_format_by_name(out, &w.format))
         w.format = w.input->format;
     VF_TRY(make_plan(&w, chain, error));
