@@ -1,0 +1,332 @@
+/* What is not read says what it is and what to do; sizes that cannot be true are refused before memory is
+ * asked for. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io_samples.h"
+
+TestSuite(io_refusals, .init = samples_begin, .fini = samples_end);
+
+/* The message holds every word of `words`, which are separated by '|', and the file's name. */
+static void check_refused(const char *path, const char *words)
+{
+    const char *message = sample_refusal(path);
+    char word[100];
+    cr_assert(strstr(message, path), "no file name in: %s (expected: %s)", message, words);
+    while (*words != '\0') {
+        const size_t length = strcspn(words, "|");
+        snprintf(word, sizeof word, "%.*s", (int)length, words);
+        cr_assert(strstr(message, word), "\"%s\" is not in: %s", word, message);
+        words += length + (words[length] == '|');
+    }
+}
+
+/* 8 x 4 pixels of a byte, with `changes` made to the directory. Tag 0 ends the changes; a value of type 0
+ * drops a tag. */
+static void put_changed(const struct tiff_entry changes[])
+{
+    struct tiff_entry entries[32] = {
+        {TIFFTAG_IMAGEWIDTH, TIFF_LONG, 1, 8},       {TIFFTAG_IMAGELENGTH, TIFF_LONG, 1, 4},
+        {TIFFTAG_BITSPERSAMPLE, TIFF_SHORT, 1, 8},   {TIFFTAG_COMPRESSION, TIFF_SHORT, 1, 1},
+        {TIFFTAG_PHOTOMETRIC, TIFF_SHORT, 1, 1},     {TIFFTAG_STRIPOFFSETS, TIFF_LONG, 1, 300},
+        {TIFFTAG_SAMPLESPERPIXEL, TIFF_SHORT, 1, 1}, {TIFFTAG_ROWSPERSTRIP, TIFF_LONG, 1, 4},
+        {TIFFTAG_STRIPBYTECOUNTS, TIFF_LONG, 1, 32},
+    };
+    size_t count = 9;
+    char data[1024] = {0};
+    for (; changes->tag != 0; changes++) {
+        size_t at = 0;
+        while (at < count && entries[at].tag < changes->tag)
+            at++;
+        if (at < count && entries[at].tag == changes->tag && changes->type == 0) {
+            memmove(entries + at, entries + at + 1, (--count - at) * sizeof *entries);
+            continue;
+        }
+        if (at == count || entries[at].tag != changes->tag)
+            memmove(entries + at + 1, entries + at, (count++ - at) * sizeof *entries);
+        entries[at] = *changes;
+    }
+    tiff_raw_write(sample_path("in.tif"), false, entries, count, data, sizeof data);
+}
+
+#define CHANGED(...) put_changed((const struct tiff_entry[]){__VA_ARGS__, {0, 0, 0, 0}})
+
+Test(io_refusals, the_base_is_fine)
+{
+    CHANGED({TIFFTAG_PHOTOMETRIC, TIFF_SHORT, 1, 1});
+    cr_assert_str_eq(sample_refusal(sample_path("in.tif")), "");
+    CHANGED({TIFFTAG_COMPRESSION, 0, 0, 0});
+    cr_assert_str_eq(sample_refusal(sample_path("in.tif")), "");
+}
+
+Test(io_refusals, kinds_of_numbers)
+{
+    static const struct {
+        uint16_t bits, format;
+        const char *words;
+    } cases[] = {
+        {1, 1, "1 bits|convert|-depth 8"},  {4, 1, "4 bits|-depth 8"},          {12, 1, "12 bits|-depth 16"},
+        {24, 1, "24 bits|-depth 16"},       {16, 3, "16-bit floating|float32"}, {24, 3, "24-bit floating"},
+        {64, 1, "64-bit integers|float64"}, {64, 5, "complex|magnitude"},       {64, 6, "complex"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CHANGED({TIFFTAG_BITSPERSAMPLE, TIFF_SHORT, 1, cases[i].bits},
+                {TIFFTAG_SAMPLEFORMAT, TIFF_SHORT, 1, cases[i].format});
+        check_refused(sample_path("in.tif"), cases[i].words);
+    }
+}
+
+Test(io_refusals, kinds_of_colour)
+{
+    static const struct {
+        uint16_t photometric;
+        const char *words;
+    } cases[] = {
+        {PHOTOMETRIC_YCBCR, "YCbCr|tiff2rgba"},          {PHOTOMETRIC_SEPARATED, "CMYK|tiff2rgba"},
+        {PHOTOMETRIC_CIELAB, "L*a*b*|-colorspace sRGB"}, {PHOTOMETRIC_ICCLAB, "L*a*b*"},
+        {PHOTOMETRIC_LOGL, "LogLuv|tiff2rgba"},          {PHOTOMETRIC_MASK, "mask"},
+        {PHOTOMETRIC_CFA, "colour filter array"},        {999, "photometric interpretation 999"},
+        {PHOTOMETRIC_RGB, "RGB|1 samples|tiffset"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CHANGED({TIFFTAG_PHOTOMETRIC, TIFF_SHORT, 1, cases[i].photometric},
+                {TIFFTAG_SAMPLESPERPIXEL, TIFF_SHORT, 1, cases[i].photometric == PHOTOMETRIC_YCBCR ? 3 : 1});
+        check_refused(sample_path("in.tif"), cases[i].words);
+    }
+}
+
+Test(io_refusals, kinds_of_compression)
+{
+    static const struct {
+        uint16_t scheme;
+        const char *words;
+    } cases[] = {
+        {COMPRESSION_JPEG, "JPEG|tiff2rgba"},      {COMPRESSION_OJPEG, "JPEG"},
+        {COMPRESSION_LZMA, "LZMA|tiffcp -c none"}, {COMPRESSION_CCITTFAX4, "CCITT|tiffcp"},
+        {COMPRESSION_PIXARLOG, "PixarLog|tiffcp"}, {54321, "unknown compression 54321"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CHANGED({TIFFTAG_COMPRESSION, TIFF_SHORT, 1, cases[i].scheme});
+        check_refused(sample_path("in.tif"), cases[i].words);
+    }
+}
+
+/* Nothing here may need memory: the limit would show it. */
+static void limit_memory(void)
+{
+#if !defined(__SANITIZE_ADDRESS__)
+    const struct rlimit limit = {1u << 28, 1u << 28};
+    cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
+#endif
+}
+
+Test(io_refusals, sizes)
+{
+    static const struct {
+        uint32_t width, height, rows, bytes, scheme;
+        const char *words;
+    } cases[] = {
+        {0, 4, 4, 32, 1, ""},
+        {8, 0, 4, 32, 1, ""},
+        {0xffffffff, 4, 4, 32, 1, "4294967295 x 4"},
+        {0x7fffffff, 0x7fffffff, 4, 32, 1, ""},
+        {0x80000000, 1, 1, 32, 1, ""},
+        {100000, 100000, 100000, 32, 1, ""},
+        {30000, 30000, 30000, 32, COMPRESSION_ADOBE_DEFLATE, "30000 x 30000|can hold"},
+        {30000, 30000, 30000, 32, COMPRESSION_LZW, "can hold"},
+        {100000, 100000, 100000, 32, COMPRESSION_ZSTD, "can hold"},
+        {8, 4, 4, 0xffffffff, COMPRESSION_LZW, "cut short"},
+        {8, 140, 140, 1120, 1, "strip 1|cut short"},
+    };
+    limit_memory();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CHANGED({TIFFTAG_IMAGEWIDTH, TIFF_LONG, 1, cases[i].width},
+                {TIFFTAG_IMAGELENGTH, TIFF_LONG, 1, cases[i].height},
+                {TIFFTAG_ROWSPERSTRIP, TIFF_LONG, 1, cases[i].rows},
+                {TIFFTAG_COMPRESSION, TIFF_SHORT, 1, cases[i].scheme},
+                {TIFFTAG_STRIPBYTECOUNTS, TIFF_LONG, 1, cases[i].bytes});
+        if (cases[i].scheme == 1 || TIFFIsCODECConfigured((uint16_t)cases[i].scheme))
+            check_refused(sample_path("in.tif"), cases[i].words);
+    }
+    CHANGED({TIFFTAG_SAMPLESPERPIXEL, TIFF_SHORT, 1, 65535});
+    check_refused(sample_path("in.tif"), "");
+    CHANGED({TIFFTAG_STRIPOFFSETS, TIFF_LONG, 1, 4000000000u});
+    check_refused(sample_path("in.tif"), "strip 1|cut short");
+}
+
+Test(io_refusals, tiles_of_impossible_size)
+{
+    static const uint32_t sizes[][2] = {
+        {0, 16}, {16, 0}, {46336, 46352}, {65536, 65536}, {0xfffffff0, 0xfffffff0}};
+    limit_memory();
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        CHANGED({TIFFTAG_STRIPOFFSETS, 0, 0, 0}, {TIFFTAG_STRIPBYTECOUNTS, 0, 0, 0},
+                {TIFFTAG_ROWSPERSTRIP, 0, 0, 0}, {TIFFTAG_COMPRESSION, TIFF_SHORT, 1, COMPRESSION_LZW},
+                {TIFFTAG_TILEWIDTH, TIFF_LONG, 1, sizes[i][0]},
+                {TIFFTAG_TILELENGTH, TIFF_LONG, 1, sizes[i][1]}, {TIFFTAG_TILEOFFSETS, TIFF_LONG, 1, 300},
+                {TIFFTAG_TILEBYTECOUNTS, TIFF_LONG, 1, 32});
+        check_refused(sample_path("in.tif"), i == 2 ? "tiles of 46336 x 46352|8 x 4" : "");
+    }
+}
+
+Test(io_refusals, missing_tags)
+{
+    static const uint16_t tags[] = {TIFFTAG_IMAGEWIDTH, TIFFTAG_IMAGELENGTH, TIFFTAG_STRIPOFFSETS};
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+        CHANGED({tags[i], 0, 0, 0});
+        check_refused(sample_path("in.tif"), "");
+    }
+}
+
+/* A second directory that is the first again. */
+Test(io_refusals, directories_in_a_circle)
+{
+    size_t size;
+    CHANGED({TIFFTAG_PHOTOMETRIC, TIFF_SHORT, 1, 1});
+    char *bytes = sample_get(sample_path("in.tif"), &size);
+    bytes[8 + 2 + 9 * 12] = 8;
+    sample_put(sample_path("in.tif"), bytes, size);
+    free(bytes);
+    check_refused(sample_path("in.tif"), "page 2");
+}
+
+/* Many directories that share the data of one: the volume would be larger than the file can be. */
+Test(io_refusals, pages_that_share_their_data)
+{
+    enum { PAGES = 50, ENTRIES = 9, SIZE = 2 + ENTRIES * 12 + 4, PIXELS = 60 * 60 };
+    static unsigned char file[8 + PAGES * SIZE + PIXELS] = {'I', 'I', 42, 0, 8};
+    const uint32_t entries[ENTRIES][3] = {
+        {TIFFTAG_IMAGEWIDTH, TIFF_LONG, 60},         {TIFFTAG_IMAGELENGTH, TIFF_LONG, 60},
+        {TIFFTAG_BITSPERSAMPLE, TIFF_LONG, 8},       {TIFFTAG_COMPRESSION, TIFF_LONG, 1},
+        {TIFFTAG_PHOTOMETRIC, TIFF_LONG, 1},         {TIFFTAG_STRIPOFFSETS, TIFF_LONG, 8 + PAGES * SIZE},
+        {TIFFTAG_SAMPLESPERPIXEL, TIFF_LONG, 1},     {TIFFTAG_ROWSPERSTRIP, TIFF_LONG, 60},
+        {TIFFTAG_STRIPBYTECOUNTS, TIFF_LONG, PIXELS}};
+    for (uint32_t page = 0; page < PAGES; page++) {
+        unsigned char *to = file + 8 + page * SIZE;
+        const uint32_t next = page + 1 < PAGES ? 8 + (page + 1) * SIZE : 0;
+        to[0] = ENTRIES;
+        for (int i = 0; i < ENTRIES; i++) {
+            unsigned char *entry = to + 2 + 12 * i;
+            memcpy(entry, &entries[i][0], 2); /* little-endian machines only, as the file */
+            entry[2] = (unsigned char)entries[i][1];
+            entry[4] = 1;
+            memcpy(entry + 8, &entries[i][2], 4);
+        }
+        memcpy(to + SIZE - 4, &next, 4);
+    }
+    sample_put(sample_path("in.tif"), file, sizeof file);
+    check_refused(sample_path("in.tif"), "50 pages|can hold");
+}
+
+static void change_page(TIFF *tif, uint32_t page)
+{
+    if (page == 1)
+        TIFFSetField(tif, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISWHITE);
+}
+
+static void append(const char *path, const struct tiff_sample *second)
+{
+    const char *other = sample_path("other.tif");
+    tiff_sample_write(other, second);
+    TIFF *from = TIFFOpen(other, "r"), *to = TIFFOpen(path, "a");
+    char data[4096];
+    cr_assert(from != NULL && to != NULL);
+    TIFFSetField(to, TIFFTAG_IMAGEWIDTH, second->nx);
+    TIFFSetField(to, TIFFTAG_IMAGELENGTH, second->ny);
+    TIFFSetField(to, TIFFTAG_BITSPERSAMPLE, (unsigned)vf_type_size(second->type) * 8);
+    TIFFSetField(to, TIFFTAG_SAMPLESPERPIXEL, second->samples ? second->samples : 1);
+    TIFFSetField(to, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+    TIFFSetField(to, TIFFTAG_PHOTOMETRIC, second->samples == 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
+    const tmsize_t bytes = TIFFReadEncodedStrip(from, 0, data, sizeof data);
+    cr_assert(bytes > 0 && TIFFWriteEncodedStrip(to, 0, data, bytes) == bytes);
+    TIFFClose(from);
+    TIFFClose(to);
+}
+
+Test(io_refusals, pages_that_differ)
+{
+    static const struct {
+        struct tiff_sample second;
+        const char *words;
+    } cases[] = {
+        {{.type = VF_U8, .nx = 9, .ny = 4}, "page 3|9 x 4|8 x 4|tiffsplit"},
+        {{.type = VF_U8, .nx = 8, .ny = 5}, "page 3|8 x 5"},
+        {{.type = VF_U16, .nx = 8, .ny = 4}, "page 3|uint16|uint8"},
+        {{.type = VF_U8, .nx = 8, .ny = 4, .samples = 3}, "page 3|3 channels"},
+    };
+    const struct tiff_sample first = {.type = VF_U8, .nx = 8, .ny = 4, .pages = 2};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tiff_sample_write(sample_path("in.tif"), &first);
+        append(sample_path("in.tif"), &cases[i].second);
+        check_refused(sample_path("in.tif"), cases[i].words);
+    }
+    tiff_sample_write(
+        sample_path("in.tif"),
+        &(struct tiff_sample){.type = VF_U8, .nx = 8, .ny = 4, .pages = 2, .more = change_page});
+    check_refused(sample_path("in.tif"), "page 2|0 is white");
+}
+
+Test(io_refusals, alpha_that_is_not_last)
+{
+    tiff_sample_write(sample_path("in.tif"), &(struct tiff_sample){.type = VF_U8,
+                                                                   .nx = 8,
+                                                                   .ny = 4,
+                                                                   .samples = 5,
+                                                                   .photometric = PHOTOMETRIC_RGB,
+                                                                   .extra_count = 2,
+                                                                   .extra = {EXTRASAMPLE_UNASSALPHA, 0}});
+    check_refused(sample_path("in.tif"), "alpha|not its last");
+}
+
+Test(io_refusals, paths)
+{
+    const char *path = sample_path("in.tif");
+    check_refused(sample_path("no-such.tif"), strerror(ENOENT));
+    check_refused(sample_path("no/such.tif"), strerror(ENOENT));
+    cr_assert_eq(mkdir(path, 0777), 0);
+    check_refused(path, "directory");
+    rmdir(path);
+    cr_assert_eq(symlink(path, path), 0);
+    check_refused(path, strerror(ELOOP));
+    unlink(path);
+    sample_put(path, "", 0);
+    check_refused(path, "empty");
+    sample_put(path, "I", 1);
+    check_refused(path, "neither TIFF nor PNG");
+    sample_put(path, "II*\0", 4);
+    check_refused(path, "TIFF");
+}
+
+Test(io_refusals, files_of_other_kinds)
+{
+    static const struct {
+        size_t at;
+        const char *magic;
+        size_t length;
+        const char *words;
+    } cases[] = {
+        {0, "\xff\xd8\xff\xe0", 4, "JPEG|convert"},
+        {0, "GIF89a", 6, "GIF"},
+        {0, "BM6", 3, "BMP"},
+        {0, "\x1f\x8b\x08", 3, "gzip|gunzip"},
+        {0, "\x89HDF\r\n", 6, "HDF5|TIFF"},
+        {0, "ZISRAWFILE", 10, "CZI"},
+        {0, "PK\x03\x04", 4, "ZIP|unzip"},
+        {208, "MAP ", 4, "MRC"},
+        {344, "n+1", 4, "NIfTI"},
+        {128, "DICM", 4, "DICOM"},
+        {0, "hello", 5, "neither TIFF nor PNG|68 65 6c 6c"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char bytes[600] = {0};
+        memcpy(bytes + cases[i].at, cases[i].magic, cases[i].length);
+        sample_put(sample_path("in.tif"), bytes, sizeof bytes);
+        check_refused(sample_path("in.tif"), cases[i].words);
+    }
+}
