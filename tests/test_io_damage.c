@@ -1,0 +1,190 @@
+/* Files cut short and bytes changed, everywhere in small files: an error or a picture, never a crash, a hang
+ * or a leak. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io_samples.h"
+
+TestSuite(io_damage, .init = samples_begin, .fini = samples_end, .timeout = 300);
+
+static const char *const layouts[] = {"strips.tif", "tiles.tif",   "imagej.tif",
+                                      "big.tif",    "picture.png", "grey.png"};
+enum { LAYOUTS = sizeof layouts / sizeof *layouts };
+
+static void put_sample(int layout)
+{
+    static const struct tiff_sample samples[] = {
+        {.type = VF_U16, .nx = 7, .ny = 6, .pages = 2, .rows = 4},
+        {.type = VF_U8, .nx = 20, .ny = 18, .samples = 3, .tiled = true, .scheme = COMPRESSION_LZW},
+        {.type = VF_U8,
+         .nx = 6,
+         .ny = 5,
+         .pages = 2,
+         .big_endian = true,
+         .scheme = COMPRESSION_ADOBE_DEFLATE,
+         .predictor = PREDICTOR_HORIZONTAL,
+         .description = "ImageJ=1.53t\nimages=2\nslices=2\nunit=micron\nspacing=2\n"},
+        {.type = VF_F32,
+         .nx = 5,
+         .ny = 4,
+         .samples = 2,
+         .separate = true,
+         .big_tiff = true,
+         .scheme = COMPRESSION_PACKBITS},
+    };
+    const char *path = sample_path(layouts[layout]);
+    if (layout < 4) {
+        tiff_sample_write(path, &samples[layout]);
+        return;
+    }
+    const bool picture = layout == 4;
+    tiff_sample_write(sample_path("source.tif"),
+                      &(struct tiff_sample){
+                          .type = picture ? VF_U16 : VF_U8, .nx = 9, .ny = 7, .samples = picture ? 3 : 1});
+    sample_copy(sample_path("source.tif"), path, VF_COMPRESS_AS_INPUT);
+}
+
+/* Uncompressed samples have no check: cut where it only loses what follows the image, they still read. */
+static void cut_everywhere(int layout)
+{
+    size_t size;
+    put_sample(layout);
+    char *bytes = sample_get(sample_path(layouts[layout]), &size);
+    const char *path = sample_path(layout < 4 ? "cut.tif" : "cut.png");
+    cr_assert_str_eq(sample_refusal(sample_path(layouts[layout])), "");
+    for (size_t length = 0; length < size; length++) {
+        sample_put(path, bytes, length);
+        const char *message = sample_refusal(path);
+        /* What follows the last row of a PNG is read too; libtiff writes the directory last. */
+        cr_assert(message[0] != '\0', "%s reads when cut to %zu of %zu bytes", layouts[layout], length, size);
+        cr_assert(strstr(message, path), "no file name in: %s", message);
+    }
+    free(bytes);
+}
+
+Test(io_damage, cut_short)
+{
+    for (int layout = 0; layout < LAYOUTS; layout++)
+        cut_everywhere(layout);
+}
+
+static void flip_everywhere(int layout, unsigned stride)
+{
+    static const unsigned char flips[] = {0x01, 0x80, 0xff};
+    size_t size;
+    put_sample(layout);
+    unsigned char *bytes = sample_get(sample_path(layouts[layout]), &size);
+    const char *path = sample_path(layout < 4 ? "flipped.tif" : "flipped.png");
+    for (size_t at = 0; at < size; at += stride)
+        for (size_t i = 0; i < sizeof flips; i++) {
+            bytes[at] ^= flips[i];
+            sample_put(path, bytes, size);
+            sample_refusal(path);
+            bytes[at] ^= flips[i];
+        }
+    free(bytes);
+}
+
+Test(io_damage, strips)
+{
+    flip_everywhere(0, 1);
+}
+
+Test(io_damage, tiles)
+{
+    flip_everywhere(1, 1);
+}
+
+Test(io_damage, imagej)
+{
+    flip_everywhere(2, 1);
+}
+
+Test(io_damage, big_tiff)
+{
+    flip_everywhere(3, 1);
+}
+
+Test(io_damage, png)
+{
+    flip_everywhere(4, 1);
+    flip_everywhere(5, 1);
+}
+
+/* Several bytes at once, drawn by a fixed generator. */
+Test(io_damage, scattered)
+{
+    uint32_t state = 12345;
+    for (int layout = 0; layout < LAYOUTS; layout++) {
+        size_t size;
+        put_sample(layout);
+        unsigned char *bytes = sample_get(sample_path(layouts[layout]), &size);
+        unsigned char *copy = malloc(size);
+        const char *path = sample_path(layout < 4 ? "scattered.tif" : "scattered.png");
+        for (int round = 0; round < 300; round++) {
+            memcpy(copy, bytes, size);
+            for (int i = 0; i < 1 + round % 8; i++) {
+                state = state * 1664525u + 1013904223u;
+                copy[4 + (state >> 8) % (size - 4)] = (unsigned char)(state >> 3);
+            }
+            sample_put(path, copy, size);
+            sample_refusal(path);
+        }
+        free(copy);
+        free(bytes);
+    }
+}
+
+/* The message says where: page, strip and the byte of the file. */
+Test(io_damage, messages_name_the_place)
+{
+    size_t size;
+    struct vf_reader *reader;
+    struct vf_error error;
+    char plane[2 * 7 * 6];
+    void *const planes[] = {plane};
+    const char *path = sample_path("in.tif");
+    tiff_sample_write(
+        path,
+        &(struct tiff_sample){
+            .type = VF_U16, .nx = 7, .ny = 6, .pages = 2, .rows = 3, .scheme = COMPRESSION_ADOBE_DEFLATE});
+    TIFF *tif = TIFFOpen(path, "r");
+    cr_assert(TIFFReadDirectory(tif));
+    const size_t at = (size_t)TIFFGetStrileOffset(tif, 1);
+    TIFFClose(tif);
+    char *bytes = sample_get(path, &size);
+    memset(bytes + at, 0xff, 8);
+    sample_put(path, bytes, size);
+    free(bytes);
+    cr_assert_eq(vf_reader_open(&reader, path, &error), VF_OK);
+    cr_assert_eq(vf_reader_read(reader, 0, planes, &error), VF_OK);
+    cr_assert_eq(vf_reader_read(reader, 1, planes, &error), VF_FAILED);
+    char expected[64];
+    snprintf(expected, sizeof expected, "page 2: strip 2 at byte %zu", at);
+    cr_assert(strstr(error.text, expected), "%s", error.text);
+    cr_assert_eq(vf_reader_read(reader, 0, planes, &error), VF_OK, "a bad page spoils no other");
+    vf_reader_close(reader);
+}
+
+/* A file that shrinks or changes between opening and reading. */
+Test(io_damage, changed_meanwhile)
+{
+    struct vf_reader *reader;
+    struct vf_error error;
+    char plane[64 * 64];
+    void *const planes[] = {plane};
+    const char *path = sample_path("in.tif");
+    size_t size;
+    tiff_sample_write(path, &(struct tiff_sample){.type = VF_U8, .nx = 64, .ny = 64, .pages = 2});
+    cr_assert_eq(vf_reader_open(&reader, path, &error), VF_OK);
+    char *bytes = sample_get(path, &size);
+    sample_put(path, bytes, 3000);
+    free(bytes);
+    cr_assert_eq(vf_reader_read(reader, 1, planes, &error), VF_FAILED);
+    tiff_sample_write(path,
+                      &(struct tiff_sample){.type = VF_F64, .nx = 64, .ny = 64, .pages = 2, .samples = 3});
+    cr_assert_eq(vf_reader_read(reader, 0, planes, &error), VF_FAILED, "it would not fit its planes");
+    vf_reader_close(reader);
+}
