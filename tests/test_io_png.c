@@ -1,0 +1,316 @@
+/* PNG in and out. The samples are written by libpng directly. */
+#include <criterion/criterion.h>
+#include <png.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "io_samples.h"
+
+TestSuite(io_png, .init = samples_begin, .fini = samples_end);
+
+struct png_sample {
+    int colour, bits;
+    bool interlaced, transparent, tags;
+    png_uint_32 nx, ny;
+};
+
+static unsigned samples_of(int colour)
+{
+    return colour == PNG_COLOR_TYPE_PALETTE
+               ? 1
+               : (colour & PNG_COLOR_MASK_COLOR ? 3u : 1u) + (colour & PNG_COLOR_MASK_ALPHA ? 1u : 0u);
+}
+
+static void set_tags(png_structp png, png_infop info, const struct png_sample *s)
+{
+    png_text texts[] = {
+        {.compression = PNG_TEXT_COMPRESSION_NONE, .key = (char *)"Description", .text = (char *)"a cell"},
+        {.compression = PNG_TEXT_COMPRESSION_NONE, .key = (char *)"Author", .text = (char *)"someone"},
+        {.compression = PNG_TEXT_COMPRESSION_zTXt, .key = (char *)"Own key", .text = (char *)"own text"},
+        {.compression = PNG_ITXT_COMPRESSION_NONE, .key = (char *)"Title", .text = (char *)"\xc2\xb5m"},
+    };
+    if (s->tags) {
+        png_set_text(png, info, texts, 4);
+        png_set_gAMA(png, info, 0.5);
+        png_set_pHYs(png, info, 200000, 100000, PNG_RESOLUTION_METER);
+    }
+    if (s->transparent) {
+        const png_color_16 colour = {.gray = 1, .red = 1, .green = 1, .blue = 1};
+        png_set_tRNS(png, info, NULL, 0, &colour);
+    }
+    if (s->colour == PNG_COLOR_TYPE_PALETTE) {
+        const png_color palette[2] = {{0, 0, 0}, {255, 255, 255}};
+        png_set_PLTE(png, info, palette, 2);
+    }
+}
+
+/* 16-bit samples are big-endian in the file; below 8 bits each byte is made of the sample at its first pixel.
+ */
+static void png_sample_write(const char *path, const struct png_sample *s)
+{
+    FILE *file = fopen(path, "wb");
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
+    png_infop info = png_create_info_struct(png);
+    const unsigned samples = samples_of(s->colour);
+    png_init_io(png, file);
+    png_set_IHDR(png, info, s->nx, s->ny, s->bits, s->colour,
+                 s->interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
+                 PNG_FILTER_TYPE_DEFAULT);
+    set_tags(png, info, s);
+    png_write_info(png, info);
+    const size_t row = png_get_rowbytes(png, info);
+    unsigned char *pixels = calloc(s->ny, row);
+    png_bytep *rows = calloc(s->ny, sizeof *rows);
+    for (png_uint_32 y = 0; y < s->ny; y++) {
+        rows[y] = pixels + y * row;
+        for (png_uint_32 x = 0; s->bits >= 8 && x < s->nx; x++)
+            for (unsigned k = 0; k < samples; k++) {
+                uint16_t value;
+                sample_value(s->bits == 16 ? VF_U16 : VF_U8, 0, k, y, x, &value);
+                unsigned char *to = rows[y] + (x * samples + k) * (unsigned)s->bits / 8;
+                to[0] = (unsigned char)(s->bits == 16 ? value >> 8 : value);
+                if (s->bits == 16)
+                    to[1] = (unsigned char)value;
+            }
+        for (size_t i = 0; s->bits < 8 && i < row; i++)
+            rows[y][i] = (unsigned char)(y * 37 + i * 59);
+    }
+    png_write_image(png, rows);
+    png_write_end(png, NULL);
+    png_destroy_write_struct(&png, &info);
+    free(rows);
+    free(pixels);
+    fclose(file);
+}
+
+Test(io_png, every_layout)
+{
+    static const int colours[] = {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB,
+                                  PNG_COLOR_TYPE_RGB_ALPHA};
+    static const png_uint_32 sizes[][2] = {{1, 1}, {3, 2}, {17, 9}, {64, 33}};
+    const char *const names[] = {"in.png", "out.png", "out.tif", "back.png"};
+    for (int bits = 0; bits < 64; bits++) {
+        const struct png_sample s = {.colour = colours[bits & 3],
+                                     .bits = bits & 4 ? 16 : 8,
+                                     .interlaced = bits & 8,
+                                     .nx = sizes[bits >> 4][0],
+                                     .ny = sizes[bits >> 4][1]};
+        png_sample_write(sample_path("in.png"), &s);
+        sample_copy(sample_path("in.png"), sample_path("out.png"), VF_COMPRESS_AS_INPUT);
+        sample_copy(sample_path("in.png"), sample_path("out.tif"), VF_COMPRESS_AS_INPUT);
+        sample_copy(sample_path("out.tif"), sample_path("back.png"), VF_COMPRESS_NONE);
+        for (int i = 0; i < 4; i++) {
+            struct vf_reader *reader;
+            struct vf_volume volume;
+            sample_read(sample_path(names[i]), &reader, &volume);
+            const struct vf_info *info = vf_reader_info(reader);
+            cr_assert_eq(volume.type, s.bits == 16 ? VF_U16 : VF_U8);
+            cr_assert_eq(info->page_channels, samples_of(s.colour));
+            cr_assert_eq(info->has_alpha, (s.colour & PNG_COLOR_MASK_ALPHA) != 0);
+            cr_assert_eq(info->rgb, (s.colour & PNG_COLOR_MASK_COLOR) != 0);
+            sample_check_pages(&volume, 1, samples_of(s.colour));
+            vf_volume_free(&volume);
+            vf_reader_close(reader);
+        }
+    }
+}
+
+/* The page may be read again, as a pre-pass does. */
+Test(io_png, read_twice)
+{
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    struct vf_error error;
+    png_sample_write(sample_path("in.png"), &(struct png_sample){PNG_COLOR_TYPE_GRAY, 16, .nx = 9, .ny = 8});
+    sample_read(sample_path("in.png"), &reader, &volume);
+    for (int again = 0; again < 2; again++) {
+        memset(volume.data, 0, 9 * 8 * 2);
+        cr_assert_eq(vf_reader_read(reader, 0, &volume.data, &error), VF_OK, "%s", error.text);
+        sample_check_pages(&volume, 1, 1);
+    }
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+}
+
+Test(io_png, few_bits_expand)
+{
+    for (int bits = 1; bits <= 4; bits *= 2) {
+        struct vf_reader *reader;
+        struct vf_volume volume;
+        png_sample_write(sample_path("in.png"),
+                         &(struct png_sample){PNG_COLOR_TYPE_GRAY, bits, .nx = 13, .ny = 6});
+        sample_read(sample_path("in.png"), &reader, &volume);
+        cr_assert_eq(volume.type, VF_U8);
+        const unsigned char *row = (const unsigned char *)volume.data + 2 * 13;
+        cr_assert_eq(row[0], ((2 * 37) >> (8 - bits)) * 255 / ((1 << bits) - 1));
+        vf_volume_free(&volume);
+        vf_reader_close(reader);
+    }
+}
+
+/* One transparent grey or colour is alpha to a filter. */
+Test(io_png, transparent_colour_is_alpha)
+{
+    for (int colour = 0; colour <= PNG_COLOR_TYPE_RGB; colour += PNG_COLOR_TYPE_RGB) {
+        struct vf_reader *reader;
+        struct vf_volume volume;
+        png_sample_write(sample_path("in.png"),
+                         &(struct png_sample){colour, 8, .transparent = true, .nx = 5, .ny = 4});
+        sample_read(sample_path("in.png"), &reader, &volume);
+        cr_assert(vf_reader_info(reader)->has_alpha);
+        cr_assert_eq(volume.shape.nc, colour == PNG_COLOR_TYPE_RGB ? 4 : 2);
+        cr_assert_eq(*(unsigned char *)vf_volume_plane(&volume, 0, volume.shape.nc - 1, 0), 255);
+        vf_volume_free(&volume);
+        vf_reader_close(reader);
+    }
+}
+
+Test(io_png, palette_is_refused)
+{
+    png_sample_write(sample_path("in.png"),
+                     &(struct png_sample){PNG_COLOR_TYPE_PALETTE, 1, .nx = 9, .ny = 8});
+    const char *message = sample_refusal(sample_path("in.png"));
+    cr_assert(strstr(message, "palette") && strstr(message, "PNG24:"), "%s", message);
+}
+
+static bool has_text(png_structp png, png_infop info, const char *key, const char *text)
+{
+    png_textp texts;
+    const int count = png_get_text(png, info, &texts, NULL);
+    for (int i = 0; i < count; i++)
+        if (strcmp(texts[i].key, key) == 0 && strcmp(texts[i].text, text) == 0)
+            return true;
+    return false;
+}
+
+static void check_tags(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
+    png_infop info = png_create_info_struct(png);
+    png_uint_32 x, y;
+    int unit;
+    double gamma;
+    png_init_io(png, file);
+    png_read_info(png, info);
+    cr_assert(has_text(png, info, "Description", "a cell"));
+    cr_assert(has_text(png, info, "Author", "someone"));
+    cr_assert(has_text(png, info, "Title", "\xc2\xb5m"));
+    cr_assert(has_text(png, info, "Own key", "own text"));
+    cr_assert(has_text(png, info, "Software", "volfilter"));
+    cr_assert(png_get_gAMA(png, info, &gamma));
+    cr_assert_float_eq(gamma, 0.5, 1e-5);
+    cr_assert(png_get_pHYs(png, info, &x, &y, &unit) && x == 200000 && y == 100000 &&
+              unit == PNG_RESOLUTION_METER);
+    png_destroy_read_struct(&png, &info, NULL);
+    fclose(file);
+}
+
+Test(io_png, tags_are_kept)
+{
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    const struct png_sample s = {.colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .tags = true, .nx = 5, .ny = 4};
+    png_sample_write(sample_path("in.png"), &s);
+    sample_read(sample_path("in.png"), &reader, &volume);
+    const struct vf_info *info = vf_reader_info(reader);
+    cr_assert(info->spacing_known[0] && info->spacing_known[1] && !info->spacing_known[2]);
+    cr_assert_str_eq(info->unit, "um");
+    cr_assert_float_eq(info->spacing[0], 5, 1e-9);
+    cr_assert_float_eq(info->spacing[1], 10, 1e-9);
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+    sample_copy(sample_path("in.png"), sample_path("out.png"), VF_COMPRESS_AS_INPUT);
+    check_tags(sample_path("out.png"));
+}
+
+/* What both formats name goes from one to the other. */
+Test(io_png, tags_go_to_tiff)
+{
+    const struct png_sample s = {.colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .tags = true, .nx = 5, .ny = 4};
+    const char *text;
+    float x;
+    png_sample_write(sample_path("in.png"), &s);
+    sample_copy(sample_path("in.png"), sample_path("out.tif"), VF_COMPRESS_AS_INPUT);
+    TIFF *tif = TIFFOpen(sample_path("out.tif"), "r");
+    cr_assert(TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &text) && strcmp(text, "a cell") == 0);
+    cr_assert(TIFFGetField(tif, TIFFTAG_ARTIST, &text) && strcmp(text, "someone") == 0);
+    cr_assert(TIFFGetField(tif, TIFFTAG_XRESOLUTION, &x) && x == 2000);
+    TIFFClose(tif);
+}
+
+Test(io_png, what_it_cannot_hold)
+{
+    static const struct {
+        struct vf_info info;
+        const char *words[3];
+    } cases[] = {
+        {{.type = VF_F32, .shape = {9, 9, 62, 1, 1}, .page_channels = 1, .page_count = 62},
+         {"one plane", "62 planes of float32", ".tif"}},
+        {{.type = VF_F32, .shape = {9, 9, 1, 1, 1}, .page_channels = 1, .page_count = 1},
+         {"float32", "--dtype", ".tif"}},
+        {{.type = VF_U8, .shape = {9, 9, 2, 1, 1}, .page_channels = 1, .page_count = 2},
+         {"2 planes", "", ""}},
+        {{.type = VF_U8, .shape = {9, 9, 1, 2, 1}, .page_channels = 2, .page_count = 1},
+         {"the result has 2", ".tif", ""}},
+        {{.type = VF_U8, .shape = {9, 9, 1, 6, 1}, .page_channels = 6, .page_count = 1},
+         {"has 6", ".tif", ""}},
+        {{.type = VF_U8, .shape = {9, 9, 1, 1, 1}, .page_channels = 1, .page_count = 1, .min_is_white = true},
+         {"0 is white", "-negate", ""}},
+        {{.type = VF_U8,
+          .shape = {9, 9, 1, 4, 1},
+          .page_channels = 4,
+          .page_count = 1,
+          .rgb = true,
+          .has_alpha = true,
+          .premultiplied = true},
+         {"alpha", ".tif", ""}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct vf_error error;
+        struct vf_writer *writer;
+        const struct vf_output_options options = {0};
+        cr_assert_eq(vf_writer_supports(VF_FORMAT_PNG, &cases[i].info, &error), VF_FAILED, "case %zu", i);
+        for (int word = 0; word < 3; word++)
+            cr_assert(strstr(error.text, cases[i].words[word]), "%s", error.text);
+        cr_assert_neq(
+            vf_writer_open(&writer, sample_path("out.png"), VF_FORMAT_PNG, &cases[i].info, &options, &error),
+            VF_OK);
+        cr_assert_eq(sample_file_count(), 0);
+    }
+}
+
+Test(io_png, only_deflate)
+{
+    struct vf_error error;
+    struct vf_writer *writer;
+    const struct vf_info info = {
+        .type = VF_U8, .shape = {4, 4, 1, 1, 1}, .page_channels = 1, .page_count = 1};
+    const struct vf_output_options options = {.compression = VF_COMPRESS_LZW};
+    cr_assert_eq(vf_writer_open(&writer, sample_path("out.png"), VF_FORMAT_PNG, &info, &options, &error),
+                 VF_USAGE);
+    cr_assert(strstr(error.text, "deflate"), "%s", error.text);
+    cr_assert_eq(sample_file_count(), 0);
+}
+
+/* A header that claims much of a file that holds little. */
+Test(io_png, impossible_size)
+{
+    unsigned char file[8 + 25 + 12] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n',
+                                       0,    0,   0,   13,  'I',  'H',  'D',  'R'};
+    unsigned char *header = file + 12, *data = file + 8 + 25;
+    header[5] = header[9] = 1; /* 65536 x 65536 */
+    header[12] = 8;
+    const uint32_t header_sum = (uint32_t)crc32(0, header, 17);
+    memcpy(data + 4, "IDAT", 4);
+    const uint32_t data_sum = (uint32_t)crc32(0, data + 4, 4);
+    for (int i = 0; i < 4; i++) {
+        header[17 + i] = (unsigned char)(header_sum >> (24 - 8 * i));
+        data[8 + i] = (unsigned char)(data_sum >> (24 - 8 * i));
+    }
+    sample_put(sample_path("in.png"), file, sizeof file);
+    const char *message = sample_refusal(sample_path("in.png"));
+    cr_assert(strstr(message, "65536 x 65536") && strstr(message, "can hold"), "%s", message);
+}

@@ -1,0 +1,300 @@
+/* Outputs appear whole or not at all, whatever the target is. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io_samples.h"
+#include "output_file.h"
+
+TestSuite(output_file, .init = samples_begin, .fini = samples_end, .timeout = 60);
+
+static struct vf_error error;
+
+static struct vf_output_file *open_file(const char *path, bool no_clobber)
+{
+    struct vf_output_file *file;
+    cr_assert_eq(vf_output_file_open(&file, path, no_clobber, &error), VF_OK, "%s", error.text);
+    return file;
+}
+
+static void fill_file(struct vf_output_file *file, const char *text)
+{
+    cr_assert_eq(write(vf_output_file_descriptor(file), text, strlen(text)), (ssize_t)strlen(text));
+}
+
+static void write_file(const char *path, const char *text)
+{
+    struct vf_output_file *file = open_file(path, false);
+    fill_file(file, text);
+    cr_assert_eq(vf_output_file_finish(file, &error), VF_OK, "%s", error.text);
+    vf_output_file_close(file);
+}
+
+static void check_content(const char *path, const char *expected)
+{
+    size_t size;
+    char *text = sample_get(path, &size);
+    text[size] = '\0';
+    cr_assert_str_eq(text, expected);
+    free(text);
+}
+
+static void check_refused(const char *path, bool no_clobber, const char *word)
+{
+    struct vf_output_file *file;
+    cr_assert_neq(vf_output_file_open(&file, path, no_clobber, &error), VF_OK);
+    cr_assert_null(file);
+    cr_assert(strstr(error.text, word), "\"%s\" is not in: %s", word, error.text);
+}
+
+Test(output_file, appears_at_finish)
+{
+    const char *path = sample_path("out");
+    struct vf_output_file *file = open_file(path, false);
+    fill_file(file, "new");
+    cr_assert_neq(access(path, F_OK), 0);
+    cr_assert_eq(sample_file_count(), 1);
+    cr_assert_eq(vf_output_file_finish(file, &error), VF_OK, "%s", error.text);
+    vf_output_file_close(file);
+    check_content(path, "new");
+    cr_assert_eq(sample_file_count(), 1);
+}
+
+Test(output_file, closing_leaves_the_old)
+{
+    const char *path = sample_path("out");
+    sample_put(path, "old", 3);
+    struct vf_output_file *file = open_file(path, false);
+    fill_file(file, "new");
+    vf_output_file_close(file);
+    check_content(path, "old");
+    cr_assert_eq(sample_file_count(), 1);
+    vf_output_file_close(NULL);
+}
+
+Test(output_file, modes)
+{
+    struct stat about;
+    umask(027);
+    write_file(sample_path("new"), "x");
+    cr_assert_eq(stat(sample_path("new"), &about), 0);
+    cr_assert_eq(about.st_mode & 07777, 0640);
+    sample_put(sample_path("old"), "y", 1);
+    cr_assert_eq(chmod(sample_path("old"), 0604), 0);
+    write_file(sample_path("old"), "x");
+    cr_assert_eq(stat(sample_path("old"), &about), 0);
+    cr_assert_eq(about.st_mode & 07777, 0604);
+}
+
+Test(output_file, no_clobber)
+{
+    const char *path = sample_path("out");
+    sample_put(path, "old", 3);
+    check_refused(path, true, "--no-clobber");
+    check_content(path, "old");
+    unlink(path);
+    struct vf_output_file *file = open_file(path, true);
+    fill_file(file, "new");
+    cr_assert_eq(vf_output_file_finish(file, &error), VF_OK, "%s", error.text);
+    vf_output_file_close(file);
+    check_content(path, "new");
+}
+
+/* Another program creates the target while this one works. */
+Test(output_file, no_clobber_loses_no_race)
+{
+    const char *path = sample_path("out");
+    struct vf_output_file *file = open_file(path, true);
+    fill_file(file, "new");
+    sample_put(path, "theirs", 6);
+    cr_assert_eq(vf_output_file_finish(file, &error), VF_FAILED);
+    cr_assert(strstr(error.text, "meanwhile"), "%s", error.text);
+    vf_output_file_close(file);
+    check_content(path, "theirs");
+    cr_assert_eq(sample_file_count(), 1);
+}
+
+Test(output_file, links_are_followed)
+{
+    struct stat about;
+    sample_put(sample_path("real"), "old", 3);
+    cr_assert_eq(symlink("real", sample_path("link")), 0);
+    write_file(sample_path("link"), "new");
+    cr_assert(lstat(sample_path("link"), &about) == 0 && S_ISLNK(about.st_mode));
+    check_content(sample_path("real"), "new");
+    /* One that leads nowhere yet creates what it names. */
+    cr_assert_eq(symlink("later", sample_path("first")), 0);
+    cr_assert_eq(symlink(sample_path("first"), sample_path("second")), 0);
+    write_file(sample_path("second"), "newer");
+    check_content(sample_path("later"), "newer");
+    cr_assert(lstat(sample_path("first"), &about) == 0 && S_ISLNK(about.st_mode));
+    cr_assert_eq(sample_file_count(), 5);
+    cr_assert_eq(symlink("round", sample_path("round")), 0);
+    check_refused(sample_path("round"), false, strerror(ELOOP));
+}
+
+Test(output_file, bad_targets)
+{
+    cr_assert_eq(mkdir(sample_path("dir"), 0777), 0);
+    check_refused(sample_path("dir"), false, "directory");
+    check_refused(sample_path("dir/"), false, "directory");
+    check_refused(sample_path("no/out"), false, strerror(ENOENT));
+    check_refused(sample_path("new/"), false, "not a file name");
+    check_refused("", false, "not a file name");
+    sample_put(sample_path("file"), "x", 1);
+    check_refused(sample_path("file/out"), false, strerror(ENOTDIR));
+    check_refused("/proc/volfilter.tif", false, "cannot create");
+    cr_assert_eq(sample_file_count(), 2);
+}
+
+Test(output_file, long_names)
+{
+    char name[256];
+    memset(name, 'n', 255);
+    name[255] = '\0';
+    write_file(sample_path(name), "x");
+    check_content(sample_path(name), "x");
+}
+
+Test(output_file, devices_get_the_bytes)
+{
+    write_file("/dev/null", "x");
+    struct stat about;
+    cr_assert(stat("/dev/null", &about) == 0 && S_ISCHR(about.st_mode));
+    struct vf_output_file *file = open_file("/dev/full", true);
+    fill_file(file, "x");
+    cr_assert_eq(vf_output_file_finish(file, &error), VF_FAILED);
+    cr_assert(strstr(error.text, strerror(ENOSPC)), "%s", error.text);
+    vf_output_file_close(file);
+    cr_assert_eq(sample_file_count(), 0);
+}
+
+static void *read_fifo(void *path)
+{
+    static char text[16];
+    FILE *file = fopen(path, "r");
+    if (file != NULL && fgets(text, sizeof text, file) == NULL)
+        text[0] = '\0';
+    if (file != NULL)
+        fclose(file);
+    return text;
+}
+
+Test(output_file, fifo)
+{
+    char path[4096];
+    pthread_t thread;
+    void *text;
+    snprintf(path, sizeof path, "%s", sample_path("fifo"));
+    cr_assert_eq(mkfifo(path, 0666), 0);
+    cr_assert_eq(pthread_create(&thread, NULL, read_fifo, path), 0);
+    write_file(path, "through");
+    pthread_join(thread, &text);
+    cr_assert_str_eq(text, "through");
+    struct stat about;
+    cr_assert(stat(path, &about) == 0 && S_ISFIFO(about.st_mode));
+}
+
+Test(output_file, standard_output)
+{
+    int ends[2];
+    char text[16] = {0};
+    cr_assert_eq(pipe(ends), 0);
+    const int kept = dup(STDOUT_FILENO);
+    dup2(ends[1], STDOUT_FILENO);
+    close(ends[1]);
+    write_file("-", "bytes");
+    dup2(kept, STDOUT_FILENO);
+    cr_assert_eq(read(ends[0], text, sizeof text - 1), 5);
+    cr_assert_str_eq(text, "bytes");
+    cr_assert_eq(sample_file_count(), 0);
+}
+
+Test(output_file, a_reader_that_went_away)
+{
+    int ends[2];
+    signal(SIGPIPE, SIG_IGN);
+    cr_assert_eq(pipe(ends), 0);
+    const int kept = dup(STDOUT_FILENO);
+    dup2(ends[1], STDOUT_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+    struct vf_output_file *file = open_file("-", false);
+    fill_file(file, "bytes");
+    const enum vf_status status = vf_output_file_finish(file, &error);
+    vf_output_file_close(file);
+    dup2(kept, STDOUT_FILENO);
+    cr_assert_eq(status, VF_FAILED);
+    cr_assert(strstr(error.text, strerror(EPIPE)), "%s", error.text);
+}
+
+Test(output_file, no_temporary_directory)
+{
+    setenv("TMPDIR", "/no/such/directory", 1);
+    check_refused("/dev/null", false, "TMPDIR");
+}
+
+/* What a signal handler does; more files than it has places for are only not removed. */
+Test(output_file, remove_all)
+{
+    struct vf_output_file *files[100];
+    char name[16];
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "out%d", i);
+        files[i] = open_file(sample_path(name), false);
+    }
+    cr_assert_eq(sample_file_count(), 100);
+    vf_output_file_remove_all();
+    cr_assert_eq(sample_file_count(), 36);
+    for (int i = 0; i < 100; i++)
+        vf_output_file_close(files[i]);
+    cr_assert_eq(sample_file_count(), 0);
+    sample_put(sample_path("kept"), "x", 1);
+    write_file(sample_path("done"), "x");
+    vf_output_file_remove_all();
+    cr_assert_eq(sample_file_count(), 2);
+}
+
+/* A full disk is named, through libtiff too, and nothing stays. */
+Test(output_file, full_disk)
+{
+    const struct vf_info info = {
+        .type = VF_U8, .shape = {1000, 1000, 1, 1, 1}, .page_channels = 1, .page_count = 1};
+    const struct vf_output_options options = {0};
+    static unsigned char plane[1000 * 1000];
+    const void *const planes[] = {plane};
+    struct vf_writer *writer;
+    for (int format = VF_FORMAT_TIFF; format <= VF_FORMAT_PNG; format++) {
+        for (size_t i = 0; i < sizeof plane; i++)
+            plane[i] = (unsigned char)(i * i >> 7);
+        cr_assert_eq(
+            vf_writer_open(&writer, sample_path("out"), (enum vf_format)format, &info, &options, &error),
+            VF_OK);
+        /* The file's own descriptor becomes that of the full device. */
+        const int full = open("/dev/full", O_RDWR);
+        char link[64], target[4096];
+        for (int fd = 3; fd < 64; fd++) {
+            snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+            const ssize_t length = readlink(link, target, sizeof target - 1);
+            target[length < 0 ? 0 : length] = '\0';
+            if (strstr(target, ".out.volfilter-") != NULL)
+                dup2(full, fd);
+        }
+        close(full);
+        enum vf_status status = vf_writer_write(writer, 0, planes, &error);
+        if (status == VF_OK)
+            status = vf_writer_finish(writer, &error);
+        cr_assert_eq(status, VF_FAILED);
+        cr_assert(strstr(error.text, strerror(ENOSPC)), "%s", error.text);
+        cr_assert(strstr(error.text, sample_path("out")), "%s", error.text);
+        vf_writer_close(writer);
+        cr_assert_eq(sample_file_count(), 0);
+    }
+}
