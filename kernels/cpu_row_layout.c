@@ -71,28 +71,34 @@ static void find_delays(struct vf_row_layout *l)
     }
 }
 
+/* A row has room for the tile and, each side, either what is computed there too or, where the tile spans the
+ * axis, just what consumers read beyond the grid. */
+static void shape_ring(struct vf_row_layout *l, struct vf_ring *ring)
+{
+    const ptrdiff_t lane = VF_ALIGNMENT / (ptrdiff_t)l->element;
+    const ptrdiff_t rows = l->tiling.y + 2 * (ptrdiff_t)ring->reach.r;
+    ring->room = l->tiling.x == l->job->nx ? ring->pad : ring->reach.x;
+    ring->origin = (ring->room + lane - 1) / lane * lane;
+    ring->pitch = (ring->origin + l->tiling.x + ring->room + lane - 1) / lane * lane;
+    /* Rows a multiple of 4 KiB apart would share cache sets. */
+    if (ring->pitch * (ptrdiff_t)l->element % 4096 == 0)
+        ring->pitch += lane;
+    ring->rows = l->periodic_r ? rows : smaller(rows, l->n_rows);
+    /* No more planes than there are: a periodic grid's are the same again. */
+    ring->depth = smaller(ring->depth, l->n_stream);
+    l->most_pitch = ring->pitch > l->most_pitch ? ring->pitch : l->most_pitch;
+    l->most_origin = ring->origin > l->most_origin ? ring->origin : l->most_origin;
+}
+
 static bool place_rings(struct vf_row_layout *l)
 {
-    const struct vf_flow *flow = l->job->flow;
-    const ptrdiff_t lane = VF_ALIGNMENT / (ptrdiff_t)l->element;
-    ptrdiff_t reach_x = 0;
-    for (int f = 0; f < flow->field_count; f++)
-        reach_x = larger((int)reach_x, l->ring[f].reach.x);
-    l->origin = (reach_x + lane - 1) / lane * lane;
-    l->pitch = (l->origin + l->tiling.x + reach_x + lane - 1) / lane * lane;
-    /* Rows a multiple of 4 KiB apart would share cache sets. */
-    if (l->pitch * (ptrdiff_t)l->element % 4096 == 0)
-        l->pitch += lane;
     size_t end = 0, bytes;
-    for (int f = 0; f < flow->field_count; f++) {
+    for (int f = 0; f < l->job->flow->field_count; f++) {
         struct vf_ring *ring = &l->ring[f];
-        /* No more planes than are ever computed of it. */
-        ptrdiff_t planes = smaller(l->tiling.chunk, l->n_stream) + 2 * (ptrdiff_t)ring->reach.s;
-        ring->depth = smaller(ring->depth, planes);
-        ring->rows = flow->dim == 3 ? l->tiling.y + 2 * (ptrdiff_t)ring->reach.r : 1;
+        shape_ring(l, ring);
         ring->offset = end;
         if (!vf_size_mul((size_t)ring->depth, (size_t)ring->rows, &bytes) ||
-            !vf_size_mul(bytes, (size_t)l->pitch * l->element, &bytes) || !vf_size_add(end, bytes, &end))
+            !vf_size_mul(bytes, (size_t)ring->pitch * l->element, &bytes) || !vf_size_add(end, bytes, &end))
             return false;
     }
     l->arena_bytes = end;
@@ -112,6 +118,10 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
     l->tiles_x = (job->nx + l->tiling.x - 1) / l->tiling.x;
     l->tiles_y = (l->n_rows + l->tiling.y - 1) / l->tiling.y;
     l->chunks = (slab + l->tiling.chunk - 1) / l->tiling.chunk;
+    const bool wraps = flow->boundary == VF_WRAP;
+    l->periodic_s = wraps && l->n_stream > 1;
+    l->periodic_r = wraps && l->tiling.y < l->n_rows;
+    l->periodic_x = wraps && l->tiling.x < job->nx;
     l->most_taps = 1;
     l->ring = vf_alloc((size_t)flow->field_count, sizeof *l->ring, "ring layout", error);
     l->halo = vf_alloc((size_t)flow->stage_count + 1, sizeof *l->halo, "halos", error);
@@ -191,11 +201,10 @@ static double plane_cost(const struct vf_row_layout *l, struct vf_halo reach, do
                          double rows_made)
 {
     const struct vf_job *job = l->job;
-    bool wraps = job->flow->boundary == VF_WRAP;
     double cells_x = (double)l->tiling.x + 2.0 * reach.x, rows = (double)l->tiling.y + 2.0 * reach.r;
-    if (!wraps && cells_x > (double)job->nx)
+    if (!l->periodic_x && cells_x > (double)job->nx)
         cells_x = (double)job->nx;
-    if (!wraps && rows > (double)l->n_rows)
+    if (!l->periodic_r && rows > (double)l->n_rows)
         rows = (double)l->n_rows;
     /* Wide vectors make short rows dear: a row ends in a partial one. */
     double lanes = 64.0 / (double)l->element;

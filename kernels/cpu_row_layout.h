@@ -17,6 +17,9 @@ struct vf_ring {
     int delay;            /* planes behind the sources */
     ptrdiff_t depth;      /* planes kept */
     ptrdiff_t rows;       /* of a plane */
+    ptrdiff_t room;       /* cells that a row has beyond the tile, each side */
+    ptrdiff_t origin;     /* elements before a tile's first cell */
+    ptrdiff_t pitch;      /* elements from row to row */
     size_t offset;        /* bytes from the arena's start */
     int sink;             /* index, -1 for none */
     int source;           /* index, -1 for none */
@@ -27,10 +30,12 @@ struct vf_row_layout {
     struct vf_ring *ring;                  /* [field_count], owned */
     struct vf_halo (*halo)[VF_MAX_INPUTS]; /* [stage_count], owned: of each stage's inputs */
     size_t element;                        /* bytes of the compute type */
-    ptrdiff_t origin,
-        pitch; /* elements: where a tile's first cell is in a row; row to row; the same in every ring */
     ptrdiff_t n_stream, n_rows;
-    struct vf_tiling tiling; /* no larger than the grid */
+    /* Under `wrap`, along an axis: what is beyond the grid is computed as if the grid went on. Not where a
+     * tile spans the whole axis, rows or x: then it is a copy of what is inside. */
+    bool periodic_s, periodic_r, periodic_x;
+    ptrdiff_t most_pitch, most_origin; /* of all rings */
+    struct vf_tiling tiling;           /* no larger than the grid */
     ptrdiff_t tiles_x, tiles_y, chunks;
     int delay; /* of the last stage */
     int most_taps, most_stream_halo;

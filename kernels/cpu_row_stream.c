@@ -30,27 +30,36 @@ struct worker {
     struct range s, r, x; /* the tile */
 };
 
-static enum vf_boundary boundary_of(const struct worker *w, ptrdiff_t n)
-{
-    return vf_boundary_axis(w->layout->job->flow->boundary, n);
-}
-
 /* A tile's range with its reach, inside the grid unless the grid is periodic along that axis. */
-static struct range extended(const struct worker *w, struct range tile, int reach, ptrdiff_t n)
+static struct range extended(struct range tile, int reach, ptrdiff_t n, bool periodic)
 {
     struct range e = {tile.from - reach, tile.to + reach};
-    if (boundary_of(w, n) != VF_WRAP) {
+    if (!periodic) {
         e.from = e.from < 0 ? 0 : e.from;
         e.to = e.to > n ? n : e.to;
     }
     return e;
 }
 
-/* The plane of a ring that holds stream position s; its first element is x = tile.x - origin of row tile.r -
- * reach. */
+static struct range made_planes(const struct worker *w, const struct vf_ring *ring)
+{
+    return extended(w->s, ring->reach.s, w->layout->n_stream, w->layout->periodic_s);
+}
+
+static struct range made_rows(const struct worker *w, const struct vf_ring *ring)
+{
+    return extended(w->r, ring->reach.r, w->layout->n_rows, w->layout->periodic_r);
+}
+
+static struct range made_cells(const struct worker *w, const struct vf_ring *ring)
+{
+    return extended(w->x, ring->reach.x, w->layout->job->nx, w->layout->periodic_x);
+}
+
+/* The plane of a ring that holds stream position s; its first row is the first that is made. */
 static char *ring_plane(const struct worker *w, const struct vf_ring *ring, ptrdiff_t s)
 {
-    size_t row_bytes = (size_t)w->layout->pitch * w->layout->element;
+    size_t row_bytes = (size_t)ring->pitch * w->layout->element;
     return w->arena + ring->offset + (size_t)(vf_floor_mod(s, ring->depth) * ring->rows) * row_bytes;
 }
 
@@ -58,9 +67,8 @@ static char *ring_plane(const struct worker *w, const struct vf_ring *ring, ptrd
 static char *ring_row(const struct worker *w, const struct vf_ring *ring, char *plane, ptrdiff_t r,
                       ptrdiff_t x)
 {
-    const struct vf_row_layout *l = w->layout;
-    ptrdiff_t row = r - w->r.from + ring->reach.r;
-    return plane + (size_t)(row * l->pitch + l->origin + x - w->x.from) * l->element;
+    const ptrdiff_t row = r - made_rows(w, ring).from;
+    return plane + (size_t)(row * ring->pitch + ring->origin + x - w->x.from) * w->layout->element;
 }
 
 static double outside_value(const struct vf_flow *flow, enum vf_field_kind kind)
@@ -73,18 +81,16 @@ static void fill_edges(const struct worker *w, int field, struct range made, cha
 {
     const struct vf_row_layout *l = w->layout;
     const struct vf_flow *flow = l->job->flow;
-    const ptrdiff_t n = l->job->nx, pad = l->ring[field].pad;
-    const enum vf_boundary boundary = boundary_of(w, n);
-    if (boundary == VF_WRAP || pad == 0)
+    const ptrdiff_t n = l->job->nx, pad = l->ring[field].pad, room = l->ring[field].room;
+    if (l->periodic_x || pad == 0)
         return;
     const double outside = outside_value(flow, flow->field_kind[field]);
-    /* A row has room for the tile and the field's reach only: consumers need no more. */
-    const ptrdiff_t first = w->x.from - l->ring[field].reach.x, last = w->x.to + l->ring[field].reach.x;
+    const ptrdiff_t first = w->x.from - room, last = w->x.to + room;
     const struct range side[2] = {{first > -pad ? first : -pad, made.from == 0 ? 0 : -pad},
                                   {n, made.to < n ? n : (last < n + pad ? last : n + pad)}};
     for (int k = 0; k < 2; k++)
         for (ptrdiff_t x = side[k].from; x < side[k].to; x++) {
-            ptrdiff_t from = vf_boundary_index(boundary, x, n);
+            ptrdiff_t from = vf_boundary_index(flow->boundary, x, n);
             if (flow->is_double)
                 ((double *)row)[x] = from < 0 ? outside : ((double *)row)[from];
             else
@@ -119,8 +125,7 @@ static void load_plane(const struct worker *w, int field, ptrdiff_t s)
     const struct vf_job *job = l->job;
     const struct vf_ring *ring = &l->ring[field];
     const struct vf_array *array = &job->source[ring->source];
-    const struct range rows = extended(w, w->r, ring->reach.r, l->n_rows);
-    const struct range x = extended(w, w->x, ring->reach.x, job->nx);
+    const struct range rows = made_rows(w, ring), x = made_cells(w, ring);
     const size_t size = vf_type_size(array->type);
     const ptrdiff_t in_grid = vf_boundary_index(VF_WRAP, s, l->n_stream);
     const bool volume = job->flow->dim == 3;
@@ -148,10 +153,9 @@ static void find_planes(const struct worker *w, int field, int halo, ptrdiff_t s
 {
     const struct vf_row_layout *l = w->layout;
     const struct vf_ring *ring = &l->ring[field];
-    const enum vf_boundary boundary = boundary_of(w, l->n_stream);
     for (int d = -halo; d <= halo; d++) {
-        ptrdiff_t at = boundary == VF_WRAP ? s + d : vf_boundary_index(boundary, s + d, l->n_stream);
-        plane[d + halo] = at < 0 && boundary == VF_CONSTANT ? NULL : ring_plane(w, ring, at);
+        const ptrdiff_t at = vf_boundary_index(l->job->flow->boundary, s + d, l->n_stream);
+        plane[d + halo] = at >= 0 ? ring_plane(w, ring, l->periodic_s ? s + d : at) : NULL;
     }
 }
 
@@ -159,11 +163,10 @@ static void find_planes(const struct worker *w, int field, int halo, ptrdiff_t s
 static const void *input_row(const struct worker *w, int field, const char *plane, ptrdiff_t r, ptrdiff_t x)
 {
     const struct vf_row_layout *l = w->layout;
-    const enum vf_boundary boundary = boundary_of(w, l->n_rows);
-    ptrdiff_t at = boundary == VF_WRAP ? r : vf_boundary_index(boundary, r, l->n_rows);
-    if (plane == NULL || (at < 0 && boundary == VF_CONSTANT))
-        return w->outside[l->job->flow->field_kind[field]] + (size_t)l->origin * l->element;
-    return ring_row(w, &l->ring[field], (char *)plane, at, x);
+    const ptrdiff_t at = vf_boundary_index(l->job->flow->boundary, r, l->n_rows);
+    if (plane == NULL || at < 0)
+        return w->outside[l->job->flow->field_kind[field]] + (size_t)l->most_origin * l->element;
+    return ring_row(w, &l->ring[field], (char *)plane, l->periodic_r ? r : at, x);
 }
 
 static void linear_row(const struct worker *w, int stage_index, ptrdiff_t r, ptrdiff_t x, ptrdiff_t n,
@@ -238,9 +241,8 @@ static void stage_plane(const struct worker *w, int stage_index, ptrdiff_t s)
     const struct vf_row_layout *l = w->layout;
     const struct vf_stage *stage = &l->job->flow->stage[stage_index];
     const bool linear = stage->stencil == VF_STENCIL_LINEAR;
-    const struct vf_halo reach = l->ring[stage->output[0]].reach;
-    const struct range rows = extended(w, w->r, reach.r, l->n_rows);
-    const struct range x = extended(w, w->x, reach.x, l->job->nx);
+    const struct range rows = made_rows(w, &l->ring[stage->output[0]]);
+    const struct range x = made_cells(w, &l->ring[stage->output[0]]);
     char *out_plane[VF_MAX_OUTPUTS], *out[VF_MAX_OUTPUTS];
     for (int k = 0; k < stage->input_count; k++)
         find_planes(w, stage->input[k], l->halo[stage_index][k].s, s,
@@ -269,22 +271,23 @@ static void sweep_tile(const struct worker *w)
 {
     const struct vf_row_layout *l = w->layout;
     const struct vf_flow *flow = l->job->flow;
-    int reach = 0;
-    for (int k = 0; k < flow->source_count; k++)
-        reach = l->ring[flow->source[k]].reach.s > reach ? l->ring[flow->source[k]].reach.s : reach;
-    const struct range all = extended(w, w->s, reach, l->n_stream);
     const struct vf_job *job = l->job;
-    for (ptrdiff_t t = all.from; t < w->s.to + l->delay; t++) {
+    ptrdiff_t first = w->s.from;
+    for (int k = 0; k < flow->source_count; k++) {
+        const struct range made = made_planes(w, &l->ring[flow->source[k]]);
+        first = made.from < first ? made.from : first;
+    }
+    for (ptrdiff_t t = first; t < w->s.to + l->delay; t++) {
         if (job->stop != NULL && *job->stop)
             return;
         for (int k = 0; k < flow->source_count; k++) {
-            struct range made = extended(w, w->s, l->ring[flow->source[k]].reach.s, l->n_stream);
+            struct range made = made_planes(w, &l->ring[flow->source[k]]);
             if (t >= made.from && t < made.to)
                 load_plane(w, flow->source[k], t);
         }
         for (int i = 0; i < flow->stage_count; i++) {
             const struct vf_ring *ring = &l->ring[flow->stage[i].output[0]];
-            struct range made = extended(w, w->s, ring->reach.s, l->n_stream);
+            struct range made = made_planes(w, ring);
             if (t - ring->delay >= made.from && t - ring->delay < made.to)
                 stage_plane(w, i, t - ring->delay);
         }
@@ -315,7 +318,7 @@ static void place_tile(struct worker *w, ptrdiff_t u)
 
 static void fill_constant(const struct vf_row_layout *l, char *row, double value)
 {
-    for (ptrdiff_t i = 0; i < l->pitch + l->origin; i++)
+    for (ptrdiff_t i = 0; i < l->most_pitch + l->most_origin; i++)
         if (l->element == sizeof(double))
             ((double *)row)[i] = value;
         else
@@ -331,7 +334,8 @@ static struct block block_of(const struct vf_row_layout *l)
 {
     struct block b;
     size_t rounding = VF_ALIGNMENT - 1;
-    size_t row = (((size_t)(l->pitch + l->origin) * l->element) + rounding) / VF_ALIGNMENT * VF_ALIGNMENT;
+    size_t row =
+        (((size_t)(l->most_pitch + l->most_origin) * l->element) + rounding) / VF_ALIGNMENT * VF_ALIGNMENT;
     b.arena = 0;
     b.outside = l->arena_bytes;
     b.plane = b.outside + 2 * row;
