@@ -77,7 +77,7 @@ help:
 
 $(BUILD)/volfilter: $(BUILD)/src/main.o
 $(BUILD)/montage: $(BUILD)/tests/demo/montage.o
-$(BUILD)/bench-cpu: $(BUILD)/tests/bench/bench_cpu.o
+$(BUILD)/bench-cpu: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c))
 $(BUILD)/unit-tests: $(test_objects)
 $(BUILD)/unit-tests: private LIBS := -lcriterion $(LIBS)
 $(BUILD)/volfilter $(BUILD)/montage $(BUILD)/bench-cpu $(BUILD)/unit-tests: $(library)
@@ -152,6 +152,8 @@ test-san:
 	@$(MAKE) run-tests BUILD=$(BUILD)/san CFLAGS='-O1 -g -fno-omit-frame-pointer $(SANITIZERS)'
 
 .PHONY: run-tests
+# Criterion runs a process for each processor; threads that spin while they wait would take turns with the others.
+run-tests: export OMP_WAIT_POLICY = passive
 run-tests: $(BUILD)/unit-tests $(BUILD)/volfilter
 	$(BUILD)/unit-tests
 	VOLFILTER='$(abspath $(BUILD)/volfilter)' tests/cli/run
