@@ -1,6 +1,7 @@
 /* Files cut short and bytes changed, everywhere in small files: an error or a picture, never a crash, a hang
  * or a leak. */
 #include <criterion/criterion.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,4 +188,37 @@ Test(io_damage, changed_meanwhile)
                       &(struct tiff_sample){.type = VF_F64, .nx = 64, .ny = 64, .pages = 2, .samples = 3});
     cr_assert_eq(vf_reader_read(reader, 0, planes, &error), VF_FAILED, "it would not fit its planes");
     vf_reader_close(reader);
+}
+
+static void print(const char *module, const char *format, va_list arguments)
+{
+    fprintf(stderr, "%s: ", module);
+    vfprintf(stderr, format, arguments);
+}
+
+/* libtiff and libpng print to stderr when they are let; the user gets one message instead. */
+Test(io_damage, nothing_is_printed)
+{
+    size_t size;
+    const char *log = sample_path("log");
+    for (int layout = 0; layout < LAYOUTS; layout++)
+        put_sample(layout);
+    TIFFSetErrorHandler(print);
+    TIFFSetWarningHandler(print);
+    cr_assert_not_null(freopen(log, "w", stderr));
+    for (int layout = 0; layout < LAYOUTS; layout++) {
+        unsigned char *bytes = sample_get(sample_path(layouts[layout]), &size);
+        for (size_t at = 4; at < size; at += 5)
+            bytes[at] ^= 0x15;
+        sample_put(sample_path("bad"), bytes, size);
+        sample_refusal(sample_path("bad"));
+        for (size_t at = 4; at < size; at += 5)
+            bytes[at] ^= 0x15;
+        bytes[size / 2] ^= 0xff;
+        sample_put(sample_path("bad"), bytes, size);
+        sample_refusal(sample_path("bad"));
+        free(bytes);
+    }
+    fflush(stderr);
+    cr_assert_eq(sample_file_size(log), 0);
 }

@@ -1,0 +1,132 @@
+/* Every allocation of a read and a write fails in turn: a message, no file, no leak. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "io_samples.h"
+
+TestSuite(io_alloc, .init = samples_begin, .fini = samples_end, .timeout = 300);
+
+/* There when the sanitizer is. */
+int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
+enum { WHOLE, REFUSED, SILENT, LEAKED };
+
+/* As sample_copy, but failures are what is looked for. */
+static int copy(const char *from, const char *to)
+{
+    struct vf_error error = {{0}};
+    struct vf_reader *reader = NULL;
+    struct vf_writer *writer = NULL;
+    struct vf_volume volume = {0};
+    struct vf_info result;
+    enum vf_format format = VF_FORMAT_TIFF;
+    const struct vf_output_options options = {0};
+    void *planes[4];
+    enum vf_status status;
+    VF_TRY(vf_reader_open(&reader, from, &error));
+    const struct vf_info *info = vf_reader_info(reader);
+    VF_TRY(vf_volume_alloc(&volume, info->type, &info->shape, "input", &error));
+    vf_format_by_name(to, &format);
+    vf_info_for_result(info, format, info->type, 1, &result);
+    VF_TRY(vf_writer_open(&writer, to, format, &result, &options, &error));
+    for (size_t page = 0; page < info->page_count; page++) {
+        size_t t, z, c;
+        vf_info_page_place(info, page, &t, &z, &c);
+        for (size_t k = 0; k < info->page_channels; k++)
+            planes[k] = vf_volume_plane(&volume, t, c + k, z);
+        VF_TRY(vf_reader_read(reader, page, planes, &error));
+        VF_TRY(vf_writer_write(writer, page, (const void *const *)planes, &error));
+    }
+    VF_TRY(vf_writer_finish(writer, &error));
+out:
+    vf_writer_close(writer);
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+    if (__lsan_do_recoverable_leak_check != NULL && __lsan_do_recoverable_leak_check() != 0)
+        return LEAKED;
+    return status == VF_OK ? WHOLE : error.text[0] != '\0' ? REFUSED : SILENT;
+}
+
+/* Each attempt in a process of its own, since the countdown is the process's. */
+static int attempt(const char *from, const char *to, int failing)
+{
+    int status;
+    char number[16];
+    snprintf(number, sizeof number, "%d", failing);
+    const pid_t child = fork();
+    if (child == 0) {
+        /* The leak check warns of a thread that was the parent's. */
+        cr_assert_not_null(freopen("/dev/null", "w", stderr));
+        setenv("VOLFILTER_FAIL_ALLOC", number, 1);
+        _exit(copy(from, to));
+    }
+    cr_assert(child > 0 && waitpid(child, &status, 0) == child);
+    cr_assert(WIFEXITED(status), "allocation %d of %s: signal %d", failing, from, WTERMSIG(status));
+    return WEXITSTATUS(status);
+}
+
+/* Until one attempt has fewer allocations than the countdown. libpng asks for some that it can do without. */
+static void fail_each(const char *in, const char *out)
+{
+    const size_t before = sample_file_count();
+    int wholes = 0;
+    for (int failing = 1; wholes < 20; failing++) {
+        cr_assert_lt(failing, 2000);
+        const int end = attempt(in, out, failing);
+        cr_assert(end == WHOLE || end == REFUSED, "allocation %d of %s to %s: %s", failing, in, out,
+                  end == SILENT ? "no message" : "a leak");
+        wholes = end == WHOLE ? wholes + 1 : 0;
+        if (end == WHOLE)
+            cr_assert_eq(unlink(out), 0);
+        cr_assert_eq(sample_file_count(), before, "allocation %d of %s left a file", failing, in);
+    }
+}
+
+static void set_tags(TIFF *tif, uint32_t page)
+{
+    (void)page;
+    TIFFSetField(tif, TIFFTAG_SOFTWARE, "a microscope");
+    TIFFSetField(tif, TIFFTAG_PAGENAME, "a page");
+    TIFFSetField(tif, TIFFTAG_IMAGEDESCRIPTION, "a description");
+    TIFFSetField(tif, TIFFTAG_ICCPROFILE, 4, "icc");
+}
+
+Test(io_alloc, tiff)
+{
+    tiff_sample_write(sample_path("in.tif"), &(struct tiff_sample){.type = VF_U16,
+                                                                   .nx = 20,
+                                                                   .ny = 10,
+                                                                   .pages = 2,
+                                                                   .samples = 3,
+                                                                   .tiled = true,
+                                                                   .scheme = COMPRESSION_LZW,
+                                                                   .more = set_tags});
+    fail_each(sample_path("in.tif"), sample_path("out.tif"));
+}
+
+Test(io_alloc, imagej)
+{
+    tiff_sample_write(sample_path("in.tif"),
+                      &(struct tiff_sample){.type = VF_U8,
+                                            .nx = 20,
+                                            .ny = 10,
+                                            .pages = 4,
+                                            .big_endian = true,
+                                            .description = "ImageJ=1.53t\nimages=4\nchannels=2\nslices=2\n"});
+    fail_each(sample_path("in.tif"), sample_path("out.tif"));
+}
+
+Test(io_alloc, png)
+{
+    tiff_sample_write(
+        sample_path("in.tif"),
+        &(struct tiff_sample){.type = VF_U16, .nx = 20, .ny = 10, .samples = 4, .more = set_tags});
+    fail_each(sample_path("in.tif"), sample_path("out.png"));
+    cr_assert_eq(attempt(sample_path("in.tif"), sample_path("in.png"), 0), WHOLE);
+    fail_each(sample_path("in.png"), sample_path("out.png"));
+    fail_each(sample_path("in.png"), sample_path("out.tif"));
+}
