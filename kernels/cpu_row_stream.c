@@ -147,45 +147,66 @@ static void load_plane(const struct worker *w, int field, ptrdiff_t s)
     }
 }
 
-/* The planes of a field that a stage at stream position s reads: plane[offset + halo], NULL for the constant.
- */
-static void find_planes(const struct worker *w, int field, int halo, ptrdiff_t s, const char **plane)
+/* An input of a stage while it computes one plane. */
+struct input {
+    const char *
+        *plane; /* [stream offset + halo]: the first row made, at the output's first cell; NULL is outside */
+    struct vf_halo halo;
+    ptrdiff_t first_row; /* that the planes begin with */
+    ptrdiff_t row_bytes;
+    const char *outside; /* a row of the constant */
+};
+
+/* Input k of a stage at stream position s, whose output begins at x. */
+static struct input input_of(const struct worker *w, int stage_index, int k, ptrdiff_t s, ptrdiff_t x)
 {
     const struct vf_row_layout *l = w->layout;
+    const struct vf_flow *flow = l->job->flow;
+    const int field = flow->stage[stage_index].input[k];
     const struct vf_ring *ring = &l->ring[field];
-    for (int d = -halo; d <= halo; d++) {
-        const ptrdiff_t at = vf_boundary_index(l->job->flow->boundary, s + d, l->n_stream);
-        plane[d + halo] = at >= 0 ? ring_plane(w, ring, l->periodic_s ? s + d : at) : NULL;
+    const struct input in = {
+        .plane = w->plane + k * (2 * l->most_stream_halo + 1),
+        .halo = l->halo[stage_index][k],
+        .first_row = made_rows(w, ring).from,
+        .row_bytes = ring->pitch * (ptrdiff_t)l->element,
+        .outside = w->outside[flow->field_kind[field]] + (size_t)l->most_origin * l->element,
+    };
+    for (int d = -in.halo.s; d <= in.halo.s; d++) {
+        const ptrdiff_t at = vf_boundary_index(flow->boundary, s + d, l->n_stream);
+        in.plane[d + in.halo.s] =
+            at < 0 ? NULL
+                   : ring_row(w, ring, ring_plane(w, ring, l->periodic_s ? s + d : at), in.first_row, x);
     }
+    return in;
 }
 
-/* The element at x of row r, which may be beyond the grid, of a plane found by find_planes. */
-static const void *input_row(const struct worker *w, int field, const char *plane, ptrdiff_t r, ptrdiff_t x)
+/* Bytes from a plane's start to row r, which may be beyond the grid; -1 for the constant. */
+static ptrdiff_t row_offset(const struct worker *w, const struct input *in, ptrdiff_t r)
 {
     const struct vf_row_layout *l = w->layout;
     const ptrdiff_t at = vf_boundary_index(l->job->flow->boundary, r, l->n_rows);
-    if (plane == NULL || at < 0)
-        return w->outside[l->job->flow->field_kind[field]] + (size_t)l->most_origin * l->element;
-    return ring_row(w, &l->ring[field], (char *)plane, l->periodic_r ? r : at, x);
+    return at < 0 ? -1 : ((l->periodic_r ? r : at) - in->first_row) * in->row_bytes;
 }
 
-static void linear_row(const struct worker *w, int stage_index, ptrdiff_t r, ptrdiff_t x, ptrdiff_t n,
-                       char *const *out)
+static const char *row_at(const struct input *in, int ds, ptrdiff_t offset)
 {
-    const struct vf_row_layout *l = w->layout;
-    const struct vf_stage *stage = &l->job->flow->stage[stage_index];
+    const char *plane = in->plane[ds + in->halo.s];
+    return plane == NULL || offset < 0 ? in->outside : plane + offset;
+}
+
+static void linear_row(const struct worker *w, const struct vf_stage *stage, const struct input *inputs,
+                       ptrdiff_t r, ptrdiff_t n, char *const *out)
+{
     const struct vf_taps *taps = stage->taps;
-    const bool volume = l->job->flow->dim == 3;
-    const int halo = l->halo[stage_index][0].s;
+    const bool volume = w->layout->job->flow->dim == 3;
     for (int k = 0; k < stage->input_count; k++) {
-        const char **plane = w->plane + k * (2 * l->most_stream_halo + 1);
         const char *row = NULL;
         for (int t = 0; t < taps->count; t++) {
             const struct vf_tap *tap = &taps->tap[t], *last = &taps->tap[t > 0 ? t - 1 : 0];
             const int ds = volume ? tap->dz : tap->dy, dr = volume ? tap->dy : 0;
             if (row == NULL || tap->dz != last->dz || tap->dy != last->dy)
-                row = input_row(w, stage->input[k], plane[ds + halo], r + dr, x);
-            w->tap[t] = row + tap->dx * (ptrdiff_t)l->element;
+                row = row_at(&inputs[k], ds, row_offset(w, &inputs[k], r + dr));
+            w->tap[t] = row + tap->dx * (ptrdiff_t)w->layout->element;
         }
         w->rows->linear(w->tap, w->weight, taps->count, out[k], n);
     }
@@ -201,38 +222,44 @@ static void set_weights(const struct worker *w, const struct vf_taps *taps)
             ((float *)w->weight)[t] = (float)taps->tap[t].weight;
 }
 
-static void body_row(const struct worker *w, int stage_index, ptrdiff_t s, ptrdiff_t r, ptrdiff_t x,
-                     ptrdiff_t n, char *const *out)
+/* What all rows of a plane share: which outer faces are closed to flux. */
+static struct vf_body_row body_of(const struct worker *w, const struct vf_stage *stage, ptrdiff_t s,
+                                  struct range x)
 {
-    const struct vf_row_layout *l = w->layout;
-    const struct vf_job *job = l->job;
-    const struct vf_stage *stage = &job->flow->stage[stage_index];
-    const bool volume = job->flow->dim == 3;
-    const void *in[VF_MAX_INPUTS * VF_BODY_ROWS] = {0};
-    for (int k = 0; k < stage->input_count; k++) {
-        const char **plane = w->plane + k * (2 * l->most_stream_halo + 1);
-        const struct vf_halo h = l->halo[stage_index][k];
-        for (int ds = -h.s; ds <= h.s; ds++)
-            for (int dr = -h.r; dr <= h.r; dr++)
-                in[VF_ROW_INDEX(k, volume ? ds : 0, volume ? dr : ds)] =
-                    input_row(w, stage->input[k], plane[ds + h.s], r + dr, x);
-    }
-    const ptrdiff_t y = volume ? r : s, z = volume ? s : 0;
+    const struct vf_job *job = w->layout->job;
     const enum vf_boundary b = job->flow->boundary;
-    const bool closed_y = vf_boundary_is_closed(vf_boundary_axis(b, job->ny));
-    const bool closed_z = vf_boundary_is_closed(vf_boundary_axis(b, job->nz));
+    const bool volume = job->flow->dim == 3;
+    const bool closed_z = volume && vf_boundary_is_closed(vf_boundary_axis(b, job->nz));
     const bool closed_x = vf_boundary_is_closed(vf_boundary_axis(b, job->nx));
-    const struct vf_body_row row = {
-        .in = in,
-        .out = (void *const *)out,
+    return (struct vf_body_row){
         .param = stage->param,
-        .n = n,
-        .open_lo = {1, !(closed_y && y == 0), !(closed_z && z == 0)},
-        .open_hi = {1, !(closed_y && y == job->ny - 1), !(closed_z && z == job->nz - 1)},
-        .closed_lo_x = closed_x && x == 0 ? 0 : -1,
-        .closed_hi_x = closed_x && x + n == job->nx ? (int)n - 1 : -1,
+        .n = x.to - x.from,
+        .open_lo = {1, 1, !(closed_z && s == 0)},
+        .open_hi = {1, 1, !(closed_z && s == job->nz - 1)},
+        .closed_lo_x = closed_x && x.from == 0 ? 0 : -1,
+        .closed_hi_x = closed_x && x.to == job->nx ? (int)(x.to - x.from) - 1 : -1,
     };
-    w->rows->body[stage->stencil](&row);
+}
+
+/* Row r: `row` is the plane's, its `in` is filled here. */
+static void body_row(const struct worker *w, const struct vf_stage *stage, const struct input *inputs,
+                     ptrdiff_t s, ptrdiff_t r, const void **in, struct vf_body_row *row)
+{
+    const struct vf_job *job = w->layout->job;
+    const bool volume = job->flow->dim == 3;
+    for (int k = 0; k < stage->input_count; k++) {
+        const struct vf_halo h = inputs[k].halo;
+        for (int dr = -h.r; dr <= h.r; dr++) {
+            const ptrdiff_t offset = row_offset(w, &inputs[k], r + dr);
+            for (int ds = -h.s; ds <= h.s; ds++)
+                in[VF_ROW_INDEX(k, volume ? ds : 0, volume ? dr : ds)] = row_at(&inputs[k], ds, offset);
+        }
+    }
+    const ptrdiff_t y = volume ? r : s;
+    const bool closed_y = vf_boundary_is_closed(vf_boundary_axis(job->flow->boundary, job->ny));
+    row->open_lo[1] = !(closed_y && y == 0);
+    row->open_hi[1] = !(closed_y && y == job->ny - 1);
+    w->rows->body[stage->stencil](row);
 }
 
 /* Computes plane s of a stage over the tile and its reach. */
@@ -243,21 +270,26 @@ static void stage_plane(const struct worker *w, int stage_index, ptrdiff_t s)
     const bool linear = stage->stencil == VF_STENCIL_LINEAR;
     const struct range rows = made_rows(w, &l->ring[stage->output[0]]);
     const struct range x = made_cells(w, &l->ring[stage->output[0]]);
-    char *out_plane[VF_MAX_OUTPUTS], *out[VF_MAX_OUTPUTS];
+    struct vf_body_row body = body_of(w, stage, s, x);
+    struct input inputs[VF_MAX_INPUTS];
+    const void *in[VF_MAX_INPUTS * VF_BODY_ROWS];
+    char *out[VF_MAX_OUTPUTS];
+    body.in = in;
+    body.out = (void *const *)out;
     for (int k = 0; k < stage->input_count; k++)
-        find_planes(w, stage->input[k], l->halo[stage_index][k].s, s,
-                    w->plane + k * (2 * l->most_stream_halo + 1));
-    for (int k = 0; k < stage->output_count; k++)
-        out_plane[k] = ring_plane(w, &l->ring[stage->output[k]], s);
+        inputs[k] = input_of(w, stage_index, k, s, x.from);
     if (linear)
         set_weights(w, stage->taps);
     for (ptrdiff_t r = rows.from; r < rows.to; r++) {
-        for (int k = 0; k < stage->output_count; k++)
-            out[k] = ring_row(w, &l->ring[stage->output[k]], out_plane[k], r, x.from);
+        for (int k = 0; k < stage->output_count; k++) {
+            const struct vf_ring *ring = &l->ring[stage->output[k]];
+            out[k] = r == rows.from ? ring_row(w, ring, ring_plane(w, ring, s), r, x.from)
+                                    : out[k] + ring->pitch * (ptrdiff_t)l->element;
+        }
         if (linear)
-            linear_row(w, stage_index, r, x.from, x.to - x.from, out);
+            linear_row(w, stage, inputs, r, x.to - x.from, out);
         else
-            body_row(w, stage_index, s, r, x.from, x.to - x.from, out);
+            body_row(w, stage, inputs, s, r, in, &body);
         for (int k = 0; k < stage->output_count; k++) {
             char *zero = out[k] - x.from * (ptrdiff_t)l->element;
             fill_edges(w, stage->output[k], x, zero);

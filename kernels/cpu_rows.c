@@ -25,15 +25,16 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "stencil_bodies.h"
 
-#define VF_STENCIL_DEF(name, ...)                                 \
-    static void row_##name(const struct vf_body_row *given)       \
-    {                                                             \
-        const struct vf_body_row row = *given;                    \
-        REAL param[VF_MAX_STENCIL_PARAMS];                        \
-        for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)           \
-            param[i] = (REAL)row.param[i];                        \
-        _Pragma("omp simd") for (ptrdiff_t i = 0; i < row.n; i++) \
-            body_##name(row.in, row.out, param, &row, i);         \
+/* The row is not copied: reloading as vectors what was just stored as scalars waits for every store before
+ * it. */
+#define VF_STENCIL_DEF(name, ...)                                                                            \
+    static void row_##name(const struct vf_body_row *row)                                                    \
+    {                                                                                                        \
+        REAL param[VF_MAX_STENCIL_PARAMS];                                                                   \
+        for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)                                                      \
+            param[i] = (REAL)row->param[i];                                                                  \
+        const ptrdiff_t n = row->n;                                                                          \
+        _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++) body_##name(row->in, row->out, param, row, i); \
     }
 #include "filters/stencils.def"
 #undef VF_STENCIL_DEF

@@ -21,7 +21,7 @@ struct vf_body_row {
     void *const *out;
     const double *param;
     ptrdiff_t n;
-    int open_lo[3], open_hi[3];   /* y and z (index VF_Y, VF_Z): whether flux passes that face of this row */
+    int open_lo[3], open_hi[3];   /* [1] y, [2] z: whether flux passes that face of this row */
     int closed_lo_x, closed_hi_x; /* the cell whose lower, upper x face is closed; -1 for none */
 };
 
