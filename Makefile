@@ -140,16 +140,17 @@ $(BUILD)/headers-found:
 
 # ---- tests -----------------------------------------------------------------------------------------------------
 
-# Each starts make again, which then sees what was installed.
+# Each starts make again, which then sees what was installed, on all processors unless told otherwise.
+again = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 .PHONY: test test-san demo
 test:
 	@tests/install-deps build test
-	@$(MAKE) run-tests
+	@$(again) run-tests
 
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
 test-san:
 	@tests/install-deps build test
-	@$(MAKE) run-tests BUILD=$(BUILD)/san CFLAGS='-O1 -g -fno-omit-frame-pointer $(SANITIZERS)'
+	@$(again) run-tests BUILD=$(BUILD)/san CFLAGS='-O1 -g -fno-omit-frame-pointer $(SANITIZERS)'
 
 .PHONY: run-tests
 # Criterion runs a process for each processor; threads that spin while they wait would take turns with the others.
@@ -160,7 +161,7 @@ run-tests: $(BUILD)/unit-tests $(BUILD)/volfilter
 
 demo:
 	@tests/install-deps build
-	@$(MAKE) run-demo
+	@$(again) run-demo
 
 .PHONY: run-demo
 run-demo: $(BUILD)/volfilter $(BUILD)/montage
@@ -187,7 +188,7 @@ format:
 .PHONY: lint
 lint:
 	@tests/install-deps build lint
-	@$(MAKE) lint-format lint-tidy lint-shell
+	@$(again) -O lint-format lint-tidy lint-shell
 
 .PHONY: lint-format lint-tidy lint-shell
 lint-format:
@@ -204,7 +205,7 @@ lint-tidy: $(BUILD)/gen/stencil_bodies.h
 	$(call tidy_variant,-DREAL_BITS=64 -DDIM=2)
 
 lint-shell:
-	shellcheck -x .ci/run $(shell grep -lE '^#! ?/(usr/)?bin/(env )?(ba|da)?sh' -r tests)
+	shellcheck -x .ci/run $(shell grep -lE '^#!/bin/(ba)?sh|^# shellcheck shell=' -r tests)
 
 # ---- installing ------------------------------------------------------------------------------------------------
 
