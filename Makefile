@@ -20,7 +20,8 @@ say = $(if $(V),,@echo '  $(1)' && )
 # errno and traps, is what keeps rounding and square roots from being vectorised.
 NUMERICS := -ffp-contract=off -fno-math-errno -fno-trapping-math
 # snprintf is used where text may be cut.
-WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-format-truncation $(WERROR)
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-format-truncation \
+    $(WERROR)
 
 machine := $(shell $(CC) -dumpmachine 2>/dev/null)
 is_x86 := $(filter x86_64-%,$(machine))
@@ -36,7 +37,8 @@ endif
 
 DEFINES := -D_GNU_SOURCE $(if $(is_x86),-DVF_X86_LEVELS)
 INCLUDES := -I. -Isrc -I$(BUILD)/gen $(package_cflags)
-LANGUAGE := -std=c11 -fopenmp $(if $(is_clang),-Wno-unknown-pragmas -Wno-pass-failed)
+clang_language := $(if $(is_clang),-Wno-unknown-warning-option -Wno-unknown-pragmas -Wno-pass-failed)
+LANGUAGE := -std=c11 -fopenmp $(clang_language)
 COMPILE = $(CC) $(LANGUAGE) $(DEFINES) $(CPPFLAGS) $(INCLUDES) $(CFLAGS) $(NUMERICS) $(WARNINGS)
 LINK = $(CC) -fopenmp $(CFLAGS) $(LDFLAGS)
 LIBS = $(package_libs) -lm $(LDLIBS)
@@ -131,7 +133,7 @@ always:
 $(BUILD)/headers-found:
 	@mkdir -p $(@D)
 	@need() { \
-	    printf '#include <stdio.h>\n#include <%s>\n' $$1 | $(COMPILE) -E - >/dev/null 2>&1 && return; \
+	    printf '#include <stdio.h>\n#include <%s>\n' $$1 | $(CC) -fopenmp $(CPPFLAGS) $(INCLUDES) -E - >/dev/null 2>&1 && return; \
 	    echo "The header $$1 is missing. On Debian or Ubuntu: apt-get install $$2" >&2; exit 1; \
 	}; \
 	command -v $(firstword $(CC)) >/dev/null || { echo 'No C compiler: $(CC) is not found' >&2; exit 1; }; \
