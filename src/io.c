@@ -102,7 +102,8 @@ static enum vf_status make_seekable(struct vf_reader *reader, const struct stat 
     const int spooled = vf_nameless_file(error);
     if (spooled < 0)
         return VF_FAILED;
-    const enum vf_status status = vf_copy_descriptor(reader->fd, spooled, "its data", error);
+    const enum vf_status status = vf_copy_descriptor(
+        reader->fd, "its data", spooled, "a temporary copy of its data (TMPDIR says where)", error);
     close(reader->fd);
     reader->fd = spooled;
     return status;
@@ -117,6 +118,8 @@ static enum vf_status open_input(struct vf_reader *reader, const char *path, str
         return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
     if (S_ISDIR(about.st_mode))
         return vf_fail(error, VF_FAILED, "is a directory; name the files in it");
+    if (isatty(reader->fd))
+        return vf_fail(error, VF_USAGE, "is a terminal; redirect a TIFF or PNG file into it");
     if (make_seekable(reader, &about, error) != VF_OK)
         return VF_FAILED;
     if (fstat(reader->fd, &about) != 0 || lseek(reader->fd, 0, SEEK_SET) != 0)

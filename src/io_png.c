@@ -15,12 +15,16 @@
 #include "io_tags.h"
 #include "size.h"
 
+/* Bytes of a text or a profile, unpacked. */
+enum { LARGEST_CHUNK = 16 << 20 };
+
 struct png_state {
     png_structp png;
     png_infop info, end_info;
     FILE *file;
     void *rows; /* one interleaved row, or all rows of an interlaced image; NULL when not needed */
     png_bytepp row_pointers; /* of an interlaced image */
+    size_t most;             /* bytes that libpng may ask for at a time; 0: any */
     char message[200];
     bool spent; /* the image has been decoded: another read starts over */
     /* What the present step works on. */
@@ -43,10 +47,13 @@ static void on_warning(png_structp png, png_const_charp message)
     (void)message;
 }
 
+/* libpng's own limit of a chunk only warns, and then it asks for all that a chunk claims to be. */
 static png_voidp png_alloc(png_structp png, png_alloc_size_t bytes)
 {
     struct vf_error ignored; /* libpng says "out of memory" of its own */
-    (void)png;
+    const struct png_state *state = png_get_mem_ptr(png);
+    if (state->most > 0 && bytes > state->most)
+        return NULL;
     return vf_alloc(bytes, 1, "PNG", &ignored);
 }
 
@@ -92,9 +99,9 @@ static struct png_state *new_state(int fd, const char *mode, struct vf_error *er
 static void read_header(struct png_state *state)
 {
     png_init_io(state->png, state->file);
-    /* Sizes are bounded by the file's, not by libpng's million a side; texts and profiles by 16 MiB each. */
+    /* Sizes are bounded by the file's, not by libpng's million a side. */
     png_set_user_limits(state->png, INT32_MAX, INT32_MAX);
-    png_set_chunk_malloc_max(state->png, 16 << 20);
+    png_set_chunk_malloc_max(state->png, LARGEST_CHUNK);
     png_set_benign_errors(state->png, 1);
     png_read_info(state->png, state->info);
 }
@@ -113,13 +120,32 @@ static void set_transforms(struct png_state *state)
     png_read_update_info(state->png, state->info);
 }
 
+/* Before libpng asks for rows: deflate makes at most 1032 bytes of one. Rows of few bits then grow to 16
+ * times as many with an alpha. */
+static bool check_size(struct vf_reader *reader, struct vf_error *error)
+{
+    struct png_state *state = reader->state;
+    const size_t row = png_get_rowbytes(state->png, state->info);
+    const png_uint_32 width = png_get_image_width(state->png, state->info);
+    const png_uint_32 height = png_get_image_height(state->png, state->info);
+    size_t bytes;
+    if (!vf_size_mul(row, height, &bytes) || !vf_size_plausible(bytes, reader->file_bytes, 1100)) {
+        vf_fail(error, VF_FAILED, "claims %lu x %lu pixels, more than a file of %llu bytes can hold",
+                (unsigned long)width, (unsigned long)height, (unsigned long long)reader->file_bytes);
+        return false;
+    }
+    state->most = reader->file_bytes + LARGEST_CHUNK + 16 * row;
+    return true;
+}
+
 static bool start_reading(struct vf_reader *reader, struct vf_error *error)
 {
     struct png_state *state = reader->state;
     rewind(state->file);
     errno = 0;
-    state->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, state, on_error, on_warning, NULL, png_alloc,
-                                          png_release);
+    state->most = reader->file_bytes + LARGEST_CHUNK;
+    state->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, state, on_error, on_warning, state,
+                                          png_alloc, png_release);
     if (state->png != NULL) {
         state->info = png_create_info_struct(state->png);
         state->end_info = png_create_info_struct(state->png);
@@ -138,6 +164,8 @@ static bool start_reading(struct vf_reader *reader, struct vf_error *error)
                 "convert IN.png PNG24:OUT.png (or PNG32: with transparency)");
         return false;
     }
+    if (!check_size(reader, error))
+        return false;
     if (!guarded(state, set_transforms)) {
         fail_png(state, "its header is broken", error);
         return false;
@@ -208,11 +236,9 @@ static enum vf_status understand(struct vf_reader *reader, struct vf_error *erro
     info->rgb = (colour & PNG_COLOR_MASK_COLOR) != 0;
     info->has_alpha = (colour & PNG_COLOR_MASK_ALPHA) != 0;
     info->shape = (struct vf_shape){width, height, 1, info->page_channels, 1};
-    /* Deflate makes at most 1032 bytes of one; bits expand to 8 times as many. */
-    if (!vf_volume_bytes(info->type, &info->shape, &bytes) ||
-        !vf_size_plausible(bytes, reader->file_bytes, 8 * 1100))
-        return vf_fail(error, VF_FAILED, "claims %lu x %lu pixels, more than a file of %llu bytes can hold",
-                       (unsigned long)width, (unsigned long)height, (unsigned long long)reader->file_bytes);
+    if (!vf_volume_bytes(info->type, &info->shape, &bytes))
+        return vf_fail(error, VF_FAILED, "claims %lu x %lu pixels, more than can be addressed",
+                       (unsigned long)width, (unsigned long)height);
     return VF_OK;
 }
 
@@ -466,7 +492,7 @@ static enum vf_status png_create(struct vf_writer *writer, struct vf_error *erro
         return VF_FAILED;
     writer->state = state;
     state->writer = writer;
-    state->png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, state, on_error, on_warning, NULL,
+    state->png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, state, on_error, on_warning, state,
                                            png_alloc, png_release);
     state->info = state->png == NULL ? NULL : png_create_info_struct(state->png);
     if (state->info == NULL)

@@ -97,7 +97,8 @@ static enum vf_status write_all(int fd, const char *data, size_t bytes)
     return VF_OK;
 }
 
-enum vf_status vf_copy_descriptor(int from, int to, const char *what, struct vf_error *error)
+enum vf_status vf_copy_descriptor(int from, const char *from_name, int to, const char *to_name,
+                                  struct vf_error *error)
 {
     enum { BLOCK = 1 << 18 };
     char *block = vf_alloc(BLOCK, 1, "copy buffer", error);
@@ -109,9 +110,9 @@ enum vf_status vf_copy_descriptor(int from, int to, const char *what, struct vf_
         if (got == 0)
             break;
         if (got < 0)
-            status = vf_fail(error, VF_FAILED, "cannot read %s: %s", what, strerror(errno));
+            status = vf_fail(error, VF_FAILED, "cannot read %s: %s", from_name, strerror(errno));
         else if (write_all(to, block, (size_t)got) != VF_OK)
-            status = vf_fail(error, VF_FAILED, "cannot write %s: %s", what, strerror(errno));
+            status = vf_fail(error, VF_FAILED, "cannot write %s: %s", to_name, strerror(errno));
     }
     vf_free(block);
     return status;
@@ -315,7 +316,7 @@ enum vf_status vf_output_file_finish(struct vf_output_file *file, struct vf_erro
     if (lseek(file->fd, 0, SEEK_SET) != 0)
         status = vf_fail(error, VF_FAILED, "cannot read the output back: %s", strerror(errno));
     if (status == VF_OK)
-        status = vf_copy_descriptor(file->fd, file->copy_to, "the output", error);
+        status = vf_copy_descriptor(file->fd, "the output back", file->copy_to, "the output", error);
     const int fd = file->copy_to;
     file->copy_to = -1;
     if (close(fd) != 0 && errno != EINTR && status == VF_OK)

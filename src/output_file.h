@@ -32,7 +32,8 @@ void vf_output_file_remove_all(void);
 /* A file without a name in $TMPDIR or /tmp, open for reading and writing, or -1 with a message. */
 int vf_nameless_file(struct vf_error *error);
 
-/* Copies `from`, from its present position to its end, to `to`; `what` names them in the message. */
-enum vf_status vf_copy_descriptor(int from, int to, const char *what, struct vf_error *error);
+/* Copies `from`, from its present position to its end, to `to`; messages use the names. */
+enum vf_status vf_copy_descriptor(int from, const char *from_name, int to, const char *to_name,
+                                  struct vf_error *error);
 
 #endif
