@@ -268,7 +268,7 @@ Test(io_tiff, every_compression_can_be_chosen)
                 in, &(struct tiff_sample){.type = (enum vf_type)type, .nx = 50, .ny = 40, .pages = 2});
             sample_copy(in, out, (enum vf_compression)compression);
             sample_read(out, &reader, &volume);
-            cr_assert_eq(vf_reader_info(reader)->compression, compression);
+            cr_assert_eq((int)vf_reader_info(reader)->compression, compression);
             sample_check_pages(&volume, 2, 1);
             vf_volume_free(&volume);
             vf_reader_close(reader);
