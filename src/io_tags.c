@@ -156,12 +156,14 @@ void vf_tags_set_spacing(const struct vf_tags *tags, struct vf_info *info)
 bool vf_tags_result_resolution(const struct vf_info *result, double resolution[2], uint16_t *unit)
 {
     const struct vf_tags *tags = result->tags;
-    if (tags != NULL && vf_tags_spacing_kept(tags, result)) {
+    /* ImageJ's unit is in its description, which a plain result does not have. */
+    const bool unit_lost = tags != NULL && tags->resolution_unit == RESUNIT_NONE && result->unit[0] != '\0' &&
+                           result->metadata != VF_META_IMAGEJ;
+    if (tags != NULL && vf_tags_spacing_kept(tags, result) && !unit_lost) {
         memcpy(resolution, tags->resolution, sizeof tags->resolution);
         *unit = tags->resolution_unit;
         return tags->has_resolution;
     }
-    /* ImageJ's unit is in its description, and its resolution is per that unit. */
     const double millimetres = vf_unit_millimetres(result->unit);
     const bool in_cm = millimetres > 0 && result->metadata != VF_META_IMAGEJ;
     *unit = in_cm ? RESUNIT_CENTIMETER : RESUNIT_NONE;

@@ -241,6 +241,35 @@ Test(io_png, tags_go_to_tiff)
     TIFFClose(tif);
 }
 
+static void set_imagej_resolution(TIFF *tif, uint32_t page)
+{
+    (void)page;
+    TIFFSetField(tif, TIFFTAG_XRESOLUTION, 4.0);
+    TIFFSetField(tif, TIFFTAG_YRESOLUTION, 2.0);
+    TIFFSetField(tif, TIFFTAG_RESOLUTIONUNIT, RESUNIT_NONE);
+}
+
+/* ImageJ names its unit where PNG has no place for it. */
+Test(io_png, spacing_of_imagej)
+{
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    tiff_sample_write(sample_path("in.tif"),
+                      &(struct tiff_sample){.type = VF_U8,
+                                            .nx = 5,
+                                            .ny = 4,
+                                            .description = "ImageJ=1.53t\nunit=micron\n",
+                                            .more = set_imagej_resolution});
+    sample_copy(sample_path("in.tif"), sample_path("out.png"), VF_COMPRESS_AS_INPUT);
+    sample_read(sample_path("out.png"), &reader, &volume);
+    const struct vf_info *info = vf_reader_info(reader);
+    cr_assert(info->spacing_known[0] && strcmp(info->unit, "um") == 0);
+    cr_assert_float_eq(info->spacing[0], 0.25, 1e-9);
+    cr_assert_float_eq(info->spacing[1], 0.5, 1e-9);
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+}
+
 Test(io_png, what_it_cannot_hold)
 {
     static const struct {
