@@ -39,7 +39,7 @@
     }
 #define VF_PARAM_DT                                                                                     \
     {                                                                                                   \
-        .name = "dt", .kind = VF_PARAM_THRESHOLD, .initial = "auto", .max = 0.25, .unit = "x-voxels^2", \
+        .name = "dt", .kind = VF_PARAM_THRESHOLD, .initial = "auto", .max = 0.5, .unit = "x-voxels^2", \
         .choices = "auto", .help = "step size, at most 1 / (2 sum 1/h^2); auto is 0.9 of that"          \
     }
 

@@ -1,0 +1,378 @@
+/* Plans: which stages are swept together, what is held in memory, and what is refused. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "plan.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#define MIB ((size_t)1 << 20)
+
+/* A plan and its chain, which it points to. */
+struct planned {
+    struct vf_chain chain;
+    struct vf_plan plan;
+};
+
+static enum vf_status try_plan(struct planned *p, const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz,
+                               int threads, const char *scheme, struct vf_error *error)
+{
+    *p = (struct planned){0};
+    struct vf_plan_request request = {.chain = &p->chain,
+                                      .context = {.dim = nz > 1 ? 3 : 2, .aspect = {1, 1, 1}},
+                                      .nx = nx,
+                                      .ny = ny,
+                                      .nz = nz,
+                                      .batch = 1,
+                                      .threads = threads,
+                                      .backend = &vf_backend_cpu,
+                                      .scheme = scheme};
+    enum vf_status status = vf_chain_append(&p->chain, chain, error);
+    cr_assert_eq(status, VF_OK, "%s: %s", chain, error->text);
+    return vf_plan_open(&p->plan, &request, error);
+}
+
+static void close_plan(struct planned *p)
+{
+    vf_plan_close(&p->plan);
+    vf_chain_free(&p->chain);
+}
+
+/* A plan of row-stream for n^3 voxels on two threads. */
+static void plan_cube(struct planned *p, const char *chain, ptrdiff_t n)
+{
+    struct vf_error error = {{0}};
+    cr_assert_eq(try_plan(p, chain, n, n, n, 2, NULL, &error), VF_OK, "%s: %s", chain, error.text);
+}
+
+/* ---- runs ---- */
+
+/* Every iteration of every link is in one run, in order; runs hand over what they make. */
+static void expect_whole(const struct vf_plan *plan, const char *chain)
+{
+    int link = 0, iteration = 0;
+    for (int r = 0; r < plan->run_count; r++) {
+        const struct vf_run *run = &plan->run[r];
+        cr_expect_eq(run->from_file, link == 0 && iteration == 0, "%s, run %d", chain, r);
+        if (run->prepass) {
+            cr_expect_eq(plan->piece[run->piece_begin].link, link, "%s: a pre-pass of another link", chain);
+            cr_expect_eq(iteration, 0, "%s: a pre-pass after the first iteration", chain);
+            cr_expect(plan->link[link].global_count > 0, "%s: a pre-pass for nothing", chain);
+            continue;
+        }
+        for (int i = run->piece_begin; i < run->piece_end; i++) {
+            cr_expect_eq(plan->piece[i].link, link, "%s, run %d: link %d", chain, r, plan->piece[i].link);
+            iteration += plan->piece[i].count;
+            if (iteration == plan->link[link].repeat) {
+                link++;
+                iteration = 0;
+            }
+        }
+        cr_expect_eq(run->to_file, link == plan->chain->count, "%s, run %d", chain, r);
+    }
+    cr_expect_eq(link, plan->chain->count, "%s ends early", chain);
+}
+
+static int prepasses(const struct vf_plan *plan)
+{
+    int count = 0;
+    for (int r = 0; r < plan->run_count; r++)
+        count += plan->run[r].prepass;
+    return count;
+}
+
+Test(plan, gaussian_is_one_sweep)
+{
+    struct planned p;
+    plan_cube(&p, "gaussian", 256);
+    expect_whole(&p.plan, "gaussian");
+    cr_assert_eq(p.plan.run_count, 1);
+    cr_expect_eq(p.plan.run[0].stage_count, 3);
+    cr_expect(p.plan.run[0].from_file && p.plan.run[0].to_file);
+    cr_expect_eq(p.plan.between_bytes, 0);
+    cr_expect_eq(p.plan.output_count, 1);
+    cr_expect_str_eq(p.plan.scheme->name, "row-stream");
+    close_plan(&p);
+}
+
+/* A chain of short filters is one sweep over memory. */
+Test(plan, short_chains_are_one_sweep)
+{
+    static const struct {
+        const char *chain;
+        int stages;
+    } cases[] = {{"gaussian,gradient", 4},
+                 {"gaussian:sigma=0.5,gaussian:sigma=0.5,gradient:output=components", 9},
+                 {"structure-tensor:output=coherence", 8},
+                 {"gaussian:sigma=0", 0},
+                 {"gaussian:sigma=0,perona-malik:iterations=1:k=5", 1}};
+    for (size_t c = 0; c < COUNT(cases); c++) {
+        struct planned p;
+        plan_cube(&p, cases[c].chain, 256);
+        expect_whole(&p.plan, cases[c].chain);
+        cr_expect_eq(p.plan.run_count, 1, "%s: %d runs", cases[c].chain, p.plan.run_count);
+        cr_expect_eq(p.plan.run[0].stage_count, cases[c].stages, "%s: %d stages", cases[c].chain,
+                     p.plan.run[0].stage_count);
+        cr_expect_eq(p.plan.between_bytes, 0, "%s", cases[c].chain);
+        close_plan(&p);
+    }
+}
+
+/* Several iterations are swept at once where the grid is larger than the caches. */
+Test(plan, iterations_are_fused)
+{
+    struct planned p;
+    plan_cube(&p, "perona-malik:iterations=10:k=10", 256);
+    expect_whole(&p.plan, "perona-malik");
+    cr_expect(p.plan.run_count <= 5, "%d runs for 10 iterations", p.plan.run_count);
+    for (int r = 0; r < p.plan.run_count; r++)
+        cr_expect(p.plan.run[r].stage_count >= 2, "run %d has %d stages", r, p.plan.run[r].stage_count);
+    close_plan(&p);
+}
+
+/* A filter that needs a global value cuts the chain where it begins, and only there. */
+Test(plan, prepasses)
+{
+    static const struct {
+        const char *chain;
+        int count;
+    } cases[] = {{"perona-malik", 1},
+                 {"perona-malik:k=4", 0},
+                 {"gaussian,perona-malik", 1},
+                 {"gaussian,perona-malik:iterations=40,gradient", 1},
+                 {"perona-malik,gaussian,perona-malik:k=2sd", 2},
+                 {"eed", 1},
+                 {"eed:k=3", 0},
+                 {"ced", 1},
+                 {"and:k=2:threshold=4", 1},
+                 {"gradient,and", 1}};
+    for (size_t c = 0; c < COUNT(cases); c++) {
+        struct planned p;
+        plan_cube(&p, cases[c].chain, 128);
+        expect_whole(&p.plan, cases[c].chain);
+        cr_expect_eq(prepasses(&p.plan), cases[c].count, "%s: %d pre-passes", cases[c].chain,
+                     prepasses(&p.plan));
+        close_plan(&p);
+    }
+    /* gaussian; the pre-pass over what it made; perona-malik and gradient. */
+    struct planned p;
+    plan_cube(&p, "gaussian,perona-malik:iterations=2,gradient", 128);
+    cr_assert(p.plan.run_count >= 3);
+    cr_expect(!p.plan.run[0].prepass && p.plan.run[0].from_file && !p.plan.run[0].to_file);
+    cr_expect(p.plan.run[1].prepass && !p.plan.run[1].from_file);
+    cr_expect(p.plan.run[p.plan.run_count - 1].to_file);
+    close_plan(&p);
+}
+
+/* ---- memory ---- */
+
+Test(plan, between_bytes)
+{
+    static const char *const chains[] = {"perona-malik:iterations=200", "eed:iterations=30",
+                                         "ced:iterations=30", "and:iterations=30",
+                                         "gaussian,perona-malik,eed:iterations=5"};
+    const size_t volume = sizeof(float) * 200 * 200 * 200;
+    for (size_t c = 0; c < COUNT(chains); c++) {
+        struct planned p;
+        plan_cube(&p, chains[c], 200);
+        expect_whole(&p.plan, chains[c]);
+        cr_expect(p.plan.between_bytes <= 2 * volume, "%s: %zu bytes, %g volumes", chains[c],
+                  p.plan.between_bytes, (double)p.plan.between_bytes / (double)volume);
+        cr_expect(p.plan.run_count < 3 || p.plan.between_bytes >= volume, "%s holds nothing", chains[c]);
+        close_plan(&p);
+    }
+}
+
+/* Every filter as it is by default: rings fit in 64 MiB for a large stack and a large image. */
+Test(plan, work_bytes)
+{
+    static const int threads[] = {1, 2, 4};
+    for (size_t f = 0; vf_filters[f] != NULL; f++)
+        for (size_t t = 0; t < COUNT(threads); t++) {
+            struct planned p;
+            struct vf_error error = {{0}};
+            for (int image = 0; image < 2; image++) {
+                cr_assert_eq(try_plan(&p, vf_filters[f]->name, image ? 8192 : 512, image ? 8192 : 512,
+                                      image ? 1 : 512, threads[t], NULL, &error),
+                             VF_OK, "%s", error.text);
+                cr_expect(p.plan.work_bytes > 0 && p.plan.work_bytes <= 64 * MIB,
+                          "%s, %d threads, %s: %zu MiB", vf_filters[f]->name, threads[t],
+                          image ? "image" : "stack", p.plan.work_bytes / MIB);
+                close_plan(&p);
+            }
+        }
+}
+
+/* ---- outputs ---- */
+
+static void expect_labels(const char *chain, ptrdiff_t nz, const char *const *labels, int count)
+{
+    struct planned p;
+    struct vf_error error = {{0}};
+    cr_assert_eq(try_plan(&p, chain, 32, 32, nz, 1, NULL, &error), VF_OK, "%s: %s", chain, error.text);
+    cr_expect_eq(p.plan.output_count, count, "%s: %d outputs", chain, p.plan.output_count);
+    cr_expect_eq(p.plan.run[p.plan.run_count - 1].outputs, count, "%s", chain);
+    for (int k = 0; k < p.plan.output_count && k < count; k++) {
+        const char *label = vf_plan_label(&p.plan, k);
+        if (labels == NULL)
+            cr_expect_null(label, "%s: %s", chain, label);
+        else
+            cr_expect(label != NULL && strcmp(label, labels[k]) == 0, "%s: output %d is %s, not %s", chain, k,
+                      label == NULL ? "nothing" : label, labels[k]);
+    }
+    close_plan(&p);
+}
+
+Test(plan, labels)
+{
+    static const char *const axes[] = {"x", "y", "z", "x", "y", "z", "x", "y", "z"};
+    static const char *const tensor3[] = {"xx", "xy", "xz", "yy", "yz", "zz"}, *const tensor2[] = {"xx", "xy",
+                                                                                                   "yy"};
+    static const char *const values[] = {"mu1", "mu2", "mu3"};
+    static const char *const shares[] = {"planar", "linear", "isotropic"};
+    expect_labels("gaussian", 32, NULL, 1);
+    expect_labels("gradient", 32, NULL, 1);
+    expect_labels("gradient:output=components", 32, axes, 3);
+    expect_labels("gradient:output=components", 1, axes, 2);
+    expect_labels("structure-tensor", 32, tensor3, 6);
+    expect_labels("structure-tensor", 1, tensor2, 3);
+    expect_labels("structure-tensor:output=eigenvalues", 32, values, 3);
+    expect_labels("structure-tensor:output=eigenvalues", 1, values, 2);
+    expect_labels("structure-tensor:output=coherence", 32, shares, 3);
+    expect_labels("structure-tensor:output=coherence", 1, NULL, 1);
+    expect_labels("structure-tensor:output=orientation", 32, axes, 3);
+    expect_labels("structure-tensor:output=orientation", 1, NULL, 1);
+    /* The last filter that has several names them; one with a single output keeps what was. */
+    expect_labels("gradient:output=components,gaussian", 32, axes, 3);
+    expect_labels("gradient:output=components,gradient:output=components", 32, axes, 9);
+    expect_labels("eed", 32, NULL, 1);
+}
+
+/* ---- what is refused ---- */
+
+static void expect_refused(const char *chain, ptrdiff_t nz, const char *scheme, const char *text)
+{
+    struct planned p;
+    struct vf_error error = {{0}};
+    cr_expect_eq(try_plan(&p, chain, 20, 20, nz, 1, scheme, &error), VF_USAGE, "%s, %s", chain, scheme);
+    cr_expect(strstr(error.text, text) != NULL, "%s, %s: %s", chain, scheme, error.text);
+    cr_expect_null(p.plan.link, "a plan that failed holds nothing");
+    close_plan(&p);
+}
+
+Test(plan, schemes_that_are_not_understood)
+{
+    static const char *const tiles[] = {"row-stream:",
+                                        "row-stream:tile",
+                                        "row-stream:tile=",
+                                        "row-stream:tile=8",
+                                        "row-stream:tile=8x8",
+                                        "row-stream:tile=8x8x8x8",
+                                        "row-stream:tile=0x8x8",
+                                        "row-stream:tile=8x0x8",
+                                        "row-stream:tile=8x8x0",
+                                        "row-stream:tile=-1x8x8",
+                                        "row-stream:tile=8x8x8 ",
+                                        "row-stream:tile=8.5x8x8",
+                                        "row-stream:tile=axbxc",
+                                        "row-stream:tile=8x8x",
+                                        "row-stream:chunk=8x8x8",
+                                        "reference:tile=8*8*8",
+                                        "row-stream:tile=8x8x8,",
+                                        "row-stream:tile=99999999999999999999x8x8"};
+    for (size_t i = 0; i < COUNT(tiles); i++)
+        expect_refused("gaussian", 20, tiles[i], "tile=XxYxCHUNK");
+    expect_refused("gaussian", 20, "row-streams", "row-stream");
+    expect_refused("gaussian", 20, "", "reference");
+    struct planned p;
+    struct vf_error error = {{0}};
+    cr_assert_eq(try_plan(&p, "gaussian", 20, 20, 20, 1, "row-stream:tile=8x4x2", &error), VF_OK, "%s",
+                 error.text);
+    cr_expect_eq(p.plan.run[0].tiling.x, 8);
+    cr_expect_eq(p.plan.run[0].tiling.y, 4);
+    cr_expect_eq(p.plan.run[0].tiling.chunk, 2);
+    close_plan(&p);
+}
+
+Test(plan, too_many_channels)
+{
+    expect_refused("structure-tensor,structure-tensor,gradient:output=components", 20, NULL,
+                   "more than 64 channels");
+    expect_refused("structure-tensor,structure-tensor,structure-tensor,structure-tensor,structure-tensor", 20,
+                   NULL, "more than 64 channels");
+    struct planned p;
+    struct vf_error error = {{0}};
+    cr_expect_eq(try_plan(&p, "structure-tensor,structure-tensor", 20, 20, 20, 1, NULL, &error), VF_OK, "%s",
+                 error.text);
+    cr_expect_eq(p.plan.output_count, 36);
+    close_plan(&p);
+}
+
+/* Where the tensor has no direction. */
+Test(plan, tensors_that_are_not_smoothed)
+{
+    expect_refused("eed:mode=line", 20, NULL, "mode=line needs rho above 0");
+    expect_refused("eed:mode=line:rho=0x0x0", 1, NULL, "mode=line needs rho above 0");
+    expect_refused("ced:rho=0", 20, NULL, "ced: rho must be above 0");
+    expect_refused("and:rho=0", 1, NULL, "and: rho must be above 0");
+}
+
+/* The bound of dt is in the message. */
+Test(plan, steps_that_are_too_large)
+{
+    static const char *const names[] = {"perona-malik", "eed", "ced", "and"};
+    char chain[40];
+    for (size_t i = 0; i < COUNT(names); i++) {
+        snprintf(chain, sizeof chain, "%s:dt=0.17", names[i]);
+        expect_refused(chain, 20, NULL, "0.166666667");
+        snprintf(chain, sizeof chain, "%s:dt=0.26", names[i]);
+        expect_refused(chain, 1, NULL, "the most is 0.25");
+    }
+}
+
+Test(plan, noise_boxes)
+{
+    static const char *const outside[] = {"8x8x8+13+0+0", "8x8x8+0+13+0", "8x8x8+0+0+13",
+                                          "21x1x1+0+0+0", "1x1x1+20+0+0", "4x4+18+0"};
+    static const char *const inside[] = {"8x8x8+12+12+12", "20x20x20+0+0+0", "1x1x1+19+19+19", "4x4+16+0"};
+    char chain[80];
+    for (size_t i = 0; i < COUNT(outside); i++) {
+        snprintf(chain, sizeof chain, "and:noise=%s", outside[i]);
+        expect_refused(chain, 20, NULL, "is not inside the image, 20x20x20");
+    }
+    expect_refused("and:noise=8x8x2+0+0+0", 1, NULL, "is not inside the image, 20x20x1");
+    for (size_t i = 0; i < COUNT(inside); i++) {
+        struct planned p;
+        struct vf_error error = {{0}};
+        snprintf(chain, sizeof chain, "and:noise=%s", inside[i]);
+        cr_expect_eq(try_plan(&p, chain, 20, 20, 20, 1, NULL, &error), VF_OK, "%s: %s", chain, error.text);
+        close_plan(&p);
+    }
+}
+
+/* ---- time ---- */
+
+/* The search does not cost more than its answer is worth, nor does its answer have more runs than iterations
+ * and pre-passes. Seconds are of this process alone, with room for sanitizers. */
+Test(plan, many_iterations)
+{
+    static const struct {
+        const char *chain;
+        int most_runs;
+    } cases[] = {{"perona-malik:iterations=10000", 5001},
+                 {"and:iterations=10000", 10001},
+                 {"gaussian,perona-malik:iterations=10000:k=3,eed:iterations=10000", 15002}};
+    for (size_t c = 0; c < COUNT(cases); c++) {
+        const clock_t begin = clock();
+        struct planned p;
+        plan_cube(&p, cases[c].chain, 300);
+        const double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
+        cr_expect(seconds < 4, "%s: planned in %g s", cases[c].chain, seconds);
+        cr_expect(p.plan.run_count <= cases[c].most_runs, "%s: %d runs", cases[c].chain, p.plan.run_count);
+        cr_expect(p.plan.piece_count <= p.plan.run_count + p.plan.chain->count, "%s: %d pieces",
+                  cases[c].chain, p.plan.piece_count);
+        expect_whole(&p.plan, cases[c].chain);
+        close_plan(&p);
+    }
+}
