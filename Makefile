@@ -147,12 +147,12 @@ again = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 .PHONY: test test-san demo
 test:
 	@tests/install-deps build test
-	@$(again) run-tests
+	+@$(again) run-tests
 
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
 test-san:
 	@tests/install-deps build test
-	@$(again) run-tests BUILD=$(BUILD)/san CFLAGS='-O1 -g -fno-omit-frame-pointer $(SANITIZERS)'
+	+@$(again) run-tests BUILD=$(BUILD)/san CFLAGS='-O1 -g -fno-omit-frame-pointer $(SANITIZERS)'
 
 .PHONY: run-tests
 # Criterion runs a process for each processor; threads that spin while they wait would take turns with the others.
@@ -163,7 +163,7 @@ run-tests: $(BUILD)/unit-tests $(BUILD)/volfilter
 
 demo:
 	@tests/install-deps build
-	@$(again) run-demo
+	+@$(again) run-demo
 
 .PHONY: run-demo
 run-demo: $(BUILD)/volfilter $(BUILD)/montage
@@ -190,7 +190,7 @@ format:
 .PHONY: lint
 lint:
 	@tests/install-deps build lint
-	@$(again) -O lint-format lint-tidy lint-shell
+	+@$(again) -O lint-format lint-tidy lint-shell
 
 .PHONY: lint-format lint-tidy lint-shell
 lint-format:
