@@ -227,6 +227,9 @@ enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct v
                                     struct vf_error *error)
 {
     static const char *const axis_name[] = {"x", "y", "z"};
+    if (value->length_count == 2 && context->dim == 3)
+        return vf_fail(error, VF_USAGE, "%s: %s has two numbers, for x and y; a stack needs one, or three",
+                       context->filter, param->name);
     static const char *const unit_name[] = {[VF_UNIT_NM] = "nm", [VF_UNIT_UM] = "um", [VF_UNIT_MM] = "mm"};
     for (int axis = 0; axis < 3; axis++) {
         double length = value->length[value->length_count == 1 ? 0 : axis];

@@ -27,6 +27,9 @@ static const struct vf_param params[] = {
                 .help = "the length, one derivative, or all as channels x, y, z"},
 };
 
+/* Where floor(4 sigma + 0.5), the radius of the derivative, is 1. */
+#define LEAST_SIGMA 0.125
+
 static const char *const axis_label[] = {"x", "y", "z"};
 
 /* The difference along `axis` of *field. */
@@ -74,8 +77,11 @@ static enum vf_status widths(const struct vf_context *context, const struct vf_v
     for (int axis = 0; axis < context->dim && value[METHOD].choice == GAUSSIAN; axis++) {
         if (!value[SIGMA].given)
             sigma[axis] = 1;
-        else if (sigma[axis] == 0)
-            return vf_fail(error, VF_USAGE, "gradient: method=gaussian needs sigma above 0 on every axis");
+        else if (sigma[axis] < LEAST_SIGMA)
+            return vf_fail(error, VF_USAGE,
+                           "gradient: method=gaussian needs sigma of at least %g voxels on every axis: a "
+                           "narrower one reaches no neighbour",
+                           LEAST_SIGMA);
     }
 out:
     return status;

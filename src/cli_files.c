@@ -7,6 +7,7 @@
 
 #include "alloc.h"
 #include "cli.h"
+#include "interrupt.h"
 
 /* ---- one file ---- */
 

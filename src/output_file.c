@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
-#include "run.h"
+#include "interrupt.h"
 
 struct vf_output_file {
     int fd;

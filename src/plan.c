@@ -195,6 +195,25 @@ static enum vf_status search(struct vf_plan *plan, struct atom *atom, int count,
     return status;
 }
 
+/* Weighs the newest run, or copies what is known of the one before it: iterations of one link are alike. */
+static enum vf_status weigh_newest(struct vf_plan *plan, struct vf_tiling tiling, struct vf_error *error)
+{
+    struct vf_run *run = &plan->run[plan->run_count - 1];
+    const struct vf_run *last = plan->run_count > 1 ? run - 1 : NULL;
+    const struct vf_piece *piece = &plan->piece[run->piece_begin];
+    if (last == NULL || last->prepass || run->prepass || run->piece_end - run->piece_begin != 1 ||
+        last->piece_end - last->piece_begin != 1 || piece[0].link != piece[-1].link ||
+        piece[0].count != piece[-1].count)
+        return weigh(plan, run, tiling, error);
+    run->tiling = last->tiling;
+    run->seconds = last->seconds;
+    run->work_bytes = last->work_bytes;
+    run->stage_count = last->stage_count;
+    run->inputs = last->inputs;
+    run->outputs = last->outputs;
+    return VF_OK;
+}
+
 /* Turns the search's result into pieces and runs, with a pre-pass before each link that needs one. */
 static enum vf_status lay_out(struct vf_plan *plan, const struct atom *atom, int count,
                               struct vf_tiling tiling, struct vf_error *error)
@@ -217,7 +236,7 @@ static enum vf_status lay_out(struct vf_plan *plan, const struct atom *atom, int
             *run = (struct vf_run){plan->piece_count, plan->piece_count + 1, .prepass = true,
                                    .from_file = begin == 0};
             plan->piece_count++;
-            status = weigh(plan, run, tiling, error);
+            status = weigh_newest(plan, tiling, error);
         }
         if (status != VF_OK)
             break;
@@ -226,7 +245,7 @@ static enum vf_status lay_out(struct vf_plan *plan, const struct atom *atom, int
             .piece_begin = plan->piece_count, .from_file = begin == 0, .to_file = end == count};
         plan->piece_count += pieces_of(atom, begin, end, plan->piece + plan->piece_count);
         run->piece_end = plan->piece_count;
-        status = weigh(plan, run, tiling, error);
+        status = weigh_newest(plan, tiling, error);
     }
     vf_free(begins);
     return status;

@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "interrupt.h"
 #include "output_file.h"
 
 #define SECOND_NS 1000000000LL

@@ -9,6 +9,7 @@
 #include "alloc.h"
 #include "execute.h"
 #include "explain.h"
+#include "interrupt.h"
 #include "kernels/cpu_rows.h"
 #include "memory.h"
 #include "progress.h"
@@ -45,8 +46,8 @@ static void say(const struct vf_options *options, const char *name, const char *
 
 /* ---- what is computed ---- */
 
-/* Spacing and aspect: the command line's before the file's, which still holds for an axis that was not given, in the
- * same unit. */
+/* Spacing and aspect: the command line's before the file's, which still holds for an axis that was not given,
+ * in the same unit. */
 static enum vf_status find_context(const struct work *w, struct vf_context *c, struct vf_error *error)
 {
     const struct vf_options *o = w->options;
@@ -63,10 +64,12 @@ static enum vf_status find_context(const struct work *w, struct vf_context *c, s
         const bool own = o->spacing[axis] > 0;
         c->spacing_known[axis] = own || (info->spacing_known[axis] && file_agrees);
         c->spacing[axis] = own ? o->spacing[axis] : info->spacing[axis];
-        c->aspect[axis] = c->spacing_known[0] && c->spacing_known[axis] ? c->spacing[axis] / c->spacing[0] : 1;
+        c->aspect[axis] =
+            c->spacing_known[0] && c->spacing_known[axis] ? c->spacing[axis] / c->spacing[0] : 1;
         if (!(c->aspect[axis] >= 1e-4 && c->aspect[axis] <= 1e4))
-            return vf_fail(error, VF_USAGE, "%s: voxels of %gx%gx%g are out of proportion; give --spacing XxYxZ",
-                           w->in_name, c->spacing[0], c->spacing[1], c->spacing[2]);
+            return vf_fail(error, VF_USAGE,
+                           "%s: voxels of %gx%gx%g are out of proportion; give --spacing XxYxZ", w->in_name,
+                           c->spacing[0], c->spacing[1], c->spacing[2]);
     }
     return VF_OK;
 }
@@ -281,7 +284,8 @@ static enum vf_status filter(struct work *w, struct vf_error *error)
     enum vf_status status;
     double start = now();
     VF_TRY(vf_writer_open(&w->writer, w->out_name, w->format, &w->result, &output, error));
-    w->value = vf_alloc(vf_plan_value_count(&w->plan) * w->channels + 1, sizeof *w->value, "global values", error);
+    w->value =
+        vf_alloc(vf_plan_value_count(&w->plan) * w->channels + 1, sizeof *w->value, "global values", error);
     if (w->value == NULL)
         return VF_FAILED;
     VF_TRY(vf_volume_alloc(&w->in, w->input->type, &w->input->shape, "the image", error));

@@ -2,7 +2,6 @@
 #ifndef VF_RUN_H
 #define VF_RUN_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -35,10 +34,6 @@ struct vf_options {
     int verbose;
     enum vf_progress progress;
 };
-
-/* Set by the signal handler; long loops look at it and stop with VF_INTERRUPTED. The only global mutable
- * state. */
-extern volatile sig_atomic_t vf_interrupted;
 
 /* Filters `in` into `out` ("-": standard streams). With options->explain the plan is printed first to
  * `explain_to` (as JSON with options->json); with dry_run nothing is computed or written. With json (and not

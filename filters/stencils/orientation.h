@@ -14,6 +14,8 @@ VF_STENCIL(orientation)
 #else
     /* 0 - b is never -0, which would turn pi into -pi. */
     const REAL b = tensor[VF_XY] + tensor[VF_XY];
-    PUT(0, R(0.5) * vf_atan2(R(0.0) - b, tensor[VF_YY] - tensor[VF_XX]));
+    const REAL angle = R(0.5) * vf_atan2(R(0.0) - b, tensor[VF_YY] - tensor[VF_XX]);
+    /* Just above -pi/2 rounds to it: the same direction, pi/2, is inside the range. */
+    PUT(0, angle > R(-0x1.921fb54442d18p0) ? angle : -angle);
 #endif
 }
