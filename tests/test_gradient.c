@@ -333,6 +333,6 @@ static void expect_usage(const char *chain, ptrdiff_t nz, const char *text)
 Test(gradient, usage)
 {
     expect_usage("gradient:output=z", 1, "needs a stack");
-    expect_usage("gradient:method=gaussian:sigma=0", 3, "sigma of at least 0.125 on every axis");
-    expect_usage("gradient:method=gaussian:sigma=1x0x1", 3, "sigma of at least 0.125 on every axis");
+    expect_usage("gradient:method=gaussian:sigma=0", 3, "sigma of at least 0.125 voxels on every axis");
+    expect_usage("gradient:method=gaussian:sigma=1x0x1", 3, "sigma of at least 0.125 voxels on every axis");
 }
