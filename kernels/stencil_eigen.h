@@ -59,9 +59,9 @@ VF_DEVICE void vf_order(REAL *value_a, REAL *value_b, REAL *a, REAL *b)
 
 VF_DEVICE struct vf_eigen vf_eigen_of(const REAL *tensor)
 {
-    /* Scaled to 1, so that squares neither overflow nor vanish; a zero or subnormal tensor stays as it is. */
+    /* Scaled to 1, so that squares neither overflow nor vanish; where 1 / most would overflow, to less. */
     const REAL most = MAX(MAX(tensor[VF_XX], tensor[VF_YY]), tensor[VF_ZZ]);
-    const REAL size = most < VF_SMALLEST_NORMAL ? R(1.0) : most;
+    const REAL size = most < VF_SMALLEST_NORMAL ? VF_SMALLEST_NORMAL : most;
     const REAL scale = R(1.0) / size;
     REAL xx = tensor[VF_XX] * scale, yy = tensor[VF_YY] * scale, zz = tensor[VF_ZZ] * scale;
     REAL xy = tensor[VF_XY] * scale, xz = tensor[VF_XZ] * scale, yz = tensor[VF_YZ] * scale;
@@ -103,7 +103,7 @@ VF_DEVICE struct vf_eigen vf_eigen_of(const REAL *tensor)
 VF_DEVICE struct vf_eigen vf_eigen_of(const REAL *tensor)
 {
     const REAL most = MAX(tensor[VF_XX], tensor[VF_YY]);
-    const REAL size = most < VF_SMALLEST_NORMAL ? R(1.0) : most;
+    const REAL size = most < VF_SMALLEST_NORMAL ? VF_SMALLEST_NORMAL : most;
     const REAL scale = R(1.0) / size;
     const REAL xx = tensor[VF_XX] * scale, yy = tensor[VF_YY] * scale, xy = tensor[VF_XY] * scale;
     const struct vf_rotation k = vf_rotation_for(xx, yy, xy);

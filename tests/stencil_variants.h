@@ -1,0 +1,18 @@
+/* The functions that stencil bodies share, compiled for each type and dimension as the schemes compile them,
+ * for tests to call. A variant is a file of a few lines: the vocabulary is a template that a file can hold
+ * once. Numbers are passed as double, which holds every float. */
+#ifndef STENCIL_VARIANTS_H
+#define STENCIL_VARIANTS_H
+
+struct stencil_variant {
+    const char *name;
+    int bits, dim;
+    double (*exp_minus)(double x);
+    double (*atan2)(double y, double x);
+    /* `tensor` as in filters: 3D xx xy xz yy yz zz, 2D xx xy yy; vector[rank * dim + axis]. */
+    void (*eigen)(const double *tensor, double *value, double *vector);
+};
+
+extern const struct stencil_variant stencil_f32_2d, stencil_f32_3d, stencil_f64_2d, stencil_f64_3d;
+
+#endif

@@ -1,0 +1,241 @@
+/* exp(-x) and atan2 of the stencils against tables from mpmath and, over many more arguments, against the C
+ * library in a wider type. `--verbose` prints the largest errors found. */
+#include <criterion/criterion.h>
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "stencil_variants.h"
+#include "tables/ref_math.h"
+
+/* What kernels/stencil_math.h promises, in units in the last place. */
+#define EXP_BOUND 2.0
+#define ATAN2_BOUND 7.0
+
+/* Above these exp_minus gives 0. */
+#define EXP_MOST_F32 87.6f
+#define EXP_MOST_F64 708.7
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+
+static const struct stencil_variant *const single = &stencil_f32_3d, *const twice = &stencil_f64_3d;
+
+/* The largest error so far, and where. */
+struct worst {
+    double error, y, x;
+};
+
+/* The distance of `got` from `expected` in the spacing of the type's numbers around `expected`; infinite for
+ * NaN. */
+static double ulps(int bits, double got, long double expected)
+{
+    const int digits = bits == 64 ? DBL_MANT_DIG : FLT_MANT_DIG, least = bits == 64 ? -1074 : -149;
+    int exponent;
+    frexpl(expected, &exponent);
+    if (isnan(got))
+        return INFINITY;
+    exponent = exponent - digits < least ? least : exponent - digits;
+    return (double)ldexpl(fabsl((long double)got - expected), -exponent);
+}
+
+static void compare_exp(const struct stencil_variant *v, double x, long double expected, struct worst *worst)
+{
+    const double error = ulps(v->bits, v->exp_minus(x), expected);
+    if (error > worst->error)
+        *worst = (struct worst){error, 0, x};
+}
+
+static void compare_atan2(const struct stencil_variant *v, double y, double x, long double expected,
+                          struct worst *worst)
+{
+    const double error = ulps(v->bits, v->atan2(y, x), expected);
+    if (error > worst->error)
+        *worst = (struct worst){error, y, x};
+}
+
+static void expect_within(const char *what, const struct worst *worst, double bound)
+{
+    cr_log_info("%s: at most %.3f units, at (%a, %a)", what, worst->error, worst->y, worst->x);
+    cr_expect(worst->error <= bound, "%s: %.3f units at (%a, %a)", what, worst->error, worst->y, worst->x);
+}
+
+static float float_of(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint32_t bits_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static uint64_t random_state;
+
+static double random_unit(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (double)(random_state >> 11) * 0x1p-53;
+}
+
+static void expect_exp_table(const struct stencil_variant *v, const struct ref_math1 *table, size_t count,
+                             double most)
+{
+    struct worst worst = {0};
+    for (size_t i = 0; i < count; i++) {
+        const double x = -table[i].x;
+        if (x < 0)
+            continue;
+        if (x <= most)
+            compare_exp(v, x, (long double)table[i].y, &worst);
+        else
+            cr_expect_eq(v->exp_minus(x), 0.0, "exp(-%a)", x);
+    }
+    expect_within(v->name, &worst, EXP_BOUND);
+}
+
+Test(stencil_math, exp_minus_as_in_the_table)
+{
+    expect_exp_table(single, REF_EXP_F32, COUNT(REF_EXP_F32), (double)EXP_MOST_F32);
+    expect_exp_table(twice, REF_EXP_F64, COUNT(REF_EXP_F64), EXP_MOST_F64);
+}
+
+Test(stencil_math, exp_minus_of_floats)
+{
+    struct worst worst = {0};
+    for (uint32_t bits = bits_of(0x1p-27f); bits <= bits_of(EXP_MOST_F32); bits += 211) {
+        const double x = (double)float_of(bits);
+        compare_exp(single, x, (long double)exp(-x), &worst);
+    }
+    expect_within("exp(-x) of floats", &worst, EXP_BOUND);
+}
+
+Test(stencil_math, exp_minus_of_doubles)
+{
+    struct worst worst = {0};
+    random_state = 1;
+    for (int i = 0; i < 300000; i++) {
+        const double u = random_unit(), x = i % 3 == 0   ? u
+                                            : i % 3 == 1 ? u * EXP_MOST_F64
+                                                         : ldexp(u, -(i % 60));
+        /* Where long double is no wider the library's own error, below a unit, comes on top. */
+        compare_exp(twice, x, expl(-(long double)x), &worst);
+    }
+    expect_within("exp(-x) of doubles", &worst, LDBL_MANT_DIG > DBL_MANT_DIG ? EXP_BOUND : EXP_BOUND + 1);
+}
+
+Test(stencil_math, exp_minus_at_the_ends)
+{
+    const struct stencil_variant *const variants[] = {single, twice};
+    for (int i = 0; i < 2; i++) {
+        const struct stencil_variant *v = variants[i];
+        const double tiny = v->bits == 64 ? 0x1p-1074 : 0x1p-149;
+        const double most = v->bits == 64 ? EXP_MOST_F64 : (double)EXP_MOST_F32;
+        const double next = v->bits == 64 ? nextafter(most, 1e4) : (double)nextafterf(EXP_MOST_F32, 1e4f);
+        const double largest = v->bits == 64 ? DBL_MAX : (double)FLT_MAX;
+        cr_expect_eq(v->exp_minus(0.0), 1.0);
+        cr_expect_eq(v->exp_minus(-0.0), 1.0);
+        cr_expect_eq(v->exp_minus(tiny), 1.0);
+        cr_expect_eq(v->exp_minus(tiny * 0x1p30), 1.0);
+        cr_expect_gt(v->exp_minus(most), 0.0);
+        cr_expect_eq(v->exp_minus(next), 0.0);
+        cr_expect_eq(v->exp_minus(largest), 0.0);
+        cr_expect_eq(v->exp_minus(INFINITY), 0.0);
+        cr_expect_eq(v->exp_minus(NAN), 0.0, "what it weighs carries the NaN on");
+    }
+}
+
+/* Weights and conductances rely on it. */
+Test(stencil_math, exp_minus_is_never_more_than_one)
+{
+    for (uint32_t bits = 0; bits < bits_of(1.0f); bits += 1009)
+        cr_expect_leq(single->exp_minus((double)float_of(bits)), 1.0);
+    random_state = 2;
+    for (int i = 0; i < 100000; i++)
+        cr_expect_leq(twice->exp_minus(ldexp(random_unit(), -(i % 80))), 1.0);
+}
+
+/* The library's atan2 tells -0 from 0, and knows an angle where both are infinite. */
+static int is_exempt(double y, double x)
+{
+    return (y == 0 && signbit(y)) || (x == 0 && y == 0) || (isinf(y) && isinf(x));
+}
+
+static void expect_atan2_table(const struct stencil_variant *v, const struct ref_math2 *table, size_t count)
+{
+    struct worst worst = {0};
+    for (size_t i = 0; i < count; i++)
+        if (!is_exempt(table[i].y, table[i].x) && !isnan(table[i].r))
+            compare_atan2(v, table[i].y, table[i].x, (long double)table[i].r, &worst);
+    expect_within(v->name, &worst, ATAN2_BOUND);
+}
+
+Test(stencil_math, atan2_as_in_the_table)
+{
+    expect_atan2_table(single, REF_ATAN2_F32, COUNT(REF_ATAN2_F32));
+    expect_atan2_table(single, REF_ATAN2_SPECIAL, COUNT(REF_ATAN2_SPECIAL));
+    expect_atan2_table(twice, REF_ATAN2_F64, COUNT(REF_ATAN2_F64));
+    expect_atan2_table(twice, REF_ATAN2_SPECIAL, COUNT(REF_ATAN2_SPECIAL));
+}
+
+Test(stencil_math, atan2_of_floats)
+{
+    static const double xs[] = {1, -1, 1.5, -1.75, 0x1.fffffep0};
+    struct worst worst = {0};
+    for (size_t k = 0; k < COUNT(xs); k++)
+        for (uint32_t bits = bits_of(0x1p-27f); bits < bits_of(0x1p27f); bits += 1511) {
+            const double y = (double)float_of(bits);
+            compare_atan2(single, y, xs[k], (long double)atan2(y, xs[k]), &worst);
+            compare_atan2(single, -y, xs[k], (long double)-atan2(y, xs[k]), &worst);
+        }
+    expect_within("atan2 of floats", &worst, ATAN2_BOUND);
+}
+
+/* Pairs of any size, down to subnormal angles. */
+static void compare_at_random(const struct stencil_variant *v, struct worst *worst)
+{
+    const int most = v->bits == 64 ? 1070 : 145;
+    for (int i = 0; i < 300000; i++) {
+        const int range = i % 2 == 0 ? 3 : most;
+        double y = ldexp(random_unit() - 0.5, (int)((random_unit() - 0.5) * 2 * range));
+        double x = ldexp(random_unit() - 0.5, (int)((random_unit() - 0.5) * 2 * range));
+        if (v->bits == 32) {
+            y = (double)(float)y;
+            x = (double)(float)x;
+        }
+        if (!is_exempt(y, x))
+            compare_atan2(v, y, x, atan2l((long double)y, (long double)x), worst);
+    }
+}
+
+Test(stencil_math, atan2_of_random_pairs)
+{
+    struct worst worst = {0}, wide = {0};
+    random_state = 3;
+    compare_at_random(single, &worst);
+    expect_within("atan2 of random floats", &worst, ATAN2_BOUND);
+    compare_at_random(twice, &wide);
+    expect_within("atan2 of random doubles", &wide, ATAN2_BOUND);
+}
+
+Test(stencil_math, atan2_where_there_is_no_angle)
+{
+    const struct stencil_variant *const variants[] = {single, twice};
+    for (int i = 0; i < 2; i++) {
+        const struct stencil_variant *v = variants[i];
+        cr_expect_eq(v->atan2(0.0, 0.0), 0.0);
+        cr_expect_eq(v->atan2(-0.0, -0.0), 0.0);
+        cr_expect_eq(v->atan2(-0.0, -1.0), v->atan2(0.0, -1.0), "-0 is 0");
+        cr_expect_gt(v->atan2(-0.0, -1.0), 3.14);
+        cr_expect(isnan(v->atan2(NAN, 1.0)));
+        cr_expect(isnan(v->atan2(1.0, NAN)));
+        cr_expect(isnan(v->atan2(NAN, NAN)));
+        cr_expect(isnan(v->atan2(INFINITY, INFINITY)));
+    }
+}
