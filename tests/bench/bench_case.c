@@ -1,0 +1,141 @@
+#include "bench_case.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend.h"
+#include "bench_limits.h"
+
+void bench_must(enum vf_status status, const struct vf_error *error)
+{
+    if (status == VF_OK)
+        return;
+    fflush(stdout);
+    fprintf(stderr, "bench-cpu: %s\n", error->text);
+    exit(1);
+}
+
+/* As --explain counts it. */
+static double bytes_moved(const struct bench_case *c)
+{
+    double moved = 0;
+    for (int r = 0; r < c->plan.run_count; r++) {
+        const struct vf_run *run = &c->plan.run[r];
+        moved += run->inputs * (double)vf_type_size(run->from_file ? c->type : VF_F32);
+        if (!run->prepass)
+            moved += run->outputs * (double)vf_type_size(run->to_file ? c->result_type : VF_F32);
+    }
+    return moved * c->voxels;
+}
+
+void bench_case_open(struct bench_case *c, const char *chain, struct bench_grid grid, enum vf_type type,
+                     int threads, const char *scheme)
+{
+    struct vf_error error;
+    *c = (struct bench_case){.grid = grid, .type = type, .voxels = (double)(grid.nx * grid.ny * grid.nz)};
+    struct vf_plan_request request = {.chain = &c->chain,
+                                      .context = {.dim = grid.nz > 1 ? 3 : 2, .aspect = {1, 1, 1}},
+                                      .nx = grid.nx,
+                                      .ny = grid.ny,
+                                      .nz = grid.nz,
+                                      .batch = 1,
+                                      .threads = threads,
+                                      .backend = &vf_backend_cpu,
+                                      .scheme = scheme};
+    bench_must(vf_chain_append(&c->chain, chain, &error), &error);
+    bench_must(vf_plan_open(&c->plan, &request, &error), &error);
+    c->result_type = c->chain.link[c->chain.count - 1].filter->keeps_type ? type : VF_F32;
+    c->bytes_moved = bytes_moved(c);
+    for (int r = 0; r < c->plan.run_count; r++)
+        c->predicted += c->plan.run[r].seconds;
+}
+
+void bench_case_close(struct bench_case *c)
+{
+    vf_plan_close(&c->plan);
+    vf_chain_free(&c->chain);
+}
+
+/* ---- volumes ---- */
+
+static struct vf_volume new_volume(struct bench_grid grid, size_t channels, enum vf_type type,
+                                   const char *what)
+{
+    struct vf_volume volume;
+    struct vf_error error;
+    const struct vf_shape shape = {(size_t)grid.nx, (size_t)grid.ny, (size_t)grid.nz, channels, 1};
+    bench_must(vf_volume_alloc(&volume, type, &shape, what, &error), &error);
+    return volume;
+}
+
+static void fill_row(char *row, ptrdiff_t n, enum vf_type type, uint32_t seed)
+{
+    uint32_t state = seed * 2654435761U + 2463534242U;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        if (type == VF_U8)
+            ((uint8_t *)row)[i] = (uint8_t)(state >> 24);
+        else if (type == VF_U16)
+            ((uint16_t *)(void *)row)[i] = (uint16_t)(state >> 16);
+        else
+            ((float *)(void *)row)[i] = (float)(state >> 8) * (255.0F / (1 << 24));
+    }
+}
+
+struct vf_volume bench_input(struct bench_grid grid, enum vf_type type, int threads)
+{
+    struct vf_volume in = new_volume(grid, 1, type, "the input");
+    const size_t row_bytes = (size_t)grid.nx * vf_type_size(type);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (ptrdiff_t row = 0; row < grid.ny * grid.nz; row++)
+        fill_row((char *)in.data + (size_t)row * row_bytes, grid.nx, type, (uint32_t)row);
+    return in;
+}
+
+struct vf_volume bench_result(const struct bench_case *c)
+{
+    return new_volume(c->grid, (size_t)c->plan.output_count, c->result_type, "the result");
+}
+
+/* ---- running ---- */
+
+double bench_case_run(const struct bench_case *c, const struct vf_volume *in, struct vf_volume *out)
+{
+    const struct vf_execution execution = {.plan = &c->plan, .in = in, .out = out, .channels = 1};
+    struct vf_error error;
+    double start = bench_now();
+    bench_must(vf_execute(&execution, &error), &error);
+    return bench_now() - start;
+}
+
+static struct vf_volume result_of(const char *chain, const struct vf_volume *in, struct bench_grid grid,
+                                  int threads, const char *scheme)
+{
+    struct bench_case c;
+    bench_case_open(&c, chain, grid, in->type, threads, scheme);
+    struct vf_volume out = bench_result(&c);
+    bench_case_run(&c, in, &out);
+    bench_case_close(&c);
+    return out;
+}
+
+bool bench_case_is_right(const char *chain, struct bench_grid grid, enum vf_type type, int threads)
+{
+    static const char *const scheme[] = {NULL, "row-stream:tile=24x9x11"};
+    struct vf_volume in = bench_input(grid, type, threads);
+    struct vf_volume right = result_of(chain, &in, grid, threads, "reference");
+    size_t bytes = 0;
+    bool same = vf_volume_bytes(right.type, &right.shape, &bytes);
+    for (size_t i = 0; i < sizeof scheme / sizeof scheme[0]; i++) {
+        struct vf_volume out = result_of(chain, &in, grid, threads, scheme[i]);
+        same = same && memcmp(out.data, right.data, bytes) == 0;
+        vf_volume_free(&out);
+    }
+    vf_volume_free(&right);
+    vf_volume_free(&in);
+    return same;
+}

@@ -1,0 +1,44 @@
+/* One chain on one grid, ready to run again and again, and what is known of it before it runs. */
+#ifndef VF_BENCH_CASE_H
+#define VF_BENCH_CASE_H
+
+#include <stdbool.h>
+
+#include "execute.h"
+
+struct bench_grid {
+    ptrdiff_t nx, ny, nz; /* nz 1: an image */
+};
+
+struct bench_case {
+    struct bench_grid grid;
+    enum vf_type type, result_type;
+    struct vf_chain chain;
+    struct vf_plan plan; /* of `chain`, so a case stays where it was opened */
+    double voxels;
+    double predicted;   /* seconds */
+    double bytes_moved; /* every run's sources and sinks, once: what --explain prints */
+};
+
+/* Whatever goes wrong in a benchmark ends it, with the message. */
+void bench_must(enum vf_status status, const struct vf_error *error);
+
+/* `scheme` as --scheme takes it; NULL for the plan's own. */
+void bench_case_open(struct bench_case *c, const char *chain, struct bench_grid grid, enum vf_type type,
+                     int threads, const char *scheme);
+void bench_case_close(struct bench_case *c);
+
+/* Random values over the type's range (floats: 0 to 255), the same ones each time; every page of it is
+ * touched. */
+struct vf_volume bench_input(struct bench_grid grid, enum vf_type type, int threads);
+/* A result for the case; large ones are not touched yet. */
+struct vf_volume bench_result(const struct bench_case *c);
+
+/* Seconds of one execution. */
+double bench_case_run(const struct bench_case *c, const struct vf_volume *in, struct vf_volume *out);
+
+/* Whether the chain gives the reference's bits on a small grid, in tiles of the plan's choice and in small
+ * ones. */
+bool bench_case_is_right(const char *chain, struct bench_grid grid, enum vf_type type, int threads);
+
+#endif
