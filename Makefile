@@ -194,7 +194,7 @@ lint:
 
 .PHONY: lint-format lint-tidy lint-shell
 lint-format:
-	clang-format --dry-run -Werror $(formatted)
+	$(call say,clang-format)clang-format --dry-run -Werror $(formatted)
 
 # The sources that are compiled several times over are read in two of their variants. Flags follow "--" and are not
 # a compilation data base: one set is right for all.
@@ -202,12 +202,12 @@ tidied = $(sources) $(wildcard tests/demo/*.c tests/bench/*.c)
 tidy = clang-tidy --quiet $(1) -- -std=c11 -fopenmp -Wno-unknown-pragmas $(DEFINES) $(INCLUDES)
 tidy_variant = $(call tidy,kernels/cpu_rows.c kernels/cpu_cells.c) $(1) -DVF_ROWS=rows -DVF_CELLS=cells -DVF_LEVEL='""'
 lint-tidy: $(BUILD)/gen/stencil_bodies.h
-	printf '%s\n' $(tidied) | xargs -P $$(nproc) -n 4 sh -c '$(call tidy,"$$@")' tidy
-	$(call tidy_variant,-DREAL_BITS=32 -DDIM=3)
-	$(call tidy_variant,-DREAL_BITS=64 -DDIM=2)
+	$(call say,clang-tidy)printf '%s\n' $(tidied) | xargs -P $$(nproc) -n 4 sh -c '$(call tidy,"$$@")' tidy
+	$(if $(V),,@)$(call tidy_variant,-DREAL_BITS=32 -DDIM=3)
+	$(if $(V),,@)$(call tidy_variant,-DREAL_BITS=64 -DDIM=2)
 
 lint-shell:
-	shellcheck -x .ci/run $(shell grep -lE '^#!/bin/(ba)?sh|^# shellcheck shell=' -r tests)
+	$(call say,shellcheck)shellcheck -x .ci/run $(shell grep -lE '^#!/bin/(ba)?sh|^# shellcheck shell=' -r tests)
 
 # ---- installing ------------------------------------------------------------------------------------------------
 
