@@ -37,10 +37,10 @@
         .name = "iterations", .kind = VF_PARAM_COUNT, .initial = "10", .min = 1, .max = 10000, \
         .help = "steps"                                                                        \
     }
-#define VF_PARAM_DT                                                                                     \
-    {                                                                                                   \
+#define VF_PARAM_DT                                                                                    \
+    {                                                                                                  \
         .name = "dt", .kind = VF_PARAM_THRESHOLD, .initial = "auto", .max = 0.5, .unit = "x-voxels^2", \
-        .choices = "auto", .help = "step size, at most 1 / (2 sum 1/h^2); auto is 0.9 of that"          \
+        .choices = "auto", .help = "step size, at most 1 / (2 sum 1/h^2); auto is 0.9 of that"         \
     }
 
 #endif

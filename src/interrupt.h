@@ -4,7 +4,8 @@
 
 #include <signal.h>
 
-/* Set by the handler of vf_signals_install (progress.h); long loops look at it and stop with VF_INTERRUPTED. */
+/* Set by the handler of vf_signals_install (progress.h); long loops look at it and stop with VF_INTERRUPTED.
+ */
 extern volatile sig_atomic_t vf_interrupted;
 
 #endif
