@@ -29,7 +29,7 @@ static const struct row rows[] = {
     {"ced:iterations=1", VF_F32, false},
     {"and", VF_F32, false},
     {"and:iterations=1", VF_F32, true},
-    {"gaussian:sigma=0.5,gaussian:sigma=0.5,gradient,gaussian:sigma=0.5", VF_F32, false},
+    {"gaussian:sigma=0.5,gradient,gaussian:sigma=0.5", VF_F32, false},
     {"gaussian", VF_U16, false},
     {"gaussian", VF_U8, false},
 };
@@ -69,35 +69,46 @@ bool bench_check(const struct bench_options *options)
 
 #define MOST_SAMPLES 64
 
-/* Times of the same work, done again and again. */
+/* Times of the same work, done again and again. Others use the machine too, so executions whose threads did
+ * not have their processors to themselves count only where there are no others. */
 struct samples {
-    int count;
-    double seconds[MOST_SAMPLES]; /* in order once summed up */
-    double had, wall;             /* processor time of all threads, and seconds, of all samples */
-    double median, best,
-        busy; /* once summed up; busy: the share of the time that threads had their processors */
+    int count, kept;
+    struct sample {
+        double seconds, busy; /* busy: the share of the time that the threads had processors */
+    } sample[MOST_SAMPLES];
+    double median, best, busy; /* of those kept, once summed up */
 };
 
-static void add_sample(struct samples *s, double seconds, double had)
+/* Busier ones are undisturbed. */
+#define UNDISTURBED 0.9
+
+static void add_sample(struct samples *s, double seconds, double processor_time, int threads)
 {
     if (s->count < MOST_SAMPLES)
-        s->seconds[s->count++] = seconds;
-    s->wall += seconds;
-    s->had += had;
+        s->sample[s->count++] = (struct sample){seconds, processor_time / (seconds * threads)};
 }
 
-static int by_value(const void *a, const void *b)
+static int by_seconds(const void *a, const void *b)
 {
-    const double x = *(const double *)a, y = *(const double *)b;
+    const double x = ((const struct sample *)a)->seconds, y = ((const struct sample *)b)->seconds;
     return (x > y) - (x < y);
 }
 
-static void sum_up(struct samples *s, int threads)
+static void sum_up(struct samples *s)
 {
-    qsort(s->seconds, (size_t)s->count, sizeof s->seconds[0], by_value);
-    s->best = s->seconds[0];
-    s->median = 0.5 * (s->seconds[(s->count - 1) / 2] + s->seconds[s->count / 2]);
-    s->busy = s->had / (s->wall * threads);
+    struct sample kept[MOST_SAMPLES];
+    for (int i = 0; i < s->count; i++)
+        if (s->sample[i].busy >= UNDISTURBED)
+            kept[s->kept++] = s->sample[i];
+    if (s->kept == 0) {
+        s->kept = s->count;
+        memcpy(kept, s->sample, sizeof kept);
+    }
+    qsort(kept, (size_t)s->kept, sizeof kept[0], by_seconds);
+    s->best = kept[0].seconds;
+    s->median = 0.5 * (kept[(s->kept - 1) / 2].seconds + kept[s->kept / 2].seconds);
+    for (int i = 0; i < s->kept; i++)
+        s->busy += kept[i].busy / s->kept;
 }
 
 /* How often to execute what took `once` the first time: an odd number, so that the median is one of them. */
@@ -106,35 +117,48 @@ static int repeats_of(const struct bench_options *options, double once)
     if (options->repeats > 0)
         return options->repeats < MOST_SAMPLES ? options->repeats : MOST_SAMPLES;
     double fit = options->seconds / once;
-    return fit < 4 ? 3 : fit > 15 ? 15 : (int)fit | 1;
+    return fit < 4 ? 3 : fit > 11 ? 11 : (int)fit | 1;
 }
 
-/* The best time of each kind of copy. */
 struct copies {
-    double seconds[BENCH_COPY_COUNT];
+    struct samples kind[BENCH_COPY_COUNT];
 };
+
+/* A copy is over before another program takes its turn, a filter is not: so many copies make one sample, the
+ * mean of them, that both are disturbed alike. */
+#define COPIES_SECONDS 0.02
 
 /* Copies of the input beside every execution, since the machine's speed drifts. */
 static void add_copies(struct copies *copies, const struct bench_case *c, void *to, const void *from)
 {
     const size_t bytes = (size_t)c->voxels * vf_type_size(c->type);
-    for (int i = 0; i < 3; i++)
-        for (int kind = 0; kind < BENCH_COPY_COUNT; kind++) {
-            double once = bench_copy((enum bench_copy)kind, to, from, bytes, c->plan.threads);
-            double *best = &copies->seconds[kind];
-            *best = *best == 0 || once < *best ? once : *best;
-        }
+    const int threads = c->plan.threads;
+    for (int kind = 0; kind < BENCH_COPY_COUNT; kind++) {
+        const double before = bench_processor_time();
+        double seconds = 0;
+        int count = 0;
+        for (; seconds < COPIES_SECONDS; count++)
+            seconds += bench_copy((enum bench_copy)kind, to, from, bytes, threads);
+        add_sample(&copies->kind[kind], seconds / count, (bench_processor_time() - before) / count, threads);
+    }
+}
+
+static void sum_up_copies(struct copies *copies)
+{
+    for (int kind = 0; kind < BENCH_COPY_COUNT; kind++)
+        sum_up(&copies->kind[kind]);
 }
 
 static enum bench_copy faster_copy(const struct copies *copies)
 {
-    return copies->seconds[BENCH_COPY_STREAMING] < copies->seconds[BENCH_COPY_PLAIN] ? BENCH_COPY_STREAMING
-                                                                                     : BENCH_COPY_PLAIN;
+    return copies->kind[BENCH_COPY_STREAMING].median < copies->kind[BENCH_COPY_PLAIN].median
+               ? BENCH_COPY_STREAMING
+               : BENCH_COPY_PLAIN;
 }
 
 static double copy_seconds(const struct copies *copies)
 {
-    return copies->seconds[faster_copy(copies)];
+    return copies->kind[faster_copy(copies)].median;
 }
 
 /* All times of one case. */
@@ -151,11 +175,12 @@ static struct timing measure(const struct bench_options *options, const struct b
     struct timing t = {.cold = bench_case_run(c, in, &out)};
     for (int i = repeats_of(options, t.cold); i > 0; i--) {
         const double before = bench_processor_time(), seconds = bench_case_run(c, in, &out);
-        add_sample(&t.later, seconds, bench_processor_time() - before);
+        add_sample(&t.later, seconds, bench_processor_time() - before, c->plan.threads);
         /* The result is no narrower than the input: there is room. */
         add_copies(&t.copies, c, out.data, in->data);
     }
-    sum_up(&t.later, c->plan.threads);
+    sum_up(&t.later);
+    sum_up_copies(&t.copies);
     vf_volume_free(&out);
     return t;
 }
@@ -182,8 +207,9 @@ static void print_grid(struct bench_grid grid)
 static void filter_head(struct bench_grid grid)
 {
     print_grid(grid);
-    printf("%-66s %-7s %8s %8s %8s %5s %9s %7s %8s %6s %6s %4s %7s %9s\n", "chain", "type", "median", "best",
-           "cold", "busy", "copy", "copies", "predict", "B/vox", "GB/s", "runs", "work M", "between M");
+    printf("%-48s %-7s %8s %8s %8s %5s %5s %9s %7s %8s %6s %6s %4s %7s %9s\n", "chain", "type", "median",
+           "best", "cold", "busy", "of", "copy", "copies", "predict", "B/vox", "GB/s", "runs", "work M",
+           "between M");
 }
 
 static void filter_row(const struct bench_options *options, const struct row *row, struct bench_grid grid,
@@ -195,12 +221,13 @@ static void filter_row(const struct bench_options *options, const struct row *ro
     need_input(in, grid, row->type, options->threads);
     const struct timing t = measure(options, &c, in);
     const double ns = 1e9 / c.voxels, copy = copy_seconds(&t.copies);
-    printf("%-66s %-7s %8.3f %8.3f %8.3f %4.0f%% %6.3f %2s %7.2f %8.3f %6.1f %6.2f %4d %7.1f %9.1f\n",
-           row->chain, vf_type_name(row->type), t.later.median * ns, t.later.best * ns, t.cold * ns,
-           100 * t.later.busy, copy * ns, faster_copy(&t.copies) == BENCH_COPY_STREAMING ? "nt" : "mc",
-           t.later.best / copy, c.predicted * ns, c.bytes_moved / c.voxels,
-           1e-9 * c.bytes_moved / t.later.best, c.plan.run_count, (double)c.plan.work_bytes / mib,
-           (double)c.plan.between_bytes / mib);
+    printf(
+        "%-48s %-7s %8.3f %8.3f %8.3f %4.0f%% %2d/%-2d %6.3f %2s %7.2f %8.3f %6.1f %6.2f %4d %7.1f %9.1f\n",
+        row->chain, vf_type_name(row->type), t.later.median * ns, t.later.best * ns, t.cold * ns,
+        100 * t.later.busy, t.later.kept, t.later.count, copy * ns,
+        faster_copy(&t.copies) == BENCH_COPY_STREAMING ? "nt" : "mc", t.later.median / copy, c.predicted * ns,
+        c.bytes_moved / c.voxels, 1e-9 * c.bytes_moved / t.later.median, c.plan.run_count,
+        (double)c.plan.work_bytes / mib, (double)c.plan.between_bytes / mib);
     fflush(stdout);
     bench_case_close(&c);
 }
@@ -208,9 +235,9 @@ static void filter_row(const struct bench_options *options, const struct row *ro
 void bench_filters(const struct bench_options *options)
 {
     const struct bench_grid grids[] = {options->volume, options->image};
-    printf("\nFilters. Nanoseconds a voxel; copies: best / copy, the copy being the best one of the input in "
-           "the same "
-           "row\n(nt: by non-temporal stores, mc: by memcpy, whichever was faster).\n");
+    printf("\nFilters. Nanoseconds a voxel; copies: the median over the copy, a copy of the input in the "
+           "same row\n"
+           "(nt: by non-temporal stores, mc: by memcpy, whichever was faster).\n");
     for (size_t g = 0; g < sizeof grids / sizeof grids[0]; g++) {
         struct vf_volume in = {.data = NULL};
         bool first = true;
@@ -270,12 +297,16 @@ static struct both measure_both(const struct bench_options *options, const struc
         exit(1);
     }
     for (int i = repeats_of(options, once); i > 0; i--) {
-        add_sample(&b.chain, bench_case_run(chain, in, &out), 0);
-        add_sample(&b.apart, run_apart(one, links, in, &last, &other), 0);
+        double start = bench_processor_time(), seconds = bench_case_run(chain, in, &out);
+        add_sample(&b.chain, seconds, bench_processor_time() - start, options->threads);
+        start = bench_processor_time();
+        seconds = run_apart(one, links, in, &last, &other);
+        add_sample(&b.apart, seconds, bench_processor_time() - start, options->threads);
         add_copies(&b.copies, one, other.data, in->data);
     }
-    sum_up(&b.chain, options->threads);
-    sum_up(&b.apart, options->threads);
+    sum_up(&b.chain);
+    sum_up(&b.apart);
+    sum_up_copies(&b.copies);
     vf_volume_free(&out);
     vf_volume_free(&last);
     vf_volume_free(&other);
@@ -285,7 +316,7 @@ static struct both measure_both(const struct bench_options *options, const struc
 static void stages_row(const struct bench_options *options, const struct bench_case *one, int links,
                        const struct vf_volume *in)
 {
-    char text[MOST_LINKS * sizeof SHORT_FILTER];
+    char text[MOST_LINKS * sizeof SHORT_FILTER] = "";
     struct bench_case chain;
     write_chain(text, sizeof text, links);
     bench_case_open(&chain, text, one->grid, one->type, options->threads, NULL);
@@ -294,9 +325,10 @@ static void stages_row(const struct bench_options *options, const struct bench_c
     int stages = 0;
     for (int r = 0; r < chain.plan.run_count; r++)
         stages += chain.plan.run[r].stage_count;
-    printf("%7d %6d %5d %8.3f %8.2f %6.1f %10.3f %8.2f %6.1f %7.2f\n", links, stages, chain.plan.run_count,
-           b.chain.best * ns, b.chain.best / copy, chain.bytes_moved / one->voxels, b.apart.best * ns,
-           b.apart.best / copy, links * one->bytes_moved / one->voxels, b.apart.best / b.chain.best);
+    printf("%7d %6d %5d %8.3f %8.2f %6.1f %10.3f %8.2f %6.1f %7.2f %4.0f%% %4.0f%%\n", links, stages,
+           chain.plan.run_count, b.chain.median * ns, b.chain.median / copy, chain.bytes_moved / one->voxels,
+           b.apart.median * ns, b.apart.median / copy, links * one->bytes_moved / one->voxels,
+           b.apart.median / b.chain.median, 100 * b.chain.busy, 100 * b.apart.busy);
     fflush(stdout);
     bench_case_close(&chain);
 }
@@ -304,16 +336,16 @@ static void stages_row(const struct bench_options *options, const struct bench_c
 void bench_stages(const struct bench_options *options)
 {
     const struct bench_grid grids[] = {options->volume, options->image};
-    printf("\nStages. " SHORT_FILTER
-           " so many times, float32: as one chain, and filter by filter from volume to "
-           "volume.\nBest times; the results of both are compared.\n");
+    printf("\nStages. %s so many times, float32: as one chain, and filter by filter from volume to volume.\n"
+           "The results of both are compared.\n",
+           SHORT_FILTER);
     for (size_t g = 0; g < sizeof grids / sizeof grids[0]; g++) {
         struct bench_case one;
         struct vf_volume in = bench_input(grids[g], VF_F32, options->threads);
         bench_case_open(&one, SHORT_FILTER, grids[g], VF_F32, options->threads, NULL);
         print_grid(grids[g]);
-        printf("%7s %6s %5s %8s %8s %6s %10s %8s %6s %7s\n", "filters", "stages", "runs", "chain", "copies",
-               "B/vox", "apart", "copies", "B/vox", "ratio");
+        printf("%7s %6s %5s %8s %8s %6s %10s %8s %6s %7s %5s %5s\n", "filters", "stages", "runs", "chain",
+               "copies", "B/vox", "apart", "copies", "B/vox", "ratio", "busy", "busy");
         for (int links = 1; links <= MOST_LINKS; links *= 2)
             stages_row(options, &one, links, &in);
         bench_case_close(&one);
@@ -336,7 +368,7 @@ static void scaling_row(const struct bench_options *options, const struct row *r
         t[i] = measure(options, &c, in);
         bench_case_close(&c);
     }
-    const double one = t[0].later.best, all = t[1].later.best;
+    const double one = t[0].later.median, all = t[1].later.median;
     const double copy_one = copy_seconds(&t[0].copies), copy_all = copy_seconds(&t[1].copies);
     printf("%-36s %8.3f %8.3f %7.2f %7.2f %8.1f %8.1f %5.0f%% %5.0f%%\n", row->chain, one * ns, all * ns,
            one / all, copy_one / copy_all, one / copy_one, all / copy_all, 100 * t[0].later.busy,
@@ -353,8 +385,7 @@ void bench_scaling(const struct bench_options *options)
         if (!rows[i].scaling || !is_chosen(options, &rows[i], grid))
             continue;
         if (first) {
-            printf("\nThreads. One against %d, best times; gain: how much faster, and the copy's.\n",
-                   options->threads);
+            printf("\nThreads. One against %d; gain: how much faster, and the copy's.\n", options->threads);
             print_grid(grid);
             printf("%-36s %8s %8s %7s %7s %8s %8s %6s %6s\n", "chain", "one", "all", "gain", "copy's",
                    "copies 1", "copies", "busy 1", "busy");
