@@ -73,7 +73,7 @@ help:
 	@echo 'make test-san    the same under the address and undefined-behaviour sanitizers'
 	@echo 'make install     into PREFIX=$(PREFIX), under DESTDIR; make uninstall'
 	@echo 'make lint        clang-format, clang-tidy and shellcheck; make format formats'
-	@echo 'make bench-cpu   speed of every filter, beside a plain copy'
+	@echo 'make bench-cpu   speed of every filter, beside a plain copy; BENCH=--help'
 	@echo 'make man         write man/volfilter.1 from the tables that give --help'
 	@echo 'make clean'
 
@@ -171,7 +171,7 @@ run-demo: $(BUILD)/volfilter $(BUILD)/montage
 
 .PHONY: bench-cpu
 bench-cpu: $(BUILD)/bench-cpu
-	$(BUILD)/bench-cpu
+	$(BUILD)/bench-cpu $(BENCH)
 
 # ---- upkeep ----------------------------------------------------------------------------------------------------
 
