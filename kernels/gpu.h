@@ -1,0 +1,24 @@
+/* What a GPU offers: the limits that kernels are planned within, and the rates that they are timed by. */
+#ifndef VF_GPU_H
+#define VF_GPU_H
+
+#include <stddef.h>
+
+struct vf_gpu {
+    char name[256];
+    int capability; /* 90 for compute capability 9.0 */
+    int multiprocessors;
+    int warp; /* threads */
+    int block_threads;
+    int sm_threads, sm_blocks; /* of a multiprocessor (SM), at most */
+    int sm_registers;          /* 32-bit */
+    size_t block_shared;       /* bytes, with opting in */
+    size_t sm_shared;
+    size_t l2; /* bytes */
+    size_t memory;
+    double bandwidth;    /* of device memory, bytes/s that a copy reaches, reads and writes counted */
+    double clock;        /* Hz */
+    double double_ratio; /* float operations in the time of a double one */
+};
+
+#endif
