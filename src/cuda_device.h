@@ -1,0 +1,72 @@
+/* A CUDA device, opened, and kernels made for it from their texts. */
+#ifndef VF_CUDA_DEVICE_H
+#define VF_CUDA_DEVICE_H
+
+#include <pthread.h>
+
+#include "cubin_cache.h"
+#include "cuda_driver.h"
+#include "kernels/gpu.h"
+
+/* Devices below this compute capability lack what the kernels use (__grid_constant__). */
+#define VF_CUDA_LEAST_CAPABILITY 70
+
+/* What `--backend auto` weighs against the CPU's time: seconds, and bytes/s between host and device. */
+struct vf_cuda_costs {
+    double driver_init;
+    double context;
+    double compile; /* one kernel that no cache has */
+    double pinned, pageable;
+};
+
+/* As measured on an H200 with an Intel Xeon host. */
+extern const struct vf_cuda_costs vf_cuda_costs;
+
+/* A kernel on the device, with what the compiler made it need. */
+struct vf_cuda_kernel {
+    CUfunction function;
+    int registers;     /* of a thread */
+    int local_bytes;   /* of a thread: spilled registers among them */
+    int shared_bytes;  /* of a block, static */
+    int block_threads; /* of a block, at most */
+};
+
+struct vf_cuda {
+    struct vf_cuda_api api;
+    int driver_version; /* 13000 for CUDA 13.0 */
+    int ordinal;
+    CUdevice device;
+    CUcontext context; /* the device's primary one; NULL before it is made */
+    struct vf_gpu gpu;
+    char arch[16]; /* "sm_90" */
+    struct vf_cache cache;
+    struct vf_cache_key key; /* the beginning of every kernel's key */
+    pthread_mutex_t lock;    /* for what follows */
+    struct vf_nvrtc_api nvrtc;
+    bool has_nvrtc; /* opened when the first kernel must be compiled */
+    struct vf_cuda_loaded *loaded;
+    int loaded_count, loaded_room;
+    int compiled_count; /* kernels that no cache had */
+};
+
+/* What a device offers; driver calls only, no context. */
+enum vf_status vf_cuda_describe(const struct vf_cuda_api *api, CUdevice device, struct vf_gpu *gpu,
+                                struct vf_error *error);
+
+/* Open device `ordinal`, or with -1 the one of the greatest bandwidth that can be used. The calling thread's
+ * context is the device's afterwards. The message says why there is none. */
+enum vf_status vf_cuda_open(struct vf_cuda **cuda, int ordinal, struct vf_error *error);
+
+/* Kernels of this device end here. NULL is nothing. */
+void vf_cuda_close(struct vf_cuda *cuda);
+
+/* Every other thread that calls the driver says first which device it means. */
+enum vf_status vf_cuda_enter(const struct vf_cuda *cuda, struct vf_error *error);
+
+/* The function vf_kernel of `text`, which may include the texts that the program carries (nvrtc.h): loaded
+ * before, or from the cache, or compiled now. It lasts as long as the device is open. Any thread that has
+ * entered may call; one compiles at a time. */
+enum vf_status vf_cuda_kernel(struct vf_cuda *cuda, const char *text, struct vf_cuda_kernel *kernel,
+                              struct vf_error *error);
+
+#endif
