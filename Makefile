@@ -41,7 +41,7 @@ clang_language := $(if $(is_clang),-Wno-unknown-warning-option -Wno-unknown-prag
 LANGUAGE := -std=c11 -fopenmp $(clang_language)
 COMPILE = $(CC) $(LANGUAGE) $(DEFINES) $(CPPFLAGS) $(INCLUDES) $(CFLAGS) $(NUMERICS) $(WARNINGS)
 LINK = $(CC) -fopenmp $(CFLAGS) $(LDFLAGS)
-LIBS = $(package_libs) -lm $(LDLIBS)
+LIBS = $(package_libs) -ldl -lm $(LDLIBS)
 
 # ---- what is built ---------------------------------------------------------------------------------------------
 
@@ -54,7 +54,10 @@ flags_v4 := -march=x86-64-v4 -mprefer-vector-width=512
 row_objects := $(foreach level,$(levels),$(variants:%=$(BUILD)/kernels/cpu_rows_%_$(level).o))
 cell_objects := $(variants:%=$(BUILD)/kernels/cpu_cells_%.o)
 sources := $(filter-out kernels/cpu_rows.c kernels/cpu_cells.c,$(wildcard src/*.c filters/*.c kernels/*.c))
-objects := $(sources:%.c=$(BUILD)/%.o) $(row_objects) $(cell_objects)
+# What the run-time compiler reads; the program carries it.
+kernel_texts := $(sort $(wildcard kernels/*.cu kernels/device*.h kernels/stencil*.h kernels/boundary.h \
+    filters/stencils/*.h))
+objects := $(sources:%.c=$(BUILD)/%.o) $(row_objects) $(cell_objects) $(BUILD)/gen/kernel_texts.o
 # All but main: what the program, the tests, benchmarks and tools link with.
 library := $(BUILD)/libvolfilter.a
 library_objects := $(filter-out $(BUILD)/src/main.o,$(objects))
@@ -112,6 +115,13 @@ $(BUILD)/gen/stencil_bodies.h: filters/stencils.def
 	@mkdir -p $(@D)
 	$(call say,GEN $@)sed -n 's|^VF_STENCIL_DEF(\([a-z0-9_]*\),.*|#include "filters/stencils/\1.h"|p' $< > $@
 
+$(BUILD)/gen/kernel_texts.c: kernels/embed.sh $(kernel_texts) $(BUILD)/texts.list
+	@mkdir -p $(@D)
+	$(call say,GEN $@)kernels/embed.sh $(kernel_texts) > $@
+
+$(BUILD)/gen/kernel_texts.o: $(BUILD)/gen/kernel_texts.c
+	$(call say,CC $@)$(COMPILE) -MMD -MP -c -o $@ $<
+
 every_object := $(objects) $(test_objects) $(tool_objects)
 $(every_object): $(BUILD)/flags | $(BUILD)/gen/stencil_bodies.h $(BUILD)/headers-found
 -include $(every_object:.o=.d)
@@ -120,9 +130,10 @@ $(every_object): $(BUILD)/flags | $(BUILD)/gen/stencil_bodies.h $(BUILD)/headers
 $(BUILD)/flags: holds = $(COMPILE) $(LINK) $(LIBS)
 $(BUILD)/library.list: holds = $(library_objects)
 $(BUILD)/tests.list: holds = $(test_objects)
+$(BUILD)/texts.list: holds = $(kernel_texts)
 $(library): $(BUILD)/library.list
 $(BUILD)/unit-tests: $(BUILD)/tests.list
-$(BUILD)/flags $(BUILD)/library.list $(BUILD)/tests.list: always
+$(BUILD)/flags $(BUILD)/library.list $(BUILD)/tests.list $(BUILD)/texts.list: always
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(holds)' | cmp -s - $@ || printf '%s\n' '$(holds)' > $@
 
@@ -207,7 +218,7 @@ lint-tidy: $(BUILD)/gen/stencil_bodies.h
 	$(if $(V),,@)$(call tidy_variant,-DREAL_BITS=64 -DDIM=2)
 
 lint-shell:
-	$(call say,shellcheck)shellcheck -x .ci/run $(shell grep -lE '^#!/bin/(ba)?sh|^# shellcheck shell=' -r tests)
+	$(call say,shellcheck)shellcheck -x .ci/run $(shell grep -lE '^#!/bin/(ba)?sh|^# shellcheck shell=' -r kernels tests)
 
 # ---- installing ------------------------------------------------------------------------------------------------
 
