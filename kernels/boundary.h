@@ -2,7 +2,9 @@
 #ifndef VF_BOUNDARY_H
 #define VF_BOUNDARY_H
 
+#ifndef __CUDACC_RTC__
 #include <stddef.h>
+#endif
 
 enum vf_boundary {
     VF_NEAREST,  /* a a | a b c | c c */

@@ -30,21 +30,28 @@ enum { VF_XX, VF_XY, VF_YY, VF_TENSOR };
 #define VF_UNROLL _Pragma("GCC unroll 16")
 #endif
 
+/* NVRTC has no builtins by GCC's names. */
+#ifdef __CUDACC_RTC__
+#define VF_REAL_FUNCTION(name) name
+#else
+#define VF_REAL_FUNCTION(name) __builtin_##name
+#endif
+
 #define R(literal) ((REAL)(literal))
 
 #if REAL_BITS == 64
 typedef unsigned long long vf_bits;
-#define FMA(a, b, c) __builtin_fma(a, b, c)
-#define SQRT(a) __builtin_sqrt(a)
-#define ABS(a) __builtin_fabs(a)
+#define FMA(a, b, c) VF_REAL_FUNCTION(fma)(a, b, c)
+#define SQRT(a) VF_REAL_FUNCTION(sqrt)(a)
+#define ABS(a) VF_REAL_FUNCTION(fabs)(a)
 #define VF_MANTISSA 52
 #define VF_EXPONENT_BIAS 1023
 #define VF_SMALLEST_NORMAL 0x1p-1022
 #else
 typedef unsigned int vf_bits;
-#define FMA(a, b, c) __builtin_fmaf(a, b, c)
-#define SQRT(a) __builtin_sqrtf(a)
-#define ABS(a) __builtin_fabsf(a)
+#define FMA(a, b, c) VF_REAL_FUNCTION(fmaf)(a, b, c)
+#define SQRT(a) VF_REAL_FUNCTION(sqrtf)(a)
+#define ABS(a) VF_REAL_FUNCTION(fabsf)(a)
 #define VF_MANTISSA 23
 #define VF_EXPONENT_BIAS 127
 #define VF_SMALLEST_NORMAL 0x1p-126f

@@ -1,0 +1,180 @@
+/* What GPU schemes are written in. A kernel's text is, in this order: the case's constants (#define), this
+ * header, the stages as src/kernel_source.c writes them, and the scheme's file, kernels/SCHEME.cu. NVRTC
+ * compiles it for the device at hand; the tests compile it for the CPU.
+ *
+ * The constants:
+ *   REAL_BITS, DIM, VF_BOUNDARY          as for stencil bodies; VF_BOUNDARY is the enum's number
+ *   VF_INPUTS, VF_OUTPUTS                the arrays that are read, written
+ *   VF_FIELDS                            inputs and what the stages make
+ *   VF_PARAMS, VF_PARAM_TABLE            numbers of all stages; 1: they are in memory, too many for arguments
+ *   VF_HALO_Z, VF_HALO_Y, VF_HALO_X      how far the case reaches on its inputs (2D: z is 0)
+ *   VF_BLOCK_X, _Y, _Z                   threads of a block
+ *   VF_WORK_X, _Y, _Z                    cells of a thread
+ *   VF_STREAM                            planes (2D: rows) that a block streams
+ *   VF_VARIANT                           the scheme's own: VF_VARIANT_NAME is 1 for the one chosen
+ *   VF_FLAT_GRID, VF_VIRTUAL             1: tiles are numbered along x; and each block takes several
+ *   VF_INTERIOR                          1: tiles that lie inside the grid do without the boundary rule
+ *
+ * What a scheme defines: `vf_tile(args, tile x, y, z)`, which computes one tile with the whole block, and
+ * includes kernels/device_entry.h last. For each cell it makes an accessor and calls vf_cell(accessor):
+ *   REAL read(int input, int dz, int dy, int dx)   input at an offset (2D: dz is 0)
+ *   void store(int output, REAL value)
+ *   bool open(int axis, bool upper)                vf_is_open of the cell's place
+ *   const VfArgs &args */
+#ifndef VF_DEVICE_H
+#define VF_DEVICE_H
+
+#if REAL_BITS == 64
+#define REAL double
+#else
+#define REAL float
+#endif
+
+/* Unrolling is what turns small arrays into registers. */
+#ifdef VF_ON_CPU
+#define VF_UNROLL _Pragma("GCC unroll 64")
+#define VF_NO_UNROLL _Pragma("GCC unroll 1")
+#define VF_SHARED_MEMORY(name) unsigned char *const name = vf_cpu_shared()
+#else
+#define VF_UNROLL _Pragma("unroll")
+#define VF_NO_UNROLL _Pragma("unroll 1")
+#define VF_SHARED_MEMORY(name) extern __shared__ __align__(128) unsigned char name[]
+#define VF_ENTRY(args)
+#endif
+
+#define VF_INLINE static __device__ __forceinline__
+#define VF_MEMBER __device__ __forceinline__
+#define VF_DEVICE VF_INLINE
+#define VF_THREADS (VF_BLOCK_X * VF_BLOCK_Y * VF_BLOCK_Z)
+
+#include "kernels/boundary.h"
+
+/* src/backend_cuda.c's struct vf_kernel_args has the same layout. Planes are `plane` elements apart and rows
+ * `pitch`, in every array; pitch is a multiple of 32, arrays start at a multiple of 256 bytes. In 2D each
+ * plane is an image of its own: z only counts them. */
+struct VfArgs {
+    const void *in[16];
+    void *out[16];
+    long long pitch, plane;
+    int nx, ny, nz;     /* the grid: boundaries are its own */
+    int z_base;         /* the plane of the grid that every array begins with */
+    int z_begin, z_end; /* planes to compute */
+    int tiles_x, tiles_y, tiles_z;
+    int unused;
+    double outside; /* constant: what images read outside the grid */
+    const REAL *table;
+#if VF_PARAM_TABLE
+    REAL param[1];
+#else
+    REAL param[VF_PARAMS > 0 ? VF_PARAMS : 1];
+#endif
+};
+
+VF_INLINE REAL vf_param(const VfArgs &args, int i)
+{
+#if VF_PARAM_TABLE
+    return args.table[i];
+#else
+    return args.param[i];
+#endif
+}
+
+/* ---- places ---- */
+
+/* The index in [0, n) that position i reads, or -1 for the constant. */
+VF_INLINE int vf_index(int i, int n)
+{
+    return (unsigned)i < (unsigned)n ? i : (int)vf_boundary_index((enum vf_boundary)VF_BOUNDARY, i, n);
+}
+
+/* Planes of a 2D case are images: there is nothing between them. */
+VF_INLINE int vf_index_z(int i, int n)
+{
+    return DIM == 3 ? vf_index(i, n) : i;
+}
+
+/* The first element of a row of the grid in any array. */
+VF_INLINE long long vf_row(const VfArgs &args, int y, int z)
+{
+    return (z - args.z_base) * args.plane + y * args.pitch;
+}
+
+/* Whether a box of cells at (x, y, z) and all that it reaches lie in the grid, and its planes are wanted. */
+VF_INLINE bool vf_is_interior(const VfArgs &args, int x, int y, int z, int width, int height, int depth)
+{
+    return x >= VF_HALO_X && x + width + VF_HALO_X <= args.nx && y >= VF_HALO_Y &&
+           y + height + VF_HALO_Y <= args.ny && z + depth <= args.z_end &&
+           (DIM == 2 || (z >= VF_HALO_Z && z + depth + VF_HALO_Z <= args.nz));
+}
+
+/* Whether flux may cross the lower or upper face of the cell at `place` of an axis of n cells. */
+VF_INLINE bool vf_is_open(int place, int n, bool upper)
+{
+    return place != (upper ? n - 1 : 0) ||
+           !vf_boundary_is_closed(vf_boundary_axis((enum vf_boundary)VF_BOUNDARY, n));
+}
+
+/* ---- elements ---- */
+
+/* From the compute type to a stored one: integers round to nearest, halves to even, and saturate, NaN is 0;
+ * a NaN is stored as the one without sign and payload. The bounds of types up to 16 bits are exact in either
+ * compute type, those of 32 bits in double. */
+template <class T> VF_INLINE T vf_to_small(REAL value, int low, int high)
+{
+    const REAL rounded = sizeof(REAL) == 4 ? (REAL)rintf((float)value) : (REAL)rint((double)value);
+    return value != value ? T(0) : rounded <= low ? T(low) : rounded >= high ? T(high) : T((int)rounded);
+}
+
+template <class T> VF_INLINE T vf_to_wide(REAL value, double low, double high)
+{
+    const double rounded = rint((double)value);
+    return value != value    ? T(0)
+           : rounded <= low  ? T(low)
+           : rounded >= high ? T(high)
+                             : T((long long)rounded);
+}
+
+VF_INLINE void vf_put(unsigned char *to, REAL v)
+{
+    *to = vf_to_small<unsigned char>(v, 0, 255);
+}
+VF_INLINE void vf_put(signed char *to, REAL v)
+{
+    *to = vf_to_small<signed char>(v, -128, 127);
+}
+VF_INLINE void vf_put(unsigned short *to, REAL v)
+{
+    *to = vf_to_small<unsigned short>(v, 0, 65535);
+}
+VF_INLINE void vf_put(short *to, REAL v)
+{
+    *to = vf_to_small<short>(v, -32768, 32767);
+}
+VF_INLINE void vf_put(unsigned int *to, REAL v)
+{
+    *to = vf_to_wide<unsigned int>(v, 0, 4294967295.0);
+}
+VF_INLINE void vf_put(int *to, REAL v)
+{
+    *to = vf_to_wide<int>(v, -2147483648.0, 2147483647.0);
+}
+VF_INLINE void vf_put(float *to, REAL v)
+{
+    *to = v != v ? __uint_as_float(0x7fc00000u) : (float)v;
+}
+VF_INLINE void vf_put(double *to, REAL v)
+{
+    *to = v != v ? __longlong_as_double(0x7ff8000000000000ll) : (double)v;
+}
+
+/* A stage's own accessor reads fields that earlier stages of the same cell made from registers. */
+#define AT(k, dz, dy, dx) c.at(k, dz, dy, dx)
+#define PUT(k, value) c.put(k, value)
+#define PARAM(i) c.param(i)
+#define OPEN_LO(axis) c.open(axis, false)
+#define OPEN_HI(axis) c.open(axis, true)
+#define VF_STENCIL(name) template <class C> VF_INLINE void body_##name(C &c)
+
+#include "kernels/stencil.h"
+
+#endif

@@ -1,0 +1,97 @@
+/* A GPU scheme: how one kernel sweeps the grid. Here: what it is given and what it must offer.
+ *
+ * To add one: kernels/NAME.cu (device: kernels/device.h says how) and kernels/NAME.c, which fills a `const
+ * struct vf_gpu_scheme`, and its line in vf_gpu_schemes (kernels/gpu_schemes.c). Every scheme gives the bits
+ * of cpu_reference. */
+#ifndef VF_GPU_SCHEME_H
+#define VF_GPU_SCHEME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kernels/gpu.h"
+#include "kernels/scheme.h"
+#include "src/text.h"
+
+#define VF_KERNEL_FIELDS 16      /* inputs, and outputs, of a kernel at most */
+#define VF_KERNEL_MOST_FIELDS 96 /* fields of its flow at most */
+
+struct vf_kernel_traffic; /* src/model.h */
+
+/* What one kernel computes: consecutive stages, whose sources it reads from memory and whose sinks it writes.
+ * Borrowed pointers. */
+struct vf_kernel_case {
+    const struct vf_flow *flow; /* these stages alone: fields that come in are its sources */
+    enum vf_type source_type[VF_KERNEL_FIELDS], sink_type[VF_KERNEL_FIELDS];
+    ptrdiff_t nx, ny, nz; /* to compute; 2D: nz images */
+    /* Derived by vf_kernel_case_derive: */
+    int halo[3]; /* z, y, x: how far all stages together reach on the sources */
+    int source_halo[VF_KERNEL_FIELDS][3];
+    bool shallow; /* what stages make is read by others at its own place only: a cell is computed from sources
+                     alone */
+    int operations;     /* arithmetic of a cell, in additions */
+    size_t param_count; /* numbers of all stages, those of equal stages once */
+};
+
+/* The constants that a kernel is compiled with: x, y, z. In 2D the z of block and work is 1. */
+struct vf_kernel_config {
+    int block[3];        /* threads */
+    int work[3];         /* cells of a thread */
+    int stream;          /* planes (2D: rows) that a block streams through; 0: it does not */
+    int variant;         /* index into the scheme's variants */
+    bool flat_grid;      /* tiles are numbered along the grid's x */
+    bool virtual_blocks; /* as many blocks as fit at once, each takes several tiles */
+    bool interior;       /* tiles inside the grid do without the boundary rule: twice the code */
+};
+
+struct vf_gpu_scheme {
+    const char *name, *summary;
+    const char *file; /* kernels/NAME.cu */
+    const char *const
+        *variants; /* their names, as --scheme NAME:variant=... takes them; NULL-terminated; NULL: none */
+    /* NULL, or why it cannot take the case. */
+    const char *(*refuses)(const struct vf_kernel_case *c);
+    /* The configurations worth weighing on this device, the best guess first; how many (at most `room`). */
+    int (*candidates)(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
+                      int room);
+    /* NULL, or why a configuration, perhaps the user's, does not do. */
+    const char *(*forbids)(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                           const struct vf_kernel_config *config);
+    /* Cells that one tile, a block's work, covers along x, y, z. */
+    void (*tile)(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t tile[3]);
+    /* Dynamic shared memory of a block in bytes. */
+    size_t (*shared)(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
+    /* What a block does, for the model: all but blocks, threads, shared bytes, which the plan fills.
+     * `registers` holds a first guess, and the compiled number later. */
+    void (*traffic)(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                    const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic);
+    /* Adds constants of its own to the kernel's text; NULL: none. */
+    void (*define)(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                   struct vf_text *text);
+};
+
+/* All of them, NULL-terminated: the safe one, global-read, first. */
+extern const struct vf_gpu_scheme *const vf_gpu_schemes[];
+
+/* Fills what is derived from the flow and the types. */
+void vf_kernel_case_derive(struct vf_kernel_case *c);
+
+/* Where stage s finds its numbers among all parameters of the kernel, and how many: equal ones are kept once.
+ */
+int vf_stage_first_param(const struct vf_flow *flow, int s);
+int vf_stage_param_count(const struct vf_stage *stage);
+
+/* ---- for schemes ---- */
+
+/* Bytes of the compute type. */
+size_t vf_kernel_element(const struct vf_kernel_case *c);
+
+/* NULL if `config` is within the device's limits with `shared` bytes and the case's dimension; else why not.
+ */
+const char *vf_kernel_limits(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                             const struct vf_kernel_config *config, size_t shared);
+
+/* Whether cells other than the computed one are read of source k. */
+bool vf_kernel_source_has_halo(const struct vf_kernel_case *c, int k);
+
+#endif

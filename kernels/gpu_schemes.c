@@ -1,0 +1,141 @@
+#include "kernels/gpu_scheme.h"
+
+#include <string.h>
+
+extern const struct vf_gpu_scheme vf_gpu_global_read;
+
+const struct vf_gpu_scheme *const vf_gpu_schemes[] = {&vf_gpu_global_read, NULL};
+
+/* ---- what a case comes to ---- */
+
+/* How far the stages reach on each field, from the last to the first: what a consumer reaches beyond its own
+ * reach. */
+static void reach_back(const struct vf_flow *flow, int (*reach)[3])
+{
+    for (int s = flow->stage_count - 1; s >= 0; s--) {
+        const struct vf_stage *stage = &flow->stage[s];
+        int made[3] = {0, 0, 0};
+        for (int k = 0; k < stage->output_count; k++)
+            for (int axis = 0; axis < 3; axis++)
+                if (reach[stage->output[k]][axis] > made[axis])
+                    made[axis] = reach[stage->output[k]][axis];
+        for (int k = 0; k < stage->input_count; k++) {
+            int halo[3];
+            vf_stage_halo(stage, flow->dim, k, halo);
+            for (int axis = 0; axis < 3; axis++)
+                if (made[axis] + halo[axis] > reach[stage->input[k]][axis])
+                    reach[stage->input[k]][axis] = made[axis] + halo[axis];
+        }
+    }
+}
+
+static bool is_source(const struct vf_flow *flow, int field)
+{
+    for (int k = 0; k < flow->source_count; k++)
+        if (flow->source[k] == field)
+            return true;
+    return false;
+}
+
+static bool is_shallow(const struct vf_flow *flow)
+{
+    for (int s = 0; s < flow->stage_count; s++)
+        for (int k = 0; k < flow->stage[s].input_count; k++) {
+            int halo[3];
+            vf_stage_halo(&flow->stage[s], flow->dim, k, halo);
+            if ((halo[0] > 0 || halo[1] > 0 || halo[2] > 0) && !is_source(flow, flow->stage[s].input[k]))
+                return false;
+        }
+    return true;
+}
+
+int vf_stage_param_count(const struct vf_stage *stage)
+{
+    return stage->stencil == VF_STENCIL_LINEAR ? stage->taps->count : VF_MAX_STENCIL_PARAMS;
+}
+
+static bool params_equal(const struct vf_stage *a, const struct vf_stage *b)
+{
+    if (a->stencil == VF_STENCIL_LINEAR || b->stencil == VF_STENCIL_LINEAR)
+        return a->stencil == b->stencil && a->taps == b->taps;
+    return memcmp(a->param, b->param, sizeof a->param) == 0 &&
+           memcmp(a->global, b->global, sizeof a->global) == 0;
+}
+
+int vf_stage_first_param(const struct vf_flow *flow, int s)
+{
+    int at = 0;
+    for (int i = 0; i <= s; i++) {
+        int same = 0;
+        while (!params_equal(&flow->stage[same], &flow->stage[i]))
+            same++;
+        if (i == s && same < i)
+            return vf_stage_first_param(flow, same);
+        if (i < s && same == i)
+            at += vf_stage_param_count(&flow->stage[i]);
+    }
+    return at;
+}
+
+static int operations_of(const struct vf_stage *stage)
+{
+    return stage->stencil == VF_STENCIL_LINEAR ? stage->taps->count * stage->input_count
+                                               : vf_stencil(stage->stencil)->cost;
+}
+
+void vf_kernel_case_derive(struct vf_kernel_case *c)
+{
+    const struct vf_flow *flow = c->flow;
+    int reach[VF_KERNEL_MOST_FIELDS][3] = {{0}};
+    reach_back(flow, reach);
+    memset(c->halo, 0, sizeof c->halo);
+    for (int k = 0; k < flow->source_count; k++)
+        for (int axis = 0; axis < 3; axis++) {
+            c->source_halo[k][axis] = reach[flow->source[k]][axis];
+            if (c->source_halo[k][axis] > c->halo[axis])
+                c->halo[axis] = c->source_halo[k][axis];
+        }
+    c->shallow = is_shallow(flow);
+    c->operations = 0;
+    c->param_count = 0;
+    for (int s = 0; s < flow->stage_count; s++) {
+        c->operations += operations_of(&flow->stage[s]);
+        const size_t end = (size_t)(vf_stage_first_param(flow, s) + vf_stage_param_count(&flow->stage[s]));
+        c->param_count = end > c->param_count ? end : c->param_count;
+    }
+}
+
+/* ---- for schemes ---- */
+
+size_t vf_kernel_element(const struct vf_kernel_case *c)
+{
+    return c->flow->is_double ? sizeof(double) : sizeof(float);
+}
+
+bool vf_kernel_source_has_halo(const struct vf_kernel_case *c, int k)
+{
+    return c->source_halo[k][0] > 0 || c->source_halo[k][1] > 0 || c->source_halo[k][2] > 0;
+}
+
+const char *vf_kernel_limits(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                             const struct vf_kernel_config *config, size_t shared)
+{
+    long long threads = 1;
+    for (int axis = 0; axis < 3; axis++) {
+        if (config->block[axis] < 1 || config->work[axis] < 1 || config->block[axis] > 1024 ||
+            config->work[axis] > 1024)
+            return "block and work sizes are 1 to 1024";
+        threads *= config->block[axis];
+    }
+    if (threads > gpu->block_threads)
+        return "the block has more threads than the device allows";
+    if (config->block[2] > 64)
+        return "a block has at most 64 threads along z";
+    if (c->flow->dim == 2 && (config->block[2] > 1 || config->work[2] > 1))
+        return "2D blocks are flat: their z is 1";
+    if (config->stream < 0)
+        return "stream is a number of planes";
+    if (shared > gpu->block_shared)
+        return "a block needs more shared memory than the device has";
+    return NULL;
+}

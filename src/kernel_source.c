@@ -1,0 +1,238 @@
+#include "kernel_source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Taps of one line beyond this are a loop, not a line of text each. */
+#define MOST_WRITTEN_TAPS 65
+
+static const char *const type_name[] = {
+    [VF_U8] = "unsigned char", [VF_I8] = "signed char", [VF_U16] = "unsigned short", [VF_I16] = "short",
+    [VF_U32] = "unsigned int", [VF_I32] = "int",        [VF_F32] = "float",          [VF_F64] = "double",
+};
+
+/* ---- constants ---- */
+
+static void add_vector(struct vf_text *text, const char *name, const int xyz[3])
+{
+    for (int axis = 0; axis < 3; axis++)
+        vf_text_add(text, "#define %s_%c %d\n", name, "XYZ"[axis], xyz[axis]);
+}
+
+/* VF_BLOCK_SHAPE -> a word that can stand in a macro's name. */
+static void add_variant(struct vf_text *text, const char *const *variants, int chosen)
+{
+    for (int i = 0; variants != NULL && variants[i] != NULL; i++) {
+        vf_text_add(text, "#define VF_VARIANT_");
+        for (const char *s = variants[i]; *s != '\0'; s++)
+            vf_text_add(text, "%c", *s == '-' ? '_' : *s >= 'a' && *s <= 'z' ? *s - 'a' + 'A' : *s);
+        vf_text_add(text, " %d\n", i == chosen);
+    }
+}
+
+static void add_constants(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                          const struct vf_kernel_config *config, struct vf_text *text)
+{
+    const struct vf_flow *flow = c->flow;
+    vf_text_add(text, "#define REAL_BITS %d\n#define DIM %d\n#define VF_BOUNDARY %d\n",
+                flow->is_double ? 64 : 32, flow->dim, (int)flow->boundary);
+    vf_text_add(text, "#define VF_INPUTS %d\n#define VF_OUTPUTS %d\n#define VF_FIELDS %d\n",
+                flow->source_count, flow->sink_count, flow->field_count);
+    vf_text_add(text, "#define VF_STAGES %d\n", flow->stage_count);
+    vf_text_add(text, "#define VF_PARAMS %zu\n#define VF_PARAM_TABLE %d\n", c->param_count,
+                c->param_count > VF_MOST_KERNEL_PARAMS);
+    add_vector(text, "VF_HALO", (const int[]){c->halo[2], c->halo[1], c->halo[0]});
+    add_vector(text, "VF_BLOCK", config->block);
+    add_vector(text, "VF_WORK", config->work);
+    vf_text_add(text, "#define VF_STREAM %d\n", config->stream);
+    add_variant(text, scheme->variants, config->variant);
+    vf_text_add(text, "#define VF_FLAT_GRID %d\n#define VF_VIRTUAL %d\n#define VF_INTERIOR %d\n",
+                config->flat_grid, config->virtual_blocks, config->interior);
+    if (scheme->define != NULL)
+        scheme->define(c, config, text);
+}
+
+/* ---- inputs and outputs ---- */
+
+/* The kernel numbers fields anew: its inputs first, then what the stages make, in order. */
+static int local_field(const struct vf_flow *flow, int field)
+{
+    int next = flow->source_count;
+    for (int k = 0; k < flow->source_count; k++)
+        if (flow->source[k] == field)
+            return k;
+    for (int s = 0; s < flow->stage_count; s++)
+        for (int k = 0; k < flow->stage[s].output_count; k++, next++)
+            if (flow->stage[s].output[k] == field)
+                return next;
+    return -1;
+}
+
+/* A function of a small constant, folded away by the compiler: name(k) == value[k]. */
+static void add_table(struct vf_text *text, const char *head, const int *value, int count)
+{
+    vf_text_add(text, "%s(int k) { return ", head);
+    for (int k = 0; k + 1 < count; k++)
+        vf_text_add(text, "k == %d ? %d : ", k, value[k]);
+    vf_text_add(text, "%d; }\n", count > 0 ? value[count - 1] : -1);
+}
+
+static void add_memory(const struct vf_kernel_case *c, struct vf_text *text)
+{
+    const struct vf_flow *flow = c->flow;
+    for (int k = 0; k < flow->source_count; k++)
+        vf_text_add(text, "typedef %s vf_in_%d;\n", type_name[c->source_type[k]], k);
+    for (int k = 0; k < flow->sink_count; k++)
+        vf_text_add(text, "typedef %s vf_out_%d;\n", type_name[c->sink_type[k]], k);
+    vf_text_add(text, "VF_INLINE REAL vf_load(const VfArgs &args, int input, long long at)\n{\n");
+    for (int k = 0; k < flow->source_count; k++)
+        vf_text_add(text, "    if (input == %d) return (REAL)((const vf_in_%d *)args.in[%d])[at];\n", k, k,
+                    k);
+    vf_text_add(text, "    return REAL(0);\n}\n");
+    vf_text_add(text,
+                "VF_INLINE void vf_store(const VfArgs &args, int output, long long at, REAL value)\n{\n");
+    for (int k = 0; k < flow->sink_count; k++)
+        vf_text_add(text, "    if (output == %d) vf_put((vf_out_%d *)args.out[%d] + at, value);\n", k, k, k);
+    vf_text_add(text, "}\n");
+    int kind[VF_KERNEL_MOST_FIELDS], sink[VF_KERNEL_MOST_FIELDS];
+    for (int f = 0; f < flow->field_count; f++) {
+        kind[local_field(flow, f)] = flow->field_kind[f] == VF_FIELD_IMAGE;
+        sink[local_field(flow, f)] = -1;
+    }
+    for (int k = 0; k < flow->sink_count; k++)
+        sink[k] = local_field(flow, flow->sink[k]);
+    add_table(text, "VF_INLINE constexpr int vf_is_image", kind, flow->field_count);
+    vf_text_add(text, "VF_INLINE REAL vf_outside(const VfArgs &args, int input) "
+                      "{ return vf_is_image(input) ? (REAL)args.outside : REAL(0); }\n");
+    /* The field that an output holds. */
+    add_table(text, "VF_INLINE constexpr int vf_sink", sink, flow->sink_count);
+    static const char *const halo_name[] = {"VF_INLINE constexpr int vf_input_halo_z",
+                                            "VF_INLINE constexpr int vf_input_halo_y",
+                                            "VF_INLINE constexpr int vf_input_halo_x"};
+    for (int axis = 0; axis < 3; axis++) {
+        int halo[VF_KERNEL_FIELDS];
+        for (int k = 0; k < flow->source_count; k++)
+            halo[k] = c->source_halo[k][axis];
+        add_table(text, halo_name[axis], halo, flow->source_count);
+    }
+}
+
+/* ---- stages ---- */
+
+/* All taps on one line, in consecutive places: then a long table can be a loop. Its axis, or -1. */
+static int line_axis(const struct vf_taps *taps)
+{
+    for (int axis = 0; axis < 3; axis++) {
+        bool along = true;
+        for (int t = 0; t < taps->count && along; t++) {
+            const int offset[3] = {taps->tap[t].dz, taps->tap[t].dy, taps->tap[t].dx};
+            for (int other = 0; other < 3; other++)
+                along = along && offset[other] == (other == axis ? t - taps->halo[axis] : 0);
+        }
+        if (along)
+            return axis;
+    }
+    return -1;
+}
+
+static void add_tap_loop(const struct vf_taps *taps, int axis, struct vf_text *text)
+{
+    static const char *const offset[] = {"t, 0, 0", "0, t, 0", "0, 0, t"};
+    vf_text_add(text, "    REAL sum = c.param(0) * c.at(k, %d * (%d), %d * (%d), %d * (%d));\n", axis == 0,
+                -taps->halo[0], axis == 1, -taps->halo[1], axis == 2, -taps->halo[2]);
+    vf_text_add(text, "    for (int t = %d; t <= %d; t++) sum = FMA(c.param(t + %d), c.at(k, %s), sum);\n",
+                1 - taps->halo[axis], taps->halo[axis], taps->halo[axis], offset[axis]);
+}
+
+static void add_taps(const struct vf_taps *taps, struct vf_text *text)
+{
+    for (int t = 0; t < taps->count; t++) {
+        const struct vf_tap *tap = &taps->tap[t];
+        vf_text_add(text,
+                    t == 0 ? "    REAL sum = c.param(%d) * c.at(k, %d, %d, %d);\n"
+                           : "    sum = FMA(c.param(%d), c.at(k, %d, %d, %d), sum);\n",
+                    t, tap->dz, tap->dy, tap->dx);
+    }
+}
+
+static void add_linear(const struct vf_stage *stage, int s, struct vf_text *text)
+{
+    const int axis = line_axis(stage->taps);
+    vf_text_add(text, "template <class C> VF_INLINE void vf_linear_%d(C &c)\n{\n", s);
+    vf_text_add(text, "    VF_UNROLL for (int k = 0; k < %d; k++) {\n", stage->input_count);
+    if (axis >= 0 && stage->taps->count > MOST_WRITTEN_TAPS)
+        add_tap_loop(stage->taps, axis, text);
+    else
+        add_taps(stage->taps, text);
+    vf_text_add(text, "    c.put(k, sum);\n    }\n}\n");
+}
+
+/* Bodies, each once, and linear stages as functions. */
+static void add_bodies(const struct vf_flow *flow, struct vf_text *text)
+{
+    for (int s = 0; s < flow->stage_count; s++) {
+        const struct vf_stage *stage = &flow->stage[s];
+        bool first = true;
+        for (int i = 0; i < s; i++)
+            first = first && flow->stage[i].stencil != stage->stencil;
+        if (stage->stencil == VF_STENCIL_LINEAR)
+            add_linear(stage, s, text);
+        else if (first)
+            vf_text_add(text, "#include \"filters/stencils/%s.h\"\n", vf_stencil(stage->stencil)->name);
+    }
+}
+
+/* What schemes must know of stage s at compile time. */
+static void add_stage(const struct vf_kernel_case *c, int s, struct vf_text *text)
+{
+    const struct vf_flow *flow = c->flow;
+    const struct vf_stage *stage = &flow->stage[s];
+    int in[VF_MAX_INPUTS], out[VF_MAX_OUTPUTS], halo[3] = {0, 0, 0};
+    for (int k = 0; k < stage->input_count; k++) {
+        int own[3];
+        vf_stage_halo(stage, flow->dim, k, own);
+        in[k] = local_field(flow, stage->input[k]);
+        for (int axis = 0; axis < 3; axis++)
+            halo[axis] = own[axis] > halo[axis] ? own[axis] : halo[axis];
+    }
+    for (int k = 0; k < stage->output_count; k++)
+        out[k] = local_field(flow, stage->output[k]);
+    vf_text_add(text, "struct vf_stage_%d {\n", s);
+    vf_text_add(
+        text,
+        "enum { inputs = %d, outputs = %d, halo_z = %d, halo_y = %d, halo_x = %d, first_param = %d };\n",
+        stage->input_count, stage->output_count, halo[0], halo[1], halo[2], vf_stage_first_param(flow, s));
+    add_table(text, "static VF_MEMBER constexpr int in", in, stage->input_count);
+    add_table(text, "static VF_MEMBER constexpr int out", out, stage->output_count);
+    vf_text_add(text, "template <class C> static VF_MEMBER void compute(C &c) { ");
+    if (stage->stencil == VF_STENCIL_LINEAR)
+        vf_text_add(text, "vf_linear_%d(c); }\n};\n", s);
+    else
+        vf_text_add(text, "body_%s(c); }\n};\n", vf_stencil(stage->stencil)->name);
+}
+
+/* VF_EACH_STAGE(F): F(0) F(1) ... */
+static void add_stages(const struct vf_kernel_case *c, struct vf_text *text)
+{
+    for (int s = 0; s < c->flow->stage_count; s++)
+        add_stage(c, s, text);
+    vf_text_add(text, "#define VF_EACH_STAGE(F)");
+    for (int s = 0; s < c->flow->stage_count; s++)
+        vf_text_add(text, " F(%d)", s);
+    vf_text_add(text, "\n");
+}
+
+enum vf_status vf_kernel_source(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                                const struct vf_kernel_config *config, struct vf_text *text,
+                                struct vf_error *error)
+{
+    add_constants(c, scheme, config, text);
+    vf_text_add(text, "#include \"kernels/device.h\"\n");
+    add_memory(c, text);
+    add_bodies(c->flow, text);
+    add_stages(c, text);
+    if (c->shallow)
+        vf_text_add(text, "#include \"kernels/device_cell.h\"\n");
+    vf_text_add(text, "#include \"%s\"\n", scheme->file);
+    return text->failed ? vf_fail(error, VF_FAILED, "out of memory for a kernel's text") : VF_OK;
+}
