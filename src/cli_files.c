@@ -31,7 +31,8 @@ static enum vf_status check_names(const struct vf_command_line *line, struct vf_
     enum vf_format format;
     if (strcmp(line->words[1], "-") != 0 && !vf_format_by_name(line->words[1], &format))
         return vf_fail(error, VF_USAGE,
-                       "%s: the ending names no format to write; allowed: .tif, .tiff or .png",
+                       "%s: the ending names no format to write; allowed: .tif, .tiff, .png, .mrc, "
+                       ".mrcs, .rec, .st, .ali or .map",
                        line->words[1]);
     if (strcmp(line->words[0], "-") == 0 && isatty(STDIN_FILENO))
         return vf_fail(error, VF_USAGE,

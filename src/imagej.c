@@ -175,7 +175,7 @@ static void print_spacing(FILE *out, const struct vf_info *result)
 static void print_description(FILE *out, const char *description, const struct vf_info *result)
 {
     const struct vf_tags *tags = result->tags;
-    const bool spacing_kept = tags != NULL && vf_tags_spacing_kept(tags, result);
+    const bool spacing_kept = description != NULL && tags != NULL && vf_tags_spacing_kept(tags, result);
     const bool type_kept = tags != NULL && vf_tags_type_kept(tags, result);
     const bool shape_kept = tags != NULL && vf_tags_shape_kept(tags, result);
     char key[32], value[64];

@@ -8,7 +8,9 @@
 
 static const char *format_name(enum vf_format format)
 {
-    return format == VF_FORMAT_PNG ? "PNG" : "TIFF";
+    static const char *const names[] = {
+        [VF_FORMAT_TIFF] = "TIFF", [VF_FORMAT_PNG] = "PNG", [VF_FORMAT_MRC] = "MRC"};
+    return names[format];
 }
 
 static const char *metadata_name(enum vf_metadata metadata)

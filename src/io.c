@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -42,31 +44,53 @@ static const struct {
     {0, "\x70\0\0\0", 4, "a Leica LIF file", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
     {128, "DICM", 4, "a DICOM file", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
     {344, "n+1", 4, "a NIfTI volume", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
-    {208, "MAP ", 4, "an MRC volume", "convert it: mrc2tif -s IN.mrc OUT.tif"},
     {0, "NRRD", 4, "an NRRD volume", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
     {0, "SIMPLE  =", 9, "a FITS file", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
 };
 
 static const struct {
+    size_t at;
     const char *magic;
     size_t length;
     const struct vf_codec *codec;
 } readable[] = {
-    {"II*\0", 4, &vf_codec_tiff},
-    {"MM\0*", 4, &vf_codec_tiff},
-    {"II+\0", 4, &vf_codec_tiff},
-    {"MM\0+", 4, &vf_codec_tiff},
-    {"\x89PNG\r\n\x1a\n", 8, &vf_codec_png},
+    {0, "II*\0", 4, &vf_codec_tiff},
+    {0, "MM\0*", 4, &vf_codec_tiff},
+    {0, "II+\0", 4, &vf_codec_tiff},
+    {0, "MM\0+", 4, &vf_codec_tiff},
+    {0, "\x89PNG\r\n\x1a\n", 8, &vf_codec_png},
+    {208, "MAP ", 4, &vf_codec_mrc},
+    {208, "MAP\0", 4, &vf_codec_mrc},
 };
 
 static const struct {
     const char *ending;
     enum vf_format format;
-} endings[] = {{".tif", VF_FORMAT_TIFF}, {".tiff", VF_FORMAT_TIFF}, {".png", VF_FORMAT_PNG}};
+} endings[] = {
+    {".tif", VF_FORMAT_TIFF}, {".tiff", VF_FORMAT_TIFF}, {".png", VF_FORMAT_PNG},
+    {".mrc", VF_FORMAT_MRC},  {".mrcs", VF_FORMAT_MRC},  {".rec", VF_FORMAT_MRC},
+    {".st", VF_FORMAT_MRC},   {".ali", VF_FORMAT_MRC},   {".map", VF_FORMAT_MRC},
+};
 
 static const struct vf_codec *codec_of(enum vf_format format)
 {
-    return format == VF_FORMAT_PNG ? &vf_codec_png : &vf_codec_tiff;
+    static const struct vf_codec *const codecs[] = {
+        [VF_FORMAT_TIFF] = &vf_codec_tiff, [VF_FORMAT_PNG] = &vf_codec_png, [VF_FORMAT_MRC] = &vf_codec_mrc};
+    return codecs[format];
+}
+
+void vf_info_note(struct vf_info *info, const char *format, ...)
+{
+    const size_t used = strlen(info->note);
+    const char *between = used == 0 ? "" : "; ";
+    va_list arguments;
+    if (used + strlen(between) + 1 >= sizeof info->note)
+        return;
+    strcpy(info->note + used, between);
+    va_start(arguments, format);
+    vsnprintf(info->note + used + strlen(between), sizeof info->note - used - strlen(between), format,
+              arguments);
+    va_end(arguments);
 }
 
 bool vf_read_at(int fd, void *data, size_t bytes, uint64_t offset)
@@ -93,7 +117,7 @@ bool vf_size_plausible(uint64_t bytes, uint64_t compressed, uint64_t ratio)
     return __builtin_mul_overflow(compressed, ratio, &most) || bytes <= most;
 }
 
-/* Pipes, terminals and the like become a file without a name, since both formats need to seek. */
+/* Pipes, terminals and the like become a file without a name, since all formats need to seek. */
 static enum vf_status make_seekable(struct vf_reader *reader, const struct stat *about,
                                     struct vf_error *error)
 {
@@ -119,7 +143,7 @@ static enum vf_status open_input(struct vf_reader *reader, const char *path, str
     if (S_ISDIR(about.st_mode))
         return vf_fail(error, VF_FAILED, "is a directory; name the files in it");
     if (isatty(reader->fd))
-        return vf_fail(error, VF_USAGE, "is a terminal; redirect a TIFF or PNG file into it");
+        return vf_fail(error, VF_USAGE, "is a terminal; redirect a TIFF, PNG or MRC file into it");
     if (make_seekable(reader, &about, error) != VF_OK)
         return VF_FAILED;
     if (fstat(reader->fd, &about) != 0 || lseek(reader->fd, 0, SEEK_SET) != 0)
@@ -138,16 +162,16 @@ static enum vf_status find_codec(struct vf_reader *reader, struct vf_error *erro
         return vf_fail(error, VF_FAILED, "cannot be read: %s",
                        errno == 0 ? "it became shorter" : strerror(errno));
     for (size_t i = 0; i < sizeof readable / sizeof *readable; i++) {
-        if (memcmp(head, readable[i].magic, readable[i].length) == 0) {
+        if (memcmp(head + readable[i].at, readable[i].magic, readable[i].length) == 0) {
             reader->codec = readable[i].codec;
             return VF_OK;
         }
     }
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (memcmp(head + kinds[i].at, kinds[i].magic, kinds[i].length) == 0)
-            return vf_fail(error, VF_FAILED, "is %s, neither TIFF nor PNG; %s", kinds[i].kind,
+            return vf_fail(error, VF_FAILED, "is %s, neither TIFF, PNG nor MRC; %s", kinds[i].kind,
                            kinds[i].remedy);
-    return vf_fail(error, VF_FAILED, "is neither TIFF nor PNG (its first bytes are %02x %02x %02x %02x)",
+    return vf_fail(error, VF_FAILED, "is neither TIFF, PNG nor MRC (its first bytes are %02x %02x %02x %02x)",
                    head[0] & 0xff, head[1] & 0xff, head[2] & 0xff, head[3] & 0xff);
 }
 
@@ -225,8 +249,13 @@ void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum
     result->premultiplied = input->premultiplied && same;
     result->min_is_white = input->min_is_white && same;
     result->tiled = result->planar_separate = false;
+    result->half_floats = input->half_floats && same && format == VF_FORMAT_MRC;
+    result->image_stack = input->image_stack && format == VF_FORMAT_MRC;
+    result->note[0] = '\0';
     if (format != VF_FORMAT_TIFF)
         result->metadata = VF_META_PLAIN;
+    else if (input->format == VF_FORMAT_MRC)
+        result->metadata = VF_META_IMAGEJ; /* which can say the spacing of planes, and time points */
     if (format != input->format)
         result->compression = format == VF_FORMAT_PNG ? VF_COMPRESS_DEFLATE : VF_COMPRESS_NONE;
     if (result->metadata == VF_META_PLAIN)

@@ -1,7 +1,7 @@
 /* Reading and writing image files. One page of a file holds one (z, t) plane of one or more channels; readers
  * and writers move whole pages, so that a caller can hold a volume or a few planes. Formats are told apart by
- * content, output formats by name. Source: TIFF 6.0, BigTIFF, ImageJ's TIFF habits, PNG (all through libtiff
- * and libpng). */
+ * content, output formats by name. Source: TIFF 6.0, BigTIFF, ImageJ's TIFF habits, OME-TIFF, PNG (all
+ * through libtiff and libpng), MRC2014. */
 #ifndef VF_IO_H
 #define VF_IO_H
 
@@ -11,7 +11,10 @@
 #include "error.h"
 #include "volume.h"
 
-enum vf_format { VF_FORMAT_TIFF, VF_FORMAT_PNG };
+/* Room for what is said once of a file: parts that are not read, or not kept. */
+#define VF_NOTE_TEXT 400
+
+enum vf_format { VF_FORMAT_TIFF, VF_FORMAT_PNG, VF_FORMAT_MRC };
 
 /* How a TIFF says what its pages are. */
 enum vf_metadata { VF_META_PLAIN, VF_META_IMAGEJ };
@@ -36,6 +39,8 @@ struct vf_info {
     bool min_is_white;  /* values are as stored: 0 is white */
     bool rgb;           /* the first three of page_channels are red, green and blue */
     bool premultiplied; /* colours are stored multiplied by alpha (TIFF's associated alpha) */
+    bool half_floats;   /* MRC: 16-bit floats, read as float32; a result of the same type is written so */
+    bool image_stack;   /* MRC: planes are images of their own (a tilt series, particles) */
     enum vf_type type;
     struct vf_shape shape; /* nc counts colour samples and channels, alpha included */
     size_t page_count;     /* pages of the file that make up the volume */
@@ -44,10 +49,11 @@ struct vf_info {
     /* The size of a voxel: ImageJ's; else x and y from a resolution per inch, cm or metre, unless it is the
      * 72 or 96 dpi that programs write when they know nothing. Other units of length are converted to these
      * three. */
-    bool spacing_known[3]; /* x, y, z */
-    double spacing[3];     /* x, y, z, in `unit` */
-    char unit[16];         /* "nm", "um", "mm"; "" when unknown: then only the ratios mean something */
-    struct vf_tags *tags;  /* owned by the reader; NULL for none */
+    bool spacing_known[3];   /* x, y, z */
+    double spacing[3];       /* x, y, z, in `unit` */
+    char unit[16];           /* "nm", "um", "mm"; "" when unknown: then only the ratios mean something */
+    struct vf_tags *tags;    /* owned by the reader; NULL for none */
+    char note[VF_NOTE_TEXT]; /* what of the file is not read, or guessed; "" for nothing */
 };
 
 struct vf_reader;
@@ -86,7 +92,8 @@ struct vf_output_options {
 
 struct vf_writer;
 
-/* The format that `path` asks for by its ending (.tif .tiff .png, any case); "-" or no known ending: false.
+/* The format that `path` asks for by its ending (.tif .tiff .png .mrc .mrcs .rec .st .ali .map, any case);
+ * "-" or no known ending: false.
  */
 bool vf_format_by_name(const char *path, enum vf_format *format);
 

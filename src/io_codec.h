@@ -44,7 +44,7 @@ struct vf_codec {
     void (*discard)(struct vf_writer *writer);
 };
 
-extern const struct vf_codec vf_codec_tiff, vf_codec_png;
+extern const struct vf_codec vf_codec_tiff, vf_codec_png, vf_codec_mrc;
 
 /* Splits `count` pixels of `samples` interleaved elements into planes, from element `at` of each; and joins
  * them. `size` is the element's: 1, 2, 4 or 8. */
@@ -52,6 +52,9 @@ void vf_split_samples(void *const planes[], size_t at, const void *pixels, size_
                       size_t size);
 void vf_join_samples(void *pixels, const void *const planes[], size_t at, size_t count, size_t samples,
                      size_t size);
+
+/* Appends to info->note, after "; ". */
+void vf_info_note(struct vf_info *info, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Reads exactly `bytes` at `offset`; false at the end of the file or on an error (errno; 0 for the end). */
 bool vf_read_at(int fd, void *data, size_t bytes, uint64_t offset);

@@ -48,6 +48,8 @@ void vf_tags_free(struct vf_tags *tags)
     vf_free(tags->colour_map);
     vf_free(tags->ij_data);
     vf_free(tags->ij_counts);
+    vf_free(tags->mrc_header);
+    vf_free(tags->mrc_extended);
     vf_free(tags);
 }
 
@@ -159,7 +161,8 @@ bool vf_tags_result_resolution(const struct vf_info *result, double resolution[2
     /* ImageJ's unit is in its description, which a plain result does not have. */
     const bool unit_lost = tags != NULL && tags->resolution_unit == RESUNIT_NONE && result->unit[0] != '\0' &&
                            result->metadata != VF_META_IMAGEJ;
-    if (tags != NULL && vf_tags_spacing_kept(tags, result) && !unit_lost) {
+    const bool has_own = tags != NULL && tags->mrc_header == NULL; /* MRC has its spacing elsewhere */
+    if (has_own && vf_tags_spacing_kept(tags, result) && !unit_lost) {
         memcpy(resolution, tags->resolution, sizeof tags->resolution);
         *unit = tags->resolution_unit;
         return tags->has_resolution;

@@ -130,3 +130,13 @@ Test(io_alloc, png)
     fail_each(sample_path("in.png"), sample_path("out.png"));
     fail_each(sample_path("in.png"), sample_path("out.tif"));
 }
+
+Test(io_alloc, mrc)
+{
+    tiff_sample_write(sample_path("in.tif"),
+                      &(struct tiff_sample){.type = VF_U16, .nx = 20, .ny = 10, .pages = 3});
+    fail_each(sample_path("in.tif"), sample_path("out.mrc"));
+    cr_assert_eq(attempt(sample_path("in.tif"), sample_path("in.mrc"), 0), WHOLE);
+    fail_each(sample_path("in.mrc"), sample_path("out.mrc"));
+    fail_each(sample_path("in.mrc"), sample_path("out.tif"));
+}

@@ -10,8 +10,8 @@
 
 TestSuite(io_damage, .init = samples_begin, .fini = samples_end, .timeout = 300);
 
-static const char *const layouts[] = {"strips.tif", "tiles.tif",   "imagej.tif",
-                                      "big.tif",    "picture.png", "grey.png"};
+static const char *const layouts[] = {"strips.tif",  "tiles.tif", "imagej.tif", "big.tif",
+                                      "picture.png", "grey.png",  "volume.mrc"};
 enum { LAYOUTS = sizeof layouts / sizeof *layouts };
 
 static void put_sample(int layout)
@@ -40,10 +40,12 @@ static void put_sample(int layout)
         tiff_sample_write(path, &samples[layout]);
         return;
     }
-    const bool picture = layout == 4;
-    tiff_sample_write(sample_path("source.tif"),
-                      &(struct tiff_sample){
-                          .type = picture ? VF_U16 : VF_U8, .nx = 9, .ny = 7, .samples = picture ? 3 : 1});
+    const bool picture = layout == 4, volume = layout == 6;
+    tiff_sample_write(sample_path("source.tif"), &(struct tiff_sample){.type = picture ? VF_U16 : VF_U8,
+                                                                       .nx = 9,
+                                                                       .ny = 7,
+                                                                       .samples = picture ? 3 : 1,
+                                                                       .pages = volume ? 3 : 1});
     sample_copy(sample_path("source.tif"), path, VF_COMPRESS_AS_INPUT);
 }
 
@@ -112,6 +114,11 @@ Test(io_damage, png)
 {
     flip_everywhere(4, 1);
     flip_everywhere(5, 1);
+}
+
+Test(io_damage, mrc)
+{
+    flip_everywhere(6, 1);
 }
 
 /* Several bytes at once, drawn by a fixed generator. */

@@ -1,0 +1,269 @@
+#include "mrc.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "io_tags.h"
+
+/* Where in the header, in bytes. */
+enum {
+    AT_COUNT = 0,
+    AT_MODE = 12,
+    AT_INTERVAL = 28,
+    AT_CELL = 40,
+    AT_ANGLE = 52,
+    AT_AXIS = 64,
+    AT_RANGE = 76,
+    AT_SPACE_GROUP = 88,
+    AT_EXTENDED = 92,
+    AT_VERSION = 108,
+    AT_IMOD_STAMP = 152,
+    AT_IMOD_FLAGS = 156,
+    AT_MAP = 208,
+    AT_STAMP = 212,
+    AT_DEVIATION = 216,
+    AT_LABEL_COUNT = 220,
+    AT_LABELS = 224
+};
+
+enum { IMOD_STAMP = 1146047817, IMOD_SIGNED = 1, LABELS = 10, LABEL = 80, VERSION = 20141 };
+
+/* Space groups from here on are stacks of volumes of the group less 400. */
+enum { VOLUME_STACK = 401, LAST_VOLUME_STACK = 630 };
+
+static uint32_t word_at(const unsigned char *bytes, bool big_endian, int at)
+{
+    const unsigned char *b = bytes + at;
+    return big_endian ? (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3]
+                      : (uint32_t)b[3] << 24 | (uint32_t)b[2] << 16 | (uint32_t)b[1] << 8 | b[0];
+}
+
+static int32_t int_at(const unsigned char *bytes, bool big_endian, int at)
+{
+    return (int32_t)word_at(bytes, big_endian, at);
+}
+
+static double float_at(const unsigned char *bytes, bool big_endian, int at)
+{
+    const uint32_t word = word_at(bytes, big_endian, at);
+    float value;
+    memcpy(&value, &word, sizeof value);
+    return (double)value;
+}
+
+static void put_word(unsigned char *bytes, bool big_endian, int at, uint32_t word)
+{
+    for (int i = 0; i < 4; i++)
+        bytes[at + i] = (unsigned char)(word >> (big_endian ? 24 - 8 * i : 8 * i));
+}
+
+static void put_float(unsigned char *bytes, bool big_endian, int at, double value)
+{
+    const float narrow = (float)value;
+    uint32_t word;
+    memcpy(&word, &narrow, sizeof word);
+    put_word(bytes, big_endian, at, word);
+}
+
+static bool is_imod(const unsigned char *bytes, bool big_endian)
+{
+    return int_at(bytes, big_endian, AT_IMOD_STAMP) == IMOD_STAMP;
+}
+
+/* The machine stamp; programs that write none, or another, still write a small mode and axis. */
+static bool find_byte_order(const unsigned char *bytes, bool *big_endian)
+{
+    *big_endian = bytes[AT_STAMP] == 0x11;
+    if (bytes[AT_STAMP] == 0x11 || bytes[AT_STAMP] == 0x44)
+        return true;
+    for (int big = 0; big < 2; big++) {
+        *big_endian = big;
+        if (word_at(bytes, big, AT_MODE) <= 127 && word_at(bytes, big, AT_AXIS) <= 3)
+            return true;
+    }
+    return false;
+}
+
+static enum vf_status find_type(const struct vf_mrc_header *header, bool is_signed, enum vf_type *type,
+                                size_t *stored, struct vf_error *error)
+{
+    static const char *const complex =
+        "holds complex numbers (a transform), which are not filtered; transform "
+        "it back: clip fft IN.mrc OUT.mrc";
+    switch (header->mode) {
+    case 0:
+        *type = is_signed ? VF_I8 : VF_U8;
+        break;
+    case 1:
+        *type = VF_I16;
+        break;
+    case 2:
+    case 12:
+        *type = VF_F32;
+        break;
+    case 6:
+        *type = VF_U16;
+        break;
+    case 3:
+    case 4:
+        return vf_fail(error, VF_FAILED, "mode %d: %s", header->mode, complex);
+    case 16:
+        return vf_fail(error, VF_FAILED, "mode 16: holds colours; convert it: mrc2tif -s IN.mrc OUT.tif");
+    case 101:
+        return vf_fail(error, VF_FAILED,
+                       "mode 101: holds 4-bit integers; unpack it: newstack -mode 1 IN.mrc OUT.mrc");
+    default:
+        return vf_fail(error, VF_FAILED, "has the unknown mode %d, where 0, 1, 2, 6 and 12 are read",
+                       header->mode);
+    }
+    *stored = header->mode == 12 ? 2 : vf_type_size(*type);
+    return VF_OK;
+}
+
+/* Zeros stand for 1, 2, 3 in files of older programs. */
+static enum vf_status check_axes(const struct vf_mrc_header *header, struct vf_error *error)
+{
+    const int32_t *axis = header->axis;
+    if ((axis[0] == 1 && axis[1] == 2 && axis[2] == 3) || (axis[0] == 0 && axis[1] == 0 && axis[2] == 0))
+        return VF_OK;
+    return vf_fail(
+        error, VF_FAILED,
+        "its columns, rows and sections run along axes %d, %d, %d (MAPC, MAPR, MAPS) and not 1, 2, "
+        "3; bring them in order: mapmask mapin IN.map mapout OUT.map, with AXIS X Y Z",
+        axis[0], axis[1], axis[2]);
+}
+
+enum vf_status vf_mrc_parse(const unsigned char bytes[VF_MRC_HEADER], struct vf_mrc_header *header,
+                            enum vf_type *type, size_t *stored, struct vf_error *error)
+{
+    bool big;
+    *header = (struct vf_mrc_header){0};
+    if (!find_byte_order(bytes, &big))
+        return vf_fail(error, VF_FAILED, "has no machine stamp and no known mode: its header is damaged");
+    header->big_endian = big;
+    header->imod = is_imod(bytes, big);
+    header->mode = int_at(bytes, big, AT_MODE);
+    header->space_group = int_at(bytes, big, AT_SPACE_GROUP);
+    header->extended = word_at(bytes, big, AT_EXTENDED);
+    for (int i = 0; i < 3; i++) {
+        header->count[i] = int_at(bytes, big, AT_COUNT + 4 * i);
+        header->interval[i] = int_at(bytes, big, AT_INTERVAL + 4 * i);
+        header->axis[i] = int_at(bytes, big, AT_AXIS + 4 * i);
+        header->cell[i] = float_at(bytes, big, AT_CELL + 4 * i);
+    }
+    const bool is_signed = !header->imod || (word_at(bytes, big, AT_IMOD_FLAGS) & IMOD_SIGNED) != 0;
+    if (find_type(header, is_signed, type, stored, error) != VF_OK || check_axes(header, error) != VF_OK)
+        return VF_FAILED;
+    if (header->count[0] < 1 || header->count[1] < 1 || header->count[2] < 1)
+        return vf_fail(error, VF_FAILED, "claims %lld x %lld x %lld voxels", (long long)header->count[0],
+                       (long long)header->count[1], (long long)header->count[2]);
+    return VF_OK;
+}
+
+bool vf_mrc_describe(const struct vf_mrc_header *header, struct vf_info *info)
+{
+    const bool volumes = header->space_group >= VOLUME_STACK && header->space_group <= LAST_VOLUME_STACK;
+    const int64_t sections = header->count[2], each = header->interval[2];
+    const bool even = each > 0 && sections % each == 0;
+    info->shape = (struct vf_shape){.nx = (size_t)header->count[0],
+                                    .ny = (size_t)header->count[1],
+                                    .nz = (size_t)(volumes && even ? each : sections),
+                                    .nc = 1,
+                                    .nt = (size_t)(volumes && even ? sections / each : 1)};
+    for (int i = 0; i < 3; i++) {
+        const double spacing =
+            header->interval[i] > 0 ? header->cell[i] / (double)header->interval[i] / 10 : 0;
+        if (!isfinite(spacing) || !(spacing > 0))
+            continue;
+        info->spacing_known[i] = true;
+        info->spacing[i] = spacing;
+        strcpy(info->unit, "nm");
+    }
+    return even || !volumes;
+}
+
+int vf_mrc_mode(const struct vf_info *result, const unsigned char *input)
+{
+    switch (result->type) {
+    case VF_I8:
+        return 0;
+    case VF_U8: /* the standard's bytes are signed; IMOD says when its own are not */
+        return input != NULL && is_imod(input, result->big_endian) ? 0 : 6;
+    case VF_I16:
+        return 1;
+    case VF_U16:
+        return 6;
+    case VF_F32:
+        return result->half_floats ? 12 : 2;
+    default:
+        return -1;
+    }
+}
+
+static void put_fresh(unsigned char *bytes, const struct vf_info *result)
+{
+    const struct vf_shape *s = &result->shape;
+    const bool big = result->big_endian;
+    const size_t interval[] = {s->nx, s->ny, s->nz};
+    memset(bytes, 0, VF_MRC_HEADER);
+    for (int i = 0; i < 3; i++) {
+        put_word(bytes, big, AT_INTERVAL + 4 * i, (uint32_t)interval[i]);
+        put_float(bytes, big, AT_ANGLE + 4 * i, 90);
+        put_word(bytes, big, AT_AXIS + 4 * i, (uint32_t)i + 1);
+    }
+    put_word(bytes, big, AT_SPACE_GROUP, s->nt > 1 ? VOLUME_STACK : s->nz > 1 ? 1 : 0);
+    put_word(bytes, big, AT_VERSION, VERSION);
+}
+
+static void put_cell(unsigned char *bytes, const struct vf_info *result)
+{
+    const bool big = result->big_endian;
+    const double angstrom = vf_unit_millimetres(result->unit) * 1e7;
+    for (int i = 0; i < 3; i++) {
+        const double interval = int_at(bytes, big, AT_INTERVAL + 4 * i);
+        const bool known = result->spacing_known[i] && angstrom > 0;
+        put_float(bytes, big, AT_CELL + 4 * i, known ? result->spacing[i] * angstrom * interval : 0);
+    }
+}
+
+static void put_label(unsigned char *bytes, bool big)
+{
+    static const char label[] = "volfilter";
+    const int32_t count = int_at(bytes, big, AT_LABEL_COUNT);
+    if (count < 0 || count >= LABELS)
+        return;
+    unsigned char *to = bytes + AT_LABELS + count * LABEL;
+    memset(to, ' ', LABEL);
+    memcpy(to, label, sizeof label - 1);
+    put_word(bytes, big, AT_LABEL_COUNT, (uint32_t)count + 1);
+}
+
+void vf_mrc_header_write(unsigned char bytes[VF_MRC_HEADER], const unsigned char *input,
+                         const struct vf_info *result, bool spacing_kept, uint32_t extended,
+                         const struct vf_mrc_statistics *statistics)
+{
+    const struct vf_shape *s = &result->shape;
+    const bool big = result->big_endian;
+    if (input != NULL)
+        memcpy(bytes, input, VF_MRC_HEADER);
+    else
+        put_fresh(bytes, result);
+    put_word(bytes, big, AT_COUNT, (uint32_t)s->nx);
+    put_word(bytes, big, AT_COUNT + 4, (uint32_t)s->ny);
+    put_word(bytes, big, AT_COUNT + 8, (uint32_t)(s->nz * s->nt));
+    put_word(bytes, big, AT_MODE, (uint32_t)vf_mrc_mode(result, input));
+    if (input == NULL || !spacing_kept)
+        put_cell(bytes, result);
+    if (is_imod(bytes, big)) {
+        const uint32_t flags = word_at(bytes, big, AT_IMOD_FLAGS) & ~(uint32_t)IMOD_SIGNED;
+        put_word(bytes, big, AT_IMOD_FLAGS, flags | (result->type == VF_I8 ? IMOD_SIGNED : 0));
+    }
+    put_word(bytes, big, AT_EXTENDED, extended);
+    put_float(bytes, big, AT_RANGE, statistics->least);
+    put_float(bytes, big, AT_RANGE + 4, statistics->most);
+    put_float(bytes, big, AT_RANGE + 8, statistics->mean);
+    put_float(bytes, big, AT_DEVIATION, statistics->deviation);
+    memcpy(bytes + AT_MAP, "MAP ", 4);
+    memcpy(bytes + AT_STAMP, big ? "\x11\x11\0\0" : "\x44\x44\0\0", 4);
+    put_label(bytes, big);
+}

@@ -1,0 +1,352 @@
+/* MRC files made byte by byte: every mode, both byte orders, what the header says of voxels and sections, and
+ * what is written of a result. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "half.h"
+#include "io_samples.h"
+
+TestSuite(io_mrc, .init = samples_begin, .fini = samples_end);
+
+enum { NX = 5, NY = 4, NZ = 6, COUNT = NX * NY * NZ, EXTENDED = 24 };
+
+/* What differs from a float32 volume of 0.5 nm voxels. */
+struct mrc_sample {
+    int mode;
+    bool big_endian;
+    int space_group, interval_z;
+    int nx, ny, nz;
+    int axis[3];
+    bool imod, no_stamp;
+    size_t missing; /* bytes cut off at the end */
+};
+
+static void put(unsigned char *to, const struct mrc_sample *s, const void *value, size_t size)
+{
+    for (size_t i = 0; i < size; i++) /* the machines that run this are little-endian */
+        to[i] = ((const unsigned char *)value)[s->big_endian ? size - 1 - i : i];
+}
+
+static void put_int(unsigned char *file, const struct mrc_sample *s, int at, int32_t value)
+{
+    put(file + at, s, &value, 4);
+}
+
+static void put_float(unsigned char *file, const struct mrc_sample *s, int at, float value)
+{
+    put(file + at, s, &value, 4);
+}
+
+/* Values that every mode holds: -50 to 69, or 0 to 119. */
+static double value_of(const struct mrc_sample *s, int i)
+{
+    const bool is_unsigned = s->mode == 6 || (s->mode == 0 && s->imod);
+    return i * 37 % COUNT - (is_unsigned ? 0 : 50);
+}
+
+static void put_element(unsigned char *to, const struct mrc_sample *s, int i)
+{
+    const double value = value_of(s, i);
+    const int8_t byte = (int8_t)value;
+    const int16_t word = (int16_t)value;
+    const float real = (float)value;
+    const uint16_t half = vf_half_from_float(real);
+    if (s->mode == 0)
+        memcpy(to, &byte, 1);
+    else if (s->mode == 2)
+        put(to, s, &real, 4);
+    else
+        put(to, s, s->mode == 12 ? (const void *)&half : &word, 2);
+}
+
+static void put_sample(const char *path, const struct mrc_sample *s)
+{
+    static unsigned char file[1024 + EXTENDED + COUNT * 4];
+    const size_t size = s->mode == 0 ? 1 : s->mode == 2 ? 4 : 2;
+    const int n[3] = {s->nx ? s->nx : NX, s->ny ? s->ny : NY, s->nz ? s->nz : NZ};
+    memset(file, 0, sizeof file);
+    for (int i = 0; i < 3; i++) {
+        put_int(file, s, 4 * i, n[i]);
+        put_int(file, s, 28 + 4 * i, i == 2 && s->interval_z ? s->interval_z : n[i]);
+        put_float(file, s, 40 + 4 * i, 5 * (float)(i == 2 && s->interval_z ? s->interval_z : n[i]));
+        put_int(file, s, 64 + 4 * i, s->axis[0] ? s->axis[i] : i + 1);
+    }
+    put_int(file, s, 12, s->mode);
+    put_int(file, s, 88, s->space_group);
+    put_int(file, s, 92, EXTENDED);
+    memcpy(file + 104, "SERI", 4);
+    put_int(file, s, 152, s->imod ? 1146047817 : 0);
+    put_float(file, s, 196, 12.5f); /* origin */
+    memcpy(file + 208, "MAP ", 4);
+    if (!s->no_stamp)
+        memcpy(file + 212, s->big_endian ? "\x11\x11" : "\x44\x44", 2);
+    put_int(file, s, 220, 1);
+    memcpy(file + 224, "made by a test", 14);
+    memcpy(file + 1024, "the extended header, 24.", EXTENDED);
+    for (int i = 0; i < COUNT; i++)
+        put_element(file + 1024 + EXTENDED + (size_t)i * size, s, i);
+    sample_put(path, file, 1024 + EXTENDED + COUNT * size - s->missing);
+}
+
+static double element(const struct vf_volume *volume, int i)
+{
+    switch (volume->type) {
+    case VF_U8:
+        return ((uint8_t *)volume->data)[i];
+    case VF_I8:
+        return ((int8_t *)volume->data)[i];
+    case VF_U16:
+        return ((uint16_t *)volume->data)[i];
+    case VF_I16:
+        return ((int16_t *)volume->data)[i];
+    default:
+        return (double)((float *)volume->data)[i];
+    }
+}
+
+static const struct {
+    int mode;
+    bool imod;
+    enum vf_type type;
+} modes[] = {{0, false, VF_I8},  {0, true, VF_U8},   {1, false, VF_I16},
+             {2, false, VF_F32}, {6, false, VF_U16}, {12, false, VF_F32}};
+enum { MODES = sizeof modes / sizeof *modes };
+
+Test(io_mrc, modes_and_byte_orders)
+{
+    for (int k = 0; k < 4 * MODES; k++) {
+        struct vf_reader *reader;
+        struct vf_volume volume;
+        const struct mrc_sample s = {.mode = modes[k / 4].mode,
+                                     .imod = modes[k / 4].imod,
+                                     .big_endian = k & 1,
+                                     .no_stamp = (k & 2) != 0,
+                                     .space_group = 1};
+        put_sample(sample_path("in.mrc"), &s);
+        sample_read(sample_path("in.mrc"), &reader, &volume);
+        const struct vf_info *info = vf_reader_info(reader);
+        cr_assert_eq(info->format, VF_FORMAT_MRC);
+        cr_assert_eq(info->type, modes[k / 4].type, "case %d", k);
+        cr_assert(info->shape.nx == NX && info->shape.ny == NY && info->shape.nz == NZ &&
+                  info->shape.nt == 1);
+        cr_assert_eq(info->big_endian, s.big_endian);
+        for (int axis = 0; axis < 3; axis++)
+            cr_assert(info->spacing_known[axis] && fabs(info->spacing[axis] - 0.5) < 1e-6);
+        cr_assert_str_eq(info->unit, "nm");
+        cr_assert_str_eq(info->note, "");
+        for (int i = 0; i < COUNT; i++)
+            cr_assert_eq(element(&volume, i), value_of(&s, i), "case %d element %d: %g", k, i,
+                         element(&volume, i));
+        vf_volume_free(&volume);
+        vf_reader_close(reader);
+    }
+}
+
+static float header_float(const unsigned char *file, bool big_endian, int at)
+{
+    float value;
+    unsigned char bytes[4];
+    for (int i = 0; i < 4; i++)
+        bytes[i] = file[at + (big_endian ? 3 - i : i)];
+    memcpy(&value, bytes, 4);
+    return value;
+}
+
+/* The same bytes come back: header, extended header and data; but for the statistics and one label more. */
+Test(io_mrc, a_copy_is_the_same_file)
+{
+    for (int k = 0; k < 2 * MODES; k++) {
+        size_t size_in, size_out;
+        const bool big = k & 1;
+        const struct mrc_sample s = {
+            .mode = modes[k / 2].mode, .imod = modes[k / 2].imod, .big_endian = big, .space_group = 1};
+        put_sample(sample_path("in.mrc"), &s);
+        sample_copy(sample_path("in.mrc"), sample_path("out.mrc"), VF_COMPRESS_AS_INPUT);
+        unsigned char *in = sample_get(sample_path("in.mrc"), &size_in);
+        unsigned char *out = sample_get(sample_path("out.mrc"), &size_out);
+        cr_assert_eq(size_in, size_out, "case %d: %zu bytes, not %zu", k, size_out, size_in);
+        double sum = 0, squares = 0, least = value_of(&s, 0), most = least;
+        for (int i = 0; i < COUNT; i++) {
+            const double value = value_of(&s, i);
+            sum += value;
+            squares += value * value;
+            least = fmin(least, value);
+            most = fmax(most, value);
+        }
+        const double mean = sum / COUNT;
+        cr_assert_eq((double)header_float(out, big, 76), least);
+        cr_assert_eq((double)header_float(out, big, 80), most);
+        cr_assert_float_eq((double)header_float(out, big, 84), mean, 1e-5);
+        cr_assert_float_eq((double)header_float(out, big, 216), sqrt(squares / COUNT - mean * mean), 1e-5);
+        cr_assert_eq(out[big ? 223 : 220], 2);
+        cr_assert_eq(memcmp(out + 224 + 80, "volfilter ", 10), 0);
+        memset(out + 224 + 80, 0, 80);
+        memcpy(out + 216, in + 216, 8);
+        memcpy(out + 76, in + 76, 12);
+        for (size_t i = 0; i < size_in; i++)
+            cr_assert_eq(in[i], out[i], "case %d: byte %zu", k, i);
+        free(in);
+        free(out);
+    }
+}
+
+Test(io_mrc, sections)
+{
+    static const struct {
+        int space_group, interval_z;
+        size_t nz, nt;
+        const char *name, *note;
+        bool images;
+    } cases[] = {
+        {1, 6, 6, 1, "a.mrc", "", false},
+        {401, 3, 3, 2, "a.mrc", "", false},
+        {401, 4, 6, 1, "a.mrc", "whole number", false},
+        {401, -1, 6, 1, "a.mrc", "whole number", false},
+        {0, 1, 6, 1, "a.mrc", "", false},
+        {0, 1, 6, 1, "a.mrcs", "", true},
+        {0, 1, 6, 1, "a.st", "", true},
+        {1, 6, 6, 1, "a.st", "", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct vf_reader *reader;
+        struct vf_error error;
+        put_sample(sample_path(cases[i].name), &(struct mrc_sample){.mode = 1,
+                                                                    .space_group = cases[i].space_group,
+                                                                    .interval_z = cases[i].interval_z});
+        cr_assert_eq(vf_reader_open(&reader, sample_path(cases[i].name), &error), VF_OK, "%s", error.text);
+        const struct vf_info *info = vf_reader_info(reader);
+        cr_assert(info->shape.nz == cases[i].nz && info->shape.nt == cases[i].nt, "case %zu", i);
+        cr_assert_eq(info->image_stack, cases[i].images, "case %zu", i);
+        cr_assert(strstr(info->note, cases[i].note) && !info->note[0] == !cases[i].note[0], "case %zu: %s", i,
+                  info->note);
+        vf_reader_close(reader);
+    }
+}
+
+static void refused(const struct mrc_sample *s, const char *words)
+{
+    const char *path = sample_path("in.mrc");
+    put_sample(path, s);
+    const char *message = sample_refusal(path);
+    cr_assert(strstr(message, words) && strstr(message, path), "no '%s' in: %s", words, message);
+}
+
+Test(io_mrc, refusals)
+{
+    refused(&(struct mrc_sample){.mode = 4}, "complex");
+    refused(&(struct mrc_sample){.mode = 3}, "complex");
+    refused(&(struct mrc_sample){.mode = 16}, "colours");
+    refused(&(struct mrc_sample){.mode = 101}, "4-bit");
+    refused(&(struct mrc_sample){.mode = 5}, "unknown mode 5");
+    refused(&(struct mrc_sample){.mode = -1, .no_stamp = true}, "machine stamp");
+    refused(&(struct mrc_sample){.mode = 2, .axis = {3, 2, 1}}, "3, 2, 1");
+    refused(&(struct mrc_sample){.mode = 2, .axis = {1, 2, 9}}, "MAPC");
+    refused(&(struct mrc_sample){.mode = 2, .nx = -5}, "-5 x 4 x 6");
+    refused(&(struct mrc_sample){.mode = 2, .nx = 2147483647, .ny = 2147483647, .nz = 2147483647},
+            "more than can be addressed");
+    refused(&(struct mrc_sample){.mode = 2, .nx = 100000}, "cut short");
+    refused(&(struct mrc_sample){.mode = 2, .missing = 1}, "cut short");
+    refused(&(struct mrc_sample){.mode = 2, .missing = 1024 + COUNT * 4 + EXTENDED - 300}, "header of 1024");
+}
+
+Test(io_mrc, axes_that_are_not_said)
+{
+    struct vf_reader *reader;
+    struct vf_error error;
+    size_t size;
+    put_sample(sample_path("in.mrc"), &(struct mrc_sample){.mode = 2});
+    unsigned char *file = sample_get(sample_path("in.mrc"), &size);
+    memset(file + 64, 0, 12);
+    memset(file + 28, 0, 24); /* nor the intervals and the cell */
+    sample_put(sample_path("in.mrc"), file, size);
+    free(file);
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.mrc"), &error), VF_OK, "%s", error.text);
+    cr_assert_not(vf_reader_info(reader)->spacing_known[0]);
+    vf_reader_close(reader);
+}
+
+/* What a result in MRC may be, and what is said of the rest. */
+Test(io_mrc, supports)
+{
+    static const struct {
+        enum vf_type type;
+        size_t nc;
+        const char *words;
+    } cases[] = {
+        {VF_U8, 1, ""},        {VF_I8, 1, ""},
+        {VF_I16, 1, ""},       {VF_U16, 1, ""},
+        {VF_F32, 1, ""},       {VF_F64, 1, "--dtype float32"},
+        {VF_U32, 1, "uint32"}, {VF_F32, 3, "one channel"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct vf_error error = {{0}};
+        const struct vf_info info = {.type = cases[i].type, .shape = {4, 4, 4, cases[i].nc, 1}};
+        const enum vf_status status = vf_writer_supports(VF_FORMAT_MRC, &info, &error);
+        cr_assert_eq(status == VF_OK, cases[i].words[0] == '\0', "case %zu", i);
+        cr_assert(strstr(error.text, cases[i].words), "case %zu: %s", i, error.text);
+    }
+}
+
+/* From TIFF and back: spacing, time points, and bytes, for which the standard has only 16 bits. */
+Test(io_mrc, from_and_to_tiff)
+{
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    tiff_sample_write(sample_path("in.tif"),
+                      &(struct tiff_sample){
+                          .type = VF_U8,
+                          .nx = 7,
+                          .ny = 5,
+                          .pages = 6,
+                          .big_endian = true,
+                          .description = "ImageJ=1.53t\nimages=6\nslices=3\nframes=2\nunit=nm\nspacing=2\n"});
+    sample_copy(sample_path("in.tif"), sample_path("a.mrc"), VF_COMPRESS_AS_INPUT);
+    sample_read(sample_path("a.mrc"), &reader, &volume);
+    const struct vf_info *info = vf_reader_info(reader);
+    cr_assert(info->type == VF_U16 && info->shape.nz == 3 && info->shape.nt == 2 && info->big_endian);
+    cr_assert(info->spacing_known[2] && fabs(info->spacing[2] - 2) < 1e-6);
+    uint8_t expected;
+    sample_value(VF_U8, 4, 0, 3, 2, &expected);
+    cr_assert_eq(((uint16_t *)vf_volume_plane(&volume, 1, 0, 1))[3 * 7 + 2], expected);
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+    sample_copy(sample_path("a.mrc"), sample_path("b.tif"), VF_COMPRESS_AS_INPUT);
+    sample_read(sample_path("b.tif"), &reader, &volume);
+    info = vf_reader_info(reader);
+    cr_assert(info->metadata == VF_META_IMAGEJ && info->shape.nz == 3 && info->shape.nt == 2);
+    cr_assert(fabs(info->spacing[2] - 2) < 1e-6 && strcmp(info->unit, "nm") == 0);
+    cr_assert_eq(((uint16_t *)vf_volume_plane(&volume, 1, 0, 1))[3 * 7 + 2], expected);
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+}
+
+/* Every half is exact in float32 and comes back; what lies between is rounded to even. */
+Test(io_mrc, halves)
+{
+    for (uint32_t half = 0; half < 0x10000; half++) {
+        const float value = vf_half_to_float((uint16_t)half);
+        if ((half & 0x7c00) == 0x7c00 && (half & 0x3ff) != 0) {
+            cr_assert(isnan(value) && isnan(vf_half_to_float(vf_half_from_float(value))));
+            continue;
+        }
+        const int exponent = (int)(half >> 10 & 31), fraction = (int)(half & 1023);
+        const double magnitude = exponent == 31  ? (double)INFINITY
+                                 : exponent == 0 ? ldexp(fraction, -24)
+                                                 : ldexp(1024 + fraction, exponent - 25);
+        cr_assert_eq((double)value, half & 0x8000 ? -magnitude : magnitude, "%x", half);
+        cr_assert_eq(vf_half_from_float(value), half);
+        if (half >= 0x7bff)
+            continue;
+        const float next = vf_half_to_float((uint16_t)(half + 1)), middle = value + (next - value) / 2;
+        cr_assert_eq(vf_half_from_float(middle), half + (half & 1), "%x", half);
+        cr_assert_eq(vf_half_from_float(nextafterf(middle, next)), half + 1);
+        cr_assert_eq(vf_half_from_float(nextafterf(middle, value)), half);
+    }
+    cr_assert_eq(vf_half_from_float(65504), 0x7bff);
+    cr_assert_eq(vf_half_from_float(65520), 0x7bff);
+    cr_assert_eq(vf_half_from_float(-1e30f), 0xfbff);
+    cr_assert_eq(vf_half_from_float(0x1p-26f), 0);
+}
