@@ -1,0 +1,356 @@
+#include "cuda_device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "nvrtc.h"
+
+enum { MOST_DEVICES = 64 };
+
+struct vf_cuda_loaded {
+    uint8_t digest[VF_SHA256_BYTES]; /* of its key */
+    CUmodule module;
+    struct vf_cuda_kernel kernel;
+};
+
+const struct vf_cuda_costs vf_cuda_costs = {
+    .driver_init = 0.1, .context = 0.2, .compile = 0.05, .pinned = 54e9, .pageable = 6.6e9};
+
+/* ---- what a device offers ---- */
+
+/* Copies that were measured, in bytes/s; the names are the beginnings of the driver's. */
+static const struct {
+    const char *name;
+    double bandwidth;
+} measured[] = {{"NVIDIA H200", 4.19e12}};
+
+/* Of the memory bus' rate, what a copy reaches; and what is taken where the driver tells no rate. */
+#define COPY_FRACTION 0.88
+#define UNKNOWN_BANDWIDTH 1e11
+
+static double copy_bandwidth(const char *name, double clock_khz, double bus_bits)
+{
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
+        if (strncmp(name, measured[i].name, strlen(measured[i].name)) == 0)
+            return measured[i].bandwidth;
+    if (clock_khz <= 0 || bus_bits <= 0)
+        return UNKNOWN_BANDWIDTH;
+    return COPY_FRACTION * 2 * 1e3 * clock_khz * bus_bits / 8; /* two transfers a clock */
+}
+
+struct attributes {
+    int major, minor, multiprocessors, warp, block_threads, sm_threads, sm_blocks, sm_registers, block_shared,
+        sm_shared, l2, clock, memory_clock, bus, double_ratio;
+};
+
+static enum vf_status read_attributes(const struct vf_cuda_api *api, CUdevice device, struct attributes *a,
+                                      struct vf_error *error)
+{
+    const struct {
+        int attribute, *value;
+    } wanted[] = {
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &a->major},
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &a->minor},
+        {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &a->multiprocessors},
+        {CU_DEVICE_ATTRIBUTE_WARP_SIZE, &a->warp},
+        {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &a->block_threads},
+        {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, &a->sm_threads},
+        {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, &a->sm_blocks},
+        {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, &a->sm_registers},
+        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &a->block_shared},
+        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, &a->sm_shared},
+        {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &a->l2},
+        {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &a->clock},
+        {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, &a->memory_clock},
+        {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, &a->bus},
+        {CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, &a->double_ratio},
+    };
+    enum vf_status status = VF_OK;
+    for (size_t i = 0; status == VF_OK && i < sizeof wanted / sizeof *wanted; i++)
+        status = vf_cuda_check(api, api->cuDeviceGetAttribute(wanted[i].value, wanted[i].attribute, device),
+                               "reading the device's limits", error);
+    return status;
+}
+
+enum vf_status vf_cuda_describe(const struct vf_cuda_api *api, CUdevice device, struct vf_gpu *gpu,
+                                struct vf_error *error)
+{
+    enum vf_status status;
+    struct attributes a;
+    memset(gpu, 0, sizeof *gpu);
+    VF_TRY(vf_cuda_check(api, api->cuDeviceGetName(gpu->name, sizeof gpu->name, device),
+                         "reading the device's name", error));
+    VF_TRY(vf_cuda_check(api, api->cuDeviceTotalMem(&gpu->memory, device), "reading the device's memory",
+                         error));
+    VF_TRY(read_attributes(api, device, &a, error));
+    gpu->capability = 10 * a.major + a.minor;
+    gpu->multiprocessors = a.multiprocessors;
+    gpu->warp = a.warp;
+    gpu->block_threads = a.block_threads;
+    gpu->sm_threads = a.sm_threads;
+    gpu->sm_blocks = a.sm_blocks;
+    gpu->sm_registers = a.sm_registers;
+    gpu->block_shared = (size_t)a.block_shared;
+    gpu->sm_shared = (size_t)a.sm_shared;
+    gpu->l2 = (size_t)a.l2;
+    gpu->bandwidth = copy_bandwidth(gpu->name, a.memory_clock, a.bus);
+    gpu->clock = 1e3 * a.clock;
+    gpu->double_ratio = a.double_ratio;
+out:
+    return status;
+}
+
+/* ---- opening ---- */
+
+enum vf_status vf_cuda_enter(const struct vf_cuda *cuda, struct vf_error *error)
+{
+    return vf_cuda_check(&cuda->api, cuda->api.cuCtxSetCurrent(cuda->context), "choosing the device", error);
+}
+
+static enum vf_status open_ordinal(struct vf_cuda *cuda, int ordinal, struct vf_error *error)
+{
+    const struct vf_cuda_api *api = &cuda->api;
+    enum vf_status status;
+    VF_TRY(vf_cuda_check(api, api->cuDeviceGet(&cuda->device, ordinal), "finding the device", error));
+    VF_TRY(vf_cuda_describe(api, cuda->device, &cuda->gpu, error));
+    if (cuda->gpu.capability < VF_CUDA_LEAST_CAPABILITY)
+        return vf_fail(error, VF_FAILED,
+                       "%.100s has compute capability %d.%d, and %d.%d is needed; use --backend cpu",
+                       cuda->gpu.name, cuda->gpu.capability / 10, cuda->gpu.capability % 10,
+                       VF_CUDA_LEAST_CAPABILITY / 10, VF_CUDA_LEAST_CAPABILITY % 10);
+    VF_TRY(vf_cuda_check(api, api->cuDevicePrimaryCtxRetain(&cuda->context, cuda->device),
+                         "opening the device (nvidia-smi shows who uses it)", error));
+    status = vf_cuda_enter(cuda, error);
+    if (status != VF_OK) {
+        api->cuDevicePrimaryCtxRelease(cuda->device);
+        cuda->context = NULL;
+    }
+    cuda->ordinal = ordinal;
+out:
+    return status;
+}
+
+/* Fast ones first, until one opens. The message is that of the last. */
+static enum vf_status open_fastest(struct vf_cuda *cuda, int count, struct vf_error *error)
+{
+    double rate[MOST_DEVICES]; /* below 0: tried */
+    enum vf_status status = VF_FAILED;
+    for (int i = 0; i < count; i++) {
+        CUdevice device;
+        rate[i] = 0;
+        if (cuda->api.cuDeviceGet(&device, i) == CUDA_SUCCESS &&
+            vf_cuda_describe(&cuda->api, device, &cuda->gpu, error) == VF_OK)
+            rate[i] = cuda->gpu.bandwidth;
+    }
+    for (int n = 0; n < count && status != VF_OK; n++) {
+        int best = 0;
+        for (int i = 1; i < count; i++)
+            if (rate[i] > rate[best])
+                best = i;
+        rate[best] = -1;
+        status = open_ordinal(cuda, best, error);
+    }
+    return status;
+}
+
+static enum vf_status open_device(struct vf_cuda *cuda, int ordinal, struct vf_error *error)
+{
+    const struct vf_cuda_api *api = &cuda->api;
+    enum vf_status status;
+    int count = 0;
+    VF_TRY(vf_cuda_check(
+        api, api->cuInit(0),
+        "the CUDA driver does not start (nvidia-smi may say more; --backend cpu does without)", error));
+    VF_TRY(vf_cuda_check(api, api->cuDriverGetVersion(&cuda->driver_version), "asking the driver's version",
+                         error));
+    VF_TRY(vf_cuda_check(api, api->cuDeviceGetCount(&count), "counting the devices", error));
+    if (count > MOST_DEVICES)
+        count = MOST_DEVICES;
+    if (count == 0)
+        return vf_fail(error, VF_FAILED, "the CUDA driver shows no device; CUDA_VISIBLE_DEVICES may hide it");
+    if (ordinal >= count)
+        return vf_fail(error, VF_FAILED,
+                       "there is no CUDA device %d; devices are 0 to %d (volfilter devices)", ordinal,
+                       count - 1);
+    status = ordinal >= 0 ? open_ordinal(cuda, ordinal, error) : open_fastest(cuda, count, error);
+out:
+    return status;
+}
+
+/* What every kernel of this device is made from. The compiler's version is not among it: a kernel that is
+ * kept is used without loading the compiler, which takes longer than filtering an image, and any compiler's
+ * code gives the same bits. A new driver makes kernels anew, and with them come new compilers. */
+static void begin_key(struct vf_cuda *cuda)
+{
+    char driver[16];
+    snprintf(driver, sizeof driver, "%d", cuda->driver_version);
+    vf_cache_key_begin(&cuda->key, "cubin");
+    for (int i = 0; i < vf_kernel_text_count; i++) {
+        vf_cache_key_add_text(&cuda->key, vf_kernel_texts[i].name);
+        vf_cache_key_add_text(&cuda->key, vf_kernel_texts[i].text);
+    }
+    vf_cache_key_add_text(&cuda->key, vf_nvrtc_options);
+    vf_cache_key_add_text(&cuda->key, cuda->arch);
+    vf_cache_key_add_text(&cuda->key, driver);
+}
+
+enum vf_status vf_cuda_open(struct vf_cuda **opened, int ordinal, struct vf_error *error)
+{
+    *opened = NULL;
+    struct vf_cuda *cuda = vf_alloc(1, sizeof *cuda, "CUDA device", error);
+    if (cuda == NULL)
+        return VF_FAILED;
+    pthread_mutex_init(&cuda->lock, NULL);
+    enum vf_status status = vf_cuda_api_open(&cuda->api, error);
+    if (status == VF_OK)
+        status = open_device(cuda, ordinal, error);
+    if (status != VF_OK) {
+        vf_cuda_close(cuda);
+        return status;
+    }
+    snprintf(cuda->arch, sizeof cuda->arch, "sm_%d", cuda->gpu.capability);
+    vf_cache_open(&cuda->cache);
+    begin_key(cuda);
+    *opened = cuda;
+    return VF_OK;
+}
+
+void vf_cuda_close(struct vf_cuda *cuda)
+{
+    if (cuda == NULL)
+        return;
+    if (cuda->context != NULL) {
+        cuda->api.cuCtxSetCurrent(cuda->context);
+        for (int i = 0; i < cuda->loaded_count; i++)
+            cuda->api.cuModuleUnload(cuda->loaded[i].module);
+        cuda->api.cuCtxSetCurrent(NULL);
+        cuda->api.cuDevicePrimaryCtxRelease(cuda->device);
+    }
+    if (cuda->has_nvrtc)
+        vf_nvrtc_api_close(&cuda->nvrtc);
+    vf_cuda_api_close(&cuda->api);
+    pthread_mutex_destroy(&cuda->lock);
+    vf_free(cuda->loaded);
+    vf_free(cuda);
+}
+
+/* ---- kernels ---- */
+
+static enum vf_status read_resources(const struct vf_cuda_api *api, struct vf_cuda_kernel *kernel,
+                                     struct vf_error *error)
+{
+    const struct {
+        int attribute, *value;
+    } wanted[] = {
+        {CU_FUNC_ATTRIBUTE_NUM_REGS, &kernel->registers},
+        {CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, &kernel->local_bytes},
+        {CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &kernel->shared_bytes},
+        {CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &kernel->block_threads},
+    };
+    enum vf_status status = VF_OK;
+    for (size_t i = 0; status == VF_OK && i < sizeof wanted / sizeof *wanted; i++)
+        status = vf_cuda_check(
+            api, api->cuFuncGetAttribute(wanted[i].value, wanted[i].attribute, kernel->function),
+            "reading what a kernel needs", error);
+    return status;
+}
+
+/* Nothing is held after a failure. */
+static enum vf_status load(const struct vf_cuda_api *api, const void *cubin, struct vf_cuda_loaded *loaded,
+                           struct vf_error *error)
+{
+    enum vf_status status;
+    loaded->module = NULL;
+    VF_TRY(vf_cuda_check(api, api->cuModuleLoadData(&loaded->module, cubin), "loading a kernel", error));
+    VF_TRY(vf_cuda_check(api, api->cuModuleGetFunction(&loaded->kernel.function, loaded->module, "vf_kernel"),
+                         "finding vf_kernel", error));
+    VF_TRY(read_resources(api, &loaded->kernel, error));
+out:
+    if (status != VF_OK && loaded->module != NULL)
+        api->cuModuleUnload(loaded->module);
+    return status;
+}
+
+static enum vf_status compile(struct vf_cuda *cuda, const char *text, void **cubin, size_t *bytes,
+                              struct vf_error *error)
+{
+    enum vf_status status;
+    if (!cuda->has_nvrtc)
+        VF_TRY(vf_nvrtc_api_open(&cuda->nvrtc, error));
+    cuda->has_nvrtc = true;
+    VF_TRY(vf_nvrtc_compile(&cuda->nvrtc, text, "kernel.cu", vf_kernel_texts, vf_kernel_text_count,
+                            cuda->arch, cubin, bytes, error));
+    cuda->compiled_count++;
+out:
+    return status;
+}
+
+/* From the cache, or where that has none that loads, compiled. What does not load is not kept. */
+static enum vf_status make_kernel(struct vf_cuda *cuda, const struct vf_cache_key *key, const char *text,
+                                  struct vf_cuda_loaded *loaded, struct vf_error *error)
+{
+    void *cubin;
+    size_t bytes;
+    enum vf_status status = VF_FAILED;
+    if (vf_cache_get(&cuda->cache, key, &cubin, &bytes))
+        status = load(&cuda->api, cubin, loaded, error);
+    if (status == VF_OK)
+        goto out;
+    vf_free(cubin);
+    cubin = NULL;
+    VF_TRY(compile(cuda, text, &cubin, &bytes, error));
+    VF_TRY(load(&cuda->api, cubin, loaded, error));
+    vf_cache_put(&cuda->cache, key, cubin, bytes);
+out:
+    vf_free(cubin);
+    return status;
+}
+
+static enum vf_status make_room(struct vf_cuda *cuda, struct vf_error *error)
+{
+    if (cuda->loaded_count < cuda->loaded_room)
+        return VF_OK;
+    const int room = cuda->loaded_room > 0 ? 2 * cuda->loaded_room : 16;
+    struct vf_cuda_loaded *more = vf_alloc((size_t)room, sizeof *more, "list of kernels", error);
+    if (more == NULL)
+        return VF_FAILED;
+    if (cuda->loaded_count > 0)
+        memcpy(more, cuda->loaded, (size_t)cuda->loaded_count * sizeof *more);
+    vf_free(cuda->loaded);
+    cuda->loaded = more;
+    cuda->loaded_room = room;
+    return VF_OK;
+}
+
+static const struct vf_cuda_loaded *find_loaded(const struct vf_cuda *cuda, const uint8_t *digest)
+{
+    for (int i = 0; i < cuda->loaded_count; i++)
+        if (memcmp(cuda->loaded[i].digest, digest, VF_SHA256_BYTES) == 0)
+            return &cuda->loaded[i];
+    return NULL;
+}
+
+enum vf_status vf_cuda_kernel(struct vf_cuda *cuda, const char *text, struct vf_cuda_kernel *kernel,
+                              struct vf_error *error)
+{
+    struct vf_cache_key key = cuda->key;
+    uint8_t digest[VF_SHA256_BYTES];
+    enum vf_status status = VF_OK;
+    vf_cache_key_add_text(&key, text);
+    vf_cache_key_digest(&key, digest);
+    pthread_mutex_lock(&cuda->lock);
+    const struct vf_cuda_loaded *loaded = find_loaded(cuda, digest);
+    if (loaded == NULL) {
+        VF_TRY(make_room(cuda, error));
+        struct vf_cuda_loaded *made = &cuda->loaded[cuda->loaded_count];
+        VF_TRY(make_kernel(cuda, &key, text, made, error));
+        memcpy(made->digest, digest, sizeof digest);
+        cuda->loaded_count++;
+        loaded = made;
+    }
+    *kernel = loaded->kernel;
+out:
+    pthread_mutex_unlock(&cuda->lock);
+    return status;
+}
