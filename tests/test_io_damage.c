@@ -207,7 +207,8 @@ static void print(const char *module, const char *format, va_list arguments)
 Test(io_damage, nothing_is_printed)
 {
     size_t size;
-    const char *log = sample_path("log");
+    char log[256];
+    snprintf(log, sizeof log, "%s", sample_path("log"));
     for (int layout = 0; layout < LAYOUTS; layout++)
         put_sample(layout);
     TIFFSetErrorHandler(print);
