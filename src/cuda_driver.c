@@ -10,6 +10,9 @@
  */
 _Static_assert(sizeof(void *) == sizeof(void (*)(void)), "POSIX: a function's address fits a pointer");
 
+/* Once loaded they stay: unloading them loses what their C++ run-time holds. */
+#define OPEN_FLAGS (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)
+
 struct function {
     const char *exported;
     size_t offset; /* of its pointer in the api */
@@ -46,7 +49,7 @@ enum vf_status vf_cuda_api_open(struct vf_cuda_api *api, struct vf_error *error)
 {
     char missing[512];
     memset(api, 0, sizeof *api);
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen("libcuda.so.1", OPEN_FLAGS);
     if (library == NULL)
         return vf_fail(
             error, VF_FAILED,
@@ -77,7 +80,7 @@ void vf_cuda_api_close(struct vf_cuda_api *api)
 static enum vf_status open_nvrtc(struct vf_nvrtc_api *api, const char *path, struct vf_error *error)
 {
     char missing[512];
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(path, OPEN_FLAGS);
     if (library == NULL)
         return vf_fail(error, VF_FAILED, "%.300s", dlerror());
     find_functions(library, api, nvrtc_functions, sizeof nvrtc_functions / sizeof *nvrtc_functions, missing,
