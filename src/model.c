@@ -1,0 +1,344 @@
+#include "src/model.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Rates that the driver does not tell. One table, fitted to no more than needed. */
+static const struct {
+    double l2_bytes;        /* a clock and SM, all SMs reading */
+    double l2_bytes_alone;  /* a clock and SM, if others are idle */
+    double l2_share;        /* of its capacity that halos may count on */
+    double drift;           /* steps that streaming neighbours are apart */
+    double global_clocks;   /* of a wavefront of L1 */
+    double shared_clocks;   /* of a wavefront of shared memory */
+    double issued;          /* instructions a clock and SM */
+    double issue_warps;     /* on an SM for that rate */
+    double memory_latency;  /* seconds, under load */
+    double barrier_latency; /* seconds */
+    double launch;          /* seconds */
+} rate = {
+    .l2_bytes = 24,       /* H100 and H200 measured by others at 5.5-7 TB/s: 132 SMs, 1.755-1.98 GHz */
+    .l2_bytes_alone = 64, /* width of an SM's port, CUDA tuning guides */
+    .l2_share = 0.5,      /* writes and first reads pass through the same cache */
+    .drift = 4,           /* guess: small beside any L2 */
+    .global_clocks = 1.6, /* 80 of the path's 128 bytes: the naive 27-point sweep's 91 GCells/s on an H200 */
+    .shared_clocks = 1,   /* 32 banks of 4 bytes, CUDA programming guide */
+    .issued = 4,          /* one for each of four schedulers, CUDA programming guide */
+    .issue_warps = 8,     /* two a scheduler: arithmetic takes 4 clocks, two instructions at a time */
+    .memory_latency = 600e-9, /* H100 and H200 measured by others at 500-800 ns */
+    .barrier_latency = 20e-9, /* some 30-40 clocks */
+    .launch = 3e-6,           /* between launches of one stream */
+};
+
+/* ---- counts of one warp-wide access ---- */
+
+static ptrdiff_t ceil_div(ptrdiff_t a, ptrdiff_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static ptrdiff_t floor_div(ptrdiff_t a, ptrdiff_t b)
+{
+    return a >= 0 ? a / b : -ceil_div(-a, b);
+}
+
+/* Aligned pieces of `unit` bytes that are touched. */
+static ptrdiff_t pieces(ptrdiff_t start, ptrdiff_t stride, int element, ptrdiff_t lanes, int unit)
+{
+    if (lanes <= 0)
+        return 0;
+    const ptrdiff_t last = start + (lanes - 1) * stride;
+    if ((stride < 0 ? -stride : stride) * element >= unit)
+        return lanes;
+    const ptrdiff_t low = stride < 0 ? last : start, high = stride < 0 ? start : last;
+    return floor_div(high * element, unit) - floor_div(low * element, unit) + 1;
+}
+
+ptrdiff_t vf_model_warp_sectors(ptrdiff_t start, ptrdiff_t stride, int element, ptrdiff_t lanes)
+{
+    return pieces(start, stride, element, lanes, VF_SECTOR_BYTES);
+}
+
+ptrdiff_t vf_model_warp_lines(ptrdiff_t start, ptrdiff_t stride, int element, ptrdiff_t lanes)
+{
+    return pieces(start, stride, element, lanes, VF_LINE_BYTES);
+}
+
+static bool seen_before(const ptrdiff_t *address, int from, int lane)
+{
+    for (int k = from; k < lane; k++)
+        if (address[k] == address[lane])
+            return true;
+    return false;
+}
+
+int vf_model_wavefronts(const ptrdiff_t *address, int lanes, int word, int banks)
+{
+    const int group = banks * 4 / word;
+    int wavefronts = 0;
+    for (int from = 0; from < lanes; from += group) {
+        int in_bank[VF_BANKS_MOST] = {0}, most = 0;
+        const int to = from + group < lanes ? from + group : lanes;
+        for (int lane = from; lane < to; lane++) {
+            if (address[lane] == VF_LANE_IDLE || seen_before(address, from, lane))
+                continue;
+            /* A wide word's banks are its own: counting its first one is enough. */
+            int *count = &in_bank[address[lane] / 4 % banks];
+            if (++*count > most)
+                most = *count;
+        }
+        wavefronts += most;
+    }
+    return wavefronts;
+}
+
+int vf_model_bank_conflicts(int block_x, ptrdiff_t pitch, int word)
+{
+    ptrdiff_t address[VF_BANKS_MOST];
+    for (int lane = 0; lane < VF_BANKS_MOST; lane++)
+        address[lane] = (lane / block_x * pitch + lane % block_x) * word;
+    return vf_model_wavefronts(address, VF_BANKS_MOST, word, VF_BANKS_MOST);
+}
+
+/* ---- the papers' counts ---- */
+
+static double block_planes(const struct vf_tiled_sweep *sweep)
+{
+    return (double)ceil_div(sweep->nx, sweep->block_x) * (double)ceil_div(sweep->ny, sweep->block_y) *
+           (double)sweep->nz;
+}
+
+double vf_model_tile_cells(const struct vf_tiled_sweep *sweep)
+{
+    const double x = sweep->block_x, y = sweep->block_y;
+    return block_planes(sweep) * (x * y + (x + sweep->halo_x) * (y + sweep->halo_y));
+}
+
+double vf_model_global_transactions(const struct vf_tiled_sweep *sweep)
+{
+    const ptrdiff_t cells = sweep->transaction / sweep->element;
+    const ptrdiff_t row = ceil_div(sweep->block_x, cells), halo = ceil_div(sweep->halo_x, cells);
+    const ptrdiff_t y = sweep->block_y;
+    return block_planes(sweep) * (double)(row * y + row * (y + sweep->halo_y) + halo * y);
+}
+
+/* Wavefronts of the threads (x, y) of one warp with x >= from_x and y >= from_y, each at its tile cell. */
+static int warp_wavefronts(const struct vf_tiled_sweep *sweep, int warp, int from_x, int from_y)
+{
+    ptrdiff_t address[VF_BANKS_MOST];
+    for (int lane = 0; lane < sweep->warp; lane++) {
+        const int thread = warp * sweep->warp + lane;
+        const int x = thread % sweep->block_x, y = thread / sweep->block_x;
+        const bool active = x >= from_x && y >= from_y && y < sweep->block_y;
+        address[lane] =
+            active ? ((ptrdiff_t)y * (sweep->block_x + sweep->halo_x) + x) * sweep->element : VF_LANE_IDLE;
+    }
+    return vf_model_wavefronts(address, sweep->warp, sweep->element, sweep->banks);
+}
+
+struct vf_shared_transactions vf_model_shared_transactions(const struct vf_tiled_sweep *sweep, int reads)
+{
+    int data = 0, columns = 0, rows = 0;
+    const int warps = (int)ceil_div((ptrdiff_t)sweep->block_x * sweep->block_y, sweep->warp);
+    for (int warp = 0; warp < warps; warp++) {
+        data += warp_wavefronts(sweep, warp, 0, 0);
+        /* The halo cells lie a constant distance further on, in other banks with the same conflicts. */
+        columns += warp_wavefronts(sweep, warp, sweep->block_x - sweep->halo_x, 0);
+        rows += warp_wavefronts(sweep, warp, 0, sweep->block_y - sweep->halo_y);
+    }
+    const double planes = block_planes(sweep);
+    return (struct vf_shared_transactions){.stores = planes * (data + columns + rows),
+                                           .loads = planes * data * reads};
+}
+
+double vf_model_block_efficiency(const struct vf_tiled_sweep *sweep, int steps)
+{
+    const double threads = (double)sweep->block_x * sweep->block_y;
+    double waiting_x = 0, waiting_y = 0;
+    if (sweep->halo_x > 0)
+        waiting_x = threads - (double)sweep->halo_x * sweep->block_y;
+    if (sweep->halo_y > 0)
+        waiting_y = threads - (double)sweep->block_x * sweep->halo_y;
+    const int halo_steps = (sweep->halo_x > 0) + (sweep->halo_y > 0);
+    return 1 - (waiting_x + waiting_y) / (threads * (steps + halo_steps));
+}
+
+/* ---- occupancy ---- */
+
+struct vf_granularity vf_granularity_of(int capability)
+{
+    return (struct vf_granularity){
+        .registers = 256,
+        .parts = capability == 60 ? 2 : 4,
+        .shared = capability < 80 ? 256 : 128,
+        .shared_reserve = capability < 80 ? 0 : 1024,
+    };
+}
+
+#define REGISTERS_MOST 255 /* of a thread, every compute capability since 3.5 */
+
+/* Blocks of `warps` warps that the register file holds. */
+static ptrdiff_t register_blocks(const struct vf_gpu *gpu, int warps, int registers,
+                                 const struct vf_granularity *granularity)
+{
+    if (registers == 0)
+        return PTRDIFF_MAX;
+    const ptrdiff_t warp_registers =
+        ceil_div((ptrdiff_t)registers * gpu->warp, granularity->registers) * granularity->registers;
+    const ptrdiff_t part_warps = gpu->sm_registers / granularity->parts / warp_registers;
+    /* A launch is refused as if a block took the same from every part. */
+    if (registers > REGISTERS_MOST || ceil_div(warps, granularity->parts) > part_warps)
+        return 0;
+    return part_warps * granularity->parts / warps;
+}
+
+static ptrdiff_t shared_blocks(const struct vf_gpu *gpu, size_t shared,
+                               const struct vf_granularity *granularity)
+{
+    if (shared > gpu->block_shared)
+        return 0;
+    const size_t unit = granularity->shared, all = shared + granularity->shared_reserve;
+    const size_t taken = (all + unit - 1) / unit * unit;
+    return taken == 0 ? PTRDIFF_MAX : (ptrdiff_t)(gpu->sm_shared / taken);
+}
+
+struct vf_occupancy vf_model_occupancy(const struct vf_gpu *gpu, int threads, int registers, size_t shared,
+                                       const struct vf_granularity *granularity)
+{
+    const int warps = (int)ceil_div(threads, gpu->warp), sm_warps = gpu->sm_threads / gpu->warp;
+    const ptrdiff_t most[] = {
+        [VF_OCCUPANCY_THREADS] = threads > gpu->block_threads ? 0 : sm_warps / warps,
+        [VF_OCCUPANCY_BLOCKS] = gpu->sm_blocks,
+        [VF_OCCUPANCY_REGISTERS] = register_blocks(gpu, warps, registers, granularity),
+        [VF_OCCUPANCY_SHARED] = shared_blocks(gpu, shared, granularity),
+    };
+    enum vf_occupancy_limit limit = VF_OCCUPANCY_THREADS;
+    for (int k = 0; k < (int)(sizeof most / sizeof *most); k++)
+        if (most[k] < most[limit])
+            limit = (enum vf_occupancy_limit)k;
+    const int blocks = (int)most[limit];
+    return (struct vf_occupancy){.blocks = blocks,
+                                 .warps = blocks * warps,
+                                 .share = (double)(blocks * warps) / sm_warps,
+                                 .limit = limit};
+}
+
+/* ---- predicted time ---- */
+
+const char *vf_model_limit_name(enum vf_model_limit limit)
+{
+    static const char *const name[VF_LIMIT_COUNT] = {
+        [VF_LIMIT_MEMORY] = "memory", [VF_LIMIT_L2] = "L2",           [VF_LIMIT_SHARED] = "shared memory",
+        [VF_LIMIT_ISSUE] = "issue",   [VF_LIMIT_LATENCY] = "latency", [VF_LIMIT_LAUNCH] = "launch",
+    };
+    return name[limit];
+}
+
+/* Of an SM, in a clock; from the CUDA programming guide's table of arithmetic throughput. */
+static double float_lanes(int capability)
+{
+    const bool half = capability == 60 || (capability >= 70 && capability <= 80);
+    return half ? 64 : 128;
+}
+
+/* Bytes of a block's reads that memory serves, when `resident` blocks run at once. */
+static double memory_read_bytes(const struct vf_gpu *gpu, const struct vf_kernel_traffic *traffic,
+                                double resident)
+{
+    const double block = (traffic->read_sectors + traffic->written_sectors) * VF_SECTOR_BYTES;
+    const double step = block * fmin(1, rate.drift / (double)traffic->steps);
+    double sectors = traffic->read_sectors, apart = 1;
+    for (int axis = 0; axis < 3; axis++) {
+        const double between = apart < resident ? resident * step : apart * block;
+        const double room = rate.l2_share * (double)gpu->l2;
+        const double missed = between > room ? 1 - room / between : 0;
+        sectors += traffic->halo_sectors[axis] * missed;
+        apart *= (double)traffic->blocks[axis];
+    }
+    return sectors * VF_SECTOR_BYTES;
+}
+
+/* What does not change from wave to wave. */
+struct block_cost {
+    double memory_bytes, l2_bytes;
+    double shared_clocks, issue_clocks;
+    double waits; /* seconds */
+    double warps;
+};
+
+static struct block_cost block_cost_of(const struct vf_gpu *gpu, const struct vf_kernel_traffic *t,
+                                       double resident)
+{
+    const double halo = t->halo_sectors[0] + t->halo_sectors[1] + t->halo_sectors[2];
+    const double lanes = float_lanes(gpu->capability);
+    const double issued = (t->float_ops + t->double_ops + t->other_ops) / gpu->warp / rate.issued;
+    const double arithmetic = (t->float_ops + t->double_ops * gpu->double_ratio) / lanes;
+    return (struct block_cost){
+        .memory_bytes = memory_read_bytes(gpu, t, resident) + t->written_sectors * VF_SECTOR_BYTES,
+        .l2_bytes = (t->read_sectors + halo + t->written_sectors) * VF_SECTOR_BYTES,
+        .shared_clocks =
+            t->global_wavefronts * rate.global_clocks + t->shared_wavefronts * rate.shared_clocks,
+        .issue_clocks = fmax(issued, arithmetic),
+        .waits = t->loads / t->loads_in_flight * rate.memory_latency + t->barriers * rate.barrier_latency,
+        .warps = (double)ceil_div(t->threads, gpu->warp),
+    };
+}
+
+/* Adds the parts of `waves` waves of `blocks` blocks each to `seconds`, and returns what they take together.
+ */
+static double add_waves(const struct vf_gpu *gpu, const struct block_cost *cost, double waves, double blocks,
+                        double *seconds)
+{
+    if (waves == 0 || blocks == 0)
+        return 0;
+    const double sms = gpu->multiprocessors, busiest = ceil(blocks / sms);
+    const double l2_rate = fmin(sms * rate.l2_bytes, fmin(blocks, sms) * rate.l2_bytes_alone) * gpu->clock;
+    const double sm_rate = fmin(1, busiest * cost->warps / rate.issue_warps) * gpu->clock;
+    const double part[] = {
+        [VF_LIMIT_MEMORY] = blocks * cost->memory_bytes / gpu->bandwidth,
+        [VF_LIMIT_L2] = blocks * cost->l2_bytes / l2_rate,
+        [VF_LIMIT_SHARED] = busiest * cost->shared_clocks / sm_rate,
+        [VF_LIMIT_ISSUE] = busiest * cost->issue_clocks / sm_rate,
+        [VF_LIMIT_LATENCY] = cost->waits,
+    };
+    double fourth = 0;
+    for (int k = 0; k < VF_LIMIT_LAUNCH; k++) {
+        fourth += part[k] * part[k] * part[k] * part[k];
+        seconds[k] += waves * part[k];
+    }
+    return waves * sqrt(sqrt(fourth));
+}
+
+double vf_model_seconds(const struct vf_gpu *gpu, const struct vf_kernel_traffic *traffic,
+                        struct vf_model_detail *detail)
+{
+    struct vf_model_detail unwanted;
+    if (detail == NULL)
+        detail = &unwanted;
+    memset(detail, 0, sizeof *detail);
+    const struct vf_granularity granularity = vf_granularity_of(gpu->capability);
+    detail->occupancy =
+        vf_model_occupancy(gpu, traffic->threads, traffic->registers, traffic->shared, &granularity);
+    if (detail->occupancy.blocks == 0)
+        return INFINITY;
+
+    const double blocks =
+        (double)traffic->blocks[0] * (double)traffic->blocks[1] * (double)traffic->blocks[2];
+    const double resident = (double)detail->occupancy.blocks * gpu->multiprocessors;
+    const struct block_cost cost = block_cost_of(gpu, traffic, fmin(resident, blocks));
+    detail->waves = blocks / resident;
+    detail->memory_bytes = blocks * cost.memory_bytes;
+    detail->cell_bytes =
+        cost.memory_bytes / ((double)traffic->tile[0] * (double)traffic->tile[1] * (double)traffic->tile[2]);
+
+    const double full = floor(detail->waves), rest = blocks - full * resident;
+    detail->seconds[VF_LIMIT_LAUNCH] = rate.launch;
+    const double seconds = rate.launch + add_waves(gpu, &cost, full, resident, detail->seconds) +
+                           add_waves(gpu, &cost, 1, rest, detail->seconds);
+    for (int k = 0; k < VF_LIMIT_COUNT; k++)
+        if (detail->seconds[k] > detail->seconds[detail->limit])
+            detail->limit = (enum vf_model_limit)k;
+    return seconds;
+}

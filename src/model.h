@@ -1,0 +1,176 @@
+/* What a GPU kernel will cost, told without running it.
+ *
+ * Two layers. The first holds the counts of two papers, in their own terms, so that their published numbers
+ * can be reproduced:
+ *   Tabik: S. Tabik, M. Peemen, N. Guil, H. Corporaal, Demystifying the 16x16 thread-block for stencils on
+ *          the GPU, 2015, doi 10.1002/cpe.3591.
+ *   Rawat: P. S. Rawat et al., Effective resource management for enhancing performance of 2D and 3D stencils
+ *          on GPUs, 2016, doi 10.1145/2884045.2884047.
+ * The second predicts seconds from what one thread block does, for ranking candidates. It is calibrated on
+ * one H200: elsewhere its rates scale with multiprocessors (SMs), clock and memory bandwidth, so that the
+ * order of candidates is to be trusted more than the seconds.
+ *
+ * Where the papers end: they count transactions of a warp's width (128 bytes) and take each for a trip to
+ * memory. Today memory moves in 32-byte sectors and a large L1 and L2 serve most halos, so that fewer
+ * transactions need not be faster; the second layer keeps memory, L2 and L1 apart for that reason. */
+#ifndef VF_MODEL_H
+#define VF_MODEL_H
+
+#include <stddef.h>
+
+#include "kernels/gpu.h"
+
+#define VF_SECTOR_BYTES 32 /* what L2 and memory move */
+#define VF_LINE_BYTES 128  /* what L1 looks up at once */
+
+/* ---- counts of one warp-wide access ---- */
+
+/* Sectors, or lines, that hold the elements start, start + stride, ... (`lanes` of them). In elements from
+ * an aligned address; start and stride may be negative. Elements are 1 to 16 bytes, aligned. */
+ptrdiff_t vf_model_warp_sectors(ptrdiff_t start, ptrdiff_t stride, int element, ptrdiff_t lanes);
+ptrdiff_t vf_model_warp_lines(ptrdiff_t start, ptrdiff_t stride, int element, ptrdiff_t lanes);
+
+#define VF_BANKS_MOST 32
+#define VF_LANE_IDLE (-1)
+
+/* Wavefronts (passes over the banks, one a clock) of an access to shared memory: the largest number of
+ * different words in one 4-byte bank (Tabik 4.3.1). Wide words go in groups of lanes that fill the banks
+ * once: half a warp at 8 bytes, a quarter at 16. address[lanes] in bytes, aligned to `word` (4, 8 or 16
+ * bytes), or VF_LANE_IDLE; lanes and banks up to VF_BANKS_MOST. */
+int vf_model_wavefronts(const ptrdiff_t *address, int lanes, int word, int banks);
+
+/* The same for a warp whose lanes lie in rows of `block_x` words, `pitch` words apart. 1, 2 or 4 (by word) is
+ * free of conflicts. */
+int vf_model_bank_conflicts(int block_x, ptrdiff_t pitch, int word);
+
+/* ---- the papers' counts ---- */
+
+/* Tabik's algorithm 3: blocks of block_x * block_y threads sweep the planes of a grid, every thread one cell
+ * of each. Tiles lie in shared memory with their halo on the far side: halo_x more columns, read by the
+ * threads of the last halo_x columns, and halo_y more rows likewise. */
+struct vf_tiled_sweep {
+    ptrdiff_t nx, ny, nz; /* cells */
+    int block_x, block_y; /* cells; at least the halo */
+    int halo_x, halo_y;   /* cells, both sides together */
+    int element;          /* bytes */
+    int transaction;      /* bytes; the paper's is warp * element, today's VF_SECTOR_BYTES or VF_LINE_BYTES */
+    int warp, banks;      /* up to VF_BANKS_MOST */
+};
+
+/* Cells stored and loaded, every access counted on its own (Tabik eq. 1, no coefficients; Rawat 2.2). */
+double vf_model_tile_cells(const struct vf_tiled_sweep *sweep);
+
+/* Global-memory transactions of the sweep (Tabik eq. 2 and 3). Rows are narrower than a transaction or
+ * not: one expression serves, that of eq. 3 and of eq. 2's wide case. The narrow case printed in eq. 2
+ * agrees with neither eq. 3, fig. 4b nor fig. 5, and is not used. */
+double vf_model_global_transactions(const struct vf_tiled_sweep *sweep);
+
+struct vf_shared_transactions {
+    double stores, loads;
+};
+
+/* Shared-memory transactions of the sweep when each cell reads `reads` values (Tabik eq. 4 to 9). The bank
+ * conflict degrees that eq. 6, 7 and 9 tabulate are counted from the addresses of every warp instead: this
+ * gives fig. 6 and fig. 7, which the printed degrees do only for block_x >= warp. Loads are counted for the
+ * cells that are computed, not for halo rows. */
+struct vf_shared_transactions vf_model_shared_transactions(const struct vf_tiled_sweep *sweep, int reads);
+
+/* Share of its threads' time that a block works, 0 to 1 (Tabik eq. 12): every thread takes `steps` for its
+ * cell and plane, then those beside the halo take one more while the others wait. */
+double vf_model_block_efficiency(const struct vf_tiled_sweep *sweep, int steps);
+
+/* ---- occupancy ---- */
+
+/* In what units an SM hands out what it has. All 1 (reserve 0) is the papers' arithmetic. */
+struct vf_granularity {
+    int registers;         /* a warp's are rounded up to this */
+    int parts;             /* the register file is split in so many; a warp's registers lie in one */
+    size_t shared;         /* bytes: a block's are rounded up to this */
+    size_t shared_reserve; /* bytes the driver takes for itself in every block */
+};
+
+/* Source: the CUDA toolkit's cuda_occupancy.h; compute capability 6.0 and later. */
+struct vf_granularity vf_granularity_of(int capability);
+
+enum vf_occupancy_limit {
+    VF_OCCUPANCY_THREADS,
+    VF_OCCUPANCY_BLOCKS,
+    VF_OCCUPANCY_REGISTERS,
+    VF_OCCUPANCY_SHARED,
+};
+
+struct vf_occupancy {
+    int blocks;                    /* resident on an SM; 0: such a block cannot run */
+    int warps;                     /* resident on an SM */
+    double share;                  /* of the most warps that an SM holds, 0 to 1 */
+    enum vf_occupancy_limit limit; /* what bounds blocks; the first if several do */
+};
+
+/* Tabik eq. 10 and 11, Rawat 2.1, in the device's units; quotients are rounded down, as eq. 10 must mean.
+ * threads and shared bytes of a block, registers of a thread (0 if not known: they do not bound then). */
+struct vf_occupancy vf_model_occupancy(const struct vf_gpu *gpu, int threads, int registers, size_t shared,
+                                       const struct vf_granularity *granularity);
+
+/* ---- predicted time ---- */
+
+/* What one thread block does, in the mean; the grid is `blocks` of them, started in order, x fastest. */
+struct vf_kernel_traffic {
+    int threads;         /* of a block */
+    int registers;       /* of a thread, compiled or estimated */
+    size_t shared;       /* bytes of a block */
+    ptrdiff_t tile[3];   /* cells that a block writes along x, y, z */
+    ptrdiff_t blocks[3]; /* along x, y, z */
+    ptrdiff_t steps;     /* planes or rows that a block streams one after another; 1 if it does not stream */
+
+    /* Sectors that a block asks L2 for: reads that neither its L1 nor its shared memory saved, and writes.
+     * read_sectors are first reads, halo_sectors[axis] those that the neighbour along the axis reads too. */
+    double read_sectors, halo_sectors[3], written_sectors;
+    double global_wavefronts; /* of L1: vf_model_warp_lines of every warp-wide global load and store */
+    double shared_wavefronts; /* vf_model_wavefronts of every warp-wide shared load and store */
+    /* One for each thread and instruction; other_ops are addresses, memory and control. */
+    double float_ops, double_ops, other_ops;
+    double loads;           /* of a thread from global memory, in vectors */
+    double loads_in_flight; /* of them under way at once, at least 1 */
+    double barriers;
+};
+
+enum vf_model_limit {
+    VF_LIMIT_MEMORY,
+    VF_LIMIT_L2,
+    VF_LIMIT_SHARED,
+    VF_LIMIT_ISSUE,
+    VF_LIMIT_LATENCY,
+    VF_LIMIT_LAUNCH,
+    VF_LIMIT_COUNT,
+};
+
+/* For --explain. */
+struct vf_model_detail {
+    struct vf_occupancy occupancy;
+    double waves; /* of resident blocks */
+    /* What each part would take alone, in seconds: bandwidth of memory and of L2, the path of L1 and shared
+     * memory, instructions, waiting for memory and barriers, the launch. */
+    double seconds[VF_LIMIT_COUNT];
+    enum vf_model_limit limit; /* the longest of them */
+    double memory_bytes;       /* read and written, of the whole grid */
+    double cell_bytes;         /* the same for each cell of a tile */
+};
+
+/* A word or two: "memory", "L2", ... */
+const char *vf_model_limit_name(enum vf_model_limit limit);
+
+/* Seconds of one launch, INFINITY if such a block cannot run. `detail` may be NULL.
+ *
+ * Blocks go in waves of what is resident. In each wave memory, L2, the L1 and shared-memory path and the
+ * instruction issue take their amounts over their rates, an SM with few warps issuing more slowly; and
+ * no wave is shorter than the waits of a block, its loads over those in flight times the memory's latency,
+ * which is Little's law with the bytes cancelled. The parts overlap: their 4-norm, that is the
+ * longest and, if others come near it, up to a half more.
+ *
+ * Halo sectors come from memory or, if still there, from L2. Between a block's read and its neighbour's pass
+ * the bytes of the blocks between them, or, if both are resident, a few steps of all resident blocks. Up to
+ * half of L2 of such bytes, every re-read hits; beyond, the share that hits falls as one over the bytes. */
+double vf_model_seconds(const struct vf_gpu *gpu, const struct vf_kernel_traffic *traffic,
+                        struct vf_model_detail *detail);
+
+#endif
