@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "devices.h"
 #include "info.h"
 #include "suggest.h"
 
@@ -145,7 +146,10 @@ static enum vf_status take_options(struct vf_command_line *line, int argc, char 
 static const struct {
     const char *name;
     enum vf_command command;
-} commands[] = {{"list", VF_COMMAND_LIST}, {"help", VF_COMMAND_HELP}, {"info", VF_COMMAND_INFO}};
+} commands[] = {{"list", VF_COMMAND_LIST},
+                {"help", VF_COMMAND_HELP},
+                {"info", VF_COMMAND_INFO},
+                {"devices", VF_COMMAND_DEVICES}};
 
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
@@ -190,6 +194,8 @@ static enum vf_status check_words(const struct vf_command_line *line, struct vf_
         return vf_fail(error, VF_USAGE,
                        "list takes no words, not '%.80s'; volfilter help FILTER explains one filter",
                        line->words[0]);
+    if (line->command == VF_COMMAND_DEVICES && count > 0)
+        return vf_fail(error, VF_USAGE, "devices takes no words, not '%.80s'", line->words[0]);
     if (line->command == VF_COMMAND_INFO && count == 0)
         return vf_fail(error, VF_USAGE, "info needs a file: volfilter info FILE ('-' is standard input)");
     if (line->command != VF_COMMAND_FILTER)
@@ -280,6 +286,9 @@ enum vf_status vf_command_line_run(const struct vf_command_line *line)
         return explain_filters(line);
     case VF_COMMAND_INFO:
         return print_infos(line);
+    case VF_COMMAND_DEVICES:
+        vf_devices_print(line->options.json, stdout);
+        return VF_OK;
     case VF_COMMAND_VERSION:
         vf_cli_print_version(stdout);
         return VF_OK;

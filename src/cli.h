@@ -63,6 +63,7 @@ enum vf_command {
     VF_COMMAND_LIST,
     VF_COMMAND_HELP, /* words: the filters to explain; none: the options */
     VF_COMMAND_INFO, /* words: the files */
+    VF_COMMAND_DEVICES,
     VF_COMMAND_VERSION,
     VF_COMMAND_MAN,
 };

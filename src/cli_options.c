@@ -60,7 +60,7 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                            "print the plan first: stages, halos, memory, bytes moved"},
     [VF_OPTION_DRY_RUN] = {REPORTS, "dry-run", 0, NULL, NULL, NULL,
                            "check and plan, but compute and write nothing"},
-    [VF_OPTION_JSON] = {REPORTS, "json", 0, NULL, NULL, NULL, "print --explain, info or the timing as JSON"},
+    [VF_OPTION_JSON] = {REPORTS, "json", 0, NULL, NULL, NULL, "print --explain, info, devices or the timing as JSON"},
     [VF_OPTION_PROGRESS] = {REPORTS, "progress", 0, "auto|never|always", "auto|never|always", NULL,
                             "show how far the work is (auto: on a terminal)"},
     [VF_OPTION_QUIET] = {REPORTS, "quiet", 'q', NULL, NULL, NULL, "no notes, no progress; errors only"},

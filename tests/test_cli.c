@@ -235,6 +235,8 @@ Test(cli, commands)
     expect_read("info --json file");
     cr_expect_eq(line.command, VF_COMMAND_INFO);
     cr_expect(line.options.json);
+    expect_read("devices --json");
+    cr_expect_eq(line.command, VF_COMMAND_DEVICES);
     expect_read("-f gaussian list help");
     cr_expect_eq(line.command, VF_COMMAND_FILTER);
     expect_read("-f gaussian --help --nonsense");
@@ -245,5 +247,6 @@ Test(cli, commands)
     cr_expect_eq(line.command, VF_COMMAND_HELP);
     expect_error("list all", "list takes no words");
     expect_error("info", "info needs a file");
+    expect_error("devices gpu", "devices takes no words, not 'gpu'");
     expect_error("lst", "did you mean 'volfilter list'?");
 }

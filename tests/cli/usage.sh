@@ -28,6 +28,7 @@ test_number_of_files() {
     wrong "--suffix=a/b is not understood" -f gaussian --out-dir d --suffix a/b "$IMAGE"
     wrong "info needs a file" info
     wrong "list takes no words, not 'gaussian'" list gaussian
+    wrong "devices takes no words, not 'gpu'" devices gpu
 }
 
 test_unknown_filters_and_parameters() {

@@ -1,0 +1,66 @@
+# volfilter devices, and what is said of a driver or compiler that is missing, damaged or too old: the loader looks
+# for libraries in the case's directory first.
+# shellcheck shell=sh
+
+devices() {
+    LD_LIBRARY_PATH=$PWD VOLFILTER_CACHE=${CACHE-$PWD/cache} expect 0 devices "$@"
+    [ ! -s err ]
+}
+
+# A library that loads and has none of the functions.
+foreign_library() {
+    ldd "$VOLFILTER" | sed -n 's/^[[:space:]]*libm\.so.* => \([^ ]*\) .*/\1/p'
+}
+
+test_without_a_driver() {
+    : >libcuda.so.1
+    devices
+    prints "driver    none in use: no CUDA driver: "
+    prints "libcuda.so.1: file too short"
+    prints "install NVIDIA's driver"
+    prints "or use --backend cpu"
+    prints "compiler  "
+    prints "cache     $PWD/cache, 0 entries, 0.0 of 256 MiB"
+    prints "costs     what --backend auto reckons with"
+    only libcuda.so.1 out err
+}
+
+test_without_a_driver_as_json() {
+    : >libcuda.so.1
+    devices --json
+    prints '"driver": null'
+    prints '"driver_error": "no CUDA driver: '
+    prints '"devices": []'
+    prints "\"folder\": \"$PWD/cache\""
+    prints '"pinned": 54000000000'
+}
+
+test_driver_that_lacks_functions() {
+    ln -s "$(foreign_library)" libcuda.so.1
+    devices
+    prints "libcuda.so.1 lacks cuInit, cuDriverGetVersion, "
+    prints "install a newer NVIDIA driver"
+}
+
+test_compiler_of_the_users_own() {
+    : >libcuda.so.1
+    mkdir -p toolkit/lib64
+    for name in libnvrtc.so.13 libnvrtc.so.12 libnvrtc.so.11.2 libnvrtc.so; do
+        ln -s "$(foreign_library)" "$name"
+    done
+    ln -s "$(foreign_library)" toolkit/lib64/libnvrtc.so
+    CUDA_HOME=$PWD/toolkit devices
+    if ! grep -q '^compiler  NVRTC' out; then
+        prints "compiler  none in use: no CUDA run-time compiler: libnvrtc.so.13 lacks nvrtcVersion, "
+        prints "install the CUDA toolkit"
+        prints "set CUDA_HOME"
+    fi
+}
+
+test_without_a_cache() {
+    : >libcuda.so.1
+    CACHE='' devices
+    prints "cache     none"
+    CACHE='' devices --json
+    prints '"folder": null'
+}
