@@ -77,6 +77,15 @@ static void add_table(struct vf_text *text, const char *head, const int *value, 
     vf_text_add(text, "%d; }\n", count > 0 ? value[count - 1] : -1);
 }
 
+/* name(F): F(0) F(1) ... */
+static void add_each(struct vf_text *text, const char *name, int count)
+{
+    vf_text_add(text, "#define %s(F)", name);
+    for (int k = 0; k < count; k++)
+        vf_text_add(text, " F(%d)", k);
+    vf_text_add(text, "\n");
+}
+
 static void add_memory(const struct vf_kernel_case *c, struct vf_text *text)
 {
     const struct vf_flow *flow = c->flow;
@@ -84,6 +93,8 @@ static void add_memory(const struct vf_kernel_case *c, struct vf_text *text)
         vf_text_add(text, "typedef %s vf_in_%d;\n", type_name[c->source_type[k]], k);
     for (int k = 0; k < flow->sink_count; k++)
         vf_text_add(text, "typedef %s vf_out_%d;\n", type_name[c->sink_type[k]], k);
+    add_each(text, "VF_EACH_INPUT", flow->source_count);
+    add_each(text, "VF_EACH_OUTPUT", flow->sink_count);
     vf_text_add(text, "VF_INLINE REAL vf_load(const VfArgs &args, int input, long long at)\n{\n");
     for (int k = 0; k < flow->source_count; k++)
         vf_text_add(text, "    if (input == %d) return (REAL)((const vf_in_%d *)args.in[%d])[at];\n", k, k,
@@ -211,15 +222,11 @@ static void add_stage(const struct vf_kernel_case *c, int s, struct vf_text *tex
         vf_text_add(text, "body_%s(c); }\n};\n", vf_stencil(stage->stencil)->name);
 }
 
-/* VF_EACH_STAGE(F): F(0) F(1) ... */
 static void add_stages(const struct vf_kernel_case *c, struct vf_text *text)
 {
     for (int s = 0; s < c->flow->stage_count; s++)
         add_stage(c, s, text);
-    vf_text_add(text, "#define VF_EACH_STAGE(F)");
-    for (int s = 0; s < c->flow->stage_count; s++)
-        vf_text_add(text, " F(%d)", s);
-    vf_text_add(text, "\n");
+    add_each(text, "VF_EACH_STAGE", c->flow->stage_count);
 }
 
 enum vf_status vf_kernel_source(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
