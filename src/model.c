@@ -188,10 +188,7 @@ static ptrdiff_t register_blocks(const struct vf_gpu *gpu, int warps, int regist
     const ptrdiff_t warp_registers =
         ceil_div((ptrdiff_t)registers * gpu->warp, granularity->registers) * granularity->registers;
     const ptrdiff_t part_warps = gpu->sm_registers / granularity->parts / warp_registers;
-    /* A launch is refused as if a block took the same from every part. */
-    if (registers > REGISTERS_MOST || ceil_div(warps, granularity->parts) > part_warps)
-        return 0;
-    return part_warps * granularity->parts / warps;
+    return registers > REGISTERS_MOST ? 0 : part_warps * granularity->parts / warps;
 }
 
 static ptrdiff_t shared_blocks(const struct vf_gpu *gpu, size_t shared,
@@ -230,8 +227,12 @@ struct vf_occupancy vf_model_occupancy(const struct vf_gpu *gpu, int threads, in
 const char *vf_model_limit_name(enum vf_model_limit limit)
 {
     static const char *const name[VF_LIMIT_COUNT] = {
-        [VF_LIMIT_MEMORY] = "memory", [VF_LIMIT_L2] = "L2",           [VF_LIMIT_SHARED] = "shared memory",
-        [VF_LIMIT_ISSUE] = "issue",   [VF_LIMIT_LATENCY] = "latency", [VF_LIMIT_LAUNCH] = "launch",
+        [VF_LIMIT_MEMORY] = "memory",
+        [VF_LIMIT_L2] = "L2",
+        [VF_LIMIT_SHARED] = "L1 and shared memory",
+        [VF_LIMIT_ISSUE] = "issue",
+        [VF_LIMIT_LATENCY] = "latency",
+        [VF_LIMIT_LAUNCH] = "launch",
     };
     return name[limit];
 }

@@ -137,7 +137,7 @@ struct vf_kernel_traffic {
 enum vf_model_limit {
     VF_LIMIT_MEMORY,
     VF_LIMIT_L2,
-    VF_LIMIT_SHARED,
+    VF_LIMIT_SHARED, /* the one path of L1 and shared memory */
     VF_LIMIT_ISSUE,
     VF_LIMIT_LATENCY,
     VF_LIMIT_LAUNCH,
@@ -156,7 +156,7 @@ struct vf_model_detail {
     double cell_bytes;         /* the same for each cell of a tile */
 };
 
-/* A word or two: "memory", "L2", ... */
+/* A few words: "memory", "L1 and shared memory", ... */
 const char *vf_model_limit_name(enum vf_model_limit limit);
 
 /* Seconds of one launch, INFINITY if such a block cannot run. `detail` may be NULL.

@@ -315,6 +315,14 @@ Test(model, occupancy_of_h200)
     }
 }
 
+Test(model, a_block_may_not_have_all_of_the_shared_memory)
+{
+    struct vf_gpu gpu = h200;
+    gpu.block_shared = 48 << 10;
+    cr_expect_eq(vf_model_occupancy(&gpu, 128, 32, 48 << 10, &none).blocks, 4);
+    cr_expect_eq(vf_model_occupancy(&gpu, 128, 32, (48 << 10) + 1, &none).blocks, 0);
+}
+
 Test(model, granularity_before_ampere)
 {
     const struct vf_granularity turing = vf_granularity_of(75);

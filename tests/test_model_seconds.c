@@ -161,6 +161,13 @@ Test(model_seconds, halos_and_l2)
     gpu.l2 /= 2;
     vf_model_seconds(&gpu, &traffic, &detail);
     cr_expect_eq(detail.cell_bytes, 8 + 4 * (2 * 8 / 32.0 + 2 / 8.0 + 2) / 2, "half of them");
+    /* Few blocks: what lies between is no more than there is. */
+    traffic.blocks[2] = 1;
+    traffic.blocks[1] = 4;
+    gpu.l2 = 2 * 64 * 2048;
+    vf_model_seconds(&gpu, &traffic, &detail);
+    cr_expect_eq(detail.cell_bytes, first_reads_and_writes);
+    traffic = naive(32, 8, false);
     /* A plane four times as large: z neighbours are no longer resident, 4096 * 2 KiB lie between. */
     traffic.blocks[0] *= 4;
     gpu.l2 = 2 * 1056 * 2048;
@@ -196,6 +203,29 @@ Test(model_seconds, last_wave)
     cr_expect(more > 1.8 * full && more < 2 * full, "one block more takes another wave: %g, %g", full, more);
     cr_expect_lt(two.seconds[VF_LIMIT_MEMORY], 1.01 * one.seconds[VF_LIMIT_MEMORY],
                  "but hardly more bandwidth");
+}
+
+/* Fewer blocks than SMs: each has an SM and its port to L2 for itself. */
+Test(model_seconds, few_blocks)
+{
+    struct vf_kernel_traffic traffic = copy(16, 256);
+    traffic.barriers = 10;
+    struct vf_model_detail one, all;
+    traffic.blocks[0] = 1;
+    vf_model_seconds(&h200, &traffic, &one);
+    cr_expect_float_eq(one.seconds[VF_LIMIT_L2], 8192 / (64 * 1.98e9), 1e-12);
+    cr_expect_float_eq(one.seconds[VF_LIMIT_SHARED], 64 * 1.6 / 1.98e9, 1e-12);
+    cr_expect_float_eq(one.seconds[VF_LIMIT_LATENCY], 600e-9 + 10 * 20e-9, 1e-12);
+    traffic.blocks[0] = 132;
+    vf_model_seconds(&h200, &traffic, &all);
+    cr_expect_float_eq(all.seconds[VF_LIMIT_L2], 8192 / (24 * 1.98e9), 1e-12);
+    cr_expect_eq(all.seconds[VF_LIMIT_SHARED], one.seconds[VF_LIMIT_SHARED]);
+    cr_expect_eq(all.seconds[VF_LIMIT_ISSUE], one.seconds[VF_LIMIT_ISSUE]);
+    cr_expect_eq(all.seconds[VF_LIMIT_LATENCY], one.seconds[VF_LIMIT_LATENCY]);
+    traffic.blocks[0]++;
+    vf_model_seconds(&h200, &traffic, &all);
+    cr_expect_float_eq(all.seconds[VF_LIMIT_SHARED], 2 * one.seconds[VF_LIMIT_SHARED], 1e-12,
+                       "one SM has two");
 }
 
 Test(model_seconds, other_limits)
