@@ -1,0 +1,294 @@
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/cuda_device.h"
+
+/* With a real device or the fake one of tests/fake_cuda, whichever the loader finds. */
+static char scratch[] = "/tmp/volfilter-device-XXXXXX";
+static struct vf_cuda *cuda;
+static struct vf_error error;
+
+static void expect_in(const char *part)
+{
+    cr_assert_not_null(strstr(error.text, part), "no \"%s\" in: %s", part, error.text);
+}
+
+static void open_cuda(void)
+{
+    cr_assert_eq(vf_cuda_open(&cuda, -1, &error), VF_OK, "%s", error.text);
+}
+
+static void open_scratch(void)
+{
+    cr_assert_not_null(mkdtemp(scratch));
+    setenv("VOLFILTER_CACHE", scratch, 1);
+    if (vf_cuda_open(&cuda, -1, &error) != VF_OK) {
+        expect_in("--backend cpu");
+        cr_assert_null(cuda);
+        rmdir(scratch);
+        cr_skip_test("no device");
+    }
+}
+
+static void remove_scratch(void)
+{
+    char command[128];
+    vf_cuda_close(cuda);
+    snprintf(command, sizeof command, "rm -rf %s", scratch);
+    cr_assert_eq(system(command), 0); /* NOLINT: a name that mkdtemp made */
+}
+
+TestSuite(cuda_device, .init = open_scratch, .fini = remove_scratch);
+
+/* Kernels that add a number to their threads' numbers. */
+static const char *text_of(int number)
+{
+    static char text[1024];
+    snprintf(text, sizeof text,
+             "#include \"kernels/boundary.h\"\n"
+             "struct VfArgs {\n"
+             "    int *out;\n"
+             "    int n;\n"
+             "};\n"
+             "extern \"C\" __global__ void vf_kernel(const __grid_constant__ VfArgs args)\n"
+             "{\n"
+             "    const int i = threadIdx.x;\n"
+             "    args.out[i] = (int)vf_boundary_index(VF_NEAREST, i, args.n) + %d;\n"
+             "}\n"
+             "#ifdef VF_ON_CPU\n"
+             "VF_ENTRY(VfArgs)\n"
+             "#endif\n",
+             number);
+    return text;
+}
+
+static void expect_runs(const struct vf_cuda_kernel *kernel, int number)
+{
+    enum { THREADS = 64, N = 50 };
+    int out[THREADS];
+    struct {
+        CUdeviceptr out;
+        int n;
+    } args = {.n = N};
+    void *params[] = {&args};
+    const struct vf_cuda_api *api = &cuda->api;
+    cr_assert_eq(api->cuMemAlloc(&args.out, sizeof out), CUDA_SUCCESS);
+    cr_assert_eq(api->cuLaunchKernel(kernel->function, 1, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL),
+                 CUDA_SUCCESS);
+    cr_assert_eq(api->cuMemcpyDtoHAsync(out, args.out, sizeof out, NULL), CUDA_SUCCESS);
+    cr_assert_eq(api->cuStreamSynchronize(NULL), CUDA_SUCCESS);
+    cr_assert_eq(api->cuMemFree(args.out), CUDA_SUCCESS);
+    for (int i = 0; i < THREADS; i++)
+        cr_assert_eq(out[i], (i < N ? i : N - 1) + number);
+}
+
+static struct vf_cuda_kernel get_kernel(int number)
+{
+    struct vf_cuda_kernel kernel;
+    cr_assert_eq(vf_cuda_kernel(cuda, text_of(number), &kernel, &error), VF_OK, "%s", error.text);
+    return kernel;
+}
+
+Test(cuda_device, tells_what_it_offers)
+{
+    char arch[32];
+    const struct vf_gpu *gpu = &cuda->gpu;
+    snprintf(arch, sizeof arch, "sm_%d", gpu->capability);
+    cr_assert_str_eq(cuda->arch, arch);
+    cr_assert(gpu->capability >= VF_CUDA_LEAST_CAPABILITY);
+    cr_assert_neq(gpu->name[0], '\0');
+    cr_assert_eq(gpu->warp, 32);
+    cr_assert(gpu->multiprocessors >= 1 && gpu->block_threads >= 1024);
+    cr_assert(gpu->sm_threads >= gpu->block_threads && gpu->sm_blocks >= 8 && gpu->sm_registers >= 1 << 15);
+    cr_assert(gpu->block_shared >= 48 << 10 && gpu->sm_shared >= gpu->block_shared);
+    cr_assert(gpu->l2 > 0 && gpu->memory >= 1 << 20);
+    cr_assert(gpu->bandwidth > 1e9 && gpu->bandwidth < 1e14);
+    cr_assert(gpu->clock > 1e8 && gpu->clock < 1e10);
+    cr_assert(gpu->double_ratio >= 1);
+}
+
+Test(cuda_device, ordinals_are_checked)
+{
+    struct vf_cuda *other;
+    int count = 0;
+    cr_assert_eq(cuda->api.cuDeviceGetCount(&count), CUDA_SUCCESS);
+    cr_assert_eq(vf_cuda_open(&other, count, &error), VF_FAILED);
+    cr_assert_null(other);
+    expect_in("there is no CUDA device");
+    cr_assert_eq(vf_cuda_open(&other, count - 1, &error), VF_OK);
+    cr_assert_eq(other->ordinal, count - 1);
+    vf_cuda_close(other);
+}
+
+Test(cuda_device, kernel_is_compiled_once_and_kept_from_run_to_run)
+{
+    struct vf_cuda_kernel first = get_kernel(1);
+    expect_runs(&first, 1);
+    cr_assert(first.registers > 0 && first.block_threads >= 64);
+    cr_assert_eq(get_kernel(1).function, first.function);
+    cr_assert_eq(cuda->compiled_count, 1);
+    vf_cuda_close(cuda);
+    open_cuda();
+    first = get_kernel(1);
+    expect_runs(&first, 1);
+    cr_assert_eq(cuda->compiled_count, 0);
+    cr_assert(!cuda->has_nvrtc, "the compiler is not even loaded");
+}
+
+Test(cuda_device, holds_many_kernels)
+{
+    enum { COUNT = 18 }; /* more than the table begins with */
+    struct vf_cuda_kernel kernel[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        kernel[i] = get_kernel(i);
+    for (int i = 0; i < COUNT; i++)
+        expect_runs(&kernel[i], i);
+    cr_assert_eq(cuda->compiled_count, COUNT);
+}
+
+Test(cuda_device, kept_kernel_that_does_not_load_is_made_anew)
+{
+    struct vf_cache_key key = cuda->key;
+    struct vf_cuda_kernel kernel;
+    char nothing[4096] = "not machine code";
+    vf_cache_key_add_text(&key, text_of(7));
+    vf_cache_put(&cuda->cache, &key, nothing, sizeof nothing);
+    kernel = get_kernel(7);
+    expect_runs(&kernel, 7);
+    cr_assert_eq(cuda->compiled_count, 1);
+    vf_cuda_close(cuda);
+    open_cuda();
+    kernel = get_kernel(7);
+    expect_runs(&kernel, 7);
+    cr_assert_eq(cuda->compiled_count, 0, "the new one is kept");
+}
+
+Test(cuda_device, text_that_does_not_compile_does_no_harm)
+{
+    struct vf_cuda_kernel kernel;
+    cr_assert_eq(
+        vf_cuda_kernel(cuda, "extern \"C\" __global__ void vf_kernel() { nonsense = 1; }", &kernel, &error),
+        VF_FAILED);
+    expect_in("nonsense");
+    cr_assert_eq(cuda->loaded_count, 0);
+    kernel = get_kernel(3);
+    expect_runs(&kernel, 3);
+}
+
+static const char *shared_text;
+
+static void *use_from_another_thread(void *context)
+{
+    struct vf_error own;
+    struct vf_cuda_kernel *kernel = context;
+    return vf_cuda_enter(cuda, &own) == VF_OK && vf_cuda_kernel(cuda, shared_text, kernel, &own) == VF_OK
+               ? kernel
+               : NULL;
+}
+
+Test(cuda_device, threads_share_its_kernels)
+{
+    enum { THREADS = 4 };
+    pthread_t thread[THREADS];
+    struct vf_cuda_kernel kernel[THREADS];
+    shared_text = text_of(5);
+    for (int i = 0; i < THREADS; i++)
+        cr_assert_eq(pthread_create(&thread[i], NULL, use_from_another_thread, &kernel[i]), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *result;
+        cr_assert_eq(pthread_join(thread[i], &result), 0);
+        cr_assert_eq(result, &kernel[i]);
+        cr_assert_eq(kernel[i].function, kernel[0].function);
+    }
+    cr_assert_eq(cuda->compiled_count, 1);
+    expect_runs(&kernel[0], 5);
+}
+
+/* ---- each call fails in turn: the fake driver and compiler do so on demand ---- */
+
+static char log_path[64];
+
+/* How many calls a library has counted; its functions' names begin with `prefix`. */
+static int count_calls(const char *prefix)
+{
+    int calls = 0, number;
+    char line[96], name[64];
+    FILE *log = fopen(log_path, "r");
+    while (log != NULL && fgets(line, sizeof line, log) != NULL)
+        if (sscanf(line, "%d %63s", &number, name) == 2 && strncmp(name, prefix, strlen(prefix)) == 0)
+            calls = number;
+    if (log != NULL)
+        fclose(log);
+    return calls;
+}
+
+static void begin_counting(void)
+{
+    if (strcmp(cuda->gpu.name, "Fake GPU") != 0)
+        cr_skip_test("a real device");
+    snprintf(log_path, sizeof log_path, "%s/calls", scratch);
+    setenv("FAKE_CUDA_LOG", log_path, 1);
+    setenv("FAKE_CUDA_STRICT", "1", 1);
+    vf_cuda_close(cuda);
+    open_cuda(); /* the log now has the driver's number */
+}
+
+/* Makes the first, second, ... of `work`'s calls fail until it makes fewer; how often it failed. */
+static int walk_failures(const char *prefix, enum vf_status (*work)(void))
+{
+    for (int nth = 1, failures = 0;; nth++) {
+        char text[16];
+        vf_cuda_close(cuda);
+        open_cuda();
+        const int number = count_calls(prefix) + nth;
+        snprintf(text, sizeof text, "%d", number);
+        setenv("FAKE_CUDA_FAIL", text, 1);
+        error.text[0] = '\0';
+        const enum vf_status status = work();
+        unsetenv("FAKE_CUDA_FAIL");
+        cr_assert(status == VF_OK || error.text[0] != '\0', "call %d fails without a message", nth);
+        failures += status != VF_OK;
+        if (count_calls(prefix) < number)
+            return failures;
+    }
+}
+
+static enum vf_status open_another(void)
+{
+    struct vf_cuda *other;
+    const enum vf_status status = vf_cuda_open(&other, -1, &error);
+    cr_assert((status == VF_OK) == (other != NULL));
+    vf_cuda_close(other);
+    return status;
+}
+
+static enum vf_status make_one_kernel(void)
+{
+    struct vf_cuda_kernel kernel;
+    return vf_cuda_kernel(cuda, text_of(9), &kernel, &error);
+}
+
+Test(cuda_device, opening_survives_every_failure)
+{
+    begin_counting();
+    cr_assert(walk_failures("cu", open_another) >= 20);
+}
+
+Test(cuda_device, making_a_kernel_survives_every_failure)
+{
+    begin_counting();
+    setenv("VOLFILTER_CACHE", "", 1);
+    cr_assert_eq(walk_failures("nvrtc", make_one_kernel), 4, "create, compile, size, code");
+    cr_assert_eq(walk_failures("cu", make_one_kernel), 6, "load, find, four attributes");
+}
+
+/* Without the compiler even: what fails to load is made anew, which works. */
+Test(cuda_device, loading_a_kept_kernel_survives_every_failure)
+{
+    begin_counting();
+    cr_assert_eq(make_one_kernel(), VF_OK);
+    cr_assert_eq(walk_failures("cu", make_one_kernel), 0);
+}
