@@ -5,7 +5,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Rates that the driver does not tell. One table, fitted to no more than needed. */
+/* Rates that the driver does not tell, each with where it is from:
+ *   documented: the CUDA programming guide;
+ *   fitted: chosen so that sweeps measured on an H200 at 512^3 come out (tests/test_model_seconds.c);
+ *   assumed: a plausible figure, not measured on its own. */
 static const struct {
     double l2_bytes;        /* a clock and SM, all SMs reading */
     double l2_bytes_alone;  /* a clock and SM, if others are idle */
@@ -19,17 +22,17 @@ static const struct {
     double barrier_latency; /* seconds */
     double launch;          /* seconds */
 } rate = {
-    .l2_bytes = 24,       /* H100 and H200 measured by others at 5.5-7 TB/s: 132 SMs, 1.755-1.98 GHz */
-    .l2_bytes_alone = 64, /* width of an SM's port, CUDA tuning guides */
-    .l2_share = 0.5,      /* writes and first reads pass through the same cache */
-    .drift = 4,           /* guess: small beside any L2 */
-    .global_clocks = 1.6, /* 80 of the path's 128 bytes: the naive 27-point sweep's 91 GCells/s on an H200 */
-    .shared_clocks = 1,   /* 32 banks of 4 bytes, CUDA programming guide */
-    .issued = 4,          /* one for each of four schedulers, CUDA programming guide */
-    .issue_warps = 8,     /* two a scheduler: arithmetic takes 4 clocks, two instructions at a time */
-    .memory_latency = 600e-9, /* H100 and H200 measured by others at 500-800 ns */
-    .barrier_latency = 20e-9, /* some 30-40 clocks */
-    .launch = 3e-6,           /* between launches of one stream */
+    .l2_bytes = 24,           /* fitted to 7 points, naive, within the 5.5 to 7 TB/s expected of an H200 */
+    .l2_bytes_alone = 64,     /* assumed */
+    .l2_share = 0.5,          /* assumed: writes and first reads pass through the same cache */
+    .drift = 4,               /* assumed */
+    .global_clocks = 1.6,     /* fitted to 27 points, naive: 80 of the path's 128 bytes */
+    .shared_clocks = 1,       /* documented: 32 banks of 4 bytes */
+    .issued = 4,              /* documented: one for each of four schedulers */
+    .issue_warps = 8,         /* assumed: two a scheduler, 4 clocks of arithmetic, two instructions at once */
+    .memory_latency = 600e-9, /* assumed, from the 600 to 800 ns usual under load */
+    .barrier_latency = 20e-9, /* assumed: some 30 to 40 clocks */
+    .launch = 3e-6,           /* assumed, between launches of one stream */
 };
 
 /* ---- counts of one warp-wide access ---- */
