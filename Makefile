@@ -63,6 +63,9 @@ library := $(BUILD)/libvolfilter.a
 library_objects := $(filter-out $(BUILD)/src/main.o,$(objects))
 
 test_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/*.c))
+cuda_test_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/cuda/*.c)) \
+    $(BUILD)/tests/pipeline.o $(BUILD)/tests/io_samples.o
+fake_cuda_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fake_cuda/*.c))
 tool_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c tests/demo/*.c))
 
 .PHONY: all
@@ -74,6 +77,7 @@ help:
 	@echo 'make demo        install what is missing, build, filter a real stack, make a picture of it'
 	@echo 'make test        install what is missing, build, run all tests'
 	@echo 'make test-san    the same under the address and undefined-behaviour sanitizers'
+	@echo 'make test-gpu    the tests of the GPU on this machine'"'"'s own; CI has a stand-in'
 	@echo 'make install     into PREFIX=$(PREFIX), under DESTDIR; make uninstall'
 	@echo 'make lint        clang-format, clang-tidy and shellcheck; make format formats'
 	@echo 'make bench-cpu   speed of every filter, beside a plain copy; BENCH=--help'
@@ -84,8 +88,9 @@ $(BUILD)/volfilter: $(BUILD)/src/main.o
 $(BUILD)/montage: $(BUILD)/tests/demo/montage.o
 $(BUILD)/bench-cpu: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c))
 $(BUILD)/unit-tests: $(test_objects)
-$(BUILD)/unit-tests: private LIBS := -lcriterion $(LIBS)
-$(BUILD)/volfilter $(BUILD)/montage $(BUILD)/bench-cpu $(BUILD)/unit-tests: $(library)
+$(BUILD)/cuda-tests: $(cuda_test_objects)
+$(BUILD)/unit-tests $(BUILD)/cuda-tests: private LIBS := -lcriterion $(LIBS)
+$(BUILD)/volfilter $(BUILD)/montage $(BUILD)/bench-cpu $(BUILD)/unit-tests $(BUILD)/cuda-tests: $(library)
 	$(call say,LINK $@)$(LINK) -o $@ $(filter %.o,$^) $(library) $(LIBS)
 
 $(library): $(library_objects)
@@ -122,17 +127,30 @@ $(BUILD)/gen/kernel_texts.c: kernels/embed.sh $(kernel_texts) $(BUILD)/texts.lis
 $(BUILD)/gen/kernel_texts.o: $(BUILD)/gen/kernel_texts.c
 	$(call say,CC $@)$(COMPILE) -MMD -MP -c -o $@ $<
 
-every_object := $(objects) $(test_objects) $(tool_objects)
+# A driver and an NVRTC for machines without a GPU, in one: they count their calls together. Kernels are compiled
+# as the tests are, with sanitizers or without, by the same compiler.
+kernel_sanitizers = $(filter -fsanitize% -fno-sanitize%,$(CFLAGS))
+kernel_flags = -std=c++17 -O1 $(if $(kernel_sanitizers),-g1 $(kernel_sanitizers)) -fPIC -shared -fvisibility=hidden \
+    -fno-exceptions -fno-rtti $(NUMERICS)
+$(fake_cuda_objects): private DEFINES += -fPIC -fvisibility=hidden -DCUDA_ON_CPU='"$(abspath tests/cuda_on_cpu.h)"' \
+    -DFAKE_NVRTC_CXX='"$(CC) -x c++"' -DFAKE_NVRTC_FLAGS='"$(kernel_flags)"'
+
+fake_cuda := $(BUILD)/fake-cuda/libcuda.so.1
+$(fake_cuda): $(fake_cuda_objects)
+	@mkdir -p $(@D)
+	$(call say,LINK $@)$(LINK) -shared -o $@ $(fake_cuda_objects) -ldl -lpthread && ln -sf $(@F) $(@D)/libnvrtc.so.13
+
+every_object := $(sort $(objects) $(test_objects) $(cuda_test_objects) $(fake_cuda_objects) $(tool_objects))
 $(every_object): $(BUILD)/flags | $(BUILD)/gen/stencil_bodies.h $(BUILD)/headers-found
 -include $(every_object:.o=.d)
 
 # Files that change only when what they hold does: other flags compile anew, a file that is gone links anew.
 $(BUILD)/flags: holds = $(COMPILE) $(LINK) $(LIBS)
 $(BUILD)/library.list: holds = $(library_objects)
-$(BUILD)/tests.list: holds = $(test_objects)
+$(BUILD)/tests.list: holds = $(test_objects) $(cuda_test_objects) $(fake_cuda_objects)
 $(BUILD)/texts.list: holds = $(kernel_texts)
 $(library): $(BUILD)/library.list
-$(BUILD)/unit-tests: $(BUILD)/tests.list
+$(BUILD)/unit-tests $(BUILD)/cuda-tests $(fake_cuda): $(BUILD)/tests.list
 $(BUILD)/flags $(BUILD)/library.list $(BUILD)/tests.list $(BUILD)/texts.list: always
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(holds)' | cmp -s - $@ || printf '%s\n' '$(holds)' > $@
@@ -168,9 +186,20 @@ test-san:
 .PHONY: run-tests
 # Criterion runs a process for each processor; threads that spin while they wait would take turns with the others.
 run-tests: export OMP_WAIT_POLICY = passive
-run-tests: $(BUILD)/unit-tests $(BUILD)/volfilter
+run-tests: $(BUILD)/unit-tests $(BUILD)/cuda-tests $(fake_cuda) $(BUILD)/volfilter
 	$(BUILD)/unit-tests
+	rm -rf $(BUILD)/cuda-cache
+	VOLFILTER_CACHE='$(abspath $(BUILD)/cuda-cache)' LD_LIBRARY_PATH='$(abspath $(dir $(fake_cuda)))' \
+	    FAKE_CUDA_STRICT=1 $(BUILD)/cuda-tests
 	VOLFILTER='$(abspath $(BUILD)/volfilter)' tests/cli/run
+
+.PHONY: test-gpu run-test-gpu
+test-gpu:
+	@tests/install-deps build test
+	+@$(again) run-test-gpu
+
+run-test-gpu: $(BUILD)/cuda-tests
+	$(BUILD)/cuda-tests
 
 demo:
 	@tests/install-deps build
@@ -191,7 +220,8 @@ man: $(BUILD)/volfilter
 	$(BUILD)/volfilter --man > man/volfilter.1.new
 	mv man/volfilter.1.new man/volfilter.1
 
-formatted = $(wildcard $(foreach dir,src filters filters/stencils kernels tests tests/bench tests/demo tests/fuzz, \
+formatted = $(wildcard $(foreach dir,src filters filters/stencils kernels tests tests/bench tests/cuda tests/demo \
+    tests/fake_cuda tests/fuzz, \
     $(dir)/*.[ch]) kernels/*.cu)
 
 .PHONY: format

@@ -1,0 +1,527 @@
+/* Gives the CUDA words of device code a meaning on the CPU, for tests without a GPU: the fake NVRTC puts this
+ * ahead of a kernel's text, and the fake driver (fake_cuda/) runs what comes out, block by block, each thread
+ * as a fiber. It is compiled anew with each kernel, so it includes nothing.
+ *
+ * As far as kernels use them: places of threads and blocks, barriers, warp collectives, atomics, vector
+ * types, arithmetic. Shared memory is dynamic, and had by VF_SHARED_MEMORY. A text has one kernel, vf_kernel,
+ * with one parameter by value, and VF_ENTRY(type of the parameter) at its end. */
+#ifndef VF_CUDA_ON_CPU_H
+#define VF_CUDA_ON_CPU_H
+
+#include "fake_cuda/machine.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __grid_constant__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+#define __shared__ static_assert(false, "static shared variables do not exist here: use VF_SHARED_MEMORY");
+
+#define VF_CPU_INLINE static inline __attribute__((always_inline, unused))
+#define VF_CPU_EXPORT extern "C" __attribute__((visibility("default")))
+
+typedef decltype(sizeof(0)) size_t;
+typedef decltype((char *)0 - (char *)0) ptrdiff_t;
+
+VF_CPU_EXPORT const fake_machine *vf_cpu_machine;
+const fake_machine *vf_cpu_machine;
+
+#define VF_ENTRY(type)                                                     \
+    VF_CPU_EXPORT const unsigned long vf_cpu_argument_size = sizeof(type); \
+    VF_CPU_EXPORT void vf_cpu_run(const void *argument);                   \
+    void vf_cpu_run(const void *argument)                                  \
+    {                                                                      \
+        vf_kernel(*(const type *)argument);                                \
+    }
+
+/* ---- places ---- */
+
+typedef fake_index uint3;
+typedef fake_index dim3;
+
+#define threadIdx (vf_cpu_machine->self()->thread)
+#define blockIdx (vf_cpu_machine->self()->block)
+#define blockDim (vf_cpu_machine->self()->block_size)
+#define gridDim (vf_cpu_machine->self()->grid_size)
+#define warpSize FAKE_CUDA_WARP
+
+VF_CPU_INLINE unsigned char *vf_cpu_shared()
+{
+    return (unsigned char *)vf_cpu_machine->self()->shared;
+}
+
+VF_CPU_INLINE int vf_cpu_lane()
+{
+    const fake_self *self = vf_cpu_machine->self();
+    const unsigned row = self->thread.z * self->block_size.y + self->thread.y;
+    return (int)((row * self->block_size.x + self->thread.x) % FAKE_CUDA_WARP);
+}
+
+/* ---- barriers and warps ---- */
+
+/* The caller's file and line, for messages; and threads that meet must come from the same one. */
+#define VF_CPU_PLACE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+VF_CPU_INLINE void __syncthreads(VF_CPU_PLACE)
+{
+    vf_cpu_machine->barrier({file, line});
+}
+
+VF_CPU_INLINE void __syncwarp(unsigned mask = 0xffffffffu, VF_CPU_PLACE)
+{
+    vf_cpu_machine->collective(FAKE_SYNC, mask, 0, 0, {file, line});
+}
+
+VF_CPU_INLINE unsigned __ballot_sync(unsigned mask, int predicate, VF_CPU_PLACE)
+{
+    return (unsigned)vf_cpu_machine->collective(FAKE_BALLOT, mask, predicate != 0, 0, {file, line});
+}
+
+VF_CPU_INLINE int __any_sync(unsigned mask, int predicate, VF_CPU_PLACE)
+{
+    return (int)vf_cpu_machine->collective(FAKE_ANY, mask, predicate != 0, 0, {file, line});
+}
+
+VF_CPU_INLINE int __all_sync(unsigned mask, int predicate, VF_CPU_PLACE)
+{
+    return (int)vf_cpu_machine->collective(FAKE_ALL, mask, predicate != 0, 0, {file, line});
+}
+
+template <class T> VF_CPU_INLINE T vf_cpu_shuffle(unsigned mask, T value, int source, fake_place place)
+{
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "shuffles take 32 or 64 bits");
+    unsigned long long bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof value);
+    bits = vf_cpu_machine->collective(FAKE_SHUFFLE, mask, bits, source, place);
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Lanes are in segments of `width`; who would read beyond its own segment gets its own value. */
+template <class T>
+VF_CPU_INLINE T __shfl_sync(unsigned mask, T value, int source, int width = warpSize, VF_CPU_PLACE)
+{
+    const int first = vf_cpu_lane() & ~(width - 1);
+    return vf_cpu_shuffle(mask, value, first + (source & (width - 1)), {file, line});
+}
+
+template <class T>
+VF_CPU_INLINE T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize, VF_CPU_PLACE)
+{
+    const int lane = vf_cpu_lane(), source = lane - (int)delta;
+    return vf_cpu_shuffle(mask, value, source < (lane & ~(width - 1)) ? lane : source, {file, line});
+}
+
+template <class T>
+VF_CPU_INLINE T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warpSize, VF_CPU_PLACE)
+{
+    const int lane = vf_cpu_lane(), source = lane + (int)delta;
+    return vf_cpu_shuffle(mask, value, source > (lane | (width - 1)) ? lane : source, {file, line});
+}
+
+template <class T>
+VF_CPU_INLINE T __shfl_xor_sync(unsigned mask, T value, int bits, int width = warpSize, VF_CPU_PLACE)
+{
+    const int lane = vf_cpu_lane(), source = lane ^ bits;
+    return vf_cpu_shuffle(mask, value, source > (lane | (width - 1)) ? lane : source, {file, line});
+}
+
+VF_CPU_INLINE void __threadfence()
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+VF_CPU_INLINE void __threadfence_block()
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* ---- memory ---- */
+
+template <class T> VF_CPU_INLINE T __ldg(const T *from)
+{
+    return *from;
+}
+template <class T> VF_CPU_INLINE T __ldcs(const T *from)
+{
+    return *from;
+}
+template <class T> VF_CPU_INLINE T __ldcg(const T *from)
+{
+    return *from;
+}
+template <class T> VF_CPU_INLINE void __stcs(T *to, T value)
+{
+    *to = value;
+}
+template <class T> VF_CPU_INLINE void __stcg(T *to, T value)
+{
+    *to = value;
+}
+
+/* Puts what `change` makes of *at there, and gives what was there. */
+template <class T, class F> VF_CPU_INLINE T vf_cpu_atomic(T *at, F change)
+{
+    T old, now;
+    __atomic_load(at, &old, __ATOMIC_RELAXED);
+    do
+        now = change(old);
+    while (!__atomic_compare_exchange(at, &old, &now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return old;
+}
+
+#define VF_CPU_ATOMIC(name, T, now)                                         \
+    VF_CPU_INLINE T name(T *at, T value)                                    \
+    {                                                                       \
+        return vf_cpu_atomic(at, [value](T old) -> T { return (T)(now); }); \
+    }
+#define VF_CPU_ATOMIC_SUM(T, sum) \
+    VF_CPU_ATOMIC(atomicAdd, T, sum) VF_CPU_ATOMIC(atomicExch, T, ((void)old, value))
+#define VF_CPU_ATOMIC_ORDER(T)                             \
+    VF_CPU_ATOMIC(atomicMin, T, value < old ? value : old) \
+    VF_CPU_ATOMIC(atomicMax, T, value > old ? value : old)
+#define VF_CPU_ATOMIC_BITS(T)               \
+    VF_CPU_ATOMIC(atomicAnd, T, old &value) \
+    VF_CPU_ATOMIC(atomicOr, T, old | value) \
+    VF_CPU_ATOMIC(atomicXor, T, old ^ value)
+
+VF_CPU_ATOMIC_SUM(int, (unsigned)old + (unsigned)value)
+VF_CPU_ATOMIC_SUM(unsigned int, old + value)
+VF_CPU_ATOMIC_SUM(unsigned long long, old + value)
+VF_CPU_ATOMIC_SUM(float, old + value)
+VF_CPU_ATOMIC(atomicAdd, double, old + value)
+VF_CPU_ATOMIC_ORDER(int)
+VF_CPU_ATOMIC_ORDER(unsigned int)
+VF_CPU_ATOMIC_ORDER(long long)
+VF_CPU_ATOMIC_ORDER(unsigned long long)
+VF_CPU_ATOMIC_BITS(int)
+VF_CPU_ATOMIC_BITS(unsigned int)
+VF_CPU_ATOMIC_BITS(unsigned long long)
+
+template <class T> VF_CPU_INLINE T atomicCAS(T *at, T expected, T value)
+{
+    __atomic_compare_exchange(at, &expected, &value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return expected;
+}
+
+/* ---- vector types, aligned as CUDA aligns them ---- */
+
+#define VF_CPU_VECTORS(T, vector)                                       \
+    struct vector##1                                                    \
+    {                                                                   \
+        T x;                                                            \
+    };                                                                  \
+    struct __align__(2 * sizeof(T)) vector##2                           \
+    {                                                                   \
+        T x, y;                                                         \
+    };                                                                  \
+    struct __align__(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) vector##4 \
+    {                                                                   \
+        T x, y, z, w;                                                   \
+    };                                                                  \
+    VF_CPU_INLINE vector##1 make_##vector##1(T x)                       \
+    {                                                                   \
+        return {x};                                                     \
+    }                                                                   \
+    VF_CPU_INLINE vector##2 make_##vector##2(T x, T y)                  \
+    {                                                                   \
+        return {x, y};                                                  \
+    }                                                                   \
+    VF_CPU_INLINE vector##4 make_##vector##4(T x, T y, T z, T w)        \
+    {                                                                   \
+        return {x, y, z, w};                                            \
+    }
+#define VF_CPU_VECTOR3(T, vector)                           \
+    struct vector##3                                        \
+    {                                                       \
+        T x, y, z;                                          \
+    };                                                      \
+    VF_CPU_INLINE vector##3 make_##vector##3(T x, T y, T z) \
+    {                                                       \
+        return {x, y, z};                                   \
+    }
+
+VF_CPU_VECTORS(signed char, char)
+VF_CPU_VECTOR3(signed char, char) VF_CPU_VECTORS(unsigned char, uchar) VF_CPU_VECTOR3(unsigned char, uchar)
+    VF_CPU_VECTORS(short, short) VF_CPU_VECTOR3(short, short) VF_CPU_VECTORS(unsigned short, ushort)
+        VF_CPU_VECTOR3(unsigned short, ushort) VF_CPU_VECTORS(int, int) VF_CPU_VECTOR3(int, int)
+            VF_CPU_VECTORS(unsigned int, uint) VF_CPU_VECTORS(long long, longlong)
+                VF_CPU_VECTOR3(long long, longlong) VF_CPU_VECTORS(unsigned long long, ulonglong)
+                    VF_CPU_VECTOR3(unsigned long long, ulonglong) VF_CPU_VECTORS(float, float)
+                        VF_CPU_VECTOR3(float, float) VF_CPU_VECTORS(double, double)
+                            VF_CPU_VECTOR3(double, double)
+
+                                VF_CPU_INLINE uint3 make_uint3(unsigned x, unsigned y, unsigned z)
+{
+    return {x, y, z};
+}
+
+/* ---- arithmetic: each rounded once ---- */
+
+#define VF_CPU_REAL(T, f)                   \
+    VF_CPU_INLINE T fma(T a, T b, T c)      \
+    {                                       \
+        return __builtin_fma##f(a, b, c);   \
+    }                                       \
+    VF_CPU_INLINE T sqrt(T a)               \
+    {                                       \
+        return __builtin_sqrt##f(a);        \
+    }                                       \
+    VF_CPU_INLINE T fabs(T a)               \
+    {                                       \
+        return __builtin_fabs##f(a);        \
+    }                                       \
+    VF_CPU_INLINE T abs(T a)                \
+    {                                       \
+        return __builtin_fabs##f(a);        \
+    }                                       \
+    VF_CPU_INLINE T rint(T a)               \
+    {                                       \
+        return __builtin_rint##f(a);        \
+    }                                       \
+    VF_CPU_INLINE T floor(T a)              \
+    {                                       \
+        return __builtin_floor##f(a);       \
+    }                                       \
+    VF_CPU_INLINE T ceil(T a)               \
+    {                                       \
+        return __builtin_ceil##f(a);        \
+    }                                       \
+    VF_CPU_INLINE T trunc(T a)              \
+    {                                       \
+        return __builtin_trunc##f(a);       \
+    }                                       \
+    VF_CPU_INLINE T min(T a, T b)           \
+    {                                       \
+        return __builtin_fmin##f(a, b);     \
+    }                                       \
+    VF_CPU_INLINE T max(T a, T b)           \
+    {                                       \
+        return __builtin_fmax##f(a, b);     \
+    }                                       \
+    VF_CPU_INLINE T copysign(T a, T b)      \
+    {                                       \
+        return __builtin_copysign##f(a, b); \
+    }                                       \
+    VF_CPU_INLINE bool isnan(T a)           \
+    {                                       \
+        return a != a;                      \
+    }                                       \
+    VF_CPU_INLINE bool isinf(T a)           \
+    {                                       \
+        return __builtin_isinf(a);          \
+    }                                       \
+    VF_CPU_INLINE bool isfinite(T a)        \
+    {                                       \
+        return __builtin_isfinite(a);       \
+    }
+VF_CPU_REAL(float, f)
+VF_CPU_REAL(double, )
+
+VF_CPU_INLINE float fmaf(float a, float b, float c)
+{
+    return __builtin_fmaf(a, b, c);
+}
+VF_CPU_INLINE float sqrtf(float a)
+{
+    return __builtin_sqrtf(a);
+}
+VF_CPU_INLINE float fabsf(float a)
+{
+    return __builtin_fabsf(a);
+}
+VF_CPU_INLINE float rintf(float a)
+{
+    return __builtin_rintf(a);
+}
+VF_CPU_INLINE float floorf(float a)
+{
+    return __builtin_floorf(a);
+}
+VF_CPU_INLINE float ceilf(float a)
+{
+    return __builtin_ceilf(a);
+}
+VF_CPU_INLINE float truncf(float a)
+{
+    return __builtin_truncf(a);
+}
+VF_CPU_INLINE float fminf(float a, float b)
+{
+    return __builtin_fminf(a, b);
+}
+VF_CPU_INLINE float fmaxf(float a, float b)
+{
+    return __builtin_fmaxf(a, b);
+}
+VF_CPU_INLINE double fmin(double a, double b)
+{
+    return __builtin_fmin(a, b);
+}
+VF_CPU_INLINE double fmax(double a, double b)
+{
+    return __builtin_fmax(a, b);
+}
+VF_CPU_INLINE float copysignf(float a, float b)
+{
+    return __builtin_copysignf(a, b);
+}
+
+VF_CPU_INLINE float __fadd_rn(float a, float b)
+{
+    return a + b;
+}
+VF_CPU_INLINE float __fmul_rn(float a, float b)
+{
+    return a * b;
+}
+VF_CPU_INLINE float __fdiv_rn(float a, float b)
+{
+    return a / b;
+}
+VF_CPU_INLINE float __fsqrt_rn(float a)
+{
+    return __builtin_sqrtf(a);
+}
+VF_CPU_INLINE float __fmaf_rn(float a, float b, float c)
+{
+    return __builtin_fmaf(a, b, c);
+}
+VF_CPU_INLINE double __dadd_rn(double a, double b)
+{
+    return a + b;
+}
+VF_CPU_INLINE double __dmul_rn(double a, double b)
+{
+    return a * b;
+}
+VF_CPU_INLINE double __ddiv_rn(double a, double b)
+{
+    return a / b;
+}
+VF_CPU_INLINE double __dsqrt_rn(double a)
+{
+    return __builtin_sqrt(a);
+}
+VF_CPU_INLINE double __fma_rn(double a, double b, double c)
+{
+    return __builtin_fma(a, b, c);
+}
+
+#define VF_CPU_ORDER(T)           \
+    VF_CPU_INLINE T min(T a, T b) \
+    {                             \
+        return b < a ? b : a;     \
+    }                             \
+    VF_CPU_INLINE T max(T a, T b) \
+    {                             \
+        return a < b ? b : a;     \
+    }
+VF_CPU_ORDER(int)
+VF_CPU_ORDER(unsigned int)
+VF_CPU_ORDER(long)
+VF_CPU_ORDER(unsigned long)
+VF_CPU_ORDER(long long)
+VF_CPU_ORDER(unsigned long long)
+VF_CPU_INLINE int abs(int a)
+{
+    return a < 0 ? -a : a;
+}
+
+VF_CPU_INLINE int __clz(int a)
+{
+    return a == 0 ? 32 : __builtin_clz((unsigned)a);
+}
+VF_CPU_INLINE int __clzll(long long a)
+{
+    return a == 0 ? 64 : __builtin_clzll((unsigned long long)a);
+}
+VF_CPU_INLINE int __ffs(int a)
+{
+    return __builtin_ffs(a);
+}
+VF_CPU_INLINE int __popc(unsigned a)
+{
+    return __builtin_popcount(a);
+}
+VF_CPU_INLINE int __popcll(unsigned long long a)
+{
+    return __builtin_popcountll(a);
+}
+
+/* ---- bits and conversions ---- */
+
+template <class To, class From> VF_CPU_INLINE To vf_cpu_bits(From from)
+{
+    static_assert(sizeof(To) == sizeof(From), "the same bits");
+    To to;
+    __builtin_memcpy(&to, &from, sizeof to);
+    return to;
+}
+
+VF_CPU_INLINE unsigned __float_as_uint(float a)
+{
+    return vf_cpu_bits<unsigned>(a);
+}
+VF_CPU_INLINE int __float_as_int(float a)
+{
+    return vf_cpu_bits<int>(a);
+}
+VF_CPU_INLINE float __uint_as_float(unsigned a)
+{
+    return vf_cpu_bits<float>(a);
+}
+VF_CPU_INLINE float __int_as_float(int a)
+{
+    return vf_cpu_bits<float>(a);
+}
+VF_CPU_INLINE long long __double_as_longlong(double a)
+{
+    return vf_cpu_bits<long long>(a);
+}
+VF_CPU_INLINE double __longlong_as_double(long long a)
+{
+    return vf_cpu_bits<double>(a);
+}
+
+/* A device saturates, and makes 0 of NaN, or for doubles the most negative or highest number. */
+template <class To, class From> VF_CPU_INLINE To vf_cpu_whole(From a, double low, double high, To nan)
+{
+    return a != a ? nan : (double)a <= low ? (To)low : (double)a >= high ? (To)high : (To)a;
+}
+
+#define VF_CPU_WHOLE(from, From, to, To, low, high, nan)         \
+    VF_CPU_INLINE To __##from##2##to##_rn(From a)                \
+    {                                                            \
+        return vf_cpu_whole<To>(rint(a), low, high, (To)(nan));  \
+    }                                                            \
+    VF_CPU_INLINE To __##from##2##to##_rz(From a)                \
+    {                                                            \
+        return vf_cpu_whole<To>(trunc(a), low, high, (To)(nan)); \
+    }
+VF_CPU_WHOLE(float, float, int, int, -2147483648.0, 2147483647.0, 0)
+VF_CPU_WHOLE(float, float, uint, unsigned, 0.0, 4294967295.0, 0)
+VF_CPU_WHOLE(double, double, int, int, -2147483648.0, 2147483647.0, 0x80000000u)
+VF_CPU_WHOLE(double, double, uint, unsigned, 0.0, 4294967295.0, 0x80000000u)
+
+VF_CPU_INLINE float __int2float_rn(int a)
+{
+    return (float)a;
+}
+VF_CPU_INLINE float __uint2float_rn(unsigned a)
+{
+    return (float)a;
+}
+VF_CPU_INLINE double __int2double_rn(int a)
+{
+    return a;
+}
+VF_CPU_INLINE float __double2float_rn(double a)
+{
+    return (float)a;
+}
+
+#endif

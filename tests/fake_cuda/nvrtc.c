@@ -1,0 +1,312 @@
+/* NVRTC as far as volfilter uses it: a text becomes a shared object for this machine's CPU, which the fake
+ * driver loads. The compiler is FAKE_NVRTC_CXX of the environment, else the one that built this. Options
+ * other than macros mean nothing to it. With FAKE_CUDA_KEEP the texts and objects stay in the directory for
+ * temporary files, for a debugger to find. */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "calls.h"
+#include "src/cuda_driver.h"
+
+#define DECLARE(name, exported, parameters) \
+    __attribute__((visibility("default"))) nvrtcResult exported parameters;
+VF_NVRTC_FUNCTIONS(DECLARE)
+
+enum {
+    OUT_OF_MEMORY = 1,
+    INVALID_INPUT = 3,
+    INVALID_PROGRAM = 4,
+    COMPILATION = 6,
+    INTERNAL_ERROR = 11,
+    MOST_WORDS = 256,
+    MOST_PATH = 4096,
+};
+
+/* The directory holds text.cpp, the headers under include/, the log and the object. */
+struct _nvrtcProgram {
+    char directory[MOST_PATH];
+    char *log, *object;
+    size_t log_bytes, object_bytes;
+};
+
+extern char **environ;
+
+/* ---- files ---- */
+
+static int path_in(const struct _nvrtcProgram *p, const char *name, char path[MOST_PATH])
+{
+    const int length = snprintf(path, MOST_PATH, "%s/%s", p->directory, name);
+    return length > 0 && length < MOST_PATH;
+}
+
+static int make_parents(char *path, size_t from)
+{
+    for (char *slash = strchr(path + from, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        const int made = mkdir(path, 0700) == 0 || errno == EEXIST;
+        *slash = '/';
+        if (!made)
+            return 0;
+    }
+    return 1;
+}
+
+/* `before` comes first, then `text`. */
+static int write_text(const struct _nvrtcProgram *p, const char *name, const char *before, const char *text)
+{
+    char path[MOST_PATH];
+    if (!path_in(p, name, path) || !make_parents(path, strlen(p->directory) + 1))
+        return 0;
+    FILE *const file = fopen(path, "w");
+    if (!file)
+        return 0;
+    const int written = fputs(before, file) >= 0 && fputs(text, file) >= 0;
+    return fclose(file) == 0 && written;
+}
+
+/* The bytes and a 0 after them; NULL when there is no such file. */
+static char *read_file(const struct _nvrtcProgram *p, const char *name, size_t *bytes)
+{
+    char path[MOST_PATH];
+    FILE *const file = path_in(p, name, path) ? fopen(path, "rb") : NULL;
+    struct stat status;
+    if (!file)
+        return NULL;
+    char *data = fstat(fileno(file), &status) == 0 ? malloc((size_t)status.st_size + 1) : NULL;
+    if (data) {
+        *bytes = fread(data, 1, (size_t)status.st_size, file);
+        data[*bytes] = '\0';
+    }
+    fclose(file);
+    return data;
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *at)
+{
+    (void)status, (void)type, (void)at;
+    return remove(path);
+}
+
+static void destroy(struct _nvrtcProgram *p)
+{
+    if (!getenv("FAKE_CUDA_KEEP"))
+        nftw(p->directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    free(p->log);
+    free(p->object);
+    free(p);
+}
+
+/* ---- the compiler ---- */
+
+/* The compiler's command line: pointers to what outlives it. */
+struct command {
+    int count;
+    char *word[MOST_WORDS];
+};
+
+static void add(struct command *command, const char *word)
+{
+    if (command->count < MOST_WORDS - 1)
+        command->word[command->count++] = (char *)word;
+}
+
+/* Cuts `text` up at its blanks. */
+static void add_words(struct command *command, char *text)
+{
+    char *rest;
+    for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        add(command, word);
+}
+
+static void add_macros(struct command *command, int option_count, const char *const *options)
+{
+    static const char long_form[] = "--define-macro=";
+    for (int i = 0; i < option_count; i++) {
+        if (strncmp(options[i], "-D", 2) == 0) {
+            add(command, options[i]);
+            if (strcmp(options[i], "-D") == 0 && i + 1 < option_count)
+                add(command, options[++i]);
+        } else if (strncmp(options[i], long_form, strlen(long_form)) == 0) {
+            add(command, "-D");
+            add(command, options[i] + strlen(long_form));
+        }
+    }
+}
+
+/* Whether it succeeds; what it says goes to the file `output`. */
+static int run(const struct command *command, const char *output)
+{
+    posix_spawn_file_actions_t actions;
+    pid_t child;
+    int status;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+    const int spawned = posix_spawnp(&child, command->word[0], &actions, NULL, command->word, environ) == 0;
+    posix_spawn_file_actions_destroy(&actions);
+    if (!spawned)
+        return 0;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return 0;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static int has_fma(void)
+{
+#ifdef __x86_64__
+    return __builtin_cpu_supports("fma");
+#else
+    return 0; /* where it is part of every processor, or done by the library: the same bits */
+#endif
+}
+
+static nvrtcResult compile(struct _nvrtcProgram *p, int option_count, const char *const *options)
+{
+    const char *const asked = getenv("FAKE_NVRTC_CXX");
+    char text[MOST_PATH], include[MOST_PATH], object[MOST_PATH], log[MOST_PATH];
+    char compiler[MOST_PATH], flags[] = FAKE_NVRTC_FLAGS;
+    struct command command = {0};
+    if (!path_in(p, "text.cpp", text) || !path_in(p, "include", include) ||
+        !path_in(p, "object.so", object) || !path_in(p, "log", log))
+        return INTERNAL_ERROR;
+    snprintf(compiler, sizeof compiler, "%s", asked && *asked ? asked : FAKE_NVRTC_CXX);
+    add(&command, "env");
+    add(&command, "LC_ALL=C");
+    add_words(&command, compiler);
+    add_words(&command, flags);
+    if (has_fma())
+        add(&command, "-mfma");
+    add_macros(&command, option_count, options);
+    const char *const rest[] = {"-I", include, "-o", object, text, "-lm"};
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
+        add(&command, rest[i]);
+    const int succeeded = run(&command, log);
+    free(p->log);
+    p->log = read_file(p, "log", &p->log_bytes);
+    free(p->object);
+    p->object = succeeded ? read_file(p, "object.so", &p->object_bytes) : NULL;
+    return succeeded && p->object ? NVRTC_SUCCESS : COMPILATION;
+}
+
+/* ---- what is exported ---- */
+
+nvrtcResult nvrtcVersion(int *major, int *minor)
+{
+    const int failure = fake_call(__func__, INTERNAL_ERROR);
+    if (failure)
+        return failure;
+    *major = 13; /* with a minor version that no compiler has: no real one's results are mistaken for these */
+    *minor = 99;
+    return NVRTC_SUCCESS;
+}
+
+static int write_texts(const struct _nvrtcProgram *p, const char *source, const char *name, int header_count,
+                       const char *const *headers, const char *const *include_names)
+{
+    char before[MOST_PATH], path[MOST_PATH];
+    snprintf(before, sizeof before, "#define VF_ON_CPU 1\n#include \"%s\"\n#line 1 \"%s\"\n", CUDA_ON_CPU,
+             name && *name ? name : "default_program");
+    for (int i = 0; i < header_count; i++) {
+        snprintf(path, sizeof path, "include/%s", include_names[i]);
+        if (strstr(path, "..") || !write_text(p, path, "", headers[i]))
+            return 0;
+    }
+    return write_text(p, "text.cpp", before, source);
+}
+
+nvrtcResult nvrtcCreateProgram(nvrtcProgram *program, const char *source, const char *name, int header_count,
+                               const char *const *headers, const char *const *include_names)
+{
+    const int failure = fake_call(__func__, OUT_OF_MEMORY);
+    if (failure)
+        return failure;
+    if (!program || !source || header_count < 0)
+        return INVALID_INPUT;
+    const char *const parent = getenv("TMPDIR");
+    struct _nvrtcProgram *const p = calloc(1, sizeof *p);
+    if (!p)
+        return OUT_OF_MEMORY;
+    snprintf(p->directory, sizeof p->directory, "%s/fake-nvrtc-XXXXXX", parent && *parent ? parent : "/tmp");
+    if (!mkdtemp(p->directory)) {
+        free(p);
+        return INTERNAL_ERROR;
+    }
+    *program = p;
+    if (write_texts(p, source, name, header_count, headers, include_names))
+        return NVRTC_SUCCESS;
+    destroy(p);
+    *program = NULL;
+    return INTERNAL_ERROR;
+}
+
+nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program)
+{
+    fake_call(__func__, FAKE_NEVER_FAILS);
+    if (!program || !*program)
+        return INVALID_PROGRAM;
+    destroy(*program);
+    *program = NULL;
+    return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int option_count, const char *const *options)
+{
+    const int failure = fake_call(__func__, COMPILATION);
+    if (failure)
+        return failure;
+    return program ? compile(program, option_count, options) : INVALID_PROGRAM;
+}
+
+nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t *bytes)
+{
+    const int failure = fake_call(__func__, INTERNAL_ERROR);
+    if (failure)
+        return failure;
+    if (!program || !program->object)
+        return INVALID_PROGRAM;
+    *bytes = program->object_bytes;
+    return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char *cubin)
+{
+    const int failure = fake_call(__func__, INTERNAL_ERROR);
+    if (failure)
+        return failure;
+    if (!program || !program->object)
+        return INVALID_PROGRAM;
+    memcpy(cubin, program->object, program->object_bytes);
+    return NVRTC_SUCCESS;
+}
+
+/* The log ends with a 0, which counts. */
+nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t *bytes)
+{
+    const int failure = fake_call(__func__, INTERNAL_ERROR);
+    if (failure)
+        return failure;
+    if (!program)
+        return INVALID_PROGRAM;
+    *bytes = program->log ? program->log_bytes + 1 : 1;
+    return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char *log)
+{
+    const int failure = fake_call(__func__, INTERNAL_ERROR);
+    if (failure)
+        return failure;
+    if (!program)
+        return INVALID_PROGRAM;
+    memcpy(log, program->log ? program->log : "", program->log ? program->log_bytes + 1 : 1);
+    return NVRTC_SUCCESS;
+}
