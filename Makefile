@@ -28,11 +28,11 @@ is_x86 := $(filter x86_64-%,$(machine))
 is_clang := $(findstring clang,$(shell $(CC) --version 2>/dev/null))
 
 # libtiff and libpng, wherever pkg-config finds them; else where the compiler looks anyway.
-packages := libtiff-4 libpng zlib
+packages := libtiff-4 libpng expat zlib
 package_cflags := $(shell $(PKG_CONFIG) --cflags $(packages) 2>/dev/null)
 package_libs := $(shell $(PKG_CONFIG) --libs $(packages) 2>/dev/null)
 ifeq ($(package_libs),)
-package_libs := -ltiff -lpng -lz
+package_libs := -ltiff -lpng -lexpat -lz
 endif
 
 DEFINES := -D_GNU_SOURCE $(if $(is_x86),-DVF_X86_LEVELS)
@@ -166,7 +166,7 @@ $(BUILD)/headers-found:
 	    echo "The header $$1 is missing. On Debian or Ubuntu: apt-get install $$2" >&2; exit 1; \
 	}; \
 	command -v $(firstword $(CC)) >/dev/null || { echo 'No C compiler: $(CC) is not found' >&2; exit 1; }; \
-	need tiffio.h libtiff-dev; need png.h libpng-dev; need omp.h $(if $(is_clang),libomp-dev,gcc)
+	need tiffio.h libtiff-dev; need png.h libpng-dev; need expat.h libexpat1-dev; need omp.h $(if $(is_clang),libomp-dev,gcc)
 	@touch $@
 
 # ---- tests -----------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <tiff.h>
 
 #include "alloc.h"
@@ -17,6 +18,18 @@ static size_t count_of(const char *value)
     return end != value && count >= 1 && count <= INT32_MAX ? (size_t)count : 0;
 }
 
+/* "zct" and the like, which ImageJ itself writes for no file but other programs do; without case, and with
+ * "xy" before it in some. */
+static void set_order(struct vf_imagej *imagej, const char *value)
+{
+    static const char *const known[] = {"czt", "ctz", "zct", "ztc", "tcz", "tzc"};
+    if (strncasecmp(value, "xy", 2) == 0)
+        value += 2;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcasecmp(known[i], value) == 0)
+            strcpy(imagej->order, known[i]);
+}
+
 static void take_line(struct vf_imagej *imagej, const char *key, const char *value)
 {
     if (strcmp(key, "images") == 0)
@@ -27,6 +40,8 @@ static void take_line(struct vf_imagej *imagej, const char *key, const char *val
         imagej->slices = count_of(value);
     else if (strcmp(key, "frames") == 0)
         imagej->frames = count_of(value);
+    else if (strcmp(key, "order") == 0)
+        set_order(imagej, value);
     else if (strcmp(key, "spacing") == 0)
         imagej->spacing = fabs(strtod(value, NULL)); /* negative in files of stacks that run downwards */
     else if (strcmp(key, "unit") == 0)
@@ -58,7 +73,7 @@ static const char *next_line(const char *text, char key[32], char value[64])
 bool vf_imagej_parse(const char *description, struct vf_imagej *imagej)
 {
     char key[32], value[64];
-    *imagej = (struct vf_imagej){0};
+    *imagej = (struct vf_imagej){.order = "czt"};
     if (description == NULL || strncmp(description, "ImageJ=", 7) != 0)
         return false;
     while (*description != '\0') {
@@ -136,7 +151,8 @@ void vf_imagej_set_spacing(const struct vf_imagej *imagej, const double resoluti
 /* Lines that vf_imagej_describe writes itself, or that no longer hold. */
 static bool keep_line(const char *key, bool spacing_kept, bool type_kept, bool shape_kept)
 {
-    static const char *const counts[] = {"ImageJ", "images", "channels", "slices", "frames", "hyperstack"};
+    static const char *const counts[] = {"ImageJ", "images",     "channels", "slices",
+                                         "frames", "hyperstack", "order"};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         if (strcmp(key, counts[i]) == 0)
             return false;

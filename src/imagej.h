@@ -9,6 +9,7 @@ struct vf_imagej {
     size_t images, channels, slices, frames; /* 0 where not said */
     double spacing;                          /* of planes, in the unit of z; 0 where not said */
     char unit[3][16];                        /* x, y, z as written, "" where not said */
+    char order[4];                           /* of the pages, the fastest first: "czt" unless said */
 };
 
 /* False when the description (NULL is allowed) is not ImageJ's. */

@@ -15,7 +15,9 @@ static const char *format_name(enum vf_format format)
 
 static const char *metadata_name(enum vf_metadata metadata)
 {
-    return metadata == VF_META_IMAGEJ ? "ImageJ" : "plain";
+    static const char *const names[] = {
+        [VF_META_PLAIN] = "plain", [VF_META_IMAGEJ] = "ImageJ", [VF_META_OME] = "OME"};
+    return names[metadata];
 }
 
 static const char *compression_name(enum vf_compression compression)

@@ -252,6 +252,8 @@ void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum
     result->half_floats = input->half_floats && same && format == VF_FORMAT_MRC;
     result->image_stack = input->image_stack && format == VF_FORMAT_MRC;
     result->note[0] = '\0';
+    result->outputs = outputs_per_channel;
+    result->output_label = NULL;
     if (format != VF_FORMAT_TIFF)
         result->metadata = VF_META_PLAIN;
     else if (input->format == VF_FORMAT_MRC)
@@ -261,8 +263,8 @@ void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum
     if (result->metadata == VF_META_PLAIN)
         result->page_channels = result->shape.nc;
     else if (!same) {
-        result->page_channels =
-            1; /* ImageJ has RGB of 8 and 16 bits only; any type goes as a channel of its own */
+        result->page_channels = 1; /* ImageJ has RGB of 8 and 16 bits only; any type goes as a channel of its
+                                      own, in OME-TIFF too */
         result->rgb = false;
     }
     result->page_count = result->shape.nc / result->page_channels * result->shape.nz * result->shape.nt;

@@ -17,7 +17,7 @@
 enum vf_format { VF_FORMAT_TIFF, VF_FORMAT_PNG, VF_FORMAT_MRC };
 
 /* How a TIFF says what its pages are. */
-enum vf_metadata { VF_META_PLAIN, VF_META_IMAGEJ };
+enum vf_metadata { VF_META_PLAIN, VF_META_IMAGEJ, VF_META_OME };
 
 enum vf_compression {
     VF_COMPRESS_AS_INPUT, /* none where the input's cannot be written */
@@ -49,10 +49,14 @@ struct vf_info {
     /* The size of a voxel: ImageJ's; else x and y from a resolution per inch, cm or metre, unless it is the
      * 72 or 96 dpi that programs write when they know nothing. Other units of length are converted to these
      * three. */
-    bool spacing_known[3];   /* x, y, z */
-    double spacing[3];       /* x, y, z, in `unit` */
-    char unit[16];           /* "nm", "um", "mm"; "" when unknown: then only the ratios mean something */
-    struct vf_tags *tags;    /* owned by the reader; NULL for none */
+    bool spacing_known[3]; /* x, y, z */
+    double spacing[3];     /* x, y, z, in `unit` */
+    char unit[16];         /* "nm", "um", "mm"; "" when unknown: then only the ratios mean something */
+    struct vf_tags *tags;  /* owned by the reader; NULL for none */
+    /* Of a result: channels that each of the input's has given (0 and 1: one), and what they are called, for
+     * writers that can say it; borrowed, NULL for no names, as each of them may be. */
+    size_t outputs;
+    const char *const *output_label;
     char note[VF_NOTE_TEXT]; /* what of the file is not read, or guessed; "" for nothing */
 };
 
@@ -65,8 +69,8 @@ struct vf_reader;
 enum vf_status vf_reader_open(struct vf_reader **reader, const char *path, struct vf_error *error);
 const struct vf_info *vf_reader_info(const struct vf_reader *reader);
 
-/* Where page p of the file belongs: its time, plane and first channel (pages run with the first of these
- * fastest that the metadata names: ImageJ's is c, z, t). */
+/* Where page p of the volume belongs: its time, plane and first channel. Pages run with c fastest, then z,
+ * then t, whatever their order in the file, which the metadata says. */
 void vf_info_page_place(const struct vf_info *info, size_t page, size_t *t, size_t *z, size_t *c);
 
 /* Decodes page `page`: channel k of the page goes to planes[k] (ny * nx elements of info->type, native
@@ -77,9 +81,9 @@ void vf_reader_close(struct vf_reader *reader); /* NULL is allowed */
 
 /* Derives what a result is from what its input is: every filtered (not alpha) channel gives
  * outputs_per_channel channels of `type`, those of the input's first channel first. With one output of the
- * input's type the alpha stays, last in its page; else it is dropped. ImageJ's pages keep their order
- * (channel, z, time), of one channel each unless the input's RGB pages stay what they are; in a plain file a
- * page holds all channels of its plane. Shape, pages, spacing and tags are the input's otherwise. */
+ * input's type the alpha stays, last in its page; else it is dropped. ImageJ's and OME's pages are written in
+ * the order channel, z, time, of one channel each unless the input's RGB pages stay what they are; in a plain
+ * file a page holds all channels of its plane. Shape, pages, spacing and tags are the input's otherwise. */
 void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum vf_type type,
                         size_t outputs_per_channel, struct vf_info *result);
 

@@ -5,6 +5,7 @@
 #include <tiff.h>
 
 #include "alloc.h"
+#include "ome.h"
 
 /* Texts that both formats name. */
 static const struct {
@@ -48,6 +49,7 @@ void vf_tags_free(struct vf_tags *tags)
     vf_free(tags->colour_map);
     vf_free(tags->ij_data);
     vf_free(tags->ij_counts);
+    vf_ome_free(tags->ome);
     vf_free(tags->mrc_header);
     vf_free(tags->mrc_extended);
     vf_free(tags);

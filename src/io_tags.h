@@ -44,6 +44,7 @@ struct vf_tags {
     void *ij_data;        /* ImageJ's tags 50839 and 50838: in the byte order of the file */
     uint32_t *ij_counts;
     uint32_t ij_bytes, ij_count;
+    struct vf_ome *ome;              /* OME-TIFF's description, which then is no page's */
     void *mrc_header, *mrc_extended; /* an MRC file's, as they are in it */
     size_t mrc_extended_bytes;
     bool has_gamma, has_chromaticities;

@@ -7,12 +7,16 @@
 #include "alloc.h"
 #include "imagej.h"
 #include "io_tiff.h"
+#include "ome.h"
 #include "size.h"
 
 struct tiff_reader {
     TIFF *tif;
     struct vf_tiff_stream stream;
-    uint64_t *directories; /* where each page's is */
+    uint64_t *directories;     /* where each page's is, in the order of the file */
+    size_t *source;            /* the file's page for each of the volume; NULL: the same */
+    uint32_t *ome_directories; /* the numbers of OME's, increasing; NULL where all directories are pages */
+    size_t ome_planes;
     size_t page_bytes;
     unsigned ratio; /* the best of all pages' codecs */
     uint64_t
@@ -154,12 +158,43 @@ static enum vf_status take_page(struct vf_reader *reader, size_t page, const str
     struct vf_imagej description;
     if (vf_tiff_page_text_read(state->tif, &tags->pages[page], error) != VF_OK)
         return VF_FAILED;
-    if (page == 0 && vf_imagej_parse(tags->pages[0].description, &description))
+    if (reader->info.metadata == VF_META_OME) {
+        vf_free(tags->pages[page].description); /* the file's, or a reference to it */
+        tags->pages[page].description = NULL;
+    } else if (page == 0 && vf_imagej_parse(tags->pages[0].description, &description)) {
         reader->info.metadata = VF_META_IMAGEJ;
+    }
     if (check_page(reader, page, page == 0, layout, error) != VF_OK)
         return VF_FAILED;
     state->directories[page] = TIFFCurrentDirOffset(state->tif);
     return page == 0 ? vf_tiff_tags_read(state->tif, tags, error) : VF_OK;
+}
+
+/* OME-XML in the first directory says which directories are the first image's. */
+static enum vf_status find_ome(struct vf_reader *reader, const struct vf_tiff_layout *layout,
+                               size_t directories, struct vf_error *error)
+{
+    struct tiff_reader *state = reader->state;
+    struct vf_tags *tags = reader->info.tags;
+    const char *description = NULL;
+    if (!TIFFGetField(state->tif, TIFFTAG_IMAGEDESCRIPTION, &description) || !vf_ome_recognise(description))
+        return VF_OK;
+    if (layout->samples == 0)
+        return vf_fail(error, VF_FAILED, "page 1: has no samples");
+    if (vf_ome_parse(&tags->ome, description, directories, layout->samples, error) != VF_OK)
+        return VF_FAILED;
+    const struct vf_ome *ome = tags->ome;
+    reader->info.metadata = VF_META_OME;
+    state->ome_planes = ome->nc / ome->page_channels * ome->nz * ome->nt;
+    state->ome_directories = vf_tiff_ome_directories(ome, state->ome_planes, error);
+    return state->ome_directories == NULL ? VF_FAILED : VF_OK;
+}
+
+static bool is_page(const struct tiff_reader *state, const struct vf_tiff_layout *layout, size_t directory)
+{
+    return state->ome_directories == NULL
+               ? !layout->reduced
+               : vf_tiff_ome_has(state->ome_directories, state->ome_planes, directory);
 }
 
 /* Visits every directory; libtiff sees to it that the chain has no loop. */
@@ -173,7 +208,9 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
             return vf_fail(error, VF_FAILED, "has more than %zu pages, or a broken chain of them",
                            directories);
         vf_tiff_layout_get(state->tif, &layout);
-        if (!layout.reduced && take_page(reader, pages++, &layout, error) != VF_OK)
+        if (directory == 0 && find_ome(reader, &layout, directories, error) != VF_OK)
+            return VF_FAILED;
+        if (is_page(state, &layout, directory) && take_page(reader, pages++, &layout, error) != VF_OK)
             return VF_FAILED;
         if (TIFFLastDirectory(state->tif))
             break;
@@ -228,17 +265,55 @@ static enum vf_status find_raw_planes(struct vf_reader *reader, const struct vf_
     return VF_OK;
 }
 
+/* The texts of pages go where their planes are. */
+static enum vf_status order_pages(struct vf_reader *reader, size_t *source, struct vf_error *error)
+{
+    struct tiff_reader *state = reader->state;
+    struct vf_tags *tags = reader->info.tags;
+    state->source = source;
+    if (source == NULL)
+        return VF_FAILED;
+    if (tags->page_count != reader->info.page_count)
+        return VF_OK;
+    return vf_tiff_reorder(tags->pages, sizeof *tags->pages, tags->page_count, source, error);
+}
+
+static enum vf_status set_ome_shape(struct vf_reader *reader, struct vf_error *error)
+{
+    struct vf_info *info = &reader->info;
+    const struct tiff_reader *state = reader->state;
+    const struct vf_ome *ome = info->tags->ome;
+    if (info->page_count != state->ome_planes || info->page_channels != ome->page_channels)
+        return vf_fail(error, VF_FAILED,
+                       "its OME-XML speaks of %zu pages of %zu samples, and %zu of %zu are there",
+                       state->ome_planes, ome->page_channels, info->page_count, info->page_channels);
+    vf_ome_describe(ome, info);
+    if (!info->spacing_known[0] && !info->spacing_known[1] && !info->spacing_known[2])
+        vf_tags_set_spacing(info->tags, info);
+    if (ome->image_count > 1)
+        vf_info_note(info, "it holds %zu images, of which the first is read", ome->image_count);
+    return order_pages(reader, vf_tiff_ome_order(ome, state->ome_directories, state->ome_planes, error),
+                       error);
+}
+
 static enum vf_status set_shape(struct vf_reader *reader, struct vf_error *error)
 {
     struct vf_info *info = &reader->info;
     const struct vf_tags *tags = info->tags;
     struct vf_imagej imagej;
+    if (info->metadata == VF_META_OME)
+        return set_ome_shape(reader, error);
     if (vf_imagej_parse(tags->pages[0].description, &imagej)) {
         if (find_raw_planes(reader, &imagej, error) != VF_OK)
             return VF_FAILED;
         vf_imagej_set_shape(&imagej, info->page_count, info);
         vf_imagej_set_spacing(&imagej, tags->has_resolution ? tags->resolution : NULL, tags->resolution_unit,
                               info);
+        if (strcmp(imagej.order, "czt") != 0 && info->page_count > 1)
+            return order_pages(
+                reader,
+                vf_tiff_page_order(imagej.order, &info->shape, info->shape.nc / info->page_channels, error),
+                error);
     } else {
         info->shape.nz = info->page_count;
         vf_tags_set_spacing(tags, info);
@@ -435,6 +510,8 @@ static enum vf_status tiff_read(struct vf_reader *reader, size_t page, void *con
 {
     struct tiff_reader *state = reader->state;
     struct vf_tiff_layout layout;
+    if (state->source != NULL)
+        page = state->source[page];
     vf_tiff_clear_error(&state->stream);
     if (state->raw_start != 0)
         return read_raw(reader, page, state->raw_start + page * state->page_bytes, planes, error);
@@ -458,6 +535,8 @@ static void tiff_close(struct vf_reader *reader)
         if (state->tif != NULL)
             TIFFClose(state->tif);
         vf_free(state->directories);
+        vf_free(state->source);
+        vf_free(state->ome_directories);
         vf_free(state->buffer);
         vf_free(state);
     }

@@ -54,6 +54,24 @@ enum vf_status vf_tiff_layout_understand(const struct vf_tiff_layout *layout, bo
 /* Bytes of a page, one strip or tile of it (for each plane when separate); false when a size overflows. */
 bool vf_tiff_layout_sizes(const struct vf_tiff_layout *layout, size_t *page, size_t *strile);
 
+/* The page of the file that holds each page of the volume, in the order c, z, t: `order` names the axes of
+ * the file's, the fastest first. `channels` is counted in pages. NULL with a message. */
+size_t *vf_tiff_page_order(const char *order, const struct vf_shape *shape, size_t channels,
+                           struct vf_error *error);
+
+struct vf_ome;
+
+/* The directories of OME's planes in increasing order, and which of them is each plane. Two planes in one
+ * directory are refused. NULL with a message. */
+uint32_t *vf_tiff_ome_directories(const struct vf_ome *ome, size_t planes, struct vf_error *error);
+size_t *vf_tiff_ome_order(const struct vf_ome *ome, const uint32_t *directories, size_t planes,
+                          struct vf_error *error);
+bool vf_tiff_ome_has(const uint32_t *directories, size_t planes, size_t directory);
+
+/* Rearranges `count` elements of `size` bytes so that element i is what element source[i] was. */
+enum vf_status vf_tiff_reorder(void *list, size_t size, size_t count, const size_t *source,
+                               struct vf_error *error);
+
 /* The tags of the first page (the current one), and the texts of any. */
 enum vf_status vf_tiff_tags_read(TIFF *tif, struct vf_tags *tags, struct vf_error *error);
 enum vf_status vf_tiff_page_text_read(TIFF *tif, struct vf_page_text *text, struct vf_error *error);

@@ -222,9 +222,11 @@ bool vf_tiff_tags_write(TIFF *tif, const struct vf_info *result, size_t page, co
         return false;
     if (page == 0 && !write_texts(tif, tags))
         return false;
-    if (result->metadata != VF_META_IMAGEJ)
+    if (result->metadata == VF_META_PLAIN || (result->metadata == VF_META_OME && page > 0))
         return write_page_text(tif, result, page);
     if (page > 0)
         return true;
+    if (result->metadata == VF_META_OME)
+        return TIFFSetField(tif, TIFFTAG_IMAGEDESCRIPTION, description);
     return TIFFSetField(tif, TIFFTAG_IMAGEDESCRIPTION, description) && write_imagej_data(tif, result);
 }

@@ -5,6 +5,7 @@
 #include "alloc.h"
 #include "imagej.h"
 #include "io_tiff.h"
+#include "ome.h"
 
 struct tiff_writer {
     TIFF *tif;
@@ -14,7 +15,7 @@ struct tiff_writer {
     uint32_t strip_rows;
     bool direct;       /* libtiff writes a strip from the caller's plane as it is */
     void *strip;       /* else it is put together here, since libtiff may change what it is given */
-    char *description; /* ImageJ's */
+    char *description; /* ImageJ's or OME's */
 };
 
 /* Large enough for the disk and a codec, small enough for a cache and for several threads to share a page. */
@@ -111,8 +112,12 @@ enum vf_status vf_tiff_create(struct vf_writer *writer, struct vf_error *error)
         if (state->strip == NULL)
             return VF_FAILED;
     }
-    if (info->metadata != VF_META_IMAGEJ)
+    if (info->metadata == VF_META_PLAIN)
         return VF_OK;
+    if (info->metadata == VF_META_OME) {
+        state->description = vf_ome_write(info->tags->ome, info, error);
+        return state->description == NULL ? VF_FAILED : VF_OK;
+    }
     const char *description =
         info->tags == NULL || info->tags->pages == NULL ? NULL : info->tags->pages[0].description;
     state->description = vf_imagej_describe(description, info, error);

@@ -140,3 +140,18 @@ Test(io_alloc, mrc)
     fail_each(sample_path("in.mrc"), sample_path("out.mrc"));
     fail_each(sample_path("in.mrc"), sample_path("out.tif"));
 }
+
+Test(io_alloc, ome)
+{
+    tiff_sample_write(
+        sample_path("in.tif"),
+        &(struct tiff_sample){
+            .type = VF_U8,
+            .nx = 20,
+            .ny = 10,
+            .pages = 4,
+            .description = "<OME xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\"><Image><Pixels "
+                           "ID=\"P\" DimensionOrder=\"XYZCT\" SizeC=\"2\" SizeZ=\"2\"><Channel Name=\"a\"/>"
+                           "<TiffData/></Pixels></Image></OME>"});
+    fail_each(sample_path("in.tif"), sample_path("out.tif"));
+}

@@ -1,0 +1,538 @@
+#include "ome.h"
+
+#include <expat.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "io_tags.h"
+#include "size.h"
+
+enum { DEEPEST = 64, LONGEST = 256 << 20, MOST_REPEATS = 16, NO_DIRECTORY = -1 };
+
+/* What is at hand while the text is read. */
+struct parsing {
+    struct vf_ome *ome;
+    XML_Parser parser;
+    size_t directories, samples;
+    int depth, image_depth, pixels_depth; /* 0: not within one */
+    size_t begin;                         /* of the piece that is open */
+    size_t piece_room, channel_room;
+    char order[8], own_uuid[80], uuid[80];
+    size_t uuid_length;
+    bool in_storage, in_uuid, has_storage;
+    /* The open TiffData: -1 where not said. */
+    int64_t first_directory, first[3], planes; /* first: c, z, t */
+    int64_t elsewhere;                         /* planes that are in other files */
+    int64_t placed;
+    bool failed;
+    struct vf_error *error;
+};
+
+/* ---- memory: the parser's is counted like all other ---- */
+
+static void *xml_alloc(size_t bytes)
+{
+    struct vf_error ignored; /* the parser reports it */
+    size_t room;
+    size_t *block = vf_size_add(bytes, VF_ALIGNMENT, &room) ? vf_alloc(room, 1, "OME-XML", &ignored) : NULL;
+    if (block == NULL)
+        return NULL;
+    *block = bytes;
+    return (char *)block + VF_ALIGNMENT;
+}
+
+static void xml_free(void *block)
+{
+    if (block != NULL)
+        vf_free((char *)block - VF_ALIGNMENT);
+}
+
+static void *xml_resize(void *block, size_t bytes)
+{
+    void *larger = xml_alloc(bytes);
+    if (larger != NULL && block != NULL) {
+        const size_t before = *(size_t *)(void *)((char *)block - VF_ALIGNMENT);
+        memcpy(larger, block, before < bytes ? before : bytes);
+        xml_free(block);
+    }
+    return larger;
+}
+
+/* Doubles a list that is full; the elements stay. */
+static bool grow(void **list, size_t size, size_t count, size_t *room, struct vf_error *error)
+{
+    if (count < *room)
+        return true;
+    const size_t more = *room == 0 ? 16 : *room * 2;
+    void *larger = vf_alloc(more, size, "OME-XML", error);
+    if (larger == NULL)
+        return false;
+    if (count > 0)
+        memcpy(larger, *list, count * size);
+    vf_free(*list);
+    *list = larger;
+    *room = more;
+    return true;
+}
+
+/* ---- what goes wrong ---- */
+
+static void fail(struct parsing *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void fail(struct parsing *p, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    if (p->failed)
+        return;
+    p->failed = true;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    vf_fail(p->error, VF_FAILED, "its OME-XML %s (line %lu)", text,
+            (unsigned long)XML_GetCurrentLineNumber(p->parser));
+    XML_StopParser(p->parser, XML_FALSE);
+}
+
+static void fail_memory(struct parsing *p)
+{
+    p->failed = true; /* the message is there */
+    XML_StopParser(p->parser, XML_FALSE);
+}
+
+/* ---- attributes ---- */
+
+static const char *attribute(const XML_Char **attributes, const char *name)
+{
+    for (; *attributes != NULL; attributes += 2)
+        if (strcmp(attributes[0], name) == 0)
+            return attributes[1];
+    return NULL;
+}
+
+/* A whole number from `least` on, `otherwise` where it is not said. */
+static int64_t whole(struct parsing *p, const XML_Char **attributes, const char *name, int64_t least,
+                     int64_t otherwise)
+{
+    const char *text = attribute(attributes, name);
+    char *end;
+    if (text == NULL)
+        return otherwise;
+    const long long value = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || value < least || value > INT32_MAX) {
+        fail(p, "says %s=\"%.40s\"", name, text);
+        return otherwise;
+    }
+    return value;
+}
+
+/* The name without its prefix. */
+static const char *local(const char *name)
+{
+    const char *colon = strchr(name, ':');
+    return colon == NULL ? name : colon + 1;
+}
+
+/* Attributes of Pixels that vf_ome_write says itself. */
+static bool is_rewritten(const char *name)
+{
+    static const char *const names[] = {"DimensionOrder", "Type", "BigEndian", "Interleaved",
+                                        "SignificantBits"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return strncmp(name, "Size", 4) == 0 || strncmp(name, "PhysicalSize", 12) == 0;
+}
+
+static bool keep_attributes(struct parsing *p, const XML_Char **attributes)
+{
+    size_t room = 1;
+    for (const XML_Char **a = attributes; *a != NULL; a += 2)
+        room += strlen(a[0]) + 6 * strlen(a[1]) + 8;
+    char *text = vf_alloc(room, 1, "OME-XML", p->error);
+    FILE *to = text == NULL ? NULL : fmemopen(text, room, "w");
+    if (to == NULL) {
+        vf_free(text);
+        if (text != NULL)
+            vf_fail(p->error, VF_FAILED, "OME-XML: out of memory");
+        return false;
+    }
+    for (; *attributes != NULL; attributes += 2) {
+        if (is_rewritten(attributes[0]))
+            continue;
+        fprintf(to, " %s=\"", attributes[0]);
+        vf_ome_print_text(to, attributes[1]);
+        putc('"', to);
+    }
+    fclose(to);
+    p->ome->attributes = text;
+    return true;
+}
+
+/* ---- planes ---- */
+
+static bool order_is_known(const char *order)
+{
+    static const char *const known[] = {"XYZCT", "XYZTC", "XYCZT", "XYCTZ", "XYTZC", "XYTCZ"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i], order) == 0)
+            return true;
+    return false;
+}
+
+static void begin_pixels(struct parsing *p, const char *name, const XML_Char **attributes)
+{
+    struct vf_ome *ome = p->ome;
+    const char *order = attribute(attributes, "DimensionOrder");
+    size_t planes;
+    p->pixels_depth = p->depth;
+    ome->pixels_begin = (size_t)XML_GetCurrentByteIndex(p->parser);
+    snprintf(ome->prefix, sizeof ome->prefix, "%.*s", (int)(local(name) - name), name);
+    snprintf(p->order, sizeof p->order, "%s", order == NULL ? "XYCZT" : order);
+    ome->nx = (size_t)whole(p, attributes, "SizeX", 1, 1);
+    ome->ny = (size_t)whole(p, attributes, "SizeY", 1, 1);
+    ome->nz = (size_t)whole(p, attributes, "SizeZ", 1, 1);
+    ome->nc = (size_t)whole(p, attributes, "SizeC", 1, 1);
+    ome->nt = (size_t)whole(p, attributes, "SizeT", 1, 1);
+    ome->page_channels = p->samples;
+    static const char *const axis[] = {"PhysicalSizeX", "PhysicalSizeY", "PhysicalSizeZ"};
+    static const char *const unit[] = {"PhysicalSizeXUnit", "PhysicalSizeYUnit", "PhysicalSizeZUnit"};
+    for (int i = 0; i < 3; i++) {
+        const char *size = attribute(attributes, axis[i]), *in = attribute(attributes, unit[i]);
+        const double value = size == NULL ? 0 : strtod(size, NULL);
+        ome->spacing[i] = isfinite(value) && value > 0 ? value : 0;
+        snprintf(ome->unit[i], sizeof ome->unit[i], "%s", in == NULL ? "um" : in);
+    }
+    if (p->failed)
+        return;
+    if (!order_is_known(p->order))
+        fail(p, "has the unknown DimensionOrder \"%.20s\"", p->order);
+    else if (ome->nc % p->samples != 0)
+        fail(p, "says %zu channels, in pages of %zu samples", ome->nc, p->samples);
+    else if (strlen(name) >= sizeof ome->prefix)
+        fail(p, "has the element <%.40s>", name);
+    else if (!vf_size_mul(ome->nc / p->samples, ome->nz, &planes) || !vf_size_mul(planes, ome->nt, &planes) ||
+             planes > p->directories)
+        fail(p,
+             "says %zu planes, %zu channels and %zu time points, but the file has %zu pages; if it was cut "
+             "short, copy it again",
+             ome->nz, ome->nc, ome->nt, p->directories);
+    else if (!keep_attributes(p, attributes))
+        fail_memory(p);
+    else if ((ome->directory = vf_alloc(planes, sizeof *ome->directory, "page list", p->error)) == NULL)
+        fail_memory(p);
+    else
+        memset(ome->directory, 0xff, planes * sizeof *ome->directory);
+}
+
+static int64_t plane_count(const struct parsing *p)
+{
+    const struct vf_ome *ome = p->ome;
+    return (int64_t)(ome->nc / ome->page_channels * ome->nz * ome->nt);
+}
+
+/* `count` planes from `first` (c, z, t) on, in the order of dimensions, are in directories that follow each
+ * other. */
+static void place_planes(struct parsing *p, int64_t directory, const int64_t first[3], int64_t count)
+{
+    struct vf_ome *ome = p->ome;
+    const size_t channels = ome->nc / ome->page_channels;
+    const int64_t extent[3] = {(int64_t)channels, (int64_t)ome->nz, (int64_t)ome->nt};
+    int64_t at[3] = {first[0], first[1], first[2]};
+    p->placed += count < plane_count(p) ? count : plane_count(p);
+    if (p->placed / MOST_REPEATS > plane_count(p))
+        fail(p, "puts its planes into pages again and again");
+    for (int64_t i = 0; !p->failed && i < count; i++) {
+        if (at[0] >= extent[0] || at[1] >= extent[1] || at[2] >= extent[2] ||
+            directory + i >= (int64_t)p->directories) {
+            fail(p,
+                 "puts plane z=%lld, c=%lld, t=%lld into page %lld, but there are %zu planes, %zu channels, "
+                 "%zu time points and %zu pages",
+                 (long long)at[1], (long long)at[0], (long long)at[2], (long long)(directory + i + 1),
+                 ome->nz, channels, ome->nt, p->directories);
+            return;
+        }
+        ome->directory[((size_t)at[2] * ome->nz + (size_t)at[1]) * channels + (size_t)at[0]] =
+            (uint32_t)(directory + i);
+        for (int k = 2; k < 5; k++) {
+            const int axis = p->order[k] == 'C' ? 0 : p->order[k] == 'Z' ? 1 : 2;
+            if (++at[axis] < extent[axis] || k == 4)
+                break;
+            at[axis] = 0;
+        }
+    }
+}
+
+static void begin_storage(struct parsing *p, const XML_Char **attributes)
+{
+    p->in_storage = p->has_storage = true;
+    p->uuid_length = 0;
+    p->first_directory = whole(p, attributes, "IFD", 0, -1);
+    p->first[0] = whole(p, attributes, "FirstC", 0, 0);
+    p->first[1] = whole(p, attributes, "FirstZ", 0, 0);
+    p->first[2] = whole(p, attributes, "FirstT", 0, 0);
+    p->planes = whole(p, attributes, "PlaneCount", 0, -1);
+}
+
+static void end_storage(struct parsing *p)
+{
+    const int64_t all = plane_count(p);
+    p->in_storage = false;
+    p->uuid[p->uuid_length] = '\0';
+    if (p->planes < 0)
+        p->planes = p->first_directory < 0 ? all : 1;
+    if (p->uuid_length > 0 && p->own_uuid[0] != '\0' && strcmp(p->uuid, p->own_uuid) != 0)
+        p->elsewhere += p->planes;
+    else
+        place_planes(p, p->first_directory < 0 ? 0 : p->first_directory, p->first, p->planes);
+}
+
+/* ---- elements ---- */
+
+static enum vf_ome_piece_kind piece_kind(const char *name)
+{
+    return strcmp(name, "Channel") == 0                                    ? VF_OME_CHANNEL
+           : strcmp(name, "TiffData") == 0 || strcmp(name, "BinData") == 0 ? VF_OME_STORAGE
+           : strcmp(name, "MetadataOnly") == 0                             ? VF_OME_STORAGE
+           : strcmp(name, "Plane") == 0                                    ? VF_OME_PLANE
+                                                                           : VF_OME_OTHER;
+}
+
+static void add_piece(struct parsing *p, enum vf_ome_piece_kind kind, size_t end)
+{
+    struct vf_ome *ome = p->ome;
+    void *list = ome->piece;
+    if (!grow(&list, sizeof *ome->piece, ome->piece_count, &p->piece_room, p->error)) {
+        fail_memory(p);
+        return;
+    }
+    ome->piece = list;
+    ome->piece[ome->piece_count++] = (struct vf_ome_piece){kind, p->begin, end};
+}
+
+static void begin_channel(struct parsing *p, const XML_Char **attributes)
+{
+    struct vf_ome *ome = p->ome;
+    const char *name = attribute(attributes, "Name");
+    void *list = ome->channel_name;
+    if (!grow(&list, sizeof *ome->channel_name, ome->channel_count, &p->channel_room, p->error)) {
+        fail_memory(p);
+        return;
+    }
+    ome->channel_name = list;
+    char *copy = name == NULL ? NULL : vf_strdup(name, p->error);
+    if (name != NULL && copy == NULL)
+        fail_memory(p);
+    ome->channel_name[ome->channel_count++] = copy;
+}
+
+static void begin_in_pixels(struct parsing *p, const char *name, const XML_Char **attributes)
+{
+    if (p->depth == p->pixels_depth + 1) {
+        p->begin = (size_t)XML_GetCurrentByteIndex(p->parser);
+        if (strcmp(name, "Channel") == 0)
+            begin_channel(p, attributes);
+        else if (strcmp(name, "TiffData") == 0)
+            begin_storage(p, attributes);
+    } else if (p->in_storage && strcmp(name, "UUID") == 0) {
+        p->in_uuid = true;
+    }
+}
+
+static void XMLCALL on_begin(void *context, const XML_Char *full_name, const XML_Char **attributes)
+{
+    struct parsing *p = context;
+    const char *name = local(full_name), *uuid = attribute(attributes, "UUID");
+    if (++p->depth > DEEPEST) {
+        fail(p, "is nested more than %d deep", DEEPEST);
+    } else if (p->depth == 1 && uuid != NULL) {
+        snprintf(p->own_uuid, sizeof p->own_uuid, "%s", uuid);
+    } else if (strcmp(name, "BinaryOnly") == 0) {
+        const char *file = attribute(attributes, "MetadataFile");
+        fail(p,
+             "says that the description is in another file, %.100s; join the files first: bfconvert %.100s "
+             "OUT.ome.tif",
+             file == NULL ? "?" : file, file == NULL ? "IN" : file);
+    } else if (p->depth == 2 && strcmp(name, "Image") == 0) {
+        p->image_depth = p->depth;
+        if (p->ome->image_count++ > 0)
+            p->begin = (size_t)XML_GetCurrentByteIndex(p->parser);
+    } else if (p->pixels_depth != 0) {
+        begin_in_pixels(p, name, attributes);
+    } else if (p->image_depth != 0 && p->ome->image_count == 1 && p->ome->pixels_begin == 0 &&
+               strcmp(name, "Pixels") == 0) {
+        begin_pixels(p, full_name, attributes);
+    }
+}
+
+static void XMLCALL on_end(void *context, const XML_Char *full_name)
+{
+    struct parsing *p = context;
+    const char *name = local(full_name);
+    const size_t end =
+        (size_t)XML_GetCurrentByteIndex(p->parser) + (size_t)XML_GetCurrentByteCount(p->parser);
+    if (p->failed)
+        return;
+    if (p->pixels_depth != 0 && p->depth == p->pixels_depth + 1) {
+        if (p->in_storage)
+            end_storage(p);
+        if (!p->failed)
+            add_piece(p, piece_kind(name), end);
+    } else if (p->pixels_depth != 0 && p->depth == p->pixels_depth) {
+        p->pixels_depth = 0;
+        p->ome->pixels_end = end;
+    } else if (p->image_depth == p->depth) {
+        p->image_depth = 0;
+        if (p->ome->image_count > 1)
+            add_piece(p, VF_OME_IMAGE, end);
+    }
+    p->in_uuid = p->in_uuid && strcmp(name, "UUID") != 0;
+    p->depth--;
+}
+
+static void XMLCALL on_text(void *context, const XML_Char *text, int length)
+{
+    struct parsing *p = context;
+    for (int i = 0; p->in_uuid && i < length; i++)
+        if (text[i] > ' ' && p->uuid_length + 1 < sizeof p->uuid)
+            p->uuid[p->uuid_length++] = text[i];
+}
+
+/* Without a document type there are no entities but XML's own five. */
+static void XMLCALL on_document_type(void *context, const XML_Char *name, const XML_Char *system,
+                                     const XML_Char *public, int has_subset)
+{
+    (void)name;
+    (void)system;
+    (void)public;
+    (void)has_subset;
+    fail(context, "declares a document type, which OME-XML does not have");
+}
+
+/* ---- the whole ---- */
+
+static enum vf_status check_planes(struct parsing *p)
+{
+    const struct vf_ome *ome = p->ome;
+    if (ome->pixels_end == 0)
+        return vf_fail(p->error, VF_FAILED, "its OME-XML describes no image");
+    if (!p->has_storage)
+        place_planes(p, 0, (const int64_t[3]){0, 0, 0}, plane_count(p));
+    if (p->failed)
+        return VF_FAILED;
+    const size_t channels = ome->nc / ome->page_channels, planes = (size_t)plane_count(p);
+    for (size_t i = 0; i < planes; i++) {
+        if (ome->directory[i] != (uint32_t)NO_DIRECTORY)
+            continue;
+        return vf_fail(
+            p->error, VF_FAILED,
+            "its OME-XML says nothing of where plane z=%zu, c=%zu, t=%zu is%s; make one whole file: "
+            "bfconvert IN OUT.ome.tif",
+            i / channels % ome->nz, i % channels, i / channels / ome->nz,
+            p->elsewhere > 0 ? " in this file: others hold it" : "");
+    }
+    return VF_OK;
+}
+
+static enum vf_status run_parser(struct parsing *p, size_t length)
+{
+    struct vf_ome *ome = p->ome;
+    /* In pieces, since the parser counts in ints; indices run on. */
+    for (size_t at = 0; at <= length;) {
+        const size_t bytes = length - at < (1 << 20) ? length - at : 1 << 20;
+        const bool last = at + bytes == length;
+        if (XML_Parse(p->parser, ome->xml + at, (int)bytes, last) != XML_STATUS_OK) {
+            if (p->failed)
+                return VF_FAILED;
+            return vf_fail(
+                p->error, VF_FAILED,
+                "its OME-XML cannot be read: line %lu: %s; without it, pages are planes: tiffset -u 270 "
+                "IN.tif",
+                (unsigned long)XML_GetCurrentLineNumber(p->parser),
+                XML_ErrorString(XML_GetErrorCode(p->parser)));
+        }
+        if (last)
+            break;
+        at += bytes;
+    }
+    return p->failed ? VF_FAILED : check_planes(p);
+}
+
+bool vf_ome_recognise(const char *description)
+{
+    if (description == NULL)
+        return false;
+    const char *root = strstr(description, "OME");
+    return description[strspn(description, " \t\r\n\xef\xbb\xbf")] == '<' && root != NULL &&
+           strstr(description, "http://www.openmicroscopy.org/Schemas/") != NULL;
+}
+
+enum vf_status vf_ome_parse(struct vf_ome **out, const char *xml, size_t directories, size_t samples,
+                            struct vf_error *error)
+{
+    static const XML_Memory_Handling_Suite memory = {xml_alloc, xml_resize, xml_free};
+    enum vf_status status = VF_FAILED;
+    const size_t length = strlen(xml);
+    struct vf_ome *ome = *out = vf_alloc(1, sizeof *ome, "OME-XML", error);
+    if (ome == NULL)
+        return VF_FAILED;
+    struct parsing p = {.ome = ome, .directories = directories, .samples = samples, .error = error};
+    if (length > LONGEST)
+        return vf_fail(error, VF_FAILED, "its OME-XML has %zu bytes, more than is read", length);
+    ome->xml = vf_strdup(xml, error);
+    if (ome->xml == NULL)
+        return VF_FAILED;
+    p.parser = XML_ParserCreate_MM(NULL, &memory, NULL);
+    if (p.parser == NULL)
+        return vf_fail(error, VF_FAILED, "OME-XML: cannot allocate memory");
+    XML_SetUserData(p.parser, &p);
+    XML_SetElementHandler(p.parser, on_begin, on_end);
+    XML_SetCharacterDataHandler(p.parser, on_text);
+    XML_SetStartDoctypeDeclHandler(p.parser, on_document_type);
+    status = run_parser(&p, length);
+    XML_ParserFree(p.parser);
+    return status;
+}
+
+void vf_ome_free(struct vf_ome *ome)
+{
+    if (ome == NULL)
+        return;
+    for (size_t i = 0; i < ome->channel_count; i++)
+        vf_free(ome->channel_name[i]);
+    vf_free(ome->channel_name);
+    vf_free(ome->piece);
+    vf_free(ome->attributes);
+    vf_free(ome->directory);
+    vf_free(ome->xml);
+    vf_free(ome);
+}
+
+/* The first size that is said gives the unit; others are converted to it, or unknown where they cannot be. */
+void vf_ome_describe(const struct vf_ome *ome, struct vf_info *info)
+{
+    bool begun = false;
+    info->shape.nz = ome->nz;
+    info->shape.nc = ome->nc;
+    info->shape.nt = ome->nt;
+    for (int axis = 0; axis < 3; axis++) {
+        const char *unit = "";
+        double scale = 1;
+        vf_unit_by_name(ome->unit[axis], &unit, &scale);
+        if (ome->spacing[axis] == 0)
+            continue;
+        if (!begun)
+            strcpy(info->unit, unit);
+        else if (strcmp(unit, info->unit) != 0) {
+            if (unit[0] == '\0' || info->unit[0] == '\0')
+                continue;
+            scale *= vf_unit_millimetres(unit) / vf_unit_millimetres(info->unit);
+        }
+        begun = true;
+        info->spacing_known[axis] = true;
+        info->spacing[axis] = ome->spacing[axis] * scale;
+    }
+}

@@ -1,0 +1,55 @@
+/* OME-XML, the description of an OME-TIFF: what its pages are, and what it must say of a result.
+ * Source: the OME data model (2016-06 schema) and the OME-TIFF specification of www.openmicroscopy.org. */
+#ifndef VF_OME_H
+#define VF_OME_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "io.h"
+
+enum vf_ome_piece_kind { VF_OME_CHANNEL, VF_OME_STORAGE, VF_OME_PLANE, VF_OME_OTHER, VF_OME_IMAGE };
+
+/* A stretch of the text that a result keeps, or leaves out. */
+struct vf_ome_piece {
+    enum vf_ome_piece_kind kind;
+    size_t begin, end;
+};
+
+/* The first image. Owned: free with vf_ome_free. */
+struct vf_ome {
+    char *xml;
+    size_t image_count;
+    size_t nx, ny, nz, nc, nt;
+    size_t page_channels; /* of a plane: the TIFF's samples */
+    uint32_t *directory;  /* [nt][nz][nc / page_channels]: the TIFF directory of each plane */
+    double spacing[3];    /* x, y, z; 0 where not said */
+    char unit[3][16];     /* as written */
+    char prefix[16];      /* of its elements' names, with the colon; usually "" */
+    char *attributes;     /* of Pixels: those that a result keeps, as XML */
+    char **channel_name;  /* [channel_count]; NULL where not said */
+    size_t channel_count; /* of its elements */
+    size_t pixels_begin, pixels_end;
+    struct vf_ome_piece *piece; /* of Pixels, and the other images */
+    size_t piece_count;
+};
+
+/* Whether a description is OME-XML. */
+bool vf_ome_recognise(const char *description);
+
+/* Reads the text (copied) of a file of `directories` directories with `samples` samples a page. Entities,
+ * document types and deep nesting are refused; sizes that the directories cannot hold too. */
+enum vf_status vf_ome_parse(struct vf_ome **ome, const char *xml, size_t directories, size_t samples,
+                            struct vf_error *error);
+void vf_ome_free(struct vf_ome *ome); /* NULL is allowed */
+
+/* Fills in shape and spacing. */
+void vf_ome_describe(const struct vf_ome *ome, struct vf_info *info);
+
+/* Text as XML has it between quotes. */
+void vf_ome_print_text(FILE *to, const char *text);
+
+/* The text for a result, whose pages run c, z, t. Free with vf_free. */
+char *vf_ome_write(const struct vf_ome *ome, const struct vf_info *result, struct vf_error *error);
+
+#endif

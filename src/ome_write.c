@@ -1,0 +1,123 @@
+/* The OME-XML of a result: the input's text, with the description of its first image's pixels brought up to
+ * date and the other images, which are not in the result, left out. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "io_tags.h"
+#include "ome.h"
+
+static const char *type_name(enum vf_type type)
+{
+    return type == VF_F32 ? "float" : type == VF_F64 ? "double" : vf_type_name(type);
+}
+
+void vf_ome_print_text(FILE *to, const char *text)
+{
+    for (; *text != '\0'; text++)
+        if (strchr("&<>\"", *text) != NULL || (unsigned char)*text < 0x20)
+            fprintf(to, "&#%d;", *text);
+        else
+            putc(*text, to);
+}
+
+static void print_sizes(FILE *to, const struct vf_info *result)
+{
+    static const char axis[] = "XYZ";
+    const struct vf_shape *s = &result->shape;
+    fprintf(to,
+            " DimensionOrder=\"XYCZT\" Type=\"%s\" BigEndian=\"%s\" SizeX=\"%zu\" SizeY=\"%zu\" SizeZ=\"%zu\""
+            " SizeC=\"%zu\" SizeT=\"%zu\"",
+            type_name(result->type), result->big_endian ? "true" : "false", s->nx, s->ny, s->nz, s->nc,
+            s->nt);
+    /* The micro sign as a reference: right in every encoding. */
+    const char *unit = strcmp(result->unit, "um") == 0 ? "&#181;m"
+                       : result->unit[0] == '\0'       ? "pixel"
+                                                       : result->unit;
+    for (int i = 0; i < 3; i++)
+        if (result->spacing_known[i])
+            fprintf(to, " PhysicalSize%c=\"%.15g\" PhysicalSize%cUnit=\"%s\"", axis[i], result->spacing[i],
+                    axis[i], unit);
+}
+
+static void print_pieces(FILE *to, const struct vf_ome *ome, enum vf_ome_piece_kind kind)
+{
+    for (size_t i = 0; i < ome->piece_count; i++) {
+        const struct vf_ome_piece *piece = &ome->piece[i];
+        if (piece->kind == kind)
+            fprintf(to, "%.*s", (int)(piece->end - piece->begin), ome->xml + piece->begin);
+    }
+}
+
+/* Each of the input's channels has given as many of the result as there are outputs. */
+static void print_channels(FILE *to, const struct vf_ome *ome, const struct vf_info *result)
+{
+    const size_t outputs = result->outputs == 0 ? 1 : result->outputs;
+    for (size_t c = 0; c < result->shape.nc / result->page_channels; c++) {
+        const size_t first = c * result->page_channels, input = first / outputs;
+        const char *name = input < ome->channel_count ? ome->channel_name[input] : NULL;
+        const char *label = result->output_label == NULL ? NULL : result->output_label[first % outputs];
+        fprintf(to, "<%sChannel ID=\"Channel:0:%zu\" SamplesPerPixel=\"%zu\"", ome->prefix, c,
+                result->page_channels);
+        if (name != NULL || label != NULL) {
+            fputs(" Name=\"", to);
+            vf_ome_print_text(to, name == NULL ? "" : name);
+            fputs(name != NULL && label != NULL ? " " : "", to);
+            vf_ome_print_text(to, label == NULL ? "" : label);
+            putc('"', to);
+        }
+        fputs("/>", to);
+    }
+}
+
+static void print_pixels(FILE *to, const struct vf_ome *ome, const struct vf_info *result)
+{
+    const bool same =
+        result->shape.nc == ome->nc && result->page_channels == ome->page_channels && result->outputs <= 1;
+    fprintf(to, "<%sPixels%s", ome->prefix, ome->attributes);
+    print_sizes(to, result);
+    putc('>', to);
+    if (same && ome->channel_count > 0)
+        print_pieces(to, ome, VF_OME_CHANNEL);
+    else
+        print_channels(to, ome, result);
+    fprintf(to, "<%sTiffData IFD=\"0\" PlaneCount=\"%zu\"/>", ome->prefix, result->page_count);
+    if (same)
+        print_pieces(to, ome, VF_OME_PLANE);
+    print_pieces(to, ome, VF_OME_OTHER);
+    fprintf(to, "</%sPixels>", ome->prefix);
+}
+
+static void print_stretch(FILE *to, const struct vf_ome *ome, size_t begin, size_t end)
+{
+    fwrite(ome->xml + begin, 1, end - begin, to);
+}
+
+char *vf_ome_write(const struct vf_ome *ome, const struct vf_info *result, struct vf_error *error)
+{
+    char *text = NULL, *copy = NULL;
+    size_t length, at = ome->pixels_end;
+    FILE *to = open_memstream(&text, &length);
+    if (to == NULL)
+        goto fail;
+    print_stretch(to, ome, 0, ome->pixels_begin);
+    print_pixels(to, ome, result);
+    for (size_t i = 0; i < ome->piece_count; i++) {
+        if (ome->piece[i].kind != VF_OME_IMAGE)
+            continue;
+        print_stretch(to, ome, at, ome->piece[i].begin);
+        at = ome->piece[i].end;
+    }
+    print_stretch(to, ome, at, strlen(ome->xml));
+    const bool written = ferror(to) == 0;
+    if (fclose(to) != 0 || !written)
+        goto fail;
+    copy = vf_strdup(text, error);
+    free(text);
+    return copy;
+fail:
+    free(text);
+    vf_fail(error, VF_FAILED, "cannot write a description: out of memory");
+    return NULL;
+}

@@ -1,0 +1,330 @@
+/* OME-TIFF: which page is which plane, what the XML says of voxels, what is refused, and the XML of a result.
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io_samples.h"
+
+TestSuite(io_ome, .init = samples_begin, .fini = samples_end, .timeout = 300);
+
+#define ROOT "<OME xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\" UUID=\"urn:uuid:1\">"
+#define SIZES(c, z, t) "SizeX=\"6\" SizeY=\"5\" SizeC=\"" #c "\" SizeZ=\"" #z "\" SizeT=\"" #t "\""
+#define FILE_OF(order, sizes, content)                                                                    \
+    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>" ROOT "<Image ID=\"Image:0\" Name=\"a &amp; b\">"         \
+    "<Pixels ID=\"Pixels:0\" DimensionOrder=\"" order "\" Type=\"uint16\" " sizes ">" content "</Pixels>" \
+    "</Image></OME>"
+
+static void write_file(const char *xml, uint32_t pages)
+{
+    tiff_sample_write(
+        sample_path("in.ome.tif"),
+        &(struct tiff_sample){.type = VF_U16, .nx = 6, .ny = 5, .pages = pages, .description = xml});
+}
+
+/* Whether plane (c, z, t) is the file's page p. */
+static void check_plane(const struct vf_volume *volume, size_t c, size_t z, size_t t, size_t page)
+{
+    uint16_t expected;
+    sample_value(VF_U16, page, 0, 3, 4, &expected);
+    cr_assert_eq(((uint16_t *)vf_volume_plane(volume, t, c, z))[3 * 6 + 4], expected,
+                 "c=%zu z=%zu t=%zu is not page %zu", c, z, t, page);
+}
+
+Test(io_ome, orders_of_dimensions)
+{
+    static const struct {
+        const char *order;
+        size_t step[3]; /* of c, z, t */
+    } cases[] = {
+        {"XYCZT", {1, 2, 6}}, {"XYZCT", {3, 1, 6}}, {"XYCTZ", {1, 4, 2}},
+        {"XYZTC", {6, 1, 3}}, {"XYTCZ", {2, 4, 1}}, {"XYTZC", {6, 2, 1}},
+    };
+    static const char *const contents[] = {"", "<TiffData/>", "<TiffData IFD=\"0\" PlaneCount=\"12\"/>"};
+    for (size_t i = 0; i < 3 * sizeof cases / sizeof *cases; i++) {
+        char xml[1024];
+        struct vf_reader *reader;
+        struct vf_volume volume;
+        snprintf(xml, sizeof xml,
+                 ROOT "<Image ID=\"Image:0\"><Pixels ID=\"P\" DimensionOrder=\"%s\" Type=\"uint16\" " SIZES(
+                     2, 3, 2) ">%s</Pixels></Image></OME>",
+                 cases[i / 3].order, contents[i % 3]);
+        write_file(xml, 12);
+        sample_read(sample_path("in.ome.tif"), &reader, &volume);
+        const struct vf_info *info = vf_reader_info(reader);
+        cr_assert_eq(info->metadata, VF_META_OME);
+        cr_assert(info->shape.nc == 2 && info->shape.nz == 3 && info->shape.nt == 2);
+        for (size_t p = 0; p < 12; p++) {
+            const size_t c = p % 2, z = p / 2 % 3, t = p / 6, *step = cases[i / 3].step;
+            check_plane(&volume, c, z, t, c * step[0] + z * step[1] + t * step[2]);
+        }
+        vf_volume_free(&volume);
+        vf_reader_close(reader);
+    }
+}
+
+/* Every plane by itself, backwards; pages that no plane is in are passed over, whatever they are. */
+Test(io_ome, planes_one_by_one)
+{
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    write_file(
+        FILE_OF("XYZCT", SIZES(1, 3, 1),
+                "<Channel ID=\"C\"/><TiffData IFD=\"4\" FirstZ=\"0\"><UUID FileName=\"x.tif\"> urn:uuid:1 "
+                "</UUID></TiffData><TiffData IFD=\"2\" FirstZ=\"1\"/><TiffData IFD=\"1\" FirstZ=\"2\" "
+                "PlaneCount=\"1\"/><Plane TheZ=\"0\" TheC=\"0\" TheT=\"0\"/>"),
+        6);
+    sample_read(sample_path("in.ome.tif"), &reader, &volume);
+    cr_assert_eq(vf_reader_info(reader)->page_count, 3);
+    check_plane(&volume, 0, 0, 0, 4);
+    check_plane(&volume, 0, 1, 0, 2);
+    check_plane(&volume, 0, 2, 0, 1);
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+}
+
+Test(io_ome, spacing)
+{
+    static const struct {
+        const char *attributes;
+        bool known[3];
+        double spacing[3];
+        const char *unit;
+    } cases[] = {
+        {"PhysicalSizeX=\"0.5\" PhysicalSizeY=\"0.25\" PhysicalSizeZ=\"2\"", {1, 1, 1}, {0.5, 0.25, 2}, "um"},
+        {"PhysicalSizeX=\"0.5\" PhysicalSizeXUnit=\"\xc2\xb5m\" PhysicalSizeY=\"0.5\" PhysicalSizeZ=\"700\" "
+         "PhysicalSizeZUnit=\"nm\"",
+         {1, 1, 1},
+         {0.5, 0.5, 0.7},
+         "um"},
+        {"PhysicalSizeX=\"3\" PhysicalSizeXUnit=\"&#197;\" PhysicalSizeY=\"3\" PhysicalSizeYUnit=\"&#xC5;\"",
+         {1, 1, 0},
+         {0.3, 0.3, 0},
+         "nm"},
+        {"PhysicalSizeX=\"2\" PhysicalSizeXUnit=\"pixel\" PhysicalSizeY=\"2\" PhysicalSizeYUnit=\"pixel\"",
+         {1, 1, 0},
+         {2, 2, 0},
+         ""},
+        {"PhysicalSizeX=\"-2\" PhysicalSizeY=\"nan\" PhysicalSizeZ=\"0\"", {0, 0, 0}, {0, 0, 0}, ""},
+        {"PhysicalSizeZ=\"2\" PhysicalSizeZUnit=\"mm\"", {0, 0, 1}, {0, 0, 2}, "mm"},
+        {"", {0, 0, 0}, {0, 0, 0}, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char xml[1024];
+        struct vf_reader *reader;
+        struct vf_error error;
+        snprintf(xml, sizeof xml,
+                 ROOT "<Image><Pixels DimensionOrder=\"XYZCT\" %s " SIZES(1, 2, 1) "/></Image></OME>",
+                 cases[i].attributes);
+        write_file(xml, 2);
+        cr_assert_eq(vf_reader_open(&reader, sample_path("in.ome.tif"), &error), VF_OK, "%s", error.text);
+        const struct vf_info *info = vf_reader_info(reader);
+        cr_assert_str_eq(info->unit, cases[i].unit, "case %zu", i);
+        for (int axis = 0; axis < 3; axis++) {
+            cr_assert_eq(info->spacing_known[axis], cases[i].known[axis], "case %zu axis %d", i, axis);
+            if (cases[i].known[axis])
+                cr_assert_float_eq(info->spacing[axis], cases[i].spacing[axis], 1e-12, "case %zu", i);
+        }
+        vf_reader_close(reader);
+    }
+}
+
+Test(io_ome, colours_and_several_images)
+{
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    tiff_sample_write(
+        sample_path("in.ome.tif"),
+        &(struct tiff_sample){.type = VF_U8,
+                              .nx = 6,
+                              .ny = 5,
+                              .pages = 4,
+                              .samples = 3,
+                              .description = ROOT "<Image><Pixels DimensionOrder=\"XYCZT\" " SIZES(
+                                  3, 2, 1) "><Channel SamplesPerPixel=\"3\"/><TiffData IFD=\"2\" "
+                                           "PlaneCount=\"2\"/></Pixels></Image><Image><Pixels " SIZES(
+                                               3, 2, 1) "/></Image></OME>"});
+    sample_read(sample_path("in.ome.tif"), &reader, &volume);
+    const struct vf_info *info = vf_reader_info(reader);
+    cr_assert(info->rgb && info->page_channels == 3 && info->shape.nc == 3 && info->shape.nz == 2);
+    cr_assert(strstr(info->note, "2 images"), "%s", info->note);
+    uint8_t expected;
+    sample_value(VF_U8, 3, 2, 1, 1, &expected);
+    cr_assert_eq(((uint8_t *)vf_volume_plane(&volume, 0, 2, 1))[7], expected);
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+}
+
+static void refused(const char *xml, uint32_t pages, const char *words)
+{
+    write_file(xml, pages);
+    const char *message = sample_refusal(sample_path("in.ome.tif"));
+    cr_assert(strstr(message, words) && strstr(message, "in.ome.tif"), "no '%s' in: %s", words, message);
+}
+
+Test(io_ome, refusals)
+{
+    refused(FILE_OF("XYZCT", SIZES(2, 3, 2), ""), 11, "11 pages");
+    refused(FILE_OF("XYZCT", SIZES(2000000000, 2000000000, 2000000000), ""), 2, "2 pages");
+    refused(FILE_OF("XYZCT", SIZES(0, 1, 1), ""), 2, "SizeC=\"0\"");
+    refused(FILE_OF("XYZCT", SIZES(1, -1, 1), ""), 2, "SizeZ=\"-1\"");
+    refused(FILE_OF("XYZCT", SIZES(1, 2x, 1), ""), 2, "SizeZ=\"2x\"");
+    refused(FILE_OF("XYZZT", SIZES(1, 2, 1), ""), 2, "DimensionOrder");
+    refused(FILE_OF("XYZCT", SIZES(1, 2, 1), "<TiffData IFD=\"1\" PlaneCount=\"2\"/>"), 2, "into page 3");
+    refused(FILE_OF("XYZCT", SIZES(1, 2, 1), "<TiffData IFD=\"1\" FirstZ=\"7\"/>"), 2, "z=7");
+    refused(FILE_OF("XYZCT", SIZES(1, 2, 1), "<TiffData IFD=\"1\" FirstZ=\"1\"/>"), 2, "where plane z=0");
+    refused(FILE_OF("XYZCT", SIZES(1, 2, 1), "<TiffData IFD=\"1\"/><TiffData IFD=\"1\" FirstZ=\"1\"/>"), 2,
+            "two planes into page 2");
+    refused(
+        FILE_OF("XYZCT", SIZES(1, 2, 1),
+                "<TiffData IFD=\"0\"/><TiffData IFD=\"0\" FirstZ=\"1\"><UUID>urn:uuid:2</UUID></TiffData>"),
+        2, "others hold it");
+    refused(FILE_OF("XYZCT", SIZES(1, 1, 1), "<Channel>"), 1, "cannot be read: line 1");
+    refused(ROOT "</OME>", 1, "no image");
+    refused(ROOT "<BinaryOnly MetadataFile=\"x.companion.ome\" UUID=\"urn:uuid:3\"/></OME>", 1,
+            "x.companion.ome");
+    refused("<!DOCTYPE OME [<!ENTITY a \"b\">]>" ROOT "&a;</OME>", 1, "document type");
+    refused("<!DOCTYPE OME SYSTEM \"file:///etc/passwd\">" ROOT "</OME>", 1, "document type");
+}
+
+/* Depth, repeats and length have bounds: neither a crash nor a long wait. */
+Test(io_ome, hostile_text)
+{
+    enum { ROOM = 1 << 20 };
+    char *xml = malloc(ROOM);
+    size_t length = (size_t)snprintf(xml, ROOM, "%s", ROOT);
+    while (length < ROOM - 10)
+        length += (size_t)snprintf(xml + length, ROOM - length, "<a>");
+    refused(xml, 1, "deep");
+    length = (size_t)snprintf(xml, ROOM, ROOT "<Image><Pixels DimensionOrder=\"XYZCT\" " SIZES(1, 99, 1) ">");
+    while (length < ROOM - 60)
+        length += (size_t)snprintf(xml + length, ROOM - length, "<TiffData/>");
+    snprintf(xml + length, ROOM - length, "</Pixels></Image></OME>");
+    refused(xml, 99, "again and again");
+    free(xml);
+}
+
+/* ---- results ---- */
+
+static const char *const labels[] = {"xx", NULL, "y<z>"};
+
+/* Writes a result of in.ome.tif and returns its description. */
+static const char *describe_result(enum vf_type type, size_t outputs, double x_spacing)
+{
+    static char text[4096];
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    struct vf_info result;
+    struct vf_error error;
+    const char *description;
+    size_t bytes;
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.ome.tif"), &error), VF_OK, "%s", error.text);
+    vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, type, outputs, &result);
+    result.output_label = outputs == 3 ? labels : NULL;
+    if (x_spacing > 0) {
+        result.spacing_known[0] = true;
+        result.spacing[0] = x_spacing;
+    }
+    cr_assert_eq(vf_volume_alloc(&volume, type, &result.shape, "result", &error), VF_OK);
+    vf_volume_bytes(type, &result.shape, &bytes);
+    memset(volume.data, 0, bytes);
+    sample_write_volume(sample_path("out.ome.tif"), &result, &volume, &(struct vf_output_options){0});
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+    TIFF *tif = TIFFOpen(sample_path("out.ome.tif"), "r");
+    cr_assert(TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &description));
+    snprintf(text, sizeof text, "%s", description);
+    TIFFClose(tif);
+    return text;
+}
+
+static void says(const char *text, const char *part)
+{
+    cr_assert(strstr(text, part), "no '%s' in: %s", part, text);
+}
+
+Test(io_ome, description_of_a_result)
+{
+    write_file(
+        "<?xml version=\"1.0\"?><!-- kept -->" ROOT "<Instrument ID=\"I\"/><Image Name=\"a &lt; b\">"
+        "<Pixels ID=\"Pixels:7\" TimeIncrement=\"2\" DimensionOrder=\"XYZCT\" Type=\"uint16\" "
+        "PhysicalSizeX=\"0.5\" PhysicalSizeY=\"0.5\" " SIZES(
+            2, 2, 1) "><Channel ID=\"Channel:0:0\" Name=\"GFP &amp; co\" Color=\"-1\"><LightPath/></Channel>"
+                     "<Channel ID=\"Channel:0:1\"/><TiffData/><Plane TheZ=\"0\" TheC=\"0\" TheT=\"0\" "
+                     "PositionX=\"4\"/><AnnotationRef ID=\"A\"/></Pixels></Image><Image Name=\"second\"/>"
+                     "<StructuredAnnotations/></OME>",
+        4);
+    const char *text = describe_result(VF_U16, 1, 0);
+    cr_assert_str_eq(
+        text,
+        "<?xml version=\"1.0\"?><!-- kept -->" ROOT "<Instrument ID=\"I\"/><Image Name=\"a &lt; b\">"
+        "<Pixels ID=\"Pixels:7\" TimeIncrement=\"2\" DimensionOrder=\"XYCZT\" Type=\"uint16\" "
+        "BigEndian=\"false\" SizeX=\"6\" SizeY=\"5\" SizeZ=\"2\" SizeC=\"2\" SizeT=\"1\" "
+        "PhysicalSizeX=\"0.5\" "
+        "PhysicalSizeXUnit=\"&#181;m\" PhysicalSizeY=\"0.5\" PhysicalSizeYUnit=\"&#181;m\">"
+        "<Channel ID=\"Channel:0:0\" Name=\"GFP &amp; co\" Color=\"-1\"><LightPath/></Channel>"
+        "<Channel ID=\"Channel:0:1\"/><TiffData IFD=\"0\" PlaneCount=\"4\"/><Plane TheZ=\"0\" TheC=\"0\" "
+        "TheT=\"0\" PositionX=\"4\"/><AnnotationRef ID=\"A\"/></Pixels></Image>"
+        "<StructuredAnnotations/></OME>",
+        "%s", text);
+    text = describe_result(VF_F32, 3, 2);
+    says(text, "Type=\"float\"");
+    says(text, "SizeC=\"6\"");
+    says(text, "PhysicalSizeX=\"2\"");
+    says(text, "<Channel ID=\"Channel:0:0\" SamplesPerPixel=\"1\" Name=\"GFP &#38; co xx\"/>"
+               "<Channel ID=\"Channel:0:1\" SamplesPerPixel=\"1\" Name=\"GFP &#38; co\"/>"
+               "<Channel ID=\"Channel:0:2\" SamplesPerPixel=\"1\" Name=\"GFP &#38; co y&#60;z&#62;\"/>"
+               "<Channel ID=\"Channel:0:3\" SamplesPerPixel=\"1\" Name=\"xx\"/>");
+    cr_assert_null(strstr(text, "<Plane "));
+    cr_assert_null(strstr(text, "second"));
+    struct vf_reader *reader;
+    struct vf_error error;
+    cr_assert_eq(vf_reader_open(&reader, sample_path("out.ome.tif"), &error), VF_OK, "%s", error.text);
+    const struct vf_info *info = vf_reader_info(reader);
+    cr_assert(info->metadata == VF_META_OME && info->shape.nc == 6 && info->shape.nz == 2);
+    cr_assert(info->spacing[0] == 2 && info->spacing[1] == 0.5 && strcmp(info->unit, "um") == 0);
+    vf_reader_close(reader);
+}
+
+/* A copy has its pages in the order c, z, t, and the same planes. */
+Test(io_ome, copy)
+{
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    write_file(FILE_OF("XYZCT", SIZES(2, 3, 1), "<TiffData/>"), 6);
+    sample_copy(sample_path("in.ome.tif"), sample_path("out.ome.tif"), VF_COMPRESS_DEFLATE);
+    sample_read(sample_path("out.ome.tif"), &reader, &volume);
+    for (size_t c = 0; c < 2; c++)
+        for (size_t z = 0; z < 3; z++)
+            check_plane(&volume, c, z, 0, c * 3 + z);
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+}
+
+/* Every byte of the text changed, and the text cut everywhere: an error or a picture. */
+Test(io_ome, damage)
+{
+    static const char xml[] =
+        FILE_OF("XYZCT", SIZES(2, 2, 1) " PhysicalSizeX=\"1\"",
+                "<Channel Name=\"a\"/><TiffData IFD=\"0\" FirstC=\"1\" PlaneCount=\"1\"><UUID "
+                "FileName=\"f\">urn:uuid:1</UUID></TiffData><TiffData IFD=\"1\" "
+                "PlaneCount=\"3\"/><Plane TheZ=\"0\"/>");
+    static const unsigned char flips[] = {0x01, 0x1a, 0x80};
+    size_t size;
+    write_file(xml, 4);
+    char *file = sample_get(sample_path("in.ome.tif"), &size);
+    char *text = memmem(file, size, xml, sizeof xml);
+    cr_assert_not_null(text);
+    for (size_t i = 0; i < sizeof xml; i++)
+        for (size_t k = 0; k <= sizeof flips; k++) {
+            const char before = text[i];
+            text[i] = k < sizeof flips ? (char)(before ^ flips[k]) : '\0';
+            sample_put(sample_path("bad.ome.tif"), file, size);
+            const char *message = sample_refusal(sample_path("bad.ome.tif"));
+            cr_assert(message[0] == '\0' || strstr(message, "bad.ome.tif"));
+            text[i] = before;
+        }
+    free(file);
+}
