@@ -32,10 +32,11 @@ struct vf_flow {
 };
 
 /* A field in memory. Planes are ny rows of nx elements without padding; plane[b * nz + z] for image b of the
- * batch, NULL outside the z range that is held. */
+ * batch, NULL outside the z range that is held, or NULL itself where the field is on a GPU. */
 struct vf_array {
     enum vf_type type;
     void *const *plane;
+    unsigned long long device; /* its address on the GPU, where it stays between runs; 0: in host memory */
 };
 
 /* What becomes of a sink: stored in an array, reduced to numbers, or both. */

@@ -47,6 +47,9 @@ struct vf_cuda {
     struct vf_cuda_loaded *loaded;
     int loaded_count, loaded_room;
     int compiled_count; /* kernels that no cache had */
+    bool strict;        /* --backend cuda: what the device fails at is an error, the CPU does not take over */
+    bool failed;        /* the CPU took over for it once; `failure` says why */
+    struct vf_error failure;
 };
 
 /* What a device offers; driver calls only, no context. */

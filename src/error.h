@@ -8,6 +8,7 @@ enum vf_status {
     VF_FAILED = 1,
     VF_USAGE = 2,
     VF_PARTIAL = 3,
+    VF_DEVICE = 4, /* the GPU failed: the CPU takes over, or it becomes VF_FAILED; never an exit code */
     VF_INTERRUPTED = 130,
 };
 

@@ -3,12 +3,14 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "cuda_run.h"
 
 /* The fields that live between two runs: one array each, over all images of the batch. */
 struct fields {
     int count;
     struct vf_array array[VF_MAX_LIVE];
-    void *data[VF_MAX_LIVE]; /* owned; NULL where the planes are a volume's */
+    void *data[VF_MAX_LIVE]; /* owned; NULL where the planes are a volume's, or the GPU's */
+    struct vf_cuda *cuda;    /* whose memory array[].device is */
 };
 
 static ptrdiff_t plane_count(const struct vf_plan *plan)
@@ -19,6 +21,9 @@ static ptrdiff_t plane_count(const struct vf_plan *plan)
 static void close_fields(struct fields *fields)
 {
     for (int f = 0; f < fields->count; f++) {
+        struct vf_cuda_field device = {fields->array[f].device};
+        if (fields->cuda != NULL)
+            vf_cuda_field_free(fields->cuda, &device);
         vf_free((void *)fields->array[f].plane);
         vf_free(fields->data[f]);
     }
@@ -37,12 +42,31 @@ static enum vf_status add_channel(struct fields *fields, const struct vf_plan *p
     for (ptrdiff_t p = 0; p < count; p++)
         plane[p] = vf_volume_plane(volume, (size_t)(p / nz), channel, (size_t)(p % nz));
     fields->data[fields->count] = NULL;
-    fields->array[fields->count++] = (struct vf_array){volume->type, plane};
+    fields->array[fields->count++] = (struct vf_array){.type = volume->type, .plane = plane};
     return VF_OK;
 }
 
-/* `count` fields of the compute type, each whole. */
-static enum vf_status make_between(struct fields *fields, const struct vf_plan *plan, int count,
+/* `count` fields of the compute type on the GPU, each whole; false, and none is held, if they do not fit. */
+static bool make_on_device(struct fields *fields, const struct vf_execution *x, int count)
+{
+    const struct vf_plan *plan = x->plan;
+    const enum vf_type type = plan->context.is_double ? VF_F64 : VF_F32;
+    fields->cuda = x->cuda;
+    for (int f = 0; f < count; f++) {
+        struct vf_cuda_field device;
+        if (!vf_cuda_field_alloc(x->cuda, plan->nx, plan->ny, plane_count(plan), type, &device)) {
+            close_fields(fields);
+            return false;
+        }
+        fields->data[f] = NULL;
+        fields->array[f] = (struct vf_array){.type = type, .device = device.data};
+        fields->count++;
+    }
+    return true;
+}
+
+/* The same in host memory. */
+static enum vf_status make_on_host(struct fields *fields, const struct vf_plan *plan, int count,
                                    struct vf_error *error)
 {
     const enum vf_type type = plan->context.is_double ? VF_F64 : VF_F32;
@@ -56,7 +80,7 @@ static enum vf_status make_between(struct fields *fields, const struct vf_plan *
         for (ptrdiff_t p = 0; p < planes && data != NULL; p++)
             plane[p] = data + (size_t)p * plane_bytes;
         fields->data[f] = data;
-        fields->array[f] = (struct vf_array){type, plane};
+        fields->array[f] = (struct vf_array){.type = type, .plane = plane};
         fields->count++;
         if (data == NULL)
             return VF_FAILED;
@@ -79,6 +103,17 @@ static struct vf_job job_of(const struct vf_execution *x, const struct vf_run *r
                            .progress = x->progress,
                            .progress_context = x->progress_context,
                            .stop = x->stop};
+}
+
+static enum vf_status run_job(const struct vf_execution *x, const struct vf_run *run, struct vf_job *job,
+                              struct vf_error *error)
+{
+    if (x->cuda != NULL)
+        return vf_cuda_run(x->cuda, &run->gpu, job, error);
+    /* A plan for the GPU has no tiles. */
+    if (x->plan->gpu != NULL)
+        x->plan->scheme->plan(job);
+    return x->plan->scheme->run(job, error);
 }
 
 /* ---- pre-passes ---- */
@@ -133,7 +168,7 @@ static enum vf_status run_prepass(const struct vf_execution *x, const struct vf_
     struct vf_job job = job_of(x, run, &flow);
     job.source = in->array;
     job.sink = pre->sink;
-    VF_TRY(plan->scheme->run(&job, error));
+    VF_TRY(run_job(x, run, &job, error));
     for (int i = 0; i < pre->count; i++)
         value[vf_plan_value_index(plan, link, pre->live[i], pre->global[i])] =
             vf_reducer_value(&pre->reducer[i]);
@@ -161,7 +196,7 @@ static enum vf_status run_once(const struct vf_execution *x, const struct vf_run
     struct vf_job job = job_of(x, run, &flow);
     job.source = in->array;
     job.sink = sink;
-    status = x->plan->scheme->run(&job, error);
+    status = run_job(x, run, &job, error);
     vf_flow_close(&flow);
     return status;
 }
@@ -183,8 +218,8 @@ static enum vf_status run_channel(const struct vf_execution *x, size_t channel, 
             for (int k = 0; k < plan->output_count; k++)
                 VF_TRY(
                     add_channel(&out, plan, x->out, channel * (size_t)plan->output_count + (size_t)k, error));
-        else
-            VF_TRY(make_between(&out, plan, run->outputs, error));
+        else if (x->cuda == NULL || !plan->resident || !make_on_device(&out, x, run->outputs))
+            VF_TRY(make_on_host(&out, plan, run->outputs, error));
         VF_TRY(run_once(x, run, &in, &out, value, error));
         close_fields(&in);
         in = out;
@@ -196,6 +231,21 @@ out:
     return status;
 }
 
+/* The GPU failed with fields in its memory: the CPU does the channel from its beginning. */
+static enum vf_status run_channel_again(const struct vf_execution *x, size_t channel, double *value,
+                                        struct vf_error *error)
+{
+    struct vf_execution on_cpu = *x;
+    if (x->cuda->strict)
+        return VF_FAILED;
+    if (!x->cuda->failed)
+        x->cuda->failure = *error;
+    x->cuda->failed = true;
+    on_cpu.cuda = NULL;
+    memset(value, 0, vf_plan_value_count(x->plan) * sizeof *value);
+    return run_channel(&on_cpu, channel, value, error);
+}
+
 enum vf_status vf_execute(const struct vf_execution *x, struct vf_error *error)
 {
     const size_t values = vf_plan_value_count(x->plan);
@@ -204,6 +254,8 @@ enum vf_status vf_execute(const struct vf_execution *x, struct vf_error *error)
     for (size_t channel = 0; channel < x->channels && status == VF_OK; channel++) {
         memset(value, 0, values * sizeof *value);
         status = run_channel(x, channel, value, error);
+        if (status == VF_DEVICE)
+            status = run_channel_again(x, channel, value, error);
         if (x->value != NULL)
             memcpy(x->value + channel * values, value, values * sizeof *value);
     }

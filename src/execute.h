@@ -2,11 +2,13 @@
 #ifndef VF_EXECUTE_H
 #define VF_EXECUTE_H
 
+#include "cuda_device.h"
 #include "plan.h"
 #include "volume.h"
 
 struct vf_execution {
     const struct vf_plan *plan;
+    struct vf_cuda *cuda; /* the plan's GPU; NULL where the plan is for the CPU */
     const struct vf_volume
         *in;               /* of the plan's grid: nz planes a time, or, sliced, nz * nt images of one plane */
     struct vf_volume *out; /* channel c * outputs + k is output k of channel c */
@@ -17,7 +19,8 @@ struct vf_execution {
     double *value; /* where the global values go, [channel][vf_plan_value_count]; may be NULL */
 };
 
-/* The result is the same bits whatever the plan's scheme, tiles and threads. */
+/* The result is the same bits whatever the plan's backend, scheme, tiles and threads. Where the GPU fails the
+ * CPU does it again, and execution->cuda->failed and failure say so; with cuda->strict it is an error. */
 enum vf_status vf_execute(const struct vf_execution *execution, struct vf_error *error);
 
 /* Voxels that `progress` will hear of. */

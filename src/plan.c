@@ -7,6 +7,11 @@
 
 /* Iterations that the search puts into one run at most: a longer one gains little and costs halo. */
 #define MOST_FUSED 16
+/* Iterations of a run on a GPU, whose kernels take their own share of them: what passes through the device
+ * at once where it is too small for the whole. */
+#define GPU_ITERATIONS 8
+/* Of a GPU's memory: what may hold fields. */
+#define GPU_MEMORY_SHARE 0.85
 
 int vf_plan_live(const struct vf_plan *plan, int link)
 {
@@ -93,6 +98,35 @@ static ptrdiff_t voxels(const struct vf_plan *plan)
     return plan->nx * plan->ny * plan->nz * plan->batch;
 }
 
+/* Where a run's sources and sinks are stored. */
+static enum vf_type stored_type(const struct vf_plan *plan, bool at_end, enum vf_type type)
+{
+    return at_end ? type : plan->context.is_double ? VF_F64 : VF_F32;
+}
+
+/* Kernels and cost of a run on the GPU. */
+static enum vf_status weigh_gpu(const struct vf_plan *plan, struct vf_run *run, const struct vf_flow *flow,
+                                struct vf_error *error)
+{
+    enum vf_type source[VF_MAX_LIVE], sink[VF_MAX_LIVE * VF_MAX_GLOBALS];
+    for (int k = 0; k < flow->source_count; k++)
+        source[k] = stored_type(plan, run->from_file, plan->source_type);
+    for (int k = 0; k < flow->sink_count; k++)
+        sink[k] = stored_type(plan, run->to_file && !run->prepass, plan->result_type);
+    const struct vf_gpu_request request = {.flow = flow,
+                                           .nx = plan->nx,
+                                           .ny = plan->ny,
+                                           .nz = flow->dim == 2 ? plan->nz * plan->batch : plan->nz,
+                                           .source_type = source,
+                                           .sink_type = sink,
+                                           .gpu = plan->gpu,
+                                           .forced = &plan->forced};
+    enum vf_status status = vf_gpu_plan_open(&run->gpu, &request, error);
+    run->seconds = run->gpu.seconds * (double)(flow->dim == 2 ? 1 : plan->batch);
+    run->work_bytes = 0;
+    return status;
+}
+
 /* Tiles, cost and memory of a run. `tiling` is the user's, or its x is 0. */
 static enum vf_status weigh(const struct vf_plan *plan, struct vf_run *run, struct vf_tiling tiling,
                             struct vf_error *error)
@@ -108,14 +142,19 @@ static enum vf_status weigh(const struct vf_plan *plan, struct vf_run *run, stru
                          .batch = plan->batch,
                          .z_end = plan->nz,
                          .threads = plan->threads};
+    run->stage_count = flow.stage_count;
+    run->inputs = flow.source_count;
+    run->outputs = flow.sink_count;
+    if (plan->gpu != NULL) {
+        status = weigh_gpu(plan, run, &flow, error);
+        vf_flow_close(&flow);
+        return status;
+    }
     run->seconds = plan->scheme->plan(&job);
     if (tiling.x > 0)
         job.tiling = tiling;
     run->tiling = job.tiling;
     run->work_bytes = plan->scheme->bytes(&job);
-    run->stage_count = flow.stage_count;
-    run->inputs = flow.source_count;
-    run->outputs = flow.sink_count;
     const char *why = plan->scheme->refuses(&flow);
     if (why != NULL)
         status = vf_fail(error, VF_USAGE, "scheme %s cannot run this chain: %s", plan->scheme->name, why);
@@ -195,15 +234,26 @@ static enum vf_status search(struct vf_plan *plan, struct atom *atom, int count,
     return status;
 }
 
+/* On a GPU what lives between runs may stay there, so that runs end where they must, or to keep them short.
+ */
+static void cut_for_gpu(const struct vf_plan *plan, struct atom *atom, int count)
+{
+    for (int end = 1, begin = 0; end <= count; end++) {
+        if (end > 1 && (cuts(plan, atom, end - 1) || end - begin > GPU_ITERATIONS))
+            begin = end - 1;
+        atom[end - 1].run_begin = begin;
+    }
+}
+
 /* Weighs the newest run, or copies what is known of the one before it: iterations of one link are alike. */
 static enum vf_status weigh_newest(struct vf_plan *plan, struct vf_tiling tiling, struct vf_error *error)
 {
     struct vf_run *run = &plan->run[plan->run_count - 1];
     const struct vf_run *last = plan->run_count > 1 ? run - 1 : NULL;
     const struct vf_piece *piece = &plan->piece[run->piece_begin];
-    if (last == NULL || last->prepass || run->prepass || run->piece_end - run->piece_begin != 1 ||
-        last->piece_end - last->piece_begin != 1 || piece[0].link != piece[-1].link ||
-        piece[0].count != piece[-1].count)
+    if (plan->gpu != NULL || last == NULL || last->prepass || run->prepass ||
+        run->piece_end - run->piece_begin != 1 || last->piece_end - last->piece_begin != 1 ||
+        piece[0].link != piece[-1].link || piece[0].count != piece[-1].count)
         return weigh(plan, run, tiling, error);
     run->tiling = last->tiling;
     run->seconds = last->seconds;
@@ -265,6 +315,22 @@ static void add_up(struct vf_plan *plan)
     }
 }
 
+/* Whether the largest run's fields fit the GPU's memory whole: then nothing lies between runs elsewhere. */
+static void place_between(struct vf_plan *plan)
+{
+    double most = 0;
+    for (int r = 0; r < plan->run_count; r++) {
+        const struct vf_run *run = &plan->run[r];
+        const double fields = run->inputs + run->outputs + run->gpu.slot_count;
+        most = fields > most ? fields : most;
+    }
+    const double row = (double)((plan->nx + 31) / 32 * 32) * sizeof(double);
+    plan->resident = plan->gpu != NULL && most * row * (double)(plan->ny * plan->nz * plan->batch) <=
+                                              GPU_MEMORY_SHARE * (double)plan->gpu->memory;
+    if (plan->resident)
+        plan->between_bytes = 0;
+}
+
 static enum vf_status make_runs(struct vf_plan *plan, struct vf_tiling tiling, struct vf_error *error)
 {
     size_t count = 0;
@@ -276,7 +342,11 @@ static enum vf_status make_runs(struct vf_plan *plan, struct vf_tiling tiling, s
     for (int i = 0, at = 0; i < plan->chain->count; i++)
         for (int k = 0; k < plan->link[i].repeat; k++)
             atom[at++].link = i;
-    enum vf_status status = search(plan, atom, (int)count, error);
+    enum vf_status status = VF_OK;
+    if (plan->gpu != NULL)
+        cut_for_gpu(plan, atom, (int)count);
+    else
+        status = search(plan, atom, (int)count, error);
     if (status == VF_OK)
         status = lay_out(plan, atom, (int)count, tiling, error);
     vf_free(atom);
@@ -292,6 +362,8 @@ static enum vf_status read_scheme(struct vf_plan *plan, const struct vf_plan_req
     plan->scheme = request->backend->schemes[0];
     if (text == NULL)
         return VF_OK;
+    if (request->gpu != NULL)
+        return vf_forced_read(text, &plan->forced, error);
     size_t length = strcspn(text, ":");
     plan->scheme = vf_backend_scheme(request->backend, text, length);
     if (plan->scheme == NULL)
@@ -323,6 +395,9 @@ enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *
     *plan = (struct vf_plan){.chain = request->chain,
                              .context = request->context,
                              .constant = request->constant,
+                             .gpu = request->gpu,
+                             .source_type = request->source_type,
+                             .result_type = request->result_type,
                              .nx = request->nx,
                              .ny = request->ny,
                              .nz = request->nz,
@@ -333,6 +408,7 @@ enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *
     VF_TRY(check_boxes(plan, error));
     VF_TRY(make_runs(plan, tiling, error));
     add_up(plan);
+    place_between(plan);
 out:
     if (status != VF_OK)
         vf_plan_close(plan);
@@ -344,6 +420,8 @@ void vf_plan_close(struct vf_plan *plan)
     for (int i = 0; plan->link != NULL && i < plan->chain->count; i++)
         vf_expansion_free(&plan->link[i]);
     vf_free(plan->link);
+    for (int r = 0; plan->run != NULL && r < plan->run_count; r++)
+        vf_gpu_plan_close(&plan->run[r].gpu);
     vf_free(plan->piece);
     vf_free(plan->run);
     *plan = (struct vf_plan){0};

@@ -13,6 +13,7 @@
 #include "chain.h"
 #include "error.h"
 #include "filters/filter.h"
+#include "gpu_plan.h"
 #include "kernels/scheme.h"
 
 /* Fields that live between two links, a channel: each filter is applied to every one. */
@@ -29,17 +30,21 @@ struct vf_run {
     bool from_file,
         to_file; /* its sources are the image itself, its sinks the result; else volumes between runs */
     struct vf_tiling tiling;
-    double seconds;      /* predicted */
-    size_t work_bytes;   /* of the scheme */
-    int stage_count;     /* swept together */
-    int inputs, outputs; /* fields */
+    struct vf_gpu_plan gpu; /* the kernels, where the plan is for a GPU; owned */
+    double seconds;         /* predicted */
+    size_t work_bytes;      /* of the scheme */
+    int stage_count;        /* swept together */
+    int inputs, outputs;    /* fields */
 };
 
 struct vf_plan {
     const struct vf_chain *chain; /* borrowed */
     struct vf_context context;
     double constant;
-    const struct vf_scheme *scheme;
+    const struct vf_scheme *scheme; /* on the CPU, also where it takes over from the GPU */
+    const struct vf_gpu *gpu;       /* borrowed; NULL: the CPU runs it */
+    struct vf_forced_list forced;   /* for the GPU */
+    enum vf_type source_type, result_type;
     ptrdiff_t nx, ny, nz, batch; /* one image's grid; images that share a channel's global values */
     int threads;
     struct vf_expansion *link; /* [chain->count], owned */
@@ -49,10 +54,11 @@ struct vf_plan {
     int output_count;       /* fields that come out for each channel */
     size_t between_bytes;   /* volumes held between runs, at most at once */
     size_t work_bytes;      /* the largest run's */
+    bool resident;          /* what lives between runs stays on the GPU */
 };
 
-/* What a plan is made for; the strings of `context` are copied. `scheme` is "NAME[:tile=XxYxCHUNK]" or NULL.
- */
+/* What a plan is made for; the strings of `context` are copied. `scheme` is NULL, or for the CPU
+ * "NAME[:tile=XxYxCHUNK]", for a GPU what vf_forced_read takes. */
 struct vf_plan_request {
     const struct vf_chain *chain;
     struct vf_context context;
@@ -60,6 +66,8 @@ struct vf_plan_request {
     ptrdiff_t nx, ny, nz, batch;
     int threads;
     const struct vf_backend *backend;
+    const struct vf_gpu *gpu;              /* plan for it; NULL: for the CPU */
+    enum vf_type source_type, result_type; /* as stored: what a GPU's traffic depends on */
     const char *scheme;
 };
 

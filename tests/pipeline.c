@@ -77,6 +77,9 @@ enum vf_status pipeline_try(const struct pipeline *p, const struct vf_volume *in
                                       .batch = (p->nt > 0 ? p->nt : 1) * (p->slices ? p->nz : 1),
                                       .threads = p->threads > 0 ? p->threads : 1,
                                       .backend = &vf_backend_cpu,
+                                      .gpu = p->cuda != NULL ? &p->cuda->gpu : NULL,
+                                      .source_type = p->type,
+                                      .result_type = p->result_type,
                                       .scheme = p->scheme};
     request.context.dim = p->slices || p->nz == 1 ? 2 : 3;
     request.context.boundary = p->boundary;
@@ -97,7 +100,7 @@ enum vf_status pipeline_try(const struct pipeline *p, const struct vf_volume *in
     double values[1024];
     cr_assert(vf_plan_value_count(&plan) <= 1024);
     const struct vf_execution execution = {
-        .plan = &plan, .in = in, .out = out, .channels = 1, .value = values};
+        .plan = &plan, .cuda = p->cuda, .in = in, .out = out, .channels = 1, .value = values};
     VF_TRY(vf_execute(&execution, error));
     if (value != NULL)
         memcpy(value, values, VF_MAX_GLOBALS * sizeof *value);

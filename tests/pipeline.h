@@ -15,6 +15,7 @@ struct pipeline {
     bool slices;
     int threads;              /* 0: 1 */
     const char *scheme;       /* as --scheme */
+    struct vf_cuda *cuda;     /* NULL: on the CPU */
     enum vf_type result_type; /* of the output */
 };
 

@@ -1,0 +1,605 @@
+#include "gpu_plan.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "alloc.h"
+
+/* Stages that the search puts into one kernel at most. */
+#define MOST_FUSED 24
+#define MOST_CANDIDATES 512
+/* Tiles along y and z of a grid that is not flat. */
+#define MOST_GRID_YZ 65535
+
+/* ---- fields ---- */
+
+/* What must be known of a flow's fields to cut it anywhere. */
+struct usage {
+    int *maker;    /* [field_count] stage that makes it; -1: a source */
+    int *last_use; /* [field_count] last stage that reads it; -1: none; INT_MAX: copied at the end */
+    int *sink;     /* [field_count] the sink it is stored to directly; -1: none */
+    int *source;   /* [field_count] the source it is; -1: none */
+};
+
+static void usage_close(struct usage *usage)
+{
+    vf_free(usage->maker);
+    vf_free(usage->last_use);
+    vf_free(usage->sink);
+    vf_free(usage->source);
+    *usage = (struct usage){0};
+}
+
+static enum vf_type compute_type(const struct vf_flow *flow)
+{
+    return flow->is_double ? VF_F64 : VF_F32;
+}
+
+/* Sinks that a stage can store at once: made by one, not stored twice, and not read on in another type. */
+static bool is_direct(const struct vf_gpu_request *request, const struct usage *usage, int k)
+{
+    const struct vf_flow *flow = request->flow;
+    const int field = flow->sink[k];
+    for (int i = 0; i < k; i++)
+        if (flow->sink[i] == field)
+            return false;
+    return usage->maker[field] >= 0 &&
+           (usage->last_use[field] < 0 || request->sink_type[k] == compute_type(flow));
+}
+
+/* Fills the usage, and copy[] (room for every sink) with the sinks that are not direct; their number. */
+static enum vf_status usage_open(struct usage *usage, const struct vf_gpu_request *request, int *copy,
+                                 int *copy_count, struct vf_error *error)
+{
+    const struct vf_flow *flow = request->flow;
+    const size_t fields = (size_t)flow->field_count;
+    *usage = (struct usage){
+        vf_alloc(fields, sizeof(int), "fields", error), vf_alloc(fields, sizeof(int), "fields", error),
+        vf_alloc(fields, sizeof(int), "fields", error), vf_alloc(fields, sizeof(int), "fields", error)};
+    if (!usage->maker || !usage->last_use || !usage->sink || !usage->source) {
+        usage_close(usage);
+        return VF_FAILED;
+    }
+    for (size_t f = 0; f < fields; f++)
+        usage->maker[f] = usage->last_use[f] = usage->sink[f] = usage->source[f] = -1;
+    for (int k = 0; k < flow->source_count; k++)
+        usage->source[flow->source[k]] = k;
+    for (int s = 0; s < flow->stage_count; s++) {
+        for (int k = 0; k < flow->stage[s].input_count; k++)
+            usage->last_use[flow->stage[s].input[k]] = s;
+        for (int k = 0; k < flow->stage[s].output_count; k++)
+            usage->maker[flow->stage[s].output[k]] = s;
+    }
+    *copy_count = 0;
+    for (int k = 0; k < flow->sink_count; k++)
+        if (is_direct(request, usage, k))
+            usage->sink[flow->sink[k]] = k;
+        else
+            copy[(*copy_count)++] = k;
+    for (int i = 0; i < *copy_count; i++)
+        usage->last_use[flow->sink[copy[i]]] = INT_MAX;
+    return VF_OK;
+}
+
+/* ---- the case of one kernel ---- */
+
+/* While a case is built: the kernel's number of each field of the flow. */
+struct numbering {
+    int count;
+    int field[VF_KERNEL_MOST_FIELDS]; /* of the flow */
+};
+
+/* The kernel's number of a field, a new one if it has none; -1 when there are too many. */
+static int number_of(struct numbering *numbering, int field)
+{
+    for (int i = 0; i < numbering->count; i++)
+        if (numbering->field[i] == field)
+            return i;
+    if (numbering->count == VF_KERNEL_MOST_FIELDS)
+        return -1;
+    numbering->field[numbering->count] = field;
+    return numbering->count++;
+}
+
+static struct vf_kernel_field place_of(const struct usage *usage, int field)
+{
+    if (usage->source[field] >= 0)
+        return (struct vf_kernel_field){VF_PLACE_SOURCE, usage->source[field]};
+    if (usage->sink[field] >= 0)
+        return (struct vf_kernel_field){VF_PLACE_SINK, usage->sink[field]};
+    return (struct vf_kernel_field){VF_PLACE_SLOT, field};
+}
+
+static enum vf_type type_at(const struct vf_gpu_request *request, struct vf_kernel_field place)
+{
+    return place.place == VF_PLACE_SOURCE ? request->source_type[place.index]
+           : place.place == VF_PLACE_SINK ? request->sink_type[place.index]
+                                          : compute_type(request->flow);
+}
+
+static bool add_source(struct vf_kernel_work *work, const struct vf_gpu_request *request,
+                       const struct usage *usage, int field, int number)
+{
+    const int k = work->flow.source_count;
+    if (k == VF_KERNEL_FIELDS)
+        return false;
+    work->flow.source[k] = number;
+    work->source[k] = place_of(usage, field);
+    work->c.source_type[k] = type_at(request, work->source[k]);
+    work->flow.source_count++;
+    return true;
+}
+
+static bool add_sink(struct vf_kernel_work *work, const struct vf_gpu_request *request,
+                     struct vf_kernel_field place, int number)
+{
+    const int k = work->flow.sink_count;
+    if (k == VF_KERNEL_FIELDS)
+        return false;
+    work->flow.sink[k] = number;
+    work->sink[k] = place;
+    work->c.sink_type[k] = type_at(request, place);
+    work->flow.sink_count++;
+    return true;
+}
+
+/* Takes the stages over, renumbering their fields; false when a kernel cannot have that many. */
+static bool take_stages(struct vf_kernel_work *work, const struct vf_gpu_request *request,
+                        const struct usage *usage, int begin, int end, struct numbering *numbering)
+{
+    const struct vf_flow *flow = request->flow;
+    for (int s = begin; s < end; s++) {
+        struct vf_stage *stage = &work->flow.stage[s - begin];
+        *stage = flow->stage[s];
+        for (int k = 0; k < stage->input_count; k++) {
+            const int field = flow->stage[s].input[k], known = numbering->count;
+            stage->input[k] = number_of(numbering, field);
+            if (stage->input[k] < 0 ||
+                (numbering->count > known && !add_source(work, request, usage, field, stage->input[k])))
+                return false;
+        }
+        for (int k = 0; k < stage->output_count; k++) {
+            const int field = flow->stage[s].output[k];
+            stage->output[k] = number_of(numbering, field);
+            if (stage->output[k] < 0)
+                return false;
+            if ((usage->sink[field] >= 0 || usage->last_use[field] >= end) &&
+                !add_sink(work, request, place_of(usage, field), stage->output[k]))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool take_copies(struct vf_kernel_work *work, const struct vf_gpu_request *request,
+                        const struct usage *usage, const int *copy, int count, struct numbering *numbering)
+{
+    for (int i = 0; i < count; i++) {
+        const int field = request->flow->sink[copy[i]], known = numbering->count;
+        const int number = number_of(numbering, field);
+        if (number < 0 || (numbering->count > known && !add_source(work, request, usage, field, number)) ||
+            !add_sink(work, request, (struct vf_kernel_field){VF_PLACE_SINK, copy[i]}, number))
+            return false;
+    }
+    return true;
+}
+
+void vf_kernel_work_close(struct vf_kernel_work *work)
+{
+    vf_free(work->flow.stage);
+    vf_free(work->flow.field_kind);
+    vf_free(work->flow.source);
+    vf_free(work->flow.sink);
+    *work = (struct vf_kernel_work){0};
+}
+
+/* Stages [begin, end), or the copies where there are none. *fits is false when a kernel cannot take them. */
+static enum vf_status make_work(struct vf_kernel_work *work, const struct vf_gpu_request *request,
+                                const struct usage *usage, int begin, int end, const int *copy,
+                                int copy_count, bool *fits, struct vf_error *error)
+{
+    const struct vf_flow *flow = request->flow;
+    struct numbering numbering = {0};
+    *work = (struct vf_kernel_work){.flow = *flow};
+    work->flow.stage_count = end - begin;
+    work->flow.source_count = work->flow.sink_count = 0;
+    work->flow.stage = vf_alloc((size_t)(end - begin) + 1, sizeof *flow->stage, "a kernel's stages", error);
+    work->flow.field_kind = vf_alloc(VF_KERNEL_MOST_FIELDS, sizeof *flow->field_kind, "a kernel", error);
+    work->flow.source = vf_alloc(VF_KERNEL_FIELDS, sizeof(int), "a kernel", error);
+    work->flow.sink = vf_alloc(VF_KERNEL_FIELDS, sizeof(int), "a kernel", error);
+    if (!work->flow.stage || !work->flow.field_kind || !work->flow.source || !work->flow.sink) {
+        vf_kernel_work_close(work);
+        return VF_FAILED;
+    }
+    *fits = begin < end ? take_stages(work, request, usage, begin, end, &numbering)
+                        : take_copies(work, request, usage, copy, copy_count, &numbering);
+    work->flow.field_count = numbering.count;
+    for (int i = 0; i < numbering.count; i++)
+        work->flow.field_kind[i] = flow->field_kind[numbering.field[i]];
+    work->c.flow = &work->flow;
+    work->c.nx = request->nx;
+    work->c.ny = request->ny;
+    work->c.nz = request->nz;
+    if (*fits)
+        vf_kernel_case_derive(&work->c);
+    return VF_OK;
+}
+
+enum vf_status vf_kernel_work_open(struct vf_kernel_work *work, const struct vf_gpu_plan *plan,
+                                   const struct vf_gpu_request *request, const struct vf_launch *launch,
+                                   struct vf_error *error)
+{
+    struct usage usage;
+    bool fits = true;
+    int count;
+    int *copy = vf_alloc((size_t)request->flow->sink_count + 1, sizeof *copy, "a kernel", error);
+    if (copy == NULL)
+        return VF_FAILED;
+    enum vf_status status = usage_open(&usage, request, copy, &count, error);
+    if (status == VF_OK)
+        status =
+            make_work(work, request, &usage, launch->stage_begin, launch->stage_end,
+                      plan->copy + launch->copy_begin, launch->copy_end - launch->copy_begin, &fits, error);
+    if (status == VF_OK && !fits) {
+        vf_kernel_work_close(work);
+        status = vf_fail(error, VF_USAGE, "stages have more fields than one kernel can take");
+    }
+    usage_close(&usage);
+    vf_free(copy);
+    return status;
+}
+
+/* ---- weighing ---- */
+
+void vf_gpu_tiles(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                  const struct vf_kernel_config *config, ptrdiff_t tiles[3])
+{
+    const ptrdiff_t extent[3] = {c->nx, c->ny, c->nz};
+    ptrdiff_t tile[3];
+    scheme->tile(c, config, tile);
+    for (int axis = 0; axis < 3; axis++)
+        tiles[axis] = (extent[axis] + tile[axis] - 1) / tile[axis];
+}
+
+double vf_gpu_predict(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                      const struct vf_gpu_scheme *scheme, const struct vf_kernel_config *config,
+                      int registers, struct vf_model_detail *detail)
+{
+    struct vf_kernel_traffic traffic = {.threads = config->block[0] * config->block[1] * config->block[2],
+                                        .shared = scheme->shared(c, config),
+                                        .steps = 1,
+                                        .loads_in_flight = 1};
+    scheme->tile(c, config, traffic.tile);
+    vf_gpu_tiles(c, scheme, config, traffic.blocks);
+    if (scheme->traffic == NULL)
+        return 1;
+    scheme->traffic(c, gpu, config, &traffic);
+    if (registers > 0)
+        traffic.registers = registers;
+    return vf_model_seconds(gpu, &traffic, detail);
+}
+
+static void insert(struct vf_ranked *list, int *count, int room, const struct vf_ranked *entry)
+{
+    int at = *count;
+    while (at > 0 && entry->seconds < list[at - 1].seconds)
+        at--;
+    if (at >= room)
+        return;
+    const int kept = *count < room ? *count : room - 1;
+    memmove(list + at + 1, list + at, (size_t)(kept - at) * sizeof *list);
+    list[at] = *entry;
+    *count = kept + 1;
+}
+
+/* The user's values over the scheme's. */
+static void apply(const struct vf_forced *forced, struct vf_kernel_config *config)
+{
+    for (int axis = 0; axis < 3; axis++) {
+        if (forced->config.block[axis] > 0)
+            config->block[axis] = forced->config.block[axis];
+        if (forced->config.work[axis] > 0)
+            config->work[axis] = forced->config.work[axis];
+    }
+    config->stream = forced->config.stream > 0 ? forced->config.stream : config->stream;
+    config->variant = forced->variant >= 0 ? forced->variant : config->variant;
+    config->flat_grid = forced->grid >= 0 ? forced->grid : config->flat_grid;
+    config->virtual_blocks = forced->virtual_blocks >= 0 ? forced->virtual_blocks : config->virtual_blocks;
+    config->interior = forced->interior >= 0 ? forced->interior : config->interior;
+}
+
+static void rank_scheme(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                        const struct vf_gpu_scheme *scheme, const struct vf_forced *forced,
+                        struct vf_ranked *list, int *count, int room)
+{
+    struct vf_kernel_config config[MOST_CANDIDATES];
+    if (scheme->refuses(c) != NULL)
+        return;
+    const int candidates = scheme->candidates(c, gpu, config, MOST_CANDIDATES);
+    for (int i = 0; i < candidates; i++) {
+        struct vf_ranked entry = {.scheme = scheme, .config = config[i]};
+        ptrdiff_t tiles[3];
+        if (forced != NULL)
+            apply(forced, &entry.config);
+        if (scheme->forbids(c, gpu, &entry.config) != NULL)
+            continue;
+        vf_gpu_tiles(c, scheme, &entry.config, tiles);
+        entry.config.flat_grid = entry.config.flat_grid || tiles[1] > MOST_GRID_YZ || tiles[2] > MOST_GRID_YZ;
+        entry.seconds = vf_gpu_predict(c, gpu, scheme, &entry.config, 0, &entry.detail);
+        if (isfinite(entry.seconds))
+            insert(list, count, room, &entry);
+    }
+}
+
+int vf_gpu_rank(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_forced *forced,
+                struct vf_ranked *list, int room)
+{
+    int count = 0;
+    for (const struct vf_gpu_scheme *const *scheme = vf_gpu_schemes; *scheme != NULL; scheme++)
+        if (forced == NULL || forced->scheme == *scheme)
+            rank_scheme(c, gpu, *scheme, forced, list, &count, room);
+    return count;
+}
+
+/* ---- the search ---- */
+
+/* A group of stages that was weighed; iterations are alike, so most groups are met again. */
+struct known {
+    struct vf_kernel_work work;
+    const struct vf_forced *forced;
+    struct vf_ranked best;
+    bool possible;
+};
+
+struct search {
+    const struct vf_gpu_request *request;
+    struct usage usage;
+    struct known *known;
+    int known_count, known_room;
+};
+
+static bool works_alike(const struct vf_kernel_work *a, const struct vf_kernel_work *b)
+{
+    const struct vf_flow *f = &a->flow, *g = &b->flow;
+    return f->stage_count == g->stage_count && f->field_count == g->field_count &&
+           f->source_count == g->source_count && f->sink_count == g->sink_count &&
+           memcmp(f->stage, g->stage, (size_t)f->stage_count * sizeof *f->stage) == 0 &&
+           memcmp(f->field_kind, g->field_kind, (size_t)f->field_count * sizeof *f->field_kind) == 0 &&
+           memcmp(f->source, g->source, (size_t)f->source_count * sizeof *f->source) == 0 &&
+           memcmp(f->sink, g->sink, (size_t)f->sink_count * sizeof *f->sink) == 0 &&
+           memcmp(a->c.source_type, b->c.source_type, sizeof a->c.source_type) == 0 &&
+           memcmp(a->c.sink_type, b->c.sink_type, sizeof a->c.sink_type) == 0;
+}
+
+/* The user's word for stage s; NULL: the plan may choose. The last one said holds. */
+static const struct vf_forced *forced_for(const struct vf_gpu_request *request, int s)
+{
+    const struct vf_forced *found = NULL;
+    for (int i = 0; request->forced != NULL && i < request->forced->count; i++) {
+        const struct vf_forced *entry = &request->forced->entry[i];
+        if (entry->stage[0] == '\0' || strcmp(entry->stage, request->flow->stage[s].name) == 0)
+            found = entry;
+    }
+    return found;
+}
+
+/* Whether the user allows stages [begin, end) in one kernel, and what was said of it. */
+static bool may_group(const struct vf_gpu_request *request, int begin, int end,
+                      const struct vf_forced **forced)
+{
+    *forced = forced_for(request, begin);
+    for (int s = begin + 1; s < end; s++)
+        if (forced_for(request, s) != *forced)
+            return false;
+    return *forced == NULL || (*forced)->fuse == 0 || end - begin <= (*forced)->fuse;
+}
+
+/* The best that can be done with stages [begin, end) in one kernel; *known is NULL when nothing can. */
+static enum vf_status weigh(struct search *search, int begin, int end, struct known **known,
+                            struct vf_error *error)
+{
+    const struct vf_forced *forced;
+    *known = NULL;
+    if (!may_group(search->request, begin, end, &forced))
+        return VF_OK;
+    if (search->known_count == search->known_room) {
+        const int room = 2 * search->known_room + 16;
+        struct known *grown = vf_alloc((size_t)room, sizeof *grown, "the plan's search", error);
+        if (grown == NULL)
+            return VF_FAILED;
+        for (int i = 0; i < search->known_count; i++) {
+            grown[i] = search->known[i];
+            grown[i].work.c.flow = &grown[i].work.flow;
+        }
+        vf_free(search->known);
+        search->known = grown;
+        search->known_room = room;
+    }
+    struct known *entry = &search->known[search->known_count];
+    bool fits;
+    enum vf_status status =
+        make_work(&entry->work, search->request, &search->usage, begin, end, NULL, 0, &fits, error);
+    if (status != VF_OK)
+        return status;
+    if (!fits) {
+        vf_kernel_work_close(&entry->work);
+        return VF_OK;
+    }
+    for (int i = 0; i < search->known_count; i++)
+        if (search->known[i].forced == forced && works_alike(&search->known[i].work, &entry->work)) {
+            vf_kernel_work_close(&entry->work);
+            *known = search->known[i].possible ? &search->known[i] : NULL;
+            return VF_OK;
+        }
+    entry->forced = forced;
+    entry->possible = vf_gpu_rank(&entry->work.c, search->request->gpu, forced, &entry->best, 1) == 1;
+    search->known_count++;
+    *known = entry->possible ? entry : NULL;
+    return VF_OK;
+}
+
+/* The cheapest plan for the stages before a place. */
+struct best {
+    double seconds;
+    int begin; /* of its last kernel */
+    struct vf_ranked choice;
+    bool forced;
+};
+
+/* Why stage s cannot be run: what the user forced, or nothing does. */
+static enum vf_status impossible(struct search *search, int s, struct vf_error *error)
+{
+    const struct vf_gpu_request *request = search->request;
+    const struct vf_forced *forced = forced_for(request, s);
+    const char *name = request->flow->stage[s].name;
+    struct vf_kernel_work work;
+    bool fits;
+    if (forced == NULL)
+        return vf_fail(error, VF_FAILED, "no GPU scheme takes stage %s on %s", name, request->gpu->name);
+    enum vf_status status = make_work(&work, request, &search->usage, s, s + 1, NULL, 0, &fits, error);
+    if (status != VF_OK)
+        return status;
+    const char *why = fits ? forced->scheme->refuses(&work.c) : "it has too many fields";
+    struct vf_kernel_config config[MOST_CANDIDATES];
+    const int count =
+        why == NULL ? forced->scheme->candidates(&work.c, request->gpu, config, MOST_CANDIDATES) : 0;
+    for (int i = 0; i < count && why == NULL; i++) {
+        apply(forced, &config[i]);
+        why = forced->scheme->forbids(&work.c, request->gpu, &config[i]);
+    }
+    vf_kernel_work_close(&work);
+    return vf_fail(error, VF_USAGE, "scheme %s cannot run stage %s: %s", forced->scheme->name, name,
+                   why != NULL ? why : "no block of it fits the device");
+}
+
+static enum vf_status find_best(struct search *search, struct best *best, struct vf_error *error)
+{
+    const int count = search->request->flow->stage_count;
+    best[0] = (struct best){0};
+    for (int end = 1; end <= count; end++) {
+        best[end].seconds = INFINITY;
+        for (int begin = end - 1; begin >= 0 && end - begin <= MOST_FUSED; begin--) {
+            struct known *known;
+            enum vf_status status = weigh(search, begin, end, &known, error);
+            if (status != VF_OK)
+                return status;
+            if (known == NULL || !isfinite(best[begin].seconds))
+                continue;
+            const double seconds = best[begin].seconds + known->best.seconds;
+            if (seconds < best[end].seconds)
+                best[end] = (struct best){seconds, begin, known->best, known->forced != NULL};
+        }
+    }
+    for (int s = 0; s < count && !isfinite(best[count].seconds); s++)
+        if (!isfinite(best[s + 1].seconds))
+            return impossible(search, s, error);
+    return VF_OK;
+}
+
+static enum vf_status add_stage_launches(struct vf_gpu_plan *plan, struct search *search,
+                                         struct vf_error *error)
+{
+    const int count = search->request->flow->stage_count;
+    struct best *best = vf_alloc((size_t)count + 1, sizeof *best, "the plan's search", error);
+    enum vf_status status = best == NULL ? VF_FAILED : find_best(search, best, error);
+    int launches = 0;
+    for (int end = count; status == VF_OK && end > 0; end = best[end].begin)
+        launches++;
+    plan->launch_count = launches;
+    for (int end = count, i = launches; status == VF_OK && end > 0; end = best[end].begin)
+        plan->launch[--i] = (struct vf_launch){.stage_begin = best[end].begin,
+                                               .stage_end = end,
+                                               .scheme = best[end].choice.scheme,
+                                               .config = best[end].choice.config,
+                                               .forced = best[end].forced,
+                                               .seconds = best[end].choice.seconds,
+                                               .detail = best[end].choice.detail};
+    vf_free(best);
+    return status;
+}
+
+static enum vf_status add_copy_launches(struct vf_gpu_plan *plan, const struct search *search,
+                                        struct vf_error *error)
+{
+    const int stages = search->request->flow->stage_count;
+    for (int begin = 0; begin < plan->copy_count; begin += VF_KERNEL_FIELDS) {
+        const int left = plan->copy_count - begin;
+        struct vf_launch *launch = &plan->launch[plan->launch_count++];
+        struct vf_kernel_work work;
+        struct vf_ranked best;
+        bool fits;
+        *launch = (struct vf_launch){.stage_begin = stages,
+                                     .stage_end = stages,
+                                     .copy_begin = begin,
+                                     .copy_end = begin + (left < VF_KERNEL_FIELDS ? left : VF_KERNEL_FIELDS)};
+        enum vf_status status = make_work(&work, search->request, &search->usage, stages, stages,
+                                          plan->copy + begin, launch->copy_end - begin, &fits, error);
+        if (status != VF_OK)
+            return status;
+        const bool possible = fits && vf_gpu_rank(&work.c, search->request->gpu, NULL, &best, 1) == 1;
+        vf_kernel_work_close(&work);
+        if (!possible)
+            return vf_fail(error, VF_FAILED, "no GPU scheme copies on %s", search->request->gpu->name);
+        launch->scheme = best.scheme;
+        launch->config = best.config;
+        launch->seconds = best.seconds;
+        launch->detail = best.detail;
+    }
+    return VF_OK;
+}
+
+/* Slots held at once: a field's is taken by the kernel that makes it and free after the one that reads it
+ * last. */
+static int count_slots(const struct vf_gpu_plan *plan, const struct vf_gpu_request *request,
+                       const struct usage *usage)
+{
+    const struct vf_flow *flow = request->flow;
+    int held = 0, most = 0;
+    for (int i = 0; i < plan->launch_count; i++) {
+        const struct vf_launch *launch = &plan->launch[i];
+        for (int f = 0; f < flow->field_count; f++)
+            held += usage->maker[f] >= launch->stage_begin && usage->maker[f] < launch->stage_end &&
+                    usage->sink[f] < 0 && usage->last_use[f] >= launch->stage_end;
+        most = held > most ? held : most;
+        for (int f = 0; f < flow->field_count; f++)
+            held -= usage->maker[f] >= 0 && usage->maker[f] < launch->stage_begin && usage->sink[f] < 0 &&
+                    usage->last_use[f] >= launch->stage_begin && usage->last_use[f] < launch->stage_end;
+    }
+    return most;
+}
+
+enum vf_status vf_gpu_plan_open(struct vf_gpu_plan *plan, const struct vf_gpu_request *request,
+                                struct vf_error *error)
+{
+    struct search search = {.request = request};
+    const size_t sinks = (size_t)request->flow->sink_count;
+    enum vf_status status = VF_FAILED;
+    *plan = (struct vf_gpu_plan){0};
+    plan->copy = vf_alloc(sinks + 1, sizeof *plan->copy, "the plan", error);
+    plan->launch =
+        vf_alloc((size_t)request->flow->stage_count + sinks + 1, sizeof *plan->launch, "the plan", error);
+    if (plan->copy == NULL || plan->launch == NULL)
+        goto out;
+    VF_TRY(usage_open(&search.usage, request, plan->copy, &plan->copy_count, error));
+    VF_TRY(add_stage_launches(plan, &search, error));
+    VF_TRY(add_copy_launches(plan, &search, error));
+    plan->slot_count = count_slots(plan, request, &search.usage);
+    for (int i = 0; i < plan->launch_count; i++)
+        plan->seconds += plan->launch[i].seconds;
+out:
+    for (int i = 0; i < search.known_count; i++)
+        vf_kernel_work_close(&search.known[i].work);
+    vf_free(search.known);
+    usage_close(&search.usage);
+    if (status != VF_OK)
+        vf_gpu_plan_close(plan);
+    return status;
+}
+
+void vf_gpu_plan_close(struct vf_gpu_plan *plan)
+{
+    vf_free(plan->launch);
+    vf_free(plan->copy);
+    *plan = (struct vf_gpu_plan){0};
+}
