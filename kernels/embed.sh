@@ -1,5 +1,6 @@
 #!/bin/sh
-# Device code as C: embed.sh FILE... prints the table of texts that src/nvrtc.h declares, each under its file's name.
+# Device code as C: embed.sh FILE... prints the table of texts that src/nvrtc.h declares, under the names of
+# their files.
 set -eu
 
 echo '/* Made by kernels/embed.sh. */'

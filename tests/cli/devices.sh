@@ -1,5 +1,5 @@
-# volfilter devices, and what is said of a driver or compiler that is missing, damaged or too old: the loader looks
-# for libraries in the case's directory first.
+# volfilter devices, and what is said of a driver or compiler that is missing, damaged or too old: the loader
+# looks for libraries in the directory of the case first.
 # shellcheck shell=sh
 
 devices() {
