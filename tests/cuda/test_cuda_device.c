@@ -6,7 +6,7 @@
 
 #include "src/cuda_device.h"
 
-/* With a real device or the fake one of tests/fake_cuda, whichever the loader finds. */
+/* With a real device or the fake one, whichever the loader finds. */
 static char scratch[] = "/tmp/volfilter-device-XXXXXX";
 static struct vf_cuda *cuda;
 static struct vf_error error;
@@ -211,14 +211,13 @@ Test(cuda_device, threads_share_its_kernels)
 
 static char log_path[64];
 
-/* How many calls a library has counted; its functions' names begin with `prefix`. */
-static int count_calls(const char *prefix)
+static int count_calls(void)
 {
     int calls = 0, number;
-    char line[96], name[64];
+    char line[96];
     FILE *log = fopen(log_path, "r");
     while (log != NULL && fgets(line, sizeof line, log) != NULL)
-        if (sscanf(line, "%d %63s", &number, name) == 2 && strncmp(name, prefix, strlen(prefix)) == 0)
+        if (sscanf(line, "%d", &number) == 1) /* others are not counted */
             calls = number;
     if (log != NULL)
         fclose(log);
@@ -233,17 +232,17 @@ static void begin_counting(void)
     setenv("FAKE_CUDA_LOG", log_path, 1);
     setenv("FAKE_CUDA_STRICT", "1", 1);
     vf_cuda_close(cuda);
-    open_cuda(); /* the log now has the driver's number */
+    open_cuda(); /* the log now has the number of calls so far */
 }
 
 /* Makes the first, second, ... of `work`'s calls fail until it makes fewer; how often it failed. */
-static int walk_failures(const char *prefix, enum vf_status (*work)(void))
+static int walk_failures(enum vf_status (*work)(void))
 {
     for (int nth = 1, failures = 0;; nth++) {
         char text[16];
         vf_cuda_close(cuda);
         open_cuda();
-        const int number = count_calls(prefix) + nth;
+        const int number = count_calls() + nth;
         snprintf(text, sizeof text, "%d", number);
         setenv("FAKE_CUDA_FAIL", text, 1);
         error.text[0] = '\0';
@@ -251,7 +250,7 @@ static int walk_failures(const char *prefix, enum vf_status (*work)(void))
         unsetenv("FAKE_CUDA_FAIL");
         cr_assert(status == VF_OK || error.text[0] != '\0', "call %d fails without a message", nth);
         failures += status != VF_OK;
-        if (count_calls(prefix) < number)
+        if (count_calls() < number)
             return failures;
     }
 }
@@ -274,15 +273,15 @@ static enum vf_status make_one_kernel(void)
 Test(cuda_device, opening_survives_every_failure)
 {
     begin_counting();
-    cr_assert(walk_failures("cu", open_another) >= 20);
+    cr_assert(walk_failures(open_another) >= 20);
 }
 
 Test(cuda_device, making_a_kernel_survives_every_failure)
 {
     begin_counting();
     setenv("VOLFILTER_CACHE", "", 1);
-    cr_assert_eq(walk_failures("nvrtc", make_one_kernel), 4, "create, compile, size, code");
-    cr_assert_eq(walk_failures("cu", make_one_kernel), 6, "load, find, four attributes");
+    cr_assert_eq(walk_failures(make_one_kernel), 10,
+                 "create, compile, size, code; load, find, four attributes");
 }
 
 /* Without the compiler even: what fails to load is made anew, which works. */
@@ -290,5 +289,5 @@ Test(cuda_device, loading_a_kept_kernel_survives_every_failure)
 {
     begin_counting();
     cr_assert_eq(make_one_kernel(), VF_OK);
-    cr_assert_eq(walk_failures("cu", make_one_kernel), 0);
+    cr_assert_eq(walk_failures(make_one_kernel), 0);
 }
