@@ -75,6 +75,7 @@ struct vf_stencil {
     const char *name;
     int inputs[2], outputs[2];
     int centre_inputs[2]; /* that many of the first inputs are read at the centre only */
+    int star_inputs[2];   /* that many of the first inputs are read along the axes only */
     int reach[3];         /* z, y, x: the other inputs' halo */
     int cost;             /* arithmetic operations a voxel in 3D, roughly: ranks plans */
 };

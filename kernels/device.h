@@ -168,12 +168,15 @@ VF_INLINE void vf_put(double *to, REAL v)
 }
 
 /* A stage's own accessor reads fields that earlier stages of the same cell made from registers. */
-#define AT(k, dz, dy, dx) c.at(k, dz, dy, dx)
-#define PUT(k, value) c.put(k, value)
-#define PARAM(i) c.param(i)
-#define OPEN_LO(axis) c.open(axis, false)
-#define OPEN_HI(axis) c.open(axis, true)
-#define VF_STENCIL(name) template <class C> VF_INLINE void body_##name(C &c)
+#define AT(k, dz, dy, dx) vf_view.at(k, dz, dy, dx)
+#define PUT(k, value) vf_view.put(k, value)
+#define PARAM(i) vf_view.param(i)
+#define OPEN_LO(axis) vf_view.open(axis, false)
+#define OPEN_HI(axis) vf_view.open(axis, true)
+#define VF_STENCIL(name) template <class C> VF_INLINE void body_##name(C &vf_view)
+/* A term of a linear stage; the first is a product. */
+#define VF_SUM_TAP(t, dz, dy, dx) \
+    sum = (t) == 0 ? c.param(t) * c.at(k, dz, dy, dx) : FMA(c.param(t), c.at(k, dz, dy, dx), sum);
 
 #include "kernels/stencil.h"
 

@@ -155,26 +155,27 @@ static void add_tap_loop(const struct vf_taps *taps, int axis, struct vf_text *t
                 1 - taps->halo[axis], taps->halo[axis], taps->halo[axis], offset[axis]);
 }
 
-static void add_taps(const struct vf_taps *taps, struct vf_text *text)
+/* VF_TAPS_s(F): F(0, dz, dy, dx) F(1, ...) ... */
+static void add_taps(const struct vf_taps *taps, int s, struct vf_text *text)
 {
-    for (int t = 0; t < taps->count; t++) {
-        const struct vf_tap *tap = &taps->tap[t];
-        vf_text_add(text,
-                    t == 0 ? "    REAL sum = c.param(%d) * c.at(k, %d, %d, %d);\n"
-                           : "    sum = FMA(c.param(%d), c.at(k, %d, %d, %d), sum);\n",
-                    t, tap->dz, tap->dy, tap->dx);
-    }
+    vf_text_add(text, "#define VF_TAPS_%d(F)", s);
+    for (int t = 0; t < taps->count; t++)
+        vf_text_add(text, " F(%d, %d, %d, %d)", t, taps->tap[t].dz, taps->tap[t].dy, taps->tap[t].dx);
+    vf_text_add(text, "\n");
 }
 
 static void add_linear(const struct vf_stage *stage, int s, struct vf_text *text)
 {
     const int axis = line_axis(stage->taps);
+    const bool is_loop = axis >= 0 && stage->taps->count > MOST_WRITTEN_TAPS;
+    if (!is_loop)
+        add_taps(stage->taps, s, text);
     vf_text_add(text, "template <class C> VF_INLINE void vf_linear_%d(C &c)\n{\n", s);
     vf_text_add(text, "    VF_UNROLL for (int k = 0; k < %d; k++) {\n", stage->input_count);
-    if (axis >= 0 && stage->taps->count > MOST_WRITTEN_TAPS)
+    if (is_loop)
         add_tap_loop(stage->taps, axis, text);
     else
-        add_taps(stage->taps, text);
+        vf_text_add(text, "    REAL sum = REAL(0);\n    VF_TAPS_%d(VF_SUM_TAP)\n", s);
     vf_text_add(text, "    c.put(k, sum);\n    }\n}\n");
 }
 
