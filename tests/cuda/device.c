@@ -1,0 +1,42 @@
+#include "device.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+struct vf_cuda *device_open(void)
+{
+    struct vf_cuda *cuda;
+    struct vf_error error;
+    cr_assert_eq(vf_cuda_open(&cuda, -1, &error), VF_OK, "%s", error.text);
+    cuda->strict = true;
+    return cuda;
+}
+
+static void compare(const struct pipeline *p, const struct vf_volume *got, const struct vf_volume *right)
+{
+    const size_t element = vf_type_size(right->type), count = volume_size(right) / element;
+    const char *a = got->data, *b = right->data;
+    cr_assert_eq(volume_size(got), volume_size(right));
+    for (size_t i = 0; i < count; i++)
+        cr_assert(memcmp(a + i * element, b + i * element, element) == 0,
+                  "%s by '%s', boundary %d, %s %tdx%tdx%td to %s: element %zu of %zu differs", p->chain,
+                  p->scheme != NULL ? p->scheme : "plan", (int)p->boundary, vf_type_name(p->type), p->nx,
+                  p->ny, p->nz, vf_type_name(p->result_type), i, count);
+}
+
+void device_check(const struct pipeline *p, struct vf_cuda *cuda, const char *const *scheme)
+{
+    struct pipeline run = *p;
+    struct vf_volume in = pipeline_input(p, 1);
+    run.scheme = "reference";
+    struct vf_volume right = pipeline_run(&run, &in, NULL);
+    run.cuda = cuda;
+    for (; *scheme != NULL; scheme++) {
+        run.scheme = (*scheme)[0] != '\0' ? *scheme : NULL;
+        struct vf_volume got = pipeline_run(&run, &in, NULL);
+        compare(&run, &got, &right);
+        vf_volume_free(&got);
+    }
+    vf_volume_free(&right);
+    vf_volume_free(&in);
+}

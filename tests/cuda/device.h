@@ -1,0 +1,15 @@
+/* The device of the tests: the fake one, or, under make test-gpu, the machine's own. */
+#ifndef VF_TESTS_DEVICE_H
+#define VF_TESTS_DEVICE_H
+
+#include "../pipeline.h"
+#include "cuda_device.h"
+
+/* Opens it, strict: what it fails at fails the test. Aborts the test when there is none. */
+struct vf_cuda *device_open(void);
+
+/* Runs the chain on the device with each of `scheme` (NULL-terminated; an entry may be "": the plan's choice)
+ * and compares every bit with the CPU's reference. */
+void device_check(const struct pipeline *p, struct vf_cuda *cuda, const char *const *scheme);
+
+#endif
