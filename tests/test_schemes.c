@@ -259,7 +259,8 @@ static void expect_slab(const struct pipeline *p, struct vf_plan *plan, const st
         if (z >= from - reach && z < to + reach)
             source[z] = vf_volume_plane(in, 0, 0, (size_t)z);
     }
-    const struct vf_array to_array = {VF_F32, sink}, from_array = {p->type, source};
+    const struct vf_array to_array = {.type = VF_F32, .plane = sink},
+                          from_array = {.type = p->type, .plane = source};
     const struct vf_sink stored = {.array = &to_array};
     /* All pieces as one run, however the plan would cut them. */
     const struct vf_run whole = {.piece_end = plan->piece_count};
