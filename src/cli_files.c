@@ -11,13 +11,13 @@
 
 /* ---- one file ---- */
 
-static enum vf_status filter_one(const struct vf_command_line *line, const char *in, const char *out,
-                                 struct vf_error *error)
+static enum vf_status filter_one(const struct vf_command_line *line, struct vf_session *session,
+                                 const char *in, const char *out, struct vf_error *error)
 {
     /* The image goes to standard output alone: all else makes way for it. */
     bool data_on_stdout = strcmp(out, "-") == 0 && !line->options.dry_run;
     enum vf_status status =
-        vf_run_file(&line->chain, &line->options, in, out, data_on_stdout ? stderr : stdout, error);
+        vf_run_file(&line->chain, &line->options, session, in, out, data_on_stdout ? stderr : stdout, error);
     /* A signal also breaks off reads and writes, which then fail for a reason of their own. */
     if (status != VF_OK && vf_interrupted)
         status = vf_fail(error, VF_INTERRUPTED, "interrupted; nothing was written to %s",
@@ -194,13 +194,15 @@ out:
 }
 
 /* A bad file is reported and the rest goes on; a signal ends it all. */
-static enum vf_status run_jobs(const struct vf_command_line *line, const struct batch *batch)
+static enum vf_status run_jobs(const struct vf_command_line *line, struct vf_session *session,
+                               const struct batch *batch)
 {
     struct vf_error error;
     enum vf_status last = VF_OK;
     int failed = 0, done = 0;
     for (; done < batch->count && !vf_interrupted; done++) {
-        enum vf_status status = filter_one(line, batch->jobs[done].in, batch->jobs[done].out, &error);
+        enum vf_status status =
+            filter_one(line, session, batch->jobs[done].in, batch->jobs[done].out, &error);
         if (status == VF_INTERRUPTED)
             break;
         if (status != VF_OK) {
@@ -222,15 +224,18 @@ enum vf_status vf_cli_filter_files(const struct vf_command_line *line)
 {
     struct vf_error error;
     struct batch batch = {0};
+    struct vf_session session = {.files = line->out_dir == NULL ? 1 : line->word_count};
     enum vf_status status;
     if (line->out_dir == NULL) {
         status = check_names(line, &error);
         if (status == VF_OK)
-            status = filter_one(line, line->words[0], line->words[1], &error);
+            status = filter_one(line, &session, line->words[0], line->words[1], &error);
+        vf_session_close(&session);
         return status == VF_OK ? VF_OK : vf_cli_report(status, &error);
     }
     status = prepare(line, &batch, &error);
-    status = status == VF_OK ? run_jobs(line, &batch) : vf_cli_report(status, &error);
+    status = status == VF_OK ? run_jobs(line, &session, &batch) : vf_cli_report(status, &error);
+    vf_session_close(&session);
     batch_free(&batch);
     return status;
 }

@@ -85,9 +85,68 @@ static void print_links(const struct vf_explained *x, FILE *to)
 static bool runs_alike(const struct vf_plan *plan, const struct vf_run *a, const struct vf_run *b)
 {
     const struct vf_piece *p = &plan->piece[a->piece_begin], *q = &plan->piece[b->piece_begin];
-    return !a->prepass && !b->prepass && a->piece_end - a->piece_begin == 1 &&
+    return plan->gpu == NULL && !a->prepass && !b->prepass && a->piece_end - a->piece_begin == 1 &&
            b->piece_end - b->piece_begin == 1 && p->link == q->link && p->count == q->count &&
            memcmp(&a->tiling, &b->tiling, sizeof a->tiling) == 0;
+}
+
+/* "block 32x8x1, work 4x1x1, stream 64, flat grid" */
+static void config_text(const struct vf_launch *launch, char *text, size_t room)
+{
+    const struct vf_kernel_config *c = &launch->config;
+    size_t used = 0;
+    if (launch->scheme->variants != NULL)
+        used = (size_t)snprintf(text, room, "%s, ", launch->scheme->variants[c->variant]);
+    used += (size_t)snprintf(text + used, room - used, "block %dx%dx%d, work %dx%dx%d", c->block[0],
+                             c->block[1], c->block[2], c->work[0], c->work[1], c->work[2]);
+    if (c->stream > 0)
+        used += (size_t)snprintf(text + used, room - used, ", stream %d", c->stream);
+    snprintf(text + used, room - used, "%s%s%s", c->flat_grid ? ", flat grid" : "",
+             c->virtual_blocks ? ", virtual blocks" : "", c->interior ? ", interior tiles apart" : "");
+}
+
+/* The names of a kernel's stages; what comes again and again, as in several fields, is cut short. */
+static void launch_stages(const struct vf_launch *launch, const struct vf_flow *flow, char *text, size_t room)
+{
+    const int count = launch->stage_end - launch->stage_begin;
+    if (count == 0)
+        snprintf(text, room, "(copy)");
+    else
+        stage_names(flow->stage + launch->stage_begin, count, text, room);
+}
+
+static bool launches_alike(const struct vf_flow *flow, const struct vf_launch *a, const struct vf_launch *b)
+{
+    char p[256], q[256];
+    launch_stages(a, flow, p, sizeof p);
+    launch_stages(b, flow, q, sizeof q);
+    return a->scheme == b->scheme && memcmp(&a->config, &b->config, sizeof a->config) == 0 &&
+           strcmp(p, q) == 0;
+}
+
+static void print_launches(const struct vf_plan *plan, const struct vf_run *run, FILE *to)
+{
+    struct vf_flow flow;
+    struct vf_error error;
+    char stages[256], config[256];
+    if (vf_plan_flow(plan, run, NULL, &flow, &error) != VF_OK)
+        return;
+    for (int i = 0, times; i < run->gpu.launch_count; i += times) {
+        const struct vf_launch *launch = &run->gpu.launch[i];
+        for (times = 1; i + times < run->gpu.launch_count; times++)
+            if (!launches_alike(&flow, launch, launch + times))
+                break;
+        launch_stages(launch, &flow, stages, sizeof stages);
+        config_text(launch, config, sizeof config);
+        fprintf(to, "    kernel %s: %s, %s", stages, launch->scheme->name, config);
+        if (times > 1)
+            fprintf(to, ", %d times", times);
+        fprintf(to, "\n      predicted %.3f ms%s, bound by %s, occupancy %.0f%%, %.1f bytes a cell; %s\n",
+                launch->seconds * 1e3, times > 1 ? " each" : "", vf_model_limit_name(launch->detail.limit),
+                launch->detail.occupancy.share * 100, launch->detail.cell_bytes,
+                launch->forced ? "asked for" : "least predicted time");
+    }
+    vf_flow_close(&flow);
 }
 
 /* Runs [first, last] of the plan, which are alike. */
@@ -113,9 +172,14 @@ static void print_runs(const struct vf_explained *x, int first, int last, FILE *
         if (!run->prepass && plan->link[piece->link].repeat > 1)
             fprintf(to, " x%d", piece->count);
     }
-    fprintf(to, ", %d stages in one sweep, scheme %s, tile %tdx%td streamed by %td, %.1f MiB of work\n",
-            run->stage_count, plan->scheme->name, run->tiling.x, volume ? run->tiling.y : 1,
-            run->tiling.chunk, mib(run->work_bytes));
+    if (plan->gpu != NULL)
+        fprintf(to, ", %d stages in %d kernel%s\n", run->stage_count, run->gpu.launch_count,
+                run->gpu.launch_count == 1 ? "" : "s");
+    else
+        fprintf(to, ", %d stages in one sweep, scheme %s, tile %tdx%td streamed by %td, %.1f MiB of work\n",
+                run->stage_count, plan->scheme->name, run->tiling.x, volume ? run->tiling.y : 1,
+                run->tiling.chunk, mib(run->work_bytes));
+    print_launches(plan, run, to);
     fprintf(to, "    %s %.1f MiB in, %.1f MiB out; predicted %.3f s\n",
             first == last ? "moves" : "together they move", mib(reads), mib(writes), seconds);
 }
@@ -147,8 +211,13 @@ void vf_explain(const struct vf_explained *x, FILE *to)
                 c->unit[0] != '\0' ? c->unit : "units");
     fprintf(to, "\n");
     print_links(x, to);
-    fprintf(to, "backend cpu, vector level %s, %d thread%s\n", vf_rows_level(), plan->threads,
-            plan->threads == 1 ? "" : "s");
+    if (plan->gpu != NULL)
+        fprintf(to, "backend cuda, %s, %s between runs\n", plan->gpu->name,
+                plan->resident ? "volumes stay on the device"
+                               : "volumes are too large for the device and leave it");
+    else
+        fprintf(to, "backend cpu, vector level %s, %d thread%s\n", vf_rows_level(), plan->threads,
+                plan->threads == 1 ? "" : "s");
     for (int r = 0, last; r < plan->run_count; r = last + 1) {
         for (last = r; last + 1 < plan->run_count; last++)
             if (!runs_alike(plan, &plan->run[r], &plan->run[last + 1]))
@@ -187,19 +256,60 @@ static void json_links(const struct vf_explained *x, struct vf_json *json)
     vf_json_end(json);
 }
 
+static void json_extent(struct vf_json *json, const char *name, const int extent[3])
+{
+    vf_json_begin_array(json, name);
+    for (int axis = 0; axis < 3; axis++)
+        vf_json_integer(json, NULL, extent[axis]);
+    vf_json_end(json);
+}
+
+static void json_launches(const struct vf_plan *plan, const struct vf_run *run, struct vf_json *json)
+{
+    struct vf_flow flow;
+    struct vf_error error;
+    char stages[256];
+    if (vf_plan_flow(plan, run, NULL, &flow, &error) != VF_OK)
+        return;
+    vf_json_begin_array(json, "kernels");
+    for (int i = 0; i < run->gpu.launch_count; i++) {
+        const struct vf_launch *launch = &run->gpu.launch[i];
+        launch_stages(launch, &flow, stages, sizeof stages);
+        vf_json_begin_object(json, NULL);
+        vf_json_string(json, "stages", stages);
+        vf_json_string(json, "scheme", launch->scheme->name);
+        if (launch->scheme->variants != NULL)
+            vf_json_string(json, "variant", launch->scheme->variants[launch->config.variant]);
+        json_extent(json, "block", launch->config.block);
+        json_extent(json, "work", launch->config.work);
+        vf_json_integer(json, "stream", launch->config.stream);
+        vf_json_boolean(json, "forced", launch->forced);
+        vf_json_number(json, "predicted_seconds", launch->seconds);
+        vf_json_string(json, "bound_by", vf_model_limit_name(launch->detail.limit));
+        vf_json_number(json, "occupancy", launch->detail.occupancy.share);
+        vf_json_end(json);
+    }
+    vf_json_end(json);
+    vf_flow_close(&flow);
+}
+
 static void json_run(const struct vf_explained *x, const struct vf_run *run, struct vf_json *json)
 {
     size_t reads, writes;
     run_traffic(x, run, &reads, &writes);
     vf_json_begin_object(json, NULL);
     vf_json_boolean(json, "prepass", run->prepass);
-    vf_json_string(json, "scheme", x->plan->scheme->name);
     vf_json_integer(json, "stages", run->stage_count);
-    vf_json_begin_array(json, "tile");
-    vf_json_integer(json, NULL, run->tiling.x);
-    vf_json_integer(json, NULL, run->tiling.y);
-    vf_json_end(json);
-    vf_json_integer(json, "chunk", run->tiling.chunk);
+    if (x->plan->gpu != NULL) {
+        json_launches(x->plan, run, json);
+    } else {
+        vf_json_string(json, "scheme", x->plan->scheme->name);
+        vf_json_begin_array(json, "tile");
+        vf_json_integer(json, NULL, run->tiling.x);
+        vf_json_integer(json, NULL, run->tiling.y);
+        vf_json_end(json);
+        vf_json_integer(json, "chunk", run->tiling.chunk);
+    }
     vf_json_integer(json, "work_bytes", (long long)run->work_bytes);
     vf_json_integer(json, "bytes_in", (long long)reads);
     vf_json_integer(json, "bytes_out", (long long)writes);
@@ -221,8 +331,11 @@ void vf_explain_json(const struct vf_explained *x, struct vf_json *json)
     for (int axis = 0; axis < 3; axis++)
         vf_json_number(json, NULL, plan->context.aspect[axis]);
     vf_json_end(json);
-    vf_json_string(json, "backend", "cpu");
-    vf_json_string(json, "vector_level", vf_rows_level());
+    vf_json_string(json, "backend", plan->gpu != NULL ? "cuda" : "cpu");
+    if (plan->gpu != NULL)
+        vf_json_string(json, "device", plan->gpu->name);
+    else
+        vf_json_string(json, "vector_level", vf_rows_level());
     vf_json_integer(json, "threads", plan->threads);
     json_links(x, json);
     vf_json_begin_array(json, "runs");

@@ -17,6 +17,8 @@
 /* One file on its way through. */
 struct work {
     const struct vf_options *options;
+    struct vf_session *session;
+    struct vf_cuda *cuda; /* the session's, where the plan is for it */
     const char *in_name, *out_name;
     struct vf_reader *reader;
     struct vf_writer *writer;
@@ -95,6 +97,63 @@ static enum vf_type result_type(const struct work *w, const struct vf_chain *cha
     return VF_F32;
 }
 
+/* Whether the first scheme of --scheme is one of the GPU's. */
+static bool is_gpu_scheme(const char *text)
+{
+    const char *name = text;
+    const size_t stage = strcspn(text, "=:,");
+    if (text[stage] == '=')
+        name = text + stage + 1;
+    const size_t length = strcspn(name, ":,");
+    for (const struct vf_gpu_scheme *const *scheme = vf_gpu_schemes; *scheme != NULL; scheme++)
+        if (strlen((*scheme)->name) == length && memcmp((*scheme)->name, name, length) == 0)
+            return true;
+    return false;
+}
+
+static double plan_seconds(const struct work *w)
+{
+    double seconds = 0;
+    for (int r = 0; r < w->plan.run_count; r++)
+        seconds += w->plan.run[r].seconds * (double)w->channels;
+    return seconds;
+}
+
+/* Plans for the GPU where that is asked for, or, with `auto`, where it is predicted to be faster; the plan
+ * for the CPU is there. A machine without one is told of only when it was asked for. */
+static enum vf_status consider_gpu(struct work *w, const struct vf_plan_request *request, size_t bytes,
+                                   struct vf_error *error)
+{
+    const struct vf_options *o = w->options;
+    const bool wanted = o->backend == VF_BACKEND_CUDA || (o->scheme != NULL && is_gpu_scheme(o->scheme));
+    const double cpu_seconds = wanted ? 0 : plan_seconds(w);
+    struct vf_plan_request on_gpu = *request;
+    struct vf_plan plan;
+    if (o->backend == VF_BACKEND_CPU ||
+        (!wanted && (o->scheme != NULL || cpu_seconds <= vf_session_cuda_seconds(w->session, bytes, 0))))
+        return VF_OK;
+    struct vf_cuda *cuda = vf_session_device(w->session, wanted);
+    if (cuda == NULL && wanted)
+        return vf_fail(error, VF_FAILED, "%s: %s",
+                       o->backend == VF_BACKEND_CUDA ? "--backend cuda" : "--scheme", w->session->why.text);
+    if (cuda == NULL)
+        return VF_OK;
+    on_gpu.gpu = &cuda->gpu;
+    enum vf_status status = vf_plan_open(&plan, &on_gpu, error);
+    if (status != VF_OK)
+        return wanted ? status : VF_OK;
+    struct vf_plan on_cpu = w->plan;
+    w->plan = plan;
+    if (wanted || vf_session_cuda_seconds(w->session, bytes, plan_seconds(w)) < cpu_seconds) {
+        w->cuda = cuda;
+        vf_plan_close(&on_cpu);
+    } else {
+        w->plan = on_cpu;
+        vf_plan_close(&plan);
+    }
+    return VF_OK;
+}
+
 static enum vf_status make_plan(struct work *w, const struct vf_chain *chain, struct vf_error *error)
 {
     const struct vf_options *o = w->options;
@@ -107,12 +166,22 @@ static enum vf_status make_plan(struct work *w, const struct vf_chain *chain, st
                                       .batch = (ptrdiff_t)(o->slices ? shape->nt * shape->nz : shape->nt),
                                       .threads = o->threads > 0 ? o->threads : omp_get_max_threads(),
                                       .backend = &vf_backend_cpu,
+                                      .source_type = w->input->type,
+                                      .result_type = result_type(w, chain),
                                       .scheme = o->scheme};
+    const bool gpu_scheme = o->scheme != NULL && is_gpu_scheme(o->scheme);
     enum vf_status status;
     size_t bytes_in, bytes_out;
     VF_TRY(find_context(w, &request.context, error));
+    if (gpu_scheme && o->backend == VF_BACKEND_CPU)
+        return vf_fail(error, VF_USAGE, "--scheme %s is for the GPU; the CPU has row-stream and reference",
+                       o->scheme);
+    /* The CPU's plan is what the GPU's is weighed against. */
+    if (o->backend == VF_BACKEND_CUDA || gpu_scheme)
+        request.scheme = NULL;
     VF_TRY(vf_plan_open(&w->plan, &request, error));
-    vf_info_for_result(w->input, w->format, result_type(w, chain), (size_t)w->plan.output_count, &w->result);
+    request.scheme = o->scheme;
+    vf_info_for_result(w->input, w->format, request.result_type, (size_t)w->plan.output_count, &w->result);
     memcpy(w->result.spacing, request.context.spacing, sizeof w->result.spacing);
     memcpy(w->result.spacing_known, request.context.spacing_known, sizeof w->result.spacing_known);
     memcpy(w->result.unit, request.context.unit, sizeof w->result.unit);
@@ -120,6 +189,7 @@ static enum vf_status make_plan(struct work *w, const struct vf_chain *chain, st
     if (!vf_volume_bytes(w->input->type, shape, &bytes_in) ||
         !vf_volume_bytes(w->result.type, &w->result.shape, &bytes_out))
         return vf_fail(error, VF_FAILED, "the image or its result overflows a size");
+    VF_TRY(consider_gpu(w, &request, bytes_in + bytes_out, error));
     w->memory = bytes_in + bytes_out + w->plan.between_bytes + w->plan.work_bytes;
     w->memory_limit = o->memory > 0 ? o->memory : vf_memory_free() / 4 * 3;
 out:
@@ -212,6 +282,7 @@ static enum vf_status compute(struct work *w, struct vf_error *error)
 {
     struct vf_progress_line line;
     struct vf_execution execution = {.plan = &w->plan,
+                                     .cuda = w->cuda,
                                      .in = &w->in,
                                      .out = &w->out,
                                      .channels = w->channels,
@@ -222,6 +293,12 @@ static enum vf_status compute(struct work *w, struct vf_error *error)
     vf_progress_begin(&line, w->options->progress, "filtering", vf_execute_voxels(&w->plan, w->channels));
     enum vf_status status = vf_execute(&execution, error);
     vf_progress_end(&line);
+    if (w->cuda != NULL && w->cuda->failed && !w->session->warned) {
+        char note[sizeof w->cuda->failure.text + 64];
+        snprintf(note, sizeof note, "the GPU failed, the CPU took over: %s", w->cuda->failure.text);
+        say(w->options, w->in_name, note);
+        w->session->warned = true;
+    }
     if (status == VF_OK && w->result.has_alpha)
         copy_alpha(w);
     return status;
@@ -302,14 +379,12 @@ out:
     return status;
 }
 
-enum vf_status vf_run_file(const struct vf_chain *chain, const struct vf_options *options, const char *in,
-                           const char *out, FILE *explain_to, struct vf_error *error)
+enum vf_status vf_run_file(const struct vf_chain *chain, const struct vf_options *options,
+                           struct vf_session *session, const char *in, const char *out, FILE *explain_to,
+                           struct vf_error *error)
 {
-    struct work w = {.options = options, .in_name = in, .out_name = out};
+    struct work w = {.options = options, .session = session, .in_name = in, .out_name = out};
     enum vf_status status;
-    if (options->backend == VF_BACKEND_CUDA)
-        return vf_fail(error, VF_USAGE,
-                       "--backend cuda: this build has no CUDA backend; use --backend cpu or auto");
     VF_TRY(vf_reader_open(&w.reader, in, error));
     w.input = vf_reader_info(w.reader);
     w.channels = w.input->shape.nc - w.input->has_alpha;

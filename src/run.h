@@ -10,6 +10,7 @@
 #include "error.h"
 #include "io.h"
 #include "kernels/boundary.h"
+#include "session.h"
 
 enum vf_backend_choice { VF_BACKEND_AUTO, VF_BACKEND_CPU, VF_BACKEND_CUDA };
 enum vf_precision { VF_PRECISION_AUTO, VF_PRECISION_SINGLE, VF_PRECISION_DOUBLE };
@@ -29,7 +30,7 @@ struct vf_options {
     enum vf_precision precision;
     size_t memory; /* bytes; 0: three quarters of what is free */
     enum vf_compression compression;
-    const char *scheme; /* --scheme: "reference", "row-stream[:tile=XxY]"; NULL: the plan's choice */
+    const char *scheme; /* --scheme, as vf_plan_request takes it; NULL: the plan's choice */
     bool explain, dry_run, json, no_clobber, quiet;
     int verbose;
     enum vf_progress progress;
@@ -39,7 +40,8 @@ struct vf_options {
  * `explain_to` (as JSON with options->json); with dry_run nothing is computed or written. With json (and not
  * explain) one JSON object of timings is printed to `explain_to` when done. Notes go to stderr unless quiet.
  */
-enum vf_status vf_run_file(const struct vf_chain *chain, const struct vf_options *options, const char *in,
-                           const char *out, FILE *explain_to, struct vf_error *error);
+enum vf_status vf_run_file(const struct vf_chain *chain, const struct vf_options *options,
+                           struct vf_session *session, const char *in, const char *out, FILE *explain_to,
+                           struct vf_error *error);
 
 #endif

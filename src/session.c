@@ -1,0 +1,24 @@
+#include "session.h"
+
+struct vf_cuda *vf_session_device(struct vf_session *session, bool strict)
+{
+    if (!session->tried && vf_cuda_open(&session->cuda, -1, &session->why) != VF_OK)
+        session->cuda = NULL;
+    session->tried = true;
+    if (session->cuda != NULL)
+        session->cuda->strict = strict;
+    return session->cuda;
+}
+
+void vf_session_close(struct vf_session *session)
+{
+    vf_cuda_close(session->cuda);
+    *session = (struct vf_session){0};
+}
+
+double vf_session_cuda_seconds(const struct vf_session *session, size_t bytes, double kernels)
+{
+    const struct vf_cuda_costs *costs = &vf_cuda_costs;
+    const double start = session->cuda != NULL ? 0 : (costs->driver_init + costs->context) / session->files;
+    return start + (double)bytes / costs->pageable + kernels;
+}

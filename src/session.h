@@ -1,0 +1,25 @@
+/* What lasts from file to file: the GPU, opened when the first file asks for it. */
+#ifndef VF_SESSION_H
+#define VF_SESSION_H
+
+#include "cuda_device.h"
+#include "plan.h"
+
+struct vf_session {
+    int files;            /* that share it, at least 1: start-up is paid once */
+    struct vf_cuda *cuda; /* NULL: not opened, or not to be had */
+    bool tried;
+    struct vf_error why; /* there is none */
+    bool warned;         /* that the CPU took over */
+};
+
+/* The device, opened if need be; NULL, and session->why, when there is none. `strict`: its failures are
+ * errors. */
+struct vf_cuda *vf_session_device(struct vf_session *session, bool strict);
+void vf_session_close(struct vf_session *session);
+
+/* Seconds that a plan's GPU would take for `bytes` in and out and `kernels` seconds of work, start-up
+ * included where the session has not paid it. */
+double vf_session_cuda_seconds(const struct vf_session *session, size_t bytes, double kernels);
+
+#endif
