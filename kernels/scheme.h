@@ -1,8 +1,8 @@
-/* A scheme sweeps a run, that is consecutive stages, over the grid. Here: what it is given, and what it must
- * offer.
+/* A scheme sweeps a run, that is consecutive stages, over the grid. Here: runs in host memory, what a scheme of the
+ * CPU is given, and what it must offer; gpu_scheme.h has the GPU's.
  *
- * To add a scheme: one file (or stem) in kernels/ that fills a `const struct vf_scheme`, and its name in its
- * backend's table (src/backend_cpu.c). Every scheme gives the bits of cpu_reference. */
+ * To add a scheme: one file (or stem) in kernels/ that fills a `const struct vf_scheme`, and its name in
+ * cpu_schemes.c. Every scheme gives the bits of cpu_reference. */
 #ifndef VF_SCHEME_H
 #define VF_SCHEME_H
 
@@ -80,5 +80,11 @@ struct vf_scheme {
 
 extern const struct vf_scheme vf_cpu_reference;
 extern const struct vf_scheme vf_cpu_row_stream;
+
+/* Those of the CPU, NULL-terminated, the default one first. */
+extern const struct vf_scheme *const vf_cpu_schemes[];
+
+/* The one with the name's first `length` bytes; NULL when there is none. */
+const struct vf_scheme *vf_cpu_scheme(const char *name, size_t length);
 
 #endif

@@ -98,7 +98,7 @@ void vf_cli_print_help(FILE *to);
 void vf_cli_print_list(FILE *to);
 void vf_cli_print_version(FILE *to);
 
-/* An unknown name is a usage error. */
+/* A filter, or "schemes". An unknown name is a usage error. */
 enum vf_status vf_cli_print_filter(FILE *to, const char *name, struct vf_error *error);
 
 /* The manual page in roff. */

@@ -5,6 +5,7 @@
 #include <tiffio.h>
 
 #include "cli.h"
+#include "kernels/gpu_scheme.h"
 #include "kernels/cpu_rows.h"
 #include "suggest.h"
 #include "value.h"
@@ -133,9 +134,35 @@ static void print_examples(FILE *to, const struct vf_filter *filter)
     fputs(" in.tif out.tif\n", to);
 }
 
+/* What --scheme takes: one scheme a line. */
+static void print_schemes(FILE *to)
+{
+    fputs("On the CPU, --scheme NAME[:tile=XxYxCHUNK]:\n", to);
+    for (const struct vf_scheme *const *scheme = vf_cpu_schemes; *scheme != NULL; scheme++)
+        print_entry(to, (*scheme)->name, 19, (*scheme)->summary);
+    fputs("\nOn a GPU, --scheme [STAGE=]NAME[:KEY=VALUE...][,...], the stages being those that --explain\n"
+          "prints (default: all):\n",
+          to);
+    for (const struct vf_gpu_scheme *const *scheme = vf_gpu_schemes; *scheme != NULL; scheme++) {
+        print_entry(to, (*scheme)->name, 19, (*scheme)->summary);
+        for (int i = 0; (*scheme)->variants != NULL && (*scheme)->variants[i] != NULL; i++)
+            fprintf(to, "%*s%s%s%s", i == 0 ? 19 : 0, "", i == 0 ? "variant=" : "|", (*scheme)->variants[i],
+                    (*scheme)->variants[i + 1] == NULL ? "\n" : "");
+    }
+    fputs(
+        "\nKeys: block=XxYxZ (threads), work=XxYxZ (voxels of a thread), stream=N (planes, in 2D rows, of a\n"
+        "block), variant=NAME, grid=flat|full, virtual=0|1, interior=0|1, fuse=N (stages of a kernel).\n"
+        "The result is the same bits by every scheme.\n",
+        to);
+}
+
 enum vf_status vf_cli_print_filter(FILE *to, const char *name, struct vf_error *error)
 {
     const struct vf_filter *filter = vf_filter_by_name(name, strlen(name));
+    if (strcmp(name, "schemes") == 0) {
+        print_schemes(to);
+        return VF_OK;
+    }
     if (filter == NULL) {
         /* The chain's parser has the message. */
         struct vf_chain chain = {0};

@@ -46,7 +46,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
         {IMAGE, "precision", 0, "single|double", "auto|single|double|float",
          "auto, single (or float) or double",
          "compute type (default: single; double for 32-bit integer and 64-bit float input)"},
-    [VF_OPTION_BACKEND] = {WORK, "backend", 0, "auto|cpu|cuda", "auto|cpu|cuda", NULL, "where to compute"},
+    [VF_OPTION_BACKEND] = {WORK, "backend", 0, "auto|cpu|cuda", "auto|cpu|cuda", NULL,
+                           "where to compute (default: auto, the GPU where that is predicted to be faster)"},
     [VF_OPTION_THREADS] = {WORK, "threads", 0, "N", NULL, "a whole number from 1 to 1024",
                            "processor threads (default: all)"},
     [VF_OPTION_MEMORY] = {WORK, "memory", 0, "SIZE", NULL,
@@ -54,8 +55,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                           "the most memory to use (default: three quarters of what is free)"},
     [VF_OPTION_SCHEME] =
         {WORK, "scheme", 0, "NAME[:KEY=VALUE]", NULL, NULL,
-         "for experts: sweep the image in this way, such as reference or row-stream:tile=64x32x16; the "
-         "result is the same"},
+         "for experts: sweep the image in this way, such as row-stream:tile=64x32x16 or GX=big-tile; the "
+         "result is the same; 'volfilter help schemes' has them all"},
     [VF_OPTION_EXPLAIN] = {REPORTS, "explain", 0, NULL, NULL, NULL,
                            "print the plan first: stages, halos, memory, bytes moved"},
     [VF_OPTION_DRY_RUN] = {REPORTS, "dry-run", 0, NULL, NULL, NULL,

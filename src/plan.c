@@ -359,16 +359,18 @@ static enum vf_status read_scheme(struct vf_plan *plan, const struct vf_plan_req
                                   struct vf_tiling *tiling, struct vf_error *error)
 {
     const char *text = request->scheme;
-    plan->scheme = request->backend->schemes[0];
+    plan->scheme = vf_cpu_schemes[0];
     if (text == NULL)
         return VF_OK;
     if (request->gpu != NULL)
         return vf_forced_read(text, &plan->forced, error);
     size_t length = strcspn(text, ":");
-    plan->scheme = vf_backend_scheme(request->backend, text, length);
+    plan->scheme = vf_cpu_scheme(text, length);
     if (plan->scheme == NULL)
-        return vf_fail(error, VF_USAGE, "--scheme %s: backend %s has row-stream and reference", text,
-                       request->backend->name);
+        return vf_fail(error, VF_USAGE,
+                       "--scheme %s: the CPU has row-stream and reference; 'volfilter help schemes' "
+                       "explains those and the GPU's",
+                       text);
     if (text[length] == '\0')
         return VF_OK;
     long extent[3] = {0, 0, 0};

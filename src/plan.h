@@ -9,7 +9,6 @@
 
 #include <stddef.h>
 
-#include "backend.h"
 #include "chain.h"
 #include "error.h"
 #include "filters/filter.h"
@@ -65,7 +64,6 @@ struct vf_plan_request {
     double constant;
     ptrdiff_t nx, ny, nz, batch;
     int threads;
-    const struct vf_backend *backend;
     const struct vf_gpu *gpu;              /* plan for it; NULL: for the CPU */
     enum vf_type source_type, result_type; /* as stored: what a GPU's traffic depends on */
     const char *scheme;

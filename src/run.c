@@ -165,7 +165,6 @@ static enum vf_status make_plan(struct work *w, const struct vf_chain *chain, st
                                       .nz = o->slices ? 1 : (ptrdiff_t)shape->nz,
                                       .batch = (ptrdiff_t)(o->slices ? shape->nt * shape->nz : shape->nt),
                                       .threads = o->threads > 0 ? o->threads : omp_get_max_threads(),
-                                      .backend = &vf_backend_cpu,
                                       .source_type = w->input->type,
                                       .result_type = result_type(w, chain),
                                       .scheme = o->scheme};

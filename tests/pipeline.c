@@ -76,7 +76,6 @@ enum vf_status pipeline_try(const struct pipeline *p, const struct vf_volume *in
                                       .nz = p->slices ? 1 : p->nz,
                                       .batch = (p->nt > 0 ? p->nt : 1) * (p->slices ? p->nz : 1),
                                       .threads = p->threads > 0 ? p->threads : 1,
-                                      .backend = &vf_backend_cpu,
                                       .gpu = p->cuda != NULL ? &p->cuda->gpu : NULL,
                                       .source_type = p->type,
                                       .result_type = p->result_type,

@@ -26,7 +26,6 @@ static enum vf_status try_plan(struct planned *p, const char *chain, ptrdiff_t n
                                       .nz = nz,
                                       .batch = 1,
                                       .threads = threads,
-                                      .backend = &vf_backend_cpu,
                                       .scheme = scheme};
     enum vf_status status = vf_chain_append(&p->chain, chain, error);
     cr_assert_eq(status, VF_OK, "%s: %s", chain, error->text);

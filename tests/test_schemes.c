@@ -314,8 +314,7 @@ Test(schemes, slabs)
                                           .ny = p.ny,
                                           .nz = p.nz,
                                           .batch = 1,
-                                          .threads = 2,
-                                          .backend = &vf_backend_cpu};
+                                          .threads = 2};
         cr_assert_eq(vf_chain_append(&chain, chain_text, &error), VF_OK, "%s", error.text);
         cr_assert_eq(vf_plan_open(&plan, &request, &error), VF_OK, "%s", error.text);
         for (ptrdiff_t from = 0; from < p.nz; from += 4)

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend.h"
 #include "bench_limits.h"
 
 void bench_must(enum vf_status status, const struct vf_error *error)
@@ -42,7 +41,6 @@ void bench_case_open(struct bench_case *c, const char *chain, struct bench_grid 
                                       .nz = grid.nz,
                                       .batch = 1,
                                       .threads = threads,
-                                      .backend = &vf_backend_cpu,
                                       .scheme = scheme};
     bench_must(vf_chain_append(&c->chain, chain, &error), &error);
     bench_must(vf_plan_open(&c->plan, &request, &error), &error);
