@@ -26,7 +26,8 @@ struct work {
     struct vf_info result;
     enum vf_format format;
     struct vf_plan plan;
-    size_t channels; /* filtered: all but alpha */
+    const char *label[VF_MAX_LIVE]; /* of each output; NULL for none */
+    size_t channels;                /* filtered: all but alpha */
     size_t memory, memory_limit;
     struct vf_volume in, out;
     double *value; /* owned: the global values, [channel][vf_plan_value_count] */
@@ -44,6 +45,22 @@ static void say(const struct vf_options *options, const char *name, const char *
 {
     if (!options->quiet)
         fprintf(stderr, "volfilter: %s: %s\n", name, note);
+}
+
+/* One warning of what a file has that is not read, and what its result cannot keep. */
+static void warn(const struct work *w)
+{
+    const struct vf_info *in = w->input;
+    const bool images = in->image_stack && !w->options->slices;
+    char lost[VF_NOTE_TEXT], note[2 * VF_NOTE_TEXT + 100];
+    vf_info_lost(in, &w->result, lost, sizeof lost);
+    snprintf(note, sizeof note, "%s%s%s%s%s", in->note, in->note[0] != '\0' && lost[0] != '\0' ? "; " : "",
+             lost[0] != '\0' ? "not kept: " : "", lost,
+             !images                                  ? ""
+             : in->note[0] != '\0' || lost[0] != '\0' ? "; a stack of images: --slices filters each by itself"
+                                                      : "a stack of images: --slices filters each by itself");
+    if (note[0] != '\0')
+        say(w->options, w->in_name, note);
 }
 
 /* ---- what is computed ---- */
@@ -181,6 +198,10 @@ static enum vf_status make_plan(struct work *w, const struct vf_chain *chain, st
     VF_TRY(vf_plan_open(&w->plan, &request, error));
     request.scheme = o->scheme;
     vf_info_for_result(w->input, w->format, request.result_type, (size_t)w->plan.output_count, &w->result);
+    for (int k = 0; k < w->plan.output_count; k++)
+        w->label[k] = vf_plan_label(&w->plan, k);
+    w->result.output_label = w->label;
+    w->result.half_floats = w->result.half_floats && !w->options->dtype_given;
     memcpy(w->result.spacing, request.context.spacing, sizeof w->result.spacing);
     memcpy(w->result.spacing_known, request.context.spacing_known, sizeof w->result.spacing_known);
     memcpy(w->result.unit, request.context.unit, sizeof w->result.unit);
@@ -395,6 +416,7 @@ enum vf_status vf_run_file(const struct vf_chain *chain, const struct vf_options
     VF_TRY(make_plan(&w, chain, error));
     if (options->explain)
         explain(&w, explain_to);
+    warn(&w);
     VF_TRY(check_memory(&w, error));
     if (options->dry_run)
         goto out;
