@@ -49,7 +49,7 @@
 
 #include "kernels/boundary.h"
 
-/* src/backend_cuda.c's struct vf_kernel_args has the same layout. Planes are `plane` elements apart and rows
+/* src/cuda_kernels.h's struct vf_kernel_args has the same layout. Planes are `plane` elements apart and rows
  * `pitch`, in every array; pitch is a multiple of 32, arrays start at a multiple of 256 bytes. In 2D each
  * plane is an image of its own: z only counts them. */
 struct VfArgs {

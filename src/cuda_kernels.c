@@ -1,0 +1,182 @@
+#include "cuda_kernels.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "cuda_transfer.h"
+#include "kernel_source.h"
+
+/* Configurations of a kernel that are compiled at most before the safe one is taken. */
+#define MOST_COMPILED 4
+/* A compiled kernel that is predicted this much slower than the next candidate gives way to it. */
+#define PATIENCE 1.15
+
+#define TRY_CUDA(call, what) VF_TRY(vf_cuda_device_check(&cuda->api, cuda->api.call, what, error))
+
+/* ---- parameters ---- */
+
+/* In the compute type, where the stages look for them. */
+static void fill_params(const struct vf_flow *flow, void *param)
+{
+    for (int s = 0; s < flow->stage_count; s++) {
+        const struct vf_stage *stage = &flow->stage[s];
+        const int first = vf_stage_first_param(flow, s);
+        for (int i = 0; i < vf_stage_param_count(stage); i++) {
+            const double value =
+                stage->stencil == VF_STENCIL_LINEAR ? stage->taps->tap[i].weight : stage->param[i];
+            if (flow->is_double)
+                ((double *)param)[first + i] = value;
+            else
+                ((float *)param)[first + i] = (float)value;
+        }
+    }
+}
+
+static enum vf_status fill_args(struct vf_cuda_launch *kernel, struct vf_cuda *cuda, CUstream stream,
+                                struct vf_error *error)
+{
+    const size_t bytes = (kernel->work.c.param_count + 2) * vf_kernel_element(&kernel->work.c);
+    const bool in_memory = kernel->work.c.param_count > VF_MOST_KERNEL_PARAMS;
+    enum vf_status status = VF_OK;
+    kernel->args = vf_alloc(sizeof *kernel->args + bytes, 1, "a kernel's arguments", error);
+    if (kernel->args == NULL)
+        return VF_FAILED;
+    memset(kernel->args, 0, sizeof *kernel->args + bytes);
+    fill_params(&kernel->work.flow, kernel->args + 1);
+    if (in_memory) {
+        TRY_CUDA(cuMemAlloc(&kernel->table, bytes), "taking device memory");
+        TRY_CUDA(cuMemcpyHtoDAsync(kernel->table, kernel->args + 1, bytes, stream), "uploading parameters");
+    }
+out:
+    return status;
+}
+
+/* ---- compiling ---- */
+
+/* Compiles one configuration; *seconds is what the model says of what came out, negative when the safeguards
+ * forbid it: spilled registers, or a block that does not fit. */
+static enum vf_status compile(struct vf_cuda_launch *kernel, struct vf_cuda *cuda,
+                              const struct vf_ranked *choice, double *seconds, struct vf_error *error)
+{
+    struct vf_text text = {0};
+    const struct vf_kernel_case *c = &kernel->work.c;
+    const int threads = choice->config.block[0] * choice->config.block[1] * choice->config.block[2];
+    enum vf_status status;
+    *seconds = -1;
+    VF_TRY(vf_kernel_source(c, choice->scheme, &choice->config, &text, error));
+    status = vf_cuda_kernel(cuda, text.data, &kernel->compiled, error);
+    if (status != VF_OK) {
+        status = VF_DEVICE;
+        goto out;
+    }
+    kernel->scheme = choice->scheme;
+    kernel->config = choice->config;
+    kernel->shared = choice->scheme->shared(c, &choice->config);
+    if (kernel->shared > 48 << 10)
+        TRY_CUDA(cuFuncSetAttribute(kernel->compiled.function,
+                                    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)kernel->shared),
+                 "asking for shared memory");
+    TRY_CUDA(cuOccupancyMaxActiveBlocksPerMultiprocessor(&kernel->resident, kernel->compiled.function,
+                                                         threads, kernel->shared),
+             "asking what fits");
+    if (kernel->resident > 0 && kernel->compiled.local_bytes == 0 &&
+        threads <= kernel->compiled.block_threads)
+        *seconds =
+            vf_gpu_predict(c, &cuda->gpu, choice->scheme, &choice->config, kernel->compiled.registers, NULL);
+out:
+    vf_text_free(&text);
+    return status;
+}
+
+/* The plan's choice if it compiles to what was expected, else the next best; the safe scheme when nothing is.
+ */
+static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda,
+                             const struct vf_launch *launch, struct vf_error *error)
+{
+    struct vf_ranked list[MOST_COMPILED + 1];
+    int count = 0, best = -1;
+    double least = 0;
+    enum vf_status status = VF_OK;
+    list[count++] = (struct vf_ranked){launch->scheme, launch->config, launch->seconds, launch->detail};
+    if (!launch->forced)
+        count += vf_gpu_rank(&kernel->work.c, &cuda->gpu, NULL, list + 1, MOST_COMPILED);
+    for (int i = 0; i < count; i++) {
+        double seconds;
+        if (i > 0 && memcmp(&list[i].config, &list[0].config, sizeof list[i].config) == 0 &&
+            list[i].scheme == list[0].scheme)
+            continue;
+        if (best >= 0 && least <= PATIENCE * list[i].seconds)
+            break;
+        status = compile(kernel, cuda, &list[i], &seconds, error);
+        if (status == VF_OK && (seconds >= 0 || launch->forced) && (best < 0 || seconds < least)) {
+            best = i;
+            least = seconds;
+        }
+    }
+    if (best >= 0)
+        /* The present one, perhaps, or an earlier one, which is still loaded. */
+        return compile(kernel, cuda, &list[best], &least, error);
+    if (launch->forced || !kernel->work.c.shallow)
+        return status != VF_OK
+                   ? status
+                   : vf_fail(error, VF_DEVICE, "scheme %s: its kernel needs more than the device has",
+                             launch->scheme->name);
+    struct vf_forced safe = {
+        .scheme = vf_gpu_schemes[0], .variant = -1, .grid = -1, .virtual_blocks = -1, .interior = -1};
+    if (vf_gpu_rank(&kernel->work.c, &cuda->gpu, &safe, list, 1) == 0)
+        return vf_fail(error, VF_DEVICE, "no kernel fits the device");
+    return compile(kernel, cuda, &list[0], &least, error);
+}
+
+/* ---- a launch ---- */
+
+enum vf_status vf_cuda_launch_open(struct vf_cuda_launch *kernel, struct vf_cuda *cuda,
+                                   const struct vf_gpu_plan *plan, const struct vf_gpu_request *request,
+                                   const struct vf_launch *launch, CUstream stream, struct vf_error *error)
+{
+    enum vf_status status;
+    VF_TRY(vf_kernel_work_open(&kernel->work, plan, request, launch, error));
+    kernel->work.c.flow = &kernel->work.flow;
+    VF_TRY(choose(kernel, cuda, launch, error));
+    VF_TRY(fill_args(kernel, cuda, stream, error));
+out:
+    return status;
+}
+
+void vf_cuda_launch_close(struct vf_cuda_launch *kernel, struct vf_cuda *cuda)
+{
+    if (kernel->table != 0)
+        cuda->api.cuMemFree(kernel->table);
+    vf_free(kernel->args);
+    vf_kernel_work_close(&kernel->work);
+    *kernel = (struct vf_cuda_launch){.table = 0};
+}
+
+enum vf_status vf_cuda_launch_start(struct vf_cuda_launch *kernel, const struct vf_cuda *cuda,
+                                    CUstream stream, struct vf_error *error)
+{
+    struct vf_kernel_args *args = kernel->args;
+    const struct vf_kernel_config *config = &kernel->config;
+    ptrdiff_t tiles[3];
+    kernel->work.c.nz = args->z_end - args->z_begin;
+    vf_gpu_tiles(&kernel->work.c, kernel->scheme, config, tiles);
+    for (int axis = 0; axis < 3; axis++)
+        args->tiles[axis] = (int)tiles[axis];
+    args->table = kernel->table;
+    const bool flat = config->flat_grid || config->virtual_blocks;
+    const ptrdiff_t resident = (ptrdiff_t)kernel->resident * cuda->gpu.multiprocessors;
+    ptrdiff_t blocks = tiles[0] * tiles[1] * tiles[2];
+    if (config->virtual_blocks && blocks > resident)
+        blocks = resident;
+    if (blocks > INT32_MAX)
+        return vf_fail(error, VF_DEVICE, "the grid has more tiles than a launch can take");
+    void *params[] = {args};
+    return vf_cuda_device_check(
+        &cuda->api,
+        cuda->api.cuLaunchKernel(kernel->compiled.function, (unsigned)(flat ? blocks : tiles[0]),
+                                 flat ? 1 : (unsigned)tiles[1], flat ? 1 : (unsigned)tiles[2],
+                                 (unsigned)config->block[0], (unsigned)config->block[1],
+                                 (unsigned)config->block[2], (unsigned)kernel->shared, stream, params, NULL),
+        "launching a kernel", error);
+}

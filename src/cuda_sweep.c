@@ -1,0 +1,408 @@
+#include "cuda_sweep.h"
+
+#include <string.h>
+
+#include "alloc.h"
+#include "size.h"
+
+#define TRY_CUDA(call, what) \
+    VF_TRY(vf_cuda_device_check(&sweep->cuda->api, sweep->cuda->api.call, what, error))
+
+static size_t compute_bytes(const struct vf_flow *flow)
+{
+    return flow->is_double ? sizeof(double) : sizeof(float);
+}
+
+/* ---- jobs ---- */
+
+bool vf_cuda_job_is_resident(const struct vf_job *job)
+{
+    for (int k = 0; k < job->flow->source_count; k++)
+        if (job->source[k].device != 0)
+            return true;
+    for (int k = 0; k < job->flow->sink_count; k++)
+        if (job->sink[k].array != NULL && job->sink[k].array->device != 0)
+            return true;
+    return false;
+}
+
+static bool has_transfers(const struct vf_job *job)
+{
+    for (int k = 0; k < job->flow->source_count; k++)
+        if (job->source[k].device == 0)
+            return true;
+    for (int k = 0; k < job->flow->sink_count; k++)
+        if (job->sink[k].reducer_count > 0 || (job->sink[k].array != NULL && job->sink[k].array->device == 0))
+            return true;
+    return false;
+}
+
+bool vf_cuda_job_is_stopped(const struct vf_job *job)
+{
+    return job->stop != NULL && *job->stop;
+}
+
+/* ---- memory ---- */
+
+size_t vf_cuda_pitch(ptrdiff_t nx)
+{
+    return ((size_t)nx + 31) / 32 * 32;
+}
+
+/* Bytes of `planes` planes; false when they overflow. */
+static bool field_bytes(ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t planes, enum vf_type type, size_t *bytes)
+{
+    return vf_size_mul(vf_cuda_pitch(nx), vf_type_size(type), bytes) &&
+           vf_size_mul(*bytes, (size_t)ny, bytes) && vf_size_mul(*bytes, (size_t)planes, bytes);
+}
+
+bool vf_cuda_field_alloc(struct vf_cuda *cuda, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t planes,
+                         enum vf_type type, struct vf_cuda_field *field)
+{
+    size_t bytes;
+    field->data = 0;
+    return field_bytes(nx, ny, planes, type, &bytes) &&
+           cuda->api.cuMemAlloc(&field->data, bytes) == CUDA_SUCCESS;
+}
+
+void vf_cuda_field_free(struct vf_cuda *cuda, struct vf_cuda_field *field)
+{
+    if (field->data != 0)
+        cuda->api.cuMemFree(field->data);
+    field->data = 0;
+}
+
+static void free_device(struct vf_cuda_sweep *sweep, CUdeviceptr *pointer)
+{
+    if (*pointer != 0)
+        sweep->cuda->api.cuMemFree(*pointer);
+    *pointer = 0;
+}
+
+/* ---- kernels ---- */
+
+static enum vf_status prepare(struct vf_cuda_sweep *sweep, struct vf_error *error)
+{
+    const struct vf_gpu_plan *plan = sweep->plan;
+    enum vf_status status = VF_OK;
+    for (int i = 0; i < plan->launch_count; i++) {
+        struct vf_cuda_launch *kernel = &sweep->kernel[i];
+        VF_TRY(vf_cuda_launch_open(kernel, sweep->cuda, plan, &sweep->request, &plan->launch[i],
+                                   sweep->stream, error));
+        for (int k = 0; k < kernel->work.flow.source_count; k++)
+            if (kernel->work.source[k].place == VF_PLACE_SLOT)
+                sweep->last_reader[kernel->work.source[k].index] = i;
+    }
+out:
+    return status;
+}
+
+/* ---- which planes ---- */
+
+static void widen(struct vf_plane_range *range, struct vf_plane_range by)
+{
+    if (range->begin >= range->end)
+        *range = by;
+    range->begin = by.begin < range->begin ? by.begin : range->begin;
+    range->end = by.end > range->end ? by.end : range->end;
+}
+
+/* Where a kernel's field is kept track of: sources and sinks after the flow's own fields. */
+static int track(const struct vf_cuda_sweep *sweep, const struct vf_kernel_field *field)
+{
+    const struct vf_flow *flow = sweep->job->flow;
+    return field->place == VF_PLACE_SOURCE ? flow->source[field->index]
+           : field->place == VF_PLACE_SINK ? flow->field_count + field->index
+                                           : field->index;
+}
+
+/* What each kernel must compute so that planes [z0, z1) of the sinks come out, and what is needed of the
+ * sources: from the last kernel to the first. Planes outside the grid are not needed, unless `periodic`: then
+ * planes are numbered as if the grid went on. */
+static enum vf_status find_ranges(struct vf_cuda_sweep *sweep, struct vf_plane_range wanted, bool periodic,
+                                  struct vf_plane_range *window, struct vf_error *error)
+{
+    const struct vf_flow *flow = sweep->job->flow;
+    struct vf_plane_range *need =
+        vf_alloc((size_t)(flow->field_count + flow->sink_count), sizeof *need, "ranges of planes", error);
+    if (need == NULL)
+        return VF_FAILED;
+    for (int f = 0; f < flow->field_count; f++)
+        need[f] = (struct vf_plane_range){0, 0};
+    for (int k = 0; k < flow->sink_count; k++)
+        need[flow->field_count + k] = wanted;
+    *window = wanted;
+    for (int i = sweep->plan->launch_count - 1; i >= 0; i--) {
+        struct vf_cuda_launch *kernel = &sweep->kernel[i];
+        struct vf_plane_range range = {0, 0};
+        for (int k = 0; k < kernel->work.flow.sink_count; k++)
+            widen(&range, need[track(sweep, &kernel->work.sink[k])]);
+        kernel->begin = range.begin;
+        kernel->end = range.end;
+        widen(window, range);
+        for (int k = 0; k < kernel->work.flow.source_count; k++) {
+            const int halo = kernel->work.c.source_halo[k][0];
+            struct vf_plane_range reach = {range.begin - halo, range.end + halo};
+            if (!periodic) {
+                reach.begin = reach.begin > 0 ? reach.begin : 0;
+                reach.end = reach.end < sweep->planes ? reach.end : sweep->planes;
+            }
+            widen(&need[track(sweep, &kernel->work.source[k])], reach);
+            widen(window, reach);
+        }
+    }
+    vf_free(need);
+    return VF_OK;
+}
+
+enum vf_status vf_cuda_sweep_set_slab(struct vf_cuda_sweep *sweep, struct vf_plane_range wanted,
+                                      struct vf_plane_range *window, struct vf_error *error)
+{
+    const struct vf_flow *flow = sweep->job->flow;
+    const bool whole = wanted.begin == 0 && wanted.end == sweep->planes;
+    const bool periodic = flow->dim == 3 && flow->boundary == VF_WRAP && !whole;
+    enum vf_status status = find_ranges(sweep, wanted, periodic, window, error);
+    if (status != VF_OK)
+        return status;
+    if (vf_cuda_job_is_resident(sweep->job))
+        *window = (struct vf_plane_range){0, sweep->planes};
+    sweep->base = window->begin;
+    sweep->shift = 0;
+    sweep->grid = sweep->planes;
+    if (periodic) {
+        /* In the middle of a grid whose edges no kernel reaches. */
+        int margin = 0;
+        for (int i = 0; i < sweep->plan->launch_count; i++)
+            margin = sweep->kernel[i].work.c.halo[0] > margin ? sweep->kernel[i].work.c.halo[0] : margin;
+        sweep->shift = margin + 1 - window->begin;
+        sweep->grid = window->end - window->begin + 2 * (margin + 1);
+    }
+    return VF_OK;
+}
+
+/* ---- buffers ---- */
+
+size_t vf_cuda_sweep_plane_bytes(const struct vf_cuda_sweep *sweep)
+{
+    const struct vf_flow *flow = sweep->job->flow;
+    size_t bytes = (size_t)sweep->plan->slot_count * compute_bytes(flow);
+    for (int k = 0; k < flow->source_count; k++)
+        bytes += sweep->job->source[k].device != 0 ? 0 : vf_type_size(sweep->job->source[k].type);
+    for (int k = 0; k < flow->sink_count; k++) {
+        const struct vf_array *array = sweep->job->sink[k].array;
+        bytes += array != NULL && array->device != 0 ? 0 : vf_type_size(sweep->sink_type[k]);
+    }
+    return bytes * sweep->plane;
+}
+
+void vf_cuda_sweep_release(struct vf_cuda_sweep *sweep)
+{
+    const struct vf_job *job = sweep->job;
+    for (int k = 0; sweep->source != NULL && k < job->flow->source_count; k++)
+        if (job->source[k].device == 0)
+            free_device(sweep, &sweep->source[k]);
+    for (int k = 0; sweep->sink != NULL && k < job->flow->sink_count; k++)
+        if (job->sink[k].array == NULL || job->sink[k].array->device == 0)
+            free_device(sweep, &sweep->sink[k]);
+    for (int k = 0; sweep->slot != NULL && k < sweep->plan->slot_count; k++)
+        free_device(sweep, &sweep->slot[k]);
+    sweep->room = 0;
+}
+
+bool vf_cuda_sweep_take(struct vf_cuda_sweep *sweep, ptrdiff_t room)
+{
+    const struct vf_job *job = sweep->job;
+    struct vf_cuda_field field;
+    bool good = true;
+    for (int k = 0; k < job->flow->source_count && good; k++) {
+        field.data = job->source[k].device;
+        if (field.data == 0)
+            good = vf_cuda_field_alloc(sweep->cuda, job->nx, job->ny, room, job->source[k].type, &field);
+        sweep->source[k] = field.data;
+    }
+    for (int k = 0; k < job->flow->sink_count && good; k++) {
+        const struct vf_array *array = job->sink[k].array;
+        field.data = array != NULL ? array->device : 0;
+        if (field.data == 0)
+            good = vf_cuda_field_alloc(sweep->cuda, job->nx, job->ny, room, sweep->sink_type[k], &field);
+        sweep->sink[k] = field.data;
+    }
+    for (int k = 0; k < sweep->plan->slot_count && good; k++) {
+        good = vf_cuda_field_alloc(sweep->cuda, job->nx, job->ny, room,
+                                   job->flow->is_double ? VF_F64 : VF_F32, &field);
+        sweep->slot[k] = field.data;
+    }
+    if (good)
+        sweep->room = room;
+    else
+        vf_cuda_sweep_release(sweep);
+    return good;
+}
+
+/* ---- launching ---- */
+
+static CUdeviceptr address(const struct vf_cuda_sweep *sweep, const struct vf_kernel_field *field)
+{
+    return field->place == VF_PLACE_SOURCE ? sweep->source[field->index]
+           : field->place == VF_PLACE_SINK ? sweep->sink[field->index]
+                                           : sweep->field[field->index];
+}
+
+/* Launches a kernel over its planes. */
+static enum vf_status launch(struct vf_cuda_sweep *sweep, struct vf_cuda_launch *kernel, ptrdiff_t image,
+                             struct vf_error *error)
+{
+    struct vf_kernel_args *args = kernel->args;
+    const struct vf_job *job = sweep->job;
+    const size_t resident = (size_t)(image * sweep->planes) * sweep->plane;
+    for (int k = 0; k < kernel->work.flow.source_count; k++) {
+        const struct vf_kernel_field *field = &kernel->work.source[k];
+        args->in[k] = address(sweep, field);
+        if (field->place == VF_PLACE_SOURCE && job->source[field->index].device != 0)
+            args->in[k] += resident * vf_type_size(kernel->work.c.source_type[k]);
+    }
+    for (int k = 0; k < kernel->work.flow.sink_count; k++) {
+        const struct vf_kernel_field *field = &kernel->work.sink[k];
+        const struct vf_array *array = field->place == VF_PLACE_SINK ? job->sink[field->index].array : NULL;
+        args->out[k] = address(sweep, field);
+        if (array != NULL && array->device != 0)
+            args->out[k] += resident * vf_type_size(kernel->work.c.sink_type[k]);
+    }
+    args->pitch = (long long)sweep->pitch;
+    args->plane = (long long)sweep->plane;
+    args->nx = (int)job->nx;
+    args->ny = (int)job->ny;
+    args->nz = (int)sweep->grid;
+    args->z_base = (int)(sweep->base + sweep->shift);
+    args->z_begin = (int)(kernel->begin + sweep->shift);
+    args->z_end = (int)(kernel->end + sweep->shift);
+    args->outside = job->flow->constant;
+    return vf_cuda_launch_start(kernel, sweep->cuda, sweep->stream, error);
+}
+
+/* Slots for what kernel i makes; after it, those of fields that nobody reads any more are free. */
+static void take_slots(struct vf_cuda_sweep *sweep, int i)
+{
+    const struct vf_kernel_work *work = &sweep->kernel[i].work;
+    for (int k = 0; k < work->flow.sink_count; k++)
+        if (work->sink[k].place == VF_PLACE_SLOT)
+            sweep->field[work->sink[k].index] = sweep->slot[sweep->free_slot[--sweep->free_count]];
+}
+
+static void free_slots(struct vf_cuda_sweep *sweep, int i)
+{
+    const struct vf_kernel_work *work = &sweep->kernel[i].work;
+    for (int k = 0; k < work->flow.source_count; k++) {
+        if (work->source[k].place != VF_PLACE_SLOT || sweep->last_reader[work->source[k].index] != i)
+            continue;
+        for (int s = 0; s < sweep->plan->slot_count; s++)
+            if (sweep->slot[s] == sweep->field[work->source[k].index])
+                sweep->free_slot[sweep->free_count++] = s;
+    }
+}
+
+enum vf_status vf_cuda_sweep_launch(struct vf_cuda_sweep *sweep, ptrdiff_t image, struct vf_error *error)
+{
+    enum vf_status status = VF_OK;
+    sweep->free_count = sweep->plan->slot_count;
+    for (int s = 0; s < sweep->plan->slot_count; s++)
+        sweep->free_slot[s] = s;
+    for (int i = 0; i < sweep->plan->launch_count; i++) {
+        take_slots(sweep, i);
+        VF_TRY(launch(sweep, &sweep->kernel[i], image, error));
+        free_slots(sweep, i);
+        if (vf_cuda_job_is_stopped(sweep->job)) {
+            status = vf_fail(error, VF_INTERRUPTED, "interrupted");
+            goto out;
+        }
+    }
+out:
+    return status;
+}
+
+/* ---- a job ---- */
+
+void vf_cuda_sweep_close(struct vf_cuda_sweep *sweep)
+{
+    vf_staging_close(&sweep->staging);
+    for (int i = 0; sweep->kernel != NULL && i < sweep->plan->launch_count; i++)
+        vf_cuda_launch_close(&sweep->kernel[i], sweep->cuda);
+    vf_cuda_sweep_release(sweep);
+    if (sweep->stream != NULL)
+        sweep->cuda->api.cuStreamDestroy(sweep->stream);
+    vf_free(sweep->kernel);
+    vf_free(sweep->source);
+    vf_free(sweep->sink);
+    vf_free(sweep->field);
+    vf_free(sweep->last_reader);
+    vf_free(sweep->slot);
+    vf_free(sweep->free_slot);
+}
+
+static void set_job(struct vf_cuda_sweep *sweep, struct vf_cuda *cuda, const struct vf_gpu_plan *plan,
+                    const struct vf_job *job)
+{
+    const struct vf_flow *flow = job->flow;
+    const bool flat = flow->dim == 2;
+    *sweep = (struct vf_cuda_sweep){.cuda = cuda,
+                                    .plan = plan,
+                                    .job = job,
+                                    .planes = flat ? job->nz * job->batch : job->nz,
+                                    .images = flat ? 1 : job->batch,
+                                    .pitch = vf_cuda_pitch(job->nx)};
+    for (int k = 0; k < flow->source_count; k++)
+        sweep->source_type[k] = job->source[k].type;
+    for (int k = 0; k < flow->sink_count; k++)
+        sweep->sink_type[k] = job->sink[k].array != NULL ? job->sink[k].array->type
+                              : flow->is_double          ? VF_F64
+                                                         : VF_F32;
+    sweep->all = (struct vf_plane_range){flat ? 0 : job->z_begin, flat ? sweep->planes : job->z_end};
+    sweep->plane = sweep->pitch * (size_t)job->ny;
+    sweep->request = (struct vf_gpu_request){.flow = flow,
+                                             .nx = job->nx,
+                                             .ny = job->ny,
+                                             .nz = sweep->all.end - sweep->all.begin,
+                                             .source_type = sweep->source_type,
+                                             .sink_type = sweep->sink_type,
+                                             .gpu = &cuda->gpu};
+}
+
+static enum vf_status alloc_tables(struct vf_cuda_sweep *sweep, struct vf_error *error)
+{
+    const struct vf_flow *flow = sweep->job->flow;
+    const size_t slots = (size_t)sweep->plan->slot_count + 1;
+    sweep->kernel = vf_alloc((size_t)sweep->plan->launch_count + 1, sizeof *sweep->kernel, "kernels", error);
+    sweep->source = vf_alloc((size_t)flow->source_count + 1, sizeof(CUdeviceptr), "arrays", error);
+    sweep->sink = vf_alloc((size_t)flow->sink_count + 1, sizeof(CUdeviceptr), "arrays", error);
+    sweep->field = vf_alloc((size_t)flow->field_count + 1, sizeof(CUdeviceptr), "fields", error);
+    sweep->last_reader = vf_alloc((size_t)flow->field_count + 1, sizeof(int), "fields", error);
+    sweep->slot = vf_alloc(slots, sizeof(CUdeviceptr), "fields", error);
+    sweep->free_slot = vf_alloc(slots, sizeof(int), "fields", error);
+    if (!sweep->kernel || !sweep->source || !sweep->sink || !sweep->field || !sweep->last_reader ||
+        !sweep->slot || !sweep->free_slot)
+        return VF_FAILED;
+    memset(sweep->kernel, 0, (size_t)sweep->plan->launch_count * sizeof *sweep->kernel);
+    memset(sweep->source, 0, (size_t)flow->source_count * sizeof *sweep->source);
+    memset(sweep->sink, 0, (size_t)flow->sink_count * sizeof *sweep->sink);
+    memset(sweep->slot, 0, slots * sizeof *sweep->slot);
+    return VF_OK;
+}
+
+enum vf_status vf_cuda_sweep_open(struct vf_cuda_sweep *sweep, struct vf_cuda *cuda,
+                                  const struct vf_gpu_plan *plan, const struct vf_job *job,
+                                  struct vf_error *error)
+{
+    const size_t row_bytes = (size_t)job->nx * sizeof(double);
+    enum vf_status status;
+    set_job(sweep, cuda, plan, job);
+    VF_TRY(alloc_tables(sweep, error));
+    VF_TRY(vf_cuda_enter(cuda, error) == VF_OK ? VF_OK : VF_DEVICE);
+    TRY_CUDA(cuStreamCreate(&sweep->stream, CU_STREAM_NON_BLOCKING), "making a stream");
+    if (has_transfers(job))
+        VF_TRY(vf_staging_open(&sweep->staging, cuda, sweep->stream,
+                               row_bytes * (size_t)job->ny * (size_t)sweep->planes, row_bytes, job->threads,
+                               error));
+    VF_TRY(prepare(sweep, error));
+out:
+    return status;
+}

@@ -1,0 +1,88 @@
+/* A job on a CUDA device: its kernels, the memory they work in, and launching them over a slab. What goes to
+ * and from the host is cuda_run's. */
+#ifndef VF_CUDA_SWEEP_H
+#define VF_CUDA_SWEEP_H
+
+#include "cuda_kernels.h"
+#include "cuda_transfer.h"
+#include "error.h"
+#include "gpu_plan.h"
+
+/* ---- fields ---- */
+
+/* A field that stays on the device between runs: whole, in the compute type, rows vf_cuda_pitch apart. */
+struct vf_cuda_field {
+    CUdeviceptr data;
+};
+
+/* Elements from row to row of a field on the device: rows start at multiples of 32 elements. */
+size_t vf_cuda_pitch(ptrdiff_t nx);
+
+/* Memory for a whole field of `planes` planes; false, and nothing held, when the device has not enough. */
+bool vf_cuda_field_alloc(struct vf_cuda *cuda, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t planes,
+                         enum vf_type type, struct vf_cuda_field *field);
+void vf_cuda_field_free(struct vf_cuda *cuda, struct vf_cuda_field *field);
+
+/* ---- sweeps ---- */
+
+/* Sources, and sinks, of a job at most: VF_MAX_LIVE fields, several globals of each. */
+#define VF_MOST_ARRAYS 256
+
+/* Planes [begin, end). */
+struct vf_plane_range {
+    ptrdiff_t begin, end;
+};
+
+/* One image at a time, one slab at a time. */
+struct vf_cuda_sweep {
+    struct vf_cuda *cuda;
+    const struct vf_gpu_plan *plan;
+    const struct vf_job *job;
+    struct vf_gpu_request request; /* points to the next two */
+    enum vf_type source_type[VF_MOST_ARRAYS], sink_type[VF_MOST_ARRAYS];
+    struct vf_cuda_launch *kernel; /* [plan->launch_count], owned */
+    CUstream stream;
+    struct vf_staging staging;  /* only where arrays are in host memory, or reduced */
+    struct vf_plane_range all;  /* planes to compute */
+    ptrdiff_t planes, images;   /* of one image; 2D: all images are planes of one */
+    size_t pitch, plane;        /* elements */
+    CUdeviceptr *source, *sink; /* [flow's], on the device */
+    CUdeviceptr *field;         /* [field_count]: slots in use */
+    int *last_reader;           /* [field_count]: of slots */
+    CUdeviceptr *slot;          /* [slot_count] */
+    int *free_slot, free_count;
+    ptrdiff_t room;        /* planes that each buffer has */
+    ptrdiff_t base;        /* the first plane that buffers hold */
+    ptrdiff_t shift, grid; /* planes are numbered from this for the kernels, in a grid of that many */
+};
+
+/* Compiles the plan's kernels. Plan and job are borrowed. It is closed also after a failure. */
+enum vf_status vf_cuda_sweep_open(struct vf_cuda_sweep *sweep, struct vf_cuda *cuda,
+                                  const struct vf_gpu_plan *plan, const struct vf_job *job,
+                                  struct vf_error *error);
+
+/* Waits for what was launched. */
+void vf_cuda_sweep_close(struct vf_cuda_sweep *sweep);
+
+/* Numbers planes for the kernels of the slab that computes `wanted`; `window` gets the planes that buffers
+ * must have. */
+enum vf_status vf_cuda_sweep_set_slab(struct vf_cuda_sweep *sweep, struct vf_plane_range wanted,
+                                      struct vf_plane_range *window, struct vf_error *error);
+
+/* Bytes of one plane of all buffers. */
+size_t vf_cuda_sweep_plane_bytes(const struct vf_cuda_sweep *sweep);
+
+/* Buffers of `room` planes for whatever is not on the device; false, nothing held, when they do not fit. */
+bool vf_cuda_sweep_take(struct vf_cuda_sweep *sweep, ptrdiff_t room);
+void vf_cuda_sweep_release(struct vf_cuda_sweep *sweep);
+
+/* All kernels, one after another, over the slab of one image; returns before they have run. */
+enum vf_status vf_cuda_sweep_launch(struct vf_cuda_sweep *sweep, ptrdiff_t image, struct vf_error *error);
+
+/* ---- jobs ---- */
+
+/* Whether some array is on the device: then it goes in one slab, and no CPU can take over. */
+bool vf_cuda_job_is_resident(const struct vf_job *job);
+bool vf_cuda_job_is_stopped(const struct vf_job *job);
+
+#endif
