@@ -111,6 +111,22 @@ bool vf_read_at(int fd, void *data, size_t bytes, uint64_t offset)
     return true;
 }
 
+bool vf_write_at(int fd, const void *data, size_t bytes, uint64_t offset)
+{
+    const char *from = data;
+    while (bytes > 0) {
+        const ssize_t written = pwrite(fd, from, bytes, (off_t)offset);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return false;
+        from += written;
+        offset += (uint64_t)written;
+        bytes -= (size_t)written;
+    }
+    return true;
+}
+
 bool vf_size_plausible(uint64_t bytes, uint64_t compressed, uint64_t ratio)
 {
     uint64_t most;
@@ -250,6 +266,7 @@ void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum
     result->min_is_white = input->min_is_white && same;
     result->tiled = result->planar_separate = false;
     result->half_floats = input->half_floats && same && format == VF_FORMAT_MRC;
+    result->packed_bits = 0;
     result->image_stack = input->image_stack && format == VF_FORMAT_MRC;
     result->note[0] = '\0';
     result->outputs = outputs_per_channel;

@@ -36,11 +36,12 @@ struct vf_info {
     enum vf_metadata metadata;
     enum vf_compression compression;
     bool big_tiff, big_endian, tiled, planar_separate;
-    bool min_is_white;  /* values are as stored: 0 is white */
-    bool rgb;           /* the first three of page_channels are red, green and blue */
-    bool premultiplied; /* colours are stored multiplied by alpha (TIFF's associated alpha) */
-    bool half_floats;   /* MRC: 16-bit floats, read as float32; a result of the same type is written so */
-    bool image_stack;   /* MRC: planes are images of their own (a tilt series, particles) */
+    bool min_is_white;    /* values are as stored: 0 is white */
+    bool rgb;             /* the first three of page_channels are red, green and blue */
+    bool premultiplied;   /* colours are stored multiplied by alpha (TIFF's associated alpha) */
+    bool half_floats;     /* 16-bit floats, read as float32; MRC has a result of the same type so too */
+    unsigned packed_bits; /* TIFF: of samples that take other bits in the file than in memory; else 0 */
+    bool image_stack;     /* MRC: planes are images of their own (a tilt series, particles) */
     enum vf_type type;
     struct vf_shape shape; /* nc counts colour samples and channels, alpha included */
     size_t page_count;     /* pages of the file that make up the volume */
@@ -86,6 +87,9 @@ void vf_reader_close(struct vf_reader *reader); /* NULL is allowed */
  * file a page holds all channels of its plane. Shape, pages, spacing and tags are the input's otherwise. */
 void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum vf_type type,
                         size_t outputs_per_channel, struct vf_info *result);
+
+/* What of `input` the result does not keep: "" or a list of words such as "slice labels, display ranges". */
+void vf_info_lost(const struct vf_info *input, const struct vf_info *result, char *text, size_t room);
 
 /* How a result is written. */
 struct vf_output_options {

@@ -59,6 +59,9 @@ void vf_info_note(struct vf_info *info, const char *format, ...) __attribute__((
 /* Reads exactly `bytes` at `offset`; false at the end of the file or on an error (errno; 0 for the end). */
 bool vf_read_at(int fd, void *data, size_t bytes, uint64_t offset);
 
+/* Writes all of them; false on an error (errno). */
+bool vf_write_at(int fd, const void *data, size_t bytes, uint64_t offset);
+
 /* Whether `compressed` bytes could hold `bytes` of data at a codec's best ratio: what a file claims is
  * checked by this before memory is asked for it. */
 bool vf_size_plausible(uint64_t bytes, uint64_t compressed, uint64_t ratio);

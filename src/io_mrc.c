@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "alloc.h"
 #include "half.h"
@@ -190,22 +189,6 @@ static const unsigned char *input_header(const struct vf_info *result)
     return result->tags == NULL ? NULL : result->tags->mrc_header;
 }
 
-static bool write_at(int fd, const void *data, size_t bytes, uint64_t offset)
-{
-    const char *from = data;
-    while (bytes > 0) {
-        const ssize_t written = pwrite(fd, from, bytes, (off_t)offset);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        from += written;
-        offset += (uint64_t)written;
-        bytes -= (size_t)written;
-    }
-    return true;
-}
-
 static enum vf_status mrc_create(struct vf_writer *writer, struct vf_error *error)
 {
     const struct vf_info *info = &writer->info;
@@ -289,7 +272,7 @@ static enum vf_status mrc_write(struct vf_writer *writer, size_t page, const voi
             add_row(&state->sums, info->type, row, nx);
             convert_row(info, state->stored, (char *)state->row + i * row_bytes, row);
         }
-        if (!write_at(vf_output_file_descriptor(writer->file), state->row, n * row_bytes, state->at))
+        if (!vf_write_at(vf_output_file_descriptor(writer->file), state->row, n * row_bytes, state->at))
             return vf_fail(error, VF_FAILED, "section %zu cannot be written: %s", page + 1, strerror(errno));
     }
     return VF_OK;
@@ -313,8 +296,8 @@ static enum vf_status mrc_finish(struct vf_writer *writer, struct vf_error *erro
     }
     vf_mrc_header_write(bytes, input_header(info), info, tags != NULL && vf_tags_spacing_kept(tags, info),
                         (uint32_t)extended, &statistics);
-    if (!write_at(fd, bytes, sizeof bytes, 0) ||
-        (extended > 0 && !write_at(fd, tags->mrc_extended, extended, VF_MRC_HEADER)))
+    if (!vf_write_at(fd, bytes, sizeof bytes, 0) ||
+        (extended > 0 && !vf_write_at(fd, tags->mrc_extended, extended, VF_MRC_HEADER)))
         return vf_fail(error, VF_FAILED, "its header cannot be written: %s", strerror(errno));
     return VF_OK;
 }

@@ -19,6 +19,8 @@ struct vf_text {
 /* What one page of a TIFF says of itself; NULL where it says nothing. */
 struct vf_page_text {
     char *description, *name;
+    bool has_position[2]; /* x, y of the page on the stage, in the resolution's unit */
+    float position[2];
 };
 
 struct vf_tags {

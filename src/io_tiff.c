@@ -167,6 +167,8 @@ static enum vf_status take_page(struct vf_reader *reader, size_t page, const str
     if (check_page(reader, page, page == 0, layout, error) != VF_OK)
         return VF_FAILED;
     state->directories[page] = TIFFCurrentDirOffset(state->tif);
+    if (page == 0)
+        vf_tiff_note(state->tif, &reader->info);
     return page == 0 ? vf_tiff_tags_read(state->tif, tags, error) : VF_OK;
 }
 
@@ -201,7 +203,7 @@ static bool is_page(const struct tiff_reader *state, const struct vf_tiff_layout
 static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, struct vf_error *error)
 {
     struct tiff_reader *state = reader->state;
-    size_t pages = 0;
+    size_t pages = 0, passed_over = 0;
     for (size_t directory = 0;; directory++) {
         struct vf_tiff_layout layout;
         if (directory >= directories)
@@ -210,7 +212,9 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
         vf_tiff_layout_get(state->tif, &layout);
         if (directory == 0 && find_ome(reader, &layout, directories, error) != VF_OK)
             return VF_FAILED;
-        if (is_page(state, &layout, directory) && take_page(reader, pages++, &layout, error) != VF_OK)
+        if (!is_page(state, &layout, directory))
+            passed_over += layout.reduced;
+        else if (take_page(reader, pages++, &layout, error) != VF_OK)
             return VF_FAILED;
         if (TIFFLastDirectory(state->tif))
             break;
@@ -225,23 +229,26 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
                        "has only thumbnails or masks; if its image is marked as one by mistake: "
                        "tiffset -s 254 0 IN.tif");
     reader->info.page_count = reader->info.tags->page_count = pages;
+    if (passed_over > 0)
+        vf_info_note(&reader->info, "%zu smaller cop%s or mask%s passed over", passed_over,
+                     passed_over == 1 ? "y" : "ies", passed_over == 1 ? " is" : "s are");
     return VF_OK;
 }
 
-/* ImageJ writes a stack over 4 GiB as one directory and planes that follow each other, uncompressed. Another
- * program that took one page out of a stack leaves the same description, but not the data. */
-static enum vf_status find_raw_planes(struct vf_reader *reader, const struct vf_imagej *imagej,
-                                      struct vf_error *error)
+/* ImageJ (a stack over 4 GiB) and MetaMorph write one directory and planes that follow each other,
+ * uncompressed. Another program that took one page out of a stack leaves the same description, but not the
+ * data. */
+static enum vf_status find_raw_planes(struct vf_reader *reader, size_t images, struct vf_error *error)
 {
     struct tiff_reader *state = reader->state;
     struct vf_tiff_layout layout;
     uint64_t end;
-    if (reader->info.page_count != 1 || imagej->images < 2 || !TIFFLastDirectory(state->tif))
+    if (reader->info.page_count != 1 || images < 2 || !TIFFLastDirectory(state->tif))
         return VF_OK;
     vf_tiff_layout_get(state->tif, &layout);
     const uint64_t start = TIFFGetStrileOffset(state->tif, 0), bytes = state->page_bytes;
     if (layout.tiled || layout.scheme != COMPRESSION_NONE || layout.fill_order != FILLORDER_MSB2LSB ||
-        reader->info.planar_separate || start + bytes > reader->file_bytes ||
+        reader->info.planar_separate || vf_tiff_is_packed(&layout) || start + bytes > reader->file_bytes ||
         reader->file_bytes - start - bytes < bytes)
         return VF_OK;
     uint64_t expected = start;
@@ -250,18 +257,18 @@ static enum vf_status find_raw_planes(struct vf_reader *reader, const struct vf_
             return VF_OK;
         expected += TIFFGetStrileByteCount(state->tif, strip);
     }
-    const bool fits = !__builtin_mul_overflow(bytes, imagej->images, &end) &&
+    const bool fits = !__builtin_mul_overflow(bytes, images, &end) &&
                       !__builtin_add_overflow(end, start, &end) && end <= reader->file_bytes;
     const uint64_t directory = TIFFCurrentDirOffset(state->tif);
     if (directory > start && !(fits && end <= directory))
         return VF_OK; /* what follows the page is its directory */
     if (!fits)
         return vf_fail(error, VF_FAILED,
-                       "its ImageJ description says %zu images of %llu bytes, but the file has only "
+                       "its description says %zu images of %llu bytes, but the file has only "
                        "%llu bytes and one page; it was cut short: copy it again",
-                       imagej->images, (unsigned long long)bytes, (unsigned long long)reader->file_bytes);
+                       images, (unsigned long long)bytes, (unsigned long long)reader->file_bytes);
     state->raw_start = start;
-    reader->info.page_count = imagej->images;
+    reader->info.page_count = images;
     return VF_OK;
 }
 
@@ -304,7 +311,7 @@ static enum vf_status set_shape(struct vf_reader *reader, struct vf_error *error
     if (info->metadata == VF_META_OME)
         return set_ome_shape(reader, error);
     if (vf_imagej_parse(tags->pages[0].description, &imagej)) {
-        if (find_raw_planes(reader, &imagej, error) != VF_OK)
+        if (find_raw_planes(reader, imagej.images, error) != VF_OK)
             return VF_FAILED;
         vf_imagej_set_shape(&imagej, info->page_count, info);
         vf_imagej_set_spacing(&imagej, tags->has_resolution ? tags->resolution : NULL, tags->resolution_unit,
@@ -315,6 +322,9 @@ static enum vf_status set_shape(struct vf_reader *reader, struct vf_error *error
                 vf_tiff_page_order(imagej.order, &info->shape, info->shape.nc / info->page_channels, error),
                 error);
     } else {
+        if (find_raw_planes(reader, vf_tiff_stk_planes(((struct tiff_reader *)reader->state)->tif), error) !=
+            VF_OK)
+            return VF_FAILED;
         info->shape.nz = info->page_count;
         vf_tags_set_spacing(tags, info);
     }
@@ -386,16 +396,6 @@ static enum vf_status fail_strile(struct tiff_reader *state, size_t page, uint32
                    vf_tiff_cause(&state->stream, "its data ends too early"));
 }
 
-static void swap_bytes(void *data, size_t count, size_t size)
-{
-    if (size == 2)
-        TIFFSwabArrayOfShort(data, (tmsize_t)count);
-    else if (size == 4)
-        TIFFSwabArrayOfLong(data, (tmsize_t)count);
-    else if (size == 8)
-        TIFFSwabArrayOfLong8(data, (tmsize_t)count);
-}
-
 /* Uncompressed samples that follow each other from `offset`. A plane is read where it belongs; several
  * samples go through a block of rows. */
 static enum vf_status read_raw(struct vf_reader *reader, size_t page, uint64_t offset, void *const planes[],
@@ -416,14 +416,26 @@ static enum vf_status read_raw(struct vf_reader *reader, size_t page, uint64_t o
                            (unsigned long long)(offset + y * row_bytes),
                            errno == 0 ? "the file ends too early" : strerror(errno));
         if (TIFFIsByteSwapped(state->tif))
-            swap_bytes(to, rows * shape->nx * samples, size);
+            vf_tiff_swap(to, rows * shape->nx * samples, size);
         if (samples > 1)
             vf_split_samples(planes, y * shape->nx, to, rows * shape->nx, samples, size);
     }
     return VF_OK;
 }
 
-/* Strips of one sample are decoded where they belong. */
+/* `count` pixels as stored, of `together` samples from a new byte on, go to their planes; `unpacked` has room
+ * for them. */
+static void place_pixels(const struct vf_tiff_layout *layout, const void *stored, size_t count,
+                         size_t together, void *const planes[], size_t at, void *unpacked)
+{
+    const bool packed = vf_tiff_is_packed(layout), is_float = layout->format == SAMPLEFORMAT_IEEEFP;
+    const size_t size = !packed ? layout->bits / 8 : is_float ? sizeof(float) : sizeof(uint16_t);
+    if (packed)
+        vf_tiff_unpack(layout, stored, count * together, unpacked);
+    vf_split_samples(planes, at, packed ? unpacked : stored, count, together, size);
+}
+
+/* Strips of one sample are decoded where they belong, if they are stored as they are in memory. */
 static enum vf_status read_strips(struct vf_reader *reader, size_t page, const struct vf_tiff_layout *layout,
                                   void *const planes[], struct vf_error *error)
 {
@@ -441,33 +453,46 @@ static enum vf_status read_strips(struct vf_reader *reader, size_t page, const s
     return VF_OK;
 }
 
-/* Interleaved samples go row by row, so that a strip of the whole image needs no second one. */
+/* The buffer holds `stored` bytes and, behind them, `samples` samples as they are in memory. */
+static enum vf_status need_room(struct tiff_reader *state, size_t stored, size_t samples, void **unpacked,
+                                struct vf_error *error)
+{
+    stored = (stored + VF_ALIGNMENT - 1) / VF_ALIGNMENT * VF_ALIGNMENT;
+    const enum vf_status status = need_buffer(state, stored + samples * sizeof(float), error);
+    *unpacked = status == VF_OK ? (char *)state->buffer + stored : NULL;
+    return status;
+}
+
+/* Interleaved or packed samples go row by row, so that a strip of the whole image needs no second one. */
 static enum vf_status read_rows(struct vf_reader *reader, size_t page, const struct vf_tiff_layout *layout,
                                 void *const planes[], struct vf_error *error)
 {
     struct tiff_reader *state = reader->state;
-    const size_t size = layout->bits / 8;
-    if (need_buffer(state, layout->width * layout->samples * size, error) != VF_OK)
+    const size_t together = layout->planar == PLANARCONFIG_SEPARATE ? 1 : layout->samples;
+    const size_t samples = layout->width * together;
+    void *unpacked;
+    if (need_room(state, vf_tiff_stored_bytes(layout, samples), samples, &unpacked, error) != VF_OK)
         return VF_FAILED;
-    for (uint32_t y = 0; y < layout->height; y++) {
-        if (TIFFReadScanline(state->tif, state->buffer, y, 0) != 1)
-            return fail_strile(state, page, y / layout->tile_height, error);
-        vf_split_samples(planes, (size_t)y * layout->width, state->buffer, layout->width, layout->samples,
-                         size);
-    }
+    for (uint16_t k = 0; k < layout->samples; k = (uint16_t)(k + together))
+        for (uint32_t y = 0; y < layout->height; y++) {
+            if (TIFFReadScanline(state->tif, state->buffer, y, k) != 1)
+                return fail_strile(state, page, TIFFComputeStrip(state->tif, y, k), error);
+            place_pixels(layout, state->buffer, layout->width, together, planes + k,
+                         (size_t)y * layout->width, unpacked);
+        }
     return VF_OK;
 }
 
 /* What of a tile lies within the image goes to its planes. */
 static void place_tile(const struct vf_tiff_layout *layout, const char *tile, uint32_t x, uint32_t y,
-                       size_t together, void *const planes[])
+                       size_t together, void *const planes[], void *unpacked)
 {
-    const size_t size = layout->bits / 8, tile_row = layout->tile_width * together * size;
+    const size_t tile_row = vf_tiff_stored_bytes(layout, layout->tile_width * together);
     const uint32_t columns = layout->width - x < layout->tile_width ? layout->width - x : layout->tile_width;
     const uint32_t rows = layout->height - y < layout->tile_height ? layout->height - y : layout->tile_height;
     for (uint32_t row = 0; row < rows; row++)
-        vf_split_samples(planes, (size_t)(y + row) * layout->width + x, tile + row * tile_row, columns,
-                         together, size);
+        place_pixels(layout, tile + row * tile_row, columns, together, planes,
+                     (size_t)(y + row) * layout->width + x, unpacked);
 }
 
 static enum vf_status read_tiles(struct vf_reader *reader, size_t page, const struct vf_tiff_layout *layout,
@@ -476,8 +501,9 @@ static enum vf_status read_tiles(struct vf_reader *reader, size_t page, const st
     struct tiff_reader *state = reader->state;
     const size_t together = layout->planar == PLANARCONFIG_SEPARATE ? 1 : layout->samples;
     size_t page_bytes, bytes;
+    void *unpacked;
     vf_tiff_layout_sizes(layout, &page_bytes, &bytes);
-    if (need_buffer(state, bytes, error) != VF_OK)
+    if (need_room(state, bytes, layout->tile_width * together, &unpacked, error) != VF_OK)
         return VF_FAILED;
     for (uint16_t k = 0; k < layout->samples; k = (uint16_t)(k + together)) {
         /* 64 bits: the last tile may end beyond UINT32_MAX */
@@ -486,7 +512,7 @@ static enum vf_status read_tiles(struct vf_reader *reader, size_t page, const st
                 const uint32_t tile = TIFFComputeTile(state->tif, (uint32_t)x, (uint32_t)y, 0, k);
                 if (TIFFReadEncodedTile(state->tif, tile, state->buffer, (tmsize_t)bytes) != (tmsize_t)bytes)
                     return fail_strile(state, page, tile, error);
-                place_tile(layout, state->buffer, (uint32_t)x, (uint32_t)y, together, planes + k);
+                place_tile(layout, state->buffer, (uint32_t)x, (uint32_t)y, together, planes + k, unpacked);
             }
         }
     }
@@ -519,10 +545,11 @@ static enum vf_status tiff_read(struct vf_reader *reader, size_t page, void *con
         return VF_FAILED;
     if (layout.tiled)
         return read_tiles(reader, page, &layout, planes, error);
-    if (layout.samples == 1 || layout.planar == PLANARCONFIG_SEPARATE)
+    const bool packed = vf_tiff_is_packed(&layout);
+    if (!packed && (layout.samples == 1 || layout.planar == PLANARCONFIG_SEPARATE))
         return read_strips(reader, page, &layout, planes, error);
     /* libtiff would load the whole strip first, which here is the whole image. */
-    if (layout.scheme == COMPRESSION_NONE && TIFFNumberOfStrips(state->tif) == 1 &&
+    if (!packed && layout.scheme == COMPRESSION_NONE && TIFFNumberOfStrips(state->tif) == 1 &&
         layout.fill_order == FILLORDER_MSB2LSB)
         return read_raw(reader, page, TIFFGetStrileOffset(state->tif, 0), planes, error);
     return read_rows(reader, page, &layout, planes, error);

@@ -51,7 +51,19 @@ void vf_tiff_layout_get(TIFF *tif, struct vf_tiff_layout *layout);
 enum vf_status vf_tiff_layout_understand(const struct vf_tiff_layout *layout, bool imagej,
                                          struct vf_info *info, struct vf_error *error);
 
-/* Bytes of a page, one strip or tile of it (for each plane when separate); false when a size overflows. */
+/* Whether samples are stored in another form than they have in memory: 9 to 15 bits, packed, or 16-bit
+ * floats.
+ */
+bool vf_tiff_is_packed(const struct vf_tiff_layout *layout);
+
+/* Bytes of `samples` samples as they are stored, from a new byte on. */
+size_t vf_tiff_stored_bytes(const struct vf_tiff_layout *layout, size_t samples);
+
+/* Turns `count` samples, stored from a new byte on, into uint16 or float32. */
+void vf_tiff_unpack(const struct vf_tiff_layout *layout, const void *from, size_t count, void *to);
+
+/* Bytes in the file of a page, one strip or tile of it (for each plane when separate); false when a size
+ * overflows. */
 bool vf_tiff_layout_sizes(const struct vf_tiff_layout *layout, size_t *page, size_t *strile);
 
 /* The page of the file that holds each page of the volume, in the order c, z, t: `order` names the axes of
@@ -78,6 +90,20 @@ enum vf_status vf_tiff_page_text_read(TIFF *tif, struct vf_page_text *text, stru
 
 /* Writes what holds for page `page` of the result. `description` is ImageJ's for the first page, or NULL. */
 bool vf_tiff_tags_write(TIFF *tif, const struct vf_info *result, size_t page, const char *description);
+
+/* Notes what the current page has besides its pixels that is not read: SubIFDs, private tags. */
+void vf_tiff_note(TIFF *tif, struct vf_info *info);
+
+/* MetaMorph's tag UIC2: its count is that of the planes, which follow each other under one directory. */
+enum { VF_TIFF_STK_PLANES = 33629 };
+size_t vf_tiff_stk_planes(TIFF *tif); /* 0: it has none */
+
+/* Writes the directory whose fields are set, of one strip of `page_bytes`, and where the first plane goes:
+ * the data are then the caller's. On failure errno or libtiff's message says why. */
+bool vf_tiff_begin_raw(TIFF *tif, int fd, bool big_endian, uint32_t page_bytes, uint64_t *start);
+
+/* Swaps the bytes of `count` elements. */
+void vf_tiff_swap(void *data, size_t count, size_t size);
 
 /* The writing half of vf_codec_tiff. */
 enum vf_status vf_tiff_supports(const struct vf_info *result, struct vf_error *error);

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "half.h"
 #include "io_tiff.h"
 #include "size.h"
 
@@ -152,6 +153,10 @@ static enum vf_status find_type(const struct vf_tiff_layout *layout, enum vf_typ
         {32, SAMPLEFORMAT_IEEEFP, VF_F32}, {64, SAMPLEFORMAT_IEEEFP, VF_F64},
     };
     const uint16_t format = layout->format == SAMPLEFORMAT_VOID ? SAMPLEFORMAT_UINT : layout->format;
+    if (vf_tiff_is_packed(layout)) {
+        *type = format == SAMPLEFORMAT_IEEEFP ? VF_F32 : VF_U16;
+        return VF_OK;
+    }
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (types[i].bits == layout->bits && types[i].format == format) {
             *type = types[i].type;
@@ -173,7 +178,7 @@ static enum vf_status find_type(const struct vf_tiff_layout *layout, enum vf_typ
                        "32-bit integers",
                        layout->bits);
     return vf_fail(error, VF_FAILED,
-                   "has %u bits a sample, where 8, 16 or 32 are read; convert it: "
+                   "has %u bits a sample, where 8 to 16 or 32 are read; convert it: "
                    "convert IN.tif -depth %u OUT.tif",
                    layout->bits, layout->bits < 8 ? 8 : 16);
 }
@@ -206,6 +211,8 @@ enum vf_status vf_tiff_layout_understand(const struct vf_tiff_layout *layout, bo
     info->has_alpha =
         (layout->samples > 1 && last != EXTRASAMPLE_UNSPECIFIED) || (rgb && layout->samples == 4);
     info->premultiplied = info->has_alpha && last == EXTRASAMPLE_ASSOCALPHA;
+    info->packed_bits = vf_tiff_is_packed(layout) ? layout->bits : 0;
+    info->half_floats = info->packed_bits == 16;
     info->min_is_white = layout->photometric == PHOTOMETRIC_MINISWHITE;
     info->page_channels = layout->samples;
     info->tiled = layout->tiled;
@@ -215,12 +222,54 @@ enum vf_status vf_tiff_layout_understand(const struct vf_tiff_layout *layout, bo
     return VF_OK;
 }
 
+bool vf_tiff_is_packed(const struct vf_tiff_layout *layout)
+{
+    if (layout->format == SAMPLEFORMAT_IEEEFP)
+        return layout->bits == 16;
+    return layout->bits > 8 && layout->bits < 16 &&
+           (layout->format == SAMPLEFORMAT_UINT || layout->format == SAMPLEFORMAT_VOID);
+}
+
+size_t vf_tiff_stored_bytes(const struct vf_tiff_layout *layout, size_t samples)
+{
+    return samples / 8 * layout->bits + (samples % 8 * layout->bits + 7) / 8;
+}
+
+/* The first sample's highest bit comes first, whatever the byte order of the file. */
+static void unpack_bits(const unsigned char *from, size_t count, unsigned bits, uint16_t *to)
+{
+    uint32_t held = 0;
+    unsigned have = 0;
+    for (size_t i = 0; i < count; i++) {
+        for (; have < bits; have += 8)
+            held = held << 8 | *from++;
+        have -= bits;
+        to[i] = (uint16_t)(held >> have & ((1u << bits) - 1));
+    }
+}
+
+void vf_tiff_unpack(const struct vf_tiff_layout *layout, const void *from, size_t count, void *to)
+{
+    if (layout->format != SAMPLEFORMAT_IEEEFP) {
+        unpack_bits(from, count, layout->bits, to);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        ((float *)to)[i] = vf_half_to_float(((const uint16_t *)from)[i]);
+}
+
 bool vf_tiff_layout_sizes(const struct vf_tiff_layout *layout, size_t *page, size_t *strile)
 {
-    const size_t bytes = layout->bits / 8;
     const size_t together = layout->planar == PLANARCONFIG_SEPARATE ? 1 : layout->samples;
-    return vf_size_mul(layout->width, layout->height, page) &&
-           vf_size_mul(*page, layout->samples * bytes, page) &&
-           vf_size_mul(layout->tile_width, layout->tile_height, strile) &&
-           vf_size_mul(*strile, together * bytes, strile) && *page <= PTRDIFF_MAX && *strile <= PTRDIFF_MAX;
+    const size_t planes = layout->samples / together;
+    size_t row, samples;
+    /* 32 bits of pixels, 16 of samples and 16 of bits a sample: no row overflows before the last step. */
+    if (!vf_size_mul(layout->width, together, &samples) || !vf_size_mul(samples, layout->bits, &row))
+        return false;
+    row = vf_tiff_stored_bytes(layout, samples);
+    if (!vf_size_mul(row, layout->height, page) || !vf_size_mul(*page, planes, page))
+        return false;
+    row = vf_tiff_stored_bytes(layout, layout->tile_width * together);
+    return vf_size_mul(row, layout->tile_height, strile) && *page <= PTRDIFF_MAX / 4 &&
+           *strile <= PTRDIFF_MAX / 4;
 }

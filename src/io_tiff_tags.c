@@ -3,6 +3,7 @@
 
 #include "alloc.h"
 #include "imagej.h"
+#include "imagej_data.h"
 #include "io_tiff.h"
 
 /* Texts of the whole file; description and page name are each page's own. */
@@ -97,6 +98,8 @@ enum vf_status vf_tiff_tags_read(TIFF *tif, struct vf_tags *tags, struct vf_erro
 enum vf_status vf_tiff_page_text_read(TIFF *tif, struct vf_page_text *text, struct vf_error *error)
 {
     const char *description = NULL, *name = NULL;
+    text->has_position[0] = TIFFGetField(tif, TIFFTAG_XPOSITION, &text->position[0]) == 1;
+    text->has_position[1] = TIFFGetField(tif, TIFFTAG_YPOSITION, &text->position[1]) == 1;
     if (TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &description) && description != NULL) {
         text->description = vf_strdup(description, error);
         if (text->description == NULL)
@@ -196,7 +199,7 @@ static bool write_page_text(TIFF *tif, const struct vf_info *result, size_t page
            (name == NULL || TIFFSetField(tif, TIFFTAG_PAGENAME, name));
 }
 
-/* Labels, lookup tables and overlays are about pages: they hold for a result that has the same. */
+/* Labels, lookup tables and overlays, as far as they hold for the result. */
 static bool write_imagej_data(TIFF *tif, const struct vf_info *result)
 {
     static const TIFFFieldInfo fields[] = {
@@ -204,19 +207,48 @@ static bool write_imagej_data(TIFF *tif, const struct vf_info *result)
          (char *)"IJMetadataByteCounts"},
         {IJ_DATA, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_BYTE, FIELD_CUSTOM, 1, 1, (char *)"IJMetadata"},
     };
-    const struct vf_tags *tags = result->tags;
-    if (tags == NULL || tags->ij_data == NULL || !vf_tags_type_kept(tags, result) ||
-        !vf_tags_shape_kept(tags, result))
+    struct vf_imagej_data data;
+    struct vf_error ignored;
+    if (vf_imagej_data_for_result(result, &data, NULL, 0, &ignored) != VF_OK)
+        return false;
+    if (data.count == 0)
         return true;
     TIFFMergeFieldInfo(tif, fields, 2);
-    return TIFFSetField(tif, IJ_COUNTS, tags->ij_count, tags->ij_counts) &&
-           TIFFSetField(tif, IJ_DATA, tags->ij_bytes, tags->ij_data);
+    const bool written = TIFFSetField(tif, IJ_COUNTS, data.count, data.counts) &&
+                         TIFFSetField(tif, IJ_DATA, data.size, data.bytes);
+    vf_imagej_data_free(&data);
+    return written;
+}
+
+/* The input's page of the same plane, time and channel: where its stage was. Positions are in the unit of the
+ * resolution, which another spacing may change. */
+static const struct vf_page_text *source_page(const struct vf_info *result, size_t page)
+{
+    const struct vf_tags *tags = result->tags;
+    size_t t, z, c;
+    if (tags == NULL || tags->pages == NULL || tags->page_channels == 0 ||
+        !vf_tags_spacing_kept(tags, result))
+        return NULL;
+    vf_info_page_place(result, page, &t, &z, &c);
+    const size_t channel = c / (result->outputs > 1 ? result->outputs : 1) / tags->page_channels;
+    const size_t source = (t * tags->shape.nz + z) * (tags->shape.nc / tags->page_channels) + channel;
+    return source < tags->page_count ? &tags->pages[source] : NULL;
+}
+
+static bool write_position(TIFF *tif, const struct vf_info *result, size_t page)
+{
+    const struct vf_page_text *text = source_page(result, page);
+    for (int axis = 0; text != NULL && axis < 2; axis++)
+        if (text->has_position[axis] && !TIFFSetField(tif, axis == 0 ? TIFFTAG_XPOSITION : TIFFTAG_YPOSITION,
+                                                      (double)text->position[axis]))
+            return false;
+    return true;
 }
 
 bool vf_tiff_tags_write(TIFF *tif, const struct vf_info *result, size_t page, const char *description)
 {
     const struct vf_tags *tags = result->tags;
-    if (!write_resolution(tif, result) || !write_colours(tif, result))
+    if (!write_resolution(tif, result) || !write_position(tif, result, page) || !write_colours(tif, result))
         return false;
     if (tags != NULL && tags->orientation != 0 && !TIFFSetField(tif, TIFFTAG_ORIENTATION, tags->orientation))
         return false;

@@ -1,4 +1,5 @@
 /* Writing TIFF: pages of strips, as the input's kind. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,8 @@ struct tiff_writer {
     const struct vf_tiff_codec *codec;
     int predictor;
     uint32_t strip_rows;
+    bool raw; /* one directory, and planes that follow each other: where the next one goes */
+    uint64_t raw_at;
     bool direct;       /* libtiff writes a strip from the caller's plane as it is */
     void *strip;       /* else it is put together here, since libtiff may change what it is given */
     char *description; /* ImageJ's or OME's */
@@ -77,6 +80,21 @@ static bool may_pass_4_gib(const struct vf_info *info)
     return all > 4294967296.0 - (1 << 25);
 }
 
+static size_t page_size(const struct vf_info *info)
+{
+    return info->shape.nx * info->shape.ny * info->page_channels * vf_type_size(info->type);
+}
+
+/* ImageJ does not read BigTIFF. */
+static bool wants_raw(const struct vf_writer *writer)
+{
+    const struct vf_info *info = &writer->info;
+    const struct tiff_writer *state = writer->state;
+    return info->metadata == VF_META_IMAGEJ && !info->big_tiff && may_pass_4_gib(info) &&
+           info->page_count > 1 && state->codec->compression == VF_COMPRESS_NONE &&
+           page_size(info) <= UINT32_MAX;
+}
+
 static void choose_strips(struct vf_writer *writer)
 {
     struct tiff_writer *state = writer->state;
@@ -91,14 +109,15 @@ static void choose_strips(struct vf_writer *writer)
 enum vf_status vf_tiff_create(struct vf_writer *writer, struct vf_error *error)
 {
     const struct vf_info *info = &writer->info;
-    const bool big = info->big_tiff || may_pass_4_gib(info);
-    const char mode[] = {'w', info->big_endian ? 'b' : 'l', big ? '8' : '4', '\0'};
     struct tiff_writer *state = vf_alloc(1, sizeof *state, "TIFF writer", error);
     if (state == NULL)
         return VF_FAILED;
     writer->state = state;
     if (choose_codec(writer, error) != VF_OK)
         return VF_FAILED;
+    state->raw = wants_raw(writer);
+    const bool big = info->big_tiff || (may_pass_4_gib(info) && !state->raw);
+    const char mode[] = {'w', info->big_endian ? 'b' : 'l', big ? '8' : '4', '\0'};
     state->stream.fd = vf_output_file_descriptor(writer->file);
     state->tif = vf_tiff_open(&state->stream, writer->name, mode);
     if (state->tif == NULL)
@@ -139,7 +158,7 @@ static bool set_layout(struct vf_writer *writer, size_t page)
         !TIFFSetField(tif, TIFFTAG_SAMPLESPERPIXEL, (unsigned)info->page_channels) ||
         !TIFFSetField(tif, TIFFTAG_SAMPLEFORMAT, format) ||
         !TIFFSetField(tif, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) ||
-        !TIFFSetField(tif, TIFFTAG_ROWSPERSTRIP, state->strip_rows) ||
+        !TIFFSetField(tif, TIFFTAG_ROWSPERSTRIP, state->raw ? (uint32_t)info->shape.ny : state->strip_rows) ||
         !TIFFSetField(tif, TIFFTAG_COMPRESSION, state->codec->scheme))
         return false;
     if (state->predictor != PREDICTOR_NONE && !TIFFSetField(tif, TIFFTAG_PREDICTOR, state->predictor))
@@ -170,12 +189,43 @@ static bool write_strips(struct vf_writer *writer, const void *const planes[])
     return true;
 }
 
+/* The first page brings the directory. */
+static bool write_raw(struct vf_writer *writer, size_t page, const void *const planes[])
+{
+    struct tiff_writer *state = writer->state;
+    const struct vf_info *info = &writer->info;
+    const size_t size = vf_type_size(info->type), samples = info->page_channels, nx = info->shape.nx;
+    const int fd = state->stream.fd;
+    if (page == 0 && !(set_layout(writer, 0) && vf_tiff_begin_raw(state->tif, fd, info->big_endian,
+                                                                  (uint32_t)page_size(info), &state->raw_at)))
+        return false;
+    for (size_t y = 0, rows; y < info->shape.ny; y += rows) {
+        rows = info->shape.ny - y < state->strip_rows ? info->shape.ny - y : state->strip_rows;
+        const void *data = (const char *)planes[0] + y * nx * size;
+        if (!state->direct) {
+            vf_join_samples(state->strip, planes, y * nx, rows * nx, samples, size);
+            if (TIFFIsByteSwapped(state->tif))
+                vf_tiff_swap(state->strip, rows * nx * samples, size);
+            data = state->strip;
+        }
+        if (!vf_write_at(fd, data, rows * nx * samples * size, state->raw_at)) {
+            state->stream.io_error = errno;
+            return false;
+        }
+        state->raw_at += rows * nx * samples * size;
+    }
+    return true;
+}
+
 enum vf_status vf_tiff_write(struct vf_writer *writer, size_t page, const void *const planes[],
                              struct vf_error *error)
 {
     struct tiff_writer *state = writer->state;
     vf_tiff_clear_error(&state->stream);
-    if (!set_layout(writer, page) || !write_strips(writer, planes) || !TIFFWriteDirectory(state->tif))
+    const bool written = state->raw ? write_raw(writer, page, planes)
+                                    : set_layout(writer, page) && write_strips(writer, planes) &&
+                                          TIFFWriteDirectory(state->tif);
+    if (!written)
         return vf_fail(error, VF_FAILED, "page %zu cannot be written: %s", page + 1,
                        vf_tiff_cause(&state->stream, "unknown cause"));
     return VF_OK;

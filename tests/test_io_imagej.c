@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "alloc.h"
 #include "imagej.h"
@@ -90,6 +91,34 @@ Test(io_imagej, page_order)
             }
     vf_volume_free(&volume);
     vf_reader_close(reader);
+}
+
+/* Other programs' "order": the axes of the pages, the fastest first. */
+Test(io_imagej, other_page_orders)
+{
+    static const struct {
+        const char *order;
+        size_t step[3]; /* of c, z, t */
+    } cases[] = {{"czt", {1, 2, 6}}, {"zct", {3, 1, 6}},   {"xyzct", {3, 1, 6}}, {"ctz", {1, 4, 2}},
+                 {"TZC", {6, 2, 1}}, {"bogus", {1, 2, 6}}, {"XYZTC", {6, 1, 3}}, {"tcz", {2, 4, 1}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[200];
+        struct vf_reader *reader;
+        struct vf_volume volume;
+        snprintf(text, sizeof text, "ImageJ=1.53t\nimages=12\nchannels=2\nslices=3\nframes=2\norder=%s\n",
+                 cases[i].order);
+        write_stack(text, 12);
+        sample_read(sample_path("in.tif"), &reader, &volume);
+        for (size_t p = 0; p < 12; p++) {
+            const size_t c = p % 2, z = p / 2 % 3, t = p / 6, *step = cases[i].step;
+            uint16_t value;
+            sample_value(VF_U16, c * step[0] + z * step[1] + t * step[2], 0, 4, 2, &value);
+            cr_assert_eq(((uint16_t *)vf_volume_plane(&volume, t, c, z))[4 * 6 + 2], value, "%s page %zu",
+                         cases[i].order, p);
+        }
+        vf_volume_free(&volume);
+        vf_reader_close(reader);
+    }
 }
 
 Test(io_imagej, spacing)
@@ -275,47 +304,153 @@ Test(io_imagej, lookup_table)
               sample_refusal(sample_path("in.tif")));
 }
 
-/* Labels and overlays, in ImageJ's own tags, for a result with the same pages. */
-static const uint32_t own_counts[] = {12, 6};
-static const uint8_t own_bytes[18] = {'I', 'J', 'I', 'J', 'l', 'a', 'b', 'l', 0,
-                                      0,   0,   1,   0,   'a', 0,   'b', 0,   'c'};
+/* ImageJ's own tags: the kinds with their counts, then sizes and bytes of each entry. Two labels, a range, a
+ * selection, an overlay and one lookup table. */
+static const uint32_t own_counts[] = {4 + 5 * 8, 2, 4, 16, 5, 3, 6};
+static const char own_bytes[] = "IJIJ"
+                                "labl\0\0\0\2"
+                                "rang\0\0\0\1"
+                                "roi \0\0\0\1"
+                                "over\0\0\0\1"
+                                "luts\0\0\0\1"
+                                "\0a\0b\0c"
+                                "0123456789abcdef"
+                                "a roi"
+                                "ovr"
+                                "lookup";
+enum { OWN_BYTES = sizeof own_bytes - 1, OWN_COUNTS = sizeof own_counts / sizeof *own_counts };
+
+static const TIFFFieldInfo own_fields[] = {
+    {50838, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_LONG, FIELD_CUSTOM, 1, 1, (char *)"counts"},
+    {50839, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_BYTE, FIELD_CUSTOM, 1, 1, (char *)"data"},
+};
 
 static void set_own_tags(TIFF *tif, uint32_t page)
 {
-    static const TIFFFieldInfo fields[] = {
-        {50838, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_LONG, FIELD_CUSTOM, 1, 1, (char *)"counts"},
-        {50839, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_BYTE, FIELD_CUSTOM, 1, 1, (char *)"data"},
-    };
     if (page > 0)
         return;
-    TIFFMergeFieldInfo(tif, fields, 2);
-    TIFFSetField(tif, 50838, 2, own_counts);
-    TIFFSetField(tif, 50839, 18, own_bytes);
+    TIFFMergeFieldInfo(tif, own_fields, 2);
+    TIFFSetField(tif, 50838, OWN_COUNTS, own_counts);
+    TIFFSetField(tif, 50839, OWN_BYTES, own_bytes);
+}
+
+static void write_own_tags(const char *description)
+{
+    tiff_sample_write(sample_path("in.tif"), &(struct tiff_sample){.type = VF_U8,
+                                                                   .nx = 6,
+                                                                   .ny = 5,
+                                                                   .pages = 2,
+                                                                   .big_endian = true,
+                                                                   .description = description,
+                                                                   .more = set_own_tags});
+}
+
+/* The block of out.tif and its counts are these; no bytes: it has none. */
+static void check_own_tags(const uint32_t *counts, uint32_t count, const void *bytes, uint32_t size)
+{
+    const void *data;
+    uint32_t found;
+    TIFF *tif = TIFFOpen(sample_path("out.tif"), "r");
+    cr_assert_eq(TIFFGetField(tif, 50838, &found, &data), count > 0);
+    cr_assert(count == 0 || (found == count && memcmp(data, counts, count * sizeof *counts) == 0));
+    cr_assert_eq(TIFFGetField(tif, 50839, &found, &data), size > 0);
+    cr_assert(size == 0 || (found == size && memcmp(data, bytes, size) == 0));
+    TIFFClose(tif);
+}
+
+/* What vf_info_lost says of in.tif's result. */
+static const char *lost(enum vf_format format, enum vf_type type, size_t outputs)
+{
+    static char text[VF_NOTE_TEXT];
+    struct vf_reader *reader;
+    struct vf_info result;
+    struct vf_error error;
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
+    vf_info_for_result(vf_reader_info(reader), format, type, outputs, &result);
+    vf_info_lost(vf_reader_info(reader), &result, text, sizeof text);
+    vf_reader_close(reader);
+    return text;
 }
 
 Test(io_imagej, own_tags)
 {
-    uint32_t count;
-    const void *data;
-    tiff_sample_write(sample_path("in.tif"),
-                      &(struct tiff_sample){.type = VF_U8,
-                                            .nx = 6,
-                                            .ny = 5,
-                                            .pages = 2,
-                                            .big_endian = true,
-                                            .description = "ImageJ=1.53t\nimages=2\nslices=2\n",
-                                            .more = set_own_tags});
+    static const char text[] = "ImageJ=1.53t\nimages=2\nslices=2\n";
+    write_own_tags(text);
     describe_result(VF_U8, 1, 0);
-    TIFF *tif = TIFFOpen(sample_path("out.tif"), "r");
-    cr_assert(TIFFGetField(tif, 50838, &count, &data) && count == 2);
-    cr_assert_eq(memcmp(data, own_counts, sizeof own_counts), 0);
-    cr_assert(TIFFGetField(tif, 50839, &count, &data) && count == 18);
-    cr_assert_eq(memcmp(data, own_bytes, sizeof own_bytes), 0);
-    TIFFClose(tif);
+    check_own_tags(own_counts, OWN_COUNTS, own_bytes, OWN_BYTES);
+    cr_assert_str_eq(lost(VF_FORMAT_TIFF, VF_U8, 1), "");
+    /* Another type: ranges no longer hold. */
+    describe_result(VF_F32, 1, 0);
+    static const uint32_t counts[] = {4 + 4 * 8, 2, 4, 5, 3, 6};
+    static const char bytes[] = "IJIJ"
+                                "labl\0\0\0\2"
+                                "roi \0\0\0\1"
+                                "over\0\0\0\1"
+                                "luts\0\0\0\1"
+                                "\0a\0b\0c"
+                                "a roi"
+                                "ovr"
+                                "lookup";
+    check_own_tags(counts, 6, bytes, sizeof bytes - 1);
+    cr_assert_str_eq(lost(VF_FORMAT_TIFF, VF_F32, 1), "display ranges");
+    /* Other channels: only what is about the plane. */
     describe_result(VF_F32, 3, 0);
-    tif = TIFFOpen(sample_path("out.tif"), "r");
-    cr_assert_not(TIFFGetField(tif, 50839, &count, &data));
-    TIFFClose(tif);
+    static const uint32_t few_counts[] = {12, 5};
+    check_own_tags(few_counts, 2, "IJIJroi \0\0\0\1a roi", 17);
+    cr_assert_str_eq(lost(VF_FORMAT_TIFF, VF_F32, 3), "slice labels, display ranges, overlay, lookup tables");
+    cr_assert(strstr(lost(VF_FORMAT_MRC, VF_F32, 1), "overlays"));
+}
+
+/* Counts that do not agree with the bytes: the block is left out, whatever it says. */
+Test(io_imagej, own_tags_damaged)
+{
+    size_t size;
+    write_own_tags("ImageJ=1.53t\nimages=2\nslices=2\n");
+    unsigned char *file = sample_get(sample_path("in.tif"), &size);
+    unsigned char *counts = memmem(file, size, "\0\0\0\x2c\0\0\0\2\0\0\0\4", 12);
+    unsigned char *block = memmem(file, size, own_bytes, 12);
+    cr_assert(counts != NULL && block != NULL);
+    for (size_t at = 0; at < 4 * OWN_COUNTS + 4 + 5 * 8; at++) {
+        unsigned char *byte = at < 4 * OWN_COUNTS ? counts + at : block + at - 4 * OWN_COUNTS;
+        *byte ^= 0xc1;
+        sample_put(sample_path("in.tif"), file, size);
+        describe_result(VF_U8, 1, 0);
+        lost(VF_FORMAT_TIFF, VF_F32, 3);
+        *byte ^= 0xc1;
+    }
+    free(file);
+}
+
+/* Outputs that have names: a label a page, as ImageJ shows it above the picture. */
+Test(io_imagej, labels_of_outputs)
+{
+    static const char *const names[] = {"xx", NULL, "z"};
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    struct vf_info result;
+    struct vf_error error;
+    for (int big = 0; big < 2; big++) {
+        size_t bytes;
+        tiff_sample_write(sample_path("in.tif"),
+                          &(struct tiff_sample){.type = VF_U8,
+                                                .nx = 6,
+                                                .ny = 5,
+                                                .pages = 2,
+                                                .big_endian = big,
+                                                .description = "ImageJ=1.53t\nimages=2\n"});
+        cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
+        vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, VF_F32, 3, &result);
+        result.output_label = names;
+        cr_assert_eq(vf_volume_alloc(&volume, VF_F32, &result.shape, "result", &error), VF_OK);
+        vf_volume_bytes(VF_F32, &result.shape, &bytes);
+        memset(volume.data, 0, bytes);
+        sample_write_volume(sample_path("out.tif"), &result, &volume, &(struct vf_output_options){0});
+        vf_volume_free(&volume);
+        vf_reader_close(reader);
+        static const uint32_t counts[] = {12, 4, 0, 2, 4, 0, 2};
+        check_own_tags(counts, 7,
+                       big ? "IJIJlabl\0\0\0\6\0x\0x\0z\0x\0x\0z" : "JIJIlbal\6\0\0\0x\0x\0z\0x\0x\0z\0", 24);
+    }
 }
 
 /* As ImageJ writes stacks over 4 GiB: one directory, and all planes one after the other. */
@@ -368,4 +503,87 @@ Test(io_imagej, single_directory_cut_short)
               sample_refusal(sample_path("in.tif")));
     put_single_directory(1, 1, COMPRESSION_NONE); /* one page that another program took out of a stack */
     cr_assert_eq(info_of(sample_path("in.tif")).shape.nz, 1);
+}
+
+/* Planes beyond 4 GiB, in a file with a hole. */
+Test(io_imagej, over_4_gib)
+{
+    enum { NX = 30000, NY = 20000, PAGES = 8, ENTRIES = 9 };
+    static const char description[] = "ImageJ=1.53t\nimages=8\nslices=8\n";
+    const size_t at = TIFF_RAW_DATA(ENTRIES), plane = (size_t)NX * NY;
+    const struct tiff_entry entries[ENTRIES] = {
+        {TIFFTAG_IMAGEWIDTH, TIFF_LONG, 1, NX},
+        {TIFFTAG_IMAGELENGTH, TIFF_LONG, 1, NY},
+        {TIFFTAG_BITSPERSAMPLE, TIFF_LONG, 1, 8},
+        {TIFFTAG_PHOTOMETRIC, TIFF_LONG, 1, PHOTOMETRIC_MINISBLACK},
+        {TIFFTAG_IMAGEDESCRIPTION, TIFF_ASCII, sizeof description, (uint32_t)at},
+        {TIFFTAG_STRIPOFFSETS, TIFF_LONG, 1, 1024},
+        {TIFFTAG_SAMPLESPERPIXEL, TIFF_LONG, 1, 1},
+        {TIFFTAG_ROWSPERSTRIP, TIFF_LONG, 1, NY},
+        {TIFFTAG_STRIPBYTECOUNTS, TIFF_LONG, 1, (uint32_t)plane},
+    };
+    struct vf_reader *reader;
+    struct vf_error error;
+    tiff_raw_write(sample_path("in.tif"), false, entries, ENTRIES, description, sizeof description);
+    cr_assert_eq(truncate(sample_path("in.tif"), (off_t)(1024 + PAGES * plane - 1)), 0);
+    cr_assert_neq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK);
+    cr_assert(strstr(error.text, "8 images"), "%s", error.text);
+    cr_assert_eq(truncate(sample_path("in.tif"), (off_t)(1024 + PAGES * plane)), 0);
+    FILE *file = fopen(sample_path("in.tif"), "r+b");
+    cr_assert(file != NULL && fseeko(file, -1, SEEK_END) == 0 && putc(77, file) == 77 && fclose(file) == 0);
+    unsigned char *data = malloc(plane);
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_reader_info(reader)->shape.nz, PAGES);
+    cr_assert_eq(vf_reader_read(reader, PAGES - 1, &(void *){data}, &error), VF_OK, "%s", error.text);
+    cr_assert(data[plane - 1] == 77 && data[0] == 0);
+    vf_reader_close(reader);
+    free(data);
+}
+
+/* A result over 4 GiB, of which one plane is written and the rest is a hole: ImageJ's one directory, unless
+ * it is compressed or the input was a BigTIFF. */
+Test(io_imagej, a_result_over_4_gib)
+{
+    enum { NX = 1500, NY = 1000, NZ = 1500 };
+    uint16_t *plane = malloc(sizeof *plane * NX * NY), *back = malloc(sizeof *back * NX * NY);
+    for (size_t i = 0; i < (size_t)NX * NY; i++)
+        plane[i] = (uint16_t)(i * 7);
+    for (int k = 0; k < 4; k++) {
+        struct vf_error error;
+        struct vf_writer *writer;
+        struct vf_reader *reader;
+        struct vf_info info = {.metadata = VF_META_IMAGEJ,
+                               .type = VF_U16,
+                               .shape = {NX, NY, NZ, 1, 1},
+                               .page_channels = 1,
+                               .page_count = NZ,
+                               .big_endian = k & 1,
+                               .big_tiff = k == 3,
+                               .spacing_known = {true, true, true},
+                               .spacing = {0.5, 0.5, 2},
+                               .unit = "um"};
+        const struct vf_output_options options = {.compression = k == 2 ? VF_COMPRESS_LZW : VF_COMPRESS_NONE};
+        size_t size;
+        cr_assert_eq(vf_writer_open(&writer, sample_path("o.tif"), VF_FORMAT_TIFF, &info, &options, &error),
+                     VF_OK);
+        cr_assert_eq(vf_writer_write(writer, 0, &(const void *){plane}, &error), VF_OK, "%s", error.text);
+        unsigned char *head = sample_get(sample_hidden_path(), &size);
+        cr_assert_eq(head[2] + head[3], k < 2 ? 42 : 43);
+        sample_put(sample_path("copy.tif"), head, size);
+        free(head);
+        vf_writer_close(writer);
+        if (k >= 2)
+            continue;
+        cr_assert_eq(truncate(sample_path("copy.tif"), (off_t)(size + (NZ - 1) * sizeof *plane * NX * NY)),
+                     0);
+        cr_assert_eq(vf_reader_open(&reader, sample_path("copy.tif"), &error), VF_OK, "%s", error.text);
+        const struct vf_info *info_back = vf_reader_info(reader);
+        cr_assert(info_back->shape.nz == NZ && info_back->spacing[2] == 2 && info_back->spacing[0] == 0.5);
+        cr_assert_eq(vf_reader_read(reader, 0, &(void *){back}, &error), VF_OK, "%s", error.text);
+        cr_assert_eq(memcmp(plane, back, sizeof *plane * NX * NY), 0);
+        cr_assert_eq(vf_reader_read(reader, NZ - 1, &(void *){back}, &error), VF_OK, "%s", error.text);
+        vf_reader_close(reader);
+    }
+    free(plane);
+    free(back);
 }

@@ -71,8 +71,8 @@ Test(io_refusals, kinds_of_numbers)
         uint16_t bits, format;
         const char *words;
     } cases[] = {
-        {1, 1, "1 bits|convert|-depth 8"},  {4, 1, "4 bits|-depth 8"},          {12, 1, "12 bits|-depth 16"},
-        {24, 1, "24 bits|-depth 16"},       {16, 3, "16-bit floating|float32"}, {24, 3, "24-bit floating"},
+        {1, 1, "1 bits|convert|-depth 8"},  {4, 1, "4 bits|-depth 8"},          {12, 2, "12 bits|-depth 16"},
+        {24, 1, "24 bits|-depth 16"},       {24, 3, "24-bit floating|float32"}, {7, 1, "7 bits"},
         {64, 1, "64-bit integers|float64"}, {64, 5, "complex|magnitude"},       {64, 6, "complex"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -1,0 +1,88 @@
+/* What of an input its result cannot keep, in words for one warning. */
+#include <stdio.h>
+#include <string.h>
+
+#include "imagej_data.h"
+#include "io_codec.h"
+#include "io_tags.h"
+#include "ome.h"
+
+struct words {
+    char *text;
+    size_t room;
+};
+
+static void add(const struct words *words, const char *what)
+{
+    const size_t used = strlen(words->text);
+    snprintf(words->text + used, words->room - used, "%s%s", used == 0 ? "" : ", ", what);
+}
+
+static void add_number_losses(const struct words *words, const struct vf_info *input,
+                              const struct vf_info *result)
+{
+    char text[80];
+    if (result->type == input->type && input->packed_bits != 0 && !result->half_floats) {
+        snprintf(text, sizeof text, "its %u bits a sample (written as %s)", input->packed_bits,
+                 vf_type_name(result->type));
+        add(words, text);
+    }
+    if (result->format == VF_FORMAT_TIFF && result->metadata == VF_META_PLAIN && result->spacing_known[2] &&
+        result->shape.nz > 1)
+        add(words, "the distance of planes (only ImageJ's TIFF, OME-TIFF and MRC can say it)");
+}
+
+static void add_ome_losses(const struct words *words, const struct vf_ome *ome, const struct vf_info *result)
+{
+    if (result->metadata != VF_META_OME) {
+        add(words, "OME metadata");
+        return;
+    }
+    const bool same = result->shape.nc == ome->nc && result->page_channels == ome->page_channels;
+    bool planes = false, images = false;
+    for (size_t i = 0; i < ome->piece_count; i++) {
+        planes = planes || ome->piece[i].kind == VF_OME_PLANE;
+        images = images || ome->piece[i].kind == VF_OME_IMAGE;
+    }
+    if (planes && !same)
+        add(words, "times and positions of planes");
+    if (images)
+        add(words, "its other images");
+}
+
+static void add_imagej_losses(const struct words *words, const struct vf_info *result)
+{
+    struct vf_imagej_data data;
+    struct vf_error ignored;
+    char lost[200] = "ImageJ's overlays and lookup tables";
+    if (result->metadata == VF_META_IMAGEJ &&
+        vf_imagej_data_for_result(result, &data, lost, sizeof lost, &ignored) == VF_OK)
+        vf_imagej_data_free(&data);
+    if (lost[0] != '\0')
+        add(words, lost);
+}
+
+void vf_info_lost(const struct vf_info *input, const struct vf_info *result, char *text, size_t room)
+{
+    const struct words words = {text, room};
+    const struct vf_tags *tags = input->tags;
+    text[0] = '\0';
+    add_number_losses(&words, input, result);
+    if (tags == NULL)
+        return;
+    const bool kept = vf_tags_type_kept(tags, result) && vf_tags_shape_kept(tags, result);
+    if (tags->ome != NULL)
+        add_ome_losses(&words, tags->ome, result);
+    if (tags->ij_data != NULL)
+        add_imagej_losses(&words, result);
+    if (tags->colour_map != NULL && !(kept && result->metadata == VF_META_IMAGEJ))
+        add(&words, "its lookup table");
+    if (tags->icc != NULL && !(kept && result->format != VF_FORMAT_MRC))
+        add(&words, "its colour profile");
+    if (result->format == VF_FORMAT_MRC &&
+        (tags->texts != NULL ||
+         (tags->pages != NULL && tags->page_count > 0 && tags->pages[0].description != NULL)))
+        add(&words, "descriptions");
+    if (tags->mrc_extended != NULL && result->format != VF_FORMAT_MRC)
+        add(&words, "its extended header");
+}

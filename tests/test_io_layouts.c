@@ -1,0 +1,278 @@
+/* Layouts that libtiff does not decode, and what files have besides pages: packed bits, 16-bit floats, stage
+ * positions, pyramids, private tags. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "half.h"
+#include "io_samples.h"
+
+TestSuite(io_layouts, .init = samples_begin, .fini = samples_end);
+
+enum { NX = 7, NY = 19, PAGES = 2 };
+
+/* A sample of the test's files, cut to its bits; a half for 16. */
+static uint16_t bits_at(unsigned bits, size_t page, size_t sample, size_t y, size_t x)
+{
+    const unsigned value = (unsigned)(page * 977 + sample * 331 + y * 57 + x * 13 + 5) * 40503u >> 3;
+    return (uint16_t)(bits == 16 ? vf_half_from_float((float)(value % 4096) / 8 - 100)
+                                 : value & ((1u << bits) - 1));
+}
+
+struct packed {
+    unsigned bits, samples;
+    bool separate, tiled, big_endian;
+    uint16_t scheme;
+};
+
+/* One row of a strip or tile, from its highest bit on; 16-bit samples are the machine's. */
+static size_t pack_row(unsigned char *to, const struct packed *s, size_t page, size_t y, size_t x0, size_t nx,
+                       unsigned first, unsigned last)
+{
+    size_t at = 0;
+    memset(to, 0, (nx * (last - first + 1) * s->bits + 7) / 8);
+    for (size_t x = x0; x < x0 + nx; x++)
+        for (unsigned k = first; k <= last; k++) {
+            const uint16_t value = bits_at(s->bits, page, k, y, x);
+            if (s->bits == 16)
+                memcpy(to + at / 8, &value, 2);
+            for (unsigned b = 0; b < s->bits && s->bits != 16; b++)
+                if (value >> (s->bits - 1 - b) & 1)
+                    to[(at + b) / 8] |= (unsigned char)(0x80 >> ((at + b) % 8));
+            at += s->bits;
+        }
+    return (at + 7) / 8;
+}
+
+static void write_blocks(TIFF *tif, const struct packed *s, size_t page)
+{
+    static unsigned char block[16 * 16 * 4 * 2];
+    const size_t step_x = s->tiled ? 16 : NX, step_y = s->tiled ? 16 : 5;
+    uint32_t index = 0;
+    for (unsigned k = 0; k < (s->separate ? s->samples : 1); k++)
+        for (size_t y = 0; y < NY; y += step_y)
+            for (size_t x = 0; x < NX; x += step_x, index++) {
+                size_t bytes = 0;
+                for (size_t row = y; row < y + step_y && (s->tiled || row < NY); row++)
+                    bytes +=
+                        pack_row(block + bytes, s, page, row, x, step_x, k, s->separate ? k : s->samples - 1);
+                const tmsize_t wanted = (tmsize_t)bytes;
+                cr_assert_eq(s->tiled ? TIFFWriteEncodedTile(tif, index, block, wanted)
+                                      : TIFFWriteEncodedStrip(tif, index, block, wanted),
+                             wanted);
+            }
+}
+
+static void write_packed(const struct packed *s)
+{
+    TIFF *tif = TIFFOpen(sample_path("in.tif"), s->big_endian ? "wb" : "wl");
+    for (size_t page = 0; page < PAGES; page++) {
+        TIFFSetField(tif, TIFFTAG_IMAGEWIDTH, NX);
+        TIFFSetField(tif, TIFFTAG_IMAGELENGTH, NY);
+        TIFFSetField(tif, TIFFTAG_BITSPERSAMPLE, s->bits);
+        TIFFSetField(tif, TIFFTAG_SAMPLESPERPIXEL, s->samples);
+        TIFFSetField(tif, TIFFTAG_SAMPLEFORMAT, s->bits == 16 ? SAMPLEFORMAT_IEEEFP : SAMPLEFORMAT_UINT);
+        TIFFSetField(tif, TIFFTAG_PHOTOMETRIC, s->samples == 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
+        TIFFSetField(tif, TIFFTAG_PLANARCONFIG, s->separate ? PLANARCONFIG_SEPARATE : PLANARCONFIG_CONTIG);
+        TIFFSetField(tif, TIFFTAG_COMPRESSION, s->scheme);
+        if (s->tiled) {
+            TIFFSetField(tif, TIFFTAG_TILEWIDTH, 16);
+            TIFFSetField(tif, TIFFTAG_TILELENGTH, 16);
+        } else {
+            TIFFSetField(tif, TIFFTAG_ROWSPERSTRIP, 5);
+        }
+        write_blocks(tif, s, page);
+        cr_assert(TIFFWriteDirectory(tif));
+    }
+    TIFFClose(tif);
+}
+
+static void check_packed(const struct packed *s)
+{
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    sample_read(sample_path("in.tif"), &reader, &volume);
+    cr_assert_eq(volume.type, s->bits == 16 ? VF_F32 : VF_U16);
+    cr_assert_eq(vf_reader_info(reader)->packed_bits, s->bits);
+    for (size_t page = 0; page < PAGES; page++)
+        for (size_t k = 0; k < s->samples; k++)
+            for (size_t i = 0; i < (size_t)NX * NY; i++) {
+                const uint16_t stored = bits_at(s->bits, page, k, i / NX, i % NX);
+                const void *plane = vf_volume_plane(&volume, 0, k, page);
+                const double value =
+                    s->bits == 16 ? (double)((const float *)plane)[i] : ((const uint16_t *)plane)[i];
+                cr_assert_eq(value, s->bits == 16 ? (double)vf_half_to_float(stored) : stored,
+                             "%u bits, %u samples, page %zu sample %zu pixel %zu: %g", s->bits, s->samples,
+                             page, k, i, value);
+            }
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+}
+
+Test(io_layouts, packed_bits)
+{
+    for (unsigned bits = 9; bits <= 16; bits++)
+        for (int k = 0; k < 32; k++) {
+            const struct packed s = {.bits = bits,
+                                     .samples = k & 1 ? 3 : 1,
+                                     .separate = (k & 2) != 0,
+                                     .tiled = (k & 4) != 0,
+                                     .big_endian = (k & 8) != 0,
+                                     .scheme = k & 16 ? COMPRESSION_LZW : COMPRESSION_NONE};
+            write_packed(&s);
+            check_packed(&s);
+        }
+}
+
+/* A copy has whole words; the warning says so. */
+Test(io_layouts, packed_bits_become_words)
+{
+    struct vf_reader *reader;
+    struct vf_info result;
+    struct vf_error error;
+    char text[VF_NOTE_TEXT];
+    write_packed(&(struct packed){.bits = 12, .samples = 1, .scheme = COMPRESSION_NONE});
+    sample_copy(sample_path("in.tif"), sample_path("out.tif"), VF_COMPRESS_AS_INPUT);
+    cr_assert_eq(vf_reader_open(&reader, sample_path("out.tif"), &error), VF_OK);
+    cr_assert(vf_reader_info(reader)->type == VF_U16 && vf_reader_info(reader)->packed_bits == 0);
+    vf_reader_close(reader);
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK);
+    vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, VF_U16, 1, &result);
+    vf_info_lost(vf_reader_info(reader), &result, text, sizeof text);
+    cr_assert(strstr(text, "12 bits"), "%s", text);
+    vf_reader_close(reader);
+}
+
+static void set_positions(TIFF *tif, uint32_t page)
+{
+    TIFFSetField(tif, TIFFTAG_XPOSITION, 10.5 + page);
+    TIFFSetField(tif, TIFFTAG_YPOSITION, 0.25 * page);
+    TIFFSetField(tif, TIFFTAG_XRESOLUTION, 100.0);
+    TIFFSetField(tif, TIFFTAG_YRESOLUTION, 100.0);
+    TIFFSetField(tif, TIFFTAG_RESOLUTIONUNIT, RESUNIT_CENTIMETER);
+}
+
+/* Where the stage was: each page of the result has that of its input. */
+Test(io_layouts, stage_positions)
+{
+    for (int imagej = 0; imagej < 2; imagej++) {
+        struct vf_reader *reader;
+        struct vf_volume volume;
+        struct vf_info result;
+        struct vf_error error;
+        float x, y;
+        size_t bytes;
+        tiff_sample_write(
+            sample_path("in.tif"),
+            &(struct tiff_sample){
+                .type = VF_U8,
+                .nx = 4,
+                .ny = 4,
+                .pages = 4,
+                .description = imagej ? "ImageJ=1.53t\nimages=4\nchannels=2\nslices=2\nunit=micron\n" : NULL,
+                .more = set_positions});
+        cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
+        vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, VF_F32, 3, &result);
+        cr_assert_eq(vf_volume_alloc(&volume, VF_F32, &result.shape, "result", &error), VF_OK);
+        vf_volume_bytes(VF_F32, &result.shape, &bytes);
+        memset(volume.data, 0, bytes);
+        sample_write_volume(sample_path("out.tif"), &result, &volume, &(struct vf_output_options){0});
+        vf_volume_free(&volume);
+        vf_reader_close(reader);
+        TIFF *tif = TIFFOpen(sample_path("out.tif"), "r");
+        for (uint32_t page = 0; page < (imagej ? 12u : 4u); page++) {
+            const uint32_t from = imagej ? page / 3 : page;
+            cr_assert(TIFFSetDirectory(tif, (tdir_t)page));
+            cr_assert(TIFFGetField(tif, TIFFTAG_XPOSITION, &x) && x == 10.5f + (float)from, "page %u", page);
+            cr_assert(TIFFGetField(tif, TIFFTAG_YPOSITION, &y) && y == 0.25f * (float)from, "page %u", page);
+        }
+        TIFFClose(tif);
+    }
+}
+
+static uint16_t noted_tags[4];
+
+static void set_noted(TIFF *tif, uint32_t page)
+{
+    static const uint64_t nowhere[2] = {0, 0};
+    static TIFFFieldInfo fields[4];
+    for (int i = 0; i < 4 && noted_tags[i] != 0; i++) {
+        fields[i] = (TIFFFieldInfo){noted_tags[i], 1, 1, TIFF_SHORT, FIELD_CUSTOM, 1, 0, (char *)"own"};
+        TIFFMergeFieldInfo(tif, &fields[i], 1);
+        TIFFSetField(tif, noted_tags[i], 1);
+    }
+    if (page == 0 && noted_tags[0] == 0)
+        TIFFSetField(tif, TIFFTAG_SUBIFD, 2, nowhere);
+}
+
+static const char *note_of(uint32_t pages)
+{
+    static char note[VF_NOTE_TEXT];
+    struct vf_reader *reader;
+    struct vf_error error;
+    tiff_sample_write(
+        sample_path("in.tif"),
+        &(struct tiff_sample){.type = VF_U8, .nx = 4, .ny = 4, .pages = pages, .more = set_noted});
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
+    snprintf(note, sizeof note, "%s", vf_reader_info(reader)->note);
+    vf_reader_close(reader);
+    return note;
+}
+
+Test(io_layouts, private_tags_are_noted_once)
+{
+    memcpy(noted_tags, (uint16_t[]){34412, 51123, 60000, 60001}, sizeof noted_tags);
+    cr_assert_str_eq(
+        note_of(3),
+        "private tags are neither read nor kept: 34412 (Zeiss LSM), 51123 (Micro-Manager), 60000 and 1 "
+        "more");
+}
+
+/* Two smaller copies under the first page, then the second page. libtiff writes the directories that follow a
+ * SubIFD tag as its own. */
+Test(io_layouts, pyramids_are_kept_out_of_the_way)
+{
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    tiff_sample_write(sample_path("in.tif"),
+                      &(struct tiff_sample){.type = VF_U8, .nx = 4, .ny = 4, .pages = 4, .more = set_noted});
+    sample_read(sample_path("in.tif"), &reader, &volume);
+    const struct vf_info *info = vf_reader_info(reader);
+    cr_assert_eq(info->shape.nz, 2);
+    cr_assert_str_eq(info->note, "2 smaller copies of each page (SubIFDs) are not read");
+    uint8_t expected;
+    sample_value(VF_U8, 3, 0, 2, 1, &expected);
+    cr_assert_eq(((uint8_t *)vf_volume_plane(&volume, 0, 0, 1))[9], expected);
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+}
+
+/* MetaMorph: the count of one tag is the number of planes. */
+Test(io_layouts, metamorph)
+{
+    enum { ENTRIES = 9, PLANES = 3 };
+    const size_t at = TIFF_RAW_DATA(ENTRIES);
+    unsigned char data[8 * PLANES + 16 * PLANES] = {0};
+    const struct tiff_entry entries[ENTRIES] = {
+        {TIFFTAG_IMAGEWIDTH, TIFF_SHORT, 1, 4},
+        {TIFFTAG_IMAGELENGTH, TIFF_SHORT, 1, 4},
+        {TIFFTAG_BITSPERSAMPLE, TIFF_SHORT, 1, 8},
+        {TIFFTAG_PHOTOMETRIC, TIFF_SHORT, 1, PHOTOMETRIC_MINISBLACK},
+        {TIFFTAG_STRIPOFFSETS, TIFF_LONG, 1, (uint32_t)at + 8 * PLANES},
+        {TIFFTAG_SAMPLESPERPIXEL, TIFF_SHORT, 1, 1},
+        {TIFFTAG_ROWSPERSTRIP, TIFF_SHORT, 1, 4},
+        {TIFFTAG_STRIPBYTECOUNTS, TIFF_LONG, 1, 16},
+        {33629, TIFF_RATIONAL, PLANES, (uint32_t)at},
+    };
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    for (unsigned i = 0; i < 16 * PLANES; i++)
+        data[8 * PLANES + i] = (unsigned char)i;
+    tiff_raw_write(sample_path("in.tif"), false, entries, ENTRIES, data, sizeof data);
+    sample_read(sample_path("in.tif"), &reader, &volume);
+    cr_assert_eq(vf_reader_info(reader)->shape.nz, PLANES);
+    cr_assert_eq(((uint8_t *)volume.data)[16 * PLANES - 1], 16 * PLANES - 1);
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+}
