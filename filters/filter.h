@@ -63,7 +63,8 @@ struct vf_value {
 #define VF_MAX_GLOBALS 4
 
 enum vf_stencil_id {
-    VF_STENCIL_LINEAR, /* a table of weights; not a body */
+    VF_STENCIL_LINEAR,   /* a table of weights; not a body */
+    VF_STENCIL_EXTERNAL, /* a body that the stage brings, for a compiler at run time */
 #define VF_STENCIL_DEF(name, ...) VF_STENCIL_##name,
 #include "stencils.def"
 #undef VF_STENCIL_DEF
@@ -78,11 +79,18 @@ struct vf_stencil {
     int star_inputs[2];   /* that many of the first inputs are read along the axes only */
     int reach[3];         /* z, y, x: the other inputs' halo */
     int cost;             /* arithmetic operations a voxel in 3D, roughly: ranks plans */
+    const char *text;     /* the body of an external one; NULL: stencils/NAME.h */
 };
 
 const struct vf_stencil *vf_stencil(enum vf_stencil_id id);
 
 struct vf_stage;
+
+/* What its body is; not for linear stages. */
+const struct vf_stencil *vf_stage_stencil(const struct vf_stage *stage);
+
+/* Whether all bodies are of the table: a scheme that was compiled before has no others. */
+bool vf_stages_are_listed(const struct vf_stage *stage, int count);
 
 /* The halo (z, y, x) of a stage on its input k, in 2D or 3D. */
 void vf_stage_halo(const struct vf_stage *stage, int dim, int k, int halo[3]);
@@ -111,7 +119,8 @@ enum vf_field_kind { VF_FIELD_IMAGE, VF_FIELD_DERIVED };
 struct vf_stage {
     char name[8]; /* GX, ST, PDE: as --explain prints it */
     enum vf_stencil_id stencil;
-    const struct vf_taps *taps; /* linear only */
+    const struct vf_taps *taps;        /* linear only */
+    const struct vf_stencil *external; /* external only; borrowed */
     int input_count, output_count;
     int input[VF_MAX_INPUTS], output[VF_MAX_OUTPUTS];
     double param[VF_MAX_STENCIL_PARAMS];

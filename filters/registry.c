@@ -24,6 +24,7 @@ const struct vf_filter *vf_filter_by_name(const char *name, size_t length)
 
 static const struct vf_stencil stencils[VF_STENCIL_COUNT] = {
     [VF_STENCIL_LINEAR] = {.name = "linear"},
+    [VF_STENCIL_EXTERNAL] = {.name = "external"},
 #define VF_STENCIL_DEF(stencil, in2, in3, out2, out3, centre2, centre3, star2, star3, z, y, x, operations) \
     [VF_STENCIL_##stencil] = {.name = #stencil,                                                            \
                               .inputs = {in2, in3},                                                        \
@@ -41,9 +42,22 @@ const struct vf_stencil *vf_stencil(enum vf_stencil_id id)
     return &stencils[id];
 }
 
+const struct vf_stencil *vf_stage_stencil(const struct vf_stage *stage)
+{
+    return stage->stencil == VF_STENCIL_EXTERNAL ? stage->external : vf_stencil(stage->stencil);
+}
+
+bool vf_stages_are_listed(const struct vf_stage *stage, int count)
+{
+    for (int s = 0; s < count; s++)
+        if (stage[s].stencil == VF_STENCIL_EXTERNAL)
+            return false;
+    return true;
+}
+
 void vf_stage_halo(const struct vf_stage *stage, int dim, int k, int halo[3])
 {
-    const struct vf_stencil *stencil = vf_stencil(stage->stencil);
+    const struct vf_stencil *stencil = vf_stage_stencil(stage);
     bool centre = k < stencil->centre_inputs[dim - 2];
     for (int axis = 0; axis < 3; axis++) {
         halo[axis] = stage->stencil == VF_STENCIL_LINEAR ? stage->taps->halo[axis] : stencil->reach[axis];

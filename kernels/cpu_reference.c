@@ -274,8 +274,9 @@ static double plan(struct vf_job *job)
 
 static const char *refuses(const struct vf_flow *flow)
 {
-    (void)flow;
-    return NULL;
+    return vf_stages_are_listed(flow->stage, flow->stage_count)
+               ? NULL
+               : "a stage's body is not in the program: only a GPU compiles it";
 }
 
 const struct vf_scheme vf_cpu_reference = {

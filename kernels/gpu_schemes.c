@@ -80,7 +80,7 @@ int vf_stage_first_param(const struct vf_flow *flow, int s)
 static int operations_of(const struct vf_stage *stage)
 {
     return stage->stencil == VF_STENCIL_LINEAR ? stage->taps->count * stage->input_count
-                                               : vf_stencil(stage->stencil)->cost;
+                                               : vf_stage_stencil(stage)->cost;
 }
 
 void vf_kernel_case_derive(struct vf_kernel_case *c)

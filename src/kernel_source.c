@@ -184,13 +184,16 @@ static void add_bodies(const struct vf_flow *flow, struct vf_text *text)
 {
     for (int s = 0; s < flow->stage_count; s++) {
         const struct vf_stage *stage = &flow->stage[s];
+        const struct vf_stencil *stencil = vf_stage_stencil(stage);
         bool first = true;
         for (int i = 0; i < s; i++)
-            first = first && flow->stage[i].stencil != stage->stencil;
+            first = first && vf_stage_stencil(&flow->stage[i]) != stencil;
         if (stage->stencil == VF_STENCIL_LINEAR)
             add_linear(stage, s, text);
+        else if (first && stencil->text != NULL)
+            vf_text_add(text, "%s", stencil->text);
         else if (first)
-            vf_text_add(text, "#include \"filters/stencils/%s.h\"\n", vf_stencil(stage->stencil)->name);
+            vf_text_add(text, "#include \"filters/stencils/%s.h\"\n", stencil->name);
     }
 }
 
@@ -220,7 +223,7 @@ static void add_stage(const struct vf_kernel_case *c, int s, struct vf_text *tex
     if (stage->stencil == VF_STENCIL_LINEAR)
         vf_text_add(text, "vf_linear_%d(c); }\n};\n", s);
     else
-        vf_text_add(text, "body_%s(c); }\n};\n", vf_stencil(stage->stencil)->name);
+        vf_text_add(text, "body_%s(c); }\n};\n", vf_stage_stencil(stage)->name);
 }
 
 static void add_stages(const struct vf_kernel_case *c, struct vf_text *text)
