@@ -1,0 +1,455 @@
+/* One kernel sweeps any run of stages: several steps of an iteration, or all stages of a filter. A block takes a
+ * tile with its reach (overlapped tiling along x and, in 3D, y) and streams along z (2D: y). Every field that
+ * neighbours are read of has a ring of planes in shared memory, each stage runs its delay behind the sources, and
+ * a field that is read at its own place stays in registers. The streamed axis is cut into chunks, which blocks
+ * stream concurrently.
+ *
+ * From P. S. Rawat et al., Effective resource management for enhancing performance of 2D and 3D stencils on GPUs
+ * (2016), algorithms 1 and 2, made general: any graph of stages, and rings as deep as the delays ask for. That all
+ * stages of a step wait at one barrier (variant one-barrier), each a plane further behind, is known from AN5D
+ * (Matsumura et al. 2020). The variant `lean` has a barrier after each group of stages, and smaller rings.
+ *
+ * It wins where memory bounds the single sweeps: iterations of cheap stencils, 2D above all. */
+#include "kernels/device.h"
+#include "kernels/device_pack.h"
+
+/* The other constants, VF_TIME_..., are written by time_tile_layout.c, which says what they mean. A thread computes
+ * VF_TIME_PLANES planes * VF_TIME_ROWS_OF_THREAD rows * VF_WORK_X cells of each stage in a step. */
+#define VF_TIME_EACH_CELL                                               \
+    VF_UNROLL for (int k = 0; k < VF_TIME_PLANES; k++)                  \
+        VF_UNROLL for (int j = 0; j < G::together; j++)                 \
+            VF_UNROLL for (int i = 0; i < VF_WORK_X; i++)
+
+/* What a thread knows of its block's sweep. */
+struct vf_sweep {
+    const VfArgs &args;
+    REAL *ring;
+    int x, row, z;      /* the place of the thread's first cell; `row` is y in 3D, z the image in 2D */
+    int first_row;      /* of the thread, among the rows that the block covers */
+    int at;             /* its first cell in a ring's plane */
+    int stream;         /* the first source plane of this step */
+    int begin, end;     /* the planes that the block writes */
+    int length, height; /* of the grid along the stream, and along rows */
+    bool edges;         /* some cells are filled by the boundary rule */
+    int head[VF_TIME_CLOCKS > 0 ? VF_TIME_CLOCKS : 1]; /* where a ring's newest plane is */
+};
+
+VF_INLINE void vf_time_barrier()
+{
+    if (VF_THREADS == 32)
+        __syncwarp();
+    else
+        __syncthreads();
+}
+
+/* vf_index of a place near the grid: small code, since it is seldom run and often written out. */
+VF_INLINE int vf_near_index(int i, int n)
+{
+    if (VF_BOUNDARY == VF_CONSTANT && n > 1)
+        return (unsigned)i < (unsigned)n ? i : -1;
+    if (VF_BOUNDARY == VF_NEAREST || n == 1)
+        return i < 0 ? 0 : i < n ? i : n - 1;
+    VF_NO_UNROLL while ((unsigned)i >= (unsigned)n)
+    {
+        if (VF_BOUNDARY == VF_WRAP)
+            i += i < 0 ? n : -n;
+        else
+            i = (i < 0 ? 0 : 2 * n) - (VF_BOUNDARY == VF_REFLECT ? 1 : i < 0 ? 0 : 2) - i;
+    }
+    return i;
+}
+
+/* Beyond such an axis fields are computed as if the grid went on: the same values again. */
+VF_INLINE bool vf_is_periodic(int n)
+{
+    return VF_BOUNDARY == VF_WRAP && n > 1;
+}
+
+/* ---- rings ---- */
+
+/* The plane of a ring that is `back` planes older than the newest; elements from the ring's start. */
+VF_INLINE int vf_ring_plane(const vf_sweep &sweep, int field, int back)
+{
+    const int plane = sweep.head[VF_TIME_CLOCK(field)] - back;
+    return (plane < 0 ? plane + VF_TIME_DEPTH(field) : plane) * (VF_TIME_ROWS(field) * VF_TIME_COVERED_X);
+}
+
+/* From the element of a ring's plane to the whole memory's. */
+VF_INLINE constexpr int vf_ring_start(int field)
+{
+    return VF_TIME_GUARD + VF_TIME_OFFSET(field) - VF_TIME_FIRST_ROW(field) * VF_TIME_COVERED_X;
+}
+
+/* Whether a thread has rows among those `reach` beyond the tile. */
+VF_INLINE bool vf_has_rows(const vf_sweep &sweep, int reach)
+{
+    return sweep.first_row + VF_TIME_ROWS_OF_THREAD > VF_TIME_ROOM_ROWS - reach &&
+           sweep.first_row < VF_TIME_ROOM_ROWS + VF_TIME_TILE_ROWS + reach;
+}
+
+VF_INLINE bool vf_keeps_rows(const vf_sweep &sweep, int field)
+{
+    return sweep.first_row >= VF_TIME_FIRST_ROW(field) &&
+           sweep.first_row < VF_TIME_FIRST_ROW(field) + VF_TIME_ROWS(field);
+}
+
+VF_INLINE void vf_ring_put(REAL *to, const REAL (&cell)[VF_WORK_X])
+{
+#if VF_WORK_X % VF_PACK == 0
+    VF_UNROLL for (int first = 0; first < VF_WORK_X; first += VF_PACK)
+    {
+        REAL pack[VF_PACK];
+        VF_UNROLL for (int i = 0; i < VF_PACK; i++) pack[i] = cell[first + i];
+        vf_set_pack(to + first, pack);
+    }
+#else
+    VF_UNROLL for (int i = 0; i < VF_WORK_X; i++) to[i] = cell[i];
+#endif
+}
+
+/* The element `column` from `at`, which is a multiple of a thread's cells. */
+VF_INLINE REAL vf_ring_get(const REAL *ring, int at, int column)
+{
+#if VF_WORK_X % VF_PACK == 0
+    const int pack = column >= 0 ? column / VF_PACK : -((VF_PACK - 1 - column) / VF_PACK);
+    const vf_vector *from = (const vf_vector *)(ring + at) + pack;
+    return vf_element(*from, column - pack * VF_PACK);
+#else
+    return ring[at + column];
+#endif
+}
+
+/* ---- sources ---- */
+
+/* Row j of plane `plane` of a source, a thread's cells. What is outside the grid is filled later, or is the same
+ * again. */
+template <bool inside>
+VF_INLINE void vf_load_cells(const vf_sweep &sweep, int input, int plane, int j, REAL (&cell)[VF_WORK_X])
+{
+    const VfArgs &args = sweep.args;
+    if (vf_is_periodic(sweep.length))
+        plane = vf_near_index(plane, sweep.length);
+    int row = sweep.row + j;
+    if (!inside && vf_is_periodic(sweep.height))
+        row = vf_near_index(row, sweep.height);
+    if (!inside && (unsigned)row >= (unsigned)sweep.height)
+        return;
+    const long long first = DIM == 3 ? vf_row(args, row, plane) : vf_row(args, plane, sweep.z);
+    if (!inside && vf_is_periodic(args.nx) && (sweep.x < 0 || sweep.x + VF_WORK_X > args.nx))
+        VF_UNROLL for (int i = 0; i < VF_WORK_X; i++) cell[i] =
+            vf_load(args, input, first + vf_near_index(sweep.x + i, args.nx));
+    else if (inside || (unsigned)sweep.x < (unsigned)args.nx)
+        vf_load_pack<VF_WORK_X>(args, input, first + sweep.x, cell);
+}
+
+/* Planes [from, to) that are made of what reaches so far beyond the chunk. */
+VF_INLINE bool vf_is_made(const vf_sweep &sweep, int plane, int count, int reach)
+{
+    return plane + count > sweep.begin - reach && plane < sweep.end + reach &&
+           (vf_is_periodic(sweep.length) || (plane + count > 0 && plane < sweep.length));
+}
+
+struct vf_strip {
+    REAL cell[VF_TIME_PLANES][VF_TIME_ROWS_OF_THREAD][VF_WORK_X];
+};
+
+template <bool inside> VF_INLINE void vf_load_strip(const vf_sweep &sweep, int input, int stream, vf_strip &strip)
+{
+    if (!vf_keeps_rows(sweep, input))
+        return;
+    VF_UNROLL for (int k = 0; k < VF_TIME_PLANES; k++)
+    {
+        const int plane = stream - VF_TIME_DELAY(input) + k;
+        if (vf_is_made(sweep, plane, 1, VF_TIME_REACH(input)))
+            VF_UNROLL for (int j = 0; j < VF_TIME_ROWS_OF_THREAD; j++)
+                vf_load_cells<inside>(sweep, input, plane, j, strip.cell[k][j]);
+    }
+}
+
+VF_INLINE void vf_keep_strip(const vf_sweep &sweep, int input, const vf_strip &strip)
+{
+    if (!vf_keeps_rows(sweep, input))
+        return;
+    VF_UNROLL for (int k = 0; k < VF_TIME_PLANES; k++)
+    {
+        REAL *const plane = sweep.ring + vf_ring_start(input) + sweep.at +
+                            vf_ring_plane(sweep, input, VF_TIME_PLANES - 1 - k);
+        VF_UNROLL for (int j = 0; j < VF_TIME_ROWS_OF_THREAD; j++)
+            vf_ring_put(plane + j * VF_TIME_COVERED_X, strip.cell[k][j]);
+    }
+}
+
+/* ---- the boundary rule ---- */
+
+/* A cell outside the grid takes the value of one inside, or the constant, once all cells of the plane are made.
+ * What lies too far outside to be wanted may map to a cell that the block has not. */
+VF_INLINE void vf_fill_cell(const vf_sweep &sweep, int field, REAL *plane, int j, int i)
+{
+    const VfArgs &args = sweep.args;
+    const int row = sweep.row + j, x = sweep.x + i;
+    const bool in_rows = (unsigned)row < (unsigned)sweep.height || vf_is_periodic(sweep.height),
+               in_x = (unsigned)x < (unsigned)args.nx || vf_is_periodic(args.nx);
+    if (in_rows && in_x)
+        return;
+    const int from_row = in_rows ? row : vf_near_index(row, sweep.height),
+              from_x = in_x ? x : vf_near_index(x, args.nx);
+    REAL *const to = plane + j * VF_TIME_COVERED_X + i;
+    if (VF_BOUNDARY == VF_CONSTANT && (from_row < 0 || from_x < 0)) {
+        *to = vf_outside(args, field);
+        return;
+    }
+    const int ring_row = sweep.first_row + from_row - sweep.row - VF_TIME_FIRST_ROW(field),
+              ring_x = (int)threadIdx.x * VF_WORK_X + from_x - sweep.x;
+    if ((unsigned)ring_row < (unsigned)VF_TIME_ROWS(field) && (unsigned)ring_x < (unsigned)VF_TIME_COVERED_X)
+        *to = plane[(from_row - sweep.row) * VF_TIME_COVERED_X + from_x - sweep.x];
+}
+
+VF_INLINE void vf_fill(const vf_sweep &sweep, int field)
+{
+    if (!VF_TIME_FILL(field) || !vf_keeps_rows(sweep, field))
+        return;
+    VF_NO_UNROLL for (int k = 0; k < VF_TIME_PLANES; k++)
+    {
+        REAL *const plane = sweep.ring + vf_ring_start(field) + sweep.at +
+                            vf_ring_plane(sweep, field, VF_TIME_PLANES - 1 - k);
+        VF_NO_UNROLL for (int cell = 0; cell < VF_TIME_ROWS_OF_THREAD * VF_WORK_X; cell++)
+            vf_fill_cell(sweep, field, plane, cell / VF_WORK_X, cell % VF_WORK_X);
+    }
+}
+
+/* ---- stages ---- */
+
+/* What a thread computes of a group in one step: `plane` are those of the rings that it reads. */
+template <class G, bool inside> struct vf_span {
+    const vf_sweep &sweep;
+    int stream;    /* the group's first plane */
+    int first_row; /* of the thread's; not 0 where rows are a loop */
+    int plane[G::planes];
+    REAL value[VF_TIME_PLANES][G::together][VF_WORK_X][G::slots];
+
+    VF_MEMBER bool is_open(int axis, bool upper, int k, int j, int i)
+    {
+        if (axis == (DIM == 3 ? VF_Z : VF_Y))
+            return vf_is_open(stream + k, sweep.length, upper);
+        return inside || (axis == VF_X ? vf_is_open(sweep.x + i, sweep.args.nx, upper)
+                                       : vf_is_open(sweep.row + first_row + j, sweep.height, upper));
+    }
+};
+
+/* The accessor that stage S sees. */
+template <class S, class G, bool inside> struct vf_time_view {
+    vf_span<G, inside> &span;
+    int k, j, i;
+
+    VF_MEMBER REAL at(int input, int dz, int dy, int dx)
+    {
+        const int field = S::in(input), ds = DIM == 3 ? dz : dy, dr = DIM == 3 ? dy : 0;
+        if (G::slot(field) >= 0 && ds == 0 && dr == 0 && dx == 0)
+            return span.value[k][j][i][G::slot(field)];
+        const int plane = span.plane[G::centre(field) + k + ds];
+        if (VF_BOUNDARY == VF_CONSTANT && (ds != 0 || VF_TIME_PLANES > 1) && plane < 0)
+            return vf_outside(span.sweep.args, field);
+        return vf_ring_get(span.sweep.ring,
+                           vf_ring_start(field) + plane + span.sweep.at +
+                               (span.first_row + j + dr) * VF_TIME_COVERED_X,
+                           i + dx);
+    }
+    VF_MEMBER void put(int output, REAL value)
+    {
+        span.value[k][j][i][G::slot(S::out(output))] = value;
+    }
+    VF_MEMBER REAL param(int p)
+    {
+        return vf_param(span.sweep.args, S::first_param + p);
+    }
+    VF_MEMBER bool open(int axis, bool upper)
+    {
+        return span.is_open(axis, upper, k, j, i);
+    }
+};
+
+/* The planes that a group reads of rings that turn as `field`'s does, -1 for the constant. Near the stream's ends
+ * they are looked up by the boundary rule. */
+template <class Span> VF_INLINE void vf_find_planes(Span &span, int first, int halo, int field, int delay)
+{
+    const vf_sweep &sweep = span.sweep;
+    const int lowest = sweep.stream - delay - halo, count = VF_TIME_PLANES + 2 * halo,
+              newest = sweep.stream - VF_TIME_DELAY(field) + VF_TIME_PLANES - 1;
+    if (vf_is_periodic(sweep.length) || (lowest >= 0 && lowest + count <= sweep.length)) {
+        VF_UNROLL for (int i = 0; i < count; i++) span.plane[first + i] =
+            vf_ring_plane(sweep, field, delay - VF_TIME_DELAY(field) + VF_TIME_PLANES - 1 + halo - i);
+        return;
+    }
+    VF_UNROLL for (int i = 0; i < count; i++)
+    {
+        const int plane = vf_near_index(lowest + i, sweep.length);
+        /* Planes that nobody wants may be looked for: any will do. */
+        const int back = max(0, min(newest - plane, VF_TIME_DEPTH(field) - 1));
+        span.plane[first + i] = VF_BOUNDARY == VF_CONSTANT && plane < 0 ? -1 : vf_ring_plane(sweep, field, back);
+    }
+}
+
+template <class G, bool inside> VF_INLINE void vf_read_direct(vf_span<G, inside> &span, int input)
+{
+    VF_UNROLL for (int k = 0; k < VF_TIME_PLANES; k++)
+    {
+        VF_UNROLL for (int j = 0; j < G::together; j++)
+        {
+            REAL cell[VF_WORK_X] = {};
+            if (vf_is_made(span.sweep, span.stream + k, 1, G::reach_stream))
+                vf_load_cells<inside>(span.sweep, input, span.stream + k, span.first_row + j, cell);
+            VF_UNROLL for (int i = 0; i < VF_WORK_X; i++) span.value[k][j][i][G::slot(input)] = cell[i];
+        }
+    }
+}
+
+template <class G, bool inside> VF_INLINE void vf_keep(const vf_span<G, inside> &span, int field)
+{
+    const vf_sweep &sweep = span.sweep;
+    if (!vf_keeps_rows(sweep, field))
+        return;
+    VF_UNROLL for (int k = 0; k < VF_TIME_PLANES; k++)
+    {
+        REAL *const plane = sweep.ring + vf_ring_start(field) + sweep.at +
+                            vf_ring_plane(sweep, field, VF_TIME_PLANES - 1 - k);
+        VF_UNROLL for (int j = 0; j < G::together; j++)
+        {
+            REAL cell[VF_WORK_X];
+            VF_UNROLL for (int i = 0; i < VF_WORK_X; i++) cell[i] = span.value[k][j][i][G::slot(field)];
+            vf_ring_put(plane + (span.first_row + j) * VF_TIME_COVERED_X, cell);
+        }
+    }
+}
+
+/* Writes what is of the tile and in the grid. */
+template <class G, bool inside> VF_INLINE void vf_deliver(const vf_span<G, inside> &span, int output, int field)
+{
+    const vf_sweep &sweep = span.sweep;
+    const int column = (int)threadIdx.x * VF_WORK_X - VF_TIME_ROOM_X;
+    if ((unsigned)column >= (unsigned)VF_TIME_TILE_X || (!inside && sweep.x >= sweep.args.nx))
+        return;
+    VF_UNROLL for (int k = 0; k < VF_TIME_PLANES; k++)
+    {
+        VF_UNROLL for (int j = 0; j < G::together; j++)
+        {
+            const int plane = span.stream + k, row = sweep.row + span.first_row + j;
+            const int tile_row = sweep.first_row + span.first_row + j - VF_TIME_ROOM_ROWS;
+            REAL cell[VF_WORK_X];
+            if (plane < sweep.begin || plane >= sweep.end ||
+                (unsigned)tile_row >= (unsigned)VF_TIME_TILE_ROWS || (!inside && row >= sweep.height))
+                continue;
+            VF_UNROLL for (int i = 0; i < VF_WORK_X; i++) cell[i] = span.value[k][j][i][G::slot(field)];
+            vf_store_pack<VF_WORK_X>(
+                sweep.args, output,
+                (DIM == 3 ? vf_row(sweep.args, row, plane) : vf_row(sweep.args, plane, sweep.z)) + sweep.x, cell);
+        }
+    }
+}
+
+#define VF_TIME_LOOK_UP(first, halo, field) vf_find_planes(span, first, halo, field, G::delay);
+#define VF_TIME_READ(input) vf_read_direct(span, input);
+#define VF_TIME_COMPUTE(s, reach)                                             \
+    if (reach == G::reach_rows || vf_has_rows(sweep, reach)) {                \
+        vf_time_view<vf_stage_##s, G, inside> view = {span, k, j, i};         \
+        vf_stage_##s::compute(view);                                          \
+    }
+#define VF_TIME_KEEP(field) vf_keep(span, field);
+#define VF_TIME_DELIVER(output, field) vf_deliver(span, output, field);
+
+#define VF_TIME_GROUP(g)                                                                           \
+    template <bool inside> VF_INLINE void vf_compute_group_##g(const vf_sweep &sweep)              \
+    {                                                                                              \
+        typedef vf_group_##g G;                                                                    \
+        const int stream = sweep.stream - G::delay;                                                \
+        if (!vf_is_made(sweep, stream, VF_TIME_PLANES, G::reach_stream) ||                         \
+            !vf_has_rows(sweep, G::reach_rows))                                                    \
+            return;                                                                                \
+        vf_span<G, inside> span = {sweep, stream};                                                 \
+        VF_TIME_WINDOWS_##g(VF_TIME_LOOK_UP)                                                       \
+        VF_NO_UNROLL for (int first = 0; first < VF_TIME_ROWS_OF_THREAD; first += G::together)     \
+        {                                                                                          \
+            span.first_row = first;                                                                \
+            VF_TIME_DIRECT_##g(VF_TIME_READ)                                                       \
+            VF_TIME_EACH_CELL { VF_TIME_STAGES_##g(VF_TIME_COMPUTE) }                              \
+            VF_TIME_RINGS_##g(VF_TIME_KEEP)                                                        \
+            VF_TIME_SINKS_##g(VF_TIME_DELIVER)                                                     \
+        }                                                                                          \
+    }
+VF_TIME_EACH_GROUP(VF_TIME_GROUP)
+
+/* ---- the sweep ---- */
+
+/* Rings that some groups fill are whole after a barrier; so are cells beyond the grid. */
+#define VF_TIME_FILL_ONE(field) vf_fill(sweep, field);
+#define VF_TIME_FILL_GROUP(g) VF_TIME_RINGS_##g(VF_TIME_FILL_ONE)
+#define VF_TIME_MEET(fill)     \
+    vf_time_barrier();         \
+    if (sweep.edges) {         \
+        fill;                  \
+        vf_time_barrier();     \
+    }
+
+template <bool inside> VF_INLINE void vf_stream(vf_sweep &sweep)
+{
+#define VF_TIME_STRIP(input) \
+    vf_strip strip_##input;  \
+    vf_load_strip<inside>(sweep, input, sweep.begin + VF_TIME_FIRST, strip_##input);
+    VF_TIME_EACH_LOADED(VF_TIME_STRIP)
+    VF_NO_UNROLL for (sweep.stream = sweep.begin + VF_TIME_FIRST; sweep.stream - VF_TIME_LAST < sweep.end;
+                      sweep.stream += VF_TIME_PLANES)
+    {
+#define VF_TIME_NEXT(input)                          \
+    vf_keep_strip(sweep, input, strip_##input);      \
+    vf_load_strip<inside>(sweep, input, sweep.stream + VF_TIME_PLANES, strip_##input);
+        VF_TIME_EACH_LOADED(VF_TIME_NEXT)
+#if VF_TIME_LEAN
+        VF_TIME_MEET(VF_TIME_EACH_LOADED(VF_TIME_FILL_ONE))
+#define VF_TIME_GO(g)                 \
+    vf_compute_group_##g<inside>(sweep); \
+    VF_TIME_MEET(VF_TIME_FILL_GROUP(g))
+        VF_TIME_EACH_GROUP(VF_TIME_GO)
+#else
+#define VF_TIME_GO(g) vf_compute_group_##g<inside>(sweep);
+        VF_TIME_EACH_GROUP(VF_TIME_GO)
+        VF_TIME_MEET(VF_TIME_EACH_LOADED(VF_TIME_FILL_ONE) VF_TIME_EACH_GROUP(VF_TIME_FILL_GROUP))
+#endif
+#define VF_TIME_TURN(clock, depth)            \
+    sweep.head[clock] += VF_TIME_PLANES;      \
+    sweep.head[clock] -= sweep.head[clock] >= depth ? depth : 0;
+        VF_TIME_EACH_CLOCK(VF_TIME_TURN)
+    }
+}
+
+VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
+{
+    VF_SHARED_MEMORY(memory);
+    const int x = tile_x * VF_TIME_TILE_X - VF_TIME_ROOM_X,
+              row = DIM == 3 ? tile_y * VF_TIME_TILE_ROWS - VF_TIME_ROOM_ROWS : 0,
+              first_row = DIM == 3 ? threadIdx.y * VF_TIME_ROWS_OF_THREAD : 0,
+              column = threadIdx.x * VF_WORK_X;
+    const int length = DIM == 3 ? args.nz : args.ny, height = DIM == 3 ? args.ny : 1,
+              past = DIM == 3 ? args.z_end : args.ny;
+    const int begin = DIM == 3 ? args.z_begin + tile_z * VF_STREAM : tile_y * VF_STREAM;
+    const bool inside_x = x >= 0 && x + VF_TIME_COVERED_X <= args.nx,
+               inside_rows = row >= 0 && row + VF_TIME_COVERED_ROWS <= height;
+    vf_sweep sweep = {args,
+                      (REAL *)memory,
+                      x + column,
+                      row + first_row,
+                      args.z_begin + tile_z,
+                      first_row,
+                      first_row * VF_TIME_COVERED_X + column,
+                      0,
+                      begin,
+                      past - begin < VF_STREAM ? past : begin + VF_STREAM,
+                      length,
+                      height,
+                      (!inside_x && !vf_is_periodic(args.nx)) || (!inside_rows && !vf_is_periodic(height)),
+                      {}};
+    if (VF_INTERIOR && inside_x && inside_rows)
+        vf_stream<true>(sweep);
+    else
+        vf_stream<false>(sweep);
+}
+
+#include "kernels/device_entry.h"

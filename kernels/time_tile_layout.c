@@ -1,0 +1,433 @@
+#include "kernels/time_tile_layout.h"
+
+#include <string.h>
+
+/* Arithmetic of a group, all cells of a thread, beyond which rows are a loop. */
+#define MOST_UNROLLED 3000
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int floor_div(int a, int b)
+{
+    return a >= 0 ? a / b : -((b - 1 - a) / b);
+}
+
+void vf_time_halo(const struct vf_kernel_case *c, int stage, int k, int halo[3])
+{
+    int zyx[3];
+    vf_stage_halo(&c->flow->stage[stage], c->flow->dim, k, zyx);
+    halo[VF_STREAM_AXIS] = c->flow->dim == 3 ? zyx[0] : zyx[1];
+    halo[VF_ROW_AXIS] = c->flow->dim == 3 ? zyx[1] : 0;
+    halo[VF_COLUMN_AXIS] = zyx[2];
+}
+
+static bool is_pointwise(const int halo[3])
+{
+    return halo[0] == 0 && halo[1] == 0 && halo[2] == 0;
+}
+
+/* Fields as the kernel's text numbers them. */
+static void number_fields(struct vf_time_layout *l)
+{
+    const struct vf_flow *flow = l->c->flow;
+    int number[VF_KERNEL_MOST_FIELDS] = {0}, next = 0;
+    for (int k = 0; k < flow->source_count; k++)
+        number[flow->source[k]] = next++;
+    for (int s = 0; s < flow->stage_count; s++) {
+        l->output[s] = next;
+        for (int k = 0; k < flow->stage[s].output_count; k++)
+            number[flow->stage[s].output[k]] = next++;
+        for (int k = 0; k < flow->stage[s].input_count; k++)
+            l->input[s][k] = number[flow->stage[s].input[k]];
+    }
+    l->input_count = flow->source_count;
+    l->field_count = next;
+    for (int f = 0; f < next; f++)
+        l->field[f] = (struct vf_time_field){.group = -1};
+}
+
+/* From the last stage back: a stage computes the widest region that any of its outputs is needed in. */
+static void find_reach(struct vf_time_layout *l)
+{
+    const struct vf_flow *flow = l->c->flow;
+    for (int s = flow->stage_count - 1; s >= 0; s--) {
+        struct vf_time_field *out = &l->field[l->output[s]];
+        for (int axis = 0; axis < 3; axis++) {
+            int most = 0;
+            for (int k = 0; k < flow->stage[s].output_count; k++)
+                most = larger(most, out[k].reach[axis]);
+            for (int k = 0; k < flow->stage[s].output_count; k++)
+                out[k].reach[axis] = most;
+        }
+        for (int k = 0; k < flow->stage[s].input_count; k++) {
+            struct vf_time_field *in = &l->field[l->input[s][k]];
+            int halo[3];
+            vf_time_halo(l->c, s, k, halo);
+            for (int axis = 0; axis < 3; axis++)
+                in->reach[axis] = larger(in->reach[axis], out->reach[axis] + halo[axis]);
+            if (halo[VF_ROW_AXIS] > 0 || halo[VF_COLUMN_AXIS] > 0)
+                in->fill = true;
+        }
+    }
+}
+
+/* Planes that a stage must at least be behind its input, so that what it reads is made: in earlier steps, or
+ * before the barrier ahead of it. */
+static int lag(const struct vf_time_layout *l, const int halo[3])
+{
+    return is_pointwise(halo) ? 0 : halo[VF_STREAM_AXIS] + (l->lean ? 0 : l->planes);
+}
+
+/* Whether stage s can be computed with the group that precedes it: what it reads of the group is at its own
+ * place. */
+static bool joins(const struct vf_time_layout *l, int s, int delay)
+{
+    if (l->group_count == 0 || l->group[l->group_count - 1].delay != delay)
+        return false;
+    for (int k = 0; k < l->c->flow->stage[s].input_count; k++) {
+        int halo[3];
+        vf_time_halo(l->c, s, k, halo);
+        if (l->field[l->input[s][k]].group == l->group_count - 1 && !is_pointwise(halo))
+            return false;
+    }
+    return true;
+}
+
+/* From the first stage on: each follows its inputs as closely as it may. */
+static void find_groups(struct vf_time_layout *l)
+{
+    const struct vf_flow *flow = l->c->flow;
+    for (int s = 0; s < flow->stage_count; s++) {
+        int delay = 0;
+        for (int k = 0; k < flow->stage[s].input_count; k++) {
+            int halo[3];
+            vf_time_halo(l->c, s, k, halo);
+            delay = larger(delay, l->field[l->input[s][k]].delay + lag(l, halo));
+        }
+        if (!joins(l, s, delay))
+            l->group[l->group_count++] = (struct vf_time_group){.stage_begin = s, .delay = delay};
+        struct vf_time_group *group = &l->group[l->group_count - 1];
+        group->stage_end = s + 1;
+        for (int k = 0; k < flow->stage[s].output_count; k++) {
+            l->field[l->output[s] + k].delay = delay;
+            l->field[l->output[s] + k].group = l->group_count - 1;
+        }
+        for (int axis = 0; axis < 3; axis++)
+            group->reach[axis] = larger(group->reach[axis], l->field[l->output[s]].reach[axis]);
+    }
+}
+
+static void find_rolled(struct vf_time_layout *l)
+{
+    const struct vf_flow *flow = l->c->flow;
+    for (int g = 0; g < l->group_count; g++) {
+        int operations = 0;
+        for (int s = l->group[g].stage_begin; s < l->group[g].stage_end; s++)
+            operations += flow->stage[s].stencil == VF_STENCIL_LINEAR
+                              ? flow->stage[s].taps->count * flow->stage[s].input_count
+                              : vf_stage_stencil(&flow->stage[s])->cost;
+        l->group[g].rolled = l->rows > 1 && operations * l->planes * l->rows * l->cells > MOST_UNROLLED;
+    }
+}
+
+/* Sources whose neighbours are read are loaded as late as the first stage that reads them allows; the others
+ * when they are wanted. */
+static void delay_sources(struct vf_time_layout *l)
+{
+    for (int f = 0; f < l->input_count; f++) {
+        int latest = -1;
+        for (int g = 0; g < l->group_count; g++)
+            for (int s = l->group[g].stage_begin; s < l->group[g].stage_end; s++)
+                for (int k = 0; k < l->c->flow->stage[s].input_count; k++) {
+                    int halo[3];
+                    vf_time_halo(l->c, s, k, halo);
+                    if (l->input[s][k] != f || is_pointwise(halo))
+                        continue;
+                    const int delay = l->group[g].delay - lag(l, halo);
+                    latest = latest < 0 ? delay : smaller(latest, delay);
+                }
+        l->field[f].direct = latest < 0;
+        l->field[f].delay = larger(latest, 0);
+    }
+}
+
+/* What a stage reads at its own place is in registers if the group has made it, or if it is a source. */
+static bool is_in_registers(const struct vf_time_layout *l, const struct vf_time_group *group, int s, int k)
+{
+    const struct vf_time_field *in = &l->field[l->input[s][k]];
+    int halo[3];
+    vf_time_halo(l->c, s, k, halo);
+    return is_pointwise(halo) && (in->group < 0 || in->group == group - l->group);
+}
+
+/* A ring spans from the newest plane to the oldest that is still read.
+ */
+static void find_depths(struct vf_time_layout *l)
+{
+    for (int g = 0; g < l->group_count; g++)
+        for (int s = l->group[g].stage_begin; s < l->group[g].stage_end; s++)
+            for (int k = 0; k < l->c->flow->stage[s].input_count; k++) {
+                struct vf_time_field *in = &l->field[l->input[s][k]];
+                int halo[3];
+                vf_time_halo(l->c, s, k, halo);
+                if (is_in_registers(l, &l->group[g], s, k))
+                    continue;
+                in->depth =
+                    larger(in->depth, l->planes + l->group[g].delay - in->delay + halo[VF_STREAM_AXIS]);
+            }
+}
+
+/* Rings one after another; rows are as long as what a block covers. */
+static bool place_rings(struct vf_time_layout *l)
+{
+    const size_t element = vf_kernel_element(l->c);
+    long long end = 0, most_halo = 0;
+    for (int f = 0; f < l->field_count; f++) {
+        struct vf_time_field *field = &l->field[f];
+        if (field->depth == 0)
+            continue;
+        most_halo = larger((int)most_halo, field->reach[VF_COLUMN_AXIS]);
+        const int first = larger(floor_div(l->room[0] - field->reach[VF_ROW_AXIS], l->rows), 0) * l->rows;
+        const int past = l->room[0] + l->tile[0] + field->reach[VF_ROW_AXIS];
+        field->first_row = first;
+        field->rows = smaller((past + l->rows - 1) / l->rows * l->rows, l->covered[0]) - first;
+        while (field->clock < l->clock_count && l->clock[field->clock] != field->depth)
+            field->clock++;
+        l->clock[field->clock] = field->depth;
+        l->clock_count = larger(l->clock_count, field->clock + 1);
+        field->offset = (int)end;
+        end += (long long)field->depth * field->rows * l->covered[1];
+        if (end > (1 << 24))
+            return false;
+    }
+    /* A thread computes all its rows and cells if any is wanted; the others read a little outside. */
+    const long long stray = (long long)(l->rows - 1) * l->covered[1] + most_halo + l->cells;
+    l->guard = (int)((stray + 31) / 32 * 32);
+    l->bytes = end == 0 ? 0 : (size_t)(end + 2LL * l->guard) * element;
+    return true;
+}
+
+static void find_steps(struct vf_time_layout *l)
+{
+    l->first = 0;
+    l->last = 0;
+    for (int f = 0; f < l->field_count; f++) {
+        const struct vf_time_field *field = &l->field[f];
+        if (!field->direct)
+            l->first = smaller(l->first, field->delay - field->reach[VF_STREAM_AXIS]);
+        l->last = larger(l->last, field->delay);
+    }
+}
+
+bool vf_time_layout_make(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                         struct vf_time_layout *l)
+{
+    const bool volume = c->flow->dim == 3;
+    memset(l, 0, sizeof *l);
+    l->c = c;
+    l->planes = volume ? config->work[2] : config->work[1];
+    l->rows = volume ? config->work[1] : 1;
+    l->cells = config->work[0];
+    l->lean = config->variant == 1;
+    number_fields(l);
+    find_reach(l);
+    const int covered[2] = {volume ? config->block[1] * config->work[1] : 1,
+                            config->block[0] * config->work[0]};
+    for (int i = 0; i < 2; i++) {
+        l->covered[i] = covered[i];
+        l->room[i] = c->halo[i + 1];
+        if (i == 0 && !volume)
+            l->room[i] = 0;
+    }
+    /* Cells that a thread reads and writes at once begin at a multiple of their number. */
+    l->room[1] = (l->room[1] + l->cells - 1) / l->cells * l->cells;
+    for (int i = 0; i < 2; i++)
+        l->tile[i] = l->covered[i] - 2 * l->room[i];
+    if (l->tile[0] < 1 || l->tile[1] < 1)
+        return false;
+    find_groups(l);
+    find_rolled(l);
+    delay_sources(l);
+    find_depths(l);
+    find_steps(l);
+    return place_rings(l);
+}
+
+/* ---- the kernel's constants ---- */
+
+/* NAME(f): a number of each field. */
+#define ADD_TABLE(text, l, name, member)                                          \
+    do {                                                                          \
+        vf_text_add(text, "#define " name "(f) (");                               \
+        for (int f = 0; f + 1 < (l)->field_count; f++)                            \
+            vf_text_add(text, "(f) == %d ? %d : ", f, (int)(l)->field[f].member); \
+        vf_text_add(text, "%d)\n", (int)(l)->field[(l)->field_count - 1].member); \
+    } while (0)
+
+static void add_fields(const struct vf_time_layout *l, struct vf_text *text)
+{
+    ADD_TABLE(text, l, "VF_TIME_DELAY", delay);
+    ADD_TABLE(text, l, "VF_TIME_REACH", reach[VF_STREAM_AXIS]);
+    ADD_TABLE(text, l, "VF_TIME_DEPTH", depth);
+    ADD_TABLE(text, l, "VF_TIME_FILL", fill);
+    ADD_TABLE(text, l, "VF_TIME_CLOCK", clock);
+    ADD_TABLE(text, l, "VF_TIME_FIRST_ROW", first_row);
+    ADD_TABLE(text, l, "VF_TIME_ROWS", rows);
+    ADD_TABLE(text, l, "VF_TIME_OFFSET", offset);
+    vf_text_add(text, "#define VF_TIME_EACH_LOADED(F)");
+    for (int f = 0; f < l->input_count; f++)
+        if (l->field[f].depth > 0)
+            vf_text_add(text, " F(%d)", f);
+    vf_text_add(text, "\n#define VF_TIME_EACH_CLOCK(F)");
+    for (int i = 0; i < l->clock_count; i++)
+        vf_text_add(text, " F(%d, %d)", i, l->clock[i]);
+    vf_text_add(text, "\n#define VF_TIME_CLOCKS %d\n", l->clock_count);
+}
+
+/* The planes of a ring that a group reads: those of fields whose rings turn alike are looked up once. */
+struct window {
+    int field, halo, first;
+};
+
+static bool is_alike(const struct vf_time_layout *l, int a, int b)
+{
+    const struct vf_time_field *p = &l->field[a], *q = &l->field[b];
+    return p->depth == q->depth && p->delay == q->delay && p->rows == q->rows;
+}
+
+static int find_windows(const struct vf_time_layout *l, const struct vf_time_group *group,
+                        struct window *window)
+{
+    int count = 0;
+    for (int s = group->stage_begin; s < group->stage_end; s++)
+        for (int k = 0; k < l->c->flow->stage[s].input_count; k++) {
+            const int f = l->input[s][k];
+            int halo[3], w = 0;
+            vf_time_halo(l->c, s, k, halo);
+            if (is_in_registers(l, group, s, k))
+                continue;
+            while (w < count && !is_alike(l, window[w].field, f))
+                w++;
+            if (w == count)
+                window[count++] = (struct window){.field = f};
+            window[w].halo = larger(window[w].halo, halo[VF_STREAM_AXIS]);
+        }
+    for (int w = 1; w < count; w++)
+        window[w].first = window[w - 1].first + l->planes + 2 * window[w - 1].halo;
+    return count;
+}
+
+/* The field's place among what a group has in registers: what it makes, then sources read at their own place;
+ * -1: none. */
+static void find_slots(const struct vf_time_layout *l, const struct vf_time_group *group, int *slot,
+                       int *count)
+{
+    *count = 0;
+    for (int f = 0; f < l->field_count; f++)
+        slot[f] = l->field[f].group == group - l->group ? (*count)++ : -1;
+    for (int s = group->stage_begin; s < group->stage_end; s++)
+        for (int k = 0; k < l->c->flow->stage[s].input_count; k++) {
+            const int f = l->input[s][k];
+            if (f < l->input_count && slot[f] < 0 && is_in_registers(l, group, s, k))
+                slot[f] = (*count)++;
+        }
+}
+
+static void add_function(struct vf_text *text, const char *name, const int *value, int count)
+{
+    vf_text_add(text, "static __device__ constexpr int %s(int k) { return ", name);
+    for (int k = 0; k + 1 < count; k++)
+        if (value[k] != value[count - 1])
+            vf_text_add(text, "k == %d ? %d : ", k, value[k]);
+    vf_text_add(text, "%d; }\n", value[count - 1]);
+}
+
+/* VF_TIME_WINDOWS_0(F): F(first, halo, field). */
+static void add_windows(const struct vf_time_layout *l, int g, struct vf_text *text)
+{
+    struct window window[VF_KERNEL_MOST_FIELDS];
+    int centre[VF_KERNEL_MOST_FIELDS];
+    const int count = find_windows(l, &l->group[g], window);
+    vf_text_add(text, "#define VF_TIME_WINDOWS_%d(F)", g);
+    for (int w = 0; w < count; w++)
+        vf_text_add(text, " F(%d, %d, %d)", window[w].first, window[w].halo, window[w].field);
+    vf_text_add(text, "\n");
+    for (int f = 0; f < l->field_count; f++) {
+        centre[f] = -1;
+        for (int w = 0; w < count; w++)
+            if (l->field[f].depth > 0 && is_alike(l, window[w].field, f))
+                centre[f] = window[w].first + window[w].halo;
+    }
+    const struct window *end = &window[count > 0 ? count - 1 : 0];
+    vf_text_add(text, "struct vf_windows_%d {\nenum { planes = %d };\n", g,
+                count > 0 ? end->first + l->planes + 2 * end->halo : 1);
+    add_function(text, "centre", centre, l->field_count);
+    vf_text_add(text, "};\n");
+}
+
+/* The lists of a group: stages, rings that it fills, sources read in place, outputs. */
+static void add_lists(const struct vf_time_layout *l, int g, const int *slot, struct vf_text *text)
+{
+    const struct vf_flow *flow = l->c->flow;
+    vf_text_add(text, "#define VF_TIME_STAGES_%d(F)", g);
+    for (int s = l->group[g].stage_begin; s < l->group[g].stage_end; s++)
+        vf_text_add(text, " F(%d, %d)", s, l->field[l->output[s]].reach[VF_ROW_AXIS]);
+    vf_text_add(text, "\n#define VF_TIME_RINGS_%d(F)", g);
+    for (int f = l->input_count; f < l->field_count; f++)
+        if (l->field[f].group == g && l->field[f].depth > 0)
+            vf_text_add(text, " F(%d)", f);
+    vf_text_add(text, "\n#define VF_TIME_DIRECT_%d(F)", g);
+    for (int f = 0; f < l->input_count; f++)
+        if (slot[f] >= 0)
+            vf_text_add(text, " F(%d)", f);
+    vf_text_add(text, "\n#define VF_TIME_SINKS_%d(F)", g);
+    for (int k = 0; k < flow->sink_count; k++)
+        for (int s = l->group[g].stage_begin; s < l->group[g].stage_end; s++)
+            for (int o = 0; o < flow->stage[s].output_count; o++)
+                if (flow->stage[s].output[o] == flow->sink[k])
+                    vf_text_add(text, " F(%d, %d)", k, l->output[s] + o);
+    vf_text_add(text, "\n");
+}
+
+static void add_group(const struct vf_time_layout *l, int g, struct vf_text *text)
+{
+    const struct vf_time_group *group = &l->group[g];
+    int slot[VF_KERNEL_MOST_FIELDS], slots;
+    find_slots(l, group, slot, &slots);
+    add_windows(l, g, text);
+    add_lists(l, g, slot, text);
+    vf_text_add(text,
+                "struct vf_group_%d : vf_windows_%d {\nenum { number = %d, delay = %d, reach_stream = %d, "
+                "reach_rows = %d, slots = %d, together = %d };\n",
+                g, g, g, group->delay, group->reach[VF_STREAM_AXIS], group->reach[VF_ROW_AXIS], slots,
+                group->rolled ? 1 : l->rows);
+    add_function(text, "slot", slot, l->field_count);
+    vf_text_add(text, "};\n");
+}
+
+void vf_time_layout_define(const struct vf_time_layout *l, struct vf_text *text)
+{
+    vf_text_add(text, "#define VF_TIME_PLANES %d\n#define VF_TIME_ROWS_OF_THREAD %d\n", l->planes, l->rows);
+    vf_text_add(text, "#define VF_TIME_COVERED_ROWS %d\n#define VF_TIME_COVERED_X %d\n", l->covered[0],
+                l->covered[1]);
+    vf_text_add(text, "#define VF_TIME_ROOM_ROWS %d\n#define VF_TIME_ROOM_X %d\n", l->room[0], l->room[1]);
+    vf_text_add(text, "#define VF_TIME_TILE_ROWS %d\n#define VF_TIME_TILE_X %d\n", l->tile[0], l->tile[1]);
+    vf_text_add(text, "#define VF_TIME_FIRST (%d)\n#define VF_TIME_LAST %d\n#define VF_TIME_GUARD %d\n",
+                l->first, l->last, l->guard);
+    vf_text_add(text, "#define VF_TIME_LEAN %d\n", l->lean);
+    add_fields(l, text);
+    for (int g = 0; g < l->group_count; g++)
+        add_group(l, g, text);
+    vf_text_add(text, "#define VF_TIME_EACH_GROUP(F)");
+    for (int g = 0; g < l->group_count; g++)
+        vf_text_add(text, " F(%d)", g);
+    vf_text_add(text, "\n");
+}
