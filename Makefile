@@ -66,7 +66,7 @@ test_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/*.c))
 cuda_test_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/cuda/*.c)) \
     $(BUILD)/tests/pipeline.o $(BUILD)/tests/io_samples.o
 fake_cuda_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fake_cuda/*.c))
-tool_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c tests/demo/*.c))
+tool_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c tests/compile/*.c tests/demo/*.c))
 
 .PHONY: all
 all: $(BUILD)/volfilter
@@ -80,6 +80,7 @@ help:
 	@echo 'make test-gpu    the tests of the GPU on this machine'"'"'s own; CI has a stand-in'
 	@echo 'make install     into PREFIX=$(PREFIX), under DESTDIR; make uninstall'
 	@echo 'make lint        clang-format, clang-tidy and shellcheck; make format formats'
+	@echo 'make compile-all compile every GPU kernel that schemes offer, for sm_75 to sm_120 (needs NVRTC, no GPU)'
 	@echo 'make bench-cpu   speed of every filter, beside a plain copy; BENCH=--help'
 	@echo 'make man         write man/volfilter.1 from the tables that give --help'
 	@echo 'make clean'
@@ -90,7 +91,8 @@ $(BUILD)/bench-cpu: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c))
 $(BUILD)/unit-tests: $(test_objects)
 $(BUILD)/cuda-tests: $(cuda_test_objects)
 $(BUILD)/unit-tests $(BUILD)/cuda-tests: private LIBS := -lcriterion $(LIBS)
-$(BUILD)/volfilter $(BUILD)/montage $(BUILD)/bench-cpu $(BUILD)/unit-tests $(BUILD)/cuda-tests: $(library)
+$(BUILD)/compile-kernels: $(BUILD)/tests/compile/compile_kernels.o
+$(BUILD)/volfilter $(BUILD)/montage $(BUILD)/bench-cpu $(BUILD)/unit-tests $(BUILD)/cuda-tests $(BUILD)/compile-kernels: $(library)
 	$(call say,LINK $@)$(LINK) -o $@ $(filter %.o,$^) $(library) $(LIBS)
 
 $(library): $(library_objects)
@@ -129,8 +131,8 @@ $(BUILD)/gen/kernel_texts.o: $(BUILD)/gen/kernel_texts.c
 
 # A driver and an NVRTC for machines without a GPU, in one: they count their calls together. Kernels are compiled
 # as the tests are, with sanitizers or without, by the same compiler.
-kernel_sanitizers = $(filter -fsanitize% -fno-sanitize%,$(CFLAGS))
-kernel_flags = -std=c++17 -O1 $(if $(kernel_sanitizers),-g1 $(kernel_sanitizers)) -fPIC -shared -fvisibility=hidden \
+kernel_sanitizers = $(filter -fsanitize% -fno-sanitize%,$(CFLAGS)) $(if $(is_clang),-fno-sanitize=function)
+kernel_flags = -std=c++17 -O1 $(if $(filter -fsanitize%,$(CFLAGS)),-g1 $(kernel_sanitizers)) -fPIC -shared -fvisibility=hidden \
     -fno-exceptions -fno-rtti $(NUMERICS)
 $(fake_cuda_objects): private DEFINES += -fPIC -fvisibility=hidden -DCUDA_ON_CPU='"$(abspath tests/cuda_on_cpu.h)"' \
     -DFAKE_NVRTC_CXX='"$(CC) -x c++"' -DFAKE_NVRTC_FLAGS='"$(kernel_flags)"'
@@ -184,13 +186,17 @@ test-san:
 	+@$(again) run-tests BUILD=$(BUILD)/san CFLAGS='-O1 -g -fno-omit-frame-pointer $(SANITIZERS)'
 
 .PHONY: run-tests
+on_fake_cuda = LD_LIBRARY_PATH='$(abspath $(dir $(fake_cuda)))' VOLFILTER_CACHE='$(abspath $(BUILD)/cuda-cache)' \
+    FAKE_CUDA_STRICT=1
+# Results do not depend on the order of threads, nor on when work is done that nothing waits for.
 # Criterion runs a process for each processor; threads that spin while they wait would take turns with the others.
 run-tests: export OMP_WAIT_POLICY = passive
-run-tests: $(BUILD)/unit-tests $(BUILD)/cuda-tests $(fake_cuda) $(BUILD)/volfilter
+run-tests: $(BUILD)/unit-tests $(BUILD)/cuda-tests $(fake_cuda) $(BUILD)/compile-kernels $(BUILD)/volfilter
 	$(BUILD)/unit-tests
 	rm -rf $(BUILD)/cuda-cache
-	VOLFILTER_CACHE='$(abspath $(BUILD)/cuda-cache)' LD_LIBRARY_PATH='$(abspath $(dir $(fake_cuda)))' \
-	    FAKE_CUDA_STRICT=1 $(BUILD)/cuda-tests
+	$(on_fake_cuda) $(BUILD)/cuda-tests
+	$(on_fake_cuda) FAKE_CUDA_ORDER=reverse FAKE_CUDA_LATE=1 $(BUILD)/cuda-tests
+	$(BUILD)/compile-kernels
 	VOLFILTER='$(abspath $(BUILD)/volfilter)' tests/cli/run
 
 .PHONY: test-gpu run-test-gpu
@@ -208,6 +214,10 @@ demo:
 .PHONY: run-demo
 run-demo: $(BUILD)/volfilter $(BUILD)/montage
 	@BUILD='$(BUILD)' tests/demo/run
+
+.PHONY: compile-all
+compile-all: $(BUILD)/compile-kernels
+	$(BUILD)/compile-kernels --all
 
 .PHONY: bench-cpu
 bench-cpu: $(BUILD)/bench-cpu

@@ -9,6 +9,9 @@
 /* Stages that the search puts into one kernel at most. */
 #define MOST_FUSED 24
 #define MOST_CANDIDATES 512
+/* A thread's cells are unrolled: beyond this many operations in all a kernel takes seconds to compile, and no
+ * longer fits the instruction cache. */
+#define MOST_UNROLLED 400
 /* Tiles along y and z of a grid that is not flat. */
 #define MOST_GRID_YZ 65535
 
@@ -309,6 +312,12 @@ static void apply(const struct vf_forced *forced, struct vf_kernel_config *confi
     config->interior = forced->interior >= 0 ? forced->interior : config->interior;
 }
 
+static bool is_too_long(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    const int cells = config->work[0] * config->work[1] * config->work[2];
+    return cells > 1 && cells * (config->interior ? 2 : 1) * c->operations > MOST_UNROLLED;
+}
+
 static void rank_scheme(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                         const struct vf_gpu_scheme *scheme, const struct vf_forced *forced,
                         struct vf_ranked *list, int *count, int room)
@@ -322,7 +331,7 @@ static void rank_scheme(const struct vf_kernel_case *c, const struct vf_gpu *gpu
         ptrdiff_t tiles[3];
         if (forced != NULL)
             apply(forced, &entry.config);
-        if (scheme->forbids(c, gpu, &entry.config) != NULL)
+        if (scheme->forbids(c, gpu, &entry.config) != NULL || (is_too_long(c, &entry.config)))
             continue;
         vf_gpu_tiles(c, scheme, &entry.config, tiles);
         entry.config.flat_grid = entry.config.flat_grid || tiles[1] > MOST_GRID_YZ || tiles[2] > MOST_GRID_YZ;

@@ -1,0 +1,305 @@
+/* compile-kernels [--all] [ARCH...]: compiles kernels by NVRTC for several architectures, without a device:
+ * those that the plan chooses, and each scheme's first choice, for chains that cover all stencils,
+ * dimensions, element types and boundaries; --all: every configuration that a scheme offers. What does not
+ * compile fails, and so do spilled registers in a kernel that the plan chooses. Without NVRTC there is
+ * nothing to do.
+ *
+ * Prints "N passed, N failed" last. */
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chain.h"
+#include "kernel_source.h"
+#include "nvrtc.h"
+#include "plan.h"
+
+/* ---- devices, as vf_cuda_describe would find them ---- */
+
+struct arch {
+    const char *name;
+    int capability, sm_threads, sm_blocks;
+    size_t block_shared, sm_shared;
+};
+
+static const struct arch archs[] = {
+    {"sm_75", 75, 1024, 16, 64 << 10, 64 << 10},    {"sm_80", 80, 2048, 32, 163 << 10, 164 << 10},
+    {"sm_86", 86, 1536, 16, 99 << 10, 100 << 10},   {"sm_89", 89, 1536, 24, 99 << 10, 100 << 10},
+    {"sm_90", 90, 2048, 32, 227 << 10, 228 << 10},  {"sm_100", 100, 2048, 32, 227 << 10, 228 << 10},
+    {"sm_120", 120, 1536, 24, 99 << 10, 100 << 10},
+};
+
+static struct vf_gpu gpu_of(const struct arch *arch)
+{
+    struct vf_gpu gpu = {.capability = arch->capability,
+                         .multiprocessors = 132,
+                         .warp = 32,
+                         .block_threads = 1024,
+                         .sm_threads = arch->sm_threads,
+                         .sm_blocks = arch->sm_blocks,
+                         .sm_registers = 65536,
+                         .block_shared = arch->block_shared,
+                         .sm_shared = arch->sm_shared,
+                         .l2 = (size_t)50 << 20,
+                         .memory = (size_t)80 << 30,
+                         .bandwidth = 4.19e12,
+                         .clock = 1.755e9,
+                         .double_ratio = 2};
+    snprintf(gpu.name, sizeof gpu.name, "%s", arch->name);
+    return gpu;
+}
+
+/* ---- what is compiled ---- */
+
+struct sample {
+    const char *chain;
+    int dim;
+    enum vf_type in, out;
+    bool precise;
+    enum vf_boundary boundary;
+};
+
+static const struct sample samples[] = {
+    {"gaussian", 3, VF_F32, VF_F32, false, VF_NEAREST},
+    {"gaussian:sigma=3", 3, VF_U16, VF_U16, false, VF_REFLECT},
+    {"gaussian:sigma=2", 2, VF_U8, VF_U8, false, VF_MIRROR},
+    {"gaussian:sigma=20", 2, VF_F32, VF_F32, false, VF_NEAREST},
+    {"gradient", 3, VF_F32, VF_F32, false, VF_WRAP},
+    {"gradient:output=components", 2, VF_I8, VF_F32, false, VF_CONSTANT},
+    {"gaussian,gradient", 3, VF_I16, VF_F32, false, VF_NEAREST},
+    {"structure-tensor", 3, VF_F32, VF_F32, false, VF_NEAREST},
+    {"structure-tensor:output=coherence", 3, VF_F32, VF_F32, true, VF_REFLECT},
+    {"structure-tensor:output=eigenvalues", 3, VF_F32, VF_F32, false, VF_NEAREST},
+    {"structure-tensor:output=orientation", 2, VF_F32, VF_F32, false, VF_MIRROR},
+    {"perona-malik:iterations=4", 3, VF_F32, VF_F32, false, VF_NEAREST},
+    {"perona-malik:conductance=quadratic:iterations=4", 3, VF_I32, VF_I32, true, VF_CONSTANT},
+    {"perona-malik:iterations=4", 2, VF_U16, VF_U16, false, VF_WRAP},
+    {"eed:iterations=2", 3, VF_F32, VF_F32, false, VF_NEAREST},
+    {"eed:mode=line:rho=2:iterations=1", 3, VF_U32, VF_U32, true, VF_MIRROR},
+    {"ced:iterations=1", 2, VF_F64, VF_F64, true, VF_REFLECT},
+    {"and:iterations=1", 3, VF_F32, VF_F32, false, VF_NEAREST},
+};
+
+/* Bytes after which the log says `what`; 0 when it does not. */
+static long bytes_before(const char *log, const char *what)
+{
+    const char *at = strstr(log, what);
+    if (at == NULL)
+        return 0;
+    while (at > log && (at[-1] == ' ' || (at[-1] >= '0' && at[-1] <= '9')))
+        at--;
+    return strtol(at, NULL, 10);
+}
+
+/* Compiles a text; false, with the reason printed, when it must not pass. */
+static bool compiles(const struct vf_nvrtc_api *api, const char *text, const char *arch, const char *label,
+                     bool may_spill)
+{
+    const char *options[24], *headers[2][256];
+    char words[512], target[64];
+    int count = 0;
+    nvrtcProgram program = NULL;
+    size_t room = 0;
+    snprintf(words, sizeof words, "%s", vf_nvrtc_options);
+    for (char *word = strtok(words, " "); word != NULL; word = strtok(NULL, " "))
+        options[count++] = word;
+    snprintf(target, sizeof target, "--gpu-architecture=%s", arch);
+    options[count++] = target;
+    options[count++] = "--ptxas-options=-v";
+    for (int i = 0; i < vf_kernel_text_count; i++) {
+        headers[0][i] = vf_kernel_texts[i].text;
+        headers[1][i] = vf_kernel_texts[i].name;
+    }
+    bool good = api->nvrtcCreateProgram(&program, text, "kernel.cu", vf_kernel_text_count, headers[0],
+                                        headers[1]) == NVRTC_SUCCESS;
+    good = good && api->nvrtcCompileProgram(program, count, options) == NVRTC_SUCCESS;
+    api->nvrtcGetProgramLogSize(program, &room);
+    char *log = calloc(room + 1, 1);
+    api->nvrtcGetProgramLog(program, log);
+    const long spilled = bytes_before(log, " bytes spill stores");
+    if (!good)
+        printf("FAIL %s: does not compile:\n%.2000s\n", label, log);
+    else if (spilled > 0 && !may_spill)
+        printf("FAIL %s: %ld bytes of registers are spilled\n", label, spilled);
+    free(log);
+    api->nvrtcDestroyProgram(&program);
+    return good && (spilled == 0 || may_spill);
+}
+
+/* A text to compile. */
+struct item {
+    char *text;
+    const char *arch;
+    char label[256];
+    bool may_spill;
+};
+
+struct list {
+    int count, room;
+    struct item *item;
+};
+
+/* Adds one configuration unless the same text is there for the architecture. */
+static void add(struct list *list, const struct vf_kernel_work *work, const struct sample *sample,
+                const struct arch *arch, const struct vf_gpu_scheme *scheme,
+                const struct vf_kernel_config *config, bool may_spill)
+{
+    struct vf_text text = {0};
+    struct vf_error error;
+    if (vf_kernel_source(&work->c, scheme, config, &text, &error) != VF_OK) {
+        fprintf(stderr, "compile-kernels: %s\n", error.text);
+        exit(1);
+    }
+    for (int i = 0; i < list->count; i++)
+        if (list->item[i].arch == arch->name && strcmp(list->item[i].text, text.data) == 0) {
+            list->item[i].may_spill = list->item[i].may_spill && may_spill;
+            vf_text_free(&text);
+            return;
+        }
+    if (list->count == list->room) {
+        list->room = 2 * list->room + 64;
+        list->item = realloc(list->item, (size_t)list->room * sizeof *list->item);
+        if (list->item == NULL)
+            exit(1);
+    }
+    struct item *item = &list->item[list->count++];
+    item->text = strdup(text.data);
+    item->arch = arch->name;
+    item->may_spill = may_spill;
+    snprintf(item->label, sizeof item->label,
+             "%s %s %dD %s, stages %s..%s, block %dx%dx%d work %dx%dx%d stream %d variant %d", arch->name,
+             sample->chain, sample->dim, scheme->name,
+             work->flow.stage_count > 0 ? work->flow.stage[0].name : "-",
+             work->flow.stage_count > 0 ? work->flow.stage[work->flow.stage_count - 1].name : "-",
+             config->block[0], config->block[1], config->block[2], config->work[0], config->work[1],
+             config->work[2], config->stream, config->variant);
+    vf_text_free(&text);
+}
+
+/* Kernels of one run, planned with `forced` or freely. */
+static void add_run(struct list *list, const struct vf_plan *plan, const struct vf_run *run,
+                    const struct sample *sample, const struct arch *arch, const struct vf_gpu *gpu,
+                    const struct vf_forced_list *forced, bool all)
+{
+    struct vf_flow flow;
+    struct vf_error error;
+    struct vf_gpu_plan kernels;
+    enum vf_type source[VF_MAX_LIVE], sink[VF_MAX_LIVE * VF_MAX_GLOBALS];
+    if (vf_plan_flow(plan, run, NULL, &flow, &error) != VF_OK)
+        exit(1);
+    for (int k = 0; k < flow.source_count; k++)
+        source[k] = run->from_file ? sample->in : sample->precise ? VF_F64 : VF_F32;
+    for (int k = 0; k < flow.sink_count; k++)
+        sink[k] = run->to_file && !run->prepass ? sample->out : sample->precise ? VF_F64 : VF_F32;
+    const struct vf_gpu_request request = {.flow = &flow,
+                                           .nx = plan->nx,
+                                           .ny = plan->ny,
+                                           .nz = plan->nz,
+                                           .source_type = source,
+                                           .sink_type = sink,
+                                           .gpu = gpu,
+                                           .forced = forced};
+    /* A scheme that is forced on a chain that it cannot run alone has nothing to compile here. */
+    if (vf_gpu_plan_open(&kernels, &request, &error) == VF_OK) {
+        for (int i = 0; i < kernels.launch_count; i++) {
+            static struct vf_ranked ranked[512];
+            const struct vf_launch *launch = &kernels.launch[i];
+            struct vf_kernel_work work;
+            if (vf_kernel_work_open(&work, &kernels, &request, launch, &error) != VF_OK)
+                exit(1);
+            work.c.flow = &work.flow;
+            add(list, &work, sample, arch, launch->scheme, &launch->config, forced->count > 0);
+            const int count =
+                all ? vf_gpu_rank(&work.c, gpu, forced->count > 0 ? &forced->entry[0] : NULL, ranked, 512)
+                    : 0;
+            for (int k = 0; k < count; k++)
+                add(list, &work, sample, arch, ranked[k].scheme, &ranked[k].config, true);
+            vf_kernel_work_close(&work);
+        }
+        vf_gpu_plan_close(&kernels);
+    } else if (forced->count == 0) {
+        printf("FAIL %s %s: %s\n", arch->name, sample->chain, error.text);
+        exit(1);
+    }
+    vf_flow_close(&flow);
+}
+
+static void add_sample(struct list *list, const struct sample *sample, const struct arch *arch, bool all)
+{
+    const struct vf_gpu gpu = gpu_of(arch);
+    struct vf_chain chain = {0};
+    struct vf_error error;
+    struct vf_plan plan;
+    struct vf_plan_request request = {.chain = &chain,
+                                      .nx = 512,
+                                      .ny = 512,
+                                      .nz = sample->dim == 3 ? 256 : 1,
+                                      .batch = 1,
+                                      .threads = 1,
+                                      .gpu = &gpu,
+                                      .source_type = sample->in,
+                                      .result_type = sample->out};
+    request.context.dim = sample->dim;
+    request.context.is_double = sample->precise;
+    request.context.boundary = sample->boundary;
+    for (int axis = 0; axis < 3; axis++)
+        request.context.aspect[axis] = request.context.spacing[axis] = 1;
+    if (vf_chain_append(&chain, sample->chain, &error) != VF_OK ||
+        vf_plan_open(&plan, &request, &error) != VF_OK) {
+        fprintf(stderr, "compile-kernels: %s: %s\n", sample->chain, error.text);
+        exit(1);
+    }
+    for (int r = 0; r < plan.run_count; r++) {
+        struct vf_forced_list forced = {0};
+        add_run(list, &plan, &plan.run[r], sample, arch, &gpu, &forced, all);
+        for (const struct vf_gpu_scheme *const *scheme = vf_gpu_schemes; *scheme != NULL; scheme++) {
+            if (vf_forced_read((*scheme)->name, &forced, &error) != VF_OK)
+                exit(1);
+            add_run(list, &plan, &plan.run[r], sample, arch, &gpu, &forced, all);
+        }
+    }
+    vf_plan_close(&plan);
+    vf_chain_free(&chain);
+}
+
+/* Architectures named on the command line, or all. */
+static bool is_wanted(const char *arch, int argc, char **argv)
+{
+    bool any = false;
+    for (int i = 1; i < argc; i++) {
+        any = any || argv[i][0] != '-';
+        if (strcmp(argv[i], arch) == 0)
+            return true;
+    }
+    return !any;
+}
+
+int main(int argc, char **argv)
+{
+    struct vf_nvrtc_api api;
+    struct vf_error error;
+    struct list list = {0};
+    const bool all = argc > 1 && strcmp(argv[1], "--all") == 0;
+    if (vf_nvrtc_api_open(&api, &error) != VF_OK) {
+        printf("compile-kernels: nothing compiled: %s\n", error.text);
+        return 0;
+    }
+    /* Not every sample for every architecture unless all are asked for: one of them, turn by turn. */
+    const int arch_count = sizeof archs / sizeof *archs, sample_count = sizeof samples / sizeof *samples;
+    for (int i = 0; i < sample_count; i++)
+        for (int a = 0; a < arch_count; a++)
+            if (is_wanted(archs[a].name, argc, argv) && (all || (a - i) % arch_count == 0))
+                add_sample(&list, &samples[i], &archs[a], all);
+    int failed = 0;
+#pragma omp parallel for schedule(dynamic) reduction(+ : failed)
+    for (int i = 0; i < list.count; i++)
+        failed +=
+            !compiles(&api, list.item[i].text, list.item[i].arch, list.item[i].label, list.item[i].may_spill);
+    for (int i = 0; i < list.count; i++)
+        free(list.item[i].text);
+    free(list.item);
+    vf_nvrtc_api_close(&api);
+    printf("%d passed, %d failed\n", list.count - failed, failed);
+    return failed > 0;
+}
