@@ -312,10 +312,12 @@ static void apply(const struct vf_forced *forced, struct vf_kernel_config *confi
     config->interior = forced->interior >= 0 ? forced->interior : config->interior;
 }
 
-static bool is_too_long(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+static bool is_too_long(const struct vf_kernel_case *c, const struct vf_forced *forced,
+                        const struct vf_kernel_config *config)
 {
     const int cells = config->work[0] * config->work[1] * config->work[2];
-    return cells > 1 && cells * (config->interior ? 2 : 1) * c->operations > MOST_UNROLLED;
+    const bool asked_for = forced != NULL && forced->config.work[0] > 0;
+    return !asked_for && cells > 1 && cells * (config->interior ? 2 : 1) * c->operations > MOST_UNROLLED;
 }
 
 static void rank_scheme(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
@@ -331,7 +333,7 @@ static void rank_scheme(const struct vf_kernel_case *c, const struct vf_gpu *gpu
         ptrdiff_t tiles[3];
         if (forced != NULL)
             apply(forced, &entry.config);
-        if (scheme->forbids(c, gpu, &entry.config) != NULL || (is_too_long(c, &entry.config)))
+        if (scheme->forbids(c, gpu, &entry.config) != NULL || (is_too_long(c, forced, &entry.config)))
             continue;
         vf_gpu_tiles(c, scheme, &entry.config, tiles);
         entry.config.flat_grid = entry.config.flat_grid || tiles[1] > MOST_GRID_YZ || tiles[2] > MOST_GRID_YZ;
