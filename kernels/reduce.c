@@ -12,19 +12,16 @@ typedef unsigned __int128 unsigned_wide;
 
 /* A finite value is significand * 2^(bin + unit), its significand an integer and its bin the biased exponent
  * less 1 (subnormals share bin 0). */
-#define FLOAT_BINS 254
-#define DOUBLE_BINS 2046
 #define FLOAT_UNIT (-149)
 #define DOUBLE_UNIT (-1074)
 
-#define PERCENTILE_BINS 65536
 #define LARGEST_FINITE_BIN 0xfeff /* infinity's is 0xff00 */
 
 /* What one thread has seen. Every bin can take 2^63 values without overflow. */
 struct vf_partial {
     uint64_t count;              /* of values; RANGE: of rows that had any */
     double least, most;          /* RANGE */
-    uint64_t *counts;            /* PERCENTILE: [PERCENTILE_BINS] */
+    uint64_t *counts;            /* PERCENTILE: [VF_REDUCE_COUNTS] */
     wide *sum;                   /* MEAN, DEVIATION: [bins] sums of significands */
     unsigned_wide *square;       /* DEVIATION: [bins] sums of the lower 64 bits of squared significands */
     unsigned_wide *square_upper; /* DEVIATION of doubles: [bins] sums of the bits above */
@@ -36,12 +33,12 @@ struct vf_partial {
 #define LIMBS 70
 #define SUM_LIMBS (LIMBS / 2) /* enough for the sum of v */
 
-struct big {
+struct vf_big {
     uint64_t limb[LIMBS];
 };
 
 /* Adds value * 2^shift; what carries beyond the last limb is the sign's. */
-static void big_add(struct big *b, wide value, int shift)
+static void big_add(struct vf_big *b, wide value, int shift)
 {
     if (value == 0)
         return;
@@ -60,18 +57,28 @@ static void big_add(struct big *b, wide value, int shift)
 }
 
 /* Adds an unsigned value * 2^shift. */
-static void big_add_unsigned(struct big *b, unsigned_wide value, int shift)
+static void big_add_unsigned(struct vf_big *b, unsigned_wide value, int shift)
 {
     big_add(b, (wide)(uint64_t)value, shift);
     big_add(b, (wide)(value >> 64), shift + 64);
 }
 
-static bool big_is_negative(const struct big *b)
+static void big_add_big(struct vf_big *b, const struct vf_big *a)
+{
+    unsigned_wide carry = 0;
+    for (int i = 0; i < LIMBS; i++) {
+        carry += (unsigned_wide)b->limb[i] + a->limb[i];
+        b->limb[i] = (uint64_t)carry;
+        carry >>= 64;
+    }
+}
+
+static bool big_is_negative(const struct vf_big *b)
 {
     return b->limb[LIMBS - 1] >> 63;
 }
 
-static void big_negate(struct big *b)
+static void big_negate(struct vf_big *b)
 {
     unsigned_wide carry = 1;
     for (int i = 0; i < LIMBS; i++) {
@@ -81,7 +88,7 @@ static void big_negate(struct big *b)
     }
 }
 
-static void big_multiply(struct big *b, uint64_t factor)
+static void big_multiply(struct vf_big *b, uint64_t factor)
 {
     unsigned_wide carry = 0;
     for (int i = 0; i < LIMBS; i++) {
@@ -92,7 +99,7 @@ static void big_multiply(struct big *b, uint64_t factor)
 }
 
 /* Divides b >= 0, rounding down; true when something was left over. */
-static bool big_divide(struct big *b, uint64_t divisor)
+static bool big_divide(struct vf_big *b, uint64_t divisor)
 {
     uint64_t rest = 0;
     for (int i = LIMBS - 1; i >= 0; i--) {
@@ -104,9 +111,9 @@ static bool big_divide(struct big *b, uint64_t divisor)
 }
 
 /* b -= a^2, for 0 <= a < 2^(64 * SUM_LIMBS). */
-static void big_subtract_square(struct big *b, const struct big *a)
+static void big_subtract_square(struct vf_big *b, const struct vf_big *a)
 {
-    struct big square = {{0}};
+    struct vf_big square = {{0}};
     for (int i = 0; i < SUM_LIMBS; i++) {
         unsigned_wide carry = 0;
         for (int k = 0; k < SUM_LIMBS; k++) {
@@ -118,17 +125,12 @@ static void big_subtract_square(struct big *b, const struct big *a)
             square.limb[i + SUM_LIMBS] = (uint64_t)carry;
     }
     big_negate(&square);
-    unsigned_wide carry = 0;
-    for (int i = 0; i < LIMBS; i++) {
-        carry += (unsigned_wide)b->limb[i] + square.limb[i];
-        b->limb[i] = (uint64_t)carry;
-        carry >>= 64;
-    }
+    big_add_big(b, &square);
 }
 
 /* The upper 64 bits of b > 0, their first bit set: b = result * 2^*exponent, less what is below. Bit 0 is
  * set, too, if anything is below or `more` is true, so that rounding to double is right. */
-static uint64_t big_head(const struct big *b, bool more, int *exponent)
+static uint64_t big_head(const struct vf_big *b, bool more, int *exponent)
 {
     int top = LIMBS - 1;
     while (top > 0 && b->limb[top] == 0)
@@ -145,7 +147,7 @@ static uint64_t big_head(const struct big *b, bool more, int *exponent)
     return head | more;
 }
 
-static bool big_is_zero(const struct big *b)
+static bool big_is_zero(const struct vf_big *b)
 {
     for (int i = 0; i < LIMBS; i++)
         if (b->limb[i] != 0)
@@ -157,7 +159,7 @@ static bool big_is_zero(const struct big *b)
 
 static size_t bins_of(const struct vf_reducer *reducer)
 {
-    return reducer->is_double ? DOUBLE_BINS : FLOAT_BINS;
+    return reducer->is_double ? VF_REDUCE_DOUBLE_BINS : VF_REDUCE_FLOAT_BINS;
 }
 
 /* Bytes of one thread's bins: a whole number of cache lines, so that threads do not share any. */
@@ -167,7 +169,7 @@ static size_t bin_bytes(const struct vf_reducer *reducer)
     size_t bytes = 0;
     switch (reducer->reduction) {
     case VF_REDUCE_PERCENTILE:
-        bytes = PERCENTILE_BINS * sizeof(uint64_t);
+        bytes = VF_REDUCE_COUNTS * sizeof(uint64_t);
         break;
     case VF_REDUCE_DEVIATION:
         bytes = (reducer->is_double ? 3 : 2) * table;
@@ -181,10 +183,11 @@ static size_t bin_bytes(const struct vf_reducer *reducer)
     return (bytes + VF_ALIGNMENT - 1) / VF_ALIGNMENT * VF_ALIGNMENT;
 }
 
-/* One thread's header, likewise. */
+/* What comes ahead of the bins, likewise: a header for each thread, and the sums from elsewhere. */
 static size_t header_bytes(int threads)
 {
-    return ((size_t)threads * sizeof(struct vf_partial) + VF_ALIGNMENT - 1) / VF_ALIGNMENT * VF_ALIGNMENT;
+    const size_t bytes = (size_t)threads * sizeof(struct vf_partial) + 2 * sizeof(struct vf_big);
+    return (bytes + VF_ALIGNMENT - 1) / VF_ALIGNMENT * VF_ALIGNMENT;
 }
 
 static void cut_box(struct vf_reducer *reducer, const struct vf_global *global, const ptrdiff_t grid[3])
@@ -198,14 +201,10 @@ static void cut_box(struct vf_reducer *reducer, const struct vf_global *global, 
     }
 }
 
-enum vf_status vf_reducer_open(struct vf_reducer *reducer, const struct vf_global *global, bool is_double,
-                               const ptrdiff_t grid[3], int threads, struct vf_error *error)
+/* Memory for the threads that the rest of the reducer says. */
+static enum vf_status take_memory(struct vf_reducer *reducer, struct vf_error *error)
 {
-    *reducer = (struct vf_reducer){.reduction = global->reduction,
-                                   .argument = global->argument,
-                                   .is_double = is_double,
-                                   .threads = threads};
-    cut_box(reducer, global, grid);
+    const int threads = reducer->threads;
     const size_t header = header_bytes(threads), bins = bin_bytes(reducer);
     size_t bytes;
     if (!vf_size_mul((size_t)threads, bins, &bytes) || !vf_size_add(bytes, header, &bytes))
@@ -216,6 +215,7 @@ enum vf_status vf_reducer_open(struct vf_reducer *reducer, const struct vf_globa
     memset(block, 0, bytes);
     reducer->block = block;
     reducer->partial = (struct vf_partial *)(void *)block;
+    reducer->elsewhere = (struct vf_big *)(void *)(reducer->partial + threads);
     for (int t = 0; t < threads; t++) {
         char *own = block + header + (size_t)t * bins;
         wide *table = (wide *)(void *)own;
@@ -228,6 +228,26 @@ enum vf_status vf_reducer_open(struct vf_reducer *reducer, const struct vf_globa
                                 .square_upper = (unsigned_wide *)table + 2 * bins_of(reducer)};
     }
     return VF_OK;
+}
+
+enum vf_status vf_reducer_open(struct vf_reducer *reducer, const struct vf_global *global, bool is_double,
+                               const ptrdiff_t grid[3], int threads, struct vf_error *error)
+{
+    *reducer = (struct vf_reducer){.reduction = global->reduction,
+                                   .argument = global->argument,
+                                   .is_double = is_double,
+                                   .threads = threads};
+    cut_box(reducer, global, grid);
+    return take_memory(reducer, error);
+}
+
+enum vf_status vf_reducer_open_like(struct vf_reducer *reducer, const struct vf_reducer *model,
+                                    struct vf_error *error)
+{
+    *reducer = *model;
+    reducer->threads = 1;
+    reducer->block = NULL;
+    return take_memory(reducer, error);
 }
 
 void vf_reducer_close(struct vf_reducer *reducer)
@@ -404,18 +424,18 @@ static double range(const struct vf_reducer *reducer)
 }
 
 /* The sum of all values, in units of 2^unit. */
-static void sum_of(const struct vf_reducer *reducer, struct big *sum)
+static void sum_of(const struct vf_reducer *reducer, struct vf_big *sum)
 {
-    *sum = (struct big){{0}};
+    *sum = reducer->elsewhere[0];
     for (int t = 0; t < reducer->threads; t++)
         for (size_t bin = 0; bin < bins_of(reducer); bin++)
             big_add(sum, reducer->partial[t].sum[bin], (int)bin);
 }
 
 /* The sum of all squares, in units of 2^(2 * unit). */
-static void squares_of(const struct vf_reducer *reducer, struct big *sum)
+static void squares_of(const struct vf_reducer *reducer, struct vf_big *sum)
 {
-    *sum = (struct big){{0}};
+    *sum = reducer->elsewhere[1];
     for (int t = 0; t < reducer->threads; t++)
         for (size_t bin = 0; bin < bins_of(reducer); bin++) {
             const struct vf_partial *p = &reducer->partial[t];
@@ -428,7 +448,7 @@ static void squares_of(const struct vf_reducer *reducer, struct big *sum)
 /* The sum over the count. 128 bits more than the sum has make the quotient's head longer than a double. */
 static double mean(const struct vf_reducer *reducer, uint64_t count, int unit)
 {
-    struct big sum, quotient = {{0}};
+    struct vf_big sum, quotient = {{0}};
     int exponent;
     sum_of(reducer, &sum);
     if (big_is_zero(&sum))
@@ -446,7 +466,7 @@ static double mean(const struct vf_reducer *reducer, uint64_t count, int unit)
 /* sqrt(count * sum v^2 - (sum v)^2) / count; what is under the root is an integer and never negative. */
 static double deviation(const struct vf_reducer *reducer, uint64_t count, int unit)
 {
-    struct big sum, under;
+    struct vf_big sum, under;
     int exponent;
     sum_of(reducer, &sum);
     if (big_is_negative(&sum))
@@ -479,5 +499,62 @@ double vf_reducer_value(const struct vf_reducer *reducer)
         return range(reducer);
     default:
         return mean(reducer, count, unit);
+    }
+}
+
+/* ---- values that were reduced elsewhere ---- */
+
+void vf_reducer_add_counts(struct vf_reducer *reducer, const uint64_t count[VF_REDUCE_COUNTS])
+{
+    struct vf_partial *p = &reducer->partial[0];
+    for (int bin = 0; bin < VF_REDUCE_COUNTS; bin++) {
+        p->counts[bin] += count[bin];
+        p->count += count[bin];
+    }
+}
+
+void vf_reducer_add_sums(struct vf_reducer *reducer, uint64_t count, const struct vf_reduce_sums *sums)
+{
+    const int bins = (int)bins_of(reducer);
+    reducer->partial[0].count += count;
+    for (int bin = 0; bin < bins; bin++) {
+        for (int k = 0; k < 5; k++)
+            big_add(&reducer->elsewhere[0], sums[bin].value[k], bin + 24 * k);
+        for (int k = 0; k < 8; k++)
+            big_add(&reducer->elsewhere[1], sums[bin].square[k], 2 * bin + 24 * k);
+    }
+}
+
+void vf_reducer_add_extremes(struct vf_reducer *reducer, double least, double most)
+{
+    struct vf_partial *p = &reducer->partial[0];
+    p->least = fmin(p->least, least);
+    p->most = fmax(p->most, most);
+    p->count += least <= most;
+}
+
+static void merge_sums(struct vf_reducer *reducer, const struct vf_reducer *other)
+{
+    struct vf_big sum;
+    for (int t = 0; t < other->threads; t++)
+        reducer->partial[0].count += other->partial[t].count;
+    sum_of(other, &sum);
+    big_add_big(&reducer->elsewhere[0], &sum);
+    if (other->reduction != VF_REDUCE_DEVIATION)
+        return;
+    squares_of(other, &sum);
+    big_add_big(&reducer->elsewhere[1], &sum);
+}
+
+void vf_reducer_merge(struct vf_reducer *reducer, const struct vf_reducer *other)
+{
+    if (reducer->reduction == VF_REDUCE_MEAN || reducer->reduction == VF_REDUCE_DEVIATION)
+        merge_sums(reducer, other);
+    for (int t = 0; t < other->threads; t++) {
+        const struct vf_partial *p = &other->partial[t];
+        if (reducer->reduction == VF_REDUCE_PERCENTILE)
+            vf_reducer_add_counts(reducer, p->counts);
+        else if (reducer->reduction == VF_REDUCE_RANGE)
+            vf_reducer_add_extremes(reducer, p->least, p->most);
     }
 }

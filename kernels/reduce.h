@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "filters/filter.h"
 #include "src/error.h"
@@ -26,7 +27,8 @@ struct vf_reducer {
     ptrdiff_t box_low[3], box_high[3]; /* x, y, z: half-open; only voxels inside count */
     int threads;
     struct vf_partial *partial; /* owned, one a thread */
-    void *block;                /* owned: what the partials point into */
+    struct vf_big *elsewhere;   /* owned: sums of v and v^2 that did not come by vf_reducer_add */
+    void *block;                /* owned: what these point into */
 };
 
 /* `grid` is nx, ny, nz. The global's box is cut to it; `box_size` 0 is all of it. On failure nothing is held.
@@ -44,5 +46,34 @@ void vf_reducer_add(struct vf_reducer *reducer, int thread, const void *row, ptr
 double vf_reducer_value(const struct vf_reducer *reducer);
 
 void vf_reducer_close(struct vf_reducer *reducer);
+
+/* ---- values that were reduced elsewhere ---- */
+
+/* An empty reducer for the same, with one thread. */
+enum vf_status vf_reducer_open_like(struct vf_reducer *reducer, const struct vf_reducer *model,
+                                    struct vf_error *error);
+
+/* Adds what another of the same has seen. */
+void vf_reducer_merge(struct vf_reducer *reducer, const struct vf_reducer *other);
+
+/* How kernels/reduce.cu gives its results. Percentiles: how many values are in each bin. */
+#define VF_REDUCE_COUNTS 65536
+
+/* Mean, deviation: of values significand * 2^(bin + unit), their sums in units of 2^(bin + unit) and those of
+ * their squares in units of 2^(2 * (bin + unit)): sum over k of part[k] * 2^(24 k). Values may be counted in
+ * a lower bin than their own. Deviation only has squares. */
+struct vf_reduce_sums {
+    int64_t value[5], square[8];
+};
+#define VF_REDUCE_FLOAT_BINS 254
+#define VF_REDUCE_DOUBLE_BINS 2046
+
+void vf_reducer_add_counts(struct vf_reducer *reducer, const uint64_t count[VF_REDUCE_COUNTS]);
+
+/* `sums` has as many bins as the rows' type; `count` values are in them. */
+void vf_reducer_add_sums(struct vf_reducer *reducer, uint64_t count, const struct vf_reduce_sums *sums);
+
+/* least > most: there were none. */
+void vf_reducer_add_extremes(struct vf_reducer *reducer, double least, double most);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "alloc.h"
+#include "cuda_reduce.h"
 
 /* Of free device memory: what is asked for; the rest is the driver's. */
 #define MEMORY_SHARE 0.92
@@ -61,43 +61,6 @@ static enum vf_status download(struct vf_cuda_sweep *sweep, ptrdiff_t image, str
     return VF_OK;
 }
 
-/* Feeds the reducers of a sink with planes [wanted), through `row`, host memory for one plane. */
-static enum vf_status reduce_planes(struct vf_cuda_sweep *sweep, int k, struct vf_plane_range wanted,
-                                    char *row, struct vf_error *error)
-{
-    const struct vf_job *job = sweep->job;
-    const struct vf_sink *sink = &job->sink[k];
-    const size_t row_bytes = (size_t)job->nx * vf_type_size(sweep->sink_type[k]);
-    for (ptrdiff_t z = wanted.begin; z < wanted.end; z++) {
-        const struct vf_planes from = planes_of(sweep, sweep->sink[k], sweep->sink_type[k], z);
-        void *plane = row;
-        enum vf_status status = vf_staging_download(&sweep->staging, &from, &plane, 1, error);
-        if (status != VF_OK)
-            return status;
-        for (int r = 0; r < sink->reducer_count; r++)
-            for (ptrdiff_t y = 0; y < job->ny; y++)
-                vf_reducer_add(&sink->reducer[r], 0, row + (size_t)y * row_bytes, job->nx, 0, y, z % job->nz);
-    }
-    return VF_OK;
-}
-
-static enum vf_status reduce(struct vf_cuda_sweep *sweep, struct vf_plane_range wanted,
-                             struct vf_error *error)
-{
-    const struct vf_job *job = sweep->job;
-    enum vf_status status = VF_OK;
-    char *row = NULL;
-    for (int k = 0; k < job->flow->sink_count && status == VF_OK; k++) {
-        if (job->sink[k].reducer_count == 0)
-            continue;
-        if (row == NULL)
-            row = vf_alloc((size_t)(job->nx * job->ny), vf_type_size(sweep->sink_type[k]), "a plane", error);
-        status = row == NULL ? VF_FAILED : reduce_planes(sweep, k, wanted, row, error);
-    }
-    vf_free(row);
-    return status;
-}
-
 /* Planes [wanted) of one image; buffers hold [window). */
 static enum vf_status run_slab(struct vf_cuda_sweep *sweep, ptrdiff_t image, struct vf_plane_range wanted,
                                struct vf_plane_range window, struct vf_error *error)
@@ -107,7 +70,7 @@ static enum vf_status run_slab(struct vf_cuda_sweep *sweep, ptrdiff_t image, str
     VF_TRY(vf_cuda_sweep_launch(sweep, image, error));
     VF_TRY(download(sweep, image, wanted, error));
     TRY_CUDA(cuStreamSynchronize(sweep->stream), "filtering");
-    VF_TRY(reduce(sweep, wanted, error));
+    VF_TRY(vf_cuda_reduce(sweep, wanted, error));
 out:
     return status;
 }

@@ -384,3 +384,112 @@ Test(reduce, box)
                  "cut to the grid");
     cr_expect_eq(mean_in_box((const long[3]){2, 2, 2}, (const long[3]){7, 0, 0}), 0, "outside");
 }
+
+/* ---- values that were reduced elsewhere ---- */
+
+static const struct {
+    enum vf_reduction reduction;
+    double argument;
+} reductions[] = {
+    {VF_REDUCE_PERCENTILE, 75}, {VF_REDUCE_DEVIATION, 2}, {VF_REDUCE_RANGE, 0}, {VF_REDUCE_MEAN, 0}};
+
+Test(reduce, merging_is_adding)
+{
+    static double value[MOST];
+    random_state = 6;
+    for (int is_double = 0; is_double < 2; is_double++) {
+        fill_wildly(value, MOST, is_double);
+        for (size_t c = 0; c < sizeof reductions / sizeof *reductions; c++) {
+            struct vf_reducer all, own[3];
+            struct vf_error error;
+            all = open_reducer(reductions[c].reduction, reductions[c].argument, is_double, MOST, 2);
+            add(&all, 1, value, 100);
+            for (int i = 0; i < 3; i++)
+                cr_assert_eq(vf_reducer_open_like(&own[i], &all, &error), VF_OK);
+            add(&own[0], 0, value + 100, 1);
+            add(&own[2], 0, value + 101, MOST - 101);
+            for (int i = 0; i < 3; i++) {
+                vf_reducer_merge(&all, &own[i]);
+                vf_reducer_close(&own[i]);
+            }
+            const double one =
+                reduced(reductions[c].reduction, reductions[c].argument, is_double, value, MOST);
+            cr_expect_eq(bits_of(vf_reducer_value(&all)), bits_of(one), "reduction %zu, double %d", c,
+                         is_double);
+            vf_reducer_close(&all);
+        }
+    }
+}
+
+/* Adds a value as kernels/reduce.cu gives it: in a bin up to 23 below its own, in digits of 24 bits. */
+static void add_digits(struct vf_reduce_sums *sums, double value, bool is_double)
+{
+    int exponent;
+    const int unit = is_double ? -1074 : -149, width = is_double ? 53 : 24;
+    const double fraction = frexp(fabs(value), &exponent);
+    int own = exponent - width - unit;
+    own = value == 0 || own < 0 ? 0 : own;
+    const int shift = (int)(random_bits() % 24) < own ? (int)(random_bits() % 24) % (own + 1) : 0;
+    unsigned __int128 rest = (unsigned __int128)ldexp(fraction, exponent - own - unit) << shift;
+    int64_t digit[4];
+    for (int k = 0; k < 4; k++, rest >>= 24)
+        digit[k] = (int64_t)(rest & 0xffffff);
+    for (int k = 0; k < 4; k++) {
+        sums[own - shift].value[k] += value < 0 ? -digit[k] : digit[k];
+        for (int j = 0; j < 4; j++)
+            sums[own - shift].square[k + j] += digit[k] * digit[j];
+    }
+}
+
+Test(reduce, sums_from_elsewhere)
+{
+    static double value[MOST];
+    static struct vf_reduce_sums sums[VF_REDUCE_DOUBLE_BINS];
+    random_state = 7;
+    for (int is_double = 0; is_double < 2; is_double++) {
+        uint64_t count = 0;
+        fill_wildly(value, MOST, is_double);
+        memset(sums, 0, sizeof sums);
+        for (int i = 0; i < MOST; i++) {
+            if (i % 2 == 0)
+                value[i] = (double)(float)(random_unit() - 0.25);
+            if (isfinite(value[i])) {
+                add_digits(sums, value[i], is_double);
+                count++;
+            }
+        }
+        for (size_t c = 1; c < 4; c += 2) {
+            struct vf_reducer reducer =
+                open_reducer(reductions[c].reduction, reductions[c].argument, is_double, MOST, 1);
+            vf_reducer_add_sums(&reducer, count, sums);
+            const double one =
+                reduced(reductions[c].reduction, reductions[c].argument, is_double, value, MOST);
+            cr_expect_eq(bits_of(vf_reducer_value(&reducer)), bits_of(one), "reduction %zu, double %d", c,
+                         is_double);
+            vf_reducer_close(&reducer);
+        }
+    }
+}
+
+Test(reduce, counts_and_extremes_from_elsewhere)
+{
+    static uint64_t count[VF_REDUCE_COUNTS];
+    const double value[] = {3, 4};
+    struct vf_reducer reducer = open_reducer(VF_REDUCE_PERCENTILE, 50, false, 2, 1);
+    count[0x7f00] = 5; /* of 1 */
+    count[0x7e00] = 4; /* of 0.5 */
+    vf_reducer_add_counts(&reducer, count);
+    cr_expect_eq(vf_reducer_value(&reducer), 1);
+    vf_reducer_add_counts(&reducer, count);
+    count[0x7f00] = 0;
+    vf_reducer_add_counts(&reducer, count);
+    cr_expect_eq(vf_reducer_value(&reducer), 0.5);
+    vf_reducer_close(&reducer);
+    reducer = open_reducer(VF_REDUCE_RANGE, 0, true, 2, 1);
+    vf_reducer_add_extremes(&reducer, INFINITY, -INFINITY);
+    cr_expect_eq(vf_reducer_value(&reducer), 0);
+    add(&reducer, 0, value, 2);
+    vf_reducer_add_extremes(&reducer, -1, 3.5);
+    cr_expect_eq(vf_reducer_value(&reducer), 5);
+    vf_reducer_close(&reducer);
+}

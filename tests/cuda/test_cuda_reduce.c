@@ -1,0 +1,272 @@
+/* Reductions on the device give the bits of the CPU's. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "cuda_reduce.h"
+#include "device.h"
+
+/* A field on the device, as the sink of a job. */
+struct field {
+    ptrdiff_t nx, ny, nz, batch;
+    bool is_double;
+    double *value; /* [batch * nz * ny * nx], owned */
+    struct vf_cuda *cuda;
+    CUdeviceptr data;
+    size_t pitch;
+};
+
+static uint64_t random_state = 1;
+
+static uint64_t random_bits(void)
+{
+    random_state ^= random_state >> 12;
+    random_state ^= random_state << 25;
+    random_state ^= random_state >> 27;
+    return random_state * 0x2545f4914f6cdd1d;
+}
+
+static ptrdiff_t planes_of(const struct field *f)
+{
+    return f->nz * f->batch;
+}
+
+static double ordinary(ptrdiff_t i)
+{
+    return i % 7 == 0 ? 0 : (double)(random_bits() % 2000000) * 1e-4 - 70;
+}
+
+/* Any bits: all exponents, infinities, NaNs. */
+static double wild(ptrdiff_t i)
+{
+    const uint64_t bits = random_bits();
+    const uint32_t half = (uint32_t)bits;
+    float narrow;
+    double wide;
+    memcpy(&narrow, &half, sizeof narrow);
+    memcpy(&wide, &bits, sizeof wide);
+    return i % 3 == 0 ? wide : (double)narrow;
+}
+
+/* Zeros, subnormals and the greatest that there are. */
+static double extreme(ptrdiff_t i)
+{
+    static const double values[] = {0.0,      -0.0,     0x1p-149,        -0x1.8p-149,     0x1.fffffep127,
+                                    0x1p-126, 0x1p-127, -0x1.fffffep127, 0x1p-1074,       -0x1p-1022,
+                                    NAN,      INFINITY, -INFINITY,       0x1.fffffffp1023};
+    return values[(uint64_t)i * 2654435761u % (sizeof values / sizeof *values)];
+}
+
+static double none(ptrdiff_t i)
+{
+    return i % 2 == 0 ? NAN : -INFINITY;
+}
+
+static double a_tenth(ptrdiff_t i)
+{
+    (void)i;
+    return 0.1;
+}
+
+static void upload(struct field *f)
+{
+    const size_t element = f->is_double ? sizeof(double) : sizeof(float);
+    const size_t row = f->pitch * element, bytes = row * (size_t)(f->ny * planes_of(f));
+    char *packed = malloc(bytes);
+    memset(packed, 0x41, bytes); /* what is beyond rows is finite */
+    for (ptrdiff_t r = 0; r < f->ny * planes_of(f); r++)
+        for (ptrdiff_t x = 0; x < f->nx; x++) {
+            const double wide = f->value[r * f->nx + x];
+            const float narrow = (float)wide;
+            memcpy(packed + (size_t)r * row + (size_t)x * element,
+                   f->is_double ? (const void *)&wide : &narrow, element);
+        }
+    cr_assert_eq(f->cuda->api.cuMemcpyHtoDAsync(f->data, packed, bytes, NULL), CUDA_SUCCESS);
+    cr_assert_eq(f->cuda->api.cuStreamSynchronize(NULL), CUDA_SUCCESS);
+    free(packed);
+}
+
+static struct field make(struct vf_cuda *cuda, const ptrdiff_t shape[4], bool is_double,
+                         double (*value)(ptrdiff_t i))
+{
+    struct field f = {.nx = shape[0], .ny = shape[1], .nz = shape[2], .batch = shape[3]};
+    const ptrdiff_t count = f.nx * f.ny * planes_of(&f);
+    f.is_double = is_double;
+    f.cuda = cuda;
+    f.pitch = vf_cuda_pitch(f.nx);
+    f.value = malloc((size_t)count * sizeof *f.value);
+    for (ptrdiff_t i = 0; i < count; i++)
+        f.value[i] = value(i);
+    struct vf_cuda_field device;
+    cr_assert(vf_cuda_field_alloc(cuda, f.nx, f.ny, planes_of(&f), is_double ? VF_F64 : VF_F32, &device));
+    f.data = device.data;
+    upload(&f);
+    return f;
+}
+
+static void release(struct field *f)
+{
+    f->cuda->api.cuMemFree(f->data);
+    free(f->value);
+}
+
+static void add_on_cpu(const struct field *f, struct vf_reducer *reducer, struct vf_plane_range planes)
+{
+    float *narrow = malloc((size_t)f->nx * sizeof *narrow);
+    for (ptrdiff_t r = planes.begin * f->ny; r < planes.end * f->ny; r++) {
+        const double *row = f->value + r * f->nx;
+        for (ptrdiff_t x = 0; x < f->nx; x++)
+            narrow[x] = (float)row[x];
+        vf_reducer_add(reducer, 0, f->is_double ? (const void *)row : narrow, f->nx, 0, r % f->ny,
+                       r / f->ny % f->nz);
+    }
+    free(narrow);
+}
+
+/* The planes in slabs of `height`, as cuda_run has them: buffers begin a plane before what is wanted. */
+static enum vf_status add_on_device(const struct field *f, struct vf_reducer *reducer, int count,
+                                    ptrdiff_t height, struct vf_error *error)
+{
+    struct vf_flow flow = {.dim = f->nz == 1 ? 2 : 3, .is_double = f->is_double, .sink_count = 1};
+    const struct vf_sink sink = {.reducer = reducer, .reducer_count = count};
+    const struct vf_job job = {
+        .flow = &flow, .nx = f->nx, .ny = f->ny, .nz = f->nz, .batch = f->batch, .sink = &sink, .threads = 1};
+    CUdeviceptr data;
+    struct vf_cuda_sweep sweep = {
+        .cuda = f->cuda, .job = &job, .sink = &data, .pitch = f->pitch, .plane = f->pitch * (size_t)f->ny};
+    const size_t plane_bytes = sweep.plane * (f->is_double ? sizeof(double) : sizeof(float));
+    enum vf_status status;
+    sweep.sink_type[0] = f->is_double ? VF_F64 : VF_F32;
+    VF_TRY(vf_staging_open(&sweep.staging, f->cuda, NULL, plane_bytes, plane_bytes, 1, error));
+    for (ptrdiff_t z = 0; z < planes_of(f); z += height) {
+        sweep.base = z > 0 ? z - 1 : 0;
+        data = f->data + (size_t)sweep.base * plane_bytes;
+        const ptrdiff_t end = z + height < planes_of(f) ? z + height : planes_of(f);
+        VF_TRY(vf_cuda_reduce(&sweep, (struct vf_plane_range){z, end}, error));
+    }
+out:
+    vf_staging_close(&sweep.staging);
+    return status;
+}
+
+static struct vf_reducer open_reducer(const struct field *f, const struct vf_global *global)
+{
+    const ptrdiff_t grid[3] = {f->nx, f->ny, f->nz};
+    struct vf_reducer reducer;
+    struct vf_error error;
+    cr_assert_eq(vf_reducer_open(&reducer, global, f->is_double, grid, 1, &error), VF_OK);
+    return reducer;
+}
+
+static uint64_t bits_of(const struct vf_reducer *reducer)
+{
+    const double value = vf_reducer_value(reducer);
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static const struct vf_global all_globals[] = {{.reduction = VF_REDUCE_PERCENTILE, .argument = 90},
+                                               {.reduction = VF_REDUCE_DEVIATION, .argument = 2},
+                                               {.reduction = VF_REDUCE_RANGE},
+                                               {.reduction = VF_REDUCE_MEAN}};
+enum { ALL = sizeof all_globals / sizeof *all_globals };
+
+/* All reductions, together, in the box. */
+static void expect_same(const struct field *f, ptrdiff_t height, const long size[3], const long at[3])
+{
+    struct vf_reducer right[ALL], got[ALL];
+    struct vf_error error;
+    for (int i = 0; i < ALL; i++) {
+        struct vf_global global = all_globals[i];
+        for (int axis = 0; axis < 3; axis++) {
+            global.box_size[axis] = size[axis];
+            global.box_at[axis] = at[axis];
+        }
+        right[i] = open_reducer(f, &global);
+        got[i] = open_reducer(f, &global);
+        add_on_cpu(f, &right[i], (struct vf_plane_range){0, planes_of(f)});
+    }
+    cr_assert_eq(add_on_device(f, got, ALL, height, &error), VF_OK, "%s", error.text);
+    for (int i = 0; i < ALL; i++) {
+        cr_assert_eq(bits_of(&got[i]), bits_of(&right[i]), "reduction %d, double %d, height %td: %a, not %a",
+                     i, f->is_double, height, vf_reducer_value(&got[i]), vf_reducer_value(&right[i]));
+        vf_reducer_close(&right[i]);
+        vf_reducer_close(&got[i]);
+    }
+}
+
+static const long everywhere[3] = {0, 0, 0};
+
+Test(cuda_reduce, all_values)
+{
+    double (*const kinds[])(ptrdiff_t i) = {ordinary, wild, extreme, none};
+    static const ptrdiff_t shapes[][4] = {{37, 18, 9, 1}, {70, 21, 1, 5}, {1, 1, 1, 1}};
+    struct vf_cuda *cuda = device_open();
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+            for (int is_double = 0; is_double < 2; is_double++) {
+                struct field f = make(cuda, shapes[s], is_double, kinds[k]);
+                expect_same(&f, planes_of(&f), everywhere, everywhere);
+                if (s < 2)
+                    expect_same(&f, 2, everywhere, everywhere);
+                release(&f);
+            }
+    vf_cuda_close(cuda);
+}
+
+Test(cuda_reduce, boxes)
+{
+    static const long boxes[][2][3] = {{{1, 1, 1}, {36, 17, 8}},
+                                       {{9, 3, 4}, {5, 2, 3}},
+                                       {{99, 99, 99}, {3, 1, 2}},
+                                       {{4, 4, 4}, {37, 0, 0}},
+                                       {{2, 18, 1}, {0, 0, 7}}};
+    static const ptrdiff_t volume[4] = {37, 18, 9, 1}, images[4] = {37, 18, 1, 4};
+    struct vf_cuda *cuda = device_open();
+    for (int is_double = 0; is_double < 2; is_double++) {
+        struct field f = make(cuda, volume, is_double, ordinary),
+                     flat = make(cuda, images, is_double, ordinary);
+        for (size_t b = 0; b < sizeof boxes / sizeof *boxes; b++) {
+            const long plane[3] = {boxes[b][0][0], boxes[b][0][1], 1};
+            const long first[3] = {boxes[b][1][0], boxes[b][1][1], 0};
+            expect_same(&f, 9, boxes[b][0], boxes[b][1]);
+            expect_same(&f, 3, boxes[b][0], boxes[b][1]);
+            expect_same(&flat, 3, plane, first);
+        }
+        release(&f);
+        release(&flat);
+    }
+    vf_cuda_close(cuda);
+}
+
+/* More than one launch takes on a device of one multiprocessor: planes by rows. Sums of equal values carry.
+ */
+Test(cuda_reduce, many_values)
+{
+    static const ptrdiff_t shape[4] = {2500, 2500, 2, 1};
+    setenv("FAKE_CUDA_ATTRIBUTES", "16=1", 1);
+    struct vf_cuda *cuda = device_open();
+    struct field f = make(cuda, shape, false, a_tenth);
+    expect_same(&f, 2, everywhere, everywhere);
+    release(&f);
+    vf_cuda_close(cuda);
+}
+
+/* Devices with less shared memory count the rest of the bins in memory. */
+Test(cuda_reduce, little_shared_memory)
+{
+    static const ptrdiff_t shape[4] = {61, 13, 5, 1};
+    setenv("FAKE_CUDA_ATTRIBUTES", "97=65536", 1);
+    struct vf_cuda *cuda = device_open();
+    if (strcmp(cuda->gpu.name, "Fake GPU") == 0)
+        for (int is_double = 0; is_double < 2; is_double++) {
+            struct field f = make(cuda, shape, is_double, wild);
+            expect_same(&f, 5, everywhere, everywhere);
+            release(&f);
+        }
+    vf_cuda_close(cuda);
+}
