@@ -1,5 +1,6 @@
 #include "alloc.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,14 +10,14 @@
 /* VOLFILTER_FAIL_ALLOC=N makes the Nth allocation of the process fail: the tests walk N upwards. */
 static bool fail_this_one(void)
 {
-    static long countdown = -1;
-    static bool known;
+    static atomic_long countdown;
+    static atomic_bool known;
     if (!known) {
         const char *text = getenv("VOLFILTER_FAIL_ALLOC");
-        countdown = text ? strtol(text, NULL, 10) : -1;
+        countdown = text ? strtol(text, NULL, 10) : 0;
         known = true;
     }
-    return countdown > 0 && --countdown == 0;
+    return countdown > 0 && atomic_fetch_sub(&countdown, 1) == 1;
 }
 
 void *vf_alloc(size_t count, size_t size, const char *what, struct vf_error *error)

@@ -218,15 +218,32 @@ const struct vf_info *vf_reader_info(const struct vf_reader *reader)
     return &reader->info;
 }
 
+static enum vf_status read_pages(struct vf_reader *reader, size_t first, size_t count, void *const planes[],
+                                 int threads, struct vf_error *error)
+{
+    const struct vf_codec *codec = reader->codec;
+    const size_t pages = reader->info.page_count;
+    enum vf_status status = VF_OK;
+    if (first >= pages || count > pages - first)
+        return vf_fail(error, VF_FAILED, "has no page %zu", (first >= pages ? first : pages) + 1);
+    if (codec->read_pages != NULL && count > 0)
+        return codec->read_pages(reader, first, count, planes, threads, error);
+    for (size_t i = 0; i < count && status == VF_OK; i++)
+        status = codec->read(reader, first + i, planes + i * reader->info.page_channels, error);
+    return status;
+}
+
+enum vf_status vf_reader_read_pages(struct vf_reader *reader, size_t first, size_t count,
+                                    void *const planes[], int threads, struct vf_error *error)
+{
+    const enum vf_status status = read_pages(reader, first, count, planes, threads, error);
+    return status == VF_OK ? VF_OK : vf_fail_in(error, status, reader->name);
+}
+
 enum vf_status vf_reader_read(struct vf_reader *reader, size_t page, void *const planes[],
                               struct vf_error *error)
 {
-    enum vf_status status;
-    if (page >= reader->info.page_count)
-        status = vf_fail(error, VF_FAILED, "has no page %zu", page + 1);
-    else
-        status = reader->codec->read(reader, page, planes, error);
-    return status == VF_OK ? VF_OK : vf_fail_in(error, status, reader->name);
+    return vf_reader_read_pages(reader, page, 1, planes, 1, error);
 }
 
 void vf_reader_close(struct vf_reader *reader)
@@ -247,6 +264,16 @@ void vf_info_page_place(const struct vf_info *info, size_t page, size_t *t, size
     *c = page % channel_pages * info->page_channels;
     *z = page / channel_pages % info->shape.nz;
     *t = page / channel_pages / info->shape.nz;
+}
+
+size_t vf_info_pages_at_once(const struct vf_info *info, int threads)
+{
+    enum { ENOUGH_BYTES = 8 << 20 };
+    const size_t bytes = info->shape.nx * info->shape.ny * info->page_channels * vf_type_size(info->type);
+    size_t pages = ENOUGH_BYTES / bytes + 1;
+    if (pages < (size_t)threads)
+        pages = (size_t)threads;
+    return pages < info->page_count ? pages : info->page_count;
 }
 
 void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum vf_type type,
@@ -330,18 +357,35 @@ out:
     return vf_fail_in(error, status, name);
 }
 
+static enum vf_status write_pages(struct vf_writer *writer, size_t first, size_t count,
+                                  const void *const planes[], int threads, struct vf_error *error)
+{
+    const struct vf_codec *codec = writer->codec;
+    const size_t pages = writer->info.page_count;
+    enum vf_status status = VF_OK;
+    if (first != writer->next_page || first > pages || count > pages - first)
+        return vf_fail(error, VF_FAILED, "page %zu was written out of order", first + 1);
+    if (codec->write_pages != NULL && count > 0)
+        return codec->write_pages(writer, first, count, planes, threads, error);
+    for (size_t i = 0; i < count && status == VF_OK; i++)
+        status = codec->write(writer, first + i, planes + i * writer->info.page_channels, error);
+    return status;
+}
+
+enum vf_status vf_writer_write_pages(struct vf_writer *writer, size_t first, size_t count,
+                                     const void *const planes[], int threads, struct vf_error *error)
+{
+    const enum vf_status status = write_pages(writer, first, count, planes, threads, error);
+    if (status != VF_OK)
+        return vf_fail_in(error, status, writer->name);
+    writer->next_page += count;
+    return VF_OK;
+}
+
 enum vf_status vf_writer_write(struct vf_writer *writer, size_t page, const void *const planes[],
                                struct vf_error *error)
 {
-    enum vf_status status;
-    if (page != writer->next_page || page >= writer->info.page_count)
-        status = vf_fail(error, VF_FAILED, "page %zu was written out of order", page + 1);
-    else
-        status = writer->codec->write(writer, page, planes, error);
-    if (status != VF_OK)
-        return vf_fail_in(error, status, writer->name);
-    writer->next_page++;
-    return VF_OK;
+    return vf_writer_write_pages(writer, page, 1, planes, 1, error);
 }
 
 enum vf_status vf_writer_finish(struct vf_writer *writer, struct vf_error *error)

@@ -74,10 +74,19 @@ const struct vf_info *vf_reader_info(const struct vf_reader *reader);
  * then t, whatever their order in the file, which the metadata says. */
 void vf_info_page_place(const struct vf_info *info, size_t page, size_t *t, size_t *z, size_t *c);
 
+/* As many pages as keep `threads` threads busy, and no more than a few MiB beyond one for each: what callers of
+ * vf_reader_read_pages and vf_writer_write_pages take at a time. */
+size_t vf_info_pages_at_once(const struct vf_info *info, int threads);
+
 /* Decodes page `page`: channel k of the page goes to planes[k] (ny * nx elements of info->type, native
  * order). Short or corrupt data is an error that names file, page and offset or strip. */
 enum vf_status vf_reader_read(struct vf_reader *reader, size_t page, void *const planes[],
                               struct vf_error *error);
+
+/* Decodes pages first to first + count - 1 on up to `threads` threads, each strip or tile by one of them:
+ * channel k of page first + i goes to planes[i * page_channels + k]. */
+enum vf_status vf_reader_read_pages(struct vf_reader *reader, size_t first, size_t count,
+                                    void *const planes[], int threads, struct vf_error *error);
 void vf_reader_close(struct vf_reader *reader); /* NULL is allowed */
 
 /* Derives what a result is from what its input is: every filtered (not alpha) channel gives
@@ -122,6 +131,11 @@ enum vf_status vf_writer_open(struct vf_writer **writer, const char *path, enum 
 /* Pages are written in order; planes as in vf_reader_read. */
 enum vf_status vf_writer_write(struct vf_writer *writer, size_t page, const void *const planes[],
                                struct vf_error *error);
+
+/* The same of pages first to first + count - 1, compressed on up to `threads` threads; planes as in
+ * vf_reader_read_pages. The file is the same whatever their number. */
+enum vf_status vf_writer_write_pages(struct vf_writer *writer, size_t first, size_t count,
+                                     const void *const planes[], int threads, struct vf_error *error);
 
 /* Syncs and puts the file in place. After it, or after a failure, the writer must still be closed. */
 enum vf_status vf_writer_finish(struct vf_writer *writer, struct vf_error *error);

@@ -8,9 +8,14 @@
 #include "io_codec.h"
 #include "io_tags.h"
 
-/* What libtiff reads from and writes to. It must outlive the TIFF, and stay where it is. */
+/* What libtiff reads from and writes to. It must outlive the TIFF, and stay where it is. The descriptor's own
+ * position is not used: several may share it. With fd -1 nothing is read, and what is written goes to
+ * `capture` while there is one. */
 struct vf_tiff_stream {
     int fd;
+    uint64_t at;
+    unsigned char *capture;
+    size_t captured, capture_room;
     int io_error;      /* errno of the first read or write that failed; 0 for none */
     char message[256]; /* libtiff's first error since the last clear, "" for none */
 };
@@ -108,8 +113,8 @@ void vf_tiff_swap(void *data, size_t count, size_t size);
 /* The writing half of vf_codec_tiff. */
 enum vf_status vf_tiff_supports(const struct vf_info *result, struct vf_error *error);
 enum vf_status vf_tiff_create(struct vf_writer *writer, struct vf_error *error);
-enum vf_status vf_tiff_write(struct vf_writer *writer, size_t page, const void *const planes[],
-                             struct vf_error *error);
+enum vf_status vf_tiff_write_pages(struct vf_writer *writer, size_t first, size_t count,
+                                   const void *const planes[], int threads, struct vf_error *error);
 enum vf_status vf_tiff_finish(struct vf_writer *writer, struct vf_error *error);
 void vf_tiff_discard(struct vf_writer *writer);
 

@@ -9,12 +9,15 @@
 
 #include "io_tiff.h"
 
+/* A file that there is not ends behind its header. */
+enum { NO_FILE_BYTES = 16 };
+
 static tmsize_t stream_read(thandle_t handle, void *data, tmsize_t bytes)
 {
     struct vf_tiff_stream *stream = handle;
     tmsize_t done = 0;
-    while (done < bytes) {
-        const ssize_t got = read(stream->fd, (char *)data + done, (size_t)(bytes - done));
+    while (done < bytes && stream->fd >= 0) {
+        const ssize_t got = pread(stream->fd, (char *)data + done, (size_t)(bytes - done), (off_t)stream->at);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0 && stream->io_error == 0)
@@ -22,45 +25,58 @@ static tmsize_t stream_read(thandle_t handle, void *data, tmsize_t bytes)
         if (got <= 0)
             break;
         done += got;
+        stream->at += (uint64_t)got;
     }
     return done;
+}
+
+/* What is not captured is the header and directory of a file that there is not. */
+static tmsize_t capture(struct vf_tiff_stream *stream, const void *data, tmsize_t bytes)
+{
+    if (stream->capture == NULL)
+        return bytes;
+    if ((size_t)bytes > stream->capture_room - stream->captured) {
+        stream->io_error = EFBIG;
+        return 0;
+    }
+    memcpy(stream->capture + stream->captured, data, (size_t)bytes);
+    stream->captured += (size_t)bytes;
+    return bytes;
 }
 
 static tmsize_t stream_write(thandle_t handle, void *data, tmsize_t bytes)
 {
     struct vf_tiff_stream *stream = handle;
-    tmsize_t done = 0;
-    while (done < bytes) {
-        const ssize_t written = write(stream->fd, (const char *)data + done, (size_t)(bytes - done));
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0) {
-            if (stream->io_error == 0)
-                stream->io_error = written < 0 ? errno : EIO;
-            break;
-        }
-        done += written;
+    if (stream->fd < 0)
+        return capture(stream, data, bytes);
+    if (!vf_write_at(stream->fd, data, (size_t)bytes, stream->at)) {
+        stream->io_error = stream->io_error == 0 ? errno : stream->io_error;
+        return 0;
     }
-    return done;
-}
-
-static toff_t stream_seek(thandle_t handle, toff_t offset, int whence)
-{
-    struct vf_tiff_stream *stream = handle;
-    return (toff_t)lseek(stream->fd, (off_t)offset, whence);
-}
-
-static int stream_close(thandle_t handle)
-{
-    (void)handle; /* the descriptor is the caller's */
-    return 0;
+    stream->at += (uint64_t)bytes;
+    return bytes;
 }
 
 static toff_t stream_size(thandle_t handle)
 {
     struct vf_tiff_stream *stream = handle;
     struct stat about;
-    return fstat(stream->fd, &about) == 0 ? (toff_t)about.st_size : 0;
+    return stream->fd >= 0 && fstat(stream->fd, &about) == 0 ? (toff_t)about.st_size : NO_FILE_BYTES;
+}
+
+static toff_t stream_seek(thandle_t handle, toff_t offset, int whence)
+{
+    struct vf_tiff_stream *stream = handle;
+    stream->at = whence == SEEK_END   ? stream_size(handle) + offset
+                 : whence == SEEK_CUR ? stream->at + offset
+                                      : offset;
+    return stream->at;
+}
+
+static int stream_close(thandle_t handle)
+{
+    (void)handle; /* the descriptor is the caller's */
+    return 0;
 }
 
 static int no_map(thandle_t handle, void **base, toff_t *size)

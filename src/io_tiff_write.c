@@ -6,6 +6,7 @@
 #include "alloc.h"
 #include "imagej.h"
 #include "io_tiff.h"
+#include "io_tiff_encode.h"
 #include "ome.h"
 
 struct tiff_writer {
@@ -19,6 +20,7 @@ struct tiff_writer {
     bool direct;       /* libtiff writes a strip from the caller's plane as it is */
     void *strip;       /* else it is put together here, since libtiff may change what it is given */
     char *description; /* ImageJ's or OME's */
+    struct vf_tiff_encoders *encoders; /* of compressed results */
 };
 
 /* Large enough for the disk and a codec, small enough for a cache and for several threads to share a page. */
@@ -106,6 +108,38 @@ static void choose_strips(struct vf_writer *writer)
                     !TIFFIsByteSwapped(state->tif);
 }
 
+/* What an encoder must know of pixels: the size, layout and compression of pages of `height` rows. */
+static bool set_pixels(const struct vf_writer *writer, TIFF *tif, uint32_t height, uint32_t strip_rows)
+{
+    const struct tiff_writer *state = writer->state;
+    const struct vf_info *info = &writer->info;
+    const bool is_signed = info->type == VF_I8 || info->type == VF_I16 || info->type == VF_I32;
+    const int format = vf_type_is_float(info->type) ? SAMPLEFORMAT_IEEEFP
+                       : is_signed                  ? SAMPLEFORMAT_INT
+                                                    : SAMPLEFORMAT_UINT;
+    if (!TIFFSetField(tif, TIFFTAG_IMAGEWIDTH, (uint32_t)info->shape.nx) ||
+        !TIFFSetField(tif, TIFFTAG_IMAGELENGTH, height) ||
+        !TIFFSetField(tif, TIFFTAG_BITSPERSAMPLE, (unsigned)vf_type_size(info->type) * 8) ||
+        !TIFFSetField(tif, TIFFTAG_SAMPLESPERPIXEL, (unsigned)info->page_channels) ||
+        !TIFFSetField(tif, TIFFTAG_SAMPLEFORMAT, format) ||
+        !TIFFSetField(tif, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) ||
+        !TIFFSetField(tif, TIFFTAG_ROWSPERSTRIP, strip_rows) ||
+        !TIFFSetField(tif, TIFFTAG_COMPRESSION, state->codec->scheme))
+        return false;
+    if (state->predictor != PREDICTOR_NONE && !TIFFSetField(tif, TIFFTAG_PREDICTOR, state->predictor))
+        return false;
+    /* zstd's default of libtiff, 9, is several times slower and hardly smaller. */
+    return state->codec->scheme != COMPRESSION_ZSTD || TIFFSetField(tif, TIFFTAG_ZSTD_LEVEL, 3);
+}
+
+static bool set_layout(const struct vf_writer *writer, size_t page)
+{
+    const struct tiff_writer *state = writer->state;
+    const uint32_t height = (uint32_t)writer->info.shape.ny;
+    return set_pixels(writer, state->tif, height, state->raw ? height : state->strip_rows) &&
+           vf_tiff_tags_write(state->tif, &writer->info, page, state->description);
+}
+
 enum vf_status vf_tiff_create(struct vf_writer *writer, struct vf_error *error)
 {
     const struct vf_info *info = &writer->info;
@@ -125,7 +159,11 @@ enum vf_status vf_tiff_create(struct vf_writer *writer, struct vf_error *error)
                        vf_tiff_cause(&state->stream, "unknown cause"));
     state->predictor = choose_predictor(writer);
     choose_strips(writer);
-    if (!state->direct) {
+    if (state->codec->compression != VF_COMPRESS_NONE) {
+        state->encoders = vf_tiff_encoders_open(writer, set_pixels, state->strip_rows, mode, error);
+        if (state->encoders == NULL)
+            return VF_FAILED;
+    } else if (!state->direct) {
         const size_t row_bytes = info->shape.nx * info->page_channels * vf_type_size(info->type);
         state->strip = vf_alloc(state->strip_rows, row_bytes, "strip buffer", error);
         if (state->strip == NULL)
@@ -141,32 +179,6 @@ enum vf_status vf_tiff_create(struct vf_writer *writer, struct vf_error *error)
         info->tags == NULL || info->tags->pages == NULL ? NULL : info->tags->pages[0].description;
     state->description = vf_imagej_describe(description, info, error);
     return state->description == NULL ? VF_FAILED : VF_OK;
-}
-
-static bool set_layout(struct vf_writer *writer, size_t page)
-{
-    const struct tiff_writer *state = writer->state;
-    const struct vf_info *info = &writer->info;
-    TIFF *tif = state->tif;
-    const bool is_signed = info->type == VF_I8 || info->type == VF_I16 || info->type == VF_I32;
-    const int format = vf_type_is_float(info->type) ? SAMPLEFORMAT_IEEEFP
-                       : is_signed                  ? SAMPLEFORMAT_INT
-                                                    : SAMPLEFORMAT_UINT;
-    if (!TIFFSetField(tif, TIFFTAG_IMAGEWIDTH, (uint32_t)info->shape.nx) ||
-        !TIFFSetField(tif, TIFFTAG_IMAGELENGTH, (uint32_t)info->shape.ny) ||
-        !TIFFSetField(tif, TIFFTAG_BITSPERSAMPLE, (unsigned)vf_type_size(info->type) * 8) ||
-        !TIFFSetField(tif, TIFFTAG_SAMPLESPERPIXEL, (unsigned)info->page_channels) ||
-        !TIFFSetField(tif, TIFFTAG_SAMPLEFORMAT, format) ||
-        !TIFFSetField(tif, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) ||
-        !TIFFSetField(tif, TIFFTAG_ROWSPERSTRIP, state->raw ? (uint32_t)info->shape.ny : state->strip_rows) ||
-        !TIFFSetField(tif, TIFFTAG_COMPRESSION, state->codec->scheme))
-        return false;
-    if (state->predictor != PREDICTOR_NONE && !TIFFSetField(tif, TIFFTAG_PREDICTOR, state->predictor))
-        return false;
-    /* zstd's default of libtiff, 9, is several times slower and hardly smaller. */
-    if (state->codec->scheme == COMPRESSION_ZSTD && !TIFFSetField(tif, TIFFTAG_ZSTD_LEVEL, 3))
-        return false;
-    return vf_tiff_tags_write(tif, info, page, state->description);
 }
 
 static bool write_strips(struct vf_writer *writer, const void *const planes[])
@@ -217,17 +229,49 @@ static bool write_raw(struct vf_writer *writer, size_t page, const void *const p
     return true;
 }
 
-enum vf_status vf_tiff_write(struct vf_writer *writer, size_t page, const void *const planes[],
-                             struct vf_error *error)
+static bool write_page(struct vf_writer *writer, size_t page, const void *const planes[])
+{
+    const struct tiff_writer *state = writer->state;
+    if (state->raw)
+        return write_raw(writer, page, planes);
+    return set_layout(writer, page) && write_strips(writer, planes) && TIFFWriteDirectory(state->tif);
+}
+
+/* The strips that the encoders have made, in order: their number runs on over the pages. */
+static bool write_encoded(struct vf_writer *writer, size_t first, const struct vf_tiff_strip *strip,
+                          size_t from, size_t count)
+{
+    const struct tiff_writer *state = writer->state;
+    const size_t in_page = (writer->info.shape.ny + state->strip_rows - 1) / state->strip_rows;
+    for (size_t i = from; i < from + count; i++, strip++) {
+        if (i % in_page == 0 && !set_layout(writer, first + i / in_page))
+            return false;
+        const tmsize_t bytes = (tmsize_t)strip->bytes;
+        if (TIFFWriteRawStrip(state->tif, (uint32_t)(i % in_page), strip->data, bytes) != bytes)
+            return false;
+        if (i % in_page == in_page - 1 && !TIFFWriteDirectory(state->tif))
+            return false;
+    }
+    return true;
+}
+
+enum vf_status vf_tiff_write_pages(struct vf_writer *writer, size_t first, size_t count,
+                                   const void *const planes[], int threads, struct vf_error *error)
 {
     struct tiff_writer *state = writer->state;
     vf_tiff_clear_error(&state->stream);
-    const bool written = state->raw ? write_raw(writer, page, planes)
-                                    : set_layout(writer, page) && write_strips(writer, planes) &&
-                                          TIFFWriteDirectory(state->tif);
-    if (!written)
-        return vf_fail(error, VF_FAILED, "page %zu cannot be written: %s", page + 1,
-                       vf_tiff_cause(&state->stream, "unknown cause"));
+    if (state->encoders != NULL) {
+        const enum vf_status status =
+            vf_tiff_encode_pages(state->encoders, first, count, planes, threads, write_encoded, error);
+        return status == VF_OK || error->text[0] != '\0'
+                   ? status
+                   : vf_fail(error, VF_FAILED, "pages from %zu on cannot be written: %s", first + 1,
+                             vf_tiff_cause(&state->stream, "unknown cause"));
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!write_page(writer, first + i, planes + i * writer->info.page_channels))
+            return vf_fail(error, VF_FAILED, "page %zu cannot be written: %s", first + i + 1,
+                           vf_tiff_cause(&state->stream, "unknown cause"));
     return VF_OK;
 }
 
@@ -249,6 +293,7 @@ void vf_tiff_discard(struct vf_writer *writer)
         return;
     if (state->tif != NULL)
         TIFFClose(state->tif);
+    vf_tiff_encoders_close(state->encoders);
     vf_free(state->strip);
     vf_free(state->description);
     vf_free(state);

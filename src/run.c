@@ -240,20 +240,25 @@ static void page_planes(const struct vf_info *info, const struct vf_volume *volu
         plane[k] = vf_volume_plane(volume, t, c + k, z);
 }
 
+/* A batch of pages goes through all threads at once. */
 static enum vf_status read_input(struct work *w, struct vf_error *error)
 {
     struct vf_progress_line line;
     enum vf_status status = VF_OK;
-    void **plane = vf_alloc(w->input->page_channels, sizeof *plane, "a page", error);
+    const size_t all = w->input->page_count, channels = w->input->page_channels;
+    const size_t batch = vf_info_pages_at_once(w->input, w->plan.threads);
+    void **plane = vf_alloc(batch * channels, sizeof *plane, "pages", error);
     if (plane == NULL)
         return VF_FAILED;
-    vf_progress_begin(&line, w->options->progress, "reading", w->input->page_count);
-    for (size_t page = 0; page < w->input->page_count && status == VF_OK; page++) {
-        page_planes(w->input, &w->in, page, plane);
-        status = vf_reader_read(w->reader, page, plane, error);
+    vf_progress_begin(&line, w->options->progress, "reading", all);
+    for (size_t page = 0, count; page < all && status == VF_OK; page += count) {
+        count = all - page < batch ? all - page : batch;
+        for (size_t i = 0; i < count; i++)
+            page_planes(w->input, &w->in, page + i, plane + i * channels);
+        status = vf_reader_read_pages(w->reader, page, count, plane, w->plan.threads, error);
         if (status == VF_OK && vf_interrupted)
             status = vf_fail(error, VF_INTERRUPTED, "interrupted");
-        vf_progress_add(&line, 1);
+        vf_progress_add(&line, count);
     }
     vf_progress_end(&line);
     vf_free(plane);
@@ -264,16 +269,21 @@ static enum vf_status write_result(struct work *w, struct vf_error *error)
 {
     struct vf_progress_line line;
     enum vf_status status = VF_OK;
-    void **plane = vf_alloc(w->result.page_channels, sizeof *plane, "a page", error);
+    const size_t all = w->result.page_count, channels = w->result.page_channels;
+    const size_t batch = vf_info_pages_at_once(&w->result, w->plan.threads);
+    void **plane = vf_alloc(batch * channels, sizeof *plane, "pages", error);
     if (plane == NULL)
         return VF_FAILED;
-    vf_progress_begin(&line, w->options->progress, "writing", w->result.page_count);
-    for (size_t page = 0; page < w->result.page_count && status == VF_OK; page++) {
-        page_planes(&w->result, &w->out, page, plane);
-        status = vf_writer_write(w->writer, page, (const void *const *)plane, error);
+    vf_progress_begin(&line, w->options->progress, "writing", all);
+    for (size_t page = 0, count; page < all && status == VF_OK; page += count) {
+        count = all - page < batch ? all - page : batch;
+        for (size_t i = 0; i < count; i++)
+            page_planes(&w->result, &w->out, page + i, plane + i * channels);
+        status =
+            vf_writer_write_pages(w->writer, page, count, (const void *const *)plane, w->plan.threads, error);
         if (status == VF_OK && vf_interrupted)
             status = vf_fail(error, VF_INTERRUPTED, "interrupted");
-        vf_progress_add(&line, 1);
+        vf_progress_add(&line, count);
     }
     if (status == VF_OK)
         status = vf_writer_finish(w->writer, error);

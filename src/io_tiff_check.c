@@ -1,0 +1,109 @@
+/* What a TIFF claims of its pages, checked before it is believed. */
+#include <stdio.h>
+
+#include "io_tiff_read.h"
+
+static enum vf_status fail_page(struct vf_error *error, size_t page, const char *what)
+{
+    return vf_fail(error, VF_FAILED, "page %zu: %s", page + 1, what);
+}
+
+/* Uncompressed data must be there; that compressed data is whole shows when it is decoded. `needed` is what a
+ * strip or tile takes: some writers state more for the last one than they write. */
+static enum vf_status check_extents(const struct vf_reader *reader, TIFF *tif,
+                                    const struct vf_tiff_layout *layout, size_t page, struct vf_error *error)
+{
+    const char *kind = layout->tiled ? "tile" : "strip";
+    const uint32_t count = layout->tiled ? TIFFNumberOfTiles(tif) : TIFFNumberOfStrips(tif);
+    const uint32_t in_plane = layout->planar == PLANARCONFIG_SEPARATE ? count / layout->samples : count;
+    size_t page_bytes, strile;
+    vf_tiff_layout_sizes(layout, &page_bytes, &strile);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t at = TIFFGetStrileOffset(tif, i);
+        uint64_t bytes = TIFFGetStrileByteCount(tif, i), end;
+        const uint64_t row = layout->tile_height == 0 ? 0 : strile / layout->tile_height;
+        const uint64_t first_row = (uint64_t)(in_plane == 0 ? 0 : i % in_plane) * layout->tile_height;
+        uint64_t needed = strile;
+        if (!layout->tiled && first_row + layout->tile_height > layout->height && first_row < layout->height)
+            needed = (layout->height - first_row) * row;
+        if (at == 0 || bytes == 0)
+            return vf_fail(error, VF_FAILED, "page %zu: %s %u has no data", page + 1, kind, i + 1);
+        if (layout->scheme == COMPRESSION_NONE && bytes < needed)
+            return vf_fail(error, VF_FAILED,
+                           "page %zu: %s %u at byte %llu has %llu bytes where %llu are needed", page + 1,
+                           kind, i + 1, (unsigned long long)at, (unsigned long long)bytes,
+                           (unsigned long long)needed);
+        if (layout->scheme == COMPRESSION_NONE)
+            bytes = needed;
+        if (__builtin_add_overflow(at, bytes, &end) || end > reader->file_bytes)
+            return vf_fail(error, VF_FAILED,
+                           "page %zu: %s %u would end at byte %llu, but the file has %llu: it was "
+                           "cut short; copy it again",
+                           page + 1, kind, i + 1, (unsigned long long)(at + bytes),
+                           (unsigned long long)reader->file_bytes);
+    }
+    return VF_OK;
+}
+
+static enum vf_status check_sizes(const struct vf_reader *reader, TIFF *tif,
+                                  const struct vf_tiff_layout *layout, size_t page, struct vf_error *error)
+{
+    size_t page_bytes, strile;
+    const unsigned ratio = vf_tiff_codec_by_scheme(layout->scheme)->ratio;
+    vf_tiff_layout_sizes(layout, &page_bytes, &strile);
+    if (layout->tile_width == 0 || layout->tile_height == 0)
+        return fail_page(error, page, "its strips or tiles have no pixels");
+    /* Tiles reach beyond small images, by a little. */
+    const size_t most = page_bytes / 4 < (size_t)4 << 20 ? (size_t)16 << 20 : page_bytes * 4;
+    if (layout->tiled && strile > most)
+        return vf_fail(error, VF_FAILED, "page %zu: claims tiles of %u x %u pixels for an image of %u x %u",
+                       page + 1, layout->tile_width, layout->tile_height, layout->width, layout->height);
+    if (!vf_size_plausible(page_bytes, reader->file_bytes, ratio))
+        return vf_fail(error, VF_FAILED,
+                       "page %zu: claims %u x %u pixels, more than a file of %llu bytes can hold", page + 1,
+                       layout->width, layout->height, (unsigned long long)reader->file_bytes);
+    return check_extents(reader, tif, layout, page, error);
+}
+
+/* Every page must be like the first: one volume has one size and type. */
+static enum vf_status check_alike(const struct vf_info *first, const struct vf_info *other, size_t page,
+                                  struct vf_error *error)
+{
+    const struct vf_shape *a = &first->shape, *b = &other->shape;
+    if (a->nx != b->nx || a->ny != b->ny)
+        return vf_fail(error, VF_FAILED,
+                       "page %zu is %zu x %zu pixels, but page 1 is %zu x %zu; split the file into "
+                       "one for each size: tiffsplit IN.tif",
+                       page + 1, b->nx, b->ny, a->nx, a->ny);
+    if (first->type != other->type)
+        return vf_fail(error, VF_FAILED, "page %zu is %s, but page 1 is %s; split the file: tiffsplit IN.tif",
+                       page + 1, vf_type_name(other->type), vf_type_name(first->type));
+    if (first->page_channels != other->page_channels || first->has_alpha != other->has_alpha ||
+        first->premultiplied != other->premultiplied || first->rgb != other->rgb)
+        return vf_fail(error, VF_FAILED,
+                       "page %zu has %zu channels, but page 1 has %zu, or others; split the file: "
+                       "tiffsplit IN.tif",
+                       page + 1, other->page_channels, first->page_channels);
+    if (first->min_is_white != other->min_is_white)
+        return vf_fail(error, VF_FAILED,
+                       "page %zu and page 1 differ in whether 0 is white; split the file: "
+                       "tiffsplit IN.tif",
+                       page + 1);
+    return VF_OK;
+}
+
+enum vf_status vf_tiff_check_page(struct vf_reader *reader, TIFF *tif, size_t page, bool first,
+                                  const struct vf_tiff_layout *layout, struct vf_error *error)
+{
+    struct vf_info info = reader->info;
+    char prefix[32];
+    if (vf_tiff_layout_understand(layout, reader->info.metadata == VF_META_IMAGEJ, &info, error) != VF_OK) {
+        snprintf(prefix, sizeof prefix, "page %zu", page + 1);
+        return page == 0 ? VF_FAILED : vf_fail_in(error, VF_FAILED, prefix);
+    }
+    if (first)
+        reader->info = info;
+    else if (check_alike(&reader->info, &info, page, error) != VF_OK)
+        return VF_FAILED;
+    return check_sizes(reader, tif, layout, page, error);
+}

@@ -1,0 +1,291 @@
+/* Decoding the pages of a TIFF, by one thread or several: each has libtiff open the file for it, and decodes
+ * a part of the pages, or of the strips or tiles of one. */
+#include <errno.h>
+#include <omp.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "io_tiff_read.h"
+
+/* Bytes to read at a time of pixels that are split into planes. */
+enum { RAW_BLOCK = 1 << 20, MOST_PARTS = 256 };
+
+/* One of `parts` parts of a page, from top to bottom. */
+struct work {
+    struct vf_reader *reader;
+    struct vf_tiff_decoder *decoder;
+    size_t page; /* of the file */
+    size_t part, parts;
+    void *const *planes;
+};
+
+struct rows {
+    uint32_t begin, end;
+};
+
+/* Whole strips, or rows of tiles. */
+static struct rows rows_of_part(const struct work *w, const struct vf_tiff_layout *layout)
+{
+    const uint64_t height = layout->height, step = layout->tile_height, blocks = (height + step - 1) / step;
+    const uint64_t begin = blocks * w->part / w->parts * step, end = blocks * (w->part + 1) / w->parts * step;
+    return (struct rows){(uint32_t)(begin < height ? begin : height),
+                         (uint32_t)(end < height ? end : height)};
+}
+
+static enum vf_status need_buffer(struct vf_tiff_decoder *decoder, size_t bytes, struct vf_error *error)
+{
+    if (bytes <= decoder->buffer_bytes)
+        return VF_OK;
+    vf_free(decoder->buffer);
+    decoder->buffer = vf_alloc(bytes, 1, "page buffer", error);
+    decoder->buffer_bytes = decoder->buffer == NULL ? 0 : bytes;
+    return decoder->buffer == NULL ? VF_FAILED : VF_OK;
+}
+
+static enum vf_status fail_strile(struct vf_tiff_decoder *decoder, size_t page, uint32_t strile,
+                                  struct vf_error *error)
+{
+    return vf_fail(error, VF_FAILED, "page %zu: %s %u at byte %llu cannot be decoded: %s", page + 1,
+                   TIFFIsTiled(decoder->tif) ? "tile" : "strip", strile + 1,
+                   (unsigned long long)TIFFGetStrileOffset(decoder->tif, strile),
+                   vf_tiff_cause(&decoder->stream, "its data ends too early"));
+}
+
+/* Uncompressed samples that follow each other from `offset`. A plane is read where it belongs; several
+ * samples go through a block of rows. */
+static enum vf_status read_raw(const struct work *w, uint64_t offset, struct vf_error *error)
+{
+    const struct vf_reader *reader = w->reader;
+    struct vf_tiff_decoder *decoder = w->decoder;
+    const struct vf_shape *shape = &reader->info.shape;
+    const size_t samples = reader->info.page_channels, size = vf_type_size(reader->info.type);
+    const size_t row_bytes = shape->nx * samples * size;
+    size_t rows = samples == 1 ? shape->ny : row_bytes < RAW_BLOCK ? RAW_BLOCK / row_bytes : 1;
+    if (samples > 1 && need_buffer(decoder, rows * row_bytes, error) != VF_OK)
+        return VF_FAILED;
+    const size_t end = shape->ny * (w->part + 1) / w->parts;
+    for (size_t y = shape->ny * w->part / w->parts; y < end; y += rows) {
+        rows = rows < end - y ? rows : end - y;
+        void *to = samples == 1 ? (char *)w->planes[0] + y * row_bytes : decoder->buffer;
+        if (!vf_read_at(reader->fd, to, rows * row_bytes, offset + y * row_bytes))
+            return vf_fail(error, VF_FAILED, "page %zu: cannot be read at byte %llu: %s", w->page + 1,
+                           (unsigned long long)(offset + y * row_bytes),
+                           errno == 0 ? "the file ends too early" : strerror(errno));
+        if (TIFFIsByteSwapped(decoder->tif))
+            vf_tiff_swap(to, rows * shape->nx * samples, size);
+        if (samples > 1)
+            vf_split_samples(w->planes, y * shape->nx, to, rows * shape->nx, samples, size);
+    }
+    return VF_OK;
+}
+
+/* `count` pixels as stored, of `together` samples from a new byte on, go to their planes; `unpacked` has room
+ * for them. */
+static void place_pixels(const struct vf_tiff_layout *layout, const void *stored, size_t count,
+                         size_t together, void *const planes[], size_t at, void *unpacked)
+{
+    const bool packed = vf_tiff_is_packed(layout), is_float = layout->format == SAMPLEFORMAT_IEEEFP;
+    const size_t size = !packed ? layout->bits / 8 : is_float ? sizeof(float) : sizeof(uint16_t);
+    if (packed)
+        vf_tiff_unpack(layout, stored, count * together, unpacked);
+    vf_split_samples(planes, at, packed ? unpacked : stored, count, together, size);
+}
+
+/* Strips of one sample are decoded where they belong, if they are stored as they are in memory. */
+static enum vf_status read_strips(const struct work *w, const struct vf_tiff_layout *layout,
+                                  struct vf_error *error)
+{
+    struct vf_tiff_decoder *decoder = w->decoder;
+    const struct rows part = rows_of_part(w, layout);
+    const size_t row_bytes = (size_t)layout->width * (layout->bits / 8);
+    for (uint16_t k = 0; k < layout->samples; k++) {
+        for (uint32_t y = part.begin, rows; y < part.end; y += rows) {
+            const uint32_t strip = TIFFComputeStrip(decoder->tif, y, k);
+            rows = part.end - y < layout->tile_height ? part.end - y : layout->tile_height;
+            const tmsize_t bytes = (tmsize_t)(rows * row_bytes);
+            if (TIFFReadEncodedStrip(decoder->tif, strip, (char *)w->planes[k] + y * row_bytes, bytes) !=
+                bytes)
+                return fail_strile(decoder, w->page, strip, error);
+        }
+    }
+    return VF_OK;
+}
+
+/* The buffer holds `stored` bytes and, behind them, `samples` samples as they are in memory. */
+static enum vf_status need_room(struct vf_tiff_decoder *decoder, size_t stored, size_t samples,
+                                void **unpacked, struct vf_error *error)
+{
+    stored = (stored + VF_ALIGNMENT - 1) / VF_ALIGNMENT * VF_ALIGNMENT;
+    const enum vf_status status = need_buffer(decoder, stored + samples * sizeof(float), error);
+    *unpacked = status == VF_OK ? (char *)decoder->buffer + stored : NULL;
+    return status;
+}
+
+/* Interleaved or packed samples go row by row, so that a strip of the whole image needs no second one. */
+static enum vf_status read_rows(const struct work *w, const struct vf_tiff_layout *layout,
+                                struct vf_error *error)
+{
+    struct vf_tiff_decoder *decoder = w->decoder;
+    const struct rows part = rows_of_part(w, layout);
+    const size_t together = layout->planar == PLANARCONFIG_SEPARATE ? 1 : layout->samples;
+    const size_t samples = layout->width * together;
+    void *unpacked;
+    if (need_room(decoder, vf_tiff_stored_bytes(layout, samples), samples, &unpacked, error) != VF_OK)
+        return VF_FAILED;
+    for (uint16_t k = 0; k < layout->samples; k = (uint16_t)(k + together))
+        for (uint32_t y = part.begin; y < part.end; y++) {
+            if (TIFFReadScanline(decoder->tif, decoder->buffer, y, k) != 1)
+                return fail_strile(decoder, w->page, TIFFComputeStrip(decoder->tif, y, k), error);
+            place_pixels(layout, decoder->buffer, layout->width, together, w->planes + k,
+                         (size_t)y * layout->width, unpacked);
+        }
+    return VF_OK;
+}
+
+/* What of a tile lies within the image goes to its planes. */
+static void place_tile(const struct vf_tiff_layout *layout, const char *tile, uint32_t x, uint32_t y,
+                       size_t together, void *const planes[], void *unpacked)
+{
+    const size_t tile_row = vf_tiff_stored_bytes(layout, layout->tile_width * together);
+    const uint32_t columns = layout->width - x < layout->tile_width ? layout->width - x : layout->tile_width;
+    const uint32_t rows = layout->height - y < layout->tile_height ? layout->height - y : layout->tile_height;
+    for (uint32_t row = 0; row < rows; row++)
+        place_pixels(layout, tile + row * tile_row, columns, together, planes,
+                     (size_t)(y + row) * layout->width + x, unpacked);
+}
+
+static enum vf_status read_tiles(const struct work *w, const struct vf_tiff_layout *layout,
+                                 struct vf_error *error)
+{
+    struct vf_tiff_decoder *decoder = w->decoder;
+    const struct rows part = rows_of_part(w, layout);
+    const size_t together = layout->planar == PLANARCONFIG_SEPARATE ? 1 : layout->samples;
+    size_t page_bytes, bytes;
+    void *unpacked;
+    vf_tiff_layout_sizes(layout, &page_bytes, &bytes);
+    if (need_room(decoder, bytes, layout->tile_width * together, &unpacked, error) != VF_OK)
+        return VF_FAILED;
+    for (uint16_t k = 0; k < layout->samples; k = (uint16_t)(k + together)) {
+        /* 64 bits: the last tile may end beyond UINT32_MAX */
+        for (uint64_t y = part.begin; y < part.end; y += layout->tile_height) {
+            for (uint64_t x = 0; x < layout->width; x += layout->tile_width) {
+                const uint32_t tile = TIFFComputeTile(decoder->tif, (uint32_t)x, (uint32_t)y, 0, k);
+                if (TIFFReadEncodedTile(decoder->tif, tile, decoder->buffer, (tmsize_t)bytes) !=
+                    (tmsize_t)bytes)
+                    return fail_strile(decoder, w->page, tile, error);
+                place_tile(layout, decoder->buffer, (uint32_t)x, (uint32_t)y, together, w->planes + k,
+                           unpacked);
+            }
+        }
+    }
+    return VF_OK;
+}
+
+static enum vf_status choose_page(const struct work *w, struct vf_tiff_layout *layout, struct vf_error *error)
+{
+    const struct vf_tiff_reader *state = w->reader->state;
+    struct vf_tiff_decoder *decoder = w->decoder;
+    if (TIFFCurrentDirOffset(decoder->tif) != state->directories[w->page] &&
+        !TIFFSetSubDirectory(decoder->tif, state->directories[w->page]))
+        return vf_fail(error, VF_FAILED, "page %zu: its directory is broken: %s", w->page + 1,
+                       vf_tiff_cause(&decoder->stream, "the file has changed"));
+    vf_tiff_layout_get(decoder->tif, layout);
+    return vf_tiff_check_page(w->reader, decoder->tif, w->page, false, layout, error);
+}
+
+static enum vf_status decode(const struct work *w, struct vf_error *error)
+{
+    const struct vf_tiff_reader *state = w->reader->state;
+    struct vf_tiff_layout layout;
+    vf_tiff_clear_error(&w->decoder->stream);
+    if (state->raw_start != 0)
+        return read_raw(w, state->raw_start + w->page * state->page_bytes, error);
+    if (choose_page(w, &layout, error) != VF_OK)
+        return VF_FAILED;
+    if (layout.tiled)
+        return read_tiles(w, &layout, error);
+    const bool packed = vf_tiff_is_packed(&layout);
+    if (!packed && (layout.samples == 1 || layout.planar == PLANARCONFIG_SEPARATE))
+        return read_strips(w, &layout, error);
+    /* libtiff would load the whole strip first, which here is the whole image. */
+    if (!packed && layout.scheme == COMPRESSION_NONE && TIFFNumberOfStrips(w->decoder->tif) == 1 &&
+        layout.fill_order == FILLORDER_MSB2LSB)
+        return read_raw(w, TIFFGetStrileOffset(w->decoder->tif, 0), error);
+    return read_rows(w, &layout, error);
+}
+
+/* ---- threads ---- */
+
+void vf_tiff_decoder_close(struct vf_tiff_decoder *decoder)
+{
+    if (decoder->tif != NULL)
+        TIFFClose(decoder->tif);
+    vf_free(decoder->buffer);
+    *decoder = (struct vf_tiff_decoder){0};
+}
+
+/* Up to `wanted` more decoders; as many as there is memory for. */
+static int open_helpers(struct vf_reader *reader, int wanted)
+{
+    struct vf_tiff_reader *state = reader->state;
+    struct vf_error ignored;
+    if (wanted > state->helper_room) {
+        struct vf_tiff_decoder **list = vf_alloc((size_t)wanted, sizeof *list, "decoders", &ignored);
+        if (list == NULL)
+            return state->helper_count;
+        if (state->helper_count > 0)
+            memcpy(list, state->helper, (size_t)state->helper_count * sizeof *list);
+        vf_free(state->helper);
+        state->helper = list;
+        state->helper_room = wanted;
+    }
+    while (state->helper_count < wanted) {
+        struct vf_tiff_decoder *decoder = vf_alloc(1, sizeof *decoder, "decoder", &ignored);
+        if (decoder == NULL)
+            break;
+        decoder->stream.fd = reader->fd;
+        decoder->tif = vf_tiff_open(&decoder->stream, reader->name, "rmc");
+        if (decoder->tif == NULL) {
+            vf_free(decoder);
+            break;
+        }
+        state->helper[state->helper_count++] = decoder;
+    }
+    return state->helper_count < wanted ? state->helper_count : wanted;
+}
+
+enum vf_status vf_tiff_read_pages(struct vf_reader *reader, size_t first, size_t count, void *const planes[],
+                                  int threads, struct vf_error *error)
+{
+    struct vf_tiff_reader *state = reader->state;
+    const size_t wanted = threads < 1 ? 1 : (size_t)threads, channels = reader->info.page_channels;
+    size_t parts = (wanted + count - 1) / count;
+    parts = parts > MOST_PARTS ? MOST_PARTS : parts;
+    const size_t items = count * parts;
+    const int team =
+        items < 2 || wanted < 2 ? 1 : 1 + open_helpers(reader, (int)(wanted < items ? wanted : items) - 1);
+    enum vf_status status = VF_OK;
+    size_t failed = items;
+#pragma omp parallel for schedule(dynamic) num_threads(team)
+    for (size_t i = 0; i < items; i++) {
+        const size_t page = first + i / parts;
+        const int thread = omp_get_thread_num();
+        struct vf_error own;
+        const struct work w = {.reader = reader,
+                               .decoder = thread == 0 ? &state->decoder : state->helper[thread - 1],
+                               .page = state->source != NULL ? state->source[page] : page,
+                               .part = i % parts,
+                               .parts = parts,
+                               .planes = planes + i / parts * channels};
+        const enum vf_status ended = decode(&w, &own);
+        if (ended == VF_OK)
+            continue;
+#pragma omp critical(vf_tiff_read_pages)
+        if (i < failed) { /* the first page that is bad is told of, as without threads */
+            failed = i;
+            status = ended;
+            *error = own;
+        }
+    }
+    return status;
+}

@@ -1,0 +1,174 @@
+#include "io_tiff_encode.h"
+
+#include <omp.h>
+#include <string.h>
+
+#include "alloc.h"
+
+/* Strips that one thread compresses before they are written; LZW and PackBits may make noise larger, LZW by
+ * half. */
+enum { STRIPS_A_THREAD = 8, SLACK = 4096 };
+
+struct encoder {
+    TIFF *tif;
+    struct vf_tiff_stream stream;
+    void *strip; /* one as it is before, which libtiff may change */
+};
+
+struct vf_tiff_encoders {
+    struct vf_writer *writer;
+    vf_tiff_set_pixels *set_pixels;
+    uint32_t strip_rows;
+    char mode[4];
+    size_t strip_bytes, room; /* before and, at most, after */
+    int count, room_for;
+    struct encoder **encoder; /* each stays where it is */
+    struct vf_tiff_strip *slot;
+    size_t slot_count;
+};
+
+struct vf_tiff_encoders *vf_tiff_encoders_open(struct vf_writer *writer, vf_tiff_set_pixels *set_pixels,
+                                               uint32_t strip_rows, const char *mode, struct vf_error *error)
+{
+    const struct vf_info *info = &writer->info;
+    struct vf_tiff_encoders *e = vf_alloc(1, sizeof *e, "encoders", error);
+    if (e == NULL)
+        return NULL;
+    e->writer = writer;
+    e->set_pixels = set_pixels;
+    e->strip_rows = strip_rows;
+    strncpy(e->mode, mode, sizeof e->mode - 1);
+    e->strip_bytes = info->shape.nx * info->page_channels * vf_type_size(info->type) * strip_rows;
+    e->room = e->strip_bytes + e->strip_bytes / 2 + SLACK;
+    return e;
+}
+
+static void close_encoder(struct encoder *encoder)
+{
+    if (encoder->tif != NULL)
+        TIFFClose(encoder->tif);
+    vf_free(encoder->strip);
+    vf_free(encoder);
+}
+
+void vf_tiff_encoders_close(struct vf_tiff_encoders *e)
+{
+    if (e == NULL)
+        return;
+    for (int i = 0; i < e->count; i++)
+        close_encoder(e->encoder[i]);
+    vf_free(e->encoder);
+    for (size_t i = 0; i < e->slot_count; i++)
+        vf_free(e->slot[i].data);
+    vf_free(e->slot);
+    vf_free(e);
+}
+
+static struct encoder *open_encoder(struct vf_tiff_encoders *e, struct vf_error *error)
+{
+    struct encoder *encoder = vf_alloc(1, sizeof *encoder, "encoder", error);
+    if (encoder == NULL)
+        return NULL;
+    encoder->stream.fd = -1;
+    encoder->strip = vf_alloc(e->strip_bytes, 1, "strip buffer", error);
+    if (encoder->strip != NULL) {
+        encoder->tif = vf_tiff_open(&encoder->stream, e->writer->name, e->mode);
+        if (encoder->tif != NULL && e->set_pixels(e->writer, encoder->tif, e->strip_rows, e->strip_rows) &&
+            TIFFSetField(encoder->tif, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK))
+            return encoder;
+        vf_fail(error, VF_FAILED, "cannot be compressed: %s",
+                vf_tiff_cause(&encoder->stream, "out of memory"));
+    }
+    close_encoder(encoder);
+    return NULL;
+}
+
+/* Room for `threads` encoders and what they make; fewer threads where there is not enough memory. */
+static enum vf_status prepare(struct vf_tiff_encoders *e, int threads, int *team, struct vf_error *error)
+{
+    if (threads > e->room_for) {
+        struct encoder **list = vf_alloc((size_t)threads, sizeof *list, "encoders", error);
+        struct vf_tiff_strip *slot =
+            list == NULL ? NULL : vf_alloc((size_t)threads * STRIPS_A_THREAD, sizeof *slot, "strips", error);
+        if (slot == NULL) {
+            vf_free(list);
+            return VF_FAILED;
+        }
+        if (e->room_for > 0) {
+            memcpy(list, e->encoder, (size_t)e->count * sizeof *list);
+            memcpy(slot, e->slot, e->slot_count * sizeof *slot);
+        }
+        vf_free(e->encoder);
+        vf_free(e->slot);
+        e->encoder = list;
+        e->slot = slot;
+        e->room_for = threads;
+    }
+    for (; e->count < threads; e->count++) {
+        e->encoder[e->count] = open_encoder(e, error);
+        if (e->encoder[e->count] == NULL)
+            break;
+        const size_t wanted = (size_t)(e->count + 1) * STRIPS_A_THREAD;
+        for (; e->slot_count < wanted; e->slot_count++) {
+            e->slot[e->slot_count].data = vf_alloc(e->room, 1, "compressed strip", error);
+            if (e->slot[e->slot_count].data == NULL) {
+                close_encoder(e->encoder[e->count]);
+                *team = e->count;
+                return e->count > 0 ? VF_OK : VF_FAILED;
+            }
+        }
+    }
+    *team = e->count < threads ? e->count : threads;
+    return *team > 0 ? VF_OK : VF_FAILED;
+}
+
+static bool encode(const struct vf_tiff_encoders *e, struct encoder *encoder, const void *const planes[],
+                   size_t strip, struct vf_tiff_strip *slot)
+{
+    const struct vf_info *info = &e->writer->info;
+    const size_t y = strip * e->strip_rows, nx = info->shape.nx, samples = info->page_channels;
+    const size_t rows = info->shape.ny - y < e->strip_rows ? info->shape.ny - y : e->strip_rows;
+    const tmsize_t bytes = (tmsize_t)(rows * nx * samples * vf_type_size(info->type));
+    vf_join_samples(encoder->strip, planes, y * nx, rows * nx, samples, vf_type_size(info->type));
+    vf_tiff_clear_error(&encoder->stream);
+    encoder->stream.capture = slot->data;
+    encoder->stream.capture_room = e->room;
+    encoder->stream.captured = 0;
+    const bool done =
+        TIFFWriteEncodedStrip(encoder->tif, 0, encoder->strip, bytes) == bytes && TIFFFlushData(encoder->tif);
+    encoder->stream.capture = NULL;
+    slot->bytes = encoder->stream.captured;
+    return done;
+}
+
+enum vf_status vf_tiff_encode_pages(struct vf_tiff_encoders *e, size_t first, size_t count,
+                                    const void *const planes[], int threads, vf_tiff_take_strips *take,
+                                    struct vf_error *error)
+{
+    const struct vf_info *info = &e->writer->info;
+    const size_t in_page = (info->shape.ny + e->strip_rows - 1) / e->strip_rows, all = in_page * count;
+    int team = 1;
+    if (prepare(e, threads < 1 ? 1 : threads, &team, error) != VF_OK)
+        return VF_FAILED;
+    error->text[0] = '\0';
+    const size_t at_once = (size_t)team * STRIPS_A_THREAD;
+    for (size_t from = 0, n; from < all; from += n) {
+        n = all - from < at_once ? all - from : at_once;
+        enum vf_status status = VF_OK;
+#pragma omp parallel for schedule(dynamic) num_threads(team)
+        for (size_t i = 0; i < n; i++) {
+            struct encoder *encoder = e->encoder[omp_get_thread_num()];
+            const size_t page = (from + i) / in_page;
+            if (encode(e, encoder, planes + page * info->page_channels, (from + i) % in_page, &e->slot[i]))
+                continue;
+#pragma omp critical(vf_tiff_encode_pages)
+            status = vf_fail(error, VF_FAILED, "page %zu cannot be compressed: %s", first + page + 1,
+                             vf_tiff_cause(&encoder->stream, "unknown cause"));
+        }
+        if (status != VF_OK)
+            return status;
+        if (!take(e->writer, first, e->slot, from, n))
+            return VF_FAILED;
+    }
+    return VF_OK;
+}

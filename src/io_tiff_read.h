@@ -1,0 +1,42 @@
+/* Inside the reading half of the TIFF modules only: what is known of an open file, and who decodes its pages.
+ */
+#ifndef VF_IO_TIFF_READ_H
+#define VF_IO_TIFF_READ_H
+
+#include "io_tiff.h"
+
+/* One for each thread that decodes. */
+struct vf_tiff_decoder {
+    TIFF *tif;
+    struct vf_tiff_stream stream;
+    void *buffer; /* of a tile, a row, or a block of rows */
+    size_t buffer_bytes;
+};
+
+struct vf_tiff_reader {
+    struct vf_tiff_decoder decoder;  /* which also walked the directories */
+    struct vf_tiff_decoder **helper; /* of further threads */
+    int helper_count, helper_room;
+    uint64_t *directories;     /* where each page's is, in the order of the file */
+    size_t *source;            /* the file's page for each of the volume; NULL: the same */
+    uint32_t *ome_directories; /* the numbers of OME's, increasing; NULL where all directories are pages */
+    size_t ome_planes;
+    size_t page_bytes;
+    unsigned ratio; /* the best of all pages' codecs */
+    /* One directory, pages follow each other from here (ImageJ's stacks over 4 GiB, MetaMorph's); else 0. */
+    uint64_t raw_start;
+};
+
+/* Whether what the current directory of `tif` claims of page `page` can be believed, and is like the first
+ * page, which alone sets what the volume is. Also when a page is chosen again later: the file may have
+ * changed, and what libtiff then decodes goes to memory of the first page's size. */
+enum vf_status vf_tiff_check_page(struct vf_reader *reader, TIFF *tif, size_t page, bool first,
+                                  const struct vf_tiff_layout *layout, struct vf_error *error);
+
+/* The reading half of vf_codec_tiff. Planes as for vf_reader_read_pages. */
+enum vf_status vf_tiff_read_pages(struct vf_reader *reader, size_t first, size_t count, void *const planes[],
+                                  int threads, struct vf_error *error);
+
+void vf_tiff_decoder_close(struct vf_tiff_decoder *decoder);
+
+#endif

@@ -1,0 +1,183 @@
+/* Several threads read and write pages: the same planes, the same file, and the message of the first page
+ * that is bad. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io_samples.h"
+
+TestSuite(io_threads, .init = samples_begin, .fini = samples_end, .timeout = 300);
+
+static const uint16_t schemes[] = {COMPRESSION_NONE, COMPRESSION_LZW, COMPRESSION_ADOBE_DEFLATE,
+                                   COMPRESSION_ZSTD, COMPRESSION_PACKBITS};
+enum { SCHEMES = sizeof schemes / sizeof *schemes };
+
+/* Plane k of page p at [p * channels + k]. */
+static void **planes_of(const struct vf_info *info, const struct vf_volume *volume)
+{
+    void **planes = malloc(info->page_count * info->page_channels * sizeof *planes);
+    for (size_t page = 0; page < info->page_count; page++) {
+        size_t t, z, c;
+        vf_info_page_place(info, page, &t, &z, &c);
+        for (size_t k = 0; k < info->page_channels; k++)
+            planes[page * info->page_channels + k] = vf_volume_plane(volume, t, c + k, z);
+    }
+    return planes;
+}
+
+static void check_reading(size_t at_once, int threads)
+{
+    struct vf_reader *reader;
+    struct vf_volume expected, volume;
+    struct vf_error error;
+    size_t bytes;
+    sample_read(sample_path("in.tif"), &reader, &expected);
+    const struct vf_info *info = vf_reader_info(reader);
+    cr_assert_eq(vf_volume_alloc(&volume, info->type, &info->shape, "input", &error), VF_OK);
+    void **planes = planes_of(info, &volume);
+    for (size_t page = 0; page < info->page_count; page += at_once) {
+        const size_t count = info->page_count - page < at_once ? info->page_count - page : at_once;
+        cr_assert_eq(
+            vf_reader_read_pages(reader, page, count, planes + page * info->page_channels, threads, &error),
+            VF_OK, "%s", error.text);
+    }
+    vf_volume_bytes(info->type, &info->shape, &bytes);
+    cr_assert_eq(memcmp(expected.data, volume.data, bytes), 0);
+    cr_assert_neq(vf_reader_read_pages(reader, info->page_count - 1, 2, planes, threads, &error), VF_OK);
+    free(planes);
+    vf_volume_free(&volume);
+    vf_volume_free(&expected);
+    vf_reader_close(reader);
+}
+
+Test(io_threads, reading)
+{
+    for (int k = 0; k < 8 * SCHEMES; k++) {
+        const struct tiff_sample s = {.type = k & 1 ? VF_U16 : VF_F32,
+                                      .nx = 50,
+                                      .ny = 67,
+                                      .pages = 5,
+                                      .samples = k & 2 ? 3 : 1,
+                                      .photometric = PHOTOMETRIC_MINISBLACK,
+                                      .tiled = (k & 4) != 0,
+                                      .rows = k & 4 ? 16 : 7,
+                                      .separate = k % 3 == 0,
+                                      .big_endian = k % 5 == 0,
+                                      .scheme = schemes[k / 8]};
+        if (!TIFFIsCODECConfigured(s.scheme))
+            continue;
+        tiff_sample_write(sample_path("in.tif"), &s);
+        check_reading(1, 3);
+        check_reading(2, 8);
+        check_reading(5, 2);
+    }
+}
+
+/* As ImageJ's one directory: parts of a plane are read where they belong. */
+Test(io_threads, reading_one_strip)
+{
+    for (int samples = 1; samples <= 3; samples += 2) {
+        tiff_sample_write(sample_path("in.tif"), &(struct tiff_sample){.type = VF_U16,
+                                                                       .nx = 50,
+                                                                       .ny = 67,
+                                                                       .pages = 2,
+                                                                       .samples = (uint16_t)samples,
+                                                                       .big_endian = true});
+        check_reading(1, 4);
+    }
+}
+
+static void *written(const struct vf_info *result, const struct vf_volume *volume,
+                     enum vf_compression compression, size_t at_once, int threads, size_t *size)
+{
+    struct vf_writer *writer;
+    struct vf_error error;
+    const struct vf_output_options options = {.compression = compression};
+    void **planes = planes_of(result, volume);
+    cr_assert_eq(vf_writer_open(&writer, sample_path("out.tif"), VF_FORMAT_TIFF, result, &options, &error),
+                 VF_OK, "%s", error.text);
+    for (size_t page = 0; page < result->page_count; page += at_once) {
+        const size_t count = result->page_count - page < at_once ? result->page_count - page : at_once;
+        cr_assert_eq(vf_writer_write_pages(writer, page, count,
+                                           (const void *const *)planes + page * result->page_channels,
+                                           threads, &error),
+                     VF_OK, "%s", error.text);
+    }
+    cr_assert_eq(vf_writer_finish(writer, &error), VF_OK, "%s", error.text);
+    vf_writer_close(writer);
+    free(planes);
+    return sample_get(sample_path("out.tif"), size);
+}
+
+/* Pages of several strips, with a rest. */
+Test(io_threads, writing)
+{
+    static const enum vf_compression compressions[] = {VF_COMPRESS_NONE, VF_COMPRESS_LZW, VF_COMPRESS_DEFLATE,
+                                                       VF_COMPRESS_ZSTD};
+    for (int k = 0; k < 16; k++) {
+        struct vf_reader *reader;
+        struct vf_volume volume, back;
+        struct vf_info result;
+        size_t size, other_size, bytes;
+        tiff_sample_write(sample_path("in.tif"), &(struct tiff_sample){.type = k & 1 ? VF_F32 : VF_U8,
+                                                                       .nx = 700,
+                                                                       .ny = 701,
+                                                                       .pages = 3,
+                                                                       .samples = k & 2 ? 3 : 1,
+                                                                       .big_endian = k % 3 == 0});
+        sample_read(sample_path("in.tif"), &reader, &volume);
+        const struct vf_info *info = vf_reader_info(reader);
+        vf_info_for_result(info, VF_FORMAT_TIFF, info->type, 1, &result);
+        void *one = written(&result, &volume, compressions[k / 4], 1, 1, &size);
+        for (int threads = 2; threads <= 5; threads += 3) {
+            void *several = written(&result, &volume, compressions[k / 4], 2, threads, &other_size);
+            cr_assert(size == other_size && memcmp(one, several, size) == 0, "case %d, %d threads", k,
+                      threads);
+            free(several);
+        }
+        free(one);
+        vf_reader_close(reader);
+        sample_read(sample_path("out.tif"), &reader, &back);
+        vf_volume_bytes(volume.type, &volume.shape, &bytes);
+        cr_assert_eq(memcmp(volume.data, back.data, bytes), 0);
+        vf_reader_close(reader);
+        vf_volume_free(&volume);
+        vf_volume_free(&back);
+    }
+}
+
+/* Of several bad pages the first is named, whichever thread came first. */
+Test(io_threads, the_first_bad_page_is_named)
+{
+    struct vf_reader *reader;
+    struct vf_error error;
+    size_t size;
+    static uint8_t planes[6][64 * 64];
+    void *to[6];
+    for (int i = 0; i < 6; i++)
+        to[i] = planes[i];
+    tiff_sample_write(
+        sample_path("in.tif"),
+        &(struct tiff_sample){
+            .type = VF_U8, .nx = 64, .ny = 64, .pages = 6, .rows = 16, .scheme = COMPRESSION_ADOBE_DEFLATE});
+    TIFF *tif = TIFFOpen(sample_path("in.tif"), "r");
+    uint64_t at[6];
+    for (int i = 0; i < 6; i++) {
+        TIFFSetDirectory(tif, (tdir_t)i);
+        at[i] = TIFFGetStrileOffset(tif, 1);
+    }
+    TIFFClose(tif);
+    unsigned char *file = sample_get(sample_path("in.tif"), &size);
+    for (int i = 2; i < 6; i++)
+        memset(file + at[i], 0xff, 8);
+    sample_put(sample_path("in.tif"), file, size);
+    free(file);
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK);
+    for (int round = 0; round < 50; round++) {
+        cr_assert_eq(vf_reader_read_pages(reader, 0, 6, to, 4, &error), VF_FAILED);
+        cr_assert(strstr(error.text, "page 3: strip 2"), "%s", error.text);
+        cr_assert_eq(vf_reader_read_pages(reader, 0, 2, to, 4, &error), VF_OK);
+    }
+    vf_reader_close(reader);
+}
