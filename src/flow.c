@@ -107,6 +107,55 @@ static void count_run(const struct vf_plan *plan, const struct vf_run *run, int 
     }
 }
 
+/* ---- splitting ---- */
+
+/* Stages from `first` on that are linear, of several fields, and each of the fields that the one before
+ * makes. */
+static int linear_run(const struct vf_flow *flow, int first)
+{
+    int end = first;
+    while (end < flow->stage_count && flow->stage[end].stencil == VF_STENCIL_LINEAR &&
+           flow->stage[end].input_count > 1 &&
+           flow->stage[end].input_count == flow->stage[first].input_count &&
+           (end == first || memcmp(flow->stage[end].input, flow->stage[end - 1].output,
+                                   (size_t)flow->stage[end].input_count * sizeof(int)) == 0))
+        end++;
+    return end - first;
+}
+
+static struct vf_stage one_field(const struct vf_stage *stage, int k)
+{
+    struct vf_stage single = *stage;
+    memset(single.input, 0, sizeof single.input);
+    memset(single.output, 0, sizeof single.output);
+    single.input_count = single.output_count = 1;
+    single.input[0] = stage->input[k];
+    single.output[0] = stage->output[k];
+    return single;
+}
+
+static enum vf_status split_linear(struct vf_flow *flow, enum vf_split split, struct vf_error *error)
+{
+    int count = 0;
+    struct vf_stage *stage =
+        vf_alloc((size_t)flow->stage_count * VF_MAX_INPUTS + 1, sizeof *stage, "stages", error);
+    if (stage == NULL)
+        return VF_FAILED;
+    for (int s = 0, run; s<flow->stage_count; s += run> 0 ? run : 1) {
+        run = linear_run(flow, s);
+        const int whole = run == 0 || (split == VF_SPLIT_BUT_LAST && run > 1) ? 1 : 0;
+        for (int k = 0; k < flow->stage[s].input_count && run > 0; k++)
+            for (int i = 0; i < run - whole; i++)
+                stage[count++] = one_field(&flow->stage[s + i], k);
+        if (whole)
+            stage[count++] = flow->stage[s + (run > 0 ? run - 1 : 0)];
+    }
+    vf_free(flow->stage);
+    flow->stage = stage;
+    flow->stage_count = count;
+    return VF_OK;
+}
+
 enum vf_status vf_plan_flow(const struct vf_plan *plan, const struct vf_run *run, const double *value,
                             struct vf_flow *flow, struct vf_error *error)
 {
@@ -141,6 +190,10 @@ enum vf_status vf_plan_flow(const struct vf_plan *plan, const struct vf_run *run
         memcpy(flow->sink, live, (size_t)live_count * sizeof *live);
     }
     vf_free(number);
+    if (run->split != VF_SPLIT_NONE && split_linear(flow, run->split, error) != VF_OK) {
+        vf_flow_close(flow);
+        return VF_FAILED;
+    }
     return VF_OK;
 }
 

@@ -104,27 +104,54 @@ static enum vf_type stored_type(const struct vf_plan *plan, bool at_end, enum vf
     return at_end ? type : plan->context.is_double ? VF_F64 : VF_F32;
 }
 
-/* Kernels and cost of a run on the GPU. */
-static enum vf_status weigh_gpu(const struct vf_plan *plan, struct vf_run *run, const struct vf_flow *flow,
-                                struct vf_error *error)
+/* Kernels of a run on the GPU, its flow split as run->split says. */
+static enum vf_status plan_kernels(const struct vf_plan *plan, const struct vf_run *run,
+                                   struct vf_gpu_plan *kernels, struct vf_error *error)
 {
     enum vf_type source[VF_MAX_LIVE], sink[VF_MAX_LIVE * VF_MAX_GLOBALS];
-    for (int k = 0; k < flow->source_count; k++)
+    struct vf_flow flow;
+    enum vf_status status = vf_plan_flow(plan, run, NULL, &flow, error);
+    if (status != VF_OK)
+        return status;
+    for (int k = 0; k < flow.source_count; k++)
         source[k] = stored_type(plan, run->from_file, plan->source_type);
-    for (int k = 0; k < flow->sink_count; k++)
+    for (int k = 0; k < flow.sink_count; k++)
         sink[k] = stored_type(plan, run->to_file && !run->prepass, plan->result_type);
-    const struct vf_gpu_request request = {.flow = flow,
+    const struct vf_gpu_request request = {.flow = &flow,
                                            .nx = plan->nx,
                                            .ny = plan->ny,
-                                           .nz = flow->dim == 2 ? plan->nz * plan->batch : plan->nz,
+                                           .nz = flow.dim == 2 ? plan->nz * plan->batch : plan->nz,
                                            .source_type = source,
                                            .sink_type = sink,
                                            .gpu = plan->gpu,
                                            .forced = &plan->forced};
-    enum vf_status status = vf_gpu_plan_open(&run->gpu, &request, error);
-    run->seconds = run->gpu.seconds * (double)(flow->dim == 2 ? 1 : plan->batch);
-    run->work_bytes = 0;
+    status = vf_gpu_plan_open(kernels, &request, error);
+    vf_flow_close(&flow);
     return status;
+}
+
+/* Kernels and cost of a run on the GPU, its fields together or apart. */
+static enum vf_status weigh_gpu(const struct vf_plan *plan, struct vf_run *run, struct vf_error *error)
+{
+    enum vf_status status = plan_kernels(plan, run, &run->gpu, error);
+    if (status != VF_OK)
+        return status;
+    for (enum vf_split split = VF_SPLIT_NONE + 1; split < VF_SPLIT_COUNT; split++) {
+        struct vf_run trial = *run;
+        trial.split = split;
+        status = plan_kernels(plan, &trial, &trial.gpu, error);
+        if (status != VF_OK)
+            return status;
+        if (trial.gpu.seconds < run->gpu.seconds) {
+            vf_gpu_plan_close(&run->gpu);
+            *run = trial;
+        } else {
+            vf_gpu_plan_close(&trial.gpu);
+        }
+    }
+    run->seconds = run->gpu.seconds * (double)(plan->context.dim == 2 ? 1 : plan->batch);
+    run->work_bytes = 0;
+    return VF_OK;
 }
 
 /* Tiles, cost and memory of a run. `tiling` is the user's, or its x is 0. */
@@ -146,9 +173,8 @@ static enum vf_status weigh(const struct vf_plan *plan, struct vf_run *run, stru
     run->inputs = flow.source_count;
     run->outputs = flow.sink_count;
     if (plan->gpu != NULL) {
-        status = weigh_gpu(plan, run, &flow, error);
         vf_flow_close(&flow);
-        return status;
+        return weigh_gpu(plan, run, error);
     }
     run->seconds = plan->scheme->plan(&job);
     if (tiling.x > 0)

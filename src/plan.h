@@ -23,12 +23,18 @@ struct vf_piece {
     int link, count;
 };
 
+/* Linear stages over several fields may be taken field by field, each field through all of them before the
+ * next: what a kernel that fuses them needs; or all but the last of them, which then meets what follows in
+ * one kernel. */
+enum vf_split { VF_SPLIT_NONE, VF_SPLIT_BUT_LAST, VF_SPLIT_ALL, VF_SPLIT_COUNT };
+
 struct vf_run {
     int piece_begin, piece_end; /* of plan->piece */
     bool prepass;               /* before the first iteration of piece_begin's link: its globals */
     bool from_file,
         to_file; /* its sources are the image itself, its sinks the result; else volumes between runs */
     struct vf_tiling tiling;
+    enum vf_split split;    /* of the flow; GPU only */
     struct vf_gpu_plan gpu; /* the kernels, where the plan is for a GPU; owned */
     double seconds;         /* predicted */
     size_t work_bytes;      /* of the scheme */
