@@ -66,7 +66,8 @@ test_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/*.c))
 cuda_test_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/cuda/*.c)) \
     $(BUILD)/tests/pipeline.o $(BUILD)/tests/io_samples.o
 fake_cuda_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fake_cuda/*.c))
-tool_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c tests/compile/*.c tests/demo/*.c))
+tool_objects := $(BUILD)/gen/bench_texts.o \
+    $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c tests/compile/*.c tests/demo/*.c))
 
 .PHONY: all
 all: $(BUILD)/volfilter
@@ -82,17 +83,21 @@ help:
 	@echo 'make lint        clang-format, clang-tidy and shellcheck; make format formats'
 	@echo 'make compile-all compile every GPU kernel that schemes offer, for sm_75 to sm_120 (needs NVRTC, no GPU)'
 	@echo 'make bench-cpu   speed of every filter, beside a plain copy; BENCH=--help'
+	@echo 'make bench-gpu   speed of every stencil by every GPU scheme, beside a plain copy; BENCH=--help'
 	@echo 'make man         write man/volfilter.1 from the tables that give --help'
 	@echo 'make clean'
 
 $(BUILD)/volfilter: $(BUILD)/src/main.o
 $(BUILD)/montage: $(BUILD)/tests/demo/montage.o
-$(BUILD)/bench-cpu: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c))
+$(BUILD)/bench-cpu: $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/bench/bench_gpu%,$(wildcard tests/bench/*.c)))
+$(BUILD)/bench-gpu: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/bench_gpu*.c)) $(BUILD)/gen/bench_texts.o \
+    $(BUILD)/tests/bench/bench_case.o $(BUILD)/tests/bench/bench_limits.o
 $(BUILD)/unit-tests: $(test_objects)
 $(BUILD)/cuda-tests: $(cuda_test_objects)
 $(BUILD)/unit-tests $(BUILD)/cuda-tests: private LIBS := -lcriterion $(LIBS)
 $(BUILD)/compile-kernels: $(BUILD)/tests/compile/compile_kernels.o
-$(BUILD)/volfilter $(BUILD)/montage $(BUILD)/bench-cpu $(BUILD)/unit-tests $(BUILD)/cuda-tests $(BUILD)/compile-kernels: $(library)
+programs := volfilter montage bench-cpu bench-gpu unit-tests cuda-tests compile-kernels
+$(programs:%=$(BUILD)/%): $(library)
 	$(call say,LINK $@)$(LINK) -o $@ $(filter %.o,$^) $(library) $(LIBS)
 
 $(library): $(library_objects)
@@ -124,9 +129,14 @@ $(BUILD)/gen/stencil_bodies.h: filters/stencils.def
 
 $(BUILD)/gen/kernel_texts.c: kernels/embed.sh $(kernel_texts) $(BUILD)/texts.list
 	@mkdir -p $(@D)
-	$(call say,GEN $@)kernels/embed.sh $(kernel_texts) > $@
+	$(call say,GEN $@)kernels/embed.sh vf_kernel_texts $(kernel_texts) > $@
 
-$(BUILD)/gen/kernel_texts.o: $(BUILD)/gen/kernel_texts.c
+bench_texts := $(wildcard tests/bench/stencils/*.h)
+$(BUILD)/gen/bench_texts.c: kernels/embed.sh $(bench_texts)
+	@mkdir -p $(@D)
+	$(call say,GEN $@)kernels/embed.sh bench_texts $(bench_texts) > $@
+
+$(BUILD)/gen/%_texts.o: $(BUILD)/gen/%_texts.c
 	$(call say,CC $@)$(COMPILE) -MMD -MP -c -o $@ $<
 
 # A driver and an NVRTC for machines without a GPU, in one: they count their calls together. Kernels are compiled
@@ -191,11 +201,13 @@ on_fake_cuda = LD_LIBRARY_PATH='$(abspath $(dir $(fake_cuda)))' VOLFILTER_CACHE=
 # Results do not depend on the order of threads, nor on when work is done that nothing waits for.
 # Criterion runs a process for each processor; threads that spin while they wait would take turns with the others.
 run-tests: export OMP_WAIT_POLICY = passive
-run-tests: $(BUILD)/unit-tests $(BUILD)/cuda-tests $(fake_cuda) $(BUILD)/compile-kernels $(BUILD)/volfilter
+run-tests: $(BUILD)/unit-tests $(BUILD)/cuda-tests $(fake_cuda) $(BUILD)/bench-gpu $(BUILD)/compile-kernels $(BUILD)/volfilter
 	$(BUILD)/unit-tests
 	rm -rf $(BUILD)/cuda-cache
 	$(on_fake_cuda) $(BUILD)/cuda-tests
 	$(on_fake_cuda) FAKE_CUDA_ORDER=reverse FAKE_CUDA_LATE=1 $(BUILD)/cuda-tests
+	$(on_fake_cuda) $(BUILD)/bench-gpu --size tiny --repeat 1 --only gol-9pt,curl3d,gradient-u16 \
+	    --scheme global-read:fuse=1 > /dev/null
 	$(BUILD)/compile-kernels
 	VOLFILTER='$(abspath $(BUILD)/volfilter)' tests/cli/run
 
@@ -223,6 +235,10 @@ compile-all: $(BUILD)/compile-kernels
 bench-cpu: $(BUILD)/bench-cpu
 	$(BUILD)/bench-cpu $(BENCH)
 
+.PHONY: bench-gpu
+bench-gpu: $(BUILD)/bench-gpu
+	$(BUILD)/bench-gpu $(BENCH)
+
 # ---- upkeep ----------------------------------------------------------------------------------------------------
 
 .PHONY: man
@@ -230,8 +246,8 @@ man: $(BUILD)/volfilter
 	$(BUILD)/volfilter --man > man/volfilter.1.new
 	mv man/volfilter.1.new man/volfilter.1
 
-formatted = $(wildcard $(foreach dir,src filters filters/stencils kernels tests tests/bench tests/cuda tests/demo \
-    tests/fake_cuda tests/fuzz, \
+formatted = $(wildcard $(foreach dir,src filters filters/stencils kernels tests tests/bench tests/bench/stencils \
+    tests/cuda tests/demo tests/fake_cuda tests/fuzz, \
     $(dir)/*.[ch]) kernels/*.cu)
 
 .PHONY: format

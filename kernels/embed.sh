@@ -1,7 +1,9 @@
 #!/bin/sh
-# Device code as C: embed.sh FILE... prints the table of texts that src/nvrtc.h declares, under the names of
-# their files.
+# Device code as C: embed.sh NAMEs FILE... prints a table NAMEs of texts (src/nvrtc.h) under the names of their
+# files, and NAME_count.
 set -eu
+name=${1%s}
+shift
 
 echo '/* Made by kernels/embed.sh. */'
 echo '#include "src/nvrtc.h"'
@@ -14,10 +16,10 @@ for file in "$@"; do
     n=$((n + 1))
 done
 
-printf '\nconst struct vf_text_header vf_kernel_texts[] = {\n'
+printf '\nconst struct vf_text_header %ss[] = {\n' "$name"
 n=0
 for file in "$@"; do
     printf '    {"%s", (const char *)text_%d},\n' "$file" "$n"
     n=$((n + 1))
 done
-printf '};\nconst int vf_kernel_text_count = %d;\n' "$n"
+printf '};\nconst int %s_count = %d;\n' "$name" "$n"

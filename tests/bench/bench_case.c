@@ -1,5 +1,6 @@
 #include "bench_case.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@ void bench_must(enum vf_status status, const struct vf_error *error)
     if (status == VF_OK)
         return;
     fflush(stdout);
-    fprintf(stderr, "bench-cpu: %s\n", error->text);
+    fprintf(stderr, "%s: %s\n", program_invocation_short_name, error->text);
     exit(1);
 }
 

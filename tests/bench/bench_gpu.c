@@ -1,0 +1,235 @@
+/* `make bench-gpu`: how fast stencils and filters are on the GPU, scheme by scheme, beside a copy of the same
+ * arrays in the same run. NOTES.md says what the columns mean. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_gpu_rows.h"
+#include "bench_limits.h"
+#include "number.h"
+
+static const char usage[] =
+    "Usage: bench-gpu [--list] [--only NAME[,..]] [--scheme SCHEME] [--size tiny|small|main|full] [--repeat "
+    "N]\n"
+    "                 [--tries N] [--budget SECONDS] [--json FILE]\n"
+    "\n"
+    "  --list           the stencils and filters\n"
+    "  --only NAMES     these alone; a name ending in * stands for all that begin so\n"
+    "  --scheme SCHEME  as volfilter --scheme; without it every scheme, and the plan's own choice\n"
+    "  --size SIZE      tiny grids for a fast check; of each item the smallest grid; the one that published\n"
+    "                   figures are of; all (full)\n"
+    "  --repeat N       timed samples of a row, of which the median is taken; 20\n"
+    "  --tries N        configurations of each scheme that are measured, 1 to 8; the best one is the row; 1\n"
+    "  --budget SECONDS begin no other item after this time; 460\n"
+    "  --json FILE      the rows as JSON\n";
+
+struct request {
+    struct bench_gpu_options options;
+    const char *size, *json;
+    int repeats;
+    double budget;
+    bool list;
+};
+
+static _Noreturn void refuse(const char *option, const char *value)
+{
+    fprintf(stderr, "bench-gpu: --%s %s?\n%s", option, value, usage);
+    exit(2);
+}
+
+static int read_count(const char *option, const char *text, long most)
+{
+    long value = 0;
+    const char *end = vf_number_read_whole(text, &value);
+    if (end == NULL || *end != '\0' || value < 1 || value > most)
+        refuse(option, text);
+    return (int)value;
+}
+
+static double read_seconds(const char *option, const char *text)
+{
+    double value = 0;
+    const char *end = vf_number_read(text, &value);
+    if (end == NULL || *end != '\0' || !(value > 0))
+        refuse(option, text);
+    return value;
+}
+
+static const char *read_size(const char *text)
+{
+    static const char *const sizes[] = {"tiny", "small", "main", "full"};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (strcmp(sizes[i], text) == 0)
+            return text;
+    refuse("size", text);
+}
+
+static void read_options(int argc, char **argv, struct request *r)
+{
+    enum { LIST, ONLY, SCHEME, SIZE, REPEAT, TRIES, BUDGET, JSON, HELP };
+    static const struct option names[] = {
+        {"list", 0, NULL, LIST},     {"only", 1, NULL, ONLY},     {"scheme", 1, NULL, SCHEME},
+        {"size", 1, NULL, SIZE},     {"repeat", 1, NULL, REPEAT}, {"tries", 1, NULL, TRIES},
+        {"budget", 1, NULL, BUDGET}, {"json", 1, NULL, JSON},     {"help", 0, NULL, HELP},
+        {NULL, 0, NULL, 0},
+    };
+    for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;)
+        switch (c) {
+        case LIST:
+            r->list = true;
+            break;
+        case ONLY:
+            r->options.only = optarg;
+            break;
+        case SCHEME:
+            r->options.scheme = optarg;
+            break;
+        case SIZE:
+            r->size = read_size(optarg);
+            break;
+        case REPEAT:
+            r->repeats = read_count("repeat", optarg, 1000);
+            break;
+        case TRIES:
+            r->options.tries = read_count("tries", optarg, 8);
+            break;
+        case BUDGET:
+            r->budget = read_seconds("budget", optarg);
+            break;
+        case JSON:
+            r->json = optarg;
+            break;
+        default:
+            fputs(usage, c == HELP ? stdout : stderr);
+            exit(c == HELP ? 0 : 2);
+        }
+    if (optind < argc)
+        refuse("only", argv[optind]);
+}
+
+/* Whether the item is one of the names that were given. */
+static bool is_chosen(const struct request *r, const struct bench_item *item)
+{
+    for (const char *at = r->options.only; at != NULL; at = strchr(at, ',')) {
+        at += *at == ',';
+        const size_t length = strcspn(at, ",");
+        const bool open = length > 0 && at[length - 1] == '*';
+        if (strncmp(at, item->name, open ? length - 1 : length) == 0 &&
+            (open || strlen(item->name) == length))
+            return true;
+    }
+    return r->options.only == NULL;
+}
+
+static int grid_count(const struct request *r, const struct bench_item *item)
+{
+    int count = 0;
+    while (count < BENCH_GRIDS && item->grid[count].nx > 0)
+        count++;
+    return strcmp(r->size, "full") == 0 ? count : 1;
+}
+
+static struct bench_grid grid_of(const struct request *r, const struct bench_item *item, int i)
+{
+    if (strcmp(r->size, "tiny") == 0)
+        return item->dim == 3 ? (struct bench_grid){69, 35, 19} : (struct bench_grid){209, 69, 1};
+    return item->grid[strcmp(r->size, "main") == 0 ? item->main_grid : i];
+}
+
+static void print_list(void)
+{
+    for (int i = 0; i < bench_item_count; i++)
+        printf("%-22s %s\n", bench_items[i].name,
+               bench_items[i].chain != NULL  ? bench_items[i].chain
+               : bench_items[i].note != NULL ? bench_items[i].note
+                                             : "");
+}
+
+static void print_device(struct bench_device *device)
+{
+    const struct vf_gpu *gpu = &device->cuda->gpu;
+    const size_t bytes = (size_t)1 << (gpu->memory > (size_t)8 << 30 ? 29 : 20);
+    printf("%s, %d multiprocessors, L2 %.0f MiB, driver %d.%d; copy of %zu MiB, bytes read and written: %.0f "
+           "GB/s; seed %u\n",
+           gpu->name, gpu->multiprocessors, (double)gpu->l2 / (1 << 20), device->cuda->driver_version / 1000,
+           device->cuda->driver_version % 1000 / 10, bytes >> 20,
+           2e-9 * (double)bytes / bench_device_copy(device, bytes), device->seed);
+}
+
+/* All items; how many were left out when time was up. */
+static int run_items(const struct request *r, struct bench_device *device, struct bench_tally *tally)
+{
+    const double begin = bench_now();
+    int left = 0;
+    for (int i = 0; i < bench_item_count; i++) {
+        const struct bench_item *item = &bench_items[i];
+        for (int g = 0; is_chosen(r, item) && g < grid_count(r, item); g++) {
+            const struct bench_grid grid = grid_of(r, item, g);
+            const double elapsed = bench_now() - begin;
+            if (elapsed > r->budget) {
+                left++;
+                continue;
+            }
+            fprintf(stderr, "[%.0f s] %s %tdx%tdx%td\n", elapsed, item->name, grid.nx, grid.ny, grid.nz);
+            bench_gpu_rows(&r->options, device, item, grid, tally);
+        }
+    }
+    return left;
+}
+
+static FILE *open_json(const struct request *r, struct vf_json *json, const struct bench_device *device)
+{
+    FILE *file = fopen(r->json, "w");
+    if (file == NULL) {
+        perror(r->json);
+        exit(1);
+    }
+    vf_json_open(json, file);
+    vf_json_begin_object(json, NULL);
+    vf_json_string(json, "device", device->cuda->gpu.name);
+    vf_json_integer(json, "seed", device->seed);
+    vf_json_begin_array(json, "rows");
+    return file;
+}
+
+static bool close_json(struct vf_json *json, FILE *file)
+{
+    vf_json_end(json);
+    vf_json_end(json);
+    const bool bad = ferror(file) != 0;
+    return fclose(file) == 0 && !bad;
+}
+
+int main(int argc, char **argv)
+{
+    struct request r = {.options = {.tries = 1}, .size = "full", .repeats = 20, .budget = 460};
+    struct bench_tally tally = {0};
+    struct bench_device device;
+    struct vf_json json;
+    FILE *file = NULL;
+    read_options(argc, argv, &r);
+    if (r.list) {
+        print_list();
+        return 0;
+    }
+    bench_device_open(&device, r.repeats);
+    if (r.json != NULL) {
+        file = open_json(&r, &json, &device);
+        r.options.json = &json;
+    }
+    print_device(&device);
+    bench_gpu_head();
+    const int left = run_items(&r, &device, &tally);
+    printf("\n%d rows, %d of them wrong; %d kernels compiled", tally.rows, tally.wrong,
+           device.cuda->compiled_count);
+    if (tally.plans > 0)
+        printf("; the plan's choice is within 1.15 of the best row in %d of %d, at worst %.2f (%s)",
+               tally.plans - tally.slow_plans, tally.plans, tally.worst, tally.worst_name);
+    printf("\n");
+    if (left > 0)
+        printf("%d items left out: the time was up\n", left);
+    const bool written = file == NULL || close_json(&json, file);
+    bench_device_close(&device);
+    return written && tally.wrong == 0 && tally.rows > 0 ? 0 : 1;
+}

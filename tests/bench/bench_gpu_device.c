@@ -1,0 +1,289 @@
+#include "bench_gpu_device.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* A sample lasts at least this long: events count in half microseconds. */
+#define SAMPLE_SECONDS 4e-4
+#define MOST_INNER 256
+#define L2_TIMES 3 /* arrays that take turns are this much larger than L2 */
+#define MOST_TURNS 8
+#define THREADS 256
+
+void bench_must_cuda(const struct bench_device *device, CUresult result, const char *what)
+{
+    struct vf_error error;
+    bench_must(vf_cuda_check(&device->cuda->api, result, what, &error), &error);
+}
+
+#define CUDA(call) bench_must_cuda(device, device->cuda->api.call, #call)
+
+void bench_device_open(struct bench_device *device, int repeats)
+{
+    struct vf_error error;
+    *device = (struct bench_device){.repeats = repeats, .seed = (unsigned)time(NULL)};
+    bench_must(vf_cuda_open(&device->cuda, -1, &error), &error);
+    device->cuda->strict = true;
+    CUDA(cuEventCreate(&device->begin, CU_EVENT_DEFAULT));
+    CUDA(cuEventCreate(&device->end, CU_EVENT_DEFAULT));
+}
+
+void bench_device_close(struct bench_device *device)
+{
+    device->cuda->api.cuEventDestroy(device->begin);
+    device->cuda->api.cuEventDestroy(device->end);
+    vf_cuda_close(device->cuda);
+}
+
+/* ---- arrays ---- */
+
+size_t bench_array_bytes(struct bench_grid grid, enum vf_type type)
+{
+    return vf_cuda_pitch(grid.nx) * (size_t)(grid.ny * grid.nz) * vf_type_size(type);
+}
+
+CUdeviceptr bench_array_alloc(struct bench_device *device, size_t bytes)
+{
+    CUdeviceptr array;
+    CUDA(cuMemAlloc(&array, bytes));
+    return array;
+}
+
+void bench_array_free(struct bench_device *device, CUdeviceptr array)
+{
+    CUDA(cuMemFree(array));
+}
+
+/* ---- random values ---- */
+
+#define HASH                                \
+    unsigned h = cell * 2654435761u ^ seed; \
+    h ^= h >> 16;                           \
+    h *= 0x7feb352du;                       \
+    h ^= h >> 15;                           \
+    h *= 0x846ca68bu;                       \
+    h ^= h >> 16;
+#define TEXT_OF(...) #__VA_ARGS__
+#define TEXT(...) TEXT_OF(__VA_ARGS__)
+
+struct bench_random bench_random_of(const struct bench_device *device, int number, enum vf_type type,
+                                    double low, double high)
+{
+    return (struct bench_random){device->seed + 0x9e3779b9u * (unsigned)number, type, low, high};
+}
+
+static bool is_real(enum vf_type type)
+{
+    return type == VF_F32 || type == VF_F64;
+}
+
+/* Integers: how many there are. Others: what one of 2^24 steps is, in the type. */
+static double step_of(const struct bench_random *random)
+{
+    const double step = (random->high - random->low) * 0x1p-24;
+    return !is_real(random->type)   ? random->high - random->low + 1
+           : random->type == VF_F32 ? (double)(float)step
+                                    : step;
+}
+
+double bench_random_value(const struct bench_random *random, unsigned cell)
+{
+    const unsigned seed = random->seed;
+    const double step = step_of(random);
+    HASH if (!is_real(random->type)) return (double)(h % (unsigned)step) + random->low;
+    if (random->type == VF_F32)
+        return (double)((float)(h >> 8) * (float)step + (float)random->low);
+    return (double)(h >> 8) * step + random->low;
+}
+
+struct fill_args {
+    CUdeviceptr to;
+    long long pitch;
+    double low, step;
+    int nx;
+    unsigned seed;
+};
+
+static const char fill_text[] =
+    "struct VfArgs { element *to; long long pitch; double low, step; int nx; unsigned seed; };\n"
+    "extern \"C\" __global__ void vf_kernel(const __grid_constant__ VfArgs args)\n"
+    "{\n"
+    "    const int x = blockIdx.y * blockDim.x + threadIdx.x;\n"
+    "    const unsigned cell = blockIdx.x * (unsigned)args.nx + x, seed = args.seed;\n"
+    "    if (x >= args.nx)\n"
+    "        return;\n"
+    "    " TEXT(HASH) "\n"
+                      "    element *const to = args.to + blockIdx.x * args.pitch + x;\n"
+                      "    if (IS_REAL)\n"
+                      "        *to = (element)(h >> 8) * (element)args.step + (element)args.low;\n"
+                      "    else\n"
+                      "        *to = (element)((int)(h % (unsigned)args.step) + (int)args.low);\n"
+                      "}\n"
+                      "#ifdef VF_ON_CPU\n"
+                      "VF_ENTRY(VfArgs)\n"
+                      "#endif\n";
+
+static struct vf_cuda_kernel kernel_of(struct bench_device *device, const char *head, const char *text)
+{
+    char whole[4096];
+    struct vf_cuda_kernel kernel;
+    struct vf_error error;
+    snprintf(whole, sizeof whole, "%s%s", head, text);
+    bench_must(vf_cuda_kernel(device->cuda, whole, &kernel, &error), &error);
+    return kernel;
+}
+
+void bench_array_fill(struct bench_device *device, CUdeviceptr array, struct bench_grid grid,
+                      const struct bench_random *random)
+{
+    static const char *const name[] = {
+        [VF_U8] = "unsigned char", [VF_I8] = "signed char", [VF_U16] = "unsigned short", [VF_I16] = "short",
+        [VF_U32] = "unsigned int", [VF_I32] = "int",        [VF_F32] = "float",          [VF_F64] = "double"};
+    struct fill_args args = {
+        array, (long long)vf_cuda_pitch(grid.nx), random->low, step_of(random), (int)grid.nx, random->seed};
+    void *params[] = {&args};
+    char head[128];
+    snprintf(head, sizeof head, "typedef %s element;\n#define IS_REAL %d\n", name[random->type],
+             is_real(random->type));
+    const struct vf_cuda_kernel kernel = kernel_of(device, head, fill_text);
+    CUDA(cuMemsetD8Async(array, 0xff, bench_array_bytes(grid, random->type), NULL));
+    CUDA(cuLaunchKernel(kernel.function, (unsigned)(grid.ny * grid.nz),
+                        (unsigned)((grid.nx + THREADS - 1) / THREADS), 1, THREADS, 1, 1, 0, NULL, params,
+                        NULL));
+    CUDA(cuStreamSynchronize(NULL));
+}
+
+void bench_array_poison(struct bench_device *device, CUdeviceptr array, size_t bytes)
+{
+    CUDA(cuMemsetD8Async(array, 0xa5, bytes, NULL));
+    CUDA(cuStreamSynchronize(NULL));
+}
+
+/* ---- times ---- */
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *value, int count)
+{
+    qsort(value, (size_t)count, sizeof *value, compare);
+    return count % 2 != 0 ? value[count / 2] : 0.5 * (value[count / 2 - 1] + value[count / 2]);
+}
+
+/* Seconds of one of `inner` calls. */
+static double sample(struct bench_device *device, CUstream stream, void (*launch)(void *, int), void *context,
+                     int inner, int *turn)
+{
+    float milliseconds;
+    CUDA(cuEventRecord(device->begin, stream));
+    for (int i = 0; i < inner; i++)
+        launch(context, (*turn)++);
+    CUDA(cuEventRecord(device->end, stream));
+    CUDA(cuEventSynchronize(device->end));
+    CUDA(cuEventElapsedTime(&milliseconds, device->begin, device->end));
+    return 1e-3 * (double)milliseconds / inner;
+}
+
+double bench_time(struct bench_device *device, CUstream stream, void (*launch)(void *context, int turn),
+                  void *context)
+{
+    int turn = 0, inner = 1;
+    double seconds[1024];
+    sample(device, stream, launch, context, 1, &turn);
+    const double once = sample(device, stream, launch, context, 1, &turn);
+    while (inner < MOST_INNER && inner * once < SAMPLE_SECONDS)
+        inner *= 2;
+    for (int i = 0; i < device->repeats; i++)
+        seconds[i] = sample(device, stream, launch, context, inner, &turn);
+    return median(seconds, device->repeats);
+}
+
+/* ---- copies ---- */
+
+int bench_turns(const struct bench_device *device, size_t bytes)
+{
+    const size_t turns = L2_TIMES * device->cuda->gpu.l2 / bytes + 1;
+    return turns < MOST_TURNS ? (int)turns : MOST_TURNS;
+}
+
+struct copy_args {
+    CUdeviceptr to, from;
+    unsigned long long count;
+};
+
+static const char copy_text[] =
+    "struct alignas(16) pack { float v[4]; };\n"
+    "struct VfArgs { pack *to; const pack *from; unsigned long long count; };\n"
+    "extern \"C\" __global__ void vf_kernel(const __grid_constant__ VfArgs args)\n"
+    "{\n"
+    "    const unsigned long long first = blockIdx.x * (unsigned long long)(PACKS * blockDim.x) + "
+    "threadIdx.x;\n"
+    "    for (int i = 0; i < PACKS; i++) {\n"
+    "        const unsigned long long at = first + i * blockDim.x;\n"
+    "        if (at < args.count)\n"
+    "            args.to[at] = args.from[at];\n"
+    "    }\n"
+    "}\n"
+    "#ifdef VF_ON_CPU\n"
+    "VF_ENTRY(VfArgs)\n"
+    "#endif\n";
+
+struct copy {
+    struct bench_device *device;
+    CUfunction function;
+    int packs, turns;
+    struct copy_args args[MOST_TURNS];
+};
+
+static void launch_copy(void *context, int turn)
+{
+    struct copy *copy = context;
+    struct bench_device *device = copy->device;
+    struct copy_args *args = &copy->args[turn % copy->turns];
+    void *params[] = {args};
+    const unsigned long long block = (unsigned long long)THREADS * (unsigned)copy->packs;
+    CUDA(cuLaunchKernel(copy->function, (unsigned)((args->count + block - 1) / block), 1, 1, THREADS, 1, 1, 0,
+                        NULL, params, NULL));
+}
+
+/* The faster of one and of four packs a thread. */
+static double time_copy(struct bench_device *device, size_t bytes)
+{
+    struct copy copy = {.device = device, .turns = bench_turns(device, 2 * bytes)};
+    double least = INFINITY;
+    for (int i = 0; i < copy.turns; i++) {
+        copy.args[i] = (struct copy_args){bench_array_alloc(device, bytes), bench_array_alloc(device, bytes),
+                                          bytes / 16};
+        CUDA(cuMemsetD8Async(copy.args[i].from, 0x3c, bytes, NULL));
+    }
+    for (copy.packs = 1; copy.packs <= 4; copy.packs *= 4) {
+        char head[64];
+        snprintf(head, sizeof head, "#define PACKS %d\n", copy.packs);
+        copy.function = kernel_of(device, head, copy_text).function;
+        least = fmin(least, bench_time(device, NULL, launch_copy, &copy));
+    }
+    for (int i = 0; i < copy.turns; i++) {
+        bench_array_free(device, copy.args[i].to);
+        bench_array_free(device, copy.args[i].from);
+    }
+    return least;
+}
+
+double bench_device_copy(struct bench_device *device, size_t bytes)
+{
+    const int room = sizeof device->copied / sizeof *device->copied;
+    for (int i = 0; i < device->copied_count; i++)
+        if (device->copied[i].bytes == bytes)
+            return device->copied[i].seconds;
+    const double seconds = time_copy(device, bytes);
+    if (device->copied_count < room)
+        device->copied[device->copied_count++] = (struct bench_copied){bytes, seconds};
+    return seconds;
+}

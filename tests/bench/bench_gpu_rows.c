@@ -1,0 +1,437 @@
+#include "bench_gpu_rows.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "bench_gpu_check.h"
+
+/* A goal: the plan's choice is within this of the best row. */
+#define CLOSE 1.15
+#define MOST_TURNS 8
+#define MOST_TRIES 8
+
+/* ---- an item on a grid ---- */
+
+/* Arrays of the sources and sinks of a flow; several sets where one would stay in L2. */
+struct arrays {
+    struct bench_grid grid;
+    int turns;
+    CUdeviceptr source[MOST_TURNS][VF_MAX_INPUTS], sink[MOST_TURNS][VF_MAX_OUTPUTS];
+};
+
+struct place {
+    const struct bench_gpu_options *options;
+    struct bench_device *device;
+    const struct bench_item *item;
+    struct bench_grid grid;
+    struct bench_tally *tally;
+    struct bench_random random[VF_MAX_INPUTS];
+    struct arrays full, small;
+    double cell_bytes; /* read and written, of a cell, at least */
+    double copy;       /* seconds of copying one input */
+    double bandwidth;  /* of that copy, bytes/s */
+    double best;       /* seconds of a step, by the best row so far */
+};
+
+static double cells_of(struct bench_grid grid)
+{
+    return (double)grid.nx * (double)grid.ny * (double)grid.nz;
+}
+
+static void open_arrays(struct place *place, const struct bench_flow *flow, struct bench_grid grid, int turns,
+                        struct arrays *arrays)
+{
+    arrays->grid = grid;
+    arrays->turns = turns;
+    for (int turn = 0; turn < turns; turn++) {
+        for (int k = 0; k < flow->flow.source_count; k++) {
+            arrays->source[turn][k] =
+                bench_array_alloc(place->device, bench_array_bytes(grid, flow->source_type[k]));
+            bench_array_fill(place->device, arrays->source[turn][k], grid, &place->random[k]);
+        }
+        for (int k = 0; k < flow->flow.sink_count; k++)
+            arrays->sink[turn][k] =
+                bench_array_alloc(place->device, bench_array_bytes(grid, flow->sink_type[k]));
+    }
+}
+
+static void close_arrays(struct place *place, const struct bench_flow *flow, struct arrays *arrays)
+{
+    for (int turn = 0; turn < arrays->turns; turn++) {
+        for (int k = 0; k < flow->flow.source_count; k++)
+            bench_array_free(place->device, arrays->source[turn][k]);
+        for (int k = 0; k < flow->flow.sink_count; k++)
+            bench_array_free(place->device, arrays->sink[turn][k]);
+    }
+}
+
+/* ---- a job ---- */
+
+/* A plan's kernels on arrays. */
+struct run {
+    struct vf_cuda_sweep sweep;
+    struct vf_job job;
+    const struct arrays *arrays;
+    struct vf_array source[VF_MAX_INPUTS], stored[VF_MAX_OUTPUTS];
+    struct vf_sink sink[VF_MAX_OUTPUTS];
+};
+
+static enum vf_status open_run(struct run *run, const struct place *place, const struct bench_flow *flow,
+                               const struct vf_gpu_plan *plan, const struct arrays *arrays,
+                               struct vf_error *error)
+{
+    struct vf_plane_range window;
+    enum vf_status status;
+    memset(run, 0, sizeof *run);
+    run->arrays = arrays;
+    for (int k = 0; k < flow->flow.source_count; k++)
+        run->source[k] = (struct vf_array){.type = flow->source_type[k], .device = arrays->source[0][k]};
+    for (int k = 0; k < flow->flow.sink_count; k++) {
+        run->stored[k] = (struct vf_array){.type = flow->sink_type[k], .device = arrays->sink[0][k]};
+        run->sink[k].array = &run->stored[k];
+    }
+    run->job = (struct vf_job){.flow = &flow->flow,
+                               .nx = arrays->grid.nx,
+                               .ny = arrays->grid.ny,
+                               .nz = arrays->grid.nz,
+                               .batch = 1,
+                               .z_end = arrays->grid.nz,
+                               .source = run->source,
+                               .sink = run->sink,
+                               .threads = 1};
+    VF_TRY(vf_cuda_sweep_open(&run->sweep, place->device->cuda, plan, &run->job, error));
+    VF_TRY(vf_cuda_sweep_set_slab(&run->sweep, run->sweep.all, &window, error));
+    if (!vf_cuda_sweep_take(&run->sweep, run->sweep.planes))
+        status = vf_fail(error, VF_DEVICE, "the device has not enough memory");
+out:
+    return status;
+}
+
+static void start(void *context, int turn)
+{
+    struct run *run = context;
+    struct vf_error error;
+    const int set = turn % run->arrays->turns;
+    for (int k = 0; k < run->job.flow->source_count; k++)
+        run->sweep.source[k] = run->arrays->source[set][k];
+    for (int k = 0; k < run->job.flow->sink_count; k++)
+        run->sweep.sink[k] = run->arrays->sink[set][k];
+    bench_must(vf_cuda_sweep_launch(&run->sweep, 0, &error), &error);
+}
+
+/* Runs it once on poisoned results. */
+static void run_once(struct run *run, struct bench_device *device)
+{
+    for (int k = 0; k < run->job.flow->sink_count; k++)
+        bench_array_poison(device, run->arrays->sink[0][k],
+                           bench_array_bytes(run->arrays->grid, run->stored[k].type));
+    start(run, 0);
+    bench_must_cuda(device, device->cuda->api.cuStreamSynchronize(run->sweep.stream), "running a kernel");
+}
+
+/* ---- checking and timing a plan ---- */
+
+/* What one plan came to. */
+struct result {
+    bool ran, right, spilled;
+    double seconds, predicted;
+    int kernels;
+    char label[160], why[256];
+};
+
+static void describe_kernel(const struct vf_cuda_launch *kernel, char *text, size_t room)
+{
+    const struct vf_kernel_config *c = &kernel->config;
+    const char *variant = kernel->scheme->variants != NULL ? kernel->scheme->variants[c->variant] : NULL;
+    int length = snprintf(text, room, "%s%s%s %dx%dx%d", kernel->scheme->name, variant != NULL ? ":" : "",
+                          variant != NULL ? variant : "", c->block[0], c->block[1], c->block[2]);
+    if (c->work[0] * c->work[1] * c->work[2] > 1)
+        length +=
+            snprintf(text + length, room - (size_t)length, " w%dx%dx%d", c->work[0], c->work[1], c->work[2]);
+    if (c->stream > 0)
+        length += snprintf(text + length, room - (size_t)length, " s%d", c->stream);
+    snprintf(text + length, room - (size_t)length, "%s%s %dr", c->virtual_blocks ? " virtual" : "",
+             c->interior ? "" : " one-path", kernel->compiled.registers);
+}
+
+/* The plan again with what its kernels became, for another grid. */
+static void fix_plan(const struct run *run, const struct vf_gpu_plan *plan, struct vf_gpu_plan *fixed)
+{
+    struct vf_error error;
+    *fixed = *plan;
+    fixed->launch = vf_alloc((size_t)plan->launch_count, sizeof *fixed->launch, "the plan", &error);
+    bench_must(fixed->launch != NULL ? VF_OK : VF_FAILED, &error);
+    for (int i = 0; i < plan->launch_count; i++) {
+        fixed->launch[i] = plan->launch[i];
+        fixed->launch[i].scheme = run->sweep.kernel[i].scheme;
+        fixed->launch[i].config = run->sweep.kernel[i].config;
+        fixed->launch[i].forced = true;
+    }
+}
+
+static bool small_is_right(struct place *place, const struct bench_right *right, const struct run *run,
+                           const struct vf_gpu_plan *plan, char where[128])
+{
+    struct vf_gpu_plan fixed;
+    struct run small;
+    struct vf_error error;
+    fix_plan(run, plan, &fixed);
+    bench_must(open_run(&small, place, right->flow, &fixed, &place->small, &error), &error);
+    run_once(&small, place->device);
+    vf_cuda_sweep_close(&small.sweep);
+    vf_free(fixed.launch);
+    return bench_right_small(right, place->device, place->small.sink[0], where);
+}
+
+static void measure(struct place *place, const struct bench_right *right, const struct vf_gpu_plan *plan,
+                    struct result *result)
+{
+    struct run run;
+    struct vf_error error;
+    char where[128];
+    *result = (struct result){.predicted = plan->seconds, .kernels = plan->launch_count};
+    const enum vf_status status = open_run(&run, place, right->flow, plan, &place->full, &error);
+    if (status != VF_OK)
+        snprintf(result->why, sizeof result->why, "%s", error.text);
+    if (status == VF_OK) {
+        result->ran = true;
+        for (int i = 0; i < plan->launch_count; i++)
+            result->spilled = result->spilled || run.sweep.kernel[i].compiled.local_bytes > 0;
+        describe_kernel(&run.sweep.kernel[0], result->label, sizeof result->label);
+        result->right = small_is_right(place, right, &run, plan, where);
+        if (result->right) {
+            run_once(&run, place->device);
+            result->right = bench_right_full(right, place->device, place->full.sink[0], where);
+        }
+        if (result->right)
+            result->seconds = bench_time(place->device, run.sweep.stream, start, &run);
+        else
+            snprintf(result->why, sizeof result->why, "WRONG: %s", where);
+    }
+    vf_cuda_sweep_close(&run.sweep);
+}
+
+/* ---- printing ---- */
+
+void bench_gpu_head(void)
+{
+    printf("\n%-20s %-14s %2s %-46s %2s %9s %9s %6s %7s %7s %6s\n", "stencil", "grid", "T", "by", "k", "ms",
+           "GCells/s", "xR", "copies", "predict", "/best");
+}
+
+static void grid_text(struct bench_grid grid, char text[48])
+{
+    const int length = snprintf(text, 48, "%tdx%td", grid.nx, grid.ny);
+    if (grid.nz > 1)
+        snprintf(text + length, 48 - (size_t)length, "x%td", grid.nz);
+}
+
+static void write_json(const struct place *place, const char *by, int steps, const struct result *r)
+{
+    struct vf_json *json = place->options->json;
+    char grid[48];
+    if (json == NULL)
+        return;
+    grid_text(place->grid, grid);
+    vf_json_begin_object(json, NULL);
+    vf_json_string(json, "stencil", place->item->name);
+    vf_json_string(json, "grid", grid);
+    vf_json_integer(json, "steps", steps);
+    vf_json_string(json, "by", by);
+    vf_json_string(json, "first_kernel", r->label);
+    vf_json_integer(json, "kernels", r->kernels);
+    vf_json_boolean(json, "right", r->right);
+    vf_json_boolean(json, "spilled", r->spilled);
+    vf_json_number(json, "seconds", r->right ? r->seconds : NAN);
+    vf_json_number(json, "predicted", r->predicted);
+    vf_json_number(json, "cells_per_second", steps * cells_of(place->grid) / r->seconds);
+    vf_json_number(json, "copy_seconds", place->copy);
+    vf_json_number(json, "copy_bandwidth", place->bandwidth);
+    vf_json_number(json, "bytes_per_cell", place->cell_bytes);
+    vf_json_string(json, "note", r->why[0] != '\0' ? r->why : place->item->note);
+    vf_json_end(json);
+}
+
+/* `by` is "plan" for the plan's own choice, which is held against the best row so far. */
+static void print_row(struct place *place, const char *by, int steps, const struct result *r)
+{
+    struct bench_tally *tally = place->tally;
+    char grid[48], what[256];
+    const bool is_plan = strcmp(by, "plan") == 0;
+    grid_text(place->grid, grid);
+    snprintf(what, sizeof what, "%s%s%s", is_plan ? "plan: " : "", r->label[0] != '\0' ? r->label : by,
+             r->spilled ? " spills" : "");
+    printf("%-20s %-14s %2d %-46s %2d", place->item->name, grid, steps, what, r->kernels);
+    write_json(place, by, steps, r);
+    tally->rows++;
+    tally->wrong += r->ran && !r->right;
+    if (!r->right) {
+        printf("  %s\n", r->why);
+        fflush(stdout);
+        return;
+    }
+    const double rate = steps * cells_of(place->grid) / r->seconds, step = r->seconds / steps;
+    printf(" %9.4f %9.2f %6.3f %7.2f %7.2f", 1e3 * r->seconds, 1e-9 * rate,
+           rate * place->cell_bytes / place->bandwidth, r->seconds / place->copy, r->predicted / r->seconds);
+    if (is_plan && place->best < INFINITY) {
+        const double over = step / place->best;
+        printf(" %6.2f%s", over, over > CLOSE ? " <" : "");
+        tally->plans++;
+        tally->slow_plans += over > CLOSE;
+        if (over > tally->worst) {
+            tally->worst = over;
+            snprintf(tally->worst_name, sizeof tally->worst_name, "%s %s T %d", place->item->name, grid,
+                     steps);
+        }
+    }
+    printf("\n");
+    fflush(stdout);
+    place->best = fmin(place->best, step);
+}
+
+/* ---- which rows ---- */
+
+/* The request that a flow's plans answer. */
+static struct vf_gpu_request request_of(const struct place *place, const struct bench_flow *flow,
+                                        const struct vf_forced_list *forced)
+{
+    return (struct vf_gpu_request){.flow = &flow->flow,
+                                   .nx = place->grid.nx,
+                                   .ny = place->grid.ny,
+                                   .nz = place->grid.nz,
+                                   .source_type = flow->source_type,
+                                   .sink_type = flow->sink_type,
+                                   .gpu = &place->device->cuda->gpu,
+                                   .forced = forced};
+}
+
+/* The plan that --scheme `text` gives; NULL: the plan's own choice. No row where the scheme refuses. */
+static void planned_row(struct place *place, const struct bench_right *right, const char *text)
+{
+    const struct bench_flow *flow = right->flow;
+    struct vf_forced_list forced;
+    struct vf_gpu_plan plan;
+    struct vf_error error;
+    struct result result;
+    if (text != NULL)
+        bench_must(vf_forced_read(text, &forced, &error), &error);
+    const struct vf_gpu_request request = request_of(place, flow, text != NULL ? &forced : NULL);
+    const enum vf_status status = vf_gpu_plan_open(&plan, &request, &error);
+    if (status == VF_USAGE)
+        return;
+    bench_must(status, &error);
+    measure(place, right, &plan, &result);
+    print_row(place, text != NULL ? text : "plan", flow->steps > 0 ? flow->steps : 1, &result);
+    vf_gpu_plan_close(&plan);
+}
+
+/* All stages of the flow in one kernel by the scheme, in its most promising configuration that does not
+ * spill, or the best of several. No row where the scheme refuses. */
+static void fused_row(struct place *place, const struct bench_right *right,
+                      const struct vf_gpu_scheme *scheme)
+{
+    const struct bench_flow *flow = right->flow;
+    const struct vf_gpu_request request = request_of(place, flow, NULL);
+    const struct vf_forced forced = {
+        .scheme = scheme, .variant = -1, .grid = -1, .virtual_blocks = -1, .interior = -1};
+    struct vf_launch launch = {.stage_end = flow->flow.stage_count, .scheme = scheme, .forced = true};
+    struct vf_gpu_plan plan = {.launch_count = 1, .launch = &launch};
+    struct vf_kernel_work work;
+    struct vf_ranked list[MOST_TRIES];
+    struct vf_error error;
+    struct result best = {.ran = false}, result;
+    if (vf_kernel_work_open(&work, &plan, &request, &launch, &error) != VF_OK)
+        return;
+    work.c.flow = &work.flow;
+    const int count = vf_gpu_rank(&work.c, request.gpu, &forced, list, MOST_TRIES);
+    for (int i = 0, tried = 0; i < count && tried < place->options->tries; i++) {
+        launch.config = list[i].config;
+        plan.seconds = launch.seconds = list[i].seconds;
+        measure(place, right, &plan, &result);
+        tried += !result.spilled;
+        const bool is_better = result.right && (!best.right || result.seconds < best.seconds);
+        const bool is_wrong = result.ran && !result.right;
+        if (i == 0 || is_wrong || (is_better && !(best.ran && !best.right)))
+            best = result;
+    }
+    if (count > 0)
+        print_row(place, scheme->name, flow->steps > 0 ? flow->steps : 1, &best);
+    vf_kernel_work_close(&work);
+}
+
+/* Rows of one flow: T steps. */
+static void flow_rows(struct place *place, const struct bench_flow *flow, bool schemes, bool plan)
+{
+    struct bench_right right;
+    char unfused[64];
+    bench_right_open(&right, flow, place->grid, place->random);
+    const bool is_alone = flow->flow.stage_count == 1;
+    if (place->options->scheme != NULL) {
+        planned_row(place, &right, place->options->scheme);
+    } else {
+        for (int i = 0; vf_gpu_schemes[i] != NULL && schemes; i++) {
+            fused_row(place, &right, vf_gpu_schemes[i]);
+            snprintf(unfused, sizeof unfused, "%s:fuse=1", vf_gpu_schemes[i]->name);
+            if (!is_alone && flow->steps <= 1)
+                planned_row(place, &right, unfused);
+        }
+        if (plan)
+            planned_row(place, &right, NULL);
+    }
+    bench_right_close(&right);
+}
+
+/* ---- an item ---- */
+
+static void open_place(struct place *place, const struct bench_flow *flow)
+{
+    double bytes = 0;
+    size_t set = 0;
+    for (int k = 0; k < flow->flow.source_count; k++) {
+        bytes += (double)vf_type_size(flow->source_type[k]);
+        set += bench_array_bytes(place->grid, flow->source_type[k]);
+        place->random[k] =
+            bench_random_of(place->device, k, flow->source_type[k], place->item->low, place->item->high);
+    }
+    for (int k = 0; k < flow->flow.sink_count; k++) {
+        bytes += (double)vf_type_size(flow->sink_type[k]);
+        set += bench_array_bytes(place->grid, flow->sink_type[k]);
+    }
+    const size_t one = bench_array_bytes(place->grid, place->item->type);
+    place->cell_bytes = bytes;
+    place->copy = bench_device_copy(place->device, one);
+    place->bandwidth = 2 * (double)one / place->copy;
+    place->best = INFINITY;
+    open_arrays(place, flow, place->grid, bench_turns(place->device, set), &place->full);
+    open_arrays(place, flow, bench_small_grid(place->grid, place->item->dim), 1, &place->small);
+}
+
+void bench_gpu_rows(const struct bench_gpu_options *options, struct bench_device *device,
+                    const struct bench_item *item, struct bench_grid grid, struct bench_tally *tally)
+{
+    static const int fused[] = {2, 4, 8};
+    const struct vf_gpu *gpu = &device->cuda->gpu;
+    struct place place = {.options = options, .device = device, .item = item, .grid = grid, .tally = tally};
+    struct bench_flow one, several;
+    bool planned = false;
+    bench_flow_open(&one, item, grid, 1, gpu);
+    open_place(&place, &one);
+    flow_rows(&place, &one, true, true);
+    if (!item->one_pass) {
+        for (size_t i = 0; i < sizeof fused / sizeof *fused && fused[i] <= item->steps; i++) {
+            bench_flow_open(&several, item, grid, fused[i], gpu);
+            planned = fused[i] == item->steps;
+            flow_rows(&place, &several, true, planned);
+            bench_flow_close(&several);
+        }
+        if (!planned) {
+            bench_flow_open(&several, item, grid, item->steps, gpu);
+            flow_rows(&place, &several, false, true);
+            bench_flow_close(&several);
+        }
+    }
+    close_arrays(&place, &one, &place.full);
+    close_arrays(&place, &one, &place.small);
+    bench_flow_close(&one);
+}

@@ -1,0 +1,78 @@
+/* What bench-gpu measures: the benchmark stencils and filters, as flows. */
+#ifndef VF_BENCH_GPU_STENCILS_H
+#define VF_BENCH_GPU_STENCILS_H
+
+#include "bench_case.h"
+#include "kernels/cpu_cells.h"
+
+/* ---- bodies of their own ---- */
+
+enum bench_body {
+    BENCH_NO_BODY,
+#define BENCH_STENCIL(name, ...) BENCH_##name,
+#include "stencils.def"
+#undef BENCH_STENCIL
+    BENCH_BODY_COUNT
+};
+
+typedef void bench_cell(const struct vf_cell *cell);
+
+/* [enum bench_body]: the scalar functions; NULL for those of the other dimension. */
+extern bench_cell *const bench_cells_2d[], *const bench_cells_3d[];
+
+/* NULL for a stencil that is not of stencils.def. */
+bench_cell *bench_cell_of(const struct vf_stencil *stencil);
+
+/* ---- items ---- */
+
+#define BENCH_STAGES 2 /* of a step, at most */
+#define BENCH_GRIDS 4  /* of an item, at most */
+
+/* One stage of a step: a body of stencils.def, one of the program's, or weights. Inputs are numbered: the
+ * step's state, the arrays that no step changes, what its earlier stages made. */
+struct bench_stage {
+    const char *name;
+    enum bench_body body;
+    enum vf_stencil_id listed;
+    double (*weight)(int dz, int dy, int dx); /* 0: no tap */
+    int reach[3];                             /* z, y, x, of the weights */
+    int input[VF_MAX_INPUTS];
+};
+
+struct bench_item {
+    const char *name, *note;
+    const char *chain; /* a filter's, in place of stages */
+    int dim;
+    enum vf_type type; /* of arrays; VF_F64 computes in double */
+    double low, high;  /* of the inputs */
+    int state, fixed;  /* arrays that a step makes anew; others that it reads */
+    int stage_count;
+    struct bench_stage stage[BENCH_STAGES];
+    void (*params)(struct bench_grid grid, double *param); /* of every stage; NULL: none */
+    int steps;                                             /* what is one run of the benchmark */
+    bool one_pass;                                         /* several steps are no benchmark */
+    struct bench_grid grid[BENCH_GRIDS];                   /* the smallest first; ends with nx 0 */
+    int main_grid;                                         /* index: what published figures are of */
+};
+
+extern const struct bench_item bench_items[];
+extern const int bench_item_count;
+
+/* ---- flows ---- */
+
+struct bench_flow {
+    const struct bench_item *item;
+    int steps; /* 0: a filter's own */
+    struct vf_flow flow;
+    enum vf_type source_type[VF_MAX_INPUTS], sink_type[VF_MAX_OUTPUTS];
+    struct vf_taps *taps[BENCH_STAGES]; /* owned */
+    struct vf_chain chain;              /* filters: what the stages belong to */
+    struct vf_plan plan;
+};
+
+/* `steps` of an item on a grid; `gpu` is what filters are planned for. It stays where it was opened. */
+void bench_flow_open(struct bench_flow *f, const struct bench_item *item, struct bench_grid grid, int steps,
+                     const struct vf_gpu *gpu);
+void bench_flow_close(struct bench_flow *f);
+
+#endif
