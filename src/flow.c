@@ -143,7 +143,7 @@ static enum vf_status split_linear(struct vf_flow *flow, enum vf_split split, st
         return VF_FAILED;
     for (int s = 0, run; s<flow->stage_count; s += run> 0 ? run : 1) {
         run = linear_run(flow, s);
-        const int whole = run == 0 || (split == VF_SPLIT_BUT_LAST && run > 1) ? 1 : 0;
+        const int whole = run == 0 || split == VF_SPLIT_BUT_LAST;
         for (int k = 0; k < flow->stage[s].input_count && run > 0; k++)
             for (int i = 0; i < run - whole; i++)
                 stage[count++] = one_field(&flow->stage[s + i], k);

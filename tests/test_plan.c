@@ -1,6 +1,7 @@
 /* Plans: which stages are swept together, what is held in memory, and what is refused. */
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -372,6 +373,80 @@ Test(plan, many_iterations)
         cr_expect(p.plan.piece_count <= p.plan.run_count + p.plan.chain->count, "%s: %d pieces",
                   cases[c].chain, p.plan.piece_count);
         expect_whole(&p.plan, cases[c].chain);
+        close_plan(&p);
+    }
+}
+
+/* ---- splitting ---- */
+
+/* All sinks of the plan's only run by the reference, its flow split: [sink][voxel], to be freed. */
+static float *run_split(const struct planned *p, enum vf_split split, int *stages, size_t *bytes)
+{
+    struct vf_flow flow;
+    struct vf_error error = {{0}};
+    struct vf_run run = p->plan.run[0];
+    const ptrdiff_t n = p->plan.nx, cells = n * n;
+    run.split = split;
+    cr_assert_eq(vf_plan_flow(&p->plan, &run, NULL, &flow, &error), VF_OK, "%s", error.text);
+    *stages = flow.stage_count;
+    *bytes = (size_t)(flow.sink_count * n * cells) * sizeof(float);
+    float *in = malloc((size_t)(n * cells) * sizeof *in), *out = malloc(*bytes);
+    void *in_plane[16], *out_plane[VF_MAX_OUTPUTS][16];
+    struct vf_array array[VF_MAX_OUTPUTS], source = {.type = VF_F32, .plane = in_plane};
+    struct vf_sink sink[VF_MAX_OUTPUTS] = {0};
+    cr_assert(in != NULL && out != NULL && n <= 16 && flow.sink_count <= VF_MAX_OUTPUTS);
+    memset(out, 0xff, *bytes);
+    for (ptrdiff_t i = 0; i < n * cells; i++)
+        in[i] = (float)(i * 7919 % 251);
+    for (ptrdiff_t z = 0; z < n; z++)
+        in_plane[z] = in + z * cells;
+    for (int k = 0; k < flow.sink_count; k++) {
+        for (ptrdiff_t z = 0; z < n; z++)
+            out_plane[k][z] = out + (k * n + z) * cells;
+        array[k] = (struct vf_array){.type = VF_F32, .plane = out_plane[k]};
+        sink[k].array = &array[k];
+    }
+    const struct vf_job job = {.flow = &flow,
+                               .nx = n,
+                               .ny = n,
+                               .nz = n,
+                               .batch = 1,
+                               .z_end = n,
+                               .source = &source,
+                               .sink = sink,
+                               .threads = 1};
+    cr_assert_eq(vf_cpu_reference.run(&job, &error), VF_OK, "%s", error.text);
+    vf_flow_close(&flow);
+    free(in);
+    return out;
+}
+
+Test(plan, fields_are_taken_together_or_one_by_one)
+{
+    /* GX GY GZ ST RX RY RZ, and what follows: six fields through RX RY RZ. */
+    static const struct {
+        const char *chain;
+        int stages[VF_SPLIT_COUNT];
+    } cases[] = {
+        {"structure-tensor", {7, 4 + 2 * 6 + 1, 4 + 3 * 6}},
+        {"structure-tensor:output=coherence", {8, 4 + 2 * 6 + 1 + 1, 4 + 3 * 6 + 1}},
+        {"structure-tensor:rho=0x0x1", {5, 5, 4 + 6}},
+        {"gradient:sigma=1", {4, 4, 4}},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct planned p;
+        size_t bytes, split_bytes;
+        int stages;
+        plan_cube(&p, cases[i].chain, 9);
+        float *right = run_split(&p, VF_SPLIT_NONE, &stages, &bytes);
+        cr_expect_eq(stages, cases[i].stages[VF_SPLIT_NONE], "%s: %d stages", cases[i].chain, stages);
+        for (enum vf_split split = VF_SPLIT_NONE + 1; split < VF_SPLIT_COUNT; split++) {
+            float *got = run_split(&p, split, &stages, &split_bytes);
+            cr_expect_eq(stages, cases[i].stages[split], "%s: %d stages", cases[i].chain, stages);
+            cr_expect(split_bytes == bytes && memcmp(got, right, bytes) == 0, "%s", cases[i].chain);
+            free(got);
+        }
+        free(right);
         close_plan(&p);
     }
 }
