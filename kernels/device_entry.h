@@ -6,7 +6,14 @@ VF_INLINE void vf_numbered_tile(const VfArgs &args, long long tile)
     vf_tile(args, (int)(tile % args.tiles_x), (int)(row % args.tiles_y), (int)(row / args.tiles_y));
 }
 
-extern "C" __global__ void __launch_bounds__(VF_THREADS) vf_kernel(const __grid_constant__ VfArgs args)
+/* A scheme may say how many blocks an SM should hold at least: without, the compiler sometimes spills. */
+#ifdef VF_LEAST_BLOCKS
+#define VF_BOUNDS VF_THREADS, VF_LEAST_BLOCKS
+#else
+#define VF_BOUNDS VF_THREADS
+#endif
+
+extern "C" __global__ void __launch_bounds__(VF_BOUNDS) vf_kernel(const __grid_constant__ VfArgs args)
 {
 #if VF_VIRTUAL
     const long long tiles = (long long)args.tiles_x * args.tiles_y * args.tiles_z;

@@ -1,4 +1,10 @@
-#include "kernels/gpu_scheme.h"
+#include "kernels/gpu_box.h"
+
+extern const struct vf_gpu_scheme vf_gpu_global_read;
+
+enum { GRID_SPAN, LINES_SPAN };
+
+static const char *const variants[] = {"grid-span", "lines-span", NULL};
 
 static const char *refuses(const struct vf_kernel_case *c)
 {
@@ -17,37 +23,86 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
 {
     if (config->stream > 0)
         return "global-read does not stream";
-    return vf_kernel_limits(c, gpu, config, 0);
+    if (config->variant == LINES_SPAN && (config->work[1] > 1 || config->work[2] > 1))
+        return "with lines-span a thread's work lies along x";
+    const char *reason = vf_kernel_limits(c, gpu, config, 0);
+    return reason != NULL ? reason : vf_box_forbids(c, config);
 }
 
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                       int room)
 {
-    static const int shapes[][3] = {{32, 4, 2}, {32, 8, 1}, {64, 4, 1}, {128, 1, 1}, {256, 1, 1}, {32, 4, 1}};
-    int count = 0;
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes && count < room; i++) {
-        const struct vf_kernel_config config = {
-            .block = {shapes[i][0], shapes[i][1], shapes[i][2]}, .work = {1, 1, 1}, .interior = true};
-        if (forbids(c, gpu, &config) == NULL)
-            list[count++] = config;
+    static const int lines[][2] = {{256, 1}, {128, 1}, {256, 4}};
+    struct vf_candidate_list all = {c, gpu, &vf_gpu_global_read, list, 0, room};
+    struct vf_kernel_config config = {.interior = true};
+    vf_candidates_add_boxes(&all, &config);
+    const int pack = VF_VECTOR_BYTES / (int)vf_kernel_element(c);
+    config.variant = LINES_SPAN;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        config = (struct vf_kernel_config){.block = {lines[i][0], 1, 1},
+                                           .work = {lines[i][1] * pack, 1, 1},
+                                           .variant = LINES_SPAN,
+                                           .interior = true};
+        vf_candidate_add(&all, &config);
     }
-    return count;
+    /* One cell a thread: for heavy stencils and small grids. */
+    static const int small[][3] = {{32, 8, 1}, {32, 4, 1}, {128, 1, 1}, {8, 8, 1}, {8, 1, 1}};
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
+        config = (struct vf_kernel_config){
+            .block = {small[i][0], small[i][1], small[i][2]}, .work = {1, 1, 1}, .interior = true};
+        vf_candidate_add(&all, &config);
+    }
+    return all.count;
+}
+
+/* With lines-span: cells of a block as whole rows or a part of one, so that there are tiles enough. */
+static void lines_tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                       ptrdiff_t size[3])
+{
+    const ptrdiff_t pack = vf_box_pack(c, config), row = (c->nx + pack - 1) / pack * pack;
+    const ptrdiff_t cells =
+        (ptrdiff_t)config->block[0] * config->block[1] * config->block[2] * config->work[0];
+    const ptrdiff_t rows = cells / row > 1 ? cells / row : 1, planes = rows / c->ny > 1 ? rows / c->ny : 1;
+    size[0] = cells < row ? cells : c->nx;
+    size[1] = rows < c->ny ? rows : c->ny;
+    size[2] = planes < c->nz ? planes : c->nz;
 }
 
 static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t size[3])
 {
-    (void)c;
+    if (config->variant == LINES_SPAN) {
+        lines_tile(c, config, size);
+        return;
+    }
     for (int axis = 0; axis < 3; axis++)
         size[axis] = (ptrdiff_t)config->block[axis] * config->work[axis];
+}
+
+static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                    const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
+{
+    (void)gpu;
+    ptrdiff_t size[3];
+    tile(c, config, size);
+    /* What a block reads more than once comes from L1. */
+    vf_tile_sectors(c, config, size, traffic);
+    vf_box_operations(c, config, false, 1, traffic);
+    /* Reads do not depend on one another: as many are under way as registers hold. */
+    const double most = 48 / vf_box_pack(c, config);
+    traffic->loads_in_flight = traffic->loads < most ? traffic->loads : most;
+    if (traffic->loads_in_flight < 1)
+        traffic->loads_in_flight = 1;
 }
 
 const struct vf_gpu_scheme vf_gpu_global_read = {
     .name = "global-read",
     .summary = "every thread reads its own neighbourhood through the caches",
     .file = "kernels/global_read.cu",
+    .variants = variants,
     .refuses = refuses,
     .candidates = candidates,
     .forbids = forbids,
     .tile = tile,
     .shared = shared,
+    .traffic = traffic,
 };

@@ -1,0 +1,91 @@
+#include "kernels/gpu_box.h"
+
+extern const struct vf_gpu_scheme vf_gpu_big_tile;
+
+enum { CARRY, FLAT, CUBE };
+
+static const char *const variants[] = {"carry", "flat", "cube", NULL};
+
+static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t size[3])
+{
+    (void)c;
+    for (int axis = 0; axis < 3; axis++)
+        size[axis] = (ptrdiff_t)config->block[axis] * config->work[axis];
+}
+
+static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    ptrdiff_t size[3], cells = 0;
+    tile(c, config, size);
+    for (int k = 0; k < c->flow->source_count; k++)
+        if (vf_kernel_source_has_halo(c, k))
+            cells += vf_tile_pitch(c, config, k) * (size[1] + 2 * c->source_halo[k][1]) *
+                     (size[2] + 2 * c->source_halo[k][0]);
+    return (size_t)cells * vf_kernel_element(c);
+}
+
+static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                           const struct vf_kernel_config *config)
+{
+    if (config->stream > 0)
+        return "big-tile does not stream";
+    const char *reason = vf_kernel_limits(c, gpu, config, shared(c, config));
+    return reason != NULL ? reason : vf_box_forbids(c, config);
+}
+
+static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
+                      int room)
+{
+    struct vf_candidate_list all = {c, gpu, &vf_gpu_big_tile, list, 0, room};
+    struct vf_kernel_config config = {.variant = CARRY, .interior = true};
+    vf_candidates_add_boxes(&all, &config);
+    for (int variant = FLAT; variant <= CUBE && all.count > 0; variant++) {
+        config = list[0];
+        config.variant = variant;
+        vf_candidate_add(&all, &config);
+    }
+    /* One cell a thread, as first described. */
+    static const int blocks[][3] = {{32, 8, 1}, {32, 8, 4}, {32, 4, 2}, {16, 16, 1}};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        config = (struct vf_kernel_config){
+            .block = {blocks[i][0], blocks[i][1], blocks[i][2]}, .work = {1, 1, 1}, .interior = true};
+        vf_candidate_add(&all, &config);
+    }
+    return all.count;
+}
+
+/* More than the others by variant: a division for each place, threads that idle beside the cube. */
+static double loader_cost(const struct vf_kernel_config *config)
+{
+    return config->variant == CARRY ? 0 : config->variant == FLAT ? 6 : 4;
+}
+
+static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                    const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
+{
+    ptrdiff_t size[3];
+    (void)gpu;
+    tile(c, config, size);
+    vf_tile_sectors(c, config, size, traffic);
+    vf_box_operations(c, config, true, 1, traffic);
+    vf_tile_fill(c, config, size, traffic);
+    traffic->other_ops += traffic->loads * traffic->threads * loader_cost(config);
+    /* Copies pass by registers, so that all are under way; what is converted comes four at a time. */
+    const double most = vf_fills_are_copies(c, gpu) ? traffic->loads : 4;
+    traffic->loads_in_flight = most > 1 ? most : 1;
+    traffic->barriers = 1;
+}
+
+const struct vf_gpu_scheme vf_gpu_big_tile = {
+    .name = "big-tile",
+    .summary = "a block reads a tile and its halo into shared memory and writes the tile",
+    .file = "kernels/big_tile.cu",
+    .variants = variants,
+    .refuses = vf_tile_refuses,
+    .candidates = candidates,
+    .forbids = forbids,
+    .tile = tile,
+    .shared = shared,
+    .traffic = traffic,
+    .define = vf_define_least_blocks,
+};

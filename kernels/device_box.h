@@ -1,0 +1,95 @@
+/* The cells of one thread: a box, whose rows are computed in packs. Included after device_pack.h.
+ *
+ * A box has x, y, z, the place of its first cell, `args`, and
+ *   REAL read(int input, int k, int j, int i, int dx)   the cell at plane k, row j, column i of the box,
+ * shifted by dx; k and j may lie outside the box bool open(int axis, bool upper, int k, int j, int i) */
+#ifndef VF_DEVICE_BOX_H
+#define VF_DEVICE_BOX_H
+
+/* Cells of a pack of the box. Where taps are loops (kernel_source.c), offsets along x are not constants, and
+ * packs could not be picked apart. */
+#define VF_BOX_PACK (VF_WORK_X % VF_PACK == 0 && VF_HALO_X <= 32 ? VF_PACK : 1)
+/* A thread's packs of one row lie as far apart as the block's threads take together. */
+#define VF_BOX_PACKS (VF_WORK_X / VF_BOX_PACK)
+#define VF_TILE_X (VF_BLOCK_X * VF_WORK_X)
+#define VF_TILE_Y (VF_BLOCK_Y * VF_WORK_Y)
+#define VF_TILE_Z (VF_BLOCK_Z * VF_WORK_Z)
+
+/* The multiple of `step` at or below i. */
+VF_INLINE constexpr int vf_round_down(int i, int step)
+{
+    return i >= 0 ? i / step * step : -((step - 1 - i) / step * step);
+}
+
+VF_INLINE constexpr int vf_round_up(int i, int step)
+{
+    return (i + step - 1) / step * step;
+}
+
+template <class Box, int N> struct vf_box_cell {
+    const VfArgs &args;
+    const Box &box;
+    REAL (&result)[VF_OUTPUTS][N];
+    int k, j, i;
+
+    VF_MEMBER REAL read(int input, int dz, int dy, int dx)
+    {
+        return box.read(input, k + dz, j + dy, i, dx);
+    }
+    VF_MEMBER void store(int output, REAL value)
+    {
+        result[output][i] = value;
+    }
+    VF_MEMBER bool open(int axis, bool upper)
+    {
+        return box.open(axis, upper, k, j, i);
+    }
+};
+
+template <int N, class Box> VF_INLINE void vf_compute_pack(const Box &box, int k, int j)
+{
+    REAL result[VF_OUTPUTS][N];
+    VF_UNROLL for (int i = 0; i < N; i++)
+    {
+        vf_box_cell<Box, N> cell = {box.args, box, result, k, j, i};
+        vf_cell(cell);
+    }
+    const long long at = vf_row(box.args, box.y + j, box.z + k) + box.x;
+    VF_UNROLL for (int output = 0; output < VF_OUTPUTS; output++)
+        vf_store_pack<N>(box.args, output, at, result[output]);
+}
+
+/* All rows of a box, unrolled: what several of them read is read once. */
+template <int N, class Box> VF_INLINE void vf_compute_box(const Box &box)
+{
+    VF_UNROLL for (int k = 0; k < VF_WORK_Z; k++)
+    {
+        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++) vf_compute_pack<N>(box, k, j);
+    }
+}
+
+/* Those that are wanted, each as a box of its own, box_at(j, k): half the code. */
+template <int N, class At> VF_INLINE void vf_compute_rows(const VfArgs &args, int y, int z, At box_at)
+{
+    const int rows = min(VF_WORK_Y, args.ny - y), planes = min(VF_WORK_Z, args.z_end - z);
+    VF_NO_UNROLL for (int k = 0; k < planes; k++)
+    {
+        VF_NO_UNROLL for (int j = 0; j < rows; j++) vf_compute_pack<N>(box_at(j, k), 0, 0);
+    }
+}
+
+/* Whether the rows that a box of cells reaches lie in the grid, and its planes are wanted. */
+VF_INLINE bool vf_are_rows_interior(const VfArgs &args, int y, int z, int height, int depth)
+{
+    return y >= VF_HALO_Y && y + height + VF_HALO_Y <= args.ny && z + depth <= args.z_end &&
+           (DIM == 2 || (z >= VF_HALO_Z && z + depth + VF_HALO_Z <= args.nz));
+}
+
+VF_INLINE bool vf_is_cell_open(const VfArgs &args, int x, int y, int z, int axis, bool upper)
+{
+    return axis == VF_X   ? vf_is_open(x, args.nx, upper)
+           : axis == VF_Y ? vf_is_open(y, args.ny, upper)
+                          : vf_is_open(z, args.nz, upper);
+}
+
+#endif

@@ -1,0 +1,153 @@
+/* Packs: neighbouring cells of a row that are moved at once. VF_PACK of them are 16 bytes of the compute
+ * type. A pack begins at an x that is a multiple of its cells: rows are aligned so that it is one access and
+ * ends within the pitch. */
+#ifndef VF_DEVICE_PACK_H
+#define VF_DEVICE_PACK_H
+
+#define VF_PACK (128 / REAL_BITS)
+
+/* Kernels do not write what they read, so that inputs may be read as constants: a pack that several cells of
+ * a thread need is loaded once. */
+template <int bytes> struct vf_word;
+template <> struct vf_word<1> {
+    typedef unsigned char type;
+};
+template <> struct vf_word<2> {
+    typedef unsigned short type;
+};
+template <> struct vf_word<4> {
+    typedef unsigned int type;
+};
+template <> struct vf_word<8> {
+    typedef uint2 type;
+};
+template <> struct vf_word<16> {
+    typedef uint4 type;
+};
+
+template <class T, int N> struct vf_piece {
+    enum { bytes = N * sizeof(T) > 16 ? 16 : N * sizeof(T), cells = bytes / sizeof(T) };
+    typedef typename vf_word<bytes>::type word;
+    union view {
+        word whole;
+        T element[cells];
+    };
+};
+
+template <class T, int N> VF_INLINE void vf_read_pack(const T *from, REAL (&to)[N])
+{
+    typedef vf_piece<T, N> piece;
+    VF_UNROLL for (int first = 0; first < N; first += piece::cells)
+    {
+        typename piece::view view;
+        view.whole = __ldg((const typename piece::word *)(from + first));
+        VF_UNROLL for (int i = 0; i < piece::cells; i++) to[first + i] = (REAL)view.element[i];
+    }
+}
+
+template <class T, int N> VF_INLINE void vf_write_pack(T *to, const REAL (&from)[N])
+{
+    typedef vf_piece<T, N> piece;
+    VF_UNROLL for (int first = 0; first < N; first += piece::cells)
+    {
+        typename piece::view view;
+        VF_UNROLL for (int i = 0; i < piece::cells; i++) vf_put(&view.element[i], from[first + i]);
+        *(typename piece::word *)(to + first) = view.whole;
+    }
+}
+
+template <class A, class B> struct vf_same {
+    enum { yes = 0 };
+};
+template <class A> struct vf_same<A, A> {
+    enum { yes = 1 };
+};
+
+/* Where all are of one type, the compiler is spared a choice at every access. */
+#define VF_IS_LIKE_FIRST(k) &&vf_same<vf_in_##k, vf_in_0>::yes
+enum { vf_inputs_alike = true VF_EACH_INPUT(VF_IS_LIKE_FIRST) };
+#undef VF_IS_LIKE_FIRST
+
+/* `at`: of the first cell. Cells beyond nx are padding, with any value. */
+template <int N> VF_INLINE void vf_load_pack(const VfArgs &args, int input, long long at, REAL (&to)[N])
+{
+    if constexpr (vf_inputs_alike)
+        vf_read_pack((const vf_in_0 *)args.in[input] + at, to);
+    else {
+#define VF_LOAD_OF(k) \
+    if (input == k)   \
+        return vf_read_pack((const vf_in_##k *)args.in[k] + at, to);
+        VF_EACH_INPUT(VF_LOAD_OF)
+#undef VF_LOAD_OF
+    }
+}
+
+/* A whole pack, even where it ends beyond nx, in the row's padding. */
+template <int N>
+VF_INLINE void vf_store_pack(const VfArgs &args, int output, long long at, const REAL (&from)[N])
+{
+#define VF_STORE_OF(k) \
+    if (output == k)   \
+        return vf_write_pack((vf_out_##k *)args.out[k] + at, from);
+    VF_EACH_OUTPUT(VF_STORE_OF)
+#undef VF_STORE_OF
+}
+
+/* ---- packs in shared memory ---- */
+
+#if REAL_BITS == 64
+typedef double2 vf_vector;
+VF_INLINE REAL vf_element(const vf_vector &v, int i)
+{
+    return i == 0 ? v.x : v.y;
+}
+VF_INLINE vf_vector vf_make_vector(const REAL (&from)[VF_PACK])
+{
+    return make_double2(from[0], from[1]);
+}
+#else
+typedef float4 vf_vector;
+VF_INLINE REAL vf_element(const vf_vector &v, int i)
+{
+    return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
+VF_INLINE vf_vector vf_make_vector(const REAL (&from)[VF_PACK])
+{
+    return make_float4(from[0], from[1], from[2], from[3]);
+}
+#endif
+
+VF_INLINE void vf_set_pack(REAL *to, const REAL (&from)[VF_PACK])
+{
+    *(vf_vector *)to = vf_make_vector(from);
+}
+VF_INLINE void vf_set_pack(REAL *to, const REAL (&from)[1])
+{
+    *to = from[0];
+}
+
+/* ---- copies that pass by registers ---- */
+
+/* From global to shared memory, 16 bytes: there only after vf_wait_copies and a barrier. */
+#if defined(VF_ON_CPU) || __CUDA_ARCH__ < 800
+VF_INLINE void vf_copy_pack(REAL *to, const REAL *from)
+{
+    *(vf_vector *)to = *(const vf_vector *)from;
+}
+VF_INLINE void vf_wait_copies()
+{
+}
+#else
+VF_INLINE void vf_copy_pack(REAL *to, const REAL *from)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
+                 "l"(from)
+                 : "memory");
+}
+VF_INLINE void vf_wait_copies()
+{
+    asm volatile("cp.async.wait_all;" ::: "memory");
+}
+#endif
+
+#endif

@@ -1,0 +1,280 @@
+#include "kernels/gpu_box.h"
+
+#include <string.h>
+
+/* Beyond this halo taps are loops, and packs cannot be taken apart (kernels/device_box.h). */
+#define MOST_PACK_HALO 32
+/* Unrolled arithmetic of a thread beyond which candidates are not worth compiling. */
+#define MOST_UNROLLED 8000
+
+static int vector_cells(const struct vf_kernel_case *c)
+{
+    return VF_VECTOR_BYTES / (int)vf_kernel_element(c);
+}
+
+int vf_box_pack(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    const int cells = vector_cells(c);
+    return config->work[0] % cells == 0 && c->halo[2] <= MOST_PACK_HALO ? cells : 1;
+}
+
+static int box_cells(const struct vf_kernel_config *config)
+{
+    return config->work[0] * config->work[1] * config->work[2];
+}
+
+const char *vf_box_forbids(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    (void)c;
+    for (int axis = 0; axis < 3; axis++)
+        if (config->work[axis] > VF_MOST_BOX_CELLS)
+            return "a thread computes 64 cells at most";
+    return box_cells(config) > VF_MOST_BOX_CELLS ? "a thread computes 64 cells at most" : NULL;
+}
+
+void vf_candidate_add(struct vf_candidate_list *list, const struct vf_kernel_config *config)
+{
+    const struct vf_kernel_case *c = list->c;
+    const ptrdiff_t extent[3] = {c->nx, c->ny, c->nz};
+    if (list->count == list->room ||
+        (box_cells(config) > vector_cells(c) && (double)box_cells(config) * c->operations > MOST_UNROLLED))
+        return;
+    /* A grid that is smaller than every block still needs one. */
+    for (int axis = 0; axis < 3 && list->count > 0; axis++)
+        if (config->block[axis] * config->work[axis] >= 2 * extent[axis] && config->work[axis] > 1)
+            return;
+    if (list->scheme->forbids(c, list->gpu, config) == NULL)
+        list->list[list->count++] = *config;
+}
+
+/* Work along y and z; along x it is one pack, 16 bytes whatever the type: the Futhark thesis, too, gives a
+ * thread more cells the smaller they are (9.1.4). Its best, four cells by two rows, or by two rows and two
+ * planes (9.1.3), come first. */
+void vf_candidates_add_boxes(struct vf_candidate_list *list, const struct vf_kernel_config *like)
+{
+    static const int blocks_2d[][3] = {{32, 8, 1},  {32, 4, 1},  {64, 4, 1},
+                                       {32, 16, 1}, {16, 16, 1}, {128, 2, 1}};
+    static const int blocks_3d[][3] = {{32, 8, 1}, {32, 4, 2}, {32, 4, 1},
+                                       {16, 8, 2}, {32, 2, 4}, {64, 4, 1}};
+    static const int works_2d[][3] = {{1, 2, 1}, {1, 4, 1}, {1, 1, 1}, {1, 8, 1}};
+    static const int works_3d[][3] = {{1, 2, 2}, {1, 1, 4}, {1, 2, 1}, {1, 4, 2}, {1, 1, 1}};
+    const bool flat = list->c->flow->dim == 2;
+    const int pack = vector_cells(list->c), work_count = flat ? 4 : 5;
+    for (int w = 0; w < work_count; w++)
+        for (int b = 0; b < 6; b++) {
+            struct vf_kernel_config config = *like;
+            memcpy(config.block, flat ? blocks_2d[b] : blocks_3d[b], sizeof config.block);
+            memcpy(config.work, flat ? works_2d[w] : works_3d[w], sizeof config.work);
+            config.work[0] = pack;
+            vf_candidate_add(list, &config);
+        }
+}
+
+/* ---- tiles ---- */
+
+static int loader_pack(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    const int cells = vector_cells(c);
+    return config->block[0] * config->work[0] % cells == 0 ? cells : 1;
+}
+
+int vf_tile_pad(const struct vf_kernel_case *c, const struct vf_kernel_config *config, int k)
+{
+    const int pack = loader_pack(c, config);
+    return (c->source_halo[k][2] + pack - 1) / pack * pack;
+}
+
+ptrdiff_t vf_tile_pitch(const struct vf_kernel_case *c, const struct vf_kernel_config *config, int k)
+{
+    return (ptrdiff_t)config->block[0] * config->work[0] + 2 * vf_tile_pad(c, config, k);
+}
+
+/* ---- which neighbours are read ---- */
+
+/* Calls mark(context, dz, dy, dx) for each neighbour of source k that a cell reads. */
+typedef void mark_function(void *context, int dz, int dy, int dx);
+
+static void mark_box(const int halo[3], bool star, mark_function *mark, void *context)
+{
+    for (int dz = -halo[0]; dz <= halo[0]; dz++)
+        for (int dy = -halo[1]; dy <= halo[1]; dy++)
+            for (int dx = -halo[2]; dx <= halo[2]; dx++)
+                if (!star || (dz != 0) + (dy != 0) + (dx != 0) <= 1)
+                    mark(context, dz, dy, dx);
+}
+
+static void mark_reads(const struct vf_kernel_case *c, int k, mark_function *mark, void *context)
+{
+    const struct vf_flow *flow = c->flow;
+    for (int s = 0; s < flow->stage_count; s++) {
+        const struct vf_stage *stage = &flow->stage[s];
+        for (int i = 0; i < stage->input_count; i++) {
+            if (stage->input[i] != flow->source[k])
+                continue;
+            int halo[3];
+            vf_stage_halo(stage, flow->dim, i, halo);
+            if (stage->stencil == VF_STENCIL_LINEAR)
+                for (int t = 0; t < stage->taps->count; t++)
+                    mark(context, stage->taps->tap[t].dz, stage->taps->tap[t].dy, stage->taps->tap[t].dx);
+            else
+                mark_box(halo, i < vf_stage_stencil(stage)->star_inputs[flow->dim - 2], mark, context);
+        }
+    }
+}
+
+/* Packs of a box and its surroundings. */
+struct seen {
+    const struct vf_kernel_config *config;
+    int pack, across, rows; /* packs of a row, rows of a plane, with the halo */
+    int halo[3];            /* z, y, x: the last in packs */
+    int count;
+    bool fits;
+    unsigned char packs[8192];
+};
+
+static void mark_packs(void *context, int dz, int dy, int dx)
+{
+    struct seen *seen = context;
+    const int work_y = seen->config->work[1], work_z = seen->config->work[2];
+    if (!seen->fits) {
+        seen->count += work_y * work_z * seen->pack;
+        return;
+    }
+    /* The first and the last cell of the pack reach one or two packs. */
+    const int from = (dx + seen->halo[2] * seen->pack) / seen->pack;
+    const int to = (dx + seen->pack - 1 + seen->halo[2] * seen->pack) / seen->pack;
+    for (int k = 0; k < work_z; k++)
+        for (int j = 0; j < work_y; j++)
+            for (int i = from; i <= to; i++) {
+                const int row = (k + dz + seen->halo[0]) * seen->rows + j + dy + seen->halo[1];
+                unsigned char *const pack = &seen->packs[row * seen->across + i];
+                seen->count += !*pack;
+                *pack = 1;
+            }
+}
+
+double vf_box_reads(const struct vf_kernel_case *c, const struct vf_kernel_config *config, int k, int pack)
+{
+    const int *const halo = c->source_halo[k];
+    const int halo_packs = (halo[2] + pack - 1) / pack;
+    struct seen seen;
+    seen.config = config;
+    seen.pack = pack;
+    seen.across = 1 + 2 * halo_packs;
+    seen.rows = config->work[1] + 2 * halo[1];
+    seen.halo[0] = halo[0];
+    seen.halo[1] = halo[1];
+    seen.halo[2] = halo_packs;
+    seen.count = 0;
+    const size_t packs = (size_t)seen.across * (size_t)seen.rows * (size_t)(config->work[2] + 2 * halo[0]);
+    seen.fits = packs <= sizeof seen.packs;
+    if (seen.fits)
+        memset(seen.packs, 0, packs);
+    mark_reads(c, k, mark_packs, &seen);
+    return seen.count;
+}
+
+/* ---- counts of one block ---- */
+
+void vf_tile_sectors(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                     const ptrdiff_t tile[3], struct vf_kernel_traffic *traffic)
+{
+    const double rows = (double)(tile[1] * tile[2]);
+    for (int k = 0; k < c->flow->source_count; k++) {
+        const int *const halo = c->source_halo[k];
+        const int element = (int)vf_type_size(c->source_type[k]), pad = vf_tile_pad(c, config, k);
+        const double own = (double)vf_model_warp_sectors(0, 1, element, tile[0]);
+        const double row = (double)vf_model_warp_sectors(-pad, 1, element, tile[0] + 2 * pad);
+        traffic->read_sectors += own * rows;
+        traffic->halo_sectors[0] += (row - own) * rows;
+        traffic->halo_sectors[1] += row * 2 * halo[1] * (double)tile[2];
+        traffic->halo_sectors[2] += row * 2 * halo[0] * (double)(tile[1] + 2 * halo[1]);
+    }
+    for (int k = 0; k < c->flow->sink_count; k++) {
+        const int element = (int)vf_type_size(c->sink_type[k]);
+        traffic->written_sectors += rows * (double)vf_model_warp_sectors(0, 1, element, tile[0]);
+        traffic->global_wavefronts += rows * (double)vf_model_warp_lines(0, 1, element, tile[0]);
+    }
+}
+
+/* Lines that the threads of a block touch when each reads one pack of every row that they span. */
+static double access_lines(const struct vf_kernel_config *config, int pack, int element, int warp)
+{
+    const int lanes = config->block[0] < warp ? config->block[0] : warp;
+    const double threads = (double)config->block[0] * config->block[1] * config->block[2];
+    return threads / lanes * (double)vf_model_warp_lines(0, 1, element, (ptrdiff_t)lanes * pack);
+}
+
+void vf_box_operations(const struct vf_kernel_case *c, const struct vf_kernel_config *config, bool in_shared,
+                       ptrdiff_t steps, struct vf_kernel_traffic *traffic)
+{
+    const int pack = vf_box_pack(c, config), element = (int)vf_kernel_element(c);
+    const double boxes = (double)config->work[0] / pack * (double)steps;
+    const double threads = (double)config->block[0] * config->block[1] * config->block[2];
+    const double rows = config->work[1] * config->work[2];
+    double kept = 0;
+    for (int k = 0; k < c->flow->source_count; k++) {
+        const double reads = vf_box_reads(c, config, k, pack);
+        const int stored = (int)vf_type_size(c->source_type[k]);
+        kept += reads;
+        traffic->other_ops += 2 * reads * boxes * threads;
+        if (in_shared && vf_kernel_source_has_halo(c, k))
+            traffic->shared_wavefronts += reads * boxes * access_lines(config, pack, element, 32);
+        else {
+            traffic->global_wavefronts += reads * boxes * access_lines(config, pack, stored, 32);
+            traffic->loads += reads * boxes;
+        }
+    }
+    const double operations = boxes * rows * pack * threads * c->operations;
+    *(c->flow->is_double ? &traffic->double_ops : &traffic->float_ops) += operations;
+    traffic->other_ops += boxes * threads * (20 + rows * 6 * c->flow->sink_count);
+    /* Half of what the box reads, and a pack of results, live in registers at a time. */
+    const double cells = (kept / 2 + c->flow->sink_count) * pack * (element / 4.0);
+    traffic->registers = 24 + (int)(cells < 144 ? cells : 144);
+}
+
+void vf_tile_fill(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                  const ptrdiff_t tile[3], struct vf_kernel_traffic *traffic)
+{
+    const double threads = (double)config->block[0] * config->block[1] * config->block[2];
+    const int pack = loader_pack(c, config), element = (int)vf_kernel_element(c);
+    for (int k = 0; k < c->flow->source_count; k++) {
+        if (!vf_kernel_source_has_halo(c, k))
+            continue;
+        const int *const halo = c->source_halo[k];
+        const ptrdiff_t pitch = vf_tile_pitch(c, config, k);
+        const int stored = (int)vf_type_size(c->source_type[k]), pad = vf_tile_pad(c, config, k);
+        const double rows = (double)((tile[1] + 2 * halo[1]) * (tile[2] + 2 * halo[0]));
+        const double packs = rows * (double)(pitch / pack);
+        traffic->global_wavefronts += rows * (double)vf_model_warp_lines(-pad, 1, stored, pitch);
+        traffic->shared_wavefronts += rows * (double)vf_model_warp_lines(0, 1, element, pitch);
+        traffic->other_ops += packs * 12;
+        traffic->loads += packs / threads;
+    }
+}
+
+bool vf_fills_are_copies(const struct vf_kernel_case *c, const struct vf_gpu *gpu)
+{
+    const enum vf_type compute = c->flow->is_double ? VF_F64 : VF_F32;
+    for (int k = 0; k < c->flow->source_count; k++)
+        if (vf_kernel_source_has_halo(c, k) && c->source_type[k] != compute)
+            return false;
+    return gpu->capability >= 80;
+}
+
+void vf_define_least_blocks(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                            struct vf_text *text)
+{
+    /* Enough for 80 registers a thread, which light stencils do with; others take what they need. */
+    const int threads = config->block[0] * config->block[1] * config->block[2];
+    const bool light = !c->flow->is_double && c->operations <= 64;
+    const int blocks = light ? 65536 / 80 / threads : 1;
+    vf_text_add(text, "#define VF_LEAST_BLOCKS %d\n", blocks < 1 ? 1 : blocks > 16 ? 16 : blocks);
+}
+
+const char *vf_tile_refuses(const struct vf_kernel_case *c)
+{
+    if (!c->shallow)
+        return "a stage reads neighbours of what an earlier one makes";
+    return c->halo[0] == 0 && c->halo[1] == 0 && c->halo[2] == 0 ? "no neighbours are read" : NULL;
+}

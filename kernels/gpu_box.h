@@ -1,0 +1,70 @@
+/* What the schemes whose threads compute boxes of cells share on the host (device: kernels/device_box.h,
+ * kernels/device_tile.h): shapes, limits, and counts for the model. */
+#ifndef VF_GPU_BOX_H
+#define VF_GPU_BOX_H
+
+#include "kernels/gpu_scheme.h"
+#include "src/model.h"
+
+#define VF_VECTOR_BYTES 16 /* of the compute type that a thread takes at once */
+
+/* Cells of a thread at most: its loops are unrolled. */
+#define VF_MOST_BOX_CELLS 64
+
+/* Cells that a thread computes at once: 16 bytes of the compute type, or 1 if its work along x is no
+ * multiple.
+ */
+int vf_box_pack(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
+
+/* NULL, or why a thread cannot have that much work. */
+const char *vf_box_forbids(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
+
+/* Adds block x work to a list of candidates, leaving out those that the scheme forbids, that are much larger
+ * than the grid, or whose unrolled code would be huge. */
+struct vf_candidate_list {
+    const struct vf_kernel_case *c;
+    const struct vf_gpu *gpu;
+    const struct vf_gpu_scheme *scheme;
+    struct vf_kernel_config *list;
+    int count, room;
+};
+void vf_candidate_add(struct vf_candidate_list *list, const struct vf_kernel_config *config);
+
+/* Adds the usual blocks, each with the usual work: `like` holds the other constants. */
+void vf_candidates_add_boxes(struct vf_candidate_list *list, const struct vf_kernel_config *like);
+
+/* Elements between rows of source k's tile in shared memory, and before the tile's own first column. */
+ptrdiff_t vf_tile_pitch(const struct vf_kernel_case *c, const struct vf_kernel_config *config, int k);
+int vf_tile_pad(const struct vf_kernel_case *c, const struct vf_kernel_config *config, int k);
+
+/* ---- counts of one block ---- */
+
+/* Packs that a thread reads of a source for one box, `pack` cells wide: each once, however many cells of the
+ * box need it. */
+double vf_box_reads(const struct vf_kernel_case *c, const struct vf_kernel_config *config, int k, int pack);
+
+/* Sectors and lines of a tile of the given cells: of every source with its halo, and of the sinks. Fills
+ * read_sectors, halo_sectors, written_sectors; global_wavefronts of the stores. */
+void vf_tile_sectors(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                     const ptrdiff_t tile[3], struct vf_kernel_traffic *traffic);
+
+/* Adds what all of a block's threads do for their boxes, `steps` times: arithmetic, addresses, reads through
+ * shared memory (of sources with a halo) or L1. */
+void vf_box_operations(const struct vf_kernel_case *c, const struct vf_kernel_config *config, bool in_shared,
+                       ptrdiff_t steps, struct vf_kernel_traffic *traffic);
+
+/* Adds filling tiles of all sources with a halo, `tile` cells and the halo. */
+void vf_tile_fill(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                  const ptrdiff_t tile[3], struct vf_kernel_traffic *traffic);
+
+/* Whether tiles are filled by copies that pass by registers: nothing is converted, and the device can. */
+bool vf_fills_are_copies(const struct vf_kernel_case *c, const struct vf_gpu *gpu);
+
+/* Defines VF_LEAST_BLOCKS (kernels/device_entry.h): a `define` of schemes. */
+void vf_define_least_blocks(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                            struct vf_text *text);
+
+/* What the tile schemes cannot take, or NULL. */
+const char *vf_tile_refuses(const struct vf_kernel_case *c);
+
+#endif

@@ -1,0 +1,187 @@
+/* A window that moves along y, or z, VF_STREAM cells far: each step reads the rows (planes) of the next one
+ * into shared memory, where they wrap round to take the place of those that no cell needs any more, while it
+ * computes its own. So nothing is read twice along that axis.
+ *
+ * C. C. Virt, J. Wraa-Hansen, Optimisation and GPU code generation of stencils for Futhark (Copenhagen,
+ * 2021), 5.4, which slides along y in 2D, as a big tile of several cells a thread (5.5). New here: slides
+ * along y or z in 3D; reads and writes have rows of their own, which makes one barrier a step instead of two,
+ * as the authors suggest, and lets copies run while others compute.
+ *
+ * It wins on tall images, and in 3D along z with few inputs. */
+#include "kernels/device.h"
+#include "kernels/device_pack.h"
+#include "kernels/device_box.h"
+#include "kernels/device_tile.h"
+
+/* Rows that a step computes, that it also reaches on either side, and that there is room for. */
+#if VF_VARIANT_Z
+#define VF_STEP VF_TILE_Z
+#define VF_REACH VF_HALO_Z
+#define VF_OWN VF_WORK_Z
+#else
+#define VF_STEP VF_TILE_Y
+#define VF_REACH VF_HALO_Y
+#define VF_OWN VF_WORK_Y
+#endif
+#define VF_RING (2 * VF_STEP + 2 * VF_REACH)
+
+/* Elements between rows, and between planes, of an input's window: one of the two axes is the ring's. */
+VF_INLINE constexpr int vf_row_stride(int input)
+{
+    return vf_tile_pitch(input);
+}
+VF_INLINE constexpr int vf_plane_stride(int input)
+{
+    return vf_tile_pitch(input) * (VF_VARIANT_Z ? VF_TILE_Y + 2 * vf_input_halo_y(input) : VF_RING);
+}
+VF_INLINE constexpr int vf_tile_cells(int input)
+{
+    return vf_plane_stride(input) * (VF_VARIANT_Z ? VF_RING : VF_TILE_Z + 2 * vf_input_halo_z(input));
+}
+VF_TILE_STARTS(vf_tile_cells)
+
+VF_INLINE int vf_wrapped(int slot)
+{
+    return slot >= VF_RING ? slot - VF_RING : slot;
+}
+
+/* Slots of the ring that a box of cells reaches: looked up once a step, if they are
+ * few enough for registers. */
+template <int count, bool kept = (count <= 24)> struct vf_slots {
+    int slot[count];
+
+    VF_MEMBER vf_slots(int first)
+    {
+        VF_UNROLL for (int i = 0; i < count; i++) slot[i] = vf_wrapped(first + i);
+    }
+    VF_MEMBER int at(int i) const
+    {
+        return slot[i];
+    }
+};
+
+template <int count> struct vf_slots<count, false> {
+    int first;
+
+    VF_MEMBER vf_slots(int first_) : first(first_)
+    {
+    }
+    VF_MEMBER int at(int i) const
+    {
+        return vf_wrapped(first + i);
+    }
+};
+
+template <int N, int own> struct vf_window_box {
+    const VfArgs &args;
+    int x, y, z;
+    const REAL *shared;
+    int column, row, plane; /* of the step */
+    vf_slots<own + 2 * VF_REACH> slots;
+
+    VF_MEMBER REAL read(int input, int k, int j, int i, int dx) const
+    {
+        if (!vf_is_tiled(input))
+            return vf_centre_cell<N>(args, input, x, y + j, z + k, i);
+        const int at_k = VF_VARIANT_Z ? slots.at(k + VF_REACH) : plane + k + vf_input_halo_z(input);
+        const int at_j = VF_VARIANT_Z ? row + j + vf_input_halo_y(input) : slots.at(j + VF_REACH);
+        const REAL *const from =
+            shared + at_k * vf_plane_stride(input) + at_j * vf_row_stride(input) + column;
+        return vf_tile_cell<N>(from + (vf_tile_start(input) + vf_tile_pad(input)), i + dx);
+    }
+    VF_MEMBER bool open(int axis, bool upper, int k, int j, int i) const
+    {
+        return vf_is_cell_open(args, x + i, y + j, z + k, axis, upper);
+    }
+};
+
+/* `count` rows (planes), from the given place on, into the ring's slots from `slot` on. Where an input has
+ * less halo along z than others have, its planes are looked at one by one: they may not be there. */
+template <bool inside>
+VF_INLINE void vf_fill_window(const VfArgs &args, REAL *shared, int x, int y, int z, int count, int slot)
+{
+    VF_UNROLL for (int input = 0; input < VF_INPUTS; input++)
+    {
+        if (!vf_is_tiled(input))
+            continue;
+        const int halo_y = vf_input_halo_y(input), halo_z = vf_input_halo_z(input);
+        REAL *const tile = shared + vf_tile_start(input);
+        const int rows = VF_VARIANT_Z ? VF_TILE_Y + 2 * halo_y : count;
+        const int planes = VF_VARIANT_Z ? count : VF_TILE_Z + 2 * halo_z;
+        const int from_x = x - vf_tile_pad(input), from_y = VF_VARIANT_Z ? y - halo_y : y,
+                  from_z = VF_VARIANT_Z ? z : z - halo_z;
+        const auto to_row = [=](int k, int j) {
+            return tile + (VF_VARIANT_Z ? vf_wrapped(slot + k) : k) * vf_plane_stride(input) +
+                   (VF_VARIANT_Z ? j : vf_wrapped(slot + j)) * vf_row_stride(input);
+        };
+        if (inside && halo_z == VF_HALO_Z)
+            vf_load_carry<true>(args, input, rows, planes, from_x, from_y, from_z, to_row);
+        else
+            vf_load_carry<false>(args, input, rows, planes, from_x, from_y, from_z, to_row);
+    }
+}
+
+template <bool whole>
+VF_INLINE void vf_compute(const VfArgs &args, const REAL *shared, int x0, int y0, int z0, int slot)
+{
+    const int row = threadIdx.y * VF_WORK_Y, plane = threadIdx.z * VF_WORK_Z;
+    VF_UNROLL for (int n = 0; n < VF_BOX_PACKS; n++)
+    {
+        const int column = (n * VF_BLOCK_X + threadIdx.x) * VF_BOX_PACK, x = x0 + column;
+        if (x >= args.nx)
+            return;
+        const int y = y0 + row, z = z0 + plane;
+        if (whole)
+            vf_compute_box<VF_BOX_PACK>(vf_window_box<VF_BOX_PACK, VF_OWN>{
+                args, x, y, z, shared, column, row, plane, vf_wrapped(slot + (VF_VARIANT_Z ? plane : row))});
+        else
+            vf_compute_rows<VF_BOX_PACK>(args, y, z, [&](int j, int k) {
+                return vf_window_box<VF_BOX_PACK, 1>{
+                    args,    x,         y + j,
+                    z + k,   shared,    column,
+                    row + j, plane + k, vf_wrapped(slot + (VF_VARIANT_Z ? plane + k : row + j))};
+            });
+    }
+}
+
+/* All steps of a tile that begins at (x, y, z). */
+template <bool inside> VF_INLINE void vf_slide(const VfArgs &args, REAL *shared, int x, int y, int z)
+{
+    const int end = VF_VARIANT_Z ? args.z_end - z : args.ny - y;
+    const int steps = ((end < VF_STREAM ? end : VF_STREAM) + VF_STEP - 1) / VF_STEP;
+    const int along_y = VF_VARIANT_Z ? 0 : 1, along_z = VF_VARIANT_Z ? 1 : 0;
+    vf_fill_window<inside>(args, shared, x, y - along_y * VF_REACH, z - along_z * VF_REACH,
+                           VF_STEP + 2 * VF_REACH, 0);
+    int slot = 0;
+    VF_NO_UNROLL for (int step = 0; step < steps; step++)
+    {
+        vf_wait_copies();
+        /* Now this step's rows are there, and nobody reads those of the last step. */
+        __syncthreads();
+        const int next = VF_STEP + VF_REACH;
+        if (step + 1 < steps)
+            vf_fill_window<inside>(args, shared, x, y + along_y * next, z + along_z * next, VF_STEP,
+                                   vf_wrapped(slot + VF_STEP + 2 * VF_REACH));
+        if (y + VF_TILE_Y <= args.ny && z + VF_TILE_Z <= args.z_end)
+            vf_compute<true>(args, shared, x, y, z, slot);
+        else
+            vf_compute<false>(args, shared, x, y, z, slot);
+        slot = vf_wrapped(slot + VF_STEP);
+        y += along_y * VF_STEP;
+        z += along_z * VF_STEP;
+    }
+}
+
+VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
+{
+    VF_SHARED_MEMORY(memory);
+    REAL *const shared = (REAL *)memory;
+    const int height = VF_VARIANT_Z ? VF_TILE_Y : VF_STREAM, depth = VF_VARIANT_Z ? VF_STREAM : VF_TILE_Z;
+    const int x = tile_x * VF_TILE_X, y = tile_y * height, z = args.z_begin + tile_z * depth;
+    if (VF_INTERIOR && vf_are_rows_interior(args, y, z, height, depth))
+        vf_slide<true>(args, shared, x, y, z);
+    else
+        vf_slide<false>(args, shared, x, y, z);
+}
+
+#include "kernels/device_entry.h"
