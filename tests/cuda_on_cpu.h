@@ -188,18 +188,18 @@ template <class T, class F> VF_CPU_INLINE T vf_cpu_atomic(T *at, F change)
     VF_CPU_ATOMIC(atomicOr, T, old | value) \
     VF_CPU_ATOMIC(atomicXor, T, old ^ value)
 
-VF_CPU_ATOMIC_SUM(int, (unsigned)old + (unsigned)value)
-VF_CPU_ATOMIC_SUM(unsigned int, old + value)
-VF_CPU_ATOMIC_SUM(unsigned long long, old + value)
-VF_CPU_ATOMIC_SUM(float, old + value)
-VF_CPU_ATOMIC(atomicAdd, double, old + value)
-VF_CPU_ATOMIC_ORDER(int)
-VF_CPU_ATOMIC_ORDER(unsigned int)
-VF_CPU_ATOMIC_ORDER(long long)
-VF_CPU_ATOMIC_ORDER(unsigned long long)
-VF_CPU_ATOMIC_BITS(int)
-VF_CPU_ATOMIC_BITS(unsigned int)
-VF_CPU_ATOMIC_BITS(unsigned long long)
+VF_CPU_ATOMIC_SUM(int, (unsigned)old + (unsigned)value);
+VF_CPU_ATOMIC_SUM(unsigned int, old + value);
+VF_CPU_ATOMIC_SUM(unsigned long long, old + value);
+VF_CPU_ATOMIC_SUM(float, old + value);
+VF_CPU_ATOMIC(atomicAdd, double, old + value);
+VF_CPU_ATOMIC_ORDER(int);
+VF_CPU_ATOMIC_ORDER(unsigned int);
+VF_CPU_ATOMIC_ORDER(long long);
+VF_CPU_ATOMIC_ORDER(unsigned long long);
+VF_CPU_ATOMIC_BITS(int);
+VF_CPU_ATOMIC_BITS(unsigned int);
+VF_CPU_ATOMIC_BITS(unsigned long long);
 
 template <class T> VF_CPU_INLINE T atomicCAS(T *at, T expected, T value)
 {
@@ -244,17 +244,27 @@ template <class T> VF_CPU_INLINE T atomicCAS(T *at, T expected, T value)
         return {x, y, z};                                   \
     }
 
-VF_CPU_VECTORS(signed char, char)
-VF_CPU_VECTOR3(signed char, char) VF_CPU_VECTORS(unsigned char, uchar) VF_CPU_VECTOR3(unsigned char, uchar)
-    VF_CPU_VECTORS(short, short) VF_CPU_VECTOR3(short, short) VF_CPU_VECTORS(unsigned short, ushort)
-        VF_CPU_VECTOR3(unsigned short, ushort) VF_CPU_VECTORS(int, int) VF_CPU_VECTOR3(int, int)
-            VF_CPU_VECTORS(unsigned int, uint) VF_CPU_VECTORS(long long, longlong)
-                VF_CPU_VECTOR3(long long, longlong) VF_CPU_VECTORS(unsigned long long, ulonglong)
-                    VF_CPU_VECTOR3(unsigned long long, ulonglong) VF_CPU_VECTORS(float, float)
-                        VF_CPU_VECTOR3(float, float) VF_CPU_VECTORS(double, double)
-                            VF_CPU_VECTOR3(double, double)
+VF_CPU_VECTORS(signed char, char);
+VF_CPU_VECTOR3(signed char, char);
+VF_CPU_VECTORS(unsigned char, uchar);
+VF_CPU_VECTOR3(unsigned char, uchar);
+VF_CPU_VECTORS(short, short);
+VF_CPU_VECTOR3(short, short);
+VF_CPU_VECTORS(unsigned short, ushort);
+VF_CPU_VECTOR3(unsigned short, ushort);
+VF_CPU_VECTORS(int, int);
+VF_CPU_VECTOR3(int, int);
+VF_CPU_VECTORS(unsigned int, uint);
+VF_CPU_VECTORS(long long, longlong);
+VF_CPU_VECTOR3(long long, longlong);
+VF_CPU_VECTORS(unsigned long long, ulonglong);
+VF_CPU_VECTOR3(unsigned long long, ulonglong);
+VF_CPU_VECTORS(float, float);
+VF_CPU_VECTOR3(float, float);
+VF_CPU_VECTORS(double, double);
+VF_CPU_VECTOR3(double, double);
 
-                                VF_CPU_INLINE uint3 make_uint3(unsigned x, unsigned y, unsigned z)
+VF_CPU_INLINE uint3 make_uint3(unsigned x, unsigned y, unsigned z)
 {
     return {x, y, z};
 }
@@ -318,8 +328,8 @@ VF_CPU_VECTOR3(signed char, char) VF_CPU_VECTORS(unsigned char, uchar) VF_CPU_VE
     {                                       \
         return __builtin_isfinite(a);       \
     }
-VF_CPU_REAL(float, f)
-VF_CPU_REAL(double, )
+VF_CPU_REAL(float, f);
+VF_CPU_REAL(double, );
 
 VF_CPU_INLINE float fmaf(float a, float b, float c)
 {
@@ -420,12 +430,12 @@ VF_CPU_INLINE double __fma_rn(double a, double b, double c)
     {                             \
         return a < b ? b : a;     \
     }
-VF_CPU_ORDER(int)
-VF_CPU_ORDER(unsigned int)
-VF_CPU_ORDER(long)
-VF_CPU_ORDER(unsigned long)
-VF_CPU_ORDER(long long)
-VF_CPU_ORDER(unsigned long long)
+VF_CPU_ORDER(int);
+VF_CPU_ORDER(unsigned int);
+VF_CPU_ORDER(long);
+VF_CPU_ORDER(unsigned long);
+VF_CPU_ORDER(long long);
+VF_CPU_ORDER(unsigned long long);
 VF_CPU_INLINE int abs(int a)
 {
     return a < 0 ? -a : a;
@@ -502,10 +512,10 @@ template <class To, class From> VF_CPU_INLINE To vf_cpu_whole(From a, double low
     {                                                            \
         return vf_cpu_whole<To>(trunc(a), low, high, (To)(nan)); \
     }
-VF_CPU_WHOLE(float, float, int, int, -2147483648.0, 2147483647.0, 0)
-VF_CPU_WHOLE(float, float, uint, unsigned, 0.0, 4294967295.0, 0)
-VF_CPU_WHOLE(double, double, int, int, -2147483648.0, 2147483647.0, 0x80000000u)
-VF_CPU_WHOLE(double, double, uint, unsigned, 0.0, 4294967295.0, 0x80000000u)
+VF_CPU_WHOLE(float, float, int, int, -2147483648.0, 2147483647.0, 0);
+VF_CPU_WHOLE(float, float, uint, unsigned, 0.0, 4294967295.0, 0);
+VF_CPU_WHOLE(double, double, int, int, -2147483648.0, 2147483647.0, 0x80000000u);
+VF_CPU_WHOLE(double, double, uint, unsigned, 0.0, 4294967295.0, 0x80000000u);
 
 VF_CPU_INLINE float __int2float_rn(int a)
 {

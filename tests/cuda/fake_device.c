@@ -21,6 +21,9 @@ void open_fake_device(void)
     CUcontext context;
     cr_assert_eq(vf_cuda_api_open(&cuda, &error), VF_OK, "%s", error.text);
     cr_assert_eq(vf_nvrtc_api_open(&nvrtc, &error), VF_OK, "%s", error.text);
+    /* Tests that are about these set them. */
+    unsetenv("FAKE_CUDA_ORDER");
+    unsetenv("FAKE_CUDA_LATE");
     WORKS(cuInit(0));
     WORKS(cuDeviceGet(&device, 0));
     WORKS(cuDeviceGetName(name, sizeof name, device));

@@ -30,6 +30,8 @@ static void *load(const void *image)
         return NULL;
     const bool written = write(file, image, bytes) == (ssize_t)bytes;
     void *const library = close(file) == 0 && written ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (!library)
+        fprintf(stderr, "fake cuda: cannot load a kernel: %s\n", written ? dlerror() : path);
     if (!getenv("FAKE_CUDA_KEEP"))
         unlink(path);
     return library;
