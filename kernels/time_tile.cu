@@ -219,12 +219,20 @@ VF_INLINE void vf_fill(const vf_sweep &sweep, int field)
 
 /* ---- stages ---- */
 
-/* What a thread computes of a group in one step: `plane` are those of the rings that it reads. */
+/* What a thread reads in its own rows and cells, from step to step. */
+template <class G> struct vf_columns {
+    REAL cell[G::column_planes][VF_TIME_ROWS_OF_THREAD][VF_WORK_X];
+};
+
+/* What a thread computes of a group in one step: `plane` are those of the rings that it reads, `edge` the cells beside
+ * its own in the planes that it computes. */
 template <class G, bool inside> struct vf_span {
     const vf_sweep &sweep;
+    const vf_columns<G> &columns;
     int stream;    /* the group's first plane */
     int first_row; /* of the thread's; not 0 where rows are a loop */
     int plane[G::planes];
+    REAL edge[G::edges][VF_TIME_PLANES][VF_TIME_ROWS_OF_THREAD];
     REAL value[VF_TIME_PLANES][G::together][VF_WORK_X][G::slots];
 
     VF_MEMBER bool is_open(int axis, bool upper, int k, int j, int i)
@@ -246,6 +254,14 @@ template <class S, class G, bool inside> struct vf_time_view {
         const int field = S::in(input), ds = DIM == 3 ? dz : dy, dr = DIM == 3 ? dy : 0;
         if (G::slot(field) >= 0 && ds == 0 && dr == 0 && dx == 0)
             return span.value[k][j][i][G::slot(field)];
+        const int row = j + dr, column = i + dx;
+        if (G::column(field) >= 0 && row >= 0 && row < VF_TIME_ROWS_OF_THREAD) {
+            if (column >= 0 && column < VF_WORK_X)
+                return span.columns.cell[G::column(field) + k + ds][row][column];
+            const int edge = column < 0 ? column + G::edge(field) : column - VF_WORK_X + G::edge(field);
+            if (G::edge(field) > 0 && ds == 0)
+                return span.edge[G::first_edge(field) + edge][k][row];
+        }
         const int plane = span.plane[G::centre(field) + k + ds];
         if (VF_BOUNDARY == VF_CONSTANT && (ds != 0 || VF_TIME_PLANES > 1) && plane < 0)
             return vf_outside(span.sweep.args, field);
@@ -286,6 +302,62 @@ template <class Span> VF_INLINE void vf_find_planes(Span &span, int first, int h
         /* Planes that nobody wants may be looked for: any will do. */
         const int back = max(0, min(newest - plane, VF_TIME_DEPTH(field) - 1));
         span.plane[first + i] = VF_BOUNDARY == VF_CONSTANT && plane < 0 ? -1 : vf_ring_plane(sweep, field, back);
+    }
+}
+
+/* A thread's own cells of a plane: of the ring, or the constant. */
+VF_INLINE void vf_read_own(const vf_sweep &sweep, int field, int plane,
+                           REAL (&cell)[VF_TIME_ROWS_OF_THREAD][VF_WORK_X])
+{
+    VF_UNROLL for (int j = 0; j < VF_TIME_ROWS_OF_THREAD; j++)
+    {
+        VF_UNROLL for (int i = 0; i < VF_WORK_X; i++)
+        {
+            if (VF_BOUNDARY == VF_CONSTANT && plane < 0)
+                cell[j][i] = vf_outside(sweep.args, field);
+            else
+                cell[j][i] = vf_ring_get(
+                    sweep.ring, vf_ring_start(field) + plane + sweep.at + j * VF_TIME_COVERED_X, i);
+        }
+    }
+}
+
+/* Columns move on by a step's planes and take those that come; `fresh`: all of them. */
+template <class G, bool inside>
+VF_INLINE void vf_move_column(vf_span<G, inside> &span, vf_columns<G> &columns, int field, int halo, int first,
+                              bool fresh)
+{
+    const int centre = G::centre(field) - halo;
+    VF_UNROLL for (int i = 0; i < 2 * halo; i++)
+    {
+        if (fresh)
+            vf_read_own(span.sweep, field, span.plane[centre + i], columns.cell[first + i]);
+        else
+            VF_UNROLL for (int j = 0; j < VF_TIME_ROWS_OF_THREAD; j++)
+                VF_UNROLL for (int x = 0; x < VF_WORK_X; x++) columns.cell[first + i][j][x] =
+                    columns.cell[first + i + VF_TIME_PLANES][j][x];
+    }
+    VF_UNROLL for (int i = 2 * halo; i < 2 * halo + VF_TIME_PLANES; i++)
+        vf_read_own(span.sweep, field, span.plane[centre + i], columns.cell[first + i]);
+}
+
+/* Cells beside a thread's own are its neighbours': a warp is a row of threads. At the warp's ends nobody wants what
+ * comes. */
+template <class G, bool inside>
+VF_INLINE void vf_take_edges(vf_span<G, inside> &span, const vf_columns<G> &columns, int centre, int cells, int first)
+{
+    VF_UNROLL for (int k = 0; k < VF_TIME_PLANES; k++)
+    {
+        VF_UNROLL for (int j = 0; j < VF_TIME_ROWS_OF_THREAD; j++)
+        {
+            VF_UNROLL for (int i = 0; i < cells; i++)
+            {
+                span.edge[first + i][k][j] =
+                    __shfl_up_sync(0xffffffffu, columns.cell[centre + k][j][VF_WORK_X - cells + i], 1);
+                span.edge[first + cells + i][k][j] =
+                    __shfl_down_sync(0xffffffffu, columns.cell[centre + k][j][i], 1);
+            }
+        }
     }
 }
 
@@ -347,6 +419,9 @@ template <class G, bool inside> VF_INLINE void vf_deliver(const vf_span<G, insid
 }
 
 #define VF_TIME_LOOK_UP(first, halo, field) vf_find_planes(span, first, halo, field, G::delay);
+#define VF_TIME_COLUMN(field, halo, first, cells, first_edge)          \
+    vf_move_column(span, columns, field, halo, first, fresh);          \
+    vf_take_edges(span, columns, first + halo, cells, first_edge);
 #define VF_TIME_READ(input) vf_read_direct(span, input);
 #define VF_TIME_COMPUTE(s, reach)                                             \
     if (reach == G::reach_rows || vf_has_rows(sweep, reach)) {                \
@@ -357,15 +432,19 @@ template <class G, bool inside> VF_INLINE void vf_deliver(const vf_span<G, insid
 #define VF_TIME_DELIVER(output, field) vf_deliver(span, output, field);
 
 #define VF_TIME_GROUP(g)                                                                           \
-    template <bool inside> VF_INLINE void vf_compute_group_##g(const vf_sweep &sweep)              \
+    template <bool inside>                                                                         \
+    VF_INLINE void vf_compute_group_##g(const vf_sweep &sweep, vf_columns<vf_group_##g> &columns)   \
     {                                                                                              \
         typedef vf_group_##g G;                                                                    \
         const int stream = sweep.stream - G::delay;                                                \
         if (!vf_is_made(sweep, stream, VF_TIME_PLANES, G::reach_stream) ||                         \
             !vf_has_rows(sweep, G::reach_rows))                                                    \
             return;                                                                                \
-        vf_span<G, inside> span = {sweep, stream};                                                 \
+        vf_span<G, inside> span = {sweep, columns, stream};                                        \
         VF_TIME_WINDOWS_##g(VF_TIME_LOOK_UP)                                                       \
+        const bool fresh = !vf_is_made(sweep, stream - VF_TIME_PLANES, VF_TIME_PLANES, G::reach_stream); \
+        (void)fresh;                                                                               \
+        VF_TIME_COLUMNS_##g(VF_TIME_COLUMN)                                                        \
         VF_NO_UNROLL for (int first = 0; first < VF_TIME_ROWS_OF_THREAD; first += G::together)     \
         {                                                                                          \
             span.first_row = first;                                                                \
@@ -395,6 +474,8 @@ template <bool inside> VF_INLINE void vf_stream(vf_sweep &sweep)
     vf_strip strip_##input;  \
     vf_load_strip<inside>(sweep, input, sweep.begin + VF_TIME_FIRST, strip_##input);
     VF_TIME_EACH_LOADED(VF_TIME_STRIP)
+#define VF_TIME_DECLARE(g) vf_columns<vf_group_##g> columns_##g;
+    VF_TIME_EACH_GROUP(VF_TIME_DECLARE)
     VF_NO_UNROLL for (sweep.stream = sweep.begin + VF_TIME_FIRST; sweep.stream - VF_TIME_LAST < sweep.end;
                       sweep.stream += VF_TIME_PLANES)
     {
@@ -405,11 +486,11 @@ template <bool inside> VF_INLINE void vf_stream(vf_sweep &sweep)
 #if VF_TIME_LEAN
         VF_TIME_MEET(VF_TIME_EACH_LOADED(VF_TIME_FILL_ONE))
 #define VF_TIME_GO(g)                 \
-    vf_compute_group_##g<inside>(sweep); \
+    vf_compute_group_##g<inside>(sweep, columns_##g); \
     VF_TIME_MEET(VF_TIME_FILL_GROUP(g))
         VF_TIME_EACH_GROUP(VF_TIME_GO)
 #else
-#define VF_TIME_GO(g) vf_compute_group_##g<inside>(sweep);
+#define VF_TIME_GO(g) vf_compute_group_##g<inside>(sweep, columns_##g);
         VF_TIME_EACH_GROUP(VF_TIME_GO)
         VF_TIME_MEET(VF_TIME_EACH_LOADED(VF_TIME_FILL_ONE) VF_TIME_EACH_GROUP(VF_TIME_FILL_GROUP))
 #endif

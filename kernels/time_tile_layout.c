@@ -5,6 +5,12 @@
 /* Arithmetic of a group, all cells of a thread, beyond which rows are a loop. */
 #define MOST_UNROLLED 3000
 
+enum {
+    MOST_REGISTERS = 255, /* of a thread, */
+    SM_REGISTERS = 65536, /* and of a block, on any device */
+    MOST_COLUMN_HALO = 16
+};
+
 static int larger(int a, int b)
 {
     return a > b ? a : b;
@@ -185,6 +191,57 @@ static void find_depths(struct vf_time_layout *l)
             }
 }
 
+/* What a group reads of field f beyond a cell's own place, all stages together; false: nothing of its ring.
+ */
+static bool halo_in_group(const struct vf_time_layout *l, const struct vf_time_group *group, int f,
+                          int halo[3])
+{
+    bool read = false;
+    memset(halo, 0, 3 * sizeof *halo);
+    for (int s = group->stage_begin; s < group->stage_end; s++)
+        for (int k = 0; k < l->c->flow->stage[s].input_count; k++) {
+            int own[3];
+            if (l->input[s][k] != f || is_in_registers(l, group, s, k))
+                continue;
+            vf_time_halo(l->c, s, k, own);
+            for (int axis = 0; axis < 3; axis++)
+                halo[axis] = larger(halo[axis], own[axis]);
+            read = true;
+        }
+    return read;
+}
+
+/* Columns, as long as there are registers for what stays from step to step. */
+static void find_columns(struct vf_time_layout *l)
+{
+    const int words = (int)vf_kernel_element(l->c) / 4;
+    int left = smaller(MOST_REGISTERS, SM_REGISTERS / l->threads) * 2 / 5;
+    for (int g = 0; g < l->group_count; g++) {
+        struct vf_time_group *group = &l->group[g];
+        for (int f = 0; f < l->field_count && !group->rolled && group->column_count < VF_TIME_MOST_COLUMNS;
+             f++) {
+            int halo[3];
+            if (!halo_in_group(l, group, f, halo))
+                continue;
+            const int kept = 2 * halo[VF_STREAM_AXIS] * l->rows * l->cells * words;
+            /* Where taps are loops, offsets are not constants, as places in registers must be. */
+            if (kept > left || halo[VF_COLUMN_AXIS] > MOST_COLUMN_HALO ||
+                halo[VF_ROW_AXIS] > MOST_COLUMN_HALO)
+                continue;
+            left -= kept;
+            struct vf_time_column *column = &group->column[group->column_count++];
+            *column = (struct vf_time_column){
+                .field = f,
+                .halo = halo[VF_STREAM_AXIS],
+                .first = group->column_planes,
+                .edge = l->warps_are_rows && halo[VF_COLUMN_AXIS] < l->cells ? halo[VF_COLUMN_AXIS] : 0,
+                .first_edge = group->edge_count};
+            group->column_planes += l->planes + 2 * column->halo;
+            group->edge_count += 2 * column->edge;
+        }
+    }
+}
+
 /* Rings one after another; rows are as long as what a block covers. */
 static bool place_rings(struct vf_time_layout *l)
 {
@@ -236,6 +293,8 @@ bool vf_time_layout_make(const struct vf_kernel_case *c, const struct vf_kernel_
     l->planes = volume ? config->work[2] : config->work[1];
     l->rows = volume ? config->work[1] : 1;
     l->cells = config->work[0];
+    l->threads = config->block[0] * config->block[1] * config->block[2];
+    l->warps_are_rows = config->block[0] == 32;
     l->lean = config->variant == 1;
     number_fields(l);
     find_reach(l);
@@ -257,6 +316,7 @@ bool vf_time_layout_make(const struct vf_kernel_case *c, const struct vf_kernel_
     find_rolled(l);
     delay_sources(l);
     find_depths(l);
+    find_columns(l);
     find_steps(l);
     return place_rings(l);
 }
@@ -397,17 +457,43 @@ static void add_lists(const struct vf_time_layout *l, int g, const int *slot, st
     vf_text_add(text, "\n");
 }
 
+/* VF_TIME_COLUMNS_0(F): F(field, halo, first, edge, first_edge). */
+static void add_columns(const struct vf_time_layout *l, int g, struct vf_text *text)
+{
+    const struct vf_time_group *group = &l->group[g];
+    int centre[VF_KERNEL_MOST_FIELDS], edge[VF_KERNEL_MOST_FIELDS], first_edge[VF_KERNEL_MOST_FIELDS];
+    for (int f = 0; f < l->field_count; f++)
+        centre[f] = first_edge[f] = -1, edge[f] = 0;
+    vf_text_add(text, "#define VF_TIME_COLUMNS_%d(F)", g);
+    for (int i = 0; i < group->column_count; i++) {
+        const struct vf_time_column *column = &group->column[i];
+        vf_text_add(text, " F(%d, %d, %d, %d, %d)", column->field, column->halo, column->first, column->edge,
+                    column->first_edge);
+        centre[column->field] = column->first + column->halo;
+        edge[column->field] = column->edge;
+        first_edge[column->field] = column->first_edge;
+    }
+    vf_text_add(text, "\nstruct vf_columns_%d {\nenum { column_planes = %d, edges = %d };\n", g,
+                larger(group->column_planes, 1), larger(group->edge_count, 1));
+    add_function(text, "column", centre, l->field_count);
+    add_function(text, "edge", edge, l->field_count);
+    add_function(text, "first_edge", first_edge, l->field_count);
+    vf_text_add(text, "};\n");
+}
+
 static void add_group(const struct vf_time_layout *l, int g, struct vf_text *text)
 {
     const struct vf_time_group *group = &l->group[g];
     int slot[VF_KERNEL_MOST_FIELDS], slots;
     find_slots(l, group, slot, &slots);
     add_windows(l, g, text);
+    add_columns(l, g, text);
     add_lists(l, g, slot, text);
     vf_text_add(text,
-                "struct vf_group_%d : vf_windows_%d {\nenum { number = %d, delay = %d, reach_stream = %d, "
+                "struct vf_group_%d : vf_windows_%d, vf_columns_%d {\nenum { number = %d, delay = %d, "
+                "reach_stream = %d, "
                 "reach_rows = %d, slots = %d, together = %d };\n",
-                g, g, g, group->delay, group->reach[VF_STREAM_AXIS], group->reach[VF_ROW_AXIS], slots,
+                g, g, g, g, group->delay, group->reach[VF_STREAM_AXIS], group->reach[VF_ROW_AXIS], slots,
                 group->rolled ? 1 : l->rows);
     add_function(text, "slot", slot, l->field_count);
     vf_text_add(text, "};\n");

@@ -10,6 +10,8 @@
 
 enum { VF_STREAM_AXIS, VF_ROW_AXIS, VF_COLUMN_AXIS };
 
+#define VF_TIME_MOST_COLUMNS 16
+
 struct vf_time_field {
     int reach[3]; /* beyond the tile: stream, rows, x */
     int delay;    /* planes behind the first source plane of a step */
@@ -22,6 +24,16 @@ struct vf_time_field {
     int offset;          /* elements from the first ring's start */
 };
 
+/* A field that a group reads of its ring: what a thread reads of it in its own rows and cells stays in
+ * registers from step to step. */
+struct vf_time_column {
+    int field;
+    int halo;  /* along the stream */
+    int first; /* plane, among all of the group's columns */
+    int edge;  /* cells on each side that come from neighbouring threads of the warp; 0: from the ring */
+    int first_edge;
+};
+
 /* Stages that are computed together, cell by cell: what one makes and the next reads at the same place stays
  * in registers. */
 struct vf_time_group {
@@ -29,15 +41,19 @@ struct vf_time_group {
     int delay;
     int reach[3];
     bool rolled; /* too long to be written out for each row of a thread */
+    int column_count, column_planes, edge_count;
+    struct vf_time_column column[VF_TIME_MOST_COLUMNS];
 };
 
 struct vf_time_layout {
     const struct vf_kernel_case *c;
     int planes, rows, cells; /* of a thread in one step */
-    bool lean;               /* a barrier after each group: smaller rings */
-    int covered[2];          /* rows, x: what a block computes at most; */
-    int room[2];             /* of it before the tile; */
-    int tile[2];             /* and what it writes: < 1 if nothing is left */
+    int threads;
+    bool warps_are_rows; /* a warp has one thread of each place along x */
+    bool lean;           /* a barrier after each group: smaller rings */
+    int covered[2];      /* rows, x: what a block computes at most; */
+    int room[2];         /* of it before the tile; */
+    int tile[2];         /* and what it writes: < 1 if nothing is left */
     int input_count, field_count, group_count, clock_count;
     struct vf_time_field field[VF_KERNEL_MOST_FIELDS];
     struct vf_time_group group[VF_KERNEL_MOST_FIELDS];
