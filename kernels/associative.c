@@ -1,0 +1,110 @@
+#include "kernels/gpu_stream.h"
+
+extern const struct vf_gpu_scheme vf_gpu_associative;
+
+/* Registers of 32 bits for a thread's rows of one plane, the next ones, and its sums, roughly. */
+static long held_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    const struct vf_flow *flow = c->flow;
+    struct vf_stream_shape shape;
+    vf_stream_shape_of(c, &shape);
+    const long cells = (long)config->work[0] * config->work[1];
+    long values = 0;
+    for (int k = 0; k < flow->source_count; k++) {
+        const int rows = config->work[1] + 2 * vf_stream_side(c, k),
+                  wide = shape.diagonal[k] ? rows : config->work[1];
+        values += (long)rows * 2 * config->work[0] + (long)wide * 3 * c->source_halo[k][2];
+    }
+    for (int s = 0; s < flow->stage_count; s++)
+        values +=
+            flow->stage[s].output_count * cells * (2 * flow->stage[s].taps->halo[flow->dim == 2 ? 1 : 0] + 1);
+    return values * (flow->is_double ? 2 : 1);
+}
+
+static bool is_source(const struct vf_flow *flow, int field)
+{
+    for (int k = 0; k < flow->source_count; k++)
+        if (flow->source[k] == field)
+            return true;
+    return false;
+}
+
+static const char *refuses(const struct vf_kernel_case *c)
+{
+    const struct vf_kernel_config least = {.block = {32, 4, 1}, .work = {1, 1, 1}, .stream = 1};
+    const struct vf_flow *flow = c->flow;
+    for (int s = 0; s < flow->stage_count; s++) {
+        if (flow->stage[s].stencil != VF_STENCIL_LINEAR)
+            return "a stage is not a table of weights";
+        for (int k = 0; k < flow->stage[s].input_count; k++)
+            if (!is_source(flow, flow->stage[s].input[k]))
+                return "a stage reads what an earlier one makes";
+    }
+    for (int k = 0; k < flow->sink_count; k++)
+        if (is_source(flow, flow->sink[k]))
+            return "an input is copied";
+    if (flow->stage_count == 0 || c->halo[2] > 16 || held_registers(c, &least) > 200)
+        return "its sums do not fit into registers";
+    return NULL;
+}
+
+static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    (void)c;
+    (void)config;
+    return 0;
+}
+
+static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                           const struct vf_kernel_config *config)
+{
+    const char *reason = vf_stream_limits(c, gpu, config, 0);
+    if (reason != NULL)
+        return reason;
+    return held_registers(c, config) > 220 ? "work needs more registers than a thread has" : NULL;
+}
+
+static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
+                      int room)
+{
+    static const int shapes[][3] = {{32, 8, 1}, {32, 4, 1}, {32, 4, 2}, {32, 8, 2},
+                                    {16, 8, 1}, {16, 8, 2}, {64, 4, 1}, {16, 16, 1}};
+    int n = 0;
+    for (int span = vf_stream_span(c); span >= 1 && n == 0; span /= 2)
+        n = vf_stream_candidates(&vf_gpu_associative, c, gpu, span, shapes,
+                                 (int)(sizeof shapes / sizeof *shapes), 0, list, room);
+    return n;
+}
+
+static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                    const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
+{
+    struct vf_stream_shape shape;
+    (void)gpu;
+    vf_stream_shape_of(c, &shape);
+    for (int k = 0; k < c->flow->source_count; k++)
+        shape.cross[k] = vf_stream_reach(c, k);
+    vf_stream_traffic(c, config, &shape, traffic);
+    traffic->registers = 32 + (int)held_registers(c, config);
+}
+
+static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                   struct vf_text *text)
+{
+    struct vf_stream_shape shape;
+    vf_stream_shape_of(c, &shape);
+    vf_stream_define(c, config, &shape, text);
+}
+
+const struct vf_gpu_scheme vf_gpu_associative = {
+    .name = "associative",
+    .summary = "blocks stream through planes and hold the sums that each of them adds to",
+    .file = "kernels/associative.cu",
+    .refuses = refuses,
+    .candidates = candidates,
+    .forbids = forbids,
+    .tile = vf_stream_tile,
+    .shared = shared,
+    .traffic = traffic,
+    .define = define,
+};

@@ -1,0 +1,174 @@
+/* A block streams through planes (2D: rows) as register-stream does, but what it holds of the planes below
+ * are sums: the neighbourhood of a cell in one plane is fetched once, and its terms are added to the 2R + 1
+ * results that it belongs to. The result R planes back is complete then. Terms come in increasing (dz, dy,
+ * dx), plane by plane, so every sum is made in the reference's order.
+ *
+ * After P. S. Rawat et al., 2016, section 4.2, algorithm 3 at T = 1. Wins for dense tables, where a ring of
+ * whole neighbourhoods does not fit into registers, and for long lines along the streamed axis. */
+#include "kernels/device_stream.h"
+
+#define VF_ROWS (VF_WORK_Y + 2 * VF_SIDE)
+#define VF_COLUMNS (VF_SPAN + 2 * VF_HALO_X)
+#define VF_MADE (VF_FIELDS - VF_INPUTS)
+
+/* How far a stage reaches along the streamed axis, and the stage that makes a field. */
+template <class S> VF_INLINE constexpr int vf_stage_reach()
+{
+    return DIM == 3 ? (int)S::halo_z : (int)S::halo_y;
+}
+
+VF_INLINE constexpr int vf_made_reach(int field)
+{
+    int reach = 0;
+#define VF_LOOK(s)                                  \
+    for (int k = 0; k < vf_stage_##s::outputs; k++) \
+        if (vf_stage_##s::out(k) == field)          \
+            reach = vf_stage_reach<vf_stage_##s>();
+    VF_EACH_STAGE(VF_LOOK)
+#undef VF_LOOK
+    return reach;
+}
+
+/* A term of the sum that the present plane is `along` planes away from. */
+#define VF_ADD_TERM(t, dz, dy, dx)                                                           \
+    if ((DIM == 3 ? (dz) : (dy)) == along) {                                                 \
+        const REAL value = plane[VF_SIDE + j + (DIM == 3 ? (dy) : 0)][VF_HALO_X + i + (dx)]; \
+        sum = (t) == 0 ? weight(first + (t)) * value : FMA(weight(first + (t)), value, sum); \
+    }
+
+struct vf_scatter {
+    const VfArgs &args;
+    const vf_course course;
+    const vf_columns columns;
+    const int y;
+    unsigned int row_at[VF_ROWS];
+    /* The present plane and the next one. */
+    REAL value[VF_INPUTS][2][VF_ROWS][VF_COLUMNS];
+    REAL flank[VF_INPUTS][VF_ROWS][VF_FLANK];
+    /* sum[m] is that of m planes after the one that is completed next. */
+    REAL sum[VF_MADE][VF_REACH > 0 ? 2 * VF_REACH : 1][VF_WORK_Y][VF_SPAN];
+    REAL result[VF_MADE][VF_WORK_Y][VF_SPAN];
+
+    /* Sums are left as they are: the first complete ones began with a product. */
+    VF_MEMBER vf_scatter(const VfArgs &a, const vf_course &c)
+        : args(a), course(c), columns(vf_columns_of(a, c)), y(c.y + threadIdx.y * VF_WORK_Y)
+    {
+        VF_UNROLL for (int row = 0; row < VF_ROWS; row++) row_at[row] = vf_row_of(args, y + row - VF_SIDE);
+    }
+
+    VF_MEMBER REAL weight(int i)
+    {
+        return vf_param(args, i);
+    }
+
+    static VF_MEMBER constexpr bool is_read(int k, int row)
+    {
+        return row >= VF_SIDE - vf_input_halo_y(k) && row < VF_SIDE + VF_WORK_Y + vf_input_halo_y(k);
+    }
+
+    /* Whether cells at other x are read in a row. */
+    static VF_MEMBER constexpr bool is_wide(int k, int row)
+    {
+        return vf_input_halo_x(k) > 0 && is_read(k, row) &&
+               (VF_DIAGONAL(k) || (row >= VF_SIDE && row < VF_SIDE + VF_WORK_Y));
+    }
+
+    VF_MEMBER void load(int turn, int at)
+    {
+        VF_UNROLL for (int k = 0; k < VF_INPUTS; k++)
+        {
+            const long long plane = vf_plane_at(args, course, at, vf_input_reach(k));
+            VF_UNROLL for (int row = 0; row < VF_ROWS; row++)
+            {
+                if (DIM == 3 && !is_read(k, row))
+                    continue;
+                vf_load_input(args, k, plane, row_at[row], columns, &value[k][turn][row][VF_HALO_X]);
+                if (is_wide(k, row))
+                    vf_load_input_flank(args, k, plane, row_at[row], columns, flank[k][row]);
+            }
+        }
+    }
+
+    VF_MEMBER void widen(int turn, int at)
+    {
+        VF_UNROLL for (int k = 0; k < VF_INPUTS; k++)
+        {
+            const long long plane = vf_plane_at(args, course, at, vf_input_reach(k));
+            VF_UNROLL for (int row = 0; row < VF_ROWS; row++)
+            {
+                if (!is_wide(k, row))
+                    continue;
+                vf_mend_input(args, k, plane, row_at[row], columns, &value[k][turn][row][VF_HALO_X]);
+                vf_widen(value[k][turn][row], flank[k][row], columns.lane);
+            }
+        }
+    }
+
+    VF_MEMBER void scatter(int turn)
+    {
+#define VF_SCATTER(s)                                                                            \
+    VF_UNROLL for (int k = 0; k < vf_stage_##s::inputs; k++)                                     \
+    {                                                                                            \
+        constexpr int reach = vf_stage_reach<vf_stage_##s>(), first = vf_stage_##s::first_param; \
+        const REAL(&plane)[VF_ROWS][VF_COLUMNS] = value[vf_stage_##s::in(k)][turn];              \
+        const int made = vf_stage_##s::out(k) - VF_INPUTS;                                       \
+        VF_UNROLL for (int m = 0; m <= 2 * reach; m++)                                           \
+        {                                                                                        \
+            const int along = reach - m;                                                         \
+            VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)                                        \
+            {                                                                                    \
+                VF_UNROLL for (int i = 0; i < VF_SPAN; i++)                                      \
+                {                                                                                \
+                    REAL sum = m < 2 * reach ? this->sum[made][m][j][i] : REAL(0);               \
+                    VF_TAPS_##s(VF_ADD_TERM) if (m > 0) this->sum[made][m - 1][j][i] = sum;      \
+                    else result[made][j][i] = sum;                                               \
+                }                                                                                \
+            }                                                                                    \
+        }                                                                                        \
+    }
+        VF_EACH_STAGE(VF_SCATTER)
+#undef VF_SCATTER
+    }
+
+    VF_MEMBER void store(int at)
+    {
+        VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++)
+        {
+            const int plane = at - vf_made_reach(vf_sink(k));
+            if (plane < course.begin || plane >= course.end)
+                continue;
+            VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+            {
+                if ((!VF_RAGGED || columns.x < args.nx) && (DIM == 2 || y + j < args.ny))
+                    vf_store_span(args, k,
+                                  DIM == 3 ? vf_row(args, y + j, plane) : vf_row(args, plane, course.image),
+                                  columns.x, result[vf_sink(k) - VF_INPUTS][j]);
+            }
+        }
+    }
+
+    VF_MEMBER bool step(int turn, int &at)
+    {
+        widen(turn, at);
+        load(1 - turn, at + 1);
+        scatter(turn);
+        store(at);
+        return ++at < course.end + VF_REACH;
+    }
+
+    VF_MEMBER void sweep()
+    {
+        int at = course.begin - VF_REACH;
+        load(0, at);
+        while (step(0, at) && step(1, at)) {
+        }
+    }
+};
+
+VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
+{
+    vf_scatter scatter(args, vf_course_of(args, tile_x, tile_y, tile_z));
+    scatter.sweep();
+}
+
+#include "kernels/device_entry.h"

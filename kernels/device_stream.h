@@ -1,0 +1,309 @@
+/* What streaming schemes share. A thread holds spans, VF_WORK_X consecutive cells of a row, which are moved
+ * by accesses of up to 16 bytes. The threads of a warp that lie beside one another in a row are a segment.
+ * What lies beyond a thread's own span comes from other threads of its segment by shuffles; the threads at
+ * the segment's ends have read it from memory: their flanks, VF_HALO_X values of the one side that they miss.
+ *
+ * Constants beside those of device.h, from kernels/gpu_stream.c: VF_RAGGED, 1 if tiles end beyond the grid
+ * along x; VF_NARROW, 1 if the grid is not wider than the halo along x; VF_CROSS(k), how far along the
+ * streamed axis input k is read beside the own column, VF_MOST_CROSS, the largest; VF_DIAGONAL(k), whether it
+ * is read at other y and other x at once, VF_ANY_DIAGONAL, whether any is. */
+
+#define VF_SPAN VF_WORK_X
+#define VF_SEGMENT (VF_BLOCK_X < 32 ? VF_BLOCK_X : 32)
+/* How many threads away the last value beyond a span is. */
+#define VF_AWAY ((VF_HALO_X + VF_SPAN - 1) / VF_SPAN)
+#define VF_FLANK (VF_HALO_X > 0 ? VF_HALO_X : 1)
+
+/* vf_index without divisions: for places that are not far outside the grid. */
+VF_INLINE int vf_fold(int i, int n)
+{
+    if ((unsigned)i < (unsigned)n)
+        return i;
+    if (VF_BOUNDARY == VF_NEAREST || n == 1)
+        return i < 0 ? 0 : n - 1;
+    if (VF_BOUNDARY == VF_CONSTANT)
+        return -1;
+    do {
+        if (VF_BOUNDARY == VF_REFLECT)
+            i = i < 0 ? -1 - i : n - 1 - (i - n);
+        else if (VF_BOUNDARY == VF_MIRROR)
+            i = i < 0 ? -i : n - 2 - (i - n);
+        else
+            i = i < 0 ? i + n : i - n;
+    } while ((unsigned)i >= (unsigned)n);
+    return i;
+}
+
+/* The same for columns, which are folded again and again. No farther than the halo: one step does unless the
+ * grid is narrower. */
+VF_INLINE int vf_fold_column(int x, int n)
+{
+    const int i = x < n + VF_HALO_X ? x : n - 1 + VF_HALO_X;
+    if (VF_NARROW)
+        return vf_fold(i, n);
+    const int below = VF_BOUNDARY == VF_NEAREST    ? 0
+                      : VF_BOUNDARY == VF_REFLECT  ? -1 - i
+                      : VF_BOUNDARY == VF_MIRROR   ? -i
+                      : VF_BOUNDARY == VF_CONSTANT ? -1
+                                                   : i + n,
+              above = VF_BOUNDARY == VF_NEAREST    ? n - 1
+                      : VF_BOUNDARY == VF_REFLECT  ? n - 1 - (i - n)
+                      : VF_BOUNDARY == VF_MIRROR   ? n - 2 - (i - n)
+                      : VF_BOUNDARY == VF_CONSTANT ? -1
+                                                   : i - n;
+    return i < 0 ? below : i >= n ? above : i;
+}
+
+/* ---- vectors of elements ---- */
+
+template <int bytes> struct vf_word {
+    typedef uint4 type;
+};
+template <> struct vf_word<8> {
+    typedef uint2 type;
+};
+template <> struct vf_word<4> {
+    typedef unsigned int type;
+};
+template <> struct vf_word<2> {
+    typedef unsigned short type;
+};
+template <> struct vf_word<1> {
+    typedef unsigned char type;
+};
+
+/* n elements, a power of two, as words. */
+template <class T, int n> union vf_vector {
+    typedef typename vf_word<(n * sizeof(T) > 16 ? 16 : n * sizeof(T))>::type word;
+    enum { words = n * sizeof(T) / sizeof(word) };
+    word w[words];
+    T e[n];
+};
+
+/* From memory that no thread writes; `from` is aligned to n elements if n is a power of two. */
+template <int n, class T> VF_INLINE void vf_load_vector(const T *from, REAL *v)
+{
+    if constexpr ((n & (n - 1)) == 0) {
+        vf_vector<T, n> vector;
+        VF_UNROLL for (int i = 0; i < (int)vector.words; i++) vector.w[i] =
+            __ldg((const typename vf_vector<T, n>::word *)from + i);
+        VF_UNROLL for (int i = 0; i < n; i++) v[i] = (REAL)vector.e[i];
+    } else {
+        VF_UNROLL for (int i = 0; i < n; i++) v[i] = (REAL)from[i];
+    }
+}
+
+template <class T> VF_INLINE void vf_store_vector(T *to, const REAL *v)
+{
+    vf_vector<T, VF_SPAN> vector;
+    VF_UNROLL for (int i = 0; i < VF_SPAN; i++) vf_put(&vector.e[i], v[i]);
+    VF_UNROLL for (int i = 0; i < (int)vector.words; i++)((typename vf_vector<T, VF_SPAN>::word *)to)[i] =
+        vector.w[i];
+}
+
+/* Spans of the compute type in shared memory, their bits as they are. */
+VF_INLINE void vf_share(REAL *to, const REAL *v)
+{
+    vf_vector<REAL, VF_SPAN> vector;
+    VF_UNROLL for (int i = 0; i < VF_SPAN; i++) vector.e[i] = v[i];
+    VF_UNROLL for (int i = 0; i < (int)vector.words; i++)((vf_vector<REAL, VF_SPAN>::word *)to)[i] =
+        vector.w[i];
+}
+
+VF_INLINE void vf_take(const REAL *from, REAL *v)
+{
+    vf_vector<REAL, VF_SPAN> vector;
+    VF_UNROLL for (int i = 0; i < (int)vector.words; i++) vector.w[i] =
+        ((const vf_vector<REAL, VF_SPAN>::word *)from)[i];
+    VF_UNROLL for (int i = 0; i < VF_SPAN; i++) v[i] = vector.e[i];
+}
+
+/* ---- the streamed axis: z, in 2D y ---- */
+
+#define VF_REACH (DIM == 3 ? VF_HALO_Z : VF_HALO_Y)
+/* How far the tile's rows reach beside themselves. */
+#define VF_SIDE (DIM == 3 ? VF_HALO_Y : 0)
+
+VF_INLINE constexpr int vf_input_reach(int k)
+{
+    return DIM == 3 ? vf_input_halo_z(k) : vf_input_halo_y(k);
+}
+
+/* What a block streams: planes begin to end - 1 of the axis; x and y of its first cell; in 2D the image. */
+struct vf_course {
+    int x, y, image, begin, end;
+};
+
+VF_INLINE vf_course vf_course_of(const VfArgs &args, int tile_x, int tile_y, int tile_z)
+{
+    vf_course c;
+    const int last = DIM == 3 ? args.z_end : args.ny;
+    c.x = tile_x * (VF_BLOCK_X * VF_SPAN);
+    c.y = DIM == 3 ? tile_y * (VF_BLOCK_Y * VF_WORK_Y) : 0;
+    c.image = args.z_begin + tile_z;
+    c.begin = DIM == 3 ? args.z_begin + tile_z * VF_STREAM : tile_y * VF_STREAM;
+    c.end = last - c.begin < VF_STREAM ? last : c.begin + VF_STREAM;
+    return c;
+}
+
+/* The first element of a plane, or -1 outside the grid. Planes that the chunk does not reach, which are asked
+ * for ahead of time, are the last that it does: `reach` beyond its own. */
+VF_INLINE long long vf_plane_at(const VfArgs &args, const vf_course &course, int plane, int reach)
+{
+    const int low = course.begin - reach, high = course.end - 1 + reach,
+              within = plane < low    ? low
+                       : plane > high ? high
+                                      : plane,
+              at = vf_fold(within, DIM == 3 ? args.nz : args.ny);
+    return VF_BOUNDARY == VF_CONSTANT && at < 0 ? -1
+           : DIM == 3                           ? vf_row(args, 0, at)
+                                                : vf_row(args, at, course.image);
+}
+
+/* ---- rows of a plane ---- */
+
+/* Where a thread's spans and their flanks lie in any plane. */
+struct vf_columns {
+    int x;    /* of the span; it may begin beyond the grid */
+    int held; /* of the span that is read for it: its own or the row's last */
+    int lane; /* in the segment */
+};
+
+VF_INLINE vf_columns vf_columns_of(const VfArgs &args, const vf_course &course)
+{
+    vf_columns c;
+    c.x = course.x + threadIdx.x * VF_SPAN;
+    c.held = !VF_RAGGED || c.x < args.nx ? c.x : (args.nx - 1) & -VF_SPAN;
+    c.lane = threadIdx.x % VF_SEGMENT;
+    return c;
+}
+
+/* The row that is read for row y, in elements from its plane's first; VF_NO_ROW outside the grid. In 2D
+ * planes are rows. */
+#define VF_NO_ROW 0xffffffffu
+VF_INLINE unsigned int vf_row_of(const VfArgs &args, int y)
+{
+    const int near = y < args.ny + VF_SIDE ? y : args.ny - 1 + VF_SIDE,
+              at = DIM == 3 ? vf_fold(near, args.ny) : 0;
+    return VF_BOUNDARY == VF_CONSTANT && at < 0 ? VF_NO_ROW : (unsigned int)at * (unsigned int)args.pitch;
+}
+
+/* Whether a row of a plane is in the grid: known before unless the boundary is a constant. */
+VF_INLINE bool vf_is_row(long long plane, unsigned int row)
+{
+    return VF_BOUNDARY != VF_CONSTANT || (plane >= 0 && row != VF_NO_ROW);
+}
+
+template <class T>
+VF_INLINE void vf_load_span(const T *in, REAL outside, long long plane, unsigned int row, const vf_columns &c,
+                            REAL *v)
+{
+    if (vf_is_row(plane, row)) {
+        vf_load_vector<VF_SPAN>(in + plane + (row + c.held), v);
+    } else {
+        VF_UNROLL for (int i = 0; i < VF_SPAN; i++) v[i] = outside;
+    }
+}
+
+/* A row's value at any column that the halo reaches. */
+template <class T>
+VF_INLINE REAL vf_load_column(const T *in, REAL outside, long long plane, unsigned int row, int x, int nx)
+{
+    const int at = vf_fold_column(x, nx);
+    if (VF_BOUNDARY == VF_CONSTANT && (at < 0 || !vf_is_row(plane, row)))
+        return outside;
+    return (REAL)__ldg(in + plane + (row + at));
+}
+
+/* The flanks of a span: those `away` threads off and farther. */
+template <class T, int away = 1>
+VF_INLINE void vf_load_flank(const T *in, REAL outside, long long plane, unsigned int row,
+                             const vf_columns &c, int nx, REAL *flank)
+{
+    if constexpr (away <= VF_AWAY) {
+        constexpr int from = (away - 1) * VF_SPAN,
+                      n = VF_HALO_X - from < VF_SPAN ? VF_HALO_X - from : VF_SPAN;
+        if (c.lane < away || c.lane >= VF_SEGMENT - away) {
+            const int x = c.lane < away ? c.x - from - n : c.x + from + VF_SPAN;
+            if (n > 1 && x >= 0 && x + n <= nx && vf_is_row(plane, row)) {
+                vf_load_vector<n>(in + plane + (row + x), flank + from);
+            } else {
+                VF_UNROLL for (int i = 0; i < n; i++) flank[from + i] =
+                    vf_load_column(in, outside, plane, row, x + i, nx);
+            }
+        }
+        vf_load_flank<T, away + 1>(in, outside, plane, row, c, nx, flank);
+    }
+}
+
+/* Puts what the boundary rule says into a span's cells beyond the grid, as far as others read them. */
+template <class T>
+VF_INLINE void vf_mend_span(const T *in, REAL outside, long long plane, unsigned int row, const vf_columns &c,
+                            int nx, REAL *v)
+{
+    if (VF_RAGGED && VF_HALO_X > 0 && c.x + VF_SPAN > nx && c.x < nx + VF_HALO_X) {
+        VF_UNROLL for (int i = 0; i < VF_SPAN; i++)
+        {
+            if (c.x + i >= nx)
+                v[i] = vf_load_column(in, outside, plane, row, c.x + i, nx);
+        }
+    }
+}
+
+/* wide[VF_HALO_X + i] is the cell at offset i from the span's first, i from -VF_HALO_X to
+ * VF_SPAN + VF_HALO_X - 1; its own cells are there already. The whole warp calls this. */
+VF_INLINE void vf_widen(REAL *wide, const REAL *flank, int lane)
+{
+    const REAL *const span = wide + VF_HALO_X;
+    VF_UNROLL for (int d = 1; d <= VF_HALO_X; d++)
+    {
+        const int away = (d + VF_SPAN - 1) / VF_SPAN, from = (away - 1) * VF_SPAN,
+                  n = VF_HALO_X - from < VF_SPAN ? VF_HALO_X - from : VF_SPAN;
+        const REAL left = __shfl_up_sync(0xffffffffu, span[away * VF_SPAN - d], away, VF_SEGMENT),
+                   right = __shfl_down_sync(0xffffffffu, span[d - 1 - from], away, VF_SEGMENT);
+        wide[VF_HALO_X - d] = lane < away ? flank[from + n - (d - from)] : left;
+        wide[VF_HALO_X + VF_SPAN + d - 1] = lane >= VF_SEGMENT - away ? flank[d - 1] : right;
+    }
+}
+
+/* ---- the case's inputs and outputs ---- */
+
+VF_INLINE void vf_load_input(const VfArgs &args, int input, long long plane, unsigned int row,
+                             const vf_columns &c, REAL *v)
+{
+#define VF_LOAD_ONE(k) \
+    if (input == k)    \
+        vf_load_span((const vf_in_##k *)args.in[k], vf_outside(args, k), plane, row, c, v);
+    VF_EACH_INPUT(VF_LOAD_ONE)
+#undef VF_LOAD_ONE
+}
+
+VF_INLINE void vf_load_input_flank(const VfArgs &args, int input, long long plane, unsigned int row,
+                                   const vf_columns &c, REAL *flank)
+{
+#define VF_LOAD_ONE(k) \
+    if (input == k)    \
+        vf_load_flank((const vf_in_##k *)args.in[k], vf_outside(args, k), plane, row, c, args.nx, flank);
+    VF_EACH_INPUT(VF_LOAD_ONE)
+#undef VF_LOAD_ONE
+}
+
+VF_INLINE void vf_mend_input(const VfArgs &args, int input, long long plane, unsigned int row,
+                             const vf_columns &c, REAL *v)
+{
+#define VF_MEND_ONE(k) \
+    if (input == k)    \
+        vf_mend_span((const vf_in_##k *)args.in[k], vf_outside(args, k), plane, row, c, args.nx, v);
+    VF_EACH_INPUT(VF_MEND_ONE)
+#undef VF_MEND_ONE
+}
+
+/* A span at x, a multiple of VF_SPAN inside the grid; cells of it beyond the grid go to the row's padding. */
+VF_INLINE void vf_store_span(const VfArgs &args, int output, long long row, int x, const REAL *v)
+{
+#define VF_STORE_ONE(k) \
+    if (output == k)    \
+        vf_store_vector((vf_out_##k *)args.out[k] + (row + x), v);
+    VF_EACH_OUTPUT(VF_STORE_ONE)
+#undef VF_STORE_ONE
+}

@@ -1,0 +1,131 @@
+#include "kernels/gpu_stream.h"
+
+extern const struct vf_gpu_scheme vf_gpu_register_stream;
+
+enum { DIRECT, SHARED };
+static const char *const variants[] = {"direct", "shared", NULL};
+
+/* Registers that the ring takes of a thread, of 32 bits, roughly: what is alive at once. */
+static long ring_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    struct vf_stream_shape shape;
+    vf_stream_shape_of(c, &shape);
+    long values = 0;
+    for (int k = 0; k < c->flow->source_count; k++) {
+        const int reach = vf_stream_reach(c, k), side = vf_stream_side(c, k), halo_x = c->source_halo[k][2],
+                  cross = shape.cross[k], ahead = shape.most_cross > reach ? shape.most_cross : reach,
+                  beside = config->variant == SHARED ? 2 * cross + 1 : 2 * cross + 2;
+        const bool has_beside = halo_x > 0 || side > 0;
+        values += (long)(reach + (has_beside ? ahead : reach) + 2) * config->work[1] * config->work[0];
+        values += (long)beside * 2 * side * config->work[0];
+        values += (long)(2 * cross + 1) * 2 * halo_x * (config->work[1] + (shape.diagonal[k] ? 2 * side : 0));
+    }
+    return values * (c->flow->is_double ? 2 : 1);
+}
+
+static const char *refuses(const struct vf_kernel_case *c)
+{
+    const struct vf_kernel_config least = {.block = {32, 4, 1}, .work = {1, 1, 1}, .stream = 1};
+    if (!c->shallow)
+        return "a stage reads neighbours of what an earlier one makes";
+    if (c->halo[2] > 16 || ring_registers(c, &least) > 200)
+        return "the planes within its reach do not fit into registers";
+    return NULL;
+}
+
+static int shared_inputs(const struct vf_kernel_case *c)
+{
+    int count = 0;
+    for (int k = 0; k < c->flow->source_count; k++)
+        count += vf_stream_side(c, k) > 0;
+    return count;
+}
+
+static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    struct vf_stream_shape shape;
+    if (config->variant != SHARED)
+        return 0;
+    vf_stream_shape_of(c, &shape);
+    const size_t span = (size_t)config->work[0],
+                 edge = (size_t)(c->halo[2] + config->work[0] - 1) / span * span;
+    const size_t pitch = (size_t)config->block[0] * span + (shape.any_diagonal ? 2 * edge : 0);
+    const size_t rows = (size_t)(config->block[1] * config->work[1] + 2 * c->halo[1]);
+    return 2 * (size_t)shared_inputs(c) * rows * pitch * vf_kernel_element(c);
+}
+
+static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                           const struct vf_kernel_config *config)
+{
+    const char *reason = vf_stream_limits(c, gpu, config, shared(c, config));
+    if (reason != NULL)
+        return reason;
+    if (config->variant == SHARED && shared_inputs(c) == 0)
+        return "shared memory is for neighbours in other rows of a plane, and none are read";
+    if (ring_registers(c, config) > 220)
+        return "work needs more registers than a thread has";
+    return NULL;
+}
+
+static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
+                      int room)
+{
+    static const int shapes[][3] = {{32, 8, 1}, {32, 4, 1}, {32, 4, 2}, {32, 8, 2},  {16, 8, 1},
+                                    {16, 8, 2}, {64, 4, 1}, {64, 2, 2}, {32, 16, 1}, {16, 16, 1}};
+    const int count = (int)(sizeof shapes / sizeof *shapes);
+    /* Much arithmetic in a cell hides what wide accesses would save, and needs the registers. */
+    const int widest = c->operations > 200 ? vf_stream_span(c) / 2 : vf_stream_span(c);
+    int n = 0;
+    for (int span = widest; span >= 1 && n == 0; span /= 2)
+        for (int variant = DIRECT; variant <= SHARED; variant++)
+            n += vf_stream_candidates(&vf_gpu_register_stream, c, gpu, span, shapes, count, variant, list + n,
+                                      room - n);
+    return n;
+}
+
+static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                    const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
+{
+    struct vf_stream_shape shape;
+    (void)gpu;
+    vf_stream_shape_of(c, &shape);
+    vf_stream_traffic(c, config, &shape, traffic);
+    const double warps = traffic->threads / 32.0, planes = (double)vf_stream_planes(c, config);
+    traffic->registers = 32 + (int)ring_registers(c, config);
+    if (config->variant == DIRECT)
+        return;
+    /* A span is stored once and taken for each row beside it. */
+    const double lines = config->work[0] * (double)vf_kernel_element(c) / 4;
+    for (int k = 0; k < c->flow->source_count; k++)
+        if (vf_stream_side(c, k) > 0)
+            traffic->shared_wavefronts += warps * planes * lines * (config->work[1] + 2 * c->halo[1]);
+    traffic->barriers = planes;
+}
+
+/* Turns of the loop are written out as long as the code stays small. */
+enum { MOST_WRITTEN = 6000 };
+
+static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                   struct vf_text *text)
+{
+    struct vf_stream_shape shape;
+    vf_stream_shape_of(c, &shape);
+    const int ring = 2 * c->halo[c->flow->dim == 2 ? 1 : 0] + 2;
+    const long written = (long)ring * c->operations * config->work[0] * config->work[1];
+    vf_stream_define(c, config, &shape, text);
+    vf_text_add(text, "#define VF_TURN %d\n", written > MOST_WRITTEN ? 1 : ring);
+}
+
+const struct vf_gpu_scheme vf_gpu_register_stream = {
+    .name = "register-stream",
+    .summary = "blocks stream through planes that they hold in registers",
+    .file = "kernels/register_stream.cu",
+    .variants = variants,
+    .refuses = refuses,
+    .candidates = candidates,
+    .forbids = forbids,
+    .tile = vf_stream_tile,
+    .shared = shared,
+    .traffic = traffic,
+    .define = define,
+};

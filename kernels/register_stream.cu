@@ -1,0 +1,377 @@
+/* A block takes a tile of rows (2D: a piece of one row) through the planes (rows) of its chunk of the grid,
+ * each read once: a ring of planes lives in registers, every thread holding its spans of 16 bytes. Neighbours
+ * along x come from other threads by shuffles; those along y from L1 (`direct`), or from two planes in shared
+ * memory that are written in turns, so that a plane costs one barrier (`shared`). The next plane is under way
+ * while one is computed. Rows beside the own ones and neighbours along x are fetched no earlier than the
+ * plane where some stage reads beside its own column: a star needs them of one plane at a time.
+ *
+ * After "2.5D" streaming with registers: P. S. Rawat et al., 2016, sections 3.2 and 4.2, algorithm 2 at T = 1
+ * (serial and concurrent streaming); S. Tabik et al., 2015, algorithm 3. Wins where one sweep is bound by
+ * memory: stars of any reach, small boxes, bodies of few inputs.
+ *
+ * A further constant, by the scheme: VF_TURN, planes in a turn of the loop: VF_RING, so that the ring moves
+ * by renaming, or 1: by moving. */
+#include "kernels/device_stream.h"
+
+#define VF_RING (2 * VF_REACH + 2)
+#define VF_ROWS (VF_WORK_Y + 2 * VF_SIDE)
+#define VF_COLUMNS (VF_SPAN + 2 * VF_HALO_X)
+
+/* Whether other cells of a plane are read than those of the own column. */
+VF_INLINE constexpr bool vf_has_beside(int k)
+{
+    return vf_input_halo_x(k) > 0 || (DIM == 3 && vf_input_halo_y(k) > 0);
+}
+
+/* How many planes ahead of the present one an input's own rows are in the ring. */
+VF_INLINE constexpr int vf_ahead(int k)
+{
+    return vf_has_beside(k) && VF_MOST_CROSS > vf_input_reach(k) ? VF_MOST_CROSS : vf_input_reach(k);
+}
+
+/* Where in the ring the plane at an offset from the present one is. */
+VF_INLINE constexpr int vf_slot(int turn, int offset)
+{
+    return (turn + offset + VF_REACH) % VF_RING;
+}
+
+/* What a thread holds: row 0 is the first above its own, column 0 the first before its span. */
+struct vf_ring {
+    REAL value[VF_INPUTS][VF_RING][VF_ROWS][VF_COLUMNS];
+    REAL flank[VF_INPUTS][VF_ROWS][VF_FLANK]; /* of the newest plane that neighbours are fetched of */
+};
+
+struct vf_stream_cell {
+    const VfArgs &args;
+    const vf_ring &ring;
+    const int turn, row, column; /* of the cell in the ring */
+    const int x, y, plane;
+    REAL *const result; /* [VF_OUTPUTS][VF_SPAN], those of the cell's place in the span */
+
+    VF_MEMBER REAL read(int input, int dz, int dy, int dx)
+    {
+        return ring.value[input][vf_slot(turn, DIM == 3 ? dz : dy)][row + (DIM == 3 ? dy : 0)][column + dx];
+    }
+    VF_MEMBER bool open(int axis, bool upper)
+    {
+        return axis == VF_X               ? vf_is_open(x, args.nx, upper)
+               : axis == VF_Y && DIM == 3 ? vf_is_open(y, args.ny, upper)
+                                          : vf_is_open(plane, DIM == 3 ? args.nz : args.ny, upper);
+    }
+    VF_MEMBER void store(int output, REAL value)
+    {
+        result[output * VF_SPAN] = value;
+    }
+};
+
+/* ---- rows above and below, from shared memory ---- */
+
+#if VF_VARIANT_SHARED
+#define VF_SHARED_ROWS (VF_BLOCK_Y * VF_WORK_Y + 2 * VF_SIDE)
+/* Cells before and after the tile, where diagonal neighbours are read. */
+#define VF_SHARED_EDGE (VF_ANY_DIAGONAL ? VF_AWAY * VF_SPAN : 0)
+#define VF_SHARED_PITCH (VF_BLOCK_X * VF_SPAN + 2 * VF_SHARED_EDGE)
+/* Rows beside the tile that a thread brings. */
+#define VF_BROUGHT ((2 * VF_SIDE + VF_BLOCK_Y - 1) / VF_BLOCK_Y)
+
+/* The number of input k among those that lie in shared memory. */
+VF_INLINE constexpr int vf_shared_input(int k)
+{
+    int n = 0;
+    for (int i = 0; i < k; i++)
+        n += vf_input_halo_y(i) > 0;
+    return n;
+}
+
+struct vf_brought {
+    REAL span[VF_INPUTS][VF_BROUGHT][VF_SPAN], flank[VF_INPUTS][VF_BROUGHT][VF_FLANK];
+};
+
+/* A row of a plane in shared memory, where the thread's span begins. */
+VF_INLINE REAL *vf_shared_row(REAL *shared, int input, int plane, int row)
+{
+    const int buffer = 2 * vf_shared_input(input) + (plane & 1);
+    return shared + (buffer * VF_SHARED_ROWS + row) * VF_SHARED_PITCH + VF_SHARED_EDGE +
+           threadIdx.x * VF_SPAN;
+}
+
+/* The tile's row that brought row i is; none if beyond VF_SHARED_ROWS. */
+VF_INLINE int vf_brought_row(int i)
+{
+    const int row = threadIdx.y + i * VF_BLOCK_Y;
+    return row < VF_SIDE ? row : row + VF_BLOCK_Y * VF_WORK_Y;
+}
+
+VF_INLINE void vf_share_flank(REAL *row, const REAL *flank, int lane)
+{
+    VF_UNROLL for (int d = 1; d <= VF_HALO_X; d++)
+    {
+        const int away = (d + VF_SPAN - 1) / VF_SPAN, from = (away - 1) * VF_SPAN,
+                  n = VF_HALO_X - from < VF_SPAN ? VF_HALO_X - from : VF_SPAN;
+        /* Inner segments' ends are other threads' spans. */
+        if (lane < away && (int)threadIdx.x < away)
+            row[-from - n + (d - 1 - from)] = flank[d - 1];
+        else if (lane >= VF_SEGMENT - away && (int)threadIdx.x >= VF_BLOCK_X - away)
+            row[from + VF_SPAN + (d - 1 - from)] = flank[d - 1];
+    }
+}
+
+VF_INLINE void vf_take_flank(const REAL *row, int lane, REAL *flank)
+{
+    VF_UNROLL for (int d = 1; d <= VF_HALO_X; d++)
+    {
+        const int away = (d + VF_SPAN - 1) / VF_SPAN, from = (away - 1) * VF_SPAN,
+                  n = VF_HALO_X - from < VF_SPAN ? VF_HALO_X - from : VF_SPAN;
+        if (lane < away)
+            flank[d - 1] = row[-from - n + (d - 1 - from)];
+        else if (lane >= VF_SEGMENT - away)
+            flank[d - 1] = row[from + VF_SPAN + (d - 1 - from)];
+    }
+}
+#endif
+
+/* ---- the sweep ---- */
+
+struct vf_stream {
+    const VfArgs &args;
+    const vf_course course;
+    const vf_columns columns;
+    const int y;
+    unsigned int row_at[VF_ROWS];
+    vf_ring ring;
+#if VF_VARIANT_SHARED
+    REAL *const shared;
+    unsigned int brought_at[VF_BROUGHT];
+    vf_brought brought;
+#endif
+
+    /* The ring is left as it is: it fills before it is read. */
+    VF_MEMBER vf_stream(const VfArgs &a, const vf_course &c, REAL *memory)
+        : args(a), course(c), columns(vf_columns_of(a, c)), y(c.y + threadIdx.y * VF_WORK_Y)
+#if VF_VARIANT_SHARED
+          ,
+          shared(memory)
+#endif
+    {
+        (void)memory;
+        VF_UNROLL for (int row = 0; row < VF_ROWS; row++) row_at[row] = vf_row_of(args, y + row - VF_SIDE);
+#if VF_VARIANT_SHARED
+        VF_UNROLL for (int i = 0; i < VF_BROUGHT; i++) brought_at[i] =
+            vf_row_of(args, course.y + vf_brought_row(i) - VF_SIDE);
+#endif
+    }
+
+    static VF_MEMBER constexpr bool is_own(int row)
+    {
+        return row >= VF_SIDE && row < VF_SIDE + VF_WORK_Y;
+    }
+
+    /* Whether an input is read in a row beside the own ones. */
+    static VF_MEMBER constexpr bool is_beside(int k, int row)
+    {
+        return !is_own(row) && row >= VF_SIDE - vf_input_halo_y(k) &&
+               row < VF_SIDE + VF_WORK_Y + vf_input_halo_y(k);
+    }
+
+    /* Spans of the own rows. */
+    VF_MEMBER void load_own(int k, int slot, int plane)
+    {
+        const long long at = vf_plane_at(args, course, plane, vf_input_reach(k));
+        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++) vf_load_input(
+            args, k, at, row_at[VF_SIDE + j], columns, &ring.value[k][slot][VF_SIDE + j][VF_HALO_X]);
+    }
+
+    /* What is read beside them, as far as it comes from memory. */
+    VF_MEMBER void load_beside(int k, int slot, int plane)
+    {
+        const long long at = vf_plane_at(args, course, plane, VF_CROSS(k));
+        VF_UNROLL for (int row = 0; row < VF_ROWS; row++)
+        {
+            if (!is_own(row) && (VF_VARIANT_SHARED || !is_beside(k, row)))
+                continue;
+            if (!is_own(row))
+                vf_load_input(args, k, at, row_at[row], columns, &ring.value[k][slot][row][VF_HALO_X]);
+            if (vf_input_halo_x(k) > 0 && (is_own(row) || VF_DIAGONAL(k)))
+                vf_load_input_flank(args, k, at, row_at[row], columns, ring.flank[k][row]);
+        }
+#if VF_VARIANT_SHARED
+        VF_UNROLL for (int i = 0; i < (vf_input_halo_y(k) > 0 ? VF_BROUGHT : 0); i++)
+        {
+            if (vf_brought_row(i) >= VF_SHARED_ROWS)
+                continue;
+            vf_load_input(args, k, at, brought_at[i], columns, brought.span[k][i]);
+            if (VF_DIAGONAL(k))
+                vf_load_input_flank(args, k, at, brought_at[i], columns, brought.flank[k][i]);
+        }
+#endif
+    }
+
+    /* Neighbours along x of the own rows, or of those beside them. */
+    VF_MEMBER void widen_rows(int k, int slot, int plane, bool own)
+    {
+        VF_UNROLL for (int row = 0; row < VF_ROWS; row++)
+        {
+            if (vf_input_halo_x(k) == 0 || (own ? !is_own(row) : !VF_DIAGONAL(k) || !is_beside(k, row)))
+                continue;
+            REAL *const wide = ring.value[k][slot][row];
+            if (own || !VF_VARIANT_SHARED)
+                vf_mend_input(args, k, vf_plane_at(args, course, plane, VF_CROSS(k)), row_at[row], columns,
+                              wide + VF_HALO_X);
+            vf_widen(wide, ring.flank[k][row], columns.lane);
+        }
+    }
+
+#if VF_VARIANT_SHARED
+    VF_MEMBER void share_rows(int k, int slot, int plane)
+    {
+        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+        {
+            REAL *const row = vf_shared_row(shared, k, plane, VF_SIDE + threadIdx.y * VF_WORK_Y + j);
+            vf_share(row, &ring.value[k][slot][VF_SIDE + j][VF_HALO_X]);
+            if (VF_DIAGONAL(k))
+                vf_share_flank(row, ring.flank[k][VF_SIDE + j], columns.lane);
+        }
+        VF_UNROLL for (int i = 0; i < VF_BROUGHT; i++)
+        {
+            if (vf_brought_row(i) >= VF_SHARED_ROWS)
+                continue;
+            REAL *const row = vf_shared_row(shared, k, plane, vf_brought_row(i));
+            if (VF_DIAGONAL(k)) {
+                vf_mend_input(args, k, vf_plane_at(args, course, plane, VF_CROSS(k)), brought_at[i], columns,
+                              brought.span[k][i]);
+                vf_share_flank(row, brought.flank[k][i], columns.lane);
+            }
+            vf_share(row, brought.span[k][i]);
+        }
+    }
+
+    VF_MEMBER void take_rows(int k, int slot, int plane)
+    {
+        VF_UNROLL for (int row = 0; row < VF_ROWS; row++)
+        {
+            if (!is_beside(k, row))
+                continue;
+            const REAL *const from = vf_shared_row(shared, k, plane, threadIdx.y * VF_WORK_Y + row);
+            vf_take(from, &ring.value[k][slot][row][VF_HALO_X]);
+            if (VF_DIAGONAL(k))
+                vf_take_flank(from, columns.lane, ring.flank[k][row]);
+        }
+    }
+#endif
+
+    VF_MEMBER void compute(int turn, int plane)
+    {
+        REAL result[VF_WORK_Y][VF_OUTPUTS * VF_SPAN];
+        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+        {
+            VF_UNROLL for (int i = 0; i < VF_SPAN; i++)
+            {
+                vf_stream_cell cell = {args,          ring,  turn,  VF_SIDE + j,  VF_HALO_X + i,
+                                       columns.x + i, y + j, plane, result[j] + i};
+                vf_cell(cell);
+            }
+        }
+        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+        {
+            if ((!VF_RAGGED || columns.x < args.nx) && (DIM == 2 || y + j < args.ny)) {
+                const long long row =
+                    DIM == 3 ? vf_row(args, y + j, plane) : vf_row(args, plane, course.image);
+                VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++)
+                    vf_store_span(args, k, row, columns.x, result[j] + k * VF_SPAN);
+            }
+        }
+    }
+
+    /* Fetches the neighbours of the newest plane that is read beside the own column, sends for the next
+     * planes, and computes one, unless the ring is not full yet. */
+    VF_MEMBER void step(int turn, int plane)
+    {
+        const int newest = plane + VF_MOST_CROSS;
+        VF_UNROLL for (int k = 0; k < VF_INPUTS; k++)
+        {
+            widen_rows(k, vf_slot(turn, VF_MOST_CROSS), newest, true);
+#if VF_VARIANT_SHARED
+            if (vf_input_halo_y(k) > 0)
+                share_rows(k, vf_slot(turn, VF_MOST_CROSS), newest);
+#else
+            widen_rows(k, vf_slot(turn, VF_MOST_CROSS), newest, false);
+#endif
+        }
+        VF_UNROLL for (int k = 0; k < VF_INPUTS; k++)
+        {
+            load_own(k, vf_slot(turn, vf_ahead(k) + 1), plane + vf_ahead(k) + 1);
+            if (vf_has_beside(k))
+                load_beside(k, vf_slot(turn, VF_MOST_CROSS + 1), newest + 1);
+        }
+#if VF_VARIANT_SHARED
+        __syncthreads();
+        VF_UNROLL for (int k = 0; k < VF_INPUTS; k++)
+        {
+            if (vf_input_halo_y(k) > 0) {
+                take_rows(k, vf_slot(turn, VF_MOST_CROSS), newest);
+                widen_rows(k, vf_slot(turn, VF_MOST_CROSS), newest, false);
+            }
+        }
+#endif
+        if (VF_MOST_CROSS == 0 || plane >= course.begin)
+            compute(turn, plane);
+        if (VF_TURN == 1)
+            move_ring();
+    }
+
+    VF_MEMBER void move_ring()
+    {
+        VF_UNROLL for (int k = 0; k < VF_INPUTS; k++)
+        {
+            VF_UNROLL for (int s = 0; s + 1 < VF_RING; s++)
+            {
+                VF_UNROLL for (int row = 0; row < VF_ROWS; row++)
+                {
+                    VF_UNROLL for (int i = 0; i < VF_COLUMNS; i++) ring.value[k][s][row][i] =
+                        ring.value[k][s + 1][row][i];
+                }
+            }
+        }
+    }
+
+    template <int turn> VF_MEMBER bool steps(int &plane)
+    {
+        if constexpr (turn < VF_TURN) {
+            step(turn, plane);
+            return ++plane < course.end && steps<turn + 1>(plane);
+        } else {
+            return true;
+        }
+    }
+
+    VF_MEMBER void sweep()
+    {
+        int plane = course.begin - 2 * VF_MOST_CROSS;
+        VF_UNROLL for (int k = 0; k < VF_INPUTS; k++)
+        {
+            VF_UNROLL for (int offset = -VF_REACH; offset <= VF_REACH; offset++)
+            {
+                if (offset <= vf_ahead(k))
+                    load_own(k, vf_slot(0, offset), plane + offset);
+            }
+            if (vf_has_beside(k))
+                load_beside(k, vf_slot(0, VF_MOST_CROSS), plane + VF_MOST_CROSS);
+        }
+        while (steps<0>(plane)) {
+        }
+    }
+};
+
+VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
+{
+#if VF_VARIANT_SHARED
+    VF_SHARED_MEMORY(bytes);
+    REAL *const memory = (REAL *)bytes;
+#else
+    REAL *const memory = nullptr;
+#endif
+    vf_stream stream(args, vf_course_of(args, tile_x, tile_y, tile_z), memory);
+    stream.sweep();
+}
+
+#include "kernels/device_entry.h"

@@ -1,0 +1,116 @@
+/* register-stream: rings of stars, boxes and bodies, in both variants; the reference's bits. */
+#include <criterion/criterion.h>
+
+#include "device.h"
+#include "flow_case.h"
+
+static const char *const direct[] = {"register-stream:block=16x2x1:work=2x1x1:stream=5:variant=direct", NULL};
+static const char *const shared[] = {"register-stream:block=8x4x1:work=2x2x1:stream=4:variant=shared", NULL};
+static const char *const flat[] = {"register-stream:block=32x1x1:work=4x1x1:stream=5", NULL};
+
+/* Shapes below, at and above the halo and the tile (32 x 2 and 16 x 8), and slabs. */
+static const int volumes[][3] = {{1, 1, 1}, {1, 9, 2}, {2, 3, 5}, {31, 7, 4}, {32, 16, 9}, {65, 10, 11}};
+static const int images[][3] = {{1, 1, 1}, {7, 1, 3}, {127, 5, 2}, {128, 11, 1}, {131, 6, 3}};
+
+static void check_volumes(struct flow_case *c, struct vf_cuda *cuda, const char *const *scheme)
+{
+    for (size_t i = 0; i < sizeof volumes / sizeof *volumes; i++) {
+        const int *n = volumes[i];
+        flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 0, n[2]);
+        if (n[2] > 5)
+            flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 4, n[2] - 1);
+    }
+}
+
+static void check_images(struct flow_case *c, struct vf_cuda *cuda)
+{
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++)
+        flow_case_check(c, cuda, flat, images[i][0], images[i][1], images[i][2], 0, 1);
+}
+
+static void check_taps(enum flow_taps shape, int radius, int dim, enum vf_boundary boundary,
+                       const char *const *scheme)
+{
+    struct flow_case c;
+    struct vf_cuda *cuda = device_open();
+    flow_case_open(&c, dim, false, boundary);
+    const int input = flow_case_sources(&c, 1);
+    flow_case_sinks(&c, flow_case_linear(&c, shape, (int[]){radius, radius, radius}, input, 1), 1);
+    if (dim == 3)
+        check_volumes(&c, cuda, scheme);
+    else
+        check_images(&c, cuda);
+    flow_case_close(&c);
+    vf_cuda_close(cuda);
+}
+
+Test(register_stream, stars_under_every_boundary)
+{
+    for (int boundary = 0; boundary < VF_BOUNDARY_COUNT; boundary++) {
+        check_taps(TAPS_STAR, 1, 3, (enum vf_boundary)boundary, direct);
+        check_taps(TAPS_STAR, 2, 2, (enum vf_boundary)boundary, flat);
+    }
+}
+
+Test(register_stream, boxes_under_every_boundary)
+{
+    for (int boundary = 0; boundary < VF_BOUNDARY_COUNT; boundary++)
+        check_taps(TAPS_BOX, 1, 3, (enum vf_boundary)boundary, shared);
+}
+
+Test(register_stream, other_tables)
+{
+    check_taps(TAPS_STAR, 3, 3, VF_MIRROR, shared);
+    check_taps(TAPS_BOX, 1, 3, VF_CONSTANT, direct);
+    check_taps(TAPS_X, 5, 3, VF_WRAP, direct);
+    check_taps(TAPS_Y, 4, 3, VF_REFLECT, shared);
+    check_taps(TAPS_BOX, 2, 2, VF_CONSTANT, flat);
+    check_taps(TAPS_X, 9, 2, VF_REFLECT, flat);
+}
+
+static void check_body(enum vf_stencil_id stencil, int dim, enum vf_boundary boundary, bool precise)
+{
+    struct flow_case c;
+    struct vf_cuda *cuda = device_open();
+    flow_case_open(&c, dim, precise, boundary);
+    const int inputs = vf_stencil(stencil)->inputs[dim - 2], outputs = vf_stencil(stencil)->outputs[dim - 2],
+              input = flow_case_sources(&c, inputs);
+    flow_case_sinks(&c, flow_case_body(&c, stencil, input), outputs);
+    if (dim == 3)
+        check_volumes(&c, cuda, precise ? shared : direct);
+    else
+        check_images(&c, cuda);
+    flow_case_close(&c);
+    vf_cuda_close(cuda);
+}
+
+Test(register_stream, bodies_of_many_fields)
+{
+    check_body(VF_STENCIL_structure_tensor, 3, VF_CONSTANT, false);
+    check_body(VF_STENCIL_diffusion_step, 3, VF_NEAREST, true);
+    check_body(VF_STENCIL_diffusion_step, 2, VF_MIRROR, false);
+    check_body(VF_STENCIL_eed_surface_tensor, 2, VF_WRAP, false);
+    check_body(VF_STENCIL_perona_malik_quadratic, 3, VF_WRAP, false);
+}
+
+Test(register_stream, types_and_launch_switches)
+{
+    static const char *const switches[] = {
+        "register-stream:block=32x2x1:work=4x1x1:stream=3:grid=flat",
+        "register-stream:block=4x8x1:work=4x1x1:stream=3:virtual=1:variant=shared",
+        "register-stream:block=64x1x1:work=1x2x1:stream=100",
+        "register-stream:block=4x8x1:work=8x1x1:stream=7",
+    };
+    struct vf_cuda *cuda = device_open();
+    for (int type = VF_U8; type <= VF_F64; type++) {
+        struct flow_case c;
+        flow_case_open(&c, 3, type == VF_F64 || type == VF_U32, VF_REFLECT);
+        c.source_type[0] = c.sink_type[0] = (enum vf_type)type;
+        const int input = flow_case_sources(&c, 1);
+        flow_case_sinks(&c, flow_case_linear(&c, TAPS_EDGES, (int[]){1, 1, 1}, input, 1), 1);
+        const char *const one[] = {switches[type % 4], NULL};
+        flow_case_check(&c, cuda, one, 67, 11, 8, 0, 8);
+        flow_case_close(&c);
+    }
+    vf_cuda_close(cuda);
+}

@@ -1,0 +1,75 @@
+/* separable-stream: chains of lines, whole and in part; the bits of one stage after the other. */
+#include <criterion/criterion.h>
+
+#include "device.h"
+#include "flow_case.h"
+
+static const char *const volume_schemes[] = {
+    "separable-stream:block=16x4x1:work=2x1x1:stream=5",
+    "separable-stream:block=32x2x1:work=4x2x1:stream=4:grid=flat",
+    NULL,
+};
+static const char *const image_schemes[] = {"separable-stream:block=32x1x1:work=4x1x1:stream=5:virtual=1",
+                                            NULL};
+
+static void check(struct flow_case *c, struct vf_cuda *cuda)
+{
+    static const int volumes[][3] = {{1, 1, 2}, {3, 2, 5}, {32, 16, 9}, {131, 9, 11}};
+    static const int images[][3] = {{1, 3, 2}, {128, 11, 1}, {131, 6, 3}};
+    if (c->flow.dim == 2) {
+        for (size_t i = 0; i < sizeof images / sizeof *images; i++)
+            flow_case_check(c, cuda, image_schemes, images[i][0], images[i][1], images[i][2], 0, 1);
+        return;
+    }
+    for (size_t i = 0; i < sizeof volumes / sizeof *volumes; i++) {
+        const int *n = volumes[i];
+        flow_case_check(c, cuda, volume_schemes, n[0], n[1], n[2], 0, n[2]);
+        if (n[2] > 5)
+            flow_case_check(c, cuda, volume_schemes, n[0], n[1], n[2], 4, n[2] - 1);
+    }
+}
+
+/* A chain of the axes with a radius, over `fields` fields. */
+static void check_chain(int x, int y, int z, int dim, int fields, enum vf_boundary boundary, bool precise)
+{
+    struct flow_case c;
+    struct vf_cuda *cuda = device_open();
+    flow_case_open(&c, dim, precise, boundary);
+    int field = flow_case_sources(&c, fields);
+    if (x > 0)
+        field = flow_case_linear(&c, TAPS_X, (int[]){0, 0, x}, field, fields);
+    if (y > 0)
+        field = flow_case_linear(&c, TAPS_Y, (int[]){0, y, 0}, field, fields);
+    /* Between stages the constant is that of the field's kind. */
+    c.kind[field] = VF_FIELD_DERIVED;
+    if (z > 0)
+        field = flow_case_linear(&c, TAPS_Z, (int[]){z, 0, 0}, field, fields);
+    flow_case_sinks(&c, field, fields);
+    if (!precise)
+        for (int k = 0; k < fields; k++)
+            c.source_type[k] = VF_U16;
+    check(&c, cuda);
+    flow_case_close(&c);
+    vf_cuda_close(cuda);
+}
+
+Test(separable_stream, every_boundary)
+{
+    for (int boundary = 0; boundary < VF_BOUNDARY_COUNT; boundary++) {
+        check_chain(2, 3, 2, 3, 1, (enum vf_boundary)boundary, false);
+        check_chain(5, 2, 0, 2, 1, (enum vf_boundary)boundary, false);
+    }
+}
+
+Test(separable_stream, parts_of_a_chain)
+{
+    check_chain(4, 4, 0, 3, 1, VF_REFLECT, false);
+    check_chain(0, 1, 3, 3, 1, VF_CONSTANT, false);
+    check_chain(6, 0, 4, 3, 1, VF_CONSTANT, false);
+}
+
+Test(separable_stream, many_fields_in_double)
+{
+    check_chain(1, 2, 1, 3, 3, VF_MIRROR, true);
+    check_chain(3, 1, 0, 2, 2, VF_NEAREST, true);
+}
