@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "bench_limits.h"
 
 void bench_must(enum vf_status status, const struct vf_error *error)
@@ -15,6 +16,14 @@ void bench_must(enum vf_status status, const struct vf_error *error)
     fflush(stdout);
     fprintf(stderr, "%s: %s\n", program_invocation_short_name, error->text);
     exit(1);
+}
+
+void *bench_alloc(size_t count, size_t size)
+{
+    struct vf_error error;
+    void *data = vf_alloc(count, size, "the benchmark", &error);
+    bench_must(data != NULL ? VF_OK : VF_FAILED, &error);
+    return data;
 }
 
 /* As --explain counts it. */

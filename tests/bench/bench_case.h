@@ -23,6 +23,8 @@ struct bench_case {
 /* Whatever goes wrong in a benchmark ends it, with the message. */
 void bench_must(enum vf_status status, const struct vf_error *error);
 
+void *bench_alloc(size_t count, size_t size);
+
 /* `scheme` as --scheme takes it; NULL for the plan's own. */
 void bench_case_open(struct bench_case *c, const char *chain, struct bench_grid grid, enum vf_type type,
                      int threads, const char *scheme);

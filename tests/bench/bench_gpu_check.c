@@ -18,14 +18,6 @@ struct part {
     void **field;
 };
 
-static void *must_alloc(size_t count, size_t size)
-{
-    struct vf_error error;
-    void *data = vf_alloc(count, size, "the reference", &error);
-    bench_must(data != NULL ? VF_OK : VF_FAILED, &error);
-    return data;
-}
-
 static void load(const struct part *part, const struct bench_random *random, void *field)
 {
     const ptrdiff_t *n = part->extent;
@@ -110,7 +102,7 @@ static void deliver(const struct part *part, struct bench_box *box)
     const ptrdiff_t *n = box->extent;
     for (int k = 0; k < flow->sink_count; k++) {
         const void *field = part->field[flow->sink[k]];
-        box->value[k] = must_alloc((size_t)(n[0] * n[1] * n[2]), vf_type_size(part->flow->sink_type[k]));
+        box->value[k] = bench_alloc((size_t)(n[0] * n[1] * n[2]), vf_type_size(part->flow->sink_type[k]));
         for (ptrdiff_t i = 0; i < n[0] * n[1] * n[2]; i++) {
             const ptrdiff_t x = i % n[0] + box->at[0] - part->at[0];
             const ptrdiff_t y = i / n[0] % n[1] + box->at[1] - part->at[1];
@@ -137,9 +129,9 @@ static void compute(const struct bench_flow *flow, struct bench_grid grid, const
         part.extent[axis] = (end < size[axis] ? end : size[axis]) - part.at[axis];
     }
     const size_t cells = (size_t)(part.extent[0] * part.extent[1] * part.extent[2]);
-    part.field = must_alloc((size_t)flow->flow.field_count, sizeof *part.field);
+    part.field = bench_alloc((size_t)flow->flow.field_count, sizeof *part.field);
     for (int f = 0; f < flow->flow.field_count; f++)
-        part.field[f] = must_alloc(cells, flow->flow.is_double ? sizeof(double) : sizeof(float));
+        part.field[f] = bench_alloc(cells, flow->flow.is_double ? sizeof(double) : sizeof(float));
     for (int k = 0; k < flow->flow.source_count; k++)
         load(&part, &random[k], part.field[flow->flow.source[k]]);
     for (int s = 0; s < flow->flow.stage_count; s++)
@@ -234,7 +226,7 @@ static bool holds(const struct bench_flow *flow, struct bench_device *device, co
     bool same = true;
     for (int k = 0; k < flow->flow.sink_count && same; k++) {
         const size_t element = vf_type_size(flow->sink_type[k]);
-        char *got = must_alloc((size_t)cells, element);
+        char *got = bench_alloc((size_t)cells, element);
         download(device, sink[k], flow->sink_type[k], grid, box, got);
         for (ptrdiff_t i = 0; i < cells && same; i++) {
             same =

@@ -28,6 +28,7 @@ void bench_device_open(struct bench_device *device, int repeats)
     *device = (struct bench_device){.repeats = repeats, .seed = (unsigned)time(NULL)};
     bench_must(vf_cuda_open(&device->cuda, -1, &error), &error);
     device->cuda->strict = true;
+    srand(device->seed);
     CUDA(cuEventCreate(&device->begin, CU_EVENT_DEFAULT));
     CUDA(cuEventCreate(&device->end, CU_EVENT_DEFAULT));
 }
@@ -209,8 +210,10 @@ double bench_time(struct bench_device *device, CUstream stream, void (*launch)(v
 
 int bench_turns(const struct bench_device *device, size_t bytes)
 {
-    const size_t turns = L2_TIMES * device->cuda->gpu.l2 / bytes + 1;
-    return turns < MOST_TURNS ? (int)turns : MOST_TURNS;
+    int turns = 1;
+    while (turns < MOST_TURNS && (size_t)turns * bytes < L2_TIMES * device->cuda->gpu.l2)
+        turns++;
+    return turns;
 }
 
 struct copy_args {
@@ -256,15 +259,16 @@ static void launch_copy(void *context, int turn)
 /* The faster of one and of four packs a thread. */
 static double time_copy(struct bench_device *device, size_t bytes)
 {
-    struct copy copy = {.device = device, .turns = bench_turns(device, 2 * bytes)};
+    struct copy copy = {.device = device, .packs = 1, .turns = bench_turns(device, 2 * bytes)};
     double least = INFINITY;
     for (int i = 0; i < copy.turns; i++) {
         copy.args[i] = (struct copy_args){bench_array_alloc(device, bytes), bench_array_alloc(device, bytes),
                                           bytes / 16};
         CUDA(cuMemsetD8Async(copy.args[i].from, 0x3c, bytes, NULL));
     }
-    for (copy.packs = 1; copy.packs <= 4; copy.packs *= 4) {
+    for (int packs = 1; packs <= 4; packs *= 4) {
         char head[64];
+        copy.packs = packs;
         snprintf(head, sizeof head, "#define PACKS %d\n", copy.packs);
         copy.function = kernel_of(device, head, copy_text).function;
         least = fmin(least, bench_time(device, NULL, launch_copy, &copy));

@@ -138,6 +138,7 @@ struct result {
     double seconds, predicted;
     int kernels;
     char label[160], why[256];
+    struct vf_text list; /* a line for each kernel, or several alike */
 };
 
 static void describe_kernel(const struct vf_cuda_launch *kernel, char *text, size_t room)
@@ -155,13 +156,39 @@ static void describe_kernel(const struct vf_cuda_launch *kernel, char *text, siz
              c->interior ? "" : " one-path", kernel->compiled.registers);
 }
 
+/* "GX GY GZ" */
+static void stage_names(const struct vf_flow *flow, const struct vf_launch *launch, char *text, size_t room)
+{
+    int length = snprintf(text, room, "%s", launch->stage_begin == launch->stage_end ? "copy" : "");
+    for (int s = launch->stage_begin; s < launch->stage_end && length < (int)room; s++)
+        length += snprintf(text + length, room - (size_t)length, "%s%s", s > launch->stage_begin ? " " : "",
+                           flow->stage[s].name);
+}
+
+static void list_kernels(const struct run *run, const struct vf_gpu_plan *plan, struct vf_text *list)
+{
+    char names[128], label[160], line[320], last[320] = "";
+    int alike = 0;
+    for (int i = 0; i <= plan->launch_count; i++) {
+        if (i < plan->launch_count) {
+            stage_names(run->job.flow, &plan->launch[i], names, sizeof names);
+            describe_kernel(&run->sweep.kernel[i], label, sizeof label);
+            snprintf(line, sizeof line, "%s: %s", names, label);
+        }
+        if (i > 0 && (i == plan->launch_count || strcmp(line, last) != 0)) {
+            vf_text_add(list, "%26d x %s\n", alike, last);
+            alike = 0;
+        }
+        memcpy(last, line, sizeof last);
+        alike++;
+    }
+}
+
 /* The plan again with what its kernels became, for another grid. */
 static void fix_plan(const struct run *run, const struct vf_gpu_plan *plan, struct vf_gpu_plan *fixed)
 {
-    struct vf_error error;
     *fixed = *plan;
-    fixed->launch = vf_alloc((size_t)plan->launch_count, sizeof *fixed->launch, "the plan", &error);
-    bench_must(fixed->launch != NULL ? VF_OK : VF_FAILED, &error);
+    fixed->launch = bench_alloc((size_t)plan->launch_count, sizeof *fixed->launch);
     for (int i = 0; i < plan->launch_count; i++) {
         fixed->launch[i] = plan->launch[i];
         fixed->launch[i].scheme = run->sweep.kernel[i].scheme;
@@ -199,6 +226,8 @@ static void measure(struct place *place, const struct bench_right *right, const 
         for (int i = 0; i < plan->launch_count; i++)
             result->spilled = result->spilled || run.sweep.kernel[i].compiled.local_bytes > 0;
         describe_kernel(&run.sweep.kernel[0], result->label, sizeof result->label);
+        if (plan->launch_count > 1)
+            list_kernels(&run, plan, &result->list);
         result->right = small_is_right(place, right, &run, plan, where);
         if (result->right) {
             run_once(&run, place->device);
@@ -216,7 +245,7 @@ static void measure(struct place *place, const struct bench_right *right, const 
 
 void bench_gpu_head(void)
 {
-    printf("\n%-20s %-14s %2s %-46s %2s %9s %9s %6s %7s %7s %6s\n", "stencil", "grid", "T", "by", "k", "ms",
+    printf("\n%-20s %-14s %2s %-56s %2s %9s %9s %6s %7s %7s %6s\n", "stencil", "grid", "T", "by", "k", "ms",
            "GCells/s", "xR", "copies", "predict", "/best");
 }
 
@@ -262,7 +291,7 @@ static void print_row(struct place *place, const char *by, int steps, const stru
     grid_text(place->grid, grid);
     snprintf(what, sizeof what, "%s%s%s", is_plan ? "plan: " : "", r->label[0] != '\0' ? r->label : by,
              r->spilled ? " spills" : "");
-    printf("%-20s %-14s %2d %-46s %2d", place->item->name, grid, steps, what, r->kernels);
+    printf("%-20s %-14s %2d %-56s %2d", place->item->name, grid, steps, what, r->kernels);
     write_json(place, by, steps, r);
     tally->rows++;
     tally->wrong += r->ran && !r->right;
@@ -285,7 +314,7 @@ static void print_row(struct place *place, const char *by, int steps, const stru
                      steps);
         }
     }
-    printf("\n");
+    printf("\n%s", is_plan && r->list.data != NULL ? r->list.data : "");
     fflush(stdout);
     place->best = fmin(place->best, step);
 }
@@ -322,7 +351,8 @@ static void planned_row(struct place *place, const struct bench_right *right, co
         return;
     bench_must(status, &error);
     measure(place, right, &plan, &result);
-    print_row(place, text != NULL ? text : "plan", flow->steps > 0 ? flow->steps : 1, &result);
+    print_row(place, text != NULL ? text : "plan", flow->steps, &result);
+    vf_text_free(&result.list);
     vf_gpu_plan_close(&plan);
 }
 
@@ -356,7 +386,7 @@ static void fused_row(struct place *place, const struct bench_right *right,
             best = result;
     }
     if (count > 0)
-        print_row(place, scheme->name, flow->steps > 0 ? flow->steps : 1, &best);
+        print_row(place, scheme->name, flow->steps, &best);
     vf_kernel_work_close(&work);
 }
 

@@ -401,9 +401,7 @@ static struct vf_taps *taps_of(const struct bench_stage *stage)
 {
     const int *r = stage->reach;
     const size_t room = (size_t)((2 * r[0] + 1) * (2 * r[1] + 1) * (2 * r[2] + 1));
-    struct vf_error error;
-    struct vf_taps *taps = vf_alloc(1, sizeof *taps + room * sizeof taps->tap[0], "weights", &error);
-    bench_must(taps != NULL ? VF_OK : VF_FAILED, &error);
+    struct vf_taps *taps = bench_alloc(1, sizeof *taps + room * sizeof taps->tap[0]);
     taps->count = 0;
     memcpy(taps->halo, r, sizeof taps->halo);
     for (int z = -r[0]; z <= r[0]; z++)
@@ -466,14 +464,11 @@ static void open_stencil(struct bench_flow *f, struct bench_grid grid)
 
 static void alloc_flow(struct vf_flow *flow, int stages)
 {
-    struct vf_error error;
-    flow->stage = vf_alloc((size_t)stages, sizeof *flow->stage, "stages", &error);
-    flow->field_kind = vf_alloc((size_t)(VF_MAX_INPUTS + stages * VF_MAX_OUTPUTS), sizeof *flow->field_kind,
-                                "fields", &error);
-    flow->source = vf_alloc(VF_MAX_INPUTS, sizeof *flow->source, "fields", &error);
-    flow->sink = vf_alloc(VF_MAX_OUTPUTS, sizeof *flow->sink, "fields", &error);
-    const bool good = flow->stage && flow->field_kind && flow->source && flow->sink;
-    bench_must(good ? VF_OK : VF_FAILED, &error);
+    flow->stage = bench_alloc((size_t)stages, sizeof *flow->stage);
+    flow->field_kind =
+        bench_alloc((size_t)(VF_MAX_INPUTS + stages * VF_MAX_OUTPUTS), sizeof *flow->field_kind);
+    flow->source = bench_alloc(VF_MAX_INPUTS, sizeof *flow->source);
+    flow->sink = bench_alloc(VF_MAX_OUTPUTS, sizeof *flow->sink);
 }
 
 /* ---- flows of filters ---- */
@@ -500,8 +495,9 @@ static void open_filter(struct bench_flow *f, struct bench_grid grid, const stru
     bench_must(vf_plan_open(&f->plan, &request, &error), &error);
     for (int i = 0; i < MOST_VALUES; i++)
         value[i] = ANY_VALUE;
-    int last = f->plan.run_count - 1;
-    bench_must(vf_plan_flow(&f->plan, &f->plan.run[last], value, &f->flow, &error), &error);
+    const struct vf_run *first = &f->plan.run[f->plan.run[0].prepass ? 1 : 0];
+    const struct vf_run all = {.piece_begin = first->piece_begin, .piece_end = f->plan.piece_count};
+    bench_must(vf_plan_flow(&f->plan, &all, value, &f->flow, &error), &error);
 }
 
 void bench_flow_open(struct bench_flow *f, const struct bench_item *item, struct bench_grid grid, int steps,

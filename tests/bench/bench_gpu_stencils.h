@@ -62,7 +62,7 @@ extern const int bench_item_count;
 
 struct bench_flow {
     const struct bench_item *item;
-    int steps; /* 0: a filter's own */
+    int steps; /* of a filter 1, whatever it iterates */
     struct vf_flow flow;
     enum vf_type source_type[VF_MAX_INPUTS], sink_type[VF_MAX_OUTPUTS];
     struct vf_taps *taps[BENCH_STAGES]; /* owned */
