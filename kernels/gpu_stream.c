@@ -26,7 +26,7 @@ static void add_stage(const struct vf_kernel_case *c, const struct vf_stage *sta
     int halo[3];
     vf_stage_halo(stage, c->flow->dim, i, halo);
     if (stage->stencil != VF_STENCIL_LINEAR) {
-        if (i >= vf_stencil(stage->stencil)->star_inputs[c->flow->dim - 2])
+        if (i >= vf_stage_stencil(stage)->star_inputs[c->flow->dim - 2])
             add_place(c, k, halo, shape);
         return;
     }
