@@ -282,12 +282,19 @@ lint-shell:
 # ---- installing ------------------------------------------------------------------------------------------------
 
 .PHONY: install uninstall clean
+completions := bash-completion/completions/volfilter zsh/site-functions/_volfilter \
+    fish/vendor_completions.d/volfilter.fish
 install: $(BUILD)/volfilter
 	install -D -m 755 $(BUILD)/volfilter '$(DESTDIR)$(PREFIX)/bin/volfilter'
 	install -D -m 644 man/volfilter.1 '$(DESTDIR)$(PREFIX)/share/man/man1/volfilter.1'
+	for shell in bash zsh fish; do $(BUILD)/volfilter --completion $$shell > $(BUILD)/completion.$$shell || exit; done
+	install -D -m 644 $(BUILD)/completion.bash '$(DESTDIR)$(PREFIX)/share/$(word 1,$(completions))'
+	install -D -m 644 $(BUILD)/completion.zsh '$(DESTDIR)$(PREFIX)/share/$(word 2,$(completions))'
+	install -D -m 644 $(BUILD)/completion.fish '$(DESTDIR)$(PREFIX)/share/$(word 3,$(completions))'
 
 uninstall:
-	rm -f '$(DESTDIR)$(PREFIX)/bin/volfilter' '$(DESTDIR)$(PREFIX)/share/man/man1/volfilter.1'
+	rm -f '$(DESTDIR)$(PREFIX)/bin/volfilter' '$(DESTDIR)$(PREFIX)/share/man/man1/volfilter.1' \
+	    $(completions:%='$(DESTDIR)$(PREFIX)/share/%')
 
 clean:
 	rm -rf '$(BUILD)' demo-out

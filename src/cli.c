@@ -110,6 +110,11 @@ static enum vf_status take_option(struct vf_command_line *line, enum vf_option_i
     case VF_OPTION_VERSION:
         line->command = VF_COMMAND_VERSION;
         return VF_OK;
+    case VF_OPTION_COMPLETION:
+    case VF_OPTION_COMPLETE_CHAIN:
+        line->topic = argument;
+        line->command = id == VF_OPTION_COMPLETION ? VF_COMMAND_COMPLETION : VF_COMMAND_COMPLETE_CHAIN;
+        return vf_option_read(&line->options, id, argument, error);
     case VF_OPTION_MAN:
         line->command = VF_COMMAND_MAN;
         return VF_OK;
@@ -291,6 +296,12 @@ enum vf_status vf_command_line_run(const struct vf_command_line *line)
         return VF_OK;
     case VF_COMMAND_VERSION:
         vf_cli_print_version(stdout);
+        return VF_OK;
+    case VF_COMMAND_COMPLETION:
+        vf_cli_print_completion(stdout, line->topic);
+        return VF_OK;
+    case VF_COMMAND_COMPLETE_CHAIN:
+        vf_cli_print_candidates(stdout, line->topic);
         return VF_OK;
     case VF_COMMAND_MAN:
         vf_cli_print_man(stdout);

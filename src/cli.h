@@ -34,6 +34,8 @@ enum vf_option_id {
     VF_OPTION_VERBOSE,
     VF_OPTION_HELP,
     VF_OPTION_VERSION,
+    VF_OPTION_COMPLETION,
+    VF_OPTION_COMPLETE_CHAIN,
     VF_OPTION_MAN,
     VF_OPTION_COUNT
 };
@@ -65,6 +67,8 @@ enum vf_command {
     VF_COMMAND_INFO, /* words: the files */
     VF_COMMAND_DEVICES,
     VF_COMMAND_VERSION,
+    VF_COMMAND_COMPLETION,     /* topic: the shell */
+    VF_COMMAND_COMPLETE_CHAIN, /* topic: what there is of a chain */
     VF_COMMAND_MAN,
 };
 
@@ -73,6 +77,7 @@ struct vf_command_line {
     struct vf_chain chain; /* owned */
     struct vf_options options;
     const char *out_dir, *suffix; /* NULL when not given; borrowed from argv, like the words */
+    const char *topic;            /* of some commands; borrowed */
     int word_count;
     char **words;
 };
@@ -100,6 +105,10 @@ void vf_cli_print_version(FILE *to);
 
 /* A filter, or "schemes". An unknown name is a usage error. */
 enum vf_status vf_cli_print_filter(FILE *to, const char *name, struct vf_error *error);
+
+/* A script for "bash", "zsh" or "fish"; and what a chain can become, a line each. */
+void vf_cli_print_completion(FILE *to, const char *shell);
+void vf_cli_print_candidates(FILE *to, const char *word);
 
 /* The manual page in roff. */
 void vf_cli_print_man(FILE *to);

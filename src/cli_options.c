@@ -70,6 +70,10 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                            "say more: global values, and how long it took"},
     [VF_OPTION_HELP] = {REPORTS, "help", 'h', NULL, NULL, NULL, "show this help"},
     [VF_OPTION_VERSION] = {REPORTS, "version", 0, NULL, NULL, NULL, "show the version"},
+    [VF_OPTION_COMPLETION] = {REPORTS, "completion", 0, "bash|zsh|fish", "bash|zsh|fish", NULL,
+                              "print the script that lets a shell complete volfilter's words"},
+    [VF_OPTION_COMPLETE_CHAIN] = {NULL, "complete-chain", 0, "CHAIN", NULL, NULL,
+                                  "print what the beginning of a chain can become"},
     [VF_OPTION_MAN] = {NULL, "man", 0, NULL, NULL, NULL, "print the manual page in roff"},
 };
 
@@ -228,6 +232,8 @@ static enum vf_status read_argument(struct vf_options *options, enum vf_option_i
         options->dtype_given = true;
         options->dtype = (enum vf_type)choice;
         return status;
+    case VF_OPTION_COMPLETION:
+        return read_choice(id, argument, &choice, error);
     case VF_OPTION_PROGRESS:
         status = read_choice(id, argument, &choice, error);
         options->progress = (enum vf_progress)choice;

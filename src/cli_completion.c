@@ -1,0 +1,241 @@
+/* Completion for shells, from the tables of options and filters. The scripts know the options; chains they
+ * leave to the program: `volfilter --complete-chain WORD` prints what WORD can become. */
+#include <string.h>
+
+#include "cli.h"
+#include "value.h"
+
+/* ---- chains ---- */
+
+static bool begins(const char *text, const char *part, size_t length)
+{
+    return strncmp(text, part, length) == 0;
+}
+
+/* Prints `before` and each of "a|b|c" that begins with `part`. */
+static void print_choices(FILE *to, const char *before, size_t before_length, const char *choices,
+                          const char *part)
+{
+    while (*choices != '\0') {
+        const size_t length = strcspn(choices, "|");
+        /* pN and Nsd are forms, not words. */
+        if (begins(choices, part, strlen(part)) && memchr(choices, 'N', length) == NULL)
+            fprintf(to, "%.*s%.*s\n", (int)before_length, before, (int)length, choices);
+        choices += length + (choices[length] == '|');
+    }
+}
+
+/* `at` is the last of the filter's parameters, behind the colon. */
+static void print_params(FILE *to, const struct vf_filter *filter, const char *word, const char *at)
+{
+    const char *equals = strchr(at, '=');
+    for (int i = 0; i < filter->param_count; i++) {
+        const struct vf_param *param = &filter->params[i];
+        if (equals == NULL && begins(param->name, at, strlen(at)))
+            fprintf(to, "%.*s%s=\n", (int)(at - word), word, param->name);
+        if (equals != NULL && strlen(param->name) == (size_t)(equals - at) &&
+            begins(at, param->name, strlen(param->name)) && param->choices != NULL)
+            print_choices(to, word, (size_t)(equals + 1 - word), param->choices, equals + 1);
+    }
+}
+
+void vf_cli_print_candidates(FILE *to, const char *word)
+{
+    const char *comma = strrchr(word, ','), *name = comma == NULL ? word : comma + 1;
+    const size_t length = strcspn(name, ":=");
+    if (name[length] != '\0') {
+        const struct vf_filter *filter = vf_filter_by_name(name, length);
+        const char *colon = strrchr(name + length, ':');
+        if (filter != NULL)
+            print_params(to, filter, word, colon == NULL ? name + length + 1 : colon + 1);
+        return;
+    }
+    for (int i = 0; vf_filters[i] != NULL; i++)
+        if (begins(vf_filters[i]->name, name, length))
+            fprintf(to, "%.*s%s\n", (int)(name - word), word, vf_filters[i]->name);
+}
+
+/* ---- scripts ---- */
+
+static bool takes_directory(int id)
+{
+    return id == VF_OPTION_OUT_DIR;
+}
+
+static void print_words(FILE *to, const char *choices)
+{
+    for (; *choices != '\0'; choices++)
+        putc(*choices == '|' ? ' ' : *choices, to);
+}
+
+static void print_filters(FILE *to)
+{
+    for (int i = 0; vf_filters[i] != NULL; i++)
+        fprintf(to, " %s", vf_filters[i]->name);
+}
+
+/* Options that are for users. */
+static bool is_shown(const struct vf_option *option)
+{
+    return option->group != NULL;
+}
+
+static void print_bash(FILE *to)
+{
+    fputs("# bash completion of volfilter, made by `volfilter --completion bash`\n"
+          "_volfilter() {\n"
+          "    local line=${COMP_LINE:0:COMP_POINT} word previous before candidate cut words=\n"
+          "    word=${line##*[[:space:]]}\n"
+          "    before=${line%\"$word\"}\n"
+          "    read -r -a before <<<\"$before\"\n"
+          "    previous=${before[${#before[@]} - 1]}\n"
+          "    COMPREPLY=()\n"
+          "    case $word in\n"
+          "    --*=*) previous=${word%%=*} word=${word#*=} ;;\n"
+          "    esac\n"
+          "    case $previous in\n"
+          "    -f | --filter)\n"
+          "        words=$(volfilter --complete-chain \"$word\" 2>/dev/null)\n"
+          "        compopt -o nospace\n"
+          "        ;;\n",
+          to);
+    for (int id = 0; id < VF_OPTION_COUNT; id++) {
+        const struct vf_option *option = &vf_option_table[id];
+        if (!is_shown(option) || id == VF_OPTION_FILTER || option->argument == NULL)
+            continue;
+        fprintf(to, "    --%s) ", option->name);
+        if (takes_directory(id))
+            fputs("compopt -o dirnames; return ;;\n", to);
+        else if (option->choices == NULL)
+            fputs("return ;;\n", to);
+        else {
+            fputs("words='", to);
+            print_words(to, option->choices);
+            fputs("' ;;\n", to);
+        }
+    }
+    fputs("    help) words='schemes", to);
+    print_filters(to);
+    fputs("' ;;\n    *)\n        case $word in\n        -*) words='", to);
+    for (int id = 0; id < VF_OPTION_COUNT; id++)
+        if (is_shown(&vf_option_table[id]))
+            fprintf(to, "%s--%s", id == 0 ? "" : " ", vf_option_table[id].name);
+    fputs("' ;;\n"
+          "        *)\n"
+          "            compopt -o default\n"
+          "            [ ${#before[@]} -eq 1 ] && words='list help info devices'\n"
+          "            ;;\n"
+          "        esac\n"
+          "        ;;\n"
+          "    esac\n"
+          "    # What stands before the last colon or equals sign is a word of its own to readline.\n"
+          "    cut=${word%\"${word##*[:=]}\"}\n"
+          "    for candidate in $(compgen -W \"$words\" -- \"$word\"); do\n"
+          "        COMPREPLY+=(\"${candidate#\"$cut\"}\")\n"
+          "    done\n"
+          "}\n"
+          "complete -F _volfilter volfilter\n",
+          to);
+}
+
+/* zsh and fish show the help beside an option; quotes end the shells' own strings. */
+static void print_quoted(FILE *to, const char *text, const char *special)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '\'')
+            fputs("'\\''", to);
+        else if (strchr(special, *text) != NULL)
+            fprintf(to, "\\%c", *text);
+        else
+            putc(*text, to);
+    }
+}
+
+static void print_zsh(FILE *to)
+{
+    fputs("#compdef volfilter\n"
+          "# zsh completion of volfilter, made by `volfilter --completion zsh`\n"
+          "_volfilter_chain() {\n"
+          "    local -a words\n"
+          "    words=(${(f)\"$(volfilter --complete-chain \"$PREFIX\" 2>/dev/null)\"})\n"
+          "    compadd -S '' -U -- $words\n"
+          "}\n"
+          "_volfilter_words() {\n"
+          "    if [[ $words[2] == help ]]; then\n"
+          "        compadd schemes",
+          to);
+    print_filters(to);
+    fputs("\n    else\n"
+          "        (( CURRENT == 2 )) && compadd list help info devices\n"
+          "        _files\n"
+          "    fi\n"
+          "}\n"
+          "_arguments \\\n",
+          to);
+    for (int id = 0; id < VF_OPTION_COUNT; id++) {
+        const struct vf_option *option = &vf_option_table[id];
+        if (!is_shown(option))
+            continue;
+        const bool repeats = id == VF_OPTION_FILTER || id == VF_OPTION_VERBOSE;
+        fprintf(to, "    '%s--%s%s[", repeats ? "*" : "", option->name, option->argument == NULL ? "" : "=");
+        print_quoted(to, option->help, "[]:");
+        putc(']', to);
+        if (id == VF_OPTION_FILTER)
+            fputs(":chain:_volfilter_chain", to);
+        else if (takes_directory(id))
+            fputs(":directory:_files -/", to);
+        else if (option->choices != NULL) {
+            fprintf(to, ":%s:(", option->name);
+            print_words(to, option->choices);
+            putc(')', to);
+        } else if (option->argument != NULL)
+            fprintf(to, ":%s: ", option->name);
+        fputs("' \\\n", to);
+        if (id == VF_OPTION_FILTER)
+            fputs("    '*-f[the same]:chain:_volfilter_chain' \\\n", to);
+    }
+    fputs("    '*:file:_volfilter_words'\n", to);
+}
+
+static void print_fish(FILE *to)
+{
+    fputs("# fish completion of volfilter, made by `volfilter --completion fish`\n"
+          "complete -c volfilter -n __fish_use_subcommand -a 'list help info devices'\n"
+          "complete -c volfilter -n '__fish_seen_subcommand_from help' -f -a 'schemes",
+          to);
+    print_filters(to);
+    fputs("'\n", to);
+    for (int id = 0; id < VF_OPTION_COUNT; id++) {
+        const struct vf_option *option = &vf_option_table[id];
+        if (!is_shown(option))
+            continue;
+        fprintf(to, "complete -c volfilter -l %s", option->name);
+        if (option->letter != 0)
+            fprintf(to, " -s %c", option->letter);
+        if (id == VF_OPTION_FILTER)
+            fputs(" -x -a '(volfilter --complete-chain (string replace -r \"^--filter=\" \"\" -- "
+                  "(commandline -ct)))'",
+                  to);
+        else if (takes_directory(id))
+            fputs(" -x -a '(__fish_complete_directories)'", to);
+        else if (option->choices != NULL) {
+            fputs(" -x -a '", to);
+            print_words(to, option->choices);
+            putc('\'', to);
+        } else if (option->argument != NULL)
+            fputs(" -x", to);
+        fputs(" -d '", to);
+        print_quoted(to, option->help, "\\");
+        fputs("'\n", to);
+    }
+}
+
+void vf_cli_print_completion(FILE *to, const char *shell)
+{
+    if (strcmp(shell, "bash") == 0)
+        print_bash(to);
+    else if (strcmp(shell, "zsh") == 0)
+        print_zsh(to);
+    else
+        print_fish(to);
+}

@@ -1,0 +1,79 @@
+# Completion: what a chain can become, and the scripts for shells.
+# shellcheck shell=sh
+
+# completes WORD CANDIDATE...: these and no others.
+completes() {
+    word=$1
+    shift
+    expect 0 --complete-chain "$word"
+    if ! printf '%s\n' "$@" | cmp -s - out; then
+        echo "'$word' becomes:"
+        cat out
+        return 1
+    fi
+}
+
+test_chains() {
+    completes perona perona-malik
+    completes gaussian:2,grad gaussian:2,gradient
+    completes gaussian:t gaussian:truncate=
+    completes gaussian:sigma=2:t gaussian:sigma=2:truncate=
+    completes gradient:method=s gradient:method=sobel gradient:method=scharr
+    completes gaussian,gradient:output=c gaussian,gradient:output=components
+    completes gaussian=t gaussian=truncate=
+    completes perona-malik:k=a perona-malik:k=auto
+    expect 0 --complete-chain ''
+    "$VOLFILTER" list | sed 's/ .*//' | cmp - out
+    for word in nonsense nonsense:x gaussian:nonsense= gaussian:sigma= ,,; do
+        expect 0 --complete-chain "$word"
+        [ ! -s out ] || [ "$word" = ,, ]
+    done
+}
+
+test_scripts_know_every_option() {
+    for shell in bash zsh fish; do
+        expect 0 --completion $shell
+        cp out script
+        for option in $("$VOLFILTER" --help | sed -n 's/^  .. \{0,1\}.*--\([a-z-]*\).*/\1/p'); do
+            grep -q -e "[- ]$option" script
+        done
+        if command -v $shell >/dev/null; then
+            $shell -n script
+        fi
+    done
+    expect 2 --completion csh
+    says "allowed: bash, zsh or fish"
+}
+
+# bash_completes LINE CANDIDATE...
+bash_completes() {
+    line=$1
+    shift
+    mkdir -p bin
+    ln -sf "$VOLFILTER" bin/volfilter
+    "$VOLFILTER" --completion bash >script
+    # shellcheck disable=SC2016
+    PATH=$PWD/bin:$PATH bash -c '
+        compopt() { :; }
+        . ./script
+        COMP_LINE=$1 COMP_POINT=${#1}
+        _volfilter
+        printf "%s\n" "${COMPREPLY[@]}"' bash "$line" >found
+    if ! printf '%s\n' "$@" | cmp -s - found; then
+        echo "'$line' becomes:"
+        cat found
+        return 1
+    fi
+}
+
+test_bash() {
+    command -v bash >/dev/null || return 0
+    bash_completes 'volfilter --compr' --compress
+    bash_completes 'volfilter --compress ' none lzw deflate zstd
+    bash_completes 'volfilter --compress=z' zstd
+    bash_completes 'volfilter -f gaussian:2,grad' 2,gradient
+    bash_completes 'volfilter --json -f gradient:method=s' sobel scharr
+    bash_completes 'volfilter inf' info
+    bash_completes 'volfilter help per' perona-malik
+    bash_completes 'volfilter --backend ' auto cpu cuda
+}
