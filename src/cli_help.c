@@ -1,4 +1,5 @@
 /* --help, list, help FILTER and --version, from the tables of options and filters. */
+#include <expat.h>
 #include <png.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +63,7 @@ void vf_cli_print_help(FILE *to)
           "       volfilter [options] -f CHAIN --out-dir DIR [--suffix S] IN...\n"
           "       volfilter list | help FILTER | info FILE | devices | --version | --help\n"
           "\n"
-          "Filters 2D images (PNG, TIFF) and 3D TIFF stacks. '-' is standard input or output.\n"
+          "Filters 2D images (PNG, TIFF) and 3D stacks (TIFF, MRC). '-' is standard input or output.\n"
           "CHAIN is FILTER[:KEY=VALUE]...[,FILTER...], such as gaussian:sigma=2x2x1,gradient.\n",
           to);
     for (int i = 0; i < VF_OPTION_COUNT; i++) {
@@ -194,5 +195,6 @@ void vf_cli_print_version(FILE *to)
     fprintf(to, "volfilter %s\n", VF_VERSION);
     fprintf(to, "%.*s\n", (int)strcspn(tiff, "\n"), tiff);
     fprintf(to, "libpng %s\n", png_get_libpng_ver(NULL));
+    fprintf(to, "%s\n", XML_ExpatVersion());
     fprintf(to, "backends: cpu (vector level %s)\n", vf_rows_level());
 }

@@ -68,7 +68,12 @@ static void print_text(FILE *to, const char *path, const struct vf_info *info)
     fprintf(to, "\n  size         %zu x %zu x %zu (x, y, z)\n", shape->nx, shape->ny, shape->nz);
     fprintf(to, "  channels     %zu%s\n", shape->nc, info->has_alpha ? ", alpha among them" : "");
     fprintf(to, "  time points  %zu\n", shape->nt);
-    fprintf(to, "  type         %s%s\n", vf_type_name(info->type), info->min_is_white ? ", 0 is white" : "");
+    fprintf(to, "  type         %s%s", vf_type_name(info->type), info->min_is_white ? ", 0 is white" : "");
+    if (info->half_floats)
+        fputs(", stored as float16", to);
+    else if (info->packed_bits != 0)
+        fprintf(to, ", stored in %u bits", info->packed_bits);
+    putc('\n', to);
     fputs("  spacing      ", to);
     print_spacing(to, info);
     fprintf(to, "  compression  %s\n", compression_name(info->compression));
@@ -77,7 +82,18 @@ static void print_text(FILE *to, const char *path, const struct vf_info *info)
     if (info->format == VF_FORMAT_TIFF)
         fprintf(to, ", %s, %s-endian%s", info->tiled ? "tiles" : "strips",
                 info->big_endian ? "big" : "little", info->planar_separate ? ", separate planes" : "");
+    else if (info->format == VF_FORMAT_MRC)
+        fprintf(to, ", %s, %s-endian",
+                info->image_stack    ? "images"
+                : info->shape.nt > 1 ? "volumes"
+                                     : "one volume",
+                info->big_endian ? "big" : "little");
     fprintf(to, "\n  in memory    %.1f MiB\n", megabytes(info));
+    if (info->note[0] != '\0') {
+        fputs("  note         ", to);
+        print_safely(to, info->note);
+        putc('\n', to);
+    }
 }
 
 static void print_json_spacing(struct vf_json *json, const struct vf_info *info)
@@ -117,6 +133,10 @@ static void print_json(FILE *to, const char *path, const struct vf_info *info)
     vf_json_boolean(&json, "tiled", info->tiled);
     vf_json_boolean(&json, "planar_separate", info->planar_separate);
     vf_json_boolean(&json, "min_is_white", info->min_is_white);
+    vf_json_boolean(&json, "half_floats", info->half_floats);
+    vf_json_integer(&json, "packed_bits", info->packed_bits);
+    vf_json_boolean(&json, "image_stack", info->image_stack);
+    vf_json_string(&json, "note", info->note[0] != '\0' ? info->note : NULL);
     vf_json_end(&json);
 }
 

@@ -188,6 +188,55 @@ test_info() {
     expect 0 info --json "$IMAGE"
     prints '"format": "PNG"'
     prints '"nx": 550'
+    prints '"note": null'
+}
+
+# word NUMBER..., little-endian.
+words() {
+    for number in "$@"; do
+        le32 "$number"
+    done
+}
+
+# mrc MODE SPACE_GROUP INTERVALS: 4 x 3 x 2 sections of 12 bytes, voxels of 20 A (the cell is 80 x 60 x 40 A).
+mrc() {
+    words 4 3 2 "$1" 0 0 0 4 3 "$3" 1117782016 1114636288 1109393408 1119092736 1119092736 1119092736 1 2 3 0 0 0 "$2" 0
+    head -c 112 /dev/zero
+    printf 'MAP DD\0\0'
+    head -c 808 /dev/zero
+    printf '0123456789abcdefghijklmn'
+}
+
+test_mrc() {
+    mrc 0 1 2 >v.mrc
+    [ "$(wc -c <v.mrc)" -eq 1048 ]
+    expect 0 info v.mrc
+    prints "MRC"
+    prints "4 x 3 x 2"
+    prints "2 x 2 x 2 nm"
+    prints "one volume, little-endian"
+    expect 0 -f gaussian:sigma=0 v.mrc same.rec
+    tail -c 24 same.rec >data
+    printf '0123456789abcdefghijklmn' | cmp - data
+    mrc 0 401 1 >volumes.map
+    has volumes.map time_points 2
+    has volumes.map nz 1
+    mrc 0 0 2 >tilts.st
+    has tilts.st image_stack true
+    expect 0 -f gaussian tilts.st o.st
+    says "--slices"
+    expect 0 --slices -f gaussian tilts.st o.st
+    silent
+    expect 1 -f gradient:output=components v.mrc o.mrc
+    says "one channel"
+    expect 1 --dtype float64 -f gaussian v.mrc o.mrc
+    says "--dtype float32"
+    expect 0 -f gradient:output=components v.mrc o.tif
+    has o.tif channels 3
+    has o.tif metadata ImageJ
+    mrc 4 0 2 >complex.mrc
+    expect 1 info complex.mrc
+    says complex
 }
 
 test_every_allocation_may_fail() {
