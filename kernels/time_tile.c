@@ -1,5 +1,6 @@
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "kernels/gpu_scheme.h"
 #include "kernels/time_tile_layout.h"
@@ -79,7 +80,8 @@ static const int shapes_3d[][4] = {{32, 8, 2, 1},  {32, 8, 4, 1}, {32, 16, 1, 1}
                                    {32, 4, 2, 1},  {32, 4, 1, 1}, {16, 8, 2, 1}};
 static const int shapes_2d[][4] = {{32, 1, 1, 2},  {32, 1, 1, 4},  {32, 1, 1, 1},  {64, 1, 1, 2},
                                    {64, 1, 1, 4},  {128, 1, 1, 2}, {128, 1, 1, 4}, {128, 1, 1, 1},
-                                   {256, 1, 1, 2}, {256, 1, 1, 1}, {512, 1, 1, 1}};
+                                   {256, 1, 1, 2}, {256, 1, 1, 1}, {512, 1, 1, 1}, {32, 1, 1, 8},
+                                   {64, 1, 1, 8}};
 
 static struct vf_kernel_config config_of(const struct vf_kernel_case *c, const int shape[4], int cells,
                                          int variant)
@@ -169,8 +171,10 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     int count = 0;
     for (int i = 0; i < shape_count(c); i++)
         for (int variant = ONE_BARRIER; variant <= LEAN; variant++)
-            for (int cells = pack_of(c); cells >= 1; cells -= pack_of(c) - 1)
-                weigh(c, gpu, config_of(c, shape_at(c, i), cells, variant), weighed, &count);
+            for (int n = 0; n < 3; n++) {
+                const int cells[] = {1, pack_of(c), 2 * pack_of(c)};
+                weigh(c, gpu, config_of(c, shape_at(c, i), cells[n], variant), weighed, &count);
+            }
     int kept = 0;
     while (kept < count && kept < room && weighed[kept].waste <= MOST_WASTE * weighed[0].waste) {
         list[kept] = weighed[kept].config;
@@ -200,48 +204,129 @@ static const char *refuses(const struct vf_kernel_case *c)
 
 /* ---- counts for the model ---- */
 
-/* What a thread reads of an input of a stage in one step, in packs of its cells: rows, each once, and for
- * each the neighbours along x. Bodies are taken for stars, linear stages for boxes where they are none. */
-static double shared_reads(const struct vf_time_layout *l, int s, int k)
+/* Counts of one step: wavefronts and instructions of shared memory and shuffles for a warp, loads from memory
+ * for a thread. */
+struct step {
+    double wavefronts, instructions, loads;
+};
+
+/* Whether a stage reads neighbours off the axes through the centre. Bodies are taken for stars. */
+static bool is_box(const struct vf_stage *stage, const int halo[3])
 {
-    const struct vf_stage *stage = &l->c->flow->stage[s];
-    const bool several = stage->stencil == VF_STENCIL_LINEAR;
-    int halo[3];
-    vf_time_halo(l->c, s, k, halo);
-    const int axes = (halo[0] > 0) + (halo[1] > 0) + (halo[2] > 0), *const h = halo;
-    int star = 1 + 2 * (h[0] + h[1] + h[2]);
-    const bool box = several && axes > 1 && stage->taps->count > star;
-    const double planes = l->planes, rows = l->rows, pack = l->cells > 1 ? 4 : 1;
-    const double reached =
-        box ? (planes + 2 * h[0]) * (rows + 2 * h[1]) : (planes + 2 * h[0]) * rows + planes * 2 * h[1];
-    const double beside = (box ? reached : planes * rows) * 2 * (l->cells > 1 ? ceil(h[2] / 4.0) : h[2]);
-    return reached * l->cells + beside * pack;
+    return stage->stencil == VF_STENCIL_LINEAR && (halo[0] > 0) + (halo[1] > 0) + (halo[2] > 0) > 1 &&
+           stage->taps->count > 1 + 2 * (halo[0] + halo[1] + halo[2]);
 }
 
-/* One step of a block: the wavefronts of shared memory for reads, and for what is kept. */
-static void count_step(const struct vf_time_layout *l, double *wavefronts, double *loads, double *barriers)
+/* A thread reads `rows` rows of its cells, and `beside` times the cells on both sides of a row. */
+static void add_rows(const struct vf_time_layout *l, double rows, double beside, int halo_x,
+                     struct step *step)
+{
+    const int pack = l->cells > 1 ? 16 / (int)vf_kernel_element(l->c) : 1;
+    const double sides = 2 * (l->cells > 1 ? ceil((double)halo_x / pack) : halo_x);
+    step->instructions += rows * l->cells / pack + beside * sides;
+    step->wavefronts += rows * l->cells + beside * sides * pack;
+}
+
+/* What a group reads of a ring, each row once. */
+static void count_ring(const struct vf_time_layout *l, const struct vf_time_group *group, int s, int k,
+                       struct step *step)
+{
+    const int f = l->input[s][k];
+    const struct vf_time_column *column = NULL;
+    int h[3];
+    vf_time_halo(l->c, s, k, h);
+    const bool box = is_box(&l->c->flow->stage[s], h);
+    for (int i = 0; i < group->column_count; i++)
+        if (group->column[i].field == f)
+            column = &group->column[i];
+    const double planes = l->planes, rows = l->rows, own = planes * rows,
+                 reached = (planes + 2 * h[0]) * rows;
+    add_rows(l, column != NULL ? own : reached, 0, 0, step);
+    add_rows(l, 2 * h[1] * (box ? planes + 2 * h[0] : planes), 0, 0, step);
+    if (box)
+        add_rows(l, 0, reached + 2 * h[1] * (planes + 2 * h[0]) - own, h[2], step);
+    if (column != NULL && column->edge > 0) {
+        step->instructions += own * 2 * column->edge;
+        step->wavefronts += own * 2 * column->edge;
+    } else {
+        add_rows(l, 0, own, h[2], step);
+    }
+}
+
+/* Whether an earlier input of the group is the same field with the same reach: then it is in registers. */
+static bool is_read_before(const struct vf_time_layout *l, const struct vf_time_group *group, int s, int k)
+{
+    int halo[3], other[3];
+    vf_time_halo(l->c, s, k, halo);
+    for (int t = group->stage_begin; t <= s; t++)
+        for (int i = 0; i < (t < s ? l->c->flow->stage[t].input_count : k); i++) {
+            vf_time_halo(l->c, t, i, other);
+            if (l->input[t][i] == l->input[s][k] && memcmp(halo, other, sizeof halo) == 0)
+                return true;
+        }
+    return false;
+}
+
+static struct step count_group(const struct vf_time_layout *l, const struct vf_time_group *group)
 {
     const struct vf_flow *flow = l->c->flow;
-    const double warps = (double)l->covered[0] * l->covered[1] / (l->rows * l->cells) / 32;
-    const double wide = (double)vf_kernel_element(l->c) / 4;
-    const double thread_cells = (double)l->planes * l->rows * l->cells;
-    *wavefronts = *loads = 0;
+    struct step step = {0};
+    /* Addresses and control. */
+    step.instructions = 40 + 6.0 * l->planes * l->rows;
+    for (int s = group->stage_begin; s < group->stage_end; s++) {
+        for (int k = 0; k < flow->stage[s].input_count; k++) {
+            if (is_read_before(l, group, s, k))
+                continue;
+            if (l->field[l->input[s][k]].depth > 0)
+                count_ring(l, group, s, k, &step);
+            else if (l->input[s][k] < l->input_count)
+                step.loads += (double)l->planes * l->rows;
+        }
+        for (int k = 0; k < flow->stage[s].output_count; k++)
+            if (l->field[l->output[s] + k].depth > 0)
+                add_rows(l, (double)l->planes * l->rows, 0, 0, &step);
+    }
+    return step;
+}
+
+static struct step count_step(const struct vf_time_layout *l)
+{
+    struct step all = {0};
     for (int g = 0; g < l->group_count; g++) {
+        const struct step step = count_group(l, &l->group[g]);
         const double share =
             fmin(1, (double)(l->tile[0] + 2 * l->group[g].reach[VF_ROW_AXIS]) / l->covered[0]);
-        for (int s = l->group[g].stage_begin; s < l->group[g].stage_end; s++)
-            for (int k = 0; k < flow->stage[s].input_count; k++)
-                if (l->field[l->input[s][k]].depth > 0)
-                    *wavefronts += share * warps * wide * shared_reads(l, s, k);
-                else if (l->input[s][k] < l->input_count)
-                    *loads += (double)l->planes * l->rows;
+        all.wavefronts += share * step.wavefronts;
+        all.instructions += share * step.instructions;
+        all.loads += step.loads;
     }
-    for (int f = 0; f < l->field_count; f++)
+    for (int f = 0; f < l->input_count; f++)
         if (l->field[f].depth > 0) {
-            *wavefronts += warps * wide * thread_cells;
-            *loads += f < l->input_count ? (double)l->planes * l->rows : 0;
+            add_rows(l, (double)l->planes * l->rows, 0, 0, &all);
+            all.instructions += 8.0 * l->planes * l->rows;
+            all.loads += (double)l->planes * l->rows;
         }
-    *barriers = l->lean ? 1 + l->group_count : 1;
+    /* A result's cell is compared with itself: a NaN is stored as the one. */
+    all.instructions += (double)l->planes * l->rows * (6 + 2.0 * l->cells) * l->c->flow->sink_count;
+    return all;
+}
+
+/* Of a thread: what stays from step to step, what is loaded ahead, what the largest group makes. */
+static int guess_registers(const struct vf_time_layout *l)
+{
+    const double cells = (double)l->planes * l->rows * l->cells;
+    double kept = 0, made = 0;
+    for (int g = 0; g < l->group_count; g++) {
+        const struct vf_time_group *group = &l->group[g];
+        int outputs = 0;
+        for (int s = group->stage_begin; s < group->stage_end; s++)
+            outputs += l->c->flow->stage[s].output_count;
+        kept += (double)(group->column_planes - group->column_count * l->planes) * l->rows * l->cells;
+        made = fmax(made, outputs * cells / (group->rolled ? l->rows : 1));
+    }
+    for (int f = 0; f < l->input_count; f++)
+        kept += l->field[f].depth > 0 ? cells : 0;
+    return 44 + (int)fmin(200, (kept + made) * (double)vf_kernel_element(l->c) / 4);
 }
 
 static void count_sectors(const struct vf_time_layout *l, const struct vf_kernel_config *config,
@@ -274,26 +359,23 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *t)
 {
     struct vf_time_layout layout;
-    double wavefronts, loads, barriers;
     (void)gpu;
     if (!vf_time_layout_make(c, config, &layout))
         return;
     const double planes = config->stream + (double)(layout.last - layout.first);
     const double steps = ceil(planes / layout.planes), threads = (double)config->block[0] * config->block[1];
     const double cells = (double)layout.planes * layout.rows * layout.cells;
-    count_step(&layout, &wavefronts, &loads, &barriers);
+    const struct step step = count_step(&layout);
     count_sectors(&layout, config, t);
     t->steps = (ptrdiff_t)steps;
-    t->shared_wavefronts = steps * wavefronts;
-    t->barriers = steps * barriers;
-    t->loads = steps * loads;
+    t->shared_wavefronts = steps * step.wavefronts * threads / 32 * (double)vf_kernel_element(c) / 4;
+    t->barriers = steps * (layout.lean ? 1 + layout.group_count : 1);
+    t->loads = steps * step.loads;
     /* What the next step needs is loaded ahead. */
-    t->loads_in_flight = fmax(1, loads);
+    t->loads_in_flight = fmax(1, step.loads);
     *(c->flow->is_double ? &t->double_ops : &t->float_ops) += steps * threads * cells * c->operations;
-    t->other_ops = steps * threads *
-                   (wavefronts / (threads / 32) / (layout.cells > 1 ? 4 : 1) * 1.5 + 20 * layout.group_count);
-    const double kept = cells * (double)vf_kernel_element(c) / 4;
-    t->registers = 40 + (int)fmin(160, 3 * kept);
+    t->other_ops = steps * threads * step.instructions;
+    t->registers = guess_registers(&layout);
 }
 
 static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
