@@ -2,9 +2,9 @@
 
 extern const struct vf_gpu_scheme vf_gpu_big_tile;
 
-enum { CARRY, FLAT, CUBE };
+enum { COLUMNS, CARRY, FLAT, CUBE };
 
-static const char *const variants[] = {"carry", "flat", "cube", NULL};
+static const char *const variants[] = {"columns", "carry", "flat", "cube", NULL};
 
 static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t size[3])
 {
@@ -37,9 +37,9 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
                       int room)
 {
     struct vf_candidate_list all = {c, gpu, &vf_gpu_big_tile, list, 0, room};
-    struct vf_kernel_config config = {.variant = CARRY, .interior = true};
+    struct vf_kernel_config config = {.variant = COLUMNS, .interior = true};
     vf_candidates_add_boxes(&all, &config);
-    for (int variant = FLAT; variant <= CUBE && all.count > 0; variant++) {
+    for (int variant = CARRY; variant <= CUBE && all.count > 0; variant++) {
         config = list[0];
         config.variant = variant;
         vf_candidate_add(&all, &config);
@@ -54,10 +54,13 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     return all.count;
 }
 
-/* More than the others by variant: a division for each place, threads that idle beside the cube. */
+/* Instructions for each pack, beyond those of `columns`: carries, divisions, threads that idle beside the
+ * cube.
+ */
 static double loader_cost(const struct vf_kernel_config *config)
 {
-    return config->variant == CARRY ? 0 : config->variant == FLAT ? 6 : 4;
+    static const double instructions[] = {[COLUMNS] = 0, [CARRY] = 20, [FLAT] = 26, [CUBE] = 24};
+    return instructions[config->variant];
 }
 
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,

@@ -55,18 +55,18 @@ template <bool inside> VF_INLINE void vf_fill_tile(const VfArgs &args, REAL *sha
     {
         if (!vf_is_tiled(input))
             continue;
-        const int rows = vf_tile_rows(input), pitch = vf_tile_pitch(input);
-        REAL *const tile = shared + vf_tile_start(input);
-        const auto to_row = [=](int k, int j) { return tile + (k * rows + j) * pitch; };
 #if VF_VARIANT_CUBE
 #define VF_LOADER vf_load_cube
 #elif VF_VARIANT_FLAT
 #define VF_LOADER vf_load_flat
-#else
+#elif VF_VARIANT_CARRY
 #define VF_LOADER vf_load_carry
+#else
+#define VF_LOADER vf_load_columns
 #endif
-        VF_LOADER<inside>(args, input, rows, vf_tile_planes(input), x - vf_tile_pad(input),
-                          y - vf_input_halo_y(input), z - vf_input_halo_z(input), to_row);
+        VF_LOADER<inside>(args, input, vf_tile_rows(input), vf_tile_planes(input), x - vf_tile_pad(input),
+                          y - vf_input_halo_y(input), z - vf_input_halo_z(input),
+                          shared + vf_tile_start(input), 0, 0);
     }
 }
 

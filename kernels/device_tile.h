@@ -54,25 +54,30 @@ VF_INLINE int vf_thread()
     return (threadIdx.z * VF_BLOCK_Y + threadIdx.y) * VF_BLOCK_X + threadIdx.x;
 }
 
-/* One pack that begins at column x, perhaps outside the grid, of a row that begins at `row`. Columns beyond
- * what is reached are not loaded. */
-template <int N> VF_INLINE void vf_fill_pack(const VfArgs &args, int input, long long row, int x, REAL *to)
+/* A pack that is in the grid; `at`: its first cell. */
+template <int N> VF_INLINE void vf_fill_whole(const VfArgs &args, int input, long long at, REAL *to)
 {
-    REAL pack[N], one[1];
-    if (x >= 0 && x + N <= args.nx) {
+    REAL pack[N];
 #define VF_COPY_PLAIN(k)                                             \
     if (input == k && N == VF_PACK && vf_same<vf_in_##k, REAL>::yes) \
-        return vf_copy_pack(to, (const REAL *)((const vf_in_##k *)args.in[k] + (row + x)));
-        VF_EACH_INPUT(VF_COPY_PLAIN)
+        return vf_copy_pack(to, (const REAL *)((const vf_in_##k *)args.in[k] + at));
+    VF_EACH_INPUT(VF_COPY_PLAIN)
 #undef VF_COPY_PLAIN
-        vf_load_pack(args, input, row + x, pack);
-        vf_set_pack(to, pack);
-        return;
-    }
+    vf_load_pack(args, input, at, pack);
+    vf_set_pack(to, pack);
+}
+
+/* One that begins at column x, perhaps outside the grid, of a row that begins at `row`. Columns beyond what
+ * is reached are not loaded. */
+template <int N> VF_INLINE void vf_fill_pack(const VfArgs &args, int input, long long row, int x, REAL *to)
+{
+    if (x >= 0 && x + N <= args.nx)
+        return vf_fill_whole<N>(args, input, row + x, to);
     const int reached = args.nx + VF_HALO_X - x, count = reached < N ? reached : N;
     VF_NO_UNROLL for (int i = 0; i < count; i++)
     {
         const int place = vf_index(x + i, args.nx);
+        REAL one[1];
         if (VF_BOUNDARY == VF_CONSTANT && place < 0)
             to[i] = vf_outside(args, input);
         else {
@@ -100,60 +105,114 @@ VF_INLINE void vf_fill_in_row(const VfArgs &args, int input, int x, int y, int z
     vf_fill_pack<VF_LOADER_PACK>(args, input, vf_row(args, row_y, row_z), x, to);
 }
 
-/* The loaders give every pack of a box of rows to one thread: packs (across, rows, planes) to
- * to_row(plane, row), whose first column is x of the grid, its first row y, its first plane z. */
+/* The loaders give every pack of a box of rows (packs across, rows, planes) to one thread. The box begins at
+ * x, y, z of the grid and is stored from tile + start on, row after row; where that reaches `ring` elements,
+ * if there is a ring, it goes on at `tile`. */
+VF_INLINE REAL *vf_ring_place(REAL *tile, int at, int ring)
+{
+    return tile + (ring > 0 && at >= ring ? at - ring : at);
+}
 
 /* The block as a cube that steps along each axis. */
-template <bool inside, class To>
+template <bool inside>
 VF_INLINE void vf_load_cube(const VfArgs &args, int input, int rows, int planes, int x, int y, int z,
-                            To to_row)
+                            REAL *tile, int start, int ring)
 {
     const int across = vf_tile_pitch(input) / VF_LOADER_PACK;
     for (int k = threadIdx.z; k < planes; k += VF_BLOCK_Z)
         for (int j = threadIdx.y; j < rows; j += VF_BLOCK_Y)
             for (int i = threadIdx.x; i < across; i += VF_BLOCK_X)
-                vf_fill_in_row<inside>(args, input, x + i * VF_LOADER_PACK, y + j, z + k,
-                                       to_row(k, j) + i * VF_LOADER_PACK);
+                vf_fill_in_row<inside>(
+                    args, input, x + i * VF_LOADER_PACK, y + j, z + k,
+                    vf_ring_place(tile, start + ((k * rows + j) * across + i) * VF_LOADER_PACK, ring));
 }
 
 /* The block as a line of threads over the numbered packs; places by division. */
-template <bool inside, class To>
+template <bool inside>
 VF_INLINE void vf_load_flat(const VfArgs &args, int input, int rows, int planes, int x, int y, int z,
-                            To to_row)
+                            REAL *tile, int start, int ring)
 {
     const int across = vf_tile_pitch(input) / VF_LOADER_PACK;
     VF_UNROLL_SOME for (int n = vf_thread(); n < across * rows * planes; n += VF_THREADS)
     {
         const int i = n % across, j = n / across % rows, k = n / across / rows;
         vf_fill_in_row<inside>(args, input, x + i * VF_LOADER_PACK, y + j, z + k,
-                               to_row(k, j) + i * VF_LOADER_PACK);
+                               vf_ring_place(tile, start + n * VF_LOADER_PACK, ring));
     }
 }
 
 /* The same; the next place by addition and carries. */
-template <bool inside, class To>
+template <bool inside>
 VF_INLINE void vf_load_carry(const VfArgs &args, int input, int rows, int planes, int x, int y, int z,
-                             To to_row)
+                             REAL *tile, int start, int ring)
 {
-    const int across = vf_tile_pitch(input) / VF_LOADER_PACK;
-    const int add_i = VF_THREADS % across, add_j = VF_THREADS / across % rows,
+    const int width = vf_tile_pitch(input), across = width / VF_LOADER_PACK, first = vf_thread();
+    const int add_x = VF_THREADS % across * VF_LOADER_PACK, add_j = VF_THREADS / across % rows,
               add_k = VF_THREADS / across / rows;
-    int i = vf_thread() % across, j = vf_thread() / across % rows, k = vf_thread() / across / rows;
-    VF_UNROLL_SOME for (int n = vf_thread(); n < across * rows * planes; n += VF_THREADS)
+    int at_x = x + first % across * VF_LOADER_PACK, j = first / across % rows, k = first / across / rows;
+    long long row = vf_row(args, y + j, z + k);
+    const long long next = add_k * args.plane + add_j * args.pitch, carry = args.plane - rows * args.pitch;
+    VF_UNROLL_SOME for (int n = first; n < across * rows * planes; n += VF_THREADS)
     {
-        vf_fill_in_row<inside>(args, input, x + i * VF_LOADER_PACK, y + j, z + k,
-                               to_row(k, j) + i * VF_LOADER_PACK);
-        i += add_i;
+        REAL *const to = vf_ring_place(tile, start + n * VF_LOADER_PACK, ring);
+        if (inside)
+            vf_fill_pack<VF_LOADER_PACK>(args, input, row, at_x, to);
+        else
+            vf_fill_in_row<false>(args, input, at_x, y + j, z + k, to);
+        at_x += add_x;
         j += add_j;
         k += add_k;
-        if (i >= across) {
-            i -= across;
+        row += next;
+        if (at_x >= x + width) {
+            at_x -= width;
             j++;
+            row += args.pitch;
         }
-        if (j >= rows) {
+        if (planes > 1 && j >= rows) {
             j -= rows;
             k++;
+            row += carry;
         }
+    }
+}
+
+/* Each thread keeps to a column of the tile itself, so that the next place is one addition; what lies beside
+ * the tile is given out by division. */
+template <bool inside>
+VF_INLINE void vf_load_columns(const VfArgs &args, int input, int rows, int planes, int x, int y, int z,
+                               REAL *tile, int start, int ring)
+{
+    const int pitch = vf_tile_pitch(input), pad = vf_tile_pad(input), lines = VF_BLOCK_Y * VF_BLOCK_Z;
+    const int line = threadIdx.z * VF_BLOCK_Y + threadIdx.y;
+    for (int i = pad + threadIdx.x * VF_LOADER_PACK; i < pad + VF_TILE_X; i += VF_BLOCK_X * VF_LOADER_PACK) {
+        if (!inside || x + i + VF_LOADER_PACK > args.nx) {
+            VF_NO_UNROLL for (int n = line; n < rows * planes; n += lines)
+                vf_fill_in_row<inside>(args, input, x + i, y + n % rows, z + n / rows,
+                                       vf_ring_place(tile, start + n * pitch + i, ring));
+            continue;
+        }
+        const long long next = lines / rows * args.plane + lines % rows * args.pitch;
+        const long long carry = args.plane - rows * args.pitch;
+        long long at = vf_row(args, y + line % rows, z + line / rows) + (x + i);
+        int j = line % rows;
+        VF_UNROLL_SOME for (int n = line; n < rows * planes; n += lines)
+        {
+            vf_fill_whole<VF_LOADER_PACK>(args, input, at, vf_ring_place(tile, start + n * pitch + i, ring));
+            j += lines % rows;
+            at += next;
+            if (planes > 1 && j >= rows) {
+                j -= rows;
+                at += carry;
+            }
+        }
+    }
+    const int beside = pad / VF_LOADER_PACK;
+    VF_NO_UNROLL for (int n = vf_thread(); n < 2 * beside * rows * planes; n += VF_THREADS)
+    {
+        const int column = n % (2 * beside), row = n / (2 * beside);
+        const int i = column * VF_LOADER_PACK + (column < beside ? 0 : VF_TILE_X);
+        vf_fill_in_row<inside>(args, input, x + i, y + row % rows, z + row / rows,
+                               vf_ring_place(tile, start + row * pitch + i, ring));
     }
 }
 

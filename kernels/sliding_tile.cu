@@ -106,18 +106,28 @@ VF_INLINE void vf_fill_window(const VfArgs &args, REAL *shared, int x, int y, in
             continue;
         const int halo_y = vf_input_halo_y(input), halo_z = vf_input_halo_z(input);
         REAL *const tile = shared + vf_tile_start(input);
-        const int rows = VF_VARIANT_Z ? VF_TILE_Y + 2 * halo_y : count;
-        const int planes = VF_VARIANT_Z ? count : VF_TILE_Z + 2 * halo_z;
-        const int from_x = x - vf_tile_pad(input), from_y = VF_VARIANT_Z ? y - halo_y : y,
-                  from_z = VF_VARIANT_Z ? z : z - halo_z;
-        const auto to_row = [=](int k, int j) {
-            return tile + (VF_VARIANT_Z ? vf_wrapped(slot + k) : k) * vf_plane_stride(input) +
-                   (VF_VARIANT_Z ? j : vf_wrapped(slot + j)) * vf_row_stride(input);
-        };
-        if (inside && halo_z == VF_HALO_Z)
-            vf_load_carry<true>(args, input, rows, planes, from_x, from_y, from_z, to_row);
+        const int from_x = x - vf_tile_pad(input), stride = vf_plane_stride(input);
+        const bool plain = inside && halo_z == VF_HALO_Z;
+#if VF_VARIANT_Z
+        const int rows = VF_TILE_Y + 2 * halo_y, start = slot * stride;
+        if (plain)
+            vf_load_columns<true>(args, input, rows, count, from_x, y - halo_y, z, tile, start,
+                                  VF_RING * stride);
         else
-            vf_load_carry<false>(args, input, rows, planes, from_x, from_y, from_z, to_row);
+            vf_load_columns<false>(args, input, rows, count, from_x, y - halo_y, z, tile, start,
+                                   VF_RING * stride);
+#else
+        const int start = slot * vf_row_stride(input);
+        VF_NO_UNROLL for (int k = 0; k < VF_TILE_Z + 2 * halo_z; k++)
+        {
+            if (plain)
+                vf_load_columns<true>(args, input, count, 1, from_x, y, z - halo_z + k, tile + k * stride,
+                                      start, stride);
+            else
+                vf_load_columns<false>(args, input, count, 1, from_x, y, z - halo_z + k, tile + k * stride,
+                                       start, stride);
+        }
+#endif
     }
 }
 

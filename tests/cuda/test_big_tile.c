@@ -8,6 +8,7 @@ static const char *const usual[] = {"big-tile:block=8x4x1:work=4x2x2", NULL};
 Test(big_tile, every_way_of_cutting_the_grid)
 {
     static const char *const every[] = {
+        "big-tile:block=8x4x1:work=4x2x2:variant=columns",
         "big-tile:block=8x4x1:work=4x2x2:variant=carry",
         "big-tile:block=8x4x1:work=4x2x2:variant=flat:grid=flat",
         "big-tile:block=8x4x1:work=4x2x2:variant=cube:virtual=1",
