@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_gpu_compile.h"
 #include "bench_gpu_rows.h"
 #include "bench_limits.h"
 #include "number.h"
@@ -157,25 +158,53 @@ static void print_device(struct bench_device *device)
            2e-9 * (double)bytes / bench_device_copy(device, bytes), device->seed);
 }
 
-/* All items; how many were left out when time was up. */
-static int run_items(const struct request *r, struct bench_device *device, struct bench_tally *tally)
+/* Calls `work` with each item and grid that was asked for. */
+static void each_place(const struct request *r,
+                       void (*work)(void *context, const struct bench_item *item, struct bench_grid grid),
+                       void *context)
 {
-    const double begin = bench_now();
-    int left = 0;
-    for (int i = 0; i < bench_item_count; i++) {
-        const struct bench_item *item = &bench_items[i];
-        for (int g = 0; is_chosen(r, item) && g < grid_count(r, item); g++) {
-            const struct bench_grid grid = grid_of(r, item, g);
-            const double elapsed = bench_now() - begin;
-            if (elapsed > r->budget) {
-                left++;
-                continue;
-            }
-            fprintf(stderr, "[%.0f s] %s %tdx%tdx%td\n", elapsed, item->name, grid.nx, grid.ny, grid.nz);
-            bench_gpu_rows(&r->options, device, item, grid, tally);
-        }
+    for (int i = 0; i < bench_item_count; i++)
+        for (int g = 0; is_chosen(r, &bench_items[i]) && g < grid_count(r, &bench_items[i]); g++)
+            work(context, &bench_items[i], grid_of(r, &bench_items[i], g));
+}
+
+struct session {
+    const struct request *request;
+    struct bench_device *device;
+    struct bench_texts texts;
+    struct bench_tally tally;
+    double begin;
+    int left; /* items that were not begun when time was up */
+};
+
+static void gather(void *context, const struct bench_item *item, struct bench_grid grid)
+{
+    struct session *s = context;
+    bench_each_row(item, grid, &s->device->cuda->gpu, s->request->options.scheme, bench_texts_add, &s->texts);
+}
+
+static void measure(void *context, const struct bench_item *item, struct bench_grid grid)
+{
+    struct session *s = context;
+    const double elapsed = bench_now() - s->begin;
+    if (elapsed > s->request->budget) {
+        s->left++;
+        return;
     }
-    return left;
+    fprintf(stderr, "[%.0f s] %s %tdx%tdx%td\n", elapsed, item->name, grid.nx, grid.ny, grid.nz);
+    bench_gpu_rows(&s->request->options, s->device, item, grid, &s->tally);
+}
+
+static void print_tally(const struct session *s)
+{
+    const struct bench_tally *tally = &s->tally;
+    printf("\n%d rows, %d of them wrong; %.0f s", tally->rows, tally->wrong, bench_now() - s->begin);
+    if (tally->plans > 0)
+        printf("; the plan's choice is within 1.15 of the best row in %d of %d, at worst %.2f (%s)",
+               tally->plans - tally->slow_plans, tally->plans, tally->worst, tally->worst_name);
+    printf("\n");
+    if (s->left > 0)
+        printf("%d items left out: the time was up\n", s->left);
 }
 
 static FILE *open_json(const struct request *r, struct vf_json *json, const struct bench_device *device)
@@ -204,7 +233,6 @@ static bool close_json(struct vf_json *json, FILE *file)
 int main(int argc, char **argv)
 {
     struct request r = {.options = {.tries = 1}, .size = "full", .repeats = 20, .budget = 460};
-    struct bench_tally tally = {0};
     struct bench_device device;
     struct vf_json json;
     FILE *file = NULL;
@@ -218,18 +246,16 @@ int main(int argc, char **argv)
         file = open_json(&r, &json, &device);
         r.options.json = &json;
     }
+    struct session s = {
+        .request = &r, .device = &device, .texts = {.cuda = device.cuda}, .begin = bench_now()};
     print_device(&device);
+    each_place(&r, gather, &s);
+    bench_texts_compile(&s.texts);
+    bench_texts_close(&s.texts);
     bench_gpu_head();
-    const int left = run_items(&r, &device, &tally);
-    printf("\n%d rows, %d of them wrong; %d kernels compiled", tally.rows, tally.wrong,
-           device.cuda->compiled_count);
-    if (tally.plans > 0)
-        printf("; the plan's choice is within 1.15 of the best row in %d of %d, at worst %.2f (%s)",
-               tally.plans - tally.slow_plans, tally.plans, tally.worst, tally.worst_name);
-    printf("\n");
-    if (left > 0)
-        printf("%d items left out: the time was up\n", left);
+    each_place(&r, measure, &s);
+    print_tally(&s);
     const bool written = file == NULL || close_json(&json, file);
     bench_device_close(&device);
-    return written && tally.wrong == 0 && tally.rows > 0 ? 0 : 1;
+    return written && s.tally.wrong == 0 && s.tally.rows > 0 ? 0 : 1;
 }

@@ -5,11 +5,11 @@
 
 #include "alloc.h"
 #include "bench_gpu_check.h"
+#include "bench_gpu_plans.h"
 
 /* A goal: the plan's choice is within this of the best row. */
 #define CLOSE 1.15
 #define MOST_TURNS 8
-#define MOST_TRIES 8
 
 /* ---- an item on a grid ---- */
 
@@ -28,10 +28,11 @@ struct place {
     struct bench_tally *tally;
     struct bench_random random[VF_MAX_INPUTS];
     struct arrays full, small;
-    double cell_bytes; /* read and written, of a cell, at least */
-    double copy;       /* seconds of copying one input */
-    double bandwidth;  /* of that copy, bytes/s */
-    double best;       /* seconds of a step, by the best row so far */
+    double cell_bytes;        /* read and written, of a cell, at least */
+    double copy;              /* seconds of copying one input */
+    double bandwidth;         /* of that copy, bytes/s */
+    struct bench_right right; /* of the present flow */
+    double best;              /* seconds of a step, by the best row so far */
 };
 
 static double cells_of(struct bench_grid grid)
@@ -319,97 +320,27 @@ static void print_row(struct place *place, const char *by, int steps, const stru
     place->best = fmin(place->best, step);
 }
 
-/* ---- which rows ---- */
+/* ---- rows ---- */
 
-/* The request that a flow's plans answer. */
-static struct vf_gpu_request request_of(const struct place *place, const struct bench_flow *flow,
-                                        const struct vf_forced_list *forced)
+/* The first plan that does not spill, or the best of several. */
+static void run_row(void *context, const struct bench_row *row)
 {
-    return (struct vf_gpu_request){.flow = &flow->flow,
-                                   .nx = place->grid.nx,
-                                   .ny = place->grid.ny,
-                                   .nz = place->grid.nz,
-                                   .source_type = flow->source_type,
-                                   .sink_type = flow->sink_type,
-                                   .gpu = &place->device->cuda->gpu,
-                                   .forced = forced};
-}
-
-/* The plan that --scheme `text` gives; NULL: the plan's own choice. No row where the scheme refuses. */
-static void planned_row(struct place *place, const struct bench_right *right, const char *text)
-{
-    const struct bench_flow *flow = right->flow;
-    struct vf_forced_list forced;
-    struct vf_gpu_plan plan;
-    struct vf_error error;
-    struct result result;
-    if (text != NULL)
-        bench_must(vf_forced_read(text, &forced, &error), &error);
-    const struct vf_gpu_request request = request_of(place, flow, text != NULL ? &forced : NULL);
-    const enum vf_status status = vf_gpu_plan_open(&plan, &request, &error);
-    if (status == VF_USAGE)
-        return;
-    bench_must(status, &error);
-    measure(place, right, &plan, &result);
-    print_row(place, text != NULL ? text : "plan", flow->steps, &result);
-    vf_text_free(&result.list);
-    vf_gpu_plan_close(&plan);
-}
-
-/* All stages of the flow in one kernel by the scheme, in its most promising configuration that does not
- * spill, or the best of several. No row where the scheme refuses. */
-static void fused_row(struct place *place, const struct bench_right *right,
-                      const struct vf_gpu_scheme *scheme)
-{
-    const struct bench_flow *flow = right->flow;
-    const struct vf_gpu_request request = request_of(place, flow, NULL);
-    const struct vf_forced forced = {
-        .scheme = scheme, .variant = -1, .grid = -1, .virtual_blocks = -1, .interior = -1};
-    struct vf_launch launch = {.stage_end = flow->flow.stage_count, .scheme = scheme, .forced = true};
-    struct vf_gpu_plan plan = {.launch_count = 1, .launch = &launch};
-    struct vf_kernel_work work;
-    struct vf_ranked list[MOST_TRIES];
-    struct vf_error error;
+    struct place *place = context;
     struct result best = {.ran = false}, result;
-    if (vf_kernel_work_open(&work, &plan, &request, &launch, &error) != VF_OK)
-        return;
-    work.c.flow = &work.flow;
-    const int count = vf_gpu_rank(&work.c, request.gpu, &forced, list, MOST_TRIES);
-    for (int i = 0, tried = 0; i < count && tried < place->options->tries; i++) {
-        launch.config = list[i].config;
-        plan.seconds = launch.seconds = list[i].seconds;
-        measure(place, right, &plan, &result);
+    if (row->is_first) {
+        bench_right_close(&place->right);
+        bench_right_open(&place->right, row->flow, place->grid, place->random);
+    }
+    for (int i = 0, tried = 0; i < row->plan_count && tried < place->options->tries; i++) {
+        measure(place, &place->right, &row->plan[i], &result);
         tried += !result.spilled;
         const bool is_better = result.right && (!best.right || result.seconds < best.seconds);
         const bool is_wrong = result.ran && !result.right;
         if (i == 0 || is_wrong || (is_better && !(best.ran && !best.right)))
             best = result;
     }
-    if (count > 0)
-        print_row(place, scheme->name, flow->steps, &best);
-    vf_kernel_work_close(&work);
-}
-
-/* Rows of one flow: T steps. */
-static void flow_rows(struct place *place, const struct bench_flow *flow, bool schemes, bool plan)
-{
-    struct bench_right right;
-    char unfused[64];
-    bench_right_open(&right, flow, place->grid, place->random);
-    const bool is_alone = flow->flow.stage_count == 1;
-    if (place->options->scheme != NULL) {
-        planned_row(place, &right, place->options->scheme);
-    } else {
-        for (int i = 0; vf_gpu_schemes[i] != NULL && schemes; i++) {
-            fused_row(place, &right, vf_gpu_schemes[i]);
-            snprintf(unfused, sizeof unfused, "%s:fuse=1", vf_gpu_schemes[i]->name);
-            if (!is_alone && flow->steps <= 1)
-                planned_row(place, &right, unfused);
-        }
-        if (plan)
-            planned_row(place, &right, NULL);
-    }
-    bench_right_close(&right);
+    print_row(place, row->by, row->flow->steps, &best);
+    vf_text_free(&best.list);
 }
 
 /* ---- an item ---- */
@@ -440,27 +371,13 @@ static void open_place(struct place *place, const struct bench_flow *flow)
 void bench_gpu_rows(const struct bench_gpu_options *options, struct bench_device *device,
                     const struct bench_item *item, struct bench_grid grid, struct bench_tally *tally)
 {
-    static const int fused[] = {2, 4, 8};
     const struct vf_gpu *gpu = &device->cuda->gpu;
     struct place place = {.options = options, .device = device, .item = item, .grid = grid, .tally = tally};
-    struct bench_flow one, several;
-    bool planned = false;
+    struct bench_flow one;
     bench_flow_open(&one, item, grid, 1, gpu);
     open_place(&place, &one);
-    flow_rows(&place, &one, true, true);
-    if (!item->one_pass) {
-        for (size_t i = 0; i < sizeof fused / sizeof *fused && fused[i] <= item->steps; i++) {
-            bench_flow_open(&several, item, grid, fused[i], gpu);
-            planned = fused[i] == item->steps;
-            flow_rows(&place, &several, true, planned);
-            bench_flow_close(&several);
-        }
-        if (!planned) {
-            bench_flow_open(&several, item, grid, item->steps, gpu);
-            flow_rows(&place, &several, false, true);
-            bench_flow_close(&several);
-        }
-    }
+    bench_each_row(item, grid, gpu, options->scheme, run_row, &place);
+    bench_right_close(&place.right);
     close_arrays(&place, &one, &place.full);
     close_arrays(&place, &one, &place.small);
     bench_flow_close(&one);
