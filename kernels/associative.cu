@@ -10,6 +10,9 @@
 #define VF_ROWS (VF_WORK_Y + 2 * VF_SIDE)
 #define VF_COLUMNS (VF_SPAN + 2 * VF_HALO_X)
 #define VF_MADE (VF_FIELDS - VF_INPUTS)
+/* Many rows beside the own ones are read when their plane's turn comes, from L1, where the block's own loads
+ * have brought most of them: under way for a plane's time they would take the registers. */
+#define VF_LATE (VF_SIDE > 2)
 
 /* How far a stage reaches along the streamed axis, and the stage that makes a field. */
 template <class S> VF_INLINE constexpr int vf_stage_reach()
@@ -69,18 +72,23 @@ struct vf_scatter {
     /* Whether cells at other x are read in a row. */
     static VF_MEMBER constexpr bool is_wide(int k, int row)
     {
-        return vf_input_halo_x(k) > 0 && is_read(k, row) &&
-               (VF_DIAGONAL(k) || (row >= VF_SIDE && row < VF_SIDE + VF_WORK_Y));
+        return vf_input_halo_x(k) > 0 && is_read(k, row) && (VF_DIAGONAL(k) || is_own(row));
     }
 
-    VF_MEMBER void load(int turn, int at)
+    static VF_MEMBER constexpr bool is_own(int row)
+    {
+        return row >= VF_SIDE && row < VF_SIDE + VF_WORK_Y;
+    }
+
+    /* The own rows of a plane, or those beside them. */
+    VF_MEMBER void load(int turn, int at, bool own)
     {
         VF_UNROLL for (int k = 0; k < VF_INPUTS; k++)
         {
             const long long plane = vf_plane_at(args, course, at, vf_input_reach(k));
             VF_UNROLL for (int row = 0; row < VF_ROWS; row++)
             {
-                if (DIM == 3 && !is_read(k, row))
+                if (is_own(row) != own || (DIM == 3 && !is_read(k, row)))
                     continue;
                 vf_load_input(args, k, plane, row_at[row], columns, &value[k][turn][row][VF_HALO_X]);
                 if (is_wide(k, row))
@@ -149,8 +157,12 @@ struct vf_scatter {
 
     VF_MEMBER bool step(int turn, int &at)
     {
+        if (VF_LATE)
+            load(turn, at, false);
         widen(turn, at);
-        load(1 - turn, at + 1);
+        load(1 - turn, at + 1, true);
+        if (!VF_LATE)
+            load(1 - turn, at + 1, false);
         scatter(turn);
         store(at);
         return ++at < course.end + VF_REACH;
@@ -159,7 +171,9 @@ struct vf_scatter {
     VF_MEMBER void sweep()
     {
         int at = course.begin - VF_REACH;
-        load(0, at);
+        load(0, at, true);
+        if (!VF_LATE)
+            load(0, at, false);
         while (step(0, at) && step(1, at)) {
         }
     }

@@ -103,7 +103,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
 }
 
 /* Turns of the loop are written out as long as the code stays small. */
-enum { MOST_WRITTEN = 6000 };
+enum { MOST_WRITTEN = 500 };
 
 static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                    struct vf_text *text)

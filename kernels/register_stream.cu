@@ -14,6 +14,8 @@
 #include "kernels/device_stream.h"
 
 #define VF_RING (2 * VF_REACH + 2)
+/* Planes whose neighbours are held: it divides VF_RING, so that both move alike. */
+#define VF_WINDOW (VF_MOST_CROSS == 0 ? 2 : VF_RING)
 #define VF_ROWS (VF_WORK_Y + 2 * VF_SIDE)
 #define VF_COLUMNS (VF_SPAN + 2 * VF_HALO_X)
 
@@ -29,28 +31,36 @@ VF_INLINE constexpr int vf_ahead(int k)
     return vf_has_beside(k) && VF_MOST_CROSS > vf_input_reach(k) ? VF_MOST_CROSS : vf_input_reach(k);
 }
 
-/* Where in the ring the plane at an offset from the present one is. */
+/* Where the plane at an offset from the present one is: its own spans, and with their neighbours. */
 VF_INLINE constexpr int vf_slot(int turn, int offset)
 {
     return (turn + offset + VF_REACH) % VF_RING;
 }
+VF_INLINE constexpr int vf_window(int turn, int offset)
+{
+    return (turn + offset + VF_REACH) % VF_WINDOW;
+}
 
-/* What a thread holds: row 0 is the first above its own, column 0 the first before its span. */
+/* What a thread holds. In `wide`, row 0 is the first above its own, column 0 the first before its span. */
 struct vf_ring {
-    REAL value[VF_INPUTS][VF_RING][VF_ROWS][VF_COLUMNS];
+    REAL own[VF_INPUTS][VF_RING][VF_WORK_Y][VF_SPAN];
+    REAL wide[VF_INPUTS][VF_WINDOW][VF_ROWS][VF_COLUMNS];
     REAL flank[VF_INPUTS][VF_ROWS][VF_FLANK]; /* of the newest plane that neighbours are fetched of */
 };
 
 struct vf_stream_cell {
     const VfArgs &args;
     const vf_ring &ring;
-    const int turn, row, column; /* of the cell in the ring */
+    const int turn, row, column; /* of the cell among the own ones */
     const int x, y, plane;
     REAL *const result; /* [VF_OUTPUTS][VF_SPAN], those of the cell's place in the span */
 
     VF_MEMBER REAL read(int input, int dz, int dy, int dx)
     {
-        return ring.value[input][vf_slot(turn, DIM == 3 ? dz : dy)][row + (DIM == 3 ? dy : 0)][column + dx];
+        const int along = DIM == 3 ? dz : dy, side = DIM == 3 ? dy : 0;
+        return side == 0 && dx == 0
+                   ? ring.own[input][vf_slot(turn, along)][row][column]
+                   : ring.wide[input][vf_window(turn, along)][VF_SIDE + row + side][VF_HALO_X + column + dx];
     }
     VF_MEMBER bool open(int axis, bool upper)
     {
@@ -177,12 +187,12 @@ struct vf_stream {
     VF_MEMBER void load_own(int k, int slot, int plane)
     {
         const long long at = vf_plane_at(args, course, plane, vf_input_reach(k));
-        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++) vf_load_input(
-            args, k, at, row_at[VF_SIDE + j], columns, &ring.value[k][slot][VF_SIDE + j][VF_HALO_X]);
+        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+            vf_load_input(args, k, at, row_at[VF_SIDE + j], columns, ring.own[k][slot][j]);
     }
 
     /* What is read beside them, as far as it comes from memory. */
-    VF_MEMBER void load_beside(int k, int slot, int plane)
+    VF_MEMBER void load_beside(int k, int window, int plane)
     {
         const long long at = vf_plane_at(args, course, plane, VF_CROSS(k));
         VF_UNROLL for (int row = 0; row < VF_ROWS; row++)
@@ -190,7 +200,7 @@ struct vf_stream {
             if (!is_own(row) && (VF_VARIANT_SHARED || !is_beside(k, row)))
                 continue;
             if (!is_own(row))
-                vf_load_input(args, k, at, row_at[row], columns, &ring.value[k][slot][row][VF_HALO_X]);
+                vf_load_input(args, k, at, row_at[row], columns, &ring.wide[k][window][row][VF_HALO_X]);
             if (vf_input_halo_x(k) > 0 && (is_own(row) || VF_DIAGONAL(k)))
                 vf_load_input_flank(args, k, at, row_at[row], columns, ring.flank[k][row]);
         }
@@ -206,15 +216,31 @@ struct vf_stream {
 #endif
     }
 
-    /* Neighbours along x of the own rows, or of those beside them. */
-    VF_MEMBER void widen_rows(int k, int slot, int plane, bool own)
+    /* The own rows of the newest plane as `wide` has them. */
+    VF_MEMBER void widen_own(int k, int turn, int plane)
+    {
+        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+        {
+            REAL *const wide = ring.wide[k][vf_window(turn, VF_MOST_CROSS)][VF_SIDE + j];
+            VF_UNROLL for (int i = 0; i < VF_SPAN; i++) wide[VF_HALO_X + i] =
+                ring.own[k][vf_slot(turn, VF_MOST_CROSS)][j][i];
+            if (vf_input_halo_x(k) > 0) {
+                vf_mend_input(args, k, vf_plane_at(args, course, plane, VF_CROSS(k)), row_at[VF_SIDE + j],
+                              columns, wide + VF_HALO_X);
+                vf_widen(wide, ring.flank[k][VF_SIDE + j], columns.lane);
+            }
+        }
+    }
+
+    /* And those beside them, where diagonal neighbours are read. */
+    VF_MEMBER void widen_beside(int k, int turn, int plane)
     {
         VF_UNROLL for (int row = 0; row < VF_ROWS; row++)
         {
-            if (vf_input_halo_x(k) == 0 || (own ? !is_own(row) : !VF_DIAGONAL(k) || !is_beside(k, row)))
+            if (vf_input_halo_x(k) == 0 || !VF_DIAGONAL(k) || !is_beside(k, row))
                 continue;
-            REAL *const wide = ring.value[k][slot][row];
-            if (own || !VF_VARIANT_SHARED)
+            REAL *const wide = ring.wide[k][vf_window(turn, VF_MOST_CROSS)][row];
+            if (!VF_VARIANT_SHARED)
                 vf_mend_input(args, k, vf_plane_at(args, course, plane, VF_CROSS(k)), row_at[row], columns,
                               wide + VF_HALO_X);
             vf_widen(wide, ring.flank[k][row], columns.lane);
@@ -222,12 +248,12 @@ struct vf_stream {
     }
 
 #if VF_VARIANT_SHARED
-    VF_MEMBER void share_rows(int k, int slot, int plane)
+    VF_MEMBER void share_rows(int k, int window, int plane)
     {
         VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
         {
             REAL *const row = vf_shared_row(shared, k, plane, VF_SIDE + threadIdx.y * VF_WORK_Y + j);
-            vf_share(row, &ring.value[k][slot][VF_SIDE + j][VF_HALO_X]);
+            vf_share(row, &ring.wide[k][window][VF_SIDE + j][VF_HALO_X]);
             if (VF_DIAGONAL(k))
                 vf_share_flank(row, ring.flank[k][VF_SIDE + j], columns.lane);
         }
@@ -245,14 +271,14 @@ struct vf_stream {
         }
     }
 
-    VF_MEMBER void take_rows(int k, int slot, int plane)
+    VF_MEMBER void take_rows(int k, int window, int plane)
     {
         VF_UNROLL for (int row = 0; row < VF_ROWS; row++)
         {
             if (!is_beside(k, row))
                 continue;
             const REAL *const from = vf_shared_row(shared, k, plane, threadIdx.y * VF_WORK_Y + row);
-            vf_take(from, &ring.value[k][slot][row][VF_HALO_X]);
+            vf_take(from, &ring.wide[k][window][row][VF_HALO_X]);
             if (VF_DIAGONAL(k))
                 vf_take_flank(from, columns.lane, ring.flank[k][row]);
         }
@@ -266,8 +292,7 @@ struct vf_stream {
         {
             VF_UNROLL for (int i = 0; i < VF_SPAN; i++)
             {
-                vf_stream_cell cell = {args,          ring,  turn,  VF_SIDE + j,  VF_HALO_X + i,
-                                       columns.x + i, y + j, plane, result[j] + i};
+                vf_stream_cell cell = {args, ring, turn, j, i, columns.x + i, y + j, plane, result[j] + i};
                 vf_cell(cell);
             }
         }
@@ -289,27 +314,29 @@ struct vf_stream {
         const int newest = plane + VF_MOST_CROSS;
         VF_UNROLL for (int k = 0; k < VF_INPUTS; k++)
         {
-            widen_rows(k, vf_slot(turn, VF_MOST_CROSS), newest, true);
+            if (!vf_has_beside(k))
+                continue;
+            widen_own(k, turn, newest);
 #if VF_VARIANT_SHARED
             if (vf_input_halo_y(k) > 0)
-                share_rows(k, vf_slot(turn, VF_MOST_CROSS), newest);
+                share_rows(k, vf_window(turn, VF_MOST_CROSS), newest);
 #else
-            widen_rows(k, vf_slot(turn, VF_MOST_CROSS), newest, false);
+            widen_beside(k, turn, newest);
 #endif
         }
         VF_UNROLL for (int k = 0; k < VF_INPUTS; k++)
         {
             load_own(k, vf_slot(turn, vf_ahead(k) + 1), plane + vf_ahead(k) + 1);
             if (vf_has_beside(k))
-                load_beside(k, vf_slot(turn, VF_MOST_CROSS + 1), newest + 1);
+                load_beside(k, vf_window(turn, VF_MOST_CROSS + 1), newest + 1);
         }
 #if VF_VARIANT_SHARED
         __syncthreads();
         VF_UNROLL for (int k = 0; k < VF_INPUTS; k++)
         {
             if (vf_input_halo_y(k) > 0) {
-                take_rows(k, vf_slot(turn, VF_MOST_CROSS), newest);
-                widen_rows(k, vf_slot(turn, VF_MOST_CROSS), newest, false);
+                take_rows(k, vf_window(turn, VF_MOST_CROSS), newest);
+                widen_beside(k, turn, newest);
             }
         }
 #endif
@@ -323,12 +350,21 @@ struct vf_stream {
     {
         VF_UNROLL for (int k = 0; k < VF_INPUTS; k++)
         {
-            VF_UNROLL for (int s = 0; s + 1 < VF_RING; s++)
+            VF_UNROLL for (int offset = -VF_REACH; offset <= VF_REACH; offset++)
+            {
+                VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+                {
+                    VF_UNROLL for (int i = 0; i < VF_SPAN; i++) ring.own[k][vf_slot(0, offset)][j][i] =
+                        ring.own[k][vf_slot(0, offset + 1)][j][i];
+                }
+            }
+            VF_UNROLL for (int offset = -VF_MOST_CROSS; offset <= VF_MOST_CROSS; offset++)
             {
                 VF_UNROLL for (int row = 0; row < VF_ROWS; row++)
                 {
-                    VF_UNROLL for (int i = 0; i < VF_COLUMNS; i++) ring.value[k][s][row][i] =
-                        ring.value[k][s + 1][row][i];
+                    VF_UNROLL for (int i = 0; i < VF_COLUMNS; i++)
+                        ring.wide[k][vf_window(0, offset)][row][i] =
+                        ring.wide[k][vf_window(0, offset + 1)][row][i];
                 }
             }
         }
@@ -355,7 +391,7 @@ struct vf_stream {
                     load_own(k, vf_slot(0, offset), plane + offset);
             }
             if (vf_has_beside(k))
-                load_beside(k, vf_slot(0, VF_MOST_CROSS), plane + VF_MOST_CROSS);
+                load_beside(k, vf_window(0, VF_MOST_CROSS), plane + VF_MOST_CROSS);
         }
         while (steps<0>(plane)) {
         }

@@ -68,7 +68,8 @@ Test(register_stream, other_tables)
     check_taps(TAPS_X, 9, 2, VF_REFLECT, flat);
 }
 
-static void check_body(enum vf_stencil_id stencil, int dim, enum vf_boundary boundary, bool precise)
+static void check_body(enum vf_stencil_id stencil, int dim, enum vf_boundary boundary, bool precise,
+                       const char *const *scheme)
 {
     struct flow_case c;
     struct vf_cuda *cuda = device_open();
@@ -77,7 +78,7 @@ static void check_body(enum vf_stencil_id stencil, int dim, enum vf_boundary bou
               input = flow_case_sources(&c, inputs);
     flow_case_sinks(&c, flow_case_body(&c, stencil, input), outputs);
     if (dim == 3)
-        check_volumes(&c, cuda, precise ? shared : direct);
+        check_volumes(&c, cuda, scheme);
     else
         check_images(&c, cuda);
     flow_case_close(&c);
@@ -86,11 +87,16 @@ static void check_body(enum vf_stencil_id stencil, int dim, enum vf_boundary bou
 
 Test(register_stream, bodies_of_many_fields)
 {
-    check_body(VF_STENCIL_structure_tensor, 3, VF_CONSTANT, false);
-    check_body(VF_STENCIL_diffusion_step, 3, VF_NEAREST, true);
-    check_body(VF_STENCIL_diffusion_step, 2, VF_MIRROR, false);
-    check_body(VF_STENCIL_eed_surface_tensor, 2, VF_WRAP, false);
-    check_body(VF_STENCIL_perona_malik_quadratic, 3, VF_WRAP, false);
+    static const char *const one_cell[] = {
+        "register-stream:block=16x4x1:work=1x1x1:stream=4:variant=shared",
+        "register-stream:block=16x4x1:work=1x1x1:stream=4:variant=direct",
+        NULL,
+    };
+    check_body(VF_STENCIL_structure_tensor, 3, VF_CONSTANT, false, direct);
+    check_body(VF_STENCIL_diffusion_step, 3, VF_NEAREST, false, one_cell);
+    check_body(VF_STENCIL_diffusion_step, 2, VF_MIRROR, false, flat);
+    check_body(VF_STENCIL_eed_surface_tensor, 2, VF_WRAP, false, flat);
+    check_body(VF_STENCIL_perona_malik_quadratic, 3, VF_WRAP, true, shared);
 }
 
 Test(register_stream, types_and_launch_switches)
