@@ -79,6 +79,7 @@ help:
 	@echo 'make test        install what is missing, build, run all tests'
 	@echo 'make test-san    the same under the address and undefined-behaviour sanitizers'
 	@echo 'make test-gpu    the tests of the GPU on this machine'"'"'s own; CI has a stand-in'
+	@echo 'make test-peers  files of and for tifffile and mrcfile, which pip installs'
 	@echo 'make install     into PREFIX=$(PREFIX), under DESTDIR; make uninstall'
 	@echo 'make lint        clang-format, clang-tidy and shellcheck; make format formats'
 	@echo 'make compile-all compile every GPU kernel that schemes offer, for sm_75 to sm_120 (needs NVRTC, no GPU)'
@@ -221,6 +222,11 @@ test-gpu:
 
 run-test-gpu: $(BUILD)/cuda-tests
 	$(BUILD)/cuda-tests
+
+# Files of and for tifffile, mrcfile and libtiff's tools; pip installs the first two.
+.PHONY: test-peers
+test-peers: $(BUILD)/volfilter
+	PEERS='$(abspath $(BUILD)/peers)' VOLFILTER='$(abspath $(BUILD)/volfilter)' tests/peers/run
 
 demo:
 	@tests/install-deps build

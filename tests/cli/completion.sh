@@ -24,9 +24,9 @@ test_chains() {
     completes perona-malik:k=a perona-malik:k=auto
     expect 0 --complete-chain ''
     "$VOLFILTER" list | sed 's/ .*//' | cmp - out
-    for word in nonsense nonsense:x gaussian:nonsense= gaussian:sigma= ,,; do
+    for word in nonsense nonsense:x gaussian:nonsense= gaussian:sigma= ',,'; do
         expect 0 --complete-chain "$word"
-        [ ! -s out ] || [ "$word" = ,, ]
+        [ ! -s out ] || [ "$word" = ',,' ]
     done
 }
 

@@ -1,0 +1,207 @@
+"""Round trips: tifffile and mrcfile write a file, volfilter copies it (a Gaussian of width 0), they read it back.
+
+A copy must have the same numbers, axes and metadata; a derived result the right channels and their names.
+"""
+import json
+import os
+import subprocess
+import sys
+
+import mrcfile
+import numpy
+import tifffile
+
+VOLFILTER = os.environ["VOLFILTER"]
+random = numpy.random.default_rng(7)
+failures = 0
+checks = 0
+
+
+def check(condition, what):
+    global failures, checks
+    checks += 1
+    if not condition:
+        failures += 1
+        print(f"FAILED {what}")
+
+
+def run(*arguments):
+    done = subprocess.run(arguments, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"{' '.join(arguments)}: {done.stderr.strip()}")
+    return done
+
+
+def volfilter(source, target, *options, chain="gaussian:sigma=0"):
+    done = run(VOLFILTER, *options, "-f", chain, source, target)
+    check(done.returncode == 0, f"{source} to {target}")
+    return done
+
+
+def info(name):
+    return json.loads(run(VOLFILTER, "info", "--json", name).stdout)
+
+
+def pattern(shape, dtype):
+    if numpy.issubdtype(dtype, numpy.floating):
+        return (random.standard_normal(shape) * 100).astype(dtype)
+    limits = numpy.iinfo(dtype)
+    return random.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+
+
+def tiff_is_sound(name):
+    shown = run("tiffinfo", "-D", name)
+    check(shown.returncode == 0, f"tiffinfo reads {name}")
+    alarms = [line for line in shown.stderr.splitlines() if "Unknown field" not in line]
+    check(not alarms, f"tiffinfo of {name} warns: {alarms[:2]}")
+
+
+def mrc_is_valid(name):
+    with open("report", "w") as report:
+        valid = mrcfile.validate(name, print_file=report)
+    check(valid, f"{name} is valid: {open('report').read()}")
+
+
+def plain_tiffs():
+    layouts = [
+        {},
+        {"tile": (16, 32)},
+        {"compression": "zlib", "predictor": True},
+        {"compression": "zlib", "rowsperstrip": 3},
+        {"compression": "zstd", "tile": (32, 16)},
+        {"compression": "lzw"},
+        {"compression": "packbits"},
+        {"bigtiff": True},
+        {"byteorder": ">"},
+        {"byteorder": ">", "compression": "zlib", "predictor": True},
+    ]
+    for dtype in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"):
+        data = pattern((4, 45, 70), dtype)
+        for number, layout in enumerate(layouts):
+            if layout.get("predictor") and dtype == "float64":
+                continue
+            name, copy = f"{dtype}-{number}.tif", f"{dtype}-{number}-copy.tif"
+            tifffile.imwrite(name, data, photometric="minisblack", metadata=None, **layout)
+            volfilter(name, copy)
+            check(numpy.array_equal(tifffile.imread(copy), data), f"numbers of {copy}")
+            tiff_is_sound(copy)
+            check(run("tiffcmp", name, copy).returncode in (0, 1), f"tiffcmp reads {copy}")
+    half = pattern((30, 40), "float16")
+    tifffile.imwrite("half.tif", half, photometric="minisblack", metadata=None)
+    volfilter("half.tif", "half-copy.tif")
+    check(numpy.array_equal(tifffile.imread("half-copy.tif"), half.astype("float32")), "numbers of half-copy.tif")
+    colours = pattern((50, 60, 3), "uint8")
+    for planar in ("contig", "separate"):
+        stored = colours if planar == "contig" else numpy.moveaxis(colours, 2, 0).copy()
+        tifffile.imwrite("rgb.tif", stored, photometric="rgb", planarconfig=planar, metadata=None)
+        volfilter("rgb.tif", "rgb-copy.tif")
+        check(numpy.array_equal(tifffile.imread("rgb-copy.tif"), colours), f"colours, {planar}")
+    twelve = pattern((3, 33, 47), "uint16") >> 4
+    with tifffile.TiffWriter("twelve.tif") as file:
+        for page in twelve:
+            file.write(page, bitspersample=12, compression=None, photometric="minisblack", metadata=None)
+    check(info("twelve.tif")["packed_bits"] == 12, "12 bits are packed")
+    volfilter("twelve.tif", "twelve-copy.tif")
+    check(numpy.array_equal(tifffile.imread("twelve-copy.tif"), twelve), "12 bits")
+
+
+def imagej():
+    ramp = numpy.tile(numpy.arange(256, dtype="uint8"), (3, 1))
+    for dtype in ("uint8", "uint16", "float32"):
+        data = pattern((2, 3, 4, 20, 30), dtype)
+        metadata = {
+            "axes": "TZCYX", "spacing": 0.7, "unit": "um", "finterval": 1.5, "mode": "composite",
+            "LUTs": [ramp] * 4, "Ranges": [0.0, 99.0] * 4, "Labels": [f"page {i}" for i in range(24)],
+            "ROI": b"Iout-a-selection", "Overlays": [b"Iout-an-overlay"],
+        }
+        tifffile.imwrite("ij.tif", data, imagej=True, resolution=(4, 4), metadata=metadata)
+        volfilter("ij.tif", "ij-copy.tif")
+        tiff_is_sound("ij-copy.tif")
+        with tifffile.TiffFile("ij.tif") as before, tifffile.TiffFile("ij-copy.tif") as after:
+            check(numpy.array_equal(after.asarray(), data), f"numbers of ij-copy.tif, {dtype}")
+            check(after.series[0].axes == before.series[0].axes, "axes of ij-copy.tif")
+            for key, value in before.imagej_metadata.items():
+                check(numpy.array_equal(after.imagej_metadata.get(key), value), f"ij-copy.tif keeps {key}")
+        said = volfilter("ij.tif", "ij-tensor.tif", chain="structure-tensor").stderr
+        check("not kept: " in said and said.count("\n") == 1, f"one warning: {said}")
+        with tifffile.TiffFile("ij-tensor.tif") as after:
+            check(after.series[0].shape == (2, 3, 24, 20, 30), f"tensor: {after.series[0].shape}")
+            labels = after.imagej_metadata["Labels"]
+            check(labels[:6] == ["xx", "yy", "zz", "xy", "xz", "yz"] or sorted(labels[:6]) ==
+                  sorted(["xx", "yy", "zz", "xy", "xz", "yz"]), f"labels {labels[:6]}")
+            check(after.imagej_metadata["spacing"] == 0.7, "spacing of ij-tensor.tif")
+            check(after.imagej_metadata["ROI"] == b"Iout-a-selection", "selection of ij-tensor.tif")
+
+
+def ome():
+    metadata = {
+        "axes": "TCZYX", "PhysicalSizeX": 0.25, "PhysicalSizeXUnit": "\u00b5m", "PhysicalSizeY": 0.25,
+        "PhysicalSizeYUnit": "\u00b5m", "PhysicalSizeZ": 0.8, "PhysicalSizeZUnit": "\u00b5m",
+        "Channel": {"Name": ["one", "two"]}, "Plane": {"PositionX": [1.0] * 12},
+    }
+    data = pattern((2, 2, 3, 24, 36), "uint16")
+    for options in ({}, {"bigtiff": True, "tile": (16, 16), "compression": "zlib"}, {"byteorder": ">"}):
+        tifffile.imwrite("in.ome.tif", data, photometric="minisblack", metadata=metadata, **options)
+        volfilter("in.ome.tif", "copy.ome.tif")
+        tiff_is_sound("copy.ome.tif")
+        with tifffile.TiffFile("copy.ome.tif") as file:
+            series = file.series[0]
+            back = series.asarray()
+            order = ["TCZYX".index(axis) for axis in series.axes]
+            check(file.is_ome and series.kind == "ome", "copy.ome.tif is OME-TIFF")
+            check(numpy.array_equal(back, data.transpose(order)), "numbers of copy.ome.tif")
+            xml = tifffile.xml2dict(file.ome_metadata)["OME"]["Image"]["Pixels"]
+            check(xml["PhysicalSizeZ"] == 0.8 and xml["PhysicalSizeXUnit"] == "\u00b5m", "sizes of copy.ome.tif")
+            check([c["Name"] for c in xml["Channel"]] == ["one", "two"], "channels of copy.ome.tif")
+            check(len(xml["Plane"]) == 12, "positions of copy.ome.tif")
+        volfilter("in.ome.tif", "tensor.ome.tif", chain="gradient:output=components")
+        with tifffile.TiffFile("tensor.ome.tif") as file:
+            xml = tifffile.xml2dict(file.ome_metadata)["OME"]["Image"]["Pixels"]
+            check(xml["SizeC"] == 6 and xml["Type"] == "float", "tensor.ome.tif")
+            check([c["Name"] for c in xml["Channel"]][:3] == ["one x", "one y", "one z"], "names of tensor.ome.tif")
+            check(file.series[0].dtype == "float32" and file.series[0].size == 6 * data.size // 2, "planes")
+    with tifffile.TiffWriter("pyramid.ome.tif") as file:
+        file.write(data[0, 0], subifds=1, photometric="minisblack", metadata={"axes": "ZYX"})
+        file.write(data[0, 0, :, ::2, ::2], subfiletype=1, photometric="minisblack", metadata=None)
+    check("SubIFDs" in (info("pyramid.ome.tif")["note"] or ""), "note of pyramid.ome.tif")
+    check(info("pyramid.ome.tif")["nz"] == 3, "planes of pyramid.ome.tif")
+
+
+def mrc():
+    for dtype, mode in (("int8", 0), ("int16", 1), ("float32", 2), ("uint16", 6), ("float16", 12)):
+        data = pattern((5, 12, 17), dtype)
+        if dtype == "float16":
+            data /= 50  # mrcfile's own check of the deviation overflows otherwise
+        with mrcfile.new("in.mrc", data=data, overwrite=True) as file:
+            file.voxel_size = (1.5, 1.5, 3.0)
+            file.header.origin = (1, 2, 3)
+            file.set_extended_header(numpy.frombuffer(bytes(range(160)), "V1"))
+            file.header.exttyp = "MRCO"
+            file.add_label("made by a peer")
+        volfilter("in.mrc", "copy.mrc")
+        with mrcfile.open("copy.mrc") as file:
+            check(file.header.mode == mode and numpy.array_equal(file.data, data), f"numbers of {dtype}")
+            check(abs(file.voxel_size.z - 3) < 1e-5 and abs(file.voxel_size.x - 1.5) < 1e-5, "voxel size")
+            check(file.header.origin.z == 3 and file.extended_header.tobytes() == bytes(range(160)), "headers")
+            check("made by a peer" in file.get_labels(), f"labels {file.get_labels()}")
+            check(abs(float(file.header.dmean) - data.astype("f8").mean()) < 1e-2, "mean")
+            check(abs(float(file.header.rms) - data.astype("f8").std()) < 1e-2, "rms")
+        mrc_is_valid("copy.mrc")
+    stack = pattern((4, 3, 10, 11), "float32")
+    mrcfile.write("volumes.mrc", stack, overwrite=True)
+    volfilter("volumes.mrc", "volumes-copy.mrc")
+    with mrcfile.open("volumes-copy.mrc") as file:
+        check(file.is_volume_stack() and numpy.array_equal(file.data, stack), "stack of volumes")
+    volfilter("volumes.mrc", "volumes.tif")
+    check(tifffile.TiffFile("volumes.tif").series[0].shape == (4, 3, 10, 11), "volumes.tif")
+    volfilter("volumes.tif", "volumes-back.mrc")
+    check(numpy.array_equal(mrcfile.read("volumes-back.mrc"), stack), "volumes-back.mrc")
+    mrc_is_valid("volumes-back.mrc")
+
+
+plain_tiffs()
+imagej()
+ome()
+mrc()
+print(f"{checks - failures} passed, {failures} failed")
+sys.exit(failures != 0)
