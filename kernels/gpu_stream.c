@@ -121,15 +121,18 @@ int vf_stream_span(const struct vf_kernel_case *c)
     return c->flow->is_double ? 2 : 4;
 }
 
+enum { MOST_CHUNKS = 3 };
+
 /* Chunks of the streamed axis: whole, and so many that all SMs are busy several times over. */
-static int chunks_of(const struct vf_kernel_case *c, const struct vf_gpu *gpu, ptrdiff_t tiles, int chunk[4])
+static int chunks_of(const struct vf_kernel_case *c, const struct vf_gpu *gpu, ptrdiff_t tiles,
+                     int chunk[MOST_CHUNKS])
 {
     const ptrdiff_t planes = c->flow->dim == 2 ? c->ny : c->nz;
     const int reach = c->halo[c->flow->dim == 2 ? 1 : 0];
     int whole = 1, count = 0;
     while (whole < planes && whole < 1 << 20)
         whole *= 2;
-    for (int size = whole, waves = 0; count < 4 && size >= 4 * reach && size >= 4; size /= 2) {
+    for (int size = whole, waves = 0; count < MOST_CHUNKS && size >= 4 * reach && size >= 4; size /= 2) {
         const ptrdiff_t blocks = tiles * ((planes + size - 1) / size);
         if (blocks < 2 * (ptrdiff_t)gpu->multiprocessors && size > 16)
             continue;
@@ -153,10 +156,13 @@ int vf_stream_candidates(const struct vf_gpu_scheme *scheme, const struct vf_ker
             .block = {flat ? shape[i][0] * shape[i][1] : shape[i][0], flat ? 1 : shape[i][1], 1},
             .work = {span, flat ? 1 : shape[i][2], 1},
             .variant = variant};
-        if (flat && shape[i][2] > 1)
+        bool known = flat && shape[i][2] > 1;
+        for (int earlier = 0; flat && earlier < i; earlier++)
+            known = known || shape[earlier][0] * shape[earlier][1] == config.block[0];
+        if (known)
             continue;
         ptrdiff_t tile[3];
-        int chunk[4];
+        int chunk[MOST_CHUNKS];
         config.stream = 1;
         vf_stream_tile(c, &config, tile);
         const ptrdiff_t tiles =
