@@ -1,7 +1,11 @@
 #include "bench_gpu_compile.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "alloc.h"
 #include "bench_limits.h"
@@ -62,19 +66,38 @@ static bool compile(const struct vf_nvrtc_api *api, const struct vf_cuda *cuda, 
     return !is_there;
 }
 
+/* What the processes share. */
+struct progress {
+    atomic_int next, compiled;
+};
+
+static _Noreturn void work(const struct bench_texts *texts, struct progress *progress)
+{
+    struct vf_nvrtc_api api;
+    struct vf_error error;
+    if (vf_nvrtc_api_open(&api, &error) == VF_OK)
+        for (int i; (i = atomic_fetch_add(&progress->next, 1)) < texts->count;)
+            if (compile(&api, texts->cuda, texts->text[i]))
+                atomic_fetch_add(&progress->compiled, 1);
+    _exit(0);
+}
+
 void bench_texts_compile(struct bench_texts *texts)
 {
     const double begin = bench_now();
-    struct vf_nvrtc_api api;
-    struct vf_error error;
-    int compiled = 0;
-    bench_must(vf_nvrtc_api_open(&api, &error), &error);
-#pragma omp parallel for schedule(dynamic, 1) reduction(+ : compiled)
-    for (int i = 0; i < texts->count; i++)
-        compiled += compile(&api, texts->cuda, texts->text[i]);
-    vf_nvrtc_api_close(&api);
-    fprintf(stderr, "%d kernels, %d of them compiled, in %.1f s\n", texts->count, compiled,
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    struct progress *progress =
+        mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (progress == MAP_FAILED)
+        return;
+    for (long i = 0; i < processors && i < texts->count; i++)
+        if (fork() == 0)
+            work(texts, progress);
+    while (wait(NULL) > 0)
+        continue;
+    fprintf(stderr, "%d kernels, %d of them compiled, in %.1f s\n", texts->count, progress->compiled,
             bench_now() - begin);
+    munmap(progress, sizeof *progress);
 }
 
 void bench_texts_close(struct bench_texts *texts)

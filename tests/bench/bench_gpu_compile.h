@@ -15,8 +15,9 @@ struct bench_texts {
  * each once. */
 void bench_texts_add(void *texts, const struct bench_row *row);
 
-/* Compiles what the cache has not, and puts it there; a text that does not compile is left for its row to
- * report. Says on stderr how many there were. */
+/* Compiles what the cache has not, and puts it there, in one process for each processor: NVRTC compiles one
+ * text at a time in each. What does not compile is left for its row to report. Says on stderr how many there
+ * were. */
 void bench_texts_compile(struct bench_texts *texts);
 void bench_texts_close(struct bench_texts *texts);
 

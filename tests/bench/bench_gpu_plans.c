@@ -79,12 +79,11 @@ static void fused_row(struct walk *walk, const struct vf_gpu_scheme *scheme)
     vf_kernel_work_close(&work);
 }
 
-static void flow_rows(struct walk *walk, const struct bench_item *item, int steps, bool schemes, bool plan)
+/* Rows of the walk's flow. */
+static void flow_rows(struct walk *walk, bool schemes, bool plan)
 {
-    struct bench_flow flow;
+    const struct bench_flow *flow = walk->flow;
     char unfused[64];
-    bench_flow_open(&flow, item, walk->grid, steps, walk->gpu);
-    walk->flow = &flow;
     walk->visited = 0;
     if (walk->scheme != NULL) {
         planned_row(walk, walk->scheme);
@@ -92,12 +91,20 @@ static void flow_rows(struct walk *walk, const struct bench_item *item, int step
         for (int i = 0; vf_gpu_schemes[i] != NULL && schemes; i++) {
             fused_row(walk, vf_gpu_schemes[i]);
             snprintf(unfused, sizeof unfused, "%s:fuse=1", vf_gpu_schemes[i]->name);
-            if (flow.flow.stage_count > 1 && steps == 1)
+            if (flow->flow.stage_count > 1 && flow->steps == 1)
                 planned_row(walk, unfused);
         }
         if (plan)
             planned_row(walk, NULL);
     }
+}
+
+static void step_rows(struct walk walk, const struct bench_item *item, int steps, bool schemes, bool plan)
+{
+    struct bench_flow flow;
+    bench_flow_open(&flow, item, walk.grid, steps, walk.gpu);
+    walk.flow = &flow;
+    flow_rows(&walk, schemes, plan);
     bench_flow_close(&flow);
 }
 
@@ -108,13 +115,13 @@ void bench_each_row(const struct bench_item *item, struct bench_grid grid, const
     static const int fused[] = {2, 4, 8};
     struct walk walk = {.grid = grid, .gpu = gpu, .scheme = scheme, .visit = visit, .context = context};
     bool planned = false;
-    flow_rows(&walk, item, 1, true, true);
+    step_rows(walk, item, 1, true, true);
     if (item->one_pass)
         return;
     for (size_t i = 0; i < sizeof fused / sizeof *fused && fused[i] <= item->steps; i++) {
         planned = fused[i] == item->steps;
-        flow_rows(&walk, item, fused[i], true, planned);
+        step_rows(walk, item, fused[i], true, planned);
     }
     if (!planned)
-        flow_rows(&walk, item, item->steps, false, true);
+        step_rows(walk, item, item->steps, false, true);
 }
