@@ -7,7 +7,7 @@
 
 /* Strips that one thread compresses before they are written; LZW and PackBits may make noise larger, LZW by
  * half. */
-enum { STRIPS_A_THREAD = 8, SLACK = 4096 };
+enum { STRIPS_A_THREAD = 4, SLACK = 4096 };
 
 struct encoder {
     TIFF *tif;

@@ -342,6 +342,40 @@ static void begin_in_pixels(struct parsing *p, const char *name, const XML_Char 
     }
 }
 
+/* Where an attribute stands in the tag that begins at `at`: the space before it, and what follows its value.
+ */
+static void find_attribute(const char *xml, size_t at, const char *name, size_t *begin, size_t *end)
+{
+    const size_t length = strlen(name);
+    *begin = *end = 0;
+    at += strcspn(xml + at, " \t\r\n>");
+    while (xml[at] != '\0' && xml[at] != '>') {
+        const size_t start = at;
+        at += strspn(xml + at, " \t\r\n");
+        const bool found =
+            strncmp(xml + at, name, length) == 0 && strchr(" \t\r\n=", xml[at + length]) != NULL;
+        at += strcspn(xml + at, "\"'>");
+        if (xml[at] != '"' && xml[at] != '\'')
+            return;
+        const char *close = strchr(xml + at + 1, xml[at]);
+        if (close == NULL)
+            return;
+        at = (size_t)(close + 1 - xml);
+        if (found) {
+            *begin = start;
+            *end = at;
+            return;
+        }
+    }
+}
+
+static void begin_file(struct parsing *p, const char *uuid)
+{
+    snprintf(p->own_uuid, sizeof p->own_uuid, "%s", uuid);
+    find_attribute(p->ome->xml, (size_t)XML_GetCurrentByteIndex(p->parser), "UUID", &p->ome->uuid_begin,
+                   &p->ome->uuid_end);
+}
+
 static void XMLCALL on_begin(void *context, const XML_Char *full_name, const XML_Char **attributes)
 {
     struct parsing *p = context;
@@ -349,7 +383,7 @@ static void XMLCALL on_begin(void *context, const XML_Char *full_name, const XML
     if (++p->depth > DEEPEST) {
         fail(p, "is nested more than %d deep", DEEPEST);
     } else if (p->depth == 1 && uuid != NULL) {
-        snprintf(p->own_uuid, sizeof p->own_uuid, "%s", uuid);
+        begin_file(p, uuid);
     } else if (strcmp(name, "BinaryOnly") == 0) {
         const char *file = attribute(attributes, "MetadataFile");
         fail(p,

@@ -21,14 +21,15 @@ struct vf_ome {
     char *xml;
     size_t image_count;
     size_t nx, ny, nz, nc, nt;
-    size_t page_channels; /* of a plane: the TIFF's samples */
-    uint32_t *directory;  /* [nt][nz][nc / page_channels]: the TIFF directory of each plane */
-    double spacing[3];    /* x, y, z; 0 where not said */
-    char unit[3][16];     /* as written */
-    char prefix[16];      /* of its elements' names, with the colon; usually "" */
-    char *attributes;     /* of Pixels: those that a result keeps, as XML */
-    char **channel_name;  /* [channel_count]; NULL where not said */
-    size_t channel_count; /* of its elements */
+    size_t page_channels;        /* of a plane: the TIFF's samples */
+    uint32_t *directory;         /* [nt][nz][nc / page_channels]: the TIFF directory of each plane */
+    double spacing[3];           /* x, y, z; 0 where not said */
+    char unit[3][16];            /* as written */
+    char prefix[16];             /* of its elements' names, with the colon; usually "" */
+    char *attributes;            /* of Pixels: those that a result keeps, as XML */
+    char **channel_name;         /* [channel_count]; NULL where not said */
+    size_t channel_count;        /* of its elements */
+    size_t uuid_begin, uuid_end; /* of the file's own, which a result is not */
     size_t pixels_begin, pixels_end;
     struct vf_ome_piece *piece; /* of Pixels, and the other images */
     size_t piece_count;

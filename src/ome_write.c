@@ -101,7 +101,8 @@ char *vf_ome_write(const struct vf_ome *ome, const struct vf_info *result, struc
     FILE *to = open_memstream(&text, &length);
     if (to == NULL)
         goto fail;
-    print_stretch(to, ome, 0, ome->pixels_begin);
+    print_stretch(to, ome, 0, ome->uuid_begin);
+    print_stretch(to, ome, ome->uuid_end, ome->pixels_begin);
     print_pixels(to, ome, result);
     for (size_t i = 0; i < ome->piece_count; i++) {
         if (ome->piece[i].kind != VF_OME_IMAGE)

@@ -11,6 +11,7 @@
 TestSuite(io_ome, .init = samples_begin, .fini = samples_end, .timeout = 300);
 
 #define ROOT "<OME xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\" UUID=\"urn:uuid:1\">"
+#define RESULT_ROOT "<OME xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\">"
 #define SIZES(c, z, t) "SizeX=\"6\" SizeY=\"5\" SizeC=\"" #c "\" SizeZ=\"" #z "\" SizeT=\"" #t "\""
 #define FILE_OF(order, sizes, content)                                                                    \
     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>" ROOT "<Image ID=\"Image:0\" Name=\"a &amp; b\">"         \
@@ -259,7 +260,7 @@ Test(io_ome, description_of_a_result)
     const char *text = describe_result(VF_U16, 1, 0);
     cr_assert_str_eq(
         text,
-        "<?xml version=\"1.0\"?><!-- kept -->" ROOT "<Instrument ID=\"I\"/><Image Name=\"a &lt; b\">"
+        "<?xml version=\"1.0\"?><!-- kept -->" RESULT_ROOT "<Instrument ID=\"I\"/><Image Name=\"a &lt; b\">"
         "<Pixels ID=\"Pixels:7\" TimeIncrement=\"2\" DimensionOrder=\"XYCZT\" Type=\"uint16\" "
         "BigEndian=\"false\" SizeX=\"6\" SizeY=\"5\" SizeZ=\"2\" SizeC=\"2\" SizeT=\"1\" "
         "PhysicalSizeX=\"0.5\" "
