@@ -16,6 +16,11 @@ enum { ONE_BARRIER, LEAN };
 
 static const char *const variants[] = {"one-barrier", "lean", NULL};
 
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
 /* Cells of the compute type that 16 bytes hold. */
 static int pack_of(const struct vf_kernel_case *c)
 {
@@ -326,7 +331,9 @@ static int guess_registers(const struct vf_time_layout *l)
     }
     for (int f = 0; f < l->input_count; f++)
         kept += l->field[f].depth > 0 ? cells : 0;
-    return 44 + (int)fmin(200, (kept + made) * (double)vf_kernel_element(l->c) / 4);
+    /* The compiler does with what the block leaves it. */
+    const int most = smaller(255, 65536 / l->threads / 8 * 8);
+    return smaller(most, 44 + (int)((kept + made) * (double)vf_kernel_element(l->c) / 4));
 }
 
 static void count_sectors(const struct vf_time_layout *l, const struct vf_kernel_config *config,
