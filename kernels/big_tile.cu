@@ -26,22 +26,23 @@ VF_INLINE constexpr int vf_tile_cells(int input)
 }
 VF_TILE_STARTS(vf_tile_cells)
 
-template <int N> struct vf_tile_box {
+template <bool whole> struct vf_tile_box {
     const VfArgs &args;
     int x, y, z;
     const REAL *shared;
     int column, row, plane; /* of the tile */
+    mutable vf_sides<VF_WORK_Z + 2 * VF_HALO_Z, VF_WORK_Y + 2 * VF_HALO_Y, whole && VF_SHUFFLES> sides;
 
     VF_MEMBER REAL read(int input, int k, int j, int i, int dx) const
     {
         if (!vf_is_tiled(input))
-            return vf_centre_cell<N>(args, input, x, y + j, z + k, i);
+            return vf_centre_cell<VF_BOX_PACK>(args, input, x, y + j, z + k, i);
         const int rows = vf_tile_rows(input), pitch = vf_tile_pitch(input);
         const int own = (plane * rows + row) * pitch + column;
         const int from = vf_tile_start(input) +
                          ((k + vf_input_halo_z(input)) * rows + j + vf_input_halo_y(input)) * pitch +
                          vf_tile_pad(input);
-        return vf_tile_cell<N>(shared + own + from, i + dx);
+        return vf_row_cell(sides, k, j, shared + own + from, i + dx);
     }
     VF_MEMBER bool open(int axis, bool upper, int k, int j, int i) const
     {
@@ -77,11 +78,11 @@ VF_INLINE void vf_compute(const VfArgs &args, const REAL *shared, int x0, int y0
     VF_UNROLL for (int n = 0; n < VF_BOX_PACKS; n++)
     {
         const int column = (n * VF_BLOCK_X + threadIdx.x) * VF_BOX_PACK;
-        if (x0 + column >= args.nx)
+        if (!(whole && VF_SHUFFLES) && x0 + column >= args.nx)
             return;
         const auto box_at = [=, &args](int j, int k) {
-            return vf_tile_box<VF_BOX_PACK>{args,   x0 + column, y0 + row + j, z0 + plane + k,
-                                            shared, column,      row + j,      plane + k};
+            return vf_tile_box<whole>{args,   x0 + column, y0 + row + j, z0 + plane + k,
+                                      shared, column,      row + j,      plane + k};
         };
         if (whole)
             vf_compute_box<VF_BOX_PACK>(box_at(0, 0));

@@ -6,6 +6,11 @@
 #ifndef VF_DEVICE_BOX_H
 #define VF_DEVICE_BOX_H
 
+/* 1: lanes of a warp, side by side along x, give one another the cells beside their packs (device_tile.h). */
+#ifndef VF_SHUFFLES
+#define VF_SHUFFLES 0
+#endif
+
 /* Cells of a pack of the box. Where taps are loops (kernel_source.c), offsets along x are not constants, and
  * packs could not be picked apart. */
 #define VF_BOX_PACK (VF_WORK_X % VF_PACK == 0 && VF_HALO_X <= 32 ? VF_PACK : 1)
@@ -54,6 +59,9 @@ template <int N, class Box> VF_INLINE void vf_compute_pack(const Box &box, int k
         vf_box_cell<Box, N> cell = {box.args, box, result, k, j, i};
         vf_cell(cell);
     }
+    /* Lanes beyond the grid compute for their neighbours' sake. */
+    if (VF_SHUFFLES && box.x >= box.args.nx)
+        return;
     const long long at = vf_row(box.args, box.y + j, box.z + k) + box.x;
     VF_UNROLL for (int output = 0; output < VF_OUTPUTS; output++)
         vf_store_pack<N>(box.args, output, at, result[output]);

@@ -227,6 +227,63 @@ template <int N> VF_INLINE REAL vf_tile_cell(const REAL *from, int column)
     return vf_element(*(const vf_vector *)(from + start), column - start);
 }
 
+/* The cells on either side of a thread's pack, for all rows that its box reaches. Reading them from shared
+ * memory costs as much as two packs, for four lanes meet in each bank; from the neighbouring lanes a quarter.
+ * A row's are found when they are first asked for: once all is unrolled, the compiler knows when that is.
+ * Only for linear stages, whose reads depend on nothing. */
+template <int planes, int rows, bool used> struct vf_sides {
+    bool known[planes][rows];
+    REAL left[planes][rows][VF_HALO_X], right[planes][rows][VF_HALO_X];
+
+    VF_MEMBER vf_sides()
+    {
+        VF_UNROLL for (int k = 0; k < planes; k++)
+        {
+            VF_UNROLL for (int j = 0; j < rows; j++) known[k][j] = false;
+        }
+    }
+
+    /* `from`: the pack in row j of plane k, which lie in the box's halo from 0 on. */
+    VF_MEMBER REAL cell(int k, int j, const REAL *from, int column)
+    {
+        if (!known[k][j]) {
+            find(left[k][j], right[k][j], from);
+            known[k][j] = true;
+        }
+        return column < 0 ? left[k][j][column + VF_HALO_X] : right[k][j][column - VF_PACK];
+    }
+
+    VF_MEMBER void find(REAL (&to_left)[VF_HALO_X], REAL (&to_right)[VF_HALO_X], const REAL *from)
+    {
+        const vf_vector own = *(const vf_vector *)from;
+        const int lane = threadIdx.x % 32;
+        VF_UNROLL for (int h = 0; h < VF_HALO_X; h++)
+        {
+            REAL end = 0;
+            if (lane == 0 || lane == 31)
+                end = from[lane == 0 ? h - VF_HALO_X : VF_PACK + h];
+            const REAL l = __shfl_up_sync(0xffffffffu, vf_element(own, VF_PACK - VF_HALO_X + h), 1);
+            const REAL r = __shfl_down_sync(0xffffffffu, vf_element(own, h), 1);
+            to_left[h] = lane == 0 ? end : l;
+            to_right[h] = lane == 31 ? end : r;
+        }
+    }
+};
+
+template <int planes, int rows> struct vf_sides<planes, rows, false> {
+    VF_MEMBER REAL cell(int, int, const REAL *from, int column)
+    {
+        return vf_tile_cell<VF_BOX_PACK>(from, column);
+    }
+};
+
+/* The cell at `column` of a row of a box. */
+template <class Sides> VF_INLINE REAL vf_row_cell(Sides &sides, int k, int j, const REAL *from, int column)
+{
+    return column >= 0 && column < VF_BOX_PACK ? vf_tile_cell<VF_BOX_PACK>(from, column)
+                                               : sides.cell(k + VF_HALO_Z, j + VF_HALO_Y, from, column);
+}
+
 /* An input that is read at the centre only. */
 template <int N> VF_INLINE REAL vf_centre_cell(const VfArgs &args, int input, int x, int y, int z, int i)
 {

@@ -122,12 +122,18 @@ static void mark_reads(const struct vf_kernel_case *c, int k, mark_function *mar
     }
 }
 
+/* Packs that a thread reads of a source for one box, `pack` cells wide: each once, however many cells of the
+ * box need it; and those of them that lie beside the box's own columns. */
+struct box_reads {
+    double all, beside;
+};
+
 /* Packs of a box and its surroundings. */
 struct seen {
     const struct vf_kernel_config *config;
     int pack, across, rows; /* packs of a row, rows of a plane, with the halo */
     int halo[3];            /* z, y, x: the last in packs */
-    int count;
+    int count, beside;      /* packs read, and those of them that are not the box's own columns */
     bool fits;
     unsigned char packs[8192];
 };
@@ -149,11 +155,13 @@ static void mark_packs(void *context, int dz, int dy, int dx)
                 const int row = (k + dz + seen->halo[0]) * seen->rows + j + dy + seen->halo[1];
                 unsigned char *const pack = &seen->packs[row * seen->across + i];
                 seen->count += !*pack;
+                seen->beside += !*pack && i != seen->halo[2];
                 *pack = 1;
             }
 }
 
-double vf_box_reads(const struct vf_kernel_case *c, const struct vf_kernel_config *config, int k, int pack)
+static struct box_reads box_reads(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                                  int k, int pack)
 {
     const int *const halo = c->source_halo[k];
     const int halo_packs = (halo[2] + pack - 1) / pack;
@@ -165,13 +173,28 @@ double vf_box_reads(const struct vf_kernel_case *c, const struct vf_kernel_confi
     seen.halo[0] = halo[0];
     seen.halo[1] = halo[1];
     seen.halo[2] = halo_packs;
-    seen.count = 0;
+    seen.count = seen.beside = 0;
     const size_t packs = (size_t)seen.across * (size_t)seen.rows * (size_t)(config->work[2] + 2 * halo[0]);
     seen.fits = packs <= sizeof seen.packs;
     if (seen.fits)
         memset(seen.packs, 0, packs);
     mark_reads(c, k, mark_packs, &seen);
-    return seen.count;
+    return (struct box_reads){seen.count, seen.beside};
+}
+
+static bool is_linear(const struct vf_flow *flow)
+{
+    for (int s = 0; s < flow->stage_count; s++)
+        if (flow->stage[s].stencil != VF_STENCIL_LINEAR)
+            return false;
+    return true;
+}
+
+/* Whether lanes give one another what lies beside their packs: kernels/device_tile.h says when they may. */
+static bool has_shuffles(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    return !c->flow->is_double && c->flow->source_count == 1 && is_linear(c->flow) && c->halo[2] > 0 &&
+           c->halo[2] <= 2 && vf_box_pack(c, config) > 1 && config->block[0] % 32 == 0;
 }
 
 /* ---- counts of one block ---- */
@@ -205,32 +228,48 @@ static double access_lines(const struct vf_kernel_config *config, int pack, int 
     return threads / lanes * (double)vf_model_warp_lines(0, 1, element, (ptrdiff_t)lanes * pack);
 }
 
+/* Wavefronts of shared memory for what the threads of a block read of one source for a box each. */
+static double box_wavefronts(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                             struct box_reads reads, int pack, int threads)
+{
+    const double access = access_lines(config, pack, (int)vf_kernel_element(c), 32);
+    if (!has_shuffles(c, config))
+        return reads.all * access;
+    /* For each cell beside a pack a shuffle, and a read for the last lane on either side. */
+    return (reads.all - reads.beside) * access + reads.beside * c->halo[2] * 1.5 * threads / 32;
+}
+
+/* A guess, fitted to what the compiler takes for stars and boxes of radius 1 and 2. */
+static int box_registers(const struct vf_kernel_case *c, double kept_words, bool in_shared)
+{
+    const double arithmetic = c->operations < 160 ? c->operations / 4.0 : 40;
+    const double words = in_shared ? 16 + 0.2 * kept_words : 0.3 * kept_words;
+    return 24 + (int)(words < 104 ? words : 104) + (c->operations > 32 ? (int)arithmetic : 0);
+}
+
 void vf_box_operations(const struct vf_kernel_case *c, const struct vf_kernel_config *config, bool in_shared,
                        ptrdiff_t steps, struct vf_kernel_traffic *traffic)
 {
     const int pack = vf_box_pack(c, config), element = (int)vf_kernel_element(c);
-    const double boxes = (double)config->work[0] / pack * (double)steps;
-    const double threads = (double)config->block[0] * config->block[1] * config->block[2];
+    const int threads = config->block[0] * config->block[1] * config->block[2];
+    const double boxes = (double)config->work[0] / pack * (double)steps, all = boxes * threads;
     const double rows = config->work[1] * config->work[2];
     double kept = 0;
     for (int k = 0; k < c->flow->source_count; k++) {
-        const double reads = vf_box_reads(c, config, k, pack);
+        const struct box_reads reads = box_reads(c, config, k, pack);
         const int stored = (int)vf_type_size(c->source_type[k]);
-        kept += reads;
-        traffic->other_ops += 2 * reads * boxes * threads;
+        kept += reads.all;
+        traffic->other_ops += 2 * reads.all * all;
         if (in_shared && vf_kernel_source_has_halo(c, k))
-            traffic->shared_wavefronts += reads * boxes * access_lines(config, pack, element, 32);
+            traffic->shared_wavefronts += boxes * box_wavefronts(c, config, reads, pack, threads);
         else {
-            traffic->global_wavefronts += reads * boxes * access_lines(config, pack, stored, 32);
-            traffic->loads += reads * boxes;
+            traffic->global_wavefronts += reads.all * boxes * access_lines(config, pack, stored, 32);
+            traffic->loads += reads.all * boxes;
         }
     }
-    const double operations = boxes * rows * pack * threads * c->operations;
-    *(c->flow->is_double ? &traffic->double_ops : &traffic->float_ops) += operations;
-    traffic->other_ops += boxes * threads * (20 + rows * 6 * c->flow->sink_count);
-    /* Half of what the box reads, and a pack of results, live in registers at a time. */
-    const double cells = (kept / 2 + c->flow->sink_count) * pack * (element / 4.0);
-    traffic->registers = 24 + (int)(cells < 144 ? cells : 144);
+    *(c->flow->is_double ? &traffic->double_ops : &traffic->float_ops) += all * rows * pack * c->operations;
+    traffic->other_ops += all * (20 + rows * 6 * c->flow->sink_count);
+    traffic->registers = box_registers(c, kept * pack * element / 4, in_shared);
 }
 
 void vf_tile_fill(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
@@ -262,14 +301,16 @@ bool vf_fills_are_copies(const struct vf_kernel_case *c, const struct vf_gpu *gp
     return gpu->capability >= 80;
 }
 
-void vf_define_least_blocks(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
-                            struct vf_text *text)
+void vf_tile_define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                    struct vf_text *text)
 {
-    /* Enough for 80 registers a thread, which light stencils do with; others take what they need. */
+    /* Light stencils do with 80 registers a thread, 112 if they keep what lanes give; others take what they
+     * need. */
     const int threads = config->block[0] * config->block[1] * config->block[2];
     const bool light = !c->flow->is_double && c->operations <= 64;
-    const int blocks = light ? 65536 / 80 / threads : 1;
+    const int blocks = light ? 65536 / (has_shuffles(c, config) ? 112 : 80) / threads : 1;
     vf_text_add(text, "#define VF_LEAST_BLOCKS %d\n", blocks < 1 ? 1 : blocks > 16 ? 16 : blocks);
+    vf_text_add(text, "#define VF_SHUFFLES %d\n", has_shuffles(c, config));
 }
 
 const char *vf_tile_refuses(const struct vf_kernel_case *c)

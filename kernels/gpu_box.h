@@ -39,10 +39,6 @@ int vf_tile_pad(const struct vf_kernel_case *c, const struct vf_kernel_config *c
 
 /* ---- counts of one block ---- */
 
-/* Packs that a thread reads of a source for one box, `pack` cells wide: each once, however many cells of the
- * box need it. */
-double vf_box_reads(const struct vf_kernel_case *c, const struct vf_kernel_config *config, int k, int pack);
-
 /* Sectors and lines of a tile of the given cells: of every source with its halo, and of the sinks. Fills
  * read_sectors, halo_sectors, written_sectors; global_wavefronts of the stores. */
 void vf_tile_sectors(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
@@ -60,9 +56,9 @@ void vf_tile_fill(const struct vf_kernel_case *c, const struct vf_kernel_config 
 /* Whether tiles are filled by copies that pass by registers: nothing is converted, and the device can. */
 bool vf_fills_are_copies(const struct vf_kernel_case *c, const struct vf_gpu *gpu);
 
-/* Defines VF_LEAST_BLOCKS (kernels/device_entry.h): a `define` of schemes. */
-void vf_define_least_blocks(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
-                            struct vf_text *text);
+/* The `define` of tile schemes: VF_LEAST_BLOCKS (kernels/device_entry.h), VF_SHUFFLES (device_box.h). */
+void vf_tile_define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                    struct vf_text *text);
 
 /* What the tile schemes cannot take, or NULL. */
 const char *vf_tile_refuses(const struct vf_kernel_case *c);

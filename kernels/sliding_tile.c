@@ -140,5 +140,5 @@ const struct vf_gpu_scheme vf_gpu_sliding_tile = {
     .tile = tile,
     .shared = shared,
     .traffic = traffic,
-    .define = vf_define_least_blocks,
+    .define = vf_tile_define,
 };

@@ -72,22 +72,23 @@ template <int count> struct vf_slots<count, false> {
     }
 };
 
-template <int N, int own> struct vf_window_box {
+template <bool whole> struct vf_window_box {
     const VfArgs &args;
     int x, y, z;
     const REAL *shared;
     int column, row, plane; /* of the step */
-    vf_slots<own + 2 * VF_REACH> slots;
+    vf_slots<(whole ? VF_OWN : 1) + 2 * VF_REACH> slots;
+    mutable vf_sides<VF_WORK_Z + 2 * VF_HALO_Z, VF_WORK_Y + 2 * VF_HALO_Y, whole && VF_SHUFFLES> sides;
 
     VF_MEMBER REAL read(int input, int k, int j, int i, int dx) const
     {
         if (!vf_is_tiled(input))
-            return vf_centre_cell<N>(args, input, x, y + j, z + k, i);
+            return vf_centre_cell<VF_BOX_PACK>(args, input, x, y + j, z + k, i);
         const int at_k = VF_VARIANT_Z ? slots.at(k + VF_REACH) : plane + k + vf_input_halo_z(input);
         const int at_j = VF_VARIANT_Z ? row + j + vf_input_halo_y(input) : slots.at(j + VF_REACH);
         const REAL *const from =
             shared + at_k * vf_plane_stride(input) + at_j * vf_row_stride(input) + column;
-        return vf_tile_cell<N>(from + (vf_tile_start(input) + vf_tile_pad(input)), i + dx);
+        return vf_row_cell(sides, k, j, from + (vf_tile_start(input) + vf_tile_pad(input)), i + dx);
     }
     VF_MEMBER bool open(int axis, bool upper, int k, int j, int i) const
     {
@@ -138,19 +139,20 @@ VF_INLINE void vf_compute(const VfArgs &args, const REAL *shared, int x0, int y0
     VF_UNROLL for (int n = 0; n < VF_BOX_PACKS; n++)
     {
         const int column = (n * VF_BLOCK_X + threadIdx.x) * VF_BOX_PACK, x = x0 + column;
-        if (x >= args.nx)
+        if (!(whole && VF_SHUFFLES) && x >= args.nx)
             return;
         const int y = y0 + row, z = z0 + plane;
+        const auto box_at = [=, &args](int j, int k) {
+            return vf_window_box<whole>{
+                args,    x,         y + j,
+                z + k,   shared,    column,
+                row + j, plane + k, vf_wrapped(slot + (VF_VARIANT_Z ? plane + k : row + j)),
+                {}};
+        };
         if (whole)
-            vf_compute_box<VF_BOX_PACK>(vf_window_box<VF_BOX_PACK, VF_OWN>{
-                args, x, y, z, shared, column, row, plane, vf_wrapped(slot + (VF_VARIANT_Z ? plane : row))});
+            vf_compute_box<VF_BOX_PACK>(box_at(0, 0));
         else
-            vf_compute_rows<VF_BOX_PACK>(args, y, z, [&](int j, int k) {
-                return vf_window_box<VF_BOX_PACK, 1>{
-                    args,    x,         y + j,
-                    z + k,   shared,    column,
-                    row + j, plane + k, vf_wrapped(slot + (VF_VARIANT_Z ? plane + k : row + j))};
-            });
+            vf_compute_rows<VF_BOX_PACK>(args, y, z, box_at);
     }
 }
 

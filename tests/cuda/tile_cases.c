@@ -1,91 +1,94 @@
 #include "tile_cases.h"
 
-static void check(struct pipeline p, const char *const *scheme)
+static void open_weights(struct flow_case *c, int dim, bool is_double, enum flow_taps shape, int radius,
+                         enum vf_boundary boundary)
 {
-    struct vf_cuda *cuda = device_open();
-    device_check(&p, cuda, scheme);
-    vf_cuda_close(cuda);
+    flow_case_open(c, dim, is_double, boundary);
+    const int input = flow_case_sources(c, 1);
+    flow_case_sinks(c, flow_case_linear(c, shape, (int[]){radius, radius, radius}, input, 1), 1);
 }
 
-void check_shapes(const char *chain, enum vf_boundary boundary, struct tile_size tile,
-                  const char *const *scheme)
+void check_volumes(enum flow_taps shape, int radius, enum vf_boundary boundary, struct tile_size tile,
+                   const char *const *scheme)
 {
-    /* One plane would be an image. */
     const int shapes[][3] = {
-        {1, 1, 2},
+        {1, 1, 1},
         {1, 9, 2},
         {7, 1, 3},
         {3, 2, 5},
         {tile.x - 1, tile.y + 1, tile.z + 1},
         {tile.x, tile.y, 2 * tile.z - 1},
+        {tile.x + 1, tile.y - 1, tile.z},
         {2 * tile.x + 3, 2 * tile.y + 1, tile.z + 2},
         {3 * tile.x, 3 * tile.y, 3 * tile.z},
     };
+    struct flow_case c;
     struct vf_cuda *cuda = device_open();
+    open_weights(&c, 3, false, shape, radius, boundary);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        const struct pipeline p = {.chain = chain,
-                                   .nx = shapes[i][0],
-                                   .ny = shapes[i][1],
-                                   .nz = shapes[i][2],
-                                   .type = VF_F32,
-                                   .boundary = boundary,
-                                   .constant = 2.5,
-                                   .result_type = VF_F32};
-        device_check(&p, cuda, scheme);
+        const int *n = shapes[i];
+        flow_case_check(&c, cuda, scheme, n[0], n[1], n[2], 0, n[2]);
+        if (n[2] > 2)
+            flow_case_check(&c, cuda, scheme, n[0], n[1], n[2], 1, n[2] - 1);
     }
+    flow_case_close(&c);
     vf_cuda_close(cuda);
 }
 
-void check_types(enum vf_boundary boundary, const char *const *scheme)
+void check_images(enum flow_taps shape, int radius, enum vf_boundary boundary, struct tile_size tile,
+                  const char *const *scheme)
 {
-    for (int type = VF_U8; type <= VF_F64; type++)
-        check((struct pipeline){.chain = "gradient",
-                                .nx = 43,
-                                .ny = 11,
-                                .nz = 5,
-                                .type = (enum vf_type)type,
-                                .boundary = boundary,
-                                .constant = 1,
-                                .result_type = (enum vf_type)type},
-              scheme);
-}
-
-void check_double(const char *const *scheme)
-{
-    check((struct pipeline){.chain = "gradient:output=components",
-                            .nx = 37,
-                            .ny = 10,
-                            .nz = 6,
-                            .type = VF_F64,
-                            .precise = true,
-                            .result_type = VF_F64},
-          scheme);
-}
-
-void check_slices(struct tile_size tile, const char *const *scheme)
-{
-    struct pipeline p = {.chain = "gaussian:sigma=1.5",
-                         .nz = 2,
-                         .slices = true,
-                         .type = VF_U16,
-                         .boundary = VF_REFLECT,
-                         .result_type = VF_F32};
+    const int shapes[][2] = {
+        {1, 1}, {1, 9}, {6, 1}, {tile.x - 1, 2 * tile.y + 1}, {tile.x, tile.y}, {3 * tile.x + 2, 3 * tile.y}};
+    struct flow_case c;
     struct vf_cuda *cuda = device_open();
-    for (int more = -1; more <= 1; more++) {
-        p.nx = 2 * tile.x + more;
-        p.ny = 2 * tile.y - more;
-        device_check(&p, cuda, scheme);
+    open_weights(&c, 2, false, shape, radius, boundary);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        flow_case_check(&c, cuda, scheme, shapes[i][0], shapes[i][1], 2, 0, 2);
+    flow_case_close(&c);
+    vf_cuda_close(cuda);
+}
+
+void check_types(const char *const *scheme)
+{
+    struct vf_cuda *cuda = device_open();
+    for (int type = VF_U8; type <= VF_F64; type++) {
+        struct flow_case c;
+        open_weights(&c, 3, false, TAPS_STAR, 1, VF_MIRROR);
+        c.source_type[0] = c.sink_type[0] = (enum vf_type)type;
+        flow_case_check(&c, cuda, scheme, 75, 11, 5, 0, 5);
+        flow_case_close(&c);
     }
     vf_cuda_close(cuda);
 }
 
-void check_fluxes(const char *const *scheme)
+static void check_one(struct flow_case *c, const char *const *scheme)
 {
-    check((struct pipeline){.chain = "perona-malik:iterations=2:k=3",
-                            .nx = 41,
-                            .ny = 13,
-                            .nz = 7,
-                            .type = VF_F32,
-                            .result_type = VF_F32},
-          scheme);
+    struct vf_cuda *cuda = device_open();
+    flow_case_check(c, cuda, scheme, 77, 19, 12, 0, 12);
+    flow_case_check(c, cuda, scheme, 77, 19, 12, 4, 9);
+    flow_case_close(c);
+    vf_cuda_close(cuda);
+}
+
+void check_inputs(const char *const *scheme, const char *const *light)
+{
+    struct flow_case c;
+    open_weights(&c, 3, true, TAPS_STAR, 1, VF_CONSTANT);
+    check_one(&c, scheme);
+
+    flow_case_open(&c, 3, false, VF_REFLECT);
+    const int both = flow_case_sources(&c, 2);
+    const int made = flow_case_linear(&c, TAPS_X, (int[]){0, 0, 2}, both, 1);
+    flow_case_linear(&c, TAPS_Z, (int[]){1, 0, 0}, both + 1, 1);
+    flow_case_sinks(&c, made, 2);
+    check_one(&c, scheme);
+
+    static const enum vf_stencil_id bodies[] = {VF_STENCIL_diffusion_step, VF_STENCIL_eed_surface_tensor};
+    for (int i = 0; i < 2; i++) {
+        flow_case_open(&c, 3, false, VF_NEAREST);
+        const int input = flow_case_sources(&c, vf_stencil(bodies[i])->inputs[1]);
+        flow_case_sinks(&c, flow_case_body(&c, bodies[i], input), vf_stencil(bodies[i])->outputs[1]);
+        check_one(&c, light);
+    }
 }
