@@ -30,7 +30,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
     if (config->stream > 0)
         return "big-tile does not stream";
     const char *reason = vf_kernel_limits(c, gpu, config, shared(c, config));
-    return reason != NULL ? reason : vf_box_forbids(c, config);
+    return reason != NULL ? reason : vf_box_forbids(config);
 }
 
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,

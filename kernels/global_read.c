@@ -26,7 +26,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
     if (config->variant == LINES_SPAN && (config->work[1] > 1 || config->work[2] > 1))
         return "with lines-span a thread's work lies along x";
     const char *reason = vf_kernel_limits(c, gpu, config, 0);
-    return reason != NULL ? reason : vf_box_forbids(c, config);
+    return reason != NULL ? reason : vf_box_forbids(config);
 }
 
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,

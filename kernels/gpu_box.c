@@ -4,8 +4,6 @@
 
 /* Beyond this halo taps are loops, and packs cannot be taken apart (kernels/device_box.h). */
 #define MOST_PACK_HALO 32
-/* Unrolled arithmetic of a thread beyond which candidates are not worth compiling. */
-#define MOST_UNROLLED 8000
 
 static int vector_cells(const struct vf_kernel_case *c)
 {
@@ -18,26 +16,20 @@ int vf_box_pack(const struct vf_kernel_case *c, const struct vf_kernel_config *c
     return config->work[0] % cells == 0 && c->halo[2] <= MOST_PACK_HALO ? cells : 1;
 }
 
-static int box_cells(const struct vf_kernel_config *config)
+const char *vf_box_forbids(const struct vf_kernel_config *config)
 {
-    return config->work[0] * config->work[1] * config->work[2];
-}
-
-const char *vf_box_forbids(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
-{
-    (void)c;
+    const int *const work = config->work;
     for (int axis = 0; axis < 3; axis++)
-        if (config->work[axis] > VF_MOST_BOX_CELLS)
+        if (work[axis] > VF_MOST_BOX_CELLS)
             return "a thread computes 64 cells at most";
-    return box_cells(config) > VF_MOST_BOX_CELLS ? "a thread computes 64 cells at most" : NULL;
+    return work[0] * work[1] * work[2] > VF_MOST_BOX_CELLS ? "a thread computes 64 cells at most" : NULL;
 }
 
 void vf_candidate_add(struct vf_candidate_list *list, const struct vf_kernel_config *config)
 {
     const struct vf_kernel_case *c = list->c;
     const ptrdiff_t extent[3] = {c->nx, c->ny, c->nz};
-    if (list->count == list->room ||
-        (box_cells(config) > vector_cells(c) && (double)box_cells(config) * c->operations > MOST_UNROLLED))
+    if (list->count == list->room)
         return;
     /* A grid that is smaller than every block still needs one. */
     for (int axis = 0; axis < 3 && list->count > 0; axis++)

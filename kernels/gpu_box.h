@@ -11,16 +11,15 @@
 /* Cells of a thread at most: its loops are unrolled. */
 #define VF_MOST_BOX_CELLS 64
 
-/* Cells that a thread computes at once: 16 bytes of the compute type, or 1 if its work along x is no
- * multiple.
- */
+/* Cells that a thread computes at once: 16 bytes of the compute type, or 1 if its work along x is
+ * no multiple. */
 int vf_box_pack(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
 
 /* NULL, or why a thread cannot have that much work. */
-const char *vf_box_forbids(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
+const char *vf_box_forbids(const struct vf_kernel_config *config);
 
-/* Adds block x work to a list of candidates, leaving out those that the scheme forbids, that are much larger
- * than the grid, or whose unrolled code would be huge. */
+/* Adds block x work to a list of candidates, leaving out those that the scheme forbids or that are much
+ * larger than the grid. */
 struct vf_candidate_list {
     const struct vf_kernel_case *c;
     const struct vf_gpu *gpu;

@@ -49,7 +49,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
         return "2D images have no z to slide along: variant=y";
     const char *reason = vf_kernel_limits(c, gpu, config, shared(c, config));
     if (reason == NULL)
-        reason = vf_box_forbids(c, config);
+        reason = vf_box_forbids(config);
     if (reason != NULL)
         return reason;
     const int slide = slide_axis(config);
