@@ -74,6 +74,26 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
     return vf_kernel_limits(c, gpu, config, layout.bytes);
 }
 
+/* Of a thread: what stays from step to step, what is loaded ahead, what the largest group makes. */
+static int guess_registers(const struct vf_time_layout *l)
+{
+    const double cells = (double)l->planes * l->rows * l->cells;
+    double kept = 0, made = 0;
+    for (int g = 0; g < l->group_count; g++) {
+        const struct vf_time_group *group = &l->group[g];
+        int outputs = 0;
+        for (int s = group->stage_begin; s < group->stage_end; s++)
+            outputs += l->c->flow->stage[s].output_count;
+        kept += (double)(group->column_planes - group->column_count * l->planes) * l->rows * l->cells;
+        made = fmax(made, outputs * cells / (group->rolled ? l->rows : 1));
+    }
+    for (int f = 0; f < l->input_count; f++)
+        kept += l->field[f].depth > 0 ? cells : 0;
+    /* The compiler does with what the block leaves it. */
+    const int most = smaller(255, 65536 / l->threads / 8 * 8);
+    return smaller(most, 44 + (int)((kept + made) * (double)vf_kernel_element(l->c) / 4));
+}
+
 /* ---- candidates ---- */
 
 /* Blocks, and a thread's rows and planes; its cells along x are a pack or 1. 2D: a thread's rows are planes.
@@ -110,18 +130,25 @@ static const int *shape_at(const struct vf_kernel_case *c, int i)
     return c->flow->dim == 3 ? shapes_3d[i] : shapes_2d[i];
 }
 
-/* Chunks as long as possible, as long as there are blocks for `waves` times what is resident. */
+/* Blocks that an SM holds at once. */
+static double resident(const struct vf_gpu *gpu, const struct vf_time_layout *l)
+{
+    double blocks = fmin(gpu->sm_blocks, gpu->sm_threads / l->threads);
+    blocks = fmin(blocks, floor((double)gpu->sm_registers / (guess_registers(l) * l->threads)));
+    if (l->bytes > 0)
+        blocks = fmin(blocks, floor((double)gpu->sm_shared / (double)(l->bytes + 1024)));
+    return fmax(1, blocks);
+}
+
+/* Chunks as long as possible that make no more blocks than `waves` times what is resident. */
 static int chunk_for(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_time_layout *l,
-                     int threads, double waves)
+                     int waves)
 {
     const bool volume = c->flow->dim == 3;
     const double length = (double)(volume ? c->nz : c->ny);
-    const double resident =
-        fmax(1, fmin(gpu->sm_threads / threads,
-                     l->bytes > 0 ? (double)gpu->sm_shared / (double)(l->bytes + 1024) : 32));
     const double tiles =
         ceil((double)c->nx / l->tile[1]) * (volume ? ceil((double)c->ny / l->tile[0]) : (double)c->nz);
-    const double chunks = fmax(1, ceil(waves * floor(resident) * gpu->multiprocessors / tiles));
+    const double chunks = fmax(1, floor(waves * resident(gpu, l) * gpu->multiprocessors / tiles));
     /* What a chunk computes again is at most as much as its own. */
     const double least = fmax(l->planes, l->last - l->first);
     return (int)fmin(length, fmax(least, ceil(length / chunks)));
@@ -148,7 +175,7 @@ struct weighed {
     double waste;
 };
 
-/* Adds a shape in two chunk lengths, where it is allowed; in order of waste. */
+/* Adds a shape in a few chunk lengths, where it is allowed; in order of waste. */
 static void weigh(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config config,
                   struct weighed *list, int *count)
 {
@@ -156,8 +183,8 @@ static void weigh(const struct vf_kernel_case *c, const struct vf_gpu *gpu, stru
     if (forbids(c, gpu, &config) != NULL || !vf_time_layout_make(c, &config, &layout))
         return;
     int last = 0;
-    for (int waves = 1; waves <= 4; waves *= 4) {
-        config.stream = chunk_for(c, gpu, &layout, config.block[0] * config.block[1], waves);
+    for (int waves = 1; waves <= 4; waves *= 2) {
+        config.stream = chunk_for(c, gpu, &layout, waves);
         const double cost = waste(c, &layout, &config);
         if (config.stream == last || *count == MOST_WEIGHED)
             continue;
@@ -314,26 +341,6 @@ static struct step count_step(const struct vf_time_layout *l)
     /* A result's cell is compared with itself: a NaN is stored as the one. */
     all.instructions += (double)l->planes * l->rows * (6 + 2.0 * l->cells) * l->c->flow->sink_count;
     return all;
-}
-
-/* Of a thread: what stays from step to step, what is loaded ahead, what the largest group makes. */
-static int guess_registers(const struct vf_time_layout *l)
-{
-    const double cells = (double)l->planes * l->rows * l->cells;
-    double kept = 0, made = 0;
-    for (int g = 0; g < l->group_count; g++) {
-        const struct vf_time_group *group = &l->group[g];
-        int outputs = 0;
-        for (int s = group->stage_begin; s < group->stage_end; s++)
-            outputs += l->c->flow->stage[s].output_count;
-        kept += (double)(group->column_planes - group->column_count * l->planes) * l->rows * l->cells;
-        made = fmax(made, outputs * cells / (group->rolled ? l->rows : 1));
-    }
-    for (int f = 0; f < l->input_count; f++)
-        kept += l->field[f].depth > 0 ? cells : 0;
-    /* The compiler does with what the block leaves it. */
-    const int most = smaller(255, 65536 / l->threads / 8 * 8);
-    return smaller(most, 44 + (int)((kept + made) * (double)vf_kernel_element(l->c) / 4));
 }
 
 static void count_sectors(const struct vf_time_layout *l, const struct vf_kernel_config *config,
