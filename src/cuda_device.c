@@ -299,6 +299,8 @@ static enum vf_status make_kernel(struct vf_cuda *cuda, const struct vf_cache_ke
         goto out;
     vf_free(cubin);
     cubin = NULL;
+    /* Nothing is compiled for a device that is lost. */
+    VF_TRY(vf_cuda_check(&cuda->api, cuda->api.cuCtxSynchronize(), "making a kernel", error));
     VF_TRY(compile(cuda, text, &cubin, &bytes, error));
     VF_TRY(load(&cuda->api, cubin, loaded, error));
     vf_cache_put(&cuda->cache, key, cubin, bytes);

@@ -1,0 +1,269 @@
+/* Whatever fails on the device, at any call: the result is the reference's, by other means, or with
+ * --backend cuda an error that says so. The fake driver makes calls fail; each run is a process of its own.
+ */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "fake_device.h"
+
+enum outcome { ON_DEVICE, TAKEN_OVER, REFUSED, WRONG = 10, NO_MESSAGE, NOT_OPENED, REAL_DEVICE };
+enum { MOST_SECONDS = 60 };
+
+/* ---- one run ---- */
+
+static struct pipeline chain;
+static struct vf_volume in, right;
+static bool strict;
+static const char *fails;       /* the call's number, set once the device is open */
+static char expected[64];       /* what the message must have */
+static int most_compiled = 100; /* kernels */
+
+static char scratch[] = "/tmp/volfilter-failures-XXXXXX";
+static char log_path[64];
+
+static bool same(const struct vf_volume *a, const struct vf_volume *b)
+{
+    return volume_size(a) == volume_size(b) && memcmp(a->data, b->data, volume_size(a)) == 0;
+}
+
+static enum outcome judge(const struct vf_cuda *device, enum vf_status status, const struct vf_volume *out,
+                          const char *message)
+{
+    const char *const text = device->failed ? device->failure.text : message;
+    if (status == VF_OK && (!same(out, &right) || device->compiled_count > most_compiled))
+        return WRONG;
+    if (status == VF_OK && !device->failed)
+        return ON_DEVICE;
+    if (text[0] == '\0' || strstr(text, expected) == NULL) {
+        fprintf(stderr, "message: %s\n", text);
+        return NO_MESSAGE;
+    }
+    return status == VF_OK ? TAKEN_OVER : REFUSED;
+}
+
+static void run(void)
+{
+    struct vf_cuda *device;
+    struct vf_error error = {{0}};
+    struct vf_volume out = {0};
+    alarm(MOST_SECONDS);
+    if (vf_cuda_open(&device, -1, &error) != VF_OK)
+        exit(NOT_OPENED);
+    if (strcmp(device->gpu.name, "Fake GPU") != 0)
+        exit(REAL_DEVICE);
+    FILE *log = log_path[0] != '\0' ? fopen(log_path, "a") : NULL;
+    if (log != NULL) {
+        fputs("opened\n", log);
+        fclose(log);
+    }
+    if (fails != NULL)
+        setenv("FAKE_CUDA_FAIL", fails, 1);
+    device->strict = strict;
+    chain.cuda = device;
+    const enum vf_status status = pipeline_try(&chain, &in, &out, NULL, &error);
+    const enum outcome outcome = judge(device, status, &out, error.text);
+    if (status != VF_OK && !strict)
+        fprintf(stderr, "status %d: %s\n", (int)status, error.text);
+    vf_volume_free(&out);
+    vf_cuda_close(device);
+    exit((int)outcome);
+}
+
+static enum outcome outcome_of_run(const char *what)
+{
+    char said[4096];
+    const int status = status_of(run, said);
+    cr_assert(WIFEXITED(status), "%s, %s%s: signal %d\n%s", chain.chain, what, strict ? ", strict" : "",
+              WTERMSIG(status), said);
+    const enum outcome outcome = (enum outcome)WEXITSTATUS(status);
+    if (outcome == REAL_DEVICE)
+        cr_skip_test("a real device");
+    cr_assert(outcome <= REFUSED, "%s, %s%s: outcome %d\n%s", chain.chain, what, strict ? ", strict" : "",
+              (int)outcome, said);
+    cr_assert(strict ? outcome != TAKEN_OVER : outcome != REFUSED, "%s, %s: outcome %d\n%s", chain.chain,
+              what, (int)outcome, said);
+    return outcome;
+}
+
+/* ---- set up ---- */
+
+static void begin(void)
+{
+    cr_assert_not_null(mkdtemp(scratch));
+    setenv("VOLFILTER_CACHE", scratch, 1);
+    setenv("FAKE_CUDA_STRICT", "1", 1);
+    unsetenv("FAKE_CUDA_ORDER");
+}
+
+static void end(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", scratch);
+    cr_assert_eq(system(command), 0); /* NOLINT: a name that mkdtemp made */
+    vf_volume_free(&in);
+    vf_volume_free(&right);
+}
+
+TestSuite(cuda_failures, .init = begin, .fini = end);
+
+/* What is right, by the CPU's reference. */
+static void set_chain(const struct pipeline *p)
+{
+    chain = *p;
+    in = pipeline_input(p, 1);
+    struct pipeline reference = *p;
+    reference.scheme = "reference";
+    right = pipeline_run(&reference, &in, NULL);
+}
+
+/* ---- each call in turn ---- */
+
+enum { MOST_CALLS = 1000 };
+
+/* The calls after opening, by number; "" for those before. */
+static struct {
+    char name[MOST_CALLS][40];
+    int count;
+} calls;
+
+static void list_calls(void)
+{
+    char line[96], name[40];
+    bool opened = false;
+    int number;
+    snprintf(log_path, sizeof log_path, "%s/calls", scratch);
+    setenv("FAKE_CUDA_LOG", log_path, 1);
+    cr_assert_eq(outcome_of_run("as it should be"), ON_DEVICE);
+    unsetenv("FAKE_CUDA_LOG");
+    FILE *log = fopen(log_path, "r");
+    cr_assert_not_null(log);
+    calls.count = 0;
+    while (fgets(line, sizeof line, log) != NULL) {
+        opened = opened || strcmp(line, "opened\n") == 0;
+        if (sscanf(line, "%d %39s", &number, name) != 2)
+            continue;
+        cr_assert(number < MOST_CALLS);
+        snprintf(calls.name[number], sizeof calls.name[number], "%s", opened ? name : "");
+        calls.count = number + 1;
+    }
+    fclose(log);
+    unlink(log_path);
+    log_path[0] = '\0';
+}
+
+static int count_of(const char *name)
+{
+    int count = 0;
+    for (int n = 0; n < calls.count; n++)
+        count += strcmp(calls.name[n], name) == 0;
+    return count;
+}
+
+/* Where these fail another kernel is compiled, which takes long. */
+static bool makes_kernel(const char *name)
+{
+    return strncmp(name, "cuModule", 8) == 0 || strncmp(name, "cuFunc", 6) == 0 ||
+           strncmp(name, "cuOccupancy", 11) == 0;
+}
+
+/* How many of the runs ended how. */
+static void fail_each(bool kernels_too, int count[3])
+{
+    char number[16], what[64];
+    fails = number;
+    for (int n = 0; n < calls.count; n++) {
+        if (calls.name[n][0] == '\0' || (!kernels_too && makes_kernel(calls.name[n])))
+            continue;
+        snprintf(number, sizeof number, "%d", n);
+        snprintf(what, sizeof what, "call %d, %s", n, calls.name[n]);
+        count[outcome_of_run(what)]++;
+    }
+    fails = NULL;
+}
+
+/* `lost`: every call from the one that fails on does. */
+static void expect_survival(const struct pipeline *p, bool kernels_too, bool lost)
+{
+    int count[3] = {0};
+    set_chain(p);
+    outcome_of_run("to fill the cache");
+    most_compiled = 0;
+    list_calls();
+    most_compiled = kernels_too && !lost ? 1 : 0;
+    fail_each(kernels_too, count);
+    cr_assert(count[TAKEN_OVER] > 0);
+    strict = true;
+    fail_each(kernels_too, count);
+    cr_assert(count[REFUSED] > 0);
+    strict = false;
+}
+
+static const struct pipeline volume = {
+    .chain = "gaussian", .nx = 13, .ny = 6, .nz = 5, .type = VF_F32, .result_type = VF_F32};
+
+Test(cuda_failures, volume)
+{
+    expect_survival(&volume, true, false);
+}
+
+/* Several runs, with fields on the device between them: the CPU begins anew. */
+Test(cuda_failures, fields_that_stay)
+{
+    struct pipeline p = volume;
+    p.chain = "eed:iterations=2";
+    p.scheme = "global-read";
+    expect_survival(&p, false, false);
+    cr_expect(count_of("cuStreamCreate") > 1, "several runs");
+    cr_expect_lt(count_of("cuEventRecord"), 2 * count_of("cuStreamCreate"), "not all of them transfer");
+}
+
+/* Values that were reduced must not count twice. */
+Test(cuda_failures, global_values)
+{
+    struct pipeline p = volume;
+    p.chain = "perona-malik:iterations=2";
+    expect_survival(&p, false, false);
+}
+
+Test(cuda_failures, slices)
+{
+    struct pipeline p = volume;
+    p.chain = "gradient";
+    p.slices = true;
+    expect_survival(&p, false, false);
+}
+
+Test(cuda_failures, slabs)
+{
+    struct pipeline p = volume;
+    p.nz = 20;
+    p.scheme = "global-read";
+    setenv("FAKE_CUDA_MEMORY", "45000", 1);
+    expect_survival(&p, false, false);
+    cr_expect(count_of("cuStreamSynchronize") > 3, "several slabs");
+}
+
+Test(cuda_failures, slabs_round_the_grid)
+{
+    struct pipeline p = volume;
+    p.nz = 20;
+    p.scheme = "global-read";
+    p.boundary = VF_WRAP;
+    setenv("FAKE_CUDA_MEMORY", "45000", 1);
+    expect_survival(&p, false, false);
+}
+
+/* What the device is left with does not go away; nothing is compiled for it any more. */
+Test(cuda_failures, lost_device)
+{
+    struct pipeline p = volume;
+    p.chain = "perona-malik:iterations=2";
+    setenv("FAKE_CUDA_FAIL_WITH", "700", 1);
+    expect_survival(&p, true, true);
+}
