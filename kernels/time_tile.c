@@ -102,7 +102,7 @@ static const int shapes_3d[][4] = {{32, 8, 2, 1},  {32, 8, 4, 1}, {32, 16, 1, 1}
                                    {32, 8, 1, 1},  {32, 4, 4, 1}, {16, 16, 2, 1}, {16, 16, 1, 1},
                                    {16, 32, 1, 1}, {64, 8, 1, 1}, {64, 8, 2, 1},  {32, 32, 1, 1},
                                    {32, 8, 2, 2},  {32, 4, 2, 2}, {16, 8, 4, 1},  {16, 32, 2, 1},
-                                   {32, 4, 2, 1},  {32, 4, 1, 1}, {16, 8, 2, 1}};
+                                   {32, 4, 2, 1},  {32, 4, 1, 1}, {16, 8, 2, 1},  {32, 24, 1, 1}};
 static const int shapes_2d[][4] = {{32, 1, 1, 2},  {32, 1, 1, 4},  {32, 1, 1, 1},  {64, 1, 1, 2},
                                    {64, 1, 1, 4},  {128, 1, 1, 2}, {128, 1, 1, 4}, {128, 1, 1, 1},
                                    {256, 1, 1, 2}, {256, 1, 1, 1}, {512, 1, 1, 1}, {32, 1, 1, 8},
@@ -165,7 +165,7 @@ static double waste(const struct vf_kernel_case *c, const struct vf_time_layout 
     return cells * again / ((double)c->nx * (volume ? (double)c->ny : 1));
 }
 
-#define MOST_WEIGHED 256
+#define MOST_WEIGHED 512
 
 /* Of the least one: what wastes more is no candidate. */
 #define MOST_WASTE 3
