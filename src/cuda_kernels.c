@@ -7,8 +7,12 @@
 #include "cuda_transfer.h"
 #include "kernel_source.h"
 
-/* Configurations of a kernel that are compiled at most before the safe one is taken. */
-#define MOST_COMPILED 4
+/* Configurations of a kernel that are compiled at most, and of one scheme, out of the best by prediction. */
+#define MOST_COMPILED 5
+#define MOST_OF_SCHEME 2
+#define MOST_RANKED 64
+/* A kernel whose registers spill is reckoned so much slower. */
+#define SPILL_PENALTY 4
 /* A compiled kernel that is predicted this much slower than the next candidate gives way to it. */
 #define PATIENCE 1.15
 
@@ -54,8 +58,8 @@ out:
 
 /* ---- compiling ---- */
 
-/* Compiles one configuration; *seconds is what the model says of what came out, negative when the safeguards
- * forbid it: spilled registers, or a block that does not fit. */
+/* Compiles one configuration; *seconds is what the model says of what came out, negative where a block does
+ * not fit. */
 static enum vf_status compile(struct vf_cuda_launch *kernel, struct vf_cuda *cuda,
                               const struct vf_ranked *choice, double *seconds, struct vf_error *error)
 {
@@ -80,36 +84,51 @@ static enum vf_status compile(struct vf_cuda_launch *kernel, struct vf_cuda *cud
     TRY_CUDA(cuOccupancyMaxActiveBlocksPerMultiprocessor(&kernel->resident, kernel->compiled.function,
                                                          threads, kernel->shared),
              "asking what fits");
-    if (kernel->resident > 0 && kernel->compiled.local_bytes == 0 &&
-        threads <= kernel->compiled.block_threads)
+    if (kernel->resident > 0 && threads <= kernel->compiled.block_threads)
         *seconds =
-            vf_gpu_predict(c, &cuda->gpu, choice->scheme, &choice->config, kernel->compiled.registers, NULL);
+            vf_gpu_predict(c, &cuda->gpu, choice->scheme, &choice->config, kernel->compiled.registers, NULL) *
+            (kernel->compiled.local_bytes > 0 ? SPILL_PENALTY : 1);
 out:
     vf_text_free(&text);
     return status;
 }
 
-/* The plan's choice if it compiles to what was expected, else the next best; the safe scheme when nothing is.
- */
+static bool is_same(const struct vf_ranked *a, const struct vf_ranked *b)
+{
+    return a->scheme == b->scheme && memcmp(&a->config, &b->config, sizeof a->config) == 0;
+}
+
+/* The plan's choice, then the next best by prediction, a few of each scheme; how many. */
+static int list_choices(const struct vf_cuda_launch *kernel, const struct vf_gpu *gpu,
+                        const struct vf_launch *launch, struct vf_ranked list[MOST_COMPILED])
+{
+    struct vf_ranked ranked[MOST_RANKED];
+    int count = 0;
+    list[count++] = (struct vf_ranked){launch->scheme, launch->config, launch->seconds, launch->detail};
+    const int all = launch->forced ? 0 : vf_gpu_rank(&kernel->work.c, gpu, NULL, ranked, MOST_RANKED);
+    for (int i = 0; i < all && count < MOST_COMPILED; i++) {
+        int alike = 0;
+        for (int k = 0; k < count; k++)
+            alike += list[k].scheme == ranked[i].scheme;
+        if (alike < MOST_OF_SCHEME && !is_same(&ranked[i], &list[0]))
+            list[count++] = ranked[i];
+    }
+    return count;
+}
+
+/* The plan's choice if it compiles to what was expected, else the next best. */
 static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda,
                              const struct vf_launch *launch, struct vf_error *error)
 {
-    struct vf_ranked list[MOST_COMPILED + 1];
-    int count = 0, best = -1;
+    struct vf_ranked list[MOST_COMPILED];
+    const int count = list_choices(kernel, &cuda->gpu, launch, list);
+    int best = -1;
     double least = 0;
     enum vf_status status = VF_OK;
-    list[count++] = (struct vf_ranked){launch->scheme, launch->config, launch->seconds, launch->detail};
-    if (!launch->forced)
-        count += vf_gpu_rank(&kernel->work.c, &cuda->gpu, NULL, list + 1, MOST_COMPILED);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && (best < 0 || least > PATIENCE * list[i].seconds); i++) {
         double seconds;
-        if (i > 0 && memcmp(&list[i].config, &list[0].config, sizeof list[i].config) == 0 &&
-            list[i].scheme == list[0].scheme)
-            continue;
-        if (best >= 0 && least <= PATIENCE * list[i].seconds)
-            break;
         status = compile(kernel, cuda, &list[i], &seconds, error);
-        if (status == VF_OK && (seconds >= 0 || launch->forced) && (best < 0 || seconds < least)) {
+        if (status == VF_OK && seconds >= 0 && (best < 0 || seconds < least)) {
             best = i;
             least = seconds;
         }
@@ -122,7 +141,7 @@ static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda
                    ? status
                    : vf_fail(error, VF_DEVICE, "scheme %s: its kernel needs more than the device has",
                              launch->scheme->name);
-    struct vf_forced safe = {
+    const struct vf_forced safe = {
         .scheme = vf_gpu_schemes[0], .variant = -1, .grid = -1, .virtual_blocks = -1, .interior = -1};
     if (vf_gpu_rank(&kernel->work.c, &cuda->gpu, &safe, list, 1) == 0)
         return vf_fail(error, VF_DEVICE, "no kernel fits the device");
