@@ -164,7 +164,8 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     vf_stream_define(c, config, &shape, text);
     /* Left alone, the compiler takes half as many registers again to have more under way. */
     const long threads = (long)config->block[0] * config->block[1],
-               registers = (held_registers(c, config) + 16 + 7) / 8 * 8, blocks = 65536 / (registers * threads);
+               registers = (held_registers(c, config) + 16 + 7) / 8 * 8,
+               blocks = 65536 / (registers * threads);
     vf_text_add(text, "#define VF_LEAST_BLOCKS %ld\n", blocks > 1 ? blocks : 1);
     define_line(text, "ROW", lines.stage[2]);
     define_line(text, "SIDE", c->flow->dim == 3 ? lines.stage[1] : -1);
