@@ -224,15 +224,17 @@ void vf_tiff_decoder_close(struct vf_tiff_decoder *decoder)
     *decoder = (struct vf_tiff_decoder){0};
 }
 
-/* Up to `wanted` more decoders; as many as there is memory for. */
-static int open_helpers(struct vf_reader *reader, int wanted)
+/* Up to `wanted` more decoders, as many as there is memory for, make a team with the first. */
+static void open_helpers(struct vf_reader *reader, int wanted, int *team)
 {
     struct vf_tiff_reader *state = reader->state;
     struct vf_error ignored;
     if (wanted > state->helper_room) {
         struct vf_tiff_decoder **list = vf_alloc((size_t)wanted, sizeof *list, "decoders", &ignored);
-        if (list == NULL)
-            return state->helper_count;
+        if (list == NULL) {
+            *team = 1 + state->helper_count;
+            return;
+        }
         if (state->helper_count > 0)
             memcpy(list, state->helper, (size_t)state->helper_count * sizeof *list);
         vf_free(state->helper);
@@ -251,7 +253,7 @@ static int open_helpers(struct vf_reader *reader, int wanted)
         }
         state->helper[state->helper_count++] = decoder;
     }
-    return state->helper_count < wanted ? state->helper_count : wanted;
+    *team = 1 + (state->helper_count < wanted ? state->helper_count : wanted);
 }
 
 enum vf_status vf_tiff_read_pages(struct vf_reader *reader, size_t first, size_t count, void *const planes[],
@@ -262,8 +264,8 @@ enum vf_status vf_tiff_read_pages(struct vf_reader *reader, size_t first, size_t
     size_t parts = (wanted + count - 1) / count;
     parts = parts > MOST_PARTS ? MOST_PARTS : parts;
     const size_t items = count * parts;
-    const int team =
-        items < 2 || wanted < 2 ? 1 : 1 + open_helpers(reader, (int)(wanted < items ? wanted : items) - 1);
+    int team = 1;
+    open_helpers(reader, (int)(wanted < items ? wanted : items) - 1, &team);
     enum vf_status status = VF_OK;
     size_t failed = items;
 #pragma omp parallel for schedule(dynamic) num_threads(team)

@@ -28,6 +28,9 @@ enum {
 
 enum { IMOD_STAMP = 1146047817, IMOD_SIGNED = 1, LABELS = 10, LABEL = 80, VERSION = 20141 };
 
+/* "MAP " and the machine stamps, as bytes in their order. */
+enum { MAP = 0x4d415020, BIG_STAMP = 0x11110000, LITTLE_STAMP = 0x44440000 };
+
 /* Space groups from here on are stacks of volumes of the group less 400. */
 enum { VOLUME_STACK = 401, LAST_VOLUME_STACK = 630 };
 
@@ -263,7 +266,7 @@ void vf_mrc_header_write(unsigned char bytes[VF_MRC_HEADER], const unsigned char
     put_float(bytes, big, AT_RANGE + 4, statistics->most);
     put_float(bytes, big, AT_RANGE + 8, statistics->mean);
     put_float(bytes, big, AT_DEVIATION, statistics->deviation);
-    memcpy(bytes + AT_MAP, "MAP ", 4);
-    memcpy(bytes + AT_STAMP, big ? "\x11\x11\0\0" : "\x44\x44\0\0", 4);
+    put_word(bytes, true, AT_MAP, MAP);
+    put_word(bytes, true, AT_STAMP, big ? BIG_STAMP : LITTLE_STAMP);
     put_label(bytes, big);
 }

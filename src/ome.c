@@ -183,29 +183,54 @@ static bool order_is_known(const char *order)
     return false;
 }
 
-static void begin_pixels(struct parsing *p, const char *name, const XML_Char **attributes)
+static void read_sizes(struct parsing *p, const XML_Char **attributes)
 {
+    static const char *const axis[] = {"PhysicalSizeX", "PhysicalSizeY", "PhysicalSizeZ"};
+    static const char *const unit[] = {"PhysicalSizeXUnit", "PhysicalSizeYUnit", "PhysicalSizeZUnit"};
     struct vf_ome *ome = p->ome;
-    const char *order = attribute(attributes, "DimensionOrder");
-    size_t planes;
-    p->pixels_depth = p->depth;
-    ome->pixels_begin = (size_t)XML_GetCurrentByteIndex(p->parser);
-    snprintf(ome->prefix, sizeof ome->prefix, "%.*s", (int)(local(name) - name), name);
-    snprintf(p->order, sizeof p->order, "%s", order == NULL ? "XYCZT" : order);
     ome->nx = (size_t)whole(p, attributes, "SizeX", 1, 1);
     ome->ny = (size_t)whole(p, attributes, "SizeY", 1, 1);
     ome->nz = (size_t)whole(p, attributes, "SizeZ", 1, 1);
     ome->nc = (size_t)whole(p, attributes, "SizeC", 1, 1);
     ome->nt = (size_t)whole(p, attributes, "SizeT", 1, 1);
     ome->page_channels = p->samples;
-    static const char *const axis[] = {"PhysicalSizeX", "PhysicalSizeY", "PhysicalSizeZ"};
-    static const char *const unit[] = {"PhysicalSizeXUnit", "PhysicalSizeYUnit", "PhysicalSizeZUnit"};
     for (int i = 0; i < 3; i++) {
         const char *size = attribute(attributes, axis[i]), *in = attribute(attributes, unit[i]);
         const double value = size == NULL ? 0 : strtod(size, NULL);
         ome->spacing[i] = isfinite(value) && value > 0 ? value : 0;
         snprintf(ome->unit[i], sizeof ome->unit[i], "%s", in == NULL ? "um" : in);
     }
+}
+
+/* As many planes as there are directories for, each not found yet. */
+static void make_planes(struct parsing *p)
+{
+    struct vf_ome *ome = p->ome;
+    size_t planes;
+    if (!vf_size_mul(ome->nc / p->samples, ome->nz, &planes) || !vf_size_mul(planes, ome->nt, &planes) ||
+        planes > p->directories) {
+        fail(p,
+             "says %zu planes, %zu channels and %zu time points, but the file has %zu pages; if it was cut "
+             "short, copy it again",
+             ome->nz, ome->nc, ome->nt, p->directories);
+        return;
+    }
+    ome->directory = vf_alloc(planes, sizeof *ome->directory, "page list", p->error);
+    if (ome->directory == NULL)
+        fail_memory(p);
+    else
+        memset(ome->directory, 0xff, planes * sizeof *ome->directory);
+}
+
+static void begin_pixels(struct parsing *p, const char *name, const XML_Char **attributes)
+{
+    struct vf_ome *ome = p->ome;
+    const char *order = attribute(attributes, "DimensionOrder");
+    p->pixels_depth = p->depth;
+    ome->pixels_begin = (size_t)XML_GetCurrentByteIndex(p->parser);
+    snprintf(ome->prefix, sizeof ome->prefix, "%.*s", (int)(local(name) - name), name);
+    snprintf(p->order, sizeof p->order, "%s", order == NULL ? "XYCZT" : order);
+    read_sizes(p, attributes);
     if (p->failed)
         return;
     if (!order_is_known(p->order))
@@ -214,18 +239,10 @@ static void begin_pixels(struct parsing *p, const char *name, const XML_Char **a
         fail(p, "says %zu channels, in pages of %zu samples", ome->nc, p->samples);
     else if (strlen(name) >= sizeof ome->prefix)
         fail(p, "has the element <%.40s>", name);
-    else if (!vf_size_mul(ome->nc / p->samples, ome->nz, &planes) || !vf_size_mul(planes, ome->nt, &planes) ||
-             planes > p->directories)
-        fail(p,
-             "says %zu planes, %zu channels and %zu time points, but the file has %zu pages; if it was cut "
-             "short, copy it again",
-             ome->nz, ome->nc, ome->nt, p->directories);
     else if (!keep_attributes(p, attributes))
         fail_memory(p);
-    else if ((ome->directory = vf_alloc(planes, sizeof *ome->directory, "page list", p->error)) == NULL)
-        fail_memory(p);
     else
-        memset(ome->directory, 0xff, planes * sizeof *ome->directory);
+        make_planes(p);
 }
 
 static int64_t plane_count(const struct parsing *p)
@@ -294,11 +311,18 @@ static void end_storage(struct parsing *p)
 
 static enum vf_ome_piece_kind piece_kind(const char *name)
 {
-    return strcmp(name, "Channel") == 0                                    ? VF_OME_CHANNEL
-           : strcmp(name, "TiffData") == 0 || strcmp(name, "BinData") == 0 ? VF_OME_STORAGE
-           : strcmp(name, "MetadataOnly") == 0                             ? VF_OME_STORAGE
-           : strcmp(name, "Plane") == 0                                    ? VF_OME_PLANE
-                                                                           : VF_OME_OTHER;
+    static const struct {
+        const char *name;
+        enum vf_ome_piece_kind kind;
+    } kinds[] = {{"Channel", VF_OME_CHANNEL},
+                 {"TiffData", VF_OME_STORAGE},
+                 {"BinData", VF_OME_STORAGE},
+                 {"MetadataOnly", VF_OME_STORAGE},
+                 {"Plane", VF_OME_PLANE}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].name, name) == 0)
+            return kinds[i].kind;
+    return VF_OME_OTHER;
 }
 
 static void add_piece(struct parsing *p, enum vf_ome_piece_kind kind, size_t end)
