@@ -464,6 +464,8 @@ static double plan(struct vf_job *job)
                 size_t work = block_of(&layout).total * (size_t)job->threads;
                 if (work > MOST_WORK_BYTES)
                     cost *= 1 + (double)work / MOST_WORK_BYTES;
+                if (job->work_limit > 0 && work > job->work_limit)
+                    cost *= 1e6 * (double)work / (double)job->work_limit;
                 vf_row_layout_close(&layout);
                 if (least < 0 || cost < least) {
                     least = cost;

@@ -14,27 +14,6 @@ const struct vf_gpu_scheme *const vf_gpu_schemes[] = {
 
 /* ---- what a case comes to ---- */
 
-/* How far the stages reach on each field, from the last to the first: what a consumer reaches beyond its own
- * reach. */
-static void reach_back(const struct vf_flow *flow, int (*reach)[3])
-{
-    for (int s = flow->stage_count - 1; s >= 0; s--) {
-        const struct vf_stage *stage = &flow->stage[s];
-        int made[3] = {0, 0, 0};
-        for (int k = 0; k < stage->output_count; k++)
-            for (int axis = 0; axis < 3; axis++)
-                if (reach[stage->output[k]][axis] > made[axis])
-                    made[axis] = reach[stage->output[k]][axis];
-        for (int k = 0; k < stage->input_count; k++) {
-            int halo[3];
-            vf_stage_halo(stage, flow->dim, k, halo);
-            for (int axis = 0; axis < 3; axis++)
-                if (made[axis] + halo[axis] > reach[stage->input[k]][axis])
-                    reach[stage->input[k]][axis] = made[axis] + halo[axis];
-        }
-    }
-}
-
 static bool is_source(const struct vf_flow *flow, int field)
 {
     for (int k = 0; k < flow->source_count; k++)
@@ -93,7 +72,7 @@ void vf_kernel_case_derive(struct vf_kernel_case *c)
 {
     const struct vf_flow *flow = c->flow;
     int reach[VF_KERNEL_MOST_FIELDS][3] = {{0}};
-    reach_back(flow, reach);
+    vf_stages_reach(flow, 0, flow->stage_count, reach);
     memset(c->halo, 0, sizeof c->halo);
     for (int k = 0; k < flow->source_count; k++)
         for (int axis = 0; axis < 3; axis++) {

@@ -31,6 +31,11 @@ struct vf_flow {
     int *source, *sink; /* field numbers */
 };
 
+/* How far (z, y, x) stages [begin, end) need each field, from the last to the first: what a consumer reaches
+ * beyond its own reach. reach[field_count] holds what is known before, 0 for a field that is only wanted
+ * itself. */
+void vf_stages_reach(const struct vf_flow *flow, int begin, int end, int (*reach)[3]);
+
 /* A field in memory. Planes are ny rows of nx elements without padding; plane[b * nz + z] for image b of the
  * batch, NULL outside the z range that is held, or NULL itself where the field is on a GPU. */
 struct vf_array {
@@ -61,6 +66,7 @@ struct vf_job {
     const struct vf_sink *sink;    /* [sink_count] */
     struct vf_tiling tiling;
     int threads;
+    size_t work_limit; /* bytes that plan should stay below, whatever is lost in speed; 0: none */
     void (*progress)(void *context, size_t cells); /* called from any thread; may be NULL */
     void *progress_context;
     const volatile int *stop; /* non-zero: give up with VF_INTERRUPTED; may be NULL */

@@ -4,6 +4,7 @@
 
 #include "alloc.h"
 #include "cuda_run.h"
+#include "prepass.h"
 
 /* The fields that live between two runs: one array each, over all images of the batch. */
 struct fields {
@@ -118,63 +119,24 @@ static enum vf_status run_job(const struct vf_execution *x, const struct vf_run 
 
 /* ---- pre-passes ---- */
 
-/* Every global of a link for every live field, field by field as the flow's sinks are. */
-struct prepass {
-    struct vf_reducer reducer[VF_MAX_LIVE * VF_MAX_GLOBALS];
-    int global[VF_MAX_LIVE * VF_MAX_GLOBALS]; /* which of the link's */
-    int live[VF_MAX_LIVE * VF_MAX_GLOBALS];   /* of which live field */
-    int count;
-    struct vf_sink sink[VF_MAX_LIVE * VF_MAX_GLOBALS];
-};
-
-static enum vf_status open_prepass(struct prepass *pre, const struct vf_plan *plan,
-                                   const struct vf_expansion *e, int live_count, struct vf_error *error)
-{
-    const ptrdiff_t grid[3] = {plan->nx, plan->ny, plan->nz};
-    int sinks = 0;
-    for (int live = 0; live < live_count; live++)
-        for (int field = 0; field < e->pre_field_count; field++) {
-            const int first = pre->count;
-            for (int g = 0; g < e->global_count; g++) {
-                if (e->global[g].field != field)
-                    continue;
-                pre->global[pre->count] = g;
-                pre->live[pre->count] = live;
-                enum vf_status status = vf_reducer_open(&pre->reducer[pre->count], &e->global[g],
-                                                        plan->context.is_double, grid, plan->threads, error);
-                if (status != VF_OK)
-                    return status;
-                pre->count++;
-            }
-            if (pre->count > first)
-                pre->sink[sinks++] =
-                    (struct vf_sink){.reducer = &pre->reducer[first], .reducer_count = pre->count - first};
-        }
-    return VF_OK;
-}
-
 /* Computes the global values of the run's link into value[]. */
 static enum vf_status run_prepass(const struct vf_execution *x, const struct vf_run *run,
                                   const struct fields *in, double *value, struct vf_error *error)
 {
-    const struct vf_plan *plan = x->plan;
-    const int link = plan->piece[run->piece_begin].link;
     struct vf_flow flow = {0};
-    struct prepass *pre = vf_alloc(1, sizeof *pre, "global values", error);
-    enum vf_status status = pre == NULL ? VF_FAILED : VF_OK;
-    VF_TRY(status);
-    VF_TRY(open_prepass(pre, plan, &plan->link[link], in->count, error));
-    VF_TRY(vf_plan_flow(plan, run, value, &flow, error));
+    struct vf_prepass *pre = vf_alloc(1, sizeof *pre, "global values", error);
+    enum vf_status status;
+    if (pre == NULL)
+        return VF_FAILED;
+    VF_TRY(vf_prepass_open(pre, x->plan, run, error));
+    VF_TRY(vf_plan_flow(x->plan, run, value, &flow, error));
     struct vf_job job = job_of(x, run, &flow);
     job.source = in->array;
     job.sink = pre->sink;
     VF_TRY(run_job(x, run, &job, error));
-    for (int i = 0; i < pre->count; i++)
-        value[vf_plan_value_index(plan, link, pre->live[i], pre->global[i])] =
-            vf_reducer_value(&pre->reducer[i]);
+    vf_prepass_values(pre, x->plan, value);
 out:
-    for (int i = 0; pre != NULL && i < pre->count; i++)
-        vf_reducer_close(&pre->reducer[i]);
+    vf_prepass_close(pre);
     vf_free(pre);
     vf_flow_close(&flow);
     return status;

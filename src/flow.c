@@ -197,6 +197,47 @@ enum vf_status vf_plan_flow(const struct vf_plan *plan, const struct vf_run *run
     return VF_OK;
 }
 
+/* A kernel computes all that it stores as far as any of it is needed. */
+static void reach_of_kernel(const struct vf_flow *flow, const struct vf_launch *launch, int (*reach)[3])
+{
+    int most[3] = {0, 0, 0};
+    for (int pass = 0; pass < 2; pass++)
+        for (int s = launch->stage_begin; s < launch->stage_end; s++)
+            for (int k = 0; k < flow->stage[s].output_count; k++)
+                for (int axis = 0; axis < 3; axis++) {
+                    int *field = &reach[flow->stage[s].output[k]][axis];
+                    if (*field > most[axis])
+                        most[axis] = *field;
+                    *field = most[axis];
+                }
+    vf_stages_reach(flow, launch->stage_begin, launch->stage_end, reach);
+}
+
+enum vf_status vf_plan_reach(const struct vf_plan *plan, const struct vf_run *run, ptrdiff_t *most,
+                             struct vf_error *error)
+{
+    struct vf_flow flow;
+    enum vf_status status = vf_plan_flow(plan, run, NULL, &flow, error);
+    if (status != VF_OK)
+        return status;
+    int(*reach)[3] = vf_alloc((size_t)flow.field_count, sizeof *reach, "reaches", error);
+    if (reach == NULL) {
+        vf_flow_close(&flow);
+        return VF_FAILED;
+    }
+    memset(reach, 0, (size_t)flow.field_count * sizeof *reach);
+    if (plan->gpu == NULL)
+        vf_stages_reach(&flow, 0, flow.stage_count, reach);
+    for (int i = run->gpu.launch_count - 1; i >= 0; i--)
+        reach_of_kernel(&flow, &run->gpu.launch[i], reach);
+    *most = 0;
+    for (int k = 0; k < flow.source_count; k++)
+        *most = reach[flow.source[k]][0] > *most ? reach[flow.source[k]][0] : *most;
+    vf_free(reach);
+    vf_flow_close(&flow);
+    return VF_OK;
+}
+
 void vf_flow_close(struct vf_flow *flow)
 {
     vf_free(flow->stage);

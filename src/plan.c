@@ -242,7 +242,7 @@ static enum vf_status search(struct vf_plan *plan, struct atom *atom, int count,
     enum vf_status status = known == NULL ? VF_FAILED : VF_OK;
     for (int end = 1; end <= count && status == VF_OK; end++) {
         atom[end - 1].least = -1;
-        for (int begin = end - 1; begin >= 0 && end - begin <= MOST_FUSED; begin--) {
+        for (int begin = end - 1; begin >= 0 && end - begin <= plan->most_fused; begin--) {
             double seconds;
             status = run_cost(plan, atom, begin, end, known, &seconds, error);
             if (status != VF_OK)
@@ -430,7 +430,10 @@ enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *
                              .ny = request->ny,
                              .nz = request->nz,
                              .batch = request->batch,
-                             .threads = request->threads};
+                             .threads = request->threads,
+                             .most_fused = MOST_FUSED};
+    if (request->most_fused > 0 && request->most_fused < MOST_FUSED)
+        plan->most_fused = request->most_fused;
     VF_TRY(read_scheme(plan, request, &tiling, error));
     VF_TRY(expand_chain(plan, error));
     VF_TRY(check_boxes(plan, error));

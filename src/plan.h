@@ -52,6 +52,7 @@ struct vf_plan {
     enum vf_type source_type, result_type;
     ptrdiff_t nx, ny, nz, batch; /* one image's grid; images that share a channel's global values */
     int threads;
+    int most_fused;            /* iterations of a run at most */
     struct vf_expansion *link; /* [chain->count], owned */
     int piece_count, run_count;
     struct vf_piece *piece; /* owned */
@@ -73,6 +74,7 @@ struct vf_plan_request {
     const struct vf_gpu *gpu;              /* plan for it; NULL: for the CPU */
     enum vf_type source_type, result_type; /* as stored: what a GPU's traffic depends on */
     const char *scheme;
+    int most_fused; /* iterations of a run at most, on the CPU; 0: as many as the search takes */
 };
 
 enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *request,
@@ -87,6 +89,10 @@ enum vf_field_kind vf_plan_kind(const struct vf_plan *plan, int link, int f);
 
 /* A label for output k, from the last link that names its outputs: "xx", "mu1"; NULL for none. */
 const char *vf_plan_label(const struct vf_plan *plan, int k);
+
+/* Planes on each side of a slab that the run needs of its sources, 0 in 2D. */
+enum vf_status vf_plan_reach(const struct vf_plan *plan, const struct vf_run *run, ptrdiff_t *reach,
+                             struct vf_error *error);
 
 /* The flow of a run. `value` holds the global values bound so far, [link][live field][global] by
  * vf_plan_value_index; NULL while planning. Owned by the caller. */

@@ -1,0 +1,24 @@
+#include "kernels/scheme.h"
+
+static void widen(int reach[3], const int by[3], const int halo[3])
+{
+    for (int axis = 0; axis < 3; axis++)
+        if (by[axis] + halo[axis] > reach[axis])
+            reach[axis] = by[axis] + halo[axis];
+}
+
+void vf_stages_reach(const struct vf_flow *flow, int begin, int end, int (*reach)[3])
+{
+    static const int none[3] = {0, 0, 0};
+    for (int s = end - 1; s >= begin; s--) {
+        const struct vf_stage *stage = &flow->stage[s];
+        int made[3] = {0, 0, 0};
+        for (int k = 0; k < stage->output_count; k++)
+            widen(made, reach[stage->output[k]], none);
+        for (int k = 0; k < stage->input_count; k++) {
+            int halo[3];
+            vf_stage_halo(stage, flow->dim, k, halo);
+            widen(reach[stage->input[k]], made, halo);
+        }
+    }
+}
