@@ -2,7 +2,6 @@
  * --backend cuda an error that says so. The fake driver makes calls fail; each run is a process of its own.
  */
 #include <criterion/criterion.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +19,9 @@ enum { MOST_SECONDS = 60 };
 static struct pipeline chain;
 static struct vf_volume in, right;
 static bool strict;
-static const char *fails;       /* the call's number, set once the device is open */
-static char expected[64];       /* what the message must have */
-static int most_compiled = 100; /* kernels */
+static const char *fails;                       /* the call's number, set once the device is open */
+static char expected[64];                       /* what the message must have */
+static int least_compiled, most_compiled = 100; /* kernels */
 
 static char scratch[] = "/tmp/volfilter-failures-XXXXXX";
 static char log_path[64];
@@ -36,7 +35,8 @@ static enum outcome judge(const struct vf_cuda *device, enum vf_status status, c
                           const char *message)
 {
     const char *const text = device->failed ? device->failure.text : message;
-    if (status == VF_OK && (!same(out, &right) || device->compiled_count > most_compiled))
+    if (status == VF_OK && (!same(out, &right) || device->compiled_count < least_compiled ||
+                            device->compiled_count > most_compiled))
         return WRONG;
     if (status == VF_OK && !device->failed)
         return ON_DEVICE;
@@ -266,4 +266,63 @@ Test(cuda_failures, lost_device)
     p.chain = "perona-malik:iterations=2";
     setenv("FAKE_CUDA_FAIL_WITH", "700", 1);
     expect_survival(&p, true, true);
+}
+
+/* ---- what fails for good ---- */
+
+/* With --backend auto the CPU takes over, with cuda it is an error; the message has `why`. */
+static void expect_no_device(const char *why)
+{
+    snprintf(expected, sizeof expected, "%s", why);
+    cr_expect_eq(outcome_of_run("auto"), TAKEN_OVER);
+    strict = true;
+    cr_expect_eq(outcome_of_run("strict"), REFUSED);
+}
+
+Test(cuda_failures, kernel_that_does_not_compile_gives_way)
+{
+    char number[16];
+    int first = 0;
+    setenv("VOLFILTER_CACHE", "", 1);
+    set_chain(&volume);
+    list_calls();
+    while (first < calls.count && strcmp(calls.name[first], "nvrtcCompileProgram") != 0)
+        first++;
+    cr_assert_lt(first, calls.count);
+    snprintf(number, sizeof number, "%d", first);
+    fails = number;
+    least_compiled = 1;
+    cr_expect_eq(outcome_of_run("the first choice"), ON_DEVICE);
+}
+
+Test(cuda_failures, nothing_compiles)
+{
+    set_chain(&volume);
+    setenv("FAKE_NVRTC_CXX", "false", 1);
+    expect_no_device("does not compile");
+}
+
+Test(cuda_failures, no_room_for_a_plane)
+{
+    struct pipeline p = volume;
+    p.chain = "gradient";
+    set_chain(&p);
+    setenv("FAKE_CUDA_MEMORY", "2000", 1);
+    expect_no_device("not enough memory");
+}
+
+Test(cuda_failures, damaged_cache)
+{
+    char command[256];
+    set_chain(&volume);
+    outcome_of_run("to fill the cache");
+    snprintf(command, sizeof command,
+             "find %s -type f -size +1k | while read -r f; do printf x | "
+             "dd of=\"$f\" bs=1 seek=700 conv=notrunc 2>/dev/null || exit; done",
+             scratch);
+    cr_assert_eq(system(command), 0); /* NOLINT: a name that mkdtemp made */
+    least_compiled = 1;
+    cr_expect_eq(outcome_of_run("damaged"), ON_DEVICE);
+    least_compiled = most_compiled = 0;
+    cr_expect_eq(outcome_of_run("made anew"), ON_DEVICE);
 }

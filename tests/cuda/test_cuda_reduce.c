@@ -2,12 +2,16 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "alloc.h"
 #include "cuda_reduce.h"
 #include "device.h"
+#include "fake_device.h"
 
 /* A field on the device, as the sink of a job. */
 struct field {
@@ -89,20 +93,20 @@ static void upload(struct field *f)
     free(packed);
 }
 
-static struct field make(struct vf_cuda *cuda, const ptrdiff_t shape[4], bool is_double,
+static struct field make(struct vf_cuda *device, const ptrdiff_t shape[4], bool is_double,
                          double (*value)(ptrdiff_t i))
 {
     struct field f = {.nx = shape[0], .ny = shape[1], .nz = shape[2], .batch = shape[3]};
     const ptrdiff_t count = f.nx * f.ny * planes_of(&f);
     f.is_double = is_double;
-    f.cuda = cuda;
+    f.cuda = device;
     f.pitch = vf_cuda_pitch(f.nx);
     f.value = malloc((size_t)count * sizeof *f.value);
     for (ptrdiff_t i = 0; i < count; i++)
         f.value[i] = value(i);
-    struct vf_cuda_field device;
-    cr_assert(vf_cuda_field_alloc(cuda, f.nx, f.ny, planes_of(&f), is_double ? VF_F64 : VF_F32, &device));
-    f.data = device.data;
+    struct vf_cuda_field memory;
+    cr_assert(vf_cuda_field_alloc(device, f.nx, f.ny, planes_of(&f), is_double ? VF_F64 : VF_F32, &memory));
+    f.data = memory.data;
     upload(&f);
     return f;
 }
@@ -205,17 +209,17 @@ Test(cuda_reduce, all_values)
 {
     double (*const kinds[])(ptrdiff_t i) = {ordinary, wild, extreme, none};
     static const ptrdiff_t shapes[][4] = {{37, 18, 9, 1}, {70, 21, 1, 5}, {1, 1, 1, 1}};
-    struct vf_cuda *cuda = device_open();
+    struct vf_cuda *device = device_open();
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
             for (int is_double = 0; is_double < 2; is_double++) {
-                struct field f = make(cuda, shapes[s], is_double, kinds[k]);
+                struct field f = make(device, shapes[s], is_double, kinds[k]);
                 expect_same(&f, planes_of(&f), everywhere, everywhere);
                 if (s < 2)
                     expect_same(&f, 2, everywhere, everywhere);
                 release(&f);
             }
-    vf_cuda_close(cuda);
+    vf_cuda_close(device);
 }
 
 Test(cuda_reduce, boxes)
@@ -226,10 +230,10 @@ Test(cuda_reduce, boxes)
                                        {{4, 4, 4}, {37, 0, 0}},
                                        {{2, 18, 1}, {0, 0, 7}}};
     static const ptrdiff_t volume[4] = {37, 18, 9, 1}, images[4] = {37, 18, 1, 4};
-    struct vf_cuda *cuda = device_open();
+    struct vf_cuda *device = device_open();
     for (int is_double = 0; is_double < 2; is_double++) {
-        struct field f = make(cuda, volume, is_double, ordinary),
-                     flat = make(cuda, images, is_double, ordinary);
+        struct field f = make(device, volume, is_double, ordinary),
+                     flat = make(device, images, is_double, ordinary);
         for (size_t b = 0; b < sizeof boxes / sizeof *boxes; b++) {
             const long plane[3] = {boxes[b][0][0], boxes[b][0][1], 1};
             const long first[3] = {boxes[b][1][0], boxes[b][1][1], 0};
@@ -240,7 +244,7 @@ Test(cuda_reduce, boxes)
         release(&f);
         release(&flat);
     }
-    vf_cuda_close(cuda);
+    vf_cuda_close(device);
 }
 
 /* More than one launch takes on a device of one multiprocessor: planes by rows. Sums of equal values carry.
@@ -249,11 +253,11 @@ Test(cuda_reduce, many_values)
 {
     static const ptrdiff_t shape[4] = {2500, 2500, 2, 1};
     setenv("FAKE_CUDA_ATTRIBUTES", "16=1", 1);
-    struct vf_cuda *cuda = device_open();
-    struct field f = make(cuda, shape, false, a_tenth);
+    struct vf_cuda *device = device_open();
+    struct field f = make(device, shape, false, a_tenth);
     expect_same(&f, 2, everywhere, everywhere);
     release(&f);
-    vf_cuda_close(cuda);
+    vf_cuda_close(device);
 }
 
 /* Devices with less shared memory count the rest of the bins in memory. */
@@ -261,12 +265,100 @@ Test(cuda_reduce, little_shared_memory)
 {
     static const ptrdiff_t shape[4] = {61, 13, 5, 1};
     setenv("FAKE_CUDA_ATTRIBUTES", "97=65536", 1);
-    struct vf_cuda *cuda = device_open();
-    if (strcmp(cuda->gpu.name, "Fake GPU") == 0)
+    struct vf_cuda *device = device_open();
+    if (strcmp(device->gpu.name, "Fake GPU") == 0)
         for (int is_double = 0; is_double < 2; is_double++) {
-            struct field f = make(cuda, shape, is_double, wild);
+            struct field f = make(device, shape, is_double, wild);
             expect_same(&f, 5, everywhere, everywhere);
             release(&f);
         }
-    vf_cuda_close(cuda);
+    vf_cuda_close(device);
+}
+
+/* ---- failures ---- */
+
+enum { RIGHT, AS_BEFORE, WRONG };
+
+static char log_path[] = "/tmp/volfilter-reduce-XXXXXX";
+static int failing; /* which call of the reduction */
+
+static int calls_so_far(void)
+{
+    char line[96];
+    int number = 0, last = 0;
+    FILE *log = fopen(log_path, "r");
+    cr_assert_not_null(log);
+    while (fgets(line, sizeof line, log) != NULL)
+        last = sscanf(line, "%d", &number) == 1 ? number : last;
+    fclose(log);
+    return last;
+}
+
+/* A field of which half is reduced already; then the rest, with a failure. */
+static void reduce_with_failure(void)
+{
+    static const ptrdiff_t shape[4] = {37, 18, 8, 1};
+    struct vf_cuda *device = device_open();
+    struct vf_reducer before[ALL], right[ALL], got[ALL];
+    struct vf_error error;
+    int as_before = 0, as_right = 0;
+    struct field f = make(device, shape, false, ordinary);
+    if (strcmp(device->gpu.name, "Fake GPU") != 0)
+        exit(RIGHT);
+    for (int i = 0; i < ALL; i++) {
+        before[i] = open_reducer(&f, &all_globals[i]);
+        right[i] = open_reducer(&f, &all_globals[i]);
+        got[i] = open_reducer(&f, &all_globals[i]);
+        add_on_cpu(&f, &before[i], (struct vf_plane_range){0, 4});
+        add_on_cpu(&f, &got[i], (struct vf_plane_range){0, 4});
+        add_on_cpu(&f, &right[i], (struct vf_plane_range){0, 8});
+    }
+    struct field rest = f;
+    rest.nz = 4;
+    rest.data += 4 * f.pitch * (size_t)f.ny * sizeof(float);
+    char number[16];
+    snprintf(number, sizeof number, "%d", calls_so_far() + failing);
+    setenv("FAKE_CUDA_FAIL", number, 1);
+    const enum vf_status status = add_on_device(&rest, got, ALL, 4, &error);
+    for (int i = 0; i < ALL; i++) {
+        as_before += bits_of(&got[i]) == bits_of(&before[i]);
+        as_right += bits_of(&got[i]) == bits_of(&right[i]);
+        vf_reducer_close(&before[i]);
+        vf_reducer_close(&right[i]);
+        vf_reducer_close(&got[i]);
+    }
+    release(&f);
+    vf_cuda_close(device);
+    exit(status == VF_OK && as_right == ALL                              ? RIGHT
+         : status == VF_DEVICE && as_before == ALL && error.text[0] != 0 ? AS_BEFORE
+                                                                         : WRONG);
+}
+
+/* Fails each of the first calls; how often nothing was added. */
+static int fail_each(int count)
+{
+    int failures = 0;
+    for (failing = 1; failing <= count; failing++) {
+        char said[4096];
+        cr_assert_eq(truncate(log_path, 0), 0);
+        const int status = status_of(reduce_with_failure, said);
+        cr_assert(WIFEXITED(status) && WEXITSTATUS(status) < WRONG, "call %d\n%s", failing, said);
+        failures += WEXITSTATUS(status) == AS_BEFORE;
+    }
+    return failures;
+}
+
+/* When one call fails the planes are downloaded; when the device is lost nothing is added. */
+Test(cuda_reduce, failures)
+{
+    enum { MOST = 4 * 12 + 4 };
+    const int log = mkstemp(log_path);
+    cr_assert(log >= 0);
+    close(log);
+    setenv("FAKE_CUDA_STRICT", "1", 1);
+    setenv("FAKE_CUDA_LOG", log_path, 1);
+    cr_expect_lt(fail_each(MOST), 20, "those of the transfers, and those that a device does not survive");
+    setenv("FAKE_CUDA_FAIL_WITH", "700", 1);
+    cr_expect_geq(fail_each(MOST), 40);
+    unlink(log_path);
 }
