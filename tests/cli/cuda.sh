@@ -1,0 +1,122 @@
+# Filtering on the GPU, here the stand-in for one: choosing it, what is said without it, the same bits, the cache.
+# shellcheck shell=sh
+
+# The stand-in lies beside the program that is tested.
+fake() {
+    LD_LIBRARY_PATH=${VOLFILTER%/*}/fake-cuda VOLFILTER_CACHE=$PWD/cache expect "$@"
+}
+
+# No driver at all, whatever the machine has.
+without() {
+    : >libcuda.so.1
+    LD_LIBRARY_PATH=$PWD VOLFILTER_CACHE=$PWD/cache expect "$@"
+}
+
+test_cuda_and_cpu_write_the_same_file() {
+    fake 0 --backend cuda -f gaussian,gradient "$SMALL" gpu.tif
+    silent
+    fake 0 --backend cpu -f gaussian,gradient "$SMALL" cpu.tif
+    cmp gpu.tif cpu.tif
+}
+
+test_second_run_compiles_nothing() {
+    fake 0 --backend cuda -f gaussian "$SMALL" a.tif
+    [ -n "$(names cache)" ]
+    FAKE_NVRTC_CXX=/nonexistent fake 0 --backend cuda -f gaussian "$SMALL" b.tif
+    cmp a.tif b.tif
+}
+
+test_small_image_stays_on_the_cpu() {
+    fake 0 --explain --dry-run -f gaussian "$SMALL" out.tif
+    prints "backend cpu"
+    [ ! -e cache ]
+}
+
+test_explain_names_kernels() {
+    fake 0 --backend cuda --explain --dry-run -f gaussian,gradient "$SMALL" out.tif
+    prints "backend cuda, Fake GPU"
+    prints "kernel G"
+    prints "least predicted time"
+    fake 0 --backend cuda --explain --dry-run --json -f gaussian "$SMALL" out.tif
+    prints '"backend": "cuda"'
+    prints '"kernels": ['
+    prints '"predicted_seconds": '
+}
+
+test_forced_scheme() {
+    fake 0 --scheme big-tile:block=16x8x1:work=1x1x1 --explain --dry-run -f gaussian "$SMALL" out.tif
+    prints "big-tile"
+    prints "block 16x8x1, work 1x1x1"
+    prints "asked for"
+    fake 0 --scheme GY=global-read:block=32x2x1,GX=small-tile --explain --dry-run -f gaussian "$SMALL" out.tif
+    prints "kernel GX: small-tile"
+    prints "kernel GY: global-read"
+}
+
+test_forced_scheme_gives_the_same_file() {
+    fake 0 --scheme GX=small-tile,GY=big-tile -f gaussian "$SMALL" a.tif
+    fake 0 --backend cpu -f gaussian "$SMALL" b.tif
+    cmp a.tif b.tif
+}
+
+test_scheme_mistakes() {
+    for word in nosuch GX=nosuch big-tile:blok=3 big-tile:block=0x1 big-tile:block=3x big-tile:variant=nosuch \
+        big-tile:grid=round big-tile:virtual=2 big-tile:block big-tile, STAGENAMETOOLONG=big-tile; do
+        fake 2 --backend cuda --scheme "$word" -f gaussian "$SMALL" out.tif
+        says "--scheme"
+    done
+    fake 2 --backend cuda --scheme bigtile -f gaussian "$SMALL" out.tif
+    says "did you mean 'big-tile'"
+    fake 2 --backend cuda --scheme big-tile:block=1024x1024x64 -f gaussian "$SMALL" out.tif
+    says "scheme big-tile cannot run stage GX"
+    fake 2 --backend cuda --scheme separable-stream -f gradient "$SMALL" out.tif
+    says "scheme separable-stream cannot run stage GM"
+    fake 2 --backend cpu --scheme big-tile -f gaussian "$SMALL" out.tif
+    says "is for the GPU"
+    [ ! -e out.tif ]
+}
+
+test_without_a_driver_cuda_is_an_error() {
+    without 1 --backend cuda -f gaussian "$SMALL" out.tif
+    says "no CUDA driver"
+    says "use --backend cpu"
+    without 1 --scheme big-tile -f gaussian "$SMALL" out.tif
+    says "no CUDA driver"
+    [ ! -e out.tif ]
+}
+
+test_without_a_driver_auto_is_silent() {
+    without 0 -f gaussian "$SMALL" out.tif
+    silent
+}
+
+test_without_a_device() {
+    FAKE_CUDA_DEVICES=0 fake 1 --backend cuda -f gaussian "$SMALL" out.tif
+    says "--backend cuda: "
+}
+
+test_device_that_fails_is_an_error_when_asked_for() {
+    # The compiler is away, and nothing is in the cache.
+    FAKE_NVRTC_CXX=/nonexistent fake 1 --backend cuda -f gaussian "$SMALL" out.tif
+    says "does not compile"
+    [ ! -e out.tif ]
+}
+
+test_device_memory_that_holds_a_part_only() {
+    fake 0 --backend cpu -f gaussian:sigma=2 "$STACK" cpu.tif
+    FAKE_CUDA_MEMORY=3000000 fake 0 --backend cuda -f gaussian:sigma=2 "$STACK" gpu.tif
+    cmp gpu.tif cpu.tif
+}
+
+test_global_values_on_the_device() {
+    fake 0 --backend cuda -f perona-malik:iterations=2 "$SMALL" gpu.tif
+    fake 0 --backend cpu -f perona-malik:iterations=2 "$SMALL" cpu.tif
+    cmp gpu.tif cpu.tif
+}
+
+test_many_files_open_the_device_once() {
+    cp "$SMALL" one.png
+    cp "$SMALL" two.png
+    FAKE_CUDA_LOG=$PWD/log fake 0 --backend cuda -f gaussian --out-dir results one.png two.png
+    [ "$(grep -c 'cuInit$' log)" -eq 1 ]
+}
