@@ -1,0 +1,270 @@
+/* Plans for a GPU: which stages a kernel takes, where its fields are, what the user forces. No device is
+ * needed. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernel_source.h"
+#include "model_gpu.h"
+#include "plan.h"
+
+struct planned {
+    struct vf_chain chain;
+    struct vf_gpu gpu;
+    struct vf_plan plan;
+};
+
+static enum vf_status try_plan(struct planned *p, const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz,
+                               const char *scheme, struct vf_error *error)
+{
+    *p = (struct planned){.gpu = h200};
+    const struct vf_plan_request request = {.chain = &p->chain,
+                                            .context = {.dim = nz > 1 ? 3 : 2, .aspect = {1, 1, 1}},
+                                            .nx = nx,
+                                            .ny = ny,
+                                            .nz = nz,
+                                            .batch = 1,
+                                            .threads = 1,
+                                            .gpu = &p->gpu,
+                                            .source_type = VF_U16,
+                                            .result_type = VF_F32,
+                                            .scheme = scheme};
+    cr_assert_eq(vf_chain_append(&p->chain, chain, error), VF_OK, "%s", error->text);
+    return vf_plan_open(&p->plan, &request, error);
+}
+
+static void open_plan(struct planned *p, const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz,
+                      const char *scheme)
+{
+    struct vf_error error = {{0}};
+    cr_assert_eq(try_plan(p, chain, nx, ny, nz, scheme, &error), VF_OK, "%s: %s", chain, error.text);
+}
+
+static void close_plan(struct planned *p)
+{
+    vf_plan_close(&p->plan);
+    vf_chain_free(&p->chain);
+}
+
+/* The request that weigh_gpu made for a run, its types all float32 between runs. */
+static struct vf_gpu_request request_of(const struct planned *p, const struct vf_run *run,
+                                        const struct vf_flow *flow, enum vf_type *source, enum vf_type *sink)
+{
+    for (int k = 0; k < flow->source_count; k++)
+        source[k] = run->from_file ? VF_U16 : VF_F32;
+    for (int k = 0; k < flow->sink_count; k++)
+        sink[k] = VF_F32;
+    return (struct vf_gpu_request){.flow = flow,
+                                   .nx = p->plan.nx,
+                                   .ny = p->plan.ny,
+                                   .nz = p->plan.nz,
+                                   .source_type = source,
+                                   .sink_type = sink,
+                                   .gpu = &p->gpu};
+}
+
+static const char *const chains[] = {
+    "gaussian",
+    "gaussian:sigma=0",
+    "gradient:output=components",
+    "gaussian,gradient,gaussian",
+    "structure-tensor",
+    "structure-tensor:output=coherence",
+    "perona-malik:iterations=20",
+    "eed:iterations=3",
+    "ced:iterations=2",
+    "and:iterations=9",
+};
+
+/* ---- kernels ---- */
+
+/* Every stage is in one kernel, in order; every field that a kernel reads was given or made by an earlier
+ * one. */
+static void expect_sound(const struct planned *p, const struct vf_run *run, const char *chain)
+{
+    struct vf_flow flow;
+    struct vf_error error = {{0}};
+    enum vf_type source[VF_MAX_LIVE], sink[VF_MAX_LIVE * VF_MAX_GLOBALS];
+    bool made[VF_KERNEL_MOST_FIELDS * 16] = {false}, stored[VF_MAX_LIVE * VF_MAX_GLOBALS] = {false};
+    int next = 0;
+    cr_assert_eq(vf_plan_flow(&p->plan, run, NULL, &flow, &error), VF_OK, "%s", error.text);
+    cr_assert(flow.field_count <= COUNT(made));
+    const struct vf_gpu_request request = request_of(p, run, &flow, source, sink);
+    for (int i = 0; i < run->gpu.launch_count; i++) {
+        const struct vf_launch *launch = &run->gpu.launch[i];
+        struct vf_kernel_work work;
+        cr_expect_eq(launch->stage_begin, next, "%s: stage %d is left out", chain, next);
+        next = launch->stage_end;
+        cr_expect(isfinite(launch->seconds) && launch->seconds > 0, "%s", chain);
+        cr_assert_eq(vf_kernel_work_open(&work, &run->gpu, &request, launch, &error), VF_OK, "%s",
+                     error.text);
+        work.c.flow = &work.flow;
+        cr_expect_null(launch->scheme->refuses(&work.c), "%s", chain);
+        cr_expect_null(launch->scheme->forbids(&work.c, &p->gpu, &launch->config), "%s", chain);
+        for (int k = 0; k < work.flow.source_count; k++)
+            cr_expect(work.source[k].place == VF_PLACE_SOURCE ||
+                          (work.source[k].place == VF_PLACE_SINK && stored[work.source[k].index]) ||
+                          (work.source[k].place == VF_PLACE_SLOT && made[work.source[k].index]),
+                      "%s: kernel %d reads what is not there", chain, i);
+        for (int k = 0; k < work.flow.sink_count; k++)
+            if (work.sink[k].place == VF_PLACE_SINK)
+                stored[work.sink[k].index] = true;
+            else
+                made[work.sink[k].index] = true;
+        vf_kernel_work_close(&work);
+    }
+    cr_expect_eq(next, flow.stage_count, "%s", chain);
+    for (int k = 0; k < flow.sink_count; k++)
+        cr_expect(stored[k], "%s: sink %d is not written", chain, k);
+    vf_flow_close(&flow);
+}
+
+Test(gpu_plan, kernels_take_every_stage_once)
+{
+    for (int i = 0; i < COUNT(chains); i++)
+        for (int dim = 2; dim <= 3; dim++) {
+            struct planned p;
+            open_plan(&p, chains[i], 300, 200, dim == 3 ? 100 : 1, NULL);
+            for (int r = 0; r < p.plan.run_count; r++)
+                expect_sound(&p, &p.plan.run[r], chains[i]);
+            close_plan(&p);
+        }
+}
+
+Test(gpu_plan, iterations_are_cut_where_runs_get_long)
+{
+    struct planned p;
+    open_plan(&p, "perona-malik:k=3:iterations=20", 64, 64, 64, NULL);
+    int iterations = 0;
+    for (int r = 0; r < p.plan.run_count; r++) {
+        const struct vf_piece *piece = &p.plan.piece[p.plan.run[r].piece_begin];
+        cr_expect_leq(piece->count, 8);
+        iterations += piece->count;
+    }
+    cr_expect_eq(iterations, 20);
+    close_plan(&p);
+}
+
+Test(gpu_plan, volumes_between_runs_stay_where_they_fit)
+{
+    struct planned p;
+    open_plan(&p, "perona-malik:k=3:iterations=20", 512, 512, 512, NULL);
+    cr_expect(p.plan.resident);
+    cr_expect_eq(p.plan.between_bytes, 0);
+    close_plan(&p);
+    /* 256 GiB a field. */
+    open_plan(&p, "perona-malik:k=3:iterations=20", 4096, 4096, 4096, NULL);
+    cr_expect_not(p.plan.resident);
+    cr_expect_gt(p.plan.between_bytes, (size_t)1 << 38);
+    close_plan(&p);
+}
+
+Test(gpu_plan, grids_beyond_a_launch_are_flat)
+{
+    struct planned p;
+    open_plan(&p, "gradient", 64, 64, 100000, "global-read:block=32x4x1:work=1x1x1");
+    cr_expect(p.plan.run[0].gpu.launch[0].config.flat_grid);
+    close_plan(&p);
+}
+
+/* ---- kernel texts ---- */
+
+Test(gpu_plan, equal_cases_have_equal_texts_and_parameters_are_not_in_them)
+{
+    static const char *const pairs[][2] = {
+        {"perona-malik:k=3:iterations=1", "perona-malik:k=70:iterations=1"},
+        {"gaussian:sigma=1.1", "gaussian:sigma=1"}};
+    for (int i = 0; i < COUNT(pairs); i++) {
+        struct vf_text text[2] = {{0}, {0}};
+        for (int side = 0; side < 2; side++) {
+            struct planned p;
+            struct vf_flow flow;
+            struct vf_error error = {{0}};
+            struct vf_kernel_work work;
+            enum vf_type source[VF_MAX_LIVE], sink[VF_MAX_LIVE * VF_MAX_GLOBALS];
+            open_plan(&p, pairs[i][side], 100, 100, 50, "global-read");
+            const struct vf_run *run = &p.plan.run[p.plan.run_count - 1];
+            cr_assert_eq(vf_plan_flow(&p.plan, run, NULL, &flow, &error), VF_OK, "%s", error.text);
+            const struct vf_gpu_request request = request_of(&p, run, &flow, source, sink);
+            const struct vf_launch *launch = &run->gpu.launch[0];
+            cr_assert_eq(vf_kernel_work_open(&work, &run->gpu, &request, launch, &error), VF_OK);
+            work.c.flow = &work.flow;
+            cr_assert_eq(vf_kernel_source(&work.c, launch->scheme, &launch->config, &text[side], &error),
+                         VF_OK);
+            vf_kernel_work_close(&work);
+            vf_flow_close(&flow);
+            close_plan(&p);
+        }
+        cr_expect_str_eq(text[0].data, text[1].data);
+        vf_text_free(&text[0]);
+        vf_text_free(&text[1]);
+    }
+}
+
+/* ---- what the user forces ---- */
+
+Test(gpu_plan, forced_words_are_read)
+{
+    struct vf_forced_list list;
+    struct vf_error error = {{0}};
+    cr_assert_eq(
+        vf_forced_read(
+            "GX=big-tile:block=16x8x2:work=4:variant=carry,global-read:grid=flat:virtual=1:interior=0,"
+            "PM=time-tile:stream=64:fuse=3",
+            &list, &error),
+        VF_OK, "%s", error.text);
+    cr_expect_eq(list.count, 3);
+    cr_expect_str_eq(list.entry[0].stage, "GX");
+    cr_expect_str_eq(list.entry[0].scheme->name, "big-tile");
+    cr_expect_eq(list.entry[0].config.block[2], 2);
+    cr_expect_eq(list.entry[0].config.work[0], 4);
+    cr_expect_eq(list.entry[0].config.work[1], 0);
+    cr_expect_str_eq(list.entry[0].scheme->variants[list.entry[0].variant], "carry");
+    cr_expect_eq(list.entry[0].virtual_blocks, -1);
+    cr_expect_str_eq(list.entry[1].stage, "");
+    cr_expect_eq(list.entry[1].grid, 1);
+    cr_expect_eq(list.entry[1].virtual_blocks, 1);
+    cr_expect_eq(list.entry[1].interior, 0);
+    cr_expect_eq(list.entry[2].config.stream, 64);
+    cr_expect_eq(list.entry[2].fuse, 3);
+}
+
+Test(gpu_plan, forced_schemes_hold)
+{
+    struct planned p;
+    open_plan(&p, "gaussian", 128, 128, 64, "global-read:work=1x1x1,GY=big-tile:work=1x1x1");
+    const struct vf_gpu_plan *kernels = &p.plan.run[0].gpu;
+    cr_assert_eq(kernels->launch_count, 3);
+    for (int i = 0; i < 3; i++) {
+        cr_expect_str_eq(kernels->launch[i].scheme->name, i == 1 ? "big-tile" : "global-read");
+        cr_expect(kernels->launch[i].forced);
+        for (int axis = 0; axis < 3; axis++)
+            cr_expect_eq(kernels->launch[i].config.work[axis], 1);
+    }
+    close_plan(&p);
+    open_plan(&p, "perona-malik:k=3:iterations=6", 128, 128, 64, "time-tile:fuse=2");
+    cr_expect_geq(p.plan.run[0].gpu.launch_count, 3);
+    for (int i = 0; i < p.plan.run[0].gpu.launch_count; i++)
+        cr_expect_leq(p.plan.run[0].gpu.launch[i].stage_end - p.plan.run[0].gpu.launch[i].stage_begin, 2);
+    close_plan(&p);
+}
+
+Test(gpu_plan, what_cannot_be_forced_is_refused_in_words)
+{
+    static const struct {
+        const char *chain, *scheme, *text;
+    } cases[] = {
+        {"gradient", "separable-stream", "scheme separable-stream cannot run stage GM: "},
+        {"gaussian", "big-tile:block=1024x1024x1", "scheme big-tile cannot run stage GX: "},
+        {"gaussian", "nosuch", "--scheme nosuch: the GPU has global-read, "},
+        {"gaussian", "global-read:stream=3", "scheme global-read cannot run stage GX: "},
+    };
+    for (int i = 0; i < COUNT(cases); i++) {
+        struct planned p;
+        struct vf_error error = {{0}};
+        cr_expect_eq(try_plan(&p, cases[i].chain, 100, 100, 100, cases[i].scheme, &error), VF_USAGE);
+        cr_expect(strncmp(error.text, cases[i].text, strlen(cases[i].text)) == 0, "%s", error.text);
+        vf_chain_free(&p.chain);
+    }
+}
