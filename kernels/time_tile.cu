@@ -1,24 +1,24 @@
-/* One kernel sweeps any run of stages: several steps of an iteration, or all stages of a filter. A block takes a
- * tile with its reach (overlapped tiling along x and, in 3D, y) and streams along z (2D: y). Every field that
- * neighbours are read of has a ring of planes in shared memory, each stage runs its delay behind the sources, and
- * a field that is read at its own place stays in registers. The streamed axis is cut into chunks, which blocks
- * stream concurrently.
+/* One kernel sweeps any run of stages: several steps of an iteration, or all stages of a filter. A block
+ * takes a tile with its reach (overlapped tiling along x and, in 3D, y) and streams along z (2D: y). Every
+ * field that neighbours are read of has a ring of planes in shared memory, each stage runs its delay behind
+ * the sources, and a field that is read at its own place stays in registers. The streamed axis is cut into
+ * chunks, which blocks stream concurrently.
  *
- * From P. S. Rawat et al., Effective resource management for enhancing performance of 2D and 3D stencils on GPUs
- * (2016), algorithms 1 and 2, made general: any graph of stages, and rings as deep as the delays ask for. That all
- * stages of a step wait at one barrier (variant one-barrier), each a plane further behind, is known from AN5D
- * (Matsumura et al. 2020). The variant `lean` has a barrier after each group of stages, and smaller rings.
+ * From P. S. Rawat et al., Effective resource management for enhancing performance of 2D and 3D stencils on
+ * GPUs (2016), algorithms 1 and 2, made general: any graph of stages, and rings as deep as the delays ask
+ * for. That all stages of a step wait at one barrier (variant one-barrier), each a plane further behind, is
+ * known from AN5D (Matsumura et al. 2020). The variant `lean` has a barrier after each group of stages, and
+ * smaller rings.
  *
  * It wins where memory bounds the single sweeps: iterations of cheap stencils, 2D above all. */
 #include "kernels/device.h"
 #include "kernels/device_pack.h"
 
-/* The other constants, VF_TIME_..., are written by time_tile_layout.c, which says what they mean. A thread computes
- * VF_TIME_PLANES planes * VF_TIME_ROWS_OF_THREAD rows * VF_WORK_X cells of each stage in a step. */
-#define VF_TIME_EACH_CELL                                               \
-    VF_UNROLL for (int k = 0; k < VF_TIME_PLANES; k++)                  \
-        VF_UNROLL for (int j = 0; j < G::together; j++)                 \
-            VF_UNROLL for (int i = 0; i < VF_WORK_X; i++)
+/* The other constants, VF_TIME_..., are written by time_tile_layout.c, which says what they mean. A thread
+ * computes VF_TIME_PLANES planes * VF_TIME_ROWS_OF_THREAD rows * VF_WORK_X cells of each stage in a step. */
+#define VF_TIME_EACH_CELL                                                                              \
+    VF_UNROLL for (int k = 0; k < VF_TIME_PLANES; k++) VF_UNROLL for (int j = 0; j < G::together; j++) \
+        VF_UNROLL for (int i = 0; i < VF_WORK_X; i++)
 
 /* What a thread knows of its block's sweep. */
 struct vf_sweep {
@@ -121,20 +121,31 @@ VF_INLINE REAL vf_ring_get(const REAL *ring, int at, int column)
 
 /* ---- sources ---- */
 
-/* Row j of plane `plane` of a source, a thread's cells. What is outside the grid is filled later, or is the same
- * again. */
-template <bool inside>
-VF_INLINE void vf_load_cells(const vf_sweep &sweep, int input, int plane, int j, REAL (&cell)[VF_WORK_X])
+/* Where a plane of the stream begins in memory, and how far it is to the next. */
+VF_INLINE long long vf_plane_start(const vf_sweep &sweep, int plane)
 {
-    const VfArgs &args = sweep.args;
     if (vf_is_periodic(sweep.length))
         plane = vf_near_index(plane, sweep.length);
+    return DIM == 3 ? vf_row(sweep.args, 0, plane) : vf_row(sweep.args, plane, sweep.z);
+}
+
+VF_INLINE long long vf_plane_step(const vf_sweep &sweep)
+{
+    return DIM == 3 ? sweep.args.plane : sweep.args.pitch;
+}
+
+/* Row j of a source's plane that begins at `start`. What is outside the grid is filled later, or is the same
+ * again. */
+template <bool inside>
+VF_INLINE void vf_load_row(const vf_sweep &sweep, int input, long long start, int j, REAL (&cell)[VF_WORK_X])
+{
+    const VfArgs &args = sweep.args;
     int row = sweep.row + j;
     if (!inside && vf_is_periodic(sweep.height))
         row = vf_near_index(row, sweep.height);
     if (!inside && (unsigned)row >= (unsigned)sweep.height)
         return;
-    const long long first = DIM == 3 ? vf_row(args, row, plane) : vf_row(args, plane, sweep.z);
+    const long long first = start + row * args.pitch;
     if (!inside && vf_is_periodic(args.nx) && (sweep.x < 0 || sweep.x + VF_WORK_X > args.nx))
         VF_UNROLL for (int i = 0; i < VF_WORK_X; i++) cell[i] =
             vf_load(args, input, first + vf_near_index(sweep.x + i, args.nx));
@@ -142,7 +153,7 @@ VF_INLINE void vf_load_cells(const vf_sweep &sweep, int input, int plane, int j,
         vf_load_pack<VF_WORK_X>(args, input, first + sweep.x, cell);
 }
 
-/* Planes [from, to) that are made of what reaches so far beyond the chunk. */
+/* Whether some of `count` planes are made of a field that reaches so far beyond the chunk. */
 VF_INLINE bool vf_is_made(const vf_sweep &sweep, int plane, int count, int reach)
 {
     return plane + count > sweep.begin - reach && plane < sweep.end + reach &&
@@ -153,16 +164,26 @@ struct vf_strip {
     REAL cell[VF_TIME_PLANES][VF_TIME_ROWS_OF_THREAD][VF_WORK_X];
 };
 
-template <bool inside> VF_INLINE void vf_load_strip(const vf_sweep &sweep, int input, int stream, vf_strip &strip)
+template <bool inside>
+VF_INLINE void vf_load_strip(const vf_sweep &sweep, int input, int stream, vf_strip &strip)
 {
     if (!vf_keeps_rows(sweep, input))
         return;
+    const int plane = stream - VF_TIME_DELAY(input), last = plane + VF_TIME_PLANES - 1;
+    /* Without conditions between them, addresses are a sum each. */
+    if (VF_TIME_PLANES > 1 && !vf_is_periodic(sweep.length) &&
+        vf_is_made(sweep, plane, 1, VF_TIME_REACH(input)) &&
+        vf_is_made(sweep, last, 1, VF_TIME_REACH(input))) {
+        VF_UNROLL for (int k = 0; k < VF_TIME_PLANES; k++)
+            VF_UNROLL for (int j = 0; j < VF_TIME_ROWS_OF_THREAD; j++) vf_load_row<inside>(
+                sweep, input, vf_plane_start(sweep, plane) + k * vf_plane_step(sweep), j, strip.cell[k][j]);
+        return;
+    }
     VF_UNROLL for (int k = 0; k < VF_TIME_PLANES; k++)
     {
-        const int plane = stream - VF_TIME_DELAY(input) + k;
-        if (vf_is_made(sweep, plane, 1, VF_TIME_REACH(input)))
+        if (vf_is_made(sweep, plane + k, 1, VF_TIME_REACH(input)))
             VF_UNROLL for (int j = 0; j < VF_TIME_ROWS_OF_THREAD; j++)
-                vf_load_cells<inside>(sweep, input, plane, j, strip.cell[k][j]);
+                vf_load_row<inside>(sweep, input, vf_plane_start(sweep, plane + k), j, strip.cell[k][j]);
     }
 }
 
@@ -181,8 +202,8 @@ VF_INLINE void vf_keep_strip(const vf_sweep &sweep, int input, const vf_strip &s
 
 /* ---- the boundary rule ---- */
 
-/* A cell outside the grid takes the value of one inside, or the constant, once all cells of the plane are made.
- * What lies too far outside to be wanted may map to a cell that the block has not. */
+/* A cell outside the grid takes the value of one inside, or the constant, once all cells of the plane are
+ * made. What lies too far outside to be wanted may map to a cell that the block has not. */
 VF_INLINE void vf_fill_cell(const vf_sweep &sweep, int field, REAL *plane, int j, int i)
 {
     const VfArgs &args = sweep.args;
@@ -224,8 +245,8 @@ template <class G> struct vf_columns {
     REAL cell[G::column_planes][VF_TIME_ROWS_OF_THREAD][VF_WORK_X];
 };
 
-/* What a thread computes of a group in one step: `plane` are those of the rings that it reads, `edge` the cells beside
- * its own in the planes that it computes. */
+/* What a thread computes of a group in one step: `plane` are those of the rings that it reads, `edge` the
+ * cells beside its own in the planes that it computes. */
 template <class G, bool inside> struct vf_span {
     const vf_sweep &sweep;
     const vf_columns<G> &columns;
@@ -284,8 +305,8 @@ template <class S, class G, bool inside> struct vf_time_view {
     }
 };
 
-/* The planes that a group reads of rings that turn as `field`'s does, -1 for the constant. Near the stream's ends
- * they are looked up by the boundary rule. */
+/* The planes that a group reads of rings that turn as `field`'s does, -1 for the constant. Near the stream's
+ * ends they are looked up by the boundary rule. */
 template <class Span> VF_INLINE void vf_find_planes(Span &span, int first, int halo, int field, int delay)
 {
     const vf_sweep &sweep = span.sweep;
@@ -301,7 +322,8 @@ template <class Span> VF_INLINE void vf_find_planes(Span &span, int first, int h
         const int plane = vf_near_index(lowest + i, sweep.length);
         /* Planes that nobody wants may be looked for: any will do. */
         const int back = max(0, min(newest - plane, VF_TIME_DEPTH(field) - 1));
-        span.plane[first + i] = VF_BOUNDARY == VF_CONSTANT && plane < 0 ? -1 : vf_ring_plane(sweep, field, back);
+        span.plane[first + i] =
+            VF_BOUNDARY == VF_CONSTANT && plane < 0 ? -1 : vf_ring_plane(sweep, field, back);
     }
 }
 
@@ -316,16 +338,16 @@ VF_INLINE void vf_read_own(const vf_sweep &sweep, int field, int plane,
             if (VF_BOUNDARY == VF_CONSTANT && plane < 0)
                 cell[j][i] = vf_outside(sweep.args, field);
             else
-                cell[j][i] = vf_ring_get(
-                    sweep.ring, vf_ring_start(field) + plane + sweep.at + j * VF_TIME_COVERED_X, i);
+                cell[j][i] = vf_ring_get(sweep.ring,
+                                         vf_ring_start(field) + plane + sweep.at + j * VF_TIME_COVERED_X, i);
         }
     }
 }
 
 /* Columns move on by a step's planes and take those that come; `fresh`: all of them. */
 template <class G, bool inside>
-VF_INLINE void vf_move_column(vf_span<G, inside> &span, vf_columns<G> &columns, int field, int halo, int first,
-                              bool fresh)
+VF_INLINE void vf_move_column(vf_span<G, inside> &span, vf_columns<G> &columns, int field, int halo,
+                              int first, bool fresh)
 {
     const int centre = G::centre(field) - halo;
     VF_UNROLL for (int i = 0; i < 2 * halo; i++)
@@ -334,17 +356,18 @@ VF_INLINE void vf_move_column(vf_span<G, inside> &span, vf_columns<G> &columns, 
             vf_read_own(span.sweep, field, span.plane[centre + i], columns.cell[first + i]);
         else
             VF_UNROLL for (int j = 0; j < VF_TIME_ROWS_OF_THREAD; j++)
-                VF_UNROLL for (int x = 0; x < VF_WORK_X; x++) columns.cell[first + i][j][x] =
-                    columns.cell[first + i + VF_TIME_PLANES][j][x];
+                VF_UNROLL for (int x = 0; x < VF_WORK_X; x++)
+                    columns.cell[first + i][j][x] = columns.cell[first + i + VF_TIME_PLANES][j][x];
     }
     VF_UNROLL for (int i = 2 * halo; i < 2 * halo + VF_TIME_PLANES; i++)
         vf_read_own(span.sweep, field, span.plane[centre + i], columns.cell[first + i]);
 }
 
-/* Cells beside a thread's own are its neighbours': a warp is a row of threads. At the warp's ends nobody wants what
- * comes. */
+/* Cells beside a thread's own are its neighbours': a warp is a row of threads. At the warp's ends nobody
+ * wants what comes. */
 template <class G, bool inside>
-VF_INLINE void vf_take_edges(vf_span<G, inside> &span, const vf_columns<G> &columns, int centre, int cells, int first)
+VF_INLINE void vf_take_edges(vf_span<G, inside> &span, const vf_columns<G> &columns, int centre, int cells,
+                             int first)
 {
     VF_UNROLL for (int k = 0; k < VF_TIME_PLANES; k++)
     {
@@ -369,7 +392,8 @@ template <class G, bool inside> VF_INLINE void vf_read_direct(vf_span<G, inside>
         {
             REAL cell[VF_WORK_X] = {};
             if (vf_is_made(span.sweep, span.stream + k, 1, G::reach_stream))
-                vf_load_cells<inside>(span.sweep, input, span.stream + k, span.first_row + j, cell);
+                vf_load_row<inside>(span.sweep, input, vf_plane_start(span.sweep, span.stream + k),
+                                    span.first_row + j, cell);
             VF_UNROLL for (int i = 0; i < VF_WORK_X; i++) span.value[k][j][i][G::slot(input)] = cell[i];
         }
     }
@@ -394,7 +418,8 @@ template <class G, bool inside> VF_INLINE void vf_keep(const vf_span<G, inside> 
 }
 
 /* Writes what is of the tile and in the grid. */
-template <class G, bool inside> VF_INLINE void vf_deliver(const vf_span<G, inside> &span, int output, int field)
+template <class G, bool inside>
+VF_INLINE void vf_deliver(const vf_span<G, inside> &span, int output, int field)
 {
     const vf_sweep &sweep = span.sweep;
     const int column = (int)threadIdx.x * VF_WORK_X - VF_TIME_ROOM_X;
@@ -413,46 +438,46 @@ template <class G, bool inside> VF_INLINE void vf_deliver(const vf_span<G, insid
             VF_UNROLL for (int i = 0; i < VF_WORK_X; i++) cell[i] = span.value[k][j][i][G::slot(field)];
             vf_store_pack<VF_WORK_X>(
                 sweep.args, output,
-                (DIM == 3 ? vf_row(sweep.args, row, plane) : vf_row(sweep.args, plane, sweep.z)) + sweep.x, cell);
+                (DIM == 3 ? vf_row(sweep.args, row, plane) : vf_row(sweep.args, plane, sweep.z)) + sweep.x,
+                cell);
         }
     }
 }
 
 #define VF_TIME_LOOK_UP(first, halo, field) vf_find_planes(span, first, halo, field, G::delay);
-#define VF_TIME_COLUMN(field, halo, first, cells, first_edge)          \
-    vf_move_column(span, columns, field, halo, first, fresh);          \
+#define VF_TIME_COLUMN(field, halo, first, cells, first_edge) \
+    vf_move_column(span, columns, field, halo, first, fresh); \
     vf_take_edges(span, columns, first + halo, cells, first_edge);
 #define VF_TIME_READ(input) vf_read_direct(span, input);
-#define VF_TIME_COMPUTE(s, reach)                                             \
-    if (reach == G::reach_rows || vf_has_rows(sweep, reach)) {                \
-        vf_time_view<vf_stage_##s, G, inside> view = {span, k, j, i};         \
-        vf_stage_##s::compute(view);                                          \
+#define VF_TIME_COMPUTE(s, reach)                                     \
+    if (reach == G::reach_rows || vf_has_rows(sweep, reach)) {        \
+        vf_time_view<vf_stage_##s, G, inside> view = {span, k, j, i}; \
+        vf_stage_##s::compute(view);                                  \
     }
 #define VF_TIME_KEEP(field) vf_keep(span, field);
 #define VF_TIME_DELIVER(output, field) vf_deliver(span, output, field);
 
-#define VF_TIME_GROUP(g)                                                                           \
-    template <bool inside>                                                                         \
-    VF_INLINE void vf_compute_group_##g(const vf_sweep &sweep, vf_columns<vf_group_##g> &columns)   \
-    {                                                                                              \
-        typedef vf_group_##g G;                                                                    \
-        const int stream = sweep.stream - G::delay;                                                \
-        if (!vf_is_made(sweep, stream, VF_TIME_PLANES, G::reach_stream) ||                         \
-            !vf_has_rows(sweep, G::reach_rows))                                                    \
-            return;                                                                                \
-        vf_span<G, inside> span = {sweep, columns, stream};                                        \
-        VF_TIME_WINDOWS_##g(VF_TIME_LOOK_UP)                                                       \
-        const bool fresh = !vf_is_made(sweep, stream - VF_TIME_PLANES, VF_TIME_PLANES, G::reach_stream); \
-        (void)fresh;                                                                               \
-        VF_TIME_COLUMNS_##g(VF_TIME_COLUMN)                                                        \
-        VF_NO_UNROLL for (int first = 0; first < VF_TIME_ROWS_OF_THREAD; first += G::together)     \
-        {                                                                                          \
-            span.first_row = first;                                                                \
-            VF_TIME_DIRECT_##g(VF_TIME_READ)                                                       \
-            VF_TIME_EACH_CELL { VF_TIME_STAGES_##g(VF_TIME_COMPUTE) }                              \
-            VF_TIME_RINGS_##g(VF_TIME_KEEP)                                                        \
-            VF_TIME_SINKS_##g(VF_TIME_DELIVER)                                                     \
-        }                                                                                          \
+#define VF_TIME_GROUP(g)                                                                               \
+    template <bool inside>                                                                             \
+    VF_INLINE void vf_compute_group_##g(const vf_sweep &sweep, vf_columns<vf_group_##g> &columns)      \
+    {                                                                                                  \
+        typedef vf_group_##g G;                                                                        \
+        const int stream = sweep.stream - G::delay;                                                    \
+        if (!vf_is_made(sweep, stream, VF_TIME_PLANES, G::reach_stream) ||                             \
+            !vf_has_rows(sweep, G::reach_rows))                                                        \
+            return;                                                                                    \
+        vf_span<G, inside> span = {sweep, columns, stream};                                            \
+        VF_TIME_WINDOWS_##g(VF_TIME_LOOK_UP) const bool fresh =                                        \
+            !vf_is_made(sweep, stream - VF_TIME_PLANES, VF_TIME_PLANES, G::reach_stream);              \
+        (void)fresh;                                                                                   \
+        VF_TIME_COLUMNS_##g(VF_TIME_COLUMN)                                                            \
+            VF_NO_UNROLL for (int first = 0; first < VF_TIME_ROWS_OF_THREAD; first += G::together)     \
+        {                                                                                              \
+            span.first_row = first;                                                                    \
+            VF_TIME_DIRECT_##g(VF_TIME_READ)                                                           \
+                VF_TIME_EACH_CELL{VF_TIME_STAGES_##g(VF_TIME_COMPUTE)} VF_TIME_RINGS_##g(VF_TIME_KEEP) \
+                    VF_TIME_SINKS_##g(VF_TIME_DELIVER)                                                 \
+        }                                                                                              \
     }
 VF_TIME_EACH_GROUP(VF_TIME_GROUP)
 
@@ -461,11 +486,11 @@ VF_TIME_EACH_GROUP(VF_TIME_GROUP)
 /* Rings that some groups fill are whole after a barrier; so are cells beyond the grid. */
 #define VF_TIME_FILL_ONE(field) vf_fill(sweep, field);
 #define VF_TIME_FILL_GROUP(g) VF_TIME_RINGS_##g(VF_TIME_FILL_ONE)
-#define VF_TIME_MEET(fill)     \
-    vf_time_barrier();         \
-    if (sweep.edges) {         \
-        fill;                  \
-        vf_time_barrier();     \
+#define VF_TIME_MEET(fill) \
+    vf_time_barrier();     \
+    if (sweep.edges) {     \
+        fill;              \
+        vf_time_barrier(); \
     }
 
 template <bool inside> VF_INLINE void vf_stream(vf_sweep &sweep)
@@ -479,13 +504,13 @@ template <bool inside> VF_INLINE void vf_stream(vf_sweep &sweep)
     VF_NO_UNROLL for (sweep.stream = sweep.begin + VF_TIME_FIRST; sweep.stream - VF_TIME_LAST < sweep.end;
                       sweep.stream += VF_TIME_PLANES)
     {
-#define VF_TIME_NEXT(input)                          \
-    vf_keep_strip(sweep, input, strip_##input);      \
+#define VF_TIME_NEXT(input)                     \
+    vf_keep_strip(sweep, input, strip_##input); \
     vf_load_strip<inside>(sweep, input, sweep.stream + VF_TIME_PLANES, strip_##input);
         VF_TIME_EACH_LOADED(VF_TIME_NEXT)
 #if VF_TIME_LEAN
         VF_TIME_MEET(VF_TIME_EACH_LOADED(VF_TIME_FILL_ONE))
-#define VF_TIME_GO(g)                 \
+#define VF_TIME_GO(g)                                 \
     vf_compute_group_##g<inside>(sweep, columns_##g); \
     VF_TIME_MEET(VF_TIME_FILL_GROUP(g))
         VF_TIME_EACH_GROUP(VF_TIME_GO)
@@ -494,8 +519,8 @@ template <bool inside> VF_INLINE void vf_stream(vf_sweep &sweep)
         VF_TIME_EACH_GROUP(VF_TIME_GO)
         VF_TIME_MEET(VF_TIME_EACH_LOADED(VF_TIME_FILL_ONE) VF_TIME_EACH_GROUP(VF_TIME_FILL_GROUP))
 #endif
-#define VF_TIME_TURN(clock, depth)            \
-    sweep.head[clock] += VF_TIME_PLANES;      \
+#define VF_TIME_TURN(clock, depth)       \
+    sweep.head[clock] += VF_TIME_PLANES; \
     sweep.head[clock] -= sweep.head[clock] >= depth ? depth : 0;
         VF_TIME_EACH_CLOCK(VF_TIME_TURN)
     }
