@@ -22,11 +22,12 @@ Test(global_read, every_way_of_cutting_the_grid)
 
 Test(global_read, every_boundary)
 {
-    for (int boundary = 0; boundary < VF_BOUNDARY_COUNT; boundary++) {
-        check_volumes(TAPS_STAR, 1, (enum vf_boundary)boundary, tile, usual);
-        check_images(TAPS_STAR, 3, (enum vf_boundary)boundary, (struct tile_size){32, 8, 1},
-                     (const char *const[]){"global-read:block=8x4x1:work=4x2x1", NULL});
-    }
+    for (int boundary = 0; boundary < VF_BOUNDARY_COUNT; boundary++)
+        check_volumes(TAPS_STAR, 1, (enum vf_boundary)boundary, tile,
+                      (const char *const[]){"global-read:block=8x4x1:work=4x2x1", NULL});
+    check_volumes(TAPS_STAR, 1, VF_CONSTANT, tile, usual);
+    check_images(TAPS_STAR, 3, VF_CONSTANT, (struct tile_size){32, 8, 1},
+                 (const char *const[]){"global-read:block=8x4x1:work=4x2x1", NULL});
 }
 
 Test(global_read, every_type)

@@ -30,12 +30,11 @@ Test(sliding_tile, lanes_give_one_another_cells)
 
 Test(sliding_tile, every_boundary)
 {
-    for (int boundary = 0; boundary < VF_BOUNDARY_COUNT; boundary++) {
+    for (int boundary = 0; boundary < VF_BOUNDARY_COUNT; boundary++)
         check_volumes(TAPS_STAR, 1, (enum vf_boundary)boundary, tile,
                       (const char *const[]){"sliding-tile:block=8x4x1:work=4x1x1:stream=4:variant=z", NULL});
-        check_images(TAPS_STAR, 3, (enum vf_boundary)boundary, (struct tile_size){32, 16, 1},
-                     (const char *const[]){"sliding-tile:block=8x4x1:work=4x1x1:stream=16", NULL});
-    }
+    check_images(TAPS_STAR, 3, VF_CONSTANT, (struct tile_size){32, 16, 1},
+                 (const char *const[]){"sliding-tile:block=8x4x1:work=4x1x1:stream=16", NULL});
 }
 
 Test(sliding_tile, every_type)
