@@ -148,16 +148,19 @@ static enum vf_status run_image(struct vf_cuda_sweep *sweep, ptrdiff_t image, st
                     height = (wanted.end - wanted.begin + 1) / 2;
                     continue;
                 }
-                status = vf_fail(error, VF_DEVICE, "not enough memory on %s", sweep->cuda->gpu.name);
+                status =
+                    vf_fail(error, VF_DEVICE, "not enough memory on %s: %td planes of %.1f MiB are needed",
+                            sweep->cuda->gpu.name, window.end - window.begin,
+                            (double)vf_cuda_sweep_plane_bytes(sweep) / (1 << 20));
             }
         }
         if (status == VF_OK)
             status = run_slab(sweep, image, wanted, window, error);
-        if (status == VF_DEVICE && !sweep->cuda->strict && !vf_cuda_job_is_resident(job))
-            status = run_on_cpu(sweep, image, wanted, error);
         if (status == VF_OK && job->progress != NULL)
             job->progress(job->progress_context,
                           (size_t)(job->nx * job->ny) * (size_t)(wanted.end - wanted.begin));
+        if (status == VF_DEVICE && !sweep->cuda->strict && !vf_cuda_job_is_resident(job))
+            status = run_on_cpu(sweep, image, wanted, error);
         z = wanted.end;
     }
     return status;

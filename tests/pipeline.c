@@ -64,6 +64,13 @@ struct vf_volume pipeline_input(const struct pipeline *p, unsigned seed)
     return in;
 }
 
+static void count_voxels(void *context, size_t voxels)
+{
+    size_t *count = context;
+#pragma omp atomic
+    *count += voxels;
+}
+
 enum vf_status pipeline_try(const struct pipeline *p, const struct vf_volume *in, struct vf_volume *out,
                             double *value, struct vf_error *error)
 {
@@ -98,8 +105,14 @@ enum vf_status pipeline_try(const struct pipeline *p, const struct vf_volume *in
     memset(out->data, 0xa5, volume_size(out));
     double values[1024];
     cr_assert(vf_plan_value_count(&plan) <= 1024);
-    const struct vf_execution execution = {
-        .plan = &plan, .cuda = p->cuda, .in = in, .out = out, .channels = 1, .value = values};
+    const struct vf_execution execution = {.plan = &plan,
+                                           .cuda = p->cuda,
+                                           .in = in,
+                                           .out = out,
+                                           .channels = 1,
+                                           .progress = p->progress != NULL ? count_voxels : NULL,
+                                           .progress_context = p->progress,
+                                           .value = values};
     VF_TRY(vf_execute(&execution, error));
     if (value != NULL)
         memcpy(value, values, VF_MAX_GLOBALS * sizeof *value);

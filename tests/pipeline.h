@@ -17,6 +17,7 @@ struct pipeline {
     const char *scheme;       /* as --scheme */
     struct vf_cuda *cuda;     /* NULL: on the CPU */
     enum vf_type result_type; /* of the output */
+    size_t *progress;         /* counts the voxels that progress hears of; may be NULL */
 };
 
 /* An input of the pipeline's shape, one channel: repeatable noise over a few levels and a step, scaled to the

@@ -21,6 +21,8 @@ static struct vf_volume in, right;
 static bool strict;
 static const char *fails;                       /* the call's number, set once the device is open */
 static char expected[64];                       /* what the message must have */
+static size_t heard;                            /* voxels, by progress */
+static bool one_run;                            /* nothing is begun anew: every voxel is heard of once */
 static int least_compiled, most_compiled = 100; /* kernels */
 
 static char scratch[] = "/tmp/volfilter-failures-XXXXXX";
@@ -37,6 +39,8 @@ static enum outcome judge(const struct vf_cuda *device, enum vf_status status, c
     const char *const text = device->failed ? device->failure.text : message;
     if (status == VF_OK && (!same(out, &right) || device->compiled_count < least_compiled ||
                             device->compiled_count > most_compiled))
+        return WRONG;
+    if (status == VF_OK && one_run && heard != (size_t)(chain.nx * chain.ny * chain.nz))
         return WRONG;
     if (status == VF_OK && !device->failed)
         return ON_DEVICE;
@@ -66,6 +70,7 @@ static void run(void)
         setenv("FAKE_CUDA_FAIL", fails, 1);
     device->strict = strict;
     chain.cuda = device;
+    chain.progress = &heard;
     const enum vf_status status = pipeline_try(&chain, &in, &out, NULL, &error);
     const enum outcome outcome = judge(device, status, &out, error.text);
     if (status != VF_OK && !strict)
@@ -209,6 +214,7 @@ static const struct pipeline volume = {
 
 Test(cuda_failures, volume)
 {
+    one_run = true;
     expect_survival(&volume, true, false);
 }
 
@@ -244,6 +250,7 @@ Test(cuda_failures, slabs)
     struct pipeline p = volume;
     p.nz = 20;
     p.scheme = "global-read";
+    one_run = true;
     setenv("FAKE_CUDA_MEMORY", "45000", 1);
     expect_survival(&p, false, false);
     cr_expect(count_of("cuStreamSynchronize") > 3, "several slabs");
@@ -255,6 +262,7 @@ Test(cuda_failures, slabs_round_the_grid)
     p.nz = 20;
     p.scheme = "global-read";
     p.boundary = VF_WRAP;
+    one_run = true;
     setenv("FAKE_CUDA_MEMORY", "45000", 1);
     expect_survival(&p, false, false);
 }

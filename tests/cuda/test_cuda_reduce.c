@@ -277,7 +277,7 @@ Test(cuda_reduce, little_shared_memory)
 
 /* ---- failures ---- */
 
-enum { RIGHT, AS_BEFORE, WRONG };
+enum { RIGHT, AS_BEFORE, REAL_DEVICE, WRONG };
 
 static char log_path[] = "/tmp/volfilter-reduce-XXXXXX";
 static int failing; /* which call of the reduction */
@@ -302,9 +302,9 @@ static void reduce_with_failure(void)
     struct vf_reducer before[ALL], right[ALL], got[ALL];
     struct vf_error error;
     int as_before = 0, as_right = 0;
-    struct field f = make(device, shape, false, ordinary);
     if (strcmp(device->gpu.name, "Fake GPU") != 0)
-        exit(RIGHT);
+        exit(REAL_DEVICE);
+    struct field f = make(device, shape, false, ordinary);
     for (int i = 0; i < ALL; i++) {
         before[i] = open_reducer(&f, &all_globals[i]);
         right[i] = open_reducer(&f, &all_globals[i]);
@@ -343,6 +343,8 @@ static int fail_each(int count)
         cr_assert_eq(truncate(log_path, 0), 0);
         const int status = status_of(reduce_with_failure, said);
         cr_assert(WIFEXITED(status) && WEXITSTATUS(status) < WRONG, "call %d\n%s", failing, said);
+        if (WEXITSTATUS(status) == REAL_DEVICE)
+            cr_skip_test("a real device");
         failures += WEXITSTATUS(status) == AS_BEFORE;
     }
     return failures;
