@@ -108,6 +108,20 @@ Test(io_alloc, tiff)
     fail_each(sample_path("in.tif"), sample_path("out.tif"));
 }
 
+static void set_own_data(TIFF *tif, uint32_t page)
+{
+    static const TIFFFieldInfo fields[] = {
+        {50838, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_LONG, FIELD_CUSTOM, 1, 1, (char *)"counts"},
+        {50839, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_BYTE, FIELD_CUSTOM, 1, 1, (char *)"data"},
+    };
+    static const uint32_t counts[] = {12, 5};
+    if (page > 0)
+        return;
+    TIFFMergeFieldInfo(tif, fields, 2);
+    TIFFSetField(tif, 50838, 2, counts);
+    TIFFSetField(tif, 50839, 17, "IJIJroi \0\0\0\1a roi");
+}
+
 Test(io_alloc, imagej)
 {
     tiff_sample_write(sample_path("in.tif"),
@@ -116,7 +130,10 @@ Test(io_alloc, imagej)
                                             .ny = 10,
                                             .pages = 4,
                                             .big_endian = true,
-                                            .description = "ImageJ=1.53t\nimages=4\nchannels=2\nslices=2\n"});
+                                            .scheme = COMPRESSION_ADOBE_DEFLATE,
+                                            .description = "ImageJ=1.53t\nimages=4\nchannels=2\nslices=2\n"
+                                                           "order=zct\n",
+                                            .more = set_own_data});
     fail_each(sample_path("in.tif"), sample_path("out.tif"));
 }
 

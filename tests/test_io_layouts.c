@@ -191,6 +191,28 @@ Test(io_layouts, stage_positions)
     }
 }
 
+static void set_compression(TIFF *tif, uint32_t page)
+{
+    static const uint16_t schemes[] = {COMPRESSION_NONE, COMPRESSION_LZW, COMPRESSION_ADOBE_DEFLATE,
+                                       COMPRESSION_PACKBITS};
+    TIFFSetField(tif, TIFFTAG_COMPRESSION, schemes[page % 4]);
+}
+
+/* Every page has its own. */
+Test(io_layouts, compression_of_each_page)
+{
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    tiff_sample_write(
+        sample_path("in.tif"),
+        &(struct tiff_sample){
+            .type = VF_U16, .nx = 20, .ny = 11, .pages = 8, .rows = 3, .more = set_compression});
+    sample_read(sample_path("in.tif"), &reader, &volume);
+    sample_check_pages(&volume, 8, 1);
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+}
+
 static uint16_t noted_tags[4];
 
 static void set_noted(TIFF *tif, uint32_t page)
