@@ -69,7 +69,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     ptrdiff_t size[3];
     (void)gpu;
     tile(c, config, size);
-    vf_tile_sectors(c, config, size, traffic);
+    vf_tile_sectors(c, config, size, true, traffic);
     vf_box_operations(c, config, true, 1, traffic);
     vf_tile_fill(c, config, size, traffic);
     traffic->other_ops += traffic->loads * traffic->threads * loader_cost(config);

@@ -85,7 +85,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     ptrdiff_t size[3];
     tile(c, config, size);
     /* What a block reads more than once comes from L1. */
-    vf_tile_sectors(c, config, size, traffic);
+    vf_tile_sectors(c, config, size, false, traffic);
     vf_box_operations(c, config, false, 1, traffic);
     /* Reads do not depend on one another: as many are under way as registers hold. */
     const double most = 48 / vf_box_pack(c, config);

@@ -189,10 +189,16 @@ static bool has_shuffles(const struct vf_kernel_case *c, const struct vf_kernel_
            c->halo[2] <= 2 && vf_box_pack(c, config) > 1 && config->block[0] % 32 == 0;
 }
 
+static void note_off_axis(void *context, int dz, int dy, int dx)
+{
+    if ((dz != 0) + (dy != 0) + (dx != 0) > 1)
+        *(bool *)context = true;
+}
+
 /* ---- counts of one block ---- */
 
 void vf_tile_sectors(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
-                     const ptrdiff_t tile[3], struct vf_kernel_traffic *traffic)
+                     const ptrdiff_t tile[3], bool in_shared, struct vf_kernel_traffic *traffic)
 {
     const double rows = (double)(tile[1] * tile[2]);
     for (int k = 0; k < c->flow->source_count; k++) {
@@ -200,10 +206,14 @@ void vf_tile_sectors(const struct vf_kernel_case *c, const struct vf_kernel_conf
         const int element = (int)vf_type_size(c->source_type[k]), pad = vf_tile_pad(c, config, k);
         const double own = (double)vf_model_warp_sectors(0, 1, element, tile[0]);
         const double row = (double)vf_model_warp_sectors(-pad, 1, element, tile[0] + 2 * pad);
+        bool corners = in_shared;
+        if (!corners)
+            mark_reads(c, k, note_off_axis, &corners);
+        const double beside = corners ? row : own;
         traffic->read_sectors += own * rows;
         traffic->halo_sectors[0] += (row - own) * rows;
-        traffic->halo_sectors[1] += row * 2 * halo[1] * (double)tile[2];
-        traffic->halo_sectors[2] += row * 2 * halo[0] * (double)(tile[1] + 2 * halo[1]);
+        traffic->halo_sectors[1] += beside * 2 * halo[1] * (double)tile[2];
+        traffic->halo_sectors[2] += beside * 2 * halo[0] * (double)(tile[1] + (corners ? 2 * halo[1] : 0));
     }
     for (int k = 0; k < c->flow->sink_count; k++) {
         const int element = (int)vf_type_size(c->sink_type[k]);

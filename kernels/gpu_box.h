@@ -39,9 +39,10 @@ int vf_tile_pad(const struct vf_kernel_case *c, const struct vf_kernel_config *c
 /* ---- counts of one block ---- */
 
 /* Sectors and lines of a tile of the given cells: of every source with its halo, and of the sinks. Fills
- * read_sectors, halo_sectors, written_sectors; global_wavefronts of the stores. */
+ * read_sectors, halo_sectors, written_sectors; global_wavefronts of the stores. In shared memory the halo has
+ * its corners; read in place, only if a stage reads there. */
 void vf_tile_sectors(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
-                     const ptrdiff_t tile[3], struct vf_kernel_traffic *traffic);
+                     const ptrdiff_t tile[3], bool in_shared, struct vf_kernel_traffic *traffic);
 
 /* Adds what all of a block's threads do for their boxes, `steps` times: arithmetic, addresses, reads through
  * shared memory (of sources with a halo) or L1. */

@@ -119,7 +119,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     tile(c, config, size);
     step_tile(config, step);
     traffic->steps = size[slide_axis(config)] / step[slide_axis(config)];
-    vf_tile_sectors(c, config, size, traffic);
+    vf_tile_sectors(c, config, size, true, traffic);
     vf_box_operations(c, config, true, traffic->steps, traffic);
     vf_tile_fill(c, config, size, traffic);
     /* A step's loads are under way while the step before computes. */

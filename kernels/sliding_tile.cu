@@ -156,31 +156,41 @@ VF_INLINE void vf_compute(const VfArgs &args, const REAL *shared, int x0, int y0
     }
 }
 
-/* All steps of a tile that begins at (x, y, z). */
-template <bool inside> VF_INLINE void vf_slide(const VfArgs &args, REAL *shared, int x, int y, int z)
+/* All steps of a tile that begins at (x, y, z). One loop, which first fills what the first step needs: so the
+ * code for filling and computing is there once, whether the tile is inside the grid or not. */
+VF_INLINE void vf_slide(const VfArgs &args, REAL *shared, int x, int y, int z, bool inside)
 {
     const int end = VF_VARIANT_Z ? args.z_end - z : args.ny - y;
     const int steps = ((end < VF_STREAM ? end : VF_STREAM) + VF_STEP - 1) / VF_STEP;
     const int along_y = VF_VARIANT_Z ? 0 : 1, along_z = VF_VARIANT_Z ? 1 : 0;
-    vf_fill_window<inside>(args, shared, x, y - along_y * VF_REACH, z - along_z * VF_REACH,
-                           VF_STEP + 2 * VF_REACH, 0);
-    int slot = 0;
-    VF_NO_UNROLL for (int step = 0; step < steps; step++)
+    int slot = 0, to_fill = VF_STEP + 2 * VF_REACH, ahead = -VF_REACH, fill_slot = 0;
+    VF_NO_UNROLL for (int step = -1; step < steps; step++)
     {
-        vf_wait_copies();
-        /* Now this step's rows are there, and nobody reads those of the last step. */
-        __syncthreads();
-        const int next = VF_STEP + VF_REACH;
-        if (step + 1 < steps)
-            vf_fill_window<inside>(args, shared, x, y + along_y * next, z + along_z * next, VF_STEP,
-                                   vf_wrapped(slot + VF_STEP + 2 * VF_REACH));
-        if (y + VF_TILE_Y <= args.ny && z + VF_TILE_Z <= args.z_end)
-            vf_compute<true>(args, shared, x, y, z, slot);
-        else
-            vf_compute<false>(args, shared, x, y, z, slot);
-        slot = vf_wrapped(slot + VF_STEP);
-        y += along_y * VF_STEP;
-        z += along_z * VF_STEP;
+        if (step >= 0) {
+            vf_wait_copies();
+            /* Now this step's rows are there, and nobody reads those of the last step. */
+            __syncthreads();
+        }
+        if (step + 1 < steps) {
+            if (inside)
+                vf_fill_window<true>(args, shared, x, y + along_y * ahead, z + along_z * ahead, to_fill,
+                                     fill_slot);
+            else
+                vf_fill_window<false>(args, shared, x, y + along_y * ahead, z + along_z * ahead, to_fill,
+                                      fill_slot);
+        }
+        if (step >= 0) {
+            if (y + VF_TILE_Y <= args.ny && z + VF_TILE_Z <= args.z_end)
+                vf_compute<true>(args, shared, x, y, z, slot);
+            else
+                vf_compute<false>(args, shared, x, y, z, slot);
+            slot = vf_wrapped(slot + VF_STEP);
+            y += along_y * VF_STEP;
+            z += along_z * VF_STEP;
+        }
+        to_fill = VF_STEP;
+        ahead = VF_STEP + VF_REACH;
+        fill_slot = vf_wrapped(slot + VF_STEP + 2 * VF_REACH);
     }
 }
 
@@ -190,10 +200,7 @@ VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
     REAL *const shared = (REAL *)memory;
     const int height = VF_VARIANT_Z ? VF_TILE_Y : VF_STREAM, depth = VF_VARIANT_Z ? VF_STREAM : VF_TILE_Z;
     const int x = tile_x * VF_TILE_X, y = tile_y * height, z = args.z_begin + tile_z * depth;
-    if (VF_INTERIOR && vf_are_rows_interior(args, y, z, height, depth))
-        vf_slide<true>(args, shared, x, y, z);
-    else
-        vf_slide<false>(args, shared, x, y, z);
+    vf_slide(args, shared, x, y, z, VF_INTERIOR && vf_are_rows_interior(args, y, z, height, depth));
 }
 
 #include "kernels/device_entry.h"
