@@ -12,6 +12,9 @@
 /* Cells of a thread at most: what a stage makes of them is in registers. */
 #define MOST_CELLS 64
 
+/* Arithmetic of a thread in one step. */
+#define MOST_DOUBLED 200
+
 enum { ONE_BARRIER, LEAN };
 
 static const char *const variants[] = {"one-barrier", "lean", NULL};
@@ -108,15 +111,22 @@ static const int shapes_2d[][4] = {{32, 1, 1, 2},  {32, 1, 1, 4},  {32, 1, 1, 1}
                                    {256, 1, 1, 2}, {256, 1, 1, 1}, {512, 1, 1, 1}, {32, 1, 1, 8},
                                    {64, 1, 1, 8}};
 
+/* Long code is not written twice: what tiles inside the grid save is little. */
+static bool is_short(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    return config->work[0] * config->work[1] * config->work[2] * c->operations <= MOST_DOUBLED;
+}
+
 static struct vf_kernel_config config_of(const struct vf_kernel_case *c, const int shape[4], int cells,
                                          int variant)
 {
     const bool volume = c->flow->dim == 3;
-    return (struct vf_kernel_config){.block = {shape[0], shape[1], 1},
-                                     .work = {cells, volume ? shape[2] : shape[3], volume ? shape[3] : 1},
-                                     .stream = 1,
-                                     .variant = variant,
-                                     .interior = true};
+    struct vf_kernel_config config = {.block = {shape[0], shape[1], 1},
+                                      .work = {cells, volume ? shape[2] : shape[3], volume ? shape[3] : 1},
+                                      .stream = 1,
+                                      .variant = variant};
+    config.interior = is_short(c, &config);
+    return config;
 }
 
 static int shape_count(const struct vf_kernel_case *c)
@@ -383,7 +393,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     count_sectors(&layout, config, t);
     t->steps = (ptrdiff_t)steps;
     t->shared_wavefronts = steps * step.wavefronts * threads / 32 * (double)vf_kernel_element(c) / 4;
-    t->barriers = steps * (layout.lean ? 1 + layout.group_count : 1);
+    /* A block of one warp does not wait. */
+    t->barriers = threads <= 32 ? 0 : steps * (layout.lean ? 1 + layout.group_count : 1);
     t->loads = steps * step.loads;
     /* What the next step needs is loaded ahead. */
     t->loads_in_flight = fmax(1, step.loads);
