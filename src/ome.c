@@ -498,24 +498,12 @@ static enum vf_status check_planes(struct parsing *p)
 static enum vf_status run_parser(struct parsing *p, size_t length)
 {
     struct vf_ome *ome = p->ome;
-    /* In pieces, since the parser counts in ints; indices run on. */
-    for (size_t at = 0; at <= length;) {
-        const size_t bytes = length - at < (1 << 20) ? length - at : 1 << 20;
-        const bool last = at + bytes == length;
-        if (XML_Parse(p->parser, ome->xml + at, (int)bytes, last) != XML_STATUS_OK) {
-            if (p->failed)
-                return VF_FAILED;
-            return vf_fail(
-                p->error, VF_FAILED,
-                "its OME-XML cannot be read: line %lu: %s; without it, pages are planes: tiffset -u 270 "
-                "IN.tif",
-                (unsigned long)XML_GetCurrentLineNumber(p->parser),
-                XML_ErrorString(XML_GetErrorCode(p->parser)));
-        }
-        if (last)
-            break;
-        at += bytes;
-    }
+    /* In one piece: a long token in several would be read again from its start with each. */
+    if (XML_Parse(p->parser, ome->xml, (int)length, XML_TRUE) != XML_STATUS_OK && !p->failed)
+        return vf_fail(
+            p->error, VF_FAILED,
+            "its OME-XML cannot be read: line %lu: %s; without it, pages are planes: tiffset -u 270 IN.tif",
+            (unsigned long)XML_GetCurrentLineNumber(p->parser), XML_ErrorString(XML_GetErrorCode(p->parser)));
     return p->failed ? VF_FAILED : check_planes(p);
 }
 
