@@ -285,14 +285,12 @@ static void count_ring(const struct vf_time_layout *l, const struct vf_time_grou
                  reached = (planes + 2 * h[0]) * rows;
     add_rows(l, column != NULL ? own : reached, 0, 0, step);
     add_rows(l, 2 * h[1] * (box ? planes + 2 * h[0] : planes), 0, 0, step);
-    if (box)
-        add_rows(l, 0, reached + 2 * h[1] * (planes + 2 * h[0]) - own, h[2], step);
-    if (column != NULL && column->edge > 0) {
-        step->instructions += own * 2 * column->edge;
-        step->wavefronts += own * 2 * column->edge;
-    } else {
-        add_rows(l, 0, own, h[2], step);
-    }
+    /* Rows whose neighbours along x are read, and those of them whose neighbours other threads have. */
+    const double beside = box ? reached + 2 * h[1] * (planes + 2 * h[0]) : own;
+    const double shuffled = column != NULL && column->edge > 0 ? rows * (planes + 2 * column->edge_halo) : 0;
+    step->instructions += shuffled * 2 * h[2];
+    step->wavefronts += shuffled * 2 * h[2];
+    add_rows(l, 0, fmax(0, beside - shuffled), h[2], step);
 }
 
 /* Whether an earlier input of the group is the same field with the same reach: then it is in registers. */

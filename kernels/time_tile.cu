@@ -253,7 +253,7 @@ template <class G, bool inside> struct vf_span {
     int stream;    /* the group's first plane */
     int first_row; /* of the thread's; not 0 where rows are a loop */
     int plane[G::planes];
-    REAL edge[G::edges][VF_TIME_PLANES][VF_TIME_ROWS_OF_THREAD];
+    REAL edge[G::edges][VF_TIME_ROWS_OF_THREAD];
     REAL value[VF_TIME_PLANES][G::together][VF_WORK_X][G::slots];
 
     VF_MEMBER bool is_open(int axis, bool upper, int k, int j, int i)
@@ -264,6 +264,19 @@ template <class G, bool inside> struct vf_span {
                                        : vf_is_open(sweep.row + first_row + j, sweep.height, upper));
     }
 };
+
+/* Whether the cells beside a thread's own are at hand in a plane, counted from the first that is computed. */
+template <class G> VF_INLINE constexpr bool vf_has_edges(int field, int plane)
+{
+    return plane >= -G::edge_halo(field) && plane < VF_TIME_PLANES + G::edge_halo(field);
+}
+
+/* Where: `column` counts from a thread's first cell and lies before or behind its own. */
+template <class G> VF_INLINE constexpr int vf_edge(int field, int plane, int column)
+{
+    return G::first_edge(field) + (plane + G::edge_halo(field)) * 2 * G::edge(field) +
+           (column < 0 ? column : column - VF_WORK_X) + G::edge(field);
+}
 
 /* The accessor that stage S sees. */
 template <class S, class G, bool inside> struct vf_time_view {
@@ -279,9 +292,8 @@ template <class S, class G, bool inside> struct vf_time_view {
         if (G::column(field) >= 0 && row >= 0 && row < VF_TIME_ROWS_OF_THREAD) {
             if (column >= 0 && column < VF_WORK_X)
                 return span.columns.cell[G::column(field) + k + ds][row][column];
-            const int edge = column < 0 ? column + G::edge(field) : column - VF_WORK_X + G::edge(field);
-            if (G::edge(field) > 0 && ds == 0)
-                return span.edge[G::first_edge(field) + edge][k][row];
+            if (G::edge(field) > 0 && vf_has_edges<G>(field, k + ds))
+                return span.edge[vf_edge<G>(field, k + ds, column)][row];
         }
         const int plane = span.plane[G::centre(field) + k + ds];
         if (VF_BOUNDARY == VF_CONSTANT && (ds != 0 || VF_TIME_PLANES > 1) && plane < 0)
@@ -366,19 +378,19 @@ VF_INLINE void vf_move_column(vf_span<G, inside> &span, vf_columns<G> &columns, 
 /* Cells beside a thread's own are its neighbours': a warp is a row of threads. At the warp's ends nobody
  * wants what comes. */
 template <class G, bool inside>
-VF_INLINE void vf_take_edges(vf_span<G, inside> &span, const vf_columns<G> &columns, int centre, int cells,
-                             int first)
+VF_INLINE void vf_take_edges(vf_span<G, inside> &span, const vf_columns<G> &columns, int field)
 {
-    VF_UNROLL for (int k = 0; k < VF_TIME_PLANES; k++)
+    const int edge = G::edge(field), beyond = G::edge_halo(field);
+    VF_UNROLL for (int k = -beyond; k < (edge > 0 ? VF_TIME_PLANES + beyond : -beyond); k++)
     {
         VF_UNROLL for (int j = 0; j < VF_TIME_ROWS_OF_THREAD; j++)
         {
-            VF_UNROLL for (int i = 0; i < cells; i++)
+            const REAL(&own)[VF_WORK_X] = columns.cell[G::column(field) + k][j];
+            VF_UNROLL for (int i = 0; i < edge; i++)
             {
-                span.edge[first + i][k][j] =
-                    __shfl_up_sync(0xffffffffu, columns.cell[centre + k][j][VF_WORK_X - cells + i], 1);
-                span.edge[first + cells + i][k][j] =
-                    __shfl_down_sync(0xffffffffu, columns.cell[centre + k][j][i], 1);
+                span.edge[vf_edge<G>(field, k, i - edge)][j] =
+                    __shfl_up_sync(0xffffffffu, own[VF_WORK_X - edge + i], 1);
+                span.edge[vf_edge<G>(field, k, i + VF_WORK_X)][j] = __shfl_down_sync(0xffffffffu, own[i], 1);
             }
         }
     }
@@ -445,9 +457,9 @@ VF_INLINE void vf_deliver(const vf_span<G, inside> &span, int output, int field)
 }
 
 #define VF_TIME_LOOK_UP(first, halo, field) vf_find_planes(span, first, halo, field, G::delay);
-#define VF_TIME_COLUMN(field, halo, first, cells, first_edge) \
+#define VF_TIME_COLUMN(field, halo, first)                    \
     vf_move_column(span, columns, field, halo, first, fresh); \
-    vf_take_edges(span, columns, first + halo, cells, first_edge);
+    vf_take_edges(span, columns, field);
 #define VF_TIME_READ(input) vf_read_direct(span, input);
 #define VF_TIME_COMPUTE(s, reach)                                     \
     if (reach == G::reach_rows || vf_has_rows(sweep, reach)) {        \

@@ -211,6 +211,21 @@ static bool halo_in_group(const struct vf_time_layout *l, const struct vf_time_g
     return read;
 }
 
+/* Whether a group reads neighbours along x in other planes than a cell's own. Bodies seldom do. */
+static bool is_box_in_group(const struct vf_time_layout *l, const struct vf_time_group *group, int f)
+{
+    for (int s = group->stage_begin; s < group->stage_end; s++) {
+        const struct vf_stage *stage = &l->c->flow->stage[s];
+        for (int k = 0; k < stage->input_count && stage->stencil == VF_STENCIL_LINEAR; k++)
+            for (int t = 0; t < stage->taps->count && l->input[s][k] == f; t++) {
+                const struct vf_tap *tap = &stage->taps->tap[t];
+                if (tap->dx != 0 && (l->c->flow->dim == 3 ? tap->dz : tap->dy) != 0)
+                    return true;
+            }
+    }
+    return false;
+}
+
 /* Columns, as long as there are registers for what stays from step to step. */
 static void find_columns(struct vf_time_layout *l)
 {
@@ -235,9 +250,10 @@ static void find_columns(struct vf_time_layout *l)
                 .halo = halo[VF_STREAM_AXIS],
                 .first = group->column_planes,
                 .edge = l->warps_are_rows && halo[VF_COLUMN_AXIS] < l->cells ? halo[VF_COLUMN_AXIS] : 0,
+                .edge_halo = is_box_in_group(l, group, f) ? halo[VF_STREAM_AXIS] : 0,
                 .first_edge = group->edge_count};
             group->column_planes += l->planes + 2 * column->halo;
-            group->edge_count += 2 * column->edge;
+            group->edge_count += 2 * column->edge * (l->planes + 2 * column->edge_halo);
         }
     }
 }
@@ -457,26 +473,31 @@ static void add_lists(const struct vf_time_layout *l, int g, const int *slot, st
     vf_text_add(text, "\n");
 }
 
-/* VF_TIME_COLUMNS_0(F): F(field, halo, first, edge, first_edge). */
+/* VF_TIME_COLUMNS_0(F): F(field, halo, first). */
 static void add_columns(const struct vf_time_layout *l, int g, struct vf_text *text)
 {
     const struct vf_time_group *group = &l->group[g];
-    int centre[VF_KERNEL_MOST_FIELDS], edge[VF_KERNEL_MOST_FIELDS], first_edge[VF_KERNEL_MOST_FIELDS];
-    for (int f = 0; f < l->field_count; f++)
-        centre[f] = first_edge[f] = -1, edge[f] = 0;
+    int centre[VF_KERNEL_MOST_FIELDS], edge[VF_KERNEL_MOST_FIELDS], edge_halo[VF_KERNEL_MOST_FIELDS],
+        first_edge[VF_KERNEL_MOST_FIELDS];
+    for (int f = 0; f < l->field_count; f++) {
+        centre[f] = -1;
+        edge[f] = edge_halo[f] = first_edge[f] = 0;
+    }
     vf_text_add(text, "#define VF_TIME_COLUMNS_%d(F)", g);
     for (int i = 0; i < group->column_count; i++) {
         const struct vf_time_column *column = &group->column[i];
-        vf_text_add(text, " F(%d, %d, %d, %d, %d)", column->field, column->halo, column->first, column->edge,
-                    column->first_edge);
-        centre[column->field] = column->first + column->halo;
-        edge[column->field] = column->edge;
-        first_edge[column->field] = column->first_edge;
+        const int f = column->field;
+        vf_text_add(text, " F(%d, %d, %d)", f, column->halo, column->first);
+        centre[f] = column->first + column->halo;
+        edge[f] = column->edge;
+        edge_halo[f] = column->edge_halo;
+        first_edge[f] = column->first_edge;
     }
     vf_text_add(text, "\nstruct vf_columns_%d {\nenum { column_planes = %d, edges = %d };\n", g,
                 larger(group->column_planes, 1), larger(group->edge_count, 1));
     add_function(text, "column", centre, l->field_count);
     add_function(text, "edge", edge, l->field_count);
+    add_function(text, "edge_halo", edge_halo, l->field_count);
     add_function(text, "first_edge", first_edge, l->field_count);
     vf_text_add(text, "};\n");
 }

@@ -28,9 +28,10 @@ struct vf_time_field {
  * registers from step to step. */
 struct vf_time_column {
     int field;
-    int halo;  /* along the stream */
-    int first; /* plane, among all of the group's columns */
-    int edge;  /* cells on each side that come from neighbouring threads of the warp; 0: from the ring */
+    int halo;      /* along the stream */
+    int first;     /* plane, among all of the group's columns */
+    int edge;      /* cells on each side that come from neighbouring threads of the warp; 0: from the ring */
+    int edge_halo; /* of which planes beside those that are computed */
     int first_edge;
 };
 
