@@ -72,6 +72,9 @@ static enum vf_status run_slab(struct vf_cuda_sweep *sweep, ptrdiff_t image, str
     TRY_CUDA(cuStreamSynchronize(sweep->stream), "filtering");
     VF_TRY(vf_cuda_reduce(sweep, wanted, error));
 out:
+    /* What is under way still uses the transfers' buffers, which the next slab fills. */
+    if (status != VF_OK)
+        sweep->cuda->api.cuStreamSynchronize(sweep->stream);
     return status;
 }
 
