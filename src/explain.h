@@ -7,13 +7,15 @@
 #include "io.h"
 #include "json.h"
 #include "plan.h"
+#include "stream_plan.h"
 
 struct vf_explained {
     const struct vf_plan *plan;
     const char *in, *out; /* file names */
     const struct vf_info *input, *result;
-    size_t channels;             /* filtered */
-    size_t memory, memory_limit; /* bytes: predicted peak, allowed */
+    size_t channels;                     /* filtered */
+    const struct vf_stream_plan *stream; /* larger than memory; NULL: the whole is held */
+    size_t memory, memory_limit;         /* bytes: predicted peak, allowed */
 };
 
 void vf_explain(const struct vf_explained *explained, FILE *to);

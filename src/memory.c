@@ -32,3 +32,8 @@ size_t vf_memory_free(void)
         free = limit - used;
     return free;
 }
+
+size_t vf_memory_resident(void)
+{
+    return read_size("/proc/self/status", "VmRSS: %llu", 0) * 1024;
+}

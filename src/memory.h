@@ -8,4 +8,7 @@
  * group's limit leaves; elsewhere the free pages. */
 size_t vf_memory_free(void);
 
+/* Bytes that this process holds in memory now (its resident set), 0 where the system does not say. */
+size_t vf_memory_resident(void);
+
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "alloc.h"
@@ -60,11 +61,14 @@ void vf_output_file_remove_all(void)
             unlink(live[slot].path);
 }
 
-int vf_nameless_file(struct vf_error *error)
+static const char *spool_directory(void)
 {
     const char *directory = getenv("TMPDIR");
-    if (directory == NULL || directory[0] == '\0')
-        directory = "/tmp";
+    return directory == NULL || directory[0] == '\0' ? "/tmp" : directory;
+}
+
+static int nameless_in(const char *directory, const char *remedy, struct vf_error *error)
+{
     int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd >= 0)
         return fd;
@@ -77,10 +81,14 @@ int vf_nameless_file(struct vf_error *error)
         errno = ENAMETOOLONG;
     }
     if (fd < 0)
-        vf_fail(error, VF_FAILED,
-                "cannot make a temporary file in %s: %s; set TMPDIR to a directory with room", directory,
-                strerror(errno));
+        vf_fail(error, VF_FAILED, "cannot make a temporary file in %s: %s%s", directory, strerror(errno),
+                remedy);
     return fd;
+}
+
+int vf_nameless_file(struct vf_error *error)
+{
+    return nameless_in(spool_directory(), "; set TMPDIR to a directory with room", error);
 }
 
 static enum vf_status write_all(int fd, const char *data, size_t bytes)
@@ -213,6 +221,48 @@ static enum vf_status open_beside(struct vf_output_file *file, const char *path,
     if (existing != NULL && fchmod(file->fd, existing->st_mode & 0777) != 0)
         return vf_fail(error, VF_FAILED, "cannot keep its mode: %s", strerror(errno));
     return VF_OK;
+}
+
+/* The directory of what is written to `path`; false: it is spooled. */
+static bool find_directory(const char *path, char directory[PATH_MAX])
+{
+    struct stat existing;
+    struct vf_error ignored;
+    if (strcmp(path, "-") == 0 || (stat(path, &existing) == 0 && !S_ISREG(existing.st_mode)))
+        return false;
+    char *target = resolve_target(path, &ignored);
+    const size_t length = target == NULL ? 0 : directory_length(target);
+    const bool good = target != NULL && length < PATH_MAX;
+    if (good)
+        snprintf(directory, PATH_MAX, "%.*s", length == 0 ? 1 : (int)length, length == 0 ? "." : target);
+    vf_free(target);
+    return good;
+}
+
+int vf_nameless_file_beside(const char *path, struct vf_error *error)
+{
+    char directory[PATH_MAX];
+    return find_directory(path, directory) ? nameless_in(directory, "", error) : vf_nameless_file(error);
+}
+
+enum vf_status vf_output_room(const char *path, double bytes, double temporary, struct vf_error *error)
+{
+    const double mib = 1 << 20, needed = bytes + temporary;
+    char directory[PATH_MAX];
+    struct statvfs about;
+    if (!find_directory(path, directory))
+        snprintf(directory, sizeof directory, "%s", spool_directory());
+    if (statvfs(directory, &about) != 0 || about.f_blocks == 0)
+        return VF_OK;
+    const double room = (double)about.f_bavail * (double)about.f_frsize;
+    if (needed <= room)
+        return VF_OK;
+    char part[80] = "";
+    if (temporary > 0)
+        snprintf(part, sizeof part, " (%.1f MiB of it for what lies between passes)", temporary / mib);
+    return vf_fail(error, VF_FAILED,
+                   "the result needs %.1f MiB of disk%s, and %.900s has %.1f MiB; free some", needed / mib,
+                   part, directory, room / mib);
 }
 
 static enum vf_status open_spooled(struct vf_output_file *file, const char *path, struct vf_error *error)

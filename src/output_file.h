@@ -32,6 +32,15 @@ void vf_output_file_remove_all(void);
 /* A file without a name in $TMPDIR or /tmp, open for reading and writing, or -1 with a message. */
 int vf_nameless_file(struct vf_error *error);
 
+/* The same in the directory of the file that a write to `path` makes, or, where that is no regular file, in
+ * $TMPDIR or /tmp. */
+int vf_nameless_file_beside(const char *path, struct vf_error *error);
+
+/* Whether a file of `bytes` bytes, and temporary ones of `temporary`, find room where `path` and
+ * vf_nameless_file_beside would put them; an error says how much is needed, and how much there is. Where the
+ * file system does not say, they do. */
+enum vf_status vf_output_room(const char *path, double bytes, double temporary, struct vf_error *error);
+
 /* Copies `from`, from its present position to its end, to `to`; messages use the names. */
 enum vf_status vf_copy_descriptor(int from, const char *from_name, int to, const char *to_name,
                                   struct vf_error *error);

@@ -412,6 +412,7 @@ static enum vf_status read_scheme(struct vf_plan *plan, const struct vf_plan_req
         return vf_fail(error, VF_USAGE,
                        "--scheme %s: after the name comes tile=XxYxCHUNK, whole numbers from 1", text);
     *tiling = (struct vf_tiling){extent[0], extent[1], extent[2]};
+    plan->tiling_given = true;
     return VF_OK;
 }
 

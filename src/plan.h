@@ -53,6 +53,7 @@ struct vf_plan {
     ptrdiff_t nx, ny, nz, batch; /* one image's grid; images that share a channel's global values */
     int threads;
     int most_fused;            /* iterations of a run at most */
+    bool tiling_given;         /* the runs' tiles are the user's */
     struct vf_expansion *link; /* [chain->count], owned */
     int piece_count, run_count;
     struct vf_piece *piece; /* owned */

@@ -12,7 +12,13 @@
 #include "interrupt.h"
 #include "kernels/cpu_rows.h"
 #include "memory.h"
+#include "output_file.h"
 #include "progress.h"
+#include "stream.h"
+
+/* What the process will hold beside planes and work: threads, libraries' buffers, what the allocator keeps.
+ */
+#define OVERHEAD_BYTES ((size_t)6 << 20)
 
 /* One file on its way through. */
 struct work {
@@ -29,6 +35,9 @@ struct work {
     const char *label[VF_MAX_LIVE]; /* of each output; NULL for none */
     size_t channels;                /* filtered: all but alpha */
     size_t memory, memory_limit;
+    double file_bytes;            /* of the result, as far as it is known before */
+    struct vf_stream_plan stream; /* larger than memory: slab is not 0 */
+    double least_bytes;           /* what one slab takes, where not even that fits; else 0 */
     struct vf_volume in, out;
     double *value; /* owned: the global values, [channel][vf_plan_value_count] */
     double read_seconds, compute_seconds, write_seconds;
@@ -171,6 +180,34 @@ static enum vf_status consider_gpu(struct work *w, const struct vf_plan_request 
     return VF_OK;
 }
 
+/* Where the whole does not fit: passes over slabs. */
+static enum vf_status consider_slabs(struct work *w, const struct vf_plan_request *request,
+                                     struct vf_error *error)
+{
+    const size_t base = vf_memory_resident() + OVERHEAD_BYTES;
+    struct vf_stream_request slabs = {.plan = *request,
+                                      .ends = {w->input, &w->result, w->channels},
+                                      .bytes = (double)w->memory_limit - (double)base};
+    w->memory += base;
+    if (w->memory <= w->memory_limit || w->input->format == VF_FORMAT_PNG || w->format == VF_FORMAT_PNG)
+        return VF_OK;
+    slabs.plan.gpu = w->plan.gpu;
+    const enum vf_status status = vf_stream_plan_open(&w->stream, &w->plan, &slabs, error);
+    if (status == VF_OK && w->stream.slab > 0)
+        w->memory = base + (size_t)w->stream.bytes;
+    else if (status == VF_OK)
+        w->least_bytes = (double)base + w->stream.needed_bytes;
+    return status;
+}
+
+static bool is_compressed(const struct work *w)
+{
+    const enum vf_compression wanted = w->options->compression;
+    return w->format == VF_FORMAT_PNG ||
+           (w->format == VF_FORMAT_TIFF &&
+            (wanted == VF_COMPRESS_AS_INPUT ? w->result.compression : wanted) != VF_COMPRESS_NONE);
+}
+
 static enum vf_status make_plan(struct work *w, const struct vf_chain *chain, struct vf_error *error)
 {
     const struct vf_options *o = w->options;
@@ -212,6 +249,8 @@ static enum vf_status make_plan(struct work *w, const struct vf_chain *chain, st
     VF_TRY(consider_gpu(w, &request, bytes_in + bytes_out, error));
     w->memory = bytes_in + bytes_out + w->plan.between_bytes + w->plan.work_bytes;
     w->memory_limit = o->memory > 0 ? o->memory : vf_memory_free() / 4 * 3;
+    w->file_bytes = is_compressed(w) ? 0 : (double)bytes_out;
+    VF_TRY(consider_slabs(w, &request, error));
 out:
     return status;
 }
@@ -221,6 +260,13 @@ static enum vf_status check_memory(const struct work *w, struct vf_error *error)
     const double mib = 1 << 20;
     if (w->memory <= w->memory_limit)
         return VF_OK;
+    if (w->least_bytes > 0)
+        return vf_fail(error, VF_FAILED,
+                       "the thinnest slab of this chain needs %.1f MiB, and %s %.1f MiB; give it that much, "
+                       "or filter a smaller piece",
+                       ceil(w->least_bytes / mib * 10) / 10,
+                       w->options->memory > 0 ? "--memory allows" : "there are",
+                       (double)w->memory_limit / mib);
     return vf_fail(error, VF_FAILED,
                    "this chain needs %.1f MiB for the image, its result and the work, and %s %.1f MiB; %s",
                    ceil((double)w->memory / mib * 10) / 10,
@@ -228,6 +274,13 @@ static enum vf_status check_memory(const struct work *w, struct vf_error *error)
                    w->options->memory > 0
                        ? "give it more, or filter a smaller piece"
                        : "filter a smaller piece, or raise --memory if swapping is acceptable");
+}
+
+static enum vf_status check_disk(const struct work *w, struct vf_error *error)
+{
+    const double between = w->stream.slab > 0 ? w->stream.temporary_bytes : 0;
+    const enum vf_status status = vf_output_room(w->out_name, w->file_bytes, between, error);
+    return status == VF_OK ? VF_OK : vf_fail_in(error, status, w->out_name);
 }
 
 /* ---- doing it ---- */
@@ -308,6 +361,16 @@ static void copy_alpha(struct work *w)
                    vf_volume_plane(&w->in, t, s->nc - 1, z), bytes);
 }
 
+static void warn_of_gpu(struct work *w)
+{
+    if (w->cuda == NULL || !w->cuda->failed || w->session->warned)
+        return;
+    char note[sizeof w->cuda->failure.text + 64];
+    snprintf(note, sizeof note, "the GPU failed, the CPU took over: %s", w->cuda->failure.text);
+    say(w->options, w->in_name, note);
+    w->session->warned = true;
+}
+
 static enum vf_status compute(struct work *w, struct vf_error *error)
 {
     struct vf_progress_line line;
@@ -323,14 +386,37 @@ static enum vf_status compute(struct work *w, struct vf_error *error)
     vf_progress_begin(&line, w->options->progress, "filtering", vf_execute_voxels(&w->plan, w->channels));
     enum vf_status status = vf_execute(&execution, error);
     vf_progress_end(&line);
-    if (w->cuda != NULL && w->cuda->failed && !w->session->warned) {
-        char note[sizeof w->cuda->failure.text + 64];
-        snprintf(note, sizeof note, "the GPU failed, the CPU took over: %s", w->cuda->failure.text);
-        say(w->options, w->in_name, note);
-        w->session->warned = true;
-    }
+    warn_of_gpu(w);
     if (status == VF_OK && w->result.has_alpha)
         copy_alpha(w);
+    return status;
+}
+
+/* The same with only slabs in memory; all of it at once. */
+static enum vf_status stream(struct work *w, struct vf_error *error)
+{
+    struct vf_progress_line line;
+    struct vf_stream stream = {.plan = &w->plan,
+                               .passes = &w->stream,
+                               .ends = {w->input, &w->result, w->channels},
+                               .cuda = w->cuda,
+                               .reader = w->reader,
+                               .writer = w->writer,
+                               .beside = w->out_name,
+                               .value = w->value,
+                               .progress = count_voxels,
+                               .progress_context = &line,
+                               .stop = &vf_interrupted};
+    vf_progress_begin(&line, w->options->progress, "filtering", vf_execute_voxels(&w->plan, w->channels));
+    enum vf_status status = vf_stream_run(&stream, error);
+    vf_progress_end(&line);
+    warn_of_gpu(w);
+    w->read_seconds = stream.read_seconds;
+    w->compute_seconds = stream.compute_seconds;
+    const double start = now();
+    if (status == VF_OK)
+        status = vf_writer_finish(w->writer, error);
+    w->write_seconds = stream.write_seconds + now() - start;
     return status;
 }
 
@@ -342,6 +428,7 @@ static void explain(const struct work *w, FILE *to)
                                    .input = w->input,
                                    .result = &w->result,
                                    .channels = w->channels,
+                                   .stream = w->stream.slab > 0 ? &w->stream : NULL,
                                    .memory = w->memory,
                                    .memory_limit = w->memory_limit};
     if (!w->options->json) {
@@ -385,16 +472,10 @@ static void report(const struct work *w, FILE *to)
     vf_json_end(&json);
 }
 
-static enum vf_status filter(struct work *w, struct vf_error *error)
+static enum vf_status filter_in_core(struct work *w, struct vf_error *error)
 {
-    const struct vf_output_options output = {w->options->compression, w->options->no_clobber};
     enum vf_status status;
     double start = now();
-    VF_TRY(vf_writer_open(&w->writer, w->out_name, w->format, &w->result, &output, error));
-    w->value =
-        vf_alloc(vf_plan_value_count(&w->plan) * w->channels + 1, sizeof *w->value, "global values", error);
-    if (w->value == NULL)
-        return VF_FAILED;
     VF_TRY(vf_volume_alloc(&w->in, w->input->type, &w->input->shape, "the image", error));
     VF_TRY(read_input(w, error));
     w->read_seconds = now() - start;
@@ -407,6 +488,20 @@ static enum vf_status filter(struct work *w, struct vf_error *error)
     w->write_seconds = now() - start;
 out:
     return status;
+}
+
+static enum vf_status filter(struct work *w, struct vf_error *error)
+{
+    const struct vf_output_options output = {w->options->compression, w->options->no_clobber};
+    const size_t values = vf_plan_value_count(&w->plan) * w->channels + 1;
+    enum vf_status status = vf_writer_open(&w->writer, w->out_name, w->format, &w->result, &output, error);
+    if (status != VF_OK)
+        return status;
+    w->value = vf_alloc(values, sizeof *w->value, "global values", error);
+    if (w->value == NULL)
+        return VF_FAILED;
+    memset(w->value, 0, values * sizeof *w->value);
+    return w->stream.slab > 0 ? stream(w, error) : filter_in_core(w, error);
 }
 
 enum vf_status vf_run_file(const struct vf_chain *chain, const struct vf_options *options,
@@ -428,6 +523,7 @@ enum vf_status vf_run_file(const struct vf_chain *chain, const struct vf_options
         explain(&w, explain_to);
     warn(&w);
     VF_TRY(check_memory(&w, error));
+    VF_TRY(check_disk(&w, error));
     if (options->dry_run)
         goto out;
     VF_TRY(filter(&w, error));
@@ -440,6 +536,7 @@ out:
     vf_volume_free(&w.in);
     vf_volume_free(&w.out);
     vf_free(w.value);
+    vf_stream_plan_close(&w.stream);
     vf_plan_close(&w.plan);
     vf_reader_close(w.reader);
     return status;

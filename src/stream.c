@@ -1,0 +1,394 @@
+#include "stream.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "cuda_run.h"
+#include "output_file.h"
+#include "prepass.h"
+#include "stream_ends.h"
+
+/* A run in a pass, for every channel. It reads window `i` of the pass and fills the next, or reduces. */
+struct step {
+    const struct vf_run *run;
+    ptrdiff_t reach;
+    struct vf_tiling tiling;
+    struct vf_flow *flow;       /* owned: [channels] */
+    struct vf_prepass *prepass; /* owned: [channels]; NULL: it computes planes */
+    ptrdiff_t done;             /* planes up to this one are computed */
+};
+
+/* A pass at work. */
+struct sweep {
+    struct vf_stream *stream;
+    const struct vf_pass *pass;
+    int step_count, window_count;
+    struct step *step;        /* owned */
+    struct vf_window *window; /* owned: [window_count], the last is what comes out */
+    bool stores;              /* what comes out; else it is only reduced */
+    ptrdiff_t image, images;
+    struct vf_stream_end in, out;
+    pthread_mutex_t reading;
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- computing ---- */
+
+static enum vf_status run_job(const struct sweep *w, const struct step *step, struct vf_job *job,
+                              struct vf_error *error)
+{
+    const struct vf_stream *s = w->stream;
+    if (s->cuda != NULL) {
+        const enum vf_status status = vf_cuda_run(s->cuda, &step->run->gpu, job, error);
+        if (status != VF_DEVICE || s->cuda->strict)
+            return status;
+        if (!s->cuda->failed)
+            s->cuda->failure = *error;
+        s->cuda->failed = true;
+    }
+    /* A plan for the GPU has no tiles. */
+    if (s->plan->gpu != NULL)
+        s->plan->scheme->plan(job);
+    return s->plan->scheme->run(job, error);
+}
+
+/* Planes [z, z + count) of one channel, inside the grid. */
+static enum vf_status compute_channel(const struct sweep *w, int i, int channel, ptrdiff_t z, ptrdiff_t count,
+                                      struct vf_error *error)
+{
+    const struct vf_stream *s = w->stream;
+    const struct vf_plan *plan = s->plan;
+    const struct step *step = &w->step[i];
+    const struct vf_flow *flow = &step->flow[channel];
+    const bool flat = plan->context.dim == 2;
+    struct vf_array source[VF_MAX_LIVE], stored[VF_MAX_LIVE];
+    struct vf_sink sink[VF_MAX_LIVE] = {0};
+    for (int k = 0; k < flow->source_count; k++) {
+        source[k] = w->window[i].array[channel * flow->source_count + k];
+        source[k].plane += flat ? z : 0;
+    }
+    for (int k = 0; k < flow->sink_count && step->prepass == NULL; k++) {
+        stored[k] = w->window[i + 1].array[channel * flow->sink_count + k];
+        stored[k].plane += flat ? z : 0;
+        sink[k].array = &stored[k];
+    }
+    struct vf_job job = {.flow = flow,
+                         .nx = plan->nx,
+                         .ny = plan->ny,
+                         .nz = plan->nz,
+                         .batch = flat ? count : 1,
+                         .z_begin = flat ? 0 : z,
+                         .z_end = flat ? 1 : z + count,
+                         .source = source,
+                         .sink = step->prepass != NULL ? step->prepass[channel].sink : sink,
+                         .tiling = step->tiling,
+                         .threads = plan->threads,
+                         .progress = s->progress,
+                         .progress_context = s->progress_context,
+                         .stop = s->stop};
+    return run_job(w, step, &job, error);
+}
+
+/* Planes of all channels; beyond a periodic grid they are those at its other end. */
+static enum vf_status compute(const struct sweep *w, int i, ptrdiff_t begin, ptrdiff_t count,
+                              struct vf_error *error)
+{
+    const ptrdiff_t extent = vf_stream_extent(w->stream->plan);
+    const double start = now();
+    enum vf_status status = VF_OK;
+    for (ptrdiff_t z = begin, part; z < begin + count && status == VF_OK; z += part) {
+        const ptrdiff_t inside = vf_floor_mod(z, extent);
+        part = extent - inside < begin + count - z ? extent - inside : begin + count - z;
+        for (int c = 0; c < (int)w->stream->ends.channels && status == VF_OK; c++)
+            status = compute_channel(w, i, c, inside, part, error);
+    }
+    w->stream->compute_seconds += now() - start;
+    return status;
+}
+
+/* ---- planes on their way ---- */
+
+/* Where a step begins and ends, and how far it can compute with the planes that are there. */
+static ptrdiff_t first_plane(const struct sweep *w, int i)
+{
+    const struct vf_window *in = &w->window[i];
+    return in->low < 0 ? in->low + w->step[i].reach : 0;
+}
+
+static ptrdiff_t end_plane(const struct sweep *w, int i)
+{
+    const struct vf_window *in = &w->window[i];
+    return in->low < 0 ? in->high - w->step[i].reach : in->high;
+}
+
+static ptrdiff_t reachable(const struct sweep *w, int i)
+{
+    const struct vf_window *in = &w->window[i];
+    return in->end == in->high ? end_plane(w, i) : in->end - w->step[i].reach;
+}
+
+/* Lets go of what neither the step that reads the window nor the writer still needs. */
+static void trim(struct sweep *w, int i)
+{
+    struct vf_window *window = &w->window[i];
+    ptrdiff_t begin = window->end;
+    if (i < w->step_count && w->step[i].done < end_plane(w, i))
+        begin = w->step[i].done - w->step[i].reach;
+    if (i == w->window_count - 1 && w->stores) {
+        const ptrdiff_t written = vf_queue_freed(&w->out.queue) - window->base;
+        begin = written < begin ? written : begin;
+    }
+    vf_window_drop(window, begin);
+    if (i == 0)
+        vf_queue_free_to(&w->in.queue, window->base + window->begin);
+}
+
+/* Passes what window i has newly got through the steps that follow. */
+static enum vf_status push(struct sweep *w, int i, struct vf_error *error)
+{
+    const ptrdiff_t slab = w->stream->passes->slab;
+    if (i == w->step_count)
+        return VF_OK;
+    struct step *step = &w->step[i];
+    struct vf_window *next = step->prepass != NULL ? NULL : &w->window[i + 1];
+    const bool last = i + 1 == w->window_count - 1 && w->stores;
+    for (ptrdiff_t count; (count = reachable(w, i) - step->done) > 0;) {
+        count = count < slab ? count : slab;
+        if (last && !vf_queue_wait_room(&w->out.queue, count))
+            return vf_queue_why(&w->out.queue, error);
+        if (next != NULL) {
+            trim(w, i + 1);
+            vf_window_take(next, count);
+        }
+        enum vf_status status = compute(w, i, step->done, count, error);
+        step->done += count;
+        if (status != VF_OK)
+            return status;
+        trim(w, i);
+        if (last)
+            vf_queue_fill(&w->out.queue, count);
+        status = push(w, i + 1, error);
+        if (status != VF_OK)
+            return status;
+    }
+    return VF_OK;
+}
+
+static enum vf_status sweep_image(struct sweep *w, struct vf_error *error)
+{
+    const ptrdiff_t slab = w->stream->passes->slab;
+    struct vf_window *source = &w->window[0];
+    for (int i = 0; i < w->window_count; i++)
+        vf_window_start(&w->window[i], w->image);
+    for (int i = 0; i < w->step_count; i++)
+        w->step[i].done = first_plane(w, i);
+    while (source->end < source->high) {
+        const ptrdiff_t left = source->high - source->end, count = left < slab ? left : slab;
+        if (!vf_queue_wait_filled(&w->in.queue, source->base + source->end + count))
+            return vf_queue_why(&w->in.queue, error);
+        vf_window_take(source, count);
+        const enum vf_status status = push(w, 0, error);
+        if (status != VF_OK)
+            return status;
+    }
+    return VF_OK;
+}
+
+/* ---- a pass ---- */
+
+static enum vf_status open_step(struct sweep *w, int i, struct vf_error *error)
+{
+    struct vf_stream *s = w->stream;
+    const size_t channels = s->ends.channels, values = vf_plan_value_count(s->plan);
+    const int runs = w->pass->run_end - w->pass->run_begin;
+    const int r = i < runs ? w->pass->run_begin + i : w->pass->prepass;
+    struct step *step = &w->step[i];
+    step->run = &s->plan->run[r];
+    step->reach = s->passes->run[r].reach;
+    step->tiling = s->passes->run[r].tiling;
+    step->flow = vf_alloc(channels, sizeof *step->flow, "stages", error);
+    if (step->flow == NULL)
+        return VF_FAILED;
+    memset(step->flow, 0, channels * sizeof *step->flow);
+    for (size_t c = 0; c < channels; c++) {
+        enum vf_status status =
+            vf_plan_flow(s->plan, step->run, s->value + c * values, &step->flow[c], error);
+        if (status != VF_OK)
+            return status;
+    }
+    if (!step->run->prepass)
+        return VF_OK;
+    step->prepass = vf_alloc(channels, sizeof *step->prepass, "global values", error);
+    if (step->prepass == NULL)
+        return VF_FAILED;
+    for (size_t c = 0; c < channels; c++)
+        step->prepass[c].count = 0;
+    for (size_t c = 0; c < channels; c++) {
+        enum vf_status status = vf_prepass_open(&step->prepass[c], s->plan, step->run, error);
+        if (status != VF_OK)
+            return status;
+    }
+    return VF_OK;
+}
+
+static enum vf_status open_windows(struct sweep *w, struct vf_error *error)
+{
+    const struct vf_stream *s = w->stream;
+    const size_t voxels = (size_t)s->plan->nx * (size_t)s->plan->ny;
+    for (int i = 0; i < w->window_count; i++) {
+        const struct vf_window_shape shape = vf_stream_window(s->passes, s->plan, &s->ends, w->pass, i);
+        enum vf_status status = vf_window_open(&w->window[i], shape.count, shape.type, voxels, shape.capacity,
+                                               vf_stream_extent(s->plan), shape.low, shape.high, error);
+        if (status != VF_OK)
+            return status;
+    }
+    return VF_OK;
+}
+
+static ptrdiff_t batch_of(const struct sweep *w, const struct vf_info *info)
+{
+    const size_t per_plane = info->shape.nc / info->page_channels;
+    const size_t pages = vf_info_pages_at_once(info, w->stream->plan->threads) / per_plane;
+    const size_t slab = (size_t)w->stream->passes->slab;
+    return (ptrdiff_t)(pages < 1 ? 1 : pages < slab ? pages : slab);
+}
+
+static enum vf_status start_ends(struct sweep *w, struct vf_plane_file *source, struct vf_plane_file *sink,
+                                 struct vf_error *error)
+{
+    const struct vf_window *last = &w->window[w->window_count - 1];
+    const struct vf_stream_end any = {.stream = w->stream, .images = w->images, .reading = &w->reading};
+    w->in = w->out = any;
+    w->in.window = &w->window[0];
+    w->in.file = w->pass->from_file ? NULL : source;
+    w->in.batch = w->pass->from_file ? batch_of(w, w->stream->ends.input) : 1;
+    enum vf_status status = vf_stream_start_reading(&w->in, error);
+    if (status != VF_OK || !w->stores)
+        return status;
+    w->out.window = last;
+    w->out.file = w->pass->to_file ? NULL : sink;
+    w->out.batch = w->pass->to_file ? batch_of(w, w->stream->ends.result) : 1;
+    return vf_stream_start_writing(&w->out, error);
+}
+
+/* Waits for the writer to write what it has, or for both threads to give up. */
+static enum vf_status end_ends(struct sweep *w, enum vf_status status, struct vf_error *error)
+{
+    const struct vf_window *last = &w->window[w->window_count - 1];
+    if (status == VF_OK && w->stores) {
+        const ptrdiff_t all = (last->high - last->low) * w->images;
+        if (!vf_queue_wait_room(&w->out.queue, last->capacity) || vf_queue_freed(&w->out.queue) < all)
+            status = vf_queue_why(&w->out.queue, error);
+    }
+    if (w->in.started)
+        vf_queue_stop(&w->in.queue, VF_OK, NULL);
+    if (w->out.started)
+        vf_queue_stop(&w->out.queue, VF_OK, NULL);
+    vf_stream_end_join(&w->in);
+    vf_stream_end_join(&w->out);
+    w->stream->read_seconds += w->in.seconds;
+    w->stream->write_seconds += w->out.seconds;
+    return status;
+}
+
+static enum vf_status open_sweep(struct sweep *w, struct vf_error *error)
+{
+    const int runs = w->pass->run_end - w->pass->run_begin;
+    enum vf_status status;
+    w->stores = runs > 0;
+    w->images = vf_stream_images(w->stream->plan);
+    w->step_count = runs + (w->pass->prepass >= 0);
+    w->window_count = runs + 1;
+    w->step = vf_alloc((size_t)w->step_count, sizeof *w->step, "the pass", error);
+    w->window = vf_alloc((size_t)w->window_count, sizeof *w->window, "the pass", error);
+    if (w->step == NULL || w->window == NULL)
+        return VF_FAILED;
+    for (int i = 0; i < w->step_count; i++)
+        VF_TRY(open_step(w, i, error));
+    status = open_windows(w, error);
+out:
+    return status;
+}
+
+static void close_sweep(struct sweep *w)
+{
+    for (int i = 0; w->step != NULL && i < w->step_count; i++) {
+        struct step *step = &w->step[i];
+        for (size_t c = 0; c < w->stream->ends.channels; c++) {
+            if (step->flow != NULL)
+                vf_flow_close(&step->flow[c]);
+            if (step->prepass != NULL)
+                vf_prepass_close(&step->prepass[c]);
+        }
+        vf_free(step->flow);
+        vf_free(step->prepass);
+    }
+    for (int i = 0; w->window != NULL && i < w->window_count; i++)
+        vf_window_close(&w->window[i]);
+    vf_free(w->step);
+    vf_free(w->window);
+    pthread_mutex_destroy(&w->reading);
+}
+
+static enum vf_status run_pass(struct vf_stream *stream, const struct vf_pass *pass,
+                               struct vf_plane_file *source, struct vf_plane_file *sink,
+                               struct vf_error *error)
+{
+    struct sweep w = {.stream = stream, .pass = pass};
+    pthread_mutex_init(&w.reading, NULL);
+    enum vf_status status = open_sweep(&w, error);
+    if (status == VF_OK && w.stores) {
+        const struct vf_window *last = &w.window[w.window_count - 1];
+        sink->plane_bytes = (size_t)last->count * last->plane_bytes;
+    }
+    if (status == VF_OK)
+        status = start_ends(&w, source, sink, error);
+    for (; status == VF_OK && w.image < w.images; w.image++)
+        status = sweep_image(&w, error);
+    status = end_ends(&w, status, error);
+    const size_t values = vf_plan_value_count(stream->plan);
+    for (size_t c = 0; c < stream->ends.channels && status == VF_OK && pass->prepass >= 0; c++)
+        vf_prepass_values(&w.step[w.step_count - 1].prepass[c], stream->plan, stream->value + c * values);
+    close_sweep(&w);
+    return status;
+}
+
+/* ---- all passes ---- */
+
+static void close_file(struct vf_plane_file *file)
+{
+    if (file->fd >= 0)
+        close(file->fd);
+    file->fd = -1;
+}
+
+enum vf_status vf_stream_run(struct vf_stream *stream, struct vf_error *error)
+{
+    struct vf_plane_file source = {.fd = -1};
+    enum vf_status status = VF_OK;
+    for (int p = 0; p < stream->passes->pass_count && status == VF_OK; p++) {
+        const struct vf_pass *pass = &stream->passes->pass[p];
+        const bool stores = pass->run_end > pass->run_begin && !pass->to_file;
+        struct vf_plane_file sink = {.fd = -1};
+        if (stores)
+            sink.fd = vf_nameless_file_beside(stream->beside, error);
+        if (stores && sink.fd < 0)
+            status = VF_FAILED;
+        if (status == VF_OK)
+            status = run_pass(stream, pass, &source, &sink, error);
+        if (stores) {
+            close_file(&source);
+            source = sink;
+        }
+    }
+    close_file(&source);
+    return status;
+}

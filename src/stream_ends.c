@@ -1,0 +1,239 @@
+#include "stream_ends.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "alloc.h"
+#include "interrupt.h"
+#include "io_codec.h"
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- which plane ---- */
+
+static ptrdiff_t span(const struct vf_stream_end *end)
+{
+    return end->window->high - end->window->low;
+}
+
+/* The plane of the file, images after one another, that is number `number` of all that pass through; planes
+ * beyond a periodic grid are those at its other end. */
+static ptrdiff_t plane_of(const struct vf_stream_end *end, ptrdiff_t number)
+{
+    const ptrdiff_t z = end->window->low + number % span(end);
+    return number / span(end) * end->window->extent + vf_floor_mod(z, end->window->extent);
+}
+
+static bool is_beyond(const struct vf_stream_end *end, ptrdiff_t number)
+{
+    const ptrdiff_t z = end->window->low + number % span(end);
+    return z < 0 || z >= end->window->extent;
+}
+
+/* Of at most `most` from `number` on: those that follow each other in the file. */
+static ptrdiff_t run_length(const struct vf_stream_end *end, ptrdiff_t number, ptrdiff_t most)
+{
+    ptrdiff_t count = 1;
+    while (count < most && plane_of(end, number + count) == plane_of(end, number) + count)
+        count++;
+    return count;
+}
+
+/* ---- pages ---- */
+
+/* Pages of `info` for planes `number` to `number + count - 1`, and where their channels are. */
+static void *const *page_planes(const struct vf_stream_end *end, const struct vf_info *info, ptrdiff_t number,
+                                ptrdiff_t count, void **plane, size_t *first, size_t *pages)
+{
+    const size_t channels = info->shape.nc, per_plane = channels / info->page_channels;
+    *first = (size_t)plane_of(end, number) * per_plane;
+    *pages = (size_t)count * per_plane;
+    for (ptrdiff_t i = 0; i < count; i++)
+        for (size_t c = 0; c < channels; c++)
+            plane[(size_t)i * channels + c] = vf_window_place(end->window, number + i, (int)c);
+    return plane;
+}
+
+static enum vf_status read_image(const struct vf_stream_end *end, ptrdiff_t number, ptrdiff_t count,
+                                 void **plane, struct vf_error *error)
+{
+    size_t first, pages;
+    page_planes(end, end->stream->ends.input, number, count, plane, &first, &pages);
+    pthread_mutex_lock(end->reading);
+    const enum vf_status status =
+        vf_reader_read_pages(end->stream->reader, first, pages, plane, end->stream->plan->threads, error);
+    pthread_mutex_unlock(end->reading);
+    return status;
+}
+
+/* Alpha goes by the chain: it is read again when its plane comes out. `room` is for the channels that share
+ * its page. */
+static enum vf_status read_alpha(const struct vf_stream_end *end, ptrdiff_t number, void *room,
+                                 struct vf_error *error)
+{
+    const struct vf_info *in = end->stream->ends.input;
+    const size_t per_plane = in->shape.nc / in->page_channels;
+    void **plane = vf_alloc(in->page_channels, sizeof *plane, "pages", error);
+    if (plane == NULL)
+        return VF_FAILED;
+    for (size_t c = 0; c + 1 < in->page_channels; c++)
+        plane[c] = room;
+    plane[in->page_channels - 1] = vf_window_place(end->window, number, end->window->count - 1);
+    pthread_mutex_lock(end->reading);
+    const enum vf_status status = vf_reader_read_pages(
+        end->stream->reader, ((size_t)plane_of(end, number) + 1) * per_plane - 1, 1, plane, 1, error);
+    pthread_mutex_unlock(end->reading);
+    vf_free(plane);
+    return status;
+}
+
+static enum vf_status write_result(const struct vf_stream_end *end, ptrdiff_t number, ptrdiff_t count,
+                                   void **plane, void *room, struct vf_error *error)
+{
+    size_t first, pages;
+    for (ptrdiff_t i = 0; i < count && room != NULL; i++) {
+        const enum vf_status status = read_alpha(end, number + i, room, error);
+        if (status != VF_OK)
+            return status;
+    }
+    page_planes(end, end->stream->ends.result, number, count, plane, &first, &pages);
+    return vf_writer_write_pages(end->stream->writer, first, pages, (const void *const *)plane,
+                                 end->stream->plan->threads, error);
+}
+
+/* ---- the temporary file ---- */
+
+static enum vf_status move_plane(const struct vf_stream_end *end, ptrdiff_t number, bool write,
+                                 struct vf_error *error)
+{
+    const struct vf_plane_file *file = end->file;
+    const uint64_t at = (uint64_t)plane_of(end, number) * file->plane_bytes;
+    void *data = vf_window_place(end->window, number, 0);
+    if (write ? vf_write_at(file->fd, data, file->plane_bytes, at)
+              : vf_read_at(file->fd, data, file->plane_bytes, at))
+        return VF_OK;
+    return vf_fail(error, VF_FAILED, "the temporary file between two passes cannot be %s: %s",
+                   write ? "written" : "read", errno == 0 ? "it became shorter" : strerror(errno));
+}
+
+/* ---- the threads ---- */
+
+static enum vf_status read_some(struct vf_stream_end *end, ptrdiff_t number, ptrdiff_t count, void **plane,
+                                struct vf_error *error)
+{
+    enum vf_status status = VF_OK;
+    if (end->file == NULL)
+        return read_image(end, number, count, plane, error);
+    for (ptrdiff_t i = 0; i < count && status == VF_OK && !vf_interrupted; i++)
+        status = move_plane(end, number + i, false, error);
+    return status;
+}
+
+static enum vf_status write_some(struct vf_stream_end *end, ptrdiff_t number, ptrdiff_t count, void **plane,
+                                 void *room, struct vf_error *error)
+{
+    enum vf_status status = VF_OK;
+    if (end->file == NULL)
+        return write_result(end, number, count, plane, room, error);
+    for (ptrdiff_t i = 0; i < count && status == VF_OK && !vf_interrupted; i++)
+        if (!is_beyond(end, number + i))
+            status = move_plane(end, number + i, true, error);
+    return status;
+}
+
+static void *read_all(void *context)
+{
+    struct vf_stream_end *end = context;
+    const ptrdiff_t all = span(end) * end->images;
+    struct vf_error error;
+    enum vf_status status = VF_OK;
+    void **plane = vf_alloc((size_t)(end->batch * end->window->count), sizeof *plane, "pages", &error);
+    if (plane == NULL)
+        status = VF_FAILED;
+    for (ptrdiff_t number = 0, count; number < all && status == VF_OK; number += count) {
+        count = all - number < end->batch ? all - number : end->batch;
+        count = run_length(end, number, count);
+        if (!vf_queue_wait_room(&end->queue, count))
+            break;
+        const double start = now();
+        status = read_some(end, number, count, plane, &error);
+        end->seconds += now() - start;
+        if (status == VF_OK)
+            vf_queue_fill(&end->queue, count);
+    }
+    if (status != VF_OK)
+        vf_queue_stop(&end->queue, status, &error);
+    vf_free(plane);
+    return NULL;
+}
+
+static void *write_all(void *context)
+{
+    struct vf_stream_end *end = context;
+    const bool alpha = end->file == NULL && end->stream->ends.result->has_alpha;
+    const ptrdiff_t all = span(end) * end->images;
+    struct vf_error error;
+    enum vf_status status = VF_OK;
+    void **plane = vf_alloc((size_t)(end->batch * end->window->count), sizeof *plane, "pages", &error);
+    void *room = plane == NULL || !alpha ? NULL : vf_alloc(end->window->plane_bytes, 1, "a page", &error);
+    if (plane == NULL || (alpha && room == NULL))
+        status = VF_FAILED;
+    for (ptrdiff_t number = 0, count; number < all && status == VF_OK; number += count) {
+        if (!vf_queue_wait_filled(&end->queue, number + 1))
+            break;
+        count = vf_queue_filled(&end->queue) - number;
+        count = run_length(end, number, count < end->batch ? count : end->batch);
+        const double start = now();
+        status = write_some(end, number, count, plane, room, &error);
+        end->seconds += now() - start;
+        if (status == VF_OK)
+            vf_queue_free_to(&end->queue, number + count);
+    }
+    if (status != VF_OK)
+        vf_queue_stop(&end->queue, status, &error);
+    vf_free(plane);
+    vf_free(room);
+    return NULL;
+}
+
+/* Signals are the main thread's. */
+static enum vf_status start(struct vf_stream_end *end, void *(*body)(void *), struct vf_error *error)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    vf_queue_open(&end->queue, end->window->capacity);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int result = pthread_create(&end->thread, NULL, body, end);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    end->started = result == 0;
+    if (end->started)
+        return VF_OK;
+    vf_queue_close(&end->queue);
+    return vf_fail(error, VF_FAILED, "cannot start a thread: %s", strerror(result));
+}
+
+enum vf_status vf_stream_start_reading(struct vf_stream_end *end, struct vf_error *error)
+{
+    return start(end, read_all, error);
+}
+
+enum vf_status vf_stream_start_writing(struct vf_stream_end *end, struct vf_error *error)
+{
+    return start(end, write_all, error);
+}
+
+void vf_stream_end_join(struct vf_stream_end *end)
+{
+    if (!end->started)
+        return;
+    pthread_join(end->thread, NULL);
+    vf_queue_close(&end->queue);
+    end->started = false;
+}

@@ -1,0 +1,74 @@
+/* How a plan goes through a volume that is larger than memory: in passes over a file, each of one or more
+ * runs that feed each other through windows of planes, a slab at a time. */
+#ifndef VF_STREAM_PLAN_H
+#define VF_STREAM_PLAN_H
+
+#include "io.h"
+#include "plan.h"
+
+/* One pass. Its source is the image or what the pass before last stored; what comes out of its last run is
+ * stored in the result or in a temporary file, or only reduced. */
+struct vf_pass {
+    int run_begin, run_end;  /* of plan->run; begin == end: the source itself is reduced */
+    int prepass;             /* the run that takes global values from what comes out; -1: none */
+    bool from_file, to_file; /* the image, the result; else a temporary file */
+    double bytes;            /* of memory: planes and work */
+};
+
+/* Of one run. */
+struct vf_stream_run {
+    ptrdiff_t reach; /* planes each side of a slab */
+    struct vf_tiling tiling;
+    double work, seconds; /* bytes; predicted for all slabs of a channel */
+};
+
+struct vf_stream_plan {
+    ptrdiff_t slab; /* planes at a time; 0: there is no plan, too little memory */
+    int pass_count;
+    struct vf_pass *pass;      /* owned */
+    struct vf_stream_run *run; /* owned: [plan->run_count] */
+    double bytes;              /* of memory: the largest pass */
+    double temporary_bytes;    /* of disk, at most at once */
+    double read_bytes, written_bytes;
+    double seconds;      /* predicted */
+    double needed_bytes; /* without a plan: the least memory that one would take */
+};
+
+/* What goes in and comes out. */
+struct vf_stream_ends {
+    const struct vf_info *input, *result;
+    size_t channels; /* of the input's, filtered */
+};
+
+struct vf_stream_request {
+    struct vf_plan_request plan; /* what the plan was made for; its most_fused is tried in turn */
+    struct vf_stream_ends ends;
+    double bytes; /* of memory */
+};
+
+/* Chooses the fewest passes, and of those what is predicted to be fastest; slab 0 where the memory is too
+ * little. `plan`, for the CPU, may be replaced by one with shorter runs. */
+enum vf_status vf_stream_plan_open(struct vf_stream_plan *stream, struct vf_plan *plan,
+                                   const struct vf_stream_request *request, struct vf_error *error);
+void vf_stream_plan_close(struct vf_stream_plan *stream);
+
+/* ---- what passes are made of ---- */
+
+/* Planes of an image, and images that come one after another: 2D images are planes of one. */
+ptrdiff_t vf_stream_extent(const struct vf_plan *plan);
+ptrdiff_t vf_stream_images(const struct vf_plan *plan);
+
+/* Window `index` of a pass: 0 is its source, the last, number run_end - run_begin, what comes out. Under
+ * `wrap` planes are numbered beyond the grid, as far as what follows reaches: the far planes are read, or
+ * computed, again. */
+struct vf_window_shape {
+    int count; /* fields, of all channels */
+    enum vf_type type;
+    ptrdiff_t capacity, low, high; /* planes that there is room for; that pass through */
+    double bytes;
+};
+struct vf_window_shape vf_stream_window(const struct vf_stream_plan *stream, const struct vf_plan *plan,
+                                        const struct vf_stream_ends *ends, const struct vf_pass *pass,
+                                        int index);
+
+#endif
