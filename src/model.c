@@ -7,7 +7,7 @@
 
 /* Rates that the driver does not tell, each with where it is from:
  *   documented: the CUDA programming guide;
- *   fitted: chosen so that sweeps measured on an H200 at 512^3 come out (tests/test_model_seconds.c);
+ *   fitted: together, to the sweeps measured on one H200 (tests/test_model_h200.c);
  *   assumed: a plausible figure, not measured on its own. */
 static const struct {
     double l2_bytes;        /* a clock and SM, all SMs reading */
@@ -18,21 +18,27 @@ static const struct {
     double shared_clocks;   /* of a wavefront of shared memory */
     double issued;          /* instructions a clock and SM */
     double issue_warps;     /* on an SM for that rate */
+    double other_ops;       /* instructions for each that is counted beside arithmetic */
     double memory_latency;  /* seconds, under load */
     double barrier_latency; /* seconds */
+    double start;           /* seconds from a block's end to the first loads of the next in its place */
     double launch;          /* seconds */
+    double norm;            /* of the parts, which overlap */
 } rate = {
-    .l2_bytes = 24,           /* fitted to 7 points, naive, within the 5.5 to 7 TB/s expected of an H200 */
+    .l2_bytes = 40,           /* fitted */
     .l2_bytes_alone = 64,     /* assumed */
     .l2_share = 0.5,          /* assumed: writes and first reads pass through the same cache */
     .drift = 4,               /* assumed */
-    .global_clocks = 1.6,     /* fitted to 27 points, naive: 80 of the path's 128 bytes */
-    .shared_clocks = 1,       /* documented: 32 banks of 4 bytes */
+    .global_clocks = 1,       /* fitted */
+    .shared_clocks = 1.3,     /* fitted; documented is 1, without the turns between loads and stores */
     .issued = 4,              /* documented: one for each of four schedulers */
-    .issue_warps = 8,         /* assumed: two a scheduler, 4 clocks of arithmetic, two instructions at once */
-    .memory_latency = 600e-9, /* assumed, from the 600 to 800 ns usual under load */
-    .barrier_latency = 20e-9, /* assumed: some 30 to 40 clocks */
+    .issue_warps = 7,         /* fitted: about two a scheduler, 4 clocks of arithmetic, two at once */
+    .other_ops = 1.5,         /* fitted */
+    .memory_latency = 450e-9, /* fitted; 600 to 800 ns are usual where memory is the limit */
+    .barrier_latency = 20e-9, /* fitted: some 40 clocks */
+    .start = 500e-9,          /* fitted, by tiles of one cell a thread */
     .launch = 3e-6,           /* assumed, between launches of one stream */
+    .norm = 2.5,              /* fitted */
 };
 
 /* ---- counts of one warp-wide access ---- */
@@ -268,26 +274,36 @@ static double memory_read_bytes(const struct vf_gpu *gpu, const struct vf_kernel
 struct block_cost {
     double memory_bytes, l2_bytes;
     double shared_clocks, issue_clocks;
-    double waits; /* seconds */
+    double alone; /* seconds that a block takes with an SM for itself */
     double warps;
 };
+
+/* Clocks a second at which an SM with so many warps works. */
+static double sm_rate(const struct vf_gpu *gpu, double warps)
+{
+    return fmin(1, warps / rate.issue_warps) * gpu->clock;
+}
 
 static struct block_cost block_cost_of(const struct vf_gpu *gpu, const struct vf_kernel_traffic *t,
                                        double resident)
 {
     const double halo = t->halo_sectors[0] + t->halo_sectors[1] + t->halo_sectors[2];
     const double lanes = float_lanes(gpu->capability);
-    const double issued = (t->float_ops + t->double_ops + t->other_ops) / gpu->warp / rate.issued;
+    const double instructions = t->float_ops + t->double_ops + t->other_ops * rate.other_ops;
     const double arithmetic = (t->float_ops + t->double_ops * gpu->double_ratio) / lanes;
-    return (struct block_cost){
+    struct block_cost cost = {
         .memory_bytes = memory_read_bytes(gpu, t, resident) + t->written_sectors * VF_SECTOR_BYTES,
         .l2_bytes = (t->read_sectors + halo + t->written_sectors) * VF_SECTOR_BYTES,
         .shared_clocks =
             t->global_wavefronts * rate.global_clocks + t->shared_wavefronts * rate.shared_clocks,
-        .issue_clocks = fmax(issued, arithmetic),
-        .waits = t->loads / t->loads_in_flight * rate.memory_latency + t->barriers * rate.barrier_latency,
+        .issue_clocks = fmax(instructions / gpu->warp / rate.issued, arithmetic),
         .warps = (double)ceil_div(t->threads, gpu->warp),
     };
+    /* Its phases follow one another: only other blocks work while it waits. */
+    cost.alone = rate.start + t->loads / t->loads_in_flight * rate.memory_latency +
+                 t->barriers * rate.barrier_latency +
+                 (cost.shared_clocks + cost.issue_clocks) / sm_rate(gpu, cost.warps);
+    return cost;
 }
 
 /* Adds the parts of `waves` waves of `blocks` blocks each to `seconds`, and returns what they take together.
@@ -299,20 +315,22 @@ static double add_waves(const struct vf_gpu *gpu, const struct block_cost *cost,
         return 0;
     const double sms = gpu->multiprocessors, busiest = ceil(blocks / sms);
     const double l2_rate = fmin(sms * rate.l2_bytes, fmin(blocks, sms) * rate.l2_bytes_alone) * gpu->clock;
-    const double sm_rate = fmin(1, busiest * cost->warps / rate.issue_warps) * gpu->clock;
+    const double clocks = sm_rate(gpu, busiest * cost->warps);
     const double part[] = {
         [VF_LIMIT_MEMORY] = blocks * cost->memory_bytes / gpu->bandwidth,
         [VF_LIMIT_L2] = blocks * cost->l2_bytes / l2_rate,
-        [VF_LIMIT_SHARED] = busiest * cost->shared_clocks / sm_rate,
-        [VF_LIMIT_ISSUE] = busiest * cost->issue_clocks / sm_rate,
-        [VF_LIMIT_LATENCY] = cost->waits,
+        [VF_LIMIT_SHARED] = busiest * cost->shared_clocks / clocks,
+        [VF_LIMIT_ISSUE] = busiest * cost->issue_clocks / clocks,
+        [VF_LIMIT_LATENCY] = cost->alone,
     };
-    double fourth = 0;
+    double longest = 0, sum = 0;
     for (int k = 0; k < VF_LIMIT_LAUNCH; k++) {
-        fourth += part[k] * part[k] * part[k] * part[k];
+        longest = fmax(longest, part[k]);
         seconds[k] += waves * part[k];
     }
-    return waves * sqrt(sqrt(fourth));
+    for (int k = 0; k < VF_LIMIT_LAUNCH; k++)
+        sum += pow(part[k] / longest, rate.norm);
+    return waves * longest * pow(sum, 1 / rate.norm);
 }
 
 double vf_model_seconds(const struct vf_gpu *gpu, const struct vf_kernel_traffic *traffic,

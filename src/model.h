@@ -7,8 +7,9 @@
  *   Rawat: P. S. Rawat et al., Effective resource management for enhancing performance of 2D and 3D stencils
  *          on GPUs, 2016, doi 10.1145/2884045.2884047.
  * The second predicts seconds from what one thread block does, for ranking candidates. Its few free rates are
- * set by one H200: a copy and one-sweep stencils come out within 30% there. Elsewhere it is unchecked: rates
- * scale with multiprocessors (SMs), clock and memory bandwidth, so trust the order more than the seconds.
+ * set by one H200: most stencils come out within 25% there (tests/test_model_h200.c). Elsewhere it is
+ * unchecked: rates scale with multiprocessors (SMs), clock and memory bandwidth, so trust the order more than
+ * the seconds.
  *
  * Where the papers end: they count transactions of a warp's width (128 bytes) and take each for a trip to
  * memory. Today memory moves in 32-byte sectors and a large L1 and L2 serve most halos, so that fewer
@@ -149,7 +150,7 @@ struct vf_model_detail {
     struct vf_occupancy occupancy;
     double waves; /* of resident blocks */
     /* What each part would take alone, in seconds: bandwidth of memory and of L2, the path of L1 and shared
-     * memory, instructions, waiting for memory and barriers, the launch. */
+     * memory, instructions, a block alone, the launch. */
     double seconds[VF_LIMIT_COUNT];
     enum vf_model_limit limit; /* the longest of them */
     double memory_bytes;       /* read and written, of the whole grid */
@@ -162,10 +163,11 @@ const char *vf_model_limit_name(enum vf_model_limit limit);
 /* Seconds of one launch, INFINITY if such a block cannot run. `detail` may be NULL.
  *
  * Blocks go in waves of what is resident. In each wave memory, L2, the L1 and shared-memory path and the
- * instruction issue take their amounts over their rates, an SM with few warps issuing more slowly; and
- * no wave is shorter than the waits of a block, its loads over those in flight times the memory's latency,
- * which is Little's law with the bytes cancelled. The parts overlap: their 4-norm, that is the
- * longest and, if others come near it, up to a half more.
+ * instruction issue take their amounts over their rates, an SM with few warps issuing more slowly; and no
+ * wave is shorter than what a block takes with an SM for itself: its start, its loads over those in flight
+ * times the memory's latency, which is Little's law with the bytes cancelled, its barriers, and its own work.
+ * Few blocks on an SM, or one, therefore cannot hide their waits. The parts overlap: their 2.5-norm, that is
+ * the longest and, if others come near it, up to twice as much.
  *
  * Halo sectors come from memory or, if still there, from L2. Between a block's read and its neighbour's pass
  * the bytes of the blocks between them, or, if both are resident, a few steps of all resident blocks. Up to
