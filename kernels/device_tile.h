@@ -232,8 +232,10 @@ template <int N> VF_INLINE REAL vf_tile_cell(const REAL *from, int column)
  * A row's are found when they are first asked for: once all is unrolled, the compiler knows when that is.
  * Only for linear stages, whose reads depend on nothing. */
 template <int planes, int rows, bool used> struct vf_sides {
+    /* An array has a cell at least, also where this is not used. */
+    enum { cells = VF_HALO_X > 0 ? VF_HALO_X : 1 };
     bool known[planes][rows];
-    REAL left[planes][rows][VF_HALO_X], right[planes][rows][VF_HALO_X];
+    REAL left[planes][rows][cells], right[planes][rows][cells];
 
     VF_MEMBER vf_sides()
     {
@@ -253,7 +255,7 @@ template <int planes, int rows, bool used> struct vf_sides {
         return column < 0 ? left[k][j][column + VF_HALO_X] : right[k][j][column - VF_PACK];
     }
 
-    VF_MEMBER void find(REAL (&to_left)[VF_HALO_X], REAL (&to_right)[VF_HALO_X], const REAL *from)
+    VF_MEMBER void find(REAL (&to_left)[cells], REAL (&to_right)[cells], const REAL *from)
     {
         const vf_vector own = *(const vf_vector *)from;
         const int lane = threadIdx.x % 32;
