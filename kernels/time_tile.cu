@@ -1,8 +1,9 @@
 /* One kernel sweeps any run of stages: several steps of an iteration, or all stages of a filter. A block
  * takes a tile with its reach (overlapped tiling along x and, in 3D, y) and streams along z (2D: y). Every
  * field that neighbours are read of has a ring of planes in shared memory, each stage runs its delay behind
- * the sources, and a field that is read at its own place stays in registers. The streamed axis is cut into
- * chunks, which blocks stream concurrently.
+ * the sources, and a field that is read at its own place stays in registers. What a thread reads of its own
+ * cells is in registers from step to step, what lies beside them comes from the warp's other threads. The
+ * streamed axis is cut into chunks, which blocks stream concurrently.
  *
  * From P. S. Rawat et al., Effective resource management for enhancing performance of 2D and 3D stencils on
  * GPUs (2016), algorithms 1 and 2, made general: any graph of stages, and rings as deep as the delays ask
@@ -469,27 +470,31 @@ VF_INLINE void vf_deliver(const vf_span<G, inside> &span, int output, int field)
 #define VF_TIME_KEEP(field) vf_keep(span, field);
 #define VF_TIME_DELIVER(output, field) vf_deliver(span, output, field);
 
-#define VF_TIME_GROUP(g)                                                                               \
-    template <bool inside>                                                                             \
-    VF_INLINE void vf_compute_group_##g(const vf_sweep &sweep, vf_columns<vf_group_##g> &columns)      \
-    {                                                                                                  \
-        typedef vf_group_##g G;                                                                        \
-        const int stream = sweep.stream - G::delay;                                                    \
-        if (!vf_is_made(sweep, stream, VF_TIME_PLANES, G::reach_stream) ||                             \
-            !vf_has_rows(sweep, G::reach_rows))                                                        \
-            return;                                                                                    \
-        vf_span<G, inside> span = {sweep, columns, stream};                                            \
-        VF_TIME_WINDOWS_##g(VF_TIME_LOOK_UP) const bool fresh =                                        \
-            !vf_is_made(sweep, stream - VF_TIME_PLANES, VF_TIME_PLANES, G::reach_stream);              \
-        (void)fresh;                                                                                   \
-        VF_TIME_COLUMNS_##g(VF_TIME_COLUMN)                                                            \
-            VF_NO_UNROLL for (int first = 0; first < VF_TIME_ROWS_OF_THREAD; first += G::together)     \
-        {                                                                                              \
-            span.first_row = first;                                                                    \
-            VF_TIME_DIRECT_##g(VF_TIME_READ)                                                           \
-                VF_TIME_EACH_CELL{VF_TIME_STAGES_##g(VF_TIME_COMPUTE)} VF_TIME_RINGS_##g(VF_TIME_KEEP) \
-                    VF_TIME_SINKS_##g(VF_TIME_DELIVER)                                                 \
-        }                                                                                              \
+#define VF_TIME_GROUP(g)                                                                                 \
+    template <bool inside>                                                                               \
+    VF_INLINE void vf_compute_group_##g(const vf_sweep &sweep, vf_columns<vf_group_##g> &columns)        \
+    {                                                                                                    \
+        typedef vf_group_##g G;                                                                          \
+        const int stream = sweep.stream - G::delay;                                                      \
+        if (!vf_is_made(sweep, stream, VF_TIME_PLANES, G::reach_stream) ||                               \
+            !vf_has_rows(sweep, G::reach_rows))                                                          \
+            return;                                                                                      \
+        vf_span<G, inside> span = {sweep, columns, stream};                                              \
+        VF_TIME_WINDOWS_##g(VF_TIME_LOOK_UP);                                                            \
+        const bool fresh = !vf_is_made(sweep, stream - VF_TIME_PLANES, VF_TIME_PLANES, G::reach_stream); \
+        (void)fresh;                                                                                     \
+        VF_TIME_COLUMNS_##g(VF_TIME_COLUMN);                                                             \
+        VF_NO_UNROLL for (int first = 0; first < VF_TIME_ROWS_OF_THREAD; first += G::together)           \
+        {                                                                                                \
+            span.first_row = first;                                                                      \
+            VF_TIME_DIRECT_##g(VF_TIME_READ);                                                            \
+            VF_TIME_EACH_CELL                                                                            \
+            {                                                                                            \
+                VF_TIME_STAGES_##g(VF_TIME_COMPUTE);                                                     \
+            }                                                                                            \
+            VF_TIME_RINGS_##g(VF_TIME_KEEP);                                                             \
+            VF_TIME_SINKS_##g(VF_TIME_DELIVER);                                                          \
+        }                                                                                                \
     }
 VF_TIME_EACH_GROUP(VF_TIME_GROUP)
 
