@@ -224,8 +224,12 @@ void vf_explain(const struct vf_explained *x, FILE *to)
                 break;
         print_runs(x, r, last, to);
     }
-    fprintf(to, "memory %.1f MiB predicted peak (%.1f MiB between runs, %.1f MiB of work), limit %.1f MiB\n",
-            mib(x->memory), mib(plan->between_bytes), mib(plan->work_bytes), mib(x->memory_limit));
+    if (x->stream != NULL)
+        vf_explain_stream(x, to);
+    else
+        fprintf(to, "the whole image is held, %.1f MiB between runs, %.1f MiB of work\n",
+                mib(plan->between_bytes), mib(plan->work_bytes));
+    fprintf(to, "memory %.1f MiB predicted peak, limit %.1f MiB\n", mib(x->memory), mib(x->memory_limit));
 }
 
 static void json_links(const struct vf_explained *x, struct vf_json *json)
@@ -342,6 +346,8 @@ void vf_explain_json(const struct vf_explained *x, struct vf_json *json)
     for (int r = 0; r < plan->run_count; r++)
         json_run(x, &plan->run[r], json);
     vf_json_end(json);
+    if (x->stream != NULL)
+        vf_explain_stream_json(x, json);
     vf_json_integer(json, "memory_bytes", (long long)x->memory);
     vf_json_integer(json, "memory_limit_bytes", (long long)x->memory_limit);
 }

@@ -23,4 +23,8 @@ void vf_explain(const struct vf_explained *explained, FILE *to);
 /* The same as members of the object that is open. */
 void vf_explain_json(const struct vf_explained *explained, struct vf_json *json);
 
+/* Of the two: the passes over slabs. */
+void vf_explain_stream(const struct vf_explained *explained, FILE *to);
+void vf_explain_stream_json(const struct vf_explained *explained, struct vf_json *json);
+
 #endif

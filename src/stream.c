@@ -14,7 +14,6 @@
 struct step {
     const struct vf_run *run;
     ptrdiff_t reach;
-    struct vf_tiling tiling;
     struct vf_flow *flow;       /* owned: [channels] */
     struct vf_prepass *prepass; /* owned: [channels]; NULL: it computes planes */
     ptrdiff_t done;             /* planes up to this one are computed */
@@ -89,7 +88,7 @@ static enum vf_status compute_channel(const struct sweep *w, int i, int channel,
                          .z_end = flat ? 1 : z + count,
                          .source = source,
                          .sink = step->prepass != NULL ? step->prepass[channel].sink : sink,
-                         .tiling = step->tiling,
+                         .tiling = step->run->tiling,
                          .threads = plan->threads,
                          .progress = s->progress,
                          .progress_context = s->progress_context,
@@ -213,7 +212,6 @@ static enum vf_status open_step(struct sweep *w, int i, struct vf_error *error)
     struct step *step = &w->step[i];
     step->run = &s->plan->run[r];
     step->reach = s->passes->run[r].reach;
-    step->tiling = s->passes->run[r].tiling;
     step->flow = vf_alloc(channels, sizeof *step->flow, "stages", error);
     if (step->flow == NULL)
         return VF_FAILED;

@@ -7,6 +7,8 @@
 /* Of a disk and its file system, reading or writing: what weighs the time until the first slab is there, and
  * after the last one. */
 #define FILE_BYTES_PER_SECOND 1e9
+/* Of a sweep over a slab: starting threads, taking memory. */
+#define SWEEP_SECONDS 50e-6
 /* Of memory: what the planes that a run works in may take. */
 #define WORK_SHARE 0.25
 
@@ -143,7 +145,7 @@ static enum vf_status weigh(const struct trial *t, int r, struct vf_error *error
                              .z_end = flat ? 1 : slab,
                              .threads = plan->threads,
                              .work_limit = (size_t)(t->request->bytes * WORK_SHARE)};
-        weighed->seconds = plan->scheme->plan(&job) * slabs;
+        weighed->seconds = (plan->scheme->plan(&job) + SWEEP_SECONDS) * slabs;
         if (plan->tiling_given)
             job.tiling = run->tiling;
         weighed->tiling = job.tiling;
@@ -385,6 +387,11 @@ enum vf_status vf_stream_plan_open(struct vf_stream_plan *stream, struct vf_plan
     *stream = t.stream;
     if (status == VF_OK && plan->gpu == NULL)
         status = try_shorter(stream, plan, request, error);
+    for (int r = 0; r < plan->run_count && status == VF_OK && stream->slab > 0 && plan->gpu == NULL; r++) {
+        plan->run[r].tiling = stream->run[r].tiling;
+        plan->run[r].seconds = stream->run[r].seconds / (double)request->ends.channels;
+        plan->run[r].work_bytes = (size_t)stream->run[r].work;
+    }
     if (status != VF_OK)
         vf_stream_plan_close(stream);
     return status;

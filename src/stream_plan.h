@@ -47,7 +47,7 @@ struct vf_stream_request {
 };
 
 /* Chooses the fewest passes, and of those what is predicted to be fastest; slab 0 where the memory is too
- * little. `plan`, for the CPU, may be replaced by one with shorter runs. */
+ * little. `plan`, for the CPU, may be replaced by one with shorter runs, and gets the slabs' tiles. */
 enum vf_status vf_stream_plan_open(struct vf_stream_plan *stream, struct vf_plan *plan,
                                    const struct vf_stream_request *request, struct vf_error *error);
 void vf_stream_plan_close(struct vf_stream_plan *stream);
