@@ -249,6 +249,15 @@ static int box_registers(const struct vf_kernel_case *c, double kept_words, bool
     return 24 + (int)(words < 104 ? words : 104) + (c->operations > 32 ? (int)arithmetic : 0);
 }
 
+/* Instructions that turning a value from one type to another takes the time of: half of an SM's lanes do it.
+ * Storing rounds and clamps, too. */
+#define CONVERSION 2
+
+static int converted(const struct vf_kernel_case *c, enum vf_type stored)
+{
+    return stored != (c->flow->is_double ? VF_F64 : VF_F32);
+}
+
 void vf_box_operations(const struct vf_kernel_case *c, const struct vf_kernel_config *config, bool in_shared,
                        ptrdiff_t steps, struct vf_kernel_traffic *traffic)
 {
@@ -262,6 +271,8 @@ void vf_box_operations(const struct vf_kernel_case *c, const struct vf_kernel_co
         const int stored = (int)vf_type_size(c->source_type[k]);
         kept += reads.all;
         traffic->other_ops += 2 * reads.all * all;
+        if (!in_shared || !vf_kernel_source_has_halo(c, k))
+            traffic->other_ops += CONVERSION * converted(c, c->source_type[k]) * reads.all * pack * all;
         if (in_shared && vf_kernel_source_has_halo(c, k))
             traffic->shared_wavefronts += boxes * box_wavefronts(c, config, reads, pack, threads);
         else {
@@ -271,6 +282,8 @@ void vf_box_operations(const struct vf_kernel_case *c, const struct vf_kernel_co
     }
     *(c->flow->is_double ? &traffic->double_ops : &traffic->float_ops) += all * rows * pack * c->operations;
     traffic->other_ops += all * (20 + rows * 6 * c->flow->sink_count);
+    for (int k = 0; k < c->flow->sink_count; k++)
+        traffic->other_ops += all * rows * pack * 2 * CONVERSION * converted(c, c->sink_type[k]);
     traffic->registers = box_registers(c, kept * pack * element / 4, in_shared);
 }
 
@@ -289,7 +302,7 @@ void vf_tile_fill(const struct vf_kernel_case *c, const struct vf_kernel_config 
         const double packs = rows * (double)(pitch / pack);
         traffic->global_wavefronts += rows * (double)vf_model_warp_lines(-pad, 1, stored, pitch);
         traffic->shared_wavefronts += rows * (double)vf_model_warp_lines(0, 1, element, pitch);
-        traffic->other_ops += packs * 12;
+        traffic->other_ops += packs * (12 + CONVERSION * converted(c, c->source_type[k]) * pack);
         traffic->loads += packs / threads;
     }
 }

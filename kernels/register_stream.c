@@ -1,4 +1,7 @@
+#include <math.h>
+
 #include "kernels/gpu_stream.h"
+#include "src/volume.h"
 
 extern const struct vf_gpu_scheme vf_gpu_register_stream;
 
@@ -92,11 +95,21 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     traffic->registers = 32 + (int)ring_registers(c, config);
     if (config->variant == DIRECT)
         return;
-    /* A span is stored once and taken for each row beside it. */
+    /* A span is stored once and taken for each row beside it; rows beside the tile are shared out. */
     const double lines = config->work[0] * (double)vf_kernel_element(c) / 4;
-    for (int k = 0; k < c->flow->source_count; k++)
-        if (vf_stream_side(c, k) > 0)
-            traffic->shared_wavefronts += warps * planes * lines * (config->work[1] + 2 * c->halo[1]);
+    for (int k = 0; k < c->flow->source_count; k++) {
+        const int side = vf_stream_side(c, k);
+        if (side == 0)
+            continue;
+        traffic->shared_wavefronts += warps * planes * lines * (config->work[1] + 2 * c->halo[1]);
+        const double fewer = 2 * side - ceil(2.0 * side / config->block[1]),
+                     beside = planes + 2 * shape.cross[k],
+                     stored = (double)vf_type_size(c->source_type[k]) / (double)vf_kernel_element(c);
+        traffic->global_wavefronts -= warps * fewer * beside * lines * stored;
+        traffic->other_ops -= traffic->threads * 8 * fewer * beside;
+        traffic->loads -= fewer * beside;
+        traffic->loads_in_flight -= fewer;
+    }
     traffic->barriers = planes;
 }
 

@@ -399,6 +399,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     *(c->flow->is_double ? &t->double_ops : &t->float_ops) += steps * threads * cells * c->operations;
     t->other_ops = steps * threads * step.instructions;
     t->registers = guess_registers(&layout);
+    t->issue_warps = VF_RING_ISSUE_WARPS;
 }
 
 static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,

@@ -17,7 +17,7 @@ static const struct {
     double global_clocks;   /* of a wavefront of L1 */
     double shared_clocks;   /* of a wavefront of shared memory */
     double issued;          /* instructions a clock and SM */
-    double issue_warps;     /* on an SM for that rate */
+    double issue_warps;     /* on an SM for that rate, unless a scheme says */
     double other_ops;       /* instructions for each that is counted beside arithmetic */
     double memory_latency;  /* seconds, under load */
     double barrier_latency; /* seconds */
@@ -276,12 +276,13 @@ struct block_cost {
     double shared_clocks, issue_clocks;
     double alone; /* seconds that a block takes with an SM for itself */
     double warps;
+    double issue_warps;
 };
 
-/* Clocks a second at which an SM with so many warps works. */
-static double sm_rate(const struct vf_gpu *gpu, double warps)
+/* Clocks a second at which an SM with so many blocks works. */
+static double sm_rate(const struct vf_gpu *gpu, const struct block_cost *cost, double blocks)
 {
-    return fmin(1, warps / rate.issue_warps) * gpu->clock;
+    return fmin(1, blocks * cost->warps / cost->issue_warps) * gpu->clock;
 }
 
 static struct block_cost block_cost_of(const struct vf_gpu *gpu, const struct vf_kernel_traffic *t,
@@ -298,11 +299,12 @@ static struct block_cost block_cost_of(const struct vf_gpu *gpu, const struct vf
             t->global_wavefronts * rate.global_clocks + t->shared_wavefronts * rate.shared_clocks,
         .issue_clocks = fmax(instructions / gpu->warp / rate.issued, arithmetic),
         .warps = (double)ceil_div(t->threads, gpu->warp),
+        .issue_warps = t->issue_warps > 0 ? t->issue_warps : rate.issue_warps,
     };
     /* Its phases follow one another: only other blocks work while it waits. */
     cost.alone = rate.start + t->loads / t->loads_in_flight * rate.memory_latency +
                  t->barriers * rate.barrier_latency +
-                 (cost.shared_clocks + cost.issue_clocks) / sm_rate(gpu, cost.warps);
+                 (cost.shared_clocks + cost.issue_clocks) / sm_rate(gpu, &cost, 1);
     return cost;
 }
 
@@ -315,7 +317,7 @@ static double add_waves(const struct vf_gpu *gpu, const struct block_cost *cost,
         return 0;
     const double sms = gpu->multiprocessors, busiest = ceil(blocks / sms);
     const double l2_rate = fmin(sms * rate.l2_bytes, fmin(blocks, sms) * rate.l2_bytes_alone) * gpu->clock;
-    const double clocks = sm_rate(gpu, busiest * cost->warps);
+    const double clocks = sm_rate(gpu, cost, busiest);
     const double part[] = {
         [VF_LIMIT_MEMORY] = blocks * cost->memory_bytes / gpu->bandwidth,
         [VF_LIMIT_L2] = blocks * cost->l2_bytes / l2_rate,

@@ -133,7 +133,12 @@ struct vf_kernel_traffic {
     double loads;           /* of a thread from global memory, in vectors */
     double loads_in_flight; /* of them under way at once, at least 1 */
     double barriers;
+    double issue_warps; /* on an SM until instructions are issued at its full rate; 0: as most kernels need */
 };
+
+/* For issue_warps: what a stage makes goes through shared memory to the next one, again and again, so that an
+ * instruction waits for the one before. Fitted to 90 such kernels on an H200. */
+#define VF_RING_ISSUE_WARPS 24
 
 enum vf_model_limit {
     VF_LIMIT_MEMORY,
