@@ -216,7 +216,7 @@ static const char after_options[] =
     ".TP\n\\fB1\\fR\nfailed: the message on standard error says why\n"
     ".TP\n\\fB2\\fR\nwrong usage: an option, filter or value\n"
     ".TP\n\\fB3\\fR\nsome of several files failed\n"
-    ".TP\n\\fB130\\fR\ninterrupted; a second signal leaves at once\n"
+    ".TP\n\\fB130\\fR, \\fB143\\fR\ninterrupted by SIGINT, by SIGTERM; a second signal leaves at once\n"
     ".SH ENVIRONMENT\n"
     ".TP\n\\fBVOLFILTER_ISA\\fR\nforces a vector level: baseline, v3 (x86\\-64\\-v3) or v4; the result is "
     "the same\n"

@@ -52,13 +52,14 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                            "processor threads (default: all)"},
     [VF_OPTION_MEMORY] = {WORK, "memory", 0, "SIZE", NULL,
                           "a size of at least 1M, such as 500M, 1.5G, 2GiB (1024s) or 2GB (1000s)",
-                          "the most memory to use (default: three quarters of what is free)"},
+                          "the most memory to use (default: three quarters of what is free); what is larger is "
+                          "filtered slab by slab, with the same result"},
     [VF_OPTION_SCHEME] =
         {WORK, "scheme", 0, "NAME[:KEY=VALUE]", NULL, NULL,
          "for experts: sweep the image in this way, such as row-stream:tile=64x32x16 or GX=big-tile; the "
          "result is the same; 'volfilter help schemes' has them all"},
     [VF_OPTION_EXPLAIN] = {REPORTS, "explain", 0, NULL, NULL, NULL,
-                           "print the plan first: stages, halos, memory, bytes moved"},
+                           "print the plan first: stages, halos, memory, slabs, bytes moved"},
     [VF_OPTION_DRY_RUN] = {REPORTS, "dry-run", 0, NULL, NULL, NULL,
                            "check and plan, but compute and write nothing"},
     [VF_OPTION_JSON] = {REPORTS, "json", 0, NULL, NULL, NULL,

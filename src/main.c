@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "interrupt.h"
 #include "progress.h"
 
 /* A file opened while a standard stream is closed would take its number, and messages would go into the
@@ -41,5 +42,6 @@ int main(int argc, char **argv)
     else
         vf_cli_report(status, &error);
     vf_command_line_free(&line);
-    return (int)close_stdout(status);
+    status = close_stdout(status);
+    return status == VF_INTERRUPTED && vf_interrupted ? 128 + (int)vf_interrupted : (int)status;
 }

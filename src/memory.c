@@ -37,3 +37,8 @@ size_t vf_memory_resident(void)
 {
     return read_size("/proc/self/status", "VmRSS: %llu", 0) * 1024;
 }
+
+size_t vf_memory_peak(void)
+{
+    return read_size("/proc/self/status", "VmHWM: %llu", 0) * 1024;
+}

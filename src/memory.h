@@ -11,4 +11,7 @@ size_t vf_memory_free(void);
 /* Bytes that this process holds in memory now (its resident set), 0 where the system does not say. */
 size_t vf_memory_resident(void);
 
+/* The most that it has held so far. */
+size_t vf_memory_peak(void);
+
 #endif

@@ -86,12 +86,11 @@ void vf_progress_end(struct vf_progress_line *line)
 
 static void on_signal(int number)
 {
-    (void)number;
     if (vf_interrupted) {
         vf_output_file_remove_all();
-        _exit(VF_INTERRUPTED);
+        _exit(128 + number);
     }
-    vf_interrupted = 1;
+    vf_interrupted = number;
 }
 
 void vf_signals_install(void)

@@ -469,6 +469,7 @@ static void report(const struct work *w, FILE *to)
     vf_json_number(&json, "write_seconds", w->write_seconds);
     vf_json_integer(&json, "threads", w->plan.threads);
     vf_json_integer(&json, "memory_bytes", (long long)w->memory);
+    vf_json_integer(&json, "peak_memory_bytes", (long long)vf_memory_peak());
     vf_json_end(&json);
 }
 

@@ -1,0 +1,122 @@
+# Larger than memory: passes over slabs give the same bytes, and stay below the bound.
+# shellcheck shell=sh
+
+# A stack of NX x NY x NZ uint16 in an MRC file, mostly zeros that take no room on the disk.
+sparse() {
+    {
+        for number in "$1" "$2" "$3" 6 0 0 0 "$1" "$2" "$3"; do le32 "$number"; done
+        head -c 24 /dev/zero
+        le32 1
+        le32 2
+        le32 3
+        head -c 12 /dev/zero
+        le32 1
+        head -c 116 /dev/zero
+        printf 'MAP DD\0\0'
+        head -c 808 /dev/zero
+    } >"$4"
+    truncate -s $((1024 + $1 * $2 * $3 * 2)) "$4"
+}
+
+# Puts noise (the test images' bytes) at places of a file.
+sprinkle() {
+    file=$1
+    shift
+    for at in "$@"; do
+        dd if="$STACK" of="$file" bs=65536 skip=2 count=4 seek="$at" conv=notrunc status=none
+    done
+}
+
+# least ARGUMENT...: MiB that the thinnest slab takes.
+least() {
+    expect 1 --memory 1M "$@"
+    says "the thinnest slab of this chain needs"
+    LEAST=$(sed -n 's/.*needs \([0-9]*\)\..*/\1/p' err)
+    LEAST=$((LEAST + 1))
+}
+
+# in_slabs MORE ARGUMENT...: with MORE MiB than the least it is done in slabs, and the result is the same.
+in_slabs() {
+    more=$1
+    shift
+    expect 0 "$@" whole.tif
+    least "$@" slabs.tif
+    expect 0 --memory $((LEAST + more))M --explain "$@" slabs.tif
+    prints "larger than memory"
+    same whole.tif slabs.tif
+}
+
+test_slabs_give_the_same_bytes() {
+    for boundary in nearest mirror constant=5 wrap; do
+        in_slabs 0 --boundary $boundary -f gaussian:sigma=2 "$STACK"
+        in_slabs 1 --boundary $boundary -f gaussian,eed:iterations=2,gradient "$STACK"
+        in_slabs 0 --boundary $boundary -f structure-tensor "$STACK"
+        in_slabs 0 --boundary $boundary -f perona-malik:iterations=9 "$STACK"
+    done
+    in_slabs 1 -f and:iterations=2 "$STACK"
+    in_slabs 0 -f gradient:output=components,gaussian --compress lzw "$STACK"
+    in_slabs 0 -f gaussian,perona-malik --dtype float64 --precision double "$STACK"
+}
+
+test_slices_times_and_planes_beyond() {
+    in_slabs 0 --slices -f gaussian,perona-malik "$STACK"
+    in_slabs 0 -f perona-malik,eed:iterations=2 "$DATA/epi-time.tif"
+    in_slabs 0 --boundary wrap -f eed:iterations=2 "$DATA/epi-time.tif"
+    # Halos of more planes than there are beyond a slab.
+    in_slabs 0 --boundary wrap -f gaussian:sigma=2,perona-malik:iterations=3 "$DATA/epi-time.tif"
+}
+
+test_more_memory_takes_fewer_passes() {
+    chain=perona-malik:iterations=50:k=10
+    least -f $chain "$STACK" o.tif
+    expect 0 --dry-run --explain --memory ${LEAST}M -f $chain "$STACK" o.tif
+    few=$(sed -n 's/^larger than memory: \([0-9]*\) pass.*/\1/p' out)
+    [ "$few" -gt 1 ]
+    prints "with 3.9 MiB of disk for temporary files" || prints "of disk for temporary files"
+    expect 0 --dry-run --explain --memory $((LEAST + 8))M -f $chain "$STACK" o.tif
+    prints "larger than memory: 1 pass over slabs"
+    prints "reads 1.9 MiB and writes 1.9 MiB in all"
+}
+
+test_the_peak_is_below_the_bound() {
+    sparse 512 512 200 big.mrc
+    sprinkle big.mrc 100 500 900 1300
+    least -f gaussian big.mrc o.tif
+    bound=$((LEAST + 8))
+    expect 0 --json --memory ${bound}M -f gaussian big.mrc slabs.tif
+    peak=$(sed -n 's/.*"peak_memory_bytes": \([0-9]*\).*/\1/p' out)
+    # Sanitizers keep what is freed.
+    [ "$LEAST" -gt 40 ] || [ "$peak" -le $((bound << 20)) ]
+    expect 0 -f gaussian big.mrc whole.tif
+    same whole.tif slabs.tif
+}
+
+test_too_little_memory_or_disk() {
+    expect 1 --memory 2M -f gaussian "$STACK" o.tif
+    says "--memory allows 2.0 MiB"
+    only out err
+    expect 1 --memory 2M -f gaussian "$IMAGE" o.png
+    says "--memory allows 2.0 MiB"
+    only out err
+    sparse 8192 8192 65536 huge.mrc 2>/dev/null || return 0
+    expect 1 -f gaussian huge.mrc o.mrc
+    says "o.mrc: the result needs 8388608"
+    only huge.mrc out err
+}
+
+test_a_signal_ends_it_soon() {
+    sparse 512 512 200 big.mrc
+    least -f ced:iterations=500 big.mrc o.tif
+    "$VOLFILTER" --memory $((LEAST + 8))M -f ced:iterations=500 big.mrc o.tif 2>err &
+    child=$!
+    sleep 2
+    kill -INT $child
+    begin=$(date +%s%N)
+    code=0
+    wait $child || code=$?
+    took=$((($(date +%s%N) - begin) / 1000000))
+    [ "$code" -eq 130 ]
+    says "interrupted; nothing was written to o.tif"
+    [ "$LEAST" -gt 40 ] || [ $took -lt 1000 ]
+    only big.mrc out err
+}
