@@ -9,8 +9,8 @@
 /* Stages that the search puts into one kernel at most. */
 #define MOST_FUSED 24
 #define MOST_CANDIDATES 512
-/* A thread's cells are unrolled: beyond this many operations in all a kernel takes seconds to compile, and no
- * longer fits the instruction cache. */
+/* A thread's cells are unrolled: beyond this many operations in all a kernel takes most of a second to
+ * compile, and no longer fits the instruction cache. */
 #define MOST_UNROLLED 400
 /* Tiles along y and z of a grid that is not flat. */
 #define MOST_GRID_YZ 65535
@@ -312,12 +312,15 @@ static void apply(const struct vf_forced *forced, struct vf_kernel_config *confi
     config->interior = forced->interior >= 0 ? forced->interior : config->interior;
 }
 
-static bool is_too_long(const struct vf_kernel_case *c, const struct vf_forced *forced,
-                        const struct vf_kernel_config *config)
+/* Of one cell a thread there is no shorter kernel. */
+static bool is_too_long(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                        const struct vf_forced *forced, const struct vf_kernel_config *config)
 {
     const int cells = config->work[0] * config->work[1] * config->work[2];
     const bool asked_for = forced != NULL && forced->config.work[0] > 0;
-    return !asked_for && cells > 1 && cells * (config->interior ? 2 : 1) * c->operations > MOST_UNROLLED;
+    const double written =
+        scheme->written != NULL ? scheme->written(c, config) : (double)cells * c->operations;
+    return !asked_for && cells > 1 && written > MOST_UNROLLED;
 }
 
 static void rank_scheme(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
@@ -333,7 +336,7 @@ static void rank_scheme(const struct vf_kernel_case *c, const struct vf_gpu *gpu
         ptrdiff_t tiles[3];
         if (forced != NULL)
             apply(forced, &entry.config);
-        if (scheme->forbids(c, gpu, &entry.config) != NULL || (is_too_long(c, forced, &entry.config)))
+        if (scheme->forbids(c, gpu, &entry.config) != NULL || is_too_long(c, scheme, forced, &entry.config))
             continue;
         vf_gpu_tiles(c, scheme, &entry.config, tiles);
         entry.config.flat_grid = entry.config.flat_grid || tiles[1] > MOST_GRID_YZ || tiles[2] > MOST_GRID_YZ;
@@ -403,7 +406,8 @@ static bool may_group(const struct vf_gpu_request *request, int begin, int end,
     for (int s = begin + 1; s < end; s++)
         if (forced_for(request, s) != *forced)
             return false;
-    return *forced == NULL || (*forced)->fuse == 0 || end - begin <= (*forced)->fuse;
+    const int fuse = *forced == NULL ? 0 : (*forced)->fuse, left = request->flow->stage_count - begin;
+    return fuse == 0 || end - begin == (fuse < left ? fuse : left);
 }
 
 /* The best that can be done with stages [begin, end) in one kernel; *known is NULL when nothing can. */

@@ -18,7 +18,7 @@ struct vf_forced {
     struct vf_kernel_config config;     /* what was given; 0 elsewhere */
     int variant;                        /* -1: not given */
     int grid, virtual_blocks, interior; /* 0, 1, or -1: not given */
-    int fuse;                           /* stages of a kernel; 0: not given */
+    int fuse;                           /* stages of a kernel, of the last one perhaps fewer; 0: not given */
 };
 
 struct vf_forced_list {

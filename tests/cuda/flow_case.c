@@ -222,6 +222,9 @@ static void run_scheme(struct run *run, struct vf_cuda *cuda, const char *scheme
     struct vf_gpu_plan plan;
     struct vf_forced_list forced;
     cr_assert_eq(vf_forced_read(scheme, &forced, &error), VF_OK, "%s", error.text);
+    /* All in one kernel, also where the plan would rather take several. */
+    for (int i = 0; i < forced.count; i++)
+        forced.entry[i].fuse = run->job.flow->stage_count;
     const struct vf_gpu_request request = {.flow = run->job.flow,
                                            .nx = run->job.nx,
                                            .ny = run->job.ny,
