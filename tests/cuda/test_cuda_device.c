@@ -245,6 +245,8 @@ static int walk_failures(enum vf_status (*work)(void))
         const int number = count_calls() + nth;
         snprintf(text, sizeof text, "%d", number);
         setenv("FAKE_CUDA_FAIL", text, 1);
+        /* An error that passes: after one that stays, the next round could not open the device. */
+        setenv("FAKE_CUDA_FAIL_WITH", "1", 1);
         error.text[0] = '\0';
         const enum vf_status status = work();
         unsetenv("FAKE_CUDA_FAIL");
@@ -281,7 +283,8 @@ Test(cuda_device, making_a_kernel_survives_every_failure)
     begin_counting();
     setenv("VOLFILTER_CACHE", "", 1);
     const int failures = walk_failures(make_one_kernel);
-    cr_assert_eq(failures, 11, "%d: synchronise; create, compile, size, code; load, find, four attributes", failures);
+    cr_assert_eq(failures, 11, "%d: synchronise; create, compile, size, code; load, find, four attributes",
+                 failures);
 }
 
 /* Without the compiler even: what fails to load is made anew, which works. */
