@@ -128,4 +128,5 @@ const struct vf_gpu_scheme vf_gpu_global_read = {
     .tile = tile,
     .shared = shared,
     .traffic = traffic,
+    .written = vf_box_written,
 };

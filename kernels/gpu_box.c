@@ -287,6 +287,13 @@ void vf_box_operations(const struct vf_kernel_case *c, const struct vf_kernel_co
     traffic->registers = box_registers(c, kept * pack * element / 4, in_shared);
 }
 
+double vf_box_written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    const int cells = config->work[0] * config->work[1] * config->work[2];
+    /* What is read through pointers takes a quarter longer to compile than what is in registers. */
+    return 1.25 * (cells + vf_box_pack(c, config)) * c->operations;
+}
+
 void vf_tile_fill(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                   const ptrdiff_t tile[3], struct vf_kernel_traffic *traffic)
 {

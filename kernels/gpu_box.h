@@ -49,6 +49,9 @@ void vf_tile_sectors(const struct vf_kernel_case *c, const struct vf_kernel_conf
 void vf_box_operations(const struct vf_kernel_case *c, const struct vf_kernel_config *config, bool in_shared,
                        ptrdiff_t steps, struct vf_kernel_traffic *traffic);
 
+/* The scheme's `written`: a box, and a pack of the path for rows at the grid's edges. */
+double vf_box_written(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
+
 /* Adds filling tiles of all sources with a halo, `tile` cells and the halo. */
 void vf_tile_fill(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                   const ptrdiff_t tile[3], struct vf_kernel_traffic *traffic);

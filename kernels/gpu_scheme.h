@@ -65,6 +65,10 @@ struct vf_gpu_scheme {
      * `registers` holds a first guess, and the compiled number later. */
     void (*traffic)(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic);
+    /* Operations in the kernel's code once loops are unrolled, those beside arithmetic as far as they grow
+     * with the case: what compiling takes. 1 to 2.5 ms each. NULL: cells of a thread times a cell's
+     * operations. */
+    double (*written)(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
     /* Adds constants of its own to the kernel's text; NULL: none. */
     void (*define)(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                    struct vf_text *text);

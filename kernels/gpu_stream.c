@@ -229,3 +229,15 @@ void vf_stream_traffic(const struct vf_kernel_case *c, const struct vf_kernel_co
         c->operations * rows * planes * config->block[0] * span;
     traffic->other_ops += 12 * planes * traffic->threads;
 }
+
+double vf_stream_written(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                         const struct vf_stream_shape *shape, int turns)
+{
+    /* A cell beside a span, with its shuffle and its boundary, takes as long to compile as three operations.
+     */
+    double beside = 0;
+    for (int k = 0; k < c->flow->source_count; k++)
+        beside +=
+            c->source_halo[k][2] * (config->work[1] + (shape->diagonal[k] ? 2.0 * vf_stream_side(c, k) : 0));
+    return turns * ((double)config->work[0] * config->work[1] * c->operations + 3 * beside);
+}

@@ -46,4 +46,8 @@ int vf_stream_candidates(const struct vf_gpu_scheme *scheme, const struct vf_ker
 void vf_stream_traffic(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                        const struct vf_stream_shape *shape, struct vf_kernel_traffic *traffic);
 
+/* The scheme's `written`, for a loop over planes that is written out for `turns` of them. */
+double vf_stream_written(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                         const struct vf_stream_shape *shape, int turns);
+
 #endif

@@ -116,15 +116,27 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
 /* Turns of the loop are written out as long as the code stays small. */
 enum { MOST_WRITTEN = 500 };
 
+static int turns_of(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    const int ring = 2 * c->halo[c->flow->dim == 2 ? 1 : 0] + 2;
+    const long all = (long)ring * c->operations * config->work[0] * config->work[1];
+    return all > MOST_WRITTEN ? 1 : ring;
+}
+
+static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    struct vf_stream_shape shape;
+    vf_stream_shape_of(c, &shape);
+    return vf_stream_written(c, config, &shape, turns_of(c, config));
+}
+
 static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                    struct vf_text *text)
 {
     struct vf_stream_shape shape;
     vf_stream_shape_of(c, &shape);
-    const int ring = 2 * c->halo[c->flow->dim == 2 ? 1 : 0] + 2;
-    const long written = (long)ring * c->operations * config->work[0] * config->work[1];
     vf_stream_define(c, config, &shape, text);
-    vf_text_add(text, "#define VF_TURN %d\n", written > MOST_WRITTEN ? 1 : ring);
+    vf_text_add(text, "#define VF_TURN %d\n", turns_of(c, config));
 }
 
 const struct vf_gpu_scheme vf_gpu_register_stream = {
@@ -138,5 +150,6 @@ const struct vf_gpu_scheme vf_gpu_register_stream = {
     .tile = vf_stream_tile,
     .shared = shared,
     .traffic = traffic,
+    .written = written,
     .define = define,
 };

@@ -145,7 +145,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
             fields * planes * warps * lines * (rows + config->work[1] + 2 * c->halo[1]);
         traffic->barriers = fields * planes;
     }
-    traffic->issue_warps = VF_RING_ISSUE_WARPS;
+    traffic->issue_warps = VF_LINES_ISSUE_WARPS;
     traffic->registers = 36 + (int)held_registers(c, config);
 }
 

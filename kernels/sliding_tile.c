@@ -140,5 +140,6 @@ const struct vf_gpu_scheme vf_gpu_sliding_tile = {
     .tile = tile,
     .shared = shared,
     .traffic = traffic,
+    .written = vf_box_written,
     .define = vf_tile_define,
 };

@@ -76,5 +76,6 @@ const struct vf_gpu_scheme vf_gpu_small_tile = {
     .tile = tile,
     .shared = shared,
     .traffic = traffic,
+    .written = vf_box_written,
     .define = vf_tile_define,
 };

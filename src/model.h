@@ -139,6 +139,8 @@ struct vf_kernel_traffic {
 /* For issue_warps: what a stage makes goes through shared memory to the next one, again and again, so that an
  * instruction waits for the one before. Fitted to 90 such kernels on an H200. */
 #define VF_RING_ISSUE_WARPS 24
+/* The same for lines along x, y and z in one kernel, fitted to 4. */
+#define VF_LINES_ISSUE_WARPS 12
 
 enum vf_model_limit {
     VF_LIMIT_MEMORY,

@@ -4,11 +4,12 @@
  * compile fails, and so do spilled registers in a kernel that the plan chooses. Without NVRTC there is
  * nothing to do.
  *
- * Prints "N passed, N failed" last. */
+ * Prints the kernels that took longest, and "N passed, N failed" last. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "chain.h"
 #include "kernel_source.h"
@@ -133,6 +134,7 @@ struct item {
     const char *arch;
     char label[256];
     bool may_spill;
+    double seconds; /* of a processor, that it took */
 };
 
 struct list {
@@ -275,6 +277,34 @@ static bool is_wanted(const char *arch, int argc, char **argv)
     return !any;
 }
 
+/* Of this thread. */
+static double processor_time(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const double x = ((const struct item *)a)->seconds, y = ((const struct item *)b)->seconds;
+    return (x < y) - (x > y);
+}
+
+/* A user waits for each kernel once. */
+static void report_slowest(struct list *list)
+{
+    enum { SHOWN = 5 };
+    double all = 0;
+    for (int i = 0; i < list->count; i++)
+        all += list->item[i].seconds;
+    qsort(list->item, (size_t)list->count, sizeof *list->item, by_time);
+    for (int i = 0; i < list->count && i < SHOWN; i++)
+        printf("%5.2f s: %s\n", list->item[i].seconds, list->item[i].label);
+    printf("%5.2f s of a processor in the mean of %d kernels\n", all / (list->count > 0 ? list->count : 1),
+           list->count);
+}
+
 int main(int argc, char **argv)
 {
     struct vf_nvrtc_api api;
@@ -293,9 +323,13 @@ int main(int argc, char **argv)
                 add_sample(&list, &samples[i], &archs[a], all);
     int failed = 0;
 #pragma omp parallel for schedule(dynamic) reduction(+ : failed)
-    for (int i = 0; i < list.count; i++)
-        failed +=
-            !compiles(&api, list.item[i].text, list.item[i].arch, list.item[i].label, list.item[i].may_spill);
+    for (int i = 0; i < list.count; i++) {
+        struct item *item = &list.item[i];
+        const double begin = processor_time();
+        failed += !compiles(&api, item->text, item->arch, item->label, item->may_spill);
+        item->seconds = processor_time() - begin;
+    }
+    report_slowest(&list);
     for (int i = 0; i < list.count; i++)
         free(list.item[i].text);
     free(list.item);
