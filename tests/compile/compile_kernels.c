@@ -93,6 +93,9 @@ static long bytes_before(const char *log, const char *what)
     return strtol(at, NULL, 10);
 }
 
+/* Bytes of registers that a kernel may spill: a call in a path that is hardly taken saves one or two. */
+#define FEW_SPILLED 16
+
 /* Compiles a text; false, with the reason printed, when it must not pass. */
 static bool compiles(const struct vf_nvrtc_api *api, const char *text, const char *arch, const char *label,
                      bool may_spill)
@@ -121,11 +124,11 @@ static bool compiles(const struct vf_nvrtc_api *api, const char *text, const cha
     const long spilled = bytes_before(log, " bytes spill stores");
     if (!good)
         printf("FAIL %s: does not compile:\n%.2000s\n", label, log);
-    else if (spilled > 0 && !may_spill)
+    else if (spilled > FEW_SPILLED && !may_spill)
         printf("FAIL %s: %ld bytes of registers are spilled\n", label, spilled);
     free(log);
     api->nvrtcDestroyProgram(&program);
-    return good && (spilled == 0 || may_spill);
+    return good && (spilled <= FEW_SPILLED || may_spill);
 }
 
 /* A text to compile. */
