@@ -30,18 +30,19 @@ static void pass_runs(const struct vf_pass *pass, char *text, size_t room)
 void vf_explain_stream(const struct vf_explained *x, FILE *to)
 {
     const struct vf_stream_plan *s = x->stream;
-    fprintf(to, "larger than memory: %d pass%s over slabs of %td planes; predicted %.3f s\n", s->pass_count,
-            s->pass_count == 1 ? "" : "es", s->slab, s->seconds);
+    fprintf(to, "larger than memory: %d pass%s over slabs; predicted %.3f s\n", s->pass_count,
+            s->pass_count == 1 ? "" : "es", s->seconds);
     for (int p = 0; p < s->pass_count; p++) {
         const struct vf_pass *pass = &s->pass[p];
         char runs[80];
         pass_runs(pass, runs, sizeof runs);
-        fprintf(to, "  pass %d: %s; from %s%s; keeps %td planes of overlap, %.1f MiB of memory\n", p + 1,
-                runs, pass->from_file ? "the image" : "a temporary file",
+        fprintf(to,
+                "  pass %d: %s; from %s%s; slabs of %td plane%s, %td kept of overlap, %.1f MiB of memory\n",
+                p + 1, runs, pass->from_file ? "the image" : "a temporary file",
                 pass->run_begin == pass->run_end ? ""
                 : pass->to_file                  ? " to the result"
                                                  : " to a temporary file",
-                kept_planes(s, pass), mib(pass->bytes));
+                pass->slab, pass->slab == 1 ? "" : "s", kept_planes(s, pass), mib(pass->bytes));
     }
     fprintf(to, "  reads %.1f MiB and writes %.1f MiB in all", mib(s->read_bytes), mib(s->written_bytes));
     if (s->temporary_bytes > 0)
@@ -52,7 +53,6 @@ void vf_explain_stream(const struct vf_explained *x, FILE *to)
 void vf_explain_stream_json(const struct vf_explained *x, struct vf_json *json)
 {
     const struct vf_stream_plan *s = x->stream;
-    vf_json_integer(json, "slab", s->slab);
     vf_json_begin_array(json, "passes");
     for (int p = 0; p < s->pass_count; p++) {
         const struct vf_pass *pass = &s->pass[p];
@@ -61,6 +61,7 @@ void vf_explain_stream_json(const struct vf_explained *x, struct vf_json *json)
         vf_json_boolean(json, "prepass", pass->prepass >= 0);
         vf_json_boolean(json, "from_image", pass->from_file);
         vf_json_boolean(json, "to_result", pass->to_file);
+        vf_json_integer(json, "slab", pass->slab);
         vf_json_integer(json, "overlap", kept_planes(s, pass));
         vf_json_integer(json, "memory_bytes", (long long)pass->bytes);
         vf_json_end(json);

@@ -14,7 +14,7 @@
 
 enum vf_backend_choice { VF_BACKEND_AUTO, VF_BACKEND_CPU, VF_BACKEND_CUDA };
 enum vf_precision { VF_PRECISION_AUTO, VF_PRECISION_SINGLE, VF_PRECISION_DOUBLE };
-enum vf_progress { VF_PROGRESS_AUTO, VF_PROGRESS_NEVER, VF_PROGRESS_ALWAYS };
+enum vf_progress { VF_PROGRESS_AUTO, VF_PROGRESS_NEVER, VF_PROGRESS_ALWAYS, VF_PROGRESS_JSON };
 
 /* What the command line decides for every file; zero is the default of each. */
 struct vf_options {
@@ -43,5 +43,39 @@ struct vf_options {
 enum vf_status vf_run_file(const struct vf_chain *chain, const struct vf_options *options,
                            struct vf_session *session, const char *in, const char *out, FILE *explain_to,
                            struct vf_error *error);
+
+/* ---- the same in steps, for several files at once ---- */
+
+/* A file on its way. Steps of one file follow each other; reading and writing may go on in other threads
+ * beside any step of other files. */
+struct vf_work;
+struct vf_progress_line;
+
+/* Opens the input, plans, checks memory and disk, explains, opens the output. `in`, `out`, chain, options and
+ * session must outlive the work. NULL after a failure. With dry_run no step follows. */
+enum vf_status vf_work_open(struct vf_work **work, const struct vf_chain *chain,
+                            const struct vf_options *options, struct vf_session *session, const char *in,
+                            const char *out, FILE *explain_to, struct vf_error *error);
+
+/* What is larger than memory is read, computed and written by vf_work_compute. */
+enum vf_status vf_work_read(struct vf_work *work, struct vf_error *error);
+enum vf_status vf_work_compute(struct vf_work *work, struct vf_error *error);
+enum vf_status vf_work_write(struct vf_work *work, struct vf_error *error);
+
+/* What was asked to be told of a file that is done: timings as JSON to `to`, or in words to stderr. */
+void vf_work_tell(const struct vf_work *work, FILE *to);
+void vf_work_close(struct vf_work *work); /* NULL is allowed; without a write it leaves nothing behind */
+
+/* Bytes that it takes, at most, and that all together may take. */
+size_t vf_work_memory(const struct vf_work *work);
+size_t vf_work_limit(const struct vf_work *work);
+
+/* Counts the file as `bytes` of a line for several files. */
+void vf_work_show(struct vf_work *work, struct vf_progress_line *files, size_t bytes);
+
+struct vf_work_times {
+    double read, compute, write; /* seconds */
+};
+struct vf_work_times vf_work_times(const struct vf_work *work);
 
 #endif

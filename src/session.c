@@ -1,5 +1,7 @@
 #include "session.h"
 
+#include "memory.h"
+
 struct vf_cuda *vf_session_device(struct vf_session *session, bool strict)
 {
     if (!session->tried && vf_cuda_open(&session->cuda, -1, &session->why) != VF_OK)
@@ -14,6 +16,19 @@ void vf_session_close(struct vf_session *session)
 {
     vf_cuda_close(session->cuda);
     *session = (struct vf_session){0};
+}
+
+void vf_session_begin_work(struct vf_session *session)
+{
+    if (session->works++ > 0)
+        return;
+    session->base_bytes = vf_memory_resident();
+    session->free_bytes = vf_memory_free();
+}
+
+void vf_session_end_work(struct vf_session *session)
+{
+    session->works--;
 }
 
 double vf_session_cuda_seconds(const struct vf_session *session, size_t bytes, double kernels)

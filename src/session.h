@@ -11,12 +11,19 @@ struct vf_session {
     bool tried;
     struct vf_error why; /* there is none */
     bool warned;         /* that the CPU took over */
+    int works;           /* files on their way now */
+    size_t base_bytes;   /* of memory, held beside them; and what was free when there was none */
+    size_t free_bytes;
 };
 
 /* The device, opened if need be; NULL, and session->why, when there is none. `strict`: its failures are
  * errors. */
 struct vf_cuda *vf_session_device(struct vf_session *session, bool strict);
 void vf_session_close(struct vf_session *session);
+
+/* A file begins, with what it holds; and ends. */
+void vf_session_begin_work(struct vf_session *session);
+void vf_session_end_work(struct vf_session *session);
 
 /* Seconds that a plan's GPU would take for `bytes` in and out and `kernels` seconds of work, start-up
  * included where the session has not paid it. */

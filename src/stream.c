@@ -153,7 +153,7 @@ static void trim(struct sweep *w, int i)
 /* Passes what window i has newly got through the steps that follow. */
 static enum vf_status push(struct sweep *w, int i, struct vf_error *error)
 {
-    const ptrdiff_t slab = w->stream->passes->slab;
+    const ptrdiff_t slab = w->pass->slab;
     if (i == w->step_count)
         return VF_OK;
     struct step *step = &w->step[i];
@@ -183,7 +183,7 @@ static enum vf_status push(struct sweep *w, int i, struct vf_error *error)
 
 static enum vf_status sweep_image(struct sweep *w, struct vf_error *error)
 {
-    const ptrdiff_t slab = w->stream->passes->slab;
+    const ptrdiff_t slab = w->pass->slab;
     struct vf_window *source = &w->window[0];
     for (int i = 0; i < w->window_count; i++)
         vf_window_start(&w->window[i], w->image);
@@ -255,7 +255,7 @@ static ptrdiff_t batch_of(const struct sweep *w, const struct vf_info *info)
 {
     const size_t per_plane = info->shape.nc / info->page_channels;
     const size_t pages = vf_info_pages_at_once(info, w->stream->plan->threads) / per_plane;
-    const size_t slab = (size_t)w->stream->passes->slab;
+    const size_t slab = (size_t)w->pass->slab;
     return (ptrdiff_t)(pages < 1 ? 1 : pages < slab ? pages : slab);
 }
 

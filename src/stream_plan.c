@@ -9,6 +9,10 @@
 #define FILE_BYTES_PER_SECOND 1e9
 /* Of a sweep over a slab: starting threads, taking memory. */
 #define SWEEP_SECONDS 50e-6
+/* What one pass less may cost: a share of the time. */
+#define PASS_WORTH 0.25
+/* Slabs grow by half from 1: more of them than any extent has. */
+#define MOST_SLABS 64
 /* Of memory: what the planes that a run works in may take. */
 #define WORK_SHARE 0.25
 
@@ -77,9 +81,9 @@ struct vf_window_shape vf_stream_window(const struct vf_stream_plan *stream, con
         beyond += stream->run[reader_of(pass, i)].reach;
     shape.low = -beyond;
     shape.high = all + beyond;
-    shape.capacity = reader < 0 ? 0 : 2 * stream->run[reader].reach + stream->slab;
-    shape.capacity = index == 0 ? shape.capacity + stream->slab : shape.capacity;
-    shape.capacity = end ? larger(shape.capacity, 2 * stream->slab) : shape.capacity;
+    shape.capacity = reader < 0 ? 0 : 2 * stream->run[reader].reach + pass->slab;
+    shape.capacity = index == 0 ? shape.capacity + pass->slab : shape.capacity;
+    shape.capacity = end ? larger(shape.capacity, 2 * pass->slab) : shape.capacity;
     all = (shape.high - shape.low) * (end ? vf_stream_images(plan) : 1);
     shape.capacity = smaller(shape.capacity, all);
     const double plane = (double)plan->nx * (double)plan->ny * (double)vf_type_size(shape.type);
@@ -94,9 +98,12 @@ struct trial {
     const struct vf_stream_request *request;
     const struct vf_plan *plan;
     struct vf_stream_plan stream;
+    int slab_count;
+    ptrdiff_t slab[MOST_SLABS];  /* thicknesses that are tried */
+    struct vf_stream_run *known; /* owned: [run_count][slab_count], seconds 0 where it is not */
 };
 
-/* Memory of a pass, and disk for what it stores. */
+/* Memory of a pass. */
 static double pass_bytes(const struct trial *t, const struct vf_pass *pass)
 {
     double bytes = 0, work = 0;
@@ -118,13 +125,13 @@ static double reducer_bytes(const struct trial *t, const struct vf_run *run)
 }
 
 /* Tiles, memory and time of a run whose slabs are of so many planes. */
-static enum vf_status weigh(const struct trial *t, int r, struct vf_error *error)
+static enum vf_status weigh(const struct trial *t, int r, ptrdiff_t slab, struct vf_stream_run *weighed,
+                            struct vf_error *error)
 {
     const struct vf_plan *plan = t->plan;
     const struct vf_run *run = &plan->run[r];
-    struct vf_stream_run *weighed = &t->stream.run[r];
-    const ptrdiff_t slab = t->stream.slab, extent = vf_stream_extent(plan);
     const bool flat = plan->context.dim == 2;
+    const ptrdiff_t extent = vf_stream_extent(plan);
     const double channels = (double)t->request->ends.channels;
     const double slabs = (double)((extent + slab - 1) / slab) * (double)vf_stream_images(plan) * channels;
     struct vf_flow flow;
@@ -145,12 +152,13 @@ static enum vf_status weigh(const struct trial *t, int r, struct vf_error *error
                              .z_end = flat ? 1 : slab,
                              .threads = plan->threads,
                              .work_limit = (size_t)(t->request->bytes * WORK_SHARE)};
-        weighed->seconds = (plan->scheme->plan(&job) + SWEEP_SECONDS) * slabs;
+        weighed->seconds = plan->scheme->plan(&job) * slabs;
         if (plan->tiling_given)
             job.tiling = run->tiling;
         weighed->tiling = job.tiling;
         weighed->work = (double)plan->scheme->bytes(&job);
     }
+    weighed->seconds += SWEEP_SECONDS * slabs;
     if (run->prepass)
         weighed->work += reducer_bytes(t, run);
     vf_flow_close(&flow);
@@ -167,34 +175,38 @@ static bool is_like_the_last(const struct vf_plan *plan, int r)
            piece[0].link == piece[-1].link && piece[0].count == piece[-1].count;
 }
 
-static enum vf_status weigh_all(const struct trial *t, struct vf_error *error)
+/* Sets what is known of runs [begin, end) with slabs of thickness number `s`. */
+static enum vf_status weigh_runs(struct trial *t, int begin, int end, int s, struct vf_error *error)
 {
-    for (int r = 0; r < t->plan->run_count; r++) {
-        if (is_like_the_last(t->plan, r)) {
-            t->stream.run[r] = t->stream.run[r - 1];
-            continue;
+    for (int r = 0; r < end; r++) {
+        struct vf_stream_run *known = &t->known[r * t->slab_count + s];
+        if (known->seconds == 0 && is_like_the_last(t->plan, r))
+            *known = *(known - t->slab_count);
+        else if (known->seconds == 0) {
+            const enum vf_status status = weigh(t, r, t->slab[s], known, error);
+            if (status != VF_OK)
+                return status;
         }
-        const enum vf_status status = weigh(t, r, error);
-        if (status != VF_OK)
-            return status;
+        if (r >= begin)
+            t->stream.run[r] = *known;
     }
     return VF_OK;
 }
 
-/* Adds a pass if it fits. */
 static bool fits(const struct trial *t, struct vf_pass *pass)
 {
-    const struct vf_plan *plan = t->plan;
-    pass->to_file = pass->run_end == plan->run_count;
+    pass->to_file = pass->run_end == t->plan->run_count;
     pass->bytes = pass_bytes(t, pass);
     return pass->bytes <= t->request->bytes;
 }
 
-/* The longest pass from run `begin` on; what it takes, if not even the shortest fits. */
-static bool next_pass(const struct trial *t, int begin, bool from_file, struct vf_pass *pass, int *next)
+/* The longest pass from run `begin` on; false, and the shortest, when not even that fits. */
+static bool next_pass(const struct trial *t, int begin, bool from_file, ptrdiff_t slab, struct vf_pass *pass,
+                      int *next)
 {
     const struct vf_plan *plan = t->plan;
-    struct vf_pass trial = {.run_begin = begin, .run_end = begin, .prepass = -1, .from_file = from_file};
+    struct vf_pass trial = {
+        .run_begin = begin, .run_end = begin, .prepass = -1, .from_file = from_file, .slab = slab};
     *next = begin + 1;
     if (plan->run[begin].prepass)
         trial.prepass = begin;
@@ -218,115 +230,166 @@ static bool next_pass(const struct trial *t, int begin, bool from_file, struct v
     return good;
 }
 
-/* What passes read and write, and what lies on the disk between them. */
-static void add_up(struct trial *t)
+/* Passes of slabs of thickness number `s`, as long as memory allows; none when it does not, and what would
+ * have been needed for all runs by themselves. */
+static enum vf_status lay_out(struct trial *t, int s, struct vf_error *error)
 {
-    struct vf_stream_plan *s = &t->stream;
+    struct vf_stream_plan *stream = &t->stream;
+    enum vf_status status = weigh_runs(t, 0, t->plan->run_count, s, error);
+    bool from_file = true, good = true;
+    stream->pass_count = 0;
+    for (int r = 0, next; r < t->plan->run_count && status == VF_OK; r = next) {
+        struct vf_pass *pass = &stream->pass[stream->pass_count++];
+        const bool fit = next_pass(t, r, from_file, t->slab[s], pass, &next);
+        if (!fit && s == 0 && pass->bytes > stream->needed_bytes)
+            stream->needed_bytes = pass->bytes;
+        good = good && fit;
+        from_file = from_file && pass->run_begin == pass->run_end;
+    }
+    if (!good)
+        stream->pass_count = 0;
+    return status;
+}
+
+/* ---- what passes cost ---- */
+
+static void predict_pass(const struct trial *t, struct vf_pass *pass)
+{
+    const int runs = pass->run_end - pass->run_begin;
     const double plane = (double)t->plan->nx * (double)t->plan->ny;
     const double images = (double)vf_stream_images(t->plan);
+    const struct vf_window_shape in = vf_stream_window(&t->stream, t->plan, &t->request->ends, pass, 0);
+    const struct vf_window_shape out = vf_stream_window(&t->stream, t->plan, &t->request->ends, pass, runs);
+    const double planes = (double)(in.high - in.low) * images;
+    double computed = 0;
+    pass->read_bytes = plane * in.count * (double)vf_type_size(in.type) * planes;
+    pass->written_bytes = 0;
+    if (runs > 0)
+        pass->written_bytes =
+            plane * out.count * (double)vf_type_size(out.type) * images * (double)vf_stream_extent(t->plan);
+    for (int i = 0; i < runs + (pass->prepass >= 0); i++)
+        computed += t->stream.run[reader_of(pass, i)].seconds;
+    /* Nothing is computed while the first slab comes and the last one goes. */
+    const double moved = (pass->read_bytes + pass->written_bytes) / FILE_BYTES_PER_SECOND;
+    pass->seconds = (computed > moved ? computed : moved) + moved * (double)pass->slab / planes;
+}
+
+/* Thicker slabs for a pass that has memory left, while that is predicted to be faster. */
+static enum vf_status thicken(struct trial *t, struct vf_pass *pass, struct vf_error *error)
+{
+    const int end = pass->prepass >= 0 ? pass->prepass + 1 : pass->run_end;
+    int best = 0;
+    for (int s = 0; s < t->slab_count; s++) {
+        struct vf_pass thick = *pass;
+        if (t->slab[s] < pass->slab)
+            continue;
+        enum vf_status status = weigh_runs(t, pass->run_begin, end, s, error);
+        if (status != VF_OK)
+            return status;
+        thick.slab = t->slab[s];
+        predict_pass(t, &thick);
+        if (!fits(t, &thick))
+            break;
+        if (thick.slab == pass->slab || thick.seconds < pass->seconds) {
+            *pass = thick;
+            best = s;
+        }
+    }
+    return weigh_runs(t, pass->run_begin, end, best, error);
+}
+
+static enum vf_status refine(struct trial *t, struct vf_error *error)
+{
+    struct vf_stream_plan *s = &t->stream;
     double held = 0;
     s->bytes = s->temporary_bytes = s->read_bytes = s->written_bytes = s->seconds = 0;
     for (int p = 0; p < s->pass_count; p++) {
-        const struct vf_pass *pass = &s->pass[p];
-        const int runs = pass->run_end - pass->run_begin;
-        const struct vf_window_shape in = vf_stream_window(s, t->plan, &t->request->ends, pass, 0);
-        const struct vf_window_shape out = vf_stream_window(s, t->plan, &t->request->ends, pass, runs);
-        const double per_plane = plane * in.count * (double)vf_type_size(in.type);
-        const double stored = runs == 0 ? 0
-                                        : plane * out.count * (double)vf_type_size(out.type) * images *
-                                              (double)vf_stream_extent(t->plan);
-        double computed = 0;
-        s->read_bytes += per_plane * (double)(in.high - in.low) * images;
-        s->written_bytes += stored;
-        if (runs > 0 && !pass->to_file) {
-            s->temporary_bytes = held + stored > s->temporary_bytes ? held + stored : s->temporary_bytes;
-            held = stored;
-        }
+        struct vf_pass *pass = &s->pass[p];
+        const enum vf_status status = thicken(t, pass, error);
+        if (status != VF_OK)
+            return status;
+        s->read_bytes += pass->read_bytes;
+        s->written_bytes += pass->written_bytes;
+        s->seconds += pass->seconds;
         s->bytes = pass->bytes > s->bytes ? pass->bytes : s->bytes;
-        for (int i = 0; i < runs + (pass->prepass >= 0); i++)
-            computed += s->run[reader_of(pass, i)].seconds;
-        const double moved =
-            (per_plane * (double)(in.high - in.low) * images + stored) / FILE_BYTES_PER_SECOND;
-        const double ends = moved * (double)s->slab / (double)(in.high - in.low) / images;
-        s->seconds += (computed > moved ? computed : moved) + ends;
+        if (pass->to_file || pass->run_begin == pass->run_end)
+            continue;
+        if (held + pass->written_bytes > s->temporary_bytes)
+            s->temporary_bytes = held + pass->written_bytes;
+        held = pass->written_bytes;
     }
-}
-
-/* Passes for the slab that is set; pass_count 0 when they do not fit. */
-static enum vf_status lay_out(struct trial *t, struct vf_error *error)
-{
-    struct vf_stream_plan *s = &t->stream;
-    enum vf_status status = weigh_all(t, error);
-    if (status != VF_OK)
-        return status;
-    bool from_file = true;
-    s->pass_count = 0;
-    for (int r = 0, next; r < t->plan->run_count; r = next) {
-        struct vf_pass *pass = &s->pass[s->pass_count++];
-        if (!next_pass(t, r, from_file, pass, &next)) {
-            s->needed_bytes = pass->bytes > s->needed_bytes ? pass->bytes : s->needed_bytes;
-            s->pass_count = 0;
-            /* All runs are looked at, so that what is asked for is enough. */
-            for (r = next; r < t->plan->run_count; r = next)
-                if (!next_pass(t, r, false, pass, &next) && pass->bytes > s->needed_bytes)
-                    s->needed_bytes = pass->bytes;
-            return VF_OK;
-        }
-        from_file = from_file && pass->run_begin == pass->run_end;
-    }
-    add_up(t);
     return VF_OK;
 }
 
 /* ---- the choice ---- */
 
+static double weight(const struct vf_stream_plan *s)
+{
+    return s->seconds * (1 + PASS_WORTH * s->pass_count);
+}
+
 static bool is_better(const struct vf_stream_plan *a, const struct vf_stream_plan *b)
 {
-    if (b->pass_count == 0 || a->pass_count == 0)
-        return a->pass_count > 0;
-    return a->pass_count != b->pass_count ? a->pass_count < b->pass_count : a->seconds < b->seconds;
+    return a->pass_count > 0 && (b->pass_count == 0 || weight(a) < weight(b));
 }
 
-static enum vf_status room_for(struct vf_stream_plan *stream, const struct vf_plan *plan,
-                               struct vf_error *error)
+static enum vf_status open_trial(struct trial *t, const struct vf_stream_request *request,
+                                 const struct vf_plan *plan, struct vf_error *error)
 {
     const size_t runs = (size_t)plan->run_count;
-    *stream = (struct vf_stream_plan){.slab = 1};
-    stream->run = vf_alloc(runs, sizeof *stream->run, "the plan", error);
-    stream->pass = vf_alloc(runs, sizeof *stream->pass, "the plan", error);
-    if (stream->run != NULL && stream->pass != NULL)
-        return VF_OK;
-    vf_stream_plan_close(stream);
-    return VF_FAILED;
+    const ptrdiff_t extent = vf_stream_extent(plan);
+    *t = (struct trial){.request = request, .plan = plan};
+    for (ptrdiff_t slab = 1; t->slab_count < MOST_SLABS; slab = larger(slab + 1, slab * 3 / 2)) {
+        t->slab[t->slab_count++] = smaller(slab, extent);
+        if (slab >= extent)
+            break;
+    }
+    t->known = vf_alloc(runs * (size_t)t->slab_count, sizeof *t->known, "the plan", error);
+    t->stream.run = vf_alloc(runs, sizeof *t->stream.run, "the plan", error);
+    t->stream.pass = vf_alloc(runs, sizeof *t->stream.pass, "the plan", error);
+    if (t->known == NULL || t->stream.run == NULL || t->stream.pass == NULL)
+        return VF_FAILED;
+    for (size_t i = 0; i < runs * (size_t)t->slab_count; i++)
+        t->known[i].seconds = 0;
+    return VF_OK;
 }
 
-/* The best slab for one plan, from a plane upwards while no more passes come of it. */
-static enum vf_status choose_slab(struct trial *t, struct vf_error *error)
+/* Keeps the stream's plan where it is taken. */
+static void close_trial(struct trial *t, struct vf_stream_plan *taken)
 {
-    const ptrdiff_t extent = vf_stream_extent(t->plan);
-    enum vf_status status;
-    ptrdiff_t best = 0;
+    vf_free(t->known);
+    if (taken != NULL)
+        *taken = t->stream;
+    else
+        vf_stream_plan_close(&t->stream);
+}
+
+/* The best for one plan: each number of passes that there can be, with the thickest slabs that it allows. */
+static enum vf_status choose_slabs(struct trial *t, struct vf_error *error)
+{
     struct vf_stream_plan known = {0};
-    for (ptrdiff_t slab = 1;; slab = smaller(larger(slab + 1, slab * 3 / 2), extent)) {
-        t->stream.slab = slab;
-        status = lay_out(t, error);
-        if (status != VF_OK)
-            return status;
-        if (t->stream.pass_count == 0 || (best > 0 && t->stream.pass_count > known.pass_count))
-            break;
+    int best = -1;
+    enum vf_status status = lay_out(t, 0, error);
+    for (int s = 0; s < t->slab_count && status == VF_OK && t->stream.pass_count > 0; s++) {
+        const int passes = t->stream.pass_count;
+        if (s + 1 < t->slab_count)
+            VF_TRY(lay_out(t, s + 1, error));
+        if (s + 1 < t->slab_count && t->stream.pass_count == passes)
+            continue;
+        VF_TRY(lay_out(t, s, error));
+        VF_TRY(refine(t, error));
         if (is_better(&t->stream, &known)) {
             known = t->stream;
-            best = slab;
+            best = s;
         }
-        if (slab == extent)
-            break;
+        if (s + 1 < t->slab_count)
+            status = lay_out(t, s + 1, error);
     }
-    if (best == 0) {
-        t->stream.slab = 0;
-        return VF_OK;
-    }
-    t->stream.slab = best;
-    return lay_out(t, error);
+    if (best >= 0)
+        VF_TRY(lay_out(t, best, error));
+    status = refine(t, error);
+out:
+    return status;
 }
 
 /* Iterations of the longest run. */
@@ -346,48 +409,45 @@ static int longest(const struct vf_plan *plan)
 static enum vf_status try_shorter(struct vf_stream_plan *stream, struct vf_plan *plan,
                                   const struct vf_stream_request *request, struct vf_error *error)
 {
-    const int most = longest(plan);
-    for (int fused = most / 2; fused >= 1; fused /= 2) {
+    enum vf_status status = VF_OK;
+    for (int fused = longest(plan) / 2; fused >= 1 && status == VF_OK; fused /= 2) {
         struct vf_plan_request shorter = request->plan;
         struct vf_plan other;
-        struct trial t = {.request = request, .plan = &other};
+        struct trial t;
         shorter.most_fused = fused;
-        enum vf_status status = vf_plan_open(&other, &shorter, error);
+        status = vf_plan_open(&other, &shorter, error);
         if (status != VF_OK)
             return status;
-        status = room_for(&t.stream, &other, error);
+        status = open_trial(&t, request, &other, error);
         if (status == VF_OK)
-            status = choose_slab(&t, error);
+            status = choose_slabs(&t, error);
         if (status == VF_OK && is_better(&t.stream, stream)) {
             vf_stream_plan_close(stream);
             vf_plan_close(plan);
-            *stream = t.stream;
+            close_trial(&t, stream);
             *plan = other;
             continue;
         }
-        if (stream->slab == 0 && t.stream.needed_bytes < stream->needed_bytes)
+        if (stream->pass_count == 0 && t.stream.needed_bytes < stream->needed_bytes)
             stream->needed_bytes = t.stream.needed_bytes;
-        vf_stream_plan_close(&t.stream);
+        close_trial(&t, NULL);
         vf_plan_close(&other);
-        if (status != VF_OK)
-            return status;
     }
-    return VF_OK;
+    return status;
 }
 
 enum vf_status vf_stream_plan_open(struct vf_stream_plan *stream, struct vf_plan *plan,
                                    const struct vf_stream_request *request, struct vf_error *error)
 {
-    struct trial t = {.request = request, .plan = plan};
-    enum vf_status status = room_for(&t.stream, plan, error);
-    *stream = t.stream;
-    if (status != VF_OK)
-        return status;
-    status = choose_slab(&t, error);
-    *stream = t.stream;
+    struct trial t;
+    enum vf_status status = open_trial(&t, request, plan, error);
+    if (status == VF_OK)
+        status = choose_slabs(&t, error);
+    close_trial(&t, stream);
     if (status == VF_OK && plan->gpu == NULL)
         status = try_shorter(stream, plan, request, error);
-    for (int r = 0; r < plan->run_count && status == VF_OK && stream->slab > 0 && plan->gpu == NULL; r++) {
+    for (int r = 0; r < plan->run_count && status == VF_OK && stream->pass_count > 0 && plan->gpu == NULL;
+         r++) {
         plan->run[r].tiling = stream->run[r].tiling;
         plan->run[r].seconds = stream->run[r].seconds / (double)request->ends.channels;
         plan->run[r].work_bytes = (size_t)stream->run[r].work;

@@ -12,7 +12,10 @@ struct vf_pass {
     int run_begin, run_end;  /* of plan->run; begin == end: the source itself is reduced */
     int prepass;             /* the run that takes global values from what comes out; -1: none */
     bool from_file, to_file; /* the image, the result; else a temporary file */
+    ptrdiff_t slab;          /* planes at a time */
     double bytes;            /* of memory: planes and work */
+    double read_bytes, written_bytes;
+    double seconds; /* predicted */
 };
 
 /* Of one run. */
@@ -23,8 +26,7 @@ struct vf_stream_run {
 };
 
 struct vf_stream_plan {
-    ptrdiff_t slab; /* planes at a time; 0: there is no plan, too little memory */
-    int pass_count;
+    int pass_count;            /* 0: there is no plan, too little memory */
     struct vf_pass *pass;      /* owned */
     struct vf_stream_run *run; /* owned: [plan->run_count] */
     double bytes;              /* of memory: the largest pass */
@@ -46,8 +48,9 @@ struct vf_stream_request {
     double bytes; /* of memory */
 };
 
-/* Chooses the fewest passes, and of those what is predicted to be fastest; slab 0 where the memory is too
- * little. `plan`, for the CPU, may be replaced by one with shorter runs, and gets the slabs' tiles. */
+/* Chooses what is predicted to be fastest, and rather fewer passes where that is nearly as fast; no passes
+ * where the memory is too little. `plan`, for the CPU, may be replaced by one with shorter runs, and gets the
+ * slabs' tiles. */
 enum vf_status vf_stream_plan_open(struct vf_stream_plan *stream, struct vf_plan *plan,
                                    const struct vf_stream_request *request, struct vf_error *error);
 void vf_stream_plan_close(struct vf_stream_plan *stream);

@@ -1,0 +1,276 @@
+#include "work.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "kernels/cpu_rows.h"
+#include "memory.h"
+#include "output_file.h"
+
+/* What the process will hold beside planes and work: threads, libraries' buffers, what the allocator keeps.
+ */
+#define OVERHEAD_BYTES ((size_t)6 << 20)
+
+void vf_work_say(const struct vf_options *options, const char *name, const char *note)
+{
+    if (!options->quiet)
+        fprintf(stderr, "volfilter: %s: %s\n", name, note);
+}
+
+void vf_work_warn(const struct vf_work *w)
+{
+    const struct vf_info *in = w->input;
+    const bool images = in->image_stack && !w->options->slices;
+    char lost[VF_NOTE_TEXT], note[2 * VF_NOTE_TEXT + 100];
+    vf_info_lost(in, &w->result, lost, sizeof lost);
+    snprintf(note, sizeof note, "%s%s%s%s%s", in->note, in->note[0] != '\0' && lost[0] != '\0' ? "; " : "",
+             lost[0] != '\0' ? "not kept: " : "", lost,
+             !images                                  ? ""
+             : in->note[0] != '\0' || lost[0] != '\0' ? "; a stack of images: --slices filters each by itself"
+                                                      : "a stack of images: --slices filters each by itself");
+    if (note[0] != '\0')
+        vf_work_say(w->options, w->in_name, note);
+}
+
+/* ---- what is computed ---- */
+
+/* Spacing and aspect: the command line's before the file's, which still holds for an axis that was not given,
+ * in the same unit. */
+static enum vf_status find_context(const struct vf_work *w, struct vf_context *c, struct vf_error *error)
+{
+    const struct vf_options *o = w->options;
+    const struct vf_info *info = w->input;
+    const bool given = o->spacing[0] > 0;
+    *c = (struct vf_context){.boundary = o->boundary};
+    c->dim = o->slices || info->shape.nz == 1 ? 2 : 3;
+    c->is_double = o->precision == VF_PRECISION_DOUBLE ||
+                   (o->precision == VF_PRECISION_AUTO &&
+                    (info->type == VF_F64 || info->type == VF_U32 || info->type == VF_I32));
+    memcpy(c->unit, given && o->spacing_unit[0] != '\0' ? o->spacing_unit : info->unit, sizeof c->unit);
+    const bool file_agrees = strcmp(c->unit, info->unit) == 0;
+    for (int axis = 0; axis < 3; axis++) {
+        const bool own = o->spacing[axis] > 0;
+        c->spacing_known[axis] = own || (info->spacing_known[axis] && file_agrees);
+        c->spacing[axis] = own ? o->spacing[axis] : info->spacing[axis];
+        c->aspect[axis] =
+            c->spacing_known[0] && c->spacing_known[axis] ? c->spacing[axis] / c->spacing[0] : 1;
+        if (!(c->aspect[axis] >= 1e-4 && c->aspect[axis] <= 1e4))
+            return vf_fail(error, VF_USAGE,
+                           "%s: voxels of %gx%gx%g are out of proportion; give --spacing XxYxZ", w->in_name,
+                           c->spacing[0], c->spacing[1], c->spacing[2]);
+    }
+    return VF_OK;
+}
+
+/* The type of the result: --dtype, else the last filter decides. PNG holds integers only. */
+static enum vf_type result_type(const struct vf_work *w, const struct vf_chain *chain)
+{
+    const struct vf_filter *last = chain->link[chain->count - 1].filter;
+    const enum vf_type own = w->input->type;
+    if (w->options->dtype_given)
+        return w->options->dtype;
+    if (last->keeps_type)
+        return own;
+    if (w->format == VF_FORMAT_PNG && w->input->page_count == 1 && (own == VF_U8 || own == VF_U16)) {
+        char note[160];
+        snprintf(note, sizeof note,
+                 "%s gives float32, PNG holds integers: rounded and saturated to %s (--dtype says "
+                 "otherwise; a .tif keeps all)",
+                 last->name, vf_type_name(own));
+        vf_work_say(w->options, w->out_name, note);
+        return own;
+    }
+    return VF_F32;
+}
+
+/* Whether the first scheme of --scheme is one of the GPU's. */
+static bool is_gpu_scheme(const char *text)
+{
+    const char *name = text;
+    const size_t stage = strcspn(text, "=:,");
+    if (text[stage] == '=')
+        name = text + stage + 1;
+    const size_t length = strcspn(name, ":,");
+    for (const struct vf_gpu_scheme *const *scheme = vf_gpu_schemes; *scheme != NULL; scheme++)
+        if (strlen((*scheme)->name) == length && memcmp((*scheme)->name, name, length) == 0)
+            return true;
+    return false;
+}
+
+static double plan_seconds(const struct vf_work *w)
+{
+    double seconds = 0;
+    for (int r = 0; r < w->plan.run_count; r++)
+        seconds += w->plan.run[r].seconds * (double)w->channels;
+    return seconds;
+}
+
+/* Plans for the GPU where that is asked for, or, with `auto`, where it is predicted to be faster; the plan
+ * for the CPU is there. A machine without one is told of only when it was asked for. */
+static enum vf_status consider_gpu(struct vf_work *w, const struct vf_plan_request *request, size_t bytes,
+                                   struct vf_error *error)
+{
+    const struct vf_options *o = w->options;
+    const bool wanted = o->backend == VF_BACKEND_CUDA || (o->scheme != NULL && is_gpu_scheme(o->scheme));
+    const double cpu_seconds = wanted ? 0 : plan_seconds(w);
+    struct vf_plan_request on_gpu = *request;
+    struct vf_plan plan;
+    if (o->backend == VF_BACKEND_CPU ||
+        (!wanted && (o->scheme != NULL || cpu_seconds <= vf_session_cuda_seconds(w->session, bytes, 0))))
+        return VF_OK;
+    struct vf_cuda *cuda = vf_session_device(w->session, wanted);
+    if (cuda == NULL && wanted)
+        return vf_fail(error, VF_FAILED, "%s: %s",
+                       o->backend == VF_BACKEND_CUDA ? "--backend cuda" : "--scheme", w->session->why.text);
+    if (cuda == NULL)
+        return VF_OK;
+    on_gpu.gpu = &cuda->gpu;
+    enum vf_status status = vf_plan_open(&plan, &on_gpu, error);
+    if (status != VF_OK)
+        return wanted ? status : VF_OK;
+    struct vf_plan on_cpu = w->plan;
+    w->plan = plan;
+    if (wanted || vf_session_cuda_seconds(w->session, bytes, plan_seconds(w)) < cpu_seconds) {
+        w->cuda = cuda;
+        vf_plan_close(&on_cpu);
+    } else {
+        w->plan = on_cpu;
+        vf_plan_close(&plan);
+    }
+    return VF_OK;
+}
+
+/* Where the whole does not fit: passes over slabs. */
+static enum vf_status consider_slabs(struct vf_work *w, const struct vf_plan_request *request,
+                                     struct vf_error *error)
+{
+    /* A GPU that was opened meanwhile holds memory too. */
+    const size_t now = w->session->works == 1 ? vf_memory_resident() : 0;
+    const size_t base = (now > w->session->base_bytes ? now : w->session->base_bytes) + OVERHEAD_BYTES;
+    struct vf_stream_request slabs = {.plan = *request,
+                                      .ends = {w->input, &w->result, w->channels},
+                                      .bytes = (double)w->memory_limit - (double)base};
+    w->base_bytes = base;
+    w->memory += base;
+    if (w->memory <= w->memory_limit || w->input->format == VF_FORMAT_PNG || w->format == VF_FORMAT_PNG)
+        return VF_OK;
+    slabs.plan.gpu = w->plan.gpu;
+    const enum vf_status status = vf_stream_plan_open(&w->stream, &w->plan, &slabs, error);
+    if (status == VF_OK && w->stream.pass_count > 0)
+        w->memory = base + (size_t)w->stream.bytes;
+    else if (status == VF_OK)
+        w->least_bytes = (double)base + w->stream.needed_bytes;
+    return status;
+}
+
+static bool is_compressed(const struct vf_work *w)
+{
+    const enum vf_compression wanted = w->options->compression;
+    return w->format == VF_FORMAT_PNG ||
+           (w->format == VF_FORMAT_TIFF &&
+            (wanted == VF_COMPRESS_AS_INPUT ? w->result.compression : wanted) != VF_COMPRESS_NONE);
+}
+
+enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, struct vf_error *error)
+{
+    const struct vf_options *o = w->options;
+    const struct vf_shape *shape = &w->input->shape;
+    struct vf_plan_request request = {.chain = chain,
+                                      .constant = o->constant,
+                                      .nx = (ptrdiff_t)shape->nx,
+                                      .ny = (ptrdiff_t)shape->ny,
+                                      .nz = o->slices ? 1 : (ptrdiff_t)shape->nz,
+                                      .batch = (ptrdiff_t)(o->slices ? shape->nt * shape->nz : shape->nt),
+                                      .threads = o->threads > 0 ? o->threads : omp_get_max_threads(),
+                                      .source_type = w->input->type,
+                                      .result_type = result_type(w, chain),
+                                      .scheme = o->scheme};
+    const bool gpu_scheme = o->scheme != NULL && is_gpu_scheme(o->scheme);
+    enum vf_status status;
+    size_t bytes_in, bytes_out;
+    VF_TRY(find_context(w, &request.context, error));
+    if (gpu_scheme && o->backend == VF_BACKEND_CPU)
+        return vf_fail(error, VF_USAGE, "--scheme %s is for the GPU; the CPU has row-stream and reference",
+                       o->scheme);
+    /* The CPU's plan is what the GPU's is weighed against. */
+    if (o->backend == VF_BACKEND_CUDA || gpu_scheme)
+        request.scheme = NULL;
+    VF_TRY(vf_plan_open(&w->plan, &request, error));
+    request.scheme = o->scheme;
+    vf_info_for_result(w->input, w->format, request.result_type, (size_t)w->plan.output_count, &w->result);
+    for (int k = 0; k < w->plan.output_count; k++)
+        w->label[k] = vf_plan_label(&w->plan, k);
+    w->result.output_label = w->label;
+    w->result.half_floats = w->result.half_floats && !w->options->dtype_given;
+    memcpy(w->result.spacing, request.context.spacing, sizeof w->result.spacing);
+    memcpy(w->result.spacing_known, request.context.spacing_known, sizeof w->result.spacing_known);
+    memcpy(w->result.unit, request.context.unit, sizeof w->result.unit);
+    VF_TRY(vf_writer_supports(w->format, &w->result, error));
+    if (!vf_volume_bytes(w->input->type, shape, &bytes_in) ||
+        !vf_volume_bytes(w->result.type, &w->result.shape, &bytes_out))
+        return vf_fail(error, VF_FAILED, "the image or its result overflows a size");
+    VF_TRY(consider_gpu(w, &request, bytes_in + bytes_out, error));
+    w->memory = bytes_in + bytes_out + w->plan.between_bytes + w->plan.work_bytes;
+    w->memory_limit = o->memory > 0 ? o->memory : w->session->free_bytes / 4 * 3;
+    w->file_bytes = is_compressed(w) ? 0 : (double)bytes_out;
+    VF_TRY(consider_slabs(w, &request, error));
+out:
+    return status;
+}
+
+static enum vf_status check_memory(const struct vf_work *w, struct vf_error *error)
+{
+    const double mib = 1 << 20;
+    if (w->memory <= w->memory_limit)
+        return VF_OK;
+    if (w->least_bytes > 0)
+        return vf_fail(error, VF_FAILED,
+                       "the thinnest slab of this chain needs %.1f MiB, and %s %.1f MiB; give it that much, "
+                       "or filter a smaller piece",
+                       ceil(w->least_bytes / mib * 10) / 10,
+                       w->options->memory > 0 ? "--memory allows" : "there are",
+                       (double)w->memory_limit / mib);
+    return vf_fail(error, VF_FAILED,
+                   "this chain needs %.1f MiB for the image, its result and the work, and %s %.1f MiB; %s",
+                   ceil((double)w->memory / mib * 10) / 10,
+                   w->options->memory > 0 ? "--memory allows" : "there are", (double)w->memory_limit / mib,
+                   w->options->memory > 0
+                       ? "give it more, or filter a smaller piece"
+                       : "filter a smaller piece, or raise --memory if swapping is acceptable");
+}
+
+static enum vf_status check_disk(const struct vf_work *w, struct vf_error *error)
+{
+    const double between = w->stream.pass_count > 0 ? w->stream.temporary_bytes : 0;
+    const enum vf_status status = vf_output_room(w->out_name, w->file_bytes, between, error);
+    return status == VF_OK ? VF_OK : vf_fail_in(error, status, w->out_name);
+}
+
+enum vf_status vf_work_check(const struct vf_work *w, struct vf_error *error)
+{
+    const enum vf_status status = check_memory(w, error);
+    return status == VF_OK ? check_disk(w, error) : status;
+}
+
+void vf_work_explain(const struct vf_work *w, FILE *to)
+{
+    const struct vf_explained x = {.plan = &w->plan,
+                                   .in = w->in_name,
+                                   .out = w->out_name,
+                                   .input = w->input,
+                                   .result = &w->result,
+                                   .channels = w->channels,
+                                   .stream = w->stream.pass_count > 0 ? &w->stream : NULL,
+                                   .memory = w->memory,
+                                   .memory_limit = w->memory_limit};
+    if (!w->options->json) {
+        vf_explain(&x, to);
+        return;
+    }
+    struct vf_json json;
+    vf_json_open(&json, to);
+    vf_json_begin_object(&json, NULL);
+    vf_explain_json(&x, &json);
+    vf_json_end(&json);
+}
