@@ -66,7 +66,22 @@ VF_INLINE REAL vf_param(const VfArgs &args, int i)
 /* The index in [0, n) that position i reads, or -1 for the constant. */
 VF_INLINE int vf_index(int i, int n)
 {
-    return (unsigned)i < (unsigned)n ? i : (int)vf_boundary_index((enum vf_boundary)VF_BOUNDARY, i, n);
+    if ((unsigned)i < (unsigned)n)
+        return i;
+    if (VF_BOUNDARY == VF_NEAREST || n == 1)
+        return i < 0 ? 0 : n - 1;
+    if (VF_BOUNDARY == VF_CONSTANT)
+        return -1;
+    /* Step by step: places are not far outside, and a division is a hundred instructions each time. */
+    do {
+        if (VF_BOUNDARY == VF_REFLECT)
+            i = i < 0 ? -1 - i : n - 1 - (i - n);
+        else if (VF_BOUNDARY == VF_MIRROR)
+            i = i < 0 ? -i : n - 2 - (i - n);
+        else
+            i = i < 0 ? i + n : i - n;
+    } while ((unsigned)i >= (unsigned)n);
+    return i;
 }
 
 /* Planes of a 2D case are images: there is nothing between them. */

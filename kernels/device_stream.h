@@ -14,33 +14,13 @@
 #define VF_AWAY ((VF_HALO_X + VF_SPAN - 1) / VF_SPAN)
 #define VF_FLANK (VF_HALO_X > 0 ? VF_HALO_X : 1)
 
-/* vf_index without divisions: for places that are not far outside the grid. */
-VF_INLINE int vf_fold(int i, int n)
-{
-    if ((unsigned)i < (unsigned)n)
-        return i;
-    if (VF_BOUNDARY == VF_NEAREST || n == 1)
-        return i < 0 ? 0 : n - 1;
-    if (VF_BOUNDARY == VF_CONSTANT)
-        return -1;
-    do {
-        if (VF_BOUNDARY == VF_REFLECT)
-            i = i < 0 ? -1 - i : n - 1 - (i - n);
-        else if (VF_BOUNDARY == VF_MIRROR)
-            i = i < 0 ? -i : n - 2 - (i - n);
-        else
-            i = i < 0 ? i + n : i - n;
-    } while ((unsigned)i >= (unsigned)n);
-    return i;
-}
-
-/* The same for columns, which are folded again and again. No farther than the halo: one step does unless the
- * grid is narrower. */
+/* vf_index for columns, which are looked up again and again. No farther than the halo: one step does unless
+ * the grid is narrower. */
 VF_INLINE int vf_fold_column(int x, int n)
 {
     const int i = x < n + VF_HALO_X ? x : n - 1 + VF_HALO_X;
     if (VF_NARROW)
-        return vf_fold(i, n);
+        return vf_index(i, n);
     const int below = VF_BOUNDARY == VF_NEAREST    ? 0
                       : VF_BOUNDARY == VF_REFLECT  ? -1 - i
                       : VF_BOUNDARY == VF_MIRROR   ? -i
@@ -154,7 +134,7 @@ VF_INLINE long long vf_plane_at(const VfArgs &args, const vf_course &course, int
               within = plane < low    ? low
                        : plane > high ? high
                                       : plane,
-              at = vf_fold(within, DIM == 3 ? args.nz : args.ny);
+              at = vf_index(within, DIM == 3 ? args.nz : args.ny);
     return VF_BOUNDARY == VF_CONSTANT && at < 0 ? -1
            : DIM == 3                           ? vf_row(args, 0, at)
                                                 : vf_row(args, at, course.image);
@@ -184,7 +164,7 @@ VF_INLINE vf_columns vf_columns_of(const VfArgs &args, const vf_course &course)
 VF_INLINE unsigned int vf_row_of(const VfArgs &args, int y)
 {
     const int near = y < args.ny + VF_SIDE ? y : args.ny - 1 + VF_SIDE,
-              at = DIM == 3 ? vf_fold(near, args.ny) : 0;
+              at = DIM == 3 ? vf_index(near, args.ny) : 0;
     return VF_BOUNDARY == VF_CONSTANT && at < 0 ? VF_NO_ROW : (unsigned int)at * (unsigned int)args.pitch;
 }
 
