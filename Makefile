@@ -192,28 +192,31 @@ again = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 .PHONY: test test-san demo
 test:
 	@tests/install-deps build test
-	+@$(again) run-tests
+	+@$(again) run-tests run-compile-kernels
 
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
 test-san:
 	@tests/install-deps build test
-	+@$(again) run-tests BUILD=$(BUILD)/san CFLAGS='-O1 -g -fno-omit-frame-pointer $(SANITIZERS)'
+	+@CUDA_TESTS_SHARE=3 $(again) run-tests BUILD=$(BUILD)/san CFLAGS='-O1 -g -fno-omit-frame-pointer $(SANITIZERS)'
 
-.PHONY: run-tests
+.PHONY: run-tests run-compile-kernels
 on_fake_cuda = LD_LIBRARY_PATH='$(abspath $(dir $(fake_cuda)))' VOLFILTER_CACHE='$(abspath $(BUILD)/cuda-cache)' \
     FAKE_CUDA_STRICT=1
 # Results do not depend on the order of threads, nor on when work is done that nothing waits for.
 # Criterion runs a process for each processor; threads that spin while they wait would take turns with the others.
 run-tests: export OMP_WAIT_POLICY = passive
-run-tests: $(BUILD)/unit-tests $(BUILD)/cuda-tests $(fake_cuda) $(BUILD)/bench-gpu $(BUILD)/compile-kernels $(BUILD)/volfilter
+run-tests: $(BUILD)/unit-tests $(BUILD)/cuda-tests $(fake_cuda) $(BUILD)/bench-gpu $(BUILD)/volfilter
 	$(BUILD)/unit-tests
 	rm -rf $(BUILD)/cuda-cache
 	$(on_fake_cuda) $(BUILD)/cuda-tests
-	$(on_fake_cuda) FAKE_CUDA_ORDER=reverse FAKE_CUDA_LATE=1 $(BUILD)/cuda-tests
+	$(if $(CUDA_TESTS_SHARE),,$(on_fake_cuda) FAKE_CUDA_ORDER=reverse FAKE_CUDA_LATE=1 $(BUILD)/cuda-tests)
 	$(on_fake_cuda) $(BUILD)/bench-gpu --size tiny --repeat 1 --only gol-9pt,curl3d,gradient-u16 \
 	    --scheme global-read:fuse=1 > /dev/null
-	$(BUILD)/compile-kernels
 	VOLFILTER='$(abspath $(BUILD)/volfilter)' tests/cli/run
+
+# After the tests, which take all processors themselves. Without NVRTC it says so and is done.
+run-compile-kernels: $(BUILD)/compile-kernels | run-tests
+	$(BUILD)/compile-kernels
 
 .PHONY: test-gpu run-test-gpu
 test-gpu:

@@ -273,6 +273,8 @@ void flow_case_check(struct flow_case *c, struct vf_cuda *cuda, const char *cons
     make_run(&run, reach);
     cr_assert_eq(vf_cpu_reference.run(&run.job, &error), VF_OK, "%s", error.text);
     for (; *scheme != NULL; scheme++) {
+        if (!device_takes(*scheme, (unsigned)c->flow.boundary * 16 + (unsigned)c->source_type[0]))
+            continue;
         run_scheme(&run, cuda, *scheme);
         compare(&run, *scheme);
     }
