@@ -1,5 +1,7 @@
 #include "flow_case.h"
 
+#include "device.h"
+
 #include <criterion/criterion.h>
 #include <stdint.h>
 #include <stdlib.h>
