@@ -104,6 +104,18 @@ static enum vf_status take_option(struct vf_command_line *line, enum vf_option_i
                    ? VF_OK
                    : vf_fail(error, VF_USAGE, "--suffix=%.80s is not understood; allowed: text without '/'",
                              argument);
+    case VF_OPTION_TREE:
+        line->tree = true;
+        return VF_OK;
+    case VF_OPTION_FROM_FILE:
+        line->from_file = argument;
+        return VF_OK;
+    case VF_OPTION_RESUME:
+        line->resume = true;
+        return VF_OK;
+    case VF_OPTION_REPORT:
+        line->report = argument;
+        return VF_OK;
     case VF_OPTION_HELP:
         line->command = VF_COMMAND_HELP;
         return VF_OK;
@@ -207,9 +219,16 @@ static enum vf_status check_words(const struct vf_command_line *line, struct vf_
         return VF_OK;
     if (line->suffix != NULL && line->out_dir == NULL)
         return vf_fail(error, VF_USAGE, "--suffix goes with --out-dir only; give OUT the name that you want");
+    if (line->out_dir == NULL &&
+        (line->tree || line->resume || line->from_file != NULL || line->report != NULL))
+        return vf_fail(error, VF_USAGE, "--%s goes with --out-dir only",
+                       line->tree     ? "tree"
+                       : line->resume ? "resume"
+                                      : (line->report != NULL ? "report" : "from-file"));
     if (line->out_dir != NULL)
-        return count > 0 ? VF_OK
-                         : vf_fail(error, VF_USAGE, "no files given: volfilter -f CHAIN --out-dir DIR IN...");
+        return count > 0 || line->from_file != NULL
+                   ? VF_OK
+                   : vf_fail(error, VF_USAGE, "no files given: volfilter -f CHAIN --out-dir DIR IN...");
     if (count == 2)
         return VF_OK;
     if (count > 2)

@@ -15,6 +15,9 @@ enum vf_option_id {
     VF_OPTION_FILTER,
     VF_OPTION_OUT_DIR,
     VF_OPTION_SUFFIX,
+    VF_OPTION_TREE,
+    VF_OPTION_FROM_FILE,
+    VF_OPTION_RESUME,
     VF_OPTION_NO_CLOBBER,
     VF_OPTION_COMPRESS,
     VF_OPTION_DTYPE,
@@ -29,6 +32,7 @@ enum vf_option_id {
     VF_OPTION_EXPLAIN,
     VF_OPTION_DRY_RUN,
     VF_OPTION_JSON,
+    VF_OPTION_REPORT,
     VF_OPTION_PROGRESS,
     VF_OPTION_QUIET,
     VF_OPTION_VERBOSE,
@@ -77,7 +81,9 @@ struct vf_command_line {
     struct vf_chain chain; /* owned */
     struct vf_options options;
     const char *out_dir, *suffix; /* NULL when not given; borrowed from argv, like the words */
-    const char *topic;            /* of some commands; borrowed */
+    const char *from_file, *report;
+    bool tree, resume;
+    const char *topic; /* of some commands; borrowed */
     int word_count;
     char **words;
 };

@@ -25,6 +25,15 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                            "filter each file into DIR, under its own name; DIR is made when it is missing"},
     [VF_OPTION_SUFFIX] = {FILES, "suffix", 0, "S", NULL, "text without '/'",
                           "with --out-dir, put S before the ending of each name"},
+    [VF_OPTION_TREE] = {FILES, "tree", 0, NULL, NULL, NULL,
+                        "with --out-dir, keep each file's own path under DIR; a directory stands for the "
+                        "images in it"},
+    [VF_OPTION_FROM_FILE] = {FILES, "from-file", 0, "LIST", NULL, "a file, or '-' for standard input",
+                             "with --out-dir, filter the files that LIST names too, one a line"},
+    [VF_OPTION_RESUME] =
+        {FILES, "resume", 0, NULL, NULL, NULL,
+         "with --out-dir, skip results that are finished: made by the same chain and options "
+         "from the same file, and not changed since; DIR/.volfilter-done keeps account"},
     [VF_OPTION_NO_CLOBBER] = {FILES, "no-clobber", 0, NULL, NULL, NULL, "never replace an existing file"},
     [VF_OPTION_COMPRESS] = {FILES, "compress", 0, "none|lzw|deflate|zstd", "none|lzw|deflate|zstd", NULL,
                             "compression of TIFF output (default: the input's)"},
@@ -50,10 +59,11 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                            "where to compute (default: auto, the GPU where that is predicted to be faster)"},
     [VF_OPTION_THREADS] = {WORK, "threads", 0, "N", NULL, "a whole number from 1 to 1024",
                            "processor threads (default: all)"},
-    [VF_OPTION_MEMORY] = {WORK, "memory", 0, "SIZE", NULL,
-                          "a size of at least 1M, such as 500M, 1.5G, 2GiB (1024s) or 2GB (1000s)",
-                          "the most memory to use (default: three quarters of what is free); what is larger is "
-                          "filtered slab by slab, with the same result"},
+    [VF_OPTION_MEMORY] =
+        {WORK, "memory", 0, "SIZE", NULL,
+         "a size of at least 1M, such as 500M, 1.5G, 2GiB (1024s) or 2GB (1000s)",
+         "the most memory to use (default: three quarters of what is free); what is larger is "
+         "filtered slab by slab, with the same result"},
     [VF_OPTION_SCHEME] =
         {WORK, "scheme", 0, "NAME[:KEY=VALUE]", NULL, NULL,
          "for experts: sweep the image in this way, such as row-stream:tile=64x32x16 or GX=big-tile; the "
@@ -64,8 +74,10 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                            "check and plan, but compute and write nothing"},
     [VF_OPTION_JSON] = {REPORTS, "json", 0, NULL, NULL, NULL,
                         "print --explain, info, devices or the timing as JSON"},
-    [VF_OPTION_PROGRESS] = {REPORTS, "progress", 0, "auto|never|always", "auto|never|always", NULL,
-                            "show how far the work is (auto: on a terminal)"},
+    [VF_OPTION_REPORT] = {REPORTS, "report", 0, "FILE", NULL, "a file for JSON",
+                          "with --out-dir, write what became of each file to FILE, as JSON"},
+    [VF_OPTION_PROGRESS] = {REPORTS, "progress", 0, "auto|never|always|json", "auto|never|always|json", NULL,
+                            "show how far the work is (auto: on a terminal; json: an object a line)"},
     [VF_OPTION_QUIET] = {REPORTS, "quiet", 'q', NULL, NULL, NULL, "no notes, no progress; errors only"},
     [VF_OPTION_VERBOSE] = {REPORTS, "verbose", 'v', NULL, NULL, NULL,
                            "say more: global values, and how long it took"},

@@ -1,6 +1,7 @@
 #include "progress.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,17 +22,44 @@ static long long now_ns(void)
     return t.tv_sec * SECOND_NS + t.tv_nsec;
 }
 
+static double seconds_left(const struct vf_progress_line *line, size_t done, double seconds)
+{
+    return seconds / (double)done * (double)(line->total - done);
+}
+
+static void draw_json(const struct vf_progress_line *line, size_t done, double seconds)
+{
+    fprintf(stderr, "{\"step\": \"%s\", \"done\": %zu, \"total\": %zu, \"seconds\": %.2f", line->label, done,
+            line->total, seconds);
+    if (line->files > 0)
+        fprintf(stderr, ", \"files_done\": %zu, \"files\": %zu, \"bytes_per_second\": %.0f", line->files_done,
+                line->files, seconds > 0 ? (double)done / seconds : 0);
+    if (done > 0 && done <= line->total)
+        fprintf(stderr, ", \"seconds_left\": %.2f", seconds_left(line, done, seconds));
+    fputs("}\n", stderr);
+}
+
 static void draw(struct vf_progress_line *line, long long now)
 {
     size_t done = atomic_load(&line->done);
     double seconds = (double)(now - line->start_ns) / SECOND_NS;
     char text[160];
-    if (line->total == 0 || done == 0 || done > line->total)
+    if (line->json) {
+        draw_json(line, done, seconds);
+        return;
+    }
+    const bool known = line->total > 0 && done > 0 && done <= line->total;
+    if (line->files > 0)
+        snprintf(text, sizeof text, "%zu of %zu files, %.1f MB/s%s", line->files_done, line->files,
+                 (double)done / 1e6 / seconds, known ? "" : ", the end is not known");
+    else if (!known)
         snprintf(text, sizeof text, "%.60s: %zu done, %.1f s", line->label, done, seconds);
     else
-        snprintf(text, sizeof text, "%.60s: %3.0f%%, %.1f s left", line->label,
-                 100.0 * (double)done / (double)line->total,
-                 seconds / (double)done * (double)(line->total - done));
+        snprintf(text, sizeof text, "%.60s: %3.0f%%", line->label,
+                 100.0 * (double)done / (double)line->total);
+    const size_t used = strlen(text);
+    if (known)
+        snprintf(text + used, sizeof text - used, ", %.1f s left", seconds_left(line, done, seconds));
     fprintf(stderr, line->terminal ? "\r%s\033[K" : "volfilter: %s\n", text);
     fflush(stderr);
     atomic_store(&line->drawn, true);
@@ -39,15 +67,36 @@ static void draw(struct vf_progress_line *line, long long now)
 
 void vf_progress_begin(struct vf_progress_line *line, enum vf_progress mode, const char *label, size_t total)
 {
-    line->terminal = isatty(STDERR_FILENO) == 1;
-    line->shown = mode == VF_PROGRESS_ALWAYS || (mode == VF_PROGRESS_AUTO && line->terminal);
+    line->json = mode == VF_PROGRESS_JSON;
+    line->terminal = !line->json && isatty(STDERR_FILENO) == 1;
+    line->shown = line->json || mode == VF_PROGRESS_ALWAYS || (mode == VF_PROGRESS_AUTO && line->terminal);
     line->label = label;
     line->total = total;
+    line->files = 0;
+    atomic_init(&line->files_done, 0);
     line->start_ns = now_ns();
     atomic_init(&line->done, 0);
     atomic_init(&line->next_ns, line->start_ns + (line->terminal ? QUIET_NS : SECOND_NS));
     atomic_init(&line->drawn, false);
     atomic_flag_clear(&line->drawing);
+}
+
+void vf_progress_begin_files(struct vf_progress_line *line, enum vf_progress mode, size_t files, size_t bytes)
+{
+    vf_progress_begin(line, mode, "files", bytes);
+    line->files = files;
+}
+
+void vf_progress_file_done(struct vf_progress_line *line, size_t bytes)
+{
+    atomic_fetch_add(&line->files_done, 1);
+    vf_progress_add(line, bytes);
+}
+
+void vf_progress_clear(struct vf_progress_line *line)
+{
+    if (line->shown && line->terminal && atomic_exchange(&line->drawn, false))
+        fputs("\r\033[K", stderr);
 }
 
 void vf_progress_add(struct vf_progress_line *line, size_t count)
@@ -72,14 +121,15 @@ void vf_progress_end(struct vf_progress_line *line)
 {
     if (!line->shown)
         return;
-    if (line->terminal) {
-        if (atomic_load(&line->drawn))
-            fputs("\r\033[K", stderr);
-    } else if (!vf_interrupted) {
-        double seconds = (double)(now_ns() - line->start_ns) / SECOND_NS;
+    const double seconds = (double)(now_ns() - line->start_ns) / SECOND_NS;
+    vf_progress_clear(line);
+    if (line->json)
+        draw_json(line, atomic_load(&line->done), seconds);
+    else if (!line->terminal && !vf_interrupted && line->files > 0)
+        fprintf(stderr, "volfilter: %zu of %zu files, %.2f s\n", line->files_done, line->files, seconds);
+    else if (!line->terminal && !vf_interrupted)
         fprintf(stderr, "volfilter: %.60s: %zu of %zu, %.2f s\n", line->label, atomic_load(&line->done),
                 line->total, seconds);
-    }
     fflush(stderr);
     line->shown = false;
 }

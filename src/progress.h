@@ -13,8 +13,11 @@
 struct vf_progress_line {
     bool shown, terminal;
     const char *label; /* borrowed */
+    bool json;
     size_t total;
     atomic_size_t done;
+    size_t files; /* of several; 0: the units are not bytes of files */
+    atomic_size_t files_done;
     atomic_llong next_ns; /* of the monotonic clock: no redraw before */
     atomic_flag drawing;
     atomic_bool drawn; /* something stands on the terminal's line */
@@ -22,9 +25,19 @@ struct vf_progress_line {
 };
 
 /* `mode` auto shows a line only on a terminal and only after half a second; always gives plain lines, one a
- * second at most, where stderr is no terminal. `total` is in units of the caller's choice (planes, bytes); 0
- * when unknown. `label` must live until vf_progress_end. */
+ * second at most, where stderr is no terminal; json gives such lines as objects. `total` is in units of the
+ * caller's choice (planes, bytes); 0 when unknown. `label` must live until vf_progress_end. */
 void vf_progress_begin(struct vf_progress_line *line, enum vf_progress mode, const char *label, size_t total);
+
+/* The same for several files, in bytes: how many are done, how fast, how long still. */
+void vf_progress_begin_files(struct vf_progress_line *line, enum vf_progress mode, size_t files,
+                             size_t bytes);
+
+/* One more of them is done, and bytes that were not added yet. Main thread only, like end and clear. */
+void vf_progress_file_done(struct vf_progress_line *line, size_t bytes);
+
+/* Clears the terminal's line for a message, until it is drawn again. */
+void vf_progress_clear(struct vf_progress_line *line);
 
 /* `count` more units are done. Any thread may call it: an atomic addition and a clock read, and ten redraws a
  * second at most by whoever finds the line free. */
@@ -35,7 +48,8 @@ void vf_progress_add(struct vf_progress_line *line, size_t count);
 void vf_progress_end(struct vf_progress_line *line);
 
 /* From now on SIGINT and SIGTERM set vf_interrupted (interrupt.h); a second one removes the temporary files
- * and leaves at once, with 130 or 143. SIGPIPE is ignored, so that writing to a closed pipe is an error like others.
+ * and leaves at once, with 130 or 143. SIGPIPE is ignored, so that writing to a closed pipe is an error like
+ * others.
  */
 void vf_signals_install(void);
 

@@ -237,7 +237,7 @@ enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
         status = compute(w, error);
     vf_volume_free(&w->in);
     w->compute_seconds = now() - start;
-    return status;
+    return status == VF_DEVICE ? VF_FAILED : status;
 }
 
 enum vf_status vf_work_write(struct vf_work *w, struct vf_error *error)

@@ -20,7 +20,7 @@ test_a_bad_file_does_not_stop_the_rest() {
     says bad.tif
     says nowhere.tif
     says "2 of 4 files failed"
-    [ "$(names d)" = "cell.png microaneurysms.png" ]
+    [ "$(names d)" = ".volfilter-done cell.png microaneurysms.png" ]
     expect 3 -f gaussian --out-dir d bad.tif nowhere.tif
     says "2 of 2 files failed"
     expect 1 -f gaussian --out-dir d bad.tif
@@ -74,4 +74,116 @@ test_no_clobber() {
     says "1 of 2 files failed"
     [ "$(cat d/cell.png)" = old ]
     [ -s d/microaneurysms.png ]
+}
+
+test_lists_of_files() {
+    cp "$SMALL" "a b.png"
+    printf '%s\n\n%s\r\n' "a b.png" "$IMAGE" >list
+    expect 0 -f gaussian --out-dir d --from-file list "$STACK"
+    silent
+    [ "$(names d)" = "a b.png cell.png head-mri.tif" ]
+    "$VOLFILTER" -f gaussian --out-dir e --from-file - <list
+    [ "$(names e)" = "a b.png cell.png" ]
+    same "d/a b.png" "e/a b.png"
+    expect 1 -f gaussian --out-dir d --from-file nowhere
+    says "--from-file=nowhere: cannot be read"
+    : >empty
+    expect 1 -f gaussian --out-dir d --from-file empty
+    says "there are no images in the list"
+    expect 2 -f gaussian --from-file list a.png b.png
+    says "--from-file goes with --out-dir only"
+}
+
+test_trees() {
+    mkdir -p in/a/b in/.hidden
+    cp "$SMALL" in/x.png
+    cp "$SMALL" in/a/x.png
+    cp "$IMAGE" in/a/b/x.PNG
+    cp "$IMAGE" in/.hidden/x.png
+    echo text >in/a/notes.txt
+    expect 0 -f gaussian --tree --out-dir res in
+    [ "$(cd res && find . -type f | sort | paste -sd ' ')" = "./in/a/b/x.PNG ./in/a/x.png ./in/x.png" ]
+    same res/in/x.png res/in/a/x.png
+    # The results of the first time are not inputs of the second.
+    (cd in && expect 0 -f gaussian --tree --out-dir ./a/b/out . && rm out err)
+    (cd in && expect 0 -f gaussian --tree --out-dir ./a/b/out . && rm out err)
+    [ "$(cd in/a/b/out && find . -type f | sort | paste -sd ' ')" = "./a/b/x.PNG ./a/x.png ./x.png" ]
+    expect 0 -f gaussian --tree --out-dir some in/a/x.png ./in/x.png
+    [ -s some/in/a/x.png ]
+    [ -s some/in/x.png ]
+    expect 2 -f gaussian --tree --out-dir in/deep in/a/../x.png
+    says "'..'"
+    [ ! -e in/deep ]
+    expect 3 -f gaussian --tree --out-dir d in/nothing.png in/x.png
+    mkdir none
+    expect 1 -f gaussian --tree --out-dir d none
+    says "there are no images"
+}
+
+test_resume() {
+    cp "$SMALL" a.png
+    cp "$IMAGE" b.png
+    echo bad >c.png
+    expect 3 -f gaussian --out-dir d a.png b.png c.png
+    [ "$(names d)" = ".volfilter-done a.png b.png" ]
+    cp "$SMALL" c.png
+    touch -d '2001-02-03' d/b.png
+    cp -p d/a.png before.png
+    # What is finished stays as it is; what was changed, or is missing, is made.
+    expect 0 -f gaussian --resume --report r.json --out-dir d a.png b.png c.png
+    says "1 of 3 files were finished before"
+    [ ! d/a.png -nt before.png ]
+    [ d/b.png -nt before.png ]
+    grep -q '"skipped": 1' r.json
+    [ "$(names d)" = ".volfilter-done a.png b.png c.png" ]
+    expect 0 -f gaussian --resume --out-dir d a.png b.png c.png
+    says "3 of 3 files were finished before"
+    # Another chain, other options, another input: all anew.
+    expect 0 -f gaussian:2 --resume --out-dir d a.png b.png c.png
+    silent
+    expect 0 -f gaussian:2 --boundary wrap --resume --out-dir d a.png b.png
+    silent
+    cp "$IMAGE" a.png
+    expect 0 -f gaussian:2 --boundary wrap --resume --out-dir d a.png b.png
+    says "1 of 2 files were finished before"
+    expect 0 -f gaussian:2 --boundary wrap --threads 1 --memory 1G --resume --out-dir d a.png b.png
+    says "2 of 2 files were finished before"
+}
+
+test_report() {
+    echo bad >bad.tif
+    expect 3 -f gaussian --report r.json --out-dir d bad.tif "$SMALL" nowhere.tif
+    grep -q '"files": 3' r.json
+    grep -q '"failed": 2' r.json
+    grep -q '"status": "done"' r.json
+    grep -q '"error": "bad.tif: is neither' r.json
+    if command -v python3 >/dev/null; then
+        python3 -c 'import json; r = json.load(open("r.json")); assert len(r["results"]) == 3'
+    fi
+    expect 1 -f gaussian --report nowhere/r.json --out-dir e "$SMALL"
+    says "nowhere/r.json"
+    [ ! -e e/microaneurysms.png ]
+}
+
+test_progress_of_files() {
+    expect 0 --progress always -f gaussian --out-dir d "$SMALL" "$IMAGE"
+    says "2 of 2 files"
+    expect 0 --progress json -f gaussian --out-dir d "$SMALL" "$IMAGE"
+    grep -q '"files_done": 2, "files": 2' err
+    expect 0 --progress json -f gaussian "$STACK" o.tif
+    grep -q '^{"step": "filtering", "done": [0-9]*, "total": [0-9]*, "seconds": ' err
+    if command -v python3 >/dev/null; then
+        python3 -c 'import json; [json.loads(line) for line in open("err")]'
+    fi
+}
+
+test_files_beside_each_other_are_those_alone() {
+    for i in 1 2 3 4 5 6; do cp "$STACK" $i.tif; done
+    expect 0 -f "gaussian:1,gradient" --out-dir d 1.tif 2.tif 3.tif "$SMALL" 4.tif 5.tif 6.tif
+    expect 0 -f "gaussian:1,gradient" "$STACK" o.tif
+    for i in 1 2 3 4 5 6; do same d/$i.tif o.tif; done
+    # Where only one fits at a time, and where none is held whole.
+    expect 0 -f "gaussian:1,gradient" --memory 30M --out-dir e 1.tif 2.tif 3.tif
+    for i in 1 2 3; do same e/$i.tif o.tif; done
+    [ "$(names e)" = "1.tif 2.tif 3.tif" ]
 }

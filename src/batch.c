@@ -1,0 +1,299 @@
+#include "batch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "alloc.h"
+
+/* ---- which files ---- */
+
+static enum vf_status add_file(struct vf_batch *batch, const char *in, struct vf_error *error)
+{
+    if (batch->count == batch->room) {
+        const int room = batch->room * 2 + 64;
+        struct vf_batch_file *larger = vf_alloc((size_t)room, sizeof *larger, "list of files", error);
+        if (larger == NULL)
+            return VF_FAILED;
+        if (batch->count > 0)
+            memcpy(larger, batch->file, (size_t)batch->count * sizeof *larger);
+        vf_free(batch->file);
+        batch->file = larger;
+        batch->room = room;
+    }
+    struct vf_batch_file *file = &batch->file[batch->count];
+    *file = (struct vf_batch_file){.in = vf_strdup(in, error)};
+    if (file->in == NULL)
+        return VF_FAILED;
+    batch->count++;
+    file->exists = stat(in, &file->about) == 0;
+    return VF_OK;
+}
+
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static enum vf_status add_tree(struct vf_batch *batch, const char *directory, const struct stat *results,
+                               struct vf_error *error);
+
+/* An image by its ending, or a directory; neither what is hidden nor the results' own directory. */
+static enum vf_status add_entry(struct vf_batch *batch, const char *directory, const char *name,
+                                const struct stat *results, struct vf_error *error)
+{
+    struct stat about;
+    enum vf_format format;
+    const size_t room = strlen(directory) + strlen(name) + 2;
+    const bool slash = directory[strlen(directory) - 1] == '/';
+    enum vf_status status = VF_OK;
+    if (name[0] == '.')
+        return VF_OK;
+    char *path = vf_alloc(room, 1, "file name", error);
+    if (path == NULL)
+        return VF_FAILED;
+    snprintf(path, room, "%s%s%s", directory, slash ? "" : "/", name);
+    /* Links to directories could lead in circles. */
+    const bool known = lstat(path, &about) == 0;
+    if (known && S_ISDIR(about.st_mode) && !(results != NULL && is_same_file(&about, results)))
+        status = add_tree(batch, path, results, error);
+    else if (known && !S_ISDIR(about.st_mode) && vf_format_by_name(name, &format))
+        status = add_file(batch, path, error);
+    vf_free(path);
+    return status;
+}
+
+static enum vf_status add_tree(struct vf_batch *batch, const char *directory, const struct stat *results,
+                               struct vf_error *error)
+{
+    struct dirent **entry;
+    const int count = scandir(directory, &entry, NULL, alphasort);
+    enum vf_status status = VF_OK;
+    if (count < 0)
+        return vf_fail(error, VF_FAILED, "%.300s: cannot be read: %s", directory, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        if (status == VF_OK)
+            status = add_entry(batch, directory, entry[i]->d_name, results, error);
+        free(entry[i]);
+    }
+    free(entry);
+    return status;
+}
+
+static enum vf_status add_word(struct vf_batch *batch, const struct vf_command_line *line, const char *word,
+                               struct vf_error *error)
+{
+    struct stat about, results;
+    if (line->tree && stat(word, &about) == 0 && S_ISDIR(about.st_mode))
+        return add_tree(batch, word, stat(line->out_dir, &results) == 0 ? &results : NULL, error);
+    return add_file(batch, word, error);
+}
+
+static enum vf_status add_lines(struct vf_batch *batch, const struct vf_command_line *line,
+                                struct vf_error *error)
+{
+    const bool standard = strcmp(line->from_file, "-") == 0;
+    char *text = NULL;
+    size_t room = 0;
+    ssize_t length;
+    enum vf_status status = VF_OK;
+    if (standard && isatty(STDIN_FILENO))
+        return vf_fail(error, VF_USAGE,
+                       "--from-file -: standard input is a terminal; use '< LIST' or a pipe");
+    FILE *file = standard ? stdin : fopen(line->from_file, "re");
+    if (file == NULL)
+        return vf_fail(error, VF_FAILED, "--from-file=%.300s: cannot be read: %s", line->from_file,
+                       strerror(errno));
+    while (status == VF_OK && (length = getline(&text, &room, file)) > 0) {
+        while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
+            text[--length] = '\0';
+        if (length > 0)
+            status = add_word(batch, line, text, error);
+    }
+    if (status == VF_OK && ferror(file))
+        status = vf_fail(error, VF_FAILED, "--from-file=%.300s: cannot be read: %s", line->from_file,
+                         strerror(errno));
+    free(text);
+    if (!standard)
+        fclose(file);
+    return status;
+}
+
+/* ---- under which names ---- */
+
+static bool climbs(const char *path)
+{
+    for (; path != NULL; path = strchr(path, '/')) {
+        path += *path == '/';
+        if (strncmp(path, "..", 2) == 0 && (path[2] == '/' || path[2] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+/* The path without what begins it: '/' and './'. */
+static const char *inner_path(const char *path)
+{
+    while (path[0] == '/' || (path[0] == '.' && path[1] == '/'))
+        path++;
+    return path;
+}
+
+/* DIR/NAME, or with --tree DIR/PATH, with the suffix before the ending. */
+static enum vf_status name_output(const struct vf_command_line *line, struct vf_batch_file *file,
+                                  struct vf_error *error)
+{
+    const char *slash = strrchr(file->in, '/');
+    const char *base = slash != NULL ? slash + 1 : file->in;
+    const char *path = line->tree ? inner_path(file->in) : base;
+    const char *suffix = line->suffix != NULL ? line->suffix : "";
+    if (strcmp(file->in, "-") == 0)
+        return vf_fail(error, VF_USAGE,
+                       "standard input has no name in --out-dir; use volfilter -f CHAIN - OUT");
+    if (base[0] == '\0' || strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
+        return vf_fail(error, VF_USAGE, "'%.200s' is a directory; name the files in it", file->in);
+    if (line->tree && climbs(path))
+        return vf_fail(error, VF_USAGE, "'%.200s' has '..' in it, which --tree would follow out of '%.200s'",
+                       file->in, line->out_dir);
+    const char *dot = strrchr(base, '.');
+    const size_t stem = dot != NULL && dot > base ? (size_t)(dot - path) : strlen(path);
+    const size_t directory = strlen(line->out_dir);
+    const bool has_slash = line->out_dir[directory - 1] == '/';
+    const size_t room = directory + strlen(path) + strlen(suffix) + 2;
+    file->out = vf_alloc(room, 1, "file name", error);
+    if (file->out == NULL)
+        return VF_FAILED;
+    snprintf(file->out, room, "%s%s%.*s%s%s", line->out_dir, has_slash ? "" : "/", (int)stem, path, suffix,
+             path + stem);
+    file->name = file->out + directory + !has_slash;
+    return VF_OK;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp((*(struct vf_batch_file *const *)a)->out, (*(struct vf_batch_file *const *)b)->out);
+}
+
+static int compare_files(const void *a, const void *b)
+{
+    const struct vf_batch_file *p = *(struct vf_batch_file *const *)a, *q = *(struct vf_batch_file *const *)b;
+    if (p->exists != q->exists)
+        return p->exists - q->exists;
+    if (p->about.st_dev != q->about.st_dev)
+        return p->about.st_dev < q->about.st_dev ? -1 : 1;
+    return p->about.st_ino < q->about.st_ino ? -1 : p->about.st_ino > q->about.st_ino;
+}
+
+static enum vf_status check_names_differ(struct vf_batch_file **sorted, size_t count, struct vf_error *error)
+{
+    qsort(sorted, count, sizeof *sorted, compare_names);
+    for (size_t i = 1; i < count; i++) {
+        const struct vf_batch_file *a = sorted[i - 1], *b = sorted[i];
+        if (strcmp(a->out, b->out) == 0)
+            return vf_fail(error, VF_USAGE,
+                           "'%.200s' and '%.200s' would both be written to '%.200s'; filter them into "
+                           "different directories, or use --tree",
+                           a->in, b->in, a->out);
+    }
+    return VF_OK;
+}
+
+/* A result may replace its own input, but no other file that is still to be read. */
+static enum vf_status check_inputs_stay(struct vf_batch *batch, struct vf_batch_file **sorted,
+                                        struct vf_error *error)
+{
+    const size_t count = (size_t)batch->count;
+    qsort(sorted, count, sizeof *sorted, compare_files);
+    for (int i = 0; i < batch->count; i++) {
+        struct vf_batch_file *file = &batch->file[i], key = {.exists = true}, *key_pointer = &key;
+        if (stat(file->out, &key.about) != 0)
+            continue;
+        struct vf_batch_file **hit = bsearch(&key_pointer, sorted, count, sizeof *sorted, compare_files);
+        if (hit != NULL && compare_files(&key_pointer, &file) != 0)
+            return vf_fail(
+                error, VF_USAGE,
+                "the result of '%.200s' would replace '%.200s', which is an input too; use another "
+                "--out-dir or --suffix",
+                file->in, (*hit)->in);
+    }
+    return VF_OK;
+}
+
+static enum vf_status check_names(struct vf_batch *batch, struct vf_error *error)
+{
+    const size_t count = (size_t)batch->count;
+    struct vf_batch_file **sorted = vf_alloc(count, sizeof *sorted, "list of files", error);
+    if (sorted == NULL)
+        return VF_FAILED;
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &batch->file[i];
+    enum vf_status status = check_names_differ(sorted, count, error);
+    if (status == VF_OK)
+        status = check_inputs_stay(batch, sorted, error);
+    vf_free(sorted);
+    return status;
+}
+
+/* ---- directories ---- */
+
+static enum vf_status make_directory(const char *path, struct vf_error *error)
+{
+    struct stat entry;
+    if (mkdir(path, 0777) == 0)
+        return VF_OK;
+    if (errno != EEXIST)
+        return vf_fail(error, VF_FAILED, "--out-dir=%.200s: cannot make the directory: %s", path,
+                       strerror(errno));
+    if (stat(path, &entry) == 0 && S_ISDIR(entry.st_mode))
+        return VF_OK;
+    return vf_fail(error, VF_FAILED, "--out-dir=%.200s: this is no directory", path);
+}
+
+/* The directories of a result's name, which stand between slashes. */
+static enum vf_status make_parents(struct vf_batch_file *file, struct vf_error *error)
+{
+    enum vf_status status = VF_OK;
+    char *slash = file->out + (file->name - file->out);
+    while (status == VF_OK && (slash = strchr(slash, '/')) != NULL) {
+        *slash = '\0';
+        status = make_directory(file->out, error);
+        *slash++ = '/';
+    }
+    return status;
+}
+
+enum vf_status vf_batch_open(struct vf_batch *batch, const struct vf_command_line *line,
+                             struct vf_error *error)
+{
+    enum vf_status status = VF_OK;
+    *batch = (struct vf_batch){0};
+    for (int i = 0; i < line->word_count; i++)
+        VF_TRY(add_word(batch, line, line->words[i], error));
+    if (line->from_file != NULL)
+        VF_TRY(add_lines(batch, line, error));
+    if (batch->count == 0)
+        return vf_fail(error, VF_FAILED, "there are no images in %s",
+                       line->from_file != NULL ? "the list" : "the directories given");
+    for (int i = 0; i < batch->count; i++)
+        VF_TRY(name_output(line, &batch->file[i], error));
+    VF_TRY(check_names(batch, error));
+    if (line->options.dry_run)
+        goto out;
+    VF_TRY(make_directory(line->out_dir, error));
+    for (int i = 0; i < batch->count; i++)
+        VF_TRY(make_parents(&batch->file[i], error));
+out:
+    return status;
+}
+
+void vf_batch_close(struct vf_batch *batch)
+{
+    for (int i = 0; i < batch->count; i++) {
+        vf_free(batch->file[i].in);
+        vf_free(batch->file[i].out);
+    }
+    vf_free(batch->file);
+    *batch = (struct vf_batch){0};
+}

@@ -1,0 +1,32 @@
+/* Several files into a directory: which, under which names, checked before anything starts; and filtering
+ * them, the reading of the next and the writing of the last beside the present. */
+#ifndef VF_BATCH_H
+#define VF_BATCH_H
+
+#include <sys/stat.h>
+
+#include "cli.h"
+
+struct vf_batch_file {
+    char *in, *out;   /* owned */
+    const char *name; /* of `out`, under the directory */
+    bool exists;      /* the input; then `about` is about it */
+    struct stat about;
+};
+
+struct vf_batch {
+    int count, room;
+    struct vf_batch_file *file; /* owned; as given */
+};
+
+/* The command line's words, then --from-file's lines; with --tree the images in directories. It is an error,
+ * and nothing is made, when two results have one name or one would replace another's input. The directories
+ * of the results are made, unless it is a dry run. Owned by the caller, also after a failure. */
+enum vf_status vf_batch_open(struct vf_batch *batch, const struct vf_command_line *line,
+                             struct vf_error *error);
+void vf_batch_close(struct vf_batch *batch);
+
+/* A bad file is reported and the rest goes on; a signal ends it all. The program's exit code. */
+enum vf_status vf_batch_run(const struct vf_batch *batch, const struct vf_command_line *line);
+
+#endif

@@ -1,0 +1,349 @@
+/* Filtering several files: while one is computed, the next is read and the last one is written, where they
+ * fit into memory together. */
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "batch.h"
+#include "interrupt.h"
+#include "journal.h"
+#include "json.h"
+#include "output_file.h"
+#include "progress.h"
+
+enum outcome { NOT_BEGUN, DONE, SKIPPED, FAILED };
+
+struct result {
+    enum outcome outcome;
+    struct vf_work_times times;
+    char *why; /* owned; NULL: nothing went wrong */
+};
+
+/* A file on its way, and the thread that reads or writes it. */
+struct on_the_way {
+    int index;
+    struct vf_work *work;
+    enum vf_status (*step)(struct vf_work *work, struct vf_error *error);
+    pthread_t thread;
+    bool started;
+    enum vf_status status;
+    struct vf_error error;
+};
+
+struct runner {
+    const struct vf_batch *batch;
+    const struct vf_command_line *line;
+    struct vf_options options; /* the line's, without a progress line for each file */
+    struct vf_session session;
+    struct vf_journal *journal; /* NULL: a dry run */
+    struct vf_progress_line shown;
+    struct result *result; /* owned: [batch->count] */
+    int next;              /* not yet looked at */
+    int done, skipped, failed;
+    enum vf_status last; /* failure */
+};
+
+/* ---- what becomes of a file ---- */
+
+static size_t bytes_of(const struct vf_batch_file *file)
+{
+    return file->exists ? (size_t)file->about.st_size : 0;
+}
+
+/* A signal is no fault of the file's. */
+static void fail_file(struct runner *r, int index, enum vf_status status, const struct vf_error *error)
+{
+    struct vf_error ignored;
+    if (status == VF_INTERRUPTED || vf_interrupted)
+        return;
+    vf_progress_clear(&r->shown);
+    r->last = vf_cli_report(status, error);
+    r->failed++;
+    r->result[index].outcome = FAILED;
+    r->result[index].why = vf_strdup(error->text, &ignored);
+}
+
+static void succeed(struct runner *r, struct on_the_way *file)
+{
+    char key[VF_JOURNAL_KEY + 1];
+    struct vf_error error;
+    const struct vf_batch_file *about = &r->batch->file[file->index];
+    r->done++;
+    r->result[file->index].outcome = DONE;
+    r->result[file->index].times = vf_work_times(file->work);
+    vf_progress_clear(&r->shown);
+    vf_work_tell(file->work, stdout);
+    if (r->journal == NULL)
+        return;
+    /* Without its line the file is only made anew another time. */
+    if (vf_journal_key(&r->line->chain, &r->options, &about->about, key, &error) != VF_OK ||
+        vf_journal_add(r->journal, about->name, key, &error) != VF_OK)
+        vf_cli_report(VF_FAILED, &error);
+}
+
+static bool is_finished(const struct runner *r, const struct vf_batch_file *file)
+{
+    char key[VF_JOURNAL_KEY + 1];
+    struct vf_error error;
+    return r->line->resume && file->exists && r->journal != NULL &&
+           vf_journal_key(&r->line->chain, &r->options, &file->about, key, &error) == VF_OK &&
+           vf_journal_has(r->journal, file->name, key);
+}
+
+/* ---- steps in threads ---- */
+
+static void *run_step(void *context)
+{
+    struct on_the_way *file = context;
+    file->status = file->step(file->work, &file->error);
+    return NULL;
+}
+
+/* Where there is no thread to be had, the step is done at once. Signals are the main thread's. */
+static void start_step(struct on_the_way *file,
+                       enum vf_status (*step)(struct vf_work *work, struct vf_error *error))
+{
+    sigset_t all, before;
+    file->step = step;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    file->started = pthread_create(&file->thread, NULL, run_step, file) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!file->started)
+        run_step(file);
+}
+
+static void join(struct on_the_way *file)
+{
+    if (file->started)
+        pthread_join(file->thread, NULL);
+    file->started = false;
+}
+
+/* ---- one after another ---- */
+
+/* The next file that can be opened and is not finished yet; false when there is none. */
+static bool open_next(struct runner *r, struct on_the_way *file)
+{
+    while (r->next < r->batch->count && !vf_interrupted) {
+        const int index = r->next++;
+        const struct vf_batch_file *about = &r->batch->file[index];
+        *file = (struct on_the_way){.index = index};
+        if (is_finished(r, about)) {
+            r->skipped++;
+            r->result[index].outcome = SKIPPED;
+            vf_progress_file_done(&r->shown, bytes_of(about));
+            continue;
+        }
+        vf_progress_clear(&r->shown);
+        const enum vf_status status = vf_work_open(&file->work, &r->line->chain, &r->options, &r->session,
+                                                   about->in, about->out, stdout, &file->error);
+        if (status == VF_OK) {
+            vf_work_show(file->work, &r->shown, bytes_of(about));
+            return true;
+        }
+        fail_file(r, index, status, &file->error);
+        vf_progress_file_done(&r->shown, bytes_of(about));
+    }
+    return false;
+}
+
+/* Waits for the file's last step, and lets go of it. */
+static void finish(struct runner *r, struct on_the_way *file)
+{
+    if (file->work == NULL)
+        return;
+    join(file);
+    if (file->status == VF_OK)
+        succeed(r, file);
+    else
+        fail_file(r, file->index, file->status, &file->error);
+    vf_work_close(file->work);
+    file->work = NULL;
+    vf_progress_file_done(&r->shown, 0);
+}
+
+static size_t memory_of(const struct on_the_way *file)
+{
+    return file->work == NULL ? 0 : vf_work_memory(file->work);
+}
+
+/* Begins to read the next file, if there is room for it beside those that are there. */
+static bool read_beside(struct runner *r, struct on_the_way *next, const struct on_the_way *present,
+                        struct on_the_way *last)
+{
+    const size_t limit = vf_work_limit(next->work), both = memory_of(present) + memory_of(next);
+    if (both > limit)
+        return false;
+    if (both + memory_of(last) > limit)
+        finish(r, last);
+    start_step(next, vf_work_read);
+    return true;
+}
+
+/* Three files at most are on their way: one is read, one computed, one written. */
+static void run_all(struct runner *r)
+{
+    struct on_the_way slot[3] = {{0}};
+    struct on_the_way *last = &slot[0], *present = &slot[1], *next = &slot[2];
+    bool more = open_next(r, present);
+    if (more)
+        start_step(present, vf_work_read);
+    while (more) {
+        bool begun = false;
+        join(present);
+        more = open_next(r, next);
+        if (more)
+            begun = read_beside(r, next, present, last);
+        if (present->status == VF_OK)
+            present->status = vf_work_compute(present->work, &present->error);
+        finish(r, last);
+        if (present->status == VF_OK)
+            start_step(present, vf_work_write);
+        if (more && !begun) {
+            finish(r, present);
+            start_step(next, vf_work_read);
+        }
+        struct on_the_way *free = last;
+        last = present;
+        present = next;
+        next = free;
+    }
+    finish(r, last);
+}
+
+static void plan_all(struct runner *r)
+{
+    struct on_the_way file;
+    while (open_next(r, &file)) {
+        vf_work_close(file.work);
+        r->done++;
+        r->result[file.index].outcome = DONE;
+    }
+}
+
+/* ---- the report ---- */
+
+static const char *const outcome_name[] = {
+    [NOT_BEGUN] = "not done", [DONE] = "done", [SKIPPED] = "skipped", [FAILED] = "failed"};
+
+static void print_report(const struct runner *r, FILE *to)
+{
+    struct vf_json json;
+    vf_json_open(&json, to);
+    vf_json_begin_object(&json, NULL);
+    vf_json_integer(&json, "files", r->batch->count);
+    vf_json_integer(&json, "done", r->done);
+    vf_json_integer(&json, "skipped", r->skipped);
+    vf_json_integer(&json, "failed", r->failed);
+    vf_json_boolean(&json, "interrupted", vf_interrupted != 0);
+    vf_json_begin_array(&json, "results");
+    for (int i = 0; i < r->batch->count; i++) {
+        const struct result *result = &r->result[i];
+        vf_json_begin_object(&json, NULL);
+        vf_json_string(&json, "input", r->batch->file[i].in);
+        vf_json_string(&json, "output", r->batch->file[i].out);
+        vf_json_string(&json, "status", outcome_name[result->outcome]);
+        vf_json_string(&json, "error", result->why);
+        vf_json_number(&json, "read_seconds", result->times.read);
+        vf_json_number(&json, "compute_seconds", result->times.compute);
+        vf_json_number(&json, "write_seconds", result->times.write);
+        vf_json_end(&json);
+    }
+    vf_json_end(&json);
+    vf_json_end(&json);
+}
+
+static enum vf_status write_report(const struct runner *r, struct vf_output_file *file,
+                                   struct vf_error *error)
+{
+    const int fd = dup(vf_output_file_descriptor(file));
+    FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
+    bool good = to != NULL;
+    if (good) {
+        print_report(r, to);
+        good = !ferror(to);
+        good = fclose(to) == 0 && good;
+    } else if (fd >= 0) {
+        close(fd);
+    }
+    const enum vf_status status =
+        good ? vf_output_file_finish(file, error) : vf_fail(error, VF_FAILED, "cannot be written");
+    return status == VF_OK ? VF_OK : vf_fail_in(error, status, r->line->report);
+}
+
+/* ---- all of it ---- */
+
+static enum vf_status sum_up(const struct runner *r)
+{
+    const int count = r->batch->count;
+    struct vf_error error;
+    if (vf_interrupted) {
+        vf_fail(&error, VF_INTERRUPTED, "interrupted: %d of %d files done", r->done + r->skipped, count);
+        return vf_cli_report(VF_INTERRUPTED, &error);
+    }
+    if (r->skipped > 0 && !r->options.quiet)
+        fprintf(stderr, "volfilter: %d of %d files were finished before\n", r->skipped, count);
+    if (r->failed == 0 || count == 1)
+        return r->last;
+    vf_fail(&error, VF_PARTIAL, "%d of %d files failed", r->failed, count);
+    return vf_cli_report(VF_PARTIAL, &error);
+}
+
+static enum vf_status begin(struct runner *r, struct vf_output_file **report, struct vf_error *error)
+{
+    const struct vf_command_line *line = r->line;
+    size_t bytes = 0;
+    enum vf_status status;
+    for (int i = 0; i < r->batch->count; i++)
+        bytes += bytes_of(&r->batch->file[i]);
+    r->result = vf_alloc((size_t)r->batch->count, sizeof *r->result, "list of files", error);
+    if (r->result == NULL)
+        return VF_FAILED;
+    memset(r->result, 0, (size_t)r->batch->count * sizeof *r->result);
+    if (line->report != NULL) {
+        status = vf_output_file_open(report, line->report, false, error);
+        if (status != VF_OK)
+            return vf_fail_in(error, status, line->report);
+    }
+    if (!line->options.dry_run) {
+        status = vf_journal_open(&r->journal, line->out_dir, line->resume, error);
+        if (status != VF_OK)
+            return status;
+    }
+    r->options.progress = VF_PROGRESS_NEVER;
+    vf_progress_begin_files(&r->shown, line->options.progress, (size_t)r->batch->count, bytes);
+    return VF_OK;
+}
+
+enum vf_status vf_batch_run(const struct vf_batch *batch, const struct vf_command_line *line)
+{
+    struct runner r = {.batch = batch, .line = line, .options = line->options, .session.files = batch->count};
+    struct vf_output_file *report = NULL;
+    struct vf_error error;
+    enum vf_status status = begin(&r, &report, &error);
+    if (status == VF_OK) {
+        if (line->options.dry_run)
+            plan_all(&r);
+        else
+            run_all(&r);
+        vf_progress_end(&r.shown);
+        status = sum_up(&r);
+    } else {
+        vf_cli_report(status, &error);
+    }
+    if (report != NULL && r.result != NULL && write_report(&r, report, &error) != VF_OK) {
+        const enum vf_status failed = vf_cli_report(VF_FAILED, &error);
+        status = status == VF_OK ? failed : status;
+    }
+    vf_output_file_close(report);
+    /* When all is done nothing is left to resume. */
+    vf_journal_close(r.journal, !line->resume && r.done == batch->count);
+    vf_session_close(&r.session);
+    for (int i = 0; i < batch->count && r.result != NULL; i++)
+        vf_free(r.result[i].why);
+    vf_free(r.result);
+    return status;
+}

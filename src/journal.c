@@ -1,0 +1,194 @@
+#include "journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "cli.h"
+#include "sha256.h"
+
+#define FILE_NAME ".volfilter-done"
+
+struct entry {
+    char key[VF_JOURNAL_KEY + 1];
+    long long bytes, seconds, nanoseconds;
+    char *name; /* owned */
+};
+
+struct vf_journal {
+    int directory;
+    int fd; /* of the journal; -1: nothing was added yet */
+    size_t count, room;
+    struct entry *entry; /* sorted by name; of equal ones the last was added last */
+};
+
+/* ---- reading ---- */
+
+/* "KEY BYTES SECONDS.NANOSECONDS NAME"; a line cut short by a crash is none. */
+static bool read_entry(char *line, struct entry *entry)
+{
+    int at = 0;
+    const size_t length = strlen(line);
+    if (length == 0 || line[length - 1] != '\n')
+        return false;
+    line[length - 1] = '\0';
+    return sscanf(line, "%64[0-9a-f] %lld %lld.%lld %n", entry->key, &entry->bytes, &entry->seconds,
+                  &entry->nanoseconds, &at) == 4 &&
+           at > 0 && strlen(entry->key) == VF_JOURNAL_KEY && (entry->name = line + at)[0] != '\0';
+}
+
+static enum vf_status keep(struct vf_journal *journal, const struct entry *entry, struct vf_error *error)
+{
+    if (journal->count == journal->room) {
+        const size_t room = journal->room * 2 + 64;
+        struct entry *larger = vf_alloc(room, sizeof *larger, "the journal", error);
+        if (larger == NULL)
+            return VF_FAILED;
+        if (journal->count > 0)
+            memcpy(larger, journal->entry, journal->count * sizeof *larger);
+        vf_free(journal->entry);
+        journal->entry = larger;
+        journal->room = room;
+    }
+    journal->entry[journal->count] = *entry;
+    journal->entry[journal->count].name = vf_strdup(entry->name, error);
+    if (journal->entry[journal->count].name == NULL)
+        return VF_FAILED;
+    journal->count++;
+    return VF_OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+}
+
+static enum vf_status read_all(struct vf_journal *journal, struct vf_error *error)
+{
+    char *line = NULL;
+    size_t room = 0;
+    struct entry entry;
+    enum vf_status status = VF_OK;
+    const int fd = openat(journal->directory, FILE_NAME, O_RDONLY | O_CLOEXEC);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+    if (file == NULL && fd < 0 && errno == ENOENT)
+        return VF_OK;
+    if (file == NULL)
+        return vf_fail(error, VF_FAILED, "--resume: " FILE_NAME " cannot be read: %s", strerror(errno));
+    while (status == VF_OK && getline(&line, &room, file) > 0)
+        if (read_entry(line, &entry))
+            status = keep(journal, &entry, error);
+    free(line);
+    fclose(file);
+    if (journal->count > 0)
+        qsort(journal->entry, journal->count, sizeof *journal->entry, compare);
+    return status;
+}
+
+enum vf_status vf_journal_open(struct vf_journal **out, const char *directory, bool read,
+                               struct vf_error *error)
+{
+    struct vf_journal *journal = *out = vf_alloc(1, sizeof *journal, "the journal", error);
+    if (journal == NULL)
+        return VF_FAILED;
+    journal->fd = -1;
+    journal->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (journal->directory < 0)
+        return vf_fail(error, VF_FAILED, "--out-dir=%.200s: cannot be opened: %s", directory,
+                       strerror(errno));
+    return read ? read_all(journal, error) : VF_OK;
+}
+
+/* ---- keys ---- */
+
+enum vf_status vf_journal_key(const struct vf_chain *chain, const struct vf_options *o,
+                              const struct stat *input, char key[VF_JOURNAL_KEY + 1], struct vf_error *error)
+{
+    struct vf_sha256 hash;
+    uint8_t digest[VF_SHA256_BYTES];
+    char text[600];
+    char *words = vf_chain_text(chain, error);
+    if (words == NULL)
+        return VF_FAILED;
+    const int length = snprintf(
+        text, sizeof text, " %s %d %a %a %a %a %.16s %d %d %d %d %d %lld %lld.%ld", VF_VERSION,
+        (int)o->boundary, o->constant, o->spacing[0], o->spacing[1], o->spacing[2], o->spacing_unit,
+        o->slices, o->dtype_given, o->dtype_given ? (int)o->dtype : 0, (int)o->precision, (int)o->compression,
+        (long long)input->st_size, (long long)input->st_mtim.tv_sec, input->st_mtim.tv_nsec);
+    vf_sha256_begin(&hash);
+    vf_sha256_add(&hash, words, strlen(words));
+    vf_sha256_add(&hash, text, (size_t)length);
+    vf_sha256_end(&hash, digest);
+    vf_free(words);
+    for (int i = 0; i < VF_SHA256_BYTES; i++)
+        snprintf(key + 2 * i, 3, "%02x", digest[i]);
+    return VF_OK;
+}
+
+/* ---- asking and adding ---- */
+
+/* The first line about the name, or about the one that follows. */
+static size_t find(const struct vf_journal *journal, const char *name)
+{
+    size_t low = 0;
+    for (size_t high = journal->count; low < high;) {
+        const size_t middle = low + (high - low) / 2;
+        if (strcmp(journal->entry[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool vf_journal_has(const struct vf_journal *journal, const char *name, const char *key)
+{
+    struct stat about;
+    if (journal->count == 0 || fstatat(journal->directory, name, &about, 0) != 0)
+        return false;
+    /* A name may have been added again and again. */
+    for (size_t i = find(journal, name); i < journal->count; i++) {
+        const struct entry *entry = &journal->entry[i];
+        if (strcmp(entry->name, name) != 0)
+            break;
+        if (strcmp(entry->key, key) == 0 && entry->bytes == about.st_size &&
+            entry->seconds == about.st_mtim.tv_sec && entry->nanoseconds == about.st_mtim.tv_nsec)
+            return true;
+    }
+    return false;
+}
+
+enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, const char *key,
+                              struct vf_error *error)
+{
+    struct stat about;
+    if (strchr(name, '\n') != NULL || fstatat(journal->directory, name, &about, 0) != 0)
+        return VF_OK; /* it will be made anew */
+    if (journal->fd < 0)
+        journal->fd = openat(journal->directory, FILE_NAME, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (journal->fd >= 0 &&
+        dprintf(journal->fd, "%s %lld %lld.%lld %s\n", key, (long long)about.st_size,
+                (long long)about.st_mtim.tv_sec, (long long)about.st_mtim.tv_nsec, name) > 0)
+        return VF_OK;
+    return vf_fail(error, VF_FAILED, FILE_NAME " cannot be written: %s", strerror(errno));
+}
+
+void vf_journal_close(struct vf_journal *journal, bool remove)
+{
+    if (journal == NULL)
+        return;
+    if (journal->fd >= 0)
+        close(journal->fd);
+    if (remove && journal->directory >= 0)
+        unlinkat(journal->directory, FILE_NAME, 0);
+    if (journal->directory >= 0)
+        close(journal->directory);
+    for (size_t i = 0; i < journal->count; i++)
+        vf_free(journal->entry[i].name);
+    vf_free(journal->entry);
+    vf_free(journal);
+}

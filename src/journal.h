@@ -1,0 +1,34 @@
+/* What of a directory of results is finished: a file DIR/.volfilter-done with a line for each, appended when
+ * it is in place. A result counts as finished while it is the very file that the line is about (its size and
+ * time of change), made from the very input by the same chain and options (the key). */
+#ifndef VF_JOURNAL_H
+#define VF_JOURNAL_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "run.h"
+
+#define VF_JOURNAL_KEY 64 /* hexadecimal digits */
+
+struct vf_journal; /* opaque */
+
+/* Opens the directory's journal; `read` what it holds, else only append. Owned by the caller. */
+enum vf_status vf_journal_open(struct vf_journal **journal, const char *directory, bool read,
+                               struct vf_error *error);
+
+/* What a result is known by: chain, options that change it, and the input. */
+enum vf_status vf_journal_key(const struct vf_chain *chain, const struct vf_options *options,
+                              const struct stat *input, char key[VF_JOURNAL_KEY + 1], struct vf_error *error);
+
+/* Whether the result `name`, under the directory, is finished. */
+bool vf_journal_has(const struct vf_journal *journal, const char *name, const char *key);
+
+/* It is now. */
+enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, const char *key,
+                              struct vf_error *error);
+
+/* With `remove` the file goes too. NULL is allowed. */
+void vf_journal_close(struct vf_journal *journal, bool remove);
+
+#endif
