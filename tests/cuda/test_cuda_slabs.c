@@ -38,6 +38,8 @@ static void begin(void)
     cr_assert_not_null(log);
     fclose(log);
     setenv("FAKE_CUDA_LOG", log_path, 1);
+    /* Cases are few, and what each does is counted. */
+    unsetenv("CUDA_TESTS_SHARE");
 }
 
 static void end(void)
