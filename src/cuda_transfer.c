@@ -4,7 +4,6 @@
 
 #include "alloc.h"
 
-#define MOST_HALF_BYTES ((size_t)32 << 20)
 /* Below this a copy within host memory is not worth waking threads. */
 #define PARALLEL_BYTES ((size_t)1 << 20)
 
@@ -21,7 +20,7 @@ enum vf_status vf_staging_open(struct vf_staging *staging, struct vf_cuda *cuda,
                                size_t largest, size_t row_bytes, int threads, struct vf_error *error)
 {
     enum vf_status status = VF_OK;
-    size_t bytes = largest < MOST_HALF_BYTES ? largest : MOST_HALF_BYTES;
+    size_t bytes = largest < VF_STAGING_MOST ? largest : VF_STAGING_MOST;
     bytes = bytes > row_bytes ? bytes : row_bytes;
     *staging = (struct vf_staging){
         .cuda = cuda, .stream = stream, .threads = threads, .bytes = bytes, .pinned = true};

@@ -10,6 +10,9 @@
 enum vf_status vf_cuda_device_check(const struct vf_cuda_api *api, CUresult result, const char *what,
                                     struct vf_error *error);
 
+/* Bytes of each buffer at most, unless a row is longer. */
+#define VF_STAGING_MOST ((size_t)32 << 20)
+
 struct vf_staging {
     struct vf_cuda *cuda;
     CUstream stream;

@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "cuda_transfer.h"
 #include "kernels/cpu_rows.h"
 #include "memory.h"
 #include "output_file.h"
@@ -141,13 +142,23 @@ static enum vf_status consider_gpu(struct vf_work *w, const struct vf_plan_reque
     return VF_OK;
 }
 
+/* What a GPU's transfers go through, in host memory. */
+static size_t staging_bytes(const struct vf_plan *plan)
+{
+    const double all = (double)plan->nx * (double)plan->ny * (double)vf_stream_extent(plan) * sizeof(double);
+    if (plan->gpu == NULL)
+        return 0;
+    return 2 * (all < (double)VF_STAGING_MOST ? (size_t)all : VF_STAGING_MOST);
+}
+
 /* Where the whole does not fit: passes over slabs. */
 static enum vf_status consider_slabs(struct vf_work *w, const struct vf_plan_request *request,
                                      struct vf_error *error)
 {
     /* A GPU that was opened meanwhile holds memory too. */
     const size_t now = w->session->works == 1 ? vf_memory_resident() : 0;
-    const size_t base = (now > w->session->base_bytes ? now : w->session->base_bytes) + OVERHEAD_BYTES;
+    const size_t base = (now > w->session->base_bytes ? now : w->session->base_bytes) + OVERHEAD_BYTES +
+                        staging_bytes(&w->plan);
     struct vf_stream_request slabs = {.plan = *request,
                                       .ends = {w->input, &w->result, w->channels},
                                       .bytes = (double)w->memory_limit - (double)base};
