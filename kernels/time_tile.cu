@@ -72,7 +72,7 @@ VF_INLINE bool vf_is_periodic(int n)
 VF_INLINE int vf_ring_plane(const vf_sweep &sweep, int field, int back)
 {
     const int plane = sweep.head[VF_TIME_CLOCK(field)] - back;
-    return (plane < 0 ? plane + VF_TIME_DEPTH(field) : plane) * (VF_TIME_ROWS(field) * VF_TIME_COVERED_X);
+    return (plane < 0 ? plane + VF_TIME_DEPTH(field) : plane) * VF_TIME_STRIDE(field);
 }
 
 /* From the element of a ring's plane to the whole memory's. */

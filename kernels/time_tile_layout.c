@@ -258,16 +258,30 @@ static void find_columns(struct vf_time_layout *l)
     }
 }
 
-/* Rings one after another; rows are as long as what a block covers. */
+/* A thread computes all its rows and cells if any is wanted; the others read a little outside: how many
+ * elements.
+ */
+static int find_guard(const struct vf_time_layout *l)
+{
+    int most_halo = 0;
+    for (int f = 0; f < l->field_count; f++)
+        if (l->field[f].depth > 0)
+            most_halo = larger(most_halo, l->field[f].reach[VF_COLUMN_AXIS]);
+    return ((l->rows - 1) * l->covered[1] + most_halo + l->cells + 31) / 32 * 32;
+}
+
+/* Rings one after another; rows are as long as what a block covers. What some threads read outside, others
+ * must not write at the same time: with one barrier a step that may be a ring's own newest plane, else
+ * another ring. */
 static bool place_rings(struct vf_time_layout *l)
 {
     const size_t element = vf_kernel_element(l->c);
-    long long end = 0, most_halo = 0;
+    long long end = 0;
+    l->guard = find_guard(l);
     for (int f = 0; f < l->field_count; f++) {
         struct vf_time_field *field = &l->field[f];
         if (field->depth == 0)
             continue;
-        most_halo = larger((int)most_halo, field->reach[VF_COLUMN_AXIS]);
         const int first = larger(floor_div(l->room[0] - field->reach[VF_ROW_AXIS], l->rows), 0) * l->rows;
         const int past = l->room[0] + l->tile[0] + field->reach[VF_ROW_AXIS];
         field->first_row = first;
@@ -277,13 +291,11 @@ static bool place_rings(struct vf_time_layout *l)
         l->clock[field->clock] = field->depth;
         l->clock_count = larger(l->clock_count, field->clock + 1);
         field->offset = (int)end;
-        end += (long long)field->depth * field->rows * l->covered[1];
+        field->stride = field->rows * l->covered[1] + (l->lean ? 0 : l->guard);
+        end += (long long)field->depth * field->stride + (l->lean ? l->guard : 0);
         if (end > (1 << 24))
             return false;
     }
-    /* A thread computes all its rows and cells if any is wanted; the others read a little outside. */
-    const long long stray = (long long)(l->rows - 1) * l->covered[1] + most_halo + l->cells;
-    l->guard = (int)((stray + 31) / 32 * 32);
     l->bytes = end == 0 ? 0 : (size_t)(end + 2LL * l->guard) * element;
     return true;
 }
@@ -357,6 +369,7 @@ static void add_fields(const struct vf_time_layout *l, struct vf_text *text)
     ADD_TABLE(text, l, "VF_TIME_CLOCK", clock);
     ADD_TABLE(text, l, "VF_TIME_FIRST_ROW", first_row);
     ADD_TABLE(text, l, "VF_TIME_ROWS", rows);
+    ADD_TABLE(text, l, "VF_TIME_STRIDE", stride);
     ADD_TABLE(text, l, "VF_TIME_OFFSET", offset);
     vf_text_add(text, "#define VF_TIME_EACH_LOADED(F)");
     for (int f = 0; f < l->input_count; f++)

@@ -21,6 +21,7 @@ struct vf_time_field {
     int group;    /* that makes it, -1: a source */
     int first_row, rows; /* of the rows that a block covers, kept */
     int clock;           /* rings of the same depth turn together */
+    int stride;          /* elements from plane to plane */
     int offset;          /* elements from the first ring's start */
 };
 
@@ -63,7 +64,7 @@ struct vf_time_layout {
     int clock[VF_KERNEL_MOST_FIELDS];                /* depths */
     int first,
         last;  /* source planes, from a chunk's first one: where its steps begin, and before which they end */
-    int guard; /* elements around the rings, that cells nobody wants read */
+    int guard; /* elements that cells nobody wants read beyond a ring, or a plane that is written meanwhile */
     size_t bytes; /* of shared memory */
 };
 
