@@ -398,13 +398,22 @@ static const struct vf_forced *forced_for(const struct vf_gpu_request *request, 
     return found;
 }
 
+/* Words for different stages that say the same do not keep them apart. */
+static bool says_same(const struct vf_forced *a, const struct vf_forced *b)
+{
+    return a == b ||
+           (a != NULL && b != NULL && a->scheme == b->scheme && a->variant == b->variant &&
+            a->grid == b->grid && a->virtual_blocks == b->virtual_blocks && a->interior == b->interior &&
+            a->fuse == b->fuse && memcmp(&a->config, &b->config, sizeof a->config) == 0);
+}
+
 /* Whether the user allows stages [begin, end) in one kernel, and what was said of it. */
 static bool may_group(const struct vf_gpu_request *request, int begin, int end,
                       const struct vf_forced **forced)
 {
     *forced = forced_for(request, begin);
     for (int s = begin + 1; s < end; s++)
-        if (forced_for(request, s) != *forced)
+        if (!says_same(forced_for(request, s), *forced))
             return false;
     const int fuse = *forced == NULL ? 0 : (*forced)->fuse, left = request->flow->stage_count - begin;
     return fuse == 0 || end - begin == (fuse < left ? fuse : left);

@@ -268,3 +268,11 @@ Test(gpu_plan, what_cannot_be_forced_is_refused_in_words)
         vf_chain_free(&p.chain);
     }
 }
+
+Test(gpu_plan, the_same_word_for_several_stages_lets_them_meet)
+{
+    struct planned p;
+    open_plan(&p, "gaussian", 128, 128, 64, "GX=separable-stream,GY=separable-stream,GZ=separable-stream");
+    cr_expect_eq(p.plan.run[0].gpu.launch_count, 1);
+    close_plan(&p);
+}
