@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "kernels/gpu_box.h"
 
 extern const struct vf_gpu_scheme vf_gpu_global_read;
@@ -97,6 +99,22 @@ static double edge_share(const struct vf_kernel_case *c, const struct vf_kernel_
  * which 9 points along x took measured on an H200. */
 #define EDGE_WORK 2.5
 
+/* Between branches a row is read on its own, again where several rows of a box read it. */
+static void count_box(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                      struct vf_kernel_traffic *traffic)
+{
+    struct vf_kernel_traffic whole = {0};
+    struct vf_kernel_config row = *config;
+    row.work[1] = row.work[2] = 1;
+    if (!vf_has_branches(c)) {
+        vf_box_operations(c, config, false, 1, traffic);
+        return;
+    }
+    vf_box_operations(c, config, false, 1, &whole);
+    vf_box_operations(c, &row, false, (ptrdiff_t)config->work[1] * config->work[2], traffic);
+    traffic->registers = whole.registers;
+}
+
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
 {
@@ -105,16 +123,15 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     tile(c, config, size);
     /* What a block reads more than once comes from L1. */
     vf_tile_sectors(c, config, size, false, traffic);
-    vf_box_operations(c, config, false, 1, traffic);
+    count_box(c, config, traffic);
     const double work = 1 + edge_share(c, config, size) * (EDGE_WORK - 1);
     traffic->global_wavefronts *= work;
     traffic->other_ops *= work;
     traffic->loads *= work;
     /* Reads do not depend on one another: as many are under way as registers hold. */
-    const double most = 48 / vf_box_pack(c, config);
-    traffic->loads_in_flight = traffic->loads < most ? traffic->loads : most;
-    if (traffic->loads_in_flight < 1)
-        traffic->loads_in_flight = 1;
+    const double rows = vf_has_branches(c) ? config->work[1] * config->work[2] : 1,
+                 most = fmin(48.0 / vf_box_pack(c, config), traffic->loads / rows);
+    traffic->loads_in_flight = fmax(1, most);
 }
 
 const struct vf_gpu_scheme vf_gpu_global_read = {

@@ -182,6 +182,20 @@ static bool is_linear(const struct vf_flow *flow)
     return true;
 }
 
+static void count_read(void *context, int dz, int dy, int dx)
+{
+    (void)dz, (void)dy, (void)dx;
+    ++*(int *)context;
+}
+
+bool vf_has_branches(const struct vf_kernel_case *c)
+{
+    int reads = 0;
+    for (int k = 0; k < c->flow->source_count; k++)
+        mark_reads(c, k, count_read, &reads);
+    return !is_linear(c->flow) && c->operations >= 2 * reads;
+}
+
 /* Whether lanes give one another what lies beside their packs: kernels/device_tile.h says when they may. */
 static bool has_shuffles(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
@@ -249,15 +263,6 @@ static int box_registers(const struct vf_kernel_case *c, double kept_words, bool
     return 24 + (int)(words < 104 ? words : 104) + (c->operations > 32 ? (int)arithmetic : 0);
 }
 
-/* Instructions that turning a value from one type to another takes the time of: half of an SM's lanes do it.
- * Storing rounds and clamps, too. */
-#define CONVERSION 2
-
-static int converted(const struct vf_kernel_case *c, enum vf_type stored)
-{
-    return stored != (c->flow->is_double ? VF_F64 : VF_F32);
-}
-
 void vf_box_operations(const struct vf_kernel_case *c, const struct vf_kernel_config *config, bool in_shared,
                        ptrdiff_t steps, struct vf_kernel_traffic *traffic)
 {
@@ -272,7 +277,7 @@ void vf_box_operations(const struct vf_kernel_case *c, const struct vf_kernel_co
         kept += reads.all;
         traffic->other_ops += 2 * reads.all * all;
         if (!in_shared || !vf_kernel_source_has_halo(c, k))
-            traffic->other_ops += CONVERSION * converted(c, c->source_type[k]) * reads.all * pack * all;
+            traffic->other_ops += vf_conversion_ops(c, c->source_type[k]) * reads.all * pack * all;
         if (in_shared && vf_kernel_source_has_halo(c, k))
             traffic->shared_wavefronts += boxes * box_wavefronts(c, config, reads, pack, threads);
         else {
@@ -283,7 +288,7 @@ void vf_box_operations(const struct vf_kernel_case *c, const struct vf_kernel_co
     *(c->flow->is_double ? &traffic->double_ops : &traffic->float_ops) += all * rows * pack * c->operations;
     traffic->other_ops += all * (20 + rows * 6 * c->flow->sink_count);
     for (int k = 0; k < c->flow->sink_count; k++)
-        traffic->other_ops += all * rows * pack * 2 * CONVERSION * converted(c, c->sink_type[k]);
+        traffic->other_ops += all * rows * pack * 2 * vf_conversion_ops(c, c->sink_type[k]);
     traffic->registers = box_registers(c, kept * pack * element / 4, in_shared);
 }
 
@@ -309,7 +314,7 @@ void vf_tile_fill(const struct vf_kernel_case *c, const struct vf_kernel_config 
         const double packs = rows * (double)(pitch / pack);
         traffic->global_wavefronts += rows * (double)vf_model_warp_lines(-pad, 1, stored, pitch);
         traffic->shared_wavefronts += rows * (double)vf_model_warp_lines(0, 1, element, pitch);
-        traffic->other_ops += packs * (12 + CONVERSION * converted(c, c->source_type[k]) * pack);
+        traffic->other_ops += packs * (12 + vf_conversion_ops(c, c->source_type[k]) * pack);
         traffic->loads += packs / threads;
     }
 }

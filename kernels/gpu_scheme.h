@@ -90,6 +90,10 @@ int vf_stage_param_count(const struct vf_stage *stage);
 /* Bytes of the compute type. */
 size_t vf_kernel_element(const struct vf_kernel_case *c);
 
+/* Instructions that turning a value of the stored type into the compute type takes the time of; storing also
+ * rounds and clamps, which is twice that. */
+double vf_conversion_ops(const struct vf_kernel_case *c, enum vf_type stored);
+
 /* NULL if `config` is within the device's limits with `shared` bytes and the case's dimension; else why not.
  */
 const char *vf_kernel_limits(const struct vf_kernel_case *c, const struct vf_gpu *gpu,

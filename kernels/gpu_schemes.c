@@ -92,6 +92,15 @@ void vf_kernel_case_derive(struct vf_kernel_case *c)
 
 /* ---- for schemes ---- */
 
+/* Half of an SM's lanes convert, and what is narrower than a register is taken out of it first; fitted to
+ * sources of 8 and 16 bits. */
+#define CONVERSION 4
+
+double vf_conversion_ops(const struct vf_kernel_case *c, enum vf_type stored)
+{
+    return stored != (c->flow->is_double ? VF_F64 : VF_F32) ? CONVERSION : 0;
+}
+
 size_t vf_kernel_element(const struct vf_kernel_case *c)
 {
     return c->flow->is_double ? sizeof(double) : sizeof(float);

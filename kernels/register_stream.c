@@ -20,7 +20,10 @@ static long ring_registers(const struct vf_kernel_case *c, const struct vf_kerne
                   beside = config->variant == SHARED ? 2 * cross + 1 : 2 * cross + 2;
         const bool has_beside = halo_x > 0 || side > 0;
         values += (long)(reach + (has_beside ? ahead : reach) + 2) * config->work[1] * config->work[0];
-        values += (long)beside * 2 * side * config->work[0];
+        /* Rows beside the tile: all of them, or a share of those that the block keeps in shared memory. */
+        const int rows =
+            config->variant == SHARED ? (2 * side + config->block[1] - 1) / config->block[1] : 2 * side;
+        values += (long)beside * rows * config->work[0];
         values += (long)(2 * cross + 1) * 2 * halo_x * (config->work[1] + (shape.diagonal[k] ? 2 * side : 0));
     }
     return values * (c->flow->is_double ? 2 : 1);
@@ -84,6 +87,16 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     return n;
 }
 
+/* Turns of the loop are written out as long as the code stays small. */
+enum { MOST_WRITTEN = 500 };
+
+static int turns_of(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    const int ring = 2 * c->halo[c->flow->dim == 2 ? 1 : 0] + 2;
+    const long all = (long)ring * c->operations * config->work[0] * config->work[1];
+    return all > MOST_WRITTEN ? 1 : ring;
+}
+
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
 {
@@ -93,6 +106,12 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     vf_stream_traffic(c, config, &shape, traffic);
     const double warps = traffic->threads / 32.0, planes = (double)vf_stream_planes(c, config);
     traffic->registers = 32 + (int)ring_registers(c, config);
+    /* Bytes are taken apart ahead of their turn, one a register. */
+    for (int k = 0; k < c->flow->source_count; k++)
+        traffic->registers += vf_type_size(c->source_type[k]) == 1 ? 4 * config->work[0] : 0;
+    /* Where turns are not written out, every plane moves on in its registers. */
+    if (turns_of(c, config) == 1)
+        traffic->other_ops += planes * traffic->threads * (double)ring_registers(c, config);
     if (config->variant == DIRECT)
         return;
     /* A span is stored once and taken for each row beside it; rows beside the tile are shared out. */
@@ -111,16 +130,6 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         traffic->loads_in_flight -= fewer;
     }
     traffic->barriers = planes;
-}
-
-/* Turns of the loop are written out as long as the code stays small. */
-enum { MOST_WRITTEN = 500 };
-
-static int turns_of(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
-{
-    const int ring = 2 * c->halo[c->flow->dim == 2 ? 1 : 0] + 2;
-    const long all = (long)ring * c->operations * config->work[0] * config->work[1];
-    return all > MOST_WRITTEN ? 1 : ring;
 }
 
 static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)

@@ -71,6 +71,19 @@ static long held_registers(const struct vf_kernel_case *c, const struct vf_kerne
            (c->flow->is_double ? 2 : 1);
 }
 
+/* What the compiler needs of a thread; left alone, it takes half as many again to have more under way. */
+static long wanted_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    return (held_registers(c, config) + 16 + 7) / 8 * 8;
+}
+
+/* Blocks that the compiler must let an SM hold. */
+static int least_blocks(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    const long blocks = 65536 / (wanted_registers(c, config) * config->block[0] * config->block[1]);
+    return blocks > 1 ? (int)blocks : 1;
+}
+
 static const char *refuses(const struct vf_kernel_case *c)
 {
     const struct vf_kernel_config least = {.block = {32, 8, 1}, .work = {1, 1, 1}, .stream = 1};
@@ -97,7 +110,10 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
     const char *reason = vf_stream_limits(c, gpu, config, shared(c, config));
     if (reason != NULL)
         return reason;
-    return held_registers(c, config) > 210 ? "work needs more registers than a thread has" : NULL;
+    return wanted_registers(c, config) * config->block[0] * config->block[1] > 65536 ||
+                   held_registers(c, config) > 210
+               ? "work needs more registers than a thread has"
+               : NULL;
 }
 
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
@@ -140,13 +156,22 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     traffic->global_wavefronts = fields * planes * warps * (rows * (lines + 2) + config->work[1] * lines);
     traffic->other_ops =
         fields * planes * traffic->threads * (24 + rows * (16 + 4 * c->halo[2]) + 8 * config->work[1]);
+    for (int k = 0; k < fields; k++) {
+        /* What is converted is waited for row by row. */
+        if (vf_conversion_ops(c, c->source_type[k]) > 0)
+            traffic->loads_in_flight = 2;
+        traffic->other_ops += planes * traffic->threads * vf_conversion_ops(c, c->source_type[k]) * rows *
+                              (config->work[0] + 2 * c->halo[2]);
+    }
     if (has_side(c)) {
         traffic->shared_wavefronts +=
             fields * planes * warps * lines * (rows + config->work[1] + 2 * c->halo[1]);
         traffic->barriers = fields * planes;
     }
     traffic->issue_warps = VF_LINES_ISSUE_WARPS;
-    traffic->registers = 36 + (int)held_registers(c, config);
+    const int most = 65536 / (least_blocks(c, config) * traffic->threads) / 8 * 8,
+              wanted = 36 + (int)held_registers(c, config);
+    traffic->registers = wanted < most ? wanted : most;
 }
 
 static void define_line(struct vf_text *text, const char *name, int stage)
@@ -163,11 +188,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     struct lines lines;
     read_lines(c, &lines);
     vf_stream_define(c, config, &shape, text);
-    /* Left alone, the compiler takes half as many registers again to have more under way. */
-    const long threads = (long)config->block[0] * config->block[1],
-               registers = (held_registers(c, config) + 16 + 7) / 8 * 8,
-               blocks = 65536 / (registers * threads);
-    vf_text_add(text, "#define VF_LEAST_BLOCKS %ld\n", blocks > 1 ? blocks : 1);
+    vf_text_add(text, "#define VF_LEAST_BLOCKS %d\n", least_blocks(c, config));
     define_line(text, "ROW", lines.stage[2]);
     define_line(text, "SIDE", c->flow->dim == 3 ? lines.stage[1] : -1);
     define_line(text, "ALONG", lines.stage[c->flow->dim == 3 ? 0 : 1]);

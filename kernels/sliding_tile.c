@@ -122,9 +122,9 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     vf_tile_sectors(c, config, size, true, traffic);
     vf_box_operations(c, config, true, traffic->steps, traffic);
     vf_tile_fill(c, config, size, traffic);
-    /* A step's loads are under way while the step before computes. */
+    /* A step's loads are under way while the step before computes; what is converted is waited for. */
     const double steps = (double)traffic->steps;
-    const double most = vf_fills_are_copies(c, gpu) ? 2 * traffic->loads / steps : 4;
+    const double most = vf_fills_are_copies(c, gpu) ? 2 * traffic->loads / steps : 1;
     traffic->loads_in_flight = most > 1 ? most : 1;
     traffic->barriers = steps;
 }

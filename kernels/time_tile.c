@@ -2,6 +2,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "kernels/gpu_box.h"
 #include "kernels/gpu_scheme.h"
 #include "kernels/time_tile_layout.h"
 #include "src/model.h"
@@ -399,7 +400,11 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     *(c->flow->is_double ? &t->double_ops : &t->float_ops) += steps * threads * cells * c->operations;
     t->other_ops = steps * threads * step.instructions;
     t->registers = guess_registers(&layout);
-    t->issue_warps = VF_RING_ISSUE_WARPS;
+    /* The few cells that weights read in a plane are all under way at once. */
+    const bool is_light = c->flow->dim == 2 && config->work[0] * config->work[1] <= 8 && !vf_has_branches(c);
+    t->issue_warps = threads <= 64 ? VF_LONE_ISSUE_WARPS
+                     : is_light    ? VF_LIGHT_ISSUE_WARPS
+                                   : VF_RING_ISSUE_WARPS;
 }
 
 static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
