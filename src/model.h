@@ -139,9 +139,9 @@ struct vf_kernel_traffic {
 /* For issue_warps: what a stage makes goes through shared memory to the next one, again and again, so that an
  * instruction waits for the one before. Fitted to 90 such kernels on an H200. */
 #define VF_RING_ISSUE_WARPS 24
-/* The same in blocks of one or two warps, each of which waits for its own stages alone; fitted to 20. */
+/* The same in blocks of one or two warps, each of which waits for its own stages alone; chosen by 19. */
 #define VF_LONE_ISSUE_WARPS 32
-/* The same where stages are weights in a plane; fitted to 14. */
+/* The same where stages are weights in a plane; chosen by 12. */
 #define VF_LIGHT_ISSUE_WARPS 18
 /* The same for lines along x, y and z in one kernel, fitted to 4. */
 #define VF_LINES_ISSUE_WARPS 12
