@@ -32,7 +32,13 @@ least() {
     expect 1 --memory 1M "$@"
     says "the thinnest slab of this chain needs"
     LEAST=$(sed -n 's/.*needs \([0-9]*\)\..*/\1/p' err)
-    LEAST=$((LEAST + 1))
+    LEAST=$((LEAST + 2)) # libraries take a little more or less from run to run
+}
+
+# Sanitizers hold much more than the program asks for, and keep what is freed.
+is_sanitized() {
+    least -f gaussian "$STACK" o.tif
+    [ "$LEAST" -gt 24 ]
 }
 
 # in_slabs MORE ARGUMENT...: with MORE MiB than the least it is done in slabs, and the result is the same.
@@ -86,8 +92,7 @@ test_the_peak_is_below_the_bound() {
     bound=$((LEAST + 8))
     expect 0 --json --memory ${bound}M -f gaussian big.mrc slabs.tif
     peak=$(sed -n 's/.*"peak_memory_bytes": \([0-9]*\).*/\1/p' out)
-    # Sanitizers keep what is freed.
-    [ "$LEAST" -gt 40 ] || [ "$peak" -le $((bound << 20)) ]
+    is_sanitized || [ "$peak" -le $((bound << 20)) ]
     expect 0 -f gaussian big.mrc whole.tif
     same whole.tif slabs.tif
 }
@@ -118,6 +123,30 @@ test_a_signal_ends_it_soon() {
     took=$((($(date +%s%N) - begin) / 1000000))
     [ "$code" -eq 130 ]
     says "interrupted; nothing was written to o.tif"
-    [ "$LEAST" -gt 40 ] || [ $took -lt 1000 ]
-    only big.mrc out err
+    rm -f out
+    only big.mrc err
+    is_sanitized || [ $took -lt 1000 ]
+}
+
+test_allocations_may_fail_in_slabs() {
+    chain=gaussian
+    expect 0 -f $chain "$STACK" good.tif
+    least -f $chain "$STACK" o.tif
+    failed=0
+    # The plan's search does without some of them.
+    for failing in $(seq 1 7 800); do
+        code=0
+        VOLFILTER_FAIL_ALLOC=$failing "$VOLFILTER" --memory ${LEAST}M --threads 1 -f $chain "$STACK" o.tif \
+            >out 2>err || code=$?
+        if [ "$code" -ne 0 ]; then
+            [ "$code" -eq 1 ]
+            says "memory" || says "allocate"
+            only good.tif out err
+            failed=$((failed + 1))
+        else
+            same good.tif o.tif
+            rm o.tif
+        fi
+    done
+    [ $failed -gt 20 ]
 }
