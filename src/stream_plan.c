@@ -133,7 +133,8 @@ static enum vf_status weigh(const struct trial *t, int r, ptrdiff_t slab, struct
     const bool flat = plan->context.dim == 2;
     const ptrdiff_t extent = vf_stream_extent(plan);
     const double channels = (double)t->request->ends.channels;
-    const double slabs = (double)((extent + slab - 1) / slab) * (double)vf_stream_images(plan) * channels;
+    const ptrdiff_t in_image = (extent + slab - 1) / slab;
+    const double slabs = (double)in_image * (double)vf_stream_images(plan) * channels;
     struct vf_flow flow;
     *weighed = (struct vf_stream_run){.tiling = run->tiling};
     enum vf_status status = vf_plan_reach(plan, run, &weighed->reach, error);

@@ -64,7 +64,11 @@ test_slabs_give_the_same_bytes() {
     in_slabs 0 -f gaussian,perona-malik --dtype float64 --precision double "$STACK"
 }
 
-test_slices_times_and_planes_beyond() {
+test_channels_slices_times_and_planes_beyond() {
+    for file in head-mri head-mri-plain; do
+        expect 0 -f gradient:output=components "$DATA/$file.tif" three.tif
+        in_slabs 0 -f gaussian,perona-malik:iterations=2 three.tif
+    done
     in_slabs 0 --slices -f gaussian,perona-malik "$STACK"
     in_slabs 0 -f perona-malik,eed:iterations=2 "$DATA/epi-time.tif"
     in_slabs 0 --boundary wrap -f eed:iterations=2 "$DATA/epi-time.tif"
