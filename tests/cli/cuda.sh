@@ -104,7 +104,7 @@ test_device_that_fails_is_an_error_when_asked_for() {
 
 test_device_memory_that_holds_a_part_only() {
     fake 0 --backend cpu -f gaussian:sigma=2 "$STACK" cpu.tif
-    FAKE_CUDA_MEMORY=3000000 fake 0 --backend cuda -f gaussian:sigma=2 "$STACK" gpu.tif
+    FAKE_CUDA_MEMORY=6000000 fake 0 --backend cuda -f gaussian:sigma=2 "$STACK" gpu.tif
     cmp gpu.tif cpu.tif
 }
 
