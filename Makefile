@@ -197,7 +197,7 @@ test:
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
 test-san:
 	@tests/install-deps build test
-	+@CUDA_TESTS_SHARE=3 $(again) run-tests BUILD=$(BUILD)/san CFLAGS='-O1 -g -fno-omit-frame-pointer $(SANITIZERS)'
+	+@CUDA_TESTS_SHARE=6 $(again) run-tests BUILD=$(BUILD)/san CFLAGS='-O1 -g -fno-omit-frame-pointer $(SANITIZERS)'
 
 .PHONY: run-tests run-compile-kernels
 on_fake_cuda = LD_LIBRARY_PATH='$(abspath $(dir $(fake_cuda)))' VOLFILTER_CACHE='$(abspath $(BUILD)/cuda-cache)' \

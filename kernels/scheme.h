@@ -1,5 +1,5 @@
-/* A scheme sweeps a run, that is consecutive stages, over the grid. Here: runs in host memory, what a scheme of the
- * CPU is given, and what it must offer; gpu_scheme.h has the GPU's.
+/* A scheme sweeps a run, that is consecutive stages, over the grid. Here: runs in host memory, what a scheme
+ * of the CPU is given, and what it must offer; gpu_scheme.h has the GPU's.
  *
  * To add a scheme: one file (or stem) in kernels/ that fills a `const struct vf_scheme`, and its name in
  * cpu_schemes.c. Every scheme gives the bits of cpu_reference. */

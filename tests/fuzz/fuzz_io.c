@@ -1,6 +1,7 @@
 /* Any bytes are a file: opened and read whole, they give a picture or a message, within bounded memory. Build
  * with
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -fopenmp -D_GNU_SOURCE -I. -Isrc tests/fuzz/fuzz_io.c src/io*.c \
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined -fopenmp -D_GNU_SOURCE -I. -Isrc tests/fuzz/fuzz_io.c
+ * src/io*.c \
  *     src/imagej.c src/ome*.c src/mrc.c src/half.c src/output_file.c src/alloc.c src/error.c src/volume.c \
  *     -ltiff -lpng -lexpat -lz -lm
  * and start with a folder of small TIFF, OME-TIFF, PNG and MRC files; -rss_limit_mb bounds the memory,
