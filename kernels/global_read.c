@@ -87,7 +87,8 @@ static double edge_share(const struct vf_kernel_case *c, const struct vf_kernel_
     const ptrdiff_t extent[3] = {c->nx, c->ny, c->nz};
     double inside = 1;
     for (int axis = 0; axis < 3; axis++) {
-        const double tiles = (double)((extent[axis] + size[axis] - 1) / size[axis]);
+        const ptrdiff_t count = (extent[axis] + size[axis] - 1) / size[axis];
+        const double tiles = (double)count;
         const bool is_beside = axis == 0 && vf_box_pack(c, config) > 1 && c->halo[2] <= 2;
         if (c->halo[2 - axis] > 0 && !is_beside)
             inside *= tiles > 2 ? 1 - 2 / tiles : 0;

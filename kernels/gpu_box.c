@@ -311,7 +311,8 @@ void vf_tile_fill(const struct vf_kernel_case *c, const struct vf_kernel_config 
         const ptrdiff_t pitch = vf_tile_pitch(c, config, k);
         const int stored = (int)vf_type_size(c->source_type[k]), pad = vf_tile_pad(c, config, k);
         const double rows = (double)((tile[1] + 2 * halo[1]) * (tile[2] + 2 * halo[0]));
-        const double packs = rows * (double)(pitch / pack);
+        const ptrdiff_t in_row = pitch / pack;
+        const double packs = rows * (double)in_row;
         traffic->global_wavefronts += rows * (double)vf_model_warp_lines(-pad, 1, stored, pitch);
         traffic->shared_wavefronts += rows * (double)vf_model_warp_lines(0, 1, element, pitch);
         traffic->other_ops += packs * (12 + vf_conversion_ops(c, c->source_type[k]) * pack);

@@ -70,11 +70,14 @@ static void add_streams(struct vf_candidate_list *all, const struct vf_kernel_co
     step_tile(like, size);
     double columns = 1;
     for (int axis = 0; axis < 3; axis++)
-        if (axis != slide)
-            columns *= (double)((extent[axis] + size[axis] - 1) / size[axis]);
+        if (axis != slide) {
+            const ptrdiff_t count = (extent[axis] + size[axis] - 1) / size[axis];
+            columns *= (double)count;
+        }
     for (int i = 0; i < 4 && added < 2; i++) {
         const ptrdiff_t stream = steps[i] * size[slide];
-        const double blocks = columns * (double)((extent[slide] + stream - 1) / stream);
+        const ptrdiff_t streams = (extent[slide] + stream - 1) / stream;
+        const double blocks = columns * (double)streams;
         if ((stream >= 2 * extent[slide] || blocks < 4.0 * all->gpu->multiprocessors) && i < 3)
             continue;
         struct vf_kernel_config config = *like;

@@ -144,7 +144,8 @@ static const int *shape_at(const struct vf_kernel_case *c, int i)
 /* Blocks that an SM holds at once. */
 static double resident(const struct vf_gpu *gpu, const struct vf_time_layout *l)
 {
-    double blocks = fmin(gpu->sm_blocks, gpu->sm_threads / l->threads);
+    const int by_threads = gpu->sm_threads / l->threads;
+    double blocks = fmin(gpu->sm_blocks, by_threads);
     blocks = fmin(blocks, floor((double)gpu->sm_registers / (guess_registers(l) * l->threads)));
     if (l->bytes > 0)
         blocks = fmin(blocks, floor((double)gpu->sm_shared / (double)(l->bytes + 1024)));
