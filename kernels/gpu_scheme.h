@@ -85,6 +85,8 @@ void vf_kernel_case_derive(struct vf_kernel_case *c);
 int vf_stage_first_param(const struct vf_flow *flow, int s);
 int vf_stage_param_count(const struct vf_stage *stage);
 
+bool vf_config_equal(const struct vf_kernel_config *a, const struct vf_kernel_config *b);
+
 /* ---- for schemes ---- */
 
 /* Bytes of the compute type. */

@@ -92,6 +92,15 @@ void vf_kernel_case_derive(struct vf_kernel_case *c)
     }
 }
 
+bool vf_config_equal(const struct vf_kernel_config *a, const struct vf_kernel_config *b)
+{
+    for (int axis = 0; axis < 3; axis++)
+        if (a->block[axis] != b->block[axis] || a->work[axis] != b->work[axis])
+            return false;
+    return a->stream == b->stream && a->variant == b->variant && a->flat_grid == b->flat_grid &&
+           a->virtual_blocks == b->virtual_blocks && a->interior == b->interior;
+}
+
 /* ---- for schemes ---- */
 
 /* Half of an SM's lanes convert, and what is narrower than a register is taken out of it first; fitted to

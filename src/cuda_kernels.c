@@ -96,7 +96,7 @@ out:
 
 static bool is_same(const struct vf_ranked *a, const struct vf_ranked *b)
 {
-    return a->scheme == b->scheme && memcmp(&a->config, &b->config, sizeof a->config) == 0;
+    return a->scheme == b->scheme && vf_config_equal(&a->config, &b->config);
 }
 
 /* The plan's choice, then the next best by prediction, a few of each scheme; how many. */

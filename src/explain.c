@@ -120,8 +120,7 @@ static bool launches_alike(const struct vf_flow *flow, const struct vf_launch *a
     char p[256], q[256];
     launch_stages(a, flow, p, sizeof p);
     launch_stages(b, flow, q, sizeof q);
-    return a->scheme == b->scheme && memcmp(&a->config, &b->config, sizeof a->config) == 0 &&
-           strcmp(p, q) == 0;
+    return a->scheme == b->scheme && vf_config_equal(&a->config, &b->config) && strcmp(p, q) == 0;
 }
 
 static void print_launches(const struct vf_plan *plan, const struct vf_run *run, FILE *to)

@@ -404,7 +404,7 @@ static bool says_same(const struct vf_forced *a, const struct vf_forced *b)
     return a == b ||
            (a != NULL && b != NULL && a->scheme == b->scheme && a->variant == b->variant &&
             a->grid == b->grid && a->virtual_blocks == b->virtual_blocks && a->interior == b->interior &&
-            a->fuse == b->fuse && memcmp(&a->config, &b->config, sizeof a->config) == 0);
+            a->fuse == b->fuse && vf_config_equal(&a->config, &b->config));
 }
 
 /* Whether the user allows stages [begin, end) in one kernel, and what was said of it. */

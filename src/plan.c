@@ -350,7 +350,8 @@ static void place_between(struct vf_plan *plan)
         const double fields = run->inputs + run->outputs + run->gpu.slot_count;
         most = fields > most ? fields : most;
     }
-    const double row = (double)((plan->nx + 31) / 32 * 32) * sizeof(double);
+    const ptrdiff_t pitch = (plan->nx + 31) / 32 * 32;
+    const double row = (double)pitch * sizeof(double);
     plan->resident = plan->gpu != NULL && most * row * (double)(plan->ny * plan->nz * plan->batch) <=
                                               GPU_MEMORY_SHARE * (double)plan->gpu->memory;
     if (plan->resident)
