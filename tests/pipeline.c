@@ -14,6 +14,52 @@ size_t volume_size(const struct vf_volume *volume)
     return bytes;
 }
 
+size_t volume_elements(const struct vf_volume *volume)
+{
+    return volume_size(volume) / vf_type_size(volume->type);
+}
+
+double volume_get(const struct vf_volume *volume, size_t i)
+{
+    return volume->type == VF_F64 ? ((const double *)volume->data)[i]
+                                  : (double)((const float *)volume->data)[i];
+}
+
+void volume_set(const struct vf_volume *volume, size_t i, double value)
+{
+    if (volume->type == VF_F64)
+        ((double *)volume->data)[i] = value;
+    else
+        ((float *)volume->data)[i] = (float)value;
+}
+
+enum vf_boundary boundary_named(const char *name)
+{
+    static const char *const names[VF_BOUNDARY_COUNT] = {
+        [VF_NEAREST] = "nearest",   [VF_REFLECT] = "reflect", [VF_MIRROR] = "mirror",
+        [VF_CONSTANT] = "constant", [VF_WRAP] = "wrap",
+    };
+    for (int b = 0; b < VF_BOUNDARY_COUNT; b++)
+        if (strcmp(names[b], name) == 0)
+            return (enum vf_boundary)b;
+    cr_assert(false, "no boundary is called %s", name);
+    return VF_BOUNDARY_COUNT;
+}
+
+struct pipeline pipeline_reference(const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz, bool precise)
+{
+    return (struct pipeline){.chain = chain,
+                             .nx = nx,
+                             .ny = ny,
+                             .nz = nz,
+                             .type = precise ? VF_F64 : VF_F32,
+                             .constant = 31,
+                             .aspect = {1, 1, 1},
+                             .precise = precise,
+                             .scheme = "reference",
+                             .result_type = precise ? VF_F64 : VF_F32};
+}
+
 static void put(struct vf_volume *volume, size_t i, double value)
 {
     switch (volume->type) {
@@ -50,7 +96,7 @@ struct vf_volume pipeline_input(const struct pipeline *p, unsigned seed)
     const struct vf_shape shape = {(size_t)p->nx, (size_t)p->ny, (size_t)p->nz, 1,
                                    p->nt > 0 ? (size_t)p->nt : 1};
     cr_assert_eq(vf_volume_alloc(&in, p->type, &shape, "input", &error), VF_OK, "%s", error.text);
-    const size_t count = volume_size(&in) / vf_type_size(p->type);
+    const size_t count = volume_elements(&in);
     uint32_t state = 2463534242u + 7919u * seed;
     for (size_t i = 0; i < count; i++) {
         state ^= state << 13;

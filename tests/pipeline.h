@@ -33,7 +33,20 @@ struct vf_volume pipeline_run(const struct pipeline *p, const struct vf_volume *
 enum vf_status pipeline_try(const struct pipeline *p, const struct vf_volume *in, struct vf_volume *out,
                             double *value, struct vf_error *error);
 
+/* A pipeline of the reference scheme on nx x ny x nz voxels that computes and stores in float, or in double
+ * if `precise`: isotropic voxels, nearest boundary, the constant 31. */
+struct pipeline pipeline_reference(const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz, bool precise);
+
+/* Aborts the test if there is no such boundary. */
+enum vf_boundary boundary_named(const char *name);
+
 /* Bytes of a volume's data. */
 size_t volume_size(const struct vf_volume *volume);
+
+size_t volume_elements(const struct vf_volume *volume);
+
+/* Element i of a volume of type VF_F32 or VF_F64. */
+double volume_get(const struct vf_volume *volume, size_t i);
+void volume_set(const struct vf_volume *volume, size_t i, double value);
 
 #endif

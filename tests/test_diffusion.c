@@ -11,39 +11,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static struct pipeline reference(const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz, bool precise)
-{
-    return (struct pipeline){.chain = chain,
-                             .nx = nx,
-                             .ny = ny,
-                             .nz = nz,
-                             .type = precise ? VF_F64 : VF_F32,
-                             .constant = 31,
-                             .aspect = {1, 1, 1},
-                             .precise = precise,
-                             .scheme = "reference",
-                             .result_type = precise ? VF_F64 : VF_F32};
-}
-
-static size_t elements(const struct vf_volume *volume)
-{
-    return volume_size(volume) / vf_type_size(volume->type);
-}
-
-static double get(const struct vf_volume *volume, size_t i)
-{
-    return volume->type == VF_F64 ? ((const double *)volume->data)[i]
-                                  : (double)((const float *)volume->data)[i];
-}
-
-static void set(const struct vf_volume *volume, size_t i, double value)
-{
-    if (volume->type == VF_F64)
-        ((double *)volume->data)[i] = value;
-    else
-        ((float *)volume->data)[i] = (float)value;
-}
-
 /* ---- an iteration in double: fields and boundaries ---- */
 
 enum { X, Y, Z };
@@ -339,11 +306,11 @@ static double run_error(const struct pipeline *p, const struct filter *f)
     struct vf_volume in = pipeline_input(p, 1);
     double *u = make_field(&g), *next = make_field(&g), spread, most = 0;
     for (size_t i = 0; i < g.count; i++)
-        u[i] = get(&in, i);
+        u[i] = volume_get(&in, i);
     iterate(&g, f, stable_step(&g), u, next, &spread);
     struct vf_volume out = pipeline_run(p, &in, NULL);
     for (size_t i = 0; i < g.count; i++)
-        most = fmax(most, fabs(get(&out, i) - next[i]));
+        most = fmax(most, fabs(volume_get(&out, i) - next[i]));
     free(u);
     free(next);
     vf_volume_free(&in);
@@ -361,7 +328,7 @@ static void compare(enum vf_boundary boundary)
                 for (int precise = 0; precise < 2; precise++) {
                     char chain[120];
                     snprintf(chain, sizeof chain, "%s:iterations=1", filters[f].chain);
-                    struct pipeline p = reference(chain, 14, 11, dim == 3 ? 9 : 1, precise != 0);
+                    struct pipeline p = pipeline_reference(chain, 14, 11, dim == 3 ? 9 : 1, precise != 0);
                     p.boundary = boundary;
                     memcpy(p.aspect, aspects[a], sizeof p.aspect);
                     const double error = run_error(&p, &filters[f].filter);
@@ -390,15 +357,15 @@ Test(diffusion, mean)
     for (size_t f = 0; f < COUNT(filters); f++)
         for (size_t b = 0; b < COUNT(keep); b++)
             for (int precise = 0; precise < 2; precise++) {
-                struct pipeline p = reference(filters[f].chain, 15, 12, b % 2 ? 8 : 1, precise != 0);
+                struct pipeline p = pipeline_reference(filters[f].chain, 15, 12, b % 2 ? 8 : 1, precise != 0);
                 long double mean[2] = {0, 0};
                 p.boundary = keep[b];
                 p.aspect[1] = 1.5;
                 p.scheme = NULL;
                 struct vf_volume in = pipeline_input(&p, 2), out = pipeline_run(&p, &in, NULL);
-                for (size_t i = 0; i < elements(&in); i++) {
-                    mean[0] += get(&in, i) / elements(&in);
-                    mean[1] += get(&out, i) / elements(&in);
+                for (size_t i = 0; i < volume_elements(&in); i++) {
+                    mean[0] += volume_get(&in, i) / volume_elements(&in);
+                    mean[1] += volume_get(&out, i) / volume_elements(&in);
                 }
                 cr_expect(fabsl(mean[1] - mean[0]) <= 100 * (precise ? 1e-15 : 2e-7),
                           "%s, boundary %d: moved by %Lg", filters[f].chain, (int)keep[b], mean[1] - mean[0]);
@@ -410,8 +377,8 @@ Test(diffusion, mean)
 static double norm(const struct vf_volume *volume)
 {
     double sum = 0;
-    for (size_t i = 0; i < elements(volume); i++)
-        sum += get(volume, i) * get(volume, i);
+    for (size_t i = 0; i < volume_elements(volume); i++)
+        sum += volume_get(volume, i) * volume_get(volume, i);
     return sqrt(sum);
 }
 
@@ -425,11 +392,11 @@ Test(diffusion, norm)
                 char chain[120];
                 snprintf(chain, sizeof chain, "%s:iterations=1:dt=%s", filters[f].chain,
                          dim == 2 ? "0.25" : "0.16666666");
-                struct pipeline p = reference(chain, 13, 12, dim == 3 ? 11 : 1, true);
+                struct pipeline p = pipeline_reference(chain, 13, 12, dim == 3 ? 11 : 1, true);
                 p.scheme = NULL;
                 struct vf_volume u = pipeline_input(&p, 5);
-                for (size_t i = 0; i < elements(&u) && checkers; i++)
-                    set(&u, i, (i + i / 13 + i / 156) % 2 ? get(&u, i) * 0.1 : 100);
+                for (size_t i = 0; i < volume_elements(&u) && checkers; i++)
+                    volume_set(&u, i, (i + i / 13 + i / 156) % 2 ? volume_get(&u, i) * 0.1 : 100);
                 for (int n = 0; n < 12; n++) {
                     struct vf_volume next = pipeline_run(&p, &u, NULL);
                     cr_expect(norm(&next) <= norm(&u) * (1 + 1e-14), "%s, step %d: %.17g after %.17g", chain,
@@ -448,10 +415,10 @@ Test(diffusion, constant)
                                          "ced", "ced:C=0",       "and"};
     for (size_t c = 0; c < COUNT(chains); c++)
         for (ptrdiff_t nz = 1; nz <= 5; nz += 4) {
-            struct pipeline p = reference(chains[c], 9, 8, nz, false);
+            struct pipeline p = pipeline_reference(chains[c], 9, 8, nz, false);
             struct vf_volume in = pipeline_input(&p, 0);
-            for (size_t i = 0; i < elements(&in); i++)
-                set(&in, i, 31);
+            for (size_t i = 0; i < volume_elements(&in); i++)
+                volume_set(&in, i, 31);
             struct vf_volume out = pipeline_run(&p, &in, NULL);
             cr_expect_arr_eq(out.data, in.data, volume_size(&in), "%s", chains[c]);
             vf_volume_free(&in);
@@ -500,18 +467,18 @@ static double clean_at(const struct scene *s, size_t i, const struct region *reg
 /* Noise of standard deviation `noise`: the sum of 12 uniform numbers. */
 static struct scene make_scene(enum picture picture, ptrdiff_t nx, ptrdiff_t nz, double noise)
 {
-    struct scene s = {.picture = picture, .pipeline = reference("", nx, nx, nz, false)};
+    struct scene s = {.picture = picture, .pipeline = pipeline_reference("", nx, nx, nz, false)};
     s.pipeline.scheme = NULL;
     s.noisy = pipeline_input(&s.pipeline, 0);
     uint64_t state = 88172645463325252u;
-    for (size_t i = 0; i < elements(&s.noisy); i++) {
+    for (size_t i = 0; i < volume_elements(&s.noisy); i++) {
         bool inside;
         double sum = -6;
         for (int k = 0; k < 12; k++) {
             state ^= state << 13, state ^= state >> 7, state ^= state << 17;
             sum += (double)(state >> 11) * 0x1p-53;
         }
-        set(&s.noisy, i, clean_at(&s, i, &at_edge, &inside) + noise * sum);
+        volume_set(&s.noisy, i, clean_at(&s, i, &at_edge, &inside) + noise * sum);
     }
     return s;
 }
@@ -528,9 +495,9 @@ static double figure_of(const struct scene *s, const struct vf_volume *out, cons
                         bool error)
 {
     double sum = 0, count = 0;
-    for (size_t i = 0; i < elements(out); i++) {
+    for (size_t i = 0; i < volume_elements(out); i++) {
         bool inside;
-        const double value = get(out, i), e = value - clean_at(s, i, region, &inside);
+        const double value = volume_get(out, i), e = value - clean_at(s, i, region, &inside);
         sum += inside ? (error ? e * e : value - 50) : 0;
         count += inside;
     }
@@ -614,7 +581,8 @@ Test(diffusion, threshold)
             static const int whole[6] = {15, 12, 9, 0, 0, 0}, part[6] = {6, 4, 3, 2, 5, 4};
             const int *box = boxed ? part : whole;
             double value[VF_MAX_GLOBALS], sum = 0, count = 0;
-            struct pipeline p = reference("and:rho=1:k=5:noise=6x4x3+2+5+4", 15, 12, dim == 3 ? 9 : 1, true);
+            struct pipeline p =
+                pipeline_reference("and:rho=1:k=5:noise=6x4x3+2+5+4", 15, 12, dim == 3 ? 9 : 1, true);
             if (!boxed)
                 p.chain = "and:rho=1:k=5";
             else if (dim == 2)
@@ -625,7 +593,9 @@ Test(diffusion, threshold)
             for (int i = 0; i < 180 * (int)p.nz; i++) {
                 const int x = i % 15 - box[3], y = i / 15 % 12 - box[4], z = dim == 2 ? 0 : i / 180 - box[5];
                 const bool inside = x >= 0 && x < box[0] && y >= 0 && y < box[1] && z >= 0 && z < box[2];
-                sum += inside ? get(&mu, (size_t)i) - get(&mu, (size_t)(i + (dim - 1) * 180 * (int)p.nz)) : 0;
+                sum += inside ? volume_get(&mu, (size_t)i) -
+                                    volume_get(&mu, (size_t)(i + (dim - 1) * 180 * (int)p.nz))
+                              : 0;
                 count += inside;
             }
             /* Global values: the range of the input, then the threshold, since k is given. */

@@ -13,51 +13,6 @@
 /* The largest |ref_input|. */
 #define MOST 150.0
 
-static enum vf_boundary boundary_named(const char *name)
-{
-    static const char *const names[VF_BOUNDARY_COUNT] = {
-        [VF_NEAREST] = "nearest",   [VF_REFLECT] = "reflect", [VF_MIRROR] = "mirror",
-        [VF_CONSTANT] = "constant", [VF_WRAP] = "wrap",
-    };
-    for (int b = 0; b < VF_BOUNDARY_COUNT; b++)
-        if (strcmp(names[b], name) == 0)
-            return (enum vf_boundary)b;
-    cr_assert(false, "no boundary is called %s", name);
-    return VF_BOUNDARY_COUNT;
-}
-
-/* A pipeline of the reference scheme that computes and stores in float or double. */
-static struct pipeline reference(const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz, bool precise)
-{
-    return (struct pipeline){.chain = chain,
-                             .nx = nx,
-                             .ny = ny,
-                             .nz = nz,
-                             .type = precise ? VF_F64 : VF_F32,
-                             .precise = precise,
-                             .scheme = "reference",
-                             .result_type = precise ? VF_F64 : VF_F32};
-}
-
-static size_t elements(const struct vf_volume *volume)
-{
-    return volume_size(volume) / vf_type_size(volume->type);
-}
-
-static double get(const struct vf_volume *volume, size_t i)
-{
-    return volume->type == VF_F64 ? ((const double *)volume->data)[i]
-                                  : (double)((const float *)volume->data)[i];
-}
-
-static void set(const struct vf_volume *volume, size_t i, double value)
-{
-    if (volume->type == VF_F64)
-        ((double *)volume->data)[i] = value;
-    else
-        ((float *)volume->data)[i] = (float)value;
-}
-
 /* ---- tables ---- */
 
 /* The largest difference from one case of a table. */
@@ -66,16 +21,16 @@ static double case_error(const struct ref_gaussian_case *t, bool precise)
     char chain[200];
     snprintf(chain, sizeof chain, "gaussian:sigma=%.17gx%.17gx%.17g:truncate=%.17g", t->sigma[0], t->sigma[1],
              t->sigma[2], t->truncate);
-    struct pipeline p = reference(chain, t->nx, t->ny, t->nz, precise);
+    struct pipeline p = pipeline_reference(chain, t->nx, t->ny, t->nz, precise);
     p.boundary = boundary_named(t->boundary);
     p.constant = t->constant;
     struct vf_volume in = pipeline_input(&p, 0);
-    for (size_t i = 0; i < elements(&in); i++)
-        set(&in, i, (double)ref_input(i));
+    for (size_t i = 0; i < volume_elements(&in); i++)
+        volume_set(&in, i, (double)ref_input(i));
     struct vf_volume out = pipeline_run(&p, &in, NULL);
     double most = 0;
     for (int j = 0; j < t->count; j++)
-        most = fmax(most, fabs(get(&out, (size_t)(t->at ? t->at[j] : j)) - t->expected[j]));
+        most = fmax(most, fabs(volume_get(&out, (size_t)(t->at ? t->at[j] : j)) - t->expected[j]));
     vf_volume_free(&in);
     vf_volume_free(&out);
     return most;
@@ -123,18 +78,18 @@ static double weight(int i, double sigma, double truncate)
 static void expect_impulse(ptrdiff_t nz, bool precise)
 {
     static const double sigma[3] = {1.2, 0.6, 0.9};
-    struct pipeline p = reference("gaussian:sigma=1.2x0.6x0.9:truncate=3", 15, 13, nz, precise);
+    struct pipeline p = pipeline_reference("gaussian:sigma=1.2x0.6x0.9:truncate=3", 15, 13, nz, precise);
     struct vf_volume in = pipeline_input(&p, 0);
     const ptrdiff_t centre = (nz / 2 * 13 + 6) * 15 + 7;
-    for (size_t i = 0; i < elements(&in); i++)
-        set(&in, i, i == (size_t)centre ? 1 : 0);
+    for (size_t i = 0; i < volume_elements(&in); i++)
+        volume_set(&in, i, i == (size_t)centre ? 1 : 0);
     struct vf_volume out = pipeline_run(&p, &in, NULL);
     for (ptrdiff_t i = 0; i < 15 * 13 * nz; i++) {
         const int dx = (int)(i % 15) - 7, dy = (int)(i / 15 % 13) - 6, dz = (int)(i / 15 / 13 - nz / 2);
         const double expected =
             weight(dx, sigma[0], 3) * weight(dy, sigma[1], 3) * (nz > 1 ? weight(dz, sigma[2], 3) : 1);
-        cr_expect(fabs(get(&out, (size_t)i) - expected) <= (precise ? 3e-15 : 3e-7) * expected,
-                  "at %d, %d, %d: %.17g is not %.17g", dx, dy, dz, get(&out, (size_t)i), expected);
+        cr_expect(fabs(volume_get(&out, (size_t)i) - expected) <= (precise ? 3e-15 : 3e-7) * expected,
+                  "at %d, %d, %d: %.17g is not %.17g", dx, dy, dz, volume_get(&out, (size_t)i), expected);
     }
     vf_volume_free(&in);
     vf_volume_free(&out);
@@ -153,16 +108,16 @@ Test(gaussian, constant)
 {
     for (int b = 0; b < VF_BOUNDARY_COUNT; b++)
         for (int precise = 0; precise < 2; precise++) {
-            struct pipeline p = reference("gaussian:sigma=2x1.1x0.7", 9, 7, 5, precise != 0);
+            struct pipeline p = pipeline_reference("gaussian:sigma=2x1.1x0.7", 9, 7, 5, precise != 0);
             p.boundary = (enum vf_boundary)b;
             p.constant = 100.125;
             struct vf_volume in = pipeline_input(&p, 0);
-            for (size_t i = 0; i < elements(&in); i++)
-                set(&in, i, 100.125);
+            for (size_t i = 0; i < volume_elements(&in); i++)
+                volume_set(&in, i, 100.125);
             struct vf_volume out = pipeline_run(&p, &in, NULL);
-            for (size_t i = 0; i < elements(&out); i++)
-                cr_expect(fabs(get(&out, i) - 100.125) <= 100.125 * 4 * (precise ? 0x1p-53 : 0x1p-24),
-                          "boundary %d: %.17g", b, get(&out, i));
+            for (size_t i = 0; i < volume_elements(&out); i++)
+                cr_expect(fabs(volume_get(&out, i) - 100.125) <= 100.125 * 4 * (precise ? 0x1p-53 : 0x1p-24),
+                          "boundary %d: %.17g", b, volume_get(&out, i));
             vf_volume_free(&in);
             vf_volume_free(&out);
         }
@@ -172,17 +127,18 @@ Test(gaussian, constant)
 Test(gaussian, ramp)
 {
     for (int precise = 0; precise < 2; precise++) {
-        struct pipeline p = reference("gaussian:sigma=1:truncate=3", 12, 11, 10, precise != 0);
+        struct pipeline p = pipeline_reference("gaussian:sigma=1:truncate=3", 12, 11, 10, precise != 0);
         struct vf_volume in = pipeline_input(&p, 0);
         for (int i = 0; i < 12 * 11 * 10; i++)
-            set(&in, (size_t)i, 3 * (i % 12) - 5 * (i / 12 % 11) + 7 * (i / 132));
+            volume_set(&in, (size_t)i, 3 * (i % 12) - 5 * (i / 12 % 11) + 7 * (i / 132));
         struct vf_volume out = pipeline_run(&p, &in, NULL);
         for (int i = 0; i < 12 * 11 * 10; i++) {
             const int x = i % 12, y = i / 12 % 11, z = i / 132;
             if (x < 3 || x > 8 || y < 3 || y > 7 || z < 3 || z > 6)
                 continue;
-            cr_expect(fabs(get(&out, (size_t)i) - get(&in, (size_t)i)) <= (precise ? 1e-13 : 2e-5),
-                      "%.17g is not %.17g", get(&out, (size_t)i), get(&in, (size_t)i));
+            cr_expect(fabs(volume_get(&out, (size_t)i) - volume_get(&in, (size_t)i)) <=
+                          (precise ? 1e-13 : 2e-5),
+                      "%.17g is not %.17g", volume_get(&out, (size_t)i), volume_get(&in, (size_t)i));
         }
         vf_volume_free(&in);
         vf_volume_free(&out);
@@ -195,7 +151,7 @@ Test(gaussian, no_sigma_is_identity)
     for (int type = 0; type < VF_TYPE_COUNT; type++)
         for (ptrdiff_t nz = 1; nz <= 4; nz += 3) {
             const bool wide = type == VF_U32 || type == VF_I32 || type == VF_F64;
-            struct pipeline p = reference("gaussian:sigma=0", 9, 5, nz, wide);
+            struct pipeline p = pipeline_reference("gaussian:sigma=0", 9, 5, nz, wide);
             p.type = p.result_type = (enum vf_type)type;
             struct vf_volume in = pipeline_input(&p, 3);
             if (type == VF_F32) {
@@ -212,8 +168,8 @@ Test(gaussian, no_sigma_is_identity)
 /* An axis with sigma 0 is left alone: planes do not mix. */
 Test(gaussian, axis_without_sigma)
 {
-    struct pipeline whole = reference("gaussian:sigma=1.5x0.8x0", 11, 8, 3, false);
-    struct pipeline plane = reference("gaussian:sigma=1.5x0.8", 11, 8, 1, false);
+    struct pipeline whole = pipeline_reference("gaussian:sigma=1.5x0.8x0", 11, 8, 3, false);
+    struct pipeline plane = pipeline_reference("gaussian:sigma=1.5x0.8", 11, 8, 1, false);
     struct vf_volume in = pipeline_input(&whole, 1), one = pipeline_input(&plane, 0);
     struct vf_volume out = pipeline_run(&whole, &in, NULL);
     for (int z = 0; z < 3; z++) {
@@ -245,7 +201,7 @@ static double stored(const struct vf_volume *volume, size_t i)
     case VF_I32:
         return ((const int32_t *)volume->data)[i];
     default:
-        return get(volume, i);
+        return volume_get(volume, i);
     }
 }
 
@@ -264,7 +220,7 @@ Test(gaussian, rounding)
                                 -1.5,     -2.5,      high - 0.5, high,      high - 1.5, high + 0.4,
                                 high + 1, low + 0.5, low - 0.4,  low - 1,   1e300,      -1e300,
                                 INFINITY, -INFINITY, NAN,        low,       65.5,       64.5};
-        struct pipeline p = reference("gaussian:sigma=0", COUNT(given), 1, 1, true);
+        struct pipeline p = pipeline_reference("gaussian:sigma=0", COUNT(given), 1, 1, true);
         p.result_type = integers[t].type;
         struct vf_volume in = pipeline_input(&p, 0);
         memcpy(in.data, given, sizeof given);
@@ -286,17 +242,18 @@ Test(gaussian, integers)
 {
     for (size_t t = 0; t < COUNT(integers); t++) {
         const bool wide = integers[t].type == VF_U32 || integers[t].type == VF_I32;
-        struct pipeline p = reference("gaussian:sigma=1.3", 17, 9, 4, wide);
+        struct pipeline p = pipeline_reference("gaussian:sigma=1.3", 17, 9, 4, wide);
         p.type = p.result_type = integers[t].type;
         struct vf_volume in = pipeline_input(&p, (unsigned)t);
         struct vf_volume out = pipeline_run(&p, &in, NULL);
-        struct pipeline exact = reference("gaussian:sigma=1.3", 17, 9, 4, true);
+        struct pipeline exact = pipeline_reference("gaussian:sigma=1.3", 17, 9, 4, true);
         exact.type = p.type;
         struct vf_volume expected = pipeline_run(&exact, &in, NULL);
-        for (size_t i = 0; i < elements(&out); i++)
-            cr_expect(fabs(stored(&out, i) - get(&expected, i)) <= 0.5 + (wide ? 0 : 1e-6 * integers[t].high),
+        for (size_t i = 0; i < volume_elements(&out); i++)
+            cr_expect(fabs(stored(&out, i) - volume_get(&expected, i)) <=
+                          0.5 + (wide ? 0 : 1e-6 * integers[t].high),
                       "%s: %.17g is not %.17g rounded", vf_type_name(out.type), stored(&out, i),
-                      get(&expected, i));
+                      volume_get(&expected, i));
         vf_volume_free(&in);
         vf_volume_free(&out);
         vf_volume_free(&expected);

@@ -16,50 +16,6 @@
 
 static const char *const methods[] = {"central", "sobel", "scharr", "gaussian"};
 
-static enum vf_boundary boundary_named(const char *name)
-{
-    static const char *const names[VF_BOUNDARY_COUNT] = {
-        [VF_NEAREST] = "nearest",   [VF_REFLECT] = "reflect", [VF_MIRROR] = "mirror",
-        [VF_CONSTANT] = "constant", [VF_WRAP] = "wrap",
-    };
-    for (int b = 0; b < VF_BOUNDARY_COUNT; b++)
-        if (strcmp(names[b], name) == 0)
-            return (enum vf_boundary)b;
-    cr_assert(false, "no boundary is called %s", name);
-    return VF_BOUNDARY_COUNT;
-}
-
-static struct pipeline reference(const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz, bool precise)
-{
-    return (struct pipeline){.chain = chain,
-                             .nx = nx,
-                             .ny = ny,
-                             .nz = nz,
-                             .type = precise ? VF_F64 : VF_F32,
-                             .precise = precise,
-                             .scheme = "reference",
-                             .result_type = precise ? VF_F64 : VF_F32};
-}
-
-static size_t elements(const struct vf_volume *volume)
-{
-    return volume_size(volume) / vf_type_size(volume->type);
-}
-
-static double get(const struct vf_volume *volume, size_t i)
-{
-    return volume->type == VF_F64 ? ((const double *)volume->data)[i]
-                                  : (double)((const float *)volume->data)[i];
-}
-
-static void set(const struct vf_volume *volume, size_t i, double value)
-{
-    if (volume->type == VF_F64)
-        ((double *)volume->data)[i] = value;
-    else
-        ((float *)volume->data)[i] = (float)value;
-}
-
 /* ---- tables ---- */
 
 static double table_error(const struct ref_gradient_case *t, const struct vf_volume *out, int channel,
@@ -69,7 +25,7 @@ static double table_error(const struct ref_gradient_case *t, const struct vf_vol
     double most = 0;
     for (int j = 0; j < t->count; j++) {
         const size_t at = (size_t)(t->at ? t->at[j] : j);
-        most = fmax(most, fabs(get(out, (size_t)channel * voxels + at) - expected[j]));
+        most = fmax(most, fabs(volume_get(out, (size_t)channel * voxels + at) - expected[j]));
     }
     return most;
 }
@@ -86,13 +42,13 @@ static double case_error(const struct ref_gradient_case *t, bool precise)
             snprintf(sigma, sizeof sigma, ":sigma=%.17gx%.17gx%.17g", t->sigma[0], t->sigma[1], t->sigma[2]);
         snprintf(chain, sizeof chain, "gradient:method=%s%s:output=%s", t->method, sigma,
                  magnitude ? "magnitude" : "components");
-        struct pipeline p = reference(chain, t->nx, t->ny, t->nz, precise);
+        struct pipeline p = pipeline_reference(chain, t->nx, t->ny, t->nz, precise);
         p.boundary = boundary_named(t->boundary);
         p.constant = t->constant;
         memcpy(p.aspect, t->h, sizeof p.aspect);
         struct vf_volume in = pipeline_input(&p, 0);
-        for (size_t i = 0; i < elements(&in); i++)
-            set(&in, i, (double)ref_input(i));
+        for (size_t i = 0; i < volume_elements(&in); i++)
+            volume_set(&in, i, (double)ref_input(i));
         struct vf_volume out = pipeline_run(&p, &in, NULL);
         cr_assert_eq(out.shape.nc, (size_t)(magnitude ? 1 : dim));
         for (int axis = 0; axis < dim && !magnitude; axis++)
@@ -132,19 +88,19 @@ Test(gradient, scipy_3d)
 /* A voxel's value in channel c of a result of 9 x 8 x 7. */
 static double at(const struct vf_volume *out, int c, int x, int y, int z)
 {
-    return get(out, (size_t)(((c * 7 + z) * 8 + y) * 9 + x));
+    return volume_get(out, (size_t)(((c * 7 + z) * 8 + y) * 9 + x));
 }
 
 /* Runs on a 9 x 8 x 7 volume with voxels of 1 x 2 x 0.5, of values f(x, y, z). */
 static struct vf_volume run_on(double (*f)(int x, int y, int z), const char *chain, bool precise)
 {
-    struct pipeline p = reference(chain, 9, 8, 7, precise);
+    struct pipeline p = pipeline_reference(chain, 9, 8, 7, precise);
     p.aspect[0] = 1;
     p.aspect[1] = 2;
     p.aspect[2] = 0.5;
     struct vf_volume in = pipeline_input(&p, 0);
     for (int i = 0; i < 9 * 8 * 7; i++)
-        set(&in, (size_t)i, f(i % 9, i / 9 % 8, i / 72));
+        volume_set(&in, (size_t)i, f(i % 9, i / 9 % 8, i / 72));
     struct vf_volume out = pipeline_run(&p, &in, NULL);
     vf_volume_free(&in);
     return out;
@@ -176,8 +132,8 @@ Test(gradient, impulse)
             double expected = abs(d[axis]) == 1 ? -64 * d[axis] / (2 * h[axis]) : 0;
             for (int other = 0; other < 3; other++)
                 expected *= other == axis ? 1 : across(method, d[other]);
-            cr_expect_eq(get(&out, (size_t)i), expected, "%s, axis %d at %d, %d, %d: %g is not %g",
-                         methods[method], axis, d[0], d[1], d[2], get(&out, (size_t)i), expected);
+            cr_expect_eq(volume_get(&out, (size_t)i), expected, "%s, axis %d at %d, %d, %d: %g is not %g",
+                         methods[method], axis, d[0], d[1], d[2], volume_get(&out, (size_t)i), expected);
         }
         vf_volume_free(&out);
     }
@@ -230,8 +186,9 @@ Test(gradient, constant)
             char chain[80];
             snprintf(chain, sizeof chain, "gradient:method=%s:output=%s", methods[method], outputs[o]);
             struct vf_volume out = run_on(level, chain, false);
-            for (size_t i = 0; i < elements(&out); i++)
-                cr_expect(fabs(get(&out, i)) <= (method == 3 ? 1e-4 : 0), "%s: %g", chain, get(&out, i));
+            for (size_t i = 0; i < volume_elements(&out); i++)
+                cr_expect(fabs(volume_get(&out, i)) <= (method == 3 ? 1e-4 : 0), "%s: %g", chain,
+                          volume_get(&out, i));
             vf_volume_free(&out);
         }
 }
@@ -241,7 +198,7 @@ Test(gradient, constant)
 static struct vf_volume run_chain(const char *chain, const struct vf_volume *in, ptrdiff_t nz,
                                   enum vf_boundary boundary)
 {
-    struct pipeline p = reference(chain, 14, 11, nz, false);
+    struct pipeline p = pipeline_reference(chain, 14, 11, nz, false);
     p.boundary = boundary;
     p.constant = 12;
     p.aspect[0] = 1;
@@ -256,9 +213,9 @@ Test(gradient, outputs)
     for (int method = 0; method < 4; method++)
         for (ptrdiff_t nz = 1; nz <= 5; nz += 4) {
             char chain[100];
-            const struct pipeline shape = reference("", 14, 11, nz, false);
+            const struct pipeline shape = pipeline_reference("", 14, 11, nz, false);
             struct vf_volume in = pipeline_input(&shape, 2);
-            const size_t voxels = elements(&in);
+            const size_t voxels = volume_elements(&in);
             double *squares = calloc(voxels, sizeof *squares);
             snprintf(chain, sizeof chain, "gradient:method=%s:output=components", methods[method]);
             struct vf_volume all = run_chain(chain, &in, nz, VF_MIRROR);
@@ -269,14 +226,14 @@ Test(gradient, outputs)
                 cr_expect_arr_eq(one.data, (const float *)all.data + axis * voxels, volume_size(&one), "%s",
                                  chain);
                 for (size_t i = 0; i < voxels; i++)
-                    squares[i] += get(&one, i) * get(&one, i);
+                    squares[i] += volume_get(&one, i) * volume_get(&one, i);
                 vf_volume_free(&one);
             }
             snprintf(chain, sizeof chain, "gradient:method=%s", methods[method]);
             struct vf_volume length = run_chain(chain, &in, nz, VF_MIRROR);
             for (size_t i = 0; i < voxels; i++)
-                cr_expect(fabs(get(&length, i) - sqrt(squares[i])) <= 2e-7 * sqrt(squares[i]),
-                          "%s: %g is not %g", chain, get(&length, i), sqrt(squares[i]));
+                cr_expect(fabs(volume_get(&length, i) - sqrt(squares[i])) <= 2e-7 * sqrt(squares[i]),
+                          "%s: %g is not %g", chain, volume_get(&length, i), sqrt(squares[i]));
             free(squares);
             vf_volume_free(&in);
             vf_volume_free(&all);
@@ -291,7 +248,7 @@ Test(gradient, sigma_smooths_first)
         for (int b = 0; b < VF_BOUNDARY_COUNT; b++)
             for (ptrdiff_t nz = 1; nz <= 5; nz += 4) {
                 char one[120], two[120];
-                const struct pipeline shape = reference("", 14, 11, nz, false);
+                const struct pipeline shape = pipeline_reference("", 14, 11, nz, false);
                 struct vf_volume in = pipeline_input(&shape, 4);
                 snprintf(one, sizeof one, "gradient:method=%s:sigma=0.8x1.1x0.5:output=components",
                          methods[method]);
@@ -309,7 +266,7 @@ Test(gradient, sigma_smooths_first)
 /* The derivative of a Gaussian has a width of 1 where none is given. */
 Test(gradient, default_width)
 {
-    const struct pipeline shape = reference("", 14, 11, 5, false);
+    const struct pipeline shape = pipeline_reference("", 14, 11, 5, false);
     struct vf_volume in = pipeline_input(&shape, 6);
     struct vf_volume out = run_chain("gradient:method=gaussian", &in, 5, VF_NEAREST);
     struct vf_volume expected = run_chain("gradient:method=gaussian:sigma=1", &in, 5, VF_NEAREST);
@@ -321,7 +278,7 @@ Test(gradient, default_width)
 
 static void expect_usage(const char *chain, ptrdiff_t nz, const char *text)
 {
-    struct pipeline p = reference(chain, 5, 4, nz, false);
+    struct pipeline p = pipeline_reference(chain, 5, 4, nz, false);
     struct vf_volume in = pipeline_input(&p, 0), out = {0};
     struct vf_error error = {{0}};
     cr_expect_eq(pipeline_try(&p, &in, &out, NULL, &error), VF_USAGE, "%s", chain);

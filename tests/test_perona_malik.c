@@ -10,30 +10,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static struct pipeline reference(const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz, bool precise)
-{
-    return (struct pipeline){.chain = chain,
-                             .nx = nx,
-                             .ny = ny,
-                             .nz = nz,
-                             .type = precise ? VF_F64 : VF_F32,
-                             .precise = precise,
-                             .constant = 31,
-                             .scheme = "reference",
-                             .result_type = precise ? VF_F64 : VF_F32};
-}
-
-static size_t elements(const struct vf_volume *volume)
-{
-    return volume_size(volume) / vf_type_size(volume->type);
-}
-
-static double get(const struct vf_volume *volume, size_t i)
-{
-    return volume->type == VF_F64 ? ((const double *)volume->data)[i]
-                                  : (double)((const float *)volume->data)[i];
-}
-
 /* ---- a step in double ---- */
 
 /* The index that position i of n reads, written from the pictures in FILTERS; -1 for the constant. Only for
@@ -95,17 +71,17 @@ static void step(const struct pipeline *p, const char *name, double k, double dt
 static double run_error(const struct pipeline *p, const char *name, double k, double dt, int iterations)
 {
     struct vf_volume in = pipeline_input(p, 1);
-    const size_t count = elements(&in);
+    const size_t count = volume_elements(&in);
     double *u = calloc(2 * count, sizeof *u), *next = u + count, most = 0;
     for (size_t i = 0; i < count; i++)
-        u[i] = get(&in, i);
+        u[i] = volume_get(&in, i);
     for (int n = 0; n < iterations; n++) {
         step(p, name, k, dt, u, next);
         memcpy(u, next, count * sizeof *u);
     }
     struct vf_volume out = pipeline_run(p, &in, NULL);
     for (size_t i = 0; i < count; i++)
-        most = fmax(most, fabs(get(&out, i) - u[i]));
+        most = fmax(most, fabs(volume_get(&out, i) - u[i]));
     free(u);
     vf_volume_free(&in);
     vf_volume_free(&out);
@@ -122,7 +98,7 @@ static void compare_steps(const char *name, double k, int iterations, enum vf_bo
             const double sum = 1 / (h[0] * h[0]) + 1 / (h[1] * h[1]) + (nz > 1 ? 1 / (h[2] * h[2]) : 0);
             snprintf(chain, sizeof chain, "perona-malik:k=%g:iterations=%d:conductance=%s",
                      isinf(k) ? 1e30 : k, iterations, name);
-            struct pipeline p = reference(chain, 13, 9, nz, precise != 0);
+            struct pipeline p = pipeline_reference(chain, 13, 9, nz, precise != 0);
             p.boundary = boundary;
             memcpy(p.aspect, h, sizeof p.aspect);
             const double error = run_error(&p, name, k, 0.9 / (2 * sum), iterations);
@@ -154,7 +130,7 @@ Test(perona_malik, huge_k)
 
 Test(perona_malik, given_step)
 {
-    struct pipeline p = reference("perona-malik:k=20:iterations=2:dt=0.07", 13, 9, 4, true);
+    struct pipeline p = pipeline_reference("perona-malik:k=20:iterations=2:dt=0.07", 13, 9, 4, true);
     cr_expect(run_error(&p, "exp", 20, 0.07, 2) <= 1e-11);
     p.chain = "perona-malik:k=20:iterations=2:dt=0";
     cr_expect_eq(run_error(&p, "exp", 20, 0, 2), 0);
@@ -169,7 +145,7 @@ Test(perona_malik, no_k_is_identity)
                                          "perona-malik:k=0:iterations=5:conductance=quadratic"};
     for (size_t c = 0; c < COUNT(chains); c++)
         for (ptrdiff_t nz = 1; nz <= 5; nz += 4) {
-            struct pipeline p = reference(chains[c], 11, 8, nz, false);
+            struct pipeline p = pipeline_reference(chains[c], 11, 8, nz, false);
             struct vf_volume in = pipeline_input(&p, 7), out = pipeline_run(&p, &in, NULL);
             cr_expect_arr_eq(out.data, in.data, volume_size(&in), "%s", chains[c]);
             vf_volume_free(&in);
@@ -180,9 +156,9 @@ Test(perona_malik, no_k_is_identity)
 static long double mean(const struct vf_volume *volume)
 {
     long double sum = 0;
-    for (size_t i = 0; i < elements(volume); i++)
-        sum += get(volume, i);
-    return sum / elements(volume);
+    for (size_t i = 0; i < volume_elements(volume); i++)
+        sum += volume_get(volume, i);
+    return sum / volume_elements(volume);
 }
 
 Test(perona_malik, mean)
@@ -190,7 +166,7 @@ Test(perona_malik, mean)
     static const enum vf_boundary keep[] = {VF_NEAREST, VF_REFLECT, VF_WRAP};
     for (size_t b = 0; b < COUNT(keep); b++)
         for (int precise = 0; precise < 2; precise++) {
-            struct pipeline p = reference("perona-malik:k=25", 23, 17, 9, precise != 0);
+            struct pipeline p = pipeline_reference("perona-malik:k=25", 23, 17, 9, precise != 0);
             p.boundary = keep[b];
             memcpy(p.aspect, flat, sizeof flat);
             struct vf_volume in = pipeline_input(&p, 2), out = pipeline_run(&p, &in, NULL);
@@ -206,9 +182,9 @@ static void bounds(const struct vf_volume *volume, double *least, double *most)
 {
     *least = INFINITY;
     *most = -INFINITY;
-    for (size_t i = 0; i < elements(volume); i++) {
-        *least = fmin(*least, get(volume, i));
-        *most = fmax(*most, get(volume, i));
+    for (size_t i = 0; i < volume_elements(volume); i++) {
+        *least = fmin(*least, volume_get(volume, i));
+        *most = fmax(*most, volume_get(volume, i));
     }
 }
 
@@ -222,7 +198,7 @@ Test(perona_malik, maximum_principle)
     for (int b = 0; b < VF_BOUNDARY_COUNT; b++)
         for (size_t c = 0; c < COUNT(chains); c++) {
             double least[2], most[2];
-            struct pipeline p = reference(chains[c], 12, 11, 10, false);
+            struct pipeline p = pipeline_reference(chains[c], 12, 11, 10, false);
             p.boundary = (enum vf_boundary)b;
             struct vf_volume in = pipeline_input(&p, 3), out = pipeline_run(&p, &in, NULL);
             bounds(&in, &least[0], &most[0]);
@@ -239,7 +215,7 @@ Test(perona_malik, maximum_principle)
 
 static void expect_step(const char *chain, ptrdiff_t nz, const double h[3], const char *bound)
 {
-    struct pipeline p = reference(chain, 4, 4, nz, false);
+    struct pipeline p = pipeline_reference(chain, 4, 4, nz, false);
     memcpy(p.aspect, h, sizeof p.aspect);
     struct vf_volume in = pipeline_input(&p, 0), out = {0};
     struct vf_error error = {{0}};
@@ -282,11 +258,11 @@ static double sorted_percentile(const struct pipeline *p, const struct vf_volume
     struct pipeline gradient = *p;
     gradient.chain = "gradient";
     struct vf_volume length = pipeline_run(&gradient, in, NULL);
-    double *value = calloc(elements(&length), sizeof *value);
+    double *value = calloc(volume_elements(&length), sizeof *value);
     size_t count = 0;
-    for (size_t i = 0; i < elements(&length); i++)
-        if (get(&length, i) > 0)
-            value[count++] = get(&length, i);
+    for (size_t i = 0; i < volume_elements(&length); i++)
+        if (volume_get(&length, i) > 0)
+            value[count++] = volume_get(&length, i);
     qsort(value, count, sizeof *value, ascending);
     const double rank = ceil(percent / 100 * (double)count);
     const float at = (float)value[(size_t)fmax(rank, 1) - 1];
@@ -323,7 +299,7 @@ Test(perona_malik, percentiles)
     static const double percent[] = {0, 1, 37.5, 50, 90, 99.9, 100};
     for (int precise = 0; precise < 2; precise++)
         for (ptrdiff_t nz = 1; nz <= 7; nz += 6) {
-            struct pipeline p = reference("", 21, 16, nz, precise != 0);
+            struct pipeline p = pipeline_reference("", 21, 16, nz, precise != 0);
             p.boundary = nz == 1 ? VF_MIRROR : VF_WRAP;
             memcpy(p.aspect, flat, sizeof flat);
             struct vf_volume in = pipeline_input(&p, 8);
@@ -346,7 +322,7 @@ Test(perona_malik, percentiles_of_other_filters)
     } cases[] = {{"eed", 90}, {"eed:k=p50", 50}, {"and:rho=1", 90}};
     for (size_t c = 0; c < COUNT(cases); c++) {
         double value[VF_MAX_GLOBALS];
-        struct pipeline p = reference("gaussian:sigma=1x1x0.5", 15, 12, 9, true);
+        struct pipeline p = pipeline_reference("gaussian:sigma=1x1x0.5", 15, 12, 9, true);
         p.aspect[0] = p.aspect[1] = 1;
         p.aspect[2] = 2;
         struct vf_volume in = pipeline_input(&p, 4), smooth = pipeline_run(&p, &in, NULL);
@@ -363,13 +339,13 @@ Test(perona_malik, percentiles_of_other_filters)
 Test(perona_malik, deviations)
 {
     for (int precise = 0; precise < 2; precise++) {
-        struct pipeline p = reference("", 21, 16, 5, precise != 0);
+        struct pipeline p = pipeline_reference("", 21, 16, 5, precise != 0);
         struct vf_volume in = pipeline_input(&p, 9);
         const long double middle = mean(&in);
         long double squares = 0;
-        for (size_t i = 0; i < elements(&in); i++)
-            squares += (get(&in, i) - middle) * (get(&in, i) - middle);
-        const double deviation = (double)sqrtl(squares / elements(&in));
+        for (size_t i = 0; i < volume_elements(&in); i++)
+            squares += (volume_get(&in, i) - middle) * (volume_get(&in, i) - middle);
+        const double deviation = (double)sqrtl(squares / volume_elements(&in));
         expect_k(p, &in, "2sd", 2 * deviation, 1e-15);
         expect_k(p, &in, "0.25sd", 0.25 * deviation, 1e-15);
         vf_volume_free(&in);
@@ -381,10 +357,10 @@ Test(perona_malik, constant)
 {
     static const char *const chains[] = {"perona-malik", "perona-malik:k=2sd:conductance=quadratic"};
     for (size_t c = 0; c < COUNT(chains); c++) {
-        struct pipeline p = reference(chains[c], 7, 6, 5, false);
+        struct pipeline p = pipeline_reference(chains[c], 7, 6, 5, false);
         struct vf_volume in = pipeline_input(&p, 0);
         double value[VF_MAX_GLOBALS];
-        for (size_t i = 0; i < elements(&in); i++)
+        for (size_t i = 0; i < volume_elements(&in); i++)
             ((float *)in.data)[i] = 5.5f;
         struct vf_volume out = pipeline_run(&p, &in, value);
         cr_expect_eq(value[0], 0);

@@ -11,37 +11,6 @@
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define PI 3.14159265358979323846
 
-static struct pipeline reference(const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz, bool precise)
-{
-    return (struct pipeline){.chain = chain,
-                             .nx = nx,
-                             .ny = ny,
-                             .nz = nz,
-                             .type = precise ? VF_F64 : VF_F32,
-                             .precise = precise,
-                             .scheme = "reference",
-                             .result_type = precise ? VF_F64 : VF_F32};
-}
-
-static size_t elements(const struct vf_volume *volume)
-{
-    return volume_size(volume) / vf_type_size(volume->type);
-}
-
-static double get(const struct vf_volume *volume, size_t i)
-{
-    return volume->type == VF_F64 ? ((const double *)volume->data)[i]
-                                  : (double)((const float *)volume->data)[i];
-}
-
-static void set(const struct vf_volume *volume, size_t i, double value)
-{
-    if (volume->type == VF_F64)
-        ((double *)volume->data)[i] = value;
-    else
-        ((float *)volume->data)[i] = (float)value;
-}
-
 /* ---- tables ---- */
 
 /* The largest difference of channel c from a column of the table, NULL for none. */
@@ -51,7 +20,8 @@ static double column_error(const struct ref_tensor_case *t, const struct vf_volu
     const size_t voxels = (size_t)t->nx * (size_t)t->ny * (size_t)t->nz;
     double most = 0;
     for (int j = 0; j < t->count && expected != NULL; j++)
-        most = fmax(most, fabs(get(out, (size_t)c * voxels + (size_t)(t->at ? t->at[j] : j)) - expected[j]));
+        most = fmax(most,
+                    fabs(volume_get(out, (size_t)c * voxels + (size_t)(t->at ? t->at[j] : j)) - expected[j]));
     return most;
 }
 
@@ -59,11 +29,11 @@ static struct vf_volume run_table(const struct ref_tensor_case *t, const char *p
 {
     char chain[200];
     snprintf(chain, sizeof chain, "structure-tensor:%s", parameters);
-    struct pipeline p = reference(chain, t->nx, t->ny, t->nz, precise);
+    struct pipeline p = pipeline_reference(chain, t->nx, t->ny, t->nz, precise);
     memcpy(p.aspect, t->h, sizeof p.aspect);
     struct vf_volume in = pipeline_input(&p, 0);
-    for (size_t i = 0; i < elements(&in); i++)
-        set(&in, i, (double)ref_input(i));
+    for (size_t i = 0; i < volume_elements(&in); i++)
+        volume_set(&in, i, (double)ref_input(i));
     struct vf_volume out = pipeline_run(&p, &in, NULL);
     vf_volume_free(&in);
     return out;
@@ -152,7 +122,7 @@ struct outputs {
 static struct outputs run_outputs(struct pipeline p, const char *widths, const struct vf_volume *in)
 {
     static const char *const name[] = {"tensor", "eigenvalues", "coherence", "orientation"};
-    struct outputs outputs = {.dim = p.nz > 1 ? 3 : 2, .voxels = elements(in)};
+    struct outputs outputs = {.dim = p.nz > 1 ? 3 : 2, .voxels = volume_elements(in)};
     for (int k = 0; k < 4; k++) {
         char chain[160];
         snprintf(chain, sizeof chain, "structure-tensor:%s:output=%s", widths, name[k]);
@@ -171,7 +141,7 @@ static void free_outputs(struct outputs *outputs)
 /* Channel c of an output at voxel i. */
 static double value_at(const struct outputs *o, int output, int c, size_t i)
 {
-    return get(&o->of[output], (size_t)c * o->voxels + i);
+    return volume_get(&o->of[output], (size_t)c * o->voxels + i);
 }
 
 /* Eigenvalues at voxel i, and what follows from them; `unit` is the arithmetic's share of mu1. */
@@ -247,11 +217,11 @@ Test(structure_tensor, eigenvalues)
         for (size_t s = 0; s < COUNT(scale); s++)
             for (int precise = 0; precise < 2; precise++)
                 for (ptrdiff_t nz = 1; nz <= 8; nz += 7) {
-                    struct pipeline p = reference("", 19, 13, nz, precise != 0);
+                    struct pipeline p = pipeline_reference("", 19, 13, nz, precise != 0);
                     p.boundary = (enum vf_boundary)((w + s) % VF_BOUNDARY_COUNT);
                     struct vf_volume in = pipeline_input(&p, (unsigned)w);
-                    for (size_t i = 0; i < elements(&in); i++)
-                        set(&in, i, get(&in, i) * scale[s]);
+                    for (size_t i = 0; i < volume_elements(&in); i++)
+                        volume_set(&in, i, volume_get(&in, i) * scale[s]);
                     compare_solver(p, &in, widths[w]);
                     vf_volume_free(&in);
                 }
@@ -261,11 +231,11 @@ Test(structure_tensor, eigenvalues)
 Test(structure_tensor, coinciding_eigenvalues)
 {
     for (ptrdiff_t nz = 1; nz <= 15; nz += 14) {
-        struct pipeline p = reference("", 15, 15, nz, false);
+        struct pipeline p = pipeline_reference("", 15, 15, nz, false);
         struct vf_volume in = pipeline_input(&p, 0);
         for (int i = 0; i < 225 * (int)nz; i++) {
             const int x = i % 15 - 7, y = i / 15 % 15 - 7, z = i / 225 - (int)nz / 2;
-            set(&in, (size_t)i, 200 * exp(-(x * x + y * y + z * z) / 18.0));
+            volume_set(&in, (size_t)i, 200 * exp(-(x * x + y * y + z * z) / 18.0));
         }
         compare_solver(p, &in, "sigma=0.5:rho=1.5");
         compare_solver(p, &in, "sigma=0:rho=0");
@@ -277,14 +247,14 @@ Test(structure_tensor, coinciding_eigenvalues)
 Test(structure_tensor, constant)
 {
     for (ptrdiff_t nz = 1; nz <= 5; nz += 4) {
-        struct pipeline p = reference("", 6, 5, nz, false);
+        struct pipeline p = pipeline_reference("", 6, 5, nz, false);
         struct vf_volume in = pipeline_input(&p, 0);
-        for (size_t i = 0; i < elements(&in); i++)
-            set(&in, i, 77);
+        for (size_t i = 0; i < volume_elements(&in); i++)
+            volume_set(&in, i, 77);
         struct outputs o = run_outputs(p, "sigma=0.7:rho=1", &in);
         for (int k = TENSOR; k <= COHERENCE; k++)
-            for (size_t i = 0; i < elements(&o.of[k]); i++)
-                cr_expect_eq(get(&o.of[k], i), 0, "output %d: %g", k, get(&o.of[k], i));
+            for (size_t i = 0; i < volume_elements(&o.of[k]); i++)
+                cr_expect_eq(volume_get(&o.of[k], i), 0, "output %d: %g", k, volume_get(&o.of[k], i));
         for (size_t i = 0; i < o.voxels; i++)
             expect_direction(&o, i, 1e-6);
         free_outputs(&o);
@@ -297,19 +267,20 @@ Test(structure_tensor, constant)
 /* Stripes along an angle: a wave whose central differences point at right angles to it. */
 static void expect_stripes(double angle, double expected, double tolerance)
 {
-    struct pipeline p = reference("structure-tensor:output=orientation", 33, 31, 1, false);
+    struct pipeline p = pipeline_reference("structure-tensor:output=orientation", 33, 31, 1, false);
     struct vf_volume in = pipeline_input(&p, 0);
     const double kx = asin(-sin(angle) * 0.4), ky = asin(cos(angle) * 0.4);
     for (int i = 0; i < 33 * 31; i++)
-        set(&in, (size_t)i, 100 * sin(kx * (i % 33) + ky * (i / 33) + 0.3));
+        volume_set(&in, (size_t)i, 100 * sin(kx * (i % 33) + ky * (i / 33) + 0.3));
     struct vf_volume out = pipeline_run(&p, &in, NULL);
     p.chain = "structure-tensor:output=coherence";
     struct vf_volume share = pipeline_run(&p, &in, NULL);
     for (int y = 13; y < 18; y++)
         for (int x = 13; x < 20; x++) {
             const size_t i = (size_t)(y * 33 + x);
-            cr_expect(fabs(get(&out, i) - expected) <= tolerance, "%.9g is not %.9g", get(&out, i), expected);
-            cr_expect(get(&share, i) > 0.9999, "coherence %g", get(&share, i));
+            cr_expect(fabs(volume_get(&out, i) - expected) <= tolerance, "%.9g is not %.9g",
+                      volume_get(&out, i), expected);
+            cr_expect(volume_get(&share, i) > 0.9999, "coherence %g", volume_get(&share, i));
         }
     vf_volume_free(&in);
     vf_volume_free(&out);
@@ -328,13 +299,13 @@ Test(structure_tensor, stripes)
 /* Vertical stripes, exactly: pi/2. */
 Test(structure_tensor, vertical_stripes)
 {
-    struct pipeline p = reference("structure-tensor:output=orientation", 17, 12, 1, false);
+    struct pipeline p = pipeline_reference("structure-tensor:output=orientation", 17, 12, 1, false);
     struct vf_volume in = pipeline_input(&p, 0);
     for (int i = 0; i < 17 * 12; i++)
-        set(&in, (size_t)i, i % 17 * (i % 17 - 29) * (i % 17 % 2 ? 1 : -1));
+        volume_set(&in, (size_t)i, i % 17 * (i % 17 - 29) * (i % 17 % 2 ? 1 : -1));
     struct vf_volume out = pipeline_run(&p, &in, NULL);
-    for (size_t i = 0; i < elements(&out); i++)
-        cr_expect_eq((float)get(&out, i), (float)(PI / 2));
+    for (size_t i = 0; i < volume_elements(&out); i++)
+        cr_expect_eq((float)volume_get(&out, i), (float)(PI / 2));
     vf_volume_free(&in);
     vf_volume_free(&out);
 }
@@ -345,20 +316,20 @@ static void run_rod(const double d[3], const double h[3], bool plane, double res
 {
     static const char *const chains[] = {"structure-tensor:output=orientation",
                                          "structure-tensor:output=coherence"};
-    struct pipeline p = reference("", 21, 21, 21, false);
+    struct pipeline p = pipeline_reference("", 21, 21, 21, false);
     memcpy(p.aspect, h, sizeof p.aspect);
     struct vf_volume in = pipeline_input(&p, 0);
     for (int i = 0; i < 9261; i++) {
         const double r[3] = {(i % 21 - 10) * h[0], (i / 21 % 21 - 10) * h[1], (i / 441 - 10) * h[2]};
         const double along = r[0] * d[0] + r[1] * d[1] + r[2] * d[2];
         const double square = plane ? along * along : r[0] * r[0] + r[1] * r[1] + r[2] * r[2] - along * along;
-        set(&in, (size_t)i, 100 * exp(-square / 18));
+        volume_set(&in, (size_t)i, 100 * exp(-square / 18));
     }
     for (int k = 0; k < 2; k++) {
         p.chain = chains[k];
         struct vf_volume out = pipeline_run(&p, &in, NULL);
         for (size_t c = 0; c < 3; c++)
-            result[3 * k + (int)c] = get(&out, c * 9261 + 4630);
+            result[3 * k + (int)c] = volume_get(&out, c * 9261 + 4630);
         vf_volume_free(&out);
     }
     vf_volume_free(&in);
@@ -399,17 +370,18 @@ Test(structure_tensor, rods_and_planes)
 Test(structure_tensor, axes)
 {
     for (int axis = 0; axis < 3; axis++) {
-        struct pipeline p = reference("structure-tensor:output=orientation:sigma=0:rho=1", 9, 8, 7, false);
+        struct pipeline p =
+            pipeline_reference("structure-tensor:output=orientation:sigma=0:rho=1", 9, 8, 7, false);
         struct vf_volume in = pipeline_input(&p, 0);
         for (int i = 0; i < 9 * 8 * 7; i++) {
             int at[3] = {i % 9, i / 9 % 8, i / 72};
             at[axis] = 0;
-            set(&in, (size_t)i, (at[0] * 37 + at[1] * 101 + at[2] * 53) % 64);
+            volume_set(&in, (size_t)i, (at[0] * 37 + at[1] * 101 + at[2] * 53) % 64);
         }
         struct vf_volume out = pipeline_run(&p, &in, NULL);
-        for (size_t i = 0; i < elements(&out); i++)
-            cr_expect_eq(get(&out, i), i / 504 == (size_t)axis ? 1 : 0, "axis %d, component %zu: %g", axis,
-                         i / 504, get(&out, i));
+        for (size_t i = 0; i < volume_elements(&out); i++)
+            cr_expect_eq(volume_get(&out, i), i / 504 == (size_t)axis ? 1 : 0, "axis %d, component %zu: %g",
+                         axis, i / 504, volume_get(&out, i));
         vf_volume_free(&in);
         vf_volume_free(&out);
     }
