@@ -1,5 +1,6 @@
 #include "cuda_kernels.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -99,14 +100,14 @@ static bool is_same(const struct vf_ranked *a, const struct vf_ranked *b)
     return a->scheme == b->scheme && vf_config_equal(&a->config, &b->config);
 }
 
-/* The plan's choice, then the next best by prediction, a few of each scheme; how many. */
-static int list_choices(const struct vf_cuda_launch *kernel, const struct vf_gpu *gpu,
-                        const struct vf_launch *launch, struct vf_ranked list[MOST_COMPILED])
+/* Fills up a list that begins with the plan's choice: the next best by prediction, a few of each scheme. How
+ * many there are. */
+static int list_others(const struct vf_cuda_launch *kernel, const struct vf_gpu *gpu,
+                       struct vf_ranked list[MOST_COMPILED])
 {
     struct vf_ranked ranked[MOST_RANKED];
-    int count = 0;
-    list[count++] = (struct vf_ranked){launch->scheme, launch->config, launch->seconds, launch->detail};
-    const int all = launch->forced ? 0 : vf_gpu_rank(&kernel->work.c, gpu, NULL, ranked, MOST_RANKED);
+    const int all = vf_gpu_rank(&kernel->work.c, gpu, NULL, ranked, MOST_RANKED);
+    int count = 1;
     for (int i = 0; i < all && count < MOST_COMPILED; i++) {
         int alike = 0;
         for (int k = 0; k < count; k++)
@@ -121,22 +122,24 @@ static int list_choices(const struct vf_cuda_launch *kernel, const struct vf_gpu
 static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda,
                              const struct vf_launch *launch, struct vf_error *error)
 {
-    struct vf_ranked list[MOST_COMPILED];
-    const int count = list_choices(kernel, &cuda->gpu, launch, list);
-    int best = -1;
-    double least = 0;
+    struct vf_ranked list[MOST_COMPILED] = {
+        {launch->scheme, launch->config, launch->seconds, launch->detail}};
+    int count = 1, best = -1, latest = -1;
+    double least = INFINITY;
     enum vf_status status = VF_OK;
-    for (int i = 0; i < count && (best < 0 || least > PATIENCE * list[i].seconds); i++) {
+    for (int i = 0; i < count && least > PATIENCE * list[i].seconds; i++) {
         double seconds;
         status = compile(kernel, cuda, &list[i], &seconds, error);
-        if (status == VF_OK && seconds >= 0 && (best < 0 || seconds < least)) {
+        latest = i;
+        if (status == VF_OK && seconds >= 0 && seconds < least) {
             best = i;
             least = seconds;
         }
+        if (i == 0 && !launch->forced && least > PATIENCE * launch->seconds)
+            count = list_others(kernel, &cuda->gpu, list);
     }
     if (best >= 0)
-        /* The present one, perhaps, or an earlier one, which is still loaded. */
-        return compile(kernel, cuda, &list[best], &least, error);
+        return best == latest ? VF_OK : compile(kernel, cuda, &list[best], &least, error);
     if (launch->forced || !kernel->work.c.shallow)
         return status != VF_OK
                    ? status

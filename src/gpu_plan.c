@@ -1,6 +1,5 @@
 #include "gpu_plan.h"
 
-#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -15,240 +14,28 @@
 /* Tiles along y and z of a grid that is not flat. */
 #define MOST_GRID_YZ 65535
 
-/* ---- fields ---- */
-
-/* What must be known of a flow's fields to cut it anywhere. */
-struct usage {
-    int *maker;    /* [field_count] stage that makes it; -1: a source */
-    int *last_use; /* [field_count] last stage that reads it; -1: none; INT_MAX: copied at the end */
-    int *sink;     /* [field_count] the sink it is stored to directly; -1: none */
-    int *source;   /* [field_count] the source it is; -1: none */
-};
-
-static void usage_close(struct usage *usage)
-{
-    vf_free(usage->maker);
-    vf_free(usage->last_use);
-    vf_free(usage->sink);
-    vf_free(usage->source);
-    *usage = (struct usage){0};
-}
-
-static enum vf_type compute_type(const struct vf_flow *flow)
-{
-    return flow->is_double ? VF_F64 : VF_F32;
-}
-
-/* Sinks that a stage can store at once: made by one, not stored twice, and not read on in another type. */
-static bool is_direct(const struct vf_gpu_request *request, const struct usage *usage, int k)
-{
-    const struct vf_flow *flow = request->flow;
-    const int field = flow->sink[k];
-    for (int i = 0; i < k; i++)
-        if (flow->sink[i] == field)
-            return false;
-    return usage->maker[field] >= 0 &&
-           (usage->last_use[field] < 0 || request->sink_type[k] == compute_type(flow));
-}
-
-/* Fills the usage, and copy[] (room for every sink) with the sinks that are not direct; their number. */
-static enum vf_status usage_open(struct usage *usage, const struct vf_gpu_request *request, int *copy,
-                                 int *copy_count, struct vf_error *error)
-{
-    const struct vf_flow *flow = request->flow;
-    const size_t fields = (size_t)flow->field_count;
-    *usage = (struct usage){
-        vf_alloc(fields, sizeof(int), "fields", error), vf_alloc(fields, sizeof(int), "fields", error),
-        vf_alloc(fields, sizeof(int), "fields", error), vf_alloc(fields, sizeof(int), "fields", error)};
-    if (!usage->maker || !usage->last_use || !usage->sink || !usage->source) {
-        usage_close(usage);
-        return VF_FAILED;
-    }
-    for (size_t f = 0; f < fields; f++)
-        usage->maker[f] = usage->last_use[f] = usage->sink[f] = usage->source[f] = -1;
-    for (int k = 0; k < flow->source_count; k++)
-        usage->source[flow->source[k]] = k;
-    for (int s = 0; s < flow->stage_count; s++) {
-        for (int k = 0; k < flow->stage[s].input_count; k++)
-            usage->last_use[flow->stage[s].input[k]] = s;
-        for (int k = 0; k < flow->stage[s].output_count; k++)
-            usage->maker[flow->stage[s].output[k]] = s;
-    }
-    *copy_count = 0;
-    for (int k = 0; k < flow->sink_count; k++)
-        if (is_direct(request, usage, k))
-            usage->sink[flow->sink[k]] = k;
-        else
-            copy[(*copy_count)++] = k;
-    for (int i = 0; i < *copy_count; i++)
-        usage->last_use[flow->sink[copy[i]]] = INT_MAX;
-    return VF_OK;
-}
-
 /* ---- the case of one kernel ---- */
-
-/* While a case is built: the kernel's number of each field of the flow. */
-struct numbering {
-    int count;
-    int field[VF_KERNEL_MOST_FIELDS]; /* of the flow */
-};
-
-/* The kernel's number of a field, a new one if it has none; -1 when there are too many. */
-static int number_of(struct numbering *numbering, int field)
-{
-    for (int i = 0; i < numbering->count; i++)
-        if (numbering->field[i] == field)
-            return i;
-    if (numbering->count == VF_KERNEL_MOST_FIELDS)
-        return -1;
-    numbering->field[numbering->count] = field;
-    return numbering->count++;
-}
-
-static struct vf_kernel_field place_of(const struct usage *usage, int field)
-{
-    if (usage->source[field] >= 0)
-        return (struct vf_kernel_field){VF_PLACE_SOURCE, usage->source[field]};
-    if (usage->sink[field] >= 0)
-        return (struct vf_kernel_field){VF_PLACE_SINK, usage->sink[field]};
-    return (struct vf_kernel_field){VF_PLACE_SLOT, field};
-}
-
-static enum vf_type type_at(const struct vf_gpu_request *request, struct vf_kernel_field place)
-{
-    return place.place == VF_PLACE_SOURCE ? request->source_type[place.index]
-           : place.place == VF_PLACE_SINK ? request->sink_type[place.index]
-                                          : compute_type(request->flow);
-}
-
-static bool add_source(struct vf_kernel_work *work, const struct vf_gpu_request *request,
-                       const struct usage *usage, int field, int number)
-{
-    const int k = work->flow.source_count;
-    if (k == VF_KERNEL_FIELDS)
-        return false;
-    work->flow.source[k] = number;
-    work->source[k] = place_of(usage, field);
-    work->c.source_type[k] = type_at(request, work->source[k]);
-    work->flow.source_count++;
-    return true;
-}
-
-static bool add_sink(struct vf_kernel_work *work, const struct vf_gpu_request *request,
-                     struct vf_kernel_field place, int number)
-{
-    const int k = work->flow.sink_count;
-    if (k == VF_KERNEL_FIELDS)
-        return false;
-    work->flow.sink[k] = number;
-    work->sink[k] = place;
-    work->c.sink_type[k] = type_at(request, place);
-    work->flow.sink_count++;
-    return true;
-}
-
-/* Takes the stages over, renumbering their fields; false when a kernel cannot have that many. */
-static bool take_stages(struct vf_kernel_work *work, const struct vf_gpu_request *request,
-                        const struct usage *usage, int begin, int end, struct numbering *numbering)
-{
-    const struct vf_flow *flow = request->flow;
-    for (int s = begin; s < end; s++) {
-        struct vf_stage *stage = &work->flow.stage[s - begin];
-        *stage = flow->stage[s];
-        for (int k = 0; k < stage->input_count; k++) {
-            const int field = flow->stage[s].input[k], known = numbering->count;
-            stage->input[k] = number_of(numbering, field);
-            if (stage->input[k] < 0 ||
-                (numbering->count > known && !add_source(work, request, usage, field, stage->input[k])))
-                return false;
-        }
-        for (int k = 0; k < stage->output_count; k++) {
-            const int field = flow->stage[s].output[k];
-            stage->output[k] = number_of(numbering, field);
-            if (stage->output[k] < 0)
-                return false;
-            if ((usage->sink[field] >= 0 || usage->last_use[field] >= end) &&
-                !add_sink(work, request, place_of(usage, field), stage->output[k]))
-                return false;
-        }
-    }
-    return true;
-}
-
-static bool take_copies(struct vf_kernel_work *work, const struct vf_gpu_request *request,
-                        const struct usage *usage, const int *copy, int count, struct numbering *numbering)
-{
-    for (int i = 0; i < count; i++) {
-        const int field = request->flow->sink[copy[i]], known = numbering->count;
-        const int number = number_of(numbering, field);
-        if (number < 0 || (numbering->count > known && !add_source(work, request, usage, field, number)) ||
-            !add_sink(work, request, (struct vf_kernel_field){VF_PLACE_SINK, copy[i]}, number))
-            return false;
-    }
-    return true;
-}
-
-void vf_kernel_work_close(struct vf_kernel_work *work)
-{
-    vf_free(work->flow.stage);
-    vf_free(work->flow.field_kind);
-    vf_free(work->flow.source);
-    vf_free(work->flow.sink);
-    *work = (struct vf_kernel_work){0};
-}
-
-/* Stages [begin, end), or the copies where there are none. *fits is false when a kernel cannot take them. */
-static enum vf_status make_work(struct vf_kernel_work *work, const struct vf_gpu_request *request,
-                                const struct usage *usage, int begin, int end, const int *copy,
-                                int copy_count, bool *fits, struct vf_error *error)
-{
-    const struct vf_flow *flow = request->flow;
-    struct numbering numbering = {0};
-    *work = (struct vf_kernel_work){.flow = *flow};
-    work->flow.stage_count = end - begin;
-    work->flow.source_count = work->flow.sink_count = 0;
-    work->flow.stage = vf_alloc((size_t)(end - begin) + 1, sizeof *flow->stage, "a kernel's stages", error);
-    work->flow.field_kind = vf_alloc(VF_KERNEL_MOST_FIELDS, sizeof *flow->field_kind, "a kernel", error);
-    work->flow.source = vf_alloc(VF_KERNEL_FIELDS, sizeof(int), "a kernel", error);
-    work->flow.sink = vf_alloc(VF_KERNEL_FIELDS, sizeof(int), "a kernel", error);
-    if (!work->flow.stage || !work->flow.field_kind || !work->flow.source || !work->flow.sink) {
-        vf_kernel_work_close(work);
-        return VF_FAILED;
-    }
-    *fits = begin < end ? take_stages(work, request, usage, begin, end, &numbering)
-                        : take_copies(work, request, usage, copy, copy_count, &numbering);
-    work->flow.field_count = numbering.count;
-    for (int i = 0; i < numbering.count; i++)
-        work->flow.field_kind[i] = flow->field_kind[numbering.field[i]];
-    work->c.flow = &work->flow;
-    work->c.nx = request->nx;
-    work->c.ny = request->ny;
-    work->c.nz = request->nz;
-    if (*fits)
-        vf_kernel_case_derive(&work->c);
-    return VF_OK;
-}
 
 enum vf_status vf_kernel_work_open(struct vf_kernel_work *work, const struct vf_gpu_plan *plan,
                                    const struct vf_gpu_request *request, const struct vf_launch *launch,
                                    struct vf_error *error)
 {
-    struct usage usage;
+    struct vf_field_usage usage;
     bool fits = true;
     int count;
     int *copy = vf_alloc((size_t)request->flow->sink_count + 1, sizeof *copy, "a kernel", error);
     if (copy == NULL)
         return VF_FAILED;
-    enum vf_status status = usage_open(&usage, request, copy, &count, error);
+    enum vf_status status = vf_field_usage_open(&usage, request, copy, &count, error);
     if (status == VF_OK)
-        status =
-            make_work(work, request, &usage, launch->stage_begin, launch->stage_end,
-                      plan->copy + launch->copy_begin, launch->copy_end - launch->copy_begin, &fits, error);
+        status = vf_kernel_work_make(work, request, &usage, launch->stage_begin, launch->stage_end,
+                                     plan->copy + launch->copy_begin, launch->copy_end - launch->copy_begin,
+                                     &fits, error);
     if (status == VF_OK && !fits) {
         vf_kernel_work_close(work);
         status = vf_fail(error, VF_USAGE, "stages have more fields than one kernel can take");
     }
-    usage_close(&usage);
+    vf_field_usage_close(&usage);
     vf_free(copy);
     return status;
 }
@@ -368,7 +155,7 @@ struct known {
 
 struct search {
     const struct vf_gpu_request *request;
-    struct usage usage;
+    struct vf_field_usage usage;
     struct known *known;
     int known_count, known_room;
 };
@@ -443,7 +230,7 @@ static enum vf_status weigh(struct search *search, int begin, int end, struct kn
     struct known *entry = &search->known[search->known_count];
     bool fits;
     enum vf_status status =
-        make_work(&entry->work, search->request, &search->usage, begin, end, NULL, 0, &fits, error);
+        vf_kernel_work_make(&entry->work, search->request, &search->usage, begin, end, NULL, 0, &fits, error);
     if (status != VF_OK)
         return status;
     if (!fits) {
@@ -481,7 +268,8 @@ static enum vf_status impossible(struct search *search, int s, struct vf_error *
     bool fits;
     if (forced == NULL)
         return vf_fail(error, VF_FAILED, "no GPU scheme takes stage %s on %s", name, request->gpu->name);
-    enum vf_status status = make_work(&work, request, &search->usage, s, s + 1, NULL, 0, &fits, error);
+    enum vf_status status =
+        vf_kernel_work_make(&work, request, &search->usage, s, s + 1, NULL, 0, &fits, error);
     if (status != VF_OK)
         return status;
     const char *why = fits ? forced->scheme->refuses(&work.c) : "it has too many fields";
@@ -557,8 +345,9 @@ static enum vf_status add_copy_launches(struct vf_gpu_plan *plan, const struct s
                                      .stage_end = stages,
                                      .copy_begin = begin,
                                      .copy_end = begin + (left < VF_KERNEL_FIELDS ? left : VF_KERNEL_FIELDS)};
-        enum vf_status status = make_work(&work, search->request, &search->usage, stages, stages,
-                                          plan->copy + begin, launch->copy_end - begin, &fits, error);
+        enum vf_status status =
+            vf_kernel_work_make(&work, search->request, &search->usage, stages, stages, plan->copy + begin,
+                                launch->copy_end - begin, &fits, error);
         if (status != VF_OK)
             return status;
         const bool possible = fits && vf_gpu_rank(&work.c, search->request->gpu, NULL, &best, 1) == 1;
@@ -576,7 +365,7 @@ static enum vf_status add_copy_launches(struct vf_gpu_plan *plan, const struct s
 /* Slots held at once: a field's is taken by the kernel that makes it and free after the one that reads it
  * last. */
 static int count_slots(const struct vf_gpu_plan *plan, const struct vf_gpu_request *request,
-                       const struct usage *usage)
+                       const struct vf_field_usage *usage)
 {
     const struct vf_flow *flow = request->flow;
     int held = 0, most = 0;
@@ -605,7 +394,7 @@ enum vf_status vf_gpu_plan_open(struct vf_gpu_plan *plan, const struct vf_gpu_re
         vf_alloc((size_t)request->flow->stage_count + sinks + 1, sizeof *plan->launch, "the plan", error);
     if (plan->copy == NULL || plan->launch == NULL)
         goto out;
-    VF_TRY(usage_open(&search.usage, request, plan->copy, &plan->copy_count, error));
+    VF_TRY(vf_field_usage_open(&search.usage, request, plan->copy, &plan->copy_count, error));
     VF_TRY(add_stage_launches(plan, &search, error));
     VF_TRY(add_copy_launches(plan, &search, error));
     plan->slot_count = count_slots(plan, request, &search.usage);
@@ -615,7 +404,7 @@ out:
     for (int i = 0; i < search.known_count; i++)
         vf_kernel_work_close(&search.known[i].work);
     vf_free(search.known);
-    usage_close(&search.usage);
+    vf_field_usage_close(&search.usage);
     if (status != VF_OK)
         vf_gpu_plan_close(plan);
     return status;

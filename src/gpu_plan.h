@@ -4,6 +4,7 @@
 #define VF_GPU_PLAN_H
 
 #include "error.h"
+#include "kernel_work.h"
 #include "kernels/gpu_scheme.h"
 #include "model.h"
 
@@ -45,14 +46,6 @@ struct vf_launch {
     struct vf_model_detail detail;
 };
 
-struct vf_gpu_request {
-    const struct vf_flow *flow;
-    ptrdiff_t nx, ny, nz; /* 2D: nz images */
-    const enum vf_type *source_type, *sink_type;
-    const struct vf_gpu *gpu;
-    const struct vf_forced_list *forced; /* NULL: none */
-};
-
 struct vf_gpu_plan {
     int launch_count;
     struct vf_launch *launch; /* owned */
@@ -68,27 +61,11 @@ void vf_gpu_plan_close(struct vf_gpu_plan *plan);
 
 /* ---- the case of one kernel ---- */
 
-/* Where a field of a kernel is in memory. */
-enum vf_place { VF_PLACE_SOURCE, VF_PLACE_SINK, VF_PLACE_SLOT };
-
-struct vf_kernel_field {
-    enum vf_place place;
-    int index; /* of the flow's sources, sinks; the field of the flow for a slot */
-};
-
-/* A kernel's stages as a flow of their own. */
-struct vf_kernel_work {
-    struct vf_kernel_case c; /* c.flow points to the next */
-    struct vf_flow flow;
-    struct vf_kernel_field source[VF_KERNEL_FIELDS], sink[VF_KERNEL_FIELDS];
-};
-
 /* `request->flow` may hold other parameters than the plan was made for, not other stages. Fails with VF_USAGE
  * when the stages have more fields than a kernel can. */
 enum vf_status vf_kernel_work_open(struct vf_kernel_work *work, const struct vf_gpu_plan *plan,
                                    const struct vf_gpu_request *request, const struct vf_launch *launch,
                                    struct vf_error *error);
-void vf_kernel_work_close(struct vf_kernel_work *work);
 
 /* Configurations for a case by predicted time, the best first: how many, at most `room`. */
 struct vf_ranked {
