@@ -145,6 +145,15 @@ static int chunks_of(const struct vf_kernel_case *c, const struct vf_gpu *gpu, p
     return count;
 }
 
+/* In 2D: whether shape i has no work along y, and none before it makes the same row of threads. */
+static bool is_new_row(const int (*shape)[3], int i)
+{
+    bool is_new = shape[i][2] == 1;
+    for (int k = 0; k < i; k++)
+        is_new = is_new && (shape[k][2] > 1 || shape[k][0] * shape[k][1] != shape[i][0] * shape[i][1]);
+    return is_new;
+}
+
 int vf_stream_candidates(const struct vf_gpu_scheme *scheme, const struct vf_kernel_case *c,
                          const struct vf_gpu *gpu, int span, const int (*shape)[3], int shapes, int variant,
                          struct vf_kernel_config *list, int room)
@@ -156,10 +165,7 @@ int vf_stream_candidates(const struct vf_gpu_scheme *scheme, const struct vf_ker
             .block = {flat ? shape[i][0] * shape[i][1] : shape[i][0], flat ? 1 : shape[i][1], 1},
             .work = {span, flat ? 1 : shape[i][2], 1},
             .variant = variant};
-        bool known = flat && shape[i][2] > 1;
-        for (int earlier = 0; flat && earlier < i; earlier++)
-            known = known || shape[earlier][0] * shape[earlier][1] == config.block[0];
-        if (known)
+        if (flat && !is_new_row(shape, i))
             continue;
         ptrdiff_t tile[3];
         int chunk[MOST_CHUNKS];
