@@ -25,14 +25,16 @@ const struct vf_filter *vf_filter_by_name(const char *name, size_t length)
 static const struct vf_stencil stencils[VF_STENCIL_COUNT] = {
     [VF_STENCIL_LINEAR] = {.name = "linear"},
     [VF_STENCIL_EXTERNAL] = {.name = "external"},
-#define VF_STENCIL_DEF(stencil, in2, in3, out2, out3, centre2, centre3, star2, star3, z, y, x, operations) \
+#define VF_STENCIL_DEF(stencil, in2, in3, out2, out3, centre2, centre3, star2, star3, z, y, x, operations, \
+                       divides)                                                                            \
     [VF_STENCIL_##stencil] = {.name = #stencil,                                                            \
                               .inputs = {in2, in3},                                                        \
                               .outputs = {out2, out3},                                                     \
                               .centre_inputs = {centre2, centre3},                                         \
                               .star_inputs = {star2, star3},                                               \
                               .reach = {z, y, x},                                                          \
-                              .cost = operations},
+                              .cost = operations,                                                          \
+                              .has_branches = divides},
 #include "stencils.def"
 #undef VF_STENCIL_DEF
 };

@@ -174,32 +174,26 @@ static struct box_reads box_reads(const struct vf_kernel_case *c, const struct v
     return (struct box_reads){seen.count, seen.beside};
 }
 
-static bool is_linear(const struct vf_flow *flow)
+bool vf_is_linear(const struct vf_kernel_case *c)
 {
-    for (int s = 0; s < flow->stage_count; s++)
-        if (flow->stage[s].stencil != VF_STENCIL_LINEAR)
+    for (int s = 0; s < c->flow->stage_count; s++)
+        if (c->flow->stage[s].stencil != VF_STENCIL_LINEAR)
             return false;
     return true;
 }
 
-static void count_read(void *context, int dz, int dy, int dx)
-{
-    (void)dz, (void)dy, (void)dx;
-    ++*(int *)context;
-}
-
 bool vf_has_branches(const struct vf_kernel_case *c)
 {
-    int reads = 0;
-    for (int k = 0; k < c->flow->source_count; k++)
-        mark_reads(c, k, count_read, &reads);
-    return !is_linear(c->flow) && c->operations >= 2 * reads;
+    for (int s = 0; s < c->flow->stage_count; s++)
+        if (vf_stage_stencil(&c->flow->stage[s])->has_branches)
+            return true;
+    return false;
 }
 
 /* Whether lanes give one another what lies beside their packs: kernels/device_tile.h says when they may. */
 static bool has_shuffles(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    return !c->flow->is_double && c->flow->source_count == 1 && is_linear(c->flow) && c->halo[2] > 0 &&
+    return !c->flow->is_double && c->flow->source_count == 1 && vf_is_linear(c) && c->halo[2] > 0 &&
            c->halo[2] <= 2 && vf_box_pack(c, config) > 1 && config->block[0] % 32 == 0;
 }
 

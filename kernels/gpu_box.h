@@ -36,9 +36,11 @@ void vf_candidates_add_boxes(struct vf_candidate_list *list, const struct vf_ker
 ptrdiff_t vf_tile_pitch(const struct vf_kernel_case *c, const struct vf_kernel_config *config, int k);
 int vf_tile_pad(const struct vf_kernel_case *c, const struct vf_kernel_config *config, int k);
 
-/* Whether a body seems to divide or to take roots, by its arithmetic for each value read: these branch, and
- * the compiler moves no load past a branch. */
+/* Whether a body divides or takes roots: these branch, and the compiler moves no load past a branch. */
 bool vf_has_branches(const struct vf_kernel_case *c);
+
+/* Whether all stages are tables of weights. */
+bool vf_is_linear(const struct vf_kernel_case *c);
 
 /* ---- counts of one block ---- */
 

@@ -402,7 +402,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     t->other_ops = steps * threads * step.instructions;
     t->registers = guess_registers(&layout);
     /* The few cells that weights read in a plane are all under way at once. */
-    const bool is_light = c->flow->dim == 2 && config->work[0] * config->work[1] <= 8 && !vf_has_branches(c);
+    const bool is_light = c->flow->dim == 2 && config->work[0] * config->work[1] <= 8 && vf_is_linear(c);
     t->issue_warps = threads <= 64 ? VF_LONE_ISSUE_WARPS
                      : is_light    ? VF_LIGHT_ISSUE_WARPS
                                    : VF_RING_ISSUE_WARPS;

@@ -363,14 +363,15 @@ const int bench_item_count = sizeof bench_items / sizeof *bench_items;
 /* ---- bodies ---- */
 
 static struct vf_stencil bodies[BENCH_BODY_COUNT] = {
-#define BENCH_STENCIL(word, dim, in, out, centre, star, z, y, x, operations) \
-    [BENCH_##word] = {.name = #word,                                         \
-                      .inputs = {in, in},                                    \
-                      .outputs = {out, out},                                 \
-                      .centre_inputs = {centre, centre},                     \
-                      .star_inputs = {star, star},                           \
-                      .reach = {z, y, x},                                    \
-                      .cost = operations},
+#define BENCH_STENCIL(word, dim, in, out, centre, star, z, y, x, operations, divides) \
+    [BENCH_##word] = {.name = #word,                                                  \
+                      .inputs = {in, in},                                             \
+                      .outputs = {out, out},                                          \
+                      .centre_inputs = {centre, centre},                              \
+                      .star_inputs = {star, star},                                    \
+                      .reach = {z, y, x},                                             \
+                      .cost = operations,                                             \
+                      .has_branches = divides},
 #include "stencils.def"
 #undef BENCH_STENCIL
 };
