@@ -79,6 +79,7 @@ help:
 	@echo 'make test        install what is missing, build, run all tests'
 	@echo 'make test-san    the same under the address and undefined-behaviour sanitizers'
 	@echo 'make test-gpu    the tests of the GPU on this machine'"'"'s own; CI has a stand-in'
+	@echo 'make test-large  20 GiB through 1 GiB of memory; LARGE="MIB MEMORY CHAIN" for others'
 	@echo 'make test-peers  files of and for tifffile and mrcfile, which pip installs'
 	@echo 'make install     into PREFIX=$(PREFIX), under DESTDIR; make uninstall'
 	@echo 'make lint        clang-format, clang-tidy and shellcheck; make format formats'
@@ -230,6 +231,11 @@ run-test-gpu: $(BUILD)/cuda-tests
 .PHONY: test-peers
 test-peers: $(BUILD)/volfilter
 	PEERS='$(abspath $(BUILD)/peers)' VOLFILTER='$(abspath $(BUILD)/volfilter)' tests/peers/run
+
+# A stack larger than memory; the result takes 20 GiB of disk. LARGE is the script's arguments.
+.PHONY: test-large
+test-large: $(BUILD)/volfilter
+	VOLFILTER='$(abspath $(BUILD)/volfilter)' tests/large/run $(LARGE)
 
 demo:
 	@tests/install-deps build

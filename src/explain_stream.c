@@ -6,25 +6,44 @@ static double mib(double bytes)
 }
 
 /* Planes that a pass keeps from slab to slab: what its runs reach, each on both sides. */
-static ptrdiff_t kept_planes(const struct vf_stream_plan *stream, const struct vf_pass *pass)
+static ptrdiff_t kept_planes(const struct vf_stream_plan *stream, const struct vf_plan *plan,
+                             const struct vf_pass *pass)
 {
     ptrdiff_t kept = 0;
-    for (int r = pass->run_begin; r < pass->run_end; r++)
-        kept += 2 * stream->run[r].reach;
+    for (int i = 0; i < pass->runs; i++)
+        kept += 2 * stream->run[vf_stream_run_of(plan, pass, i)].reach;
     return kept + (pass->prepass >= 0 ? 2 * stream->run[pass->prepass].reach : 0);
 }
 
-static void pass_runs(const struct vf_pass *pass, char *text, size_t room)
+/* "runs 1 and 3 to 7": those that follow each other are told together. */
+static void print_runs(const struct vf_plan *plan, const struct vf_pass *pass, FILE *to)
 {
-    const int first = pass->run_begin + 1, last = pass->run_end;
-    size_t used = 0;
-    text[0] = '\0';
-    if (last == first)
-        used = (size_t)snprintf(text, room, "run %d", first);
-    else if (last > first)
-        used = (size_t)snprintf(text, room, "runs %d to %d", first, last);
+    fprintf(to, pass->runs == 1 ? "run" : "runs");
+    for (int i = 0, count; i < pass->runs; i += count) {
+        const int first = vf_stream_run_of(plan, pass, i);
+        count = 1;
+        while (i + count < pass->runs && vf_stream_run_of(plan, pass, i + count) == first + count)
+            count++;
+        fprintf(to, "%s%d", i == 0 ? " " : " and ", first + 1);
+        if (count > 1)
+            fprintf(to, " to %d", first + count);
+    }
+}
+
+static void print_pass(const struct vf_explained *x, int p, FILE *to)
+{
+    const struct vf_pass *pass = &x->stream->pass[p];
+    fprintf(to, "  pass %d: ", p + 1);
+    if (pass->runs > 0)
+        print_runs(x->plan, pass, to);
     if (pass->prepass >= 0)
-        snprintf(text + used, room - used, "%spre-pass run %d", used > 0 ? " and " : "", pass->prepass + 1);
+        fprintf(to, "%spre-pass run %d", pass->runs > 0 ? ", then " : "", pass->prepass + 1);
+    fprintf(to, "; from %s%s; slabs of %td plane%s, %td kept of overlap, %.1f MiB of memory\n",
+            pass->from_file ? "the image" : "a temporary file",
+            !pass->stores   ? ""
+            : pass->to_file ? " to the result"
+                            : " to a temporary file",
+            pass->slab, pass->slab == 1 ? "" : "s", kept_planes(x->stream, x->plan, pass), mib(pass->bytes));
 }
 
 void vf_explain_stream(const struct vf_explained *x, FILE *to)
@@ -32,18 +51,8 @@ void vf_explain_stream(const struct vf_explained *x, FILE *to)
     const struct vf_stream_plan *s = x->stream;
     fprintf(to, "larger than memory: %d pass%s over slabs; predicted %.3f s\n", s->pass_count,
             s->pass_count == 1 ? "" : "es", s->seconds);
-    for (int p = 0; p < s->pass_count; p++) {
-        const struct vf_pass *pass = &s->pass[p];
-        char runs[80];
-        pass_runs(pass, runs, sizeof runs);
-        fprintf(to,
-                "  pass %d: %s; from %s%s; slabs of %td plane%s, %td kept of overlap, %.1f MiB of memory\n",
-                p + 1, runs, pass->from_file ? "the image" : "a temporary file",
-                pass->run_begin == pass->run_end ? ""
-                : pass->to_file                  ? " to the result"
-                                                 : " to a temporary file",
-                pass->slab, pass->slab == 1 ? "" : "s", kept_planes(s, pass), mib(pass->bytes));
-    }
+    for (int p = 0; p < s->pass_count; p++)
+        print_pass(x, p, to);
     fprintf(to, "  reads %.1f MiB and writes %.1f MiB in all", mib(s->read_bytes), mib(s->written_bytes));
     if (s->temporary_bytes > 0)
         fprintf(to, ", with %.1f MiB of disk for temporary files", mib(s->temporary_bytes));
@@ -57,12 +66,12 @@ void vf_explain_stream_json(const struct vf_explained *x, struct vf_json *json)
     for (int p = 0; p < s->pass_count; p++) {
         const struct vf_pass *pass = &s->pass[p];
         vf_json_begin_object(json, NULL);
-        vf_json_integer(json, "runs", pass->run_end - pass->run_begin);
+        vf_json_integer(json, "runs", pass->runs);
         vf_json_boolean(json, "prepass", pass->prepass >= 0);
         vf_json_boolean(json, "from_image", pass->from_file);
         vf_json_boolean(json, "to_result", pass->to_file);
         vf_json_integer(json, "slab", pass->slab);
-        vf_json_integer(json, "overlap", kept_planes(s, pass));
+        vf_json_integer(json, "overlap", kept_planes(s, x->plan, pass));
         vf_json_integer(json, "memory_bytes", (long long)pass->bytes);
         vf_json_end(json);
     }

@@ -271,8 +271,7 @@ size_t vf_info_pages_at_once(const struct vf_info *info, int threads)
     enum { ENOUGH_BYTES = 8 << 20 };
     const size_t bytes = info->shape.nx * info->shape.ny * info->page_channels * vf_type_size(info->type);
     size_t pages = ENOUGH_BYTES / bytes + 1;
-    if (pages < (size_t)threads)
-        pages = (size_t)threads;
+    pages = (pages + (size_t)threads - 1) / (size_t)threads * (size_t)threads;
     return pages < info->page_count ? pages : info->page_count;
 }
 

@@ -74,8 +74,8 @@ const struct vf_info *vf_reader_info(const struct vf_reader *reader);
  * then t, whatever their order in the file, which the metadata says. */
 void vf_info_page_place(const struct vf_info *info, size_t page, size_t *t, size_t *z, size_t *c);
 
-/* As many pages as keep `threads` threads busy, and no more than a few MiB beyond one for each: what callers
- * of vf_reader_read_pages and vf_writer_write_pages take at a time. */
+/* As many pages as keep `threads` threads busy to the end, the same number each, and no more than a few MiB
+ * beyond one for each: what callers of vf_reader_read_pages and vf_writer_write_pages take at a time. */
 size_t vf_info_pages_at_once(const struct vf_info *info, int threads);
 
 /* Decodes page `page`: channel k of the page goes to planes[k] (ny * nx elements of info->type, native

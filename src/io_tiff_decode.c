@@ -10,6 +10,9 @@
 /* Bytes to read at a time of pixels that are split into planes. */
 enum { RAW_BLOCK = 1 << 20, MOST_PARTS = 256 };
 
+/* Strips differ in how long they take, and pages may be few: what threads share is so many times as many. */
+enum { ITEMS_A_THREAD = 8 };
+
 /* One of `parts` parts of a page, from top to bottom. */
 struct work {
     struct vf_reader *reader;
@@ -261,7 +264,7 @@ enum vf_status vf_tiff_read_pages(struct vf_reader *reader, size_t first, size_t
 {
     struct vf_tiff_reader *state = reader->state;
     const size_t wanted = threads < 1 ? 1 : (size_t)threads, channels = reader->info.page_channels;
-    size_t parts = (wanted + count - 1) / count;
+    size_t parts = wanted == 1 ? 1 : (ITEMS_A_THREAD * wanted + count - 1) / count;
     parts = parts > MOST_PARTS ? MOST_PARTS : parts;
     const size_t items = count * parts;
     int team = 1;

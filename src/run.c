@@ -101,7 +101,8 @@ static void count_voxels(void *context, size_t voxels)
 
 static void begin_counting(struct counting *counting, struct vf_work *w)
 {
-    const size_t voxels = vf_execute_voxels(&w->plan, w->channels);
+    const size_t voxels = w->stream.pass_count > 0 ? vf_stream_voxels(&w->stream, &w->plan, w->channels)
+                                                   : vf_execute_voxels(&w->plan, w->channels);
     counting->work = w;
     counting->voxel_bytes = (double)w->shown_bytes / (double)voxels;
     vf_progress_begin(&counting->line, w->options->progress, "filtering", voxels);

@@ -26,7 +26,6 @@ struct sweep {
     int step_count, window_count;
     struct step *step;        /* owned */
     struct vf_window *window; /* owned: [window_count], the last is what comes out */
-    bool stores;              /* what comes out; else it is only reduced */
     ptrdiff_t image, images;
     struct vf_stream_end in, out;
     pthread_mutex_t reading;
@@ -141,7 +140,7 @@ static void trim(struct sweep *w, int i)
     ptrdiff_t begin = window->end;
     if (i < w->step_count && w->step[i].done < end_plane(w, i))
         begin = w->step[i].done - w->step[i].reach;
-    if (i == w->window_count - 1 && w->stores) {
+    if (i == w->window_count - 1 && w->pass->stores) {
         const ptrdiff_t written = vf_queue_freed(&w->out.queue) - window->base;
         begin = written < begin ? written : begin;
     }
@@ -158,7 +157,7 @@ static enum vf_status push(struct sweep *w, int i, struct vf_error *error)
         return VF_OK;
     struct step *step = &w->step[i];
     struct vf_window *next = step->prepass != NULL ? NULL : &w->window[i + 1];
-    const bool last = i + 1 == w->window_count - 1 && w->stores;
+    const bool last = i + 1 == w->window_count - 1 && w->pass->stores;
     for (ptrdiff_t count; (count = reachable(w, i) - step->done) > 0;) {
         count = count < slab ? count : slab;
         if (last && !vf_queue_wait_room(&w->out.queue, count))
@@ -207,8 +206,7 @@ static enum vf_status open_step(struct sweep *w, int i, struct vf_error *error)
 {
     struct vf_stream *s = w->stream;
     const size_t channels = s->ends.channels, values = vf_plan_value_count(s->plan);
-    const int runs = w->pass->run_end - w->pass->run_begin;
-    const int r = i < runs ? w->pass->run_begin + i : w->pass->prepass;
+    const int r = i < w->pass->runs ? vf_stream_run_of(s->plan, w->pass, i) : w->pass->prepass;
     struct step *step = &w->step[i];
     step->run = &s->plan->run[r];
     step->reach = s->passes->run[r].reach;
@@ -269,7 +267,7 @@ static enum vf_status start_ends(struct sweep *w, struct vf_plane_file *source, 
     w->in.file = w->pass->from_file ? NULL : source;
     w->in.batch = w->pass->from_file ? batch_of(w, w->stream->ends.input) : 1;
     enum vf_status status = vf_stream_start_reading(&w->in, error);
-    if (status != VF_OK || !w->stores)
+    if (status != VF_OK || !w->pass->stores)
         return status;
     w->out.window = last;
     w->out.file = w->pass->to_file ? NULL : sink;
@@ -281,7 +279,7 @@ static enum vf_status start_ends(struct sweep *w, struct vf_plane_file *source, 
 static enum vf_status end_ends(struct sweep *w, enum vf_status status, struct vf_error *error)
 {
     const struct vf_window *last = &w->window[w->window_count - 1];
-    if (status == VF_OK && w->stores) {
+    if (status == VF_OK && w->pass->stores) {
         const ptrdiff_t all = (last->high - last->low) * w->images;
         if (!vf_queue_wait_room(&w->out.queue, last->capacity) || vf_queue_freed(&w->out.queue) < all)
             status = vf_queue_why(&w->out.queue, error);
@@ -299,9 +297,8 @@ static enum vf_status end_ends(struct sweep *w, enum vf_status status, struct vf
 
 static enum vf_status open_sweep(struct sweep *w, struct vf_error *error)
 {
-    const int runs = w->pass->run_end - w->pass->run_begin;
+    const int runs = w->pass->runs;
     enum vf_status status;
-    w->stores = runs > 0;
     w->images = vf_stream_images(w->stream->plan);
     w->step_count = runs + (w->pass->prepass >= 0);
     w->window_count = runs + 1;
@@ -343,7 +340,7 @@ static enum vf_status run_pass(struct vf_stream *stream, const struct vf_pass *p
     struct sweep w = {.stream = stream, .pass = pass};
     pthread_mutex_init(&w.reading, NULL);
     enum vf_status status = open_sweep(&w, error);
-    if (status == VF_OK && w.stores) {
+    if (status == VF_OK && pass->stores) {
         const struct vf_window *last = &w.window[w.window_count - 1];
         sink->plane_bytes = (size_t)last->count * last->plane_bytes;
     }
@@ -374,7 +371,7 @@ enum vf_status vf_stream_run(struct vf_stream *stream, struct vf_error *error)
     enum vf_status status = VF_OK;
     for (int p = 0; p < stream->passes->pass_count && status == VF_OK; p++) {
         const struct vf_pass *pass = &stream->passes->pass[p];
-        const bool stores = pass->run_end > pass->run_begin && !pass->to_file;
+        const bool stores = pass->stores && !pass->to_file;
         struct vf_plane_file sink = {.fd = -1};
         if (stores)
             sink.fd = vf_nameless_file_beside(stream->beside, error);

@@ -41,24 +41,39 @@ static ptrdiff_t smaller(ptrdiff_t a, ptrdiff_t b)
     return a < b ? a : b;
 }
 
+size_t vf_stream_voxels(const struct vf_stream_plan *stream, const struct vf_plan *plan, size_t channels)
+{
+    size_t sweeps = 0;
+    for (int p = 0; p < stream->pass_count; p++)
+        sweeps += (size_t)(stream->pass[p].runs + (stream->pass[p].prepass >= 0));
+    return (size_t)(plan->nx * plan->ny * plan->nz * plan->batch) * sweeps * channels;
+}
+
 /* ---- windows ---- */
 
-/* The run that reads window `index`; -1: none. */
-static int reader_of(const struct vf_pass *pass, int index)
+int vf_stream_run_of(const struct vf_plan *plan, const struct vf_pass *pass, int index)
 {
-    const int runs = pass->run_end - pass->run_begin;
-    return index < runs ? pass->run_begin + index : pass->prepass;
+    int r = pass->run_begin;
+    for (;; r++)
+        if (!plan->run[r].prepass && index-- == 0)
+            return r;
+}
+
+/* The run that reads window `index`; -1: none. */
+static int reader_of(const struct vf_plan *plan, const struct vf_pass *pass, int index)
+{
+    return index < pass->runs ? vf_stream_run_of(plan, pass, index) : pass->prepass;
 }
 
 static void count_fields(const struct vf_plan *plan, const struct vf_stream_ends *ends,
                          const struct vf_pass *pass, int index, struct vf_window_shape *shape)
 {
-    const int reader = reader_of(pass, index), channels = (int)ends->channels;
+    const int reader = reader_of(plan, pass, index), channels = (int)ends->channels;
     shape->type = compute_type(plan);
     if (index == 0 && pass->from_file) {
         shape->type = ends->input->type;
         shape->count = (int)ends->input->shape.nc;
-    } else if (index == pass->run_end - pass->run_begin && pass->to_file) {
+    } else if (index == pass->runs && pass->to_file) {
         shape->type = ends->result->type;
         shape->count = (int)ends->result->shape.nc;
     } else {
@@ -71,14 +86,15 @@ struct vf_window_shape vf_stream_window(const struct vf_stream_plan *stream, con
                                         const struct vf_stream_ends *ends, const struct vf_pass *pass,
                                         int index)
 {
-    const int runs = pass->run_end - pass->run_begin, reader = reader_of(pass, index);
+    const int runs = pass->runs, reader = reader_of(plan, pass, index);
     const bool periodic = plan->context.dim == 3 && plan->context.boundary == VF_WRAP;
-    const bool end = index == 0 || index == runs; /* another thread fills or empties it */
+    /* Another thread fills or empties it. */
+    const bool end = index == 0 || (index == runs && pass->stores);
     ptrdiff_t beyond = 0, all = vf_stream_extent(plan);
     struct vf_window_shape shape;
     count_fields(plan, ends, pass, index, &shape);
     for (int i = index; i < runs + (pass->prepass >= 0) && periodic; i++)
-        beyond += stream->run[reader_of(pass, i)].reach;
+        beyond += stream->run[reader_of(plan, pass, i)].reach;
     shape.low = -beyond;
     shape.high = all + beyond;
     shape.capacity = reader < 0 ? 0 : 2 * stream->run[reader].reach + pass->slab;
@@ -107,8 +123,8 @@ struct trial {
 static double pass_bytes(const struct trial *t, const struct vf_pass *pass)
 {
     double bytes = 0, work = 0;
-    for (int i = 0; i <= pass->run_end - pass->run_begin; i++) {
-        const int reader = reader_of(pass, i);
+    for (int i = 0; i <= pass->runs; i++) {
+        const int reader = reader_of(t->plan, pass, i);
         bytes += vf_stream_window(&t->stream, t->plan, &t->request->ends, pass, i).bytes;
         if (reader >= 0 && t->stream.run[reader].work > work)
             work = t->stream.run[reader].work;
@@ -201,34 +217,53 @@ static bool fits(const struct trial *t, struct vf_pass *pass)
     return pass->bytes <= t->request->bytes;
 }
 
-/* The longest pass from run `begin` on; false, and the shortest, when not even that fits. */
-static bool next_pass(const struct trial *t, int begin, bool from_file, ptrdiff_t slab, struct vf_pass *pass,
-                      int *next)
+/* The longest pass from run `begin` on, whose runs before `fresh` were computed before; false, and the
+ * shortest with one that was not, when not even that fits. */
+static bool next_pass(const struct trial *t, int begin, int fresh, bool from_file, ptrdiff_t slab,
+                      struct vf_pass *pass, int *next)
 {
     const struct vf_plan *plan = t->plan;
-    struct vf_pass trial = {
+    struct vf_pass longer = {
         .run_begin = begin, .run_end = begin, .prepass = -1, .from_file = from_file, .slab = slab};
-    *next = begin + 1;
-    if (plan->run[begin].prepass)
-        trial.prepass = begin;
-    else
-        trial.run_end++;
-    const bool good = fits(t, &trial);
-    *pass = trial;
-    while (good && trial.run_end > begin && *next < plan->run_count) {
-        const bool reduced = plan->run[*next].prepass;
-        if (reduced)
-            trial.prepass = *next;
-        else
-            trial.run_end++;
-        if (!fits(t, &trial))
+    bool good = false;
+    for (int r = begin; r < plan->run_count && longer.prepass < 0; r++) {
+        if (plan->run[r].prepass && r < fresh)
+            continue;
+        if (plan->run[r].prepass) {
+            longer.prepass = r;
+        } else {
+            longer.run_end = r + 1;
+            longer.runs++;
+            longer.stores = true;
+        }
+        if (r < fresh)
+            continue;
+        if (!fits(t, &longer)) {
+            if (!good)
+                *pass = longer;
             break;
-        *pass = trial;
-        ++*next;
-        if (reduced)
-            break;
+        }
+        good = true;
+        *pass = longer;
+        *next = r + 1;
     }
     return good;
+}
+
+/* Whether the runs of a pass that ends with a pre-pass are better computed again than stored. */
+static bool is_light(const struct trial *t, const struct vf_pass *pass)
+{
+    const struct vf_window_shape in = vf_stream_window(&t->stream, t->plan, &t->request->ends, pass, 0);
+    const struct vf_window_shape out =
+        vf_stream_window(&t->stream, t->plan, &t->request->ends, pass, pass->runs);
+    const double plane = (double)t->plan->nx * (double)t->plan->ny;
+    const double planes = (double)vf_stream_extent(t->plan) * (double)vf_stream_images(t->plan);
+    const double read = plane * planes * in.count * (double)vf_type_size(in.type);
+    const double stored = plane * planes * out.count * (double)vf_type_size(out.type);
+    double computed = 0;
+    for (int i = 0; i < pass->runs; i++)
+        computed += t->stream.run[vf_stream_run_of(t->plan, pass, i)].seconds;
+    return pass->prepass >= 0 && pass->runs > 0 && computed < (2 * stored - read) / FILE_BYTES_PER_SECOND;
 }
 
 /* Passes of slabs of thickness number `s`, as long as memory allows; none when it does not, and what would
@@ -239,13 +274,29 @@ static enum vf_status lay_out(struct trial *t, int s, struct vf_error *error)
     enum vf_status status = weigh_runs(t, 0, t->plan->run_count, s, error);
     bool from_file = true, good = true;
     stream->pass_count = 0;
-    for (int r = 0, next; r < t->plan->run_count && status == VF_OK; r = next) {
+    for (int begin = 0, fresh = 0, next = 0; fresh < t->plan->run_count && status == VF_OK; fresh = next) {
         struct vf_pass *pass = &stream->pass[stream->pass_count++];
-        const bool fit = next_pass(t, r, from_file, t->slab[s], pass, &next);
-        if (!fit && s == 0 && pass->bytes > stream->needed_bytes)
-            stream->needed_bytes = pass->bytes;
+        bool fit = next_pass(t, begin, fresh, from_file, t->slab[s], pass, &next);
+        if (!fit && begin < fresh) { /* the last one stores after all */
+            pass[-1].stores = true;
+            pass[-1].bytes = pass_bytes(t, &pass[-1]);
+            from_file = false;
+            begin = fresh;
+            fit = next_pass(t, begin, fresh, from_file, t->slab[s], pass, &next);
+        }
+        if (!fit) {
+            next = fresh + 1;
+            if (s == 0 && pass->bytes > stream->needed_bytes)
+                stream->needed_bytes = pass->bytes;
+        }
         good = good && fit;
-        from_file = from_file && pass->run_begin == pass->run_end;
+        if (fit && is_light(t, pass)) {
+            pass->stores = false;
+            pass->bytes = pass_bytes(t, pass);
+        } else {
+            from_file = from_file && pass->runs == 0;
+            begin = next;
+        }
     }
     if (!good)
         stream->pass_count = 0;
@@ -256,7 +307,7 @@ static enum vf_status lay_out(struct trial *t, int s, struct vf_error *error)
 
 static void predict_pass(const struct trial *t, struct vf_pass *pass)
 {
-    const int runs = pass->run_end - pass->run_begin;
+    const int runs = pass->runs;
     const double plane = (double)t->plan->nx * (double)t->plan->ny;
     const double images = (double)vf_stream_images(t->plan);
     const struct vf_window_shape in = vf_stream_window(&t->stream, t->plan, &t->request->ends, pass, 0);
@@ -265,11 +316,11 @@ static void predict_pass(const struct trial *t, struct vf_pass *pass)
     double computed = 0;
     pass->read_bytes = plane * in.count * (double)vf_type_size(in.type) * planes;
     pass->written_bytes = 0;
-    if (runs > 0)
+    if (pass->stores)
         pass->written_bytes =
             plane * out.count * (double)vf_type_size(out.type) * images * (double)vf_stream_extent(t->plan);
     for (int i = 0; i < runs + (pass->prepass >= 0); i++)
-        computed += t->stream.run[reader_of(pass, i)].seconds;
+        computed += t->stream.run[reader_of(t->plan, pass, i)].seconds;
     /* Nothing is computed while the first slab comes and the last one goes. */
     const double moved = (pass->read_bytes + pass->written_bytes) / FILE_BYTES_PER_SECOND;
     pass->seconds = (computed > moved ? computed : moved) + moved * (double)pass->slab / planes;
@@ -312,12 +363,16 @@ static enum vf_status refine(struct trial *t, struct vf_error *error)
         s->read_bytes += pass->read_bytes;
         s->written_bytes += pass->written_bytes;
         s->seconds += pass->seconds;
-        s->bytes = pass->bytes > s->bytes ? pass->bytes : s->bytes;
-        if (pass->to_file || pass->run_begin == pass->run_end)
+        if (pass->to_file || !pass->stores)
             continue;
         if (held + pass->written_bytes > s->temporary_bytes)
             s->temporary_bytes = held + pass->written_bytes;
         held = pass->written_bytes;
+    }
+    /* Runs of two passes have the later one's tiles. */
+    for (int p = 0; p < s->pass_count; p++) {
+        s->pass[p].bytes = pass_bytes(t, &s->pass[p]);
+        s->bytes = s->pass[p].bytes > s->bytes ? s->pass[p].bytes : s->bytes;
     }
     return VF_OK;
 }

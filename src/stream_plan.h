@@ -6,12 +6,14 @@
 #include "io.h"
 #include "plan.h"
 
-/* One pass. Its source is the image or what the pass before last stored; what comes out of its last run is
- * stored in the result or in a temporary file, or only reduced. */
+/* One pass. Its source is the image or what was stored last; what comes out of its last run is stored in the
+ * result or in a temporary file, or only reduced: then the next pass begins with the same runs again. */
 struct vf_pass {
-    int run_begin, run_end;  /* of plan->run; begin == end: the source itself is reduced */
+    int run_begin, run_end;  /* of plan->run, without the pre-passes among them */
+    int runs;                /* how many those are; 0: the source itself is reduced */
     int prepass;             /* the run that takes global values from what comes out; -1: none */
     bool from_file, to_file; /* the image, the result; else a temporary file */
+    bool stores;             /* what comes out */
     ptrdiff_t slab;          /* planes at a time */
     double bytes;            /* of memory: planes and work */
     double read_bytes, written_bytes;
@@ -61,7 +63,13 @@ void vf_stream_plan_close(struct vf_stream_plan *stream);
 ptrdiff_t vf_stream_extent(const struct vf_plan *plan);
 ptrdiff_t vf_stream_images(const struct vf_plan *plan);
 
-/* Window `index` of a pass: 0 is its source, the last, number run_end - run_begin, what comes out. Under
+/* Voxels that all passes compute: a pass's runs and its pre-pass each count them. */
+size_t vf_stream_voxels(const struct vf_stream_plan *stream, const struct vf_plan *plan, size_t channels);
+
+/* The run number `index` of a pass. */
+int vf_stream_run_of(const struct vf_plan *plan, const struct vf_pass *pass, int index);
+
+/* Window `index` of a pass: 0 is its source, the last, number `runs`, what comes out. Under
  * `wrap` planes are numbered beyond the grid, as far as what follows reaches: the far planes are read, or
  * computed, again. */
 struct vf_window_shape {

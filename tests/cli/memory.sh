@@ -1,32 +1,6 @@
 # Larger than memory: passes over slabs give the same bytes, and stay below the bound.
 # shellcheck shell=sh
 
-# A stack of NX x NY x NZ uint16 in an MRC file, mostly zeros that take no room on the disk.
-sparse() {
-    {
-        for number in "$1" "$2" "$3" 6 0 0 0 "$1" "$2" "$3"; do le32 "$number"; done
-        head -c 24 /dev/zero
-        le32 1
-        le32 2
-        le32 3
-        head -c 12 /dev/zero
-        le32 1
-        head -c 116 /dev/zero
-        printf 'MAP DD\0\0'
-        head -c 808 /dev/zero
-    } >"$4"
-    truncate -s $((1024 + $1 * $2 * $3 * 2)) "$4"
-}
-
-# Puts noise (the test images' bytes) at places of a file.
-sprinkle() {
-    file=$1
-    shift
-    for at in "$@"; do
-        dd if="$STACK" of="$file" bs=65536 skip=2 count=4 seek="$at" conv=notrunc status=none
-    done
-}
-
 # least ARGUMENT...: MiB that the thinnest slab takes.
 least() {
     expect 1 --memory 1M "$@"
@@ -60,6 +34,8 @@ test_slabs_give_the_same_bytes() {
         in_slabs 0 --boundary $boundary -f perona-malik:iterations=9 "$STACK"
     done
     in_slabs 1 -f and:iterations=2 "$STACK"
+    in_slabs 0 -f gaussian,eed:iterations=2,gaussian:sigma=2,eed "$STACK"
+    in_slabs 8 -f gaussian,eed:iterations=2,gaussian:sigma=2,eed "$STACK"
     in_slabs 0 -f gradient:output=components,gaussian --compress lzw "$STACK"
     in_slabs 0 -f gaussian,perona-malik --dtype float64 --precision double "$STACK"
 }
@@ -89,6 +65,14 @@ test_more_memory_takes_fewer_passes() {
     prints "reads 2500.0 MiB and writes 2500.0 MiB in all"
 }
 
+test_what_is_light_is_computed_again() {
+    sparse 256 256 20000 long.mrc
+    expect 0 --dry-run --explain --memory 80M -f gaussian,eed:iterations=5 long.mrc o.mrc
+    prints "pass 1: run 1, then pre-pass run 2; from the image; slabs"
+    prints "pass 2: runs 1 and 3 to 7; from the image to the result; slabs"
+    prints "reads 5000.0 MiB and writes 2500.0 MiB in all"
+}
+
 test_the_peak_is_below_the_bound() {
     sparse 512 512 200 big.mrc
     sprinkle big.mrc 100 500 900 1300
@@ -99,6 +83,11 @@ test_the_peak_is_below_the_bound() {
     is_sanitized || [ "$peak" -le $((bound << 20)) ]
     expect 0 -f gaussian big.mrc whole.tif
     same whole.tif slabs.tif
+}
+
+test_a_large_stack_stays_within_its_bound() {
+    # Sanitizers hold much more.
+    is_sanitized || "$DATA/../tests/large/run" 48 24M
 }
 
 test_too_little_memory_or_disk() {
