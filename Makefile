@@ -57,7 +57,8 @@ sources := $(filter-out kernels/cpu_rows.c kernels/cpu_cells.c,$(wildcard src/*.
 # What the run-time compiler reads; the program carries it.
 kernel_texts := $(sort $(wildcard kernels/*.cu kernels/device*.h kernels/stencil*.h kernels/boundary.h \
     filters/stencils/*.h))
-objects := $(sources:%.c=$(BUILD)/%.o) $(row_objects) $(cell_objects) $(BUILD)/gen/kernel_texts.o
+objects := $(sources:%.c=$(BUILD)/%.o) $(row_objects) $(cell_objects) $(BUILD)/gen/kernel_texts.o \
+    $(BUILD)/gen/tuned_texts.o
 # All but main: what the program, the tests, benchmarks and tools link with.
 library := $(BUILD)/libvolfilter.a
 library_objects := $(filter-out $(BUILD)/src/main.o,$(objects))
@@ -132,6 +133,10 @@ $(BUILD)/gen/stencil_bodies.h: filters/stencils.def
 $(BUILD)/gen/kernel_texts.c: kernels/embed.sh $(kernel_texts) $(BUILD)/texts.list
 	@mkdir -p $(@D)
 	$(call say,GEN $@)kernels/embed.sh vf_kernel_texts $(kernel_texts) > $@
+
+$(BUILD)/gen/tuned_texts.c: kernels/embed.sh kernels/tuned.txt
+	@mkdir -p $(@D)
+	$(call say,GEN $@)kernels/embed.sh vf_tuned_texts kernels/tuned.txt > $@
 
 bench_texts := $(wildcard tests/bench/stencils/*.h)
 $(BUILD)/gen/bench_texts.c: kernels/embed.sh $(bench_texts)

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+struct vf_tuning; /* src/tuning.h */
+
 struct vf_gpu {
     char name[256];
     int capability; /* 90 for compute capability 9.0 */
@@ -19,6 +21,7 @@ struct vf_gpu {
     double bandwidth;    /* of device memory, bytes/s that a copy reaches, reads and writes counted */
     double clock;        /* Hz */
     double double_ratio; /* float operations in the time of a double one */
+    const struct vf_tuning *tuning; /* kernels measured on it; borrowed; NULL: none */
 };
 
 #endif

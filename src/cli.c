@@ -6,7 +6,9 @@
 
 #include "devices.h"
 #include "info.h"
+#include "number.h"
 #include "suggest.h"
+#include "tune.h"
 
 /* What getopt_long returns for an option without a letter. */
 #define FIRST_CODE 256
@@ -89,6 +91,15 @@ static bool is_abbreviated(enum vf_option_id id, const char *word)
 
 /* ---- reading ---- */
 
+static enum vf_status read_budget(struct vf_command_line *line, const char *argument, struct vf_error *error)
+{
+    const char *end = vf_number_read(argument, &line->budget);
+    return end != NULL && *end == '\0' && line->budget > 0
+               ? VF_OK
+               : vf_fail(error, VF_USAGE, "--budget=%.80s is not understood; allowed: %s", argument,
+                         vf_option_table[VF_OPTION_BUDGET].allowed);
+}
+
 static enum vf_status take_option(struct vf_command_line *line, enum vf_option_id id, const char *argument,
                                   struct vf_error *error)
 {
@@ -116,6 +127,11 @@ static enum vf_status take_option(struct vf_command_line *line, enum vf_option_i
     case VF_OPTION_REPORT:
         line->report = argument;
         return VF_OK;
+    case VF_OPTION_LIKE:
+        line->like = argument;
+        return VF_OK;
+    case VF_OPTION_BUDGET:
+        return read_budget(line, argument, error);
     case VF_OPTION_HELP:
         line->command = VF_COMMAND_HELP;
         return VF_OK;
@@ -166,7 +182,8 @@ static const struct {
 } commands[] = {{"list", VF_COMMAND_LIST},
                 {"help", VF_COMMAND_HELP},
                 {"info", VF_COMMAND_INFO},
-                {"devices", VF_COMMAND_DEVICES}};
+                {"devices", VF_COMMAND_DEVICES},
+                {"tune", VF_COMMAND_TUNE}};
 
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
@@ -213,6 +230,9 @@ static enum vf_status check_words(const struct vf_command_line *line, struct vf_
                        line->words[0]);
     if (line->command == VF_COMMAND_DEVICES && count > 0)
         return vf_fail(error, VF_USAGE, "devices takes no words, not '%.80s'", line->words[0]);
+    if (line->command != VF_COMMAND_TUNE && (line->like != NULL || line->budget > 0))
+        return vf_fail(error, VF_USAGE, "--%s goes with tune only: volfilter tune [CHAIN]...",
+                       line->like != NULL ? "like" : "budget");
     if (line->command == VF_COMMAND_INFO && count == 0)
         return vf_fail(error, VF_USAGE, "info needs a file: volfilter info FILE ('-' is standard input)");
     if (line->command != VF_COMMAND_FILTER)
@@ -298,6 +318,18 @@ static enum vf_status print_infos(const struct vf_command_line *line)
     return result;
 }
 
+static enum vf_status tune(const struct vf_command_line *line)
+{
+    const struct vf_tune_request request = {.options = &line->options,
+                                            .chain_count = line->word_count,
+                                            .chains = line->words,
+                                            .like = line->like,
+                                            .budget = line->budget};
+    struct vf_error error;
+    const enum vf_status status = vf_tune(&request, stdout, &error);
+    return status == VF_OK ? VF_OK : vf_cli_report(status, &error);
+}
+
 enum vf_status vf_command_line_run(const struct vf_command_line *line)
 {
     switch (line->command) {
@@ -313,6 +345,8 @@ enum vf_status vf_command_line_run(const struct vf_command_line *line)
     case VF_COMMAND_DEVICES:
         vf_devices_print(line->options.json, stdout);
         return VF_OK;
+    case VF_COMMAND_TUNE:
+        return tune(line);
     case VF_COMMAND_VERSION:
         vf_cli_print_version(stdout);
         return VF_OK;

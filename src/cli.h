@@ -29,6 +29,8 @@ enum vf_option_id {
     VF_OPTION_THREADS,
     VF_OPTION_MEMORY,
     VF_OPTION_SCHEME,
+    VF_OPTION_LIKE,
+    VF_OPTION_BUDGET,
     VF_OPTION_EXPLAIN,
     VF_OPTION_DRY_RUN,
     VF_OPTION_JSON,
@@ -70,6 +72,7 @@ enum vf_command {
     VF_COMMAND_HELP, /* words: the filters to explain; none: the options */
     VF_COMMAND_INFO, /* words: the files */
     VF_COMMAND_DEVICES,
+    VF_COMMAND_TUNE, /* words: chains */
     VF_COMMAND_VERSION,
     VF_COMMAND_COMPLETION,     /* topic: the shell */
     VF_COMMAND_COMPLETE_CHAIN, /* topic: what there is of a chain */
@@ -81,7 +84,8 @@ struct vf_command_line {
     struct vf_chain chain; /* owned */
     struct vf_options options;
     const char *out_dir, *suffix; /* NULL when not given; borrowed from argv, like the words */
-    const char *from_file, *report;
+    const char *from_file, *report, *like;
+    double budget; /* seconds of tune; 0: as long as it takes */
     bool tree, resume;
     const char *topic; /* of some commands; borrowed */
     int word_count;

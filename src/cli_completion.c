@@ -123,7 +123,7 @@ static void print_bash(FILE *to)
     fputs("' ;;\n"
           "        *)\n"
           "            compopt -o default\n"
-          "            [ ${#before[@]} -eq 1 ] && words='list help info devices'\n"
+          "            [ ${#before[@]} -eq 1 ] && words='list help info devices tune'\n"
           "            ;;\n"
           "        esac\n"
           "        ;;\n"
@@ -166,7 +166,7 @@ static void print_zsh(FILE *to)
           to);
     print_filters(to);
     fputs("\n    else\n"
-          "        (( CURRENT == 2 )) && compadd list help info devices\n"
+          "        (( CURRENT == 2 )) && compadd list help info devices tune\n"
           "        _files\n"
           "    fi\n"
           "}\n"
@@ -200,7 +200,7 @@ static void print_zsh(FILE *to)
 static void print_fish(FILE *to)
 {
     fputs("# fish completion of volfilter, made by `volfilter --completion fish`\n"
-          "complete -c volfilter -n __fish_use_subcommand -a 'list help info devices'\n"
+          "complete -c volfilter -n __fish_use_subcommand -a 'list help info devices tune'\n"
           "complete -c volfilter -n '__fish_seen_subcommand_from help' -f -a 'schemes",
           to);
     print_filters(to);

@@ -61,7 +61,7 @@ void vf_cli_print_help(FILE *to)
     const char *group = "";
     fputs("Usage: volfilter [options] -f CHAIN [-f CHAIN]... IN OUT\n"
           "       volfilter [options] -f CHAIN --out-dir DIR [--suffix S] IN...\n"
-          "       volfilter list | help FILTER | info FILE | devices | --version | --help\n"
+          "       volfilter list | help FILTER | info FILE | devices | tune [CHAIN]... | --version | --help\n"
           "\n"
           "Filters 2D images (PNG, TIFF) and 3D stacks (TIFF, MRC). '-' is standard input or output.\n"
           "CHAIN is FILTER[:KEY=VALUE]...[,FILTER...], such as gaussian:sigma=2x2x1,gradient.\n",

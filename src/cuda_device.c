@@ -212,6 +212,12 @@ enum vf_status vf_cuda_open(struct vf_cuda **opened, int ordinal, struct vf_erro
     snprintf(cuda->arch, sizeof cuda->arch, "sm_%d", cuda->gpu.capability);
     vf_cache_open(&cuda->cache);
     begin_key(cuda);
+    status = vf_tuning_open(&cuda->tuning, &cuda->cache, error);
+    if (status != VF_OK) {
+        vf_cuda_close(cuda);
+        return status;
+    }
+    cuda->gpu.tuning = &cuda->tuning;
     *opened = cuda;
     return VF_OK;
 }
@@ -231,6 +237,7 @@ void vf_cuda_close(struct vf_cuda *cuda)
         vf_nvrtc_api_close(&cuda->nvrtc);
     vf_cuda_api_close(&cuda->api);
     pthread_mutex_destroy(&cuda->lock);
+    vf_tuning_free(&cuda->tuning);
     vf_free(cuda->loaded);
     vf_free(cuda);
 }

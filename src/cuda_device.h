@@ -7,6 +7,7 @@
 #include "cubin_cache.h"
 #include "cuda_driver.h"
 #include "kernels/gpu.h"
+#include "tuning.h"
 
 /* Devices below this compute capability lack what the kernels use (__grid_constant__). */
 #define VF_CUDA_LEAST_CAPABILITY 70
@@ -40,6 +41,7 @@ struct vf_cuda {
     struct vf_gpu gpu;
     char arch[16]; /* "sm_90" */
     struct vf_cache cache;
+    struct vf_tuning tuning; /* gpu.tuning */
     struct vf_cache_key key; /* the beginning of every kernel's key */
     pthread_mutex_t lock;    /* for what follows */
     struct vf_nvrtc_api nvrtc;

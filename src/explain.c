@@ -140,10 +140,13 @@ static void print_launches(const struct vf_plan *plan, const struct vf_run *run,
         fprintf(to, "    kernel %s: %s, %s", stages, launch->scheme->name, config);
         if (times > 1)
             fprintf(to, ", %d times", times);
-        fprintf(to, "\n      predicted %.3f ms%s, bound by %s, occupancy %.0f%%, %.1f bytes a cell; %s\n",
-                launch->seconds * 1e3, times > 1 ? " each" : "", vf_model_limit_name(launch->detail.limit),
-                launch->detail.occupancy.share * 100, launch->detail.cell_bytes,
-                launch->forced ? "asked for" : "least predicted time");
+        fprintf(to, "\n      %s %.3f ms%s, bound by %s, occupancy %.0f%%, %.1f bytes a cell; %s\n",
+                launch->tuned ? "tuned," : "predicted", launch->seconds * 1e3, times > 1 ? " each" : "",
+                vf_model_limit_name(launch->detail.limit), launch->detail.occupancy.share * 100,
+                launch->detail.cell_bytes,
+                launch->forced  ? "asked for"
+                : launch->tuned ? "fastest of those measured"
+                                : "least predicted time");
     }
     vf_flow_close(&flow);
 }
@@ -287,7 +290,8 @@ static void json_launches(const struct vf_plan *plan, const struct vf_run *run, 
         json_extent(json, "work", launch->config.work);
         vf_json_integer(json, "stream", launch->config.stream);
         vf_json_boolean(json, "forced", launch->forced);
-        vf_json_number(json, "predicted_seconds", launch->seconds);
+        vf_json_boolean(json, "tuned", launch->tuned);
+        vf_json_number(json, launch->tuned ? "measured_seconds" : "predicted_seconds", launch->seconds);
         vf_json_string(json, "bound_by", vf_model_limit_name(launch->detail.limit));
         vf_json_number(json, "occupancy", launch->detail.occupancy.share);
         vf_json_end(json);

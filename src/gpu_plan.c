@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "tuning.h"
 
 /* Stages that the search puts into one kernel at most. */
 #define MOST_FUSED 24
@@ -206,6 +207,19 @@ static bool may_group(const struct vf_gpu_request *request, int begin, int end,
     return fuse == 0 || end - begin == (fuse < left ? fuse : left);
 }
 
+/* What was measured, else what is predicted to be best; false when nothing can take the case. */
+static bool choose(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_forced *forced,
+                   struct vf_ranked *best)
+{
+    if (forced == NULL && vf_tuning_find(gpu->tuning, c, gpu, best))
+        return true;
+    if (vf_gpu_rank(c, gpu, forced, best, 1) == 0)
+        return false;
+    if (gpu->tuning != NULL && gpu->tuning->untuned > 0)
+        best->seconds *= gpu->tuning->untuned;
+    return true;
+}
+
 /* The best that can be done with stages [begin, end) in one kernel; *known is NULL when nothing can. */
 static enum vf_status weigh(struct search *search, int begin, int end, struct known **known,
                             struct vf_error *error)
@@ -244,7 +258,7 @@ static enum vf_status weigh(struct search *search, int begin, int end, struct kn
             return VF_OK;
         }
     entry->forced = forced;
-    entry->possible = vf_gpu_rank(&entry->work.c, search->request->gpu, forced, &entry->best, 1) == 1;
+    entry->possible = choose(&entry->work.c, search->request->gpu, forced, &entry->best);
     search->known_count++;
     *known = entry->possible ? entry : NULL;
     return VF_OK;
@@ -325,6 +339,7 @@ static enum vf_status add_stage_launches(struct vf_gpu_plan *plan, struct search
                                                .scheme = best[end].choice.scheme,
                                                .config = best[end].choice.config,
                                                .forced = best[end].forced,
+                                               .tuned = best[end].choice.tuned,
                                                .seconds = best[end].choice.seconds,
                                                .detail = best[end].choice.detail};
     vf_free(best);
@@ -350,12 +365,13 @@ static enum vf_status add_copy_launches(struct vf_gpu_plan *plan, const struct s
                                 launch->copy_end - begin, &fits, error);
         if (status != VF_OK)
             return status;
-        const bool possible = fits && vf_gpu_rank(&work.c, search->request->gpu, NULL, &best, 1) == 1;
+        const bool possible = fits && choose(&work.c, search->request->gpu, NULL, &best);
         vf_kernel_work_close(&work);
         if (!possible)
             return vf_fail(error, VF_FAILED, "no GPU scheme copies on %s", search->request->gpu->name);
         launch->scheme = best.scheme;
         launch->config = best.config;
+        launch->tuned = best.tuned;
         launch->seconds = best.seconds;
         launch->detail = best.detail;
     }

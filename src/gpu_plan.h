@@ -42,7 +42,8 @@ struct vf_launch {
     const struct vf_gpu_scheme *scheme;
     struct vf_kernel_config config;
     bool forced;
-    double seconds; /* predicted, for the whole grid */
+    bool tuned;     /* chosen by what was measured: tuning.h */
+    double seconds; /* for the whole grid: measured where tuned, else predicted */
     struct vf_model_detail detail;
 };
 
@@ -71,8 +72,9 @@ enum vf_status vf_kernel_work_open(struct vf_kernel_work *work, const struct vf_
 struct vf_ranked {
     const struct vf_gpu_scheme *scheme;
     struct vf_kernel_config config;
-    double seconds;
+    double seconds; /* predicted; measured where it is tuned */
     struct vf_model_detail detail;
+    bool tuned;
 };
 int vf_gpu_rank(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_forced *forced,
                 struct vf_ranked *list, int room);

@@ -14,6 +14,10 @@ struct vf_text_header {
 extern const struct vf_text_header vf_kernel_texts[];
 extern const int vf_kernel_text_count;
 
+/* What was measured of kernels on some devices (tuning.h): kernels/tuned.txt. */
+extern const struct vf_text_header vf_tuned_texts[];
+extern const int vf_tuned_text_count;
+
 /* The options that every text is compiled with, separated by spaces: part of a compiled kernel's key. */
 extern const char vf_nvrtc_options[];
 

@@ -104,27 +104,34 @@ static enum vf_type stored_type(const struct vf_plan *plan, bool at_end, enum vf
     return at_end ? type : plan->context.is_double ? VF_F64 : VF_F32;
 }
 
+void vf_plan_gpu_request(const struct vf_plan *plan, const struct vf_run *run, const struct vf_flow *flow,
+                         struct vf_gpu_types *types, struct vf_gpu_request *request)
+{
+    for (int k = 0; k < flow->source_count; k++)
+        types->source[k] = stored_type(plan, run->from_file, plan->source_type);
+    for (int k = 0; k < flow->sink_count; k++)
+        types->sink[k] = stored_type(plan, run->to_file && !run->prepass, plan->result_type);
+    *request = (struct vf_gpu_request){.flow = flow,
+                                       .nx = plan->nx,
+                                       .ny = plan->ny,
+                                       .nz = flow->dim == 2 ? plan->nz * plan->batch : plan->nz,
+                                       .source_type = types->source,
+                                       .sink_type = types->sink,
+                                       .gpu = plan->gpu,
+                                       .forced = &plan->forced};
+}
+
 /* Kernels of a run on the GPU, its flow split as run->split says. */
 static enum vf_status plan_kernels(const struct vf_plan *plan, const struct vf_run *run,
                                    struct vf_gpu_plan *kernels, struct vf_error *error)
 {
-    enum vf_type source[VF_MAX_LIVE], sink[VF_MAX_LIVE * VF_MAX_GLOBALS];
+    struct vf_gpu_request request;
+    struct vf_gpu_types types;
     struct vf_flow flow;
     enum vf_status status = vf_plan_flow(plan, run, NULL, &flow, error);
     if (status != VF_OK)
         return status;
-    for (int k = 0; k < flow.source_count; k++)
-        source[k] = stored_type(plan, run->from_file, plan->source_type);
-    for (int k = 0; k < flow.sink_count; k++)
-        sink[k] = stored_type(plan, run->to_file && !run->prepass, plan->result_type);
-    const struct vf_gpu_request request = {.flow = &flow,
-                                           .nx = plan->nx,
-                                           .ny = plan->ny,
-                                           .nz = flow.dim == 2 ? plan->nz * plan->batch : plan->nz,
-                                           .source_type = source,
-                                           .sink_type = sink,
-                                           .gpu = plan->gpu,
-                                           .forced = &plan->forced};
+    vf_plan_gpu_request(plan, run, &flow, &types, &request);
     status = vf_gpu_plan_open(kernels, &request, error);
     vf_flow_close(&flow);
     return status;

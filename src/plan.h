@@ -101,6 +101,13 @@ enum vf_status vf_plan_flow(const struct vf_plan *plan, const struct vf_run *run
                             struct vf_flow *flow, struct vf_error *error);
 void vf_flow_close(struct vf_flow *flow);
 
+/* What the kernels of a run are planned from; `flow` is the run's, and is borrowed, like `types`. */
+struct vf_gpu_types {
+    enum vf_type source[VF_MAX_LIVE], sink[VF_MAX_LIVE * VF_MAX_GLOBALS];
+};
+void vf_plan_gpu_request(const struct vf_plan *plan, const struct vf_run *run, const struct vf_flow *flow,
+                         struct vf_gpu_types *types, struct vf_gpu_request *request);
+
 size_t vf_plan_value_count(const struct vf_plan *plan);
 size_t vf_plan_value_index(const struct vf_plan *plan, int link, int field, int global);
 

@@ -36,6 +36,9 @@ struct vf_options {
     enum vf_progress progress;
 };
 
+/* Whether images of a type are computed in double. */
+bool vf_is_double(const struct vf_options *options, enum vf_type type);
+
 /* Filters `in` into `out` ("-": standard streams). With options->explain the plan is printed first to
  * `explain_to` (as JSON with options->json); with dry_run nothing is computed or written. With json (and not
  * explain) one JSON object of timings is printed to `explain_to` when done. Notes go to stderr unless quiet.

@@ -36,6 +36,12 @@ void vf_work_warn(const struct vf_work *w)
 
 /* ---- what is computed ---- */
 
+bool vf_is_double(const struct vf_options *options, enum vf_type type)
+{
+    return options->precision == VF_PRECISION_DOUBLE ||
+           (options->precision == VF_PRECISION_AUTO && (type == VF_F64 || type == VF_U32 || type == VF_I32));
+}
+
 /* Spacing and aspect: the command line's before the file's, which still holds for an axis that was not given,
  * in the same unit. */
 static enum vf_status find_context(const struct vf_work *w, struct vf_context *c, struct vf_error *error)
@@ -45,9 +51,7 @@ static enum vf_status find_context(const struct vf_work *w, struct vf_context *c
     const bool given = o->spacing[0] > 0;
     *c = (struct vf_context){.boundary = o->boundary};
     c->dim = o->slices || info->shape.nz == 1 ? 2 : 3;
-    c->is_double = o->precision == VF_PRECISION_DOUBLE ||
-                   (o->precision == VF_PRECISION_AUTO &&
-                    (info->type == VF_F64 || info->type == VF_U32 || info->type == VF_I32));
+    c->is_double = vf_is_double(o, info->type);
     memcpy(c->unit, given && o->spacing_unit[0] != '\0' ? o->spacing_unit : info->unit, sizeof c->unit);
     const bool file_agrees = strcmp(c->unit, info->unit) == 0;
     for (int axis = 0; axis < 3; axis++) {

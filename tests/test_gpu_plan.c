@@ -47,23 +47,6 @@ static void close_plan(struct planned *p)
     vf_chain_free(&p->chain);
 }
 
-/* The request that weigh_gpu made for a run, its types all float32 between runs. */
-static struct vf_gpu_request request_of(const struct planned *p, const struct vf_run *run,
-                                        const struct vf_flow *flow, enum vf_type *source, enum vf_type *sink)
-{
-    for (int k = 0; k < flow->source_count; k++)
-        source[k] = run->from_file ? VF_U16 : VF_F32;
-    for (int k = 0; k < flow->sink_count; k++)
-        sink[k] = VF_F32;
-    return (struct vf_gpu_request){.flow = flow,
-                                   .nx = p->plan.nx,
-                                   .ny = p->plan.ny,
-                                   .nz = p->plan.nz,
-                                   .source_type = source,
-                                   .sink_type = sink,
-                                   .gpu = &p->gpu};
-}
-
 static const char *const chains[] = {
     "gaussian",
     "gaussian:sigma=0",
@@ -85,12 +68,13 @@ static void expect_sound(const struct planned *p, const struct vf_run *run, cons
 {
     struct vf_flow flow;
     struct vf_error error = {{0}};
-    enum vf_type source[VF_MAX_LIVE], sink[VF_MAX_LIVE * VF_MAX_GLOBALS];
+    struct vf_gpu_request request;
+    struct vf_gpu_types types;
     bool made[VF_KERNEL_MOST_FIELDS * 16] = {false}, stored[VF_MAX_LIVE * VF_MAX_GLOBALS] = {false};
     int next = 0;
     cr_assert_eq(vf_plan_flow(&p->plan, run, NULL, &flow, &error), VF_OK, "%s", error.text);
     cr_assert(flow.field_count <= COUNT(made));
-    const struct vf_gpu_request request = request_of(p, run, &flow, source, sink);
+    vf_plan_gpu_request(&p->plan, run, &flow, &types, &request);
     for (int i = 0; i < run->gpu.launch_count; i++) {
         const struct vf_launch *launch = &run->gpu.launch[i];
         struct vf_kernel_work work;
@@ -182,11 +166,12 @@ Test(gpu_plan, equal_cases_have_equal_texts_and_parameters_are_not_in_them)
             struct vf_flow flow;
             struct vf_error error = {{0}};
             struct vf_kernel_work work;
-            enum vf_type source[VF_MAX_LIVE], sink[VF_MAX_LIVE * VF_MAX_GLOBALS];
+            struct vf_gpu_request request;
+            struct vf_gpu_types types;
             open_plan(&p, pairs[i][side], 100, 100, 50, "global-read");
             const struct vf_run *run = &p.plan.run[p.plan.run_count - 1];
             cr_assert_eq(vf_plan_flow(&p.plan, run, NULL, &flow, &error), VF_OK, "%s", error.text);
-            const struct vf_gpu_request request = request_of(&p, run, &flow, source, sink);
+            vf_plan_gpu_request(&p.plan, run, &flow, &types, &request);
             const struct vf_launch *launch = &run->gpu.launch[0];
             cr_assert_eq(vf_kernel_work_open(&work, &run->gpu, &request, launch, &error), VF_OK);
             work.c.flow = &work.flow;

@@ -7,9 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-/* A sample lasts at least this long: events count in half microseconds. */
-#define SAMPLE_SECONDS 4e-4
-#define MOST_INNER 256
 #define L2_TIMES 3 /* arrays that take turns are this much larger than L2 */
 #define MOST_TURNS 8
 #define THREADS 256
@@ -29,14 +26,10 @@ void bench_device_open(struct bench_device *device, int repeats)
     bench_must(vf_cuda_open(&device->cuda, -1, &error), &error);
     device->cuda->strict = true;
     srand(device->seed);
-    CUDA(cuEventCreate(&device->begin, CU_EVENT_DEFAULT));
-    CUDA(cuEventCreate(&device->end, CU_EVENT_DEFAULT));
 }
 
 void bench_device_close(struct bench_device *device)
 {
-    device->cuda->api.cuEventDestroy(device->begin);
-    device->cuda->api.cuEventDestroy(device->end);
     vf_cuda_close(device->cuda);
 }
 
@@ -166,44 +159,12 @@ void bench_array_poison(struct bench_device *device, CUdeviceptr array, size_t b
 
 /* ---- times ---- */
 
-static int compare(const void *a, const void *b)
+double bench_time(const struct bench_device *device, CUstream stream, const struct vf_cuda_work *work)
 {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *value, int count)
-{
-    qsort(value, (size_t)count, sizeof *value, compare);
-    return count % 2 != 0 ? value[count / 2] : 0.5 * (value[count / 2 - 1] + value[count / 2]);
-}
-
-/* Seconds of one of `inner` calls. */
-static double sample(struct bench_device *device, CUstream stream, void (*launch)(void *, int), void *context,
-                     int inner, int *turn)
-{
-    float milliseconds;
-    CUDA(cuEventRecord(device->begin, stream));
-    for (int i = 0; i < inner; i++)
-        launch(context, (*turn)++);
-    CUDA(cuEventRecord(device->end, stream));
-    CUDA(cuEventSynchronize(device->end));
-    CUDA(cuEventElapsedTime(&milliseconds, device->begin, device->end));
-    return 1e-3 * (double)milliseconds / inner;
-}
-
-double bench_time(struct bench_device *device, CUstream stream, void (*launch)(void *context, int turn),
-                  void *context)
-{
-    int turn = 0, inner = 1;
-    double seconds[1024];
-    sample(device, stream, launch, context, 1, &turn);
-    const double once = sample(device, stream, launch, context, 1, &turn);
-    while (inner < MOST_INNER && inner * once < SAMPLE_SECONDS)
-        inner *= 2;
-    for (int i = 0; i < device->repeats; i++)
-        seconds[i] = sample(device, stream, launch, context, inner, &turn);
-    return median(seconds, device->repeats);
+    struct vf_error error;
+    double seconds;
+    bench_must(vf_cuda_time(device->cuda, stream, work, device->repeats, &seconds, &error), &error);
+    return seconds;
 }
 
 /* ---- copies ---- */
@@ -245,15 +206,18 @@ struct copy {
     struct copy_args args[MOST_TURNS];
 };
 
-static void launch_copy(void *context, int turn)
+static enum vf_status launch_copy(void *context, int turn, struct vf_error *error)
 {
     struct copy *copy = context;
     struct bench_device *device = copy->device;
     struct copy_args *args = &copy->args[turn % copy->turns];
     void *params[] = {args};
     const unsigned long long block = (unsigned long long)THREADS * (unsigned)copy->packs;
-    CUDA(cuLaunchKernel(copy->function, (unsigned)((args->count + block - 1) / block), 1, 1, THREADS, 1, 1, 0,
-                        NULL, params, NULL));
+    return vf_cuda_check(&device->cuda->api,
+                         device->cuda->api.cuLaunchKernel(copy->function,
+                                                          (unsigned)((args->count + block - 1) / block), 1, 1,
+                                                          THREADS, 1, 1, 0, NULL, params, NULL),
+                         "launching a copy", error);
 }
 
 /* The faster of one and of four packs a thread. */
@@ -271,7 +235,7 @@ static double time_copy(struct bench_device *device, size_t bytes)
         copy.packs = packs;
         snprintf(head, sizeof head, "#define PACKS %d\n", copy.packs);
         copy.function = kernel_of(device, head, copy_text).function;
-        least = fmin(least, bench_time(device, NULL, launch_copy, &copy));
+        least = fmin(least, bench_time(device, NULL, &(struct vf_cuda_work){launch_copy, &copy}));
     }
     for (int i = 0; i < copy.turns; i++) {
         bench_array_free(device, copy.args[i].to);

@@ -4,10 +4,10 @@
 
 #include "bench_case.h"
 #include "cuda_sweep.h"
+#include "cuda_timer.h"
 
 struct bench_device {
     struct vf_cuda *cuda;
-    CUevent begin, end;
     int repeats;   /* timed samples */
     unsigned seed; /* of this run's inputs */
     struct bench_copied {
@@ -46,10 +46,8 @@ void bench_array_fill(struct bench_device *device, CUdeviceptr array, struct ben
 /* Fills every byte with what no result is likely to be. */
 void bench_array_poison(struct bench_device *device, CUdeviceptr array, size_t bytes);
 
-/* Median seconds of one call of `launch`, which starts work on the stream: by events around as many calls as
- * last long enough to be timed. `turn` counts calls, so that they can take turns with several arrays. */
-double bench_time(struct bench_device *device, CUstream stream, void (*launch)(void *context, int turn),
-                  void *context);
+/* Median seconds of one call, as vf_cuda_time. */
+double bench_time(const struct bench_device *device, CUstream stream, const struct vf_cuda_work *work);
 
 /* Seconds of a float4 copy from one array of that many bytes to another, neither of them left in L2. */
 double bench_device_copy(struct bench_device *device, size_t bytes);

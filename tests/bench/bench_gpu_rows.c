@@ -109,25 +109,25 @@ out:
     return status;
 }
 
-static void start(void *context, int turn)
+static enum vf_status start(void *context, int turn, struct vf_error *error)
 {
     struct run *run = context;
-    struct vf_error error;
     const int set = turn % run->arrays->turns;
     for (int k = 0; k < run->job.flow->source_count; k++)
         run->sweep.source[k] = run->arrays->source[set][k];
     for (int k = 0; k < run->job.flow->sink_count; k++)
         run->sweep.sink[k] = run->arrays->sink[set][k];
-    bench_must(vf_cuda_sweep_launch(&run->sweep, 0, &error), &error);
+    return vf_cuda_sweep_launch(&run->sweep, 0, error);
 }
 
 /* Runs it once on poisoned results. */
 static void run_once(struct run *run, struct bench_device *device)
 {
+    struct vf_error error;
     for (int k = 0; k < run->job.flow->sink_count; k++)
         bench_array_poison(device, run->arrays->sink[0][k],
                            bench_array_bytes(run->arrays->grid, run->stored[k].type));
-    start(run, 0);
+    bench_must(start(run, 0, &error), &error);
     bench_must_cuda(device, device->cuda->api.cuStreamSynchronize(run->sweep.stream), "running a kernel");
 }
 
@@ -235,7 +235,8 @@ static void measure(struct place *place, const struct bench_right *right, const 
             result->right = bench_right_full(right, place->device, place->full.sink[0], where);
         }
         if (result->right)
-            result->seconds = bench_time(place->device, run.sweep.stream, start, &run);
+            result->seconds =
+                bench_time(place->device, run.sweep.stream, &(struct vf_cuda_work){start, &run});
         else
             snprintf(result->why, sizeof result->why, "WRONG: %s", where);
     }

@@ -120,3 +120,18 @@ test_many_files_open_the_device_once() {
     FAKE_CUDA_LOG=$PWD/log fake 0 --backend cuda -f gaussian --out-dir results one.png two.png
     [ "$(grep -c 'cuInit$' log)" -eq 1 ]
 }
+
+test_tune_keeps_what_plans_then_take() {
+    fake 0 tune --budget 1 --like "$SMALL" gradient
+    prints "1 kernels measured, kept in $PWD/cache/tuned.txt"
+    fake 0 --backend cuda --explain --dry-run -f gradient "$SMALL" out.tif
+    prints "tuned, "
+    prints "fastest of those measured"
+    fake 0 tune --like "$SMALL" gradient
+    prints "nothing new to measure"
+}
+
+test_tune_needs_a_device() {
+    without 1 tune
+    says "libcuda.so.1"
+}

@@ -1,0 +1,363 @@
+#include "tune.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "alloc.h"
+#include "cuda_sweep.h"
+#include "cuda_timer.h"
+#include "interrupt.h"
+#include "plan.h"
+
+/* Configurations of a kernel that are measured: the best by prediction, and of each scheme. */
+#define MOST_MEASURED 16
+#define MOST_OF_SCHEME 4
+#define MOST_RANKED 256
+#define SAMPLES 7
+/* Kernels that were not measured are taken to be this much faster than predicted, so that near rivals of what
+ * was measured are measured too. */
+#define UNTUNED 0.8
+
+/* What images are taken to be. */
+struct image {
+    ptrdiff_t nx, ny, nz;
+    enum vf_type type;
+};
+
+static const struct image usual[] = {
+    {512, 512, 512, VF_F32}, {512, 512, 512, VF_U16}, {8192, 8192, 1, VF_F32}};
+static const char *const chains[] = {
+    "gaussian:sigma=1",          "gaussian:sigma=2",           "gradient",
+    "gaussian:sigma=1,gradient", "perona-malik:iterations=10", "eed:iterations=2",
+    "structure-tensor",          "ced:iterations=2",           "and:iterations=2"};
+
+struct tuner {
+    const struct vf_tune_request *request;
+    struct vf_cuda *cuda;
+    struct vf_tuning *tuning; /* the device's */
+    struct timespec begun;
+    FILE *to;
+    int measured; /* kernels */
+};
+
+static bool is_over(const struct tuner *tuner)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const double seconds =
+        (double)(now.tv_sec - tuner->begun.tv_sec) + 1e-9 * (double)(now.tv_nsec - tuner->begun.tv_nsec);
+    return vf_interrupted || (tuner->request->budget > 0 && seconds > tuner->request->budget);
+}
+
+/* ---- arrays ---- */
+
+/* The sources and sinks of a kernel, on the device. */
+struct arrays {
+    struct vf_cuda_field source[VF_KERNEL_FIELDS], sink[VF_KERNEL_FIELDS];
+};
+
+static void fill_plane(void *plane, size_t count, enum vf_type type)
+{
+    uint32_t state = 2463534242u;
+    for (size_t i = 0; i < count; i++) {
+        state ^= state << 13, state ^= state >> 17, state ^= state << 5;
+        const unsigned value = state >> 8 & 127;
+        if (type == VF_F32)
+            ((float *)plane)[i] = (float)value;
+        else if (type == VF_F64)
+            ((double *)plane)[i] = value;
+        else if (vf_type_size(type) == 1)
+            ((uint8_t *)plane)[i] = (uint8_t)value;
+        else if (vf_type_size(type) == 2)
+            ((uint16_t *)plane)[i] = (uint16_t)value;
+        else
+            ((uint32_t *)plane)[i] = value;
+    }
+}
+
+static enum vf_status fill(struct vf_cuda *cuda, const struct vf_kernel_case *c, enum vf_type type,
+                           const struct vf_cuda_field *field, struct vf_error *error)
+{
+    const size_t count = vf_cuda_pitch(c->nx) * (size_t)c->ny, bytes = count * vf_type_size(type);
+    void *plane = vf_alloc(count, vf_type_size(type), "a plane", error);
+    enum vf_status status = plane == NULL ? VF_FAILED : VF_OK;
+    if (plane != NULL)
+        fill_plane(plane, count, type);
+    for (ptrdiff_t z = 0; z < c->nz && status == VF_OK; z++)
+        status = vf_cuda_check(
+            &cuda->api, cuda->api.cuMemcpyHtoDAsync(field->data + (size_t)z * bytes, plane, bytes, NULL),
+            "uploading a plane", error);
+    if (status == VF_OK)
+        status = vf_cuda_check(&cuda->api, cuda->api.cuStreamSynchronize(NULL), "uploading a plane", error);
+    vf_free(plane);
+    return status;
+}
+
+static void close_arrays(struct vf_cuda *cuda, struct arrays *arrays)
+{
+    for (int k = 0; k < VF_KERNEL_FIELDS; k++) {
+        vf_cuda_field_free(cuda, &arrays->source[k]);
+        vf_cuda_field_free(cuda, &arrays->sink[k]);
+    }
+}
+
+static enum vf_status open_arrays(struct vf_cuda *cuda, const struct vf_kernel_case *c, struct arrays *arrays,
+                                  struct vf_error *error)
+{
+    bool fits = true;
+    enum vf_status status = VF_OK;
+    *arrays = (struct arrays){0};
+    for (int k = 0; k < c->flow->source_count; k++)
+        fits = fits && vf_cuda_field_alloc(cuda, c->nx, c->ny, c->nz, c->source_type[k], &arrays->source[k]);
+    for (int k = 0; k < c->flow->sink_count; k++)
+        fits = fits && vf_cuda_field_alloc(cuda, c->nx, c->ny, c->nz, c->sink_type[k], &arrays->sink[k]);
+    if (!fits)
+        status = vf_fail(error, VF_DEVICE, "%s has not the memory for it", cuda->gpu.name);
+    for (int k = 0; k < c->flow->source_count && status == VF_OK; k++)
+        status = fill(cuda, c, c->source_type[k], &arrays->source[k], error);
+    return status;
+}
+
+/* ---- a kernel ---- */
+
+static enum vf_status start(void *context, int turn, struct vf_error *error)
+{
+    (void)turn;
+    return vf_cuda_sweep_launch(context, 0, error);
+}
+
+/* Seconds of the case by one configuration. */
+static enum vf_status time_choice(struct vf_cuda *cuda, const struct vf_kernel_case *c,
+                                  const struct arrays *arrays, const struct vf_ranked *choice,
+                                  double *seconds, struct vf_error *error)
+{
+    struct vf_launch launch = {.stage_end = c->flow->stage_count,
+                               .scheme = choice->scheme,
+                               .config = choice->config,
+                               .forced = true};
+    const struct vf_gpu_plan plan = {.launch_count = 1, .launch = &launch};
+    struct vf_array source[VF_KERNEL_FIELDS], stored[VF_KERNEL_FIELDS];
+    struct vf_sink sink[VF_KERNEL_FIELDS] = {0};
+    struct vf_cuda_sweep sweep;
+    struct vf_plane_range window;
+    enum vf_status status;
+    for (int k = 0; k < c->flow->source_count; k++)
+        source[k] = (struct vf_array){.type = c->source_type[k], .device = arrays->source[k].data};
+    for (int k = 0; k < c->flow->sink_count; k++) {
+        stored[k] = (struct vf_array){.type = c->sink_type[k], .device = arrays->sink[k].data};
+        sink[k].array = &stored[k];
+    }
+    const struct vf_job job = {.flow = c->flow,
+                               .nx = c->nx,
+                               .ny = c->ny,
+                               .nz = c->flow->dim == 2 ? 1 : c->nz,
+                               .batch = c->flow->dim == 2 ? c->nz : 1,
+                               .z_end = c->flow->dim == 2 ? 1 : c->nz,
+                               .source = source,
+                               .sink = sink,
+                               .threads = 1};
+    VF_TRY(vf_cuda_sweep_open(&sweep, cuda, &plan, &job, error));
+    VF_TRY(vf_cuda_sweep_set_slab(&sweep, sweep.all, &window, error));
+    if (!vf_cuda_sweep_take(&sweep, sweep.planes))
+        VF_TRY(vf_fail(error, VF_DEVICE, "%s has not the memory for it", cuda->gpu.name));
+    VF_TRY(vf_cuda_time(cuda, sweep.stream, &(struct vf_cuda_work){start, &sweep}, SAMPLES, seconds, error));
+out:
+    vf_cuda_sweep_close(&sweep);
+    return status;
+}
+
+/* Measures the most promising configurations of a case; *best is the fastest. One that fails, as by needing
+ * more than the device has, is passed over, if not all do. */
+static enum vf_status measure(struct tuner *tuner, const struct vf_kernel_case *c, struct vf_ranked *best,
+                              int *tried, struct vf_error *error)
+{
+    struct vf_ranked ranked[MOST_RANKED];
+    struct arrays arrays;
+    const int count = vf_gpu_rank(c, &tuner->cuda->gpu, NULL, ranked, MOST_RANKED);
+    enum vf_status status = open_arrays(tuner->cuda, c, &arrays, error);
+    best->seconds = INFINITY;
+    *tried = 0;
+    for (int i = 0; status == VF_OK && i < count && *tried < MOST_MEASURED && !is_over(tuner); i++) {
+        int alike = 0;
+        for (int k = 0; k < i; k++)
+            alike += ranked[k].scheme == ranked[i].scheme;
+        if (alike >= MOST_OF_SCHEME)
+            continue;
+        double seconds;
+        ++*tried;
+        if (time_choice(tuner->cuda, c, &arrays, &ranked[i], &seconds, error) == VF_OK &&
+            seconds < best->seconds) {
+            *best = ranked[i];
+            best->seconds = seconds;
+        }
+    }
+    close_arrays(tuner->cuda, &arrays);
+    if (status == VF_OK && !isfinite(best->seconds) && !is_over(tuner))
+        status = VF_DEVICE;
+    return status;
+}
+
+static void print_choice(const struct tuner *tuner, const struct vf_kernel_case *c,
+                         const struct vf_ranked *best, int tried)
+{
+    struct vf_text name = {0};
+    const struct vf_kernel_config config = best->config;
+    vf_case_text(c, &name);
+    fprintf(tuner->to, "%s\n  %s%s%s block %dx%dx%d work %dx%dx%d", name.data != NULL ? name.data : "",
+            best->scheme->name, best->scheme->variants != NULL ? " " : "",
+            best->scheme->variants != NULL ? best->scheme->variants[config.variant] : "", config.block[0],
+            config.block[1], config.block[2], config.work[0], config.work[1], config.work[2]);
+    if (config.stream > 0)
+        fprintf(tuner->to, " stream %d", config.stream);
+    fprintf(tuner->to, ": %.3f ms, %.2f of a copy; the best of %d\n", best->seconds * 1e3,
+            best->seconds / vf_case_copy_seconds(c, &tuner->cuda->gpu), tried);
+    vf_text_free(&name);
+}
+
+/* ---- a chain ---- */
+
+/* Measures the first kernel of the plan that was not; *found tells whether there was one. */
+static enum vf_status tune_next(struct tuner *tuner, const struct vf_plan *plan, const struct vf_run *run,
+                                const double *value, bool *found, struct vf_error *error)
+{
+    struct vf_gpu_request request;
+    struct vf_gpu_types types;
+    struct vf_flow flow;
+    enum vf_status status = vf_plan_flow(plan, run, value, &flow, error);
+    if (status != VF_OK)
+        return status;
+    vf_plan_gpu_request(plan, run, &flow, &types, &request);
+    for (int i = 0; i < run->gpu.launch_count && !*found && status == VF_OK; i++) {
+        const struct vf_launch *launch = &run->gpu.launch[i];
+        struct vf_kernel_work work;
+        struct vf_ranked best;
+        int tried;
+        if (launch->tuned || launch->stage_begin == launch->stage_end)
+            continue;
+        *found = true;
+        status = vf_kernel_work_open(&work, &run->gpu, &request, launch, error);
+        if (status != VF_OK)
+            break;
+        work.c.flow = &work.flow;
+        status = measure(tuner, &work.c, &best, &tried, error);
+        if (status == VF_OK && isfinite(best.seconds))
+            status = vf_tuning_set(tuner->tuning, &work.c, &tuner->cuda->gpu, &best, error);
+        if (status == VF_OK && isfinite(best.seconds)) {
+            tuner->measured++;
+            print_choice(tuner, &work.c, &best, tried);
+        }
+        vf_kernel_work_close(&work);
+    }
+    vf_flow_close(&flow);
+    return status;
+}
+
+/* Measures what the plan chose, plans again with what that gave, until a plan has nothing new. */
+static enum vf_status tune_plans(struct tuner *tuner, const struct vf_plan_request *request,
+                                 struct vf_error *error)
+{
+    enum vf_status status = VF_OK;
+    for (bool found = true; found && status == VF_OK && !is_over(tuner);) {
+        struct vf_plan plan;
+        found = false;
+        status = vf_plan_open(&plan, request, error);
+        if (status != VF_OK)
+            return status;
+        const size_t count = vf_plan_value_count(&plan);
+        double *value = vf_alloc(count + 1, sizeof *value, "values", error);
+        status = value == NULL ? VF_FAILED : VF_OK;
+        for (size_t i = 0; i < count && value != NULL; i++)
+            value[i] = 10;
+        for (int r = 0; r < plan.run_count && !found && status == VF_OK; r++)
+            status = tune_next(tuner, &plan, &plan.run[r], value, &found, error);
+        vf_free(value);
+        vf_plan_close(&plan);
+    }
+    return status;
+}
+
+static enum vf_status tune_chain(struct tuner *tuner, const char *text, const struct image *image,
+                                 struct vf_error *error)
+{
+    const struct vf_options *o = tuner->request->options;
+    struct vf_chain chain = {0};
+    struct vf_plan_request request = {.chain = &chain,
+                                      .constant = o->constant,
+                                      .nx = image->nx,
+                                      .ny = image->ny,
+                                      .nz = o->slices ? 1 : image->nz,
+                                      .batch = o->slices ? image->nz : 1,
+                                      .threads = 1,
+                                      .gpu = &tuner->cuda->gpu,
+                                      .source_type = image->type};
+    enum vf_status status;
+    VF_TRY(vf_chain_append(&chain, text, error));
+    request.context = (struct vf_context){.dim = o->slices || image->nz == 1 ? 2 : 3,
+                                          .boundary = o->boundary,
+                                          .is_double = vf_is_double(o, image->type),
+                                          .aspect = {1, 1, 1},
+                                          .spacing = {1, 1, 1},
+                                          .spacing_known = {true, true, true}};
+    request.result_type = o->dtype_given                                   ? o->dtype
+                          : chain.link[chain.count - 1].filter->keeps_type ? image->type
+                                                                           : VF_F32;
+    VF_TRY(tune_plans(tuner, &request, error));
+out:
+    vf_chain_free(&chain);
+    return status;
+}
+
+static enum vf_status tune_image(struct tuner *tuner, const struct image *image, struct vf_error *error)
+{
+    const struct vf_tune_request *r = tuner->request;
+    const int count = r->chain_count > 0 ? r->chain_count : (int)(sizeof chains / sizeof *chains);
+    enum vf_status status = VF_OK;
+    for (int i = 0; i < count && status == VF_OK; i++)
+        status = tune_chain(tuner, r->chain_count > 0 ? r->chains[i] : chains[i], image, error);
+    return status;
+}
+
+static enum vf_status read_image(const char *path, struct image *image, struct vf_error *error)
+{
+    struct vf_reader *reader;
+    const enum vf_status status = vf_reader_open(&reader, path, error);
+    if (status == VF_OK) {
+        const struct vf_info *info = vf_reader_info(reader);
+        *image = (struct image){(ptrdiff_t)info->shape.nx, (ptrdiff_t)info->shape.ny,
+                                (ptrdiff_t)info->shape.nz, info->type};
+        vf_reader_close(reader);
+    }
+    return status;
+}
+
+enum vf_status vf_tune(const struct vf_tune_request *request, FILE *to, struct vf_error *error)
+{
+    struct tuner tuner = {.request = request, .to = to};
+    char path[PATH_MAX + 16];
+    enum vf_status status;
+    clock_gettime(CLOCK_MONOTONIC, &tuner.begun);
+    VF_TRY(vf_cuda_open(&tuner.cuda, -1, error));
+    tuner.tuning = &tuner.cuda->tuning;
+    tuner.tuning->untuned = UNTUNED;
+    if (request->like != NULL) {
+        struct image image;
+        VF_TRY(read_image(request->like, &image, error));
+        VF_TRY(tune_image(&tuner, &image, error));
+    }
+    for (size_t i = 0; request->like == NULL && i < sizeof usual / sizeof *usual; i++)
+        VF_TRY(tune_image(&tuner, &usual[i], error));
+out:
+    if (tuner.measured > 0) {
+        struct vf_error lost;
+        const enum vf_status saved = vf_tuning_save(tuner.tuning, &tuner.cuda->cache, path, &lost);
+        if (saved == VF_OK)
+            fprintf(to, "%d kernels measured, kept in %s\n", tuner.measured, path);
+        else if (status == VF_OK)
+            status = vf_fail(error, saved, "%s: %s", path, lost.text);
+    } else if (status == VF_OK && !vf_interrupted) {
+        fprintf(to, "nothing new to measure\n");
+    }
+    vf_cuda_close(tuner.cuda);
+    return status == VF_OK && vf_interrupted ? vf_fail(error, VF_INTERRUPTED, "interrupted") : status;
+}

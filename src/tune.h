@@ -1,0 +1,22 @@
+/* volfilter tune: measures the kernels that plans choose among, on this machine's device, and keeps the
+ * fastest of each (tuning.h), which plans then take. */
+#ifndef VF_TUNE_H
+#define VF_TUNE_H
+
+#include <stdio.h>
+
+#include "run.h"
+
+struct vf_tune_request {
+    const struct vf_options *options; /* boundary, precision, dtype, slices, quiet */
+    int chain_count;                  /* 0: the chains of the manual */
+    char *const *chains;
+    const char *like; /* a file, whose size and type images have; NULL: some usual ones */
+    double budget;    /* seconds; 0: as long as it takes */
+};
+
+/* Prints a line for each kernel to `to`. What was measured is kept also when the budget or the user ends it.
+ */
+enum vf_status vf_tune(const struct vf_tune_request *request, FILE *to, struct vf_error *error);
+
+#endif

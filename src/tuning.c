@@ -1,0 +1,317 @@
+#include "tuning.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "nvrtc.h"
+#include "output_file.h"
+#include "volume.h"
+
+/* ---- cases ---- */
+
+static long nearest_power(ptrdiff_t extent)
+{
+    return lround(exp2(round(log2((double)extent))));
+}
+
+static void add_types(const enum vf_type *type, int count, struct vf_text *text)
+{
+    for (int k = 0; k < count; k++)
+        vf_text_add(text, "%s%s", k > 0 ? "," : "", vf_type_name(type[k]));
+}
+
+static void add_numbers(const int *number, int count, struct vf_text *text)
+{
+    for (int k = 0; k < count; k++)
+        vf_text_add(text, "%s%d", k > 0 ? "," : "", number[k]);
+}
+
+static void add_stage(const struct vf_stage *stage, struct vf_text *text)
+{
+    if (stage->stencil == VF_STENCIL_LINEAR)
+        vf_text_add(text, " linear%d@%dx%dx%d", stage->taps->count, stage->taps->halo[2],
+                    stage->taps->halo[1], stage->taps->halo[0]);
+    else
+        vf_text_add(text, " %s", vf_stage_stencil(stage)->name);
+    vf_text_add(text, "(");
+    add_numbers(stage->input, stage->input_count, text);
+    vf_text_add(text, ")");
+    add_numbers(stage->output, stage->output_count, text);
+}
+
+void vf_case_text(const struct vf_kernel_case *c, struct vf_text *text)
+{
+    static const char *const boundary[VF_BOUNDARY_COUNT] = {
+        [VF_NEAREST] = "nearest",   [VF_REFLECT] = "reflect", [VF_MIRROR] = "mirror",
+        [VF_CONSTANT] = "constant", [VF_WRAP] = "wrap",
+    };
+    const struct vf_flow *flow = c->flow;
+    vf_text_add(text, "%dD %s %s %ldx%ldx%ld ", flow->dim, flow->is_double ? "double" : "single",
+                boundary[flow->boundary], nearest_power(c->nx), nearest_power(c->ny), nearest_power(c->nz));
+    add_types(c->source_type, flow->source_count, text);
+    vf_text_add(text, " ->");
+    for (int s = 0; s < flow->stage_count; s++)
+        add_stage(&flow->stage[s], text);
+    vf_text_add(text, " -> ");
+    add_types(c->sink_type, flow->sink_count, text);
+    vf_text_add(text, " ");
+    add_numbers(flow->sink, flow->sink_count, text);
+}
+
+double vf_case_copy_seconds(const struct vf_kernel_case *c, const struct vf_gpu *gpu)
+{
+    size_t cell = 0;
+    for (int k = 0; k < c->flow->source_count; k++)
+        cell += vf_type_size(c->source_type[k]);
+    for (int k = 0; k < c->flow->sink_count; k++)
+        cell += vf_type_size(c->sink_type[k]);
+    return (double)cell * (double)c->nx * (double)c->ny * (double)c->nz / gpu->bandwidth;
+}
+
+/* ---- entries ---- */
+
+static void free_entry(struct vf_tuned *entry)
+{
+    vf_free(entry->device);
+    vf_free(entry->kernel_case);
+}
+
+void vf_tuning_free(struct vf_tuning *tuning)
+{
+    for (int i = 0; i < tuning->count; i++)
+        free_entry(&tuning->entry[i]);
+    vf_free(tuning->entry);
+    *tuning = (struct vf_tuning){0};
+}
+
+static char *copy_of(const char *text, struct vf_error *error)
+{
+    const size_t bytes = strlen(text) + 1;
+    char *copy = vf_alloc(bytes, 1, "tuning", error);
+    if (copy != NULL)
+        memcpy(copy, text, bytes);
+    return copy;
+}
+
+static enum vf_status add(struct vf_tuning *tuning, const char *device, const char *kernel_case,
+                          const struct vf_gpu_scheme *scheme, const struct vf_kernel_config *config,
+                          double copies, bool shipped, struct vf_error *error)
+{
+    if (tuning->count == tuning->room) {
+        const int room = 2 * tuning->room + 16;
+        struct vf_tuned *grown = vf_alloc((size_t)room, sizeof *grown, "tuning", error);
+        if (grown == NULL)
+            return VF_FAILED;
+        if (tuning->count > 0)
+            memcpy(grown, tuning->entry, (size_t)tuning->count * sizeof *grown);
+        vf_free(tuning->entry);
+        tuning->entry = grown;
+        tuning->room = room;
+    }
+    struct vf_tuned entry = {
+        copy_of(device, error), copy_of(kernel_case, error), scheme, *config, copies, shipped};
+    if (entry.device == NULL || entry.kernel_case == NULL) {
+        free_entry(&entry);
+        return VF_FAILED;
+    }
+    tuning->entry[tuning->count++] = entry;
+    return VF_OK;
+}
+
+static struct vf_tuned *entry_of(const struct vf_tuning *tuning, const char *device, const char *kernel_case)
+{
+    for (int i = 0; i < tuning->count; i++)
+        if (strcmp(tuning->entry[i].device, device) == 0 &&
+            strcmp(tuning->entry[i].kernel_case, kernel_case) == 0)
+            return &tuning->entry[i];
+    return NULL;
+}
+
+enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_case *c,
+                             const struct vf_gpu *gpu, const struct vf_ranked *choice, struct vf_error *error)
+{
+    struct vf_text name = {0};
+    const double copies = choice->seconds / vf_case_copy_seconds(c, gpu);
+    vf_case_text(c, &name);
+    if (name.failed) {
+        vf_text_free(&name);
+        return vf_fail(error, VF_FAILED, "out of memory for tuning");
+    }
+    struct vf_tuned *entry = entry_of(tuning, gpu->name, name.data);
+    enum vf_status status = VF_OK;
+    if (entry != NULL) {
+        entry->scheme = choice->scheme;
+        entry->config = choice->config;
+        entry->copies = copies;
+    } else {
+        status = add(tuning, gpu->name, name.data, choice->scheme, &choice->config, copies, false, error);
+    }
+    vf_text_free(&name);
+    return status;
+}
+
+bool vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                    struct vf_ranked *found)
+{
+    struct vf_text name = {0};
+    char architecture[16];
+    if (tuning == NULL || tuning->count == 0)
+        return false;
+    vf_case_text(c, &name);
+    snprintf(architecture, sizeof architecture, "sm_%d", gpu->capability);
+    const struct vf_tuned *entry = NULL;
+    if (!name.failed) {
+        entry = entry_of(tuning, gpu->name, name.data);
+        if (entry == NULL)
+            entry = entry_of(tuning, architecture, name.data);
+    }
+    vf_text_free(&name);
+    if (entry == NULL || entry->scheme->refuses(c) != NULL ||
+        entry->scheme->forbids(c, gpu, &entry->config) != NULL)
+        return false;
+    *found = (struct vf_ranked){.scheme = entry->scheme, .config = entry->config, .tuned = true};
+    vf_gpu_predict(c, gpu, entry->scheme, &entry->config, 0, &found->detail);
+    found->seconds = entry->copies * vf_case_copy_seconds(c, gpu);
+    return true;
+}
+
+/* ---- as text ---- */
+
+/* The scheme column; false when it is not all there. */
+static bool read_scheme(const char *text, struct vf_tuned *entry)
+{
+    struct vf_forced_list list;
+    struct vf_error error;
+    if (vf_forced_read(text, &list, &error) != VF_OK || list.count != 1)
+        return false;
+    const struct vf_forced *forced = &list.entry[0];
+    entry->scheme = forced->scheme;
+    entry->config = forced->config;
+    for (int axis = 0; axis < 3; axis++)
+        if (entry->config.block[axis] < 1 || entry->config.work[axis] < 1)
+            return false;
+    if (forced->grid < 0 || forced->virtual_blocks < 0 || forced->interior < 0 ||
+        (forced->variant < 0 && forced->scheme->variants != NULL))
+        return false;
+    entry->config.variant = forced->variant < 0 ? 0 : forced->variant;
+    entry->config.flat_grid = forced->grid;
+    entry->config.virtual_blocks = forced->virtual_blocks;
+    entry->config.interior = forced->interior;
+    return true;
+}
+
+/* One line, which is cut up. */
+static enum vf_status read_line(struct vf_tuning *tuning, char *line, bool shipped, struct vf_error *error)
+{
+    char *column[4] = {line}, *end;
+    struct vf_tuned entry;
+    int count = 1;
+    for (char *at = strchr(line, '\t'); at != NULL && count < 4; at = strchr(at, '\t')) {
+        *at++ = '\0';
+        column[count++] = at;
+    }
+    if (count < 4 || !read_scheme(column[2], &entry))
+        return VF_OK;
+    const double copies = strtod(column[3], &end);
+    if (end == column[3] || *end != '\0' || !(copies > 0) || !isfinite(copies))
+        return VF_OK;
+    return add(tuning, column[0], column[1], entry.scheme, &entry.config, copies, shipped, error);
+}
+
+enum vf_status vf_tuning_read(struct vf_tuning *tuning, const char *lines, bool shipped,
+                              struct vf_error *error)
+{
+    char *copy = copy_of(lines, error), *rest = copy;
+    enum vf_status status = copy == NULL ? VF_FAILED : VF_OK;
+    while (status == VF_OK && rest != NULL && *rest != '\0') {
+        char *line = rest;
+        rest = strchr(line, '\n');
+        if (rest != NULL)
+            *rest++ = '\0';
+        status = read_line(tuning, line, shipped, error);
+    }
+    vf_free(copy);
+    return status;
+}
+
+void vf_tuning_write(const struct vf_tuning *tuning, struct vf_text *lines)
+{
+    for (int i = 0; i < tuning->count; i++) {
+        const struct vf_tuned *entry = &tuning->entry[i];
+        const struct vf_kernel_config *c = &entry->config;
+        if (entry->shipped)
+            continue;
+        vf_text_add(lines, "%s\t%s\t%s", entry->device, entry->kernel_case, entry->scheme->name);
+        if (entry->scheme->variants != NULL)
+            vf_text_add(lines, ":variant=%s", entry->scheme->variants[c->variant]);
+        vf_text_add(lines, ":block=%dx%dx%d:work=%dx%dx%d", c->block[0], c->block[1], c->block[2], c->work[0],
+                    c->work[1], c->work[2]);
+        if (c->stream > 0)
+            vf_text_add(lines, ":stream=%d", c->stream);
+        vf_text_add(lines, ":grid=%s:virtual=%d:interior=%d\t%.4g\n", c->flat_grid ? "flat" : "full",
+                    c->virtual_blocks, c->interior, entry->copies);
+    }
+}
+
+/* ---- the user's file ---- */
+
+#define MOST_BYTES ((size_t)4 << 20) /* of the user's file */
+
+static void path_of(const struct vf_cache *cache, char path[PATH_MAX + 16])
+{
+    snprintf(path, PATH_MAX + 16, "%s/tuned.txt", cache->path);
+}
+
+/* One that cannot be read is none. */
+static enum vf_status read_own(struct vf_tuning *tuning, const struct vf_cache *cache, struct vf_error *error)
+{
+    char path[PATH_MAX + 16];
+    path_of(cache, path);
+    FILE *file = cache->path[0] != '\0' ? fopen(path, "re") : NULL;
+    if (file == NULL)
+        return VF_OK;
+    char *lines = vf_alloc(MOST_BYTES + 1, 1, "tuning", error);
+    enum vf_status status = VF_FAILED;
+    if (lines != NULL) {
+        lines[fread(lines, 1, MOST_BYTES, file)] = '\0';
+        status = vf_tuning_read(tuning, lines, false, error);
+    }
+    vf_free(lines);
+    fclose(file);
+    return status;
+}
+
+enum vf_status vf_tuning_open(struct vf_tuning *tuning, const struct vf_cache *cache, struct vf_error *error)
+{
+    *tuning = (struct vf_tuning){0};
+    enum vf_status status = read_own(tuning, cache, error);
+    for (int i = 0; i < vf_tuned_text_count && status == VF_OK; i++)
+        status = vf_tuning_read(tuning, vf_tuned_texts[i].text, true, error);
+    return status;
+}
+
+enum vf_status vf_tuning_save(const struct vf_tuning *tuning, const struct vf_cache *cache,
+                              char path[PATH_MAX + 16], struct vf_error *error)
+{
+    struct vf_text lines = {0};
+    struct vf_output_file *file = NULL;
+    enum vf_status status = VF_OK;
+    path_of(cache, path);
+    if (cache->path[0] == '\0')
+        return vf_fail(error, VF_FAILED, "VOLFILTER_CACHE is empty, or HOME is not set");
+    vf_tuning_write(tuning, &lines);
+    if (lines.failed)
+        VF_TRY(vf_fail(error, VF_FAILED, "out of memory for tuning"));
+    VF_TRY(vf_output_file_open(&file, path, false, error));
+    if (dprintf(vf_output_file_descriptor(file), "%s", lines.data != NULL ? lines.data : "") < 0)
+        VF_TRY(vf_fail(error, VF_FAILED, "cannot write: %s", strerror(errno)));
+    VF_TRY(vf_output_file_finish(file, error));
+out:
+    vf_output_file_close(file);
+    vf_text_free(&lines);
+    return status;
+}

@@ -1,0 +1,66 @@
+/* Kernels that were measured: which scheme, with which constants, won for a case on a device, and its time.
+ * `volfilter tune` makes them, plans use them, a text keeps them, a line each, in four columns between tabs:
+ *
+ *   DEVICE  CASE  SCHEME  COPIES
+ *
+ * DEVICE is a device's name, or an architecture such as sm_90, which stands for all devices of it; CASE what
+ * vf_case_text writes; SCHEME as --scheme takes it; COPIES the kernel's time over that of a copy that reads
+ * the bytes of its sources and writes those of its sinks. Lines that are not understood are passed over. */
+#ifndef VF_TUNING_H
+#define VF_TUNING_H
+
+#include "cubin_cache.h"
+#include "error.h"
+#include "gpu_plan.h"
+#include "text.h"
+
+struct vf_tuned {
+    char *device, *kernel_case; /* owned */
+    const struct vf_gpu_scheme *scheme;
+    struct vf_kernel_config config;
+    double copies;
+    bool shipped; /* with the program; else the user's */
+};
+
+/* All zero is an empty one. */
+struct vf_tuning {
+    struct vf_tuned *entry; /* owned; the first that fits a case holds */
+    int count, room;
+    double untuned; /* predicted times of kernels that were not measured are multiplied by this; 0: by 1 */
+};
+
+/* A case in words: dimension, type, boundary, the grid to the nearest powers of two, sources, stages, sinks.
+ * Weights and parameters are not in it. */
+void vf_case_text(const struct vf_kernel_case *c, struct vf_text *text);
+
+/* Seconds that a copy of the case's sources to its sinks takes at the device's bandwidth. */
+double vf_case_copy_seconds(const struct vf_kernel_case *c, const struct vf_gpu *gpu);
+
+/* Adds the lines of a text after those that are there. Fails only when memory runs out. */
+enum vf_status vf_tuning_read(struct vf_tuning *tuning, const char *lines, bool shipped,
+                              struct vf_error *error);
+
+/* The user's lines. */
+void vf_tuning_write(const struct vf_tuning *tuning, struct vf_text *lines);
+
+/* The user's file, which lies beside the cache's entries, where there is one, and what comes with the program
+ * (kernels/tuned.txt). */
+enum vf_status vf_tuning_open(struct vf_tuning *tuning, const struct vf_cache *cache, struct vf_error *error);
+
+/* Replaces the user's file, whose name `path` gets. */
+enum vf_status vf_tuning_save(const struct vf_tuning *tuning, const struct vf_cache *cache,
+                              char path[PATH_MAX + 16], struct vf_error *error);
+
+/* Adds or replaces what is known of a case on a device: choice->scheme, config and seconds. */
+enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_case *c,
+                             const struct vf_gpu *gpu, const struct vf_ranked *choice,
+                             struct vf_error *error);
+
+/* What was measured for the case on this device, or else on its architecture; false where nothing was, or it
+ * does not do for this grid. `tuning` may be NULL. */
+bool vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                    struct vf_ranked *found);
+
+void vf_tuning_free(struct vf_tuning *tuning);
+
+#endif

@@ -1,0 +1,151 @@
+/* What was measured of kernels: its text, and that plans take it. No device is needed. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model_gpu.h"
+#include "nvrtc.h"
+#include "plan.h"
+#include "tuning.h"
+
+#define GRADIENT "3D single nearest 64x64x64 uint16 -> gradient_magnitude(0)1 -> float32 1"
+#define WORDS "global-read:variant=grid-span:block=32x2x1:work=4x1x1:grid=full:virtual=0:interior=1"
+
+/* The only kernel of `gradient` on 70 x 60 x 50 voxels of uint16. */
+static struct vf_launch plan_gradient(const struct vf_gpu *gpu)
+{
+    struct vf_chain chain = {0};
+    struct vf_plan plan;
+    struct vf_error error = {{0}};
+    const struct vf_plan_request request = {.chain = &chain,
+                                            .context = {.dim = 3, .aspect = {1, 1, 1}},
+                                            .nx = 70,
+                                            .ny = 60,
+                                            .nz = 50,
+                                            .batch = 1,
+                                            .threads = 1,
+                                            .gpu = gpu,
+                                            .source_type = VF_U16,
+                                            .result_type = VF_F32};
+    cr_assert_eq(vf_chain_append(&chain, "gradient", &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_plan_open(&plan, &request, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(plan.run[0].gpu.launch_count, 1);
+    const struct vf_launch launch = plan.run[0].gpu.launch[0];
+    vf_plan_close(&plan);
+    vf_chain_free(&chain);
+    return launch;
+}
+
+static struct vf_tuning read_lines(const char *lines, bool shipped)
+{
+    struct vf_tuning tuning = {0};
+    struct vf_error error = {{0}};
+    cr_assert_eq(vf_tuning_read(&tuning, lines, shipped, &error), VF_OK, "%s", error.text);
+    return tuning;
+}
+
+Test(tuning, plans_take_what_was_measured)
+{
+    struct vf_gpu gpu = h200;
+    struct vf_tuning tuning = read_lines("NVIDIA H200\t" GRADIENT "\t" WORDS "\t1.5\n", false);
+    cr_assert_eq(tuning.count, 1);
+    cr_expect_not(plan_gradient(&gpu).tuned);
+    gpu.tuning = &tuning;
+    const struct vf_launch launch = plan_gradient(&gpu);
+    cr_expect(launch.tuned);
+    cr_expect_str_eq(launch.scheme->name, "global-read");
+    cr_expect_eq(launch.config.block[1], 2);
+    cr_expect_eq(launch.config.work[0], 4);
+    cr_expect_float_eq(launch.seconds, 1.5 * 70 * 60 * 50 * 6 / gpu.bandwidth, 1e-12);
+    vf_tuning_free(&tuning);
+}
+
+/* A device's own line comes before its architecture's; that of another is not taken. */
+Test(tuning, devices)
+{
+    static const struct {
+        const char *lines;
+        double copies; /* 0: not tuned */
+    } cases[] = {
+        {"sm_90\t" GRADIENT "\t" WORDS "\t2\n", 2},
+        {"sm_90\t" GRADIENT "\t" WORDS "\t2\nNVIDIA H200\t" GRADIENT "\t" WORDS "\t3\n", 3},
+        {"sm_80\t" GRADIENT "\t" WORDS "\t2\nNVIDIA A100\t" GRADIENT "\t" WORDS "\t3\n", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct vf_gpu gpu = h200;
+        struct vf_tuning tuning = read_lines(cases[i].lines, true);
+        gpu.tuning = &tuning;
+        const struct vf_launch launch = plan_gradient(&gpu);
+        cr_expect_eq(launch.tuned, cases[i].copies > 0, "%zu", i);
+        if (launch.tuned)
+            cr_expect_float_eq(launch.seconds, cases[i].copies * 70 * 60 * 50 * 6 / gpu.bandwidth, 1e-12);
+        vf_tuning_free(&tuning);
+    }
+}
+
+/* What is damaged, unknown or does not fit the device is passed over. */
+Test(tuning, lines_that_do_not_do)
+{
+    static const char *const lines[] = {
+        "",
+        "\n\n\t\t\t\n",
+        "NVIDIA H200\t" GRADIENT "\t" WORDS "\n",
+        "NVIDIA H200\t" GRADIENT "\t" WORDS "\t-1\n",
+        "NVIDIA H200\t" GRADIENT "\t" WORDS "\tnan\n",
+        "NVIDIA H200\t" GRADIENT "\t" WORDS "\t1x\n",
+        "NVIDIA H200\t" GRADIENT "\tglobal-read\t1\n",
+        "NVIDIA H200\t" GRADIENT "\tno-such-scheme:block=32x2x1:work=4x1x1\t1\n",
+        "NVIDIA H200\t" GRADIENT "\t" WORDS "," WORDS "\t1\n",
+        "NVIDIA H200\t" GRADIENT
+        "\tglobal-read:variant=grid-span:block=64x64x1:work=1x1x1:grid=full:virtual=0:interior=1\t1\n",
+        "NVIDIA H200\t" GRADIENT
+        "\tseparable-stream:block=32x8x1:work=4x1x1:stream=16:grid=full:virtual=0:interior=1\t1\n",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct vf_gpu gpu = h200;
+        struct vf_tuning tuning = read_lines(lines[i], false);
+        gpu.tuning = &tuning;
+        cr_expect_not(plan_gradient(&gpu).tuned, "%s", lines[i]);
+        vf_tuning_free(&tuning);
+    }
+}
+
+/* The user's file holds the user's lines, also those of other devices; a second reading gives the same. */
+Test(tuning, file)
+{
+    char folder[] = "/tmp/vf-tuning-XXXXXX", path[PATH_MAX + 16];
+    const char lines[] = "NVIDIA H200\t" GRADIENT "\t" WORDS "\t1.5\nother\t" GRADIENT "\t" WORDS "\t2.25\n";
+    struct vf_cache cache = {.bound = VF_CACHE_BOUND};
+    struct vf_error error = {{0}};
+    cr_assert_not_null(mkdtemp(folder));
+    snprintf(cache.path, sizeof cache.path, "%s", folder);
+    struct vf_tuning tuning = read_lines(lines, false), again;
+    cr_assert_eq(vf_tuning_read(&tuning, "sm_90\t" GRADIENT "\t" WORDS "\t9\n", true, &error), VF_OK);
+    cr_assert_eq(vf_tuning_save(&tuning, &cache, path, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_tuning_open(&again, &cache, &error), VF_OK, "%s", error.text);
+    struct vf_text text = {0};
+    vf_tuning_write(&again, &text);
+    cr_expect_str_eq(text.data, lines);
+    vf_text_free(&text);
+    vf_tuning_free(&tuning);
+    vf_tuning_free(&again);
+    unlink(path);
+    rmdir(folder);
+}
+
+/* What comes with the program is understood, every line. */
+Test(tuning, shipped)
+{
+    struct vf_tuning tuning;
+    struct vf_error error = {{0}};
+    struct vf_cache none = {.path = ""};
+    int lines = 0;
+    cr_assert_eq(vf_tuning_open(&tuning, &none, &error), VF_OK, "%s", error.text);
+    for (int i = 0; i < vf_tuned_text_count; i++)
+        for (const char *at = vf_tuned_texts[i].text; (at = strchr(at, '\n')) != NULL; at++)
+            lines++;
+    cr_expect_eq(tuning.count, lines);
+    vf_tuning_free(&tuning);
+}
