@@ -20,7 +20,8 @@
  *   REAL read(int input, int dz, int dy, int dx)   input at an offset (2D: dz is 0)
  *   void store(int output, REAL value)
  *   bool open(int axis, bool upper)                vf_is_open of the cell's place
- *   const VfArgs &args */
+ *   const VfArgs &args
+ *   REAL lower_face(int stage, REAL upper, lower)  along the streamed axis; with VF_KEEPS_FACES alone */
 #ifndef VF_DEVICE_H
 #define VF_DEVICE_H
 
@@ -170,6 +171,7 @@ VF_INLINE void vf_put(double *to, REAL v)
 #define PARAM(i) vf_view.param(i)
 #define OPEN_LO(axis) vf_view.open(axis, false)
 #define OPEN_HI(axis) vf_view.open(axis, true)
+#define LOWER_FACE(axis, upper, lower) vf_view.lower_face(axis, upper, [&] { return lower; })
 #define VF_STENCIL(name) template <class C> VF_INLINE void body_##name(C &vf_view)
 /* A term of a linear stage; the first is a product. */
 #define VF_SUM_TAP(t, dz, dy, dx) \

@@ -27,6 +27,14 @@ template <class S, class C> struct vf_stage_view {
     {
         return values.cell.open(axis, upper);
     }
+    template <class Lower> VF_MEMBER REAL lower_face(int axis, REAL upper, Lower lower)
+    {
+#if VF_KEEPS_FACES
+        if (axis == (DIM == 3 ? VF_Z : VF_Y))
+            return values.cell.lower_face(S::number, upper, lower);
+#endif
+        return lower();
+    }
 };
 
 template <class C> VF_INLINE void vf_cell(C &cell)

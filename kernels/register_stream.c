@@ -145,7 +145,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     struct vf_stream_shape shape;
     vf_stream_shape_of(c, &shape);
     vf_stream_define(c, config, &shape, text);
-    vf_text_add(text, "#define VF_TURN %d\n", turns_of(c, config));
+    vf_text_add(text, "#define VF_TURN %d\n#define VF_KEEPS_FACES 1\n", turns_of(c, config));
 }
 
 const struct vf_gpu_scheme vf_gpu_register_stream = {

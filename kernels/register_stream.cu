@@ -54,6 +54,9 @@ struct vf_stream_cell {
     const int turn, row, column; /* of the cell among the own ones */
     const int x, y, plane;
     REAL *const result; /* [VF_OUTPUTS][VF_SPAN], those of the cell's place in the span */
+    REAL *const face; /* [VF_STAGES][VF_WORK_Y][VF_SPAN], those of the cell's place: what the plane before has
+                         as its upper faces */
+    const bool is_first; /* there is none before */
 
     VF_MEMBER REAL read(int input, int dz, int dy, int dx)
     {
@@ -67,6 +70,13 @@ struct vf_stream_cell {
         return axis == VF_X               ? vf_is_open(x, args.nx, upper)
                : axis == VF_Y && DIM == 3 ? vf_is_open(y, args.ny, upper)
                                           : vf_is_open(plane, DIM == 3 ? args.nz : args.ny, upper);
+    }
+    template <class Lower> VF_MEMBER REAL lower_face(int stage, REAL upper, Lower lower)
+    {
+        REAL &kept = face[stage * (VF_WORK_Y * VF_SPAN)];
+        const REAL value = is_first ? lower() : kept;
+        kept = is_first ? value : upper;
+        return value;
     }
     VF_MEMBER void store(int output, REAL value)
     {
@@ -149,6 +159,7 @@ struct vf_stream {
     const int y;
     unsigned int row_at[VF_ROWS];
     vf_ring ring;
+    REAL face[VF_STAGES][VF_WORK_Y][VF_SPAN];
 #if VF_VARIANT_SHARED
     REAL *const shared;
     unsigned int brought_at[VF_BROUGHT];
@@ -285,17 +296,27 @@ struct vf_stream {
     }
 #endif
 
-    VF_MEMBER void compute(int turn, int plane)
+    VF_MEMBER void compute_cells(int turn, int plane, bool is_first,
+                                 REAL (&result)[VF_WORK_Y][VF_OUTPUTS * VF_SPAN])
     {
-        REAL result[VF_WORK_Y][VF_OUTPUTS * VF_SPAN];
         VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
         {
             VF_UNROLL for (int i = 0; i < VF_SPAN; i++)
             {
-                vf_stream_cell cell = {args, ring, turn, j, i, columns.x + i, y + j, plane, result[j] + i};
+                vf_stream_cell cell = {args,  ring,          turn,           j,       i, columns.x + i, y + j,
+                                       plane, result[j] + i, &face[0][j][i], is_first};
                 vf_cell(cell);
             }
         }
+    }
+
+    VF_MEMBER void compute(int turn, int plane)
+    {
+        REAL result[VF_WORK_Y][VF_OUTPUTS * VF_SPAN];
+        /* The lower faces alone: the compiler leaves out the rest, which nobody takes. */
+        if (plane == course.begin)
+            compute_cells(turn, plane, true, result);
+        compute_cells(turn, plane, false, result);
         VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
         {
             if ((!VF_RAGGED || columns.x < args.nx) && (DIM == 2 || y + j < args.ny)) {

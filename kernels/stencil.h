@@ -8,6 +8,9 @@
  *   PUT(k, value)            output k
  *   PARAM(i)                 the stage's parameter i
  *   OPEN_LO(axis), OPEN_HI(axis)   whether flux may cross the lower, upper face along VF_X, VF_Y or VF_Z
+ *   LOWER_FACE(axis, upper, lower)   optional: what belongs to the voxel's lower face along an axis. `lower`
+ *                            computes it, and is what the voxel before has as `upper`, where a scheme that
+ *                            computes voxels one after another may have it from; once a body and axis
  *   VF_DEVICE                what functions that bodies call are declared with
  *   VF_UNROLL                optional: asks the compiler to unroll the short loop that follows it
  *
@@ -35,6 +38,10 @@ enum { VF_XX, VF_XY, VF_YY, VF_TENSOR };
 #define VF_REAL_FUNCTION(name) name
 #else
 #define VF_REAL_FUNCTION(name) __builtin_##name
+#endif
+
+#ifndef LOWER_FACE
+#define LOWER_FACE(axis, upper, lower) (lower)
 #endif
 
 #define R(literal) ((REAL)(literal))

@@ -316,6 +316,10 @@ template <class S, class G, bool inside> struct vf_time_view {
     {
         return span.is_open(axis, upper, k, j, i);
     }
+    template <class Lower> VF_MEMBER REAL lower_face(int, REAL, Lower lower)
+    {
+        return lower();
+    }
 };
 
 /* The planes that a group reads of rings that turn as `field`'s does, -1 for the constant. Near the stream's

@@ -213,10 +213,11 @@ static void add_stage(const struct vf_kernel_case *c, int s, struct vf_text *tex
     for (int k = 0; k < stage->output_count; k++)
         out[k] = local_field(flow, stage->output[k]);
     vf_text_add(text, "struct vf_stage_%d {\n", s);
-    vf_text_add(
-        text,
-        "enum { inputs = %d, outputs = %d, halo_z = %d, halo_y = %d, halo_x = %d, first_param = %d };\n",
-        stage->input_count, stage->output_count, halo[0], halo[1], halo[2], vf_stage_first_param(flow, s));
+    vf_text_add(text,
+                "enum { number = %d, inputs = %d, outputs = %d, halo_z = %d, halo_y = %d, halo_x = %d, "
+                "first_param = %d };\n",
+                s, stage->input_count, stage->output_count, halo[0], halo[1], halo[2],
+                vf_stage_first_param(flow, s));
     add_table(text, "static VF_MEMBER constexpr int in", in, stage->input_count);
     add_table(text, "static VF_MEMBER constexpr int out", out, stage->output_count);
     vf_text_add(text, "template <class C> static VF_MEMBER void compute(C &c) { ");

@@ -33,14 +33,14 @@
 
 /* What comes in through the upper face less what leaves through the lower one, over h; (z, y, x) is the unit
  * step. Both are computed everywhere, so that every lane does the same. */
-#define VF_INFLOW(inflow, axis, aa, cross, z, y, x)                             \
-    REAL inflow;                                                                \
-    {                                                                           \
-        const REAL above = VF_FACE(axis, aa, cross, 0, 0, 0, z, y, x);          \
-        const REAL below = VF_FACE(axis, aa, cross, -(z), -(y), -(x), 0, 0, 0); \
-        const REAL entering = OPEN_HI(axis) ? above : R(0.0);                   \
-        const REAL leaving = OPEN_LO(axis) ? below : R(0.0);                    \
-        inflow = (entering - leaving) * PARAM(VF_PDE_INVERSE_H + axis);         \
+#define VF_INFLOW(inflow, axis, aa, cross, z, y, x)                                                      \
+    REAL inflow;                                                                                         \
+    {                                                                                                    \
+        const REAL above = VF_FACE(axis, aa, cross, 0, 0, 0, z, y, x);                                   \
+        const REAL below = LOWER_FACE(axis, above, VF_FACE(axis, aa, cross, -(z), -(y), -(x), 0, 0, 0)); \
+        const REAL entering = OPEN_HI(axis) ? above : R(0.0);                                            \
+        const REAL leaving = OPEN_LO(axis) ? below : R(0.0);                                             \
+        inflow = (entering - leaving) * PARAM(VF_PDE_INVERSE_H + axis);                                  \
     }
 #endif
 

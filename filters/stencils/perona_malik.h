@@ -4,26 +4,36 @@
 
 #include "filters/stencils/params.h"
 
-/* The flux g(|d|/k) d from the neighbour at an offset along `axis`. */
-#define VF_PM_FLUX(flux, axis, dz, dy, dx) \
-    flux((AT(0, dz, dy, dx) - AT(0, 0, 0, 0)) * PARAM(axis), PARAM(VF_PM_INVERSE_K))
+/* The flux g(|d|/k) d against `axis`, through the face between the voxel at an offset and the next one. */
+#define VF_PM_FACE(flux, axis, z, y, x, z1, y1, x1) \
+    flux((AT(0, z1, y1, x1) - AT(0, z, y, x)) * PARAM(axis), PARAM(VF_PM_INVERSE_K))
 
-/* u + dt * sum of flux / h, in increasing (dz, dy, dx). */
+/* Through the voxel's two faces along `axis`; (z, y, x) is the unit step. */
+#define VF_PM_FACES(upper, lower, flux, axis, z, y, x)           \
+    const REAL upper = VF_PM_FACE(flux, axis, 0, 0, 0, z, y, x); \
+    const REAL lower = LOWER_FACE(axis, upper, VF_PM_FACE(flux, axis, -(z), -(y), -(x), 0, 0, 0));
+
+/* u + dt * sum of flux / h, in increasing (dz, dy, dx); what comes in above goes out below. */
 #if DIM == 3
-#define VF_PM_STEP(flux)                                           \
-    REAL sum = VF_PM_FLUX(flux, VF_Z, -1, 0, 0) * PARAM(VF_Z);     \
-    sum = FMA(VF_PM_FLUX(flux, VF_Y, 0, -1, 0), PARAM(VF_Y), sum); \
-    sum = FMA(VF_PM_FLUX(flux, VF_X, 0, 0, -1), PARAM(VF_X), sum); \
-    sum = FMA(VF_PM_FLUX(flux, VF_X, 0, 0, 1), PARAM(VF_X), sum);  \
-    sum = FMA(VF_PM_FLUX(flux, VF_Y, 0, 1, 0), PARAM(VF_Y), sum);  \
-    sum = FMA(VF_PM_FLUX(flux, VF_Z, 1, 0, 0), PARAM(VF_Z), sum);  \
+#define VF_PM_STEP(flux)                     \
+    VF_PM_FACES(x1, x0, flux, VF_X, 0, 0, 1) \
+    VF_PM_FACES(y1, y0, flux, VF_Y, 0, 1, 0) \
+    VF_PM_FACES(z1, z0, flux, VF_Z, 1, 0, 0) \
+    REAL sum = -z0 * PARAM(VF_Z);            \
+    sum = FMA(-y0, PARAM(VF_Y), sum);        \
+    sum = FMA(-x0, PARAM(VF_X), sum);        \
+    sum = FMA(x1, PARAM(VF_X), sum);         \
+    sum = FMA(y1, PARAM(VF_Y), sum);         \
+    sum = FMA(z1, PARAM(VF_Z), sum);         \
     PUT(0, FMA(PARAM(VF_PM_DT), sum, AT(0, 0, 0, 0)))
 #else
-#define VF_PM_STEP(flux)                                           \
-    REAL sum = VF_PM_FLUX(flux, VF_Y, 0, -1, 0) * PARAM(VF_Y);     \
-    sum = FMA(VF_PM_FLUX(flux, VF_X, 0, 0, -1), PARAM(VF_X), sum); \
-    sum = FMA(VF_PM_FLUX(flux, VF_X, 0, 0, 1), PARAM(VF_X), sum);  \
-    sum = FMA(VF_PM_FLUX(flux, VF_Y, 0, 1, 0), PARAM(VF_Y), sum);  \
+#define VF_PM_STEP(flux)                     \
+    VF_PM_FACES(x1, x0, flux, VF_X, 0, 0, 1) \
+    VF_PM_FACES(y1, y0, flux, VF_Y, 0, 1, 0) \
+    REAL sum = -y0 * PARAM(VF_Y);            \
+    sum = FMA(-x0, PARAM(VF_X), sum);        \
+    sum = FMA(x1, PARAM(VF_X), sum);         \
+    sum = FMA(y1, PARAM(VF_Y), sum);         \
     PUT(0, FMA(PARAM(VF_PM_DT), sum, AT(0, 0, 0, 0)))
 #endif
 

@@ -3,8 +3,8 @@
 
 VF_DEVICE REAL vf_flux_quadratic(REAL d, REAL inverse_k)
 {
-    const REAL s = d * inverse_k;
-    return d == R(0.0) ? R(0.0) : d / FMA(s, s, R(1.0));
+    const REAL s = d * inverse_k, flux = d / FMA(s, s, R(1.0));
+    return d == R(0.0) ? R(0.0) : flux;
 }
 
 VF_STENCIL(perona_malik_quadratic)

@@ -96,7 +96,14 @@ Test(register_stream, bodies_of_many_fields)
     check_body(VF_STENCIL_diffusion_step, 3, VF_NEAREST, false, one_cell);
     check_body(VF_STENCIL_diffusion_step, 2, VF_MIRROR, false, flat);
     check_body(VF_STENCIL_eed_surface_tensor, 2, VF_WRAP, false, flat);
+}
+
+/* Bodies whose upper faces are the next plane's lower ones, over several chunks. */
+Test(register_stream, faces_that_planes_share)
+{
     check_body(VF_STENCIL_perona_malik_quadratic, 3, VF_WRAP, true, shared);
+    check_body(VF_STENCIL_perona_malik_exp, 3, VF_CONSTANT, false, direct);
+    check_body(VF_STENCIL_perona_malik_exp, 2, VF_MIRROR, false, flat);
 }
 
 Test(register_stream, types_and_launch_switches)
