@@ -86,6 +86,7 @@ help:
 	@echo 'make lint        clang-format, clang-tidy and shellcheck; make format formats'
 	@echo 'make compile-all compile every GPU kernel that schemes offer, for sm_75 to sm_120 (needs NVRTC, no GPU)'
 	@echo 'make bench-cpu   speed of every filter, beside a plain copy; BENCH=--help'
+	@echo 'make bench-model every configuration of some stencils on the GPU, and how well the model ranks them'
 	@echo 'make bench-gpu   speed of every stencil by every GPU scheme, beside a plain copy; BENCH=--help'
 	@echo 'make man         write man/volfilter.1 from the tables that give --help'
 	@echo 'make clean'
@@ -258,9 +259,12 @@ compile-all: $(BUILD)/compile-kernels
 bench-cpu: $(BUILD)/bench-cpu
 	$(BUILD)/bench-cpu $(BENCH)
 
-.PHONY: bench-gpu
+.PHONY: bench-gpu bench-model
 bench-gpu: $(BUILD)/bench-gpu
 	$(BUILD)/bench-gpu $(BENCH)
+
+bench-model: $(BUILD)/bench-gpu
+	$(BUILD)/bench-gpu --model $(BENCH)
 
 # ---- upkeep ----------------------------------------------------------------------------------------------------
 

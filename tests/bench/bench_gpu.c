@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench_gpu_compile.h"
+#include "bench_gpu_model.h"
 #include "bench_gpu_rows.h"
 #include "bench_limits.h"
 #include "number.h"
@@ -13,7 +14,7 @@
 static const char usage[] =
     "Usage: bench-gpu [--list] [--only NAME[,..]] [--scheme SCHEME] [--size tiny|small|main|full] [--repeat "
     "N]\n"
-    "                 [--tries N] [--budget SECONDS] [--json FILE]\n"
+    "                 [--tries N] [--budget SECONDS] [--json FILE] [--model]\n"
     "\n"
     "  --list           the stencils and filters\n"
     "  --only NAMES     these alone; a name ending in * stands for all that begin so\n"
@@ -23,15 +24,20 @@ static const char usage[] =
     "  --repeat N       timed samples of a row, of which the median is taken; 20\n"
     "  --tries N        configurations of each scheme that are measured, 1 to 8; the best one is the row; 1\n"
     "  --budget SECONDS begin no other item after this time; 460\n"
-    "  --json FILE      the rows as JSON\n";
+    "  --json FILE      the rows as JSON\n"
+    "  --model          every configuration of gx, gy, gz, st, fdd5 and fdd7 (or of --only), and how well "
+    "the\n"
+    "                   model tells the fast ones\n";
 
 struct request {
     struct bench_gpu_options options;
     const char *size, *json;
     int repeats;
     double budget;
-    bool list;
+    bool list, model;
 };
+
+#define MODEL_ITEMS "gx,gy,gz,st,fdd5,fdd7"
 
 static _Noreturn void refuse(const char *option, const char *value)
 {
@@ -68,12 +74,12 @@ static const char *read_size(const char *text)
 
 static void read_options(int argc, char **argv, struct request *r)
 {
-    enum { LIST, ONLY, SCHEME, SIZE, REPEAT, TRIES, BUDGET, JSON, HELP };
+    enum { LIST, ONLY, SCHEME, SIZE, REPEAT, TRIES, BUDGET, JSON, MODEL, HELP };
     static const struct option names[] = {
         {"list", 0, NULL, LIST},     {"only", 1, NULL, ONLY},     {"scheme", 1, NULL, SCHEME},
         {"size", 1, NULL, SIZE},     {"repeat", 1, NULL, REPEAT}, {"tries", 1, NULL, TRIES},
-        {"budget", 1, NULL, BUDGET}, {"json", 1, NULL, JSON},     {"help", 0, NULL, HELP},
-        {NULL, 0, NULL, 0},
+        {"budget", 1, NULL, BUDGET}, {"json", 1, NULL, JSON},     {"model", 0, NULL, MODEL},
+        {"help", 0, NULL, HELP},     {NULL, 0, NULL, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;)
         switch (c) {
@@ -101,12 +107,17 @@ static void read_options(int argc, char **argv, struct request *r)
         case JSON:
             r->json = optarg;
             break;
+        case MODEL:
+            r->model = true;
+            break;
         default:
             fputs(usage, c == HELP ? stdout : stderr);
             exit(c == HELP ? 0 : 2);
         }
     if (optind < argc)
         refuse("only", argv[optind]);
+    if (r->model && r->options.only == NULL)
+        r->options.only = MODEL_ITEMS;
 }
 
 /* Whether the item is one of the names that were given. */
@@ -180,7 +191,11 @@ struct session {
 static void gather(void *context, const struct bench_item *item, struct bench_grid grid)
 {
     struct session *s = context;
-    bench_each_row(item, grid, &s->device->cuda->gpu, s->request->options.scheme, bench_texts_add, &s->texts);
+    if (s->request->model)
+        bench_model_gather(item, grid, &s->device->cuda->gpu, &s->texts);
+    else
+        bench_each_row(item, grid, &s->device->cuda->gpu, s->request->options.scheme, bench_texts_add,
+                       &s->texts);
 }
 
 static void measure(void *context, const struct bench_item *item, struct bench_grid grid)
@@ -192,7 +207,10 @@ static void measure(void *context, const struct bench_item *item, struct bench_g
         return;
     }
     fprintf(stderr, "[%.0f s] %s %tdx%tdx%td\n", elapsed, item->name, grid.nx, grid.ny, grid.nz);
-    bench_gpu_rows(&s->request->options, s->device, item, grid, &s->tally);
+    if (s->request->model)
+        bench_model_row(s->device, item, grid);
+    else
+        bench_gpu_rows(&s->request->options, s->device, item, grid, &s->tally);
 }
 
 static void print_tally(const struct session *s)
@@ -252,10 +270,14 @@ int main(int argc, char **argv)
     each_place(&r, gather, &s);
     bench_texts_compile(&s.texts);
     bench_texts_close(&s.texts);
-    bench_gpu_head();
+    if (r.model)
+        bench_model_head();
+    else
+        bench_gpu_head();
     each_place(&r, measure, &s);
-    print_tally(&s);
+    if (!r.model)
+        print_tally(&s);
     const bool written = file == NULL || close_json(&json, file);
     bench_device_close(&device);
-    return written && s.tally.wrong == 0 && s.tally.rows > 0 ? 0 : 1;
+    return written && s.tally.wrong == 0 && (r.model || s.tally.rows > 0) ? 0 : 1;
 }

@@ -6,19 +6,12 @@
 #include "alloc.h"
 #include "bench_gpu_check.h"
 #include "bench_gpu_plans.h"
+#include "bench_gpu_run.h"
 
 /* A goal: the plan's choice is within this of the best row. */
 #define CLOSE 1.15
-#define MOST_TURNS 8
 
 /* ---- an item on a grid ---- */
-
-/* Arrays of the sources and sinks of a flow; several sets where one would stay in L2. */
-struct arrays {
-    struct bench_grid grid;
-    int turns;
-    CUdeviceptr source[MOST_TURNS][VF_MAX_INPUTS], sink[MOST_TURNS][VF_MAX_OUTPUTS];
-};
 
 struct place {
     const struct bench_gpu_options *options;
@@ -27,7 +20,7 @@ struct place {
     struct bench_grid grid;
     struct bench_tally *tally;
     struct bench_random random[VF_MAX_INPUTS];
-    struct arrays full, small;
+    struct bench_arrays full, small;
     double cell_bytes;        /* read and written, of a cell, at least */
     double copy;              /* seconds of copying one input */
     double bandwidth;         /* of that copy, bytes/s */
@@ -40,94 +33,14 @@ static double cells_of(struct bench_grid grid)
     return (double)grid.nx * (double)grid.ny * (double)grid.nz;
 }
 
-static void open_arrays(struct place *place, const struct bench_flow *flow, struct bench_grid grid, int turns,
-                        struct arrays *arrays)
-{
-    arrays->grid = grid;
-    arrays->turns = turns;
-    for (int turn = 0; turn < turns; turn++) {
-        for (int k = 0; k < flow->flow.source_count; k++) {
-            arrays->source[turn][k] =
-                bench_array_alloc(place->device, bench_array_bytes(grid, flow->source_type[k]));
-            bench_array_fill(place->device, arrays->source[turn][k], grid, &place->random[k]);
-        }
-        for (int k = 0; k < flow->flow.sink_count; k++)
-            arrays->sink[turn][k] =
-                bench_array_alloc(place->device, bench_array_bytes(grid, flow->sink_type[k]));
-    }
-}
-
-static void close_arrays(struct place *place, const struct bench_flow *flow, struct arrays *arrays)
-{
-    for (int turn = 0; turn < arrays->turns; turn++) {
-        for (int k = 0; k < flow->flow.source_count; k++)
-            bench_array_free(place->device, arrays->source[turn][k]);
-        for (int k = 0; k < flow->flow.sink_count; k++)
-            bench_array_free(place->device, arrays->sink[turn][k]);
-    }
-}
-
-/* ---- a job ---- */
-
-/* A plan's kernels on arrays. */
-struct run {
-    struct vf_cuda_sweep sweep;
-    struct vf_job job;
-    const struct arrays *arrays;
-    struct vf_array source[VF_MAX_INPUTS], stored[VF_MAX_OUTPUTS];
-    struct vf_sink sink[VF_MAX_OUTPUTS];
-};
-
-static enum vf_status open_run(struct run *run, const struct place *place, const struct bench_flow *flow,
-                               const struct vf_gpu_plan *plan, const struct arrays *arrays,
-                               struct vf_error *error)
-{
-    struct vf_plane_range window;
-    enum vf_status status;
-    memset(run, 0, sizeof *run);
-    run->arrays = arrays;
-    for (int k = 0; k < flow->flow.source_count; k++)
-        run->source[k] = (struct vf_array){.type = flow->source_type[k], .device = arrays->source[0][k]};
-    for (int k = 0; k < flow->flow.sink_count; k++) {
-        run->stored[k] = (struct vf_array){.type = flow->sink_type[k], .device = arrays->sink[0][k]};
-        run->sink[k].array = &run->stored[k];
-    }
-    run->job = (struct vf_job){.flow = &flow->flow,
-                               .nx = arrays->grid.nx,
-                               .ny = arrays->grid.ny,
-                               .nz = arrays->grid.nz,
-                               .batch = 1,
-                               .z_end = arrays->grid.nz,
-                               .source = run->source,
-                               .sink = run->sink,
-                               .threads = 1};
-    VF_TRY(vf_cuda_sweep_open(&run->sweep, place->device->cuda, plan, &run->job, error));
-    VF_TRY(vf_cuda_sweep_set_slab(&run->sweep, run->sweep.all, &window, error));
-    if (!vf_cuda_sweep_take(&run->sweep, run->sweep.planes))
-        status = vf_fail(error, VF_DEVICE, "the device has not enough memory");
-out:
-    return status;
-}
-
-static enum vf_status start(void *context, int turn, struct vf_error *error)
-{
-    struct run *run = context;
-    const int set = turn % run->arrays->turns;
-    for (int k = 0; k < run->job.flow->source_count; k++)
-        run->sweep.source[k] = run->arrays->source[set][k];
-    for (int k = 0; k < run->job.flow->sink_count; k++)
-        run->sweep.sink[k] = run->arrays->sink[set][k];
-    return vf_cuda_sweep_launch(&run->sweep, 0, error);
-}
-
 /* Runs it once on poisoned results. */
-static void run_once(struct run *run, struct bench_device *device)
+static void run_once(struct bench_run *run, struct bench_device *device)
 {
     struct vf_error error;
     for (int k = 0; k < run->job.flow->sink_count; k++)
         bench_array_poison(device, run->arrays->sink[0][k],
                            bench_array_bytes(run->arrays->grid, run->stored[k].type));
-    bench_must(start(run, 0, &error), &error);
+    bench_must(bench_run_start(run, 0, &error), &error);
     bench_must_cuda(device, device->cuda->api.cuStreamSynchronize(run->sweep.stream), "running a kernel");
 }
 
@@ -166,7 +79,7 @@ static void stage_names(const struct vf_flow *flow, const struct vf_launch *laun
                            flow->stage[s].name);
 }
 
-static void list_kernels(const struct run *run, const struct vf_gpu_plan *plan, struct vf_text *list)
+static void list_kernels(const struct bench_run *run, const struct vf_gpu_plan *plan, struct vf_text *list)
 {
     char names[128], label[160], line[320], last[320] = "";
     int alike = 0;
@@ -186,7 +99,7 @@ static void list_kernels(const struct run *run, const struct vf_gpu_plan *plan, 
 }
 
 /* The plan again with what its kernels became, for another grid. */
-static void fix_plan(const struct run *run, const struct vf_gpu_plan *plan, struct vf_gpu_plan *fixed)
+static void fix_plan(const struct bench_run *run, const struct vf_gpu_plan *plan, struct vf_gpu_plan *fixed)
 {
     *fixed = *plan;
     fixed->launch = bench_alloc((size_t)plan->launch_count, sizeof *fixed->launch);
@@ -198,14 +111,14 @@ static void fix_plan(const struct run *run, const struct vf_gpu_plan *plan, stru
     }
 }
 
-static bool small_is_right(struct place *place, const struct bench_right *right, const struct run *run,
+static bool small_is_right(struct place *place, const struct bench_right *right, const struct bench_run *run,
                            const struct vf_gpu_plan *plan, char where[128])
 {
     struct vf_gpu_plan fixed;
-    struct run small;
+    struct bench_run small;
     struct vf_error error;
     fix_plan(run, plan, &fixed);
-    bench_must(open_run(&small, place, right->flow, &fixed, &place->small, &error), &error);
+    bench_must(bench_run_open(&small, place->device, right->flow, &fixed, &place->small, &error), &error);
     run_once(&small, place->device);
     vf_cuda_sweep_close(&small.sweep);
     vf_free(fixed.launch);
@@ -215,11 +128,12 @@ static bool small_is_right(struct place *place, const struct bench_right *right,
 static void measure(struct place *place, const struct bench_right *right, const struct vf_gpu_plan *plan,
                     struct result *result)
 {
-    struct run run;
+    struct bench_run run;
     struct vf_error error;
     char where[128];
     *result = (struct result){.predicted = plan->seconds, .kernels = plan->launch_count};
-    const enum vf_status status = open_run(&run, place, right->flow, plan, &place->full, &error);
+    const enum vf_status status =
+        bench_run_open(&run, place->device, right->flow, plan, &place->full, &error);
     if (status != VF_OK)
         snprintf(result->why, sizeof result->why, "%s", error.text);
     if (status == VF_OK) {
@@ -236,7 +150,7 @@ static void measure(struct place *place, const struct bench_right *right, const 
         }
         if (result->right)
             result->seconds =
-                bench_time(place->device, run.sweep.stream, &(struct vf_cuda_work){start, &run});
+                bench_time(place->device, run.sweep.stream, &(struct vf_cuda_work){bench_run_start, &run});
         else
             snprintf(result->why, sizeof result->why, "WRONG: %s", where);
     }
@@ -365,8 +279,10 @@ static void open_place(struct place *place, const struct bench_flow *flow)
     place->copy = bench_device_copy(place->device, one);
     place->bandwidth = 2 * (double)one / place->copy;
     place->best = INFINITY;
-    open_arrays(place, flow, place->grid, bench_turns(place->device, set), &place->full);
-    open_arrays(place, flow, bench_small_grid(place->grid, place->item->dim), 1, &place->small);
+    bench_arrays_open(place->device, flow, place->random, place->grid, bench_turns(place->device, set),
+                      &place->full);
+    bench_arrays_open(place->device, flow, place->random, bench_small_grid(place->grid, place->item->dim), 1,
+                      &place->small);
 }
 
 void bench_gpu_rows(const struct bench_gpu_options *options, struct bench_device *device,
@@ -379,7 +295,7 @@ void bench_gpu_rows(const struct bench_gpu_options *options, struct bench_device
     open_place(&place, &one);
     bench_each_row(item, grid, gpu, options->scheme, run_row, &place);
     bench_right_close(&place.right);
-    close_arrays(&place, &one, &place.full);
-    close_arrays(&place, &one, &place.small);
+    bench_arrays_close(device, &one, &place.full);
+    bench_arrays_close(device, &one, &place.small);
     bench_flow_close(&one);
 }
