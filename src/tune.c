@@ -1,13 +1,16 @@
 #include "tune.h"
 
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 #include <time.h>
 
 #include "alloc.h"
+#include "compile_ahead.h"
 #include "cuda_sweep.h"
 #include "cuda_timer.h"
 #include "interrupt.h"
+#include "kernel_source.h"
 #include "plan.h"
 
 /* Configurations of a kernel that are measured: the best by prediction, and of each scheme. */
@@ -167,35 +170,66 @@ out:
     return status;
 }
 
-/* Measures the most promising configurations of a case; *best is the fastest. One that fails, as by needing
- * more than the device has, is passed over, if not all do. */
+/* The most promising configurations of a case, a few of each scheme. */
+static int list_choices(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                        struct vf_ranked choice[MOST_MEASURED])
+{
+    struct vf_ranked ranked[MOST_RANKED];
+    const int all = vf_gpu_rank(c, gpu, NULL, ranked, MOST_RANKED);
+    int count = 0;
+    for (int i = 0; i < all && count < MOST_MEASURED; i++) {
+        int alike = 0;
+        for (int k = 0; k < count; k++)
+            alike += choice[k].scheme == ranked[i].scheme;
+        if (alike < MOST_OF_SCHEME)
+            choice[count++] = ranked[i];
+    }
+    return count;
+}
+
+static enum vf_status compile_choices(const struct vf_cuda *cuda, const struct vf_kernel_case *c,
+                                      const struct vf_ranked *choice, int count, struct vf_error *error)
+{
+    struct vf_kernel_list list = {0};
+    enum vf_status status = VF_OK;
+    for (int i = 0; i < count && status == VF_OK; i++) {
+        struct vf_text text = {0};
+        status = vf_kernel_source(c, choice[i].scheme, &choice[i].config, &text, error);
+        if (status == VF_OK)
+            status = vf_kernel_list_add(&list, text.data, error);
+        else
+            vf_text_free(&text);
+    }
+    if (status == VF_OK)
+        vf_kernel_list_compile(&list, cuda);
+    vf_kernel_list_free(&list);
+    return status;
+}
+
+/* Measures the most promising configurations of a case, as many at a time as compile side by side; *best is
+ * the fastest. One that fails, as by needing more than the device has, is passed over, if not all do. */
 static enum vf_status measure(struct tuner *tuner, const struct vf_kernel_case *c, struct vf_ranked *best,
                               int *tried, struct vf_error *error)
 {
-    struct vf_ranked ranked[MOST_RANKED];
+    struct vf_ranked choice[MOST_MEASURED];
     struct arrays arrays;
-    const int count = vf_gpu_rank(c, &tuner->cuda->gpu, NULL, ranked, MOST_RANKED);
+    const int count = list_choices(c, &tuner->cuda->gpu, choice), batch = omp_get_num_procs();
     enum vf_status status = open_arrays(tuner->cuda, c, &arrays, error);
     best->seconds = INFINITY;
-    *tried = 0;
-    for (int i = 0; status == VF_OK && i < count && *tried < MOST_MEASURED && !is_over(tuner); i++) {
-        int alike = 0;
-        for (int k = 0; k < i; k++)
-            alike += ranked[k].scheme == ranked[i].scheme;
-        if (alike >= MOST_OF_SCHEME)
-            continue;
-        double seconds;
-        ++*tried;
-        if (time_choice(tuner->cuda, c, &arrays, &ranked[i], &seconds, error) == VF_OK &&
-            seconds < best->seconds) {
-            *best = ranked[i];
-            best->seconds = seconds;
+    for (*tried = 0; status == VF_OK && *tried < count && !is_over(tuner);) {
+        const int first = *tried, end = count - first < batch ? count : first + batch;
+        status = compile_choices(tuner->cuda, c, choice + first, end - first, error);
+        for (; status == VF_OK && *tried < end; ++*tried) {
+            double seconds;
+            if (time_choice(tuner->cuda, c, &arrays, &choice[*tried], &seconds, error) == VF_OK &&
+                seconds < best->seconds) {
+                *best = choice[*tried];
+                best->seconds = seconds;
+            }
         }
     }
     close_arrays(tuner->cuda, &arrays);
-    if (status == VF_OK && !isfinite(best->seconds) && !is_over(tuner))
-        status = VF_DEVICE;
-    return status;
+    return status == VF_OK && !isfinite(best->seconds) && !is_over(tuner) ? VF_DEVICE : status;
 }
 
 static void print_choice(const struct tuner *tuner, const struct vf_kernel_case *c,

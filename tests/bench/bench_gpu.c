@@ -37,7 +37,7 @@ struct request {
     bool list, model;
 };
 
-#define MODEL_ITEMS "gx,gy,gz,st,fdd5,fdd7"
+#define MODEL_ITEMS "gx-r4,gy-r4,gz-r4,st,fdd5,fdd7"
 
 static _Noreturn void refuse(const char *option, const char *value)
 {
@@ -182,7 +182,7 @@ static void each_place(const struct request *r,
 struct session {
     const struct request *request;
     struct bench_device *device;
-    struct bench_texts texts;
+    struct vf_kernel_list texts;
     struct bench_tally tally;
     double begin;
     int left; /* items that were not begun when time was up */
@@ -264,12 +264,10 @@ int main(int argc, char **argv)
         file = open_json(&r, &json, &device);
         r.options.json = &json;
     }
-    struct session s = {
-        .request = &r, .device = &device, .texts = {.cuda = device.cuda}, .begin = bench_now()};
+    struct session s = {.request = &r, .device = &device, .begin = bench_now()};
     print_device(&device);
     each_place(&r, gather, &s);
-    bench_texts_compile(&s.texts);
-    bench_texts_close(&s.texts);
+    bench_texts_compile(&s.texts, device.cuda);
     if (r.model)
         bench_model_head();
     else

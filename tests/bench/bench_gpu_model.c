@@ -58,7 +58,7 @@ static struct vf_launch launch_of(const struct space *space, int i)
 }
 
 void bench_model_gather(const struct bench_item *item, struct bench_grid grid, const struct vf_gpu *gpu,
-                        struct bench_texts *texts)
+                        struct vf_kernel_list *texts)
 {
     struct space space;
     space_open(&space, item, grid, gpu);

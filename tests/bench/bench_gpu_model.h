@@ -8,7 +8,7 @@
 
 /* Every configuration as a row of its own, for bench_texts_add. */
 void bench_model_gather(const struct bench_item *item, struct bench_grid grid, const struct vf_gpu *gpu,
-                        struct bench_texts *texts);
+                        struct vf_kernel_list *texts);
 
 void bench_model_head(void);
 
