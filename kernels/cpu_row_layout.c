@@ -37,14 +37,52 @@ static void find_reach(struct vf_row_layout *l)
         for (int k = 0; k < stage->output_count; k++)
             l->ring[stage->output[k]].reach = out;
         for (int k = 0; k < stage->input_count; k++) {
-            const struct vf_halo h = l->halo[i][k];
+            const struct vf_halo h = l->stage[i].halo[k];
             struct vf_ring *in = &l->ring[stage->input[k]];
             in->reach.s = larger(in->reach.s, out.s + h.s);
             in->reach.r = larger(in->reach.r, out.r + h.r);
             in->reach.x = larger(in->reach.x, out.x + h.x);
             in->pad = larger(in->pad, h.x);
+            in->whole = true;
         }
     }
+}
+
+/* Whether the taps are all neighbours along one axis (0 z, 1 y, 2 x), in order. */
+static bool is_line(const struct vf_taps *taps, int axis)
+{
+    const int radius = taps->halo[axis];
+    if (taps->count != 2 * radius + 1)
+        return false;
+    for (int t = 0; t < taps->count; t++) {
+        const int offset[3] = {taps->tap[t].dz, taps->tap[t].dy, taps->tap[t].dx};
+        for (int a = 0; a < 3; a++)
+            if (offset[a] != (a == axis ? t - radius : 0))
+                return false;
+    }
+    return true;
+}
+
+static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim)
+{
+    struct vf_row_stage s = {.kind = VF_ROW_BODY, .rows = 1, .planes = 1};
+    for (int k = 0; k < stage->input_count; k++)
+        s.halo[k] = halo_of(stage, dim, k);
+    if (stage->stencil != VF_STENCIL_LINEAR)
+        return s;
+    /* Fewer weights than rows are not worth it. */
+    const int block = stage->taps->count < VF_ROW_BLOCK ? 1 : VF_ROW_BLOCK;
+    s.kind = VF_ROW_ANY;
+    if (is_line(stage->taps, 2)) {
+        s.kind = VF_ROW_ALONG_X;
+    } else if (is_line(stage->taps, dim == 3 ? 0 : 1)) {
+        s.kind = VF_ROW_ACROSS_STREAM;
+        s.planes = block;
+    } else if (is_line(stage->taps, 1)) {
+        s.kind = VF_ROW_ACROSS_ROWS;
+        s.rows = block;
+    }
+    return s;
 }
 
 /* From the first stage on: a stage follows its latest input by its halo; a ring spans from the newest plane
@@ -54,40 +92,76 @@ static void find_delays(struct vf_row_layout *l)
     const struct vf_flow *flow = l->job->flow;
     for (int i = 0; i < flow->stage_count; i++) {
         const struct vf_stage *stage = &flow->stage[i];
-        int delay = 0;
+        struct vf_row_stage *s = &l->stage[i];
         for (int k = 0; k < stage->input_count; k++)
-            delay = larger(delay, l->ring[stage->input[k]].delay + l->halo[i][k].s);
+            s->delay = larger(s->delay, l->ring[stage->input[k]].delay + s->halo[k].s);
         for (int k = 0; k < stage->input_count; k++) {
             struct vf_ring *in = &l->ring[stage->input[k]];
-            ptrdiff_t span = (ptrdiff_t)delay - in->delay + l->halo[i][k].s + 1;
+            const ptrdiff_t newest = in->delay - in->early;
+            const ptrdiff_t span = s->delay - newest + s->halo[k].s + s->planes;
             in->depth = span > in->depth ? span : in->depth;
-            l->most_stream_halo = larger(l->most_stream_halo, l->halo[i][k].s);
+            l->most_planes = larger(l->most_planes, 2 * s->halo[k].s + s->planes);
         }
-        for (int k = 0; k < stage->output_count; k++)
-            l->ring[stage->output[k]].delay = delay;
-        l->delay = larger(l->delay, delay);
+        for (int k = 0; k < stage->output_count; k++) {
+            struct vf_ring *out = &l->ring[stage->output[k]];
+            out->early = s->planes - 1;
+            out->delay = s->delay + out->early;
+            out->depth = s->planes;
+            out->rows = s->rows;
+        }
+        l->delay = larger(l->delay, s->delay + s->planes - 1);
         if (stage->stencil == VF_STENCIL_LINEAR)
             l->most_taps = larger(l->most_taps, stage->taps->count);
     }
 }
 
+/* Sources that one stage reads, row by row as it goes, need no plane. */
+static void find_lazy(struct vf_row_layout *l)
+{
+    const struct vf_flow *flow = l->job->flow;
+    for (int k = 0; k < flow->source_count; k++) {
+        struct vf_ring *ring = &l->ring[flow->source[k]];
+        int readers = 0;
+        bool along = true;
+        for (int i = 0; i < flow->stage_count; i++)
+            for (int j = 0; j < flow->stage[i].input_count; j++)
+                if (flow->stage[i].input[j] == flow->source[k]) {
+                    readers++;
+                    along = along && l->stage[i].kind == VF_ROW_ALONG_X;
+                }
+        ring->lazy = readers == 1 && along && ring->sink < 0;
+        ring->whole = ring->whole && !ring->lazy;
+    }
+}
+
 /* A row has room for the tile and, each side, either what is computed there too or, where the tile spans the
  * axis, just what consumers read beyond the grid. */
-static void shape_ring(struct vf_row_layout *l, struct vf_ring *ring)
+static bool shape_ring(struct vf_row_layout *l, struct vf_ring *ring)
 {
     const ptrdiff_t lane = VF_ALIGNMENT / (ptrdiff_t)l->element;
-    const ptrdiff_t rows = l->tiling.y + 2 * (ptrdiff_t)ring->reach.r;
+    const ptrdiff_t all = l->tiling.y + 2 * (ptrdiff_t)ring->reach.r;
+    const ptrdiff_t made = l->periodic_r ? all : smaller(all, l->n_rows);
+    const size_t page = 4096;
+    size_t row_bytes;
     ring->room = l->tiling.x == l->job->nx ? ring->pad : ring->reach.x;
     ring->origin = (ring->room + lane - 1) / lane * lane;
     ring->pitch = (ring->origin + l->tiling.x + ring->room + lane - 1) / lane * lane;
-    /* Rows a multiple of 4 KiB apart would share cache sets. */
-    if (ring->pitch * (ptrdiff_t)l->element % 4096 == 0)
+    ring->pitch += VF_ROW_WRITTEN_BEYOND / (ptrdiff_t)l->element;
+    /* Rows, or planes, a multiple of 4 KiB apart would share cache sets. */
+    if ((size_t)ring->pitch * l->element % page == 0)
         ring->pitch += lane;
-    ring->rows = l->periodic_r ? rows : smaller(rows, l->n_rows);
+    ring->rows = ring->whole ? made : smaller(ring->rows, made);
+    if (!vf_size_mul((size_t)ring->pitch, l->element, &row_bytes) ||
+        !vf_size_mul((size_t)ring->rows, row_bytes, &ring->plane_bytes))
+        return false;
+    if (ring->plane_bytes % page == 0)
+        ring->plane_bytes += VF_ALIGNMENT;
     /* No more planes than there are: a periodic grid's are the same again. */
     ring->depth = smaller(ring->depth, l->n_stream);
     l->most_pitch = ring->pitch > l->most_pitch ? ring->pitch : l->most_pitch;
+    l->most_pad = larger(l->most_pad, ring->pad);
     l->most_origin = ring->origin > l->most_origin ? ring->origin : l->most_origin;
+    return true;
 }
 
 static bool place_rings(struct vf_row_layout *l)
@@ -95,14 +169,12 @@ static bool place_rings(struct vf_row_layout *l)
     size_t end = 0, bytes;
     for (int f = 0; f < l->job->flow->field_count; f++) {
         struct vf_ring *ring = &l->ring[f];
-        shape_ring(l, ring);
         ring->offset = end;
-        if (!vf_size_mul((size_t)ring->depth, (size_t)ring->rows, &bytes) ||
-            !vf_size_mul(bytes, (size_t)ring->pitch * l->element, &bytes) || !vf_size_add(end, bytes, &end))
+        if (!shape_ring(l, ring) || !vf_size_mul((size_t)ring->depth, ring->plane_bytes, &bytes) ||
+            !vf_size_add(end, bytes, &end))
             return false;
     }
-    l->arena_bytes = end;
-    return true;
+    return vf_size_add(end, VF_ROW_READ_BEYOND, &l->arena_bytes);
 }
 
 enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *job, struct vf_error *error)
@@ -124,22 +196,22 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
     l->periodic_x = wraps && l->tiling.x < job->nx;
     l->most_taps = 1;
     l->ring = vf_alloc((size_t)flow->field_count, sizeof *l->ring, "ring layout", error);
-    l->halo = vf_alloc((size_t)flow->stage_count + 1, sizeof *l->halo, "halos", error);
-    if (l->ring == NULL || l->halo == NULL) {
+    l->stage = vf_alloc((size_t)flow->stage_count + 1, sizeof *l->stage, "stage layout", error);
+    if (l->ring == NULL || l->stage == NULL) {
         vf_row_layout_close(l);
         return VF_FAILED;
     }
     for (int i = 0; i < flow->stage_count; i++)
-        for (int k = 0; k < flow->stage[i].input_count; k++)
-            l->halo[i][k] = halo_of(&flow->stage[i], flow->dim, k);
+        l->stage[i] = row_stage(&flow->stage[i], flow->dim);
     for (int f = 0; f < flow->field_count; f++)
-        l->ring[f] = (struct vf_ring){.depth = 1, .sink = -1, .source = -1};
+        l->ring[f] = (struct vf_ring){.depth = 1, .rows = 1, .sink = -1, .source = -1};
     for (int k = 0; k < flow->source_count; k++)
         l->ring[flow->source[k]].source = k;
     for (int k = 0; k < flow->sink_count; k++)
         l->ring[flow->sink[k]].sink = k;
     find_reach(l);
     find_delays(l);
+    find_lazy(l);
     if (!place_rings(l)) {
         vf_row_layout_close(l);
         return vf_fail(error, VF_FAILED, "the planes that this chain holds overflow a size");
@@ -150,20 +222,22 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
 void vf_row_layout_close(struct vf_row_layout *l)
 {
     vf_free(l->ring);
-    vf_free(l->halo);
+    vf_free(l->stage);
     l->ring = NULL;
-    l->halo = NULL;
+    l->stage = NULL;
 }
 
 /* ---- the cost model ---- */
 
-/* Of one core of a present server, in units of a nanosecond; only ratios matter. */
+/* Of one core of a present server, in units of a nanosecond. */
 enum {
-    OPERATIONS_PER_NS = 40,
-    L2_BYTES_PER_NS = 60,
-    L3_BYTES_PER_NS = 20,
-    MEMORY_BYTES_PER_NS = 5,
-    ROW_NS = 25
+    OPERATIONS_PER_NS = 80,
+    ACROSS_PER_NS = 200, /* weights across rows: two loads in registers serve many sums */
+    ALONG_PER_NS = 120,
+    L2_BYTES_PER_NS = 90,
+    L3_BYTES_PER_NS = 25,
+    MEMORY_BYTES_PER_NS = 12,
+    ROW_NS = 20
 };
 
 /* Virtual machines report the far cache of the whole package, which no few threads have. */
@@ -192,15 +266,20 @@ static double ring_byte_ns(const struct vf_row_layout *l)
            (bytes > 0 ? bytes : 1);
 }
 
-static double operations(const struct vf_stage *stage)
+/* Nanoseconds of a stage's arithmetic at a voxel. */
+static double arithmetic_ns(const struct vf_row_layout *l, int i)
 {
-    if (stage->stencil == VF_STENCIL_LINEAR)
-        return 2.0 * stage->taps->count * stage->output_count;
-    return vf_stencil(stage->stencil)->cost;
+    const struct vf_stage *stage = &l->job->flow->stage[i];
+    const double scale = (double)l->element / sizeof(float);
+    if (stage->stencil != VF_STENCIL_LINEAR)
+        return scale * vf_stencil(stage->stencil)->cost / OPERATIONS_PER_NS;
+    const enum vf_row_kind kind = l->stage[i].kind;
+    const bool across = kind == VF_ROW_ACROSS_ROWS || kind == VF_ROW_ACROSS_STREAM;
+    return scale * 2.0 * stage->taps->count * stage->output_count / (across ? ACROSS_PER_NS : ALONG_PER_NS);
 }
 
 /* Nanoseconds of one field's or stage's work on a plane of a tile with its reach. */
-static double plane_cost(const struct vf_row_layout *l, struct vf_halo reach, double ops, double bytes,
+static double plane_cost(const struct vf_row_layout *l, struct vf_halo reach, double ns, double bytes,
                          double rows_made)
 {
     const struct vf_job *job = l->job;
@@ -212,8 +291,7 @@ static double plane_cost(const struct vf_row_layout *l, struct vf_halo reach, do
     /* Wide vectors make short rows dear: a row ends in a partial one. */
     double lanes = 64.0 / (double)l->element;
     double vectors = (double)(long)((cells_x + lanes - 1) / lanes) * lanes;
-    return rows * (rows_made * ROW_NS +
-                   vectors * (ops * (double)l->element / 4 / OPERATIONS_PER_NS + bytes * ring_byte_ns(l)));
+    return rows * (rows_made * ROW_NS + vectors * (ns + bytes * ring_byte_ns(l)));
 }
 
 double vf_row_layout_cost(const struct vf_row_layout *l)
@@ -224,18 +302,18 @@ double vf_row_layout_cost(const struct vf_row_layout *l)
     for (int k = 0; k < flow->source_count; k++) {
         const struct vf_ring *ring = &l->ring[flow->source[k]];
         double planes = (double)l->tiling.chunk + 2.0 * ring->reach.s;
-        unit += planes * plane_cost(l, ring->reach, 1, 2 * element, 1);
+        unit += planes * plane_cost(l, ring->reach, 0, ring->lazy ? 0 : element, 1);
     }
     for (int i = 0; i < flow->stage_count; i++) {
         const struct vf_stage *stage = &flow->stage[i];
         const struct vf_halo reach = l->ring[stage->output[0]].reach;
         double bytes = element * stage->output_count, made = stage->output_count;
         for (int k = 0; k < stage->input_count; k++)
-            bytes += element * (1 + 2.0 * l->halo[i][k].s);
+            bytes += element * (1 + 2.0 * l->stage[i].halo[k].s / l->stage[i].planes);
         if (stage->stencil != VF_STENCIL_LINEAR)
             made = 1;
-        unit +=
-            ((double)l->tiling.chunk + 2.0 * reach.s) * plane_cost(l, reach, operations(stage), bytes, made);
+        unit += ((double)l->tiling.chunk + 2.0 * reach.s) *
+                plane_cost(l, reach, arithmetic_ns(l, i), bytes, made);
     }
     double units = (double)l->tiles_x * (double)l->tiles_y * (double)l->chunks * (double)job->batch;
     double rounds = (double)(long)((units + job->threads - 1) / job->threads);

@@ -14,22 +14,38 @@ struct vf_halo {
 struct vf_ring {
     struct vf_halo reach; /* of the field beyond the tile */
     int pad;              /* largest x halo that is read of it */
-    int delay;            /* planes behind the sources */
+    int delay;            /* planes behind the sources, at most: */
+    int early;            /* a plane may be there by so many steps earlier */
+    bool lazy;            /* a source whose rows are loaded by the one stage that reads them, when it does */
     ptrdiff_t depth;      /* planes kept */
-    ptrdiff_t rows;       /* of a plane */
+    bool whole;           /* all rows of a plane are kept; else those that are made at once */
+    ptrdiff_t rows;       /* kept of a plane */
     ptrdiff_t room;       /* cells that a row has beyond the tile, each side */
     ptrdiff_t origin;     /* elements before a tile's first cell */
     ptrdiff_t pitch;      /* elements from row to row */
+    size_t plane_bytes;   /* from plane to plane */
     size_t offset;        /* bytes from the arena's start */
     int sink;             /* index, -1 for none */
     int source;           /* index, -1 for none */
 };
 
+/* How the rows of a stage are computed: a body; a linear stencil with taps anywhere; one whose taps are
+ * neighbours along x, along the rows of a plane, or along the stream. The last two take VF_ROW_BLOCK rows or
+ * planes at once where they can: what they load then goes into several sums. */
+enum vf_row_kind { VF_ROW_BODY, VF_ROW_ANY, VF_ROW_ALONG_X, VF_ROW_ACROSS_ROWS, VF_ROW_ACROSS_STREAM };
+
+struct vf_row_stage {
+    enum vf_row_kind kind;
+    struct vf_halo halo[VF_MAX_INPUTS];
+    int rows, planes; /* computed at once, at most */
+    int delay;        /* of the newest plane that its inputs allow */
+};
+
 struct vf_row_layout {
     const struct vf_job *job;
-    struct vf_ring *ring;                  /* [field_count], owned */
-    struct vf_halo (*halo)[VF_MAX_INPUTS]; /* [stage_count], owned: of each stage's inputs */
-    size_t element;                        /* bytes of the compute type */
+    struct vf_ring *ring;       /* [field_count], owned */
+    struct vf_row_stage *stage; /* [stage_count], owned */
+    size_t element;             /* bytes of the compute type */
     ptrdiff_t n_stream, n_rows;
     /* Under `wrap`, along an axis: what is beyond the grid is computed as if the grid went on. Not where a
      * tile spans the whole axis, rows or x: then it is a copy of what is inside. */
@@ -38,7 +54,8 @@ struct vf_row_layout {
     struct vf_tiling tiling;           /* no larger than the grid */
     ptrdiff_t tiles_x, tiles_y, chunks;
     int delay; /* of the last stage */
-    int most_taps, most_stream_halo;
+    int most_taps, most_pad;
+    int most_planes;    /* of one input that a stage reads at once */
     size_t arena_bytes; /* one thread's rings */
 };
 

@@ -22,6 +22,8 @@
 
 #include "kernels/stencil.h"
 
+#include "kernels/cpu_linear.h"
+
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "stencil_bodies.h"
 
@@ -38,63 +40,6 @@
     }
 #include "filters/stencils.def"
 #undef VF_STENCIL_DEF
-
-/* Weights that are held in registers through one pass over a row. */
-#define MOST_TAPS 12
-
-/* K taps, added to what `out` holds, or, in the first group, starting with a product. */
-#define LINEAR_GROUP(K)                                                                                  \
-    static void linear_##K(const void *const *in, const REAL *weight, int first, REAL *out, ptrdiff_t n) \
-    {                                                                                                    \
-        const REAL *tap[K];                                                                              \
-        REAL w[K];                                                                                       \
-        VF_UNROLL for (int k = 0; k < K; k++)                                                            \
-        {                                                                                                \
-            tap[k] = in[k];                                                                              \
-            w[k] = weight[k];                                                                            \
-        }                                                                                                \
-        if (first) {                                                                                     \
-            _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)                                        \
-            {                                                                                            \
-                REAL sum = w[0] * tap[0][i];                                                             \
-                VF_UNROLL for (int k = 1; k < K; k++) sum = FMA(w[k], tap[k][i], sum);                   \
-                out[i] = sum;                                                                            \
-            }                                                                                            \
-        } else {                                                                                         \
-            _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)                                        \
-            {                                                                                            \
-                REAL sum = out[i];                                                                       \
-                VF_UNROLL for (int k = 0; k < K; k++) sum = FMA(w[k], tap[k][i], sum);                   \
-                out[i] = sum;                                                                            \
-            }                                                                                            \
-        }                                                                                                \
-    }
-LINEAR_GROUP(1)
-LINEAR_GROUP(2)
-LINEAR_GROUP(3)
-LINEAR_GROUP(4)
-LINEAR_GROUP(5)
-LINEAR_GROUP(6)
-LINEAR_GROUP(7)
-LINEAR_GROUP(8)
-LINEAR_GROUP(9)
-LINEAR_GROUP(10)
-LINEAR_GROUP(11)
-LINEAR_GROUP(12)
-
-static void linear(const void *const *in, const void *weights, int count, void *out, ptrdiff_t n)
-{
-    static void (*const group[MOST_TAPS + 1])(const void *const *, const REAL *, int, REAL *, ptrdiff_t) = {
-        NULL,     linear_1, linear_2, linear_3,  linear_4,  linear_5, linear_6,
-        linear_7, linear_8, linear_9, linear_10, linear_11, linear_12};
-    const REAL *weight = weights;
-    const int groups = (count + MOST_TAPS - 1) / MOST_TAPS;
-    for (int g = 0, from = 0; g < groups; g++) {
-        const int to = (int)((long)count * (g + 1) / groups);
-        group[to - from](in + from, weight + from, from == 0, out, n);
-        from = to;
-    }
-}
 
 #define LOAD(name, type)                                                             \
     static void load_##name(const void *in, void *out, ptrdiff_t n)                  \
@@ -145,6 +90,30 @@ STORE_INTEGER(i32, int32_t, double, INT32_MIN, INT32_MAX)
 STORE_FLOAT(f32, float, __builtin_nanf(""))
 STORE_FLOAT(f64, double, __builtin_nan(""))
 
+/* What a result is converted in: small enough for the nearest cache. */
+#define STREAM_BYTES 2048
+
+/* Stores as `store` does, but past the caches. */
+static void stream(void (*store)(const void *, void *, ptrdiff_t), size_t size, const void *in, void *out,
+                   ptrdiff_t n)
+{
+    _Alignas(VF_LINE_BYTES) char line[STREAM_BYTES];
+    const REAL *from = in;
+    char *to = out;
+    const size_t before = -(size_t)to % VF_LINE_BYTES / size;
+    ptrdiff_t part = (ptrdiff_t)before < n ? (ptrdiff_t)before : n;
+    store(from, to, part);
+    for (from += part, to += (size_t)part * size, n -= part; n > 0;
+         from += part, to += (size_t)part * size, n -= part) {
+        part = n < (ptrdiff_t)(STREAM_BYTES / size) ? n : (ptrdiff_t)(STREAM_BYTES / size);
+        store(from, line, part);
+        const size_t bytes = (size_t)part * size, whole = bytes / VF_LINE_BYTES * VF_LINE_BYTES;
+        for (size_t i = 0; i < whole; i += VF_LINE_BYTES)
+            vf_line_stream(to + i, line + i);
+        memcpy(to + whole, line + whole, bytes - whole);
+    }
+}
+
 extern const struct vf_rows VF_ROWS;
 const struct vf_rows VF_ROWS = {
     .level = VF_LEVEL,
@@ -154,7 +123,10 @@ const struct vf_rows VF_ROWS = {
 #include "filters/stencils.def"
 #undef VF_STENCIL_DEF
         },
-    .linear = linear,
+    .lines = lines,
+    .along = along,
     .load = {load_u8, load_i8, load_u16, load_i16, load_u32, load_i32, load_f32, load_f64},
     .store = {store_u8, store_i8, store_u16, store_i16, store_u32, store_i32, store_f32, store_f64},
+    .stream = stream,
+    .finish = vf_lines_finish,
 };

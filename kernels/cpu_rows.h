@@ -14,6 +14,11 @@
 #define VF_ROW_INDEX(k, dz, dy) \
     ((k)*VF_BODY_ROWS + ((dz) + VF_BODY_REACH) * (2 * VF_BODY_REACH + 1) + (dy) + VF_BODY_REACH)
 
+/* Neighbouring rows that `lines` is fastest with. */
+#define VF_ROW_BLOCK 4
+#define VF_ROW_WRITTEN_BEYOND 64
+#define VF_ROW_READ_BEYOND (3 * 64)
+
 /* One row of a body stage. Rows are of the compute type, their first element being the row's first cell;
  * inputs may be read up to the stage's x reach before and after. */
 struct vf_body_row {
@@ -28,11 +33,20 @@ struct vf_body_row {
 struct vf_rows {
     const char *level; /* "baseline", "v3", "v4" */
     void (*body[VF_STENCIL_COUNT])(const struct vf_body_row *row);
-    /* out[i] = weight[0] * in[0][i] + weight[1] * in[1][i] + ..., as a chain of fma; all of the compute type.
-     */
-    void (*linear)(const void *const *in, const void *weight, int count, void *out, ptrdiff_t n);
+    /* Neighbouring rows at once: out[k][i] = weight[0] * in[k][i] + weight[1] * in[k + 1][i] + ... for k <
+     * count, and one row along itself: out[i] = weight[0] * in[i] + weight[1] * in[i + 1] + ...; chains of
+     * fma, all of the compute type. Up to VF_ROW_WRITTEN_BEYOND bytes are written and VF_ROW_READ_BEYOND read
+     * beyond the last element that counts. */
+    void (*lines)(const void *const *in, const void *weight, int taps, void *const *out, int count,
+                  ptrdiff_t n);
+    void (*along)(const void *in, const void *weight, int taps, void *out, ptrdiff_t n);
     void (*load[VF_TYPE_COUNT])(const void *in, void *out, ptrdiff_t n);
     void (*store[VF_TYPE_COUNT])(const void *in, void *out, ptrdiff_t n);
+    /* Stores by one of `store`, whose elements have `size` bytes, past the caches; `finish` after the last
+     * one, before another thread may read. */
+    void (*stream)(void (*store)(const void *in, void *out, ptrdiff_t n), size_t size, const void *in,
+                   void *out, ptrdiff_t n);
+    void (*finish)(void);
 };
 
 /* The fastest rows this processor runs, or those that VOLFILTER_ISA names (baseline, v3, v4; one that the

@@ -1,0 +1,124 @@
+/* Linear stages by rows, for kernels/cpu_rows.c: sums of weighted rows as chains of fma, in the order of the
+ * weights. Rows are read and written in whole vectors, up to one beyond their end. */
+#ifndef VF_CPU_LINEAR_H
+#define VF_CPU_LINEAR_H
+
+#include "kernels/cpu_vector.h"
+
+/* Rows [begin, end) of x for `ROWS` neighbouring sums at once, VECTORS of each in registers: input row j is
+ * loaded once and goes into every sum k that it has a weight for, j - k; each sum takes its weights in order.
+ */
+#define LINES(ROWS, VECTORS)                                                                         \
+    static void lines_##ROWS##_##VECTORS(const void *const *in, const REAL *weight, int taps,        \
+                                         void *const *out, ptrdiff_t begin, ptrdiff_t end)           \
+    {                                                                                                \
+        for (ptrdiff_t i = begin; i < end; i += (VECTORS)*VF_LANES) {                                \
+            vf_vector sum[ROWS][VECTORS], x[VECTORS];                                                \
+            VF_UNROLL for (int j = 0; j < (ROWS); j++)                                               \
+            {                                                                                        \
+                LOAD_VECTORS(VECTORS, j)                                                             \
+                VF_UNROLL for (int k = 0; k < j; k++) ADD_TO(VECTORS, k, j - k)                      \
+                    VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[j][v] = weight[0] * x[v];      \
+            }                                                                                        \
+            for (int j = (ROWS); j < taps; j++) {                                                    \
+                LOAD_VECTORS(VECTORS, j)                                                             \
+                VF_UNROLL for (int k = 0; k < (ROWS); k++) ADD_TO(VECTORS, k, j - k)                 \
+            }                                                                                        \
+            VF_UNROLL for (int j = 0; j < (ROWS)-1; j++)                                             \
+            {                                                                                        \
+                LOAD_VECTORS(VECTORS, taps + j)                                                      \
+                VF_UNROLL for (int k = j + 1; k < (ROWS); k++) ADD_TO(VECTORS, k, taps + j - k)      \
+            }                                                                                        \
+            VF_UNROLL for (int k = 0; k < (ROWS); k++) VF_UNROLL for (int v = 0; v < (VECTORS); v++) \
+                vf_vector_store((REAL *)out[k] + i + v * VF_LANES, sum[k][v]);                       \
+        }                                                                                            \
+    }
+#define LOAD_VECTORS(VECTORS, row)                       \
+    VF_UNROLL for (int v = 0; v < (VECTORS); v++) x[v] = \
+        vf_vector_load((const REAL *)in[row] + i + v * VF_LANES);
+#define ADD_TO(VECTORS, k, tap) \
+    VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[k][v] = vf_vector_fma(weight[tap], x[v], sum[k][v]);
+
+LINES(4, 4)
+LINES(4, 1)
+LINES(2, 4)
+LINES(2, 1)
+LINES(1, 4)
+LINES(1, 1)
+
+static void lines(const void *const *in, const void *weight, int taps, void *const *out, int count,
+                  ptrdiff_t n)
+{
+    const ptrdiff_t blocks = n / (4 * VF_LANES) * (4 * VF_LANES);
+    for (int k = 0; k < count;) {
+        if (count - k >= 4 && taps >= 4) {
+            lines_4_4(in + k, weight, taps, out + k, 0, blocks);
+            lines_4_1(in + k, weight, taps, out + k, blocks, n);
+            k += 4;
+        } else if (count - k >= 2 && taps >= 2) {
+            lines_2_4(in + k, weight, taps, out + k, 0, blocks);
+            lines_2_1(in + k, weight, taps, out + k, blocks, n);
+            k += 2;
+        } else {
+            lines_1_4(in + k, weight, taps, out + k, 0, blocks);
+            lines_1_1(in + k, weight, taps, out + k, blocks, n);
+            k++;
+        }
+    }
+}
+
+/* One shift of `along`; leaves after the last weight. */
+#define SHIFT_BY(VECTORS, shift)                                                                         \
+    if ((shift) < VF_LANES) {                                                                            \
+        if (t + (shift) == taps)                                                                         \
+            break;                                                                                       \
+        VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[v] = vf_vector_fma(                            \
+            weight[t + (shift)],                                                                         \
+            VF_VECTOR_SHIFTED(x[v], x[v + 1], from + i + t + v * VF_LANES, (shift) % VF_LANES), sum[v]); \
+    }
+
+/* Sums of a row's neighbouring elements, VECTORS of them in registers. */
+#define ALONG(VECTORS)                                                                                     \
+    static void along_##VECTORS(const REAL *from, const REAL *weight, int taps, REAL *to, ptrdiff_t begin, \
+                                ptrdiff_t end)                                                             \
+    {                                                                                                      \
+        for (ptrdiff_t i = begin; i < end; i += (VECTORS)*VF_LANES) {                                      \
+            vf_vector sum[VECTORS], x[(VECTORS) + 1];                                                      \
+            VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[v] =                                         \
+                weight[0] * vf_vector_load(from + i + v * VF_LANES);                                       \
+            for (int t = 0; t < taps; t += VF_LANES) {                                                     \
+                VF_UNROLL for (int v = 0; v <= (VECTORS); v++) x[v] =                                      \
+                    vf_vector_load(from + i + t + v * VF_LANES);                                           \
+                if (t > 0)                                                                                 \
+                    VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[v] =                                 \
+                        vf_vector_fma(weight[t], x[v], sum[v]);                                            \
+                SHIFT_BY(VECTORS, 1)                                                                       \
+                SHIFT_BY(VECTORS, 2)                                                                       \
+                SHIFT_BY(VECTORS, 3)                                                                       \
+                SHIFT_BY(VECTORS, 4)                                                                       \
+                SHIFT_BY(VECTORS, 5)                                                                       \
+                SHIFT_BY(VECTORS, 6)                                                                       \
+                SHIFT_BY(VECTORS, 7)                                                                       \
+                SHIFT_BY(VECTORS, 8)                                                                       \
+                SHIFT_BY(VECTORS, 9)                                                                       \
+                SHIFT_BY(VECTORS, 10)                                                                      \
+                SHIFT_BY(VECTORS, 11)                                                                      \
+                SHIFT_BY(VECTORS, 12)                                                                      \
+                SHIFT_BY(VECTORS, 13)                                                                      \
+                SHIFT_BY(VECTORS, 14)                                                                      \
+                SHIFT_BY(VECTORS, 15)                                                                      \
+            }                                                                                              \
+            VF_UNROLL for (int v = 0; v < (VECTORS); v++) vf_vector_store(to + i + v * VF_LANES, sum[v]);  \
+        }                                                                                                  \
+    }
+ALONG(8)
+ALONG(1)
+
+static void along(const void *in, const void *weight, int taps, void *out, ptrdiff_t n)
+{
+    const ptrdiff_t blocks = n / (8 * VF_LANES) * (8 * VF_LANES);
+    along_8(in, weight, taps, out, 0, blocks);
+    along_1(in, weight, taps, out, blocks, n);
+}
+
+#endif

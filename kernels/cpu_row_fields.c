@@ -1,0 +1,137 @@
+/* The rings of row-stream: filled from sources, completed beyond the grid, stored to sinks. */
+#include "kernels/cpu_row_worker.h"
+
+/* A tile's range with its reach, inside the grid unless the grid is periodic along that axis. */
+static struct vf_range extended(struct vf_range tile, int reach, ptrdiff_t n, bool periodic)
+{
+    struct vf_range e = {tile.from - reach, tile.to + reach};
+    if (!periodic) {
+        e.from = e.from < 0 ? 0 : e.from;
+        e.to = e.to > n ? n : e.to;
+    }
+    return e;
+}
+
+struct vf_row_part vf_row_part_of(const struct vf_row_worker *w, int field)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_halo reach = l->ring[field].reach;
+    return (struct vf_row_part){extended(w->tile.s, reach.s, l->n_stream, l->periodic_s),
+                                extended(w->tile.r, reach.r, l->n_rows, l->periodic_r),
+                                extended(w->tile.x, reach.x, l->job->nx, l->periodic_x)};
+}
+
+double vf_row_outside(const struct vf_flow *flow, enum vf_field_kind kind)
+{
+    return kind == VF_FIELD_IMAGE ? flow->constant : 0;
+}
+
+/* Cells -1 and down, or nx and up, from those that the boundary rule names. */
+#define FILL(name, REAL)                                                                             \
+    static void name(REAL *row, ptrdiff_t first, ptrdiff_t step, const ptrdiff_t *from, ptrdiff_t n, \
+                     REAL outside)                                                                   \
+    {                                                                                                \
+        for (ptrdiff_t i = 0; i < n; i++)                                                            \
+            row[first + i * step] = from[i] < 0 ? outside : row[from[i]];                            \
+    }
+FILL(fill_float, float)
+FILL(fill_double, double)
+
+/* Fills the cells beyond the grid that consumers read. */
+static void fill_edges(const struct vf_row_worker *w, int field, struct vf_range made, char *row)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_flow *flow = l->job->flow;
+    const ptrdiff_t n = l->job->nx, pad = l->ring[field].pad, room = l->ring[field].room;
+    if (l->periodic_x || pad == 0)
+        return;
+    const double outside = vf_row_outside(flow, flow->field_kind[field]);
+    const ptrdiff_t first = w->tile.x.from - room, last = w->tile.x.to + room;
+    const ptrdiff_t below = made.from > 0 ? 0 : -(first > -pad ? first : -pad);
+    const ptrdiff_t above = made.to < n ? 0 : (last < n + pad ? last : n + pad) - n;
+    if (flow->is_double) {
+        fill_double((double *)(void *)row, -1, -1, w->edge[0], below, outside);
+        fill_double((double *)(void *)row, n, 1, w->edge[1], above, outside);
+    } else {
+        fill_float((float *)(void *)row, -1, -1, w->edge[0], below, (float)outside);
+        fill_float((float *)(void *)row, n, 1, w->edge[1], above, (float)outside);
+    }
+}
+
+/* Stores or reduces a row of a sink; `row` is the element at the tile's first x. */
+static void deliver(const struct vf_row_worker *w, const struct vf_sink *sink, ptrdiff_t s, ptrdiff_t r,
+                    const char *row)
+{
+    const struct vf_job *job = w->layout->job;
+    const bool volume = job->flow->dim == 3;
+    const ptrdiff_t z = volume ? s : 0, y = volume ? r : s, n = w->tile.x.to - w->tile.x.from;
+    if (sink->array != NULL) {
+        const enum vf_type type = sink->array->type;
+        char *plane = sink->array->plane[w->image * job->nz + z];
+        char *to = plane + (size_t)(y * job->nx + w->tile.x.from) * vf_type_size(type);
+        if (w->streams)
+            w->rows->stream(w->rows->store[type], vf_type_size(type), row, to, n);
+        else
+            w->rows->store[type](row, to, n);
+    }
+    for (int k = 0; k < sink->reducer_count; k++)
+        vf_reducer_add(&sink->reducer[k], w->thread, row, n, w->tile.x.from, y, z);
+}
+
+void vf_row_finish(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdiff_t r, char *row)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_ring *ring = &l->ring[field];
+    const struct vf_row_part *tile = &w->tile;
+    fill_edges(w, field, w->part[field].x, row);
+    if (ring->sink >= 0 && s >= tile->s.from && s < tile->s.to && r >= tile->r.from && r < tile->r.to)
+        deliver(w, &l->job->sink[ring->sink], s, r, row + tile->x.from * (ptrdiff_t)l->element);
+}
+
+/* Rows to come are asked for while others are computed: the pieces of a narrow tile are too short for the
+ * processor to see a stream in them. */
+#define ROWS_AHEAD 4
+
+/* Row y of a plane, elements [from, to). */
+static void ask_for(const struct vf_row_worker *w, const struct vf_array *array, const char *plane,
+                    ptrdiff_t y, struct vf_range x)
+{
+    const struct vf_job *job = w->layout->job;
+    const ptrdiff_t size = (ptrdiff_t)vf_type_size(array->type);
+    const struct vf_range in_grid = {x.from < 0 ? 0 : x.from, x.to > job->nx ? job->nx : x.to};
+    if (y >= job->ny)
+        return;
+    for (ptrdiff_t at = (y * job->nx + in_grid.from) * size; at < (y * job->nx + in_grid.to) * size; at += 64)
+        __builtin_prefetch(plane + at);
+}
+
+void vf_row_load(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdiff_t r, char *to)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_job *job = l->job;
+    const struct vf_array *array = &job->source[l->ring[field].source];
+    const struct vf_range x = w->part[field].x;
+    const ptrdiff_t in_grid = vf_boundary_index(VF_WRAP, s, l->n_stream);
+    const bool volume = job->flow->dim == 3;
+    const ptrdiff_t y = volume ? vf_boundary_index(VF_WRAP, r, l->n_rows) : in_grid;
+    const char *plane = array->plane[w->image * job->nz + (volume ? in_grid : 0)];
+    ask_for(w, array, plane, y + ROWS_AHEAD, x);
+    /* More than one piece only where a periodic grid wraps. */
+    for (ptrdiff_t at = x.from; at < x.to;) {
+        const ptrdiff_t from = vf_boundary_index(VF_WRAP, at, job->nx);
+        const ptrdiff_t n = x.to - at < job->nx - from ? x.to - at : job->nx - from;
+        w->rows->load[array->type](plane + (size_t)(y * job->nx + from) * vf_type_size(array->type),
+                                   to + at * (ptrdiff_t)l->element, n);
+        at += n;
+    }
+    vf_row_made(w, field, s, r, to);
+}
+
+void vf_row_load_plane(const struct vf_row_worker *w, int field, ptrdiff_t s)
+{
+    const struct vf_range rows = w->part[field].r;
+    const struct vf_row_plane plane = vf_row_plane_of(w, field, s, 0);
+    char *to = plane.first;
+    for (ptrdiff_t r = rows.from; r < rows.to; r++, to += plane.pitch)
+        vf_row_load(w, field, s, r, to);
+}

@@ -1,0 +1,253 @@
+/* The stages of row-stream: one or a few neighbouring planes of a stage, row by row or by blocks of rows. */
+#include "kernels/cpu_row_worker.h"
+
+/* An input of a stage while it computes some planes. */
+struct input {
+    const char *
+        *plane; /* [stream offset + halo]: the first row made, at the output's first cell; NULL is outside */
+    struct vf_halo halo;
+    ptrdiff_t first_row; /* that the planes begin with */
+    ptrdiff_t pitch;     /* bytes from row to row */
+    const char *outside; /* a row of the constant */
+};
+
+/* A stage while it computes planes [s, s + planes). */
+struct work {
+    const struct vf_stage *stage;
+    const struct vf_row_stage *how;
+    ptrdiff_t s;
+    int planes;
+    struct vf_range rows, x;
+    struct input input[VF_MAX_INPUTS];
+    struct vf_row_plane out[VF_MAX_OUTPUTS][VF_ROW_BLOCK]; /* [output][plane], at the first x that is made */
+};
+
+/* Input k of the work, whose x range is known. */
+static struct input input_of(const struct vf_row_worker *w, const struct work *work, int k)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_flow *flow = l->job->flow;
+    const int field = work->stage->input[k];
+    const struct vf_ring *ring = &l->ring[field];
+    const struct input in = {
+        .plane = w->plane + k * l->most_planes,
+        .halo = work->how->halo[k],
+        .first_row = w->part[field].r.from,
+        .pitch = ring->whole ? ring->pitch * (ptrdiff_t)l->element : 0,
+        .outside = w->outside[flow->field_kind[field]] + (size_t)l->most_origin * l->element,
+    };
+    for (int d = -in.halo.s; d < work->planes + in.halo.s; d++) {
+        const ptrdiff_t at = vf_boundary_index(flow->boundary, work->s + d, l->n_stream);
+        const ptrdiff_t s = l->periodic_s ? work->s + d : at;
+        in.plane[d + in.halo.s] = at < 0 ? NULL : vf_row_plane_of(w, field, s, work->x.from).first;
+    }
+    return in;
+}
+
+/* Bytes from a plane's start to row r, which may be beyond the grid; -1 for the constant. */
+static ptrdiff_t row_offset(const struct vf_row_worker *w, const struct input *in, ptrdiff_t r)
+{
+    const struct vf_row_layout *l = w->layout;
+    const ptrdiff_t at = vf_boundary_index(l->job->flow->boundary, r, l->n_rows);
+    return at < 0 ? -1 : ((l->periodic_r ? r : at) - in->first_row) * in->pitch;
+}
+
+static const char *row_at(const struct input *in, int ds, ptrdiff_t offset)
+{
+    const char *plane = in->plane[ds + in->halo.s];
+    return plane == NULL || offset < 0 ? in->outside : plane + offset;
+}
+
+/* ---- linear stages ---- */
+
+/* The weights in the compute type. */
+static void set_weights(const struct vf_row_worker *w, const struct vf_taps *taps)
+{
+    for (int t = 0; t < taps->count; t++)
+        if (w->layout->job->flow->is_double)
+            ((double *)w->weight)[t] = taps->tap[t].weight;
+        else
+            ((float *)w->weight)[t] = (float)taps->tap[t].weight;
+}
+
+/* The rows of taps that may be anywhere, into w->tap: each one has its own. */
+static void any_row(const struct vf_row_worker *w, const struct vf_taps *taps, const struct input *in,
+                    ptrdiff_t r)
+{
+    const bool volume = w->layout->job->flow->dim == 3;
+    for (int t = 0; t < taps->count; t++) {
+        const struct vf_tap *tap = &taps->tap[t];
+        const int ds = volume ? tap->dz : tap->dy, dr = volume ? tap->dy : 0;
+        w->tap[t] = row_at(in, ds, row_offset(w, in, r + dr)) + tap->dx * (ptrdiff_t)w->layout->element;
+    }
+}
+
+/* The rows that `count` neighbouring rows from r on read, in order, into w->tap. */
+static void rows_across(const struct vf_row_worker *w, const struct input *in, ptrdiff_t r, int count)
+{
+    const ptrdiff_t first = r - in->halo.r;
+    const int n = 2 * in->halo.r + count;
+    if (in->plane[0] != NULL && first >= 0 && first + n <= w->layout->n_rows) {
+        const char *row = in->plane[0] + (first - in->first_row) * in->pitch;
+        for (int j = 0; j < n; j++)
+            w->tap[j] = row + j * in->pitch;
+        return;
+    }
+    for (int j = 0; j < n; j++)
+        w->tap[j] = row_at(in, 0, row_offset(w, in, first + j));
+}
+
+/* The same for row r of `count` neighbouring planes. */
+static void planes_across(const struct vf_row_worker *w, const struct input *in, ptrdiff_t r, int count)
+{
+    const ptrdiff_t offset = row_offset(w, in, r);
+    for (int j = 0; j < 2 * in->halo.s + count; j++)
+        w->tap[j] = row_at(in, j - in->halo.s, offset);
+}
+
+/* `count` rows from r on of input k's output, or, across the stream, row r of so many planes. */
+static void linear_rows(const struct vf_row_worker *w, const struct work *work, int k, ptrdiff_t r,
+                        char *const *out, int count)
+{
+    const struct vf_taps *taps = work->stage->taps;
+    const struct input *in = &work->input[k];
+    const ptrdiff_t n = work->x.to - work->x.from;
+    const enum vf_row_kind kind = work->how->kind;
+    if (kind == VF_ROW_ALONG_X) {
+        const char *row = row_at(in, 0, row_offset(w, in, r));
+        w->rows->along(row - in->halo.x * (ptrdiff_t)w->layout->element, w->weight, taps->count, out[0], n);
+        return;
+    }
+    if (kind == VF_ROW_ACROSS_ROWS)
+        rows_across(w, in, r, count);
+    else if (kind == VF_ROW_ACROSS_STREAM)
+        planes_across(w, in, r, count);
+    else
+        any_row(w, taps, in, r);
+    w->rows->lines(w->tap, w->weight, taps->count, (void *const *)out, count, n);
+}
+
+/* ---- bodies ---- */
+
+/* What all rows of a plane share: which outer faces are closed to flux. */
+static struct vf_body_row body_of(const struct vf_row_worker *w, const struct work *work)
+{
+    const struct vf_job *job = w->layout->job;
+    const enum vf_boundary b = job->flow->boundary;
+    const bool volume = job->flow->dim == 3;
+    const bool closed_z = volume && vf_boundary_is_closed(vf_boundary_axis(b, job->nz));
+    const bool closed_x = vf_boundary_is_closed(vf_boundary_axis(b, job->nx));
+    const ptrdiff_t n = work->x.to - work->x.from;
+    return (struct vf_body_row){
+        .param = work->stage->param,
+        .n = n,
+        .open_lo = {1, 1, !(closed_z && work->s == 0)},
+        .open_hi = {1, 1, !(closed_z && work->s == job->nz - 1)},
+        .closed_lo_x = closed_x && work->x.from == 0 ? 0 : -1,
+        .closed_hi_x = closed_x && work->x.to == job->nx ? (int)n - 1 : -1,
+    };
+}
+
+/* Row r: `row` is the plane's, its `in` is filled here. */
+static void body_row(const struct vf_row_worker *w, const struct work *work, ptrdiff_t r, const void **in,
+                     struct vf_body_row *row)
+{
+    const struct vf_job *job = w->layout->job;
+    const bool volume = job->flow->dim == 3;
+    for (int k = 0; k < work->stage->input_count; k++) {
+        const struct input *input = &work->input[k];
+        const struct vf_halo h = input->halo;
+        for (int dr = -h.r; dr <= h.r; dr++) {
+            const ptrdiff_t offset = row_offset(w, input, r + dr);
+            for (int ds = -h.s; ds <= h.s; ds++)
+                in[VF_ROW_INDEX(k, volume ? ds : 0, volume ? dr : ds)] = row_at(input, ds, offset);
+        }
+    }
+    const ptrdiff_t y = volume ? r : work->s;
+    const bool closed_y = vf_boundary_is_closed(vf_boundary_axis(job->flow->boundary, job->ny));
+    row->open_lo[1] = !(closed_y && y == 0);
+    row->open_hi[1] = !(closed_y && y == job->ny - 1);
+    w->rows->body[work->stage->stencil](row);
+}
+
+/* ---- planes ---- */
+
+/* `count` rows from r on of all planes of a linear stage. */
+static void make_linear(const struct vf_row_worker *w, const struct work *work, ptrdiff_t r, int count)
+{
+    const ptrdiff_t element = (ptrdiff_t)w->layout->element, before = work->x.from * element;
+    for (int k = 0; k < work->stage->output_count; k++) {
+        const int field = work->stage->output[k];
+        const ptrdiff_t pitch = w->layout->ring[field].pitch * element;
+        char *out[VF_ROW_BLOCK];
+        int n = 0;
+        for (int p = 0; p < work->planes; p++) {
+            char *first = work->out[k][p].first + (r - work->rows.from) * work->out[k][p].pitch;
+            for (int i = 0; i < count; i++)
+                out[n++] = first + i * pitch;
+        }
+        linear_rows(w, work, k, r, out, n);
+        n = 0;
+        for (int p = 0; p < work->planes; p++)
+            for (int i = 0; i < count; i++)
+                vf_row_made(w, field, work->s + p, r + i, out[n++] - before);
+    }
+}
+
+static void make_body(const struct vf_row_worker *w, const struct work *work)
+{
+    const ptrdiff_t before = work->x.from * (ptrdiff_t)w->layout->element;
+    const struct vf_stage *stage = work->stage;
+    struct vf_body_row body = body_of(w, work);
+    const void *in[VF_MAX_INPUTS * VF_BODY_ROWS];
+    char *out[VF_MAX_OUTPUTS];
+    body.in = in;
+    body.out = (void *const *)out;
+    for (int k = 0; k < stage->output_count; k++)
+        out[k] = work->out[k][0].first;
+    for (ptrdiff_t r = work->rows.from; r < work->rows.to; r++) {
+        body_row(w, work, r, in, &body);
+        for (int k = 0; k < stage->output_count; k++) {
+            vf_row_made(w, stage->output[k], work->s, r, out[k] - before);
+            out[k] += work->out[k][0].pitch;
+        }
+    }
+}
+
+/* Row r of the sources that are loaded as they are needed. */
+static void load_lazy(const struct vf_row_worker *w, const struct work *work, ptrdiff_t r)
+{
+    for (int k = 0; k < work->stage->input_count; k++) {
+        const int field = work->stage->input[k];
+        if (w->layout->ring[field].lazy)
+            vf_row_load(w, field, work->s, r, vf_row_plane_of(w, field, work->s, 0).first);
+    }
+}
+
+void vf_row_stage_planes(const struct vf_row_worker *w, int stage_index, ptrdiff_t s, int count)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_stage *stage = &l->job->flow->stage[stage_index];
+    const struct vf_row_part *part = &w->part[stage->output[0]];
+    struct work work;
+    work.stage = stage;
+    work.how = &l->stage[stage_index];
+    work.s = s;
+    work.planes = count;
+    work.rows = part->r;
+    work.x = part->x;
+    for (int k = 0; k < stage->input_count; k++)
+        work.input[k] = input_of(w, &work, k);
+    for (int k = 0; k < stage->output_count; k++)
+        for (int p = 0; p < count; p++)
+            work.out[k][p] = vf_row_plane_of(w, stage->output[k], s + p, work.x.from);
+    if (work.how->kind == VF_ROW_BODY) {
+        make_body(w, &work);
+        return;
+    }
+    set_weights(w, stage->taps);
+    for (ptrdiff_t r = work.rows.from, step = work.how->rows; r < work.rows.to; r += step) {
+        load_lazy(w, &work, r);
+        make_linear(w, &work, r, (int)(step < work.rows.to - r ? step : work.rows.to - r));
+    }
+}
