@@ -39,6 +39,8 @@
 #define ADD_TO(VECTORS, k, tap) \
     VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[k][v] = vf_vector_fma(weight[tap], x[v], sum[k][v]);
 
+LINES(8, 2)
+LINES(8, 1)
 LINES(4, 4)
 LINES(4, 1)
 LINES(2, 4)
@@ -51,7 +53,11 @@ static void lines(const void *const *in, const void *weight, int taps, void *con
 {
     const ptrdiff_t blocks = n / (4 * VF_LANES) * (4 * VF_LANES);
     for (int k = 0; k < count;) {
-        if (count - k >= 4 && taps >= 4) {
+        if (count - k >= 8 && taps >= 8) {
+            lines_8_2(in + k, weight, taps, out + k, 0, blocks);
+            lines_8_1(in + k, weight, taps, out + k, blocks, n);
+            k += 8;
+        } else if (count - k >= 4 && taps >= 4) {
             lines_4_4(in + k, weight, taps, out + k, 0, blocks);
             lines_4_1(in + k, weight, taps, out + k, blocks, n);
             k += 4;

@@ -71,7 +71,7 @@ static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim)
     if (stage->stencil != VF_STENCIL_LINEAR)
         return s;
     /* Fewer weights than rows are not worth it. */
-    const int block = stage->taps->count < VF_ROW_BLOCK ? 1 : VF_ROW_BLOCK;
+    const int taps = stage->taps->count, block = taps < 4 ? 1 : taps < 16 ? 4 : VF_ROW_BLOCK;
     s.kind = VF_ROW_ANY;
     if (is_line(stage->taps, 2)) {
         s.kind = VF_ROW_ALONG_X;
@@ -235,9 +235,9 @@ enum {
     ACROSS_PER_NS = 200, /* weights across rows: two loads in registers serve many sums */
     ALONG_PER_NS = 120,
     L2_BYTES_PER_NS = 90,
-    L3_BYTES_PER_NS = 25,
+    L3_BYTES_PER_NS = 60,
     MEMORY_BYTES_PER_NS = 12,
-    ROW_NS = 20
+    ROW_NS = 15
 };
 
 /* Virtual machines report the far cache of the whole package, which no few threads have. */
@@ -261,7 +261,7 @@ static double ring_byte_ns(const struct vf_row_layout *l)
     const double bytes = (double)l->arena_bytes;
     const double near = least(bytes, 0.75 * cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20));
     const double shared = least(cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20), MOST_L3_BYTES);
-    const double far = least(bytes - near, 0.75 * shared / l->job->threads);
+    const double far = least(bytes - near, 0.5 * shared / l->job->threads);
     return (near / L2_BYTES_PER_NS + far / L3_BYTES_PER_NS + (bytes - near - far) / MEMORY_BYTES_PER_NS) /
            (bytes > 0 ? bytes : 1);
 }
@@ -288,10 +288,12 @@ static double plane_cost(const struct vf_row_layout *l, struct vf_halo reach, do
         cells_x = (double)job->nx;
     if (!l->periodic_r && rows > (double)l->n_rows)
         rows = (double)l->n_rows;
+    /* What is moved is moved meanwhile. */
+    const double moved_ns = bytes * ring_byte_ns(l);
     /* Wide vectors make short rows dear: a row ends in a partial one. */
     double lanes = 64.0 / (double)l->element;
     double vectors = (double)(long)((cells_x + lanes - 1) / lanes) * lanes;
-    return rows * (rows_made * ROW_NS + vectors * (ns + bytes * ring_byte_ns(l)));
+    return rows * (rows_made * ROW_NS + vectors * (ns > moved_ns ? ns : moved_ns));
 }
 
 double vf_row_layout_cost(const struct vf_row_layout *l)

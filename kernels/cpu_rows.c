@@ -90,28 +90,48 @@ STORE_INTEGER(i32, int32_t, double, INT32_MIN, INT32_MAX)
 STORE_FLOAT(f32, float, __builtin_nanf(""))
 STORE_FLOAT(f64, double, __builtin_nan(""))
 
-/* What a result is converted in: small enough for the nearest cache. */
+#if REAL_BITS == 64
+#define STORE_REAL store_f64
+#else
+#define STORE_REAL store_f32
+#endif
+
+/* What is converted before it is streamed: small enough for the nearest cache. */
 #define STREAM_BYTES 2048
 
-/* Stores as `store` does, but past the caches. */
+/* Whole vectors to an aligned place; returns how many elements that were. */
+static ptrdiff_t stream_vectors(void (*store)(const void *, void *, ptrdiff_t), size_t size, const REAL *from,
+                                char *to, ptrdiff_t n)
+{
+    _Alignas(VF_VECTOR_BYTES) char line[STREAM_BYTES];
+    const ptrdiff_t lanes = VF_VECTOR_BYTES / (ptrdiff_t)size, whole = n / lanes * lanes;
+    if (store == STORE_REAL) {
+        for (ptrdiff_t i = 0; i < whole; i += VF_LANES)
+            vf_vector_stream(to + i * (ptrdiff_t)sizeof(REAL), vf_vector_one_nan(vf_vector_load(from + i)));
+        return whole;
+    }
+    for (ptrdiff_t i = 0, part; i < whole; i += part) {
+        part = whole - i < STREAM_BYTES / (ptrdiff_t)size ? whole - i : STREAM_BYTES / (ptrdiff_t)size;
+        store(from + i, line, part);
+        for (size_t at = 0; at < (size_t)part * size; at += VF_VECTOR_BYTES)
+            vf_vector_stream(to + (size_t)i * size + at,
+                             vf_vector_load((const REAL *)(const void *)(line + at)));
+    }
+    return whole;
+}
+
+/* Stores as `store` does, but past the caches; the ends that fill no vector go through them. */
 static void stream(void (*store)(const void *, void *, ptrdiff_t), size_t size, const void *in, void *out,
                    ptrdiff_t n)
 {
-    _Alignas(VF_LINE_BYTES) char line[STREAM_BYTES];
     const REAL *from = in;
     char *to = out;
-    const size_t before = -(size_t)to % VF_LINE_BYTES / size;
-    ptrdiff_t part = (ptrdiff_t)before < n ? (ptrdiff_t)before : n;
-    store(from, to, part);
-    for (from += part, to += (size_t)part * size, n -= part; n > 0;
-         from += part, to += (size_t)part * size, n -= part) {
-        part = n < (ptrdiff_t)(STREAM_BYTES / size) ? n : (ptrdiff_t)(STREAM_BYTES / size);
-        store(from, line, part);
-        const size_t bytes = (size_t)part * size, whole = bytes / VF_LINE_BYTES * VF_LINE_BYTES;
-        for (size_t i = 0; i < whole; i += VF_LINE_BYTES)
-            vf_line_stream(to + i, line + i);
-        memcpy(to + whole, line + whole, bytes - whole);
-    }
+    const ptrdiff_t before = (ptrdiff_t)(-(size_t)to % VF_VECTOR_BYTES / size),
+                    head = before < n ? before : n;
+    store(from, to, head);
+    const ptrdiff_t done =
+        head + stream_vectors(store, size, from + head, to + (size_t)head * size, n - head);
+    store(from + done, to + (size_t)done * size, n - done);
 }
 
 extern const struct vf_rows VF_ROWS;
@@ -128,5 +148,5 @@ const struct vf_rows VF_ROWS = {
     .load = {load_u8, load_i8, load_u16, load_i16, load_u32, load_i32, load_f32, load_f64},
     .store = {store_u8, store_i8, store_u16, store_i16, store_u32, store_i32, store_f32, store_f64},
     .stream = stream,
-    .finish = vf_lines_finish,
+    .finish = vf_vectors_finish,
 };

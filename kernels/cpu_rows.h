@@ -14,8 +14,8 @@
 #define VF_ROW_INDEX(k, dz, dy) \
     ((k)*VF_BODY_ROWS + ((dz) + VF_BODY_REACH) * (2 * VF_BODY_REACH + 1) + (dy) + VF_BODY_REACH)
 
-/* Neighbouring rows that `lines` is fastest with. */
-#define VF_ROW_BLOCK 4
+/* Neighbouring rows that `lines` takes at once, at most. */
+#define VF_ROW_BLOCK 8
 #define VF_ROW_WRITTEN_BEYOND 64
 #define VF_ROW_READ_BEYOND (3 * 64)
 

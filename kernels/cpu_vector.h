@@ -63,24 +63,31 @@ VF_DEVICE vf_vector vf_vector_fma(REAL a, vf_vector b, vf_vector c)
 #define VF_VECTOR_SHIFTED(low, high, from, shift) vf_vector_load((from) + (shift))
 #endif
 
-/* A cache line, to memory that nobody reads soon: it is not read first, and pushes nothing out of the cache.
- */
-#define VF_LINE_BYTES 64
-VF_DEVICE void vf_line_stream(char *to, const char *from)
+/* Every NaN becomes the same one. */
+VF_DEVICE vf_vector vf_vector_one_nan(vf_vector value)
+{
+    const __typeof__(value == value) number = value == value;
+    const vf_vector nan = (vf_vector){0} + (REAL)__builtin_nan("");
+    return (vf_vector)((number & (__typeof__(number))value) | (~number & (__typeof__(number))nan));
+}
+
+/* To memory that nobody reads soon: it is not read first, and pushes nothing out of the cache. `to` is
+ * aligned. */
+VF_DEVICE void vf_vector_stream(char *to, vf_vector value)
 {
 #if defined(__AVX512F__)
-    _mm512_stream_si512((__m512i *)(void *)to, _mm512_loadu_si512(from));
+    _mm512_stream_si512((__m512i *)(void *)to, (__m512i)value);
+#elif defined(__AVX2__)
+    _mm256_stream_si256((__m256i *)(void *)to, (__m256i)value);
 #elif defined(__SSE2__)
-    for (int i = 0; i < VF_LINE_BYTES; i += 16)
-        _mm_stream_si128((__m128i *)(void *)(to + i),
-                         _mm_loadu_si128((const __m128i *)(const void *)(from + i)));
+    _mm_stream_si128((__m128i *)(void *)to, (__m128i)value);
 #else
-    memcpy(to, from, VF_LINE_BYTES);
+    memcpy(to, &value, sizeof value);
 #endif
 }
 
-/* Streamed lines are in memory before what follows. */
-static inline void vf_lines_finish(void)
+/* Streamed vectors are in memory before what follows. */
+static inline void vf_vectors_finish(void)
 {
 #ifdef __SSE2__
     _mm_sfence();
