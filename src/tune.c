@@ -116,7 +116,11 @@ static enum vf_status open_arrays(struct vf_cuda *cuda, const struct vf_kernel_c
     for (int k = 0; k < c->flow->sink_count; k++)
         fits = fits && vf_cuda_field_alloc(cuda, c->nx, c->ny, c->nz, c->sink_type[k], &arrays->sink[k]);
     if (!fits)
-        status = vf_fail(error, VF_DEVICE, "%s has not the memory for it", cuda->gpu.name);
+        status =
+            vf_fail(error, VF_DEVICE,
+                    "%s has not the memory for a kernel's arrays of %tdx%tdx%td; tune for a smaller image "
+                    "(--like)",
+                    cuda->gpu.name, c->nx, c->ny, c->nz);
     for (int k = 0; k < c->flow->source_count && status == VF_OK; k++)
         status = fill(cuda, c, c->source_type[k], &arrays->source[k], error);
     return status;
@@ -163,7 +167,7 @@ static enum vf_status time_choice(struct vf_cuda *cuda, const struct vf_kernel_c
     VF_TRY(vf_cuda_sweep_open(&sweep, cuda, &plan, &job, error));
     VF_TRY(vf_cuda_sweep_set_slab(&sweep, sweep.all, &window, error));
     if (!vf_cuda_sweep_take(&sweep, sweep.planes))
-        VF_TRY(vf_fail(error, VF_DEVICE, "%s has not the memory for it", cuda->gpu.name));
+        VF_TRY(vf_fail(error, VF_DEVICE, "%s has not the memory for a kernel", cuda->gpu.name));
     VF_TRY(vf_cuda_time(cuda, sweep.stream, &(struct vf_cuda_work){start, &sweep}, SAMPLES, seconds, error));
 out:
     vf_cuda_sweep_close(&sweep);
