@@ -18,6 +18,7 @@ struct findings {
     struct vf_cache cache;
     int cache_entries;
     size_t cache_bytes;
+    struct vf_tuning tuning;
 };
 
 /* ---- finding ---- */
@@ -57,6 +58,8 @@ static void find_all(struct findings *found)
     find_compiler(found);
     vf_cache_open(&found->cache);
     vf_cache_measure(&found->cache, &found->cache_entries, &found->cache_bytes);
+    struct vf_error ignored;
+    vf_tuning_open(&found->tuning, &found->cache, &ignored);
 }
 
 static enum vf_status describe(const struct findings *found, int ordinal, struct vf_gpu *gpu,
@@ -89,6 +92,9 @@ static void print_device(const struct findings *found, int ordinal, FILE *to)
             gpu.multiprocessors, gpu.clock / 1e9, gpu.sm_threads, gpu.sm_registers,
             (double)gpu.sm_shared / (1 << 10));
     fprintf(to, "  double        1/%.0f of the speed of float\n", gpu.double_ratio);
+    int own, shipped;
+    vf_tuning_count(&found->tuning, &gpu, &own, &shipped);
+    fprintf(to, "  tuning        %d kernels measured here, %d shipped\n", own, shipped);
 }
 
 static void print_costs(FILE *to)
@@ -153,6 +159,10 @@ static void print_json_device(const struct findings *found, int ordinal, struct 
         vf_json_integer(json, "block_threads", gpu.block_threads);
         vf_json_integer(json, "block_shared", (long long)gpu.block_shared);
         vf_json_number(json, "double_ratio", gpu.double_ratio);
+        int own, shipped;
+        vf_tuning_count(&found->tuning, &gpu, &own, &shipped);
+        vf_json_integer(json, "kernels_tuned", own);
+        vf_json_integer(json, "kernels_shipped", shipped);
     }
     vf_json_end(json);
 }
@@ -201,6 +211,7 @@ void vf_devices_print(bool as_json, FILE *to)
         print_json(&found, to);
     else
         print_text(&found, to);
+    vf_tuning_free(&found.tuning);
     vf_nvrtc_api_close(&found.nvrtc);
     vf_cuda_api_close(&found.cuda);
 }

@@ -122,6 +122,25 @@ static enum vf_status add(struct vf_tuning *tuning, const char *device, const ch
     return VF_OK;
 }
 
+/* "sm_90" */
+static void architecture_of(const struct vf_gpu *gpu, char name[16])
+{
+    snprintf(name, 16, "sm_%d", gpu->capability);
+}
+
+void vf_tuning_count(const struct vf_tuning *tuning, const struct vf_gpu *gpu, int *own, int *shipped)
+{
+    char architecture[16];
+    architecture_of(gpu, architecture);
+    *own = *shipped = 0;
+    for (int i = 0; i < tuning->count; i++) {
+        const struct vf_tuned *entry = &tuning->entry[i];
+        const bool fits = strcmp(entry->device, gpu->name) == 0 || strcmp(entry->device, architecture) == 0;
+        *own += fits && !entry->shipped;
+        *shipped += fits && entry->shipped;
+    }
+}
+
 static struct vf_tuned *entry_of(const struct vf_tuning *tuning, const char *device, const char *kernel_case)
 {
     for (int i = 0; i < tuning->count; i++)
@@ -162,7 +181,7 @@ bool vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case 
     if (tuning == NULL || tuning->count == 0)
         return false;
     vf_case_text(c, &name);
-    snprintf(architecture, sizeof architecture, "sm_%d", gpu->capability);
+    architecture_of(gpu, architecture);
     const struct vf_tuned *entry = NULL;
     if (!name.failed) {
         entry = entry_of(tuning, gpu->name, name.data);

@@ -61,6 +61,9 @@ enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_ca
 bool vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     struct vf_ranked *found);
 
+/* Cases that are known of the device: measured on it, and shipped for it. */
+void vf_tuning_count(const struct vf_tuning *tuning, const struct vf_gpu *gpu, int *own, int *shipped);
+
 void vf_tuning_free(struct vf_tuning *tuning);
 
 #endif

@@ -127,6 +127,8 @@ test_tune_keeps_what_plans_then_take() {
     fake 0 --backend cuda --explain --dry-run -f gradient "$SMALL" out.tif
     prints "tuned, "
     prints "fastest of those measured"
+    fake 0 devices
+    prints "tuning        1 kernels measured here"
     fake 0 tune --like "$SMALL" gradient
     prints "nothing new to measure"
 }
