@@ -134,13 +134,19 @@ static void find_lazy(struct vf_row_layout *l)
     }
 }
 
+/* Rows of a plane that a tile has at most, with the field's reach. */
+static ptrdiff_t made_rows(const struct vf_row_layout *l, const struct vf_ring *ring)
+{
+    const ptrdiff_t rows = l->tiling.y + 2 * (ptrdiff_t)ring->reach.r;
+    return l->periodic_r ? rows : smaller(rows, l->n_rows);
+}
+
 /* A row has room for the tile and, each side, either what is computed there too or, where the tile spans the
  * axis, just what consumers read beyond the grid. */
 static bool shape_ring(struct vf_row_layout *l, struct vf_ring *ring)
 {
     const ptrdiff_t lane = VF_ALIGNMENT / (ptrdiff_t)l->element;
-    const ptrdiff_t all = l->tiling.y + 2 * (ptrdiff_t)ring->reach.r;
-    const ptrdiff_t made = l->periodic_r ? all : smaller(all, l->n_rows);
+    const ptrdiff_t made = made_rows(l, ring);
     const size_t page = 4096;
     size_t row_bytes;
     ring->room = l->tiling.x == l->job->nx ? ring->pad : ring->reach.x;
@@ -164,6 +170,24 @@ static bool shape_ring(struct vf_row_layout *l, struct vf_ring *ring)
     return true;
 }
 
+/* Faces along x and y of one row, and along z of each row of a plane. */
+static bool place_faces(struct vf_row_layout *l, size_t *end)
+{
+    const struct vf_flow *flow = l->job->flow;
+    for (int i = 0; i < flow->stage_count; i++) {
+        const struct vf_ring *out = &l->ring[flow->stage[i].output[0]];
+        const ptrdiff_t rows = made_rows(l, out) + 2;
+        size_t bytes;
+        if (!vf_body_shares_faces(flow->stage[i].stencil))
+            continue;
+        l->stage[i].faces = *end;
+        if (!vf_size_mul((size_t)rows, (size_t)out->pitch * l->element, &bytes) ||
+            !vf_size_add(*end, bytes, end))
+            return false;
+    }
+    return true;
+}
+
 static bool place_rings(struct vf_row_layout *l)
 {
     size_t end = 0, bytes;
@@ -174,7 +198,7 @@ static bool place_rings(struct vf_row_layout *l)
             !vf_size_add(end, bytes, &end))
             return false;
     }
-    return vf_size_add(end, VF_ROW_READ_BEYOND, &l->arena_bytes);
+    return place_faces(l, &end) && vf_size_add(end, VF_ROW_READ_BEYOND, &l->arena_bytes);
 }
 
 enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *job, struct vf_error *error)

@@ -39,6 +39,8 @@ struct vf_row_stage {
     struct vf_halo halo[VF_MAX_INPUTS];
     int rows, planes; /* computed at once, at most */
     int delay;        /* of the newest plane that its inputs allow */
+    size_t
+        faces; /* bodies that share faces: bytes from the arena's start to two rows of them, and one a row */
 };
 
 struct vf_row_layout {

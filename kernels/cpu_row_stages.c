@@ -1,5 +1,6 @@
 /* The stages of row-stream: one or a few neighbouring planes of a stage, row by row or by blocks of rows. */
 #include "kernels/cpu_row_worker.h"
+#include "src/alloc.h"
 
 /* An input of a stage while it computes some planes. */
 struct input {
@@ -167,6 +168,17 @@ static void body_row(const struct vf_row_worker *w, const struct work *work, ptr
     const bool closed_y = vf_boundary_is_closed(vf_boundary_axis(job->flow->boundary, job->ny));
     row->open_lo[1] = !(closed_y && y == 0);
     row->open_hi[1] = !(closed_y && y == job->ny - 1);
+    if (vf_body_shares_faces(work->stage->stencil)) {
+        const struct vf_row_layout *l = w->layout;
+        const int field = work->stage->output[0];
+        const struct vf_range planes = w->part[field].s;
+        const ptrdiff_t pitch = l->ring[field].pitch * (ptrdiff_t)l->element;
+        char *faces = w->arena + work->how->faces;
+        row->face[0] = faces + VF_ALIGNMENT;
+        row->face[1] = faces + pitch;
+        row->face[2] = faces + (r - work->rows.from + 2) * pitch;
+        row->follows = work->s > planes.from && (!volume || r > work->rows.from);
+    }
     w->rows->body[work->stage->stencil](row);
 }
 

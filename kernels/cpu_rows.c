@@ -13,14 +13,37 @@
 #define VF_DEVICE static inline __attribute__((always_inline))
 #define VF_STENCIL(name)                                                                   \
     VF_DEVICE void body_##name(const void *const *in, void *const *out, const REAL *param, \
-                               const struct vf_body_row *row, ptrdiff_t i)
+                               const struct vf_body_row *row, enum faces faces, ptrdiff_t i)
 #define AT(k, dz, dy, dx) (((const REAL *)in[VF_ROW_INDEX(k, dz, dy)])[i + (dx)])
-#define PUT(k, value) (((REAL *)out[k])[i] = (value))
+#define PUT(k, value) (faces == FACES_ALONG_X ? (void)0 : (void)(((REAL *)out[k])[i] = (value)))
 #define PARAM(k) (param[k])
 #define OPEN_LO(axis) ((axis) == VF_X ? (int)i != row->closed_lo_x : row->open_lo[axis])
 #define OPEN_HI(axis) ((axis) == VF_X ? (int)i != row->closed_hi_x : row->open_hi[axis])
 
+/* What a row does about faces. A body that shares them takes a row twice: it computes only the upper faces
+ * along x and keeps them; then all else, with the faces along y and z kept for the row that follows, or also
+ * taken from the row before. */
+enum faces { FACES_COMPUTED, FACES_ALONG_X, FACES_KEPT, FACES_TAKEN };
+#define FACE(axis, offset) (((REAL *)row->face[axis])[i + (offset)])
+#define UPPER_FACE(axis, upper)                                            \
+    ((axis) != VF_X || faces == FACES_COMPUTED ? (upper)                   \
+     : faces == FACES_ALONG_X                  ? (FACE(VF_X, 0) = (upper)) \
+                                               : FACE(VF_X, 0))
+#define LOWER_FACE(axis, upper, lower)                                 \
+    (faces == FACES_COMPUTED  ? (lower)                                \
+     : faces == FACES_ALONG_X ? R(0.0)                                 \
+     : (axis) == VF_X         ? FACE(VF_X, -1)                         \
+     : faces == FACES_KEPT    ? exchange(&FACE(axis, 0), upper, lower) \
+                              : exchange(&FACE(axis, 0), upper, FACE(axis, 0)))
+
 #include "kernels/stencil.h"
+
+/* Keeps a face and returns another. */
+VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
+{
+    *keep = upper;
+    return lower;
+}
 
 #include "kernels/cpu_linear.h"
 
@@ -29,14 +52,25 @@
 
 /* The row is not copied: reloading as vectors what was just stored as scalars waits for every store before
  * it. */
-#define VF_STENCIL_DEF(name, ...)                                                                            \
-    static void row_##name(const struct vf_body_row *row)                                                    \
-    {                                                                                                        \
-        REAL param[VF_MAX_STENCIL_PARAMS];                                                                   \
-        for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)                                                      \
-            param[i] = (REAL)row->param[i];                                                                  \
-        const ptrdiff_t n = row->n;                                                                          \
-        _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++) body_##name(row->in, row->out, param, row, i); \
+#define ROW(name, from, faces)                               \
+    _Pragma("omp simd") for (ptrdiff_t i = from; i < n; i++) \
+        body_##name(row->in, row->out, param, row, faces, i);
+#define VF_STENCIL_DEF(name, ...)                         \
+    static void row_##name(const struct vf_body_row *row) \
+    {                                                     \
+        REAL param[VF_MAX_STENCIL_PARAMS];                \
+        for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)   \
+            param[i] = (REAL)row->param[i];               \
+        const ptrdiff_t n = row->n;                       \
+        if (!vf_body_shares_faces(VF_STENCIL_##name)) {   \
+            ROW(name, 0, FACES_COMPUTED)                  \
+            return;                                       \
+        }                                                 \
+        ROW(name, -1, FACES_ALONG_X)                      \
+        if (row->follows)                                 \
+            ROW(name, 0, FACES_TAKEN)                     \
+        else                                              \
+            ROW(name, 0, FACES_KEPT)                      \
     }
 #include "filters/stencils.def"
 #undef VF_STENCIL_DEF

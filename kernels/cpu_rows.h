@@ -28,7 +28,19 @@ struct vf_body_row {
     ptrdiff_t n;
     int open_lo[3], open_hi[3];   /* [1] y, [2] z: whether flux passes that face of this row */
     int closed_lo_x, closed_hi_x; /* the cell whose lower, upper x face is closed; -1 for none */
+    /* Bodies that share faces: n elements for their upper faces along x, with one before, y and z. If it
+     * `follows`, the latter two hold those of the row before along either axis, which are this row's lower
+     * ones. */
+    void *face[3];
+    bool follows;
 };
+
+/* Bodies that use LOWER_FACE, each of which a row would otherwise compute again. */
+static inline bool vf_body_shares_faces(enum vf_stencil_id id)
+{
+    return id == VF_STENCIL_diffusion_step || id == VF_STENCIL_perona_malik_exp ||
+           id == VF_STENCIL_perona_malik_quadratic;
+}
 
 struct vf_rows {
     const char *level; /* "baseline", "v3", "v4" */

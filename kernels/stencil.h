@@ -11,8 +11,9 @@
  *   LOWER_FACE(axis, upper, lower)   optional: what belongs to the voxel's lower face along an axis. `lower`
  *                            computes it, and is what the voxel before has as `upper`, where a scheme that
  *                            computes voxels one after another may have it from; once a body and axis
- *   VF_DEVICE                what functions that bodies call are declared with
- *   VF_UNROLL                optional: asks the compiler to unroll the short loop that follows it
+ *   UPPER_FACE(axis, upper)  optional: what belongs to the upper face, which a scheme may have computed
+ * before; it is what goes into LOWER_FACE VF_DEVICE                what functions that bodies call are
+ * declared with VF_UNROLL                optional: asks the compiler to unroll the short loop that follows it
  *
  * Arithmetic is part of a filter's definition. Bodies use + - x / and FMA, SQRT, ABS, comparisons and the
  * functions of stencil_math.h only, each rounded once as IEEE 754 says; selections are written with ?:, never
@@ -38,6 +39,10 @@ enum { VF_XX, VF_XY, VF_YY, VF_TENSOR };
 #define VF_REAL_FUNCTION(name) name
 #else
 #define VF_REAL_FUNCTION(name) __builtin_##name
+#endif
+
+#ifndef UPPER_FACE
+#define UPPER_FACE(axis, upper) (upper)
 #endif
 
 #ifndef LOWER_FACE

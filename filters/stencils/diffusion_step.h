@@ -36,7 +36,7 @@
 #define VF_INFLOW(inflow, axis, aa, cross, z, y, x)                                                      \
     REAL inflow;                                                                                         \
     {                                                                                                    \
-        const REAL above = VF_FACE(axis, aa, cross, 0, 0, 0, z, y, x);                                   \
+        const REAL above = UPPER_FACE(axis, VF_FACE(axis, aa, cross, 0, 0, 0, z, y, x));                 \
         const REAL below = LOWER_FACE(axis, above, VF_FACE(axis, aa, cross, -(z), -(y), -(x), 0, 0, 0)); \
         const REAL entering = OPEN_HI(axis) ? above : R(0.0);                                            \
         const REAL leaving = OPEN_LO(axis) ? below : R(0.0);                                             \

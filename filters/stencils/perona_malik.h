@@ -9,8 +9,8 @@
     flux((AT(0, z1, y1, x1) - AT(0, z, y, x)) * PARAM(axis), PARAM(VF_PM_INVERSE_K))
 
 /* Through the voxel's two faces along `axis`; (z, y, x) is the unit step. */
-#define VF_PM_FACES(upper, lower, flux, axis, z, y, x)           \
-    const REAL upper = VF_PM_FACE(flux, axis, 0, 0, 0, z, y, x); \
+#define VF_PM_FACES(upper, lower, flux, axis, z, y, x)                             \
+    const REAL upper = UPPER_FACE(axis, VF_PM_FACE(flux, axis, 0, 0, 0, z, y, x)); \
     const REAL lower = LOWER_FACE(axis, upper, VF_PM_FACE(flux, axis, -(z), -(y), -(x), 0, 0, 0));
 
 /* u + dt * sum of flux / h, in increasing (dz, dy, dx); what comes in above goes out below. */
