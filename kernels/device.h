@@ -119,8 +119,15 @@ VF_INLINE bool vf_is_open(int place, int n, bool upper)
  * compute type, those of 32 bits in double. */
 template <class T> VF_INLINE T vf_to_small(REAL value, int low, int high)
 {
-    const REAL rounded = sizeof(REAL) == 4 ? (REAL)rintf((float)value) : (REAL)rint((double)value);
+#if REAL_BITS == 32
+    /* Added to 1.5 * 2^23 it is rounded there and then, and the sum's low bits are the integer's. */
+    const float within = fminf(fmaxf(value, (float)low), (float)high);
+    const T integer = (T)__float_as_uint(within + 12582912.0f);
+    return low < 0 && value != value ? T(0) : integer;
+#else
+    const REAL rounded = rint(value);
     return value != value ? T(0) : rounded <= low ? T(low) : rounded >= high ? T(high) : T((int)rounded);
+#endif
 }
 
 template <class T> VF_INLINE T vf_to_wide(REAL value, double low, double high)

@@ -81,21 +81,21 @@ template <class T> VF_INLINE void vf_store_vector(T *to, const REAL *v)
         vector.w[i];
 }
 
-/* Spans of the compute type in shared memory, their bits as they are. */
-VF_INLINE void vf_share(REAL *to, const REAL *v)
+/* Spans, or n cells, of the compute type in shared memory, their bits as they are. */
+template <int n = VF_SPAN> VF_INLINE void vf_share(REAL *to, const REAL *v)
 {
-    vf_vector<REAL, VF_SPAN> vector;
-    VF_UNROLL for (int i = 0; i < VF_SPAN; i++) vector.e[i] = v[i];
-    VF_UNROLL for (int i = 0; i < (int)vector.words; i++)((vf_vector<REAL, VF_SPAN>::word *)to)[i] =
+    vf_vector<REAL, n> vector;
+    VF_UNROLL for (int i = 0; i < n; i++) vector.e[i] = v[i];
+    VF_UNROLL for (int i = 0; i < (int)vector.words; i++)((typename vf_vector<REAL, n>::word *)to)[i] =
         vector.w[i];
 }
 
-VF_INLINE void vf_take(const REAL *from, REAL *v)
+template <int n = VF_SPAN> VF_INLINE void vf_take(const REAL *from, REAL *v)
 {
-    vf_vector<REAL, VF_SPAN> vector;
+    vf_vector<REAL, n> vector;
     VF_UNROLL for (int i = 0; i < (int)vector.words; i++) vector.w[i] =
-        ((const vf_vector<REAL, VF_SPAN>::word *)from)[i];
-    VF_UNROLL for (int i = 0; i < VF_SPAN; i++) v[i] = vector.e[i];
+        ((const typename vf_vector<REAL, n>::word *)from)[i];
+    VF_UNROLL for (int i = 0; i < n; i++) v[i] = vector.e[i];
 }
 
 /* ---- the streamed axis: z, in 2D y ---- */

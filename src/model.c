@@ -301,10 +301,11 @@ static struct block_cost block_cost_of(const struct vf_gpu *gpu, const struct vf
         .warps = (double)ceil_div(t->threads, gpu->warp),
         .issue_warps = t->issue_warps > 0 ? t->issue_warps : rate.issue_warps,
     };
-    /* Its phases follow one another: only other blocks work while it waits. */
+    /* Its phases follow one another, unless it says so: only other blocks work while it waits. */
+    const double work =
+        t->overlaps ? fmax(cost.shared_clocks, cost.issue_clocks) : cost.shared_clocks + cost.issue_clocks;
     cost.alone = rate.start + t->loads / t->loads_in_flight * rate.memory_latency +
-                 t->barriers * rate.barrier_latency +
-                 (cost.shared_clocks + cost.issue_clocks) / sm_rate(gpu, &cost, 1);
+                 t->barriers * rate.barrier_latency + work / sm_rate(gpu, &cost, 1);
     return cost;
 }
 

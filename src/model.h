@@ -17,6 +17,7 @@
 #ifndef VF_MODEL_H
 #define VF_MODEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "kernels/gpu.h"
@@ -134,6 +135,7 @@ struct vf_kernel_traffic {
     double loads_in_flight; /* of them under way at once, at least 1 */
     double barriers;
     double issue_warps; /* on an SM until instructions are issued at its full rate; 0: as most kernels need */
+    bool overlaps; /* a block's threads are in different phases: shared memory and arithmetic work at once */
 };
 
 /* For issue_warps: what a stage makes goes through shared memory to the next one, again and again, so that an

@@ -497,7 +497,8 @@ static void open_filter(struct bench_flow *f, struct bench_grid grid, const stru
     for (int i = 0; i < MOST_VALUES; i++)
         value[i] = ANY_VALUE;
     const struct vf_run *first = &f->plan.run[f->plan.run[0].prepass ? 1 : 0];
-    const struct vf_run all = {.piece_begin = first->piece_begin, .piece_end = f->plan.piece_count};
+    const struct vf_run all = {
+        .piece_begin = first->piece_begin, .piece_end = f->plan.piece_count, .split = first->split};
     bench_must(vf_plan_flow(&f->plan, &all, value, &f->flow, &error), &error);
 }
 

@@ -6,7 +6,7 @@
 
 static const char *const volume_schemes[] = {
     "separable-stream:block=16x4x1:work=2x1x1:stream=5",
-    "separable-stream:block=32x2x1:work=4x2x1:stream=4:grid=flat",
+    "separable-stream:block=32x2x1:work=2x2x1:stream=4:grid=flat",
     NULL,
 };
 static const char *const image_schemes[] = {"separable-stream:block=32x1x1:work=4x1x1:stream=5:virtual=1",

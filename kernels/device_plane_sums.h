@@ -1,0 +1,246 @@
+/* separable-stream with a line along y: the sums along x and then y of a tile of each plane, through shared
+ * memory. Three planes are under way at once, with one barrier a plane: while a plane is read from memory
+ * into registers, the sums along x of one before it are made from shared memory, which holds it as it was
+ * read, with what lies beside the tile, and from those of the plane before that the sums along y.
+ *
+ * Rows outside the grid are those that the boundary rule maps them to. The columns outside it, which only
+ * tiles at the ends of rows have, are read cell by cell, shared out among the threads.
+ *
+ * Further constants, by the scheme: VF_BOTH_ENDS, 1 if one tile has both ends of a row. */
+
+#define VF_PACK (128 / REAL_BITS) /* cells of 16 bytes */
+#define VF_TILE_ROWS (VF_BLOCK_Y * VF_WORK_Y + 2 * VF_SIDE)
+#define VF_TILE_COLUMNS (VF_BLOCK_X * VF_SPAN)
+/* Columns beside the tile, in whole packs. */
+#define VF_BORDER ((VF_HALO_X + VF_PACK - 1) / VF_PACK * VF_PACK)
+#define VF_READ_COLUMNS (VF_TILE_COLUMNS + 2 * VF_BORDER)
+/* Rows of an odd number of packs: four threads that are two packs apart and four in the next row are then in
+ * different banks. */
+#define VF_READ_PITCH (VF_READ_COLUMNS / VF_PACK % 2 ? VF_READ_COLUMNS : VF_READ_COLUMNS + VF_PACK)
+#define VF_SUM_PITCH (VF_HAS_ROW ? VF_TILE_COLUMNS + VF_PACK : VF_READ_PITCH)
+/* Planes from the one whose sums along y are made to the one that is being read. */
+#define VF_AHEAD (VF_HAS_ROW ? 2 : 1)
+
+/* A place in each of two planes, which take turns. Carried from plane to plane: otherwise the compiler works
+ * out every address anew. */
+struct vf_turns {
+    REAL *now, *next;
+
+    VF_MEMBER vf_turns(REAL *a, REAL *b, int offset) : now(a + offset), next(b + offset)
+    {
+    }
+    VF_MEMBER void turn()
+    {
+        REAL *const last = now;
+        now = next;
+        next = last;
+    }
+};
+
+struct vf_sums {
+    enum {
+        packs_of_row = VF_READ_COLUMNS / VF_PACK,
+        packs = VF_TILE_ROWS * packs_of_row,
+        own_packs = (packs + VF_THREADS - 1) / VF_THREADS,
+        ends_of_row = VF_HALO_X > 0 ? VF_HALO_X *(VF_BOTH_ENDS ? 2 : 1) : 1,
+        ends = VF_TILE_ROWS * ends_of_row,
+        own_ends = (ends + VF_THREADS - 1) / VF_THREADS,
+        /* The sums along x that a thread makes at once, and those rows of it. */
+        together = 2 * VF_PACK,
+        threads_of_row = VF_TILE_COLUMNS / together,
+        rows_at_once = VF_THREADS / threads_of_row,
+    };
+    const VfArgs &args;
+    const vf_course course;
+    const vf_in_0 *const in;
+    const REAL outside;
+    REAL *const memory; /* two planes as they were read, two of sums along x */
+    const bool is_end;  /* the tile has cells beside an end of its rows */
+    /* What the thread reads of each plane, and where that goes; to -1: nothing. */
+    unsigned int from[own_packs], end_from[own_ends];
+    int to[own_packs], end_to[own_ends];
+    vf_vector<vf_in_0, VF_PACK> pack[own_packs];
+    vf_in_0 end[own_ends];
+    const vf_in_0 *plane_in; /* the plane that is read next; nullptr: outside the grid */
+
+    VF_MEMBER vf_sums(const VfArgs &a, const vf_course &c, int k, REAL *shared)
+        : args(a), course(c), in((const vf_in_0 *)a.in[k]), outside(vf_outside(a, k)), memory(shared),
+          is_end(VF_HALO_X > 0 && (c.x == 0 || c.x + VF_TILE_COLUMNS + VF_HALO_X > a.nx))
+    {
+        VF_UNROLL for (int i = 0; i < own_packs; i++)
+        {
+            const int n = thread() + i * VF_THREADS, row = n / packs_of_row,
+                      column = n % packs_of_row * VF_PACK, x = course.x - VF_BORDER + column;
+            to[i] = n < packs && x >= 0 && x < args.nx ? row * VF_READ_PITCH + column : -1;
+            from[i] = place(row, x);
+        }
+        VF_UNROLL for (int i = 0; i < own_ends && VF_HALO_X > 0; i++)
+        {
+            const int n = thread() + i * VF_THREADS, row = n / ends_of_row, end = n % ends_of_row,
+                      x = VF_BOTH_ENDS    ? end < VF_HALO_X ? end - VF_HALO_X : args.nx + end - VF_HALO_X
+                          : course.x == 0 ? end - VF_HALO_X
+                                          : args.nx + end,
+                      column = x - course.x + VF_BORDER;
+            to_end(i, n < ends && column < VF_READ_COLUMNS, row, column, x);
+        }
+    }
+
+    static VF_MEMBER int thread()
+    {
+        return threadIdx.y * VF_BLOCK_X + threadIdx.x;
+    }
+
+    /* Column x of a row of the tile in any plane; VF_NO_ROW outside the grid. */
+    VF_MEMBER unsigned int place(int row, int x)
+    {
+        const unsigned int at = vf_row_of(args, course.y - VF_SIDE + row);
+        return x < 0 || at == VF_NO_ROW ? VF_NO_ROW : at + (unsigned int)x;
+    }
+
+    VF_MEMBER void to_end(int i, bool is_there, int row, int column, int x)
+    {
+        end_to[i] = is_there ? row * VF_READ_PITCH + column : -1;
+        end_from[i] = place(row, vf_fold_column(x, args.nx));
+    }
+
+    VF_MEMBER long long plane_at(int plane)
+    {
+        return vf_plane_at(args, course, plane, VF_REACH);
+    }
+
+    VF_MEMBER void turn_to(int plane)
+    {
+        const long long at = plane_at(plane);
+        plane_in = at < 0 ? nullptr : in + at;
+    }
+
+    /* Whether it is not the constant. */
+    VF_MEMBER bool is_read(unsigned int place)
+    {
+        return VF_BOUNDARY != VF_CONSTANT || (plane_in != nullptr && place != VF_NO_ROW);
+    }
+
+    VF_MEMBER void load()
+    {
+        VF_UNROLL for (int i = 0; i < own_packs; i++)
+        {
+            if (to[i] >= 0 && is_read(from[i]))
+                VF_UNROLL for (int w = 0; w < (int)pack[i].words; w++) pack[i].w[w] =
+                    __ldg((const typename vf_vector<vf_in_0, VF_PACK>::word *)(plane_in + from[i]) + w);
+        }
+        VF_UNROLL for (int i = 0; i < own_ends && is_end; i++)
+        {
+            if (end_to[i] >= 0 && is_read(end_from[i]))
+                end[i] = __ldg(plane_in + end_from[i]);
+        }
+    }
+
+    /* What was loaded, to shared memory. */
+    VF_MEMBER void put(REAL *tile)
+    {
+        VF_UNROLL for (int i = 0; i < own_packs; i++)
+        {
+            REAL v[VF_PACK];
+            if (to[i] < 0)
+                continue;
+            VF_UNROLL for (int e = 0; e < VF_PACK; e++) v[e] =
+                is_read(from[i]) ? (REAL)pack[i].e[e] : outside;
+            const int inside = args.nx - course.x + VF_BORDER - to[i] % VF_READ_PITCH;
+            if (VF_RAGGED && is_end && inside < VF_PACK) {
+                VF_UNROLL for (int e = 0; e < VF_PACK; e++)
+                {
+                    if (e < inside)
+                        tile[to[i] + e] = v[e];
+                }
+            } else {
+                vf_share<VF_PACK>(tile + to[i], v);
+            }
+        }
+        VF_UNROLL for (int i = 0; i < own_ends && is_end; i++)
+        {
+            if (end_to[i] >= 0)
+                tile[end_to[i]] = is_read(end_from[i]) ? (REAL)end[i] : outside;
+        }
+    }
+
+#if VF_HAS_ROW
+    /* From and to the thread's first row, `first`. */
+    VF_MEMBER void sum_x(int field, int first, const REAL *tile, REAL *sums)
+    {
+        VF_UNROLL for (int begin = 0; begin < VF_TILE_ROWS; begin += rows_at_once)
+        {
+            const int row = first + begin;
+            if (row >= VF_TILE_ROWS)
+                continue;
+            REAL wide[together + 2 * VF_BORDER], sum[together];
+            VF_UNROLL for (int i = 0; i < together + 2 * VF_BORDER; i += VF_PACK)
+                vf_take<VF_PACK>(tile + begin * VF_READ_PITCH + i, wide + i);
+            VF_UNROLL for (int t = 0; t <= 2 * VF_HALO_X; t++)
+            {
+                const REAL weight = vf_param(args, VF_ROW_LINE::first_param + t);
+                VF_UNROLL for (int i = 0; i < together; i++)
+                {
+                    const REAL value = wide[VF_BORDER - VF_HALO_X + t + i];
+                    sum[i] = t == 0 ? weight * value : FMA(weight, value, sum[i]);
+                }
+            }
+            if (VF_BOUNDARY == VF_CONSTANT && place(row, 0) == VF_NO_ROW)
+                VF_UNROLL for (int i = 0; i < together; i++) sum[i] =
+                    vf_outside(args, VF_ROW_LINE::out(field));
+            VF_UNROLL for (int i = 0; i < together; i += VF_PACK)
+                vf_share<VF_PACK>(sums + begin * VF_SUM_PITCH + i, sum + i);
+        }
+    }
+#endif
+
+    VF_MEMBER void sum_y(const REAL *tile, REAL (&v)[VF_WORK_Y][VF_SPAN])
+    {
+        VF_UNROLL for (int r = 0; r < VF_WORK_Y + 2 * VF_SIDE; r++)
+        {
+            REAL row[VF_SPAN];
+            vf_take<VF_SPAN>(tile + r * VF_SUM_PITCH, row);
+            VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+            {
+                if (r < j || r > j + 2 * VF_SIDE)
+                    continue;
+                const REAL weight = vf_param(args, VF_SIDE_LINE::first_param + (r - j));
+                VF_UNROLL for (int i = 0; i < VF_SPAN; i++) v[j][i] =
+                    r == j ? weight * row[i] : FMA(weight, row[i], v[j][i]);
+            }
+        }
+    }
+
+    template <class Chain> VF_MEMBER void stream(Chain &chain, int field)
+    {
+        enum { fours = threads_of_row / 4 };
+        const int first = course.begin - VF_REACH, row = (thread() >> 2 & 1) + 2 * (thread() / (8 * fours)),
+                  column = ((thread() & 3) + 4 * (thread() / 8 % fours)) * together,
+                  own = threadIdx.y * (VF_WORK_Y * VF_SUM_PITCH) + threadIdx.x * VF_SPAN;
+        REAL *const odd = memory + VF_TILE_ROWS * VF_READ_PITCH, *const sums = odd + (odd - memory),
+                    *const odd_sums = sums + VF_TILE_ROWS * VF_SUM_PITCH;
+        vf_turns tile(memory, odd, 0), x_from(odd, memory, row * VF_READ_PITCH + column),
+            x_to(odd_sums, sums, row * VF_SUM_PITCH + column),
+            y_from(VF_HAS_ROW ? sums : odd, VF_HAS_ROW ? odd_sums : memory, own);
+        turn_to(first);
+        VF_NO_UNROLL for (int plane = first - VF_AHEAD; plane < course.end + VF_REACH; plane++)
+        {
+            load();
+            if (plane >= first) {
+                REAL v[VF_WORK_Y][VF_SPAN];
+                sum_y(y_from.now, v);
+                chain.add(plane, plane_at(plane) < 0, v);
+            }
+#if VF_HAS_ROW
+            if (plane + 1 >= first)
+                sum_x(field, row, x_from.now, x_to.now);
+#endif
+            put(tile.now);
+            turn_to(plane + VF_AHEAD + 1);
+            __syncthreads();
+            tile.turn();
+            x_from.turn();
+            x_to.turn();
+            y_from.turn();
+        }
+    }
+};
