@@ -2,6 +2,7 @@
  * other. */
 #include <errno.h>
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #include "alloc.h"
@@ -17,18 +18,22 @@ struct mrc_reader {
     bool swapped;
 };
 
-/* Sums of finite values, from a value near the mean so that their squares keep their digits. */
+/* Sums of finite values, from a value near the mean so that their squares keep their digits. Every fourth
+ * value goes to the same sum. */
+enum { LANES = 4 };
 struct mrc_sums {
-    bool begun;
-    double origin, sum, squares, least, most;
-    double count;
+    double sum[LANES], squares[LANES], least[LANES], most[LANES], count[LANES];
 };
 
 struct mrc_writer {
-    uint64_t at;   /* where the next section goes */
-    size_t stored; /* bytes of an element in the file */
-    void *row;     /* one row as it is written */
+    uint64_t start; /* of the first section */
+    size_t stored;  /* bytes of an element in the file */
+    bool begun;     /* a finite value was there: the first is the origin */
+    double origin;
     struct mrc_sums sums;
+    bool direct; /* elements are written as they are */
+    char *block; /* else: room for some rows as they are written, for each thread */
+    size_t block_count;
 };
 
 enum { BLOCK_BYTES = 1 << 20 };
@@ -142,27 +147,123 @@ out:
     return status;
 }
 
-static enum vf_status mrc_read(struct vf_reader *reader, size_t page, void *const planes[],
-                               struct vf_error *error)
+static enum vf_status read_section(struct vf_reader *reader, size_t page, void *plane, struct vf_error *error)
 {
     const struct mrc_reader *state = reader->state;
     const struct vf_info *info = &reader->info;
     const size_t count = info->shape.nx * info->shape.ny;
     const uint64_t at = state->start + page * (uint64_t)count * state->stored;
-    if (!vf_read_at(reader->fd, planes[0], count * state->stored, at))
+    if (!vf_read_at(reader->fd, plane, count * state->stored, at))
         return vf_fail(error, VF_FAILED, "section %zu: cannot be read at byte %llu: %s", page + 1,
                        (unsigned long long)at, errno == 0 ? "the file ends too early" : strerror(errno));
     if (state->swapped)
-        swap_elements(planes[0], count, state->stored);
+        swap_elements(plane, count, state->stored);
     if (info->half_floats)
-        vf_halves_to_floats(planes[0], count);
+        vf_halves_to_floats(plane, count);
     return VF_OK;
+}
+
+static enum vf_status mrc_read_pages(struct vf_reader *reader, size_t first, size_t count,
+                                     void *const planes[], int threads, struct vf_error *error)
+{
+    enum vf_status status = VF_OK;
+    size_t failed = count;
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (size_t i = 0; i < count; i++) {
+        struct vf_error own;
+        if (read_section(reader, first + i, planes[i], &own) == VF_OK)
+            continue;
+#pragma omp critical(mrc_read_pages)
+        if (i < failed) { /* the first section that is bad is told of, as without threads */
+            failed = i;
+            status = VF_FAILED;
+            *error = own;
+        }
+    }
+    return status;
 }
 
 static void mrc_close(struct vf_reader *reader)
 {
     vf_free(reader->state);
     vf_tags_free(reader->info.tags);
+}
+
+/* ---- statistics ---- */
+
+static void clear_sums(struct mrc_sums *sums)
+{
+    for (int k = 0; k < LANES; k++) {
+        sums->sum[k] = sums->squares[k] = sums->count[k] = 0;
+        sums->least[k] = INFINITY;
+        sums->most[k] = -INFINITY;
+    }
+}
+
+static void add_value(struct mrc_sums *sums, int k, double value, double origin)
+{
+    const bool finite = value - value == 0;
+    const double from_origin = finite ? value - origin : 0;
+    sums->sum[k] += from_origin;
+    sums->squares[k] += from_origin * from_origin;
+    sums->count[k] += finite ? 1 : 0;
+    sums->least[k] = finite && value < sums->least[k] ? value : sums->least[k];
+    sums->most[k] = finite && value > sums->most[k] ? value : sums->most[k];
+}
+
+/* A loop for each type, which the compiler makes tight. */
+#define ADD_VALUES(type)                                                            \
+    for (; x + LANES <= nx; x += LANES)                                             \
+        for (int k = 0; k < LANES; k++)                                             \
+            add_value(&own, k, (double)((const type *)row)[x + (size_t)k], origin); \
+    for (; x < nx; x++)                                                             \
+        add_value(&own, (int)(x % LANES), (double)((const type *)row)[x], origin);
+
+static void add_row(struct mrc_sums *sums, enum vf_type type, const void *row, size_t nx, double origin)
+{
+    struct mrc_sums own = *sums;
+    size_t x = 0;
+    switch (type) {
+    case VF_U8:
+        ADD_VALUES(uint8_t)
+        break;
+    case VF_I8:
+        ADD_VALUES(int8_t)
+        break;
+    case VF_U16:
+        ADD_VALUES(uint16_t)
+        break;
+    case VF_I16:
+        ADD_VALUES(int16_t)
+        break;
+    default:
+        ADD_VALUES(float)
+    }
+    *sums = own;
+}
+
+static void add_sums(struct mrc_sums *to, const struct mrc_sums *from)
+{
+    for (int k = 0; k < LANES; k++) {
+        to->sum[k] += from->sum[k];
+        to->squares[k] += from->squares[k];
+        to->count[k] += from->count[k];
+        to->least[k] = from->least[k] < to->least[k] ? from->least[k] : to->least[k];
+        to->most[k] = from->most[k] > to->most[k] ? from->most[k] : to->most[k];
+    }
+}
+
+/* The first finite value of a plane. */
+static void find_origin(struct mrc_writer *state, const struct vf_info *info, const void *plane)
+{
+    const size_t size = vf_type_size(info->type), count = info->shape.nx * info->shape.ny;
+    for (size_t i = 0; i < count && !state->begun; i++) {
+        struct mrc_sums one;
+        clear_sums(&one);
+        add_row(&one, info->type, (const char *)plane + i * size, 1, 0);
+        state->begun = one.count[0] > 0;
+        state->origin = one.sum[0];
+    }
 }
 
 /* ---- writing ---- */
@@ -198,47 +299,11 @@ static enum vf_status mrc_create(struct vf_writer *writer, struct vf_error *erro
         return VF_FAILED;
     writer->state = state;
     state->stored = mode == 0 ? 1 : mode == 2 ? 4 : 2;
-    state->at = VF_MRC_HEADER + (info->tags == NULL ? 0 : info->tags->mrc_extended_bytes);
-    const size_t row_bytes = info->shape.nx * state->stored;
-    state->row = vf_alloc(row_bytes > BLOCK_BYTES ? row_bytes : BLOCK_BYTES, 1, "rows to write", error);
-    return state->row == NULL ? VF_FAILED : VF_OK;
-}
-
-static double value_at(enum vf_type type, const void *row, size_t x)
-{
-    switch (type) {
-    case VF_U8:
-        return ((const uint8_t *)row)[x];
-    case VF_I8:
-        return ((const int8_t *)row)[x];
-    case VF_U16:
-        return ((const uint16_t *)row)[x];
-    case VF_I16:
-        return ((const int16_t *)row)[x];
-    default:
-        return (double)((const float *)row)[x];
-    }
-}
-
-static void add_row(struct mrc_sums *sums, enum vf_type type, const void *row, size_t nx)
-{
-    double sum = 0, squares = 0, count = 0;
-    for (size_t x = 0; x < nx; x++) {
-        const double value = value_at(type, row, x);
-        if (!isfinite(value))
-            continue;
-        if (!sums->begun)
-            *sums = (struct mrc_sums){.begun = true, .origin = value, .least = value, .most = value};
-        sums->least = value < sums->least ? value : sums->least;
-        sums->most = value > sums->most ? value : sums->most;
-        const double from_origin = value - sums->origin;
-        sum += from_origin;
-        squares += from_origin * from_origin;
-        count++;
-    }
-    sums->sum += sum;
-    sums->squares += squares;
-    sums->count += count;
+    state->start = VF_MRC_HEADER + (info->tags == NULL ? 0 : info->tags->mrc_extended_bytes);
+    state->direct = !info->half_floats && state->stored == vf_type_size(info->type) &&
+                    info->big_endian == machine_is_big_endian();
+    clear_sums(&state->sums);
+    return VF_OK;
 }
 
 /* One row into the file's type and byte order. */
@@ -257,41 +322,103 @@ static void convert_row(const struct vf_info *info, size_t stored, void *to, con
         swap_elements(to, nx, stored);
 }
 
-static enum vf_status mrc_write(struct vf_writer *writer, size_t page, const void *const planes[],
-                                struct vf_error *error)
+static size_t block_bytes(const struct vf_writer *writer)
 {
-    struct mrc_writer *state = writer->state;
+    const struct mrc_writer *state = writer->state;
+    const size_t row_bytes = writer->info.shape.nx * state->stored;
+    return row_bytes > BLOCK_BYTES ? row_bytes : BLOCK_BYTES;
+}
+
+/* `block` takes some rows as they are written. */
+static enum vf_status write_section(const struct vf_writer *writer, size_t page, const void *plane,
+                                    char *block, struct mrc_sums *sums, struct vf_error *error)
+{
+    const struct mrc_writer *state = writer->state;
     const struct vf_info *info = &writer->info;
     const size_t nx = info->shape.nx, ny = info->shape.ny, row_bytes = nx * state->stored;
     const size_t rows = row_bytes < BLOCK_BYTES ? BLOCK_BYTES / row_bytes : 1;
     const size_t from_bytes = nx * vf_type_size(info->type);
-    for (size_t y = 0, n; y < ny; y += n, state->at += n * row_bytes) {
+    const uint64_t at = state->start + page * (uint64_t)ny * row_bytes;
+    for (size_t y = 0, n; y < ny; y += n) {
         n = ny - y < rows ? ny - y : rows;
+        const char *from = (const char *)plane + y * from_bytes;
         for (size_t i = 0; i < n; i++) {
-            const char *row = (const char *)planes[0] + (y + i) * from_bytes;
-            add_row(&state->sums, info->type, row, nx);
-            convert_row(info, state->stored, (char *)state->row + i * row_bytes, row);
+            add_row(sums, info->type, from + i * from_bytes, nx, state->origin);
+            if (!state->direct)
+                convert_row(info, state->stored, block + i * row_bytes, from + i * from_bytes);
         }
-        if (!vf_write_at(vf_output_file_descriptor(writer->file), state->row, n * row_bytes, state->at))
+        if (!vf_write_at(vf_output_file_descriptor(writer->file), state->direct ? from : block, n * row_bytes,
+                         at + y * row_bytes))
             return vf_fail(error, VF_FAILED, "section %zu cannot be written: %s", page + 1, strerror(errno));
     }
     return VF_OK;
 }
 
+static enum vf_status need_blocks(struct vf_writer *writer, size_t count, struct vf_error *error)
+{
+    struct mrc_writer *state = writer->state;
+    if (state->direct || count <= state->block_count)
+        return VF_OK;
+    vf_free(state->block);
+    state->block = vf_alloc(count, block_bytes(writer), "rows to write", error);
+    state->block_count = state->block == NULL ? 0 : count;
+    return state->block == NULL ? VF_FAILED : VF_OK;
+}
+
+/* Sections are added up by themselves and then in order, so that their sums do not depend on the threads. */
+static enum vf_status mrc_write_pages(struct vf_writer *writer, size_t first, size_t count,
+                                      const void *const planes[], int threads, struct vf_error *error)
+{
+    struct mrc_writer *state = writer->state;
+    const size_t team = count < (size_t)threads ? count : (size_t)threads, room = block_bytes(writer);
+    enum vf_status status = need_blocks(writer, team, error);
+    struct mrc_sums *sums = status == VF_OK ? vf_alloc(count, sizeof *sums, "statistics", error) : NULL;
+    if (sums == NULL)
+        return VF_FAILED;
+    for (size_t i = 0; i < count && !state->begun; i++)
+        find_origin(state, &writer->info, planes[i]);
+#pragma omp parallel for schedule(dynamic) num_threads((int)team)
+    for (size_t i = 0; i < count; i++) {
+        struct vf_error own;
+        char *block = state->direct ? NULL : state->block + (size_t)omp_get_thread_num() * room;
+        clear_sums(&sums[i]);
+        if (write_section(writer, first + i, planes[i], block, &sums[i], &own) == VF_OK)
+            continue;
+#pragma omp critical(mrc_write_pages)
+        {
+            status = VF_FAILED;
+            *error = own;
+        }
+    }
+    for (size_t i = 0; i < count && status == VF_OK; i++)
+        add_sums(&state->sums, &sums[i]);
+    vf_free(sums);
+    return status;
+}
+
 static enum vf_status mrc_finish(struct vf_writer *writer, struct vf_error *error)
 {
     const struct mrc_writer *state = writer->state;
-    const struct mrc_sums *sums = &state->sums;
+    struct mrc_sums sums = state->sums;
     const struct vf_info *info = &writer->info;
     const struct vf_tags *tags = info->tags;
     const int fd = vf_output_file_descriptor(writer->file);
     const size_t extended = tags == NULL ? 0 : tags->mrc_extended_bytes;
     unsigned char bytes[VF_MRC_HEADER];
-    struct vf_mrc_statistics statistics = {.least = sums->least, .most = sums->most};
-    if (sums->count > 0) {
-        const double offset = sums->sum / sums->count,
-                     squares = sums->squares / sums->count - offset * offset;
-        statistics.mean = sums->origin + offset;
+    struct vf_mrc_statistics statistics = {0};
+    for (int k = 1; k < LANES; k++) {
+        sums.sum[0] += sums.sum[k];
+        sums.squares[0] += sums.squares[k];
+        sums.count[0] += sums.count[k];
+        sums.least[0] = sums.least[k] < sums.least[0] ? sums.least[k] : sums.least[0];
+        sums.most[0] = sums.most[k] > sums.most[0] ? sums.most[k] : sums.most[0];
+    }
+    if (state->begun) {
+        const double offset = sums.sum[0] / sums.count[0],
+                     squares = sums.squares[0] / sums.count[0] - offset * offset;
+        statistics.least = sums.least[0];
+        statistics.most = sums.most[0];
+        statistics.mean = state->origin + offset;
         statistics.deviation = squares > 0 ? sqrt(squares) : 0;
     }
     vf_mrc_header_write(bytes, input_header(info), info, tags != NULL && vf_tags_spacing_kept(tags, info),
@@ -306,18 +433,18 @@ static void mrc_discard(struct vf_writer *writer)
 {
     struct mrc_writer *state = writer->state;
     if (state != NULL)
-        vf_free(state->row);
+        vf_free(state->block);
     vf_free(state);
 }
 
 const struct vf_codec vf_codec_mrc = {
     .name = "MRC",
     .open = mrc_open,
-    .read = mrc_read,
+    .read_pages = mrc_read_pages,
     .close = mrc_close,
     .supports = mrc_supports,
     .create = mrc_create,
-    .write = mrc_write,
+    .write_pages = mrc_write_pages,
     .finish = mrc_finish,
     .discard = mrc_discard,
 };
