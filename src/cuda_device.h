@@ -16,8 +16,8 @@
 struct vf_cuda_costs {
     double driver_init;
     double context;
-    double compile; /* one kernel that no cache has */
-    double pinned, pageable;
+    double compile;                  /* one kernel that no cache has */
+    double pinned, pageable, staged; /* staged: from pageable memory through pinned buffers, by threads */
 };
 
 /* As measured on an H200 with an Intel Xeon host. */
@@ -49,6 +49,7 @@ struct vf_cuda {
     struct vf_cuda_loaded *loaded;
     int loaded_count, loaded_room;
     int compiled_count; /* kernels that no cache had */
+    double seconds[3];  /* uploads, kernels, downloads so far; the main thread's */
     bool strict;        /* --backend cuda: what the device fails at is an error, the CPU does not take over */
     bool failed;        /* the CPU took over for it once; `failure` says why */
     struct vf_error failure;

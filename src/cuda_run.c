@@ -61,18 +61,33 @@ static enum vf_status download(struct vf_cuda_sweep *sweep, ptrdiff_t image, str
     return VF_OK;
 }
 
-/* Planes [wanted) of one image; buffers hold [window). */
-static enum vf_status run_slab(struct vf_cuda_sweep *sweep, ptrdiff_t image, struct vf_plane_range wanted,
-                               struct vf_plane_range window, struct vf_error *error)
+/* Planes [wanted) of one image; buffers hold [window). What is under way after a failure still uses host
+ * memory, so that it is waited for. */
+static enum vf_status begin_slab(struct vf_cuda_sweep *sweep, ptrdiff_t image, struct vf_plane_range wanted,
+                                 struct vf_plane_range window, struct vf_error *error)
 {
     enum vf_status status;
+    VF_TRY(vf_cuda_sweep_mark(sweep, 0, error));
     VF_TRY(upload(sweep, image, window, error));
+    VF_TRY(vf_cuda_sweep_mark(sweep, 1, error));
     VF_TRY(vf_cuda_sweep_launch(sweep, image, error));
+    VF_TRY(vf_cuda_sweep_mark(sweep, 2, error));
     VF_TRY(download(sweep, image, wanted, error));
+    VF_TRY(vf_cuda_sweep_mark(sweep, 3, error));
+out:
+    if (status != VF_OK)
+        sweep->cuda->api.cuStreamSynchronize(sweep->stream);
+    return status;
+}
+
+static enum vf_status end_slab(struct vf_cuda_sweep *sweep, struct vf_plane_range wanted,
+                               struct vf_error *error)
+{
+    enum vf_status status = VF_OK;
     TRY_CUDA(cuStreamSynchronize(sweep->stream), "filtering");
+    vf_cuda_sweep_add_times(sweep);
     VF_TRY(vf_cuda_reduce(sweep, wanted, error));
 out:
-    /* What is under way still uses the transfers' buffers, which the next slab fills. */
     if (status != VF_OK)
         sweep->cuda->api.cuStreamSynchronize(sweep->stream);
     return status;
@@ -158,7 +173,9 @@ static enum vf_status run_image(struct vf_cuda_sweep *sweep, ptrdiff_t image, st
             }
         }
         if (status == VF_OK)
-            status = run_slab(sweep, image, wanted, window, error);
+            status = begin_slab(sweep, image, wanted, window, error);
+        if (status == VF_OK)
+            status = end_slab(sweep, wanted, error);
         if (status == VF_OK && job->progress != NULL)
             job->progress(job->progress_context,
                           (size_t)(job->nx * job->ny) * (size_t)(wanted.end - wanted.begin));
@@ -173,7 +190,7 @@ enum vf_status vf_cuda_run(struct vf_cuda *cuda, const struct vf_gpu_plan *plan,
                            struct vf_error *error)
 {
     struct vf_cuda_sweep sweep;
-    enum vf_status status = vf_cuda_sweep_open(&sweep, cuda, plan, job, error);
+    enum vf_status status = vf_cuda_sweep_open(&sweep, cuda, plan, job, false, error);
     for (ptrdiff_t image = 0; image < sweep.images && status == VF_OK; image++)
         status = run_image(&sweep, image, sweep.all, error);
     /* Nothing was begun: the CPU does it all. */
@@ -184,4 +201,52 @@ enum vf_status vf_cuda_run(struct vf_cuda *cuda, const struct vf_gpu_plan *plan,
     }
     vf_cuda_sweep_close(&sweep);
     return status;
+}
+
+/* ---- a slab on its way ---- */
+
+enum vf_status vf_cuda_lane_start(struct vf_cuda_lane *lane, struct vf_cuda *cuda,
+                                  const struct vf_gpu_plan *plan, const struct vf_job *job,
+                                  struct vf_error *error)
+{
+    struct vf_cuda_sweep *sweep = &lane->sweep;
+    struct vf_plane_range window;
+    enum vf_status status = VF_OK;
+    if (lane->opened)
+        vf_cuda_sweep_set_job(sweep, job);
+    else
+        status = vf_cuda_sweep_open(sweep, cuda, plan, job, true, error);
+    lane->opened = true;
+    VF_TRY(status);
+    VF_TRY(vf_cuda_sweep_set_slab(sweep, sweep->all, &window, error));
+    if (sweep->room < window.end - window.begin) {
+        vf_cuda_sweep_release(sweep);
+        if (!vf_cuda_sweep_take(sweep, window.end - window.begin))
+            return vf_fail(error, VF_DEVICE, "not enough memory on %s for %td planes", cuda->gpu.name,
+                           window.end - window.begin);
+    }
+    VF_TRY(begin_slab(sweep, 0, sweep->all, window, error));
+out:
+    if (status != VF_OK)
+        vf_cuda_lane_close(lane);
+    return status;
+}
+
+enum vf_status vf_cuda_lane_wait(struct vf_cuda_lane *lane, struct vf_error *error)
+{
+    const enum vf_status status = end_slab(&lane->sweep, lane->sweep.all, error);
+    const struct vf_job *job = lane->sweep.job;
+    if (status == VF_OK && job->progress != NULL)
+        job->progress(job->progress_context,
+                      (size_t)(job->nx * job->ny) * (size_t)(lane->sweep.all.end - lane->sweep.all.begin));
+    if (status != VF_OK)
+        vf_cuda_lane_close(lane);
+    return status;
+}
+
+void vf_cuda_lane_close(struct vf_cuda_lane *lane)
+{
+    if (lane->opened)
+        vf_cuda_sweep_close(&lane->sweep);
+    lane->opened = false;
 }

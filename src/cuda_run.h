@@ -1,4 +1,4 @@
-/* Running a flow's kernels on a CUDA device. */
+/* Running a flow's kernels on a CUDA device: a whole job, or slabs of which some are on their way at once. */
 #ifndef VF_CUDA_RUN_H
 #define VF_CUDA_RUN_H
 
@@ -10,5 +10,20 @@
  * partly written, and the CPU can take over. */
 enum vf_status vf_cuda_run(struct vf_cuda *cuda, const struct vf_gpu_plan *plan, const struct vf_job *job,
                            struct vf_error *error);
+
+/* One slab on its way; all zero before the first. */
+struct vf_cuda_lane {
+    struct vf_cuda_sweep sweep;
+    bool opened;
+};
+
+/* Begins the job: uploads, kernels and downloads, one after another beside those of other lanes. Its arrays,
+ * of one image, should be in pinned memory; they and the job are used until it was waited for. The first call
+ * opens the lane; later jobs are of the same plan, flow and grid. Nothing is under way after a failure. */
+enum vf_status vf_cuda_lane_start(struct vf_cuda_lane *lane, struct vf_cuda *cuda,
+                                  const struct vf_gpu_plan *plan, const struct vf_job *job,
+                                  struct vf_error *error);
+enum vf_status vf_cuda_lane_wait(struct vf_cuda_lane *lane, struct vf_error *error);
+void vf_cuda_lane_close(struct vf_cuda_lane *lane);
 
 #endif

@@ -322,9 +322,29 @@ out:
 
 /* ---- a job ---- */
 
+enum vf_status vf_cuda_sweep_mark(struct vf_cuda_sweep *sweep, int index, struct vf_error *error)
+{
+    return vf_cuda_device_check(&sweep->cuda->api,
+                                sweep->cuda->api.cuEventRecord(sweep->mark[index], sweep->stream),
+                                "marking the time", error);
+}
+
+void vf_cuda_sweep_add_times(const struct vf_cuda_sweep *sweep)
+{
+    for (int i = 0; i < 3; i++) {
+        float milliseconds = 0;
+        if (sweep->cuda->api.cuEventElapsedTime(&milliseconds, sweep->mark[i], sweep->mark[i + 1]) ==
+            CUDA_SUCCESS)
+            sweep->cuda->seconds[i] += 1e-3 * (double)milliseconds;
+    }
+}
+
 void vf_cuda_sweep_close(struct vf_cuda_sweep *sweep)
 {
     vf_staging_close(&sweep->staging);
+    for (int i = 0; i < 4; i++)
+        if (sweep->mark[i] != NULL)
+            sweep->cuda->api.cuEventDestroy(sweep->mark[i]);
     for (int i = 0; sweep->kernel != NULL && i < sweep->plan->launch_count; i++)
         vf_cuda_launch_close(&sweep->kernel[i], sweep->cuda);
     vf_cuda_sweep_release(sweep);
@@ -339,24 +359,27 @@ void vf_cuda_sweep_close(struct vf_cuda_sweep *sweep)
     vf_free(sweep->free_slot);
 }
 
-static void set_job(struct vf_cuda_sweep *sweep, struct vf_cuda *cuda, const struct vf_gpu_plan *plan,
-                    const struct vf_job *job)
+void vf_cuda_sweep_set_job(struct vf_cuda_sweep *sweep, const struct vf_job *job)
+{
+    const bool flat = job->flow->dim == 2;
+    sweep->job = job;
+    sweep->planes = flat ? job->nz * job->batch : job->nz;
+    sweep->images = flat ? 1 : job->batch;
+    sweep->all = (struct vf_plane_range){flat ? 0 : job->z_begin, flat ? sweep->planes : job->z_end};
+}
+
+static void set_up(struct vf_cuda_sweep *sweep, struct vf_cuda *cuda, const struct vf_gpu_plan *plan,
+                   const struct vf_job *job)
 {
     const struct vf_flow *flow = job->flow;
-    const bool flat = flow->dim == 2;
-    *sweep = (struct vf_cuda_sweep){.cuda = cuda,
-                                    .plan = plan,
-                                    .job = job,
-                                    .planes = flat ? job->nz * job->batch : job->nz,
-                                    .images = flat ? 1 : job->batch,
-                                    .pitch = vf_cuda_pitch(job->nx)};
+    *sweep = (struct vf_cuda_sweep){.cuda = cuda, .plan = plan, .pitch = vf_cuda_pitch(job->nx)};
+    vf_cuda_sweep_set_job(sweep, job);
     for (int k = 0; k < flow->source_count; k++)
         sweep->source_type[k] = job->source[k].type;
     for (int k = 0; k < flow->sink_count; k++)
         sweep->sink_type[k] = job->sink[k].array != NULL ? job->sink[k].array->type
                               : flow->is_double          ? VF_F64
                                                          : VF_F32;
-    sweep->all = (struct vf_plane_range){flat ? 0 : job->z_begin, flat ? sweep->planes : job->z_end};
     sweep->plane = sweep->pitch * (size_t)job->ny;
     sweep->request = (struct vf_gpu_request){.flow = flow,
                                              .nx = job->nx,
@@ -389,16 +412,20 @@ static enum vf_status alloc_tables(struct vf_cuda_sweep *sweep, struct vf_error 
 }
 
 enum vf_status vf_cuda_sweep_open(struct vf_cuda_sweep *sweep, struct vf_cuda *cuda,
-                                  const struct vf_gpu_plan *plan, const struct vf_job *job,
+                                  const struct vf_gpu_plan *plan, const struct vf_job *job, bool straight,
                                   struct vf_error *error)
 {
     const size_t row_bytes = (size_t)job->nx * sizeof(double);
     enum vf_status status;
-    set_job(sweep, cuda, plan, job);
+    set_up(sweep, cuda, plan, job);
     VF_TRY(alloc_tables(sweep, error));
     VF_TRY(vf_cuda_enter(cuda, error) == VF_OK ? VF_OK : VF_DEVICE);
     TRY_CUDA(cuStreamCreate(&sweep->stream, CU_STREAM_NON_BLOCKING), "making a stream");
-    if (has_transfers(job))
+    for (int i = 0; i < 4; i++)
+        TRY_CUDA(cuEventCreate(&sweep->mark[i], CU_EVENT_DEFAULT), "making an event");
+    if (straight)
+        vf_staging_open_straight(&sweep->staging, cuda, sweep->stream);
+    else if (has_transfers(job))
         VF_TRY(vf_staging_open(&sweep->staging, cuda, sweep->stream,
                                row_bytes * (size_t)job->ny * (size_t)sweep->planes, row_bytes, job->threads,
                                error));

@@ -43,6 +43,7 @@ struct vf_cuda_sweep {
     struct vf_cuda_launch *kernel; /* [plan->launch_count], owned */
     CUstream stream;
     struct vf_staging staging;  /* only where arrays are in host memory, or reduced */
+    CUevent mark[4];            /* before uploads, kernels, downloads, and after them */
     struct vf_plane_range all;  /* planes to compute */
     ptrdiff_t planes, images;   /* of one image; 2D: all images are planes of one */
     size_t pitch, plane;        /* elements */
@@ -56,10 +57,18 @@ struct vf_cuda_sweep {
     ptrdiff_t shift, grid; /* planes are numbered from this for the kernels, in a grid of that many */
 };
 
-/* Compiles the plan's kernels. Plan and job are borrowed. It is closed also after a failure. */
+/* Compiles the plan's kernels. Plan and job are borrowed. It is closed also after a failure. `straight`: host
+ * memory is pinned. */
 enum vf_status vf_cuda_sweep_open(struct vf_cuda_sweep *sweep, struct vf_cuda *cuda,
-                                  const struct vf_gpu_plan *plan, const struct vf_job *job,
+                                  const struct vf_gpu_plan *plan, const struct vf_job *job, bool straight,
                                   struct vf_error *error);
+
+/* Another job of the same plan, which differs in its arrays and in which of the planes it computes. */
+void vf_cuda_sweep_set_job(struct vf_cuda_sweep *sweep, const struct vf_job *job);
+
+/* Remembers on the stream that stage `index` begins; and, once all is done, adds up what each took. */
+enum vf_status vf_cuda_sweep_mark(struct vf_cuda_sweep *sweep, int index, struct vf_error *error);
+void vf_cuda_sweep_add_times(const struct vf_cuda_sweep *sweep);
 
 /* Waits for what was launched. */
 void vf_cuda_sweep_close(struct vf_cuda_sweep *sweep);

@@ -43,6 +43,11 @@ out:
     return status;
 }
 
+void vf_staging_open_straight(struct vf_staging *staging, struct vf_cuda *cuda, CUstream stream)
+{
+    *staging = (struct vf_staging){.cuda = cuda, .stream = stream};
+}
+
 void vf_staging_close(struct vf_staging *staging)
 {
     if (staging->cuda == NULL)
@@ -74,7 +79,7 @@ static void copy_rows(const struct vf_staging *staging, const struct vf_planes *
     }
 }
 
-static CUresult transfer(struct vf_staging *staging, const struct vf_planes *planes, ptrdiff_t row,
+static CUresult transfer(const struct vf_staging *staging, const struct vf_planes *planes, ptrdiff_t row,
                          ptrdiff_t count, void *packed, bool out)
 {
     const CUdeviceptr device = planes->device + (size_t)row * planes->pitch_bytes;
@@ -97,11 +102,30 @@ static CUresult transfer(struct vf_staging *staging, const struct vf_planes *pla
     return staging->cuda->api.cuMemcpy2DAsync(&copy, staging->stream);
 }
 
+/* Planes that lie one after another in one copy. */
+static enum vf_status transfer_straight(const struct vf_staging *staging, const struct vf_planes *planes,
+                                        void *const *plane, ptrdiff_t count, bool out, struct vf_error *error)
+{
+    const size_t bytes = (size_t)planes->rows * planes->row_bytes;
+    enum vf_status status = VF_OK;
+    for (ptrdiff_t z = 0, n; z < count && status == VF_OK; z += n) {
+        n = 1;
+        while (z + n < count && (char *)plane[z + n] == (char *)plane[z] + (size_t)n * bytes)
+            n++;
+        status = vf_cuda_device_check(
+            &staging->cuda->api, transfer(staging, planes, z * planes->rows, n * planes->rows, plane[z], out),
+            out ? "downloading" : "uploading", error);
+    }
+    return status;
+}
+
 enum vf_status vf_staging_upload(struct vf_staging *staging, const struct vf_planes *to, void *const *plane,
                                  ptrdiff_t count, struct vf_error *error)
 {
     const ptrdiff_t rows = count * to->rows, most = (ptrdiff_t)(staging->bytes / to->row_bytes);
     enum vf_status status = VF_OK;
+    if (staging->bytes == 0)
+        return transfer_straight(staging, to, plane, count, false, error);
     for (ptrdiff_t row = 0, turn = 0; row < rows; row += most, turn ^= 1) {
         const ptrdiff_t now = rows - row < most ? rows - row : most;
         TRY_CUDA(cuEventSynchronize(staging->done[turn]), "waiting for an upload");
@@ -119,8 +143,10 @@ enum vf_status vf_staging_download(struct vf_staging *staging, const struct vf_p
                                    void *const *plane, ptrdiff_t count, struct vf_error *error)
 {
     const ptrdiff_t rows = count * from->rows, most = (ptrdiff_t)(staging->bytes / from->row_bytes);
-    const ptrdiff_t turns = (rows + most - 1) / most;
     enum vf_status status = VF_OK;
+    if (staging->bytes == 0)
+        return transfer_straight(staging, from, plane, count, true, error);
+    const ptrdiff_t turns = (rows + most - 1) / most;
     for (ptrdiff_t turn = 0; turn <= turns; turn++) {
         if (turn < turns) {
             const ptrdiff_t row = turn * most, now = rows - row < most ? rows - row : most;

@@ -14,7 +14,8 @@ struct vf_explained {
     const char *in, *out; /* file names */
     const struct vf_info *input, *result;
     size_t channels;                     /* filtered */
-    const struct vf_stream_plan *stream; /* larger than memory; NULL: the whole is held */
+    const struct vf_stream_plan *stream; /* slab by slab; NULL: the whole is held */
+    bool overlapped;                     /* not because it is larger than memory */
     size_t memory, memory_limit;         /* bytes: predicted peak, allowed */
 };
 

@@ -49,8 +49,9 @@ static void print_pass(const struct vf_explained *x, int p, FILE *to)
 void vf_explain_stream(const struct vf_explained *x, FILE *to)
 {
     const struct vf_stream_plan *s = x->stream;
-    fprintf(to, "larger than memory: %d pass%s over slabs; predicted %.3f s\n", s->pass_count,
-            s->pass_count == 1 ? "" : "es", s->seconds);
+    fprintf(to, "%s: %d pass%s over slabs; predicted %.3f s\n",
+            x->overlapped ? "read, filtered and written at the same time" : "larger than memory",
+            s->pass_count, s->pass_count == 1 ? "" : "es", s->seconds);
     for (int p = 0; p < s->pass_count; p++)
         print_pass(x, p, to);
     fprintf(to, "  reads %.1f MiB and writes %.1f MiB in all", mib(s->read_bytes), mib(s->written_bytes));

@@ -166,15 +166,12 @@ static enum vf_status stream(struct vf_work *w, struct vf_error *error)
                                .progress_context = &counting,
                                .stop = &vf_interrupted};
     begin_counting(&counting, w);
-    enum vf_status status = vf_stream_run(&stream, error);
+    const enum vf_status status = vf_stream_run(&stream, error);
     vf_progress_end(&counting.line);
     warn_of_gpu(w);
     w->read_seconds = stream.read_seconds;
     w->compute_seconds = stream.compute_seconds;
-    const double start = now();
-    if (status == VF_OK)
-        status = vf_writer_finish(w->writer, error);
-    w->write_seconds = stream.write_seconds + now() - start;
+    w->write_seconds = stream.write_seconds;
     return status;
 }
 
@@ -203,6 +200,12 @@ static void report(const struct vf_work *w, FILE *to)
     vf_json_number(&json, "read_seconds", w->read_seconds);
     vf_json_number(&json, "compute_seconds", w->compute_seconds);
     vf_json_number(&json, "write_seconds", w->write_seconds);
+    vf_json_number(&json, "elapsed_seconds", w->elapsed_seconds);
+    if (w->cuda != NULL) {
+        vf_json_number(&json, "upload_seconds", w->cuda_seconds[0]);
+        vf_json_number(&json, "kernel_seconds", w->cuda_seconds[1]);
+        vf_json_number(&json, "download_seconds", w->cuda_seconds[2]);
+    }
     vf_json_integer(&json, "threads", w->plan.threads);
     vf_json_integer(&json, "memory_bytes", (long long)w->memory);
     vf_json_integer(&json, "peak_memory_bytes", (long long)vf_memory_peak());
@@ -223,7 +226,7 @@ enum vf_status vf_work_read(struct vf_work *w, struct vf_error *error)
     return status;
 }
 
-enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
+static enum vf_status compute_or_stream(struct vf_work *w, struct vf_error *error)
 {
     const double start = now();
     const size_t values = vf_plan_value_count(&w->plan) * w->channels + 1;
@@ -241,13 +244,24 @@ enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
     return status == VF_DEVICE ? VF_FAILED : status;
 }
 
+enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
+{
+    double before[3] = {0};
+    if (w->cuda != NULL)
+        memcpy(before, w->cuda->seconds, sizeof before);
+    const enum vf_status status = compute_or_stream(w, error);
+    for (int i = 0; w->cuda != NULL && i < 3; i++)
+        w->cuda_seconds[i] = w->cuda->seconds[i] - before[i];
+    return status;
+}
+
 enum vf_status vf_work_write(struct vf_work *w, struct vf_error *error)
 {
     const double start = now();
-    if (w->stream.pass_count > 0)
-        return VF_OK;
-    const enum vf_status status = write_result(w, error);
-    w->write_seconds = now() - start;
+    const enum vf_status status =
+        w->stream.pass_count > 0 ? vf_writer_finish(w->writer, error) : write_result(w, error);
+    w->write_seconds += now() - start;
+    w->elapsed_seconds = now() - w->begun;
     return status;
 }
 
@@ -283,7 +297,8 @@ enum vf_status vf_work_open(struct vf_work **work, const struct vf_chain *chain,
     struct vf_work *w = *work = vf_alloc(1, sizeof *w, "a file's plan", error);
     if (w == NULL)
         return VF_FAILED;
-    *w = (struct vf_work){.options = options, .session = session, .in_name = in, .out_name = out};
+    *w = (struct vf_work){
+        .options = options, .session = session, .in_name = in, .out_name = out, .begun = now()};
     vf_session_begin_work(session);
     const enum vf_status status = open_work(w, chain, explain_to, error);
     if (status != VF_OK) {

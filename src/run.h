@@ -60,7 +60,7 @@ enum vf_status vf_work_open(struct vf_work **work, const struct vf_chain *chain,
                             const struct vf_options *options, struct vf_session *session, const char *in,
                             const char *out, FILE *explain_to, struct vf_error *error);
 
-/* What is larger than memory is read, computed and written by vf_work_compute. */
+/* What goes slab by slab is read, computed and written by vf_work_compute; vf_work_write puts it in place. */
 enum vf_status vf_work_read(struct vf_work *work, struct vf_error *error);
 enum vf_status vf_work_compute(struct vf_work *work, struct vf_error *error);
 enum vf_status vf_work_write(struct vf_work *work, struct vf_error *error);

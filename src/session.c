@@ -35,5 +35,5 @@ double vf_session_cuda_seconds(const struct vf_session *session, size_t bytes, d
 {
     const struct vf_cuda_costs *costs = &vf_cuda_costs;
     const double start = session->cuda != NULL ? 0 : (costs->driver_init + costs->context) / session->files;
-    return start + (double)bytes / costs->pageable + kernels;
+    return start + (double)bytes / costs->staged + kernels;
 }

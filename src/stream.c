@@ -10,13 +10,25 @@
 #include "prepass.h"
 #include "stream_ends.h"
 
+/* A slab of one channel, and the GPU's lane that it is in. */
+struct part {
+    struct vf_job job; /* points to the next three */
+    struct vf_array source[VF_MAX_LIVE], stored[VF_MAX_LIVE];
+    struct vf_sink sink[VF_MAX_LIVE];
+    struct vf_cuda_lane lane;
+    bool begun; /* on the GPU, and not waited for */
+};
+
 /* A run in a pass, for every channel. It reads window `i` of the pass and fills the next, or reduces. */
 struct step {
     const struct vf_run *run;
     ptrdiff_t reach;
     struct vf_flow *flow;       /* owned: [channels] */
     struct vf_prepass *prepass; /* owned: [channels]; NULL: it computes planes */
-    ptrdiff_t done;             /* planes up to this one are computed */
+    struct part *part;          /* owned: [slabs on their way][channels] */
+    ptrdiff_t *count;           /* owned: [slabs on their way], planes of each */
+    int first, on_their_way;    /* the oldest, how many: a ring */
+    ptrdiff_t begun, done;      /* planes up to these are begun, computed */
 };
 
 /* A pass at work. */
@@ -24,6 +36,7 @@ struct sweep {
     struct vf_stream *stream;
     const struct vf_pass *pass;
     int step_count, window_count;
+    int depth;                /* slabs of a step on their way, at most */
     struct step *step;        /* owned */
     struct vf_window *window; /* owned: [window_count], the last is what comes out */
     ptrdiff_t image, images;
@@ -59,55 +72,93 @@ static enum vf_status run_job(const struct sweep *w, const struct step *step, st
 }
 
 /* Planes [z, z + count) of one channel, inside the grid. */
-static enum vf_status compute_channel(const struct sweep *w, int i, int channel, ptrdiff_t z, ptrdiff_t count,
-                                      struct vf_error *error)
+static void describe_part(const struct sweep *w, int i, int channel, ptrdiff_t z, ptrdiff_t count,
+                          struct part *part)
 {
     const struct vf_stream *s = w->stream;
     const struct vf_plan *plan = s->plan;
     const struct step *step = &w->step[i];
     const struct vf_flow *flow = &step->flow[channel];
     const bool flat = plan->context.dim == 2;
-    struct vf_array source[VF_MAX_LIVE], stored[VF_MAX_LIVE];
-    struct vf_sink sink[VF_MAX_LIVE] = {0};
     for (int k = 0; k < flow->source_count; k++) {
-        source[k] = w->window[i].array[channel * flow->source_count + k];
-        source[k].plane += flat ? z : 0;
+        part->source[k] = w->window[i].array[channel * flow->source_count + k];
+        part->source[k].plane += flat ? z : 0;
     }
     for (int k = 0; k < flow->sink_count && step->prepass == NULL; k++) {
-        stored[k] = w->window[i + 1].array[channel * flow->sink_count + k];
-        stored[k].plane += flat ? z : 0;
-        sink[k].array = &stored[k];
+        part->stored[k] = w->window[i + 1].array[channel * flow->sink_count + k];
+        part->stored[k].plane += flat ? z : 0;
+        part->sink[k] = (struct vf_sink){.array = &part->stored[k]};
     }
-    struct vf_job job = {.flow = flow,
-                         .nx = plan->nx,
-                         .ny = plan->ny,
-                         .nz = plan->nz,
-                         .batch = flat ? count : 1,
-                         .z_begin = flat ? 0 : z,
-                         .z_end = flat ? 1 : z + count,
-                         .source = source,
-                         .sink = step->prepass != NULL ? step->prepass[channel].sink : sink,
-                         .tiling = step->run->tiling,
-                         .threads = plan->threads,
-                         .progress = s->progress,
-                         .progress_context = s->progress_context,
-                         .stop = s->stop};
-    return run_job(w, step, &job, error);
+    part->job = (struct vf_job){.flow = flow,
+                                .nx = plan->nx,
+                                .ny = plan->ny,
+                                .nz = plan->nz,
+                                .batch = flat ? count : 1,
+                                .z_begin = flat ? 0 : z,
+                                .z_end = flat ? 1 : z + count,
+                                .source = part->source,
+                                .sink = step->prepass != NULL ? step->prepass[channel].sink : part->sink,
+                                .tiling = step->run->tiling,
+                                .threads = plan->threads,
+                                .progress = s->progress,
+                                .progress_context = s->progress_context,
+                                .stop = s->stop};
 }
 
-/* Planes of all channels; beyond a periodic grid they are those at its other end. */
-static enum vf_status compute(const struct sweep *w, int i, ptrdiff_t begin, ptrdiff_t count,
-                              struct vf_error *error)
+/* What a lane cannot do is done as a job of its own, by the GPU in thinner slabs or by the CPU. */
+static enum vf_status begin_part(const struct sweep *w, const struct step *step, struct part *part,
+                                 struct vf_error *error)
 {
+    struct vf_cuda *cuda = w->stream->cuda;
+    enum vf_status status = VF_DEVICE;
+    if (cuda != NULL)
+        status = vf_cuda_lane_start(&part->lane, cuda, &step->run->gpu, &part->job, error);
+    part->begun = status == VF_OK;
+    return status == VF_DEVICE ? run_job(w, step, &part->job, error) : status;
+}
+
+static enum vf_status end_part(const struct sweep *w, const struct step *step, struct part *part,
+                               struct vf_error *error)
+{
+    enum vf_status status = VF_OK;
+    if (part->begun)
+        status = vf_cuda_lane_wait(&part->lane, error);
+    part->begun = false;
+    return status == VF_DEVICE ? run_job(w, step, &part->job, error) : status;
+}
+
+/* Slab number `slot` of the ring: `count` planes of all channels; beyond a periodic grid they are those at
+ * its other end, and where a slab goes over the end its first part is waited for. */
+static enum vf_status begin_slab(const struct sweep *w, int i, int slot, ptrdiff_t begin, ptrdiff_t count,
+                                 struct vf_error *error)
+{
+    const struct step *step = &w->step[i];
     const ptrdiff_t extent = vf_stream_extent(w->stream->plan);
     const double start = now();
     enum vf_status status = VF_OK;
-    for (ptrdiff_t z = begin, part; z < begin + count && status == VF_OK; z += part) {
-        const ptrdiff_t inside = vf_floor_mod(z, extent);
-        part = extent - inside < begin + count - z ? extent - inside : begin + count - z;
-        for (int c = 0; c < (int)w->stream->ends.channels && status == VF_OK; c++)
-            status = compute_channel(w, i, c, inside, part, error);
+    for (int c = 0; c < (int)w->stream->ends.channels && status == VF_OK; c++) {
+        struct part *part = &step->part[slot * (int)w->stream->ends.channels + c];
+        for (ptrdiff_t z = begin, planes; z < begin + count && status == VF_OK; z += planes) {
+            const ptrdiff_t inside = vf_floor_mod(z, extent);
+            planes = extent - inside < begin + count - z ? extent - inside : begin + count - z;
+            status = end_part(w, step, part, error);
+            if (status != VF_OK)
+                break;
+            describe_part(w, i, c, inside, planes, part);
+            status = begin_part(w, step, part, error);
+        }
     }
+    w->stream->compute_seconds += now() - start;
+    return status;
+}
+
+static enum vf_status end_slab(const struct sweep *w, int i, int slot, struct vf_error *error)
+{
+    const struct step *step = &w->step[i];
+    const double start = now();
+    enum vf_status status = VF_OK;
+    for (int c = 0; c < (int)w->stream->ends.channels && status == VF_OK; c++)
+        status = end_part(w, step, &step->part[slot * (int)w->stream->ends.channels + c], error);
     w->stream->compute_seconds += now() - start;
     return status;
 }
@@ -127,10 +178,16 @@ static ptrdiff_t end_plane(const struct sweep *w, int i)
     return in->low < 0 ? in->high - w->step[i].reach : in->high;
 }
 
+/* Planes of window i up to this one are there. */
+static ptrdiff_t available(const struct sweep *w, int i)
+{
+    return i == 0 ? w->window[0].end : w->step[i - 1].done;
+}
+
 static ptrdiff_t reachable(const struct sweep *w, int i)
 {
-    const struct vf_window *in = &w->window[i];
-    return in->end == in->high ? end_plane(w, i) : in->end - w->step[i].reach;
+    const ptrdiff_t there = available(w, i);
+    return there == w->window[i].high ? end_plane(w, i) : there - w->step[i].reach;
 }
 
 /* Lets go of what neither the step that reads the window nor the writer still needs. */
@@ -149,55 +206,74 @@ static void trim(struct sweep *w, int i)
         vf_queue_free_to(&w->in.queue, window->base + window->begin);
 }
 
-/* Passes what window i has newly got through the steps that follow. */
+static enum vf_status push(struct sweep *w, int i, struct vf_error *error);
+
+/* Waits for the step's oldest slab and passes it on. */
+static enum vf_status land(struct sweep *w, int i, struct vf_error *error)
+{
+    struct step *step = &w->step[i];
+    const ptrdiff_t count = step->count[step->first];
+    const enum vf_status status = end_slab(w, i, step->first, error);
+    if (status != VF_OK)
+        return status;
+    step->first = (step->first + 1) % w->depth;
+    step->on_their_way--;
+    step->done += count;
+    trim(w, i);
+    if (i + 1 == w->window_count - 1 && w->pass->stores)
+        vf_queue_fill(&w->out.queue, count);
+    return push(w, i + 1, error);
+}
+
+/* Begins slabs of what window i has newly got, and passes older ones on. */
 static enum vf_status push(struct sweep *w, int i, struct vf_error *error)
 {
     const ptrdiff_t slab = w->pass->slab;
+    enum vf_status status = VF_OK;
     if (i == w->step_count)
         return VF_OK;
     struct step *step = &w->step[i];
-    struct vf_window *next = step->prepass != NULL ? NULL : &w->window[i + 1];
     const bool last = i + 1 == w->window_count - 1 && w->pass->stores;
-    for (ptrdiff_t count; (count = reachable(w, i) - step->done) > 0;) {
+    for (ptrdiff_t count; (count = reachable(w, i) - step->begun) > 0 && status == VF_OK;) {
+        const int slot = (step->first + step->on_their_way) % w->depth;
         count = count < slab ? count : slab;
-        if (last && !vf_queue_wait_room(&w->out.queue, count))
+        /* Those on their way have places that are not yet filled. */
+        if (last && !vf_queue_wait_room(&w->out.queue, step->begun - step->done + count))
             return vf_queue_why(&w->out.queue, error);
-        if (next != NULL) {
+        if (step->prepass == NULL) {
             trim(w, i + 1);
-            vf_window_take(next, count);
+            vf_window_take(&w->window[i + 1], count);
         }
-        enum vf_status status = compute(w, i, step->done, count, error);
-        step->done += count;
-        if (status != VF_OK)
-            return status;
-        trim(w, i);
-        if (last)
-            vf_queue_fill(&w->out.queue, count);
-        status = push(w, i + 1, error);
-        if (status != VF_OK)
-            return status;
+        status = begin_slab(w, i, slot, step->begun, count, error);
+        step->count[slot] = count;
+        step->begun += count;
+        step->on_their_way++;
+        if (status == VF_OK && step->on_their_way == w->depth)
+            status = land(w, i, error);
     }
-    return VF_OK;
+    return status;
 }
 
 static enum vf_status sweep_image(struct sweep *w, struct vf_error *error)
 {
     const ptrdiff_t slab = w->pass->slab;
     struct vf_window *source = &w->window[0];
+    enum vf_status status = VF_OK;
     for (int i = 0; i < w->window_count; i++)
         vf_window_start(&w->window[i], w->image);
     for (int i = 0; i < w->step_count; i++)
-        w->step[i].done = first_plane(w, i);
-    while (source->end < source->high) {
+        w->step[i].begun = w->step[i].done = first_plane(w, i);
+    while (source->end < source->high && status == VF_OK) {
         const ptrdiff_t left = source->high - source->end, count = left < slab ? left : slab;
         if (!vf_queue_wait_filled(&w->in.queue, source->base + source->end + count))
             return vf_queue_why(&w->in.queue, error);
         vf_window_take(source, count);
-        const enum vf_status status = push(w, 0, error);
-        if (status != VF_OK)
-            return status;
+        status = push(w, 0, error);
     }
-    return VF_OK;
+    for (int i = 0; i < w->step_count; i++)
+        while (w->step[i].on_their_way > 0 && status == VF_OK)
+            status = land(w, i, error);
+    return status;
 }
 
 /* ---- a pass ---- */
@@ -211,9 +287,12 @@ static enum vf_status open_step(struct sweep *w, int i, struct vf_error *error)
     step->run = &s->plan->run[r];
     step->reach = s->passes->run[r].reach;
     step->flow = vf_alloc(channels, sizeof *step->flow, "stages", error);
-    if (step->flow == NULL)
+    step->part = vf_alloc((size_t)w->depth * channels, sizeof *step->part, "slabs", error);
+    step->count = vf_alloc((size_t)w->depth, sizeof *step->count, "slabs", error);
+    if (step->flow == NULL || step->part == NULL || step->count == NULL)
         return VF_FAILED;
     memset(step->flow, 0, channels * sizeof *step->flow);
+    memset(step->part, 0, (size_t)w->depth * channels * sizeof *step->part);
     for (size_t c = 0; c < channels; c++) {
         enum vf_status status =
             vf_plan_flow(s->plan, step->run, s->value + c * values, &step->flow[c], error);
@@ -241,8 +320,9 @@ static enum vf_status open_windows(struct sweep *w, struct vf_error *error)
     const size_t voxels = (size_t)s->plan->nx * (size_t)s->plan->ny;
     for (int i = 0; i < w->window_count; i++) {
         const struct vf_window_shape shape = vf_stream_window(s->passes, s->plan, &s->ends, w->pass, i);
-        enum vf_status status = vf_window_open(&w->window[i], shape.count, shape.type, voxels, shape.capacity,
-                                               vf_stream_extent(s->plan), shape.low, shape.high, error);
+        enum vf_status status =
+            vf_window_open(&w->window[i], shape.count, shape.type, voxels, shape.capacity,
+                           vf_stream_extent(s->plan), shape.low, shape.high, s->cuda, error);
         if (status != VF_OK)
             return status;
     }
@@ -300,6 +380,7 @@ static enum vf_status open_sweep(struct sweep *w, struct vf_error *error)
     const int runs = w->pass->runs;
     enum vf_status status;
     w->images = vf_stream_images(w->stream->plan);
+    w->depth = vf_stream_depth(w->stream->plan, w->pass);
     w->step_count = runs + (w->pass->prepass >= 0);
     w->window_count = runs + 1;
     w->step = vf_alloc((size_t)w->step_count, sizeof *w->step, "the pass", error);
@@ -317,6 +398,8 @@ static void close_sweep(struct sweep *w)
 {
     for (int i = 0; w->step != NULL && i < w->step_count; i++) {
         struct step *step = &w->step[i];
+        for (size_t k = 0; step->part != NULL && k < (size_t)w->depth * w->stream->ends.channels; k++)
+            vf_cuda_lane_close(&step->part[k].lane);
         for (size_t c = 0; c < w->stream->ends.channels; c++) {
             if (step->flow != NULL)
                 vf_flow_close(&step->flow[c]);
@@ -325,6 +408,8 @@ static void close_sweep(struct sweep *w)
         }
         vf_free(step->flow);
         vf_free(step->prepass);
+        vf_free(step->part);
+        vf_free(step->count);
     }
     for (int i = 0; w->window != NULL && i < w->window_count; i++)
         vf_window_close(&w->window[i]);

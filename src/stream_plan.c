@@ -3,12 +3,18 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "cuda_device.h"
 
 /* Of a disk and its file system, reading or writing: what weighs the time until the first slab is there, and
  * after the last one. */
 #define FILE_BYTES_PER_SECOND 1e9
+/* What reading, computing and writing cost each other at the same time: a share of the shorter. */
+#define BESIDE_SHARE 0.5
+/* Taking pinned memory, which a GPU's transfers are straight to and from. */
+#define PINNED_BYTES_PER_SECOND 3e9
 /* Of a sweep over a slab: starting threads, taking memory. */
 #define SWEEP_SECONDS 50e-6
+#define GPU_SWEEP_SECONDS 500e-6
 /* What one pass less may cost: a share of the time. */
 #define PASS_WORTH 0.25
 /* Slabs grow by half from 1: more of them than any extent has. */
@@ -50,6 +56,17 @@ size_t vf_stream_voxels(const struct vf_stream_plan *stream, const struct vf_pla
 }
 
 /* ---- windows ---- */
+
+/* Where runs feed each other, planes between them would have to wait for one another. */
+int vf_stream_depth(const struct vf_plan *plan, const struct vf_pass *pass)
+{
+    return plan->gpu != NULL && pass->runs == 1 && pass->stores ? 2 : 1;
+}
+
+double vf_stream_file_seconds(double bytes)
+{
+    return bytes / FILE_BYTES_PER_SECOND;
+}
 
 int vf_stream_run_of(const struct vf_plan *plan, const struct vf_pass *pass, int index)
 {
@@ -97,9 +114,10 @@ struct vf_window_shape vf_stream_window(const struct vf_stream_plan *stream, con
         beyond += stream->run[reader_of(plan, pass, i)].reach;
     shape.low = -beyond;
     shape.high = all + beyond;
-    shape.capacity = reader < 0 ? 0 : 2 * stream->run[reader].reach + pass->slab;
+    const ptrdiff_t on_their_way = pass->slab * vf_stream_depth(plan, pass);
+    shape.capacity = reader < 0 ? 0 : 2 * stream->run[reader].reach + on_their_way;
     shape.capacity = index == 0 ? shape.capacity + pass->slab : shape.capacity;
-    shape.capacity = end ? larger(shape.capacity, 2 * pass->slab) : shape.capacity;
+    shape.capacity = end ? larger(shape.capacity, on_their_way + pass->slab) : shape.capacity;
     all = (shape.high - shape.low) * (end ? vf_stream_images(plan) : 1);
     shape.capacity = smaller(shape.capacity, all);
     const double plane = (double)plan->nx * (double)plan->ny * (double)vf_type_size(shape.type);
@@ -140,6 +158,20 @@ static double reducer_bytes(const struct trial *t, const struct vf_run *run)
     return globals * (double)t->request->ends.channels * t->plan->threads * 65536 * sizeof(uint64_t);
 }
 
+/* A GPU's kernels over all slabs of a channel, and what is moved for them. */
+static double gpu_seconds(const struct vf_plan *plan, const struct vf_stream_request *request,
+                          const struct vf_run *run, const struct vf_flow *flow, double with_overlap)
+{
+    const double voxels = (double)plan->nx * (double)plan->ny * (double)plan->nz * (double)plan->batch;
+    const enum vf_type between = compute_type(plan);
+    const enum vf_type in = run->from_file ? request->ends.input->type : between;
+    const enum vf_type out = run->to_file ? request->ends.result->type : between;
+    double bytes = flow->source_count * (double)vf_type_size(in) * with_overlap;
+    if (!run->prepass)
+        bytes += flow->sink_count * (double)vf_type_size(out);
+    return run->seconds * with_overlap + voxels * bytes / vf_cuda_costs.pinned;
+}
+
 /* Tiles, memory and time of a run whose slabs are of so many planes. */
 static enum vf_status weigh(const struct trial *t, int r, ptrdiff_t slab, struct vf_stream_run *weighed,
                             struct vf_error *error)
@@ -159,7 +191,8 @@ static enum vf_status weigh(const struct trial *t, int r, ptrdiff_t slab, struct
     if (status != VF_OK)
         return status;
     if (plan->gpu != NULL) {
-        weighed->seconds = run->seconds * channels * (double)(slab + 2 * weighed->reach) / (double)slab;
+        const double with_overlap = (double)(slab + 2 * weighed->reach) / (double)slab;
+        weighed->seconds = channels * gpu_seconds(plan, t->request, run, &flow, with_overlap);
     } else {
         struct vf_job job = {.flow = &flow,
                              .nx = plan->nx,
@@ -175,7 +208,7 @@ static enum vf_status weigh(const struct trial *t, int r, ptrdiff_t slab, struct
         weighed->tiling = job.tiling;
         weighed->work = (double)plan->scheme->bytes(&job);
     }
-    weighed->seconds += SWEEP_SECONDS * slabs;
+    weighed->seconds += (plan->gpu != NULL ? GPU_SWEEP_SECONDS : SWEEP_SECONDS) * slabs;
     if (run->prepass)
         weighed->work += reducer_bytes(t, run);
     vf_flow_close(&flow);
@@ -263,7 +296,7 @@ static bool is_light(const struct trial *t, const struct vf_pass *pass)
     double computed = 0;
     for (int i = 0; i < pass->runs; i++)
         computed += t->stream.run[vf_stream_run_of(t->plan, pass, i)].seconds;
-    return pass->prepass >= 0 && pass->runs > 0 && computed < (2 * stored - read) / FILE_BYTES_PER_SECOND;
+    return pass->prepass >= 0 && pass->runs > 0 && computed < vf_stream_file_seconds(2 * stored - read);
 }
 
 /* Passes of slabs of thickness number `s`, as long as memory allows; none when it does not, and what would
@@ -305,6 +338,12 @@ static enum vf_status lay_out(struct trial *t, int s, struct vf_error *error)
 
 /* ---- what passes cost ---- */
 
+/* Seconds of what takes `a` and `b` by themselves. */
+static double beside(double a, double b)
+{
+    return a > b ? a + BESIDE_SHARE * b : b + BESIDE_SHARE * a;
+}
+
 static void predict_pass(const struct trial *t, struct vf_pass *pass)
 {
     const int runs = pass->runs;
@@ -322,32 +361,34 @@ static void predict_pass(const struct trial *t, struct vf_pass *pass)
     for (int i = 0; i < runs + (pass->prepass >= 0); i++)
         computed += t->stream.run[reader_of(t->plan, pass, i)].seconds;
     /* Nothing is computed while the first slab comes and the last one goes. */
-    const double moved = (pass->read_bytes + pass->written_bytes) / FILE_BYTES_PER_SECOND;
-    pass->seconds = (computed > moved ? computed : moved) + moved * (double)pass->slab / planes;
+    const double moved =
+        beside(vf_stream_file_seconds(pass->read_bytes), vf_stream_file_seconds(pass->written_bytes));
+    pass->seconds = beside(computed, moved) + moved * (double)pass->slab / planes;
+    if (t->plan->gpu != NULL)
+        pass->seconds += pass->bytes / PINNED_BYTES_PER_SECOND;
 }
 
-/* Thicker slabs for a pass that has memory left, while that is predicted to be faster. */
-static enum vf_status thicken(struct trial *t, struct vf_pass *pass, struct vf_error *error)
+/* The thickness of a pass's slabs that is predicted to be fastest: thick ones compute less twice, thin ones
+ * begin and end sooner. */
+static enum vf_status choose_thickness(struct trial *t, struct vf_pass *pass, struct vf_error *error)
 {
     const int end = pass->prepass >= 0 ? pass->prepass + 1 : pass->run_end;
-    int best = 0;
+    int best = -1;
     for (int s = 0; s < t->slab_count; s++) {
-        struct vf_pass thick = *pass;
-        if (t->slab[s] < pass->slab)
-            continue;
+        struct vf_pass other = *pass;
         enum vf_status status = weigh_runs(t, pass->run_begin, end, s, error);
         if (status != VF_OK)
             return status;
-        thick.slab = t->slab[s];
-        predict_pass(t, &thick);
-        if (!fits(t, &thick))
-            break;
-        if (thick.slab == pass->slab || thick.seconds < pass->seconds) {
-            *pass = thick;
+        other.slab = t->slab[s];
+        if (!fits(t, &other))
+            continue;
+        predict_pass(t, &other);
+        if (best < 0 || other.seconds < pass->seconds) {
+            *pass = other;
             best = s;
         }
     }
-    return weigh_runs(t, pass->run_begin, end, best, error);
+    return weigh_runs(t, pass->run_begin, end, best < 0 ? 0 : best, error);
 }
 
 static enum vf_status refine(struct trial *t, struct vf_error *error)
@@ -357,7 +398,7 @@ static enum vf_status refine(struct trial *t, struct vf_error *error)
     s->bytes = s->temporary_bytes = s->read_bytes = s->written_bytes = s->seconds = 0;
     for (int p = 0; p < s->pass_count; p++) {
         struct vf_pass *pass = &s->pass[p];
-        const enum vf_status status = thicken(t, pass, error);
+        const enum vf_status status = choose_thickness(t, pass, error);
         if (status != VF_OK)
             return status;
         s->read_bytes += pass->read_bytes;

@@ -66,6 +66,12 @@ ptrdiff_t vf_stream_images(const struct vf_plan *plan);
 /* Voxels that all passes compute: a pass's runs and its pre-pass each count them. */
 size_t vf_stream_voxels(const struct vf_stream_plan *stream, const struct vf_plan *plan, size_t channels);
 
+/* Slabs of a run that are on their way at once: on a GPU one is filtered while others are moved. */
+int vf_stream_depth(const struct vf_plan *plan, const struct vf_pass *pass);
+
+/* What `bytes` of files are taken to need, read and written. */
+double vf_stream_file_seconds(double bytes);
+
 /* The run number `index` of a pass. */
 int vf_stream_run_of(const struct vf_plan *plan, const struct vf_pass *pass, int index);
 

@@ -164,7 +164,7 @@ static enum vf_status time_choice(struct vf_cuda *cuda, const struct vf_kernel_c
                                .source = source,
                                .sink = sink,
                                .threads = 1};
-    VF_TRY(vf_cuda_sweep_open(&sweep, cuda, &plan, &job, error));
+    VF_TRY(vf_cuda_sweep_open(&sweep, cuda, &plan, &job, false, error));
     VF_TRY(vf_cuda_sweep_set_slab(&sweep, sweep.all, &window, error));
     if (!vf_cuda_sweep_take(&sweep, sweep.planes))
         VF_TRY(vf_fail(error, VF_DEVICE, "%s has not the memory for a kernel", cuda->gpu.name));

@@ -1,10 +1,27 @@
 #include "window.h"
 
 #include "src/alloc.h"
+#include "src/cuda_device.h"
+#include "src/size.h"
+
+/* Pinned where that can be had. */
+static void *take_planes(struct vf_window *window, struct vf_cuda *cuda, struct vf_error *error)
+{
+    size_t bytes;
+    void *data;
+    if (cuda != NULL &&
+        vf_size_mul((size_t)(window->capacity * window->count), window->plane_bytes, &bytes) &&
+        cuda->api.cuMemHostAlloc(&data, bytes, 0) == CUDA_SUCCESS) {
+        window->pinned = cuda;
+        return data;
+    }
+    return vf_alloc((size_t)(window->capacity * window->count), window->plane_bytes, "planes of a slab",
+                    error);
+}
 
 enum vf_status vf_window_open(struct vf_window *window, int count, enum vf_type type, size_t plane_voxels,
                               ptrdiff_t capacity, ptrdiff_t extent, ptrdiff_t low, ptrdiff_t high,
-                              struct vf_error *error)
+                              struct vf_cuda *cuda, struct vf_error *error)
 {
     *window = (struct vf_window){.count = count,
                                  .capacity = capacity,
@@ -12,7 +29,7 @@ enum vf_status vf_window_open(struct vf_window *window, int count, enum vf_type 
                                  .low = low,
                                  .high = high,
                                  .plane_bytes = plane_voxels * vf_type_size(type)};
-    window->data = vf_alloc((size_t)(capacity * count), window->plane_bytes, "planes of a slab", error);
+    window->data = take_planes(window, cuda, error);
     window->table = vf_alloc((size_t)(extent * count), sizeof *window->table, "plane table", error);
     window->array = vf_alloc((size_t)count, sizeof *window->array, "fields", error);
     if (window->data == NULL || window->table == NULL || window->array == NULL) {
@@ -29,7 +46,10 @@ enum vf_status vf_window_open(struct vf_window *window, int count, enum vf_type 
 
 void vf_window_close(struct vf_window *window)
 {
-    vf_free(window->data);
+    if (window->pinned != NULL)
+        window->pinned->api.cuMemFreeHost(window->data);
+    else
+        vf_free(window->data);
     vf_free(window->table);
     vf_free(window->array);
     *window = (struct vf_window){0};

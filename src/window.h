@@ -7,6 +7,8 @@
 
 #include "kernels/scheme.h"
 
+struct vf_cuda;
+
 struct vf_window {
     int count;            /* fields */
     ptrdiff_t capacity;   /* planes of each */
@@ -16,14 +18,15 @@ struct vf_window {
     ptrdiff_t base;       /* plane z is number base + z of all that ever came */
     size_t plane_bytes;
     char *data;             /* owned: [capacity][count] planes */
+    struct vf_cuda *pinned; /* the data are pinned memory of this device's driver; NULL: they are not */
     void **table;           /* owned: [count][extent], NULL where a plane is not held */
     struct vf_array *array; /* owned: [count], over the table */
 };
 
-/* On failure nothing is held. */
+/* On failure nothing is held. `cuda`: planes go to and from that device; NULL: they do not. */
 enum vf_status vf_window_open(struct vf_window *window, int count, enum vf_type type, size_t plane_voxels,
                               ptrdiff_t capacity, ptrdiff_t extent, ptrdiff_t low, ptrdiff_t high,
-                              struct vf_error *error);
+                              struct vf_cuda *cuda, struct vf_error *error);
 void vf_window_close(struct vf_window *window);
 
 /* Empty, for image `image` of several that follow each other. */

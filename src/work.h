@@ -26,7 +26,8 @@ struct vf_work {
     size_t channels;                /* filtered: all but alpha */
     size_t memory, memory_limit;
     double file_bytes;            /* of the result, as far as it is known before */
-    struct vf_stream_plan stream; /* larger than memory: it has passes */
+    struct vf_stream_plan stream; /* it has passes where slabs go through memory */
+    bool overlapped;              /* they do for speed: the whole would fit */
     double least_bytes;           /* what one slab takes, where not even that fits; else 0 */
     struct vf_volume in, out;
     double *value;                  /* owned: the global values, [channel][vf_plan_value_count] */
@@ -34,7 +35,9 @@ struct vf_work {
     struct vf_progress_line *files; /* of several: where the file's bytes are counted; NULL: nowhere */
     size_t shown_bytes;
     atomic_size_t counted_bytes;
-    double read_seconds, compute_seconds, write_seconds;
+    double begun; /* by the clock */
+    double read_seconds, compute_seconds, write_seconds, elapsed_seconds;
+    double cuda_seconds[3]; /* uploads, kernels, downloads */
 };
 
 /* Plans what is computed once the reader is open: the result, the runs, where, and in slabs or not. */

@@ -12,6 +12,8 @@
 /* What the process will hold beside planes and work: threads, libraries' buffers, what the allocator keeps.
  */
 #define OVERHEAD_BYTES ((size_t)6 << 20)
+/* Of NVRTC at work: 85 MiB were seen. */
+#define COMPILER_BYTES ((size_t)96 << 20)
 
 void vf_work_say(const struct vf_options *options, const char *name, const char *note)
 {
@@ -146,32 +148,51 @@ static enum vf_status consider_gpu(struct vf_work *w, const struct vf_plan_reque
     return VF_OK;
 }
 
-/* What a GPU's transfers go through, in host memory. */
-static size_t staging_bytes(const struct vf_plan *plan)
+/* What a GPU takes of host memory: its transfers go through some, and the compiler has not been loaded yet.
+ */
+static size_t gpu_bytes(const struct vf_work *w)
 {
+    const struct vf_plan *plan = &w->plan;
     const double all = (double)plan->nx * (double)plan->ny * (double)vf_stream_extent(plan) * sizeof(double);
     if (plan->gpu == NULL)
         return 0;
-    return 2 * (all < (double)VF_STAGING_MOST ? (size_t)all : VF_STAGING_MOST);
+    return 2 * (all < (double)VF_STAGING_MOST ? (size_t)all : VF_STAGING_MOST) +
+           (w->cuda->has_nvrtc ? 0 : COMPILER_BYTES);
 }
 
-/* Where the whole does not fit: passes over slabs. */
-static enum vf_status consider_slabs(struct vf_work *w, const struct vf_plan_request *request,
+/* Reading all, filtering it on the GPU, writing it. */
+static double whole_seconds(const struct vf_work *w, size_t bytes)
+{
+    return vf_stream_file_seconds((double)bytes) +
+           vf_session_cuda_seconds(w->session, bytes, plan_seconds(w));
+}
+
+/* Where the whole does not fit: passes over slabs. And where a GPU has the file for itself, if it is faster
+ * to read, filter and write at the same time; the files of a batch do so beside each other. */
+static enum vf_status consider_slabs(struct vf_work *w, const struct vf_plan_request *request, size_t bytes,
                                      struct vf_error *error)
 {
     /* A GPU that was opened meanwhile holds memory too. */
     const size_t now = w->session->works == 1 ? vf_memory_resident() : 0;
-    const size_t base = (now > w->session->base_bytes ? now : w->session->base_bytes) + OVERHEAD_BYTES +
-                        staging_bytes(&w->plan);
+    const size_t base =
+        (now > w->session->base_bytes ? now : w->session->base_bytes) + OVERHEAD_BYTES + gpu_bytes(w);
     struct vf_stream_request slabs = {.plan = *request,
                                       .ends = {w->input, &w->result, w->channels},
                                       .bytes = (double)w->memory_limit - (double)base};
     w->base_bytes = base;
     w->memory += base;
-    if (w->memory <= w->memory_limit || w->input->format == VF_FORMAT_PNG || w->format == VF_FORMAT_PNG)
+    const bool fits = w->memory <= w->memory_limit;
+    if ((fits && (w->plan.gpu == NULL || w->session->files > 1)) || w->input->format == VF_FORMAT_PNG ||
+        w->format == VF_FORMAT_PNG)
         return VF_OK;
     slabs.plan.gpu = w->plan.gpu;
     const enum vf_status status = vf_stream_plan_open(&w->stream, &w->plan, &slabs, error);
+    if (status == VF_OK && fits &&
+        (w->stream.pass_count == 0 || w->stream.seconds > whole_seconds(w, bytes))) {
+        vf_stream_plan_close(&w->stream);
+        return VF_OK;
+    }
+    w->overlapped = fits;
     if (status == VF_OK && w->stream.pass_count > 0)
         w->memory = base + (size_t)w->stream.bytes;
     else if (status == VF_OK)
@@ -229,7 +250,7 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
     w->memory = bytes_in + bytes_out + w->plan.between_bytes + w->plan.work_bytes;
     w->memory_limit = o->memory > 0 ? o->memory : w->session->free_bytes / 4 * 3;
     w->file_bytes = is_compressed(w) ? 0 : (double)bytes_out;
-    VF_TRY(consider_slabs(w, &request, error));
+    VF_TRY(consider_slabs(w, &request, bytes_in + bytes_out, error));
 out:
     return status;
 }
@@ -277,6 +298,7 @@ void vf_work_explain(const struct vf_work *w, FILE *to)
                                    .result = &w->result,
                                    .channels = w->channels,
                                    .stream = w->stream.pass_count > 0 ? &w->stream : NULL,
+                                   .overlapped = w->overlapped,
                                    .memory = w->memory,
                                    .memory_limit = w->memory_limit};
     if (!w->options->json) {

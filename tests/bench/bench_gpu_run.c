@@ -53,7 +53,7 @@ enum vf_status bench_run_open(struct bench_run *run, struct bench_device *device
                                .source = run->source,
                                .sink = run->sink,
                                .threads = 1};
-    VF_TRY(vf_cuda_sweep_open(&run->sweep, device->cuda, plan, &run->job, error));
+    VF_TRY(vf_cuda_sweep_open(&run->sweep, device->cuda, plan, &run->job, false, error));
     VF_TRY(vf_cuda_sweep_set_slab(&run->sweep, run->sweep.all, &window, error));
     if (!vf_cuda_sweep_take(&run->sweep, run->sweep.planes))
         status = vf_fail(error, VF_DEVICE, "the device has not enough memory");

@@ -137,3 +137,25 @@ test_tune_needs_a_device() {
     without 1 tune
     says "libcuda.so.1"
 }
+
+# slabs MORE ARGUMENT...: with MORE MiB than the least it goes slab by slab, and the result is the CPU's.
+slabs() {
+    more=$1
+    shift
+    fake 0 --backend cpu "$@" cpu.mrc
+    fake 1 --backend cuda --memory 1M "$@" gpu.mrc
+    least_mib=$(sed -n 's/.*needs \([0-9]*\)\..*/\1/p' err)
+    fake 0 --backend cuda --memory $((least_mib + more))M --explain "$@" gpu.mrc
+    prints "larger than memory"
+    cmp cpu.mrc gpu.mrc
+}
+
+test_larger_than_memory_on_the_device() {
+    sparse 64 64 600 big.mrc
+    sprinkle big.mrc 1 3 9 30
+    slabs 2 -f gaussian:sigma=2 big.mrc
+    prints "from the image to the result"
+    slabs 2 --boundary wrap -f gaussian:sigma=2 big.mrc
+    slabs 2 -f perona-malik:iterations=3,gradient big.mrc
+    slabs 2 --slices -f gaussian big.mrc
+}
