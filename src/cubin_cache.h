@@ -1,7 +1,7 @@
-/* A folder of things that are dear to make, kept from run to run: compiled kernels. One file an entry, named by
- * the SHA-256 of all that the thing was made from, so that an entry is never out of date and never mistaken
- * for another. A cache may fail to find or to keep, and nothing else: what is damaged, foreign or not ours is
- * passed over in silence. Safe among threads and processes. */
+/* A folder of things that are dear to make, kept from run to run: compiled kernels. One file an entry, named
+ * by the SHA-256 of all that the thing was made from, so that an entry is never out of date and never
+ * mistaken for another. A cache may fail to find or to keep, and nothing else: what is damaged, foreign or
+ * not ours is passed over in silence. Safe among threads and processes. */
 #ifndef VF_CUBIN_CACHE_H
 #define VF_CUBIN_CACHE_H
 

@@ -241,7 +241,7 @@ static enum vf_status compute_or_stream(struct vf_work *w, struct vf_error *erro
         status = compute(w, error);
     vf_volume_free(&w->in);
     w->compute_seconds = now() - start;
-    return status == VF_DEVICE ? VF_FAILED : status;
+    return status;
 }
 
 enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
@@ -252,7 +252,7 @@ enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
     const enum vf_status status = compute_or_stream(w, error);
     for (int i = 0; w->cuda != NULL && i < 3; i++)
         w->cuda_seconds[i] = w->cuda->seconds[i] - before[i];
-    return status;
+    return status == VF_DEVICE ? VF_FAILED : status;
 }
 
 enum vf_status vf_work_write(struct vf_work *w, struct vf_error *error)
