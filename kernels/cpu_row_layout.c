@@ -261,7 +261,8 @@ enum {
     L2_BYTES_PER_NS = 90,
     L3_BYTES_PER_NS = 60,
     MEMORY_BYTES_PER_NS = 12,
-    ROW_NS = 15
+    ROW_NS = 15,
+    THREAD_NS = 50000 /* to start one */
 };
 
 /* Virtual machines report the far cache of the whole package, which no few threads have. */
@@ -349,5 +350,6 @@ double vf_row_layout_cost(const struct vf_row_layout *l)
     double voxels =
         (double)job->nx * (double)job->ny * (double)(job->z_end - job->z_begin) * (double)job->batch;
     double moved = voxels * element * (flow->source_count + flow->sink_count);
-    return 1e-9 * (rounds * unit + moved / MEMORY_BYTES_PER_NS / job->threads);
+    const double others = (units < job->threads ? units : job->threads) - 1;
+    return 1e-9 * (others * THREAD_NS + rounds * unit + moved / MEMORY_BYTES_PER_NS / job->threads);
 }

@@ -270,7 +270,7 @@ static enum vf_status write_report(const struct runner *r, struct vf_output_file
         close(fd);
     }
     const enum vf_status status =
-        good ? vf_output_file_finish(file, error) : vf_fail(error, VF_FAILED, "cannot be written");
+        good ? vf_output_file_finish(file, false, error) : vf_fail(error, VF_FAILED, "cannot be written");
     return status == VF_OK ? VF_OK : vf_fail_in(error, status, r->line->report);
 }
 

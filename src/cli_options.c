@@ -35,6 +35,10 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
          "with --out-dir, skip results that are finished: made by the same chain and options "
          "from the same file, and not changed since; DIR/.volfilter-done keeps account"},
     [VF_OPTION_NO_CLOBBER] = {FILES, "no-clobber", 0, NULL, NULL, NULL, "never replace an existing file"},
+    [VF_OPTION_SYNC] =
+        {FILES, "sync", 0, NULL, NULL, NULL,
+         "wait until each result is on the disk, before it gets its name: then not even a power "
+         "cut leaves part of one"},
     [VF_OPTION_COMPRESS] = {FILES, "compress", 0, "none|lzw|deflate|zstd", "none|lzw|deflate|zstd", NULL,
                             "compression of TIFF output (default: the input's)"},
     [VF_OPTION_DTYPE] =
@@ -276,6 +280,9 @@ enum vf_status vf_option_read(struct vf_options *options, enum vf_option_id id, 
         return VF_OK;
     case VF_OPTION_JSON:
         options->json = true;
+        return VF_OK;
+    case VF_OPTION_SYNC:
+        options->sync = true;
         return VF_OK;
     case VF_OPTION_NO_CLOBBER:
         options->no_clobber = true;

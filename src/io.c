@@ -396,7 +396,7 @@ enum vf_status vf_writer_finish(struct vf_writer *writer, struct vf_error *error
         goto out;
     }
     VF_TRY(writer->codec->finish(writer, error));
-    VF_TRY(vf_output_file_finish(writer->file, error));
+    VF_TRY(vf_output_file_finish(writer->file, writer->options.sync, error));
 out:
     return status == VF_OK ? VF_OK : vf_fail_in(error, status, writer->name);
 }

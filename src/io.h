@@ -105,6 +105,7 @@ struct vf_output_options {
     enum vf_compression compression;
     bool no_clobber; /* an existing file is an error, checked when opened and again when the file is put in
                         place */
+    bool sync;       /* the file is on the disk before it has its name */
 };
 
 struct vf_writer;

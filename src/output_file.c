@@ -352,11 +352,11 @@ static enum vf_status write_back(int fd, struct vf_error *error)
     return vf_interrupted ? vf_fail(error, VF_INTERRUPTED, "interrupted") : VF_OK;
 }
 
-static enum vf_status put_in_place(struct vf_output_file *file, struct vf_error *error)
+static enum vf_status put_in_place(struct vf_output_file *file, bool sync, struct vf_error *error)
 {
-    if (write_back(file->fd, error) != VF_OK)
+    if (sync && write_back(file->fd, error) != VF_OK)
         return VF_INTERRUPTED;
-    if (fsync(file->fd) != 0)
+    if (sync && fsync(file->fd) != 0)
         return vf_fail(error, VF_FAILED, "cannot be written to the disk: %s", strerror(errno));
     const int fd = file->fd;
     file->fd = -1;
@@ -372,14 +372,15 @@ static enum vf_status put_in_place(struct vf_output_file *file, struct vf_error 
     file->slot = -1;
     vf_free(file->temporary);
     file->temporary = NULL;
-    sync_directory(file->target);
+    if (sync)
+        sync_directory(file->target);
     return VF_OK;
 }
 
-enum vf_status vf_output_file_finish(struct vf_output_file *file, struct vf_error *error)
+enum vf_status vf_output_file_finish(struct vf_output_file *file, bool sync, struct vf_error *error)
 {
     if (file->copy_to < 0)
-        return put_in_place(file, error);
+        return put_in_place(file, sync, error);
     enum vf_status status = VF_OK;
     if (lseek(file->fd, 0, SEEK_SET) != 0)
         status = vf_fail(error, VF_FAILED, "cannot read the output back: %s", strerror(errno));

@@ -1,5 +1,5 @@
 /* A file that appears under its name whole or not at all: written as a temporary one beside the target,
- * synced, then renamed over it. Targets that are no regular file (a FIFO, /dev/null) and "-" (standard
+ * then renamed over it. Targets that are no regular file (a FIFO, /dev/null) and "-" (standard
  * output) get the bytes at the end, from a file without a name. */
 #ifndef VF_OUTPUT_FILE_H
 #define VF_OUTPUT_FILE_H
@@ -19,8 +19,9 @@ enum vf_status vf_output_file_open(struct vf_output_file **file, const char *pat
 /* Open for reading and writing, seekable, empty at first; owned by the file. */
 int vf_output_file_descriptor(const struct vf_output_file *file);
 
-/* Syncs and puts the file in place. After it, or after a failure, the file must still be closed. */
-enum vf_status vf_output_file_finish(struct vf_output_file *file, struct vf_error *error);
+/* Puts the file in place; with `sync` it and its name are on the disk before, where a power cut does not
+ * reach them. After it, or after a failure, the file must still be closed. */
+enum vf_status vf_output_file_finish(struct vf_output_file *file, bool sync, struct vf_error *error);
 
 /* Without a finish: removes the temporary. NULL is allowed. */
 void vf_output_file_close(struct vf_output_file *file);

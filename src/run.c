@@ -269,7 +269,7 @@ static enum vf_status open_work(struct vf_work *w, const struct vf_chain *chain,
                                 struct vf_error *error)
 {
     const struct vf_options *options = w->options;
-    const struct vf_output_options output = {options->compression, options->no_clobber};
+    const struct vf_output_options output = {options->compression, options->no_clobber, options->sync};
     const char *level = getenv("VOLFILTER_ISA");
     enum vf_status status;
     VF_TRY(vf_reader_open(&w->reader, w->in_name, error));

@@ -31,7 +31,7 @@ struct vf_options {
     size_t memory; /* bytes; 0: three quarters of what is free */
     enum vf_compression compression;
     const char *scheme; /* --scheme, as vf_plan_request takes it; NULL: the plan's choice */
-    bool explain, dry_run, json, no_clobber, quiet;
+    bool explain, dry_run, json, no_clobber, sync, quiet;
     int verbose;
     enum vf_progress progress;
 };

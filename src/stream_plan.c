@@ -172,6 +172,14 @@ static double gpu_seconds(const struct vf_plan *plan, const struct vf_stream_req
     return run->seconds * with_overlap + voxels * bytes / vf_cuda_costs.pinned;
 }
 
+/* The thinnest slab is taken where memory is short, and says how much is needed: its rings are the smallest.
+ */
+static size_t work_limit(const struct trial *t, ptrdiff_t slab)
+{
+    const double share = t->request->bytes * WORK_SHARE;
+    return slab == t->slab[0] || share < 1 ? 1 : (size_t)share;
+}
+
 /* Tiles, memory and time of a run whose slabs are of so many planes. */
 static enum vf_status weigh(const struct trial *t, int r, ptrdiff_t slab, struct vf_stream_run *weighed,
                             struct vf_error *error)
@@ -201,7 +209,7 @@ static enum vf_status weigh(const struct trial *t, int r, ptrdiff_t slab, struct
                              .batch = flat ? slab : 1,
                              .z_end = flat ? 1 : slab,
                              .threads = plan->threads,
-                             .work_limit = (size_t)(t->request->bytes * WORK_SHARE)};
+                             .work_limit = work_limit(t, slab)};
         weighed->seconds = plan->scheme->plan(&job) * slabs;
         if (plan->tiling_given)
             job.tiling = run->tiling;
@@ -368,11 +376,17 @@ static void predict_pass(const struct trial *t, struct vf_pass *pass)
         pass->seconds += pass->bytes / PINNED_BYTES_PER_SECOND;
 }
 
+/* The run after its last. */
+static int end_of(const struct vf_pass *pass)
+{
+    return pass->prepass >= 0 ? pass->prepass + 1 : pass->run_end;
+}
+
 /* The thickness of a pass's slabs that is predicted to be fastest: thick ones compute less twice, thin ones
  * begin and end sooner. */
 static enum vf_status choose_thickness(struct trial *t, struct vf_pass *pass, struct vf_error *error)
 {
-    const int end = pass->prepass >= 0 ? pass->prepass + 1 : pass->run_end;
+    const int end = end_of(pass);
     int best = -1;
     for (int s = 0; s < t->slab_count; s++) {
         struct vf_pass other = *pass;
@@ -391,6 +405,24 @@ static enum vf_status choose_thickness(struct trial *t, struct vf_pass *pass, st
     return weigh_runs(t, pass->run_begin, end, best < 0 ? 0 : best, error);
 }
 
+/* The same for pass p; a run that is part of the one before too has the tiles that take less memory. */
+static enum vf_status choose_pass(struct trial *t, int p, struct vf_error *error)
+{
+    struct vf_pass *pass = &t->stream.pass[p];
+    const size_t count = (size_t)t->plan->run_count;
+    const int shared_end = p > 0 ? end_of(&pass[-1]) : 0;
+    struct vf_stream_run *run = t->stream.run, *before = vf_alloc(count, sizeof *before, "the plan", error);
+    if (before == NULL)
+        return VF_FAILED;
+    memcpy(before, run, count * sizeof *before);
+    const enum vf_status status = choose_thickness(t, pass, error);
+    for (int r = pass->run_begin; r < shared_end; r++)
+        if (before[r].work < run[r].work)
+            run[r] = before[r];
+    vf_free(before);
+    return status;
+}
+
 static enum vf_status refine(struct trial *t, struct vf_error *error)
 {
     struct vf_stream_plan *s = &t->stream;
@@ -398,7 +430,7 @@ static enum vf_status refine(struct trial *t, struct vf_error *error)
     s->bytes = s->temporary_bytes = s->read_bytes = s->written_bytes = s->seconds = 0;
     for (int p = 0; p < s->pass_count; p++) {
         struct vf_pass *pass = &s->pass[p];
-        const enum vf_status status = choose_thickness(t, pass, error);
+        const enum vf_status status = choose_pass(t, p, error);
         if (status != VF_OK)
             return status;
         s->read_bytes += pass->read_bytes;
@@ -410,7 +442,7 @@ static enum vf_status refine(struct trial *t, struct vf_error *error)
             s->temporary_bytes = held + pass->written_bytes;
         held = pass->written_bytes;
     }
-    /* Runs of two passes have the later one's tiles. */
+    /* Runs of two passes have tiles for both. */
     for (int p = 0; p < s->pass_count; p++) {
         s->pass[p].bytes = pass_bytes(t, &s->pass[p]);
         s->bytes = s->pass[p].bytes > s->bytes ? s->pass[p].bytes : s->bytes;

@@ -328,7 +328,7 @@ enum vf_status vf_tuning_save(const struct vf_tuning *tuning, const struct vf_ca
     VF_TRY(vf_output_file_open(&file, path, false, error));
     if (dprintf(vf_output_file_descriptor(file), "%s", lines.data != NULL ? lines.data : "") < 0)
         VF_TRY(vf_fail(error, VF_FAILED, "cannot write: %s", strerror(errno)));
-    VF_TRY(vf_output_file_finish(file, error));
+    VF_TRY(vf_output_file_finish(file, false, error));
 out:
     vf_output_file_close(file);
     vf_text_free(&lines);

@@ -171,10 +171,11 @@ Test(cli, sizes_and_counts)
 
 Test(cli, flags)
 {
-    expect_read("-f gaussian --slices --explain --dry-run --json --no-clobber -q -vv --verbose --scheme "
-                "row-stream a b");
+    expect_read(
+        "-f gaussian --slices --explain --dry-run --json --no-clobber --sync -q -vv --verbose --scheme "
+        "row-stream a b");
     const struct vf_options *o = &line.options;
-    cr_expect(o->slices && o->explain && o->dry_run && o->json && o->no_clobber && o->quiet);
+    cr_expect(o->slices && o->explain && o->dry_run && o->json && o->no_clobber && o->sync && o->quiet);
     cr_expect_eq(o->verbose, 3);
     cr_expect_str_eq(o->scheme, "row-stream");
     expect_error("-f gaussian --scheme= a b", "not understood");

@@ -33,7 +33,7 @@ static void write_file(const char *path, const char *text)
 {
     struct vf_output_file *file = open_file(path, false);
     fill_file(file, text);
-    cr_assert_eq(vf_output_file_finish(file, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_output_file_finish(file, false, &error), VF_OK, "%s", error.text);
     vf_output_file_close(file);
 }
 
@@ -61,7 +61,7 @@ Test(output_file, appears_at_finish)
     fill_file(file, "new");
     cr_assert_neq(access(path, F_OK), 0);
     cr_assert_eq(sample_file_count(), 1);
-    cr_assert_eq(vf_output_file_finish(file, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_output_file_finish(file, false, &error), VF_OK, "%s", error.text);
     vf_output_file_close(file);
     check_content(path, "new");
     cr_assert_eq(sample_file_count(), 1);
@@ -102,7 +102,7 @@ Test(output_file, no_clobber)
     unlink(path);
     struct vf_output_file *file = open_file(path, true);
     fill_file(file, "new");
-    cr_assert_eq(vf_output_file_finish(file, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_output_file_finish(file, false, &error), VF_OK, "%s", error.text);
     vf_output_file_close(file);
     check_content(path, "new");
 }
@@ -114,7 +114,7 @@ Test(output_file, no_clobber_loses_no_race)
     struct vf_output_file *file = open_file(path, true);
     fill_file(file, "new");
     sample_put(path, "theirs", 6);
-    cr_assert_eq(vf_output_file_finish(file, &error), VF_FAILED);
+    cr_assert_eq(vf_output_file_finish(file, false, &error), VF_FAILED);
     cr_assert(strstr(error.text, "meanwhile"), "%s", error.text);
     vf_output_file_close(file);
     check_content(path, "theirs");
@@ -170,7 +170,7 @@ Test(output_file, devices_get_the_bytes)
     cr_assert(stat("/dev/null", &about) == 0 && S_ISCHR(about.st_mode));
     struct vf_output_file *file = open_file("/dev/full", true);
     fill_file(file, "x");
-    cr_assert_eq(vf_output_file_finish(file, &error), VF_FAILED);
+    cr_assert_eq(vf_output_file_finish(file, false, &error), VF_FAILED);
     cr_assert(strstr(error.text, strerror(ENOSPC)), "%s", error.text);
     vf_output_file_close(file);
     cr_assert_eq(sample_file_count(), 0);
@@ -228,7 +228,7 @@ Test(output_file, a_reader_that_went_away)
     close(ends[1]);
     struct vf_output_file *file = open_file("-", false);
     fill_file(file, "bytes");
-    const enum vf_status status = vf_output_file_finish(file, &error);
+    const enum vf_status status = vf_output_file_finish(file, false, &error);
     vf_output_file_close(file);
     dup2(kept, STDOUT_FILENO);
     cr_assert_eq(status, VF_FAILED);

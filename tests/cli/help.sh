@@ -4,7 +4,7 @@
 test_help() {
     expect 0 --help
     prints "Usage: volfilter [options] -f CHAIN [-f CHAIN]... IN OUT"
-    for option in --filter --out-dir --suffix --no-clobber --compress --dtype --boundary --spacing --slices \
+    for option in --filter --out-dir --suffix --no-clobber --sync --compress --dtype --boundary --spacing --slices \
         --precision --backend --threads --memory --scheme --explain --dry-run --json --progress --quiet --verbose \
         --help --version; do
         prints " $option"

@@ -139,7 +139,7 @@ test_no_clobber() {
     [ "$(cat o.png)" = old ]
     only o.png out err
     expect 0 -f gaussian --no-clobber "$SMALL" new.png
-    expect 0 -f gaussian "$SMALL" o.png
+    expect 0 -f gaussian --sync "$SMALL" o.png
     same new.png o.png
 }
 
