@@ -128,26 +128,49 @@ VF_INLINE void vf_set_pack(REAL *to, const REAL (&from)[1])
 
 /* ---- copies that pass by registers ---- */
 
-/* From global to shared memory, 16 bytes: there only after vf_wait_copies and a barrier. */
+/* From global to shared memory: there for the thread after it has waited, for others after a barrier too. */
 #if defined(VF_ON_CPU) || __CUDA_ARCH__ < 800
-VF_INLINE void vf_copy_pack(REAL *to, const REAL *from)
+template <int bytes> VF_INLINE void vf_copy(void *to, const void *from)
 {
-    *(vf_vector *)to = *(const vf_vector *)from;
+    *(typename vf_word<bytes>::type *)to = *(const typename vf_word<bytes>::type *)from;
 }
-VF_INLINE void vf_wait_copies()
+VF_INLINE void vf_close_copies()
+{
+}
+template <int groups> VF_INLINE void vf_wait_copies()
 {
 }
 #else
+template <int bytes> VF_INLINE void vf_copy(void *to, const void *from)
+{
+    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    if constexpr (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
+    else if constexpr (bytes >= 4)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(bytes) : "memory");
+    else
+        *(typename vf_word<bytes>::type *)to = *(const typename vf_word<bytes>::type *)from;
+}
+/* The copies since the last call are a group. */
+VF_INLINE void vf_close_copies()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+/* Until all groups but the last so many are there. */
+template <int groups> VF_INLINE void vf_wait_copies()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
+}
+#endif
+
 VF_INLINE void vf_copy_pack(REAL *to, const REAL *from)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
-                 "l"(from)
-                 : "memory");
+    vf_copy<16>(to, from);
 }
 VF_INLINE void vf_wait_copies()
 {
-    asm volatile("cp.async.wait_all;" ::: "memory");
+    vf_close_copies();
+    vf_wait_copies<0>();
 }
-#endif
 
 #endif

@@ -1,0 +1,379 @@
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "kernels/gpu_box.h"
+#include "kernels/gpu_stream.h"
+
+/* Planes for which the loop is written out, so that they move on by renaming; those of the source under way.
+ */
+enum { TURN = 3, AHEAD = 2 };
+
+/* What a block's shape comes to; arrays are along z, y, x, as halos are. */
+struct layout {
+    int level[VF_KERNEL_MOST_FIELDS];    /* of a stage: the field that it reads along its star */
+    int reach[VF_KERNEL_MOST_FIELDS][3]; /* of a stage on its level */
+    int delay[VF_KERNEL_MOST_FIELDS + 1];
+    int rows[VF_KERNEL_MOST_FIELDS]; /* of a level in shared memory: the first element */
+    int room[3], covered[3], tile[3];
+    bool is_short, all_rows;  /* as time_stream.cu explains them */
+    size_t rows_bytes, bytes; /* of shared memory: those rows, and all */
+};
+
+static int round_up(int i, int step)
+{
+    return (i + step - 1) / step * step;
+}
+
+static int pack_of(const struct vf_kernel_case *c)
+{
+    return VF_VECTOR_BYTES / (int)vf_kernel_element(c);
+}
+
+/* ---- what it takes ---- */
+
+static bool is_star(const struct vf_stage *stage, int k)
+{
+    if (stage->stencil != VF_STENCIL_LINEAR)
+        return k < vf_stage_stencil(stage)->star_inputs[1];
+    for (int t = 0; t < stage->taps->count; t++) {
+        const struct vf_tap *tap = &stage->taps->tap[t];
+        if ((tap->dz != 0) + (tap->dy != 0) + (tap->dx != 0) > 1)
+            return false;
+    }
+    return true;
+}
+
+static bool is_source(const struct vf_flow *flow, int field)
+{
+    for (int k = 0; k < flow->source_count; k++)
+        if (flow->source[k] == field)
+            return true;
+    return false;
+}
+
+/* The one field that stage s reads beside a cell's own place, or that the stage before makes; NULL, or why
+ * there is none. */
+static const char *find_level(const struct vf_kernel_case *c, int s, int *level, int reach[3])
+{
+    const struct vf_flow *flow = c->flow;
+    const struct vf_stage *stage = &flow->stage[s];
+    const int before = s > 0 ? flow->stage[s - 1].output[0] : -1;
+    *level = before;
+    memset(reach, 0, 3 * sizeof *reach);
+    for (int k = 0; k < stage->input_count; k++) {
+        int halo[3];
+        vf_stage_halo(stage, 3, k, halo);
+        const bool is_wide = halo[0] > 0 || halo[1] > 0 || halo[2] > 0;
+        if (is_wide && !is_star(stage, k))
+            return "a stage reads neighbours off the axes";
+        if (is_wide && *level >= 0 && *level != stage->input[k])
+            return "a stage reads neighbours of something else than what the one before makes";
+        if (!is_wide && stage->input[k] != before && !is_source(flow, stage->input[k]))
+            return "a stage reads what was made before the stage before it";
+        if (is_wide)
+            *level = stage->input[k];
+        for (int axis = 0; axis < 3; axis++)
+            reach[axis] = halo[axis] > reach[axis] ? halo[axis] : reach[axis];
+    }
+    if (*level < 0)
+        *level = stage->input[0];
+    return reach[0] < 1 ? "a stage reads no neighbours along z" : NULL;
+}
+
+static const char *refuses(const struct vf_kernel_case *c)
+{
+    const struct vf_flow *flow = c->flow;
+    if (flow->dim == 2)
+        return "it streams volumes";
+    if (flow->stage_count < 2)
+        return "it is for several stages";
+    if (flow->sink_count != 1 || flow->sink[0] != flow->stage[flow->stage_count - 1].output[0])
+        return "what comes out is not what the last stage makes, and that alone";
+    int most[3] = {0};
+    for (int s = 0; s < flow->stage_count; s++) {
+        int level, reach[3];
+        if (flow->stage[s].output_count != 1)
+            return "a stage makes more than one field";
+        const char *why = find_level(c, s, &level, reach);
+        if (why != NULL)
+            return why;
+        for (int axis = 0; axis < 3; axis++)
+            most[axis] = reach[axis] > most[axis] ? reach[axis] : most[axis];
+    }
+    if (most[2] > pack_of(c) || (most[2] == pack_of(c) && flow->boundary == VF_MIRROR) || most[0] > 4 ||
+        most[1] > 4)
+        return "a stage reaches too far";
+    const ptrdiff_t size[3] = {c->nz, c->ny, c->nx};
+    for (int axis = 0; axis < 3; axis++)
+        if (flow->boundary != VF_NEAREST && size[axis] <= most[axis])
+            return "the grid is not wider than a stage's reach";
+    return NULL;
+}
+
+/* As the kernel's text numbers fields: sources, then what each stage makes. */
+static int local_field(const struct vf_kernel_case *c, int field)
+{
+    for (int k = 0; k < c->flow->source_count; k++)
+        if (c->flow->source[k] == field)
+            return k;
+    int s = 0;
+    while (c->flow->stage[s].output[0] != field)
+        s++;
+    return c->flow->source_count + s;
+}
+
+static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                        struct layout *l)
+{
+    memset(l, 0, sizeof *l);
+    const struct vf_flow *flow = c->flow;
+    l->covered[1] = config->block[1] * config->work[1];
+    l->covered[2] = config->block[0] * config->work[0];
+    l->is_short = flow->boundary != VF_WRAP && c->ny < l->covered[1] && c->ny % config->work[1] != 0;
+    l->all_rows = l->is_short || flow->boundary == VF_MIRROR;
+    const int outside = flow->boundary == VF_CONSTANT ? 1 : 0;
+    int at = 0;
+    for (int s = 0; s < flow->stage_count; s++) {
+        int *reach = l->reach[s];
+        find_level(c, s, &l->level[s], reach);
+        for (int axis = 0; axis < 3; axis++)
+            l->room[axis] += reach[axis];
+        l->delay[s + 1] = l->delay[s] + reach[0];
+        l->rows[s] = at;
+        const int rows = l->all_rows || 2 * reach[1] > config->work[1] ? config->work[1] : 2 * reach[1];
+        if (reach[1] > 0)
+            at += (reach[0] + 1) * (config->block[1] * rows + outside) * l->covered[2];
+    }
+    l->room[2] = round_up(l->room[2], config->work[0]);
+    l->tile[0] = config->stream;
+    for (int axis = 1; axis < 3; axis++) {
+        const int step = config->work[2 - axis], left = l->covered[axis] - 2 * l->room[axis];
+        l->tile[axis] = left / step * step;
+    }
+    l->rows_bytes = (size_t)at * vf_kernel_element(c);
+    const int source = local_field(c, l->level[0]);
+    l->bytes = l->rows_bytes + (size_t)(AHEAD + 1) * (size_t)(l->covered[1] * l->covered[2]) *
+                                   vf_type_size(c->source_type[source]);
+}
+
+static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    struct layout l;
+    find_layout(c, config, &l);
+    return l.bytes;
+}
+
+static const char *forbids_shape(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    if (config->stream < 1)
+        return "it streams: stream is at least 1";
+    if (config->block[2] > 1 || config->work[2] > 1)
+        return "the streamed axis has no threads: z of block and work is 1";
+    if (config->block[0] > 32 || 32 % config->block[0] != 0 || config->block[0] * config->block[1] % 32 != 0)
+        return "a block is 1, 2, 4, 8, 16 or 32 threads wide, and its threads fill warps";
+    if (config->work[0] % pack_of(c) != 0 || config->work[0] > 16)
+        return c->flow->is_double ? "a thread's cells along x are a multiple of 2, at most 16"
+                                  : "a thread's cells along x are a multiple of 4, at most 16";
+    if (config->work[1] > 16)
+        return "a thread has at most 16 rows";
+    /* Elements of a plane are counted in 32 bits. */
+    if ((c->nx + 31) / 32 * 32 > (ptrdiff_t)(UINT_MAX - 64) / c->ny)
+        return "the planes are too large";
+    return NULL;
+}
+
+static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                           const struct vf_kernel_config *config)
+{
+    const char *why = vf_kernel_limits(c, gpu, config, 0);
+    if (why == NULL)
+        why = forbids_shape(c, config);
+    if (why != NULL)
+        return why;
+    struct layout l;
+    find_layout(c, config, &l);
+    for (int s = 0; s < c->flow->stage_count; s++)
+        if (l.reach[s][1] > config->work[1])
+            return "a thread has fewer rows than a stage reaches";
+    if (l.tile[1] < 1 || l.tile[2] < 1)
+        return "the block is too small for the reach of the stages";
+    return vf_kernel_limits(c, gpu, config, l.bytes);
+}
+
+/* ---- tiles ---- */
+
+/* Blocks along an axis: at its ends nothing is computed for a neighbour's sake. */
+static ptrdiff_t tile_count(const struct vf_kernel_case *c, const struct layout *l, int axis, ptrdiff_t n)
+{
+    const ptrdiff_t spare = c->flow->boundary == VF_WRAP ? 0 : 2 * (ptrdiff_t)l->room[axis];
+    return n <= spare ? 1 : (n - spare + l->tile[axis] - 1) / l->tile[axis];
+}
+
+/* What blocks write in the mean, so that there are as many as are needed; those left over return at once. */
+static ptrdiff_t mean_tile(const struct vf_kernel_case *c, const struct layout *l, int axis, ptrdiff_t n)
+{
+    const ptrdiff_t count = tile_count(c, l, axis, n), mean = (n + count - 1) / count;
+    return (n + mean - 1) / mean == count ? mean : l->tile[axis];
+}
+
+static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t size[3])
+{
+    struct layout l;
+    find_layout(c, config, &l);
+    size[0] = l.tile[2] < 1 ? 1 : mean_tile(c, &l, 2, c->nx);
+    size[1] = l.tile[1] < 1 ? 1 : mean_tile(c, &l, 1, c->ny);
+    size[2] = config->stream;
+}
+
+/* ---- candidates ---- */
+
+/* Registers that a thread's planes ask for. */
+static int wanted_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                            const struct layout *l)
+{
+    const int cells = config->work[0] * config->work[1];
+    int planes = 2;
+    for (int s = 0; s < c->flow->stage_count; s++)
+        planes += 2 * l->reach[s][0] + c->flow->stage[s].input_count - 1;
+    return 56 + (int)vf_kernel_element(c) / 4 * (planes * cells + 2 * config->work[0]);
+}
+
+/* Adds a block with chunks that keep the device busy a few times over. */
+static int add_chunks(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                      struct vf_kernel_config config, struct vf_kernel_config *list, int room)
+{
+    enum { MOST_WAVES = 6 };
+    ptrdiff_t size[3];
+    struct layout l;
+    tile(c, &config, size);
+    find_layout(c, &config, &l);
+    const double tiles = ceil((double)c->nx / (double)size[0]) * ceil((double)c->ny / (double)size[1]);
+    int count = 0, last = 0;
+    for (int waves = 1; waves <= MOST_WAVES && count < room; waves++) {
+        const double chunks = fmax(1, floor(waves * gpu->multiprocessors / tiles));
+        config.stream = (int)ceil((double)c->nz / chunks);
+        /* What a chunk computes again is at most as much as its own. */
+        if (config.stream == last || (waves > 1 && config.stream < 2 * l.delay[c->flow->stage_count]))
+            continue;
+        last = config.stream;
+        list[count++] = config;
+    }
+    return count;
+}
+
+static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
+                      int room)
+{
+    /* The first two have tiles of 64 x 64 cells, as many as registers hold; others are for where they do not
+     * fit. */
+    enum { USUAL = 2 };
+    static const int shapes[][3] = {{16, 16, 4}, {16, 32, 2}, {32, 8, 4}, {16, 8, 4}, {16, 16, 3},
+                                    {16, 16, 2}, {8, 16, 2},  {8, 8, 4},  {8, 32, 1}};
+    int count = 0;
+    for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes) && (i < USUAL || count == 0); i++) {
+        const struct vf_kernel_config config = {
+            .block = {shapes[i][0], shapes[i][1], 1}, .work = {pack_of(c), shapes[i][2], 1}, .stream = 1};
+        struct layout l;
+        if (forbids(c, gpu, &config) != NULL)
+            continue;
+        find_layout(c, &config, &l);
+        const int registers = wanted_registers(c, &config, &l);
+        if (registers <= 255 && registers * shapes[i][0] * shapes[i][1] <= gpu->sm_registers)
+            count += add_chunks(c, gpu, config, list + count, room - count);
+    }
+    return count;
+}
+
+/* ---- counts for the model ---- */
+
+/* Share of the time on shared memory's path that a block does not spend on arithmetic as well: rows do not
+ * wait for one another. Fitted to 7 and 13 points, 2 to 4 steps, on an H200. */
+#define EXPOSED 0.25
+
+static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                    const struct vf_kernel_config *config, struct vf_kernel_traffic *t)
+{
+    (void)gpu;
+    struct layout l;
+    find_layout(c, config, &l);
+    const struct vf_flow *flow = c->flow;
+    const double planes = config->stream, all = planes + 2.0 * l.delay[flow->stage_count];
+    const double threads = (double)config->block[0] * config->block[1], rows = config->work[1],
+                 cells = rows * config->work[0];
+    for (int k = 0; k < flow->source_count; k++) {
+        const int element = (int)vf_type_size(c->source_type[k]);
+        const double row = (double)vf_model_warp_sectors(0, 1, element, l.covered[2]),
+                     own = (double)vf_model_warp_sectors(0, 1, element, l.tile[2]);
+        t->read_sectors += own * l.tile[1] * planes;
+        t->halo_sectors[0] += (row - own) * l.tile[1] * planes;
+        t->halo_sectors[1] += row * (l.covered[1] - l.tile[1]) * planes;
+        t->halo_sectors[2] += row * l.covered[1] * (all - planes);
+        t->global_wavefronts += all * l.covered[1] * (double)vf_model_warp_lines(0, 1, element, l.covered[2]);
+        t->loads += all * rows;
+    }
+    const int element = (int)vf_type_size(c->sink_type[0]);
+    t->written_sectors += planes * l.tile[1] * (double)vf_model_warp_sectors(0, 1, element, l.tile[2]);
+    t->global_wavefronts += planes * l.tile[1] * (double)vf_model_warp_lines(0, 1, element, l.tile[2]);
+    /* Of a warp in a plane: the queue, what is left for others and taken from them, shuffles; addresses. */
+    const double packs = (double)config->work[0] * (double)vf_kernel_element(c) / 16;
+    double wavefronts = 4 * packs * rows, instructions = 20 + 8 * rows;
+    for (int s = 0; s < flow->stage_count; s++) {
+        const int side = l.reach[s][1], beside = l.reach[s][2];
+        wavefronts += 4 * packs * 4 * side + 2 * beside * rows;
+        instructions += 4 * side * packs + 2 * beside * rows + 4;
+    }
+    t->shared_wavefronts = EXPOSED * all * threads / 32 * wavefronts;
+    t->other_ops += all * threads * instructions;
+    *(flow->is_double ? &t->double_ops : &t->float_ops) += all * threads * cells * c->operations;
+    t->steps = (ptrdiff_t)all;
+    t->barriers = all;
+    t->loads_in_flight = fmax(1, AHEAD * t->loads / all);
+    /* The compiler does with what the block leaves it. */
+    t->registers = (int)fmin(wanted_registers(c, config, &l), fmin(255, floor(8192 / threads) * 8));
+}
+
+/* The loop's planes and one more, of which an operation compiles in a fifth of the time of others. */
+static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    return 0.2 * (TURN + 1) * config->work[0] * config->work[1] * c->operations;
+}
+
+static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                   struct vf_text *text)
+{
+    struct layout l;
+    find_layout(c, config, &l);
+    const int stages = c->flow->stage_count;
+    vf_text_add(text, "#define VF_TIME_TILE_X %d\n#define VF_TIME_TILE_Y %d\n", l.tile[2], l.tile[1]);
+    vf_text_add(text, "#define VF_TIME_ROOM_X %d\n#define VF_TIME_ROOM_Y %d\n", l.room[2], l.room[1]);
+    vf_text_add(text, "#define VF_TIME_END_X %d\n#define VF_TIME_END_Y %d\n",
+                (int)((c->nx - 1) % config->work[0] + 1), (int)((c->ny - 1) % config->work[1] + 1));
+    vf_text_add(text, "#define VF_TIME_SHORT %d\n#define VF_TIME_ALL_ROWS %d\n", l.is_short, l.all_rows);
+    vf_text_add(text, "#define VF_TIME_QUEUE %zu\n#define VF_TIME_AHEAD %d\n", l.rows_bytes, AHEAD);
+    vf_text_add(text, "#define VF_TIME_TURN %d\n", TURN);
+    vf_text_add(text, "#define VF_TIME_DELAY(s) (");
+    for (int s = 0; s < stages; s++)
+        vf_text_add(text, "(s) == %d ? %d : ", s, l.delay[s]);
+    vf_text_add(text, "%d)\n#define VF_TIME_ROWS(s) (", l.delay[stages]);
+    for (int s = 0; s + 1 < stages; s++)
+        vf_text_add(text, "(s) == %d ? %d : ", s, l.rows[s]);
+    vf_text_add(text, "%d)\n#define VF_TIME_LEVEL(s) (", l.rows[stages - 1]);
+    for (int s = 0; s + 1 < stages; s++)
+        vf_text_add(text, "(s) == %d ? %d : ", s, local_field(c, l.level[s]));
+    vf_text_add(text, "%d)\n", local_field(c, l.level[stages - 1]));
+}
+
+const struct vf_gpu_scheme vf_gpu_time_stream = {
+    .name = "time-stream",
+    .summary = "steps of stars in one sweep, their planes in registers",
+    .file = "kernels/time_stream.cu",
+    .refuses = refuses,
+    .candidates = candidates,
+    .forbids = forbids,
+    .tile = tile,
+    .shared = shared,
+    .traffic = traffic,
+    .written = written,
+    .define = define,
+};

@@ -1,0 +1,577 @@
+/* One kernel sweeps several steps of an iteration, or a chain of stars. A block takes a tile with its reach
+ * (overlapped tiling along x and y) and streams along z. Each stage has the planes that it reads in
+ * registers, in the threads that will need them: a plane that one stage completes is the newest of the next
+ * one at once, so that a stage is its own reach behind the one before. What lies beside a thread's cells
+ * comes along x from the threads beside it by shuffles, along y from shared memory, where every thread leaves
+ * its first and last rows; all stages wait at one barrier a plane. The source's planes are copied past the
+ * registers, two ahead, into a queue of which each thread takes its own cells.
+ *
+ * Streaming in registers along one axis is the "2.5D" of P. S. Rawat et al., Effective resource management
+ * for enhancing performance of 2D and 3D stencils on GPUs (2016), one barrier for all steps of a plane AN5D's
+ * (K. Matsumura et al., 2020); there the planes of all steps lie in shared memory.
+ *
+ * It wins for iterations of stars, which memory bounds otherwise. */
+#include "kernels/device.h"
+#include "kernels/device_pack.h"
+
+/* Constants beside those of device.h, from kernels/time_stream.c; "level" s is what stage s reads along its
+ * star:
+ *   VF_TIME_TILE_X, _Y     cells that a block inside the grid writes
+ *   VF_TIME_ROOM_X, _Y     those before them, and behind, that it computes for their sake
+ *   VF_TIME_DELAY(s)       planes that a level is behind the source; of VF_STAGES: the result
+ *   VF_TIME_LEVEL(s)       its field
+ *   VF_TIME_ROWS(s)        where its rows begin in shared memory, in elements
+ *   VF_TIME_END_X, _Y      cells (rows) of the grid of the thread in which it ends
+ *   VF_TIME_QUEUE          where, behind the rows, planes of the source arrive, in bytes
+ *   VF_TIME_AHEAD          how many of them are under way
+ *   VF_TIME_SHORT          1: the grid is lower than a block, and no multiple of a thread's rows
+ *   VF_TIME_ALL_ROWS       1: all rows of a thread are in shared memory, not only those that others reach
+ *   VF_TIME_TURN           planes for which the loop is written out */
+#define VF_ROWS VF_WORK_Y
+#define VF_SPAN VF_WORK_X
+#define VF_COVERED_X (VF_BLOCK_X * VF_SPAN)
+#define VF_COVERED_Y (VF_BLOCK_Y * VF_ROWS)
+
+typedef REAL vf_cells[VF_ROWS][VF_SPAN];
+
+/* What a thread knows of its block's sweep. */
+struct vf_sweep {
+    const VfArgs &args;
+    REAL *const shared;
+    int x, y;                 /* the thread's first cell */
+    unsigned int at[VF_ROWS]; /* its rows, in elements from their plane's first: the grid's nearest */
+    int first_row, rows;      /* those of the thread that the block writes: `rows` from the first */
+    int begin, end;           /* the planes that it writes */
+    int plane;                /* the source's newest */
+    bool is_first, is_last;   /* the thread has the first cell of the grid's rows, the last */
+    int origin_y;             /* the block's first row */
+};
+
+/* Beyond such an axis fields are computed as if the grid went on: the same values again. */
+VF_INLINE bool vf_is_periodic(int n)
+{
+    return VF_BOUNDARY == VF_WRAP && n > 1;
+}
+
+/* ---- what stands outside the grid ---- */
+
+/* vf_index of a place that may be farther outside than anybody asks for. */
+VF_INLINE int vf_near_index(int i, int n)
+{
+    return vf_index(max(-n, min(i, 2 * n - 1)), n);
+}
+
+/* What is read `below` places before an axis' first cell, or `beyond` behind its last, which is at `last`. */
+VF_INLINE constexpr int vf_place_below(int below)
+{
+    return VF_BOUNDARY == VF_REFLECT ? below - 1 : VF_BOUNDARY == VF_MIRROR ? below : 0;
+}
+VF_INLINE constexpr int vf_place_beyond(int last, int beyond)
+{
+    return VF_BOUNDARY == VF_REFLECT ? last + 1 - beyond : VF_BOUNDARY == VF_MIRROR ? last - beyond : last;
+}
+#define VF_OR_OUTSIDE(value) (VF_BOUNDARY == VF_CONSTANT ? outside : (value))
+
+/* ---- a level ---- */
+
+/* The planes that stage S reads, but for the newest, and where in shared memory the rows are that it reads
+ * next. */
+template <class S, int number> struct vf_level {
+    enum {
+        reach = S::halo_z,
+        side = S::halo_y,
+        beside = S::halo_x,
+        older_planes = 2 * reach,
+        depth = reach + 1, /* planes whose rows are in shared memory */
+        shared_rows = VF_TIME_ALL_ROWS || VF_ROWS < 2 * side ? VF_ROWS : 2 * side,
+        rows = VF_BLOCK_Y * shared_rows, /* of a slot; under `constant` there is one more, the outside */
+        slot_size = (rows + (VF_BOUNDARY == VF_CONSTANT)) * VF_COVERED_X,
+        field = VF_TIME_LEVEL(number)
+    };
+    vf_cells older[older_planes > 0 ? older_planes : 1];
+    vf_cells aux[S::inputs];
+    int slot;
+    /* Of a slot: where the thread's own rows are, and those above and below them. */
+    int own, above[side > 0 ? side : 1], below[side > 0 ? side : 1];
+
+    static VF_MEMBER constexpr int shared_row(int row)
+    {
+        return VF_TIME_ALL_ROWS || row < side ? row : row - VF_ROWS + shared_rows;
+    }
+
+    /* Where a row is, counted from the block's first. */
+    static VF_MEMBER int place_of(int row)
+    {
+        return (row / VF_ROWS * shared_rows + shared_row(row % VF_ROWS)) * VF_COVERED_X +
+               threadIdx.x * VF_SPAN;
+    }
+
+    /* A row beside the thread's own: the one that the boundary rule names, or any if nobody wants it. */
+    static VF_MEMBER int place_beside(const vf_sweep &sweep, int row)
+    {
+        const int n = sweep.args.ny, y = vf_is_periodic(n) ? row : vf_near_index(row, n),
+                  within = max(0, min(y - sweep.origin_y, VF_COVERED_Y - 1));
+        return VF_BOUNDARY == VF_CONSTANT && y < 0 ? rows * VF_COVERED_X + (int)threadIdx.x * VF_SPAN
+                                                   : place_of(within);
+    }
+
+    VF_MEMBER void start(const vf_sweep &sweep)
+    {
+        slot = 0;
+        own = (threadIdx.y * shared_rows) * VF_COVERED_X + threadIdx.x * VF_SPAN;
+        VF_UNROLL for (int d = 0; d < side; d++)
+        {
+            above[d] = place_beside(sweep, sweep.y - side + d);
+            below[d] = place_beside(sweep, sweep.y + VF_ROWS + d);
+        }
+        for (int i = 0; VF_BOUNDARY == VF_CONSTANT && side > 0 && threadIdx.y == 0 && i < depth * VF_SPAN;
+             i++)
+            at(sweep, i / VF_SPAN, rows * VF_COVERED_X)[threadIdx.x * VF_SPAN + i % VF_SPAN] =
+                vf_outside(sweep.args, field);
+    }
+
+    VF_MEMBER REAL *at(const vf_sweep &sweep, int of, int place) const
+    {
+        return sweep.shared + VF_TIME_ROWS(number) + of * slot_size + place;
+    }
+};
+
+VF_INLINE void vf_take_row(const REAL *from, REAL (&cell)[VF_SPAN])
+{
+    VF_UNROLL for (int first = 0; first < VF_SPAN; first += VF_PACK)
+    {
+        const vf_vector pack = *(const vf_vector *)(from + first);
+        VF_UNROLL for (int i = 0; i < VF_PACK; i++) cell[first + i] = vf_element(pack, i);
+    }
+}
+
+VF_INLINE void vf_leave_row(REAL *to, const REAL (&cell)[VF_SPAN])
+{
+    VF_UNROLL for (int first = 0; first < VF_SPAN; first += VF_PACK)
+    {
+        REAL pack[VF_PACK];
+        VF_UNROLL for (int i = 0; i < VF_PACK; i++) pack[i] = cell[first + i];
+        vf_set_pack(to + first, pack);
+    }
+}
+
+/* The first and last rows of a level's newest plane, for the threads above and below. */
+template <class L> VF_INLINE void vf_leave_rows(const vf_sweep &sweep, L &level)
+{
+    const int next = level.slot == 0 ? L::depth - 1 : level.slot - 1;
+    VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
+    {
+        if (VF_TIME_ALL_ROWS || j < L::side || j >= VF_ROWS - L::side)
+            vf_leave_row(level.at(sweep, next, level.own + L::shared_row(j) * VF_COVERED_X),
+                         level.older[L::older_planes - 1][j]);
+    }
+    level.slot = level.slot + 1 == L::depth ? 0 : level.slot + 1;
+}
+
+/* Planes before the grid's first, once those are there that they are like. */
+template <class L> VF_INLINE void vf_fill_first(const vf_sweep &sweep, L &level, const vf_cells &newest)
+{
+    const REAL outside = vf_outside(sweep.args, L::field);
+    VF_UNROLL for (int d = 1; d <= L::reach; d++)
+    {
+        const int from = L::reach + vf_place_below(d);
+        VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
+        {
+            VF_UNROLL for (int i = 0; i < VF_SPAN; i++) level.older[L::reach - d][j][i] =
+                VF_OR_OUTSIDE(from < L::older_planes ? level.older[from][j][i] : newest[j][i]);
+        }
+    }
+}
+
+/* The plane `beyond` the last. */
+template <class L>
+VF_INLINE void vf_repeat_last(const vf_sweep &sweep, const L &level, int beyond, vf_cells &newest)
+{
+    const REAL outside = vf_outside(sweep.args, L::field);
+    VF_UNROLL for (int d = 1; d <= L::reach; d++)
+    {
+        const int from = vf_place_beyond(L::older_planes - d, d);
+        if (beyond == d)
+            VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
+            {
+                VF_UNROLL for (int i = 0; i < VF_SPAN; i++) newest[j][i] =
+                    VF_OR_OUTSIDE(level.older[from][j][i]);
+            }
+    }
+}
+
+/* ---- the plane that is computed: its cells with those beside them ---- */
+
+/* column[side + j] is the thread's row j, wide[j][beside + i] cell i of it. */
+template <class L> struct vf_star {
+    REAL column[VF_ROWS + 2 * L::side][VF_SPAN];
+    REAL wide[VF_ROWS][VF_SPAN + 2 * L::beside];
+};
+
+/* Rows behind the grid's last one, which is not the last of its thread. */
+template <class L> VF_INLINE void vf_fill_column(const vf_sweep &sweep, vf_star<L> &star)
+{
+    const REAL outside = vf_outside(sweep.args, L::field);
+    const bool is_last = sweep.y < sweep.args.ny && sweep.y + VF_ROWS > sweep.args.ny;
+    VF_UNROLL for (int d = 1; d <= L::side && VF_TIME_END_Y - 1 + d < VF_ROWS; d++)
+    {
+        const int to = L::side + VF_TIME_END_Y - 1 + d,
+                  from = L::side + vf_place_beyond(VF_TIME_END_Y - 1, d);
+        VF_UNROLL for (int i = 0; i < VF_SPAN; i++) star.column[to][i] =
+            is_last ? VF_OR_OUTSIDE(star.column[from][i]) : star.column[to][i];
+    }
+}
+
+template <class L>
+VF_INLINE void vf_take_column(const vf_sweep &sweep, const L &level, const vf_cells &own, vf_star<L> &star)
+{
+    VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
+    {
+        VF_UNROLL for (int i = 0; i < VF_SPAN; i++) star.column[L::side + j][i] = own[j][i];
+    }
+    VF_UNROLL for (int d = 0; d < L::side; d++)
+    {
+        vf_take_row(level.at(sweep, level.slot, level.above[d]), star.column[d]);
+        vf_take_row(level.at(sweep, level.slot, level.below[d]), star.column[L::side + VF_ROWS + d]);
+    }
+    if (VF_TIME_SHORT)
+        vf_fill_column<L>(sweep, star);
+}
+
+/* Cells behind the grid's last one; those of the same thread first, which its neighbour takes. */
+template <class L>
+VF_INLINE void vf_fill_behind(const vf_sweep &sweep, REAL (&wide)[VF_SPAN + 2 * L::beside], bool own)
+{
+    const REAL outside = vf_outside(sweep.args, L::field);
+    VF_UNROLL for (int d = 1; d <= L::beside; d++)
+    {
+        const int to = VF_TIME_END_X - 1 + d, from = vf_place_beyond(VF_TIME_END_X - 1, d);
+        if ((to < VF_SPAN) == own)
+            wide[L::beside + to] =
+                sweep.is_last ? VF_OR_OUTSIDE(wide[L::beside + from]) : wide[L::beside + to];
+    }
+}
+
+template <class L>
+VF_INLINE void vf_widen(const vf_sweep &sweep, const REAL (&own)[VF_SPAN],
+                        REAL (&wide)[VF_SPAN + 2 * L::beside])
+{
+    const REAL outside = vf_outside(sweep.args, L::field);
+    VF_UNROLL for (int i = 0; i < VF_SPAN; i++) wide[L::beside + i] = own[i];
+    VF_UNROLL for (int d = 1; d <= L::beside; d++) wide[L::beside - d] =
+        __shfl_up_sync(0xffffffffu, own[VF_SPAN - d], 1, VF_BLOCK_X);
+    vf_fill_behind<L>(sweep, wide, true);
+    VF_UNROLL for (int d = 0; d < L::beside; d++) wide[L::beside + VF_SPAN + d] =
+        __shfl_down_sync(0xffffffffu, wide[L::beside + d], 1, VF_BLOCK_X);
+    vf_fill_behind<L>(sweep, wide, false);
+    VF_UNROLL for (int d = 1; d <= L::beside; d++) wide[L::beside - d] =
+        sweep.is_first ? VF_OR_OUTSIDE(wide[L::beside + vf_place_below(d)]) : wide[L::beside - d];
+}
+
+/* The accessor that a stage sees. */
+template <class S, class L> struct vf_level_view {
+    const vf_sweep &sweep;
+    const L &level;
+    const vf_cells &newest;
+    const vf_star<L> &star;
+    vf_cells &result;
+    int plane, j, i;
+
+    VF_MEMBER REAL at(int input, int dz, int dy, int dx)
+    {
+        if (S::in(input) != L::field)
+            return level.aux[input][j][i];
+        if (dy != 0)
+            return star.column[L::side + j + dy][i];
+        if (dx != 0)
+            return star.wide[j][L::beside + i + dx];
+        return dz == L::reach ? newest[j][i] : level.older[L::reach + dz][j][i];
+    }
+    VF_MEMBER void put(int, REAL value)
+    {
+        result[j][i] = value;
+    }
+    VF_MEMBER REAL param(int p)
+    {
+        return vf_param(sweep.args, S::first_param + p);
+    }
+    VF_MEMBER bool open(int axis, bool upper)
+    {
+        return axis == VF_X   ? vf_is_open(sweep.x + i, sweep.args.nx, upper)
+               : axis == VF_Y ? vf_is_open(sweep.y + j, sweep.args.ny, upper)
+                              : vf_is_open(plane, sweep.args.nz, upper);
+    }
+    template <class Lower> VF_MEMBER REAL lower_face(int, REAL, Lower lower)
+    {
+        return lower();
+    }
+};
+
+/* Takes the newest plane of what stage S reads, and makes of it the newest of what S makes. */
+template <bool ends, class S, int number>
+VF_INLINE void vf_advance(const vf_sweep &sweep, vf_level<S, number> &level, vf_cells &cell)
+{
+    typedef vf_level<S, number> L;
+    const int newest = sweep.plane - VF_TIME_DELAY(number), plane = newest - L::reach;
+    if (ends && !vf_is_periodic(sweep.args.nz)) {
+        if (newest >= sweep.args.nz)
+            vf_repeat_last(sweep, level, newest - (sweep.args.nz - 1), cell);
+        if (plane == 0)
+            vf_fill_first(sweep, level, cell);
+    }
+    const vf_cells &centre = L::reach > 0 ? level.older[L::reach > 0 ? L::reach : 0] : cell;
+    vf_star<L> star;
+    vf_take_column(sweep, level, centre, star);
+    VF_UNROLL for (int j = 0; j < VF_ROWS; j++) vf_widen<L>(sweep, centre[j], star.wide[j]);
+    vf_cells result;
+    VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
+    {
+        VF_UNROLL for (int i = 0; i < VF_SPAN; i++)
+        {
+            vf_level_view<S, L> view = {sweep, level, cell, star, result, plane, j, i};
+            S::compute(view);
+        }
+    }
+    VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
+    {
+        VF_UNROLL for (int i = 0; i < VF_SPAN; i++)
+        {
+            VF_UNROLL for (int k = 0; k + 1 < L::older_planes; k++) level.older[k][j][i] =
+                level.older[k + 1][j][i];
+            if (L::older_planes > 0)
+                level.older[L::older_planes - 1][j][i] = cell[j][i];
+            cell[j][i] = result[j][i];
+        }
+    }
+}
+
+/* ---- memory ---- */
+
+/* Where a thread's packs begin in memory. */
+VF_INLINE int vf_held_column(const VfArgs &args, int x)
+{
+    if (!vf_is_periodic(args.nx))
+        return min(x, (args.nx - 1) / VF_SPAN * VF_SPAN);
+    if (VF_TIME_END_X == VF_SPAN)
+        return vf_index(x, args.nx);
+    return (unsigned)x < (unsigned)args.nx ? x : 0;
+}
+
+VF_INLINE long long vf_plane_start(const vf_sweep &sweep, int plane)
+{
+    const int n = sweep.args.nz;
+    return vf_row(sweep.args, 0, vf_is_periodic(n) ? vf_index(plane, n) : max(0, min(plane, n - 1)));
+}
+
+/* Whether a thread's packs of a row are not in one place: they are around the row's end. */
+VF_INLINE bool vf_is_parted(const vf_sweep &sweep)
+{
+    return vf_is_periodic(sweep.args.nx) && VF_TIME_END_X < VF_SPAN &&
+           (sweep.x < 0 || sweep.x + VF_SPAN > sweep.args.nx);
+}
+
+VF_INLINE long long vf_parted_at(const vf_sweep &sweep, int j, int i)
+{
+    return (long long)sweep.at[j] - vf_held_column(sweep.args, sweep.x) +
+           vf_index(sweep.x + i, sweep.args.nx);
+}
+
+/* Cells of a plane of a source; what is outside the grid is never used. */
+VF_INLINE void vf_load_cells(const vf_sweep &sweep, int input, int plane, vf_cells &cell)
+{
+    const long long start = vf_plane_start(sweep, plane);
+    VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
+    {
+        if (vf_is_parted(sweep))
+            VF_UNROLL for (int i = 0; i < VF_SPAN; i++) cell[j][i] =
+                vf_load(sweep.args, input, start + vf_parted_at(sweep, j, i));
+        else
+            vf_load_pack<VF_SPAN>(sweep.args, input, start + sweep.at[j], cell[j]);
+    }
+}
+
+/* The planes of the source that are under way: each thread's cells, in shared memory for itself alone. */
+template <class T> struct vf_queue {
+    enum { whole = VF_SPAN * sizeof(T), bytes = whole > 16 ? 16 : whole, n = bytes / sizeof(T) };
+
+    static VF_MEMBER T *at(const vf_sweep &sweep, int slot, int j)
+    {
+        const int thread = threadIdx.y * VF_BLOCK_X + threadIdx.x;
+        return (T *)((unsigned char *)sweep.shared + VF_TIME_QUEUE) +
+               ((slot * VF_ROWS + j) * VF_THREADS + thread) * VF_SPAN;
+    }
+
+    static VF_MEMBER void send(const vf_sweep &sweep, const T *plane, int slot)
+    {
+        VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
+        {
+            T *const to = at(sweep, slot, j);
+            if (vf_is_parted(sweep))
+                VF_UNROLL for (int i = 0; i < VF_SPAN; i++)
+                    vf_copy<sizeof(T)>(to + i, plane + vf_parted_at(sweep, j, i));
+            else
+                VF_UNROLL for (int i = 0; i < VF_SPAN; i += n)
+                    vf_copy<bytes>(to + i, plane + sweep.at[j] + i);
+        }
+        vf_close_copies();
+    }
+
+    static VF_MEMBER void take(const vf_sweep &sweep, int slot, vf_cells &cell)
+    {
+        VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
+        {
+            VF_UNROLL for (int i = 0; i < VF_SPAN; i += n)
+            {
+                typename vf_piece<T, n>::view view;
+                view.whole = *(const typename vf_piece<T, n>::word *)(at(sweep, slot, j) + i);
+                VF_UNROLL for (int k = 0; k < n; k++) cell[j][i + k] = (REAL)view.element[k];
+            }
+        }
+    }
+};
+
+VF_INLINE void vf_send(const vf_sweep &sweep, int plane, int slot)
+{
+#define VF_SEND_OF(k)                                                                                        \
+    if (k == VF_TIME_LEVEL(0))                                                                               \
+        vf_queue<vf_in_##k>::send(sweep, (const vf_in_##k *)sweep.args.in[k] + vf_plane_start(sweep, plane), \
+                                  slot);
+    VF_EACH_INPUT(VF_SEND_OF)
+#undef VF_SEND_OF
+}
+
+VF_INLINE void vf_take(const vf_sweep &sweep, int slot, vf_cells &cell)
+{
+#define VF_TAKE_OF(k)          \
+    if (k == VF_TIME_LEVEL(0)) \
+        vf_queue<vf_in_##k>::take(sweep, slot, cell);
+    VF_EACH_INPUT(VF_TAKE_OF)
+#undef VF_TAKE_OF
+}
+
+/* What stage S reads at its own place, of the plane that it computes next; of those that the chunk does not
+ * ask for, the nearest one that it does. */
+template <class S, int number> VF_INLINE void vf_load_aux(const vf_sweep &sweep, vf_level<S, number> &level)
+{
+    const int reach = VF_TIME_DELAY(VF_STAGES) - VF_TIME_DELAY(number + 1),
+              plane = max(sweep.begin - reach,
+                          min(sweep.plane - VF_TIME_DELAY(number + 1), sweep.end - 1 + reach));
+    VF_UNROLL for (int k = 0; k < S::inputs; k++)
+    {
+        if (S::in(k) != vf_level<S, number>::field)
+            vf_load_cells(sweep, S::in(k), plane, level.aux[k]);
+    }
+}
+
+VF_INLINE void vf_store_cells(const vf_sweep &sweep, int plane, const vf_cells &cell)
+{
+    const long long start = vf_row(sweep.args, 0, plane);
+    VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
+    {
+        if ((unsigned)(j - sweep.first_row) < (unsigned)sweep.rows)
+            vf_store_pack<VF_SPAN>(sweep.args, 0, start + sweep.at[j], cell[j]);
+    }
+}
+
+/* ---- the sweep ---- */
+
+#define VF_TIME_LEVEL_OF(s) vf_level<vf_stage_##s, s> level_##s;
+#define VF_TIME_START(s) level_##s.start(sweep);
+#define VF_TIME_AUX(s) vf_load_aux(sweep, level_##s);
+#define VF_TIME_ADVANCE(s) vf_advance<ends>(sweep, level_##s, cell);
+#define VF_TIME_LEAVE(s)                     \
+    if (vf_level<vf_stage_##s, s>::side > 0) \
+        vf_leave_rows(sweep, level_##s);
+
+struct vf_stream {
+    vf_sweep sweep;
+    int slot; /* of the queue: the source's newest plane */
+    VF_EACH_STAGE(VF_TIME_LEVEL_OF)
+
+    /* A plane; `ends`: perhaps some level is at the grid's first or last ones. */
+    template <bool ends> VF_MEMBER void step(int last)
+    {
+        vf_cells cell;
+        vf_wait_copies<VF_TIME_AHEAD - 1>();
+        vf_take(sweep, slot, cell);
+        /* Into the slot that the plane before was in. */
+        vf_send(sweep, min(sweep.plane + VF_TIME_AHEAD, last - 1), slot == 0 ? VF_TIME_AHEAD : slot - 1);
+        slot = slot == VF_TIME_AHEAD ? 0 : slot + 1;
+        VF_EACH_STAGE(VF_TIME_AUX)
+        VF_EACH_STAGE(VF_TIME_ADVANCE)
+        if (sweep.plane - VF_TIME_DELAY(VF_STAGES) >= sweep.begin)
+            vf_store_cells(sweep, sweep.plane - VF_TIME_DELAY(VF_STAGES), cell);
+        VF_EACH_STAGE(VF_TIME_LEAVE)
+        __syncthreads();
+        sweep.plane++;
+    }
+
+    VF_MEMBER void run()
+    {
+        const bool periodic = vf_is_periodic(sweep.args.nz);
+        const int first = sweep.begin - VF_TIME_DELAY(VF_STAGES), last = sweep.end + VF_TIME_DELAY(VF_STAGES);
+        /* What the last level reads is past the grid's first planes, what the first one reads is in it. */
+        const int inner_first = periodic ? first : VF_TIME_DELAY(VF_STAGES) + 1,
+                  inner_last = periodic ? last : min(last, sweep.args.nz);
+        sweep.plane = first < 0 && !periodic ? 0 : first;
+        VF_EACH_STAGE(VF_TIME_START)
+        slot = 0;
+        VF_UNROLL for (int i = 0; i < VF_TIME_AHEAD; i++) vf_send(sweep, min(sweep.plane + i, last - 1), i);
+        while (sweep.plane < last) {
+            if (sweep.plane < inner_first || sweep.plane + VF_TIME_TURN > inner_last)
+                step<true>(last);
+            else
+                VF_UNROLL for (int turn = 0; turn < VF_TIME_TURN; turn++) step<false>(last);
+        }
+        /* The block's next tile has the same queue. */
+        vf_wait_copies<0>();
+    }
+};
+
+/* An axis of the block's tile: at the grid's ends nothing beyond is computed. */
+struct vf_side {
+    int origin, begin, end; /* its first cell; those that it writes */
+};
+
+VF_INLINE vf_side vf_side_of(int tile, int size, int room, int covered, int n, bool slides)
+{
+    const bool periodic = vf_is_periodic(n);
+    const int origin = tile * size - (periodic ? room : 0);
+    const bool is_last = !periodic && origin + covered >= n;
+    vf_side s = {origin, tile == 0 && !periodic ? 0 : origin + room,
+                 is_last ? n : min(n, origin + room + size)};
+    /* The tile before covers the rest. */
+    if (!periodic && tile > 0 && origin - size + covered >= n)
+        s.end = s.begin;
+    if (slides && is_last)
+        s.origin = max(0, n - covered);
+    return s;
+}
+
+VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
+{
+    VF_SHARED_MEMORY(memory);
+    const vf_side across = vf_side_of(tile_x, VF_TIME_TILE_X, VF_TIME_ROOM_X, VF_COVERED_X, args.nx, false),
+                  down = vf_side_of(tile_y, VF_TIME_TILE_Y, VF_TIME_ROOM_Y, VF_COVERED_Y, args.ny, true);
+    if (across.begin >= across.end || down.begin >= down.end)
+        return;
+    const int x = across.origin + threadIdx.x * VF_SPAN, y = down.origin + threadIdx.y * VF_ROWS,
+              begin = args.z_begin + tile_z * VF_STREAM;
+    vf_stream stream = {{args, (REAL *)memory, x, y}};
+    vf_sweep &sweep = stream.sweep;
+    VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
+    {
+        const int row = vf_is_periodic(args.ny) ? vf_index(y + j, args.ny) : min(y + j, args.ny - 1);
+        sweep.at[j] = (unsigned)row * (unsigned)args.pitch + (unsigned)vf_held_column(args, x);
+    }
+    sweep.first_row = down.begin - y;
+    sweep.rows = x >= across.begin && x < across.end ? down.end - down.begin : 0;
+    sweep.begin = begin;
+    sweep.end = args.z_end - begin < VF_STREAM ? args.z_end : begin + VF_STREAM;
+    sweep.is_first = x == 0 && !vf_is_periodic(args.nx);
+    sweep.is_last = x < args.nx && x + VF_SPAN >= args.nx && !vf_is_periodic(args.nx);
+    sweep.origin_y = down.origin;
+    stream.run();
+}
+
+#include "kernels/device_entry.h"
