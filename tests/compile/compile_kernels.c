@@ -191,21 +191,12 @@ static void add_run(struct list *list, const struct vf_plan *plan, const struct 
     struct vf_flow flow;
     struct vf_error error;
     struct vf_gpu_plan kernels;
-    enum vf_type source[VF_MAX_LIVE], sink[VF_MAX_LIVE * VF_MAX_GLOBALS];
+    struct vf_gpu_request request;
+    struct vf_gpu_types types;
     if (vf_plan_flow(plan, run, NULL, &flow, &error) != VF_OK)
         exit(1);
-    for (int k = 0; k < flow.source_count; k++)
-        source[k] = run->from_file ? sample->in : sample->precise ? VF_F64 : VF_F32;
-    for (int k = 0; k < flow.sink_count; k++)
-        sink[k] = run->to_file && !run->prepass ? sample->out : sample->precise ? VF_F64 : VF_F32;
-    const struct vf_gpu_request request = {.flow = &flow,
-                                           .nx = plan->nx,
-                                           .ny = plan->ny,
-                                           .nz = plan->nz,
-                                           .source_type = source,
-                                           .sink_type = sink,
-                                           .gpu = gpu,
-                                           .forced = forced};
+    vf_plan_gpu_request(plan, run, &flow, &types, &request);
+    request.forced = forced;
     /* A scheme that is forced on a chain that it cannot run alone has nothing to compile here. */
     if (vf_gpu_plan_open(&kernels, &request, &error) == VF_OK) {
         for (int i = 0; i < kernels.launch_count; i++) {
