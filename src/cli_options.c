@@ -38,7 +38,7 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
     [VF_OPTION_SYNC] =
         {FILES, "sync", 0, NULL, NULL, NULL,
          "wait until each result is on the disk, before it gets its name: then not even a power "
-         "cut leaves part of one"},
+         "cut leaves part of one; a result that replaces its own input always is"},
     [VF_OPTION_COMPRESS] = {FILES, "compress", 0, "none|lzw|deflate|zstd", "none|lzw|deflate|zstd", NULL,
                             "compression of TIFF output (default: the input's)"},
     [VF_OPTION_DTYPE] =

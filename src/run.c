@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "alloc.h"
@@ -265,11 +266,20 @@ enum vf_status vf_work_write(struct vf_work *w, struct vf_error *error)
     return status;
 }
 
+/* Whether the result takes the place of the image. */
+static bool replaces_input(const struct vf_work *w)
+{
+    struct stat in, out;
+    return stat(w->in_name, &in) == 0 && stat(w->out_name, &out) == 0 && in.st_dev == out.st_dev &&
+           in.st_ino == out.st_ino;
+}
+
 static enum vf_status open_work(struct vf_work *w, const struct vf_chain *chain, FILE *explain_to,
                                 struct vf_error *error)
 {
     const struct vf_options *options = w->options;
-    const struct vf_output_options output = {options->compression, options->no_clobber, options->sync};
+    const struct vf_output_options output = {options->compression, options->no_clobber,
+                                             options->sync || replaces_input(w)};
     const char *level = getenv("VOLFILTER_ISA");
     enum vf_status status;
     VF_TRY(vf_reader_open(&w->reader, w->in_name, error));
