@@ -1,15 +1,17 @@
-/* separable-stream with a line along y: the sums along x and then y of a tile of each plane, through shared
- * memory. Three planes are under way at once, with one barrier a plane: while a plane is read from memory
- * into registers, the sums along x of one before it are made from shared memory, which holds it as it was
- * read, with what lies beside the tile, and from those of the plane before that the sums along y.
+/* What separable-stream makes of a plane, or of a band of rows where rows are streamed, before its lines
+ * along the streamed axis: the sums along x and y of a tile, or along x, through shared memory. Three planes
+ * or bands are under way at once, with one barrier each: while one is read from memory into registers, the
+ * sums along x of the one before it are made from shared memory, which holds it as it was read, with what
+ * lies beside the tile, and those of the one before that are taken up.
  *
  * Rows outside the grid are those that the boundary rule maps them to. The columns outside it, which only
  * tiles at the ends of rows have, are read cell by cell, shared out among the threads.
  *
- * Further constants, by the scheme: VF_BOTH_ENDS, 1 if one tile has both ends of a row. */
+ * Further constants, by the scheme: VF_BAND, the rows of a band, 1 for planes; VF_BOTH_ENDS, 1 if one tile
+ * has both ends of a row. */
 
 #define VF_PACK (128 / REAL_BITS) /* cells of 16 bytes */
-#define VF_TILE_ROWS (VF_BLOCK_Y * VF_WORK_Y + 2 * VF_SIDE)
+#define VF_TILE_ROWS (VF_FLAT ? VF_BAND : VF_BLOCK_Y * VF_WORK_Y + 2 * VF_SIDE)
 #define VF_TILE_COLUMNS (VF_BLOCK_X * VF_SPAN)
 /* Columns beside the tile, in whole packs. */
 #define VF_BORDER ((VF_HALO_X + VF_PACK - 1) / VF_PACK * VF_PACK)
@@ -18,8 +20,8 @@
  * different banks. */
 #define VF_READ_PITCH (VF_READ_COLUMNS / VF_PACK % 2 ? VF_READ_COLUMNS : VF_READ_COLUMNS + VF_PACK)
 #define VF_SUM_PITCH (VF_HAS_ROW ? VF_TILE_COLUMNS + VF_PACK : VF_READ_PITCH)
-/* Planes from the one whose sums along y are made to the one that is being read. */
-#define VF_AHEAD (VF_HAS_ROW ? 2 : 1)
+/* Planes, or rows, from the one whose sums are taken up to the one that is being read. */
+#define VF_AHEAD (VF_HAS_ROW ? 2 * VF_BAND : VF_BAND)
 
 /* A place in each of two planes, which take turns. Carried from plane to plane: otherwise the compiler works
  * out every address anew. */
@@ -61,7 +63,8 @@ struct vf_sums {
     int to[own_packs], end_to[own_ends];
     vf_vector<vf_in_0, VF_PACK> pack[own_packs];
     vf_in_0 end[own_ends];
-    const vf_in_0 *plane_in; /* the plane that is read next; nullptr: outside the grid */
+    int next;                /* the plane, or first row, that is read next */
+    const vf_in_0 *plane_in; /* where that plane begins; nullptr: outside the grid */
 
     VF_MEMBER vf_sums(const VfArgs &a, const vf_course &c, int k, REAL *shared)
         : args(a), course(c), in((const vf_in_0 *)a.in[k]), outside(vf_outside(a, k)), memory(shared),
@@ -110,28 +113,40 @@ struct vf_sums {
 
     VF_MEMBER void turn_to(int plane)
     {
-        const long long at = plane_at(plane);
+        const long long at = VF_FLAT ? 0 : plane_at(plane);
+        next = plane;
         plane_in = at < 0 ? nullptr : in + at;
     }
 
-    /* Whether it is not the constant. */
-    VF_MEMBER bool is_read(unsigned int place)
+    /* Where the cells are that go to `to` of the tile; nullptr: they are the constant. */
+    VF_MEMBER const vf_in_0 *source(unsigned int place, int to)
     {
-        return VF_BOUNDARY != VF_CONSTANT || (plane_in != nullptr && place != VF_NO_ROW);
+        const long long row = VF_FLAT ? plane_at(next + to / VF_READ_PITCH) : 0;
+        if (VF_BOUNDARY == VF_CONSTANT && (plane_in == nullptr || place == VF_NO_ROW || row < 0))
+            return nullptr;
+        return plane_in + row + place;
+    }
+
+    static VF_MEMBER bool is_read(const vf_in_0 *from)
+    {
+        return VF_BOUNDARY != VF_CONSTANT || from != nullptr;
     }
 
     VF_MEMBER void load()
     {
         VF_UNROLL for (int i = 0; i < own_packs; i++)
         {
-            if (to[i] >= 0 && is_read(from[i]))
+            typedef typename vf_vector<vf_in_0, VF_PACK>::word word;
+            const vf_in_0 *const at = source(from[i], to[i]);
+            if (to[i] >= 0 && is_read(at))
                 VF_UNROLL for (int w = 0; w < (int)pack[i].words; w++) pack[i].w[w] =
-                    __ldg((const typename vf_vector<vf_in_0, VF_PACK>::word *)(plane_in + from[i]) + w);
+                    __ldg((const word *)at + w);
         }
         VF_UNROLL for (int i = 0; i < own_ends && is_end; i++)
         {
-            if (end_to[i] >= 0 && is_read(end_from[i]))
-                end[i] = __ldg(plane_in + end_from[i]);
+            const vf_in_0 *const at = source(end_from[i], end_to[i]);
+            if (end_to[i] >= 0 && is_read(at))
+                end[i] = __ldg(at);
         }
     }
 
@@ -144,7 +159,7 @@ struct vf_sums {
             if (to[i] < 0)
                 continue;
             VF_UNROLL for (int e = 0; e < VF_PACK; e++) v[e] =
-                is_read(from[i]) ? (REAL)pack[i].e[e] : outside;
+                is_read(source(from[i], to[i])) ? (REAL)pack[i].e[e] : outside;
             const int inside = args.nx - course.x + VF_BORDER - to[i] % VF_READ_PITCH;
             if (VF_RAGGED && is_end && inside < VF_PACK) {
                 VF_UNROLL for (int e = 0; e < VF_PACK; e++)
@@ -159,7 +174,7 @@ struct vf_sums {
         VF_UNROLL for (int i = 0; i < own_ends && is_end; i++)
         {
             if (end_to[i] >= 0)
-                tile[end_to[i]] = is_read(end_from[i]) ? (REAL)end[i] : outside;
+                tile[end_to[i]] = is_read(source(end_from[i], end_to[i])) ? (REAL)end[i] : outside;
         }
     }
 
@@ -184,7 +199,7 @@ struct vf_sums {
                     sum[i] = t == 0 ? weight * value : FMA(weight, value, sum[i]);
                 }
             }
-            if (VF_BOUNDARY == VF_CONSTANT && place(row, 0) == VF_NO_ROW)
+            if (VF_BOUNDARY == VF_CONSTANT && !VF_FLAT && place(row, 0) == VF_NO_ROW)
                 VF_UNROLL for (int i = 0; i < together; i++) sum[i] =
                     vf_outside(args, VF_ROW_LINE::out(field));
             VF_UNROLL for (int i = 0; i < together; i += VF_PACK)
@@ -193,6 +208,7 @@ struct vf_sums {
     }
 #endif
 
+#if VF_HAS_SIDE
     VF_MEMBER void sum_y(const REAL *tile, REAL (&v)[VF_WORK_Y][VF_SPAN])
     {
         VF_UNROLL for (int r = 0; r < VF_WORK_Y + 2 * VF_SIDE; r++)
@@ -209,6 +225,23 @@ struct vf_sums {
             }
         }
     }
+#endif
+
+    /* Gives the chain what is ready: a plane, or rows one by one. */
+    template <class Chain> VF_MEMBER void give(Chain &chain, int plane, const REAL *sums)
+    {
+        REAL v[VF_WORK_Y][VF_SPAN];
+#if VF_HAS_SIDE
+        sum_y(sums, v);
+        chain.add(plane, plane_at(plane) < 0, v);
+#else
+        VF_NO_UNROLL for (int row = 0; row < VF_BAND && plane + row < course.end + VF_REACH; row++)
+        {
+            vf_take(sums + row * VF_SUM_PITCH, v[0]);
+            chain.add(plane + row, plane_at(plane + row) < 0, v);
+        }
+#endif
+    }
 
     template <class Chain> VF_MEMBER void stream(Chain &chain, int field)
     {
@@ -222,20 +255,17 @@ struct vf_sums {
             x_to(odd_sums, sums, row * VF_SUM_PITCH + column),
             y_from(VF_HAS_ROW ? sums : odd, VF_HAS_ROW ? odd_sums : memory, own);
         turn_to(first);
-        VF_NO_UNROLL for (int plane = first - VF_AHEAD; plane < course.end + VF_REACH; plane++)
+        VF_NO_UNROLL for (int plane = first - VF_AHEAD; plane < course.end + VF_REACH; plane += VF_BAND)
         {
             load();
-            if (plane >= first) {
-                REAL v[VF_WORK_Y][VF_SPAN];
-                sum_y(y_from.now, v);
-                chain.add(plane, plane_at(plane) < 0, v);
-            }
+            if (plane >= first)
+                give(chain, plane, y_from.now);
 #if VF_HAS_ROW
-            if (plane + 1 >= first)
+            if (plane + VF_BAND >= first)
                 sum_x(field, row, x_from.now, x_to.now);
 #endif
             put(tile.now);
-            turn_to(plane + VF_AHEAD + 1);
+            turn_to(plane + VF_AHEAD + VF_BAND);
             __syncthreads();
             tile.turn();
             x_from.turn();

@@ -100,13 +100,18 @@ template <int n = VF_SPAN> VF_INLINE void vf_take(const REAL *from, REAL *v)
 
 /* ---- the streamed axis: z, in 2D y ---- */
 
-#define VF_REACH (DIM == 3 ? VF_HALO_Z : VF_HALO_Y)
+/* 1: rows of one plane after the other are streamed, which are 2D images, or as good as that. */
+#ifndef VF_FLAT
+#define VF_FLAT (DIM == 2)
+#endif
+
+#define VF_REACH (VF_FLAT ? VF_HALO_Y : VF_HALO_Z)
 /* How far the tile's rows reach beside themselves. */
-#define VF_SIDE (DIM == 3 ? VF_HALO_Y : 0)
+#define VF_SIDE (VF_FLAT ? 0 : VF_HALO_Y)
 
 VF_INLINE constexpr int vf_input_reach(int k)
 {
-    return DIM == 3 ? vf_input_halo_z(k) : vf_input_halo_y(k);
+    return VF_FLAT ? vf_input_halo_y(k) : vf_input_halo_z(k);
 }
 
 /* What a block streams: planes begin to end - 1 of the axis; x and y of its first cell; in 2D the image. */
@@ -117,11 +122,11 @@ struct vf_course {
 VF_INLINE vf_course vf_course_of(const VfArgs &args, int tile_x, int tile_y, int tile_z)
 {
     vf_course c;
-    const int last = DIM == 3 ? args.z_end : args.ny;
+    const int last = VF_FLAT ? args.ny : args.z_end;
     c.x = tile_x * (VF_BLOCK_X * VF_SPAN);
-    c.y = DIM == 3 ? tile_y * (VF_BLOCK_Y * VF_WORK_Y) : 0;
+    c.y = VF_FLAT ? 0 : tile_y * (VF_BLOCK_Y * VF_WORK_Y);
     c.image = args.z_begin + tile_z;
-    c.begin = DIM == 3 ? args.z_begin + tile_z * VF_STREAM : tile_y * VF_STREAM;
+    c.begin = VF_FLAT ? tile_y * VF_STREAM : args.z_begin + tile_z * VF_STREAM;
     c.end = last - c.begin < VF_STREAM ? last : c.begin + VF_STREAM;
     return c;
 }
@@ -134,10 +139,10 @@ VF_INLINE long long vf_plane_at(const VfArgs &args, const vf_course &course, int
               within = plane < low    ? low
                        : plane > high ? high
                                       : plane,
-              at = vf_index(within, DIM == 3 ? args.nz : args.ny);
+              at = vf_index(within, VF_FLAT ? args.ny : args.nz);
     return VF_BOUNDARY == VF_CONSTANT && at < 0 ? -1
-           : DIM == 3                           ? vf_row(args, 0, at)
-                                                : vf_row(args, at, course.image);
+           : VF_FLAT                            ? vf_row(args, at, course.image)
+                                                : vf_row(args, 0, at);
 }
 
 /* ---- rows of a plane ---- */
@@ -164,7 +169,7 @@ VF_INLINE vf_columns vf_columns_of(const VfArgs &args, const vf_course &course)
 VF_INLINE unsigned int vf_row_of(const VfArgs &args, int y)
 {
     const int near = y < args.ny + VF_SIDE ? y : args.ny - 1 + VF_SIDE,
-              at = DIM == 3 ? vf_index(near, args.ny) : 0;
+              at = VF_FLAT ? 0 : vf_index(near, args.ny);
     return VF_BOUNDARY == VF_CONSTANT && at < 0 ? VF_NO_ROW : (unsigned int)at * (unsigned int)args.pitch;
 }
 

@@ -1,6 +1,7 @@
-/* A chain of lines, one along each axis, in one sweep: x, y, z, or fewer. A block streams through planes (2D:
- * rows). Of each plane it makes the sums along x and y, or x alone, and adds their terms to the 2R + 1
- * results along the streamed axis that they belong to, which live in registers.
+/* A chain of lines, one along each axis, in one sweep: x, y, z, or fewer. A block streams through planes, of
+ * each of which it makes the sums along x and y, or, where there is no line along z, through rows, of which
+ * it makes the sums along x. It adds their terms to the 2R + 1 results along the streamed axis that they
+ * belong to, which live in registers.
  *
  * Rows and planes outside the grid are those that the boundary rule maps them to, whose sums have the same
  * bits as if they had been filled in from inside; under `constant` they are the constant, as the fields
@@ -10,15 +11,12 @@
  * et al., 2015, section 3 names the three stages. Wins where a chain of lines, such as a Gaussian, is not too
  * wide for the registers along z: it reads and writes each field once.
  *
- * Further constants, by the scheme: VF_HAS_ROW, VF_HAS_SIDE, VF_HAS_ALONG, whether there is a line along x,
- * along y (3D), and along the streamed axis; VF_ROW_LINE, VF_SIDE_LINE, VF_ALONG_LINE, their stages. */
+ * Further constants, by the scheme: VF_FLAT, 1 if rows of one plane after the other are streamed, since there
+ * is no line along z; VF_HAS_ROW, VF_HAS_SIDE, VF_HAS_ALONG, whether there is a line along x, along y (unless
+ * that is streamed), and along the streamed axis; VF_ROW_LINE, VF_SIDE_LINE, VF_ALONG_LINE, their stages. */
 #include "kernels/device_stream.h"
 
-#if VF_HAS_SIDE
 #include "kernels/device_plane_sums.h"
-#else
-#include "kernels/device_row_sums.h"
-#endif
 
 #define VF_SUMS (VF_REACH > 0 ? 2 * VF_REACH : 1)
 
@@ -33,7 +31,7 @@ struct vf_chain {
 
     VF_MEMBER vf_chain(const VfArgs &a, const vf_course &c, int k)
         : args(a), course(c), field(k), rows(rows_of(a, c)),
-          to((vf_out_0 *)a.out[k] + (DIM == 3 ? vf_row(a, y_of(c), c.begin) : vf_row(a, c.begin, c.image)) +
+          to((vf_out_0 *)a.out[k] + (VF_FLAT ? vf_row(a, c.begin, c.image) : vf_row(a, y_of(c), c.begin)) +
              x_of(c))
     {
     }
@@ -50,7 +48,7 @@ struct vf_chain {
 
     static VF_MEMBER int rows_of(const VfArgs &a, const vf_course &c)
     {
-        return VF_RAGGED && x_of(c) >= a.nx ? 0 : DIM == 2 ? VF_WORK_Y : a.ny - y_of(c);
+        return VF_RAGGED && x_of(c) >= a.nx ? 0 : VF_FLAT ? VF_WORK_Y : a.ny - y_of(c);
     }
 
     /* What a plane outside the grid holds under `constant`: the field that is read along the streamed axis.
@@ -103,24 +101,18 @@ struct vf_chain {
                     vf_store_vector(to + j * args.pitch, v[j]);
             }
         }
-        to += DIM == 3 ? args.plane : args.pitch;
+        to += VF_FLAT ? args.pitch : args.plane;
     }
 };
 
 VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
 {
     const vf_course course = vf_course_of(args, tile_x, tile_y, tile_z);
-#if VF_HAS_SIDE
     VF_SHARED_MEMORY(bytes);
-#endif
     VF_NO_UNROLL for (int field = 0; field < VF_INPUTS; field++)
     {
         vf_chain chain(args, course, field);
-#if VF_HAS_SIDE
         vf_sums sums(args, course, field, (REAL *)bytes);
-#else
-        vf_sums sums(args, course, field);
-#endif
         sums.stream(chain, field);
     }
 }

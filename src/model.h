@@ -145,8 +145,9 @@ struct vf_kernel_traffic {
 #define VF_LONE_ISSUE_WARPS 32
 /* The same where stages are weights in a plane; chosen by 12. */
 #define VF_LIGHT_ISSUE_WARPS 18
-/* The same for lines along x, y and z in one kernel, fitted to 4. */
-#define VF_LINES_ISSUE_WARPS 12
+/* For each cell that a thread works on, since those wait for each other no more than threads do: lines along
+ * x, y and z in one kernel, fitted to 17. */
+#define VF_LINES_ISSUE_WARPS 48.0
 
 enum vf_model_limit {
     VF_LIMIT_MEMORY,

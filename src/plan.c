@@ -137,13 +137,23 @@ static enum vf_status plan_kernels(const struct vf_plan *plan, const struct vf_r
     return status;
 }
 
+/* Whether some linear stage has fields that may be taken one by one. */
+static bool can_split(const struct vf_flow *flow)
+{
+    for (int s = 0; s < flow->stage_count; s++)
+        if (flow->stage[s].stencil == VF_STENCIL_LINEAR && flow->stage[s].input_count > 1)
+            return true;
+    return false;
+}
+
 /* Kernels and cost of a run on the GPU, its fields together or apart. */
-static enum vf_status weigh_gpu(const struct vf_plan *plan, struct vf_run *run, struct vf_error *error)
+static enum vf_status weigh_gpu(const struct vf_plan *plan, struct vf_run *run, bool splits,
+                                struct vf_error *error)
 {
     enum vf_status status = plan_kernels(plan, run, &run->gpu, error);
     if (status != VF_OK)
         return status;
-    for (enum vf_split split = VF_SPLIT_NONE + 1; split < VF_SPLIT_COUNT; split++) {
+    for (enum vf_split split = VF_SPLIT_NONE + 1; split < VF_SPLIT_COUNT && splits; split++) {
         struct vf_run trial = *run;
         trial.split = split;
         status = plan_kernels(plan, &trial, &trial.gpu, error);
@@ -180,8 +190,9 @@ static enum vf_status weigh(const struct vf_plan *plan, struct vf_run *run, stru
     run->inputs = flow.source_count;
     run->outputs = flow.sink_count;
     if (plan->gpu != NULL) {
+        const bool splits = can_split(&flow);
         vf_flow_close(&flow);
-        return weigh_gpu(plan, run, error);
+        return weigh_gpu(plan, run, splits, error);
     }
     run->seconds = plan->scheme->plan(&job);
     if (tiling.x > 0)
