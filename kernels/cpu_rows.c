@@ -52,25 +52,27 @@ VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
 
 /* The row is not copied: reloading as vectors what was just stored as scalars waits for every store before
  * it. */
-#define ROW(name, from, faces)                               \
-    _Pragma("omp simd") for (ptrdiff_t i = from; i < n; i++) \
-        body_##name(row->in, row->out, param, row, faces, i);
-#define VF_STENCIL_DEF(name, ...)                         \
-    static void row_##name(const struct vf_body_row *row) \
-    {                                                     \
-        REAL param[VF_MAX_STENCIL_PARAMS];                \
-        for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)   \
-            param[i] = (REAL)row->param[i];               \
-        const ptrdiff_t n = row->n;                       \
-        if (!vf_body_shares_faces(VF_STENCIL_##name)) {   \
-            ROW(name, 0, FACES_COMPUTED)                  \
-            return;                                       \
-        }                                                 \
-        ROW(name, -1, FACES_ALONG_X)                      \
-        if (row->follows)                                 \
-            ROW(name, 0, FACES_TAKEN)                     \
-        else                                              \
-            ROW(name, 0, FACES_KEPT)                      \
+#define VF_STENCIL_DEF(name, ...)                                                                  \
+    VF_DEVICE void pass_##name(const struct vf_body_row *row, const REAL *param, enum faces faces) \
+    {                                                                                              \
+        const ptrdiff_t n = row->n;                                                                \
+        _Pragma("omp simd") for (ptrdiff_t i = faces == FACES_ALONG_X ? -1 : 0; i < n; i++)        \
+            body_##name(row->in, row->out, param, row, faces, i);                                  \
+    }                                                                                              \
+    static void row_##name(const struct vf_body_row *row)                                          \
+    {                                                                                              \
+        REAL param[VF_MAX_STENCIL_PARAMS];                                                         \
+        for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)                                            \
+            param[i] = (REAL)row->param[i];                                                        \
+        if (!vf_body_shares_faces(VF_STENCIL_##name)) {                                            \
+            pass_##name(row, param, FACES_COMPUTED);                                               \
+            return;                                                                                \
+        }                                                                                          \
+        pass_##name(row, param, FACES_ALONG_X);                                                    \
+        if (row->follows)                                                                          \
+            pass_##name(row, param, FACES_TAKEN);                                                  \
+        else                                                                                       \
+            pass_##name(row, param, FACES_KEPT);                                                   \
     }
 #include "filters/stencils.def"
 #undef VF_STENCIL_DEF

@@ -66,7 +66,7 @@ VF_DEVICE vf_vector vf_vector_fma(REAL a, vf_vector b, vf_vector c)
 /* Every NaN becomes the same one. */
 VF_DEVICE vf_vector vf_vector_one_nan(vf_vector value)
 {
-    const __typeof__(value == value) number = value == value;
+    const __typeof__(value == value) number = value == value; /* NOLINT(misc-redundant-expression) */
     const vf_vector nan = (vf_vector){0} + (REAL)__builtin_nan("");
     return (vf_vector)((number & (__typeof__(number))value) | (~number & (__typeof__(number))nan));
 }
