@@ -16,7 +16,7 @@
 #define SWEEP_SECONDS 50e-6
 #define GPU_SWEEP_SECONDS 500e-6
 /* What one pass less may cost: a share of the time. */
-#define PASS_WORTH 0.25
+#define PASS_WORTH 0.5
 /* Slabs grow by half from 1: more of them than any extent has. */
 #define MOST_SLABS 64
 /* Of memory: what the planes that a run works in may take. */
