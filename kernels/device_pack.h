@@ -52,7 +52,7 @@ template <class T, int N> VF_INLINE void vf_write_pack(T *to, const REAL (&from)
     {
         typename piece::view view;
         VF_UNROLL for (int i = 0; i < piece::cells; i++) vf_put(&view.element[i], from[first + i]);
-        *(typename piece::word *)(to + first) = view.whole;
+        __stwb((typename piece::word *)(to + first), view.whole);
     }
 }
 

@@ -12,6 +12,8 @@
 /* A thread's cells are unrolled: beyond this many operations in all a kernel takes most of a second to
  * compile, and no longer fits the instruction cache. */
 #define MOST_UNROLLED 400
+/* Cells of a grid that some schemes may take longer to compile for. */
+#define LARGE_GRID (1 << 22)
 /* Tiles along y and z of a grid that is not flat. */
 #define MOST_GRID_YZ 65535
 
@@ -108,7 +110,10 @@ static bool is_too_long(const struct vf_kernel_case *c, const struct vf_gpu_sche
     const bool asked_for = forced != NULL && forced->config.work[0] > 0;
     const double written =
         scheme->written != NULL ? scheme->written(c, config) : (double)cells * c->operations;
-    return !asked_for && cells > 1 && written > MOST_UNROLLED;
+    const bool is_large = (double)c->nx * (double)c->ny * (double)c->nz >= LARGE_GRID;
+    const double most =
+        scheme->most_written > 0 && (is_large || forced != NULL) ? scheme->most_written : MOST_UNROLLED;
+    return !asked_for && cells > 1 && written > most;
 }
 
 static void rank_scheme(const struct vf_kernel_case *c, const struct vf_gpu *gpu,

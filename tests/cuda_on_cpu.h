@@ -145,6 +145,10 @@ template <class T> VF_CPU_INLINE T __ldg(const T *from)
 {
     return *from;
 }
+template <class T> VF_CPU_INLINE void __stwb(T *to, T value)
+{
+    *to = value;
+}
 template <class T> VF_CPU_INLINE T __ldcs(const T *from)
 {
     return *from;

@@ -124,4 +124,8 @@ void bench_each_row(const struct bench_item *item, struct bench_grid grid, const
     }
     if (!planned)
         step_rows(walk, item, item->steps, false, true);
+    /* Images gain by more steps than are published. */
+    for (int steps = 8; item->dim == 2 && steps <= 12; steps += 2)
+        if (steps > item->steps)
+            step_rows(walk, item, steps, false, true);
 }

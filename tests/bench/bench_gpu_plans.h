@@ -18,7 +18,7 @@ struct bench_row {
 
 /* Calls `visit` with each row. For one step and for several fused: every scheme that takes all stages in one
  * kernel; for one step of several stages also every scheme with a kernel for each stage; then the plan's own
- * choice. With `scheme`, which is as --scheme takes it, that alone. */
+ * choice, of images also for more steps. With `scheme`, which is as --scheme takes it, that alone. */
 void bench_each_row(const struct bench_item *item, struct bench_grid grid, const struct vf_gpu *gpu,
                     const char *scheme, void (*visit)(void *context, const struct bench_row *row),
                     void *context);

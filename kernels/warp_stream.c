@@ -1,0 +1,353 @@
+#include <math.h>
+#include <string.h>
+
+#include "kernels/gpu_box.h"
+#include "kernels/gpu_scheme.h"
+#include "src/model.h"
+
+#define LANES 32
+/* Seconds to compile, once; turns that are written out are what makes it fast. */
+#define MOST_WRITTEN 4000
+/* What memory loses as warps far apart read and write half a kilobyte each; fitted to 20 kernels on an H200.
+ */
+#define PIECES 1.1
+#define MOST_TURN 16
+#define MOST_SIDE 8
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Cells of the compute type that 16 bytes hold. */
+static int pack_of(const struct vf_kernel_case *c)
+{
+    return 16 / (int)vf_kernel_element(c);
+}
+
+/* ---- layout ---- */
+
+/* What a warp holds, but for how wide its lanes are: the constants of warp_stream.cu. */
+struct layout {
+    int field_count;
+    int input[VF_KERNEL_MOST_FIELDS][VF_MAX_INPUTS], output[VF_KERNEL_MOST_FIELDS]; /* of stages */
+    int age[VF_KERNEL_MOST_FIELDS], oldest[VF_KERNEL_MOST_FIELDS];
+    int reach[VF_KERNEL_MOST_FIELDS], side[VF_KERNEL_MOST_FIELDS], cross[VF_KERNEL_MOST_FIELDS],
+        side_age[VF_KERNEL_MOST_FIELDS];
+    int turn, last, most_reach, most_side;
+};
+
+/* Fields as the kernel's text numbers them. */
+static void number_fields(const struct vf_flow *flow, struct layout *l)
+{
+    int number[VF_KERNEL_MOST_FIELDS] = {0}, next = 0;
+    for (int k = 0; k < flow->source_count; k++)
+        number[flow->source[k]] = next++;
+    for (int s = 0; s < flow->stage_count; s++) {
+        l->output[s] = next;
+        for (int k = 0; k < flow->stage[s].output_count; k++)
+            number[flow->stage[s].output[k]] = next++;
+        for (int k = 0; k < flow->stage[s].input_count; k++)
+            l->input[s][k] = number[flow->stage[s].input[k]];
+    }
+    l->field_count = next;
+}
+
+/* How far above and below its own row stage s reads other columns of its input k; -1: it does not. */
+static int cross_of(const struct vf_kernel_case *c, int s, int k)
+{
+    const struct vf_stage *stage = &c->flow->stage[s];
+    int halo[3], most = -1;
+    vf_stage_halo(stage, c->flow->dim, k, halo);
+    if (halo[2] == 0)
+        return -1;
+    if (stage->stencil != VF_STENCIL_LINEAR)
+        return k < vf_stage_stencil(stage)->star_inputs[c->flow->dim - 2] ? 0 : halo[1];
+    for (int t = 0; t < stage->taps->count; t++)
+        if (stage->taps->tap[t].dx != 0)
+            most =
+                larger(most, stage->taps->tap[t].dy < 0 ? -stage->taps->tap[t].dy : stage->taps->tap[t].dy);
+    return most;
+}
+
+/* Each stage follows its inputs as closely as it may; a source is taken when it is first read. */
+static void find_ages(const struct vf_kernel_case *c, struct layout *l)
+{
+    const struct vf_flow *flow = c->flow;
+    int halo[3], stage_age[VF_KERNEL_MOST_FIELDS];
+    for (int s = 0; s < flow->stage_count; s++) {
+        stage_age[s] = 0;
+        for (int k = 0; k < flow->stage[s].input_count; k++) {
+            vf_stage_halo(&flow->stage[s], 2, k, halo);
+            stage_age[s] = larger(stage_age[s], l->age[l->input[s][k]] + halo[1]);
+        }
+        for (int k = 0; k < flow->stage[s].output_count; k++)
+            l->age[l->output[s] + k] = stage_age[s];
+        l->last = larger(l->last, stage_age[s]);
+    }
+    for (int f = 0; f < flow->source_count; f++)
+        l->age[f] = l->last;
+    for (int s = 0; s < flow->stage_count; s++)
+        for (int k = 0; k < flow->stage[s].input_count; k++) {
+            const int f = l->input[s][k];
+            vf_stage_halo(&flow->stage[s], 2, k, halo);
+            if (f < flow->source_count)
+                l->age[f] = smaller(l->age[f], stage_age[s] - halo[1]);
+        }
+}
+
+/* What stages read of each field: rows, columns beside the own ones, and from which age to which. */
+static void find_reads(const struct vf_kernel_case *c, struct layout *l)
+{
+    const struct vf_flow *flow = c->flow;
+    for (int f = 0; f < l->field_count; f++) {
+        l->oldest[f] = l->age[f];
+        l->side_age[f] = l->last;
+    }
+    for (int s = 0; s < flow->stage_count; s++)
+        for (int k = 0; k < flow->stage[s].input_count; k++) {
+            const int f = l->input[s][k], age = l->age[l->output[s]], cross = cross_of(c, s, k);
+            int halo[3];
+            vf_stage_halo(&flow->stage[s], 2, k, halo);
+            l->oldest[f] = larger(l->oldest[f], age + halo[1]);
+            l->reach[f] = larger(l->reach[f], halo[1]);
+            l->side[f] = larger(l->side[f], halo[2]);
+            l->cross[f] = larger(l->cross[f], cross);
+            if (cross >= 0)
+                l->side_age[f] = smaller(l->side_age[f], age - cross);
+        }
+    for (int f = 0; f < l->field_count; f++) {
+        l->turn = larger(l->turn, l->oldest[f] - l->age[f] + 1);
+        l->most_reach = larger(l->most_reach, l->reach[f]);
+        l->most_side = larger(l->most_side, l->side[f]);
+    }
+}
+
+static void layout_of(const struct vf_kernel_case *c, struct layout *l)
+{
+    memset(l, 0, sizeof *l);
+    l->turn = 1;
+    number_fields(c->flow, l);
+    find_ages(c, l);
+    find_reads(c, l);
+}
+
+/* Columns beyond those that a strip writes: whole packs. */
+static int room_of(const struct vf_kernel_case *c)
+{
+    const int pack = pack_of(c);
+    return (c->halo[2] + pack - 1) / pack * pack;
+}
+
+static int strip_of(const struct vf_kernel_case *c)
+{
+    return LANES * pack_of(c);
+}
+
+/* What the compiler is held to. What stays from row to row, and some for the row that is computed; turns at
+ * the grid's ends could do with a few more. */
+static int registers_of(const struct vf_kernel_case *c, const struct layout *l)
+{
+    const int words = (int)vf_kernel_element(c) / 4;
+    double kept = 0;
+    for (int f = 0; f < l->field_count; f++) {
+        kept += (double)(l->oldest[f] - l->age[f]) * pack_of(c);
+        kept += l->side[f] > 0 ? 2.0 * l->side[f] * (l->oldest[f] - l->side_age[f]) : 0;
+    }
+    kept += (double)c->flow->source_count * l->turn * pack_of(c);
+    return (int)(43 + 0.92 * words * kept);
+}
+
+/* ---- what the plan asks ---- */
+
+static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t size[3])
+{
+    size[0] = larger(1, strip_of(c) - 2 * room_of(c));
+    size[1] = config->stream;
+    size[2] = 1;
+}
+
+static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    (void)c;
+    (void)config;
+    return 0;
+}
+
+#define MOST_REGISTERS 255
+
+static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                           const struct vf_kernel_config *config)
+{
+    struct layout l;
+    layout_of(c, &l);
+    if (config->block[0] != LANES || config->block[1] != 1 || config->block[2] != 1)
+        return "a block is a warp: block is 32x1x1";
+    if (config->work[0] != pack_of(c) || config->work[1] != 1 || config->work[2] != 1)
+        return c->flow->is_double ? "a lane has 2 cells: work is 2x1x1" : "a lane has 4 cells: work is 4x1x1";
+    if (config->stream < 1)
+        return "stream is the number of rows of half a chunk, at least 1";
+    return vf_kernel_limits(c, gpu, config, 0);
+}
+
+static const char *refuses(const struct vf_kernel_case *c)
+{
+    struct layout l;
+    if (c->flow->dim == 3)
+        return "it sweeps images";
+    if (c->flow->stage_count == 0)
+        return "there is no stage";
+    layout_of(c, &l);
+    if (l.turn > MOST_TURN || l.most_side > MOST_SIDE)
+        return "a stage reaches too far for registers";
+    if (c->flow->boundary == VF_WRAP ? c->nx == 1 || c->ny == 1
+                                     : c->nx < strip_of(c) || c->ny <= l.most_reach)
+        return "the grid is smaller than a warp's strip";
+    if (strip_of(c) - 2 * room_of(c) < strip_of(c) / 4)
+        return "all stages together reach too far along x for a warp's strip";
+    if (registers_of(c, &l) > MOST_REGISTERS)
+        return "the rows that the stages keep need too many registers";
+    return NULL;
+}
+
+/* Warps that an SM holds: a quarter of its registers lies in one place. */
+static int resident(const struct vf_gpu *gpu, int registers)
+{
+    const int part = gpu->sm_registers / 4 / (LANES * ((registers + 7) / 8 * 8));
+    return larger(1, smaller(4 * part, smaller(gpu->sm_blocks, gpu->sm_threads / LANES)));
+}
+
+static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
+                      int room)
+{
+    struct layout l;
+    int count = 0;
+    layout_of(c, &l);
+    struct vf_kernel_config config = {
+        .block = {LANES, 1, 1}, .work = {pack_of(c), 1, 1}, .stream = 1, .interior = true};
+    ptrdiff_t size[3];
+    tile(c, &config, size);
+    /* Strips at the sides take two warps for a chunk. */
+    const double strips = (ceil((double)c->nx / (double)size[0]) + 2) * (double)c->nz;
+    for (int waves = 1; waves <= 4; waves *= 2) {
+        const double warps = (double)waves * resident(gpu, registers_of(c, &l)) * gpu->multiprocessors,
+                     chunks = fmax(1, floor(warps / strips));
+        config.stream = (int)fmin((double)c->ny, fmax(l.last + 1, ceil((double)c->ny / (2 * chunks))));
+        if (count < room && (count == 0 || list[count - 1].stream != config.stream))
+            list[count++] = config;
+    }
+    return count;
+}
+
+/* ---- counts for the model ---- */
+
+/* Rows that a warp sweeps to write so many. */
+static double rows_for(const struct vf_kernel_case *c, const struct layout *l, double rows)
+{
+    return ceil((fmin(rows, (double)c->ny) + c->halo[1] + l->last) / l->turn) * l->turn;
+}
+
+/* In the mean of all blocks, of which every second one does nothing but at the sides. */
+static double mean_rows(const struct vf_kernel_case *c, const struct layout *l,
+                        const struct vf_kernel_config *config, ptrdiff_t width)
+{
+    const double strips = ceil((double)c->nx / (double)width), sides = fmin(2, strips) / strips;
+    return (1 - sides) * rows_for(c, l, 2.0 * config->stream) / 2 + sides * rows_for(c, l, config->stream);
+}
+
+static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                    const struct vf_kernel_config *config, struct vf_kernel_traffic *t)
+{
+    struct layout l;
+    (void)gpu;
+    layout_of(c, &l);
+    ptrdiff_t size[3];
+    tile(c, config, size);
+    const double cells = pack_of(c), own = fmin(config->stream, (double)c->ny),
+                 rows = mean_rows(c, &l, config, size[0]);
+    for (int k = 0; k < c->flow->source_count; k++) {
+        const int element = (int)vf_type_size(c->source_type[k]);
+        const double strip = (double)vf_model_warp_sectors(0, 1, element, strip_of(c)),
+                     written = (double)vf_model_warp_sectors(0, 1, element, size[0]);
+        t->read_sectors += PIECES * written * own;
+        t->halo_sectors[0] += PIECES * (strip - written) * own;
+        t->halo_sectors[1] += PIECES * strip * (rows - own);
+        t->global_wavefronts += rows * (double)vf_model_warp_lines(0, 1, element, strip_of(c));
+        t->other_ops += rows * LANES * (4 + vf_conversion_ops(c, c->source_type[k]) * cells);
+        t->loads += rows;
+        t->loads_in_flight += l.turn;
+    }
+    for (int k = 0; k < c->flow->sink_count; k++) {
+        const int element = (int)vf_type_size(c->sink_type[k]);
+        t->written_sectors += PIECES * own * (double)vf_model_warp_sectors(0, 1, element, size[0]);
+        t->global_wavefronts += own * (double)vf_model_warp_lines(0, 1, element, size[0]);
+        t->other_ops += rows * LANES * (4 + (2 + 2 * vf_conversion_ops(c, c->sink_type[k])) * cells);
+    }
+    for (int f = 0; f < l.field_count; f++)
+        t->other_ops += rows * LANES * 2.0 * l.side[f];
+    /* Branches around rare cases of divisions and roots, which keep what follows waiting; fitted to 8. */
+    const bool has_branches = vf_has_branches(c);
+    const double operations = (has_branches ? 1.6 : 1.0) * c->operations;
+    *(c->flow->is_double ? &t->double_ops : &t->float_ops) += rows * LANES * cells * operations;
+    t->issue_warps = has_branches ? VF_RING_ISSUE_WARPS : 0;
+    t->steps = (ptrdiff_t)rows;
+    t->registers = registers_of(c, &l);
+}
+
+/* Turns are written out twice: with columns outside the grid, and without. */
+static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    struct layout l;
+    layout_of(c, &l);
+    return (config->interior ? 2.0 : 1.0) * l.turn * pack_of(c) * c->operations;
+}
+
+/* ---- the kernel's constants ---- */
+
+/* NAME(k): value[k]. */
+static void define_table(const char *name, const int *value, int count, struct vf_text *text)
+{
+    vf_text_add(text, "#define %s(k) (", name);
+    for (int k = 0; k + 1 < count; k++)
+        vf_text_add(text, "(k) == %d ? %d : ", k, value[k]);
+    vf_text_add(text, "%d)\n", value[count - 1]);
+}
+
+static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                   struct vf_text *text)
+{
+    struct layout l;
+    (void)config;
+    layout_of(c, &l);
+    vf_text_add(text, "#define VF_TURN %d\n#define VF_AHEAD %d\n#define VF_ROOM %d\n#define VF_SIDE %d\n",
+                l.turn, l.turn, room_of(c), larger(1, l.most_side));
+    vf_text_add(text, "#define VF_LAST %d\n#define VF_MOST_REACH %d\n", l.last, l.most_reach);
+    define_table("VF_AGE", l.age, l.field_count, text);
+    define_table("VF_FIELD_REACH", l.reach, l.field_count, text);
+    define_table("VF_FIELD_SIDE", l.side, l.field_count, text);
+    define_table("VF_FIELD_CROSS", l.cross, l.field_count, text);
+    define_table("VF_SIDE_AGE", l.side_age, l.field_count, text);
+    /* The compiler may not take so many registers that fewer warps fit than the plan counts on. */
+    const struct vf_gpu usual = {.sm_registers = 65536, .sm_blocks = 32, .sm_threads = 2048};
+    vf_text_add(text, "#define VF_LEAST_BLOCKS %d\n", resident(&usual, registers_of(c, &l)));
+}
+
+const struct vf_gpu_scheme vf_gpu_warp_stream = {
+    .name = "warp-stream",
+    .summary = "all stages of images in one sweep, each warp streams a strip in registers",
+    .file = "kernels/warp_stream.cu",
+    .refuses = refuses,
+    .candidates = candidates,
+    .forbids = forbids,
+    .tile = tile,
+    .shared = shared,
+    .traffic = traffic,
+    .written = written,
+    .most_written = MOST_WRITTEN,
+    .define = define,
+};

@@ -1,0 +1,109 @@
+/* warp-stream: runs of stages of images, on grids that just hold a strip and larger ones of any remainder;
+ * the reference's bits. */
+#include <criterion/criterion.h>
+
+#include "device.h"
+#include "flow_case.h"
+
+/* Chunks shorter and longer than what all stages reach; all switches. */
+static const char *const schemes[] = {
+    "warp-stream:stream=9",
+    "warp-stream:stream=17:grid=flat",
+    "warp-stream:stream=700:interior=0:virtual=1",
+};
+
+static void check(struct flow_case *c, int scheme)
+{
+    /* The first one is too narrow unless the grid is periodic. */
+    static const int images[][3] = {{37, 2, 1}, {128, 9, 3}, {131, 33, 1}, {331, 71, 1}};
+    const char *const one[] = {schemes[scheme % 3], NULL};
+    struct vf_cuda *cuda = device_open();
+    for (size_t i = c->flow.boundary == VF_WRAP ? 0 : 1; i < sizeof images / sizeof *images; i++)
+        flow_case_check(c, cuda, one, images[i][0], images[i][1], images[i][2], 0, images[i][2]);
+    flow_case_close(c);
+    vf_cuda_close(cuda);
+}
+
+/* `steps` of one table, each result an input of the next. */
+static void check_steps(enum flow_taps shape, int radius, int steps, bool precise, int boundary, int scheme)
+{
+    struct flow_case c;
+    flow_case_open(&c, 2, precise, (enum vf_boundary)boundary);
+    int field = flow_case_sources(&c, 1);
+    for (int i = 0; i < steps; i++)
+        field = flow_case_linear(&c, shape, (int[]){radius, radius, radius}, field, 1);
+    flow_case_sinks(&c, field, 1);
+    check(&c, scheme);
+}
+
+Test(warp_stream, steps)
+{
+    for (int boundary = 0; boundary < VF_BOUNDARY_COUNT; boundary++) {
+        check_steps(TAPS_STAR, 1, 4, false, boundary, boundary);
+        check_steps(TAPS_BOX, 2, 2, false, boundary, boundary % 2);
+    }
+    check_steps(TAPS_BOX, 1, 2, true, VF_MIRROR, 0);
+}
+
+/* Columns that are not the next lane's. */
+Test(warp_stream, far_columns)
+{
+    for (int boundary = 0; boundary < VF_BOUNDARY_COUNT; boundary++)
+        check_steps(TAPS_X, 7, 1, false, boundary, boundary);
+    check_steps(TAPS_BOX, 3, 1, true, VF_MIRROR, 0);
+}
+
+/* Fields of either kind stand for other values outside; the middle field is a result too. */
+Test(warp_stream, every_type_of_element)
+{
+    for (int type = 0; type < VF_TYPE_COUNT; type++) {
+        struct flow_case c;
+        flow_case_open(&c, 2, false, VF_CONSTANT);
+        const int in = flow_case_sources(&c, 1);
+        const int middle = flow_case_linear(&c, TAPS_STAR, (int[]){1, 1, 1}, in, 1);
+        c.kind[middle] = VF_FIELD_DERIVED;
+        const int out = flow_case_linear(&c, TAPS_BOX, (int[]){1, 1, 1}, middle, 1);
+        flow_case_sinks(&c, middle, 2);
+        c.source_type[0] = (enum vf_type)type;
+        /* What is read on is a result in the compute type. */
+        c.sink_type[0] = VF_F32;
+        c.sink_type[out - middle] = (enum vf_type)((type + 1) % VF_TYPE_COUNT);
+        check(&c, type);
+    }
+}
+
+/* Bodies: closed faces, several inputs, one read at the cell's own place only. */
+static void check_bodies(enum vf_boundary boundary, bool precise, int scheme)
+{
+    struct flow_case c;
+    flow_case_open(&c, 2, precise, boundary);
+    const int in = flow_case_sources(&c, 4);
+    const int step = flow_case_body(&c, VF_STENCIL_diffusion_step, in);
+    flow_case_sinks(&c, flow_case_body(&c, VF_STENCIL_structure_tensor, step), 3);
+    check(&c, scheme);
+}
+
+Test(warp_stream, bodies)
+{
+    check_bodies(VF_NEAREST, false, 0);
+    check_bodies(VF_CONSTANT, true, 1);
+    check_bodies(VF_WRAP, false, 2);
+}
+
+Test(warp_stream, whole_filters)
+{
+    static const char *const chains[] = {"perona-malik:k=9:iterations=3", "gaussian:sigma=1,gradient"};
+    static const char *const one[] = {"warp-stream:stream=20", NULL};
+    struct vf_cuda *cuda = device_open();
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        const struct pipeline p = {.chain = chains[i],
+                                   .type = VF_U16,
+                                   .result_type = VF_U16,
+                                   .nx = 203,
+                                   .ny = 51,
+                                   .nz = 1,
+                                   .boundary = VF_REFLECT};
+        device_check(&p, cuda, one);
+    }
+    vf_cuda_close(cuda);
+}
