@@ -87,6 +87,8 @@ help:
 	@echo 'make compile-all compile every GPU kernel that schemes offer, for sm_75 to sm_120 (needs NVRTC, no GPU)'
 	@echo 'make bench-cpu   speed of every filter, beside a plain copy; BENCH=--help'
 	@echo 'make bench-model every configuration of some stencils on the GPU, and how well the model ranks them'
+	@echo 'make bench-peers the same images by other programs too, which it installs'
+	@echo 'make count       instructions of small runs of every filter, beside those on record (valgrind)'
 	@echo 'make bench-gpu   speed of every stencil by every GPU scheme, beside a plain copy; BENCH=--help'
 	@echo 'make man         write man/volfilter.1 from the tables that give --help'
 	@echo 'make clean'
@@ -258,6 +260,18 @@ compile-all: $(BUILD)/compile-kernels
 .PHONY: bench-cpu
 bench-cpu: $(BUILD)/bench-cpu
 	$(BUILD)/bench-cpu $(BENCH)
+
+# Instructions do not depend on what else the machine does; those on record are gcc 12's.
+.PHONY: count
+count: $(BUILD)/volfilter
+	@tests/install-deps count
+	VOLFILTER='$(abspath $(BUILD)/volfilter)' tests/bench/count $(COUNT)
+
+# Beside other programs, as far as Debian's packages of them can be had.
+.PHONY: bench-peers
+bench-peers: $(BUILD)/volfilter
+	-@tests/install-deps peers
+	/usr/bin/python3 tests/bench/peers/run.py --volfilter '$(abspath $(BUILD)/volfilter)' $(BENCH)
 
 .PHONY: bench-gpu bench-model
 bench-gpu: $(BUILD)/bench-gpu
