@@ -4,9 +4,10 @@
  * the segment's ends have read it from memory: their flanks, VF_HALO_X values of the one side that they miss.
  *
  * Constants beside those of device.h, from kernels/gpu_stream.c: VF_RAGGED, 1 if tiles end beyond the grid
- * along x; VF_NARROW, 1 if the grid is not wider than the halo along x; VF_CROSS(k), how far along the
- * streamed axis input k is read beside the own column, VF_MOST_CROSS, the largest; VF_DIAGONAL(k), whether it
- * is read at other y and other x at once, VF_ANY_DIAGONAL, whether any is. */
+ * along x; VF_END_X, cells of the grid in the span in which its rows end; VF_NARROW, 1 if the grid is not
+ * wider than the halo along x; VF_CROSS(k), how far along the streamed axis input k is read beside the own
+ * column, VF_MOST_CROSS, the largest; VF_DIAGONAL(k), whether it is read at other y and other x at once,
+ * VF_ANY_DIAGONAL, whether any is. */
 
 #define VF_SPAN VF_WORK_X
 #define VF_SEGMENT (VF_BLOCK_X < 32 ? VF_BLOCK_X : 32)
@@ -221,17 +222,37 @@ VF_INLINE void vf_load_flank(const T *in, REAL outside, long long plane, unsigne
     }
 }
 
-/* Puts what the boundary rule says into a span's cells beyond the grid, as far as others read them. */
+/* The cell of the span in which a row ends that is read for cell i of it, which is beyond; -1: none of it. */
+VF_INLINE constexpr int vf_cell_beyond(int i)
+{
+    return VF_NARROW || VF_BOUNDARY == VF_WRAP ? -1
+           : VF_BOUNDARY == VF_REFLECT         ? 2 * VF_END_X - 1 - i
+           : VF_BOUNDARY == VF_MIRROR          ? 2 * VF_END_X - 2 - i
+                                               : VF_END_X - 1;
+}
+
+/* Puts what the boundary rule says into a span's cells beyond the grid, as far as others read them. Most are
+ * like cells of the same span: to look them up in memory so late would take registers and time. */
 template <class T>
 VF_INLINE void vf_mend_span(const T *in, REAL outside, long long plane, unsigned int row, const vf_columns &c,
                             int nx, REAL *v)
 {
-    if (VF_RAGGED && VF_HALO_X > 0 && c.x + VF_SPAN > nx && c.x < nx + VF_HALO_X) {
-        VF_UNROLL for (int i = 0; i < VF_SPAN; i++)
-        {
-            if (c.x + i >= nx)
-                v[i] = vf_load_column(in, outside, plane, row, c.x + i, nx);
-        }
+    if (!VF_RAGGED || VF_HALO_X == 0)
+        return;
+    const bool ends = c.x < nx && c.x + VF_SPAN > nx;
+    VF_UNROLL for (int i = VF_END_X; i < VF_SPAN && i < VF_END_X + VF_HALO_X; i++)
+    {
+        const int like = vf_cell_beyond(i);
+        if (VF_BOUNDARY == VF_CONSTANT && !VF_NARROW)
+            v[i] = ends ? outside : v[i];
+        else if (like >= 0)
+            v[i] = ends ? v[like >= 0 ? like : 0] : v[i];
+        else if (ends)
+            v[i] = vf_load_column(in, outside, plane, row, c.x + i, nx);
+    }
+    if (VF_END_X + VF_HALO_X > VF_SPAN && c.x >= nx && c.x < nx + VF_HALO_X) {
+        VF_UNROLL for (int i = 0; i < VF_SPAN; i++) v[i] =
+            vf_load_column(in, outside, plane, row, c.x + i, nx);
     }
 }
 

@@ -106,6 +106,7 @@ void vf_stream_define(const struct vf_kernel_case *c, const struct vf_kernel_con
 {
     vf_text_add(text, "#define VF_RAGGED %d\n#define VF_NARROW %d\n",
                 c->nx % ((ptrdiff_t)config->block[0] * config->work[0]) != 0, c->nx <= c->halo[2]);
+    vf_text_add(text, "#define VF_END_X %d\n", (int)((c->nx - 1) % config->work[0] + 1));
     vf_text_add(text, "#define VF_CROSS(k) (");
     for (int k = 0; k < c->flow->source_count; k++)
         vf_text_add(text, "(k) == %d ? %d : ", k, shape->cross[k]);
