@@ -79,8 +79,9 @@ struct vf_stencil {
     int star_inputs[2];   /* that many of the first inputs are read along the axes only */
     int reach[3];         /* z, y, x: the other inputs' halo */
     int cost;             /* arithmetic operations a voxel in 3D, roughly: ranks plans */
-    bool has_branches;    /* it divides or takes roots: a GPU branches around their rare cases */
-    const char *text;     /* the body of an external one; NULL: stencils/NAME.h */
+    int face_cost;     /* of it, that of one of the 6 faces, which neighbours may share; 0: there are none */
+    bool has_branches; /* it divides or takes roots: a GPU branches around their rare cases */
+    const char *text;  /* the body of an external one; NULL: stencils/NAME.h */
 };
 
 const struct vf_stencil *vf_stencil(enum vf_stencil_id id);

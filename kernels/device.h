@@ -62,6 +62,12 @@ VF_INLINE REAL vf_param(const VfArgs &args, int i)
 #endif
 }
 
+/* Number i of stage S. */
+template <class S> VF_INLINE REAL vf_stage_param(const VfArgs &args, int i)
+{
+    return (S::ones >> i) & 1 ? REAL(1) : vf_param(args, S::first_param + i);
+}
+
 /* ---- places ---- */
 
 /* The index in [0, n) that position i reads, or -1 for the constant. */
@@ -179,6 +185,8 @@ VF_INLINE void vf_put(double *to, REAL v)
 #define OPEN_LO(axis) vf_view.open(axis, false)
 #define OPEN_HI(axis) vf_view.open(axis, true)
 #define LOWER_FACE(axis, upper, lower) vf_view.lower_face(axis, upper, [&] { return lower; })
+#define SHORT_WAY C::short_way
+#define DOUBT(value) vf_view.doubt(value)
 #define VF_STENCIL(name) template <class C> VF_INLINE void body_##name(C &vf_view)
 /* A term of a linear stage; the first is a product. */
 #define VF_SUM_TAP(t, dz, dy, dx) \

@@ -4,10 +4,12 @@
 template <class C> struct vf_cell_values {
     C &cell;
     REAL value[VF_FIELDS - VF_INPUTS > 0 ? VF_FIELDS - VF_INPUTS : 1];
+    REAL doubt;
 };
 
 /* The accessor that stage S sees. */
-template <class S, class C> struct vf_stage_view {
+template <class S, class C, bool is_short> struct vf_stage_view {
+    enum { short_way = is_short };
     vf_cell_values<C> &values;
 
     VF_MEMBER REAL at(int k, int dz, int dy, int dx)
@@ -21,7 +23,7 @@ template <class S, class C> struct vf_stage_view {
     }
     VF_MEMBER REAL param(int i)
     {
-        return vf_param(values.cell.args, S::first_param + i);
+        return vf_stage_param<S>(values.cell.args, i);
     }
     VF_MEMBER bool open(int axis, bool upper)
     {
@@ -35,18 +37,32 @@ template <class S, class C> struct vf_stage_view {
 #endif
         return lower();
     }
+    VF_MEMBER void doubt(REAL value)
+    {
+        values.doubt = values.doubt + value;
+    }
 };
 
-template <class C> VF_INLINE void vf_cell(C &cell)
+/* NaN if the result is in doubt, which short ways may leave it in. */
+template <bool is_short, class C> VF_INLINE REAL vf_cell_by(C &cell)
 {
     vf_cell_values<C> values = {cell};
-#define VF_COMPUTE(s)                                   \
-    {                                                   \
-        vf_stage_view<vf_stage_##s, C> view = {values}; \
-        vf_stage_##s::compute(view);                    \
+    values.doubt = 0;
+#define VF_COMPUTE(s)                                             \
+    {                                                             \
+        vf_stage_view<vf_stage_##s, C, is_short> view = {values}; \
+        vf_stage_##s::compute(view);                              \
     }
     VF_EACH_STAGE(VF_COMPUTE)
 #undef VF_COMPUTE
     VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++) cell.store(
         k, vf_sink(k) < VF_INPUTS ? cell.read(vf_sink(k), 0, 0, 0) : values.value[vf_sink(k) - VF_INPUTS]);
+    return values.doubt;
+}
+
+template <class C> VF_INLINE void vf_cell(C &cell)
+{
+    const REAL doubt = vf_cell_by<true>(cell);
+    if (doubt != doubt)
+        vf_cell_by<false>(cell);
 }

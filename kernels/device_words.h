@@ -23,4 +23,40 @@
 #define VF_INLINE static __device__ __forceinline__
 #define VF_MEMBER __device__ __forceinline__
 
+/* Within a unit of the last place; subnormal numbers count as 0, and are given as 0. */
+#define VF_NEAR_RECIPROCAL(x) vf_near_reciprocal(x)
+#ifdef VF_ON_CPU
+VF_INLINE float vf_normal_or_0(float x)
+{
+    return fabsf(x) < 0x1p-126f ? 0 * x : x;
+}
+VF_INLINE float vf_near_reciprocal(float x)
+{
+    return vf_normal_or_0(1 / vf_normal_or_0(x));
+}
+
+VF_INLINE REAL vf_unknown(REAL value)
+{
+    return value;
+}
+#else
+VF_INLINE float vf_near_reciprocal(float x)
+{
+    float near;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(x));
+    return near;
+}
+
+/* The value, of which the compiler then knows nothing. */
+VF_INLINE REAL vf_unknown(REAL value)
+{
+#if REAL_BITS == 64
+    asm("" : "+d"(value));
+#else
+    asm("" : "+f"(value));
+#endif
+    return value;
+}
+#endif
+
 #endif

@@ -279,7 +279,8 @@ void vf_box_operations(const struct vf_kernel_case *c, const struct vf_kernel_co
             traffic->loads += reads.all * boxes;
         }
     }
-    *(c->flow->is_double ? &traffic->double_ops : &traffic->float_ops) += all * rows * pack * c->operations;
+    *(c->flow->is_double ? &traffic->double_ops : &traffic->float_ops) +=
+        all * rows * pack * vf_kernel_operations(c, pack, config->work[1], config->work[2]);
     traffic->other_ops += all * (20 + rows * 6 * c->flow->sink_count);
     for (int k = 0; k < c->flow->sink_count; k++)
         traffic->other_ops += all * rows * pack * 2 * vf_conversion_ops(c, c->sink_type[k]);

@@ -29,8 +29,9 @@ struct vf_kernel_case {
     int source_halo[VF_KERNEL_FIELDS][3];
     bool shallow; /* what stages make is read by others at its own place only: a cell is computed from sources
                      alone */
-    int operations;     /* arithmetic of a cell, in additions */
-    size_t param_count; /* numbers of all stages, those of equal stages once */
+    int operations;      /* arithmetic of a cell, in additions */
+    int face_operations; /* of it, that of one face, which neighbours may share */
+    size_t param_count;  /* numbers of all stages, those of equal stages once */
 };
 
 /* The constants that a kernel is compiled with: x, y, z. In 2D the z of block and work is 1. */
@@ -89,6 +90,10 @@ int vf_stage_param_count(const struct vf_stage *stage);
 bool vf_config_equal(const struct vf_kernel_config *a, const struct vf_kernel_config *b);
 
 /* ---- for schemes ---- */
+
+/* Arithmetic of a cell, in additions, where a thread computes so many side by side or one after another: what
+ * belongs to a face is computed once for both of its cells. */
+double vf_kernel_operations(const struct vf_kernel_case *c, int cells_x, int cells_y, int cells_z);
 
 /* Bytes of the compute type. */
 size_t vf_kernel_element(const struct vf_kernel_case *c);

@@ -90,10 +90,11 @@ void vf_kernel_case_derive(struct vf_kernel_case *c)
                 c->halo[axis] = c->source_halo[k][axis];
         }
     c->shallow = is_shallow(flow);
-    c->operations = 0;
+    c->operations = c->face_operations = 0;
     c->param_count = 0;
     for (int s = 0; s < flow->stage_count; s++) {
         c->operations += operations_of(&flow->stage[s]);
+        c->face_operations += vf_stage_stencil(&flow->stage[s])->face_cost;
         const size_t end = (size_t)(vf_stage_first_param(flow, s) + vf_stage_param_count(&flow->stage[s]));
         c->param_count = end > c->param_count ? end : c->param_count;
     }
@@ -117,6 +118,11 @@ bool vf_config_equal(const struct vf_kernel_config *a, const struct vf_kernel_co
 double vf_conversion_ops(const struct vf_kernel_case *c, enum vf_type stored)
 {
     return stored != (c->flow->is_double ? VF_F64 : VF_F32) ? CONVERSION : 0;
+}
+
+double vf_kernel_operations(const struct vf_kernel_case *c, int cells_x, int cells_y, int cells_z)
+{
+    return c->operations - c->face_operations * (3 - 1.0 / cells_x - 1.0 / cells_y - 1.0 / cells_z);
 }
 
 size_t vf_kernel_element(const struct vf_kernel_case *c)

@@ -215,6 +215,14 @@ static void read_source(const struct vf_kernel_case *c, const struct vf_kernel_c
     traffic->other_ops += traffic->threads * vf_conversion_ops(c, c->source_type[k]) * loads * span;
 }
 
+/* Arithmetic of a cell. */
+static double stream_operations(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    const bool flat = c->flow->dim == 2;
+    return vf_kernel_operations(c, config->work[0], flat ? config->stream : config->work[1],
+                                flat ? 1 : config->stream);
+}
+
 void vf_stream_traffic(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                        const struct vf_stream_shape *shape, struct vf_kernel_traffic *traffic)
 {
@@ -235,7 +243,7 @@ void vf_stream_traffic(const struct vf_kernel_case *c, const struct vf_kernel_co
             rows * planes * config->block[0] * (6 + 2 * vf_conversion_ops(c, c->sink_type[k]) * span);
     }
     *(flow->is_double ? &traffic->double_ops : &traffic->float_ops) +=
-        c->operations * rows * planes * config->block[0] * span;
+        stream_operations(c, config) * rows * planes * config->block[0] * span;
     traffic->other_ops += 12 * planes * traffic->threads;
 }
 

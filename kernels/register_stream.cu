@@ -48,22 +48,44 @@ struct vf_ring {
     REAL flank[VF_INPUTS][VF_ROWS][VF_FLANK]; /* of the newest plane that neighbours are fetched of */
 };
 
+/* What belongs to the faces along the stream: the upper ones of a plane become the lower ones of the next. */
+struct vf_faces {
+    REAL lower[VF_STAGES][VF_WORK_Y][VF_SPAN], upper[VF_STAGES][VF_WORK_Y][VF_SPAN];
+
+    VF_MEMBER void turn_over()
+    {
+        VF_UNROLL for (int stage = 0; stage < VF_STAGES; stage++)
+        {
+            VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+            {
+                VF_UNROLL for (int i = 0; i < VF_SPAN; i++) lower[stage][j][i] = upper[stage][j][i];
+            }
+        }
+    }
+};
+
+/* A plane is computed; again, where short ways leave doubt; and once in a chunk, before its first plane, for
+ * the lower faces alone. */
+enum vf_pass { VF_LOWER_FACES, VF_COMPUTED, VF_AGAIN };
+
 struct vf_stream_cell {
     const VfArgs &args;
     const vf_ring &ring;
     const int turn, row, column; /* of the cell among the own ones */
     const int x, y, plane;
     REAL *const result; /* [VF_OUTPUTS][VF_SPAN], those of the cell's place in the span */
-    REAL *const face; /* [VF_STAGES][VF_WORK_Y][VF_SPAN], those of the cell's place: what the plane before has
-                         as its upper faces */
-    const bool is_first; /* there is none before */
+    vf_faces &faces;
+    const vf_pass pass;
 
     VF_MEMBER REAL read(int input, int dz, int dy, int dx)
     {
         const int along = DIM == 3 ? dz : dy, side = DIM == 3 ? dy : 0;
-        return side == 0 && dx == 0
-                   ? ring.own[input][vf_slot(turn, along)][row][column]
-                   : ring.wide[input][vf_window(turn, along)][VF_SIDE + row + side][VF_HALO_X + column + dx];
+        const REAL value =
+            side == 0 && dx == 0
+                ? ring.own[input][vf_slot(turn, along)][row][column]
+                : ring.wide[input][vf_window(turn, along)][VF_SIDE + row + side][VF_HALO_X + column + dx];
+        /* What the long way has in common with the short one would take registers from one to the other. */
+        return pass == VF_AGAIN ? vf_unknown(value) : value;
     }
     VF_MEMBER bool open(int axis, bool upper)
     {
@@ -73,10 +95,12 @@ struct vf_stream_cell {
     }
     template <class Lower> VF_MEMBER REAL lower_face(int stage, REAL upper, Lower lower)
     {
-        REAL &kept = face[stage * (VF_WORK_Y * VF_SPAN)];
-        const REAL value = is_first ? lower() : kept;
-        kept = is_first ? value : upper;
-        return value;
+        REAL &kept = faces.lower[stage][row][column];
+        if (pass == VF_LOWER_FACES)
+            kept = lower();
+        else
+            faces.upper[stage][row][column] = upper;
+        return kept;
     }
     VF_MEMBER void store(int output, REAL value)
     {
@@ -159,7 +183,7 @@ struct vf_stream {
     const int y;
     unsigned int row_at[VF_ROWS];
     vf_ring ring;
-    REAL face[VF_STAGES][VF_WORK_Y][VF_SPAN];
+    vf_faces faces;
 #if VF_VARIANT_SHARED
     REAL *const shared;
     unsigned int brought_at[VF_BROUGHT];
@@ -296,27 +320,34 @@ struct vf_stream {
     }
 #endif
 
-    VF_MEMBER void compute_cells(int turn, int plane, bool is_first,
+    /* NaN if any is in doubt. */
+    template <bool is_short>
+    VF_MEMBER REAL compute_cells(int turn, int plane, vf_pass pass,
                                  REAL (&result)[VF_WORK_Y][VF_OUTPUTS * VF_SPAN])
     {
+        REAL doubt = 0;
         VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
         {
             VF_UNROLL for (int i = 0; i < VF_SPAN; i++)
             {
-                vf_stream_cell cell = {args,  ring,          turn,           j,       i, columns.x + i, y + j,
-                                       plane, result[j] + i, &face[0][j][i], is_first};
-                vf_cell(cell);
+                vf_stream_cell cell = {args,  ring,  turn,          j,     i,   columns.x + i,
+                                       y + j, plane, result[j] + i, faces, pass};
+                doubt = doubt + vf_cell_by<is_short>(cell);
             }
         }
+        return doubt;
     }
 
     VF_MEMBER void compute(int turn, int plane)
     {
         REAL result[VF_WORK_Y][VF_OUTPUTS * VF_SPAN];
-        /* The lower faces alone: the compiler leaves out the rest, which nobody takes. */
+        /* The compiler leaves out all but the faces. */
         if (plane == course.begin)
-            compute_cells(turn, plane, true, result);
-        compute_cells(turn, plane, false, result);
+            compute_cells<false>(turn, plane, VF_LOWER_FACES, result);
+        const REAL doubt = compute_cells<true>(turn, plane, VF_COMPUTED, result);
+        if (doubt != doubt)
+            compute_cells<false>(turn, plane, VF_AGAIN, result);
+        faces.turn_over();
         VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
         {
             if ((!VF_RAGGED || columns.x < args.nx) && (DIM == 2 || y + j < args.ny)) {

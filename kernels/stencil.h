@@ -12,12 +12,15 @@
  *                            computes it, and is what the voxel before has as `upper`, where a scheme that
  *                            computes voxels one after another may have it from; once a body and axis
  *   UPPER_FACE(axis, upper)  optional: what belongs to the upper face, which a scheme may have computed
- * before; it is what goes into LOWER_FACE VF_DEVICE                what functions that bodies call are
- * declared with VF_UNROLL                optional: asks the compiler to unroll the short loop that follows it
+ *                            before; it is what goes into LOWER_FACE
+ *   SHORT_WAY, DOUBT(value), VF_NEAR_RECIPROCAL(x)   optional: stencil_quotient.h
+ *   VF_DEVICE                what functions that bodies call are declared with
+ *   VF_UNROLL                optional: asks the compiler to unroll the short loop that follows it
  *
  * Arithmetic is part of a filter's definition. Bodies use + - x / and FMA, SQRT, ABS, comparisons and the
  * functions of stencil_math.h only, each rounded once as IEEE 754 says; selections are written with ?:, never
- * branches, so that every lane does the same. No compiler may contract or reassociate them. */
+ * branches, so that every lane does the same. What divides much may do it by stencil_quotient.h, the same
+ * bits. No compiler may contract or reassociate them. */
 #ifndef VF_STENCIL_H
 #define VF_STENCIL_H
 
@@ -43,6 +46,11 @@ enum { VF_XX, VF_XY, VF_YY, VF_TENSOR };
 
 #ifndef UPPER_FACE
 #define UPPER_FACE(axis, upper) (upper)
+#endif
+
+#ifndef SHORT_WAY
+#define SHORT_WAY 0
+#define DOUBT(value) ((void)(value))
 #endif
 
 #ifndef LOWER_FACE
@@ -72,6 +80,7 @@ typedef unsigned int vf_bits;
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
 #include "kernels/stencil_math.h"
+#include "kernels/stencil_quotient.h"
 #include "kernels/stencil_eigen.h"
 
 #endif

@@ -270,6 +270,7 @@ VF_INLINE void vf_widen(const vf_sweep &sweep, const REAL (&own)[VF_SPAN],
 
 /* The accessor that a stage sees. */
 template <class S, class L> struct vf_level_view {
+    enum { short_way = 0 };
     const vf_sweep &sweep;
     const L &level;
     const vf_cells &newest;
@@ -293,7 +294,7 @@ template <class S, class L> struct vf_level_view {
     }
     VF_MEMBER REAL param(int p)
     {
-        return vf_param(sweep.args, S::first_param + p);
+        return vf_stage_param<S>(sweep.args, p);
     }
     VF_MEMBER bool open(int axis, bool upper)
     {
@@ -304,6 +305,9 @@ template <class S, class L> struct vf_level_view {
     template <class Lower> VF_MEMBER REAL lower_face(int, REAL, Lower lower)
     {
         return lower();
+    }
+    VF_MEMBER void doubt(REAL)
+    {
     }
 };
 

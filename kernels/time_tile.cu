@@ -282,6 +282,7 @@ template <class G> VF_INLINE constexpr int vf_edge(int field, int plane, int col
 
 /* The accessor that stage S sees. */
 template <class S, class G, bool inside> struct vf_time_view {
+    enum { short_way = 0 };
     vf_span<G, inside> &span;
     int k, j, i;
 
@@ -311,7 +312,7 @@ template <class S, class G, bool inside> struct vf_time_view {
     }
     VF_MEMBER REAL param(int p)
     {
-        return vf_param(span.sweep.args, S::first_param + p);
+        return vf_stage_param<S>(span.sweep.args, p);
     }
     VF_MEMBER bool open(int axis, bool upper)
     {
@@ -320,6 +321,9 @@ template <class S, class G, bool inside> struct vf_time_view {
     template <class Lower> VF_MEMBER REAL lower_face(int, REAL, Lower lower)
     {
         return lower();
+    }
+    VF_MEMBER void doubt(REAL)
+    {
     }
 };
 

@@ -267,6 +267,7 @@ struct vf_strip {
 
 /* The accessor that stage S sees: one cell of the lane's. */
 template <class S, vf_zone zone> struct vf_strip_view {
+    enum { short_way = 0 };
     vf_strip &strip;
     REAL &face_x; /* the upper face of the lane's cell before */
     const int turn, i;
@@ -288,7 +289,7 @@ template <class S, vf_zone zone> struct vf_strip_view {
     }
     VF_MEMBER REAL param(int p)
     {
-        return vf_param(strip.args, S::first_param + p);
+        return vf_stage_param<S>(strip.args, p);
     }
     /* The row before the grid is filled only when the first one is computed. */
     template <class Lower> VF_MEMBER REAL lower_face(int axis, REAL upper, Lower lower)
@@ -297,6 +298,9 @@ template <class S, vf_zone zone> struct vf_strip_view {
         const REAL value = (axis == VF_X ? i > 0 : zone != VF_ENDS) ? kept : lower();
         kept = upper;
         return value;
+    }
+    VF_MEMBER void doubt(REAL)
+    {
     }
     VF_MEMBER bool open(int axis, bool upper)
     {

@@ -197,6 +197,16 @@ static void add_bodies(const struct vf_flow *flow, struct vf_text *text)
     }
 }
 
+/* A bit for each number that is 1 whatever the image, such as the distance of voxels: the compiler leaves out
+ * multiplications by it. */
+static unsigned ones_of(const struct vf_stage *stage)
+{
+    unsigned ones = 0;
+    for (int i = 0; stage->stencil != VF_STENCIL_LINEAR && i < VF_MAX_STENCIL_PARAMS; i++)
+        ones |= (unsigned)(stage->global[i] == 0 && stage->param[i] == 1) << i;
+    return ones;
+}
+
 /* What schemes must know of stage s at compile time. */
 static void add_stage(const struct vf_kernel_case *c, int s, struct vf_text *text)
 {
@@ -215,9 +225,9 @@ static void add_stage(const struct vf_kernel_case *c, int s, struct vf_text *tex
     vf_text_add(text, "struct vf_stage_%d {\n", s);
     vf_text_add(text,
                 "enum { number = %d, inputs = %d, outputs = %d, halo_z = %d, halo_y = %d, halo_x = %d, "
-                "first_param = %d };\n",
+                "first_param = %d, ones = %u };\n",
                 s, stage->input_count, stage->output_count, halo[0], halo[1], halo[2],
-                vf_stage_first_param(flow, s));
+                vf_stage_first_param(flow, s), ones_of(stage));
     add_table(text, "static VF_MEMBER constexpr int in", in, stage->input_count);
     add_table(text, "static VF_MEMBER constexpr int out", out, stage->output_count);
     vf_text_add(text, "template <class C> static VF_MEMBER void compute(C &c) { ");

@@ -6,14 +6,14 @@
 
 /* The flux g(|d|/k) d against `axis`, through the face between the voxel at an offset and the next one. */
 #define VF_PM_FACE(flux, axis, z, y, x, z1, y1, x1) \
-    flux((AT(0, z1, y1, x1) - AT(0, z, y, x)) * PARAM(axis), PARAM(VF_PM_INVERSE_K))
+    flux(SHORT_WAY, (AT(0, z1, y1, x1) - AT(0, z, y, x)) * PARAM(axis), PARAM(VF_PM_INVERSE_K))
 
 /* Through the voxel's two faces along `axis`; (z, y, x) is the unit step. */
 #define VF_PM_FACES(upper, lower, flux, axis, z, y, x)                             \
     const REAL upper = UPPER_FACE(axis, VF_PM_FACE(flux, axis, 0, 0, 0, z, y, x)); \
     const REAL lower = LOWER_FACE(axis, upper, VF_PM_FACE(flux, axis, -(z), -(y), -(x), 0, 0, 0));
 
-/* u + dt * sum of flux / h, in increasing (dz, dy, dx); what comes in above goes out below. */
+/* next = u + dt * sum of flux / h, in increasing (dz, dy, dx); what comes in above goes out below. */
 #if DIM == 3
 #define VF_PM_STEP(flux)                     \
     VF_PM_FACES(x1, x0, flux, VF_X, 0, 0, 1) \
@@ -25,7 +25,7 @@
     sum = FMA(x1, PARAM(VF_X), sum);         \
     sum = FMA(y1, PARAM(VF_Y), sum);         \
     sum = FMA(z1, PARAM(VF_Z), sum);         \
-    PUT(0, FMA(PARAM(VF_PM_DT), sum, AT(0, 0, 0, 0)))
+    const REAL next = FMA(PARAM(VF_PM_DT), sum, AT(0, 0, 0, 0));
 #else
 #define VF_PM_STEP(flux)                     \
     VF_PM_FACES(x1, x0, flux, VF_X, 0, 0, 1) \
@@ -34,7 +34,7 @@
     sum = FMA(-x0, PARAM(VF_X), sum);        \
     sum = FMA(x1, PARAM(VF_X), sum);         \
     sum = FMA(y1, PARAM(VF_Y), sum);         \
-    PUT(0, FMA(PARAM(VF_PM_DT), sum, AT(0, 0, 0, 0)))
+    const REAL next = FMA(PARAM(VF_PM_DT), sum, AT(0, 0, 0, 0));
 #endif
 
 #endif

@@ -1,13 +1,15 @@
 /* Conductance g(s) = 1/(1 + s^2). Without a difference there is no flux, even for k = 0. */
 #include "filters/stencils/perona_malik.h"
 
-VF_DEVICE REAL vf_flux_quadratic(REAL d, REAL inverse_k)
+VF_DEVICE REAL vf_flux_quadratic(int short_way, REAL d, REAL inverse_k)
 {
-    const REAL s = d * inverse_k, flux = d / FMA(s, s, R(1.0));
+    const REAL s = d * inverse_k, flux = QUOTIENT(short_way, d, FMA(s, s, R(1.0)));
     return d == R(0.0) ? R(0.0) : flux;
 }
 
 VF_STENCIL(perona_malik_quadratic)
 {
-    VF_PM_STEP(vf_flux_quadratic);
+    VF_PM_STEP(vf_flux_quadratic)
+    DOUBT(next);
+    PUT(0, next);
 }

@@ -1,7 +1,9 @@
 /* register-stream: rings of stars, boxes and bodies, in both variants; the reference's bits. */
 #include <criterion/criterion.h>
+#include <math.h>
 
 #include "device.h"
+#include "filters/stencils/params.h"
 #include "flow_case.h"
 
 static const char *const direct[] = {"register-stream:block=16x2x1:work=2x1x1:stream=5:variant=direct", NULL};
@@ -104,6 +106,28 @@ Test(register_stream, faces_that_planes_share)
     check_body(VF_STENCIL_perona_malik_quadratic, 3, VF_WRAP, true, shared);
     check_body(VF_STENCIL_perona_malik_exp, 3, VF_CONSTANT, false, direct);
     check_body(VF_STENCIL_perona_malik_exp, 2, VF_MIRROR, false, flat);
+}
+
+/* Where the short way of dividing leaves doubt: in every cell, in some, and for a conductance of 0. Voxels
+ * are cubes, which the kernel is compiled for. */
+Test(register_stream, quotients_in_doubt)
+{
+    static const double inverse_k[] = {0x1p70, 0x1p58, INFINITY};
+    struct vf_cuda *cuda = device_open();
+    for (size_t i = 0; i < sizeof inverse_k / sizeof *inverse_k; i++) {
+        struct flow_case c;
+        flow_case_open(&c, 3, false, VF_REFLECT);
+        const int input = flow_case_sources(&c, 1);
+        flow_case_sinks(&c, flow_case_body(&c, VF_STENCIL_perona_malik_quadratic, input), 1);
+        for (int axis = 0; axis < 3; axis++)
+            c.stage[0].param[axis] = 1;
+        c.stage[0].param[VF_PM_INVERSE_K] = inverse_k[i];
+        flow_case_check(&c, cuda, shared, 33, 9, 7, 0, 7);
+        flow_case_check(&c, cuda, (const char *const[]){"global-read:block=32x2x1:work=4x1x1", NULL}, 33, 9,
+                        7, 0, 7);
+        flow_case_close(&c);
+    }
+    vf_cuda_close(cuda);
 }
 
 Test(register_stream, types_and_launch_switches)

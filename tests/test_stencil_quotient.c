@@ -1,0 +1,72 @@
+/* kernels/stencil_quotient.h: the short way gives the bits of `/`, or NaN where it says that it may. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdint.h>
+
+#define REAL float
+#define REAL_BITS 32
+#define DIM 3
+#define VF_DEVICE static inline __attribute__((unused))
+
+/* As a device has it: subnormal numbers count as 0, and are given as 0. */
+static float normal_or_0(float x)
+{
+    return fabsf(x) < 0x1p-126f ? 0 * x : x;
+}
+
+#define VF_NEAR_RECIPROCAL(x) normal_or_0(1 / normal_or_0(x))
+#include "kernels/stencil.h"
+
+static bool is_right(float a, float b)
+{
+    return vf_to_bits(QUOTIENT(1, a, b)) == vf_to_bits(a / b);
+}
+
+/* Every fraction of b, for a with few bits and with many. */
+Test(stencil_quotient, every_fraction)
+{
+    long wrong = 0;
+    for (uint32_t fraction = 0; fraction < 1u << 23; fraction++) {
+        const float b = vf_from_bits(0x3f800000u | fraction);
+        wrong += !is_right(1, b) + !is_right(-0x1.fffffep30f, b) + !is_right(0x1.555556p-60f, b);
+    }
+    cr_expect_eq(wrong, 0, "%ld wrong", wrong);
+}
+
+static uint32_t next_random(void)
+{
+    static uint64_t state = 88172645463325252u;
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state >> 16);
+}
+
+/* Any bits, or an exponent that is not extreme, or 0. */
+static float any_number(void)
+{
+    const uint32_t bits = next_random(), kind = next_random() % 8;
+    return kind == 0 ? 0 : kind < 5 ? vf_from_bits(bits) : vf_from_bits((bits & 0x87ffffffu) + 0x3c000000u);
+}
+
+Test(stencil_quotient, any_numbers)
+{
+    long wrong = 0, idle = 0;
+    for (int n = 0; n < 4000000; n++) {
+        const float a = any_number(), b = any_number(), expected = fabsf(a / b);
+        if (!(fabsf(a) >= 1 || fabsf(b) >= 1))
+            continue;
+        const bool in_doubt = isnan(QUOTIENT(1, a, b));
+        wrong += !in_doubt && !is_right(a, b);
+        idle += in_doubt && expected > 0x1p-100f && expected < 0x1p126f && fabsf(b) > 0x1p-126f &&
+                fabsf(b) < 0x1p126f && isfinite(a);
+    }
+    cr_expect_eq(wrong, 0, "%ld wrong", wrong);
+    cr_expect_eq(idle, 0, "%ld in doubt without need", idle);
+}
+
+Test(stencil_quotient, the_long_way)
+{
+    cr_expect(vf_to_bits(QUOTIENT(0, -0.0f, 3.0f)) == vf_to_bits(-0.0f) &&
+              QUOTIENT(0, 1e-40f, 1.0f) == 1e-40f);
+}
