@@ -138,36 +138,34 @@ test_tune_needs_a_device() {
     says "libcuda.so.1"
 }
 
-# slabs MORE ARGUMENT...: with MORE MiB than the least it goes slab by slab, and the result is the CPU's.
+# slabs ARGUMENT...: with the least memory it goes slab by slab, and the result is the CPU's.
 slabs() {
-    more=$1
-    shift
     fake 0 --backend cpu "$@" cpu.mrc
     fake 1 --backend cuda --memory 1M "$@" gpu.mrc
-    least_mib=$(sed -n 's/.*needs \([0-9]*\)\..*/\1/p' err)
-    fake 0 --backend cuda --memory $((least_mib + more))M --explain "$@" gpu.mrc
+    least_needed
+    fake 0 --backend cuda --memory ${LEAST}M --explain "$@" gpu.mrc
     prints "larger than memory"
     cmp cpu.mrc gpu.mrc
 }
 
 test_larger_than_memory_on_the_device() {
-    sparse 32 32 600 big.mrc
+    sparse 32 32 2400 big.mrc
     sprinkle big.mrc 1 3
-    slabs 1 --boundary wrap -f gaussian:sigma=2 big.mrc
+    slabs --boundary wrap -f gaussian:sigma=2 big.mrc
     prints "from the image to the result"
-    slabs 1 -f perona-malik:iterations=1,gradient big.mrc
-    slabs 1 --slices -f gaussian big.mrc
+    slabs -f perona-malik:iterations=1,gradient big.mrc
+    slabs --slices -f gaussian big.mrc
 }
 
 # Whatever call fails: the right file, or a message and no file.
 test_failures_in_slabs() {
-    sparse 32 32 600 big.mrc
+    sparse 32 32 2400 big.mrc
     sprinkle big.mrc 1 3
-    slabs 1 -f gaussian big.mrc
+    slabs -f gaussian big.mrc
     rm gpu.mrc
     for failing in 82 121 147; do
         FAKE_CUDA_FAIL=$failing LD_LIBRARY_PATH=${VOLFILTER%/*}/fake-cuda VOLFILTER_CACHE=$PWD/cache \
-            "$VOLFILTER" --backend cuda --memory $((least_mib + 1))M -f gaussian big.mrc gpu.mrc 2>err || {
+            "$VOLFILTER" --backend cuda --memory ${LEAST}M -f gaussian big.mrc gpu.mrc 2>err || {
             [ $? -eq 1 ]
             says "volfilter: "
             [ ! -e gpu.mrc ]

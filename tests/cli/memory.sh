@@ -1,14 +1,6 @@
 # Larger than memory: passes over slabs give the same bytes, and stay below the bound.
 # shellcheck shell=sh
 
-# least ARGUMENT...: MiB that the thinnest slab takes.
-least() {
-    expect 1 --memory 1M "$@"
-    says "the thinnest slab of this chain needs"
-    LEAST=$(sed -n 's/.*needs \([0-9]*\)\..*/\1/p' err)
-    LEAST=$((LEAST + 2)) # libraries take a little more or less from run to run
-}
-
 # Sanitizers hold much more than the program asks for, and keep what is freed.
 is_sanitized() {
     least -f gaussian "$STACK" o.tif
