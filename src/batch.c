@@ -153,7 +153,8 @@ static enum vf_status name_output(const struct vf_command_line *line, struct vf_
         return vf_fail(error, VF_USAGE,
                        "standard input has no name in --out-dir; use volfilter -f CHAIN - OUT");
     if (base[0] == '\0' || strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
-        return vf_fail(error, VF_USAGE, "'%.200s' is a directory; name the files in it", file->in);
+        return vf_fail(error, VF_USAGE, "'%.200s' is a directory; name the files in it, or use --tree",
+                       file->in);
     if (line->tree && climbs(path))
         return vf_fail(error, VF_USAGE, "'%.200s' has '..' in it, which --tree would follow out of '%.200s'",
                        file->in, line->out_dir);

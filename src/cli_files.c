@@ -1,5 +1,6 @@
 /* Filtering one file, or several into a directory. */
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "batch.h"
@@ -24,6 +25,10 @@ static enum vf_status filter_one(const struct vf_command_line *line, struct vf_s
 static enum vf_status check_names(const struct vf_command_line *line, struct vf_error *error)
 {
     enum vf_format format;
+    struct stat about;
+    if (stat(line->words[1], &about) == 0 && S_ISDIR(about.st_mode))
+        return vf_fail(error, VF_USAGE, "%s is a directory; use --out-dir %s", line->words[1],
+                       line->words[1]);
     if (strcmp(line->words[1], "-") != 0 && !vf_format_by_name(line->words[1], &format))
         return vf_fail(error, VF_USAGE,
                        "%s: the ending names no format to write; allowed: .tif, .tiff, .png, .mrc, "

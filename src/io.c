@@ -157,7 +157,7 @@ static enum vf_status open_input(struct vf_reader *reader, const char *path, str
     if (reader->fd < 0 || fstat(reader->fd, &about) != 0)
         return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
     if (S_ISDIR(about.st_mode))
-        return vf_fail(error, VF_FAILED, "is a directory; name the files in it");
+        return vf_fail(error, VF_FAILED, "is a directory; name the files in it, or use --out-dir and --tree");
     if (isatty(reader->fd))
         return vf_fail(error, VF_USAGE, "is a terminal; redirect a TIFF, PNG or MRC file into it");
     if (make_seekable(reader, &about, error) != VF_OK)

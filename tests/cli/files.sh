@@ -28,8 +28,8 @@ test_missing_and_empty() {
 test_directory() {
     mkdir d.tif
     refused d.tif directory
-    expect 1 -f gaussian "$SMALL" d.tif
-    says d.tif
+    expect 2 -f gaussian "$SMALL" d.tif
+    says "d.tif is a directory; use --out-dir d.tif"
     [ -d d.tif ]
     expect 1 -f gaussian "$SMALL" nowhere/o.tif
     says nowhere/o.tif
