@@ -201,6 +201,7 @@ static const char after_options[] =
     "hold, and\nits element type where the last filter says so; what is not kept is said in one note.\n"
     "The channels of a result with several, such as a tensor's, are labelled in ImageJ stacks and "
     "OME\\-TIFF.\n"
+    "Pages of OME\\-TIFF keep their order; ImageJ's are written in the order channel, slice, frame.\n"
     "TIFF results that may pass 4 GiB are BigTIFF, or, for ImageJ, one directory and planes that follow it.\n"
     ".PP\n"
     "MRC is read in modes 0, 1, 2, 6 and 12; uint8 is written in mode 6, unless IMOD wrote the input, and "

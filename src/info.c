@@ -80,8 +80,9 @@ static void print_text(FILE *to, const char *path, const struct vf_info *info)
     fprintf(to, "  layout       %zu page%s of %zu channel%s", info->page_count,
             info->page_count == 1 ? "" : "s", info->page_channels, info->page_channels == 1 ? "" : "s");
     if (info->format == VF_FORMAT_TIFF)
-        fprintf(to, ", %s, %s-endian%s", info->tiled ? "tiles" : "strips",
-                info->big_endian ? "big" : "little", info->planar_separate ? ", separate planes" : "");
+        fprintf(to, ", %s, %s-endian%s%s%s", info->tiled ? "tiles" : "strips",
+                info->big_endian ? "big" : "little", info->planar_separate ? ", separate planes" : "",
+                info->page_order[0] != '\0' ? ", pages in the order " : "", info->page_order);
     else if (info->format == VF_FORMAT_MRC)
         fprintf(to, ", %s, %s-endian",
                 info->image_stack    ? "images"
@@ -127,6 +128,7 @@ static void print_json(FILE *to, const char *path, const struct vf_info *info)
     vf_json_string(&json, "compression", compression_name(info->compression));
     vf_json_integer(&json, "pages", (long long)info->page_count);
     vf_json_integer(&json, "page_channels", (long long)info->page_channels);
+    vf_json_string(&json, "page_order", info->page_order[0] != '\0' ? info->page_order : "czt");
     vf_json_boolean(&json, "alpha", info->has_alpha);
     vf_json_boolean(&json, "big_tiff", info->big_tiff);
     vf_json_boolean(&json, "big_endian", info->big_endian);

@@ -301,6 +301,8 @@ void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum
         result->metadata = VF_META_PLAIN;
     else if (input->format == VF_FORMAT_MRC)
         result->metadata = VF_META_IMAGEJ; /* which can say the spacing of planes, and time points */
+    if (result->metadata != VF_META_OME)
+        result->page_order[0] = '\0';
     if (format != input->format)
         result->compression = format == VF_FORMAT_PNG ? VF_COMPRESS_DEFLATE : VF_COMPRESS_NONE;
     if (result->metadata == VF_META_PLAIN)

@@ -46,6 +46,7 @@ struct vf_info {
     struct vf_shape shape; /* nc counts colour samples and channels, alpha included */
     size_t page_count;     /* pages of the file that make up the volume */
     size_t page_channels;  /* channels stored in each page: 1, 3 (RGB), 2 or 4 with alpha, n samples */
+    char page_order[4];    /* OME: how the file's pages run, the fastest first: "zct" ...; "" for "czt" */
     bool has_alpha;        /* the last of page_channels is alpha: passed through, not filtered */
     /* The size of a voxel: ImageJ's; else x and y from a resolution per inch, cm or metre, unless it is the
      * 72 or 96 dpi that programs write when they know nothing. Other units of length are converted to these
@@ -91,9 +92,10 @@ void vf_reader_close(struct vf_reader *reader); /* NULL is allowed */
 
 /* Derives what a result is from what its input is: every filtered (not alpha) channel gives
  * outputs_per_channel channels of `type`, those of the input's first channel first. With one output of the
- * input's type the alpha stays, last in its page; else it is dropped. ImageJ's and OME's pages are written in
- * the order channel, z, time, of one channel each unless the input's RGB pages stay what they are; in a plain
- * file a page holds all channels of its plane. Shape, pages, spacing and tags are the input's otherwise. */
+ * input's type the alpha stays, last in its page; else it is dropped. ImageJ's and OME's pages are of
+ * one channel each unless the input's RGB pages stay what they are, ImageJ's in the order channel, z, time;
+ * in a plain file a page holds all channels of its plane. Shape, pages, spacing and tags are the input's
+ * otherwise. */
 void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum vf_type type,
                         size_t outputs_per_channel, struct vf_info *result);
 
@@ -129,7 +131,8 @@ enum vf_status vf_writer_open(struct vf_writer **writer, const char *path, enum 
                               const struct vf_info *result, const struct vf_output_options *options,
                               struct vf_error *error);
 
-/* Pages are written in order; planes as in vf_reader_read. */
+/* Pages are written with c fastest, then z, then t, whatever their order in the file becomes; planes as in
+ * vf_reader_read. */
 enum vf_status vf_writer_write(struct vf_writer *writer, size_t page, const void *const planes[],
                                struct vf_error *error);
 

@@ -107,6 +107,10 @@ size_t vf_tiff_stk_planes(TIFF *tif); /* 0: it has none */
  * the data are then the caller's. On failure errno or libtiff's message says why. */
 bool vf_tiff_begin_raw(TIFF *tif, int fd, bool big_endian, uint32_t page_bytes, uint64_t *start);
 
+/* Links the directories of a finished file anew: the one that is number i becomes number place[i]. `at` is
+ * room for `count` offsets. On failure errno says why. */
+bool vf_tiff_relink(int fd, bool big_endian, bool big, const size_t *place, size_t count, uint64_t *at);
+
 /* Swaps the bytes of `count` elements. */
 void vf_tiff_swap(void *data, size_t count, size_t size);
 

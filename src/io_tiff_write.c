@@ -11,6 +11,7 @@
 
 struct tiff_writer {
     TIFF *tif;
+    bool big; /* BigTIFF */
     struct vf_tiff_stream stream;
     const struct vf_tiff_codec *codec;
     int predictor;
@@ -150,8 +151,8 @@ enum vf_status vf_tiff_create(struct vf_writer *writer, struct vf_error *error)
     if (choose_codec(writer, error) != VF_OK)
         return VF_FAILED;
     state->raw = wants_raw(writer);
-    const bool big = info->big_tiff || (may_pass_4_gib(info) && !state->raw);
-    const char mode[] = {'w', info->big_endian ? 'b' : 'l', big ? '8' : '4', '\0'};
+    state->big = info->big_tiff || (may_pass_4_gib(info) && !state->raw);
+    const char mode[] = {'w', info->big_endian ? 'b' : 'l', state->big ? '8' : '4', '\0'};
     state->stream.fd = vf_output_file_descriptor(writer->file);
     state->tif = vf_tiff_open(&state->stream, writer->name, mode);
     if (state->tif == NULL)
@@ -275,6 +276,27 @@ enum vf_status vf_tiff_write_pages(struct vf_writer *writer, size_t first, size_
     return VF_OK;
 }
 
+/* Pages lie in the file as they came; its order of them is that of the directories' chain. */
+static enum vf_status order_pages(const struct vf_writer *writer, struct vf_error *error)
+{
+    const struct tiff_writer *state = writer->state;
+    const struct vf_info *info = &writer->info;
+    if (info->page_order[0] == '\0')
+        return VF_OK;
+    enum vf_status status = VF_FAILED;
+    size_t *place =
+        vf_tiff_page_order(info->page_order, &info->shape, info->shape.nc / info->page_channels, error);
+    uint64_t *at = place == NULL ? NULL : vf_alloc(info->page_count, sizeof *at, "page list", error);
+    if (at != NULL &&
+        vf_tiff_relink(state->stream.fd, info->big_endian, state->big, place, info->page_count, at))
+        status = VF_OK;
+    else if (at != NULL)
+        vf_fail(error, VF_FAILED, "the order of its pages cannot be written: %s", strerror(errno));
+    vf_free(at);
+    vf_free(place);
+    return status;
+}
+
 enum vf_status vf_tiff_finish(struct vf_writer *writer, struct vf_error *error)
 {
     struct tiff_writer *state = writer->state;
@@ -283,7 +305,7 @@ enum vf_status vf_tiff_finish(struct vf_writer *writer, struct vf_error *error)
     state->tif = NULL;
     if (state->stream.io_error != 0 || state->stream.message[0] != '\0')
         return vf_fail(error, VF_FAILED, "cannot be written: %s", vf_tiff_cause(&state->stream, ""));
-    return VF_OK;
+    return order_pages(writer, error);
 }
 
 void vf_tiff_discard(struct vf_writer *writer)

@@ -1,5 +1,6 @@
 #include "ome.h"
 
+#include <ctype.h>
 #include <expat.h>
 #include <math.h>
 #include <stdarg.h>
@@ -21,7 +22,7 @@ struct parsing {
     int depth, image_depth, pixels_depth; /* 0: not within one */
     size_t begin;                         /* of the piece that is open */
     size_t piece_room, channel_room;
-    char order[8], own_uuid[80], uuid[80];
+    char own_uuid[80], uuid[80];
     size_t uuid_length;
     bool in_storage, in_uuid, has_storage;
     /* The open TiffData: -1 where not said. */
@@ -229,12 +230,12 @@ static void begin_pixels(struct parsing *p, const char *name, const XML_Char **a
     p->pixels_depth = p->depth;
     ome->pixels_begin = (size_t)XML_GetCurrentByteIndex(p->parser);
     snprintf(ome->prefix, sizeof ome->prefix, "%.*s", (int)(local(name) - name), name);
-    snprintf(p->order, sizeof p->order, "%s", order == NULL ? "XYCZT" : order);
+    snprintf(ome->order, sizeof ome->order, "%s", order == NULL ? "XYCZT" : order);
     read_sizes(p, attributes);
     if (p->failed)
         return;
-    if (!order_is_known(p->order))
-        fail(p, "has the unknown DimensionOrder \"%.20s\"", p->order);
+    if (!order_is_known(ome->order))
+        fail(p, "has the unknown DimensionOrder \"%.20s\"", ome->order);
     else if (ome->nc % p->samples != 0)
         fail(p, "says %zu channels, in pages of %zu samples", ome->nc, p->samples);
     else if (strlen(name) >= sizeof ome->prefix)
@@ -275,7 +276,7 @@ static void place_planes(struct parsing *p, int64_t directory, const int64_t fir
         ome->directory[((size_t)at[2] * ome->nz + (size_t)at[1]) * channels + (size_t)at[0]] =
             (uint32_t)(directory + i);
         for (int k = 2; k < 5; k++) {
-            const int axis = p->order[k] == 'C' ? 0 : p->order[k] == 'Z' ? 1 : 2;
+            const int axis = ome->order[k] == 'C' ? 0 : ome->order[k] == 'Z' ? 1 : 2;
             if (++at[axis] < extent[axis] || k == 4)
                 break;
             at[axis] = 0;
@@ -564,6 +565,8 @@ void vf_ome_describe(const struct vf_ome *ome, struct vf_info *info)
     info->shape.nz = ome->nz;
     info->shape.nc = ome->nc;
     info->shape.nt = ome->nt;
+    for (int i = 0; i < 4 && strcmp(ome->order, "XYCZT") != 0; i++)
+        info->page_order[i] = (char)tolower((unsigned char)ome->order[2 + i]);
     for (int axis = 0; axis < 3; axis++) {
         const char *unit = "";
         double scale = 1;

@@ -22,6 +22,7 @@ struct vf_ome {
     size_t image_count;
     size_t nx, ny, nz, nc, nt;
     size_t page_channels;        /* of a plane: the TIFF's samples */
+    char order[8];               /* of dimensions: "XYCZT" */
     uint32_t *directory;         /* [nt][nz][nc / page_channels]: the TIFF directory of each plane */
     double spacing[3];           /* x, y, z; 0 where not said */
     char unit[3][16];            /* as written */
@@ -44,13 +45,13 @@ enum vf_status vf_ome_parse(struct vf_ome **ome, const char *xml, size_t directo
                             struct vf_error *error);
 void vf_ome_free(struct vf_ome *ome); /* NULL is allowed */
 
-/* Fills in shape and spacing. */
+/* Fills in shape, order of pages and spacing. */
 void vf_ome_describe(const struct vf_ome *ome, struct vf_info *info);
 
 /* Text as XML has it between quotes. */
 void vf_ome_print_text(FILE *to, const char *text);
 
-/* The text for a result, whose pages run c, z, t. Free with vf_free. */
+/* The text for a result. Free with vf_free. */
 char *vf_ome_write(const struct vf_ome *ome, const struct vf_info *result, struct vf_error *error);
 
 #endif

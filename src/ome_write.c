@@ -1,5 +1,6 @@
 /* The OME-XML of a result: the input's text, with the description of its first image's pixels brought up to
  * date and the other images, which are not in the result, left out. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,11 +27,13 @@ static void print_sizes(FILE *to, const struct vf_info *result)
 {
     static const char axis[] = "XYZ";
     const struct vf_shape *s = &result->shape;
-    fprintf(to,
-            " DimensionOrder=\"XYCZT\" Type=\"%s\" BigEndian=\"%s\" SizeX=\"%zu\" SizeY=\"%zu\" SizeZ=\"%zu\""
-            " SizeC=\"%zu\" SizeT=\"%zu\"",
-            type_name(result->type), result->big_endian ? "true" : "false", s->nx, s->ny, s->nz, s->nc,
-            s->nt);
+    const char *o = result->page_order[0] == '\0' ? "czt" : result->page_order;
+    fprintf(
+        to,
+        " DimensionOrder=\"XY%c%c%c\" Type=\"%s\" BigEndian=\"%s\" SizeX=\"%zu\" SizeY=\"%zu\" SizeZ=\"%zu\""
+        " SizeC=\"%zu\" SizeT=\"%zu\"",
+        toupper((unsigned char)o[0]), toupper((unsigned char)o[1]), toupper((unsigned char)o[2]),
+        type_name(result->type), result->big_endian ? "true" : "false", s->nx, s->ny, s->nz, s->nc, s->nt);
     /* The micro sign as a reference: right in every encoding. */
     const char *unit = strcmp(result->unit, "um") == 0 ? "&#181;m"
                        : result->unit[0] == '\0'       ? "pixel"

@@ -1,0 +1,129 @@
+/* What libtiff does not write, put into the file behind it.
+ *
+ * A stack over 4 GiB as ImageJ writes and reads it: one directory, and planes that follow each other,
+ * uncompressed, beyond what its offsets can say. BigTIFF would be the standard's way, and ImageJ does not
+ * read it. libtiff writes the directory; where the data are is put into it afterwards.
+ *
+ * Pages in another order than they come in: each directory says which is the next, wherever they lie. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io_tiff.h"
+
+enum { ENTRY = 12, BIG_ENTRY = 20, DATA_ALIGNMENT = 16 };
+
+static uint64_t number_at(const unsigned char *bytes, int size, bool big_endian)
+{
+    uint64_t number = 0;
+    for (int i = 0; i < size; i++)
+        number |= (uint64_t)bytes[i] << 8 * (big_endian ? size - 1 - i : i);
+    return number;
+}
+
+static void put_number(unsigned char *bytes, int size, bool big_endian, uint64_t number)
+{
+    for (int i = 0; i < size; i++)
+        bytes[i] = (unsigned char)(number >> 8 * (big_endian ? size - 1 - i : i));
+}
+
+/* Sets one number of the directory, whatever type it has there. */
+static bool patch(int fd, bool big_endian, uint16_t tag, uint32_t value)
+{
+    unsigned char head[8], count[2], entry[ENTRY];
+    if (!vf_read_at(fd, head, sizeof head, 0))
+        return false;
+    uint64_t at = number_at(head + 4, 4, big_endian);
+    if (!vf_read_at(fd, count, sizeof count, at))
+        return false;
+    at += sizeof count;
+    for (uint64_t i = 0; i < number_at(count, 2, big_endian); i++, at += ENTRY) {
+        if (!vf_read_at(fd, entry, sizeof entry, at))
+            return false;
+        if (number_at(entry, 2, big_endian) != tag)
+            continue;
+        put_number(entry + 2, 2, big_endian, TIFF_LONG);
+        put_number(entry + 4, 4, big_endian, 1);
+        put_number(entry + 8, 4, big_endian, value);
+        return vf_write_at(fd, entry, sizeof entry, at);
+    }
+    errno = EINVAL;
+    return false;
+}
+
+void vf_tiff_swap(void *data, size_t count, size_t size)
+{
+    if (size == 2)
+        TIFFSwabArrayOfShort(data, (tmsize_t)count);
+    else if (size == 4)
+        TIFFSwabArrayOfLong(data, (tmsize_t)count);
+    else if (size == 8)
+        TIFFSwabArrayOfLong8(data, (tmsize_t)count);
+}
+
+bool vf_tiff_begin_raw(TIFF *tif, int fd, bool big_endian, uint32_t page_bytes, uint64_t *start)
+{
+    if (!TIFFWriteCheck(tif, 0, "writing") || !TIFFWriteDirectory(tif) || !TIFFFlush(tif))
+        return false;
+    const off_t end = lseek(fd, 0, SEEK_END);
+    if (end < 0)
+        return false;
+    *start = ((uint64_t)end + DATA_ALIGNMENT - 1) / DATA_ALIGNMENT * DATA_ALIGNMENT;
+    return patch(fd, big_endian, TIFFTAG_STRIPOFFSETS, (uint32_t)*start) &&
+           patch(fd, big_endian, TIFFTAG_STRIPBYTECOUNTS, page_bytes);
+}
+
+/* How offsets are stored. */
+struct links {
+    int fd, bytes; /* of an offset: 4, in BigTIFF 8 */
+    bool big_endian;
+};
+
+static bool read_number(const struct links *links, uint64_t at, int bytes, uint64_t *number)
+{
+    unsigned char stored[8];
+    if (!vf_read_at(links->fd, stored, (size_t)bytes, at))
+        return false;
+    *number = number_at(stored, bytes, links->big_endian);
+    return true;
+}
+
+/* Where the directory at `at` says which is the next. */
+static bool find_link(const struct links *links, uint64_t at, uint64_t *link)
+{
+    const bool big = links->bytes == 8;
+    uint64_t entries;
+    if (!read_number(links, at, big ? 8 : 2, &entries))
+        return false;
+    *link = at + (big ? 8 + entries * BIG_ENTRY : 2 + entries * ENTRY);
+    return true;
+}
+
+static bool write_link(const struct links *links, uint64_t link, uint64_t target)
+{
+    unsigned char stored[8];
+    put_number(stored, links->bytes, links->big_endian, target);
+    return vf_write_at(links->fd, stored, (size_t)links->bytes, link);
+}
+
+/* Follows the chain: where each directory is goes to at[place[i]]. */
+static bool follow_links(const struct links *links, const size_t *place, size_t count, uint64_t *at)
+{
+    uint64_t link = (uint64_t)links->bytes;
+    for (size_t i = 0; i < count; i++)
+        if (!read_number(links, link, links->bytes, &at[place[i]]) || !find_link(links, at[place[i]], &link))
+            return false;
+    return true;
+}
+
+bool vf_tiff_relink(int fd, bool big_endian, bool big, const size_t *place, size_t count, uint64_t *at)
+{
+    const struct links links = {fd, big ? 8 : 4, big_endian};
+    uint64_t link = (uint64_t)links.bytes;
+    if (!follow_links(&links, place, count, at))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!write_link(&links, link, at[i]) || !find_link(&links, at[i], &link))
+            return false;
+    return write_link(&links, link, 0);
+}
