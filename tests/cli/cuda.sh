@@ -143,7 +143,7 @@ slabs() {
     fake 0 --backend cpu "$@" cpu.mrc
     fake 1 --backend cuda --memory 1M "$@" gpu.mrc
     least_needed
-    fake 0 --backend cuda --memory ${LEAST}M --explain "$@" gpu.mrc
+    fake 0 --backend cuda --memory "${LEAST}M" --explain "$@" gpu.mrc
     prints "larger than memory"
     cmp cpu.mrc gpu.mrc
 }
@@ -165,7 +165,7 @@ test_failures_in_slabs() {
     rm gpu.mrc
     for failing in 82 121 147; do
         FAKE_CUDA_FAIL=$failing LD_LIBRARY_PATH=${VOLFILTER%/*}/fake-cuda VOLFILTER_CACHE=$PWD/cache \
-            "$VOLFILTER" --backend cuda --memory ${LEAST}M -f gaussian big.mrc gpu.mrc 2>err || {
+            "$VOLFILTER" --backend cuda --memory "${LEAST}M" -f gaussian big.mrc gpu.mrc 2>err || {
             [ $? -eq 1 ]
             says "volfilter: "
             [ ! -e gpu.mrc ]

@@ -120,7 +120,7 @@ test_allocations_may_fail_in_slabs() {
     # The plan's search does without some of them.
     for failing in $(seq 1 7 800); do
         code=0
-        VOLFILTER_FAIL_ALLOC=$failing "$VOLFILTER" --memory ${LEAST}M --threads 1 -f $chain "$STACK" o.tif \
+        VOLFILTER_FAIL_ALLOC=$failing "$VOLFILTER" --memory "${LEAST}M" --threads 1 -f $chain "$STACK" o.tif \
             >out 2>err || code=$?
         if [ "$code" -ne 0 ]; then
             [ "$code" -eq 1 ]
