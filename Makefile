@@ -81,6 +81,7 @@ help:
 	@echo 'make test-san    the same under the address and undefined-behaviour sanitizers'
 	@echo 'make test-gpu    the tests of the GPU on this machine'"'"'s own; CI has a stand-in'
 	@echo 'make test-large  20 GiB through 1 GiB of memory; LARGE="MIB MEMORY CHAIN" for others'
+	@echo 'make fuzz        damaged files until stopped; FUZZ="-max_total_time=60" and other arguments of libFuzzer'
 	@echo 'make test-peers  files of and for tifffile and mrcfile, which pip installs'
 	@echo 'make install     into PREFIX=$(PREFIX), under DESTDIR; make uninstall'
 	@echo 'make lint        clang-format, clang-tidy and shellcheck; make format formats'
@@ -245,6 +246,17 @@ test-peers: $(BUILD)/volfilter
 .PHONY: test-large
 test-large: $(BUILD)/volfilter
 	VOLFILTER='$(abspath $(BUILD)/volfilter)' tests/large/run $(LARGE)
+
+# Damaged files, made from the test images until stopped, by clang's fuzzer. FUZZ is its arguments, such as
+# -max_total_time=60 or a folder of other files.
+fuzz_sources := $(wildcard src/io*.c src/imagej*.c src/ome*.c) $(patsubst %,src/%.c,mrc half output_file alloc error volume)
+.PHONY: fuzz
+fuzz: $(BUILD)/volfilter
+	clang $(LANGUAGE) $(DEFINES) $(INCLUDES) -g -O1 -fsanitize=fuzzer,address,undefined -o $(BUILD)/fuzz-io \
+	    tests/fuzz/fuzz_io.c $(fuzz_sources) $(LIBS)
+	mkdir -p $(BUILD)/fuzz && cp testdata/*.tif testdata/*.png $(BUILD)/fuzz
+	$(BUILD)/volfilter -f gaussian testdata/epi-time.tif $(BUILD)/fuzz/epi.mrc
+	$(BUILD)/fuzz-io -rss_limit_mb=2048 -timeout=20 -artifact_prefix=$(BUILD)/ $(FUZZ) $(BUILD)/fuzz
 
 demo:
 	@tests/install-deps build
