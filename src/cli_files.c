@@ -16,8 +16,9 @@ static enum vf_status filter_one(const struct vf_command_line *line, struct vf_s
         vf_run_file(&line->chain, &line->options, session, in, out, data_on_stdout ? stderr : stdout, error);
     /* A signal also breaks off reads and writes, which then fail for a reason of their own. */
     if (status != VF_OK && vf_interrupted)
-        status = vf_fail(error, VF_INTERRUPTED, "interrupted; nothing was written to %s",
-                         data_on_stdout ? "standard output" : out);
+        status =
+            vf_fail(error, VF_INTERRUPTED, "interrupted; %s was written to %s",
+                    data_on_stdout ? "no whole image" : "nothing", data_on_stdout ? "standard output" : out);
     return status;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "interrupt.h"
 #include "io_codec.h"
 
 /* Kinds that people try, and what to do about them. */
@@ -93,11 +94,21 @@ void vf_info_note(struct vf_info *info, const char *format, ...)
     va_end(arguments);
 }
 
+size_t vf_piece_of(size_t bytes)
+{
+    enum { PIECE = 1 << 24 };
+    errno = vf_interrupted ? EINTR : errno;
+    return vf_interrupted ? 0 : bytes < PIECE ? bytes : PIECE;
+}
+
 bool vf_read_at(int fd, void *data, size_t bytes, uint64_t offset)
 {
     char *to = data;
     while (bytes > 0) {
-        const ssize_t got = pread(fd, to, bytes, (off_t)offset);
+        const size_t piece = vf_piece_of(bytes);
+        if (piece == 0)
+            return false;
+        const ssize_t got = pread(fd, to, piece, (off_t)offset);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0) {
@@ -115,7 +126,10 @@ bool vf_write_at(int fd, const void *data, size_t bytes, uint64_t offset)
 {
     const char *from = data;
     while (bytes > 0) {
-        const ssize_t written = pwrite(fd, from, bytes, (off_t)offset);
+        const size_t piece = vf_piece_of(bytes);
+        if (piece == 0)
+            return false;
+        const ssize_t written = pwrite(fd, from, piece, (off_t)offset);
         if (written < 0 && errno == EINTR)
             continue;
         if (written <= 0)

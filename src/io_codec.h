@@ -61,7 +61,12 @@ void vf_join_samples(void *pixels, const void *const planes[], size_t at, size_t
 /* Appends to info->note, after "; ". */
 void vf_info_note(struct vf_info *info, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Reads exactly `bytes` at `offset`; false at the end of the file or on an error (errno; 0 for the end). */
+/* How many of `bytes` to read or write at once, so that a signal need not wait for long; 0, with errno, once
+ * one has asked to stop. */
+size_t vf_piece_of(size_t bytes);
+
+/* Reads exactly `bytes` at `offset`; false at the end of the file or on an error (errno; 0 for the end), and
+ * once a signal has asked to stop, as writing too. */
 bool vf_read_at(int fd, void *data, size_t bytes, uint64_t offset);
 
 /* Writes all of them; false on an error (errno). */

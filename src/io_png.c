@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "interrupt.h"
 #include "io_codec.h"
 #include "io_tags.h"
 #include "size.h"
@@ -45,6 +46,15 @@ static void on_warning(png_structp png, png_const_charp message)
 {
     (void)png;
     (void)message;
+}
+
+/* After each row. */
+static void on_row(png_structp png, png_uint_32 row, int pass)
+{
+    (void)row;
+    (void)pass;
+    if (vf_interrupted)
+        png_error(png, "interrupted");
 }
 
 /* libpng's own limit of a chunk only warns, and then it asks for all that a chunk claims to be. */
@@ -99,6 +109,7 @@ static struct png_state *new_state(int fd, const char *mode, struct vf_error *er
 static void read_header(struct png_state *state)
 {
     png_init_io(state->png, state->file);
+    png_set_read_status_fn(state->png, on_row);
     /* Sizes are bounded by the file's, not by libpng's million a side. */
     png_set_user_limits(state->png, INT32_MAX, INT32_MAX);
     png_set_chunk_malloc_max(state->png, LARGEST_CHUNK);
@@ -463,6 +474,7 @@ static void write_header(struct png_state *state)
     const int colour =
         (info->shape.nc >= 3 ? PNG_COLOR_MASK_COLOR : 0) | (info->has_alpha ? PNG_COLOR_MASK_ALPHA : 0);
     png_init_io(state->png, state->file);
+    png_set_write_status_fn(state->png, on_row);
     png_set_user_limits(state->png, INT32_MAX, INT32_MAX);
     png_set_benign_errors(state->png, 1);
     if (state->writer->options.compression == VF_COMPRESS_NONE)

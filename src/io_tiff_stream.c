@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "interrupt.h"
 #include "io_tiff.h"
 
 /* A file that there is not ends behind its header. */
@@ -17,7 +18,10 @@ static tmsize_t stream_read(thandle_t handle, void *data, tmsize_t bytes)
     struct vf_tiff_stream *stream = handle;
     tmsize_t done = 0;
     while (done < bytes && stream->fd >= 0) {
-        const ssize_t got = pread(stream->fd, (char *)data + done, (size_t)(bytes - done), (off_t)stream->at);
+        const size_t piece = vf_piece_of((size_t)(bytes - done));
+        if (piece == 0)
+            break;
+        const ssize_t got = pread(stream->fd, (char *)data + done, piece, (off_t)stream->at);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0 && stream->io_error == 0)
@@ -35,6 +39,8 @@ static tmsize_t capture(struct vf_tiff_stream *stream, const void *data, tmsize_
 {
     if (stream->capture == NULL)
         return bytes;
+    if (vf_interrupted)
+        return 0;
     if ((size_t)bytes > stream->capture_room - stream->captured) {
         stream->io_error = EFBIG;
         return 0;

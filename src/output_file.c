@@ -97,7 +97,7 @@ static enum vf_status write_all(int fd, const char *data, size_t bytes)
         const ssize_t written = write(fd, data, bytes);
         if (written < 0 && errno == EINTR && !vf_interrupted)
             continue;
-        if (written <= 0)
+        if (written <= 0 || vf_interrupted)
             return VF_FAILED;
         data += written;
         bytes -= (size_t)written;

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,6 +13,8 @@
 /* A line that comes and goes at once would only flicker. */
 #define QUIET_NS (SECOND_NS / 2)
 #define REDRAW_NS (SECOND_NS / 10)
+/* After a signal: for all to stop by itself. */
+#define PATIENCE_US 400000
 
 volatile sig_atomic_t vf_interrupted;
 
@@ -134,23 +137,43 @@ void vf_progress_end(struct vf_progress_line *line)
     line->shown = false;
 }
 
+static void leave(void)
+{
+    vf_output_file_remove_all();
+    _exit(128 + (int)vf_interrupted);
+}
+
+/* Where a library or the system takes longer than anybody waits: a strip of a gigabyte, a disk that is busy.
+ */
+static void on_impatience(int number)
+{
+    static const char text[] = "volfilter: interrupted; nothing more was written\n";
+    (void)number;
+    const ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)ignored;
+    leave();
+}
+
 static void on_signal(int number)
 {
-    if (vf_interrupted) {
-        vf_output_file_remove_all();
-        _exit(128 + number);
-    }
+    static const struct itimerval patience = {.it_value = {.tv_usec = PATIENCE_US}};
+    if (vf_interrupted)
+        leave();
     vf_interrupted = number;
+    setitimer(ITIMER_REAL, &patience, NULL);
 }
 
 void vf_signals_install(void)
 {
     struct sigaction action = {.sa_handler = on_signal};
     sigemptyset(&action.sa_mask);
-    /* While one handler runs the other must wait, or both would clean up. */
+    /* While one handler runs the others must wait, or both would clean up. */
     sigaddset(&action.sa_mask, SIGINT);
     sigaddset(&action.sa_mask, SIGTERM);
+    sigaddset(&action.sa_mask, SIGALRM);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    action.sa_handler = on_impatience;
+    sigaction(SIGALRM, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
 }

@@ -47,9 +47,9 @@ void vf_progress_add(struct vf_progress_line *line, size_t count);
  * only. */
 void vf_progress_end(struct vf_progress_line *line);
 
-/* From now on SIGINT and SIGTERM set vf_interrupted (interrupt.h); a second one removes the temporary files
- * and leaves at once, with 130 or 143. SIGPIPE is ignored, so that writing to a closed pipe is an error like
- * others.
+/* From now on SIGINT and SIGTERM set vf_interrupted (interrupt.h); a second one, or 0.4 s without an end,
+ * removes the temporary files and leaves at once, with 130 or 143. SIGPIPE is ignored, so that writing to a
+ * closed pipe is an error like others.
  */
 void vf_signals_install(void);
 

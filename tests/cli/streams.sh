@@ -112,3 +112,14 @@ test_interrupt_while_reading_a_pipe() {
     [ "$code" -eq 130 ]
     only pipe err
 }
+
+test_interrupt_while_a_pipe_is_full() {
+    mkfifo pipe
+    sleep 30 <pipe &
+    reader=$!
+    code=0
+    timeout --foreground --preserve-status -s INT -k 5 1 "$VOLFILTER" -f gaussian "$STACK" - 2>err >pipe || code=$?
+    kill $reader
+    [ "$code" -eq 130 ]
+    says "interrupted"
+}
