@@ -173,7 +173,10 @@ static enum vf_status set_ome_shape(struct vf_reader *reader, struct vf_error *e
     vf_ome_describe(ome, info);
     if (!info->spacing_known[0] && !info->spacing_known[1] && !info->spacing_known[2])
         vf_tags_set_spacing(info->tags, info);
-    if (ome->image_count > 1)
+    if (ome->image > 1)
+        vf_info_note(info, "of the %zu images that it speaks of, number %zu is in this file and is read",
+                     ome->image_count, ome->image);
+    else if (ome->image_count > 1)
         vf_info_note(info, "it holds %zu images, of which the first is read", ome->image_count);
     return order_pages(reader, vf_tiff_ome_order(ome, state->ome_directories, state->ome_planes, error),
                        error);

@@ -1,6 +1,5 @@
 #include "ome.h"
 
-#include <ctype.h>
 #include <expat.h>
 #include <math.h>
 #include <stdarg.h>
@@ -9,7 +8,6 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "io_tags.h"
 #include "size.h"
 
 enum { DEEPEST = 64, LONGEST = 256 << 20, MOST_REPEATS = 16, NO_DIRECTORY = -1 };
@@ -24,10 +22,12 @@ struct parsing {
     size_t piece_room, channel_room;
     char own_uuid[80], uuid[80];
     size_t uuid_length;
-    bool in_storage, in_uuid, has_storage;
+    char file[100], other_file[100]; /* of the open TiffData; one that holds planes */
+    bool in_storage, in_uuid, has_storage, too_many;
+    size_t image_begin;
     /* The open TiffData: -1 where not said. */
     int64_t first_directory, first[3], planes; /* first: c, z, t */
-    int64_t elsewhere;                         /* planes that are in other files */
+    int64_t here, elsewhere;                   /* TiffData of the image for this file; for others */
     int64_t placed;
     bool failed;
     struct vf_error *error;
@@ -203,19 +203,15 @@ static void read_sizes(struct parsing *p, const XML_Char **attributes)
     }
 }
 
-/* As many planes as there are directories for, each not found yet. */
+/* As many planes as there are directories for, each not found yet; others may be in other files. */
 static void make_planes(struct parsing *p)
 {
     struct vf_ome *ome = p->ome;
     size_t planes;
-    if (!vf_size_mul(ome->nc / p->samples, ome->nz, &planes) || !vf_size_mul(planes, ome->nt, &planes) ||
-        planes > p->directories) {
-        fail(p,
-             "says %zu planes, %zu channels and %zu time points, but the file has %zu pages; if it was cut "
-             "short, copy it again",
-             ome->nz, ome->nc, ome->nt, p->directories);
+    p->too_many = !vf_size_mul(ome->nc / p->samples, ome->nz, &planes) ||
+                  !vf_size_mul(planes, ome->nt, &planes) || planes > p->directories;
+    if (p->too_many)
         return;
-    }
     ome->directory = vf_alloc(planes, sizeof *ome->directory, "page list", p->error);
     if (ome->directory == NULL)
         fail_memory(p);
@@ -228,6 +224,9 @@ static void begin_pixels(struct parsing *p, const char *name, const XML_Char **a
     struct vf_ome *ome = p->ome;
     const char *order = attribute(attributes, "DimensionOrder");
     p->pixels_depth = p->depth;
+    p->has_storage = false;
+    p->here = p->elsewhere = p->placed = 0;
+    ome->image = ome->image_count;
     ome->pixels_begin = (size_t)XML_GetCurrentByteIndex(p->parser);
     snprintf(ome->prefix, sizeof ome->prefix, "%.*s", (int)(local(name) - name), name);
     snprintf(ome->order, sizeof ome->order, "%s", order == NULL ? "XYCZT" : order);
@@ -246,6 +245,7 @@ static void begin_pixels(struct parsing *p, const char *name, const XML_Char **a
         make_planes(p);
 }
 
+/* Only where they are not too many. */
 static int64_t plane_count(const struct parsing *p)
 {
     const struct vf_ome *ome = p->ome;
@@ -297,15 +297,19 @@ static void begin_storage(struct parsing *p, const XML_Char **attributes)
 
 static void end_storage(struct parsing *p)
 {
-    const int64_t all = plane_count(p);
     p->in_storage = false;
     p->uuid[p->uuid_length] = '\0';
+    if (p->uuid_length > 0 && p->own_uuid[0] != '\0' && strcmp(p->uuid, p->own_uuid) != 0) {
+        p->elsewhere++;
+        memcpy(p->other_file, p->file, sizeof p->file);
+        return;
+    }
+    p->here++;
+    if (p->too_many)
+        return;
     if (p->planes < 0)
-        p->planes = p->first_directory < 0 ? all : 1;
-    if (p->uuid_length > 0 && p->own_uuid[0] != '\0' && strcmp(p->uuid, p->own_uuid) != 0)
-        p->elsewhere += p->planes;
-    else
-        place_planes(p, p->first_directory < 0 ? 0 : p->first_directory, p->first, p->planes);
+        p->planes = p->first_directory < 0 ? plane_count(p) : 1;
+    place_planes(p, p->first_directory < 0 ? 0 : p->first_directory, p->first, p->planes);
 }
 
 /* ---- elements ---- */
@@ -354,6 +358,31 @@ static void begin_channel(struct parsing *p, const XML_Char **attributes)
     ome->channel_name[ome->channel_count++] = copy;
 }
 
+static void free_image(struct vf_ome *ome)
+{
+    for (size_t i = 0; i < ome->channel_count; i++)
+        vf_free(ome->channel_name[i]);
+    vf_free(ome->channel_name);
+    vf_free(ome->attributes);
+    vf_free(ome->directory);
+}
+
+/* The image is in other files altogether: the next one may be in this. */
+static void forget_image(struct parsing *p)
+{
+    struct vf_ome *ome = p->ome;
+    size_t images = 0;
+    while (images < ome->piece_count && ome->piece[images].kind == VF_OME_IMAGE)
+        images++;
+    free_image(ome);
+    ome->channel_name = NULL;
+    ome->attributes = NULL;
+    ome->directory = NULL;
+    ome->channel_count = p->channel_room = 0;
+    ome->piece_count = images;
+    ome->image = ome->pixels_begin = ome->pixels_end = 0;
+}
+
 static void begin_in_pixels(struct parsing *p, const char *name, const XML_Char **attributes)
 {
     if (p->depth == p->pixels_depth + 1) {
@@ -363,7 +392,9 @@ static void begin_in_pixels(struct parsing *p, const char *name, const XML_Char 
         else if (strcmp(name, "TiffData") == 0)
             begin_storage(p, attributes);
     } else if (p->in_storage && strcmp(name, "UUID") == 0) {
+        const char *file = attribute(attributes, "FileName");
         p->in_uuid = true;
+        snprintf(p->file, sizeof p->file, "%s", file == NULL ? "" : file);
     }
 }
 
@@ -417,12 +448,11 @@ static void XMLCALL on_begin(void *context, const XML_Char *full_name, const XML
              file == NULL ? "?" : file, file == NULL ? "IN" : file);
     } else if (p->depth == 2 && strcmp(name, "Image") == 0) {
         p->image_depth = p->depth;
-        if (p->ome->image_count++ > 0)
-            p->begin = (size_t)XML_GetCurrentByteIndex(p->parser);
+        p->ome->image_count++;
+        p->image_begin = (size_t)XML_GetCurrentByteIndex(p->parser);
     } else if (p->pixels_depth != 0) {
         begin_in_pixels(p, name, attributes);
-    } else if (p->image_depth != 0 && p->ome->image_count == 1 && p->ome->pixels_begin == 0 &&
-               strcmp(name, "Pixels") == 0) {
+    } else if (p->image_depth != 0 && p->ome->image == 0 && strcmp(name, "Pixels") == 0) {
         begin_pixels(p, full_name, attributes);
     }
 }
@@ -445,7 +475,10 @@ static void XMLCALL on_end(void *context, const XML_Char *full_name)
         p->ome->pixels_end = end;
     } else if (p->image_depth == p->depth) {
         p->image_depth = 0;
-        if (p->ome->image_count > 1)
+        if (p->here == 0 && p->elsewhere > 0 && p->ome->image == p->ome->image_count)
+            forget_image(p);
+        p->begin = p->image_begin;
+        if (p->ome->image != p->ome->image_count)
             add_piece(p, VF_OME_IMAGE, end);
     }
     p->in_uuid = p->in_uuid && strcmp(name, "UUID") != 0;
@@ -473,11 +506,26 @@ static void XMLCALL on_document_type(void *context, const XML_Char *name, const 
 
 /* ---- the whole ---- */
 
+static enum vf_status fail_elsewhere(const struct parsing *p)
+{
+    return vf_fail(p->error, VF_FAILED,
+                   "planes of its image are in other files%s%s, says its OME-XML, and several files are not "
+                   "read together; join them: bfconvert IN OUT.ome.tif",
+                   p->other_file[0] == '\0' ? "" : ", as ", p->other_file);
+}
+
 static enum vf_status check_planes(struct parsing *p)
 {
     const struct vf_ome *ome = p->ome;
+    if (p->elsewhere > 0 && (ome->image == 0 || p->too_many))
+        return fail_elsewhere(p);
     if (ome->pixels_end == 0)
         return vf_fail(p->error, VF_FAILED, "its OME-XML describes no image");
+    if (p->too_many)
+        return vf_fail(p->error, VF_FAILED,
+                       "its OME-XML says %zu planes, %zu channels and %zu time points, but the file has %zu "
+                       "pages; if it was cut short, copy it again",
+                       ome->nz, ome->nc, ome->nt, p->directories);
     if (!p->has_storage)
         place_planes(p, 0, (const int64_t[3]){0, 0, 0}, plane_count(p));
     if (p->failed)
@@ -486,12 +534,12 @@ static enum vf_status check_planes(struct parsing *p)
     for (size_t i = 0; i < planes; i++) {
         if (ome->directory[i] != (uint32_t)NO_DIRECTORY)
             continue;
-        return vf_fail(
-            p->error, VF_FAILED,
-            "its OME-XML says nothing of where plane z=%zu, c=%zu, t=%zu is%s; make one whole file: "
-            "bfconvert IN OUT.ome.tif",
-            i / channels % ome->nz, i % channels, i / channels / ome->nz,
-            p->elsewhere > 0 ? " in this file: others hold it" : "");
+        if (p->elsewhere > 0)
+            return fail_elsewhere(p);
+        return vf_fail(p->error, VF_FAILED,
+                       "its OME-XML says nothing of where plane z=%zu, c=%zu, t=%zu is; make one whole file: "
+                       "bfconvert IN OUT.ome.tif",
+                       i / channels % ome->nz, i % channels, i / channels / ome->nz);
     }
     return VF_OK;
 }
@@ -548,40 +596,8 @@ void vf_ome_free(struct vf_ome *ome)
 {
     if (ome == NULL)
         return;
-    for (size_t i = 0; i < ome->channel_count; i++)
-        vf_free(ome->channel_name[i]);
-    vf_free(ome->channel_name);
+    free_image(ome);
     vf_free(ome->piece);
-    vf_free(ome->attributes);
-    vf_free(ome->directory);
     vf_free(ome->xml);
     vf_free(ome);
-}
-
-/* The first size that is said gives the unit; others are converted to it, or unknown where they cannot be. */
-void vf_ome_describe(const struct vf_ome *ome, struct vf_info *info)
-{
-    bool begun = false;
-    info->shape.nz = ome->nz;
-    info->shape.nc = ome->nc;
-    info->shape.nt = ome->nt;
-    for (int i = 0; i < 4 && strcmp(ome->order, "XYCZT") != 0; i++)
-        info->page_order[i] = (char)tolower((unsigned char)ome->order[2 + i]);
-    for (int axis = 0; axis < 3; axis++) {
-        const char *unit = "";
-        double scale = 1;
-        vf_unit_by_name(ome->unit[axis], &unit, &scale);
-        if (ome->spacing[axis] == 0)
-            continue;
-        if (!begun)
-            strcpy(info->unit, unit);
-        else if (strcmp(unit, info->unit) != 0) {
-            if (unit[0] == '\0' || info->unit[0] == '\0')
-                continue;
-            scale *= vf_unit_millimetres(unit) / vf_unit_millimetres(info->unit);
-        }
-        begun = true;
-        info->spacing_known[axis] = true;
-        info->spacing[axis] = ome->spacing[axis] * scale;
-    }
 }

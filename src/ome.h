@@ -16,10 +16,11 @@ struct vf_ome_piece {
     size_t begin, end;
 };
 
-/* The first image. Owned: free with vf_ome_free. */
+/* The first image that is in this file: those of a data set may lie in files of their own, each of which
+ * speaks of all. Owned: free with vf_ome_free. */
 struct vf_ome {
     char *xml;
-    size_t image_count;
+    size_t image_count, image; /* which of them, from 1 */
     size_t nx, ny, nz, nc, nt;
     size_t page_channels;        /* of a plane: the TIFF's samples */
     char order[8];               /* of dimensions: "XYCZT" */

@@ -92,28 +92,30 @@ static void print_pixels(FILE *to, const struct vf_ome *ome, const struct vf_inf
     fprintf(to, "</%sPixels>", ome->prefix);
 }
 
+/* A stretch of the text without the other images. */
 static void print_stretch(FILE *to, const struct vf_ome *ome, size_t begin, size_t end)
 {
+    for (size_t i = 0; i < ome->piece_count; i++) {
+        const struct vf_ome_piece *piece = &ome->piece[i];
+        if (piece->kind != VF_OME_IMAGE || piece->begin < begin || piece->end > end)
+            continue;
+        fwrite(ome->xml + begin, 1, piece->begin - begin, to);
+        begin = piece->end;
+    }
     fwrite(ome->xml + begin, 1, end - begin, to);
 }
 
 char *vf_ome_write(const struct vf_ome *ome, const struct vf_info *result, struct vf_error *error)
 {
     char *text = NULL, *copy = NULL;
-    size_t length, at = ome->pixels_end;
+    size_t length;
     FILE *to = open_memstream(&text, &length);
     if (to == NULL)
         goto fail;
     print_stretch(to, ome, 0, ome->uuid_begin);
     print_stretch(to, ome, ome->uuid_end, ome->pixels_begin);
     print_pixels(to, ome, result);
-    for (size_t i = 0; i < ome->piece_count; i++) {
-        if (ome->piece[i].kind != VF_OME_IMAGE)
-            continue;
-        print_stretch(to, ome, at, ome->piece[i].begin);
-        at = ome->piece[i].end;
-    }
-    print_stretch(to, ome, at, strlen(ome->xml));
+    print_stretch(to, ome, ome->pixels_end, strlen(ome->xml));
     const bool written = ferror(to) == 0;
     if (fclose(to) != 0 || !written)
         goto fail;

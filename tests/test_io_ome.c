@@ -181,7 +181,16 @@ Test(io_ome, refusals)
     refused(
         FILE_OF("XYZCT", SIZES(1, 2, 1),
                 "<TiffData IFD=\"0\"/><TiffData IFD=\"0\" FirstZ=\"1\"><UUID>urn:uuid:2</UUID></TiffData>"),
-        2, "others hold it");
+        2, "in other files");
+    /* A file of several that hold an image has fewer pages than it has planes. */
+    refused(
+        FILE_OF(
+            "XYZCT", SIZES(1, 4, 1),
+            "<TiffData IFD=\"0\" PlaneCount=\"2\"/><TiffData IFD=\"0\" FirstZ=\"2\" PlaneCount=\"2\"><UUID "
+            "FileName=\"second.ome.tif\">urn:uuid:2</UUID></TiffData>"),
+        2, "in other files, as second.ome.tif");
+    refused(FILE_OF("XYZCT", SIZES(1, 1, 1), "<TiffData><UUID>urn:uuid:2</UUID></TiffData>"), 1,
+            "in other files,");
     refused(FILE_OF("XYZCT", SIZES(1, 1, 1), "<Channel>"), 1, "cannot be read: line 1");
     refused(ROOT "</OME>", 1, "no image");
     refused(ROOT "<BinaryOnly MetadataFile=\"x.companion.ome\" UUID=\"urn:uuid:3\"/></OME>", 1,
@@ -287,6 +296,37 @@ Test(io_ome, description_of_a_result)
     cr_assert(info->metadata == VF_META_OME && info->shape.nc == 6 && info->shape.nz == 2);
     cr_assert(info->spacing[0] == 2 && info->spacing[1] == 0.5 && strcmp(info->unit, "um") == 0);
     vf_reader_close(reader);
+}
+
+/* A data set of a file for each image, all of which describe all: the one that is in this file is read, and
+ * its result describes it alone. */
+Test(io_ome, image_of_this_file)
+{
+    static const char there[] = "<TiffData IFD=\"0\" PlaneCount=\"7\"><UUID FileName=\"first.ome.tif\">"
+                                "urn:uuid:2</UUID></TiffData>",
+                      here[] = "<TiffData IFD=\"0\" PlaneCount=\"2\"><UUID FileName=\"in.ome.tif\">"
+                               "urn:uuid:1</UUID></TiffData>";
+    char xml[2048];
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    snprintf(
+        xml, sizeof xml,
+        ROOT "<Image Name=\"a\"><Pixels DimensionOrder=\"XYZCT\" " SIZES(
+            1, 7, 1) "><Channel Name=\"not mine\"/>%s</Pixels></Image><Image Name=\"b\"><Pixels "
+                     "DimensionOrder=\"XYZCT\" " SIZES(
+                         1, 2, 1) "><Channel Name=\"mine\"/>%s</Pixels></Image><Image Name=\"c\"><Pixels "
+                                  "DimensionOrder=\"XYZCT\" " SIZES(1, 1, 1) ">%s</Pixels></Image></OME>",
+        there, here, there);
+    write_file(xml, 2);
+    sample_read(sample_path("in.ome.tif"), &reader, &volume);
+    cr_assert_eq(volume.shape.nz, 2);
+    cr_assert(strstr(vf_reader_info(reader)->note, "number 2"), "%s", vf_reader_info(reader)->note);
+    check_plane(&volume, 0, 1, 0, 1);
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+    const char *text = describe_result(VF_U16, 1, 0);
+    says(text, "<OME xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\"><Image Name=\"b\"><Pixels");
+    says(text, "<Channel Name=\"mine\"/><TiffData IFD=\"0\" PlaneCount=\"2\"/></Pixels></Image></OME>");
 }
 
 /* Page p of the result is page p of the input, whatever order of dimensions the XML gives them; of a result
