@@ -11,32 +11,42 @@
 #endif
 
 #define VF_DEVICE static inline __attribute__((always_inline))
-#define VF_STENCIL(name)                                                                   \
-    VF_DEVICE void body_##name(const void *const *in, void *const *out, const REAL *param, \
-                               const struct vf_body_row *row, enum faces faces, ptrdiff_t i)
+#define VF_STENCIL(name)                                                                         \
+    VF_DEVICE void body_##name(const void *const *in, void *const *out, const REAL *param,       \
+                               const struct vf_body_row *row, enum pass pass, eigen_block *kept, \
+                               ptrdiff_t begin, ptrdiff_t i)
 #define AT(k, dz, dy, dx) (((const REAL *)in[VF_ROW_INDEX(k, dz, dy)])[i + (dx)])
-#define PUT(k, value) (faces == FACES_ALONG_X ? (void)0 : (void)(((REAL *)out[k])[i] = (value)))
+#define PUT(k, value) (puts_results(pass) ? (void)(((REAL *)out[k])[i] = (value)) : (void)0)
 #define PARAM(k) (param[k])
 #define OPEN_LO(axis) ((axis) == VF_X ? (int)i != row->closed_lo_x : row->open_lo[axis])
 #define OPEN_HI(axis) ((axis) == VF_X ? (int)i != row->closed_hi_x : row->open_hi[axis])
 
-/* What a row does about faces. A body that shares them takes a row twice: it computes only the upper faces
- * along x and keeps them; then all else, with the faces along y and z kept for the row that follows, or also
- * taken from the row before. */
-enum faces { FACES_COMPUTED, FACES_ALONG_X, FACES_KEPT, FACES_TAKEN };
+/* Most bodies take a row in one pass, WHOLE. One that shares faces takes two: the first computes only the
+ * upper faces along x and keeps them; then all else, with the faces along y and z kept for the row that
+ * follows, or also taken from the row before. One that decomposes tensors computes them, and goes on when
+ * all of a block are diagonal. */
+enum pass { WHOLE, FACES_ALONG_X, FACES_KEPT, FACES_TAKEN, TENSORS, DECOMPOSED };
+
 #define FACE(axis, offset) (((REAL *)row->face[axis])[i + (offset)])
-#define UPPER_FACE(axis, upper)                                            \
-    ((axis) != VF_X || faces == FACES_COMPUTED ? (upper)                   \
-     : faces == FACES_ALONG_X                  ? (FACE(VF_X, 0) = (upper)) \
-                                               : FACE(VF_X, 0))
-#define LOWER_FACE(axis, upper, lower)                                 \
-    (faces == FACES_COMPUTED  ? (lower)                                \
-     : faces == FACES_ALONG_X ? R(0.0)                                 \
-     : (axis) == VF_X         ? FACE(VF_X, -1)                         \
-     : faces == FACES_KEPT    ? exchange(&FACE(axis, 0), upper, lower) \
-                              : exchange(&FACE(axis, 0), upper, FACE(axis, 0)))
+#define UPPER_FACE(axis, upper)                                  \
+    ((axis) != VF_X || pass == WHOLE ? (upper)                   \
+     : pass == FACES_ALONG_X         ? (FACE(VF_X, 0) = (upper)) \
+                                     : FACE(VF_X, 0))
+#define LOWER_FACE(axis, upper, lower)                                \
+    (pass == WHOLE           ? (lower)                                \
+     : pass == FACES_ALONG_X ? R(0.0)                                 \
+     : (axis) == VF_X        ? FACE(VF_X, -1)                         \
+     : pass == FACES_KEPT    ? exchange(&FACE(axis, 0), upper, lower) \
+                             : exchange(&FACE(axis, 0), upper, FACE(axis, 0)))
+
+#define EIGEN(tensor) eigen_by_rows(pass, tensor, kept, i - begin)
 
 #include "kernels/stencil.h"
+
+VF_DEVICE int puts_results(enum pass pass)
+{
+    return pass != FACES_ALONG_X && pass != TENSORS;
+}
 
 /* Keeps a face and returns another. */
 VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
@@ -45,6 +55,7 @@ VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
     return lower;
 }
 
+#include "kernels/cpu_eigen.h"
 #include "kernels/cpu_linear.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -52,27 +63,37 @@ VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
 
 /* The row is not copied: reloading as vectors what was just stored as scalars waits for every store before
  * it. */
-#define VF_STENCIL_DEF(name, ...)                                                                  \
-    VF_DEVICE void pass_##name(const struct vf_body_row *row, const REAL *param, enum faces faces) \
-    {                                                                                              \
-        const ptrdiff_t n = row->n;                                                                \
-        _Pragma("omp simd") for (ptrdiff_t i = faces == FACES_ALONG_X ? -1 : 0; i < n; i++)        \
-            body_##name(row->in, row->out, param, row, faces, i);                                  \
-    }                                                                                              \
-    static void row_##name(const struct vf_body_row *row)                                          \
-    {                                                                                              \
-        REAL param[VF_MAX_STENCIL_PARAMS];                                                         \
-        for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)                                            \
-            param[i] = (REAL)row->param[i];                                                        \
-        if (!vf_body_shares_faces(VF_STENCIL_##name)) {                                            \
-            pass_##name(row, param, FACES_COMPUTED);                                               \
-            return;                                                                                \
-        }                                                                                          \
-        pass_##name(row, param, FACES_ALONG_X);                                                    \
-        if (row->follows)                                                                          \
-            pass_##name(row, param, FACES_TAKEN);                                                  \
-        else                                                                                       \
-            pass_##name(row, param, FACES_KEPT);                                                   \
+#define VF_STENCIL_DEF(name, ...)                                                                \
+    VF_DEVICE void pass_##name(const struct vf_body_row *row, const REAL *param, enum pass pass, \
+                               eigen_block *kept, ptrdiff_t begin, ptrdiff_t end)                \
+    {                                                                                            \
+        _Pragma("omp simd") for (ptrdiff_t i = begin; i < end; i++)                              \
+            body_##name(row->in, row->out, param, row, pass, kept, begin, i);                    \
+    }                                                                                            \
+    static void row_##name(const struct vf_body_row *row)                                        \
+    {                                                                                            \
+        const enum vf_eigen_use use = vf_body_eigen_use(VF_STENCIL_##name);                      \
+        const ptrdiff_t n = row->n;                                                              \
+        REAL param[VF_MAX_STENCIL_PARAMS];                                                       \
+        for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)                                          \
+            param[i] = (REAL)row->param[i];                                                      \
+        if (DIM == 3 && use != VF_EIGEN_UNUSED) {                                                \
+            _Alignas(VF_VECTOR_BYTES) eigen_block kept[EIGEN_KEPT];                              \
+            for (ptrdiff_t begin = 0, end; begin < n; begin = end) {                             \
+                end = eigen_block_end(begin, n);                                                 \
+                pass_##name(row, param, TENSORS, kept, begin, end);                              \
+                eigen_sweep(kept, end - begin, use == VF_EIGEN_VECTORS);                         \
+                pass_##name(row, param, DECOMPOSED, kept, begin, end);                           \
+            }                                                                                    \
+        } else if (vf_body_shares_faces(VF_STENCIL_##name)) {                                    \
+            pass_##name(row, param, FACES_ALONG_X, NULL, -1, n);                                 \
+            if (row->follows)                                                                    \
+                pass_##name(row, param, FACES_TAKEN, NULL, 0, n);                                \
+            else                                                                                 \
+                pass_##name(row, param, FACES_KEPT, NULL, 0, n);                                 \
+        } else {                                                                                 \
+            pass_##name(row, param, WHOLE, NULL, 0, n);                                          \
+        }                                                                                        \
     }
 #include "filters/stencils.def"
 #undef VF_STENCIL_DEF

@@ -13,6 +13,7 @@
  *                            computes voxels one after another may have it from; once a body and axis
  *   UPPER_FACE(axis, upper)  optional: what belongs to the upper face, which a scheme may have computed
  *                            before; it is what goes into LOWER_FACE
+ *   EIGEN(tensor)            optional: vf_eigen_of(tensor), once a body
  *   SHORT_WAY, DOUBT(value), VF_NEAR_RECIPROCAL(x)   optional: stencil_quotient.h
  *   VF_DEVICE                what functions that bodies call are declared with
  *   VF_UNROLL                optional: asks the compiler to unroll the short loop that follows it
@@ -55,6 +56,10 @@ enum { VF_XX, VF_XY, VF_YY, VF_TENSOR };
 
 #ifndef LOWER_FACE
 #define LOWER_FACE(axis, upper, lower) (lower)
+#endif
+
+#ifndef EIGEN
+#define EIGEN(tensor) vf_eigen_of(tensor)
 #endif
 
 #define R(literal) ((REAL)(literal))

@@ -54,45 +54,55 @@ VF_DEVICE void vf_order(REAL *value_a, REAL *value_b, REAL *a, REAL *b)
 /* Both compute types have converged by then (tests/test_stencil_eigen.c). */
 #define VF_SWEEPS 4
 
+/* What a tensor's elements are divided by, so that squares neither overflow nor vanish; where 1 / most would
+ * overflow, they stay below 1. */
+VF_DEVICE REAL vf_eigen_size(const REAL *tensor)
+{
+    const REAL most = MAX(MAX(tensor[VF_XX], tensor[VF_YY]), tensor[VF_ZZ]);
+    return most < VF_SMALLEST_NORMAL ? VF_SMALLEST_NORMAL : most;
+}
+
+/* Zeroes the element pq between axes p and q; r is the third. */
+VF_DEVICE struct vf_rotation vf_jacobi_rotate(REAL *pp, REAL *qq, REAL *pq, REAL *pr, REAL *qr)
+{
+    const struct vf_rotation k = vf_rotation_for(*pp, *qq, *pq);
+    *pp = FMA(-k.t, *pq, *pp);
+    *qq = FMA(k.t, *pq, *qq);
+    *pq = R(0.0);
+    vf_rotate(k, pr, qr);
+    return k;
+}
+
+/* Puts what the rotations have left in order. */
+VF_DEVICE void vf_eigen_finish(struct vf_eigen *e, REAL size)
+{
+    vf_order(&e->value[0], &e->value[1], e->vector[0], e->vector[1]);
+    vf_order(&e->value[1], &e->value[2], e->vector[1], e->vector[2]);
+    vf_order(&e->value[0], &e->value[1], e->vector[0], e->vector[1]);
+    VF_UNROLL for (int rank = 0; rank < 3; rank++) e->value[rank] =
+        (e->value[rank] < R(0.0) ? R(0.0) : e->value[rank]) * size;
+}
+
 VF_DEVICE struct vf_eigen vf_eigen_of(const REAL *tensor)
 {
-    /* Scaled to 1, so that squares neither overflow nor vanish; where 1 / most would overflow, to less. */
-    const REAL most = MAX(MAX(tensor[VF_XX], tensor[VF_YY]), tensor[VF_ZZ]);
-    const REAL size = most < VF_SMALLEST_NORMAL ? VF_SMALLEST_NORMAL : most;
-    const REAL scale = R(1.0) / size;
+    const REAL size = vf_eigen_size(tensor), scale = R(1.0) / size;
     REAL xx = tensor[VF_XX] * scale, yy = tensor[VF_YY] * scale, zz = tensor[VF_ZZ] * scale;
     REAL xy = tensor[VF_XY] * scale, xz = tensor[VF_XZ] * scale, yz = tensor[VF_YZ] * scale;
     struct vf_eigen e = {{R(0.0)},
                          {{R(1.0), R(0.0), R(0.0)}, {R(0.0), R(1.0), R(0.0)}, {R(0.0), R(0.0), R(1.0)}}};
     VF_UNROLL for (int sweep = 0; sweep < VF_SWEEPS; sweep++)
     {
-        struct vf_rotation k = vf_rotation_for(xx, yy, xy);
-        xx = FMA(-k.t, xy, xx);
-        yy = FMA(k.t, xy, yy);
-        xy = R(0.0);
-        vf_rotate(k, &xz, &yz);
+        struct vf_rotation k = vf_jacobi_rotate(&xx, &yy, &xy, &xz, &yz);
         VF_UNROLL for (int axis = 0; axis < 3; axis++) vf_rotate(k, &e.vector[0][axis], &e.vector[1][axis]);
-        k = vf_rotation_for(xx, zz, xz);
-        xx = FMA(-k.t, xz, xx);
-        zz = FMA(k.t, xz, zz);
-        xz = R(0.0);
-        vf_rotate(k, &xy, &yz);
+        k = vf_jacobi_rotate(&xx, &zz, &xz, &xy, &yz);
         VF_UNROLL for (int axis = 0; axis < 3; axis++) vf_rotate(k, &e.vector[0][axis], &e.vector[2][axis]);
-        k = vf_rotation_for(yy, zz, yz);
-        yy = FMA(-k.t, yz, yy);
-        zz = FMA(k.t, yz, zz);
-        yz = R(0.0);
-        vf_rotate(k, &xy, &xz);
+        k = vf_jacobi_rotate(&yy, &zz, &yz, &xy, &xz);
         VF_UNROLL for (int axis = 0; axis < 3; axis++) vf_rotate(k, &e.vector[1][axis], &e.vector[2][axis]);
     }
     e.value[0] = xx;
     e.value[1] = yy;
     e.value[2] = zz;
-    vf_order(&e.value[0], &e.value[1], e.vector[0], e.vector[1]);
-    vf_order(&e.value[1], &e.value[2], e.vector[1], e.vector[2]);
-    vf_order(&e.value[0], &e.value[1], e.vector[0], e.vector[1]);
-    VF_UNROLL for (int rank = 0; rank < 3; rank++) e.value[rank] =
-        (e.value[rank] < R(0.0) ? R(0.0) : e.value[rank]) * size;
+    vf_eigen_finish(&e, size);
     return e;
 }
 #else

@@ -8,7 +8,7 @@
 VF_STENCIL(and_tensor)
 {
     const REAL tensor[] = TENSOR_INPUT;
-    const struct vf_eigen e = vf_eigen_of(tensor);
+    const struct vf_eigen e = EIGEN(tensor);
     const REAL spread = e.value[0] - e.value[DIM - 1];
     const int coherent = spread > PARAM(VF_AND_THRESHOLD);
     const REAL gain = vf_coherence_gain(spread, PARAM(VF_CED_ALPHA), PARAM(VF_CED_CONTRAST));

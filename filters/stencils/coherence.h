@@ -4,7 +4,7 @@
 VF_STENCIL(coherence)
 {
     const REAL tensor[] = TENSOR_INPUT;
-    const struct vf_eigen e = vf_eigen_of(tensor);
+    const struct vf_eigen e = EIGEN(tensor);
     const int flat = e.value[0] == R(0.0);
 #if DIM == 3
     PUT(0, flat ? R(0.0) : (e.value[0] - e.value[1]) / e.value[0]);

@@ -6,7 +6,7 @@
 VF_STENCIL(eed_surface_tensor)
 {
     const REAL tensor[] = TENSOR_INPUT;
-    const struct vf_eigen e = vf_eigen_of(tensor);
+    const struct vf_eigen e = EIGEN(tensor);
     REAL diffusion[VF_TENSOR];
     const REAL stop = vf_edge_stop(GRADIENT_SQUARED(VF_TENSOR), PARAM(VF_EED_INVERSE_K));
     vf_tensor_about(R(1.0), stop - R(1.0), e.vector[0], diffusion);

@@ -6,7 +6,7 @@ VF_STENCIL(orientation)
 {
     const REAL tensor[] = TENSOR_INPUT;
 #if DIM == 3
-    const struct vf_eigen e = vf_eigen_of(tensor);
+    const struct vf_eigen e = EIGEN(tensor);
     const REAL *v = e.vector[2];
     const REAL first = v[VF_X] != R(0.0) ? v[VF_X] : (v[VF_Y] != R(0.0) ? v[VF_Y] : v[VF_Z]);
     const REAL sign = first < R(0.0) ? R(-1.0) : R(1.0);
