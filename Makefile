@@ -68,7 +68,7 @@ cuda_test_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/cuda/*.c)) \
     $(BUILD)/tests/pipeline.o $(BUILD)/tests/io_samples.o
 fake_cuda_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fake_cuda/*.c))
 tool_objects := $(BUILD)/gen/bench_texts.o \
-    $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c tests/compile/*.c tests/demo/*.c))
+    $(patsubst %.c,$(BUILD)/%.o,$(wildcard kernels/precompile/*.c tests/bench/*.c tests/compile/*.c tests/demo/*.c))
 
 .PHONY: all
 all: $(BUILD)/volfilter
@@ -84,8 +84,9 @@ help:
 	@echo 'make fuzz        damaged files until stopped; FUZZ="-max_total_time=60" and other arguments of libFuzzer'
 	@echo 'make test-peers  files of and for tifffile and mrcfile, which pip installs'
 	@echo 'make install     into PREFIX=$(PREFIX), under DESTDIR; make uninstall'
+	@echo 'make precompiled the usual GPU kernels, which make install takes along, for machines that cannot compile any'
 	@echo 'make lint        clang-format, clang-tidy and shellcheck; make format formats'
-	@echo 'make compile-all compile every GPU kernel that schemes offer, for sm_75 to sm_120 (needs NVRTC, no GPU)'
+	@echo 'make compile-all compile GPU kernels of every kind that schemes offer, sm_75 to sm_120 in turn (needs NVRTC, no GPU)'
 	@echo 'make bench-cpu   speed of every filter, beside a plain copy; BENCH=--help'
 	@echo 'make bench-model every configuration of some stencils on the GPU, and how well the model ranks them'
 	@echo 'make bench-peers the same images by other programs too, which it installs'
@@ -103,7 +104,8 @@ $(BUILD)/unit-tests: $(test_objects)
 $(BUILD)/cuda-tests: $(cuda_test_objects)
 $(BUILD)/unit-tests $(BUILD)/cuda-tests: private LIBS := -lcriterion $(LIBS)
 $(BUILD)/compile-kernels: $(BUILD)/tests/compile/compile_kernels.o
-programs := volfilter montage bench-cpu bench-gpu unit-tests cuda-tests compile-kernels
+$(BUILD)/precompile: $(BUILD)/kernels/precompile/precompile.o
+programs := volfilter precompile montage bench-cpu bench-gpu unit-tests cuda-tests compile-kernels
 $(programs:%=$(BUILD)/%): $(library)
 	$(call say,LINK $@)$(LINK) -o $@ $(filter %.o,$^) $(library) $(LIBS)
 
@@ -300,7 +302,7 @@ man: $(BUILD)/volfilter
 	$(BUILD)/volfilter --man > man/volfilter.1.new
 	mv man/volfilter.1.new man/volfilter.1
 
-formatted = $(wildcard $(foreach dir,src filters filters/stencils kernels tests tests/bench tests/bench/stencils \
+formatted = $(wildcard $(foreach dir,src filters filters/stencils kernels kernels/precompile tests tests/bench tests/bench/stencils \
     tests/cuda tests/demo tests/fake_cuda tests/fuzz, \
     $(dir)/*.[ch]) kernels/*.cu)
 
@@ -319,7 +321,7 @@ lint-format:
 
 # The sources that are compiled several times over are read in two of their variants. Flags follow "--" and are not
 # a compilation data base: one set is right for all.
-tidied = $(sources) $(wildcard tests/demo/*.c tests/bench/*.c)
+tidied = $(sources) $(wildcard kernels/precompile/*.c tests/demo/*.c tests/bench/*.c)
 tidy = clang-tidy --quiet $(1) -- -std=c11 -fopenmp -Wno-unknown-pragmas $(DEFINES) $(INCLUDES)
 tidy_variant = $(call tidy,kernels/cpu_rows.c kernels/cpu_cells.c) $(1) -DVF_ROWS=rows -DVF_CELLS=cells -DVF_LEVEL='""'
 lint-tidy: $(BUILD)/gen/stencil_bodies.h
@@ -332,9 +334,17 @@ lint-shell:
 
 # ---- installing ------------------------------------------------------------------------------------------------
 
+# The usual kernels as PTX: two minutes of NVRTC, and no GPU.
+.PHONY: precompiled
+precompiled: $(BUILD)/precompile
+	rm -rf $(BUILD)/precompiled
+	$(BUILD)/precompile $(BUILD)/precompiled.new
+	mv $(BUILD)/precompiled.new $(BUILD)/precompiled
+
 .PHONY: install uninstall clean
 completions := bash-completion/completions/volfilter zsh/site-functions/_volfilter \
     fish/vendor_completions.d/volfilter.fish
+precompiled_folder = $(DESTDIR)$(PREFIX)/share/volfilter/precompiled
 install: $(BUILD)/volfilter
 	install -D -m 755 $(BUILD)/volfilter '$(DESTDIR)$(PREFIX)/bin/volfilter'
 	install -D -m 644 man/volfilter.1 '$(DESTDIR)$(PREFIX)/share/man/man1/volfilter.1'
@@ -342,10 +352,15 @@ install: $(BUILD)/volfilter
 	install -D -m 644 $(BUILD)/completion.bash '$(DESTDIR)$(PREFIX)/share/$(word 1,$(completions))'
 	install -D -m 644 $(BUILD)/completion.zsh '$(DESTDIR)$(PREFIX)/share/$(word 2,$(completions))'
 	install -D -m 644 $(BUILD)/completion.fish '$(DESTDIR)$(PREFIX)/share/$(word 3,$(completions))'
+	rm -rf '$(precompiled_folder)'
+	if [ -d $(BUILD)/precompiled ]; then \
+	    install -d -m 755 '$(precompiled_folder)' && install -m 644 $(BUILD)/precompiled/* '$(precompiled_folder)'; \
+	fi
 
 uninstall:
 	rm -f '$(DESTDIR)$(PREFIX)/bin/volfilter' '$(DESTDIR)$(PREFIX)/share/man/man1/volfilter.1' \
 	    $(completions:%='$(DESTDIR)$(PREFIX)/share/%')
+	rm -rf '$(precompiled_folder)'
 
 clean:
 	rm -rf '$(BUILD)' demo-out

@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-struct vf_tuning; /* src/tuning.h */
+struct vf_tuning;      /* src/tuning.h */
+struct vf_precompiled; /* src/precompiled.h */
 
 struct vf_gpu {
     char name[256];
@@ -22,6 +23,8 @@ struct vf_gpu {
     double clock;        /* Hz */
     double double_ratio; /* float operations in the time of a double one */
     const struct vf_tuning *tuning; /* kernels measured on it; borrowed; NULL: none */
+    const struct vf_precompiled
+        *precompiled; /* the only kernels there are; borrowed; NULL: any is compiled */
 };
 
 #endif

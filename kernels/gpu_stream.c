@@ -38,6 +38,7 @@ static void add_stage(const struct vf_kernel_case *c, const struct vf_stage *sta
 void vf_stream_shape_of(const struct vf_kernel_case *c, struct vf_stream_shape *shape)
 {
     memset(shape, 0, sizeof *shape);
+    shape->mends = c->halo[2] > 0;
     for (int k = 0; k < c->flow->source_count; k++) {
         for (int s = 0; s < c->flow->stage_count; s++)
             for (int i = 0; i < c->flow->stage[s].input_count; i++)
@@ -106,7 +107,8 @@ void vf_stream_define(const struct vf_kernel_case *c, const struct vf_kernel_con
 {
     vf_text_add(text, "#define VF_RAGGED %d\n#define VF_NARROW %d\n",
                 c->nx % ((ptrdiff_t)config->block[0] * config->work[0]) != 0, c->nx <= c->halo[2]);
-    vf_text_add(text, "#define VF_END_X %d\n", (int)((c->nx - 1) % config->work[0] + 1));
+    vf_text_add(text, "#define VF_END_X %d\n",
+                shape->mends ? (int)((c->nx - 1) % config->work[0] + 1) : config->work[0]);
     vf_text_add(text, "#define VF_CROSS(k) (");
     for (int k = 0; k < c->flow->source_count; k++)
         vf_text_add(text, "(k) == %d ? %d : ", k, shape->cross[k]);

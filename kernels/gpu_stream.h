@@ -11,6 +11,7 @@ struct vf_stream_shape {
     bool diagonal[VF_KERNEL_FIELDS]; /* at other y and x at once; 2D: never, rows are streamed */
     int most_cross;
     bool any_diagonal;
+    bool mends; /* cells beyond the end of a row are put into the span in which it ends */
 };
 
 void vf_stream_shape_of(const struct vf_kernel_case *c, struct vf_stream_shape *shape);

@@ -46,6 +46,7 @@ void vf_cache_open(struct vf_cache *cache)
     bool fits = true;
     cache->path[0] = '\0';
     cache->bound = VF_CACHE_BOUND;
+    cache->owner = geteuid();
     if (own != NULL)
         fits = set_path(cache, own, "");
     else if (xdg != NULL && xdg[0] == '/') /* the specification: relative ones are passed over */
@@ -56,7 +57,14 @@ void vf_cache_open(struct vf_cache *cache)
         cache->path[0] = '\0';
 }
 
-/* The folder's descriptor; -1: there is none to use. What others can write, they could fill with code. */
+/* What others can write, they could fill with code. */
+static bool is_trusted(const struct vf_cache *cache, const struct stat *is)
+{
+    return (is->st_uid == geteuid() || is->st_uid == cache->owner) &&
+           (is->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+/* The folder's descriptor; -1: there is none to use. */
 static int open_folder(const struct vf_cache *cache)
 {
     struct stat is;
@@ -65,7 +73,7 @@ static int open_folder(const struct vf_cache *cache)
     const int folder = open(cache->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
         return -1;
-    if (fstat(folder, &is) == 0 && is.st_uid == geteuid() && (is.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+    if (fstat(folder, &is) == 0 && is_trusted(cache, &is))
         return folder;
     close(folder);
     return -1;
@@ -142,22 +150,24 @@ static uint32_t checksum(const struct header *header, const void *data)
     return (uint32_t)crc32(crc, data, (uInt)header->bytes);
 }
 
-/* Whether the open file can be an entry of the user's own making with this digest. */
-static bool read_header(int fd, const uint8_t digest[VF_SHA256_BYTES], struct header *header)
+/* Whether the open file can be an entry of the cache's own making with this digest. */
+static bool read_header(const struct vf_cache *cache, int fd, const uint8_t digest[VF_SHA256_BYTES],
+                        struct header *header)
 {
     struct stat is;
-    return fstat(fd, &is) == 0 && S_ISREG(is.st_mode) && is.st_uid == geteuid() &&
-           (is.st_mode & (S_IWGRP | S_IWOTH)) == 0 && read_all(fd, header, sizeof *header) &&
-           memcmp(header->magic, magic, sizeof magic) == 0 && header->version == VERSION &&
-           memcmp(header->digest, digest, VF_SHA256_BYTES) == 0 && header->bytes > 0 &&
-           header->bytes <= VF_CACHE_ENTRY_BOUND && (uint64_t)is.st_size == sizeof *header + header->bytes;
+    return fstat(fd, &is) == 0 && S_ISREG(is.st_mode) && is_trusted(cache, &is) &&
+           read_all(fd, header, sizeof *header) && memcmp(header->magic, magic, sizeof magic) == 0 &&
+           header->version == VERSION && memcmp(header->digest, digest, VF_SHA256_BYTES) == 0 &&
+           header->bytes > 0 && header->bytes <= VF_CACHE_ENTRY_BOUND &&
+           (uint64_t)is.st_size == sizeof *header + header->bytes;
 }
 
-static bool read_entry(int fd, const uint8_t digest[VF_SHA256_BYTES], void **data, size_t *bytes)
+static bool read_entry(const struct vf_cache *cache, int fd, const uint8_t digest[VF_SHA256_BYTES],
+                       void **data, size_t *bytes)
 {
     struct header header;
     struct vf_error ignored;
-    if (!read_header(fd, digest, &header))
+    if (!read_header(cache, fd, digest, &header))
         return false;
     const size_t length = (size_t)header.bytes;
     char *thing = vf_alloc(length + 1, 1, "cached entry", &ignored);
@@ -186,7 +196,7 @@ bool vf_cache_get(const struct vf_cache *cache, const struct vf_cache_key *key, 
     name_entry(name, digest);
     /* O_NONBLOCK: a pipe put in its place is not waited for. */
     const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    const bool found = fd >= 0 && read_entry(fd, digest, data, bytes);
+    const bool found = fd >= 0 && read_entry(cache, fd, digest, data, bytes);
     if (found)
         futimens(fd, NULL); /* the last use, which mounts without access times would not tell */
     if (fd >= 0)

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "sha256.h"
 
@@ -17,6 +18,7 @@
 struct vf_cache {
     char path[PATH_MAX]; /* "": no cache, every look finds nothing */
     size_t bound;        /* bytes of all entries together; the longest unused ones go first */
+    uid_t owner;         /* who else than the user may have made the folder and what is in it */
 };
 
 /* What a thing is made from, part by part; parts do not run together. A plain value: a copy of a key is the

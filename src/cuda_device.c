@@ -185,14 +185,19 @@ static void begin_key(struct vf_cuda *cuda)
 {
     char driver[16];
     snprintf(driver, sizeof driver, "%d", cuda->driver_version);
-    vf_cache_key_begin(&cuda->key, "cubin");
-    for (int i = 0; i < vf_kernel_text_count; i++) {
-        vf_cache_key_add_text(&cuda->key, vf_kernel_texts[i].name);
-        vf_cache_key_add_text(&cuda->key, vf_kernel_texts[i].text);
-    }
-    vf_cache_key_add_text(&cuda->key, vf_nvrtc_options);
-    vf_cache_key_add_text(&cuda->key, cuda->arch);
+    vf_kernel_key_begin(&cuda->key, cuda->arch);
     vf_cache_key_add_text(&cuda->key, driver);
+}
+
+/* Without a compiler, plans are made of the kernels that came with the program, if any did. */
+static void find_precompiled(struct vf_cuda *cuda)
+{
+    struct vf_precompiled *precompiled = &cuda->precompiled;
+    if (!vf_precompiled_open(precompiled) || cuda->gpu.capability < VF_PTX_CAPABILITY ||
+        vf_nvrtc_find(&precompiled->why) == VF_OK)
+        return;
+    precompiled->cuda = cuda;
+    cuda->gpu.precompiled = precompiled;
 }
 
 enum vf_status vf_cuda_open(struct vf_cuda **opened, int ordinal, struct vf_error *error)
@@ -218,6 +223,7 @@ enum vf_status vf_cuda_open(struct vf_cuda **opened, int ordinal, struct vf_erro
         return status;
     }
     cuda->gpu.tuning = &cuda->tuning;
+    find_precompiled(cuda);
     *opened = cuda;
     return VF_OK;
 }
@@ -238,6 +244,7 @@ void vf_cuda_close(struct vf_cuda *cuda)
     vf_cuda_api_close(&cuda->api);
     pthread_mutex_destroy(&cuda->lock);
     vf_tuning_free(&cuda->tuning);
+    vf_precompiled_close(&cuda->precompiled);
     vf_free(cuda->loaded);
     vf_free(cuda);
 }
@@ -283,6 +290,8 @@ static enum vf_status compile(struct vf_cuda *cuda, const char *text, void **cub
                               struct vf_error *error)
 {
     enum vf_status status;
+    if (cuda->gpu.precompiled != NULL)
+        return vf_fail(error, VF_FAILED, "%s", cuda->precompiled.why.text);
     if (!cuda->has_nvrtc)
         VF_TRY(vf_nvrtc_api_open(&cuda->nvrtc, error));
     cuda->has_nvrtc = true;
@@ -293,19 +302,34 @@ out:
     return status;
 }
 
-/* From the cache, or where that has none that loads, compiled. What does not load is not kept. */
+/* From the cache, or where there is no compiler, from those that came with the program; false where neither
+ * has one that loads. */
+static bool find_kernel(const struct vf_cuda *cuda, const struct vf_cache_key *key, const char *text,
+                        struct vf_cuda_loaded *loaded)
+{
+    void *code;
+    size_t bytes;
+    struct vf_error ignored;
+    bool found =
+        vf_cache_get(&cuda->cache, key, &code, &bytes) && load(&cuda->api, code, loaded, &ignored) == VF_OK;
+    vf_free(code);
+    if (!found && cuda->gpu.precompiled != NULL) {
+        found = vf_precompiled_get(cuda->gpu.precompiled, text, &code, &bytes) &&
+                load(&cuda->api, code, loaded, &ignored) == VF_OK;
+        vf_free(code);
+    }
+    return found;
+}
+
+/* Found, or compiled. What does not load is not kept. */
 static enum vf_status make_kernel(struct vf_cuda *cuda, const struct vf_cache_key *key, const char *text,
                                   struct vf_cuda_loaded *loaded, struct vf_error *error)
 {
-    void *cubin;
+    void *cubin = NULL;
     size_t bytes;
-    enum vf_status status = VF_FAILED;
-    if (vf_cache_get(&cuda->cache, key, &cubin, &bytes))
-        status = load(&cuda->api, cubin, loaded, error);
-    if (status == VF_OK)
-        goto out;
-    vf_free(cubin);
-    cubin = NULL;
+    enum vf_status status;
+    if (find_kernel(cuda, key, text, loaded))
+        return VF_OK;
     /* Nothing is compiled for a device that is lost. */
     VF_TRY(vf_cuda_check(&cuda->api, cuda->api.cuCtxSynchronize(), "making a kernel", error));
     VF_TRY(compile(cuda, text, &cubin, &bytes, error));

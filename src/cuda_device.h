@@ -7,6 +7,7 @@
 #include "cubin_cache.h"
 #include "cuda_driver.h"
 #include "kernels/gpu.h"
+#include "precompiled.h"
 #include "tuning.h"
 
 /* Devices below this compute capability lack what the kernels use (__grid_constant__). */
@@ -41,9 +42,10 @@ struct vf_cuda {
     struct vf_gpu gpu;
     char arch[16]; /* "sm_90" */
     struct vf_cache cache;
-    struct vf_tuning tuning; /* gpu.tuning */
-    struct vf_cache_key key; /* the beginning of every kernel's key */
-    pthread_mutex_t lock;    /* for what follows */
+    struct vf_tuning tuning;           /* gpu.tuning */
+    struct vf_precompiled precompiled; /* gpu.precompiled, where nothing can be compiled */
+    struct vf_cache_key key;           /* the beginning of every kernel's key */
+    pthread_mutex_t lock;              /* for what follows */
     struct vf_nvrtc_api nvrtc;
     bool has_nvrtc; /* opened when the first kernel must be compiled */
     struct vf_cuda_loaded *loaded;
@@ -70,8 +72,8 @@ void vf_cuda_close(struct vf_cuda *cuda);
 enum vf_status vf_cuda_enter(const struct vf_cuda *cuda, struct vf_error *error);
 
 /* The function vf_kernel of `text`, which may include the texts that the program carries (nvrtc.h): loaded
- * before, or from the cache, or compiled now. It lasts as long as the device is open. Any thread that has
- * entered may call; one compiles at a time. */
+ * before, or from the cache, or compiled now, or, where there is no compiler, one that came with the program.
+ * It lasts as long as the device is open. Any thread that has entered may call; one compiles at a time. */
 enum vf_status vf_cuda_kernel(struct vf_cuda *cuda, const char *text, struct vf_cuda_kernel *kernel,
                               struct vf_error *error);
 

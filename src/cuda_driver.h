@@ -140,6 +140,8 @@ enum { NVRTC_SUCCESS = 0 };
       (nvrtcProgram program, int option_count, const char *const *options))                   \
     F(nvrtcGetCUBINSize, nvrtcGetCUBINSize, (nvrtcProgram program, size_t * bytes))           \
     F(nvrtcGetCUBIN, nvrtcGetCUBIN, (nvrtcProgram program, char *cubin))                      \
+    F(nvrtcGetPTXSize, nvrtcGetPTXSize, (nvrtcProgram program, size_t * bytes))               \
+    F(nvrtcGetPTX, nvrtcGetPTX, (nvrtcProgram program, char *ptx))                            \
     F(nvrtcGetProgramLogSize, nvrtcGetProgramLogSize, (nvrtcProgram program, size_t * bytes)) \
     F(nvrtcGetProgramLog, nvrtcGetProgramLog, (nvrtcProgram program, char *log))
 

@@ -118,12 +118,13 @@ static int list_others(const struct vf_cuda_launch *kernel, const struct vf_gpu 
     return count;
 }
 
-/* The plan's choice if it was measured, or compiles to what was expected; else the next best. */
+/* The plan's choice if it was measured or came with the program, or compiles to what was expected; else the
+ * next best. */
 static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda,
                              const struct vf_launch *launch, struct vf_error *error)
 {
-    struct vf_ranked list[MOST_COMPILED] = {
-        {launch->scheme, launch->config, launch->seconds, launch->detail, launch->tuned}};
+    struct vf_ranked list[MOST_COMPILED] = {{launch->scheme, launch->config, launch->seconds, launch->detail,
+                                             launch->tuned, launch->precompiled}};
     int count = 1, best = -1, latest = -1;
     double least = INFINITY;
     enum vf_status status = VF_OK;
@@ -135,7 +136,7 @@ static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda
             best = i;
             least = seconds;
         }
-        if (best == 0 && launch->tuned)
+        if (best == 0 && (launch->tuned || launch->precompiled))
             break;
         if (i == 0 && !launch->forced && least > PATIENCE * launch->seconds)
             count = list_others(kernel, &cuda->gpu, list);

@@ -57,10 +57,11 @@ static void choose_octaves(struct kernel *kernel, const struct vf_gpu *gpu)
     kernel->octaves = n;
 }
 
-static void shape_kernel(struct kernel *kernel, const struct vf_reducer *reducer, const struct vf_gpu *gpu)
+static void shape_kernel(struct kernel *kernel, enum vf_reduction reduction, bool is_double,
+                         const struct vf_gpu *gpu)
 {
     *kernel = (struct kernel){.threads = THREADS, .most_blocks = BLOCKS * gpu->multiprocessors};
-    switch (reducer->reduction) {
+    switch (reduction) {
     case VF_REDUCE_PERCENTILE:
         choose_octaves(kernel, gpu);
         kernel->threads = COUNT_THREADS;
@@ -72,29 +73,34 @@ static void shape_kernel(struct kernel *kernel, const struct vf_reducer *reducer
         kernel->out_bytes = 2 * sizeof(uint64_t);
         break;
     default:
-        kernel->out_bytes =
-            sizeof(uint64_t) + (reducer->is_double ? VF_REDUCE_DOUBLE_BINS : VF_REDUCE_FLOAT_BINS) *
-                                   sizeof(struct vf_reduce_sums);
+        kernel->out_bytes = sizeof(uint64_t) + (is_double ? VF_REDUCE_DOUBLE_BINS : VF_REDUCE_FLOAT_BINS) *
+                                                   sizeof(struct vf_reduce_sums);
     }
+}
+
+void vf_cuda_reduce_source(enum vf_reduction reduction, bool is_double, const struct vf_gpu *gpu,
+                           struct vf_text *text)
+{
+    struct kernel kernel;
+    shape_kernel(&kernel, reduction, is_double, gpu);
+    vf_text_add(text, "#define REAL_BITS %d\n#define VF_BLOCK %d\n", is_double ? 64 : 32, kernel.threads);
+    vf_text_add(text, "#define VF_COUNTS %d\n#define VF_SUMS %d\n#define VF_RANGE %d\n",
+                reduction == VF_REDUCE_PERCENTILE,
+                reduction == VF_REDUCE_MEAN || reduction == VF_REDUCE_DEVIATION,
+                reduction == VF_REDUCE_RANGE);
+    vf_text_add(text, "#define VF_SQUARES %d\n", reduction == VF_REDUCE_DEVIATION);
+    vf_text_add(text, "#define VF_FIRST_BIN %d\n#define VF_BINS %d\n", kernel.first_octave * OCTAVE_BINS,
+                kernel.octaves * OCTAVE_BINS);
+    vf_text_add(text, "#define VF_BATCH %d\n#include \"kernels/reduce.cu\"\n", BATCH);
 }
 
 static enum vf_status make_kernel(struct kernel *kernel, const struct values *v,
                                   const struct vf_reducer *reducer, struct vf_error *error)
 {
-    const enum vf_reduction reduction = reducer->reduction;
     struct vf_text text = {0};
     enum vf_status status;
-    shape_kernel(kernel, reducer, &v->cuda->gpu);
-    vf_text_add(&text, "#define REAL_BITS %d\n#define VF_BLOCK %d\n", reducer->is_double ? 64 : 32,
-                kernel->threads);
-    vf_text_add(&text, "#define VF_COUNTS %d\n#define VF_SUMS %d\n#define VF_RANGE %d\n",
-                reduction == VF_REDUCE_PERCENTILE,
-                reduction == VF_REDUCE_MEAN || reduction == VF_REDUCE_DEVIATION,
-                reduction == VF_REDUCE_RANGE);
-    vf_text_add(&text, "#define VF_SQUARES %d\n", reduction == VF_REDUCE_DEVIATION);
-    vf_text_add(&text, "#define VF_FIRST_BIN %d\n#define VF_BINS %d\n", kernel->first_octave * OCTAVE_BINS,
-                kernel->octaves * OCTAVE_BINS);
-    vf_text_add(&text, "#define VF_BATCH %d\n#include \"kernels/reduce.cu\"\n", BATCH);
+    shape_kernel(kernel, reducer->reduction, reducer->is_double, &v->cuda->gpu);
+    vf_cuda_reduce_source(reducer->reduction, reducer->is_double, &v->cuda->gpu, &text);
     if (text.failed) {
         status = vf_fail(error, VF_FAILED, "out of memory for a kernel's text");
         goto out;

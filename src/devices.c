@@ -18,6 +18,10 @@ struct findings {
     struct vf_cache cache;
     int cache_entries;
     size_t cache_bytes;
+    struct vf_precompiled precompiled;
+    bool has_precompiled;
+    int precompiled_kernels;
+    size_t precompiled_bytes;
     struct vf_tuning tuning;
 };
 
@@ -58,6 +62,9 @@ static void find_all(struct findings *found)
     find_compiler(found);
     vf_cache_open(&found->cache);
     vf_cache_measure(&found->cache, &found->cache_entries, &found->cache_bytes);
+    found->has_precompiled = vf_precompiled_open(&found->precompiled);
+    if (found->has_precompiled)
+        vf_cache_measure(&found->precompiled.folder, &found->precompiled_kernels, &found->precompiled_bytes);
     struct vf_error ignored;
     vf_tuning_open(&found->tuning, &found->cache, &ignored);
 }
@@ -126,6 +133,12 @@ static void print_text(const struct findings *found, FILE *to)
                 (double)found->cache_bytes / (1 << 20), (double)found->cache.bound / (1 << 20));
     else
         fprintf(to, "cache     none: VOLFILTER_CACHE is empty, or HOME is not set\n");
+    if (found->has_precompiled)
+        fprintf(to, "shipped   %s, %d kernels, %.1f MiB, for where there is no compiler\n",
+                found->precompiled.folder.path, found->precompiled_kernels,
+                (double)found->precompiled_bytes / (1 << 20));
+    else
+        fprintf(to, "shipped   no kernels (make precompiled)\n");
     for (int i = 0; i < found->device_count; i++)
         print_device(found, i, to);
     print_costs(to);
@@ -199,6 +212,11 @@ static void print_json(const struct findings *found, FILE *to)
     vf_json_integer(&json, "bytes", (long long)found->cache_bytes);
     vf_json_integer(&json, "bound", (long long)found->cache.bound);
     vf_json_end(&json);
+    vf_json_begin_object(&json, "precompiled");
+    vf_json_string(&json, "folder", found->has_precompiled ? found->precompiled.folder.path : NULL);
+    vf_json_integer(&json, "kernels", found->precompiled_kernels);
+    vf_json_integer(&json, "bytes", (long long)found->precompiled_bytes);
+    vf_json_end(&json);
     print_json_costs(&json);
     vf_json_end(&json);
 }
@@ -212,6 +230,7 @@ void vf_devices_print(bool as_json, FILE *to)
     else
         print_text(&found, to);
     vf_tuning_free(&found.tuning);
+    vf_precompiled_close(&found.precompiled);
     vf_nvrtc_api_close(&found.nvrtc);
     vf_cuda_api_close(&found.cuda);
 }

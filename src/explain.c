@@ -144,9 +144,10 @@ static void print_launches(const struct vf_plan *plan, const struct vf_run *run,
                 launch->tuned ? "tuned," : "predicted", launch->seconds * 1e3, times > 1 ? " each" : "",
                 vf_model_limit_name(launch->detail.limit), launch->detail.occupancy.share * 100,
                 launch->detail.cell_bytes,
-                launch->forced  ? "asked for"
-                : launch->tuned ? "fastest of those measured"
-                                : "least predicted time");
+                launch->forced        ? "asked for"
+                : launch->precompiled ? "came with volfilter, there is no compiler"
+                : launch->tuned       ? "fastest of those measured"
+                                      : "least predicted time");
     }
     vf_flow_close(&flow);
 }
@@ -291,6 +292,7 @@ static void json_launches(const struct vf_plan *plan, const struct vf_run *run, 
         vf_json_integer(json, "stream", launch->config.stream);
         vf_json_boolean(json, "forced", launch->forced);
         vf_json_boolean(json, "tuned", launch->tuned);
+        vf_json_boolean(json, "precompiled", launch->precompiled);
         vf_json_number(json, launch->tuned ? "measured_seconds" : "predicted_seconds", launch->seconds);
         vf_json_string(json, "bound_by", vf_model_limit_name(launch->detail.limit));
         vf_json_number(json, "occupancy", launch->detail.occupancy.share);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "precompiled.h"
 #include "tuning.h"
 
 /* Stages that the search puts into one kernel at most. */
@@ -53,6 +54,14 @@ void vf_gpu_tiles(const struct vf_kernel_case *c, const struct vf_gpu_scheme *sc
     scheme->tile(c, config, tile);
     for (int axis = 0; axis < 3; axis++)
         tiles[axis] = (extent[axis] + tile[axis] - 1) / tile[axis];
+}
+
+void vf_gpu_fit_grid(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                     struct vf_kernel_config *config)
+{
+    ptrdiff_t tiles[3];
+    vf_gpu_tiles(c, scheme, config, tiles);
+    config->flat_grid = config->flat_grid || tiles[1] > MOST_GRID_YZ || tiles[2] > MOST_GRID_YZ;
 }
 
 double vf_gpu_predict(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
@@ -126,13 +135,11 @@ static void rank_scheme(const struct vf_kernel_case *c, const struct vf_gpu *gpu
     const int candidates = scheme->candidates(c, gpu, config, MOST_CANDIDATES);
     for (int i = 0; i < candidates; i++) {
         struct vf_ranked entry = {.scheme = scheme, .config = config[i]};
-        ptrdiff_t tiles[3];
         if (forced != NULL)
             apply(forced, &entry.config);
         if (scheme->forbids(c, gpu, &entry.config) != NULL || is_too_long(c, scheme, forced, &entry.config))
             continue;
-        vf_gpu_tiles(c, scheme, &entry.config, tiles);
-        entry.config.flat_grid = entry.config.flat_grid || tiles[1] > MOST_GRID_YZ || tiles[2] > MOST_GRID_YZ;
+        vf_gpu_fit_grid(c, scheme, &entry.config);
         entry.seconds = vf_gpu_predict(c, gpu, scheme, &entry.config, 0, &entry.detail);
         if (isfinite(entry.seconds))
             insert(list, count, room, &entry);
@@ -213,8 +220,8 @@ static bool may_group(const struct vf_gpu_request *request, int begin, int end,
 }
 
 /* What was measured, else what is predicted to be best; false when nothing can take the case. */
-static bool choose(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_forced *forced,
-                   struct vf_ranked *best)
+static bool choose_of_all(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                          const struct vf_forced *forced, struct vf_ranked *best)
 {
     if (forced == NULL && vf_tuning_find(gpu->tuning, c, gpu, best))
         return true;
@@ -223,6 +230,16 @@ static bool choose(const struct vf_kernel_case *c, const struct vf_gpu *gpu, con
     if (gpu->tuning != NULL && gpu->tuning->untuned > 0)
         best->seconds *= gpu->tuning->untuned;
     return true;
+}
+
+/* Where nothing can be compiled, of what there is. What the user forces is not replaced: it fails later. */
+static bool choose(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_forced *forced,
+                   struct vf_ranked *best)
+{
+    const bool possible = choose_of_all(c, gpu, forced, best);
+    return possible && gpu->precompiled != NULL && forced == NULL
+               ? vf_precompiled_choose(gpu->precompiled, c, gpu, best)
+               : possible;
 }
 
 /* The best that can be done with stages [begin, end) in one kernel; *known is NULL when nothing can. */
@@ -285,6 +302,9 @@ static enum vf_status impossible(struct search *search, int s, struct vf_error *
     const char *name = request->flow->stage[s].name;
     struct vf_kernel_work work;
     bool fits;
+    if (forced == NULL && request->gpu->precompiled != NULL)
+        return vf_fail(error, VF_FAILED, "no kernel that came with volfilter does for stage %s, and %.900s",
+                       name, request->gpu->precompiled->why.text);
     if (forced == NULL)
         return vf_fail(error, VF_FAILED, "no GPU scheme takes stage %s on %s", name, request->gpu->name);
     enum vf_status status =
@@ -322,10 +342,10 @@ static enum vf_status find_best(struct search *search, struct best *best, struct
                 best[end] = (struct best){seconds, begin, known->best, known->forced != NULL};
         }
     }
-    for (int s = 0; s < count && !isfinite(best[count].seconds); s++)
-        if (!isfinite(best[s + 1].seconds))
-            return impossible(search, s, error);
-    return VF_OK;
+    int reached = count;
+    while (!isfinite(best[reached].seconds))
+        reached--;
+    return reached < count ? impossible(search, reached, error) : VF_OK;
 }
 
 static enum vf_status add_stage_launches(struct vf_gpu_plan *plan, struct search *search,
@@ -345,6 +365,7 @@ static enum vf_status add_stage_launches(struct vf_gpu_plan *plan, struct search
                                                .config = best[end].choice.config,
                                                .forced = best[end].forced,
                                                .tuned = best[end].choice.tuned,
+                                               .precompiled = best[end].choice.precompiled,
                                                .seconds = best[end].choice.seconds,
                                                .detail = best[end].choice.detail};
     vf_free(best);
@@ -377,6 +398,7 @@ static enum vf_status add_copy_launches(struct vf_gpu_plan *plan, const struct s
         launch->scheme = best.scheme;
         launch->config = best.config;
         launch->tuned = best.tuned;
+        launch->precompiled = best.precompiled;
         launch->seconds = best.seconds;
         launch->detail = best.detail;
     }

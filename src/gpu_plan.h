@@ -42,8 +42,9 @@ struct vf_launch {
     const struct vf_gpu_scheme *scheme;
     struct vf_kernel_config config;
     bool forced;
-    bool tuned;     /* chosen by what was measured: tuning.h */
-    double seconds; /* for the whole grid: measured where tuned, else predicted */
+    bool tuned;       /* chosen by what was measured: tuning.h */
+    bool precompiled; /* it came with the program: precompiled.h */
+    double seconds;   /* for the whole grid: measured where tuned, else predicted */
     struct vf_model_detail detail;
 };
 
@@ -74,7 +75,7 @@ struct vf_ranked {
     struct vf_kernel_config config;
     double seconds; /* predicted; measured where it is tuned */
     struct vf_model_detail detail;
-    bool tuned;
+    bool tuned, precompiled;
 };
 int vf_gpu_rank(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_forced *forced,
                 struct vf_ranked *list, int room);
@@ -83,6 +84,10 @@ int vf_gpu_rank(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const 
 double vf_gpu_predict(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                       const struct vf_gpu_scheme *scheme, const struct vf_kernel_config *config,
                       int registers, struct vf_model_detail *detail);
+
+/* Numbers the tiles along x where there are too many along y or z for a launch. */
+void vf_gpu_fit_grid(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                     struct vf_kernel_config *config);
 
 /* Tiles of the grid along x, y, z. */
 void vf_gpu_tiles(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,

@@ -30,8 +30,7 @@ static void add_variant(struct vf_text *text, const char *const *variants, int c
     }
 }
 
-static void add_constants(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
-                          const struct vf_kernel_config *config, struct vf_text *text)
+static void add_case_constants(const struct vf_kernel_case *c, struct vf_text *text)
 {
     const struct vf_flow *flow = c->flow;
     vf_text_add(text, "#define REAL_BITS %d\n#define DIM %d\n#define VF_BOUNDARY %d\n",
@@ -42,6 +41,12 @@ static void add_constants(const struct vf_kernel_case *c, const struct vf_gpu_sc
     vf_text_add(text, "#define VF_PARAMS %zu\n#define VF_PARAM_TABLE %d\n", c->param_count,
                 c->param_count > VF_MOST_KERNEL_PARAMS);
     add_vector(text, "VF_HALO", (const int[]){c->halo[2], c->halo[1], c->halo[0]});
+}
+
+static void add_constants(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                          const struct vf_kernel_config *config, struct vf_text *text)
+{
+    add_case_constants(c, text);
     add_vector(text, "VF_BLOCK", config->block);
     add_vector(text, "VF_WORK", config->work);
     vf_text_add(text, "#define VF_STREAM %d\n", config->stream);
@@ -107,7 +112,8 @@ static void add_memory(const struct vf_kernel_case *c, struct vf_text *text)
     vf_text_add(text, "}\n");
     int kind[VF_KERNEL_MOST_FIELDS], sink[VF_KERNEL_MOST_FIELDS];
     for (int f = 0; f < flow->field_count; f++) {
-        kind[local_field(flow, f)] = flow->field_kind[f] == VF_FIELD_IMAGE;
+        /* Another boundary does not ask what is outside. */
+        kind[local_field(flow, f)] = flow->boundary == VF_CONSTANT && flow->field_kind[f] == VF_FIELD_IMAGE;
         sink[local_field(flow, f)] = -1;
     }
     for (int k = 0; k < flow->sink_count; k++)
@@ -257,4 +263,12 @@ enum vf_status vf_kernel_source(const struct vf_kernel_case *c, const struct vf_
         vf_text_add(text, "#include \"kernels/device_cell.h\"\n");
     vf_text_add(text, "#include \"%s\"\n", scheme->file);
     return text->failed ? vf_fail(error, VF_FAILED, "out of memory for a kernel's text") : VF_OK;
+}
+
+void vf_case_source(const struct vf_kernel_case *c, struct vf_text *text)
+{
+    add_case_constants(c, text);
+    add_memory(c, text);
+    add_bodies(c->flow, text);
+    add_stages(c, text);
 }

@@ -14,4 +14,7 @@ enum vf_status vf_kernel_source(const struct vf_kernel_case *c, const struct vf_
                                 const struct vf_kernel_config *config, struct vf_text *text,
                                 struct vf_error *error);
 
+/* What all kernels of a case have in their texts, whatever the scheme and the grid. */
+void vf_case_source(const struct vf_kernel_case *c, struct vf_text *text);
+
 #endif

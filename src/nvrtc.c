@@ -61,19 +61,20 @@ static enum vf_status fail_compile(const struct vf_nvrtc_api *api, nvrtcProgram 
     return VF_FAILED;
 }
 
-static enum vf_status take_cubin(const struct vf_nvrtc_api *api, nvrtcProgram program, const char *name,
-                                 void **cubin, size_t *bytes, struct vf_error *error)
+/* Machine code, or PTX for an architecture that no device has. */
+static enum vf_status take_code(const struct vf_nvrtc_api *api, nvrtcProgram program, const char *name,
+                                bool is_ptx, void **code, size_t *bytes, struct vf_error *error)
 {
-    nvrtcResult result = api->nvrtcGetCUBINSize(program, bytes);
+    nvrtcResult result = (is_ptx ? api->nvrtcGetPTXSize : api->nvrtcGetCUBINSize)(program, bytes);
     if (result == NVRTC_SUCCESS && *bytes > 0) {
-        *cubin = vf_alloc(*bytes, 1, "compiled kernel", error);
-        if (*cubin == NULL)
+        *code = vf_alloc(*bytes, 1, "compiled kernel", error);
+        if (*code == NULL)
             return VF_FAILED;
-        result = api->nvrtcGetCUBIN(program, *cubin);
+        result = (is_ptx ? api->nvrtcGetPTX : api->nvrtcGetCUBIN)(program, *code);
         if (result == NVRTC_SUCCESS)
             return VF_OK;
-        vf_free(*cubin);
-        *cubin = NULL;
+        vf_free(*code);
+        *code = NULL;
     }
     return vf_fail(
         error, VF_FAILED,
@@ -95,13 +96,13 @@ static const char **list_headers(const struct vf_text_header *header, int count,
 
 enum vf_status vf_nvrtc_compile(const struct vf_nvrtc_api *api, const char *text, const char *name,
                                 const struct vf_text_header *header, int header_count, const char *arch,
-                                void **cubin, size_t *bytes, struct vf_error *error)
+                                void **code, size_t *bytes, struct vf_error *error)
 {
     const char *arguments[OPTION_COUNT + 1];
     char arch_option[64];
     nvrtcProgram program = NULL;
     enum vf_status status = VF_FAILED;
-    *cubin = NULL;
+    *code = NULL;
     *bytes = 0;
     memcpy(arguments, options, sizeof options);
     snprintf(arch_option, sizeof arch_option, "--gpu-architecture=%.32s", arch);
@@ -119,9 +120,20 @@ enum vf_status vf_nvrtc_compile(const struct vf_nvrtc_api *api, const char *text
     if (result != NVRTC_SUCCESS)
         fail_compile(api, program, result, name, arch, error);
     else
-        status = take_cubin(api, program, name, cubin, bytes, error);
+        status = take_code(api, program, name, strncmp(arch, "compute_", 8) == 0, code, bytes, error);
     api->nvrtcDestroyProgram(&program);
 out:
     vf_free(headers);
+    return status;
+}
+
+enum vf_status vf_nvrtc_find(struct vf_error *error)
+{
+    struct vf_nvrtc_api api;
+    int major, minor;
+    enum vf_status status = vf_nvrtc_api_open(&api, error);
+    if (status == VF_OK && api.nvrtcVersion(&major, &minor) != NVRTC_SUCCESS)
+        status = vf_fail(error, VF_FAILED, "the CUDA run-time compiler, libnvrtc, does not tell its version");
+    vf_nvrtc_api_close(&api);
     return status;
 }

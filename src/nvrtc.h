@@ -21,11 +21,14 @@ extern const int vf_tuned_text_count;
 /* The options that every text is compiled with, separated by spaces: part of a compiled kernel's key. */
 extern const char vf_nvrtc_options[];
 
-/* Compiles `text` for `arch`, such as "sm_90", to machine code: *cubin is freed with vf_free. `name` stands
- * for the text in the compiler's messages. When it does not compile, the message has the first lines of the
- * compiler's. May be called from several threads at once. */
+/* Compiles `text` for `arch`, such as "sm_90", to machine code, or for "compute_75" to PTX: *code is freed
+ * with vf_free. `name` stands for the text in the compiler's messages. When it does not compile, the message
+ * has the first lines of the compiler's. May be called from several threads at once. */
 enum vf_status vf_nvrtc_compile(const struct vf_nvrtc_api *api, const char *text, const char *name,
                                 const struct vf_text_header *header, int header_count, const char *arch,
-                                void **cubin, size_t *bytes, struct vf_error *error);
+                                void **code, size_t *bytes, struct vf_error *error);
+
+/* Whether there is a compiler; the message says why not. Nothing is held afterwards. */
+enum vf_status vf_nvrtc_find(struct vf_error *error);
 
 #endif

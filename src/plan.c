@@ -146,29 +146,29 @@ static bool can_split(const struct vf_flow *flow)
     return false;
 }
 
-/* Kernels and cost of a run on the GPU, its fields together or apart. */
+/* Kernels and cost of a run on the GPU, its fields together or apart; where nothing can be compiled there may
+ * be kernels for some of these ways only. The message is that of the first. */
 static enum vf_status weigh_gpu(const struct vf_plan *plan, struct vf_run *run, bool splits,
                                 struct vf_error *error)
 {
     enum vf_status status = plan_kernels(plan, run, &run->gpu, error);
-    if (status != VF_OK)
-        return status;
     for (enum vf_split split = VF_SPLIT_NONE + 1; split < VF_SPLIT_COUNT && splits; split++) {
         struct vf_run trial = *run;
+        struct vf_error ignored;
         trial.split = split;
-        status = plan_kernels(plan, &trial, &trial.gpu, error);
-        if (status != VF_OK)
-            return status;
-        if (trial.gpu.seconds < run->gpu.seconds) {
+        if (plan_kernels(plan, &trial, &trial.gpu, &ignored) != VF_OK)
+            continue;
+        if (status != VF_OK || trial.gpu.seconds < run->gpu.seconds) {
             vf_gpu_plan_close(&run->gpu);
             *run = trial;
+            status = VF_OK;
         } else {
             vf_gpu_plan_close(&trial.gpu);
         }
     }
     run->seconds = run->gpu.seconds * (double)(plan->context.dim == 2 ? 1 : plan->batch);
     run->work_bytes = 0;
-    return VF_OK;
+    return status;
 }
 
 /* Tiles, cost and memory of a run. `tiling` is the user's, or its x is 0. */

@@ -257,47 +257,47 @@ enum vf_status vf_tuning_read(struct vf_tuning *tuning, const char *lines, bool 
     return status;
 }
 
+void vf_tuning_write_entry(const struct vf_tuned *entry, struct vf_text *lines)
+{
+    const struct vf_kernel_config *c = &entry->config;
+    vf_text_add(lines, "%s\t%s\t%s", entry->device, entry->kernel_case, entry->scheme->name);
+    if (entry->scheme->variants != NULL)
+        vf_text_add(lines, ":variant=%s", entry->scheme->variants[c->variant]);
+    vf_text_add(lines, ":block=%dx%dx%d:work=%dx%dx%d", c->block[0], c->block[1], c->block[2], c->work[0],
+                c->work[1], c->work[2]);
+    if (c->stream > 0)
+        vf_text_add(lines, ":stream=%d", c->stream);
+    vf_text_add(lines, ":grid=%s:virtual=%d:interior=%d\t%.4g\n", c->flat_grid ? "flat" : "full",
+                c->virtual_blocks, c->interior, entry->copies);
+}
+
 void vf_tuning_write(const struct vf_tuning *tuning, struct vf_text *lines)
 {
-    for (int i = 0; i < tuning->count; i++) {
-        const struct vf_tuned *entry = &tuning->entry[i];
-        const struct vf_kernel_config *c = &entry->config;
-        if (entry->shipped)
-            continue;
-        vf_text_add(lines, "%s\t%s\t%s", entry->device, entry->kernel_case, entry->scheme->name);
-        if (entry->scheme->variants != NULL)
-            vf_text_add(lines, ":variant=%s", entry->scheme->variants[c->variant]);
-        vf_text_add(lines, ":block=%dx%dx%d:work=%dx%dx%d", c->block[0], c->block[1], c->block[2], c->work[0],
-                    c->work[1], c->work[2]);
-        if (c->stream > 0)
-            vf_text_add(lines, ":stream=%d", c->stream);
-        vf_text_add(lines, ":grid=%s:virtual=%d:interior=%d\t%.4g\n", c->flat_grid ? "flat" : "full",
-                    c->virtual_blocks, c->interior, entry->copies);
-    }
+    for (int i = 0; i < tuning->count; i++)
+        if (!tuning->entry[i].shipped)
+            vf_tuning_write_entry(&tuning->entry[i], lines);
 }
 
 /* ---- the user's file ---- */
 
-#define MOST_BYTES ((size_t)4 << 20) /* of the user's file */
+#define MOST_BYTES ((size_t)4 << 20) /* of a file */
 
 static void path_of(const struct vf_cache *cache, char path[PATH_MAX + 16])
 {
     snprintf(path, PATH_MAX + 16, "%s/tuned.txt", cache->path);
 }
 
-/* One that cannot be read is none. */
-static enum vf_status read_own(struct vf_tuning *tuning, const struct vf_cache *cache, struct vf_error *error)
+enum vf_status vf_tuning_read_file(struct vf_tuning *tuning, const char *path, bool shipped,
+                                   struct vf_error *error)
 {
-    char path[PATH_MAX + 16];
-    path_of(cache, path);
-    FILE *file = cache->path[0] != '\0' ? fopen(path, "re") : NULL;
+    FILE *file = fopen(path, "re");
     if (file == NULL)
         return VF_OK;
     char *lines = vf_alloc(MOST_BYTES + 1, 1, "tuning", error);
     enum vf_status status = VF_FAILED;
     if (lines != NULL) {
         lines[fread(lines, 1, MOST_BYTES, file)] = '\0';
-        status = vf_tuning_read(tuning, lines, false, error);
+        status = vf_tuning_read(tuning, lines, shipped, error);
     }
     vf_free(lines);
     fclose(file);
@@ -306,8 +306,12 @@ static enum vf_status read_own(struct vf_tuning *tuning, const struct vf_cache *
 
 enum vf_status vf_tuning_open(struct vf_tuning *tuning, const struct vf_cache *cache, struct vf_error *error)
 {
+    char path[PATH_MAX + 16];
+    enum vf_status status = VF_OK;
     *tuning = (struct vf_tuning){0};
-    enum vf_status status = read_own(tuning, cache, error);
+    path_of(cache, path);
+    if (cache->path[0] != '\0')
+        status = vf_tuning_read_file(tuning, path, false, error);
     for (int i = 0; i < vf_tuned_text_count && status == VF_OK; i++)
         status = vf_tuning_read(tuning, vf_tuned_texts[i].text, true, error);
     return status;

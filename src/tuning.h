@@ -40,6 +40,13 @@ double vf_case_copy_seconds(const struct vf_kernel_case *c, const struct vf_gpu 
 enum vf_status vf_tuning_read(struct vf_tuning *tuning, const char *lines, bool shipped,
                               struct vf_error *error);
 
+/* The same of a file; one that cannot be read is none. */
+enum vf_status vf_tuning_read_file(struct vf_tuning *tuning, const char *path, bool shipped,
+                                   struct vf_error *error);
+
+/* An entry as a line. */
+void vf_tuning_write_entry(const struct vf_tuned *entry, struct vf_text *lines);
+
 /* The user's lines. */
 void vf_tuning_write(const struct vf_tuning *tuning, struct vf_text *lines);
 

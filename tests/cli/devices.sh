@@ -21,6 +21,7 @@ test_without_a_driver() {
     prints "or use --backend cpu"
     prints "compiler  "
     prints "cache     $PWD/cache, 0 entries, 0.0 of 256 MiB"
+    prints "shipped   "
     prints "costs     what --backend auto reckons with"
     only libcuda.so.1 out err
 }
@@ -55,6 +56,19 @@ test_compiler_of_the_users_own() {
         prints "install the CUDA toolkit"
         prints "set CUDA_HOME"
     fi
+}
+
+test_kernels_that_came_with_the_program() {
+    : >libcuda.so.1
+    VOLFILTER_PRECOMPILED='' devices
+    prints "shipped   no kernels"
+    mkdir kernels
+    printf 'ptx\t0\tglobal-read:block=32x1x1:work=1x1x1:grid=full:virtual=0:interior=0:variant=grid-span\t1\n' \
+        >kernels/kernels.txt
+    VOLFILTER_PRECOMPILED=$PWD/kernels devices
+    prints "shipped   $PWD/kernels, 0 kernels, 0.0 MiB"
+    VOLFILTER_PRECOMPILED=$PWD/kernels devices --json
+    prints '"kernels": 0'
 }
 
 test_without_a_cache() {

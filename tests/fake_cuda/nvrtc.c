@@ -1,7 +1,7 @@
 /* NVRTC as far as volfilter uses it: a text becomes a shared object for this machine's CPU, which the fake
  * driver loads. The compiler is FAKE_NVRTC_CXX of the environment, else the one that built this. Options
  * other than macros mean nothing to it. With FAKE_CUDA_KEEP the texts and objects stay in the directory for
- * temporary files, for a debugger to find. */
+ * temporary files, for a debugger to find. With FAKE_NVRTC_AWAY it is as good as not there. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -204,6 +204,8 @@ nvrtcResult nvrtcVersion(int *major, int *minor)
     const int failure = fake_call(__func__, INTERNAL_ERROR);
     if (failure)
         return failure;
+    if (getenv("FAKE_NVRTC_AWAY"))
+        return INTERNAL_ERROR;
     *major = 13; /* with a minor version that no compiler has: no real one's results are mistaken for these */
     *minor = 99;
     return NVRTC_SUCCESS;
@@ -286,6 +288,17 @@ nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char *cubin)
         return INVALID_PROGRAM;
     memcpy(cubin, program->object, program->object_bytes);
     return NVRTC_SUCCESS;
+}
+
+/* What is made for all devices is the same. */
+nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t *bytes)
+{
+    return nvrtcGetCUBINSize(program, bytes);
+}
+
+nvrtcResult nvrtcGetPTX(nvrtcProgram program, char *ptx)
+{
+    return nvrtcGetCUBIN(program, ptx);
 }
 
 /* The log ends with a 0, which counts. */

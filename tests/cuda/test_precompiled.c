@@ -1,0 +1,171 @@
+/* A machine with a driver and no compiler: what it runs came with the program. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compile_ahead.h"
+#include "device.h"
+#include "precompiled.h"
+
+static char scratch[] = "/tmp/volfilter-precompiled-XXXXXX";
+static char folder[64];
+static struct vf_cuda *cuda;
+static struct vf_error error;
+
+static void open_device(const char *cache)
+{
+    char path[80];
+    snprintf(path, sizeof path, "%s/%s", scratch, cache);
+    setenv("VOLFILTER_CACHE", path, 1);
+    cr_assert_eq(vf_cuda_open(&cuda, -1, &error), VF_OK, "%s", error.text);
+    cuda->strict = true;
+}
+
+static void open_scratch(void)
+{
+    cr_assert_not_null(mkdtemp(scratch));
+    snprintf(folder, sizeof folder, "%s/precompiled", scratch);
+    setenv("VOLFILTER_PRECOMPILED", folder, 1);
+    open_device("makers");
+    if (strcmp(cuda->gpu.name, "Fake GPU") != 0) {
+        vf_cuda_close(cuda);
+        rmdir(scratch);
+        cr_skip_test("a real GPU");
+    }
+}
+
+static void remove_scratch(void)
+{
+    char command[128];
+    vf_cuda_close(cuda);
+    snprintf(command, sizeof command, "rm -rf %s", scratch);
+    cr_assert_eq(system(command), 0); /* NOLINT: a name that mkdtemp made */
+}
+
+TestSuite(precompiled, .init = open_scratch, .fini = remove_scratch);
+
+/* Rows end as those of every grid here that is a multiple of 4 wide, 64 or more. */
+static const struct vf_plan_request usual = {.nx = 100, .ny = 30, .nz = 12, .batch = 1, .threads = 1};
+
+static void collect(const char *text, const char *scheme, enum vf_type in, struct vf_kernel_list *list,
+                    struct vf_text *lines)
+{
+    struct vf_chain chain = {0};
+    struct vf_plan plan;
+    struct vf_plan_request request = usual;
+    request.chain = &chain;
+    request.gpu = &cuda->gpu;
+    request.source_type = in;
+    request.result_type = VF_F32;
+    request.scheme = scheme;
+    request.context.dim = 3;
+    for (int axis = 0; axis < 3; axis++)
+        request.context.aspect[axis] = request.context.spacing[axis] = 1;
+    cr_assert_eq(vf_chain_append(&chain, text, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_plan_open(&plan, &request, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_precompiled_collect(&plan, list, lines, &error), VF_OK, "%s", error.text);
+    vf_plan_close(&plan);
+    vf_chain_free(&chain);
+}
+
+/* Fills the folder with a Gaussian of bytes and a gradient of floats, by `schemes`, and takes the compiler
+ * away. */
+static void ship(const char *const *schemes)
+{
+    struct vf_kernel_list list = {0};
+    struct vf_text lines = {0};
+    int compiled;
+    collect("gaussian", "separable-stream", VF_U8, &list, &lines);
+    for (; *schemes != NULL; schemes++)
+        collect("gradient", *schemes, VF_F32, &list, &lines);
+    cr_assert_eq(vf_precompiled_make(folder, &list, &lines, &compiled, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(compiled, list.count);
+    vf_text_free(&lines);
+    vf_kernel_list_free(&list);
+    vf_cuda_close(cuda);
+    setenv("FAKE_NVRTC_AWAY", "1", 1);
+    open_device("users");
+    cr_assert_not_null(cuda->gpu.precompiled);
+}
+
+static const char *const streamed[] = {"register-stream", NULL};
+
+static struct pipeline pipeline_of(const char *chain, ptrdiff_t nx)
+{
+    struct pipeline p = pipeline_reference(chain, nx, 21, 9, false);
+    p.type = VF_U8;
+    return p;
+}
+
+static void expect_right(const char *chain, ptrdiff_t nx)
+{
+    const struct pipeline p = pipeline_of(chain, nx);
+    device_check(&p, cuda, (const char *const[]){"", NULL});
+    cr_expect_eq(cuda->compiled_count, 0);
+}
+
+static void expect_refused(const char *chain, ptrdiff_t nx, const char *why)
+{
+    struct pipeline p = pipeline_of(chain, nx);
+    struct vf_volume in = pipeline_input(&p, 1), out = {0};
+    p.scheme = NULL;
+    p.cuda = cuda;
+    cr_expect_neq(pipeline_try(&p, &in, &out, NULL, &error), VF_OK);
+    cr_expect_not_null(strstr(error.text, why), "no \"%s\" in: %s", why, error.text);
+    vf_volume_free(&in);
+    vf_volume_free(&out);
+}
+
+Test(precompiled, filters_without_a_compiler)
+{
+    ship(streamed);
+    expect_right("gaussian,gradient", 68);
+    expect_right("gaussian:sigma=1.1,gradient", 200);
+    expect_refused("gaussian,gradient", 69, "no kernel that came with volfilter does for stage GM");
+    expect_refused("gaussian:sigma=2", 68, "stage GX, and the CUDA run-time compiler");
+}
+
+Test(precompiled, another_scheme_does_for_grids_that_the_best_one_does_not_know)
+{
+    ship((const char *const[]){"register-stream", "global-read", NULL});
+    expect_right("gaussian,gradient", 69);
+}
+
+Test(precompiled, what_is_damaged_or_foreign_is_not_there)
+{
+    char command[512];
+    ship(streamed);
+    snprintf(command, sizeof command, "echo 'x\ty\tbig-tile\t1' >> %s/kernels.txt", folder);
+    cr_assert_eq(system(command), 0); /* NOLINT: a name that mkdtemp made */
+    expect_right("gaussian,gradient", 68);
+    vf_cuda_close(cuda);
+    snprintf(command, sizeof command,
+             "for f in %s/*[0-9a-f]; do printf x | dd of=\"$f\" bs=1 seek=700 conv=notrunc 2>/dev/null || "
+             "exit; done",
+             folder);
+    cr_assert_eq(system(command), 0); /* NOLINT: a name that mkdtemp made */
+    open_device("users");
+    expect_refused("gaussian,gradient", 68, "no kernel that came with volfilter");
+}
+
+Test(precompiled, what_the_cache_holds_is_used_too)
+{
+    const struct pipeline p = pipeline_of("perona-malik:k=3:iterations=2", 20);
+    device_check(&p, cuda, (const char *const[]){"", NULL});
+    cr_assert_gt(cuda->compiled_count, 0);
+    ship(streamed);
+    vf_cuda_close(cuda);
+    open_device("makers");
+    expect_right("perona-malik:k=3:iterations=2", 20);
+}
+
+Test(precompiled, compiles_where_there_is_a_compiler)
+{
+    ship(streamed);
+    vf_cuda_close(cuda);
+    unsetenv("FAKE_NVRTC_AWAY");
+    open_device("users");
+    cr_expect_null(cuda->gpu.precompiled);
+}
