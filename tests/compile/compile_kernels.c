@@ -1,8 +1,10 @@
 /* compile-kernels [--all] [ARCH...]: compiles kernels by NVRTC for several architectures, without a device:
  * those that the plan chooses, and each scheme's first choice, for chains that cover all stencils,
- * dimensions, element types and boundaries; --all: every configuration that a scheme offers. What does not
- * compile fails, and so do spilled registers in a kernel that the plan chooses. Without NVRTC there is
- * nothing to do.
+ * dimensions, element types and boundaries; --all: every work of a thread and every variant that a scheme
+ * offers, by the block and chunk that are predicted to be its best: others give nearly the same code. Chains
+ * take turns among the architectures, unless some are named: then each is compiled for all of these. What
+ * does not compile fails, and so do spilled registers in a kernel that the plan chooses. Without NVRTC there
+ * is nothing to do.
  *
  * Prints the kernels that took longest, and "N passed, N failed" last. */
 #include <omp.h>
@@ -183,6 +185,18 @@ static void add(struct list *list, const struct vf_kernel_work *work, const stru
     vf_text_free(&text);
 }
 
+static bool is_like_one_before(const struct vf_ranked *ranked, int k)
+{
+    const struct vf_kernel_config *c = &ranked[k].config;
+    for (int i = 0; i < k; i++) {
+        const struct vf_kernel_config *d = &ranked[i].config;
+        if (ranked[i].scheme == ranked[k].scheme && memcmp(d->work, c->work, sizeof c->work) == 0 &&
+            d->variant == c->variant && d->virtual_blocks == c->virtual_blocks && d->interior == c->interior)
+            return true;
+    }
+    return false;
+}
+
 /* Kernels of one run, planned with `forced` or freely. */
 static void add_run(struct list *list, const struct vf_plan *plan, const struct vf_run *run,
                     const struct sample *sample, const struct arch *arch, const struct vf_gpu *gpu,
@@ -211,7 +225,8 @@ static void add_run(struct list *list, const struct vf_plan *plan, const struct 
                 all ? vf_gpu_rank(&work.c, gpu, forced->count > 0 ? &forced->entry[0] : NULL, ranked, 512)
                     : 0;
             for (int k = 0; k < count; k++)
-                add(list, &work, sample, arch, ranked[k].scheme, &ranked[k].config, true);
+                if (!is_like_one_before(ranked, k))
+                    add(list, &work, sample, arch, ranked[k].scheme, &ranked[k].config, true);
             vf_kernel_work_close(&work);
         }
         vf_gpu_plan_close(&kernels);
@@ -260,16 +275,16 @@ static void add_sample(struct list *list, const struct sample *sample, const str
     vf_chain_free(&chain);
 }
 
-/* Architectures named on the command line, or all. */
-static bool is_wanted(const char *arch, int argc, char **argv)
+/* Whether an architecture is named on the command line; none: *any is false. */
+static bool is_named(const char *arch, int argc, char **argv, bool *any)
 {
-    bool any = false;
+    bool found = false;
+    *any = false;
     for (int i = 1; i < argc; i++) {
-        any = any || argv[i][0] != '-';
-        if (strcmp(argv[i], arch) == 0)
-            return true;
+        *any = *any || argv[i][0] != '-';
+        found = found || strcmp(argv[i], arch) == 0;
     }
-    return !any;
+    return found;
 }
 
 /* Of this thread. */
@@ -310,12 +325,13 @@ int main(int argc, char **argv)
         printf("compile-kernels: nothing compiled: %s\n", error.text);
         return 0;
     }
-    /* Not every sample for every architecture unless all are asked for: one of them, turn by turn. */
     const int arch_count = sizeof archs / sizeof *archs, sample_count = sizeof samples / sizeof *samples;
     for (int i = 0; i < sample_count; i++)
-        for (int a = 0; a < arch_count; a++)
-            if (is_wanted(archs[a].name, argc, argv) && (all || (a - i) % arch_count == 0))
+        for (int a = 0; a < arch_count; a++) {
+            bool any;
+            if (is_named(archs[a].name, argc, argv, &any) || (!any && (a - i) % arch_count == 0))
                 add_sample(&list, &samples[i], &archs[a], all);
+        }
     int failed = 0;
 #pragma omp parallel for schedule(dynamic) reduction(+ : failed)
     for (int i = 0; i < list.count; i++) {
