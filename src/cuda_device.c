@@ -290,8 +290,6 @@ static enum vf_status compile(struct vf_cuda *cuda, const char *text, void **cub
                               struct vf_error *error)
 {
     enum vf_status status;
-    if (cuda->gpu.precompiled != NULL)
-        return vf_fail(error, VF_FAILED, "%s", cuda->precompiled.why.text);
     if (!cuda->has_nvrtc)
         VF_TRY(vf_nvrtc_api_open(&cuda->nvrtc, error));
     cuda->has_nvrtc = true;
@@ -302,34 +300,43 @@ out:
     return status;
 }
 
-/* From the cache, or where there is no compiler, from those that came with the program; false where neither
- * has one that loads. */
-static bool find_kernel(const struct vf_cuda *cuda, const struct vf_cache_key *key, const char *text,
-                        struct vf_cuda_loaded *loaded)
+/* False where the cache has none that loads. */
+static bool find_kept(const struct vf_cuda *cuda, const struct vf_cache_key *key,
+                      struct vf_cuda_loaded *loaded)
 {
-    void *code;
+    void *cubin;
     size_t bytes;
     struct vf_error ignored;
-    bool found =
-        vf_cache_get(&cuda->cache, key, &code, &bytes) && load(&cuda->api, code, loaded, &ignored) == VF_OK;
-    vf_free(code);
-    if (!found && cuda->gpu.precompiled != NULL) {
-        found = vf_precompiled_get(cuda->gpu.precompiled, text, &code, &bytes) &&
-                load(&cuda->api, code, loaded, &ignored) == VF_OK;
-        vf_free(code);
-    }
+    const bool found =
+        vf_cache_get(&cuda->cache, key, &cubin, &bytes) && load(&cuda->api, cubin, loaded, &ignored) == VF_OK;
+    vf_free(cubin);
     return found;
 }
 
-/* Found, or compiled. What does not load is not kept. */
+static enum vf_status load_precompiled(const struct vf_cuda *cuda, const char *text,
+                                       struct vf_cuda_loaded *loaded, struct vf_error *error)
+{
+    void *ptx;
+    size_t bytes;
+    if (!vf_precompiled_get(&cuda->precompiled, text, &ptx, &bytes))
+        return vf_fail(error, VF_FAILED, "%s", cuda->precompiled.why.text);
+    const enum vf_status status = load(&cuda->api, ptx, loaded, error);
+    vf_free(ptx);
+    return status == VF_OK ? VF_OK : vf_fail_in(error, status, "a kernel that came with volfilter");
+}
+
+/* Kept from another run, or else one that came with the program where there is no compiler, or else compiled.
+ * What does not load is not kept. */
 static enum vf_status make_kernel(struct vf_cuda *cuda, const struct vf_cache_key *key, const char *text,
                                   struct vf_cuda_loaded *loaded, struct vf_error *error)
 {
     void *cubin = NULL;
     size_t bytes;
     enum vf_status status;
-    if (find_kernel(cuda, key, text, loaded))
+    if (find_kept(cuda, key, loaded))
         return VF_OK;
+    if (cuda->gpu.precompiled != NULL)
+        return load_precompiled(cuda, text, loaded, error);
     /* Nothing is compiled for a device that is lost. */
     VF_TRY(vf_cuda_check(&cuda->api, cuda->api.cuCtxSynchronize(), "making a kernel", error));
     VF_TRY(compile(cuda, text, &cubin, &bytes, error));

@@ -118,8 +118,7 @@ static int list_others(const struct vf_cuda_launch *kernel, const struct vf_gpu 
     return count;
 }
 
-/* The plan's choice if it was measured or came with the program, or compiles to what was expected; else the
- * next best. */
+/* The plan's choice if it was measured, or compiles to what was expected; else the next best. */
 static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda,
                              const struct vf_launch *launch, struct vf_error *error)
 {
@@ -136,14 +135,14 @@ static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda
             best = i;
             least = seconds;
         }
-        if (best == 0 && (launch->tuned || launch->precompiled))
+        if (best == 0 && launch->tuned)
             break;
-        if (i == 0 && !launch->forced && least > PATIENCE * launch->seconds)
+        if (i == 0 && !launch->forced && !launch->precompiled && least > PATIENCE * launch->seconds)
             count = list_others(kernel, &cuda->gpu, list);
     }
     if (best >= 0)
         return best == latest ? VF_OK : compile(kernel, cuda, &list[best], &least, error);
-    if (launch->forced || !kernel->work.c.shallow)
+    if (launch->forced || launch->precompiled || !kernel->work.c.shallow)
         return status != VF_OK
                    ? status
                    : vf_fail(error, VF_DEVICE, "scheme %s: its kernel needs more than the device has",

@@ -294,6 +294,15 @@ struct best {
     bool forced;
 };
 
+static enum vf_status no_kernel(const struct vf_gpu_request *request, const char *kind, const char *name,
+                                struct vf_error *error)
+{
+    if (request->gpu->precompiled != NULL)
+        return vf_fail(error, VF_FAILED, "no kernel that came with volfilter does for %s%s, and %.900s", kind,
+                       name, request->gpu->precompiled->why.text);
+    return vf_fail(error, VF_FAILED, "no GPU scheme takes %s%s on %s", kind, name, request->gpu->name);
+}
+
 /* Why stage s cannot be run: what the user forced, or nothing does. */
 static enum vf_status impossible(struct search *search, int s, struct vf_error *error)
 {
@@ -302,11 +311,8 @@ static enum vf_status impossible(struct search *search, int s, struct vf_error *
     const char *name = request->flow->stage[s].name;
     struct vf_kernel_work work;
     bool fits;
-    if (forced == NULL && request->gpu->precompiled != NULL)
-        return vf_fail(error, VF_FAILED, "no kernel that came with volfilter does for stage %s, and %.900s",
-                       name, request->gpu->precompiled->why.text);
     if (forced == NULL)
-        return vf_fail(error, VF_FAILED, "no GPU scheme takes stage %s on %s", name, request->gpu->name);
+        return no_kernel(request, "stage ", name, error);
     enum vf_status status =
         vf_kernel_work_make(&work, request, &search->usage, s, s + 1, NULL, 0, &fits, error);
     if (status != VF_OK)
@@ -394,7 +400,7 @@ static enum vf_status add_copy_launches(struct vf_gpu_plan *plan, const struct s
         const bool possible = fits && choose(&work.c, search->request->gpu, NULL, &best);
         vf_kernel_work_close(&work);
         if (!possible)
-            return vf_fail(error, VF_FAILED, "no GPU scheme copies on %s", search->request->gpu->name);
+            return no_kernel(search->request, "copies", "", error);
         launch->scheme = best.scheme;
         launch->config = best.config;
         launch->tuned = best.tuned;

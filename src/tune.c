@@ -376,6 +376,9 @@ enum vf_status vf_tune(const struct vf_tune_request *request, FILE *to, struct v
     enum vf_status status;
     clock_gettime(CLOCK_MONOTONIC, &tuner.begun);
     VF_TRY(vf_cuda_open(&tuner.cuda, -1, error));
+    if (tuner.cuda->gpu.precompiled != NULL)
+        VF_TRY(vf_fail(error, VF_FAILED, "there is nothing to choose from: %.900s",
+                       tuner.cuda->precompiled.why.text));
     tuner.tuning = &tuner.cuda->tuning;
     tuner.tuning->untuned = UNTUNED;
     if (request->like != NULL) {

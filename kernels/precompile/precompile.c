@@ -44,9 +44,10 @@ struct types {
 };
 
 /* Alone, and before other filters. */
-static const struct types kept[] = {
-    {VF_U8, VF_U8}, {VF_U16, VF_U16}, {VF_F32, VF_F32}, {VF_U8, VF_F32}, {VF_U16, VF_F32}};
-static const struct types to_float[] = {{VF_U8, VF_F32}, {VF_U16, VF_F32}, {VF_F32, VF_F32}};
+static const struct types kept[] = {{VF_U8, VF_U8},  {VF_U16, VF_U16}, {VF_I16, VF_I16}, {VF_F32, VF_F32},
+                                    {VF_U8, VF_F32}, {VF_U16, VF_F32}, {VF_I16, VF_F32}};
+static const struct types to_float[] = {
+    {VF_U8, VF_F32}, {VF_U16, VF_F32}, {VF_I16, VF_F32}, {VF_F32, VF_F32}};
 
 static const struct sample {
     const char *chain;
