@@ -56,6 +56,8 @@ VF_DEVICE void eigen_sweep(eigen_block *kept, ptrdiff_t n, int vectors)
 VF_DEVICE struct vf_eigen eigen_by_rows(enum pass pass, const REAL *tensor, eigen_block *kept, ptrdiff_t i)
 {
     struct vf_eigen e;
+    if (pass == WHOLE)
+        return vf_eigen_of(tensor);
     if (pass == TENSORS) {
         const REAL size = vf_eigen_size(tensor), scale = R(1.0) / size;
         kept[0][i] = size;

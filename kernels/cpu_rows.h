@@ -42,7 +42,7 @@ static inline bool vf_body_shares_faces(enum vf_stencil_id id)
            id == VF_STENCIL_perona_malik_quadratic;
 }
 
-/* What bodies that use EIGEN make of it. */
+/* What bodies that use EIGEN make of it; those that are not named here decompose voxel by voxel. */
 enum vf_eigen_use { VF_EIGEN_UNUSED, VF_EIGEN_VALUES, VF_EIGEN_VECTORS };
 
 static inline enum vf_eigen_use vf_body_eigen_use(enum vf_stencil_id id)
