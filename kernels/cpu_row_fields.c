@@ -67,8 +67,7 @@ static void deliver(const struct vf_row_worker *w, const struct vf_sink *sink, p
     const ptrdiff_t z = volume ? s : 0, y = volume ? r : s, n = w->tile.x.to - w->tile.x.from;
     if (sink->array != NULL) {
         const enum vf_type type = sink->array->type;
-        char *plane = sink->array->plane[w->image * job->nz + z];
-        char *to = plane + (size_t)(y * job->nx + w->tile.x.from) * vf_type_size(type);
+        char *to = vf_job_row(job, sink->array, w->image, z, y) + (size_t)w->tile.x.from * vf_type_size(type);
         if (w->streams)
             w->rows->stream(w->rows->store[type], vf_type_size(type), row, to, n);
         else
@@ -92,17 +91,18 @@ void vf_row_finish(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdif
  * processor to see a stream in them. */
 #define ROWS_AHEAD 4
 
-/* Row y of a plane, elements [from, to). */
-static void ask_for(const struct vf_row_worker *w, const struct vf_array *array, const char *plane,
-                    ptrdiff_t y, struct vf_range x)
+/* Row y of plane z, elements [from, to). */
+static void ask_for(const struct vf_row_worker *w, const struct vf_array *array, ptrdiff_t z, ptrdiff_t y,
+                    struct vf_range x)
 {
     const struct vf_job *job = w->layout->job;
     const ptrdiff_t size = (ptrdiff_t)vf_type_size(array->type);
     const struct vf_range in_grid = {x.from < 0 ? 0 : x.from, x.to > job->nx ? job->nx : x.to};
-    if (y >= job->ny)
+    if (y >= job->ny || (job->by_rows && array->plane[y] == NULL))
         return;
-    for (ptrdiff_t at = (y * job->nx + in_grid.from) * size; at < (y * job->nx + in_grid.to) * size; at += 64)
-        __builtin_prefetch(plane + at);
+    const char *row = vf_job_row(job, array, w->image, z, y);
+    for (ptrdiff_t at = in_grid.from * size; at < in_grid.to * size; at += 64)
+        __builtin_prefetch(row + at);
 }
 
 void vf_row_load(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdiff_t r, char *to)
@@ -114,13 +114,14 @@ void vf_row_load(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdiff_
     const ptrdiff_t in_grid = vf_boundary_index(VF_WRAP, s, l->n_stream);
     const bool volume = job->flow->dim == 3;
     const ptrdiff_t y = volume ? vf_boundary_index(VF_WRAP, r, l->n_rows) : in_grid;
-    const char *plane = array->plane[w->image * job->nz + (volume ? in_grid : 0)];
-    ask_for(w, array, plane, y + ROWS_AHEAD, x);
+    const ptrdiff_t z = volume ? in_grid : 0;
+    const char *row = vf_job_row(job, array, w->image, z, y);
+    ask_for(w, array, z, y + ROWS_AHEAD, x);
     /* More than one piece only where a periodic grid wraps. */
     for (ptrdiff_t at = x.from; at < x.to;) {
         const ptrdiff_t from = vf_boundary_index(VF_WRAP, at, job->nx);
         const ptrdiff_t n = x.to - at < job->nx - from ? x.to - at : job->nx - from;
-        w->rows->load[array->type](plane + (size_t)(y * job->nx + from) * vf_type_size(array->type),
+        w->rows->load[array->type](row + (size_t)from * vf_type_size(array->type),
                                    to + at * (ptrdiff_t)l->element, n);
         at += n;
     }

@@ -207,7 +207,7 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
     *l = (struct vf_row_layout){.job = job, .element = flow->is_double ? sizeof(double) : sizeof(float)};
     l->n_stream = flow->dim == 3 ? job->nz : job->ny;
     l->n_rows = flow->dim == 3 ? job->ny : 1;
-    ptrdiff_t slab = flow->dim == 3 ? job->z_end - job->z_begin : job->ny;
+    const ptrdiff_t slab = vf_job_end(job) - vf_job_begin(job);
     l->tiling.x = smaller(job->tiling.x, job->nx);
     l->tiling.y = smaller(job->tiling.y, l->n_rows);
     l->tiling.chunk = smaller(job->tiling.chunk, slab);
@@ -347,9 +347,7 @@ double vf_row_layout_cost(const struct vf_row_layout *l)
     /* Many rounds even out by themselves. */
     if (rounds > 8)
         rounds = units / job->threads;
-    double voxels =
-        (double)job->nx * (double)job->ny * (double)(job->z_end - job->z_begin) * (double)job->batch;
-    double moved = voxels * element * (flow->source_count + flow->sink_count);
+    double moved = vf_job_cells(job) * element * (flow->source_count + flow->sink_count);
     const double others = (units < job->threads ? units : job->threads) - 1;
     return 1e-9 * (others * THREAD_NS + rounds * unit + moved / MEMORY_BYTES_PER_NS / job->threads);
 }

@@ -60,13 +60,11 @@ static void place_tile(struct vf_row_worker *w, ptrdiff_t u)
 {
     const struct vf_row_layout *l = w->layout;
     const struct vf_job *job = l->job;
-    const bool volume = job->flow->dim == 3;
     w->tile.x = piece(u % l->tiles_x, l->tiling.x, 0, job->nx);
     u /= l->tiles_x;
     w->tile.r = piece(u % l->tiles_y, l->tiling.y, 0, l->n_rows);
     u /= l->tiles_y;
-    w->tile.s =
-        piece(u % l->chunks, l->tiling.chunk, volume ? job->z_begin : 0, volume ? job->z_end : job->ny);
+    w->tile.s = piece(u % l->chunks, l->tiling.chunk, vf_job_begin(job), vf_job_end(job));
     w->image = u / l->chunks;
     for (int f = 0; f < job->flow->field_count; f++)
         w->part[f] = vf_row_part_of(w, f);
@@ -111,8 +109,7 @@ static bool streams(const struct vf_job *job)
     for (int k = 0; k < job->flow->sink_count; k++)
         if (job->sink[k].array != NULL)
             bytes += (double)vf_type_size(job->sink[k].array->type);
-    return bytes * (double)(job->nx * job->ny) * (double)(job->z_end - job->z_begin) * (double)job->batch >
-           CACHED_BYTES;
+    return bytes * vf_job_cells(job) > CACHED_BYTES;
 }
 
 static void place_worker(struct vf_row_worker *w, const struct vf_row_layout *l, int thread, char *memory)
@@ -196,7 +193,7 @@ static size_t bytes(const struct vf_job *job)
 static double plan(struct vf_job *job)
 {
     const bool volume = job->flow->dim == 3;
-    const ptrdiff_t stream = volume ? job->z_end - job->z_begin : job->ny;
+    const ptrdiff_t stream = vf_job_end(job) - vf_job_begin(job);
     struct vf_tiling best = {job->nx, volume ? job->ny : 1, stream};
     double least = -1;
     for (ptrdiff_t x = job->nx; x >= 1; x = x > 64 ? (x + 127) / 128 * 64 : 0)

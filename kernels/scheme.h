@@ -62,6 +62,7 @@ struct vf_job {
     ptrdiff_t nx, ny, nz;          /* of the whole grid: boundaries are its own */
     ptrdiff_t batch;               /* independent grids of that shape */
     ptrdiff_t z_begin, z_end;      /* the slab of the sinks to compute; sources hold what it reaches */
+    bool by_rows;                  /* 2D, one image, row-stream only: slabs are of rows, plane[y] is row y */
     const struct vf_array *source; /* [source_count] */
     const struct vf_sink *sink;    /* [sink_count] */
     struct vf_tiling tiling;
@@ -71,6 +72,33 @@ struct vf_job {
     void *progress_context;
     const volatile int *stop; /* non-zero: give up with VF_INTERRUPTED; may be NULL */
 };
+
+/* What a scheme that streams goes along: the planes of the slab, in 2D its rows. */
+static inline ptrdiff_t vf_job_begin(const struct vf_job *job)
+{
+    return job->flow->dim == 3 || job->by_rows ? job->z_begin : 0;
+}
+
+static inline ptrdiff_t vf_job_end(const struct vf_job *job)
+{
+    return job->flow->dim == 3 || job->by_rows ? job->z_end : job->ny;
+}
+
+/* Cells of the slab. */
+static inline double vf_job_cells(const struct vf_job *job)
+{
+    return (double)job->nx * (double)(job->flow->dim == 3 ? job->ny : 1) *
+           (double)(vf_job_end(job) - vf_job_begin(job)) * (double)job->batch;
+}
+
+/* Row y of plane z of image `image`. */
+static inline char *vf_job_row(const struct vf_job *job, const struct vf_array *array, ptrdiff_t image,
+                               ptrdiff_t z, ptrdiff_t y)
+{
+    if (job->by_rows)
+        return array->plane[y];
+    return (char *)array->plane[image * job->nz + z] + (size_t)(y * job->nx) * vf_type_size(array->type);
+}
 
 struct vf_scheme {
     const char *name;

@@ -38,12 +38,13 @@ static void print_pass(const struct vf_explained *x, int p, FILE *to)
         print_runs(x->plan, pass, to);
     if (pass->prepass >= 0)
         fprintf(to, "%spre-pass run %d", pass->runs > 0 ? ", then " : "", pass->prepass + 1);
-    fprintf(to, "; from %s%s; slabs of %td plane%s, %td kept of overlap, %.1f MiB of memory\n",
+    fprintf(to, "; from %s%s; slabs of %td %s%s, %td kept of overlap, %.1f MiB of memory\n",
             pass->from_file ? "the image" : "a temporary file",
             !pass->stores   ? ""
             : pass->to_file ? " to the result"
                             : " to a temporary file",
-            pass->slab, pass->slab == 1 ? "" : "s", kept_planes(x->stream, x->plan, pass), mib(pass->bytes));
+            pass->slab, x->plan->by_rows ? "row" : "plane", pass->slab == 1 ? "" : "s",
+            kept_planes(x->stream, x->plan, pass), mib(pass->bytes));
 }
 
 void vf_explain_stream(const struct vf_explained *x, FILE *to)
@@ -72,6 +73,7 @@ void vf_explain_stream_json(const struct vf_explained *x, struct vf_json *json)
         vf_json_boolean(json, "from_image", pass->from_file);
         vf_json_boolean(json, "to_result", pass->to_file);
         vf_json_integer(json, "slab", pass->slab);
+        vf_json_string(json, "slab_of", x->plan->by_rows ? "rows" : "planes");
         vf_json_integer(json, "overlap", kept_planes(s, x->plan, pass));
         vf_json_integer(json, "memory_bytes", (long long)pass->bytes);
         vf_json_end(json);

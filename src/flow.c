@@ -230,9 +230,10 @@ enum vf_status vf_plan_reach(const struct vf_plan *plan, const struct vf_run *ru
         vf_stages_reach(&flow, 0, flow.stage_count, reach);
     for (int i = run->gpu.launch_count - 1; i >= 0; i--)
         reach_of_kernel(&flow, &run->gpu.launch[i], reach);
+    const int axis = plan->by_rows ? 1 : 0;
     *most = 0;
     for (int k = 0; k < flow.source_count; k++)
-        *most = reach[flow.source[k]][0] > *most ? reach[flow.source[k]][0] : *most;
+        *most = reach[flow.source[k]][axis] > *most ? reach[flow.source[k]][axis] : *most;
     vf_free(reach);
     vf_flow_close(&flow);
     return VF_OK;

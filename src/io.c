@@ -260,6 +260,18 @@ enum vf_status vf_reader_read(struct vf_reader *reader, size_t page, void *const
     return vf_reader_read_pages(reader, page, 1, planes, 1, error);
 }
 
+size_t vf_reader_row_block(const struct vf_reader *reader)
+{
+    return reader->codec->read_rows == NULL ? 0 : reader->row_block;
+}
+
+enum vf_status vf_reader_read_rows(struct vf_reader *reader, size_t y, size_t count, void *const planes[],
+                                   int threads, struct vf_error *error)
+{
+    const enum vf_status status = reader->codec->read_rows(reader, y, count, planes, threads, error);
+    return status == VF_OK ? VF_OK : vf_fail_in(error, status, reader->name);
+}
+
 void vf_reader_close(struct vf_reader *reader)
 {
     if (reader == NULL)
@@ -282,11 +294,19 @@ void vf_info_page_place(const struct vf_info *info, size_t page, size_t *t, size
 
 size_t vf_info_pages_at_once(const struct vf_info *info, int threads)
 {
-    enum { ENOUGH_BYTES = 8 << 20 };
+    enum { ENOUGH_BYTES = 32 << 20 };
     const size_t bytes = info->shape.nx * info->shape.ny * info->page_channels * vf_type_size(info->type);
     size_t pages = ENOUGH_BYTES / bytes + 1;
     pages = (pages + (size_t)threads - 1) / (size_t)threads * (size_t)threads;
     return pages < info->page_count ? pages : info->page_count;
+}
+
+size_t vf_info_rows_at_once(const struct vf_info *info, size_t block)
+{
+    enum { ENOUGH_BYTES = 4 << 20 };
+    const size_t bytes = info->shape.nx * info->shape.nc * vf_type_size(info->type) * block;
+    const size_t rows = (ENOUGH_BYTES / bytes + 1) * block;
+    return rows < info->shape.ny ? rows : info->shape.ny;
 }
 
 void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum vf_type type,
@@ -401,6 +421,27 @@ enum vf_status vf_writer_write(struct vf_writer *writer, size_t page, const void
                                struct vf_error *error)
 {
     return vf_writer_write_pages(writer, page, 1, planes, 1, error);
+}
+
+size_t vf_writer_row_block(enum vf_format format, const struct vf_info *result)
+{
+    const struct vf_codec *codec = codec_of(format);
+    return codec->row_block == NULL || result->page_count != 1 ? 0 : codec->row_block(result);
+}
+
+enum vf_status vf_writer_write_rows(struct vf_writer *writer, size_t y, size_t count,
+                                    const void *const planes[], int threads, struct vf_error *error)
+{
+    enum vf_status status = VF_OK;
+    if (y != writer->next_row || writer->next_page > 0 || count > writer->info.shape.ny - y)
+        status = vf_fail(error, VF_FAILED, "row %zu was written out of order", y + 1);
+    else
+        status = writer->codec->write_rows(writer, y, count, planes, threads, error);
+    if (status != VF_OK)
+        return vf_fail_in(error, status, writer->name);
+    writer->next_row += count;
+    writer->next_page += writer->next_row == writer->info.shape.ny;
+    return VF_OK;
 }
 
 enum vf_status vf_writer_finish(struct vf_writer *writer, struct vf_error *error)

@@ -79,6 +79,9 @@ void vf_info_page_place(const struct vf_info *info, size_t page, size_t *t, size
  * beyond one for each: what callers of vf_reader_read_pages and vf_writer_write_pages take at a time. */
 size_t vf_info_pages_at_once(const struct vf_info *info, int threads);
 
+/* As many blocks of `block` rows (see vf_reader_row_block), in rows. */
+size_t vf_info_rows_at_once(const struct vf_info *info, size_t block);
+
 /* Decodes page `page`: channel k of the page goes to planes[k] (ny * nx elements of info->type, native
  * order). Short or corrupt data is an error that names file, page and offset or strip. */
 enum vf_status vf_reader_read(struct vf_reader *reader, size_t page, void *const planes[],
@@ -88,6 +91,15 @@ enum vf_status vf_reader_read(struct vf_reader *reader, size_t page, void *const
  * channel k of page first + i goes to planes[i * page_channels + k]. */
 enum vf_status vf_reader_read_pages(struct vf_reader *reader, size_t first, size_t count,
                                     void *const planes[], int threads, struct vf_error *error);
+
+/* Rows that a file has in one strip or tile: parts of a page that begin at a multiple of them can be read by
+ * themselves. 0: pages are read whole. */
+size_t vf_reader_row_block(const struct vf_reader *reader);
+
+/* Reads rows y to y + count - 1, whole blocks or up to the last row, of every page: channel c goes to
+ * planes[c], from its first element on. */
+enum vf_status vf_reader_read_rows(struct vf_reader *reader, size_t y, size_t count, void *const planes[],
+                                   int threads, struct vf_error *error);
 void vf_reader_close(struct vf_reader *reader); /* NULL is allowed */
 
 /* Derives what a result is from what its input is: every filtered (not alpha) channel gives
@@ -140,6 +152,12 @@ enum vf_status vf_writer_write(struct vf_writer *writer, size_t page, const void
  * vf_reader_read_pages. The file is the same whatever their number. */
 enum vf_status vf_writer_write_pages(struct vf_writer *writer, size_t first, size_t count,
                                      const void *const planes[], int threads, struct vf_error *error);
+
+/* The same of a result of one page, written from its first row to its last in whole blocks of
+ * vf_writer_row_block rows (the last may be shorter); 0: `format` does not take such a result so. */
+size_t vf_writer_row_block(enum vf_format format, const struct vf_info *result);
+enum vf_status vf_writer_write_rows(struct vf_writer *writer, size_t y, size_t count,
+                                    const void *const planes[], int threads, struct vf_error *error);
 
 /* Syncs and puts the file in place. After it, or after a failure, the writer must still be closed. */
 enum vf_status vf_writer_finish(struct vf_writer *writer, struct vf_error *error);

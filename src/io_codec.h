@@ -14,6 +14,7 @@ struct vf_reader {
     int fd;              /* seekable, at its start when a codec opens it; owned by io.c */
     uint64_t file_bytes; /* bounds whatever the file claims about itself */
     struct vf_info info; /* filled by the codec's open */
+    size_t row_block;    /* too: see vf_reader_row_block */
     void *state;         /* the codec's */
 };
 
@@ -23,7 +24,7 @@ struct vf_writer {
     struct vf_output_file *file;
     struct vf_info info;
     struct vf_output_options options;
-    size_t next_page;
+    size_t next_page, next_row; /* what is to come; of a page that is written by rows */
     void *state;
 };
 
@@ -38,6 +39,9 @@ struct vf_codec {
                            struct vf_error *error);
     enum vf_status (*read_pages)(struct vf_reader *reader, size_t first, size_t count, void *const planes[],
                                  int threads, struct vf_error *error);
+    /* NULL: of no file. As vf_reader_read_rows. */
+    enum vf_status (*read_rows)(struct vf_reader *reader, size_t y, size_t count, void *const planes[],
+                                int threads, struct vf_error *error);
     void (*close)(struct vf_reader *reader);
     enum vf_status (*supports)(const struct vf_info *result, struct vf_error *error);
     enum vf_status (*create)(struct vf_writer *writer, struct vf_error *error);
@@ -45,6 +49,9 @@ struct vf_codec {
                             struct vf_error *error);
     enum vf_status (*write_pages)(struct vf_writer *writer, size_t first, size_t count,
                                   const void *const planes[], int threads, struct vf_error *error);
+    size_t (*row_block)(const struct vf_info *result); /* NULL: pages come whole */
+    enum vf_status (*write_rows)(struct vf_writer *writer, size_t y, size_t count, const void *const planes[],
+                                 int threads, struct vf_error *error);
     enum vf_status (*finish)(struct vf_writer *writer, struct vf_error *error);
     void (*discard)(struct vf_writer *writer);
 };

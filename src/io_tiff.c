@@ -39,8 +39,10 @@ static enum vf_status take_page(struct vf_reader *reader, size_t page, const str
     size_t page_bytes, strile;
     vf_tiff_layout_sizes(layout, &page_bytes, &strile);
     state->ratio = ratio > state->ratio ? ratio : state->ratio;
-    if (page == 0)
+    if (page == 0) {
         state->page_bytes = page_bytes;
+        reader->row_block = vf_tiff_is_raw(state->decoder.tif, layout) ? 1 : layout->tile_height;
+    }
     state->directories[page] = TIFFCurrentDirOffset(state->decoder.tif);
     if (page == 0)
         vf_tiff_note(state->decoder.tif, &reader->info);
@@ -278,10 +280,13 @@ const struct vf_codec vf_codec_tiff = {
     .name = "TIFF",
     .open = tiff_open,
     .read_pages = vf_tiff_read_pages,
+    .read_rows = vf_tiff_read_rows,
     .close = tiff_close,
     .supports = vf_tiff_supports,
     .create = vf_tiff_create,
     .write_pages = vf_tiff_write_pages,
+    .row_block = vf_tiff_row_block,
+    .write_rows = vf_tiff_write_rows,
     .finish = vf_tiff_finish,
     .discard = vf_tiff_discard,
 };

@@ -119,6 +119,9 @@ enum vf_status vf_tiff_supports(const struct vf_info *result, struct vf_error *e
 enum vf_status vf_tiff_create(struct vf_writer *writer, struct vf_error *error);
 enum vf_status vf_tiff_write_pages(struct vf_writer *writer, size_t first, size_t count,
                                    const void *const planes[], int threads, struct vf_error *error);
+size_t vf_tiff_row_block(const struct vf_info *result);
+enum vf_status vf_tiff_write_rows(struct vf_writer *writer, size_t y, size_t count,
+                                  const void *const planes[], int threads, struct vf_error *error);
 enum vf_status vf_tiff_finish(struct vf_writer *writer, struct vf_error *error);
 void vf_tiff_discard(struct vf_writer *writer);
 

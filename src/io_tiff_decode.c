@@ -13,26 +13,28 @@ enum { RAW_BLOCK = 1 << 20, MOST_PARTS = 256 };
 /* Strips differ in how long they take, and pages may be few: what threads share is so many times as many. */
 enum { ITEMS_A_THREAD = 8 };
 
+struct rows {
+    uint32_t begin, end;
+};
+
 /* One of `parts` parts of a page, from top to bottom. */
 struct work {
     struct vf_reader *reader;
     struct vf_tiff_decoder *decoder;
     size_t page; /* of the file */
     size_t part, parts;
-    void *const *planes;
-};
-
-struct rows {
-    uint32_t begin, end;
+    struct rows all;     /* that are wanted of the page: whole strips or tiles, or all */
+    void *const *planes; /* from the first of them on */
 };
 
 /* Whole strips, or rows of tiles. */
 static struct rows rows_of_part(const struct work *w, const struct vf_tiff_layout *layout)
 {
-    const uint64_t height = layout->height, step = layout->tile_height, blocks = (height + step - 1) / step;
-    const uint64_t begin = blocks * w->part / w->parts * step, end = blocks * (w->part + 1) / w->parts * step;
-    return (struct rows){(uint32_t)(begin < height ? begin : height),
-                         (uint32_t)(end < height ? end : height)};
+    const uint64_t step = layout->tile_height, first = w->all.begin / step, last = w->all.end;
+    const uint64_t blocks = (last + step - 1) / step - first;
+    const uint64_t begin = (first + blocks * w->part / w->parts) * step;
+    const uint64_t end = (first + blocks * (w->part + 1) / w->parts) * step;
+    return (struct rows){(uint32_t)(begin < last ? begin : last), (uint32_t)(end < last ? end : last)};
 }
 
 static enum vf_status need_buffer(struct vf_tiff_decoder *decoder, size_t bytes, struct vf_error *error)
@@ -63,13 +65,14 @@ static enum vf_status read_raw(const struct work *w, uint64_t offset, struct vf_
     const struct vf_shape *shape = &reader->info.shape;
     const size_t samples = reader->info.page_channels, size = vf_type_size(reader->info.type);
     const size_t row_bytes = shape->nx * samples * size;
-    size_t rows = samples == 1 ? shape->ny : row_bytes < RAW_BLOCK ? RAW_BLOCK / row_bytes : 1;
+    const size_t first = w->all.begin, height = w->all.end - first;
+    size_t rows = samples == 1 ? height : row_bytes < RAW_BLOCK ? RAW_BLOCK / row_bytes : 1;
     if (samples > 1 && need_buffer(decoder, rows * row_bytes, error) != VF_OK)
         return VF_FAILED;
-    const size_t end = shape->ny * (w->part + 1) / w->parts;
-    for (size_t y = shape->ny * w->part / w->parts; y < end; y += rows) {
+    const size_t end = first + height * (w->part + 1) / w->parts;
+    for (size_t y = first + height * w->part / w->parts; y < end; y += rows) {
         rows = rows < end - y ? rows : end - y;
-        void *to = samples == 1 ? (char *)w->planes[0] + y * row_bytes : decoder->buffer;
+        void *to = samples == 1 ? (char *)w->planes[0] + (y - first) * row_bytes : decoder->buffer;
         if (!vf_read_at(reader->fd, to, rows * row_bytes, offset + y * row_bytes))
             return vf_fail(error, VF_FAILED, "page %zu: cannot be read at byte %llu: %s", w->page + 1,
                            (unsigned long long)(offset + y * row_bytes),
@@ -77,7 +80,7 @@ static enum vf_status read_raw(const struct work *w, uint64_t offset, struct vf_
         if (TIFFIsByteSwapped(decoder->tif))
             vf_tiff_swap(to, rows * shape->nx * samples, size);
         if (samples > 1)
-            vf_split_samples(w->planes, y * shape->nx, to, rows * shape->nx, samples, size);
+            vf_split_samples(w->planes, (y - first) * shape->nx, to, rows * shape->nx, samples, size);
     }
     return VF_OK;
 }
@@ -106,8 +109,8 @@ static enum vf_status read_strips(const struct work *w, const struct vf_tiff_lay
             const uint32_t strip = TIFFComputeStrip(decoder->tif, y, k);
             rows = part.end - y < layout->tile_height ? part.end - y : layout->tile_height;
             const tmsize_t bytes = (tmsize_t)(rows * row_bytes);
-            if (TIFFReadEncodedStrip(decoder->tif, strip, (char *)w->planes[k] + y * row_bytes, bytes) !=
-                bytes)
+            char *to = (char *)w->planes[k] + (y - w->all.begin) * row_bytes;
+            if (TIFFReadEncodedStrip(decoder->tif, strip, to, bytes) != bytes)
                 return fail_strile(decoder, w->page, strip, error);
         }
     }
@@ -140,21 +143,21 @@ static enum vf_status read_rows(const struct work *w, const struct vf_tiff_layou
             if (TIFFReadScanline(decoder->tif, decoder->buffer, y, k) != 1)
                 return fail_strile(decoder, w->page, TIFFComputeStrip(decoder->tif, y, k), error);
             place_pixels(layout, decoder->buffer, layout->width, together, w->planes + k,
-                         (size_t)y * layout->width, unpacked);
+                         (size_t)(y - w->all.begin) * layout->width, unpacked);
         }
     return VF_OK;
 }
 
-/* What of a tile lies within the image goes to its planes. */
+/* What of a tile lies within the image goes to its planes, which begin at row `top`. */
 static void place_tile(const struct vf_tiff_layout *layout, const char *tile, uint32_t x, uint32_t y,
-                       size_t together, void *const planes[], void *unpacked)
+                       uint32_t top, size_t together, void *const planes[], void *unpacked)
 {
     const size_t tile_row = vf_tiff_stored_bytes(layout, layout->tile_width * together);
     const uint32_t columns = layout->width - x < layout->tile_width ? layout->width - x : layout->tile_width;
     const uint32_t rows = layout->height - y < layout->tile_height ? layout->height - y : layout->tile_height;
     for (uint32_t row = 0; row < rows; row++)
         place_pixels(layout, tile + row * tile_row, columns, together, planes,
-                     (size_t)(y + row) * layout->width + x, unpacked);
+                     (size_t)(y - top + row) * layout->width + x, unpacked);
 }
 
 static enum vf_status read_tiles(const struct work *w, const struct vf_tiff_layout *layout,
@@ -176,24 +179,35 @@ static enum vf_status read_tiles(const struct work *w, const struct vf_tiff_layo
                 if (TIFFReadEncodedTile(decoder->tif, tile, decoder->buffer, (tmsize_t)bytes) !=
                     (tmsize_t)bytes)
                     return fail_strile(decoder, w->page, tile, error);
-                place_tile(layout, decoder->buffer, (uint32_t)x, (uint32_t)y, together, w->planes + k,
-                           unpacked);
+                place_tile(layout, decoder->buffer, (uint32_t)x, (uint32_t)y, w->all.begin, together,
+                           w->planes + k, unpacked);
             }
         }
     }
     return VF_OK;
 }
 
+/* A page that is current stays as it was checked. */
 static enum vf_status choose_page(const struct work *w, struct vf_tiff_layout *layout, struct vf_error *error)
 {
     const struct vf_tiff_reader *state = w->reader->state;
     struct vf_tiff_decoder *decoder = w->decoder;
-    if (TIFFCurrentDirOffset(decoder->tif) != state->directories[w->page] &&
-        !TIFFSetSubDirectory(decoder->tif, state->directories[w->page]))
+    const bool current = TIFFCurrentDirOffset(decoder->tif) == state->directories[w->page];
+    if (!current && !TIFFSetSubDirectory(decoder->tif, state->directories[w->page]))
         return vf_fail(error, VF_FAILED, "page %zu: its directory is broken: %s", w->page + 1,
                        vf_tiff_cause(&decoder->stream, "the file has changed"));
     vf_tiff_layout_get(decoder->tif, layout);
-    return vf_tiff_check_page(w->reader, decoder->tif, w->page, false, layout, error);
+    if (current && decoder->checked == w->page + 1)
+        return VF_OK;
+    const enum vf_status status = vf_tiff_check_page(w->reader, decoder->tif, w->page, false, layout, error);
+    decoder->checked = status == VF_OK ? w->page + 1 : 0;
+    return status;
+}
+
+bool vf_tiff_is_raw(TIFF *tif, const struct vf_tiff_layout *layout)
+{
+    return !layout->tiled && !vf_tiff_is_packed(layout) && layout->scheme == COMPRESSION_NONE &&
+           TIFFNumberOfStrips(tif) == 1 && layout->fill_order == FILLORDER_MSB2LSB;
 }
 
 static enum vf_status decode(const struct work *w, struct vf_error *error)
@@ -205,14 +219,20 @@ static enum vf_status decode(const struct work *w, struct vf_error *error)
         return read_raw(w, state->raw_start + w->page * state->page_bytes, error);
     if (choose_page(w, &layout, error) != VF_OK)
         return VF_FAILED;
+    const bool packed = vf_tiff_is_packed(&layout);
+    const bool partly = w->all.begin > 0 || w->all.end < layout.height;
+    const bool raw = vf_tiff_is_raw(w->decoder->tif, &layout);
+    if (partly && raw)
+        return read_raw(w, TIFFGetStrileOffset(w->decoder->tif, 0), error);
+    if (partly && layout.tile_height != w->reader->row_block)
+        return vf_fail(error, VF_FAILED, "page %zu: its strips or tiles are not as high as those of page 1",
+                       w->page + 1);
     if (layout.tiled)
         return read_tiles(w, &layout, error);
-    const bool packed = vf_tiff_is_packed(&layout);
     if (!packed && (layout.samples == 1 || layout.planar == PLANARCONFIG_SEPARATE))
         return read_strips(w, &layout, error);
     /* libtiff would load the whole strip first, which here is the whole image. */
-    if (!packed && layout.scheme == COMPRESSION_NONE && TIFFNumberOfStrips(w->decoder->tif) == 1 &&
-        layout.fill_order == FILLORDER_MSB2LSB)
+    if (raw)
         return read_raw(w, TIFFGetStrileOffset(w->decoder->tif, 0), error);
     return read_rows(w, &layout, error);
 }
@@ -259,8 +279,8 @@ static void open_helpers(struct vf_reader *reader, int wanted, int *team)
     *team = 1 + (state->helper_count < wanted ? state->helper_count : wanted);
 }
 
-enum vf_status vf_tiff_read_pages(struct vf_reader *reader, size_t first, size_t count, void *const planes[],
-                                  int threads, struct vf_error *error)
+static enum vf_status read_parts(struct vf_reader *reader, size_t first, size_t count, struct rows rows,
+                                 void *const planes[], int threads, struct vf_error *error)
 {
     struct vf_tiff_reader *state = reader->state;
     const size_t wanted = threads < 1 ? 1 : (size_t)threads, channels = reader->info.page_channels;
@@ -281,6 +301,7 @@ enum vf_status vf_tiff_read_pages(struct vf_reader *reader, size_t first, size_t
                                .page = state->source != NULL ? state->source[page] : page,
                                .part = i % parts,
                                .parts = parts,
+                               .all = rows,
                                .planes = planes + i / parts * channels};
         const enum vf_status ended = decode(&w, &own);
         if (ended == VF_OK)
@@ -293,4 +314,18 @@ enum vf_status vf_tiff_read_pages(struct vf_reader *reader, size_t first, size_t
         }
     }
     return status;
+}
+
+enum vf_status vf_tiff_read_pages(struct vf_reader *reader, size_t first, size_t count, void *const planes[],
+                                  int threads, struct vf_error *error)
+{
+    const struct rows all = {0, (uint32_t)reader->info.shape.ny};
+    return read_parts(reader, first, count, all, planes, threads, error);
+}
+
+enum vf_status vf_tiff_read_rows(struct vf_reader *reader, size_t y, size_t count, void *const planes[],
+                                 int threads, struct vf_error *error)
+{
+    const struct rows some = {(uint32_t)y, (uint32_t)(y + count)};
+    return read_parts(reader, 0, reader->info.page_count, some, planes, threads, error);
 }

@@ -122,14 +122,15 @@ static enum vf_status prepare(struct vf_tiff_encoders *e, int threads, int *team
     return *team > 0 ? VF_OK : VF_FAILED;
 }
 
+/* The planes begin at row `top`. */
 static bool encode(const struct vf_tiff_encoders *e, struct encoder *encoder, const void *const planes[],
-                   size_t strip, struct vf_tiff_strip *slot)
+                   size_t top, size_t strip, struct vf_tiff_strip *slot)
 {
     const struct vf_info *info = &e->writer->info;
     const size_t y = strip * e->strip_rows, nx = info->shape.nx, samples = info->page_channels;
     const size_t rows = info->shape.ny - y < e->strip_rows ? info->shape.ny - y : e->strip_rows;
     const tmsize_t bytes = (tmsize_t)(rows * nx * samples * vf_type_size(info->type));
-    vf_join_samples(encoder->strip, planes, y * nx, rows * nx, samples, vf_type_size(info->type));
+    vf_join_samples(encoder->strip, planes, (y - top) * nx, rows * nx, samples, vf_type_size(info->type));
     vf_tiff_clear_error(&encoder->stream);
     encoder->stream.capture = slot->data;
     encoder->stream.capture_room = e->room;
@@ -141,34 +142,59 @@ static bool encode(const struct vf_tiff_encoders *e, struct encoder *encoder, co
     return done;
 }
 
-enum vf_status vf_tiff_encode_pages(struct vf_tiff_encoders *e, size_t first, size_t count,
-                                    const void *const planes[], int threads, vf_tiff_take_strips *take,
-                                    struct vf_error *error)
+/* Strips [begin, end), counted from the first of page `first`. */
+struct span {
+    size_t first, begin, end;
+    size_t top; /* the row that planes begin at */
+};
+
+static enum vf_status encode_span(struct vf_tiff_encoders *e, const struct span *span,
+                                  const void *const planes[], int threads, vf_tiff_take_strips *take,
+                                  struct vf_error *error)
 {
     const struct vf_info *info = &e->writer->info;
-    const size_t in_page = (info->shape.ny + e->strip_rows - 1) / e->strip_rows, all = in_page * count;
+    const size_t in_page = (info->shape.ny + e->strip_rows - 1) / e->strip_rows;
     int team = 1;
     if (prepare(e, threads < 1 ? 1 : threads, &team, error) != VF_OK)
         return VF_FAILED;
     error->text[0] = '\0';
     const size_t at_once = (size_t)team * STRIPS_A_THREAD;
-    for (size_t from = 0, n; from < all; from += n) {
-        n = all - from < at_once ? all - from : at_once;
+    for (size_t from = span->begin, n; from < span->end; from += n) {
+        n = span->end - from < at_once ? span->end - from : at_once;
         enum vf_status status = VF_OK;
 #pragma omp parallel for schedule(dynamic) num_threads(team)
         for (size_t i = 0; i < n; i++) {
             struct encoder *encoder = e->encoder[omp_get_thread_num()];
             const size_t page = (from + i) / in_page;
-            if (encode(e, encoder, planes + page * info->page_channels, (from + i) % in_page, &e->slot[i]))
+            if (encode(e, encoder, planes + page * info->page_channels, span->top, (from + i) % in_page,
+                       &e->slot[i]))
                 continue;
 #pragma omp critical(vf_tiff_encode_pages)
-            status = vf_fail(error, VF_FAILED, "page %zu cannot be compressed: %s", first + page + 1,
+            status = vf_fail(error, VF_FAILED, "page %zu cannot be compressed: %s", span->first + page + 1,
                              vf_tiff_cause(&encoder->stream, "unknown cause"));
         }
         if (status != VF_OK)
             return status;
-        if (!take(e->writer, first, e->slot, from, n))
+        if (!take(e->writer, span->first, e->slot, from, n))
             return VF_FAILED;
     }
     return VF_OK;
+}
+
+enum vf_status vf_tiff_encode_pages(struct vf_tiff_encoders *e, size_t first, size_t count,
+                                    const void *const planes[], int threads, vf_tiff_take_strips *take,
+                                    struct vf_error *error)
+{
+    const size_t in_page = (e->writer->info.shape.ny + e->strip_rows - 1) / e->strip_rows;
+    const struct span span = {.first = first, .end = in_page * count};
+    return encode_span(e, &span, planes, threads, take, error);
+}
+
+enum vf_status vf_tiff_encode_rows(struct vf_tiff_encoders *e, size_t y, size_t count,
+                                   const void *const planes[], int threads, vf_tiff_take_strips *take,
+                                   struct vf_error *error)
+{
+    const struct span span = {
+        .begin = y / e->strip_rows, .end = (y + count + e->strip_rows - 1) / e->strip_rows, .top = y};
+    return encode_span(e, &span, planes, threads, take, error);
 }

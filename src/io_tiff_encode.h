@@ -33,4 +33,9 @@ enum vf_status vf_tiff_encode_pages(struct vf_tiff_encoders *encoders, size_t fi
                                     const void *const planes[], int threads, vf_tiff_take_strips *take,
                                     struct vf_error *error);
 
+/* The same of rows y to y + count - 1 of the only page, whole strips or up to its end; planes begin there. */
+enum vf_status vf_tiff_encode_rows(struct vf_tiff_encoders *encoders, size_t y, size_t count,
+                                   const void *const planes[], int threads, vf_tiff_take_strips *take,
+                                   struct vf_error *error);
+
 #endif

@@ -11,6 +11,7 @@ struct vf_tiff_decoder {
     struct vf_tiff_stream stream;
     void *buffer; /* of a tile, a row, or a block of rows */
     size_t buffer_bytes;
+    size_t checked; /* the current page, from 1 on; 0: it was not checked */
 };
 
 struct vf_tiff_reader {
@@ -36,6 +37,12 @@ enum vf_status vf_tiff_check_page(struct vf_reader *reader, TIFF *tif, size_t pa
 /* The reading half of vf_codec_tiff. Planes as for vf_reader_read_pages. */
 enum vf_status vf_tiff_read_pages(struct vf_reader *reader, size_t first, size_t count, void *const planes[],
                                   int threads, struct vf_error *error);
+
+enum vf_status vf_tiff_read_rows(struct vf_reader *reader, size_t y, size_t count, void *const planes[],
+                                 int threads, struct vf_error *error);
+
+/* Whether the current page is one strip, stored as it is in memory but for the order of bytes. */
+bool vf_tiff_is_raw(TIFF *tif, const struct vf_tiff_layout *layout);
 
 void vf_tiff_decoder_close(struct vf_tiff_decoder *decoder);
 

@@ -98,13 +98,18 @@ static bool wants_raw(const struct vf_writer *writer)
            page_size(info) <= UINT32_MAX;
 }
 
+size_t vf_tiff_row_block(const struct vf_info *info)
+{
+    const size_t row_bytes = info->shape.nx * info->page_channels * vf_type_size(info->type);
+    const size_t rows = row_bytes < STRIP_BYTES ? STRIP_BYTES / row_bytes : 1;
+    return rows < info->shape.ny ? rows : info->shape.ny;
+}
+
 static void choose_strips(struct vf_writer *writer)
 {
     struct tiff_writer *state = writer->state;
     const struct vf_info *info = &writer->info;
-    const size_t row_bytes = info->shape.nx * info->page_channels * vf_type_size(info->type);
-    const size_t rows = row_bytes < STRIP_BYTES ? STRIP_BYTES / row_bytes : 1;
-    state->strip_rows = (uint32_t)(rows < info->shape.ny ? rows : info->shape.ny);
+    state->strip_rows = (uint32_t)vf_tiff_row_block(info);
     state->direct = info->page_channels == 1 && state->codec->compression == VF_COMPRESS_NONE &&
                     !TIFFIsByteSwapped(state->tif);
 }
@@ -182,14 +187,15 @@ enum vf_status vf_tiff_create(struct vf_writer *writer, struct vf_error *error)
     return state->description == NULL ? VF_FAILED : VF_OK;
 }
 
-static bool write_strips(struct vf_writer *writer, const void *const planes[])
+/* The strips of rows [top, end) of the page, which are `planes`. */
+static bool write_strips(struct vf_writer *writer, size_t top, size_t end, const void *const planes[])
 {
     const struct tiff_writer *state = writer->state;
     const struct vf_info *info = &writer->info;
     const size_t size = vf_type_size(info->type), samples = info->page_channels, nx = info->shape.nx;
-    uint32_t strip = 0;
-    for (size_t y = 0; y < info->shape.ny; y += state->strip_rows, strip++) {
-        const size_t rows = info->shape.ny - y < state->strip_rows ? info->shape.ny - y : state->strip_rows;
+    uint32_t strip = (uint32_t)(top / state->strip_rows);
+    for (size_t y = 0; y < end - top; y += state->strip_rows, strip++) {
+        const size_t rows = end - top - y < state->strip_rows ? end - top - y : state->strip_rows;
         const tmsize_t bytes = (tmsize_t)(rows * nx * samples * size);
         void *data = state->strip;
         if (state->direct)
@@ -235,7 +241,8 @@ static bool write_page(struct vf_writer *writer, size_t page, const void *const 
     const struct tiff_writer *state = writer->state;
     if (state->raw)
         return write_raw(writer, page, planes);
-    return set_layout(writer, page) && write_strips(writer, planes) && TIFFWriteDirectory(state->tif);
+    return set_layout(writer, page) && write_strips(writer, 0, writer->info.shape.ny, planes) &&
+           TIFFWriteDirectory(state->tif);
 }
 
 /* The strips that the encoders have made, in order: their number runs on over the pages. */
@@ -274,6 +281,30 @@ enum vf_status vf_tiff_write_pages(struct vf_writer *writer, size_t first, size_
             return vf_fail(error, VF_FAILED, "page %zu cannot be written: %s", first + i + 1,
                            vf_tiff_cause(&state->stream, "unknown cause"));
     return VF_OK;
+}
+
+static bool write_rows(struct vf_writer *writer, size_t y, size_t count, const void *const planes[])
+{
+    const struct tiff_writer *state = writer->state;
+    return (y > 0 || set_layout(writer, 0)) && write_strips(writer, y, y + count, planes) &&
+           (y + count < writer->info.shape.ny || TIFFWriteDirectory(state->tif));
+}
+
+enum vf_status vf_tiff_write_rows(struct vf_writer *writer, size_t y, size_t count,
+                                  const void *const planes[], int threads, struct vf_error *error)
+{
+    struct tiff_writer *state = writer->state;
+    enum vf_status status = VF_OK;
+    error->text[0] = '\0';
+    vf_tiff_clear_error(&state->stream);
+    if (state->encoders != NULL)
+        status = vf_tiff_encode_rows(state->encoders, y, count, planes, threads, write_encoded, error);
+    else if (!write_rows(writer, y, count, planes))
+        status = VF_FAILED;
+    return status == VF_OK || error->text[0] != '\0'
+               ? status
+               : vf_fail(error, VF_FAILED, "rows from %zu on cannot be written: %s", y + 1,
+                         vf_tiff_cause(&state->stream, "unknown cause"));
 }
 
 /* Pages lie in the file as they came; its order of them is that of the directories' chain. */

@@ -51,6 +51,7 @@ struct vf_plan {
     struct vf_forced_list forced;   /* for the GPU */
     enum vf_type source_type, result_type;
     ptrdiff_t nx, ny, nz, batch; /* one image's grid; images that share a channel's global values */
+    bool by_rows;                /* 2D, one image, on the CPU: slabs are of its rows */
     int threads;
     int most_fused;            /* iterations of a run at most */
     bool tiling_given;         /* the runs' tiles are the user's */

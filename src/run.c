@@ -157,7 +157,7 @@ static enum vf_status stream(struct vf_work *w, struct vf_error *error)
     struct counting counting;
     struct vf_stream stream = {.plan = &w->plan,
                                .passes = &w->stream,
-                               .ends = {w->input, &w->result, w->channels},
+                               .ends = vf_work_ends(w),
                                .cuda = w->cuda,
                                .reader = w->reader,
                                .writer = w->writer,

@@ -79,7 +79,7 @@ static void describe_part(const struct sweep *w, int i, int channel, ptrdiff_t z
     const struct vf_plan *plan = s->plan;
     const struct step *step = &w->step[i];
     const struct vf_flow *flow = &step->flow[channel];
-    const bool flat = plan->context.dim == 2;
+    const bool flat = plan->context.dim == 2 && !plan->by_rows;
     for (int k = 0; k < flow->source_count; k++) {
         part->source[k] = w->window[i].array[channel * flow->source_count + k];
         part->source[k].plane += flat ? z : 0;
@@ -96,6 +96,7 @@ static void describe_part(const struct sweep *w, int i, int channel, ptrdiff_t z
                                 .batch = flat ? count : 1,
                                 .z_begin = flat ? 0 : z,
                                 .z_end = flat ? 1 : z + count,
+                                .by_rows = plan->by_rows,
                                 .source = part->source,
                                 .sink = step->prepass != NULL ? step->prepass[channel].sink : part->sink,
                                 .tiling = step->run->tiling,
@@ -317,7 +318,7 @@ static enum vf_status open_step(struct sweep *w, int i, struct vf_error *error)
 static enum vf_status open_windows(struct sweep *w, struct vf_error *error)
 {
     const struct vf_stream *s = w->stream;
-    const size_t voxels = (size_t)s->plan->nx * (size_t)s->plan->ny;
+    const size_t voxels = vf_stream_plane(s->plan);
     for (int i = 0; i < w->window_count; i++) {
         const struct vf_window_shape shape = vf_stream_window(s->passes, s->plan, &s->ends, w->pass, i);
         enum vf_status status =
@@ -331,6 +332,8 @@ static enum vf_status open_windows(struct sweep *w, struct vf_error *error)
 
 static ptrdiff_t batch_of(const struct sweep *w, const struct vf_info *info)
 {
+    if (w->stream->plan->by_rows)
+        return w->pass->slab;
     const size_t per_plane = info->shape.nc / info->page_channels;
     const size_t pages = vf_info_pages_at_once(info, w->stream->plan->threads) / per_plane;
     const size_t slab = (size_t)w->pass->slab;

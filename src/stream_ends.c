@@ -108,6 +108,85 @@ static enum vf_status write_result(const struct vf_stream_end *end, ptrdiff_t nu
                                  end->stream->plan->threads, error);
 }
 
+/* ---- rows ---- */
+
+/* Rows of strips or tiles that are read or written together, on their way to the window or from there. */
+struct block {
+    ptrdiff_t rows; /* that there is room for; 0: whole planes pass, without it */
+    ptrdiff_t first, count;
+    char *data;   /* owned */
+    void **plane; /* owned: where each channel's begin */
+};
+
+static enum vf_status open_block(const struct vf_stream_end *end, const struct vf_info *info, size_t rows,
+                                 struct block *block, struct vf_error *error)
+{
+    const size_t channels = (size_t)end->window->count, bytes = end->window->plane_bytes;
+    *block = (struct block){0};
+    if (!end->stream->plan->by_rows || end->file != NULL)
+        return VF_OK;
+    block->rows = (ptrdiff_t)vf_info_rows_at_once(info, rows);
+    block->data = vf_alloc((size_t)block->rows * channels, bytes, "rows", error);
+    block->plane = vf_alloc(channels, sizeof *block->plane, "rows", error);
+    if (block->data == NULL || block->plane == NULL)
+        return VF_FAILED;
+    for (size_t c = 0; c < channels; c++)
+        block->plane[c] = block->data + c * (size_t)block->rows * bytes;
+    return VF_OK;
+}
+
+static void close_block(struct block *block)
+{
+    vf_free(block->data);
+    vf_free(block->plane);
+}
+
+static void *place_in(const struct vf_stream_end *end, const struct block *block, ptrdiff_t row, int channel)
+{
+    return (char *)block->plane[channel] + (size_t)(row - block->first) * end->window->plane_bytes;
+}
+
+static void choose_block(const struct vf_stream_end *end, struct block *block, ptrdiff_t row)
+{
+    const ptrdiff_t left = end->window->extent - row / block->rows * block->rows;
+    block->first = row / block->rows * block->rows;
+    block->count = left < block->rows ? left : block->rows;
+}
+
+static enum vf_status read_row(const struct vf_stream_end *end, ptrdiff_t number, struct block *block,
+                               struct vf_error *error)
+{
+    const ptrdiff_t row = plane_of(end, number);
+    if (row < block->first || row >= block->first + block->count) {
+        choose_block(end, block, row);
+        pthread_mutex_lock(end->reading);
+        const enum vf_status status =
+            vf_reader_read_rows(end->stream->reader, (size_t)block->first, (size_t)block->count, block->plane,
+                                end->stream->plan->threads, error);
+        pthread_mutex_unlock(end->reading);
+        if (status != VF_OK)
+            return status;
+    }
+    for (int c = 0; c < end->window->count; c++)
+        memcpy(vf_window_place(end->window, number, c), place_in(end, block, row, c),
+               end->window->plane_bytes);
+    return VF_OK;
+}
+
+static enum vf_status write_row(const struct vf_stream_end *end, ptrdiff_t number, struct block *block,
+                                struct vf_error *error)
+{
+    const ptrdiff_t row = plane_of(end, number);
+    choose_block(end, block, row);
+    for (int c = 0; c < end->window->count; c++)
+        memcpy(place_in(end, block, row, c), vf_window_place(end->window, number, c),
+               end->window->plane_bytes);
+    if (row < block->first + block->count - 1)
+        return VF_OK;
+    return vf_writer_write_rows(end->stream->writer, (size_t)block->first, (size_t)block->count,
+                                (const void *const *)block->plane, end->stream->plan->threads, error);
+}
+
 /* ---- the temporary file ---- */
 
 static enum vf_status move_plane(const struct vf_stream_end *end, ptrdiff_t number, bool write,
@@ -126,24 +205,27 @@ static enum vf_status move_plane(const struct vf_stream_end *end, ptrdiff_t numb
 /* ---- the threads ---- */
 
 static enum vf_status read_some(struct vf_stream_end *end, ptrdiff_t number, ptrdiff_t count, void **plane,
-                                struct vf_error *error)
+                                struct block *block, struct vf_error *error)
 {
     enum vf_status status = VF_OK;
-    if (end->file == NULL)
+    if (end->file == NULL && block->rows == 0)
         return read_image(end, number, count, plane, error);
     for (ptrdiff_t i = 0; i < count && status == VF_OK && !vf_interrupted; i++)
-        status = move_plane(end, number + i, false, error);
+        status = block->rows > 0 ? read_row(end, number + i, block, error)
+                                 : move_plane(end, number + i, false, error);
     return status;
 }
 
 static enum vf_status write_some(struct vf_stream_end *end, ptrdiff_t number, ptrdiff_t count, void **plane,
-                                 void *room, struct vf_error *error)
+                                 void *room, struct block *block, struct vf_error *error)
 {
     enum vf_status status = VF_OK;
-    if (end->file == NULL)
+    if (end->file == NULL && block->rows == 0)
         return write_result(end, number, count, plane, room, error);
     for (ptrdiff_t i = 0; i < count && status == VF_OK && !vf_interrupted; i++)
-        if (!is_beyond(end, number + i))
+        if (block->rows > 0)
+            status = write_row(end, number + i, block, error);
+        else if (!is_beyond(end, number + i))
             status = move_plane(end, number + i, true, error);
     return status;
 }
@@ -152,8 +234,10 @@ static void *read_all(void *context)
 {
     struct vf_stream_end *end = context;
     const ptrdiff_t all = span(end) * end->images;
+    const struct vf_stream_ends *ends = &end->stream->ends;
     struct vf_error error;
-    enum vf_status status = VF_OK;
+    struct block block;
+    enum vf_status status = open_block(end, ends->input, ends->read_block, &block, &error);
     void **plane = vf_alloc((size_t)(end->batch * end->window->count), sizeof *plane, "pages", &error);
     if (plane == NULL)
         status = VF_FAILED;
@@ -163,13 +247,14 @@ static void *read_all(void *context)
         if (!vf_queue_wait_room(&end->queue, count))
             break;
         const double start = now();
-        status = read_some(end, number, count, plane, &error);
+        status = read_some(end, number, count, plane, &block, &error);
         end->seconds += now() - start;
         if (status == VF_OK)
             vf_queue_fill(&end->queue, count);
     }
     if (status != VF_OK)
         vf_queue_stop(&end->queue, status, &error);
+    close_block(&block);
     vf_free(plane);
     return NULL;
 }
@@ -179,8 +264,10 @@ static void *write_all(void *context)
     struct vf_stream_end *end = context;
     const bool alpha = end->file == NULL && end->stream->ends.result->has_alpha;
     const ptrdiff_t all = span(end) * end->images;
+    const struct vf_stream_ends *ends = &end->stream->ends;
     struct vf_error error;
-    enum vf_status status = VF_OK;
+    struct block block;
+    enum vf_status status = open_block(end, ends->result, ends->write_block, &block, &error);
     void **plane = vf_alloc((size_t)(end->batch * end->window->count), sizeof *plane, "pages", &error);
     void *room = plane == NULL || !alpha ? NULL : vf_alloc(end->window->plane_bytes, 1, "a page", &error);
     if (plane == NULL || (alpha && room == NULL))
@@ -191,13 +278,14 @@ static void *write_all(void *context)
         count = vf_queue_filled(&end->queue) - number;
         count = run_length(end, number, count < end->batch ? count : end->batch);
         const double start = now();
-        status = write_some(end, number, count, plane, room, &error);
+        status = write_some(end, number, count, plane, room, &block, &error);
         end->seconds += now() - start;
         if (status == VF_OK)
             vf_queue_free_to(&end->queue, number + count);
     }
     if (status != VF_OK)
         vf_queue_stop(&end->queue, status, &error);
+    close_block(&block);
     vf_free(plane);
     vf_free(room);
     return NULL;

@@ -24,7 +24,14 @@
 
 ptrdiff_t vf_stream_extent(const struct vf_plan *plan)
 {
+    if (plan->by_rows)
+        return plan->ny;
     return plan->context.dim == 2 ? plan->nz * plan->batch : plan->nz;
+}
+
+size_t vf_stream_plane(const struct vf_plan *plan)
+{
+    return (size_t)plan->nx * (plan->by_rows ? 1 : (size_t)plan->ny);
 }
 
 ptrdiff_t vf_stream_images(const struct vf_plan *plan)
@@ -104,7 +111,7 @@ struct vf_window_shape vf_stream_window(const struct vf_stream_plan *stream, con
                                         int index)
 {
     const int runs = pass->runs, reader = reader_of(plan, pass, index);
-    const bool periodic = plan->context.dim == 3 && plan->context.boundary == VF_WRAP;
+    const bool periodic = (plan->context.dim == 3 || plan->by_rows) && plan->context.boundary == VF_WRAP;
     /* Another thread fills or empties it. */
     const bool end = index == 0 || (index == runs && pass->stores);
     ptrdiff_t beyond = 0, all = vf_stream_extent(plan);
@@ -120,9 +127,13 @@ struct vf_window_shape vf_stream_window(const struct vf_stream_plan *stream, con
     shape.capacity = end ? larger(shape.capacity, on_their_way + pass->slab) : shape.capacity;
     all = (shape.high - shape.low) * (end ? vf_stream_images(plan) : 1);
     shape.capacity = smaller(shape.capacity, all);
-    const double plane = (double)plan->nx * (double)plan->ny * (double)vf_type_size(shape.type);
+    const double plane = (double)vf_stream_plane(plan) * (double)vf_type_size(shape.type);
     shape.bytes = shape.count *
                   ((double)shape.capacity * plane + (double)vf_stream_extent(plan) * (double)sizeof(void *));
+    if (plan->by_rows && index == 0 && pass->from_file)
+        shape.bytes += shape.count * plane * (double)vf_info_rows_at_once(ends->input, ends->read_block);
+    if (plan->by_rows && index == runs && pass->to_file)
+        shape.bytes += shape.count * plane * (double)vf_info_rows_at_once(ends->result, ends->write_block);
     return shape;
 }
 
@@ -186,7 +197,7 @@ static enum vf_status weigh(const struct trial *t, int r, ptrdiff_t slab, struct
 {
     const struct vf_plan *plan = t->plan;
     const struct vf_run *run = &plan->run[r];
-    const bool flat = plan->context.dim == 2;
+    const bool flat = plan->context.dim == 2 && !plan->by_rows;
     const ptrdiff_t extent = vf_stream_extent(plan);
     const double channels = (double)t->request->ends.channels;
     const ptrdiff_t in_image = (extent + slab - 1) / slab;
@@ -208,6 +219,7 @@ static enum vf_status weigh(const struct trial *t, int r, ptrdiff_t slab, struct
                              .nz = plan->nz,
                              .batch = flat ? slab : 1,
                              .z_end = flat ? 1 : slab,
+                             .by_rows = plan->by_rows,
                              .threads = plan->threads,
                              .work_limit = work_limit(t, slab)};
         weighed->seconds = plan->scheme->plan(&job) * slabs;
@@ -297,7 +309,7 @@ static bool is_light(const struct trial *t, const struct vf_pass *pass)
     const struct vf_window_shape in = vf_stream_window(&t->stream, t->plan, &t->request->ends, pass, 0);
     const struct vf_window_shape out =
         vf_stream_window(&t->stream, t->plan, &t->request->ends, pass, pass->runs);
-    const double plane = (double)t->plan->nx * (double)t->plan->ny;
+    const double plane = (double)vf_stream_plane(t->plan);
     const double planes = (double)vf_stream_extent(t->plan) * (double)vf_stream_images(t->plan);
     const double read = plane * planes * in.count * (double)vf_type_size(in.type);
     const double stored = plane * planes * out.count * (double)vf_type_size(out.type);
@@ -355,7 +367,7 @@ static double beside(double a, double b)
 static void predict_pass(const struct trial *t, struct vf_pass *pass)
 {
     const int runs = pass->runs;
-    const double plane = (double)t->plan->nx * (double)t->plan->ny;
+    const double plane = (double)vf_stream_plane(t->plan);
     const double images = (double)vf_stream_images(t->plan);
     const struct vf_window_shape in = vf_stream_window(&t->stream, t->plan, &t->request->ends, pass, 0);
     const struct vf_window_shape out = vf_stream_window(&t->stream, t->plan, &t->request->ends, pass, runs);
@@ -547,6 +559,7 @@ static enum vf_status try_shorter(struct vf_stream_plan *stream, struct vf_plan 
         status = vf_plan_open(&other, &shorter, error);
         if (status != VF_OK)
             return status;
+        other.by_rows = plan->by_rows;
         status = open_trial(&t, request, &other, error);
         if (status == VF_OK)
             status = choose_slabs(&t, error);

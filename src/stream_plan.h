@@ -42,6 +42,8 @@ struct vf_stream_plan {
 struct vf_stream_ends {
     const struct vf_info *input, *result;
     size_t channels; /* of the input's, filtered */
+    size_t read_block,
+        write_block; /* rows that are in one strip or tile; 0: not known, nothing goes by rows */
 };
 
 struct vf_stream_request {
@@ -59,9 +61,11 @@ void vf_stream_plan_close(struct vf_stream_plan *stream);
 
 /* ---- what passes are made of ---- */
 
-/* Planes of an image, and images that come one after another: 2D images are planes of one. */
+/* Planes of an image, and images that come one after another: 2D images are planes of one. Where a plan goes
+ * by rows they take the planes' place, here and in all that is said of planes. */
 ptrdiff_t vf_stream_extent(const struct vf_plan *plan);
 ptrdiff_t vf_stream_images(const struct vf_plan *plan);
+size_t vf_stream_plane(const struct vf_plan *plan); /* voxels of one */
 
 /* Voxels that all passes compute: a pass's runs and its pre-pass each count them. */
 size_t vf_stream_voxels(const struct vf_stream_plan *stream, const struct vf_plan *plan, size_t channels);

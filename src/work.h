@@ -46,6 +46,8 @@ enum vf_status vf_work_plan(struct vf_work *work, const struct vf_chain *chain, 
 /* Too little memory for one slab, too little disk for the result. */
 enum vf_status vf_work_check(const struct vf_work *work, struct vf_error *error);
 
+struct vf_stream_ends vf_work_ends(const struct vf_work *work);
+
 void vf_work_explain(const struct vf_work *work, FILE *to);
 
 /* One warning of what a file has that is not read, and what its result cannot keep. */

@@ -167,6 +167,26 @@ static double whole_seconds(const struct vf_work *w, size_t bytes)
            vf_session_cuda_seconds(w->session, bytes, plan_seconds(w));
 }
 
+struct vf_stream_ends vf_work_ends(const struct vf_work *w)
+{
+    return (struct vf_stream_ends){.input = w->input,
+                                   .result = &w->result,
+                                   .channels = w->channels,
+                                   .read_block = vf_reader_row_block(w->reader),
+                                   .write_block = vf_writer_row_block(w->format, &w->result)};
+}
+
+/* Whether an image can go through memory by rows: on the CPU, one plane, in files that are read and written
+ * so.
+ */
+static bool can_go_by_rows(const struct vf_work *w)
+{
+    const struct vf_plan *plan = &w->plan;
+    return plan->gpu == NULL && plan->context.dim == 2 && plan->nz * plan->batch == 1 &&
+           plan->scheme == &vf_cpu_row_stream && !w->result.has_alpha && vf_reader_row_block(w->reader) > 0 &&
+           vf_writer_row_block(w->format, &w->result) > 0;
+}
+
 /* Where the whole does not fit: passes over slabs. And where a GPU has the file for itself, if it is faster
  * to read, filter and write at the same time; the files of a batch do so beside each other. */
 static enum vf_status consider_slabs(struct vf_work *w, const struct vf_plan_request *request, size_t bytes,
@@ -176,9 +196,8 @@ static enum vf_status consider_slabs(struct vf_work *w, const struct vf_plan_req
     const size_t now = w->session->works == 1 ? vf_memory_resident() : 0;
     const size_t base =
         (now > w->session->base_bytes ? now : w->session->base_bytes) + OVERHEAD_BYTES + gpu_bytes(w);
-    struct vf_stream_request slabs = {.plan = *request,
-                                      .ends = {w->input, &w->result, w->channels},
-                                      .bytes = (double)w->memory_limit - (double)base};
+    struct vf_stream_request slabs = {
+        .plan = *request, .ends = vf_work_ends(w), .bytes = (double)w->memory_limit - (double)base};
     w->base_bytes = base;
     w->memory += base;
     const bool fits = w->memory <= w->memory_limit;
@@ -186,6 +205,7 @@ static enum vf_status consider_slabs(struct vf_work *w, const struct vf_plan_req
         w->format == VF_FORMAT_PNG)
         return VF_OK;
     slabs.plan.gpu = w->plan.gpu;
+    w->plan.by_rows = can_go_by_rows(w);
     const enum vf_status status = vf_stream_plan_open(&w->stream, &w->plan, &slabs, error);
     if (status == VF_OK && fits &&
         (w->stream.pass_count == 0 || w->stream.seconds > whole_seconds(w, bytes))) {
@@ -246,9 +266,11 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
     if (!vf_volume_bytes(w->input->type, shape, &bytes_in) ||
         !vf_volume_bytes(w->result.type, &w->result.shape, &bytes_out))
         return vf_fail(error, VF_FAILED, "the image or its result overflows a size");
-    VF_TRY(consider_gpu(w, &request, bytes_in + bytes_out, error));
-    w->memory = bytes_in + bytes_out + w->plan.between_bytes + w->plan.work_bytes;
     w->memory_limit = o->memory > 0 ? o->memory : w->session->free_bytes / 4 * 3;
+    /* What can only go by rows is for the CPU, unless the GPU is asked for. */
+    if (o->backend != VF_BACKEND_AUTO || bytes_in + bytes_out <= w->memory_limit || !can_go_by_rows(w))
+        VF_TRY(consider_gpu(w, &request, bytes_in + bytes_out, error));
+    w->memory = bytes_in + bytes_out + w->plan.between_bytes + w->plan.work_bytes;
     w->file_bytes = is_compressed(w) ? 0 : (double)bytes_out;
     VF_TRY(consider_slabs(w, &request, bytes_in + bytes_out, error));
 out:

@@ -51,6 +51,99 @@ static void check_reading(size_t at_once, int threads)
     vf_reader_close(reader);
 }
 
+/* The blocks of rows one by one, each into memory of its own size. */
+static void check_rows(size_t at_once, int threads)
+{
+    struct vf_reader *reader;
+    struct vf_volume expected;
+    struct vf_error error;
+    sample_read(sample_path("in.tif"), &reader, &expected);
+    const struct vf_info *info = vf_reader_info(reader);
+    const size_t channels = info->shape.nc, row = info->shape.nx * vf_type_size(info->type);
+    const size_t block = vf_reader_row_block(reader) * at_once, ny = info->shape.ny;
+    for (size_t y = 0, rows; y < ny; y += rows) {
+        rows = ny - y < block ? ny - y : block;
+        void **planes = malloc(channels * sizeof *planes);
+        for (size_t c = 0; c < channels; c++)
+            planes[c] = malloc(rows * row);
+        cr_assert_eq(vf_reader_read_rows(reader, y, rows, planes, threads, &error), VF_OK, "%s", error.text);
+        for (size_t c = 0; c < channels; c++) {
+            const char *plane = vf_volume_plane(&expected, 0, c, 0);
+            cr_assert_eq(memcmp(planes[c], plane + y * row, rows * row), 0, "row %zu, channel %zu", y, c);
+            free(planes[c]);
+        }
+        free(planes);
+    }
+    vf_volume_free(&expected);
+    vf_reader_close(reader);
+}
+
+/* The rows of a page make the file that the whole page makes. */
+static void check_writing_rows(enum vf_compression compression)
+{
+    const struct vf_output_options options = {.compression = compression};
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    struct vf_info result;
+    struct vf_writer *writer;
+    struct vf_error error;
+    size_t sizes[2];
+    sample_read(sample_path("in.tif"), &reader, &volume);
+    vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, volume.type, 1, &result);
+    sample_write_volume(sample_path("whole.tif"), &result, &volume, &options);
+    const size_t block = vf_writer_row_block(VF_FORMAT_TIFF, &result), ny = result.shape.ny;
+    const size_t row = result.shape.nx * vf_type_size(result.type);
+    cr_assert(block > 0 && block * 2 < ny);
+    cr_assert_eq(vf_writer_open(&writer, sample_path("rows.tif"), VF_FORMAT_TIFF, &result, &options, &error),
+                 VF_OK);
+    for (size_t y = 0, rows; y < ny; y += rows) {
+        const void *planes[4];
+        rows = ny - y < 2 * block ? ny - y : 2 * block;
+        for (size_t c = 0; c < result.shape.nc; c++)
+            planes[c] = (char *)vf_volume_plane(&volume, 0, c, 0) + y * row;
+        cr_assert_eq(vf_writer_write_rows(writer, y, rows, planes, 2, &error), VF_OK, "%s", error.text);
+    }
+    cr_assert_neq(vf_writer_write_rows(writer, ny, 0, NULL, 1, &error), VF_OK);
+    cr_assert_eq(vf_writer_finish(writer, &error), VF_OK, "%s", error.text);
+    vf_writer_close(writer);
+    char *whole = sample_get(sample_path("whole.tif"), &sizes[0]);
+    char *rows = sample_get(sample_path("rows.tif"), &sizes[1]);
+    cr_assert_eq(sizes[0], sizes[1]);
+    cr_assert_eq(memcmp(whole, rows, sizes[0]), 0);
+    free(whole);
+    free(rows);
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+}
+
+Test(io_threads, rows)
+{
+    for (int k = 0; k < 32; k++) {
+        const struct tiff_sample s = {.type = k & 1 ? VF_U16 : VF_F32,
+                                      .nx = 50,
+                                      .ny = 67,
+                                      .samples = k & 2 ? 3 : 1,
+                                      .separate = (k & 4) != 0,
+                                      .tiled = (k & 8) != 0,
+                                      .rows = k & 8        ? 16
+                                              : k % 3 == 0 ? 0
+                                                           : 9,
+                                      .tile_nx = 32,
+                                      .big_endian = (k & 16) != 0,
+                                      .scheme = k % 5 < 2 ? COMPRESSION_LZW : COMPRESSION_NONE};
+        tiff_sample_write(sample_path("in.tif"), &s);
+        check_rows(1, 1);
+        check_rows(2, 3);
+    }
+    for (int k = 0; k < 4; k++) {
+        tiff_sample_write(
+            sample_path("in.tif"),
+            &(struct tiff_sample){
+                .type = VF_U16, .nx = 700, .ny = 601, .big_endian = k & 1, .samples = k & 1 ? 3 : 1});
+        check_writing_rows(k & 2 ? VF_COMPRESS_DEFLATE : VF_COMPRESS_NONE);
+    }
+}
+
 Test(io_threads, reading)
 {
     for (int k = 0; k < 8 * SCHEMES; k++) {

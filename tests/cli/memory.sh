@@ -43,6 +43,22 @@ test_channels_slices_times_and_planes_beyond() {
     in_slabs 0 --boundary wrap -f gaussian:sigma=2,perona-malik:iterations=3 "$DATA/epi-time.tif"
 }
 
+# One plane goes by its rows.
+test_rows_of_one_plane() {
+    wide 1003 4001 wide.tif
+    expect 0 --compress deflate -f gaussian wide.tif strips.tif
+    for boundary in nearest wrap; do
+        in_slabs 0 --boundary $boundary -f gaussian:sigma=2,perona-malik:k=auto:iterations=2 wide.tif
+        prints "rows, "
+        in_slabs 2 --boundary $boundary -f gradient:output=components strips.tif
+        prints "rows, "
+    done
+    in_slabs 0 --boundary constant=9 -f structure-tensor --dtype float64 strips.tif
+    expect 0 -f gaussian wide.tif wide.mrc
+    expect 1 --memory 12M -f gaussian wide.mrc o.tif
+    says "the thinnest slab of this chain needs"
+}
+
 test_more_memory_takes_fewer_passes() {
     sparse 256 256 20000 long.mrc
     chain=perona-malik:iterations=50:k=10
