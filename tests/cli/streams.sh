@@ -115,7 +115,7 @@ test_interrupt_while_reading_a_pipe() {
 
 test_interrupt_while_a_pipe_is_full() {
     mkfifo pipe
-    sleep 30 <pipe &
+    sleep 30 3<pipe &
     reader=$!
     code=0
     timeout --foreground --preserve-status -s INT -k 5 1 "$VOLFILTER" -f gaussian "$STACK" - 2>err >pipe || code=$?
