@@ -50,7 +50,8 @@ struct vf_ring {
 
 /* What belongs to the faces along the stream: the upper ones of a plane become the lower ones of the next. */
 struct vf_faces {
-    REAL lower[VF_STAGES][VF_WORK_Y][VF_SPAN], upper[VF_STAGES][VF_WORK_Y][VF_SPAN];
+    enum { stages = VF_STAGES > 0 ? VF_STAGES : 1 }; /* a copy has none */
+    REAL lower[stages][VF_WORK_Y][VF_SPAN], upper[stages][VF_WORK_Y][VF_SPAN];
 
     VF_MEMBER void turn_over()
     {

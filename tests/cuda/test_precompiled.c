@@ -28,6 +28,7 @@ static void open_scratch(void)
     cr_assert_not_null(mkdtemp(scratch));
     snprintf(folder, sizeof folder, "%s/precompiled", scratch);
     setenv("VOLFILTER_PRECOMPILED", folder, 1);
+    unsetenv("CUDA_TESTS_SHARE"); /* what is filtered must be compiled before */
     open_device("makers");
     if (strcmp(cuda->gpu.name, "Fake GPU") != 0) {
         vf_cuda_close(cuda);
