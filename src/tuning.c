@@ -193,7 +193,8 @@ bool vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case 
         entry->scheme->forbids(c, gpu, &entry->config) != NULL)
         return false;
     *found = (struct vf_ranked){.scheme = entry->scheme, .config = entry->config, .tuned = true};
-    vf_gpu_predict(c, gpu, entry->scheme, &entry->config, 0, &found->detail);
+    vf_gpu_fit_grid(c, found->scheme, &found->config); /* measured on a grid of about this size */
+    vf_gpu_predict(c, gpu, found->scheme, &found->config, 0, &found->detail);
     found->seconds = entry->copies * vf_case_copy_seconds(c, gpu);
     return true;
 }
