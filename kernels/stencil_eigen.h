@@ -10,6 +10,15 @@ struct vf_eigen {
     REAL vector[DIM][DIM]; /* [rank][axis x, y, z], unit length */
 };
 
+/* Of a tensor whose largest element is 1, what is smaller than this turns nothing that a result shows. It is
+ * left alone, so that its square and its quotient are never below the smallest normal number: such results
+ * take processors several times as long. */
+#if REAL_BITS == 64
+#define VF_EIGEN_NOTHING R(0x1p-500)
+#else
+#define VF_EIGEN_NOTHING R(0x1p-60)
+#endif
+
 /* The rotation that zeroes the element between two axes: its tangent, cosine and sine. */
 struct vf_rotation {
     REAL t, c, s;
@@ -18,7 +27,7 @@ struct vf_rotation {
 VF_DEVICE struct vf_rotation vf_rotation_for(REAL pp, REAL qq, REAL pq)
 {
     struct vf_rotation k;
-    const REAL d = qq - pp, b = pq + pq;
+    const REAL d = qq - pp, b = ABS(pq) < VF_EIGEN_NOTHING ? R(0.0) : pq + pq;
     const REAL root = SQRT(FMA(d, d, b * b));
     const REAL below = d < R(0.0) ? d - root : d + root;
     k.t = below == R(0.0) ? R(0.0) : b / below;
@@ -31,7 +40,8 @@ VF_DEVICE struct vf_rotation vf_rotation_for(REAL pp, REAL qq, REAL pq)
 VF_DEVICE void vf_rotate(struct vf_rotation k, REAL *p, REAL *q)
 {
     const REAL from_p = *p, from_q = *q;
-    *p = FMA(k.c, from_p, -(k.s * from_q));
+    /* The product by a multiply-add, which does not mind that it may vanish. */
+    *p = FMA(k.c, from_p, FMA(-k.s, from_q, R(-0.0)));
     *q = FMA(k.s, from_p, k.c * from_q);
 }
 
