@@ -8,12 +8,15 @@
 /* Of a disk and its file system, reading or writing: what weighs the time until the first slab is there, and
  * after the last one. */
 #define FILE_BYTES_PER_SECOND 1e9
-/* What reading, computing and writing cost each other at the same time: a share of the shorter. */
+/* Of files that the system keeps in memory. */
+#define CACHED_BYTES_PER_SECOND 3e9
+/* What reading, computing and writing cost each other at the same time, where a disk is waited for: a share
+ * of the shorter. */
 #define BESIDE_SHARE 0.5
-/* Taking pinned memory, which a GPU's transfers are straight to and from. */
-#define PINNED_BYTES_PER_SECOND 3e9
+/* Taking memory: its pages are cleared, and pinned where a GPU's transfers are straight to and from them. */
+#define FRESH_BYTES_PER_SECOND 3e9
 /* Of a sweep over a slab: starting threads, taking memory. */
-#define SWEEP_SECONDS 50e-6
+#define SWEEP_SECONDS 300e-6
 #define GPU_SWEEP_SECONDS 500e-6
 /* What one pass less may cost: a share of the time. */
 #define PASS_WORTH 0.5
@@ -70,9 +73,14 @@ int vf_stream_depth(const struct vf_plan *plan, const struct vf_pass *pass)
     return plan->gpu != NULL && pass->runs == 1 && pass->stores ? 2 : 1;
 }
 
-double vf_stream_file_seconds(double bytes)
+double vf_stream_file_seconds(double bytes, bool cached)
 {
-    return bytes / FILE_BYTES_PER_SECOND;
+    return bytes / (cached ? CACHED_BYTES_PER_SECOND : FILE_BYTES_PER_SECOND);
+}
+
+double vf_stream_memory_seconds(double bytes)
+{
+    return bytes / FRESH_BYTES_PER_SECOND;
 }
 
 int vf_stream_run_of(const struct vf_plan *plan, const struct vf_pass *pass, int index)
@@ -316,7 +324,8 @@ static bool is_light(const struct trial *t, const struct vf_pass *pass)
     double computed = 0;
     for (int i = 0; i < pass->runs; i++)
         computed += t->stream.run[vf_stream_run_of(t->plan, pass, i)].seconds;
-    return pass->prepass >= 0 && pass->runs > 0 && computed < vf_stream_file_seconds(2 * stored - read);
+    return pass->prepass >= 0 && pass->runs > 0 &&
+           computed < vf_stream_file_seconds(2 * stored - read, false);
 }
 
 /* Passes of slabs of thickness number `s`, as long as memory allows; none when it does not, and what would
@@ -380,12 +389,14 @@ static void predict_pass(const struct trial *t, struct vf_pass *pass)
             plane * out.count * (double)vf_type_size(out.type) * images * (double)vf_stream_extent(t->plan);
     for (int i = 0; i < runs + (pass->prepass >= 0); i++)
         computed += t->stream.run[reader_of(t->plan, pass, i)].seconds;
+    const double read = vf_stream_file_seconds(pass->read_bytes, t->request->cached);
+    const double written = vf_stream_file_seconds(pass->written_bytes, t->request->cached);
+    const double moved = beside(read, written), busy = computed + (read + written) / t->plan->threads;
+    /* What is done with files that are in memory takes processors too. */
+    pass->seconds = !t->request->cached ? beside(computed, moved) : busy > moved ? busy : moved;
     /* Nothing is computed while the first slab comes and the last one goes. */
-    const double moved =
-        beside(vf_stream_file_seconds(pass->read_bytes), vf_stream_file_seconds(pass->written_bytes));
-    pass->seconds = beside(computed, moved) + moved * (double)pass->slab / planes;
-    if (t->plan->gpu != NULL)
-        pass->seconds += pass->bytes / PINNED_BYTES_PER_SECOND;
+    pass->seconds += moved * (double)pass->slab / planes;
+    pass->seconds += vf_stream_memory_seconds(pass->bytes);
 }
 
 /* The run after its last. */

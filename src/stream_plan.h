@@ -50,6 +50,7 @@ struct vf_stream_request {
     struct vf_plan_request plan; /* what the plan was made for; its most_fused is tried in turn */
     struct vf_stream_ends ends;
     double bytes; /* of memory */
+    bool cached;  /* there is memory for the whole files too: the system keeps them there */
 };
 
 /* Chooses what is predicted to be fastest, and rather fewer passes where that is nearly as fast; no passes
@@ -73,8 +74,9 @@ size_t vf_stream_voxels(const struct vf_stream_plan *stream, const struct vf_pla
 /* Slabs of a run that are on their way at once: on a GPU one is filtered while others are moved. */
 int vf_stream_depth(const struct vf_plan *plan, const struct vf_pass *pass);
 
-/* What `bytes` of files are taken to need, read and written. */
-double vf_stream_file_seconds(double bytes);
+/* What `bytes` of files are taken to need, read and written; of memory that is new. */
+double vf_stream_file_seconds(double bytes, bool cached);
+double vf_stream_memory_seconds(double bytes);
 
 /* The run number `index` of a pass. */
 int vf_stream_run_of(const struct vf_plan *plan, const struct vf_pass *pass, int index);

@@ -160,11 +160,13 @@ static size_t gpu_bytes(const struct vf_work *w)
            (w->cuda->has_nvrtc ? 0 : COMPILER_BYTES);
 }
 
-/* Reading all, filtering it on the GPU, writing it. */
+/* Reading all, filtering it, writing it. */
 static double whole_seconds(const struct vf_work *w, size_t bytes)
 {
-    return vf_stream_file_seconds((double)bytes) +
-           vf_session_cuda_seconds(w->session, bytes, plan_seconds(w));
+    const bool on_gpu = w->plan.gpu != NULL;
+    const double files = vf_stream_file_seconds((double)bytes, !on_gpu);
+    return files + (on_gpu ? vf_session_cuda_seconds(w->session, bytes, plan_seconds(w))
+                           : vf_stream_memory_seconds((double)w->memory) + plan_seconds(w));
 }
 
 struct vf_stream_ends vf_work_ends(const struct vf_work *w)
@@ -187,8 +189,19 @@ static bool can_go_by_rows(const struct vf_work *w)
            vf_writer_row_block(w->format, &w->result) > 0;
 }
 
-/* Where the whole does not fit: passes over slabs. And where a GPU has the file for itself, if it is faster
- * to read, filter and write at the same time; the files of a batch do so beside each other. */
+/* Less than this is filtered whole before it is planned otherwise. */
+#define WORTH_SLABS_BYTES ((size_t)192 << 20)
+
+/* What would fit goes by slabs too if that is faster: a file is read, filtered and written at the same time,
+ * and little memory is new to the process. The files of a batch do so beside each other; who forces a scheme
+ * has it on the whole. */
+static bool may_gain(const struct vf_work *w, size_t bytes)
+{
+    return w->session->files == 1 &&
+           (w->plan.gpu != NULL || (w->options->scheme == NULL && bytes >= WORTH_SLABS_BYTES));
+}
+
+/* Where the whole does not fit, and where that is faster: passes over slabs. */
 static enum vf_status consider_slabs(struct vf_work *w, const struct vf_plan_request *request, size_t bytes,
                                      struct vf_error *error)
 {
@@ -196,21 +209,28 @@ static enum vf_status consider_slabs(struct vf_work *w, const struct vf_plan_req
     const size_t now = w->session->works == 1 ? vf_memory_resident() : 0;
     const size_t base =
         (now > w->session->base_bytes ? now : w->session->base_bytes) + OVERHEAD_BYTES + gpu_bytes(w);
-    struct vf_stream_request slabs = {
-        .plan = *request, .ends = vf_work_ends(w), .bytes = (double)w->memory_limit - (double)base};
+    const bool fits = w->memory + base <= w->memory_limit;
+    const double seconds = whole_seconds(w, bytes);
+    struct vf_stream_request slabs = {.plan = *request,
+                                      .ends = vf_work_ends(w),
+                                      .bytes = (double)w->memory_limit - (double)base,
+                                      .cached = fits && w->plan.gpu == NULL};
     w->base_bytes = base;
     w->memory += base;
-    const bool fits = w->memory <= w->memory_limit;
-    if ((fits && (w->plan.gpu == NULL || w->session->files > 1)) || w->input->format == VF_FORMAT_PNG ||
-        w->format == VF_FORMAT_PNG)
+    if ((fits && !may_gain(w, bytes)) || w->input->format == VF_FORMAT_PNG || w->format == VF_FORMAT_PNG)
         return VF_OK;
     slabs.plan.gpu = w->plan.gpu;
     w->plan.by_rows = can_go_by_rows(w);
     const enum vf_status status = vf_stream_plan_open(&w->stream, &w->plan, &slabs, error);
-    if (status == VF_OK && fits &&
-        (w->stream.pass_count == 0 || w->stream.seconds > whole_seconds(w, bytes))) {
+    const bool better =
+        w->stream.pass_count > 0 && w->stream.temporary_bytes == 0 && w->stream.seconds <= seconds;
+    if (status == VF_OK && fits && !better) {
         vf_stream_plan_close(&w->stream);
-        return VF_OK;
+        if (w->plan.gpu != NULL)
+            return VF_OK;
+        /* It has the slabs' tiles. */
+        vf_plan_close(&w->plan);
+        return vf_plan_open(&w->plan, &slabs.plan, error);
     }
     w->overlapped = fits;
     if (status == VF_OK && w->stream.pass_count > 0)
