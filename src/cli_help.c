@@ -76,10 +76,11 @@ void vf_cli_print_help(FILE *to)
         print_option(to, option);
     }
     putc('\n', to);
-    print_wrapped(to,
-                  "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some files of several failed, 130 or 143 "
-                  "interrupted.",
-                  0, 0);
+    print_wrapped(
+        to,
+        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some files of several failed, 129, 130 or 143 "
+        "interrupted.",
+        0, 0);
     print_wrapped(
         to, "'volfilter list' shows the filters, 'volfilter help FILTER' one of them, 'man volfilter' all.",
         0, 0);

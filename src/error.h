@@ -9,7 +9,7 @@ enum vf_status {
     VF_USAGE = 2,
     VF_PARTIAL = 3,
     VF_DEVICE = 4, /* the GPU failed: the CPU takes over, or it becomes VF_FAILED; never an exit code */
-    VF_INTERRUPTED = 130, /* by SIGINT; main makes it 143 after SIGTERM */
+    VF_INTERRUPTED = 130, /* by SIGINT; main makes it 143 after SIGTERM, 129 after SIGHUP */
 };
 
 struct vf_error {

@@ -165,15 +165,18 @@ static void on_signal(int number)
 
 void vf_signals_install(void)
 {
-    struct sigaction action = {.sa_handler = on_signal};
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal}, before;
     sigemptyset(&action.sa_mask);
     /* While one handler runs the others must wait, or both would clean up. */
-    sigaddset(&action.sa_mask, SIGINT);
-    sigaddset(&action.sa_mask, SIGTERM);
     sigaddset(&action.sa_mask, SIGALRM);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+        sigaddset(&action.sa_mask, ending[i]);
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+        if (ending[i] != SIGHUP || sigaction(SIGHUP, NULL, &before) != 0 || before.sa_handler != SIG_IGN)
+            sigaction(ending[i], &action, NULL);
     action.sa_handler = on_impatience;
     sigaction(SIGALRM, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
 }

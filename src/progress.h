@@ -47,10 +47,10 @@ void vf_progress_add(struct vf_progress_line *line, size_t count);
  * only. */
 void vf_progress_end(struct vf_progress_line *line);
 
-/* From now on SIGINT and SIGTERM set vf_interrupted (interrupt.h); a second one, or 0.4 s without an end,
- * removes the temporary files and leaves at once, with 130 or 143. SIGPIPE is ignored, so that writing to a
- * closed pipe is an error like others.
- */
+/* From now on SIGINT, SIGTERM and SIGHUP, unless nohup had it ignored, set vf_interrupted (interrupt.h); a
+ * second one, or 0.4 s without an end, removes the temporary files and leaves at once, with 128 and the
+ * signal's number. SIGPIPE and SIGXFSZ are ignored, so that a closed pipe and a file's limit are errors like
+ * others. */
 void vf_signals_install(void);
 
 #endif

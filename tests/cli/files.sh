@@ -127,6 +127,14 @@ test_full_disk() {
     says "standard output"
 }
 
+# ulimit -f counts blocks of 512 bytes.
+test_a_limit_of_file_sizes_is_an_error() {
+    (ulimit -f 1000 && expect 1 -f gaussian "$STACK" out.tif)
+    says "out.tif: "
+    says "File too large"
+    only out err
+}
+
 test_output_over_input() {
     cp "$STACK" both.tif
     expect 0 -f gaussian both.tif expected.tif

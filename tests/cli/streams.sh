@@ -59,21 +59,33 @@ test_closed_streams() {
 }
 
 test_interrupt_leaves_nothing() {
-    for signal in INT TERM; do
-        expected=130
-        [ $signal = INT ] || expected=143
+    for signal in INT TERM HUP; do
+        case $signal in INT) expected=130 ;; TERM) expected=143 ;; HUP) expected=129 ;; esac
         echo old >old.tif
         code=0
-        timeout --foreground --preserve-status -s $signal 1 "$VOLFILTER" -f ced:iterations=10000 "$STACK" old.tif 2>err || code=$?
-        [ "$code" -eq $expected ]
+        timeout --foreground --preserve-status -s $signal 0.7 "$VOLFILTER" -f ced:iterations=10000 "$STACK" old.tif 2>err || code=$?
+        [ "$code" -eq "$expected" ]
         says "interrupted"
         [ "$(cat old.tif)" = old ]
         code=0
-        timeout --foreground --preserve-status -s $signal 1 "$VOLFILTER" -f ced:iterations=10000 "$STACK" - >out 2>err || code=$?
-        [ "$code" -eq $expected ]
+        timeout --foreground --preserve-status -s $signal 0.7 "$VOLFILTER" -f ced:iterations=10000 "$STACK" - >out 2>err || code=$?
+        [ "$code" -eq "$expected" ]
         [ ! -s out ]
         only old.tif out err
     done
+}
+
+# As nohup asks for.
+test_an_ignored_hangup_stays_ignored() {
+    (trap '' HUP && exec "$VOLFILTER" -f ced:iterations=10000 "$STACK" out.tif) &
+    pid=$!
+    sleep 0.3
+    kill -HUP $pid
+    sleep 0.2
+    kill -TERM $pid
+    code=0
+    wait $pid || code=$?
+    [ "$code" -eq 143 ]
 }
 
 test_interrupt_stops_soon() {
