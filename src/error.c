@@ -1,6 +1,7 @@
 #include "error.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,11 @@ enum vf_status vf_fail_in(struct vf_error *error, enum vf_status status, const c
 {
     char text[sizeof error->text];
     memcpy(text, error->text, sizeof text);
-    snprintf(error->text, sizeof error->text, "%s: %.*s", prefix, (int)sizeof text, text);
+    const size_t room = sizeof text - 1, length = strlen(prefix), rest = strlen(text) + 2;
+    /* Of what is too long together, the prefix's beginning goes: a path's end and the cause say more. */
+    const size_t most = room > rest + 3 ? room - rest - 3 : 0;
+    const bool whole = length + rest <= room;
+    snprintf(error->text, sizeof error->text, "%s%s: %.*s", whole ? "" : "...",
+             whole || length <= most ? prefix : prefix + length - most, (int)room, text);
     return status;
 }

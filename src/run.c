@@ -161,7 +161,7 @@ static enum vf_status stream(struct vf_work *w, struct vf_error *error)
                                .cuda = w->cuda,
                                .reader = w->reader,
                                .writer = w->writer,
-                               .beside = w->out_name,
+                               .beside = w->out_path,
                                .value = w->value,
                                .progress = count_voxels,
                                .progress_context = &counting,
@@ -196,8 +196,8 @@ static void report(const struct vf_work *w, FILE *to)
     struct vf_json json;
     vf_json_open(&json, to);
     vf_json_begin_object(&json, NULL);
-    vf_json_string(&json, "input", w->in_name);
-    vf_json_string(&json, "output", w->out_name);
+    vf_json_string(&json, "input", w->in_path);
+    vf_json_string(&json, "output", w->out_path);
     vf_json_number(&json, "read_seconds", w->read_seconds);
     vf_json_number(&json, "compute_seconds", w->compute_seconds);
     vf_json_number(&json, "write_seconds", w->write_seconds);
@@ -220,7 +220,8 @@ enum vf_status vf_work_read(struct vf_work *w, struct vf_error *error)
     const double start = now();
     if (w->stream.pass_count > 0)
         return VF_OK;
-    enum vf_status status = vf_volume_alloc(&w->in, w->input->type, &w->input->shape, "the image", error);
+    enum vf_status status = vf_work_named(
+        vf_volume_alloc(&w->in, w->input->type, &w->input->shape, "the image", error), w->in_name, error);
     if (status == VF_OK)
         status = read_input(w, error);
     w->read_seconds = now() - start;
@@ -242,7 +243,7 @@ static enum vf_status compute_or_stream(struct vf_work *w, struct vf_error *erro
         status = compute(w, error);
     vf_volume_free(&w->in);
     w->compute_seconds = now() - start;
-    return status;
+    return vf_work_named(status, w->in_name, error);
 }
 
 enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
@@ -270,7 +271,7 @@ enum vf_status vf_work_write(struct vf_work *w, struct vf_error *error)
 static bool replaces_input(const struct vf_work *w)
 {
     struct stat in, out;
-    return stat(w->in_name, &in) == 0 && stat(w->out_name, &out) == 0 && in.st_dev == out.st_dev &&
+    return stat(w->in_path, &in) == 0 && stat(w->out_path, &out) == 0 && in.st_dev == out.st_dev &&
            in.st_ino == out.st_ino;
 }
 
@@ -282,12 +283,12 @@ static enum vf_status open_work(struct vf_work *w, const struct vf_chain *chain,
                                              options->sync || replaces_input(w)};
     const char *level = getenv("VOLFILTER_ISA");
     enum vf_status status;
-    VF_TRY(vf_reader_open(&w->reader, w->in_name, error));
+    VF_TRY(vf_reader_open(&w->reader, w->in_path, error));
     w->input = vf_reader_info(w->reader);
     w->channels = w->input->shape.nc - w->input->has_alpha;
     if (level != NULL && strcmp(level, vf_rows_level()) != 0)
         vf_work_say(options, "VOLFILTER_ISA", "that level is not to be had here; the fastest one is used");
-    if (!vf_format_by_name(w->out_name, &w->format))
+    if (!vf_format_by_name(w->out_path, &w->format))
         w->format = w->input->format;
     VF_TRY(vf_work_plan(w, chain, error));
     if (options->explain)
@@ -295,7 +296,7 @@ static enum vf_status open_work(struct vf_work *w, const struct vf_chain *chain,
     vf_work_warn(w);
     VF_TRY(vf_work_check(w, error));
     if (!options->dry_run)
-        VF_TRY(vf_writer_open(&w->writer, w->out_name, w->format, &w->result, &output, error));
+        VF_TRY(vf_writer_open(&w->writer, w->out_path, w->format, &w->result, &output, error));
 out:
     return status;
 }
@@ -307,8 +308,13 @@ enum vf_status vf_work_open(struct vf_work **work, const struct vf_chain *chain,
     struct vf_work *w = *work = vf_alloc(1, sizeof *w, "a file's plan", error);
     if (w == NULL)
         return VF_FAILED;
-    *w = (struct vf_work){
-        .options = options, .session = session, .in_name = in, .out_name = out, .begun = now()};
+    *w = (struct vf_work){.options = options,
+                          .session = session,
+                          .in_path = in,
+                          .out_path = out,
+                          .in_name = strcmp(in, "-") == 0 ? "standard input" : in,
+                          .out_name = strcmp(out, "-") == 0 ? "standard output" : out,
+                          .begun = now()};
     vf_session_begin_work(session);
     const enum vf_status status = open_work(w, chain, explain_to, error);
     if (status != VF_OK) {

@@ -14,8 +14,9 @@
 struct vf_work {
     const struct vf_options *options;
     struct vf_session *session;
-    struct vf_cuda *cuda; /* the session's, where the plan is for it */
-    const char *in_name, *out_name;
+    struct vf_cuda *cuda;           /* the session's, where the plan is for it */
+    const char *in_path, *out_path; /* as they were given: "-" may be one */
+    const char *in_name, *out_name; /* as messages have them */
     struct vf_reader *reader;
     struct vf_writer *writer;
     const struct vf_info *input;
@@ -52,6 +53,9 @@ void vf_work_explain(const struct vf_work *work, FILE *to);
 
 /* One warning of what a file has that is not read, and what its result cannot keep. */
 void vf_work_warn(const struct vf_work *work);
+
+/* Passes `status` on; where it is a failure, `name` comes before its message. */
+enum vf_status vf_work_named(enum vf_status status, const char *name, struct vf_error *error);
 
 /* A note about a file on stderr, unless options->quiet. */
 void vf_work_say(const struct vf_options *options, const char *name, const char *note);

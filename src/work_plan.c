@@ -21,6 +21,11 @@ void vf_work_say(const struct vf_options *options, const char *name, const char 
         fprintf(stderr, "volfilter: %s: %s\n", name, note);
 }
 
+enum vf_status vf_work_named(enum vf_status status, const char *name, struct vf_error *error)
+{
+    return status == VF_OK ? VF_OK : vf_fail_in(error, status, name);
+}
+
 void vf_work_warn(const struct vf_work *w)
 {
     const struct vf_info *in = w->input;
@@ -63,8 +68,7 @@ static enum vf_status find_context(const struct vf_work *w, struct vf_context *c
         c->aspect[axis] =
             c->spacing_known[0] && c->spacing_known[axis] ? c->spacing[axis] / c->spacing[0] : 1;
         if (!(c->aspect[axis] >= 1e-4 && c->aspect[axis] <= 1e4))
-            return vf_fail(error, VF_USAGE,
-                           "%s: voxels of %gx%gx%g are out of proportion; give --spacing XxYxZ", w->in_name,
+            return vf_fail(error, VF_USAGE, "voxels of %gx%gx%g are out of proportion; give --spacing XxYxZ",
                            c->spacing[0], c->spacing[1], c->spacing[2]);
     }
     return VF_OK;
@@ -265,14 +269,14 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
     const bool gpu_scheme = o->scheme != NULL && is_gpu_scheme(o->scheme);
     enum vf_status status;
     size_t bytes_in, bytes_out;
-    VF_TRY(find_context(w, &request.context, error));
+    VF_TRY(vf_work_named(find_context(w, &request.context, error), w->in_name, error));
     if (gpu_scheme && o->backend == VF_BACKEND_CPU)
         return vf_fail(error, VF_USAGE, "--scheme %s is for the GPU; the CPU has row-stream and reference",
                        o->scheme);
     /* The CPU's plan is what the GPU's is weighed against. */
     if (o->backend == VF_BACKEND_CUDA || gpu_scheme)
         request.scheme = NULL;
-    VF_TRY(vf_plan_open(&w->plan, &request, error));
+    VF_TRY(vf_work_named(vf_plan_open(&w->plan, &request, error), w->in_name, error));
     request.scheme = o->scheme;
     vf_info_for_result(w->input, w->format, request.result_type, (size_t)w->plan.output_count, &w->result);
     for (int k = 0; k < w->plan.output_count; k++)
@@ -282,10 +286,10 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
     memcpy(w->result.spacing, request.context.spacing, sizeof w->result.spacing);
     memcpy(w->result.spacing_known, request.context.spacing_known, sizeof w->result.spacing_known);
     memcpy(w->result.unit, request.context.unit, sizeof w->result.unit);
-    VF_TRY(vf_writer_supports(w->format, &w->result, error));
+    VF_TRY(vf_work_named(vf_writer_supports(w->format, &w->result, error), w->out_name, error));
     if (!vf_volume_bytes(w->input->type, shape, &bytes_in) ||
         !vf_volume_bytes(w->result.type, &w->result.shape, &bytes_out))
-        return vf_fail(error, VF_FAILED, "the image or its result overflows a size");
+        return vf_fail(error, VF_FAILED, "%s: the image or its result overflows a size", w->in_name);
     w->memory_limit = o->memory > 0 ? o->memory : w->session->free_bytes / 4 * 3;
     /* What can only go by rows is for the CPU, unless the GPU is asked for. */
     if (o->backend != VF_BACKEND_AUTO || bytes_in + bytes_out <= w->memory_limit || !can_go_by_rows(w))
@@ -321,21 +325,20 @@ static enum vf_status check_memory(const struct vf_work *w, struct vf_error *err
 static enum vf_status check_disk(const struct vf_work *w, struct vf_error *error)
 {
     const double between = w->stream.pass_count > 0 ? w->stream.temporary_bytes : 0;
-    const enum vf_status status = vf_output_room(w->out_name, w->file_bytes, between, error);
-    return status == VF_OK ? VF_OK : vf_fail_in(error, status, w->out_name);
+    return vf_work_named(vf_output_room(w->out_path, w->file_bytes, between, error), w->out_name, error);
 }
 
 enum vf_status vf_work_check(const struct vf_work *w, struct vf_error *error)
 {
-    const enum vf_status status = check_memory(w, error);
+    const enum vf_status status = vf_work_named(check_memory(w, error), w->in_name, error);
     return status == VF_OK ? check_disk(w, error) : status;
 }
 
 void vf_work_explain(const struct vf_work *w, FILE *to)
 {
     const struct vf_explained x = {.plan = &w->plan,
-                                   .in = w->in_name,
-                                   .out = w->out_name,
+                                   .in = w->in_path,
+                                   .out = w->out_path,
                                    .input = w->input,
                                    .result = &w->result,
                                    .channels = w->channels,

@@ -18,6 +18,11 @@ refused() {
     [ "$(names .)" = "$before" ]
 }
 
+test_a_long_name_leaves_room_for_the_cause() {
+    expect 1 -f gaussian "$(printf 'd/%.0s' $(seq 600))in.png" out.png
+    says "d/d/in.png: cannot be read: No such file or directory"
+}
+
 test_missing_and_empty() {
     refused nowhere.tif
     : >empty.tif
