@@ -212,7 +212,8 @@ static enum vf_status check_inputs_stay(struct vf_batch *batch, struct vf_batch_
         if (stat(file->out, &key.about) != 0)
             continue;
         struct vf_batch_file **hit = bsearch(&key_pointer, sorted, count, sizeof *sorted, compare_files);
-        if (hit != NULL && compare_files(&key_pointer, &file) != 0)
+        file->in_place = compare_files(&key_pointer, &file) == 0;
+        if (hit != NULL && !file->in_place)
             return vf_fail(
                 error, VF_USAGE,
                 "the result of '%.200s' would replace '%.200s', which is an input too; use another "

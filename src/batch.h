@@ -11,6 +11,7 @@ struct vf_batch_file {
     char *in, *out;   /* owned */
     const char *name; /* of `out`, under the directory */
     bool exists;      /* the input; then `about` is about it */
+    bool in_place;    /* the result replaces its own input */
     struct stat about;
 };
 

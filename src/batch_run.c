@@ -65,6 +65,12 @@ static void fail_file(struct runner *r, int index, enum vf_status status, const 
     r->result[index].why = vf_strdup(error->text, &ignored);
 }
 
+static enum vf_status make_key(const struct runner *r, const struct vf_batch_file *file,
+                               char key[VF_JOURNAL_KEY + 1], struct vf_error *error)
+{
+    return vf_journal_key(&r->line->chain, &r->options, file->in_place ? NULL : &file->about, key, error);
+}
+
 static void succeed(struct runner *r, struct on_the_way *file)
 {
     char key[VF_JOURNAL_KEY + 1];
@@ -78,7 +84,7 @@ static void succeed(struct runner *r, struct on_the_way *file)
     if (r->journal == NULL)
         return;
     /* Without its line the file is only made anew another time. */
-    if (vf_journal_key(&r->line->chain, &r->options, &about->about, key, &error) != VF_OK ||
+    if (make_key(r, about, key, &error) != VF_OK ||
         vf_journal_add(r->journal, about->name, key, &error) != VF_OK)
         vf_cli_report(VF_FAILED, &error);
 }
@@ -87,8 +93,7 @@ static bool is_finished(const struct runner *r, const struct vf_batch_file *file
 {
     char key[VF_JOURNAL_KEY + 1];
     struct vf_error error;
-    return r->line->resume && file->exists && r->journal != NULL &&
-           vf_journal_key(&r->line->chain, &r->options, &file->about, key, &error) == VF_OK &&
+    return r->line->resume && file->exists && r->journal != NULL && make_key(r, file, key, &error) == VF_OK &&
            vf_journal_has(r->journal, file->name, key);
 }
 

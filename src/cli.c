@@ -103,6 +103,7 @@ static enum vf_status read_budget(struct vf_command_line *line, const char *argu
 static enum vf_status take_option(struct vf_command_line *line, enum vf_option_id id, const char *argument,
                                   struct vf_error *error)
 {
+    enum vf_format format;
     switch (id) {
     case VF_OPTION_FILTER:
         return vf_chain_append(&line->chain, argument, error);
@@ -126,7 +127,12 @@ static enum vf_status take_option(struct vf_command_line *line, enum vf_option_i
         return VF_OK;
     case VF_OPTION_REPORT:
         line->report = argument;
-        return VF_OK;
+        return !vf_format_by_name(argument, &format)
+                   ? VF_OK
+                   : vf_fail(error, VF_USAGE,
+                             "--report=%.80s would be written over an image; name a file for JSON, such as "
+                             "report.json",
+                             argument);
     case VF_OPTION_LIKE:
         line->like = argument;
         return VF_OK;

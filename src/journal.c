@@ -21,7 +21,8 @@ struct entry {
 
 struct vf_journal {
     int directory;
-    int fd; /* of the journal; -1: nothing was added yet */
+    int fd;      /* of the file; -1: nothing was added yet */
+    bool is_new; /* the file was not there before */
     size_t count, room;
     struct entry *entry; /* sorted by name; of equal ones the last was added last */
 };
@@ -118,7 +119,8 @@ enum vf_status vf_journal_key(const struct vf_chain *chain, const struct vf_opti
         text, sizeof text, " %s %d %a %a %a %a %.16s %d %d %d %d %d %lld %lld.%ld", VF_VERSION,
         (int)o->boundary, o->constant, o->spacing[0], o->spacing[1], o->spacing[2], o->spacing_unit,
         o->slices, o->dtype_given, o->dtype_given ? (int)o->dtype : 0, (int)o->precision, (int)o->compression,
-        (long long)input->st_size, (long long)input->st_mtim.tv_sec, input->st_mtim.tv_nsec);
+        input == NULL ? -1 : (long long)input->st_size, input == NULL ? 0 : (long long)input->st_mtim.tv_sec,
+        input == NULL ? 0 : input->st_mtim.tv_nsec);
     vf_sha256_begin(&hash);
     vf_sha256_add(&hash, words, strlen(words));
     vf_sha256_add(&hash, text, (size_t)length);
@@ -168,8 +170,10 @@ enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, cons
     struct stat about;
     if (strchr(name, '\n') != NULL || fstatat(journal->directory, name, &about, 0) != 0)
         return VF_OK; /* it will be made anew */
-    if (journal->fd < 0)
+    if (journal->fd < 0) {
+        journal->is_new = faccessat(journal->directory, FILE_NAME, F_OK, 0) != 0;
         journal->fd = openat(journal->directory, FILE_NAME, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    }
     if (journal->fd >= 0 &&
         dprintf(journal->fd, "%s %lld %lld.%lld %s\n", key, (long long)about.st_size,
                 (long long)about.st_mtim.tv_sec, (long long)about.st_mtim.tv_nsec, name) > 0)
@@ -177,13 +181,13 @@ enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, cons
     return vf_fail(error, VF_FAILED, FILE_NAME " cannot be written: %s", strerror(errno));
 }
 
-void vf_journal_close(struct vf_journal *journal, bool remove)
+void vf_journal_close(struct vf_journal *journal, bool remove_new)
 {
     if (journal == NULL)
         return;
     if (journal->fd >= 0)
         close(journal->fd);
-    if (remove && journal->directory >= 0)
+    if (remove_new && journal->is_new)
         unlinkat(journal->directory, FILE_NAME, 0);
     if (journal->directory >= 0)
         close(journal->directory);

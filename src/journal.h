@@ -17,7 +17,8 @@ struct vf_journal; /* opaque */
 enum vf_status vf_journal_open(struct vf_journal **journal, const char *directory, bool read,
                                struct vf_error *error);
 
-/* What a result is known by: chain, options that change it, and the input. */
+/* What a result is known by: chain, options that change it, and the input; NULL for one that the result
+ * replaced. */
 enum vf_status vf_journal_key(const struct vf_chain *chain, const struct vf_options *options,
                               const struct stat *input, char key[VF_JOURNAL_KEY + 1], struct vf_error *error);
 
@@ -28,7 +29,9 @@ bool vf_journal_has(const struct vf_journal *journal, const char *name, const ch
 enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, const char *key,
                               struct vf_error *error);
 
-/* With `remove` the file goes too. NULL is allowed. */
-void vf_journal_close(struct vf_journal *journal, bool remove);
+/* With `remove_new` the file goes too, unless it was there before and tells of others' results. NULL is
+ * allowed.
+ */
+void vf_journal_close(struct vf_journal *journal, bool remove_new);
 
 #endif

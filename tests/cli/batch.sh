@@ -27,6 +27,15 @@ test_a_bad_file_does_not_stop_the_rest() {
     says bad.tif
 }
 
+test_messages_name_the_file() {
+    expect 3 -f gaussian:sigma=100um --out-dir d "$STACK" "$IMAGE"
+    says "cell.png: gaussian: sigma=100um needs the voxel size"
+    expect 3 -f gaussian --memory 10M --out-dir d "$STACK" "$SMALL"
+    says "head-mri.tif: the thinnest slab of this chain needs"
+    expect 3 -f gradient:output=components --out-dir d "$STACK" "$DATA/retina-rgb.png"
+    says "d/retina-rgb.png: PNG holds 1 channel (grey) or 3 (RGB); the result has 6"
+}
+
 test_same_output_names() {
     mkdir a b
     cp "$SMALL" a/x.png
@@ -150,7 +159,35 @@ test_resume() {
     says "2 of 2 files were finished before"
 }
 
+test_resume_of_files_in_place() {
+    cp "$SMALL" a.png
+    echo bad >b.png
+    expect 3 -f gaussian --out-dir . a.png b.png
+    cp -p a.png before.png
+    # What replaced its input is not filtered again.
+    expect 3 -f gaussian --resume --out-dir . a.png b.png
+    says "1 of 2 files were finished before"
+    same a.png before.png
+    touch -d '2001-02-03' a.png
+    expect 3 -f gaussian --resume --out-dir . a.png b.png
+    differ a.png before.png
+}
+
+test_what_is_done_stays_known() {
+    cp "$SMALL" a.png
+    cp "$SMALL" b.png
+    expect 0 -f gaussian --resume --out-dir d a.png
+    # A run that is finished leaves nothing of its own behind, but takes nothing away.
+    expect 0 -f gaussian --out-dir d b.png
+    expect 0 -f gaussian --resume --out-dir d a.png b.png
+    says "2 of 2 files were finished before"
+}
+
 test_report() {
+    cp "$SMALL" a.tif
+    expect 2 -f gaussian --out-dir d --report a.tif "$SMALL"
+    says "--report=a.tif would be written over an image"
+    same a.tif "$SMALL"
     echo bad >bad.tif
     expect 3 -f gaussian --report r.json --out-dir d bad.tif "$SMALL" nowhere.tif
     grep -q '"files": 3' r.json
