@@ -5,6 +5,7 @@
 
 #include "filters/filter.h"
 #include "src/alloc.h"
+#include "src/number.h"
 
 /* Weights are part of a filter's definition: the exponential is our own, in double. */
 #define REAL double
@@ -209,19 +210,6 @@ enum vf_status vf_add_gaussian_derivative(struct vf_expansion *e, const char *na
     return status;
 }
 
-/* Lengths of a unit in nanometres; 0 for one that is no length of ours. */
-static double nanometres(const char *unit)
-{
-    static const struct {
-        const char *name;
-        double nm;
-    } known[] = {{"nm", 1}, {"um", 1e3}, {"mm", 1e6}, {"cm", 1e7}, {"m", 1e9}, {"inch", 2.54e7}, {"A", 0.1}};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(unit, known[i].name) == 0)
-            return known[i].nm;
-    return 0;
-}
-
 enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct vf_value *value,
                                     const struct vf_context *context, bool isotropic, double sigma[3],
                                     struct vf_error *error)
@@ -240,14 +228,14 @@ enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct v
         if (value->unit >= VF_UNIT_NM) {
             const char *unit = unit_name[value->unit];
             double voxel =
-                context->spacing_known[axis] ? context->spacing[axis] * nanometres(context->unit) : 0;
+                context->spacing_known[axis] ? context->spacing[axis] * vf_unit_nanometres(context->unit) : 0;
             if (!(voxel > 0))
                 return vf_fail(error, VF_USAGE,
                                "%s: %s=%g%s needs the voxel size along %s, which the file does not give; add "
                                "--spacing XxYxZ%s, or give %s in voxels",
                                context->filter, param->name, length, unit, axis_name[axis], unit,
                                param->name);
-            sigma[axis] = length * nanometres(unit) / voxel;
+            sigma[axis] = length * vf_unit_nanometres(unit) / voxel;
         } else if (isotropic && value->length_count == 1 && value->unit == VF_UNIT_BARE) {
             sigma[axis] = length / context->aspect[axis];
         }

@@ -153,7 +153,7 @@ struct vf_context {
     enum vf_boundary boundary;
     double spacing[3]; /* x, y, z voxel size in `unit`; meaningful where known */
     bool spacing_known[3];
-    char unit[16];
+    char unit[16];      /* "nm", "um" or "mm"; "" when unknown */
     double aspect[3];   /* x, y, z: spacing / spacing.x; 1 where unknown */
     bool is_double;     /* the compute type */
     const char *filter; /* for messages */
@@ -239,8 +239,8 @@ enum vf_status vf_add_gaussian_derivative(struct vf_expansion *e, const char *na
 int vf_add_global(struct vf_expansion *e, const struct vf_global *global, struct vf_error *error);
 
 /* A length parameter in voxels of each axis. `isotropic`: a single bare number is in x-voxels and is divided
- * by the aspect (derivative filters); otherwise it holds for every axis. A physical unit without a spacing is
- * a usage error. */
+ * by the aspect (filters that use tensors); otherwise it holds for every axis. A physical unit without a
+ * spacing is a usage error. */
 enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct vf_value *value,
                                     const struct vf_context *context, bool isotropic, double sigma[3],
                                     struct vf_error *error);

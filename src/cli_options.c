@@ -1,4 +1,5 @@
 /* The table of options, and how their arguments are read. */
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,6 +13,9 @@
 
 #define MAX_THREADS 1024
 #define MIN_MEMORY 1048576.0 /* bytes; less than this holds no plan */
+/* In nm, um or mm there is nothing beyond these, and TIFF's fractions could not say it. */
+#define MIN_SPACING 1e-6
+#define MAX_SPACING 1e6
 
 #define FILES "Filters and files"
 #define IMAGE "Image"
@@ -51,7 +55,7 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
          "what stands outside the image: nearest (default), reflect, mirror, constant[=V] or wrap"},
     [VF_OPTION_SPACING] =
         {IMAGE, "spacing", 0, "XxYxZ[UNIT]", NULL,
-         "sizes above 0 such as 0.5x0.5x2um, one for all axes or one for each, in nm, um or mm",
+         "sizes from 1e-6 to 1e6 such as 0.5x0.5x2um, one for all axes or one for each, in nm, um or mm",
          "size of a voxel, instead of the file's"},
     [VF_OPTION_SLICES] = {IMAGE, "slices", 0, NULL, NULL, NULL,
                           "filter every plane of a stack as a 2D image"},
@@ -140,9 +144,12 @@ static enum vf_status read_boundary(struct vf_options *options, const char *argu
     if (strncmp(argument, with_value, sizeof with_value - 1) == 0) {
         const char *end = vf_number_read(argument + sizeof with_value - 1, &options->constant);
         options->boundary = VF_CONSTANT;
-        return end != NULL && *end == '\0' && isfinite(options->constant)
+        if (end == NULL || *end != '\0')
+            return not_understood(VF_OPTION_BOUNDARY, argument, error);
+        /* What computes in float32 has no more. */
+        return fabs(options->constant) <= FLT_MAX
                    ? VF_OK
-                   : not_understood(VF_OPTION_BOUNDARY, argument, error);
+                   : fail_option(VF_OPTION_BOUNDARY, argument, "is out of range", error);
     }
     int choice = 0;
     enum vf_status status = read_choice(VF_OPTION_BOUNDARY, argument, &choice, error);
@@ -151,7 +158,7 @@ static enum vf_status read_boundary(struct vf_options *options, const char *argu
     return status;
 }
 
-/* One size is for all axes; two are x and y, and z stays unknown. */
+/* One size is for all axes; two are x and y, and z stays the file's. */
 static enum vf_status read_spacing(struct vf_options *options, const char *argument, struct vf_error *error)
 {
     static const char *const units[] = {
@@ -163,7 +170,7 @@ static enum vf_status read_spacing(struct vf_options *options, const char *argum
     if (end == NULL || !vf_unit_read(end, &unit) || unit == VF_UNIT_VOXEL)
         return not_understood(VF_OPTION_SPACING, argument, error);
     for (int i = 0; i < count; i++)
-        if (!isfinite(size[i]) || !(size[i] > 0))
+        if (!(size[i] >= MIN_SPACING && size[i] <= MAX_SPACING))
             return fail_option(VF_OPTION_SPACING, argument, "is out of range", error);
     for (int i = 0; i < 3; i++)
         options->spacing[i] = count == 1 ? size[0] : size[i];

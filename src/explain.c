@@ -198,6 +198,17 @@ static void print_file(const char *what, const char *name, const struct vf_info 
     fprintf(to, ", %s\n", vf_type_name(info->type));
 }
 
+static void print_spacing(const struct vf_context *c, FILE *to)
+{
+    if (!c->spacing_known[0])
+        return;
+    for (int axis = 0; axis < c->dim; axis++) {
+        fputs(axis == 0 ? " (" : "x", to);
+        fprintf(to, c->spacing_known[axis] ? "%g" : "?", c->spacing[axis]);
+    }
+    fprintf(to, " %s)", c->unit[0] != '\0' ? c->unit : "units");
+}
+
 void vf_explain(const struct vf_explained *x, FILE *to)
 {
     const struct vf_plan *plan = x->plan;
@@ -209,9 +220,7 @@ void vf_explain(const struct vf_explained *x, FILE *to)
     if (c->boundary == VF_CONSTANT)
         fprintf(to, "=%g", plan->constant);
     fprintf(to, ", voxel aspect %gx%gx%g", c->aspect[0], c->aspect[1], c->aspect[2]);
-    if (c->spacing_known[0])
-        fprintf(to, " (%gx%gx%g %s)", c->spacing[0], c->spacing[1], c->spacing_known[2] ? c->spacing[2] : 1.0,
-                c->unit[0] != '\0' ? c->unit : "units");
+    print_spacing(c, to);
     fprintf(to, "\n");
     print_links(x, to);
     if (plan->gpu != NULL)

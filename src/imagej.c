@@ -9,6 +9,7 @@
 
 #include "alloc.h"
 #include "io_tags.h"
+#include "number.h"
 
 /* Decimal points whatever the locale says: the program never calls setlocale. */
 static size_t count_of(const char *value)
@@ -110,7 +111,7 @@ static void set_axis(struct vf_info *info, int axis, double spacing, const char 
     else if (strcmp(unit, info->unit) != 0) {
         if (!length || info->unit[0] == '\0')
             return;
-        scale *= vf_unit_millimetres(unit) / vf_unit_millimetres(info->unit);
+        scale *= vf_unit_nanometres(unit) / vf_unit_nanometres(info->unit);
     }
     info->spacing_known[axis] = true;
     info->spacing[axis] = spacing * scale;

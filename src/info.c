@@ -4,7 +4,6 @@
 
 #include "io.h"
 #include "json.h"
-#include "number.h"
 
 static const char *format_name(enum vf_format format)
 {
@@ -38,14 +37,13 @@ static void print_safely(FILE *to, const char *text)
 
 static void print_spacing(FILE *to, const struct vf_info *info)
 {
-    char number[VF_NUMBER_TEXT];
     if (!info->spacing_known[0] && !info->spacing_known[1] && !info->spacing_known[2]) {
         fputs("unknown\n", to);
         return;
     }
     for (int i = 0; i < 3; i++) {
-        vf_number_text(number, info->spacing_known[i] ? info->spacing[i] : 0);
-        fprintf(to, "%s%s", i > 0 ? " x " : "", info->spacing_known[i] ? number : "?");
+        fputs(i > 0 ? " x " : "", to);
+        fprintf(to, info->spacing_known[i] ? "%.6g" : "?", info->spacing[i]);
     }
     putc(' ', to);
     print_safely(to, info->unit[0] != '\0' ? info->unit : "(no unit)");

@@ -5,6 +5,7 @@
 #include <tiff.h>
 
 #include "alloc.h"
+#include "number.h"
 #include "ome.h"
 
 /* Texts that both formats name. */
@@ -169,13 +170,13 @@ bool vf_tags_result_resolution(const struct vf_info *result, double resolution[2
         *unit = tags->resolution_unit;
         return tags->has_resolution;
     }
-    const double millimetres = vf_unit_millimetres(result->unit);
-    const bool in_cm = millimetres > 0 && result->metadata != VF_META_IMAGEJ;
+    const double nanometres = vf_unit_nanometres(result->unit);
+    const bool in_cm = nanometres > 0 && result->metadata != VF_META_IMAGEJ;
     *unit = in_cm ? RESUNIT_CENTIMETER : RESUNIT_NONE;
     for (int axis = 0; axis < 2; axis++) {
         if (!result->spacing_known[axis] || !(result->spacing[axis] > 0))
             return false;
-        resolution[axis] = (in_cm ? 10 / millimetres : 1) / result->spacing[axis];
+        resolution[axis] = (in_cm ? 1e7 / nanometres : 1) / result->spacing[axis];
     }
     return true;
 }
@@ -206,9 +207,4 @@ bool vf_unit_by_name(const char *name, const char **unit, double *scale)
         }
     }
     return false;
-}
-
-double vf_unit_millimetres(const char *unit)
-{
-    return strcmp(unit, "nm") == 0 ? 1e-6 : strcmp(unit, "um") == 0 ? 1e-3 : strcmp(unit, "mm") == 0 ? 1 : 0;
 }

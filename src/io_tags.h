@@ -88,7 +88,4 @@ bool vf_tags_result_resolution(const struct vf_info *result, double resolution[2
  * when the name is no length. */
 bool vf_unit_by_name(const char *name, const char **unit, double *scale);
 
-/* Millimetres in one "nm", "um" or "mm"; 0 for another name. */
-double vf_unit_millimetres(const char *unit);
-
 #endif

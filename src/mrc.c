@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "io_tags.h"
+#include "number.h"
 
 /* Where in the header, in bytes. */
 enum {
@@ -221,7 +222,7 @@ static void put_fresh(unsigned char *bytes, const struct vf_info *result)
 static void put_cell(unsigned char *bytes, const struct vf_info *result)
 {
     const bool big = result->big_endian;
-    const double angstrom = vf_unit_millimetres(result->unit) * 1e7;
+    const double angstrom = vf_unit_nanometres(result->unit) * 10;
     for (int i = 0; i < 3; i++) {
         const double interval = int_at(bytes, big, AT_INTERVAL + 4 * i);
         const bool known = result->spacing_known[i] && angstrom > 0;

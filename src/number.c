@@ -67,6 +67,11 @@ const char *vf_number_read_whole(const char *text, long *value)
     return end;
 }
 
+double vf_unit_nanometres(const char *unit)
+{
+    return strcmp(unit, "nm") == 0 ? 1 : strcmp(unit, "um") == 0 ? 1e3 : strcmp(unit, "mm") == 0 ? 1e6 : 0;
+}
+
 void vf_number_text(char text[VF_NUMBER_TEXT], double value)
 {
     double back;

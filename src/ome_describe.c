@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "io_tags.h"
+#include "number.h"
 #include "ome.h"
 
 /* The first size that is said gives the unit; others are converted to it, or unknown where they cannot be. */
@@ -25,7 +26,7 @@ void vf_ome_describe(const struct vf_ome *ome, struct vf_info *info)
         else if (strcmp(unit, info->unit) != 0) {
             if (unit[0] == '\0' || info->unit[0] == '\0')
                 continue;
-            scale *= vf_unit_millimetres(unit) / vf_unit_millimetres(info->unit);
+            scale *= vf_unit_nanometres(unit) / vf_unit_nanometres(info->unit);
         }
         begun = true;
         info->spacing_known[axis] = true;

@@ -7,6 +7,7 @@
 #include "cuda_transfer.h"
 #include "kernels/cpu_rows.h"
 #include "memory.h"
+#include "number.h"
 #include "output_file.h"
 
 /* What the process will hold beside planes and work: threads, libraries' buffers, what the allocator keeps.
@@ -49,27 +50,36 @@ bool vf_is_double(const struct vf_options *options, enum vf_type type)
            (options->precision == VF_PRECISION_AUTO && (type == VF_F64 || type == VF_U32 || type == VF_I32));
 }
 
-/* Spacing and aspect: the command line's before the file's, which still holds for an axis that was not given,
- * in the same unit. */
+/* How many of the unit `to` make one of `from`; 0 when that is not known. */
+static double unit_ratio(const char *from, const char *to)
+{
+    const double divisor = vf_unit_nanometres(to);
+    return strcmp(from, to) == 0 ? 1 : divisor > 0 ? vf_unit_nanometres(from) / divisor : 0;
+}
+
+/* Spacing and aspect: the command line's before the file's, which still holds for an axis that was not given.
+ */
 static enum vf_status find_context(const struct vf_work *w, struct vf_context *c, struct vf_error *error)
 {
     const struct vf_options *o = w->options;
     const struct vf_info *info = w->input;
-    const bool given = o->spacing[0] > 0;
     *c = (struct vf_context){.boundary = o->boundary};
     c->dim = o->slices || info->shape.nz == 1 ? 2 : 3;
     c->is_double = vf_is_double(o, info->type);
-    memcpy(c->unit, given && o->spacing_unit[0] != '\0' ? o->spacing_unit : info->unit, sizeof c->unit);
-    const bool file_agrees = strcmp(c->unit, info->unit) == 0;
+    memcpy(c->unit, o->spacing_unit[0] != '\0' ? o->spacing_unit : info->unit, sizeof c->unit);
+    const double ratio = unit_ratio(info->unit, c->unit);
     for (int axis = 0; axis < 3; axis++) {
         const bool own = o->spacing[axis] > 0;
-        c->spacing_known[axis] = own || (info->spacing_known[axis] && file_agrees);
-        c->spacing[axis] = own ? o->spacing[axis] : info->spacing[axis];
+        c->spacing_known[axis] = own || (info->spacing_known[axis] && ratio > 0);
+        c->spacing[axis] = own ? o->spacing[axis] : info->spacing[axis] * ratio;
         c->aspect[axis] =
             c->spacing_known[0] && c->spacing_known[axis] ? c->spacing[axis] / c->spacing[0] : 1;
         if (!(c->aspect[axis] >= 1e-4 && c->aspect[axis] <= 1e4))
-            return vf_fail(error, VF_USAGE, "voxels of %gx%gx%g are out of proportion; give --spacing XxYxZ",
-                           c->spacing[0], c->spacing[1], c->spacing[2]);
+            return vf_fail(
+                error, VF_USAGE,
+                "voxels %g times as long along %c as along x are out of proportion; give --spacing "
+                "XxYxZ",
+                c->aspect[axis], "xyz"[axis]);
     }
     return VF_OK;
 }

@@ -68,6 +68,14 @@ test_spacing_and_units() {
     expect 0 -f gradient "$STACK" e.tif
     expect 0 -f gradient --spacing 1x1x1 "$STACK" f.tif
     differ e.tif f.tif
+    # What is said of x and y leaves the file's z as it is, in whatever unit.
+    expect 0 -f gaussian --spacing 2000x2000um "$STACK" g.tif
+    "$VOLFILTER" info g.tif >out
+    prints "2000 x 2000 x 3000 um"
+    expect 0 --dry-run --explain -f gaussian --spacing 2x2um "$IMAGE" h.png
+    prints "voxel aspect 1x1x1 (2x2 um)"
+    expect 2 -f gaussian --spacing 1x1x100000 "$STACK" h.tif
+    says "head-mri.tif: voxels 100000 times as long along z as along x are out of proportion"
 }
 
 test_slices() {

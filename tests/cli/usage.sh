@@ -94,6 +94,8 @@ test_option_values() {
     wrong "--memory=5 is out of range; allowed: a size of at least 1M" --memory 5 -f gaussian "$IMAGE" o.png
     wrong "--memory=1Q is not understood" --memory 1Q -f gaussian "$IMAGE" o.png
     wrong "--spacing=1x0x1 is out of range" --spacing 1x0x1 -f gaussian "$IMAGE" o.png
+    wrong "--spacing=1e-30um is out of range" --spacing 1e-30um -f gaussian "$IMAGE" o.png
+    wrong "--boundary=constant=1e39 is out of range" --boundary constant=1e39 -f gaussian "$IMAGE" o.png
     wrong "--spacing=1vox is not understood" --spacing 1vox -f gaussian "$IMAGE" o.png
     wrong "--dtype=unit8 is not understood; did you mean 'uint8'?" --dtype unit8 -f gaussian "$IMAGE" o.png
     wrong "--precision=half is not understood; allowed: auto, single (or float) or double" \
