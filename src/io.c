@@ -13,6 +13,9 @@
 #include "interrupt.h"
 #include "io_codec.h"
 
+/* Of a file's beginning, which shows its kind. */
+#define HEAD_BYTES 512
+
 /* Kinds that people try, and what to do about them. */
 static const struct {
     size_t at;
@@ -147,50 +150,10 @@ bool vf_size_plausible(uint64_t bytes, uint64_t compressed, uint64_t ratio)
     return __builtin_mul_overflow(compressed, ratio, &most) || bytes <= most;
 }
 
-/* Pipes, terminals and the like become a file without a name, since all formats need to seek. */
-static enum vf_status make_seekable(struct vf_reader *reader, const struct stat *about,
-                                    struct vf_error *error)
+/* Whether it is a kind that is read; `head` is what it begins with, zeros after its end. */
+static enum vf_status find_codec(struct vf_reader *reader, const char head[HEAD_BYTES],
+                                 struct vf_error *error)
 {
-    if (S_ISREG(about->st_mode) && lseek(reader->fd, 0, SEEK_CUR) == 0)
-        return VF_OK;
-    const int spooled = vf_nameless_file(error);
-    if (spooled < 0)
-        return VF_FAILED;
-    const enum vf_status status = vf_copy_descriptor(
-        reader->fd, "its data", spooled, "a temporary copy of its data (TMPDIR says where)", error);
-    close(reader->fd);
-    reader->fd = spooled;
-    return status;
-}
-
-static enum vf_status open_input(struct vf_reader *reader, const char *path, struct vf_error *error)
-{
-    struct stat about;
-    reader->fd =
-        strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC);
-    if (reader->fd < 0 || fstat(reader->fd, &about) != 0)
-        return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
-    if (S_ISDIR(about.st_mode))
-        return vf_fail(error, VF_FAILED, "is a directory; name the files in it, or use --out-dir and --tree");
-    if (isatty(reader->fd))
-        return vf_fail(error, VF_USAGE, "is a terminal; redirect a TIFF, PNG or MRC file into it");
-    if (make_seekable(reader, &about, error) != VF_OK)
-        return VF_FAILED;
-    if (fstat(reader->fd, &about) != 0 || lseek(reader->fd, 0, SEEK_SET) != 0)
-        return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
-    reader->file_bytes = (uint64_t)about.st_size;
-    return VF_OK;
-}
-
-static enum vf_status find_codec(struct vf_reader *reader, struct vf_error *error)
-{
-    char head[512] = {0};
-    if (reader->file_bytes == 0)
-        return vf_fail(error, VF_FAILED, "is empty");
-    const size_t bytes = reader->file_bytes < sizeof head ? (size_t)reader->file_bytes : sizeof head;
-    if (!vf_read_at(reader->fd, head, bytes, 0))
-        return vf_fail(error, VF_FAILED, "cannot be read: %s",
-                       errno == 0 ? "it became shorter" : strerror(errno));
     for (size_t i = 0; i < sizeof readable / sizeof *readable; i++) {
         if (memcmp(head + readable[i].at, readable[i].magic, readable[i].length) == 0) {
             reader->codec = readable[i].codec;
@@ -203,6 +166,66 @@ static enum vf_status find_codec(struct vf_reader *reader, struct vf_error *erro
                            kinds[i].remedy);
     return vf_fail(error, VF_FAILED, "is neither TIFF, PNG nor MRC (its first bytes are %02x %02x %02x %02x)",
                    head[0] & 0xff, head[1] & 0xff, head[2] & 0xff, head[3] & 0xff);
+}
+
+/* What a stream or file begins with, from where it is read; *bytes may be fewer than there is room for. */
+static enum vf_status read_head(struct vf_reader *reader, char head[HEAD_BYTES], size_t *bytes,
+                                struct vf_error *error)
+{
+    memset(head, 0, HEAD_BYTES);
+    for (*bytes = 0; *bytes < HEAD_BYTES;) {
+        const ssize_t got = read(reader->fd, head + *bytes, HEAD_BYTES - *bytes);
+        if (got < 0 && errno == EINTR && !vf_interrupted)
+            continue;
+        if (got < 0)
+            return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
+        if (got == 0)
+            break;
+        *bytes += (size_t)got;
+    }
+    return *bytes > 0 ? VF_OK : vf_fail(error, VF_FAILED, "is empty");
+}
+
+/* Pipes, terminals and the like become a file without a name, since all formats need to seek. */
+static enum vf_status spool(struct vf_reader *reader, const char *head, size_t bytes, struct vf_error *error)
+{
+    static const char copy[] = "a temporary copy of its data (TMPDIR says where)";
+    const int spooled = vf_nameless_file(error);
+    enum vf_status status = spooled < 0 ? VF_FAILED : VF_OK;
+    if (status == VF_OK && (!vf_write_at(spooled, head, bytes, 0) || lseek(spooled, 0, SEEK_END) < 0))
+        status = vf_fail(error, VF_FAILED, "cannot write %s: %s", copy, strerror(errno));
+    if (status == VF_OK)
+        status = vf_copy_descriptor(reader->fd, "its data", spooled, copy, error);
+    close(reader->fd);
+    reader->fd = spooled;
+    return status;
+}
+
+/* Sets codec and size; the file then can seek. */
+static enum vf_status open_input(struct vf_reader *reader, const char *path, struct vf_error *error)
+{
+    struct stat about;
+    char head[HEAD_BYTES];
+    size_t bytes;
+    enum vf_status status;
+    reader->fd =
+        strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC);
+    if (reader->fd < 0 || fstat(reader->fd, &about) != 0)
+        return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
+    if (S_ISDIR(about.st_mode))
+        return vf_fail(error, VF_FAILED, "is a directory; name the files in it, or use --out-dir and --tree");
+    if (isatty(reader->fd))
+        return vf_fail(error, VF_USAGE, "is a terminal; redirect a TIFF, PNG or MRC file into it");
+    const bool seekable = S_ISREG(about.st_mode) && lseek(reader->fd, 0, SEEK_CUR) == 0;
+    VF_TRY(read_head(reader, head, &bytes, error));
+    VF_TRY(find_codec(reader, head, error));
+    if (!seekable)
+        VF_TRY(spool(reader, head, bytes, error));
+    if (fstat(reader->fd, &about) != 0 || lseek(reader->fd, 0, SEEK_SET) != 0)
+        return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
+    reader->file_bytes = (uint64_t)about.st_size;
+out:
+    return status;
 }
 
 enum vf_status vf_reader_open(struct vf_reader **out, const char *path, struct vf_error *error)
@@ -218,7 +241,6 @@ enum vf_status vf_reader_open(struct vf_reader **out, const char *path, struct v
     if (reader->name == NULL)
         goto out;
     VF_TRY(open_input(reader, path, error));
-    VF_TRY(find_codec(reader, error));
     VF_TRY(reader->codec->open(reader, error));
     *out = reader;
     return VF_OK;

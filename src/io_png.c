@@ -84,7 +84,10 @@ static bool guarded(struct png_state *state, void (*step)(struct png_state *))
 
 static enum vf_status fail_png(const struct png_state *state, const char *what, struct vf_error *error)
 {
-    const char *cause = errno == ENOSPC || errno == EIO || errno == EDQUOT ? strerror(errno) : state->message;
+    const bool ended = feof(state->file);
+    const char *cause = errno == ENOSPC || errno == EIO || errno == EDQUOT || errno == EFBIG ? strerror(errno)
+                        : ended ? "the file ends before: it was cut short; copy it again"
+                                : state->message;
     return vf_fail(error, VF_FAILED, "%s: %s", what, cause);
 }
 

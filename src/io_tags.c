@@ -61,6 +61,7 @@ void vf_tags_describe(struct vf_tags *tags, const struct vf_info *info)
     tags->type = info->type;
     tags->shape = info->shape;
     tags->page_channels = info->page_channels;
+    tags->planar_separate = info->planar_separate;
     memcpy(tags->spacing_known, info->spacing_known, sizeof tags->spacing_known);
     memcpy(tags->spacing, info->spacing, sizeof tags->spacing);
     memcpy(tags->unit, info->unit, sizeof tags->unit);

@@ -28,6 +28,7 @@ struct vf_tags {
     enum vf_type type;
     struct vf_shape shape;
     size_t page_channels, page_count;
+    bool planar_separate; /* samples in planes of their own, as no result has them */
     bool spacing_known[3];
     double spacing[3];
     char unit[16];

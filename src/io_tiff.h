@@ -41,7 +41,7 @@ const struct vf_tiff_codec *vf_tiff_codec_by_compression(enum vf_compression com
 
 /* One page's layout. */
 struct vf_tiff_layout {
-    uint32_t width, height;
+    uint32_t width, height, depth; /* depth: planes in one page, which few programs write */
     uint16_t bits, samples, format, photometric, planar, scheme, fill_order;
     uint16_t extra_count;
     const uint16_t *extra; /* libtiff's, until the next page is chosen */

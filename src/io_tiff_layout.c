@@ -39,6 +39,7 @@ void vf_tiff_layout_get(TIFF *tif, struct vf_tiff_layout *layout)
     *layout = (struct vf_tiff_layout){.bits = 1, .samples = 1};
     TIFFGetField(tif, TIFFTAG_IMAGEWIDTH, &layout->width);
     TIFFGetField(tif, TIFFTAG_IMAGELENGTH, &layout->height);
+    TIFFGetFieldDefaulted(tif, TIFFTAG_IMAGEDEPTH, &layout->depth);
     TIFFGetFieldDefaulted(tif, TIFFTAG_BITSPERSAMPLE, &layout->bits);
     TIFFGetFieldDefaulted(tif, TIFFTAG_SAMPLESPERPIXEL, &layout->samples);
     TIFFGetFieldDefaulted(tif, TIFFTAG_SAMPLEFORMAT, &layout->format);
@@ -99,9 +100,9 @@ static enum vf_status check_photometric(const struct vf_tiff_layout *layout, boo
         if (layout->samples >= 3)
             return VF_OK;
         return vf_fail(error, VF_FAILED,
-                       "is called RGB but has %u samples a pixel; if it is grey, say so: "
+                       "is called RGB but has %u sample%s a pixel; if it is grey, say so: "
                        "tiffset -s 262 1 IN.tif",
-                       layout->samples);
+                       layout->samples, layout->samples == 1 ? "" : "s");
     case PHOTOMETRIC_PALETTE:
         if (imagej && layout->samples == 1)
             return VF_OK;
@@ -178,9 +179,9 @@ static enum vf_status find_type(const struct vf_tiff_layout *layout, enum vf_typ
                        "32-bit integers",
                        layout->bits);
     return vf_fail(error, VF_FAILED,
-                   "has %u bits a sample, where 8 to 16 or 32 are read; convert it: "
+                   "has %u bit%s a sample, where 8 to 16 or 32 are read; convert it: "
                    "convert IN.tif -depth %u OUT.tif",
-                   layout->bits, layout->bits < 8 ? 8 : 16);
+                   layout->bits, layout->bits == 1 ? "" : "s", layout->bits < 8 ? 8 : 16);
 }
 
 enum vf_status vf_tiff_layout_understand(const struct vf_tiff_layout *layout, bool imagej,
@@ -189,6 +190,11 @@ enum vf_status vf_tiff_layout_understand(const struct vf_tiff_layout *layout, bo
     if (check_compression(layout, error) != VF_OK || check_photometric(layout, imagej, error) != VF_OK ||
         find_type(layout, &info->type, error) != VF_OK)
         return VF_FAILED;
+    if (layout->depth > 1)
+        return vf_fail(error, VF_FAILED,
+                       "holds a volume of %u planes in one page, which is not read; save it with a page for "
+                       "each plane (in Fiji: open it, then Save As > Tiff)",
+                       layout->depth);
     if (layout->width == 0 || layout->height == 0 || layout->samples == 0)
         return vf_fail(error, VF_FAILED, "holds no pixels (%u x %u, %u samples a pixel)", layout->width,
                        layout->height, layout->samples);

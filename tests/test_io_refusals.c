@@ -71,7 +71,7 @@ Test(io_refusals, kinds_of_numbers)
         uint16_t bits, format;
         const char *words;
     } cases[] = {
-        {1, 1, "1 bits|convert|-depth 8"},  {4, 1, "4 bits|-depth 8"},          {12, 2, "12 bits|-depth 16"},
+        {1, 1, "1 bit |convert|-depth 8"},  {4, 1, "4 bits|-depth 8"},          {12, 2, "12 bits|-depth 16"},
         {24, 1, "24 bits|-depth 16"},       {24, 3, "24-bit floating|float32"}, {7, 1, "7 bits"},
         {64, 1, "64-bit integers|float64"}, {64, 5, "complex|magnitude"},       {64, 6, "complex"},
     };
@@ -80,6 +80,12 @@ Test(io_refusals, kinds_of_numbers)
                 {TIFFTAG_SAMPLEFORMAT, TIFF_SHORT, 1, cases[i].format});
         check_refused(sample_path("in.tif"), cases[i].words);
     }
+}
+
+Test(io_refusals, volumes_in_a_page)
+{
+    CHANGED({TIFFTAG_IMAGEDEPTH, TIFF_LONG, 1, 32});
+    check_refused(sample_path("in.tif"), "a volume of 32 planes in one page|page for each plane");
 }
 
 Test(io_refusals, kinds_of_colour)
@@ -92,7 +98,7 @@ Test(io_refusals, kinds_of_colour)
         {PHOTOMETRIC_CIELAB, "L*a*b*|-colorspace sRGB"}, {PHOTOMETRIC_ICCLAB, "L*a*b*"},
         {PHOTOMETRIC_LOGL, "LogLuv|tiff2rgba"},          {PHOTOMETRIC_MASK, "mask"},
         {PHOTOMETRIC_CFA, "colour filter array"},        {999, "photometric interpretation 999"},
-        {PHOTOMETRIC_RGB, "RGB|1 samples|tiffset"},
+        {PHOTOMETRIC_RGB, "RGB|1 sample |tiffset"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHANGED({TIFFTAG_PHOTOMETRIC, TIFF_SHORT, 1, cases[i].photometric},

@@ -161,6 +161,24 @@ Test(io_tags, a_stated_layout_goes_with_the_layout)
     TIFFClose(tif);
 }
 
+/* tifffile's, of planes that a result has side by side. */
+Test(io_tags, a_stated_layout_goes_with_separate_planes)
+{
+    for (int separate = 0; separate < 2; separate++) {
+        tiff_sample_write(sample_path("in.tif"),
+                          &(struct tiff_sample){.type = VF_U8,
+                                                .nx = 9,
+                                                .ny = 8,
+                                                .samples = 3,
+                                                .separate = separate,
+                                                .description = "{\"shape\": [3, 8, 9]}"});
+        sample_copy(sample_path("in.tif"), sample_path("out.tif"), VF_COMPRESS_AS_INPUT);
+        TIFF *tif = open_output();
+        check_text(tif, TIFFTAG_IMAGEDESCRIPTION, separate ? NULL : "{\"shape\": [3, 8, 9]}");
+        TIFFClose(tif);
+    }
+}
+
 Test(io_tags, another_spacing_is_written)
 {
     static const double spacing[] = {0.5, 0.25, 2};

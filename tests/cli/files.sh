@@ -62,7 +62,8 @@ test_truncated() {
         head -c $((size * percent / 100)) "$IMAGE" >cut.png
         echo old >old.png
         expect 1 -f gaussian cut.png old.png
-        says cut.png
+        says "cut.png: row"
+        says "it was cut short"
         [ "$(cat old.png)" = old ]
     done
 }

@@ -42,6 +42,13 @@ test_broken_input_stream() {
     only err
 }
 
+# Without an end, so without being read to it first.
+test_a_stream_of_no_kind_that_is_read() {
+    expect 1 -f gaussian - out.png </dev/zero
+    says "standard input: is neither TIFF, PNG nor MRC"
+    only out err
+}
+
 test_closed_pipe_is_an_error() {
     { code=0; "$VOLFILTER" -f gaussian:sigma=0 "$STACK" - 2>err || code=$?; echo $code >code; } | true
     [ "$(cat code)" -eq 1 ]
