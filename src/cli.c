@@ -239,6 +239,8 @@ static enum vf_status check_words(const struct vf_command_line *line, struct vf_
     if (line->command != VF_COMMAND_TUNE && (line->like != NULL || line->budget > 0))
         return vf_fail(error, VF_USAGE, "--%s goes with tune only: volfilter tune [CHAIN]...",
                        line->like != NULL ? "like" : "budget");
+    if (line->command == VF_COMMAND_TUNE && line->options.backend == VF_BACKEND_CPU)
+        return vf_fail(error, VF_USAGE, "tune measures kernels of a GPU, which --backend cpu does without");
     if (line->command == VF_COMMAND_INFO && count == 0)
         return vf_fail(error, VF_USAGE, "info needs a file: volfilter info FILE ('-' is standard input)");
     if (line->command != VF_COMMAND_FILTER)

@@ -294,6 +294,16 @@ static void trim(int folder, size_t bound, const char *kept)
     vf_free(listing.entry);
 }
 
+const char *vf_cache_fault(const struct vf_cache *cache)
+{
+    struct stat is;
+    if (cache->path[0] == '\0' || lstat(cache->path, &is) != 0)
+        return NULL;
+    if (!S_ISDIR(is.st_mode))
+        return "it is no folder";
+    return is_trusted(cache, &is) ? NULL : "it is another user's, or others may write to it";
+}
+
 void vf_cache_measure(const struct vf_cache *cache, int *entries, size_t *bytes)
 {
     *entries = 0;

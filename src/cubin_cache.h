@@ -46,6 +46,9 @@ bool vf_cache_get(const struct vf_cache *cache, const struct vf_cache_key *key, 
 void vf_cache_put(const struct vf_cache *cache, const struct vf_cache_key *key, const void *data,
                   size_t bytes);
 
+/* Why a folder that is there is not used; NULL: it is, or it will be made. */
+const char *vf_cache_fault(const struct vf_cache *cache);
+
 /* What the folder holds. */
 void vf_cache_measure(const struct vf_cache *cache, int *entries, size_t *bytes);
 

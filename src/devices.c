@@ -16,6 +16,7 @@ struct findings {
     const char *compiler_path;
     int device_count;
     struct vf_cache cache;
+    const char *cache_fault; /* NULL: none */
     int cache_entries;
     size_t cache_bytes;
     struct vf_precompiled precompiled;
@@ -61,6 +62,7 @@ static void find_all(struct findings *found)
     found->has_driver = start_driver(found, &found->driver_error) == VF_OK;
     find_compiler(found);
     vf_cache_open(&found->cache);
+    found->cache_fault = vf_cache_fault(&found->cache);
     vf_cache_measure(&found->cache, &found->cache_entries, &found->cache_bytes);
     found->has_precompiled = vf_precompiled_open(&found->precompiled);
     if (found->has_precompiled)
@@ -128,7 +130,9 @@ static void print_text(const struct findings *found, FILE *to)
                 found->compiler_path != NULL ? found->compiler_path : "");
     else
         fprintf(to, "compiler  none in use: %s\n", found->compiler_error.text);
-    if (found->cache.path[0] != '\0')
+    if (found->cache_fault != NULL)
+        fprintf(to, "cache     %s is not used: %s\n", found->cache.path, found->cache_fault);
+    else if (found->cache.path[0] != '\0')
         fprintf(to, "cache     %s, %d entries, %.1f of %.0f MiB\n", found->cache.path, found->cache_entries,
                 (double)found->cache_bytes / (1 << 20), (double)found->cache.bound / (1 << 20));
     else
@@ -208,6 +212,7 @@ static void print_json(const struct findings *found, FILE *to)
     vf_json_end(&json);
     vf_json_begin_object(&json, "cache");
     vf_json_string(&json, "folder", found->cache.path[0] != '\0' ? found->cache.path : NULL);
+    vf_json_string(&json, "fault", found->cache_fault);
     vf_json_integer(&json, "entries", found->cache_entries);
     vf_json_integer(&json, "bytes", (long long)found->cache_bytes);
     vf_json_integer(&json, "bound", (long long)found->cache.bound);

@@ -206,6 +206,17 @@ static enum vf_status create_temporary(struct vf_output_file *file, struct vf_er
                    directory == 0 ? "." : file->target, strerror(cause));
 }
 
+/* As if the old file had been written to, as far as that can be: root alone may keep another's. */
+static enum vf_status keep_owner_and_mode(int fd, const struct stat *existing, struct vf_error *error)
+{
+    const bool kept =
+        fchown(fd, existing->st_uid, existing->st_gid) == 0 || fchown(fd, (uid_t)-1, existing->st_gid) == 0;
+    (void)kept;
+    return fchmod(fd, existing->st_mode & 0777) == 0
+               ? VF_OK
+               : vf_fail(error, VF_FAILED, "cannot keep its mode: %s", strerror(errno));
+}
+
 static enum vf_status open_beside(struct vf_output_file *file, const char *path, const struct stat *existing,
                                   struct vf_error *error)
 {
@@ -220,9 +231,7 @@ static enum vf_status open_beside(struct vf_output_file *file, const char *path,
         return vf_fail(error, VF_FAILED, "cannot be written: %s", strerror(errno));
     if (create_temporary(file, error) != VF_OK)
         return VF_FAILED;
-    if (existing != NULL && fchmod(file->fd, existing->st_mode & 0777) != 0)
-        return vf_fail(error, VF_FAILED, "cannot keep its mode: %s", strerror(errno));
-    return VF_OK;
+    return existing == NULL ? VF_OK : keep_owner_and_mode(file->fd, existing, error);
 }
 
 /* The directory of what is written to `path`; false: it is spooled. */
@@ -252,7 +261,8 @@ enum vf_status vf_output_room(const char *path, double bytes, double temporary, 
     const double mib = 1 << 20, needed = bytes + temporary;
     char directory[PATH_MAX];
     struct statvfs about;
-    if (!find_directory(path, directory))
+    const bool spooled = !find_directory(path, directory);
+    if (spooled)
         snprintf(directory, sizeof directory, "%s", spool_directory());
     if (statvfs(directory, &about) != 0 || about.f_blocks == 0)
         return VF_OK;
@@ -263,8 +273,8 @@ enum vf_status vf_output_room(const char *path, double bytes, double temporary, 
     if (temporary > 0)
         snprintf(part, sizeof part, " (%.1f MiB of it for what lies between passes)", temporary / mib);
     return vf_fail(error, VF_FAILED,
-                   "the result needs %.1f MiB of disk%s, and %.900s has %.1f MiB; free some", needed / mib,
-                   part, directory, room / mib);
+                   "the result needs %.1f MiB of disk%s, and %.900s has %.1f MiB; free some%s", needed / mib,
+                   part, directory, room / mib, spooled ? ", or set TMPDIR to a directory with room" : "");
 }
 
 static enum vf_status open_spooled(struct vf_output_file *file, const char *path, struct vf_error *error)
@@ -295,7 +305,9 @@ enum vf_status vf_output_file_open(struct vf_output_file **out, const char *path
     const bool standard_output = strcmp(path, "-") == 0;
     const bool exists = !standard_output && stat(path, &existing) == 0;
     enum vf_status status;
-    if (exists && S_ISDIR(existing.st_mode))
+    if (!exists && !standard_output && errno == ENAMETOOLONG)
+        status = vf_fail(error, VF_FAILED, "cannot be created: %s", strerror(errno));
+    else if (exists && S_ISDIR(existing.st_mode))
         status = vf_fail(error, VF_FAILED, "is a directory; name a file in it");
     else if (standard_output || (exists && !S_ISREG(existing.st_mode)))
         status = open_spooled(file, path, error);

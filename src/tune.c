@@ -369,23 +369,35 @@ static enum vf_status read_image(const char *path, struct image *image, struct v
     return status;
 }
 
+/* Mistakes that can be seen before there is a device. */
+static enum vf_status check_chains(const struct vf_tune_request *r, struct vf_error *error)
+{
+    struct vf_chain chain = {0};
+    enum vf_status status = VF_OK;
+    for (int i = 0; i < r->chain_count && status == VF_OK; i++)
+        status = vf_chain_append(&chain, r->chains[i], error);
+    vf_chain_free(&chain);
+    return status;
+}
+
 enum vf_status vf_tune(const struct vf_tune_request *request, FILE *to, struct vf_error *error)
 {
     struct tuner tuner = {.request = request, .to = to};
     char path[PATH_MAX + 16];
+    struct image image;
     enum vf_status status;
     clock_gettime(CLOCK_MONOTONIC, &tuner.begun);
+    VF_TRY(check_chains(request, error));
+    if (request->like != NULL)
+        VF_TRY(read_image(request->like, &image, error));
     VF_TRY(vf_cuda_open(&tuner.cuda, -1, error));
     if (tuner.cuda->gpu.precompiled != NULL)
         VF_TRY(vf_fail(error, VF_FAILED, "there is nothing to choose from: %.900s",
                        tuner.cuda->precompiled.why.text));
     tuner.tuning = &tuner.cuda->tuning;
     tuner.tuning->untuned = UNTUNED;
-    if (request->like != NULL) {
-        struct image image;
-        VF_TRY(read_image(request->like, &image, error));
+    if (request->like != NULL)
         VF_TRY(tune_image(&tuner, &image, error));
-    }
     for (size_t i = 0; request->like == NULL && i < sizeof usual / sizeof *usual; i++)
         VF_TRY(tune_image(&tuner, &usual[i], error));
 out:

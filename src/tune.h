@@ -9,7 +9,7 @@
 
 struct vf_tune_request {
     const struct vf_options *options; /* boundary, precision, dtype, slices, quiet */
-    int chain_count;                  /* 0: the chains of the manual */
+    int chain_count;                  /* 0: the usual ones */
     char *const *chains;
     const char *like; /* a file, whose size and type images have; NULL: some usual ones */
     double budget;    /* seconds; 0: as long as it takes */

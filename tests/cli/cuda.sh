@@ -136,6 +136,13 @@ test_tune_keeps_what_plans_then_take() {
 test_tune_needs_a_device() {
     without 1 tune
     says "libcuda.so.1"
+    # Mistakes come first.
+    without 2 tune gradeint
+    says "unknown filter 'gradeint'"
+    without 2 tune --backend cpu
+    says "tune measures kernels of a GPU"
+    without 1 tune --like nowhere.tif
+    says "nowhere.tif: cannot be read"
 }
 
 # slabs ARGUMENT...: with the least memory it goes slab by slab, and the result is the CPU's.

@@ -77,4 +77,10 @@ test_without_a_cache() {
     prints "cache     none"
     CACHE='' devices --json
     prints '"folder": null'
+    mkdir open
+    chmod 777 open
+    CACHE=$PWD/open devices
+    prints "cache     $PWD/open is not used: it is another user's, or others may write to it"
+    CACHE=$PWD/out devices
+    prints "cache     $PWD/out is not used: it is no folder"
 }

@@ -141,6 +141,22 @@ test_a_limit_of_file_sizes_is_an_error() {
     only out err
 }
 
+# Found out before the image is filtered.
+test_a_name_that_cannot_be() {
+    name=$(printf '%0260d' 0).png
+    expect 1 -f gaussian "$SMALL" "$name"
+    says "$name: cannot be created: File name too long"
+    only out err
+}
+
+test_root_keeps_owners() {
+    cp "$SMALL" mine.png
+    chown 12345:12346 mine.png 2>/dev/null || return 0
+    chmod 640 mine.png
+    expect 0 -f gaussian mine.png mine.png
+    [ "$(stat -c '%u %g %a' mine.png)" = "12345 12346 640" ]
+}
+
 test_output_over_input() {
     cp "$STACK" both.tif
     expect 0 -f gaussian both.tif expected.tif
