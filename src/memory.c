@@ -1,6 +1,10 @@
 #include "memory.h"
 
+#include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* The first number of a file's first line that `format` reads, or `otherwise`. */
@@ -20,17 +24,86 @@ static size_t read_size(const char *path, const char *format, size_t otherwise)
     return found;
 }
 
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What is left below a limit. */
+static size_t rest(size_t limit, size_t used)
+{
+    return limit - least(used, limit);
+}
+
+/* The two versions of control groups: how /proc/self/cgroup names a process's group, where its folder is, and
+ * what the files in it are called. */
+static const struct {
+    const char *membership, *hierarchy, *limit, *used;
+} versions[] = {
+    {"0::", "", "memory.max", "anon %llu"},
+    {":memory:", "/memory", "memory.limit_in_bytes", "total_rss %llu"},
+};
+
+/* What a group leaves; its limit is absent or "max" where it has none. */
+static size_t group_free(int version, const char *folder)
+{
+    char path[PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/%s", folder, versions[version].limit);
+    const size_t limit = read_size(path, "%llu", SIZE_MAX);
+    snprintf(path, sizeof path, "%s/memory.stat", folder);
+    return limit == SIZE_MAX ? SIZE_MAX : rest(limit, read_size(path, versions[version].used, 0));
+}
+
+/* The least that a group leaves and those above it. In a container the upper ones are out of sight. */
+static size_t groups_free(int version, const char *group, const char *mounted)
+{
+    char folder[PATH_MAX];
+    const size_t root = strlen(mounted) + strlen(versions[version].hierarchy);
+    size_t found = SIZE_MAX;
+    if (snprintf(folder, sizeof folder, "%s%s%s", mounted, versions[version].hierarchy, group) >=
+        (int)sizeof folder)
+        return found;
+    for (char *slash = folder + strlen(folder); slash != NULL && slash >= folder + root;) {
+        *slash = '\0';
+        found = least(found, group_free(version, folder));
+        slash = strrchr(folder, '/');
+    }
+    return found;
+}
+
+size_t vf_memory_groups_free(const char *membership, const char *mounted)
+{
+    char line[PATH_MAX];
+    size_t found = SIZE_MAX;
+    FILE *file = fopen(membership, "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        for (int v = 0; v < (int)(sizeof versions / sizeof *versions); v++) {
+            const char *group = strstr(line, versions[v].membership);
+            if (group != NULL)
+                found = least(found, groups_free(v, group + strlen(versions[v].membership), mounted));
+        }
+    }
+    if (file != NULL)
+        fclose(file);
+    return found;
+}
+
+/* ulimit -v counts addresses, whether they are used or not. */
+static size_t addresses_free(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return SIZE_MAX;
+    return rest((size_t)limit.rlim_cur, read_size("/proc/self/status", "VmSize: %llu", 0) * 1024);
+}
+
 size_t vf_memory_free(void)
 {
-    size_t kib = read_size("/proc/meminfo", "MemAvailable: %llu", 0);
-    size_t free = kib > 0 ? kib * 1024 : (size_t)sysconf(_SC_AVPHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-    /* Absent or "max" without a limit. */
-    size_t limit = read_size("/sys/fs/cgroup/memory.max", "%llu", 0);
-    size_t used = read_size("/sys/fs/cgroup/memory.stat", "anon %llu", 0);
-    used = used < limit ? used : limit;
-    if (limit > 0 && limit - used < free)
-        free = limit - used;
-    return free;
+    const size_t kib = read_size("/proc/meminfo", "MemAvailable: %llu", 0);
+    const size_t free =
+        kib > 0 ? kib * 1024 : (size_t)sysconf(_SC_AVPHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+    return least(free, least(vf_memory_groups_free("/proc/self/cgroup", "/sys/fs/cgroup"), addresses_free()));
 }
 
 size_t vf_memory_resident(void)

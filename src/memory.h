@@ -4,9 +4,13 @@
 
 #include <stddef.h>
 
-/* Bytes that a new allocation can have without swapping: Linux' MemAvailable, no more than the control
- * group's limit leaves; elsewhere the free pages. */
+/* Bytes that new allocations can have without swapping: Linux' MemAvailable, no more than the limits of
+ * control groups (containers, batch systems) and of the process leave; elsewhere the free pages. */
 size_t vf_memory_free(void);
+
+/* What the control groups leave that `membership` (/proc/self/cgroup) names, whose folders are below
+ * `mounted`; SIZE_MAX: they have no limit. */
+size_t vf_memory_groups_free(const char *membership, const char *mounted);
 
 /* Bytes that this process holds in memory now (its resident set), 0 where the system does not say. */
 size_t vf_memory_resident(void);

@@ -1,0 +1,51 @@
+/* How much memory control groups leave, from files as Linux has them. */
+#include <criterion/criterion.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "io_samples.h"
+#include "memory.h"
+
+TestSuite(memory, .init = samples_begin, .fini = samples_end);
+
+static void put(const char *name, const char *text)
+{
+    sample_put(sample_path(name), text, strlen(text));
+}
+
+static size_t groups_free(const char *membership)
+{
+    put("membership", membership);
+    return vf_memory_groups_free(sample_path("membership"), sample_path("."));
+}
+
+Test(memory, groups_of_version_2)
+{
+    mkdir(sample_path("job"), 0700);
+    mkdir(sample_path("job/step"), 0700);
+    cr_expect_eq(groups_free("0::/job/step\n"), SIZE_MAX);
+    put("job/step/memory.max", "max\n");
+    cr_expect_eq(groups_free("0::/job/step\n"), SIZE_MAX);
+    put("job/memory.max", "1000000\n");
+    put("job/memory.stat", "file 700000\nanon 300000\n");
+    cr_expect_eq(groups_free("0::/job/step\n"), 700000);
+    put("job/step/memory.max", "1000\n");
+    cr_expect_eq(groups_free("0::/job/step\n"), 1000);
+    cr_expect_eq(groups_free("0::/\n"), SIZE_MAX);
+    /* A container sees its own group at the root, and the name that it has outside. */
+    put("memory.max", "5000\n");
+    put("memory.stat", "anon 9000\n");
+    cr_expect_eq(groups_free("0::/not/seen/here\n"), 0);
+}
+
+Test(memory, groups_of_version_1)
+{
+    mkdir(sample_path("memory"), 0700);
+    mkdir(sample_path("memory/job"), 0700);
+    put("memory/job/memory.limit_in_bytes", "2000000\n");
+    put("memory/job/memory.stat", "rss 1\ntotal_rss 500000\n");
+    cr_expect_eq(groups_free("5:cpu:/job\n4:memory:/job\n0::/\n"), 1500000);
+    cr_expect_eq(groups_free("5:cpu:/job\n"), SIZE_MAX);
+}
