@@ -11,6 +11,9 @@
 /* What memory loses as warps far apart read and write half a kilobyte each; fitted to 20 kernels on an H200.
  */
 #define PIECES 1.1
+/* Warps that all start at once and take everything there is wait for the slowest of them, those at the grid's
+ * ends: so much of the time, less where more waves follow. Fitted to 20 kernels there. */
+#define SLOWEST 0.1
 #define MOST_TURN 16
 #define MOST_SIDE 8
 
@@ -191,7 +194,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
     if (config->work[0] != pack_of(c) || config->work[1] != 1 || config->work[2] != 1)
         return c->flow->is_double ? "a lane has 2 cells: work is 2x1x1" : "a lane has 4 cells: work is 4x1x1";
     if (config->stream < 1)
-        return "stream is the number of rows of half a chunk, at least 1";
+        return "stream is the number of rows of a chunk, at least 1";
     return vf_kernel_limits(c, gpu, config, 0);
 }
 
@@ -232,12 +235,11 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
         .block = {LANES, 1, 1}, .work = {pack_of(c), 1, 1}, .stream = 1, .interior = true};
     ptrdiff_t size[3];
     tile(c, &config, size);
-    /* Strips at the sides take two warps for a chunk. */
-    const double strips = (ceil((double)c->nx / (double)size[0]) + 2) * (double)c->nz;
+    const double strips = ceil((double)c->nx / (double)size[0]) * (double)c->nz;
     for (int waves = 1; waves <= 4; waves *= 2) {
         const double warps = (double)waves * resident(gpu, registers_of(c, &l)) * gpu->multiprocessors,
                      chunks = fmax(1, floor(warps / strips));
-        config.stream = (int)fmin((double)c->ny, fmax(l.last + 1, ceil((double)c->ny / (2 * chunks))));
+        config.stream = (int)fmin((double)c->ny, fmax(l.last + 1, ceil((double)c->ny / chunks)));
         if (count < room && (count == 0 || list[count - 1].stream != config.stream))
             list[count++] = config;
     }
@@ -252,24 +254,23 @@ static double rows_for(const struct vf_kernel_case *c, const struct layout *l, d
     return ceil((fmin(rows, (double)c->ny) + c->halo[1] + l->last) / l->turn) * l->turn;
 }
 
-/* In the mean of all blocks, of which every second one does nothing but at the sides. */
-static double mean_rows(const struct vf_kernel_case *c, const struct layout *l,
-                        const struct vf_kernel_config *config, ptrdiff_t width)
+/* Of the warps that the device holds. */
+static double waves_of(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct layout *l,
+                       const ptrdiff_t tile[3])
 {
-    const double strips = ceil((double)c->nx / (double)width), sides = fmin(2, strips) / strips;
-    return (1 - sides) * rows_for(c, l, 2.0 * config->stream) / 2 + sides * rows_for(c, l, config->stream);
+    const double warps = ceil((double)c->nx / (double)tile[0]) * ceil((double)c->ny / (double)tile[1]);
+    return warps * (double)c->nz / (resident(gpu, registers_of(c, l)) * gpu->multiprocessors);
 }
 
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *t)
 {
     struct layout l;
-    (void)gpu;
     layout_of(c, &l);
     ptrdiff_t size[3];
     tile(c, config, size);
     const double cells = pack_of(c), own = fmin(config->stream, (double)c->ny),
-                 rows = mean_rows(c, &l, config, size[0]);
+                 rows = rows_for(c, &l, config->stream) * (1 + SLOWEST / fmax(1, waves_of(c, gpu, &l, size)));
     for (int k = 0; k < c->flow->source_count; k++) {
         const int element = (int)vf_type_size(c->source_type[k]);
         const double strip = (double)vf_model_warp_sectors(0, 1, element, strip_of(c)),

@@ -54,9 +54,9 @@ struct vf_strip {
     REAL ahead[VF_INPUTS][VF_AHEAD][VF_WORK_X];
     REAL face[VF_STAGES][VF_WORK_X]; /* what bodies had for the upper faces of the row before */
 
-    VF_MEMBER vf_strip(const VfArgs &a, int tile, int first, int rows, int z)
+    VF_MEMBER vf_strip(const VfArgs &a, int tile, int first, int z)
         : args(a), lane(threadIdx.x), image(z), tile_x(tile), left(first_column(a, tile)),
-          x(left + lane * VF_WORK_X), begin(first), end(a.ny - first < rows ? a.ny : first + rows),
+          x(left + lane * VF_WORK_X), begin(first), end(a.ny - first < VF_STREAM ? a.ny : first + VF_STREAM),
           row(VF_PERIODIC ? begin - VF_HALO_Y : max(0, begin - VF_HALO_Y))
     {
     }
@@ -321,16 +321,12 @@ template <class S, vf_zone zone> VF_MEMBER void vf_strip::compute(int turn)
     VF_UNROLL for (int k = 0; k < S::outputs; k++) finish<zone>(S::out(k), turn);
 }
 
-/* A warp at the sides takes longer for a row. So that others need not wait for it in the end, its chunk is
- * half as long: they take two, those of an odd number nothing. */
 VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
 {
     const int x = tile_x * VF_TILE_X, left = vf_strip::first_column(args, x);
     const bool is_inner = VF_INTERIOR && left % VF_PACK == 0 && (VF_PERIODIC ? left >= 0 : left > 0) &&
                           left + VF_STRIP < args.nx + VF_PERIODIC;
-    if (is_inner && tile_y % 2 != 0)
-        return;
-    vf_strip strip(args, x, tile_y * VF_STREAM, is_inner ? 2 * VF_STREAM : VF_STREAM, args.z_begin + tile_z);
+    vf_strip strip(args, x, tile_y * VF_STREAM, args.z_begin + tile_z);
     strip.sweep(is_inner);
 }
 

@@ -18,7 +18,7 @@ static const char usage[] =
     "\n"
     "  --list           the stencils and filters\n"
     "  --only NAMES     these alone; a name ending in * stands for all that begin so\n"
-    "  --scheme SCHEME  as volfilter --scheme; without it every scheme, and the plan's own choice\n"
+    "  --scheme SCHEME  as volfilter --scheme, or plan; without it every scheme, and the plan's own choice\n"
     "  --size SIZE      tiny grids for a fast check; of each item the smallest grid; the one that published\n"
     "                   figures are of; all (full)\n"
     "  --repeat N       timed samples of a row, of which the median is taken; 20\n"

@@ -86,7 +86,7 @@ static void flow_rows(struct walk *walk, bool schemes, bool plan)
     char unfused[64];
     walk->visited = 0;
     if (walk->scheme != NULL) {
-        planned_row(walk, walk->scheme);
+        planned_row(walk, strcmp(walk->scheme, "plan") == 0 ? NULL : walk->scheme);
     } else {
         for (int i = 0; vf_gpu_schemes[i] != NULL && schemes; i++) {
             fused_row(walk, vf_gpu_schemes[i]);

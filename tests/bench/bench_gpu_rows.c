@@ -79,9 +79,26 @@ static void stage_names(const struct vf_flow *flow, const struct vf_launch *laun
                            flow->stage[s].name);
 }
 
-static void list_kernels(const struct bench_run *run, const struct vf_gpu_plan *plan, struct vf_text *list)
+/* One kernel of a run that has been started once, again with the same arrays. */
+struct one_kernel {
+    const struct bench_run *run;
+    int index;
+};
+
+static enum vf_status start_kernel(void *context, int turn, struct vf_error *error)
+{
+    const struct one_kernel *one = context;
+    const struct vf_cuda_sweep *sweep = &one->run->sweep;
+    (void)turn;
+    return vf_cuda_launch_start(&sweep->kernel[one->index], sweep->cuda, sweep->stream, error);
+}
+
+/* With what those of a line take, each timed alone. */
+static void list_kernels(const struct place *place, const struct bench_run *run,
+                         const struct vf_gpu_plan *plan, struct vf_text *list)
 {
     char names[128], label[160], line[320], last[320] = "";
+    double seconds = 0;
     int alike = 0;
     for (int i = 0; i <= plan->launch_count; i++) {
         if (i < plan->launch_count) {
@@ -90,11 +107,15 @@ static void list_kernels(const struct bench_run *run, const struct vf_gpu_plan *
             snprintf(line, sizeof line, "%s: %s", names, label);
         }
         if (i > 0 && (i == plan->launch_count || strcmp(line, last) != 0)) {
-            vf_text_add(list, "%26d x %s\n", alike, last);
+            vf_text_add(list, "%26d x %-80s %9.4f\n", alike, last, 1e3 * seconds);
             alike = 0;
+            seconds = 0;
         }
         memcpy(last, line, sizeof last);
         alike++;
+        if (i < plan->launch_count)
+            seconds += bench_time(place->device, run->sweep.stream,
+                                  &(struct vf_cuda_work){start_kernel, &(struct one_kernel){run, i}});
     }
 }
 
@@ -141,8 +162,6 @@ static void measure(struct place *place, const struct bench_right *right, const 
         for (int i = 0; i < plan->launch_count; i++)
             result->spilled = result->spilled || run.sweep.kernel[i].compiled.local_bytes > 0;
         describe_kernel(&run.sweep.kernel[0], result->label, sizeof result->label);
-        if (plan->launch_count > 1)
-            list_kernels(&run, plan, &result->list);
         result->right = small_is_right(place, right, &run, plan, where);
         if (result->right) {
             run_once(&run, place->device);
@@ -153,6 +172,8 @@ static void measure(struct place *place, const struct bench_right *right, const 
                 bench_time(place->device, run.sweep.stream, &(struct vf_cuda_work){bench_run_start, &run});
         else
             snprintf(result->why, sizeof result->why, "WRONG: %s", where);
+        if (result->right && plan->launch_count > 1 && !plan->launch[0].forced)
+            list_kernels(place, &run, plan, &result->list);
     }
     vf_cuda_sweep_close(&run.sweep);
 }
