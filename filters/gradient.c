@@ -12,7 +12,8 @@ static const struct vf_param params[] = {
          .initial = "central",
          .choices = "central|sobel|scharr|gaussian",
          .help =
-             "difference of the neighbours; the same with 3-tap smoothing across; derivative of a Gaussian"},
+             "difference of the neighbours; the same with 3-tap smoothing across; derivative of a Gaussian "
+             "along the axis, unsmoothed across"},
     [SIGMA] = {.name = "sigma",
                .kind = VF_PARAM_LENGTHS,
                .initial = "0",

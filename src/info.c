@@ -43,7 +43,7 @@ static void print_spacing(FILE *to, const struct vf_info *info)
     }
     for (int i = 0; i < 3; i++) {
         fputs(i > 0 ? " x " : "", to);
-        fprintf(to, info->spacing_known[i] ? "%.6g" : "?", info->spacing[i]);
+        fprintf(to, info->spacing_known[i] ? "%.7g" : "?", info->spacing[i]);
     }
     putc(' ', to);
     print_safely(to, info->unit[0] != '\0' ? info->unit : "(no unit)");

@@ -27,7 +27,7 @@ enum vf_status vf_output_file_finish(struct vf_output_file *file, bool sync, str
 void vf_output_file_close(struct vf_output_file *file);
 
 /* Removes every temporary that is there now; for a signal handler that then ends the process
- * (async-signal-safe). */
+ * (async-signal-safe), and for exit. */
 void vf_output_file_remove_all(void);
 
 /* A file without a name in $TMPDIR or /tmp, open for reading and writing, or -1 with a message. */

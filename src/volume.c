@@ -1,7 +1,6 @@
 #include "volume.h"
 
 #include <stdint.h>
-#include <string.h>
 
 #include "alloc.h"
 #include "size.h"
@@ -22,14 +21,6 @@ size_t vf_type_size(enum vf_type type)
 const char *vf_type_name(enum vf_type type)
 {
     return types[type].name;
-}
-
-enum vf_type vf_type_by_name(const char *name)
-{
-    int type = 0;
-    while (type < VF_TYPE_COUNT && strcmp(types[type].name, name) != 0)
-        type++;
-    return (enum vf_type)type;
 }
 
 bool vf_type_is_float(enum vf_type type)

@@ -10,10 +10,9 @@
 
 enum vf_type { VF_U8, VF_I8, VF_U16, VF_I16, VF_U32, VF_I32, VF_F32, VF_F64, VF_TYPE_COUNT };
 
-/* Bytes of one element; "uint8", "int16", "float32" ...; VF_TYPE_COUNT when the name is unknown. */
+/* Bytes of one element; "uint8", "int16", "float32" ... */
 size_t vf_type_size(enum vf_type type);
 const char *vf_type_name(enum vf_type type);
-enum vf_type vf_type_by_name(const char *name);
 bool vf_type_is_float(enum vf_type type);
 
 /* Elements along each axis; nc channels of nt time points of nz planes of ny rows of nx. All >= 1 and <=

@@ -82,6 +82,11 @@ test_interrupt_leaves_nothing() {
     done
 }
 
+# gcc's OpenMP then ends the program itself.
+test_no_threads_leave_nothing() {
+    OMP_STACKSIZE=100000G "$VOLFILTER" --threads 4 -f gaussian "$STACK" out.tif 2>err || only err
+}
+
 # As nohup asks for.
 test_an_ignored_hangup_stays_ignored() {
     (trap '' HUP && exec "$VOLFILTER" -f ced:iterations=10000 "$STACK" out.tif) &
