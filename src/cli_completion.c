@@ -62,6 +62,11 @@ static bool takes_directory(int id)
     return id == VF_OPTION_OUT_DIR;
 }
 
+static bool takes_file(int id)
+{
+    return id == VF_OPTION_FROM_FILE || id == VF_OPTION_LIKE || id == VF_OPTION_REPORT;
+}
+
 static void print_words(FILE *to, const char *choices)
 {
     for (; *choices != '\0'; choices++)
@@ -106,6 +111,8 @@ static void print_bash(FILE *to)
         fprintf(to, "    --%s) ", option->name);
         if (takes_directory(id))
             fputs("compopt -o dirnames; return ;;\n", to);
+        else if (takes_file(id))
+            fputs("compopt -o default; return ;;\n", to);
         else if (option->choices == NULL)
             fputs("return ;;\n", to);
         else {
@@ -124,6 +131,8 @@ static void print_bash(FILE *to)
           "        *)\n"
           "            compopt -o default\n"
           "            [ ${#before[@]} -eq 1 ] && words='list help info devices tune'\n"
+          "            [ \"${before[1]}\" = tune ] && words=$(volfilter --complete-chain \"$word\" "
+          "2>/dev/null)\n"
           "            ;;\n"
           "        esac\n"
           "        ;;\n"
@@ -165,7 +174,9 @@ static void print_zsh(FILE *to)
           "        compadd schemes",
           to);
     print_filters(to);
-    fputs("\n    else\n"
+    fputs("\n    elif [[ $words[2] == tune && $CURRENT -gt 2 ]]; then\n"
+          "        _volfilter_chain\n"
+          "    else\n"
           "        (( CURRENT == 2 )) && compadd list help info devices tune\n"
           "        _files\n"
           "    fi\n"
@@ -184,6 +195,8 @@ static void print_zsh(FILE *to)
             fputs(":chain:_volfilter_chain", to);
         else if (takes_directory(id))
             fputs(":directory:_files -/", to);
+        else if (takes_file(id))
+            fputs(":file:_files", to);
         else if (option->choices != NULL) {
             fprintf(to, ":%s:(", option->name);
             print_words(to, option->choices);
@@ -204,7 +217,10 @@ static void print_fish(FILE *to)
           "complete -c volfilter -n '__fish_seen_subcommand_from help' -f -a 'schemes",
           to);
     print_filters(to);
-    fputs("'\n", to);
+    fputs("'\n"
+          "complete -c volfilter -n '__fish_seen_subcommand_from tune' -f -a '(volfilter --complete-chain "
+          "(commandline -ct))'\n",
+          to);
     for (int id = 0; id < VF_OPTION_COUNT; id++) {
         const struct vf_option *option = &vf_option_table[id];
         if (!is_shown(option))
@@ -218,6 +234,8 @@ static void print_fish(FILE *to)
                   to);
         else if (takes_directory(id))
             fputs(" -x -a '(__fish_complete_directories)'", to);
+        else if (takes_file(id))
+            fputs(" -r", to);
         else if (option->choices != NULL) {
             fputs(" -x -a '", to);
             print_words(to, option->choices);

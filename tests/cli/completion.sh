@@ -45,6 +45,18 @@ test_scripts_know_every_option() {
     says "allowed: bash, zsh or fish"
 }
 
+test_fish() {
+    command -v fish >/dev/null || return 0
+    mkdir bin
+    ln -s "$VOLFILTER" bin/volfilter
+    "$VOLFILTER" --completion fish >script
+    echo >list.txt
+    for line in '--from-file li:list.txt' '--compress z:zstd' '-f perona:perona-malik' 'tune perona:perona-malik'; do
+        PATH=$PWD/bin:$PATH HOME=$PWD fish -c "source script; complete -C 'volfilter ${line%:*}'" >found
+        grep -q "^${line##*:}" found
+    done
+}
+
 # bash_completes LINE CANDIDATE...
 bash_completes() {
     line=$1
@@ -76,4 +88,5 @@ test_bash() {
     bash_completes 'volfilter inf' info
     bash_completes 'volfilter help per' perona-malik
     bash_completes 'volfilter --backend ' auto cpu cuda
+    bash_completes 'volfilter tune gaussian perona' perona-malik
 }
