@@ -8,6 +8,7 @@
 #include <tiff.h>
 
 #include "alloc.h"
+#include "io_codec.h"
 #include "io_tags.h"
 #include "number.h"
 
@@ -98,6 +99,10 @@ void vf_imagej_set_shape(const struct vf_imagej *imagej, size_t pages, struct vf
     info->shape.nc = (agrees ? channels : 1) * info->page_channels;
     info->shape.nz = agrees ? slices : pages;
     info->shape.nt = agrees ? frames : 1;
+    if (!agrees && pages > 1 && (channels > 1 || frames > 1))
+        vf_info_note(info,
+                     "%zu channels, %zu slices and %zu frames are not its %zu pages: taken as one stack",
+                     channels, slices, frames, pages);
 }
 
 /* One axis's spacing in the unit that the info has, or takes from this axis. */

@@ -1,6 +1,7 @@
 /* Reading TIFF: the directories are walked once when the file is opened, and every claim checked; then any
  * page can be decoded. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "alloc.h"
@@ -184,6 +185,24 @@ static enum vf_status set_ome_shape(struct vf_reader *reader, struct vf_error *e
                        error);
 }
 
+/* tifffile notes the shape of the array that it wrote, {"shape": [2, 30, 512, 512]}, and seldom which axis is
+ * z: pages along several axes are not taken apart. */
+static void note_array(struct vf_info *info, const char *description)
+{
+    static const char begin[] = "{\"shape\": [";
+    if (info->page_count == 1 || description == NULL || strncmp(description, begin, sizeof begin - 1) != 0)
+        return;
+    const char *at = description + sizeof begin - 1, *numbers = at;
+    for (char *end; *at != '\0' && *at != ']'; at = end + strspn(end, ", "))
+        if (strtoull(at, &end, 10) == info->page_count || end == at)
+            return;
+    if (at == numbers)
+        return;
+    vf_info_note(info,
+                 "an array of %.*s, whose pages are taken as one stack (--slices filters each by itself)",
+                 (int)(at - numbers), numbers);
+}
+
 static enum vf_status set_shape(struct vf_reader *reader, struct vf_error *error)
 {
     struct vf_info *info = &reader->info;
@@ -207,6 +226,7 @@ static enum vf_status set_shape(struct vf_reader *reader, struct vf_error *error
                             error) != VF_OK)
             return VF_FAILED;
         info->shape.nz = info->page_count;
+        note_array(info, tags->pages[0].description);
         vf_tags_set_spacing(tags, info);
     }
     return VF_OK;

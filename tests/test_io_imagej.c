@@ -45,6 +45,30 @@ static struct vf_info info_of(const char *path)
     return info;
 }
 
+/* Channels that are filtered as planes of a stack are told of; planes alone are not worth a word. */
+Test(io_imagej, shapes_that_are_passed_over)
+{
+    static const struct {
+        const char *description, *note;
+    } cases[] = {
+        {"ImageJ=1.53t\nimages=12\nchannels=5\nslices=2\n",
+         "5 channels, 2 slices and 1 frames are not its 12 pages: taken as one stack"},
+        {"ImageJ=1.53t\nimages=99\nslices=99\n", ""},
+        {"ImageJ=1.53t\nimages=12\nchannels=2\nslices=6\n", ""},
+        {"{\"shape\": [3, 4, 8, 9], \"axes\": \"TZYX\"}",
+         "an array of 3, 4, 8, 9, whose pages are taken as one stack (--slices filters each by itself)"},
+        {"{\"shape\": [12, 8, 9]}", ""},
+        {"{\"shape\": [", ""},
+        {"{\"shape\": [x]}", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_stack(cases[i].description, 12);
+        const struct vf_info info = info_of(sample_path("in.tif"));
+        cr_expect_str_eq(info.note, cases[i].note);
+        cr_expect_eq(info.shape.nz, cases[i].description[0] == '{' || i == 0 || i == 1 ? 12 : 6);
+    }
+}
+
 Test(io_imagej, shapes)
 {
     static const struct {
