@@ -114,9 +114,9 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
     return VF_OK;
 }
 
-/* ImageJ (a stack over 4 GiB) and MetaMorph write one directory and planes that follow each other,
- * uncompressed. Another program that took one page out of a stack leaves the same description, but not the
- * data. */
+/* ImageJ (a stack over 4 GiB), MetaMorph and, if told to, tifffile write one directory and planes that follow
+ * each other, uncompressed. Another program that took one page out of a stack leaves the same description,
+ * but not the data. */
 static enum vf_status find_raw_planes(struct vf_reader *reader, size_t images, struct vf_error *error)
 {
     struct vf_tiff_reader *state = reader->state;
@@ -185,22 +185,51 @@ static enum vf_status set_ome_shape(struct vf_reader *reader, struct vf_error *e
                        error);
 }
 
-/* tifffile notes the shape of the array that it wrote, {"shape": [2, 30, 512, 512]}, and seldom which axis is
- * z: pages along several axes are not taken apart. */
-static void note_array(struct vf_info *info, const char *description)
+/* tifffile notes the shape of the array that it wrote: {"shape": [2, 30, 512, 512]}. */
+static const char *array_shape(const char *description)
 {
     static const char begin[] = "{\"shape\": [";
-    if (info->page_count == 1 || description == NULL || strncmp(description, begin, sizeof begin - 1) != 0)
+    const bool noted = description != NULL && strncmp(description, begin, sizeof begin - 1) == 0;
+    return noted ? description + sizeof begin - 1 : NULL;
+}
+
+/* The next number of the shape; NULL after the last. */
+static const char *next_extent(const char *at, size_t *extent)
+{
+    char *end;
+    *extent = strtoull(at, &end, 10);
+    return end == at ? NULL : end + strspn(end, ", ");
+}
+
+/* Planes of a tifffile that was told to write one directory; 0 for another. */
+static size_t array_planes(const struct vf_info *info, const char *description)
+{
+    const char *at = array_shape(description);
+    const size_t page = info->shape.nx * info->shape.ny * info->page_channels;
+    size_t extent, product = 1;
+    if (at == NULL || strstr(at, "\"truncated\": true") == NULL)
+        return 0;
+    while ((at = next_extent(at, &extent)) != NULL)
+        if (!vf_size_mul(product, extent, &product))
+            return 0;
+    return product / page;
+}
+
+/* Which of its axes is z tifffile says for few files: pages along several are not taken apart. */
+static void note_array(struct vf_info *info, const char *description)
+{
+    const char *const numbers = array_shape(description);
+    const char *at = numbers, *next;
+    size_t extent;
+    if (info->page_count == 1 || numbers == NULL)
         return;
-    const char *at = description + sizeof begin - 1, *numbers = at;
-    for (char *end; *at != '\0' && *at != ']'; at = end + strspn(end, ", "))
-        if (strtoull(at, &end, 10) == info->page_count || end == at)
+    for (; (next = next_extent(at, &extent)) != NULL; at = next)
+        if (extent == info->page_count)
             return;
-    if (at == numbers)
-        return;
-    vf_info_note(info,
-                 "an array of %.*s, whose pages are taken as one stack (--slices filters each by itself)",
-                 (int)(at - numbers), numbers);
+    if (at > numbers)
+        vf_info_note(info,
+                     "an array of %.*s, whose pages are taken as one stack (--slices filters each by itself)",
+                     (int)(at - numbers), numbers);
 }
 
 static enum vf_status set_shape(struct vf_reader *reader, struct vf_error *error)
@@ -222,11 +251,12 @@ static enum vf_status set_shape(struct vf_reader *reader, struct vf_error *error
                 vf_tiff_page_order(imagej.order, &info->shape, info->shape.nc / info->page_channels, error),
                 error);
     } else {
-        if (find_raw_planes(reader, vf_tiff_stk_planes(((struct vf_tiff_reader *)reader->state)->decoder.tif),
-                            error) != VF_OK)
+        const char *description = tags->pages[0].description;
+        const size_t stk = vf_tiff_stk_planes(((struct vf_tiff_reader *)reader->state)->decoder.tif);
+        if (find_raw_planes(reader, stk > 0 ? stk : array_planes(info, description), error) != VF_OK)
             return VF_FAILED;
         info->shape.nz = info->page_count;
-        note_array(info, tags->pages[0].description);
+        note_array(info, description);
         vf_tags_set_spacing(tags, info);
     }
     return VF_OK;

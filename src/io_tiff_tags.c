@@ -193,7 +193,8 @@ static bool write_page_text(TIFF *tif, const struct vf_info *result, size_t page
         description = vf_tags_text(tags, TIFFTAG_IMAGEDESCRIPTION)->text;
     }
     if (description != NULL && states_layout(description) &&
-        !(vf_tags_type_kept(tags, result) && vf_tags_shape_kept(tags, result) && !tags->planar_separate))
+        !(vf_tags_type_kept(tags, result) && vf_tags_shape_kept(tags, result) && !tags->planar_separate &&
+          tags->page_count == result->page_count))
         description = NULL;
     return (description == NULL || TIFFSetField(tif, TIFFTAG_IMAGEDESCRIPTION, description)) &&
            (name == NULL || TIFFSetField(tif, TIFFTAG_PAGENAME, name));

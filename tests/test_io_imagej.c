@@ -477,11 +477,13 @@ Test(io_imagej, labels_of_outputs)
     }
 }
 
+static const char imagej_of_4[] = "ImageJ=1.53t\nimages=4\nslices=4\n";
+
 /* As ImageJ writes stacks over 4 GiB: one directory, and all planes one after the other. */
-static void put_single_directory(size_t planes_there, uint32_t samples, uint32_t scheme)
+static void put_single_directory(const char *description, size_t planes_there, uint32_t samples,
+                                 uint32_t scheme)
 {
-    static const char description[] = "ImageJ=1.53t\nimages=4\nslices=4\n";
-    enum { ENTRIES = 10, WORDS = 40 };
+    enum { ENTRIES = 10, WORDS = 60 };
     const size_t plane = 6 * 5 * samples, at = TIFF_RAW_DATA(ENTRIES);
     const struct tiff_entry entries[ENTRIES] = {
         {TIFFTAG_IMAGEWIDTH, TIFF_SHORT, 1, 6},
@@ -489,14 +491,14 @@ static void put_single_directory(size_t planes_there, uint32_t samples, uint32_t
         {TIFFTAG_BITSPERSAMPLE, TIFF_SHORT, 3, (uint32_t)at},
         {TIFFTAG_COMPRESSION, TIFF_SHORT, 1, scheme},
         {TIFFTAG_PHOTOMETRIC, TIFF_SHORT, 1, samples == 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK},
-        {TIFFTAG_IMAGEDESCRIPTION, TIFF_ASCII, sizeof description, (uint32_t)at + 6},
+        {TIFFTAG_IMAGEDESCRIPTION, TIFF_ASCII, (uint32_t)strlen(description) + 1, (uint32_t)at + 6},
         {TIFFTAG_STRIPOFFSETS, TIFF_LONG, 1, (uint32_t)at + WORDS},
         {TIFFTAG_SAMPLESPERPIXEL, TIFF_SHORT, 1, samples},
         {TIFFTAG_ROWSPERSTRIP, TIFF_SHORT, 1, 5},
         {TIFFTAG_STRIPBYTECOUNTS, TIFF_LONG, 1, (uint32_t)plane * 2},
     };
     unsigned char data[WORDS + 4 * 6 * 5 * 3 * 2] = {0, 16, 0, 16, 0, 16};
-    memcpy(data + 6, description, sizeof description);
+    memcpy(data + 6, description, strlen(description) + 1);
     for (size_t i = 0; i < planes_there * plane; i++) {
         const size_t pixel = i % plane / samples;
         uint16_t value;
@@ -512,7 +514,7 @@ Test(io_imagej, single_directory)
     for (uint32_t samples = 1; samples <= 3; samples += 2) {
         struct vf_reader *reader;
         struct vf_volume volume;
-        put_single_directory(4, samples, COMPRESSION_NONE);
+        put_single_directory(imagej_of_4, 4, samples, COMPRESSION_NONE);
         sample_read(sample_path("in.tif"), &reader, &volume);
         sample_check_pages(&volume, 4, samples);
         vf_volume_free(&volume);
@@ -520,12 +522,31 @@ Test(io_imagej, single_directory)
     }
 }
 
+Test(io_imagej, single_directory_of_tifffile)
+{
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    put_single_directory("{\"shape\": [4, 5, 6], \"truncated\": true}", 4, 1, COMPRESSION_NONE);
+    sample_read(sample_path("in.tif"), &reader, &volume);
+    sample_check_pages(&volume, 4, 1);
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+    /* What is written has a directory for each plane. */
+    sample_copy(sample_path("in.tif"), sample_path("out.tif"), VF_COMPRESS_AS_INPUT);
+    TIFF *tif = TIFFOpen(sample_path("out.tif"), "r");
+    char *description;
+    cr_assert_eq(TIFFNumberOfDirectories(tif), 4);
+    cr_assert_eq(TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &description), 0);
+    TIFFClose(tif);
+}
+
 Test(io_imagej, single_directory_cut_short)
 {
-    put_single_directory(3, 1, COMPRESSION_NONE);
+    put_single_directory(imagej_of_4, 3, 1, COMPRESSION_NONE);
     cr_assert(strstr(sample_refusal(sample_path("in.tif")), "4 images"), "%s",
               sample_refusal(sample_path("in.tif")));
-    put_single_directory(1, 1, COMPRESSION_NONE); /* one page that another program took out of a stack */
+    put_single_directory(imagej_of_4, 1, 1,
+                         COMPRESSION_NONE); /* one page that another program took out of a stack */
     cr_assert_eq(info_of(sample_path("in.tif")).shape.nz, 1);
 }
 
