@@ -1,79 +1,61 @@
-/* Eigen-decomposition by rows, for kernels/cpu_rows.c. Every rotation waits for the one before: a root, a
- * quotient, a root, a quotient, twelve times over; and those of one vector are more instructions than a
- * processor looks ahead. So a block of the row passes through short loops, one a rotation, whose iterations
- * are in work side by side. */
+/* Eigen-decomposition by rows, for kernels/cpu_rows.c. Its instructions wait for one another, roots and
+ * quotients among them, and those of one vector are more than a processor looks ahead. So a block of the row
+ * passes through two shorter loops, whose iterations are in work side by side. */
 #ifndef VF_CPU_EIGEN_H
 #define VF_CPU_EIGEN_H
 
 #include "kernels/cpu_vector.h"
 
-/* Small enough for the nearest cache, with all that is kept of a voxel from rotation to rotation: the size,
- * the elements and the vectors. */
+/* Small enough for the nearest cache, with all that is kept of a voxel from one loop to the other. */
 #define EIGEN_BLOCK (1024 / (int)sizeof(REAL))
-#define EIGEN_ELEMENT 1
-#define EIGEN_VECTOR (EIGEN_ELEMENT + VF_TENSOR)
-#define EIGEN_KEPT (EIGEN_VECTOR + DIM * DIM)
+enum {
+    EIGEN_SIZE,
+    EIGEN_VALUE,
+    EIGEN_IS_LAST,
+    EIGEN_A,
+    EIGEN_V = EIGEN_A + VF_TENSOR,
+    EIGEN_KEPT = EIGEN_V + DIM
+};
 
 /* [kept][voxel of the block] */
 typedef REAL eigen_block[EIGEN_BLOCK];
 
-/* The end of the block from `begin` on; a row of n ends with a whole vector. */
+/* The end of the block from `begin` on. */
 VF_DEVICE ptrdiff_t eigen_block_end(ptrdiff_t begin, ptrdiff_t n)
 {
-    const ptrdiff_t left = (n - begin + VF_LANES - 1) / VF_LANES * VF_LANES;
-    return begin + (left < EIGEN_BLOCK ? left : EIGEN_BLOCK);
+    return n - begin < EIGEN_BLOCK ? n : begin + EIGEN_BLOCK;
 }
 
 #if DIM == 3
-/* The rotation of axes p and q, r being the third, with or without what it does to the vectors. */
-VF_DEVICE void eigen_rotate(eigen_block *kept, ptrdiff_t n, int vectors, int p, int q, const int *element)
+VF_DEVICE void eigen_keep(const struct vf_isolated *f, eigen_block *kept, ptrdiff_t i)
 {
-    REAL *pp = kept[EIGEN_ELEMENT + element[0]], *qq = kept[EIGEN_ELEMENT + element[1]];
-    REAL *pq = kept[EIGEN_ELEMENT + element[2]], *pr = kept[EIGEN_ELEMENT + element[3]];
-    REAL *qr = kept[EIGEN_ELEMENT + element[4]];
-    eigen_block *vector_p = kept + EIGEN_VECTOR + DIM * p, *vector_q = kept + EIGEN_VECTOR + DIM * q;
-    _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)
-    {
-        const struct vf_rotation k = vf_jacobi_rotate(pp + i, qq + i, pq + i, pr + i, qr + i);
-        if (vectors)
-            VF_UNROLL for (int axis = 0; axis < DIM; axis++)
-                vf_rotate(k, &vector_p[axis][i], &vector_q[axis][i]);
-    }
+    kept[EIGEN_SIZE][i] = f->size;
+    kept[EIGEN_VALUE][i] = f->value;
+    kept[EIGEN_IS_LAST][i] = f->is_last;
+    VF_UNROLL for (int k = 0; k < VF_TENSOR; k++) kept[EIGEN_A + k][i] = f->a[k];
+    VF_UNROLL for (int axis = 0; axis < DIM; axis++) kept[EIGEN_V + axis][i] = f->v[axis];
 }
 
-VF_DEVICE void eigen_sweep(eigen_block *kept, ptrdiff_t n, int vectors)
+VF_DEVICE struct vf_isolated eigen_kept(eigen_block *kept, ptrdiff_t i)
 {
-    static const int xy[] = {VF_XX, VF_YY, VF_XY, VF_XZ, VF_YZ}, xz[] = {VF_XX, VF_ZZ, VF_XZ, VF_XY, VF_YZ},
-                     yz[] = {VF_YY, VF_ZZ, VF_YZ, VF_XY, VF_XZ};
-    for (int sweep = 0; sweep < VF_SWEEPS; sweep++) {
-        eigen_rotate(kept, n, vectors, VF_X, VF_Y, xy);
-        eigen_rotate(kept, n, vectors, VF_X, VF_Z, xz);
-        eigen_rotate(kept, n, vectors, VF_Y, VF_Z, yz);
-    }
+    struct vf_isolated f;
+    f.size = kept[EIGEN_SIZE][i];
+    f.value = kept[EIGEN_VALUE][i];
+    f.is_last = kept[EIGEN_IS_LAST][i];
+    VF_UNROLL for (int k = 0; k < VF_TENSOR; k++) f.a[k] = kept[EIGEN_A + k][i];
+    VF_UNROLL for (int axis = 0; axis < DIM; axis++) f.v[axis] = kept[EIGEN_V + axis][i];
+    return f;
 }
 
-/* In the pass before the rotations the tensor is kept; in the one after them this is its decomposition. */
+/* In the first pass what is isolated is kept; in the second this is the decomposition. */
 VF_DEVICE struct vf_eigen eigen_by_rows(enum pass pass, const REAL *tensor, eigen_block *kept, ptrdiff_t i)
 {
-    struct vf_eigen e;
-    if (pass == WHOLE)
-        return vf_eigen_of(tensor);
-    if (pass == TENSORS) {
-        const REAL size = vf_eigen_size(tensor), scale = R(1.0) / size;
-        kept[0][i] = size;
-        VF_UNROLL for (int c = 0; c < VF_TENSOR; c++) kept[EIGEN_ELEMENT + c][i] = tensor[c] * scale;
-        VF_UNROLL for (int v = 0; v < DIM * DIM; v++) kept[EIGEN_VECTOR + v][i] =
-            v % (DIM + 1) == 0 ? R(1.0) : R(0.0);
-    }
-    e.value[0] = kept[EIGEN_ELEMENT + VF_XX][i];
-    e.value[1] = kept[EIGEN_ELEMENT + VF_YY][i];
-    e.value[2] = kept[EIGEN_ELEMENT + VF_ZZ][i];
-    VF_UNROLL for (int v = 0; v < DIM * DIM; v++) e.vector[v / DIM][v % DIM] = kept[EIGEN_VECTOR + v][i];
-    vf_eigen_finish(&e, kept[0][i]);
-    return e;
+    struct vf_isolated f = pass == DECOMPOSED ? eigen_kept(kept, i) : vf_eigen_isolate(tensor);
+    if (pass == ISOLATED)
+        eigen_keep(&f, kept, i);
+    return vf_eigen_across(&f);
 }
 #else
-#define eigen_sweep(kept, n, vectors) ((void)(vectors))
 #define eigen_by_rows(pass, tensor, kept, i) vf_eigen_of(tensor)
 #endif
 

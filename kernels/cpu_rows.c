@@ -23,9 +23,9 @@
 
 /* Most bodies take a row in one pass, WHOLE. One that shares faces takes two: the first computes only the
  * upper faces along x and keeps them; then all else, with the faces along y and z kept for the row that
- * follows, or also taken from the row before. One that decomposes tensors computes them, and goes on when
- * all of a block are diagonal. */
-enum pass { WHOLE, FACES_ALONG_X, FACES_KEPT, FACES_TAKEN, TENSORS, DECOMPOSED };
+ * follows, or also taken from the row before. One that decomposes tensors isolates an eigenvalue of
+ * each, and goes on when those of a block are known. */
+enum pass { WHOLE, FACES_ALONG_X, FACES_KEPT, FACES_TAKEN, ISOLATED, DECOMPOSED };
 
 #define FACE(axis, offset) (((REAL *)row->face[axis])[i + (offset)])
 #define UPPER_FACE(axis, upper)                                  \
@@ -45,7 +45,7 @@ enum pass { WHOLE, FACES_ALONG_X, FACES_KEPT, FACES_TAKEN, TENSORS, DECOMPOSED }
 
 VF_DEVICE int puts_results(enum pass pass)
 {
-    return pass != FACES_ALONG_X && pass != TENSORS;
+    return pass != FACES_ALONG_X && pass != ISOLATED;
 }
 
 /* Keeps a face and returns another. */
@@ -72,17 +72,15 @@ VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
     }                                                                                            \
     static void row_##name(const struct vf_body_row *row)                                        \
     {                                                                                            \
-        const enum vf_eigen_use use = vf_body_eigen_use(VF_STENCIL_##name);                      \
         const ptrdiff_t n = row->n;                                                              \
         REAL param[VF_MAX_STENCIL_PARAMS];                                                       \
         for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)                                          \
             param[i] = (REAL)row->param[i];                                                      \
-        if (DIM == 3 && use != VF_EIGEN_UNUSED) {                                                \
+        if (DIM == 3 && vf_body_decomposes(VF_STENCIL_##name)) {                                 \
             _Alignas(VF_VECTOR_BYTES) eigen_block kept[EIGEN_KEPT];                              \
             for (ptrdiff_t begin = 0, end; begin < n; begin = end) {                             \
                 end = eigen_block_end(begin, n);                                                 \
-                pass_##name(row, param, TENSORS, kept, begin, end);                              \
-                eigen_sweep(kept, end - begin, use == VF_EIGEN_VECTORS);                         \
+                pass_##name(row, param, ISOLATED, kept, begin, end);                             \
                 pass_##name(row, param, DECOMPOSED, kept, begin, end);                           \
             }                                                                                    \
         } else if (vf_body_shares_faces(VF_STENCIL_##name)) {                                    \

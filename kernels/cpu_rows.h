@@ -42,17 +42,12 @@ static inline bool vf_body_shares_faces(enum vf_stencil_id id)
            id == VF_STENCIL_perona_malik_quadratic;
 }
 
-/* What bodies that use EIGEN make of it; those that are not named here decompose voxel by voxel. */
-enum vf_eigen_use { VF_EIGEN_UNUSED, VF_EIGEN_VALUES, VF_EIGEN_VECTORS };
-
-static inline enum vf_eigen_use vf_body_eigen_use(enum vf_stencil_id id)
+/* Bodies that use EIGEN; those that are not named here decompose voxel by voxel. */
+static inline bool vf_body_decomposes(enum vf_stencil_id id)
 {
-    const bool values =
-        id == VF_STENCIL_coherence || id == VF_STENCIL_eigenvalues || id == VF_STENCIL_eigenvalue_spread;
-    const bool vectors = id == VF_STENCIL_and_tensor || id == VF_STENCIL_ced_tensor ||
-                         id == VF_STENCIL_eed_line_tensor || id == VF_STENCIL_eed_surface_tensor ||
-                         id == VF_STENCIL_orientation;
-    return values ? VF_EIGEN_VALUES : vectors ? VF_EIGEN_VECTORS : VF_EIGEN_UNUSED;
+    return id == VF_STENCIL_coherence || id == VF_STENCIL_eigenvalues || id == VF_STENCIL_eigenvalue_spread ||
+           id == VF_STENCIL_and_tensor || id == VF_STENCIL_ced_tensor || id == VF_STENCIL_eed_line_tensor ||
+           id == VF_STENCIL_eed_surface_tensor || id == VF_STENCIL_orientation;
 }
 
 struct vf_rows {

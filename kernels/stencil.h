@@ -83,6 +83,7 @@ typedef unsigned int vf_bits;
 #endif
 
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 #include "kernels/stencil_math.h"
 #include "kernels/stencil_quotient.h"

@@ -1,7 +1,6 @@
-/* Eigenvalues and eigenvectors of symmetric positive semidefinite tensors (VF_TENSOR components) by cyclic
- * Jacobi rotations, a fixed number of sweeps and no branches (Golub & Van Loan, Matrix Computations, 8.5).
- * The trigonometric closed form errs by 1.5e-4 of the largest in float32 where two coincide; this stays
- * within 1e-5. */
+/* Eigenvalues and eigenvectors of symmetric positive semidefinite tensors (VF_TENSOR components), without
+ * iterations and branches. The trigonometric closed form alone errs by 1.5e-4 of the largest eigenvalue in
+ * float32 where two coincide; this stays within 1e-6 (tests/test_stencil_eigen.c). */
 #ifndef VF_STENCIL_EIGEN_H
 #define VF_STENCIL_EIGEN_H
 
@@ -10,124 +9,194 @@ struct vf_eigen {
     REAL vector[DIM][DIM]; /* [rank][axis x, y, z], unit length */
 };
 
-/* Of a tensor whose largest element is 1, what is smaller than this turns nothing that a result shows. It is
- * left alone, so that its square and its quotient are never below the smallest normal number: such results
- * take processors several times as long. */
+/* Of a tensor whose elements are below 4, what is smaller than this turns nothing that a result shows; its
+ * third power is a normal number. */
 #if REAL_BITS == 64
-#define VF_EIGEN_NOTHING R(0x1p-500)
-#else
 #define VF_EIGEN_NOTHING R(0x1p-60)
+#else
+#define VF_EIGEN_NOTHING R(0x1p-30)
 #endif
 
-/* The rotation that zeroes the element between two axes: its tangent, cosine and sine. */
-struct vf_rotation {
-    REAL t, c, s;
+/* The power of two just below a tensor's largest element: divided by twice that, squares of its elements
+ * neither overflow nor vanish. What is not a normal number counts as the smallest one. */
+VF_DEVICE REAL vf_tensor_size(REAL most)
+{
+    const vf_bits fraction = ((vf_bits)1 << VF_MANTISSA) - 1;
+    return vf_from_bits(vf_to_bits(most < VF_SMALLEST_NORMAL ? VF_SMALLEST_NORMAL : most) & ~fraction);
+}
+
+/* 2 / size. */
+VF_DEVICE REAL vf_tensor_scale(REAL size)
+{
+    return vf_from_bits(((vf_bits)(2 * VF_EXPONENT_BIAS + 1) << VF_MANTISSA) - vf_to_bits(size));
+}
+
+/* Of the tensor (m + d, b; b, m - d) / 2: how far its eigenvalues are apart; (c, s) is the vector of the
+ * larger,
+ * (-s, c) that of the smaller. */
+struct vf_plane {
+    REAL c, s, apart;
 };
 
-VF_DEVICE struct vf_rotation vf_rotation_for(REAL pp, REAL qq, REAL pq)
+VF_DEVICE struct vf_plane vf_plane_of(REAL d, REAL b)
 {
-    struct vf_rotation k;
-    const REAL d = qq - pp, b = ABS(pq) < VF_EIGEN_NOTHING ? R(0.0) : pq + pq;
-    const REAL root = SQRT(FMA(d, d, b * b));
-    const REAL below = d < R(0.0) ? d - root : d + root;
-    k.t = below == R(0.0) ? R(0.0) : b / below;
-    k.c = R(1.0) / SQRT(FMA(k.t, k.t, R(1.0)));
-    k.s = k.t * k.c;
+    struct vf_plane k;
+    k.apart = SQRT(FMA(d, d, b * b));
+    const REAL near = k.apart < VF_EIGEN_NOTHING ? R(1.0) : ABS(d) + k.apart;
+    const REAL length = SQRT(FMA(near, near, b * b)), large = near / length, small = b / length;
+    k.c = d < R(0.0) ? small : large;
+    k.s = d < R(0.0) ? large : small;
     return k;
-}
-
-/* (p, q) -> (c p - s q, s p + c q): what a rotation does to a pair of elements. */
-VF_DEVICE void vf_rotate(struct vf_rotation k, REAL *p, REAL *q)
-{
-    const REAL from_p = *p, from_q = *q;
-    /* The product by a multiply-add, which does not mind that it may vanish. */
-    *p = FMA(k.c, from_p, FMA(-k.s, from_q, R(-0.0)));
-    *q = FMA(k.s, from_p, k.c * from_q);
-}
-
-/* Puts the larger of two eigenvalues, and its vector, first. */
-VF_DEVICE void vf_order(REAL *value_a, REAL *value_b, REAL *a, REAL *b)
-{
-    const REAL va = *value_a, vb = *value_b;
-    const int swap = vb > va;
-    *value_a = swap ? vb : va;
-    *value_b = swap ? va : vb;
-    VF_UNROLL for (int axis = 0; axis < DIM; axis++)
-    {
-        const REAL from_a = a[axis], from_b = b[axis];
-        a[axis] = swap ? from_b : from_a;
-        b[axis] = swap ? from_a : from_b;
-    }
 }
 
 #if DIM == 3
-/* Both compute types have converged by then (tests/test_stencil_eigen.c). */
-#define VF_SWEEPS 4
-
-/* What a tensor's elements are divided by, so that squares neither overflow nor vanish; where 1 / most would
- * overflow, they stay below 1. */
-VF_DEVICE REAL vf_eigen_size(const REAL *tensor)
+/* The largest root of x^3 - 3 x - 2 h for h in [0, 1], 2 cos(acos(h) / 3): a polynomial that errs by 2e-8. */
+VF_DEVICE REAL vf_largest_root(REAL h)
 {
-    const REAL most = MAX(MAX(tensor[VF_XX], tensor[VF_YY]), tensor[VF_ZZ]);
-    return most < VF_SMALLEST_NORMAL ? VF_SMALLEST_NORMAL : most;
+    REAL x = R(0.00112998527);
+    x = FMA(x, h, R(-0.00600317992));
+    x = FMA(x, h, R(0.0155465622));
+    x = FMA(x, h, R(-0.0287288905));
+    x = FMA(x, h, R(0.0488376948));
+    x = FMA(x, h, R(-0.0961636334));
+    x = FMA(x, h, R(0.333330654));
+    x = FMA(x, h, R(1.73205083));
+#if REAL_BITS == 64
+    /* A step of Newton's. */
+    const REAL left = FMA(x, FMA(x, x, -3.0), -2.0 * h);
+    x -= left / FMA(3.0 * x, x, -3.0);
+#endif
+    return x;
 }
 
-/* Zeroes the element pq between axes p and q; r is the third. */
-VF_DEVICE struct vf_rotation vf_jacobi_rotate(REAL *pp, REAL *qq, REAL *pq, REAL *pr, REAL *qr)
+/* Half of the determinant. */
+VF_DEVICE REAL vf_half_determinant(const REAL *b)
 {
-    const struct vf_rotation k = vf_rotation_for(*pp, *qq, *pq);
-    *pp = FMA(-k.t, *pq, *pp);
-    *qq = FMA(k.t, *pq, *qq);
-    *pq = R(0.0);
-    vf_rotate(k, pr, qr);
-    return k;
+    const REAL xx = FMA(b[VF_YY], b[VF_ZZ], -(b[VF_YZ] * b[VF_YZ]));
+    const REAL xy = FMA(b[VF_XZ], b[VF_YZ], -(b[VF_XY] * b[VF_ZZ]));
+    const REAL xz = FMA(b[VF_XY], b[VF_YZ], -(b[VF_XZ] * b[VF_YY]));
+    return R(0.5) * FMA(b[VF_XX], xx, FMA(b[VF_XY], xy, b[VF_XZ] * xz));
 }
 
-/* Puts what the rotations have left in order. */
-VF_DEVICE void vf_eigen_finish(struct vf_eigen *e, REAL size)
+/* The unit vector of the largest eigenvalue, `root`, of a tensor whose others are far from it: less that, it
+ * has rank two, and its adjugate is a multiple of v v^T, of which the column with the largest diagonal
+ * element is taken. */
+VF_DEVICE void vf_vector_of(const REAL *b, REAL root, REAL *v)
 {
-    vf_order(&e->value[0], &e->value[1], e->vector[0], e->vector[1]);
-    vf_order(&e->value[1], &e->value[2], e->vector[1], e->vector[2]);
-    vf_order(&e->value[0], &e->value[1], e->vector[0], e->vector[1]);
-    VF_UNROLL for (int rank = 0; rank < 3; rank++) e->value[rank] =
-        (e->value[rank] < R(0.0) ? R(0.0) : e->value[rank]) * size;
+    const REAL xx = b[VF_XX] - root, yy = b[VF_YY] - root, zz = b[VF_ZZ] - root;
+    const REAL xy = b[VF_XY], xz = b[VF_XZ], yz = b[VF_YZ];
+    const REAL of_x = FMA(yy, zz, -(yz * yz)), of_y = FMA(xx, zz, -(xz * xz)), of_z = FMA(xx, yy, -(xy * xy));
+    const REAL of_xy = FMA(xz, yz, -(xy * zz)), of_xz = FMA(xy, yz, -(xz * yy)),
+               of_yz = FMA(xy, xz, -(xx * yz));
+    const int y_first = of_y > of_x, z_first = of_z > MAX(of_x, of_y);
+    const REAL x = z_first ? of_xz : y_first ? of_xy : of_x;
+    const REAL y = z_first ? of_yz : y_first ? of_y : of_xy;
+    const REAL z = z_first ? of_z : y_first ? of_yz : of_xz;
+    const REAL length = SQRT(FMA(x, x, FMA(y, y, z * z)));
+    v[VF_X] = x / length;
+    v[VF_Y] = y / length;
+    v[VF_Z] = z / length;
 }
 
-VF_DEVICE struct vf_eigen vf_eigen_of(const REAL *tensor)
+/* A tensor, scaled, and that one of its eigenvalues which is far from the other two, with its vector: the
+ * smallest where `is_last`, 1 or 0, else the largest. */
+struct vf_isolated {
+    REAL size, a[VF_TENSOR], value, v[3], is_last;
+};
+
+/* The tensor is q I + p B, where B has no trace and eigenvalues of at most 2: roots of x^3 - 3 x - det B. One
+ * of them, of the sign of det B, is always far from the others, and so known to some units in the last place,
+ * with its vector. */
+VF_DEVICE struct vf_isolated vf_eigen_isolate(const REAL *tensor)
 {
-    const REAL size = vf_eigen_size(tensor), scale = R(1.0) / size;
-    REAL xx = tensor[VF_XX] * scale, yy = tensor[VF_YY] * scale, zz = tensor[VF_ZZ] * scale;
-    REAL xy = tensor[VF_XY] * scale, xz = tensor[VF_XZ] * scale, yz = tensor[VF_YZ] * scale;
-    struct vf_eigen e = {{R(0.0)},
-                         {{R(1.0), R(0.0), R(0.0)}, {R(0.0), R(1.0), R(0.0)}, {R(0.0), R(0.0), R(1.0)}}};
-    VF_UNROLL for (int sweep = 0; sweep < VF_SWEEPS; sweep++)
+    struct vf_isolated f;
+    f.size = vf_tensor_size(MAX(MAX(tensor[VF_XX], tensor[VF_YY]), tensor[VF_ZZ]));
+    const REAL scale = vf_tensor_scale(f.size);
+    VF_UNROLL for (int k = 0; k < VF_TENSOR; k++) f.a[k] = tensor[k] * scale;
+    const REAL q = (f.a[VF_XX] + f.a[VF_YY] + f.a[VF_ZZ]) * R(1.0 / 3.0);
+    REAL b[VF_TENSOR] = {f.a[0], f.a[1], f.a[2], f.a[3], f.a[4], f.a[5]};
+    b[VF_XX] -= q;
+    b[VF_YY] -= q;
+    b[VF_ZZ] -= q;
+    const REAL across = FMA(b[VF_XY], b[VF_XY], FMA(b[VF_XZ], b[VF_XZ], b[VF_YZ] * b[VF_YZ]));
+    const REAL along = FMA(b[VF_XX], b[VF_XX], FMA(b[VF_YY], b[VF_YY], b[VF_ZZ] * b[VF_ZZ]));
+    const REAL p = SQRT(FMA(R(2.0), across, along) * R(1.0 / 6.0));
+    const REAL inverse = p < VF_EIGEN_NOTHING ? R(0.0) : R(1.0) / p;
+    const REAL h = vf_half_determinant(b) * inverse * inverse * inverse;
+    const REAL sign = h < R(0.0) ? R(-1.0) : R(1.0), root = vf_largest_root(ABS(h));
+    VF_UNROLL for (int k = 0; k < VF_TENSOR; k++) b[k] *= sign * inverse;
+    vf_vector_of(b, root, f.v);
+    f.value = FMA(sign * p, root, q);
+    f.is_last = R(0.5) - R(0.5) * sign;
+    return f;
+}
+
+/* Two unit vectors across a third and each other. The first has no part along z or x, whichever v has less
+ * of, so that an axis that is decoupled from the others stays so, exactly. */
+VF_DEVICE void vf_vectors_across(const REAL *v, REAL *u, REAL *w)
+{
+    const int flat = ABS(v[VF_X]) > ABS(v[VF_Z]);
+    const REAL most = flat ? v[VF_X] : v[VF_Z], length = SQRT(FMA(most, most, v[VF_Y] * v[VF_Y]));
+    const REAL along = most / length, across = v[VF_Y] / length;
+    u[VF_X] = flat ? -across : R(0.0);
+    u[VF_Y] = flat ? along : -along;
+    u[VF_Z] = flat ? R(0.0) : across;
+    w[VF_X] = FMA(v[VF_Y], u[VF_Z], -(v[VF_Z] * u[VF_Y]));
+    w[VF_Y] = FMA(v[VF_Z], u[VF_X], -(v[VF_X] * u[VF_Z]));
+    w[VF_Z] = FMA(v[VF_X], u[VF_Y], -(v[VF_Y] * u[VF_X]));
+}
+
+/* a . M b, for the tensor M. */
+VF_DEVICE REAL vf_tensor_between(const REAL *m, const REAL *a, const REAL *b)
+{
+    const REAL x = FMA(m[VF_XX], b[VF_X], FMA(m[VF_XY], b[VF_Y], m[VF_XZ] * b[VF_Z]));
+    const REAL y = FMA(m[VF_XY], b[VF_X], FMA(m[VF_YY], b[VF_Y], m[VF_YZ] * b[VF_Z]));
+    const REAL z = FMA(m[VF_XZ], b[VF_X], FMA(m[VF_YZ], b[VF_Y], m[VF_ZZ] * b[VF_Z]));
+    return FMA(a[VF_X], x, FMA(a[VF_Y], y, a[VF_Z] * z));
+}
+
+/* The other eigenvalues and vectors are those of the tensor in the plane across the vector that is known,
+ * where they may coincide (after Eberly, A Robust Eigensolver for 3x3 Symmetric Matrices). */
+VF_DEVICE struct vf_eigen vf_eigen_across(const struct vf_isolated *f)
+{
+    const int is_last = f->is_last == R(1.0);
+    REAL u[3], w[3];
+    vf_vectors_across(f->v, u, w);
+    const REAL uu = vf_tensor_between(f->a, u, u), ww = vf_tensor_between(f->a, w, w);
+    const REAL uw = vf_tensor_between(f->a, w, u), sum = uu + ww;
+    const struct vf_plane k = vf_plane_of(uu - ww, uw + uw);
+    const REAL larger = R(0.5) * (sum + k.apart), smaller = R(0.5) * (sum - k.apart);
+    const REAL most = MAX(f->value, larger), least = MIN(f->value, smaller);
+    struct vf_eigen e = {{is_last ? larger : most, is_last ? smaller : larger, is_last ? least : smaller},
+                         {{R(0.0)}}};
+    VF_UNROLL for (int rank = 0; rank < 3; rank++) e.value[rank] =
+        (e.value[rank] < R(0.0) ? R(0.0) : R(0.5) * e.value[rank]) * f->size;
+    VF_UNROLL for (int axis = 0; axis < 3; axis++)
     {
-        struct vf_rotation k = vf_jacobi_rotate(&xx, &yy, &xy, &xz, &yz);
-        VF_UNROLL for (int axis = 0; axis < 3; axis++) vf_rotate(k, &e.vector[0][axis], &e.vector[1][axis]);
-        k = vf_jacobi_rotate(&xx, &zz, &xz, &xy, &yz);
-        VF_UNROLL for (int axis = 0; axis < 3; axis++) vf_rotate(k, &e.vector[0][axis], &e.vector[2][axis]);
-        k = vf_jacobi_rotate(&yy, &zz, &yz, &xy, &xz);
-        VF_UNROLL for (int axis = 0; axis < 3; axis++) vf_rotate(k, &e.vector[1][axis], &e.vector[2][axis]);
+        const REAL of_larger = FMA(k.c, u[axis], k.s * w[axis]),
+                   of_smaller = FMA(k.c, w[axis], -(k.s * u[axis]));
+        e.vector[0][axis] = is_last ? of_larger : f->v[axis];
+        e.vector[1][axis] = is_last ? of_smaller : of_larger;
+        e.vector[2][axis] = is_last ? f->v[axis] : of_smaller;
     }
-    e.value[0] = xx;
-    e.value[1] = yy;
-    e.value[2] = zz;
-    vf_eigen_finish(&e, size);
     return e;
 }
-#else
-/* One rotation diagonalises a 2x2 tensor. */
+
 VF_DEVICE struct vf_eigen vf_eigen_of(const REAL *tensor)
 {
-    const REAL most = MAX(tensor[VF_XX], tensor[VF_YY]);
-    const REAL size = most < VF_SMALLEST_NORMAL ? VF_SMALLEST_NORMAL : most;
-    const REAL scale = R(1.0) / size;
+    const struct vf_isolated f = vf_eigen_isolate(tensor);
+    return vf_eigen_across(&f);
+}
+#else
+VF_DEVICE struct vf_eigen vf_eigen_of(const REAL *tensor)
+{
+    const REAL size = vf_tensor_size(MAX(tensor[VF_XX], tensor[VF_YY])), scale = vf_tensor_scale(size);
     const REAL xx = tensor[VF_XX] * scale, yy = tensor[VF_YY] * scale, xy = tensor[VF_XY] * scale;
-    const struct vf_rotation k = vf_rotation_for(xx, yy, xy);
-    struct vf_eigen e = {{FMA(-k.t, xy, xx), FMA(k.t, xy, yy)}, {{k.c, -k.s}, {k.s, k.c}}};
-    vf_order(&e.value[0], &e.value[1], e.vector[0], e.vector[1]);
+    const struct vf_plane k = vf_plane_of(xx - yy, xy + xy);
+    const REAL sum = xx + yy;
+    struct vf_eigen e = {{sum + k.apart, sum - k.apart}, {{k.c, k.s}, {-k.s, k.c}}};
     VF_UNROLL for (int rank = 0; rank < 2; rank++) e.value[rank] =
-        (e.value[rank] < R(0.0) ? R(0.0) : e.value[rank]) * size;
+        (e.value[rank] < R(0.0) ? R(0.0) : R(0.25) * e.value[rank]) * size;
     return e;
 }
 #endif
