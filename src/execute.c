@@ -163,11 +163,33 @@ static enum vf_status run_once(const struct vf_execution *x, const struct vf_run
     return status;
 }
 
+/* Where a run's outputs go: into the result, on the GPU, or into host memory, then rather into what an
+ * earlier run read than into fresh pages, which take long, while the allocator may keep the old ones. */
+static enum vf_status open_outputs(const struct vf_execution *x, const struct vf_run *run, size_t channel,
+                                   struct fields *spare, struct fields *out, struct vf_error *error)
+{
+    const struct vf_plan *plan = x->plan;
+    enum vf_status status = VF_OK;
+    if (!run->to_file && x->cuda != NULL && plan->resident && make_on_device(out, x, run->outputs))
+        return VF_OK;
+    if (!run->to_file && spare->count == run->outputs) {
+        *out = *spare;
+        *spare = (struct fields){0};
+        return VF_OK;
+    }
+    close_fields(spare);
+    if (!run->to_file)
+        return make_on_host(out, plan, run->outputs, error);
+    for (int k = 0; k < plan->output_count && status == VF_OK; k++)
+        status = add_channel(out, plan, x->out, channel * (size_t)plan->output_count + (size_t)k, error);
+    return status;
+}
+
 static enum vf_status run_channel(const struct vf_execution *x, size_t channel, double *value,
                                   struct vf_error *error)
 {
     const struct vf_plan *plan = x->plan;
-    struct fields in = {0}, out = {0};
+    struct fields in = {0}, out = {0}, spare = {0};
     enum vf_status status;
     VF_TRY(add_channel(&in, plan, x->in, channel, error));
     for (int r = 0; r < plan->run_count; r++) {
@@ -176,20 +198,20 @@ static enum vf_status run_channel(const struct vf_execution *x, size_t channel, 
             VF_TRY(run_prepass(x, run, &in, value, error));
             continue;
         }
-        if (run->to_file)
-            for (int k = 0; k < plan->output_count; k++)
-                VF_TRY(
-                    add_channel(&out, plan, x->out, channel * (size_t)plan->output_count + (size_t)k, error));
-        else if (x->cuda == NULL || !plan->resident || !make_on_device(&out, x, run->outputs))
-            VF_TRY(make_on_host(&out, plan, run->outputs, error));
+        VF_TRY(open_outputs(x, run, channel, &spare, &out, error));
         VF_TRY(run_once(x, run, &in, &out, value, error));
-        close_fields(&in);
+        close_fields(&spare);
+        if (in.data[0] != NULL)
+            spare = in;
+        else
+            close_fields(&in);
         in = out;
         out = (struct fields){0};
     }
 out:
     close_fields(&in);
     close_fields(&out);
+    close_fields(&spare);
     return status;
 }
 

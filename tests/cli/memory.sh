@@ -96,6 +96,18 @@ test_the_peak_is_below_the_bound() {
     same whole.tif slabs.tif
 }
 
+# Volumes between runs are too small here for the allocator to give back what it had for the last ones.
+test_the_peak_of_many_runs_is_below_the_bound() {
+    sparse 220 200 160 stack.mrc
+    sprinkle stack.mrc 10 100
+    bound=$("$VOLFILTER" --json --explain --dry-run --memory 1G -f eed:iterations=7:k=3 --dtype uint8 stack.mrc o.tif |
+        sed -n 's/.*"memory_bytes": \([0-9]*\).*/\1/p')
+    bound=$((bound + 100000))
+    expect 0 --json --memory "$bound" -f eed:iterations=7:k=3 --dtype uint8 stack.mrc o.tif
+    peak=$(sed -n 's/.*"peak_memory_bytes": \([0-9]*\).*/\1/p' out)
+    is_sanitized || [ "$peak" -le "$bound" ]
+}
+
 test_a_large_stack_stays_within_its_bound() {
     # Sanitizers hold much more.
     is_sanitized || "$DATA/../tests/large/run" 48 40M
