@@ -2,8 +2,19 @@
 
 extern const struct vf_gpu_scheme vf_gpu_associative;
 
-/* Registers of 32 bits for a thread's rows of one plane, the next ones, and its sums, roughly. */
-static long held_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+enum { MOST_HELD = 220 };
+
+/* Registers of 32 bits for a thread's rows of a plane. */
+static long plane_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    long values = 0;
+    for (int k = 0; k < c->flow->source_count; k++)
+        values += (long)(config->work[1] + 2 * vf_stream_side(c, k)) * config->work[0];
+    return values * (c->flow->is_double ? 2 : 1);
+}
+
+/* For its sums and for what lies beside its spans, roughly. */
+static long sum_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     const struct vf_flow *flow = c->flow;
     struct vf_stream_shape shape;
@@ -11,14 +22,29 @@ static long held_registers(const struct vf_kernel_case *c, const struct vf_kerne
     const long cells = (long)config->work[0] * config->work[1];
     long values = 0;
     for (int k = 0; k < flow->source_count; k++) {
-        const int rows = config->work[1] + 2 * vf_stream_side(c, k),
-                  wide = shape.diagonal[k] ? rows : config->work[1];
-        values += (long)rows * 2 * config->work[0] + (long)wide * 3 * c->source_halo[k][2];
+        const int wide = config->work[1] + (shape.diagonal[k] ? 2 * vf_stream_side(c, k) : 0);
+        values += (long)wide * 3 * c->source_halo[k][2];
     }
     for (int s = 0; s < flow->stage_count; s++)
         values +=
             flow->stage[s].output_count * cells * (2 * flow->stage[s].taps->halo[flow->dim == 2 ? 1 : 0] + 1);
     return values * (flow->is_double ? 2 : 1);
+}
+
+/* Planes on their way from memory: enough of them to hide it, where a plane's cells are all that a thread
+ * reads of it and registers are left. */
+static int ahead_of(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    for (int k = 0; k < c->flow->source_count; k++)
+        if (c->source_halo[k][2] > 0 || vf_stream_side(c, k) > 0)
+            return 1;
+    const long room = (MOST_HELD - sum_registers(c, config)) / plane_registers(c, config) - 1;
+    return room < 1 ? 1 : room > 4 ? 4 : (int)room;
+}
+
+static long held_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    return sum_registers(c, config) + (1 + ahead_of(c, config)) * plane_registers(c, config);
 }
 
 /* Blocks that an SM is to hold at least: 0, or 4 where a thread of whole rows asks for little more than the
@@ -71,7 +97,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
     const char *reason = vf_stream_limits(c, gpu, config, 0);
     if (reason != NULL)
         return reason;
-    return held_registers(c, config) > 220 ? "work needs more registers than a thread has" : NULL;
+    return held_registers(c, config) > MOST_HELD ? "work needs more registers than a thread has" : NULL;
 }
 
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
@@ -98,17 +124,18 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     for (int k = 0; k < c->flow->source_count; k++)
         shape.cross[k] = vf_stream_reach(c, k);
     vf_stream_traffic(c, config, &shape, traffic);
+    traffic->loads_in_flight *= ahead_of(c, config);
     traffic->registers = 32 + (int)held_registers(c, config);
     const int least = least_blocks(c, config), most = least > 0 ? 65536 / (least * traffic->threads) : 255;
     traffic->registers = traffic->registers < most ? traffic->registers : most;
 }
 
-/* There are two planes in turns, but their terms compile in two fifths of the time of others. */
+/* Planes in turns; their terms compile in two fifths of the time of others. */
 static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     struct vf_stream_shape shape;
     vf_stream_shape_of(c, &shape);
-    return 0.8 * vf_stream_written(c, config, &shape, 1);
+    return 0.4 * vf_stream_written(c, config, &shape, 1 + ahead_of(c, config));
 }
 
 static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
@@ -117,6 +144,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     struct vf_stream_shape shape;
     vf_stream_shape_of(c, &shape);
     vf_stream_define(c, config, &shape, text);
+    vf_text_add(text, "#define VF_AHEAD %d\n", ahead_of(c, config));
     if (least_blocks(c, config) > 0)
         vf_text_add(text, "#define VF_LEAST_BLOCKS %d\n", least_blocks(c, config));
 }

@@ -4,12 +4,16 @@
  * dx), plane by plane, so every sum is made in the reference's order.
  *
  * After P. S. Rawat et al., 2016, section 4.2, algorithm 3 at T = 1. Wins for dense tables, where a ring of
- * whole neighbourhoods does not fit into registers, and for long lines along the streamed axis. */
+ * whole neighbourhoods does not fit into registers, and for long lines along the streamed axis.
+ *
+ * Another constant, by the scheme: VF_AHEAD, the planes that are on their way; more than one only where
+ * nothing beside a thread's own cells is read. */
 #include "kernels/device_stream.h"
 
 #define VF_ROWS (VF_WORK_Y + 2 * VF_SIDE)
 #define VF_COLUMNS (VF_SPAN + 2 * VF_HALO_X)
 #define VF_MADE (VF_FIELDS - VF_INPUTS)
+#define VF_HELD (VF_AHEAD + 1)
 /* Many rows beside the own ones are read when their plane's turn comes, from L1, where the block's own loads
  * have brought most of them: under way for a plane's time they would take the registers. */
 #define VF_LATE (VF_SIDE > 2)
@@ -45,8 +49,8 @@ struct vf_scatter {
     const vf_columns columns;
     const int y;
     unsigned int row_at[VF_ROWS];
-    /* The present plane and the next one. */
-    REAL value[VF_INPUTS][2][VF_ROWS][VF_COLUMNS];
+    /* The present plane and the next ones. */
+    REAL value[VF_INPUTS][VF_HELD][VF_ROWS][VF_COLUMNS];
     REAL flank[VF_INPUTS][VF_ROWS][VF_FLANK];
     /* sum[m] is that of m planes after the one that is completed next. */
     REAL sum[VF_MADE][VF_REACH > 0 ? 2 * VF_REACH : 1][VF_WORK_Y][VF_SPAN];
@@ -155,26 +159,35 @@ struct vf_scatter {
         }
     }
 
-    VF_MEMBER bool step(int turn, int &at)
+    /* What is loaded of a plane ahead of its turn. */
+    VF_MEMBER void send(int turn, int at)
+    {
+        load(turn, at, true);
+        if (!VF_LATE)
+            load(turn, at, false);
+    }
+
+    VF_MEMBER void step(int turn, int at)
     {
         if (VF_LATE)
             load(turn, at, false);
         widen(turn, at);
-        load(1 - turn, at + 1, true);
-        if (!VF_LATE)
-            load(1 - turn, at + 1, false);
+        send((turn + VF_AHEAD) % VF_HELD, at + VF_AHEAD);
         scatter(turn);
         store(at);
-        return ++at < course.end + VF_REACH;
     }
 
     VF_MEMBER void sweep()
     {
         int at = course.begin - VF_REACH;
-        load(0, at, true);
-        if (!VF_LATE)
-            load(0, at, false);
-        while (step(0, at) && step(1, at)) {
+        VF_UNROLL for (int i = 0; i < VF_AHEAD; i++) send(i, at + i);
+        for (;;) {
+            VF_UNROLL for (int turn = 0; turn < VF_HELD; turn++)
+            {
+                step(turn, at);
+                if (++at >= course.end + VF_REACH)
+                    return;
+            }
         }
     }
 };
