@@ -235,7 +235,9 @@ struct vf_sums {
         sum_y(sums, v);
         chain.add(plane, plane_at(plane) < 0, v);
 #else
-        VF_NO_UNROLL for (int row = 0; row < VF_BAND && plane + row < course.end + VF_REACH; row++)
+        /* One load of a weight serves the rows that are written out; eight of them need too many registers.
+         */
+        VF_UNROLL_BY_4 for (int row = 0; row < VF_BAND && plane + row < course.end + VF_REACH; row++)
         {
             vf_take(sums + row * VF_SUM_PITCH, v[0]);
             chain.add(plane + row, plane_at(plane + row) < 0, v);

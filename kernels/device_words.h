@@ -12,10 +12,12 @@
 #ifdef VF_ON_CPU
 #define VF_UNROLL _Pragma("GCC unroll 64")
 #define VF_NO_UNROLL _Pragma("GCC unroll 1")
+#define VF_UNROLL_BY_4 _Pragma("GCC unroll 4")
 #define VF_SHARED_MEMORY(name) unsigned char *const name = vf_cpu_shared()
 #else
 #define VF_UNROLL _Pragma("unroll")
 #define VF_NO_UNROLL _Pragma("unroll 1")
+#define VF_UNROLL_BY_4 _Pragma("unroll 4")
 #define VF_SHARED_MEMORY(name) extern __shared__ __align__(128) unsigned char name[]
 #define VF_ENTRY(args)
 #endif
