@@ -76,14 +76,17 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                       int room)
 {
-    static const int shapes[][3] = {{32, 8, 1}, {32, 8, 2}, {32, 4, 1}, {32, 4, 2}, {16, 8, 1}, {32, 16, 1}};
+    /* The last two, rows of 512 cells, in 3D alone: of an image they are the third and fourth. */
+    static const int shapes[][3] = {{32, 8, 1}, {32, 8, 2},  {32, 4, 1},  {32, 4, 2},
+                                    {16, 8, 1}, {32, 16, 1}, {128, 1, 2}, {128, 1, 4}};
+    const int count = (int)(sizeof shapes / sizeof *shapes) - (c->flow->dim == 2 ? 2 : 0);
     /* Much arithmetic in a cell hides what wide accesses would save, and needs the registers. */
     enum { MUCH = 50 };
     int n = 0;
     for (int span = vf_stream_span(c); span >= 1 && (n == 0 || c->operations > MUCH); span /= 2)
         for (int variant = DIRECT; variant <= SHARED; variant++)
-            n += vf_stream_candidates(&vf_gpu_register_stream, c, gpu, span, shapes,
-                                      (int)(sizeof shapes / sizeof *shapes), variant, list + n, room - n);
+            n += vf_stream_candidates(&vf_gpu_register_stream, c, gpu, span, shapes, count, variant, list + n,
+                                      room - n);
     return n;
 }
 
