@@ -41,12 +41,21 @@ struct vf_plane {
 VF_DEVICE struct vf_plane vf_plane_of(REAL d, REAL b)
 {
     struct vf_plane k;
-    k.apart = SQRT(FMA(d, d, b * b));
+    const REAL squared = FMA(d, d, b * b);
+    k.apart = squared * vf_inverse_root(squared);
     const REAL near = k.apart < VF_EIGEN_NOTHING ? R(1.0) : ABS(d) + k.apart;
-    const REAL length = SQRT(FMA(near, near, b * b)), large = near / length, small = b / length;
+    const REAL inverse = vf_inverse_root(FMA(near, near, b * b)), large = near * inverse, small = b * inverse;
     k.c = d < R(0.0) ? small : large;
     k.s = d < R(0.0) ? large : small;
     return k;
+}
+
+/* Newton's step towards length 1, for what is that within some units in the last place: axes become exact. */
+VF_DEVICE void vf_make_unit(REAL *v)
+{
+    REAL left = R(1.0);
+    VF_UNROLL for (int axis = 0; axis < DIM; axis++) left = FMA(-v[axis], v[axis], left);
+    VF_UNROLL for (int axis = 0; axis < DIM; axis++) v[axis] = FMA(R(0.5) * left, v[axis], v[axis]);
 }
 
 #if DIM == 3
@@ -92,10 +101,10 @@ VF_DEVICE void vf_vector_of(const REAL *b, REAL root, REAL *v)
     const REAL x = z_first ? of_xz : y_first ? of_xy : of_x;
     const REAL y = z_first ? of_yz : y_first ? of_y : of_xy;
     const REAL z = z_first ? of_z : y_first ? of_yz : of_xz;
-    const REAL length = SQRT(FMA(x, x, FMA(y, y, z * z)));
-    v[VF_X] = x / length;
-    v[VF_Y] = y / length;
-    v[VF_Z] = z / length;
+    const REAL inverse = vf_inverse_root(FMA(x, x, FMA(y, y, z * z)));
+    v[VF_X] = x * inverse;
+    v[VF_Y] = y * inverse;
+    v[VF_Z] = z * inverse;
 }
 
 /* A tensor, scaled, and that one of its eigenvalues which is far from the other two, with its vector: the
@@ -120,8 +129,8 @@ VF_DEVICE struct vf_isolated vf_eigen_isolate(const REAL *tensor)
     b[VF_ZZ] -= q;
     const REAL across = FMA(b[VF_XY], b[VF_XY], FMA(b[VF_XZ], b[VF_XZ], b[VF_YZ] * b[VF_YZ]));
     const REAL along = FMA(b[VF_XX], b[VF_XX], FMA(b[VF_YY], b[VF_YY], b[VF_ZZ] * b[VF_ZZ]));
-    const REAL p = SQRT(FMA(R(2.0), across, along) * R(1.0 / 6.0));
-    const REAL inverse = p < VF_EIGEN_NOTHING ? R(0.0) : R(1.0) / p;
+    const REAL squared = FMA(R(2.0), across, along) * R(1.0 / 6.0), over = vf_inverse_root(squared);
+    const REAL p = squared * over, inverse = p < VF_EIGEN_NOTHING ? R(0.0) : over;
     const REAL h = vf_half_determinant(b) * inverse * inverse * inverse;
     const REAL sign = h < R(0.0) ? R(-1.0) : R(1.0), root = vf_largest_root(ABS(h));
     VF_UNROLL for (int k = 0; k < VF_TENSOR; k++) b[k] *= sign * inverse;
@@ -136,8 +145,8 @@ VF_DEVICE struct vf_isolated vf_eigen_isolate(const REAL *tensor)
 VF_DEVICE void vf_vectors_across(const REAL *v, REAL *u, REAL *w)
 {
     const int flat = ABS(v[VF_X]) > ABS(v[VF_Z]);
-    const REAL most = flat ? v[VF_X] : v[VF_Z], length = SQRT(FMA(most, most, v[VF_Y] * v[VF_Y]));
-    const REAL along = most / length, across = v[VF_Y] / length;
+    const REAL most = flat ? v[VF_X] : v[VF_Z], inverse = vf_inverse_root(FMA(most, most, v[VF_Y] * v[VF_Y]));
+    const REAL along = most * inverse, across = v[VF_Y] * inverse;
     u[VF_X] = flat ? -across : R(0.0);
     u[VF_Y] = flat ? along : -along;
     u[VF_Z] = flat ? R(0.0) : across;
@@ -179,6 +188,7 @@ VF_DEVICE struct vf_eigen vf_eigen_across(const struct vf_isolated *f)
         e.vector[1][axis] = is_last ? of_smaller : of_larger;
         e.vector[2][axis] = is_last ? f->v[axis] : of_smaller;
     }
+    VF_UNROLL for (int rank = 0; rank < 3; rank++) vf_make_unit(e.vector[rank]);
     return e;
 }
 
@@ -197,6 +207,7 @@ VF_DEVICE struct vf_eigen vf_eigen_of(const REAL *tensor)
     struct vf_eigen e = {{sum + k.apart, sum - k.apart}, {{k.c, k.s}, {-k.s, k.c}}};
     VF_UNROLL for (int rank = 0; rank < 2; rank++) e.value[rank] =
         (e.value[rank] < R(0.0) ? R(0.0) : R(0.25) * e.value[rank]) * size;
+    VF_UNROLL for (int rank = 0; rank < 2; rank++) vf_make_unit(e.vector[rank]);
     return e;
 }
 #endif

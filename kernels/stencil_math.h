@@ -1,6 +1,6 @@
-/* exp(-x) and atan2 for stencil bodies: one text for every backend, so that results agree to the last bit.
- * Both are written without branches. Errors, measured by tests/test_stencil_math.c: at most 2 units in the
- * last place for exp(-x), 7 for atan2. */
+/* exp(-x), 1 / sqrt(x) and atan2 for stencil bodies: one text for every backend, so that results agree to the
+ * last bit. All are written without branches. Errors, measured by tests/test_stencil_math.c: at most 2 units
+ * in the last place for exp(-x) and 1 / sqrt(x), 7 for atan2. */
 #ifndef VF_STENCIL_MATH_H
 #define VF_STENCIL_MATH_H
 
@@ -22,6 +22,27 @@ VF_DEVICE vf_bits vf_to_bits(REAL real)
     } pun;
     pun.real = real;
     return pun.bits;
+}
+
+/* 1 / sqrt(x) of normal numbers x > 0, in a third of the time that a root and a quotient take; a large number
+ * where x is 0 or subnormal, NaN for NaN. Halving the exponent gives 3.4% of error, which is e below: a step
+ * of the third order makes 2.5 e^3 of it, Newton's 1.5 e^2. */
+VF_DEVICE REAL vf_inverse_root(REAL x)
+{
+#if REAL_BITS == 64
+    enum { STEPS = 2 };
+    const vf_bits magic = 0x5fe6eb50c7b537a9;
+#else
+    enum { STEPS = 1 };
+    const vf_bits magic = 0x5f3759df;
+#endif
+    REAL y = vf_from_bits(magic - (vf_to_bits(x) >> 1));
+    VF_UNROLL for (int step = 0; step < STEPS; step++)
+    {
+        const REAL left = FMA(-(x * y), y, R(1.0));
+        y = FMA(y * left, FMA(left, R(0.375), R(0.5)), y);
+    }
+    return FMA(R(0.5) * y, FMA(-(x * y), y, R(1.0)), y);
 }
 
 /* 2^n for n within the normal range; bits of n above the exponent's width are ignored. */

@@ -10,6 +10,11 @@ static double call_exp_minus(double x)
     return (double)vf_exp_minus((REAL)x);
 }
 
+static double call_inverse_root(double x)
+{
+    return (double)vf_inverse_root((REAL)x);
+}
+
 static double call_atan2(double y, double x)
 {
     return (double)vf_atan2((REAL)y, (REAL)x);
@@ -35,5 +40,6 @@ const struct stencil_variant VARIANT = {.name = NAME(VARIANT),
                                         .bits = REAL_BITS,
                                         .dim = DIM,
                                         .exp_minus = call_exp_minus,
+                                        .inverse_root = call_inverse_root,
                                         .atan2 = call_atan2,
                                         .eigen = call_eigen};

@@ -8,6 +8,7 @@ struct stencil_variant {
     const char *name;
     int bits, dim;
     double (*exp_minus)(double x);
+    double (*inverse_root)(double x);
     double (*atan2)(double y, double x);
     /* `tensor` as in filters: 3D xx xy xz yy yz zz, 2D xx xy yy; vector[rank * dim + axis]. */
     void (*eigen)(const double *tensor, double *value, double *vector);

@@ -1,5 +1,5 @@
-/* exp(-x) and atan2 of the stencils against tables from mpmath and, over many more arguments, against the C
- * library in a wider type. `--verbose` prints the largest errors found. */
+/* exp(-x), 1 / sqrt(x) and atan2 of the stencils against tables from mpmath and, over many more arguments,
+ * against the C library in a wider type. `--verbose` prints the largest errors found. */
 #include <criterion/criterion.h>
 #include <float.h>
 #include <math.h>
@@ -11,6 +11,7 @@
 
 /* What kernels/stencil_math.h promises, in units in the last place. */
 #define EXP_BOUND 2.0
+#define INVERSE_ROOT_BOUND 2.0
 #define ATAN2_BOUND 7.0
 
 /* Above these exp_minus gives 0. */
@@ -159,6 +160,40 @@ Test(stencil_math, exp_minus_is_never_more_than_one)
     random_state = 2;
     for (int i = 0; i < 100000; i++)
         cr_expect_leq(twice->exp_minus(ldexp(random_unit(), -(i % 80))), 1.0);
+}
+
+Test(stencil_math, inverse_root_of_normal_numbers)
+{
+    struct worst worst = {0}, wide = {0};
+    for (uint32_t bits = bits_of(0x1p-126f); bits <= bits_of(FLT_MAX); bits += 1511) {
+        const double x = (double)float_of(bits);
+        const double error = ulps(32, single->inverse_root(x), 1 / sqrtl((long double)x));
+        if (error > worst.error)
+            worst = (struct worst){error, 0, x};
+    }
+    expect_within("1 / sqrt(x) of floats", &worst, INVERSE_ROOT_BOUND);
+    random_state = 4;
+    for (int i = 0; i < 300000; i++) {
+        const double x = ldexp(1 + random_unit(), (int)(random_unit() * 2045) - 1022);
+        const double error = ulps(64, twice->inverse_root(x), 1 / sqrtl((long double)x));
+        if (error > wide.error)
+            wide = (struct worst){error, 0, x};
+    }
+    expect_within("1 / sqrt(x) of doubles", &wide, INVERSE_ROOT_BOUND);
+}
+
+/* What is multiplied by it vanishes, or carries on what is no number. */
+Test(stencil_math, inverse_root_of_what_is_not_normal)
+{
+    const struct stencil_variant *const variants[] = {single, twice};
+    for (int i = 0; i < 2; i++) {
+        const struct stencil_variant *v = variants[i];
+        const double least = v->bits == 64 ? 0x1p-1074 : 0x1p-149;
+        cr_expect_eq(0.0 * v->inverse_root(0.0), 0.0);
+        for (double x = least; x < least * 0x1p20; x *= 3)
+            cr_expect_eq(0.0 * v->inverse_root(x), 0.0, "%s: %a", v->name, x);
+        cr_expect(isnan(v->inverse_root(NAN)));
+    }
 }
 
 /* The library's atan2 tells -0 from 0, and knows an angle where both are infinite. */
