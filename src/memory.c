@@ -1,6 +1,7 @@
 #include "memory.h"
 
 #include <limits.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -109,6 +110,14 @@ size_t vf_memory_free(void)
 size_t vf_memory_resident(void)
 {
     return read_size("/proc/self/status", "VmRSS: %llu", 0) * 1024;
+}
+
+void vf_memory_be_sparing(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 1 << 20); /* which otherwise grows to 32 MiB */
+    malloc_trim(0);
+#endif
 }
 
 size_t vf_memory_peak(void)

@@ -215,9 +215,17 @@ static void report(const struct vf_work *w, FILE *to)
 
 /* ---- from file to file ---- */
 
+/* What the allocator keeps of files that are done counts too, where three of them would fill the memory. */
+static void make_room(const struct vf_work *w)
+{
+    if (w->session->files > 1 && vf_memory_resident() + 3 * vf_work_memory(w) > w->memory_limit)
+        vf_memory_be_sparing();
+}
+
 enum vf_status vf_work_read(struct vf_work *w, struct vf_error *error)
 {
     const double start = now();
+    make_room(w);
     if (w->stream.pass_count > 0)
         return VF_OK;
     enum vf_status status = vf_work_named(
@@ -249,6 +257,7 @@ static enum vf_status compute_or_stream(struct vf_work *w, struct vf_error *erro
 enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
 {
     double before[3] = {0};
+    make_room(w);
     if (w->cuda != NULL)
         memcpy(before, w->cuda->seconds, sizeof before);
     const enum vf_status status = compute_or_stream(w, error);

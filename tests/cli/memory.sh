@@ -108,6 +108,14 @@ test_the_peak_of_many_runs_is_below_the_bound() {
     is_sanitized || [ "$peak" -le "$bound" ]
 }
 
+test_the_peak_of_a_batch_is_below_the_bound() {
+    sparse 220 200 160 stack.mrc
+    for file in 1 2 3 4 5 6; do "$VOLFILTER" -q -f gaussian:sigma=0 stack.mrc $file.tif; done
+    expect 0 --json --memory 70M -f gaussian --out-dir d 1.tif 2.tif 3.tif 4.tif 5.tif 6.tif
+    peak=$(sed -n 's/.*"peak_memory_bytes": \([0-9]*\).*/\1/p' out | tail -n 1)
+    is_sanitized || [ "$peak" -le $((70 << 20)) ]
+}
+
 test_a_large_stack_stays_within_its_bound() {
     # Sanitizers hold much more.
     is_sanitized || "$DATA/../tests/large/run" 48 40M
