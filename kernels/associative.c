@@ -109,9 +109,12 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     struct vf_stream_shape shape;
     vf_stream_shape_of(c, &shape);
     const int count = (int)(sizeof shapes / sizeof *shapes) - (shape.any_diagonal ? 0 : 1);
+    /* Long lines leave more warps to an SM if a thread has fewer of them. */
+    enum { LONG = 100 };
     int n = 0;
-    for (int span = vf_stream_span(c); span >= 1 && n == 0; span /= 2)
-        n = vf_stream_candidates(&vf_gpu_associative, c, gpu, span, shapes, count, 0, list, room);
+    for (int span = vf_stream_span(c); span >= 1 && (n == 0 || sum_registers(c, &list[n - 1]) > LONG);
+         span /= 2)
+        n += vf_stream_candidates(&vf_gpu_associative, c, gpu, span, shapes, count, 0, list + n, room - n);
     return n;
 }
 

@@ -116,8 +116,18 @@ static void count_box(const struct vf_kernel_case *c, const struct vf_kernel_con
     traffic->registers = whole.registers;
 }
 
-/* What a load from L1 takes of one from memory, fitted to a step of diffusion on an H200. */
-#define FROM_L1 0.3
+/* What a load from L1 takes of one from memory, and what bytes take that are converted at every read; fitted
+ * on an H200 to a step of diffusion and to 7 points of int8. */
+#define FROM_L1 0.6
+#define BYTES 1.15
+
+static bool reads_bytes(const struct vf_kernel_case *c)
+{
+    for (int k = 0; k < c->flow->source_count; k++)
+        if (vf_type_size(c->source_type[k]) == 1)
+            return true;
+    return false;
+}
 
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
@@ -131,7 +141,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     const double first = c->flow->source_count * (double)config->work[0] / vf_box_pack(c, config) *
                          config->work[1] * config->work[2];
     traffic->loads = first + FROM_L1 * fmax(0, traffic->loads - first);
-    const double work = 1 + edge_share(c, config, size) * (EDGE_WORK - 1);
+    const double work = (1 + edge_share(c, config, size) * (EDGE_WORK - 1)) * (reads_bytes(c) ? BYTES : 1);
     traffic->global_wavefronts *= work;
     traffic->other_ops *= work;
     traffic->loads *= work;

@@ -133,6 +133,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         traffic->loads_in_flight -= fewer;
     }
     traffic->barriers = planes;
+    /* With one array to share, some warps compute while others still store and take; fitted on an H200. */
+    traffic->overlaps = c->flow->source_count == 1;
 }
 
 /* What the compiler takes for cells that share faces, over what it takes for as many that do not: it finds
