@@ -65,7 +65,7 @@ static bool is_line(const struct vf_taps *taps, int axis)
 
 static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim)
 {
-    struct vf_row_stage s = {.kind = VF_ROW_BODY, .rows = 1, .planes = 1};
+    struct vf_row_stage s = {.kind = VF_ROW_BODY, .rows = 1, .planes = 1, .calls = -1};
     for (int k = 0; k < stage->input_count; k++)
         s.halo[k] = halo_of(stage, dim, k);
     if (stage->stencil != VF_STENCIL_LINEAR)
@@ -131,6 +131,55 @@ static void find_lazy(struct vf_row_layout *l)
                 }
         ring->lazy = readers == 1 && along && ring->sink < 0;
         ring->whole = ring->whole && !ring->lazy;
+    }
+}
+
+/* Whether stage i reads of a field the row alone that it computes. */
+static bool reads_one_row(const struct vf_row_layout *l, int i, int field)
+{
+    const struct vf_stage *stage = &l->job->flow->stage[i];
+    bool one = l->stage[i].kind == VF_ROW_BODY || l->stage[i].kind == VF_ROW_ALONG_X;
+    for (int k = 0; k < stage->input_count; k++)
+        one = one && (stage->input[k] != field || (l->stage[i].halo[k].r == 0 && l->stage[i].halo[k].s == 0));
+    return one;
+}
+
+/* The one stage that reads all that stage i makes, row by row; -1: there is none. */
+static int find_caller(const struct vf_row_layout *l, int i)
+{
+    const struct vf_flow *flow = l->job->flow;
+    const struct vf_stage *stage = &flow->stage[i];
+    int caller = -1;
+    for (int k = 0; k < stage->output_count; k++) {
+        if (l->ring[stage->output[k]].sink >= 0)
+            return -1;
+        for (int j = i + 1; j < flow->stage_count; j++)
+            for (int input = 0; input < flow->stage[j].input_count; input++) {
+                if (flow->stage[j].input[input] != stage->output[k])
+                    continue;
+                if ((caller >= 0 && caller != j) || !reads_one_row(l, j, stage->output[k]))
+                    return -1;
+                caller = j;
+            }
+    }
+    return caller;
+}
+
+/* A body whose rows one stage reads, row by row, makes each when that stage comes to it, and no plane: the
+ * row is still in the nearest cache. */
+static void find_called(struct vf_row_layout *l)
+{
+    const struct vf_flow *flow = l->job->flow;
+    for (int i = 0; i < flow->stage_count; i++) {
+        struct vf_row_stage *s = &l->stage[i];
+        const int caller = s->kind == VF_ROW_BODY ? find_caller(l, i) : -1;
+        /* What it reads itself is kept no longer than it asks for. */
+        if (caller < 0 || l->stage[caller].calls >= 0 || s->calls >= 0 || l->stage[caller].delay != s->delay)
+            continue;
+        s->called = true;
+        l->stage[caller].calls = i;
+        for (int k = 0; k < flow->stage[i].output_count; k++)
+            l->ring[flow->stage[i].output[k]].whole = false;
     }
 }
 
@@ -236,6 +285,7 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
     find_reach(l);
     find_delays(l);
     find_lazy(l);
+    find_called(l);
     if (!place_rings(l)) {
         vf_row_layout_close(l);
         return vf_fail(error, VF_FAILED, "the planes that this chain holds overflow a size");

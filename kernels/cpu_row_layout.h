@@ -39,6 +39,8 @@ struct vf_row_stage {
     struct vf_halo halo[VF_MAX_INPUTS];
     int rows, planes; /* computed at once, at most */
     int delay;        /* of the newest plane that its inputs allow */
+    bool called;      /* its rows are made when the one stage that reads them needs them */
+    int calls;        /* the stage whose rows it calls for; -1: none */
     size_t
         faces; /* bodies that share faces: bytes from the arena's start to two rows of them, and one a row */
 };

@@ -31,7 +31,7 @@ static struct input input_of(const struct vf_row_worker *w, const struct work *w
     const int field = work->stage->input[k];
     const struct vf_ring *ring = &l->ring[field];
     const struct input in = {
-        .plane = w->plane + k * l->most_planes,
+        .plane = w->plane + ((work->how->called ? VF_MAX_INPUTS : 0) + k) * l->most_planes,
         .halo = work->how->halo[k],
         .first_row = w->part[field].r.from,
         .pitch = ring->whole ? ring->pitch * (ptrdiff_t)l->element : 0,
@@ -206,23 +206,32 @@ static void make_linear(const struct vf_row_worker *w, const struct work *work, 
     }
 }
 
-static void make_body(const struct vf_row_worker *w, const struct work *work)
-{
-    const ptrdiff_t before = work->x.from * (ptrdiff_t)w->layout->element;
-    const struct vf_stage *stage = work->stage;
-    struct vf_body_row body = body_of(w, work);
+/* A body on its way through the rows of a plane. */
+struct body_plane {
+    const struct work *work;
+    struct vf_body_row row;
     const void *in[VF_MAX_INPUTS * VF_BODY_ROWS];
-    char *out[VF_MAX_OUTPUTS];
-    body.in = in;
-    body.out = (void *const *)out;
-    for (int k = 0; k < stage->output_count; k++)
-        out[k] = work->out[k][0].first;
-    for (ptrdiff_t r = work->rows.from; r < work->rows.to; r++) {
-        body_row(w, work, r, in, &body);
-        for (int k = 0; k < stage->output_count; k++) {
-            vf_row_made(w, stage->output[k], work->s, r, out[k] - before);
-            out[k] += work->out[k][0].pitch;
-        }
+    char *out[VF_MAX_OUTPUTS]; /* the row that comes next */
+};
+
+static void begin_body(const struct vf_row_worker *w, const struct work *work, struct body_plane *body)
+{
+    body->work = work;
+    body->row = body_of(w, work);
+    body->row.in = body->in;
+    body->row.out = (void *const *)body->out;
+    for (int k = 0; k < work->stage->output_count; k++)
+        body->out[k] = work->out[k][0].first;
+}
+
+static void make_body_row(const struct vf_row_worker *w, struct body_plane *body, ptrdiff_t r)
+{
+    const struct work *work = body->work;
+    const ptrdiff_t before = work->x.from * (ptrdiff_t)w->layout->element;
+    body_row(w, work, r, body->in, &body->row);
+    for (int k = 0; k < work->stage->output_count; k++) {
+        vf_row_made(w, work->stage->output[k], work->s, r, body->out[k] - before);
+        body->out[k] += work->out[k][0].pitch;
     }
 }
 
@@ -236,30 +245,46 @@ static void load_lazy(const struct vf_row_worker *w, const struct work *work, pt
     }
 }
 
-void vf_row_stage_planes(const struct vf_row_worker *w, int stage_index, ptrdiff_t s, int count)
+static void begin_work(const struct vf_row_worker *w, int stage_index, ptrdiff_t s, int count,
+                       struct work *work)
 {
     const struct vf_row_layout *l = w->layout;
     const struct vf_stage *stage = &l->job->flow->stage[stage_index];
     const struct vf_row_part *part = &w->part[stage->output[0]];
-    struct work work;
-    work.stage = stage;
-    work.how = &l->stage[stage_index];
-    work.s = s;
-    work.planes = count;
-    work.rows = part->r;
-    work.x = part->x;
+    work->stage = stage;
+    work->how = &l->stage[stage_index];
+    work->s = s;
+    work->planes = count;
+    work->rows = part->r;
+    work->x = part->x;
     for (int k = 0; k < stage->input_count; k++)
-        work.input[k] = input_of(w, &work, k);
+        work->input[k] = input_of(w, work, k);
     for (int k = 0; k < stage->output_count; k++)
         for (int p = 0; p < count; p++)
-            work.out[k][p] = vf_row_plane_of(w, stage->output[k], s + p, work.x.from);
-    if (work.how->kind == VF_ROW_BODY) {
-        make_body(w, &work);
-        return;
+            work->out[k][p] = vf_row_plane_of(w, stage->output[k], s + p, work->x.from);
+}
+
+void vf_row_stage_planes(const struct vf_row_worker *w, int stage_index, ptrdiff_t s, int count)
+{
+    struct work work, called;
+    struct body_plane body, called_body;
+    begin_work(w, stage_index, s, count, &work);
+    const bool is_body = work.how->kind == VF_ROW_BODY, has_called = work.how->calls >= 0;
+    if (has_called) {
+        begin_work(w, work.how->calls, s, 1, &called);
+        begin_body(w, &called, &called_body);
     }
-    set_weights(w, stage->taps);
+    if (is_body)
+        begin_body(w, &work, &body);
+    else
+        set_weights(w, work.stage->taps);
     for (ptrdiff_t r = work.rows.from, step = work.how->rows; r < work.rows.to; r += step) {
+        if (has_called)
+            make_body_row(w, &called_body, r);
         load_lazy(w, &work, r);
-        make_linear(w, &work, r, (int)(step < work.rows.to - r ? step : work.rows.to - r));
+        if (is_body)
+            make_body_row(w, &body, r);
+        else
+            make_linear(w, &work, r, (int)(step < work.rows.to - r ? step : work.rows.to - r));
     }
 }

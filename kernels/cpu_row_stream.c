@@ -41,7 +41,8 @@ static void sweep_tile(const struct vf_row_worker *w)
                 vf_row_load_plane(w, flow->source[k], t);
         }
         for (int i = 0; i < flow->stage_count; i++)
-            step_stage(w, i, t);
+            if (!l->stage[i].called)
+                step_stage(w, i, t);
         if (job->progress != NULL && t - l->delay >= w->tile.s.from)
             job->progress(job->progress_context,
                           (size_t)((w->tile.x.to - w->tile.x.from) * (w->tile.r.to - w->tile.r.from)));
@@ -93,7 +94,7 @@ static struct block block_of(const struct vf_row_layout *l)
     b.outside = (l->arena_bytes + rounding) / VF_ALIGNMENT * VF_ALIGNMENT;
     b.edge = b.outside + 2 * b.row;
     b.plane = b.edge + 2 * (size_t)l->most_pad * sizeof(ptrdiff_t);
-    b.tap = b.plane + VF_MAX_INPUTS * (size_t)l->most_planes * sizeof(char *);
+    b.tap = b.plane + 2 * VF_MAX_INPUTS * (size_t)l->most_planes * sizeof(char *);
     b.weight = b.tap + (size_t)(l->most_taps + VF_ROW_BLOCK) * sizeof(void *);
     b.part = b.weight + (size_t)l->most_taps * sizeof(double);
     b.total = b.part + (size_t)l->job->flow->field_count * sizeof(struct vf_row_part);

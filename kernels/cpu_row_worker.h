@@ -25,7 +25,7 @@ struct vf_row_worker {
     char *arena;
     char *outside[2];         /* a row of the constant, by vf_field_kind */
     ptrdiff_t *edge[2];       /* [i]: what x = -1 - i and x = nx + i read; -1 for the constant */
-    const char **plane;       /* [input][plane]: scratch of one stage's planes; NULL is outside */
+    const char **plane;       /* [of a stage, of one it calls][input][plane]: scratch; NULL is outside */
     const void **tap;         /* scratch: the rows that one row or block of rows reads */
     void *weight;             /* in the order of the taps, of the compute type */
     struct vf_row_part *part; /* [field] */
