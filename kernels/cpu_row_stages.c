@@ -281,10 +281,11 @@ void vf_row_stage_planes(const struct vf_row_worker *w, int stage_index, ptrdiff
     for (ptrdiff_t r = work.rows.from, step = work.how->rows; r < work.rows.to; r += step) {
         if (has_called)
             make_body_row(w, &called_body, r);
-        load_lazy(w, &work, r);
-        if (is_body)
+        if (is_body) {
             make_body_row(w, &body, r);
-        else
+        } else {
+            load_lazy(w, &work, r);
             make_linear(w, &work, r, (int)(step < work.rows.to - r ? step : work.rows.to - r));
+        }
     }
 }
