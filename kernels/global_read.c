@@ -140,7 +140,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     count_box(c, config, traffic);
     const double first = c->flow->source_count * (double)config->work[0] / vf_box_pack(c, config) *
                          config->work[1] * config->work[2];
-    traffic->loads = first + FROM_L1 * fmax(0, traffic->loads - first);
+    if (c->flow->source_count > 1)
+        traffic->loads = first + FROM_L1 * fmax(0, traffic->loads - first);
     const double work = (1 + edge_share(c, config, size) * (EDGE_WORK - 1)) * (reads_bytes(c) ? BYTES : 1);
     traffic->global_wavefronts *= work;
     traffic->other_ops *= work;

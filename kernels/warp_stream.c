@@ -293,7 +293,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         t->other_ops += rows * LANES * 2.0 * l.side[f];
     /* Branches around rare cases of divisions and roots, which keep what follows waiting; fitted to 8. */
     const bool has_branches = vf_has_branches(c);
-    const double operations = (has_branches ? 1.6 : 1.0) * c->operations;
+    const double operations = (has_branches ? 1.4 : 1.0) * c->operations;
     *(c->flow->is_double ? &t->double_ops : &t->float_ops) += rows * LANES * cells * operations;
     t->issue_warps = has_branches ? VF_RING_ISSUE_WARPS : 0;
     t->steps = (ptrdiff_t)rows;
