@@ -32,8 +32,7 @@ VF_DEVICE REAL vf_tensor_scale(REAL size)
 }
 
 /* Of the tensor (m + d, b; b, m - d) / 2: how far its eigenvalues are apart; (c, s) is the vector of the
- * larger,
- * (-s, c) that of the smaller. */
+ * larger one, (-s, c) that of the smaller. */
 struct vf_plane {
     REAL c, s, apart;
 };

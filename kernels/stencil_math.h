@@ -24,9 +24,9 @@ VF_DEVICE vf_bits vf_to_bits(REAL real)
     return pun.bits;
 }
 
-/* 1 / sqrt(x) of normal numbers x > 0, in a third of the time that a root and a quotient take; a large number
- * where x is 0 or subnormal, NaN for NaN. Halving the exponent gives 3.4% of error, which is e below: a step
- * of the third order makes 2.5 e^3 of it, Newton's 1.5 e^2. */
+/* 1 / sqrt(x) of normal numbers x > 0, where a GPU would branch for a root and a quotient; a large number
+ * where x is 0 or subnormal, NaN for NaN. Halving the exponent leaves an error e of 3.4%: a step of the third
+ * order makes 2.5 e^3 of it, Newton's 1.5 e^2. */
 VF_DEVICE REAL vf_inverse_root(REAL x)
 {
 #if REAL_BITS == 64
