@@ -133,9 +133,11 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         traffic->loads_in_flight -= fewer;
     }
     traffic->barriers = planes;
-    /* With one array to share, which is not converted, some warps compute while others still store and take;
-     * fitted on an H200. */
-    traffic->overlaps = c->flow->source_count == 1 && vf_type_size(c->source_type[0]) == vf_kernel_element(c);
+    /* With one array to share, which is not converted, long sums go on while other warps store and take: 31
+     * points do on an H200, 13 do not. */
+    enum { LONG = 30 };
+    traffic->overlaps = c->flow->source_count == 1 && c->operations > LONG &&
+                        vf_type_size(c->source_type[0]) == vf_kernel_element(c);
 }
 
 /* What the compiler takes for cells that share faces, over what it takes for as many that do not: it finds
