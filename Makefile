@@ -209,7 +209,7 @@ test:
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
 test-san:
 	@tests/install-deps build test
-	+@CUDA_TESTS_SHARE=8 $(again) run-tests BUILD=$(BUILD)/san CFLAGS='-O1 -g -fno-omit-frame-pointer $(SANITIZERS)'
+	+@CUDA_TESTS_SHARE=20 $(again) run-tests BUILD=$(BUILD)/san CFLAGS='-O1 -g -fno-omit-frame-pointer $(SANITIZERS)'
 
 .PHONY: run-tests run-compile-kernels
 on_fake_cuda = LD_LIBRARY_PATH='$(abspath $(dir $(fake_cuda)))' VOLFILTER_CACHE='$(abspath $(BUILD)/cuda-cache)' \
@@ -221,7 +221,7 @@ run-tests: $(BUILD)/unit-tests $(BUILD)/cuda-tests $(fake_cuda) $(BUILD)/bench-g
 	$(BUILD)/unit-tests
 	rm -rf $(BUILD)/cuda-cache
 	$(on_fake_cuda) $(BUILD)/cuda-tests
-	$(if $(CUDA_TESTS_SHARE),,$(on_fake_cuda) CUDA_TESTS_SHARE=3 FAKE_CUDA_ORDER=reverse FAKE_CUDA_LATE=1 \
+	$(if $(CUDA_TESTS_SHARE),,$(on_fake_cuda) CUDA_TESTS_SHARE=6 FAKE_CUDA_ORDER=reverse FAKE_CUDA_LATE=1 \
 	    $(BUILD)/cuda-tests)
 	$(on_fake_cuda) $(BUILD)/bench-gpu --size tiny --repeat 1 --only gol-9pt,curl3d,gradient-u16 \
 	    --scheme global-read:fuse=1 > /dev/null

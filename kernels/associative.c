@@ -38,8 +38,10 @@ static int ahead_of(const struct vf_kernel_case *c, const struct vf_kernel_confi
     for (int k = 0; k < c->flow->source_count; k++)
         if (c->source_halo[k][2] > 0 || vf_stream_side(c, k) > 0)
             return 1;
-    const long room = (MOST_HELD - sum_registers(c, config)) / plane_registers(c, config) - 1;
-    return room < 1 ? 1 : room > 4 ? 4 : (int)room;
+    int ahead = 4;
+    while (ahead > 1 && sum_registers(c, config) + (1 + ahead) * plane_registers(c, config) > MOST_HELD)
+        ahead--;
+    return ahead;
 }
 
 static long held_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
