@@ -38,8 +38,9 @@ static int ahead_of(const struct vf_kernel_case *c, const struct vf_kernel_confi
     for (int k = 0; k < c->flow->source_count; k++)
         if (c->source_halo[k][2] > 0 || vf_stream_side(c, k) > 0)
             return 1;
+    const long sums = sum_registers(c, config), plane = plane_registers(c, config);
     int ahead = 4;
-    while (ahead > 1 && sum_registers(c, config) + (1 + ahead) * plane_registers(c, config) > MOST_HELD)
+    while (ahead > 1 && sums + (1 + ahead) * plane > MOST_HELD)
         ahead--;
     return ahead;
 }

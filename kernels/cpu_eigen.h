@@ -1,6 +1,6 @@
-/* Eigen-decomposition by rows, for kernels/cpu_rows.c. Its instructions wait for one another, roots and
- * quotients among them, and those of one vector are more than a processor looks ahead. So a block of the row
- * passes through two shorter loops, whose iterations are in work side by side. */
+/* Eigen-decomposition by rows, for kernels/cpu_rows.c. Its instructions wait for one another, and those of
+ * one vector are more than a processor looks ahead. So a block of the row passes through two shorter loops,
+ * whose iterations are in work side by side. */
 #ifndef VF_CPU_EIGEN_H
 #define VF_CPU_EIGEN_H
 

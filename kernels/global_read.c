@@ -116,8 +116,8 @@ static void count_box(const struct vf_kernel_case *c, const struct vf_kernel_con
     traffic->registers = whole.registers;
 }
 
-/* What a load from L1 takes of one from memory, and what bytes take that are converted at every read; fitted
- * on an H200 to a step of diffusion and to 7 points of int8. */
+/* What a load from L1 takes of one from memory where several arrays are read, and what bytes take that are
+ * converted at every read; fitted on an H200 to a step of diffusion and to 7 points of int8. */
 #define FROM_L1 0.6
 #define BYTES 1.15
 
@@ -138,10 +138,11 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     /* What a block reads more than once comes from L1. */
     vf_tile_sectors(c, config, size, false, traffic);
     count_box(c, config, traffic);
-    const double first = c->flow->source_count * (double)config->work[0] / vf_box_pack(c, config) *
-                         config->work[1] * config->work[2];
-    if (c->flow->source_count > 1)
+    if (c->flow->source_count > 1) {
+        const double first = c->flow->source_count * (double)config->work[0] / vf_box_pack(c, config) *
+                             config->work[1] * config->work[2];
         traffic->loads = first + FROM_L1 * fmax(0, traffic->loads - first);
+    }
     const double work = (1 + edge_share(c, config, size) * (EDGE_WORK - 1)) * (reads_bytes(c) ? BYTES : 1);
     traffic->global_wavefronts *= work;
     traffic->other_ops *= work;
