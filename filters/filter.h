@@ -77,7 +77,7 @@ struct vf_stencil {
     int inputs[2], outputs[2];
     int centre_inputs[2]; /* that many of the first inputs are read at the centre only */
     int star_inputs[2];   /* that many of the first inputs are read along the axes only */
-    bool star_is_tensor;  /* they are a tensor's components, each read along its own axes only */
+    int axial_inputs[2];  /* that many of them along one axis each: x, y, in 3D z, and again */
     int reach[3];         /* z, y, x: the other inputs' halo */
     int cost;             /* arithmetic operations a voxel in 3D, roughly: ranks plans */
     int face_cost;     /* of it, that of one of the 6 faces, which neighbours may share; 0: there are none */

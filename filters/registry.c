@@ -25,17 +25,17 @@ const struct vf_filter *vf_filter_by_name(const char *name, size_t length)
 static const struct vf_stencil stencils[VF_STENCIL_COUNT] = {
     [VF_STENCIL_LINEAR] = {.name = "linear"},
     [VF_STENCIL_EXTERNAL] = {.name = "external"},
-#define VF_STENCIL_DEF(stencil, in2, in3, out2, out3, centre2, centre3, star2, star3, z, y, x, operations, \
-                       of_face, divides, tensor)                                                           \
-    [VF_STENCIL_##stencil] = {.name = #stencil,                                                            \
-                              .inputs = {in2, in3},                                                        \
-                              .outputs = {out2, out3},                                                     \
-                              .centre_inputs = {centre2, centre3},                                         \
-                              .star_inputs = {star2, star3},                                               \
-                              .star_is_tensor = tensor,                                                    \
-                              .reach = {z, y, x},                                                          \
-                              .cost = operations,                                                          \
-                              .face_cost = of_face,                                                        \
+#define VF_STENCIL_DEF(stencil, in2, in3, out2, out3, centre2, centre3, star2, star3, axial2, axial3, z, y, \
+                       x, operations, of_face, divides)                                                     \
+    [VF_STENCIL_##stencil] = {.name = #stencil,                                                             \
+                              .inputs = {in2, in3},                                                         \
+                              .outputs = {out2, out3},                                                      \
+                              .centre_inputs = {centre2, centre3},                                          \
+                              .star_inputs = {star2, star3},                                                \
+                              .axial_inputs = {axial2, axial3},                                             \
+                              .reach = {z, y, x},                                                           \
+                              .cost = operations,                                                           \
+                              .face_cost = of_face,                                                         \
                               .has_branches = divides},
 #include "stencils.def"
 #undef VF_STENCIL_DEF
@@ -59,22 +59,13 @@ bool vf_stages_are_listed(const struct vf_stage *stage, int count)
     return true;
 }
 
-/* Whether a tensor's component is of an axis (z, y, x). */
-static bool is_of_axis(int component, int dim, int axis)
-{
-    static const bool in_2d[3][3] = {{0, 0, 1}, {0, 1, 1}, {0, 1, 0}};
-    static const bool in_3d[6][3] = {{0, 0, 1}, {0, 1, 1}, {1, 0, 1}, {0, 1, 0}, {1, 1, 0}, {1, 0, 0}};
-    return dim == 3 ? in_3d[component][axis] : in_2d[component][axis];
-}
-
 void vf_stage_halo(const struct vf_stage *stage, int dim, int k, int halo[3])
 {
     const struct vf_stencil *stencil = vf_stage_stencil(stage);
-    const bool is_centre = k < stencil->centre_inputs[dim - 2],
-               is_component = stencil->star_is_tensor && k < stencil->star_inputs[dim - 2];
+    const bool is_centre = k < stencil->centre_inputs[dim - 2], is_axial = k < stencil->axial_inputs[dim - 2];
     for (int axis = 0; axis < 3; axis++) {
         halo[axis] = stage->stencil == VF_STENCIL_LINEAR ? stage->taps->halo[axis] : stencil->reach[axis];
-        if (is_centre || (dim == 2 && axis == 0) || (is_component && !is_of_axis(k, dim, axis)))
+        if (is_centre || (dim == 2 && axis == 0) || (is_axial && axis != 2 - k % dim))
             halo[axis] = 0;
     }
 }

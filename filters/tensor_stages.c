@@ -46,14 +46,22 @@ out:
 enum vf_status vf_add_diffusion_step(struct vf_expansion *e, const struct vf_context *context,
                                      const int *tensor, double dt, struct vf_error *error)
 {
-    int inputs[VF_MAX_INPUTS], components = context->dim * (context->dim + 1) / 2;
-    memcpy(inputs, tensor, (size_t)components * sizeof *tensor);
-    inputs[components] = 0;
-    struct vf_stage *stage = vf_add_stage(e, "PDE", VF_STENCIL_diffusion_step, context->dim, inputs,
-                                          e->output, VF_FIELD_IMAGE, error);
+    static const int on_diagonal[2][3] = {{0, 2}, {0, 3, 5}}, off_diagonal[2][3] = {{1}, {1, 2, 4}};
+    const int dim = context->dim, mixed = dim * (dim - 1) / 2;
+    int to_cross[VF_MAX_INPUTS], to_step[VF_MAX_INPUTS];
+    for (int i = 0; i < mixed; i++)
+        to_cross[i] = tensor[off_diagonal[dim - 2][i]];
+    for (int axis = 0; axis < dim; axis++)
+        to_step[axis] = tensor[on_diagonal[dim - 2][axis]];
+    to_cross[mixed] = to_step[2 * dim] = 0;
+    struct vf_stage *stage = vf_add_stage(e, "CROSS", VF_STENCIL_flux_cross, dim, to_cross, to_step + dim,
+                                          VF_FIELD_DERIVED, error);
     if (stage == NULL)
         return VF_FAILED;
     vf_set_half_inverse_h(stage, context);
+    stage = vf_add_stage(e, "PDE", VF_STENCIL_diffusion_step, dim, to_step, e->output, VF_FIELD_IMAGE, error);
+    if (stage == NULL)
+        return VF_FAILED;
     for (int axis = 0; axis < 3; axis++)
         stage->param[VF_PDE_INVERSE_H + axis] = 1 / context->aspect[axis];
     stage->param[VF_PDE_DT] = dt;

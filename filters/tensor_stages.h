@@ -14,8 +14,8 @@ enum vf_status vf_add_structure_tensor(struct vf_expansion *e, const struct vf_c
 enum vf_status vf_add_gradient_magnitude(struct vf_expansion *e, const struct vf_context *context,
                                          const double sigma[3], int *field, struct vf_error *error);
 
-/* The stage PDE: one step of size dt on field 0 with the diffusion tensor in `tensor`; makes it the output.
- */
+/* The stages CROSS and PDE: one step of size dt on field 0 with the diffusion tensor in `tensor`; makes it
+ * the output. */
 enum vf_status vf_add_diffusion_step(struct vf_expansion *e, const struct vf_context *context,
                                      const int *tensor, double dt, struct vf_error *error);
 

@@ -106,7 +106,7 @@ static void check_bodies(int dim, enum vf_boundary boundary, bool precise)
     const int tensor = dim == 3 ? 6 : 3;
     struct flow_case c;
     flow_case_open(&c, dim, precise, boundary);
-    const int in = flow_case_sources(&c, tensor + 1);
+    const int in = flow_case_sources(&c, 2 * dim + 1);
     const int step = flow_case_body(&c, VF_STENCIL_diffusion_step, in);
     const int squares = flow_case_body(&c, VF_STENCIL_structure_tensor, step);
     if (dim == 2) {

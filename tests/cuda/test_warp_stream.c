@@ -77,7 +77,7 @@ static void check_bodies(enum vf_boundary boundary, bool precise, int scheme)
 {
     struct flow_case c;
     flow_case_open(&c, 2, precise, boundary);
-    const int in = flow_case_sources(&c, 4);
+    const int in = flow_case_sources(&c, 5);
     const int step = flow_case_body(&c, VF_STENCIL_diffusion_step, in);
     flow_case_sinks(&c, flow_case_body(&c, VF_STENCIL_structure_tensor, step), 3);
     check(&c, scheme);
