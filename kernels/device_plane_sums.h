@@ -2,7 +2,8 @@
  * along the streamed axis: the sums along x and y of a tile, or along x, through shared memory. Three planes
  * or bands are under way at once, with one barrier each: while one is read from memory into registers, the
  * sums along x of the one before it are made from shared memory, which holds it as it was read, with what
- * lies beside the tile, and those of the one before that are taken up.
+ * lies beside the tile, and those of the one before that are taken up. What is made of those in registers
+ * concerns no other thread, so it comes when a warp has arrived at the barrier and need not pass it yet.
  *
  * Rows outside the grid are those that the boundary rule maps them to. The columns outside it, which only
  * tiles at the ends of rows have, are read cell by cell, shared out among the threads.
@@ -20,7 +21,7 @@
  * different banks. */
 #define VF_READ_PITCH (VF_READ_COLUMNS / VF_PACK % 2 ? VF_READ_COLUMNS : VF_READ_COLUMNS + VF_PACK)
 #define VF_SUM_PITCH (VF_HAS_ROW ? VF_TILE_COLUMNS + VF_PACK : VF_READ_PITCH)
-/* Planes, or rows, from the one whose sums are taken up to the one that is being read. */
+/* Planes, or rows, from the one whose sums are taken up to the one that goes to shared memory. */
 #define VF_AHEAD (VF_HAS_ROW ? 2 * VF_BAND : VF_BAND)
 
 /* A place in each of two planes, which take turns. Carried from plane to plane: otherwise the compiler works
@@ -227,12 +228,13 @@ struct vf_sums {
     }
 #endif
 
-    /* Gives the chain what is ready: a plane, or rows one by one. */
-    template <class Chain> VF_MEMBER void give(Chain &chain, int plane, const REAL *sums)
+    /* Gives the chain what is ready: a plane, or rows one by one. Arrives at the gate. */
+    template <class Chain> VF_MEMBER void give(Chain &chain, int plane, const REAL *sums, vf_gate &gate)
     {
         REAL v[VF_WORK_Y][VF_SPAN];
 #if VF_HAS_SIDE
         sum_y(sums, v);
+        gate.arrive();
         chain.add(plane, plane_at(plane) < 0, v);
 #else
         /* One load of a weight serves the rows that are written out; eight of them need too many registers.
@@ -242,10 +244,11 @@ struct vf_sums {
             vf_take(sums + row * VF_SUM_PITCH, v[0]);
             chain.add(plane + row, plane_at(plane + row) < 0, v);
         }
+        gate.arrive();
 #endif
     }
 
-    template <class Chain> VF_MEMBER void stream(Chain &chain, int field)
+    template <class Chain> VF_MEMBER void stream(Chain &chain, int field, vf_gate &gate)
     {
         enum { fours = threads_of_row / 4 };
         const int first = course.begin - VF_REACH, row = (thread() >> 2 & 1) + 2 * (thread() / (8 * fours)),
@@ -257,18 +260,21 @@ struct vf_sums {
             x_to(odd_sums, sums, row * VF_SUM_PITCH + column),
             y_from(VF_HAS_ROW ? sums : odd, VF_HAS_ROW ? odd_sums : memory, own);
         turn_to(first);
+        load();
         VF_NO_UNROLL for (int plane = first - VF_AHEAD; plane < course.end + VF_REACH; plane += VF_BAND)
         {
+            put(tile.now);
+            turn_to(plane + VF_AHEAD + VF_BAND);
             load();
-            if (plane >= first)
-                give(chain, plane, y_from.now);
 #if VF_HAS_ROW
             if (plane + VF_BAND >= first)
                 sum_x(field, row, x_from.now, x_to.now);
 #endif
-            put(tile.now);
-            turn_to(plane + VF_AHEAD + VF_BAND);
-            __syncthreads();
+            if (plane >= first)
+                give(chain, plane, y_from.now, gate);
+            else
+                gate.arrive();
+            gate.wait();
             tile.turn();
             x_from.turn();
             x_to.turn();

@@ -105,7 +105,7 @@ static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_conf
 {
     const struct tile t = tile_of(c, config);
     const int packs = t.packs_apart + (has_row(c) ? t.columns / t.pack + 1 : 0);
-    return 2 * (size_t)t.rows * (size_t)packs * 16;
+    return VF_GATE_BYTES + 2 * (size_t)t.rows * (size_t)packs * 16;
 }
 
 static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t tile[3])

@@ -16,6 +16,7 @@
  * that is streamed), and along the streamed axis; VF_ROW_LINE, VF_SIDE_LINE, VF_ALONG_LINE, their stages. */
 #include "kernels/device_stream.h"
 
+#include "kernels/device_gate.h"
 #include "kernels/device_plane_sums.h"
 
 #define VF_SUMS (VF_REACH > 0 ? 2 * VF_REACH : 1)
@@ -109,12 +110,14 @@ VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
 {
     const vf_course course = vf_course_of(args, tile_x, tile_y, tile_z);
     VF_SHARED_MEMORY(bytes);
+    vf_gate gate(bytes);
     VF_NO_UNROLL for (int field = 0; field < VF_INPUTS; field++)
     {
         vf_chain chain(args, course, field);
-        vf_sums sums(args, course, field, (REAL *)bytes);
-        sums.stream(chain, field);
+        vf_sums sums(args, course, field, (REAL *)(bytes + VF_GATE_BYTES));
+        sums.stream(chain, field, gate);
     }
+    gate.close();
 }
 
 #include "kernels/device_entry.h"
