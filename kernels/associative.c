@@ -106,12 +106,13 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                       int room)
 {
-    /* The last one, rows of 512 cells, is for dense tables. */
-    static const int shapes[][3] = {{32, 8, 1}, {32, 4, 1}, {32, 4, 2},  {32, 8, 2}, {16, 8, 1},
-                                    {16, 8, 2}, {64, 4, 1}, {16, 16, 1}, {128, 1, 4}};
+    /* The last ones, rows of 512 cells, are for dense tables. */
+    enum { ROWS = 2 };
+    static const int shapes[][3] = {{32, 8, 1}, {32, 4, 1}, {32, 4, 2},  {32, 8, 2},  {16, 8, 1},
+                                    {16, 8, 2}, {64, 4, 1}, {16, 16, 1}, {128, 1, 4}, {128, 2, 4}};
     struct vf_stream_shape shape;
     vf_stream_shape_of(c, &shape);
-    const int count = (int)(sizeof shapes / sizeof *shapes) - (shape.any_diagonal ? 0 : 1);
+    const int count = (int)(sizeof shapes / sizeof *shapes) - (shape.any_diagonal ? 0 : ROWS);
     /* Long lines leave more warps to an SM if a thread has fewer of them. */
     enum { LONG = 100 };
     int n = 0;

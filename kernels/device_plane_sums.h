@@ -3,7 +3,8 @@
  * or bands are under way at once, with one barrier each: while one is read from memory into registers, the
  * sums along x of the one before it are made from shared memory, which holds it as it was read, with what
  * lies beside the tile, and those of the one before that are taken up. What is made of those in registers
- * concerns no other thread, so it comes when a warp has arrived at the barrier and need not pass it yet.
+ * concerns no other thread, so it comes when a warp has arrived at the barrier and need not pass it yet; a
+ * band's sums go through shared memory row by row, so nothing is left to do then.
  *
  * Rows outside the grid are those that the boundary rule maps them to. The columns outside it, which only
  * tiles at the ends of rows have, are read cell by cell, shared out among the threads.
@@ -228,25 +229,28 @@ struct vf_sums {
     }
 #endif
 
-    /* Gives the chain what is ready: a plane, or rows one by one. Arrives at the gate. */
+#if VF_HAS_SIDE
+    /* Gives the chain a plane. */
     template <class Chain> VF_MEMBER void give(Chain &chain, int plane, const REAL *sums, vf_gate &gate)
     {
         REAL v[VF_WORK_Y][VF_SPAN];
-#if VF_HAS_SIDE
         sum_y(sums, v);
         gate.arrive();
         chain.add(plane, plane_at(plane) < 0, v);
+    }
 #else
-        /* One load of a weight serves the rows that are written out; eight of them need too many registers.
-         */
-        VF_UNROLL_BY_4 for (int row = 0; row < VF_BAND && plane + row < course.end + VF_REACH; row++)
+    /* Gives the chain the rows of a band one by one. One load of a weight serves the rows that are written
+     * out; eight of them need too many registers. */
+    template <class Chain> VF_MEMBER void give(Chain &chain, int first, const REAL *sums)
+    {
+        REAL v[1][VF_SPAN];
+        VF_UNROLL_BY_4 for (int row = 0; row < VF_BAND && first + row < course.end + VF_REACH; row++)
         {
             vf_take(sums + row * VF_SUM_PITCH, v[0]);
-            chain.add(plane + row, plane_at(plane + row) < 0, v);
+            chain.add(first + row, plane_at(first + row) < 0, v);
         }
-        gate.arrive();
-#endif
     }
+#endif
 
     template <class Chain> VF_MEMBER void stream(Chain &chain, int field, vf_gate &gate)
     {
@@ -260,21 +264,34 @@ struct vf_sums {
             x_to(odd_sums, sums, row * VF_SUM_PITCH + column),
             y_from(VF_HAS_ROW ? sums : odd, VF_HAS_ROW ? odd_sums : memory, own);
         turn_to(first);
-        load();
+        if (VF_HAS_SIDE)
+            load();
         VF_NO_UNROLL for (int plane = first - VF_AHEAD; plane < course.end + VF_REACH; plane += VF_BAND)
         {
+#if VF_HAS_SIDE
             put(tile.now);
             turn_to(plane + VF_AHEAD + VF_BAND);
             load();
+#else
+            load();
+            if (plane >= first)
+                give(chain, plane, y_from.now);
+#endif
 #if VF_HAS_ROW
             if (plane + VF_BAND >= first)
                 sum_x(field, row, x_from.now, x_to.now);
 #endif
+#if VF_HAS_SIDE
             if (plane >= first)
                 give(chain, plane, y_from.now, gate);
             else
                 gate.arrive();
             gate.wait();
+#else
+            put(tile.now);
+            turn_to(plane + VF_AHEAD + VF_BAND);
+            __syncthreads();
+#endif
             tile.turn();
             x_from.turn();
             x_to.turn();
