@@ -27,6 +27,9 @@
 
 /* Within a unit of the last place; subnormal numbers count as 0, and are given as 0. */
 #define VF_NEAR_RECIPROCAL(x) vf_near_reciprocal(x)
+#if REAL_BITS == 32
+#define SQRT(x) vf_root(x)
+#endif
 #ifdef VF_ON_CPU
 VF_INLINE float vf_normal_or_0(float x)
 {
@@ -35,6 +38,11 @@ VF_INLINE float vf_normal_or_0(float x)
 VF_INLINE float vf_near_reciprocal(float x)
 {
     return vf_normal_or_0(1 / vf_normal_or_0(x));
+}
+
+VF_INLINE float vf_root(float x)
+{
+    return sqrtf(x);
 }
 
 VF_INLINE REAL vf_unknown(REAL value)
@@ -47,6 +55,19 @@ VF_INLINE float vf_near_reciprocal(float x)
     float near;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(x));
     return near;
+}
+
+/* Rounded to nearest: what sqrt.rn computes, whose branch around its rare cases keeps others from being
+ * computed beside it. */
+VF_INLINE float vf_root(float x)
+{
+    const bool is_small = x < 0x1p-96f;
+    const float within = x * (is_small ? 0x1p64f : 1.0f);
+    float inverse;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(within));
+    const float near = within * inverse, left = __fmaf_rn(-near, near, within),
+                root = __fmaf_rn(left, 0.5f * inverse, near) * (is_small ? 0x1p-32f : 1.0f);
+    return x == 0.0f || x == __uint_as_float(0x7f800000u) ? x : root;
 }
 
 /* The value, of which the compiler then knows nothing. */

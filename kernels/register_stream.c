@@ -57,7 +57,7 @@ static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_conf
                  edge = (size_t)(c->halo[2] + config->work[0] - 1) / span * span;
     const size_t pitch = (size_t)config->block[0] * span + (shape.any_diagonal ? 2 * edge : 0);
     const size_t rows = (size_t)(config->block[1] * config->work[1] + 2 * c->halo[1]);
-    return 2 * (size_t)shared_inputs(c) * rows * pitch * vf_kernel_element(c);
+    return VF_GATE_BYTES + 2 * (size_t)shared_inputs(c) * rows * pitch * vf_kernel_element(c);
 }
 
 static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
@@ -77,12 +77,12 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
  * its own plane, reach nine tenths of a copy's speed with a star. */
 static bool is_wide(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    enum { LEAST = 256, THREADS = 256 };
+    enum { LEAST = 256, THREADS = 256, ROWS = 4 };
     bool converts = false;
     for (int k = 0; k < c->flow->source_count; k++)
         converts = converts || vf_type_size(c->source_type[k]) != vf_kernel_element(c);
     return config->variant == SHARED && !converts && config->block[0] * config->work[0] >= LEAST &&
-           config->block[0] * config->block[1] == THREADS && config->work[1] > 1;
+           config->block[0] * config->block[1] == THREADS && config->work[1] >= ROWS;
 }
 
 /* Blocks that an SM is to hold at least; 0: as many as the compiler leaves room for. */
@@ -96,9 +96,9 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
                       int room)
 {
     /* The last ones, rows of 512 cells, in 3D alone: of an image they are the third and fourth. */
-    enum { ROWS = 4 };
-    static const int shapes[][3] = {{32, 8, 1},  {32, 8, 2},  {32, 4, 1},  {32, 4, 2},  {16, 8, 1},
-                                    {32, 16, 1}, {128, 1, 2}, {128, 1, 4}, {128, 2, 2}, {128, 2, 4}};
+    enum { ROWS = 3 };
+    static const int shapes[][3] = {{32, 8, 1},  {32, 8, 2},  {32, 4, 1},  {32, 4, 2}, {16, 8, 1},
+                                    {32, 16, 1}, {128, 1, 2}, {128, 1, 4}, {128, 2, 4}};
     const int count = (int)(sizeof shapes / sizeof *shapes) - (c->flow->dim == 2 ? ROWS : 0);
     /* Much arithmetic in a cell hides what wide accesses would save, and needs the registers. */
     enum { MUCH = 50 };
@@ -153,6 +153,9 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         traffic->loads_in_flight -= fewer;
     }
     traffic->barriers = planes;
+    /* One block's arithmetic goes on while the other waits; fitted. */
+    if (is_wide(c, config))
+        traffic->loads_in_flight *= 4;
     /* With one array to share, which is not converted, long sums go on while other warps store and take: 31
      * points do on an H200, 13 do not; any do where tiles are wide. */
     enum { LONG = 30 };

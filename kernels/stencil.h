@@ -15,6 +15,7 @@
  *                            before; it is what goes into LOWER_FACE
  *   EIGEN(tensor)            optional: vf_eigen_of(tensor), once a body
  *   SHORT_WAY, DOUBT(value), VF_NEAR_RECIPROCAL(x)   optional: stencil_quotient.h
+ *   SQRT(x)                  optional, of floats: the root, rounded to nearest
  *   VF_DEVICE                what functions that bodies call are declared with
  *   VF_UNROLL                optional: asks the compiler to unroll the short loop that follows it
  *
@@ -75,7 +76,9 @@ typedef unsigned long long vf_bits;
 #else
 typedef unsigned int vf_bits;
 #define FMA(a, b, c) VF_REAL_FUNCTION(fmaf)(a, b, c)
+#ifndef SQRT
 #define SQRT(a) VF_REAL_FUNCTION(sqrtf)(a)
+#endif
 #define ABS(a) VF_REAL_FUNCTION(fabsf)(a)
 #define VF_MANTISSA 23
 #define VF_EXPONENT_BIAS 127
