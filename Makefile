@@ -158,8 +158,9 @@ $(BUILD)/gen/%_texts.o: $(BUILD)/gen/%_texts.c
 # Clang's of functions' types needs a library for C++.
 kernel_sanitizers = $(filter -fsanitize% -fno-sanitize%,$(CFLAGS)) \
     -fno-sanitize=null -fno-sanitize=object-size -fno-sanitize=pointer-overflow $(if $(is_clang),-fno-sanitize=function)
-kernel_flags = -std=c++17 -O1 $(if $(filter -fsanitize%,$(CFLAGS)),-g1 $(kernel_sanitizers)) -fPIC -shared -fvisibility=hidden \
-    -fno-exceptions -fno-rtti $(NUMERICS)
+# With sanitizers the compiler takes most of the time, by far more when it optimises.
+kernel_flags = -std=c++17 $(if $(filter -fsanitize%,$(CFLAGS)),-O0 -g1 $(kernel_sanitizers),-O1) -fPIC -shared \
+    -fvisibility=hidden -fno-exceptions -fno-rtti $(NUMERICS)
 $(fake_cuda_objects): private DEFINES += -fPIC -fvisibility=hidden -DCUDA_ON_CPU='"$(abspath tests/cuda_on_cpu.h)"' \
     -DFAKE_NVRTC_CXX='"$(CC) -x c++"' -DFAKE_NVRTC_FLAGS='"$(kernel_flags)"'
 
@@ -206,10 +207,11 @@ test:
 	@tests/install-deps build test
 	+@$(again) run-tests run-compile-kernels
 
+# Reports need functions and lines, -g1; following variables takes the compiler as long again.
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
 test-san:
 	@tests/install-deps build test
-	+@CUDA_TESTS_SHARE=20 $(again) run-tests BUILD=$(BUILD)/san CFLAGS='-O1 -g -fno-omit-frame-pointer $(SANITIZERS)'
+	+@CUDA_TESTS_SHARE=20 $(again) run-tests BUILD=$(BUILD)/san CFLAGS='-O1 -g1 -fno-omit-frame-pointer $(SANITIZERS)'
 
 .PHONY: run-tests run-compile-kernels
 on_fake_cuda = LD_LIBRARY_PATH='$(abspath $(dir $(fake_cuda)))' VOLFILTER_CACHE='$(abspath $(BUILD)/cuda-cache)' \

@@ -15,13 +15,14 @@
 #define __host__
 #define __constant__
 #define __grid_constant__
-#define __forceinline__ inline __attribute__((always_inline))
+/* Not always: a kernel of thousands of calls would take the compiler several times as long. */
+#define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define __shared__ static_assert(false, "static shared variables do not exist here: use VF_SHARED_MEMORY");
 
-#define VF_CPU_INLINE static inline __attribute__((always_inline, unused))
+#define VF_CPU_INLINE static inline __attribute__((unused))
 #define VF_CPU_EXPORT extern "C" __attribute__((visibility("default")))
 
 typedef decltype(sizeof(0)) size_t;
