@@ -22,14 +22,12 @@ static const struct vf_granularity none = {.registers = 1, .parts = 1, .shared =
 
 /* ---- warp-wide accesses ---- */
 
-/* Distinct pieces by marking every byte. */
+/* Distinct pieces, of no less than 32 bytes, by marking that of every byte. */
 static ptrdiff_t pieces_by_marking(ptrdiff_t start, ptrdiff_t stride, int element, ptrdiff_t lanes, int unit)
 {
     enum { ZERO = 1 << 14 };
-    static char marked[2 * ZERO];
+    char marked[2 * ZERO / 32] = {0};
     ptrdiff_t count = 0;
-    for (int k = 0; k < COUNT(marked); k++)
-        marked[k] = 0;
     for (ptrdiff_t lane = 0; lane < lanes; lane++)
         for (int byte = 0; byte < element; byte++) {
             const ptrdiff_t piece = ((start + lane * stride) * element + byte + ZERO) / unit;
