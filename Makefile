@@ -209,6 +209,7 @@ test:
 
 # Reports need functions and lines, -g1; following variables takes the compiler as long again.
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
+# CUDA_TESTS_SHARE=N: of the device's cases that need a kernel of their own one in N is run, the same ones each time.
 test-san:
 	@tests/install-deps build test
 	+@CUDA_TESTS_SHARE=20 $(again) run-tests BUILD=$(BUILD)/san CFLAGS='-O1 -g1 -fno-omit-frame-pointer $(SANITIZERS)'
