@@ -45,14 +45,50 @@ template <class T, int N> VF_INLINE void vf_read_pack(const T *from, REAL (&to)[
     }
 }
 
+/* The pack's cells from `first` on, as they are stored. */
+template <class T, int N> VF_INLINE typename vf_piece<T, N>::word vf_stored(const REAL (&from)[N], int first)
+{
+    typename vf_piece<T, N>::view view;
+    VF_UNROLL for (int i = 0; i < vf_piece<T, N>::cells; i++) vf_put(&view.element[i], from[first + i]);
+    return view.whole;
+}
+
 template <class T, int N> VF_INLINE void vf_write_pack(T *to, const REAL (&from)[N])
 {
     typedef vf_piece<T, N> piece;
     VF_UNROLL for (int first = 0; first < N; first += piece::cells)
+        __stwb((typename piece::word *)(to + first), vf_stored<T, N>(from, first));
+}
+
+/* The word is computed now, not where it is first used. */
+template <class W> VF_INLINE void vf_settle(W &)
+{
+}
+#ifndef VF_ON_CPU
+VF_INLINE void vf_settle(unsigned int &w)
+{
+    asm volatile("" : "+r"(w));
+}
+VF_INLINE void vf_settle(uint2 &w)
+{
+    asm volatile("" : "+r"(w.x), "+r"(w.y));
+}
+VF_INLINE void vf_settle(uint4 &w)
+{
+    asm volatile("" : "+r"(w.x), "+r"(w.y), "+r"(w.z), "+r"(w.w));
+}
+#endif
+
+/* Where `is_wanted`; without a branch, which would be around the conversion too. */
+template <class T, int N> VF_INLINE void vf_write_pack_if(bool is_wanted, T *to, const REAL (&from)[N])
+{
+    typedef vf_piece<T, N> piece;
+    VF_UNROLL for (int first = 0; first < N; first += piece::cells)
     {
-        typename piece::view view;
-        VF_UNROLL for (int i = 0; i < piece::cells; i++) vf_put(&view.element[i], from[first + i]);
-        __stwb((typename piece::word *)(to + first), view.whole);
+        typename piece::word word = vf_stored<T, N>(from, first);
+        vf_settle(word);
+        if (is_wanted)
+            __stwb((typename piece::word *)(to + first), word);
     }
 }
 
@@ -126,13 +162,76 @@ VF_INLINE void vf_set_pack(REAL *to, const REAL (&from)[1])
     *to = from[0];
 }
 
+/* ---- addresses ---- */
+
+/* The pointer, which the compiler keeps: it would find it anew at every access. */
+template <class T> VF_INLINE T *vf_kept(T *pointer)
+{
+#ifndef VF_ON_CPU
+    asm volatile("" : "+l"(pointer));
+#endif
+    return pointer;
+}
+
+/* `rows` rows after one, by one multiplication; the compiler takes several instructions. */
+template <class T> VF_INLINE T *vf_rows_after(T *row, unsigned pitch, unsigned rows)
+{
+#ifdef VF_ON_CPU
+    return row + (long long)pitch * rows;
+#else
+    T *after;
+    asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(after) : "r"(pitch), "r"(rows * (unsigned)sizeof(T)), "l"(row));
+    return after;
+#endif
+}
+
+/* A place in shared memory, likewise kept. */
+#ifdef VF_ON_CPU
+typedef unsigned char *vf_place;
+VF_INLINE vf_place vf_place_of(void *shared)
+{
+    return (vf_place)shared;
+}
+VF_INLINE void *vf_pointer(vf_place place)
+{
+    return place;
+}
+#else
+typedef unsigned vf_place;
+VF_INLINE vf_place vf_place_of(void *shared)
+{
+    unsigned at = (unsigned)__cvta_generic_to_shared(shared);
+    asm volatile("" : "+r"(at));
+    return at;
+}
+VF_INLINE void *vf_pointer(vf_place place)
+{
+    return __cvta_shared_to_generic(place);
+}
+#endif
+
+template <class T, int N> VF_INLINE void vf_read_place(vf_place from, REAL (&to)[N])
+{
+    typedef vf_piece<T, N> piece;
+    VF_UNROLL for (int first = 0; first < N; first += piece::cells)
+    {
+        typename piece::view view;
+        view.whole = *(const typename piece::word *)vf_pointer(from + first * (int)sizeof(T));
+        VF_UNROLL for (int i = 0; i < piece::cells; i++) to[first + i] = (REAL)view.element[i];
+    }
+}
+
 /* ---- copies that pass by registers ---- */
 
 /* From global to shared memory: there for the thread after it has waited, for others after a barrier too. */
 #if defined(VF_ON_CPU) || __CUDA_ARCH__ < 800
 template <int bytes> VF_INLINE void vf_copy(void *to, const void *from)
 {
-    *(typename vf_word<bytes>::type *)to = *(const typename vf_word<bytes>::type *)from;
+    *(typename vf_word<bytes>::type *)to = __ldg((const typename vf_word<bytes>::type *)from);
+}
+template <int bytes> VF_INLINE void vf_copy_to(vf_place to, const void *from)
+{
+    vf_copy<bytes>(vf_pointer(to), from);
 }
 VF_INLINE void vf_close_copies()
 {
@@ -141,15 +240,18 @@ template <int groups> VF_INLINE void vf_wait_copies()
 {
 }
 #else
+template <int bytes> VF_INLINE void vf_copy_to(vf_place to, const void *from)
+{
+    if constexpr (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+    else if constexpr (bytes >= 4)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(bytes) : "memory");
+    else
+        *(typename vf_word<bytes>::type *)vf_pointer(to) = *(const typename vf_word<bytes>::type *)from;
+}
 template <int bytes> VF_INLINE void vf_copy(void *to, const void *from)
 {
-    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
-    if constexpr (bytes == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
-    else if constexpr (bytes >= 4)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(bytes) : "memory");
-    else
-        *(typename vf_word<bytes>::type *)to = *(const typename vf_word<bytes>::type *)from;
+    vf_copy_to<bytes>((unsigned)__cvta_generic_to_shared(to), from);
 }
 /* The copies since the last call are a group. */
 VF_INLINE void vf_close_copies()

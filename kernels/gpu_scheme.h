@@ -61,6 +61,8 @@ struct vf_gpu_scheme {
                            const struct vf_kernel_config *config);
     /* Cells that one tile, a block's work, covers along x, y, z. */
     void (*tile)(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t tile[3]);
+    /* How many tiles there are along x, y, z; NULL: as many as cover the grid. */
+    void (*tiles)(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t tiles[3]);
     /* Dynamic shared memory of a block in bytes. */
     size_t (*shared)(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
     /* What a block does, for the model: all but blocks, threads, shared bytes, which the plan fills.

@@ -8,12 +8,22 @@
 #define LANES 32
 /* Seconds to compile, once; turns that are written out are what makes it fast. */
 #define MOST_WRITTEN 4000
-/* What memory loses as warps far apart read and write half a kilobyte each; fitted to 20 kernels on an H200.
+/* What memory loses as warps far apart read and write half a kilobyte each; fitted to 12 kernels on an H200.
  */
-#define PIECES 1.1
-/* Warps that all start at once and take everything there is wait for the slowest of them, those at the grid's
- * ends: so much of the time, less where more waves follow. Fitted to 20 kernels there. */
-#define SLOWEST 0.1
+#define PIECES 1.08
+/* Rows of a chunk at the image's sides for one of another chunk, by the instructions. */
+#define SIDE_ROWS 0.85
+/* Bytes of a lane's that are on their way where memory bounds a sweep, which more would crowd, and else,
+ * where they make waiting rare; fitted to 12 kernels there. The former are of stages with so many operations.
+ */
+#define BYTES_AHEAD 48
+#define MORE_BYTES_AHEAD 128
+#define FEW_OPERATIONS 40
+#define MOST_WARPS 16 /* of an SM; more only crowd memory */
+/* Operations of a lane in a turn: so many that the nearest caches do not hold two loops' instructions, of the
+ * strips at the sides and the others; and not even those of one. Fitted to 12 kernels there. */
+#define MOST_OF_TWO 900
+#define MOST_OF_ONE 1600
 #define MOST_TURN 16
 #define MOST_SIDE 8
 
@@ -152,18 +162,17 @@ static int strip_of(const struct vf_kernel_case *c)
     return LANES * pack_of(c);
 }
 
-/* What the compiler is held to. What stays from row to row, and some for the row that is computed; turns at
- * the grid's ends could do with a few more. */
+/* What the compiler is held to: what stays from row to row, and some for the row that is computed; fitted to
+ * 12 kernels. */
 static int registers_of(const struct vf_kernel_case *c, const struct layout *l)
 {
     const int words = (int)vf_kernel_element(c) / 4;
     double kept = 0;
     for (int f = 0; f < l->field_count; f++) {
         kept += (double)(l->oldest[f] - l->age[f]) * pack_of(c);
-        kept += l->side[f] > 0 ? 2.0 * l->side[f] * (l->oldest[f] - l->side_age[f]) : 0;
+        kept += l->side[f] > 0 ? 4.0 * l->side[f] * l->cross[f] : 0;
     }
-    kept += (double)c->flow->source_count * l->turn * pack_of(c);
-    return (int)(43 + 0.92 * words * kept);
+    return (int)(44 + 1.25 * words * kept);
 }
 
 /* ---- what the plan asks ---- */
@@ -175,11 +184,68 @@ static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *
     size[2] = 1;
 }
 
+static int side_stream(const struct vf_kernel_config *config)
+{
+    return config->interior ? larger(1, (int)(SIDE_ROWS * config->stream)) : config->stream;
+}
+
+/* Rows that a strip's first and last chunk have less, since rows near the grid's ends take longer. */
+static int end_rows(const struct vf_kernel_case *c, const struct layout *l,
+                    const struct vf_kernel_config *config)
+{
+    return c->flow->boundary == VF_WRAP ? 0 : smaller(config->stream / 4, 3 * l->last / 2);
+}
+
+/* Chunks of so many rows in a strip. */
+static ptrdiff_t chunks_of(const struct vf_kernel_case *c, const struct layout *l,
+                           const struct vf_kernel_config *config, int rows)
+{
+    return (c->ny + 2 * end_rows(c, l, config) + rows - 1) / rows;
+}
+
+/* Chunks of an image. */
+static ptrdiff_t count_of(const struct vf_kernel_case *c, const struct layout *l,
+                          const struct vf_kernel_config *config)
+{
+    ptrdiff_t size[3];
+    tile(c, config, size);
+    const ptrdiff_t strips = (c->nx + size[0] - 1) / size[0], sides = strips < 2 ? 1 : 2;
+    return sides * chunks_of(c, l, config, side_stream(config)) +
+           (strips - sides) * chunks_of(c, l, config, config->stream);
+}
+
+static void tiles(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t count[3])
+{
+    struct layout l;
+    layout_of(c, &l);
+    count[0] = count_of(c, &l, config);
+    count[1] = 1;
+    count[2] = c->nz;
+}
+
+/* Of the sources' cells, as they are stored. */
+static int lane_bytes(const struct vf_kernel_case *c)
+{
+    int bytes = 0;
+    for (int k = 0; k < c->flow->source_count; k++)
+        bytes += pack_of(c) * (int)vf_type_size(c->source_type[k]);
+    return bytes;
+}
+
+/* Turns of rows that are on their way. */
+static int turns_ahead(const struct vf_kernel_case *c, const struct layout *l)
+{
+    const int turn = l->turn * lane_bytes(c),
+              wanted = c->operations < FEW_OPERATIONS ? BYTES_AHEAD : MORE_BYTES_AHEAD;
+    return turn > 0 ? (wanted + turn - 1) / turn : 1;
+}
+
 static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    (void)c;
+    struct layout l;
     (void)config;
-    return 0;
+    layout_of(c, &l);
+    return (size_t)((turns_ahead(c, &l) + 1) * l.turn * LANES * lane_bytes(c));
 }
 
 #define MOST_REGISTERS 255
@@ -195,7 +261,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
         return c->flow->is_double ? "a lane has 2 cells: work is 2x1x1" : "a lane has 4 cells: work is 4x1x1";
     if (config->stream < 1)
         return "stream is the number of rows of a chunk, at least 1";
-    return vf_kernel_limits(c, gpu, config, 0);
+    return vf_kernel_limits(c, gpu, config, shared(c, config));
 }
 
 static const char *refuses(const struct vf_kernel_case *c)
@@ -222,7 +288,13 @@ static const char *refuses(const struct vf_kernel_case *c)
 static int resident(const struct vf_gpu *gpu, int registers)
 {
     const int part = gpu->sm_registers / 4 / (LANES * ((registers + 7) / 8 * 8));
-    return larger(1, smaller(4 * part, smaller(gpu->sm_blocks, gpu->sm_threads / LANES)));
+    return larger(1,
+                  smaller(4 * part, smaller(MOST_WARPS, smaller(gpu->sm_blocks, gpu->sm_threads / LANES))));
+}
+
+static double turn_operations(const struct vf_kernel_case *c, const struct layout *l)
+{
+    return (double)l->turn * pack_of(c) * c->operations;
 }
 
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
@@ -231,15 +303,15 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     struct layout l;
     int count = 0;
     layout_of(c, &l);
-    struct vf_kernel_config config = {
-        .block = {LANES, 1, 1}, .work = {pack_of(c), 1, 1}, .stream = 1, .interior = true};
-    ptrdiff_t size[3];
-    tile(c, &config, size);
-    const double strips = ceil((double)c->nx / (double)size[0]) * (double)c->nz;
+    struct vf_kernel_config config = {.block = {LANES, 1, 1},
+                                      .work = {pack_of(c), 1, 1},
+                                      .stream = 1,
+                                      .interior = turn_operations(c, &l) <= MOST_OF_TWO};
     for (int waves = 1; waves <= 4; waves *= 2) {
-        const double warps = (double)waves * resident(gpu, registers_of(c, &l)) * gpu->multiprocessors,
-                     chunks = fmax(1, floor(warps / strips));
-        config.stream = (int)fmin((double)c->ny, fmax(l.last + 1, ceil((double)c->ny / chunks)));
+        const int warps = waves * resident(gpu, registers_of(c, &l)) * gpu->multiprocessors;
+        config.stream = l.last + 1;
+        while (config.stream < c->ny && count_of(c, &l, &config) * c->nz > warps)
+            config.stream += 1 + config.stream / 128;
         if (count < room && (count == 0 || list[count - 1].stream != config.stream))
             list[count++] = config;
     }
@@ -251,15 +323,15 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 /* Rows that a warp sweeps to write so many. */
 static double rows_for(const struct vf_kernel_case *c, const struct layout *l, double rows)
 {
-    return ceil((fmin(rows, (double)c->ny) + c->halo[1] + l->last) / l->turn) * l->turn;
+    return ceil((rows + c->halo[1] + l->last) / l->turn) * l->turn;
 }
 
-/* Of the warps that the device holds. */
-static double waves_of(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct layout *l,
-                       const ptrdiff_t tile[3])
+/* What instructions cost that the nearest caches do not hold, or that only strips at the sides need. */
+static double waiting_of(const struct vf_kernel_case *c, const struct layout *l,
+                         const struct vf_kernel_config *config)
 {
-    const double warps = ceil((double)c->nx / (double)tile[0]) * ceil((double)c->ny / (double)tile[1]);
-    return warps * (double)c->nz / (resident(gpu, registers_of(c, l)) * gpu->multiprocessors);
+    const double operations = turn_operations(c, l);
+    return operations > (config->interior ? MOST_OF_TWO : MOST_OF_ONE) ? 1.5 : config->interior ? 1.0 : 1.1;
 }
 
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
@@ -269,8 +341,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     layout_of(c, &l);
     ptrdiff_t size[3];
     tile(c, config, size);
-    const double cells = pack_of(c), own = fmin(config->stream, (double)c->ny),
-                 rows = rows_for(c, &l, config->stream) * (1 + SLOWEST / fmax(1, waves_of(c, gpu, &l, size)));
+    const double cells = pack_of(c), own = fmin(config->stream, (double)c->ny), rows = rows_for(c, &l, own);
+    (void)gpu;
     for (int k = 0; k < c->flow->source_count; k++) {
         const int element = (int)vf_type_size(c->source_type[k]);
         const double strip = (double)vf_model_warp_sectors(0, 1, element, strip_of(c)),
@@ -281,7 +353,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         t->global_wavefronts += rows * (double)vf_model_warp_lines(0, 1, element, strip_of(c));
         t->other_ops += rows * LANES * (4 + vf_conversion_ops(c, c->source_type[k]) * cells);
         t->loads += rows;
-        t->loads_in_flight += l.turn;
+        t->loads_in_flight += turns_ahead(c, &l) * l.turn;
+        t->shared_wavefronts += rows * 2 * LANES * (double)pack_of(c) * element / VF_LINE_BYTES;
     }
     for (int k = 0; k < c->flow->sink_count; k++) {
         const int element = (int)vf_type_size(c->sink_type[k]);
@@ -291,11 +364,13 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     }
     for (int f = 0; f < l.field_count; f++)
         t->other_ops += rows * LANES * 2.0 * l.side[f];
-    /* Branches around rare cases of divisions and roots, which keep what follows waiting; fitted to 8. */
+    /* Branches around rare cases of divisions and roots keep what follows waiting, and so do instructions
+     * that are not at hand; fitted to 8 and 6. */
     const bool has_branches = vf_has_branches(c);
-    const double operations = (has_branches ? 1.4 : 1.0) * c->operations;
+    const double operations = (has_branches ? 1.4 : 1.0) * waiting_of(c, &l, config) * c->operations;
     *(c->flow->is_double ? &t->double_ops : &t->float_ops) += rows * LANES * cells * operations;
-    t->issue_warps = has_branches ? VF_RING_ISSUE_WARPS : 0;
+    t->issue_warps = has_branches ? VF_RING_ISSUE_WARPS : 4;
+    t->overlaps = true;
     t->steps = (ptrdiff_t)rows;
     t->registers = registers_of(c, &l);
 }
@@ -305,7 +380,7 @@ static double written(const struct vf_kernel_case *c, const struct vf_kernel_con
 {
     struct layout l;
     layout_of(c, &l);
-    return (config->interior ? 2.0 : 1.0) * l.turn * pack_of(c) * c->operations;
+    return (config->interior ? 2.0 : 1.0) * turn_operations(c, &l);
 }
 
 /* ---- the kernel's constants ---- */
@@ -323,10 +398,12 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
                    struct vf_text *text)
 {
     struct layout l;
-    (void)config;
     layout_of(c, &l);
-    vf_text_add(text, "#define VF_TURN %d\n#define VF_AHEAD %d\n#define VF_ROOM %d\n#define VF_SIDE %d\n",
-                l.turn, l.turn, room_of(c), larger(1, l.most_side));
+    vf_text_add(text, "#define VF_WHOLE_PACKS %d\n#define VF_SIDE_STREAM %d\n#define VF_END_ROWS %d\n",
+                c->nx % pack_of(c) == 0, side_stream(config), end_rows(c, &l, config));
+    vf_text_add(text,
+                "#define VF_TURN %d\n#define VF_TURNS_AHEAD %d\n#define VF_ROOM %d\n#define VF_SIDE %d\n",
+                l.turn, turns_ahead(c, &l), room_of(c), larger(1, l.most_side));
     vf_text_add(text, "#define VF_LAST %d\n#define VF_MOST_REACH %d\n", l.last, l.most_reach);
     define_table("VF_AGE", l.age, l.field_count, text);
     define_table("VF_FIELD_REACH", l.reach, l.field_count, text);
@@ -346,6 +423,7 @@ const struct vf_gpu_scheme vf_gpu_warp_stream = {
     .candidates = candidates,
     .forbids = forbids,
     .tile = tile,
+    .tiles = tiles,
     .shared = shared,
     .traffic = traffic,
     .written = written,

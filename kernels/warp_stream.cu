@@ -1,7 +1,8 @@
-/* Time steps, or any run of stages, of images in one sweep without shared memory or barriers. A warp owns a
- * strip of columns, VF_WORK_X of them a lane, and streams along y: the last rows of every field are in
- * registers, each stage runs its delay behind the sources, and what lies beside a lane's own columns comes
- * from other lanes by shuffles. Strips overlap by what all stages together reach, so do chunks of rows.
+/* Time steps, or any run of stages, of images in one sweep without barriers. A warp owns a strip of columns,
+ * VF_WORK_X of them a lane, and streams along y: the last rows of every field are in registers, each stage
+ * runs its delay behind the sources, and what lies beside a lane's own columns comes from other lanes by
+ * shuffles. Strips overlap by what all stages together reach, so do chunks of rows. The sources' next rows
+ * are on their way to shared memory, where a lane reads only what it sent for itself.
  *
  * Overlapped tiling with registers and shuffles is known from e.g. P. Chen et al., A versatile software
  * systolic execution model for GPU memory-bound kernels (2019); that all steps of a row follow one another in
@@ -10,14 +11,17 @@
  * Other constants, from warp_stream.c. Fields are numbered as in the stages; a row's age is how many rows it
  * is behind the newest source row:
  *   VF_TURN                 rows in a turn of the loop, and slots of every field: rows move by renaming
- *   VF_AHEAD                rows of a source under way, a divisor of VF_TURN
+ *   VF_TURNS_AHEAD          turns of a source's rows that are on their way from memory
  *   VF_ROOM                 columns that a strip has beyond those it writes, on either side
  *   VF_SIDE                 how far any stage reaches along x, at least 1
  *   VF_LAST, VF_MOST_REACH  the oldest result's age; the most rows that any stage reaches up or down
  *   VF_AGE(field)           the age at which a row is made, or taken from memory
  *   VF_FIELD_REACH(field), VF_FIELD_SIDE(field)   how far stages reach on it along y, x
  *   VF_FIELD_CROSS(field)   how far above and below their own row stages read other lanes' columns
- *   VF_SIDE_AGE(field)      the age at which they are first read */
+ *   VF_SIDE_AGE(field)      the age at which they are first read
+ *   VF_WHOLE_PACKS          1: the image's rows are whole packs, so that every strip's are aligned
+ *   VF_SIDE_STREAM          rows of a chunk at the image's sides, as VF_STREAM is of the others
+ *   VF_END_ROWS             rows that the first and the last chunk of a strip have less */
 #include "kernels/device.h"
 #include "kernels/device_pack.h"
 
@@ -26,6 +30,17 @@
 #define VF_ALL_LANES 0xffffffffu
 /* Beyond the ends of a periodic grid fields are computed as if it went on: the same values again. */
 #define VF_PERIODIC (VF_BOUNDARY == VF_WRAP)
+
+/* Rows of a source in shared memory: those of a turn, and of the next ones. */
+#define VF_RING ((VF_TURNS_AHEAD + 1) * VF_TURN)
+
+/* Where an input's are: the first byte. */
+VF_INLINE constexpr int vf_ring_at(int input)
+{
+#define VF_BYTES_BEFORE(k) +(k < input ? (int)sizeof(vf_in_##k) : 0)
+    return VF_RING * VF_STRIP * (0 VF_EACH_INPUT(VF_BYTES_BEFORE));
+#undef VF_BYTES_BEFORE
+}
 
 /* Where a field's row is, by its age in row `turn` of a turn. */
 VF_INLINE constexpr int vf_slot(int turn, int age)
@@ -40,24 +55,51 @@ enum vf_zone {
     VF_ENDS   /* that, and rows above or below */
 };
 
+/* What a warp does: some rows of a strip. All warps start at once and wait for the slowest; a row takes
+ * longer at the image's sides, at its top and at its bottom, so that there are fewer rows. */
+struct vf_chunk {
+    int strip, begin, end;
+
+    /* An image's chunks are numbered: those of the strips at its sides, then the others'. */
+    VF_MEMBER vf_chunk(const VfArgs &args, int number)
+    {
+        const int strips = (args.nx + VF_TILE_X - 1) / VF_TILE_X, sides = min(strips, 2),
+                  inner = strips - sides, all = args.ny + 2 * VF_END_ROWS,
+                  side_chunks = sides * ((all + VF_SIDE_STREAM - 1) / VF_SIDE_STREAM);
+        const bool is_side = number < side_chunks;
+        const int rows = is_side ? VF_SIDE_STREAM : VF_STREAM, among = is_side ? sides : inner,
+                  at = is_side ? number : number - side_chunks, first = at / among * rows - VF_END_ROWS;
+        strip = is_side ? at % among * (strips - 1) : 1 + at % among;
+        begin = min(max(0, first), args.ny);
+        end = min(args.ny, first + rows);
+    }
+};
+
 struct vf_strip {
     const VfArgs &args;
+    const unsigned pitch; /* of rows of cells */
     const int lane, image;
     const int tile_x;     /* the first column that the strip writes */
     const int left;       /* its first column */
     const int x;          /* the lane's */
     const int begin, end; /* rows that it writes */
     int row;              /* the newest source row when a turn begins */
-    long long newest;     /* the lane's place in it, then in those of the turn: no multiplications */
+    int ring_row;         /* where it is in shared memory, one of VF_RING */
+    long long oldest;     /* the lane's place VF_LAST rows before it */
+    const int stop;       /* the newest source row when all is done */
+    const bool is_wanted; /* the lane's columns */
+    const vf_place ring;  /* shared memory */
+    void *to[VF_OUTPUTS]; /* the lane's places in outputs at `oldest` */
     REAL own[VF_FIELDS][VF_TURN][VF_WORK_X];
     REAL side[VF_FIELDS][VF_TURN][2 * VF_SIDE]; /* columns before the own ones, then those behind */
-    REAL ahead[VF_INPUTS][VF_AHEAD][VF_WORK_X];
-    REAL face[VF_STAGES][VF_WORK_X]; /* what bodies had for the upper faces of the row before */
+    REAL face[VF_STAGES][VF_WORK_X];            /* what bodies had for the upper faces of the row before */
 
-    VF_MEMBER vf_strip(const VfArgs &a, int tile, int first, int z)
-        : args(a), lane(threadIdx.x), image(z), tile_x(tile), left(first_column(a, tile)),
-          x(left + lane * VF_WORK_X), begin(first), end(a.ny - first < VF_STREAM ? a.ny : first + VF_STREAM),
-          row(VF_PERIODIC ? begin - VF_HALO_Y : max(0, begin - VF_HALO_Y))
+    VF_MEMBER vf_strip(const VfArgs &a, int z, const vf_chunk &chunk, unsigned char *memory)
+        : args(a), pitch((unsigned)a.pitch), lane(threadIdx.x), image(z), tile_x(chunk.strip * VF_TILE_X),
+          left(first_column(a, tile_x)), x(left + lane * VF_WORK_X), begin(chunk.begin), end(chunk.end),
+          row(VF_PERIODIC ? begin - VF_HALO_Y : max(0, begin - VF_HALO_Y)), ring_row(0),
+          oldest(vf_row(a, row - VF_LAST, z) + x), stop(end + VF_LAST),
+          is_wanted((unsigned)(x - tile_x) < (unsigned)VF_TILE_X && x < a.nx), ring(vf_place_of(memory))
     {
     }
 
@@ -69,36 +111,72 @@ struct vf_strip {
 
     /* ---- memory ---- */
 
-    /* What is read of the row that is `after` rows behind the newest one in memory. */
-    template <vf_zone zone> VF_MEMBER void load(int input, int turn, int after, REAL (&to)[VF_WORK_X])
+    /* Where the lane's cells of a row in shared memory are. */
+    template <class T> VF_MEMBER vf_place place(int input, int at)
     {
-        const int y = row + turn + after;
-        const long long from =
-            zone == VF_ENDS
-                ? vf_row(args, VF_PERIODIC ? vf_index(y, args.ny) : max(0, min(y, args.ny - 1)), image) + x
-                : newest + after * args.pitch;
-        if (zone == VF_INNER || (left % VF_PACK == 0 && left >= 0 && left + VF_STRIP <= args.nx)) {
-            vf_load_pack(args, input, from, to);
+        return ring + vf_ring_at(input) + (at * VF_STRIP + lane * VF_WORK_X) * (int)sizeof(T);
+    }
+
+    /* Sends for the lane's cells of a row. */
+    template <vf_zone zone, class T> VF_MEMBER void copy(vf_place to, const T *from)
+    {
+        typedef vf_piece<T, VF_WORK_X> piece;
+        if (VF_WHOLE_PACKS || zone == VF_INNER ||
+            (left % VF_PACK == 0 && left >= 0 && left + VF_STRIP <= args.nx)) {
+            const T *const first = from + (zone == VF_INNER ? 0 : beyond(0));
+            VF_UNROLL for (int i = 0; i < VF_WORK_X; i += piece::cells)
+                vf_copy_to<piece::bytes>(to + i * (int)sizeof(T), first + i);
             return;
         }
-        VF_UNROLL for (int i = 0; i < VF_WORK_X; i++) to[i] =
-            vf_load(args, input, from + i + (VF_PERIODIC ? vf_index(x + i, args.nx) - (x + i) : 0));
+        VF_UNROLL for (int i = 0; i < VF_WORK_X; i++)
+            vf_copy_to<sizeof(T)>(to + i * (int)sizeof(T), from + i + beyond(i));
+    }
+
+    /* From the lane's column i to the one that is read for it. */
+    VF_MEMBER int beyond(int i)
+    {
+        return VF_PERIODIC ? vf_index(x + i, args.nx) - (x + i) : 0;
+    }
+
+    /* Sends for a turn's rows of an input, the first of which is `after` rows behind the newest one: for
+     * those that are there and will be needed. */
+    template <vf_zone zone, class T> VF_MEMBER void send(int input, int after)
+    {
+        const int y = row + after - VF_AGE(input), most = VF_PERIODIC ? stop : min(stop, args.ny);
+        const int at = ring_row + after;
+        const vf_place to = place<T>(input, at < VF_RING ? at : at - VF_RING);
+        const T *const oldest_row = vf_kept((const T *)args.in[input] + oldest);
+        VF_UNROLL for (int i = 0; i < VF_TURN; i++)
+        {
+            if (i >= most - y || (zone == VF_ENDS && !VF_PERIODIC && y + i < 0))
+                continue;
+            const T *const from = vf_rows_after(oldest_row, pitch, VF_LAST + after + i - VF_AGE(input));
+            copy<zone>(to + i * VF_STRIP * (int)sizeof(T),
+                       VF_PERIODIC ? from + (vf_index(y + i, args.ny) - (y + i)) * args.pitch : from);
+        }
+    }
+
+    template <vf_zone zone> VF_MEMBER void send_all(int after)
+    {
+#define VF_SEND(k) send<zone, vf_in_##k>(k, after);
+        VF_EACH_INPUT(VF_SEND)
+        vf_close_copies();
     }
 
     /* Cells beyond nx of a pack that begins in the grid go to the row's padding. */
-    template <vf_zone zone> VF_MEMBER void store(int output, int turn, int age, const REAL (&from)[VF_WORK_X])
+    template <vf_zone zone, class T>
+    VF_MEMBER void store(T *array, int turn, int age, const REAL (&from)[VF_WORK_X])
     {
-        const long long to = newest - age * args.pitch;
-        const bool is_wanted = (unsigned)(row + turn - age - begin) < (unsigned)(end - begin);
-        if (zone == VF_INNER || left % VF_PACK == 0) {
-            if (is_wanted && (unsigned)(x - tile_x) < (unsigned)VF_TILE_X && x < args.nx)
-                vf_store_pack(args, output, to, from);
+        T *const to = vf_rows_after(array, pitch, turn + VF_LAST - age);
+        const bool is_due = (unsigned)(row - begin + (turn - age)) < (unsigned)(end - begin);
+        if (VF_WHOLE_PACKS || zone == VF_INNER || left % VF_PACK == 0) {
+            vf_write_pack_if(is_due && is_wanted, to, from);
             return;
         }
         VF_UNROLL for (int i = 0; i < VF_WORK_X; i++)
         {
-            if (is_wanted && (unsigned)(x + i - tile_x) < (unsigned)VF_TILE_X)
-                vf_store(args, output, to + i, from[i]);
+            if (is_due && (unsigned)(x + i - tile_x) < (unsigned)VF_TILE_X)
+                vf_put(to + i, from[i]);
         }
     }
 
@@ -183,51 +261,67 @@ struct vf_strip {
 
     /* ---- the sweep ---- */
 
-    template <vf_zone zone> VF_MEMBER void take(int input, int turn)
+    template <vf_zone zone, class T> VF_MEMBER void take(int input, int turn)
     {
-        REAL(&next)[VF_WORK_X] = ahead[input][turn % VF_AHEAD];
-        VF_UNROLL for (int i = 0; i < VF_WORK_X; i++) own[input][vf_slot(turn, VF_AGE(input))][i] = next[i];
-        load<zone>(input, turn, VF_AHEAD - VF_AGE(input), next);
+        vf_read_place<T>(place<T>(input, ring_row + turn), own[input][vf_slot(turn, VF_AGE(input))]);
         finish<zone>(input, turn);
     }
 
     template <class S, vf_zone zone> VF_MEMBER void compute(int turn);
 
-    template <vf_zone zone> VF_MEMBER void deliver(int output, int field, int turn)
-    {
-        store<zone>(output, turn, VF_AGE(field), own[field][vf_slot(turn, VF_AGE(field))]);
-    }
-
     template <vf_zone zone> VF_MEMBER void sweep_row(int turn)
     {
-#define VF_TAKE(k) take<zone>(k, turn);
+#define VF_TAKE(k) take<zone, vf_in_##k>(k, turn);
         VF_EACH_INPUT(VF_TAKE)
 #define VF_COMPUTE(s) compute<vf_stage_##s, zone>(turn);
         VF_EACH_STAGE(VF_COMPUTE)
-#define VF_DELIVER(k) deliver<zone>(k, vf_sink(k), turn);
+#define VF_DELIVER(k)                                          \
+    store<zone>((vf_out_##k *)to[k], turn, VF_AGE(vf_sink(k)), \
+                own[vf_sink(k)][vf_slot(turn, VF_AGE(vf_sink(k)))]);
         VF_EACH_OUTPUT(VF_DELIVER)
-        newest += args.pitch;
+    }
+
+    /* Finds where results go. */
+    VF_MEMBER void aim()
+    {
+#define VF_AIM(k) to[k] = vf_kept((vf_out_##k *)args.out[k] + oldest);
+        VF_EACH_OUTPUT(VF_AIM)
+    }
+
+    /* The turn's rows are there, and others on their way to where those of the turn before were. */
+    template <vf_zone zone> VF_MEMBER void begin_turn()
+    {
+        vf_wait_copies<VF_TURNS_AHEAD - 1>();
+        send_all<zone>(VF_TURNS_AHEAD * VF_TURN);
+    }
+
+    VF_MEMBER void move_on(int rows)
+    {
+        row += rows;
+        oldest += rows * args.pitch;
+        ring_row = ring_row + rows == VF_RING ? 0 : ring_row + rows;
     }
 
     template <vf_zone zone> VF_MEMBER void sweep_turn()
     {
+        begin_turn<zone>();
+        aim();
         VF_UNROLL for (int turn = 0; turn < VF_TURN; turn++) sweep_row<zone>(turn);
-        row += VF_TURN;
+        move_on(VF_TURN);
     }
 
     /* Few rows are near the ends: one at a time, after which those that are held move on, is short code. */
     VF_MEMBER void sweep_end()
     {
+        if (ring_row % VF_TURN == 0)
+            begin_turn<VF_ENDS>();
+        aim();
         sweep_row<VF_ENDS>(0);
-        row++;
+        move_on(1);
         VF_UNROLL for (int f = 0; f < VF_FIELDS; f++)
         {
             VF_UNROLL for (int i = 0; i < VF_WORK_X; i++) rotate(&own[f][0][i], VF_TURN, VF_WORK_X);
             VF_UNROLL for (int i = 0; i < 2 * VF_SIDE; i++) rotate(&side[f][0][i], VF_TURN, 2 * VF_SIDE);
-        }
-        VF_UNROLL for (int k = 0; k < VF_INPUTS; k++)
-        {
-            VF_UNROLL for (int i = 0; i < VF_WORK_X; i++) rotate(&ahead[k][0][i], VF_AHEAD, VF_WORK_X);
         }
     }
 
@@ -238,29 +332,30 @@ struct vf_strip {
         value[(count - 1) * stride] = first;
     }
 
-    /* Whether no row of the next turn is outside the grid, nor among the first and last. */
-    VF_MEMBER bool is_amid()
+    /* Turns from here on that have no row outside the grid, nor among the first. */
+    VF_MEMBER int turns_amid()
     {
-        return row > VF_LAST + VF_MOST_REACH && row + VF_TURN + VF_AHEAD <= args.ny;
+        const int all = (stop - row + VF_TURN - 1) / VF_TURN;
+        if (VF_PERIODIC)
+            return all;
+        return row <= VF_LAST + VF_MOST_REACH || ring_row % VF_TURN != 0
+                   ? 0
+                   : min(all, (args.ny - row) / VF_TURN);
     }
 
     VF_MEMBER void sweep(bool is_inner)
     {
-        const int stop = end + VF_LAST;
-        newest = vf_row(args, row, image) + x;
-#define VF_SEND(k) VF_UNROLL for (int i = 0; i < VF_AHEAD; i++) load<VF_ENDS>(k, i, -VF_AGE(k), ahead[k][i]);
-        VF_EACH_INPUT(VF_SEND)
+        VF_UNROLL for (int i = 0; i < VF_TURNS_AHEAD; i++) send_all<VF_ENDS>(i * VF_TURN);
         while (row < stop) {
-            if (!is_amid())
+            const int turns = turns_amid();
+            if (turns <= 0)
                 sweep_end();
             else if (is_inner)
-                do
+                for (int i = 0; i < turns; i++)
                     sweep_turn<VF_INNER>();
-                while (row < stop && is_amid());
             else
-                do
+                for (int i = 0; i < turns; i++)
                     sweep_turn<VF_SIDES>();
-                while (row < stop && is_amid());
         }
     }
 };
@@ -321,13 +416,13 @@ template <class S, vf_zone zone> VF_MEMBER void vf_strip::compute(int turn)
     VF_UNROLL for (int k = 0; k < S::outputs; k++) finish<zone>(S::out(k), turn);
 }
 
-VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
+VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int, int tile_z)
 {
-    const int x = tile_x * VF_TILE_X, left = vf_strip::first_column(args, x);
-    const bool is_inner = VF_INTERIOR && left % VF_PACK == 0 && (VF_PERIODIC ? left >= 0 : left > 0) &&
-                          left + VF_STRIP < args.nx + VF_PERIODIC;
-    vf_strip strip(args, x, tile_y * VF_STREAM, args.z_begin + tile_z);
-    strip.sweep(is_inner);
+    VF_SHARED_MEMORY(memory);
+    vf_strip strip(args, args.z_begin + tile_z, vf_chunk(args, tile_x), memory);
+    const int left = strip.left;
+    strip.sweep(VF_INTERIOR && left % VF_PACK == 0 && (VF_PERIODIC ? left >= 0 : left > 0) &&
+                left + VF_STRIP < args.nx + VF_PERIODIC);
 }
 
 #include "kernels/device_entry.h"

@@ -51,6 +51,10 @@ void vf_gpu_tiles(const struct vf_kernel_case *c, const struct vf_gpu_scheme *sc
 {
     const ptrdiff_t extent[3] = {c->nx, c->ny, c->nz};
     ptrdiff_t tile[3];
+    if (scheme->tiles != NULL) {
+        scheme->tiles(c, config, tiles);
+        return;
+    }
     scheme->tile(c, config, tile);
     for (int axis = 0; axis < 3; axis++)
         tiles[axis] = (extent[axis] + tile[axis] - 1) / tile[axis];
