@@ -86,7 +86,7 @@ struct vf_sums {
                           : course.x == 0 ? end - VF_HALO_X
                                           : args.nx + end,
                       column = x - course.x + VF_BORDER;
-            to_end(i, n < ends && column < VF_READ_COLUMNS, row, column, x);
+            to_end(i, n < ends && column >= 0 && column < VF_READ_COLUMNS, row, column, x);
         }
     }
 

@@ -34,24 +34,30 @@ static void check(struct flow_case *c, struct vf_cuda *cuda, bool flat)
 }
 
 /* A chain of the axes with a radius, over `fields` fields. */
+static void open_chain(struct flow_case *c, int x, int y, int z, int dim, int fields,
+                       enum vf_boundary boundary, bool precise)
+{
+    flow_case_open(c, dim, precise, boundary);
+    int field = flow_case_sources(c, fields);
+    if (x > 0)
+        field = flow_case_linear(c, TAPS_X, (int[]){0, 0, x}, field, fields);
+    if (y > 0)
+        field = flow_case_linear(c, TAPS_Y, (int[]){0, y, 0}, field, fields);
+    /* Between stages the constant is that of the field's kind. */
+    c->kind[field] = VF_FIELD_DERIVED;
+    if (z > 0)
+        field = flow_case_linear(c, TAPS_Z, (int[]){z, 0, 0}, field, fields);
+    flow_case_sinks(c, field, fields);
+    if (!precise)
+        for (int k = 0; k < fields; k++)
+            c->source_type[k] = VF_U16;
+}
+
 static void check_chain(int x, int y, int z, int dim, int fields, enum vf_boundary boundary, bool precise)
 {
     struct flow_case c;
     struct vf_cuda *cuda = device_open();
-    flow_case_open(&c, dim, precise, boundary);
-    int field = flow_case_sources(&c, fields);
-    if (x > 0)
-        field = flow_case_linear(&c, TAPS_X, (int[]){0, 0, x}, field, fields);
-    if (y > 0)
-        field = flow_case_linear(&c, TAPS_Y, (int[]){0, y, 0}, field, fields);
-    /* Between stages the constant is that of the field's kind. */
-    c.kind[field] = VF_FIELD_DERIVED;
-    if (z > 0)
-        field = flow_case_linear(&c, TAPS_Z, (int[]){z, 0, 0}, field, fields);
-    flow_case_sinks(&c, field, fields);
-    if (!precise)
-        for (int k = 0; k < fields; k++)
-            c.source_type[k] = VF_U16;
+    open_chain(&c, x, y, z, dim, fields, boundary, precise);
     check(&c, cuda, z == 0);
     flow_case_close(&c);
     vf_cuda_close(cuda);
@@ -70,6 +76,21 @@ Test(separable_stream, parts_of_a_chain)
     check_chain(4, 4, 0, 3, 1, VF_REFLECT, false);
     check_chain(0, 1, 3, 3, 1, VF_CONSTANT, false);
     check_chain(6, 3, 0, 3, 1, VF_CONSTANT, false);
+}
+
+/* The first tile reaches both ends of a row and is not the only one. */
+Test(separable_stream, rows_that_end_within_the_halo_of_a_tile)
+{
+    struct flow_case c;
+    struct vf_cuda *cuda = device_open();
+    open_chain(&c, 8, 1, 1, 3, 1, VF_NEAREST, false);
+    flow_case_check(&c, cuda, (const char *const[]){volume_schemes[0], NULL}, 39, 4, 3, 0, 3);
+    flow_case_check(&c, cuda, (const char *const[]){volume_schemes[1], NULL}, 71, 4, 3, 0, 3);
+    flow_case_close(&c);
+    open_chain(&c, 8, 1, 0, 2, 1, VF_MIRROR, false);
+    flow_case_check(&c, cuda, image_schemes, 71, 9, 1, 0, 1);
+    flow_case_close(&c);
+    vf_cuda_close(cuda);
 }
 
 Test(separable_stream, many_fields_in_double)
