@@ -62,10 +62,10 @@ VF_INLINE REAL vf_param(const VfArgs &args, int i)
 #endif
 }
 
-/* Number i of stage S. */
+/* Number i of stage S. Only numbers of bodies, fewer than 32, are known to be ones. */
 template <class S> VF_INLINE REAL vf_stage_param(const VfArgs &args, int i)
 {
-    return (S::ones >> i) & 1 ? REAL(1) : vf_param(args, S::first_param + i);
+    return S::ones != 0 && ((S::ones >> i) & 1) ? REAL(1) : vf_param(args, S::first_param + i);
 }
 
 /* ---- places ---- */
