@@ -14,7 +14,7 @@
  *   UPPER_FACE(axis, upper)  optional: what belongs to the upper face, which a scheme may have computed
  *                            before; it is what goes into LOWER_FACE
  *   EIGEN(tensor)            optional: vf_eigen_of(tensor), once a body
- *   SHORT_WAY, DOUBT(value), VF_NEAR_RECIPROCAL(x)   optional: stencil_quotient.h
+ *   SHORT_WAY, DOUBT(value), VF_NEAR_RECIPROCAL(x), VF_NEAR_INVERSE_ROOT(x)   optional: stencil_quotient.h
  *   SQRT(x)                  optional, of floats: the root, rounded to nearest
  *   VF_DEVICE                what functions that bodies call are declared with
  *   VF_UNROLL                optional: asks the compiler to unroll the short loop that follows it

@@ -1,9 +1,9 @@
-#include <limits.h>
 #include <math.h>
 #include <string.h>
 
 #include "kernels/gpu_box.h"
-#include "kernels/gpu_stream.h"
+#include "kernels/gpu_sweep.h"
+#include "src/model.h"
 
 /* Planes for which the loop is written out, so that they move on by renaming; those of the source under way.
  */
@@ -15,34 +15,12 @@ struct layout {
     int reach[VF_KERNEL_MOST_FIELDS][3]; /* of a stage on its level */
     int delay[VF_KERNEL_MOST_FIELDS + 1];
     int rows[VF_KERNEL_MOST_FIELDS]; /* of a level in shared memory: the first element */
-    int room[3], covered[3], tile[3];
+    struct vf_sweep_shape shape;
     bool is_short, all_rows;  /* as time_stream.cu explains them */
     size_t rows_bytes, bytes; /* of shared memory: those rows, and all */
 };
 
-static int round_up(int i, int step)
-{
-    return (i + step - 1) / step * step;
-}
-
-static int pack_of(const struct vf_kernel_case *c)
-{
-    return VF_VECTOR_BYTES / (int)vf_kernel_element(c);
-}
-
 /* ---- what it takes ---- */
-
-static bool is_star(const struct vf_stage *stage, int k)
-{
-    if (stage->stencil != VF_STENCIL_LINEAR)
-        return k < vf_stage_stencil(stage)->star_inputs[1];
-    for (int t = 0; t < stage->taps->count; t++) {
-        const struct vf_tap *tap = &stage->taps->tap[t];
-        if ((tap->dz != 0) + (tap->dy != 0) + (tap->dx != 0) > 1)
-            return false;
-    }
-    return true;
-}
 
 static bool is_source(const struct vf_flow *flow, int field)
 {
@@ -65,7 +43,7 @@ static const char *find_level(const struct vf_kernel_case *c, int s, int *level,
         int halo[3];
         vf_stage_halo(stage, 3, k, halo);
         const bool is_wide = halo[0] > 0 || halo[1] > 0 || halo[2] > 0;
-        if (is_wide && !is_star(stage, k))
+        if (is_wide && !vf_sweep_is_star(stage, k))
             return "a stage reads neighbours off the axes";
         if (is_wide && *level >= 0 && *level != stage->input[k])
             return "a stage reads neighbours of something else than what the one before makes";
@@ -101,8 +79,8 @@ static const char *refuses(const struct vf_kernel_case *c)
         for (int axis = 0; axis < 3; axis++)
             most[axis] = reach[axis] > most[axis] ? reach[axis] : most[axis];
     }
-    if (most[2] > pack_of(c) || (most[2] == pack_of(c) && flow->boundary == VF_MIRROR) || most[0] > 4 ||
-        most[1] > 4)
+    if (most[2] > vf_sweep_pack(c) || (most[2] == vf_sweep_pack(c) && flow->boundary == VF_MIRROR) ||
+        most[0] > 4 || most[1] > 4)
         return "a stage reaches too far";
     const ptrdiff_t size[3] = {c->nz, c->ny, c->nx};
     for (int axis = 0; axis < 3; axis++)
@@ -128,33 +106,27 @@ static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_c
 {
     memset(l, 0, sizeof *l);
     const struct vf_flow *flow = c->flow;
-    l->covered[1] = config->block[1] * config->work[1];
-    l->covered[2] = config->block[0] * config->work[0];
-    l->is_short = flow->boundary != VF_WRAP && c->ny < l->covered[1] && c->ny % config->work[1] != 0;
+    const int covered_x = config->block[0] * config->work[0], covered_y = config->block[1] * config->work[1];
+    l->is_short = flow->boundary != VF_WRAP && c->ny < covered_y && c->ny % config->work[1] != 0;
     l->all_rows = l->is_short || flow->boundary == VF_MIRROR;
     const int outside = flow->boundary == VF_CONSTANT ? 1 : 0;
-    int at = 0;
+    int at = 0, room[3] = {0};
     for (int s = 0; s < flow->stage_count; s++) {
         int *reach = l->reach[s];
         find_level(c, s, &l->level[s], reach);
         for (int axis = 0; axis < 3; axis++)
-            l->room[axis] += reach[axis];
+            room[axis] += reach[axis];
         l->delay[s + 1] = l->delay[s] + reach[0];
         l->rows[s] = at;
         const int rows = l->all_rows || 2 * reach[1] > config->work[1] ? config->work[1] : 2 * reach[1];
         if (reach[1] > 0)
-            at += (reach[0] + 1) * (config->block[1] * rows + outside) * l->covered[2];
+            at += (reach[0] + 1) * (config->block[1] * rows + outside) * covered_x;
     }
-    l->room[2] = round_up(l->room[2], config->work[0]);
-    l->tile[0] = config->stream;
-    for (int axis = 1; axis < 3; axis++) {
-        const int step = config->work[2 - axis], left = l->covered[axis] - 2 * l->room[axis];
-        l->tile[axis] = left / step * step;
-    }
+    l->shape = vf_sweep_shape_of(config, room[1], room[2]);
     l->rows_bytes = (size_t)at * vf_kernel_element(c);
     const int source = local_field(c, l->level[0]);
-    l->bytes = l->rows_bytes + (size_t)(AHEAD + 1) * (size_t)(l->covered[1] * l->covered[2]) *
-                                   vf_type_size(c->source_type[source]);
+    l->bytes = l->rows_bytes +
+               (size_t)(AHEAD + 1) * (size_t)(covered_y * covered_x) * vf_type_size(c->source_type[source]);
 }
 
 static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
@@ -164,66 +136,31 @@ static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_conf
     return l.bytes;
 }
 
-static const char *forbids_shape(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
-{
-    if (config->stream < 1)
-        return "it streams: stream is at least 1";
-    if (config->block[2] > 1 || config->work[2] > 1)
-        return "the streamed axis has no threads: z of block and work is 1";
-    if (config->block[0] > 32 || 32 % config->block[0] != 0 || config->block[0] * config->block[1] % 32 != 0)
-        return "a block is 1, 2, 4, 8, 16 or 32 threads wide, and its threads fill warps";
-    if (config->work[0] % pack_of(c) != 0 || config->work[0] > 16)
-        return c->flow->is_double ? "a thread's cells along x are a multiple of 2, at most 16"
-                                  : "a thread's cells along x are a multiple of 4, at most 16";
-    if (config->work[1] > 16)
-        return "a thread has at most 16 rows";
-    /* Elements of a plane are counted in 32 bits. */
-    if ((c->nx + 31) / 32 * 32 > (ptrdiff_t)(UINT_MAX - 64) / c->ny)
-        return "the planes are too large";
-    return NULL;
-}
-
 static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                            const struct vf_kernel_config *config)
 {
     const char *why = vf_kernel_limits(c, gpu, config, 0);
     if (why == NULL)
-        why = forbids_shape(c, config);
+        why = vf_sweep_forbids(c, config);
     if (why != NULL)
         return why;
+    if (config->work[1] > 16)
+        return "a thread has at most 16 rows";
     struct layout l;
     find_layout(c, config, &l);
     for (int s = 0; s < c->flow->stage_count; s++)
         if (l.reach[s][1] > config->work[1])
             return "a thread has fewer rows than a stage reaches";
-    if (l.tile[1] < 1 || l.tile[2] < 1)
+    if (l.shape.tile[1] < 1 || l.shape.tile[2] < 1)
         return "the block is too small for the reach of the stages";
     return vf_kernel_limits(c, gpu, config, l.bytes);
-}
-
-/* ---- tiles ---- */
-
-/* Blocks along an axis: at its ends nothing is computed for a neighbour's sake. */
-static ptrdiff_t tile_count(const struct vf_kernel_case *c, const struct layout *l, int axis, ptrdiff_t n)
-{
-    const ptrdiff_t spare = c->flow->boundary == VF_WRAP ? 0 : 2 * (ptrdiff_t)l->room[axis];
-    return n <= spare ? 1 : (n - spare + l->tile[axis] - 1) / l->tile[axis];
-}
-
-/* What blocks write in the mean, so that there are as many as are needed; those left over return at once. */
-static ptrdiff_t mean_tile(const struct vf_kernel_case *c, const struct layout *l, int axis, ptrdiff_t n)
-{
-    const ptrdiff_t count = tile_count(c, l, axis, n), mean = (n + count - 1) / count;
-    return (n + mean - 1) / mean == count ? mean : l->tile[axis];
 }
 
 static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t size[3])
 {
     struct layout l;
     find_layout(c, config, &l);
-    size[0] = l.tile[2] < 1 ? 1 : mean_tile(c, &l, 2, c->nx);
-    size[1] = l.tile[1] < 1 ? 1 : mean_tile(c, &l, 1, c->ny);
-    size[2] = config->stream;
+    vf_sweep_tile(c, &l.shape, size);
 }
 
 /* ---- candidates ---- */
@@ -239,29 +176,6 @@ static int wanted_registers(const struct vf_kernel_case *c, const struct vf_kern
     return 56 + (int)vf_kernel_element(c) / 4 * (planes * cells + 2 * config->work[0]);
 }
 
-/* Adds a block with chunks that keep the device busy a few times over. */
-static int add_chunks(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
-                      struct vf_kernel_config config, struct vf_kernel_config *list, int room)
-{
-    enum { MOST_WAVES = 6 };
-    ptrdiff_t size[3];
-    struct layout l;
-    tile(c, &config, size);
-    find_layout(c, &config, &l);
-    const double tiles = ceil((double)c->nx / (double)size[0]) * ceil((double)c->ny / (double)size[1]);
-    int count = 0, last = 0;
-    for (int waves = 1; waves <= MOST_WAVES && count < room; waves++) {
-        const double chunks = fmax(1, floor(waves * gpu->multiprocessors / tiles));
-        config.stream = (int)ceil((double)c->nz / chunks);
-        /* What a chunk computes again is at most as much as its own. */
-        if (config.stream == last || (waves > 1 && config.stream < 2 * l.delay[c->flow->stage_count]))
-            continue;
-        last = config.stream;
-        list[count++] = config;
-    }
-    return count;
-}
-
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                       int room)
 {
@@ -272,15 +186,18 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
                                     {16, 16, 2}, {8, 16, 2},  {8, 8, 4},  {8, 32, 1}};
     int count = 0;
     for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes) && (i < USUAL || count == 0); i++) {
-        const struct vf_kernel_config config = {
-            .block = {shapes[i][0], shapes[i][1], 1}, .work = {pack_of(c), shapes[i][2], 1}, .stream = 1};
+        const struct vf_kernel_config config = {.block = {shapes[i][0], shapes[i][1], 1},
+                                                .work = {vf_sweep_pack(c), shapes[i][2], 1},
+                                                .stream = 1};
         struct layout l;
         if (forbids(c, gpu, &config) != NULL)
             continue;
         find_layout(c, &config, &l);
         const int registers = wanted_registers(c, &config, &l);
         if (registers <= 255 && registers * shapes[i][0] * shapes[i][1] <= gpu->sm_registers)
-            count += add_chunks(c, gpu, config, list + count, room - count);
+            /* What a chunk computes again is at most as much as its own. */
+            count += vf_sweep_add_chunks(c, gpu, &l.shape, config, 2 * l.delay[c->flow->stage_count],
+                                         list + count, room - count);
     }
     return count;
 }
@@ -303,18 +220,21 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                  cells = rows * config->work[0];
     for (int k = 0; k < flow->source_count; k++) {
         const int element = (int)vf_type_size(c->source_type[k]);
-        const double row = (double)vf_model_warp_sectors(0, 1, element, l.covered[2]),
-                     own = (double)vf_model_warp_sectors(0, 1, element, l.tile[2]);
-        t->read_sectors += own * l.tile[1] * planes;
-        t->halo_sectors[0] += (row - own) * l.tile[1] * planes;
-        t->halo_sectors[1] += row * (l.covered[1] - l.tile[1]) * planes;
-        t->halo_sectors[2] += row * l.covered[1] * (all - planes);
-        t->global_wavefronts += all * l.covered[1] * (double)vf_model_warp_lines(0, 1, element, l.covered[2]);
+        const double row = (double)vf_model_warp_sectors(0, 1, element, l.shape.covered[2]),
+                     own = (double)vf_model_warp_sectors(0, 1, element, l.shape.tile[2]);
+        t->read_sectors += own * l.shape.tile[1] * planes;
+        t->halo_sectors[0] += (row - own) * l.shape.tile[1] * planes;
+        t->halo_sectors[1] += row * (l.shape.covered[1] - l.shape.tile[1]) * planes;
+        t->halo_sectors[2] += row * l.shape.covered[1] * (all - planes);
+        t->global_wavefronts +=
+            all * l.shape.covered[1] * (double)vf_model_warp_lines(0, 1, element, l.shape.covered[2]);
         t->loads += all * rows;
     }
     const int element = (int)vf_type_size(c->sink_type[0]);
-    t->written_sectors += planes * l.tile[1] * (double)vf_model_warp_sectors(0, 1, element, l.tile[2]);
-    t->global_wavefronts += planes * l.tile[1] * (double)vf_model_warp_lines(0, 1, element, l.tile[2]);
+    t->written_sectors +=
+        planes * l.shape.tile[1] * (double)vf_model_warp_sectors(0, 1, element, l.shape.tile[2]);
+    t->global_wavefronts +=
+        planes * l.shape.tile[1] * (double)vf_model_warp_lines(0, 1, element, l.shape.tile[2]);
     /* Of a warp in a plane: the queue, what is left for others and taken from them, shuffles; addresses. */
     const double packs = (double)config->work[0] * (double)vf_kernel_element(c) / 16;
     double wavefronts = 4 * packs * rows, instructions = 20 + 8 * rows;
@@ -345,10 +265,8 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     struct layout l;
     find_layout(c, config, &l);
     const int stages = c->flow->stage_count;
-    vf_text_add(text, "#define VF_TIME_TILE_X %d\n#define VF_TIME_TILE_Y %d\n", l.tile[2], l.tile[1]);
-    vf_text_add(text, "#define VF_TIME_ROOM_X %d\n#define VF_TIME_ROOM_Y %d\n", l.room[2], l.room[1]);
-    vf_text_add(text, "#define VF_TIME_END_X %d\n#define VF_TIME_END_Y %d\n",
-                (int)((c->nx - 1) % config->work[0] + 1), (int)((c->ny - 1) % config->work[1] + 1));
+    vf_sweep_define(c, config, &l.shape, text);
+    vf_text_add(text, "#define VF_TIME_END_Y %d\n", (int)((c->ny - 1) % config->work[1] + 1));
     vf_text_add(text, "#define VF_TIME_SHORT %d\n#define VF_TIME_ALL_ROWS %d\n", l.is_short, l.all_rows);
     vf_text_add(text, "#define VF_TIME_QUEUE %zu\n#define VF_TIME_AHEAD %d\n", l.rows_bytes, AHEAD);
     vf_text_add(text, "#define VF_TIME_TURN %d\n", TURN);

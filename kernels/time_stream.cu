@@ -13,65 +13,16 @@
  * It wins for iterations of stars, which memory bounds otherwise. */
 #include "kernels/device.h"
 #include "kernels/device_pack.h"
+#include "kernels/device_sweep.h"
 
-/* Constants beside those of device.h, from kernels/time_stream.c; "level" s is what stage s reads along its
- * star:
- *   VF_TIME_TILE_X, _Y     cells that a block inside the grid writes
- *   VF_TIME_ROOM_X, _Y     those before them, and behind, that it computes for their sake
- *   VF_TIME_DELAY(s)       planes that a level is behind the source; of VF_STAGES: the result
- *   VF_TIME_LEVEL(s)       its field
- *   VF_TIME_ROWS(s)        where its rows begin in shared memory, in elements
- *   VF_TIME_END_X, _Y      cells (rows) of the grid of the thread in which it ends
- *   VF_TIME_QUEUE          where, behind the rows, planes of the source arrive, in bytes
- *   VF_TIME_AHEAD          how many of them are under way
+/* Constants beside those of device.h and device_sweep.h, from kernels/time_stream.c; "level" s is what stage
+ * s reads along its star: VF_TIME_DELAY(s)       planes that a level is behind the source; of VF_STAGES: the
+ * result VF_TIME_LEVEL(s)       its field VF_TIME_ROWS(s)        where its rows begin in shared memory, in
+ * elements VF_TIME_END_Y          rows of the grid of the thread in which it ends VF_TIME_QUEUE where, behind
+ * the rows, planes of the source arrive, in bytes VF_TIME_AHEAD          how many of them are under way
  *   VF_TIME_SHORT          1: the grid is lower than a block, and no multiple of a thread's rows
  *   VF_TIME_ALL_ROWS       1: all rows of a thread are in shared memory, not only those that others reach
  *   VF_TIME_TURN           planes for which the loop is written out */
-#define VF_ROWS VF_WORK_Y
-#define VF_SPAN VF_WORK_X
-#define VF_COVERED_X (VF_BLOCK_X * VF_SPAN)
-#define VF_COVERED_Y (VF_BLOCK_Y * VF_ROWS)
-
-typedef REAL vf_cells[VF_ROWS][VF_SPAN];
-
-/* What a thread knows of its block's sweep. */
-struct vf_sweep {
-    const VfArgs &args;
-    REAL *const shared;
-    int x, y;                 /* the thread's first cell */
-    unsigned int at[VF_ROWS]; /* its rows, in elements from their plane's first: the grid's nearest */
-    int first_row, rows;      /* those of the thread that the block writes: `rows` from the first */
-    int begin, end;           /* the planes that it writes */
-    int plane;                /* the source's newest */
-    bool is_first, is_last;   /* the thread has the first cell of the grid's rows, the last */
-    int origin_y;             /* the block's first row */
-};
-
-/* Beyond such an axis fields are computed as if the grid went on: the same values again. */
-VF_INLINE bool vf_is_periodic(int n)
-{
-    return VF_BOUNDARY == VF_WRAP && n > 1;
-}
-
-/* ---- what stands outside the grid ---- */
-
-/* vf_index of a place that may be farther outside than anybody asks for. */
-VF_INLINE int vf_near_index(int i, int n)
-{
-    return vf_index(max(-n, min(i, 2 * n - 1)), n);
-}
-
-/* What is read `below` places before an axis' first cell, or `beyond` behind its last, which is at `last`. */
-VF_INLINE constexpr int vf_place_below(int below)
-{
-    return VF_BOUNDARY == VF_REFLECT ? below - 1 : VF_BOUNDARY == VF_MIRROR ? below : 0;
-}
-VF_INLINE constexpr int vf_place_beyond(int last, int beyond)
-{
-    return VF_BOUNDARY == VF_REFLECT ? last + 1 - beyond : VF_BOUNDARY == VF_MIRROR ? last - beyond : last;
-}
-#define VF_OR_OUTSIDE(value) (VF_BOUNDARY == VF_CONSTANT ? outside : (value))
-
 /* ---- a level ---- */
 
 /* The planes that stage S reads, but for the newest, and where in shared memory the rows are that it reads
@@ -135,25 +86,6 @@ template <class S, int number> struct vf_level {
         return sweep.shared + VF_TIME_ROWS(number) + of * slot_size + place;
     }
 };
-
-VF_INLINE void vf_take_row(const REAL *from, REAL (&cell)[VF_SPAN])
-{
-    VF_UNROLL for (int first = 0; first < VF_SPAN; first += VF_PACK)
-    {
-        const vf_vector pack = *(const vf_vector *)(from + first);
-        VF_UNROLL for (int i = 0; i < VF_PACK; i++) cell[first + i] = vf_element(pack, i);
-    }
-}
-
-VF_INLINE void vf_leave_row(REAL *to, const REAL (&cell)[VF_SPAN])
-{
-    VF_UNROLL for (int first = 0; first < VF_SPAN; first += VF_PACK)
-    {
-        REAL pack[VF_PACK];
-        VF_UNROLL for (int i = 0; i < VF_PACK; i++) pack[i] = cell[first + i];
-        vf_set_pack(to + first, pack);
-    }
-}
 
 /* The first and last rows of a level's newest plane, for the threads above and below. */
 template <class L> VF_INLINE void vf_leave_rows(const vf_sweep &sweep, L &level)
@@ -238,36 +170,6 @@ VF_INLINE void vf_take_column(const vf_sweep &sweep, const L &level, const vf_ce
         vf_fill_column<L>(sweep, star);
 }
 
-/* Cells behind the grid's last one; those of the same thread first, which its neighbour takes. */
-template <class L>
-VF_INLINE void vf_fill_behind(const vf_sweep &sweep, REAL (&wide)[VF_SPAN + 2 * L::beside], bool own)
-{
-    const REAL outside = vf_outside(sweep.args, L::field);
-    VF_UNROLL for (int d = 1; d <= L::beside; d++)
-    {
-        const int to = VF_TIME_END_X - 1 + d, from = vf_place_beyond(VF_TIME_END_X - 1, d);
-        if ((to < VF_SPAN) == own)
-            wide[L::beside + to] =
-                sweep.is_last ? VF_OR_OUTSIDE(wide[L::beside + from]) : wide[L::beside + to];
-    }
-}
-
-template <class L>
-VF_INLINE void vf_widen(const vf_sweep &sweep, const REAL (&own)[VF_SPAN],
-                        REAL (&wide)[VF_SPAN + 2 * L::beside])
-{
-    const REAL outside = vf_outside(sweep.args, L::field);
-    VF_UNROLL for (int i = 0; i < VF_SPAN; i++) wide[L::beside + i] = own[i];
-    VF_UNROLL for (int d = 1; d <= L::beside; d++) wide[L::beside - d] =
-        __shfl_up_sync(0xffffffffu, own[VF_SPAN - d], 1, VF_BLOCK_X);
-    vf_fill_behind<L>(sweep, wide, true);
-    VF_UNROLL for (int d = 0; d < L::beside; d++) wide[L::beside + VF_SPAN + d] =
-        __shfl_down_sync(0xffffffffu, wide[L::beside + d], 1, VF_BLOCK_X);
-    vf_fill_behind<L>(sweep, wide, false);
-    VF_UNROLL for (int d = 1; d <= L::beside; d++) wide[L::beside - d] =
-        sweep.is_first ? VF_OR_OUTSIDE(wide[L::beside + vf_place_below(d)]) : wide[L::beside - d];
-}
-
 /* The accessor that a stage sees. */
 template <class S, class L> struct vf_level_view {
     enum { short_way = 0 };
@@ -326,7 +228,7 @@ VF_INLINE void vf_advance(const vf_sweep &sweep, vf_level<S, number> &level, vf_
     const vf_cells &centre = L::reach > 0 ? level.older[L::reach > 0 ? L::reach : 0] : cell;
     vf_star<L> star;
     vf_take_column(sweep, level, centre, star);
-    VF_UNROLL for (int j = 0; j < VF_ROWS; j++) vf_widen<L>(sweep, centre[j], star.wide[j]);
+    VF_UNROLL for (int j = 0; j < VF_ROWS; j++) vf_widen<L::field, L::beside>(sweep, centre[j], star.wide[j]);
     vf_cells result;
     VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
     {
@@ -351,49 +253,6 @@ VF_INLINE void vf_advance(const vf_sweep &sweep, vf_level<S, number> &level, vf_
 
 /* ---- memory ---- */
 
-/* Where a thread's packs begin in memory. */
-VF_INLINE int vf_held_column(const VfArgs &args, int x)
-{
-    if (!vf_is_periodic(args.nx))
-        return min(x, (args.nx - 1) / VF_SPAN * VF_SPAN);
-    if (VF_TIME_END_X == VF_SPAN)
-        return vf_index(x, args.nx);
-    return (unsigned)x < (unsigned)args.nx ? x : 0;
-}
-
-VF_INLINE long long vf_plane_start(const vf_sweep &sweep, int plane)
-{
-    const int n = sweep.args.nz;
-    return vf_row(sweep.args, 0, vf_is_periodic(n) ? vf_index(plane, n) : max(0, min(plane, n - 1)));
-}
-
-/* Whether a thread's packs of a row are not in one place: they are around the row's end. */
-VF_INLINE bool vf_is_parted(const vf_sweep &sweep)
-{
-    return vf_is_periodic(sweep.args.nx) && VF_TIME_END_X < VF_SPAN &&
-           (sweep.x < 0 || sweep.x + VF_SPAN > sweep.args.nx);
-}
-
-VF_INLINE long long vf_parted_at(const vf_sweep &sweep, int j, int i)
-{
-    return (long long)sweep.at[j] - vf_held_column(sweep.args, sweep.x) +
-           vf_index(sweep.x + i, sweep.args.nx);
-}
-
-/* Cells of a plane of a source; what is outside the grid is never used. */
-VF_INLINE void vf_load_cells(const vf_sweep &sweep, int input, int plane, vf_cells &cell)
-{
-    const long long start = vf_plane_start(sweep, plane);
-    VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
-    {
-        if (vf_is_parted(sweep))
-            VF_UNROLL for (int i = 0; i < VF_SPAN; i++) cell[j][i] =
-                vf_load(sweep.args, input, start + vf_parted_at(sweep, j, i));
-        else
-            vf_load_pack<VF_SPAN>(sweep.args, input, start + sweep.at[j], cell[j]);
-    }
-}
-
 /* The planes of the source that are under way: each thread's cells, in shared memory for itself alone. */
 template <class T> struct vf_queue {
     enum { whole = VF_SPAN * sizeof(T), bytes = whole > 16 ? 16 : whole, n = bytes / sizeof(T) };
@@ -412,7 +271,7 @@ template <class T> struct vf_queue {
             T *const to = at(sweep, slot, j);
             if (vf_is_parted(sweep))
                 VF_UNROLL for (int i = 0; i < VF_SPAN; i++)
-                    vf_copy<sizeof(T)>(to + i, plane + vf_parted_at(sweep, j, i));
+                    vf_copy<sizeof(T)>(to + i, plane + vf_parted_at(sweep, sweep.at[j], i));
             else
                 VF_UNROLL for (int i = 0; i < VF_SPAN; i += n)
                     vf_copy<bytes>(to + i, plane + sweep.at[j] + i);
@@ -467,16 +326,6 @@ template <class S, int number> VF_INLINE void vf_load_aux(const vf_sweep &sweep,
     }
 }
 
-VF_INLINE void vf_store_cells(const vf_sweep &sweep, int plane, const vf_cells &cell)
-{
-    const long long start = vf_row(sweep.args, 0, plane);
-    VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
-    {
-        if ((unsigned)(j - sweep.first_row) < (unsigned)sweep.rows)
-            vf_store_pack<VF_SPAN>(sweep.args, 0, start + sweep.at[j], cell[j]);
-    }
-}
-
 /* ---- the sweep ---- */
 
 #define VF_TIME_LEVEL_OF(s) vf_level<vf_stage_##s, s> level_##s;
@@ -504,7 +353,7 @@ struct vf_stream {
         VF_EACH_STAGE(VF_TIME_AUX)
         VF_EACH_STAGE(VF_TIME_ADVANCE)
         if (sweep.plane - VF_TIME_DELAY(VF_STAGES) >= sweep.begin)
-            vf_store_cells(sweep, sweep.plane - VF_TIME_DELAY(VF_STAGES), cell);
+            vf_store_cells(sweep, 0, sweep.plane - VF_TIME_DELAY(VF_STAGES), cell);
         VF_EACH_STAGE(VF_TIME_LEAVE)
         __syncthreads();
         sweep.plane++;
@@ -532,49 +381,15 @@ struct vf_stream {
     }
 };
 
-/* An axis of the block's tile: at the grid's ends nothing beyond is computed. */
-struct vf_side {
-    int origin, begin, end; /* its first cell; those that it writes */
-};
-
-VF_INLINE vf_side vf_side_of(int tile, int size, int room, int covered, int n, bool slides)
-{
-    const bool periodic = vf_is_periodic(n);
-    const int origin = tile * size - (periodic ? room : 0);
-    const bool is_last = !periodic && origin + covered >= n;
-    vf_side s = {origin, tile == 0 && !periodic ? 0 : origin + room,
-                 is_last ? n : min(n, origin + room + size)};
-    /* The tile before covers the rest. */
-    if (!periodic && tile > 0 && origin - size + covered >= n)
-        s.end = s.begin;
-    if (slides && is_last)
-        s.origin = max(0, n - covered);
-    return s;
-}
-
 VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
 {
     VF_SHARED_MEMORY(memory);
-    const vf_side across = vf_side_of(tile_x, VF_TIME_TILE_X, VF_TIME_ROOM_X, VF_COVERED_X, args.nx, false),
-                  down = vf_side_of(tile_y, VF_TIME_TILE_Y, VF_TIME_ROOM_Y, VF_COVERED_Y, args.ny, true);
-    if (across.begin >= across.end || down.begin >= down.end)
+    const vf_side across = vf_across(args, tile_x), down = vf_down(args, tile_y);
+    if (vf_is_empty(across) || vf_is_empty(down))
         return;
-    const int x = across.origin + threadIdx.x * VF_SPAN, y = down.origin + threadIdx.y * VF_ROWS,
-              begin = args.z_begin + tile_z * VF_STREAM;
+    const int x = across.origin + threadIdx.x * VF_SPAN, y = down.origin + threadIdx.y * VF_ROWS;
     vf_stream stream = {{args, (REAL *)memory, x, y}};
-    vf_sweep &sweep = stream.sweep;
-    VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
-    {
-        const int row = vf_is_periodic(args.ny) ? vf_index(y + j, args.ny) : min(y + j, args.ny - 1);
-        sweep.at[j] = (unsigned)row * (unsigned)args.pitch + (unsigned)vf_held_column(args, x);
-    }
-    sweep.first_row = down.begin - y;
-    sweep.rows = x >= across.begin && x < across.end ? down.end - down.begin : 0;
-    sweep.begin = begin;
-    sweep.end = args.z_end - begin < VF_STREAM ? args.z_end : begin + VF_STREAM;
-    sweep.is_first = x == 0 && !vf_is_periodic(args.nx);
-    sweep.is_last = x < args.nx && x + VF_SPAN >= args.nx && !vf_is_periodic(args.nx);
-    sweep.origin_y = down.origin;
+    vf_begin_sweep(stream.sweep, across, down, args.z_begin + tile_z * VF_STREAM);
     stream.run();
 }
 

@@ -33,6 +33,23 @@ Test(stencil_quotient, every_fraction)
     cr_expect_eq(wrong, 0, "%ld wrong", wrong);
 }
 
+/* Nothing is in doubt: every fraction of an ordinary b, near both ends and in the middle. */
+Test(stencil_quotient, ordinary_numbers)
+{
+    static const float a[] = {0, 0x1p-25f, -0x1.fffffep-1f, 3.31488f, 0x1p25f},
+                       scale[] = {0x1p-100f, 0x1p-30f, 1, 0x1p69f};
+    long wrong = 0;
+    for (uint32_t fraction = 0; fraction < 1u << 23; fraction += 7) {
+        const float b = vf_from_bits(0x3f800000u | fraction) * scale[fraction % 4];
+        for (int i = 0; i < 5; i++)
+            wrong += vf_to_bits(ORDINARY_QUOTIENT(1, a[i], b)) != vf_to_bits(a[i] / b);
+        wrong += vf_doubt_unless_ordinary(b) != 0;
+    }
+    cr_expect_eq(wrong, 0, "%ld wrong", wrong);
+    cr_expect(isnan(vf_doubt_unless_ordinary(0x1p-101f)) && isnan(vf_doubt_unless_ordinary(0x1p71f)) &&
+              isnan(vf_doubt_unless_ordinary(NAN)) && vf_doubt_unless_ordinary(0) == 0);
+}
+
 static uint32_t next_random(void)
 {
     static uint64_t state = 88172645463325252u;

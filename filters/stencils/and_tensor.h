@@ -11,10 +11,14 @@ VF_STENCIL(and_tensor)
     const struct vf_eigen e = EIGEN(tensor);
     const REAL spread = e.value[0] - e.value[DIM - 1];
     const int coherent = spread > PARAM(VF_AND_THRESHOLD);
-    const REAL gain = vf_coherence_gain(spread, PARAM(VF_CED_ALPHA), PARAM(VF_CED_CONTRAST));
+    const REAL gain = vf_coherence_gain(SHORT_WAY, spread, PARAM(VF_CED_ALPHA), PARAM(VF_CED_CONTRAST));
     const REAL squared = GRADIENT_SQUARED(VF_TENSOR);
-    const REAL stop = vf_edge_stop(squared, PARAM(VF_EED_INVERSE_K));
-    const REAL inverse_length = squared == R(0.0) ? R(0.0) : R(1.0) / SQRT(squared);
+    const REAL stop = vf_edge_stop(SHORT_WAY, squared, PARAM(VF_EED_INVERSE_K));
+    const REAL length = ORDINARY_ROOT(SHORT_WAY, squared);
+    /* Where the gradient is 0, so is all that the normal is for. */
+    const REAL inverse_length = ORDINARY_QUOTIENT(SHORT_WAY, R(1.0), squared == R(0.0) ? R(1.0) : length);
+    DOUBT_UNLESS_ORDINARY(squared);
+    DOUBT_UNLESS_ORDINARY(VF_POSITIVE_CONTRAST);
     REAL w[DIM], diffusion[VF_TENSOR];
     w[VF_X] = coherent ? e.vector[DIM - 1][VF_X] : GRADIENT_X(VF_TENSOR) * inverse_length;
     w[VF_Y] = coherent ? e.vector[DIM - 1][VF_Y] : GRADIENT_Y(VF_TENSOR) * inverse_length;

@@ -1,12 +1,18 @@
-/* Weickert's coherence-enhancing eigenvalue (1999): alpha + (1 - alpha) exp(-C S^4 / (mu1 - mu3)^2). */
+/* Weickert's coherence-enhancing eigenvalue (1999): alpha + (1 - alpha) exp(-C S^4 / (mu1 - mu3)^2). The
+ * contrast is ordinary and above 0 (kernels/stencil_quotient.h) where the way is short. */
 #ifndef VF_COHERENCE_ENHANCING_H
 #define VF_COHERENCE_ENHANCING_H
 
 #include "filters/stencils/params.h"
 
-VF_DEVICE REAL vf_coherence_gain(REAL spread, REAL alpha, REAL contrast)
+/* The contrast, or what is not ordinary where it is 0. */
+#define VF_POSITIVE_CONTRAST MAX(PARAM(VF_CED_CONTRAST), R(0x1p-101))
+
+VF_DEVICE REAL vf_coherence_gain(int way, REAL spread, REAL alpha, REAL contrast)
 {
-    const REAL ratio = contrast / spread;
+    /* Beyond these bounds the exponential is 0 or 1, as at them. */
+    const REAL bounded = MIN(MAX(spread, contrast * R(0x1p-10)), contrast * R(0x1p40));
+    const REAL ratio = way ? vf_ordinary_quotient(contrast, bounded) : contrast / spread;
     const REAL gain = FMA(R(1.0) - alpha, vf_exp_minus(ratio * ratio), alpha);
     return spread == R(0.0) ? alpha : gain;
 }

@@ -1,15 +1,17 @@
-/* Weickert's edge-stopping eigenvalue (1998): 1 - exp(-3.31488/(s/k)^8), 1 on flat ground. */
+/* Weickert's edge-stopping eigenvalue (1998): 1 - exp(-3.31488/(s/k)^8), 1 on flat ground. The squared
+ * gradient is ordinary or 0 (kernels/stencil_quotient.h) where the way is short. */
 #ifndef VF_EDGE_H
 #define VF_EDGE_H
 
 #include "filters/stencils/params.h"
 
-VF_DEVICE REAL vf_edge_stop(REAL squared_gradient, REAL inverse_k)
+VF_DEVICE REAL vf_edge_stop(int way, REAL squared_gradient, REAL inverse_k)
 {
-    const REAL s = SQRT(squared_gradient) * inverse_k;
+    const REAL s = ORDINARY_ROOT(way, squared_gradient) * inverse_k;
     const REAL s2 = s * s, s4 = s2 * s2, s8 = s4 * s4;
-    const REAL stop = R(1.0) - vf_exp_minus(R(3.31488) / s8);
-    return squared_gradient == R(0.0) ? R(1.0) : stop;
+    /* Beyond these bounds the exponential is 0 or 1, as at them; NaN, a short way's root of 0, is below. */
+    const REAL bounded = MIN(MAX(s8, R(0x1p-20)), R(0x1p60));
+    return R(1.0) - vf_exp_minus(ORDINARY_QUOTIENT(way, R(3.31488), bounded));
 }
 
 #endif

@@ -8,7 +8,9 @@ VF_STENCIL(eed_surface_tensor)
     const REAL tensor[] = TENSOR_INPUT;
     const struct vf_eigen e = EIGEN(tensor);
     REAL diffusion[VF_TENSOR];
-    const REAL stop = vf_edge_stop(GRADIENT_SQUARED(VF_TENSOR), PARAM(VF_EED_INVERSE_K));
+    const REAL squared = GRADIENT_SQUARED(VF_TENSOR);
+    const REAL stop = vf_edge_stop(SHORT_WAY, squared, PARAM(VF_EED_INVERSE_K));
+    DOUBT_UNLESS_ORDINARY(squared);
     vf_tensor_about(R(1.0), stop - R(1.0), e.vector[0], diffusion);
     PUT_TENSOR(diffusion);
 }

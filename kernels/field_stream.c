@@ -1,0 +1,326 @@
+#include <math.h>
+#include <string.h>
+
+#include "kernels/gpu_box.h"
+#include "kernels/gpu_sweep.h"
+#include "src/model.h"
+
+/* As kernels/field_stream.cu numbers them. */
+enum { ALONG_X = 1, ALONG_Y = 2, ALONG_Z = 4, AT_CENTRE = 8, MOST_LEVELS = 3 };
+
+/* Planes for which the loop is written out. */
+enum { TURN = 3 };
+
+/* For the model: planes under way, in terms of those whose way is waited for. */
+#define AHEAD 4
+
+/* What is computed when; fields by the flow's numbers. */
+struct levels {
+    int count;
+    int of_stage[VF_KERNEL_MOST_FIELDS];
+    int made[VF_KERNEL_MOST_FIELDS];                        /* the level that makes a field; sources: -1 */
+    unsigned char read[MOST_LEVELS][VF_KERNEL_MOST_FIELDS]; /* how a level reads a field */
+    /* Planes of a field in shared memory: how many, the first of them, and of all fields. */
+    int slots[VF_KERNEL_MOST_FIELDS], first[VF_KERNEL_MOST_FIELDS], slot_count;
+};
+
+/* ---- what it takes ---- */
+
+/* How a stage reads its input k; *why: as it cannot be here. */
+static int reading(const struct vf_stage *stage, int k, const char **why)
+{
+    int halo[3], along = 0;
+    vf_stage_halo(stage, 3, k, halo);
+    for (int axis = 0; axis < 3; axis++) {
+        static const int bit[] = {ALONG_Z, ALONG_Y, ALONG_X};
+        if (halo[axis] > 1)
+            *why = "a stage reaches farther than the next cell";
+        if (halo[axis] > 0)
+            along |= bit[axis];
+    }
+    if (along != 0 && !vf_sweep_is_star(stage, k))
+        *why = "a stage reads neighbours off the axes";
+    return along | AT_CENTRE;
+}
+
+/* NULL, or why there are no such levels. */
+static const char *find_levels(const struct vf_flow *flow, struct levels *l)
+{
+    const char *why = NULL;
+    memset(l, 0, sizeof *l);
+    for (int k = 0; k < flow->source_count; k++)
+        l->made[flow->source[k]] = -1;
+    for (int s = 0; s < flow->stage_count && why == NULL; s++) {
+        const struct vf_stage *stage = &flow->stage[s];
+        int level = 0;
+        for (int k = 0; k < stage->input_count; k++) {
+            const int made = l->made[stage->input[k]], is_wide = reading(stage, k, &why) != AT_CENTRE;
+            level = made + is_wide > level ? made + is_wide : level;
+        }
+        if (level >= MOST_LEVELS)
+            return "more than three stages read one another's neighbours";
+        for (int k = 0; k < stage->input_count; k++)
+            l->read[level][stage->input[k]] |= (unsigned char)reading(stage, k, &why);
+        for (int k = 0; k < stage->output_count; k++)
+            l->made[stage->output[k]] = level;
+        l->of_stage[s] = level;
+        l->count = level + 1 > l->count ? level + 1 : l->count;
+    }
+    for (int f = 0; f < flow->field_count; f++) {
+        /* A source is read from where it arrives; steps from a plane's writing to its last reading. */
+        int steps = l->made[f] < 0 ? 1 : 0;
+        for (int level = 0; level < l->count; level++)
+            if (l->read[level][f] & ALONG_Y)
+                steps = level - l->made[f] + (l->made[f] < 0);
+        l->slots[f] = steps == 0 ? 0 : steps == 1 ? 2 : l->count + 2;
+        l->first[f] = l->slot_count;
+        l->slot_count += l->slots[f];
+    }
+    return why;
+}
+
+static const char *refuses(const struct vf_kernel_case *c)
+{
+    const struct vf_flow *flow = c->flow;
+    struct levels l;
+    if (flow->dim == 2)
+        return "it streams volumes";
+    const char *why = find_levels(flow, &l);
+    if (why != NULL)
+        return why;
+    if (l.count < 2)
+        return "no stage reads neighbours of what another makes";
+    if ((flow->boundary == VF_MIRROR || flow->boundary == VF_CONSTANT) &&
+        (c->nx == 1 || c->ny == 1 || c->nz == 1))
+        return "the grid has an axis of one cell";
+    return NULL;
+}
+
+static struct vf_sweep_shape shape_of(const struct levels *l, const struct vf_kernel_config *config)
+{
+    return vf_sweep_shape_of(config, l->count - 1, l->count);
+}
+
+static size_t shared_bytes(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                           const struct levels *l)
+{
+    const struct vf_sweep_shape shape = shape_of(l, config);
+    const int beside = c->flow->boundary == VF_CONSTANT ? 3 : 2;
+    return (size_t)l->slot_count * (size_t)(shape.covered[1] + beside) * (size_t)shape.covered[2] *
+           vf_kernel_element(c);
+}
+
+static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    struct levels l;
+    find_levels(c->flow, &l);
+    return shared_bytes(c, config, &l);
+}
+
+static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                           const struct vf_kernel_config *config)
+{
+    struct levels l;
+    find_levels(c->flow, &l);
+    const char *why = vf_kernel_limits(c, gpu, config, 0);
+    if (why == NULL)
+        why = vf_sweep_forbids(c, config);
+    if (why != NULL)
+        return why;
+    const struct vf_sweep_shape shape = shape_of(&l, config);
+    if (config->work[1] > 4)
+        return "a thread has at most 4 rows";
+    if (config->block[1] < 2)
+        return "a block is at least 2 threads high";
+    if (shape.tile[1] < 1 || shape.tile[2] < 1)
+        return "the block is too small for the reach of the stages";
+    if (c->flow->boundary != VF_WRAP && c->ny < shape.covered[1] && c->ny % config->work[1] != 0)
+        return "the grid ends within a thread's rows";
+    return vf_kernel_limits(c, gpu, config, shared_bytes(c, config, &l));
+}
+
+static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t size[3])
+{
+    struct levels l;
+    find_levels(c->flow, &l);
+    const struct vf_sweep_shape shape = shape_of(&l, config);
+    vf_sweep_tile(c, &shape, size);
+}
+
+/* ---- candidates ---- */
+
+/* Planes of fields that a thread keeps: from the first level that reads one, or makes it, to the last. */
+static int kept_planes(const struct vf_flow *flow, const struct levels *l)
+{
+    int planes = 0;
+    for (int f = 0; f < flow->field_count; f++) {
+        int oldest = l->made[f];
+        for (int level = 0; level < l->count; level++)
+            if (l->read[level][f] != 0)
+                oldest = level + (l->read[level][f] & ALONG_Z ? 1 : 0);
+        planes += oldest - l->made[f] > 0 ? oldest - l->made[f] : 0;
+    }
+    return planes;
+}
+
+/* What eigenvectors take, which keep most of their elements at once. */
+#define MUCH 400
+
+static int wanted_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                            const struct levels *l)
+{
+    const int cells = config->work[0] * config->work[1],
+              arithmetic = c->operations < MUCH ? c->operations : MUCH;
+    return arithmetic / 4 + 32 + (int)vf_kernel_element(c) / 4 * cells * kept_planes(c->flow, l);
+}
+
+static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
+                      int room)
+{
+    /* The first two have tiles of 64 x 32 cells, as many as registers hold; others are for where they do not
+     * fit. */
+    enum { USUAL = 2 };
+    static const int shapes[][3] = {{16, 16, 2}, {16, 32, 1}, {16, 16, 1}, {8, 32, 1}, {8, 16, 1}, {8, 8, 1}};
+    struct levels l;
+    int count = 0;
+    find_levels(c->flow, &l);
+    for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes) && (i < USUAL || count == 0); i++) {
+        const struct vf_kernel_config config = {.block = {shapes[i][0], shapes[i][1], 1},
+                                                .work = {vf_sweep_pack(c), shapes[i][2], 1},
+                                                .stream = 1};
+        const int registers = wanted_registers(c, &config, &l);
+        if (forbids(c, gpu, &config) != NULL || registers > 255 ||
+            registers * shapes[i][0] * shapes[i][1] > gpu->sm_registers)
+            continue;
+        const struct vf_sweep_shape shape = shape_of(&l, &config);
+        count += vf_sweep_add_chunks(c, gpu, &shape, config, 4 * l.count, list + count, room - count);
+    }
+    return count;
+}
+
+/* ---- counts for the model ---- */
+
+static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                    const struct vf_kernel_config *config, struct vf_kernel_traffic *t)
+{
+    (void)gpu;
+    const struct vf_flow *flow = c->flow;
+    struct levels l;
+    find_levels(flow, &l);
+    const struct vf_sweep_shape shape = shape_of(&l, config);
+    const double planes = config->stream, all = planes + 2.0 * l.count, rows = config->work[1],
+                 threads = (double)config->block[0] * config->block[1], cells = rows * config->work[0],
+                 packs = (double)config->work[0] / vf_sweep_pack(c);
+    double exchanged = 0, shuffled = 0;
+    for (int k = 0; k < flow->source_count; k++) {
+        const int element = (int)vf_type_size(c->source_type[k]);
+        const double row = (double)vf_model_warp_sectors(0, 1, element, shape.covered[2]),
+                     own = (double)vf_model_warp_sectors(0, 1, element, shape.tile[2]);
+        t->read_sectors += own * shape.tile[1] * planes;
+        t->halo_sectors[0] += (row - own) * shape.tile[1] * planes;
+        t->halo_sectors[1] += row * (shape.covered[1] + 2 - shape.tile[1]) * planes;
+        t->halo_sectors[2] += row * shape.covered[1] * (all - planes);
+        t->global_wavefronts +=
+            all * shape.covered[1] * (double)vf_model_warp_lines(0, 1, element, shape.covered[2]);
+        t->loads += all * rows;
+        t->other_ops += all * threads * cells * vf_conversion_ops(c, c->source_type[k]);
+    }
+    for (int k = 0; k < flow->sink_count; k++) {
+        const int element = (int)vf_type_size(c->sink_type[k]);
+        t->written_sectors +=
+            planes * shape.tile[1] * (double)vf_model_warp_sectors(0, 1, element, shape.tile[2]);
+        t->global_wavefronts +=
+            planes * shape.tile[1] * (double)vf_model_warp_lines(0, 1, element, shape.tile[2]);
+        t->other_ops += planes * threads * (6 * rows + 2 * cells * vf_conversion_ops(c, c->sink_type[k]));
+    }
+    for (int f = 0; f < flow->field_count; f++) {
+        exchanged += l.slots[f] > 0 ? rows : 0;
+        for (int level = 0; level < l.count; level++) {
+            exchanged += l.read[level][f] & ALONG_Y ? 2 : 0;
+            shuffled += l.read[level][f] & ALONG_X ? 2 * rows : 0;
+        }
+    }
+    const double packs_bytes = packs * (double)vf_kernel_element(c) * vf_sweep_pack(c) / 16;
+    t->shared_wavefronts = all * threads / 32 * (4 * packs_bytes * exchanged + shuffled);
+    t->other_ops += all * threads * (20 + packs * exchanged + 2 * shuffled + 8 * rows * flow->source_count);
+    *(flow->is_double ? &t->double_ops : &t->float_ops) +=
+        all * threads * cells * vf_kernel_operations(c, config->work[0], config->work[1], config->stream);
+    t->steps = (ptrdiff_t)all;
+    t->barriers = all;
+    /* A plane is on its way while another is computed, which takes longer. */
+    t->loads_in_flight = fmax(1, AHEAD * rows * flow->source_count);
+    t->overlaps = true;
+    /* The compiler does with what the block leaves it. */
+    t->registers = (int)fmin(wanted_registers(c, config, &l), fmin(255, floor(8192 / threads) * 8));
+}
+
+/* The loop's planes and one more. */
+static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    enum { MOST = 150 };
+    return (TURN + 1) * config->work[0] * config->work[1] *
+           (double)(c->operations < MOST ? c->operations : MOST);
+}
+
+#define MOST_WRITTEN 5000
+
+/* As the kernel's text numbers fields: sources, then what the stages make, in order. */
+static void number_fields(const struct vf_flow *flow, int field[VF_KERNEL_MOST_FIELDS])
+{
+    int next = 0;
+    for (int k = 0; k < flow->source_count; k++)
+        field[next++] = flow->source[k];
+    for (int s = 0; s < flow->stage_count; s++)
+        for (int k = 0; k < flow->stage[s].output_count; k++)
+            field[next++] = flow->stage[s].output[k];
+}
+
+static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                   struct vf_text *text)
+{
+    const struct vf_flow *flow = c->flow;
+    struct levels l;
+    find_levels(flow, &l);
+    const struct vf_sweep_shape shape = shape_of(&l, config);
+    vf_sweep_define(c, config, &shape, text);
+    int field[VF_KERNEL_MOST_FIELDS];
+    number_fields(flow, field);
+    vf_text_add(text, "#define VF_FIELD_LEVELS %d\n#define VF_EACH_FIELD(F)", l.count);
+    for (int f = 0; f < flow->field_count; f++)
+        vf_text_add(text, " F(%d)", f);
+    vf_text_add(text, "\n#define VF_FIELD_LEVEL(s) (");
+    for (int s = 0; s < flow->stage_count; s++)
+        vf_text_add(text, "(s) == %d ? %d : ", s, l.of_stage[s]);
+    vf_text_add(text, "0)\n#define VF_FIELD_MADE(f) (");
+    for (int f = 0; f < flow->field_count; f++)
+        vf_text_add(text, "(f) == %d ? %d : ", f, l.made[field[f]]);
+    vf_text_add(text, "0)\n#define VF_FIELD_ROWS(f) (");
+    for (int f = 0; f < flow->field_count; f++)
+        if (l.slots[field[f]] > 0)
+            vf_text_add(text, "(f) == %d ? %d : ", f, l.first[field[f]]);
+    vf_text_add(text, "-1)\n#define VF_FIELD_SLOTS(f) (");
+    for (int f = 0; f < flow->field_count; f++)
+        vf_text_add(text, "(f) == %d ? %d : ", f, l.slots[field[f]]);
+    vf_text_add(text, "0)\n#define VF_FIELD_READ(l, f) (");
+    for (int level = 0; level < l.count; level++)
+        for (int f = 0; f < flow->field_count; f++)
+            if ((l.read[level][field[f]] & (ALONG_X | ALONG_Y)) != 0)
+                vf_text_add(text, "(l) == %d && (f) == %d ? %d : ", level, f,
+                            l.read[level][field[f]] & (ALONG_X | ALONG_Y));
+    vf_text_add(text, "0)\n");
+}
+
+const struct vf_gpu_scheme vf_gpu_field_stream = {
+    .name = "field-stream",
+    .summary = "bodies of many fields in one sweep, what they make for one another in registers",
+    .file = "kernels/field_stream.cu",
+    .refuses = refuses,
+    .candidates = candidates,
+    .forbids = forbids,
+    .tile = tile,
+    .shared = shared,
+    .traffic = traffic,
+    .written = written,
+    .most_written = MOST_WRITTEN,
+    .define = define,
+};

@@ -1,0 +1,379 @@
+/* One kernel sweeps a chain of bodies with many fields that reach their next neighbours along the axes: what
+ * they make for one another never sees memory. A block takes a tile with its room (overlapped tiling along x
+ * and y) and streams along z. Stages that read neighbours of what is there compute one plane together, a
+ * level; those that read neighbours of what these make are the next level, a plane behind. A thread keeps its
+ * own cells of every field's latest planes in registers, and with them what it needs along z; what it needs
+ * along x comes from the threads beside it by shuffles, along y from rows in shared memory, where each thread
+ * leaves its own. Only what a level reads along an axis is exchanged there. All wait at one barrier a plane,
+ * while the sources' next plane is on its way into registers.
+ *
+ * kernels/time_stream.cu is the like for one field a step and any reach, where a step has little arithmetic;
+ * this one is for bodies of much arithmetic, whose fields would otherwise be written and read again: a step
+ * of tensor diffusion has six between its two levels. */
+#include "kernels/device.h"
+#include "kernels/device_pack.h"
+#include "kernels/device_sweep.h"
+
+/* Constants beside those of device.h and device_sweep.h, from kernels/field_stream.c:
+ *   VF_FIELD_LEVELS        levels
+ *   VF_FIELD_LEVEL(s)      that of stage s; the first is 0
+ *   VF_FIELD_MADE(f)       the level that makes field f; of sources -1
+ *   VF_FIELD_READ(l, f)    along which axes level l reads field f beside a cell: 1 for x, 2 for y
+ *   VF_EACH_FIELD(F)       F(0) F(1) ... of all fields
+ *   VF_FIELD_ROWS(f)       where the field's slots begin in shared memory, in slots; -1: it has none
+ *   VF_FIELD_SLOTS(f)      how many it has: 2 or VF_SLOTS */
+enum { VF_ALONG_X = 1, VF_ALONG_Y = 2 };
+
+/* A field has slots for planes in shared memory: of sources for the one on its way, the newest, and those
+ * that levels still read along y; two if that is all. */
+#define VF_SLOTS (VF_FIELD_LEVELS + 2)
+/* Its rows there are those of the block, one before them and one behind, which of sources are loaded for it,
+ * and under `constant` one of what is outside. */
+#define VF_SLOT_ROWS (VF_COVERED_Y + 2 + (VF_BOUNDARY == VF_CONSTANT))
+#define VF_SLOT_SIZE (VF_SLOT_ROWS * VF_COVERED_X)
+
+/* Planes for which the loop is written out, so that they move on by renaming. */
+#define VF_TURN 3
+
+/* ---- what a thread has ---- */
+
+struct vf_fields {
+    vf_sweep sweep;
+    /* Of every field, its planes by age: when the source's newest plane has age 0, a level's is 1 + level.
+     */
+    vf_cells cell[VF_FIELDS][VF_FIELD_LEVELS + 2];
+    /* Faces along z: those above the plane before are the ones below the next. */
+    vf_cells face_below[VF_STAGES], face_above[VF_STAGES];
+    /* In elements: where the thread's own first row is in a slot, those above and below its own, and slots,
+     * by the steps since they were written. */
+    int own, above, below, slot[VF_SLOTS], pair[2];
+    /* Threads at the block's first and last row load one more of the sources: where from and to. */
+    unsigned int beyond_at;
+    int beyond;
+    bool is_edge;
+
+    VF_MEMBER REAL *row(int field, int steps, int place) const
+    {
+        return sweep.shared + VF_FIELD_ROWS(field) * VF_SLOT_SIZE +
+               (VF_FIELD_SLOTS(field) == 2 ? pair[steps] : slot[steps]) + place;
+    }
+};
+
+VF_INLINE int vf_place_of_row(int row)
+{
+    return (row + 1) * VF_COVERED_X + threadIdx.x * VF_SPAN;
+}
+
+/* Where a row beside the thread's own is, that the boundary rule names; any if nobody wants it. */
+VF_INLINE int vf_place_beside(const vf_sweep &sweep, int row)
+{
+    const int n = sweep.args.ny, y = vf_is_periodic(n) ? row : vf_near_index(row, n);
+    return VF_BOUNDARY == VF_CONSTANT && y < 0
+               ? vf_place_of_row(VF_COVERED_Y + 1)
+               : vf_place_of_row(max(-1, min(y - sweep.origin_y, VF_COVERED_Y)));
+}
+
+VF_INLINE void vf_begin_fields(vf_fields &fields)
+{
+    const vf_sweep &sweep = fields.sweep;
+    const bool is_last = threadIdx.y == VF_BLOCK_Y - 1;
+    fields.own = vf_place_of_row(threadIdx.y * VF_ROWS);
+    fields.above = vf_place_beside(sweep, sweep.y - 1);
+    fields.below = vf_place_beside(sweep, sweep.y + VF_ROWS);
+    fields.is_edge = threadIdx.y == 0 || is_last;
+    fields.beyond = is_last ? fields.own + VF_ROWS * VF_COVERED_X : fields.own - VF_COVERED_X;
+    fields.beyond_at = vf_row_at(sweep.args, sweep.x, is_last ? sweep.y + VF_ROWS : sweep.y - 1);
+    VF_UNROLL for (int i = 0; i < VF_SLOTS; i++) fields.slot[i] = i * VF_SLOT_SIZE;
+    VF_UNROLL for (int i = 0; i < 2; i++) fields.pair[i] = i * VF_SLOT_SIZE;
+    if (VF_BOUNDARY == VF_CONSTANT && threadIdx.y == 0)
+        VF_UNROLL for (int f = 0; f < VF_FIELDS; f++)
+        {
+            if (VF_FIELD_ROWS(f) >= 0)
+                VF_UNROLL for (int i = 0; i < VF_FIELD_SLOTS(f) * VF_SPAN; i++)
+                    fields.row(f, i / VF_SPAN, vf_place_of_row(VF_COVERED_Y + 1))[i % VF_SPAN] =
+                    vf_outside(sweep.args, f);
+        }
+}
+
+/* ---- a level ---- */
+
+/* Cells beside a thread's own in the plane that a level computes. */
+struct vf_beside {
+    REAL above[VF_FIELDS][VF_SPAN], below[VF_FIELDS][VF_SPAN];
+    REAL wide[VF_FIELDS][VF_ROWS][VF_SPAN + 2];
+};
+
+/* The accessor that stage S sees. `ends`: perhaps the plane is the grid's first or last. */
+template <class S, int level, bool ends, bool is_short> struct vf_field_view {
+    enum { short_way = is_short, age = 1 + level };
+    vf_fields &fields;
+    const vf_beside &beside;
+    int plane, j, i;
+    REAL in_doubt;
+
+    VF_MEMBER REAL at(int input, int dz, int dy, int dx)
+    {
+        const int f = S::in(input);
+        if (dx != 0)
+            return beside.wide[f][j][1 + i + dx];
+        if (dy != 0 && j + dy < 0)
+            return beside.above[f][i];
+        if (dy != 0 && j + dy >= VF_ROWS)
+            return beside.below[f][i];
+        if (dy != 0)
+            return fields.cell[f][age][j + dy][i];
+        if (dz < 0 && is_first())
+            return outside(f, age - 1);
+        if (dz > 0 && is_last())
+            return outside(f, age + 1);
+        return fields.cell[f][age - dz][j][i];
+    }
+    VF_MEMBER bool is_first()
+    {
+        return ends && plane == 0 && !vf_is_periodic(fields.sweep.args.nz);
+    }
+    VF_MEMBER bool is_last()
+    {
+        return ends && plane == fields.sweep.args.nz - 1 && !vf_is_periodic(fields.sweep.args.nz);
+    }
+    /* Beyond the grid's first or last plane; the plane that mirrors it is of another age. */
+    VF_MEMBER REAL outside(int f, int mirrored)
+    {
+        return VF_BOUNDARY == VF_CONSTANT ? vf_outside(fields.sweep.args, f)
+                                          : fields.cell[f][VF_BOUNDARY == VF_MIRROR ? mirrored : age][j][i];
+    }
+    VF_MEMBER void put(int output, REAL value)
+    {
+        fields.cell[S::out(output)][age][j][i] = value;
+    }
+    VF_MEMBER REAL param(int p)
+    {
+        return vf_stage_param<S>(fields.sweep.args, p);
+    }
+    VF_MEMBER bool open(int axis, bool upper)
+    {
+        const vf_sweep &sweep = fields.sweep;
+        /* Threads begin at multiples of their cells, unless it is open everywhere. */
+        if (axis == VF_X && i != (upper ? VF_SWEEP_END_X - 1 : 0))
+            return true;
+        return axis == VF_X   ? vf_is_open(sweep.x + i, sweep.args.nx, upper)
+               : axis == VF_Y ? vf_is_open(sweep.y + j, sweep.args.ny, upper)
+                              : !ends || vf_is_open(plane, sweep.args.nz, upper);
+    }
+    template <class Lower> VF_MEMBER REAL lower_face(int axis, REAL upper, Lower lower)
+    {
+        if (axis != VF_Z)
+            return lower();
+        fields.face_above[S::number][j][i] = upper;
+        return is_first() ? lower() : fields.face_below[S::number][j][i];
+    }
+    VF_MEMBER void doubt(REAL value)
+    {
+        in_doubt = in_doubt + value;
+    }
+};
+
+template <int level> VF_INLINE void vf_take_beside(const vf_fields &fields, vf_beside &beside)
+{
+    VF_UNROLL for (int f = 0; f < VF_FIELDS; f++)
+    {
+        /* Sources come a plane ahead. */
+        const int steps = level - VF_FIELD_MADE(f) + (VF_FIELD_MADE(f) < 0);
+        if (VF_FIELD_READ(level, f) & VF_ALONG_Y) {
+            vf_take_row(fields.row(f, steps, fields.above), beside.above[f]);
+            vf_take_row(fields.row(f, steps, fields.below), beside.below[f]);
+        }
+    }
+#define VF_WIDEN(f)                                            \
+    if constexpr ((VF_FIELD_READ(level, f) & VF_ALONG_X) != 0) \
+        VF_UNROLL for (int j = 0; j < VF_ROWS; j++)            \
+            vf_widen<f, 1>(fields.sweep, fields.cell[f][1 + level][j], beside.wide[f][j]);
+    VF_EACH_FIELD(VF_WIDEN)
+#undef VF_WIDEN
+}
+
+/* NaN if a result is in doubt, which short ways may leave it in. */
+template <int level, bool ends, bool is_short>
+VF_INLINE REAL vf_compute_level(vf_fields &fields, const vf_beside &beside)
+{
+    const int plane = fields.sweep.plane - 1 - level;
+    REAL in_doubt = 0;
+    VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
+    {
+        VF_UNROLL for (int i = 0; i < VF_SPAN; i++)
+        {
+#define VF_COMPUTE(s)                                                                                      \
+    if constexpr (VF_FIELD_LEVEL(s) == level) {                                                            \
+        vf_field_view<vf_stage_##s, level, ends, is_short> view = {fields, beside, plane, j, i, in_doubt}; \
+        vf_stage_##s::compute(view);                                                                       \
+        in_doubt = view.in_doubt;                                                                          \
+    }
+            VF_EACH_STAGE(VF_COMPUTE)
+#undef VF_COMPUTE
+        }
+    }
+    return in_doubt;
+}
+
+template <int level, bool ends> VF_INLINE void vf_advance(vf_fields &fields)
+{
+    vf_beside beside;
+    vf_take_beside<level>(fields, beside);
+    const REAL in_doubt = vf_compute_level<level, ends, true>(fields, beside);
+    if (in_doubt != in_doubt)
+        vf_compute_level<level, ends, false>(fields, beside);
+    if constexpr (level + 1 < VF_FIELD_LEVELS)
+        vf_advance<level + 1, ends>(fields);
+}
+
+/* ---- the sweep ---- */
+
+/* What the thread made, for the threads above and below. */
+VF_INLINE void vf_leave_rows(const vf_fields &fields)
+{
+    VF_UNROLL for (int f = VF_INPUTS; f < VF_FIELDS; f++)
+    {
+        if (VF_FIELD_ROWS(f) >= 0)
+            VF_UNROLL for (int j = 0; j < VF_ROWS; j++) vf_leave_row(
+                fields.row(f, 0, fields.own + j * VF_COVERED_X), fields.cell[f][1 + VF_FIELD_MADE(f)][j]);
+    }
+}
+
+/* The plane of a source to load for `plane`: of those that the chunk does not ask for, the nearest that it
+ * does. */
+VF_INLINE int vf_asked_for(const vf_sweep &sweep, int f, int plane)
+{
+    return max(sweep.begin - vf_input_halo_z(f), min(plane, sweep.end - 1 + vf_input_halo_z(f)));
+}
+
+/* A row of a source of type T to shared memory; there when copies have been waited for. */
+template <class T>
+VF_INLINE void vf_send_row(const vf_sweep &sweep, int input, long long start, unsigned int at, REAL *to)
+{
+    if constexpr (vf_same<T, REAL>::yes) {
+        const T *const plane = (const T *)sweep.args.in[input] + start;
+        if (vf_is_parted(sweep))
+            VF_UNROLL for (int i = 0; i < VF_SPAN; i++)
+                vf_copy<sizeof(T)>(to + i, plane + vf_parted_at(sweep, at, i));
+        else
+            VF_UNROLL for (int i = 0; i < VF_SPAN; i += VF_PACK) vf_copy_pack(to + i, plane + at + i);
+    } else {
+        REAL row[VF_SPAN];
+        vf_load_row(sweep, input, start, at, row);
+        vf_leave_row(to, row);
+    }
+}
+
+/* A plane of the sources: the thread's rows, and if it is at the block's edge the one beyond. Past the
+ * registers, since the compiler would put off loading into them until the values are needed. */
+VF_INLINE void vf_send(const vf_fields &fields, int plane)
+{
+    const vf_sweep &sweep = fields.sweep;
+#define VF_SEND_OF(f)                                                                                   \
+    {                                                                                                   \
+        const long long start = vf_plane_start(sweep, vf_asked_for(sweep, f, plane));                   \
+        VF_UNROLL for (int j = 0; j < VF_ROWS; j++) vf_send_row<vf_in_##f>(                             \
+            sweep, f, start, sweep.at[j], fields.row(f, 0, fields.own + j * VF_COVERED_X));             \
+        if (fields.is_edge)                                                                             \
+            vf_send_row<vf_in_##f>(sweep, f, start, fields.beyond_at, fields.row(f, 0, fields.beyond)); \
+    }
+    VF_EACH_INPUT(VF_SEND_OF)
+#undef VF_SEND_OF
+}
+
+VF_INLINE void vf_take_newest(vf_fields &fields)
+{
+    VF_UNROLL for (int f = 0; f < VF_INPUTS; f++)
+    {
+        VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
+            vf_take_row(fields.row(f, 1, fields.own + j * VF_COVERED_X), fields.cell[f][0][j]);
+    }
+}
+
+/* Everything is a plane older. */
+VF_INLINE void vf_age(vf_fields &fields)
+{
+    VF_UNROLL for (int f = 0; f < VF_FIELDS; f++)
+    {
+        VF_UNROLL for (int age = VF_FIELD_LEVELS + 1; age > 0; age--)
+        {
+            VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
+            {
+                VF_UNROLL for (int i = 0; i < VF_SPAN; i++) fields.cell[f][age][j][i] =
+                    fields.cell[f][age - 1][j][i];
+            }
+        }
+    }
+    VF_UNROLL for (int s = 0; s < VF_STAGES; s++)
+    {
+        VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
+        {
+            VF_UNROLL for (int i = 0; i < VF_SPAN; i++) fields.face_below[s][j][i] =
+                fields.face_above[s][j][i];
+        }
+    }
+}
+
+/* What was sent and left is there for the block, and slots are a step older. */
+VF_INLINE void vf_end_step(vf_fields &fields)
+{
+    const int oldest = fields.slot[VF_SLOTS - 1];
+    VF_UNROLL for (int i = VF_SLOTS - 1; i > 0; i--) fields.slot[i] = fields.slot[i - 1];
+    fields.slot[0] = oldest;
+    const int older = fields.pair[1];
+    fields.pair[1] = fields.pair[0];
+    fields.pair[0] = older;
+    vf_wait_copies();
+    __syncthreads();
+}
+
+/* A plane; `ends`: perhaps some level is at the grid's first or last one. */
+template <bool ends> VF_INLINE void vf_step(vf_fields &fields)
+{
+    vf_sweep &sweep = fields.sweep;
+    vf_take_newest(fields);
+    vf_send(fields, sweep.plane + 1);
+    vf_advance<0, ends>(fields);
+    vf_leave_rows(fields);
+    const int made = sweep.plane - VF_FIELD_LEVELS;
+    if (made >= sweep.begin)
+        VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++)
+            vf_store_cells(sweep, k, made, fields.cell[vf_sink(k)][VF_FIELD_LEVELS]);
+    vf_age(fields);
+    vf_end_step(fields);
+    sweep.plane++;
+}
+
+VF_INLINE void vf_run(vf_fields &fields)
+{
+    vf_sweep &sweep = fields.sweep;
+    const bool periodic = vf_is_periodic(sweep.args.nz);
+    const int first = sweep.begin - VF_FIELD_LEVELS, last = sweep.end + VF_FIELD_LEVELS;
+    /* The last level's plane is past the grid's first, the first one's before its last. */
+    const int inner_first = periodic ? first : VF_FIELD_LEVELS + 1,
+              inner_last = periodic ? last : min(last, sweep.args.nz);
+    sweep.plane = first < 0 && !periodic ? 0 : first;
+    vf_send(fields, sweep.plane);
+    vf_end_step(fields);
+    while (sweep.plane < last) {
+        if (sweep.plane < inner_first || sweep.plane + VF_TURN > inner_last)
+            vf_step<true>(fields);
+        else
+            VF_UNROLL for (int turn = 0; turn < VF_TURN; turn++) vf_step<false>(fields);
+    }
+}
+
+VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
+{
+    VF_SHARED_MEMORY(memory);
+    const vf_side across = vf_across(args, tile_x), down = vf_down(args, tile_y);
+    if (vf_is_empty(across) || vf_is_empty(down))
+        return;
+    const int x = across.origin + threadIdx.x * VF_SPAN, y = down.origin + threadIdx.y * VF_ROWS;
+    vf_fields fields = {{args, (REAL *)memory, x, y}};
+    vf_begin_sweep(fields.sweep, across, down, args.z_begin + tile_z * VF_STREAM);
+    vf_begin_fields(fields);
+    vf_run(fields);
+}
+
+#include "kernels/device_entry.h"
