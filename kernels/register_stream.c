@@ -85,11 +85,14 @@ static bool is_wide(const struct vf_kernel_case *c, const struct vf_kernel_confi
            config->block[0] * config->block[1] == THREADS && config->work[1] >= ROWS;
 }
 
+/* Much arithmetic in a cell hides what wide accesses would save, and needs the registers. */
+enum { MUCH = 50 };
+
 /* Blocks that an SM is to hold at least; 0: as many as the compiler leaves room for. */
 static int least_blocks(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     enum { BLOCKS = 2, MOST = 65536 / 256 / BLOCKS };
-    return is_wide(c, config) && 32 + ring_registers(c, config) <= MOST ? BLOCKS : 0;
+    return is_wide(c, config) && c->operations <= MUCH && 32 + ring_registers(c, config) <= MOST ? BLOCKS : 0;
 }
 
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
@@ -100,8 +103,6 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     static const int shapes[][3] = {{32, 8, 1},  {32, 8, 2},  {32, 4, 1},  {32, 4, 2}, {16, 8, 1},
                                     {32, 16, 1}, {128, 1, 2}, {128, 1, 4}, {128, 2, 4}};
     const int count = (int)(sizeof shapes / sizeof *shapes) - (c->flow->dim == 2 ? ROWS : 0);
-    /* Much arithmetic in a cell hides what wide accesses would save, and needs the registers. */
-    enum { MUCH = 50 };
     int n = 0;
     for (int span = vf_stream_span(c); span >= 1 && (n == 0 || c->operations > MUCH); span /= 2)
         for (int variant = DIRECT; variant <= SHARED; variant++)
