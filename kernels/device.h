@@ -5,6 +5,7 @@
  * The constants:
  *   REAL_BITS, DIM, VF_BOUNDARY          as for stencil bodies; VF_BOUNDARY is the enum's number
  *   VF_INPUTS, VF_OUTPUTS                the arrays that are read, written
+ *   VF_SMALL_INPUTS                      1: all inputs have fewer bytes than the compute type
  *   VF_FIELDS                            inputs and what the stages make
  *   VF_PARAMS, VF_PARAM_TABLE            numbers of all stages; 1: they are in memory, too many for arguments
  *   VF_HALO_Z, VF_HALO_Y, VF_HALO_X      how far the case reaches on its inputs (2D: z is 0)

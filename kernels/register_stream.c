@@ -57,7 +57,7 @@ static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_conf
                  edge = (size_t)(c->halo[2] + config->work[0] - 1) / span * span;
     const size_t pitch = (size_t)config->block[0] * span + (shape.any_diagonal ? 2 * edge : 0);
     const size_t rows = (size_t)(config->block[1] * config->work[1] + 2 * c->halo[1]);
-    return VF_GATE_BYTES + 2 * (size_t)shared_inputs(c) * rows * pitch * vf_kernel_element(c);
+    return 2 * (size_t)shared_inputs(c) * rows * pitch * vf_kernel_element(c);
 }
 
 static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,

@@ -13,10 +13,6 @@
  * by renaming, or 1: by moving. */
 #include "kernels/device_stream.h"
 
-#if VF_VARIANT_SHARED
-#include "kernels/device_gate.h"
-#endif
-
 #define VF_RING (2 * VF_REACH + 2)
 /* Planes whose neighbours are held: it divides VF_RING, so that both move alike. */
 #define VF_WINDOW (VF_MOST_CROSS == 0 ? 2 : VF_RING)
@@ -190,22 +186,20 @@ struct vf_stream {
     vf_ring ring;
     vf_faces faces;
 #if VF_VARIANT_SHARED
-    vf_gate gate;
     REAL *const shared;
     unsigned int brought_at[VF_BROUGHT];
     vf_brought brought;
 #endif
 
     /* The ring is left as it is: it fills before it is read. */
-#if VF_VARIANT_SHARED
-    VF_MEMBER vf_stream(const VfArgs &a, const vf_course &c, unsigned char *memory)
-        : args(a), course(c), columns(vf_columns_of(a, c)), y(c.y + threadIdx.y * VF_WORK_Y), gate(memory),
-          shared((REAL *)(memory + VF_GATE_BYTES))
-#else
-    VF_MEMBER vf_stream(const VfArgs &a, const vf_course &c)
+    VF_MEMBER vf_stream(const VfArgs &a, const vf_course &c, REAL *memory)
         : args(a), course(c), columns(vf_columns_of(a, c)), y(c.y + threadIdx.y * VF_WORK_Y)
+#if VF_VARIANT_SHARED
+          ,
+          shared(memory)
 #endif
     {
+        (void)memory;
         VF_UNROLL for (int row = 0; row < VF_ROWS; row++) row_at[row] = vf_row_of(args, y + row - VF_SIDE);
 #if VF_VARIANT_SHARED
         VF_UNROLL for (int i = 0; i < VF_BROUGHT; i++) brought_at[i] =
@@ -383,9 +377,6 @@ struct vf_stream {
             widen_beside(k, turn, newest);
 #endif
         }
-#if VF_VARIANT_SHARED
-        gate.arrive();
-#endif
         VF_UNROLL for (int k = 0; k < VF_INPUTS; k++)
         {
             load_own(k, vf_slot(turn, vf_ahead(k) + 1), plane + vf_ahead(k) + 1);
@@ -393,7 +384,7 @@ struct vf_stream {
                 load_beside(k, vf_window(turn, VF_MOST_CROSS + 1), newest + 1);
         }
 #if VF_VARIANT_SHARED
-        gate.wait();
+        __syncthreads();
         VF_UNROLL for (int k = 0; k < VF_INPUTS; k++)
         {
             if (vf_input_halo_y(k) > 0) {
@@ -462,16 +453,14 @@ struct vf_stream {
 
 VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
 {
-    const vf_course course = vf_course_of(args, tile_x, tile_y, tile_z);
 #if VF_VARIANT_SHARED
-    VF_SHARED_MEMORY(memory);
-    vf_stream stream(args, course, memory);
-    stream.sweep();
-    stream.gate.close();
+    VF_SHARED_MEMORY(bytes);
+    REAL *const memory = (REAL *)bytes;
 #else
-    vf_stream stream(args, course);
-    stream.sweep();
+    REAL *const memory = nullptr;
 #endif
+    vf_stream stream(args, vf_course_of(args, tile_x, tile_y, tile_z), memory);
+    stream.sweep();
 }
 
 #include "kernels/device_entry.h"

@@ -30,6 +30,15 @@ static void add_variant(struct vf_text *text, const char *const *variants, int c
     }
 }
 
+/* Whether all inputs have fewer bytes than the compute type. */
+static bool has_small_inputs(const struct vf_kernel_case *c)
+{
+    bool is_small = true;
+    for (int k = 0; k < c->flow->source_count; k++)
+        is_small = is_small && vf_type_size(c->source_type[k]) < vf_kernel_element(c);
+    return is_small;
+}
+
 static void add_case_constants(const struct vf_kernel_case *c, struct vf_text *text)
 {
     const struct vf_flow *flow = c->flow;
@@ -37,7 +46,8 @@ static void add_case_constants(const struct vf_kernel_case *c, struct vf_text *t
                 flow->is_double ? 64 : 32, flow->dim, (int)flow->boundary);
     vf_text_add(text, "#define VF_INPUTS %d\n#define VF_OUTPUTS %d\n#define VF_FIELDS %d\n",
                 flow->source_count, flow->sink_count, flow->field_count);
-    vf_text_add(text, "#define VF_STAGES %d\n", flow->stage_count);
+    vf_text_add(text, "#define VF_SMALL_INPUTS %d\n#define VF_STAGES %d\n", has_small_inputs(c),
+                flow->stage_count);
     vf_text_add(text, "#define VF_PARAMS %zu\n#define VF_PARAM_TABLE %d\n", c->param_count,
                 c->param_count > VF_MOST_KERNEL_PARAMS);
     add_vector(text, "VF_HALO", (const int[]){c->halo[2], c->halo[1], c->halo[0]});
