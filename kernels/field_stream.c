@@ -14,6 +14,9 @@ enum { TURN = 3 };
 /* For the model: planes under way, in terms of those whose way is waited for. */
 #define AHEAD 4
 
+/* What arithmetic takes over its operations: moves from plane to plane, and waiting; fitted to 6 kernels. */
+#define MORE 1.25
+
 /* What is computed when; fields by the flow's numbers. */
 struct levels {
     int count;
@@ -171,7 +174,9 @@ static int wanted_registers(const struct vf_kernel_case *c, const struct vf_kern
 {
     const int cells = config->work[0] * config->work[1],
               arithmetic = c->operations < MUCH ? c->operations : MUCH;
-    return arithmetic / 4 + 32 + (int)vf_kernel_element(c) / 4 * cells * kept_planes(c->flow, l);
+    /* Where the short way of a quotient leaves doubt, what it was made of is still needed. */
+    return arithmetic / 4 + 32 + (int)vf_kernel_element(c) / 4 * cells * kept_planes(c->flow, l) +
+           (vf_has_branches(c) ? 8 * cells : 0);
 }
 
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
@@ -241,10 +246,11 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         }
     }
     const double packs_bytes = packs * (double)vf_kernel_element(c) * vf_sweep_pack(c) / 16;
-    t->shared_wavefronts = all * threads / 32 * (4 * packs_bytes * exchanged + shuffled);
+    t->shared_wavefronts = MORE * all * threads / 32 * (4 * packs_bytes * exchanged + shuffled);
     t->other_ops += all * threads * (20 + packs * exchanged + 2 * shuffled + 8 * rows * flow->source_count);
     *(flow->is_double ? &t->double_ops : &t->float_ops) +=
-        all * threads * cells * vf_kernel_operations(c, config->work[0], config->work[1], config->stream);
+        MORE * all * threads * cells *
+        vf_kernel_operations(c, config->work[0], config->work[1], config->stream);
     t->steps = (ptrdiff_t)all;
     t->barriers = all;
     /* A plane is on its way while another is computed, which takes longer. */
