@@ -5,7 +5,7 @@
  * own cells of every field's latest planes in registers, and with them what it needs along z; what it needs
  * along x comes from the threads beside it by shuffles, along y from rows in shared memory, where each thread
  * leaves its own. Only what a level reads along an axis is exchanged there. All wait at one barrier a plane,
- * while the sources' next plane is on its way into registers.
+ * while the sources' next plane is on its way there.
  *
  * kernels/time_stream.cu is the like for one field a step and any reach, where a step has little arithmetic;
  * this one is for bodies of much arithmetic, whose fields would otherwise be written and read again: a step
