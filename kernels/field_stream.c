@@ -14,7 +14,8 @@ enum { TURN = 3 };
 /* For the model: planes under way, in terms of those whose way is waited for. */
 #define AHEAD 4
 
-/* What arithmetic takes over its operations: moves from plane to plane, and waiting; fitted to 6 kernels. */
+/* What arithmetic and shared memory take over what is counted: moves from plane to plane, and waiting; fitted
+ * to 6 kernels. */
 #define MORE 1.25
 
 /* What is computed when; fields by the flow's numbers. */

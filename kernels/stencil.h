@@ -68,7 +68,7 @@ enum { VF_XX, VF_XY, VF_YY, VF_TENSOR };
 #if REAL_BITS == 64
 typedef unsigned long long vf_bits;
 #define FMA(a, b, c) VF_REAL_FUNCTION(fma)(a, b, c)
-#define SQRT(a) VF_REAL_FUNCTION(sqrt)(a)
+#define VF_ROOT(a) VF_REAL_FUNCTION(sqrt)(a)
 #define ABS(a) VF_REAL_FUNCTION(fabs)(a)
 #define VF_MANTISSA 52
 #define VF_EXPONENT_BIAS 1023
@@ -76,15 +76,16 @@ typedef unsigned long long vf_bits;
 #else
 typedef unsigned int vf_bits;
 #define FMA(a, b, c) VF_REAL_FUNCTION(fmaf)(a, b, c)
-#ifndef SQRT
-#define SQRT(a) VF_REAL_FUNCTION(sqrtf)(a)
-#endif
+#define VF_ROOT(a) VF_REAL_FUNCTION(sqrtf)(a)
 #define ABS(a) VF_REAL_FUNCTION(fabsf)(a)
 #define VF_MANTISSA 23
 #define VF_EXPONENT_BIAS 127
 #define VF_SMALLEST_NORMAL 0x1p-126f
 #endif
 
+#ifndef SQRT
+#define SQRT(a) VF_ROOT(a)
+#endif
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 

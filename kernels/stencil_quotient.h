@@ -20,12 +20,6 @@
 #ifndef VF_STENCIL_QUOTIENT_H
 #define VF_STENCIL_QUOTIENT_H
 
-#if REAL_BITS == 64
-#define VF_ROOT(a) VF_REAL_FUNCTION(sqrt)(a)
-#else
-#define VF_ROOT(a) VF_REAL_FUNCTION(sqrtf)(a)
-#endif
-
 /* NaN, as a constant: some compilers divide for 0 / 0. */
 #define VF_IN_DOUBT vf_from_bits(0x7fc00000u)
 

@@ -15,14 +15,18 @@
 #include "kernels/device_pack.h"
 #include "kernels/device_sweep.h"
 
-/* Constants beside those of device.h and device_sweep.h, from kernels/time_stream.c; "level" s is what stage
- * s reads along its star: VF_TIME_DELAY(s)       planes that a level is behind the source; of VF_STAGES: the
- * result VF_TIME_LEVEL(s)       its field VF_TIME_ROWS(s)        where its rows begin in shared memory, in
- * elements VF_TIME_END_Y          rows of the grid of the thread in which it ends VF_TIME_QUEUE where, behind
- * the rows, planes of the source arrive, in bytes VF_TIME_AHEAD          how many of them are under way
+/* "Level" s is what stage s reads along its star. Constants beside those of device.h and device_sweep.h, from
+ * kernels/time_stream.c:
+ *   VF_TIME_DELAY(s)       planes that a level is behind the source; of VF_STAGES: the result
+ *   VF_TIME_LEVEL(s)       its field
+ *   VF_TIME_ROWS(s)        where its rows begin in shared memory, in elements
+ *   VF_TIME_END_Y          rows of the grid of the thread in which it ends
+ *   VF_TIME_QUEUE          where, behind the rows, planes of the source arrive, in bytes
+ *   VF_TIME_AHEAD          how many of them are under way
  *   VF_TIME_SHORT          1: the grid is lower than a block, and no multiple of a thread's rows
  *   VF_TIME_ALL_ROWS       1: all rows of a thread are in shared memory, not only those that others reach
  *   VF_TIME_TURN           planes for which the loop is written out */
+
 /* ---- a level ---- */
 
 /* The planes that stage S reads, but for the newest, and where in shared memory the rows are that it reads
