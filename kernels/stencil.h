@@ -86,6 +86,7 @@ typedef unsigned int vf_bits;
 #ifndef SQRT
 #define SQRT(a) VF_ROOT(a)
 #endif
+
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
