@@ -20,10 +20,11 @@
 #define MORE_BYTES_AHEAD 128
 #define FEW_OPERATIONS 40
 #define MOST_WARPS 16 /* of an SM; more only crowd memory */
-/* Operations of a lane in a turn: so many that the nearest caches do not hold two loops' instructions, of the
- * strips at the sides and the others; and not even those of one. Fitted to 12 kernels there. */
+/* Operations of a lane in a turn whose instructions the nearest caches hold: of two loops, for the strips at
+ * the sides and for the others; and of one. Fitted to 12 kernels there. */
 #define MOST_OF_TWO 900
 #define MOST_OF_ONE 1600
+#define MISSED 1.3 /* What an operation costs more that they do not hold. */
 #define MOST_TURN 16
 #define MOST_SIDE 8
 
@@ -326,12 +327,13 @@ static double rows_for(const struct vf_kernel_case *c, const struct layout *l, d
     return ceil((rows + c->halo[1] + l->last) / l->turn) * l->turn;
 }
 
-/* What instructions cost that the nearest caches do not hold, or that only strips at the sides need. */
+/* What an operation costs: more where only strips at the sides need some instructions, and where the nearest
+ * caches do not hold them. */
 static double waiting_of(const struct vf_kernel_case *c, const struct layout *l,
                          const struct vf_kernel_config *config)
 {
-    const double operations = turn_operations(c, l);
-    return operations > (config->interior ? MOST_OF_TWO : MOST_OF_ONE) ? 1.5 : config->interior ? 1.0 : 1.1;
+    const double held = (config->interior ? MOST_OF_TWO : MOST_OF_ONE) / turn_operations(c, l);
+    return (config->interior ? 1.0 : 1.1) + MISSED * fmax(0, 1 - held);
 }
 
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,

@@ -8,8 +8,9 @@
 #include "bench_gpu_plans.h"
 #include "bench_gpu_run.h"
 
-/* A goal: the plan's choice is within this of the best row. */
+/* A goal: the plan's choice is within this of the best row, or rows, that make its steps. */
 #define CLOSE 1.15
+#define MOST_STEPS 16
 
 /* ---- an item on a grid ---- */
 
@@ -21,11 +22,11 @@ struct place {
     struct bench_tally *tally;
     struct bench_random random[VF_MAX_INPUTS];
     struct bench_arrays full, small;
-    double cell_bytes;        /* read and written, of a cell, at least */
-    double copy;              /* seconds of copying one input */
-    double bandwidth;         /* of that copy, bytes/s */
-    struct bench_right right; /* of the present flow */
-    double best;              /* seconds of a step, by the best row so far */
+    double cell_bytes;           /* read and written, of a cell, at least */
+    double copy;                 /* seconds of copying one input */
+    double bandwidth;            /* of that copy, bytes/s */
+    struct bench_right right;    /* of the present flow */
+    double best[MOST_STEPS + 1]; /* seconds of n steps by the best row of n steps so far; infinite: none */
 };
 
 static double cells_of(struct bench_grid grid)
@@ -219,7 +220,19 @@ static void write_json(const struct place *place, const char *by, int steps, con
     vf_json_end(json);
 }
 
-/* `by` is "plan" for the plan's own choice, which is held against the best row so far. */
+/* Seconds of so many steps by the best rows so far, one after the other. */
+static double best_of(const struct place *place, int steps)
+{
+    double best[MOST_STEPS + 1] = {0};
+    for (int n = 1; n <= steps; n++) {
+        best[n] = INFINITY;
+        for (int last = 1; last <= n; last++)
+            best[n] = fmin(best[n], best[n - last] + place->best[last]);
+    }
+    return best[steps];
+}
+
+/* `by` is "plan" for the plan's own choice, which is held against the best rows so far. */
 static void print_row(struct place *place, const char *by, int steps, const struct result *r)
 {
     struct bench_tally *tally = place->tally;
@@ -237,11 +250,11 @@ static void print_row(struct place *place, const char *by, int steps, const stru
         fflush(stdout);
         return;
     }
-    const double rate = steps * cells_of(place->grid) / r->seconds, step = r->seconds / steps;
+    const double rate = steps * cells_of(place->grid) / r->seconds, best = best_of(place, steps);
     printf(" %9.4f %9.2f %6.3f %7.2f %7.2f", 1e3 * r->seconds, 1e-9 * rate,
            rate * place->cell_bytes / place->bandwidth, r->seconds / place->copy, r->predicted / r->seconds);
-    if (is_plan && place->best < INFINITY) {
-        const double over = step / place->best;
+    if (is_plan && best < INFINITY) {
+        const double over = r->seconds / best;
         printf(" %6.2f%s", over, over > CLOSE ? " <" : "");
         tally->plans++;
         tally->slow_plans += over > CLOSE;
@@ -253,7 +266,7 @@ static void print_row(struct place *place, const char *by, int steps, const stru
     }
     printf("\n%s", is_plan && r->list.data != NULL ? r->list.data : "");
     fflush(stdout);
-    place->best = fmin(place->best, step);
+    place->best[steps] = fmin(place->best[steps], r->seconds);
 }
 
 /* ---- rows ---- */
@@ -299,7 +312,8 @@ static void open_place(struct place *place, const struct bench_flow *flow)
     place->cell_bytes = bytes;
     place->copy = bench_device_copy(place->device, one);
     place->bandwidth = 2 * (double)one / place->copy;
-    place->best = INFINITY;
+    for (int steps = 0; steps <= MOST_STEPS; steps++)
+        place->best[steps] = INFINITY;
     bench_arrays_open(place->device, flow, place->random, place->grid, bench_turns(place->device, set),
                       &place->full);
     bench_arrays_open(place->device, flow, place->random, bench_small_grid(place->grid, place->item->dim), 1,
