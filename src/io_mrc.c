@@ -18,9 +18,9 @@ struct mrc_reader {
     bool swapped;
 };
 
-/* Sums of finite values, from a value near the mean so that their squares keep their digits. Every fourth
- * value goes to the same sum. */
-enum { LANES = 4 };
+/* Sums of finite values, from a value near the mean so that their squares keep their digits. Every sixteenth
+ * value of a row goes to the same sum. */
+enum { LANES = 16 };
 struct mrc_sums {
     double sum[LANES], squares[LANES], least[LANES], most[LANES], count[LANES];
 };
@@ -211,35 +211,92 @@ static void add_value(struct mrc_sums *sums, int k, double value, double origin)
     sums->most[k] = finite && value > sums->most[k] ? value : sums->most[k];
 }
 
-/* A loop for each type, which the compiler makes tight. */
-#define ADD_VALUES(type)                                                            \
-    for (; x + LANES <= nx; x += LANES)                                             \
-        for (int k = 0; k < LANES; k++)                                             \
-            add_value(&own, k, (double)((const type *)row)[x + (size_t)k], origin); \
-    for (; x < nx; x++)                                                             \
-        add_value(&own, (int)(x % LANES), (double)((const type *)row)[x], origin);
+/* All of them are finite, or it is not done. Loops without a branch are what the compiler makes tight. */
+static bool add_finite(struct mrc_sums *sums, const float *row, size_t nx, double origin)
+{
+    struct mrc_sums own = *sums;
+    float least[LANES], most[LANES];
+    size_t x = 0;
+    for (int k = 0; k < LANES; k++) {
+        least[k] = INFINITY;
+        most[k] = -INFINITY;
+    }
+    for (; x + LANES <= nx; x += LANES)
+        for (int k = 0; k < LANES; k++) {
+            const float value = row[x + (size_t)k];
+            const double from_origin = (double)value - origin;
+            own.sum[k] += from_origin;
+            own.squares[k] += from_origin * from_origin;
+            least[k] = value < least[k] ? value : least[k];
+            most[k] = value > most[k] ? value : most[k];
+        }
+    double all = 0;
+    for (int k = 0; k < LANES; k++) {
+        all += own.sum[k];
+        own.count[k] += (double)(x / LANES);
+        own.least[k] = least[k] < own.least[k] ? least[k] : own.least[k];
+        own.most[k] = most[k] > own.most[k] ? most[k] : own.most[k];
+    }
+    if (all - all != 0)
+        return false;
+    for (; x < nx; x++)
+        add_value(&own, (int)(x % LANES), row[x], origin);
+    *sums = own;
+    return true;
+}
+
+static void add_floats(struct mrc_sums *sums, const float *row, size_t nx, double origin)
+{
+    for (size_t x = 0; x < nx; x++)
+        add_value(sums, (int)(x % LANES), row[x], origin);
+}
+
+/* The sums of a row of integers are exact: its values have 16 bits, and there are less than 2^31. */
+static void add_integers(struct mrc_sums *sums, size_t nx, int64_t sum, uint64_t squares, double least,
+                         double most, double origin)
+{
+    const int64_t from = (int64_t)origin, count = (int64_t)nx;
+    sums->sum[0] += (double)(sum - count * from);
+    sums->squares[0] += (double)(squares - 2 * (uint64_t)(from * sum) + (uint64_t)(count * (from * from)));
+    sums->count[0] += (double)nx;
+    sums->least[0] = least < sums->least[0] ? least : sums->least[0];
+    sums->most[0] = most > sums->most[0] ? most : sums->most[0];
+}
+
+#define ADD_INTEGERS(type)                                         \
+    do {                                                           \
+        const type *value = row;                                   \
+        type least = value[0], most = value[0];                    \
+        int64_t sum = 0;                                           \
+        uint64_t squares = 0;                                      \
+        for (size_t x = 0; x < nx; x++) {                          \
+            sum += value[x];                                       \
+            squares += (uint32_t)value[x] * (uint32_t)value[x];    \
+            least = value[x] < least ? value[x] : least;           \
+            most = value[x] > most ? value[x] : most;              \
+        }                                                          \
+        add_integers(sums, nx, sum, squares, least, most, origin); \
+    } while (0)
 
 static void add_row(struct mrc_sums *sums, enum vf_type type, const void *row, size_t nx, double origin)
 {
-    struct mrc_sums own = *sums;
-    size_t x = 0;
     switch (type) {
     case VF_U8:
-        ADD_VALUES(uint8_t)
+        ADD_INTEGERS(uint8_t);
         break;
     case VF_I8:
-        ADD_VALUES(int8_t)
+        ADD_INTEGERS(int8_t);
         break;
     case VF_U16:
-        ADD_VALUES(uint16_t)
+        ADD_INTEGERS(uint16_t);
         break;
     case VF_I16:
-        ADD_VALUES(int16_t)
+        ADD_INTEGERS(int16_t);
         break;
     default:
-        ADD_VALUES(float)
+        if (!add_finite(sums, row, nx, origin))
+            add_floats(sums, row, nx, origin);
     }
-    *sums = own;
 }
 
 static void add_sums(struct mrc_sums *to, const struct mrc_sums *from)

@@ -193,6 +193,95 @@ Test(io_mrc, a_copy_is_the_same_file)
     }
 }
 
+static void put_value(enum vf_type type, void *plane, size_t i, double value)
+{
+    switch (type) {
+    case VF_U8:
+        ((uint8_t *)plane)[i] = (uint8_t)value;
+        break;
+    case VF_I8:
+        ((int8_t *)plane)[i] = (int8_t)value;
+        break;
+    case VF_U16:
+        ((uint16_t *)plane)[i] = (uint16_t)value;
+        break;
+    case VF_I16:
+        ((int16_t *)plane)[i] = (int16_t)value;
+        break;
+    default:
+        ((float *)plane)[i] = (float)value;
+    }
+}
+
+struct statistics {
+    double least, most, mean, deviation;
+};
+
+/* Fills it with numbers from low to high, both ends among them, and in floats some that are not finite. */
+static struct statistics fill(struct vf_volume *volume, double low, double high)
+{
+    struct statistics s = {.least = INFINITY, .most = -INFINITY};
+    const size_t count = volume->shape.nx * volume->shape.ny;
+    long double sum = 0, squares = 0, finite = 0;
+    uint32_t state = 1;
+    for (size_t i = 0; i < volume->shape.nz * count; i++) {
+        state = state * 1664525 + 1013904223;
+        const double part = state >> 29 == 0 ? 0 : state >> 29 == 1 ? 1 : (double)(state >> 9) / (1 << 23);
+        const double value = floor(low + part * (high - low));
+        const bool is_finite = volume->type != VF_F32 || i % 97 != 40;
+        put_value(volume->type, vf_volume_plane(volume, 0, 0, i / count), i % count,
+                  is_finite ? value
+                  : i & 1   ? (double)NAN
+                            : -(double)INFINITY);
+        if (!is_finite)
+            continue;
+        finite++;
+        sum += (long double)value;
+        squares += (long double)value * (long double)value;
+        s.least = fmin(s.least, value);
+        s.most = fmax(s.most, value);
+    }
+    s.mean = (double)(sum / finite);
+    s.deviation = (double)sqrtl(squares / finite - sum / finite * (sum / finite));
+    return s;
+}
+
+/* Of every type and of rows around the number of values that are added up side by side. */
+Test(io_mrc, statistics)
+{
+    static const struct {
+        enum vf_type type;
+        double low, high;
+    } of[] = {{VF_U8, 0, 255},
+              {VF_I8, -128, 127},
+              {VF_U16, 0, 65535},
+              {VF_I16, -32768, 32767},
+              {VF_F32, -1e6, 3e6}};
+    static const size_t widths[] = {1, 2, 15, 16, 17, 47, 333};
+    for (size_t k = 0; k < 5 * 7; k++) {
+        struct vf_error error;
+        struct vf_volume volume;
+        const struct vf_info info = {.format = VF_FORMAT_MRC,
+                                     .type = of[k % 5].type,
+                                     .shape = {widths[k / 5], 3, 2, 1, 1},
+                                     .page_count = 2,
+                                     .page_channels = 1};
+        cr_assert_eq(vf_volume_alloc(&volume, info.type, &info.shape, "input", &error), VF_OK);
+        const struct statistics expected = fill(&volume, of[k % 5].low, of[k % 5].high);
+        sample_write_volume(sample_path("out.mrc"), &info, &volume, &(struct vf_output_options){0});
+        vf_volume_free(&volume);
+        size_t size;
+        unsigned char *out = sample_get(sample_path("out.mrc"), &size);
+        cr_assert_eq((double)header_float(out, false, 76), expected.least, "case %zu", k);
+        cr_assert_eq((double)header_float(out, false, 80), expected.most, "case %zu", k);
+        cr_assert_float_eq((double)header_float(out, false, 84), expected.mean, 1e-6 * fabs(expected.mean),
+                           "case %zu", k);
+        cr_assert_float_eq((double)header_float(out, false, 216), expected.deviation,
+                           1e-6 * expected.deviation, "case %zu", k);
+        free(out);
+    }
+}
+
 Test(io_mrc, sections)
 {
     static const struct {
