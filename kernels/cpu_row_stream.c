@@ -190,13 +190,13 @@ static size_t bytes(const struct vf_job *job)
 /* Rings of all threads stay below this, whatever the model says of speed, where any tile allows it. */
 #define MOST_WORK_BYTES ((size_t)48 << 20)
 
-/* Tries tiles from whole rows downwards and keeps the cheapest. */
+/* Tries tiles from whole rows downwards and keeps the cheapest; those above the limit only where all are. */
 static double plan(struct vf_job *job)
 {
     const bool volume = job->flow->dim == 3;
     const ptrdiff_t stream = vf_job_end(job) - vf_job_begin(job);
     struct vf_tiling best = {job->nx, volume ? job->ny : 1, stream};
-    double least = -1;
+    double least = -1, seconds = 0;
     for (ptrdiff_t x = job->nx; x >= 1; x = x > 64 ? (x + 127) / 128 * 64 : 0)
         for (ptrdiff_t y = volume ? job->ny : 1; y >= 1; y = y > 8 ? (y + 1) / 2 : 0)
             for (ptrdiff_t pieces = 1; pieces <= 4 * job->threads && pieces <= stream; pieces *= 2) {
@@ -209,16 +209,17 @@ static double plan(struct vf_job *job)
                 size_t work = block_of(&layout).total * (size_t)job->threads;
                 if (work > MOST_WORK_BYTES)
                     cost *= 1 + (double)work / MOST_WORK_BYTES;
-                if (job->work_limit > 0 && work > job->work_limit)
-                    cost *= 1e6 * (double)work / (double)job->work_limit;
+                const bool is_over = job->work_limit > 0 && work > job->work_limit;
+                const double rank = is_over ? 1e6 * cost * (double)work / (double)job->work_limit : cost;
                 vf_row_layout_close(&layout);
-                if (least < 0 || cost < least) {
-                    least = cost;
+                if (least < 0 || rank < least) {
+                    least = rank;
+                    seconds = cost;
                     best = job->tiling;
                 }
             }
     job->tiling = best;
-    return least;
+    return seconds;
 }
 
 static const char *refuses(const struct vf_flow *flow)

@@ -10,7 +10,8 @@
 
 /* ---- which files ---- */
 
-static enum vf_status add_file(struct vf_batch *batch, const char *in, struct vf_error *error)
+/* `cause` is errno of a directory or name that cannot be read; 0: it is an input. */
+static enum vf_status add_file(struct vf_batch *batch, const char *in, int cause, struct vf_error *error)
 {
     if (batch->count == batch->room) {
         const int room = batch->room * 2 + 64;
@@ -24,11 +25,11 @@ static enum vf_status add_file(struct vf_batch *batch, const char *in, struct vf
         batch->room = room;
     }
     struct vf_batch_file *file = &batch->file[batch->count];
-    *file = (struct vf_batch_file){.in = vf_strdup(in, error)};
+    *file = (struct vf_batch_file){.in = vf_strdup(in, error), .cause = cause};
     if (file->in == NULL)
         return VF_FAILED;
     batch->count++;
-    file->exists = stat(in, &file->about) == 0;
+    file->exists = cause == 0 && stat(in, &file->about) == 0;
     return VF_OK;
 }
 
@@ -56,11 +57,12 @@ static enum vf_status add_entry(struct vf_batch *batch, const char *directory, c
         return VF_FAILED;
     snprintf(path, room, "%s%s%s", directory, slash ? "" : "/", name);
     /* Links to directories could lead in circles. */
-    const bool known = lstat(path, &about) == 0;
-    if (known && S_ISDIR(about.st_mode) && !(results != NULL && is_same_file(&about, results)))
+    if (lstat(path, &about) != 0)
+        status = errno == ENOENT ? VF_OK : add_file(batch, path, errno, error);
+    else if (S_ISDIR(about.st_mode) && !(results != NULL && is_same_file(&about, results)))
         status = add_tree(batch, path, results, error);
-    else if (known && !S_ISDIR(about.st_mode) && vf_format_by_name(name, &format))
-        status = add_file(batch, path, error);
+    else if (!S_ISDIR(about.st_mode) && vf_format_by_name(name, &format))
+        status = add_file(batch, path, 0, error);
     vf_free(path);
     return status;
 }
@@ -72,7 +74,7 @@ static enum vf_status add_tree(struct vf_batch *batch, const char *directory, co
     const int count = scandir(directory, &entry, NULL, alphasort);
     enum vf_status status = VF_OK;
     if (count < 0)
-        return vf_fail(error, VF_FAILED, "%.300s: cannot be read: %s", directory, strerror(errno));
+        return add_file(batch, directory, errno, error);
     for (int i = 0; i < count; i++) {
         if (status == VF_OK)
             status = add_entry(batch, directory, entry[i]->d_name, results, error);
@@ -88,7 +90,7 @@ static enum vf_status add_word(struct vf_batch *batch, const struct vf_command_l
     struct stat about, results;
     if (line->tree && stat(word, &about) == 0 && S_ISDIR(about.st_mode))
         return add_tree(batch, word, stat(line->out_dir, &results) == 0 ? &results : NULL, error);
-    return add_file(batch, word, error);
+    return add_file(batch, word, 0, error);
 }
 
 static enum vf_status add_lines(struct vf_batch *batch, const struct vf_command_line *line,
@@ -209,7 +211,7 @@ static enum vf_status check_inputs_stay(struct vf_batch *batch, struct vf_batch_
     qsort(sorted, count, sizeof *sorted, compare_files);
     for (int i = 0; i < batch->count; i++) {
         struct vf_batch_file *file = &batch->file[i], key = {.exists = true}, *key_pointer = &key;
-        if (stat(file->out, &key.about) != 0)
+        if (file->cause != 0 || stat(file->out, &key.about) != 0)
             continue;
         struct vf_batch_file **hit = bsearch(&key_pointer, sorted, count, sizeof *sorted, compare_files);
         file->in_place = compare_files(&key_pointer, &file) == 0;
@@ -285,7 +287,8 @@ enum vf_status vf_batch_open(struct vf_batch *batch, const struct vf_command_lin
         goto out;
     VF_TRY(make_directory(line->out_dir, error));
     for (int i = 0; i < batch->count; i++)
-        VF_TRY(make_parents(&batch->file[i], error));
+        if (batch->file[i].cause == 0)
+            VF_TRY(make_parents(&batch->file[i], error));
 out:
     return status;
 }

@@ -10,6 +10,7 @@
 struct vf_batch_file {
     char *in, *out;   /* owned */
     const char *name; /* of `out`, under the directory */
+    int cause;        /* errno of a directory in a tree that cannot be read; 0: it is a file */
     bool exists;      /* the input; then `about` is about it */
     bool in_place;    /* the result replaces its own input */
     struct stat about;
@@ -27,7 +28,8 @@ enum vf_status vf_batch_open(struct vf_batch *batch, const struct vf_command_lin
                              struct vf_error *error);
 void vf_batch_close(struct vf_batch *batch);
 
-/* A bad file is reported and the rest goes on; a signal ends it all. The program's exit code. */
+/* A bad file, or a directory that cannot be read, is reported and the rest goes on; a signal ends it all. The
+ * program's exit code. */
 enum vf_status vf_batch_run(const struct vf_batch *batch, const struct vf_command_line *line);
 
 #endif

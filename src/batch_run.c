@@ -129,6 +129,15 @@ static void join(struct on_the_way *file)
 
 /* ---- one after another ---- */
 
+static enum vf_status open_file(struct runner *r, struct on_the_way *file, const struct vf_batch_file *about)
+{
+    if (about->cause != 0)
+        return vf_fail(&file->error, VF_FAILED, "%.300s: cannot be read: %s", about->in,
+                       strerror(about->cause));
+    return vf_work_open(&file->work, &r->line->chain, &r->options, &r->session, about->in, about->out, stdout,
+                        &file->error);
+}
+
 /* The next file that can be opened and is not finished yet; false when there is none. */
 static bool open_next(struct runner *r, struct on_the_way *file)
 {
@@ -143,8 +152,7 @@ static bool open_next(struct runner *r, struct on_the_way *file)
             continue;
         }
         vf_progress_clear(&r->shown);
-        const enum vf_status status = vf_work_open(&file->work, &r->line->chain, &r->options, &r->session,
-                                                   about->in, about->out, stdout, &file->error);
+        const enum vf_status status = open_file(r, file, about);
         if (status == VF_OK) {
             vf_work_show(file->work, &r->shown, bytes_of(about));
             return true;

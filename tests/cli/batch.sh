@@ -129,6 +129,31 @@ test_trees() {
     says "there are no images"
 }
 
+# Longer than the system takes, which root cannot read either.
+test_trees_with_what_cannot_be_read() {
+    name=$(printf '%0200d' 0)
+    mkdir in
+    cp "$SMALL" in/x.png
+    mkdir deep
+    for _ in $(seq 21); do
+        mkdir outer
+        mv deep "outer/$name"
+        mv outer deep
+    done
+    mv deep in
+    expect 3 -f gaussian --tree --out-dir res --report r.json in
+    says "cannot be read: File name too long"
+    says "1 of 2 files failed"
+    [ -s res/in/x.png ]
+    grep -q '"failed": 1' r.json
+    [ "$(id -u)" -ne 0 ] || return 0
+    mkdir in/locked
+    chmod 000 in/locked
+    expect 3 -f gaussian --tree --out-dir res in
+    says "in/locked: cannot be read"
+    chmod 700 in/locked
+}
+
 test_resume() {
     cp "$SMALL" a.png
     cp "$IMAGE" b.png

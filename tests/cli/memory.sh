@@ -15,6 +15,8 @@ in_slabs() {
     least "$@" slabs.tif
     expect 0 --memory $((LEAST + more))M --explain "$@" slabs.tif
     prints "larger than memory"
+    seconds=$(sed -n 's/^larger than memory: .* predicted \([0-9]*\)\.[0-9]* s$/\1/p' out)
+    [ "$seconds" -lt 60 ]
     same whole.tif slabs.tif
 }
 
