@@ -236,6 +236,13 @@ enum vf_status vf_work_read(struct vf_work *w, struct vf_error *error)
     return status;
 }
 
+/* Whether a message begins with one of the files, as those of readers and writers do. */
+static bool is_named(const struct vf_work *w, const struct vf_error *error)
+{
+    return strncmp(error->text, w->in_name, strlen(w->in_name)) == 0 ||
+           strncmp(error->text, w->out_name, strlen(w->out_name)) == 0;
+}
+
 static enum vf_status compute_or_stream(struct vf_work *w, struct vf_error *error)
 {
     const double start = now();
@@ -244,8 +251,11 @@ static enum vf_status compute_or_stream(struct vf_work *w, struct vf_error *erro
     if (w->value == NULL)
         return VF_FAILED;
     memset(w->value, 0, values * sizeof *w->value);
-    if (w->stream.pass_count > 0)
-        return stream(w, error);
+    if (w->stream.pass_count > 0) {
+        const enum vf_status streamed = stream(w, error);
+        return streamed == VF_OK || is_named(w, error) ? streamed
+                                                       : vf_work_named(streamed, w->in_name, error);
+    }
     enum vf_status status = vf_volume_alloc(&w->out, w->result.type, &w->result.shape, "the result", error);
     if (status == VF_OK)
         status = compute(w, error);

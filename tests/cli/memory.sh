@@ -61,6 +61,17 @@ test_rows_of_one_plane() {
     says "the thinnest slab of this chain needs"
 }
 
+test_what_fails_between_passes_names_the_file() {
+    chain=gaussian:sigma=3,eed:iterations=8,gaussian:sigma=3
+    least -f $chain "$STACK" o.tif
+    (
+        ulimit -f 8
+        expect 1 --memory "${LEAST}M" -f $chain "$STACK" o.tif
+    )
+    says "$STACK: the temporary file between two passes cannot be written"
+    [ ! -e o.tif ]
+}
+
 test_more_memory_takes_fewer_passes() {
     sparse 256 256 20000 long.mrc
     chain=perona-malik:iterations=50:k=10
