@@ -98,6 +98,7 @@ static struct block block_of(const struct vf_row_layout *l)
     b.weight = b.tap + (size_t)(l->most_taps + VF_ROW_BLOCK) * sizeof(void *);
     b.part = b.weight + (size_t)l->most_taps * sizeof(double);
     b.total = b.part + (size_t)l->job->flow->field_count * sizeof(struct vf_row_part);
+    b.total = (b.total + rounding) / VF_ALIGNMENT * VF_ALIGNMENT;
     return b;
 }
 
@@ -141,24 +142,22 @@ static void place_worker(struct vf_row_worker *w, const struct vf_row_layout *l,
 static enum vf_status run(const struct vf_job *job, struct vf_error *error)
 {
     struct vf_row_layout layout;
-    char **memory = NULL;
+    char *memory = NULL;
     enum vf_status status;
     VF_TRY(vf_row_layout_open(&layout, job, error));
     const ptrdiff_t units = layout.tiles_x * layout.tiles_y * layout.chunks * job->batch;
     const int threads = units < job->threads ? (int)units : job->threads;
+    const size_t block = block_of(&layout).total;
+    /* In one piece, which has large pages then, and each thread is handed its own as it comes to them. */
+    memory = vf_alloc((size_t)threads, block, "the planes in work", error);
     status = VF_FAILED;
-    memory = vf_alloc((size_t)threads, sizeof *memory, "threads", error);
     if (memory == NULL)
         goto out;
-    for (int i = 0; i < threads; i++) {
-        memory[i] = vf_alloc(block_of(&layout).total, 1, "the planes in work", error);
-        if (memory[i] == NULL)
-            goto out;
-    }
 #pragma omp parallel num_threads(threads)
     {
         struct vf_row_worker worker;
-        place_worker(&worker, &layout, omp_get_thread_num(), memory[omp_get_thread_num()]);
+        const int thread = omp_get_thread_num();
+        place_worker(&worker, &layout, thread, memory + (size_t)thread * block);
 #pragma omp for schedule(dynamic, 1)
         for (ptrdiff_t u = 0; u < units; u++) {
             place_tile(&worker, u);
@@ -169,8 +168,6 @@ static enum vf_status run(const struct vf_job *job, struct vf_error *error)
     if (job->stop != NULL && *job->stop)
         status = vf_fail(error, VF_INTERRUPTED, "interrupted");
 out:
-    for (int i = 0; memory != NULL && i < threads; i++)
-        vf_free(memory[i]);
     vf_free(memory);
     vf_row_layout_close(&layout);
     return status;
