@@ -1,0 +1,206 @@
+#include <limits.h>
+#include <math.h>
+
+#include "kernels/gpu_box.h"
+#include "kernels/gpu_sweep.h"
+#include "src/model.h"
+
+/* Planes on their way, more of which make wide stars slower on an H200, and planes that threads may be
+ * reading: the gate lets them be one apart. */
+enum { AHEAD = 2, READ = 2 };
+
+/* What a block's shape comes to, in cells. */
+struct layout {
+    int tile_x, tile_y;
+    int before, behind; /* packs beside a row of the tile */
+    int above;          /* terms along z that are taken from the ring */
+    int registers;      /* of a thread */
+    int planes;         /* of the ring */
+    size_t plane;       /* elements of one */
+};
+
+static const char *refuses(const struct vf_kernel_case *c)
+{
+    const struct vf_flow *flow = c->flow;
+    if (flow->dim == 2)
+        return "it streams volumes";
+    if (flow->stage_count != 1 || flow->stage[0].stencil != VF_STENCIL_LINEAR ||
+        flow->stage[0].input_count != 1 || flow->sink_count != 1 || flow->sink[0] != flow->stage[0].output[0])
+        return "it is for one table of weights of one array";
+    if (!vf_sweep_is_star(&flow->stage[0], 0) || c->halo[0] < 1 || (c->halo[1] < 1 && c->halo[2] < 1))
+        return "the table is no star";
+    if (vf_conversion_ops(c, c->source_type[0]) > 0)
+        return "what it reads would have to be converted";
+    if (c->halo[0] < 2 && c->halo[1] < 2 && c->halo[2] < 2)
+        return "it is for stars that reach two cells and more";
+    return c->halo[0] > 16 || c->halo[1] > 16 || c->halo[2] > 16 ? "the star reaches too far" : NULL;
+}
+
+static int packs_of(int cells, int pack)
+{
+    return (cells + pack - 1) / pack;
+}
+
+static int tail_of(const struct vf_kernel_case *c)
+{
+    return (int)(c->nx % vf_sweep_pack(c));
+}
+
+static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                        struct layout *l)
+{
+    const int pack = vf_sweep_pack(c), words = (int)vf_kernel_element(c) / 4, reach = c->halo[0],
+              cells = config->work[0] * config->work[1], threads = config->block[0] * config->block[1];
+    l->tile_x = config->block[0] * config->work[0];
+    l->tile_y = config->block[1] * config->work[1];
+    l->before = packs_of(c->halo[2], pack);
+    l->behind = c->halo[2] > 0 ? packs_of(tail_of(c) + c->halo[2], pack) : 0;
+    l->plane = (size_t)(l->tile_y + 2 * c->halo[1]) * (size_t)(l->tile_x + (l->before + l->behind) * pack);
+    /* Beside sums: the own cells and their result, a row with what is beside it, places. */
+    const int most = (int)fmin(255, floor(8192.0 / threads) * 8),
+              others = 20 + words * (2 * cells + (2 * l->before + 1) * pack);
+    l->above = 0;
+    while (l->above < reach && others + words * cells * (2 * reach - l->above) > most)
+        l->above++;
+    l->planes = AHEAD + l->above + READ;
+    l->registers = others + words * cells * (2 * reach - l->above);
+}
+
+static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    struct layout l;
+    find_layout(c, config, &l);
+    return (size_t)l.planes * l.plane * vf_kernel_element(c) + VF_GATE_BYTES;
+}
+
+static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                           const struct vf_kernel_config *config)
+{
+    const char *why = vf_kernel_limits(c, gpu, config, 0);
+    if (why != NULL)
+        return why;
+    if (config->stream < 1)
+        return "it streams: stream is at least 1";
+    if (config->block[2] > 1 || config->work[2] > 1)
+        return "the streamed axis has no threads: z of block and work is 1";
+    if (config->work[0] != vf_sweep_pack(c) || config->work[1] > 8)
+        return c->flow->is_double ? "a thread has 2 cells along x, at most 8 along y"
+                                  : "a thread has 4 cells along x, at most 8 along y";
+    /* Elements of a plane are counted in 32 bits. */
+    if ((c->nx + 31) / 32 * 32 > (ptrdiff_t)(UINT_MAX - 64) / c->ny)
+        return "the planes are too large";
+    struct layout l;
+    find_layout(c, config, &l);
+    if (l.registers > 255 || l.registers * config->block[0] * config->block[1] > gpu->sm_registers)
+        return "work needs more registers than a thread has";
+    return vf_kernel_limits(c, gpu, config, shared(c, config));
+}
+
+static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t size[3])
+{
+    struct layout l;
+    find_layout(c, config, &l);
+    size[0] = l.tile_x;
+    size[1] = l.tile_y;
+    size[2] = config->stream;
+}
+
+/* Whether a block takes what an SM has of registers: its tile is as large as they allow. */
+static bool is_large(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                     const struct vf_kernel_config *config)
+{
+    struct layout l;
+    find_layout(c, config, &l);
+    return 2 * l.registers * config->block[0] * config->block[1] > gpu->sm_registers;
+}
+
+static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
+                      int room)
+{
+    static const int shapes[][3] = {{64, 4, 4},  {32, 8, 4}, {16, 16, 4}, {64, 8, 4}, {32, 16, 4},
+                                    {32, 16, 2}, {64, 8, 2}, {32, 8, 2},  {16, 16, 2}};
+    int count = 0;
+    for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes); i++) {
+        const struct vf_kernel_config config = {.block = {shapes[i][0], shapes[i][1], 1},
+                                                .work = {vf_sweep_pack(c), shapes[i][2], 1},
+                                                .stream = 1};
+        const struct vf_sweep_shape shape = vf_sweep_shape_of(&config, 0, 0);
+        if (forbids(c, gpu, &config) == NULL && is_large(c, gpu, &config))
+            count += vf_sweep_add_chunks(c, gpu, &shape, config, 8 * c->halo[0], list + count, room - count);
+    }
+    return count;
+}
+
+/* ---- counts for the model ---- */
+
+/* Fitted to 13, 31 and 43 points on an H200. What moves takes so many times as long as a copy where planes
+ * come to a ring, even without arithmetic; so many sectors' time goes for the few cells beside an end of a
+ * row; and that share of the time on shared memory's path shows beside arithmetic. */
+#define RING 1.02
+#define BORDER 7
+#define EXPOSED 0.1
+
+static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                    const struct vf_kernel_config *config, struct vf_kernel_traffic *t)
+{
+    (void)gpu;
+    struct layout l;
+    find_layout(c, config, &l);
+    const int element = (int)vf_kernel_element(c), pack = vf_sweep_pack(c), rows = config->work[1];
+    const double planes = config->stream, all = planes + 2.0 * c->halo[0] - l.above,
+                 read = planes + 2.0 * c->halo[0], cells = (double)rows * pack;
+    const double row = (double)vf_model_warp_sectors(0, 1, element, l.tile_x),
+                 line = (double)vf_model_warp_lines(0, 1, element, l.tile_x);
+    const double threads = (double)config->block[0] * config->block[1],
+                 borders = l.before > 0 ? 2 * l.tile_y : 0;
+    t->read_sectors += RING * row * l.tile_y * planes;
+    t->halo_sectors[0] += BORDER * borders * read;
+    t->halo_sectors[1] += row * 2 * c->halo[1] * read;
+    t->halo_sectors[2] += row * l.tile_y * (read - planes);
+    t->written_sectors += RING * planes * l.tile_y *
+                          (double)vf_model_warp_sectors(0, 1, (int)vf_type_size(c->sink_type[0]), l.tile_x);
+    t->global_wavefronts += line * (read * (l.tile_y + 2 * c->halo[1]) + planes * l.tile_y) + read * borders;
+    /* Packs that a thread takes of a plane, and brings: four lanes in turn of each access. */
+    const double taken = rows + 2 * c->halo[1] + 2 * l.before * rows + (double)l.above * rows,
+                 brought = (double)l.plane / pack / threads;
+    t->shared_wavefronts += EXPOSED * 4 * threads / 32 * (all * taken + read * brought);
+    t->loads = read * brought;
+    t->other_ops += threads * (all * (taken + 8) + read * 4 * brought +
+                               2 * vf_conversion_ops(c, c->sink_type[0]) * cells * planes);
+    *(c->flow->is_double ? &t->double_ops : &t->float_ops) += all * threads * cells * c->operations;
+    t->threads = (int)threads;
+    t->steps = (ptrdiff_t)all;
+    t->barriers = all;
+    t->loads_in_flight = 4 * AHEAD * brought;
+    t->overlaps = true;
+    t->registers = l.registers;
+}
+
+/* One plane; its terms compile in a fifth of the time of others. */
+static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    return 0.2 * config->work[0] * config->work[1] * c->operations;
+}
+
+static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                   struct vf_text *text)
+{
+    struct layout l;
+    find_layout(c, config, &l);
+    vf_text_add(text, "#define VF_PLANES %d\n#define VF_AHEAD %d\n#define VF_ABOVE %d\n#define VF_TAIL %d\n",
+                l.planes, AHEAD, l.above, tail_of(c));
+}
+
+const struct vf_gpu_scheme vf_gpu_star_stream = {
+    .name = "star-stream",
+    .summary = "planes in shared memory, sums of a wide star in registers",
+    .file = "kernels/star_stream.cu",
+    .refuses = refuses,
+    .candidates = candidates,
+    .forbids = forbids,
+    .tile = tile,
+    .shared = shared,
+    .traffic = traffic,
+    .written = written,
+    .define = define,
+};

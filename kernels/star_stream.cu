@@ -1,0 +1,330 @@
+/* A block streams through planes as associative does: a plane's terms are added to the sums along z that they
+ * belong to, in registers, and the result some planes back is complete then. But planes come to a ring in
+ * shared memory, VF_AHEAD of them on their way by copies that pass by registers, each with what lies beside
+ * the tile along x and y, without the corners, which a star does not read. There a thread finds what lies
+ * beside its cells, packs along x and rows along y, and asks neither L1 nor other threads for it: little is
+ * left to do beside the sums, and few warps, as registers for many sums leave, do it.
+ *
+ * The last VF_ABOVE terms along z are added when the sum is complete but for them, from planes that are in
+ * the ring already: where the sums of a star are too many for registers, shared memory has the rest.
+ *
+ * After P. S. Rawat et al., 2016, section 4.2, algorithm 3 at T = 1. Wins for stars that reach farther than a
+ * cell, which are bound by L1 or by what a cell takes of instructions.
+ *
+ * Constants beside those of device.h, from kernels/star_stream.c: VF_PLANES, those of the ring; VF_AHEAD,
+ * VF_ABOVE; VF_TAIL, cells of the grid in the pack in which its rows end, 0 if that is whole. */
+#include "kernels/device_pack.h"
+
+#include "kernels/device_gate.h"
+
+#define VF_TILE_X (VF_BLOCK_X * VF_PACK)
+#define VF_TILE_Y (VF_BLOCK_Y * VF_WORK_Y)
+/* Packs beside a row of the tile: before it, and behind the last whole one. */
+#define VF_PACKS(cells) (((cells) + VF_PACK - 1) / VF_PACK)
+#define VF_BEFORE VF_PACKS(VF_HALO_X)
+#define VF_BEHIND (VF_HALO_X > 0 ? VF_PACKS(VF_TAIL + VF_HALO_X) : 0)
+/* The tile's first column, and columns, in shared memory. */
+#define VF_BORDER (VF_BEFORE * VF_PACK)
+#define VF_PITCH (VF_BORDER + VF_TILE_X + VF_BEHIND * VF_PACK)
+/* Bytes of a plane in the ring, and of the ring. */
+#define VF_PLANE ((unsigned)((VF_TILE_Y + 2 * VF_HALO_Y) * VF_PITCH * sizeof(REAL)))
+#define VF_RING (VF_PLANES * VF_PLANE)
+/* Planes from a result to the last one that is added to its sum, and results under way at once. */
+#define VF_DELAY (VF_HALO_Z - VF_ABOVE)
+#define VF_SUMS (VF_HALO_Z + VF_DELAY)
+
+/* What a block computes: its first cell in a plane, and its planes. */
+struct vf_course {
+    int x, y, begin, end;
+};
+
+VF_INLINE vf_course vf_course_of(const VfArgs &args, int tile_x, int tile_y, int tile_z)
+{
+    const int begin = args.z_begin + tile_z * VF_STREAM,
+              end = args.z_end - begin < VF_STREAM ? args.z_end : begin + VF_STREAM;
+    return {tile_x * VF_TILE_X, tile_y * VF_TILE_Y, begin, end};
+}
+
+/* The place in the ring after another. */
+VF_INLINE unsigned vf_next(unsigned place)
+{
+    return place + VF_PLANE == VF_RING ? 0 : place + VF_PLANE;
+}
+
+/* ---- copies ---- */
+
+/* For a place in a plane, in elements from its first: none is copied; it is outside the grid. */
+#define VF_NOTHING 0xffffffffu
+#define VF_OUTSIDE 0xfffffffeu
+
+/* What a thread brings of every plane: packs of its columns, and some of those beside the rows. */
+struct vf_copies {
+    enum {
+        rows = VF_TILE_Y + 2 * VF_HALO_Y,
+        own = (rows + VF_BLOCK_Y - 1) / VF_BLOCK_Y,
+        packs = VF_BEFORE + VF_BEHIND, /* beside a row */
+        beside = (VF_TILE_Y * packs + VF_THREADS - 1) / VF_THREADS,
+        list = beside > 0 ? beside : 1,
+    };
+    const VfArgs &args;
+    const int last; /* the last plane that is read */
+    /* Where packs go in the ring's first plane, and where they are in the grid. */
+    vf_place to, to_beside[list];
+    unsigned from[own], row_beside[list];
+    int x_beside[list];
+
+    VF_MEMBER vf_copies(const VfArgs &a, const vf_course &c, vf_place ring)
+        : args(a), last(c.end - 1 + VF_HALO_Z),
+          to(ring + bytes(threadIdx.y, VF_BORDER + threadIdx.x * VF_PACK))
+    {
+        const int x = c.x + threadIdx.x * VF_PACK;
+        VF_UNROLL for (int k = 0; k < own; k++)
+        {
+            const int row = (int)threadIdx.y + k * VF_BLOCK_Y - VF_HALO_Y;
+            /* A pack with a row's end in it is among those beside the tile, where any are. */
+            const int width = VF_HALO_X > 0 && row >= 0 && row < VF_TILE_Y ? VF_PACK : 1;
+            const unsigned at = row_at(c.y + row);
+            from[k] = row >= VF_TILE_Y + VF_HALO_Y || x + width > a.nx ? VF_NOTHING
+                      : at == VF_OUTSIDE                               ? VF_OUTSIDE
+                                                                       : at + x;
+        }
+        const int whole = (a.nx - c.x) / VF_PACK, behind = whole < VF_BLOCK_X ? whole : VF_BLOCK_X;
+        VF_UNROLL for (int k = 0; k < beside; k++)
+        {
+            const int n = threadIdx.y * VF_BLOCK_X + threadIdx.x + k * VF_THREADS, row = n / packs,
+                      pack = n % packs, column = (pack < VF_BEFORE ? pack : pack + behind) * VF_PACK;
+            row_beside[k] = row < VF_TILE_Y ? row_at(c.y + row) : VF_NOTHING;
+            x_beside[k] = c.x - VF_BORDER + column;
+            to_beside[k] = ring + bytes(VF_HALO_Y + row, column);
+        }
+    }
+
+    static VF_MEMBER unsigned bytes(unsigned row, unsigned column)
+    {
+        return (row * VF_PITCH + column) * (unsigned)sizeof(REAL);
+    }
+
+    /* Where row y begins in any plane. No farther than the halo: those beyond are not read. */
+    VF_MEMBER unsigned row_at(int y)
+    {
+        const int at = vf_index(y < args.ny + VF_HALO_Y ? y : args.ny - 1 + VF_HALO_Y, args.ny);
+        return at < 0 ? VF_OUTSIDE : (unsigned)at * (unsigned)args.pitch;
+    }
+
+    static VF_MEMBER bool is_outside(const REAL *plane, unsigned at)
+    {
+        return VF_BOUNDARY == VF_CONSTANT && (plane == nullptr || at == VF_OUTSIDE);
+    }
+
+    VF_MEMBER void bring_pack(vf_place to, const REAL *plane, unsigned at)
+    {
+        if (is_outside(plane, at)) {
+            REAL outside[VF_PACK];
+            VF_UNROLL for (int i = 0; i < VF_PACK; i++) outside[i] = vf_outside(args, 0);
+            vf_set_pack((REAL *)vf_pointer(to), outside);
+        } else {
+            vf_copy_to<16>(to, plane + at);
+        }
+    }
+
+    VF_MEMBER void bring_beside(vf_place to, const REAL *plane, unsigned row, int x)
+    {
+        if (x >= 0 && x + VF_PACK <= args.nx)
+            return bring_pack(to, plane, is_outside(plane, row) ? row : row + x);
+        VF_UNROLL for (int i = 0; i < VF_PACK; i++)
+        {
+            const int at = vf_index(x + i, args.nx);
+            const vf_place cell = to + i * (int)sizeof(REAL);
+            if (is_outside(plane, at < 0 ? VF_OUTSIDE : row))
+                *(REAL *)vf_pointer(cell) = vf_outside(args, 0);
+            else
+                vf_copy_to<sizeof(REAL)>(cell, plane + (row + at));
+        }
+    }
+
+    /* To a place in the ring; beyond the last plane that one again. */
+    VF_MEMBER void send(int plane, unsigned place)
+    {
+        const int at = vf_index(plane < last ? plane : last, args.nz);
+        const REAL *const start = at < 0 ? nullptr : (const REAL *)args.in[0] + vf_row(args, 0, at);
+        VF_UNROLL for (int k = 0; k < own; k++)
+        {
+            if (from[k] != VF_NOTHING)
+                bring_pack(to + place + bytes(k * VF_BLOCK_Y, 0), start, from[k]);
+        }
+        VF_UNROLL for (int k = 0; k < beside; k++)
+        {
+            if (row_beside[k] != VF_NOTHING)
+                bring_beside(to_beside[k] + place, start, row_beside[k], x_beside[k]);
+        }
+        vf_close_copies();
+    }
+};
+
+/* ---- sums ---- */
+
+typedef REAL vf_cells[VF_WORK_Y][VF_PACK];
+
+/* Terms that a row of the plane, `away` rows from the own one, and that the own cells of a plane have,
+ * `along` planes away. */
+#define VF_ADD_BESIDE(t, dz, dy, dx) \
+    if ((dz) == 0 && (dy) == away)   \
+        add(t, &cell[VF_BORDER + (dx)], star[j]);
+#define VF_ADD_ALONG(t, dz, dy, dx)  \
+    if (along != 0 && (dz) == along) \
+        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++) add(t, own[j], to[j]);
+
+struct vf_star {
+    const VfArgs &args;
+    const vf_course course;
+    vf_copies copies;
+    /* The pack at the thread's columns in the first row that it reads of the ring's first plane. */
+    const unsigned char *const memory;
+    const int rows; /* of the thread in the grid */
+    vf_out_0 *to;   /* where the first of them goes in the next result */
+    /* sum[m] is that of m planes after the one that is completed next. They are left as they are: the first
+     * complete ones began with a product. */
+    vf_cells sum[VF_SUMS];
+
+    VF_MEMBER vf_star(const VfArgs &a, const vf_course &c, unsigned char *ring)
+        : args(a), course(c), copies(a, c, vf_place_of(ring)),
+          memory(ring + vf_copies::bytes(threadIdx.y * VF_WORK_Y, VF_BORDER + threadIdx.x * VF_PACK)),
+          rows(x_of(c) < a.nx ? a.ny - y_of(c) : 0),
+          to((vf_out_0 *)a.out[0] + vf_row(a, y_of(c), c.begin) + x_of(c))
+    {
+    }
+
+    static VF_MEMBER int x_of(const vf_course &c)
+    {
+        return c.x + threadIdx.x * VF_PACK;
+    }
+
+    static VF_MEMBER int y_of(const vf_course &c)
+    {
+        return c.y + threadIdx.y * VF_WORK_Y;
+    }
+
+    VF_MEMBER void add(int t, const REAL *value, REAL (&to)[VF_PACK])
+    {
+        const REAL weight = vf_param(args, vf_stage_0::first_param + t);
+        VF_UNROLL for (int i = 0; i < VF_PACK; i++) to[i] =
+            t == 0 ? weight * value[i] : FMA(weight, value[i], to[i]);
+    }
+
+    VF_MEMBER void take(unsigned place, int row, int pack, REAL *to)
+    {
+        const vf_vector v =
+            *(const vf_vector *)(memory + place + ((row * VF_PITCH + pack * VF_PACK) * (int)sizeof(REAL)));
+        VF_UNROLL for (int i = 0; i < VF_PACK; i++) to[i] = vf_element(v, i);
+    }
+
+    /* The terms in the plane itself; gives its own cells. */
+    VF_MEMBER void add_plane(unsigned place, vf_cells &own, vf_cells &star)
+    {
+        VF_UNROLL for (int row = 0; row < VF_WORK_Y + 2 * VF_HALO_Y; row++)
+        {
+            const int mine = row - VF_HALO_Y, is_own = mine >= 0 && mine < VF_WORK_Y,
+                      packs = is_own ? VF_BEFORE : 0;
+            REAL cell[VF_PACK + 2 * VF_BORDER];
+            VF_UNROLL for (int pack = -packs; pack <= packs; pack++)
+                take(place, row, pack, &cell[VF_BORDER + pack * VF_PACK]);
+            VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+            {
+                const int away = mine - j;
+                VF_TAPS_0(VF_ADD_BESIDE)
+            }
+            VF_UNROLL for (int i = 0; i < VF_PACK && is_own; i++) own[is_own ? mine : 0][i] =
+                cell[VF_BORDER + i];
+        }
+    }
+
+    /* The terms of a plane's own cells in the planes about it; gives the sum that is complete with them. */
+    VF_MEMBER void add_along(const vf_cells &own, const vf_cells &star, vf_cells &result)
+    {
+        VF_UNROLL for (int m = 0; m <= VF_SUMS; m++)
+        {
+            const int along = VF_DELAY - m;
+            vf_cells to;
+            VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+            {
+                VF_UNROLL for (int i = 0; i < VF_PACK; i++) to[j][i] = along == 0    ? star[j][i]
+                                                                       : m < VF_SUMS ? sum[m][j][i]
+                                                                                     : REAL(0);
+            }
+            VF_TAPS_0(VF_ADD_ALONG)
+            VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+            {
+                VF_UNROLL for (int i = 0; i < VF_PACK; i++)(m > 0 ? sum[m - 1] : result)[j][i] = to[j][i];
+            }
+        }
+    }
+
+    /* The last terms of a result, from the planes above. */
+    VF_MEMBER void add_above(unsigned place, vf_cells &to)
+    {
+        VF_UNROLL for (int along = VF_DELAY + 1; along <= VF_HALO_Z; along++)
+        {
+            vf_cells own;
+            place = vf_next(place);
+            VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++) take(place, VF_HALO_Y + j, 0, own[j]);
+            VF_TAPS_0(VF_ADD_ALONG)
+        }
+    }
+
+    VF_MEMBER void store(const vf_cells &result)
+    {
+        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+        {
+            if (j < rows)
+                vf_write_pack(vf_rows_after(to, (unsigned)args.pitch, j), result[j]);
+        }
+        to += args.plane;
+    }
+
+    VF_MEMBER void step(int plane, unsigned place)
+    {
+        vf_cells own, star, result;
+        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+        {
+            VF_UNROLL for (int i = 0; i < VF_PACK; i++) star[j][i] = sum[VF_DELAY][j][i];
+        }
+        add_plane(place, own, star);
+        add_along(own, star, result);
+        add_above(place, result);
+        if (plane >= course.begin + VF_DELAY)
+            store(result);
+    }
+
+    /* A thread arrives when it is done with the plane before and has brought its part of the next one, and
+     * passes when it is done with the present one: others may be a plane behind. */
+    VF_MEMBER void sweep(vf_gate &gate)
+    {
+        const int first = course.begin - VF_HALO_Z;
+        unsigned to = (VF_AHEAD + VF_ABOVE) * VF_PLANE, from = 0;
+        VF_UNROLL for (int i = 0; i < VF_AHEAD + VF_ABOVE; i++) copies.send(first + i, i * VF_PLANE);
+        vf_wait_copies<VF_AHEAD - 1>();
+        __syncthreads();
+        VF_NO_UNROLL for (int plane = first; plane < course.end + VF_DELAY; plane++)
+        {
+            copies.send(plane + VF_AHEAD + VF_ABOVE, to);
+            vf_wait_copies<VF_AHEAD - 1>();
+            gate.arrive();
+            step(plane, from);
+            gate.wait();
+            to = vf_next(to);
+            from = vf_next(from);
+        }
+        vf_wait_copies<0>();
+    }
+};
+
+VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
+{
+    VF_SHARED_MEMORY(memory);
+    vf_gate gate(memory + VF_RING);
+    vf_star star(args, vf_course_of(args, tile_x, tile_y, tile_z), memory);
+    star.sweep(gate);
+    gate.close();
+}
+
+#include "kernels/device_entry.h"

@@ -1,0 +1,67 @@
+/* star-stream: stars of any reach, on grids and slabs smaller and larger than its tiles and than what a star
+ * reaches; the reference's bits. */
+#include <criterion/criterion.h>
+
+#include "device.h"
+#include "flow_case.h"
+
+/* Tiles of 16 x 8 and of 32 x 16 cells; in double, 8 x 8. */
+static const char *const small_tiles[] = {"star-stream:block=4x8:work=4x1x1:stream=700", NULL};
+static const char *const large_tiles[] = {"star-stream:block=8x4:work=4x4x1:stream=5:virtual=1",
+                                          "star-stream:block=8x8:work=4x2x1:stream=4:grid=flat", NULL};
+static const char *const double_tiles[] = {"star-stream:block=4x8:work=2x1x1:stream=3", NULL};
+
+static void check_star(const char *const *scheme, const int radius[3], enum vf_boundary boundary,
+                       const int volume[][3], int volumes)
+{
+    struct flow_case c;
+    struct vf_cuda *cuda = device_open();
+    flow_case_open(&c, 3, scheme == double_tiles, boundary);
+    const int input = flow_case_sources(&c, 1);
+    flow_case_sinks(&c, flow_case_linear(&c, TAPS_STAR, radius, input, 1), 1);
+    for (int i = 0; i < volumes; i++) {
+        const int *n = volume[i];
+        flow_case_check(&c, cuda, scheme, n[0], n[1], n[2], 0, n[2]);
+        if (n[2] > 5)
+            flow_case_check(&c, cuda, scheme, n[0], n[1], n[2], 4, n[2] - 1);
+    }
+    flow_case_close(&c);
+    vf_cuda_close(cuda);
+}
+#define CHECK(scheme, radius, boundary, volume) \
+    check_star(scheme, radius, boundary, volume, (int)(sizeof(volume) / sizeof *(volume)))
+
+Test(star_stream, every_boundary_and_size)
+{
+    static const int volume[][3] = {{1, 1, 1},  {2, 5, 3},  {3, 3, 9},  {5, 4, 2},
+                                    {15, 7, 4}, {16, 8, 5}, {17, 9, 3}, {34, 17, 11}};
+    for (int boundary = 0; boundary < VF_BOUNDARY_COUNT; boundary++)
+        CHECK(small_tiles, ((int[]){2, 2, 2}), (enum vf_boundary)boundary, volume);
+}
+
+/* So wide, but for the first, that the last planes of a sum are taken from the ring; in the end all above it.
+ */
+Test(star_stream, wide_stars)
+{
+    static const int volume[][3] = {{9, 10, 11}, {33, 17, 9}, {65, 40, 18}};
+    CHECK(large_tiles, ((int[]){5, 5, 5}), VF_NEAREST, volume);
+    CHECK(large_tiles, ((int[]){7, 7, 7}), VF_REFLECT, volume);
+    CHECK(large_tiles, ((int[]){8, 3, 6}), VF_WRAP, volume);
+    CHECK(large_tiles, ((int[]){7, 5, 3}), VF_CONSTANT, volume);
+    static const char *const tall_threads[] = {"star-stream:block=8x4:work=4x8x1:stream=6", NULL};
+    CHECK(tall_threads, ((int[]){4, 4, 4}), VF_MIRROR, volume);
+}
+
+Test(star_stream, uneven_stars)
+{
+    static const int volume[][3] = {{21, 10, 7}};
+    CHECK(small_tiles, ((int[]){1, 0, 3}), VF_CONSTANT, volume);
+    CHECK(small_tiles, ((int[]){1, 3, 0}), VF_CONSTANT, volume);
+}
+
+Test(star_stream, doubles)
+{
+    static const int volume[][3] = {{1, 2, 1}, {7, 7, 5}, {9, 17, 7}};
+    CHECK(double_tiles, ((int[]){3, 2, 3}), VF_MIRROR, volume);
+    CHECK(double_tiles, ((int[]){2, 1, 1}), VF_CONSTANT, volume);
+}
