@@ -240,10 +240,11 @@ template <int groups> VF_INLINE void vf_wait_copies()
 {
 }
 #else
+/* What others of the block, or blocks beside it, take of a line comes to L2 with it. */
 template <int bytes> VF_INLINE void vf_copy_to(vf_place to, const void *from)
 {
     if constexpr (bytes == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
     else if constexpr (bytes >= 4)
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(bytes) : "memory");
     else
