@@ -1,21 +1,18 @@
 /* Eigen-decomposition by rows, for kernels/cpu_rows.c. Its instructions wait for one another, and those of
- * one vector are more than a processor looks ahead. So a block of the row passes through two shorter loops,
- * whose iterations are in work side by side. */
+ * one vector are more than a processor looks ahead. So a block of the row passes through shorter loops, one a
+ * step, whose iterations are in work side by side. */
 #ifndef VF_CPU_EIGEN_H
 #define VF_CPU_EIGEN_H
 
 #include "kernels/cpu_vector.h"
 
-/* Small enough for the nearest cache, with all that is kept of a voxel from one loop to the other. */
+/* Small enough for the nearest cache, with all that is kept of a voxel from one loop to the next. */
 #define EIGEN_BLOCK (1024 / (int)sizeof(REAL))
-enum {
-    EIGEN_SIZE,
-    EIGEN_VALUE,
-    EIGEN_IS_LAST,
-    EIGEN_A,
-    EIGEN_V = EIGEN_A + VF_TENSOR,
-    EIGEN_KEPT = EIGEN_V + DIM
-};
+#if DIM == 3
+#define EIGEN_KEPT (sizeof(struct vf_decomposing) / sizeof(REAL))
+#else
+#define EIGEN_KEPT 1
+#endif
 
 /* [kept][voxel of the block] */
 typedef REAL eigen_block[EIGEN_BLOCK];
@@ -27,33 +24,42 @@ VF_DEVICE ptrdiff_t eigen_block_end(ptrdiff_t begin, ptrdiff_t n)
 }
 
 #if DIM == 3
-VF_DEVICE void eigen_keep(const struct vf_isolated *f, eigen_block *kept, ptrdiff_t i)
-{
-    kept[EIGEN_SIZE][i] = f->size;
-    kept[EIGEN_VALUE][i] = f->value;
-    kept[EIGEN_IS_LAST][i] = f->is_last;
-    VF_UNROLL for (int k = 0; k < VF_TENSOR; k++) kept[EIGEN_A + k][i] = f->a[k];
-    VF_UNROLL for (int axis = 0; axis < DIM; axis++) kept[EIGEN_V + axis][i] = f->v[axis];
-}
+/* What each step adds to struct vf_decomposing. */
+#define EIGEN_TENSOR(ACTION) ACTION(a[0]) ACTION(a[1]) ACTION(a[2]) ACTION(a[3]) ACTION(a[4]) ACTION(a[5])
+#define EIGEN_SCALED(ACTION) ACTION(size) ACTION(q) ACTION(p) ACTION(inverse) ACTION(h) EIGEN_TENSOR(ACTION)
+#define EIGEN_ISOLATED(ACTION) ACTION(value) ACTION(is_last) ACTION(v[0]) ACTION(v[1]) ACTION(v[2])
+#define EIGEN_ACROSS(ACTION) ACTION(u[0]) ACTION(u[1]) ACTION(u[2]) ACTION(sum) ACTION(d) ACTION(b)
+#define EIGEN_TURNED(ACTION) ACTION(plane.c) ACTION(plane.s) ACTION(plane.apart)
 
-VF_DEVICE struct vf_isolated eigen_kept(eigen_block *kept, ptrdiff_t i)
-{
-    struct vf_isolated f;
-    f.size = kept[EIGEN_SIZE][i];
-    f.value = kept[EIGEN_VALUE][i];
-    f.is_last = kept[EIGEN_IS_LAST][i];
-    VF_UNROLL for (int k = 0; k < VF_TENSOR; k++) f.a[k] = kept[EIGEN_A + k][i];
-    VF_UNROLL for (int axis = 0; axis < DIM; axis++) f.v[axis] = kept[EIGEN_V + axis][i];
-    return f;
-}
+#define EIGEN_PLACE(member) kept[offsetof(struct vf_decomposing, member) / sizeof(REAL)][i]
+#define EIGEN_KEEP(member) EIGEN_PLACE(member) = f.member;
+#define EIGEN_TAKE(member) f.member = EIGEN_PLACE(member);
 
-/* In the first pass what is isolated is kept; in the second this is the decomposition. */
+/* The step of this pass; in the last one this is the decomposition. What a step does not need is not really
+ * taken: nothing depends on it. */
 VF_DEVICE struct vf_eigen eigen_by_rows(enum pass pass, const REAL *tensor, eigen_block *kept, ptrdiff_t i)
 {
-    struct vf_isolated f = pass == DECOMPOSED ? eigen_kept(kept, i) : vf_eigen_isolate(tensor);
-    if (pass == ISOLATED)
-        eigen_keep(&f, kept, i);
-    return vf_eigen_across(&f);
+    struct vf_decomposing f;
+    if (pass == SCALED) {
+        vf_eigen_scale(&f, tensor);
+        EIGEN_SCALED(EIGEN_KEEP)
+    } else {
+        EIGEN_SCALED(EIGEN_TAKE)
+        EIGEN_ISOLATED(EIGEN_TAKE)
+        EIGEN_ACROSS(EIGEN_TAKE)
+        EIGEN_TURNED(EIGEN_TAKE)
+    }
+    if (pass == ISOLATED) {
+        vf_eigen_isolate(&f);
+        EIGEN_ISOLATED(EIGEN_KEEP)
+    } else if (pass == ACROSS) {
+        vf_eigen_across(&f);
+        EIGEN_ACROSS(EIGEN_KEEP)
+    } else if (pass == TURNED) {
+        vf_eigen_turn(&f);
+        EIGEN_TURNED(EIGEN_KEEP)
+    }
+    return vf_eigen_decomposed(&f);
 }
 #else
 #define eigen_by_rows(pass, tensor, kept, i) vf_eigen_of(tensor)

@@ -239,7 +239,7 @@ static bool place_faces(struct vf_row_layout *l, size_t *end)
 
 static bool place_rings(struct vf_row_layout *l)
 {
-    size_t end = 0, bytes;
+    size_t end = VF_ROW_READ_BEFORE, bytes;
     for (int f = 0; f < l->job->flow->field_count; f++) {
         struct vf_ring *ring = &l->ring[f];
         ring->offset = end;

@@ -23,9 +23,9 @@
 
 /* Most bodies take a row in one pass, WHOLE. One that shares faces takes two: the first computes only the
  * upper faces along x and keeps them; then all else, with the faces along y and z kept for the row that
- * follows, or also taken from the row before. One that decomposes tensors isolates an eigenvalue of
- * each, and goes on when those of a block are known. */
-enum pass { WHOLE, FACES_ALONG_X, FACES_KEPT, FACES_TAKEN, ISOLATED, DECOMPOSED };
+ * follows, or also taken from the row before. One that decomposes tensors takes a pass for each step, a
+ * block of the row at a time. */
+enum pass { WHOLE, FACES_KEPT, FACES_TAKEN, DECOMPOSED, FACES_ALONG_X, SCALED, ISOLATED, ACROSS, TURNED };
 
 #define FACE(axis, offset) (((REAL *)row->face[axis])[i + (offset)])
 #define UPPER_FACE(axis, upper)                                  \
@@ -45,7 +45,7 @@ enum pass { WHOLE, FACES_ALONG_X, FACES_KEPT, FACES_TAKEN, ISOLATED, DECOMPOSED 
 
 VF_DEVICE int puts_results(enum pass pass)
 {
-    return pass != FACES_ALONG_X && pass != ISOLATED;
+    return pass <= DECOMPOSED;
 }
 
 /* Keeps a face and returns another. */
@@ -61,8 +61,8 @@ VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "stencil_bodies.h"
 
-/* The row is not copied: reloading as vectors what was just stored as scalars waits for every store before
- * it. */
+/* Rows are taken in whole vectors, up to one beyond their ends. The row is not copied: reloading as vectors
+ * what was just stored as scalars waits for every store before it. */
 #define VF_STENCIL_DEF(name, ...)                                                                \
     VF_DEVICE void pass_##name(const struct vf_body_row *row, const REAL *param, enum pass pass, \
                                eigen_block *kept, ptrdiff_t begin, ptrdiff_t end)                \
@@ -72,7 +72,7 @@ VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
     }                                                                                            \
     static void row_##name(const struct vf_body_row *row)                                        \
     {                                                                                            \
-        const ptrdiff_t n = row->n;                                                              \
+        const ptrdiff_t n = (row->n + VF_LANES - 1) & -(ptrdiff_t)VF_LANES;                      \
         REAL param[VF_MAX_STENCIL_PARAMS];                                                       \
         for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)                                          \
             param[i] = (REAL)row->param[i];                                                      \
@@ -80,11 +80,14 @@ VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
             _Alignas(VF_VECTOR_BYTES) eigen_block kept[EIGEN_KEPT];                              \
             for (ptrdiff_t begin = 0, end; begin < n; begin = end) {                             \
                 end = eigen_block_end(begin, n);                                                 \
+                pass_##name(row, param, SCALED, kept, begin, end);                               \
                 pass_##name(row, param, ISOLATED, kept, begin, end);                             \
+                pass_##name(row, param, ACROSS, kept, begin, end);                               \
+                pass_##name(row, param, TURNED, kept, begin, end);                               \
                 pass_##name(row, param, DECOMPOSED, kept, begin, end);                           \
             }                                                                                    \
         } else if (vf_body_shares_faces(VF_STENCIL_##name)) {                                    \
-            pass_##name(row, param, FACES_ALONG_X, NULL, -1, n);                                 \
+            pass_##name(row, param, FACES_ALONG_X, NULL, -VF_LANES, n);                          \
             if (row->follows)                                                                    \
                 pass_##name(row, param, FACES_TAKEN, NULL, 0, n);                                \
             else                                                                                 \

@@ -16,11 +16,14 @@
 
 /* Neighbouring rows that `lines` takes at once, at most. */
 #define VF_ROW_BLOCK 8
+/* Rows are taken in whole vectors: bytes written beyond the last element that counts, and read beyond it and
+ * before the first one, at most. */
 #define VF_ROW_WRITTEN_BEYOND 64
 #define VF_ROW_READ_BEYOND (3 * 64)
+#define VF_ROW_READ_BEFORE 64
 
 /* One row of a body stage. Rows are of the compute type, their first element being the row's first cell;
- * inputs may be read up to the stage's x reach before and after. */
+ * inputs may be read up to the stage's x reach before and after, and in whole vectors. */
 struct vf_body_row {
     const void *const *in; /* [VF_ROW_INDEX(k, dz, dy)]; only what the stage reads is set */
     void *const *out;
@@ -28,7 +31,7 @@ struct vf_body_row {
     ptrdiff_t n;
     int open_lo[3], open_hi[3];   /* [1] y, [2] z: whether flux passes that face of this row */
     int closed_lo_x, closed_hi_x; /* the cell whose lower, upper x face is closed; -1 for none */
-    /* Bodies that share faces: n elements for their upper faces along x, with one before, y and z. If it
+    /* Bodies that share faces: n elements for their upper faces along x, with a vector before, y and z. If it
      * `follows`, the latter two hold those of the row before along either axis, which are this row's lower
      * ones. */
     void *face[3];
@@ -55,8 +58,7 @@ struct vf_rows {
     void (*body[VF_STENCIL_COUNT])(const struct vf_body_row *row);
     /* Neighbouring rows at once: out[k][i] = weight[0] * in[k][i] + weight[1] * in[k + 1][i] + ... for k <
      * count, and one row along itself: out[i] = weight[0] * in[i] + weight[1] * in[i + 1] + ...; chains of
-     * fma, all of the compute type. Up to VF_ROW_WRITTEN_BEYOND bytes are written and VF_ROW_READ_BEYOND read
-     * beyond the last element that counts. */
+     * fma, all of the compute type. */
     void (*lines)(const void *const *in, const void *weight, int taps, void *const *out, int count,
                   ptrdiff_t n);
     void (*along)(const void *in, const void *weight, int taps, void *out, ptrdiff_t n);

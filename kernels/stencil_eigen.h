@@ -106,37 +106,65 @@ VF_DEVICE void vf_vector_of(const REAL *b, REAL root, REAL *v)
     v[VF_Z] = z * inverse;
 }
 
-/* A tensor, scaled, and that one of its eigenvalues which is far from the other two, with its vector: the
- * smallest where `is_last`, 1 or 0, else the largest. */
-struct vf_isolated {
-    REAL size, a[VF_TENSOR], value, v[3], is_last;
+/* A tensor on its way to its decomposition, in four steps, each of which needs what those before it made. */
+struct vf_decomposing {
+    /* Scaled: the tensor is a size / 2, and a is q I + p B, as below; h is half of det B, inverse 1 / p, or 0
+     * where nothing is left beside q. */
+    REAL size, a[VF_TENSOR], q, p, inverse, h;
+    /* Isolated: an eigenvalue far from the other two, with its vector; the smallest where is_last is 1, else
+     * the largest. */
+    REAL value, is_last, v[3];
+    /* Across v: the first of two vectors, and the tensor in their plane (sum + d, b; b, sum - d) / 2. */
+    REAL u[3], sum, d, b;
+    /* In that plane. */
+    struct vf_plane plane;
 };
 
-/* The tensor is q I + p B, where B has no trace and eigenvalues of at most 2: roots of x^3 - 3 x - det B. One
- * of them, of the sign of det B, is always far from the others, and so known to some units in the last place,
- * with its vector. */
-VF_DEVICE struct vf_isolated vf_eigen_isolate(const REAL *tensor)
+/* What is left of the tensor without q on its diagonal: it has no trace. */
+VF_DEVICE void vf_without_trace(const struct vf_decomposing *f, REAL *b)
 {
-    struct vf_isolated f;
-    f.size = vf_tensor_size(MAX(MAX(tensor[VF_XX], tensor[VF_YY]), tensor[VF_ZZ]));
-    const REAL scale = vf_tensor_scale(f.size);
-    VF_UNROLL for (int k = 0; k < VF_TENSOR; k++) f.a[k] = tensor[k] * scale;
-    const REAL q = (f.a[VF_XX] + f.a[VF_YY] + f.a[VF_ZZ]) * R(1.0 / 3.0);
-    REAL b[VF_TENSOR] = {f.a[0], f.a[1], f.a[2], f.a[3], f.a[4], f.a[5]};
-    b[VF_XX] -= q;
-    b[VF_YY] -= q;
-    b[VF_ZZ] -= q;
+    VF_UNROLL for (int k = 0; k < VF_TENSOR; k++) b[k] = f->a[k];
+    b[VF_XX] -= f->q;
+    b[VF_YY] -= f->q;
+    b[VF_ZZ] -= f->q;
+}
+
+/* The tensor is q I + p B, where B has no trace and eigenvalues of at most 2: roots of x^3 - 3 x - det B. */
+VF_DEVICE void vf_eigen_scale(struct vf_decomposing *f, const REAL *tensor)
+{
+    f->size = vf_tensor_size(MAX(MAX(tensor[VF_XX], tensor[VF_YY]), tensor[VF_ZZ]));
+    const REAL scale = vf_tensor_scale(f->size);
+    VF_UNROLL for (int k = 0; k < VF_TENSOR; k++) f->a[k] = tensor[k] * scale;
+    f->q = (f->a[VF_XX] + f->a[VF_YY] + f->a[VF_ZZ]) * R(1.0 / 3.0);
+    REAL b[VF_TENSOR];
+    vf_without_trace(f, b);
     const REAL across = FMA(b[VF_XY], b[VF_XY], FMA(b[VF_XZ], b[VF_XZ], b[VF_YZ] * b[VF_YZ]));
     const REAL along = FMA(b[VF_XX], b[VF_XX], FMA(b[VF_YY], b[VF_YY], b[VF_ZZ] * b[VF_ZZ]));
     const REAL squared = FMA(R(2.0), across, along) * R(1.0 / 6.0), over = vf_inverse_root(squared);
-    const REAL p = squared * over, inverse = p < VF_EIGEN_NOTHING ? R(0.0) : over;
-    const REAL h = vf_half_determinant(b) * inverse * inverse * inverse;
-    const REAL sign = h < R(0.0) ? R(-1.0) : R(1.0), root = vf_largest_root(ABS(h));
-    VF_UNROLL for (int k = 0; k < VF_TENSOR; k++) b[k] *= sign * inverse;
-    vf_vector_of(b, root, f.v);
-    f.value = FMA(sign * p, root, q);
-    f.is_last = R(0.5) - R(0.5) * sign;
-    return f;
+    f->p = squared * over;
+    f->inverse = f->p < VF_EIGEN_NOTHING ? R(0.0) : over;
+    f->h = vf_half_determinant(b) * f->inverse * f->inverse * f->inverse;
+}
+
+/* One of B's eigenvalues, of the sign of det B, is always far from the others, and so known to some units in
+ * the last place, with its vector. */
+VF_DEVICE void vf_eigen_isolate(struct vf_decomposing *f)
+{
+    const REAL sign = f->h < R(0.0) ? R(-1.0) : R(1.0), root = vf_largest_root(ABS(f->h));
+    REAL b[VF_TENSOR];
+    vf_without_trace(f, b);
+    VF_UNROLL for (int k = 0; k < VF_TENSOR; k++) b[k] *= sign * f->inverse;
+    vf_vector_of(b, root, f->v);
+    f->value = FMA(sign * f->p, root, f->q);
+    f->is_last = R(0.5) - R(0.5) * sign;
+}
+
+/* w = v x u. */
+VF_DEVICE void vf_vector_product(const REAL *v, const REAL *u, REAL *w)
+{
+    w[VF_X] = FMA(v[VF_Y], u[VF_Z], -(v[VF_Z] * u[VF_Y]));
+    w[VF_Y] = FMA(v[VF_Z], u[VF_X], -(v[VF_X] * u[VF_Z]));
+    w[VF_Z] = FMA(v[VF_X], u[VF_Y], -(v[VF_Y] * u[VF_X]));
 }
 
 /* Two unit vectors across a third and each other. The first has no part along z or x, whichever v has less
@@ -149,9 +177,7 @@ VF_DEVICE void vf_vectors_across(const REAL *v, REAL *u, REAL *w)
     u[VF_X] = flat ? -across : R(0.0);
     u[VF_Y] = flat ? along : -along;
     u[VF_Z] = flat ? R(0.0) : across;
-    w[VF_X] = FMA(v[VF_Y], u[VF_Z], -(v[VF_Z] * u[VF_Y]));
-    w[VF_Y] = FMA(v[VF_Z], u[VF_X], -(v[VF_X] * u[VF_Z]));
-    w[VF_Z] = FMA(v[VF_X], u[VF_Y], -(v[VF_Y] * u[VF_X]));
+    vf_vector_product(v, u, w);
 }
 
 /* a . M b, for the tensor M. */
@@ -165,15 +191,29 @@ VF_DEVICE REAL vf_tensor_between(const REAL *m, const REAL *a, const REAL *b)
 
 /* The other eigenvalues and vectors are those of the tensor in the plane across the vector that is known,
  * where they may coincide (after Eberly, A Robust Eigensolver for 3x3 Symmetric Matrices). */
-VF_DEVICE struct vf_eigen vf_eigen_across(const struct vf_isolated *f)
+VF_DEVICE void vf_eigen_across(struct vf_decomposing *f)
+{
+    REAL w[3];
+    vf_vectors_across(f->v, f->u, w);
+    const REAL uu = vf_tensor_between(f->a, f->u, f->u), ww = vf_tensor_between(f->a, w, w);
+    const REAL uw = vf_tensor_between(f->a, w, f->u);
+    f->sum = uu + ww;
+    f->d = uu - ww;
+    f->b = uw + uw;
+}
+
+VF_DEVICE void vf_eigen_turn(struct vf_decomposing *f)
+{
+    f->plane = vf_plane_of(f->d, f->b);
+}
+
+VF_DEVICE struct vf_eigen vf_eigen_decomposed(const struct vf_decomposing *f)
 {
     const int is_last = f->is_last == R(1.0);
-    REAL u[3], w[3];
-    vf_vectors_across(f->v, u, w);
-    const REAL uu = vf_tensor_between(f->a, u, u), ww = vf_tensor_between(f->a, w, w);
-    const REAL uw = vf_tensor_between(f->a, w, u), sum = uu + ww;
-    const struct vf_plane k = vf_plane_of(uu - ww, uw + uw);
-    const REAL larger = R(0.5) * (sum + k.apart), smaller = R(0.5) * (sum - k.apart);
+    const struct vf_plane k = f->plane;
+    REAL w[3];
+    vf_vector_product(f->v, f->u, w);
+    const REAL larger = R(0.5) * (f->sum + k.apart), smaller = R(0.5) * (f->sum - k.apart);
     const REAL most = MAX(f->value, larger), least = MIN(f->value, smaller);
     struct vf_eigen e = {{is_last ? larger : most, is_last ? smaller : larger, is_last ? least : smaller},
                          {{R(0.0)}}};
@@ -181,8 +221,8 @@ VF_DEVICE struct vf_eigen vf_eigen_across(const struct vf_isolated *f)
         (e.value[rank] < R(0.0) ? R(0.0) : R(0.5) * e.value[rank]) * f->size;
     VF_UNROLL for (int axis = 0; axis < 3; axis++)
     {
-        const REAL of_larger = FMA(k.c, u[axis], k.s * w[axis]),
-                   of_smaller = FMA(k.c, w[axis], -(k.s * u[axis]));
+        const REAL of_larger = FMA(k.c, f->u[axis], k.s * w[axis]),
+                   of_smaller = FMA(k.c, w[axis], -(k.s * f->u[axis]));
         e.vector[0][axis] = is_last ? of_larger : f->v[axis];
         e.vector[1][axis] = is_last ? of_smaller : of_larger;
         e.vector[2][axis] = is_last ? f->v[axis] : of_smaller;
@@ -193,8 +233,12 @@ VF_DEVICE struct vf_eigen vf_eigen_across(const struct vf_isolated *f)
 
 VF_DEVICE struct vf_eigen vf_eigen_of(const REAL *tensor)
 {
-    const struct vf_isolated f = vf_eigen_isolate(tensor);
-    return vf_eigen_across(&f);
+    struct vf_decomposing f;
+    vf_eigen_scale(&f, tensor);
+    vf_eigen_isolate(&f);
+    vf_eigen_across(&f);
+    vf_eigen_turn(&f);
+    return vf_eigen_decomposed(&f);
 }
 #else
 VF_DEVICE struct vf_eigen vf_eigen_of(const REAL *tensor)
