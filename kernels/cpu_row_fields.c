@@ -58,6 +58,14 @@ static void fill_edges(const struct vf_row_worker *w, int field, struct vf_range
     }
 }
 
+char *vf_row_of_sink(const struct vf_row_worker *w, const struct vf_sink *sink, ptrdiff_t s, ptrdiff_t r)
+{
+    const struct vf_job *job = w->layout->job;
+    const bool volume = job->flow->dim == 3;
+    return vf_job_row(job, sink->array, w->image, volume ? s : 0, volume ? r : s) +
+           (size_t)w->tile.x.from * vf_type_size(sink->array->type);
+}
+
 /* Stores or reduces a row of a sink; `row` is the element at the tile's first x. */
 static void deliver(const struct vf_row_worker *w, const struct vf_sink *sink, ptrdiff_t s, ptrdiff_t r,
                     const char *row)
@@ -67,7 +75,7 @@ static void deliver(const struct vf_row_worker *w, const struct vf_sink *sink, p
     const ptrdiff_t z = volume ? s : 0, y = volume ? r : s, n = w->tile.x.to - w->tile.x.from;
     if (sink->array != NULL) {
         const enum vf_type type = sink->array->type;
-        char *to = vf_job_row(job, sink->array, w->image, z, y) + (size_t)w->tile.x.from * vf_type_size(type);
+        char *to = vf_row_of_sink(w, sink, s, r);
         if (w->streams)
             w->rows->stream(w->rows->store[type], vf_type_size(type), row, to, n);
         else

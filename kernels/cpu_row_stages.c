@@ -1,11 +1,14 @@
 /* The stages of row-stream: one or a few neighbouring planes of a stage, row by row or by blocks of rows. */
+#include <stdint.h>
+
 #include "kernels/cpu_row_worker.h"
 #include "src/alloc.h"
 
 /* An input of a stage while it computes some planes. */
 struct input {
     const char *
-        *plane; /* [stream offset + halo]: the first row made, at the output's first cell; NULL is outside */
+        *plane;  /* [stream offset + halo]: the first row made, at the output's first cell; NULL is outside */
+    bool inside; /* no plane is NULL */
     struct vf_halo halo;
     ptrdiff_t first_row; /* that the planes begin with */
     ptrdiff_t pitch;     /* bytes from row to row */
@@ -30,8 +33,9 @@ static struct input input_of(const struct vf_row_worker *w, const struct work *w
     const struct vf_flow *flow = l->job->flow;
     const int field = work->stage->input[k];
     const struct vf_ring *ring = &l->ring[field];
-    const struct input in = {
+    struct input in = {
         .plane = w->plane + ((work->how->called ? VF_MAX_INPUTS : 0) + k) * l->most_planes,
+        .inside = true,
         .halo = work->how->halo[k],
         .first_row = w->part[field].r.from,
         .pitch = ring->whole ? ring->pitch * (ptrdiff_t)l->element : 0,
@@ -41,6 +45,7 @@ static struct input input_of(const struct vf_row_worker *w, const struct work *w
         const ptrdiff_t at = vf_boundary_index(flow->boundary, work->s + d, l->n_stream);
         const ptrdiff_t s = l->periodic_s ? work->s + d : at;
         in.plane[d + in.halo.s] = at < 0 ? NULL : vf_row_plane_of(w, field, s, work->x.from).first;
+        in.inside = in.inside && at >= 0;
     }
     return in;
 }
@@ -102,13 +107,20 @@ static void rows_across(const struct vf_row_worker *w, const struct input *in, p
 static void planes_across(const struct vf_row_worker *w, const struct input *in, ptrdiff_t r, int count)
 {
     const ptrdiff_t offset = row_offset(w, in, r);
-    for (int j = 0; j < 2 * in->halo.s + count; j++)
+    const int n = 2 * in->halo.s + count;
+    if (in->inside && offset >= 0) {
+        for (int j = 0; j < n; j++)
+            w->tap[j] = in->plane[j] + offset;
+        return;
+    }
+    for (int j = 0; j < n; j++)
         w->tap[j] = row_at(in, j - in->halo.s, offset);
 }
 
-/* `count` rows from r on of input k's output, or, across the stream, row r of so many planes. */
+/* `count` rows from r on of input k's output, or, across the stream, row r of so many planes; to the caches
+ * or past them. */
 static void linear_rows(const struct vf_row_worker *w, const struct work *work, int k, ptrdiff_t r,
-                        char *const *out, int count)
+                        char *const *out, int count, bool past)
 {
     const struct vf_taps *taps = work->stage->taps;
     const struct input *in = &work->input[k];
@@ -125,10 +137,20 @@ static void linear_rows(const struct vf_row_worker *w, const struct work *work, 
         planes_across(w, in, r, count);
     else
         any_row(w, taps, in, r);
-    w->rows->lines(w->tap, w->weight, taps->count, (void *const *)out, count, n);
+    w->rows->lines(w->tap, w->weight, taps->count, (void *const *)out, count, n, past);
 }
 
 /* ---- bodies ---- */
+
+/* A body on its way through the rows of a plane. */
+struct body_plane {
+    const struct work *work;
+    int reach;   /* in rows, of its inputs */
+    bool inside; /* no plane of an input is outside the grid */
+    struct vf_body_row row;
+    const void *in[VF_MAX_INPUTS * VF_BODY_ROWS];
+    char *out[VF_MAX_OUTPUTS]; /* the row that comes next */
+};
 
 /* What all rows of a plane share: which outer faces are closed to flux. */
 static struct vf_body_row body_of(const struct vf_row_worker *w, const struct work *work)
@@ -149,23 +171,55 @@ static struct vf_body_row body_of(const struct vf_row_worker *w, const struct wo
     };
 }
 
-/* Row r: `row` is the plane's, its `in` is filled here. */
-static void body_row(const struct vf_row_worker *w, const struct work *work, ptrdiff_t r, const void **in,
-                     struct vf_body_row *row)
+static void begin_body(const struct vf_row_worker *w, const struct work *work, struct body_plane *body)
 {
-    const struct vf_job *job = w->layout->job;
-    const bool volume = job->flow->dim == 3;
+    *body = (struct body_plane){.work = work, .inside = true, .row = body_of(w, work)};
+    body->row.in = body->in;
+    body->row.out = (void *const *)body->out;
     for (int k = 0; k < work->stage->input_count; k++) {
-        const struct input *input = &work->input[k];
+        const struct input *in = &work->input[k];
+        body->reach = in->halo.r > body->reach ? in->halo.r : body->reach;
+        body->inside = body->inside && in->inside;
+    }
+    for (int k = 0; k < work->stage->output_count; k++)
+        body->out[k] = work->out[k][0].first;
+}
+
+/* The rows that row r reads. */
+static void find_rows(const struct vf_row_worker *w, struct body_plane *body, ptrdiff_t r)
+{
+    const bool volume = w->layout->job->flow->dim == 3;
+    for (int k = 0; k < body->work->stage->input_count; k++) {
+        const struct input *input = &body->work->input[k];
         const struct vf_halo h = input->halo;
         for (int dr = -h.r; dr <= h.r; dr++) {
             const ptrdiff_t offset = row_offset(w, input, r + dr);
             for (int ds = -h.s; ds <= h.s; ds++)
-                in[VF_ROW_INDEX(k, volume ? ds : 0, volume ? dr : ds)] = row_at(input, ds, offset);
+                body->in[VF_ROW_INDEX(k, volume ? ds : 0, volume ? dr : ds)] = row_at(input, ds, offset);
         }
     }
+}
+
+/* The same from those of the row before, where both read inside the grid only. */
+static void go_on(struct body_plane *body)
+{
+    for (int k = 0; k < body->work->stage->input_count; k++) {
+        const uintptr_t pitch = (uintptr_t)body->work->input[k].pitch;
+        const void **in = body->in + VF_ROW_INDEX(k, -VF_BODY_REACH, -VF_BODY_REACH);
+        for (int i = 0; i < VF_BODY_ROWS; i++)
+            in[i] = (const void *)((uintptr_t)in[i] + pitch);
+    }
+}
+
+/* What of a row depends on where it is. */
+static void place_row(const struct vf_row_worker *w, struct body_plane *body, ptrdiff_t r)
+{
+    const struct vf_job *job = w->layout->job;
+    const struct work *work = body->work;
+    const bool volume = job->flow->dim == 3;
     const ptrdiff_t y = volume ? r : work->s;
     const bool closed_y = vf_boundary_is_closed(vf_boundary_axis(job->flow->boundary, job->ny));
+    struct vf_body_row *row = &body->row;
     row->open_lo[1] = !(closed_y && y == 0);
     row->open_hi[1] = !(closed_y && y == job->ny - 1);
     if (vf_body_shares_faces(work->stage->stencil)) {
@@ -179,10 +233,54 @@ static void body_row(const struct vf_row_worker *w, const struct work *work, ptr
         row->face[2] = faces + (r - work->rows.from + 2) * pitch;
         row->follows = work->s > planes.from && (!volume || r > work->rows.from);
     }
-    w->rows->body[work->stage->stencil](row);
+}
+
+static void make_body_row(const struct vf_row_worker *w, struct body_plane *body, ptrdiff_t r)
+{
+    const struct work *work = body->work;
+    const ptrdiff_t before = work->x.from * (ptrdiff_t)w->layout->element;
+    if (body->inside && r > work->rows.from && r > body->reach && r + body->reach < w->layout->n_rows)
+        go_on(body);
+    else
+        find_rows(w, body, r);
+    place_row(w, body, r);
+    w->rows->body[work->stage->stencil](&body->row);
+    for (int k = 0; k < work->stage->output_count; k++) {
+        vf_row_made(w, work->stage->output[k], work->s, r, body->out[k] - before);
+        body->out[k] += work->out[k][0].pitch;
+    }
 }
 
 /* ---- planes ---- */
+
+/* Whether the rows of an output may go to its sink as they are: of the compute type, read by no stage, and
+ * the tile's alone. */
+static bool may_pass(const struct vf_row_worker *w, const struct work *work, int field)
+{
+    const struct vf_flow *flow = w->layout->job->flow;
+    const struct vf_ring *ring = &w->layout->ring[field];
+    if (!w->streams || work->how->kind == VF_ROW_ALONG_X || ring->sink < 0 || ring->whole)
+        return false;
+    const struct vf_sink *sink = &w->layout->job->sink[ring->sink];
+    return sink->array != NULL && sink->array->type == (flow->is_double ? VF_F64 : VF_F32) &&
+           sink->reducer_count == 0 && ring->reach.s == 0 && ring->reach.r == 0 && ring->reach.x == 0;
+}
+
+/* `count` rows from r on of an output's planes in its sink; returns how many, or 0 where they are not
+ * aligned. */
+static int rows_of_sink(const struct vf_row_worker *w, const struct work *work, int field, ptrdiff_t r,
+                        int count, char **out)
+{
+    const struct vf_sink *sink = &w->layout->job->sink[w->layout->ring[field].sink];
+    uintptr_t all = (uintptr_t)(work->x.to - work->x.from) * w->layout->element;
+    int n = 0;
+    for (int p = 0; p < work->planes; p++)
+        for (int i = 0; i < count; i++) {
+            out[n] = vf_row_of_sink(w, sink, work->s + p, r + i);
+            all |= (uintptr_t)out[n++];
+        }
+    return all % VF_ALIGNMENT == 0 ? n : 0;
+}
 
 /* `count` rows from r on of all planes of a linear stage. */
 static void make_linear(const struct vf_row_worker *w, const struct work *work, ptrdiff_t r, int count)
@@ -192,46 +290,21 @@ static void make_linear(const struct vf_row_worker *w, const struct work *work, 
         const int field = work->stage->output[k];
         const ptrdiff_t pitch = w->layout->ring[field].pitch * element;
         char *out[VF_ROW_BLOCK];
-        int n = 0;
+        int n = may_pass(w, work, field) ? rows_of_sink(w, work, field, r, count, out) : 0;
+        if (n > 0) {
+            linear_rows(w, work, k, r, out, n, true);
+            continue;
+        }
         for (int p = 0; p < work->planes; p++) {
             char *first = work->out[k][p].first + (r - work->rows.from) * work->out[k][p].pitch;
             for (int i = 0; i < count; i++)
                 out[n++] = first + i * pitch;
         }
-        linear_rows(w, work, k, r, out, n);
+        linear_rows(w, work, k, r, out, n, false);
         n = 0;
         for (int p = 0; p < work->planes; p++)
             for (int i = 0; i < count; i++)
                 vf_row_made(w, field, work->s + p, r + i, out[n++] - before);
-    }
-}
-
-/* A body on its way through the rows of a plane. */
-struct body_plane {
-    const struct work *work;
-    struct vf_body_row row;
-    const void *in[VF_MAX_INPUTS * VF_BODY_ROWS];
-    char *out[VF_MAX_OUTPUTS]; /* the row that comes next */
-};
-
-static void begin_body(const struct vf_row_worker *w, const struct work *work, struct body_plane *body)
-{
-    body->work = work;
-    body->row = body_of(w, work);
-    body->row.in = body->in;
-    body->row.out = (void *const *)body->out;
-    for (int k = 0; k < work->stage->output_count; k++)
-        body->out[k] = work->out[k][0].first;
-}
-
-static void make_body_row(const struct vf_row_worker *w, struct body_plane *body, ptrdiff_t r)
-{
-    const struct work *work = body->work;
-    const ptrdiff_t before = work->x.from * (ptrdiff_t)w->layout->element;
-    body_row(w, work, r, body->in, &body->row);
-    for (int k = 0; k < work->stage->output_count; k++) {
-        vf_row_made(w, work->stage->output[k], work->s, r, body->out[k] - before);
-        body->out[k] += work->out[k][0].pitch;
     }
 }
 

@@ -57,6 +57,10 @@ static inline struct vf_row_plane vf_row_plane_of(const struct vf_row_worker *w,
 /* What a field reads outside the grid under VF_CONSTANT. */
 double vf_row_outside(const struct vf_flow *flow, enum vf_field_kind kind);
 
+/* Row r of plane s of a sink that is stored, from the tile's first x on. */
+char *vf_row_of_sink(const struct vf_row_worker *worker, const struct vf_sink *sink, ptrdiff_t s,
+                     ptrdiff_t r);
+
 /* Once row r of plane s is made: fills its cells beyond the grid, stores and reduces it if it is a sink's.
  * `row` is the element at x = 0. */
 void vf_row_finish(const struct vf_row_worker *worker, int field, ptrdiff_t s, ptrdiff_t r, char *row);

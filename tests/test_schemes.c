@@ -59,20 +59,25 @@ static const struct {
                  {"row-stream:tile=1000x3x1000", 2}};
 enum { SCHEDULES = sizeof schedules / sizeof schedules[0] };
 
+static void expect_schedule(struct pipeline p, const struct vf_volume *in, const struct vf_volume *expected,
+                            int s)
+{
+    p.scheme = schedules[s].scheme;
+    p.threads = schedules[s].threads;
+    struct vf_volume out = pipeline_run(&p, in, NULL);
+    const size_t size = volume_size(expected), element = vf_type_size(out.type);
+    size_t at = 0;
+    while (at < size && ((const char *)out.data)[at] == ((const char *)expected->data)[at])
+        at++;
+    cr_assert_eq(at, size, "%s, %tdx%tdx%td, boundary %d, %s, schedule %d: element %zu differs", p.chain,
+                 p.nx, p.ny, p.nz, (int)p.boundary, vf_type_name(p.type), s, at / element);
+    vf_volume_free(&out);
+}
+
 static void expect_same(struct pipeline p, const struct vf_volume *in, const struct vf_volume *expected)
 {
-    for (int s = 0; s < SCHEDULES; s++) {
-        p.scheme = schedules[s].scheme;
-        p.threads = schedules[s].threads;
-        struct vf_volume out = pipeline_run(&p, in, NULL);
-        const size_t size = volume_size(expected), element = vf_type_size(out.type);
-        size_t at = 0;
-        while (at < size && ((const char *)out.data)[at] == ((const char *)expected->data)[at])
-            at++;
-        cr_assert_eq(at, size, "%s, %tdx%tdx%td, boundary %d, %s, schedule %d: element %zu differs", p.chain,
-                     p.nx, p.ny, p.nz, (int)p.boundary, vf_type_name(p.type), s, at / element);
-        vf_volume_free(&out);
-    }
+    for (int s = 0; s < SCHEDULES; s++)
+        expect_schedule(p, in, expected, s);
 }
 
 static void compare(struct pipeline p, unsigned seed)
@@ -215,6 +220,38 @@ Test(schemes, not_a_number)
             vf_volume_free(&in);
             vf_volume_free(&expected);
         }
+}
+
+/* Results of more than 16 MiB are stored past the caches: whole rows of sums as they are made where they are
+ * aligned, other rows and types from their rings. */
+Test(schemes, large_results)
+{
+    static const struct {
+        const char *chain;
+        ptrdiff_t nx, ny, nz;
+        enum vf_type type;
+    } cases[] = {{"gaussian:sigma=0.5", 2064, 2048, 1, VF_F32},
+                 {"gaussian:sigma=0.5", 2049, 2050, 1, VF_F32},
+                 {"gaussian:sigma=0.4", 3001, 2900, 1, VF_U16},
+                 {"gaussian:sigma=0.3", 1456, 1456, 1, VF_F64},
+                 {"structure-tensor:sigma=0:rho=0.4", 96, 90, 82, VF_F32}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct pipeline p = {.chain = cases[i].chain,
+                             .nx = cases[i].nx,
+                             .ny = cases[i].ny,
+                             .nz = cases[i].nz,
+                             .type = VF_F32,
+                             .boundary = boundaries[i % 5],
+                             .precise = cases[i].type == VF_F64,
+                             .result_type = cases[i].type};
+        struct vf_volume in = pipeline_input(&p, 5);
+        ((float *)in.data)[5000] = -__builtin_nanf("0x123");
+        p.scheme = "reference";
+        struct vf_volume expected = pipeline_run(&p, &in, NULL);
+        expect_schedule(p, &in, &expected, 1);
+        vf_volume_free(&in);
+        vf_volume_free(&expected);
+    }
 }
 
 /* Every vector level that this processor runs. */
