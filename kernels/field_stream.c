@@ -17,6 +17,9 @@ enum { TURN = 3 };
 /* What arithmetic and shared memory take over what is counted: moves from plane to plane, and waiting; fitted
  * to 6 kernels. */
 #define MORE 1.25
+/* What memory loses as rows are read and written a tile wide, whose ends share sectors; fitted to 6 kernels.
+ */
+#define PIECES 1.1
 
 /* What is computed when; fields by the flow's numbers. */
 struct levels {
@@ -176,7 +179,7 @@ static int wanted_registers(const struct vf_kernel_case *c, const struct vf_kern
     const int cells = config->work[0] * config->work[1],
               arithmetic = c->operations < MUCH ? c->operations : MUCH;
     /* Where the short way of a quotient leaves doubt, what it was made of is still needed. */
-    return arithmetic / 4 + 32 + (int)vf_kernel_element(c) / 4 * cells * kept_planes(c->flow, l) +
+    return arithmetic / 4 + 48 + (int)vf_kernel_element(c) / 4 * cells * kept_planes(c->flow, l) +
            (vf_has_branches(c) ? 8 * cells : 0);
 }
 
@@ -222,7 +225,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         const int element = (int)vf_type_size(c->source_type[k]);
         const double row = (double)vf_model_warp_sectors(0, 1, element, shape.covered[2]),
                      own = (double)vf_model_warp_sectors(0, 1, element, shape.tile[2]);
-        t->read_sectors += own * shape.tile[1] * planes;
+        t->read_sectors += PIECES * own * shape.tile[1] * planes;
         t->halo_sectors[0] += (row - own) * shape.tile[1] * planes;
         t->halo_sectors[1] += row * (shape.covered[1] + 2 - shape.tile[1]) * planes;
         t->halo_sectors[2] += row * shape.covered[1] * (all - planes);
@@ -234,7 +237,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     for (int k = 0; k < flow->sink_count; k++) {
         const int element = (int)vf_type_size(c->sink_type[k]);
         t->written_sectors +=
-            planes * shape.tile[1] * (double)vf_model_warp_sectors(0, 1, element, shape.tile[2]);
+            PIECES * planes * shape.tile[1] * (double)vf_model_warp_sectors(0, 1, element, shape.tile[2]);
         t->global_wavefronts +=
             planes * shape.tile[1] * (double)vf_model_warp_lines(0, 1, element, shape.tile[2]);
         t->other_ops += planes * threads * (6 * rows + 2 * cells * vf_conversion_ops(c, c->sink_type[k]));

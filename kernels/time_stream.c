@@ -206,7 +206,7 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 
 /* Share of the time on shared memory's path that a block does not spend on arithmetic as well: rows do not
  * wait for one another. Fitted to 7 and 13 points, 2 to 4 steps, on an H200. */
-#define EXPOSED 0.25
+#define EXPOSED 0.05
 
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *t)
