@@ -23,8 +23,8 @@
 /* Operations of a lane in a turn whose instructions the nearest caches hold: of two loops, for the strips at
  * the sides and for the others; and of one. Fitted to 12 kernels there. */
 #define MOST_OF_TWO 900
-#define MOST_OF_ONE 1600
-#define MISSED 1.3 /* What an operation costs more that they do not hold. */
+#define MOST_OF_ONE 1200
+#define MISSED 2.0 /* What an operation costs more that they do not hold. */
 #define MOST_TURN 16
 #define MOST_SIDE 8
 
