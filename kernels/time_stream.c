@@ -248,7 +248,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     *(flow->is_double ? &t->double_ops : &t->float_ops) += all * threads * cells * c->operations;
     t->steps = (ptrdiff_t)all;
     t->barriers = all;
-    t->loads_in_flight = fmax(1, AHEAD * t->loads / all);
+    /* Of several sources one waits after the other. */
+    t->loads_in_flight = fmax(1, AHEAD * rows);
     /* The compiler does with what the block leaves it. */
     t->registers = (int)fmin(wanted_registers(c, config, &l), fmin(255, floor(8192 / threads) * 8));
 }
