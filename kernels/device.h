@@ -122,21 +122,7 @@ VF_INLINE bool vf_is_open(int place, int n, bool upper)
 /* ---- elements ---- */
 
 /* From the compute type to a stored one: integers round to nearest, halves to even, and saturate, NaN is 0;
- * a NaN is stored as the one without sign and payload. The bounds of types up to 16 bits are exact in either
- * compute type, those of 32 bits in double. */
-template <class T> VF_INLINE T vf_to_small(REAL value, int low, int high)
-{
-#if REAL_BITS == 32
-    /* Added to 1.5 * 2^23 it is rounded there and then, and the sum's low bits are the integer's. */
-    const float within = fminf(fmaxf(value, (float)low), (float)high);
-    const T integer = (T)__float_as_uint(within + 12582912.0f);
-    return low < 0 && value != value ? T(0) : integer;
-#else
-    const REAL rounded = rint(value);
-    return value != value ? T(0) : rounded <= low ? T(low) : rounded >= high ? T(high) : T((int)rounded);
-#endif
-}
-
+ * a NaN is stored as the one without sign and payload. The bounds of 32 bits are exact in double. */
 template <class T> VF_INLINE T vf_to_wide(REAL value, double low, double high)
 {
     const double rounded = rint((double)value);
@@ -146,22 +132,6 @@ template <class T> VF_INLINE T vf_to_wide(REAL value, double low, double high)
                              : T((long long)rounded);
 }
 
-VF_INLINE void vf_put(unsigned char *to, REAL v)
-{
-    *to = vf_to_small<unsigned char>(v, 0, 255);
-}
-VF_INLINE void vf_put(signed char *to, REAL v)
-{
-    *to = vf_to_small<signed char>(v, -128, 127);
-}
-VF_INLINE void vf_put(unsigned short *to, REAL v)
-{
-    *to = vf_to_small<unsigned short>(v, 0, 65535);
-}
-VF_INLINE void vf_put(short *to, REAL v)
-{
-    *to = vf_to_small<short>(v, -32768, 32767);
-}
 VF_INLINE void vf_put(unsigned int *to, REAL v)
 {
     *to = vf_to_wide<unsigned int>(v, 0, 4294967295.0);
@@ -179,6 +149,8 @@ VF_INLINE void vf_put(double *to, REAL v)
     *to = v != v ? __longlong_as_double(0x7ff8000000000000ll) : (double)v;
 }
 
+#include "kernels/device_small.h"
+
 /* A stage's own accessor reads fields that earlier stages of the same cell made from registers. */
 #define AT(k, dz, dy, dx) vf_view.at(k, dz, dy, dx)
 #define PUT(k, value) vf_view.put(k, value)
@@ -187,6 +159,9 @@ VF_INLINE void vf_put(double *to, REAL v)
 #define OPEN_HI(axis) vf_view.open(axis, true)
 #define LOWER_FACE(axis, upper, lower) vf_view.lower_face(axis, upper, [&] { return lower; })
 #define SHORT_WAY C::short_way
+#if REAL_BITS == 32
+#define ROOT_OF_STEPS(squares) (C::whole_steps ? vf_root_of_steps(squares) : SQRT(squares))
+#endif
 #define DOUBT(value) vf_view.doubt(value)
 #define VF_STENCIL(name) template <class C> VF_INLINE void body_##name(C &vf_view)
 /* A term of a linear stage; the first is a product. */

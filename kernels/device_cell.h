@@ -9,7 +9,7 @@ template <class C> struct vf_cell_values {
 
 /* The accessor that stage S sees. */
 template <class S, class C, bool is_short> struct vf_stage_view {
-    enum { short_way = is_short };
+    enum { short_way = is_short, whole_steps = S::whole_steps };
     vf_cell_values<C> &values;
 
     VF_MEMBER REAL at(int k, int dz, int dy, int dx)

@@ -41,7 +41,7 @@ template <class T, int N> VF_INLINE void vf_read_pack(const T *from, REAL (&to)[
     {
         typename piece::view view;
         view.whole = __ldg((const typename piece::word *)(from + first));
-        VF_UNROLL for (int i = 0; i < piece::cells; i++) to[first + i] = (REAL)view.element[i];
+        vf_widen_cells(view.element, to + first);
     }
 }
 
@@ -49,7 +49,7 @@ template <class T, int N> VF_INLINE void vf_read_pack(const T *from, REAL (&to)[
 template <class T, int N> VF_INLINE typename vf_piece<T, N>::word vf_stored(const REAL (&from)[N], int first)
 {
     typename vf_piece<T, N>::view view;
-    VF_UNROLL for (int i = 0; i < vf_piece<T, N>::cells; i++) vf_put(&view.element[i], from[first + i]);
+    vf_narrow_cells(from + first, view.element);
     return view.whole;
 }
 
@@ -59,25 +59,6 @@ template <class T, int N> VF_INLINE void vf_write_pack(T *to, const REAL (&from)
     VF_UNROLL for (int first = 0; first < N; first += piece::cells)
         __stwb((typename piece::word *)(to + first), vf_stored<T, N>(from, first));
 }
-
-/* The word is computed now, not where it is first used. */
-template <class W> VF_INLINE void vf_settle(W &)
-{
-}
-#ifndef VF_ON_CPU
-VF_INLINE void vf_settle(unsigned int &w)
-{
-    asm volatile("" : "+r"(w));
-}
-VF_INLINE void vf_settle(uint2 &w)
-{
-    asm volatile("" : "+r"(w.x), "+r"(w.y));
-}
-VF_INLINE void vf_settle(uint4 &w)
-{
-    asm volatile("" : "+r"(w.x), "+r"(w.y), "+r"(w.z), "+r"(w.w));
-}
-#endif
 
 /* Where `is_wanted`; without a branch, which would be around the conversion too. */
 template <class T, int N> VF_INLINE void vf_write_pack_if(bool is_wanted, T *to, const REAL (&from)[N])
@@ -164,28 +145,7 @@ VF_INLINE void vf_set_pack(REAL *to, const REAL (&from)[1])
 
 /* ---- addresses ---- */
 
-/* The pointer, which the compiler keeps: it would find it anew at every access. */
-template <class T> VF_INLINE T *vf_kept(T *pointer)
-{
-#ifndef VF_ON_CPU
-    asm volatile("" : "+l"(pointer));
-#endif
-    return pointer;
-}
-
-/* `rows` rows after one, by one multiplication; the compiler takes several instructions. */
-template <class T> VF_INLINE T *vf_rows_after(T *row, unsigned pitch, unsigned rows)
-{
-#ifdef VF_ON_CPU
-    return row + (long long)pitch * rows;
-#else
-    T *after;
-    asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(after) : "r"(pitch), "r"(rows * (unsigned)sizeof(T)), "l"(row));
-    return after;
-#endif
-}
-
-/* A place in shared memory, likewise kept. */
+/* A place in shared memory, which the compiler keeps as vf_kept does. */
 #ifdef VF_ON_CPU
 typedef unsigned char *vf_place;
 VF_INLINE vf_place vf_place_of(void *shared)
@@ -217,7 +177,7 @@ template <class T, int N> VF_INLINE void vf_read_place(vf_place from, REAL (&to)
     {
         typename piece::view view;
         view.whole = *(const typename piece::word *)vf_pointer(from + first * (int)sizeof(T));
-        VF_UNROLL for (int i = 0; i < piece::cells; i++) to[first + i] = (REAL)view.element[i];
+        vf_widen_cells(view.element, to + first);
     }
 }
 

@@ -25,21 +25,12 @@
 /* Planes, or rows, from the one whose sums are taken up to the one that goes to shared memory. */
 #define VF_AHEAD (VF_HAS_ROW ? 2 * VF_BAND : VF_BAND)
 
-/* A place in each of two planes, which take turns. Carried from plane to plane: otherwise the compiler works
- * out every address anew. */
-struct vf_turns {
-    REAL *now, *next;
-
-    VF_MEMBER vf_turns(REAL *a, REAL *b, int offset) : now(a + offset), next(b + offset)
-    {
-    }
-    VF_MEMBER void turn()
-    {
-        REAL *const last = now;
-        now = next;
-        next = last;
-    }
-};
+template <class T> VF_INLINE void vf_swap(T &a, T &b)
+{
+    const T was = a;
+    a = b;
+    b = was;
+}
 
 struct vf_sums {
     enum {
@@ -120,6 +111,18 @@ struct vf_sums {
         plane_in = at < 0 ? nullptr : in + at;
     }
 
+    /* From the plane before, which is the one in memory too within the grid. */
+    VF_MEMBER void turn()
+    {
+        const int plane = next + VF_BAND;
+        if (!VF_FLAT && plane > 0 && plane < args.nz && plane < course.end + VF_REACH) {
+            next = plane;
+            plane_in = vf_fixed(plane_in + args.plane);
+        } else {
+            turn_to(plane);
+        }
+    }
+
     /* Where the cells are that go to `to` of the tile; nullptr: they are the constant. */
     VF_MEMBER const vf_in_0 *source(unsigned int place, int to)
     {
@@ -160,8 +163,9 @@ struct vf_sums {
             REAL v[VF_PACK];
             if (to[i] < 0)
                 continue;
-            VF_UNROLL for (int e = 0; e < VF_PACK; e++) v[e] =
-                is_read(source(from[i], to[i])) ? (REAL)pack[i].e[e] : outside;
+            vf_widen_cells(pack[i].e, v);
+            if (!is_read(source(from[i], to[i])))
+                VF_UNROLL for (int e = 0; e < VF_PACK; e++) v[e] = outside;
             const int inside = args.nx - course.x + VF_BORDER - to[i] % VF_READ_PITCH;
             if (VF_RAGGED && is_end && inside < VF_PACK) {
                 VF_UNROLL for (int e = 0; e < VF_PACK; e++)
@@ -252,50 +256,84 @@ struct vf_sums {
     }
 #endif
 
+    /* What a turn works on in shared memory: where a plane goes, and from where on the thread reads for its
+     * sums along x, puts these, and takes sums up. */
+    struct places {
+        REAL *tile, *x_from, *x_to, *y_from;
+    };
+
+    VF_MEMBER places places_of(bool odd, int row, int column)
+    {
+        enum { tile = VF_TILE_ROWS * VF_READ_PITCH, sums = VF_TILE_ROWS * VF_SUM_PITCH };
+        REAL *const first = memory + odd * tile, *const other = memory + !odd * tile,
+                    *const made = memory + 2 * tile;
+        const int own = threadIdx.y * (VF_WORK_Y * VF_SUM_PITCH) + threadIdx.x * VF_SPAN;
+        return {first, other + row * VF_READ_PITCH + column, made + !odd * sums + row * VF_SUM_PITCH + column,
+                (VF_HAS_ROW ? made + odd * sums : other) + own};
+    }
+
+    /* What comes between two barriers. */
+    template <class Chain>
+    VF_MEMBER void take_turn(Chain &chain, int field, int row, const places &at, int plane, vf_gate &gate)
+    {
+        const int first = course.begin - VF_REACH;
+#if VF_HAS_SIDE
+        put(at.tile);
+        turn();
+        load();
+#else
+        load();
+        if (plane >= first)
+            give(chain, plane, at.y_from);
+#endif
+#if VF_HAS_ROW
+        if (plane + VF_BAND >= first)
+            sum_x(field, row, at.x_from, at.x_to);
+#endif
+#if VF_HAS_SIDE
+        if (plane >= first)
+            give(chain, plane, at.y_from, gate);
+        else
+            gate.arrive();
+        gate.wait();
+#else
+        put(at.tile);
+        turn();
+        __syncthreads();
+#endif
+    }
+
     template <class Chain> VF_MEMBER void stream(Chain &chain, int field, vf_gate &gate)
     {
         enum { fours = threads_of_row / 4 };
-        const int first = course.begin - VF_REACH, row = (thread() >> 2 & 1) + 2 * (thread() / (8 * fours)),
-                  column = ((thread() & 3) + 4 * (thread() / 8 % fours)) * together,
-                  own = threadIdx.y * (VF_WORK_Y * VF_SUM_PITCH) + threadIdx.x * VF_SPAN;
-        REAL *const odd = memory + VF_TILE_ROWS * VF_READ_PITCH, *const sums = odd + (odd - memory),
-                    *const odd_sums = sums + VF_TILE_ROWS * VF_SUM_PITCH;
-        vf_turns tile(memory, odd, 0), x_from(odd, memory, row * VF_READ_PITCH + column),
-            x_to(odd_sums, sums, row * VF_SUM_PITCH + column),
-            y_from(VF_HAS_ROW ? sums : odd, VF_HAS_ROW ? odd_sums : memory, own);
+        const int first = course.begin - VF_REACH, stop = course.end + VF_REACH,
+                  row = (thread() >> 2 & 1) + 2 * (thread() / (8 * fours)),
+                  column = ((thread() & 3) + 4 * (thread() / 8 % fours)) * together;
+        /* Two planes take turns. */
+        places now = places_of(false, row, column), next = places_of(true, row, column);
+        int plane = first - VF_AHEAD;
         turn_to(first);
-        if (VF_HAS_SIDE)
-            load();
-        VF_NO_UNROLL for (int plane = first - VF_AHEAD; plane < course.end + VF_REACH; plane += VF_BAND)
-        {
 #if VF_HAS_SIDE
-            put(tile.now);
-            turn_to(plane + VF_AHEAD + VF_BAND);
-            load();
-#else
-            load();
-            if (plane >= first)
-                give(chain, plane, y_from.now);
-#endif
-#if VF_HAS_ROW
-            if (plane + VF_BAND >= first)
-                sum_x(field, row, x_from.now, x_to.now);
-#endif
-#if VF_HAS_SIDE
-            if (plane >= first)
-                give(chain, plane, y_from.now, gate);
-            else
-                gate.arrive();
-            gate.wait();
-#else
-            put(tile.now);
-            turn_to(plane + VF_AHEAD + VF_BAND);
-            __syncthreads();
-#endif
-            tile.turn();
-            x_from.turn();
-            x_to.turn();
-            y_from.turn();
+        load();
+        /* Two turns are written out, so that each place is a constant. */
+        for (;;) {
+            take_turn(chain, field, row, now, plane, gate);
+            if (++plane >= stop)
+                return;
+            take_turn(chain, field, row, next, plane, gate);
+            if (++plane >= stop)
+                return;
         }
+#else
+        /* There are no registers for two bands written out. */
+        VF_NO_UNROLL for (; plane < stop; plane += VF_BAND)
+        {
+            take_turn(chain, field, row, now, plane, gate);
+            vf_swap(now.tile, next.tile);
+            vf_swap(now.x_from, next.x_from);
+            vf_swap(now.x_to, next.x_to);
+            vf_swap(now.y_from, next.y_from);
+        }
+#endif
     }
 };

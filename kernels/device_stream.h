@@ -68,18 +68,31 @@ template <int n, class T> VF_INLINE void vf_load_vector(const T *from, REAL *v)
         vf_vector<T, n> vector;
         VF_UNROLL for (int i = 0; i < (int)vector.words; i++) vector.w[i] =
             __ldg((const typename vf_vector<T, n>::word *)from + i);
-        VF_UNROLL for (int i = 0; i < n; i++) v[i] = (REAL)vector.e[i];
+        vf_widen_cells(vector.e, v);
     } else {
-        VF_UNROLL for (int i = 0; i < n; i++) v[i] = (REAL)from[i];
+        VF_UNROLL for (int i = 0; i < n; i++) v[i] = (REAL)__ldg(from + i);
     }
 }
 
 template <class T> VF_INLINE void vf_store_vector(T *to, const REAL *v)
 {
     vf_vector<T, VF_SPAN> vector;
-    VF_UNROLL for (int i = 0; i < VF_SPAN; i++) vf_put(&vector.e[i], v[i]);
+    vf_narrow_cells(v, vector.e);
     VF_UNROLL for (int i = 0; i < (int)vector.words; i++)((typename vf_vector<T, VF_SPAN>::word *)to)[i] =
         vector.w[i];
+}
+
+/* Where `is_wanted`; without a branch, which would be around the conversion too. */
+template <class T> VF_INLINE void vf_store_vector_if(bool is_wanted, T *to, const REAL *v)
+{
+    vf_vector<T, VF_SPAN> vector;
+    vf_narrow_cells(v, vector.e);
+    VF_UNROLL for (int i = 0; i < (int)vector.words; i++)
+    {
+        vf_settle(vector.w[i]);
+        if (is_wanted)
+            __stwb((typename vf_vector<T, VF_SPAN>::word *)to + i, vector.w[i]);
+    }
 }
 
 /* Spans, or n cells, of the compute type in shared memory, their bits as they are. */
@@ -174,6 +187,16 @@ VF_INLINE unsigned int vf_row_of(const VfArgs &args, int y)
     return VF_BOUNDARY == VF_CONSTANT && at < 0 ? VF_NO_ROW : (unsigned int)at * (unsigned int)args.pitch;
 }
 
+/* 1: where a plane begins is worked out once for all its rows. Kernels that have no registers left for that
+ * are faster without. */
+#ifndef VF_FIXED_PLANES
+#define VF_FIXED_PLANES VF_SMALL_INPUTS
+#endif
+template <class T> VF_INLINE const T *vf_plane_of(const T *in, long long plane)
+{
+    return VF_FIXED_PLANES ? vf_fixed(in + plane) : in + plane;
+}
+
 /* Whether a row of a plane is in the grid: known before unless the boundary is a constant. */
 VF_INLINE bool vf_is_row(long long plane, unsigned int row)
 {
@@ -185,7 +208,7 @@ VF_INLINE void vf_load_span(const T *in, REAL outside, long long plane, unsigned
                             REAL *v)
 {
     if (vf_is_row(plane, row)) {
-        vf_load_vector<VF_SPAN>(in + plane + (row + c.held), v);
+        vf_load_vector<VF_SPAN>(vf_plane_of(in, plane) + (row + c.held), v);
     } else {
         VF_UNROLL for (int i = 0; i < VF_SPAN; i++) v[i] = outside;
     }
@@ -198,7 +221,7 @@ VF_INLINE REAL vf_load_column(const T *in, REAL outside, long long plane, unsign
     const int at = vf_fold_column(x, nx);
     if (VF_BOUNDARY == VF_CONSTANT && (at < 0 || !vf_is_row(plane, row)))
         return outside;
-    return (REAL)__ldg(in + plane + (row + at));
+    return (REAL)__ldg(vf_plane_of(in, plane) + (row + at));
 }
 
 /* The flanks of a span: those `away` threads off and farther. */
@@ -212,7 +235,7 @@ VF_INLINE void vf_load_flank(const T *in, REAL outside, long long plane, unsigne
         if (c.lane < away || c.lane >= VF_SEGMENT - away) {
             const int x = c.lane < away ? c.x - from - n : c.x + from + VF_SPAN;
             if (n > 1 && x >= 0 && x + n <= nx && vf_is_row(plane, row)) {
-                vf_load_vector<n>(in + plane + (row + x), flank + from);
+                vf_load_vector<n>(vf_plane_of(in, plane) + (row + x), flank + from);
             } else {
                 VF_UNROLL for (int i = 0; i < n; i++) flank[from + i] =
                     vf_load_column(in, outside, plane, row, x + i, nx);
@@ -310,6 +333,17 @@ VF_INLINE void vf_store_span(const VfArgs &args, int output, long long row, int 
 #define VF_STORE_ONE(k) \
     if (output == k)    \
         vf_store_vector((vf_out_##k *)args.out[k] + (row + x), v);
+    VF_EACH_OUTPUT(VF_STORE_ONE)
+#undef VF_STORE_ONE
+}
+
+/* The same where `is_wanted`, at a place in a plane, in elements from where that begins. */
+VF_INLINE void vf_store_in_plane(const VfArgs &args, bool is_wanted, int output, long long plane,
+                                 unsigned int at, const REAL *v)
+{
+#define VF_STORE_ONE(k) \
+    if (output == k)    \
+        vf_store_vector_if(is_wanted, vf_fixed((vf_out_##k *)args.out[k] + plane) + at, v);
     VF_EACH_OUTPUT(VF_STORE_ONE)
 #undef VF_STORE_ONE
 }

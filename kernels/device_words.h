@@ -46,6 +46,11 @@ VF_INLINE float vf_root(float x)
     return sqrtf(x);
 }
 
+VF_INLINE float vf_root_of_steps(float x)
+{
+    return sqrtf(x);
+}
+
 VF_INLINE REAL vf_unknown(REAL value)
 {
     return value;
@@ -80,6 +85,15 @@ VF_INLINE float vf_root(float x)
     return x == 0.0f || x == __uint_as_float(0x7f800000u) ? x : root;
 }
 
+/* The same of 0 and of ordinary numbers (stencil_quotient.h): what is added is lost in these, and gives 0 a
+ * finite inverse. */
+VF_INLINE float vf_root_of_steps(float x)
+{
+    const float inverse = vf_near_inverse_root(x + 0x1p-126f), near = x * inverse,
+                root = __fmaf_rn(__fmaf_rn(-near, near, x), 0.5f * inverse, near);
+    return root;
+}
+
 /* The value, of which the compiler then knows nothing. */
 VF_INLINE REAL vf_unknown(REAL value)
 {
@@ -91,5 +105,57 @@ VF_INLINE REAL vf_unknown(REAL value)
     return value;
 }
 #endif
+
+/* The word is computed now, not where it is first used. */
+template <class W> VF_INLINE void vf_settle(W &)
+{
+}
+#ifndef VF_ON_CPU
+VF_INLINE void vf_settle(unsigned int &w)
+{
+    asm volatile("" : "+r"(w));
+}
+VF_INLINE void vf_settle(uint2 &w)
+{
+    asm volatile("" : "+r"(w.x), "+r"(w.y));
+}
+VF_INLINE void vf_settle(uint4 &w)
+{
+    asm volatile("" : "+r"(w.x), "+r"(w.y), "+r"(w.z), "+r"(w.w));
+}
+#endif
+
+/* ---- addresses ---- */
+
+/* The pointer, which the compiler keeps: it would find it anew at every access. */
+template <class T> VF_INLINE T *vf_kept(T *pointer)
+{
+#ifndef VF_ON_CPU
+    asm volatile("" : "+l"(pointer));
+#endif
+    return pointer;
+}
+
+/* `rows` rows after one, by one multiplication; the compiler takes several instructions. */
+template <class T> VF_INLINE T *vf_rows_after(T *row, unsigned pitch, unsigned rows)
+{
+#ifdef VF_ON_CPU
+    return row + (long long)pitch * rows;
+#else
+    T *after;
+    asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(after) : "r"(pitch), "r"(rows * (unsigned)sizeof(T)), "l"(row));
+    return after;
+#endif
+}
+
+/* The pointer, of which the compiler then knows nothing: what is added to it stays one addition, where it
+ * would find every address anew from the number of a plane. */
+template <class T> VF_INLINE T *vf_fixed(T *pointer)
+{
+#ifndef VF_ON_CPU
+    asm("" : "+l"(pointer));
+#endif
+    return pointer;
+}
 
 #endif

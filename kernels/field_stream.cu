@@ -105,7 +105,7 @@ struct vf_beside {
 
 /* The accessor that stage S sees. `ends`: perhaps the plane is the grid's first or last. */
 template <class S, int level, bool ends, bool is_short> struct vf_field_view {
-    enum { short_way = is_short, age = 1 + level };
+    enum { short_way = is_short, whole_steps = 0, age = 1 + level };
     vf_fields &fields;
     const vf_beside &beside;
     int plane, j, i;

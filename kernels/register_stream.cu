@@ -11,6 +11,7 @@
  *
  * A further constant, by the scheme: VF_TURN, planes in a turn of the loop: VF_RING, so that the ring moves
  * by renaming, or 1: by moving. */
+#define VF_FIXED_PLANES 1
 #include "kernels/device_stream.h"
 
 #define VF_RING (2 * VF_REACH + 2)
@@ -349,14 +350,16 @@ struct vf_stream {
         if (doubt != doubt)
             compute_cells<false>(turn, plane, VF_AGAIN, result);
         faces.turn_over();
+        const long long at = DIM == 3 ? vf_row(args, 0, plane) : vf_row(args, plane, course.image);
         VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
         {
-            if ((!VF_RAGGED || columns.x < args.nx) && (DIM == 2 || y + j < args.ny)) {
-                const long long row =
-                    DIM == 3 ? vf_row(args, y + j, plane) : vf_row(args, plane, course.image);
-                VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++)
-                    vf_store_span(args, k, row, columns.x, result[j] + k * VF_SPAN);
-            }
+            const bool is_wanted = (!VF_RAGGED || columns.x < args.nx) && (DIM == 2 || y + j < args.ny);
+            const unsigned int row = DIM == 3 ? (y + j) * (unsigned int)args.pitch : 0;
+            /* A branch costs kernels of small inputs more than what it skips. */
+            if (!VF_SMALL_INPUTS && !is_wanted)
+                continue;
+            VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++)
+                vf_store_in_plane(args, is_wanted, k, at, row + columns.x, result[j] + k * VF_SPAN);
         }
     }
 

@@ -91,18 +91,11 @@ struct vf_chain {
             VF_UNROLL for (int i = 0; i < VF_SPAN; i++) v[j][i] =
                 scatter(j, i, is_outside ? plane_outside() : v[j][i]);
         }
-        if (plane - VF_REACH < course.begin)
-            return;
-        if (rows >= VF_WORK_Y) {
-            VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++) vf_store_vector(to + j * args.pitch, v[j]);
-        } else {
-            VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
-            {
-                if (j < rows)
-                    vf_store_vector(to + j * args.pitch, v[j]);
-            }
-        }
-        to += VF_FLAT ? args.pitch : args.plane;
+        const bool is_complete = plane - VF_REACH >= course.begin;
+        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+            vf_store_vector_if(is_complete && j < rows, vf_rows_after(to, (unsigned int)args.pitch, j), v[j]);
+        if (is_complete)
+            to = vf_fixed(to + (VF_FLAT ? args.pitch : args.plane));
     }
 };
 

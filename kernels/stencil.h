@@ -16,6 +16,8 @@
  *   EIGEN(tensor)            optional: vf_eigen_of(tensor), once a body
  *   SHORT_WAY, DOUBT(value), VF_NEAR_RECIPROCAL(x), VF_NEAR_INVERSE_ROOT(x)   optional: stencil_quotient.h
  *   SQRT(x)                  optional, of floats: the root, rounded to nearest
+ *   ROOT_OF_STEPS(squares)   optional: SQRT of a sum of squares, each of two inputs' difference times one of
+ *                            the first DIM parameters, which is never tiny where inputs are whole numbers
  *   VF_DEVICE                what functions that bodies call are declared with
  *   VF_UNROLL                optional: asks the compiler to unroll the short loop that follows it
  *
@@ -85,6 +87,10 @@ typedef unsigned int vf_bits;
 
 #ifndef SQRT
 #define SQRT(a) VF_ROOT(a)
+#endif
+
+#ifndef ROOT_OF_STEPS
+#define ROOT_OF_STEPS(squares) SQRT(squares)
 #endif
 
 #define MAX(a, b) ((a) > (b) ? (a) : (b))

@@ -176,7 +176,7 @@ VF_INLINE void vf_take_column(const vf_sweep &sweep, const L &level, const vf_ce
 
 /* The accessor that a stage sees. */
 template <class S, class L> struct vf_level_view {
-    enum { short_way = 0 };
+    enum { short_way = 0, whole_steps = 0 };
     const vf_sweep &sweep;
     const L &level;
     const vf_cells &newest;
@@ -291,7 +291,7 @@ template <class T> struct vf_queue {
             {
                 typename vf_piece<T, n>::view view;
                 view.whole = *(const typename vf_piece<T, n>::word *)(at(sweep, slot, j) + i);
-                VF_UNROLL for (int k = 0; k < n; k++) cell[j][i + k] = (REAL)view.element[k];
+                vf_widen_cells(view.element, cell[j] + i);
             }
         }
     }

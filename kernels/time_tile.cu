@@ -282,7 +282,7 @@ template <class G> VF_INLINE constexpr int vf_edge(int field, int plane, int col
 
 /* The accessor that stage S sees. */
 template <class S, class G, bool inside> struct vf_time_view {
-    enum { short_way = 0 };
+    enum { short_way = 0, whole_steps = 0 };
     vf_span<G, inside> &span;
     int k, j, i;
 

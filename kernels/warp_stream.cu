@@ -362,7 +362,7 @@ struct vf_strip {
 
 /* The accessor that stage S sees: one cell of the lane's. */
 template <class S, vf_zone zone> struct vf_strip_view {
-    enum { short_way = 0 };
+    enum { short_way = 0, whole_steps = 0 };
     vf_strip &strip;
     REAL &face_x; /* the upper face of the lane's cell before */
     const int turn, i;

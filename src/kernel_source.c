@@ -223,6 +223,18 @@ static unsigned ones_of(const struct vf_stage *stage)
     return ones;
 }
 
+/* Whether all that a stage reads are whole numbers of 16 bits at most, and its first parameters are such that
+ * the squares of their differences times these are 0 or ordinary (kernels/stencil_quotient.h). */
+static bool has_whole_steps(const struct vf_kernel_case *c, const struct vf_stage *stage)
+{
+    bool whole = !c->flow->is_double && has_small_inputs(c) && c->flow->boundary != VF_CONSTANT;
+    for (int k = 0; k < stage->input_count; k++)
+        whole = whole && local_field(c->flow, stage->input[k]) < c->flow->source_count;
+    for (int i = 0; i < c->flow->dim && stage->stencil != VF_STENCIL_LINEAR; i++)
+        whole = whole && stage->global[i] == 0 && stage->param[i] >= 0x1p-40 && stage->param[i] <= 0x1p16;
+    return whole;
+}
+
 /* What schemes must know of stage s at compile time. */
 static void add_stage(const struct vf_kernel_case *c, int s, struct vf_text *text)
 {
@@ -241,9 +253,9 @@ static void add_stage(const struct vf_kernel_case *c, int s, struct vf_text *tex
     vf_text_add(text, "struct vf_stage_%d {\n", s);
     vf_text_add(text,
                 "enum { number = %d, inputs = %d, outputs = %d, halo_z = %d, halo_y = %d, halo_x = %d, "
-                "first_param = %d, ones = %u };\n",
+                "first_param = %d, ones = %u, whole_steps = %d };\n",
                 s, stage->input_count, stage->output_count, halo[0], halo[1], halo[2],
-                vf_stage_first_param(flow, s), ones_of(stage));
+                vf_stage_first_param(flow, s), ones_of(stage), has_whole_steps(c, stage));
     add_table(text, "static VF_MEMBER constexpr int in", in, stage->input_count);
     add_table(text, "static VF_MEMBER constexpr int out", out, stage->output_count);
     vf_text_add(text, "template <class C> static VF_MEMBER void compute(C &c) { ");

@@ -2,5 +2,5 @@
 
 VF_STENCIL(gradient_magnitude)
 {
-    PUT(0, SQRT(GRADIENT_SQUARED(0)));
+    PUT(0, ROOT_OF_STEPS(GRADIENT_SQUARED(0)));
 }

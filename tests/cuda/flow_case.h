@@ -11,6 +11,7 @@ enum flow_taps { TAPS_STAR, TAPS_BOX, TAPS_EDGES /* a box without its corners */
 struct flow_case {
     struct vf_flow flow;
     enum vf_type source_type[16], sink_type[16];
+    bool has_any_bits; /* float32 sources: NaN, infinities and all magnitudes among them */
     /* What flow points to. */
     struct vf_stage stage[8];
     enum vf_field_kind kind[64];

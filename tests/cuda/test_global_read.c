@@ -35,6 +35,14 @@ Test(global_read, every_type)
     check_types((const char *const[]){"global-read:block=8x4x1:work=4x2x1", NULL});
 }
 
+Test(global_read, small_results)
+{
+    /* Streaming schemes store by functions of their own. */
+    check_small_results(
+        (const char *const[]){"global-read:block=8x4x1:work=4x2x1",
+                              "register-stream:block=16x2x1:work=8x2x1:stream=5:variant=direct", NULL});
+}
+
 Test(global_read, inputs_of_all_kinds)
 {
     check_inputs(usual, (const char *const[]){"global-read:block=16x4x1:work=1x1x1", NULL});

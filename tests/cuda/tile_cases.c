@@ -62,6 +62,20 @@ void check_types(const char *const *scheme)
     vf_cuda_close(cuda);
 }
 
+void check_small_results(const char *const *scheme)
+{
+    struct vf_cuda *cuda = device_open();
+    for (int type = VF_U8; type <= VF_I16; type++) {
+        struct flow_case c;
+        open_weights(&c, 3, false, TAPS_X, 1, VF_NEAREST);
+        c.sink_type[0] = (enum vf_type)type;
+        c.has_any_bits = true;
+        flow_case_check(&c, cuda, scheme, 75, 11, 5, 0, 5);
+        flow_case_close(&c);
+    }
+    vf_cuda_close(cuda);
+}
+
 static void check_one(struct flow_case *c, const char *const *scheme)
 {
     struct vf_cuda *cuda = device_open();

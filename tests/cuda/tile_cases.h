@@ -21,6 +21,9 @@ void check_images(enum flow_taps shape, int radius, enum vf_boundary boundary, s
 /* Each stored type, in and out. */
 void check_types(const char *const *scheme);
 
+/* Results of 8 and 16 bits of sums that are NaN, infinite, and of all magnitudes. */
+void check_small_results(const char *const *scheme);
+
 /* Computing in double; fluxes that stop at the faces, of seven inputs; inputs with halos along different
  * axes, in a slab; inputs of which one alone has a halo. */
 void check_inputs(const char *const *scheme, const char *const *light);
