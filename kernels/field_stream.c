@@ -232,7 +232,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         t->global_wavefronts +=
             all * shape.covered[1] * (double)vf_model_warp_lines(0, 1, element, shape.covered[2]);
         t->loads += all * rows;
-        t->other_ops += all * threads * cells * vf_conversion_ops(c, c->source_type[k]);
+        t->other_ops += all * threads * cells * vf_widening_ops(c, c->source_type[k]);
     }
     for (int k = 0; k < flow->sink_count; k++) {
         const int element = (int)vf_type_size(c->sink_type[k]);
@@ -240,7 +240,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
             PIECES * planes * shape.tile[1] * (double)vf_model_warp_sectors(0, 1, element, shape.tile[2]);
         t->global_wavefronts +=
             planes * shape.tile[1] * (double)vf_model_warp_lines(0, 1, element, shape.tile[2]);
-        t->other_ops += planes * threads * (6 * rows + 2 * cells * vf_conversion_ops(c, c->sink_type[k]));
+        t->other_ops += planes * threads * (6 * rows + cells * vf_narrowing_ops(c, c->sink_type[k]));
     }
     for (int f = 0; f < flow->field_count; f++) {
         exchanged += l.slots[f] > 0 ? rows : 0;

@@ -273,7 +273,7 @@ void vf_box_operations(const struct vf_kernel_case *c, const struct vf_kernel_co
         kept += reads.all;
         traffic->other_ops += 2 * reads.all * all;
         if (!in_shared || !vf_kernel_source_has_halo(c, k))
-            traffic->other_ops += vf_conversion_ops(c, c->source_type[k]) * reads.all * pack * all;
+            traffic->other_ops += vf_widening_ops(c, c->source_type[k]) * reads.all * pack * all;
         if (in_shared && vf_kernel_source_has_halo(c, k))
             traffic->shared_wavefronts += boxes * box_wavefronts(c, config, reads, pack, threads);
         else {
@@ -285,7 +285,7 @@ void vf_box_operations(const struct vf_kernel_case *c, const struct vf_kernel_co
         all * rows * pack * vf_kernel_operations(c, pack, config->work[1], config->work[2]);
     traffic->other_ops += all * (20 + rows * 6 * c->flow->sink_count);
     for (int k = 0; k < c->flow->sink_count; k++)
-        traffic->other_ops += all * rows * pack * 2 * vf_conversion_ops(c, c->sink_type[k]);
+        traffic->other_ops += all * rows * pack * vf_narrowing_ops(c, c->sink_type[k]);
     traffic->registers = box_registers(c, kept * pack * element / 4, in_shared);
 }
 
@@ -315,7 +315,7 @@ void vf_tile_fill(const struct vf_kernel_case *c, const struct vf_kernel_config 
         const double packs = rows * (double)in_row;
         traffic->global_wavefronts += rows * (double)vf_model_warp_lines(-pad, 1, stored, pitch);
         traffic->shared_wavefronts += rows * (double)vf_model_warp_lines(0, 1, element, pitch);
-        traffic->other_ops += packs * (12 + vf_conversion_ops(c, c->source_type[k]) * pack);
+        traffic->other_ops += packs * (12 + vf_widening_ops(c, c->source_type[k]) * pack);
         traffic->loads += packs / threads;
     }
 }

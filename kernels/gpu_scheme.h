@@ -101,9 +101,10 @@ double vf_kernel_operations(const struct vf_kernel_case *c, int cells_x, int cel
 /* Bytes of the compute type. */
 size_t vf_kernel_element(const struct vf_kernel_case *c);
 
-/* Instructions that turning a value of the stored type into the compute type takes the time of; storing also
- * rounds and clamps, which is twice that. */
-double vf_conversion_ops(const struct vf_kernel_case *c, enum vf_type stored);
+/* Instructions that a value takes the time of as it is read, from the stored type to the compute type, and
+ * as it is stored. */
+double vf_widening_ops(const struct vf_kernel_case *c, enum vf_type stored);
+double vf_narrowing_ops(const struct vf_kernel_case *c, enum vf_type stored);
 
 /* NULL if `config` is within the device's limits with `shared` bytes and the case's dimension; else why not.
  */

@@ -115,13 +115,25 @@ bool vf_config_equal(const struct vf_kernel_config *a, const struct vf_kernel_co
 
 /* ---- for schemes ---- */
 
-/* Half of an SM's lanes convert, and what is narrower than a register is taken out of it first; fitted to
- * sources of 8 and 16 bits. */
+/* An SM converts few numbers at once. Those of 8 and 16 bits have other ways to float, which
+ * kernels/device_small.h counts. */
 #define CONVERSION 4
 
-double vf_conversion_ops(const struct vf_kernel_case *c, enum vf_type stored)
+static bool is_converted(const struct vf_kernel_case *c, enum vf_type stored)
 {
-    return stored != (c->flow->is_double ? VF_F64 : VF_F32) ? CONVERSION : 0;
+    return stored != (c->flow->is_double ? VF_F64 : VF_F32);
+}
+
+double vf_widening_ops(const struct vf_kernel_case *c, enum vf_type stored)
+{
+    const bool is_small = !c->flow->is_double && vf_type_size(stored) <= 2;
+    return !is_converted(c, stored) ? 0 : is_small ? 2 : CONVERSION;
+}
+
+double vf_narrowing_ops(const struct vf_kernel_case *c, enum vf_type stored)
+{
+    const bool is_small = !c->flow->is_double && vf_type_size(stored) <= 2;
+    return !is_converted(c, stored) ? 0 : is_small ? (double)vf_type_size(stored) : 2 * CONVERSION;
 }
 
 double vf_kernel_operations(const struct vf_kernel_case *c, int cells_x, int cells_y, int cells_z)

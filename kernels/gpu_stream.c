@@ -214,7 +214,7 @@ static void read_source(const struct vf_kernel_case *c, const struct vf_kernel_c
     traffic->loads += loads + flanks * away;
     traffic->loads_in_flight += config->work[1] + 2 * side + (flanks > 0 ? away : 0);
     traffic->other_ops += traffic->threads * (8 * loads + flanks * (8 * away + 4 * halo_x));
-    traffic->other_ops += traffic->threads * vf_conversion_ops(c, c->source_type[k]) * loads * span;
+    traffic->other_ops += traffic->threads * vf_widening_ops(c, c->source_type[k]) * loads * span;
 }
 
 /* Arithmetic of a cell. */
@@ -242,7 +242,7 @@ void vf_stream_traffic(const struct vf_kernel_case *c, const struct vf_kernel_co
         traffic->global_wavefronts +=
             rows * planes * config->block[0] / 32.0 * (double)vf_model_warp_lines(0, 1, element * span, 32);
         traffic->other_ops +=
-            rows * planes * config->block[0] * (6 + 2 * vf_conversion_ops(c, c->sink_type[k]) * span);
+            rows * planes * config->block[0] * (6 + vf_narrowing_ops(c, c->sink_type[k]) * span);
     }
     *(flow->is_double ? &traffic->double_ops : &traffic->float_ops) +=
         stream_operations(c, config) * rows * planes * config->block[0] * span;

@@ -13,17 +13,21 @@ static long ring_registers(const struct vf_kernel_case *c, const struct vf_kerne
 {
     struct vf_stream_shape shape;
     vf_stream_shape_of(c, &shape);
+    const long element = (long)vf_kernel_element(c);
     long values = 0;
     for (int k = 0; k < c->flow->source_count; k++) {
         const int reach = vf_stream_reach(c, k), side = vf_stream_side(c, k), halo_x = c->source_halo[k][2],
                   cross = shape.cross[k], ahead = shape.most_cross > reach ? shape.most_cross : reach,
                   beside = config->variant == SHARED ? 2 * cross + 1 : 2 * cross + 2;
         const bool has_beside = halo_x > 0 || side > 0;
-        values += (long)(reach + (has_beside ? ahead : reach) + 2) * config->work[1] * config->work[0];
         /* Rows beside the tile: all of them, or a share of those that the block keeps in shared memory. */
         const int rows =
             config->variant == SHARED ? (2 * side + config->block[1] - 1) / config->block[1] : 2 * side;
-        values += (long)beside * rows * config->work[0];
+        const long own = (long)config->work[1] * config->work[0], other = (long)rows * config->work[0];
+        values += (reach + (has_beside ? ahead : reach) + 2) * own + beside * other;
+        /* What is on its way is as it is stored. */
+        values -=
+            (own + (beside > 0 ? other : 0)) * (element - (long)vf_type_size(c->source_type[k])) / element;
         values += (long)(2 * cross + 1) * 2 * halo_x * (config->work[1] + (shape.diagonal[k] ? 2 * side : 0));
     }
     return values * (c->flow->is_double ? 2 : 1);
@@ -74,14 +78,14 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
 }
 
 /* Tiles of whole lines of memory, of which a thread has several rows: two blocks of them on an SM, each at
- * its own plane, reach nine tenths of a copy's speed with a star. */
+ * its own plane, reach nine tenths of a copy's speed with a star. Of double they have too few registers. */
 static bool is_wide(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     enum { LEAST = 256, THREADS = 256, ROWS = 4 };
-    bool converts = false;
+    bool is_other = c->flow->is_double;
     for (int k = 0; k < c->flow->source_count; k++)
-        converts = converts || vf_type_size(c->source_type[k]) != vf_kernel_element(c);
-    return config->variant == SHARED && !converts && config->block[0] * config->work[0] >= LEAST &&
+        is_other = is_other || vf_type_size(c->source_type[k]) != vf_kernel_element(c);
+    return config->variant == SHARED && !is_other && config->block[0] * config->work[0] >= LEAST &&
            config->block[0] * config->block[1] == THREADS && config->work[1] >= ROWS;
 }
 
@@ -93,6 +97,19 @@ static int least_blocks(const struct vf_kernel_case *c, const struct vf_kernel_c
 {
     enum { BLOCKS = 2, MOST = 65536 / 256 / BLOCKS };
     return is_wide(c, config) && c->operations <= MUCH && 32 + ring_registers(c, config) <= MOST ? BLOCKS : 0;
+}
+
+/* Cells of 8 and 16 bits leave registers for twice as many of a row, which share what it costs to reach it.
+ */
+static int add_long_spans(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                          struct vf_kernel_config *list, int room)
+{
+    static const int shapes[][3] = {{64, 2, 2}, {64, 4, 2}, {32, 2, 2}, {32, 4, 2}};
+    for (int k = 0; k < c->flow->source_count; k++)
+        if (2 * vf_type_size(c->source_type[k]) > vf_kernel_element(c))
+            return 0;
+    return vf_stream_candidates(&vf_gpu_register_stream, c, gpu, 2 * vf_stream_span(c), shapes,
+                                sizeof shapes / sizeof *shapes, DIRECT, list, room);
 }
 
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
@@ -108,7 +125,7 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
         for (int variant = DIRECT; variant <= SHARED; variant++)
             n += vf_stream_candidates(&vf_gpu_register_stream, c, gpu, span, shapes, count, variant, list + n,
                                       room - n);
-    return n;
+    return n + add_long_spans(c, gpu, list + n, room - n);
 }
 
 /* Turns of the loop are written out as long as the code stays small. */
@@ -130,9 +147,6 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     vf_stream_traffic(c, config, &shape, traffic);
     const double warps = traffic->threads / 32.0, planes = (double)vf_stream_planes(c, config);
     traffic->registers = 32 + (int)ring_registers(c, config);
-    /* Bytes are taken apart ahead of their turn, one a register. */
-    for (int k = 0; k < c->flow->source_count; k++)
-        traffic->registers += vf_type_size(c->source_type[k]) == 1 ? 4 * config->work[0] : 0;
     /* Where turns are not written out, every plane moves on in its registers. */
     if (turns_of(c, config) == 1)
         traffic->other_ops += planes * traffic->threads * (double)ring_registers(c, config);
@@ -199,5 +213,6 @@ const struct vf_gpu_scheme vf_gpu_register_stream = {
     .shared = shared,
     .traffic = traffic,
     .written = written,
+    .most_written = MOST_WRITTEN,
     .define = define,
 };

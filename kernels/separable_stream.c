@@ -264,9 +264,9 @@ static void count_turns(const struct vf_kernel_case *c, const struct vf_kernel_c
         turns * (sums * t->pack * (2 * c->halo[2] + 1) + cells * (is_flat(c) ? 0 : 2 * c->halo[1] + 1) +
                  cells * (2 * reach_of(c) + 1));
     traffic->other_ops =
-        turns * (packs * ((is_flat(c) ? 14 : 8) + vf_conversion_ops(c, c->source_type[0]) * t->pack) +
-                 windows + 4 * sums + 24 * traffic->threads + taken / config->work[0] +
-                 3 * cells / config->work[0] + 2 * vf_conversion_ops(c, c->sink_type[0]) * cells);
+        turns * (packs * ((is_flat(c) ? 14 : 8) + vf_widening_ops(c, c->source_type[0]) * t->pack) + windows +
+                 4 * sums + 24 * traffic->threads + taken / config->work[0] + 3 * cells / config->work[0] +
+                 vf_narrowing_ops(c, c->sink_type[0]) * cells);
     /* What is read is on its way while what came before it is worked on. */
     traffic->loads = turns * (double)t->own_packs;
     traffic->loads_in_flight = 8 * (double)t->own_packs;

@@ -29,7 +29,7 @@ static const char *refuses(const struct vf_kernel_case *c)
         return "it is for one table of weights of one array";
     if (!vf_sweep_is_star(&flow->stage[0], 0) || c->halo[0] < 1 || (c->halo[1] < 1 && c->halo[2] < 1))
         return "the table is no star";
-    if (vf_conversion_ops(c, c->source_type[0]) > 0)
+    if (vf_widening_ops(c, c->source_type[0]) > 0)
         return "what it reads would have to be converted";
     if (c->halo[0] < 2 && c->halo[1] < 2 && c->halo[2] < 2)
         return "it is for stars that reach two cells and more";
@@ -166,7 +166,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     t->shared_wavefronts += EXPOSED * 4 * threads / 32 * (all * taken + read * brought);
     t->loads = read * brought;
     t->other_ops += threads * (all * (taken + 8) + read * 4 * brought +
-                               2 * vf_conversion_ops(c, c->sink_type[0]) * cells * planes);
+                               vf_narrowing_ops(c, c->sink_type[0]) * cells * planes);
     *(c->flow->is_double ? &t->double_ops : &t->float_ops) += all * threads * cells * c->operations;
     t->threads = (int)threads;
     t->steps = (ptrdiff_t)all;

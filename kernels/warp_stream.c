@@ -353,7 +353,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         t->halo_sectors[0] += PIECES * (strip - written) * own;
         t->halo_sectors[1] += PIECES * strip * (rows - own);
         t->global_wavefronts += rows * (double)vf_model_warp_lines(0, 1, element, strip_of(c));
-        t->other_ops += rows * LANES * (4 + vf_conversion_ops(c, c->source_type[k]) * cells);
+        t->other_ops += rows * LANES * (4 + vf_widening_ops(c, c->source_type[k]) * cells);
         t->loads += rows;
         t->loads_in_flight += turns_ahead(c, &l) * l.turn;
         t->shared_wavefronts += rows * 2 * LANES * (double)pack_of(c) * element / VF_LINE_BYTES;
@@ -362,7 +362,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         const int element = (int)vf_type_size(c->sink_type[k]);
         t->written_sectors += PIECES * own * (double)vf_model_warp_sectors(0, 1, element, size[0]);
         t->global_wavefronts += own * (double)vf_model_warp_lines(0, 1, element, size[0]);
-        t->other_ops += rows * LANES * (4 + (2 + 2 * vf_conversion_ops(c, c->sink_type[k])) * cells);
+        t->other_ops += rows * LANES * (4 + (2 + vf_narrowing_ops(c, c->sink_type[k])) * cells);
     }
     for (int f = 0; f < l.field_count; f++)
         t->other_ops += rows * LANES * 2.0 * l.side[f];
