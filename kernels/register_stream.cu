@@ -354,7 +354,7 @@ struct vf_stream {
         VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
         {
             const bool is_wanted = (!VF_RAGGED || columns.x < args.nx) && (DIM == 2 || y + j < args.ny);
-            const unsigned int row = DIM == 3 ? (y + j) * (unsigned int)args.pitch : 0;
+            const unsigned int row = DIM == 3 ? row_at[VF_SIDE + j] : 0;
             /* A branch costs kernels of small inputs more than what it skips. */
             if (!VF_SMALL_INPUTS && !is_wanted)
                 continue;
