@@ -127,13 +127,15 @@ static void lines(const void *const *in, const void *weight, int taps, void *con
         }                                                                                                  \
     }
 ALONG(8)
+ALONG(4)
 ALONG(1)
 
 static void along(const void *in, const void *weight, int taps, void *out, ptrdiff_t n)
 {
-    const ptrdiff_t blocks = n / (8 * VF_LANES) * (8 * VF_LANES);
-    along_8(in, weight, taps, out, 0, blocks);
-    along_1(in, weight, taps, out, blocks, n);
+    const ptrdiff_t eights = n / (8 * VF_LANES) * (8 * VF_LANES), fours = n / (4 * VF_LANES) * (4 * VF_LANES);
+    along_8(in, weight, taps, out, 0, eights);
+    along_4(in, weight, taps, out, eights, fours);
+    along_1(in, weight, taps, out, fours, n);
 }
 
 #endif
