@@ -310,13 +310,14 @@ enum {
     ALONG_PER_NS = 120,
     L2_BYTES_PER_NS = 90,
     L3_BYTES_PER_NS = 60,
-    MEMORY_BYTES_PER_NS = 12,
-    ROW_NS = 15,
+    MEMORY_BYTES_PER_NS = 18,
+    ROW_NS = 30,
     THREAD_NS = 50000 /* to start one */
 };
 
-/* Virtual machines report the far cache of the whole package, which no few threads have. */
-#define MOST_L3_BYTES (32.0 * (1 << 20))
+/* Virtual machines report the far cache of the whole package, which no few threads have, and others use it
+ * too. */
+#define MOST_L3_BYTES (18.0 * (1 << 20))
 
 static double cache_bytes(int name, double otherwise)
 {

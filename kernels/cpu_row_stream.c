@@ -187,36 +187,49 @@ static size_t bytes(const struct vf_job *job)
 /* Rings of all threads stay below this, whatever the model says of speed, where any tile allows it. */
 #define MOST_WORK_BYTES ((size_t)48 << 20)
 
+/* Predicted seconds of the job with its tiling, and what is compared: dearer where it takes more memory than
+ * it should. False where there is no such tiling. */
+static bool weigh(const struct vf_job *job, double *seconds, double *rank)
+{
+    struct vf_row_layout layout;
+    struct vf_error ignored;
+    if (vf_row_layout_open(&layout, job, &ignored) != VF_OK)
+        return false;
+    const size_t work = block_of(&layout).total * (size_t)job->threads;
+    const bool is_over = job->work_limit > 0 && work > job->work_limit;
+    *seconds = vf_row_layout_cost(&layout);
+    if (work > MOST_WORK_BYTES)
+        *seconds *= 1 + (double)work / MOST_WORK_BYTES;
+    *rank = is_over ? 1e6 * *seconds * (double)work / (double)job->work_limit : *seconds;
+    vf_row_layout_close(&layout);
+    return true;
+}
+
+/* The heights of tiles: a plane's over 1, 3/2, 2, 3, 4, 6 and so on. */
+static ptrdiff_t lower(ptrdiff_t whole, int step)
+{
+    const ptrdiff_t part = ((whole - 1) >> step / 2) + 1;
+    return step % 2 == 0 ? part : (2 * part + 2) / 3;
+}
+
 /* Tries tiles from whole rows downwards and keeps the cheapest; those above the limit only where all are. */
 static double plan(struct vf_job *job)
 {
-    const bool volume = job->flow->dim == 3;
-    const ptrdiff_t stream = vf_job_end(job) - vf_job_begin(job);
-    struct vf_tiling best = {job->nx, volume ? job->ny : 1, stream};
-    double least = -1, seconds = 0;
+    const ptrdiff_t stream = vf_job_end(job) - vf_job_begin(job), height = job->flow->dim == 3 ? job->ny : 1;
+    struct vf_tiling best = {job->nx, height, stream};
+    double least = -1, best_seconds = 0, seconds, rank;
     for (ptrdiff_t x = job->nx; x >= 1; x = x > 64 ? (x + 127) / 128 * 64 : 0)
-        for (ptrdiff_t y = volume ? job->ny : 1; y >= 1; y = y > 8 ? (y + 1) / 2 : 0)
+        for (int step = 0; step == 0 || lower(height, step - 1) > 8; step++)
             for (ptrdiff_t pieces = 1; pieces <= 4 * job->threads && pieces <= stream; pieces *= 2) {
-                struct vf_row_layout layout;
-                struct vf_error ignored;
-                job->tiling = (struct vf_tiling){x, y, (stream + pieces - 1) / pieces};
-                if (vf_row_layout_open(&layout, job, &ignored) != VF_OK)
-                    continue;
-                double cost = vf_row_layout_cost(&layout);
-                size_t work = block_of(&layout).total * (size_t)job->threads;
-                if (work > MOST_WORK_BYTES)
-                    cost *= 1 + (double)work / MOST_WORK_BYTES;
-                const bool is_over = job->work_limit > 0 && work > job->work_limit;
-                const double rank = is_over ? 1e6 * cost * (double)work / (double)job->work_limit : cost;
-                vf_row_layout_close(&layout);
-                if (least < 0 || rank < least) {
+                job->tiling = (struct vf_tiling){x, lower(height, step), (stream + pieces - 1) / pieces};
+                if (weigh(job, &seconds, &rank) && (least < 0 || rank < least)) {
                     least = rank;
-                    seconds = cost;
+                    best_seconds = seconds;
                     best = job->tiling;
                 }
             }
     job->tiling = best;
-    return seconds;
+    return best_seconds;
 }
 
 static const char *refuses(const struct vf_flow *flow)

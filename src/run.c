@@ -215,10 +215,11 @@ static void report(const struct vf_work *w, FILE *to)
 
 /* ---- from file to file ---- */
 
-/* What the allocator keeps of files that are done counts too, where three of them would fill the memory. */
+/* What the allocator keeps of files, runs and slabs that are done counts too, where three files of the kind
+ * would fill the memory. */
 static void make_room(const struct vf_work *w)
 {
-    if (w->session->files > 1 && vf_memory_resident() + 3 * vf_work_memory(w) > w->memory_limit)
+    if (vf_memory_resident() + 3 * vf_work_memory(w) > w->memory_limit)
         vf_memory_be_sparing();
 }
 

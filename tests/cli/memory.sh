@@ -171,7 +171,7 @@ test_allocations_may_fail_in_slabs() {
     least -f $chain "$STACK" o.tif
     failed=0
     # The plan's search does without some of them.
-    for failing in $(seq 1 7 800); do
+    for failing in $(seq 1 9 1600); do
         code=0
         VOLFILTER_FAIL_ALLOC=$failing "$VOLFILTER" --memory "${LEAST}M" --threads 1 -f $chain "$STACK" o.tif \
             >out 2>err || code=$?
