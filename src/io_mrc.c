@@ -230,10 +230,11 @@ static bool add_finite(struct mrc_sums *sums, const float *row, size_t nx, doubl
             least[k] = value < least[k] ? value : least[k];
             most[k] = value > most[k] ? value : most[k];
         }
+    const size_t added = x / LANES;
     double all = 0;
     for (int k = 0; k < LANES; k++) {
         all += own.sum[k];
-        own.count[k] += (double)(x / LANES);
+        own.count[k] += (double)added;
         own.least[k] = least[k] < own.least[k] ? least[k] : own.least[k];
         own.most[k] = most[k] > own.most[k] ? most[k] : own.most[k];
     }
