@@ -87,7 +87,7 @@ test_more_memory_takes_fewer_passes() {
 
 test_what_is_light_is_computed_again() {
     sparse 256 256 20000 long.mrc
-    expect 0 --dry-run --explain --memory 80M -f gaussian,eed:iterations=5 long.mrc o.mrc
+    expect 0 --dry-run --explain --memory 140M -f gaussian,eed:iterations=5 long.mrc o.mrc
     prints "pass 1: run 1, then pre-pass run 2; from the image; slabs"
     prints "pass 2: runs 1 and 3 to 7; from the image to the result; slabs"
     prints "reads 5000.0 MiB and writes 2500.0 MiB in all"
