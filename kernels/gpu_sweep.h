@@ -20,7 +20,10 @@ struct vf_sweep_shape vf_sweep_shape_of(const struct vf_kernel_config *config, i
 /* Cells of 16 bytes of the compute type. */
 int vf_sweep_pack(const struct vf_kernel_case *c);
 
-/* NULL, or why a block cannot be of that shape. */
+/* NULL, or why planes cannot be streamed so. */
+const char *vf_sweep_limits(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
+
+/* NULL, or that, or why a block cannot be of that shape. */
 const char *vf_sweep_forbids(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
 
 /* The scheme's `tile`: what blocks write in the mean, so that there are as many as are needed; those left

@@ -1,4 +1,3 @@
-#include <limits.h>
 #include <math.h>
 
 #include "kernels/gpu_box.h"
@@ -77,18 +76,13 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
                            const struct vf_kernel_config *config)
 {
     const char *why = vf_kernel_limits(c, gpu, config, 0);
+    if (why == NULL)
+        why = vf_sweep_limits(c, config);
     if (why != NULL)
         return why;
-    if (config->stream < 1)
-        return "it streams: stream is at least 1";
-    if (config->block[2] > 1 || config->work[2] > 1)
-        return "the streamed axis has no threads: z of block and work is 1";
     if (config->work[0] != vf_sweep_pack(c) || config->work[1] > 8)
         return c->flow->is_double ? "a thread has 2 cells along x, at most 8 along y"
                                   : "a thread has 4 cells along x, at most 8 along y";
-    /* Elements of a plane are counted in 32 bits. */
-    if ((c->nx + 31) / 32 * 32 > (ptrdiff_t)(UINT_MAX - 64) / c->ny)
-        return "the planes are too large";
     struct layout l;
     find_layout(c, config, &l);
     if (l.registers > 255 || l.registers * config->block[0] * config->block[1] > gpu->sm_registers)

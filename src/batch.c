@@ -204,10 +204,9 @@ static enum vf_status check_names_differ(struct vf_batch_file **sorted, size_t c
 }
 
 /* A result may replace its own input, but no other file that is still to be read. */
-static enum vf_status check_inputs_stay(struct vf_batch *batch, struct vf_batch_file **sorted,
+static enum vf_status check_inputs_stay(struct vf_batch *batch, struct vf_batch_file **sorted, size_t count,
                                         struct vf_error *error)
 {
-    const size_t count = (size_t)batch->count;
     qsort(sorted, count, sizeof *sorted, compare_files);
     for (int i = 0; i < batch->count; i++) {
         struct vf_batch_file *file = &batch->file[i], key = {.exists = true}, *key_pointer = &key;
@@ -227,15 +226,16 @@ static enum vf_status check_inputs_stay(struct vf_batch *batch, struct vf_batch_
 
 static enum vf_status check_names(struct vf_batch *batch, struct vf_error *error)
 {
-    const size_t count = (size_t)batch->count;
-    struct vf_batch_file **sorted = vf_alloc(count, sizeof *sorted, "list of files", error);
+    size_t count = 0;
+    struct vf_batch_file **sorted = vf_alloc((size_t)batch->count, sizeof *sorted, "list of files", error);
     if (sorted == NULL)
         return VF_FAILED;
-    for (size_t i = 0; i < count; i++)
-        sorted[i] = &batch->file[i];
+    for (int i = 0; i < batch->count; i++)
+        if (batch->file[i].cause == 0)
+            sorted[count++] = &batch->file[i];
     enum vf_status status = check_names_differ(sorted, count, error);
     if (status == VF_OK)
-        status = check_inputs_stay(batch, sorted, error);
+        status = check_inputs_stay(batch, sorted, count, error);
     vf_free(sorted);
     return status;
 }
@@ -281,7 +281,8 @@ enum vf_status vf_batch_open(struct vf_batch *batch, const struct vf_command_lin
         return vf_fail(error, VF_FAILED, "there are no images in %s",
                        line->from_file != NULL ? "the list" : "the directories given");
     for (int i = 0; i < batch->count; i++)
-        VF_TRY(name_output(line, &batch->file[i], error));
+        if (batch->file[i].cause == 0)
+            VF_TRY(name_output(line, &batch->file[i], error));
     VF_TRY(check_names(batch, error));
     if (line->options.dry_run)
         goto out;

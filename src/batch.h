@@ -8,7 +8,7 @@
 #include "cli.h"
 
 struct vf_batch_file {
-    char *in, *out;   /* owned */
+    char *in, *out;   /* owned; of what cannot be read there is no output */
     const char *name; /* of `out`, under the directory */
     int cause;        /* errno of a directory in a tree that cannot be read; 0: it is a file */
     bool exists;      /* the input; then `about` is about it */

@@ -237,11 +237,16 @@ enum vf_status vf_work_read(struct vf_work *w, struct vf_error *error)
     return status;
 }
 
-/* Whether a message begins with one of the files, as those of readers and writers do. */
+static bool begins_with(const char *text, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(text, name, length) == 0 && strncmp(text + length, ": ", 2) == 0;
+}
+
+/* Whether a message names one of the files, as those of readers and writers do. */
 static bool is_named(const struct vf_work *w, const struct vf_error *error)
 {
-    return strncmp(error->text, w->in_name, strlen(w->in_name)) == 0 ||
-           strncmp(error->text, w->out_name, strlen(w->out_name)) == 0;
+    return begins_with(error->text, w->in_name) || begins_with(error->text, w->out_name);
 }
 
 static enum vf_status compute_or_stream(struct vf_work *w, struct vf_error *error)

@@ -151,6 +151,8 @@ test_trees_with_what_cannot_be_read() {
     chmod 000 in/locked
     expect 3 -f gaussian --tree --out-dir res in
     says "in/locked: cannot be read"
+    expect 1 -f gaussian --tree --out-dir res in/locked/
+    says "in/locked/: cannot be read"
     chmod 700 in/locked
 }
 
