@@ -57,6 +57,7 @@ VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
 
 #include "kernels/cpu_eigen.h"
 #include "kernels/cpu_linear.h"
+#include "kernels/cpu_reduce.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "stencil_bodies.h"
@@ -207,4 +208,7 @@ const struct vf_rows VF_ROWS = {
     .store = {store_u8, store_i8, store_u16, store_i16, store_u32, store_i32, store_f32, store_f64},
     .stream = stream,
     .finish = vf_vectors_finish,
+    .bins = find_bins,
+    .extremes = find_extremes,
+    .sums = sum_row,
 };

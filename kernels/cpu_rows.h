@@ -3,7 +3,9 @@
 #ifndef VF_CPU_ROWS_H
 #define VF_CPU_ROWS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "filters/filter.h"
 #include "src/volume.h"
@@ -53,6 +55,18 @@ static inline bool vf_body_decomposes(enum vf_stencil_id id)
            id == VF_STENCIL_eed_surface_tensor || id == VF_STENCIL_orientation;
 }
 
+/* For percentiles: the last bin of finite values, and what stands for values that do not count. */
+enum { VF_BIN_LARGEST = 0xfeff, VF_BIN_NONE = 0xff00 };
+
+/* Sums of values in units of 2^bin of the smallest subnormal, and of their squares, which are upper * 2^45 +
+ * lower in units of 2^(2 * bin) of its square. */
+struct vf_row_sums {
+    int bin;
+    int64_t value, upper, lower;
+};
+/* Values that are summed at once, at most. */
+#define VF_ROW_SUMMED 512
+
 struct vf_rows {
     const char *level; /* "baseline", "v3", "v4" */
     void (*body[VF_STENCIL_COUNT])(const struct vf_body_row *row);
@@ -70,6 +84,12 @@ struct vf_rows {
     void (*stream)(void (*store)(const void *in, void *out, ptrdiff_t n), size_t size, const void *in,
                    void *out, ptrdiff_t n);
     void (*finish)(void);
+    /* For reductions (kernels/reduce.h): the bins of values, and the range of those that count; least and
+     * most, least > most where no value is finite; the sums of up to VF_ROW_SUMMED values, false where they
+     * are too far apart or not finite (NULL: not of this type). */
+    void (*bins)(const void *row, ptrdiff_t n, uint16_t *bin, int range[2]);
+    void (*extremes)(const void *row, ptrdiff_t n, double extreme[2]);
+    bool (*sums)(const void *row, ptrdiff_t n, bool squares, struct vf_row_sums *sums);
 };
 
 /* The fastest rows this processor runs, or those that VOLFILTER_ISA names (baseline, v3, v4; one that the

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "kernels/cpu_rows.h"
 #include "src/alloc.h"
 #include "src/size.h"
 
@@ -15,16 +16,15 @@ typedef unsigned __int128 unsigned_wide;
 #define FLOAT_UNIT (-149)
 #define DOUBLE_UNIT (-1074)
 
-#define LARGEST_FINITE_BIN 0xfeff /* infinity's is 0xff00 */
-
-/* What one thread has seen. Every bin can take 2^63 values without overflow. */
+/* What one thread has seen, in a cache line of its own. Every bin can take 2^63 values without overflow. */
 struct vf_partial {
-    uint64_t count;              /* of values; RANGE: of rows that had any */
-    double least, most;          /* RANGE */
-    uint64_t *counts;            /* PERCENTILE: [VF_REDUCE_COUNTS] */
-    wide *sum;                   /* MEAN, DEVIATION: [bins] sums of significands */
-    unsigned_wide *square;       /* DEVIATION: [bins] sums of the lower 64 bits of squared significands */
-    unsigned_wide *square_upper; /* DEVIATION of doubles: [bins] sums of the bits above */
+    _Alignas(VF_ALIGNMENT) uint64_t count; /* MEAN, DEVIATION: of values */
+    double least, most;                    /* RANGE */
+    uint64_t *counts;                      /* PERCENTILE: [VF_REDUCE_COUNTS], of which */
+    int low, high;                         /* [low, high) have been cleared and count */
+    wide *sum;                             /* MEAN, DEVIATION: [bins] sums of significands */
+    wide *square;       /* DEVIATION: [bins] sums of squared significands; of doubles, their lower 64 bits */
+    wide *square_upper; /* DEVIATION of doubles: [bins] sums of the bits above */
 };
 
 /* ---- big integers ---- */
@@ -54,13 +54,6 @@ static void big_add(struct vf_big *b, wide value, int shift)
         b->limb[i] = (uint64_t)carry;
         carry >>= 64;
     }
-}
-
-/* Adds an unsigned value * 2^shift. */
-static void big_add_unsigned(struct vf_big *b, unsigned_wide value, int shift)
-{
-    big_add(b, (wide)(uint64_t)value, shift);
-    big_add(b, (wide)(value >> 64), shift + 64);
 }
 
 static void big_add_big(struct vf_big *b, const struct vf_big *a)
@@ -212,20 +205,22 @@ static enum vf_status take_memory(struct vf_reducer *reducer, struct vf_error *e
     char *block = vf_alloc(bytes, 1, "bins of a global value", error);
     if (block == NULL)
         return VF_FAILED;
-    memset(block, 0, bytes);
+    memset(block, 0, header);
     reducer->block = block;
     reducer->partial = (struct vf_partial *)(void *)block;
     reducer->elsewhere = (struct vf_big *)(void *)(reducer->partial + threads);
     for (int t = 0; t < threads; t++) {
         char *own = block + header + (size_t)t * bins;
         wide *table = (wide *)(void *)own;
-        reducer->partial[t] =
-            (struct vf_partial){.least = INFINITY,
-                                .most = -INFINITY,
-                                .counts = (uint64_t *)(void *)own,
-                                .sum = table,
-                                .square = (unsigned_wide *)table + bins_of(reducer),
-                                .square_upper = (unsigned_wide *)table + 2 * bins_of(reducer)};
+        if (reducer->reduction != VF_REDUCE_PERCENTILE)
+            memset(own, 0, bins);
+        reducer->partial[t] = (struct vf_partial){.least = INFINITY,
+                                                  .most = -INFINITY,
+                                                  .counts = (uint64_t *)(void *)own,
+                                                  .low = VF_REDUCE_COUNTS,
+                                                  .sum = table,
+                                                  .square = table + bins_of(reducer),
+                                                  .square_upper = table + 2 * bins_of(reducer)};
     }
     return VF_OK;
 }
@@ -236,7 +231,8 @@ enum vf_status vf_reducer_open(struct vf_reducer *reducer, const struct vf_globa
     *reducer = (struct vf_reducer){.reduction = global->reduction,
                                    .argument = global->argument,
                                    .is_double = is_double,
-                                   .threads = threads};
+                                   .threads = threads,
+                                   .rows = vf_rows_choose(3, is_double)};
     cut_box(reducer, global, grid);
     return take_memory(reducer, error);
 }
@@ -292,28 +288,31 @@ static inline bool split_double(double value, unsigned *bin, int64_t *significan
     return exponent != 0x7ff;
 }
 
-static void sum_floats(struct vf_partial *p, const float *row, ptrdiff_t n, bool squares)
+static uint64_t sum_floats(struct vf_partial *p, const float *row, ptrdiff_t n, bool squares)
 {
+    uint64_t count = 0;
     for (ptrdiff_t i = 0; i < n; i++) {
         unsigned bin;
         int32_t m;
         if (!split_float(row[i], &bin, &m))
             continue;
-        p->count++;
+        count++;
         p->sum[bin] += m;
         if (squares)
-            p->square[bin] += (uint64_t)((int64_t)m * m);
+            p->square[bin] += (int64_t)m * m;
     }
+    return count;
 }
 
-static void sum_doubles(struct vf_partial *p, const double *row, ptrdiff_t n, bool squares)
+static uint64_t sum_doubles(struct vf_partial *p, const double *row, ptrdiff_t n, bool squares)
 {
+    uint64_t count = 0;
     for (ptrdiff_t i = 0; i < n; i++) {
         unsigned bin;
         int64_t m;
         if (!split_double(row[i], &bin, &m))
             continue;
-        p->count++;
+        count++;
         p->sum[bin] += m;
         if (squares) {
             const unsigned_wide square = (unsigned_wide)((wide)m * m);
@@ -321,50 +320,69 @@ static void sum_doubles(struct vf_partial *p, const double *row, ptrdiff_t n, bo
             p->square_upper[bin] += (uint64_t)(square >> 64);
         }
     }
+    return count;
 }
 
-static void count_floats(struct vf_partial *p, const float *row, ptrdiff_t n)
+/* Up to VF_ROW_SUMMED values. */
+static void sum_values(const struct vf_reducer *reducer, struct vf_partial *p, const void *row, ptrdiff_t n)
 {
-    for (ptrdiff_t i = 0; i < n; i++) {
-        const uint32_t magnitude = float_bits(row[i]) & 0x7fffffff;
-        if (magnitude != 0 && magnitude < 0x7f800000) {
-            p->count++;
-            p->counts[magnitude >> 15]++;
+    const bool squares = reducer->reduction == VF_REDUCE_DEVIATION;
+    struct vf_row_sums sums;
+    if (reducer->rows->sums != NULL && reducer->rows->sums(row, n, squares, &sums)) {
+        p->count += (uint64_t)n;
+        p->sum[sums.bin] += sums.value;
+        if (squares) {
+            /* Where they are as large as squares of that bin's own, for 2^63 values to fit. */
+            p->square[sums.bin + 20] += (wide)sums.upper * 32;
+            p->square[sums.bin] += sums.lower;
         }
+    } else if (reducer->is_double) {
+        p->count += sum_doubles(p, row, n, squares);
+    } else {
+        p->count += sum_floats(p, row, n, squares);
     }
 }
 
-static void count_doubles(struct vf_partial *p, const double *row, ptrdiff_t n)
+/* Bins [low, high) count from now on. */
+static void use_bins(struct vf_partial *p, int low, int high)
 {
-    for (ptrdiff_t i = 0; i < n; i++) {
-        const uint32_t magnitude = float_bits((float)row[i]) & 0x7fffffff;
-        if (magnitude != 0 && isfinite(row[i])) {
-            p->count++;
-            p->counts[magnitude < 0x7f800000 ? magnitude >> 15 : LARGEST_FINITE_BIN]++;
-        }
+    if (low >= high)
+        return;
+    if (p->low >= p->high)
+        p->low = p->high = low;
+    if (low < p->low) {
+        memset(p->counts + low, 0, (size_t)(p->low - low) * sizeof *p->counts);
+        p->low = low;
+    }
+    if (high > p->high) {
+        memset(p->counts + p->high, 0, (size_t)(high - p->high) * sizeof *p->counts);
+        p->high = high;
     }
 }
 
-/* A value that is not finite is replaced by one that changes nothing. */
-#define RANGE_OF(name, type)                                                                               \
-    static void name(struct vf_partial *p, const type *row, ptrdiff_t n)                                   \
-    {                                                                                                      \
-        const type infinity = (type)INFINITY;                                                              \
-        type least = infinity, most = -infinity;                                                           \
-        _Pragma("omp simd reduction(min : least) reduction(max : most)") for (ptrdiff_t i = 0; i < n; i++) \
-        {                                                                                                  \
-            const bool finite = row[i] > -infinity && row[i] < infinity;                                   \
-            const type low = finite ? row[i] : infinity;                                                   \
-            const type high = finite ? row[i] : -infinity;                                                 \
-            least = low < least ? low : least;                                                             \
-            most = high > most ? high : most;                                                              \
-        }                                                                                                  \
-        p->least = fmin(p->least, (double)least);                                                          \
-        p->most = fmax(p->most, (double)most);                                                             \
-        p->count += least <= most;                                                                         \
-    }
-RANGE_OF(range_of_floats, float)
-RANGE_OF(range_of_doubles, double)
+/* Up to VF_ROW_SUMMED values. */
+static void count_values(const struct vf_reducer *reducer, struct vf_partial *p, const void *row, ptrdiff_t n)
+{
+    uint16_t bin[VF_ROW_SUMMED];
+    uint64_t *counts = p->counts;
+    int range[2];
+    reducer->rows->bins(row, n, bin, range);
+    if (range[0] > range[1])
+        return;
+    use_bins(p, range[0], range[1] + 1);
+    for (ptrdiff_t i = 0; i < n; i++)
+        if (bin[i] != VF_BIN_NONE)
+            counts[bin[i]]++;
+}
+
+static void take_extremes(const struct vf_reducer *reducer, struct vf_partial *p, const void *row,
+                          ptrdiff_t n)
+{
+    double extreme[2];
+    reducer->rows->extremes(row, n, extreme);
+    p->least = fmin(p->least, extreme[0]);
+    p->most = fmax(p->most, extreme[1]);
+}
 
 void vf_reducer_add(struct vf_reducer *reducer, int thread, const void *row, ptrdiff_t n, ptrdiff_t x,
                     ptrdiff_t y, ptrdiff_t z)
@@ -375,38 +393,48 @@ void vf_reducer_add(struct vf_reducer *reducer, int thread, const void *row, ptr
         return;
     struct vf_partial *p = &reducer->partial[thread];
     const size_t element = reducer->is_double ? sizeof(double) : sizeof(float);
-    const void *first = (const char *)row + (size_t)(from - x) * element;
-    const bool squares = reducer->reduction == VF_REDUCE_DEVIATION;
-    if (reducer->reduction == VF_REDUCE_RANGE && reducer->is_double)
-        range_of_doubles(p, first, to - from);
-    else if (reducer->reduction == VF_REDUCE_RANGE)
-        range_of_floats(p, first, to - from);
-    else if (reducer->reduction == VF_REDUCE_PERCENTILE && reducer->is_double)
-        count_doubles(p, first, to - from);
-    else if (reducer->reduction == VF_REDUCE_PERCENTILE)
-        count_floats(p, first, to - from);
-    else if (reducer->is_double)
-        sum_doubles(p, first, to - from, squares);
-    else
-        sum_floats(p, first, to - from, squares);
+    for (ptrdiff_t at = from, part; at < to; at += part) {
+        const char *first = (const char *)row + (size_t)(at - x) * element;
+        part = to - at < VF_ROW_SUMMED ? to - at : VF_ROW_SUMMED;
+        if (reducer->reduction == VF_REDUCE_RANGE)
+            take_extremes(reducer, p, first, part);
+        else if (reducer->reduction == VF_REDUCE_PERCENTILE)
+            count_values(reducer, p, first, part);
+        else
+            sum_values(reducer, p, first, part);
+    }
 }
 
 /* ---- the value ---- */
 
-static double percentile(const struct vf_reducer *reducer, uint64_t count)
+/* Counts are added up 256 bins at a time, which a binary order of magnitude has, and then one by one. */
+static double percentile(const struct vf_reducer *reducer)
 {
+    uint64_t octave[VF_REDUCE_COUNTS / 256] = {0}, count = 0, seen = 0;
+    for (int t = 0; t < reducer->threads; t++) {
+        const struct vf_partial *p = &reducer->partial[t];
+        for (int bin = p->low; bin < p->high; bin++)
+            octave[bin / 256] += p->counts[bin];
+    }
+    for (int i = 0; i < VF_REDUCE_COUNTS / 256; i++)
+        count += octave[i];
+    if (count == 0)
+        return 0.0;
     const double exact_rank = ceil(reducer->argument * (double)count / 100.0);
     const uint64_t asked = exact_rank < 1.0 ? 1 : (uint64_t)exact_rank;
     const uint64_t rank = asked > count ? count : asked;
-    uint64_t seen = 0;
-    uint32_t bin = 0;
+    int bin = 0;
+    for (; seen + octave[bin / 256] < rank; bin += 256)
+        seen += octave[bin / 256];
     for (;; bin++) {
-        for (int t = 0; t < reducer->threads; t++)
-            seen += reducer->partial[t].counts[bin];
+        for (int t = 0; t < reducer->threads; t++) {
+            const struct vf_partial *p = &reducer->partial[t];
+            seen += bin >= p->low && bin < p->high ? p->counts[bin] : 0;
+        }
         if (seen >= rank)
             break;
     }
-    const uint32_t edge = bin << 15;
+    const uint32_t edge = (uint32_t)bin << 15;
     float value;
     memcpy(&value, &edge, sizeof value);
     return (double)value;
@@ -420,7 +448,7 @@ static double range(const struct vf_reducer *reducer)
         most = fmax(most, reducer->partial[t].most);
     }
     /* Which of -0 and 0 came first must not show. */
-    return most - least + 0.0;
+    return least <= most ? most - least + 0.0 : 0.0;
 }
 
 /* The sum of all values, in units of 2^unit. */
@@ -439,9 +467,9 @@ static void squares_of(const struct vf_reducer *reducer, struct vf_big *sum)
     for (int t = 0; t < reducer->threads; t++)
         for (size_t bin = 0; bin < bins_of(reducer); bin++) {
             const struct vf_partial *p = &reducer->partial[t];
-            big_add_unsigned(sum, p->square[bin], 2 * (int)bin);
+            big_add(sum, p->square[bin], 2 * (int)bin);
             if (reducer->is_double)
-                big_add_unsigned(sum, p->square_upper[bin], 2 * (int)bin + 64);
+                big_add(sum, p->square_upper[bin], 2 * (int)bin + 64);
         }
 }
 
@@ -486,20 +514,16 @@ double vf_reducer_value(const struct vf_reducer *reducer)
 {
     const int unit = reducer->is_double ? DOUBLE_UNIT : FLOAT_UNIT;
     uint64_t count = 0;
+    if (reducer->reduction == VF_REDUCE_PERCENTILE)
+        return percentile(reducer);
+    if (reducer->reduction == VF_REDUCE_RANGE)
+        return range(reducer);
     for (int t = 0; t < reducer->threads; t++)
         count += reducer->partial[t].count;
     if (count == 0)
         return 0.0;
-    switch (reducer->reduction) {
-    case VF_REDUCE_PERCENTILE:
-        return percentile(reducer, count);
-    case VF_REDUCE_DEVIATION:
-        return reducer->argument * deviation(reducer, count, unit);
-    case VF_REDUCE_RANGE:
-        return range(reducer);
-    default:
-        return mean(reducer, count, unit);
-    }
+    return reducer->reduction == VF_REDUCE_MEAN ? mean(reducer, count, unit)
+                                                : reducer->argument * deviation(reducer, count, unit);
 }
 
 /* ---- values that were reduced elsewhere ---- */
@@ -507,10 +531,9 @@ double vf_reducer_value(const struct vf_reducer *reducer)
 void vf_reducer_add_counts(struct vf_reducer *reducer, const uint64_t count[VF_REDUCE_COUNTS])
 {
     struct vf_partial *p = &reducer->partial[0];
-    for (int bin = 0; bin < VF_REDUCE_COUNTS; bin++) {
+    use_bins(p, 0, VF_BIN_NONE);
+    for (int bin = 0; bin < VF_BIN_NONE; bin++)
         p->counts[bin] += count[bin];
-        p->count += count[bin];
-    }
 }
 
 void vf_reducer_add_sums(struct vf_reducer *reducer, uint64_t count, const struct vf_reduce_sums *sums)
@@ -530,7 +553,6 @@ void vf_reducer_add_extremes(struct vf_reducer *reducer, double least, double mo
     struct vf_partial *p = &reducer->partial[0];
     p->least = fmin(p->least, least);
     p->most = fmax(p->most, most);
-    p->count += least <= most;
 }
 
 static void merge_sums(struct vf_reducer *reducer, const struct vf_reducer *other)
@@ -546,6 +568,13 @@ static void merge_sums(struct vf_reducer *reducer, const struct vf_reducer *othe
     big_add_big(&reducer->elsewhere[1], &sum);
 }
 
+static void merge_counts(struct vf_partial *p, const struct vf_partial *other)
+{
+    use_bins(p, other->low, other->high);
+    for (int bin = other->low; bin < other->high; bin++)
+        p->counts[bin] += other->counts[bin];
+}
+
 void vf_reducer_merge(struct vf_reducer *reducer, const struct vf_reducer *other)
 {
     if (reducer->reduction == VF_REDUCE_MEAN || reducer->reduction == VF_REDUCE_DEVIATION)
@@ -553,7 +582,7 @@ void vf_reducer_merge(struct vf_reducer *reducer, const struct vf_reducer *other
     for (int t = 0; t < other->threads; t++) {
         const struct vf_partial *p = &other->partial[t];
         if (reducer->reduction == VF_REDUCE_PERCENTILE)
-            vf_reducer_add_counts(reducer, p->counts);
+            merge_counts(&reducer->partial[0], p);
         else if (reducer->reduction == VF_REDUCE_RANGE)
             vf_reducer_add_extremes(reducer, p->least, p->most);
     }

@@ -26,6 +26,7 @@ struct vf_reducer {
     bool is_double;                    /* the rows' type */
     ptrdiff_t box_low[3], box_high[3]; /* x, y, z: half-open; only voxels inside count */
     int threads;
+    const struct vf_rows *rows;
     struct vf_partial *partial; /* owned, one a thread */
     struct vf_big *elsewhere;   /* owned: sums of v and v^2 that did not come by vf_reducer_add */
     void *block;                /* owned: what these point into */

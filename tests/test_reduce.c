@@ -51,6 +51,13 @@ static void add(struct vf_reducer *reducer, int thread, const double *value, ptr
     vf_reducer_add(reducer, thread, reducer->is_double ? (const void *)value : narrow, n, 0, 0, 0);
 }
 
+/* Each vector level in turn. */
+static void take_level(int round)
+{
+    static const char *const level[] = {"baseline", "v3", "v4"};
+    cr_assert_eq(setenv("VOLFILTER_ISA", level[round % 3], 1), 0);
+}
+
 /* All values in one row. */
 static double reduced(enum vf_reduction reduction, double argument, bool is_double, const double *value,
                       ptrdiff_t n)
@@ -182,6 +189,27 @@ Test(reduce, sums_do_not_cancel)
     cr_expect_eq(mean(true, negative, 4), -1.75);
 }
 
+/* Values that are near one another are summed in vectors, those of a row with one that is not finite one by
+ * one: the same sums at every vector level. */
+Test(reduce, sums_in_vectors_are_exact)
+{
+    static double value[MOST];
+    random_state = 8;
+    for (int round = 0; round < 60; round++) {
+        const int scale = round % 3 == 0 ? -130 : (int)(random_bits() % 220) - 110, spread = round % 22;
+        const ptrdiff_t n = 1 + (ptrdiff_t)(random_bits() % 500);
+        take_level(round);
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const int exponent = scale + (int)(random_bits() % (uint64_t)(spread + 1));
+            value[i] = (double)(float)ldexp(random_unit() - 0.5, exponent);
+        }
+        value[n] = NAN;
+        cr_expect_eq(bits_of(mean(false, value, n)), bits_of(mean(false, value, n + 1)), "round %d", round);
+        cr_expect_eq(bits_of(deviation(false, value, n)), bits_of(deviation(false, value, n + 1)), "round %d",
+                     round);
+    }
+}
+
 Test(reduce, mean_is_rounded_once_to_even)
 {
     const double tie_down[] = {0x1p54, 2};
@@ -294,6 +322,7 @@ Test(reduce, percentiles_as_by_sorting)
     random_state = 5;
     for (int round = 0; round < 20; round++) {
         const ptrdiff_t n = round < 10 ? round + 1 : 1 + (ptrdiff_t)(random_bits() % MOST);
+        take_level(round);
         for (ptrdiff_t i = 0; i < n; i++)
             value[i] = (double)(float)((random_unit() - 0.3) * exp(20 * random_unit()));
         if (n > 5) {
@@ -307,6 +336,21 @@ Test(reduce, percentiles_as_by_sorting)
             cr_expect_eq(percentile(true, which[k], value, n), expected, "p%g of %td doubles", which[k], n);
         }
     }
+}
+
+/* Bins are cleared as values come to them. */
+Test(reduce, percentile_of_rows_apart)
+{
+    static double row[700];
+    struct vf_reducer reducer = open_reducer(VF_REDUCE_PERCENTILE, 60, false, 700, 2);
+    add(&reducer, 0, row, 700);
+    for (int i = 0; i < 5; i++) {
+        static const double apart[] = {3, 0x1p100, 0x1p-140, 0x1p99, 0x1p-20};
+        row[690] = apart[i];
+        add(&reducer, i % 2, row, 700);
+    }
+    cr_expect_eq(vf_reducer_value(&reducer), 3);
+    vf_reducer_close(&reducer);
 }
 
 Test(reduce, percentile_of_few)
