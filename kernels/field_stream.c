@@ -24,6 +24,7 @@ enum { TURN = 3 };
 /* What is computed when; fields by the flow's numbers. */
 struct levels {
     int count;
+    int ahead; /* planes of the sources on their way */
     int of_stage[VF_KERNEL_MOST_FIELDS];
     int made[VF_KERNEL_MOST_FIELDS];                        /* the level that makes a field; sources: -1 */
     unsigned char read[MOST_LEVELS][VF_KERNEL_MOST_FIELDS]; /* how a level reads a field */
@@ -50,11 +51,21 @@ static int reading(const struct vf_stage *stage, int k, const char **why)
     return along | AT_CENTRE;
 }
 
-/* NULL, or why there are no such levels. */
-static const char *find_levels(const struct vf_flow *flow, struct levels *l)
+/* A plane on its way is enough where it takes long to compute, or where blocks that share an SM have several:
+ * one source's is not, nor are those of one block alone, as where there are several results. */
+static int planes_ahead(const struct vf_kernel_case *c)
 {
+    enum { LITTLE = 64 };
+    return c->operations <= LITTLE && (c->flow->source_count == 1 || c->flow->sink_count > 1) ? 2 : 1;
+}
+
+/* NULL, or why there are no such levels. */
+static const char *find_levels(const struct vf_kernel_case *c, struct levels *l)
+{
+    const struct vf_flow *flow = c->flow;
     const char *why = NULL;
     memset(l, 0, sizeof *l);
+    l->ahead = planes_ahead(c);
     for (int k = 0; k < flow->source_count; k++)
         l->made[flow->source[k]] = -1;
     for (int s = 0; s < flow->stage_count && why == NULL; s++) {
@@ -75,11 +86,12 @@ static const char *find_levels(const struct vf_flow *flow, struct levels *l)
     }
     for (int f = 0; f < flow->field_count; f++) {
         /* A source is read from where it arrives; steps from a plane's writing to its last reading. */
-        int steps = l->made[f] < 0 ? 1 : 0;
+        const int ahead = l->made[f] < 0 ? l->ahead : 0;
+        int steps = ahead;
         for (int level = 0; level < l->count; level++)
             if (l->read[level][f] & ALONG_Y)
-                steps = level - l->made[f] + (l->made[f] < 0);
-        l->slots[f] = steps == 0 ? 0 : steps == 1 ? 2 : l->count + 2;
+                steps = level - l->made[f] + ahead;
+        l->slots[f] = steps == 0 ? 0 : steps == 1 || steps == ahead ? steps + 1 : l->count + 1 + l->ahead;
         l->first[f] = l->slot_count;
         l->slot_count += l->slots[f];
     }
@@ -92,7 +104,7 @@ static const char *refuses(const struct vf_kernel_case *c)
     struct levels l;
     if (flow->dim == 2)
         return "it streams volumes";
-    const char *why = find_levels(flow, &l);
+    const char *why = find_levels(c, &l);
     if (why != NULL)
         return why;
     if (l.count < 2)
@@ -120,7 +132,7 @@ static size_t shared_bytes(const struct vf_kernel_case *c, const struct vf_kerne
 static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     struct levels l;
-    find_levels(c->flow, &l);
+    find_levels(c, &l);
     return shared_bytes(c, config, &l);
 }
 
@@ -128,7 +140,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
                            const struct vf_kernel_config *config)
 {
     struct levels l;
-    find_levels(c->flow, &l);
+    find_levels(c, &l);
     const char *why = vf_kernel_limits(c, gpu, config, 0);
     if (why == NULL)
         why = vf_sweep_forbids(c, config);
@@ -149,7 +161,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
 static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t size[3])
 {
     struct levels l;
-    find_levels(c->flow, &l);
+    find_levels(c, &l);
     const struct vf_sweep_shape shape = shape_of(&l, config);
     vf_sweep_tile(c, &shape, size);
 }
@@ -183,17 +195,34 @@ static int wanted_registers(const struct vf_kernel_case *c, const struct vf_kern
            (vf_has_branches(c) ? 8 * cells : 0);
 }
 
+/* Chunks but those of many planes, if there are others: where all blocks are at one plane of the volume,
+ * memory is slower by 5%. */
+static int drop_long(struct vf_kernel_config *list, int count)
+{
+    enum { LONG = 192 };
+    int kept = 0;
+    for (int i = 0; i < count; i++)
+        if (list[i].stream <= LONG || i + 1 == count)
+            list[kept++] = list[i];
+    return kept;
+}
+
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                       int room)
 {
-    /* The first two have tiles of 64 x 32 cells, as many as registers hold; others are for where they do not
-     * fit. */
-    enum { USUAL = 2 };
-    static const int shapes[][3] = {{16, 16, 2}, {16, 32, 1}, {16, 16, 1}, {8, 32, 1}, {8, 16, 1}, {8, 8, 1}};
+    /* The first ones have as many cells as registers hold. Several results at once are written slowly in
+     * pieces of 56 cells: tiles of 128 x 16 for them, of 64 x 32 for others. The rest is for where these do
+     * not fit. */
+    enum { WIDE = 1, USUAL = 2 };
+    static const int shapes[][3] = {{32, 8, 2}, {16, 16, 2}, {16, 32, 1}, {16, 16, 1},
+                                    {8, 32, 1}, {8, 16, 1},  {8, 8, 1}};
     struct levels l;
     int count = 0;
-    find_levels(c->flow, &l);
-    for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes) && (i < USUAL || count == 0); i++) {
+    find_levels(c, &l);
+    const bool several = c->flow->sink_count > 1;
+    const int usual = several ? WIDE : WIDE + USUAL;
+    for (int i = several ? 0 : WIDE; i < (int)(sizeof shapes / sizeof *shapes) && (i < usual || count == 0);
+         i++) {
         const struct vf_kernel_config config = {.block = {shapes[i][0], shapes[i][1], 1},
                                                 .work = {vf_sweep_pack(c), shapes[i][2], 1},
                                                 .stream = 1};
@@ -202,7 +231,9 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
             registers * shapes[i][0] * shapes[i][1] > gpu->sm_registers)
             continue;
         const struct vf_sweep_shape shape = shape_of(&l, &config);
-        count += vf_sweep_add_chunks(c, gpu, &shape, config, 4 * l.count, list + count, room - count);
+        const int added =
+            vf_sweep_add_chunks(c, gpu, &shape, config, 4 * l.count, list + count, room - count);
+        count += several ? drop_long(list + count, added) : added;
     }
     return count;
 }
@@ -215,7 +246,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     (void)gpu;
     const struct vf_flow *flow = c->flow;
     struct levels l;
-    find_levels(flow, &l);
+    find_levels(c, &l);
     const struct vf_sweep_shape shape = shape_of(&l, config);
     const double planes = config->stream, all = planes + 2.0 * l.count, rows = config->work[1],
                  threads = (double)config->block[0] * config->block[1], cells = rows * config->work[0],
@@ -290,7 +321,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
 {
     const struct vf_flow *flow = c->flow;
     struct levels l;
-    find_levels(flow, &l);
+    find_levels(c, &l);
     const struct vf_sweep_shape shape = shape_of(&l, config);
     vf_sweep_define(c, config, &shape, text);
     int field[VF_KERNEL_MOST_FIELDS];
@@ -298,7 +329,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     vf_text_add(text, "#define VF_FIELD_LEVELS %d\n#define VF_EACH_FIELD(F)", l.count);
     for (int f = 0; f < flow->field_count; f++)
         vf_text_add(text, " F(%d)", f);
-    vf_text_add(text, "\n#define VF_FIELD_LEVEL(s) (");
+    vf_text_add(text, "\n#define VF_AHEAD %d\n#define VF_FIELD_LEVEL(s) (", l.ahead);
     for (int s = 0; s < flow->stage_count; s++)
         vf_text_add(text, "(s) == %d ? %d : ", s, l.of_stage[s]);
     vf_text_add(text, "0)\n#define VF_FIELD_MADE(f) (");

@@ -21,12 +21,13 @@
  *   VF_FIELD_READ(l, f)    along which axes level l reads field f beside a cell: 1 for x, 2 for y
  *   VF_EACH_FIELD(F)       F(0) F(1) ... of all fields
  *   VF_FIELD_ROWS(f)       where the field's slots begin in shared memory, in slots; -1: it has none
- *   VF_FIELD_SLOTS(f)      how many it has: 2 or VF_SLOTS */
+ *   VF_FIELD_SLOTS(f)      how many it has: 2, VF_AHEAD + 1 or VF_SLOTS
+ *   VF_AHEAD               planes of the sources on their way */
 enum { VF_ALONG_X = 1, VF_ALONG_Y = 2 };
 
-/* A field has slots for planes in shared memory: of sources for the one on its way, the newest, and those
- * that levels still read along y; two if that is all. */
-#define VF_SLOTS (VF_FIELD_LEVELS + 2)
+/* A field has slots for planes in shared memory: of sources for those on their way, the newest, and those
+ * that levels still read along y; fewer if that is all. */
+#define VF_SLOTS (VF_FIELD_LEVELS + 1 + VF_AHEAD)
 /* Its rows there are those of the block, one before them and one behind, which of sources are loaded for it,
  * and under `constant` one of what is outside. */
 #define VF_SLOT_ROWS (VF_COVERED_Y + 2 + (VF_BOUNDARY == VF_CONSTANT))
@@ -46,7 +47,7 @@ struct vf_fields {
     vf_cells face_below[VF_STAGES], face_above[VF_STAGES];
     /* In elements: where the thread's own first row is in a slot, those above and below its own, and slots,
      * by the steps since they were written. */
-    int own, above, below, slot[VF_SLOTS], pair[2];
+    int own, above, below, slot[VF_SLOTS], sent[VF_AHEAD + 1], pair[2];
     /* Threads at the block's first and last row load one more of the sources: where from and to. */
     unsigned int beyond_at;
     int beyond;
@@ -54,8 +55,10 @@ struct vf_fields {
 
     VF_MEMBER REAL *row(int field, int steps, int place) const
     {
-        return sweep.shared + VF_FIELD_ROWS(field) * VF_SLOT_SIZE +
-               (VF_FIELD_SLOTS(field) == 2 ? pair[steps] : slot[steps]) + place;
+        const int at = VF_FIELD_SLOTS(field) == 2              ? pair[steps]
+                       : VF_FIELD_SLOTS(field) == VF_AHEAD + 1 ? sent[steps]
+                                                               : slot[steps];
+        return sweep.shared + VF_FIELD_ROWS(field) * VF_SLOT_SIZE + at + place;
     }
 };
 
@@ -84,6 +87,7 @@ VF_INLINE void vf_begin_fields(vf_fields &fields)
     fields.beyond = is_last ? fields.own + VF_ROWS * VF_COVERED_X : fields.own - VF_COVERED_X;
     fields.beyond_at = vf_row_at(sweep.args, sweep.x, is_last ? sweep.y + VF_ROWS : sweep.y - 1);
     VF_UNROLL for (int i = 0; i < VF_SLOTS; i++) fields.slot[i] = i * VF_SLOT_SIZE;
+    VF_UNROLL for (int i = 0; i <= VF_AHEAD; i++) fields.sent[i] = i * VF_SLOT_SIZE;
     VF_UNROLL for (int i = 0; i < 2; i++) fields.pair[i] = i * VF_SLOT_SIZE;
     if (VF_BOUNDARY == VF_CONSTANT && threadIdx.y == 0)
         VF_UNROLL for (int f = 0; f < VF_FIELDS; f++)
@@ -177,8 +181,8 @@ template <int level> VF_INLINE void vf_take_beside(const vf_fields &fields, vf_b
 {
     VF_UNROLL for (int f = 0; f < VF_FIELDS; f++)
     {
-        /* Sources come a plane ahead. */
-        const int steps = level - VF_FIELD_MADE(f) + (VF_FIELD_MADE(f) < 0);
+        /* Sources come ahead. */
+        const int steps = level - VF_FIELD_MADE(f) + (VF_FIELD_MADE(f) < 0 ? VF_AHEAD : 0);
         if (VF_FIELD_READ(level, f) & VF_ALONG_Y) {
             vf_take_row(fields.row(f, steps, fields.above), beside.above[f]);
             vf_take_row(fields.row(f, steps, fields.below), beside.below[f]);
@@ -279,6 +283,7 @@ VF_INLINE void vf_send(const vf_fields &fields, int plane)
     }
     VF_EACH_INPUT(VF_SEND_OF)
 #undef VF_SEND_OF
+    vf_close_copies();
 }
 
 VF_INLINE void vf_take_newest(vf_fields &fields)
@@ -286,7 +291,7 @@ VF_INLINE void vf_take_newest(vf_fields &fields)
     VF_UNROLL for (int f = 0; f < VF_INPUTS; f++)
     {
         VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
-            vf_take_row(fields.row(f, 1, fields.own + j * VF_COVERED_X), fields.cell[f][0][j]);
+            vf_take_row(fields.row(f, VF_AHEAD, fields.own + j * VF_COVERED_X), fields.cell[f][0][j]);
     }
 }
 
@@ -314,16 +319,20 @@ VF_INLINE void vf_age(vf_fields &fields)
     }
 }
 
-/* What was sent and left is there for the block, and slots are a step older. */
+template <int count> VF_INLINE void vf_turn_slots(int (&slot)[count])
+{
+    const int oldest = slot[count - 1];
+    VF_UNROLL for (int i = count - 1; i > 0; i--) slot[i] = slot[i - 1];
+    slot[0] = oldest;
+}
+
+/* What was left is there for the block, and of what was sent the next plane; slots are a step older. */
 VF_INLINE void vf_end_step(vf_fields &fields)
 {
-    const int oldest = fields.slot[VF_SLOTS - 1];
-    VF_UNROLL for (int i = VF_SLOTS - 1; i > 0; i--) fields.slot[i] = fields.slot[i - 1];
-    fields.slot[0] = oldest;
-    const int older = fields.pair[1];
-    fields.pair[1] = fields.pair[0];
-    fields.pair[0] = older;
-    vf_wait_copies();
+    vf_turn_slots(fields.slot);
+    vf_turn_slots(fields.sent);
+    vf_turn_slots(fields.pair);
+    vf_wait_copies<VF_AHEAD - 1>();
     __syncthreads();
 }
 
@@ -332,7 +341,7 @@ template <bool ends> VF_INLINE void vf_step(vf_fields &fields)
 {
     vf_sweep &sweep = fields.sweep;
     vf_take_newest(fields);
-    vf_send(fields, sweep.plane + 1);
+    vf_send(fields, sweep.plane + VF_AHEAD);
     vf_advance<0, ends>(fields);
     vf_leave_rows(fields);
     const int made = sweep.plane - VF_FIELD_LEVELS;
@@ -353,14 +362,18 @@ VF_INLINE void vf_run(vf_fields &fields)
     const int inner_first = periodic ? first : VF_FIELD_LEVELS + 1,
               inner_last = periodic ? last : min(last, sweep.args.nz);
     sweep.plane = first < 0 && !periodic ? 0 : first;
-    vf_send(fields, sweep.plane);
-    vf_end_step(fields);
+    VF_UNROLL for (int ahead = 0; ahead < VF_AHEAD; ahead++)
+    {
+        vf_send(fields, sweep.plane + ahead);
+        vf_end_step(fields);
+    }
     while (sweep.plane < last) {
         if (sweep.plane < inner_first || sweep.plane + VF_TURN > inner_last)
             vf_step<true>(fields);
         else
             VF_UNROLL for (int turn = 0; turn < VF_TURN; turn++) vf_step<false>(fields);
     }
+    vf_wait_copies<0>();
 }
 
 VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
