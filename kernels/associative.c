@@ -50,14 +50,15 @@ static long held_registers(const struct vf_kernel_case *c, const struct vf_kerne
     return sum_registers(c, config) + (1 + ahead_of(c, config)) * plane_registers(c, config);
 }
 
-/* Blocks that an SM is to hold at least: 0, or 4 where a thread of whole rows asks for little more than the
- * registers that so many leave it. Without, the compiler takes them or does not; 4 blocks for 3 give an H200
- * a fifth more. */
+/* Blocks that an SM is to hold at least: 0, or 4, of 256 threads 2, where a thread of whole rows asks for
+ * little more than the registers that so many leave it. Without, the compiler takes them or does not; 4
+ * blocks for 3 give an H200 a fifth more. */
 static int least_blocks(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    enum { BLOCKS = 4, MOST = 65536 / 128 / BLOCKS, MORE = 24 };
-    const bool is_row = config->block[0] == 128 && config->block[1] == 1 && config->work[1] > 1;
-    return is_row && 32 + held_registers(c, config) <= MOST + MORE ? BLOCKS : 0;
+    enum { THREADS = 512, MOST = 65536 / THREADS, MORE = 24 };
+    const int rows = config->block[1];
+    const bool is_row = config->block[0] == 128 && rows <= 2 && config->work[1] > 1;
+    return is_row && 32 + held_registers(c, config) <= MOST + MORE ? THREADS / 128 / rows : 0;
 }
 
 static bool is_source(const struct vf_flow *flow, int field)
@@ -122,6 +123,9 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     return n;
 }
 
+/* What memory loses where blocks are at several planes at once; fitted to 8 kernels. */
+#define APART 1.03
+
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
 {
@@ -131,8 +135,16 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     for (int k = 0; k < c->flow->source_count; k++)
         shape.cross[k] = vf_stream_reach(c, k);
     vf_stream_traffic(c, config, &shape, traffic);
-    traffic->loads_in_flight *= ahead_of(c, config);
-    traffic->registers = 32 + (int)held_registers(c, config);
+    /* A dense table's plane takes long to add: the next one is there by then; fitted to 7 kernels. */
+    traffic->loads_in_flight *= shape.any_diagonal ? 4 : ahead_of(c, config);
+    if (vf_stream_planes(c, config) < (c->flow->dim == 2 ? c->ny : c->nz)) {
+        traffic->read_sectors *= APART;
+        traffic->written_sectors *= APART;
+    }
+    /* Few sums leave the compiler those of addresses. */
+    enum { FEW = 64 };
+    const int held = (int)held_registers(c, config);
+    traffic->registers = (held < FEW ? 16 : 32) + held;
     const int least = least_blocks(c, config), most = least > 0 ? 65536 / (least * traffic->threads) : 255;
     traffic->registers = traffic->registers < most ? traffic->registers : most;
 }

@@ -138,6 +138,15 @@ static int turns_of(const struct vf_kernel_case *c, const struct vf_kernel_confi
     return all > MOST_WRITTEN ? 1 : ring;
 }
 
+/* Whether an array is read without neighbours. */
+static bool has_lone_source(const struct vf_kernel_case *c)
+{
+    for (int k = 0; k < c->flow->source_count; k++)
+        if (!vf_kernel_source_has_halo(c, k))
+            return true;
+    return false;
+}
+
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
 {
@@ -168,14 +177,16 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         traffic->loads_in_flight -= fewer;
     }
     traffic->barriers = planes;
-    /* One block's arithmetic goes on while the other waits; fitted. */
-    if (is_wide(c, config))
+    /* One block's arithmetic goes on while the other waits, and so it does beside an array that waits for no
+     * rows; fitted. */
+    const bool goes_on = is_wide(c, config) || has_lone_source(c);
+    if (goes_on)
         traffic->loads_in_flight *= 4;
     /* With one array to share, which is not converted, long sums go on while other warps store and take: 31
      * points do on an H200, 13 do not; any do where tiles are wide. */
     enum { LONG = 30 };
-    traffic->overlaps = is_wide(c, config) || (c->flow->source_count == 1 && c->operations > LONG &&
-                                               vf_type_size(c->source_type[0]) == vf_kernel_element(c));
+    traffic->overlaps = goes_on || (c->flow->source_count == 1 && c->operations > LONG &&
+                                    vf_type_size(c->source_type[0]) == vf_kernel_element(c));
 }
 
 /* What the compiler takes for cells that share faces, over what it takes for as many that do not: it finds
