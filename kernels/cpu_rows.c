@@ -25,7 +25,22 @@
  * upper faces along x and keeps them; then all else, with the faces along y and z kept for the row that
  * follows, or also taken from the row before. One that decomposes tensors takes a pass for each step, a
  * block of the row at a time. */
-enum pass { WHOLE, FACES_KEPT, FACES_TAKEN, DECOMPOSED, FACES_ALONG_X, SCALED, ISOLATED, ACROSS, TURNED };
+enum pass {
+    WHOLE,
+    FACES_KEPT,
+    FACES_TAKEN,
+    DECOMPOSED,
+    FACES_ALONG_X,
+    SCALED,
+    SHAPED,
+    ISOLATED,
+    DIRECTED,
+    UNIT,
+    ACROSS,
+    REDUCED,
+    PARTED,
+    TURNED
+};
 
 #define FACE(axis, offset) (((REAL *)row->face[axis])[i + (offset)])
 #define UPPER_FACE(axis, upper)                                  \
@@ -82,8 +97,13 @@ VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
             for (ptrdiff_t begin = 0, end; begin < n; begin = end) {                             \
                 end = eigen_block_end(begin, n);                                                 \
                 pass_##name(row, param, SCALED, kept, begin, end);                               \
+                pass_##name(row, param, SHAPED, kept, begin, end);                               \
                 pass_##name(row, param, ISOLATED, kept, begin, end);                             \
+                pass_##name(row, param, DIRECTED, kept, begin, end);                             \
+                pass_##name(row, param, UNIT, kept, begin, end);                                 \
                 pass_##name(row, param, ACROSS, kept, begin, end);                               \
+                pass_##name(row, param, REDUCED, kept, begin, end);                              \
+                pass_##name(row, param, PARTED, kept, begin, end);                               \
                 pass_##name(row, param, TURNED, kept, begin, end);                               \
                 pass_##name(row, param, DECOMPOSED, kept, begin, end);                           \
             }                                                                                    \

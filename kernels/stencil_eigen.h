@@ -37,16 +37,18 @@ struct vf_plane {
     REAL c, s, apart;
 };
 
-VF_DEVICE struct vf_plane vf_plane_of(REAL d, REAL b)
+VF_DEVICE void vf_plane_part(struct vf_plane *k, REAL d, REAL b)
 {
-    struct vf_plane k;
     const REAL squared = FMA(d, d, b * b);
-    k.apart = squared * vf_inverse_root(squared);
-    const REAL near = k.apart < VF_EIGEN_NOTHING ? R(1.0) : ABS(d) + k.apart;
+    k->apart = squared * vf_inverse_root(squared);
+}
+
+VF_DEVICE void vf_plane_turn(struct vf_plane *k, REAL d, REAL b)
+{
+    const REAL near = k->apart < VF_EIGEN_NOTHING ? R(1.0) : ABS(d) + k->apart;
     const REAL inverse = vf_inverse_root(FMA(near, near, b * b)), large = near * inverse, small = b * inverse;
-    k.c = d < R(0.0) ? small : large;
-    k.s = d < R(0.0) ? large : small;
-    return k;
+    k->c = d < R(0.0) ? small : large;
+    k->s = d < R(0.0) ? large : small;
 }
 
 /* Newton's step towards length 1, for what is that within some units in the last place: axes become exact. */
@@ -86,9 +88,9 @@ VF_DEVICE REAL vf_half_determinant(const REAL *b)
     return R(0.5) * FMA(b[VF_XX], xx, FMA(b[VF_XY], xy, b[VF_XZ] * xz));
 }
 
-/* The unit vector of the largest eigenvalue, `root`, of a tensor whose others are far from it: less that, it
- * has rank two, and its adjugate is a multiple of v v^T, of which the column with the largest diagonal
- * element is taken. */
+/* A multiple of the vector of the largest eigenvalue, `root`, of a tensor whose others are far from it: less
+ * that, it has rank two, and its adjugate is a multiple of v v^T, of which the column with the largest
+ * diagonal element is taken. */
 VF_DEVICE void vf_vector_of(const REAL *b, REAL root, REAL *v)
 {
     const REAL xx = b[VF_XX] - root, yy = b[VF_YY] - root, zz = b[VF_ZZ] - root;
@@ -97,26 +99,27 @@ VF_DEVICE void vf_vector_of(const REAL *b, REAL root, REAL *v)
     const REAL of_xy = FMA(xz, yz, -(xy * zz)), of_xz = FMA(xy, yz, -(xz * yy)),
                of_yz = FMA(xy, xz, -(xx * yz));
     const int y_first = of_y > of_x, z_first = of_z > MAX(of_x, of_y);
-    const REAL x = z_first ? of_xz : y_first ? of_xy : of_x;
-    const REAL y = z_first ? of_yz : y_first ? of_y : of_xy;
-    const REAL z = z_first ? of_z : y_first ? of_yz : of_xz;
-    const REAL inverse = vf_inverse_root(FMA(x, x, FMA(y, y, z * z)));
-    v[VF_X] = x * inverse;
-    v[VF_Y] = y * inverse;
-    v[VF_Z] = z * inverse;
+    v[VF_X] = z_first ? of_xz : y_first ? of_xy : of_x;
+    v[VF_Y] = z_first ? of_yz : y_first ? of_y : of_xy;
+    v[VF_Z] = z_first ? of_z : y_first ? of_yz : of_xz;
 }
 
-/* A tensor on its way to its decomposition, in four steps, each of which needs what those before it made. */
+/* A tensor on its way to its decomposition, in short steps, each of which needs what those before it made. */
 struct vf_decomposing {
-    /* Scaled: the tensor is a size / 2, and a is q I + p B, as below; h is half of det B, inverse 1 / p, or 0
-     * where nothing is left beside q. */
-    REAL size, a[VF_TENSOR], q, p, inverse, h;
-    /* Isolated: an eigenvalue far from the other two, with its vector; the smallest where is_last is 1, else
-     * the largest. */
-    REAL value, is_last, v[3];
-    /* Across v: the first of two vectors, and the tensor in their plane (sum + d, b; b, sum - d) / 2. */
-    REAL u[3], sum, d, b;
-    /* In that plane. */
+    /* Scaled: the tensor is a size / 2, and a is q I + p B, as below; squared is p^2. */
+    REAL size, a[VF_TENSOR], q, squared;
+    /* Shaped: inverse is 1 / p, or 0 where nothing is left beside q, and h is half of det B. */
+    REAL p, inverse, h;
+    /* Isolated: an eigenvalue far from the other two, the smallest where is_last is 1, else the largest; root
+     * is that of B, or of -B where it is the smallest. */
+    REAL root, value, is_last;
+    /* Directed: a multiple of its vector, which is then made unit. */
+    REAL v[3];
+    /* Across v: the first of two vectors. */
+    REAL u[3];
+    /* Reduced: the tensor in their plane, (sum + d, b; b, sum - d) / 2. */
+    REAL sum, d, b;
+    /* Parted, then turned. */
     struct vf_plane plane;
 };
 
@@ -140,23 +143,50 @@ VF_DEVICE void vf_eigen_scale(struct vf_decomposing *f, const REAL *tensor)
     vf_without_trace(f, b);
     const REAL across = FMA(b[VF_XY], b[VF_XY], FMA(b[VF_XZ], b[VF_XZ], b[VF_YZ] * b[VF_YZ]));
     const REAL along = FMA(b[VF_XX], b[VF_XX], FMA(b[VF_YY], b[VF_YY], b[VF_ZZ] * b[VF_ZZ]));
-    const REAL squared = FMA(R(2.0), across, along) * R(1.0 / 6.0), over = vf_inverse_root(squared);
-    f->p = squared * over;
+    f->squared = FMA(R(2.0), across, along) * R(1.0 / 6.0);
+}
+
+VF_DEVICE void vf_eigen_shape(struct vf_decomposing *f)
+{
+    const REAL over = vf_inverse_root(f->squared);
+    REAL b[VF_TENSOR];
+    vf_without_trace(f, b);
+    f->p = f->squared * over;
     f->inverse = f->p < VF_EIGEN_NOTHING ? R(0.0) : over;
     f->h = vf_half_determinant(b) * f->inverse * f->inverse * f->inverse;
+}
+
+VF_DEVICE REAL vf_eigen_sign(const struct vf_decomposing *f)
+{
+    return f->h < R(0.0) ? R(-1.0) : R(1.0);
 }
 
 /* One of B's eigenvalues, of the sign of det B, is always far from the others, and so known to some units in
  * the last place, with its vector. */
 VF_DEVICE void vf_eigen_isolate(struct vf_decomposing *f)
 {
-    const REAL sign = f->h < R(0.0) ? R(-1.0) : R(1.0), root = vf_largest_root(ABS(f->h));
+    const REAL sign = vf_eigen_sign(f);
+    f->root = vf_largest_root(ABS(f->h));
+    f->value = FMA(sign * f->p, f->root, f->q);
+    f->is_last = R(0.5) - R(0.5) * sign;
+}
+
+VF_DEVICE void vf_eigen_direct(struct vf_decomposing *f)
+{
+    const REAL sign = vf_eigen_sign(f);
     REAL b[VF_TENSOR];
     vf_without_trace(f, b);
     VF_UNROLL for (int k = 0; k < VF_TENSOR; k++) b[k] *= sign * f->inverse;
-    vf_vector_of(b, root, f->v);
-    f->value = FMA(sign * f->p, root, f->q);
-    f->is_last = R(0.5) - R(0.5) * sign;
+    vf_vector_of(b, f->root, f->v);
+}
+
+VF_DEVICE void vf_eigen_unit(struct vf_decomposing *f)
+{
+    const REAL x = f->v[VF_X], y = f->v[VF_Y], z = f->v[VF_Z];
+    const REAL inverse = vf_inverse_root(FMA(x, x, FMA(y, y, z * z)));
+    f->v[VF_X] = x * inverse;
+    f->v[VF_Y] = y * inverse;
+    f->v[VF_Z] = z * inverse;
 }
 
 /* w = v x u. */
@@ -167,17 +197,18 @@ VF_DEVICE void vf_vector_product(const REAL *v, const REAL *u, REAL *w)
     w[VF_Z] = FMA(v[VF_X], u[VF_Y], -(v[VF_Y] * u[VF_X]));
 }
 
-/* Two unit vectors across a third and each other. The first has no part along z or x, whichever v has less
+/* The first of two unit vectors across v and each other. It has no part along z or x, whichever v has less
  * of, so that an axis that is decoupled from the others stays so, exactly. */
-VF_DEVICE void vf_vectors_across(const REAL *v, REAL *u, REAL *w)
+VF_DEVICE void vf_eigen_across(struct vf_decomposing *f)
 {
+    const REAL *v = f->v;
+    REAL *u = f->u;
     const int flat = ABS(v[VF_X]) > ABS(v[VF_Z]);
     const REAL most = flat ? v[VF_X] : v[VF_Z], inverse = vf_inverse_root(FMA(most, most, v[VF_Y] * v[VF_Y]));
     const REAL along = most * inverse, across = v[VF_Y] * inverse;
     u[VF_X] = flat ? -across : R(0.0);
     u[VF_Y] = flat ? along : -along;
     u[VF_Z] = flat ? R(0.0) : across;
-    vf_vector_product(v, u, w);
 }
 
 /* a . M b, for the tensor M. */
@@ -191,10 +222,10 @@ VF_DEVICE REAL vf_tensor_between(const REAL *m, const REAL *a, const REAL *b)
 
 /* The other eigenvalues and vectors are those of the tensor in the plane across the vector that is known,
  * where they may coincide (after Eberly, A Robust Eigensolver for 3x3 Symmetric Matrices). */
-VF_DEVICE void vf_eigen_across(struct vf_decomposing *f)
+VF_DEVICE void vf_eigen_reduce(struct vf_decomposing *f)
 {
     REAL w[3];
-    vf_vectors_across(f->v, f->u, w);
+    vf_vector_product(f->v, f->u, w);
     const REAL uu = vf_tensor_between(f->a, f->u, f->u), ww = vf_tensor_between(f->a, w, w);
     const REAL uw = vf_tensor_between(f->a, w, f->u);
     f->sum = uu + ww;
@@ -202,9 +233,14 @@ VF_DEVICE void vf_eigen_across(struct vf_decomposing *f)
     f->b = uw + uw;
 }
 
+VF_DEVICE void vf_eigen_part(struct vf_decomposing *f)
+{
+    vf_plane_part(&f->plane, f->d, f->b);
+}
+
 VF_DEVICE void vf_eigen_turn(struct vf_decomposing *f)
 {
-    f->plane = vf_plane_of(f->d, f->b);
+    vf_plane_turn(&f->plane, f->d, f->b);
 }
 
 VF_DEVICE struct vf_eigen vf_eigen_decomposed(const struct vf_decomposing *f)
@@ -235,8 +271,13 @@ VF_DEVICE struct vf_eigen vf_eigen_of(const REAL *tensor)
 {
     struct vf_decomposing f;
     vf_eigen_scale(&f, tensor);
+    vf_eigen_shape(&f);
     vf_eigen_isolate(&f);
+    vf_eigen_direct(&f);
+    vf_eigen_unit(&f);
     vf_eigen_across(&f);
+    vf_eigen_reduce(&f);
+    vf_eigen_part(&f);
     vf_eigen_turn(&f);
     return vf_eigen_decomposed(&f);
 }
@@ -245,8 +286,10 @@ VF_DEVICE struct vf_eigen vf_eigen_of(const REAL *tensor)
 {
     const REAL size = vf_tensor_size(MAX(tensor[VF_XX], tensor[VF_YY])), scale = vf_tensor_scale(size);
     const REAL xx = tensor[VF_XX] * scale, yy = tensor[VF_YY] * scale, xy = tensor[VF_XY] * scale;
-    const struct vf_plane k = vf_plane_of(xx - yy, xy + xy);
     const REAL sum = xx + yy;
+    struct vf_plane k;
+    vf_plane_part(&k, xx - yy, xy + xy);
+    vf_plane_turn(&k, xx - yy, xy + xy);
     struct vf_eigen e = {{sum + k.apart, sum - k.apart}, {{k.c, k.s}, {-k.s, k.c}}};
     VF_UNROLL for (int rank = 0; rank < 2; rank++) e.value[rank] =
         (e.value[rank] < R(0.0) ? R(0.0) : R(0.25) * e.value[rank]) * size;
