@@ -332,7 +332,9 @@ static double rows_for(const struct vf_kernel_case *c, const struct layout *l, d
 static double waiting_of(const struct vf_kernel_case *c, const struct layout *l,
                          const struct vf_kernel_config *config)
 {
-    const double held = (config->interior ? MOST_OF_TWO : MOST_OF_ONE) / turn_operations(c, l);
+    /* Long ways lie between short ones. */
+    const double share = vf_has_branches(c) ? 0.74 : 1.0,
+                 held = share * (config->interior ? MOST_OF_TWO : MOST_OF_ONE) / turn_operations(c, l);
     return (config->interior ? 1.0 : 1.1) + MISSED * fmax(0, 1 - held);
 }
 
@@ -366,12 +368,12 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     }
     for (int f = 0; f < l.field_count; f++)
         t->other_ops += rows * LANES * 2.0 * l.side[f];
-    /* Branches around rare cases of divisions and roots keep what follows waiting, and so do instructions
-     * that are not at hand; fitted to 8 and 6. */
+    /* Divisions and roots take more than they are counted for, their branches keep what follows waiting, and
+     * so do instructions that are not at hand; fitted to 8 and 6. */
     const bool has_branches = vf_has_branches(c);
-    const double operations = (has_branches ? 1.4 : 1.0) * waiting_of(c, &l, config) * c->operations;
+    const double operations = (has_branches ? 1.2 : 1.0) * waiting_of(c, &l, config) * c->operations;
     *(c->flow->is_double ? &t->double_ops : &t->float_ops) += rows * LANES * cells * operations;
-    t->issue_warps = has_branches ? VF_RING_ISSUE_WARPS : 4;
+    t->issue_warps = has_branches ? 14 : 4;
     t->overlaps = true;
     t->steps = (ptrdiff_t)rows;
     t->registers = registers_of(c, &l);

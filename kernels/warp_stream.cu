@@ -268,6 +268,7 @@ struct vf_strip {
     }
 
     template <class S, vf_zone zone> VF_MEMBER void compute(int turn);
+    template <class S, vf_zone zone, bool is_short> VF_MEMBER REAL compute_cells(int turn, REAL *face_above);
 
     template <vf_zone zone> VF_MEMBER void sweep_row(int turn)
     {
@@ -361,11 +362,13 @@ struct vf_strip {
 };
 
 /* The accessor that stage S sees: one cell of the lane's. */
-template <class S, vf_zone zone> struct vf_strip_view {
-    enum { short_way = 0, whole_steps = 0 };
+template <class S, vf_zone zone, bool is_short> struct vf_strip_view {
+    enum { short_way = is_short, whole_steps = 0 };
     vf_strip &strip;
-    REAL &face_x; /* the upper face of the lane's cell before */
+    REAL &face_x;     /* the upper face of the lane's cell before */
+    REAL *face_above; /* those of the row's cells, for the next row */
     const int turn, i;
+    REAL in_doubt;
 
     static VF_MEMBER constexpr int age()
     {
@@ -389,13 +392,13 @@ template <class S, vf_zone zone> struct vf_strip_view {
     /* The row before the grid is filled only when the first one is computed. */
     template <class Lower> VF_MEMBER REAL lower_face(int axis, REAL upper, Lower lower)
     {
-        REAL &kept = axis == VF_X ? face_x : strip.face[S::number][i];
-        const REAL value = (axis == VF_X ? i > 0 : zone != VF_ENDS) ? kept : lower();
-        kept = upper;
-        return value;
+        const REAL kept = axis == VF_X ? face_x : strip.face[S::number][i];
+        (axis == VF_X ? face_x : face_above[i]) = upper;
+        return (axis == VF_X ? i > 0 : zone != VF_ENDS) ? kept : lower();
     }
-    VF_MEMBER void doubt(REAL)
+    VF_MEMBER void doubt(REAL value)
     {
+        in_doubt = in_doubt + value;
     }
     VF_MEMBER bool open(int axis, bool upper)
     {
@@ -405,14 +408,28 @@ template <class S, vf_zone zone> struct vf_strip_view {
     }
 };
 
-template <class S, vf_zone zone> VF_MEMBER void vf_strip::compute(int turn)
+/* NaN if a result is in doubt, which short ways may leave it in. */
+template <class S, vf_zone zone, bool is_short>
+VF_MEMBER REAL vf_strip::compute_cells(int turn, REAL *face_above)
 {
-    REAL face_x = REAL(0);
+    REAL face_x = REAL(0), in_doubt = REAL(0);
     VF_UNROLL for (int i = 0; i < VF_WORK_X; i++)
     {
-        vf_strip_view<S, zone> view = {*this, face_x, turn, i};
+        vf_strip_view<S, zone, is_short> view = {*this, face_x, face_above, turn, i, in_doubt};
         S::compute(view);
+        in_doubt = view.in_doubt;
     }
+    return in_doubt;
+}
+
+/* The few rows at the ends take the long way at once, which is less code. */
+template <class S, vf_zone zone> VF_MEMBER void vf_strip::compute(int turn)
+{
+    REAL face_above[VF_WORK_X] = {};
+    const REAL in_doubt = compute_cells<S, zone, zone != VF_ENDS>(turn, face_above);
+    if (zone != VF_ENDS && in_doubt != in_doubt)
+        compute_cells<S, zone, false>(turn, face_above);
+    VF_UNROLL for (int i = 0; i < VF_WORK_X; i++) face[S::number][i] = face_above[i];
     VF_UNROLL for (int k = 0; k < S::outputs; k++) finish<zone>(S::out(k), turn);
 }
 

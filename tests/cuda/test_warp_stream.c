@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "device.h"
+#include "filters/stencils/params.h"
 #include "flow_case.h"
 
 /* Chunks shorter and longer than what all stages reach; all switches. */
@@ -91,6 +92,20 @@ Test(warp_stream, bodies)
     check_bodies(VF_NEAREST, false, 0);
     check_bodies(VF_CONSTANT, true, 1);
     check_bodies(VF_WRAP, false, 2);
+}
+
+/* Quotients that short ways leave in doubt, of faces that rows share, at whatever k. */
+Test(warp_stream, doubt)
+{
+    for (int boundary = VF_REFLECT; boundary < VF_BOUNDARY_COUNT; boundary += 2) {
+        struct flow_case c;
+        flow_case_open(&c, 2, false, (enum vf_boundary)boundary);
+        const int in = flow_case_sources(&c, 1);
+        const int middle = flow_case_body(&c, VF_STENCIL_perona_malik_quadratic, in);
+        flow_case_sinks(&c, flow_case_body(&c, VF_STENCIL_perona_malik_quadratic, middle), 1);
+        c.stage[0].param[VF_PM_INVERSE_K] = 1e18;
+        check(&c, boundary);
+    }
 }
 
 Test(warp_stream, whole_filters)

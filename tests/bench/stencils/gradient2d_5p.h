@@ -4,5 +4,7 @@ VF_STENCIL(gradient2d_5p)
     const REAL c = AT(0, 0, 0, 0);
     const REAL n = c - AT(0, 0, -1, 0), w = c - AT(0, 0, 0, -1), e = c - AT(0, 0, 0, 1),
                s = c - AT(0, 0, 1, 0);
-    PUT(0, c + R(1) / SQRT(FMA(s, s, FMA(e, e, FMA(w, w, FMA(n, n, R(1e-4)))))));
+    const REAL squares = FMA(s, s, FMA(e, e, FMA(w, w, FMA(n, n, R(1e-4)))));
+    DOUBT_UNLESS_ORDINARY(squares);
+    PUT(0, c + ORDINARY_QUOTIENT(SHORT_WAY, R(1), ORDINARY_ROOT(SHORT_WAY, squares)));
 }
