@@ -259,6 +259,15 @@ struct vf_strip {
             fetch_sides<zone>(field, vf_slot(turn, VF_SIDE_AGE(field)));
     }
 
+    /* No loop over k: the compiler unrolls inner loops first, and there their counts would depend on it. */
+    template <class S, vf_zone zone, int k = 0> VF_MEMBER void finish_results(int turn)
+    {
+        if constexpr (k < S::outputs) {
+            finish<zone>(S::out(k), turn);
+            finish_results<S, zone, k + 1>(turn);
+        }
+    }
+
     /* ---- the sweep ---- */
 
     template <vf_zone zone, class T> VF_MEMBER void take(int input, int turn)
@@ -430,7 +439,7 @@ template <class S, vf_zone zone> VF_MEMBER void vf_strip::compute(int turn)
     if (zone != VF_ENDS && in_doubt != in_doubt)
         compute_cells<S, zone, false>(turn, face_above);
     VF_UNROLL for (int i = 0; i < VF_WORK_X; i++) face[S::number][i] = face_above[i];
-    VF_UNROLL for (int k = 0; k < S::outputs; k++) finish<zone>(S::out(k), turn);
+    finish_results<S, zone>(turn);
 }
 
 VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int, int tile_z)
