@@ -22,8 +22,6 @@
  * different banks. */
 #define VF_READ_PITCH (VF_READ_COLUMNS / VF_PACK % 2 ? VF_READ_COLUMNS : VF_READ_COLUMNS + VF_PACK)
 #define VF_SUM_PITCH (VF_HAS_ROW ? VF_TILE_COLUMNS + VF_PACK : VF_READ_PITCH)
-/* Planes, or rows, from the one whose sums are taken up to the one that goes to shared memory. */
-#define VF_AHEAD (VF_HAS_ROW ? 2 * VF_BAND : VF_BAND)
 
 template <class T> VF_INLINE void vf_swap(T &a, T &b)
 {
@@ -40,10 +38,17 @@ struct vf_sums {
         ends_of_row = VF_HALO_X > 0 ? VF_HALO_X *(VF_BOTH_ENDS ? 2 : 1) : 1,
         ends = VF_TILE_ROWS * ends_of_row,
         own_ends = (ends + VF_THREADS - 1) / VF_THREADS,
-        /* The sums along x that a thread makes at once, and those rows of it. */
-        together = 2 * VF_PACK,
-        threads_of_row = VF_TILE_COLUMNS / together,
-        rows_at_once = VF_THREADS / threads_of_row,
+        /* A plane as it was read, and behind it places for what is not there, a pack for each thread: to
+         * write there takes less than to ask whether to write. */
+        nowhere = VF_TILE_ROWS * VF_READ_PITCH,
+        tile = nowhere + VF_THREADS * VF_PACK,
+        /* Of sums along x a thread makes two packs at once, as long as all threads have some to make; of the
+         * rows that are left then, one pack, so that these too are shared out among as many as may be. */
+        packs_of_sums = VF_TILE_COLUMNS / VF_PACK,
+        rows_at_once = VF_THREADS * 2 / packs_of_sums,
+        rows_left = VF_TILE_ROWS % rows_at_once,
+        rows_in_twos = 2 * rows_left < rows_at_once ? VF_TILE_ROWS - rows_left : VF_TILE_ROWS,
+        rows_of_ones = VF_THREADS / packs_of_sums,
     };
     const VfArgs &args;
     const vf_course course;
@@ -51,13 +56,13 @@ struct vf_sums {
     const REAL outside;
     REAL *const memory; /* two planes as they were read, two of sums along x */
     const bool is_end;  /* the tile has cells beside an end of its rows */
-    /* What the thread reads of each plane, and where that goes; to -1: nothing. */
+    /* What the thread reads of each plane, and where that goes. */
     unsigned int from[own_packs], end_from[own_ends];
     int to[own_packs], end_to[own_ends];
     vf_vector<vf_in_0, VF_PACK> pack[own_packs];
     vf_in_0 end[own_ends];
     int next;                /* the plane, or first row, that is read next */
-    const vf_in_0 *plane_in; /* where that plane begins; nullptr: outside the grid */
+    const vf_in_0 *plane_in; /* where that plane, or row, begins; nullptr: outside the grid */
 
     VF_MEMBER vf_sums(const VfArgs &a, const vf_course &c, int k, REAL *shared)
         : args(a), course(c), in((const vf_in_0 *)a.in[k]), outside(vf_outside(a, k)), memory(shared),
@@ -65,14 +70,15 @@ struct vf_sums {
     {
         VF_UNROLL for (int i = 0; i < own_packs; i++)
         {
-            const int n = thread() + i * VF_THREADS, row = n / packs_of_row,
+            const int n = thread() + i * VF_THREADS, row = row_of(n, packs_of_row),
                       column = n % packs_of_row * VF_PACK, x = course.x - VF_BORDER + column;
-            to[i] = n < packs && x >= 0 && x < args.nx ? row * VF_READ_PITCH + column : -1;
-            from[i] = place(row, x);
+            const bool is_there = n < packs && x >= 0 && x < args.nx;
+            to[i] = is_there ? row * VF_READ_PITCH + column : own_nowhere();
+            from[i] = place(row, is_there ? x : 0);
         }
         VF_UNROLL for (int i = 0; i < own_ends && VF_HALO_X > 0; i++)
         {
-            const int n = thread() + i * VF_THREADS, row = n / ends_of_row, end = n % ends_of_row,
+            const int n = thread() + i * VF_THREADS, row = row_of(n, ends_of_row), end = n % ends_of_row,
                       x = VF_BOTH_ENDS    ? end < VF_HALO_X ? end - VF_HALO_X : args.nx + end - VF_HALO_X
                           : course.x == 0 ? end - VF_HALO_X
                                           : args.nx + end,
@@ -81,22 +87,34 @@ struct vf_sums {
         }
     }
 
+    static VF_MEMBER int own_nowhere()
+    {
+        return nowhere + thread() * VF_PACK;
+    }
+
     static VF_MEMBER int thread()
     {
         return threadIdx.y * VF_BLOCK_X + threadIdx.x;
     }
 
-    /* Column x of a row of the tile in any plane; VF_NO_ROW outside the grid. */
+    /* The row of the tile that piece n is in; the first if there is no such piece. */
+    static VF_MEMBER int row_of(int n, int pieces_of_row)
+    {
+        return n / pieces_of_row < VF_TILE_ROWS ? n / pieces_of_row : 0;
+    }
+
+    /* Column x of a row of the tile in any plane, or band within the grid; VF_NO_ROW outside the grid. */
     VF_MEMBER unsigned int place(int row, int x)
     {
-        const unsigned int at = vf_row_of(args, course.y - VF_SIDE + row);
+        const unsigned int at = VF_FLAT ? (unsigned int)row * (unsigned int)args.pitch
+                                        : vf_row_of(args, course.y - VF_SIDE + row);
         return x < 0 || at == VF_NO_ROW ? VF_NO_ROW : at + (unsigned int)x;
     }
 
     VF_MEMBER void to_end(int i, bool is_there, int row, int column, int x)
     {
-        end_to[i] = is_there ? row * VF_READ_PITCH + column : -1;
-        end_from[i] = place(row, vf_fold_column(x, args.nx));
+        end_to[i] = is_there ? row * VF_READ_PITCH + column : own_nowhere();
+        end_from[i] = place(row, is_there ? vf_fold_column(x, args.nx) : 0);
     }
 
     VF_MEMBER long long plane_at(int plane)
@@ -104,10 +122,16 @@ struct vf_sums {
         return vf_plane_at(args, course, plane, VF_REACH);
     }
 
+    /* The next band is partly outside the grid: each row is where the boundary rule says. */
+    VF_MEMBER bool is_apart()
+    {
+        return VF_FLAT && (next < 0 || next + VF_BAND > args.ny);
+    }
+
     VF_MEMBER void turn_to(int plane)
     {
-        const long long at = VF_FLAT ? 0 : plane_at(plane);
         next = plane;
+        const long long at = is_apart() ? 0 : plane_at(plane);
         plane_in = at < 0 ? nullptr : in + at;
     }
 
@@ -123,13 +147,25 @@ struct vf_sums {
         }
     }
 
-    /* Where the cells are that go to `to` of the tile; nullptr: they are the constant. */
-    VF_MEMBER const vf_in_0 *source(unsigned int place, int to)
+    /* Where the cells are whose place is in this row of the tile; nullptr: they are the constant. */
+    template <bool apart> VF_MEMBER const vf_in_0 *source(unsigned int place, int row)
     {
-        const long long row = VF_FLAT ? plane_at(next + to / VF_READ_PITCH) : 0;
-        if (VF_BOUNDARY == VF_CONSTANT && (plane_in == nullptr || place == VF_NO_ROW || row < 0))
+        if (VF_BOUNDARY == VF_CONSTANT && (plane_in == nullptr || place == VF_NO_ROW))
             return nullptr;
-        return plane_in + row + place;
+        if (!apart)
+            return plane_in + place;
+        const long long at = plane_at(next + row);
+        return at < 0 ? nullptr : in + at + (place - (unsigned int)row * (unsigned int)args.pitch);
+    }
+
+    template <bool apart> VF_MEMBER const vf_in_0 *pack_source(int i)
+    {
+        return source<apart>(from[i], row_of(thread() + i * VF_THREADS, packs_of_row));
+    }
+
+    template <bool apart> VF_MEMBER const vf_in_0 *end_source(int i)
+    {
+        return source<apart>(end_from[i], row_of(thread() + i * VF_THREADS, ends_of_row));
     }
 
     static VF_MEMBER bool is_read(const vf_in_0 *from)
@@ -137,22 +173,37 @@ struct vf_sums {
         return VF_BOUNDARY != VF_CONSTANT || from != nullptr;
     }
 
-    VF_MEMBER void load()
+    template <bool apart> VF_MEMBER void load_from()
     {
         VF_UNROLL for (int i = 0; i < own_packs; i++)
         {
             typedef typename vf_vector<vf_in_0, VF_PACK>::word word;
-            const vf_in_0 *const at = source(from[i], to[i]);
-            if (to[i] >= 0 && is_read(at))
+            const vf_in_0 *const at = pack_source<apart>(i);
+            if (is_read(at))
                 VF_UNROLL for (int w = 0; w < (int)pack[i].words; w++) pack[i].w[w] =
                     __ldg((const word *)at + w);
         }
         VF_UNROLL for (int i = 0; i < own_ends && is_end; i++)
         {
-            const vf_in_0 *const at = source(end_from[i], end_to[i]);
-            if (end_to[i] >= 0 && is_read(at))
+            const vf_in_0 *const at = end_source<apart>(i);
+            if (is_read(at))
                 end[i] = __ldg(at);
         }
+    }
+
+    VF_MEMBER void load()
+    {
+        if (is_apart())
+            load_from<true>();
+        else
+            load_from<false>();
+    }
+
+    /* Whether that was read. */
+    VF_MEMBER bool is_read(unsigned int place, int row)
+    {
+        return VF_BOUNDARY != VF_CONSTANT ||
+               (is_apart() ? source<true>(place, row) : source<false>(place, row)) != nullptr;
     }
 
     /* What was loaded, to shared memory. */
@@ -161,10 +212,8 @@ struct vf_sums {
         VF_UNROLL for (int i = 0; i < own_packs; i++)
         {
             REAL v[VF_PACK];
-            if (to[i] < 0)
-                continue;
             vf_widen_cells(pack[i].e, v);
-            if (!is_read(source(from[i], to[i])))
+            if (!is_read(from[i], row_of(thread() + i * VF_THREADS, packs_of_row)))
                 VF_UNROLL for (int e = 0; e < VF_PACK; e++) v[e] = outside;
             const int inside = args.nx - course.x + VF_BORDER - to[i] % VF_READ_PITCH;
             if (VF_RAGGED && is_end && inside < VF_PACK) {
@@ -177,40 +226,29 @@ struct vf_sums {
                 vf_share<VF_PACK>(tile + to[i], v);
             }
         }
-        VF_UNROLL for (int i = 0; i < own_ends && is_end; i++)
-        {
-            if (end_to[i] >= 0)
-                tile[end_to[i]] = is_read(source(end_from[i], end_to[i])) ? (REAL)end[i] : outside;
-        }
+        VF_UNROLL for (int i = 0; i < own_ends && is_end; i++) tile[end_to[i]] =
+            is_read(end_from[i], row_of(thread() + i * VF_THREADS, ends_of_row)) ? (REAL)end[i] : outside;
     }
 
 #if VF_HAS_ROW
-    /* From and to the thread's first row, `first`. */
-    VF_MEMBER void sum_x(int field, int first, const REAL *tile, REAL *sums)
+    /* The sums along x of `together` cells from `tile` on, in this row of it, to `sums`. */
+    template <int together> VF_MEMBER void sum_cells(int field, int row, const REAL *tile, REAL *sums)
     {
-        VF_UNROLL for (int begin = 0; begin < VF_TILE_ROWS; begin += rows_at_once)
+        REAL wide[together + 2 * VF_BORDER], sum[together];
+        VF_UNROLL for (int i = 0; i < together + 2 * VF_BORDER; i += VF_PACK)
+            vf_take<VF_PACK>(tile + i, wide + i);
+        VF_UNROLL for (int t = 0; t <= 2 * VF_HALO_X; t++)
         {
-            const int row = first + begin;
-            if (row >= VF_TILE_ROWS)
-                continue;
-            REAL wide[together + 2 * VF_BORDER], sum[together];
-            VF_UNROLL for (int i = 0; i < together + 2 * VF_BORDER; i += VF_PACK)
-                vf_take<VF_PACK>(tile + begin * VF_READ_PITCH + i, wide + i);
-            VF_UNROLL for (int t = 0; t <= 2 * VF_HALO_X; t++)
+            const REAL weight = vf_param(args, VF_ROW_LINE::first_param + t);
+            VF_UNROLL for (int i = 0; i < together; i++)
             {
-                const REAL weight = vf_param(args, VF_ROW_LINE::first_param + t);
-                VF_UNROLL for (int i = 0; i < together; i++)
-                {
-                    const REAL value = wide[VF_BORDER - VF_HALO_X + t + i];
-                    sum[i] = t == 0 ? weight * value : FMA(weight, value, sum[i]);
-                }
+                const REAL value = wide[VF_BORDER - VF_HALO_X + t + i];
+                sum[i] = t == 0 ? weight * value : FMA(weight, value, sum[i]);
             }
-            if (VF_BOUNDARY == VF_CONSTANT && !VF_FLAT && place(row, 0) == VF_NO_ROW)
-                VF_UNROLL for (int i = 0; i < together; i++) sum[i] =
-                    vf_outside(args, VF_ROW_LINE::out(field));
-            VF_UNROLL for (int i = 0; i < together; i += VF_PACK)
-                vf_share<VF_PACK>(sums + begin * VF_SUM_PITCH + i, sum + i);
         }
+        if (VF_BOUNDARY == VF_CONSTANT && !VF_FLAT && place(row, 0) == VF_NO_ROW)
+            VF_UNROLL for (int i = 0; i < together; i++) sum[i] = vf_outside(args, VF_ROW_LINE::out(field));
+        VF_UNROLL for (int i = 0; i < together; i += VF_PACK) vf_share<VF_PACK>(sums + i, sum + i);
     }
 #endif
 
@@ -248,7 +286,7 @@ struct vf_sums {
     template <class Chain> VF_MEMBER void give(Chain &chain, int first, const REAL *sums)
     {
         REAL v[1][VF_SPAN];
-        VF_UNROLL_BY_4 for (int row = 0; row < VF_BAND && first + row < course.end + VF_REACH; row++)
+        VF_UNROLL_BY_4 for (int row = 0; row < VF_BAND; row++)
         {
             vf_take(sums + row * VF_SUM_PITCH, v[0]);
             chain.add(first + row, plane_at(first + row) < 0, v);
@@ -256,84 +294,113 @@ struct vf_sums {
     }
 #endif
 
-    /* What a turn works on in shared memory: where a plane goes, and from where on the thread reads for its
-     * sums along x, puts these, and takes sums up. */
+    /* What a turn works on in shared memory: where a plane goes; from where on the thread reads for its sums
+     * along x and puts these, two packs and one at once; and from where on it takes sums up. */
     struct places {
-        REAL *tile, *x_from, *x_to, *y_from;
+        REAL *tile, *twos_from, *twos_to, *ones_from, *ones_to, *y_from;
     };
 
-    VF_MEMBER places places_of(bool odd, int row, int column)
+    /* Four pairs of packs of a row and four of the next are together, for shared memory's banks. */
+    static VF_MEMBER int row_of_twos()
     {
-        enum { tile = VF_TILE_ROWS * VF_READ_PITCH, sums = VF_TILE_ROWS * VF_SUM_PITCH };
+        return (thread() >> 2 & 1) + 2 * (thread() / packs_of_sums);
+    }
+
+    static VF_MEMBER places places_of(REAL *memory, bool odd)
+    {
+        enum { sums = VF_TILE_ROWS * VF_SUM_PITCH };
         REAL *const first = memory + odd * tile, *const other = memory + !odd * tile,
-                    *const made = memory + 2 * tile;
-        const int own = threadIdx.y * (VF_WORK_Y * VF_SUM_PITCH) + threadIdx.x * VF_SPAN;
-        return {first, other + row * VF_READ_PITCH + column, made + !odd * sums + row * VF_SUM_PITCH + column,
+                    *const made = memory + 2 * tile, *const make = made + !odd * sums;
+        const int row = row_of_twos(),
+                  column = ((thread() & 3) + thread() / 8 * 4 % (packs_of_sums / 2)) * 2 * VF_PACK,
+                  row_1 = thread() / packs_of_sums, column_1 = thread() % packs_of_sums * VF_PACK,
+                  own = threadIdx.y * (VF_WORK_Y * VF_SUM_PITCH) + threadIdx.x * VF_SPAN;
+        return {first,
+                other + row * VF_READ_PITCH + column,
+                make + row * VF_SUM_PITCH + column,
+                other + row_1 * VF_READ_PITCH + column_1,
+                make + row_1 * VF_SUM_PITCH + column_1,
                 (VF_HAS_ROW ? made + odd * sums : other) + own};
     }
 
-    /* What comes between two barriers. */
+#if VF_HAS_ROW
+    VF_MEMBER void sum_x(int field, const places &at)
+    {
+        VF_UNROLL for (int begin = 0; begin < rows_in_twos; begin += rows_at_once)
+        {
+            const int row = row_of_twos() + begin;
+            if (begin + rows_at_once <= VF_TILE_ROWS || row < VF_TILE_ROWS)
+                sum_cells<2 * VF_PACK>(field, row, at.twos_from + begin * VF_READ_PITCH,
+                                       at.twos_to + begin * VF_SUM_PITCH);
+        }
+        VF_UNROLL for (int begin = rows_in_twos; begin < VF_TILE_ROWS; begin += rows_of_ones)
+        {
+            const int row = thread() / packs_of_sums + begin;
+            if (begin + rows_of_ones <= VF_TILE_ROWS || row < VF_TILE_ROWS)
+                sum_cells<VF_PACK>(field, row, at.ones_from + begin * VF_READ_PITCH,
+                                   at.ones_to + begin * VF_SUM_PITCH);
+        }
+    }
+#endif
+
+#if VF_HAS_SIDE
+    /* What comes between two barriers. Conditions that hold but for the first planes are asked in every turn:
+     * the compiler moves nothing past them, so loads begin before the sums along x, and those along the
+     * streamed axis are made before the barrier is passed. */
     template <class Chain>
-    VF_MEMBER void take_turn(Chain &chain, int field, int row, const places &at, int plane, vf_gate &gate)
+    VF_MEMBER void take_turn(Chain &chain, int field, const places &at, int plane, vf_gate &gate)
     {
         const int first = course.begin - VF_REACH;
-#if VF_HAS_SIDE
         put(at.tile);
         turn();
         load();
-#else
-        load();
-        if (plane >= first)
-            give(chain, plane, at.y_from);
-#endif
 #if VF_HAS_ROW
-        if (plane + VF_BAND >= first)
-            sum_x(field, row, at.x_from, at.x_to);
+        if (plane + 1 >= first)
+            sum_x(field, at);
 #endif
-#if VF_HAS_SIDE
         if (plane >= first)
             give(chain, plane, at.y_from, gate);
         else
             gate.arrive();
         gate.wait();
-#else
-        put(at.tile);
-        turn();
-        __syncthreads();
-#endif
     }
 
     template <class Chain> VF_MEMBER void stream(Chain &chain, int field, vf_gate &gate)
     {
-        enum { fours = threads_of_row / 4 };
-        const int first = course.begin - VF_REACH, stop = course.end + VF_REACH,
-                  row = (thread() >> 2 & 1) + 2 * (thread() / (8 * fours)),
-                  column = ((thread() & 3) + 4 * (thread() / 8 % fours)) * together;
-        /* Two planes take turns. */
-        places now = places_of(false, row, column), next = places_of(true, row, column);
-        int plane = first - VF_AHEAD;
+        const int first = course.begin - VF_REACH, stop = course.end + VF_REACH;
+        /* Two planes take turns, which are written out, so that each place is a constant. */
+        const places even = places_of(memory, false), odd = places_of(memory, true);
+        int plane = first - (VF_HAS_ROW ? 2 : 1);
         turn_to(first);
-#if VF_HAS_SIDE
         load();
-        /* Two turns are written out, so that each place is a constant. */
         for (;;) {
-            take_turn(chain, field, row, now, plane, gate);
+            take_turn(chain, field, even, plane, gate);
             if (++plane >= stop)
                 return;
-            take_turn(chain, field, row, next, plane, gate);
+            take_turn(chain, field, odd, plane, gate);
             if (++plane >= stop)
                 return;
         }
-#else
-        /* There are no registers for two bands written out. */
-        VF_NO_UNROLL for (; plane < stop; plane += VF_BAND)
-        {
-            take_turn(chain, field, row, now, plane, gate);
-            vf_swap(now.tile, next.tile);
-            vf_swap(now.x_from, next.x_from);
-            vf_swap(now.x_to, next.x_to);
-            vf_swap(now.y_from, next.y_from);
-        }
-#endif
     }
+#else
+    template <class Chain> VF_MEMBER void stream(Chain &chain, int field, vf_gate &)
+    {
+        const int first = course.begin - VF_REACH;
+        places now = places_of(memory, false), next = places_of(memory, true);
+        turn_to(first);
+        /* There are no registers for two bands written out. */
+        VF_NO_UNROLL for (int row = first - 2 * VF_BAND; row < course.end + VF_REACH; row += VF_BAND)
+        {
+            load();
+            if (row >= first)
+                give(chain, row, now.y_from);
+            if (row + VF_BAND >= first)
+                sum_x(field, now);
+            put(now.tile);
+            turn();
+            __syncthreads();
+            vf_swap(now, next);
+        }
+    }
+#endif
 };

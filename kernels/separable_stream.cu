@@ -91,7 +91,9 @@ struct vf_chain {
             VF_UNROLL for (int i = 0; i < VF_SPAN; i++) v[j][i] =
                 scatter(j, i, is_outside ? plane_outside() : v[j][i]);
         }
-        const bool is_complete = plane - VF_REACH >= course.begin;
+        /* Whole bands are taken: the last may reach beyond the chunk. */
+        const bool is_complete =
+            plane - VF_REACH >= course.begin && (!VF_FLAT || plane - VF_REACH < course.end);
         VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
             vf_store_vector_if(is_complete && j < rows, vf_rows_after(to, (unsigned int)args.pitch, j), v[j]);
         if (is_complete)
