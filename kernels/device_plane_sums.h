@@ -38,10 +38,9 @@ struct vf_sums {
         ends_of_row = VF_HALO_X > 0 ? VF_HALO_X *(VF_BOTH_ENDS ? 2 : 1) : 1,
         ends = VF_TILE_ROWS * ends_of_row,
         own_ends = (ends + VF_THREADS - 1) / VF_THREADS,
-        /* A plane as it was read, and behind it places for what is not there, a pack for each thread: to
-         * write there takes less than to ask whether to write. */
+        /* A plane or band as it was read, and behind a band a pack for each thread. */
         nowhere = VF_TILE_ROWS * VF_READ_PITCH,
-        tile = nowhere + VF_THREADS * VF_PACK,
+        tile = nowhere + (VF_FLAT ? VF_THREADS * VF_PACK : 0),
         /* Of sums along x a thread makes two packs at once, as long as all threads have some to make; of the
          * rows that are left then, one pack, so that these too are shared out among as many as may be. */
         packs_of_sums = VF_TILE_COLUMNS / VF_PACK,
@@ -56,7 +55,7 @@ struct vf_sums {
     const REAL outside;
     REAL *const memory; /* two planes as they were read, two of sums along x */
     const bool is_end;  /* the tile has cells beside an end of its rows */
-    /* What the thread reads of each plane, and where that goes. */
+    /* What the thread reads of each plane, and where that goes; to -1: nothing. */
     unsigned int from[own_packs], end_from[own_ends];
     int to[own_packs], end_to[own_ends];
     vf_vector<vf_in_0, VF_PACK> pack[own_packs];
@@ -87,9 +86,16 @@ struct vf_sums {
         }
     }
 
+    /* Where that goes which is not there. To write it takes less than to ask, but for planes shared memory
+     * has enough to do. */
     static VF_MEMBER int own_nowhere()
     {
-        return nowhere + thread() * VF_PACK;
+        return VF_FLAT ? nowhere + thread() * VF_PACK : -1;
+    }
+
+    static VF_MEMBER bool is_piece(int to)
+    {
+        return VF_FLAT || to >= 0;
     }
 
     static VF_MEMBER int thread()
@@ -179,14 +185,14 @@ struct vf_sums {
         {
             typedef typename vf_vector<vf_in_0, VF_PACK>::word word;
             const vf_in_0 *const at = pack_source<apart>(i);
-            if (is_read(at))
+            if (is_piece(to[i]) && is_read(at))
                 VF_UNROLL for (int w = 0; w < (int)pack[i].words; w++) pack[i].w[w] =
                     __ldg((const word *)at + w);
         }
         VF_UNROLL for (int i = 0; i < own_ends && is_end; i++)
         {
             const vf_in_0 *const at = end_source<apart>(i);
-            if (is_read(at))
+            if (is_piece(end_to[i]) && is_read(at))
                 end[i] = __ldg(at);
         }
     }
@@ -212,6 +218,8 @@ struct vf_sums {
         VF_UNROLL for (int i = 0; i < own_packs; i++)
         {
             REAL v[VF_PACK];
+            if (!is_piece(to[i]))
+                continue;
             vf_widen_cells(pack[i].e, v);
             if (!is_read(from[i], row_of(thread() + i * VF_THREADS, packs_of_row)))
                 VF_UNROLL for (int e = 0; e < VF_PACK; e++) v[e] = outside;
@@ -226,8 +234,13 @@ struct vf_sums {
                 vf_share<VF_PACK>(tile + to[i], v);
             }
         }
-        VF_UNROLL for (int i = 0; i < own_ends && is_end; i++) tile[end_to[i]] =
-            is_read(end_from[i], row_of(thread() + i * VF_THREADS, ends_of_row)) ? (REAL)end[i] : outside;
+        VF_UNROLL for (int i = 0; i < own_ends && is_end; i++)
+        {
+            if (is_piece(end_to[i]))
+                tile[end_to[i]] = is_read(end_from[i], row_of(thread() + i * VF_THREADS, ends_of_row))
+                                      ? (REAL)end[i]
+                                      : outside;
+        }
     }
 
 #if VF_HAS_ROW

@@ -105,8 +105,8 @@ static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_conf
 {
     const struct tile t = tile_of(c, config);
     const int packs = t.packs_apart + (has_row(c) ? t.columns / t.pack + 1 : 0);
-    /* And a place for each thread to put what is not there. */
-    const size_t nowhere = (size_t)config->block[0] * (size_t)config->block[1];
+    /* Of bands a place for each thread to put what is not there. */
+    const size_t nowhere = is_flat(c) ? (size_t)config->block[0] * (size_t)config->block[1] : 0;
     return VF_GATE_BYTES + 2 * ((size_t)t.rows * (size_t)packs + nowhere) * 16;
 }
 
