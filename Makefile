@@ -79,7 +79,7 @@ help:
 	@echo 'make demo        install what is missing, build, filter a real stack, make a picture of it'
 	@echo 'make test        install what is missing, build, run all tests'
 	@echo 'make test-san    the same under the address and undefined-behaviour sanitizers'
-	@echo 'make test-gpu    the tests of the GPU on this machine'"'"'s own; CI has a stand-in'
+	@echo 'make test-gpu    the tests of the GPU on this machine'"'"'s own; TOOLS="memcheck racecheck" under compute-sanitizer'
 	@echo 'make test-large  20 GiB through 1 GiB of memory; LARGE="MIB MEMORY CHAIN" for others'
 	@echo 'make fuzz        damaged files until stopped; FUZZ="-max_total_time=60" and other arguments of libFuzzer'
 	@echo 'make test-peers  files of and for tifffile and mrcfile, which pip installs'
@@ -240,7 +240,7 @@ test-gpu:
 	+@$(again) run-test-gpu
 
 run-test-gpu: $(BUILD)/cuda-tests
-	$(BUILD)/cuda-tests
+	$(if $(TOOLS),tests/cuda/sanitize $(BUILD)/cuda-tests $(TOOLS),$(BUILD)/cuda-tests)
 
 # Files of and for tifffile, mrcfile and libtiff's tools; pip installs the first two.
 .PHONY: test-peers
