@@ -153,8 +153,9 @@ struct vf_sums {
         }
     }
 
-    /* Where the cells are whose place is in this row of the tile; nullptr: they are the constant. */
-    template <bool apart> VF_MEMBER const vf_in_0 *source(unsigned int place, int row)
+    /* Where the cells are whose place is in this row of the tile; nullptr: they are the constant. Of a band
+     * all are, or none is, `apart`: that is asked once, for each way has its own loads then. */
+    VF_MEMBER const vf_in_0 *source(bool apart, unsigned int place, int row)
     {
         if (VF_BOUNDARY == VF_CONSTANT && (plane_in == nullptr || place == VF_NO_ROW))
             return nullptr;
@@ -164,14 +165,14 @@ struct vf_sums {
         return at < 0 ? nullptr : in + at + (place - (unsigned int)row * (unsigned int)args.pitch);
     }
 
-    template <bool apart> VF_MEMBER const vf_in_0 *pack_source(int i)
+    VF_MEMBER const vf_in_0 *pack_source(bool apart, int i)
     {
-        return source<apart>(from[i], row_of(thread() + i * VF_THREADS, packs_of_row));
+        return source(apart, from[i], row_of(thread() + i * VF_THREADS, packs_of_row));
     }
 
-    template <bool apart> VF_MEMBER const vf_in_0 *end_source(int i)
+    VF_MEMBER const vf_in_0 *end_source(bool apart, int i)
     {
-        return source<apart>(end_from[i], row_of(thread() + i * VF_THREADS, ends_of_row));
+        return source(apart, end_from[i], row_of(thread() + i * VF_THREADS, ends_of_row));
     }
 
     static VF_MEMBER bool is_read(const vf_in_0 *from)
@@ -179,19 +180,19 @@ struct vf_sums {
         return VF_BOUNDARY != VF_CONSTANT || from != nullptr;
     }
 
-    template <bool apart> VF_MEMBER void load_from()
+    VF_MEMBER void load_from(bool apart)
     {
         VF_UNROLL for (int i = 0; i < own_packs; i++)
         {
             typedef typename vf_vector<vf_in_0, VF_PACK>::word word;
-            const vf_in_0 *const at = pack_source<apart>(i);
+            const vf_in_0 *const at = pack_source(apart, i);
             if (is_piece(to[i]) && is_read(at))
                 VF_UNROLL for (int w = 0; w < (int)pack[i].words; w++) pack[i].w[w] =
                     __ldg((const word *)at + w);
         }
         VF_UNROLL for (int i = 0; i < own_ends && is_end; i++)
         {
-            const vf_in_0 *const at = end_source<apart>(i);
+            const vf_in_0 *const at = end_source(apart, i);
             if (is_piece(end_to[i]) && is_read(at))
                 end[i] = __ldg(at);
         }
@@ -200,16 +201,9 @@ struct vf_sums {
     VF_MEMBER void load()
     {
         if (is_apart())
-            load_from<true>();
+            load_from(true);
         else
-            load_from<false>();
-    }
-
-    /* Whether that was read. */
-    VF_MEMBER bool is_read(unsigned int place, int row)
-    {
-        return VF_BOUNDARY != VF_CONSTANT ||
-               (is_apart() ? source<true>(place, row) : source<false>(place, row)) != nullptr;
+            load_from(false);
     }
 
     /* What was loaded, to shared memory. */
@@ -221,7 +215,7 @@ struct vf_sums {
             if (!is_piece(to[i]))
                 continue;
             vf_widen_cells(pack[i].e, v);
-            if (!is_read(from[i], row_of(thread() + i * VF_THREADS, packs_of_row)))
+            if (!is_read(pack_source(is_apart(), i)))
                 VF_UNROLL for (int e = 0; e < VF_PACK; e++) v[e] = outside;
             const int inside = args.nx - course.x + VF_BORDER - to[i] % VF_READ_PITCH;
             if (VF_RAGGED && is_end && inside < VF_PACK) {
@@ -237,9 +231,7 @@ struct vf_sums {
         VF_UNROLL for (int i = 0; i < own_ends && is_end; i++)
         {
             if (is_piece(end_to[i]))
-                tile[end_to[i]] = is_read(end_from[i], row_of(thread() + i * VF_THREADS, ends_of_row))
-                                      ? (REAL)end[i]
-                                      : outside;
+                tile[end_to[i]] = is_read(end_source(is_apart(), i)) ? (REAL)end[i] : outside;
         }
     }
 
@@ -319,7 +311,7 @@ struct vf_sums {
         return (thread() >> 2 & 1) + 2 * (thread() / packs_of_sums);
     }
 
-    static VF_MEMBER places places_of(REAL *memory, bool odd)
+    VF_MEMBER places places_of(bool odd)
     {
         enum { sums = VF_TILE_ROWS * VF_SUM_PITCH };
         REAL *const first = memory + odd * tile, *const other = memory + !odd * tile,
@@ -382,7 +374,7 @@ struct vf_sums {
     {
         const int first = course.begin - VF_REACH, stop = course.end + VF_REACH;
         /* Two planes take turns, which are written out, so that each place is a constant. */
-        const places even = places_of(memory, false), odd = places_of(memory, true);
+        const places even = places_of(false), odd = places_of(true);
         int plane = first - (VF_HAS_ROW ? 2 : 1);
         turn_to(first);
         load();
@@ -399,7 +391,7 @@ struct vf_sums {
     template <class Chain> VF_MEMBER void stream(Chain &chain, int field, vf_gate &)
     {
         const int first = course.begin - VF_REACH;
-        places now = places_of(memory, false), next = places_of(memory, true);
+        places now = places_of(false), next = places_of(true);
         turn_to(first);
         /* There are no registers for two bands written out. */
         VF_NO_UNROLL for (int row = first - 2 * VF_BAND; row < course.end + VF_REACH; row += VF_BAND)

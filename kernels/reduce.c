@@ -332,7 +332,7 @@ static void sum_values(const struct vf_reducer *reducer, struct vf_partial *p, c
         p->count += (uint64_t)n;
         p->sum[sums.bin] += sums.value;
         if (squares) {
-            /* Where they are as large as squares of that bin's own, for 2^63 values to fit. */
+            /* 2^45 is 2^5 in units of 20 bins above, where squares are as large: 2^63 values fit there. */
             p->square[sums.bin + 20] += (wide)sums.upper * 32;
             p->square[sums.bin] += sums.lower;
         }
