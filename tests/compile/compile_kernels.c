@@ -104,12 +104,12 @@ static bool compiles(const struct vf_nvrtc_api *api, const char *text, const cha
                      bool may_spill)
 {
     const char *options[24], *headers[2][256];
-    char words[512], target[64];
+    char words[512], target[64], *rest = NULL;
     int count = 0;
     nvrtcProgram program = NULL;
     size_t room = 0;
     snprintf(words, sizeof words, "%s", vf_nvrtc_options);
-    for (char *word = strtok(words, " "); word != NULL; word = strtok(NULL, " "))
+    for (char *word = strtok_r(words, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest))
         options[count++] = word;
     snprintf(target, sizeof target, "--gpu-architecture=%s", arch);
     options[count++] = target;
