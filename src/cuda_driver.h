@@ -109,6 +109,8 @@ enum { NVRTC_SUCCESS = 0 };
     F(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s))     \
     F(cuMemcpy2DAsync, cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *copy, CUstream stream))                     \
     F(cuMemsetD8Async, cuMemsetD8Async, (CUdeviceptr to, unsigned char value, size_t bytes, CUstream s))     \
+    F(cuMemsetD2D8Async, cuMemsetD2D8Async,                                                                  \
+      (CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height, CUstream stream))     \
     F(cuStreamCreate, cuStreamCreate, (CUstream * stream, unsigned int flags))                               \
     F(cuStreamDestroy, cuStreamDestroy_v2, (CUstream stream))                                                \
     F(cuStreamSynchronize, cuStreamSynchronize, (CUstream stream))                                           \

@@ -209,6 +209,20 @@ void vf_cuda_sweep_release(struct vf_cuda_sweep *sweep)
     sweep->room = 0;
 }
 
+/* Takes room for `planes` planes of a source. Kernels read whole packs at the ends of rows: what they find in
+ * the padding counts for no result, but values at which bodies take their long way would cost time. */
+static bool take_source(struct vf_cuda_sweep *sweep, ptrdiff_t planes, enum vf_type type,
+                        struct vf_cuda_field *field)
+{
+    const size_t element = vf_type_size(type), row = (size_t)sweep->job->nx * element;
+    const size_t pitch = sweep->pitch * element;
+    if (!vf_cuda_field_alloc(sweep->cuda, sweep->job->nx, sweep->job->ny, planes, type, field))
+        return false;
+    return row == pitch || sweep->cuda->api.cuMemsetD2D8Async(field->data + row, pitch, 0, pitch - row,
+                                                              (size_t)(sweep->job->ny * planes),
+                                                              sweep->stream) == CUDA_SUCCESS;
+}
+
 bool vf_cuda_sweep_take(struct vf_cuda_sweep *sweep, ptrdiff_t room)
 {
     const struct vf_job *job = sweep->job;
@@ -217,7 +231,7 @@ bool vf_cuda_sweep_take(struct vf_cuda_sweep *sweep, ptrdiff_t room)
     for (int k = 0; k < job->flow->source_count && good; k++) {
         field.data = job->source[k].device;
         if (field.data == 0)
-            good = vf_cuda_field_alloc(sweep->cuda, job->nx, job->ny, room, job->source[k].type, &field);
+            good = take_source(sweep, room, job->source[k].type, &field);
         sweep->source[k] = field.data;
     }
     for (int k = 0; k < job->flow->sink_count && good; k++) {

@@ -56,6 +56,10 @@ Test(fake_driver, copies_stay_in_an_allocation)
     copy.Height = 2;
     copy.dstPitch = 4;
     cr_expect_eq(cuda.cuMemcpy2DAsync(&copy, NULL), CUDA_ERROR_INVALID_VALUE, "rows overlap");
+    WORKS(cuMemsetD2D8Async(memory + 8, 10, 9, 2, 10, NULL));
+    cr_expect_eq(cuda.cuMemsetD2D8Async(memory + 8, 10, 9, 3, 10, NULL), CUDA_ERROR_INVALID_VALUE);
+    WORKS(cuMemcpyDtoHAsync(host, memory + 84, 16, NULL));
+    cr_expect(memcmp(host, "\7\7\7\7\11\11\0\0\0\0\0\0\0\0\11\11", 16) == 0);
     WORKS(cuMemFree(memory));
 }
 

@@ -129,14 +129,33 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CU
     return submit_bytes(device_bytes(to, bytes), device_bytes(from, bytes), NULL, bytes, stream);
 }
 
-CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream)
+static CUresult submit_fill(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height,
+                            CUstream stream)
 {
-    ENTER(ILLEGAL_ADDRESS, CONTEXT);
-    const struct operation fill = {
-        .work = FILL, .to = device_bytes(to, bytes), .width = bytes, .value = value};
+    const struct operation fill = {.work = FILL,
+                                   .to = device_bytes(to, (height - 1) * pitch + width),
+                                   .to_pitch = pitch,
+                                   .width = width,
+                                   .height = height,
+                                   .value = value};
     if (!fake_is_stream(stream))
         return INVALID_HANDLE;
     return fill.to ? fake_submit(stream, &fill) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream)
+{
+    ENTER(ILLEGAL_ADDRESS, CONTEXT);
+    return submit_fill(to, bytes, value, bytes, 1, stream);
+}
+
+CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height,
+                           CUstream stream)
+{
+    ENTER(ILLEGAL_ADDRESS, CONTEXT);
+    if (width == 0 || height == 0)
+        return CUDA_SUCCESS;
+    return width > pitch ? CUDA_ERROR_INVALID_VALUE : submit_fill(to, pitch, value, width, height, stream);
 }
 
 /* One side of a copy of rows. */

@@ -24,7 +24,8 @@ static void execute(const struct operation *o)
             memmove(o->to + y * o->to_pitch, o->from + y * o->from_pitch, o->width);
         break;
     case FILL:
-        memset(o->to, o->value, o->width);
+        for (size_t y = 0; y < o->height; y++)
+            memset(o->to + y * o->to_pitch, o->value, o->width);
         break;
     case LAUNCH:
         fake_grid_run(&o->launch);
