@@ -144,7 +144,7 @@ static void print_schemes(FILE *to)
     for (const struct vf_scheme *const *scheme = vf_cpu_schemes; *scheme != NULL; scheme++)
         print_entry(to, (*scheme)->name, 19, (*scheme)->summary);
     fputs("\nOn a GPU, --scheme [STAGE=]NAME[:KEY=VALUE...][,...], the stages being those that --explain\n"
-          "prints (default: all):\n",
+          "prints (default: all; of several words for a stage the last one holds):\n",
           to);
     for (const struct vf_gpu_scheme *const *scheme = vf_gpu_schemes; *scheme != NULL; scheme++) {
         print_entry(to, (*scheme)->name, 19, (*scheme)->summary);

@@ -15,6 +15,8 @@
 #define MOST_UNROLLED 400
 /* Cells of a grid that some schemes may take longer to compile for. */
 #define LARGE_GRID (1 << 22)
+/* Of a thread, where a block has 1024 of them. */
+#define LARGEST_BLOCK_REGISTERS 64
 /* Tiles along y and z of a grid that is not flat. */
 #define MOST_GRID_YZ 65535
 
@@ -115,18 +117,58 @@ static void apply(const struct vf_forced *forced, struct vf_kernel_config *confi
     config->interior = forced->interior >= 0 ? forced->interior : config->interior;
 }
 
-/* Of one cell a thread there is no shorter kernel. */
-static bool is_too_long(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
-                        const struct vf_forced *forced, const struct vf_kernel_config *config)
+/* What compiling takes, as against MOST_UNROLLED: vf_gpu_scheme.written. Of one cell a thread there is no
+ * shorter kernel. */
+static double length_of(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                        const struct vf_kernel_config *config)
 {
     const int cells = config->work[0] * config->work[1] * config->work[2];
-    const bool asked_for = forced != NULL && forced->config.work[0] > 0;
-    const double written =
-        scheme->written != NULL ? scheme->written(c, config) : (double)cells * c->operations;
+    if (cells == 1)
+        return 0;
+    return scheme->written != NULL ? scheme->written(c, config) : (double)cells * c->operations;
+}
+
+static double most_length(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                          const struct vf_forced *forced)
+{
     const bool is_large = (double)c->nx * (double)c->ny * (double)c->nz >= LARGE_GRID;
-    const double most =
-        scheme->most_written > 0 && (is_large || forced != NULL) ? scheme->most_written : MOST_UNROLLED;
-    return !asked_for && cells > 1 && written > most;
+    if (forced != NULL && forced->config.work[0] > 0)
+        return INFINITY;
+    return scheme->most_written > 0 && (is_large || forced != NULL) ? scheme->most_written : MOST_UNROLLED;
+}
+
+/* The candidates that are allowed, with the user's values; the user's block where the scheme has none. */
+static int list_candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                           const struct vf_gpu_scheme *scheme, const struct vf_forced *forced,
+                           struct vf_kernel_config list[MOST_CANDIDATES], const char **why)
+{
+    int count = 0, all = scheme->candidates(c, gpu, list, MOST_CANDIDATES);
+    *why = NULL;
+    if (all == 0 && forced != NULL && forced->config.block[0] > 0)
+        list[all++] = (struct vf_kernel_config){.block = {1, 1, 1}, .work = {1, 1, 1}};
+    for (int i = 0; i < all; i++) {
+        struct vf_kernel_config config = list[i];
+        if (forced != NULL)
+            apply(forced, &config);
+        const char *reason = scheme->forbids(c, gpu, &config);
+        if (reason == NULL)
+            list[count++] = config;
+        else if (*why == NULL)
+            *why = reason;
+    }
+    return count;
+}
+
+/* What a scheme says of registers is a guess, and the compiler keeps to what a block may have: what the user
+ * forces is not left out for it. */
+static double predict(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                      const struct vf_forced *forced, struct vf_ranked *entry)
+{
+    double seconds = vf_gpu_predict(c, gpu, entry->scheme, &entry->config, 0, &entry->detail);
+    if (!isfinite(seconds) && forced != NULL)
+        seconds =
+            vf_gpu_predict(c, gpu, entry->scheme, &entry->config, LARGEST_BLOCK_REGISTERS, &entry->detail);
+    return seconds;
 }
 
 static void rank_scheme(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
@@ -134,17 +176,22 @@ static void rank_scheme(const struct vf_kernel_case *c, const struct vf_gpu *gpu
                         struct vf_ranked *list, int *count, int room)
 {
     struct vf_kernel_config config[MOST_CANDIDATES];
+    const char *why;
     if (scheme->refuses(c) != NULL)
         return;
-    const int candidates = scheme->candidates(c, gpu, config, MOST_CANDIDATES);
+    const int candidates = list_candidates(c, gpu, scheme, forced, config, &why);
+    double most = most_length(c, scheme, forced), least = INFINITY;
+    for (int i = 0; i < candidates; i++)
+        least = fmin(least, length_of(c, scheme, &config[i]));
+    /* The user's scheme is there however long its shortest kernel is. */
+    if (forced != NULL)
+        most = fmax(most, least);
     for (int i = 0; i < candidates; i++) {
         struct vf_ranked entry = {.scheme = scheme, .config = config[i]};
-        if (forced != NULL)
-            apply(forced, &entry.config);
-        if (scheme->forbids(c, gpu, &entry.config) != NULL || is_too_long(c, scheme, forced, &entry.config))
+        if (length_of(c, scheme, &entry.config) > most)
             continue;
         vf_gpu_fit_grid(c, scheme, &entry.config);
-        entry.seconds = vf_gpu_predict(c, gpu, scheme, &entry.config, 0, &entry.detail);
+        entry.seconds = predict(c, gpu, forced, &entry);
         if (isfinite(entry.seconds))
             insert(list, count, room, &entry);
     }
@@ -307,31 +354,59 @@ static enum vf_status no_kernel(const struct vf_gpu_request *request, const char
     return vf_fail(error, VF_FAILED, "no GPU scheme takes %s%s on %s", kind, name, request->gpu->name);
 }
 
-/* Why stage s cannot be run: what the user forced, or nothing does. */
+/* How many stages from s on the user wants in one kernel; 0: that cannot be, and why. */
+static int forced_stages(const struct vf_gpu_request *request, int s, const char **why)
+{
+    const struct vf_forced *forced = forced_for(request, s);
+    const int left = request->flow->stage_count - s;
+    const int wanted = forced->fuse == 0 ? 1 : forced->fuse < left ? forced->fuse : left;
+    *why = wanted > MOST_FUSED ? "so many stages are not put into one kernel: give a smaller fuse" : NULL;
+    for (int i = s + 1; i < s + wanted && *why == NULL; i++)
+        if (!says_same(forced_for(request, i), forced))
+            *why = "fuse counts stages that follow and are told the same";
+    return *why == NULL ? wanted : 0;
+}
+
+/* Why stages [s, s + wanted) cannot be run as the user forces. */
+static enum vf_status find_reason(struct search *search, int s, int wanted, const char **why,
+                                  struct vf_error *error)
+{
+    const struct vf_gpu_request *request = search->request;
+    const struct vf_forced *forced = forced_for(request, s);
+    struct vf_kernel_config config[MOST_CANDIDATES];
+    struct vf_kernel_work work;
+    bool fits;
+    enum vf_status status =
+        vf_kernel_work_make(&work, request, &search->usage, s, s + wanted, NULL, 0, &fits, error);
+    if (status != VF_OK)
+        return status;
+    *why = fits ? forced->scheme->refuses(&work.c) : "there are too many fields for one kernel";
+    if (*why == NULL && list_candidates(&work.c, request->gpu, forced->scheme, forced, config, why) > 0)
+        *why = "a block needs more registers than the device has";
+    else if (*why == NULL)
+        *why = "none of its blocks fits the stencil and the device; block= gives others";
+    vf_kernel_work_close(&work);
+    return VF_OK;
+}
+
+/* Stages from s on cannot be run: as the user forces, or at all. */
 static enum vf_status impossible(struct search *search, int s, struct vf_error *error)
 {
     const struct vf_gpu_request *request = search->request;
     const struct vf_forced *forced = forced_for(request, s);
-    const char *name = request->flow->stage[s].name;
-    struct vf_kernel_work work;
-    bool fits;
+    const struct vf_stage *stage = &request->flow->stage[s];
+    const char *why;
     if (forced == NULL)
-        return no_kernel(request, "stage ", name, error);
-    enum vf_status status =
-        vf_kernel_work_make(&work, request, &search->usage, s, s + 1, NULL, 0, &fits, error);
+        return no_kernel(request, "stage ", stage->name, error);
+    const int wanted = forced_stages(request, s, &why);
+    enum vf_status status = wanted > 0 ? find_reason(search, s, wanted, &why, error) : VF_OK;
     if (status != VF_OK)
         return status;
-    const char *why = fits ? forced->scheme->refuses(&work.c) : "it has too many fields";
-    struct vf_kernel_config config[MOST_CANDIDATES];
-    const int count =
-        why == NULL ? forced->scheme->candidates(&work.c, request->gpu, config, MOST_CANDIDATES) : 0;
-    for (int i = 0; i < count && why == NULL; i++) {
-        apply(forced, &config[i]);
-        why = forced->scheme->forbids(&work.c, request->gpu, &config[i]);
-    }
-    vf_kernel_work_close(&work);
-    return vf_fail(error, VF_USAGE, "scheme %s cannot run stage %s: %s", forced->scheme->name, name,
-                   why != NULL ? why : "no block of it fits the device");
+    if (wanted > 1)
+        return vf_fail(error, VF_USAGE, "scheme %s cannot run %d stages from %s on in one kernel: %s",
+                       forced->scheme->name, wanted, stage->name, why);
+    return vf_fail(error, VF_USAGE, "scheme %s cannot run stage %s: %s", forced->scheme->name, stage->name,
+                   why);
 }
 
 static enum vf_status find_best(struct search *search, struct best *best, struct vf_error *error)

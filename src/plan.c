@@ -91,6 +91,33 @@ static enum vf_status check_boxes(const struct vf_plan *plan, struct vf_error *e
     return VF_OK;
 }
 
+static bool has_stage(const struct vf_plan *plan, const char *name)
+{
+    for (int i = 0; i < plan->chain->count; i++) {
+        const struct vf_expansion *e = &plan->link[i];
+        for (int s = 0; s < e->stage_count; s++)
+            if (strcmp(e->stage[s].name, name) == 0)
+                return true;
+        for (int s = 0; s < e->pre_count; s++)
+            if (strcmp(e->pre[s].name, name) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* A word for a stage that is not there would be passed over in silence. */
+static enum vf_status check_forced(const struct vf_plan *plan, struct vf_error *error)
+{
+    for (int i = 0; i < plan->forced.count; i++) {
+        const struct vf_forced *forced = &plan->forced.entry[i];
+        if (forced->stage[0] != '\0' && !has_stage(plan, forced->stage))
+            return vf_fail(error, VF_USAGE,
+                           "--scheme %s=%s: the chain has no stage %s here; --explain prints its stages",
+                           forced->stage, forced->scheme->name, forced->stage);
+    }
+    return VF_OK;
+}
+
 /* ---- runs ---- */
 
 static ptrdiff_t voxels(const struct vf_plan *plan)
@@ -457,6 +484,7 @@ enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *
     VF_TRY(read_scheme(plan, request, &tiling, error));
     VF_TRY(expand_chain(plan, error));
     VF_TRY(check_boxes(plan, error));
+    VF_TRY(check_forced(plan, error));
     VF_TRY(make_runs(plan, tiling, error));
     add_up(plan);
     place_between(plan);

@@ -235,6 +235,22 @@ Test(gpu_plan, forced_schemes_hold)
     close_plan(&p);
 }
 
+/* Kernels that take long to compile, blocks that the scheme or its guess of registers would not take. */
+Test(gpu_plan, what_is_not_chosen_can_be_forced)
+{
+    static const char *const cases[][2] = {
+        {"perona-malik:k=3:iterations=1", "sliding-tile"},
+        {"gaussian:sigma=8", "GX=sliding-tile"},
+        {"gaussian:sigma=80", "GX=small-tile:block=1024x1x1"},
+        {"gaussian:sigma=80", "GZ=big-tile:block=32x1x1:work=1x1x1"},
+    };
+    for (int i = 0; i < COUNT(cases); i++) {
+        struct planned p;
+        open_plan(&p, cases[i][0], 100, 100, 100, cases[i][1]);
+        close_plan(&p);
+    }
+}
+
 Test(gpu_plan, what_cannot_be_forced_is_refused_in_words)
 {
     static const struct {
@@ -244,6 +260,14 @@ Test(gpu_plan, what_cannot_be_forced_is_refused_in_words)
         {"gaussian", "big-tile:block=1024x1024x1", "scheme big-tile cannot run stage GX: "},
         {"gaussian", "nosuch", "--scheme nosuch: the GPU has global-read, "},
         {"gaussian", "global-read:stream=3", "scheme global-read cannot run stage GX: "},
+        {"gaussian", "global-read:fuse=2",
+         "scheme global-read cannot run 2 stages from GX on in one kernel: a stage reads neighbours"},
+        {"gaussian", "GX=time-tile:fuse=2", "scheme time-tile cannot run stage GX: fuse counts"},
+        {"eed:k=3:iterations=8", "time-tile:fuse=25", "scheme time-tile cannot run stage GX: so many stages"},
+        {"gaussian:sigma=90", "small-tile", "scheme small-tile cannot run stage GX: none of its blocks"},
+        {"gaussian:sigma=90", "small-tile:block=512x2x1",
+         "scheme small-tile cannot run stage GX: with small-tile the block must be wider"},
+        {"gaussian", "GW=global-read", "--scheme GW=global-read: the chain has no stage GW"},
     };
     for (int i = 0; i < COUNT(cases); i++) {
         struct planned p;
