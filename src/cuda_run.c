@@ -166,10 +166,9 @@ static enum vf_status run_image(struct vf_cuda_sweep *sweep, ptrdiff_t image, st
                     height = (wanted.end - wanted.begin + 1) / 2;
                     continue;
                 }
-                status =
-                    vf_fail(error, VF_DEVICE, "not enough memory on %s: %td planes of %.1f MiB are needed",
-                            sweep->cuda->gpu.name, window.end - window.begin,
-                            (double)vf_cuda_sweep_plane_bytes(sweep) / (1 << 20));
+                status = vf_fail(error, VF_DEVICE, "not enough memory on %s: %.1f MiB for each of %td planes",
+                                 sweep->cuda->gpu.name, (double)vf_cuda_sweep_plane_bytes(sweep) / (1 << 20),
+                                 window.end - window.begin);
             }
         }
         if (status == VF_OK)

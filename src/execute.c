@@ -221,7 +221,7 @@ static enum vf_status run_channel_again(const struct vf_execution *x, size_t cha
 {
     struct vf_execution on_cpu = *x;
     if (x->cuda->strict)
-        return VF_FAILED;
+        return VF_DEVICE;
     if (!x->cuda->failed)
         x->cuda->failure = *error;
     x->cuda->failed = true;

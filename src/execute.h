@@ -20,7 +20,8 @@ struct vf_execution {
 };
 
 /* The result is the same bits whatever the plan's backend, scheme, tiles and threads. Where the GPU fails the
- * CPU does it again, and execution->cuda->failed and failure say so; with cuda->strict it is an error. */
+ * CPU does it again, and execution->cuda->failed and failure say so; with cuda->strict it is an error,
+ * VF_DEVICE. */
 enum vf_status vf_execute(const struct vf_execution *execution, struct vf_error *error);
 
 /* Voxels that `progress` will hear of. */

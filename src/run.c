@@ -270,6 +270,17 @@ static enum vf_status compute_or_stream(struct vf_work *w, struct vf_error *erro
     return vf_work_named(status, w->in_name, error);
 }
 
+/* With --backend cuda a failure of the device is the user's to get round. */
+static enum vf_status settle(enum vf_status status, struct vf_error *error)
+{
+    const size_t length = strlen(error->text);
+    if (status != VF_DEVICE)
+        return status;
+    if (strstr(error->text, "--backend") == NULL)
+        snprintf(error->text + length, sizeof error->text - length, "; use --backend cpu");
+    return VF_FAILED;
+}
+
 enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
 {
     double before[3] = {0};
@@ -279,7 +290,7 @@ enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
     const enum vf_status status = compute_or_stream(w, error);
     for (int i = 0; w->cuda != NULL && i < 3; i++)
         w->cuda_seconds[i] = w->cuda->seconds[i] - before[i];
-    return status == VF_DEVICE ? VF_FAILED : status;
+    return settle(status, error);
 }
 
 enum vf_status vf_work_write(struct vf_work *w, struct vf_error *error)

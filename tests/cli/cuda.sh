@@ -71,6 +71,8 @@ test_scheme_mistakes() {
     says "scheme big-tile cannot run stage GX"
     fake 2 --backend cuda --scheme separable-stream -f gradient "$SMALL" out.tif
     says "scheme separable-stream cannot run stage GM"
+    fake 2 --backend cuda --scheme GZ=big-tile -f gaussian "$SMALL" out.tif
+    says "the chain has no stage GZ"
     fake 2 --backend cpu --scheme big-tile -f gaussian "$SMALL" out.tif
     says "is for the GPU"
     [ ! -e out.tif ]
@@ -99,7 +101,20 @@ test_device_that_fails_is_an_error_when_asked_for() {
     # The compiler is away, and nothing is in the cache.
     FAKE_NVRTC_CXX=/nonexistent fake 1 --backend cuda -f gaussian "$SMALL" out.tif
     says "does not compile"
+    says "; use --backend cpu"
     [ ! -e out.tif ]
+    # Too little memory for volumes to stay between runs, and for a plane.
+    FAKE_CUDA_MEMORY=10000 fake 1 --backend cuda -f gaussian "$SMALL" out.tif
+    says "not enough memory on Fake GPU"
+    says "; use --backend cpu"
+    # Volumes between runs stay there: the device's loss is the whole file's.
+    fake 0 --backend cuda -f perona-malik:iterations=9 "$SMALL" out.tif
+    FAKE_CUDA_LOG=$PWD/log fake 0 --backend cuda -f perona-malik:iterations=9 "$SMALL" out.tif
+    FAKE_CUDA_FAIL=$(grep cuLaunchKernel log | tail -n 1 | cut -d' ' -f1) \
+        fake 1 --backend cuda -f perona-malik:iterations=9 "$SMALL" again.tif
+    says "launching a kernel"
+    says "; use --backend cpu"
+    [ ! -e again.tif ]
 }
 
 test_device_memory_that_holds_a_part_only() {
