@@ -166,6 +166,7 @@ static enum vf_status run_image(struct vf_cuda_sweep *sweep, ptrdiff_t image, st
                     height = (wanted.end - wanted.begin + 1) / 2;
                     continue;
                 }
+                sweep->cuda->is_full = vf_cuda_job_is_resident(job);
                 status = vf_fail(error, VF_DEVICE, "not enough memory on %s: %.1f MiB for each of %td planes",
                                  sweep->cuda->gpu.name, (double)vf_cuda_sweep_plane_bytes(sweep) / (1 << 20),
                                  window.end - window.begin);

@@ -215,19 +215,31 @@ out:
     return status;
 }
 
-/* The GPU failed with fields in its memory: the CPU does the channel from its beginning. */
+/* The GPU failed with fields in its memory. The channel begins anew: on the GPU, with them in host memory,
+ * where they filled its own; else, or if that fails too, on the CPU. */
 static enum vf_status run_channel_again(const struct vf_execution *x, size_t channel, double *value,
                                         struct vf_error *error)
 {
-    struct vf_execution on_cpu = *x;
+    const size_t value_bytes = vf_plan_value_count(x->plan) * sizeof *value;
+    struct vf_execution again = *x;
+    struct vf_plan apart = *x->plan;
+    apart.resident = false;
+    again.plan = &apart;
+    if (x->cuda->is_full) {
+        x->cuda->is_full = false;
+        memset(value, 0, value_bytes);
+        const enum vf_status status = run_channel(&again, channel, value, error);
+        if (status != VF_DEVICE)
+            return status;
+    }
     if (x->cuda->strict)
         return VF_DEVICE;
     if (!x->cuda->failed)
         x->cuda->failure = *error;
     x->cuda->failed = true;
-    on_cpu.cuda = NULL;
-    memset(value, 0, vf_plan_value_count(x->plan) * sizeof *value);
-    return run_channel(&on_cpu, channel, value, error);
+    again.cuda = NULL;
+    memset(value, 0, value_bytes);
+    return run_channel(&again, channel, value, error);
 }
 
 enum vf_status vf_execute(const struct vf_execution *x, struct vf_error *error)

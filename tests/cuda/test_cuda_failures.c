@@ -319,6 +319,28 @@ Test(cuda_failures, no_room_for_a_plane)
     expect_no_device("not enough memory");
 }
 
+/* Fields would stay on the device, which has room for them by its size, and not beside what others hold. */
+Test(cuda_failures, memory_that_others_hold)
+{
+    struct pipeline p = volume;
+    p.chain = "perona-malik:iterations=9:k=3";
+    p.nz = 40;
+    p.scheme = "global-read";
+    set_chain(&p);
+    setenv("FAKE_CUDA_MEMORY", "2000000", 1);
+    list_calls();
+    const int whole = count_of("cuMemcpy2DAsync");
+    setenv("FAKE_CUDA_TAKEN", "1935000", 1);
+    list_calls();
+    cr_expect_gt(count_of("cuMemcpy2DAsync"), whole + 2, "in slabs, from and to the host");
+    strict = true;
+    cr_expect_eq(outcome_of_run("strict"), ON_DEVICE);
+    setenv("FAKE_CUDA_TAKEN", "1999000", 1);
+    cr_expect_eq(outcome_of_run("nothing left"), REFUSED);
+    strict = false;
+    cr_expect_eq(outcome_of_run("nothing left"), TAKEN_OVER);
+}
+
 Test(cuda_failures, damaged_cache)
 {
     char command[256];

@@ -4,11 +4,16 @@
 
 #include "driver.h"
 
+static size_t free_memory(void)
+{
+    return fake_memory_of_device() - (size_t)fake_setting("FAKE_CUDA_TAKEN", 0) - fake_current->used;
+}
+
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 {
     ENTER(CUDA_ERROR_INVALID_VALUE, CONTEXT);
     *total = fake_memory_of_device();
-    *free = *total - fake_current->used;
+    *free = free_memory();
     return CUDA_SUCCESS;
 }
 
@@ -33,7 +38,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes)
     void *address;
     if (bytes == 0)
         return CUDA_ERROR_INVALID_VALUE;
-    if (bytes > fake_memory_of_device() - fake_current->used)
+    if (bytes > free_memory())
         return CUDA_ERROR_OUT_OF_MEMORY;
     const CUresult result = allocate(MEMORY, bytes, &address);
     if (result == CUDA_SUCCESS) {
