@@ -304,6 +304,24 @@ const char *vf_cache_fault(const struct vf_cache *cache)
     return is_trusted(cache, &is) ? NULL : "it is another user's, or others may write to it";
 }
 
+enum vf_status vf_cache_make(const struct vf_cache *cache, struct vf_error *error)
+{
+    make_folder(cache);
+    const char *fault = vf_cache_fault(cache);
+    if (cache->path[0] == '\0')
+        return vf_fail(
+            error, VF_FAILED,
+            "there is no cache, as VOLFILTER_CACHE is empty or HOME is not set; set VOLFILTER_CACHE to "
+            "a folder of your own");
+    if (fault == NULL && access(cache->path, W_OK | X_OK) != 0)
+        fault = strerror(errno);
+    return fault == NULL
+               ? VF_OK
+               : vf_fail(error, VF_FAILED,
+                         "nothing can be kept in %.600s: %s; set VOLFILTER_CACHE to a folder of your own",
+                         cache->path, fault);
+}
+
 void vf_cache_measure(const struct vf_cache *cache, int *entries, size_t *bytes)
 {
     *entries = 0;

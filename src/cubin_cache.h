@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "error.h"
 #include "sha256.h"
 
 #define VF_CACHE_BOUND ((size_t)256 << 20)      /* bytes of the folder */
@@ -48,6 +49,10 @@ void vf_cache_put(const struct vf_cache *cache, const struct vf_cache_key *key, 
 
 /* Why a folder that is there is not used; NULL: it is, or it will be made. */
 const char *vf_cache_fault(const struct vf_cache *cache);
+
+/* Makes the folder where it is missing. Fails where there can be none, or nothing can be written into it,
+ * with what to do. */
+enum vf_status vf_cache_make(const struct vf_cache *cache, struct vf_error *error);
 
 /* What the folder holds. */
 void vf_cache_measure(const struct vf_cache *cache, int *entries, size_t *bytes);

@@ -394,6 +394,8 @@ enum vf_status vf_tune(const struct vf_tune_request *request, FILE *to, struct v
     if (tuner.cuda->gpu.precompiled != NULL)
         VF_TRY(vf_fail(error, VF_FAILED, "there is nothing to choose from: %.900s",
                        tuner.cuda->precompiled.why.text));
+    /* Before measuring, which takes long. */
+    VF_TRY(vf_cache_make(&tuner.cuda->cache, error));
     tuner.tuning = &tuner.cuda->tuning;
     tuner.tuning->untuned = UNTUNED;
     if (request->like != NULL)

@@ -311,7 +311,7 @@ enum vf_status vf_tuning_open(struct vf_tuning *tuning, const struct vf_cache *c
     enum vf_status status = VF_OK;
     *tuning = (struct vf_tuning){0};
     path_of(cache, path);
-    if (cache->path[0] != '\0')
+    if (cache->path[0] != '\0' && vf_cache_fault(cache) == NULL)
         status = vf_tuning_read_file(tuning, path, false, error);
     for (int i = 0; i < vf_tuned_text_count && status == VF_OK; i++)
         status = vf_tuning_read(tuning, vf_tuned_texts[i].text, true, error);
@@ -325,8 +325,6 @@ enum vf_status vf_tuning_save(const struct vf_tuning *tuning, const struct vf_ca
     struct vf_output_file *file = NULL;
     enum vf_status status = VF_OK;
     path_of(cache, path);
-    if (cache->path[0] == '\0')
-        return vf_fail(error, VF_FAILED, "VOLFILTER_CACHE is empty, or HOME is not set");
     vf_tuning_write(tuning, &lines);
     if (lines.failed)
         VF_TRY(vf_fail(error, VF_FAILED, "out of memory for tuning"));

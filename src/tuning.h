@@ -54,7 +54,7 @@ void vf_tuning_write(const struct vf_tuning *tuning, struct vf_text *lines);
  * (kernels/tuned.txt). */
 enum vf_status vf_tuning_open(struct vf_tuning *tuning, const struct vf_cache *cache, struct vf_error *error);
 
-/* Replaces the user's file, whose name `path` gets. */
+/* Replaces the user's file, whose name `path` gets; its folder is there (vf_cache_make). */
 enum vf_status vf_tuning_save(const struct vf_tuning *tuning, const struct vf_cache *cache,
                               char path[PATH_MAX + 16], struct vf_error *error);
 

@@ -148,6 +148,19 @@ test_tune_keeps_what_plans_then_take() {
     prints "nothing new to measure"
 }
 
+test_tune_needs_a_place_for_what_it_finds() {
+    LD_LIBRARY_PATH=${VOLFILTER%/*}/fake-cuda VOLFILTER_CACHE='' expect 1 tune --like "$SMALL" gradient
+    says "set VOLFILTER_CACHE to a folder"
+    [ ! -s out ]
+    mkdir cache
+    chmod 777 cache
+    mkfifo cache/tuned.txt
+    fake 1 tune --like "$SMALL" gradient
+    says "nothing can be kept in $PWD/cache: it is another user's, or others may write to it"
+    fake 0 devices
+    prints "tuning        0 kernels measured here"
+}
+
 test_tune_needs_a_device() {
     without 1 tune
     says "libcuda.so.1"
