@@ -143,32 +143,7 @@ VF_INLINE void vf_set_pack(REAL *to, const REAL (&from)[1])
     *to = from[0];
 }
 
-/* ---- addresses ---- */
-
-/* A place in shared memory, which the compiler keeps as vf_kept does. */
-#ifdef VF_ON_CPU
-typedef unsigned char *vf_place;
-VF_INLINE vf_place vf_place_of(void *shared)
-{
-    return (vf_place)shared;
-}
-VF_INLINE void *vf_pointer(vf_place place)
-{
-    return place;
-}
-#else
-typedef unsigned vf_place;
-VF_INLINE vf_place vf_place_of(void *shared)
-{
-    unsigned at = (unsigned)__cvta_generic_to_shared(shared);
-    asm volatile("" : "+r"(at));
-    return at;
-}
-VF_INLINE void *vf_pointer(vf_place place)
-{
-    return __cvta_shared_to_generic(place);
-}
-#endif
+#include "kernels/device_copy.h"
 
 template <class T, int N> VF_INLINE void vf_read_place(vf_place from, REAL (&to)[N])
 {
@@ -180,51 +155,6 @@ template <class T, int N> VF_INLINE void vf_read_place(vf_place from, REAL (&to)
         vf_widen_cells(view.element, to + first);
     }
 }
-
-/* ---- copies that pass by registers ---- */
-
-/* From global to shared memory: there for the thread after it has waited, for others after a barrier too. */
-#if defined(VF_ON_CPU) || __CUDA_ARCH__ < 800
-template <int bytes> VF_INLINE void vf_copy(void *to, const void *from)
-{
-    *(typename vf_word<bytes>::type *)to = __ldg((const typename vf_word<bytes>::type *)from);
-}
-template <int bytes> VF_INLINE void vf_copy_to(vf_place to, const void *from)
-{
-    vf_copy<bytes>(vf_pointer(to), from);
-}
-VF_INLINE void vf_close_copies()
-{
-}
-template <int groups> VF_INLINE void vf_wait_copies()
-{
-}
-#else
-/* What others of the block, or blocks beside it, take of a line comes to L2 with it. */
-template <int bytes> VF_INLINE void vf_copy_to(vf_place to, const void *from)
-{
-    if constexpr (bytes == 16)
-        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-    else if constexpr (bytes >= 4)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(bytes) : "memory");
-    else
-        *(typename vf_word<bytes>::type *)vf_pointer(to) = *(const typename vf_word<bytes>::type *)from;
-}
-template <int bytes> VF_INLINE void vf_copy(void *to, const void *from)
-{
-    vf_copy_to<bytes>((unsigned)__cvta_generic_to_shared(to), from);
-}
-/* The copies since the last call are a group. */
-VF_INLINE void vf_close_copies()
-{
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-/* Until all groups but the last so many are there. */
-template <int groups> VF_INLINE void vf_wait_copies()
-{
-    asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
-}
-#endif
 
 VF_INLINE void vf_copy_pack(REAL *to, const REAL *from)
 {

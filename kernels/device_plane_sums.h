@@ -4,19 +4,29 @@
  * sums along x of the one before it are made from shared memory, which holds it as it was read, with what
  * lies beside the tile, and those of the one before that are taken up. What is made of those in registers
  * concerns no other thread, so it comes when a warp has arrived at the barrier and need not pass it yet; a
- * band's sums go through shared memory row by row, so nothing is left to do then.
+ * band's sums go through shared memory row by row, so nothing is left to do then. Planes that are summed
+ * faster than one comes from memory are copied to a ring in shared memory, several ahead.
  *
  * Rows outside the grid are those that the boundary rule maps them to. The columns outside it, which only
  * tiles at the ends of rows have, are read cell by cell, shared out among the threads.
  *
  * Further constants, by the scheme: VF_BAND, the rows of a band, 1 for planes; VF_BOTH_ENDS, 1 if one tile
- * has both ends of a row. */
+ * has both ends of a row; VF_AHEAD, how many planes are copied ahead, 0: one is read into registers. */
+
+#include "kernels/device_copy.h"
+#include "kernels/device_line.h"
+
+/* Such a device has no copies that pass by registers. */
+#if !defined(VF_ON_CPU) && __CUDA_ARCH__ < 800
+#undef VF_AHEAD
+#define VF_AHEAD 0
+#endif
 
 #define VF_PACK (128 / REAL_BITS) /* cells of 16 bytes */
 #define VF_TILE_ROWS (VF_FLAT ? VF_BAND : VF_BLOCK_Y * VF_WORK_Y + 2 * VF_SIDE)
 #define VF_TILE_COLUMNS (VF_BLOCK_X * VF_SPAN)
 /* Columns beside the tile, in whole packs. */
-#define VF_BORDER ((VF_HALO_X + VF_PACK - 1) / VF_PACK * VF_PACK)
+#define VF_BORDER vf_border(VF_HALO_X, VF_PACK)
 #define VF_READ_COLUMNS (VF_TILE_COLUMNS + 2 * VF_BORDER)
 /* Rows of an odd number of packs: four threads that are two packs apart and four in the next row are then in
  * different banks. */
@@ -48,18 +58,23 @@ struct vf_sums {
         rows_left = VF_TILE_ROWS % rows_at_once,
         rows_in_twos = 2 * rows_left < rows_at_once ? VF_TILE_ROWS - rows_left : VF_TILE_ROWS,
         rows_of_ones = VF_THREADS / packs_of_sums,
+        tiles = VF_AHEAD > 0 ? VF_AHEAD + 1 : 2, /* planes as they were read */
     };
     const VfArgs &args;
     const vf_course course;
     const vf_in_0 *const in;
     const REAL outside;
-    REAL *const memory; /* two planes as they were read, two of sums along x */
+    REAL *const memory; /* planes as they were read, then two of sums along x */
     const bool is_end;  /* the tile has cells beside an end of its rows */
     /* What the thread reads of each plane, and where that goes; to -1: nothing. */
     unsigned int from[own_packs], end_from[own_ends];
     int to[own_packs], end_to[own_ends];
     vf_vector<vf_in_0, VF_PACK> pack[own_packs];
     vf_in_0 end[own_ends];
+    /* Of a ring: from where the next plane is summed, elements; where the next one is copied to, and the
+     * first and the last such place. */
+    int summed;
+    vf_place filled, ring, ring_end;
     int next;                /* the plane, or first row, that is read next */
     const vf_in_0 *plane_in; /* where that plane, or row, begins; nullptr: outside the grid */
 
@@ -242,15 +257,7 @@ struct vf_sums {
         REAL wide[together + 2 * VF_BORDER], sum[together];
         VF_UNROLL for (int i = 0; i < together + 2 * VF_BORDER; i += VF_PACK)
             vf_take<VF_PACK>(tile + i, wide + i);
-        VF_UNROLL for (int t = 0; t <= 2 * VF_HALO_X; t++)
-        {
-            const REAL weight = vf_param(args, VF_ROW_LINE::first_param + t);
-            VF_UNROLL for (int i = 0; i < together; i++)
-            {
-                const REAL value = wide[VF_BORDER - VF_HALO_X + t + i];
-                sum[i] = t == 0 ? weight * value : FMA(weight, value, sum[i]);
-            }
-        }
+        vf_sum_line<VF_ROW_LINE>(args, wide, sum);
         if (VF_BOUNDARY == VF_CONSTANT && !VF_FLAT && place(row, 0) == VF_NO_ROW)
             VF_UNROLL for (int i = 0; i < together; i++) sum[i] = vf_outside(args, VF_ROW_LINE::out(field));
         VF_UNROLL for (int i = 0; i < together; i += VF_PACK) vf_share<VF_PACK>(sums + i, sum + i);
@@ -282,7 +289,7 @@ struct vf_sums {
     {
         REAL v[VF_WORK_Y][VF_SPAN];
         sum_y(sums, v);
-        gate.arrive();
+        arrive(gate);
         chain.add(plane, plane_at(plane) < 0, v);
     }
 #else
@@ -314,8 +321,10 @@ struct vf_sums {
     VF_MEMBER places places_of(bool odd)
     {
         enum { sums = VF_TILE_ROWS * VF_SUM_PITCH };
-        REAL *const first = memory + odd * tile, *const other = memory + !odd * tile,
-                    *const made = memory + 2 * tile, *const make = made + !odd * sums;
+        /* In a ring places are counted from its begin. */
+        enum { apart = VF_AHEAD > 0 ? 0 : tile };
+        REAL *const first = memory + odd * apart, *const other = memory + !odd * apart,
+                    *const made = memory + tiles * tile, *const make = made + !odd * sums;
         const int row = row_of_twos(),
                   column = ((thread() & 3) + thread() / 8 * 4 % (packs_of_sums / 2)) * 2 * VF_PACK,
                   row_1 = thread() / packs_of_sums, column_1 = thread() % packs_of_sums * VF_PACK,
@@ -329,26 +338,111 @@ struct vf_sums {
     }
 
 #if VF_HAS_ROW
-    VF_MEMBER void sum_x(int field, const places &at)
+    /* `from`: where the plane is in a ring; else 0. */
+    VF_MEMBER void sum_x(int field, const places &at, int from)
     {
         VF_UNROLL for (int begin = 0; begin < rows_in_twos; begin += rows_at_once)
         {
             const int row = row_of_twos() + begin;
             if (begin + rows_at_once <= VF_TILE_ROWS || row < VF_TILE_ROWS)
-                sum_cells<2 * VF_PACK>(field, row, at.twos_from + begin * VF_READ_PITCH,
+                sum_cells<2 * VF_PACK>(field, row, at.twos_from + from + begin * VF_READ_PITCH,
                                        at.twos_to + begin * VF_SUM_PITCH);
         }
         VF_UNROLL for (int begin = rows_in_twos; begin < VF_TILE_ROWS; begin += rows_of_ones)
         {
             const int row = thread() / packs_of_sums + begin;
             if (begin + rows_of_ones <= VF_TILE_ROWS || row < VF_TILE_ROWS)
-                sum_cells<VF_PACK>(field, row, at.ones_from + begin * VF_READ_PITCH,
+                sum_cells<VF_PACK>(field, row, at.ones_from + from + begin * VF_READ_PITCH,
                                    at.ones_to + begin * VF_SUM_PITCH);
         }
     }
 #endif
 
 #if VF_HAS_SIDE
+#if VF_AHEAD
+    VF_MEMBER void copy_cell(int at, const vf_in_0 *from)
+    {
+        if (is_read(from))
+            vf_copy_to<sizeof(REAL)>(filled + at * (int)sizeof(REAL), from);
+        else
+            *(REAL *)vf_pointer(filled + at * (int)sizeof(REAL)) = outside;
+    }
+
+    /* The next plane, to where the ring has room: the place of the one that was summed last. */
+    VF_MEMBER void copy()
+    {
+        VF_UNROLL for (int i = 0; i < own_packs; i++)
+        {
+            const vf_in_0 *const at = pack_source(false, i);
+            const int inside = args.nx - course.x + VF_BORDER - to[i] % VF_READ_PITCH;
+            if (!is_piece(to[i]))
+                continue;
+            if (!is_read(at) || (VF_RAGGED && is_end && inside < VF_PACK)) {
+                VF_UNROLL for (int e = 0; e < VF_PACK; e++)
+                {
+                    if (e < inside)
+                        copy_cell(to[i] + e, is_read(at) ? at + e : at);
+                }
+            } else {
+                vf_copy_to<16>(filled + to[i] * (int)sizeof(REAL), at);
+            }
+        }
+        VF_UNROLL for (int i = 0; i < own_ends && is_end; i++)
+        {
+            if (is_piece(end_to[i]))
+                copy_cell(end_to[i], end_source(false, i));
+        }
+        vf_close_copies();
+        filled = filled == ring_end ? ring : filled + tile * (int)sizeof(REAL);
+        turn();
+    }
+
+    /* Until the first plane is there for all. */
+    VF_MEMBER void open(vf_gate &gate)
+    {
+        summed = 0;
+        ring = filled = vf_place_of(memory);
+        ring_end = ring + VF_AHEAD * tile * (int)sizeof(REAL);
+        VF_NO_UNROLL for (int i = 0; i < VF_AHEAD; i++) copy();
+        arrive(gate);
+        gate.wait();
+    }
+
+    /* Where the plane is that is summed now. */
+    VF_MEMBER int take(const places &)
+    {
+        const int from = summed;
+        copy();
+        summed = summed == VF_AHEAD * tile ? 0 : summed + tile;
+        return from;
+    }
+
+    /* With the plane that is summed next. */
+    VF_MEMBER void arrive(vf_gate &gate)
+    {
+        vf_wait_copies<VF_AHEAD - 1>();
+        gate.arrive();
+    }
+#else
+    VF_MEMBER void open(vf_gate &)
+    {
+        load();
+    }
+
+    VF_MEMBER int take(const places &at)
+    {
+        put(at.tile);
+        turn();
+        load();
+        return 0;
+    }
+
+    VF_MEMBER void arrive(vf_gate &gate)
+    {
+        gate.arrive();
+    }
+#endif
+
     /* What comes between two barriers. Conditions that hold but for the first planes are asked in every turn:
      * the compiler moves nothing past them, so loads begin before the sums along x, and those along the
      * streamed axis are made before the barrier is passed. */
@@ -356,17 +450,15 @@ struct vf_sums {
     VF_MEMBER void take_turn(Chain &chain, int field, const places &at, int plane, vf_gate &gate)
     {
         const int first = course.begin - VF_REACH;
-        put(at.tile);
-        turn();
-        load();
+        const int from = take(at);
 #if VF_HAS_ROW
         if (plane + 1 >= first)
-            sum_x(field, at);
+            sum_x(field, at, from);
 #endif
         if (plane >= first)
-            give(chain, plane, at.y_from, gate);
+            give(chain, plane, at.y_from + (VF_HAS_ROW ? 0 : from), gate);
         else
-            gate.arrive();
+            arrive(gate);
         gate.wait();
     }
 
@@ -375,17 +467,20 @@ struct vf_sums {
         const int first = course.begin - VF_REACH, stop = course.end + VF_REACH;
         /* Two planes take turns, which are written out, so that each place is a constant. */
         const places even = places_of(false), odd = places_of(true);
-        int plane = first - (VF_HAS_ROW ? 2 : 1);
+        /* Sums along x are a turn ahead, and what comes through registers another. */
+        int plane = first - (VF_HAS_ROW ? 1 : 0) - (VF_AHEAD > 0 ? 0 : 1);
         turn_to(first);
-        load();
+        open(gate);
         for (;;) {
             take_turn(chain, field, even, plane, gate);
             if (++plane >= stop)
-                return;
+                break;
             take_turn(chain, field, odd, plane, gate);
             if (++plane >= stop)
-                return;
+                break;
         }
+        /* Copies ahead of the end, before another field's come. */
+        vf_wait_copies<0>();
     }
 #else
     template <class Chain> VF_MEMBER void stream(Chain &chain, int field, vf_gate &)
@@ -400,7 +495,7 @@ struct vf_sums {
             if (row >= first)
                 give(chain, row, now.y_from);
             if (row + VF_BAND >= first)
-                sum_x(field, now);
+                sum_x(field, now, 0);
             put(now.tile);
             turn();
             __syncthreads();

@@ -101,13 +101,26 @@ static struct tile tile_of(const struct vf_kernel_case *c, const struct vf_kerne
     return t;
 }
 
+/* Planes on their way to shared memory; 0: one, through registers, since it is converted. Where many terms
+ * are summed for each plane, that takes as long as memory does, and copies only add instructions. */
+static int planes_ahead(const struct vf_kernel_case *c)
+{
+    enum { MANY_TERMS = 40 };
+    const int terms = 2 * (c->halo[0] + c->halo[1] + c->halo[2]) + 3;
+    if (is_flat(c) || c->source_type[0] != (c->flow->is_double ? VF_F64 : VF_F32) || terms > MANY_TERMS)
+        return 0;
+    return has_row(c) ? 2 : 4;
+}
+
 static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     const struct tile t = tile_of(c, config);
-    const int packs = t.packs_apart + (has_row(c) ? t.columns / t.pack + 1 : 0);
+    const int packs_of_sums = has_row(c) ? t.columns / t.pack + 1 : 0, ahead = planes_ahead(c),
+              planes = ahead > 0 ? ahead + 1 : 2;
+    const size_t packs = (size_t)t.rows * (size_t)(planes * t.packs_apart + 2 * packs_of_sums);
     /* Of bands a place for each thread to put what is not there. */
     const size_t nowhere = is_flat(c) ? (size_t)config->block[0] * (size_t)config->block[1] : 0;
-    return VF_GATE_BYTES + 2 * ((size_t)t.rows * (size_t)packs + nowhere) * 16;
+    return VF_GATE_BYTES + (packs + 2 * nowhere) * 16;
 }
 
 static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t tile[3])
@@ -270,8 +283,9 @@ static void count_turns(const struct vf_kernel_case *c, const struct vf_kernel_c
                  4 * sums + 24 * traffic->threads + taken / config->work[0] + 3 * cells / config->work[0] +
                  vf_narrowing_ops(c, c->sink_type[0]) * cells);
     /* What is read is on its way while what came before it is worked on. */
+    const int ahead = planes_ahead(c) > 0 ? planes_ahead(c) : 1;
     traffic->loads = turns * (double)t->own_packs;
-    traffic->loads_in_flight = 8 * (double)t->own_packs;
+    traffic->loads_in_flight = 8.0 * ahead * (double)t->own_packs;
     traffic->barriers = turns;
     traffic->overlaps = true;
 }
@@ -317,6 +331,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     read_lines(c, &lines);
     vf_stream_define(c, config, &shape, text);
     vf_text_add(text, "#define VF_LEAST_BLOCKS %d\n", least_blocks(c, config));
+    vf_text_add(text, "#define VF_AHEAD %d\n", planes_ahead(c));
     vf_text_add(text, "#define VF_FLAT %d\n#define VF_BAND %d\n", is_flat(c), is_flat(c) ? BAND : 1);
     vf_text_add(text, "#define VF_BOTH_ENDS %d\n",
                 c->nx < (ptrdiff_t)config->block[0] * config->work[0] + c->halo[2]);
