@@ -141,14 +141,19 @@ static enum vf_status split_linear(struct vf_flow *flow, enum vf_split split, st
         vf_alloc((size_t)flow->stage_count * VF_MAX_INPUTS + 1, sizeof *stage, "stages", error);
     if (stage == NULL)
         return VF_FAILED;
-    for (int s = 0, run; s<flow->stage_count; s += run> 0 ? run : 1) {
+    for (int s = 0, run; s < flow->stage_count; s += run) {
         run = linear_run(flow, s);
-        const int whole = run == 0 || split == VF_SPLIT_BUT_LAST;
-        for (int k = 0; k < flow->stage[s].input_count && run > 0; k++)
-            for (int i = 0; i < run - whole; i++)
+        /* Stages that are taken whole, before and after those that are taken apart. */
+        const int before = run == 0 || split == VF_SPLIT_BUT_FIRST,
+                  after = run > 0 && split == VF_SPLIT_BUT_LAST;
+        run = run > 0 ? run : 1;
+        if (before)
+            stage[count++] = flow->stage[s];
+        for (int k = 0; k < flow->stage[s].input_count && run > before + after; k++)
+            for (int i = before; i < run - after; i++)
                 stage[count++] = one_field(&flow->stage[s + i], k);
-        if (whole)
-            stage[count++] = flow->stage[s + (run > 0 ? run - 1 : 0)];
+        if (after)
+            stage[count++] = flow->stage[s + run - 1];
     }
     vf_free(flow->stage);
     flow->stage = stage;

@@ -24,9 +24,9 @@ struct vf_piece {
 };
 
 /* Linear stages over several fields may be taken field by field, each field through all of them before the
- * next: what a kernel that fuses them needs; or all but the last of them, which then meets what follows in
- * one kernel. */
-enum vf_split { VF_SPLIT_NONE, VF_SPLIT_BUT_LAST, VF_SPLIT_ALL, VF_SPLIT_COUNT };
+ * next: what a kernel that fuses them needs; or all but the first or the last of them, which then meets what
+ * comes before, or follows, in one kernel. */
+enum vf_split { VF_SPLIT_NONE, VF_SPLIT_BUT_FIRST, VF_SPLIT_BUT_LAST, VF_SPLIT_ALL, VF_SPLIT_COUNT };
 
 struct vf_run {
     int piece_begin, piece_end; /* of plan->piece */

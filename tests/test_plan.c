@@ -428,10 +428,10 @@ Test(plan, fields_are_taken_together_or_one_by_one)
         const char *chain;
         int stages[VF_SPLIT_COUNT];
     } cases[] = {
-        {"structure-tensor", {7, 4 + 2 * 6 + 1, 4 + 3 * 6}},
-        {"structure-tensor:output=coherence", {8, 4 + 2 * 6 + 1 + 1, 4 + 3 * 6 + 1}},
-        {"structure-tensor:rho=0x0x1", {5, 5, 4 + 6}},
-        {"gradient:sigma=1", {4, 4, 4}},
+        {"structure-tensor", {7, 4 + 1 + 2 * 6, 4 + 2 * 6 + 1, 4 + 3 * 6}},
+        {"structure-tensor:output=coherence", {8, 4 + 1 + 2 * 6 + 1, 4 + 2 * 6 + 1 + 1, 4 + 3 * 6 + 1}},
+        {"structure-tensor:rho=0x0x1", {5, 5, 5, 4 + 6}},
+        {"gradient:sigma=1", {4, 4, 4, 4}},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct planned p;

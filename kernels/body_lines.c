@@ -1,0 +1,170 @@
+#include <math.h>
+
+#include "kernels/gpu_box.h"
+
+extern const struct vf_gpu_scheme vf_gpu_body_lines;
+
+/* Sums along x reach no farther: packs beside them are in registers. */
+#define MOST_REACH 32
+
+static int pack_of(const struct vf_kernel_case *c)
+{
+    return VF_VECTOR_BYTES / (int)vf_kernel_element(c);
+}
+
+/* Of the sums. */
+static int reach_of(const struct vf_kernel_case *c)
+{
+    return c->flow->stage[1].taps->halo[2];
+}
+
+static bool is_line_along_x(const struct vf_stage *stage)
+{
+    const struct vf_taps *taps = stage->taps;
+    return stage->stencil == VF_STENCIL_LINEAR && taps->halo[0] == 0 && taps->halo[1] == 0 &&
+           taps->halo[2] > 0 && taps->count == 2 * taps->halo[2] + 1;
+}
+
+static const char *refuses(const struct vf_kernel_case *c)
+{
+    const struct vf_flow *flow = c->flow;
+    if (flow->stage_count != 2 || !is_line_along_x(&flow->stage[1]))
+        return "it is for a stage and the lines along x of what that makes";
+    const struct vf_stage *first = &flow->stage[0], *line = &flow->stage[1];
+    for (int k = 0; k < line->input_count; k++) {
+        bool is_made = false;
+        for (int i = 0; i < first->output_count; i++)
+            is_made = is_made || line->input[k] == first->output[i];
+        if (!is_made)
+            return "a line reads what the first stage does not make";
+        if (line->input_count != flow->sink_count || flow->sink[k] != line->output[k] ||
+            c->sink_type[k] != c->sink_type[0])
+            return "what is stored are not the lines' sums, all of one type";
+    }
+    return c->halo[2] > MOST_REACH ? "it reaches too far for registers" : NULL;
+}
+
+/* ---- tiles, kernels/body_lines.cu ---- */
+
+/* Of a tile's row with what lies beside it. */
+static int packs_of_row(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    return config->block[0] + 2 * ((reach_of(c) + pack_of(c) - 1) / pack_of(c));
+}
+
+static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t size[3])
+{
+    size[0] = (ptrdiff_t)pack_of(c) * config->block[0];
+    size[1] = config->block[1];
+    size[2] = 1;
+}
+
+static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    return (size_t)c->flow->sink_count * (size_t)config->block[1] * (size_t)(packs_of_row(c, config) | 1) *
+           VF_VECTOR_BYTES;
+}
+
+static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                           const struct vf_kernel_config *config)
+{
+    if (config->stream > 0)
+        return "body-lines does not stream";
+    if (config->block[2] > 1 || config->work[0] != pack_of(c) || config->work[1] > 1 || config->work[2] > 1)
+        return "a thread has 16 bytes of a row, and a block the rows of one plane";
+    if (config->block[0] % 8 != 0 || config->block[1] % 2 != 0)
+        return "a block has an even number of rows of some times 8 threads";
+    return vf_kernel_limits(c, gpu, config, shared(c, config));
+}
+
+static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
+                      int room)
+{
+    static const int shape[][2] = {{32, 4}, {64, 4}, {16, 16}, {32, 8}, {16, 8}, {64, 2}, {8, 8}, {8, 4}};
+    int n = 0;
+    for (size_t i = 0; i < sizeof shape / sizeof *shape && n < room; i++) {
+        const struct vf_kernel_config config = {
+            .block = {shape[i][0], shape[i][1], 1}, .work = {pack_of(c), 1, 1}, .interior = true};
+        if (forbids(c, gpu, &config) == NULL)
+            list[n++] = config;
+    }
+    return n;
+}
+
+/* ---- counts for the model ---- */
+
+/* What the instructions take over what is counted: between a block's barrier and its end nothing else of it
+ * is under way; fitted to one kernel. */
+#define MORE 1.25
+
+/* Packs that the first stage reads for one of its own, through L1. */
+static double reads_of_pack(const struct vf_kernel_case *c)
+{
+    const struct vf_stage *first = &c->flow->stage[0];
+    double reads = 0;
+    for (int k = 0; k < first->input_count; k++) {
+        int halo[3];
+        vf_stage_halo(first, c->flow->dim, k, halo);
+        const bool is_star =
+            first->stencil != VF_STENCIL_LINEAR && k < vf_stage_stencil(first)->star_inputs[c->flow->dim - 2];
+        const int rows = is_star ? 1 + 2 * (halo[0] + halo[1]) : (1 + 2 * halo[0]) * (1 + 2 * halo[1]);
+        reads += rows + 2.0 * (is_star ? 1 : rows) * halo[2];
+    }
+    return reads;
+}
+
+static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                    const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
+{
+    (void)gpu;
+    const struct vf_flow *flow = c->flow;
+    const int pack = pack_of(c), fields = flow->sink_count, across = packs_of_row(c, config),
+              border = (across - config->block[0]) / 2 * pack, columns = pack * config->block[0];
+    const double rows = config->block[1], threads = config->block[0] * rows, packs = across * rows,
+                 cells = columns * rows, reads = reads_of_pack(c),
+                 windows = fields * cells / (2 * pack) * (2 + 2.0 * border / pack);
+    for (int k = 0; k < flow->source_count; k++) {
+        const int element = (int)vf_type_size(c->source_type[k]);
+        const double own = (double)vf_model_warp_sectors(0, 1, element, columns),
+                     all = (double)vf_model_warp_sectors(-border, 1, element, across * pack);
+        traffic->read_sectors += own * rows;
+        traffic->halo_sectors[0] += (all - own) * rows;
+        traffic->halo_sectors[1] += all * 2 * c->source_halo[k][1];
+        traffic->halo_sectors[2] += all * rows * 2 * c->source_halo[k][0];
+        traffic->other_ops += packs * pack * reads * vf_widening_ops(c, c->source_type[k]);
+    }
+    const int written = (int)vf_type_size(c->sink_type[0]);
+    traffic->written_sectors = fields * rows * (double)vf_model_warp_sectors(0, 1, written, columns);
+    traffic->global_wavefronts = (packs * reads * VF_VECTOR_BYTES + fields * cells * written) / VF_LINE_BYTES;
+    traffic->shared_wavefronts = (fields * packs + windows) * VF_VECTOR_BYTES / VF_LINE_BYTES;
+    *(flow->is_double ? &traffic->double_ops : &traffic->float_ops) +=
+        MORE * (packs * pack * (c->operations - fields * flow->stage[1].taps->count) +
+                fields * cells * flow->stage[1].taps->count);
+    traffic->other_ops += packs * (24 + 3 * reads) + fields * packs + 6 * windows +
+                          fields * cells * vf_narrowing_ops(c, c->sink_type[0]);
+    traffic->loads = packs / threads * reads;
+    traffic->loads_in_flight = fmin(reads, 8);
+    traffic->barriers = 1;
+    traffic->registers = 40;
+}
+
+/* A pack in the grid's midst, at its edges, and at the ends of rows, and two packs of sums. */
+static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    (void)config;
+    const int sums = c->flow->stage[1].taps->count, made = c->operations - sums * c->flow->sink_count;
+    return 2.0 * pack_of(c) * (made + sums) + made;
+}
+
+const struct vf_gpu_scheme vf_gpu_body_lines = {
+    .name = "body-lines",
+    .summary = "a block makes a stage's tile in shared memory and the lines along x of it",
+    .file = "kernels/body_lines.cu",
+    .refuses = refuses,
+    .candidates = candidates,
+    .forbids = forbids,
+    .tile = tile,
+    .shared = shared,
+    .traffic = traffic,
+    .written = written,
+};
