@@ -12,15 +12,15 @@
 
 #define VF_U (2 * DIM)
 
-/* The flux through the face between the voxel at (z, y, x) and the next one at (z1, y1, x1) along the axis.
- */
+/* Twice the flux through the face between the voxel at (z, y, x) and the next one at (z1, y1, x1) along the
+ * axis: sums in place of the means, which are halved with the time step. */
 #define VF_FACE(axis, z, y, x, z1, y1, x1)                                           \
-    FMA(R(0.5) * (AT(axis, z, y, x) + AT(axis, z1, y1, x1)),                         \
+    FMA(AT(axis, z, y, x) + AT(axis, z1, y1, x1),                                    \
         (AT(VF_U, z1, y1, x1) - AT(VF_U, z, y, x)) * PARAM(VF_PDE_INVERSE_H + axis), \
-        R(0.5) * (AT(DIM + axis, z, y, x) + AT(DIM + axis, z1, y1, x1)))
+        AT(DIM + axis, z, y, x) + AT(DIM + axis, z1, y1, x1))
 
-/* What comes in through the upper face less what leaves through the lower one, over h; (z, y, x) is the unit
- * step. Both are computed everywhere, so that every lane does the same. */
+/* Twice what comes in through the upper face less what leaves through the lower one, over h; (z, y, x) is the
+ * unit step. Both are computed everywhere, so that every lane does the same. */
 #define VF_INFLOW(inflow, axis, z, y, x)                                                      \
     REAL inflow;                                                                              \
     {                                                                                         \
@@ -42,5 +42,5 @@ VF_STENCIL(diffusion_step)
 #else
     const REAL sum = y + x;
 #endif
-    PUT(0, FMA(PARAM(VF_PDE_DT), sum, AT(VF_U, 0, 0, 0)));
+    PUT(0, FMA(R(0.5) * PARAM(VF_PDE_DT), sum, AT(VF_U, 0, 0, 0)));
 }

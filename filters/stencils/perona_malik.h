@@ -19,9 +19,9 @@
     VF_PM_FACES(x1, x0, flux, VF_X, 0, 0, 1) \
     VF_PM_FACES(y1, y0, flux, VF_Y, 0, 1, 0) \
     VF_PM_FACES(z1, z0, flux, VF_Z, 1, 0, 0) \
-    REAL sum = -z0 * PARAM(VF_Z);            \
-    sum = FMA(-y0, PARAM(VF_Y), sum);        \
-    sum = FMA(-x0, PARAM(VF_X), sum);        \
+    REAL sum = z0 * -PARAM(VF_Z);            \
+    sum = FMA(y0, -PARAM(VF_Y), sum);        \
+    sum = FMA(x0, -PARAM(VF_X), sum);        \
     sum = FMA(x1, PARAM(VF_X), sum);         \
     sum = FMA(y1, PARAM(VF_Y), sum);         \
     sum = FMA(z1, PARAM(VF_Z), sum);         \
@@ -30,8 +30,8 @@
 #define VF_PM_STEP(flux)                     \
     VF_PM_FACES(x1, x0, flux, VF_X, 0, 0, 1) \
     VF_PM_FACES(y1, y0, flux, VF_Y, 0, 1, 0) \
-    REAL sum = -y0 * PARAM(VF_Y);            \
-    sum = FMA(-x0, PARAM(VF_X), sum);        \
+    REAL sum = y0 * -PARAM(VF_Y);            \
+    sum = FMA(x0, -PARAM(VF_X), sum);        \
     sum = FMA(x1, PARAM(VF_X), sum);         \
     sum = FMA(y1, PARAM(VF_Y), sum);         \
     const REAL next = FMA(PARAM(VF_PM_DT), sum, AT(0, 0, 0, 0));
