@@ -47,7 +47,7 @@ template <class S, class C, bool is_short> struct vf_stage_view {
 template <bool is_short, class C> VF_INLINE REAL vf_cell_by(C &cell)
 {
     vf_cell_values<C> values = {cell};
-    values.doubt = 0;
+    values.doubt = -REAL(0); /* to which the compiler need not add */
 #define VF_COMPUTE(s)                                             \
     {                                                             \
         vf_stage_view<vf_stage_##s, C, is_short> view = {values}; \

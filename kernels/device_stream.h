@@ -82,11 +82,32 @@ template <class T> VF_INLINE void vf_store_vector(T *to, const REAL *v)
         vector.w[i];
 }
 
+/* 1: results have no NaN but the one that is stored. */
+#ifndef VF_RARE_NAN
+#define VF_RARE_NAN 0
+#endif
+
+/* Results as they are stored. */
+template <class T> VF_INLINE void vf_narrow_results(const REAL *v, T (&cell)[VF_SPAN])
+{
+    vf_narrow_cells(v, cell);
+}
+VF_INLINE void vf_narrow_results(const REAL *v, REAL (&cell)[VF_SPAN])
+{
+    VF_UNROLL for (int i = 0; i < VF_SPAN; i++)
+    {
+        if (VF_RARE_NAN)
+            cell[i] = v[i];
+        else
+            vf_put(&cell[i], v[i]);
+    }
+}
+
 /* Where `is_wanted`; without a branch, which would be around the conversion too. */
 template <class T> VF_INLINE void vf_store_vector_if(bool is_wanted, T *to, const REAL *v)
 {
     vf_vector<T, VF_SPAN> vector;
-    vf_narrow_cells(v, vector.e);
+    vf_narrow_results(v, vector.e);
     VF_UNROLL for (int i = 0; i < (int)vector.words; i++)
     {
         vf_settle(vector.w[i]);
@@ -149,14 +170,17 @@ VF_INLINE vf_course vf_course_of(const VfArgs &args, int tile_x, int tile_y, int
  * for ahead of time, are the last that it does: `reach` beyond its own. */
 VF_INLINE long long vf_plane_at(const VfArgs &args, const vf_course &course, int plane, int reach)
 {
-    const int low = course.begin - reach, high = course.end - 1 + reach,
-              within = plane < low    ? low
-                       : plane > high ? high
+    const int n = VF_FLAT ? args.ny : args.nz, low = course.begin - reach, high = course.end - 1 + reach;
+    /* The nearest of the grid is found with the bounds, which stay the same from plane to plane. */
+    const bool by_bounds = VF_BOUNDARY == VF_NEAREST;
+    const int first = by_bounds ? max(low, 0) : low, last = by_bounds ? min(high, n - 1) : high,
+              within = plane < first  ? first
+                       : plane > last ? last
                                       : plane,
-              at = vf_index(within, VF_FLAT ? args.ny : args.nz);
+              at = by_bounds ? within : vf_index(within, n);
     return VF_BOUNDARY == VF_CONSTANT && at < 0 ? -1
            : VF_FLAT                            ? vf_row(args, at, course.image)
-                                                : vf_row(args, 0, at);
+                                                : (unsigned int)(at - args.z_base) * args.plane;
 }
 
 /* ---- rows of a plane ---- */
@@ -166,6 +190,7 @@ struct vf_columns {
     int x;    /* of the span; it may begin beyond the grid */
     int held; /* of the span that is read for it: its own or the row's last */
     int lane; /* in the segment */
+    int next; /* the column beside the segment's end that is nearer, as the boundary rule has it */
 };
 
 VF_INLINE vf_columns vf_columns_of(const VfArgs &args, const vf_course &course)
@@ -174,6 +199,7 @@ VF_INLINE vf_columns vf_columns_of(const VfArgs &args, const vf_course &course)
     c.x = course.x + threadIdx.x * VF_SPAN;
     c.held = !VF_RAGGED || c.x < args.nx ? c.x : (args.nx - 1) & -VF_SPAN;
     c.lane = threadIdx.x % VF_SEGMENT;
+    c.next = vf_fold_column(c.lane < VF_SEGMENT / 2 ? c.x - 1 : c.x + VF_SPAN, args.nx);
     return c;
 }
 
@@ -214,14 +240,20 @@ VF_INLINE void vf_load_span(const T *in, REAL outside, long long plane, unsigned
     }
 }
 
-/* A row's value at any column that the halo reaches. */
+/* A row's value at a column that the boundary rule names. */
 template <class T>
-VF_INLINE REAL vf_load_column(const T *in, REAL outside, long long plane, unsigned int row, int x, int nx)
+VF_INLINE REAL vf_load_folded(const T *in, REAL outside, long long plane, unsigned int row, int at)
 {
-    const int at = vf_fold_column(x, nx);
     if (VF_BOUNDARY == VF_CONSTANT && (at < 0 || !vf_is_row(plane, row)))
         return outside;
     return (REAL)__ldg(vf_plane_of(in, plane) + (row + at));
+}
+
+/* The same at any column that the halo reaches. */
+template <class T>
+VF_INLINE REAL vf_load_column(const T *in, REAL outside, long long plane, unsigned int row, int x, int nx)
+{
+    return vf_load_folded(in, outside, plane, row, vf_fold_column(x, nx));
 }
 
 /* The flanks of a span: those `away` threads off and farther. */
@@ -234,7 +266,11 @@ VF_INLINE void vf_load_flank(const T *in, REAL outside, long long plane, unsigne
                       n = VF_HALO_X - from < VF_SPAN ? VF_HALO_X - from : VF_SPAN;
         if (c.lane < away || c.lane >= VF_SEGMENT - away) {
             const int x = c.lane < away ? c.x - from - n : c.x + from + VF_SPAN;
-            if (n > 1 && x >= 0 && x + n <= nx && vf_is_row(plane, row)) {
+            /* What is short here becomes predicates, not a branch, over which the compiler puts off small
+             * inputs' other loads until they are wanted. */
+            if (VF_HALO_X == 1 && !VF_SMALL_INPUTS) {
+                flank[0] = vf_load_folded(in, outside, plane, row, c.next);
+            } else if (n > 1 && x >= 0 && x + n <= nx && vf_is_row(plane, row)) {
                 vf_load_vector<n>(vf_plane_of(in, plane) + (row + x), flank + from);
             } else {
                 VF_UNROLL for (int i = 0; i < n; i++) flank[from + i] =

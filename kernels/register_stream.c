@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "kernels/gpu_box.h"
 #include "kernels/gpu_stream.h"
 #include "src/volume.h"
 
@@ -207,7 +208,9 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     struct vf_stream_shape shape;
     vf_stream_shape_of(c, &shape);
     vf_stream_define(c, config, &shape, text);
-    vf_text_add(text, "#define VF_TURN %d\n#define VF_KEEPS_FACES 1\n", turns_of(c, config));
+    /* Where quotients may be in doubt, what tells it tells of NaN too; a root alone has no such branch. */
+    vf_text_add(text, "#define VF_TURN %d\n#define VF_KEEPS_FACES 1\n#define VF_RARE_NAN %d\n",
+                turns_of(c, config), vf_has_branches(c) && c->operations > MUCH);
     if (least_blocks(c, config) > 0)
         vf_text_add(text, "#define VF_LEAST_BLOCKS %d\n", least_blocks(c, config));
 }

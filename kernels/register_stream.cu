@@ -9,8 +9,8 @@
  * (serial and concurrent streaming); S. Tabik et al., 2015, algorithm 3. Wins where one sweep is bound by
  * memory: stars of any reach, small boxes, bodies of few inputs.
  *
- * A further constant, by the scheme: VF_TURN, planes in a turn of the loop: VF_RING, so that the ring moves
- * by renaming, or 1: by moving. */
+ * Further constants, by the scheme: VF_TURN, planes in a turn of the loop: VF_RING, so that the ring moves
+ * by renaming, or 1: by moving; VF_RARE_NAN, 1: whether a result is NaN is asked of their sum. */
 #define VF_FIXED_PLANES 1
 #include "kernels/device_stream.h"
 
@@ -322,12 +322,13 @@ struct vf_stream {
     }
 #endif
 
-    /* NaN if any is in doubt. */
+    /* NaN if any is in doubt; so is `sum`, of the results, if any of them is NaN. */
     template <bool is_short>
     VF_MEMBER REAL compute_cells(int turn, int plane, vf_pass pass,
-                                 REAL (&result)[VF_WORK_Y][VF_OUTPUTS * VF_SPAN])
+                                 REAL (&result)[VF_WORK_Y][VF_OUTPUTS * VF_SPAN], REAL &sum)
     {
         REAL doubt = 0;
+        sum = 0;
         VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
         {
             VF_UNROLL for (int i = 0; i < VF_SPAN; i++)
@@ -335,20 +336,33 @@ struct vf_stream {
                 vf_stream_cell cell = {args,  ring,  turn,          j,     i,   columns.x + i,
                                        y + j, plane, result[j] + i, faces, pass};
                 doubt = doubt + vf_cell_by<is_short>(cell);
+                VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++) sum = sum + result[j][k * VF_SPAN + i];
             }
         }
         return doubt;
     }
 
+    /* Of a chunk's first plane; the compiler leaves out all else. */
+    VF_MEMBER void compute_lower_faces(int turn, int plane)
+    {
+        REAL result[VF_WORK_Y][VF_OUTPUTS * VF_SPAN], sum;
+        compute_cells<false>(turn, plane, VF_LOWER_FACES, result, sum);
+    }
+
     VF_MEMBER void compute(int turn, int plane)
     {
-        REAL result[VF_WORK_Y][VF_OUTPUTS * VF_SPAN];
-        /* The compiler leaves out all but the faces. */
-        if (plane == course.begin)
-            compute_cells<false>(turn, plane, VF_LOWER_FACES, result);
-        const REAL doubt = compute_cells<true>(turn, plane, VF_COMPUTED, result);
-        if (doubt != doubt)
-            compute_cells<false>(turn, plane, VF_AGAIN, result);
+        REAL result[VF_WORK_Y][VF_OUTPUTS * VF_SPAN], sum, again;
+        if (VF_MOST_CROSS > 0 && plane == course.begin)
+            compute_lower_faces(turn, plane);
+        const REAL doubt = compute_cells<true>(turn, plane, VF_COMPUTED, result, sum);
+        if (doubt != doubt || (VF_RARE_NAN && sum != sum)) {
+            if (doubt != doubt)
+                compute_cells<false>(turn, plane, VF_AGAIN, result, again);
+            VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+            {
+                VF_UNROLL for (int i = 0; i < VF_OUTPUTS * VF_SPAN; i++) vf_put(&result[j][i], result[j][i]);
+            }
+        }
         faces.turn_over();
         const long long at = DIM == 3 ? vf_row(args, 0, plane) : vf_row(args, plane, course.image);
         VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
@@ -454,6 +468,10 @@ struct vf_stream {
             if (vf_has_beside(k))
                 load_beside(k, vf_window(0, VF_MOST_CROSS), plane + VF_MOST_CROSS);
         }
+        /* The plane before the first is not carried through the loop for their sake, if it is there by now.
+         */
+        if (VF_MOST_CROSS == 0)
+            compute_lower_faces(0, plane);
         while (steps<0>(plane)) {
         }
     }

@@ -2,6 +2,7 @@
  * float32: where many follow one another, the branches keep the compiler from computing them side by side.
  *
  *   QUOTIENT(way, a, b)           a / b for |a| or |b| from 1 on
+ *   QUOTIENT_OR_0(way, a, b)      the same for |b| from 1 on or NaN, but 0 where a is 0, whatever b is
  *   ORDINARY_QUOTIENT(way, a, b)  the same where nothing is in doubt: b is ordinary, a is 0 or |a| from 2^-25
  *                                 to 2^25
  *   ORDINARY_ROOT(way, a)         SQRT(a), a ordinary
@@ -24,6 +25,7 @@
 #define VF_IN_DOUBT vf_from_bits(0x7fc00000u)
 
 #define QUOTIENT(way, a, b) ((way) ? vf_short_quotient(a, b) : (a) / (b))
+#define QUOTIENT_OR_0(way, a, b) ((way) ? vf_short_quotient_or_0(a, b) : vf_quotient_or_0(a, b))
 #define ORDINARY_QUOTIENT(way, a, b) ((way) ? vf_ordinary_quotient(a, b) : (a) / (b))
 /* The long way is rare: the compiler's own root, with its branch, is the shorter code. */
 #define ORDINARY_ROOT(way, a) ((way) ? vf_ordinary_root(a) : VF_ROOT(a))
@@ -47,6 +49,24 @@ VF_DEVICE REAL vf_short_quotient(REAL a, REAL b)
     return ABS(quotient) > R(0x1p-100) ? quotient : VF_IN_DOUBT;
 #else
     return quotient;
+#endif
+}
+
+/* Divided first: around a division that is not always wanted some compilers put a branch. */
+VF_DEVICE REAL vf_quotient_or_0(REAL a, REAL b)
+{
+    const REAL quotient = a / b;
+    return a == R(0.0) ? R(0.0) : quotient;
+}
+
+/* For a of 0 the quotient is +0 by itself, or NaN. */
+VF_DEVICE REAL vf_short_quotient_or_0(REAL a, REAL b)
+{
+#if defined VF_NEAR_RECIPROCAL && REAL_BITS == 32
+    const REAL quotient = vf_ordinary_quotient(a, b);
+    return (ABS(quotient) > R(0x1p-100)) | (a == R(0.0)) ? quotient : VF_IN_DOUBT;
+#else
+    return vf_quotient_or_0(a, b);
 #endif
 }
 

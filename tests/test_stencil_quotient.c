@@ -82,6 +82,21 @@ Test(stencil_quotient, any_numbers)
     cr_expect_eq(idle, 0, "%ld in doubt without need", idle);
 }
 
+/* 0 over what may be infinite or NaN, and what is too small to be told from 0. */
+Test(stencil_quotient, or_0)
+{
+    static const float zero[] = {0, -0.0f}, b[] = {1, 0x1.234p10f, 0x1p126f, INFINITY, NAN};
+    for (int z = 0; z < 2; z++)
+        for (int i = 0; i < 5; i++) {
+            const float quotient = QUOTIENT_OR_0(1, zero[z], b[i]);
+            cr_expect(isnan(quotient) ? i > 2 : vf_to_bits(quotient) == 0, "%g / %g", (double)zero[z],
+                      (double)b[i]);
+            cr_expect(vf_to_bits(QUOTIENT_OR_0(0, zero[z], b[i])) == 0);
+        }
+    cr_expect(isnan(QUOTIENT_OR_0(1, 1e-40f, 1.0f)) && isnan(QUOTIENT_OR_0(1, 1.0f, 0x1p127f)) &&
+              QUOTIENT_OR_0(1, -3.0f, 2.0f) == -1.5f && QUOTIENT_OR_0(0, -3.0f, 2.0f) == -1.5f);
+}
+
 Test(stencil_quotient, the_long_way)
 {
     cr_expect(vf_to_bits(QUOTIENT(0, -0.0f, 3.0f)) == vf_to_bits(-0.0f) &&

@@ -3,8 +3,8 @@
 
 VF_DEVICE REAL vf_flux_quadratic(int short_way, REAL d, REAL inverse_k)
 {
-    const REAL s = d * inverse_k, flux = QUOTIENT(short_way, d, FMA(s, s, R(1.0)));
-    return d == R(0.0) ? R(0.0) : flux;
+    const REAL s = d * inverse_k;
+    return QUOTIENT_OR_0(short_way, d, FMA(s, s, R(1.0)));
 }
 
 VF_STENCIL(perona_malik_quadratic)

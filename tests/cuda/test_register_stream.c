@@ -108,11 +108,11 @@ Test(register_stream, faces_that_planes_share)
     check_body(VF_STENCIL_perona_malik_exp, 2, VF_MIRROR, false, flat);
 }
 
-/* Where the short way of dividing leaves doubt: in every cell, in some, and for a conductance of 0. Voxels
- * are cubes, which the kernel is compiled for. */
+/* Where the short way of dividing leaves doubt: in every cell, in some, for a conductance of 0, and for
+ * values of any bits, NaN among them. Voxels are cubes, which the kernel is compiled for. */
 Test(register_stream, quotients_in_doubt)
 {
-    static const double inverse_k[] = {0x1p70, 0x1p58, INFINITY};
+    static const double inverse_k[] = {0x1p70, 0x1p58, INFINITY, 1};
     struct vf_cuda *cuda = device_open();
     for (size_t i = 0; i < sizeof inverse_k / sizeof *inverse_k; i++) {
         struct flow_case c;
@@ -122,6 +122,7 @@ Test(register_stream, quotients_in_doubt)
         for (int axis = 0; axis < 3; axis++)
             c.stage[0].param[axis] = 1;
         c.stage[0].param[VF_PM_INVERSE_K] = inverse_k[i];
+        c.has_any_bits = inverse_k[i] == 1;
         flow_case_check(&c, cuda, shared, 33, 9, 7, 0, 7);
         flow_case_check(&c, cuda, (const char *const[]){"global-read:block=32x2x1:work=4x1x1", NULL}, 33, 9,
                         7, 0, 7);
