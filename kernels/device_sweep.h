@@ -155,11 +155,17 @@ VF_INLINE void vf_load_cells(const vf_sweep &sweep, int input, int plane, vf_cel
 VF_INLINE void vf_store_cells(const vf_sweep &sweep, int output, int plane, const vf_cells &cell)
 {
     const long long start = vf_row(sweep.args, 0, plane);
-    VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
-    {
-        if ((unsigned)(j - sweep.first_row) < (unsigned)sweep.rows)
-            vf_store_pack<VF_SPAN>(sweep.args, output, start + sweep.at[j], cell[j]);
+#define VF_STORE_CELLS_OF(k)                                                      \
+    if (output == k) {                                                            \
+        vf_out_##k *const to = vf_fixed((vf_out_##k *)sweep.args.out[k] + start); \
+        VF_UNROLL for (int j = 0; j < VF_ROWS; j++)                               \
+        {                                                                         \
+            if ((unsigned)(j - sweep.first_row) < (unsigned)sweep.rows)           \
+                vf_write_pack(to + sweep.at[j], cell[j]);                         \
+        }                                                                         \
     }
+    VF_EACH_OUTPUT(VF_STORE_CELLS_OF)
+#undef VF_STORE_CELLS_OF
 }
 
 /* ---- tiles ---- */

@@ -157,8 +157,9 @@ template <class S, int level, bool ends, bool is_short> struct vf_field_view {
     VF_MEMBER bool open(int axis, bool upper)
     {
         const vf_sweep &sweep = fields.sweep;
-        /* Threads begin at multiples of their cells, unless it is open everywhere. */
-        if (axis == VF_X && i != (upper ? VF_SWEEP_END_X - 1 : 0))
+        /* Threads begin at multiples of their cells, and rows end with them, unless it is open everywhere. */
+        if ((axis == VF_X && i != (upper ? VF_SWEEP_END_X - 1 : 0)) ||
+            (axis == VF_Y && j != (upper ? VF_ROWS - 1 : 0)))
             return true;
         return axis == VF_X   ? vf_is_open(sweep.x + i, sweep.args.nx, upper)
                : axis == VF_Y ? vf_is_open(sweep.y + j, sweep.args.ny, upper)
@@ -250,12 +251,11 @@ VF_INLINE int vf_asked_for(const vf_sweep &sweep, int f, int plane)
     return max(sweep.begin - vf_input_halo_z(f), min(plane, sweep.end - 1 + vf_input_halo_z(f)));
 }
 
-/* A row of a source of type T to shared memory; there when copies have been waited for. */
+/* A row of a plane of a source to shared memory; there when copies have been waited for. */
 template <class T>
-VF_INLINE void vf_send_row(const vf_sweep &sweep, int input, long long start, unsigned int at, REAL *to)
+VF_INLINE void vf_send_row(const vf_sweep &sweep, const T *plane, unsigned int at, REAL *to)
 {
     if constexpr (vf_same<T, REAL>::yes) {
-        const T *const plane = (const T *)sweep.args.in[input] + start;
         if (vf_is_parted(sweep))
             VF_UNROLL for (int i = 0; i < VF_SPAN; i++)
                 vf_copy<sizeof(T)>(to + i, plane + vf_parted_at(sweep, at, i));
@@ -263,7 +263,11 @@ VF_INLINE void vf_send_row(const vf_sweep &sweep, int input, long long start, un
             VF_UNROLL for (int i = 0; i < VF_SPAN; i += VF_PACK) vf_copy_pack(to + i, plane + at + i);
     } else {
         REAL row[VF_SPAN];
-        vf_load_row(sweep, input, start, at, row);
+        if (vf_is_parted(sweep))
+            VF_UNROLL for (int i = 0; i < VF_SPAN; i++) row[i] =
+                (REAL)__ldg(plane + vf_parted_at(sweep, at, i));
+        else
+            vf_read_pack(plane + at, row);
         vf_leave_row(to, row);
     }
 }
@@ -273,13 +277,14 @@ VF_INLINE void vf_send_row(const vf_sweep &sweep, int input, long long start, un
 VF_INLINE void vf_send(const vf_fields &fields, int plane)
 {
     const vf_sweep &sweep = fields.sweep;
-#define VF_SEND_OF(f)                                                                                   \
-    {                                                                                                   \
-        const long long start = vf_plane_start(sweep, vf_asked_for(sweep, f, plane));                   \
-        VF_UNROLL for (int j = 0; j < VF_ROWS; j++) vf_send_row<vf_in_##f>(                             \
-            sweep, f, start, sweep.at[j], fields.row(f, 0, fields.own + j * VF_COVERED_X));             \
-        if (fields.is_edge)                                                                             \
-            vf_send_row<vf_in_##f>(sweep, f, start, fields.beyond_at, fields.row(f, 0, fields.beyond)); \
+#define VF_SEND_OF(f)                                                                                 \
+    {                                                                                                 \
+        const vf_in_##f *const from = vf_fixed((const vf_in_##f *)sweep.args.in[f] +                  \
+                                               vf_plane_start(sweep, vf_asked_for(sweep, f, plane))); \
+        VF_UNROLL for (int j = 0; j < VF_ROWS; j++)                                                   \
+            vf_send_row(sweep, from, sweep.at[j], fields.row(f, 0, fields.own + j * VF_COVERED_X));   \
+        if (fields.is_edge)                                                                           \
+            vf_send_row(sweep, from, fields.beyond_at, fields.row(f, 0, fields.beyond));              \
     }
     VF_EACH_INPUT(VF_SEND_OF)
 #undef VF_SEND_OF
