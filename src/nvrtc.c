@@ -54,7 +54,8 @@ static enum vf_status fail_compile(const struct vf_nvrtc_api *api, nvrtcProgram 
     /* A device newer than the compiler ends here: its name is no valid option. */
     const char *advice = result == RESULT_COMPILATION
                              ? ""
-                             : "; if the device is newer than the CUDA toolkit, install a newer toolkit";
+                             : "; if the CUDA toolkit does not know the device, install a newer toolkit, for "
+                               "an old device an older one";
     vf_fail(error, VF_FAILED, "%.80s does not compile for %s (NVRTC error %d): %.*s%s", name, arch, result,
             shown_length(said), said, advice);
     vf_free(log);

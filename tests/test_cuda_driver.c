@@ -289,9 +289,9 @@ Test(nvrtc, every_failure_is_told_and_leaves_nothing)
         {{0, 6, 0, 0, 0, 1}, 8, "trial.cu does not compile for sm_75 (NVRTC error 6): it left no message"},
         {{0, 5, 0, 0, 1},
          8,
-         "trial.cu does not compile for sm_75 (NVRTC error 5): it left no message; if the device is newer "
-         "than "
-         "the CUDA toolkit, install a newer toolkit"},
+         "trial.cu does not compile for sm_75 (NVRTC error 5): it left no message; if the CUDA toolkit does "
+         "not "
+         "know the device, install a newer toolkit, for an old device an older one"},
         {{0, 0, 7},
          8,
          "trial.cu compiled, but NVRTC gives no machine code for it (error 7); install another version of "
