@@ -17,8 +17,7 @@
 struct vf_cuda_costs {
     double driver_init;
     double context;
-    double compile;                  /* one kernel that no cache has */
-    double pinned, pageable, staged; /* staged: from pageable memory through pinned buffers, by threads */
+    double pinned, staged; /* staged: from pageable memory through pinned buffers, by threads */
 };
 
 /* As measured on an H200 with an Intel Xeon host. */

@@ -112,9 +112,8 @@ static void print_costs(FILE *to)
     fprintf(to, "costs     what --backend auto reckons with\n");
     fprintf(to, "  start         %g s for the driver, %g s for a device\n", costs->driver_init,
             costs->context);
-    fprintf(to, "  compiling     %g s for a kernel that the cache has not\n", costs->compile);
-    fprintf(to, "  transfer      %g GB/s, from pageable memory %g GB/s\n", costs->pinned / 1e9,
-            costs->pageable / 1e9);
+    fprintf(to, "  transfer      %g GB/s of whole volumes, %g GB/s of slabs, whose memory is pinned\n",
+            costs->staged / 1e9, costs->pinned / 1e9);
 }
 
 static void print_text(const struct findings *found, FILE *to)
@@ -189,9 +188,8 @@ static void print_json_costs(struct vf_json *json)
     vf_json_begin_object(json, "costs");
     vf_json_number(json, "driver_init", vf_cuda_costs.driver_init);
     vf_json_number(json, "context", vf_cuda_costs.context);
-    vf_json_number(json, "compile", vf_cuda_costs.compile);
     vf_json_number(json, "pinned", vf_cuda_costs.pinned);
-    vf_json_number(json, "pageable", vf_cuda_costs.pageable);
+    vf_json_number(json, "staged", vf_cuda_costs.staged);
     vf_json_end(json);
 }
 

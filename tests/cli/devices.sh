@@ -23,6 +23,8 @@ test_without_a_driver() {
     prints "cache     $PWD/cache, 0 entries, 0.0 of 256 MiB"
     prints "shipped   "
     prints "costs     what --backend auto reckons with"
+    prints "start         0.1 s for the driver, 0.2 s for a device"
+    prints "transfer      24 GB/s of whole volumes, 54 GB/s of slabs"
     only libcuda.so.1 out err
 }
 
@@ -34,6 +36,7 @@ test_without_a_driver_as_json() {
     prints '"devices": []'
     prints "\"folder\": \"$PWD/cache\""
     prints '"pinned": 54000000000'
+    prints '"staged": 24000000000'
 }
 
 test_driver_that_lacks_functions() {
