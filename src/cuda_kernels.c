@@ -145,7 +145,9 @@ static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda
     if (launch->forced || launch->precompiled || !kernel->work.c.shallow)
         return status != VF_OK
                    ? status
-                   : vf_fail(error, VF_DEVICE, "scheme %s: its kernel needs more than the device has",
+                   : vf_fail(error, VF_DEVICE,
+                             "scheme %s: its kernel needs more than the device has; give a smaller block, "
+                             "another scheme or --backend cpu",
                              launch->scheme->name);
     const struct vf_forced safe = {
         .scheme = vf_gpu_schemes[0], .variant = -1, .grid = -1, .virtual_blocks = -1, .interior = -1};
