@@ -183,8 +183,9 @@ static void rank_scheme(const struct vf_kernel_case *c, const struct vf_gpu *gpu
     double most = most_length(c, scheme, forced), least = INFINITY;
     for (int i = 0; i < candidates; i++)
         least = fmin(least, length_of(c, scheme, &config[i]));
-    /* The user's scheme is there however long its shortest kernel is. */
-    if (forced != NULL)
+    /* The user's scheme takes a stage, or two where it needs several, however long its shortest kernel is;
+     * more where the user counts them. */
+    if (forced != NULL && (c->flow->stage_count <= 2 || forced->fuse > 0))
         most = fmax(most, least);
     for (int i = 0; i < candidates; i++) {
         struct vf_ranked entry = {.scheme = scheme, .config = config[i]};

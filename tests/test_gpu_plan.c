@@ -240,6 +240,7 @@ Test(gpu_plan, what_is_not_chosen_can_be_forced)
 {
     static const char *const cases[][2] = {
         {"perona-malik:k=3:iterations=1", "sliding-tile"},
+        {"perona-malik:k=3:iterations=8", "time-stream"},
         {"gaussian:sigma=8", "GX=sliding-tile"},
         {"gaussian:sigma=80", "GX=small-tile:block=1024x1x1"},
         {"gaussian:sigma=80", "GZ=big-tile:block=32x1x1:work=1x1x1"},
