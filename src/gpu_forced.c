@@ -119,7 +119,7 @@ static enum vf_status read_entry(const char **at, struct vf_forced *forced, stru
 {
     char name[64], key[64], value[64];
     *forced = (struct vf_forced){.variant = -1, .grid = -1, .virtual_blocks = -1, .interior = -1};
-    if (!take_word(at, "=:,", name, sizeof name))
+    if (!take_word(at, "=:,", name, sizeof name) || (name[0] == '\0' && **at == '='))
         return vf_fail(error, VF_USAGE, "--scheme %s: expected %s", *at, grammar);
     if (**at == '=') {
         if (strlen(name) >= sizeof forced->stage)

@@ -61,7 +61,7 @@ test_forced_scheme_gives_the_same_file() {
 
 test_scheme_mistakes() {
     for word in nosuch GX=nosuch big-tile:blok=3 big-tile:block=0x1 big-tile:block=3x big-tile:variant=nosuch \
-        big-tile:grid=round big-tile:virtual=2 big-tile:block 'big-tile,' STAGENAMETOOLONG=big-tile; do
+        big-tile:grid=round big-tile:virtual=2 big-tile:block 'big-tile,' STAGENAMETOOLONG=big-tile =big-tile; do
         fake 2 --backend cuda --scheme "$word" -f gaussian "$SMALL" out.tif
         says "--scheme"
     done

@@ -3,7 +3,7 @@
  * environment (see also calls.h, grid.c and nvrtc.c): FAKE_CUDA_DEVICES=N               how many there are; 1
  *   FAKE_CUDA_CAPABILITY=90           their compute capability
  *   FAKE_CUDA_MEMORY=BYTES            of each
- *   FAKE_CUDA_TAKEN=BYTES             of it, by other processes; 0
+ *   FAKE_CUDA_TAKEN=BYTES             of it, held by others; 0
  *   FAKE_CUDA_ATTRIBUTES=97=49152,..  values instead of device.c's, by the driver's numbers
  *   FAKE_CUDA_REGISTERS, FAKE_CUDA_LOCAL   what kernels are said to use
  *   FAKE_CUDA_LATE=1                  work is done when it is waited for; otherwise at once

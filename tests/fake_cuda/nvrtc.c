@@ -206,7 +206,7 @@ nvrtcResult nvrtcVersion(int *major, int *minor)
         return failure;
     if (getenv("FAKE_NVRTC_AWAY"))
         return INTERNAL_ERROR;
-    *major = 13; /* with a minor version that no compiler has: no real one's results are mistaken for these */
+    *major = 13; /* with a minor version that no compiler has, by which it is told from one */
     *minor = 99;
     return NVRTC_SUCCESS;
 }
