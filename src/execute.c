@@ -163,7 +163,7 @@ static enum vf_status run_once(const struct vf_execution *x, const struct vf_run
     return status;
 }
 
-/* Where a run's outputs go: into the result, on the GPU, or into host memory, then rather into what an
+/* Where a run's outputs go: on the GPU, into the result, or into other host memory, then rather into what an
  * earlier run read than into fresh pages, which take long, while the allocator may keep the old ones. */
 static enum vf_status open_outputs(const struct vf_execution *x, const struct vf_run *run, size_t channel,
                                    struct fields *spare, struct fields *out, struct vf_error *error)
@@ -172,13 +172,13 @@ static enum vf_status open_outputs(const struct vf_execution *x, const struct vf
     enum vf_status status = VF_OK;
     if (!run->to_file && x->cuda != NULL && plan->resident && make_on_device(out, x, run->outputs))
         return VF_OK;
-    if (!run->to_file && spare->count == run->outputs) {
+    if (!run->in_result && spare->count == run->outputs) {
         *out = *spare;
         *spare = (struct fields){0};
         return VF_OK;
     }
     close_fields(spare);
-    if (!run->to_file)
+    if (!run->in_result)
         return make_on_host(out, plan, run->outputs, error);
     for (int k = 0; k < plan->output_count && status == VF_OK; k++)
         status = add_channel(out, plan, x->out, channel * (size_t)plan->output_count + (size_t)k, error);

@@ -372,15 +372,32 @@ static enum vf_status lay_out(struct vf_plan *plan, const struct atom *atom, int
     return status;
 }
 
+/* What a run makes the next one reads, and needs another place for what it makes itself: every second run,
+ * from the last one back, may have the result's where that is of the compute type. */
+static void place_in_result(struct vf_plan *plan)
+{
+    const bool may_hold = plan->result_type == (plan->context.is_double ? VF_F64 : VF_F32);
+    bool taken = false;
+    for (int r = plan->run_count - 1; r >= 0; r--) {
+        struct vf_run *run = &plan->run[r];
+        if (run->prepass)
+            continue;
+        run->in_result = run->to_file || (may_hold && !taken && run->outputs == plan->output_count);
+        taken = run->in_result;
+    }
+}
+
 /* The volumes between runs: what the last run made and what this one makes, at most. */
 static void add_up(struct vf_plan *plan)
 {
     const size_t element = plan->context.is_double ? sizeof(double) : sizeof(float);
+    int inputs = 0; /* of them, of the next run */
     for (int r = 0; r < plan->run_count; r++) {
         const struct vf_run *run = &plan->run[r];
-        const int held =
-            (run->from_file ? 0 : run->inputs) + (run->to_file || run->prepass ? 0 : run->outputs);
-        size_t bytes = (size_t)held * (size_t)voxels(plan) * element;
+        const int outputs = run->in_result || run->prepass ? 0 : run->outputs;
+        size_t bytes = (size_t)(inputs + outputs) * (size_t)voxels(plan) * element;
+        if (!run->prepass)
+            inputs = outputs;
         plan->between_bytes = bytes > plan->between_bytes ? bytes : plan->between_bytes;
         plan->work_bytes = run->work_bytes > plan->work_bytes ? run->work_bytes : plan->work_bytes;
     }
@@ -486,6 +503,7 @@ enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *
     VF_TRY(check_boxes(plan, error));
     VF_TRY(check_forced(plan, error));
     VF_TRY(make_runs(plan, tiling, error));
+    place_in_result(plan);
     add_up(plan);
     place_between(plan);
 out:

@@ -32,7 +32,9 @@ struct vf_run {
     int piece_begin, piece_end; /* of plan->piece */
     bool prepass;               /* before the first iteration of piece_begin's link: its globals */
     bool from_file,
-        to_file; /* its sources are the image itself, its sinks the result; else volumes between runs */
+        to_file;    /* its sources are the image itself, its sinks the result; else volumes between runs */
+    bool in_result; /* its sinks lie in the result's memory where the whole is held: a run that is not the
+                       last has a volume of its own otherwise */
     struct vf_tiling tiling;
     enum vf_split split;    /* of the flow; GPU only */
     struct vf_gpu_plan gpu; /* the kernels, where the plan is for a GPU; owned */

@@ -27,6 +27,8 @@ static enum vf_status try_plan(struct planned *p, const char *chain, ptrdiff_t n
                                       .nz = nz,
                                       .batch = 1,
                                       .threads = threads,
+                                      .source_type = VF_U16,
+                                      .result_type = VF_F32,
                                       .scheme = scheme};
     enum vf_status status = vf_chain_append(&p->chain, chain, error);
     cr_assert_eq(status, VF_OK, "%s: %s", chain, error->text);
@@ -177,9 +179,18 @@ Test(plan, between_bytes)
         struct planned p;
         plan_cube(&p, chains[c], 200);
         expect_whole(&p.plan, chains[c]);
-        cr_expect(p.plan.between_bytes <= 2 * volume, "%s: %zu bytes, %g volumes", chains[c],
+        /* The result's memory is the other one. */
+        cr_expect(p.plan.between_bytes <= volume, "%s: %zu bytes, %g volumes", chains[c],
                   p.plan.between_bytes, (double)p.plan.between_bytes / (double)volume);
         cr_expect(p.plan.run_count < 3 || p.plan.between_bytes >= volume, "%s holds nothing", chains[c]);
+        bool in_result = false;
+        for (int r = p.plan.run_count - 1; r >= 0; r--) {
+            if (p.plan.run[r].prepass)
+                continue;
+            cr_expect_eq(p.plan.run[r].in_result, !in_result, "%s: run %d of %d", chains[c], r,
+                         p.plan.run_count);
+            in_result = !in_result;
+        }
         close_plan(&p);
     }
 }

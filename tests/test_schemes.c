@@ -117,6 +117,34 @@ static void compare_shapes(enum vf_boundary boundary, const ptrdiff_t (*shapes)[
         }
 }
 
+/* Runs take turns with the result's own memory where it is of the compute type; else it is not theirs. */
+Test(schemes, runs_in_the_result)
+{
+    static const char *const many[] = {
+        "perona-malik:iterations=40", "eed:iterations=6:k=20", "eed:iterations=5",
+        "gaussian,eed:iterations=2,perona-malik:iterations=20", "and:iterations=4"};
+    for (size_t c = 0; c < sizeof many / sizeof many[0]; c++) {
+        struct pipeline p = {.chain = many[c],
+                             .nx = 40,
+                             .ny = 21,
+                             .nz = 12,
+                             .threads = 2,
+                             .type = VF_F32,
+                             .boundary = VF_NEAREST,
+                             .aspect = {1, 1, 1},
+                             .result_type = VF_F32};
+        struct vf_volume in = pipeline_input(&p, (unsigned)c), shared = pipeline_run(&p, &in, NULL);
+        p.result_type = VF_F64;
+        struct vf_volume apart = pipeline_run(&p, &in, NULL);
+        for (ptrdiff_t i = 0; i < p.nx * p.ny * p.nz; i++)
+            cr_assert_eq((double)((const float *)shared.data)[i], ((const double *)apart.data)[i],
+                         "%s: voxel %td", p.chain, i);
+        vf_volume_free(&in);
+        vf_volume_free(&shared);
+        vf_volume_free(&apart);
+    }
+}
+
 #define SHAPES(name, boundary)                                                        \
     Test(schemes, volumes_##name)                                                     \
     {                                                                                 \

@@ -44,6 +44,8 @@ void bench_case_open(struct bench_case *c, const char *chain, struct bench_grid 
 {
     struct vf_error error;
     *c = (struct bench_case){.grid = grid, .type = type, .voxels = (double)(grid.nx * grid.ny * grid.nz)};
+    bench_must(vf_chain_append(&c->chain, chain, &error), &error);
+    c->result_type = c->chain.link[c->chain.count - 1].filter->keeps_type ? type : VF_F32;
     struct vf_plan_request request = {.chain = &c->chain,
                                       .context = {.dim = grid.nz > 1 ? 3 : 2, .aspect = {1, 1, 1}},
                                       .nx = grid.nx,
@@ -51,10 +53,10 @@ void bench_case_open(struct bench_case *c, const char *chain, struct bench_grid 
                                       .nz = grid.nz,
                                       .batch = 1,
                                       .threads = threads,
+                                      .source_type = type,
+                                      .result_type = c->result_type,
                                       .scheme = scheme};
-    bench_must(vf_chain_append(&c->chain, chain, &error), &error);
     bench_must(vf_plan_open(&c->plan, &request, &error), &error);
-    c->result_type = c->chain.link[c->chain.count - 1].filter->keeps_type ? type : VF_F32;
     c->bytes_moved = bytes_moved(c);
     for (int r = 0; r < c->plan.run_count; r++)
         c->predicted += c->plan.run[r].seconds;
