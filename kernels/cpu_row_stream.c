@@ -142,6 +142,7 @@ static void place_worker(struct vf_row_worker *w, const struct vf_row_layout *l,
 static enum vf_status run(const struct vf_job *job, struct vf_error *error)
 {
     struct vf_row_layout layout;
+    struct vf_room own = {0};
     char *memory = NULL;
     enum vf_status status;
     VF_TRY(vf_row_layout_open(&layout, job, error));
@@ -149,7 +150,8 @@ static enum vf_status run(const struct vf_job *job, struct vf_error *error)
     const int threads = units < job->threads ? (int)units : job->threads;
     const size_t block = block_of(&layout).total;
     /* In one piece, which has large pages then, and each thread is handed its own as it comes to them. */
-    memory = vf_alloc((size_t)threads, block, "the planes in work", error);
+    memory = vf_room_take(job->room == NULL ? &own : job->room, (size_t)threads, block, "the planes in work",
+                          error);
     status = VF_FAILED;
     if (memory == NULL)
         goto out;
@@ -168,7 +170,7 @@ static enum vf_status run(const struct vf_job *job, struct vf_error *error)
     if (job->stop != NULL && *job->stop)
         status = vf_fail(error, VF_INTERRUPTED, "interrupted");
 out:
-    vf_free(memory);
+    vf_room_free(&own);
     vf_row_layout_close(&layout);
     return status;
 }

@@ -67,7 +67,8 @@ struct vf_job {
     const struct vf_sink *sink;    /* [sink_count] */
     struct vf_tiling tiling;
     int threads;
-    size_t work_limit; /* bytes that plan should stay below, whatever is lost in speed; 0: none */
+    size_t work_limit;    /* bytes that plan should stay below, whatever is lost in speed; 0: none */
+    struct vf_room *room; /* for a run's working memory, which is left there for the next; NULL: its own */
     void (*progress)(void *context, size_t cells); /* called from any thread; may be NULL */
     void *progress_context;
     const volatile int *stop; /* non-zero: give up with VF_INTERRUPTED; may be NULL */

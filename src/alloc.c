@@ -1,6 +1,7 @@
 #include "alloc.h"
 
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -47,6 +48,24 @@ void *vf_alloc(size_t count, size_t size, const char *what, struct vf_error *err
 void vf_free(void *block)
 {
     free(block);
+}
+
+void *vf_room_take(struct vf_room *room, size_t count, size_t size, const char *what, struct vf_error *error)
+{
+    size_t bytes = SIZE_MAX;
+    if (vf_size_mul(count, size, &bytes) && room->bytes >= bytes)
+        return room->data;
+    /* Never both at a time. */
+    vf_room_free(room);
+    room->data = vf_alloc(count, size, what, error);
+    room->bytes = room->data == NULL ? 0 : bytes;
+    return room->data;
+}
+
+void vf_room_free(struct vf_room *room)
+{
+    vf_free(room->data);
+    *room = (struct vf_room){0};
 }
 
 char *vf_strdup(const char *text, struct vf_error *error)

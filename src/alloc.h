@@ -15,6 +15,18 @@
 void *vf_alloc(size_t count, size_t size, const char *what, struct vf_error *error);
 void vf_free(void *block);
 
+/* A block for work that is done again and again: pages that are new to the process take as long as the work.
+ * Zero to begin with. */
+struct vf_room {
+    void *data; /* owned */
+    size_t bytes;
+};
+
+/* `count * size` bytes, as vf_alloc gives them or as they were left; what the room held before may be lost.
+ */
+void *vf_room_take(struct vf_room *room, size_t count, size_t size, const char *what, struct vf_error *error);
+void vf_room_free(struct vf_room *room);
+
 /* Owned copy of a string, or NULL with a message. Free with vf_free. */
 char *vf_strdup(const char *text, struct vf_error *error);
 

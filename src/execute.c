@@ -90,7 +90,7 @@ static enum vf_status make_on_host(struct fields *fields, const struct vf_plan *
 }
 
 static struct vf_job job_of(const struct vf_execution *x, const struct vf_run *run,
-                            const struct vf_flow *flow)
+                            const struct vf_flow *flow, struct vf_room *room)
 {
     const struct vf_plan *plan = x->plan;
     return (struct vf_job){.flow = flow,
@@ -101,6 +101,7 @@ static struct vf_job job_of(const struct vf_execution *x, const struct vf_run *r
                            .z_end = plan->nz,
                            .tiling = run->tiling,
                            .threads = plan->threads,
+                           .room = room,
                            .progress = x->progress,
                            .progress_context = x->progress_context,
                            .stop = x->stop};
@@ -121,7 +122,8 @@ static enum vf_status run_job(const struct vf_execution *x, const struct vf_run 
 
 /* Computes the global values of the run's link into value[]. */
 static enum vf_status run_prepass(const struct vf_execution *x, const struct vf_run *run,
-                                  const struct fields *in, double *value, struct vf_error *error)
+                                  const struct fields *in, double *value, struct vf_room *room,
+                                  struct vf_error *error)
 {
     struct vf_flow flow = {0};
     struct vf_prepass *pre = vf_alloc(1, sizeof *pre, "global values", error);
@@ -130,7 +132,7 @@ static enum vf_status run_prepass(const struct vf_execution *x, const struct vf_
         return VF_FAILED;
     VF_TRY(vf_prepass_open(pre, x->plan, run, error));
     VF_TRY(vf_plan_flow(x->plan, run, value, &flow, error));
-    struct vf_job job = job_of(x, run, &flow);
+    struct vf_job job = job_of(x, run, &flow, room);
     job.source = in->array;
     job.sink = pre->sink;
     VF_TRY(run_job(x, run, &job, error));
@@ -146,7 +148,7 @@ out:
 
 static enum vf_status run_once(const struct vf_execution *x, const struct vf_run *run,
                                const struct fields *in, const struct fields *out, const double *value,
-                               struct vf_error *error)
+                               struct vf_room *room, struct vf_error *error)
 {
     struct vf_flow flow;
     struct vf_sink sink[VF_MAX_LIVE] = {0};
@@ -155,7 +157,7 @@ static enum vf_status run_once(const struct vf_execution *x, const struct vf_run
         return status;
     for (int k = 0; k < out->count; k++)
         sink[k].array = &out->array[k];
-    struct vf_job job = job_of(x, run, &flow);
+    struct vf_job job = job_of(x, run, &flow, room);
     job.source = in->array;
     job.sink = sink;
     status = run_job(x, run, &job, error);
@@ -186,7 +188,7 @@ static enum vf_status open_outputs(const struct vf_execution *x, const struct vf
 }
 
 static enum vf_status run_channel(const struct vf_execution *x, size_t channel, double *value,
-                                  struct vf_error *error)
+                                  struct vf_room *room, struct vf_error *error)
 {
     const struct vf_plan *plan = x->plan;
     struct fields in = {0}, out = {0}, spare = {0};
@@ -195,11 +197,11 @@ static enum vf_status run_channel(const struct vf_execution *x, size_t channel, 
     for (int r = 0; r < plan->run_count; r++) {
         const struct vf_run *run = &plan->run[r];
         if (run->prepass) {
-            VF_TRY(run_prepass(x, run, &in, value, error));
+            VF_TRY(run_prepass(x, run, &in, value, room, error));
             continue;
         }
         VF_TRY(open_outputs(x, run, channel, &spare, &out, error));
-        VF_TRY(run_once(x, run, &in, &out, value, error));
+        VF_TRY(run_once(x, run, &in, &out, value, room, error));
         close_fields(&spare);
         if (in.data[0] != NULL)
             spare = in;
@@ -218,7 +220,7 @@ out:
 /* The GPU failed with fields in its memory. The channel begins anew: on the GPU, with them in host memory,
  * where they filled its own; else, or if that fails too, on the CPU. */
 static enum vf_status run_channel_again(const struct vf_execution *x, size_t channel, double *value,
-                                        struct vf_error *error)
+                                        struct vf_room *room, struct vf_error *error)
 {
     const size_t value_bytes = vf_plan_value_count(x->plan) * sizeof *value;
     struct vf_execution again = *x;
@@ -228,7 +230,7 @@ static enum vf_status run_channel_again(const struct vf_execution *x, size_t cha
     if (x->cuda->is_full) {
         x->cuda->is_full = false;
         memset(value, 0, value_bytes);
-        const enum vf_status status = run_channel(&again, channel, value, error);
+        const enum vf_status status = run_channel(&again, channel, value, room, error);
         if (status != VF_DEVICE)
             return status;
     }
@@ -239,22 +241,24 @@ static enum vf_status run_channel_again(const struct vf_execution *x, size_t cha
     x->cuda->failed = true;
     again.cuda = NULL;
     memset(value, 0, value_bytes);
-    return run_channel(&again, channel, value, error);
+    return run_channel(&again, channel, value, room, error);
 }
 
 enum vf_status vf_execute(const struct vf_execution *x, struct vf_error *error)
 {
     const size_t values = vf_plan_value_count(x->plan);
     double *value = vf_alloc(values + 1, sizeof *value, "global values", error);
+    struct vf_room room = {0};
     enum vf_status status = value == NULL ? VF_FAILED : VF_OK;
     for (size_t channel = 0; channel < x->channels && status == VF_OK; channel++) {
         memset(value, 0, values * sizeof *value);
-        status = run_channel(x, channel, value, error);
+        status = run_channel(x, channel, value, &room, error);
         if (status == VF_DEVICE)
-            status = run_channel_again(x, channel, value, error);
+            status = run_channel_again(x, channel, value, &room, error);
         if (x->value != NULL)
             memcpy(x->value + channel * values, value, values * sizeof *value);
     }
+    vf_room_free(&room);
     vf_free(value);
     return status;
 }

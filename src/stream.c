@@ -40,6 +40,7 @@ struct sweep {
     struct step *step;        /* owned */
     struct vf_window *window; /* owned: [window_count], the last is what comes out */
     ptrdiff_t image, images;
+    struct vf_room *room;
     struct vf_stream_end in, out;
     pthread_mutex_t reading;
 };
@@ -101,6 +102,7 @@ static void describe_part(const struct sweep *w, int i, int channel, ptrdiff_t z
                                 .sink = step->prepass != NULL ? step->prepass[channel].sink : part->sink,
                                 .tiling = step->run->tiling,
                                 .threads = plan->threads,
+                                .room = w->room,
                                 .progress = s->progress,
                                 .progress_context = s->progress_context,
                                 .stop = s->stop};
@@ -425,7 +427,8 @@ static enum vf_status run_pass(struct vf_stream *stream, const struct vf_pass *p
                                struct vf_plane_file *source, struct vf_plane_file *sink,
                                struct vf_error *error)
 {
-    struct sweep w = {.stream = stream, .pass = pass};
+    struct vf_room room = {0};
+    struct sweep w = {.stream = stream, .pass = pass, .room = &room};
     pthread_mutex_init(&w.reading, NULL);
     enum vf_status status = open_sweep(&w, error);
     if (status == VF_OK && pass->stores) {
@@ -441,6 +444,7 @@ static enum vf_status run_pass(struct vf_stream *stream, const struct vf_pass *p
     for (size_t c = 0; c < stream->ends.channels && status == VF_OK && pass->prepass >= 0; c++)
         vf_prepass_values(&w.step[w.step_count - 1].prepass[c], stream->plan, stream->value + c * values);
     close_sweep(&w);
+    vf_room_free(&room);
     return status;
 }
 
