@@ -5,42 +5,43 @@
 
 #include "kernels/cpu_vector.h"
 
-/* A vector of a sum to its row, or past the caches. */
-VF_DEVICE void put_vector(void *row, ptrdiff_t i, vf_vector sum, bool past)
+/* A vector of a sum to its row. */
+VF_DEVICE void put_vector(void *row, ptrdiff_t i, vf_vector sum, enum vf_row_place place)
 {
-    if (past)
+    if (place == VF_ROW_PAST_CACHES)
         vf_vector_stream((char *)((REAL *)row + i), vf_vector_one_nan(sum));
     else
-        vf_vector_store((REAL *)row + i, sum);
+        vf_vector_store((REAL *)row + i, place == VF_ROW_IN_SINK ? vf_vector_one_nan(sum) : sum);
 }
 
 /* Rows [begin, end) of x for `ROWS` neighbouring sums at once, VECTORS of each in registers: input row j is
  * loaded once and goes into every sum k that it has a weight for, j - k; each sum takes its weights in order.
  */
-#define LINES(ROWS, VECTORS)                                                                          \
-    static void lines_##ROWS##_##VECTORS(const void *const *in, const REAL *weight, int taps,         \
-                                         void *const *out, ptrdiff_t begin, ptrdiff_t end, bool past) \
-    {                                                                                                 \
-        for (ptrdiff_t i = begin; i < end; i += (VECTORS)*VF_LANES) {                                 \
-            vf_vector sum[ROWS][VECTORS], x[VECTORS];                                                 \
-            VF_UNROLL for (int j = 0; j < (ROWS); j++)                                                \
-            {                                                                                         \
-                LOAD_VECTORS(VECTORS, j)                                                              \
-                VF_UNROLL for (int k = 0; k < j; k++) ADD_TO(VECTORS, k, j - k)                       \
-                    VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[j][v] = weight[0] * x[v];       \
-            }                                                                                         \
-            for (int j = (ROWS); j < taps; j++) {                                                     \
-                LOAD_VECTORS(VECTORS, j)                                                              \
-                VF_UNROLL for (int k = 0; k < (ROWS); k++) ADD_TO(VECTORS, k, j - k)                  \
-            }                                                                                         \
-            VF_UNROLL for (int j = 0; j < (ROWS)-1; j++)                                              \
-            {                                                                                         \
-                LOAD_VECTORS(VECTORS, taps + j)                                                       \
-                VF_UNROLL for (int k = j + 1; k < (ROWS); k++) ADD_TO(VECTORS, k, taps + j - k)       \
-            }                                                                                         \
-            VF_UNROLL for (int k = 0; k < (ROWS); k++) VF_UNROLL for (int v = 0; v < (VECTORS); v++)  \
-                put_vector(out[k], i + v * VF_LANES, sum[k][v], past);                                \
-        }                                                                                             \
+#define LINES(ROWS, VECTORS)                                                                         \
+    static void lines_##ROWS##_##VECTORS(const void *const *in, const REAL *weight, int taps,        \
+                                         void *const *out, ptrdiff_t begin, ptrdiff_t end,           \
+                                         enum vf_row_place place)                                    \
+    {                                                                                                \
+        for (ptrdiff_t i = begin; i < end; i += (VECTORS)*VF_LANES) {                                \
+            vf_vector sum[ROWS][VECTORS], x[VECTORS];                                                \
+            VF_UNROLL for (int j = 0; j < (ROWS); j++)                                               \
+            {                                                                                        \
+                LOAD_VECTORS(VECTORS, j)                                                             \
+                VF_UNROLL for (int k = 0; k < j; k++) ADD_TO(VECTORS, k, j - k)                      \
+                    VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[j][v] = weight[0] * x[v];      \
+            }                                                                                        \
+            for (int j = (ROWS); j < taps; j++) {                                                    \
+                LOAD_VECTORS(VECTORS, j)                                                             \
+                VF_UNROLL for (int k = 0; k < (ROWS); k++) ADD_TO(VECTORS, k, j - k)                 \
+            }                                                                                        \
+            VF_UNROLL for (int j = 0; j < (ROWS)-1; j++)                                             \
+            {                                                                                        \
+                LOAD_VECTORS(VECTORS, taps + j)                                                      \
+                VF_UNROLL for (int k = j + 1; k < (ROWS); k++) ADD_TO(VECTORS, k, taps + j - k)      \
+            }                                                                                        \
+            VF_UNROLL for (int k = 0; k < (ROWS); k++) VF_UNROLL for (int v = 0; v < (VECTORS); v++) \
+                put_vector(out[k], i + v * VF_LANES, sum[k][v], place);                              \
+        }                                                                                            \
     }
 #define LOAD_VECTORS(VECTORS, row)                       \
     VF_UNROLL for (int v = 0; v < (VECTORS); v++) x[v] = \
@@ -58,25 +59,25 @@ LINES(1, 4)
 LINES(1, 1)
 
 static void lines(const void *const *in, const void *weight, int taps, void *const *out, int count,
-                  ptrdiff_t n, bool past)
+                  ptrdiff_t n, enum vf_row_place place)
 {
     const ptrdiff_t blocks = n / (4 * VF_LANES) * (4 * VF_LANES);
     for (int k = 0; k < count;) {
         if (count - k >= 8 && taps >= 8) {
-            lines_8_2(in + k, weight, taps, out + k, 0, blocks, past);
-            lines_8_1(in + k, weight, taps, out + k, blocks, n, past);
+            lines_8_2(in + k, weight, taps, out + k, 0, blocks, place);
+            lines_8_1(in + k, weight, taps, out + k, blocks, n, place);
             k += 8;
         } else if (count - k >= 4 && taps >= 4) {
-            lines_4_4(in + k, weight, taps, out + k, 0, blocks, past);
-            lines_4_1(in + k, weight, taps, out + k, blocks, n, past);
+            lines_4_4(in + k, weight, taps, out + k, 0, blocks, place);
+            lines_4_1(in + k, weight, taps, out + k, blocks, n, place);
             k += 4;
         } else if (count - k >= 2 && taps >= 2) {
-            lines_2_4(in + k, weight, taps, out + k, 0, blocks, past);
-            lines_2_1(in + k, weight, taps, out + k, blocks, n, past);
+            lines_2_4(in + k, weight, taps, out + k, 0, blocks, place);
+            lines_2_1(in + k, weight, taps, out + k, blocks, n, place);
             k += 2;
         } else {
-            lines_1_4(in + k, weight, taps, out + k, 0, blocks, past);
-            lines_1_1(in + k, weight, taps, out + k, blocks, n, past);
+            lines_1_4(in + k, weight, taps, out + k, 0, blocks, place);
+            lines_1_1(in + k, weight, taps, out + k, blocks, n, place);
             k++;
         }
     }

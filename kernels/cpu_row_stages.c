@@ -117,10 +117,9 @@ static void planes_across(const struct vf_row_worker *w, const struct input *in,
         w->tap[j] = row_at(in, j - in->halo.s, offset);
 }
 
-/* `count` rows from r on of input k's output, or, across the stream, row r of so many planes; to the caches
- * or past them. */
+/* `count` rows from r on of input k's output, or, across the stream, row r of so many planes. */
 static void linear_rows(const struct vf_row_worker *w, const struct work *work, int k, ptrdiff_t r,
-                        char *const *out, int count, bool past)
+                        char *const *out, int count, enum vf_row_place place)
 {
     const struct vf_taps *taps = work->stage->taps;
     const struct input *in = &work->input[k];
@@ -137,7 +136,7 @@ static void linear_rows(const struct vf_row_worker *w, const struct work *work, 
         planes_across(w, in, r, count);
     else
         any_row(w, taps, in, r);
-    w->rows->lines(w->tap, w->weight, taps->count, (void *const *)out, count, n, past);
+    w->rows->lines(w->tap, w->weight, taps->count, (void *const *)out, count, n, place);
 }
 
 /* ---- bodies ---- */
@@ -259,7 +258,7 @@ static bool may_pass(const struct vf_row_worker *w, const struct work *work, int
 {
     const struct vf_flow *flow = w->layout->job->flow;
     const struct vf_ring *ring = &w->layout->ring[field];
-    if (!w->streams || work->how->kind == VF_ROW_ALONG_X || ring->sink < 0 || ring->whole)
+    if (work->how->kind == VF_ROW_ALONG_X || ring->sink < 0 || ring->whole)
         return false;
     const struct vf_sink *sink = &w->layout->job->sink[ring->sink];
     return sink->array != NULL && sink->array->type == (flow->is_double ? VF_F64 : VF_F32) &&
@@ -292,7 +291,7 @@ static void make_linear(const struct vf_row_worker *w, const struct work *work, 
         char *out[VF_ROW_BLOCK];
         int n = may_pass(w, work, field) ? rows_of_sink(w, work, field, r, count, out) : 0;
         if (n > 0) {
-            linear_rows(w, work, k, r, out, n, true);
+            linear_rows(w, work, k, r, out, n, w->streams ? VF_ROW_PAST_CACHES : VF_ROW_IN_SINK);
             continue;
         }
         for (int p = 0; p < work->planes; p++) {
@@ -300,7 +299,7 @@ static void make_linear(const struct vf_row_worker *w, const struct work *work, 
             for (int i = 0; i < count; i++)
                 out[n++] = first + i * pitch;
         }
-        linear_rows(w, work, k, r, out, n, false);
+        linear_rows(w, work, k, r, out, n, VF_ROW_IN_RING);
         n = 0;
         for (int p = 0; p < work->planes; p++)
             for (int i = 0; i < count; i++)

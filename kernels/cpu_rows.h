@@ -55,6 +55,10 @@ static inline bool vf_body_decomposes(enum vf_stencil_id id)
            id == VF_STENCIL_eed_surface_tensor || id == VF_STENCIL_orientation;
 }
 
+/* Where sums go: into a ring, or into a sink, where every NaN becomes the same one, to the caches or past
+ * them, as by `stream`. Rows of a sink begin at multiples of VF_ALIGNMENT, and their bytes are one. */
+enum vf_row_place { VF_ROW_IN_RING, VF_ROW_IN_SINK, VF_ROW_PAST_CACHES };
+
 /* For percentiles: the last bin of finite values, and what stands for values that do not count. */
 enum { VF_BIN_LARGEST = 0xfeff, VF_BIN_NONE = 0xff00 };
 
@@ -72,10 +76,9 @@ struct vf_rows {
     void (*body[VF_STENCIL_COUNT])(const struct vf_body_row *row);
     /* Neighbouring rows at once: out[k][i] = weight[0] * in[k][i] + weight[1] * in[k + 1][i] + ... for k <
      * count, and one row along itself: out[i] = weight[0] * in[i] + weight[1] * in[i + 1] + ...; chains of
-     * fma, all of the compute type. Neighbouring rows may go past the caches, as by `stream`, to addresses
-     * that are multiples of VF_ALIGNMENT, where n elements are too. */
+     * fma, all of the compute type. */
     void (*lines)(const void *const *in, const void *weight, int taps, void *const *out, int count,
-                  ptrdiff_t n, bool past);
+                  ptrdiff_t n, enum vf_row_place place);
     void (*along)(const void *in, const void *weight, int taps, void *out, ptrdiff_t n);
     void (*load[VF_TYPE_COUNT])(const void *in, void *out, ptrdiff_t n);
     void (*store[VF_TYPE_COUNT])(const void *in, void *out, ptrdiff_t n);
