@@ -112,7 +112,8 @@ static enum vf_status write_result(const struct vf_stream_end *end, ptrdiff_t nu
 
 /* Rows of strips or tiles that are read or written together, on their way to the window or from there. */
 struct block {
-    ptrdiff_t rows; /* that there is room for; 0: whole planes pass, without it */
+    ptrdiff_t rows;  /* that there is room for; 0: whole planes pass, without it */
+    ptrdiff_t strip; /* where this is not 0, whole strips of so many rows need no block; it holds one then */
     ptrdiff_t first, count;
     char *data;   /* owned */
     void **plane; /* owned: where each channel's begin */
@@ -125,7 +126,10 @@ static enum vf_status open_block(const struct vf_stream_end *end, const struct v
     *block = (struct block){0};
     if (!end->stream->plan->by_rows || end->file != NULL)
         return VF_OK;
-    block->rows = (ptrdiff_t)vf_info_rows_at_once(info, rows);
+    /* One thread is enough for what is not compressed. */
+    if (channels == 1 && info->compression == VF_COMPRESS_NONE)
+        block->strip = (ptrdiff_t)rows;
+    block->rows = block->strip > 0 ? block->strip : (ptrdiff_t)vf_info_rows_at_once(info, rows);
     block->data = vf_alloc((size_t)block->rows * channels, bytes, "rows", error);
     block->plane = vf_alloc(channels, sizeof *block->plane, "rows", error);
     if (block->data == NULL || block->plane == NULL)
@@ -151,6 +155,39 @@ static void choose_block(const struct vf_stream_end *end, struct block *block, p
     const ptrdiff_t left = end->window->extent - row / block->rows * block->rows;
     block->first = row / block->rows * block->rows;
     block->count = left < block->rows ? left : block->rows;
+}
+
+/* Of at most `most` rows from `number` on: those that are whole strips and follow each other in the window.
+ */
+static ptrdiff_t whole_strips(const struct vf_stream_end *end, const struct block *block, ptrdiff_t number,
+                              ptrdiff_t most)
+{
+    const ptrdiff_t row = plane_of(end, number), capacity = end->window->capacity;
+    const ptrdiff_t room = capacity - vf_floor_mod(number, capacity);
+    if (block->strip == 0 || row % block->strip != 0)
+        return 0;
+    const ptrdiff_t count = run_length(end, number, most < room ? most : room);
+    return row + count == end->window->extent ? count : count - count % block->strip;
+}
+
+static enum vf_status read_strips(const struct vf_stream_end *end, ptrdiff_t number, ptrdiff_t count,
+                                  struct vf_error *error)
+{
+    void *const plane[] = {vf_window_place(end->window, number, 0)};
+    pthread_mutex_lock(end->reading);
+    const enum vf_status status =
+        vf_reader_read_rows(end->stream->reader, (size_t)plane_of(end, number), (size_t)count, plane,
+                            end->stream->plan->threads, error);
+    pthread_mutex_unlock(end->reading);
+    return status;
+}
+
+static enum vf_status write_strips(const struct vf_stream_end *end, ptrdiff_t number, ptrdiff_t count,
+                                   struct vf_error *error)
+{
+    const void *const plane[] = {vf_window_place(end->window, number, 0)};
+    return vf_writer_write_rows(end->stream->writer, (size_t)plane_of(end, number), (size_t)count, plane,
+                                end->stream->plan->threads, error);
 }
 
 static enum vf_status read_row(const struct vf_stream_end *end, ptrdiff_t number, struct block *block,
@@ -210,9 +247,13 @@ static enum vf_status read_some(struct vf_stream_end *end, ptrdiff_t number, ptr
     enum vf_status status = VF_OK;
     if (end->file == NULL && block->rows == 0)
         return read_image(end, number, count, plane, error);
-    for (ptrdiff_t i = 0; i < count && status == VF_OK && !vf_interrupted; i++)
-        status = block->rows > 0 ? read_row(end, number + i, block, error)
-                                 : move_plane(end, number + i, false, error);
+    for (ptrdiff_t i = 0, n; i < count && status == VF_OK && !vf_interrupted; i += n) {
+        const ptrdiff_t whole = whole_strips(end, block, number + i, count - i);
+        n = whole > 0 ? whole : 1;
+        status = whole > 0         ? read_strips(end, number + i, whole, error)
+                 : block->rows > 0 ? read_row(end, number + i, block, error)
+                                   : move_plane(end, number + i, false, error);
+    }
     return status;
 }
 
@@ -222,11 +263,16 @@ static enum vf_status write_some(struct vf_stream_end *end, ptrdiff_t number, pt
     enum vf_status status = VF_OK;
     if (end->file == NULL && block->rows == 0)
         return write_result(end, number, count, plane, room, error);
-    for (ptrdiff_t i = 0; i < count && status == VF_OK && !vf_interrupted; i++)
-        if (block->rows > 0)
+    for (ptrdiff_t i = 0, n; i < count && status == VF_OK && !vf_interrupted; i += n) {
+        const ptrdiff_t whole = whole_strips(end, block, number + i, count - i);
+        n = whole > 0 ? whole : 1;
+        if (whole > 0)
+            status = write_strips(end, number + i, whole, error);
+        else if (block->rows > 0)
             status = write_row(end, number + i, block, error);
         else if (!is_beyond(end, number + i))
             status = move_plane(end, number + i, true, error);
+    }
     return status;
 }
 
