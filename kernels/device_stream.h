@@ -257,6 +257,12 @@ VF_INLINE REAL vf_load_column(const T *in, REAL outside, long long plane, unsign
     return vf_load_folded(in, outside, plane, row, vf_fold_column(x, nx));
 }
 
+/* 1: the column beside a segment is folded once. It is loaded without a branch then, and where the loop is
+ * one plane the compiler puts off small inputs' other loads until they are wanted. */
+#ifndef VF_FOLDED_ONCE
+#define VF_FOLDED_ONCE (!VF_SMALL_INPUTS)
+#endif
+
 /* The flanks of a span: those `away` threads off and farther. */
 template <class T, int away = 1>
 VF_INLINE void vf_load_flank(const T *in, REAL outside, long long plane, unsigned int row,
@@ -267,9 +273,7 @@ VF_INLINE void vf_load_flank(const T *in, REAL outside, long long plane, unsigne
                       n = VF_HALO_X - from < VF_SPAN ? VF_HALO_X - from : VF_SPAN;
         if (c.lane < away || c.lane >= VF_SEGMENT - away) {
             const int x = c.lane < away ? c.x - from - n : c.x + from + VF_SPAN;
-            /* What is short here becomes predicates, not a branch, over which the compiler puts off small
-             * inputs' other loads until they are wanted. */
-            if (VF_HALO_X == 1 && !VF_SMALL_INPUTS) {
+            if (VF_HALO_X == 1 && VF_FOLDED_ONCE) {
                 flank[0] = vf_load_folded(in, outside, plane, row, c.next);
             } else if (n > 1 && x >= 0 && x + n <= nx && vf_is_row(plane, row)) {
                 vf_load_vector<n>(vf_plane_of(in, plane) + (row + x), flank + from);

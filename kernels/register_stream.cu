@@ -12,6 +12,7 @@
  * Further constants, by the scheme: VF_TURN, planes in a turn of the loop: VF_RING, so that the ring moves
  * by renaming, or 1: by moving; VF_RARE_NAN, 1: whether a result is NaN is asked of their sum. */
 #define VF_FIXED_PLANES 1
+#define VF_FOLDED_ONCE (!VF_SMALL_INPUTS || VF_TURN > 1)
 #include "kernels/device_stream.h"
 
 #define VF_RING (2 * VF_REACH + 2)
