@@ -171,8 +171,8 @@ VF_INLINE vf_course vf_course_of(const VfArgs &args, int tile_x, int tile_y, int
 VF_INLINE long long vf_plane_at(const VfArgs &args, const vf_course &course, int plane, int reach)
 {
     const int n = VF_FLAT ? args.ny : args.nz, low = course.begin - reach, high = course.end - 1 + reach;
-    /* The nearest of the grid is found with the bounds, which stay the same from plane to plane: in registers,
-     * of which a far reach leaves none. */
+    /* The nearest of the grid is found with the bounds, which stay the same from plane to plane: in
+     * registers, of which a far reach leaves none. */
     const bool by_bounds = VF_BOUNDARY == VF_NEAREST && VF_REACH <= 2;
     const int first = by_bounds ? max(low, 0) : low, last = by_bounds ? min(high, n - 1) : high,
               within = plane < first  ? first

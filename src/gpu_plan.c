@@ -128,6 +128,12 @@ static double length_of(const struct vf_kernel_case *c, const struct vf_gpu_sche
     return scheme->written != NULL ? scheme->written(c, config) : (double)cells * c->operations;
 }
 
+bool vf_gpu_is_long(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                    const struct vf_kernel_config *config)
+{
+    return length_of(c, scheme, config) > fmax(scheme->most_written, MOST_UNROLLED);
+}
+
 static double most_length(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
                           const struct vf_forced *forced)
 {

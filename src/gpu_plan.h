@@ -85,6 +85,10 @@ double vf_gpu_predict(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                       const struct vf_gpu_scheme *scheme, const struct vf_kernel_config *config,
                       int registers, struct vf_model_detail *detail);
 
+/* Whether the kernel compiles for longer than any that the plan chooses unasked. */
+bool vf_gpu_is_long(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                    const struct vf_kernel_config *config);
+
 /* Numbers the tiles along x where there are too many along y or z for a launch. */
 void vf_gpu_fit_grid(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
                      struct vf_kernel_config *config);

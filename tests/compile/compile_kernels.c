@@ -220,7 +220,8 @@ static void add_run(struct list *list, const struct vf_plan *plan, const struct 
             if (vf_kernel_work_open(&work, &kernels, &request, launch, &error) != VF_OK)
                 exit(1);
             work.c.flow = &work.flow;
-            add(list, &work, sample, arch, launch->scheme, &launch->config, forced->count > 0);
+            if (all || !vf_gpu_is_long(&work.c, launch->scheme, &launch->config))
+                add(list, &work, sample, arch, launch->scheme, &launch->config, forced->count > 0);
             const int count =
                 all ? vf_gpu_rank(&work.c, gpu, forced->count > 0 ? &forced->entry[0] : NULL, ranked, 512)
                     : 0;
