@@ -93,7 +93,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                             "show how far the work is (auto: on a terminal; json: an object a line)"},
     [VF_OPTION_QUIET] = {REPORTS, "quiet", 'q', NULL, NULL, NULL, "no notes, no progress; errors only"},
     [VF_OPTION_VERBOSE] = {REPORTS, "verbose", 'v', NULL, NULL, NULL,
-                           "say more: global values, and how long it took"},
+                           "say more: global values, GPU kernels that gave way to others, and how "
+                           "long it took"},
     [VF_OPTION_HELP] = {REPORTS, "help", 'h', NULL, NULL, NULL, "show this help"},
     [VF_OPTION_VERSION] = {REPORTS, "version", 0, NULL, NULL, NULL, "show the version"},
     [VF_OPTION_COMPLETION] = {REPORTS, "completion", 0, "bash|zsh|fish", "bash|zsh|fish", NULL,

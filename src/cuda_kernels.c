@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "alloc.h"
@@ -118,6 +119,20 @@ static int list_others(const struct vf_cuda_launch *kernel, const struct vf_gpu 
     return count;
 }
 
+/* For who asks, as --explain names the plan's choice. */
+static void note_other(const struct vf_cuda_launch *kernel, struct vf_cuda *cuda,
+                       const struct vf_launch *launch)
+{
+    const struct vf_flow *flow = &kernel->work.flow;
+    const int *planned = launch->config.block, *taken = kernel->config.block;
+    const int stages = flow->stage_count;
+    cuda->replaced_count++;
+    snprintf(cuda->replaced, sizeof cuda->replaced, "%s%s%s, by %s, block %dx%dx%d, not %s, block %dx%dx%d",
+             stages > 0 ? flow->stage[0].name : "copy", stages > 1 ? " to " : "",
+             stages > 1 ? flow->stage[stages - 1].name : "", kernel->scheme->name, taken[0], taken[1],
+             taken[2], launch->scheme->name, planned[0], planned[1], planned[2]);
+}
+
 /* The plan's choice if it was measured, or compiles to what was expected; else the next best. */
 static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda,
                              const struct vf_launch *launch, struct vf_error *error)
@@ -140,20 +155,27 @@ static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda
         if (i == 0 && !launch->forced && !launch->precompiled && least > PATIENCE * launch->seconds)
             count = list_others(kernel, &cuda->gpu, list);
     }
-    if (best >= 0)
-        return best == latest ? VF_OK : compile(kernel, cuda, &list[best], &least, error);
-    if (launch->forced || launch->precompiled || !kernel->work.c.shallow)
-        return status != VF_OK
-                   ? status
-                   : vf_fail(error, VF_DEVICE,
+    if (best < 0) {
+        if (launch->forced || launch->precompiled || !kernel->work.c.shallow)
+            return status != VF_OK
+                       ? status
+                       : vf_fail(
+                             error, VF_DEVICE,
                              "scheme %s: its kernel needs more than the device has; give a smaller block, "
                              "another scheme or --backend cpu",
                              launch->scheme->name);
-    const struct vf_forced safe = {
-        .scheme = vf_gpu_schemes[0], .variant = -1, .grid = -1, .virtual_blocks = -1, .interior = -1};
-    if (vf_gpu_rank(&kernel->work.c, &cuda->gpu, &safe, list, 1) == 0)
-        return vf_fail(error, VF_DEVICE, "no kernel fits the device");
-    return compile(kernel, cuda, &list[0], &least, error);
+        const struct vf_forced safe = {
+            .scheme = vf_gpu_schemes[0], .variant = -1, .grid = -1, .virtual_blocks = -1, .interior = -1};
+        if (vf_gpu_rank(&kernel->work.c, &cuda->gpu, &safe, list, 1) == 0)
+            return vf_fail(error, VF_DEVICE, "no kernel fits the device");
+        best = 0;
+        latest = -1;
+    }
+    status = best == latest ? VF_OK : compile(kernel, cuda, &list[best], &least, error);
+    if (status == VF_OK &&
+        (kernel->scheme != launch->scheme || !vf_config_equal(&kernel->config, &launch->config)))
+        note_other(kernel, cuda, launch);
+    return status;
 }
 
 /* ---- a launch ---- */

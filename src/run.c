@@ -187,6 +187,11 @@ static void describe(const struct vf_work *w)
                     fprintf(stderr, "volfilter: %s: channel %zu: %s %s = %g\n", w->in_name, c + 1,
                             w->plan.chain->link[i].filter->name, w->plan.link[i].global[g].name,
                             w->value[c * values + vf_plan_value_index(&w->plan, i, f, g)]);
+    if (w->cuda_replaced > 0)
+        fprintf(stderr,
+                "volfilter: %s: another kernel than --explain names, which did not compile to what was "
+                "expected, %d in all; the last: %s\n",
+                w->in_name, w->cuda_replaced, w->cuda->replaced);
     fprintf(stderr, "volfilter: %s: read %.3f s, filtered %.3f s, written %.3f s to %s\n", w->in_name,
             w->read_seconds, w->compute_seconds, w->write_seconds, w->out_name);
 }
@@ -284,12 +289,14 @@ static enum vf_status settle(enum vf_status status, struct vf_error *error)
 enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
 {
     double before[3] = {0};
+    const int replaced = w->cuda != NULL ? w->cuda->replaced_count : 0;
     make_room(w);
     if (w->cuda != NULL)
         memcpy(before, w->cuda->seconds, sizeof before);
     const enum vf_status status = compute_or_stream(w, error);
     for (int i = 0; w->cuda != NULL && i < 3; i++)
         w->cuda_seconds[i] = w->cuda->seconds[i] - before[i];
+    w->cuda_replaced = w->cuda != NULL ? w->cuda->replaced_count - replaced : 0;
     return settle(status, error);
 }
 

@@ -39,6 +39,7 @@ struct vf_work {
     double begun; /* by the clock */
     double read_seconds, compute_seconds, write_seconds, elapsed_seconds;
     double cuda_seconds[3]; /* uploads, kernels, downloads */
+    int cuda_replaced;      /* launches of other kernels than the plan's */
 };
 
 /* Plans what is computed once the reader is open: the result, the runs, where, and in slabs or not. */

@@ -43,6 +43,14 @@ test_explain_names_kernels() {
     prints '"predicted_seconds": '
 }
 
+test_kernels_that_give_way_are_told_of() {
+    FAKE_CUDA_REGISTERS=255 fake 0 -v --backend cuda -f gaussian "$STACK" a.tif
+    says "another kernel than --explain names"
+    fake 0 -v --backend cuda -f gaussian "$STACK" b.tif
+    [ "$(grep -c "another kernel" err)" = 0 ]
+    cmp a.tif b.tif
+}
+
 test_forced_scheme() {
     fake 0 --scheme big-tile:block=16x8x1:work=1x1x1 --explain --dry-run -f gaussian "$SMALL" out.tif
     prints "big-tile"
