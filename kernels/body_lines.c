@@ -153,9 +153,9 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
 static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     (void)config;
-    const int fields = c->flow->sink_count, sums = c->flow->stage[1].taps->count,
+    const int fields = c->flow->sink_count, times = (fields + 1) / 2, sums = c->flow->stage[1].taps->count,
               made = c->operations - sums * fields;
-    return 2.0 * pack_of(c) * made + made + pack_of(c) * sums * ((fields + 1) / 2);
+    return 2.0 * pack_of(c) * made + made + pack_of(c) * times * sums;
 }
 
 /* Products of a gradient and 17 weights take 0.5 s to compile. */
