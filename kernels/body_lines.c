@@ -18,17 +18,10 @@ static int reach_of(const struct vf_kernel_case *c)
     return c->flow->stage[1].taps->halo[2];
 }
 
-static bool is_line_along_x(const struct vf_stage *stage)
-{
-    const struct vf_taps *taps = stage->taps;
-    return stage->stencil == VF_STENCIL_LINEAR && taps->halo[0] == 0 && taps->halo[1] == 0 &&
-           taps->halo[2] > 0 && taps->count == 2 * taps->halo[2] + 1;
-}
-
 static const char *refuses(const struct vf_kernel_case *c)
 {
     const struct vf_flow *flow = c->flow;
-    if (flow->stage_count != 2 || !is_line_along_x(&flow->stage[1]))
+    if (flow->stage_count != 2 || vf_line_axis(&flow->stage[1]) != 2)
         return "it is for a stage and the lines along x of what that makes";
     const struct vf_stage *first = &flow->stage[0], *line = &flow->stage[1];
     for (int k = 0; k < line->input_count; k++) {

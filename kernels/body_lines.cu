@@ -37,26 +37,11 @@ struct vf_lines_tile {
 
 /* ---- the first stage ---- */
 
-/* One cell of a box. */
-template <class Box> struct vf_own_cell {
-    const VfArgs &args;
-    const Box &box;
-    int i;
-
-    VF_MEMBER REAL read(int input, int dz, int dy, int dx)
-    {
-        return box.read(input, dz, dy, i, dx);
-    }
-    VF_MEMBER bool open(int axis, bool upper)
-    {
-        return box.open(axis, upper, 0, 0, i);
-    }
-};
-
-/* One cell anywhere in the grid. */
+/* One cell anywhere in the grid, for a place in the tile. */
 struct vf_lone_cell {
     const VfArgs &args;
     int x, y, z;
+    REAL *to;
 
     VF_MEMBER REAL read(int input, int dz, int dy, int dx)
     {
@@ -66,40 +51,40 @@ struct vf_lone_cell {
             return vf_outside(args, input);
         return vf_load(args, input, vf_row(args, at_y, at_z) + at_x);
     }
+    VF_MEMBER void store(int output, REAL value)
+    {
+        to[output * vf_lines_tile::cells] = value;
+    }
     VF_MEMBER bool open(int axis, bool upper)
     {
         return vf_is_cell_open(args, x, y, z, axis, upper);
     }
 };
 
-/* What is summed of one cell; NaN if it is in doubt. */
-template <bool is_short, class C> VF_INLINE REAL vf_make_by(C &cell, REAL (&made)[VF_OUTPUTS])
+/* Stores what is summed of one cell; NaN if it is in doubt. */
+template <bool is_short, class C> VF_INLINE REAL vf_make_by(C &cell)
 {
     vf_cell_values<C> values = {cell};
     vf_stage_view<vf_stage_0, C, is_short> view = {values};
     values.doubt = 0;
     vf_stage_0::compute(view);
-    VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++) made[k] = values.value[vf_line::in(k)-VF_INPUTS];
+    VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++) cell.store(k, values.value[vf_line::in(k)-VF_INPUTS]);
     return values.doubt;
 }
 
-template <class C> VF_INLINE void vf_make(C cell, REAL (&made)[VF_OUTPUTS])
+template <class C> VF_INLINE void vf_make(C cell)
 {
-    const REAL doubt = vf_make_by<true>(cell, made);
+    const REAL doubt = vf_make_by<true>(cell);
     if (doubt != doubt)
-        vf_make_by<false>(cell, made);
+        vf_make_by<false>(cell);
 }
 
 template <class Box> VF_INLINE void vf_make_pack(const Box &box, REAL *to)
 {
-    REAL made[VF_PACK][VF_OUTPUTS];
-    VF_UNROLL for (int i = 0; i < VF_PACK; i++) vf_make(vf_own_cell<Box>{box.args, box, i}, made[i]);
-    VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++)
-    {
-        REAL pack[VF_PACK];
-        VF_UNROLL for (int i = 0; i < VF_PACK; i++) pack[i] = made[i][k];
-        vf_set_pack(to + k * vf_lines_tile::cells, pack);
-    }
+    REAL made[VF_OUTPUTS][VF_PACK];
+    VF_UNROLL for (int i = 0; i < VF_PACK; i++)
+        vf_make(vf_box_cell<Box, VF_PACK>{box.args, box, made, 0, 0, i});
+    VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++) vf_set_pack(to + k * vf_lines_tile::cells, made[k]);
 }
 
 /* A pack that begins or ends outside the grid, as far as it is reached. */
@@ -107,15 +92,13 @@ VF_INLINE void vf_make_end(const VfArgs &args, int x, int y, int z, REAL *to)
 {
     VF_NO_UNROLL for (int i = 0; i < VF_PACK; i++)
     {
-        REAL made[VF_OUTPUTS];
         if (x + i < -vf_line::halo_x || x + i >= args.nx + vf_line::halo_x)
             continue;
-        const int place = vf_index(x + i, args.nx);
-        if (VF_BOUNDARY == VF_CONSTANT && place < 0)
-            VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++) made[k] = vf_outside(args, vf_line::in(k));
+        vf_lone_cell cell = {args, vf_index(x + i, args.nx), y, z, to + i};
+        if (VF_BOUNDARY == VF_CONSTANT && cell.x < 0)
+            VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++) cell.store(k, vf_outside(args, vf_line::in(k)));
         else
-            vf_make(vf_lone_cell{args, place, y, z}, made);
-        VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++) to[k * vf_lines_tile::cells + i] = made[k];
+            vf_make(cell);
     }
 }
 

@@ -98,6 +98,10 @@ bool vf_config_equal(const struct vf_kernel_config *a, const struct vf_kernel_co
  * belongs to a face is computed once for both of its cells. */
 double vf_kernel_operations(const struct vf_kernel_case *c, int cells_x, int cells_y, int cells_z);
 
+/* The axis (0 is z) of a stage that is a line of weights: taps in consecutive places along it, the centre in
+ * their midst; -1 of any other. */
+int vf_line_axis(const struct vf_stage *stage);
+
 /* Bytes of the compute type. */
 size_t vf_kernel_element(const struct vf_kernel_case *c);
 

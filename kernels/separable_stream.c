@@ -10,18 +10,6 @@ struct lines {
     int stage[3];
 };
 
-/* All taps in consecutive places along one axis; which, or -1. */
-static int axis_of(const struct vf_taps *taps)
-{
-    int axis = -1;
-    for (int i = 0; i < 3; i++)
-        if (taps->halo[i] > 0)
-            axis = axis < 0 ? i : 3;
-    if (axis < 0 || axis > 2 || taps->count != 2 * taps->halo[axis] + 1)
-        return -1;
-    return axis;
-}
-
 /* Whether the flow is a chain of lines in the order x, y, z, each over the same number of fields. */
 static const char *read_lines(const struct vf_kernel_case *c, struct lines *lines)
 {
@@ -32,7 +20,7 @@ static const char *read_lines(const struct vf_kernel_case *c, struct lines *line
         return "it is for chains of lines, one along each axis";
     for (int s = 0; s < flow->stage_count; s++) {
         const struct vf_stage *stage = &flow->stage[s];
-        const int axis = stage->stencil == VF_STENCIL_LINEAR ? axis_of(stage->taps) : -1;
+        const int axis = vf_line_axis(stage);
         if (axis < 0)
             return "a stage is not a line of weights";
         if (axis >= last)

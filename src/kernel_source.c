@@ -146,22 +146,6 @@ static void add_memory(const struct vf_kernel_case *c, struct vf_text *text)
 
 /* ---- stages ---- */
 
-/* All taps on one line, in consecutive places: then a long table can be a loop. Its axis, or -1. */
-static int line_axis(const struct vf_taps *taps)
-{
-    for (int axis = 0; axis < 3; axis++) {
-        bool along = true;
-        for (int t = 0; t < taps->count && along; t++) {
-            const int offset[3] = {taps->tap[t].dz, taps->tap[t].dy, taps->tap[t].dx};
-            for (int other = 0; other < 3; other++)
-                along = along && offset[other] == (other == axis ? t - taps->halo[axis] : 0);
-        }
-        if (along)
-            return axis;
-    }
-    return -1;
-}
-
 static void add_tap_loop(const struct vf_taps *taps, int axis, struct vf_text *text)
 {
     static const char *const offset[] = {"t, 0, 0", "0, t, 0", "0, 0, t"};
@@ -182,7 +166,7 @@ static void add_taps(const struct vf_taps *taps, int s, struct vf_text *text)
 
 static void add_linear(const struct vf_stage *stage, int s, struct vf_text *text)
 {
-    const int axis = line_axis(stage->taps);
+    const int axis = vf_line_axis(stage); /* a long line can be a loop */
     const bool is_loop = axis >= 0 && stage->taps->count > MOST_WRITTEN_TAPS;
     if (!is_loop)
         add_taps(stage->taps, s, text);
