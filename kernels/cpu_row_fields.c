@@ -133,7 +133,8 @@ void vf_row_load(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdiff_
                                    to + at * (ptrdiff_t)l->element, n);
         at += n;
     }
-    vf_row_made(w, field, s, r, to);
+    if (vf_row_needs_finish(&l->ring[field]))
+        vf_row_finish(w, field, s, r, to);
 }
 
 void vf_row_load_plane(const struct vf_row_worker *w, int field, ptrdiff_t s)

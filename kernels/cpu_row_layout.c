@@ -85,6 +85,72 @@ static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim)
     return s;
 }
 
+/* Whether stage i reads of a field the row alone that it computes. */
+static bool reads_one_row(const struct vf_row_layout *l, int i, int field)
+{
+    const struct vf_stage *stage = &l->job->flow->stage[i];
+    bool one = l->stage[i].kind == VF_ROW_BODY || l->stage[i].kind == VF_ROW_ALONG_X;
+    for (int k = 0; k < stage->input_count; k++)
+        one = one && (stage->input[k] != field || (l->stage[i].halo[k].r == 0 && l->stage[i].halo[k].s == 0));
+    return one;
+}
+
+/* The one stage that reads all that stage i makes, row by row; -1: there is none. */
+static int find_caller(const struct vf_row_layout *l, int i)
+{
+    const struct vf_flow *flow = l->job->flow;
+    const struct vf_stage *stage = &flow->stage[i];
+    int caller = -1;
+    for (int k = 0; k < stage->output_count; k++) {
+        if (l->ring[stage->output[k]].sink >= 0)
+            return -1;
+        for (int j = i + 1; j < flow->stage_count; j++)
+            for (int input = 0; input < flow->stage[j].input_count; input++) {
+                if (flow->stage[j].input[input] != stage->output[k])
+                    continue;
+                if ((caller >= 0 && caller != j) || !reads_one_row(l, j, stage->output[k]))
+                    return -1;
+                caller = j;
+            }
+    }
+    return caller;
+}
+
+/* Whether all inputs of stage j are made by stage i. */
+static bool reads_only(const struct vf_row_layout *l, int j, int i)
+{
+    const struct vf_stage *reader = &l->job->flow->stage[j], *maker = &l->job->flow->stage[i];
+    int found = 0;
+    for (int input = 0; input < reader->input_count; input++)
+        for (int k = 0; k < maker->output_count; k++)
+            found += reader->input[input] == maker->output[k];
+    return found == reader->input_count;
+}
+
+/* The rows that stage i makes are made when the one stage that reads them comes to them. */
+static void call(struct vf_row_layout *l, int caller, int i)
+{
+    const struct vf_stage *stage = &l->job->flow->stage[i];
+    l->stage[i].called = true;
+    l->stage[caller].calls = i;
+    for (int k = 0; k < stage->output_count; k++)
+        l->ring[stage->output[k]].whole = false;
+}
+
+/* A body that reads, row by row, sums across the stream and nothing else takes as many planes at once as they
+ * do: of these planes a row is kept, which is still in a near cache. */
+static void find_called_sums(struct vf_row_layout *l)
+{
+    const struct vf_flow *flow = l->job->flow;
+    for (int i = 0; i < flow->stage_count; i++) {
+        const int caller = l->stage[i].kind == VF_ROW_ACROSS_STREAM ? find_caller(l, i) : -1;
+        if (caller < 0 || l->stage[caller].kind != VF_ROW_BODY || !reads_only(l, caller, i))
+            continue;
+        l->stage[caller].planes = l->stage[i].planes;
+        call(l, caller, i);
+    }
+}
+
 /* From the first stage on: a stage follows its latest input by its halo; a ring spans from the newest plane
  * to the oldest that the last consumer still reads. */
 static void find_delays(struct vf_row_layout *l)
@@ -95,6 +161,8 @@ static void find_delays(struct vf_row_layout *l)
         struct vf_row_stage *s = &l->stage[i];
         for (int k = 0; k < stage->input_count; k++)
             s->delay = larger(s->delay, l->ring[stage->input[k]].delay + s->halo[k].s);
+        if (s->calls >= 0)
+            s->delay = l->stage[s->calls].delay;
         for (int k = 0; k < stage->input_count; k++) {
             struct vf_ring *in = &l->ring[stage->input[k]];
             const ptrdiff_t newest = in->delay - in->early;
@@ -134,52 +202,18 @@ static void find_lazy(struct vf_row_layout *l)
     }
 }
 
-/* Whether stage i reads of a field the row alone that it computes. */
-static bool reads_one_row(const struct vf_row_layout *l, int i, int field)
-{
-    const struct vf_stage *stage = &l->job->flow->stage[i];
-    bool one = l->stage[i].kind == VF_ROW_BODY || l->stage[i].kind == VF_ROW_ALONG_X;
-    for (int k = 0; k < stage->input_count; k++)
-        one = one && (stage->input[k] != field || (l->stage[i].halo[k].r == 0 && l->stage[i].halo[k].s == 0));
-    return one;
-}
-
-/* The one stage that reads all that stage i makes, row by row; -1: there is none. */
-static int find_caller(const struct vf_row_layout *l, int i)
-{
-    const struct vf_flow *flow = l->job->flow;
-    const struct vf_stage *stage = &flow->stage[i];
-    int caller = -1;
-    for (int k = 0; k < stage->output_count; k++) {
-        if (l->ring[stage->output[k]].sink >= 0)
-            return -1;
-        for (int j = i + 1; j < flow->stage_count; j++)
-            for (int input = 0; input < flow->stage[j].input_count; input++) {
-                if (flow->stage[j].input[input] != stage->output[k])
-                    continue;
-                if ((caller >= 0 && caller != j) || !reads_one_row(l, j, stage->output[k]))
-                    return -1;
-                caller = j;
-            }
-    }
-    return caller;
-}
-
 /* A body whose rows one stage reads, row by row, makes each when that stage comes to it, and no plane: the
  * row is still in the nearest cache. */
 static void find_called(struct vf_row_layout *l)
 {
     const struct vf_flow *flow = l->job->flow;
     for (int i = 0; i < flow->stage_count; i++) {
-        struct vf_row_stage *s = &l->stage[i];
+        const struct vf_row_stage *s = &l->stage[i];
         const int caller = s->kind == VF_ROW_BODY ? find_caller(l, i) : -1;
         /* What it reads itself is kept no longer than it asks for. */
         if (caller < 0 || l->stage[caller].calls >= 0 || s->calls >= 0 || l->stage[caller].delay != s->delay)
             continue;
-        s->called = true;
-        l->stage[caller].calls = i;
-        for (int k = 0; k < flow->stage[i].output_count; k++)
-            l->ring[flow->stage[i].output[k]].whole = false;
+        call(l, caller, i);
     }
 }
 
@@ -283,6 +317,7 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
     for (int k = 0; k < flow->sink_count; k++)
         l->ring[flow->sink[k]].sink = k;
     find_reach(l);
+    find_called_sums(l);
     find_delays(l);
     find_lazy(l);
     find_called(l);

@@ -37,7 +37,7 @@ enum vf_row_kind { VF_ROW_BODY, VF_ROW_ANY, VF_ROW_ALONG_X, VF_ROW_ACROSS_ROWS, 
 struct vf_row_stage {
     enum vf_row_kind kind;
     struct vf_halo halo[VF_MAX_INPUTS];
-    int rows, planes; /* computed at once, at most */
+    int rows, planes; /* computed at once, at most; a body's planes are those of the sums that it calls for */
     int delay;        /* of the newest plane that its inputs allow */
     bool called;      /* its rows are made when the one stage that reads them needs them */
     int calls;        /* the stage whose rows it calls for; -1: none */

@@ -24,6 +24,7 @@ struct work {
     struct vf_range rows, x;
     struct input input[VF_MAX_INPUTS];
     struct vf_row_plane out[VF_MAX_OUTPUTS][VF_ROW_BLOCK]; /* [output][plane], at the first x that is made */
+    bool passes[VF_MAX_OUTPUTS];                           /* rows may go to the sink as they are */
 };
 
 /* Input k of the work, whose x range is known. */
@@ -48,6 +49,12 @@ static struct input input_of(const struct vf_row_worker *w, const struct work *w
         in.inside = in.inside && at >= 0;
     }
     return in;
+}
+
+/* A row that the stage makes, in the input's plane j: it is inside the grid, or the grid is periodic. */
+static const char *same_row(const struct input *in, int j, ptrdiff_t r)
+{
+    return in->plane[j] + (r - in->first_row) * in->pitch;
 }
 
 /* Bytes from a plane's start to row r, which may be beyond the grid; -1 for the constant. */
@@ -106,15 +113,9 @@ static void rows_across(const struct vf_row_worker *w, const struct input *in, p
 /* The same for row r of `count` neighbouring planes. */
 static void planes_across(const struct vf_row_worker *w, const struct input *in, ptrdiff_t r, int count)
 {
-    const ptrdiff_t offset = row_offset(w, in, r);
     const int n = 2 * in->halo.s + count;
-    if (in->inside && offset >= 0) {
-        for (int j = 0; j < n; j++)
-            w->tap[j] = in->plane[j] + offset;
-        return;
-    }
     for (int j = 0; j < n; j++)
-        w->tap[j] = row_at(in, j - in->halo.s, offset);
+        w->tap[j] = in->plane[j] == NULL ? in->outside : same_row(in, j, r);
 }
 
 /* `count` rows from r on of input k's output, or, across the stream, row r of so many planes. */
@@ -126,8 +127,8 @@ static void linear_rows(const struct vf_row_worker *w, const struct work *work, 
     const ptrdiff_t n = work->x.to - work->x.from;
     const enum vf_row_kind kind = work->how->kind;
     if (kind == VF_ROW_ALONG_X) {
-        const char *row = row_at(in, 0, row_offset(w, in, r));
-        w->rows->along(row - in->halo.x * (ptrdiff_t)w->layout->element, w->weight, taps->count, out[0], n);
+        const char *row = same_row(in, 0, r) - in->halo.x * (ptrdiff_t)w->layout->element;
+        w->rows->along(row, w->weight, taps->count, out[0], n);
         return;
     }
     if (kind == VF_ROW_ACROSS_ROWS)
@@ -141,9 +142,10 @@ static void linear_rows(const struct vf_row_worker *w, const struct work *work, 
 
 /* ---- bodies ---- */
 
-/* A body on its way through the rows of a plane. */
+/* A body on its way through the rows of a plane of its work. */
 struct body_plane {
     const struct work *work;
+    int plane;   /* of the work's */
     int reach;   /* in rows, of its inputs */
     bool inside; /* no plane of an input is outside the grid */
     struct vf_body_row row;
@@ -151,8 +153,8 @@ struct body_plane {
     char *out[VF_MAX_OUTPUTS]; /* the row that comes next */
 };
 
-/* What all rows of a plane share: which outer faces are closed to flux. */
-static struct vf_body_row body_of(const struct vf_row_worker *w, const struct work *work)
+/* What all rows of plane s share: which outer faces are closed to flux. */
+static struct vf_body_row body_of(const struct vf_row_worker *w, const struct work *work, ptrdiff_t s)
 {
     const struct vf_job *job = w->layout->job;
     const enum vf_boundary b = job->flow->boundary;
@@ -163,16 +165,18 @@ static struct vf_body_row body_of(const struct vf_row_worker *w, const struct wo
     return (struct vf_body_row){
         .param = work->stage->param,
         .n = n,
-        .open_lo = {1, 1, !(closed_z && work->s == 0)},
-        .open_hi = {1, 1, !(closed_z && work->s == job->nz - 1)},
+        .open_lo = {1, 1, !(closed_z && s == 0)},
+        .open_hi = {1, 1, !(closed_z && s == job->nz - 1)},
         .closed_lo_x = closed_x && work->x.from == 0 ? 0 : -1,
         .closed_hi_x = closed_x && work->x.to == job->nx ? (int)n - 1 : -1,
     };
 }
 
-static void begin_body(const struct vf_row_worker *w, const struct work *work, struct body_plane *body)
+static void begin_body(const struct vf_row_worker *w, const struct work *work, int plane,
+                       struct body_plane *body)
 {
-    *body = (struct body_plane){.work = work, .inside = true, .row = body_of(w, work)};
+    *body = (struct body_plane){
+        .work = work, .plane = plane, .inside = true, .row = body_of(w, work, work->s + plane)};
     body->row.in = body->in;
     body->row.out = (void *const *)body->out;
     for (int k = 0; k < work->stage->input_count; k++) {
@@ -181,7 +185,7 @@ static void begin_body(const struct vf_row_worker *w, const struct work *work, s
         body->inside = body->inside && in->inside;
     }
     for (int k = 0; k < work->stage->output_count; k++)
-        body->out[k] = work->out[k][0].first;
+        body->out[k] = work->out[k][plane].first;
 }
 
 /* The rows that row r reads. */
@@ -194,7 +198,8 @@ static void find_rows(const struct vf_row_worker *w, struct body_plane *body, pt
         for (int dr = -h.r; dr <= h.r; dr++) {
             const ptrdiff_t offset = row_offset(w, input, r + dr);
             for (int ds = -h.s; ds <= h.s; ds++)
-                body->in[VF_ROW_INDEX(k, volume ? ds : 0, volume ? dr : ds)] = row_at(input, ds, offset);
+                body->in[VF_ROW_INDEX(k, volume ? ds : 0, volume ? dr : ds)] =
+                    row_at(input, body->plane + ds, offset);
         }
     }
 }
@@ -216,7 +221,7 @@ static void place_row(const struct vf_row_worker *w, struct body_plane *body, pt
     const struct vf_job *job = w->layout->job;
     const struct work *work = body->work;
     const bool volume = job->flow->dim == 3;
-    const ptrdiff_t y = volume ? r : work->s;
+    const ptrdiff_t s = work->s + body->plane, y = volume ? r : s;
     const bool closed_y = vf_boundary_is_closed(vf_boundary_axis(job->flow->boundary, job->ny));
     struct vf_body_row *row = &body->row;
     row->open_lo[1] = !(closed_y && y == 0);
@@ -230,7 +235,7 @@ static void place_row(const struct vf_row_worker *w, struct body_plane *body, pt
         row->face[0] = faces + VF_ALIGNMENT;
         row->face[1] = faces + pitch;
         row->face[2] = faces + (r - work->rows.from + 2) * pitch;
-        row->follows = work->s > planes.from && (!volume || r > work->rows.from);
+        row->follows = s > planes.from && (!volume || r > work->rows.from);
     }
 }
 
@@ -245,7 +250,9 @@ static void make_body_row(const struct vf_row_worker *w, struct body_plane *body
     place_row(w, body, r);
     w->rows->body[work->stage->stencil](&body->row);
     for (int k = 0; k < work->stage->output_count; k++) {
-        vf_row_made(w, work->stage->output[k], work->s, r, body->out[k] - before);
+        const int field = work->stage->output[k];
+        if (vf_row_needs_finish(&w->layout->ring[field]))
+            vf_row_finish(w, field, work->s + body->plane, r, body->out[k] - before);
         body->out[k] += work->out[k][0].pitch;
     }
 }
@@ -287,9 +294,10 @@ static void make_linear(const struct vf_row_worker *w, const struct work *work, 
     const ptrdiff_t element = (ptrdiff_t)w->layout->element, before = work->x.from * element;
     for (int k = 0; k < work->stage->output_count; k++) {
         const int field = work->stage->output[k];
-        const ptrdiff_t pitch = w->layout->ring[field].pitch * element;
+        const struct vf_ring *ring = &w->layout->ring[field];
+        const ptrdiff_t pitch = ring->pitch * element;
         char *out[VF_ROW_BLOCK];
-        int n = may_pass(w, work, field) ? rows_of_sink(w, work, field, r, count, out) : 0;
+        int n = work->passes[k] ? rows_of_sink(w, work, field, r, count, out) : 0;
         if (n > 0) {
             linear_rows(w, work, k, r, out, n, w->streams ? VF_ROW_PAST_CACHES : VF_ROW_IN_SINK);
             continue;
@@ -300,10 +308,12 @@ static void make_linear(const struct vf_row_worker *w, const struct work *work, 
                 out[n++] = first + i * pitch;
         }
         linear_rows(w, work, k, r, out, n, VF_ROW_IN_RING);
+        if (!vf_row_needs_finish(ring))
+            continue;
         n = 0;
         for (int p = 0; p < work->planes; p++)
             for (int i = 0; i < count; i++)
-                vf_row_made(w, field, work->s + p, r + i, out[n++] - before);
+                vf_row_finish(w, field, work->s + p, r + i, out[n++] - before);
     }
 }
 
@@ -331,33 +341,53 @@ static void begin_work(const struct vf_row_worker *w, int stage_index, ptrdiff_t
     work->x = part->x;
     for (int k = 0; k < stage->input_count; k++)
         work->input[k] = input_of(w, work, k);
-    for (int k = 0; k < stage->output_count; k++)
+    for (int k = 0; k < stage->output_count; k++) {
         for (int p = 0; p < count; p++)
             work->out[k][p] = vf_row_plane_of(w, stage->output[k], s + p, work->x.from);
+        work->passes[k] = may_pass(w, work, stage->output[k]);
+    }
 }
 
-void vf_row_stage_planes(const struct vf_row_worker *w, int stage_index, ptrdiff_t s, int count)
+/* A stage on its way through the rows of its work. */
+struct passage {
+    struct work work;
+    struct body_plane body[VF_ROW_BLOCK]; /* of a body: by plane */
+};
+
+static void begin(const struct vf_row_worker *w, int stage, ptrdiff_t s, int count, struct passage *passage)
 {
-    struct work work, called;
-    struct body_plane body, called_body;
-    begin_work(w, stage_index, s, count, &work);
-    const bool is_body = work.how->kind == VF_ROW_BODY, has_called = work.how->calls >= 0;
-    if (has_called) {
-        begin_work(w, work.how->calls, s, 1, &called);
-        begin_body(w, &called, &called_body);
-    }
-    if (is_body)
-        begin_body(w, &work, &body);
+    begin_work(w, stage, s, count, &passage->work);
+    if (passage->work.how->kind != VF_ROW_BODY)
+        set_weights(w, passage->work.stage->taps);
     else
-        set_weights(w, work.stage->taps);
-    for (ptrdiff_t r = work.rows.from, step = work.how->rows; r < work.rows.to; r += step) {
-        if (has_called)
-            make_body_row(w, &called_body, r);
-        if (is_body) {
-            make_body_row(w, &body, r);
-        } else {
-            load_lazy(w, &work, r);
-            make_linear(w, &work, r, (int)(step < work.rows.to - r ? step : work.rows.to - r));
-        }
+        for (int p = 0; p < count; p++)
+            begin_body(w, &passage->work, p, &passage->body[p]);
+}
+
+/* `count` rows from r on. */
+static void make_rows(const struct vf_row_worker *w, struct passage *passage, ptrdiff_t r, int count)
+{
+    if (passage->work.how->kind == VF_ROW_BODY) {
+        for (int p = 0; p < passage->work.planes; p++)
+            make_body_row(w, &passage->body[p], r);
+        return;
+    }
+    load_lazy(w, &passage->work, r);
+    make_linear(w, &passage->work, r, count);
+}
+
+void vf_row_stage_planes(const struct vf_row_worker *w, int stage, ptrdiff_t s, int count)
+{
+    const struct vf_row_stage *how = &w->layout->stage[stage];
+    struct passage passage, called;
+    begin(w, stage, s, count, &passage);
+    if (how->calls >= 0)
+        begin(w, how->calls, s, count, &called);
+    const struct vf_range rows = passage.work.rows;
+    for (ptrdiff_t r = rows.from; r < rows.to; r += how->rows) {
+        const int left = (int)(rows.to - r), n = how->rows < left ? how->rows : left;
+        if (how->calls >= 0)
+            make_rows(w, &called, r, n);
+        make_rows(w, &passage, r, n);
     }
 }

@@ -65,11 +65,10 @@ char *vf_row_of_sink(const struct vf_row_worker *worker, const struct vf_sink *s
  * `row` is the element at x = 0. */
 void vf_row_finish(const struct vf_row_worker *worker, int field, ptrdiff_t s, ptrdiff_t r, char *row);
 
-static inline void vf_row_made(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdiff_t r, char *row)
+/* Whether there is anything of that to do for a field's rows. */
+static inline bool vf_row_needs_finish(const struct vf_ring *ring)
 {
-    const struct vf_ring *ring = &w->layout->ring[field];
-    if (ring->pad > 0 || ring->sink >= 0)
-        vf_row_finish(w, field, s, r, row);
+    return ring->pad > 0 || ring->sink >= 0;
 }
 
 /* Reads row r of plane s of a source, converted to the compute type, to where its element at x = 0 is; or the
