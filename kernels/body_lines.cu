@@ -37,6 +37,11 @@ struct vf_lines_tile {
 
 /* ---- the first stage ---- */
 
+VF_INLINE int vf_thread()
+{
+    return threadIdx.y * VF_BLOCK_X + threadIdx.x;
+}
+
 /* One cell anywhere in the grid, for a place in the tile. */
 struct vf_lone_cell {
     const VfArgs &args;
@@ -87,14 +92,18 @@ template <class Box> VF_INLINE void vf_make_pack(const Box &box, REAL *to)
     VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++) vf_set_pack(to + k * vf_lines_tile::cells, made[k]);
 }
 
-/* A pack that begins or ends outside the grid, as far as it is reached. */
-VF_INLINE void vf_make_end(const VfArgs &args, int x, int y, int z, REAL *to)
+/* Columns from `begin` to `end` of the tile's rows, which no whole pack of the grid has. */
+VF_INLINE void vf_make_end(const VfArgs &args, int x0, int y0, int z, int begin, int end, REAL *tile)
 {
-    VF_NO_UNROLL for (int i = 0; i < VF_PACK; i++)
+    const int columns = end - begin;
+    /* The last threads begin: the first ones have more packs to make. */
+    VF_NO_UNROLL for (int n = VF_THREADS - 1 - vf_thread(); n < columns * VF_BLOCK_Y; n += VF_THREADS)
     {
-        if (x + i < -vf_line::halo_x || x + i >= args.nx + vf_line::halo_x)
+        const int row = n / columns, x = begin + n % columns;
+        REAL *const to = tile + row * vf_lines_tile::pitch + (x - x0 + vf_lines_tile::border);
+        vf_lone_cell cell = {args, vf_index(x, args.nx), y0 + row, z, to};
+        if (y0 + row >= args.ny)
             continue;
-        vf_lone_cell cell = {args, vf_index(x + i, args.nx), y, z, to + i};
         if (VF_BOUNDARY == VF_CONSTANT && cell.x < 0)
             VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++) cell.store(k, vf_outside(args, vf_line::in(k)));
         else
@@ -104,23 +113,28 @@ VF_INLINE void vf_make_end(const VfArgs &args, int x, int y, int z, REAL *to)
 
 VF_INLINE void vf_make_tile(const VfArgs &args, int x0, int y0, int z, REAL *tile)
 {
-    enum { packs = VF_BLOCK_Y * vf_lines_tile::packs_of_row };
+    enum { packs = VF_BLOCK_Y * vf_lines_tile::packs_of_row, halo = vf_line::halo_x };
     const bool inside = VF_INTERIOR && y0 >= VF_BOX_HALO_Y && y0 + VF_BLOCK_Y + VF_BOX_HALO_Y <= args.ny &&
                         (DIM == 2 || (z >= VF_BOX_HALO_Z && z + VF_BOX_HALO_Z < args.nz));
-    VF_NO_UNROLL for (int n = threadIdx.y * VF_BLOCK_X + threadIdx.x; n < packs; n += VF_THREADS)
+    const int whole = args.nx & -VF_PACK;
+    VF_NO_UNROLL for (int n = vf_thread(); n < packs; n += VF_THREADS)
     {
         const int row = n / vf_lines_tile::packs_of_row, column = n % vf_lines_tile::packs_of_row * VF_PACK,
                   x = x0 - vf_lines_tile::border + column, y = y0 + row;
         REAL *const to = tile + row * vf_lines_tile::pitch + column;
         if (y >= args.ny)
-            return;
-        if (x < 0 || x + VF_PACK > args.nx)
-            vf_make_end(args, x, y, z, to);
-        else if (inside && (VF_BESIDE || (x >= VF_BOX_HALO_X && x + VF_PACK + VF_BOX_HALO_X <= args.nx)))
+            break;
+        if (x < 0 || x >= whole)
+            continue;
+        if (inside && (VF_BESIDE || (x >= VF_BOX_HALO_X && x + VF_PACK + VF_BOX_HALO_X <= args.nx)))
             vf_make_pack(vf_global_box<true>(args, x, y, z), to);
         else
             vf_make_pack(vf_global_box<false>(args, x, y, z), to);
     }
+    if (x0 < halo)
+        vf_make_end(args, x0, y0, z, x0 - halo, 0, tile);
+    if (x0 + VF_TILE_X + halo > whole)
+        vf_make_end(args, x0, y0, z, max(whole, x0 - halo), min(args.nx, x0 + VF_TILE_X) + halo, tile);
 }
 
 /* ---- the sums ---- */
