@@ -142,19 +142,33 @@ struct vf_scatter {
 #undef VF_SCATTER
     }
 
+    /* Its first element; of a plane that is not stored, any number. */
+    VF_MEMBER long long plane_begin(int plane)
+    {
+        return DIM == 3 ? (unsigned int)(plane - args.z_base) * args.plane
+                        : vf_row(args, plane, course.image);
+    }
+
+    /* Branches around the stores of dense tables, whose threads have many cells, save registers. */
     VF_MEMBER void store(int at)
     {
         VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++)
         {
             const int plane = at - vf_made_reach(vf_sink(k));
-            if (plane < course.begin || plane >= course.end)
+            const bool is_complete = plane >= course.begin && plane < course.end;
+            if (VF_ANY_DIAGONAL && !is_complete)
                 continue;
             VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
             {
-                if ((!VF_RAGGED || columns.x < args.nx) && (DIM == 2 || y + j < args.ny))
+                const REAL(&span)[VF_SPAN] = result[vf_sink(k) - VF_INPUTS][j];
+                const bool is_there = (!VF_RAGGED || columns.x < args.nx) && (DIM == 2 || y + j < args.ny);
+                if (!VF_ANY_DIAGONAL)
+                    vf_store_in_plane(args, is_complete && is_there, k, plane_begin(plane),
+                                      row_at[VF_SIDE + j] + (unsigned int)columns.x, span);
+                else if (is_there)
                     vf_store_span(args, k,
                                   DIM == 3 ? vf_row(args, y + j, plane) : vf_row(args, plane, course.image),
-                                  columns.x, result[vf_sink(k) - VF_INPUTS][j]);
+                                  columns.x, span);
             }
         }
     }
@@ -177,20 +191,29 @@ struct vf_scatter {
         store(at);
     }
 
+    /* Turns are written out: a loop of them is not always unrolled, and then what it holds is in memory. */
     VF_MEMBER void sweep()
     {
         int at = course.begin - VF_REACH;
         VF_UNROLL for (int i = 0; i < VF_AHEAD; i++) send(i, at + i);
+#define VF_TURN(turn)                      \
+    if (turn < VF_HELD) {                  \
+        step(turn % VF_HELD, at);          \
+        if (++at >= course.end + VF_REACH) \
+            return;                        \
+    }
         for (;;) {
-            VF_UNROLL for (int turn = 0; turn < VF_HELD; turn++)
-            {
-                step(turn, at);
-                if (++at >= course.end + VF_REACH)
-                    return;
-            }
+            VF_TURN(0)
+            VF_TURN(1)
+            VF_TURN(2)
+            VF_TURN(3)
+            VF_TURN(4)
         }
+#undef VF_TURN
     }
 };
+
+static_assert(VF_HELD <= 5, "as many turns as are written out");
 
 VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
 {
