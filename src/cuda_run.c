@@ -160,8 +160,10 @@ static enum vf_status run_image(struct vf_cuda_sweep *sweep, ptrdiff_t image, st
         if (status != VF_OK)
             return status;
         if (sweep->room < window.end - window.begin) {
+            bool fits;
             vf_cuda_sweep_release(sweep);
-            if (!vf_cuda_sweep_take(sweep, window.end - window.begin)) {
+            status = vf_cuda_sweep_take(sweep, window.end - window.begin, &fits, error);
+            if (status == VF_OK && !fits) {
                 if (height > 1 && !vf_cuda_job_is_resident(job)) {
                     height = (wanted.end - wanted.begin + 1) / 2;
                     continue;
@@ -220,8 +222,10 @@ enum vf_status vf_cuda_lane_start(struct vf_cuda_lane *lane, struct vf_cuda *cud
     VF_TRY(status);
     VF_TRY(vf_cuda_sweep_set_slab(sweep, sweep->all, &window, error));
     if (sweep->room < window.end - window.begin) {
+        bool fits;
         vf_cuda_sweep_release(sweep);
-        if (!vf_cuda_sweep_take(sweep, window.end - window.begin))
+        VF_TRY(vf_cuda_sweep_take(sweep, window.end - window.begin, &fits, error));
+        if (!fits)
             return vf_fail(error, VF_DEVICE, "not enough memory on %s for %td planes", cuda->gpu.name,
                            window.end - window.begin);
     }

@@ -209,48 +209,65 @@ void vf_cuda_sweep_release(struct vf_cuda_sweep *sweep)
     sweep->room = 0;
 }
 
-/* Takes room for `planes` planes of a source. Kernels read whole packs at the ends of rows: what they find in
- * the padding counts for no result, but values at which bodies take their long way would cost time. */
-static bool take_source(struct vf_cuda_sweep *sweep, ptrdiff_t planes, enum vf_type type,
-                        struct vf_cuda_field *field)
+/* Room for `planes` planes; only a lack of memory is what fewer planes help. */
+static enum vf_status take(struct vf_cuda_sweep *sweep, ptrdiff_t planes, enum vf_type type,
+                           CUdeviceptr *data, bool *fits, struct vf_error *error)
+{
+    size_t bytes;
+    *data = 0;
+    *fits = field_bytes(sweep->job->nx, sweep->job->ny, planes, type, &bytes);
+    if (!*fits)
+        return VF_OK;
+    const CUresult result = sweep->cuda->api.cuMemAlloc(data, bytes);
+    *fits = result != CUDA_ERROR_OUT_OF_MEMORY;
+    return *fits ? vf_cuda_device_check(&sweep->cuda->api, result, "taking memory", error) : VF_OK;
+}
+
+/* Kernels read whole packs at the ends of rows: what they find in the padding counts for no result, but
+ * values at which bodies take their long way would cost time. */
+static enum vf_status clear_padding(struct vf_cuda_sweep *sweep, CUdeviceptr data, ptrdiff_t planes,
+                                    enum vf_type type, struct vf_error *error)
 {
     const size_t element = vf_type_size(type), row = (size_t)sweep->job->nx * element;
     const size_t pitch = sweep->pitch * element;
-    if (!vf_cuda_field_alloc(sweep->cuda, sweep->job->nx, sweep->job->ny, planes, type, field))
-        return false;
-    return row == pitch || sweep->cuda->api.cuMemsetD2D8Async(field->data + row, pitch, 0, pitch - row,
-                                                              (size_t)(sweep->job->ny * planes),
-                                                              sweep->stream) == CUDA_SUCCESS;
+    return row == pitch
+               ? VF_OK
+               : vf_cuda_device_check(&sweep->cuda->api,
+                                      sweep->cuda->api.cuMemsetD2D8Async(data + row, pitch, 0, pitch - row,
+                                                                         (size_t)(sweep->job->ny * planes),
+                                                                         sweep->stream),
+                                      "clearing memory", error);
 }
 
-bool vf_cuda_sweep_take(struct vf_cuda_sweep *sweep, ptrdiff_t room)
+enum vf_status vf_cuda_sweep_take(struct vf_cuda_sweep *sweep, ptrdiff_t room, bool *fits,
+                                  struct vf_error *error)
 {
     const struct vf_job *job = sweep->job;
-    struct vf_cuda_field field;
-    bool good = true;
-    for (int k = 0; k < job->flow->source_count && good; k++) {
-        field.data = job->source[k].device;
-        if (field.data == 0)
-            good = take_source(sweep, room, job->source[k].type, &field);
-        sweep->source[k] = field.data;
+    enum vf_status status = VF_OK;
+    *fits = true;
+    for (int k = 0; k < job->flow->source_count && *fits; k++) {
+        const enum vf_type type = job->source[k].type;
+        sweep->source[k] = job->source[k].device;
+        if (sweep->source[k] != 0)
+            continue;
+        VF_TRY(take(sweep, room, type, &sweep->source[k], fits, error));
+        if (*fits)
+            VF_TRY(clear_padding(sweep, sweep->source[k], room, type, error));
     }
-    for (int k = 0; k < job->flow->sink_count && good; k++) {
+    for (int k = 0; k < job->flow->sink_count && *fits; k++) {
         const struct vf_array *array = job->sink[k].array;
-        field.data = array != NULL ? array->device : 0;
-        if (field.data == 0)
-            good = vf_cuda_field_alloc(sweep->cuda, job->nx, job->ny, room, sweep->sink_type[k], &field);
-        sweep->sink[k] = field.data;
+        sweep->sink[k] = array != NULL ? array->device : 0;
+        if (sweep->sink[k] == 0)
+            VF_TRY(take(sweep, room, sweep->sink_type[k], &sweep->sink[k], fits, error));
     }
-    for (int k = 0; k < sweep->plan->slot_count && good; k++) {
-        good = vf_cuda_field_alloc(sweep->cuda, job->nx, job->ny, room,
-                                   job->flow->is_double ? VF_F64 : VF_F32, &field);
-        sweep->slot[k] = field.data;
-    }
-    if (good)
+    for (int k = 0; k < sweep->plan->slot_count && *fits; k++)
+        VF_TRY(take(sweep, room, job->flow->is_double ? VF_F64 : VF_F32, &sweep->slot[k], fits, error));
+out:
+    if (status == VF_OK && *fits)
         sweep->room = room;
     else
         vf_cuda_sweep_release(sweep);
-    return good;
+    return status;
 }
 
 /* ---- launching ---- */

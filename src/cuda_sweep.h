@@ -81,8 +81,10 @@ enum vf_status vf_cuda_sweep_set_slab(struct vf_cuda_sweep *sweep, struct vf_pla
 /* Bytes of one plane of all buffers. */
 size_t vf_cuda_sweep_plane_bytes(const struct vf_cuda_sweep *sweep);
 
-/* Buffers of `room` planes for whatever is not on the device; false, nothing held, when they do not fit. */
-bool vf_cuda_sweep_take(struct vf_cuda_sweep *sweep, ptrdiff_t room);
+/* Buffers of `room` planes for whatever is not on the device; nothing is held when *fits gets false, as the
+ * device has not the memory, or after a failure. */
+enum vf_status vf_cuda_sweep_take(struct vf_cuda_sweep *sweep, ptrdiff_t room, bool *fits,
+                                  struct vf_error *error);
 void vf_cuda_sweep_release(struct vf_cuda_sweep *sweep);
 
 /* All kernels, one after another, over the slab of one image; returns before they have run. */

@@ -148,6 +148,7 @@ static enum vf_status time_choice(struct vf_cuda *cuda, const struct vf_kernel_c
     struct vf_sink sink[VF_KERNEL_FIELDS] = {0};
     struct vf_cuda_sweep sweep;
     struct vf_plane_range window;
+    bool fits;
     enum vf_status status;
     for (int k = 0; k < c->flow->source_count; k++)
         source[k] = (struct vf_array){.type = c->source_type[k], .device = arrays->source[k].data};
@@ -166,7 +167,8 @@ static enum vf_status time_choice(struct vf_cuda *cuda, const struct vf_kernel_c
                                .threads = 1};
     VF_TRY(vf_cuda_sweep_open(&sweep, cuda, &plan, &job, false, error));
     VF_TRY(vf_cuda_sweep_set_slab(&sweep, sweep.all, &window, error));
-    if (!vf_cuda_sweep_take(&sweep, sweep.planes))
+    VF_TRY(vf_cuda_sweep_take(&sweep, sweep.planes, &fits, error));
+    if (!fits)
         VF_TRY(vf_fail(error, VF_DEVICE, "%s has not the memory for a kernel", cuda->gpu.name));
     VF_TRY(vf_cuda_time(cuda, sweep.stream, &(struct vf_cuda_work){start, &sweep}, SAMPLES, seconds, error));
 out:

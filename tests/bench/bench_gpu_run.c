@@ -36,6 +36,7 @@ enum vf_status bench_run_open(struct bench_run *run, struct bench_device *device
 {
     struct vf_plane_range window;
     enum vf_status status;
+    bool fits;
     memset(run, 0, sizeof *run);
     run->arrays = arrays;
     for (int k = 0; k < flow->flow.source_count; k++)
@@ -55,7 +56,8 @@ enum vf_status bench_run_open(struct bench_run *run, struct bench_device *device
                                .threads = 1};
     VF_TRY(vf_cuda_sweep_open(&run->sweep, device->cuda, plan, &run->job, false, error));
     VF_TRY(vf_cuda_sweep_set_slab(&run->sweep, run->sweep.all, &window, error));
-    if (!vf_cuda_sweep_take(&run->sweep, run->sweep.planes))
+    VF_TRY(vf_cuda_sweep_take(&run->sweep, run->sweep.planes, &fits, error));
+    if (!fits)
         status = vf_fail(error, VF_DEVICE, "the device has not enough memory");
 out:
     return status;
