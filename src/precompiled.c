@@ -189,8 +189,8 @@ static enum vf_status collect_launch(const struct vf_run *run, const struct vf_g
     work.c.flow = &work.flow;
     VF_TRY(vf_kernel_source(&work.c, launch->scheme, &launch->config, &text, error));
     if (name_case(&work.c, name))
-        vf_tuning_write_entry(&(struct vf_tuned){device, name, launch->scheme, launch->config, 1, true},
-                              &line);
+        vf_tuning_write_entry(
+            &(struct vf_tuned){device, name, launch->scheme, launch->config, 1, true, false}, &line);
     if (line.data == NULL || line.failed) {
         status = vf_fail(error, VF_FAILED, "out of memory for the list of kernels");
         goto out;

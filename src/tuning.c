@@ -1,10 +1,14 @@
 #include "tuning.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "alloc.h"
 #include "nvrtc.h"
@@ -113,7 +117,7 @@ static enum vf_status add(struct vf_tuning *tuning, const char *device, const ch
         tuning->room = room;
     }
     struct vf_tuned entry = {
-        copy_of(device, error), copy_of(kernel_case, error), scheme, *config, copies, shipped};
+        copy_of(device, error), copy_of(kernel_case, error), scheme, *config, copies, shipped, false};
     if (entry.device == NULL || entry.kernel_case == NULL) {
         free_entry(&entry);
         return VF_FAILED;
@@ -166,9 +170,13 @@ enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_ca
         entry->scheme = choice->scheme;
         entry->config = choice->config;
         entry->copies = copies;
+        entry->shipped = false;
     } else {
         status = add(tuning, gpu->name, name.data, choice->scheme, &choice->config, copies, false, error);
+        entry = status == VF_OK ? &tuning->entry[tuning->count - 1] : NULL;
     }
+    if (entry != NULL)
+        entry->measured = true;
     vf_text_free(&name);
     return status;
 }
@@ -318,14 +326,49 @@ enum vf_status vf_tuning_open(struct vf_tuning *tuning, const struct vf_cache *c
     return status;
 }
 
+/* The folder, locked until it is closed; -1: it cannot be. Who has it reads and writes one small file: a
+ * process that was stopped meanwhile is not waited for longer than that. */
+static int lock_folder(const struct vf_cache *cache)
+{
+    enum { TRIES = 200, MILLISECONDS = 20 };
+    const struct timespec pause = {0, MILLISECONDS * 1000000L};
+    const int folder = open(cache->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 0; folder >= 0 && flock(folder, LOCK_EX | LOCK_NB) != 0 && i < TRIES; i++)
+        nanosleep(&pause, NULL);
+    return folder;
+}
+
+/* Adds the user's entries of `from` to those of the file. */
+static enum vf_status merge(struct vf_tuning *file, const struct vf_tuning *from, struct vf_error *error)
+{
+    enum vf_status status = VF_OK;
+    for (int i = 0; i < from->count && status == VF_OK; i++) {
+        const struct vf_tuned *own = &from->entry[i];
+        struct vf_tuned *there = own->shipped ? NULL : entry_of(file, own->device, own->kernel_case);
+        if (there != NULL && own->measured) {
+            there->scheme = own->scheme;
+            there->config = own->config;
+            there->copies = own->copies;
+        } else if (there == NULL && !own->shipped) {
+            status = add(file, own->device, own->kernel_case, own->scheme, &own->config, own->copies, false,
+                         error);
+        }
+    }
+    return status;
+}
+
 enum vf_status vf_tuning_save(const struct vf_tuning *tuning, const struct vf_cache *cache,
                               char path[PATH_MAX + 16], struct vf_error *error)
 {
     struct vf_text lines = {0};
+    struct vf_tuning all = {0};
     struct vf_output_file *file = NULL;
-    enum vf_status status = VF_OK;
+    const int lock = lock_folder(cache);
+    enum vf_status status;
     path_of(cache, path);
-    vf_tuning_write(tuning, &lines);
+    VF_TRY(vf_tuning_read_file(&all, path, false, error));
+    VF_TRY(merge(&all, tuning, error));
+    vf_tuning_write(&all, &lines);
     if (lines.failed)
         VF_TRY(vf_fail(error, VF_FAILED, "out of memory for tuning"));
     VF_TRY(vf_output_file_open(&file, path, false, error));
@@ -334,6 +377,9 @@ enum vf_status vf_tuning_save(const struct vf_tuning *tuning, const struct vf_ca
     VF_TRY(vf_output_file_finish(file, false, error));
 out:
     vf_output_file_close(file);
+    if (lock >= 0)
+        close(lock);
+    vf_tuning_free(&all);
     vf_text_free(&lines);
     return status;
 }

@@ -19,7 +19,8 @@ struct vf_tuned {
     const struct vf_gpu_scheme *scheme;
     struct vf_kernel_config config;
     double copies;
-    bool shipped; /* with the program; else the user's */
+    bool shipped;  /* with the program; else the user's */
+    bool measured; /* by this process, after the user's file was read */
 };
 
 /* All zero is an empty one. */
@@ -54,7 +55,8 @@ void vf_tuning_write(const struct vf_tuning *tuning, struct vf_text *lines);
  * (kernels/tuned.txt). */
 enum vf_status vf_tuning_open(struct vf_tuning *tuning, const struct vf_cache *cache, struct vf_error *error);
 
-/* Replaces the user's file, whose name `path` gets; its folder is there (vf_cache_make). */
+/* Adds the user's lines to the user's file, whose name `path` gets; its folder is there (vf_cache_make). What
+ * other processes have written since it was read stays, but for cases that this one measured. */
 enum vf_status vf_tuning_save(const struct vf_tuning *tuning, const struct vf_cache *cache,
                               char path[PATH_MAX + 16], struct vf_error *error);
 

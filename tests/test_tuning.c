@@ -1,8 +1,11 @@
 /* What was measured of kernels: its text, and that plans take it. No device is needed. */
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "model_gpu.h"
@@ -131,6 +134,86 @@ Test(tuning, file)
     vf_text_free(&text);
     vf_tuning_free(&tuning);
     vf_tuning_free(&again);
+    unlink(path);
+    rmdir(folder);
+}
+
+/* What vf_tune does with a case of `device`: it has read the file and keeps what it measured. */
+static void keep_one(const struct vf_cache *cache, const char *device, double seconds)
+{
+    char path[PATH_MAX + 16];
+    const struct vf_flow flow = {.dim = 3, .source_count = 1};
+    const struct vf_kernel_case c = {.flow = &flow, .nx = 64, .ny = 64, .nz = 64, .source_type = {VF_U8}};
+    struct vf_gpu gpu = h200;
+    struct vf_tuning tuning;
+    struct vf_error error = {{0}};
+    struct vf_ranked choice = {
+        .scheme = vf_gpu_schemes[0], .config = {.block = {32, 2, 1}, .work = {1, 1, 1}}, .seconds = seconds};
+    snprintf(gpu.name, sizeof gpu.name, "%s", device);
+    cr_assert_eq(vf_tuning_open(&tuning, cache, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_tuning_set(&tuning, &c, &gpu, &choice, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_tuning_save(&tuning, cache, path, &error), VF_OK, "%s", error.text);
+    vf_tuning_free(&tuning);
+}
+
+/* Processes at the same time: each one's line is there. */
+Test(tuning, processes_keep_the_lines_of_each_other)
+{
+    enum { PROCESSES = 8, TIMES = 12 };
+    char folder[] = "/tmp/vf-tuning-XXXXXX", path[PATH_MAX + 16], device[32];
+    struct vf_cache cache = {.bound = VF_CACHE_BOUND};
+    struct vf_error error = {{0}};
+    struct vf_tuning all;
+    pid_t child[PROCESSES];
+    cr_assert_not_null(mkdtemp(folder));
+    snprintf(cache.path, sizeof cache.path, "%s", folder);
+    for (int p = 0; p < PROCESSES; p++) {
+        child[p] = fork();
+        cr_assert_geq(child[p], 0);
+        for (int i = 0; child[p] == 0 && i < TIMES; i++) {
+            snprintf(device, sizeof device, "device %d of %d", i, p);
+            keep_one(&cache, device, 1);
+        }
+        if (child[p] == 0)
+            _exit(0);
+    }
+    for (int p = 0; p < PROCESSES; p++) {
+        int status;
+        cr_assert_eq(waitpid(child[p], &status, 0), child[p]);
+        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    cr_assert_eq(vf_tuning_open(&all, &cache, &error), VF_OK, "%s", error.text);
+    int own = 0;
+    for (int i = 0; i < all.count; i++)
+        own += !all.entry[i].shipped;
+    cr_expect_eq(own, PROCESSES * TIMES);
+    vf_tuning_free(&all);
+    snprintf(path, sizeof path, "%s/tuned.txt", folder);
+    unlink(path);
+    rmdir(folder);
+}
+
+/* Of a case that both measured the later one's is kept, what was only read gives way; nobody waits for ever
+ * for a process that was stopped while it had the lock. */
+Test(tuning, what_was_measured_last_is_kept)
+{
+    char folder[] = "/tmp/vf-tuning-XXXXXX", path[PATH_MAX + 16];
+    struct vf_cache cache = {.bound = VF_CACHE_BOUND};
+    struct vf_error error = {{0}};
+    struct vf_tuning old, all;
+    cr_assert_not_null(mkdtemp(folder));
+    snprintf(cache.path, sizeof cache.path, "%s", folder);
+    keep_one(&cache, "a", 1);
+    cr_assert_eq(vf_tuning_open(&old, &cache, &error), VF_OK, "%s", error.text);
+    keep_one(&cache, "a", 2);
+    const int held = open(folder, O_RDONLY | O_DIRECTORY);
+    cr_assert_eq(flock(held, LOCK_EX), 0);
+    cr_assert_eq(vf_tuning_save(&old, &cache, path, &error), VF_OK, "%s", error.text);
+    close(held);
+    cr_assert_eq(vf_tuning_open(&all, &cache, &error), VF_OK, "%s", error.text);
+    cr_expect_float_eq(all.entry[0].copies, 2 * old.entry[0].copies, 1e-3 * all.entry[0].copies);
+    vf_tuning_free(&old);
+    vf_tuning_free(&all);
     unlink(path);
     rmdir(folder);
 }
