@@ -159,11 +159,10 @@ static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda
         if (launch->forced || launch->precompiled || !kernel->work.c.shallow)
             return status != VF_OK
                        ? status
-                       : vf_fail(
-                             error, VF_DEVICE,
-                             "scheme %s: its kernel needs more than the device has; give a smaller block, "
-                             "another scheme or --backend cpu",
-                             launch->scheme->name);
+                       : vf_fail(error, VF_DEVICE,
+                                 "scheme %s: its kernel needs more than the device has; give a smaller block "
+                                 "or another scheme",
+                                 launch->scheme->name);
         const struct vf_forced safe = {
             .scheme = vf_gpu_schemes[0], .variant = -1, .grid = -1, .virtual_blocks = -1, .interior = -1};
         if (vf_gpu_rank(&kernel->work.c, &cuda->gpu, &safe, list, 1) == 0)

@@ -275,14 +275,14 @@ static enum vf_status compute_or_stream(struct vf_work *w, struct vf_error *erro
     return vf_work_named(status, w->in_name, error);
 }
 
-/* With --backend cuda a failure of the device is the user's to get round. */
+/* With --backend cuda a failure of the device is the user's to get round: messages of VF_DEVICE leave it to
+ * this to say how. */
 static enum vf_status settle(enum vf_status status, struct vf_error *error)
 {
     const size_t length = strlen(error->text);
     if (status != VF_DEVICE)
         return status;
-    if (strstr(error->text, "--backend") == NULL)
-        snprintf(error->text + length, sizeof error->text - length, "; use --backend cpu");
+    snprintf(error->text + length, sizeof error->text - length, "; --backend cpu does without the GPU");
     return VF_FAILED;
 }
 

@@ -109,19 +109,19 @@ test_device_that_fails_is_an_error_when_asked_for() {
     # The compiler is away, and nothing is in the cache.
     FAKE_NVRTC_CXX=/nonexistent fake 1 --backend cuda -f gaussian "$SMALL" out.tif
     says "does not compile"
-    says "; use --backend cpu"
+    says "; --backend cpu does without the GPU"
     [ ! -e out.tif ]
     # Too little memory for volumes to stay between runs, and for a plane.
     FAKE_CUDA_MEMORY=10000 fake 1 --backend cuda -f gaussian "$SMALL" out.tif
     says "not enough memory on Fake GPU"
-    says "; use --backend cpu"
+    says "; --backend cpu does without the GPU"
     # Volumes between runs stay there: the device's loss is the whole file's.
     fake 0 --backend cuda -f perona-malik:iterations=9 "$SMALL" out.tif
     FAKE_CUDA_LOG=$PWD/log fake 0 --backend cuda -f perona-malik:iterations=9 "$SMALL" out.tif
     FAKE_CUDA_FAIL=$(grep cuLaunchKernel log | tail -n 1 | cut -d' ' -f1) \
         fake 1 --backend cuda -f perona-malik:iterations=9 "$SMALL" again.tif
     says "launching a kernel"
-    says "; use --backend cpu"
+    says "; --backend cpu does without the GPU"
     [ ! -e again.tif ]
 }
 
