@@ -7,6 +7,7 @@
 
 #include "kernel_source.h"
 #include "model_gpu.h"
+#include "pipeline.h"
 #include "plan.h"
 
 struct planned {
@@ -109,6 +110,8 @@ Test(gpu_plan, kernels_take_every_stage_once)
     for (int i = 0; i < COUNT(chains); i++)
         for (int dim = 2; dim <= 3; dim++) {
             struct planned p;
+            if (UNDER_SANITIZERS && (i + dim) % 2 != 0)
+                continue;
             open_plan(&p, chains[i], 300, 200, dim == 3 ? 100 : 1, NULL);
             for (int r = 0; r < p.plan.run_count; r++)
                 expect_sound(&p, &p.plan.run[r], chains[i]);

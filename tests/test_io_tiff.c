@@ -54,13 +54,17 @@ static void round_trip(const struct tiff_sample *s)
     vf_reader_close(second);
 }
 
-/* One test a compression, so that they run side by side. */
+/* One test a compression, so that they run side by side. Types and layouts are the same to all codecs but for
+ * the predictors, which deflate has too: the others meet a third of the pairs. */
 static void every_layout(uint16_t scheme)
 {
+    const bool all = scheme == COMPRESSION_NONE || scheme == COMPRESSION_ADOBE_DEFLATE;
     if (!TIFFIsCODECConfigured(scheme))
         cr_skip_test("libtiff lacks a codec");
     for (int type = 0; type < VF_TYPE_COUNT; type++)
         for (int bits = 0; bits < 64; bits++) {
+            if (!all && (type + bits / 3) % 3 != 0)
+                continue;
             struct tiff_sample s = {.type = (enum vf_type)type, .nx = 37, .ny = 21, .scheme = scheme};
             s.tiled = bits & 1;
             s.big_endian = bits & 2;

@@ -1,12 +1,6 @@
 # Larger than memory: passes over slabs give the same bytes, and stay below the bound.
 # shellcheck shell=sh
 
-# Sanitizers hold much more than the program asks for, and keep what is freed.
-is_sanitized() {
-    least -f gaussian "$STACK" o.tif
-    [ "$LEAST" -gt 24 ]
-}
-
 # in_slabs MORE ARGUMENT...: with MORE MiB than the least it is done in slabs, and the result is the same.
 in_slabs() {
     more=$1
@@ -20,12 +14,18 @@ in_slabs() {
     same whole.tif slabs.tif
 }
 
+# Each boundary meets each chain; under sanitizers one of them.
 test_slabs_give_the_same_bytes() {
+    turn=0
     for boundary in nearest mirror constant=5 wrap; do
-        in_slabs 0 --boundary $boundary -f gaussian:sigma=2 "$STACK"
-        in_slabs 1 --boundary $boundary -f gaussian,eed:iterations=2,gradient "$STACK"
-        in_slabs 0 --boundary $boundary -f structure-tensor "$STACK"
-        in_slabs 0 --boundary $boundary -f perona-malik:iterations=9 "$STACK"
+        turn=$((turn + 1))
+        at=0
+        for chain in gaussian:sigma=2 gaussian,eed:iterations=2,gradient structure-tensor perona-malik:iterations=9; do
+            at=$((at + 1))
+            if [ $at -eq $turn ] || ! is_sanitized; then
+                in_slabs $((at == 2)) --boundary $boundary -f $chain "$STACK"
+            fi
+        done
     done
     in_slabs 1 -f and:iterations=2 "$STACK"
     in_slabs 0 -f gaussian:sigma=0.5,eed:iterations=1,gaussian:sigma=0.5,eed:iterations=1 "$STACK"
@@ -111,6 +111,7 @@ test_the_peak_is_below_the_bound() {
 
 # Volumes between runs are too small here for the allocator to give back what it had for the last ones.
 test_the_peak_of_many_runs_is_below_the_bound() {
+    ! is_sanitized || return 0
     sparse 220 200 160 stack.mrc
     sprinkle stack.mrc 10 100
     for type in uint8 float32; do
@@ -119,7 +120,7 @@ test_the_peak_of_many_runs_is_below_the_bound() {
         bound=$((bound + 100000))
         expect 0 --json --memory "$bound" -f eed:iterations=7:k=3 --dtype $type stack.mrc o.tif
         peak=$(sed -n 's/.*"peak_memory_bytes": \([0-9]*\).*/\1/p' out)
-        is_sanitized || [ "$peak" -le "$bound" ]
+        [ "$peak" -le "$bound" ]
     done
 }
 

@@ -1,8 +1,9 @@
 /* compile-kernels [--all] [ARCH...]: compiles kernels by NVRTC for several architectures, without a device:
- * those that the plan chooses, and each scheme's first choice, for chains that cover all stencils,
- * dimensions, element types and boundaries; --all: every work of a thread and every variant that a scheme
- * offers, by the block and chunk that are predicted to be its best: others give nearly the same code. Chains
- * take turns among the architectures, unless some are named: then each is compiled for all of these. What
+ * those that the plan chooses for chains that cover all stencils, dimensions, element types and boundaries,
+ * and each scheme's first choices as far as they pair a scheme with an architecture, boundary, type or stages
+ * that no kernel before them does; --all: every work of a thread and every variant that a scheme offers, by
+ * the block and chunk that are predicted to be its best: others give nearly the same code. Chains take turns
+ * among the architectures, unless some are named: then each is compiled for all of these. What
  * does not compile fails, and so do spilled registers in a kernel that the plan chooses. Without NVRTC there
  * is nothing to do.
  *
@@ -143,10 +144,50 @@ struct item {
     double seconds; /* of a processor, that it took */
 };
 
+/* "SCHEME WITH": what a scheme was compiled for. */
+struct pairs {
+    int count;
+    char name[4096][96];
+};
+
 struct list {
     int count, room;
     struct item *item;
+    struct pairs pairs;
 };
+
+static bool is_new_pair(struct pairs *pairs, const char *scheme, const char *with)
+{
+    char name[sizeof pairs->name[0]];
+    snprintf(name, sizeof name, "%s %s", scheme, with);
+    for (int i = 0; i < pairs->count; i++)
+        if (strcmp(pairs->name[i], name) == 0)
+            return false;
+    if (pairs->count < (int)(sizeof pairs->name / sizeof pairs->name[0]))
+        memcpy(pairs->name[pairs->count++], name, sizeof name);
+    return true;
+}
+
+/* Whether a scheme's kernel has anything that none of it before has; from then on one before has it. */
+static bool covers(struct pairs *pairs, const struct vf_kernel_work *work, const struct sample *sample,
+                   const struct arch *arch, const char *scheme)
+{
+    const struct vf_flow *flow = &work->flow;
+    char with[64];
+    bool is_new = is_new_pair(pairs, scheme, arch->name);
+    snprintf(with, sizeof with, "boundary %d", (int)sample->boundary);
+    is_new = is_new_pair(pairs, scheme, with) || is_new;
+    snprintf(with, sizeof with, "%s to %s", vf_type_name(work->c.source_type[0]),
+             vf_type_name(work->c.sink_type[0]));
+    is_new = is_new_pair(pairs, scheme, with) || is_new;
+    snprintf(with, sizeof with, "%dD %s", sample->dim, sample->precise ? "double" : "single");
+    is_new = is_new_pair(pairs, scheme, with) || is_new;
+    for (int i = 0; i < flow->stage_count; i++) {
+        snprintf(with, sizeof with, "%s of %d", flow->stage[i].name, flow->stage_count);
+        is_new = is_new_pair(pairs, scheme, with) || is_new;
+    }
+    return is_new;
+}
 
 /* Adds one configuration unless the same text is there for the architecture. */
 static void add(struct list *list, const struct vf_kernel_work *work, const struct sample *sample,
@@ -220,7 +261,9 @@ static void add_run(struct list *list, const struct vf_plan *plan, const struct 
             if (vf_kernel_work_open(&work, &kernels, &request, launch, &error) != VF_OK)
                 exit(1);
             work.c.flow = &work.flow;
-            if (all || !vf_gpu_is_long(&work.c, launch->scheme, &launch->config))
+            if (all ||
+                (!vf_gpu_is_long(&work.c, launch->scheme, &launch->config) &&
+                 (covers(&list->pairs, &work, sample, arch, launch->scheme->name) || forced->count == 0)))
                 add(list, &work, sample, arch, launch->scheme, &launch->config, forced->count > 0);
             const int count =
                 all ? vf_gpu_rank(&work.c, gpu, forced->count > 0 ? &forced->entry[0] : NULL, ranked, 512)
@@ -320,7 +363,7 @@ int main(int argc, char **argv)
 {
     struct vf_nvrtc_api api;
     struct vf_error error;
-    struct list list = {0};
+    static struct list list;
     const bool all = argc > 1 && strcmp(argv[1], "--all") == 0;
     if (vf_nvrtc_api_open(&api, &error) != VF_OK) {
         printf("compile-kernels: nothing compiled: %s\n", error.text);

@@ -177,12 +177,12 @@ static bool makes_kernel(const char *name)
            strncmp(name, "cuOccupancy", 11) == 0;
 }
 
-/* How many of the runs ended how. */
+/* How many of the runs ended how. Under sanitizers a call fails in one of two rounds, strict or not. */
 static void fail_each(bool kernels_too, int count[3])
 {
     char number[16], what[64];
     fails = number;
-    for (int n = 0; n < calls.count; n++) {
+    for (int n = UNDER_SANITIZERS && strict; n < calls.count; n += 1 + UNDER_SANITIZERS) {
         if (calls.name[n][0] == '\0' || (!kernels_too && makes_kernel(calls.name[n])))
             continue;
         snprintf(number, sizeof number, "%d", n);

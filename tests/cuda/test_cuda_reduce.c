@@ -214,8 +214,9 @@ Test(cuda_reduce, all_values)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
             for (int is_double = 0; is_double < 2; is_double++) {
                 struct field f = make(device, shapes[s], is_double, kinds[k]);
-                expect_same(&f, planes_of(&f), everywhere, everywhere);
-                if (s < 2)
+                if (!UNDER_SANITIZERS || (k + s) % 2 == 0)
+                    expect_same(&f, planes_of(&f), everywhere, everywhere);
+                if (s < 2 && (!UNDER_SANITIZERS || (k + s) % 2 == 1))
                     expect_same(&f, 2, everywhere, everywhere);
                 release(&f);
             }
