@@ -1,9 +1,9 @@
 /* compile-kernels [--all] [ARCH...]: compiles kernels by NVRTC for several architectures, without a device:
  * those that the plan chooses for chains that cover all stencils, dimensions, element types and boundaries,
- * and each scheme's first choices as far as they pair a scheme with an architecture, boundary, type or stages
- * that no kernel before them does; --all: every work of a thread and every variant that a scheme offers, by
- * the block and chunk that are predicted to be its best: others give nearly the same code. Chains take turns
- * among the architectures, unless some are named: then each is compiled for all of these. What
+ * and each scheme's first choices as far as they pair a scheme with an architecture, boundary, type or
+ * stencil that no kernel before them does; --all: every work of a thread and every variant that a scheme
+ * offers, by the block and chunk that are predicted to be its best: others give nearly the same code. Chains
+ * take turns among the architectures, unless some are named: then each is compiled for all of these. What
  * does not compile fails, and so do spilled registers in a kernel that the plan chooses. Without NVRTC there
  * is nothing to do.
  *
@@ -180,10 +180,12 @@ static bool covers(struct pairs *pairs, const struct vf_kernel_work *work, const
     snprintf(with, sizeof with, "%s to %s", vf_type_name(work->c.source_type[0]),
              vf_type_name(work->c.sink_type[0]));
     is_new = is_new_pair(pairs, scheme, with) || is_new;
-    snprintf(with, sizeof with, "%dD %s", sample->dim, sample->precise ? "double" : "single");
-    is_new = is_new_pair(pairs, scheme, with) || is_new;
+    is_new = is_new_pair(pairs, scheme, sample->precise ? "double" : "single") || is_new;
     for (int i = 0; i < flow->stage_count; i++) {
-        snprintf(with, sizeof with, "%s of %d", flow->stage[i].name, flow->stage_count);
+        const struct vf_stage *stage = &flow->stage[i];
+        snprintf(with, sizeof with, "%dD %s of %d", sample->dim,
+                 stage->stencil == VF_STENCIL_LINEAR ? stage->name : vf_stage_stencil(stage)->name,
+                 flow->stage_count);
         is_new = is_new_pair(pairs, scheme, with) || is_new;
     }
     return is_new;
