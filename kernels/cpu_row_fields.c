@@ -15,10 +15,17 @@ static struct vf_range extended(struct vf_range tile, int reach, ptrdiff_t n, bo
 struct vf_row_part vf_row_part_of(const struct vf_row_worker *w, int field)
 {
     const struct vf_row_layout *l = w->layout;
-    const struct vf_halo reach = l->ring[field].reach;
-    return (struct vf_row_part){extended(w->tile.s, reach.s, l->n_stream, l->periodic_s),
-                                extended(w->tile.r, reach.r, l->n_rows, l->periodic_r),
-                                extended(w->tile.x, reach.x, l->job->nx, l->periodic_x)};
+    const struct vf_ring *ring = &l->ring[field];
+    const struct vf_halo reach = ring->reach;
+    const ptrdiff_t n = l->job->nx, first = w->tile.x.from - ring->room, last = w->tile.x.to + ring->room;
+    struct vf_row_part part = {.s = extended(w->tile.s, reach.s, l->n_stream, l->periodic_s),
+                               .r = extended(w->tile.r, reach.r, l->n_rows, l->periodic_r),
+                               .x = extended(w->tile.x, reach.x, n, l->periodic_x)};
+    if (!l->periodic_x && part.x.from == 0)
+        part.below = -(first > -ring->pad ? first : -ring->pad);
+    if (!l->periodic_x && part.x.to == n)
+        part.above = (last < n + ring->pad ? last : n + ring->pad) - n;
+    return part;
 }
 
 double vf_row_outside(const struct vf_flow *flow, enum vf_field_kind kind)
@@ -26,29 +33,26 @@ double vf_row_outside(const struct vf_flow *flow, enum vf_field_kind kind)
     return kind == VF_FIELD_IMAGE ? flow->constant : 0;
 }
 
-/* Cells -1 and down, or nx and up, from those that the boundary rule names. */
-#define FILL(name, REAL)                                                                             \
-    static void name(REAL *row, ptrdiff_t first, ptrdiff_t step, const ptrdiff_t *from, ptrdiff_t n, \
-                     REAL outside)                                                                   \
-    {                                                                                                \
-        for (ptrdiff_t i = 0; i < n; i++)                                                            \
-            row[first + i * step] = from[i] < 0 ? outside : row[from[i]];                            \
+/* Cells -1 and down, or nx and up, from those that the boundary rule names: all of them or none. */
+#define FILL(name, REAL)                                                                                    \
+    static void name(REAL *row, ptrdiff_t first, ptrdiff_t step, const ptrdiff_t *from, ptrdiff_t n,        \
+                     REAL outside)                                                                          \
+    {                                                                                                       \
+        if (n > 0 && from[0] < 0)                                                                           \
+            for (ptrdiff_t i = 0; i < n; i++)                                                               \
+                row[first + i * step] = outside;                                                            \
+        else                                                                                                \
+            _Pragma("GCC unroll 4") for (ptrdiff_t i = 0; i < n; i++) row[first + i * step] = row[from[i]]; \
     }
 FILL(fill_float, float)
 FILL(fill_double, double)
 
 /* Fills the cells beyond the grid that consumers read. */
-static void fill_edges(const struct vf_row_worker *w, int field, struct vf_range made, char *row)
+static void fill_edges(const struct vf_row_worker *w, int field, char *row)
 {
-    const struct vf_row_layout *l = w->layout;
-    const struct vf_flow *flow = l->job->flow;
-    const ptrdiff_t n = l->job->nx, pad = l->ring[field].pad, room = l->ring[field].room;
-    if (l->periodic_x || pad == 0)
-        return;
+    const struct vf_flow *flow = w->layout->job->flow;
+    const ptrdiff_t n = w->layout->job->nx, below = w->part[field].below, above = w->part[field].above;
     const double outside = vf_row_outside(flow, flow->field_kind[field]);
-    const ptrdiff_t first = w->tile.x.from - room, last = w->tile.x.to + room;
-    const ptrdiff_t below = made.from > 0 ? 0 : -(first > -pad ? first : -pad);
-    const ptrdiff_t above = made.to < n ? 0 : (last < n + pad ? last : n + pad) - n;
     if (flow->is_double) {
         fill_double((double *)(void *)row, -1, -1, w->edge[0], below, outside);
         fill_double((double *)(void *)row, n, 1, w->edge[1], above, outside);
@@ -90,7 +94,8 @@ void vf_row_finish(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdif
     const struct vf_row_layout *l = w->layout;
     const struct vf_ring *ring = &l->ring[field];
     const struct vf_row_part *tile = &w->tile;
-    fill_edges(w, field, w->part[field].x, row);
+    if (w->part[field].below > 0 || w->part[field].above > 0)
+        fill_edges(w, field, row);
     if (ring->sink >= 0 && s >= tile->s.from && s < tile->s.to && r >= tile->r.from && r < tile->r.to)
         deliver(w, &l->job->sink[ring->sink], s, r, row + tile->x.from * (ptrdiff_t)l->element);
 }

@@ -126,11 +126,6 @@ static void linear_rows(const struct vf_row_worker *w, const struct work *work, 
     const struct input *in = &work->input[k];
     const ptrdiff_t n = work->x.to - work->x.from;
     const enum vf_row_kind kind = work->how->kind;
-    if (kind == VF_ROW_ALONG_X) {
-        const char *row = same_row(in, 0, r) - in->halo.x * (ptrdiff_t)w->layout->element;
-        w->rows->along(row, w->weight, taps->count, out[0], n);
-        return;
-    }
     if (kind == VF_ROW_ACROSS_ROWS)
         rows_across(w, in, r, count);
     else if (kind == VF_ROW_ACROSS_STREAM)
@@ -261,11 +256,11 @@ static void make_body_row(const struct vf_row_worker *w, struct body_plane *body
 
 /* Whether the rows of an output may go to its sink as they are: of the compute type, read by no stage, and
  * the tile's alone. */
-static bool may_pass(const struct vf_row_worker *w, const struct work *work, int field)
+static bool may_pass(const struct vf_row_worker *w, int field)
 {
     const struct vf_flow *flow = w->layout->job->flow;
     const struct vf_ring *ring = &w->layout->ring[field];
-    if (work->how->kind == VF_ROW_ALONG_X || ring->sink < 0 || ring->whole)
+    if (ring->sink < 0 || ring->whole)
         return false;
     const struct vf_sink *sink = &w->layout->job->sink[ring->sink];
     return sink->array != NULL && sink->array->type == (flow->is_double ? VF_F64 : VF_F32) &&
@@ -288,7 +283,7 @@ static int rows_of_sink(const struct vf_row_worker *w, const struct work *work, 
     return all % VF_ALIGNMENT == 0 ? n : 0;
 }
 
-/* `count` rows from r on of all planes of a linear stage. */
+/* `count` rows from r on of all planes of a linear stage that is not along x. */
 static void make_linear(const struct vf_row_worker *w, const struct work *work, ptrdiff_t r, int count)
 {
     const ptrdiff_t element = (ptrdiff_t)w->layout->element, before = work->x.from * element;
@@ -317,13 +312,21 @@ static void make_linear(const struct vf_row_worker *w, const struct work *work, 
     }
 }
 
-/* Row r of the sources that are loaded as they are needed. */
-static void load_lazy(const struct vf_row_worker *w, const struct work *work, ptrdiff_t r)
+/* Row r of a linear stage along x; also of its sources that are loaded as they are needed. */
+static void make_along_x(const struct vf_row_worker *w, const struct work *work, ptrdiff_t r)
 {
-    for (int k = 0; k < work->stage->input_count; k++) {
-        const int field = work->stage->input[k];
-        if (w->layout->ring[field].lazy)
-            vf_row_load(w, field, work->s, r, vf_row_plane_of(w, field, work->s, 0).first);
+    const struct vf_stage *stage = work->stage;
+    const ptrdiff_t element = (ptrdiff_t)w->layout->element;
+    for (int k = 0; k < stage->output_count; k++) {
+        const struct input *in = &work->input[k];
+        const int from = stage->input[k], to = stage->output[k];
+        char *out = work->out[k][0].first + (r - work->rows.from) * work->out[k][0].pitch;
+        if (w->layout->ring[from].lazy)
+            vf_row_load(w, from, work->s, r, vf_row_plane_of(w, from, work->s, 0).first);
+        w->rows->along(same_row(in, 0, r) - in->halo.x * element, w->weight, stage->taps->count, out,
+                       work->x.to - work->x.from);
+        if (vf_row_needs_finish(&w->layout->ring[to]))
+            vf_row_finish(w, to, work->s, r, out - work->x.from * element);
     }
 }
 
@@ -344,7 +347,7 @@ static void begin_work(const struct vf_row_worker *w, int stage_index, ptrdiff_t
     for (int k = 0; k < stage->output_count; k++) {
         for (int p = 0; p < count; p++)
             work->out[k][p] = vf_row_plane_of(w, stage->output[k], s + p, work->x.from);
-        work->passes[k] = may_pass(w, work, stage->output[k]);
+        work->passes[k] = may_pass(w, stage->output[k]);
     }
 }
 
@@ -367,13 +370,14 @@ static void begin(const struct vf_row_worker *w, int stage, ptrdiff_t s, int cou
 /* `count` rows from r on. */
 static void make_rows(const struct vf_row_worker *w, struct passage *passage, ptrdiff_t r, int count)
 {
-    if (passage->work.how->kind == VF_ROW_BODY) {
+    const enum vf_row_kind kind = passage->work.how->kind;
+    if (kind == VF_ROW_BODY)
         for (int p = 0; p < passage->work.planes; p++)
             make_body_row(w, &passage->body[p], r);
-        return;
-    }
-    load_lazy(w, &passage->work, r);
-    make_linear(w, &passage->work, r, count);
+    else if (kind == VF_ROW_ALONG_X)
+        make_along_x(w, &passage->work, r);
+    else
+        make_linear(w, &passage->work, r, count);
 }
 
 void vf_row_stage_planes(const struct vf_row_worker *w, int stage, ptrdiff_t s, int count)

@@ -14,6 +14,7 @@ struct vf_range {
 /* What is made of a field for one tile: the tile with the field's reach. */
 struct vf_row_part {
     struct vf_range s, r, x;
+    ptrdiff_t below, above; /* cells beyond the grid that a row is completed with, before and after x */
 };
 
 /* One thread's memory and the tile that it works on. */
