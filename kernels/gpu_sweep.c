@@ -84,15 +84,18 @@ int vf_sweep_add_chunks(const struct vf_kernel_case *c, const struct vf_gpu *gpu
                         const struct vf_sweep_shape *shape, struct vf_kernel_config config, int least,
                         struct vf_kernel_config *list, int room)
 {
-    enum { MOST_WAVES = 6 };
+    enum { MOST = 6 };
     ptrdiff_t size[3];
     vf_sweep_tile(c, shape, size);
     const double tiles = ceil((double)c->nx / (double)size[0]) * ceil((double)c->ny / (double)size[1]);
     int count = 0, last = 0;
-    for (int waves = 1; waves <= MOST_WAVES && count < room; waves++) {
-        const double chunks = fmax(1, floor(waves * gpu->multiprocessors / tiles));
+    for (int i = 1; i <= MOST && count < room; i++) {
+        /* So many waves of blocks, or chunks where one of each tile is more than a wave: its last one may be
+         * nearly empty. */
+        const double chunks =
+            fmax(tiles > gpu->multiprocessors ? i : 1, floor(i * gpu->multiprocessors / tiles));
         config.stream = (int)ceil((double)c->nz / chunks);
-        if (config.stream == last || (waves > 1 && config.stream < least))
+        if (config.stream == last || (i > 1 && config.stream < least))
             continue;
         last = config.stream;
         list[count++] = config;
