@@ -73,7 +73,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                       int room)
 {
-    static const int shape[][2] = {{64, 2}, {32, 4}, {64, 4}, {32, 8}, {16, 16}, {8, 8}, {8, 4}};
+    static const int shape[][2] = {{64, 2}, {32, 4}, {64, 4}, {32, 8}, {8, 8}, {8, 4}};
     int n = 0;
     for (size_t i = 0; i < sizeof shape / sizeof *shape && n < room; i++) {
         const struct vf_kernel_config config = {
