@@ -74,6 +74,7 @@ struct vf_gpu_scheme {
      * operations. */
     double (*written)(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
     double most_written; /* so many at most for large grids; 0: no more than for small ones */
+    int most_stages;     /* of a kernel that is weighed unasked, where that takes long; 0: any */
     /* Adds constants of its own to the kernel's text; NULL: none. */
     void (*define)(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                    struct vf_text *text);

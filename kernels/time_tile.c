@@ -64,18 +64,25 @@ static const char *forbids_shape(const struct vf_kernel_case *c, const struct vf
     return NULL;
 }
 
-static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
-                           const struct vf_kernel_config *config)
+/* Why a configuration does not do; NULL: `layout` is its. */
+static const char *lay_out(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                           const struct vf_kernel_config *config, struct vf_time_layout *layout)
 {
-    struct vf_time_layout layout;
     const char *why = vf_kernel_limits(c, gpu, config, 0);
     if (why == NULL)
         why = forbids_shape(c, config);
     if (why != NULL)
         return why;
-    if (!vf_time_layout_make(c, config, &layout))
+    if (!vf_time_layout_make(c, config, layout))
         return "the block is too small for the reach of the stages, or their rings are too large";
-    return vf_kernel_limits(c, gpu, config, layout.bytes);
+    return vf_kernel_limits(c, gpu, config, layout->bytes);
+}
+
+static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                           const struct vf_kernel_config *config)
+{
+    struct vf_time_layout layout;
+    return lay_out(c, gpu, config, &layout);
 }
 
 /* Of a thread: what stays from step to step, what is loaded ahead, what the largest group makes. */
@@ -192,7 +199,7 @@ static void weigh(const struct vf_kernel_case *c, const struct vf_gpu *gpu, stru
                   struct weighed *list, int *count)
 {
     struct vf_time_layout layout;
-    if (forbids(c, gpu, &config) != NULL || !vf_time_layout_make(c, &config, &layout))
+    if (lay_out(c, gpu, &config, &layout) != NULL)
         return;
     int last = 0;
     for (int waves = 1; waves <= 4; waves *= 2) {
@@ -416,6 +423,10 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
         vf_time_layout_define(&layout, text);
 }
 
+/* Hundreds of layouts for every stretch of a chain of many stages took 3 s for the tensor diffusion of
+ * tomograms, in none of whose stretches this scheme is the fastest. */
+#define MOST_STAGES 4
+
 const struct vf_gpu_scheme vf_gpu_time_tile = {
     .name = "time-tile",
     .summary = "all stages in one sweep, a ring of planes in shared memory for each",
@@ -427,5 +438,6 @@ const struct vf_gpu_scheme vf_gpu_time_tile = {
     .tile = tile,
     .shared = shared,
     .traffic = traffic,
+    .most_stages = MOST_STAGES,
     .define = define,
 };

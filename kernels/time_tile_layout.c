@@ -316,30 +316,30 @@ bool vf_time_layout_make(const struct vf_kernel_case *c, const struct vf_kernel_
                          struct vf_time_layout *l)
 {
     const bool volume = c->flow->dim == 3;
-    memset(l, 0, sizeof *l);
+    const int covered[2] = {volume ? config->block[1] * config->work[1] : 1,
+                            config->block[0] * config->work[0]};
+    /* Cells that a thread reads and writes at once begin at a multiple of their number. */
+    const int cells = config->work[0],
+              room[2] = {volume ? c->halo[1] : 0, (c->halo[2] + cells - 1) / cells * cells};
+    /* Of the shapes that are tried most have no room for a tile. */
+    if (covered[0] <= 2 * room[0] || covered[1] <= 2 * room[1])
+        return false;
+    /* The rest is written before it is read; to clear it takes longer than all that follows. */
+    l->group_count = l->clock_count = 0;
     l->c = c;
     l->planes = volume ? config->work[2] : config->work[1];
     l->rows = volume ? config->work[1] : 1;
-    l->cells = config->work[0];
+    l->cells = cells;
     l->threads = config->block[0] * config->block[1] * config->block[2];
     l->warps_are_rows = config->block[0] == 32;
     l->lean = config->variant == 1;
-    number_fields(l);
-    find_reach(l);
-    const int covered[2] = {volume ? config->block[1] * config->work[1] : 1,
-                            config->block[0] * config->work[0]};
     for (int i = 0; i < 2; i++) {
         l->covered[i] = covered[i];
-        l->room[i] = c->halo[i + 1];
-        if (i == 0 && !volume)
-            l->room[i] = 0;
+        l->room[i] = room[i];
+        l->tile[i] = covered[i] - 2 * room[i];
     }
-    /* Cells that a thread reads and writes at once begin at a multiple of their number. */
-    l->room[1] = (l->room[1] + l->cells - 1) / l->cells * l->cells;
-    for (int i = 0; i < 2; i++)
-        l->tile[i] = l->covered[i] - 2 * l->room[i];
-    if (l->tile[0] < 1 || l->tile[1] < 1)
-        return false;
+    number_fields(l);
+    find_reach(l);
     find_groups(l);
     find_rolled(l);
     delay_sources(l);

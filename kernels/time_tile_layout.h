@@ -55,7 +55,7 @@ struct vf_time_layout {
     bool lean;           /* a barrier after each group: smaller rings */
     int covered[2];      /* rows, x: what a block computes at most; */
     int room[2];         /* of it before the tile; */
-    int tile[2];         /* and what it writes: < 1 if nothing is left */
+    int tile[2];         /* and what it writes, at least 1 */
     int input_count, field_count, group_count, clock_count;
     struct vf_time_field field[VF_KERNEL_MOST_FIELDS];
     struct vf_time_group group[VF_KERNEL_MOST_FIELDS];
