@@ -133,7 +133,7 @@ $(filter-out $(sanitized_rows),$(row_objects)): private override CFLAGS := \
 endif
 
 # The reference is for checking: nothing is gained by vectorising it.
-$(cell_objects): CFLAGS := $(CFLAGS:-O3=-O2)
+$(cell_objects): private CFLAGS := $(CFLAGS:-O3=-O2)
 $(cell_objects): $(BUILD)/kernels/cpu_cells_%.o: kernels/cpu_cells.c
 	@mkdir -p $(@D)
 	$(call say,CC $@)$(COMPILE) $(variant_defines) -DVF_CELLS=vf_cells_$* -MMD -MP -c -o $@ $<

@@ -92,8 +92,7 @@ int vf_sweep_add_chunks(const struct vf_kernel_case *c, const struct vf_gpu *gpu
     for (int i = 1; i <= MOST && count < room; i++) {
         /* So many waves of blocks, or chunks where one of each tile is more than a wave: its last one may be
          * nearly empty. */
-        const double chunks =
-            fmax(tiles > gpu->multiprocessors ? i : 1, floor(i * gpu->multiprocessors / tiles));
+        const double chunks = tiles > gpu->multiprocessors ? i : floor(i * gpu->multiprocessors / tiles);
         config.stream = (int)ceil((double)c->nz / chunks);
         if (config.stream == last || (i > 1 && config.stream < least))
             continue;

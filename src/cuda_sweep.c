@@ -56,13 +56,18 @@ static bool field_bytes(ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t planes, enum vf_ty
            vf_size_mul(*bytes, (size_t)ny, bytes) && vf_size_mul(*bytes, (size_t)planes, bytes);
 }
 
-bool vf_cuda_field_alloc(struct vf_cuda *cuda, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t planes,
-                         enum vf_type type, struct vf_cuda_field *field)
+enum vf_status vf_cuda_field_alloc(struct vf_cuda *cuda, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t planes,
+                                   enum vf_type type, struct vf_cuda_field *field, bool *fits,
+                                   struct vf_error *error)
 {
     size_t bytes;
     field->data = 0;
-    return field_bytes(nx, ny, planes, type, &bytes) &&
-           cuda->api.cuMemAlloc(&field->data, bytes) == CUDA_SUCCESS;
+    *fits = field_bytes(nx, ny, planes, type, &bytes);
+    if (!*fits)
+        return VF_OK;
+    const CUresult result = cuda->api.cuMemAlloc(&field->data, bytes);
+    *fits = result != CUDA_ERROR_OUT_OF_MEMORY;
+    return *fits ? vf_cuda_device_check(&cuda->api, result, "taking memory", error) : VF_OK;
 }
 
 void vf_cuda_field_free(struct vf_cuda *cuda, struct vf_cuda_field *field)
@@ -209,18 +214,14 @@ void vf_cuda_sweep_release(struct vf_cuda_sweep *sweep)
     sweep->room = 0;
 }
 
-/* Room for `planes` planes; only a lack of memory is what fewer planes help. */
 static enum vf_status take(struct vf_cuda_sweep *sweep, ptrdiff_t planes, enum vf_type type,
                            CUdeviceptr *data, bool *fits, struct vf_error *error)
 {
-    size_t bytes;
-    *data = 0;
-    *fits = field_bytes(sweep->job->nx, sweep->job->ny, planes, type, &bytes);
-    if (!*fits)
-        return VF_OK;
-    const CUresult result = sweep->cuda->api.cuMemAlloc(data, bytes);
-    *fits = result != CUDA_ERROR_OUT_OF_MEMORY;
-    return *fits ? vf_cuda_device_check(&sweep->cuda->api, result, "taking memory", error) : VF_OK;
+    struct vf_cuda_field field;
+    const enum vf_status status =
+        vf_cuda_field_alloc(sweep->cuda, sweep->job->nx, sweep->job->ny, planes, type, &field, fits, error);
+    *data = field.data;
+    return status;
 }
 
 /* Kernels read whole packs at the ends of rows: what they find in the padding counts for no result, but

@@ -18,9 +18,11 @@ struct vf_cuda_field {
 /* Elements from row to row of a field on the device: rows start at multiples of 32 elements. */
 size_t vf_cuda_pitch(ptrdiff_t nx);
 
-/* Memory for a whole field of `planes` planes; false, and nothing held, when the device has not enough. */
-bool vf_cuda_field_alloc(struct vf_cuda *cuda, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t planes,
-                         enum vf_type type, struct vf_cuda_field *field);
+/* Memory for a field of `planes` planes; nothing is held when *fits gets false, as the device has not enough,
+ * or after a failure. */
+enum vf_status vf_cuda_field_alloc(struct vf_cuda *cuda, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t planes,
+                                   enum vf_type type, struct vf_cuda_field *field, bool *fits,
+                                   struct vf_error *error);
 void vf_cuda_field_free(struct vf_cuda *cuda, struct vf_cuda_field *field);
 
 /* ---- sweeps ---- */

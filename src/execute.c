@@ -47,23 +47,27 @@ static enum vf_status add_channel(struct fields *fields, const struct vf_plan *p
     return VF_OK;
 }
 
-/* `count` fields of the compute type on the GPU, each whole; false, and none is held, if they do not fit. */
-static bool make_on_device(struct fields *fields, const struct vf_execution *x, int count)
+/* `count` fields of the compute type on the GPU, each whole; none is held if they do not fit, or after a
+ * failure. */
+static enum vf_status make_on_device(struct fields *fields, const struct vf_execution *x, int count,
+                                     bool *fits, struct vf_error *error)
 {
     const struct vf_plan *plan = x->plan;
     const enum vf_type type = plan->context.is_double ? VF_F64 : VF_F32;
     fields->cuda = x->cuda;
     for (int f = 0; f < count; f++) {
         struct vf_cuda_field device;
-        if (!vf_cuda_field_alloc(x->cuda, plan->nx, plan->ny, plane_count(plan), type, &device)) {
+        const enum vf_status status =
+            vf_cuda_field_alloc(x->cuda, plan->nx, plan->ny, plane_count(plan), type, &device, fits, error);
+        if (status != VF_OK || !*fits) {
             close_fields(fields);
-            return false;
+            return status;
         }
         fields->data[f] = NULL;
         fields->array[f] = (struct vf_array){.type = type, .device = device.data};
         fields->count++;
     }
-    return true;
+    return VF_OK;
 }
 
 /* The same in host memory. */
@@ -172,8 +176,11 @@ static enum vf_status open_outputs(const struct vf_execution *x, const struct vf
 {
     const struct vf_plan *plan = x->plan;
     enum vf_status status = VF_OK;
-    if (!run->to_file && x->cuda != NULL && plan->resident && make_on_device(out, x, run->outputs))
-        return VF_OK;
+    bool on_device = !run->to_file && x->cuda != NULL && plan->resident;
+    if (on_device)
+        status = make_on_device(out, x, run->outputs, &on_device, error);
+    if (status != VF_OK || on_device)
+        return status;
     if (!run->in_result && spare->count == run->outputs) {
         *out = *spare;
         *spare = (struct fields){0};

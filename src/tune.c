@@ -111,10 +111,12 @@ static enum vf_status open_arrays(struct vf_cuda *cuda, const struct vf_kernel_c
     bool fits = true;
     enum vf_status status = VF_OK;
     *arrays = (struct arrays){0};
-    for (int k = 0; k < c->flow->source_count; k++)
-        fits = fits && vf_cuda_field_alloc(cuda, c->nx, c->ny, c->nz, c->source_type[k], &arrays->source[k]);
-    for (int k = 0; k < c->flow->sink_count; k++)
-        fits = fits && vf_cuda_field_alloc(cuda, c->nx, c->ny, c->nz, c->sink_type[k], &arrays->sink[k]);
+    for (int k = 0; k < c->flow->source_count && fits && status == VF_OK; k++)
+        status = vf_cuda_field_alloc(cuda, c->nx, c->ny, c->nz, c->source_type[k], &arrays->source[k], &fits,
+                                     error);
+    for (int k = 0; k < c->flow->sink_count && fits && status == VF_OK; k++)
+        status =
+            vf_cuda_field_alloc(cuda, c->nx, c->ny, c->nz, c->sink_type[k], &arrays->sink[k], &fits, error);
     if (!fits)
         status =
             vf_fail(error, VF_DEVICE,

@@ -115,15 +115,30 @@ Test(tuning, lines_that_do_not_do)
     }
 }
 
+/* A cache of its own for a test, in a new folder; and its end. */
+static struct vf_cache open_folder(void)
+{
+    struct vf_cache cache = {.bound = VF_CACHE_BOUND};
+    strcpy(cache.path, "/tmp/vf-tuning-XXXXXX");
+    cr_assert_not_null(mkdtemp(cache.path));
+    return cache;
+}
+
+static void close_folder(const struct vf_cache *cache)
+{
+    char path[PATH_MAX + 16];
+    snprintf(path, sizeof path, "%s/tuned.txt", cache->path);
+    unlink(path);
+    cr_expect_eq(rmdir(cache->path), 0);
+}
+
 /* The user's file holds the user's lines, also those of other devices; a second reading gives the same. */
 Test(tuning, file)
 {
-    char folder[] = "/tmp/vf-tuning-XXXXXX", path[PATH_MAX + 16];
+    char path[PATH_MAX + 16];
     const char lines[] = "NVIDIA H200\t" GRADIENT "\t" WORDS "\t1.5\nother\t" GRADIENT "\t" WORDS "\t2.25\n";
-    struct vf_cache cache = {.bound = VF_CACHE_BOUND};
+    const struct vf_cache cache = open_folder();
     struct vf_error error = {{0}};
-    cr_assert_not_null(mkdtemp(folder));
-    snprintf(cache.path, sizeof cache.path, "%s", folder);
     struct vf_tuning tuning = read_lines(lines, false), again;
     cr_assert_eq(vf_tuning_read(&tuning, "sm_90\t" GRADIENT "\t" WORDS "\t9\n", true, &error), VF_OK);
     cr_assert_eq(vf_tuning_save(&tuning, &cache, path, &error), VF_OK, "%s", error.text);
@@ -134,8 +149,7 @@ Test(tuning, file)
     vf_text_free(&text);
     vf_tuning_free(&tuning);
     vf_tuning_free(&again);
-    unlink(path);
-    rmdir(folder);
+    close_folder(&cache);
 }
 
 /* What vf_tune does with a case of `device`: it has read the file and keeps what it measured. */
@@ -160,13 +174,11 @@ static void keep_one(const struct vf_cache *cache, const char *device, double se
 Test(tuning, processes_keep_the_lines_of_each_other)
 {
     enum { PROCESSES = 8, TIMES = 12 };
-    char folder[] = "/tmp/vf-tuning-XXXXXX", path[PATH_MAX + 16], device[32];
-    struct vf_cache cache = {.bound = VF_CACHE_BOUND};
+    char device[32];
+    const struct vf_cache cache = open_folder();
     struct vf_error error = {{0}};
     struct vf_tuning all;
     pid_t child[PROCESSES];
-    cr_assert_not_null(mkdtemp(folder));
-    snprintf(cache.path, sizeof cache.path, "%s", folder);
     for (int p = 0; p < PROCESSES; p++) {
         child[p] = fork();
         cr_assert_geq(child[p], 0);
@@ -188,25 +200,21 @@ Test(tuning, processes_keep_the_lines_of_each_other)
         own += !all.entry[i].shipped;
     cr_expect_eq(own, PROCESSES * TIMES);
     vf_tuning_free(&all);
-    snprintf(path, sizeof path, "%s/tuned.txt", folder);
-    unlink(path);
-    rmdir(folder);
+    close_folder(&cache);
 }
 
 /* Of a case that both measured the later one's is kept, what was only read gives way; nobody waits for ever
  * for a process that was stopped while it had the lock. */
 Test(tuning, what_was_measured_last_is_kept)
 {
-    char folder[] = "/tmp/vf-tuning-XXXXXX", path[PATH_MAX + 16];
-    struct vf_cache cache = {.bound = VF_CACHE_BOUND};
+    char path[PATH_MAX + 16];
+    const struct vf_cache cache = open_folder();
     struct vf_error error = {{0}};
     struct vf_tuning old, all;
-    cr_assert_not_null(mkdtemp(folder));
-    snprintf(cache.path, sizeof cache.path, "%s", folder);
     keep_one(&cache, "a", 1);
     cr_assert_eq(vf_tuning_open(&old, &cache, &error), VF_OK, "%s", error.text);
     keep_one(&cache, "a", 2);
-    const int held = open(folder, O_RDONLY | O_DIRECTORY);
+    const int held = open(cache.path, O_RDONLY | O_DIRECTORY);
     cr_assert_eq(flock(held, LOCK_EX), 0);
     cr_assert_eq(vf_tuning_save(&old, &cache, path, &error), VF_OK, "%s", error.text);
     close(held);
@@ -214,8 +222,7 @@ Test(tuning, what_was_measured_last_is_kept)
     cr_expect_float_eq(all.entry[0].copies, 2 * old.entry[0].copies, 1e-3 * all.entry[0].copies);
     vf_tuning_free(&old);
     vf_tuning_free(&all);
-    unlink(path);
-    rmdir(folder);
+    close_folder(&cache);
 }
 
 /* What comes with the program is understood, every line. */

@@ -105,7 +105,12 @@ static struct field make(struct vf_cuda *device, const ptrdiff_t shape[4], bool 
     for (ptrdiff_t i = 0; i < count; i++)
         f.value[i] = value(i);
     struct vf_cuda_field memory;
-    cr_assert(vf_cuda_field_alloc(device, f.nx, f.ny, planes_of(&f), is_double ? VF_F64 : VF_F32, &memory));
+    struct vf_error error;
+    bool fits;
+    cr_assert_eq(vf_cuda_field_alloc(device, f.nx, f.ny, planes_of(&f), is_double ? VF_F64 : VF_F32, &memory,
+                                     &fits, &error),
+                 VF_OK, "%s", error.text);
+    cr_assert(fits);
     f.data = memory.data;
     upload(&f);
     return f;
