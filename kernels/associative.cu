@@ -17,6 +17,8 @@
 /* Many rows beside the own ones are read when their plane's turn comes, from L1, where the block's own loads
  * have brought most of them: under way for a plane's time they would take the registers. */
 #define VF_LATE (VF_SIDE > 2)
+/* One field's lines along the streamed axis: a plane takes few instructions but for its place. */
+#define VF_LINES (VF_INPUTS == 1 && VF_OUTPUTS == 1 && VF_SIDE == 0 && VF_HALO_X == 0 && VF_WORK_Y == 1)
 
 /* How far a stage reaches along the streamed axis, and the stage that makes a field. */
 template <class S> VF_INLINE constexpr int vf_stage_reach()
@@ -149,6 +151,11 @@ struct vf_scatter {
                         : vf_row(args, plane, course.image);
     }
 
+    VF_MEMBER bool is_there(int row)
+    {
+        return (!VF_RAGGED || columns.x < args.nx) && (DIM == 2 || y + row < args.ny);
+    }
+
     /* Branches around the stores of dense tables, whose threads have many cells, save registers. */
     VF_MEMBER void store(int at)
     {
@@ -161,11 +168,10 @@ struct vf_scatter {
             VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
             {
                 const REAL(&span)[VF_SPAN] = result[vf_sink(k) - VF_INPUTS][j];
-                const bool is_there = (!VF_RAGGED || columns.x < args.nx) && (DIM == 2 || y + j < args.ny);
                 if (!VF_ANY_DIAGONAL)
-                    vf_store_in_plane(args, is_complete && is_there, k, plane_begin(plane),
+                    vf_store_in_plane(args, is_complete && is_there(j), k, plane_begin(plane),
                                       row_at[VF_SIDE + j] + (unsigned int)columns.x, span);
-                else if (is_there)
+                else if (is_there(j))
                     vf_store_span(args, k,
                                   DIM == 3 ? vf_row(args, y + j, plane) : vf_row(args, plane, course.image),
                                   columns.x, span);
@@ -192,24 +198,52 @@ struct vf_scatter {
     }
 
     /* Turns are written out: a loop of them is not always unrolled, and then what it holds is in memory. */
+#define VF_EACH_TURN(F) F(0) F(1) F(2) F(3) F(4)
+
+    /* Whole rounds of turns as long as all planes that they load are the grid's and all that they complete
+     * are the chunk's: then a plane's place is one step from that of the one before. */
+    VF_MEMBER int go_through(int at)
+    {
+        const int n = VF_FLAT ? args.ny : args.nz, loaded = min(course.end + VF_REACH, n) - VF_AHEAD;
+        const long long stride = VF_FLAT ? args.pitch : args.plane;
+        if (at < course.begin + VF_REACH || at + VF_HELD > loaded)
+            return at;
+        const vf_in_0 *from = (const vf_in_0 *)args.in[0] +
+                              vf_plane_at(args, course, at + VF_AHEAD, VF_REACH) + (row_at[0] + columns.held);
+        vf_out_0 *to =
+            (vf_out_0 *)args.out[0] + plane_begin(at - VF_REACH) + (row_at[0] + (unsigned int)columns.x);
+        do {
+#define VF_TURN(turn)                                                            \
+    if (turn < VF_HELD) {                                                        \
+        vf_load_vector<VF_SPAN>(from, value[0][(turn + VF_AHEAD) % VF_HELD][0]); \
+        scatter(turn % VF_HELD);                                                 \
+        vf_store_vector_if(is_there(0), to, result[0][0]);                       \
+        from = vf_kept(from + stride);                                           \
+        to = vf_kept(to + stride);                                               \
+    }
+            VF_EACH_TURN(VF_TURN)
+#undef VF_TURN
+            at += VF_HELD;
+        } while (at + VF_HELD <= loaded);
+        return at;
+    }
+
     VF_MEMBER void sweep()
     {
         int at = course.begin - VF_REACH;
         VF_UNROLL for (int i = 0; i < VF_AHEAD; i++) send(i, at + i);
+        for (;;) {
+            if (VF_LINES)
+                at = go_through(at);
 #define VF_TURN(turn)                      \
     if (turn < VF_HELD) {                  \
         step(turn % VF_HELD, at);          \
         if (++at >= course.end + VF_REACH) \
             return;                        \
     }
-        for (;;) {
-            VF_TURN(0)
-            VF_TURN(1)
-            VF_TURN(2)
-            VF_TURN(3)
-            VF_TURN(4)
-        }
+            VF_EACH_TURN(VF_TURN)
 #undef VF_TURN
+        }
     }
 };
 

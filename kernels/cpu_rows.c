@@ -33,7 +33,8 @@ enum pass {
     FACES_ALONG_X,
     SCALED,
     SHAPED,
-    ISOLATED,
+    DISCRIMINATED,
+    ROOTS_PARTED,
     DIRECTED,
     UNIT,
     ACROSS,
@@ -54,7 +55,8 @@ enum pass {
      : pass == FACES_KEPT    ? exchange(&FACE(axis, 0), upper, lower) \
                              : exchange(&FACE(axis, 0), upper, FACE(axis, 0)))
 
-#define EIGEN(tensor) eigen_by_rows(pass, tensor, kept, i - begin)
+#define EIGENVALUES(tensor) eigenvalues_by_rows(pass, tensor, kept, i - begin)
+#define EIGENVECTOR(tensor, rank) eigenvector_by_rows(pass, tensor, rank, kept, i - begin)
 
 #include "kernels/stencil.h"
 
@@ -92,13 +94,22 @@ VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
         REAL param[VF_MAX_STENCIL_PARAMS];                                                       \
         for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)                                          \
             param[i] = (REAL)row->param[i];                                                      \
-        if (DIM == 3 && vf_body_decomposes(VF_STENCIL_##name)) {                                 \
+        if (DIM == 3 && vf_body_has_eigenvalues(VF_STENCIL_##name)) {                            \
             _Alignas(VF_VECTOR_BYTES) eigen_block kept[EIGEN_KEPT];                              \
             for (ptrdiff_t begin = 0, end; begin < n; begin = end) {                             \
                 end = eigen_block_end(begin, n);                                                 \
                 pass_##name(row, param, SCALED, kept, begin, end);                               \
                 pass_##name(row, param, SHAPED, kept, begin, end);                               \
-                pass_##name(row, param, ISOLATED, kept, begin, end);                             \
+                pass_##name(row, param, DISCRIMINATED, kept, begin, end);                        \
+                pass_##name(row, param, ROOTS_PARTED, kept, begin, end);                         \
+                pass_##name(row, param, DECOMPOSED, kept, begin, end);                           \
+            }                                                                                    \
+        } else if (DIM == 3 && vf_body_has_eigenvector(VF_STENCIL_##name)) {                     \
+            _Alignas(VF_VECTOR_BYTES) eigen_block kept[EIGEN_KEPT];                              \
+            for (ptrdiff_t begin = 0, end; begin < n; begin = end) {                             \
+                end = eigen_block_end(begin, n);                                                 \
+                pass_##name(row, param, SCALED, kept, begin, end);                               \
+                pass_##name(row, param, SHAPED, kept, begin, end);                               \
                 pass_##name(row, param, DIRECTED, kept, begin, end);                             \
                 pass_##name(row, param, UNIT, kept, begin, end);                                 \
                 pass_##name(row, param, ACROSS, kept, begin, end);                               \

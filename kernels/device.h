@@ -17,7 +17,7 @@
  *   VF_INTERIOR                          1: tiles that lie inside the grid do without the boundary rule
  *
  * What a scheme defines: `vf_tile(args, tile x, y, z)`, which computes one tile with the whole block, and
- * includes kernels/device_entry.h last. For each cell it makes an accessor and calls vf_cell(accessor):
+ * includes kernels/device_entry.h last. For each cell it makes an accessor and calls vf_cell_by(accessor):
  *   REAL read(int input, int dz, int dy, int dx)   input at an offset (2D: dz is 0)
  *   void store(int output, REAL value)
  *   bool open(int axis, bool upper)                vf_is_open of the cell's place

@@ -31,14 +31,55 @@ VF_INLINE constexpr int vf_round_up(int i, int step)
     return (i + step - 1) / step * step;
 }
 
+/* What the cells of a pack read in its own row and in those next to it. */
+template <class Box, int N> struct vf_near_rows {
+    enum { BEFORE_Z, BEFORE_Y, OWN, AFTER_Y, AFTER_Z, ROWS };
+    REAL value[VF_INPUTS][ROWS][N];
+
+    static VF_MEMBER constexpr int row_of(int dz, int dy)
+    {
+        return dz == 0   ? (dy == 0    ? OWN
+                            : dy == -1 ? BEFORE_Y
+                            : dy == 1  ? AFTER_Y
+                                       : -1)
+               : dy == 0 ? (dz == -1  ? BEFORE_Z
+                            : dz == 1 ? AFTER_Z
+                                      : -1)
+                         : -1;
+    }
+    VF_MEMBER void take(const Box &box, int input, int k, int j, int row)
+    {
+        VF_UNROLL for (int i = 0; i < N; i++) value[input][row][i] = box.read(input, k, j, i, 0);
+    }
+    VF_MEMBER void take(const Box &box, int k, int j)
+    {
+        VF_UNROLL for (int input = 0; input < VF_INPUTS; input++)
+        {
+            take(box, input, k, j, OWN);
+            if (vf_input_halo_y(input) > 0) {
+                take(box, input, k, j - 1, BEFORE_Y);
+                take(box, input, k, j + 1, AFTER_Y);
+            }
+            if (DIM == 3 && vf_input_halo_z(input) > 0) {
+                take(box, input, k - 1, j, BEFORE_Z);
+                take(box, input, k + 1, j, AFTER_Z);
+            }
+        }
+    }
+};
+
 template <class Box, int N> struct vf_box_cell {
     const VfArgs &args;
     const Box &box;
+    const vf_near_rows<Box, N> &near;
     REAL (&result)[VF_OUTPUTS][N];
     int k, j, i;
 
     VF_MEMBER REAL read(int input, int dz, int dy, int dx)
     {
+        const int row = near.row_of(dz, dy), column = i + dx;
+        if (Box::is_memory && VF_BODIES > 0 && row >= 0 && column >= 0 && column < N)
+            return near.value[input][row][column];
         return box.read(input, k + dz, j + dy, i, dx);
     }
     VF_MEMBER void store(int output, REAL value)
@@ -51,14 +92,31 @@ template <class Box, int N> struct vf_box_cell {
     }
 };
 
+/* NaN if any cell is in doubt. */
+template <bool is_short, int N, class Box>
+VF_INLINE REAL vf_compute_cells(const Box &box, const vf_near_rows<Box, N> &near, int k, int j,
+                                REAL (&result)[VF_OUTPUTS][N])
+{
+    REAL doubt = -REAL(0);
+    VF_UNROLL for (int i = 0; i < N; i++)
+    {
+        vf_box_cell<Box, N> cell = {box.args, box, near, result, k, j, i};
+        doubt = doubt + vf_cell_by<is_short>(cell);
+    }
+    return doubt;
+}
+
+/* Bodies have branches, behind which the compiler would read again, cell by cell: so what cells share is read
+ * before. For the same reason doubt is looked for once. */
 template <int N, class Box> VF_INLINE void vf_compute_pack(const Box &box, int k, int j)
 {
     REAL result[VF_OUTPUTS][N];
-    VF_UNROLL for (int i = 0; i < N; i++)
-    {
-        vf_box_cell<Box, N> cell = {box.args, box, result, k, j, i};
-        vf_cell(cell);
-    }
+    vf_near_rows<Box, N> near;
+    if (Box::is_memory && VF_BODIES > 0)
+        near.take(box, k, j);
+    const REAL doubt = vf_compute_cells<true>(box, near, k, j, result);
+    if (doubt != doubt)
+        vf_compute_cells<false>(box, near, k, j, result);
     /* Lanes beyond the grid compute for their neighbours' sake. */
     if (VF_SHUFFLES && box.x >= box.args.nx)
         return;

@@ -1,4 +1,4 @@
-/* vf_cell: all stages of a shallow case at one cell. Neighbours are read of inputs only; what stages make
+/* vf_cell_by: all stages of a shallow case at one cell. Neighbours are read of inputs only; what stages make
  * stays in registers until it is stored. Included after the stages. */
 
 template <class C> struct vf_cell_values {
@@ -60,9 +60,3 @@ template <bool is_short, class C> VF_INLINE REAL vf_cell_by(C &cell)
     return values.doubt;
 }
 
-template <class C> VF_INLINE void vf_cell(C &cell)
-{
-    const REAL doubt = vf_cell_by<true>(cell);
-    if (doubt != doubt)
-        vf_cell_by<false>(cell);
-}

@@ -73,6 +73,7 @@ template <int count> struct vf_slots<count, false> {
 };
 
 template <bool whole> struct vf_window_box {
+    enum { is_memory = 0 };
     const VfArgs &args;
     int x, y, z;
     const REAL *shared;

@@ -1,12 +1,18 @@
-/* Eigenvalues and eigenvectors of symmetric positive semidefinite tensors (VF_TENSOR components), without
- * iterations and branches. The trigonometric closed form alone errs by 1.5e-4 of the largest eigenvalue in
- * float32 where two coincide; this stays within 1e-6 (tests/test_stencil_eigen.c). */
+/* Eigenvalues of symmetric positive semidefinite tensors (VF_TENSOR components), and the eigenvector of the
+ * largest or the smallest one, without iterations and branches. The trigonometric closed form alone errs by
+ * 1.5e-4 of the largest eigenvalue in float32 where two coincide; this stays within 1e-6
+ * (tests/test_stencil_eigen.c). */
 #ifndef VF_STENCIL_EIGEN_H
 #define VF_STENCIL_EIGEN_H
 
-struct vf_eigen {
-    REAL value[DIM];       /* descending, >= 0 */
-    REAL vector[DIM][DIM]; /* [rank][axis x, y, z], unit length */
+struct vf_eigenvalues {
+    REAL value[DIM]; /* descending, >= 0, in units of `unit`; the largest is 0 or above 2^-54 */
+    REAL unit;       /* a power of two */
+};
+
+struct vf_eigenvector {
+    REAL vector[DIM]; /* [axis x, y, z], unit length */
+    REAL spread;      /* the largest eigenvalue minus the smallest */
 };
 
 /* Of a tensor whose elements are below 4, what is smaller than this turns nothing that a result shows; its
@@ -31,24 +37,20 @@ VF_DEVICE REAL vf_tensor_scale(REAL size)
     return vf_from_bits(((vf_bits)(2 * VF_EXPONENT_BIAS + 1) << VF_MANTISSA) - vf_to_bits(size));
 }
 
-/* Of the tensor (m + d, b; b, m - d) / 2: how far its eigenvalues are apart; (c, s) is the vector of the
- * larger one, (-s, c) that of the smaller. */
-struct vf_plane {
-    REAL c, s, apart;
-};
-
-VF_DEVICE void vf_plane_part(struct vf_plane *k, REAL d, REAL b)
+/* Of the tensor (m + d, e; e, m - d) / 2: how far its eigenvalues are apart. */
+VF_DEVICE REAL vf_plane_apart(REAL d, REAL e)
 {
-    const REAL squared = FMA(d, d, b * b);
-    k->apart = squared * vf_inverse_root(squared);
+    const REAL squared = FMA(d, d, e * e);
+    return squared * vf_inverse_root(squared);
 }
 
-VF_DEVICE void vf_plane_turn(struct vf_plane *k, REAL d, REAL b)
+/* (c, s) is the vector of the larger one, (-s, c) that of the smaller. */
+VF_DEVICE void vf_plane_turn(REAL d, REAL e, REAL apart, REAL *c, REAL *s)
 {
-    const REAL near = k->apart < VF_EIGEN_NOTHING ? R(1.0) : ABS(d) + k->apart;
-    const REAL inverse = vf_inverse_root(FMA(near, near, b * b)), large = near * inverse, small = b * inverse;
-    k->c = d < R(0.0) ? small : large;
-    k->s = d < R(0.0) ? large : small;
+    const REAL near = apart < VF_EIGEN_NOTHING ? R(1.0) : ABS(d) + apart;
+    const REAL inverse = vf_inverse_root(FMA(near, near, e * e)), large = near * inverse, small = e * inverse;
+    *c = d < R(0.0) ? small : large;
+    *s = d < R(0.0) ? large : small;
 }
 
 /* Newton's step towards length 1, for what is that within some units in the last place: axes become exact. */
@@ -79,105 +81,142 @@ VF_DEVICE REAL vf_largest_root(REAL h)
     return x;
 }
 
-/* Half of the determinant. */
-VF_DEVICE REAL vf_half_determinant(const REAL *b)
-{
-    const REAL xx = FMA(b[VF_YY], b[VF_ZZ], -(b[VF_YZ] * b[VF_YZ]));
-    const REAL xy = FMA(b[VF_XZ], b[VF_YZ], -(b[VF_XY] * b[VF_ZZ]));
-    const REAL xz = FMA(b[VF_XY], b[VF_YZ], -(b[VF_XZ] * b[VF_YY]));
-    return R(0.5) * FMA(b[VF_XX], xx, FMA(b[VF_XY], xy, b[VF_XZ] * xz));
-}
-
-/* A multiple of the vector of the largest eigenvalue, `root`, of a tensor whose others are far from it: less
- * that, it has rank two, and its adjugate is a multiple of v v^T, of which the column with the largest
- * diagonal element is taken. */
-VF_DEVICE void vf_vector_of(const REAL *b, REAL root, REAL *v)
-{
-    const REAL xx = b[VF_XX] - root, yy = b[VF_YY] - root, zz = b[VF_ZZ] - root;
-    const REAL xy = b[VF_XY], xz = b[VF_XZ], yz = b[VF_YZ];
-    const REAL of_x = FMA(yy, zz, -(yz * yz)), of_y = FMA(xx, zz, -(xz * xz)), of_z = FMA(xx, yy, -(xy * xy));
-    const REAL of_xy = FMA(xz, yz, -(xy * zz)), of_xz = FMA(xy, yz, -(xz * yy)),
-               of_yz = FMA(xy, xz, -(xx * yz));
-    const int y_first = of_y > of_x, z_first = of_z > MAX(of_x, of_y);
-    v[VF_X] = z_first ? of_xz : y_first ? of_xy : of_x;
-    v[VF_Y] = z_first ? of_yz : y_first ? of_y : of_xy;
-    v[VF_Z] = z_first ? of_z : y_first ? of_yz : of_xz;
-}
-
 /* A tensor on its way to its decomposition, in short steps, each of which needs what those before it made. */
 struct vf_decomposing {
-    /* Scaled: the tensor is a size / 2, and a is q I + p B, as below; squared is p^2. */
-    REAL size, a[VF_TENSOR], q, squared;
-    /* Shaped: inverse is 1 / p, or 0 where nothing is left beside q, and h is half of det B. */
-    REAL p, inverse, h;
-    /* Isolated: an eigenvalue far from the other two, the smallest where is_last is 1, else the largest; root
-     * is that of B, or of -B where it is the smallest. */
-    REAL root, value, is_last;
-    /* Directed: a multiple of its vector, which is then made unit. */
+    /* Scaled: the tensor is (q I + B) size / 2, where B has no trace; squared is p^2, a sixth of the sum of
+     * its squares. */
+    REAL size, q, b[VF_TENSOR], squared;
+    /* Shaped: B is divided by p, or 0 where nothing is left beside q: its eigenvalues, at most 2, are the
+     * roots of x^3 - 3 x - 2 h. */
+    REAL p, h;
+    /* Sought are eigenvalues. Shaped too: the square of a ninth of their differences' product. Parted: the
+     * root that is far from the other two, of B or, where h < 0, of -B; how far those are apart. */
+    REAL discriminant, root, apart;
+    /* Sought is a vector. Directed: root; a multiple of its vector, which is then made unit. */
     REAL v[3];
     /* Across v: the first of two vectors. */
     REAL u[3];
-    /* Reduced: the tensor in their plane, (sum + d, b; b, sum - d) / 2. */
-    REAL sum, d, b;
-    /* Parted, then turned. */
-    struct vf_plane plane;
+    /* Reduced: B in their plane, (m + d, e; e, m - d) / 2. */
+    REAL d, e;
+    /* Parted: apart. Turned: the vector of the larger of the other two is c u + s w, w = v x u. */
+    REAL c, s;
 };
 
-/* What is left of the tensor without q on its diagonal: it has no trace. */
-VF_DEVICE void vf_without_trace(const struct vf_decomposing *f, REAL *b)
+VF_DEVICE void vf_eigen_scale(struct vf_decomposing *f, const REAL *tensor)
 {
-    VF_UNROLL for (int k = 0; k < VF_TENSOR; k++) b[k] = f->a[k];
+    REAL *b = f->b;
+    f->size = vf_tensor_size(MAX(MAX(tensor[VF_XX], tensor[VF_YY]), tensor[VF_ZZ]));
+    const REAL scale = vf_tensor_scale(f->size);
+    VF_UNROLL for (int k = 0; k < VF_TENSOR; k++) b[k] = tensor[k] * scale;
+    f->q = (b[VF_XX] + b[VF_YY] + b[VF_ZZ]) * R(1.0 / 3.0);
     b[VF_XX] -= f->q;
     b[VF_YY] -= f->q;
     b[VF_ZZ] -= f->q;
-}
-
-/* The tensor is q I + p B, where B has no trace and eigenvalues of at most 2: roots of x^3 - 3 x - det B. */
-VF_DEVICE void vf_eigen_scale(struct vf_decomposing *f, const REAL *tensor)
-{
-    f->size = vf_tensor_size(MAX(MAX(tensor[VF_XX], tensor[VF_YY]), tensor[VF_ZZ]));
-    const REAL scale = vf_tensor_scale(f->size);
-    VF_UNROLL for (int k = 0; k < VF_TENSOR; k++) f->a[k] = tensor[k] * scale;
-    f->q = (f->a[VF_XX] + f->a[VF_YY] + f->a[VF_ZZ]) * R(1.0 / 3.0);
-    REAL b[VF_TENSOR];
-    vf_without_trace(f, b);
     const REAL across = FMA(b[VF_XY], b[VF_XY], FMA(b[VF_XZ], b[VF_XZ], b[VF_YZ] * b[VF_YZ]));
     const REAL along = FMA(b[VF_XX], b[VF_XX], FMA(b[VF_YY], b[VF_YY], b[VF_ZZ] * b[VF_ZZ]));
     f->squared = FMA(R(2.0), across, along) * R(1.0 / 6.0);
 }
 
+/* adj B + I, which has no trace either, as the trace of adj B is -3. */
+VF_DEVICE void vf_eigen_cofactors(const REAL *b, REAL *c)
+{
+    c[VF_XX] = FMA(-b[VF_YZ], b[VF_YZ], FMA(b[VF_YY], b[VF_ZZ], R(1.0)));
+    c[VF_YY] = FMA(-b[VF_XZ], b[VF_XZ], FMA(b[VF_XX], b[VF_ZZ], R(1.0)));
+    c[VF_ZZ] = FMA(-b[VF_XY], b[VF_XY], FMA(b[VF_XX], b[VF_YY], R(1.0)));
+    c[VF_XY] = FMA(b[VF_XZ], b[VF_YZ], -(b[VF_XY] * b[VF_ZZ]));
+    c[VF_XZ] = FMA(b[VF_XY], b[VF_YZ], -(b[VF_XZ] * b[VF_YY]));
+    c[VF_YZ] = FMA(b[VF_XY], b[VF_XZ], -(b[VF_XX] * b[VF_YZ]));
+}
+
 VF_DEVICE void vf_eigen_shape(struct vf_decomposing *f)
 {
     const REAL over = vf_inverse_root(f->squared);
-    REAL b[VF_TENSOR];
-    vf_without_trace(f, b);
     f->p = f->squared * over;
-    f->inverse = f->p < VF_EIGEN_NOTHING ? R(0.0) : over;
-    f->h = vf_half_determinant(b) * f->inverse * f->inverse * f->inverse;
+    const REAL inverse = f->p < VF_EIGEN_NOTHING ? R(0.0) : over;
+    REAL *b = f->b, c[VF_TENSOR];
+    VF_UNROLL for (int k = 0; k < VF_TENSOR; k++) b[k] *= inverse;
+    vf_eigen_cofactors(b, c);
+    const REAL determinant = FMA(b[VF_XX], c[VF_XX] - R(1.0), FMA(b[VF_XY], c[VF_XY], b[VF_XZ] * c[VF_XZ]));
+    f->h = R(0.5) * determinant;
 }
 
+/* One of B's eigenvalues, of the sign of h, is always far from the others, and so known to some units in the
+ * last place, with its vector: the largest, or the smallest where h < 0. */
 VF_DEVICE REAL vf_eigen_sign(const struct vf_decomposing *f)
 {
     return f->h < R(0.0) ? R(-1.0) : R(1.0);
 }
 
-/* One of B's eigenvalues, of the sign of det B, is always far from the others, and so known to some units in
- * the last place, with its vector. */
-VF_DEVICE void vf_eigen_isolate(struct vf_decomposing *f)
+/* The product of the eigenvalues' differences vanishes where two coincide, and 1 - h^2, which it is but for a
+ * factor, is lost to rounding there. As a sum of squares it is not: those of the coefficients of the cubic
+ * form det(n, B n, adj(B) n), which in the eigenvectors' frame is that product times xyz (the sum of seven
+ * squares is Kummer's, 1843). */
+VF_DEVICE void vf_eigen_discriminate(struct vf_decomposing *f)
 {
-    const REAL sign = vf_eigen_sign(f);
-    f->root = vf_largest_root(ABS(f->h));
-    f->value = FMA(sign * f->p, f->root, f->q);
-    f->is_last = R(0.5) - R(0.5) * sign;
+    const REAL *b = f->b;
+    REAL c[VF_TENSOR];
+    vf_eigen_cofactors(b, c);
+    const REAL xxx = FMA(b[VF_XY], c[VF_XZ], -(b[VF_XZ] * c[VF_XY]));
+    const REAL yyy = FMA(b[VF_YZ], c[VF_XY], -(b[VF_XY] * c[VF_YZ]));
+    const REAL zzz = FMA(b[VF_XZ], c[VF_YZ], -(b[VF_YZ] * c[VF_XZ]));
+    const REAL xyz = FMA(b[VF_XX], c[VF_YY], -(b[VF_YY] * c[VF_XX]));
+    const REAL of_x = FMA(b[VF_YZ], c[VF_XX], -(b[VF_XX] * c[VF_YZ]));
+    const REAL of_y = FMA(b[VF_XZ], c[VF_YY], -(b[VF_YY] * c[VF_XZ]));
+    const REAL of_z = FMA(b[VF_XY], c[VF_ZZ], -(b[VF_ZZ] * c[VF_XY]));
+    const REAL cubes = FMA(xxx, xxx, FMA(yyy, yyy, zzz * zzz));
+    const REAL mixed = FMA(xyz, xyz, FMA(of_x, of_x, FMA(of_y, of_y, of_z * of_z)));
+    f->discriminant = FMA(R(5.0 / 3.0), cubes, mixed);
 }
 
+/* The isolated root's differences from the others have the product 3 (root^2 - 1). */
+VF_DEVICE void vf_eigen_part_roots(struct vf_decomposing *f)
+{
+    f->root = vf_largest_root(ABS(f->h));
+    const REAL others = FMA(f->root, f->root, R(-1.0));
+    f->apart = f->discriminant * vf_inverse_root(f->discriminant * others * others);
+}
+
+/* In descending order even when rounded: half of what the others are apart is less than half of the root. */
+VF_DEVICE struct vf_eigenvalues vf_eigenvalues_parted(const struct vf_decomposing *f)
+{
+    const int is_last = f->h < R(0.0);
+    const REAL p = vf_eigen_sign(f) * f->p;
+    const REAL value = FMA(p, f->root, f->q), middle = FMA(R(-0.5) * p, f->root, f->q);
+    const REAL half = R(0.5) * f->p * f->apart, larger = middle + half, smaller = middle - half;
+    struct vf_eigenvalues e = {
+        {is_last ? larger : value, is_last ? smaller : larger, is_last ? value : smaller}, R(0.5) * f->size};
+    VF_UNROLL for (int rank = 1; rank < 3; rank++) e.value[rank] =
+        e.value[rank] < R(0.0) ? R(0.0) : e.value[rank];
+    return e;
+}
+
+VF_DEVICE struct vf_eigenvalues vf_eigenvalues_of(const REAL *tensor)
+{
+    struct vf_decomposing f;
+    vf_eigen_scale(&f, tensor);
+    vf_eigen_shape(&f);
+    vf_eigen_discriminate(&f);
+    vf_eigen_part_roots(&f);
+    return vf_eigenvalues_parted(&f);
+}
+
+/* Without its root, B has rank two, and its adjugate is a multiple of v v^T, of which the column with the
+ * largest diagonal element is taken. */
 VF_DEVICE void vf_eigen_direct(struct vf_decomposing *f)
 {
-    const REAL sign = vf_eigen_sign(f);
-    REAL b[VF_TENSOR];
-    vf_without_trace(f, b);
-    VF_UNROLL for (int k = 0; k < VF_TENSOR; k++) b[k] *= sign * f->inverse;
-    vf_vector_of(b, f->root, f->v);
+    const REAL *b = f->b;
+    REAL c[VF_TENSOR];
+    vf_eigen_cofactors(b, c);
+    f->root = vf_eigen_sign(f) * vf_largest_root(ABS(f->h));
+    const REAL more = FMA(f->root, f->root, R(-1.0));
+    const REAL xx = FMA(f->root, b[VF_XX], c[VF_XX] + more), yy = FMA(f->root, b[VF_YY], c[VF_YY] + more),
+               zz = FMA(f->root, b[VF_ZZ], c[VF_ZZ] + more);
+    const REAL xy = FMA(f->root, b[VF_XY], c[VF_XY]), xz = FMA(f->root, b[VF_XZ], c[VF_XZ]),
+               yz = FMA(f->root, b[VF_YZ], c[VF_YZ]);
+    const int y_first = yy > xx, z_first = zz > MAX(xx, yy);
+    f->v[VF_X] = z_first ? xz : y_first ? xy : xx;
+    f->v[VF_Y] = z_first ? yz : y_first ? yy : xy;
+    f->v[VF_Z] = z_first ? zz : y_first ? yz : xz;
 }
 
 VF_DEVICE void vf_eigen_unit(struct vf_decomposing *f)
@@ -197,6 +236,11 @@ VF_DEVICE void vf_vector_product(const REAL *v, const REAL *u, REAL *w)
     w[VF_Z] = FMA(v[VF_X], u[VF_Y], -(v[VF_Y] * u[VF_X]));
 }
 
+VF_DEVICE REAL vf_scalar_product(const REAL *a, const REAL *b)
+{
+    return FMA(a[VF_X], b[VF_X], FMA(a[VF_Y], b[VF_Y], a[VF_Z] * b[VF_Z]));
+}
+
 /* The first of two unit vectors across v and each other. It has no part along z or x, whichever v has less
  * of, so that an axis that is decoupled from the others stays so, exactly. */
 VF_DEVICE void vf_eigen_across(struct vf_decomposing *f)
@@ -211,89 +255,97 @@ VF_DEVICE void vf_eigen_across(struct vf_decomposing *f)
     u[VF_Z] = flat ? R(0.0) : across;
 }
 
-/* a . M b, for the tensor M. */
-VF_DEVICE REAL vf_tensor_between(const REAL *m, const REAL *a, const REAL *b)
-{
-    const REAL x = FMA(m[VF_XX], b[VF_X], FMA(m[VF_XY], b[VF_Y], m[VF_XZ] * b[VF_Z]));
-    const REAL y = FMA(m[VF_XY], b[VF_X], FMA(m[VF_YY], b[VF_Y], m[VF_YZ] * b[VF_Z]));
-    const REAL z = FMA(m[VF_XZ], b[VF_X], FMA(m[VF_YZ], b[VF_Y], m[VF_ZZ] * b[VF_Z]));
-    return FMA(a[VF_X], x, FMA(a[VF_Y], y, a[VF_Z] * z));
-}
-
-/* The other eigenvalues and vectors are those of the tensor in the plane across the vector that is known,
- * where they may coincide (after Eberly, A Robust Eigensolver for 3x3 Symmetric Matrices). */
+/* The other vectors are those of B in the plane across the vector that is known, where they may coincide
+ * (after Eberly, A Robust Eigensolver for 3x3 Symmetric Matrices). Its trace there is minus the root. */
 VF_DEVICE void vf_eigen_reduce(struct vf_decomposing *f)
 {
+    const REAL *b = f->b, *u = f->u;
+    const REAL bu[] = {FMA(b[VF_XX], u[VF_X], FMA(b[VF_XY], u[VF_Y], b[VF_XZ] * u[VF_Z])),
+                       FMA(b[VF_XY], u[VF_X], FMA(b[VF_YY], u[VF_Y], b[VF_YZ] * u[VF_Z])),
+                       FMA(b[VF_XZ], u[VF_X], FMA(b[VF_YZ], u[VF_Y], b[VF_ZZ] * u[VF_Z]))};
     REAL w[3];
-    vf_vector_product(f->v, f->u, w);
-    const REAL uu = vf_tensor_between(f->a, f->u, f->u), ww = vf_tensor_between(f->a, w, w);
-    const REAL uw = vf_tensor_between(f->a, w, f->u);
-    f->sum = uu + ww;
-    f->d = uu - ww;
-    f->b = uw + uw;
+    vf_vector_product(f->v, u, w);
+    f->d = FMA(R(2.0), vf_scalar_product(u, bu), f->root);
+    f->e = R(2.0) * vf_scalar_product(w, bu);
 }
 
 VF_DEVICE void vf_eigen_part(struct vf_decomposing *f)
 {
-    vf_plane_part(&f->plane, f->d, f->b);
+    f->apart = vf_plane_apart(f->d, f->e);
 }
 
 VF_DEVICE void vf_eigen_turn(struct vf_decomposing *f)
 {
-    vf_plane_turn(&f->plane, f->d, f->b);
+    vf_plane_turn(f->d, f->e, f->apart, &f->c, &f->s);
 }
 
-VF_DEVICE struct vf_eigen vf_eigen_decomposed(const struct vf_decomposing *f)
+/* `rank` is 0 or 2. */
+VF_DEVICE struct vf_eigenvector vf_eigenvector_turned(const struct vf_decomposing *f, int rank)
 {
-    const int is_last = f->is_last == R(1.0);
-    const struct vf_plane k = f->plane;
+    const int is_known = (f->h < R(0.0)) == (rank == 2);
+    const REAL *u = f->u;
     REAL w[3];
-    vf_vector_product(f->v, f->u, w);
-    const REAL larger = R(0.5) * (f->sum + k.apart), smaller = R(0.5) * (f->sum - k.apart);
-    const REAL most = MAX(f->value, larger), least = MIN(f->value, smaller);
-    struct vf_eigen e = {{is_last ? larger : most, is_last ? smaller : larger, is_last ? least : smaller},
-                         {{R(0.0)}}};
-    VF_UNROLL for (int rank = 0; rank < 3; rank++) e.value[rank] =
-        (e.value[rank] < R(0.0) ? R(0.0) : R(0.5) * e.value[rank]) * f->size;
+    vf_vector_product(f->v, u, w);
+    struct vf_eigenvector e;
     VF_UNROLL for (int axis = 0; axis < 3; axis++)
     {
-        const REAL of_larger = FMA(k.c, f->u[axis], k.s * w[axis]),
-                   of_smaller = FMA(k.c, w[axis], -(k.s * f->u[axis]));
-        e.vector[0][axis] = is_last ? of_larger : f->v[axis];
-        e.vector[1][axis] = is_last ? of_smaller : of_larger;
-        e.vector[2][axis] = is_last ? f->v[axis] : of_smaller;
+        const REAL other =
+            rank == 0 ? FMA(f->c, u[axis], f->s * w[axis]) : FMA(f->c, w[axis], -(f->s * u[axis]));
+        e.vector[axis] = is_known ? f->v[axis] : other;
     }
-    VF_UNROLL for (int rank = 0; rank < 3; rank++) vf_make_unit(e.vector[rank]);
+    vf_make_unit(e.vector);
+    e.spread = R(0.25) * f->p * FMA(R(3.0), ABS(f->root), f->apart) * f->size;
     return e;
 }
 
-VF_DEVICE struct vf_eigen vf_eigen_of(const REAL *tensor)
+VF_DEVICE struct vf_eigenvector vf_eigenvector_of(const REAL *tensor, int rank)
 {
     struct vf_decomposing f;
     vf_eigen_scale(&f, tensor);
     vf_eigen_shape(&f);
-    vf_eigen_isolate(&f);
     vf_eigen_direct(&f);
     vf_eigen_unit(&f);
     vf_eigen_across(&f);
     vf_eigen_reduce(&f);
     vf_eigen_part(&f);
     vf_eigen_turn(&f);
-    return vf_eigen_decomposed(&f);
+    return vf_eigenvector_turned(&f, rank);
 }
 #else
-VF_DEVICE struct vf_eigen vf_eigen_of(const REAL *tensor)
+/* Scaled as in 3D: the trace, and the tensor (sum + d, e; e, sum - d) / 2 in units of size / 2. */
+struct vf_decomposing {
+    REAL size, sum, d, e;
+};
+
+VF_DEVICE void vf_eigen_scale(struct vf_decomposing *f, const REAL *tensor)
 {
-    const REAL size = vf_tensor_size(MAX(tensor[VF_XX], tensor[VF_YY])), scale = vf_tensor_scale(size);
+    f->size = vf_tensor_size(MAX(tensor[VF_XX], tensor[VF_YY]));
+    const REAL scale = vf_tensor_scale(f->size);
     const REAL xx = tensor[VF_XX] * scale, yy = tensor[VF_YY] * scale, xy = tensor[VF_XY] * scale;
-    const REAL sum = xx + yy;
-    struct vf_plane k;
-    vf_plane_part(&k, xx - yy, xy + xy);
-    vf_plane_turn(&k, xx - yy, xy + xy);
-    struct vf_eigen e = {{sum + k.apart, sum - k.apart}, {{k.c, k.s}, {-k.s, k.c}}};
-    VF_UNROLL for (int rank = 0; rank < 2; rank++) e.value[rank] =
-        (e.value[rank] < R(0.0) ? R(0.0) : R(0.25) * e.value[rank]) * size;
-    VF_UNROLL for (int rank = 0; rank < 2; rank++) vf_make_unit(e.vector[rank]);
+    f->sum = xx + yy;
+    f->d = xx - yy;
+    f->e = xy + xy;
+}
+
+VF_DEVICE struct vf_eigenvalues vf_eigenvalues_of(const REAL *tensor)
+{
+    struct vf_decomposing f;
+    vf_eigen_scale(&f, tensor);
+    const REAL apart = vf_plane_apart(f.d, f.e), least = f.sum - apart;
+    const struct vf_eigenvalues e = {{f.sum + apart, least < R(0.0) ? R(0.0) : least}, R(0.25) * f.size};
+    return e;
+}
+
+/* `rank` is 0 or 1. */
+VF_DEVICE struct vf_eigenvector vf_eigenvector_of(const REAL *tensor, int rank)
+{
+    struct vf_decomposing f;
+    vf_eigen_scale(&f, tensor);
+    const REAL apart = vf_plane_apart(f.d, f.e);
+    REAL c, s;
+    vf_plane_turn(f.d, f.e, apart, &c, &s);
+    struct vf_eigenvector e = {{rank == 0 ? c : -s, rank == 0 ? s : c}, R(0.5) * apart * f.size};
+    vf_make_unit(e.vector);
     return e;
 }
 #endif

@@ -46,8 +46,11 @@ static void add_case_constants(const struct vf_kernel_case *c, struct vf_text *t
                 flow->is_double ? 64 : 32, flow->dim, (int)flow->boundary);
     vf_text_add(text, "#define VF_INPUTS %d\n#define VF_OUTPUTS %d\n#define VF_FIELDS %d\n",
                 flow->source_count, flow->sink_count, flow->field_count);
-    vf_text_add(text, "#define VF_SMALL_INPUTS %d\n#define VF_STAGES %d\n", has_small_inputs(c),
-                flow->stage_count);
+    int bodies = 0;
+    for (int s = 0; s < flow->stage_count; s++)
+        bodies += flow->stage[s].stencil != VF_STENCIL_LINEAR;
+    vf_text_add(text, "#define VF_SMALL_INPUTS %d\n#define VF_STAGES %d\n#define VF_BODIES %d\n",
+                has_small_inputs(c), flow->stage_count, bodies);
     vf_text_add(text, "#define VF_PARAMS %zu\n#define VF_PARAM_TABLE %d\n", c->param_count,
                 c->param_count > VF_MOST_KERNEL_PARAMS);
     add_vector(text, "VF_HALO", (const int[]){c->halo[2], c->halo[1], c->halo[0]});

@@ -20,17 +20,19 @@ static double call_atan2(double y, double x)
     return (double)vf_atan2((REAL)y, (REAL)x);
 }
 
-static void call_eigen(const double *tensor, double *value, double *vector)
+static void call_eigen(const double *tensor, double *value, double *vector, double *spread)
 {
     REAL t[VF_TENSOR];
     for (int c = 0; c < VF_TENSOR; c++)
         t[c] = (REAL)tensor[c];
-    const struct vf_eigen e = vf_eigen_of(t);
-    for (int rank = 0; rank < DIM; rank++) {
-        value[rank] = (double)e.value[rank];
-        for (int axis = 0; axis < DIM; axis++)
-            vector[rank * DIM + axis] = (double)e.vector[rank][axis];
+    const struct vf_eigenvalues e = vf_eigenvalues_of(t);
+    const struct vf_eigenvector first = vf_eigenvector_of(t, 0), last = vf_eigenvector_of(t, DIM - 1);
+    for (int k = 0; k < DIM; k++) {
+        value[k] = (double)(e.value[k] * e.unit);
+        vector[k] = (double)first.vector[k];
+        vector[DIM + k] = (double)last.vector[k];
     }
+    *spread = (double)last.spread;
 }
 
 #define NAME_OF(word) #word

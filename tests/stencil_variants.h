@@ -10,8 +10,9 @@ struct stencil_variant {
     double (*exp_minus)(double x);
     double (*inverse_root)(double x);
     double (*atan2)(double y, double x);
-    /* `tensor` as in filters: 3D xx xy xz yy yz zz, 2D xx xy yy; vector[rank * dim + axis]. */
-    void (*eigen)(const double *tensor, double *value, double *vector);
+    /* `tensor` as in filters: 3D xx xy xz yy yz zz, 2D xx xy yy; the first vector and the last one, dim
+     * numbers each. */
+    void (*eigen)(const double *tensor, double *value, double *vector, double *spread);
 };
 
 extern const struct stencil_variant stencil_f32_2d, stencil_f32_3d, stencil_f64_2d, stencil_f64_3d;

@@ -124,20 +124,24 @@ static void expect_within(const struct stencil_variant *v, const char *family, c
 static void compare(const struct stencil_variant *v, const double *tensor, int scale, struct worst *w)
 {
     const int dim = v->dim;
-    double given[6], expected[3], value[3], vector[9];
+    double given[6], expected[3], value[3], vector[6], spread;
     for (int c = 0; c < components(dim); c++) {
         const double scaled = ldexp(tensor[c], scale);
         given[c] = v->bits == 64 ? scaled : (double)(float)scaled;
     }
-    v->eigen(given, value, vector);
+    v->eigen(given, value, vector, &spread);
     for (int c = 0; c < components(dim); c++)
         given[c] = ldexp(given[c], -scale);
     solve(given, dim, expected);
     for (int i = 0; i < dim; i++) {
-        const double mu = ldexp(value[i], -scale), *vi = vector + i * dim;
+        const double mu = ldexp(value[i], -scale);
         cr_expect(value[i] >= 0 && (i == 0 || value[i] <= value[i - 1]), "%s: not >= 0 and descending",
                   v->name);
         w->value = fmax(w->value, fabs(mu - fmax(expected[i], 0)) / expected[0]);
+    }
+    w->value = fmax(w->value, fabs(ldexp(spread, -scale) - (expected[0] - expected[dim - 1])) / expected[0]);
+    for (int i = 0; i < 2; i++) {
+        const double mu = ldexp(value[i == 0 ? 0 : dim - 1], -scale), *vi = vector + i * dim;
         w->residual = fmax(w->residual, residual(given, dim, mu, vi) / expected[0]);
         for (int k = 0; k <= i; k++)
             w->frame = fmax(w->frame, fabs(dot(vi, vector + k * dim, dim) - (k == i)));
@@ -159,15 +163,15 @@ static void compare_with_table(const struct stencil_variant *v, const float *m, 
                                const double *last, double gap, struct worst *w)
 {
     const int dim = v->dim;
-    double tensor[6], value[3], vector[9];
+    double tensor[6], value[3], vector[6], spread;
     for (int c = 0; c < components(dim); c++)
         tensor[c] = (double)m[c];
-    v->eigen(tensor, value, vector);
+    v->eigen(tensor, value, vector, &spread);
     const double most = mu[0] > 0 ? mu[0] : 1;
     for (int i = 0; i < dim; i++)
         w->value = fmax(w->value, fabs(value[i] - fmax(mu[i], 0)) / most);
     if (gap > 1e-4) {
-        const double error = between(vector + (dim - 1) * dim, last, dim);
+        const double error = between(vector + dim, last, dim);
         w->residual = fmax(w->residual, error * gap);
         cr_expect(error * gap <= vector_tolerance(v), "%s: the last vector errs by %g, gap %g", v->name,
                   error, gap);
@@ -289,7 +293,7 @@ Test(stencil_eigen, ends_of_the_range)
         const struct stencil_variant *v = variants[n];
         const int least = v->bits == 64 ? -1074 : -149, largest = v->bits == 64 ? 1023 : 127;
         const double flat[6] = {1, 0.5, v->dim == 3 ? 0.25 : 1, 1.5, -0.5, 1};
-        double tensor[6], expected[3], value[3], vector[9];
+        double tensor[6], expected[3], value[3], vector[6], spread;
         struct worst w = {0};
         compare(v, flat, largest, &w);
         expect_within(v, "the largest numbers", &w);
@@ -297,7 +301,7 @@ Test(stencil_eigen, ends_of_the_range)
         for (int above = 3; above <= 30; above++) {
             for (int c = 0; c < components(v->dim); c++)
                 tensor[c] = ldexp(flat[c], least + above);
-            v->eigen(tensor, value, vector);
+            v->eigen(tensor, value, vector, &spread);
             for (int i = 0; i < v->dim; i++) {
                 const double got = ldexp(value[i], -least), wanted = ldexp(expected[i], above);
                 cr_expect(fabs(got - wanted) <= 0.5 + 1e-5 * wanted, "%s: 2^%d of the smallest: %g, not %g",
@@ -314,16 +318,18 @@ Test(stencil_eigen, vectors_of_diagonal_tensors_are_exact)
     for (size_t n = 0; n < COUNT(variants); n++)
         for (size_t i = 0; i < COUNT(diagonals); i++) {
             const struct stencil_variant *v = variants[n];
-            double tensor[6] = {0}, expected[3], value[3], vector[9];
+            double tensor[6] = {0}, expected[3], value[3], vector[6], spread;
             for (int k = 0; k < v->dim; k++)
                 tensor[place(v->dim, k, k)] = diagonals[i][k];
             solve(tensor, v->dim, expected);
-            v->eigen(tensor, value, vector);
-            for (int k = 0; k < v->dim; k++) {
+            v->eigen(tensor, value, vector, &spread);
+            for (int k = 0; k < v->dim; k++)
                 cr_expect(fabs(value[k] - expected[k]) <= 4e-7 * expected[k] + 1e-7 * expected[0],
                           "%s %zu: %g", v->name, i, value[k]);
-                cr_expect_eq(residual(tensor, v->dim, expected[k], vector + k * v->dim), 0.0);
-                cr_expect_eq(dot(vector + k * v->dim, vector + k * v->dim, v->dim), 1.0);
+            for (int k = 0; k < 2; k++) {
+                const double mu = expected[k == 0 ? 0 : v->dim - 1], *vk = vector + k * v->dim;
+                cr_expect_eq(residual(tensor, v->dim, mu, vk), 0.0);
+                cr_expect_eq(dot(vk, vk, v->dim), 1.0);
             }
         }
 }
@@ -333,10 +339,11 @@ Test(stencil_eigen, nan_in_any_component_gives_nan)
     for (size_t n = 0; n < COUNT(variants); n++)
         for (int c = 0; c < components(variants[n]->dim); c++) {
             const struct stencil_variant *v = variants[n];
-            double tensor[6] = {1, 0.1, v->dim == 3 ? 0.2 : 2, 2, 0.3, 3}, value[3], vector[9];
+            double tensor[6] = {1, 0.1, v->dim == 3 ? 0.2 : 2, 2, 0.3, 3}, value[3], vector[6], spread;
             tensor[c] = NAN;
-            v->eigen(tensor, value, vector);
+            v->eigen(tensor, value, vector, &spread);
             for (int i = 0; i < v->dim; i++)
                 cr_expect(isnan(value[i]), "%s, component %d: eigenvalue %d is %g", v->name, c, i, value[i]);
+            cr_expect(isnan(spread), "%s, component %d: the spread is %g", v->name, c, spread);
         }
 }

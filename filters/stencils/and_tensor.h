@@ -8,10 +8,9 @@
 VF_STENCIL(and_tensor)
 {
     const REAL tensor[] = TENSOR_INPUT;
-    const struct vf_eigen e = EIGEN(tensor);
-    const REAL spread = e.value[0] - e.value[DIM - 1];
-    const int coherent = spread > PARAM(VF_AND_THRESHOLD);
-    const REAL gain = vf_coherence_gain(SHORT_WAY, spread, PARAM(VF_CED_ALPHA), PARAM(VF_CED_CONTRAST));
+    const struct vf_eigenvector e = EIGENVECTOR(tensor, DIM - 1);
+    const int coherent = e.spread > PARAM(VF_AND_THRESHOLD);
+    const REAL gain = vf_coherence_gain(SHORT_WAY, e.spread, PARAM(VF_CED_ALPHA), PARAM(VF_CED_CONTRAST));
     const REAL squared = GRADIENT_SQUARED(VF_TENSOR);
     const REAL stop = vf_edge_stop(SHORT_WAY, squared, PARAM(VF_EED_INVERSE_K));
     const REAL length = ORDINARY_ROOT(SHORT_WAY, squared);
@@ -20,10 +19,10 @@ VF_STENCIL(and_tensor)
     DOUBT_UNLESS_ORDINARY(squared);
     DOUBT_UNLESS_ORDINARY(VF_POSITIVE_CONTRAST);
     REAL w[DIM], diffusion[VF_TENSOR];
-    w[VF_X] = coherent ? e.vector[DIM - 1][VF_X] : GRADIENT_X(VF_TENSOR) * inverse_length;
-    w[VF_Y] = coherent ? e.vector[DIM - 1][VF_Y] : GRADIENT_Y(VF_TENSOR) * inverse_length;
+    w[VF_X] = coherent ? e.vector[VF_X] : GRADIENT_X(VF_TENSOR) * inverse_length;
+    w[VF_Y] = coherent ? e.vector[VF_Y] : GRADIENT_Y(VF_TENSOR) * inverse_length;
 #if DIM == 3
-    w[VF_Z] = coherent ? e.vector[DIM - 1][VF_Z] : GRADIENT_Z(VF_TENSOR) * inverse_length;
+    w[VF_Z] = coherent ? e.vector[VF_Z] : GRADIENT_Z(VF_TENSOR) * inverse_length;
 #endif
     const REAL about = coherent ? PARAM(VF_CED_ALPHA) : R(1.0);
     const REAL along = coherent ? gain - PARAM(VF_CED_ALPHA) : stop - R(1.0);

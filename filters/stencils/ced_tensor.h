@@ -5,11 +5,10 @@
 VF_STENCIL(ced_tensor)
 {
     const REAL tensor[] = TENSOR_INPUT;
-    const struct vf_eigen e = EIGEN(tensor);
+    const struct vf_eigenvector e = EIGENVECTOR(tensor, DIM - 1);
     REAL diffusion[VF_TENSOR];
-    const REAL spread = e.value[0] - e.value[DIM - 1];
-    const REAL gain = vf_coherence_gain(SHORT_WAY, spread, PARAM(VF_CED_ALPHA), PARAM(VF_CED_CONTRAST));
+    const REAL gain = vf_coherence_gain(SHORT_WAY, e.spread, PARAM(VF_CED_ALPHA), PARAM(VF_CED_CONTRAST));
     DOUBT_UNLESS_ORDINARY(VF_POSITIVE_CONTRAST);
-    vf_tensor_about(PARAM(VF_CED_ALPHA), gain - PARAM(VF_CED_ALPHA), e.vector[DIM - 1], diffusion);
+    vf_tensor_about(PARAM(VF_CED_ALPHA), gain - PARAM(VF_CED_ALPHA), e.vector, diffusion);
     PUT_TENSOR(diffusion);
 }

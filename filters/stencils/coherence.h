@@ -4,13 +4,17 @@
 VF_STENCIL(coherence)
 {
     const REAL tensor[] = TENSOR_INPUT;
-    const struct vf_eigen e = EIGEN(tensor);
-    const int flat = e.value[0] == R(0.0);
+    const struct vf_eigenvalues e = EIGENVALUES(tensor);
 #if DIM == 3
-    PUT(0, flat ? R(0.0) : (e.value[0] - e.value[1]) / e.value[0]);
-    PUT(1, flat ? R(0.0) : (e.value[1] - e.value[2]) / e.value[0]);
-    PUT(2, flat ? R(0.0) : e.value[2] / e.value[0]);
+    const REAL most = e.value[0];
 #else
-    PUT(0, flat ? R(0.0) : (e.value[0] - e.value[1]) / (e.value[0] + e.value[1]));
+    const REAL most = e.value[0] + e.value[1];
+#endif
+    /* In their unit the eigenvalues are ordinary: no doubt about the quotient. */
+    const REAL inverse = vf_ordinary_quotient(R(1.0), most), of_most = most == R(0.0) ? R(0.0) : inverse;
+    PUT(0, (e.value[0] - e.value[1]) * of_most);
+#if DIM == 3
+    PUT(1, (e.value[1] - e.value[2]) * of_most);
+    PUT(2, e.value[2] * of_most);
 #endif
 }

@@ -7,11 +7,11 @@
 VF_STENCIL(eed_line_tensor)
 {
     const REAL tensor[] = TENSOR_INPUT;
-    const struct vf_eigen e = EIGEN(tensor);
+    const struct vf_eigenvector e = EIGENVECTOR(tensor, DIM - 1);
     REAL diffusion[VF_TENSOR];
     const REAL squared = GRADIENT_SQUARED(VF_TENSOR);
     const REAL stop = vf_edge_stop(SHORT_WAY, squared, PARAM(VF_EED_INVERSE_K));
     DOUBT_UNLESS_ORDINARY(squared);
-    vf_tensor_about(stop, R(1.0) - stop, e.vector[DIM - 1], diffusion);
+    vf_tensor_about(stop, R(1.0) - stop, e.vector, diffusion);
     PUT_TENSOR(diffusion);
 }

@@ -6,8 +6,8 @@ VF_STENCIL(orientation)
 {
     const REAL tensor[] = TENSOR_INPUT;
 #if DIM == 3
-    const struct vf_eigen e = EIGEN(tensor);
-    const REAL *v = e.vector[2];
+    const struct vf_eigenvector e = EIGENVECTOR(tensor, 2);
+    const REAL *v = e.vector;
     const REAL first = v[VF_X] != R(0.0) ? v[VF_X] : (v[VF_Y] != R(0.0) ? v[VF_Y] : v[VF_Z]);
     const REAL sign = first < R(0.0) ? R(-1.0) : R(1.0);
     VF_UNROLL for (int axis = 0; axis < 3; axis++) PUT(axis, v[axis] * sign);

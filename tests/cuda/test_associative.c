@@ -71,3 +71,33 @@ Test(associative, several_tables_side_by_side)
     flow_case_close(&c);
     vf_cuda_close(cuda);
 }
+
+/* Chunks of many planes, whose middle goes in whole rounds of turns: one more or less of them, and slabs. */
+Test(associative, long_lines)
+{
+    static const char *const schemes[] = {"associative:block=16x2x1:work=1x1x1:stream=64",
+                                          "associative:block=8x4x1:work=2x1x1:stream=19",
+                                          "associative:block=8x4x1:work=4x1x1:stream=20", NULL};
+    static const char *const rows[] = {"associative:block=32x1x1:work=2x1x1:stream=64",
+                                       "associative:block=32x1x1:work=1x1x1:stream=20", NULL};
+    for (int boundary = 0; boundary < VF_BOUNDARY_COUNT; boundary++)
+        for (int dim = 2; dim <= 3; dim++) {
+            struct flow_case c;
+            struct vf_cuda *cuda = device_open();
+            flow_case_open(&c, dim, boundary == VF_MIRROR, (enum vf_boundary)boundary);
+            c.source_type[0] = boundary == VF_WRAP ? VF_U16 : VF_F32;
+            const int input = flow_case_sources(&c, 1);
+            const enum flow_taps shape = dim == 2 ? TAPS_Y : TAPS_Z;
+            flow_case_sinks(&c, flow_case_linear(&c, shape, (int[]){3, 3, 3}, input, 1), 1);
+            for (int n = 38; n <= 43; n += boundary == VF_NEAREST ? 1 : 5) {
+                if (dim == 2) {
+                    flow_case_check(&c, cuda, rows, 35, n, 2, 0, 2);
+                } else {
+                    flow_case_check(&c, cuda, schemes, 35, 3, n, 0, n);
+                    flow_case_check(&c, cuda, schemes, 33, 2, n, 7, n - 1);
+                }
+            }
+            flow_case_close(&c);
+            vf_cuda_close(cuda);
+        }
+}
