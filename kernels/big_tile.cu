@@ -27,7 +27,7 @@ VF_INLINE constexpr int vf_tile_cells(int input)
 VF_TILE_STARTS(vf_tile_cells)
 
 template <bool whole> struct vf_tile_box {
-    enum { is_memory = 0 };
+    enum { reads_before = 0 };
     const VfArgs &args;
     int x, y, z;
     const REAL *shared;

@@ -2,7 +2,10 @@
  *
  * A box has x, y, z, the place of its first cell, `args`, and
  *   REAL read(int input, int k, int j, int i, int dx)   the cell at plane k, row j, column i of the box,
- * shifted by dx; k and j may lie outside the box bool open(int axis, bool upper, int k, int j, int i) */
+ *                                                       shifted by dx; k and j may lie outside the box
+ *   bool open(int axis, bool upper, int k, int j, int i)
+ *   enum reads_before   1: what cells of a pack share is read before they are computed; next to them, all of
+ *                       a pack's columns are in the grid then */
 #ifndef VF_DEVICE_BOX_H
 #define VF_DEVICE_BOX_H
 
@@ -31,55 +34,14 @@ VF_INLINE constexpr int vf_round_up(int i, int step)
     return (i + step - 1) / step * step;
 }
 
-/* What the cells of a pack read in its own row and in those next to it. */
-template <class Box, int N> struct vf_near_rows {
-    enum { BEFORE_Z, BEFORE_Y, OWN, AFTER_Y, AFTER_Z, ROWS };
-    REAL value[VF_INPUTS][ROWS][N];
-
-    static VF_MEMBER constexpr int row_of(int dz, int dy)
-    {
-        return dz == 0   ? (dy == 0    ? OWN
-                            : dy == -1 ? BEFORE_Y
-                            : dy == 1  ? AFTER_Y
-                                       : -1)
-               : dy == 0 ? (dz == -1  ? BEFORE_Z
-                            : dz == 1 ? AFTER_Z
-                                      : -1)
-                         : -1;
-    }
-    VF_MEMBER void take(const Box &box, int input, int k, int j, int row)
-    {
-        VF_UNROLL for (int i = 0; i < N; i++) value[input][row][i] = box.read(input, k, j, i, 0);
-    }
-    VF_MEMBER void take(const Box &box, int k, int j)
-    {
-        VF_UNROLL for (int input = 0; input < VF_INPUTS; input++)
-        {
-            take(box, input, k, j, OWN);
-            if (vf_input_halo_y(input) > 0) {
-                take(box, input, k, j - 1, BEFORE_Y);
-                take(box, input, k, j + 1, AFTER_Y);
-            }
-            if (DIM == 3 && vf_input_halo_z(input) > 0) {
-                take(box, input, k - 1, j, BEFORE_Z);
-                take(box, input, k + 1, j, AFTER_Z);
-            }
-        }
-    }
-};
-
 template <class Box, int N> struct vf_box_cell {
     const VfArgs &args;
     const Box &box;
-    const vf_near_rows<Box, N> &near;
     REAL (&result)[VF_OUTPUTS][N];
     int k, j, i;
 
     VF_MEMBER REAL read(int input, int dz, int dy, int dx)
     {
-        const int row = near.row_of(dz, dy), column = i + dx;
-        if (Box::is_memory && VF_BODIES > 0 && row >= 0 && column >= 0 && column < N)
-            return near.value[input][row][column];
         return box.read(input, k + dz, j + dy, i, dx);
     }
     VF_MEMBER void store(int output, REAL value)
@@ -92,31 +54,78 @@ template <class Box, int N> struct vf_box_cell {
     }
 };
 
+/* A box of which one pack is computed, whose own row and those next to it have been read. */
+template <class Box, int N> struct vf_read_box {
+    enum { BEFORE_Z, BEFORE_Y, OWN, AFTER_Y, AFTER_Z, ROWS };
+    const Box &box;
+    const int own_k, own_j;
+    REAL value[VF_INPUTS][ROWS][N];
+
+    VF_MEMBER vf_read_box(const Box &from, int k, int j) : box(from), own_k(k), own_j(j)
+    {
+        VF_UNROLL for (int input = 0; input < VF_INPUTS; input++)
+        {
+            take(input, OWN, 0, 0);
+            if (vf_input_halo_y(input) > 0) {
+                take(input, BEFORE_Y, 0, -1);
+                take(input, AFTER_Y, 0, 1);
+            }
+            if (DIM == 3 && vf_input_halo_z(input) > 0) {
+                take(input, BEFORE_Z, -1, 0);
+                take(input, AFTER_Z, 1, 0);
+            }
+        }
+    }
+    VF_MEMBER void take(int input, int row, int dz, int dy)
+    {
+        VF_UNROLL for (int i = 0; i < N; i++) value[input][row][i] =
+            box.read(input, own_k + dz, own_j + dy, i, 0);
+    }
+    VF_MEMBER REAL read(int input, int k, int j, int i, int dx) const
+    {
+        const int dz = k - own_k, dy = j - own_j, column = i + dx;
+        if ((dz == 0 || dy == 0) && abs(dz + dy) <= 1 && column >= 0 && column < N)
+            return value[input][OWN + (dz != 0 ? 2 * dz : dy)][column];
+        return box.read(input, k, j, i, dx);
+    }
+    VF_MEMBER bool open(int axis, bool upper, int k, int j, int i) const
+    {
+        return box.open(axis, upper, k, j, i);
+    }
+};
+
 /* NaN if any cell is in doubt. */
 template <bool is_short, int N, class Box>
-VF_INLINE REAL vf_compute_cells(const Box &box, const vf_near_rows<Box, N> &near, int k, int j,
+VF_INLINE REAL vf_compute_cells(const VfArgs &args, const Box &box, int k, int j,
                                 REAL (&result)[VF_OUTPUTS][N])
 {
     REAL doubt = -REAL(0);
     VF_UNROLL for (int i = 0; i < N; i++)
     {
-        vf_box_cell<Box, N> cell = {box.args, box, near, result, k, j, i};
+        vf_box_cell<Box, N> cell = {args, box, result, k, j, i};
         doubt = doubt + vf_cell_by<is_short>(cell);
     }
     return doubt;
 }
 
+template <int N, class Box>
+VF_INLINE void vf_compute_surely(const VfArgs &args, const Box &box, int k, int j,
+                                 REAL (&result)[VF_OUTPUTS][N])
+{
+    const REAL doubt = vf_compute_cells<true>(args, box, k, j, result);
+    if (doubt != doubt)
+        vf_compute_cells<false>(args, box, k, j, result);
+}
+
 /* Bodies have branches, behind which the compiler would read again, cell by cell: so what cells share is read
- * before. For the same reason doubt is looked for once. */
+ * before, and doubt is looked for once. */
 template <int N, class Box> VF_INLINE void vf_compute_pack(const Box &box, int k, int j)
 {
     REAL result[VF_OUTPUTS][N];
-    vf_near_rows<Box, N> near;
-    if (Box::is_memory && VF_BODIES > 0)
-        near.take(box, k, j);
-    const REAL doubt = vf_compute_cells<true>(box, near, k, j, result);
-    if (doubt != doubt)
-        vf_compute_cells<false>(box, near, k, j, result);
+    if constexpr (Box::reads_before)
+        vf_compute_surely(box.args, vf_read_box<Box, N>(box, k, j), k, j, result);
+    else
+        vf_compute_surely(box.args, box, k, j, result);
     /* Lanes beyond the grid compute for their neighbours' sake. */
     if (VF_SHUFFLES && box.x >= box.args.nx)
         return;

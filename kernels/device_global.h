@@ -46,7 +46,7 @@ template <int halo, int cells> struct vf_axis_places {
 
 /* whole: all that the box reaches is in the grid, but for columns beside a pack if VF_BESIDE. */
 template <bool whole, int rows = 1, int planes = 1> struct vf_global_box {
-    enum { is_memory = 1 };
+    enum { reads_before = whole && VF_BODIES > 0 };
     const VfArgs &args;
     int x, y, z;
     long long first;

@@ -73,7 +73,7 @@ template <int count> struct vf_slots<count, false> {
 };
 
 template <bool whole> struct vf_window_box {
-    enum { is_memory = 0 };
+    enum { reads_before = 0 };
     const VfArgs &args;
     int x, y, z;
     const REAL *shared;

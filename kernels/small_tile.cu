@@ -18,7 +18,7 @@ VF_INLINE constexpr int vf_tile_cells(int)
 VF_TILE_STARTS(vf_tile_cells)
 
 struct vf_small_box {
-    enum { is_memory = 0 };
+    enum { reads_before = 0 };
     const VfArgs &args;
     int x, y, z;
     const REAL *own; /* this thread's cell in the first tile */

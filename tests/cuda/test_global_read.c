@@ -53,3 +53,39 @@ Test(global_read, taps_that_are_loops)
     check_volumes(TAPS_X, 36, VF_CONSTANT, tile,
                   (const char *const[]){"global-read:block=8x4x1:work=4x1x1", NULL});
 }
+
+/* Packs of bodies, whose rows are read before; with any bits, which leave short ways in doubt. */
+Test(global_read, bodies)
+{
+    static const struct {
+        enum vf_stencil_id body;
+        int dim;
+        enum vf_boundary boundary;
+        const char *scheme;
+    } cases[] = {
+        {VF_STENCIL_and_tensor, 3, VF_NEAREST, "global-read:block=8x4x1:work=4x1x1"},
+        {VF_STENCIL_diffusion_step, 3, VF_CONSTANT, "global-read:block=8x4x1:work=4x2x2"},
+        {VF_STENCIL_perona_malik_quadratic, 2, VF_WRAP, "global-read:block=8x4x1:work=4x2x1"},
+        {VF_STENCIL_gradient_magnitude, 3, VF_MIRROR,
+         "global-read:block=32x1x1:work=4x1x1:variant=lines-span"},
+    };
+    static const int shapes[][3] = {{61, 13, 7}, {64, 8, 5}, {35, 9, 6}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct vf_stencil *stencil = vf_stencil(cases[i].body);
+        const int which = cases[i].dim - 2;
+        for (int any = 0; any < 2; any++) {
+            struct flow_case c;
+            struct vf_cuda *cuda = device_open();
+            flow_case_open(&c, cases[i].dim, false, cases[i].boundary);
+            c.has_any_bits = any == 1;
+            const int input = flow_case_sources(&c, stencil->inputs[which]);
+            flow_case_sinks(&c, flow_case_body(&c, cases[i].body, input), stencil->outputs[which]);
+            const char *const scheme[] = {cases[i].scheme, NULL};
+            for (size_t n = 0; n < sizeof shapes / sizeof *shapes; n++)
+                flow_case_check(&c, cuda, scheme, shapes[n][0], shapes[n][1], shapes[n][2], any,
+                                shapes[n][2] - any);
+            flow_case_close(&c);
+            vf_cuda_close(cuda);
+        }
+    }
+}
