@@ -1,4 +1,5 @@
-/* The cells of one thread: a box, whose rows are computed in packs. Included after device_pack.h.
+/* The cells of one thread: a box, whose rows are computed in packs. Included after device_cell.h and
+ * device_pack.h.
  *
  * A box has x, y, z, the place of its first cell, `args`, and
  *   REAL read(int input, int k, int j, int i, int dx)   the cell at plane k, row j, column i of the box,
