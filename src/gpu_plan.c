@@ -279,6 +279,18 @@ static bool may_group(const struct vf_gpu_request *request, int begin, int end,
     return fuse == 0 || end - begin == (fuse < left ? fuse : left);
 }
 
+/* Predictions of shapes are this near to one another: within it, what won for other grids is taken. */
+#define NEAR 1.1
+
+static void prefer_alike(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_ranked *best)
+{
+    struct vf_forced shape;
+    struct vf_ranked alike;
+    if (vf_tuning_find_alike(gpu->tuning, c, gpu, &shape) && vf_gpu_rank(c, gpu, &shape, &alike, 1) > 0 &&
+        alike.seconds <= NEAR * best->seconds)
+        *best = alike;
+}
+
 /* What was measured, else what is predicted to be best; false when nothing can take the case. */
 static bool choose_of_all(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                           const struct vf_forced *forced, struct vf_ranked *best)
@@ -287,6 +299,8 @@ static bool choose_of_all(const struct vf_kernel_case *c, const struct vf_gpu *g
         return true;
     if (vf_gpu_rank(c, gpu, forced, best, 1) == 0)
         return false;
+    if (forced == NULL)
+        prefer_alike(c, gpu, best);
     if (gpu->tuning != NULL && gpu->tuning->untuned > 0)
         best->seconds *= gpu->tuning->untuned;
     return true;

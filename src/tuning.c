@@ -154,6 +154,29 @@ static struct vf_tuned *entry_of(const struct vf_tuning *tuning, const char *dev
     return NULL;
 }
 
+/* Whether two cases differ in boundary and grid alone, their third and fourth words. */
+static bool are_alike(const char *a, const char *b)
+{
+    for (int word = 1; *a != '\0' && *b != '\0'; word++) {
+        const size_t n = strcspn(a, " "), m = strcspn(b, " ");
+        if (word != 3 && word != 4 && (n != m || memcmp(a, b, n) != 0))
+            return false;
+        a += n + (a[n] == ' ');
+        b += m + (b[m] == ' ');
+    }
+    return *a == *b;
+}
+
+static const struct vf_tuned *entry_alike(const struct vf_tuning *tuning, const char *device,
+                                          const char *kernel_case)
+{
+    for (int i = 0; i < tuning->count; i++)
+        if (strcmp(tuning->entry[i].device, device) == 0 &&
+            are_alike(tuning->entry[i].kernel_case, kernel_case))
+            return &tuning->entry[i];
+    return NULL;
+}
+
 enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_case *c,
                              const struct vf_gpu *gpu, const struct vf_ranked *choice, struct vf_error *error)
 {
@@ -204,6 +227,34 @@ bool vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case 
     vf_gpu_fit_grid(c, found->scheme, &found->config); /* measured on a grid of about this size */
     vf_gpu_predict(c, gpu, found->scheme, &found->config, 0, &found->detail);
     found->seconds = entry->copies * vf_case_copy_seconds(c, gpu);
+    return true;
+}
+
+bool vf_tuning_find_alike(const struct vf_tuning *tuning, const struct vf_kernel_case *c,
+                          const struct vf_gpu *gpu, struct vf_forced *shape)
+{
+    struct vf_text name = {0};
+    char architecture[16];
+    const struct vf_tuned *entry = NULL;
+    if (tuning == NULL || tuning->count == 0)
+        return false;
+    vf_case_text(c, &name);
+    architecture_of(gpu, architecture);
+    if (!name.failed) {
+        entry = entry_alike(tuning, gpu->name, name.data);
+        if (entry == NULL)
+            entry = entry_alike(tuning, architecture, name.data);
+    }
+    vf_text_free(&name);
+    if (entry == NULL)
+        return false;
+    *shape = (struct vf_forced){.scheme = entry->scheme,
+                                .config = entry->config,
+                                .variant = entry->scheme->variants == NULL ? -1 : entry->config.variant,
+                                .grid = -1,
+                                .virtual_blocks = -1,
+                                .interior = -1};
+    shape->config.stream = 0;
     return true;
 }
 

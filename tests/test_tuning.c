@@ -65,6 +65,38 @@ Test(tuning, plans_take_what_was_measured)
     vf_tuning_free(&tuning);
 }
 
+/* What won on another grid and with another boundary is preferred where it is predicted to be nearly as fast
+ * as the best; other stages and types do not count. */
+Test(tuning, shapes_that_won_elsewhere)
+{
+#define ELSEWHERE "3D single mirror 512x512x256 uint16 -> gradient_magnitude(0)1 -> float32 1"
+#define SHAPE(block) \
+    "global-read:variant=grid-span:block=" block "x1:work=4x1x1:grid=full:virtual=0:interior=1"
+    static const struct {
+        const char *line;
+        bool is_taken;
+    } cases[] = {
+        {"sm_90\t" ELSEWHERE "\t" SHAPE("16x8") "\t1.5\n", true},
+        {"sm_90\t" ELSEWHERE "\t" SHAPE("1x32") "\t1.5\n", false},
+        {"sm_80\t" ELSEWHERE "\t" SHAPE("16x8") "\t1.5\n", false},
+        {"sm_90\t" ELSEWHERE ",2\t" SHAPE("16x8") "\t1.5\n", false},
+        {"sm_90\t3D double mirror 512x512x256 uint16 -> gradient_magnitude(0)1 -> float32 1\t" SHAPE(
+             "16x8") "\t1.5\n",
+         false},
+    };
+    const int usual = plan_gradient(&h200).config.block[1];
+    cr_assert_neq(usual, 8);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct vf_gpu gpu = h200;
+        struct vf_tuning tuning = read_lines(cases[i].line, true);
+        gpu.tuning = &tuning;
+        const struct vf_launch launch = plan_gradient(&gpu);
+        cr_expect_eq(launch.config.block[1], cases[i].is_taken ? 8 : usual, "%zu", i);
+        cr_expect_not(launch.tuned);
+        vf_tuning_free(&tuning);
+    }
+}
+
 /* A device's own line comes before its architecture's; that of another is not taken. */
 Test(tuning, devices)
 {
