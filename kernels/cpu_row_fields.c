@@ -1,5 +1,6 @@
 /* The rings of row-stream: filled from sources, completed beyond the grid, stored to sinks. */
 #include "kernels/cpu_row_worker.h"
+#include "src/alloc.h"
 
 /* A tile's range with its reach, inside the grid unless the grid is periodic along that axis. */
 static struct vf_range extended(struct vf_range tile, int reach, ptrdiff_t n, bool periodic)
@@ -100,53 +101,54 @@ void vf_row_finish(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdif
         deliver(w, &l->job->sink[ring->sink], s, r, row + tile->x.from * (ptrdiff_t)l->element);
 }
 
-/* Rows to come are asked for while others are computed: the pieces of a narrow tile are too short for the
- * processor to see a stream in them. */
-#define ROWS_AHEAD 4
-
-/* Row y of plane z, elements [from, to). */
-static void ask_for(const struct vf_row_worker *w, const struct vf_array *array, ptrdiff_t z, ptrdiff_t y,
-                    struct vf_range x)
-{
-    const struct vf_job *job = w->layout->job;
-    const ptrdiff_t size = (ptrdiff_t)vf_type_size(array->type);
-    const struct vf_range in_grid = {x.from < 0 ? 0 : x.from, x.to > job->nx ? job->nx : x.to};
-    if (y >= job->ny || (job->by_rows && array->plane[y] == NULL))
-        return;
-    const char *row = vf_job_row(job, array, w->image, z, y);
-    for (ptrdiff_t at = in_grid.from * size; at < in_grid.to * size; at += 64)
-        __builtin_prefetch(row + at);
-}
-
-void vf_row_load(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdiff_t r, char *to)
+/* Row r of plane s of a source, at x = 0; a periodic grid's row of any number. */
+static const char *row_of_source(const struct vf_row_worker *w, const struct vf_array *array, ptrdiff_t s,
+                                 ptrdiff_t r)
 {
     const struct vf_row_layout *l = w->layout;
-    const struct vf_job *job = l->job;
-    const struct vf_array *array = &job->source[l->ring[field].source];
-    const struct vf_range x = w->part[field].x;
+    const bool volume = l->job->flow->dim == 3;
     const ptrdiff_t in_grid = vf_boundary_index(VF_WRAP, s, l->n_stream);
-    const bool volume = job->flow->dim == 3;
     const ptrdiff_t y = volume ? vf_boundary_index(VF_WRAP, r, l->n_rows) : in_grid;
-    const ptrdiff_t z = volume ? in_grid : 0;
-    const char *row = vf_job_row(job, array, w->image, z, y);
-    ask_for(w, array, z, y + ROWS_AHEAD, x);
+    return vf_job_row(l->job, array, w->image, volume ? in_grid : 0, y);
+}
+
+/* Asks for a row that is to come after row r of plane s, as the pieces of a narrow tile are too short for the
+ * processor to see a stream in them. It goes to the second cache: rows in work would wait with it for the
+ * first one. */
+static void ask_ahead(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdiff_t r)
+{
+    const struct vf_job *job = w->layout->job;
+    const struct vf_array *array = &job->source[w->layout->ring[field].source];
+    const struct vf_row_part *part = &w->part[field];
+    const ptrdiff_t size = (ptrdiff_t)vf_type_size(array->type);
+    const ptrdiff_t from = (part->x.from < 0 ? 0 : part->x.from) * size;
+    const ptrdiff_t to = (part->x.to > job->nx ? job->nx : part->x.to) * size;
+    for (r += w->layout->ring[field].ahead; r >= part->r.to; r -= part->r.to - part->r.from)
+        s++;
+    if (s >= part->s.to)
+        return;
+    const char *row = row_of_source(w, array, s, r);
+    for (ptrdiff_t at = from; at < to; at += VF_ALIGNMENT)
+        __builtin_prefetch(row + at, 0, 2);
+}
+
+void vf_row_load(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdiff_t r)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_array *array = &l->job->source[l->ring[field].source];
+    const struct vf_range x = w->part[field].x;
+    const struct vf_row_plane plane = vf_row_plane_of(w, field, s, 0);
+    const char *row = row_of_source(w, array, s, r);
+    char *to = plane.first + (r - w->part[field].r.from) * plane.pitch;
+    ask_ahead(w, field, s, r);
     /* More than one piece only where a periodic grid wraps. */
     for (ptrdiff_t at = x.from; at < x.to;) {
-        const ptrdiff_t from = vf_boundary_index(VF_WRAP, at, job->nx);
-        const ptrdiff_t n = x.to - at < job->nx - from ? x.to - at : job->nx - from;
+        const ptrdiff_t nx = l->job->nx, from = vf_boundary_index(VF_WRAP, at, nx);
+        const ptrdiff_t n = x.to - at < nx - from ? x.to - at : nx - from;
         w->rows->load[array->type](row + (size_t)from * vf_type_size(array->type),
                                    to + at * (ptrdiff_t)l->element, n);
         at += n;
     }
     if (vf_row_needs_finish(&l->ring[field]))
         vf_row_finish(w, field, s, r, to);
-}
-
-void vf_row_load_plane(const struct vf_row_worker *w, int field, ptrdiff_t s)
-{
-    const struct vf_range rows = w->part[field].r;
-    const struct vf_row_plane plane = vf_row_plane_of(w, field, s, 0);
-    char *to = plane.first;
-    for (ptrdiff_t r = rows.from; r < rows.to; r++, to += plane.pitch)
-        vf_row_load(w, field, s, r, to);
 }

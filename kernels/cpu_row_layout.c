@@ -183,22 +183,34 @@ static void find_delays(struct vf_row_layout *l)
     }
 }
 
-/* Sources that one stage reads, row by row as it goes, need no plane. */
-static void find_lazy(struct vf_row_layout *l)
+/* Whether stage i may load the rows of an input as it comes to them: where a body reads several planes the
+ * newest must be the one that is loaded at its step, and no row be read from the other end of a plane. */
+static bool may_load(const struct vf_row_layout *l, int i, int input)
+{
+    const struct vf_row_stage *s = &l->stage[i];
+    if (s->kind == VF_ROW_BODY)
+        return s->delay == s->halo[input].s && s->planes == 1 && l->job->flow->boundary != VF_WRAP;
+    return s->kind == VF_ROW_ALONG_X;
+}
+
+/* A source that one stage reads is loaded by it, so that memory is read while it computes; if that is along
+ * x, no plane is kept. */
+static void find_loaders(struct vf_row_layout *l)
 {
     const struct vf_flow *flow = l->job->flow;
     for (int k = 0; k < flow->source_count; k++) {
         struct vf_ring *ring = &l->ring[flow->source[k]];
-        int readers = 0;
-        bool along = true;
+        int readers = 0, loader = -1;
         for (int i = 0; i < flow->stage_count; i++)
             for (int j = 0; j < flow->stage[i].input_count; j++)
                 if (flow->stage[i].input[j] == flow->source[k]) {
                     readers++;
-                    along = along && l->stage[i].kind == VF_ROW_ALONG_X;
+                    loader = may_load(l, i, j) ? i : -1;
                 }
-        ring->lazy = readers == 1 && along && ring->sink < 0;
-        ring->whole = ring->whole && !ring->lazy;
+        if (readers != 1 || loader < 0 || ring->sink >= 0)
+            continue;
+        ring->loader = loader;
+        ring->whole = l->stage[loader].kind == VF_ROW_BODY;
     }
 }
 
@@ -224,6 +236,9 @@ static ptrdiff_t made_rows(const struct vf_row_layout *l, const struct vf_ring *
     return l->periodic_r ? rows : smaller(rows, l->n_rows);
 }
 
+/* So many bytes, or more, of a source are on their way while others are in work. */
+#define BYTES_AHEAD 3072
+
 /* A row has room for the tile and, each side, either what is computed there too or, where the tile spans the
  * axis, just what consumers read beyond the grid. */
 static bool shape_ring(struct vf_row_layout *l, struct vf_ring *ring)
@@ -236,6 +251,7 @@ static bool shape_ring(struct vf_row_layout *l, struct vf_ring *ring)
     ring->origin = (ring->room + lane - 1) / lane * lane;
     ring->pitch = (ring->origin + l->tiling.x + ring->room + lane - 1) / lane * lane;
     ring->pitch += VF_ROW_WRITTEN_BEYOND / (ptrdiff_t)l->element;
+    ring->ahead = (int)(BYTES_AHEAD / (ring->pitch * (ptrdiff_t)l->element)) + 1;
     /* Rows, or planes, a multiple of 4 KiB apart would share cache sets. */
     if ((size_t)ring->pitch * l->element % page == 0)
         ring->pitch += lane;
@@ -311,7 +327,7 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
     for (int i = 0; i < flow->stage_count; i++)
         l->stage[i] = row_stage(&flow->stage[i], flow->dim);
     for (int f = 0; f < flow->field_count; f++)
-        l->ring[f] = (struct vf_ring){.depth = 1, .rows = 1, .sink = -1, .source = -1};
+        l->ring[f] = (struct vf_ring){.depth = 1, .rows = 1, .sink = -1, .source = -1, .loader = -1};
     for (int k = 0; k < flow->source_count; k++)
         l->ring[flow->source[k]].source = k;
     for (int k = 0; k < flow->sink_count; k++)
@@ -319,7 +335,7 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
     find_reach(l);
     find_called_sums(l);
     find_delays(l);
-    find_lazy(l);
+    find_loaders(l);
     find_called(l);
     if (!place_rings(l)) {
         vf_row_layout_close(l);
@@ -415,7 +431,7 @@ double vf_row_layout_cost(const struct vf_row_layout *l)
     for (int k = 0; k < flow->source_count; k++) {
         const struct vf_ring *ring = &l->ring[flow->source[k]];
         double planes = (double)l->tiling.chunk + 2.0 * ring->reach.s;
-        unit += planes * plane_cost(l, ring->reach, 0, ring->lazy ? 0 : element, 1);
+        unit += planes * plane_cost(l, ring->reach, 0, ring->whole ? element : 0, 1);
     }
     for (int i = 0; i < flow->stage_count; i++) {
         const struct vf_stage *stage = &flow->stage[i];

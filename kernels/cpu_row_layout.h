@@ -16,9 +16,10 @@ struct vf_ring {
     int pad;              /* largest x halo that is read of it */
     int delay;            /* planes behind the sources, at most: */
     int early;            /* a plane may be there by so many steps earlier */
-    bool lazy;            /* a source whose rows are loaded by the one stage that reads them, when it does */
-    ptrdiff_t depth;      /* planes kept */
+    int loader;           /* of a source: the stage that loads its rows as it comes to them; -1: none */
     bool whole;           /* all rows of a plane are kept; else those that are made at once */
+    int ahead;            /* of a source: rows that are asked for before they are loaded */
+    ptrdiff_t depth;      /* planes kept */
     ptrdiff_t rows;       /* kept of a plane */
     ptrdiff_t room;       /* cells that a row has beyond the tile, each side */
     ptrdiff_t origin;     /* elements before a tile's first cell */

@@ -140,9 +140,11 @@ static void linear_rows(const struct vf_row_worker *w, const struct work *work, 
 /* A body on its way through the rows of a plane of its work. */
 struct body_plane {
     const struct work *work;
-    int plane;   /* of the work's */
-    int reach;   /* in rows, of its inputs */
-    bool inside; /* no plane of an input is outside the grid */
+    int plane;                       /* of the work's */
+    int reach;                       /* in rows, of its inputs */
+    bool inside;                     /* no plane of an input is outside the grid */
+    bool loads;                      /* it loads a source's rows as it comes to them: */
+    ptrdiff_t loaded[VF_MAX_INPUTS]; /* those up to here are there */
     struct vf_body_row row;
     const void *in[VF_MAX_INPUTS * VF_BODY_ROWS];
     char *out[VF_MAX_OUTPUTS]; /* the row that comes next */
@@ -178,6 +180,8 @@ static void begin_body(const struct vf_row_worker *w, const struct work *work, i
         const struct input *in = &work->input[k];
         body->reach = in->halo.r > body->reach ? in->halo.r : body->reach;
         body->inside = body->inside && in->inside;
+        body->loads = body->loads || w->layout->ring[work->stage->input[k]].loader >= 0;
+        body->loaded[k] = in->first_row;
     }
     for (int k = 0; k < work->stage->output_count; k++)
         body->out[k] = work->out[k][plane].first;
@@ -234,10 +238,27 @@ static void place_row(const struct vf_row_worker *w, struct body_plane *body, pt
     }
 }
 
+/* The rows of sources that row r is the first to read. */
+static void load_rows(const struct vf_row_worker *w, struct body_plane *body, ptrdiff_t r)
+{
+    const struct work *work = body->work;
+    for (int k = 0; k < work->stage->input_count; k++) {
+        const int field = work->stage->input[k];
+        const struct vf_row_part *part = &w->part[field];
+        const ptrdiff_t s = work->s + work->how->halo[k].s;
+        if (w->layout->ring[field].loader < 0 || s >= part->s.to)
+            continue;
+        for (; body->loaded[k] <= r + work->how->halo[k].r && body->loaded[k] < part->r.to; body->loaded[k]++)
+            vf_row_load(w, field, s, body->loaded[k]);
+    }
+}
+
 static void make_body_row(const struct vf_row_worker *w, struct body_plane *body, ptrdiff_t r)
 {
     const struct work *work = body->work;
     const ptrdiff_t before = work->x.from * (ptrdiff_t)w->layout->element;
+    if (body->loads)
+        load_rows(w, body, r);
     if (body->inside && r > work->rows.from && r > body->reach && r + body->reach < w->layout->n_rows)
         go_on(body);
     else
@@ -321,8 +342,8 @@ static void make_along_x(const struct vf_row_worker *w, const struct work *work,
         const struct input *in = &work->input[k];
         const int from = stage->input[k], to = stage->output[k];
         char *out = work->out[k][0].first + (r - work->rows.from) * work->out[k][0].pitch;
-        if (w->layout->ring[from].lazy)
-            vf_row_load(w, from, work->s, r, vf_row_plane_of(w, from, work->s, 0).first);
+        if (w->layout->ring[from].loader >= 0)
+            vf_row_load(w, from, work->s, r);
         w->rows->along(same_row(in, 0, r) - in->halo.x * element, w->weight, stage->taps->count, out,
                        work->x.to - work->x.from);
         if (vf_row_needs_finish(&w->layout->ring[to]))

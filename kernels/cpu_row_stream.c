@@ -9,6 +9,26 @@
 #include "kernels/cpu_row_worker.h"
 #include "src/alloc.h"
 
+/* Whether stage i makes the plane that is its delay behind step t. */
+static bool comes_to_plane(const struct vf_row_worker *w, int i, ptrdiff_t t)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_range made = w->part[l->job->flow->stage[i].output[0]].s;
+    const ptrdiff_t newest = t - l->stage[i].delay;
+    return newest >= made.from && newest < made.to;
+}
+
+/* Step t of a source whose rows no stage loads at that step. */
+static void step_source(const struct vf_row_worker *w, int field, ptrdiff_t t)
+{
+    const struct vf_row_part *part = &w->part[field];
+    const int loader = w->layout->ring[field].loader;
+    if (t < part->s.from || t >= part->s.to || (loader >= 0 && comes_to_plane(w, loader, t)))
+        return;
+    for (ptrdiff_t r = part->r.from; r < part->r.to; r++)
+        vf_row_load(w, field, t, r);
+}
+
 /* At step t: stage i's planes up to the one that is its delay behind, once they make a block or are the last.
  */
 static void step_stage(const struct vf_row_worker *w, int i, ptrdiff_t t)
@@ -17,7 +37,7 @@ static void step_stage(const struct vf_row_worker *w, int i, ptrdiff_t t)
     const struct vf_row_stage *stage = &l->stage[i];
     const struct vf_range made = w->part[l->job->flow->stage[i].output[0]].s;
     const ptrdiff_t newest = t - stage->delay, waiting = (newest - made.from) % stage->planes + 1;
-    if (newest >= made.from && newest < made.to && (waiting == stage->planes || newest == made.to - 1))
+    if (comes_to_plane(w, i, t) && (waiting == stage->planes || newest == made.to - 1))
         vf_row_stage_planes(w, i, newest - waiting + 1, (int)waiting);
 }
 
@@ -35,11 +55,8 @@ static void sweep_tile(const struct vf_row_worker *w)
     for (ptrdiff_t t = first; t < w->tile.s.to + l->delay; t++) {
         if (job->stop != NULL && *job->stop)
             return;
-        for (int k = 0; k < flow->source_count; k++) {
-            const struct vf_range made = w->part[flow->source[k]].s;
-            if (!l->ring[flow->source[k]].lazy && t >= made.from && t < made.to)
-                vf_row_load_plane(w, flow->source[k], t);
-        }
+        for (int k = 0; k < flow->source_count; k++)
+            step_source(w, flow->source[k], t);
         for (int i = 0; i < flow->stage_count; i++)
             if (!l->stage[i].called)
                 step_stage(w, i, t);

@@ -72,10 +72,8 @@ static inline bool vf_row_needs_finish(const struct vf_ring *ring)
     return ring->pad > 0 || ring->sink >= 0;
 }
 
-/* Reads row r of plane s of a source, converted to the compute type, to where its element at x = 0 is; or the
- * whole plane into its ring. */
-void vf_row_load(const struct vf_row_worker *worker, int field, ptrdiff_t s, ptrdiff_t r, char *to);
-void vf_row_load_plane(const struct vf_row_worker *worker, int field, ptrdiff_t s);
+/* Reads row r of plane s of a source, converted to the compute type, into its ring. */
+void vf_row_load(const struct vf_row_worker *worker, int field, ptrdiff_t s, ptrdiff_t r);
 
 /* Computes planes [s, s + count) of a stage over the tile and its reach, no more at once than the stage
  * takes. */
