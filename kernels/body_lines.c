@@ -74,8 +74,11 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
                       int room)
 {
     static const int shape[][2] = {{64, 2}, {32, 4}, {64, 4}, {32, 8}, {8, 8}, {8, 4}};
+    enum { NARROW = 32 }; /* fewer columns of threads are slow, by more than is predicted */
     int n = 0;
     for (size_t i = 0; i < sizeof shape / sizeof *shape && n < room; i++) {
+        if (shape[i][0] < NARROW && c->nx >= NARROW * pack_of(c))
+            continue;
         const struct vf_kernel_config config = {
             .block = {shape[i][0], shape[i][1], 1}, .work = {pack_of(c), 1, 1}, .interior = true};
         if (forbids(c, gpu, &config) == NULL)

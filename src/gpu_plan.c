@@ -279,16 +279,31 @@ static bool may_group(const struct vf_gpu_request *request, int begin, int end,
     return fuse == 0 || end - begin == (fuse < left ? fuse : left);
 }
 
-/* Predictions of shapes are this near to one another: within it, what won for other grids is taken. */
-#define NEAR 1.1
-
+/* Takes the shape that won for another grid where, beside the best prediction, it is not predicted to be
+ * slower than it was there: how one shape compares with another is predicted less well than how either fits
+ * a grid. */
 static void prefer_alike(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_ranked *best)
 {
-    struct vf_forced shape;
-    struct vf_ranked alike;
-    if (vf_tuning_find_alike(gpu->tuning, c, gpu, &shape) && vf_gpu_rank(c, gpu, &shape, &alike, 1) > 0 &&
-        alike.seconds <= NEAR * best->seconds)
-        *best = alike;
+    const double margin = 1.02;
+    struct vf_kernel_case there;
+    struct vf_ranked won, best_there, here;
+    if (!vf_tuning_find_alike(gpu->tuning, c, gpu, &there, &won))
+        return;
+    struct vf_forced shape = {.scheme = won.scheme,
+                              .config = won.config,
+                              .variant = won.scheme->variants == NULL ? -1 : won.config.variant,
+                              .grid = -1,
+                              .virtual_blocks = -1,
+                              .interior = -1};
+    shape.config.stream = 0;
+    if (vf_gpu_rank(&there, gpu, NULL, &best_there, 1) == 0 || vf_gpu_rank(c, gpu, &shape, &here, 1) == 0)
+        return;
+    const double slower_there =
+        vf_gpu_predict(&there, gpu, won.scheme, &won.config, 0, &won.detail) / best_there.seconds;
+    if (here.seconds > margin * fmax(1, slower_there) * best->seconds)
+        return;
+    here.seconds = fmin(here.seconds, best->seconds);
+    *best = here;
 }
 
 /* What was measured, else what is predicted to be best; false when nothing can take the case. */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,11 +232,12 @@ bool vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case 
 }
 
 bool vf_tuning_find_alike(const struct vf_tuning *tuning, const struct vf_kernel_case *c,
-                          const struct vf_gpu *gpu, struct vf_forced *shape)
+                          const struct vf_gpu *gpu, struct vf_kernel_case *there, struct vf_ranked *won)
 {
     struct vf_text name = {0};
     char architecture[16];
     const struct vf_tuned *entry = NULL;
+    long nx, ny, nz;
     if (tuning == NULL || tuning->count == 0)
         return false;
     vf_case_text(c, &name);
@@ -246,16 +248,16 @@ bool vf_tuning_find_alike(const struct vf_tuning *tuning, const struct vf_kernel
             entry = entry_alike(tuning, architecture, name.data);
     }
     vf_text_free(&name);
-    if (entry == NULL)
+    if (entry == NULL || sscanf(entry->kernel_case, "%*s %*s %*s %ldx%ldx%ld", &nx, &ny, &nz) != 3 ||
+        nx < 1 || ny < 1 || nz < 1 || nx > INT_MAX || ny > INT_MAX || nz > INT_MAX)
         return false;
-    *shape = (struct vf_forced){.scheme = entry->scheme,
-                                .config = entry->config,
-                                .variant = entry->scheme->variants == NULL ? -1 : entry->config.variant,
-                                .grid = -1,
-                                .virtual_blocks = -1,
-                                .interior = -1};
-    shape->config.stream = 0;
-    return true;
+    *there = *c;
+    there->nx = nx;
+    there->ny = ny;
+    there->nz = nz;
+    *won = (struct vf_ranked){.scheme = entry->scheme, .config = entry->config};
+    return entry->scheme->refuses(there) == NULL &&
+           entry->scheme->forbids(there, gpu, &entry->config) == NULL;
 }
 
 /* ---- as text ---- */

@@ -70,10 +70,10 @@ enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_ca
 bool vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     struct vf_ranked *found);
 
-/* The shape that won for the same stages on another grid, or with another boundary: its scheme, variant, block
- * and work; not its chunks. False where there is none. */
+/* What won for the same stages on another grid, or with another boundary: its scheme and config, and *there
+ * is the case with that grid. False where there is none. */
 bool vf_tuning_find_alike(const struct vf_tuning *tuning, const struct vf_kernel_case *c,
-                          const struct vf_gpu *gpu, struct vf_forced *shape);
+                          const struct vf_gpu *gpu, struct vf_kernel_case *there, struct vf_ranked *won);
 
 /* Cases that are known of the device: measured on it, and shipped for it. */
 void vf_tuning_count(const struct vf_tuning *tuning, const struct vf_gpu *gpu, int *own, int *shipped);
