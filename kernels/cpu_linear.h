@@ -16,38 +16,46 @@ VF_DEVICE void put_vector(void *row, ptrdiff_t i, vf_vector sum, enum vf_row_pla
 
 /* Rows [begin, end) of x for `ROWS` neighbouring sums at once, VECTORS of each in registers: input row j is
  * loaded once and goes into every sum k that it has a weight for, j - k; each sum takes its weights in order.
+ * If it ASKS, what is `ahead` of each row is on its way to the second cache meanwhile.
  */
-#define LINES(ROWS, VECTORS)                                                                         \
-    static void lines_##ROWS##_##VECTORS(const void *const *in, const REAL *weight, int taps,        \
-                                         void *const *out, ptrdiff_t begin, ptrdiff_t end,           \
-                                         enum vf_row_place place)                                    \
-    {                                                                                                \
-        for (ptrdiff_t i = begin; i < end; i += (VECTORS)*VF_LANES) {                                \
-            vf_vector sum[ROWS][VECTORS], x[VECTORS];                                                \
-            VF_UNROLL for (int j = 0; j < (ROWS); j++)                                               \
-            {                                                                                        \
-                LOAD_VECTORS(VECTORS, j)                                                             \
-                VF_UNROLL for (int k = 0; k < j; k++) ADD_TO(VECTORS, k, j - k)                      \
-                    VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[j][v] = weight[0] * x[v];      \
-            }                                                                                        \
-            for (int j = (ROWS); j < taps; j++) {                                                    \
-                LOAD_VECTORS(VECTORS, j)                                                             \
-                VF_UNROLL for (int k = 0; k < (ROWS); k++) ADD_TO(VECTORS, k, j - k)                 \
-            }                                                                                        \
-            VF_UNROLL for (int j = 0; j < (ROWS)-1; j++)                                             \
-            {                                                                                        \
-                LOAD_VECTORS(VECTORS, taps + j)                                                      \
-                VF_UNROLL for (int k = j + 1; k < (ROWS); k++) ADD_TO(VECTORS, k, taps + j - k)      \
-            }                                                                                        \
-            VF_UNROLL for (int k = 0; k < (ROWS); k++) VF_UNROLL for (int v = 0; v < (VECTORS); v++) \
-                put_vector(out[k], i + v * VF_LANES, sum[k][v], place);                              \
-        }                                                                                            \
+#define LINES_NAMED(name, ROWS, VECTORS, ASKS)                                                               \
+    static void name(const void *const *in, const REAL *weight, int taps, void *const *out, ptrdiff_t begin, \
+                     ptrdiff_t end, enum vf_row_place place, ptrdiff_t ahead)                                \
+    {                                                                                                        \
+        for (ptrdiff_t i = begin; i < end; i += (VECTORS)*VF_LANES) {                                        \
+            vf_vector sum[ROWS][VECTORS], x[VECTORS];                                                        \
+            VF_UNROLL for (int j = 0; j < (ROWS); j++)                                                       \
+            {                                                                                                \
+                LOAD_VECTORS(VECTORS, ASKS, j)                                                               \
+                VF_UNROLL for (int k = 0; k < j; k++) ADD_TO(VECTORS, k, j - k)                              \
+                    VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[j][v] = weight[0] * x[v];              \
+            }                                                                                                \
+            for (int j = (ROWS); j < taps; j++) {                                                            \
+                LOAD_VECTORS(VECTORS, ASKS, j)                                                               \
+                VF_UNROLL for (int k = 0; k < (ROWS); k++) ADD_TO(VECTORS, k, j - k)                         \
+            }                                                                                                \
+            VF_UNROLL for (int j = 0; j < (ROWS)-1; j++)                                                     \
+            {                                                                                                \
+                LOAD_VECTORS(VECTORS, ASKS, taps + j)                                                        \
+                VF_UNROLL for (int k = j + 1; k < (ROWS); k++) ADD_TO(VECTORS, k, taps + j - k)              \
+            }                                                                                                \
+            VF_UNROLL for (int k = 0; k < (ROWS); k++) VF_UNROLL for (int v = 0; v < (VECTORS); v++)         \
+                put_vector(out[k], i + v * VF_LANES, sum[k][v], place);                                      \
+        }                                                                                                    \
     }
-#define LOAD_VECTORS(VECTORS, row)                       \
-    VF_UNROLL for (int v = 0; v < (VECTORS); v++) x[v] = \
-        vf_vector_load((const REAL *)in[row] + i + v * VF_LANES);
+#define LOAD_VECTORS(VECTORS, ASKS, row)                             \
+    VF_UNROLL for (int v = 0; v < (VECTORS); v++)                    \
+    {                                                                \
+        const REAL *from = (const REAL *)in[row] + i + v * VF_LANES; \
+        x[v] = vf_vector_load(from);                                 \
+        if (ASKS)                                                    \
+            __builtin_prefetch(from + ahead, 0, 2);                  \
+    }
 #define ADD_TO(VECTORS, k, tap) \
     VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[k][v] = vf_vector_fma(weight[tap], x[v], sum[k][v]);
+#define LINES(ROWS, VECTORS)                                    \
+    LINES_NAMED(lines_##ROWS##_##VECTORS, ROWS, VECTORS, false) \
+    LINES_NAMED(lines_ahead_##ROWS##_##VECTORS, ROWS, VECTORS, true)
 
 LINES(8, 2)
 LINES(8, 1)
@@ -58,26 +66,30 @@ LINES(2, 1)
 LINES(1, 4)
 LINES(1, 1)
 
+#define MAKE_LINES(ROWS, VECTORS, begin, end)                                                               \
+    (ahead == 0 ? lines_##ROWS##_##VECTORS : lines_ahead_##ROWS##_##VECTORS)(in + k, weight, taps, out + k, \
+                                                                             begin, end, place, ahead)
+
 static void lines(const void *const *in, const void *weight, int taps, void *const *out, int count,
-                  ptrdiff_t n, enum vf_row_place place)
+                  ptrdiff_t n, enum vf_row_place place, ptrdiff_t ahead)
 {
     const ptrdiff_t blocks = n / (4 * VF_LANES) * (4 * VF_LANES);
     for (int k = 0; k < count;) {
         if (count - k >= 8 && taps >= 8) {
-            lines_8_2(in + k, weight, taps, out + k, 0, blocks, place);
-            lines_8_1(in + k, weight, taps, out + k, blocks, n, place);
+            MAKE_LINES(8, 2, 0, blocks);
+            MAKE_LINES(8, 1, blocks, n);
             k += 8;
         } else if (count - k >= 4 && taps >= 4) {
-            lines_4_4(in + k, weight, taps, out + k, 0, blocks, place);
-            lines_4_1(in + k, weight, taps, out + k, blocks, n, place);
+            MAKE_LINES(4, 4, 0, blocks);
+            MAKE_LINES(4, 1, blocks, n);
             k += 4;
         } else if (count - k >= 2 && taps >= 2) {
-            lines_2_4(in + k, weight, taps, out + k, 0, blocks, place);
-            lines_2_1(in + k, weight, taps, out + k, blocks, n, place);
+            MAKE_LINES(2, 4, 0, blocks);
+            MAKE_LINES(2, 1, blocks, n);
             k += 2;
         } else {
-            lines_1_4(in + k, weight, taps, out + k, 0, blocks, place);
-            lines_1_1(in + k, weight, taps, out + k, blocks, n, place);
+            MAKE_LINES(1, 4, 0, blocks);
+            MAKE_LINES(1, 1, blocks, n);
             k++;
         }
     }

@@ -300,6 +300,18 @@ static bool place_rings(struct vf_row_layout *l)
     return place_faces(l, &end) && vf_size_add(end, VF_ROW_READ_BEYOND, &l->arena_bytes);
 }
 
+/* Of the processor's cache `name`, or `otherwise` where it is not told. */
+static double cache_bytes(int name, double otherwise)
+{
+    long bytes = sysconf(name);
+    return bytes > 0 ? (double)bytes : otherwise;
+}
+
+static double near_cache_bytes(void)
+{
+    return cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20);
+}
+
 enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *job, struct vf_error *error)
 {
     const struct vf_flow *flow = job->flow;
@@ -341,6 +353,7 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
         vf_row_layout_close(l);
         return vf_fail(error, VF_FAILED, "the planes that this chain holds overflow a size");
     }
+    l->far = (double)l->arena_bytes > near_cache_bytes();
     return VF_OK;
 }
 
@@ -370,12 +383,6 @@ enum {
  * too. */
 #define MOST_L3_BYTES (18.0 * (1 << 20))
 
-static double cache_bytes(int name, double otherwise)
-{
-    long bytes = sysconf(name);
-    return bytes > 0 ? (double)bytes : otherwise;
-}
-
 static double least(double a, double b)
 {
     return a < b ? a : b;
@@ -386,7 +393,7 @@ static double least(double a, double b)
 static double ring_byte_ns(const struct vf_row_layout *l)
 {
     const double bytes = (double)l->arena_bytes;
-    const double near = least(bytes, 0.75 * cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20));
+    const double near = least(bytes, 0.75 * near_cache_bytes());
     const double shared = least(cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20), MOST_L3_BYTES);
     const double far = least(bytes - near, 0.5 * shared / l->job->threads);
     return (near / L2_BYTES_PER_NS + far / L3_BYTES_PER_NS + (bytes - near - far) / MEMORY_BYTES_PER_NS) /

@@ -62,6 +62,7 @@ struct vf_row_layout {
     int most_taps, most_pad;
     int most_planes;    /* of one input that a stage reads at once */
     size_t arena_bytes; /* one thread's rings */
+    bool far;           /* which the second cache cannot hold */
 };
 
 enum vf_status vf_row_layout_open(struct vf_row_layout *layout, const struct vf_job *job,

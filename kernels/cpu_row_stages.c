@@ -126,13 +126,18 @@ static void linear_rows(const struct vf_row_worker *w, const struct work *work, 
     const struct input *in = &work->input[k];
     const ptrdiff_t n = work->x.to - work->x.from;
     const enum vf_row_kind kind = work->how->kind;
-    if (kind == VF_ROW_ACROSS_ROWS)
+    ptrdiff_t ahead = 0;
+    if (kind == VF_ROW_ACROSS_ROWS) {
         rows_across(w, in, r, count);
-    else if (kind == VF_ROW_ACROSS_STREAM)
+    } else if (kind == VF_ROW_ACROSS_STREAM) {
         planes_across(w, in, r, count);
-    else
+        /* So many planes are read that the processor sees no stream in them. */
+        if (w->layout->far && r + 1 < work->rows.to)
+            ahead = in->pitch / (ptrdiff_t)w->layout->element;
+    } else {
         any_row(w, taps, in, r);
-    w->rows->lines(w->tap, w->weight, taps->count, (void *const *)out, count, n, place);
+    }
+    w->rows->lines(w->tap, w->weight, taps->count, (void *const *)out, count, n, place, ahead);
 }
 
 /* ---- bodies ---- */

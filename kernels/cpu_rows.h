@@ -81,9 +81,9 @@ struct vf_rows {
     void (*body[VF_STENCIL_COUNT])(const struct vf_body_row *row);
     /* Neighbouring rows at once: out[k][i] = weight[0] * in[k][i] + weight[1] * in[k + 1][i] + ... for k <
      * count, and one row along itself: out[i] = weight[0] * in[i] + weight[1] * in[i + 1] + ...; chains of
-     * fma, all of the compute type. */
+     * fma, all of the compute type. What is so many elements `ahead` of each row is asked for meanwhile. */
     void (*lines)(const void *const *in, const void *weight, int taps, void *const *out, int count,
-                  ptrdiff_t n, enum vf_row_place place);
+                  ptrdiff_t n, enum vf_row_place place, ptrdiff_t ahead);
     void (*along)(const void *in, const void *weight, int taps, void *out, ptrdiff_t n);
     void (*load[VF_TYPE_COUNT])(const void *in, void *out, ptrdiff_t n);
     void (*store[VF_TYPE_COUNT])(const void *in, void *out, ptrdiff_t n);
