@@ -28,9 +28,8 @@ struct levels {
     int of_stage[VF_KERNEL_MOST_FIELDS];
     int made[VF_KERNEL_MOST_FIELDS];                        /* the level that makes a field; sources: -1 */
     unsigned char read[MOST_LEVELS][VF_KERNEL_MOST_FIELDS]; /* how a level reads a field */
-    /* Planes of a field in shared memory, and whether they are low: without the rows beside the block's. */
-    int slots[VF_KERNEL_MOST_FIELDS];
-    bool low[VF_KERNEL_MOST_FIELDS];
+    /* Planes of a field in shared memory: how many, the first of them, and of all fields. */
+    int slots[VF_KERNEL_MOST_FIELDS], first[VF_KERNEL_MOST_FIELDS], slot_count;
 };
 
 /* ---- what it takes ---- */
@@ -53,13 +52,11 @@ static int reading(const struct vf_stage *stage, int k, const char **why)
 }
 
 /* A plane on its way is enough where it takes long to compute, or where blocks that share an SM have several:
- * one source's is not, nor are those of one block alone, as where there are several results or many sources.
- */
+ * one source's is not, nor are those of one block alone, as where there are several results. */
 static int planes_ahead(const struct vf_kernel_case *c)
 {
-    enum { LITTLE = 64, MANY = 5 };
-    const int sources = c->flow->source_count;
-    return c->operations <= LITTLE && (sources == 1 || sources >= MANY || c->flow->sink_count > 1) ? 2 : 1;
+    enum { LITTLE = 64 };
+    return c->operations <= LITTLE && (c->flow->source_count == 1 || c->flow->sink_count > 1) ? 2 : 1;
 }
 
 /* NULL, or why there are no such levels. */
@@ -91,13 +88,12 @@ static const char *find_levels(const struct vf_kernel_case *c, struct levels *l)
         /* A source is read from where it arrives; steps from a plane's writing to its last reading. */
         const int ahead = l->made[f] < 0 ? l->ahead : 0;
         int steps = ahead;
-        l->low[f] = true;
         for (int level = 0; level < l->count; level++)
-            if (l->read[level][f] & ALONG_Y) {
+            if (l->read[level][f] & ALONG_Y)
                 steps = level - l->made[f] + ahead;
-                l->low[f] = false;
-            }
-        l->slots[f] = steps == 0 ? 0 : steps == 1 || l->low[f] ? steps + 1 : l->count + 1 + l->ahead;
+        l->slots[f] = steps == 0 ? 0 : steps == 1 || steps == ahead ? steps + 1 : l->count + 1 + l->ahead;
+        l->first[f] = l->slot_count;
+        l->slot_count += l->slots[f];
     }
     return why;
 }
@@ -124,23 +120,13 @@ static struct vf_sweep_shape shape_of(const struct levels *l, const struct vf_ke
     return vf_sweep_shape_of(config, l->count - 1, l->count);
 }
 
-/* Rows of field f in shared memory, of all its slots: those of the block, and unless they are low one on
- * either side and under `constant` one of what is outside. */
-static int rows_of(const struct vf_kernel_case *c, const struct levels *l, const struct vf_sweep_shape *shape,
-                   int f)
-{
-    const int beside = l->low[f] ? 0 : c->flow->boundary == VF_CONSTANT ? 3 : 2;
-    return l->slots[f] * ((int)shape->covered[1] + beside);
-}
-
 static size_t shared_bytes(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                            const struct levels *l)
 {
     const struct vf_sweep_shape shape = shape_of(l, config);
-    size_t rows = 0;
-    for (int f = 0; f < c->flow->field_count; f++)
-        rows += (size_t)rows_of(c, l, &shape, f);
-    return rows * (size_t)shape.covered[2] * vf_kernel_element(c);
+    const int beside = c->flow->boundary == VF_CONSTANT ? 3 : 2;
+    return (size_t)l->slot_count * (size_t)(shape.covered[1] + beside) * (size_t)shape.covered[2] *
+           vf_kernel_element(c);
 }
 
 static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
@@ -267,12 +253,12 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                  packs = (double)config->work[0] / vf_sweep_pack(c);
     double exchanged = 0, shuffled = 0;
     for (int k = 0; k < flow->source_count; k++) {
-        const int element = (int)vf_type_size(c->source_type[k]), beside = l.low[flow->source[k]] ? 0 : 2;
+        const int element = (int)vf_type_size(c->source_type[k]);
         const double row = (double)vf_model_warp_sectors(0, 1, element, shape.covered[2]),
                      own = (double)vf_model_warp_sectors(0, 1, element, shape.tile[2]);
         t->read_sectors += PIECES * own * shape.tile[1] * planes;
         t->halo_sectors[0] += (row - own) * shape.tile[1] * planes;
-        t->halo_sectors[1] += row * (shape.covered[1] + beside - shape.tile[1]) * planes;
+        t->halo_sectors[1] += row * (shape.covered[1] + 2 - shape.tile[1]) * planes;
         t->halo_sectors[2] += row * shape.covered[1] * (all - planes);
         t->global_wavefronts +=
             all * shape.covered[1] * (double)vf_model_warp_lines(0, 1, element, shape.covered[2]);
@@ -350,15 +336,10 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     for (int f = 0; f < flow->field_count; f++)
         vf_text_add(text, "(f) == %d ? %d : ", f, l.made[field[f]]);
     vf_text_add(text, "0)\n#define VF_FIELD_ROWS(f) (");
-    for (int f = 0, rows = 0; f < flow->field_count; f++) {
-        if (l.slots[field[f]] > 0)
-            vf_text_add(text, "(f) == %d ? %d : ", f, rows);
-        rows += rows_of(c, &l, &shape, field[f]);
-    }
-    vf_text_add(text, "-1)\n#define VF_FIELD_LOW(f) (");
     for (int f = 0; f < flow->field_count; f++)
-        vf_text_add(text, "(f) == %d ? %d : ", f, l.low[field[f]]);
-    vf_text_add(text, "0)\n#define VF_FIELD_SLOTS(f) (");
+        if (l.slots[field[f]] > 0)
+            vf_text_add(text, "(f) == %d ? %d : ", f, l.first[field[f]]);
+    vf_text_add(text, "-1)\n#define VF_FIELD_SLOTS(f) (");
     for (int f = 0; f < flow->field_count; f++)
         vf_text_add(text, "(f) == %d ? %d : ", f, l.slots[field[f]]);
     vf_text_add(text, "0)\n#define VF_FIELD_READ(l, f) (");

@@ -20,10 +20,8 @@
  *   VF_FIELD_MADE(f)       the level that makes field f; of sources -1
  *   VF_FIELD_READ(l, f)    along which axes level l reads field f beside a cell: 1 for x, 2 for y
  *   VF_EACH_FIELD(F)       F(0) F(1) ... of all fields
- *   VF_FIELD_ROWS(f)       where the field's slots begin in shared memory, in rows; -1: it has none
+ *   VF_FIELD_ROWS(f)       where the field's slots begin in shared memory, in slots; -1: it has none
  *   VF_FIELD_SLOTS(f)      how many it has: 2, VF_AHEAD + 1 or VF_SLOTS
- *   VF_FIELD_LOW(f)        1: no level reads it along y. Its slots have the block's rows alone; of a source they
- *                          are VF_AHEAD + 1
  *   VF_AHEAD               planes of the sources on their way */
 enum { VF_ALONG_X = 1, VF_ALONG_Y = 2 };
 
@@ -34,7 +32,6 @@ enum { VF_ALONG_X = 1, VF_ALONG_Y = 2 };
  * and under `constant` one of what is outside. */
 #define VF_SLOT_ROWS (VF_COVERED_Y + 2 + (VF_BOUNDARY == VF_CONSTANT))
 #define VF_SLOT_SIZE (VF_SLOT_ROWS * VF_COVERED_X)
-#define VF_LOW_SLOT_SIZE (VF_COVERED_Y * VF_COVERED_X)
 
 /* Planes for which the loop is written out, so that they move on by renaming. */
 #define VF_TURN 3
@@ -58,10 +55,10 @@ struct vf_fields {
 
     VF_MEMBER REAL *row(int field, int steps, int place) const
     {
-        const int at = VF_FIELD_LOW(field)          ? sent[steps] - VF_COVERED_X
-                       : VF_FIELD_SLOTS(field) == 2 ? pair[steps]
-                                                    : slot[steps];
-        return sweep.shared + VF_FIELD_ROWS(field) * VF_COVERED_X + at + place;
+        const int at = VF_FIELD_SLOTS(field) == 2              ? pair[steps]
+                       : VF_FIELD_SLOTS(field) == VF_AHEAD + 1 ? sent[steps]
+                                                               : slot[steps];
+        return sweep.shared + VF_FIELD_ROWS(field) * VF_SLOT_SIZE + at + place;
     }
 };
 
@@ -90,12 +87,12 @@ VF_INLINE void vf_begin_fields(vf_fields &fields)
     fields.beyond = is_last ? fields.own + VF_ROWS * VF_COVERED_X : fields.own - VF_COVERED_X;
     fields.beyond_at = vf_row_at(sweep.args, sweep.x, is_last ? sweep.y + VF_ROWS : sweep.y - 1);
     VF_UNROLL for (int i = 0; i < VF_SLOTS; i++) fields.slot[i] = i * VF_SLOT_SIZE;
-    VF_UNROLL for (int i = 0; i <= VF_AHEAD; i++) fields.sent[i] = i * VF_LOW_SLOT_SIZE;
+    VF_UNROLL for (int i = 0; i <= VF_AHEAD; i++) fields.sent[i] = i * VF_SLOT_SIZE;
     VF_UNROLL for (int i = 0; i < 2; i++) fields.pair[i] = i * VF_SLOT_SIZE;
     if (VF_BOUNDARY == VF_CONSTANT && threadIdx.y == 0)
         VF_UNROLL for (int f = 0; f < VF_FIELDS; f++)
         {
-            if (VF_FIELD_ROWS(f) >= 0 && !VF_FIELD_LOW(f))
+            if (VF_FIELD_ROWS(f) >= 0)
                 VF_UNROLL for (int i = 0; i < VF_FIELD_SLOTS(f) * VF_SPAN; i++)
                     fields.row(f, i / VF_SPAN, vf_place_of_row(VF_COVERED_Y + 1))[i % VF_SPAN] =
                     vf_outside(sweep.args, f);
@@ -286,7 +283,7 @@ VF_INLINE void vf_send(const vf_fields &fields, int plane)
                                                vf_plane_start(sweep, vf_asked_for(sweep, f, plane))); \
         VF_UNROLL for (int j = 0; j < VF_ROWS; j++)                                                   \
             vf_send_row(sweep, from, sweep.at[j], fields.row(f, 0, fields.own + j * VF_COVERED_X));   \
-        if (!VF_FIELD_LOW(f) && fields.is_edge)                                                       \
+        if (fields.is_edge)                                                                           \
             vf_send_row(sweep, from, fields.beyond_at, fields.row(f, 0, fields.beyond));              \
     }
     VF_EACH_INPUT(VF_SEND_OF)
