@@ -50,14 +50,13 @@ static inline bool vf_body_shares_faces(enum vf_stencil_id id)
 /* Bodies that use EIGENVALUES, and EIGENVECTOR; those that are not named here decompose voxel by voxel. */
 static inline bool vf_body_has_eigenvalues(enum vf_stencil_id id)
 {
-    return id == VF_STENCIL_coherence || id == VF_STENCIL_eigenvalues;
+    return id == VF_STENCIL_coherence || id == VF_STENCIL_eigenvalues || id == VF_STENCIL_eigenvalue_spread;
 }
 
 static inline bool vf_body_has_eigenvector(enum vf_stencil_id id)
 {
-    return id == VF_STENCIL_eigenvalue_spread || id == VF_STENCIL_and_tensor || id == VF_STENCIL_ced_tensor ||
-           id == VF_STENCIL_eed_line_tensor || id == VF_STENCIL_eed_surface_tensor ||
-           id == VF_STENCIL_orientation;
+    return id == VF_STENCIL_and_tensor || id == VF_STENCIL_ced_tensor || id == VF_STENCIL_eed_line_tensor ||
+           id == VF_STENCIL_eed_surface_tensor || id == VF_STENCIL_orientation;
 }
 
 /* Where sums go: into a ring, or into a sink, where every NaN becomes the same one, to the caches or past

@@ -106,6 +106,8 @@ struct vf_volume pipeline_input(const struct pipeline *p, unsigned seed)
         const size_t x = i % shape.nx, y = i / shape.nx % shape.ny, z = i / shape.nx / shape.ny;
         const double level = (x / 5 + y / 4 + z / 3) % 3 == 0 ? 40 : 160;
         put(&in, i, x % 7 < 3 ? level : level + (double)(state % 1000) * 0.04);
+        if (p->has_nans && state % 512 == 0)
+            ((uint32_t *)in.data)[i] = 0x7fc00000u | (state & 0x803fffffu);
     }
     return in;
 }
