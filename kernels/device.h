@@ -149,15 +149,6 @@ VF_INLINE void vf_put(double *to, REAL v)
     *to = v != v ? __longlong_as_double(0x7ff8000000000000ll) : (double)v;
 }
 
-/* A cell that is for other kernels alone: any NaN will do. */
-struct vf_passing {
-    REAL value;
-};
-VF_INLINE void vf_put(vf_passing *to, REAL v)
-{
-    to->value = v;
-}
-
 #include "kernels/device_small.h"
 
 /* A stage's own accessor reads fields that earlier stages of the same cell made from registers. */

@@ -154,9 +154,4 @@ template <class T, int n> VF_INLINE void vf_narrow_cells(const REAL *v, T (&cell
 
 #endif
 
-template <int n> VF_INLINE void vf_narrow_cells(const REAL *v, vf_passing (&cell)[n])
-{
-    VF_UNROLL for (int i = 0; i < n; i++) vf_put(&cell[i], v[i]);
-}
-
 #endif

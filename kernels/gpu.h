@@ -25,7 +25,6 @@ struct vf_gpu {
     const struct vf_tuning *tuning; /* kernels measured on it; borrowed; NULL: none */
     const struct vf_precompiled
         *precompiled; /* the only kernels there are; borrowed; NULL: any is compiled */
-    bool any_place;   /* a kernel is to do for any place in a chain, the last one too */
 };
 
 #endif

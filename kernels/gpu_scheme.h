@@ -25,7 +25,6 @@ struct vf_kernel_case {
     const struct vf_flow *flow; /* these stages alone: fields that come in are its sources */
     enum vf_type source_type[VF_KERNEL_FIELDS], sink_type[VF_KERNEL_FIELDS];
     ptrdiff_t nx, ny, nz; /* to compute; 2D: nz images */
-    bool passes_on;       /* the sinks are for other kernels alone: their NaNs may have any bits */
     /* Derived by vf_kernel_case_derive: */
     int halo[3]; /* z, y, x: how far all stages together reach on the sources */
     int source_halo[VF_KERNEL_FIELDS][3];

@@ -198,7 +198,6 @@ static void find_precompiled(struct vf_cuda *cuda)
         return;
     precompiled->cuda = cuda;
     cuda->gpu.precompiled = precompiled;
-    cuda->gpu.any_place = true;
 }
 
 enum vf_status vf_cuda_open(struct vf_cuda **opened, int ordinal, struct vf_error *error)

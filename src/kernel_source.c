@@ -110,8 +110,7 @@ static void add_memory(const struct vf_kernel_case *c, struct vf_text *text)
     for (int k = 0; k < flow->source_count; k++)
         vf_text_add(text, "typedef %s vf_in_%d;\n", type_name[c->source_type[k]], k);
     for (int k = 0; k < flow->sink_count; k++)
-        vf_text_add(text, "typedef %s vf_out_%d;\n", c->passes_on ? "vf_passing" : type_name[c->sink_type[k]],
-                    k);
+        vf_text_add(text, "typedef %s vf_out_%d;\n", type_name[c->sink_type[k]], k);
     add_each(text, "VF_EACH_INPUT", flow->source_count);
     add_each(text, "VF_EACH_OUTPUT", flow->sink_count);
     vf_text_add(text, "VF_INLINE REAL vf_load(const VfArgs &args, int input, long long at)\n{\n");

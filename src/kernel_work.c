@@ -201,9 +201,6 @@ enum vf_status vf_kernel_work_make(struct vf_kernel_work *work, const struct vf_
     for (int i = 0; i < numbering.count; i++)
         work->flow.field_kind[i] = flow->field_kind[numbering.field[i]];
     work->c.flow = &work->flow;
-    work->c.passes_on = work->flow.sink_count > 0 && !request->gpu->any_place;
-    for (int k = 0; k < work->flow.sink_count; k++)
-        work->c.passes_on = work->c.passes_on && work->sink[k].place == VF_PLACE_SLOT;
     work->c.nx = request->nx;
     work->c.ny = request->ny;
     work->c.nz = request->nz;

@@ -39,8 +39,7 @@ bool vf_precompiled_get(const struct vf_precompiled *precompiled, const char *te
                         size_t *bytes);
 
 /* Of the kernels of a case that there are, the one of the least predicted time: *best, which holds what the
- * plan would rather have, and keeps it where the user's cache does too, from the end of a chain: kernels of
- * other places store NaNs otherwise (vf_kernel_case.passes_on). False where there is none. */
+ * plan would rather have, and keeps it where the user's cache does too. False where there is none. */
 bool vf_precompiled_choose(const struct vf_precompiled *precompiled, const struct vf_kernel_case *c,
                            const struct vf_gpu *gpu, struct vf_ranked *best);
 

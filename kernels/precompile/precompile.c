@@ -30,8 +30,7 @@ static struct vf_gpu usual_gpu(void)
                            .memory = (size_t)16 << 30,
                            .bandwidth = 8e11,
                            .clock = 1.5e9,
-                           .double_ratio = 32,
-                           .any_place = true};
+                           .double_ratio = 32};
 }
 
 /* Kernels know by how many cells rows end beyond whole packs of 4, and whether tiles do: one grid of each

@@ -27,7 +27,7 @@ Test(cuda_run, one_filter_after_another)
     vf_cuda_close(cuda);
 }
 
-/* NaNs keep their bits from kernel to kernel, and are one at the end. */
+/* NaNs of any bits come out as one. */
 Test(cuda_run, nan)
 {
     static const char *const chains[] = {"gaussian:sigma=2", "structure-tensor:rho=1:output=coherence",
