@@ -92,20 +92,6 @@ template <class Box> VF_INLINE void vf_make_pack(const Box &box, REAL *to)
     VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++) vf_set_pack(to + k * vf_lines_tile::cells, made[k]);
 }
 
-/* 1: what is beyond the ends of rows is what the first and the last cell are, and copied from there. */
-#define VF_ENDS_ARE_COPIES (VF_BOUNDARY == VF_NEAREST)
-
-/* A cell of a pack to as many columns beside it, whole packs, from `first` on. */
-VF_INLINE void vf_copy_end(REAL *pack, int cell, int first, int columns)
-{
-    VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++)
-    {
-        REAL *const row = pack + k * vf_lines_tile::cells, same[VF_PACK];
-        VF_UNROLL for (int e = 0; e < VF_PACK; e++) same[e] = row[cell];
-        VF_NO_UNROLL for (int i = 0; i < columns; i += VF_PACK) vf_set_pack(row + first + i, same);
-    }
-}
-
 /* Columns from `begin` to `end` of the tile's rows, which no whole pack of the grid has. */
 VF_INLINE void vf_make_end(const VfArgs &args, int x0, int y0, int z, int begin, int end, REAL *tile)
 {
@@ -127,11 +113,7 @@ VF_INLINE void vf_make_end(const VfArgs &args, int x0, int y0, int z, int begin,
 
 VF_INLINE void vf_make_tile(const VfArgs &args, int x0, int y0, int z, REAL *tile)
 {
-    enum {
-        packs = VF_BLOCK_Y * vf_lines_tile::packs_of_row,
-        halo = vf_line::halo_x,
-        border = vf_lines_tile::border
-    };
+    enum { packs = VF_BLOCK_Y * vf_lines_tile::packs_of_row, halo = vf_line::halo_x };
     const bool inside = VF_INTERIOR && y0 >= VF_BOX_HALO_Y && y0 + VF_BLOCK_Y + VF_BOX_HALO_Y <= args.ny &&
                         (DIM == 2 || (z >= VF_BOX_HALO_Z && z + VF_BOX_HALO_Z < args.nz));
     const int whole = args.nx & -VF_PACK;
@@ -148,15 +130,10 @@ VF_INLINE void vf_make_tile(const VfArgs &args, int x0, int y0, int z, REAL *til
             vf_make_pack(vf_global_box<true>(args, x, y, z), to);
         else
             vf_make_pack(vf_global_box<false>(args, x, y, z), to);
-        if (VF_ENDS_ARE_COPIES && x == 0)
-            vf_copy_end(to, 0, -column, column);
-        if (VF_ENDS_ARE_COPIES && x + VF_PACK == args.nx)
-            vf_copy_end(to, VF_PACK - 1, VF_PACK,
-                        min((int)border, (int)vf_lines_tile::packs_of_row * VF_PACK - VF_PACK - column));
     }
-    if (x0 < halo && !(VF_ENDS_ARE_COPIES && whole > 0))
+    if (x0 < halo)
         vf_make_end(args, x0, y0, z, x0 - halo, 0, tile);
-    if (x0 + VF_TILE_X + halo > whole && !(VF_ENDS_ARE_COPIES && whole == args.nx))
+    if (x0 + VF_TILE_X + halo > whole)
         vf_make_end(args, x0, y0, z, max(whole, x0 - halo), min(args.nx, x0 + VF_TILE_X) + halo, tile);
 }
 

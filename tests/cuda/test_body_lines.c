@@ -51,23 +51,6 @@ Test(body_lines, every_boundary)
     }
 }
 
-/* Under `nearest` what is beyond the ends of rows is copied where rows are whole packs. */
-Test(body_lines, ends_of_whole_packs)
-{
-    static const int sizes[][3] = {{4, 2, 1},  {8, 3, 2},  {28, 4, 1}, {32, 5, 2},
-                                   {36, 2, 3}, {60, 3, 1}, {96, 4, 2}, {132, 6, 1}};
-    struct vf_cuda *cuda = device_open();
-    for (int reach = 7; reach <= 13; reach += 6) {
-        struct flow_case c;
-        open_body(&c, 3, false, VF_NEAREST, VF_STENCIL_structure_tensor, 6, reach);
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-            flow_case_check(&c, cuda, schemes[reach > 8 ? 0 : 2], sizes[i][0], sizes[i][1], sizes[i][2], 0,
-                            sizes[i][2]);
-        flow_case_close(&c);
-    }
-    vf_cuda_close(cuda);
-}
-
 /* The constant is that of the image for what stands for it, 0 for what is derived. */
 Test(body_lines, outside)
 {
