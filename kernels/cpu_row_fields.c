@@ -113,8 +113,8 @@ static const char *row_of_source(const struct vf_row_worker *w, const struct vf_
 }
 
 /* Asks for a row that is to come after row r of plane s, as the pieces of a narrow tile are too short for the
- * processor to see a stream in them. It goes to the second cache: rows in work would wait with it for the
- * first one. */
+ * processor to see a stream in them. It goes to the second cache, and after row r is there: rows in work
+ * would wait with it for the first one. */
 static void ask_ahead(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdiff_t r)
 {
     const struct vf_job *job = w->layout->job;
@@ -140,7 +140,6 @@ void vf_row_load(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdiff_
     const struct vf_row_plane plane = vf_row_plane_of(w, field, s, 0);
     const char *row = row_of_source(w, array, s, r);
     char *to = plane.first + (r - w->part[field].r.from) * plane.pitch;
-    ask_ahead(w, field, s, r);
     /* More than one piece only where a periodic grid wraps. */
     for (ptrdiff_t at = x.from; at < x.to;) {
         const ptrdiff_t nx = l->job->nx, from = vf_boundary_index(VF_WRAP, at, nx);
@@ -149,6 +148,7 @@ void vf_row_load(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdiff_
                                    to + at * (ptrdiff_t)l->element, n);
         at += n;
     }
+    ask_ahead(w, field, s, r);
     if (vf_row_needs_finish(&l->ring[field]))
         vf_row_finish(w, field, s, r, to);
 }
