@@ -8,12 +8,16 @@
 /* The contrast, or what is not ordinary where it is 0. */
 #define VF_POSITIVE_CONTRAST MAX(PARAM(VF_CED_CONTRAST), R(0x1p-101))
 
-VF_DEVICE REAL vf_coherence_gain(int way, REAL spread, REAL alpha, REAL contrast)
+/* What the contrast is divided by. Beyond these bounds the exponential is 0 or 1, as at them. */
+VF_DEVICE REAL vf_coherence_divisor(int way, REAL spread, REAL contrast)
 {
-    /* Beyond these bounds the exponential is 0 or 1, as at them. */
-    const REAL bounded = MIN(MAX(spread, contrast * R(0x1p-10)), contrast * R(0x1p40));
-    const REAL ratio = way ? vf_ordinary_quotient(contrast, bounded) : contrast / spread;
-    const REAL gain = FMA(R(1.0) - alpha, vf_exp_minus(ratio * ratio), alpha);
+    return way ? MIN(MAX(spread, contrast * R(0x1p-10)), contrast * R(0x1p40)) : spread;
+}
+
+/* `exponential` is exp of minus the squared quotient. */
+VF_DEVICE REAL vf_coherence_gain(REAL spread, REAL alpha, REAL exponential)
+{
+    const REAL gain = FMA(R(1.0) - alpha, exponential, alpha);
     return spread == R(0.0) ? alpha : gain;
 }
 

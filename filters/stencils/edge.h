@@ -5,13 +5,21 @@
 
 #include "filters/stencils/params.h"
 
-VF_DEVICE REAL vf_edge_stop(int way, REAL squared_gradient, REAL inverse_k)
+#define VF_EDGE_DIVIDEND R(3.31488)
+
+/* What that is divided by. Beyond these bounds the exponential is 0 or 1, as at them; NaN, a short way's root
+ * of 0, is below. */
+VF_DEVICE REAL vf_edge_divisor(int way, REAL squared_gradient, REAL inverse_k)
 {
     const REAL s = ORDINARY_ROOT(way, squared_gradient) * inverse_k;
     const REAL s2 = s * s, s4 = s2 * s2, s8 = s4 * s4;
-    /* Beyond these bounds the exponential is 0 or 1, as at them; NaN, a short way's root of 0, is below. */
-    const REAL bounded = MIN(MAX(s8, R(0x1p-20)), R(0x1p60));
-    return R(1.0) - vf_exp_minus(ORDINARY_QUOTIENT(way, R(3.31488), bounded));
+    return MIN(MAX(s8, R(0x1p-20)), R(0x1p60));
+}
+
+VF_DEVICE REAL vf_edge_stop(int way, REAL squared_gradient, REAL inverse_k)
+{
+    const REAL divisor = vf_edge_divisor(way, squared_gradient, inverse_k);
+    return R(1.0) - vf_exp_minus(ORDINARY_QUOTIENT(way, VF_EDGE_DIVIDEND, divisor));
 }
 
 #endif
