@@ -59,4 +59,3 @@ template <bool is_short, class C> VF_INLINE REAL vf_cell_by(C &cell)
         k, vf_sink(k) < VF_INPUTS ? cell.read(vf_sink(k), 0, 0, 0) : values.value[vf_sink(k) - VF_INPUTS]);
     return values.doubt;
 }
-
