@@ -279,6 +279,34 @@ static bool may_group(const struct vf_gpu_request *request, int begin, int end,
     return fuse == 0 || end - begin == (fuse < left ? fuse : left);
 }
 
+/* The scheme, variant, block and work of a choice, as the user might say them. */
+static struct vf_forced shape_of(const struct vf_ranked *choice)
+{
+    struct vf_forced shape = {.scheme = choice->scheme,
+                              .config = choice->config,
+                              .variant = choice->scheme->variants == NULL ? -1 : choice->config.variant,
+                              .grid = -1,
+                              .virtual_blocks = -1,
+                              .interior = -1};
+    shape.config.stream = 0;
+    return shape;
+}
+
+/* What was measured on a grid of about this size keeps its shape; its chunks may suit this one badly. Its
+ * time stays what was measured, as of all that it is weighed against. */
+static void refit_chunks(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_ranked *tuned)
+{
+    const double margin = 1.1;
+    const struct vf_forced shape = shape_of(tuned);
+    struct vf_ranked best;
+    if (tuned->config.stream == 0 || vf_gpu_rank(c, gpu, &shape, &best, 1) == 0)
+        return;
+    if (vf_gpu_predict(c, gpu, tuned->scheme, &tuned->config, 0, &tuned->detail) <= margin * best.seconds)
+        return;
+    tuned->config.stream = best.config.stream;
+    tuned->detail = best.detail;
+}
+
 /* Takes the shape that won for another grid where, beside the best prediction, it is not predicted to be
  * slower than it was there: how one shape compares with another is predicted less well than how either fits
  * a grid. */
@@ -289,13 +317,7 @@ static void prefer_alike(const struct vf_kernel_case *c, const struct vf_gpu *gp
     struct vf_ranked won, best_there, here;
     if (!vf_tuning_find_alike(gpu->tuning, c, gpu, &there, &won))
         return;
-    struct vf_forced shape = {.scheme = won.scheme,
-                              .config = won.config,
-                              .variant = won.scheme->variants == NULL ? -1 : won.config.variant,
-                              .grid = -1,
-                              .virtual_blocks = -1,
-                              .interior = -1};
-    shape.config.stream = 0;
+    const struct vf_forced shape = shape_of(&won);
     if (vf_gpu_rank(&there, gpu, NULL, &best_there, 1) == 0 || vf_gpu_rank(c, gpu, &shape, &here, 1) == 0)
         return;
     const double slower_there =
@@ -310,8 +332,10 @@ static void prefer_alike(const struct vf_kernel_case *c, const struct vf_gpu *gp
 static bool choose_of_all(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                           const struct vf_forced *forced, struct vf_ranked *best)
 {
-    if (forced == NULL && vf_tuning_find(gpu->tuning, c, gpu, best))
+    if (forced == NULL && vf_tuning_find(gpu->tuning, c, gpu, best)) {
+        refit_chunks(c, gpu, best);
         return true;
+    }
     if (vf_gpu_rank(c, gpu, forced, best, 1) == 0)
         return false;
     if (forced == NULL)

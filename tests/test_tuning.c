@@ -65,6 +65,31 @@ Test(tuning, plans_take_what_was_measured)
     vf_tuning_free(&tuning);
 }
 
+/* Chunks that do not suit the grid at hand are not kept, others are; the shape is. */
+Test(tuning, chunks)
+{
+#define STREAMED \
+    "register-stream:variant=direct:block=32x4x1:work=4x1x1:stream=%d:grid=full:virtual=0:interior=0"
+    int stream = 50; /* of 50 planes: 15 blocks */
+    for (int round = 0; round < 2; round++) {
+        char line[300];
+        snprintf(line, sizeof line, "sm_90\t" GRADIENT "\t" STREAMED "\t1.5\n", stream);
+        struct vf_gpu gpu = h200;
+        struct vf_tuning tuning = read_lines(line, true);
+        gpu.tuning = &tuning;
+        const struct vf_launch launch = plan_gradient(&gpu);
+        cr_expect(launch.tuned);
+        cr_expect_str_eq(launch.scheme->name, "register-stream");
+        cr_expect_eq(launch.config.block[1], 4);
+        if (round == 0)
+            cr_expect_lt(launch.config.stream, stream);
+        else
+            cr_expect_eq(launch.config.stream, stream);
+        stream = launch.config.stream;
+        vf_tuning_free(&tuning);
+    }
+}
+
 /* What won on another grid and with another boundary is preferred where the grid suits it as well: rows of
  * 256 packs do not, which 70 voxels leave idle. Other stages and types do not count. */
 Test(tuning, shapes_that_won_elsewhere)
