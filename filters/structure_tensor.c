@@ -73,8 +73,8 @@ out:
 const struct vf_filter vf_filter_structure_tensor = {
     .name = "structure-tensor",
     .summary = "local orientation and its strength",
-    .source = "J = K_rho * (grad u_sigma grad u_sigma^T) (Weickert 1998); eigenvalues after Eberly (2014), "
-              "without iterations",
+    .source = "J = K_rho * (grad u_sigma grad u_sigma^T) (Weickert 1998); eigenvectors after Eberly (2014), "
+              "eigenvalues by Kummer's sum of squares (1843), without iterations",
     .params = params,
     .param_count = sizeof params / sizeof params[0],
     .expand = expand,

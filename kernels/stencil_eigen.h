@@ -89,10 +89,10 @@ struct vf_decomposing {
     /* Shaped: B is divided by p, or 0 where nothing is left beside q: its eigenvalues, at most 2, are the
      * roots of x^3 - 3 x - 2 h. */
     REAL p, h;
-    /* Sought are eigenvalues. Shaped too: the square of a ninth of their differences' product. Parted: the
+    /* For eigenvalues, discriminated: a ninth of the square of the product of their differences. Parted: the
      * root that is far from the other two, of B or, where h < 0, of -B; how far those are apart. */
     REAL discriminant, root, apart;
-    /* Sought is a vector. Directed: root; a multiple of its vector, which is then made unit. */
+    /* For a vector, directed: that root of B; a multiple of its vector, which is then made unit. */
     REAL v[3];
     /* Across v: the first of two vectors. */
     REAL u[3];
