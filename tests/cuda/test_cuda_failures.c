@@ -120,6 +120,8 @@ TestSuite(cuda_failures, .init = begin, .fini = end);
 /* What is right, by the CPU's reference. */
 static void set_chain(const struct pipeline *p)
 {
+    vf_volume_free(&in);
+    vf_volume_free(&right);
     chain = *p;
     in = pipeline_input(p, 1);
     struct pipeline reference = *p;
