@@ -94,28 +94,24 @@ VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
         REAL param[VF_MAX_STENCIL_PARAMS];                                                       \
         for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)                                          \
             param[i] = (REAL)row->param[i];                                                      \
-        if (DIM == 3 && vf_body_has_eigenvalues(VF_STENCIL_##name)) {                            \
+        const bool has_values = vf_body_has_eigenvalues(VF_STENCIL_##name);                      \
+        if (DIM == 3 && (has_values || vf_body_has_eigenvector(VF_STENCIL_##name))) {            \
             _Alignas(VF_VECTOR_BYTES) eigen_block kept[EIGEN_KEPT];                              \
             for (ptrdiff_t begin = 0, end; begin < n; begin = end) {                             \
                 end = eigen_block_end(begin, n);                                                 \
                 pass_##name(row, param, SCALED, kept, begin, end);                               \
                 pass_##name(row, param, SHAPED, kept, begin, end);                               \
-                pass_##name(row, param, DISCRIMINATED, kept, begin, end);                        \
-                pass_##name(row, param, ROOTS_PARTED, kept, begin, end);                         \
-                pass_##name(row, param, DECOMPOSED, kept, begin, end);                           \
-            }                                                                                    \
-        } else if (DIM == 3 && vf_body_has_eigenvector(VF_STENCIL_##name)) {                     \
-            _Alignas(VF_VECTOR_BYTES) eigen_block kept[EIGEN_KEPT];                              \
-            for (ptrdiff_t begin = 0, end; begin < n; begin = end) {                             \
-                end = eigen_block_end(begin, n);                                                 \
-                pass_##name(row, param, SCALED, kept, begin, end);                               \
-                pass_##name(row, param, SHAPED, kept, begin, end);                               \
-                pass_##name(row, param, DIRECTED, kept, begin, end);                             \
-                pass_##name(row, param, UNIT, kept, begin, end);                                 \
-                pass_##name(row, param, ACROSS, kept, begin, end);                               \
-                pass_##name(row, param, REDUCED, kept, begin, end);                              \
-                pass_##name(row, param, PARTED, kept, begin, end);                               \
-                pass_##name(row, param, TURNED, kept, begin, end);                               \
+                if (has_values) {                                                                \
+                    pass_##name(row, param, DISCRIMINATED, kept, begin, end);                    \
+                    pass_##name(row, param, ROOTS_PARTED, kept, begin, end);                     \
+                } else {                                                                         \
+                    pass_##name(row, param, DIRECTED, kept, begin, end);                         \
+                    pass_##name(row, param, UNIT, kept, begin, end);                             \
+                    pass_##name(row, param, ACROSS, kept, begin, end);                           \
+                    pass_##name(row, param, REDUCED, kept, begin, end);                          \
+                    pass_##name(row, param, PARTED, kept, begin, end);                           \
+                    pass_##name(row, param, TURNED, kept, begin, end);                           \
+                }                                                                                \
                 pass_##name(row, param, DECOMPOSED, kept, begin, end);                           \
             }                                                                                    \
         } else if (vf_body_shares_faces(VF_STENCIL_##name)) {                                    \

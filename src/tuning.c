@@ -146,15 +146,6 @@ void vf_tuning_count(const struct vf_tuning *tuning, const struct vf_gpu *gpu, i
     }
 }
 
-static struct vf_tuned *entry_of(const struct vf_tuning *tuning, const char *device, const char *kernel_case)
-{
-    for (int i = 0; i < tuning->count; i++)
-        if (strcmp(tuning->entry[i].device, device) == 0 &&
-            strcmp(tuning->entry[i].kernel_case, kernel_case) == 0)
-            return &tuning->entry[i];
-    return NULL;
-}
-
 /* Whether two cases differ in boundary and grid alone, their third and fourth words. */
 static bool are_alike(const char *a, const char *b)
 {
@@ -168,14 +159,38 @@ static bool are_alike(const char *a, const char *b)
     return *a == *b;
 }
 
-static const struct vf_tuned *entry_alike(const struct vf_tuning *tuning, const char *device,
-                                          const char *kernel_case)
+static bool are_equal(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+static struct vf_tuned *entry_of(const struct vf_tuning *tuning, const char *device, const char *kernel_case,
+                                 bool (*fits)(const char *a, const char *b))
 {
     for (int i = 0; i < tuning->count; i++)
-        if (strcmp(tuning->entry[i].device, device) == 0 &&
-            are_alike(tuning->entry[i].kernel_case, kernel_case))
+        if (strcmp(tuning->entry[i].device, device) == 0 && fits(tuning->entry[i].kernel_case, kernel_case))
             return &tuning->entry[i];
     return NULL;
+}
+
+/* Of this device, or else of its architecture; NULL: none. `tuning` may be NULL. */
+static const struct vf_tuned *entry_for(const struct vf_tuning *tuning, const struct vf_kernel_case *c,
+                                        const struct vf_gpu *gpu, bool (*fits)(const char *a, const char *b))
+{
+    struct vf_text name = {0};
+    char architecture[16];
+    const struct vf_tuned *entry = NULL;
+    if (tuning == NULL || tuning->count == 0)
+        return NULL;
+    vf_case_text(c, &name);
+    architecture_of(gpu, architecture);
+    if (!name.failed) {
+        entry = entry_of(tuning, gpu->name, name.data, fits);
+        if (entry == NULL)
+            entry = entry_of(tuning, architecture, name.data, fits);
+    }
+    vf_text_free(&name);
+    return entry;
 }
 
 enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_case *c,
@@ -188,7 +203,7 @@ enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_ca
         vf_text_free(&name);
         return vf_fail(error, VF_FAILED, "out of memory for tuning");
     }
-    struct vf_tuned *entry = entry_of(tuning, gpu->name, name.data);
+    struct vf_tuned *entry = entry_of(tuning, gpu->name, name.data, are_equal);
     enum vf_status status = VF_OK;
     if (entry != NULL) {
         entry->scheme = choice->scheme;
@@ -208,19 +223,7 @@ enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_ca
 bool vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     struct vf_ranked *found)
 {
-    struct vf_text name = {0};
-    char architecture[16];
-    if (tuning == NULL || tuning->count == 0)
-        return false;
-    vf_case_text(c, &name);
-    architecture_of(gpu, architecture);
-    const struct vf_tuned *entry = NULL;
-    if (!name.failed) {
-        entry = entry_of(tuning, gpu->name, name.data);
-        if (entry == NULL)
-            entry = entry_of(tuning, architecture, name.data);
-    }
-    vf_text_free(&name);
+    const struct vf_tuned *const entry = entry_for(tuning, c, gpu, are_equal);
     if (entry == NULL || entry->scheme->refuses(c) != NULL ||
         entry->scheme->forbids(c, gpu, &entry->config) != NULL)
         return false;
@@ -234,20 +237,8 @@ bool vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case 
 bool vf_tuning_find_alike(const struct vf_tuning *tuning, const struct vf_kernel_case *c,
                           const struct vf_gpu *gpu, struct vf_kernel_case *there, struct vf_ranked *won)
 {
-    struct vf_text name = {0};
-    char architecture[16];
-    const struct vf_tuned *entry = NULL;
+    const struct vf_tuned *const entry = entry_for(tuning, c, gpu, are_alike);
     long nx, ny, nz;
-    if (tuning == NULL || tuning->count == 0)
-        return false;
-    vf_case_text(c, &name);
-    architecture_of(gpu, architecture);
-    if (!name.failed) {
-        entry = entry_alike(tuning, gpu->name, name.data);
-        if (entry == NULL)
-            entry = entry_alike(tuning, architecture, name.data);
-    }
-    vf_text_free(&name);
     if (entry == NULL || sscanf(entry->kernel_case, "%*s %*s %*s %ldx%ldx%ld", &nx, &ny, &nz) != 3 ||
         nx < 1 || ny < 1 || nz < 1 || nx > INT_MAX || ny > INT_MAX || nz > INT_MAX)
         return false;
@@ -397,7 +388,8 @@ static enum vf_status merge(struct vf_tuning *file, const struct vf_tuning *from
     enum vf_status status = VF_OK;
     for (int i = 0; i < from->count && status == VF_OK; i++) {
         const struct vf_tuned *own = &from->entry[i];
-        struct vf_tuned *there = own->shipped ? NULL : entry_of(file, own->device, own->kernel_case);
+        struct vf_tuned *there =
+            own->shipped ? NULL : entry_of(file, own->device, own->kernel_case, are_equal);
         if (there != NULL && own->measured) {
             there->scheme = own->scheme;
             there->config = own->config;
