@@ -310,18 +310,25 @@ enum vf_status vf_tuning_read(struct vf_tuning *tuning, const char *lines, bool 
     return status;
 }
 
-void vf_tuning_write_entry(const struct vf_tuned *entry, struct vf_text *lines)
+void vf_tuning_write_scheme(const struct vf_gpu_scheme *scheme, const struct vf_kernel_config *c,
+                            struct vf_text *text)
 {
-    const struct vf_kernel_config *c = &entry->config;
-    vf_text_add(lines, "%s\t%s\t%s", entry->device, entry->kernel_case, entry->scheme->name);
-    if (entry->scheme->variants != NULL)
-        vf_text_add(lines, ":variant=%s", entry->scheme->variants[c->variant]);
-    vf_text_add(lines, ":block=%dx%dx%d:work=%dx%dx%d", c->block[0], c->block[1], c->block[2], c->work[0],
+    vf_text_add(text, "%s", scheme->name);
+    if (scheme->variants != NULL)
+        vf_text_add(text, ":variant=%s", scheme->variants[c->variant]);
+    vf_text_add(text, ":block=%dx%dx%d:work=%dx%dx%d", c->block[0], c->block[1], c->block[2], c->work[0],
                 c->work[1], c->work[2]);
     if (c->stream > 0)
-        vf_text_add(lines, ":stream=%d", c->stream);
-    vf_text_add(lines, ":grid=%s:virtual=%d:interior=%d\t%.4g\n", c->flat_grid ? "flat" : "full",
-                c->virtual_blocks, c->interior, entry->copies);
+        vf_text_add(text, ":stream=%d", c->stream);
+    vf_text_add(text, ":grid=%s:virtual=%d:interior=%d", c->flat_grid ? "flat" : "full", c->virtual_blocks,
+                c->interior);
+}
+
+void vf_tuning_write_entry(const struct vf_tuned *entry, struct vf_text *lines)
+{
+    vf_text_add(lines, "%s\t%s\t", entry->device, entry->kernel_case);
+    vf_tuning_write_scheme(entry->scheme, &entry->config, lines);
+    vf_text_add(lines, "\t%.4g\n", entry->copies);
 }
 
 void vf_tuning_write(const struct vf_tuning *tuning, struct vf_text *lines)

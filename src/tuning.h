@@ -45,6 +45,10 @@ enum vf_status vf_tuning_read(struct vf_tuning *tuning, const char *lines, bool 
 enum vf_status vf_tuning_read_file(struct vf_tuning *tuning, const char *path, bool shipped,
                                    struct vf_error *error);
 
+/* A scheme with its constants, as --scheme takes it. */
+void vf_tuning_write_scheme(const struct vf_gpu_scheme *scheme, const struct vf_kernel_config *c,
+                            struct vf_text *text);
+
 /* An entry as a line. */
 void vf_tuning_write_entry(const struct vf_tuned *entry, struct vf_text *lines);
 

@@ -208,7 +208,7 @@ static void measure(void *context, const struct bench_item *item, struct bench_g
     }
     fprintf(stderr, "[%.0f s] %s %tdx%tdx%td\n", elapsed, item->name, grid.nx, grid.ny, grid.nz);
     if (s->request->model)
-        bench_model_row(s->device, item, grid);
+        bench_model_row(s->device, item, grid, s->request->options.json);
     else
         bench_gpu_rows(&s->request->options, s->device, item, grid, &s->tally);
 }

@@ -5,17 +5,25 @@
 
 #include "alloc.h"
 #include "bench_gpu_run.h"
+#include "text.h"
+#include "tuning.h"
 
 #define MOST_CONFIGURATIONS 4096
 /* What the model keeps: predictions within this of the least. */
 #define MARGIN 1.25
 
+struct measured {
+    double seconds; /* INFINITY: it does not run */
+    int registers;  /* of a thread */
+    bool spilled;
+};
+
 /* All configurations that schemes offer for the flow and the device allows, by predicted time. */
 struct space {
     struct bench_flow flow;
     struct vf_gpu_request request;
-    struct vf_ranked *ranked; /* [count], owned */
-    double *seconds;          /* [count], owned; measured, INFINITY for what does not run */
+    struct vf_ranked *ranked;  /* [count], owned */
+    struct measured *measured; /* [count], owned */
     int count;
 };
 
@@ -35,7 +43,7 @@ static void space_open(struct space *space, const struct bench_item *item, struc
                                              .sink_type = space->flow.sink_type,
                                              .gpu = gpu};
     space->ranked = bench_alloc(MOST_CONFIGURATIONS, sizeof *space->ranked);
-    space->seconds = bench_alloc(MOST_CONFIGURATIONS, sizeof *space->seconds);
+    space->measured = bench_alloc(MOST_CONFIGURATIONS, sizeof *space->measured);
     bench_must(vf_kernel_work_open(&work, &no_copies, &space->request, &whole, &error), &error);
     work.c.flow = &work.flow;
     space->count = vf_gpu_rank(&work.c, gpu, NULL, space->ranked, MOST_CONFIGURATIONS);
@@ -45,7 +53,7 @@ static void space_open(struct space *space, const struct bench_item *item, struc
 static void space_close(struct space *space)
 {
     vf_free(space->ranked);
-    vf_free(space->seconds);
+    vf_free(space->measured);
     bench_flow_close(&space->flow);
 }
 
@@ -73,18 +81,23 @@ void bench_model_gather(const struct bench_item *item, struct bench_grid grid, c
     space_close(&space);
 }
 
-static double measure(struct bench_device *device, const struct space *space, int i,
-                      const struct bench_arrays *arrays)
+static struct measured measure(struct bench_device *device, const struct space *space, int i,
+                               const struct bench_arrays *arrays)
 {
     struct vf_launch launch = launch_of(space, i);
     const struct vf_gpu_plan plan = {.launch_count = 1, .launch = &launch};
     struct bench_run run;
     struct vf_error error;
-    double seconds = INFINITY;
-    if (bench_run_open(&run, device, &space->flow, &plan, arrays, &error) == VF_OK)
-        seconds = bench_time(device, run.sweep.stream, &(struct vf_cuda_work){bench_run_start, &run});
+    struct measured measured = {.seconds = INFINITY};
+    if (bench_run_open(&run, device, &space->flow, &plan, arrays, &error) == VF_OK) {
+        const struct vf_cuda_kernel *compiled = &run.sweep.kernel[0].compiled;
+        measured.seconds =
+            bench_time(device, run.sweep.stream, &(struct vf_cuda_work){bench_run_start, &run});
+        measured.registers = compiled->registers;
+        measured.spilled = compiled->local_bytes > 0;
+    }
     vf_cuda_sweep_close(&run.sweep);
-    return seconds;
+    return measured;
 }
 
 static void measure_all(struct bench_device *device, struct space *space, const struct bench_item *item,
@@ -101,7 +114,7 @@ static void measure_all(struct bench_device *device, struct space *space, const 
         set += bench_array_bytes(grid, space->flow.sink_type[k]);
     bench_arrays_open(device, &space->flow, random, grid, bench_turns(device, set), &arrays);
     for (int i = 0; i < space->count; i++)
-        space->seconds[i] = measure(device, space, i, &arrays);
+        space->measured[i] = measure(device, space, i, &arrays);
     bench_arrays_close(device, &space->flow, &arrays);
 }
 
@@ -115,30 +128,54 @@ void bench_model_head(void)
 
 static void print_space(const struct space *space, const struct bench_item *item, struct bench_grid grid)
 {
-    char shape[48];
+    char shape[BENCH_GRID_TEXT];
     int best = 0, kept = 0;
     double slowest = 0;
     for (int i = 0; i < space->count; i++)
-        best = space->seconds[i] < space->seconds[best] ? i : best;
+        best = space->measured[i].seconds < space->measured[best].seconds ? i : best;
     for (; kept < space->count && space->ranked[kept].seconds <= MARGIN * space->ranked[0].seconds; kept++)
-        slowest = fmax(slowest, space->seconds[kept]);
-    snprintf(shape, sizeof shape, "%tdx%tdx%td", grid.nx, grid.ny, grid.nz);
-    const double least = space->seconds[best];
+        slowest = fmax(slowest, space->measured[kept].seconds);
+    bench_grid_text(grid, shape);
+    const double least = space->measured[best].seconds;
     const struct vf_kernel_config *c = &space->ranked[best].config;
     printf("%-10s %-12s %6d %8.4f %6d %5.0f%% %6s %5.0f%% %6.1f%% %s %dx%dx%d w%dx%dx%d: %d, %.2f\n",
            item->name, shape, space->count, 1e3 * least, kept, 100.0 * kept / space->count,
-           best < kept ? "yes" : "no", 100 * least / slowest, 100 * (space->seconds[0] / least - 1),
+           best < kept ? "yes" : "no", 100 * least / slowest, 100 * (space->measured[0].seconds / least - 1),
            space->ranked[best].scheme->name, c->block[0], c->block[1], c->block[2], c->work[0], c->work[1],
            c->work[2], best + 1, space->ranked[best].seconds / least);
     fflush(stdout);
 }
 
-void bench_model_row(struct bench_device *device, const struct bench_item *item, struct bench_grid grid)
+static void write_json(const struct space *space, const struct bench_item *item, struct bench_grid grid,
+                       struct vf_json *json)
+{
+    char shape[BENCH_GRID_TEXT];
+    bench_grid_text(grid, shape);
+    for (int i = 0; i < space->count; i++) {
+        struct vf_text scheme = {0};
+        vf_tuning_write_scheme(space->ranked[i].scheme, &space->ranked[i].config, &scheme);
+        vf_json_begin_object(json, NULL);
+        vf_json_string(json, "stencil", item->name);
+        vf_json_string(json, "grid", shape);
+        vf_json_string(json, "scheme", scheme.data);
+        vf_json_integer(json, "registers", space->measured[i].registers);
+        vf_json_boolean(json, "spilled", space->measured[i].spilled);
+        vf_json_number(json, "seconds", space->measured[i].seconds);
+        vf_json_number(json, "predicted", space->ranked[i].seconds);
+        vf_json_end(json);
+        vf_text_free(&scheme);
+    }
+}
+
+void bench_model_row(struct bench_device *device, const struct bench_item *item, struct bench_grid grid,
+                     struct vf_json *json)
 {
     struct space space;
     space_open(&space, item, grid, &device->cuda->gpu);
     measure_all(device, &space, item, grid);
     if (space.count > 0)
         print_space(&space, item, grid);
+    if (json != NULL)
+        write_json(&space, item, grid, json);
     space_close(&space);
 }

@@ -187,20 +187,13 @@ void bench_gpu_head(void)
            "GCells/s", "xR", "copies", "predict", "/best");
 }
 
-static void grid_text(struct bench_grid grid, char text[48])
-{
-    const int length = snprintf(text, 48, "%tdx%td", grid.nx, grid.ny);
-    if (grid.nz > 1)
-        snprintf(text + length, 48 - (size_t)length, "x%td", grid.nz);
-}
-
 static void write_json(const struct place *place, const char *by, int steps, const struct result *r)
 {
     struct vf_json *json = place->options->json;
-    char grid[48];
+    char grid[BENCH_GRID_TEXT];
     if (json == NULL)
         return;
-    grid_text(place->grid, grid);
+    bench_grid_text(place->grid, grid);
     vf_json_begin_object(json, NULL);
     vf_json_string(json, "stencil", place->item->name);
     vf_json_string(json, "grid", grid);
@@ -236,9 +229,9 @@ static double best_of(const struct place *place, int steps)
 static void print_row(struct place *place, const char *by, int steps, const struct result *r)
 {
     struct bench_tally *tally = place->tally;
-    char grid[48], what[256];
+    char grid[BENCH_GRID_TEXT], what[256];
     const bool is_plan = strcmp(by, "plan") == 0;
-    grid_text(place->grid, grid);
+    bench_grid_text(place->grid, grid);
     snprintf(what, sizeof what, "%s%s%s", is_plan ? "plan: " : "", r->label[0] != '\0' ? r->label : by,
              r->spilled ? " spills" : "");
     printf("%-20s %-14s %2d %-56s %2d", place->item->name, grid, steps, what, r->kernels);

@@ -361,6 +361,13 @@ const struct bench_item bench_items[] = {
 
 const int bench_item_count = sizeof bench_items / sizeof *bench_items;
 
+void bench_grid_text(struct bench_grid grid, char text[BENCH_GRID_TEXT])
+{
+    const int length = snprintf(text, BENCH_GRID_TEXT, "%tdx%td", grid.nx, grid.ny);
+    if (grid.nz > 1)
+        snprintf(text + length, BENCH_GRID_TEXT - (size_t)length, "x%td", grid.nz);
+}
+
 /* ---- bodies ---- */
 
 static struct vf_stencil bodies[BENCH_BODY_COUNT] = {

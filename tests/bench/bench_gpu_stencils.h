@@ -58,6 +58,11 @@ struct bench_item {
 extern const struct bench_item bench_items[];
 extern const int bench_item_count;
 
+#define BENCH_GRID_TEXT 48
+
+/* "8192x8192", "512x512x512". */
+void bench_grid_text(struct bench_grid grid, char text[BENCH_GRID_TEXT]);
+
 /* ---- flows ---- */
 
 struct bench_flow {
