@@ -45,9 +45,12 @@ static int ahead_of(const struct vf_kernel_case *c, const struct vf_kernel_confi
     return ahead;
 }
 
+/* The next planes of rows beside a thread's own are not held where sums stay in their plane. */
 static long held_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    return sum_registers(c, config) + (1 + ahead_of(c, config)) * plane_registers(c, config);
+    const bool stays = c->halo[c->flow->dim == 2 ? 1 : 0] == 0 && c->halo[c->flow->dim == 2 ? 0 : 1] > 0;
+    const int planes = stays ? 1 : 1 + ahead_of(c, config);
+    return sum_registers(c, config) + planes * plane_registers(c, config);
 }
 
 /* Blocks that an SM is to hold at least: 0, or 4, of 256 threads 2, where a thread of whole rows asks for
@@ -142,9 +145,9 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         traffic->written_sectors *= APART;
     }
     /* Few sums leave the compiler those of addresses. */
-    enum { FEW = 64 };
+    enum { FEW = 48, SOME = 64 };
     const int held = (int)held_registers(c, config);
-    traffic->registers = (held < FEW ? 16 : 32) + held;
+    traffic->registers = (held < FEW ? 16 : held < SOME ? 24 : 32) + held;
     const int least = least_blocks(c, config), most = least > 0 ? 65536 / (least * traffic->threads) : 255;
     traffic->registers = traffic->registers < most ? traffic->registers : most;
 }

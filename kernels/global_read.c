@@ -80,13 +80,14 @@ static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *
         size[axis] = (ptrdiff_t)config->block[axis] * config->work[axis];
 }
 
-/* Share of the tiles that reach beyond the grid, along x only if packs cannot (VF_BESIDE). */
+/* Share of the tiles that reach beyond the grid along the first `axes` axes, along x only if packs cannot
+ * (VF_BESIDE). */
 static double edge_share(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
-                         const ptrdiff_t size[3])
+                         const ptrdiff_t size[3], int axes)
 {
     const ptrdiff_t extent[3] = {c->nx, c->ny, c->nz};
     double inside = 1;
-    for (int axis = 0; axis < 3; axis++) {
+    for (int axis = 0; axis < axes; axis++) {
         const ptrdiff_t count = (extent[axis] + size[axis] - 1) / size[axis];
         const double tiles = (double)count;
         const bool is_beside = axis == 0 && vf_box_pack(c, config) > 1 && c->halo[2] <= 2;
@@ -129,6 +130,13 @@ static bool reads_bytes(const struct vf_kernel_case *c)
     return false;
 }
 
+/* Loads of a thread under way at once where the cells beside a pack are looked up one by one; fitted to 9
+ * points along x. */
+static double at_ends(const struct vf_kernel_config *config)
+{
+    return config->work[1] * config->work[2] == 1 ? 2 : 4;
+}
+
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
 {
@@ -143,7 +151,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                              config->work[1] * config->work[2];
         traffic->loads = first + FROM_L1 * fmax(0, traffic->loads - first);
     }
-    const double work = (1 + edge_share(c, config, size) * (EDGE_WORK - 1)) * (reads_bytes(c) ? BYTES : 1);
+    const double work = (1 + edge_share(c, config, size, 3) * (EDGE_WORK - 1)) * (reads_bytes(c) ? BYTES : 1);
     traffic->global_wavefronts *= work;
     traffic->other_ops *= work;
     traffic->loads *= work;
@@ -151,6 +159,9 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     const double rows = vf_has_branches(c) ? config->work[1] * config->work[2] : 1,
                  most = fmin(48.0 / vf_box_pack(c, config), traffic->loads / rows);
     traffic->loads_in_flight = fmax(1, most);
+    const double ends = vf_box_pack(c, config) > 1 ? edge_share(c, config, size, 1) : 0;
+    traffic->loads_in_flight =
+        1 / ((1 - ends) / traffic->loads_in_flight + ends / fmin(traffic->loads_in_flight, at_ends(config)));
 }
 
 /* Cells farther beside a pack than the next two are looked up one by one at the grid's edges: six fields of

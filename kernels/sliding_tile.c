@@ -115,6 +115,9 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     return all.count;
 }
 
+/* Along y a step's rows wrap round in every plane of a volume; fitted to 11 kernels. */
+#define WRAPPED 6
+
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
 {
@@ -127,9 +130,11 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     vf_tile_fill(c, config, size, traffic);
     /* A step's loads are under way while the step before computes; what is converted is waited for. */
     const double steps = (double)traffic->steps;
-    const double most = vf_fills_are_copies(c, gpu) ? 2 * traffic->loads / steps : 1;
+    const double most = vf_fills_are_copies(c, gpu) ? traffic->loads / steps : 1;
     traffic->loads_in_flight = most > 1 ? most : 1;
     traffic->barriers = steps;
+    if (config->variant == ALONG_Y && c->flow->dim == 3)
+        traffic->other_ops *= WRAPPED;
 }
 
 const struct vf_gpu_scheme vf_gpu_sliding_tile = {

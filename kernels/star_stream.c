@@ -133,6 +133,8 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 #define RING 1.02
 #define BORDER 7
 #define EXPOSED 0.1
+/* Warps that issue at the full rate, times cells of a thread. */
+#define ISSUED 96.0
 
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *t)
@@ -167,7 +169,9 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     t->barriers = all;
     t->loads_in_flight = 4 * AHEAD * brought;
     t->overlaps = true;
-    t->registers = l.registers;
+    t->issue_warps = ISSUED / cells;
+    /* What is all in registers takes fewer than the layout leaves room for. */
+    t->registers = l.registers - (l.above == 0 ? 8 : 0);
 }
 
 /* One plane; its terms compile in a fifth of the time of others. */

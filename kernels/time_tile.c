@@ -408,11 +408,12 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     *(c->flow->is_double ? &t->double_ops : &t->float_ops) += steps * threads * cells * c->operations;
     t->other_ops = steps * threads * step.instructions;
     t->registers = guess_registers(&layout);
+    const bool reads_own_column = c->halo[2] == 0 && (c->flow->dim == 2 || c->halo[1] == 0);
     /* The few cells that weights read in a plane are all under way at once. */
     const bool is_light = c->flow->dim == 2 && config->work[0] * config->work[1] <= 8 && vf_is_linear(c);
-    t->issue_warps = threads <= 64 ? VF_LONE_ISSUE_WARPS
-                     : is_light    ? VF_LIGHT_ISSUE_WARPS
-                                   : VF_RING_ISSUE_WARPS;
+    t->issue_warps = reads_own_column           ? 0
+                     : is_light && threads > 64 ? VF_LIGHT_ISSUE_WARPS
+                                                : VF_RING_ISSUE_WARPS;
 }
 
 static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,

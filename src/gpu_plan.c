@@ -70,6 +70,24 @@ void vf_gpu_fit_grid(const struct vf_kernel_case *c, const struct vf_gpu_scheme 
     config->flat_grid = config->flat_grid || tiles[1] > MOST_GRID_YZ || tiles[2] > MOST_GRID_YZ;
 }
 
+/* Schemes count whole tiles, unless they number them themselves; of the last ones along an axis a part is
+ * beyond the grid, of which nothing is read or written. */
+static void leave_out_beyond(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                             struct vf_kernel_traffic *traffic)
+{
+    if (scheme->tiles != NULL)
+        return;
+    const ptrdiff_t extent[3] = {c->nx, c->ny, c->nz};
+    double within = 1;
+    for (int axis = 0; axis < 3; axis++)
+        within *=
+            fmin(1, (double)extent[axis] / ((double)traffic->blocks[axis] * (double)traffic->tile[axis]));
+    traffic->read_sectors *= within;
+    traffic->written_sectors *= within;
+    for (int axis = 0; axis < 3; axis++)
+        traffic->halo_sectors[axis] *= within;
+}
+
 double vf_gpu_predict(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                       const struct vf_gpu_scheme *scheme, const struct vf_kernel_config *config,
                       int registers, struct vf_model_detail *detail)
@@ -85,6 +103,7 @@ double vf_gpu_predict(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     scheme->traffic(c, gpu, config, &traffic);
     if (registers > 0)
         traffic.registers = registers;
+    leave_out_beyond(c, scheme, &traffic);
     return vf_model_seconds(gpu, &traffic, detail);
 }
 

@@ -7,15 +7,14 @@
 
 /* Rates that the driver does not tell, each with where it is from:
  *   documented: the CUDA programming guide;
- *   fitted: together, to the sweeps measured on one H200 (tests/test_model_h200.c);
+ *   fitted: together, to sweeps measured on one H200 (tests/test_model_h200.c), and to 4490 configurations of
+ *           six stencils there (make bench-model), those near the best most;
  *   assumed: a plausible figure, not measured on its own. */
 static const struct {
     double l2_bytes;        /* a clock and SM, all SMs reading */
     double l2_bytes_alone;  /* a clock and SM, if others are idle */
     double l2_share;        /* of its capacity that halos may count on */
     double drift;           /* steps that streaming neighbours are apart */
-    double global_clocks;   /* of a wavefront of L1 */
-    double shared_clocks;   /* of a wavefront of shared memory */
     double issued;          /* instructions a clock and SM */
     double issue_warps;     /* on an SM for that rate, unless a scheme says */
     double other_ops;       /* instructions for each that is counted beside arithmetic */
@@ -29,14 +28,12 @@ static const struct {
     .l2_bytes_alone = 64,     /* assumed */
     .l2_share = 0.5,          /* assumed: writes and first reads pass through the same cache */
     .drift = 4,               /* assumed */
-    .global_clocks = 1,       /* fitted */
-    .shared_clocks = 1.3,     /* fitted; documented is 1, without the turns between loads and stores */
     .issued = 4,              /* documented: one for each of four schedulers */
-    .issue_warps = 7,         /* fitted: about two a scheduler, 4 clocks of arithmetic, two at once */
-    .other_ops = 1.5,         /* fitted */
-    .memory_latency = 450e-9, /* fitted; 600 to 800 ns are usual where memory is the limit */
+    .issue_warps = 5,         /* fitted: somewhat more than one a scheduler */
+    .other_ops = 1.2,         /* fitted */
+    .memory_latency = 550e-9, /* fitted; 600 to 800 ns are usual where memory is the limit */
     .barrier_latency = 20e-9, /* fitted: some 40 clocks */
-    .start = 500e-9,          /* fitted, by tiles of one cell a thread */
+    .start = 300e-9,          /* fitted, by tiles of one cell a thread */
     .launch = 3e-6,           /* assumed, between launches of one stream */
     .norm = 2.5,              /* fitted */
 };
@@ -295,8 +292,7 @@ static struct block_cost block_cost_of(const struct vf_gpu *gpu, const struct vf
     struct block_cost cost = {
         .memory_bytes = memory_read_bytes(gpu, t, resident) + t->written_sectors * VF_SECTOR_BYTES,
         .l2_bytes = (t->read_sectors + halo + t->written_sectors) * VF_SECTOR_BYTES,
-        .shared_clocks =
-            t->global_wavefronts * rate.global_clocks + t->shared_wavefronts * rate.shared_clocks,
+        .shared_clocks = t->global_wavefronts + t->shared_wavefronts,
         .issue_clocks = fmax(instructions / gpu->warp / rate.issued, arithmetic),
         .warps = (double)ceil_div(t->threads, gpu->warp),
         .issue_warps = t->issue_warps > 0 ? t->issue_warps : rate.issue_warps,

@@ -139,11 +139,9 @@ struct vf_kernel_traffic {
 };
 
 /* For issue_warps: what a stage makes goes through shared memory to the next one, again and again, so that an
- * instruction waits for the one before. Fitted to 90 such kernels on an H200. */
-#define VF_RING_ISSUE_WARPS 24
-/* The same in blocks of one or two warps, each of which waits for its own stages alone; chosen by 19. */
-#define VF_LONE_ISSUE_WARPS 32
-/* The same where stages are weights in a plane; chosen by 12. */
+ * instruction waits for the one before. Fitted to 800 such kernels on an H200. */
+#define VF_RING_ISSUE_WARPS 28
+/* The same where stages are weights in a plane, in blocks of more than two warps; chosen by 12. */
 #define VF_LIGHT_ISSUE_WARPS 18
 /* For each cell that a thread works on, since those wait for each other no more than threads do: lines along
  * x, y and z in one kernel, fitted to 17. */

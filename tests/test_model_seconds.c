@@ -132,9 +132,9 @@ Test(model_seconds, littles_law)
     struct vf_kernel_traffic traffic = copy(4, 256);
     traffic.registers = 255;
     struct vf_model_detail detail;
-    const double in_flight = 132.0 * 256 * 4, load = 4 * cells / (in_flight / 450e-9);
-    /* A block's start, and its own 16 wavefronts and 10 * 1.5 instructions of 8 warps. */
-    const double start = 4 * cells / (in_flight / (500e-9 + (16 + 30) / h200.clock));
+    const double in_flight = 132.0 * 256 * 4, load = 4 * cells / (in_flight / 550e-9);
+    /* A block's start, and its own 16 wavefronts and 10 * 1.2 instructions of 8 warps. */
+    const double start = 4 * cells / (in_flight / (300e-9 + (16 + 24) / h200.clock));
     const double expected = start + load;
     const double seconds = vf_model_seconds(&h200, &traffic, &detail);
     cr_expect_eq(detail.limit, VF_LIMIT_LATENCY);
@@ -220,7 +220,7 @@ Test(model_seconds, few_blocks)
     vf_model_seconds(&h200, &traffic, &one);
     cr_expect_float_eq(one.seconds[VF_LIMIT_L2], 8192 / (64 * 1.98e9), 1e-12);
     cr_expect_float_eq(one.seconds[VF_LIMIT_SHARED], 64 / 1.98e9, 1e-12);
-    cr_expect_float_eq(one.seconds[VF_LIMIT_LATENCY], 500e-9 + 450e-9 + 10 * 20e-9 + (64 + 30) / 1.98e9,
+    cr_expect_float_eq(one.seconds[VF_LIMIT_LATENCY], 300e-9 + 550e-9 + 10 * 20e-9 + (64 + 24) / 1.98e9,
                        1e-12);
     traffic.blocks[0] = 132;
     vf_model_seconds(&h200, &traffic, &all);
@@ -246,7 +246,7 @@ Test(model_seconds, other_limits)
     traffic.shared_wavefronts = 1000;
     vf_model_seconds(&h200, &traffic, &detail);
     cr_expect_eq(detail.limit, VF_LIMIT_SHARED);
-    cr_expect_float_eq(detail.seconds[VF_LIMIT_SHARED], 131072 / 132.0 * (1000 * 1.3 + 64) / 1.98e9, 1e-6);
+    cr_expect_float_eq(detail.seconds[VF_LIMIT_SHARED], 131072 / 132.0 * (1000 + 64) / 1.98e9, 1e-6);
 
     traffic = copy(16, 256);
     traffic.double_ops = 1000 * 256;
@@ -270,7 +270,7 @@ Test(model_seconds, float_lanes)
     struct vf_kernel_traffic traffic = copy(16, 256);
     traffic.float_ops = 1000 * 256;
     struct vf_gpu gpu = h200;
-    const double issued = 131072 / 132.0 * 1015 * 256 / 128 / 1.98e9;
+    const double issued = 131072 / 132.0 * 1012 * 256 / 128 / 1.98e9;
     static const int full[] = {61, 86, 89, 90, 100, 120}, half[] = {60, 70, 75, 80};
     struct vf_model_detail detail;
     for (int k = 0; k < COUNT(full); k++) {
@@ -281,7 +281,7 @@ Test(model_seconds, float_lanes)
     for (int k = 0; k < COUNT(half); k++) {
         gpu.capability = half[k];
         vf_model_seconds(&gpu, &traffic, &detail);
-        cr_expect_float_eq(detail.seconds[VF_LIMIT_ISSUE], issued * 2000 / 1015, 1e-3 * issued, "%d",
+        cr_expect_float_eq(detail.seconds[VF_LIMIT_ISSUE], issued * 2000 / 1012, 1e-3 * issued, "%d",
                            half[k]);
     }
 }
