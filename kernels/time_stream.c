@@ -5,19 +5,20 @@
 #include "kernels/gpu_sweep.h"
 #include "src/model.h"
 
-/* Planes for which the loop is written out, so that they move on by renaming; those of the source under way.
- */
+/* Planes of stars for which the loop is written out, so that they move on by renaming; those of the source
+ * under way. */
 enum { TURN = 3, AHEAD = 2 };
 
 /* What a block's shape comes to; arrays are along z, y, x, as halos are. */
 struct layout {
-    int level[VF_KERNEL_MOST_FIELDS];    /* of a stage: the field that it reads along its star */
+    int level[VF_KERNEL_MOST_FIELDS];    /* of a stage: the field that it reads beside a cell */
     int reach[VF_KERNEL_MOST_FIELDS][3]; /* of a stage on its level */
     int delay[VF_KERNEL_MOST_FIELDS + 1];
     int rows[VF_KERNEL_MOST_FIELDS]; /* of a level in shared memory: the first element */
     struct vf_sweep_shape shape;
-    bool is_short, all_rows;  /* as time_stream.cu explains them */
-    size_t rows_bytes, bytes; /* of shared memory: those rows, and all */
+    int reached[VF_KERNEL_MOST_FIELDS + 1]; /* planes that the stages before reach */
+    bool tables, is_short, all_rows;        /* as time_stream.cu explains them */
+    size_t rows_bytes, bytes;               /* of shared memory: those rows, and all */
 };
 
 /* ---- what it takes ---- */
@@ -30,6 +31,31 @@ static bool is_source(const struct vf_flow *flow, int field)
     return false;
 }
 
+static bool reads_off_axes(const struct vf_stage *stage)
+{
+    bool off = false;
+    for (int k = 0; k < stage->input_count; k++)
+        off = off || !vf_sweep_is_star(stage, k);
+    return off;
+}
+
+static bool has_tables(const struct vf_kernel_case *c)
+{
+    for (int s = 0; s < c->flow->stage_count; s++)
+        if (c->flow->stage[s].stencil == VF_STENCIL_LINEAR && reads_off_axes(&c->flow->stage[s]))
+            return true;
+    return false;
+}
+
+/* Whether a stage is a table, perhaps a star, that reaches the next cells. */
+static bool is_small_table(const struct vf_stage *stage)
+{
+    int halo[3];
+    vf_stage_halo(stage, 3, 0, halo);
+    return stage->stencil == VF_STENCIL_LINEAR && stage->input_count == 1 && halo[0] == 1 && halo[1] <= 1 &&
+           halo[2] <= 1;
+}
+
 /* The one field that stage s reads beside a cell's own place, or that the stage before makes; NULL, or why
  * there is none. */
 static const char *find_level(const struct vf_kernel_case *c, int s, int *level, int reach[3])
@@ -37,13 +63,16 @@ static const char *find_level(const struct vf_kernel_case *c, int s, int *level,
     const struct vf_flow *flow = c->flow;
     const struct vf_stage *stage = &flow->stage[s];
     const int before = s > 0 ? flow->stage[s - 1].output[0] : -1;
+    const bool tables = has_tables(c);
+    if (tables && !is_small_table(stage))
+        return "a stage reads neighbours off the axes, and not all are weights of the next cells";
     *level = before;
     memset(reach, 0, 3 * sizeof *reach);
     for (int k = 0; k < stage->input_count; k++) {
         int halo[3];
         vf_stage_halo(stage, 3, k, halo);
         const bool is_wide = halo[0] > 0 || halo[1] > 0 || halo[2] > 0;
-        if (is_wide && !vf_sweep_is_star(stage, k))
+        if (is_wide && !tables && !vf_sweep_is_star(stage, k))
             return "a stage reads neighbours off the axes";
         if (is_wide && *level >= 0 && *level != stage->input[k])
             return "a stage reads neighbours of something else than what the one before makes";
@@ -82,6 +111,8 @@ static const char *refuses(const struct vf_kernel_case *c)
     if (most[2] > vf_sweep_pack(c) || (most[2] == vf_sweep_pack(c) && flow->boundary == VF_MIRROR) ||
         most[0] > 4 || most[1] > 4)
         return "a stage reaches too far";
+    if (has_tables(c) && flow->boundary == VF_MIRROR)
+        return "what is before the first plane comes after it, and sums would begin late";
     const ptrdiff_t size[3] = {c->nz, c->ny, c->nx};
     for (int axis = 0; axis < 3; axis++)
         if (flow->boundary != VF_NEAREST && size[axis] <= most[axis])
@@ -107,6 +138,7 @@ static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_c
     memset(l, 0, sizeof *l);
     const struct vf_flow *flow = c->flow;
     const int covered_x = config->block[0] * config->work[0], covered_y = config->block[1] * config->work[1];
+    l->tables = has_tables(c);
     l->is_short = flow->boundary != VF_WRAP && c->ny < covered_y && c->ny % config->work[1] != 0;
     l->all_rows = l->is_short || flow->boundary == VF_MIRROR;
     const int outside = flow->boundary == VF_CONSTANT ? 1 : 0;
@@ -116,7 +148,9 @@ static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_c
         find_level(c, s, &l->level[s], reach);
         for (int axis = 0; axis < 3; axis++)
             room[axis] += reach[axis];
-        l->delay[s + 1] = l->delay[s] + reach[0];
+        l->reached[s + 1] = l->reached[s] + reach[0];
+        /* A plane of a table is known to others a plane late. */
+        l->delay[s + 1] = l->delay[s] + reach[0] + l->tables;
         l->rows[s] = at;
         const int rows = l->all_rows || 2 * reach[1] > config->work[1] ? config->work[1] : 2 * reach[1];
         if (reach[1] > 0)
@@ -172,7 +206,7 @@ static int wanted_registers(const struct vf_kernel_case *c, const struct vf_kern
     const int cells = config->work[0] * config->work[1];
     int planes = 2;
     for (int s = 0; s < c->flow->stage_count; s++)
-        planes += 2 * l->reach[s][0] + c->flow->stage[s].input_count - 1;
+        planes += 2 * l->reach[s][0] + c->flow->stage[s].input_count - 1 + l->tables;
     return 56 + (int)vf_kernel_element(c) / 4 * (planes * cells + 2 * config->work[0]);
 }
 
@@ -215,7 +249,9 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     struct layout l;
     find_layout(c, config, &l);
     const struct vf_flow *flow = c->flow;
-    const double planes = config->stream, all = planes + 2.0 * l.delay[flow->stage_count];
+    const double planes = config->stream,
+                 all = planes + l.reached[flow->stage_count] + l.delay[flow->stage_count],
+                 read = planes + 2.0 * l.reached[flow->stage_count];
     const double threads = (double)config->block[0] * config->block[1], rows = config->work[1],
                  cells = rows * config->work[0];
     for (int k = 0; k < flow->source_count; k++) {
@@ -225,9 +261,9 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         t->read_sectors += own * l.shape.tile[1] * planes;
         t->halo_sectors[0] += (row - own) * l.shape.tile[1] * planes;
         t->halo_sectors[1] += row * (l.shape.covered[1] - l.shape.tile[1]) * planes;
-        t->halo_sectors[2] += row * l.shape.covered[1] * (all - planes);
+        t->halo_sectors[2] += row * l.shape.covered[1] * (read - planes);
         t->global_wavefronts +=
-            all * l.shape.covered[1] * (double)vf_model_warp_lines(0, 1, element, l.shape.covered[2]);
+            read * l.shape.covered[1] * (double)vf_model_warp_lines(0, 1, element, l.shape.covered[2]);
         t->loads += all * rows;
     }
     const int element = (int)vf_type_size(c->sink_type[0]);
@@ -240,24 +276,30 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     double wavefronts = 4 * packs * rows, instructions = 20 + 8 * rows;
     for (int s = 0; s < flow->stage_count; s++) {
         const int side = l.reach[s][1], beside = l.reach[s][2];
-        wavefronts += 4 * packs * 4 * side + 2 * beside * rows;
-        instructions += 4 * side * packs + 2 * beside * rows + 4;
+        const double widened = rows + (l.tables ? 2 * side : 0);
+        wavefronts += 4 * packs * 4 * side + 2 * beside * widened;
+        instructions += 4 * side * packs + 2 * beside * widened + 4;
     }
     t->shared_wavefronts = EXPOSED * all * threads / 32 * wavefronts;
     t->other_ops += all * threads * instructions;
     *(flow->is_double ? &t->double_ops : &t->float_ops) += all * threads * cells * c->operations;
     t->steps = (ptrdiff_t)all;
     t->barriers = all;
-    /* Of several sources one waits after the other. */
-    t->loads_in_flight = fmax(1, AHEAD * rows);
+    /* Half of the time that planes are on their way is arithmetic's; fitted to 13 kernels. */
+    t->loads_in_flight = fmax(1, 2 * AHEAD * rows);
     /* The compiler does with what the block leaves it. */
     t->registers = (int)fmin(wanted_registers(c, config, &l), fmin(255, floor(8192 / threads) * 8));
+}
+
+static int turn_of(const struct vf_kernel_case *c)
+{
+    return has_tables(c) ? 1 : TURN;
 }
 
 /* The loop's planes and one more, of which an operation compiles in a fifth of the time of others. */
 static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    return 0.2 * (TURN + 1) * config->work[0] * config->work[1] * c->operations;
+    return 0.2 * (turn_of(c) + 1) * config->work[0] * config->work[1] * c->operations;
 }
 
 static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
@@ -270,11 +312,14 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     vf_text_add(text, "#define VF_TIME_END_Y %d\n", (int)((c->ny - 1) % config->work[1] + 1));
     vf_text_add(text, "#define VF_TIME_SHORT %d\n#define VF_TIME_ALL_ROWS %d\n", l.is_short, l.all_rows);
     vf_text_add(text, "#define VF_TIME_QUEUE %zu\n#define VF_TIME_AHEAD %d\n", l.rows_bytes, AHEAD);
-    vf_text_add(text, "#define VF_TIME_TURN %d\n", TURN);
+    vf_text_add(text, "#define VF_TIME_TURN %d\n#define VF_TIME_TABLES %d\n", turn_of(c), l.tables);
     vf_text_add(text, "#define VF_TIME_DELAY(s) (");
     for (int s = 0; s < stages; s++)
         vf_text_add(text, "(s) == %d ? %d : ", s, l.delay[s]);
-    vf_text_add(text, "%d)\n#define VF_TIME_ROWS(s) (", l.delay[stages]);
+    vf_text_add(text, "%d)\n#define VF_TIME_REACH(s) (", l.delay[stages]);
+    for (int s = 0; s < stages; s++)
+        vf_text_add(text, "(s) == %d ? %d : ", s, l.reached[s]);
+    vf_text_add(text, "%d)\n#define VF_TIME_ROWS(s) (", l.reached[stages]);
     for (int s = 0; s + 1 < stages; s++)
         vf_text_add(text, "(s) == %d ? %d : ", s, l.rows[s]);
     vf_text_add(text, "%d)\n#define VF_TIME_LEVEL(s) (", l.rows[stages - 1]);
@@ -285,7 +330,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
 
 const struct vf_gpu_scheme vf_gpu_time_stream = {
     .name = "time-stream",
-    .summary = "steps of stars in one sweep, their planes in registers",
+    .summary = "steps of stars or small tables in one sweep, their planes in registers",
     .file = "kernels/time_stream.cu",
     .refuses = refuses,
     .candidates = candidates,

@@ -1,23 +1,29 @@
-/* One kernel sweeps several steps of an iteration, or a chain of stars. A block takes a tile with its reach
- * (overlapped tiling along x and y) and streams along z. Each stage has the planes that it reads in
- * registers, in the threads that will need them: a plane that one stage completes is the newest of the next
- * one at once, so that a stage is its own reach behind the one before. What lies beside a thread's cells
- * comes along x from the threads beside it by shuffles, along y from shared memory, where every thread leaves
- * its first and last rows; all stages wait at one barrier a plane. The source's planes are copied past the
- * registers, two ahead, into a queue of which each thread takes its own cells.
+/* One kernel sweeps several steps of an iteration, or a chain of stars or small tables. A block takes a tile
+ * with its reach (overlapped tiling along x and y) and streams along z. Each stage has the planes that it
+ * reads in registers, in the threads that will need them: a plane that one stage completes is the newest of
+ * the next one at once, so that a stage is its own reach behind the one before. What lies beside a thread's
+ * cells comes along x from the threads beside it by shuffles, along y from shared memory, where every thread
+ * leaves its first and last rows; all stages wait at one barrier a plane. The source's planes are copied past
+ * the registers, two ahead, into a queue of which each thread takes its own cells.
+ *
+ * Of tables that reach one cell along each axis, diagonals too, a stage has sums in registers in place of
+ * planes: of one plane, whose rows all threads know since the last barrier, it adds the terms to the three
+ * results that they belong to. Terms come in increasing (dz, dy, dx), as in associative.cu.
  *
  * Streaming in registers along one axis is the "2.5D" of P. S. Rawat et al., Effective resource management
  * for enhancing performance of 2D and 3D stencils on GPUs (2016), one barrier for all steps of a plane AN5D's
  * (K. Matsumura et al., 2020); there the planes of all steps lie in shared memory.
  *
- * It wins for iterations of stars, which memory bounds otherwise. */
+ * It wins for iterations, which memory bounds otherwise. */
 #include "kernels/device.h"
 #include "kernels/device_pack.h"
 #include "kernels/device_sweep.h"
 
-/* "Level" s is what stage s reads along its star. Constants beside those of device.h and device_sweep.h, from
+/* "Level" s is what stage s reads beside a cell. Constants beside those of device.h and device_sweep.h, from
  * kernels/time_stream.c:
+ *   VF_TIME_TABLES         1: stages are tables; 0: stars
  *   VF_TIME_DELAY(s)       planes that a level is behind the source; of VF_STAGES: the result
+ *   VF_TIME_REACH(s)       planes that stages before s reach
  *   VF_TIME_LEVEL(s)       its field
  *   VF_TIME_ROWS(s)        where its rows begin in shared memory, in elements
  *   VF_TIME_END_Y          rows of the grid of the thread in which it ends
@@ -36,7 +42,7 @@ template <class S, int number> struct vf_level {
         reach = S::halo_z,
         side = S::halo_y,
         beside = S::halo_x,
-        older_planes = 2 * reach,
+        older_planes = VF_TIME_TABLES ? 1 : 2 * reach,
         depth = reach + 1, /* planes whose rows are in shared memory */
         shared_rows = VF_TIME_ALL_ROWS || VF_ROWS < 2 * side ? VF_ROWS : 2 * side,
         rows = VF_BLOCK_Y * shared_rows, /* of a slot; under `constant` there is one more, the outside */
@@ -44,6 +50,10 @@ template <class S, int number> struct vf_level {
         field = VF_TIME_LEVEL(number)
     };
     vf_cells older[older_planes > 0 ? older_planes : 1];
+#if VF_TIME_TABLES
+    /* Of the planes before and at the one whose rows are known. */
+    vf_cells sum[2];
+#endif
     vf_cells aux[S::inputs];
     int slot;
     /* Of a slot: where the thread's own rows are, and those above and below them. */
@@ -138,10 +148,11 @@ VF_INLINE void vf_repeat_last(const vf_sweep &sweep, const L &level, int beyond,
 
 /* ---- the plane that is computed: its cells with those beside them ---- */
 
-/* column[side + j] is the thread's row j, wide[j][beside + i] cell i of it. */
+/* column[side + j] is the thread's row j, wide[j][beside + i] cell i of it; of tables wide[side + j], since
+ * rows beside the own ones are as wide. */
 template <class L> struct vf_star {
     REAL column[VF_ROWS + 2 * L::side][VF_SPAN];
-    REAL wide[VF_ROWS][VF_SPAN + 2 * L::beside];
+    REAL wide[VF_ROWS + (VF_TIME_TABLES ? 2 * L::side : 0)][VF_SPAN + 2 * L::beside];
 };
 
 /* Rows behind the grid's last one, which is not the last of its thread. */
@@ -173,6 +184,80 @@ VF_INLINE void vf_take_column(const vf_sweep &sweep, const L &level, const vf_ce
     if (VF_TIME_SHORT)
         vf_fill_column<L>(sweep, star);
 }
+
+#if VF_TIME_TABLES
+
+#define VF_TIME_TERM(t, dz, dy, dx) terms.add(t, dz, dy, dx);
+#define VF_TIME_TERMS_OF(s)                                                                \
+    template <class Terms> VF_INLINE void vf_each_term(const vf_stage_##s *, Terms &terms) \
+    {                                                                                      \
+        VF_TAPS_##s(VF_TIME_TERM)                                                          \
+    }
+VF_EACH_STAGE(VF_TIME_TERMS_OF)
+#undef VF_TIME_TERMS_OF
+
+/* A cell's sum goes on by the terms of the plane that is `along` planes away. */
+template <class S, class L> struct vf_terms {
+    const vf_sweep &sweep;
+    const vf_star<L> &star;
+    int j, i, along;
+    bool is_outside; /* the plane is outside the grid, under `constant` */
+    REAL sum;
+
+    VF_MEMBER void add(int t, int dz, int dy, int dx)
+    {
+        if (dz != along)
+            return;
+        const REAL weight = vf_param(sweep.args, S::first_param + t),
+                   value = is_outside ? vf_outside(sweep.args, L::field)
+                                      : star.wide[L::side + j + dy][L::beside + i + dx];
+        sum = t == 0 ? weight * value : FMA(weight, value, sum);
+    }
+};
+
+template <class S, class L>
+VF_INLINE REAL vf_add_terms(const vf_sweep &sweep, const vf_star<L> &star, int j, int i, int along,
+                            bool is_outside, REAL sum)
+{
+    vf_terms<S, L> terms = {sweep, star, j, i, along, is_outside, sum};
+    vf_each_term((const S *)nullptr, terms);
+    return terms.sum;
+}
+
+/* Takes the newest plane of what stage S reads, and adds the terms of the one before, which completes the
+ * newest of what S makes. */
+template <bool ends, class S, int number>
+VF_INLINE void vf_advance(const vf_sweep &sweep, vf_level<S, number> &level, vf_cells &cell)
+{
+    typedef vf_level<S, number> L;
+    const int newest = sweep.plane - VF_TIME_DELAY(number);
+    const bool has_ends = ends && !vf_is_periodic(sweep.args.nz), is_first = has_ends && newest == 1;
+    if (has_ends && newest >= sweep.args.nz)
+        vf_repeat_last(sweep, level, newest - (sweep.args.nz - 1), cell);
+    vf_star<L> star;
+    vf_take_column(sweep, level, level.older[0], star);
+    VF_UNROLL for (int row = 0; row < VF_ROWS + 2 * L::side; row++)
+        vf_widen<L::field, L::beside>(sweep, star.column[row], star.wide[row]);
+    VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
+    {
+        VF_UNROLL for (int i = 0; i < VF_SPAN; i++)
+        {
+            const REAL result = vf_add_terms<S>(sweep, star, j, i, 1, false, level.sum[0][j][i]),
+                       begun = vf_add_terms<S>(sweep, star, j, i, -1, false, REAL(0));
+            /* The plane before the grid's first is like it, or outside. */
+            if (is_first)
+                level.sum[1][j][i] = VF_BOUNDARY == VF_CONSTANT
+                                         ? vf_add_terms<S>(sweep, star, j, i, -1, true, REAL(0))
+                                         : begun;
+            level.sum[0][j][i] = vf_add_terms<S>(sweep, star, j, i, 0, false, level.sum[1][j][i]);
+            level.sum[1][j][i] = begun;
+            level.older[0][j][i] = cell[j][i];
+            cell[j][i] = result;
+        }
+    }
+}
+
+#else
 
 /* The accessor that a stage sees. */
 template <class S, class L> struct vf_level_view {
@@ -255,6 +340,8 @@ VF_INLINE void vf_advance(const vf_sweep &sweep, vf_level<S, number> &level, vf_
     }
 }
 
+#endif
+
 /* ---- memory ---- */
 
 /* The planes of the source that are under way: each thread's cells, in shared memory for itself alone. */
@@ -320,7 +407,7 @@ VF_INLINE void vf_take(const vf_sweep &sweep, int slot, vf_cells &cell)
  * ask for, the nearest one that it does. */
 template <class S, int number> VF_INLINE void vf_load_aux(const vf_sweep &sweep, vf_level<S, number> &level)
 {
-    const int reach = VF_TIME_DELAY(VF_STAGES) - VF_TIME_DELAY(number + 1),
+    const int reach = VF_TIME_REACH(VF_STAGES) - VF_TIME_REACH(number + 1),
               plane = max(sweep.begin - reach,
                           min(sweep.plane - VF_TIME_DELAY(number + 1), sweep.end - 1 + reach));
     VF_UNROLL for (int k = 0; k < S::inputs; k++)
@@ -342,17 +429,18 @@ template <class S, int number> VF_INLINE void vf_load_aux(const vf_sweep &sweep,
 
 struct vf_stream {
     vf_sweep sweep;
-    int slot; /* of the queue: the source's newest plane */
+    int slot;   /* of the queue: the source's newest plane */
+    int wanted; /* the last plane of the source that the chunk asks for */
     VF_EACH_STAGE(VF_TIME_LEVEL_OF)
 
     /* A plane; `ends`: perhaps some level is at the grid's first or last ones. */
-    template <bool ends> VF_MEMBER void step(int last)
+    template <bool ends> VF_MEMBER void step()
     {
         vf_cells cell;
         vf_wait_copies<VF_TIME_AHEAD - 1>();
         vf_take(sweep, slot, cell);
         /* Into the slot that the plane before was in. */
-        vf_send(sweep, min(sweep.plane + VF_TIME_AHEAD, last - 1), slot == 0 ? VF_TIME_AHEAD : slot - 1);
+        vf_send(sweep, min(sweep.plane + VF_TIME_AHEAD, wanted), slot == 0 ? VF_TIME_AHEAD : slot - 1);
         slot = slot == VF_TIME_AHEAD ? 0 : slot + 1;
         VF_EACH_STAGE(VF_TIME_AUX)
         VF_EACH_STAGE(VF_TIME_ADVANCE)
@@ -366,19 +454,20 @@ struct vf_stream {
     VF_MEMBER void run()
     {
         const bool periodic = vf_is_periodic(sweep.args.nz);
-        const int first = sweep.begin - VF_TIME_DELAY(VF_STAGES), last = sweep.end + VF_TIME_DELAY(VF_STAGES);
+        const int first = sweep.begin - VF_TIME_REACH(VF_STAGES), last = sweep.end + VF_TIME_DELAY(VF_STAGES);
         /* What the last level reads is past the grid's first planes, what the first one reads is in it. */
         const int inner_first = periodic ? first : VF_TIME_DELAY(VF_STAGES) + 1,
                   inner_last = periodic ? last : min(last, sweep.args.nz);
         sweep.plane = first < 0 && !periodic ? 0 : first;
         VF_EACH_STAGE(VF_TIME_START)
         slot = 0;
-        VF_UNROLL for (int i = 0; i < VF_TIME_AHEAD; i++) vf_send(sweep, min(sweep.plane + i, last - 1), i);
+        wanted = sweep.end - 1 + VF_TIME_REACH(VF_STAGES);
+        VF_UNROLL for (int i = 0; i < VF_TIME_AHEAD; i++) vf_send(sweep, min(sweep.plane + i, wanted), i);
         while (sweep.plane < last) {
             if (sweep.plane < inner_first || sweep.plane + VF_TIME_TURN > inner_last)
-                step<true>(last);
+                step<true>();
             else
-                VF_UNROLL for (int turn = 0; turn < VF_TIME_TURN; turn++) step<false>(last);
+                VF_UNROLL for (int turn = 0; turn < VF_TIME_TURN; turn++) step<false>();
         }
         /* The block's next tile has the same queue. */
         vf_wait_copies<0>();

@@ -1,5 +1,5 @@
-/* time-stream: steps of stars in one kernel, on grids and slabs smaller and larger than its tiles and reach;
- * the reference's bits. */
+/* time-stream: steps of stars or small tables in one kernel, on grids and slabs smaller and larger than its
+ * tiles and reach; the reference's bits. */
 #include <criterion/criterion.h>
 
 #include "device.h"
@@ -50,18 +50,55 @@ Test(time_stream, steps)
     check_steps(3, 2, VF_REFLECT, schemes[1]);
 }
 
+/* Tables that read diagonals, with stars among them. */
+static void check_tables(int steps, enum vf_boundary boundary, const char *const *scheme)
+{
+    static const enum flow_taps shape[] = {TAPS_BOX, TAPS_STAR, TAPS_EDGES};
+    struct flow_case c;
+    flow_case_open(&c, 3, scheme == double_schemes, boundary);
+    int field = flow_case_sources(&c, 1);
+    for (int i = 0; i < steps; i++)
+        field = flow_case_linear(&c, shape[i], (int[]){1, 1, 1}, field, 1);
+    flow_case_sinks(&c, field, 1);
+    check(&c, scheme);
+}
+
+Test(time_stream, tables)
+{
+    for (int boundary = 0; boundary < VF_BOUNDARY_COUNT; boundary++)
+        if (boundary != VF_MIRROR)
+            check_tables(2 + boundary % 2, (enum vf_boundary)boundary, schemes[boundary % 3]);
+    check_tables(2, VF_REFLECT, double_schemes);
+    check_tables(3, VF_CONSTANT, schemes[0]);
+}
+
+/* Tables that are flat along an axis. */
+Test(time_stream, flat_tables)
+{
+    for (int axis = 1; axis < 3; axis++) {
+        struct flow_case c;
+        flow_case_open(&c, 3, false, VF_NEAREST);
+        const int in = flow_case_sources(&c, 1);
+        const int middle = flow_case_linear(&c, TAPS_BOX, (int[]){1, axis == 2, axis == 1}, in, 1);
+        flow_case_sinks(&c, flow_case_linear(&c, TAPS_EDGES, (int[]){1, 1, 1}, middle, 1), 1);
+        check(&c, schemes[1]);
+    }
+}
+
 /* A grid that ends within a thread's rows, and one of a single cell. */
 Test(time_stream, low_grids)
 {
     static const int low[][3] = {{30, 7, 5}, {1, 1, 1}};
     struct vf_cuda *cuda = device_open();
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
         struct flow_case c;
-        flow_case_open(&c, 3, false, i == 0 ? VF_MIRROR : VF_NEAREST);
-        const int in = flow_case_sources(&c, 1);
-        const int middle = flow_case_linear(&c, TAPS_STAR, (int[]){1, 1, 1}, in, 1);
-        flow_case_sinks(&c, flow_case_linear(&c, TAPS_STAR, (int[]){2, 2, 2}, middle, 1), 1);
-        flow_case_check(&c, cuda, schemes[1], low[i][0], low[i][1], low[i][2], 0, low[i][2]);
+        const bool tables = i >= 2;
+        flow_case_open(&c, 3, false, i == 0 ? VF_MIRROR : i == 2 ? VF_REFLECT : VF_NEAREST);
+        const int in = flow_case_sources(&c, 1), reach = tables ? 1 : 2;
+        const int middle = flow_case_linear(&c, tables ? TAPS_BOX : TAPS_STAR, (int[]){1, 1, 1}, in, 1);
+        flow_case_sinks(&c, flow_case_linear(&c, TAPS_STAR, (int[]){reach, reach, reach}, middle, 1), 1);
+        const int *const n = low[i % 2];
+        flow_case_check(&c, cuda, schemes[1], n[0], n[1], n[2], 0, n[2]);
         flow_case_close(&c);
     }
     vf_cuda_close(cuda);
