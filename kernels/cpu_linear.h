@@ -4,14 +4,25 @@
 #define VF_CPU_LINEAR_H
 
 #include "kernels/cpu_vector.h"
+#include "src/alloc.h"
 
-/* A vector of a sum to its row. */
-VF_DEVICE void put_vector(void *row, ptrdiff_t i, vf_vector sum, enum vf_row_place place)
+/* A vector of results to its row. */
+VF_DEVICE void put_vector(void *row, ptrdiff_t i, vf_vector value, enum vf_row_place place)
 {
     if (place == VF_ROW_PAST_CACHES)
-        vf_vector_stream((char *)((REAL *)row + i), vf_vector_one_nan(sum));
+        vf_vector_stream((char *)((REAL *)row + i), vf_vector_one_nan(value));
     else
-        vf_vector_store((REAL *)row + i, place == VF_ROW_IN_SINK ? vf_vector_one_nan(sum) : sum);
+        vf_vector_store((REAL *)row + i, place == VF_ROW_IN_SINK ? vf_vector_one_nan(value) : value);
+}
+
+/* Asks for the cells of some vectors of a row that is to come: cells of the compute type, or smaller ones. */
+VF_DEVICE void ask_for(struct vf_row_ahead ahead, ptrdiff_t i, int vectors)
+{
+    const int lanes =
+        VF_VECTOR_BYTES < VF_ALIGNMENT && vectors > 1 ? VF_ALIGNMENT / (int)sizeof(REAL) : VF_LANES;
+    if (ahead.row != NULL)
+        VF_UNROLL for (int k = 0; k < vectors * VF_LANES; k += lanes)
+            __builtin_prefetch(ahead.row + (i + k) * ahead.cell, 0, 2);
 }
 
 /* Rows [begin, end) of x for `ROWS` neighbouring sums at once, VECTORS of each in registers: input row j is
@@ -143,10 +154,16 @@ ALONG(8)
 ALONG(4)
 ALONG(1)
 
-static void along(const void *in, const void *weight, int taps, void *out, ptrdiff_t n)
+static void along(const void *in, const void *weight, int taps, void *out, ptrdiff_t n,
+                  struct vf_row_ahead ahead)
 {
     const ptrdiff_t eights = n / (8 * VF_LANES) * (8 * VF_LANES), fours = n / (4 * VF_LANES) * (4 * VF_LANES);
-    along_8(in, weight, taps, out, 0, eights);
+    for (ptrdiff_t i = 0, next; i < eights; i = next) {
+        next = ahead.row == NULL ? eights : i + 8 * VF_LANES;
+        ask_for(ahead, i, 8);
+        along_8(in, weight, taps, out, i, next);
+    }
+    ask_for(ahead, eights, 4);
     along_4(in, weight, taps, out, eights, fours);
     along_1(in, weight, taps, out, fours, n);
 }

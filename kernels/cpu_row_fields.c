@@ -112,43 +112,58 @@ static const char *row_of_source(const struct vf_row_worker *w, const struct vf_
     return vf_job_row(l->job, array, w->image, volume ? in_grid : 0, y);
 }
 
-/* Asks for a row that is to come after row r of plane s, as the pieces of a narrow tile are too short for the
- * processor to see a stream in them. It goes to the second cache, and after row r is there: rows in work
- * would wait with it for the first one. */
-static void ask_ahead(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdiff_t r)
-{
-    const struct vf_job *job = w->layout->job;
-    const struct vf_array *array = &job->source[w->layout->ring[field].source];
-    const struct vf_row_part *part = &w->part[field];
-    const ptrdiff_t size = (ptrdiff_t)vf_type_size(array->type);
-    const ptrdiff_t from = (part->x.from < 0 ? 0 : part->x.from) * size;
-    const ptrdiff_t to = (part->x.to > job->nx ? job->nx : part->x.to) * size;
-    for (r += w->layout->ring[field].ahead; r >= part->r.to; r -= part->r.to - part->r.from)
-        s++;
-    if (s >= part->s.to)
-        return;
-    const char *row = row_of_source(w, array, s, r);
-    for (ptrdiff_t at = from; at < to; at += VF_ALIGNMENT)
-        __builtin_prefetch(row + at, 0, 2);
-}
-
-void vf_row_load(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdiff_t r)
+struct vf_row_loading vf_row_loading_of(const struct vf_row_worker *w, int field, ptrdiff_t s)
 {
     const struct vf_row_layout *l = w->layout;
     const struct vf_array *array = &l->job->source[l->ring[field].source];
-    const struct vf_range x = w->part[field].x;
     const struct vf_row_plane plane = vf_row_plane_of(w, field, s, 0);
-    const char *row = row_of_source(w, array, s, r);
-    char *to = plane.first + (r - w->part[field].r.from) * plane.pitch;
+    const ptrdiff_t cell = (ptrdiff_t)vf_type_size(array->type), first = w->part[field].r.from;
+    return (struct vf_row_loading){.field = field,
+                                   .s = s,
+                                   .next = first,
+                                   .from = row_of_source(w, array, s, first),
+                                   .to = plane.first,
+                                   .from_pitch = l->job->nx * cell,
+                                   .to_pitch = plane.pitch,
+                                   .cell = cell};
+}
+
+/* The pieces of a narrow tile are too short for the processor to see a stream in them, so it is told. */
+static struct vf_row_ahead row_ahead(const struct vf_row_worker *w, const struct vf_row_loading *loading)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_ring *ring = &l->ring[loading->field];
+    const struct vf_row_part *part = &w->part[loading->field];
+    const ptrdiff_t from = part->x.from < 0 ? 0 : part->x.from;
+    const char *row = loading->from + ring->ahead * loading->from_pitch;
+    ptrdiff_t s = loading->s, r = loading->next + ring->ahead;
+    if (l->periodic_r || r >= part->r.to) {
+        for (; r >= part->r.to; r -= part->r.to - part->r.from)
+            s++;
+        row = s < part->s.to ? row_of_source(w, &l->job->source[ring->source], s, r) : NULL;
+    }
+    return (struct vf_row_ahead){row == NULL ? NULL : row + from * loading->cell, loading->cell};
+}
+
+struct vf_row_ahead vf_row_load(const struct vf_row_worker *w, struct vf_row_loading *loading)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_array *array = &l->job->source[l->ring[loading->field].source];
+    const struct vf_range x = w->part[loading->field].x;
     /* More than one piece only where a periodic grid wraps. */
     for (ptrdiff_t at = x.from; at < x.to;) {
         const ptrdiff_t nx = l->job->nx, from = vf_boundary_index(VF_WRAP, at, nx);
         const ptrdiff_t n = x.to - at < nx - from ? x.to - at : nx - from;
-        w->rows->load[array->type](row + (size_t)from * vf_type_size(array->type),
-                                   to + at * (ptrdiff_t)l->element, n);
+        w->rows->load[array->type](loading->from + from * loading->cell,
+                                   loading->to + at * (ptrdiff_t)l->element, n);
         at += n;
     }
-    ask_ahead(w, field, s, r);
-    if (vf_row_needs_finish(&l->ring[field]))
-        vf_row_finish(w, field, s, r, to);
+    const struct vf_row_ahead ahead = row_ahead(w, loading);
+    if (vf_row_needs_finish(&l->ring[loading->field]))
+        vf_row_finish(w, loading->field, loading->s, loading->next, loading->to);
+    loading->next++;
+    loading->to += loading->to_pitch;
+    loading->from = l->periodic_r ? row_of_source(w, array, loading->s, loading->next)
+                                  : loading->from + loading->from_pitch;
+    return ahead;
 }

@@ -23,6 +23,7 @@ struct work {
     int planes;
     struct vf_range rows, x;
     struct input input[VF_MAX_INPUTS];
+    struct vf_row_loading loading[VF_MAX_INPUTS];          /* of sources that a sum along x loads */
     struct vf_row_plane out[VF_MAX_OUTPUTS][VF_ROW_BLOCK]; /* [output][plane], at the first x that is made */
     bool passes[VF_MAX_OUTPUTS];                           /* rows may go to the sink as they are */
 };
@@ -69,6 +70,26 @@ static const char *row_at(const struct input *in, int ds, ptrdiff_t offset)
 {
     const char *plane = in->plane[ds + in->halo.s];
     return plane == NULL || offset < 0 ? in->outside : plane + offset;
+}
+
+/* ---- rows that go to a sink as they are ---- */
+
+/* Whether the rows of an output may go to its sink as they are: of the compute type, read by no stage, and
+ * the tile's alone. */
+static bool may_pass(const struct vf_row_worker *w, int field)
+{
+    const struct vf_flow *flow = w->layout->job->flow;
+    const struct vf_ring *ring = &w->layout->ring[field];
+    if (ring->sink < 0 || ring->whole)
+        return false;
+    const struct vf_sink *sink = &w->layout->job->sink[ring->sink];
+    return sink->array != NULL && sink->array->type == (flow->is_double ? VF_F64 : VF_F32) &&
+           sink->reducer_count == 0 && ring->reach.s == 0 && ring->reach.r == 0 && ring->reach.x == 0;
+}
+
+static enum vf_row_place place_in_sink(const struct vf_row_worker *w)
+{
+    return w->streams ? VF_ROW_PAST_CACHES : VF_ROW_IN_SINK;
 }
 
 /* ---- linear stages ---- */
@@ -142,29 +163,116 @@ static void linear_rows(const struct vf_row_worker *w, const struct work *work, 
 
 /* ---- bodies ---- */
 
-/* A body on its way through the rows of a plane of its work. */
+/* A body on its way through the rows of a plane of its work, with all that they share. */
 struct body_plane {
     const struct work *work;
-    int plane;                       /* of the work's */
-    int reach;                       /* in rows, of its inputs */
-    bool inside;                     /* no plane of an input is outside the grid */
-    bool loads;                      /* it loads a source's rows as it comes to them: */
-    ptrdiff_t loaded[VF_MAX_INPUTS]; /* those up to here are there */
+    int plane;             /* of the work's */
+    struct vf_range inner; /* rows that read inside the grid only, as does the one before */
+    bool loads;            /* it loads rows of sources as it comes to them */
+    struct vf_row_loading loading[VF_MAX_INPUTS];
+    ptrdiff_t closed_lo_y, closed_hi_y; /* the row whose lower, upper y face is closed */
+    bool follows;                       /* a plane whose faces it takes */
+    ptrdiff_t face_pitch;
+    bool finishes; /* its rows are finished once they are made */
     struct vf_body_row row;
     const void *in[VF_MAX_INPUTS * VF_BODY_ROWS];
-    char *out[VF_MAX_OUTPUTS]; /* the row that comes next */
+    int moved;                                  /* how many of them move on from row to row, */
+    short move[VF_MAX_INPUTS * VF_BODY_ROWS];   /* which ones, */
+    ptrdiff_t by[VF_MAX_INPUTS * VF_BODY_ROWS]; /* and how far */
+    char *out[VF_MAX_OUTPUTS];                  /* the row that comes next */
+    ptrdiff_t out_pitch[VF_MAX_OUTPUTS];
 };
 
-/* What all rows of plane s share: which outer faces are closed to flux. */
-static struct vf_body_row body_of(const struct vf_row_worker *w, const struct work *work, ptrdiff_t s)
+static void begin_inputs(const struct vf_row_worker *w, struct body_plane *body)
+{
+    const struct work *work = body->work;
+    const bool volume = w->layout->job->flow->dim == 3;
+    bool inside = true;
+    int reach = 0;
+    for (int k = 0; k < work->stage->input_count; k++) {
+        const struct input *in = &work->input[k];
+        const struct vf_halo h = in->halo;
+        const int field = work->stage->input[k];
+        reach = h.r > reach ? h.r : reach;
+        inside = inside && in->inside;
+        body->loading[k].next = PTRDIFF_MAX;
+        if (w->layout->ring[field].loader >= 0 && work->s + h.s < w->part[field].s.to) {
+            body->loading[k] = vf_row_loading_of(w, field, work->s + h.s);
+            body->loads = true;
+        }
+        for (int dr = -h.r; dr <= h.r && in->pitch != 0; dr++)
+            for (int ds = -h.s; ds <= h.s; ds++) {
+                body->move[body->moved] = (short)VF_ROW_INDEX(k, volume ? ds : 0, volume ? dr : ds);
+                body->by[body->moved++] = in->pitch;
+            }
+    }
+    if (inside)
+        body->inner = (struct vf_range){(work->rows.from > reach ? work->rows.from : reach) + 1,
+                                        w->layout->n_rows - reach};
+}
+
+/* Rows go to the ring, or all of them to the sink as they are. */
+static void begin_outputs(const struct vf_row_worker *w, struct body_plane *body)
+{
+    const struct work *work = body->work;
+    const struct vf_job *job = w->layout->job;
+    uintptr_t all = (uintptr_t)(work->x.to - work->x.from) * w->layout->element;
+    bool passes = true;
+    for (int k = 0; k < work->stage->output_count; k++)
+        passes = passes && work->passes[k];
+    for (int k = 0; k < work->stage->output_count && passes; k++) {
+        const struct vf_sink *sink = &job->sink[w->layout->ring[work->stage->output[k]].sink];
+        body->out[k] = vf_row_of_sink(w, sink, work->s + body->plane, work->rows.from);
+        body->out_pitch[k] = job->nx * (ptrdiff_t)w->layout->element;
+        all |= (uintptr_t)body->out[k] | (uintptr_t)body->out_pitch[k];
+    }
+    if (passes && all % VF_ALIGNMENT == 0) {
+        body->row.place = place_in_sink(w);
+        return;
+    }
+    for (int k = 0; k < work->stage->output_count; k++) {
+        const struct vf_row_plane plane = work->out[k][body->plane];
+        body->out[k] = plane.first;
+        body->out_pitch[k] = plane.pitch;
+        body->finishes = body->finishes || vf_row_needs_finish(&w->layout->ring[work->stage->output[k]]);
+    }
+}
+
+static void begin_faces(const struct vf_row_worker *w, struct body_plane *body)
+{
+    const struct work *work = body->work;
+    const int field = work->stage->output[0];
+    char *faces = w->arena + work->how->faces;
+    body->follows = work->s + body->plane > w->part[field].s.from;
+    body->face_pitch = w->layout->ring[field].pitch * (ptrdiff_t)w->layout->element;
+    body->row.face[0] = faces + VF_ALIGNMENT;
+    body->row.face[1] = faces + body->face_pitch;
+    body->row.face[2] = faces + 2 * body->face_pitch;
+}
+
+static void begin_body(const struct vf_row_worker *w, const struct work *work, int plane,
+                       struct body_plane *body)
 {
     const struct vf_job *job = w->layout->job;
     const enum vf_boundary b = job->flow->boundary;
     const bool volume = job->flow->dim == 3;
+    const ptrdiff_t s = work->s + plane, n = work->x.to - work->x.from;
     const bool closed_z = volume && vf_boundary_is_closed(vf_boundary_axis(b, job->nz));
+    const bool closed_y = vf_boundary_is_closed(vf_boundary_axis(b, job->ny));
     const bool closed_x = vf_boundary_is_closed(vf_boundary_axis(b, job->nx));
-    const ptrdiff_t n = work->x.to - work->x.from;
-    return (struct vf_body_row){
+    /* Its arrays are large, and hold what these say. */
+    body->work = work;
+    body->plane = plane;
+    body->inner = (struct vf_range){0, 0};
+    body->moved = 0;
+    body->loads = body->follows = body->finishes = false;
+    body->face_pitch = 0;
+    body->closed_lo_y = closed_y ? 0 : PTRDIFF_MAX;
+    body->closed_hi_y = closed_y ? job->ny - 1 : PTRDIFF_MAX;
+    body->row = (struct vf_body_row){
+        .in = body->in,
+        .out = (void *const *)body->out,
+        .place = VF_ROW_IN_RING,
         .param = work->stage->param,
         .n = n,
         .open_lo = {1, 1, !(closed_z && s == 0)},
@@ -172,24 +280,21 @@ static struct vf_body_row body_of(const struct vf_row_worker *w, const struct wo
         .closed_lo_x = closed_x && work->x.from == 0 ? 0 : -1,
         .closed_hi_x = closed_x && work->x.to == job->nx ? (int)n - 1 : -1,
     };
+    begin_inputs(w, body);
+    begin_outputs(w, body);
+    if (vf_body_shares_faces(work->stage->stencil))
+        begin_faces(w, body);
 }
 
-static void begin_body(const struct vf_row_worker *w, const struct work *work, int plane,
-                       struct body_plane *body)
+/* The rows of sources that row r is the first to read. */
+static void load_rows(const struct vf_row_worker *w, struct body_plane *body, ptrdiff_t r)
 {
-    *body = (struct body_plane){
-        .work = work, .plane = plane, .inside = true, .row = body_of(w, work, work->s + plane)};
-    body->row.in = body->in;
-    body->row.out = (void *const *)body->out;
-    for (int k = 0; k < work->stage->input_count; k++) {
-        const struct input *in = &work->input[k];
-        body->reach = in->halo.r > body->reach ? in->halo.r : body->reach;
-        body->inside = body->inside && in->inside;
-        body->loads = body->loads || w->layout->ring[work->stage->input[k]].loader >= 0;
-        body->loaded[k] = in->first_row;
-    }
-    for (int k = 0; k < work->stage->output_count; k++)
-        body->out[k] = work->out[k][plane].first;
+    const struct work *work = body->work;
+    body->row.ahead.row = NULL;
+    for (int k = 0; k < work->stage->input_count; k++)
+        while (body->loading[k].next <= r + work->how->halo[k].r &&
+               body->loading[k].next < w->part[work->stage->input[k]].r.to)
+            body->row.ahead = vf_row_load(w, &body->loading[k]);
 }
 
 /* The rows that row r reads. */
@@ -208,90 +313,46 @@ static void find_rows(const struct vf_row_worker *w, struct body_plane *body, pt
     }
 }
 
-/* The same from those of the row before, where both read inside the grid only. */
+/* The same from those of the row before. */
 static void go_on(struct body_plane *body)
 {
-    for (int k = 0; k < body->work->stage->input_count; k++) {
-        const uintptr_t pitch = (uintptr_t)body->work->input[k].pitch;
-        const void **in = body->in + VF_ROW_INDEX(k, -VF_BODY_REACH, -VF_BODY_REACH);
-        for (int i = 0; i < VF_BODY_ROWS; i++)
-            in[i] = (const void *)((uintptr_t)in[i] + pitch);
-    }
+    for (int i = 0; i < body->moved; i++)
+        body->in[body->move[i]] = (const char *)body->in[body->move[i]] + body->by[i];
 }
 
-/* What of a row depends on where it is. */
-static void place_row(const struct vf_row_worker *w, struct body_plane *body, ptrdiff_t r)
-{
-    const struct vf_job *job = w->layout->job;
-    const struct work *work = body->work;
-    const bool volume = job->flow->dim == 3;
-    const ptrdiff_t s = work->s + body->plane, y = volume ? r : s;
-    const bool closed_y = vf_boundary_is_closed(vf_boundary_axis(job->flow->boundary, job->ny));
-    struct vf_body_row *row = &body->row;
-    row->open_lo[1] = !(closed_y && y == 0);
-    row->open_hi[1] = !(closed_y && y == job->ny - 1);
-    if (vf_body_shares_faces(work->stage->stencil)) {
-        const struct vf_row_layout *l = w->layout;
-        const int field = work->stage->output[0];
-        const struct vf_range planes = w->part[field].s;
-        const ptrdiff_t pitch = l->ring[field].pitch * (ptrdiff_t)l->element;
-        char *faces = w->arena + work->how->faces;
-        row->face[0] = faces + VF_ALIGNMENT;
-        row->face[1] = faces + pitch;
-        row->face[2] = faces + (r - work->rows.from + 2) * pitch;
-        row->follows = s > planes.from && (!volume || r > work->rows.from);
-    }
-}
-
-/* The rows of sources that row r is the first to read. */
-static void load_rows(const struct vf_row_worker *w, struct body_plane *body, ptrdiff_t r)
+static void finish_rows(const struct vf_row_worker *w, const struct body_plane *body, ptrdiff_t r)
 {
     const struct work *work = body->work;
-    for (int k = 0; k < work->stage->input_count; k++) {
-        const int field = work->stage->input[k];
-        const struct vf_row_part *part = &w->part[field];
-        const ptrdiff_t s = work->s + work->how->halo[k].s;
-        if (w->layout->ring[field].loader < 0 || s >= part->s.to)
-            continue;
-        for (; body->loaded[k] <= r + work->how->halo[k].r && body->loaded[k] < part->r.to; body->loaded[k]++)
-            vf_row_load(w, field, s, body->loaded[k]);
-    }
+    const ptrdiff_t before = work->x.from * (ptrdiff_t)w->layout->element;
+    for (int k = 0; k < work->stage->output_count; k++)
+        if (vf_row_needs_finish(&w->layout->ring[work->stage->output[k]]))
+            vf_row_finish(w, work->stage->output[k], work->s + body->plane, r, body->out[k] - before);
 }
 
 static void make_body_row(const struct vf_row_worker *w, struct body_plane *body, ptrdiff_t r)
 {
     const struct work *work = body->work;
-    const ptrdiff_t before = work->x.from * (ptrdiff_t)w->layout->element;
+    const bool volume = w->layout->job->flow->dim == 3;
+    const ptrdiff_t y = volume ? r : work->s + body->plane;
     if (body->loads)
         load_rows(w, body, r);
-    if (body->inside && r > work->rows.from && r > body->reach && r + body->reach < w->layout->n_rows)
+    if (r >= body->inner.from && r < body->inner.to)
         go_on(body);
     else
         find_rows(w, body, r);
-    place_row(w, body, r);
+    body->row.open_lo[1] = y != body->closed_lo_y;
+    body->row.open_hi[1] = y != body->closed_hi_y;
+    body->row.follows = body->follows && (!volume || r > work->rows.from);
     w->rows->body[work->stage->stencil](&body->row);
-    for (int k = 0; k < work->stage->output_count; k++) {
-        const int field = work->stage->output[k];
-        if (vf_row_needs_finish(&w->layout->ring[field]))
-            vf_row_finish(w, field, work->s + body->plane, r, body->out[k] - before);
-        body->out[k] += work->out[k][0].pitch;
-    }
+    if (body->finishes)
+        finish_rows(w, body, r);
+    for (int k = 0; k < work->stage->output_count; k++)
+        body->out[k] += body->out_pitch[k];
+    if (body->face_pitch > 0)
+        body->row.face[2] = (char *)body->row.face[2] + body->face_pitch;
 }
 
 /* ---- planes ---- */
-
-/* Whether the rows of an output may go to its sink as they are: of the compute type, read by no stage, and
- * the tile's alone. */
-static bool may_pass(const struct vf_row_worker *w, int field)
-{
-    const struct vf_flow *flow = w->layout->job->flow;
-    const struct vf_ring *ring = &w->layout->ring[field];
-    if (ring->sink < 0 || ring->whole)
-        return false;
-    const struct vf_sink *sink = &w->layout->job->sink[ring->sink];
-    return sink->array != NULL && sink->array->type == (flow->is_double ? VF_F64 : VF_F32) &&
-           sink->reducer_count == 0 && ring->reach.s == 0 && ring->reach.r == 0 && ring->reach.x == 0;
-}
 
 /* `count` rows from r on of an output's planes in its sink; returns how many, or 0 where they are not
  * aligned. */
@@ -320,7 +381,7 @@ static void make_linear(const struct vf_row_worker *w, const struct work *work, 
         char *out[VF_ROW_BLOCK];
         int n = work->passes[k] ? rows_of_sink(w, work, field, r, count, out) : 0;
         if (n > 0) {
-            linear_rows(w, work, k, r, out, n, w->streams ? VF_ROW_PAST_CACHES : VF_ROW_IN_SINK);
+            linear_rows(w, work, k, r, out, n, place_in_sink(w));
             continue;
         }
         for (int p = 0; p < work->planes; p++) {
@@ -339,18 +400,19 @@ static void make_linear(const struct vf_row_worker *w, const struct work *work, 
 }
 
 /* Row r of a linear stage along x; also of its sources that are loaded as they are needed. */
-static void make_along_x(const struct vf_row_worker *w, const struct work *work, ptrdiff_t r)
+static void make_along_x(const struct vf_row_worker *w, struct work *work, ptrdiff_t r)
 {
     const struct vf_stage *stage = work->stage;
     const ptrdiff_t element = (ptrdiff_t)w->layout->element;
     for (int k = 0; k < stage->output_count; k++) {
         const struct input *in = &work->input[k];
-        const int from = stage->input[k], to = stage->output[k];
+        const int to = stage->output[k];
         char *out = work->out[k][0].first + (r - work->rows.from) * work->out[k][0].pitch;
-        if (w->layout->ring[from].loader >= 0)
-            vf_row_load(w, from, work->s, r);
+        struct vf_row_ahead ahead = {NULL, 0};
+        if (w->layout->ring[stage->input[k]].loader >= 0)
+            ahead = vf_row_load(w, &work->loading[k]);
         w->rows->along(same_row(in, 0, r) - in->halo.x * element, w->weight, stage->taps->count, out,
-                       work->x.to - work->x.from);
+                       work->x.to - work->x.from, ahead);
         if (vf_row_needs_finish(&w->layout->ring[to]))
             vf_row_finish(w, to, work->s, r, out - work->x.from * element);
     }
@@ -368,8 +430,11 @@ static void begin_work(const struct vf_row_worker *w, int stage_index, ptrdiff_t
     work->planes = count;
     work->rows = part->r;
     work->x = part->x;
-    for (int k = 0; k < stage->input_count; k++)
+    for (int k = 0; k < stage->input_count; k++) {
         work->input[k] = input_of(w, work, k);
+        if (work->how->kind == VF_ROW_ALONG_X && l->ring[stage->input[k]].loader >= 0)
+            work->loading[k] = vf_row_loading_of(w, stage->input[k], s);
+    }
     for (int k = 0; k < stage->output_count; k++) {
         for (int p = 0; p < count; p++)
             work->out[k][p] = vf_row_plane_of(w, stage->output[k], s + p, work->x.from);

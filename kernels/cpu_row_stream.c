@@ -25,8 +25,13 @@ static void step_source(const struct vf_row_worker *w, int field, ptrdiff_t t)
     const int loader = w->layout->ring[field].loader;
     if (t < part->s.from || t >= part->s.to || (loader >= 0 && comes_to_plane(w, loader, t)))
         return;
-    for (ptrdiff_t r = part->r.from; r < part->r.to; r++)
-        vf_row_load(w, field, t, r);
+    struct vf_row_loading loading = vf_row_loading_of(w, field, t);
+    while (loading.next < part->r.to) {
+        const struct vf_row_ahead ahead = vf_row_load(w, &loading);
+        const ptrdiff_t bytes = ahead.row == NULL ? 0 : (part->x.to - part->x.from) * ahead.cell;
+        for (ptrdiff_t at = 0; at < bytes; at += VF_ALIGNMENT)
+            __builtin_prefetch(ahead.row + at, 0, 2);
+    }
 }
 
 /* At step t: stage i's planes up to the one that is its delay behind, once they make a block or are the last.

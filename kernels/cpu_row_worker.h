@@ -72,8 +72,18 @@ static inline bool vf_row_needs_finish(const struct vf_ring *ring)
     return ring->pad > 0 || ring->sink >= 0;
 }
 
-/* Reads row r of plane s of a source, converted to the compute type, into its ring. */
-void vf_row_load(const struct vf_row_worker *worker, int field, ptrdiff_t s, ptrdiff_t r);
+/* The rows of plane s of a source on their way into its ring. */
+struct vf_row_loading {
+    int field;
+    ptrdiff_t s, next; /* the row that comes next: */
+    const char *from;  /* its first cell, and where x = 0 goes */
+    char *to;
+    ptrdiff_t from_pitch, to_pitch, cell; /* bytes */
+};
+struct vf_row_loading vf_row_loading_of(const struct vf_row_worker *worker, int field, ptrdiff_t s);
+
+/* Reads the next row, converted to the compute type; returns one that is to come and should be asked for. */
+struct vf_row_ahead vf_row_load(const struct vf_row_worker *worker, struct vf_row_loading *loading);
 
 /* Computes planes [s, s + count) of a stage over the tile and its reach, no more at once than the stage
  * takes. */

@@ -14,12 +14,12 @@
 #define VF_STENCIL(name)                                                                         \
     VF_DEVICE void body_##name(const void *const *in, void *const *out, const REAL *param,       \
                                const struct vf_body_row *row, enum pass pass, eigen_block *kept, \
-                               ptrdiff_t begin, ptrdiff_t i)
+                               ptrdiff_t begin, ptrdiff_t i, ptrdiff_t to)
 #define AT(k, dz, dy, dx) (((const REAL *)in[VF_ROW_INDEX(k, dz, dy)])[i + (dx)])
-#define PUT(k, value) (puts_results(pass) ? (void)(((REAL *)out[k])[i] = (value)) : (void)0)
+#define PUT(k, value) (puts_results(pass) ? (void)(((REAL *)out[k])[to] = (value)) : (void)0)
 #define PARAM(k) (param[k])
-#define OPEN_LO(axis) ((axis) == VF_X ? (int)i != row->closed_lo_x : row->open_lo[axis])
-#define OPEN_HI(axis) ((axis) == VF_X ? (int)i != row->closed_hi_x : row->open_hi[axis])
+#define OPEN_LO(axis) ((axis) == VF_X ? (int)to != row->closed_lo_x : row->open_lo[axis])
+#define OPEN_HI(axis) ((axis) == VF_X ? (int)to != row->closed_hi_x : row->open_hi[axis])
 
 /* Most bodies take a row in one pass, WHOLE. One that shares faces takes two: the first computes only the
  * upper faces along x and keeps them; then all else, with the faces along y and z kept for the row that
@@ -79,50 +79,78 @@ VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "stencil_bodies.h"
 
+/* The addresses of input k of a row. */
+#define INPUT(k)                                                                                \
+    row->in[9 * (k)], row->in[9 * (k) + 1], row->in[9 * (k) + 2], row->in[9 * (k) + 3],         \
+        row->in[9 * (k) + 4], row->in[9 * (k) + 5], row->in[9 * (k) + 6], row->in[9 * (k) + 7], \
+        row->in[9 * (k) + 8]
+_Static_assert(VF_MAX_INPUTS == 8 && VF_BODY_ROWS == 9 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
+
 /* Rows are taken in whole vectors, up to one beyond their ends. The row is not copied: reloading as vectors
- * what was just stored as scalars waits for every store before it. */
-#define VF_STENCIL_DEF(name, ...)                                                                \
-    VF_DEVICE void pass_##name(const struct vf_body_row *row, const REAL *param, enum pass pass, \
-                               eigen_block *kept, ptrdiff_t begin, ptrdiff_t end)                \
-    {                                                                                            \
-        _Pragma("omp simd") for (ptrdiff_t i = begin; i < end; i++)                              \
-            body_##name(row->in, row->out, param, row, pass, kept, begin, i);                    \
-    }                                                                                            \
-    static void row_##name(const struct vf_body_row *row)                                        \
-    {                                                                                            \
-        const ptrdiff_t n = (row->n + VF_LANES - 1) & -(ptrdiff_t)VF_LANES;                      \
-        REAL param[VF_MAX_STENCIL_PARAMS];                                                       \
-        for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)                                          \
-            param[i] = (REAL)row->param[i];                                                      \
-        const bool has_values = vf_body_has_eigenvalues(VF_STENCIL_##name);                      \
-        if (DIM == 3 && (has_values || vf_body_has_eigenvector(VF_STENCIL_##name))) {            \
-            _Alignas(VF_VECTOR_BYTES) eigen_block kept[EIGEN_KEPT];                              \
-            for (ptrdiff_t begin = 0, end; begin < n; begin = end) {                             \
-                end = eigen_block_end(begin, n);                                                 \
-                pass_##name(row, param, SCALED, kept, begin, end);                               \
-                pass_##name(row, param, SHAPED, kept, begin, end);                               \
-                if (has_values) {                                                                \
-                    pass_##name(row, param, DISCRIMINATED, kept, begin, end);                    \
-                    pass_##name(row, param, ROOTS_PARTED, kept, begin, end);                     \
-                } else {                                                                         \
-                    pass_##name(row, param, DIRECTED, kept, begin, end);                         \
-                    pass_##name(row, param, UNIT, kept, begin, end);                             \
-                    pass_##name(row, param, ACROSS, kept, begin, end);                           \
-                    pass_##name(row, param, REDUCED, kept, begin, end);                          \
-                    pass_##name(row, param, PARTED, kept, begin, end);                           \
-                    pass_##name(row, param, TURNED, kept, begin, end);                           \
-                }                                                                                \
-                pass_##name(row, param, DECOMPOSED, kept, begin, end);                           \
-            }                                                                                    \
-        } else if (vf_body_shares_faces(VF_STENCIL_##name)) {                                    \
-            pass_##name(row, param, FACES_ALONG_X, NULL, -VF_LANES, n);                          \
-            if (row->follows)                                                                    \
-                pass_##name(row, param, FACES_TAKEN, NULL, 0, n);                                \
-            else                                                                                 \
-                pass_##name(row, param, FACES_KEPT, NULL, 0, n);                                 \
-        } else {                                                                                 \
-            pass_##name(row, param, WHOLE, NULL, 0, n);                                          \
-        }                                                                                        \
+ * what was just stored as scalars waits for every store before it. Where results go to a sink, or a row is
+ * asked for, it is done a vector at a time; addresses are local then, since nothing that is stored changes
+ * them, and those that the body does not use are never loaded. */
+#define VF_STENCIL_DEF(name, in_2d, in_3d, out_2d, out_3d, ...)                                            \
+    VF_DEVICE void pass_##name(const struct vf_body_row *row, const REAL *param, enum pass pass,           \
+                               eigen_block *kept, ptrdiff_t begin, ptrdiff_t end)                          \
+    {                                                                                                      \
+        if (!puts_results(pass) || (row->place == VF_ROW_IN_RING && row->ahead.row == NULL)) {             \
+            _Pragma("omp simd") for (ptrdiff_t i = begin; i < end; i++)                                    \
+                body_##name(row->in, row->out, param, row, pass, kept, begin, i, i);                       \
+            return;                                                                                        \
+        }                                                                                                  \
+        const void *const in[] = {INPUT(0), INPUT(1), INPUT(2), INPUT(3),                                  \
+                                  INPUT(4), INPUT(5), INPUT(6), INPUT(7)};                                 \
+        void *const to[] = {row->out[0], row->out[1], row->out[2], row->out[3], row->out[4], row->out[5]}; \
+        const int outputs[] = {out_2d, out_3d};                                                            \
+        struct vf_body_row own = *row;                                                                     \
+        for (ptrdiff_t at = begin; at < end; at += VF_LANES) {                                             \
+            REAL result[VF_MAX_OUTPUTS][VF_LANES];                                                         \
+            void *const out[] = {result[0], result[1], result[2], result[3], result[4], result[5]};        \
+            ask_for(own.ahead, at, 1);                                                                     \
+            own.closed_lo_x = row->closed_lo_x - (int)at;                                                  \
+            own.closed_hi_x = row->closed_hi_x - (int)at;                                                  \
+            _Pragma("omp simd") for (int lane = 0; lane < VF_LANES; lane++)                                \
+                body_##name(in, out, param, &own, pass, kept, begin, at + lane, lane);                     \
+            for (int k = 0; k < outputs[DIM - 2]; k++)                                                     \
+                put_vector(to[k], at, vf_vector_load(result[k]), own.place);                               \
+        }                                                                                                  \
+    }                                                                                                      \
+    static void row_##name(const struct vf_body_row *row)                                                  \
+    {                                                                                                      \
+        const ptrdiff_t n = (row->n + VF_LANES - 1) & -(ptrdiff_t)VF_LANES;                                \
+        REAL param[VF_MAX_STENCIL_PARAMS];                                                                 \
+        for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)                                                    \
+            param[i] = (REAL)row->param[i];                                                                \
+        const bool has_values = vf_body_has_eigenvalues(VF_STENCIL_##name);                                \
+        if (DIM == 3 && (has_values || vf_body_has_eigenvector(VF_STENCIL_##name))) {                      \
+            _Alignas(VF_VECTOR_BYTES) eigen_block kept[EIGEN_KEPT];                                        \
+            for (ptrdiff_t begin = 0, end; begin < n; begin = end) {                                       \
+                end = eigen_block_end(begin, n);                                                           \
+                pass_##name(row, param, SCALED, kept, begin, end);                                         \
+                pass_##name(row, param, SHAPED, kept, begin, end);                                         \
+                if (has_values) {                                                                          \
+                    pass_##name(row, param, DISCRIMINATED, kept, begin, end);                              \
+                    pass_##name(row, param, ROOTS_PARTED, kept, begin, end);                               \
+                } else {                                                                                   \
+                    pass_##name(row, param, DIRECTED, kept, begin, end);                                   \
+                    pass_##name(row, param, UNIT, kept, begin, end);                                       \
+                    pass_##name(row, param, ACROSS, kept, begin, end);                                     \
+                    pass_##name(row, param, REDUCED, kept, begin, end);                                    \
+                    pass_##name(row, param, PARTED, kept, begin, end);                                     \
+                    pass_##name(row, param, TURNED, kept, begin, end);                                     \
+                }                                                                                          \
+                pass_##name(row, param, DECOMPOSED, kept, begin, end);                                     \
+            }                                                                                              \
+        } else if (vf_body_shares_faces(VF_STENCIL_##name)) {                                              \
+            pass_##name(row, param, FACES_ALONG_X, NULL, -VF_LANES, n);                                    \
+            if (row->follows)                                                                              \
+                pass_##name(row, param, FACES_TAKEN, NULL, 0, n);                                          \
+            else                                                                                           \
+                pass_##name(row, param, FACES_KEPT, NULL, 0, n);                                           \
+        } else {                                                                                           \
+            pass_##name(row, param, WHOLE, NULL, 0, n);                                                    \
+        }                                                                                                  \
     }
 #include "filters/stencils.def"
 #undef VF_STENCIL_DEF

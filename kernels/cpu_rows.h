@@ -24,11 +24,25 @@
 #define VF_ROW_READ_BEYOND (3 * 64)
 #define VF_ROW_READ_BEFORE 64
 
+/* Where results go: into a ring, or into a sink, where every NaN becomes the same one, to the caches or past
+ * them, as by `stream`. Rows of a sink begin at multiples of VF_ALIGNMENT, and their bytes are one. */
+enum vf_row_place { VF_ROW_IN_RING, VF_ROW_IN_SINK, VF_ROW_PAST_CACHES };
+
+/* A row of a source that is to come: its first cell, NULL for none, and bytes from cell to cell. It is asked
+ * for piece by piece by a loop that computes, to the second cache: all at once it would take the places of
+ * what that loop waits for, and rows in work would wait with it in the first. */
+struct vf_row_ahead {
+    const char *row;
+    ptrdiff_t cell;
+};
+
 /* One row of a body stage. Rows are of the compute type, their first element being the row's first cell;
  * inputs may be read up to the stage's x reach before and after, and in whole vectors. */
 struct vf_body_row {
     const void *const *in; /* [VF_ROW_INDEX(k, dz, dy)]; only what the stage reads is set */
     void *const *out;
+    enum vf_row_place place; /* of all outputs */
+    struct vf_row_ahead ahead;
     const double *param;
     ptrdiff_t n;
     int open_lo[3], open_hi[3];   /* [1] y, [2] z: whether flux passes that face of this row */
@@ -59,10 +73,6 @@ static inline bool vf_body_has_eigenvector(enum vf_stencil_id id)
            id == VF_STENCIL_eed_surface_tensor || id == VF_STENCIL_orientation;
 }
 
-/* Where sums go: into a ring, or into a sink, where every NaN becomes the same one, to the caches or past
- * them, as by `stream`. Rows of a sink begin at multiples of VF_ALIGNMENT, and their bytes are one. */
-enum vf_row_place { VF_ROW_IN_RING, VF_ROW_IN_SINK, VF_ROW_PAST_CACHES };
-
 /* For percentiles: the last bin of finite values, and what stands for values that do not count. */
 enum { VF_BIN_LARGEST = 0xfeff, VF_BIN_NONE = 0xff00 };
 
@@ -80,10 +90,12 @@ struct vf_rows {
     void (*body[VF_STENCIL_COUNT])(const struct vf_body_row *row);
     /* Neighbouring rows at once: out[k][i] = weight[0] * in[k][i] + weight[1] * in[k + 1][i] + ... for k <
      * count, and one row along itself: out[i] = weight[0] * in[i] + weight[1] * in[i + 1] + ...; chains of
-     * fma, all of the compute type. What is so many elements `ahead` of each row is asked for meanwhile. */
+     * fma, all of the compute type. Meanwhile what is so many elements `ahead` of each row, or a row that is
+     * to come, is asked for. */
     void (*lines)(const void *const *in, const void *weight, int taps, void *const *out, int count,
                   ptrdiff_t n, enum vf_row_place place, ptrdiff_t ahead);
-    void (*along)(const void *in, const void *weight, int taps, void *out, ptrdiff_t n);
+    void (*along)(const void *in, const void *weight, int taps, void *out, ptrdiff_t n,
+                  struct vf_row_ahead ahead);
     void (*load[VF_TYPE_COUNT])(const void *in, void *out, ptrdiff_t n);
     void (*store[VF_TYPE_COUNT])(const void *in, void *out, ptrdiff_t n);
     /* Stores by one of `store`, whose elements have `size` bytes, past the caches; `finish` after the last

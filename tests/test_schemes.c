@@ -256,8 +256,8 @@ Test(schemes, not_a_number)
         }
 }
 
-/* Results of more than 16 MiB are stored past the caches: whole rows of sums as they are made where they are
- * aligned, other rows and types from their rings. */
+/* Results of more than 16 MiB are stored past the caches: whole rows as they are made where they are aligned,
+ * other rows and types from their rings. */
 Test(schemes, large_results)
 {
     static const struct {
@@ -268,7 +268,9 @@ Test(schemes, large_results)
                  {"gaussian:sigma=0.5", 2049, 2050, 1, VF_F32},
                  {"gaussian:sigma=0.4", 3001, 2900, 1, VF_U16},
                  {"gaussian:sigma=0.3", 1456, 1456, 1, VF_F64},
-                 {"structure-tensor:sigma=0:rho=0.4", 96, 90, 82, VF_F32}};
+                 {"structure-tensor:sigma=0:rho=0.4", 96, 90, 82, VF_F32},
+                 {"gradient", 2064, 2048, 1, VF_F32},
+                 {"perona-malik:k=20:iterations=1", 176, 160, 160, VF_F32}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct pipeline p = {.chain = cases[i].chain,
                              .nx = cases[i].nx,
@@ -308,6 +310,10 @@ Test(schemes, levels)
                                          .precise = precise != 0,
                                          .aspect = {1, 0.7, 3},
                                          .result_type = precise ? VF_F64 : VF_U16};
+                    compare(p, (unsigned)c);
+                    /* Rows that may go to the result as they are. */
+                    p.nx = 48;
+                    p.result_type = precise ? VF_F64 : VF_F32;
                     compare(p, (unsigned)c);
                 }
     }
