@@ -48,6 +48,8 @@ LIBS = $(package_libs) -ldl -lm $(LDLIBS)
 # Two sources are compiled several times over; every other file of these directories once.
 variants := f32_2d f32_3d f64_2d f64_3d
 levels := baseline $(if $(is_x86),v3 v4)
+# SSE2 moves are enough: gcc 12 takes MMX registers for some, which x87 arithmetic, long double, then finds in use.
+flags_baseline := $(if $(is_x86),-mno-mmx)
 flags_v3 := -march=x86-64-v3
 flags_v4 := -march=x86-64-v4 -mprefer-vector-width=512
 

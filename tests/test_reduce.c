@@ -131,6 +131,20 @@ static void fill_wildly(double *value, ptrdiff_t n, bool is_double)
     }
 }
 
+/* No level leaves registers in a state in which long double arithmetic gives NaN. */
+Test(reduce, leaves_long_double_arithmetic)
+{
+    double value[40];
+    for (int i = 0; i < 40; i++)
+        value[i] = i;
+    for (int level = 0; level < 3; level++) {
+        take_level(level);
+        deviation(false, value, 40);
+        const volatile long double one = 1;
+        cr_expect(one + one == 2);
+    }
+}
+
 Test(reduce, value_does_not_depend_on_order_or_threads)
 {
     static const struct {
