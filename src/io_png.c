@@ -15,6 +15,7 @@
 #include "io_codec.h"
 #include "io_tags.h"
 #include "size.h"
+#include "utf8.h"
 
 /* Bytes of a text or a profile, unpacked. */
 enum { LARGEST_CHUNK = 16 << 20 };
@@ -198,10 +199,14 @@ static enum vf_status take_texts(struct vf_tags *tags, png_structp png, png_info
 {
     png_textp texts;
     const int count = png_get_text(png, info, &texts, NULL);
-    for (int i = 0; i < count; i++)
-        if (vf_tags_add_text(tags, 0, texts[i].key, texts[i].text == NULL ? "" : texts[i].text,
-                             texts[i].compression, error) != VF_OK)
+    for (int i = 0; i < count; i++) {
+        /* zTXt is a packed tEXt, and its number is that of texts which no PNG stored. */
+        const int packed = texts[i].compression == PNG_TEXT_COMPRESSION_zTXt;
+        const int kind = packed ? PNG_TEXT_COMPRESSION_NONE : texts[i].compression;
+        if (vf_tags_add_text(tags, 0, texts[i].key, texts[i].text == NULL ? "" : texts[i].text, kind,
+                             error) != VF_OK)
             return VF_FAILED;
+    }
     return VF_OK;
 }
 
@@ -253,6 +258,10 @@ static enum vf_status understand(struct vf_reader *reader, struct vf_error *erro
     if (!vf_volume_bytes(info->type, &info->shape, &bytes))
         return vf_fail(error, VF_FAILED, "claims %lu x %lu pixels, more than can be addressed",
                        (unsigned long)width, (unsigned long)height);
+#if defined(PNG_eXIf_SUPPORTED)
+    if (png_get_valid(state->png, state->info, PNG_INFO_eXIf))
+        vf_info_note(info, "EXIF data is neither read nor kept");
+#endif
     return VF_OK;
 }
 
@@ -396,15 +405,21 @@ static enum vf_status png_supports(const struct vf_info *result, struct vf_error
     return VF_OK;
 }
 
-/* ASCII goes as tEXt, which every reader knows; what PNG itself stored keeps its kind; the rest is UTF-8. */
+/* What PNG itself stored keeps its kind. The rest is ASCII, as tEXt, which every reader knows, UTF-8 or, as
+ * tEXt is too, Latin-1. */
 static int text_kind(const struct vf_text *text)
 {
-    const unsigned char *c = (const unsigned char *)text->text;
-    while (*c != '\0' && *c < 0x80)
-        c++;
-    if (text->tag == 0 || *c == '\0')
-        return text->png_kind == 0 ? PNG_TEXT_COMPRESSION_NONE : text->png_kind;
-    return PNG_ITXT_COMPRESSION_NONE;
+    bool ascii = true;
+    if (text->png_kind != 0)
+        return text->png_kind;
+    for (const unsigned char *c = (const unsigned char *)text->text; *c != '\0';) {
+        const int length = vf_utf8_length(c);
+        if (length == 0)
+            return PNG_TEXT_COMPRESSION_NONE;
+        ascii = ascii && length == 1;
+        c += length;
+    }
+    return ascii ? PNG_TEXT_COMPRESSION_NONE : PNG_ITXT_COMPRESSION_NONE;
 }
 
 static void write_text(struct png_state *state, const char *keyword, char *value, int kind)

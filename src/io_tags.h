@@ -12,7 +12,7 @@ struct vf_text {
     uint16_t tag;  /* 0: none */
     char *keyword; /* NULL: none */
     char *text;
-    int png_kind; /* how PNG stored it (PNG_TEXT_COMPRESSION_*, PNG_ITXT_COMPRESSION_*) */
+    int png_kind; /* how PNG stored it (PNG_TEXT_COMPRESSION_NONE, PNG_ITXT_COMPRESSION_*); 0: no PNG did */
     struct vf_text *next;
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "number.h"
+#include "utf8.h"
 
 void vf_json_open(struct vf_json *json, FILE *to)
 {
@@ -17,27 +18,11 @@ static void new_line(struct vf_json *json)
     fprintf(json->to, "\n%*s", 2 * json->depth, "");
 }
 
-/* Length of the UTF-8 sequence at `text`; 0 when it is none (RFC 3629: no overlong forms, no surrogates). */
-static int utf8_length(const unsigned char *text)
-{
-    unsigned char a = text[0], b = text[0] ? text[1] : 0;
-    if (a < 0x80)
-        return 1;
-    int length = a >= 0xc2 && a <= 0xdf ? 2 : a >= 0xe0 && a <= 0xef ? 3 : a >= 0xf0 && a <= 0xf4 ? 4 : 0;
-    if ((a == 0xe0 && b < 0xa0) || (a == 0xed && b > 0x9f) || (a == 0xf0 && b < 0x90) ||
-        (a == 0xf4 && b > 0x8f))
-        return 0;
-    for (int i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    return length;
-}
-
 static void write_string(FILE *to, const char *text)
 {
     putc('"', to);
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
-        int length = utf8_length(at);
+        int length = vf_utf8_length(at);
         if (length == 0)
             fputs("\\ufffd", to);
         else if (*at == '"' || *at == '\\')

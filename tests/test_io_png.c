@@ -12,7 +12,7 @@ TestSuite(io_png, .init = samples_begin, .fini = samples_end);
 
 struct png_sample {
     int colour, bits;
-    bool interlaced, transparent, tags;
+    bool interlaced, transparent, tags, exif;
     png_uint_32 nx, ny;
 };
 
@@ -30,12 +30,19 @@ static void set_tags(png_structp png, png_infop info, const struct png_sample *s
         {.compression = PNG_TEXT_COMPRESSION_NONE, .key = (char *)"Author", .text = (char *)"someone"},
         {.compression = PNG_TEXT_COMPRESSION_zTXt, .key = (char *)"Own key", .text = (char *)"own text"},
         {.compression = PNG_ITXT_COMPRESSION_NONE, .key = (char *)"Title", .text = (char *)"\xc2\xb5m"},
+        {.compression = PNG_TEXT_COMPRESSION_zTXt,
+         .key = (char *)"Copyright",
+         .text = (char *)"\xa9 someone"},
     };
     if (s->tags) {
-        png_set_text(png, info, texts, 4);
+        png_set_text(png, info, texts, 5);
         png_set_gAMA(png, info, 0.5);
         png_set_pHYs(png, info, 200000, 100000, PNG_RESOLUTION_METER);
     }
+#if defined(PNG_eXIf_SUPPORTED)
+    if (s->exif)
+        png_set_eXIf_1(png, info, 8, (png_bytep) "II*\0\10\0\0");
+#endif
     if (s->transparent) {
         const png_color_16 colour = {.gray = 1, .red = 1, .green = 1, .blue = 1};
         png_set_tRNS(png, info, NULL, 0, &colour);
@@ -175,13 +182,13 @@ Test(io_png, palette_is_refused)
     cr_assert(strstr(message, "palette") && strstr(message, "PNG24:"), "%s", message);
 }
 
-static bool has_text(png_structp png, png_infop info, const char *key, const char *text)
+static bool has_text(png_structp png, png_infop info, const char *key, const char *text, int kind)
 {
     png_textp texts;
     const int count = png_get_text(png, info, &texts, NULL);
     for (int i = 0; i < count; i++)
         if (strcmp(texts[i].key, key) == 0 && strcmp(texts[i].text, text) == 0)
-            return true;
+            return texts[i].compression == kind;
     return false;
 }
 
@@ -195,11 +202,12 @@ static void check_tags(const char *path)
     double gamma;
     png_init_io(png, file);
     png_read_info(png, info);
-    cr_assert(has_text(png, info, "Description", "a cell"));
-    cr_assert(has_text(png, info, "Author", "someone"));
-    cr_assert(has_text(png, info, "Title", "\xc2\xb5m"));
-    cr_assert(has_text(png, info, "Own key", "own text"));
-    cr_assert(has_text(png, info, "Software", "volfilter"));
+    cr_assert(has_text(png, info, "Description", "a cell", PNG_TEXT_COMPRESSION_NONE));
+    cr_assert(has_text(png, info, "Author", "someone", PNG_TEXT_COMPRESSION_NONE));
+    cr_assert(has_text(png, info, "Title", "\xc2\xb5m", PNG_ITXT_COMPRESSION_NONE));
+    cr_assert(has_text(png, info, "Copyright", "\xa9 someone", PNG_TEXT_COMPRESSION_NONE));
+    cr_assert(has_text(png, info, "Own key", "own text", PNG_TEXT_COMPRESSION_NONE));
+    cr_assert(has_text(png, info, "Software", "volfilter", PNG_TEXT_COMPRESSION_NONE));
     cr_assert(png_get_gAMA(png, info, &gamma));
     cr_assert_float_eq(gamma, 0.5, 1e-5);
     cr_assert(png_get_pHYs(png, info, &x, &y, &unit) && x == 200000 && y == 100000 &&
@@ -248,6 +256,47 @@ static void set_imagej_resolution(TIFF *tif, uint32_t page)
     TIFFSetField(tif, TIFFTAG_YRESOLUTION, 2.0);
     TIFFSetField(tif, TIFFTAG_RESOLUTIONUNIT, RESUNIT_NONE);
 }
+
+/* Of PNG's texts only iTXt is UTF-8; tEXt is Latin-1, as is what many programs write into a TIFF. */
+Test(io_png, descriptions_that_are_not_ascii)
+{
+    static const struct {
+        const char *text;
+        int kind;
+    } cases[] = {
+        {"20 \xc2\xb5m", PNG_ITXT_COMPRESSION_NONE},
+        {"20 \xb5m", PNG_TEXT_COMPRESSION_NONE},
+        {"\xc2\xb5 and \xb5", PNG_TEXT_COMPRESSION_NONE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tiff_sample_write(
+            sample_path("in.tif"),
+            &(struct tiff_sample){.type = VF_U8, .nx = 5, .ny = 4, .description = cases[i].text});
+        sample_copy(sample_path("in.tif"), sample_path("out.png"), VF_COMPRESS_AS_INPUT);
+        FILE *file = fopen(sample_path("out.png"), "rb");
+        png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
+        png_infop info = png_create_info_struct(png);
+        png_init_io(png, file);
+        png_read_info(png, info);
+        cr_expect(has_text(png, info, "Description", cases[i].text, cases[i].kind), "case %zu", i);
+        png_destroy_read_struct(&png, &info, NULL);
+        fclose(file);
+    }
+}
+
+#if defined(PNG_eXIf_SUPPORTED)
+Test(io_png, exif_is_said_not_to_be_kept)
+{
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    const struct png_sample s = {.colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .exif = true, .nx = 5, .ny = 4};
+    png_sample_write(sample_path("in.png"), &s);
+    sample_read(sample_path("in.png"), &reader, &volume);
+    cr_assert_str_eq(vf_reader_info(reader)->note, "EXIF data is neither read nor kept");
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+}
+#endif
 
 /* ImageJ names its unit where PNG has no place for it. */
 Test(io_png, spacing_of_imagej)
