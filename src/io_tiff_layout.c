@@ -65,6 +65,12 @@ void vf_tiff_layout_get(TIFF *tif, struct vf_tiff_layout *layout)
     }
 }
 
+/* Numbers of Aperio's scanners, Bio-Formats and others, which libtiff has no codec for. */
+static bool is_jpeg_2000(uint16_t scheme)
+{
+    return scheme == COMPRESSION_JP2000 || scheme == 33003 || scheme == 33004 || scheme == 33005;
+}
+
 static enum vf_status check_compression(const struct vf_tiff_layout *layout, struct vf_error *error)
 {
     const TIFFCodec *known = TIFFFindCODEC(layout->scheme);
@@ -79,7 +85,10 @@ static enum vf_status check_compression(const struct vf_tiff_layout *layout, str
                        "tiffcp -c none IN.tif OUT.tif",
                        known->name);
     if (codec == NULL)
-        return vf_fail(error, VF_FAILED, "has the unknown compression %u", layout->scheme);
+        return vf_fail(error, VF_FAILED,
+                       "has the unknown compression %u%s; save it uncompressed or with Deflate in a "
+                       "program that reads it",
+                       layout->scheme, is_jpeg_2000(layout->scheme) ? " (JPEG 2000)" : "");
     if (!TIFFIsCODECConfigured(layout->scheme))
         return vf_fail(error, VF_FAILED,
                        "is compressed with %s, which the libtiff of this machine lacks; convert it "

@@ -63,9 +63,13 @@ void vf_tiff_note(TIFF *tif, struct vf_info *info)
 {
     uint16_t count = 0;
     const uint64_t *offsets = NULL;
+    uint32_t bytes = 0;
+    const void *xmp = NULL;
     if (TIFFGetField(tif, TIFFTAG_SUBIFD, &count, &offsets) && count > 0)
         vf_info_note(info, "%u smaller cop%s of each page (SubIFDs) %s not read", count,
                      count == 1 ? "y" : "ies", count == 1 ? "is" : "are");
+    if (TIFFGetField(tif, TIFFTAG_XMLPACKET, &bytes, &xmp))
+        vf_info_note(info, "XMP is neither read nor kept");
     note_private_tags(tif, info);
 }
 

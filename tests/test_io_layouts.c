@@ -251,6 +251,23 @@ Test(io_layouts, private_tags_are_noted_once)
         "more");
 }
 
+static void set_xmp(TIFF *tif, uint32_t page)
+{
+    if (page == 0)
+        TIFFSetField(tif, TIFFTAG_XMLPACKET, 11, "<x:xmpmeta>");
+}
+
+Test(io_layouts, xmp_is_said_not_to_be_kept)
+{
+    struct vf_reader *reader;
+    struct vf_error error;
+    tiff_sample_write(sample_path("in.tif"),
+                      &(struct tiff_sample){.type = VF_U8, .nx = 4, .ny = 4, .pages = 2, .more = set_xmp});
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
+    cr_assert_str_eq(vf_reader_info(reader)->note, "XMP is neither read nor kept");
+    vf_reader_close(reader);
+}
+
 /* Two smaller copies under the first page, then the second page. libtiff writes the directories that follow a
  * SubIFD tag as its own. */
 Test(io_layouts, pyramids_are_kept_out_of_the_way)

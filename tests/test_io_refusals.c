@@ -113,9 +113,14 @@ Test(io_refusals, kinds_of_compression)
         uint16_t scheme;
         const char *words;
     } cases[] = {
-        {COMPRESSION_JPEG, "JPEG|tiff2rgba"},      {COMPRESSION_OJPEG, "JPEG"},
-        {COMPRESSION_LZMA, "LZMA|tiffcp -c none"}, {COMPRESSION_CCITTFAX4, "CCITT|tiffcp"},
-        {COMPRESSION_PIXARLOG, "PixarLog|tiffcp"}, {54321, "unknown compression 54321"},
+        {COMPRESSION_JPEG, "JPEG|tiff2rgba"},
+        {COMPRESSION_OJPEG, "JPEG"},
+        {COMPRESSION_LZMA, "LZMA|tiffcp -c none"},
+        {COMPRESSION_CCITTFAX4, "CCITT|tiffcp"},
+        {COMPRESSION_PIXARLOG, "PixarLog|tiffcp"},
+        {54321, "unknown compression 54321|Deflate"},
+        {34712, "JPEG 2000|Deflate"},
+        {33005, "JPEG 2000"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHANGED({TIFFTAG_COMPRESSION, TIFF_SHORT, 1, cases[i].scheme});
