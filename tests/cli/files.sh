@@ -259,6 +259,10 @@ test_mrc() {
     silent
     expect 1 -f gradient:output=components v.mrc o.mrc
     says "one channel"
+    expect 2 --compress zstd -f gaussian v.mrc o.mrc
+    says "o.mrc: MRC is not compressed; leave out --compress, or write a .tif"
+    [ ! -e o.mrc ]
+    expect 0 --compress none -f gaussian v.mrc none.mrc
     expect 1 --dtype float64 -f gaussian v.mrc o.mrc
     says "--dtype float32"
     expect 0 -f gradient:output=components v.mrc o.tif
