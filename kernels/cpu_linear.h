@@ -106,53 +106,64 @@ static void lines(const void *const *in, const void *weight, int taps, void *con
     }
 }
 
-/* One shift of `along`; leaves after the last weight. */
-#define SHIFT_BY(VECTORS, shift)                                                                         \
-    if ((shift) < VF_LANES) {                                                                            \
-        if (t + (shift) == taps)                                                                         \
-            break;                                                                                       \
-        VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[v] = vf_vector_fma(                            \
-            weight[t + (shift)],                                                                         \
-            VF_VECTOR_SHIFTED(x[v], x[v + 1], from + i + t + v * VF_LANES, (shift) % VF_LANES), sum[v]); \
+/* One shift of `along`; leaves after the last weight. If it LOADS, every other one is a load: shifts take the
+ * places of multiply-adds, loads that cross cache lines those of other loads. */
+#define SHIFT_BY(VECTORS, LOADS, shift)                                                             \
+    if ((shift) < VF_LANES) {                                                                       \
+        if (t + (shift) == taps)                                                                    \
+            break;                                                                                  \
+        VF_UNROLL for (int v = 0; v < (VECTORS); v++)                                               \
+        {                                                                                           \
+            const REAL *at = from + i + t + v * VF_LANES;                                           \
+            sum[v] = vf_vector_fma(weight[t + (shift)],                                             \
+                                   (LOADS) && (shift) % 2 == 1                                      \
+                                       ? vf_vector_load(at + (shift))                               \
+                                       : VF_VECTOR_SHIFTED(x[v], x[v + 1], at, (shift) % VF_LANES), \
+                                   sum[v]);                                                         \
+        }                                                                                           \
     }
 
 /* Sums of a row's neighbouring elements, VECTORS of them in registers. */
-#define ALONG(VECTORS)                                                                                     \
-    static void along_##VECTORS(const REAL *from, const REAL *weight, int taps, REAL *to, ptrdiff_t begin, \
-                                ptrdiff_t end)                                                             \
-    {                                                                                                      \
-        for (ptrdiff_t i = begin; i < end; i += (VECTORS)*VF_LANES) {                                      \
-            vf_vector sum[VECTORS], x[(VECTORS) + 1];                                                      \
-            VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[v] =                                         \
-                weight[0] * vf_vector_load(from + i + v * VF_LANES);                                       \
-            for (int t = 0; t < taps; t += VF_LANES) {                                                     \
-                VF_UNROLL for (int v = 0; v <= (VECTORS); v++) x[v] =                                      \
-                    vf_vector_load(from + i + t + v * VF_LANES);                                           \
-                if (t > 0)                                                                                 \
-                    VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[v] =                                 \
-                        vf_vector_fma(weight[t], x[v], sum[v]);                                            \
-                SHIFT_BY(VECTORS, 1)                                                                       \
-                SHIFT_BY(VECTORS, 2)                                                                       \
-                SHIFT_BY(VECTORS, 3)                                                                       \
-                SHIFT_BY(VECTORS, 4)                                                                       \
-                SHIFT_BY(VECTORS, 5)                                                                       \
-                SHIFT_BY(VECTORS, 6)                                                                       \
-                SHIFT_BY(VECTORS, 7)                                                                       \
-                SHIFT_BY(VECTORS, 8)                                                                       \
-                SHIFT_BY(VECTORS, 9)                                                                       \
-                SHIFT_BY(VECTORS, 10)                                                                      \
-                SHIFT_BY(VECTORS, 11)                                                                      \
-                SHIFT_BY(VECTORS, 12)                                                                      \
-                SHIFT_BY(VECTORS, 13)                                                                      \
-                SHIFT_BY(VECTORS, 14)                                                                      \
-                SHIFT_BY(VECTORS, 15)                                                                      \
-            }                                                                                              \
-            VF_UNROLL for (int v = 0; v < (VECTORS); v++) vf_vector_store(to + i + v * VF_LANES, sum[v]);  \
-        }                                                                                                  \
+#define ALONG(name, VECTORS, LOADS)                                                                       \
+    static void name(const REAL *from, const REAL *weight, int taps, REAL *to, ptrdiff_t begin,           \
+                     ptrdiff_t end)                                                                       \
+    {                                                                                                     \
+        for (ptrdiff_t i = begin; i < end; i += (VECTORS)*VF_LANES) {                                     \
+            vf_vector sum[VECTORS], x[(VECTORS) + 1];                                                     \
+            VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[v] =                                        \
+                weight[0] * vf_vector_load(from + i + v * VF_LANES);                                      \
+            for (int t = 0; t < taps; t += VF_LANES) {                                                    \
+                VF_UNROLL for (int v = 0; v <= (VECTORS); v++) x[v] =                                     \
+                    vf_vector_load(from + i + t + v * VF_LANES);                                          \
+                if (t > 0)                                                                                \
+                    VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[v] =                                \
+                        vf_vector_fma(weight[t], x[v], sum[v]);                                           \
+                SHIFT_BY(VECTORS, LOADS, 1)                                                               \
+                SHIFT_BY(VECTORS, LOADS, 2)                                                               \
+                SHIFT_BY(VECTORS, LOADS, 3)                                                               \
+                SHIFT_BY(VECTORS, LOADS, 4)                                                               \
+                SHIFT_BY(VECTORS, LOADS, 5)                                                               \
+                SHIFT_BY(VECTORS, LOADS, 6)                                                               \
+                SHIFT_BY(VECTORS, LOADS, 7)                                                               \
+                SHIFT_BY(VECTORS, LOADS, 8)                                                               \
+                SHIFT_BY(VECTORS, LOADS, 9)                                                               \
+                SHIFT_BY(VECTORS, LOADS, 10)                                                              \
+                SHIFT_BY(VECTORS, LOADS, 11)                                                              \
+                SHIFT_BY(VECTORS, LOADS, 12)                                                              \
+                SHIFT_BY(VECTORS, LOADS, 13)                                                              \
+                SHIFT_BY(VECTORS, LOADS, 14)                                                              \
+                SHIFT_BY(VECTORS, LOADS, 15)                                                              \
+            }                                                                                             \
+            VF_UNROLL for (int v = 0; v < (VECTORS); v++) vf_vector_store(to + i + v * VF_LANES, sum[v]); \
+        }                                                                                                 \
     }
-ALONG(8)
-ALONG(4)
-ALONG(1)
+ALONG(along_loads_8, 8, true)
+ALONG(along_8, 8, false)
+ALONG(along_4, 4, false)
+ALONG(along_1, 1, false)
+
+/* Fewer weights gain nothing by loads: short sums wait for what was just stored. */
+#define LEAST_TAPS_LOADED 16
 
 static void along(const void *in, const void *weight, int taps, void *out, ptrdiff_t n,
                   struct vf_row_ahead ahead)
@@ -161,7 +172,7 @@ static void along(const void *in, const void *weight, int taps, void *out, ptrdi
     for (ptrdiff_t i = 0, next; i < eights; i = next) {
         next = ahead.row == NULL ? eights : i + 8 * VF_LANES;
         ask_for(ahead, i, 8);
-        along_8(in, weight, taps, out, i, next);
+        (taps < LEAST_TAPS_LOADED ? along_8 : along_loads_8)(in, weight, taps, out, i, next);
     }
     ask_for(ahead, eights, 4);
     along_4(in, weight, taps, out, eights, fours);
