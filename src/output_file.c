@@ -320,6 +320,18 @@ enum vf_status vf_output_file_open(struct vf_output_file **out, const char *path
     return status;
 }
 
+enum vf_status vf_output_file_try(const char *path, bool no_clobber, struct vf_error *error)
+{
+    struct stat existing;
+    struct vf_output_file *file;
+    const bool exists = stat(path, &existing) == 0;
+    if (strcmp(path, "-") == 0 || (exists && !S_ISREG(existing.st_mode) && !S_ISDIR(existing.st_mode)))
+        return VF_OK;
+    const enum vf_status status = vf_output_file_open(&file, path, no_clobber, error);
+    vf_output_file_close(file);
+    return status;
+}
+
 int vf_output_file_descriptor(const struct vf_output_file *file)
 {
     return file->fd;

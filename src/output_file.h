@@ -16,6 +16,9 @@ struct vf_output_file;
 enum vf_status vf_output_file_open(struct vf_output_file **file, const char *path, bool no_clobber,
                                    struct vf_error *error);
 
+/* Whether that can be done, and nothing stays of it. Pipes, devices and standard output are not opened. */
+enum vf_status vf_output_file_try(const char *path, bool no_clobber, struct vf_error *error);
+
 /* Open for reading and writing, seekable, empty at first; owned by the file. */
 int vf_output_file_descriptor(const struct vf_output_file *file);
 

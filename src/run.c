@@ -10,6 +10,7 @@
 #include "interrupt.h"
 #include "kernels/cpu_rows.h"
 #include "memory.h"
+#include "output_file.h"
 #include "progress.h"
 #include "stream.h"
 #include "work.h"
@@ -422,8 +423,12 @@ enum vf_status vf_run_file(const struct vf_chain *chain, const struct vf_options
     enum vf_status status = vf_work_open(&w, chain, options, session, in, out, explain_to, error);
     if (status != VF_OK)
         return status;
-    if (options->dry_run)
+    if (options->dry_run) {
+        status = vf_output_file_try(out, options->no_clobber, error);
+        if (status != VF_OK)
+            status = vf_fail_in(error, status, out);
         goto out;
+    }
     VF_TRY(vf_work_read(w, error));
     VF_TRY(vf_work_compute(w, error));
     VF_TRY(vf_work_write(w, error));

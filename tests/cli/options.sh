@@ -185,6 +185,15 @@ test_dry_run_checks_but_writes_nothing() {
     only out err
     expect 1 -f gaussian --dry-run nowhere.tif o.tif
     says "nowhere.tif"
+    expect 1 -f gaussian --dry-run "$STACK" nodir/o.tif
+    says "nodir/o.tif: cannot create a file"
+    printf x >old.tif
+    expect 1 -f gaussian --dry-run --no-clobber "$STACK" old.tif
+    says "old.tif: exists"
+    rm old.tif
+    mkfifo pipe.tif
+    expect 0 -f gaussian --dry-run "$STACK" pipe.tif
+    rm pipe.tif
     expect 2 -f perona-malik:dt=0.24 --dry-run "$STACK" o.tif
     says "dt"
     expect 0 -f gaussian --dry-run --out-dir d "$STACK"
