@@ -115,7 +115,7 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     return all.count;
 }
 
-/* Along y a step's rows wrap round in every plane of a volume; fitted to 11 kernels. */
+/* Along y a step's rows wrap round in every plane of a volume; fitted to 12 kernels. */
 #define WRAPPED 6
 
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,

@@ -11,14 +11,14 @@ enum { TURN = 3, AHEAD = 2 };
 
 /* What a block's shape comes to; arrays are along z, y, x, as halos are. */
 struct layout {
-    int level[VF_KERNEL_MOST_FIELDS];    /* of a stage: the field that it reads beside a cell */
-    int reach[VF_KERNEL_MOST_FIELDS][3]; /* of a stage on its level */
+    int level[VF_KERNEL_MOST_FIELDS];       /* of a stage: the field that it reads beside a cell */
+    int reach[VF_KERNEL_MOST_FIELDS][3];    /* of a stage on its level */
+    int reached[VF_KERNEL_MOST_FIELDS + 1]; /* planes that the stages before reach */
     int delay[VF_KERNEL_MOST_FIELDS + 1];
     int rows[VF_KERNEL_MOST_FIELDS]; /* of a level in shared memory: the first element */
     struct vf_sweep_shape shape;
-    int reached[VF_KERNEL_MOST_FIELDS + 1]; /* planes that the stages before reach */
-    bool tables, is_short, all_rows;        /* as time_stream.cu explains them */
-    size_t rows_bytes, bytes;               /* of shared memory: those rows, and all */
+    bool tables, is_short, all_rows; /* as time_stream.cu explains them */
+    size_t rows_bytes, bytes;        /* of shared memory: those rows, and all */
 };
 
 /* ---- what it takes ---- */
@@ -31,18 +31,11 @@ static bool is_source(const struct vf_flow *flow, int field)
     return false;
 }
 
-static bool reads_off_axes(const struct vf_stage *stage)
-{
-    bool off = false;
-    for (int k = 0; k < stage->input_count; k++)
-        off = off || !vf_sweep_is_star(stage, k);
-    return off;
-}
-
+/* Whether weights are read off the axes: then all stages are taken for tables. */
 static bool has_tables(const struct vf_kernel_case *c)
 {
     for (int s = 0; s < c->flow->stage_count; s++)
-        if (c->flow->stage[s].stencil == VF_STENCIL_LINEAR && reads_off_axes(&c->flow->stage[s]))
+        if (c->flow->stage[s].stencil == VF_STENCIL_LINEAR && !vf_sweep_is_star(&c->flow->stage[s], 0))
             return true;
     return false;
 }
@@ -58,12 +51,11 @@ static bool is_small_table(const struct vf_stage *stage)
 
 /* The one field that stage s reads beside a cell's own place, or that the stage before makes; NULL, or why
  * there is none. */
-static const char *find_level(const struct vf_kernel_case *c, int s, int *level, int reach[3])
+static const char *find_level(const struct vf_kernel_case *c, int s, bool tables, int *level, int reach[3])
 {
     const struct vf_flow *flow = c->flow;
     const struct vf_stage *stage = &flow->stage[s];
     const int before = s > 0 ? flow->stage[s - 1].output[0] : -1;
-    const bool tables = has_tables(c);
     if (tables && !is_small_table(stage))
         return "a stage reads neighbours off the axes, and not all are weights of the next cells";
     *level = before;
@@ -97,12 +89,13 @@ static const char *refuses(const struct vf_kernel_case *c)
         return "it is for several stages";
     if (flow->sink_count != 1 || flow->sink[0] != flow->stage[flow->stage_count - 1].output[0])
         return "what comes out is not what the last stage makes, and that alone";
+    const bool tables = has_tables(c);
     int most[3] = {0};
     for (int s = 0; s < flow->stage_count; s++) {
         int level, reach[3];
         if (flow->stage[s].output_count != 1)
             return "a stage makes more than one field";
-        const char *why = find_level(c, s, &level, reach);
+        const char *why = find_level(c, s, tables, &level, reach);
         if (why != NULL)
             return why;
         for (int axis = 0; axis < 3; axis++)
@@ -111,7 +104,7 @@ static const char *refuses(const struct vf_kernel_case *c)
     if (most[2] > vf_sweep_pack(c) || (most[2] == vf_sweep_pack(c) && flow->boundary == VF_MIRROR) ||
         most[0] > 4 || most[1] > 4)
         return "a stage reaches too far";
-    if (has_tables(c) && flow->boundary == VF_MIRROR)
+    if (tables && flow->boundary == VF_MIRROR)
         return "what is before the first plane comes after it, and sums would begin late";
     const ptrdiff_t size[3] = {c->nz, c->ny, c->nx};
     for (int axis = 0; axis < 3; axis++)
@@ -145,7 +138,7 @@ static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_c
     int at = 0, room[3] = {0};
     for (int s = 0; s < flow->stage_count; s++) {
         int *reach = l->reach[s];
-        find_level(c, s, &l->level[s], reach);
+        find_level(c, s, l->tables, &l->level[s], reach);
         for (int axis = 0; axis < 3; axis++)
             room[axis] += reach[axis];
         l->reached[s + 1] = l->reached[s] + reach[0];
@@ -285,7 +278,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     *(flow->is_double ? &t->double_ops : &t->float_ops) += all * threads * cells * c->operations;
     t->steps = (ptrdiff_t)all;
     t->barriers = all;
-    /* Half of the time that planes are on their way is arithmetic's; fitted to 13 kernels. */
+    /* Half of the time that planes are on their way is arithmetic's; fitted to 26 kernels. */
     t->loads_in_flight = fmax(1, 2 * AHEAD * rows);
     /* The compiler does with what the block leaves it. */
     t->registers = (int)fmin(wanted_registers(c, config, &l), fmin(255, floor(8192 / threads) * 8));

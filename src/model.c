@@ -33,7 +33,7 @@ static const struct {
     .other_ops = 1.2,         /* fitted */
     .memory_latency = 550e-9, /* fitted; 600 to 800 ns are usual where memory is the limit */
     .barrier_latency = 20e-9, /* fitted: some 40 clocks */
-    .start = 300e-9,          /* fitted, by tiles of one cell a thread */
+    .start = 300e-9,          /* fitted */
     .launch = 3e-6,           /* assumed, between launches of one stream */
     .norm = 2.5,              /* fitted */
 };

@@ -139,7 +139,7 @@ struct vf_kernel_traffic {
 };
 
 /* For issue_warps: what a stage makes goes through shared memory to the next one, again and again, so that an
- * instruction waits for the one before. Fitted to 800 such kernels on an H200. */
+ * instruction waits for the one before. Fitted to 2186 such kernels on an H200. */
 #define VF_RING_ISSUE_WARPS 28
 /* The same where stages are weights in a plane, in blocks of more than two warps; chosen by 12. */
 #define VF_LIGHT_ISSUE_WARPS 18
