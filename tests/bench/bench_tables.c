@@ -32,6 +32,7 @@ static const struct row rows[] = {
     {"gaussian:sigma=0.5,gradient,gaussian:sigma=0.5", VF_F32, false},
     {"gaussian", VF_U16, false},
     {"gaussian", VF_U8, false},
+    {"gaussian:sigma=2", VF_U8, false},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

@@ -1,11 +1,14 @@
 #!/usr/bin/python3
 """The same rows by volfilter and by what users run today, side by side in the same run: scipy, scikit-image, OpenCV,
-G'MIC and libvips as Debian packages them. `make bench-peers` installs them; one that is missing is skipped.
+VIGRA, G'MIC and libvips as Debian packages them, and ITK where python3 finds pip's SimpleITK. `make bench-peers`
+installs the former; one that is missing is skipped.
 
 Every figure is the median of interleaved repetitions: "kernel", the filter alone in a process that has the image in
 memory, its result going into memory that was never touched; "file", the whole process from an uncompressed TIFF to
-another; "memory", its peak of resident memory over the input. The factors are over volfilter's. Programs do not
-compute the same: the note has the radius where it is not that of truncate 4, and what else differs."""
+another; "memory", its peak of resident memory over the input; "rms", the difference from volfilter's result in
+float32, of noise from 0 to 250. The factors are over volfilter's. Programs do not compute the same: the note has the
+radius where it is not that of truncate 4, and what else differs. VIGRA and numpy have boundaries of their own. All use
+the threads that they take by themselves."""
 import argparse
 import json
 import math
@@ -20,25 +23,28 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKER = [sys.executable, os.path.join(HERE, "worker.py")]
 
-# name, (z, y, x), type, volfilter's chain, {program: what it is asked for, note}
+# name, (z, y, x), type, volfilter's chain, [(program, what it is asked for, note)]
 ROWS = [
-    ("gaussian sigma 1", (256, 256, 256), "float32", "gaussian:sigma=1",
-     {"scipy": ("gaussian 1", ""), "gmic": ("-blur 1", "IIR")}),
-    ("gaussian sigma 2", (256, 256, 256), "float32", "gaussian:sigma=2",
-     {"scipy": ("gaussian 2", ""), "gmic": ("-blur 2", "IIR")}),
-    ("gaussian sigma 4", (256, 256, 256), "float32", "gaussian:sigma=4",
-     {"scipy": ("gaussian 4", ""), "gmic": ("-blur 4", "IIR")}),
+    *[(f"gaussian sigma {sigma}", (256, 256, 256), "float32", f"gaussian:sigma={sigma}",
+       [("scipy", f"gaussian {sigma}", ""), ("vigra", f"gaussian {sigma} 4", ""),
+        ("vigra", f"blockwise {sigma}", f"radius {3 * sigma}"), ("gmic", f"-blur {sigma}", "IIR")])
+      for sigma in (1, 2, 4)],
     ("gradient magnitude", (256, 256, 256), "float32", "gradient",
-     {"numpy": ("gradient", ""), "gmic": ("-gradient_norm", "")}),
+     [("numpy", "gradient", ""), ("gmic", "-gradient_norm", "")]),
     ("structure tensor, coherence", (96, 96, 96), "float32", "structure-tensor:output=coherence",
-     {"skimage": ("structure_tensor 2", "no sigma; eigenvalues")}),
+     [("skimage", "structure_tensor 2", "no sigma; eigenvalues"),
+      ("vigra", "structure_tensor 1 2", "eigenvalues")]),
+    ("perona-malik, 10 iterations", (128, 128, 128), "float32", "perona-malik:k=20",
+     [("itk", "diffusion 10", "k from the image")]),
     ("uint16 stack, sigma 1", (128, 512, 512), "uint16", "gaussian:sigma=1",
-     {"scipy": ("gaussian 1", "truncates"), "gmic": ("-blur 1", "IIR"), "tiffcp": ("", "copies")}),
+     [("scipy", "gaussian 1", "truncates"), ("gmic", "-blur 1", "IIR"), ("tiffcp", "", "copies")]),
     ("2D sigma 2", (1, 8192, 8192), "uint8", "gaussian:sigma=2",
-     {"scipy": ("gaussian 2", "truncates"), "opencv": ("gaussian 2 17", ""), "vips": ("gaussblur 2", "radius 3"),
-      "tiffcp": ("", "copies")}),
+     [("scipy", "gaussian 2", "truncates"), ("opencv", "gaussian 2 17", ""),
+      ("vips", "2", "radius 3"), ("vips", "2 --precision float --min-ampl 0.001", "radius 7, gives float32"),
+      ("tiffcp", "", "copies")]),
     ("2D sigma 2", (1, 8192, 8192), "float32", "gaussian:sigma=2",
-     {"scipy": ("gaussian 2", ""), "opencv": ("gaussian 2 17", ""), "vips": ("gaussblur 2", "radius 3")}),
+     [("scipy", "gaussian 2", ""), ("opencv", "gaussian 2 17", ""),
+      ("vips", "2", "radius 3"), ("vips", "2 --precision float --min-ampl 0.001", "radius 7")]),
 ]
 
 
@@ -47,9 +53,10 @@ def command(program, asked, source, target, volfilter, chain):
     if program == "volfilter":
         return [volfilter, "--backend", "cpu", "--json", "--compress", "none", "-f", chain, source, target]
     if program == "gmic":
-        return ["gmic", "-v", "-", source, *asked.split(), "-o", target]
+        # Pages are images of their own to it, which -append makes a volume of.
+        return ["gmic", "-v", "-", source, "-append", "z", *asked.split(), "-o", target]
     if program == "vips":
-        return ["vips", *asked.split()[:1], source, target, *asked.split()[1:]]
+        return ["vips", "gaussblur", source, target, *asked.split()]
     if program == "tiffcp":
         return ["tiffcp", "-c", "none", source, target]
     return [*WORKER, program, asked, source, target]
@@ -65,18 +72,34 @@ def run(arguments):
     return (time.monotonic() - began, usage.ru_maxrss * 1024, text) if child.returncode == 0 else None
 
 
-def kernel_seconds(program, text):
-    """What the process says of itself."""
+def measure(program, asked, source, target, volfilter, chain):
+    """(wall seconds, peak bytes, seconds of the filter alone or None) of one run; None when it failed."""
+    done = run(command(program, asked, source, target, volfilter, chain))
+    if done is None:
+        return None
+    text = done[2]
     if program == "volfilter":
-        return json.loads(text)["compute_seconds"]
-    return float(text) if text.strip() else None
+        return (*done[:2], json.loads(text)["compute_seconds"])
+    if program == "vips":
+        # The command computes while it reads and writes: the filter alone is the library's, in another process.
+        alone = run([*WORKER, program, asked, source, "alone.tif"])
+        text = alone[2] if alone else ""
+    return (*done[:2], float(text) if text.strip() else None)
+
+
+def difference(result, exact, note):
+    """What the worker says of two files, of the same filter."""
+    if "eigenvalues" in note or note == "copies":
+        return "-"
+    done = run([*WORKER, "compare", "", result, exact])
+    return done[2].strip() if done else "-"
 
 
 def programs_there():
     """Which of the peers can be run, and a line for each that cannot."""
     there = []
-    for program in ("scipy", "numpy", "skimage", "opencv", "gmic", "vips", "tiffcp"):
-        module = {"opencv": "cv2"}.get(program, program)
+    for program in ("scipy", "numpy", "skimage", "opencv", "vigra", "itk", "gmic", "vips", "tiffcp"):
+        module = {"opencv": "cv2", "itk": "SimpleITK"}.get(program, program)
         if program in ("gmic", "vips", "tiffcp"):
             good = shutil.which(program) is not None
         else:
@@ -90,33 +113,35 @@ def programs_there():
 
 
 def row(name, shape, kind, chain, peers, options, there):
-    source, target = "in.tif", "out.tif"
+    source, exact = "in.tif", "exact.tif"
     # By another process: what this one holds would count as the peak of all that it starts.
     subprocess.run([*WORKER, "make", kind, "x".join(str(n) for n in shape), source], check=True)
+    subprocess.run([options.volfilter, "--quiet", "--backend", "cpu", "--dtype", "float32", "-f", chain, source, exact],
+                   check=True)
     voxels, size = math.prod(shape), os.path.getsize(source)
-    programs = ["volfilter"] + [p for p in peers if p in there]
-    taken = {p: [] for p in programs}
+    runs = [("volfilter", "", "")] + [p for p in peers if p[0] in there]
+    taken = [[] for _ in runs]
     for _ in range(options.repeats):
-        for program in programs:
-            asked = peers[program][0] if program != "volfilter" else ""
-            done = run(command(program, asked, source, target, options.volfilter, chain))
+        for i, (program, asked, _) in enumerate(runs):
+            done = measure(program, asked, source, f"out{i}.tif", options.volfilter, chain)
             if done is not None:
-                taken[program].append((done[0], done[1], kernel_seconds(program, done[2])))
+                taken[i].append(done)
     print(f"\n{name}, {'x'.join(str(n) for n in reversed(shape))} {kind}")
     ours = None
-    for program in programs:
-        if not taken[program]:
+    for i, (program, asked, note) in enumerate(runs):
+        if not taken[i]:
             print(f"  {program:10} failed")
             continue
-        wall, peak, kernel = zip(*taken[program])
+        wall, peak, kernel = zip(*taken[i])
         file_seconds = statistics.median(wall)
         kernels = statistics.median(kernel) if kernel[0] is not None else None
         ours = ours or (kernels, file_seconds)
         print(f"  {program:10} kernel {'-' if kernels is None else f'{kernels / voxels * 1e9:.2f} ns a voxel':>18}"
               f" {'' if kernels is None else f'{kernels / ours[0]:7.1f}x':8}"
               f" file {file_seconds:8.3f} s {file_seconds / ours[1]:7.1f}x   memory {max(peak) / size:5.1f}"
-              f"   {peers[program][1] if program != 'volfilter' else ''}")
+              f"   rms {difference(f'out{i}.tif', exact, note):>6}   {note}")
         sys.stdout.flush()
+        os.remove(f"out{i}.tif")
 
 
 def main():
