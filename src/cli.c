@@ -100,6 +100,11 @@ static enum vf_status read_budget(struct vf_command_line *line, const char *argu
                          vf_option_table[VF_OPTION_BUDGET].allowed);
 }
 
+static enum vf_status fail_empty_name(enum vf_option_id id, const char *what, struct vf_error *error)
+{
+    return vf_fail(error, VF_USAGE, "--%s= names no %s", vf_option_table[id].name, what);
+}
+
 static enum vf_status take_option(struct vf_command_line *line, enum vf_option_id id, const char *argument,
                                   struct vf_error *error)
 {
@@ -109,7 +114,7 @@ static enum vf_status take_option(struct vf_command_line *line, enum vf_option_i
         return vf_chain_append(&line->chain, argument, error);
     case VF_OPTION_OUT_DIR:
         line->out_dir = argument;
-        return argument[0] != '\0' ? VF_OK : vf_fail(error, VF_USAGE, "--out-dir= names no directory");
+        return argument[0] != '\0' ? VF_OK : fail_empty_name(id, "directory", error);
     case VF_OPTION_SUFFIX:
         line->suffix = argument;
         return strchr(argument, '/') == NULL
@@ -121,12 +126,14 @@ static enum vf_status take_option(struct vf_command_line *line, enum vf_option_i
         return VF_OK;
     case VF_OPTION_FROM_FILE:
         line->from_file = argument;
-        return VF_OK;
+        return argument[0] != '\0' ? VF_OK : fail_empty_name(id, "file", error);
     case VF_OPTION_RESUME:
         line->resume = true;
         return VF_OK;
     case VF_OPTION_REPORT:
         line->report = argument;
+        if (argument[0] == '\0')
+            return fail_empty_name(id, "file", error);
         return !vf_format_by_name(argument, &format)
                    ? VF_OK
                    : vf_fail(error, VF_USAGE,
@@ -135,7 +142,7 @@ static enum vf_status take_option(struct vf_command_line *line, enum vf_option_i
                              argument);
     case VF_OPTION_LIKE:
         line->like = argument;
-        return VF_OK;
+        return argument[0] != '\0' ? VF_OK : fail_empty_name(id, "file", error);
     case VF_OPTION_BUDGET:
         return read_budget(line, argument, error);
     case VF_OPTION_HELP:
@@ -227,6 +234,15 @@ static enum vf_status take_command(struct vf_command_line *line, struct vf_error
     return fail_no_filter(line, error);
 }
 
+/* An unset variable of a script, mostly. */
+static enum vf_status check_words_are_names(const struct vf_command_line *line, struct vf_error *error)
+{
+    for (int i = 0; i < line->word_count; i++)
+        if (line->words[i][0] == '\0')
+            return vf_fail(error, VF_USAGE, "file %d of %d has an empty name", i + 1, line->word_count);
+    return VF_OK;
+}
+
 static enum vf_status check_words(const struct vf_command_line *line, struct vf_error *error)
 {
     int count = line->word_count;
@@ -243,6 +259,8 @@ static enum vf_status check_words(const struct vf_command_line *line, struct vf_
         return vf_fail(error, VF_USAGE, "tune measures kernels of a GPU, which --backend cpu does without");
     if (line->command == VF_COMMAND_INFO && count == 0)
         return vf_fail(error, VF_USAGE, "info needs a file: volfilter info FILE ('-' is standard input)");
+    if (line->command == VF_COMMAND_INFO)
+        return check_words_are_names(line, error);
     if (line->command != VF_COMMAND_FILTER)
         return VF_OK;
     if (line->suffix != NULL && line->out_dir == NULL)
@@ -255,10 +273,10 @@ static enum vf_status check_words(const struct vf_command_line *line, struct vf_
                                       : (line->report != NULL ? "report" : "from-file"));
     if (line->out_dir != NULL)
         return count > 0 || line->from_file != NULL
-                   ? VF_OK
+                   ? check_words_are_names(line, error)
                    : vf_fail(error, VF_USAGE, "no files given: volfilter -f CHAIN --out-dir DIR IN...");
     if (count == 2)
-        return VF_OK;
+        return check_words_are_names(line, error);
     if (count > 2)
         return vf_fail(error, VF_USAGE,
                        "%d files given, IN and OUT expected; to filter several, use --out-dir DIR", count);

@@ -33,6 +33,18 @@ test_number_of_files() {
     wrong "--budget=soon is not understood; allowed: a number above 0" tune --budget soon
 }
 
+test_empty_names() {
+    wrong "file 1 of 2 has an empty name" -f gaussian '' o.png
+    wrong "file 2 of 2 has an empty name" -f gaussian "$IMAGE" ''
+    wrong "file 2 of 2 has an empty name" -f gaussian --out-dir d "$IMAGE" ''
+    wrong "file 1 of 1 has an empty name" -f gaussian --out-dir d --tree ''
+    wrong "file 1 of 1 has an empty name" info ''
+    wrong "--out-dir= names no directory" -f gaussian --out-dir '' "$IMAGE"
+    wrong "--from-file= names no file" -f gaussian --out-dir d --from-file ''
+    wrong "--report= names no file" -f gaussian --out-dir d --report '' "$IMAGE"
+    wrong "--like= names no file" tune --like ''
+}
+
 test_unknown_filters_and_parameters() {
     wrong "unknown filter 'gausian'; did you mean 'gaussian'? (volfilter list shows all filters)" \
         -f gausian "$IMAGE" o.png
