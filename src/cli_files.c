@@ -1,4 +1,5 @@
 /* Filtering one file, or several into a directory. */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -6,6 +7,7 @@
 #include "batch.h"
 #include "cli.h"
 #include "interrupt.h"
+#include "kernels/cpu_rows.h"
 
 static enum vf_status filter_one(const struct vf_command_line *line, struct vf_session *session,
                                  const char *in, const char *out, struct vf_error *error)
@@ -44,10 +46,22 @@ static enum vf_status check_names(const struct vf_command_line *line, struct vf_
     return VF_OK;
 }
 
+static void note_vector_level(const struct vf_command_line *line)
+{
+    const char *asked = getenv("VOLFILTER_ISA");
+    const char *taken = vf_rows_level();
+    if (asked != NULL && asked[0] != '\0' && strcmp(asked, taken) != 0 && !line->options.quiet)
+        fprintf(stderr,
+                "volfilter: VOLFILTER_ISA=%.80s: this processor has no such level (baseline, v3 or v4); %s "
+                "is used\n",
+                asked, taken);
+}
+
 enum vf_status vf_cli_filter_files(const struct vf_command_line *line)
 {
     struct vf_error error;
     enum vf_status status;
+    note_vector_level(line);
     if (line->out_dir == NULL) {
         struct vf_session session = {.files = 1};
         status = check_names(line, &error);

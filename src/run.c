@@ -1,6 +1,5 @@
 #include "run.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -8,7 +7,6 @@
 #include "alloc.h"
 #include "execute.h"
 #include "interrupt.h"
-#include "kernels/cpu_rows.h"
 #include "memory.h"
 #include "output_file.h"
 #include "progress.h"
@@ -325,13 +323,10 @@ static enum vf_status open_work(struct vf_work *w, const struct vf_chain *chain,
     const struct vf_options *options = w->options;
     const struct vf_output_options output = {options->compression, options->no_clobber,
                                              options->sync || replaces_input(w)};
-    const char *level = getenv("VOLFILTER_ISA");
     enum vf_status status;
     VF_TRY(vf_reader_open(&w->reader, w->in_path, error));
     w->input = vf_reader_info(w->reader);
     w->channels = w->input->shape.nc - w->input->has_alpha;
-    if (level != NULL && strcmp(level, vf_rows_level()) != 0)
-        vf_work_say(options, "VOLFILTER_ISA", "that level is not to be had here; the fastest one is used");
     if (!vf_format_by_name(w->out_path, &w->format))
         w->format = w->input->format;
     VF_TRY(vf_work_plan(w, chain, error));

@@ -44,6 +44,16 @@ test_vector_levels_change_nothing() {
     same a.tif b.tif
 }
 
+test_vector_level_that_is_not_there() {
+    VOLFILTER_ISA=mmx expect 0 -f gaussian --out-dir d "$IMAGE" "$SMALL" "$STACK"
+    says "VOLFILTER_ISA=mmx: this processor has no such level (baseline, v3 or v4); "
+    [ "$(wc -l <err)" -eq 1 ]
+    VOLFILTER_ISA=mmx expect 0 --quiet -f gaussian "$IMAGE" o.png
+    silent
+    VOLFILTER_ISA='' expect 0 -f gaussian "$IMAGE" o.png
+    silent
+}
+
 test_boundaries() {
     for rule in nearest reflect mirror constant constant=100 wrap; do
         expect 0 -f gaussian:sigma=3 --boundary $rule "$SMALL" "$rule.png"
