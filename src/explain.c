@@ -239,8 +239,9 @@ void vf_explain(const struct vf_explained *x, FILE *to)
     if (x->stream != NULL)
         vf_explain_stream(x, to);
     else
-        fprintf(to, "the whole image is held, %.1f MiB between runs, %.1f MiB of work\n",
-                mib(plan->between_bytes), mib(plan->work_bytes));
+        fprintf(to, "the whole image %s held, %.1f MiB between runs, %.1f MiB of work\n",
+                x->memory > x->memory_limit ? "would have to be" : "is", mib(plan->between_bytes),
+                mib(plan->work_bytes));
     fprintf(to, "memory %.1f MiB predicted peak, limit %.1f MiB\n", mib(x->memory), mib(x->memory_limit));
 }
 

@@ -57,8 +57,9 @@ test_rows_of_one_plane() {
     done
     in_slabs 0 --boundary constant=9 -f structure-tensor --dtype float64 strips.tif
     expect 0 -f gaussian wide.tif wide.mrc
-    expect 1 --memory 12M -f gaussian wide.mrc o.tif
+    expect 1 --memory 12M --explain -f gaussian wide.mrc o.tif
     says "the thinnest slab of this chain needs"
+    prints "the whole image would have to be held"
 }
 
 test_what_fails_between_passes_names_the_file() {
