@@ -78,31 +78,37 @@ static bool holds(uint32_t kind, bool type_kept, bool pages_kept, const char **n
     return type_kept && pages_kept;
 }
 
-static const char *label_of(const struct vf_info *result, size_t page)
+/* What a page shows: of several input channels which, and which output. Returns its length. */
+static size_t write_label(const struct vf_info *result, size_t page, char *label, size_t room)
 {
     size_t t, z, c;
     vf_info_page_place(result, page, &t, &z, &c);
-    const char *label = result->output_label[c % result->outputs];
-    return label == NULL ? "" : label;
+    const char *output = result->output_label[c % result->outputs];
+    char channel[32] = "";
+    if (result->shape.nc > result->outputs)
+        snprintf(channel, sizeof channel, "channel %zu%s", c / result->outputs + 1,
+                 output == NULL ? "" : ": ");
+    return (size_t)snprintf(label, room, "%s%s", channel, output == NULL ? "" : output);
 }
 
 /* A label a page, in UTF-16; output labels are ASCII. */
 static enum vf_status make_labels(const struct vf_info *result, struct part *part, uint32_t **sizes,
                                   unsigned char **bytes, struct vf_error *error)
 {
+    char label[128];
     size_t all = 0;
     for (size_t page = 0; page < result->page_count; page++)
-        all += 2 * strlen(label_of(result, page));
+        all += 2 * write_label(result, page, label, sizeof label);
     *sizes = vf_alloc(result->page_count, sizeof **sizes, "slice labels", error);
     *bytes = *sizes == NULL ? NULL : vf_alloc(all, 1, "slice labels", error);
     if (*bytes == NULL)
         return VF_FAILED;
     unsigned char *to = *bytes;
     for (size_t page = 0; page < result->page_count; page++) {
-        const char *label = label_of(result, page);
-        (*sizes)[page] = 2 * (uint32_t)strlen(label);
-        for (; *label != '\0'; label++, to += 2)
-            to[result->big_endian] = (unsigned char)*label, to[!result->big_endian] = 0;
+        const size_t length = write_label(result, page, label, sizeof label);
+        (*sizes)[page] = 2 * (uint32_t)length;
+        for (size_t i = 0; i < length; i++, to += 2)
+            to[result->big_endian] = (unsigned char)label[i], to[!result->big_endian] = 0;
     }
     *part = (struct part){LABEL, (uint32_t)result->page_count, *sizes, *bytes};
     return VF_OK;

@@ -445,36 +445,56 @@ Test(io_imagej, own_tags_damaged)
     free(file);
 }
 
-/* Outputs that have names: a label a page, as ImageJ shows it above the picture. */
-Test(io_imagej, labels_of_outputs)
+/* Two pages of ImageJ's, as described, become as many results each as there are names. */
+static void write_labelled(const char *description, bool big_endian, const char *const *names, size_t outputs)
 {
-    static const char *const names[] = {"xx", NULL, "z"};
     struct vf_reader *reader;
     struct vf_volume volume;
     struct vf_info result;
     struct vf_error error;
+    size_t bytes;
+    tiff_sample_write(sample_path("in.tif"), &(struct tiff_sample){.type = VF_U8,
+                                                                   .nx = 6,
+                                                                   .ny = 5,
+                                                                   .pages = 2,
+                                                                   .big_endian = big_endian,
+                                                                   .description = description});
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
+    vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, VF_F32, outputs, &result);
+    result.output_label = names;
+    cr_assert_eq(vf_volume_alloc(&volume, VF_F32, &result.shape, "result", &error), VF_OK);
+    vf_volume_bytes(VF_F32, &result.shape, &bytes);
+    memset(volume.data, 0, bytes);
+    sample_write_volume(sample_path("out.tif"), &result, &volume, &(struct vf_output_options){0});
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+}
+
+/* Outputs that have names: a label a page, as ImageJ shows it above the picture. */
+Test(io_imagej, labels_of_outputs)
+{
+    static const char *const names[] = {"xx", NULL, "z"};
+    static const uint32_t counts[] = {12, 4, 0, 2, 4, 0, 2};
     for (int big = 0; big < 2; big++) {
-        size_t bytes;
-        tiff_sample_write(sample_path("in.tif"),
-                          &(struct tiff_sample){.type = VF_U8,
-                                                .nx = 6,
-                                                .ny = 5,
-                                                .pages = 2,
-                                                .big_endian = big,
-                                                .description = "ImageJ=1.53t\nimages=2\n"});
-        cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
-        vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, VF_F32, 3, &result);
-        result.output_label = names;
-        cr_assert_eq(vf_volume_alloc(&volume, VF_F32, &result.shape, "result", &error), VF_OK);
-        vf_volume_bytes(VF_F32, &result.shape, &bytes);
-        memset(volume.data, 0, bytes);
-        sample_write_volume(sample_path("out.tif"), &result, &volume, &(struct vf_output_options){0});
-        vf_volume_free(&volume);
-        vf_reader_close(reader);
-        static const uint32_t counts[] = {12, 4, 0, 2, 4, 0, 2};
+        write_labelled("ImageJ=1.53t\nimages=2\n", big, names, 3);
         check_own_tags(counts, 7,
                        big ? "IJIJlabl\0\0\0\6\0x\0x\0z\0x\0x\0z" : "JIJIlbal\6\0\0\0x\0x\0z\0x\0x\0z\0", 24);
     }
+}
+
+/* Of several channels a label says too which one it is from. */
+Test(io_imagej, labels_of_outputs_of_channels)
+{
+    static const char *const names[] = {"xx", NULL};
+    static const uint32_t counts[] = {12, 26, 18, 26, 18};
+    write_labelled("ImageJ=1.53t\nimages=2\nchannels=2\nhyperstack=true\n", true, names, 2);
+    check_own_tags(counts, 5,
+                   "IJIJlabl\0\0\0\4"
+                   "\0c\0h\0a\0n\0n\0e\0l\0 \0001\0:\0 \0x\0x"
+                   "\0c\0h\0a\0n\0n\0e\0l\0 \0001"
+                   "\0c\0h\0a\0n\0n\0e\0l\0 \0002\0:\0 \0x\0x"
+                   "\0c\0h\0a\0n\0n\0e\0l\0 \0002",
+                   12 + 2 * (26 + 18));
 }
 
 static const char imagej_of_4[] = "ImageJ=1.53t\nimages=4\nslices=4\n";
