@@ -252,7 +252,7 @@ static const char after_options[] =
     ".fi\n.RE\n.PP\n"
     "In a pipe:\n"
     ".PP\n.RS\n.nf\n"
-    "volfilter \\-f gaussian \\- \\- < in.tif | volfilter \\-f gradient \\-\\-dtype uint8 \\- out.png\n"
+    "volfilter \\-f gaussian \\- \\- < in.png | volfilter \\-f gradient \\-\\-dtype uint8 \\- out.png\n"
     ".fi\n.RE\n.PP\n"
     "A folder:\n"
     ".PP\n.RS\n.nf\n"

@@ -55,6 +55,20 @@ test_manual_page_is_the_generated_one() {
     prints ".SH EXIT STATUS"
 }
 
+# Each in a shell of its own, which takes the program from here; of a pipe every part counts.
+test_examples_of_the_manual_page() {
+    "$VOLFILTER" --man | sed -n '/EXAMPLES/,$ { s/\\-/-/g; /^volfilter /p; }' >examples
+    [ "$(wc -l <examples)" -ge 6 ]
+    mkdir bin
+    ln -s "$(realpath "$VOLFILTER")" bin/volfilter
+    cp "$STACK" in.tif
+    cp "$IMAGE" in.png
+    while read -r example; do
+        echo "$example"
+        PATH=$PWD/bin:$PATH bash -e -o pipefail -c "$example" </dev/null >out
+    done <examples
+}
+
 test_manual_page_is_good_roff() {
     command -v groff >/dev/null || return 0
     "$VOLFILTER" --man | groff -man -Tutf8 -ww >/dev/null 2>warnings
