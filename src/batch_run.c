@@ -30,6 +30,10 @@ struct on_the_way {
     bool started;
     enum vf_status status;
     struct vf_error error;
+    const struct runner *runner;
+    struct stat whole;    /* the result, as the journal has it */
+    enum vf_status noted; /* there */
+    struct vf_error note_error;
 };
 
 struct runner {
@@ -71,22 +75,36 @@ static enum vf_status make_key(const struct runner *r, const struct vf_batch_fil
     return vf_journal_key(&r->line->chain, &r->options, file->in_place ? NULL : &file->about, key, error);
 }
 
+/* Before the result has its name: a run that is killed after that must not filter again what replaced its
+ * input. Without its line a result is only made anew another time. */
+static void note_whole(void *context, const struct stat *whole)
+{
+    struct on_the_way *file = context;
+    const struct runner *r = file->runner;
+    const struct vf_batch_file *about = &r->batch->file[file->index];
+    char key[VF_JOURNAL_KEY + 1];
+    file->whole = *whole;
+    file->noted = make_key(r, about, key, &file->note_error);
+    if (file->noted == VF_OK)
+        file->noted = vf_journal_add(r->journal, about->name, key, whole, about->in_place || r->options.sync,
+                                     &file->note_error);
+}
+
 static void succeed(struct runner *r, struct on_the_way *file)
 {
-    char key[VF_JOURNAL_KEY + 1];
-    struct vf_error error;
-    const struct vf_batch_file *about = &r->batch->file[file->index];
+    struct stat now;
     r->done++;
     r->result[file->index].outcome = DONE;
     r->result[file->index].times = vf_work_times(file->work);
     vf_progress_clear(&r->shown);
     vf_work_tell(file->work, stdout);
-    if (r->journal == NULL)
-        return;
-    /* Without its line the file is only made anew another time. */
-    if (make_key(r, about, key, &error) != VF_OK ||
-        vf_journal_add(r->journal, about->name, key, &error) != VF_OK)
-        vf_cli_report(VF_FAILED, &error);
+    /* Some servers set the time when the file is closed. */
+    if (stat(r->batch->file[file->index].out, &now) == 0 &&
+        (now.st_mtim.tv_sec != file->whole.st_mtim.tv_sec ||
+         now.st_mtim.tv_nsec != file->whole.st_mtim.tv_nsec))
+        note_whole(file, &now);
+    if (file->noted != VF_OK)
+        vf_cli_report(VF_FAILED, &file->note_error);
 }
 
 static bool is_finished(const struct runner *r, const struct vf_batch_file *file)
@@ -144,7 +162,7 @@ static bool open_next(struct runner *r, struct on_the_way *file)
     while (r->next < r->batch->count && !vf_interrupted) {
         const int index = r->next++;
         const struct vf_batch_file *about = &r->batch->file[index];
-        *file = (struct on_the_way){.index = index};
+        *file = (struct on_the_way){.index = index, .runner = r};
         if (is_finished(r, about)) {
             r->skipped++;
             r->result[index].outcome = SKIPPED;
@@ -155,6 +173,7 @@ static bool open_next(struct runner *r, struct on_the_way *file)
         const enum vf_status status = open_file(r, file, about);
         if (status == VF_OK) {
             vf_work_show(file->work, &r->shown, bytes_of(about));
+            vf_work_tell_whole(file->work, note_whole, file);
             return true;
         }
         fail_file(r, index, status, &file->error);

@@ -468,6 +468,7 @@ enum vf_status vf_writer_write_rows(struct vf_writer *writer, size_t y, size_t c
 
 enum vf_status vf_writer_finish(struct vf_writer *writer, struct vf_error *error)
 {
+    struct stat about;
     enum vf_status status;
     if (writer->next_page != writer->info.page_count) {
         status = vf_fail(error, VF_FAILED, "only %zu of %zu pages were written", writer->next_page,
@@ -475,6 +476,8 @@ enum vf_status vf_writer_finish(struct vf_writer *writer, struct vf_error *error
         goto out;
     }
     VF_TRY(writer->codec->finish(writer, error));
+    if (writer->options.whole != NULL && fstat(vf_output_file_descriptor(writer->file), &about) == 0)
+        writer->options.whole(writer->options.context, &about);
     VF_TRY(vf_output_file_finish(writer->file, writer->options.sync, error));
 out:
     return status == VF_OK ? VF_OK : vf_fail_in(error, status, writer->name);

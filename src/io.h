@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include "error.h"
 #include "volume.h"
@@ -120,6 +121,9 @@ struct vf_output_options {
     bool no_clobber; /* an existing file is an error, checked when opened and again when the file is put in
                         place */
     bool sync;       /* the file is on the disk before it has its name */
+    /* Told what the file is once it is whole, before it has its name; NULL: nobody is. */
+    void (*whole)(void *context, const struct stat *file);
+    void *context;
 };
 
 struct vf_writer;

@@ -165,18 +165,18 @@ bool vf_journal_has(const struct vf_journal *journal, const char *name, const ch
 }
 
 enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, const char *key,
-                              struct vf_error *error)
+                              const struct stat *file, bool sync, struct vf_error *error)
 {
-    struct stat about;
-    if (strchr(name, '\n') != NULL || fstatat(journal->directory, name, &about, 0) != 0)
+    if (strchr(name, '\n') != NULL)
         return VF_OK; /* it will be made anew */
     if (journal->fd < 0) {
         journal->is_new = faccessat(journal->directory, FILE_NAME, F_OK, 0) != 0;
         journal->fd = openat(journal->directory, FILE_NAME, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     }
     if (journal->fd >= 0 &&
-        dprintf(journal->fd, "%s %lld %lld.%lld %s\n", key, (long long)about.st_size,
-                (long long)about.st_mtim.tv_sec, (long long)about.st_mtim.tv_nsec, name) > 0)
+        dprintf(journal->fd, "%s %lld %lld.%lld %s\n", key, (long long)file->st_size,
+                (long long)file->st_mtim.tv_sec, (long long)file->st_mtim.tv_nsec, name) > 0 &&
+        (!sync || fdatasync(journal->fd) == 0))
         return VF_OK;
     return vf_fail(error, VF_FAILED, FILE_NAME " cannot be written: %s", strerror(errno));
 }

@@ -1,6 +1,6 @@
-/* What of a directory of results is finished: a file DIR/.volfilter-done with a line for each, appended when
- * it is in place. A result counts as finished while it is the very file that the line is about (its size and
- * time of change), made from the very input by the same chain and options (the key). */
+/* What of a directory of results is finished: a file DIR/.volfilter-done with a line for each, appended
+ * before it is put in place. A result counts as finished while it is the very file that the line is about
+ * (its size and time of change), made from the very input by the same chain and options (the key). */
 #ifndef VF_JOURNAL_H
 #define VF_JOURNAL_H
 
@@ -25,9 +25,9 @@ enum vf_status vf_journal_key(const struct vf_chain *chain, const struct vf_opti
 /* Whether the result `name`, under the directory, is finished. */
 bool vf_journal_has(const struct vf_journal *journal, const char *name, const char *key);
 
-/* It is now. */
+/* It is once `file` has that name; `sync`: the line is on the disk now. Not by two threads at a time. */
 enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, const char *key,
-                              struct vf_error *error);
+                              const struct stat *file, bool sync, struct vf_error *error);
 
 /* With `remove_new` the file goes too, unless it was there before and tells of others' results. NULL is
  * allowed.

@@ -317,12 +317,22 @@ static bool replaces_input(const struct vf_work *w)
            in.st_ino == out.st_ino;
 }
 
+static void tell_whole(void *context, const struct stat *file)
+{
+    const struct vf_work *w = context;
+    if (w->whole != NULL)
+        w->whole(w->whole_context, file);
+}
+
 static enum vf_status open_work(struct vf_work *w, const struct vf_chain *chain, FILE *explain_to,
                                 struct vf_error *error)
 {
     const struct vf_options *options = w->options;
-    const struct vf_output_options output = {options->compression, options->no_clobber,
-                                             options->sync || replaces_input(w)};
+    const struct vf_output_options output = {.compression = options->compression,
+                                             .no_clobber = options->no_clobber,
+                                             .sync = options->sync || replaces_input(w),
+                                             .whole = tell_whole,
+                                             .context = w};
     enum vf_status status;
     VF_TRY(vf_reader_open(&w->reader, w->in_path, error));
     w->input = vf_reader_info(w->reader);
@@ -371,6 +381,13 @@ size_t vf_work_memory(const struct vf_work *w)
 size_t vf_work_limit(const struct vf_work *w)
 {
     return w->memory_limit - w->base_bytes;
+}
+
+void vf_work_tell_whole(struct vf_work *w, void (*whole)(void *context, const struct stat *file),
+                        void *context)
+{
+    w->whole = whole;
+    w->whole_context = context;
 }
 
 void vf_work_tell(const struct vf_work *w, FILE *to)

@@ -65,6 +65,10 @@ enum vf_status vf_work_read(struct vf_work *work, struct vf_error *error);
 enum vf_status vf_work_compute(struct vf_work *work, struct vf_error *error);
 enum vf_status vf_work_write(struct vf_work *work, struct vf_error *error);
 
+/* vf_work_write calls `whole` with what the result's file is, before that has its name. */
+void vf_work_tell_whole(struct vf_work *work, void (*whole)(void *context, const struct stat *file),
+                        void *context);
+
 /* What was asked to be told of a file that is done: timings as JSON to `to`, or in words to stderr. */
 void vf_work_tell(const struct vf_work *work, FILE *to);
 void vf_work_close(struct vf_work *work); /* NULL is allowed; without a write it leaves nothing behind */

@@ -31,8 +31,10 @@ struct vf_work {
     bool overlapped;              /* they do for speed: the whole would fit */
     double least_bytes;           /* what one slab takes, where not even that fits; else 0 */
     struct vf_volume in, out;
-    double *value;                  /* owned: the global values, [channel][vf_plan_value_count] */
-    size_t base_bytes;              /* of memory: what the process holds beside it */
+    double *value;     /* owned: the global values, [channel][vf_plan_value_count] */
+    size_t base_bytes; /* of memory: what the process holds beside it */
+    void (*whole)(void *context, const struct stat *file); /* NULL: nobody is told */
+    void *whole_context;
     struct vf_progress_line *files; /* of several: where the file's bytes are counted; NULL: nowhere */
     size_t shown_bytes;
     atomic_size_t counted_bytes;

@@ -200,6 +200,24 @@ test_resume_of_files_in_place() {
     differ a.png before.png
 }
 
+# Killed when the first file is in place and long before the second one is.
+test_a_killed_run_knows_what_it_replaced() {
+    cp "$SMALL" a.png
+    cp "$STACK" b.tif
+    before=$(stat -c %i a.png)
+    "$VOLFILTER" -f eed:iterations=2000 --out-dir . a.png b.tif &
+    run=$!
+    while [ "$(stat -c %i a.png)" = "$before" ]; do
+        sleep 0.01
+    done
+    kill -KILL $run
+    wait $run || true
+    cp -p a.png once.png
+    expect 0 -f eed:iterations=2000 --resume --out-dir . a.png
+    says "1 of 1 files were finished before"
+    same a.png once.png
+}
+
 test_what_is_done_stays_known() {
     cp "$SMALL" a.png
     cp "$SMALL" b.png
