@@ -28,6 +28,17 @@ static void page_planes(const struct vf_info *info, const struct vf_volume *volu
         plane[k] = vf_volume_plane(volume, t, c + k, z);
 }
 
+/* Threads that have enough to do with so many pages: with less, it takes longer to wake them, and to let them
+ * spin when they are done, than to do it. */
+static int threads_for(const struct vf_work *w, const struct vf_info *info, enum vf_compression compression,
+                       size_t pages)
+{
+    const size_t least = compression == VF_COMPRESS_NONE ? (size_t)512 << 10 : (size_t)128 << 10;
+    const size_t samples = pages * info->page_channels * info->shape.nx * info->shape.ny;
+    const size_t most = samples * vf_type_size(info->type) / least;
+    return most < 1 ? 1 : most < (size_t)w->plan.threads ? (int)most : w->plan.threads;
+}
+
 /* A batch of pages goes through all threads at once. */
 static enum vf_status read_input(struct vf_work *w, struct vf_error *error)
 {
@@ -43,7 +54,8 @@ static enum vf_status read_input(struct vf_work *w, struct vf_error *error)
         count = all - page < batch ? all - page : batch;
         for (size_t i = 0; i < count; i++)
             page_planes(w->input, &w->in, page + i, plane + i * channels);
-        status = vf_reader_read_pages(w->reader, page, count, plane, w->plan.threads, error);
+        status = vf_reader_read_pages(w->reader, page, count, plane,
+                                      threads_for(w, w->input, w->input->compression, count), error);
         if (status == VF_OK && vf_interrupted)
             status = vf_fail(error, VF_INTERRUPTED, "interrupted");
         vf_progress_add(&line, count);
@@ -58,6 +70,8 @@ static enum vf_status write_result(struct vf_work *w, struct vf_error *error)
     struct vf_progress_line line;
     enum vf_status status = VF_OK;
     const size_t all = w->result.page_count, channels = w->result.page_channels;
+    const enum vf_compression asked = w->options->compression;
+    const enum vf_compression compression = asked == VF_COMPRESS_AS_INPUT ? w->result.compression : asked;
     const size_t batch = vf_info_pages_at_once(&w->result, w->plan.threads);
     void **plane = vf_alloc(batch * channels, sizeof *plane, "pages", error);
     if (plane == NULL)
@@ -67,8 +81,8 @@ static enum vf_status write_result(struct vf_work *w, struct vf_error *error)
         count = all - page < batch ? all - page : batch;
         for (size_t i = 0; i < count; i++)
             page_planes(&w->result, &w->out, page + i, plane + i * channels);
-        status =
-            vf_writer_write_pages(w->writer, page, count, (const void *const *)plane, w->plan.threads, error);
+        status = vf_writer_write_pages(w->writer, page, count, (const void *const *)plane,
+                                       threads_for(w, &w->result, compression, count), error);
         if (status == VF_OK && vf_interrupted)
             status = vf_fail(error, VF_INTERRUPTED, "interrupted");
         vf_progress_add(&line, count);
