@@ -13,7 +13,7 @@
 #include "output_file.h"
 #include "progress.h"
 
-enum outcome { NOT_BEGUN, DONE, SKIPPED, FAILED };
+enum outcome { NOT_BEGUN, PLANNED, DONE, SKIPPED, FAILED };
 
 struct result {
     enum outcome outcome;
@@ -41,7 +41,7 @@ struct runner {
     const struct vf_command_line *line;
     struct vf_options options; /* the line's, without a progress line for each file */
     struct vf_session session;
-    struct vf_journal *journal; /* NULL: a dry run */
+    struct vf_journal *journal; /* NULL: a dry run that has nothing to resume */
     struct vf_progress_line shown;
     struct result *result; /* owned: [batch->count] */
     int next;              /* not yet looked at */
@@ -251,15 +251,17 @@ static void plan_all(struct runner *r)
     struct on_the_way file;
     while (open_next(r, &file)) {
         vf_work_close(file.work);
-        r->done++;
-        r->result[file.index].outcome = DONE;
+        r->result[file.index].outcome = PLANNED;
     }
 }
 
 /* ---- the report ---- */
 
-static const char *const outcome_name[] = {
-    [NOT_BEGUN] = "not done", [DONE] = "done", [SKIPPED] = "skipped", [FAILED] = "failed"};
+static const char *const outcome_name[] = {[NOT_BEGUN] = "not done",
+                                           [PLANNED] = "planned",
+                                           [DONE] = "done",
+                                           [SKIPPED] = "skipped",
+                                           [FAILED] = "failed"};
 
 static void print_report(const struct runner *r, FILE *to)
 {
@@ -340,7 +342,8 @@ static enum vf_status begin(struct runner *r, struct vf_output_file **report, st
         if (status != VF_OK)
             return vf_fail_in(error, status, line->report);
     }
-    if (!line->options.dry_run) {
+    /* A dry run has made no directory. */
+    if (!line->options.dry_run || (line->resume && access(line->out_dir, F_OK) == 0)) {
         status = vf_journal_open(&r->journal, line->out_dir, line->resume, error);
         if (status != VF_OK)
             return status;

@@ -247,6 +247,21 @@ test_report() {
     [ ! -e e/microaneurysms.png ]
 }
 
+test_dry_runs_say_what_is_to_be_done() {
+    cp "$SMALL" a.png
+    expect 0 -f gaussian --resume --dry-run --report r.json --out-dir d a.png
+    grep -q '"done": 0' r.json
+    grep -q '"status": "planned"' r.json
+    [ ! -e d ]
+    expect 0 -f gaussian --resume --out-dir d a.png
+    cp -pr d before
+    expect 0 -f gaussian --resume --dry-run --explain --report r.json --out-dir d a.png "$IMAGE"
+    says "1 of 2 files were finished before"
+    [ "$(grep -c '^input' out)" -eq 1 ]
+    grep -q '"status": "skipped"' r.json
+    diff -r before d
+}
+
 test_progress_of_files() {
     expect 0 --progress always -f gaussian --out-dir d "$SMALL" "$IMAGE"
     says "2 of 2 files"
