@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -168,15 +169,24 @@ static enum vf_status name_output(const struct vf_command_line *line, struct vf_
     file->out = vf_alloc(room, 1, "file name", error);
     if (file->out == NULL)
         return VF_FAILED;
+    char target[PATH_MAX];
     snprintf(file->out, room, "%s%s%.*s%s%s", line->out_dir, has_slash ? "" : "/", (int)stem, path, suffix,
              path + stem);
     file->name = file->out + directory + !has_slash;
-    return VF_OK;
+    if (realpath(file->out, target) == NULL)
+        return VF_OK;
+    file->target = vf_strdup(target, error);
+    return file->target != NULL ? VF_OK : VF_FAILED;
 }
 
-static int compare_names(const void *a, const void *b)
+static const char *target_of(const struct vf_batch_file *file)
 {
-    return strcmp((*(struct vf_batch_file *const *)a)->out, (*(struct vf_batch_file *const *)b)->out);
+    return file->target != NULL ? file->target : file->out;
+}
+
+static int compare_targets(const void *a, const void *b)
+{
+    return strcmp(target_of(*(struct vf_batch_file *const *)a), target_of(*(struct vf_batch_file *const *)b));
 }
 
 static int compare_files(const void *a, const void *b)
@@ -191,14 +201,14 @@ static int compare_files(const void *a, const void *b)
 
 static enum vf_status check_names_differ(struct vf_batch_file **sorted, size_t count, struct vf_error *error)
 {
-    qsort(sorted, count, sizeof *sorted, compare_names);
+    qsort(sorted, count, sizeof *sorted, compare_targets);
     for (size_t i = 1; i < count; i++) {
         const struct vf_batch_file *a = sorted[i - 1], *b = sorted[i];
-        if (strcmp(a->out, b->out) == 0)
+        if (compare_targets(&sorted[i - 1], &sorted[i]) == 0)
             return vf_fail(error, VF_USAGE,
                            "'%.200s' and '%.200s' would both be written to '%.200s'; filter them into "
                            "different directories, or use --tree",
-                           a->in, b->in, a->out);
+                           a->in, b->in, target_of(a));
     }
     return VF_OK;
 }
@@ -299,6 +309,7 @@ void vf_batch_close(struct vf_batch *batch)
     for (int i = 0; i < batch->count; i++) {
         vf_free(batch->file[i].in);
         vf_free(batch->file[i].out);
+        vf_free(batch->file[i].target);
     }
     vf_free(batch->file);
     *batch = (struct vf_batch){0};

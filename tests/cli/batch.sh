@@ -47,6 +47,23 @@ test_same_output_names() {
     [ ! -e d ]
 }
 
+# Else one result would be lost, or an image filtered twice.
+test_links_to_one_file() {
+    cp "$SMALL" a.png
+    cp "$IMAGE" b.png
+    ln -s a.png latest.png
+    expect 2 -f gaussian --out-dir . a.png b.png latest.png
+    says "'a.png' and 'latest.png' would both be written to '"
+    same a.png "$SMALL"
+    mkdir d t
+    ln -s b.png d/a.png
+    expect 0 -f gaussian --out-dir d a.png latest.png
+    expect 2 -f gaussian --out-dir d a.png b.png
+    cp "$SMALL" t/x.png
+    expect 2 -f gaussian --out-dir . --tree t/x.png t//x.png
+    same t/x.png "$SMALL"
+}
+
 test_an_output_never_replaces_another_input() {
     cp "$SMALL" x.png
     cp "$SMALL" x_g.png
