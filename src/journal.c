@@ -37,9 +37,10 @@ static bool read_entry(char *line, struct entry *entry)
     if (length == 0 || line[length - 1] != '\n')
         return false;
     line[length - 1] = '\0';
-    return sscanf(line, "%64[0-9a-f] %lld %lld.%lld %n", entry->key, &entry->bytes, &entry->seconds,
+    return sscanf(line, "%64[0-9a-f] %lld %lld.%lld%n", entry->key, &entry->bytes, &entry->seconds,
                   &entry->nanoseconds, &at) == 4 &&
-           at > 0 && strlen(entry->key) == VF_JOURNAL_KEY && (entry->name = line + at)[0] != '\0';
+           at > 0 && strlen(entry->key) == VF_JOURNAL_KEY && line[at] == ' ' &&
+           (entry->name = line + at + 1)[0] != '\0';
 }
 
 static enum vf_status keep(struct vf_journal *journal, const struct entry *entry, struct vf_error *error)

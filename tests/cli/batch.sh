@@ -238,7 +238,10 @@ test_a_killed_run_knows_what_it_replaced() {
 test_what_is_done_stays_known() {
     cp "$SMALL" a.png
     cp "$SMALL" b.png
-    expect 0 -f gaussian --resume --out-dir d a.png
+    cp "$SMALL" ' of a "scan".png'
+    expect 0 -f gaussian --resume --out-dir d a.png ' of a "scan".png'
+    expect 0 -f gaussian --resume --out-dir d a.png ' of a "scan".png'
+    says "2 of 2 files were finished before"
     # A run that is finished leaves nothing of its own behind, but takes nothing away.
     expect 0 -f gaussian --out-dir d b.png
     expect 0 -f gaussian --resume --out-dir d a.png b.png
