@@ -267,7 +267,7 @@ static double plan(struct vf_job *job)
                                                           : (double)vf_stencil(stage->stencil)->cost;
     }
     const bool volume = job->flow->dim == 3;
-    job->tiling = (struct vf_tiling){job->nx, volume ? job->ny : 1, volume ? job->nz : job->ny};
+    job->tiling = (struct vf_tiling){.tile = {job->nx, volume ? job->ny : 1, volume ? job->nz : job->ny}};
     return operations * SECONDS_AN_OPERATION * (double)job->nx * (double)job->ny * (double)job->nz *
            (double)job->batch;
 }

@@ -214,6 +214,20 @@ static void find_loaders(struct vf_row_layout *l)
     }
 }
 
+/* Lines along the stream read rows as they are: no cell beside them, none beyond the grid in a row. */
+static void find_in_place(struct vf_row_layout *l)
+{
+    const struct vf_flow *flow = l->job->flow;
+    for (int k = 0; k < l->job->in_place; k++) {
+        bool along = true;
+        for (int i = 0; i < flow->stage_count; i++)
+            for (int j = 0; j < flow->stage[i].input_count; j++)
+                along = along && (flow->stage[i].input[j] != flow->source[k] ||
+                                  l->stage[i].kind == VF_ROW_ACROSS_STREAM);
+        l->ring[flow->source[k]].in_place = along;
+    }
+}
+
 /* A body whose rows one stage reads, row by row, makes each when that stage comes to it, and no plane: the
  * row is still in the nearest cache. */
 static void find_called(struct vf_row_layout *l)
@@ -232,7 +246,7 @@ static void find_called(struct vf_row_layout *l)
 /* Rows of a plane that a tile has at most, with the field's reach. */
 static ptrdiff_t made_rows(const struct vf_row_layout *l, const struct vf_ring *ring)
 {
-    const ptrdiff_t rows = l->tiling.y + 2 * (ptrdiff_t)ring->reach.r;
+    const ptrdiff_t rows = l->tile.y + 2 * (ptrdiff_t)ring->reach.r;
     return l->periodic_r ? rows : smaller(rows, l->n_rows);
 }
 
@@ -247,9 +261,9 @@ static bool shape_ring(struct vf_row_layout *l, struct vf_ring *ring)
     const ptrdiff_t made = made_rows(l, ring);
     const size_t page = 4096;
     size_t row_bytes;
-    ring->room = l->tiling.x == l->job->nx ? ring->pad : ring->reach.x;
+    ring->room = l->tile.x == l->job->nx ? ring->pad : ring->reach.x;
     ring->origin = (ring->room + lane - 1) / lane * lane;
-    ring->pitch = (ring->origin + l->tiling.x + ring->room + lane - 1) / lane * lane;
+    ring->pitch = (ring->origin + l->tile.x + ring->room + lane - 1) / lane * lane;
     ring->pitch += VF_ROW_WRITTEN_BEYOND / (ptrdiff_t)l->element;
     ring->ahead = (int)(BYTES_AHEAD / (ring->pitch * (ptrdiff_t)l->element)) + 1;
     /* Rows, or planes, a multiple of 4 KiB apart would share cache sets. */
@@ -294,8 +308,9 @@ static bool place_rings(struct vf_row_layout *l)
         struct vf_ring *ring = &l->ring[f];
         ring->offset = end;
         if (!shape_ring(l, ring) || !vf_size_mul((size_t)ring->depth, ring->plane_bytes, &bytes) ||
-            !vf_size_add(end, bytes, &end))
+            !vf_size_add(end, ring->in_place ? 0 : bytes, &end))
             return false;
+        l->work_bytes += (double)bytes;
     }
     return place_faces(l, &end) && vf_size_add(end, VF_ROW_READ_BEYOND, &l->arena_bytes);
 }
@@ -319,16 +334,16 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
     l->n_stream = flow->dim == 3 ? job->nz : job->ny;
     l->n_rows = flow->dim == 3 ? job->ny : 1;
     const ptrdiff_t slab = vf_job_end(job) - vf_job_begin(job);
-    l->tiling.x = smaller(job->tiling.x, job->nx);
-    l->tiling.y = smaller(job->tiling.y, l->n_rows);
-    l->tiling.chunk = smaller(job->tiling.chunk, slab);
-    l->tiles_x = (job->nx + l->tiling.x - 1) / l->tiling.x;
-    l->tiles_y = (l->n_rows + l->tiling.y - 1) / l->tiling.y;
-    l->chunks = (slab + l->tiling.chunk - 1) / l->tiling.chunk;
+    l->tile.x = smaller(job->tiling.tile.x, job->nx);
+    l->tile.y = smaller(job->tiling.tile.y, l->n_rows);
+    l->tile.chunk = smaller(job->tiling.tile.chunk, slab);
+    l->tiles_x = (job->nx + l->tile.x - 1) / l->tile.x;
+    l->tiles_y = (l->n_rows + l->tile.y - 1) / l->tile.y;
+    l->chunks = (slab + l->tile.chunk - 1) / l->tile.chunk;
     const bool wraps = flow->boundary == VF_WRAP;
     l->periodic_s = wraps && l->n_stream > 1;
-    l->periodic_r = wraps && l->tiling.y < l->n_rows;
-    l->periodic_x = wraps && l->tiling.x < job->nx;
+    l->periodic_r = wraps && l->tile.y < l->n_rows;
+    l->periodic_x = wraps && l->tile.x < job->nx;
     l->most_taps = 1;
     l->ring = vf_alloc((size_t)flow->field_count, sizeof *l->ring, "ring layout", error);
     l->stage = vf_alloc((size_t)flow->stage_count + 1, sizeof *l->stage, "stage layout", error);
@@ -348,12 +363,13 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
     find_called_sums(l);
     find_delays(l);
     find_loaders(l);
+    find_in_place(l);
     find_called(l);
     if (!place_rings(l)) {
         vf_row_layout_close(l);
         return vf_fail(error, VF_FAILED, "the planes that this chain holds overflow a size");
     }
-    l->far = (double)l->arena_bytes > near_cache_bytes();
+    l->far = l->work_bytes > near_cache_bytes();
     return VF_OK;
 }
 
@@ -392,7 +408,7 @@ static double least(double a, double b)
  * fits in its share of the far one, and the rest. */
 static double ring_byte_ns(const struct vf_row_layout *l)
 {
-    const double bytes = (double)l->arena_bytes;
+    const double bytes = l->work_bytes;
     const double near = least(bytes, 0.75 * near_cache_bytes());
     const double shared = least(cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20), MOST_L3_BYTES);
     const double far = least(bytes - near, 0.5 * shared / l->job->threads);
@@ -417,7 +433,7 @@ static double plane_cost(const struct vf_row_layout *l, struct vf_halo reach, do
                          double rows_made)
 {
     const struct vf_job *job = l->job;
-    double cells_x = (double)l->tiling.x + 2.0 * reach.x, rows = (double)l->tiling.y + 2.0 * reach.r;
+    double cells_x = (double)l->tile.x + 2.0 * reach.x, rows = (double)l->tile.y + 2.0 * reach.r;
     if (!l->periodic_x && cells_x > (double)job->nx)
         cells_x = (double)job->nx;
     if (!l->periodic_r && rows > (double)l->n_rows)
@@ -437,8 +453,9 @@ double vf_row_layout_cost(const struct vf_row_layout *l)
     double element = (double)l->element, unit = 0;
     for (int k = 0; k < flow->source_count; k++) {
         const struct vf_ring *ring = &l->ring[flow->source[k]];
-        double planes = (double)l->tiling.chunk + 2.0 * ring->reach.s;
-        unit += planes * plane_cost(l, ring->reach, 0, ring->whole ? element : 0, 1);
+        double planes = (double)l->tile.chunk + 2.0 * ring->reach.s;
+        if (!ring->in_place)
+            unit += planes * plane_cost(l, ring->reach, 0, ring->whole ? element : 0, 1);
     }
     for (int i = 0; i < flow->stage_count; i++) {
         const struct vf_stage *stage = &flow->stage[i];
@@ -448,8 +465,8 @@ double vf_row_layout_cost(const struct vf_row_layout *l)
             bytes += element * (1 + 2.0 * l->stage[i].halo[k].s / l->stage[i].planes);
         if (stage->stencil != VF_STENCIL_LINEAR)
             made = 1;
-        unit += ((double)l->tiling.chunk + 2.0 * reach.s) *
-                plane_cost(l, reach, arithmetic_ns(l, i), bytes, made);
+        unit +=
+            ((double)l->tile.chunk + 2.0 * reach.s) * plane_cost(l, reach, arithmetic_ns(l, i), bytes, made);
     }
     double units = (double)l->tiles_x * (double)l->tiles_y * (double)l->chunks * (double)job->batch;
     double rounds = (double)(long)((units + job->threads - 1) / job->threads);

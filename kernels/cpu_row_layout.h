@@ -17,6 +17,7 @@ struct vf_ring {
     int delay;            /* planes behind the sources, at most: */
     int early;            /* a plane may be there by so many steps earlier */
     int loader;           /* of a source: the stage that loads its rows as it comes to them; -1: none */
+    bool in_place;        /* of a source: there is no ring, its rows are read where they are */
     bool whole;           /* all rows of a plane are kept; else those that are made at once */
     int ahead;            /* of a source: rows that are asked for before they are loaded */
     ptrdiff_t depth;      /* planes kept */
@@ -56,12 +57,13 @@ struct vf_row_layout {
      * tile spans the whole axis, rows or x: then it is a copy of what is inside. */
     bool periodic_s, periodic_r, periodic_x;
     ptrdiff_t most_pitch, most_origin; /* of all rings */
-    struct vf_tiling tiling;           /* no larger than the grid */
+    struct vf_tile tile;               /* no larger than the grid */
     ptrdiff_t tiles_x, tiles_y, chunks;
     int delay; /* of the last stage */
     int most_taps, most_pad;
     int most_planes;    /* of one input that a stage reads at once */
     size_t arena_bytes; /* one thread's rings */
+    double work_bytes;  /* and what a tile reads in place of as many planes as a ring would hold */
     bool far;           /* which the second cache cannot hold */
 };
 

@@ -28,6 +28,14 @@ struct work {
     bool passes[VF_MAX_OUTPUTS];                           /* rows may go to the sink as they are */
 };
 
+/* The first row of plane s that is read of a source in its place, from x on. */
+static const char *row_in_place(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdiff_t x)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_array *array = &l->job->source[l->ring[field].source];
+    return vf_job_row(l->job, array, w->image, s, w->part[field].r.from) + (size_t)x * l->element;
+}
+
 /* Input k of the work, whose x range is known. */
 static struct input input_of(const struct vf_row_worker *w, const struct work *work, int k)
 {
@@ -43,10 +51,14 @@ static struct input input_of(const struct vf_row_worker *w, const struct work *w
         .pitch = ring->whole ? ring->pitch * (ptrdiff_t)l->element : 0,
         .outside = w->outside[flow->field_kind[field]] + (size_t)l->most_origin * l->element,
     };
+    if (ring->in_place)
+        in.pitch = l->job->nx * (ptrdiff_t)l->element;
     for (int d = -in.halo.s; d < work->planes + in.halo.s; d++) {
         const ptrdiff_t at = vf_boundary_index(flow->boundary, work->s + d, l->n_stream);
         const ptrdiff_t s = l->periodic_s ? work->s + d : at;
-        in.plane[d + in.halo.s] = at < 0 ? NULL : vf_row_plane_of(w, field, s, work->x.from).first;
+        in.plane[d + in.halo.s] = at < 0           ? NULL
+                                  : ring->in_place ? row_in_place(w, field, s, work->x.from)
+                                                   : vf_row_plane_of(w, field, s, work->x.from).first;
         in.inside = in.inside && at >= 0;
     }
     return in;

@@ -1,259 +1,172 @@
-/* The CPU's scheme: a run of stages is one sweep over memory. Each thread takes a tile of the grid, streams
- * along z (2D: y), and holds a ring of planes for every field of the run; each stage follows its inputs as
- * closely as its halo allows. A tile recomputes what its neighbours also need, so tiles are independent.
- * Beyond the grid a field is filled from its values inside, row by row as they are made (x) or by reading
- * another row (y, z); under `wrap` the grid is periodic and the rows beyond it are simply computed. */
-#include <omp.h>
+/* The CPU's scheme: a run of stages is one sweep over memory (cpu_row_sweep.c), or two (cpu_row_halves.c).
+ *
+ * A tile computes what its neighbours also need: before a line of 17 weights along y, 8 rows more of
+ * everything on either side. Tiles so high that this matters little would hold, for lines along z of six
+ * fields that follow, more planes than the caches do. A cut before these lines lets either sweep have tiles
+ * that suit it. */
 #include <stdint.h>
 
-#include "kernels/cpu_row_worker.h"
+#include "kernels/cpu_row_halves.h"
+#include "kernels/cpu_row_sweep.h"
 #include "src/alloc.h"
+#include "src/size.h"
 
-/* Whether stage i makes the plane that is its delay behind step t. */
-static bool comes_to_plane(const struct vf_row_worker *w, int i, ptrdiff_t t)
+/* Thinner blocks would compute too many planes twice. */
+#define LEAST_BLOCK 16
+/* What crosses a cut takes no more memory than this, or than sources and sinks do, where nothing limits it;
+ * and its pages, new to the process at first, take their time. */
+#define MOST_CROSSING_BYTES ((size_t)256 << 20)
+#define FRESH_BYTES_PER_SECOND 3e9
+
+static size_t larger(size_t a, size_t b)
 {
-    const struct vf_row_layout *l = w->layout;
-    const struct vf_range made = w->part[l->job->flow->stage[i].output[0]].s;
-    const ptrdiff_t newest = t - l->stage[i].delay;
-    return newest >= made.from && newest < made.to;
+    return a > b ? a : b;
 }
 
-/* Step t of a source whose rows no stage loads at that step. */
-static void step_source(const struct vf_row_worker *w, int field, ptrdiff_t t)
+static ptrdiff_t smaller(ptrdiff_t a, ptrdiff_t b)
 {
-    const struct vf_row_part *part = &w->part[field];
-    const int loader = w->layout->ring[field].loader;
-    if (t < part->s.from || t >= part->s.to || (loader >= 0 && comes_to_plane(w, loader, t)))
-        return;
-    struct vf_row_loading loading = vf_row_loading_of(w, field, t);
-    while (loading.next < part->r.to) {
-        const struct vf_row_ahead ahead = vf_row_load(w, &loading);
-        const ptrdiff_t bytes = ahead.row == NULL ? 0 : (part->x.to - part->x.from) * ahead.cell;
-        for (ptrdiff_t at = 0; at < bytes; at += VF_ALIGNMENT)
-            __builtin_prefetch(ahead.row + at, 0, 2);
+    return a < b ? a : b;
+}
+
+static bool is_cut(const struct vf_job *job)
+{
+    return vf_row_may_cut(job->flow, job->tiling.cut);
+}
+
+/* Beside the planes that cross. */
+static size_t bytes_of_sweeps(const struct vf_row_halves *h)
+{
+    return larger(vf_row_sweep_bytes(&h->job[0]), vf_row_sweep_bytes(&h->job[1]));
+}
+
+/* Both sweeps by turns: the first one up to the last plane that a block of the second one reads. */
+static enum vf_status run_blocks(struct vf_row_halves *h, const struct vf_job *job, struct vf_error *error)
+{
+    enum vf_status status = VF_OK;
+    h->job[0].z_end = job->z_begin > h->reach ? job->z_begin - h->reach : 0;
+    for (ptrdiff_t z = job->z_begin; z < job->z_end && status == VF_OK; z += job->tiling.block) {
+        h->job[1].z_begin = z;
+        h->job[1].z_end = smaller(z + job->tiling.block, job->z_end);
+        h->job[0].z_begin = h->job[0].z_end;
+        h->job[0].z_end = smaller(h->job[1].z_end + h->reach, job->nz);
+        if (h->job[0].z_begin < h->job[0].z_end)
+            status = vf_row_sweep_run(&h->job[0], error);
+        if (status == VF_OK)
+            status = vf_row_sweep_run(&h->job[1], error);
     }
+    return status;
 }
 
-/* At step t: stage i's planes up to the one that is its delay behind, once they make a block or are the last.
- */
-static void step_stage(const struct vf_row_worker *w, int i, ptrdiff_t t)
+static enum vf_status run_halves(const struct vf_job *job, struct vf_error *error)
 {
-    const struct vf_row_layout *l = w->layout;
-    const struct vf_row_stage *stage = &l->stage[i];
-    const struct vf_range made = w->part[l->job->flow->stage[i].output[0]].s;
-    const ptrdiff_t newest = t - stage->delay, waiting = (newest - made.from) % stage->planes + 1;
-    if (comes_to_plane(w, i, t) && (waiting == stage->planes || newest == made.to - 1))
-        vf_row_stage_planes(w, i, newest - waiting + 1, (int)waiting);
-}
-
-/* Streams one tile: at step t every source has plane t, and every stage the plane its delay behind. */
-static void sweep_tile(const struct vf_row_worker *w)
-{
-    const struct vf_row_layout *l = w->layout;
-    const struct vf_flow *flow = l->job->flow;
-    const struct vf_job *job = l->job;
-    ptrdiff_t first = w->tile.s.from;
-    for (int k = 0; k < flow->source_count; k++) {
-        const struct vf_range made = w->part[flow->source[k]].s;
-        first = made.from < first ? made.from : first;
+    struct vf_row_halves h;
+    struct vf_room own = {0};
+    enum vf_status status = vf_row_halves_open(&h, job, error);
+    if (status != VF_OK)
+        return status;
+    const size_t work = bytes_of_sweeps(&h);
+    size_t all = SIZE_MAX;
+    (void)vf_size_add(h.bytes, work, &all);
+    char *memory = vf_room_take(job->room == NULL ? &own : job->room, all, 1, "the planes in work", error);
+    /* Enough for either sweep, which takes it as it is. */
+    struct vf_room room = {memory + h.bytes, work};
+    h.job[0].room = h.job[1].room = &room;
+    status = memory == NULL ? VF_FAILED : VF_OK;
+    for (ptrdiff_t image = 0; image < job->batch && status == VF_OK; image++) {
+        vf_row_halves_place(&h, job, memory, image);
+        status = run_blocks(&h, job, error);
     }
-    for (ptrdiff_t t = first; t < w->tile.s.to + l->delay; t++) {
-        if (job->stop != NULL && *job->stop)
-            return;
-        for (int k = 0; k < flow->source_count; k++)
-            step_source(w, flow->source[k], t);
-        for (int i = 0; i < flow->stage_count; i++)
-            if (!l->stage[i].called)
-                step_stage(w, i, t);
-        if (job->progress != NULL && t - l->delay >= w->tile.s.from)
-            job->progress(job->progress_context,
-                          (size_t)((w->tile.x.to - w->tile.x.from) * (w->tile.r.to - w->tile.r.from)));
-    }
-    w->rows->finish();
-}
-
-static struct vf_range piece(ptrdiff_t index, ptrdiff_t size, ptrdiff_t from, ptrdiff_t to)
-{
-    ptrdiff_t begin = from + index * size;
-    return (struct vf_range){begin, begin + size < to ? begin + size : to};
-}
-
-/* Unit number u of the job: a tile of an image; tiles that share planes follow each other. */
-static void place_tile(struct vf_row_worker *w, ptrdiff_t u)
-{
-    const struct vf_row_layout *l = w->layout;
-    const struct vf_job *job = l->job;
-    w->tile.x = piece(u % l->tiles_x, l->tiling.x, 0, job->nx);
-    u /= l->tiles_x;
-    w->tile.r = piece(u % l->tiles_y, l->tiling.y, 0, l->n_rows);
-    u /= l->tiles_y;
-    w->tile.s = piece(u % l->chunks, l->tiling.chunk, vf_job_begin(job), vf_job_end(job));
-    w->image = u / l->chunks;
-    for (int f = 0; f < job->flow->field_count; f++)
-        w->part[f] = vf_row_part_of(w, f);
-}
-
-static void fill_constant(const struct vf_row_layout *l, char *row, double value)
-{
-    for (ptrdiff_t i = 0; i < l->most_pitch + l->most_origin; i++)
-        if (l->element == sizeof(double))
-            ((double *)(void *)row)[i] = value;
-        else
-            ((float *)(void *)row)[i] = (float)value;
-}
-
-/* The pieces of one thread's block. */
-struct block {
-    size_t arena, outside, edge, plane, tap, weight, part, total;
-    size_t row; /* bytes of a row of the constant */
-};
-
-static struct block block_of(const struct vf_row_layout *l)
-{
-    const size_t rounding = VF_ALIGNMENT - 1;
-    const size_t row = (size_t)(l->most_pitch + l->most_origin) * l->element + VF_ROW_READ_BEYOND;
-    struct block b = {.row = (row + rounding) / VF_ALIGNMENT * VF_ALIGNMENT};
-    b.outside = (l->arena_bytes + rounding) / VF_ALIGNMENT * VF_ALIGNMENT;
-    b.edge = b.outside + 2 * b.row;
-    b.plane = b.edge + 2 * (size_t)l->most_pad * sizeof(ptrdiff_t);
-    b.tap = b.plane + 2 * VF_MAX_INPUTS * (size_t)l->most_planes * sizeof(char *);
-    b.weight = b.tap + (size_t)(l->most_taps + VF_ROW_BLOCK) * sizeof(void *);
-    b.part = b.weight + (size_t)l->most_taps * sizeof(double);
-    b.total = b.part + (size_t)l->job->flow->field_count * sizeof(struct vf_row_part);
-    b.total = (b.total + rounding) / VF_ALIGNMENT * VF_ALIGNMENT;
-    return b;
-}
-
-/* Results larger than this are not in the caches when they are read again. */
-#define CACHED_BYTES (16.0 * (1 << 20))
-
-static bool streams(const struct vf_job *job)
-{
-    double bytes = 0;
-    for (int k = 0; k < job->flow->sink_count; k++)
-        if (job->sink[k].array != NULL)
-            bytes += (double)vf_type_size(job->sink[k].array->type);
-    return bytes * vf_job_cells(job) > CACHED_BYTES;
-}
-
-static void place_worker(struct vf_row_worker *w, const struct vf_row_layout *l, int thread, char *memory)
-{
-    const struct vf_job *job = l->job;
-    const struct vf_flow *flow = job->flow;
-    const struct block b = block_of(l);
-    ptrdiff_t *edge = (ptrdiff_t *)(void *)(memory + b.edge);
-    *w = (struct vf_row_worker){.layout = l,
-                                .rows = vf_rows_choose(flow->dim, flow->is_double),
-                                .thread = thread,
-                                .streams = streams(job),
-                                .arena = memory + b.arena,
-                                .outside = {memory + b.outside, memory + b.outside + b.row},
-                                .edge = {edge, edge + l->most_pad},
-                                .plane = (const char **)(void *)(memory + b.plane),
-                                .tap = (const void **)(void *)(memory + b.tap),
-                                .weight = memory + b.weight,
-                                .part = (struct vf_row_part *)(void *)(memory + b.part)};
-    for (int kind = 0; kind < 2; kind++)
-        fill_constant(l, w->outside[kind], vf_row_outside(flow, (enum vf_field_kind)kind));
-    for (ptrdiff_t i = 0; i < l->most_pad; i++) {
-        w->edge[0][i] = vf_boundary_index(flow->boundary, -1 - i, job->nx);
-        w->edge[1][i] = vf_boundary_index(flow->boundary, job->nx + i, job->nx);
-    }
+    vf_room_free(&own);
+    vf_row_halves_close(&h);
+    return status;
 }
 
 static enum vf_status run(const struct vf_job *job, struct vf_error *error)
 {
-    struct vf_row_layout layout;
-    struct vf_room own = {0};
-    char *memory = NULL;
-    enum vf_status status;
-    VF_TRY(vf_row_layout_open(&layout, job, error));
-    const ptrdiff_t units = layout.tiles_x * layout.tiles_y * layout.chunks * job->batch;
-    const int threads = units < job->threads ? (int)units : job->threads;
-    const size_t block = block_of(&layout).total;
-    /* In one piece, which has large pages then, and each thread is handed its own as it comes to them. */
-    memory = vf_room_take(job->room == NULL ? &own : job->room, (size_t)threads, block, "the planes in work",
-                          error);
-    status = VF_FAILED;
-    if (memory == NULL)
-        goto out;
-#pragma omp parallel num_threads(threads)
-    {
-        struct vf_row_worker worker;
-        const int thread = omp_get_thread_num();
-        place_worker(&worker, &layout, thread, memory + (size_t)thread * block);
-#pragma omp for schedule(dynamic, 1)
-        for (ptrdiff_t u = 0; u < units; u++) {
-            place_tile(&worker, u);
-            sweep_tile(&worker);
-        }
-    }
-    status = VF_OK;
-    if (job->stop != NULL && *job->stop)
-        status = vf_fail(error, VF_INTERRUPTED, "interrupted");
-out:
-    vf_room_free(&own);
-    vf_row_layout_close(&layout);
-    return status;
+    return is_cut(job) ? run_halves(job, error) : vf_row_sweep_run(job, error);
 }
 
 static size_t bytes(const struct vf_job *job)
 {
-    struct vf_row_layout layout;
+    struct vf_row_halves h;
     struct vf_error ignored;
-    if (vf_row_layout_open(&layout, job, &ignored) != VF_OK)
+    size_t total = SIZE_MAX;
+    if (!is_cut(job))
+        return vf_row_sweep_bytes(job);
+    if (vf_row_halves_open(&h, job, &ignored) != VF_OK)
         return SIZE_MAX;
-    size_t total = block_of(&layout).total * (size_t)job->threads;
-    vf_row_layout_close(&layout);
+    (void)vf_size_add(h.bytes, bytes_of_sweeps(&h), &total);
+    vf_row_halves_close(&h);
     return total;
 }
 
-/* Rings of all threads stay below this, whatever the model says of speed, where any tile allows it. */
-#define MOST_WORK_BYTES ((size_t)48 << 20)
-
-/* Predicted seconds of the job with its tiling, and what is compared: dearer where it takes more memory than
- * it should. False where there is no such tiling. */
-static bool weigh(const struct vf_job *job, double *seconds, double *rank)
+static size_t most_crossing(const struct vf_job *job)
 {
-    struct vf_row_layout layout;
+    const struct vf_flow *flow = job->flow;
+    const double element = flow->is_double ? sizeof(double) : sizeof(float);
+    const double held = vf_job_cells(job) * element * (flow->source_count + flow->sink_count);
+    return larger(held < (double)SIZE_MAX ? (size_t)held : SIZE_MAX, MOST_CROSSING_BYTES);
+}
+
+/* Predicted seconds of a job with its cut and block, whose tiles are filled in; negative where it is not to
+ * be had. */
+static double plan_halves(struct vf_job *job)
+{
+    struct vf_row_halves h;
     struct vf_error ignored;
-    if (vf_row_layout_open(&layout, job, &ignored) != VF_OK)
-        return false;
-    const size_t work = block_of(&layout).total * (size_t)job->threads;
-    const bool is_over = job->work_limit > 0 && work > job->work_limit;
-    *seconds = vf_row_layout_cost(&layout);
-    if (work > MOST_WORK_BYTES)
-        *seconds *= 1 + (double)work / MOST_WORK_BYTES;
-    *rank = is_over ? 1e6 * *seconds * (double)work / (double)job->work_limit : *seconds;
-    vf_row_layout_close(&layout);
-    return true;
+    double seconds[2];
+    const ptrdiff_t planes = job->z_end - job->z_begin;
+    if (vf_row_halves_open(&h, job, &ignored) != VF_OK)
+        return -1;
+    const bool fits = h.bytes < (job->work_limit > 0 ? job->work_limit : most_crossing(job));
+    for (int half = 0; half < 2 && fits; half++) {
+        h.job[half].z_end = h.job[half].z_begin + smaller(job->tiling.block, planes);
+        h.job[half].work_limit = job->work_limit > 0 ? job->work_limit - h.bytes : 0;
+        seconds[half] = vf_row_sweep_plan(&h.job[half]);
+    }
+    job->tiling.first = h.job[0].tiling.tile;
+    job->tiling.tile = h.job[1].tiling.tile;
+    const double blocks = (double)planes / (double)smaller(job->tiling.block, planes);
+    const double more = (double)(planes + 2 * h.reach) / (double)planes;
+    const double fresh = (double)h.bytes / FRESH_BYTES_PER_SECOND / (job->times > 1 ? job->times : 1);
+    vf_row_halves_close(&h);
+    return fits && (job->work_limit == 0 || bytes(job) <= job->work_limit)
+               ? (double)job->batch * blocks * (more * seconds[0] + seconds[1]) + fresh
+               : -1;
 }
 
-/* The heights of tiles: a plane's over 1, 3/2, 2, 3, 4, 6 and so on. */
-static ptrdiff_t lower(ptrdiff_t whole, int step)
+/* The only stage of lines along z of several fields; 0: there is none, or more. */
+static int find_cut(const struct vf_flow *flow)
 {
-    const ptrdiff_t part = ((whole - 1) >> step / 2) + 1;
-    return step % 2 == 0 ? part : (2 * part + 2) / 3;
+    int cut = 0, count = 0;
+    for (int i = 0; i < flow->stage_count; i++) {
+        const struct vf_stage *stage = &flow->stage[i];
+        if (stage->stencil == VF_STENCIL_LINEAR && stage->output_count > 1 && stage->taps->halo[0] > 0 &&
+            stage->taps->halo[1] == 0 && stage->taps->halo[2] == 0) {
+            cut = i;
+            count++;
+        }
+    }
+    return count == 1 ? cut : 0;
 }
 
-/* Tries tiles from whole rows downwards and keeps the cheapest; those above the limit only where all are. */
 static double plan(struct vf_job *job)
 {
-    const ptrdiff_t stream = vf_job_end(job) - vf_job_begin(job), height = job->flow->dim == 3 ? job->ny : 1;
-    struct vf_tiling best = {job->nx, height, stream};
-    double least = -1, best_seconds = 0, seconds, rank;
-    for (ptrdiff_t x = job->nx; x >= 1; x = x > 64 ? (x + 127) / 128 * 64 : 0)
-        for (int step = 0; step == 0 || lower(height, step - 1) > 8; step++)
-            for (ptrdiff_t pieces = 1; pieces <= 4 * job->threads && pieces <= stream; pieces *= 2) {
-                job->tiling = (struct vf_tiling){x, lower(height, step), (stream + pieces - 1) / pieces};
-                if (weigh(job, &seconds, &rank) && (least < 0 || rank < least)) {
-                    least = rank;
-                    best_seconds = seconds;
-                    best = job->tiling;
-                }
-            }
-    job->tiling = best;
-    return best_seconds;
+    double least = vf_row_sweep_plan(job);
+    struct vf_job trial = *job;
+    trial.tiling.cut = find_cut(job->flow);
+    if (!is_cut(&trial))
+        return least;
+    const ptrdiff_t planes = job->z_end - job->z_begin;
+    for (ptrdiff_t blocks = 1; blocks == 1 || planes / blocks >= LEAST_BLOCK; blocks *= 2) {
+        trial.tiling.block = (planes + blocks - 1) / blocks;
+        const double seconds = plan_halves(&trial);
+        if (seconds >= 0 && seconds < least) {
+            least = seconds;
+            job->tiling = trial.tiling;
+        }
+    }
+    return least;
 }
 
 static const char *refuses(const struct vf_flow *flow)
@@ -265,7 +178,7 @@ static const char *refuses(const struct vf_flow *flow)
 
 const struct vf_scheme vf_cpu_row_stream = {
     .name = "row-stream",
-    .summary = "one sweep over memory, a ring of planes a stage, vectorised rows, threads over tiles",
+    .summary = "one sweep over memory, or two, a ring of planes a stage, vectorised rows, threads over tiles",
     .refuses = refuses,
     .plan = plan,
     .bytes = bytes,

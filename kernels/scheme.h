@@ -52,9 +52,17 @@ struct vf_sink {
 };
 
 /* How row-stream cuts the grid: every value >= 1. */
-struct vf_tiling {
-    ptrdiff_t x, y;  /* cells of a tile; 2D: y is 1, its rows are streamed */
+struct vf_tile {
+    ptrdiff_t x, y;  /* cells; 2D: y is 1, its rows are streamed */
     ptrdiff_t chunk; /* planes (2D: rows) that one tile streams before another thread may take over */
+};
+
+/* And the stages: all in one sweep, or those before `cut` in one of their own, `block` planes at a time. */
+struct vf_tiling {
+    struct vf_tile tile;  /* of the only or the last sweep */
+    int cut;              /* 0: none */
+    ptrdiff_t block;      /* 1 or more where there is one */
+    struct vf_tile first; /* of the first sweep then */
 };
 
 struct vf_job {
@@ -64,10 +72,13 @@ struct vf_job {
     ptrdiff_t z_begin, z_end;      /* the slab of the sinks to compute; sources hold what it reaches */
     bool by_rows;                  /* 2D, one image, row-stream only: slabs are of rows, plane[y] is row y */
     const struct vf_array *source; /* [source_count] */
-    const struct vf_sink *sink;    /* [sink_count] */
+    int in_place; /* so many sources, the first ones, may be read where they are: of the compute type, with
+                     VF_ROW_READ_BEYOND bytes after each plane that are the process's own */
+    const struct vf_sink *sink; /* [sink_count] */
     struct vf_tiling tiling;
     int threads;
     size_t work_limit;    /* bytes that plan should stay below, whatever is lost in speed; 0: none */
+    double times;         /* such jobs that share a room, for plan: its pages are new to the first of them */
     struct vf_room *room; /* for a run's working memory, which is left there for the next; NULL: its own */
     void (*progress)(void *context, size_t cells); /* called from any thread; may be NULL */
     void *progress_context;

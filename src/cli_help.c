@@ -140,7 +140,7 @@ static void print_examples(FILE *to, const struct vf_filter *filter)
 /* What --scheme takes: one scheme a line. */
 static void print_schemes(FILE *to)
 {
-    fputs("On the CPU, --scheme NAME[:tile=XxYxCHUNK]:\n", to);
+    fputs("On the CPU, --scheme NAME[:tile=XxYxCHUNK[:cut=STAGE/PLANES]]:\n", to);
     for (const struct vf_scheme *const *scheme = vf_cpu_schemes; *scheme != NULL; scheme++)
         print_entry(to, (*scheme)->name, 19, (*scheme)->summary);
     fputs("\nOn a GPU, --scheme [STAGE=]NAME[:KEY=VALUE...][,...], the stages being those that --explain\n"

@@ -123,6 +123,41 @@ static bool launches_alike(const struct vf_flow *flow, const struct vf_launch *a
     return a->scheme == b->scheme && vf_config_equal(&a->config, &b->config) && strcmp(p, q) == 0;
 }
 
+/* The stage that the second sweep of a run begins with. */
+static void cut_name(const struct vf_plan *plan, const struct vf_run *run, char *name, size_t room)
+{
+    struct vf_flow flow;
+    struct vf_error error;
+    snprintf(name, room, "%s", "");
+    if (vf_plan_flow(plan, run, NULL, &flow, &error) != VF_OK)
+        return;
+    snprintf(name, room, "%s", flow.stage[run->tiling.cut].name);
+    vf_flow_close(&flow);
+}
+
+static void print_tile(const struct vf_plan *plan, const char *before, struct vf_tile tile, FILE *to)
+{
+    fprintf(to, "%s %tdx%td streamed by %td", before, tile.x, plan->context.dim == 3 ? tile.y : 1,
+            tile.chunk);
+}
+
+static void print_sweeps(const struct vf_plan *plan, const struct vf_run *run, FILE *to)
+{
+    const struct vf_tiling *tiling = &run->tiling;
+    char name[16];
+    fprintf(to, ", %d stages in %s, scheme %s,", run->stage_count,
+            tiling->cut > 0 ? "two sweeps" : "one sweep", plan->scheme->name);
+    if (tiling->cut > 0) {
+        cut_name(plan, run, name, sizeof name);
+        print_tile(plan, " tiles", tiling->first, to);
+        fprintf(to, " before %s and", name);
+    }
+    print_tile(plan, tiling->cut > 0 ? "" : " tile", tiling->tile, to);
+    if (tiling->cut > 0)
+        fprintf(to, " from it on, %td planes in turn", tiling->block);
+    fprintf(to, ", %.1f MiB of work\n", mib(run->work_bytes));
+}
+
 static void print_launches(const struct vf_plan *plan, const struct vf_run *run, FILE *to)
 {
     struct vf_flow flow;
@@ -157,7 +192,6 @@ static void print_runs(const struct vf_explained *x, int first, int last, FILE *
 {
     const struct vf_plan *plan = x->plan;
     const struct vf_run *run = &plan->run[first];
-    const bool volume = plan->context.dim == 3;
     size_t reads = 0, writes = 0;
     double seconds = 0;
     for (int r = first; r <= last; r++) {
@@ -179,9 +213,7 @@ static void print_runs(const struct vf_explained *x, int first, int last, FILE *
         fprintf(to, ", %d stages in %d kernel%s\n", run->stage_count, run->gpu.launch_count,
                 run->gpu.launch_count == 1 ? "" : "s");
     else
-        fprintf(to, ", %d stages in one sweep, scheme %s, tile %tdx%td streamed by %td, %.1f MiB of work\n",
-                run->stage_count, plan->scheme->name, run->tiling.x, volume ? run->tiling.y : 1,
-                run->tiling.chunk, mib(run->work_bytes));
+        print_sweeps(plan, run, to);
     print_launches(plan, run, to);
     fprintf(to, "    %s %.1f MiB in, %.1f MiB out; predicted %.3f s\n",
             first == last ? "moves" : "together they move", mib(reads), mib(writes), seconds);
@@ -312,6 +344,15 @@ static void json_launches(const struct vf_plan *plan, const struct vf_run *run, 
     vf_flow_close(&flow);
 }
 
+static void json_tile(struct vf_json *json, const char *name, const char *chunk, struct vf_tile tile)
+{
+    vf_json_begin_array(json, name);
+    vf_json_integer(json, NULL, tile.x);
+    vf_json_integer(json, NULL, tile.y);
+    vf_json_end(json);
+    vf_json_integer(json, chunk, tile.chunk);
+}
+
 static void json_run(const struct vf_explained *x, const struct vf_run *run, struct vf_json *json)
 {
     size_t reads, writes;
@@ -323,11 +364,14 @@ static void json_run(const struct vf_explained *x, const struct vf_run *run, str
         json_launches(x->plan, run, json);
     } else {
         vf_json_string(json, "scheme", x->plan->scheme->name);
-        vf_json_begin_array(json, "tile");
-        vf_json_integer(json, NULL, run->tiling.x);
-        vf_json_integer(json, NULL, run->tiling.y);
-        vf_json_end(json);
-        vf_json_integer(json, "chunk", run->tiling.chunk);
+        if (run->tiling.cut > 0) {
+            char name[16];
+            cut_name(x->plan, run, name, sizeof name);
+            json_tile(json, "first_tile", "first_chunk", run->tiling.first);
+            vf_json_string(json, "cut", name);
+            vf_json_integer(json, "block", run->tiling.block);
+        }
+        json_tile(json, "tile", "chunk", run->tiling.tile);
     }
     vf_json_integer(json, "work_bytes", (long long)run->work_bytes);
     vf_json_integer(json, "bytes_in", (long long)reads);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "kernels/cpu_row_halves.h"
 #include "number.h"
 
 /* Iterations that the search puts into one run at most: a longer one gains little and costs halo. */
@@ -198,9 +199,27 @@ static enum vf_status weigh_gpu(const struct vf_plan *plan, struct vf_run *run, 
     return status;
 }
 
-/* Tiles, cost and memory of a run. `tiling` is the user's, or its x is 0. */
-static enum vf_status weigh(const struct vf_plan *plan, struct vf_run *run, struct vf_tiling tiling,
-                            struct vf_error *error)
+/* How often such a run follows another one, as iterations do. */
+static double times_of(const struct vf_plan *plan, const struct vf_run *run)
+{
+    const struct vf_piece *piece = &plan->piece[run->piece_begin];
+    const bool alike = !run->prepass && run->piece_end - run->piece_begin == 1;
+    return alike ? (double)plan->link[piece->link].repeat / piece->count : 1;
+}
+
+/* What the user says, for a run's flow. */
+static struct vf_tiling given_tiling(const struct vf_given_tiling *given, const struct vf_flow *flow)
+{
+    const struct vf_tiling one = {.tile = given->tile};
+    for (int i = 1; i < flow->stage_count; i++)
+        if (strcmp(flow->stage[i].name, given->cut) == 0 && vf_row_may_cut(flow, i))
+            return (struct vf_tiling){given->tile, i, given->block, given->tile};
+    return one;
+}
+
+/* Tiles, cost and memory of a run; `given` is the user's, or NULL. */
+static enum vf_status weigh(const struct vf_plan *plan, struct vf_run *run,
+                            const struct vf_given_tiling *given, struct vf_error *error)
 {
     struct vf_flow flow;
     enum vf_status status = vf_plan_flow(plan, run, NULL, &flow, error);
@@ -212,7 +231,8 @@ static enum vf_status weigh(const struct vf_plan *plan, struct vf_run *run, stru
                          .nz = plan->nz,
                          .batch = plan->batch,
                          .z_end = plan->nz,
-                         .threads = plan->threads};
+                         .threads = plan->threads,
+                         .times = times_of(plan, run)};
     run->stage_count = flow.stage_count;
     run->inputs = flow.source_count;
     run->outputs = flow.sink_count;
@@ -222,8 +242,8 @@ static enum vf_status weigh(const struct vf_plan *plan, struct vf_run *run, stru
         return weigh_gpu(plan, run, splits, error);
     }
     run->seconds = plan->scheme->plan(&job);
-    if (tiling.x > 0)
-        job.tiling = tiling;
+    if (given != NULL && given->tile.x > 0)
+        job.tiling = given_tiling(given, &flow);
     run->tiling = job.tiling;
     run->work_bytes = plan->scheme->bytes(&job);
     const char *why = plan->scheme->refuses(&flow);
@@ -266,7 +286,7 @@ static enum vf_status run_cost(struct vf_plan *plan, const struct atom *atom, in
     struct vf_plan trial = *plan;
     struct vf_run run = {.piece_end = pieces_of(atom, begin, end, piece)};
     trial.piece = piece;
-    enum vf_status status = weigh(&trial, &run, (struct vf_tiling){0}, error);
+    enum vf_status status = weigh(&trial, &run, NULL, error);
     *seconds = run.seconds;
     if (alike)
         *memory = run.seconds;
@@ -317,7 +337,7 @@ static void cut_for_gpu(const struct vf_plan *plan, struct atom *atom, int count
 }
 
 /* Weighs the newest run, or copies what is known of the one before it: iterations of one link are alike. */
-static enum vf_status weigh_newest(struct vf_plan *plan, struct vf_tiling tiling, struct vf_error *error)
+static enum vf_status weigh_newest(struct vf_plan *plan, struct vf_error *error)
 {
     struct vf_run *run = &plan->run[plan->run_count - 1];
     const struct vf_run *last = plan->run_count > 1 ? run - 1 : NULL;
@@ -325,7 +345,7 @@ static enum vf_status weigh_newest(struct vf_plan *plan, struct vf_tiling tiling
     if (plan->gpu != NULL || last == NULL || last->prepass || run->prepass ||
         run->piece_end - run->piece_begin != 1 || last->piece_end - last->piece_begin != 1 ||
         piece[0].link != piece[-1].link || piece[0].count != piece[-1].count)
-        return weigh(plan, run, tiling, error);
+        return weigh(plan, run, &plan->given, error);
     run->tiling = last->tiling;
     run->seconds = last->seconds;
     run->work_bytes = last->work_bytes;
@@ -337,7 +357,7 @@ static enum vf_status weigh_newest(struct vf_plan *plan, struct vf_tiling tiling
 
 /* Turns the search's result into pieces and runs, with a pre-pass before each link that needs one. */
 static enum vf_status lay_out(struct vf_plan *plan, const struct atom *atom, int count,
-                              struct vf_tiling tiling, struct vf_error *error)
+                              struct vf_error *error)
 {
     int *begins = vf_alloc((size_t)count, sizeof *begins, "the plan", error);
     int runs = 0;
@@ -357,7 +377,7 @@ static enum vf_status lay_out(struct vf_plan *plan, const struct atom *atom, int
             *run = (struct vf_run){plan->piece_count, plan->piece_count + 1, .prepass = true,
                                    .from_file = begin == 0};
             plan->piece_count++;
-            status = weigh_newest(plan, tiling, error);
+            status = weigh_newest(plan, error);
         }
         if (status != VF_OK)
             break;
@@ -366,7 +386,7 @@ static enum vf_status lay_out(struct vf_plan *plan, const struct atom *atom, int
             .piece_begin = plan->piece_count, .from_file = begin == 0, .to_file = end == count};
         plan->piece_count += pieces_of(atom, begin, end, plan->piece + plan->piece_count);
         run->piece_end = plan->piece_count;
-        status = weigh_newest(plan, tiling, error);
+        status = weigh_newest(plan, error);
     }
     vf_free(begins);
     return status;
@@ -420,7 +440,7 @@ static void place_between(struct vf_plan *plan)
         plan->between_bytes = 0;
 }
 
-static enum vf_status make_runs(struct vf_plan *plan, struct vf_tiling tiling, struct vf_error *error)
+static enum vf_status make_runs(struct vf_plan *plan, struct vf_error *error)
 {
     size_t count = 0;
     for (int i = 0; i < plan->chain->count; i++)
@@ -437,15 +457,41 @@ static enum vf_status make_runs(struct vf_plan *plan, struct vf_tiling tiling, s
     else
         status = search(plan, atom, (int)count, error);
     if (status == VF_OK)
-        status = lay_out(plan, atom, (int)count, tiling, error);
+        status = lay_out(plan, atom, (int)count, error);
     vf_free(atom);
     return status;
 }
 
 /* ---- the request ---- */
 
+/* Reads "tile=XxYxCHUNK[:cut=STAGE/PLANES]"; false where it is not that. */
+static bool read_tiling(const char *at, struct vf_given_tiling *given)
+{
+    long number[4] = {0, 0, 0, 1};
+    if (strncmp(at, "tile=", 5) != 0)
+        return false;
+    at += 5;
+    for (int i = 0; i < 3; i++) {
+        at = vf_number_read_whole(at, &number[i]);
+        if (at == NULL || (i < 2 && *at++ != 'x'))
+            return false;
+    }
+    if (strncmp(at, ":cut=", 5) == 0) {
+        const size_t length = strcspn(at + 5, "/");
+        if (length == 0 || length >= sizeof given->cut || at[5 + length] == '\0')
+            return false;
+        memcpy(given->cut, at + 5, length);
+        at = vf_number_read_whole(at + 5 + length + 1, &number[3]);
+    }
+    if (at == NULL || *at != '\0' || number[0] < 1 || number[1] < 1 || number[2] < 1 || number[3] < 1)
+        return false;
+    given->tile = (struct vf_tile){number[0], number[1], number[2]};
+    given->block = number[3];
+    return true;
+}
+
 static enum vf_status read_scheme(struct vf_plan *plan, const struct vf_plan_request *request,
-                                  struct vf_tiling *tiling, struct vf_error *error)
+                                  struct vf_error *error)
 {
     const char *text = request->scheme;
     plan->scheme = vf_cpu_schemes[0];
@@ -462,28 +508,31 @@ static enum vf_status read_scheme(struct vf_plan *plan, const struct vf_plan_req
                        text);
     if (text[length] == '\0')
         return VF_OK;
-    long extent[3] = {0, 0, 0};
-    const char *at = text + length + 1;
-    bool good = strncmp(at, "tile=", 5) == 0;
-    at += good ? 5 : 0;
-    for (int axis = 0; axis < 3 && good; axis++) {
-        at = vf_number_read_whole(at, &extent[axis]);
-        good = at != NULL && extent[axis] >= 1 && *at == (axis == 2 ? '\0' : 'x');
-        at += good && axis < 2;
-    }
-    if (!good)
+    if (!read_tiling(text + length + 1, &plan->given))
         return vf_fail(error, VF_USAGE,
-                       "--scheme %s: after the name comes tile=XxYxCHUNK, whole numbers from 1", text);
-    *tiling = (struct vf_tiling){extent[0], extent[1], extent[2]};
-    plan->tiling_given = true;
+                       "--scheme %s: after the name comes tile=XxYxCHUNK, and for row-stream perhaps "
+                       ":cut=STAGE/PLANES, whole numbers from 1",
+                       text);
     return VF_OK;
+}
+
+/* A cut that is nowhere would be passed over in silence. */
+static enum vf_status check_cut(const struct vf_plan *plan, struct vf_error *error)
+{
+    bool found = plan->given.cut[0] == '\0';
+    for (int r = 0; r < plan->run_count; r++)
+        found = found || plan->run[r].tiling.cut > 0;
+    return found ? VF_OK
+                 : vf_fail(error, VF_USAGE,
+                           "--scheme cut=%s: no sweep over a volume has a stage %s that others come before "
+                           "(wrap is not cut); --explain prints the stages",
+                           plan->given.cut, plan->given.cut);
 }
 
 enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *request,
                             struct vf_error *error)
 {
     enum vf_status status;
-    struct vf_tiling tiling = {0};
     *plan = (struct vf_plan){.chain = request->chain,
                              .context = request->context,
                              .constant = request->constant,
@@ -498,11 +547,12 @@ enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *
                              .most_fused = MOST_FUSED};
     if (request->most_fused > 0 && request->most_fused < MOST_FUSED)
         plan->most_fused = request->most_fused;
-    VF_TRY(read_scheme(plan, request, &tiling, error));
+    VF_TRY(read_scheme(plan, request, error));
     VF_TRY(expand_chain(plan, error));
     VF_TRY(check_boxes(plan, error));
     VF_TRY(check_forced(plan, error));
-    VF_TRY(make_runs(plan, tiling, error));
+    VF_TRY(make_runs(plan, error));
+    VF_TRY(check_cut(plan, error));
     place_in_result(plan);
     add_up(plan);
     place_between(plan);

@@ -44,6 +44,13 @@ struct vf_run {
     int inputs, outputs;    /* fields */
 };
 
+/* "tile=XxYxCHUNK[:cut=STAGE/PLANES]": of every sweep, and runs with such a stage are cut before it. */
+struct vf_given_tiling {
+    struct vf_tile tile;
+    char cut[8]; /* "": none */
+    ptrdiff_t block;
+};
+
 struct vf_plan {
     const struct vf_chain *chain; /* borrowed */
     struct vf_context context;
@@ -55,9 +62,9 @@ struct vf_plan {
     ptrdiff_t nx, ny, nz, batch; /* one image's grid; images that share a channel's global values */
     bool by_rows;                /* 2D, one image, on the CPU: slabs are of its rows */
     int threads;
-    int most_fused;            /* iterations of a run at most */
-    bool tiling_given;         /* the runs' tiles are the user's */
-    struct vf_expansion *link; /* [chain->count], owned */
+    int most_fused;               /* iterations of a run at most */
+    struct vf_given_tiling given; /* what the user says of the runs' tiles; its tile.x is 0 for nothing */
+    struct vf_expansion *link;    /* [chain->count], owned */
     int piece_count, run_count;
     struct vf_piece *piece; /* owned */
     struct vf_run *run;     /* owned */
@@ -68,7 +75,7 @@ struct vf_plan {
 };
 
 /* What a plan is made for; the strings of `context` are copied. `scheme` is NULL, or for the CPU
- * "NAME[:tile=XxYxCHUNK]", for a GPU what vf_forced_read takes. */
+ * "NAME[:tile=XxYxCHUNK[:cut=STAGE/PLANES]]", for a GPU what vf_forced_read takes. */
 struct vf_plan_request {
     const struct vf_chain *chain;
     struct vf_context context;

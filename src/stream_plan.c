@@ -229,9 +229,10 @@ static enum vf_status weigh(const struct trial *t, int r, ptrdiff_t slab, struct
                              .z_end = flat ? 1 : slab,
                              .by_rows = plan->by_rows,
                              .threads = plan->threads,
+                             .times = slabs,
                              .work_limit = work_limit(t, slab)};
         weighed->seconds = plan->scheme->plan(&job) * slabs;
-        if (plan->tiling_given)
+        if (plan->given.tile.x > 0)
             job.tiling = run->tiling;
         weighed->tiling = job.tiling;
         weighed->work = (double)plan->scheme->bytes(&job);

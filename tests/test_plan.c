@@ -16,23 +16,31 @@ struct planned {
     struct vf_plan plan;
 };
 
-static enum vf_status try_plan(struct planned *p, const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz,
-                               int threads, const char *scheme, struct vf_error *error)
+static enum vf_status try_bounded(struct planned *p, const char *chain, ptrdiff_t nx, ptrdiff_t ny,
+                                  ptrdiff_t nz, int threads, const char *scheme, enum vf_boundary boundary,
+                                  struct vf_error *error)
 {
     *p = (struct planned){0};
-    struct vf_plan_request request = {.chain = &p->chain,
-                                      .context = {.dim = nz > 1 ? 3 : 2, .aspect = {1, 1, 1}},
-                                      .nx = nx,
-                                      .ny = ny,
-                                      .nz = nz,
-                                      .batch = 1,
-                                      .threads = threads,
-                                      .source_type = VF_U16,
-                                      .result_type = VF_F32,
-                                      .scheme = scheme};
+    struct vf_plan_request request = {
+        .chain = &p->chain,
+        .context = {.dim = nz > 1 ? 3 : 2, .boundary = boundary, .aspect = {1, 1, 1}},
+        .nx = nx,
+        .ny = ny,
+        .nz = nz,
+        .batch = 1,
+        .threads = threads,
+        .source_type = VF_U16,
+        .result_type = VF_F32,
+        .scheme = scheme};
     enum vf_status status = vf_chain_append(&p->chain, chain, error);
     cr_assert_eq(status, VF_OK, "%s: %s", chain, error->text);
     return vf_plan_open(&p->plan, &request, error);
+}
+
+static enum vf_status try_plan(struct planned *p, const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz,
+                               int threads, const char *scheme, struct vf_error *error)
+{
+    return try_bounded(p, chain, nx, ny, nz, threads, scheme, VF_NEAREST, error);
 }
 
 static void close_plan(struct planned *p)
@@ -195,7 +203,8 @@ Test(plan, between_bytes)
     }
 }
 
-/* Every filter as it is by default: rings fit in 64 MiB for a large stack and a large image. */
+/* Every filter as it is by default: rings fit in 64 MiB for a large stack and a large image; what crosses a
+ * cut besides takes no more than the image and the result do. */
 Test(plan, work_bytes)
 {
     static const int threads[] = {1, 2, 4};
@@ -207,12 +216,41 @@ Test(plan, work_bytes)
                 cr_assert_eq(try_plan(&p, vf_filters[f]->name, image ? 8192 : 512, image ? 8192 : 512,
                                       image ? 1 : 512, threads[t], NULL, &error),
                              VF_OK, "%s", error.text);
-                cr_expect(p.plan.work_bytes > 0 && p.plan.work_bytes <= 64 * MIB,
+                bool is_cut = false;
+                for (int r = 0; r < p.plan.run_count; r++)
+                    is_cut = is_cut || p.plan.run[r].tiling.cut > 0;
+                cr_expect(p.plan.work_bytes > 0 && p.plan.work_bytes <= (is_cut ? 64 + 2 * 512 : 64) * MIB,
                           "%s, %d threads, %s: %zu MiB", vf_filters[f]->name, threads[t],
                           image ? "image" : "stack", p.plan.work_bytes / MIB);
                 close_plan(&p);
             }
         }
+}
+
+/* Iterations with wide lines of several fields are two sweeps; not where the grid is periodic, or of two
+ * dimensions, and one field's lines are not worth it. */
+Test(plan, two_sweeps)
+{
+    static const struct {
+        const char *chain;
+        ptrdiff_t nz;
+        enum vf_boundary boundary;
+        bool is_cut;
+    } cases[] = {
+        {"and:k=20:threshold=5", 256, VF_NEAREST, true}, {"ced", 256, VF_MIRROR, true},
+        {"and:k=20:threshold=5", 256, VF_WRAP, false},   {"and:k=20:threshold=5", 1, VF_NEAREST, false},
+        {"gaussian:sigma=8", 256, VF_NEAREST, false},    {"eed", 256, VF_NEAREST, false}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct planned p;
+        struct vf_error error = {{0}};
+        cr_assert_eq(
+            try_bounded(&p, cases[i].chain, 256, 256, cases[i].nz, 2, NULL, cases[i].boundary, &error), VF_OK,
+            "%s", error.text);
+        const struct vf_run *run = &p.plan.run[p.plan.run_count - 1];
+        cr_expect_eq(run->tiling.cut > 0, cases[i].is_cut, "%s, %td planes, boundary %d: cut before stage %d",
+                     cases[i].chain, cases[i].nz, (int)cases[i].boundary, run->tiling.cut);
+        close_plan(&p);
+    }
 }
 
 /* ---- outputs ---- */
@@ -294,15 +332,34 @@ Test(plan, schemes_that_are_not_understood)
                                         "row-stream:tile=99999999999999999999x8x8"};
     for (size_t i = 0; i < COUNT(tiles); i++)
         expect_refused("gaussian", 20, tiles[i], "tile=XxYxCHUNK");
+    static const char *const cuts[] = {"row-stream:tile=8x8x8:cut=GZ",
+                                       "row-stream:tile=8x8x8:cut=/2",
+                                       "row-stream:tile=8x8x8:cut=GZ/0",
+                                       "row-stream:tile=8x8x8:cut=GZ/",
+                                       "row-stream:tile=8x8x8:cut=GZ/x",
+                                       "row-stream:tile=8x8x8:cut=LONGNAME/2",
+                                       "row-stream:cut=GZ/2"};
+    for (size_t i = 0; i < COUNT(cuts); i++)
+        expect_refused("gaussian", 20, cuts[i], "cut=STAGE/PLANES");
+    expect_refused("gaussian", 20, "row-stream:tile=8x8x8:cut=RZ/2", "no sweep over a volume has a stage RZ");
+    expect_refused("gaussian", 20, "row-stream:tile=8x8x8:cut=GX/2", "others come before");
+    expect_refused("gaussian", 1, "row-stream:tile=8x8x8:cut=GY/2", "over a volume");
     expect_refused("gaussian", 20, "row-streams", "row-stream");
     expect_refused("gaussian", 20, "", "reference");
     struct planned p;
     struct vf_error error = {{0}};
     cr_assert_eq(try_plan(&p, "gaussian", 20, 20, 20, 1, "row-stream:tile=8x4x2", &error), VF_OK, "%s",
                  error.text);
-    cr_expect_eq(p.plan.run[0].tiling.x, 8);
-    cr_expect_eq(p.plan.run[0].tiling.y, 4);
-    cr_expect_eq(p.plan.run[0].tiling.chunk, 2);
+    cr_expect_eq(p.plan.run[0].tiling.tile.x, 8);
+    cr_expect_eq(p.plan.run[0].tiling.tile.y, 4);
+    cr_expect_eq(p.plan.run[0].tiling.tile.chunk, 2);
+    cr_expect_eq(p.plan.run[0].tiling.cut, 0);
+    close_plan(&p);
+    cr_assert_eq(try_plan(&p, "gaussian", 20, 20, 20, 1, "row-stream:tile=8x4x2:cut=GZ/5", &error), VF_OK,
+                 "%s", error.text);
+    cr_expect_eq(p.plan.run[0].tiling.cut, 2);
+    cr_expect_eq(p.plan.run[0].tiling.block, 5);
+    cr_expect_eq(p.plan.run[0].tiling.first.y, 4);
     close_plan(&p);
 }
 

@@ -1,6 +1,7 @@
 /* row-stream gives the reference's bits: every filter, boundary, awkward shape, type, tile, thread count and
  * vector level, from the registry. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,21 @@ static const ptrdiff_t volumes[][3] = {{1, 1, 2},  {2, 1, 3},  {1, 5, 2},  {3, 2
 static const ptrdiff_t images[][3] = {{1, 1, 1},  {2, 1, 1},  {1, 3, 1},  {5, 2, 1},   {7, 8, 1},
                                       {17, 1, 1}, {1, 20, 1}, {31, 9, 1}, {16, 33, 1}, {70, 40, 1}};
 
+/* Chains with a stage that they may be cut before: lines along z, of one field and of several, a body. */
+static const struct {
+    const char *chain, *cut;
+} cuts[] = {
+    {"gaussian:sigma=1.3x0.7x0.9", "GZ"},
+    {"structure-tensor:sigma=0.5:rho=0.7", "RZ"},
+    {"structure-tensor:sigma=0.5:rho=0.7:output=coherence", "RX"},
+    {"eed:iterations=2", "ST"},
+    {"eed:iterations=2:rho=0.8:k=p50", "RY"},
+    {"ced:iterations=2:rho=0.9", "RZ"},
+    {"and:iterations=2:rho=0.7:sigma=0.5", "RZ"},
+    {"and:iterations=2:rho=0.7:sigma=0.5", "PDE"},
+    {"perona-malik:iterations=2:k=5,eed:iterations=2:sigma=0.5,gradient", "CROSS"},
+};
+
 /* Forced tiles and threads; the first is the plan's own. */
 static const struct {
     const char *scheme;
@@ -59,18 +75,19 @@ static const struct {
                  {"row-stream:tile=1000x3x1000", 2}};
 enum { SCHEDULES = sizeof schedules / sizeof schedules[0] };
 
-static void expect_schedule(struct pipeline p, const struct vf_volume *in, const struct vf_volume *expected,
-                            int s)
+static void expect_bits(struct pipeline p, const struct vf_volume *in, const struct vf_volume *expected,
+                        const char *scheme, int threads)
 {
-    p.scheme = schedules[s].scheme;
-    p.threads = schedules[s].threads;
+    p.scheme = scheme;
+    p.threads = threads;
     struct vf_volume out = pipeline_run(&p, in, NULL);
     const size_t size = volume_size(expected), element = vf_type_size(out.type);
     size_t at = 0;
     while (at < size && ((const char *)out.data)[at] == ((const char *)expected->data)[at])
         at++;
-    cr_assert_eq(at, size, "%s, %tdx%tdx%td, boundary %d, %s, schedule %d: element %zu differs", p.chain,
-                 p.nx, p.ny, p.nz, (int)p.boundary, vf_type_name(p.type), s, at / element);
+    cr_assert_eq(at, size, "%s, %tdx%tdx%td, boundary %d, %s, %s, %d threads: element %zu differs", p.chain,
+                 p.nx, p.ny, p.nz, (int)p.boundary, vf_type_name(p.type),
+                 scheme == NULL ? "the plan's own" : scheme, threads, at / element);
     vf_volume_free(&out);
 }
 
@@ -82,7 +99,7 @@ static void expect_same(struct pipeline p, const struct vf_volume *in, const str
 {
     static int turn;
     for (int s = turn++ % STRIDE; s < SCHEDULES; s += STRIDE)
-        expect_schedule(p, in, expected, s);
+        expect_bits(p, in, expected, schedules[s].scheme, schedules[s].threads);
 }
 
 static void compare(struct pipeline p, unsigned seed)
@@ -111,6 +128,40 @@ static void compare_shapes(enum vf_boundary boundary, const ptrdiff_t (*shapes)[
                                  .precise = precise,
                                  .result_type = precise ? VF_F64 : VF_F32};
             compare(p, (unsigned)(c + (int)s));
+        }
+}
+
+/* Two sweeps, by one plane, by a few and by all, in tiles of a cell and more; time points one by one, and
+ * NaNs between the sweeps. */
+static void compare_cuts(enum vf_boundary boundary, bool precise)
+{
+    static int turn;
+    static const char *const tiles[] = {"1x1x1", "3x2x2", "1000x4x5"};
+    static const int blocks[] = {1, 3, 1000};
+    for (size_t c = 0; c < sizeof cuts / sizeof cuts[0]; c++)
+        for (size_t s = 0; s < sizeof volumes / sizeof volumes[0]; s++) {
+            struct pipeline p = {.chain = cuts[c].chain,
+                                 .nx = volumes[s][0],
+                                 .ny = volumes[s][1],
+                                 .nz = volumes[s][2],
+                                 .nt = s % 4 == 3 ? 2 : 1,
+                                 .type = precise ? VF_F64 : VF_F32,
+                                 .has_nans = s % 4 == 1,
+                                 .boundary = boundary,
+                                 .constant = 7.5,
+                                 .aspect = {1, 1.5, 2},
+                                 .precise = precise,
+                                 .result_type = precise ? VF_F64 : VF_F32,
+                                 .scheme = "reference"};
+            struct vf_volume in = pipeline_input(&p, (unsigned)(c + s));
+            struct vf_volume expected = pipeline_run(&p, &in, NULL);
+            const int t = turn++;
+            char scheme[64];
+            snprintf(scheme, sizeof scheme, "row-stream:tile=%s:cut=%s/%d", tiles[t % 3], cuts[c].cut,
+                     blocks[t / 3 % 3]);
+            expect_bits(p, &in, &expected, scheme, 1 + t % 2);
+            vf_volume_free(&in);
+            vf_volume_free(&expected);
         }
 }
 
@@ -146,6 +197,11 @@ Test(schemes, runs_in_the_result)
     Test(schemes, volumes_##name)                                                     \
     {                                                                                 \
         compare_shapes(boundary, volumes, sizeof volumes / sizeof volumes[0], false); \
+    }                                                                                 \
+    Test(schemes, cuts_##name)                                                        \
+    {                                                                                 \
+        if (boundary != VF_WRAP)                                                      \
+            compare_cuts(boundary, boundary == VF_REFLECT);                           \
     }                                                                                 \
     Test(schemes, images_##name)                                                      \
     {                                                                                 \
@@ -284,7 +340,7 @@ Test(schemes, large_results)
         ((float *)in.data)[5000] = -__builtin_nanf("0x123");
         p.scheme = "reference";
         struct vf_volume expected = pipeline_run(&p, &in, NULL);
-        expect_schedule(p, &in, &expected, 1);
+        expect_bits(p, &in, &expected, NULL, 3);
         vf_volume_free(&in);
         vf_volume_free(&expected);
     }
@@ -322,7 +378,8 @@ Test(schemes, levels)
 /* A slab is a range of planes: computed from the planes that it reaches, it writes its own planes and no
  * other. */
 static void expect_slab(const struct pipeline *p, struct vf_plan *plan, const struct vf_volume *in,
-                        const struct vf_volume *expected, ptrdiff_t from, ptrdiff_t to, ptrdiff_t reach)
+                        const struct vf_volume *expected, ptrdiff_t from, ptrdiff_t to, ptrdiff_t reach,
+                        int cut)
 {
     struct vf_flow flow;
     struct vf_error error;
@@ -351,7 +408,7 @@ static void expect_slab(const struct pipeline *p, struct vf_plan *plan, const st
                                .z_end = to,
                                .source = &from_array,
                                .sink = &stored,
-                               .tiling = {6, 5, 3},
+                               .tiling = {{6, 5, 3}, cut, 3, {5, 6, 2}},
                                .threads = 2};
     cr_assert_eq(plan->scheme->run(&job, &error), VF_OK, "%s", error.text);
     for (ptrdiff_t z = 0; z < p->nz; z++)
@@ -396,7 +453,8 @@ Test(schemes, slabs)
         cr_assert_eq(vf_plan_open(&plan, &request, &error), VF_OK, "%s", error.text);
         for (ptrdiff_t from = 0; from < p.nz; from += 4)
             for (ptrdiff_t to = from + 1; to <= p.nz; to += 5)
-                expect_slab(&p, &plan, &in, &expected, from, to, reach);
+                for (int cut = 0; cut < 8; cut += 4)
+                    expect_slab(&p, &plan, &in, &expected, from, to, reach, cut);
         vf_plan_close(&plan);
         vf_chain_free(&chain);
         vf_volume_free(&in);

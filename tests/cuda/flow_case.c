@@ -271,7 +271,7 @@ void flow_case_check(struct flow_case *c, struct vf_cuda *cuda, const char *cons
                               .batch = flat ? nz : 1,
                               .z_begin = flat ? 0 : z_begin,
                               .z_end = flat ? 1 : z_end,
-                              .tiling = {64, 64, 64},
+                              .tiling.tile = {64, 64, 64},
                               .threads = 1};
     make_run(&run, reach);
     cr_assert_eq(vf_cpu_reference.run(&run.job, &error), VF_OK, "%s", error.text);

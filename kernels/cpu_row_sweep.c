@@ -1,0 +1,259 @@
+/* One sweep of row-stream over memory. Each thread takes a tile of the grid, streams along z (2D: y), and
+ * holds a ring of planes for every field of the flow; each stage follows its inputs as closely as its halo
+ * allows. A tile recomputes what its neighbours also need, so tiles are independent.
+ * Beyond the grid a field is filled from its values inside, row by row as they are made (x) or by reading
+ * another row (y, z); under `wrap` the grid is periodic and the rows beyond it are simply computed. */
+#include <omp.h>
+#include <stdint.h>
+
+#include "kernels/cpu_row_sweep.h"
+#include "kernels/cpu_row_worker.h"
+#include "src/alloc.h"
+
+/* Whether stage i makes the plane that is its delay behind step t. */
+static bool comes_to_plane(const struct vf_row_worker *w, int i, ptrdiff_t t)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_range made = w->part[l->job->flow->stage[i].output[0]].s;
+    const ptrdiff_t newest = t - l->stage[i].delay;
+    return newest >= made.from && newest < made.to;
+}
+
+/* Step t of a source whose rows no stage loads at that step. */
+static void step_source(const struct vf_row_worker *w, int field, ptrdiff_t t)
+{
+    const struct vf_row_part *part = &w->part[field];
+    const int loader = w->layout->ring[field].loader;
+    if (w->layout->ring[field].in_place || t < part->s.from || t >= part->s.to ||
+        (loader >= 0 && comes_to_plane(w, loader, t)))
+        return;
+    struct vf_row_loading loading = vf_row_loading_of(w, field, t);
+    while (loading.next < part->r.to) {
+        const struct vf_row_ahead ahead = vf_row_load(w, &loading);
+        const ptrdiff_t bytes = ahead.row == NULL ? 0 : (part->x.to - part->x.from) * ahead.cell;
+        for (ptrdiff_t at = 0; at < bytes; at += VF_ALIGNMENT)
+            __builtin_prefetch(ahead.row + at, 0, 2);
+    }
+}
+
+/* At step t: stage i's planes up to the one that is its delay behind, once they make a block or are the last.
+ */
+static void step_stage(const struct vf_row_worker *w, int i, ptrdiff_t t)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_row_stage *stage = &l->stage[i];
+    const struct vf_range made = w->part[l->job->flow->stage[i].output[0]].s;
+    const ptrdiff_t newest = t - stage->delay, waiting = (newest - made.from) % stage->planes + 1;
+    if (comes_to_plane(w, i, t) && (waiting == stage->planes || newest == made.to - 1))
+        vf_row_stage_planes(w, i, newest - waiting + 1, (int)waiting);
+}
+
+/* Streams one tile: at step t every source has plane t, and every stage the plane its delay behind. */
+static void sweep_tile(const struct vf_row_worker *w)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_flow *flow = l->job->flow;
+    const struct vf_job *job = l->job;
+    ptrdiff_t first = w->tile.s.from;
+    for (int k = 0; k < flow->source_count; k++) {
+        const struct vf_range made = w->part[flow->source[k]].s;
+        first = made.from < first ? made.from : first;
+    }
+    for (ptrdiff_t t = first; t < w->tile.s.to + l->delay; t++) {
+        if (job->stop != NULL && *job->stop)
+            return;
+        for (int k = 0; k < flow->source_count; k++)
+            step_source(w, flow->source[k], t);
+        for (int i = 0; i < flow->stage_count; i++)
+            if (!l->stage[i].called)
+                step_stage(w, i, t);
+        if (job->progress != NULL && t - l->delay >= w->tile.s.from)
+            job->progress(job->progress_context,
+                          (size_t)((w->tile.x.to - w->tile.x.from) * (w->tile.r.to - w->tile.r.from)));
+    }
+    w->rows->finish();
+}
+
+static struct vf_range piece(ptrdiff_t index, ptrdiff_t size, ptrdiff_t from, ptrdiff_t to)
+{
+    ptrdiff_t begin = from + index * size;
+    return (struct vf_range){begin, begin + size < to ? begin + size : to};
+}
+
+/* Unit number u of the job: a tile of an image; tiles that share planes follow each other. */
+static void place_tile(struct vf_row_worker *w, ptrdiff_t u)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_job *job = l->job;
+    w->tile.x = piece(u % l->tiles_x, l->tile.x, 0, job->nx);
+    u /= l->tiles_x;
+    w->tile.r = piece(u % l->tiles_y, l->tile.y, 0, l->n_rows);
+    u /= l->tiles_y;
+    w->tile.s = piece(u % l->chunks, l->tile.chunk, vf_job_begin(job), vf_job_end(job));
+    w->image = u / l->chunks;
+    for (int f = 0; f < job->flow->field_count; f++)
+        w->part[f] = vf_row_part_of(w, f);
+}
+
+static void fill_constant(const struct vf_row_layout *l, char *row, double value)
+{
+    for (ptrdiff_t i = 0; i < l->most_pitch + l->most_origin; i++)
+        if (l->element == sizeof(double))
+            ((double *)(void *)row)[i] = value;
+        else
+            ((float *)(void *)row)[i] = (float)value;
+}
+
+/* The pieces of one thread's block. */
+struct block {
+    size_t arena, outside, edge, plane, tap, weight, part, total;
+    size_t row; /* bytes of a row of the constant */
+};
+
+static struct block block_of(const struct vf_row_layout *l)
+{
+    const size_t rounding = VF_ALIGNMENT - 1;
+    const size_t row = (size_t)(l->most_pitch + l->most_origin) * l->element + VF_ROW_READ_BEYOND;
+    struct block b = {.row = (row + rounding) / VF_ALIGNMENT * VF_ALIGNMENT};
+    b.outside = (l->arena_bytes + rounding) / VF_ALIGNMENT * VF_ALIGNMENT;
+    b.edge = b.outside + 2 * b.row;
+    b.plane = b.edge + 2 * (size_t)l->most_pad * sizeof(ptrdiff_t);
+    b.tap = b.plane + 2 * VF_MAX_INPUTS * (size_t)l->most_planes * sizeof(char *);
+    b.weight = b.tap + (size_t)(l->most_taps + VF_ROW_BLOCK) * sizeof(void *);
+    b.part = b.weight + (size_t)l->most_taps * sizeof(double);
+    b.total = b.part + (size_t)l->job->flow->field_count * sizeof(struct vf_row_part);
+    b.total = (b.total + rounding) / VF_ALIGNMENT * VF_ALIGNMENT;
+    return b;
+}
+
+/* Results larger than this are not in the caches when they are read again. */
+#define CACHED_BYTES (16.0 * (1 << 20))
+
+static bool streams(const struct vf_job *job)
+{
+    double bytes = 0;
+    for (int k = 0; k < job->flow->sink_count; k++)
+        if (job->sink[k].array != NULL)
+            bytes += (double)vf_type_size(job->sink[k].array->type);
+    return bytes * vf_job_cells(job) > CACHED_BYTES;
+}
+
+static void place_worker(struct vf_row_worker *w, const struct vf_row_layout *l, int thread, char *memory)
+{
+    const struct vf_job *job = l->job;
+    const struct vf_flow *flow = job->flow;
+    const struct block b = block_of(l);
+    ptrdiff_t *edge = (ptrdiff_t *)(void *)(memory + b.edge);
+    *w = (struct vf_row_worker){.layout = l,
+                                .rows = vf_rows_choose(flow->dim, flow->is_double),
+                                .thread = thread,
+                                .streams = streams(job),
+                                .arena = memory + b.arena,
+                                .outside = {memory + b.outside, memory + b.outside + b.row},
+                                .edge = {edge, edge + l->most_pad},
+                                .plane = (const char **)(void *)(memory + b.plane),
+                                .tap = (const void **)(void *)(memory + b.tap),
+                                .weight = memory + b.weight,
+                                .part = (struct vf_row_part *)(void *)(memory + b.part)};
+    for (int kind = 0; kind < 2; kind++)
+        fill_constant(l, w->outside[kind], vf_row_outside(flow, (enum vf_field_kind)kind));
+    for (ptrdiff_t i = 0; i < l->most_pad; i++) {
+        w->edge[0][i] = vf_boundary_index(flow->boundary, -1 - i, job->nx);
+        w->edge[1][i] = vf_boundary_index(flow->boundary, job->nx + i, job->nx);
+    }
+}
+
+enum vf_status vf_row_sweep_run(const struct vf_job *job, struct vf_error *error)
+{
+    struct vf_row_layout layout;
+    struct vf_room own = {0};
+    char *memory = NULL;
+    enum vf_status status;
+    VF_TRY(vf_row_layout_open(&layout, job, error));
+    const ptrdiff_t units = layout.tiles_x * layout.tiles_y * layout.chunks * job->batch;
+    const int threads = units < job->threads ? (int)units : job->threads;
+    const size_t block = block_of(&layout).total;
+    /* In one piece, which has large pages then, and each thread is handed its own as it comes to them. */
+    memory = vf_room_take(job->room == NULL ? &own : job->room, (size_t)threads, block, "the planes in work",
+                          error);
+    status = VF_FAILED;
+    if (memory == NULL)
+        goto out;
+#pragma omp parallel num_threads(threads)
+    {
+        struct vf_row_worker worker;
+        const int thread = omp_get_thread_num();
+        place_worker(&worker, &layout, thread, memory + (size_t)thread * block);
+#pragma omp for schedule(dynamic, 1)
+        for (ptrdiff_t u = 0; u < units; u++) {
+            place_tile(&worker, u);
+            sweep_tile(&worker);
+        }
+    }
+    status = VF_OK;
+    if (job->stop != NULL && *job->stop)
+        status = vf_fail(error, VF_INTERRUPTED, "interrupted");
+out:
+    vf_room_free(&own);
+    vf_row_layout_close(&layout);
+    return status;
+}
+
+size_t vf_row_sweep_bytes(const struct vf_job *job)
+{
+    struct vf_row_layout layout;
+    struct vf_error ignored;
+    if (vf_row_layout_open(&layout, job, &ignored) != VF_OK)
+        return SIZE_MAX;
+    size_t total = block_of(&layout).total * (size_t)job->threads;
+    vf_row_layout_close(&layout);
+    return total;
+}
+
+/* Rings of all threads stay below this, whatever the model says of speed, where any tile allows it. */
+#define MOST_WORK_BYTES ((size_t)48 << 20)
+
+/* Predicted seconds of the job with its tiling, and what is compared: dearer where it takes more memory than
+ * it should. False where there is no such tiling. */
+static bool weigh(const struct vf_job *job, double *seconds, double *rank)
+{
+    struct vf_row_layout layout;
+    struct vf_error ignored;
+    if (vf_row_layout_open(&layout, job, &ignored) != VF_OK)
+        return false;
+    const size_t work = block_of(&layout).total * (size_t)job->threads;
+    const bool is_over = job->work_limit > 0 && work > job->work_limit;
+    *seconds = vf_row_layout_cost(&layout);
+    if (work > MOST_WORK_BYTES)
+        *seconds *= 1 + (double)work / MOST_WORK_BYTES;
+    *rank = is_over ? 1e6 * *seconds * (double)work / (double)job->work_limit : *seconds;
+    vf_row_layout_close(&layout);
+    return true;
+}
+
+/* The heights of tiles: a plane's over 1, 3/2, 2, 3, 4, 6 and so on. */
+static ptrdiff_t lower(ptrdiff_t whole, int step)
+{
+    const ptrdiff_t part = ((whole - 1) >> step / 2) + 1;
+    return step % 2 == 0 ? part : (2 * part + 2) / 3;
+}
+
+/* Tries tiles from whole rows downwards and keeps the cheapest; those above the limit only where all are. */
+double vf_row_sweep_plan(struct vf_job *job)
+{
+    const ptrdiff_t stream = vf_job_end(job) - vf_job_begin(job), height = job->flow->dim == 3 ? job->ny : 1;
+    struct vf_tile best = {job->nx, height, stream};
+    double least = -1, best_seconds = 0, seconds, rank;
+    for (ptrdiff_t x = job->nx; x >= 1; x = x > 64 ? (x + 127) / 128 * 64 : 0)
+        for (int step = 0; step == 0 || lower(height, step - 1) > 8; step++)
+            for (ptrdiff_t pieces = 1; pieces <= 4 * job->threads && pieces <= stream; pieces *= 2) {
+                job->tiling.tile = (struct vf_tile){x, lower(height, step), (stream + pieces - 1) / pieces};
+                if (weigh(job, &seconds, &rank) && (least < 0 || rank < least)) {
+                    least = rank;
+                    best_seconds = seconds;
+                    best = job->tiling.tile;
+                }
+            }
+    job->tiling = (struct vf_tiling){.tile = best};
+    return best_seconds;
+}
