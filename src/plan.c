@@ -199,11 +199,11 @@ static enum vf_status weigh_gpu(const struct vf_plan *plan, struct vf_run *run, 
     return status;
 }
 
-/* How often such a run follows another one, as iterations do. */
+/* How many runs of its kind there are, as iterations are; a pre-pass is followed by those. */
 static double times_of(const struct vf_plan *plan, const struct vf_run *run)
 {
     const struct vf_piece *piece = &plan->piece[run->piece_begin];
-    const bool alike = !run->prepass && run->piece_end - run->piece_begin == 1;
+    const bool alike = run->piece_end - run->piece_begin == 1;
     return alike ? (double)plan->link[piece->link].repeat / piece->count : 1;
 }
 
