@@ -23,6 +23,7 @@ struct vf_journal {
     int directory;
     int fd;      /* of the file; -1: nothing was added yet */
     bool is_new; /* the file was not there before */
+    bool is_cut; /* its last line may have no end: a crash or a full disk */
     size_t count, room;
     struct entry *entry; /* sorted by name; of equal ones the last was added last */
 };
@@ -172,12 +173,14 @@ enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, cons
         return VF_OK; /* it will be made anew */
     if (journal->fd < 0) {
         journal->is_new = faccessat(journal->directory, FILE_NAME, F_OK, 0) != 0;
+        journal->is_cut = !journal->is_new;
         journal->fd = openat(journal->directory, FILE_NAME, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     }
-    if (journal->fd >= 0 &&
-        dprintf(journal->fd, "%s %lld %lld.%lld %s\n", key, (long long)file->st_size,
-                (long long)file->st_mtim.tv_sec, (long long)file->st_mtim.tv_nsec, name) > 0 &&
-        (!sync || fdatasync(journal->fd) == 0))
+    const char *end = journal->is_cut ? "\n" : "";
+    journal->is_cut = journal->fd < 0 ||
+                      dprintf(journal->fd, "%s%s %lld %lld.%lld %s\n", end, key, (long long)file->st_size,
+                              (long long)file->st_mtim.tv_sec, (long long)file->st_mtim.tv_nsec, name) < 0;
+    if (!journal->is_cut && (!sync || fdatasync(journal->fd) == 0))
         return VF_OK;
     return vf_fail(error, VF_FAILED, FILE_NAME " cannot be written: %s", strerror(errno));
 }

@@ -242,6 +242,12 @@ test_what_is_done_stays_known() {
     expect 0 -f gaussian --resume --out-dir d a.png ' of a "scan".png'
     expect 0 -f gaussian --resume --out-dir d a.png ' of a "scan".png'
     says "2 of 2 files were finished before"
+    # A line that a crash cut short takes no other with it.
+    printf 'cut short' >>d/.volfilter-done
+    expect 0 -f gaussian --resume --out-dir d b.png
+    expect 0 -f gaussian --resume --out-dir d b.png
+    says "1 of 1 files were finished before"
+    rm d/b.png
     # A run that is finished leaves nothing of its own behind, but takes nothing away.
     expect 0 -f gaussian --out-dir d b.png
     expect 0 -f gaussian --resume --out-dir d a.png b.png
