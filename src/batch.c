@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -265,6 +266,20 @@ static enum vf_status make_directory(const char *path, struct vf_error *error)
     return vf_fail(error, VF_FAILED, "--out-dir=%.200s: this is no directory", path);
 }
 
+/* Whether that can be done, and nothing is made. */
+static enum vf_status try_directory(const char *path, struct vf_error *error)
+{
+    struct stat entry;
+    char parent[PATH_MAX];
+    if (stat(path, &entry) == 0)
+        return make_directory(path, error);
+    snprintf(parent, sizeof parent, "%s", path);
+    if (access(dirname(parent), W_OK | X_OK) == 0)
+        return VF_OK;
+    return vf_fail(error, VF_FAILED, "--out-dir=%.200s: cannot make the directory: %s", path,
+                   strerror(errno));
+}
+
 /* The directories of a result's name, which stand between slashes. */
 static enum vf_status make_parents(struct vf_batch_file *file, struct vf_error *error)
 {
@@ -294,8 +309,10 @@ enum vf_status vf_batch_open(struct vf_batch *batch, const struct vf_command_lin
         if (batch->file[i].cause == 0)
             VF_TRY(name_output(line, &batch->file[i], error));
     VF_TRY(check_names(batch, error));
-    if (line->options.dry_run)
+    if (line->options.dry_run) {
+        status = try_directory(line->out_dir, error);
         goto out;
+    }
     VF_TRY(make_directory(line->out_dir, error));
     for (int i = 0; i < batch->count; i++)
         if (batch->file[i].cause == 0)

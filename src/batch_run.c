@@ -1,5 +1,7 @@
 /* Filtering several files: while one is computed, the next is read and the last one is written, where they
  * fit into memory together. */
+#include <libgen.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -246,12 +248,27 @@ static void run_all(struct runner *r)
     finish(r, last);
 }
 
+/* Whether the result can be written; where its directory is still to be made, nobody knows. */
+static enum vf_status try_result(const struct runner *r, const struct vf_batch_file *about,
+                                 struct vf_error *error)
+{
+    char directory[PATH_MAX];
+    snprintf(directory, sizeof directory, "%s", about->out);
+    if (access(dirname(directory), F_OK) != 0)
+        return VF_OK;
+    const enum vf_status status = vf_output_file_try(about->out, r->options.no_clobber, error);
+    return status == VF_OK ? VF_OK : vf_fail_in(error, status, about->out);
+}
+
 static void plan_all(struct runner *r)
 {
     struct on_the_way file;
     while (open_next(r, &file)) {
         vf_work_close(file.work);
-        r->result[file.index].outcome = PLANNED;
+        if (try_result(r, &r->batch->file[file.index], &file.error) == VF_OK)
+            r->result[file.index].outcome = PLANNED;
+        else
+            fail_file(r, file.index, VF_FAILED, &file.error);
     }
 }
 

@@ -286,6 +286,15 @@ test_dry_runs_say_what_is_to_be_done() {
     [ "$(grep -c '^input' out)" -eq 1 ]
     grep -q '"status": "skipped"' r.json
     diff -r before d
+    expect 1 -f gaussian --no-clobber --dry-run --out-dir d a.png
+    says "d/a.png: exists; remove it"
+    expect 1 -f gaussian --dry-run --out-dir nowhere/e a.png
+    says "--out-dir=nowhere/e: cannot make the directory"
+    expect 1 -f gaussian --dry-run --out-dir a.png a.png
+    says "--out-dir=a.png: this is no directory"
+    expect 0 -f gaussian --dry-run --tree --out-dir e/ a.png
+    [ ! -e e ]
+    diff -r before d
 }
 
 test_progress_of_files() {
