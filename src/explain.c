@@ -81,13 +81,19 @@ static void print_links(const struct vf_explained *x, FILE *to)
     }
 }
 
+static bool tilings_alike(const struct vf_tiling *a, const struct vf_tiling *b)
+{
+    return a->cut == b->cut && a->block == b->block && memcmp(&a->tile, &b->tile, sizeof a->tile) == 0 &&
+           memcmp(&a->first, &b->first, sizeof a->first) == 0;
+}
+
 /* Runs that do the same over again, as iterations do, but for where they read and write. */
 static bool runs_alike(const struct vf_plan *plan, const struct vf_run *a, const struct vf_run *b)
 {
     const struct vf_piece *p = &plan->piece[a->piece_begin], *q = &plan->piece[b->piece_begin];
     return plan->gpu == NULL && !a->prepass && !b->prepass && a->piece_end - a->piece_begin == 1 &&
            b->piece_end - b->piece_begin == 1 && p->link == q->link && p->count == q->count &&
-           memcmp(&a->tiling, &b->tiling, sizeof a->tiling) == 0;
+           tilings_alike(&a->tiling, &b->tiling);
 }
 
 /* "block 32x8x1, work 4x1x1, stream 64, flat grid" */
