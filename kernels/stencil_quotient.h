@@ -5,7 +5,10 @@
  *   QUOTIENT_OR_0(way, a, b)      the same for |b| from 1 on or NaN, but 0 where a is 0, whatever b is
  *   ORDINARY_QUOTIENT(way, a, b)  the same where nothing is in doubt: b is ordinary, a is 0 or |a| from 2^-25
  *                                 to 2^25
- *   ORDINARY_ROOT(way, a)         SQRT(a), a ordinary
+ *   ORDINARY_RECIPROCAL(way, b)   1 / b, b ordinary; by the short way 0 or NaN where b > 0 is not from 2^-126
+ *                                 to 2^126
+ *   ORDINARY_ROOT(way, a)         SQRT(a), a ordinary; by the short way right up to the largest number, and
+ *                                 NaN for what is infinite
  *   DOUBT_UNLESS_ORDINARY(a)      where it is not; 0 is taken for ordinary too
  *
  * Ordinary numbers are those from 2^-100 to 2^70.
@@ -23,19 +26,30 @@
 
 /* NaN, as a constant: some compilers divide for 0 / 0. */
 #define VF_IN_DOUBT vf_from_bits(0x7fc00000u)
+#define VF_INFINITE vf_from_bits(0x7f800000u)
 
 #define QUOTIENT(way, a, b) ((way) ? vf_short_quotient(a, b) : (a) / (b))
 #define QUOTIENT_OR_0(way, a, b) ((way) ? vf_short_quotient_or_0(a, b) : vf_quotient_or_0(a, b))
 #define ORDINARY_QUOTIENT(way, a, b) ((way) ? vf_ordinary_quotient(a, b) : (a) / (b))
+#define ORDINARY_RECIPROCAL(way, b) ((way) ? vf_ordinary_reciprocal(b) : R(1.0) / (b))
 /* The long way is rare: the compiler's own root, with its branch, is the shorter code. */
 #define ORDINARY_ROOT(way, a) ((way) ? vf_ordinary_root(a) : VF_ROOT(a))
 #define DOUBT_UNLESS_ORDINARY(a) DOUBT(vf_doubt_unless_ordinary(a))
 
+VF_DEVICE REAL vf_ordinary_reciprocal(REAL b)
+{
+#if defined VF_NEAR_RECIPROCAL && REAL_BITS == 32
+    const REAL near = VF_NEAR_RECIPROCAL(b);
+    return FMA(FMA(-b, near, R(1.0)), near, near);
+#else
+    return R(1.0) / b;
+#endif
+}
+
 VF_DEVICE REAL vf_ordinary_quotient(REAL a, REAL b)
 {
 #if defined VF_NEAR_RECIPROCAL && REAL_BITS == 32
-    const REAL near = VF_NEAR_RECIPROCAL(b), reciprocal = FMA(FMA(-b, near, R(1.0)), near, near);
-    const REAL first = a * reciprocal;
+    const REAL reciprocal = vf_ordinary_reciprocal(b), first = a * reciprocal;
     return FMA(FMA(-b, first, a), reciprocal, first);
 #else
     return a / b;

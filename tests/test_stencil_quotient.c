@@ -50,6 +50,22 @@ Test(stencil_quotient, ordinary_numbers)
               isnan(vf_doubt_unless_ordinary(NAN)) && vf_doubt_unless_ordinary(0) == 0);
 }
 
+/* Right from 2^-126 to 2^126; beyond, 0 or NaN, which infinity makes NaN. */
+Test(stencil_quotient, reciprocals)
+{
+    static const float scale[] = {0x1p-126f, 0x1p-30f, 1, 0x1p125f},
+                       beyond[] = {0x1.8p126f, 0x1.fffffep127f, INFINITY, 0x1p-127f, 0, NAN};
+    long wrong = 0;
+    for (uint32_t fraction = 0; fraction < 1u << 23; fraction++) {
+        const float b = vf_from_bits(0x3f800000u | fraction) * scale[fraction % 4];
+        wrong += vf_to_bits(ORDINARY_RECIPROCAL(1, b)) != vf_to_bits(1 / b);
+    }
+    cr_expect_eq(wrong, 0, "%ld wrong", wrong);
+    for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++)
+        cr_expect(isnan(ORDINARY_RECIPROCAL(1, beyond[i]) * VF_INFINITE), "1 / %g", (double)beyond[i]);
+    cr_expect(ORDINARY_RECIPROCAL(0, 0x1.8p126f) == 1 / 0x1.8p126f);
+}
+
 static uint32_t next_random(void)
 {
     static uint64_t state = 88172645463325252u;

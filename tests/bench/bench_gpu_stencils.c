@@ -160,8 +160,10 @@ static double fdd7(int dz, int dy, int dx)
 static void srad_params(struct bench_grid grid, double *param)
 {
     (void)grid;
-    param[0] = 0.05; /* q0^2 of the speckle, taken once */
+    const double q0_squared = 0.05; /* of the speckle, taken once */
+    param[0] = q0_squared * (1 + q0_squared);
     param[1] = 0.25 * 0.5;
+    param[2] = q0_squared * q0_squared;
 }
 
 /* Rodinia's chip. */
