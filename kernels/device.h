@@ -140,9 +140,19 @@ VF_INLINE void vf_put(int *to, REAL v)
 {
     *to = vf_to_wide<int>(v, -2147483648.0, 2147483647.0);
 }
+/* 1: what is stored are sums of products. Those of floats have one NaN on the device, by PTX: 0x7fffffff, the
+ * largest integer, so that a single comparison of integers makes it the stored one. */
+#ifndef VF_STORES_SUMS
+#define VF_STORES_SUMS (VF_STAGES > 0 && VF_BODIES == 0)
+#endif
+
 VF_INLINE void vf_put(float *to, REAL v)
 {
+#if VF_STORES_SUMS && REAL_BITS == 32 && !defined VF_ON_CPU
+    *to = __int_as_float(min(__float_as_int(v), 0x7fc00000));
+#else
     *to = v != v ? __uint_as_float(0x7fc00000u) : (float)v;
+#endif
 }
 VF_INLINE void vf_put(double *to, REAL v)
 {

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "device.h"
+#include "flow_case.h"
 
 static const char *const safe[] = {"global-read", NULL};
 static const char *const planned[] = {"", NULL};
@@ -43,6 +44,52 @@ Test(cuda_run, nan)
                                    .result_type = VF_F32};
         device_check(&p, cuda, safe);
         device_check(&p, cuda, planned);
+    }
+    vf_cuda_close(cuda);
+}
+
+/* So do those of sums, which are told by fewer instructions. */
+Test(cuda_run, sums_of_any_bits)
+{
+    static const struct {
+        const char *scheme;
+        int dim;
+        enum flow_taps shape[3];
+        int reach, stages;
+    } cases[] = {
+        {"global-read", 3, {TAPS_BOX}, 1, 1},
+        {"small-tile", 3, {TAPS_STAR}, 1, 1},
+        {"big-tile", 3, {TAPS_STAR}, 1, 1},
+        {"sliding-tile", 3, {TAPS_STAR}, 1, 1},
+        {"register-stream", 3, {TAPS_STAR}, 1, 1},
+        {"associative", 3, {TAPS_BOX}, 1, 1},
+        {"star-stream", 3, {TAPS_STAR}, 3, 1},
+        {"time-stream", 3, {TAPS_STAR, TAPS_BOX}, 1, 2},
+        {"time-tile", 2, {TAPS_STAR, TAPS_STAR}, 1, 2},
+        {"warp-stream", 2, {TAPS_BOX, TAPS_STAR}, 2, 2},
+        {"separable-stream", 3, {TAPS_X, TAPS_Y, TAPS_Z}, 4, 3},
+        {"body-lines", 3, {TAPS_STAR, TAPS_X}, 2, 2},
+    };
+    struct vf_cuda *cuda = device_open();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const scheme[] = {cases[i].scheme, NULL};
+        struct flow_case c;
+        flow_case_open(&c, cases[i].dim, false, VF_REFLECT);
+        c.has_any_bits = true;
+        int field = flow_case_sources(&c, 1);
+        for (int s = 0; s < cases[i].stages; s++) {
+            const enum flow_taps shape = cases[i].shape[s];
+            const int reach = cases[i].reach;
+            field =
+                flow_case_linear(&c, shape,
+                                 (int[]){shape == TAPS_X || shape == TAPS_Y || cases[i].dim == 2 ? 0 : reach,
+                                         shape == TAPS_X || shape == TAPS_Z ? 0 : reach,
+                                         shape == TAPS_Y || shape == TAPS_Z ? 0 : reach},
+                                 field, 1);
+        }
+        flow_case_sinks(&c, field, 1);
+        flow_case_check(&c, cuda, scheme, 141, 30, 9, 0, 9);
+        flow_case_close(&c);
     }
     vf_cuda_close(cuda);
 }
