@@ -54,7 +54,7 @@ static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *
 
 static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    return (size_t)c->flow->sink_count * (size_t)config->block[1] * (size_t)(packs_of_row(c, config) | 1) *
+    return (size_t)c->flow->sink_count * (size_t)config->block[1] * (size_t)packs_of_row(c, config) *
            VF_VECTOR_BYTES;
 }
 
@@ -65,8 +65,8 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
         return "body-lines does not stream";
     if (config->block[2] > 1 || config->work[0] != pack_of(c) || config->work[1] > 1 || config->work[2] > 1)
         return "a thread has 16 bytes of a row, and a block the rows of one plane";
-    if (config->block[0] % 8 != 0 || config->block[1] % 2 != 0)
-        return "a block has an even number of rows of some times 8 threads";
+    if (config->block[0] % 8 != 0)
+        return "a block's rows are some times 8 threads";
     return vf_kernel_limits(c, gpu, config, shared(c, config));
 }
 
@@ -89,9 +89,13 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 
 /* ---- counts for the model ---- */
 
-/* What the instructions take over what is counted: between a block's barrier and its end nothing else of it
- * is under way; fitted to one kernel. */
-#define MORE 1.25
+/* The packs that a thread makes, what it sums one of, and some. */
+static int registers_of(const struct vf_kernel_case *c)
+{
+    const int pack = pack_of(c), words = (int)vf_kernel_element(c) / 4,
+              border = (reach_of(c) + pack - 1) / pack * pack;
+    return 4 + words * (c->flow->sink_count * pack + 2 * border + pack);
+}
 
 /* Packs that the first stage reads for one of its own, through L1. */
 static double reads_of_pack(const struct vf_kernel_case *c)
@@ -118,7 +122,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
               border = (across - config->block[0]) / 2 * pack, columns = pack * config->block[0];
     const double rows = config->block[1], threads = config->block[0] * rows, packs = across * rows,
                  cells = columns * rows, reads = reads_of_pack(c),
-                 windows = fields * cells / (2 * pack) * (2 + 2.0 * border / pack);
+                 beside = fields * cells / pack * 2.0 * border / pack;
     for (int k = 0; k < flow->source_count; k++) {
         const int element = (int)vf_type_size(c->source_type[k]);
         const double own = (double)vf_model_warp_sectors(0, 1, element, columns),
@@ -132,26 +136,33 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     const int written = (int)vf_type_size(c->sink_type[0]);
     traffic->written_sectors = fields * rows * (double)vf_model_warp_sectors(0, 1, written, columns);
     traffic->global_wavefronts = (packs * reads * VF_VECTOR_BYTES + fields * cells * written) / VF_LINE_BYTES;
-    traffic->shared_wavefronts = (fields * packs + windows) * VF_VECTOR_BYTES / VF_LINE_BYTES;
+    traffic->shared_wavefronts = (fields * packs + beside) * VF_VECTOR_BYTES / VF_LINE_BYTES;
     *(flow->is_double ? &traffic->double_ops : &traffic->float_ops) +=
-        MORE * (packs * pack * (c->operations - fields * flow->stage[1].taps->count) +
-                fields * cells * flow->stage[1].taps->count);
-    traffic->other_ops += packs * (24 + 3 * reads) + fields * packs + 6 * windows +
+        packs * pack * (c->operations - fields * flow->stage[1].taps->count) +
+        fields * cells * flow->stage[1].taps->count;
+    traffic->other_ops += packs * (24 + 3 * reads) + fields * packs + beside +
                           fields * cells * vf_narrowing_ops(c, c->sink_type[0]);
     traffic->loads = packs / threads * reads;
     traffic->loads_in_flight = fmin(reads, 8);
     traffic->barriers = 1;
-    traffic->registers = 40;
+    traffic->registers = registers_of(c);
 }
 
-/* A pack in the grid's midst, at its edges, a cell at the ends of rows; two packs of sums of every second
- * field, runs of multiply-adds, which compile in half the time. */
+static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                   struct vf_text *text)
+{
+    const int threads = config->block[0] * config->block[1], blocks = 65536 / (registers_of(c) * threads);
+    vf_text_add(text, "#define VF_STORES_SUMS 1\n#define VF_LEAST_BLOCKS %d\n", blocks < 1 ? 1 : blocks);
+}
+
+/* A pack in the grid's midst, at its edges, a cell at the ends of rows; packs of sums, runs of multiply-adds,
+ * which compile in half the time. */
 static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     (void)config;
-    const int fields = c->flow->sink_count, times = (fields + 1) / 2, sums = c->flow->stage[1].taps->count,
+    const int fields = c->flow->sink_count, sums = c->flow->stage[1].taps->count,
               made = c->operations - sums * fields;
-    return 2.0 * pack_of(c) * made + made + pack_of(c) * times * sums;
+    return 2.0 * pack_of(c) * made + made + 0.5 * pack_of(c) * fields * sums;
 }
 
 /* Products of a gradient and 17 weights take 0.5 s to compile. */
@@ -169,4 +180,5 @@ const struct vf_gpu_scheme vf_gpu_body_lines = {
     .traffic = traffic,
     .written = written,
     .most_written = MOST_WRITTEN,
+    .define = define,
 };

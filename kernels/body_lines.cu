@@ -3,7 +3,8 @@
  * L1 and L2, and puts what comes out into shared memory; from there it makes the sums.
  *
  * Cells of the first stage outside the grid, in rows that end within the tile's reach, are those that the
- * boundary rule maps them to, computed again; under `constant` they are the constant.
+ * boundary rule maps them to, computed again, of whole packs once for all that `nearest` puts beyond an end;
+ * under `constant` they are the constant.
  *
  * After C. C. Virt, J. Wraa-Hansen, Optimisation and GPU code generation of stencils for Futhark (Copenhagen,
  * 2021), 5.2.4 (tiles in shared memory, one barrier), for what a stage makes in place of what is read. It
@@ -27,11 +28,9 @@ typedef vf_stage_1 vf_line;
 struct vf_lines_tile {
     enum {
         border = vf_border(vf_line::halo_x, VF_PACK),
-        packs_of_row = (VF_TILE_X + 2 * border) / VF_PACK,
-        /* Rows of an odd number of packs: four threads that are two packs apart and four in the next row are
-         * then in different banks. */
-        pitch = (packs_of_row | 1) * VF_PACK,
+        pitch = VF_TILE_X + 2 * border,
         cells = VF_BLOCK_Y * pitch,
+        beside = 2 * border / VF_PACK, /* packs beside the tile in a row */
     };
 };
 
@@ -84,12 +83,10 @@ template <class C> VF_INLINE void vf_make(C cell)
         vf_make_by<false>(cell);
 }
 
-template <class Box> VF_INLINE void vf_make_pack(const Box &box, REAL *to)
+template <class Box> VF_INLINE void vf_make_pack(const Box &box, REAL (&made)[VF_OUTPUTS][VF_PACK])
 {
-    REAL made[VF_OUTPUTS][VF_PACK];
     VF_UNROLL for (int i = 0; i < VF_PACK; i++)
         vf_make(vf_box_cell<Box, VF_PACK>{box.args, box, made, 0, 0, i});
-    VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++) vf_set_pack(to + k * vf_lines_tile::cells, made[k]);
 }
 
 /* Columns from `begin` to `end` of the tile's rows, which no whole pack of the grid has. */
@@ -111,77 +108,106 @@ VF_INLINE void vf_make_end(const VfArgs &args, int x0, int y0, int z, int begin,
     }
 }
 
-VF_INLINE void vf_make_tile(const VfArgs &args, int x0, int y0, int z, REAL *tile)
+/* A pack that may lie before or behind rows of whole packs under `nearest`, but for its place. */
+VF_INLINE void vf_repeat_end(bool before, REAL (&made)[VF_OUTPUTS][VF_PACK])
 {
-    enum { packs = VF_BLOCK_Y * vf_lines_tile::packs_of_row, halo = vf_line::halo_x };
+    VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++)
+    {
+        const REAL end = before ? made[k][0] : made[k][VF_PACK - 1];
+        VF_UNROLL for (int i = 0; i < VF_PACK; i++) made[k][i] = end;
+    }
+}
+
+/* Fills the tile; the thread's own pack is in `made` too, if it is whole. */
+VF_INLINE void vf_make_tile(const VfArgs &args, int x0, int y0, int z, int turn, REAL *tile,
+                            REAL (&made)[VF_OUTPUTS][VF_PACK])
+{
+    enum { halo = vf_line::halo_x, beside = vf_lines_tile::beside, border = vf_lines_tile::border };
     const bool inside = VF_INTERIOR && y0 >= VF_BOX_HALO_Y && y0 + VF_BLOCK_Y + VF_BOX_HALO_Y <= args.ny &&
                         (DIM == 2 || (z >= VF_BOX_HALO_Z && z + VF_BOX_HALO_Z < args.nz));
-    const int whole = args.nx & -VF_PACK;
-    VF_NO_UNROLL for (int n = vf_thread(); n < packs; n += VF_THREADS)
+    const int whole = args.nx & -VF_PACK, end = min(x0 + VF_TILE_X, whole);
+    const bool repeats = VF_BOUNDARY == VF_NEAREST && whole == args.nx;
+    /* Other warps make the packs beside the tile in other blocks, so that all schedulers have as much to do.
+     */
+    const int number = (vf_thread() + turn % ((VF_THREADS + 31) / 32) * 32) % VF_THREADS;
+    bool is_own = false;
+    VF_NO_UNROLL for (int n = number; !is_own; n += VF_THREADS)
     {
-        const int row = n / vf_lines_tile::packs_of_row, column = n % vf_lines_tile::packs_of_row * VF_PACK,
-                  x = x0 - vf_lines_tile::border + column, y = y0 + row;
-        REAL *const to = tile + row * vf_lines_tile::pitch + column;
-        if (y >= args.ny)
-            break;
-        if (x < 0 || x >= whole)
-            continue;
-        if (inside && (VF_BESIDE || (x >= VF_BOX_HALO_X && x + VF_PACK + VF_BOX_HALO_X <= args.nx)))
-            vf_make_pack(vf_global_box<true>(args, x, y, z), to);
-        else
-            vf_make_pack(vf_global_box<false>(args, x, y, z), to);
+        is_own = n >= beside * VF_BLOCK_Y;
+        int row = threadIdx.y, x = x0 + threadIdx.x * VF_PACK, at = x;
+        if (!is_own) {
+            const int place = n % beside;
+            row = n / beside;
+            x = place < beside / 2 ? x0 - border + place * VF_PACK : end + (place - beside / 2) * VF_PACK;
+            at = repeats ? min(max(x, 0), whole - VF_PACK) : x;
+        }
+        const int y = y0 + row;
+        if (y < args.ny && at >= 0 && at < whole) {
+            if (inside && (VF_BESIDE || (at >= VF_BOX_HALO_X && at + VF_PACK + VF_BOX_HALO_X <= args.nx)))
+                vf_make_pack(vf_global_box<true>(args, at, y, z), made);
+            else
+                vf_make_pack(vf_global_box<false>(args, at, y, z), made);
+            if (at != x)
+                vf_repeat_end(x < at, made);
+            REAL *const to = tile + row * vf_lines_tile::pitch + (x - x0 + border);
+            VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++)
+                vf_set_pack(to + k * vf_lines_tile::cells, made[k]);
+        }
     }
-    if (x0 < halo)
+    if (!repeats && x0 < halo)
         vf_make_end(args, x0, y0, z, x0 - halo, 0, tile);
-    if (x0 + VF_TILE_X + halo > whole)
+    if (!repeats && x0 + VF_TILE_X + halo > whole)
         vf_make_end(args, x0, y0, z, max(whole, x0 - halo), min(args.nx, x0 + VF_TILE_X) + halo, tile);
 }
 
 /* ---- the sums ---- */
 
-/* Two packs of sums, of what `tile` holds from there on; `second`: whether the second is in the grid too. */
-VF_INLINE void vf_sum_packs(const VfArgs &args, const REAL *tile, vf_out_0 *to, bool second)
+VF_INLINE void vf_get_pack(const REAL *from, REAL (&pack)[VF_PACK])
 {
-    REAL wide[2 * VF_PACK + 2 * vf_lines_tile::border], sum[2 * VF_PACK], pack[VF_PACK];
-    VF_UNROLL for (int i = 0; i < 2 * VF_PACK + 2 * vf_lines_tile::border; i += VF_PACK)
-    {
-        const vf_vector from = *(const vf_vector *)(tile + i);
-        VF_UNROLL for (int e = 0; e < VF_PACK; e++) wide[i + e] = vf_element(from, e);
-    }
-    vf_sum_line<vf_line>(args, wide, sum);
-    VF_UNROLL for (int e = 0; e < VF_PACK; e++) pack[e] = sum[e];
-    vf_write_pack(to, pack);
-    VF_UNROLL for (int e = 0; e < VF_PACK; e++) pack[e] = sum[VF_PACK + e];
-    vf_write_pack_if(second, to + VF_PACK, pack);
+    const vf_vector vector = *(const vf_vector *)from;
+    VF_UNROLL for (int e = 0; e < VF_PACK; e++) pack[e] = vf_element(vector, e);
 }
 
-/* As many threads as a row has packs make the sums of two rows, two packs each: four pairs of packs of one
- * and four of the other are together, for shared memory's banks. The block makes those of two fields at once.
- */
-VF_INLINE void vf_sum_tile(const VfArgs &args, int x0, int y0, int z, const REAL *tile)
+/* A thread sums its own packs, which it still has, with what lies beside them in the tile: as neighbouring
+ * threads read and write neighbouring packs, neither banks nor sectors are in each other's way. */
+VF_INLINE void vf_sum_tile(const VfArgs &args, int x0, int y0, int z, const REAL *tile,
+                           REAL (&own)[VF_OUTPUTS][VF_PACK])
 {
-    enum { pairs = VF_BLOCK_Y / 2 };
-    const int column = ((threadIdx.x & 3) + threadIdx.x / 8 * 4) * (2 * VF_PACK), x = x0 + column,
-              row = threadIdx.y % pairs * 2 + (threadIdx.x >> 2 & 1), first = threadIdx.y / pairs;
-    if (y0 + row >= args.ny || x >= args.nx)
+    enum { border = vf_lines_tile::border };
+    const int column = threadIdx.x * VF_PACK, x = x0 + column, y = y0 + threadIdx.y;
+    const REAL *const from = tile + threadIdx.y * vf_lines_tile::pitch + column;
+    if (x0 + VF_TILE_X > (args.nx & -VF_PACK)) {
+        VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++)
+            vf_get_pack(from + k * vf_lines_tile::cells + border, own[k]);
+        /* Makes it a branch: loads on a condition would take their turns in every tile. */
+        __syncwarp();
+    }
+    if (y >= args.ny || x >= args.nx)
         return;
-    const long long to = vf_row(args, y0 + row, z) + x;
-    const REAL *const from = tile + first * vf_lines_tile::cells + row * vf_lines_tile::pitch + column;
-    VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k += 2)
+    const long long to = vf_row(args, y, z) + x;
+    VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++)
     {
-        if (VF_OUTPUTS % 2 == 0 || k + first < VF_OUTPUTS)
-            vf_sum_packs(args, from + k * vf_lines_tile::cells, (vf_out_0 *)args.out[k + first] + to,
-                         x + VF_PACK < args.nx);
+        REAL wide[VF_PACK + 2 * border], sum[VF_PACK];
+        VF_UNROLL for (int i = 0; i < VF_PACK + 2 * border; i += VF_PACK)
+        {
+            REAL pack[VF_PACK];
+            if (i != border)
+                vf_get_pack(from + k * vf_lines_tile::cells + i, pack);
+            VF_UNROLL for (int e = 0; e < VF_PACK; e++) wide[i + e] = i == border ? own[k][e] : pack[e];
+        }
+        vf_sum_line<vf_line>(args, wide, sum);
+        vf_write_pack((vf_out_0 *)args.out[k] + to, sum);
     }
 }
 
 VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
 {
     VF_SHARED_MEMORY(memory);
+    REAL *const tile = (REAL *)memory, own[VF_OUTPUTS][VF_PACK];
     const int x0 = tile_x * VF_TILE_X, y0 = tile_y * VF_BLOCK_Y, z = args.z_begin + tile_z;
-    vf_make_tile(args, x0, y0, z, (REAL *)memory);
+    vf_make_tile(args, x0, y0, z, tile_x + tile_y + tile_z, tile, own);
     __syncthreads();
-    vf_sum_tile(args, x0, y0, z, (const REAL *)memory);
+    vf_sum_tile(args, x0, y0, z, tile, own);
 }
 
 #include "kernels/device_entry.h"

@@ -19,8 +19,9 @@ static const char *const double_schemes[][2] = {
 /* Compares on volumes around the sizes of tiles and reaches; a slab of those that are deep enough. */
 static void check(struct flow_case *c, const char *const *scheme)
 {
-    static const int sizes[][3] = {{1, 1, 1},  {2, 5, 2},  {17, 3, 4},  {31, 4, 2},  {32, 9, 3},
-                                   {33, 8, 1}, {39, 7, 2}, {64, 16, 5}, {101, 6, 7}, {130, 13, 4}};
+    static const int sizes[][3] = {{1, 1, 1},   {2, 5, 2},    {17, 3, 4}, {31, 4, 2},
+                                   {32, 9, 3},  {33, 8, 1},   {39, 7, 2}, {64, 16, 5},
+                                   {101, 6, 7}, {130, 13, 4}, {4, 3, 1},  {60, 5, 2}};
     struct vf_cuda *cuda = device_open();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const int *n = sizes[i];
@@ -48,6 +49,20 @@ Test(body_lines, every_boundary)
         struct flow_case c;
         open_body(&c, 3, false, (enum vf_boundary)boundary, VF_STENCIL_structure_tensor, 6, reach[boundary]);
         check(&c, schemes[boundary % 3]);
+    }
+}
+
+/* Rows of whole packs, at whose ends a thread repeats what it makes: shorter than the sums reach, and with
+ * more packs beside a tile than in it. */
+Test(body_lines, repeated_ends)
+{
+    static const int reach[] = {3, 8, 31};
+    for (int i = 0; i < 3; i++) {
+        struct flow_case c;
+        open_body(&c, 3, false, VF_NEAREST, VF_STENCIL_structure_tensor, 6, reach[i]);
+        check(&c, schemes[i]);
+        open_body(&c, 2, true, VF_NEAREST, VF_STENCIL_structure_tensor, 3, reach[i]);
+        check(&c, double_schemes[i % 2]);
     }
 }
 
