@@ -19,7 +19,7 @@ VF_STENCIL(and_tensor)
     const REAL exponential = vf_exp_minus(coherent ? quotient * quotient : quotient);
     const REAL length = ORDINARY_ROOT(SHORT_WAY, squared);
     /* Where the gradient is 0, so is all that the normal is for. */
-    const REAL inverse_length = ORDINARY_QUOTIENT(SHORT_WAY, R(1.0), squared == R(0.0) ? R(1.0) : length);
+    const REAL inverse_length = ORDINARY_RECIPROCAL(SHORT_WAY, squared == R(0.0) ? R(1.0) : length);
     DOUBT_UNLESS_ORDINARY(squared);
     DOUBT_UNLESS_ORDINARY(VF_POSITIVE_CONTRAST);
     REAL w[DIM], diffusion[VF_TENSOR];
