@@ -20,6 +20,8 @@
 /* Two sweeps must be predicted to take less than this of one's time: they need more memory, and what is
  * predicted to gain 15% was measured to gain nothing. */
 #define WORTH_A_CUT 0.85
+/* To look for one takes some milliseconds. */
+#define SECONDS_WORTH_A_SEARCH 0.05
 
 static size_t larger(size_t a, size_t b)
 {
@@ -159,7 +161,7 @@ static double plan(struct vf_job *job)
     double least = WORTH_A_CUT * one;
     struct vf_job trial = *job;
     trial.tiling.cut = find_cut(job->flow);
-    if (!is_cut(&trial))
+    if (one < SECONDS_WORTH_A_SEARCH || !is_cut(&trial))
         return one;
     const ptrdiff_t planes = job->z_end - job->z_begin;
     for (ptrdiff_t blocks = 1; blocks == 1 || planes / blocks >= LEAST_BLOCK; blocks *= 2) {
