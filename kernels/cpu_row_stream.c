@@ -44,6 +44,12 @@ static size_t bytes_of_sweeps(const struct vf_row_halves *h)
     return larger(vf_row_sweep_bytes(&h->job[0]), vf_row_sweep_bytes(&h->job[1]));
 }
 
+static size_t bytes_of_halves(const struct vf_row_halves *h)
+{
+    size_t total;
+    return vf_size_add(h->bytes, bytes_of_sweeps(h), &total) ? total : SIZE_MAX;
+}
+
 /* Both sweeps by turns: the first one up to the last plane that a block of the second one reads. */
 static enum vf_status run_blocks(struct vf_row_halves *h, const struct vf_job *job, struct vf_error *error)
 {
@@ -69,18 +75,20 @@ static enum vf_status run_halves(const struct vf_job *job, struct vf_error *erro
     enum vf_status status = vf_row_halves_open(&h, job, error);
     if (status != VF_OK)
         return status;
-    const size_t work = bytes_of_sweeps(&h);
-    size_t all = SIZE_MAX;
-    (void)vf_size_add(h.bytes, work, &all);
-    char *memory = vf_room_take(job->room == NULL ? &own : job->room, all, 1, "the planes in work", error);
+    char *memory = vf_room_take(job->room == NULL ? &own : job->room, bytes_of_halves(&h), 1,
+                                "the planes in work", error);
+    status = VF_FAILED;
+    if (memory == NULL)
+        goto out;
     /* Enough for either sweep, which takes it as it is. */
-    struct vf_room room = {memory + h.bytes, work};
+    struct vf_room room = {memory + h.bytes, bytes_of_sweeps(&h)};
     h.job[0].room = h.job[1].room = &room;
-    status = memory == NULL ? VF_FAILED : VF_OK;
+    status = VF_OK;
     for (ptrdiff_t image = 0; image < job->batch && status == VF_OK; image++) {
         vf_row_halves_place(&h, job, memory, image);
         status = run_blocks(&h, job, error);
     }
+out:
     vf_room_free(&own);
     vf_row_halves_close(&h);
     return status;
@@ -95,12 +103,11 @@ static size_t bytes(const struct vf_job *job)
 {
     struct vf_row_halves h;
     struct vf_error ignored;
-    size_t total = SIZE_MAX;
     if (!is_cut(job))
         return vf_row_sweep_bytes(job);
     if (vf_row_halves_open(&h, job, &ignored) != VF_OK)
         return SIZE_MAX;
-    (void)vf_size_add(h.bytes, bytes_of_sweeps(&h), &total);
+    const size_t total = bytes_of_halves(&h);
     vf_row_halves_close(&h);
     return total;
 }
