@@ -93,7 +93,7 @@ static void expect_bits(struct pipeline p, const struct vf_volume *in, const str
 
 /* Under sanitizers one schedule a case, in turn, so that every chain, shape and boundary meets each of them.
  */
-enum { STRIDE = UNDER_SANITIZERS ? SCHEDULES : 1 };
+enum { STRIDE = UNDER_SANITIZERS ? SCHEDULES : 1, CUT_STRIDE = UNDER_SANITIZERS ? 2 : 1 };
 
 static void expect_same(struct pipeline p, const struct vf_volume *in, const struct vf_volume *expected)
 {
@@ -139,7 +139,7 @@ static void compare_cuts(enum vf_boundary boundary, bool precise)
     static const char *const tiles[] = {"1x1x1", "3x2x2", "1000x4x5"};
     static const int blocks[] = {1, 3, 1000};
     for (size_t c = 0; c < sizeof cuts / sizeof cuts[0]; c++)
-        for (size_t s = 0; s < sizeof volumes / sizeof volumes[0]; s++) {
+        for (size_t s = c % CUT_STRIDE; s < sizeof volumes / sizeof volumes[0]; s += CUT_STRIDE) {
             struct pipeline p = {.chain = cuts[c].chain,
                                  .nx = volumes[s][0],
                                  .ny = volumes[s][1],
