@@ -138,13 +138,12 @@ static double plan_halves(struct vf_job *job)
     }
     job->tiling.first = h.job[0].tiling.tile;
     job->tiling.tile = h.job[1].tiling.tile;
+    const bool stays = fits && (job->work_limit == 0 || bytes_of_halves(&h) <= job->work_limit);
     const double blocks = (double)planes / (double)smaller(job->tiling.block, planes);
     const double more = (double)(planes + 2 * h.reach) / (double)planes;
     const double fresh = (double)h.bytes / FRESH_BYTES_PER_SECOND / (job->times > 1 ? job->times : 1);
     vf_row_halves_close(&h);
-    return fits && (job->work_limit == 0 || bytes(job) <= job->work_limit)
-               ? (double)job->batch * blocks * (more * seconds[0] + seconds[1]) + fresh
-               : -1;
+    return stays ? (double)job->batch * blocks * (more * seconds[0] + seconds[1]) + fresh : -1;
 }
 
 /* The only stage of lines along z of several fields; 0: there is none, or more. */
