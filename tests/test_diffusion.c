@@ -607,3 +607,25 @@ Test(diffusion, threshold)
             vf_volume_free(&mu);
         }
 }
+
+/* The same threshold whether the pre-pass finds k as well, from the same smoothed image, or not. */
+Test(diffusion, threshold_beside_k)
+{
+    static const char *const sigma[] = {"1", "0", "0x1x0"}, *const k[] = {"auto", "p50", "2sd"};
+    for (size_t i = 0; i < COUNT(sigma); i++) {
+        char chain[80];
+        double alone[VF_MAX_GLOBALS], beside[VF_MAX_GLOBALS];
+        struct pipeline p = pipeline_reference(chain, 15, 12, 9, false);
+        struct vf_volume in = pipeline_input(&p, 4), out;
+        snprintf(chain, sizeof chain, "and:rho=1:k=5:sigma=%s", sigma[i]);
+        out = pipeline_run(&p, &in, alone);
+        vf_volume_free(&out);
+        for (size_t j = 0; j < COUNT(k); j++) {
+            snprintf(chain, sizeof chain, "and:rho=1:sigma=%s:k=%s", sigma[i], k[j]);
+            out = pipeline_run(&p, &in, beside);
+            cr_expect_eq(beside[2], alone[1], "%s: %.17g, not %.17g", chain, beside[2], alone[1]);
+            vf_volume_free(&out);
+        }
+        vf_volume_free(&in);
+    }
+}

@@ -165,6 +165,18 @@ Test(plan, prepasses)
                      prepasses(&p.plan));
         close_plan(&p);
     }
+    /* GX GY GZ serve GM and ST RX RY RZ EIG alike. */
+    static const struct {
+        const char *chain;
+        int stages;
+    } sweeps[] = {{"and", 9}, {"and:k=p50:sigma=0", 6}, {"and:k=5", 8}, {"and:k=2sd", 8}, {"eed", 4}};
+    for (size_t c = 0; c < COUNT(sweeps); c++) {
+        struct planned p;
+        plan_cube(&p, sweeps[c].chain, 64);
+        cr_expect_eq(p.plan.run[0].stage_count, sweeps[c].stages, "%s: %d stages", sweeps[c].chain,
+                     p.plan.run[0].stage_count);
+        close_plan(&p);
+    }
     /* gaussian; the pre-pass over what it made; perona-malik and gradient. */
     struct planned p;
     plan_cube(&p, "gaussian,perona-malik:iterations=2,gradient", 128);
