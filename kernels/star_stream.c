@@ -18,16 +18,50 @@ struct layout {
     size_t plane;       /* elements of one */
 };
 
+/* A table of weights of the source, all on the axes. */
+static bool is_star(const struct vf_flow *flow, const struct vf_stage *stage)
+{
+    return stage->stencil == VF_STENCIL_LINEAR && stage->input_count == 1 &&
+           stage->input[0] == flow->source[0] && vf_sweep_is_star(stage, 0);
+}
+
+/* A body of what stages make, that reads all of it at its own place. */
+static bool is_body(const struct vf_flow *flow, const struct vf_stage *stage)
+{
+    if (stage->stencil == VF_STENCIL_LINEAR)
+        return false;
+    for (int k = 0; k < stage->input_count; k++) {
+        int halo[3];
+        vf_stage_halo(stage, flow->dim, k, halo);
+        if (halo[0] > 0 || halo[1] > 0 || halo[2] > 0 || stage->input[k] == flow->source[0])
+            return false;
+    }
+    return true;
+}
+
+/* The first so many stages are stars. */
+static int star_count(const struct vf_flow *flow)
+{
+    int count = 0;
+    while (count < flow->stage_count && is_star(flow, &flow->stage[count]))
+        count++;
+    return count;
+}
+
 static const char *refuses(const struct vf_kernel_case *c)
 {
     const struct vf_flow *flow = c->flow;
+    const int stars = star_count(flow);
     if (flow->dim == 2)
         return "it streams volumes";
-    if (flow->stage_count != 1 || flow->stage[0].stencil != VF_STENCIL_LINEAR ||
-        flow->stage[0].input_count != 1 || flow->sink_count != 1 || flow->sink[0] != flow->stage[0].output[0])
-        return "it is for one table of weights of one array";
-    if (!vf_sweep_is_star(&flow->stage[0], 0) || c->halo[0] < 1 || (c->halo[1] < 1 && c->halo[2] < 1))
-        return "the table is no star";
+    for (int s = stars; s < flow->stage_count; s++)
+        if (!is_body(flow, &flow->stage[s]))
+            return "it is for stars of one array, and bodies of what they come to";
+    for (int k = 0; k < flow->sink_count; k++)
+        if (flow->sink[k] == flow->source[0])
+            return "it does not copy";
+    if (flow->source_count != 1 || stars == 0 || c->halo[0] < 1 || (c->halo[1] < 1 && c->halo[2] < 1))
+        return "it is for stars of one array";
     if (vf_widening_ops(c, c->source_type[0]) > 0)
         return "what it reads would have to be converted";
     if (c->halo[0] < 2 && c->halo[1] < 2 && c->halo[2] < 2)
@@ -45,6 +79,16 @@ static int tail_of(const struct vf_kernel_case *c)
     return (int)(c->nx % vf_sweep_pack(c));
 }
 
+/* Sums of a cell that are under way from plane to plane, if so many terms are taken from the planes above: a
+ * star's begin where it reaches first, and wait for the last one of all. */
+static int sums_of(const struct vf_kernel_case *c, int above)
+{
+    int sums = 0;
+    for (int s = 0; s < star_count(c->flow); s++)
+        sums += c->flow->stage[s].taps->halo[0] + c->halo[0] - above;
+    return sums;
+}
+
 static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                         struct layout *l)
 {
@@ -55,14 +99,14 @@ static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_c
     l->before = packs_of(c->halo[2], pack);
     l->behind = c->halo[2] > 0 ? packs_of(tail_of(c) + c->halo[2], pack) : 0;
     l->plane = (size_t)(l->tile_y + 2 * c->halo[1]) * (size_t)(l->tile_x + (l->before + l->behind) * pack);
-    /* Beside sums: the own cells and their result, a row with what is beside it, places. */
+    /* Beside sums: the own cells and their results, a row with what is beside it, places. */
     const int most = (int)fmin(255, floor(8192.0 / threads) * 8),
-              others = 20 + words * (2 * cells + (2 * l->before + 1) * pack);
+              others = 20 + words * ((1 + star_count(c->flow)) * cells + (2 * l->before + 1) * pack);
     l->above = 0;
-    while (l->above < reach && others + words * cells * (2 * reach - l->above) > most)
+    while (l->above < reach && others + words * cells * sums_of(c, l->above) > most)
         l->above++;
     l->planes = AHEAD + l->above + READ;
-    l->registers = others + words * cells * (2 * reach - l->above);
+    l->registers = others + words * cells * sums_of(c, l->above);
 }
 
 static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
@@ -153,16 +197,21 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     t->halo_sectors[0] += BORDER * borders * read;
     t->halo_sectors[1] += row * 2 * c->halo[1] * read;
     t->halo_sectors[2] += row * l.tile_y * (read - planes);
-    t->written_sectors += RING * planes * l.tile_y *
-                          (double)vf_model_warp_sectors(0, 1, (int)vf_type_size(c->sink_type[0]), l.tile_x);
-    t->global_wavefronts += line * (read * (l.tile_y + 2 * c->halo[1]) + planes * l.tile_y) + read * borders;
+    double narrowing = 0;
+    for (int k = 0; k < c->flow->sink_count; k++) {
+        t->written_sectors +=
+            RING * planes * l.tile_y *
+            (double)vf_model_warp_sectors(0, 1, (int)vf_type_size(c->sink_type[k]), l.tile_x);
+        t->global_wavefronts += line * planes * l.tile_y;
+        narrowing += vf_narrowing_ops(c, c->sink_type[k]);
+    }
+    t->global_wavefronts += line * read * (l.tile_y + 2 * c->halo[1]) + read * borders;
     /* Packs that a thread takes of a plane, and brings: four lanes in turn of each access. */
     const double taken = rows + 2 * c->halo[1] + 2 * l.before * rows + (double)l.above * rows,
                  brought = (double)l.plane / pack / threads;
     t->shared_wavefronts += EXPOSED * 4 * threads / 32 * (all * taken + read * brought);
     t->loads = read * brought;
-    t->other_ops += threads * (all * (taken + 8) + read * 4 * brought +
-                               vf_narrowing_ops(c, c->sink_type[0]) * cells * planes);
+    t->other_ops += threads * (all * (taken + 8) + read * 4 * brought + narrowing * cells * planes);
     *(c->flow->is_double ? &t->double_ops : &t->float_ops) += all * threads * cells * c->operations;
     t->threads = (int)threads;
     t->steps = (ptrdiff_t)all;
@@ -187,11 +236,19 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     find_layout(c, config, &l);
     vf_text_add(text, "#define VF_PLANES %d\n#define VF_AHEAD %d\n#define VF_ABOVE %d\n#define VF_TAIL %d\n",
                 l.planes, AHEAD, l.above, tail_of(c));
+    const int stars = star_count(c->flow);
+    vf_text_add(text, "#define VF_STARS %d\n#define VF_EACH_STAR(F)", stars);
+    for (int s = 0; s < stars; s++)
+        vf_text_add(text, " F(%d)", s);
+    vf_text_add(text, "\n#define VF_EACH_BODY(F)");
+    for (int s = stars; s < c->flow->stage_count; s++)
+        vf_text_add(text, " F(%d)", s);
+    vf_text_add(text, "\n");
 }
 
 const struct vf_gpu_scheme vf_gpu_star_stream = {
     .name = "star-stream",
-    .summary = "planes in shared memory, sums of a wide star in registers",
+    .summary = "planes in shared memory, sums of wide stars in registers",
     .file = "kernels/star_stream.cu",
     .refuses = refuses,
     .candidates = candidates,

@@ -8,11 +8,15 @@
  * The last VF_ABOVE terms along z are added when the sum is complete but for them, from planes that are in
  * the ring already: where the sums of a star are too many for registers, shared memory has the rest.
  *
+ * Stars of one array, lines among them, are summed side by side, in one pass over it; bodies that read what
+ * they come to at the same place follow there.
+ *
  * After P. S. Rawat et al., 2016, section 4.2, algorithm 3 at T = 1. Wins for stars that reach farther than a
  * cell, which are bound by L1 or by what a cell takes of instructions.
  *
  * Constants beside those of device.h, from kernels/star_stream.c: VF_PLANES, those of the ring; VF_AHEAD,
- * VF_ABOVE; VF_TAIL, cells of the grid in the pack in which its rows end, 0 if that is whole. */
+ * VF_ABOVE; VF_TAIL, cells of the grid in the pack in which its rows end, 0 if that is whole; VF_STARS, the
+ * first so many stages are stars; VF_EACH_STAR(F), F(0) F(1) ... of these; VF_EACH_BODY(F), of the others. */
 #include "kernels/device_pack.h"
 
 #include "kernels/device_gate.h"
@@ -165,32 +169,60 @@ struct vf_copies {
 
 typedef REAL vf_cells[VF_WORK_Y][VF_PACK];
 
-/* Terms that a row of the plane, `away` rows from the own one, and that the own cells of a plane have,
- * `along` planes away. */
+/* What the stages make, one field after the other. */
+typedef vf_cells vf_made[VF_FIELDS - VF_INPUTS];
+
+/* Terms of a star whose weights begin at `first`: those that a row of the plane, `away` rows from the own
+ * one, and that the own cells of a plane have, `along` planes away. */
 #define VF_ADD_BESIDE(t, dz, dy, dx) \
     if ((dz) == 0 && (dy) == away)   \
-        add(t, &cell[VF_BORDER + (dx)], star[j]);
+        add(first, t, &cell[VF_BORDER + (dx)], to[j]);
 #define VF_ADD_ALONG(t, dz, dy, dx)  \
     if (along != 0 && (dz) == along) \
-        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++) add(t, own[j], to[j]);
+        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++) add(first, t, own[j], to[j]);
 
-struct vf_star {
+/* The accessor that a body sees. */
+template <class S, bool is_short> struct vf_body_view {
+    enum { short_way = is_short, whole_steps = S::whole_steps };
+    const VfArgs &args;
+    vf_made &made;
+    const int j, i;
+    REAL in_doubt;
+
+    VF_MEMBER REAL at(int k, int, int, int)
+    {
+        return made[S::in(k)-VF_INPUTS][j][i];
+    }
+    VF_MEMBER void put(int k, REAL value)
+    {
+        made[S::out(k) - VF_INPUTS][j][i] = value;
+    }
+    VF_MEMBER REAL param(int p)
+    {
+        return vf_stage_param<S>(args, p);
+    }
+    VF_MEMBER void doubt(REAL value)
+    {
+        in_doubt = in_doubt + value;
+    }
+};
+
+struct vf_stars {
     const VfArgs &args;
     const vf_course course;
     vf_copies copies;
     /* The pack at the thread's columns in the first row that it reads of the ring's first plane. */
     const unsigned char *const memory;
-    const int rows; /* of the thread in the grid */
-    vf_out_0 *to;   /* where the first of them goes in the next result */
-    /* sum[m] is that of m planes after the one that is completed next. They are left as they are: the first
-     * complete ones began with a product. */
-    vf_cells sum[VF_SUMS];
+    const int rows;      /* of the thread in the grid */
+    long long result_at; /* where the first of them is in the next result, in elements */
+    /* sum[s][m] is that of star s and of m planes after the one that is completed next. They are left as they
+     * are: the first complete ones began with a product. */
+    vf_cells sum[VF_STARS][VF_SUMS];
 
-    VF_MEMBER vf_star(const VfArgs &a, const vf_course &c, unsigned char *ring)
+    VF_MEMBER vf_stars(const VfArgs &a, const vf_course &c, unsigned char *ring)
         : args(a), course(c), copies(a, c, vf_place_of(ring)),
           memory(ring + vf_copies::bytes(threadIdx.y * VF_WORK_Y, VF_BORDER + threadIdx.x * VF_PACK)),
-          rows(x_of(c) < a.nx ? a.ny - y_of(c) : 0),
-          to((vf_out_0 *)a.out[0] + vf_row(a, y_of(c), c.begin) + x_of(c))
+          rows(x_of(c) < a.nx ? a.ny - y_of(c) : 0), result_at(vf_row(a, y_of(c), c.begin) + x_of(c))
     {
     }
 
@@ -204,9 +236,9 @@ struct vf_star {
         return c.y + threadIdx.y * VF_WORK_Y;
     }
 
-    VF_MEMBER void add(int t, const REAL *value, REAL (&to)[VF_PACK])
+    VF_MEMBER void add(int first, int t, const REAL *value, REAL (&to)[VF_PACK])
     {
-        const REAL weight = vf_param(args, vf_stage_0::first_param + t);
+        const REAL weight = vf_param(args, first + t);
         VF_UNROLL for (int i = 0; i < VF_PACK; i++) to[i] =
             t == 0 ? weight * value[i] : FMA(weight, value[i], to[i]);
     }
@@ -219,7 +251,7 @@ struct vf_star {
     }
 
     /* The terms in the plane itself; gives its own cells. */
-    VF_MEMBER void add_plane(unsigned place, vf_cells &own, vf_cells &star)
+    VF_MEMBER void add_plane(unsigned place, vf_cells &own, vf_cells (&star)[VF_STARS])
     {
         VF_UNROLL for (int row = 0; row < VF_WORK_Y + 2 * VF_HALO_Y; row++)
         {
@@ -228,71 +260,121 @@ struct vf_star {
             REAL cell[VF_PACK + 2 * VF_BORDER];
             VF_UNROLL for (int pack = -packs; pack <= packs; pack++)
                 take(place, row, pack, &cell[VF_BORDER + pack * VF_PACK]);
-            VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
-            {
-                const int away = mine - j;
-                VF_TAPS_0(VF_ADD_BESIDE)
-            }
+#define VF_ADD_ROW(s)                                    \
+    VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)        \
+    {                                                    \
+        constexpr int first = vf_stage_##s::first_param; \
+        const int away = mine - j;                       \
+        vf_cells &to = star[s];                          \
+        VF_TAPS_##s(VF_ADD_BESIDE)                       \
+    }
+            VF_EACH_STAR(VF_ADD_ROW)
+#undef VF_ADD_ROW
             VF_UNROLL for (int i = 0; i < VF_PACK && is_own; i++) own[is_own ? mine : 0][i] =
                 cell[VF_BORDER + i];
         }
     }
 
-    /* The terms of a plane's own cells in the planes about it; gives the sum that is complete with them. */
-    VF_MEMBER void add_along(const vf_cells &own, const vf_cells &star, vf_cells &result)
+    /* The terms of a plane's own cells in the planes about it; gives the sums that are complete with them. */
+    VF_MEMBER void add_along(const vf_cells &own, const vf_cells (&star)[VF_STARS], vf_made &made)
     {
-        VF_UNROLL for (int m = 0; m <= VF_SUMS; m++)
-        {
-            const int along = VF_DELAY - m;
-            vf_cells to;
-            VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
-            {
-                VF_UNROLL for (int i = 0; i < VF_PACK; i++) to[j][i] = along == 0    ? star[j][i]
-                                                                       : m < VF_SUMS ? sum[m][j][i]
-                                                                                     : REAL(0);
-            }
-            VF_TAPS_0(VF_ADD_ALONG)
-            VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
-            {
-                VF_UNROLL for (int i = 0; i < VF_PACK; i++)(m > 0 ? sum[m - 1] : result)[j][i] = to[j][i];
-            }
-        }
+#define VF_ADD_OWN(s)                                                                                      \
+    VF_UNROLL for (int m = 0; m <= VF_SUMS; m++)                                                           \
+    {                                                                                                      \
+        constexpr int first = vf_stage_##s::first_param;                                                   \
+        const int along = VF_DELAY - m;                                                                    \
+        vf_cells to;                                                                                       \
+        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)                                                      \
+        {                                                                                                  \
+            VF_UNROLL for (int i = 0; i < VF_PACK; i++) to[j][i] = along == 0    ? star[s][j][i]           \
+                                                                   : m < VF_SUMS ? sum[s][m][j][i]         \
+                                                                                 : REAL(0);                \
+        }                                                                                                  \
+        VF_TAPS_##s(VF_ADD_ALONG) VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)                            \
+        {                                                                                                  \
+            VF_UNROLL for (int i = 0; i < VF_PACK; i++)(m > 0 ? sum[s][m - 1] : made[s])[j][i] = to[j][i]; \
+        }                                                                                                  \
+    }
+        VF_EACH_STAR(VF_ADD_OWN)
+#undef VF_ADD_OWN
     }
 
-    /* The last terms of a result, from the planes above. */
-    VF_MEMBER void add_above(unsigned place, vf_cells &to)
+    /* The last terms of results, from the planes above. */
+    VF_MEMBER void add_above(unsigned place, vf_made &made)
     {
         VF_UNROLL for (int along = VF_DELAY + 1; along <= VF_HALO_Z; along++)
         {
             vf_cells own;
             place = vf_next(place);
             VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++) take(place, VF_HALO_Y + j, 0, own[j]);
-            VF_TAPS_0(VF_ADD_ALONG)
+#define VF_ADD_ABOVE(s)                                  \
+    {                                                    \
+        constexpr int first = vf_stage_##s::first_param; \
+        vf_cells &to = made[s];                          \
+        VF_TAPS_##s(VF_ADD_ALONG)                        \
+    }
+            VF_EACH_STAR(VF_ADD_ABOVE)
+#undef VF_ADD_ABOVE
         }
     }
 
-    VF_MEMBER void store(const vf_cells &result)
+    /* NaN if a result is in doubt, which short ways may leave it in. */
+    template <bool is_short> VF_MEMBER REAL compute_bodies(vf_made &made)
     {
+        REAL in_doubt = -REAL(0); /* to which the compiler need not add */
         VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
         {
-            if (j < rows)
-                vf_write_pack(vf_rows_after(to, (unsigned)args.pitch, j), result[j]);
+            VF_UNROLL for (int i = 0; i < VF_PACK; i++)
+            {
+#define VF_COMPUTE(s)                                                             \
+    {                                                                             \
+        vf_body_view<vf_stage_##s, is_short> view = {args, made, j, i, in_doubt}; \
+        vf_stage_##s::compute(view);                                              \
+        in_doubt = view.in_doubt;                                                 \
+    }
+                VF_EACH_BODY(VF_COMPUTE)
+#undef VF_COMPUTE
+            }
         }
-        to += args.plane;
+        return in_doubt;
+    }
+
+    VF_MEMBER void store(const vf_made &made)
+    {
+#define VF_STORE_OF(k)                                                                                      \
+    {                                                                                                       \
+        vf_out_##k *const to = vf_fixed((vf_out_##k *)args.out[k] + result_at);                             \
+        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)                                                       \
+        {                                                                                                   \
+            if (j < rows)                                                                                   \
+                vf_write_pack(vf_rows_after(to, (unsigned)args.pitch, j), made[vf_sink(k) - VF_INPUTS][j]); \
+        }                                                                                                   \
+    }
+        VF_EACH_OUTPUT(VF_STORE_OF)
+#undef VF_STORE_OF
+        result_at += args.plane;
     }
 
     VF_MEMBER void step(int plane, unsigned place)
     {
-        vf_cells own, star, result;
-        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+        vf_cells own, star[VF_STARS];
+        vf_made made;
+        VF_UNROLL for (int s = 0; s < VF_STARS; s++)
         {
-            VF_UNROLL for (int i = 0; i < VF_PACK; i++) star[j][i] = sum[VF_DELAY][j][i];
+            VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+            {
+                VF_UNROLL for (int i = 0; i < VF_PACK; i++) star[s][j][i] = sum[s][VF_DELAY][j][i];
+            }
         }
         add_plane(place, own, star);
-        add_along(own, star, result);
-        add_above(place, result);
-        if (plane >= course.begin + VF_DELAY)
-            store(result);
+        add_along(own, star, made);
+        add_above(place, made);
+        if (plane < course.begin + VF_DELAY)
+            return;
+        const REAL in_doubt = compute_bodies<true>(made);
+        if (in_doubt != in_doubt)
+            compute_bodies<false>(made);
+        store(made);
     }
 
     /* A thread arrives when it is done with the plane before and has brought its part of the next one, and
@@ -322,8 +404,8 @@ VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
 {
     VF_SHARED_MEMORY(memory);
     vf_gate gate(memory + VF_RING);
-    vf_star star(args, vf_course_of(args, tile_x, tile_y, tile_z), memory);
-    star.sweep(gate);
+    vf_stars stars(args, vf_course_of(args, tile_x, tile_y, tile_z), memory);
+    stars.sweep(gate);
     gate.close();
 }
 

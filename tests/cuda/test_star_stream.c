@@ -59,6 +59,42 @@ Test(star_stream, uneven_stars)
     CHECK(small_tiles, ((int[]){1, 3, 0}), VF_CONSTANT, volume);
 }
 
+/* Lines along each axis and a star, of the same array, and the length of three of them; what is stored. */
+static void check_length(const char *const *scheme, const int radius[3], int first, int sinks, bool any_bits,
+                         enum vf_boundary boundary, const int volume[][3], int volumes)
+{
+    struct flow_case c;
+    struct vf_cuda *cuda = device_open();
+    flow_case_open(&c, 3, scheme == double_tiles, boundary);
+    c.has_any_bits = any_bits;
+    const int input = flow_case_sources(&c, 1),
+              x = flow_case_linear(&c, TAPS_X, (const int[]){0, 0, radius[2]}, input, 1);
+    flow_case_linear(&c, TAPS_Y, (const int[]){0, radius[1], 0}, input, 1);
+    flow_case_linear(&c, TAPS_Z, (const int[]){radius[0], 0, 0}, input, 1);
+    flow_case_linear(&c, TAPS_STAR, (const int[]){1, 2, 1}, input, 1);
+    flow_case_body(&c, VF_STENCIL_magnitude, x);
+    flow_case_sinks(&c, x + first, sinks);
+    for (int i = 0; i < volumes; i++) {
+        const int *n = volume[i];
+        flow_case_check(&c, cuda, scheme, n[0], n[1], n[2], 0, n[2]);
+        if (n[2] > 5)
+            flow_case_check(&c, cuda, scheme, n[0], n[1], n[2], 4, n[2] - 1);
+    }
+    flow_case_close(&c);
+    vf_cuda_close(cuda);
+}
+
+Test(star_stream, several_stars_and_their_length)
+{
+    static const int volume[][3] = {{1, 1, 1}, {5, 9, 4}, {16, 8, 6}, {17, 9, 11}, {34, 15, 9}};
+    enum { VOLUMES = sizeof volume / sizeof *volume };
+    check_length(small_tiles, (const int[]){1, 3, 2}, 4, 1, true, VF_NEAREST, volume, VOLUMES);
+    check_length(small_tiles, (const int[]){3, 1, 2}, 0, 3, false, VF_CONSTANT, volume, VOLUMES);
+    check_length(large_tiles, (const int[]){4, 4, 4}, 4, 1, true, VF_REFLECT, volume, VOLUMES);
+    check_length(large_tiles, (const int[]){7, 4, 5}, 1, 4, false, VF_WRAP, volume, VOLUMES);
+    check_length(double_tiles, (const int[]){2, 2, 3}, 3, 2, false, VF_MIRROR, volume, VOLUMES);
+}
+
 Test(star_stream, doubles)
 {
     static const int volume[][3] = {{1, 2, 1}, {7, 7, 5}, {9, 17, 7}};
