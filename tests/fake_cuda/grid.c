@@ -85,7 +85,7 @@ static const struct thread *first_in_state(const struct worker *w, enum state st
 
 static bool same_place(struct fake_place a, struct fake_place b)
 {
-    return a.line == b.line && strcmp(a.file, b.file) == 0;
+    return a.line == b.line && (a.file == b.file || strcmp(a.file, b.file) == 0);
 }
 
 /* ---- turns ---- */
@@ -191,9 +191,10 @@ static struct thread *live_lane(struct worker *w, int first, int l)
     return t && t->state != ENDED ? t : NULL;
 }
 
+/* From the last lane on: in order, that is the one which is waited for. */
 static bool all_lanes_arrived(struct worker *w, int first, const struct thread *self)
 {
-    for (int l = 0; l < FAKE_CUDA_WARP; l++) {
+    for (int l = FAKE_CUDA_WARP - 1; l >= 0; l--) {
         const struct thread *const t = self->mask >> l & 1 ? live_lane(w, first, l) : NULL;
         if (!t)
             continue;
