@@ -3,7 +3,7 @@
  * allows. A tile recomputes what its neighbours also need, so tiles are independent.
  * Beyond the grid a field is filled from its values inside, row by row as they are made (x) or by reading
  * another row (y, z); under `wrap` the grid is periodic and the rows beyond it are simply computed. */
-#include <omp.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "kernels/cpu_row_sweep.h"
@@ -163,6 +163,26 @@ static void place_worker(struct vf_row_worker *w, const struct vf_row_layout *l,
     }
 }
 
+/* A job that threads take tiles of. */
+struct sweep {
+    const struct vf_row_layout *layout;
+    char *memory; /* of the threads, */
+    size_t block; /* bytes of each */
+    ptrdiff_t units;
+    atomic_ptrdiff_t next;
+};
+
+static void sweep_tiles(void *context, int thread)
+{
+    struct sweep *s = context;
+    struct vf_row_worker worker;
+    place_worker(&worker, s->layout, thread, s->memory + (size_t)thread * s->block);
+    for (ptrdiff_t u; (u = atomic_fetch_add(&s->next, 1)) < s->units;) {
+        place_tile(&worker, u);
+        sweep_tile(&worker);
+    }
+}
+
 enum vf_status vf_row_sweep_run(const struct vf_job *job, struct vf_error *error)
 {
     struct vf_row_layout layout;
@@ -179,17 +199,8 @@ enum vf_status vf_row_sweep_run(const struct vf_job *job, struct vf_error *error
     status = VF_FAILED;
     if (memory == NULL)
         goto out;
-#pragma omp parallel num_threads(threads)
-    {
-        struct vf_row_worker worker;
-        const int thread = omp_get_thread_num();
-        place_worker(&worker, &layout, thread, memory + (size_t)thread * block);
-#pragma omp for schedule(dynamic, 1)
-        for (ptrdiff_t u = 0; u < units; u++) {
-            place_tile(&worker, u);
-            sweep_tile(&worker);
-        }
-    }
+    struct sweep sweep = {&layout, memory, block, units, 0};
+    vf_team_run(job->team, threads, sweep_tiles, &sweep);
     status = VF_OK;
     if (job->stop != NULL && *job->stop)
         status = vf_fail(error, VF_INTERRUPTED, "interrupted");

@@ -14,6 +14,7 @@
 #include "kernels/boundary.h"
 #include "kernels/reduce.h"
 #include "src/error.h"
+#include "src/team.h"
 #include "src/volume.h"
 
 /* Stages in order, with the fields between them. A field is what one stage gives at every voxel; sources come
@@ -77,6 +78,7 @@ struct vf_job {
     const struct vf_sink *sink; /* [sink_count] */
     struct vf_tiling tiling;
     int threads;
+    struct vf_team *team; /* whose threads a run takes; NULL: its own */
     size_t work_limit;    /* bytes that plan should stay below, whatever is lost in speed; 0: none */
     double times;         /* such jobs that share a room, for plan: its pages are new to the first of them */
     struct vf_room *room; /* for a run's working memory, which is left there for the next; NULL: its own */

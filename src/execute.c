@@ -105,6 +105,7 @@ static struct vf_job job_of(const struct vf_execution *x, const struct vf_run *r
                            .z_end = plan->nz,
                            .tiling = run->tiling,
                            .threads = plan->threads,
+                           .team = x->team,
                            .room = room,
                            .progress = x->progress,
                            .progress_context = x->progress_context,

@@ -16,7 +16,8 @@ struct vf_execution {
     void (*progress)(void *context, size_t voxels);
     void *progress_context;
     const volatile int *stop;
-    double *value; /* where the global values go, [channel][vf_plan_value_count]; may be NULL */
+    struct vf_team *team; /* whose threads compute; NULL: their own */
+    double *value;        /* where the global values go, [channel][vf_plan_value_count]; may be NULL */
 };
 
 /* The result is the same bits whatever the plan's backend, scheme, tiles and threads. Where the GPU fails the

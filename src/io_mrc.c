@@ -2,7 +2,6 @@
  * other. */
 #include <errno.h>
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 
 #include "alloc.h"
@@ -11,6 +10,7 @@
 #include "io_tags.h"
 #include "mrc.h"
 #include "size.h"
+#include "team.h"
 
 struct mrc_reader {
     uint64_t start; /* of the first section */
@@ -163,24 +163,24 @@ static enum vf_status read_section(struct vf_reader *reader, size_t page, void *
     return VF_OK;
 }
 
+struct sections_read {
+    struct vf_reader *reader;
+    size_t first;
+    void *const *planes;
+};
+
+static enum vf_status read_one(void *context, size_t item, int thread, struct vf_error *error)
+{
+    const struct sections_read *s = context;
+    (void)thread;
+    return read_section(s->reader, s->first + item, s->planes[item], error);
+}
+
 static enum vf_status mrc_read_pages(struct vf_reader *reader, size_t first, size_t count,
                                      void *const planes[], int threads, struct vf_error *error)
 {
-    enum vf_status status = VF_OK;
-    size_t failed = count;
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (size_t i = 0; i < count; i++) {
-        struct vf_error own;
-        if (read_section(reader, first + i, planes[i], &own) == VF_OK)
-            continue;
-#pragma omp critical(mrc_read_pages)
-        if (i < failed) { /* the first section that is bad is told of, as without threads */
-            failed = i;
-            status = VF_FAILED;
-            *error = own;
-        }
-    }
-    return status;
+    struct sections_read s = {reader, first, planes};
+    return vf_team_each(NULL, threads, count, read_one, &s, error);
 }
 
 static void mrc_close(struct vf_reader *reader)
@@ -426,31 +426,36 @@ static enum vf_status need_blocks(struct vf_writer *writer, size_t count, struct
     return state->block == NULL ? VF_FAILED : VF_OK;
 }
 
+struct sections_written {
+    struct vf_writer *writer;
+    size_t first;
+    const void *const *planes;
+    struct mrc_sums *sums; /* of each */
+};
+
+static enum vf_status write_one(void *context, size_t item, int thread, struct vf_error *error)
+{
+    const struct sections_written *s = context;
+    const struct mrc_writer *state = s->writer->state;
+    char *block = state->direct ? NULL : state->block + (size_t)thread * block_bytes(s->writer);
+    clear_sums(&s->sums[item]);
+    return write_section(s->writer, s->first + item, s->planes[item], block, &s->sums[item], error);
+}
+
 /* Sections are added up by themselves and then in order, so that their sums do not depend on the threads. */
 static enum vf_status mrc_write_pages(struct vf_writer *writer, size_t first, size_t count,
                                       const void *const planes[], int threads, struct vf_error *error)
 {
     struct mrc_writer *state = writer->state;
-    const size_t team = count < (size_t)threads ? count : (size_t)threads, room = block_bytes(writer);
+    const size_t team = count < (size_t)threads ? count : (size_t)threads;
     enum vf_status status = need_blocks(writer, team, error);
     struct mrc_sums *sums = status == VF_OK ? vf_alloc(count, sizeof *sums, "statistics", error) : NULL;
     if (sums == NULL)
         return VF_FAILED;
     for (size_t i = 0; i < count && !state->begun; i++)
         find_origin(state, &writer->info, planes[i]);
-#pragma omp parallel for schedule(dynamic) num_threads((int)team)
-    for (size_t i = 0; i < count; i++) {
-        struct vf_error own;
-        char *block = state->direct ? NULL : state->block + (size_t)omp_get_thread_num() * room;
-        clear_sums(&sums[i]);
-        if (write_section(writer, first + i, planes[i], block, &sums[i], &own) == VF_OK)
-            continue;
-#pragma omp critical(mrc_write_pages)
-        {
-            status = VF_FAILED;
-            *error = own;
-        }
-    }
+    struct sections_written s = {writer, first, planes, sums};
+    status = vf_team_each(NULL, (int)team, count, write_one, &s, error);
     for (size_t i = 0; i < count && status == VF_OK; i++)
         add_sums(&state->sums, &sums[i]);
     vf_free(sums);

@@ -1,11 +1,11 @@
 /* Decoding the pages of a TIFF, by one thread or several: each has libtiff open the file for it, and decodes
  * a part of the pages, or of the strips or tiles of one. */
 #include <errno.h>
-#include <omp.h>
 #include <string.h>
 
 #include "alloc.h"
 #include "io_tiff_read.h"
+#include "team.h"
 
 /* Bytes to read at a time of pixels that are split into planes. */
 enum { RAW_BLOCK = 1 << 20, MOST_PARTS = 256 };
@@ -279,41 +279,40 @@ static void open_helpers(struct vf_reader *reader, int wanted, int *team)
     *team = 1 + (state->helper_count < wanted ? state->helper_count : wanted);
 }
 
+/* Pages that are decoded in parts. */
+struct parts {
+    struct vf_reader *reader;
+    size_t first, per_page; /* page; parts */
+    struct rows rows;
+    void *const *planes;
+};
+
+static enum vf_status decode_part(void *context, size_t item, int thread, struct vf_error *error)
+{
+    const struct parts *p = context;
+    struct vf_tiff_reader *state = p->reader->state;
+    const size_t page = p->first + item / p->per_page;
+    const struct work w = {.reader = p->reader,
+                           .decoder = thread == 0 ? &state->decoder : state->helper[thread - 1],
+                           .page = state->source != NULL ? state->source[page] : page,
+                           .part = item % p->per_page,
+                           .parts = p->per_page,
+                           .all = p->rows,
+                           .planes = p->planes + item / p->per_page * p->reader->info.page_channels};
+    return decode(&w, error);
+}
+
 static enum vf_status read_parts(struct vf_reader *reader, size_t first, size_t count, struct rows rows,
                                  void *const planes[], int threads, struct vf_error *error)
 {
-    struct vf_tiff_reader *state = reader->state;
-    const size_t wanted = threads < 1 ? 1 : (size_t)threads, channels = reader->info.page_channels;
+    const size_t wanted = threads < 1 ? 1 : (size_t)threads;
     size_t parts = wanted == 1 ? 1 : (ITEMS_A_THREAD * wanted + count - 1) / count;
     parts = parts > MOST_PARTS ? MOST_PARTS : parts;
     const size_t items = count * parts;
     int team = 1;
     open_helpers(reader, (int)(wanted < items ? wanted : items) - 1, &team);
-    enum vf_status status = VF_OK;
-    size_t failed = items;
-#pragma omp parallel for schedule(dynamic) num_threads(team)
-    for (size_t i = 0; i < items; i++) {
-        const size_t page = first + i / parts;
-        const int thread = omp_get_thread_num();
-        struct vf_error own;
-        const struct work w = {.reader = reader,
-                               .decoder = thread == 0 ? &state->decoder : state->helper[thread - 1],
-                               .page = state->source != NULL ? state->source[page] : page,
-                               .part = i % parts,
-                               .parts = parts,
-                               .all = rows,
-                               .planes = planes + i / parts * channels};
-        const enum vf_status ended = decode(&w, &own);
-        if (ended == VF_OK)
-            continue;
-#pragma omp critical(vf_tiff_read_pages)
-        if (i < failed) { /* the first page that is bad is told of, as without threads */
-            failed = i;
-            status = ended;
-            *error = own;
-        }
-    }
-    return status;
+    struct parts p = {reader, first, parts, rows, planes};
+    return vf_team_each(NULL, team, items, decode_part, &p, error);
 }
 
 enum vf_status vf_tiff_read_pages(struct vf_reader *reader, size_t first, size_t count, void *const planes[],

@@ -1,9 +1,9 @@
 #include "io_tiff_encode.h"
 
-#include <omp.h>
 #include <string.h>
 
 #include "alloc.h"
+#include "team.h"
 
 /* Strips that one thread compresses before they are written; LZW and PackBits may make noise larger, LZW by
  * half. */
@@ -25,6 +25,7 @@ struct vf_tiff_encoders {
     struct encoder **encoder; /* each stays where it is */
     struct vf_tiff_strip *slot;
     size_t slot_count;
+    struct vf_team *team; /* owned */
 };
 
 struct vf_tiff_encoders *vf_tiff_encoders_open(struct vf_writer *writer, vf_tiff_set_pixels *set_pixels,
@@ -40,6 +41,7 @@ struct vf_tiff_encoders *vf_tiff_encoders_open(struct vf_writer *writer, vf_tiff
     strncpy(e->mode, mode, sizeof e->mode - 1);
     e->strip_bytes = info->shape.nx * info->page_channels * vf_type_size(info->type) * strip_rows;
     e->room = e->strip_bytes + e->strip_bytes / 2 + SLACK;
+    e->team = vf_team_open();
     return e;
 }
 
@@ -57,6 +59,7 @@ void vf_tiff_encoders_close(struct vf_tiff_encoders *e)
         return;
     for (int i = 0; i < e->count; i++)
         close_encoder(e->encoder[i]);
+    vf_team_close(e->team);
     vf_free(e->encoder);
     for (size_t i = 0; i < e->slot_count; i++)
         vf_free(e->slot[i].data);
@@ -148,12 +151,32 @@ struct span {
     size_t top; /* the row that planes begin at */
 };
 
+/* Strips of a span from `from` on, each to a slot. */
+struct strips {
+    struct vf_tiff_encoders *encoders;
+    const struct span *span;
+    size_t from;
+    const void *const *planes;
+};
+
+static enum vf_status encode_strip(void *context, size_t item, int thread, struct vf_error *error)
+{
+    const struct strips *s = context;
+    struct vf_tiff_encoders *e = s->encoders;
+    const struct vf_info *info = &e->writer->info;
+    const size_t in_page = (info->shape.ny + e->strip_rows - 1) / e->strip_rows, strip = s->from + item;
+    struct encoder *encoder = e->encoder[thread];
+    if (encode(e, encoder, s->planes + strip / in_page * info->page_channels, s->span->top, strip % in_page,
+               &e->slot[item]))
+        return VF_OK;
+    return vf_fail(error, VF_FAILED, "page %zu cannot be compressed: %s",
+                   s->span->first + strip / in_page + 1, vf_tiff_cause(&encoder->stream, "unknown cause"));
+}
+
 static enum vf_status encode_span(struct vf_tiff_encoders *e, const struct span *span,
                                   const void *const planes[], int threads, vf_tiff_take_strips *take,
                                   struct vf_error *error)
 {
-    const struct vf_info *info = &e->writer->info;
-    const size_t in_page = (info->shape.ny + e->strip_rows - 1) / e->strip_rows;
     int team = 1;
     if (prepare(e, threads < 1 ? 1 : threads, &team, error) != VF_OK)
         return VF_FAILED;
@@ -161,20 +184,9 @@ static enum vf_status encode_span(struct vf_tiff_encoders *e, const struct span 
     const size_t at_once = (size_t)team * STRIPS_A_THREAD;
     for (size_t from = span->begin, n; from < span->end; from += n) {
         n = span->end - from < at_once ? span->end - from : at_once;
-        enum vf_status status = VF_OK;
-#pragma omp parallel for schedule(dynamic) num_threads(team)
-        for (size_t i = 0; i < n; i++) {
-            struct encoder *encoder = e->encoder[omp_get_thread_num()];
-            const size_t page = (from + i) / in_page;
-            if (encode(e, encoder, planes + page * info->page_channels, span->top, (from + i) % in_page,
-                       &e->slot[i]))
-                continue;
-#pragma omp critical(vf_tiff_encode_pages)
-            status = vf_fail(error, VF_FAILED, "page %zu cannot be compressed: %s", span->first + page + 1,
-                             vf_tiff_cause(&encoder->stream, "unknown cause"));
-        }
-        if (status != VF_OK)
-            return status;
+        struct strips strips = {e, span, from, planes};
+        if (vf_team_each(e->team, team, n, encode_strip, &strips, error) != VF_OK)
+            return VF_FAILED;
         if (!take(e->writer, span->first, e->slot, from, n))
             return VF_FAILED;
     }

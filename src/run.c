@@ -154,6 +154,7 @@ static enum vf_status compute(struct vf_work *w, struct vf_error *error)
                                      .progress = count_voxels,
                                      .progress_context = &counting,
                                      .stop = &vf_interrupted,
+                                     .team = vf_session_team(w->session),
                                      .value = w->value};
     begin_counting(&counting, w);
     enum vf_status status = vf_execute(&execution, error);
@@ -175,6 +176,7 @@ static enum vf_status stream(struct vf_work *w, struct vf_error *error)
                                .reader = w->reader,
                                .writer = w->writer,
                                .beside = w->out_path,
+                               .team = vf_session_team(w->session),
                                .value = w->value,
                                .progress = count_voxels,
                                .progress_context = &counting,

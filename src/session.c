@@ -12,9 +12,17 @@ struct vf_cuda *vf_session_device(struct vf_session *session, bool strict)
     return session->cuda;
 }
 
+struct vf_team *vf_session_team(struct vf_session *session)
+{
+    if (session->team == NULL)
+        session->team = vf_team_open();
+    return session->team;
+}
+
 void vf_session_close(struct vf_session *session)
 {
     vf_cuda_close(session->cuda);
+    vf_team_close(session->team);
     *session = (struct vf_session){0};
 }
 

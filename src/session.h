@@ -9,16 +9,21 @@ struct vf_session {
     int files;            /* that share it, at least 1: start-up is paid once */
     struct vf_cuda *cuda; /* NULL: not opened, or not to be had */
     bool tried;
-    struct vf_error why; /* there is none */
-    bool warned;         /* that the CPU took over */
-    int works;           /* files on their way now */
-    size_t base_bytes;   /* of memory, held beside them; and what was free when there was none */
+    struct vf_error why;  /* there is none */
+    struct vf_team *team; /* of the threads that compute; NULL: not opened yet, or not to be had */
+    bool warned;          /* that the CPU took over */
+    int works;            /* files on their way now */
+    size_t base_bytes;    /* of memory, held beside them; and what was free when there was none */
     size_t free_bytes;
 };
 
 /* The device, opened if need be; NULL, and session->why, when there is none. `strict`: its failures are
  * errors. */
 struct vf_cuda *vf_session_device(struct vf_session *session, bool strict);
+
+/* The threads that compute; NULL is a team, too. */
+struct vf_team *vf_session_team(struct vf_session *session);
+
 void vf_session_close(struct vf_session *session);
 
 /* A file begins, with what it holds; and ends. */

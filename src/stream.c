@@ -102,6 +102,7 @@ static void describe_part(const struct sweep *w, int i, int channel, ptrdiff_t z
                                 .sink = step->prepass != NULL ? step->prepass[channel].sink : part->sink,
                                 .tiling = step->run->tiling,
                                 .threads = plan->threads,
+                                .team = w->stream->team,
                                 .room = w->room,
                                 .progress = s->progress,
                                 .progress_context = s->progress_context,

@@ -13,8 +13,9 @@ struct vf_stream {
     struct vf_cuda *cuda; /* the plan's GPU; NULL where the plan is for the CPU */
     struct vf_reader *reader;
     struct vf_writer *writer;
-    const char *beside; /* the output's name: temporary files go there */
-    double *value;      /* where the global values go, [channel][vf_plan_value_count] */
+    const char *beside;   /* the output's name: temporary files go there */
+    struct vf_team *team; /* whose threads compute; NULL: their own */
+    double *value;        /* where the global values go, [channel][vf_plan_value_count] */
     void (*progress)(void *context, size_t voxels);
     void *progress_context;
     const volatile int *stop;

@@ -57,6 +57,7 @@ void bench_case_open(struct bench_case *c, const char *chain, struct bench_grid 
                                       .result_type = c->result_type,
                                       .scheme = scheme};
     bench_must(vf_plan_open(&c->plan, &request, &error), &error);
+    c->team = vf_team_open();
     c->bytes_moved = bytes_moved(c);
     for (int r = 0; r < c->plan.run_count; r++)
         c->predicted += c->plan.run[r].seconds;
@@ -64,6 +65,7 @@ void bench_case_open(struct bench_case *c, const char *chain, struct bench_grid 
 
 void bench_case_close(struct bench_case *c)
 {
+    vf_team_close(c->team);
     vf_plan_close(&c->plan);
     vf_chain_free(&c->chain);
 }
@@ -115,7 +117,8 @@ struct vf_volume bench_result(const struct bench_case *c)
 
 double bench_case_run(const struct bench_case *c, const struct vf_volume *in, struct vf_volume *out)
 {
-    const struct vf_execution execution = {.plan = &c->plan, .in = in, .out = out, .channels = 1};
+    const struct vf_execution execution = {
+        .plan = &c->plan, .in = in, .out = out, .channels = 1, .team = c->team};
     struct vf_error error;
     double start = bench_now();
     bench_must(vf_execute(&execution, &error), &error);

@@ -14,7 +14,8 @@ struct bench_case {
     struct bench_grid grid;
     enum vf_type type, result_type;
     struct vf_chain chain;
-    struct vf_plan plan; /* of `chain`, so a case stays where it was opened */
+    struct vf_plan plan;  /* of `chain`, so a case stays where it was opened */
+    struct vf_team *team; /* whose threads compute */
     double voxels;
     double predicted;   /* seconds */
     double bytes_moved; /* every run's sources and sinks, once: what --explain prints */
