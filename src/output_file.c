@@ -22,7 +22,7 @@ struct vf_output_file {
     int slot;    /* in live_paths; -1: none */
     bool no_clobber;
     char *target;    /* links resolved; NULL when finish copies */
-    char *temporary; /* NULL once it has its name */
+    char *temporary; /* its name beside the target; NULL while it has none, and once it has the target's */
 };
 
 /* The temporaries that a signal handler must remove. A fixed table, since a handler may not allocate; a file
@@ -175,9 +175,55 @@ static void random_name(char *end)
         end[i] = letters[bits % 36];
 }
 
-/* Creates ".NAME.volfilter-XXXXXX" beside the target. It is listed as live before it exists, so that a signal
- * between the two leaves nothing; open, not mkostemp, so that the umask sets the mode. */
-static enum vf_status create_temporary(struct vf_output_file *file, struct vf_error *error)
+/* "." for a bare name. */
+static void directory_of(const char *path, char directory[PATH_MAX])
+{
+    const size_t length = directory_length(path);
+    snprintf(directory, PATH_MAX, "%.*s", length == 0 ? 1 : (int)length, length == 0 ? "." : path);
+}
+
+enum { PROC_PATH = 32 };
+
+static void proc_path(int fd, char path[PROC_PATH])
+{
+    snprintf(path, PROC_PATH, "/proc/self/fd/%d", fd);
+}
+
+/* Nothing stays of a file without a name when the process is killed or the power fails; /proc gives it one
+ * later. False: there is none to be had. Before Linux 6.0, file systems without access lists forget the
+ * umask; the mode is then the one that was asked for, as with a umask of 0. */
+static bool open_nameless(struct vf_output_file *file)
+{
+    char directory[PATH_MAX], path[PROC_PATH];
+    struct stat about;
+    directory_of(file->target, directory);
+    file->fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    if (file->fd < 0)
+        return false;
+    proc_path(file->fd, path);
+    if (access(path, F_OK) == 0 && fstat(file->fd, &about) == 0 && (about.st_mode & 0777) != 0666)
+        return true;
+    close(file->fd);
+    file->fd = -1;
+    return false;
+}
+
+/* Gives a file that is open the temporary's name, or else creates it; open, not mkostemp, so that the umask
+ * sets the mode. */
+static bool claim_name(struct vf_output_file *file)
+{
+    char path[PROC_PATH];
+    if (file->fd < 0) {
+        file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        return file->fd >= 0;
+    }
+    proc_path(file->fd, path);
+    return linkat(AT_FDCWD, path, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/* Claims ".NAME.volfilter-XXXXXX" beside the target. It is listed as live before it exists, so that a signal
+ * between the two leaves nothing. */
+static enum vf_status take_name(struct vf_output_file *file, struct vf_error *error)
 {
     const size_t directory = directory_length(file->target);
     const size_t room = strlen(file->target) + sizeof "..volfilter-XXXXXX";
@@ -191,8 +237,7 @@ static enum vf_status create_temporary(struct vf_output_file *file, struct vf_er
     for (int attempt = 0; attempt < 100; attempt++) {
         random_name(file->temporary + strlen(file->temporary) - 6);
         file->slot = live_add(file->temporary);
-        file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (file->fd >= 0)
+        if (claim_name(file))
             return VF_OK;
         live_remove(file->slot);
         file->slot = -1;
@@ -202,8 +247,9 @@ static enum vf_status create_temporary(struct vf_output_file *file, struct vf_er
     const int cause = errno;
     vf_free(file->temporary);
     file->temporary = NULL;
-    return vf_fail(error, VF_FAILED, "cannot create a file in %.*s: %s", directory == 0 ? 1 : (int)directory,
-                   directory == 0 ? "." : file->target, strerror(cause));
+    vf_fail(error, VF_FAILED, "cannot create a file in %.*s: %s", directory == 0 ? 1 : (int)directory,
+            directory == 0 ? "." : file->target, strerror(cause));
+    return VF_FAILED;
 }
 
 /* As if the old file had been written to, as far as that can be: root alone may keep another's. */
@@ -229,7 +275,7 @@ static enum vf_status open_beside(struct vf_output_file *file, const char *path,
         return VF_FAILED;
     if (existing != NULL && access(file->target, W_OK) != 0)
         return vf_fail(error, VF_FAILED, "cannot be written: %s", strerror(errno));
-    if (create_temporary(file, error) != VF_OK)
+    if (!open_nameless(file) && take_name(file, error) != VF_OK)
         return VF_FAILED;
     return existing == NULL ? VF_OK : keep_owner_and_mode(file->fd, existing, error);
 }
@@ -242,12 +288,11 @@ static bool find_directory(const char *path, char directory[PATH_MAX])
     if (strcmp(path, "-") == 0 || (stat(path, &existing) == 0 && !S_ISREG(existing.st_mode)))
         return false;
     char *target = resolve_target(path, &ignored);
-    const size_t length = target == NULL ? 0 : directory_length(target);
-    const bool good = target != NULL && length < PATH_MAX;
-    if (good)
-        snprintf(directory, PATH_MAX, "%.*s", length == 0 ? 1 : (int)length, length == 0 ? "." : target);
+    if (target == NULL)
+        return false;
+    directory_of(target, directory);
     vf_free(target);
-    return good;
+    return true;
 }
 
 int vf_nameless_file_beside(const char *path, struct vf_error *error)
@@ -353,8 +398,7 @@ static int rename_new(const char *from, const char *to)
 static void sync_directory(const char *path)
 {
     char directory[PATH_MAX];
-    const size_t length = directory_length(path);
-    snprintf(directory, sizeof directory, "%.*s", length == 0 ? 1 : (int)length, length == 0 ? "." : path);
+    directory_of(path, directory);
     const int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return;
@@ -376,10 +420,34 @@ static enum vf_status write_back(int fd, struct vf_error *error)
     return vf_interrupted ? vf_fail(error, VF_INTERRUPTED, "interrupted") : VF_OK;
 }
 
+/* A file system may have files without names and no links: there its bytes are copied to one with a name. */
+static enum vf_status name_nameless(struct vf_output_file *file, struct vf_error *error)
+{
+    struct stat about;
+    if (take_name(file, error) == VF_OK)
+        return VF_OK;
+    const int nameless = file->fd;
+    file->fd = -1;
+    enum vf_status status = take_name(file, error);
+    if (status == VF_OK && (lseek(nameless, 0, SEEK_SET) != 0 || fstat(nameless, &about) != 0))
+        status = vf_fail(error, VF_FAILED, "cannot read the output back: %s", strerror(errno));
+    if (status == VF_OK)
+        status = vf_copy_descriptor(nameless, "the output back", file->fd, "the output", error);
+    if (status == VF_OK)
+        status = keep_owner_and_mode(file->fd, &about, error);
+    close(nameless);
+    return status;
+}
+
+/* It is named late, when little is left to do, but before fsync: some file systems keep nothing for a power
+ * cut of what has no name. */
 static enum vf_status put_in_place(struct vf_output_file *file, bool sync, struct vf_error *error)
 {
+    enum vf_status status;
     if (sync && write_back(file->fd, error) != VF_OK)
         return VF_INTERRUPTED;
+    if (file->temporary == NULL && (status = name_nameless(file, error)) != VF_OK)
+        return status;
     if (sync && fsync(file->fd) != 0)
         return vf_fail(error, VF_FAILED, "cannot be written to the disk: %s", strerror(errno));
     const int fd = file->fd;

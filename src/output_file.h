@@ -1,6 +1,7 @@
-/* A file that appears under its name whole or not at all: written as a temporary one beside the target,
- * then renamed over it. Targets that are no regular file (a FIFO, /dev/null) and "-" (standard
- * output) get the bytes at the end, from a file without a name. */
+/* A file that appears under its name whole or not at all: written beside the target as one without a name,
+ * where the file system has such, or else with a temporary one, then renamed over it. Targets that are no
+ * regular file (a FIFO, /dev/null) and "-" (standard output) get the bytes at the end, from a file without a
+ * name. */
 #ifndef VF_OUTPUT_FILE_H
 #define VF_OUTPUT_FILE_H
 
@@ -10,7 +11,7 @@
 
 struct vf_output_file;
 
-/* Opens the temporary for `path`. Symbolic links are followed, so that the link stays and its target is
+/* Opens the file for `path`. Symbolic links are followed, so that the link stays and its target is
  * replaced; a new file gets the umask's mode, a replaced one keeps its own. With no_clobber an existing file
  * is an error, now and at finish. Messages do not repeat the path: callers put it before them. */
 enum vf_status vf_output_file_open(struct vf_output_file **file, const char *path, bool no_clobber,
@@ -26,10 +27,10 @@ int vf_output_file_descriptor(const struct vf_output_file *file);
  * reach them. After it, or after a failure, the file must still be closed. */
 enum vf_status vf_output_file_finish(struct vf_output_file *file, bool sync, struct vf_error *error);
 
-/* Without a finish: removes the temporary. NULL is allowed. */
+/* Without a finish: nothing stays of it. NULL is allowed. */
 void vf_output_file_close(struct vf_output_file *file);
 
-/* Removes every temporary that is there now; for a signal handler that then ends the process
+/* Removes every file with a temporary name that is there now; for a signal handler that then ends the process
  * (async-signal-safe), and for exit. */
 void vf_output_file_remove_all(void);
 

@@ -13,7 +13,10 @@ void samples_begin(void);
 void samples_end(void);
 const char *sample_path(const char *name); /* valid for the next 7 calls */
 size_t sample_file_count(void);            /* hidden ones too: nothing may be left behind */
-const char *sample_hidden_path(void);      /* the temporary file that is there now */
+/* The first descriptor from `fd` on that a result is written to, or -1; it may have no name, but a path by
+ * /proc. */
+int sample_unfinished(int fd);
+const char *sample_unfinished_path(void);
 size_t sample_file_size(const char *path);
 void sample_put(const char *path, const void *bytes, size_t size);
 void *sample_get(const char *path, size_t *size); /* free() it */

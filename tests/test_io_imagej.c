@@ -632,7 +632,7 @@ Test(io_imagej, a_result_over_4_gib)
         cr_assert_eq(vf_writer_open(&writer, sample_path("o.tif"), VF_FORMAT_TIFF, &info, &options, &error),
                      VF_OK);
         cr_assert_eq(vf_writer_write(writer, 0, &(const void *){plane}, &error), VF_OK, "%s", error.text);
-        unsigned char *head = sample_get(sample_hidden_path(), &size);
+        unsigned char *head = sample_get(sample_unfinished_path(), &size);
         cr_assert_eq(head[2] + head[3], k < 2 ? 42 : 43);
         sample_put(sample_path("copy.tif"), head, size);
         free(head);

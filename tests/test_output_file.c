@@ -2,12 +2,18 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "io_samples.h"
@@ -54,20 +60,97 @@ static void check_refused(const char *path, bool no_clobber, const char *word)
     cr_assert(strstr(error.text, word), "\"%s\" is not in: %s", word, error.text);
 }
 
-Test(output_file, appears_at_finish)
+/* From here on the kernel refuses a call of this number whose argument has one of the bits, as where a file
+ * system does not know it. */
+static void refuse(unsigned call, unsigned argument, unsigned bits, int cause)
+{
+    const unsigned at =
+        offsetof(struct seccomp_data, args) + 8 * argument + 4 * (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)cause),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        cr_skip_test("no filters of system calls here");
+}
+
+static void refuse_nameless(void)
+{
+    refuse(SYS_openat, 2, O_TMPFILE & ~O_DIRECTORY, EOPNOTSUPP);
+}
+
+static void refuse_links(void)
+{
+    refuse(SYS_linkat, 4, AT_SYMLINK_FOLLOW, EPERM);
+}
+
+static bool has_nameless(void)
+{
+    const int fd = open(sample_path(""), O_TMPFILE | O_RDWR, 0600);
+    close(fd);
+    return fd >= 0;
+}
+
+/* `hidden`: names in the directory before it is put in place; `copied`: it is another file then. */
+static void check_appears(size_t hidden, bool copied)
 {
     const char *path = sample_path("out");
+    struct stat before, after;
     struct vf_output_file *file = open_file(path, false);
     fill_file(file, "new");
+    cr_assert_eq(fstat(vf_output_file_descriptor(file), &before), 0);
     cr_assert_neq(access(path, F_OK), 0);
-    cr_assert_eq(sample_file_count(), 1);
-    cr_assert_eq(vf_output_file_finish(file, false, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(sample_file_count(), hidden);
+    cr_assert_eq(vf_output_file_finish(file, true, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(stat(path, &after), 0);
+    cr_assert_eq(before.st_ino != after.st_ino, copied);
     vf_output_file_close(file);
     check_content(path, "new");
     cr_assert_eq(sample_file_count(), 1);
 }
 
-Test(output_file, closing_leaves_the_old)
+Test(output_file, appears_at_finish)
+{
+    check_appears(has_nameless() ? 0 : 1, false);
+}
+
+Test(output_file, appears_without_nameless_files)
+{
+    refuse_nameless();
+    check_appears(1, false);
+}
+
+Test(output_file, appears_without_links)
+{
+    refuse_links();
+    check_appears(has_nameless() ? 0 : 1, has_nameless());
+}
+
+Test(output_file, killed)
+{
+    int status;
+    if (!has_nameless())
+        cr_skip_test("no files without names here");
+    sample_put(sample_path("out"), "old", 3);
+    const pid_t child = fork();
+    cr_assert(child >= 0);
+    if (child == 0) {
+        fill_file(open_file(sample_path("out"), false), "new");
+        raise(SIGKILL);
+    }
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    check_content(sample_path("out"), "old");
+    cr_assert_eq(sample_file_count(), 1);
+}
+
+static void check_closing(void)
 {
     const char *path = sample_path("out");
     sample_put(path, "old", 3);
@@ -79,9 +162,17 @@ Test(output_file, closing_leaves_the_old)
     vf_output_file_close(NULL);
 }
 
-Test(output_file, modes)
+Test(output_file, closing_leaves_the_old)
+{
+    check_closing();
+    refuse_nameless();
+    check_closing();
+}
+
+static void check_modes(void)
 {
     struct stat about;
+    unlink(sample_path("new"));
     umask(027);
     write_file(sample_path("new"), "x");
     cr_assert_eq(stat(sample_path("new"), &about), 0);
@@ -93,7 +184,26 @@ Test(output_file, modes)
     cr_assert_eq(about.st_mode & 07777, 0604);
 }
 
-Test(output_file, no_clobber)
+Test(output_file, modes)
+{
+    check_modes();
+    refuse_links();
+    check_modes();
+    refuse_nameless();
+    check_modes();
+}
+
+/* The mode says nothing of the umask then. */
+Test(output_file, no_umask)
+{
+    struct stat about;
+    umask(0);
+    write_file(sample_path("new"), "x");
+    cr_assert_eq(stat(sample_path("new"), &about), 0);
+    cr_assert_eq(about.st_mode & 07777, 0666);
+}
+
+static void check_no_clobber(void)
 {
     const char *path = sample_path("out");
     sample_put(path, "old", 3);
@@ -107,8 +217,15 @@ Test(output_file, no_clobber)
     check_content(path, "new");
 }
 
+Test(output_file, no_clobber)
+{
+    check_no_clobber();
+    refuse_nameless();
+    check_no_clobber();
+}
+
 /* Another program creates the target while this one works. */
-Test(output_file, no_clobber_loses_no_race)
+static void check_race(void)
 {
     const char *path = sample_path("out");
     struct vf_output_file *file = open_file(path, true);
@@ -119,6 +236,16 @@ Test(output_file, no_clobber_loses_no_race)
     vf_output_file_close(file);
     check_content(path, "theirs");
     cr_assert_eq(sample_file_count(), 1);
+    unlink(path);
+}
+
+Test(output_file, no_clobber_loses_no_race)
+{
+    check_race();
+    refuse_links();
+    check_race();
+    refuse_nameless();
+    check_race();
 }
 
 Test(output_file, links_are_followed)
@@ -246,6 +373,7 @@ Test(output_file, remove_all)
 {
     struct vf_output_file *files[100];
     char name[16];
+    refuse_nameless();
     for (int i = 0; i < 100; i++) {
         snprintf(name, sizeof name, "out%d", i);
         files[i] = open_file(sample_path(name), false);
@@ -277,16 +405,10 @@ Test(output_file, full_disk)
         cr_assert_eq(
             vf_writer_open(&writer, sample_path("out"), (enum vf_format)format, &info, &options, &error),
             VF_OK);
-        /* The file's own descriptor becomes that of the full device. */
+        /* The file's own descriptors become those of the full device. */
         const int full = open("/dev/full", O_RDWR);
-        char link[64], target[4096];
-        for (int fd = 3; fd < 64; fd++) {
-            snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-            const ssize_t length = readlink(link, target, sizeof target - 1);
-            target[length < 0 ? 0 : length] = '\0';
-            if (strstr(target, ".out.volfilter-") != NULL)
-                dup2(full, fd);
-        }
+        for (int fd = sample_unfinished(3); fd >= 0; fd = sample_unfinished(fd + 1))
+            dup2(full, fd);
         close(full);
         enum vf_status status = vf_writer_write(writer, 0, planes, &error);
         if (status == VF_OK)

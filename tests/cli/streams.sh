@@ -117,6 +117,21 @@ test_interrupt_stops_soon() {
     only err
 }
 
+# The result has no name yet, where the file system has such files; elsewhere the temporary one stays.
+test_killed_leaves_nothing() {
+    echo old >old.tif
+    "$VOLFILTER" -f ced:iterations=10000 "$STACK" old.tif &
+    child=$!
+    until readlink /proc/$child/fd/* | grep "^$(pwd -P)/" >written; do
+        kill -0 $child
+        sleep 0.05
+    done
+    kill -KILL $child
+    wait $child || true
+    [ "$(cat old.tif)" = old ]
+    ! grep -q '(deleted)$' written || only old.tif written
+}
+
 test_interrupt_ends_a_batch() {
     code=0
     timeout --foreground --preserve-status -s INT 2 "$VOLFILTER" -f ced:iterations=10000 --out-dir d "$STACK" "$DATA/epi-time.tif" \
