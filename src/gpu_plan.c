@@ -298,6 +298,28 @@ static bool may_group(const struct vf_gpu_request *request, int begin, int end,
     return fuse == 0 || end - begin == (fuse < left ? fuse : left);
 }
 
+int vf_gpu_rechunk(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_ranked *of,
+                   struct vf_ranked *list, int room)
+{
+    static const double more[] = {0.5, 0.75, 1.5, 2, 4};
+    const int planes = (int)(c->flow->dim == 2 ? c->ny : c->nz), stream = of->config.stream;
+    const double chunks = stream > 0 ? ceil((double)planes / stream) : 0;
+    int count = 0, last = 0;
+    for (size_t i = 0; chunks > 0 && count < room && i < sizeof more / sizeof *more; i++) {
+        struct vf_ranked *other = &list[count];
+        const double others = fmax(1, round(chunks * more[i]));
+        *other = *of;
+        other->config.stream = (int)ceil(planes / others);
+        if (others == chunks || other->config.stream == last ||
+            of->scheme->forbids(c, gpu, &other->config) != NULL)
+            continue;
+        last = other->config.stream;
+        vf_gpu_fit_grid(c, of->scheme, &other->config);
+        count++;
+    }
+    return count;
+}
+
 /* The scheme, variant, block and work of a choice, as the user might say them. */
 static struct vf_forced shape_of(const struct vf_ranked *choice)
 {

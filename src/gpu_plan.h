@@ -80,6 +80,11 @@ struct vf_ranked {
 int vf_gpu_rank(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_forced *forced,
                 struct vf_ranked *list, int room);
 
+/* The same configuration with fewer and with more chunks of planes, where it streams them, up to four times
+ * as many: how many, at most `room`. Their times are those of `of`. */
+int vf_gpu_rechunk(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_ranked *of,
+                   struct vf_ranked *list, int room);
+
 /* Predicted time of one configuration; registers of a thread, 0: estimated. */
 double vf_gpu_predict(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                       const struct vf_gpu_scheme *scheme, const struct vf_kernel_config *config,

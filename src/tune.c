@@ -214,30 +214,53 @@ static enum vf_status compile_choices(const struct vf_cuda *cuda, const struct v
     return status;
 }
 
-/* Measures the most promising configurations of a case, as many at a time as compile side by side; *best is
- * the fastest. One that fails, as by needing more than the device has, is passed over, if not all do. */
-static enum vf_status measure(struct tuner *tuner, const struct vf_kernel_case *c, struct vf_ranked *best,
-                              int *tried, struct vf_error *error)
+/* Measures these, as many at a time as compile side by side; *best is the fastest. One that fails, as by
+ * needing more than the device has, is passed over. */
+static enum vf_status time_choices(const struct tuner *tuner, const struct vf_kernel_case *c,
+                                   const struct arrays *arrays, const struct vf_ranked *choice, int count,
+                                   struct vf_ranked *best, int *tried, struct vf_error *error)
 {
-    struct vf_ranked choice[MOST_MEASURED];
-    struct arrays arrays;
-    const int count = list_choices(c, &tuner->cuda->gpu, choice), batch = omp_get_num_procs();
-    enum vf_status status = open_arrays(tuner->cuda, c, &arrays, error);
-    best->seconds = INFINITY;
-    for (*tried = 0; status == VF_OK && *tried < count && !is_over(tuner);) {
-        const int first = *tried, end = count - first < batch ? count : first + batch;
-        status = compile_choices(tuner->cuda, c, choice + first, end - first, error);
-        for (; status == VF_OK && *tried < end; ++*tried) {
+    const int batch = omp_get_num_procs();
+    enum vf_status status = VF_OK;
+    for (int i = 0; status == VF_OK && i < count && !is_over(tuner);) {
+        const int end = count - i < batch ? count : i + batch;
+        status = compile_choices(tuner->cuda, c, choice + i, end - i, error);
+        for (; status == VF_OK && i < end; i++, ++*tried) {
             double seconds;
-            if (time_choice(tuner->cuda, c, &arrays, &choice[*tried], &seconds, error) == VF_OK &&
+            if (time_choice(tuner->cuda, c, arrays, &choice[i], &seconds, error) == VF_OK &&
                 seconds < best->seconds) {
-                *best = choice[*tried];
+                *best = choice[i];
                 best->seconds = seconds;
             }
         }
     }
+    return status;
+}
+
+/* Measures the most promising configurations of a case; *best is the fastest, with chunks that suit it, which
+ * is predicted less well than what a block looks like. */
+static enum vf_status measure(struct tuner *tuner, const struct vf_kernel_case *c, struct vf_ranked *best,
+                              int *tried, struct vf_error *error)
+{
+    const double gain = 0.99; /* less is noise */
+    const struct vf_gpu *gpu = &tuner->cuda->gpu;
+    struct vf_ranked choice[MOST_MEASURED];
+    struct arrays arrays;
+    enum vf_status status;
+    *tried = 0;
+    best->seconds = INFINITY;
+    VF_TRY(open_arrays(tuner->cuda, c, &arrays, error));
+    VF_TRY(time_choices(tuner, c, &arrays, choice, list_choices(c, gpu, choice), best, tried, error));
+    for (double before = INFINITY; isfinite(best->seconds) && best->seconds < gain * before;) {
+        before = best->seconds;
+        VF_TRY(time_choices(tuner, c, &arrays, choice, vf_gpu_rechunk(c, gpu, best, choice, MOST_MEASURED),
+                            best, tried, error));
+    }
+    if (!isfinite(best->seconds) && !is_over(tuner))
+        status = VF_DEVICE;
+out:
     close_arrays(tuner->cuda, &arrays);
-    return status == VF_OK && !isfinite(best->seconds) && !is_over(tuner) ? VF_DEVICE : status;
+    return status;
 }
 
 static void print_choice(const struct tuner *tuner, const struct vf_kernel_case *c,

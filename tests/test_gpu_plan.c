@@ -289,3 +289,43 @@ Test(gpu_plan, the_same_word_for_several_stages_lets_them_meet)
     cr_expect_eq(p.plan.run[0].gpu.launch_count, 1);
     close_plan(&p);
 }
+
+static void check_chunks(const char *scheme, ptrdiff_t planes, const int *stream, int count)
+{
+    struct planned p;
+    struct vf_flow flow;
+    struct vf_error error = {{0}};
+    struct vf_kernel_work work;
+    struct vf_gpu_request request;
+    struct vf_gpu_types types;
+    struct vf_ranked list[8];
+    open_plan(&p, "gradient", 100, 100, planes, scheme);
+    const struct vf_run *run = &p.plan.run[0];
+    const struct vf_launch *launch = &run->gpu.launch[0];
+    const struct vf_ranked of = {.scheme = launch->scheme, .config = launch->config};
+    cr_assert_eq(vf_plan_flow(&p.plan, run, NULL, &flow, &error), VF_OK, "%s", error.text);
+    vf_plan_gpu_request(&p.plan, run, &flow, &types, &request);
+    cr_assert_eq(vf_kernel_work_open(&work, &run->gpu, &request, launch, &error), VF_OK);
+    work.c.flow = &work.flow;
+    cr_expect_eq(vf_gpu_rechunk(&work.c, &p.gpu, &of, list, COUNT(list)), count, "%s", scheme);
+    for (int i = 0; i < count; i++) {
+        cr_expect_eq(list[i].config.stream, stream[i], "%s: %d for %d", scheme, list[i].config.stream,
+                     stream[i]);
+        list[i].config.stream = of.config.stream;
+        cr_expect(vf_config_equal(&list[i].config, &of.config), "%s: more than the chunks differs", scheme);
+    }
+    vf_kernel_work_close(&work);
+    vf_flow_close(&flow);
+    close_plan(&p);
+}
+
+Test(gpu_plan, other_chunks_of_a_configuration)
+{
+#define CHUNKS(scheme, planes, ...) \
+    check_chunks(scheme, planes, (const int[]){__VA_ARGS__}, COUNT(((const int[]){__VA_ARGS__})))
+    CHUNKS("register-stream:variant=shared:block=32x4:work=4x1x1:stream=64", 512, 128, 86, 43, 32, 16);
+    CHUNKS("register-stream:variant=shared:block=32x4:work=4x1x1:stream=700", 300, 150, 75);
+    CHUNKS("register-stream:variant=shared:block=32x4:work=4x1x1:stream=2", 3, 3, 1);
+    check_chunks("global-read", 512, NULL, 0);
+#undef CHUNKS
+}
