@@ -178,18 +178,23 @@ out:
     return status;
 }
 
-/* The most promising configurations of a case, a few of each scheme. */
+/* The plan's own configuration of a case, which may be one that won for other grids, and the most promising
+ * ones, a few of each scheme. */
 static int list_choices(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
-                        struct vf_ranked choice[MOST_MEASURED])
+                        const struct vf_launch *planned, struct vf_ranked choice[MOST_MEASURED])
 {
     struct vf_ranked ranked[MOST_RANKED];
     const int all = vf_gpu_rank(c, gpu, NULL, ranked, MOST_RANKED);
     int count = 0;
+    choice[count++] =
+        (struct vf_ranked){.scheme = planned->scheme, .config = planned->config, .detail = planned->detail};
     for (int i = 0; i < all && count < MOST_MEASURED; i++) {
+        const bool is_planned =
+            ranked[i].scheme == planned->scheme && vf_config_equal(&ranked[i].config, &planned->config);
         int alike = 0;
-        for (int k = 0; k < count; k++)
+        for (int k = 1; k < count; k++)
             alike += choice[k].scheme == ranked[i].scheme;
-        if (alike < MOST_OF_SCHEME)
+        if (alike < MOST_OF_SCHEME && !is_planned)
             choice[count++] = ranked[i];
     }
     return count;
@@ -239,8 +244,9 @@ static enum vf_status time_choices(const struct tuner *tuner, const struct vf_ke
 
 /* Measures the most promising configurations of a case; *best is the fastest, with chunks that suit it, which
  * is predicted less well than what a block looks like. */
-static enum vf_status measure(struct tuner *tuner, const struct vf_kernel_case *c, struct vf_ranked *best,
-                              int *tried, struct vf_error *error)
+static enum vf_status measure(struct tuner *tuner, const struct vf_kernel_case *c,
+                              const struct vf_launch *planned, struct vf_ranked *best, int *tried,
+                              struct vf_error *error)
 {
     const double gain = 0.99; /* less is noise */
     const struct vf_gpu *gpu = &tuner->cuda->gpu;
@@ -250,7 +256,8 @@ static enum vf_status measure(struct tuner *tuner, const struct vf_kernel_case *
     *tried = 0;
     best->seconds = INFINITY;
     VF_TRY(open_arrays(tuner->cuda, c, &arrays, error));
-    VF_TRY(time_choices(tuner, c, &arrays, choice, list_choices(c, gpu, choice), best, tried, error));
+    VF_TRY(
+        time_choices(tuner, c, &arrays, choice, list_choices(c, gpu, planned, choice), best, tried, error));
     for (double before = INFINITY; isfinite(best->seconds) && best->seconds < gain * before;) {
         before = best->seconds;
         VF_TRY(time_choices(tuner, c, &arrays, choice, vf_gpu_rechunk(c, gpu, best, choice, MOST_MEASURED),
@@ -305,7 +312,7 @@ static enum vf_status tune_next(struct tuner *tuner, const struct vf_plan *plan,
         if (status != VF_OK)
             break;
         work.c.flow = &work.flow;
-        status = measure(tuner, &work.c, &best, &tried, error);
+        status = measure(tuner, &work.c, launch, &best, &tried, error);
         if (status == VF_OK && isfinite(best.seconds))
             status = vf_tuning_set(tuner->tuning, &work.c, &tuner->cuda->gpu, &best, error);
         if (status == VF_OK && isfinite(best.seconds)) {
