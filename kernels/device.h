@@ -169,8 +169,10 @@ VF_INLINE void vf_put(double *to, REAL v)
 #define OPEN_HI(axis) vf_view.open(axis, true)
 #define LOWER_FACE(axis, upper, lower) vf_view.lower_face(axis, upper, [&] { return lower; })
 #define SHORT_WAY C::short_way
-#if REAL_BITS == 32
+#if REAL_BITS == 32 && VF_SMALL_INPUTS
 #define ROOT_OF_STEPS(squares) (C::whole_steps ? vf_root_of_steps(squares) : SQRT(squares))
+#elif REAL_BITS == 32
+#define ROOT_OF_STEPS(squares) vf_root_or_0(squares)
 #endif
 #define DOUBT(value) vf_view.doubt(value)
 #define VF_STENCIL(name) template <class C> VF_INLINE void body_##name(C &vf_view)

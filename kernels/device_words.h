@@ -51,6 +51,11 @@ VF_INLINE float vf_root_of_steps(float x)
     return sqrtf(x);
 }
 
+VF_INLINE float vf_root_or_0(float x)
+{
+    return sqrtf(x);
+}
+
 VF_INLINE REAL vf_unknown(REAL value)
 {
     return value;
@@ -92,6 +97,14 @@ VF_INLINE float vf_root_of_steps(float x)
     const float inverse = vf_near_inverse_root(x + 0x1p-126f), near = x * inverse,
                 root = __fmaf_rn(__fmaf_rn(-near, near, x), 0.5f * inverse, near);
     return root;
+}
+
+/* Of 0 or more: the compiler's root, which is the fastest but takes a long way of 0 too, as flat images have
+ * it everywhere. */
+VF_INLINE float vf_root_or_0(float x)
+{
+    const float root = sqrtf(x == 0.0f ? 1.0f : x);
+    return x == 0.0f ? 0.0f : root;
 }
 
 /* The value, of which the compiler then knows nothing. */

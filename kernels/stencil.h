@@ -18,7 +18,8 @@
  *   SHORT_WAY, DOUBT(value), VF_NEAR_RECIPROCAL(x), VF_NEAR_INVERSE_ROOT(x)   optional: stencil_quotient.h
  *   SQRT(x)                  optional, of floats: the root, rounded to nearest
  *   ROOT_OF_STEPS(squares)   optional: SQRT of a sum of squares, each of two inputs' difference times one of
- *                            the first DIM parameters, which is never tiny where inputs are whole numbers
+ *                            the first DIM parameters, which is 0 where an image is flat and never tiny else
+ *                            where inputs are whole numbers
  *   VF_DEVICE                what functions that bodies call are declared with
  *   VF_UNROLL                optional: asks the compiler to unroll the short loop that follows it
  *

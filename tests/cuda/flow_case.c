@@ -117,7 +117,8 @@ struct planes {
     void *plane[MOST_PLANES];
 };
 
-static void fill(unsigned char *data, size_t count, enum vf_type type, bool has_any_bits, unsigned seed)
+static void fill(unsigned char *data, size_t count, enum vf_type type, const struct flow_case *c,
+                 unsigned seed)
 {
     uint32_t state = 2463534242u + 7919u * seed;
     for (size_t i = 0; i < count; i++) {
@@ -125,7 +126,9 @@ static void fill(unsigned char *data, size_t count, enum vf_type type, bool has_
         state ^= state >> 17;
         state ^= state << 5;
         const double value = (double)(state % 2001) / 10;
-        if (type == VF_F32 && !has_any_bits)
+        if (c->is_sparse && state % 16 != 0)
+            memset(data + i * vf_type_size(type), 0, vf_type_size(type));
+        else if (type == VF_F32 && !c->has_any_bits)
             ((float *)data)[i] = (float)(value - 100);
         else if (type == VF_F64)
             ((double *)data)[i] = value - 100;
@@ -135,8 +138,9 @@ static void fill(unsigned char *data, size_t count, enum vf_type type, bool has_
     }
 }
 
+/* Filled with `poison`, or if that is 0 with what the case says of its sources. */
 static struct planes make_planes(enum vf_type type, size_t cells, ptrdiff_t from, ptrdiff_t to, int poison,
-                                 bool has_any_bits, unsigned seed)
+                                 const struct flow_case *c, unsigned seed)
 {
     struct planes planes = {{0}};
     for (ptrdiff_t z = from; z < to; z++) {
@@ -144,7 +148,7 @@ static struct planes make_planes(enum vf_type type, size_t cells, ptrdiff_t from
         cr_assert_not_null(planes.plane[z]);
         memset(planes.plane[z], poison, cells * vf_type_size(type));
         if (poison == 0)
-            fill(planes.plane[z], cells, type, has_any_bits, seed * 100 + (unsigned)z);
+            fill(planes.plane[z], cells, type, c, seed * 100 + (unsigned)z);
     }
     return planes;
 }
@@ -177,8 +181,7 @@ static void make_run(struct run *run, ptrdiff_t reach)
     run->first = job->flow->dim == 2 ? 0 : job->z_begin;
     run->last = job->flow->dim == 2 ? planes : job->z_end;
     for (int k = 0; k < job->flow->source_count; k++) {
-        run->source[k] =
-            make_planes(run->c->source_type[k], cells, 0, planes, 0, run->c->has_any_bits, (unsigned)k);
+        run->source[k] = make_planes(run->c->source_type[k], cells, 0, planes, 0, run->c, (unsigned)k);
         run->source_array[k] =
             (struct vf_array){.type = run->c->source_type[k], .plane = run->source[k].plane};
         for (ptrdiff_t z = 0; z < planes; z++)
@@ -190,8 +193,8 @@ static void make_run(struct run *run, ptrdiff_t reach)
     }
     for (int k = 0; k < job->flow->sink_count; k++) {
         const enum vf_type type = run->c->sink_type[k];
-        run->right[k] = make_planes(type, cells, run->first, run->last, 0x5a, false, 0);
-        run->got[k] = make_planes(type, cells, run->first, run->last, 0xa5, false, 0);
+        run->right[k] = make_planes(type, cells, run->first, run->last, 0x5a, run->c, 0);
+        run->got[k] = make_planes(type, cells, run->first, run->last, 0xa5, run->c, 0);
         run->right_array[k] = (struct vf_array){.type = type, .plane = run->right[k].plane};
         run->got_array[k] = (struct vf_array){.type = type, .plane = run->got[k].plane};
         run->right_sink[k] = (struct vf_sink){.array = &run->right_array[k]};

@@ -12,6 +12,7 @@ struct flow_case {
     struct vf_flow flow;
     enum vf_type source_type[16], sink_type[16];
     bool has_any_bits; /* float32 sources: NaN, infinities and all magnitudes among them */
+    bool is_sparse;    /* most of the sources is 0 */
     /* What flow points to. */
     struct vf_stage stage[8];
     enum vf_field_kind kind[64];

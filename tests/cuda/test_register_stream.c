@@ -131,6 +131,18 @@ Test(register_stream, quotients_in_doubt)
     vf_cuda_close(cuda);
 }
 
+Test(register_stream, roots_of_nothing)
+{
+    struct flow_case c;
+    struct vf_cuda *cuda = device_open();
+    flow_case_open(&c, 3, false, VF_NEAREST);
+    c.is_sparse = true;
+    flow_case_sinks(&c, flow_case_body(&c, VF_STENCIL_gradient_magnitude, flow_case_sources(&c, 1)), 1);
+    check_volumes(&c, cuda, shared);
+    flow_case_close(&c);
+    vf_cuda_close(cuda);
+}
+
 Test(register_stream, types_and_launch_switches)
 {
     static const char *const switches[] = {
