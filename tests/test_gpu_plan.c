@@ -155,7 +155,38 @@ Test(gpu_plan, grids_beyond_a_launch_are_flat)
     close_plan(&p);
 }
 
-/* ---- kernel texts ---- */
+/* ---- single kernels ---- */
+
+/* The last run's first kernel. */
+struct kernel {
+    struct planned p;
+    struct vf_flow flow;
+    struct vf_kernel_work work;
+    const struct vf_launch *launch;
+};
+
+static void open_kernel(struct kernel *k, const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz,
+                        const char *scheme)
+{
+    struct vf_error error = {{0}};
+    struct vf_gpu_request request;
+    struct vf_gpu_types types;
+    open_plan(&k->p, chain, nx, ny, nz, scheme);
+    const struct vf_run *run = &k->p.plan.run[k->p.plan.run_count - 1];
+    cr_assert_eq(vf_plan_flow(&k->p.plan, run, NULL, &k->flow, &error), VF_OK, "%s", error.text);
+    vf_plan_gpu_request(&k->p.plan, run, &k->flow, &types, &request);
+    k->launch = &run->gpu.launch[0];
+    cr_assert_eq(vf_kernel_work_open(&k->work, &run->gpu, &request, k->launch, &error), VF_OK, "%s",
+                 error.text);
+    k->work.c.flow = &k->work.flow;
+}
+
+static void close_kernel(struct kernel *k)
+{
+    vf_kernel_work_close(&k->work);
+    vf_flow_close(&k->flow);
+    close_plan(&k->p);
+}
 
 Test(gpu_plan, equal_cases_have_equal_texts_and_parameters_are_not_in_them)
 {
@@ -165,24 +196,12 @@ Test(gpu_plan, equal_cases_have_equal_texts_and_parameters_are_not_in_them)
     for (int i = 0; i < COUNT(pairs); i++) {
         struct vf_text text[2] = {{0}, {0}};
         for (int side = 0; side < 2; side++) {
-            struct planned p;
-            struct vf_flow flow;
+            struct kernel k;
             struct vf_error error = {{0}};
-            struct vf_kernel_work work;
-            struct vf_gpu_request request;
-            struct vf_gpu_types types;
-            open_plan(&p, pairs[i][side], 100, 100, 50, "global-read");
-            const struct vf_run *run = &p.plan.run[p.plan.run_count - 1];
-            cr_assert_eq(vf_plan_flow(&p.plan, run, NULL, &flow, &error), VF_OK, "%s", error.text);
-            vf_plan_gpu_request(&p.plan, run, &flow, &types, &request);
-            const struct vf_launch *launch = &run->gpu.launch[0];
-            cr_assert_eq(vf_kernel_work_open(&work, &run->gpu, &request, launch, &error), VF_OK);
-            work.c.flow = &work.flow;
-            cr_assert_eq(vf_kernel_source(&work.c, launch->scheme, &launch->config, &text[side], &error),
-                         VF_OK);
-            vf_kernel_work_close(&work);
-            vf_flow_close(&flow);
-            close_plan(&p);
+            open_kernel(&k, pairs[i][side], 100, 100, 50, "global-read");
+            cr_assert_eq(
+                vf_kernel_source(&k.work.c, k.launch->scheme, &k.launch->config, &text[side], &error), VF_OK);
+            close_kernel(&k);
         }
         cr_expect_str_eq(text[0].data, text[1].data);
         vf_text_free(&text[0]);
@@ -292,31 +311,18 @@ Test(gpu_plan, the_same_word_for_several_stages_lets_them_meet)
 
 static void check_chunks(const char *scheme, ptrdiff_t planes, const int *stream, int count)
 {
-    struct planned p;
-    struct vf_flow flow;
-    struct vf_error error = {{0}};
-    struct vf_kernel_work work;
-    struct vf_gpu_request request;
-    struct vf_gpu_types types;
+    struct kernel k;
     struct vf_ranked list[8];
-    open_plan(&p, "gradient", 100, 100, planes, scheme);
-    const struct vf_run *run = &p.plan.run[0];
-    const struct vf_launch *launch = &run->gpu.launch[0];
-    const struct vf_ranked of = {.scheme = launch->scheme, .config = launch->config};
-    cr_assert_eq(vf_plan_flow(&p.plan, run, NULL, &flow, &error), VF_OK, "%s", error.text);
-    vf_plan_gpu_request(&p.plan, run, &flow, &types, &request);
-    cr_assert_eq(vf_kernel_work_open(&work, &run->gpu, &request, launch, &error), VF_OK);
-    work.c.flow = &work.flow;
-    cr_expect_eq(vf_gpu_rechunk(&work.c, &p.gpu, &of, list, COUNT(list)), count, "%s", scheme);
+    open_kernel(&k, "gradient", 100, 100, planes, scheme);
+    const struct vf_ranked of = {.scheme = k.launch->scheme, .config = k.launch->config};
+    cr_expect_eq(vf_gpu_rechunk(&k.work.c, &k.p.gpu, &of, list, COUNT(list)), count, "%s", scheme);
     for (int i = 0; i < count; i++) {
         cr_expect_eq(list[i].config.stream, stream[i], "%s: %d for %d", scheme, list[i].config.stream,
                      stream[i]);
         list[i].config.stream = of.config.stream;
         cr_expect(vf_config_equal(&list[i].config, &of.config), "%s: more than the chunks differs", scheme);
     }
-    vf_kernel_work_close(&work);
-    vf_flow_close(&flow);
-    close_plan(&p);
+    close_kernel(&k);
 }
 
 Test(gpu_plan, other_chunks_of_a_configuration)
