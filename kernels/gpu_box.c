@@ -72,7 +72,8 @@ static int loader_pack(const struct vf_kernel_case *c, const struct vf_kernel_co
     return config->block[0] * config->work[0] % cells == 0 ? cells : 1;
 }
 
-int vf_tile_pad(const struct vf_kernel_case *c, const struct vf_kernel_config *config, int k)
+/* Elements before the tile's own first column. */
+static int tile_pad(const struct vf_kernel_case *c, const struct vf_kernel_config *config, int k)
 {
     const int pack = loader_pack(c, config);
     return (c->source_halo[k][2] + pack - 1) / pack * pack;
@@ -80,7 +81,7 @@ int vf_tile_pad(const struct vf_kernel_case *c, const struct vf_kernel_config *c
 
 ptrdiff_t vf_tile_pitch(const struct vf_kernel_case *c, const struct vf_kernel_config *config, int k)
 {
-    return (ptrdiff_t)config->block[0] * config->work[0] + 2 * vf_tile_pad(c, config, k);
+    return (ptrdiff_t)config->block[0] * config->work[0] + 2 * tile_pad(c, config, k);
 }
 
 /* ---- which neighbours are read ---- */
@@ -213,7 +214,7 @@ void vf_tile_sectors(const struct vf_kernel_case *c, const struct vf_kernel_conf
     const double rows = (double)(tile[1] * tile[2]);
     for (int k = 0; k < c->flow->source_count; k++) {
         const int *const halo = c->source_halo[k];
-        const int element = (int)vf_type_size(c->source_type[k]), pad = vf_tile_pad(c, config, k);
+        const int element = (int)vf_type_size(c->source_type[k]), pad = tile_pad(c, config, k);
         const double own = (double)vf_model_warp_sectors(0, 1, element, tile[0]);
         const double row = (double)vf_model_warp_sectors(-pad, 1, element, tile[0] + 2 * pad);
         bool corners = in_shared;
@@ -309,7 +310,7 @@ void vf_tile_fill(const struct vf_kernel_case *c, const struct vf_kernel_config 
             continue;
         const int *const halo = c->source_halo[k];
         const ptrdiff_t pitch = vf_tile_pitch(c, config, k);
-        const int stored = (int)vf_type_size(c->source_type[k]), pad = vf_tile_pad(c, config, k);
+        const int stored = (int)vf_type_size(c->source_type[k]), pad = tile_pad(c, config, k);
         const double rows = (double)((tile[1] + 2 * halo[1]) * (tile[2] + 2 * halo[0]));
         const ptrdiff_t in_row = pitch / pack;
         const double packs = rows * (double)in_row;

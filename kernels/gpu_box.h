@@ -32,9 +32,8 @@ void vf_candidate_add(struct vf_candidate_list *list, const struct vf_kernel_con
 /* Adds the usual blocks, each with the usual work: `like` holds the other constants. */
 void vf_candidates_add_boxes(struct vf_candidate_list *list, const struct vf_kernel_config *like);
 
-/* Elements between rows of source k's tile in shared memory, and before the tile's own first column. */
+/* Elements between rows of source k's tile in shared memory. */
 ptrdiff_t vf_tile_pitch(const struct vf_kernel_case *c, const struct vf_kernel_config *config, int k);
-int vf_tile_pad(const struct vf_kernel_case *c, const struct vf_kernel_config *config, int k);
 
 /* Whether a body divides or takes roots: these branch, and the compiler moves no load past a branch. */
 bool vf_has_branches(const struct vf_kernel_case *c);

@@ -101,16 +101,11 @@ void vf_cache_key_begin(struct vf_cache_key *key, const char *kind)
     vf_cache_key_add_text(key, kind);
 }
 
-void vf_cache_key_add(struct vf_cache_key *key, const void *part, size_t bytes)
-{
-    const uint64_t length = bytes;
-    vf_sha256_add(&key->hash, &length, sizeof length);
-    vf_sha256_add(&key->hash, part, bytes);
-}
-
 void vf_cache_key_add_text(struct vf_cache_key *key, const char *part)
 {
-    vf_cache_key_add(key, part, strlen(part));
+    const uint64_t length = strlen(part);
+    vf_sha256_add(&key->hash, &length, sizeof length);
+    vf_sha256_add(&key->hash, part, length);
 }
 
 void vf_cache_key_digest(const struct vf_cache_key *key, uint8_t digest[VF_SHA256_BYTES])

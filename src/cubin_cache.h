@@ -35,7 +35,6 @@ void vf_cache_open(struct vf_cache *cache);
 
 /* `kind` keeps things apart that are made from the same parts. */
 void vf_cache_key_begin(struct vf_cache_key *key, const char *kind);
-void vf_cache_key_add(struct vf_cache_key *key, const void *part, size_t bytes);
 void vf_cache_key_add_text(struct vf_cache_key *key, const char *part);
 void vf_cache_key_digest(const struct vf_cache_key *key, uint8_t digest[VF_SHA256_BYTES]);
 
