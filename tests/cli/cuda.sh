@@ -208,7 +208,11 @@ test_failures_in_slabs() {
     sprinkle big.mrc 1 3
     slabs -f gaussian big.mrc
     rm gpu.mrc
+    # Under sanitizers one does: calls that fail in slabs are in the tests of the device.
     for failing in 82 121 147; do
+        if is_sanitized && [ $failing -ne 121 ]; then
+            continue
+        fi
         FAKE_CUDA_FAIL=$failing LD_LIBRARY_PATH=${VOLFILTER%/*}/fake-cuda VOLFILTER_CACHE=$PWD/cache \
             "$VOLFILTER" --backend cuda --memory "${LEAST}M" -f gaussian big.mrc gpu.mrc 2>err || {
             [ $? -eq 1 ]
