@@ -270,7 +270,7 @@ test-large: $(BUILD)/volfilter
 
 # Damaged files, made from the test images until stopped, by clang's fuzzer. FUZZ is its arguments, such as
 # -max_total_time=60 or a folder of other files.
-fuzz_sources := $(wildcard src/io*.c src/imagej*.c src/ome*.c) $(patsubst %,src/%.c,mrc half output_file alloc error team utf8 volume)
+fuzz_sources := $(wildcard src/io*.c src/imagej*.c src/ome*.c) $(patsubst %,src/%.c,mrc half number output_file alloc error team utf8 volume)
 .PHONY: fuzz
 fuzz: $(BUILD)/volfilter
 	clang $(LANGUAGE) $(DEFINES) $(INCLUDES) -g -O1 -fsanitize=fuzzer,address,undefined -o $(BUILD)/fuzz-io \
