@@ -33,17 +33,14 @@ static const struct vf_param params[] = {
          .help = "a box WxHxD+X+Y+Z of background that threshold=auto is taken from; none: the whole volume"},
 };
 
-/* threshold=auto: the mean of mu1 - mu3 over the noise box, from a pre-pass. Where k is a percentile that has
- * GX GY GZ GM by now, and the tensor is of what GM reads. */
+/* threshold=auto: the mean of mu1 - mu3 over the noise box, from a pre-pass. */
 static enum vf_status set_threshold(struct vf_expansion *e, const struct vf_context *context,
                                     const struct vf_value *value, const double sigma[3], const double rho[3],
                                     struct vf_error *error)
 {
     struct vf_stage *stage = &e->stage[e->stage_count - 1];
     struct vf_global mean = {.name = "threshold", .reduction = VF_REDUCE_MEAN};
-    static const double smoothed[3] = {0, 0, 0};
-    const bool has_smooth = e->pre_count > 0;
-    int smooth = has_smooth ? e->pre[e->pre_count - 1].input[0] : 0, tensor[6], global = -1;
+    int smooth = 0, tensor[6], global = -1;
     if (value[THRESHOLD].threshold == VF_THRESHOLD_NUMBER) {
         stage->param[VF_AND_THRESHOLD] = value[THRESHOLD].number;
         return VF_OK;
@@ -51,8 +48,7 @@ static enum vf_status set_threshold(struct vf_expansion *e, const struct vf_cont
     memcpy(mean.box_size, value[NOISE].box_size, sizeof mean.box_size);
     memcpy(mean.box_at, value[NOISE].box_at, sizeof mean.box_at);
     e->in_pre = true;
-    if (vf_add_structure_tensor(e, context, has_smooth ? smoothed : sigma, rho, &smooth, tensor, error) ==
-            VF_OK &&
+    if (vf_add_structure_tensor(e, context, sigma, rho, &smooth, tensor, error) == VF_OK &&
         vf_add_stage(e, "EIG", VF_STENCIL_eigenvalue_spread, context->dim, tensor, &mean.field,
                      VF_FIELD_DERIVED, error) != NULL)
         global = vf_add_global(e, &mean, error);

@@ -140,12 +140,41 @@ static struct vf_taps *taps_along(struct vf_expansion *e, int axis, const double
     return e->taps[e->taps_count++] = taps;
 }
 
+static bool same_taps(const struct vf_taps *a, const struct vf_taps *b)
+{
+    bool same = a->count == b->count;
+    for (int i = 0; i < a->count && same; i++)
+        same = a->tap[i].weight == b->tap[i].weight && a->tap[i].dx == b->tap[i].dx &&
+               a->tap[i].dy == b->tap[i].dy && a->tap[i].dz == b->tap[i].dz;
+    return same;
+}
+
+/* The stage of the pre-pass that makes the same of the same fields for another value; NULL: there is none. */
+static const struct vf_stage *find_linear(const struct vf_expansion *e, const struct vf_taps *taps, int count,
+                                          const int *fields)
+{
+    for (int s = 0; s < e->pre_count && e->in_pre; s++) {
+        const struct vf_stage *stage = &e->pre[s];
+        if (stage->stencil == VF_STENCIL_LINEAR && stage->input_count == count &&
+            memcmp(stage->input, fields, (size_t)count * sizeof *fields) == 0 && same_taps(stage->taps, taps))
+            return stage;
+    }
+    return NULL;
+}
+
 enum vf_status vf_add_linear(struct vf_expansion *e, const char *name, int axis, const double *weights,
                              int radius, int count, int *fields, enum vf_field_kind kind,
                              struct vf_error *error)
 {
     const struct vf_taps *taps = taps_along(e, axis, weights, radius, error);
-    struct vf_stage *stage = taps == NULL ? NULL : append_stage(e, name, error);
+    if (taps == NULL)
+        return VF_FAILED;
+    const struct vf_stage *made = find_linear(e, taps, count, fields);
+    if (made != NULL) {
+        memcpy(fields, made->output, (size_t)count * sizeof *fields);
+        return VF_OK;
+    }
+    struct vf_stage *stage = append_stage(e, name, error);
     if (stage == NULL)
         return VF_FAILED;
     stage->stencil = VF_STENCIL_LINEAR;

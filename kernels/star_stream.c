@@ -13,6 +13,7 @@ struct layout {
     int tile_x, tile_y;
     int before, behind; /* packs beside a row of the tile */
     int above;          /* terms along z that are taken from the ring */
+    int stars;          /* the first so many stages */
     int registers;      /* of a thread */
     int planes;         /* of the ring */
     size_t plane;       /* elements of one */
@@ -79,16 +80,6 @@ static int tail_of(const struct vf_kernel_case *c)
     return (int)(c->nx % vf_sweep_pack(c));
 }
 
-/* Sums of a cell that are under way from plane to plane, if so many terms are taken from the planes above: a
- * star's begin where it reaches first, and wait for the last one of all. */
-static int sums_of(const struct vf_kernel_case *c, int above)
-{
-    int sums = 0;
-    for (int s = 0; s < star_count(c->flow); s++)
-        sums += c->flow->stage[s].taps->halo[0] + c->halo[0] - above;
-    return sums;
-}
-
 static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                         struct layout *l)
 {
@@ -99,14 +90,18 @@ static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_c
     l->before = packs_of(c->halo[2], pack);
     l->behind = c->halo[2] > 0 ? packs_of(tail_of(c) + c->halo[2], pack) : 0;
     l->plane = (size_t)(l->tile_y + 2 * c->halo[1]) * (size_t)(l->tile_x + (l->before + l->behind) * pack);
+    l->stars = star_count(c->flow);
+    /* A star's sums begin where it reaches first, and wait for the last one of all. */
+    int sums = l->stars * reach;
+    for (int s = 0; s < l->stars; s++)
+        sums += c->flow->stage[s].taps->halo[0];
     /* Beside sums: the own cells and their results, a row with what is beside it, places. */
     const int most = (int)fmin(255, floor(8192.0 / threads) * 8),
-              others = 20 + words * ((1 + star_count(c->flow)) * cells + (2 * l->before + 1) * pack);
-    l->above = 0;
-    while (l->above < reach && others + words * cells * sums_of(c, l->above) > most)
-        l->above++;
+              others = 20 + words * ((1 + l->stars) * cells + (2 * l->before + 1) * pack);
+    for (l->above = 0; l->above < reach && others + words * cells * sums > most; l->above++)
+        sums -= l->stars;
     l->planes = AHEAD + l->above + READ;
-    l->registers = others + words * cells * sums_of(c, l->above);
+    l->registers = others + words * cells * sums;
 }
 
 static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
@@ -236,12 +231,11 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     find_layout(c, config, &l);
     vf_text_add(text, "#define VF_PLANES %d\n#define VF_AHEAD %d\n#define VF_ABOVE %d\n#define VF_TAIL %d\n",
                 l.planes, AHEAD, l.above, tail_of(c));
-    const int stars = star_count(c->flow);
-    vf_text_add(text, "#define VF_STARS %d\n#define VF_EACH_STAR(F)", stars);
-    for (int s = 0; s < stars; s++)
+    vf_text_add(text, "#define VF_STARS %d\n#define VF_EACH_STAR(F)", l.stars);
+    for (int s = 0; s < l.stars; s++)
         vf_text_add(text, " F(%d)", s);
     vf_text_add(text, "\n#define VF_EACH_BODY(F)");
-    for (int s = stars; s < c->flow->stage_count; s++)
+    for (int s = l.stars; s < c->flow->stage_count; s++)
         vf_text_add(text, " F(%d)", s);
     vf_text_add(text, "\n");
 }

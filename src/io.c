@@ -242,6 +242,7 @@ enum vf_status vf_reader_open(struct vf_reader **out, const char *path, struct v
         goto out;
     VF_TRY(open_input(reader, path, error));
     VF_TRY(reader->codec->open(reader, error));
+    reader->team = vf_team_open();
     *out = reader;
     return VF_OK;
 out:
@@ -300,6 +301,7 @@ void vf_reader_close(struct vf_reader *reader)
         return;
     if (reader->codec != NULL)
         reader->codec->close(reader);
+    vf_team_close(reader->team);
     if (reader->fd >= 0)
         close(reader->fd);
     vf_free(reader->name);
@@ -407,6 +409,7 @@ enum vf_status vf_writer_open(struct vf_writer **out, const char *path, enum vf_
     VF_TRY(writer->codec->supports(result, error));
     VF_TRY(vf_output_file_open(&writer->file, path, options->no_clobber, error));
     VF_TRY(writer->codec->create(writer, error));
+    writer->team = vf_team_open();
     *out = writer;
     return VF_OK;
 out:
@@ -488,6 +491,7 @@ void vf_writer_close(struct vf_writer *writer)
     if (writer == NULL)
         return;
     writer->codec->discard(writer);
+    vf_team_close(writer->team);
     vf_output_file_close(writer->file);
     vf_free(writer->name);
     vf_free(writer);

@@ -7,15 +7,17 @@
 
 #include "io.h"
 #include "output_file.h"
+#include "team.h"
 
 struct vf_reader {
     const struct vf_codec *codec;
-    char *name;          /* for messages */
-    int fd;              /* seekable, at its start when a codec opens it; owned by io.c */
-    uint64_t file_bytes; /* bounds whatever the file claims about itself */
-    struct vf_info info; /* filled by the codec's open */
-    size_t row_block;    /* too: see vf_reader_row_block */
-    void *state;         /* the codec's */
+    char *name;           /* for messages */
+    int fd;               /* seekable, at its start when a codec opens it; owned by io.c */
+    uint64_t file_bytes;  /* bounds whatever the file claims about itself */
+    struct vf_info info;  /* filled by the codec's open */
+    size_t row_block;     /* too: see vf_reader_row_block */
+    struct vf_team *team; /* for the codec's threads; owned by io.c, may be NULL */
+    void *state;          /* the codec's */
 };
 
 struct vf_writer {
@@ -25,6 +27,7 @@ struct vf_writer {
     struct vf_info info;
     struct vf_output_options options;
     size_t next_page, next_row; /* what is to come; of a page that is written by rows */
+    struct vf_team *team;       /* as the reader's */
     void *state;
 };
 

@@ -10,7 +10,6 @@
 #include "io_tags.h"
 #include "mrc.h"
 #include "size.h"
-#include "team.h"
 
 struct mrc_reader {
     uint64_t start; /* of the first section */
@@ -180,7 +179,7 @@ static enum vf_status mrc_read_pages(struct vf_reader *reader, size_t first, siz
                                      void *const planes[], int threads, struct vf_error *error)
 {
     struct sections_read s = {reader, first, planes};
-    return vf_team_each(NULL, threads, count, read_one, &s, error);
+    return vf_team_each(reader->team, threads, count, read_one, &s, error);
 }
 
 static void mrc_close(struct vf_reader *reader)
@@ -455,7 +454,7 @@ static enum vf_status mrc_write_pages(struct vf_writer *writer, size_t first, si
     for (size_t i = 0; i < count && !state->begun; i++)
         find_origin(state, &writer->info, planes[i]);
     struct sections_written s = {writer, first, planes, sums};
-    status = vf_team_each(NULL, (int)team, count, write_one, &s, error);
+    status = vf_team_each(writer->team, (int)team, count, write_one, &s, error);
     for (size_t i = 0; i < count && status == VF_OK; i++)
         add_sums(&state->sums, &sums[i]);
     vf_free(sums);

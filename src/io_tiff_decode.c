@@ -5,7 +5,6 @@
 
 #include "alloc.h"
 #include "io_tiff_read.h"
-#include "team.h"
 
 /* Bytes to read at a time of pixels that are split into planes. */
 enum { RAW_BLOCK = 1 << 20, MOST_PARTS = 256 };
@@ -312,7 +311,7 @@ static enum vf_status read_parts(struct vf_reader *reader, size_t first, size_t 
     int team = 1;
     open_helpers(reader, (int)(wanted < items ? wanted : items) - 1, &team);
     struct parts p = {reader, first, parts, rows, planes};
-    return vf_team_each(NULL, team, items, decode_part, &p, error);
+    return vf_team_each(reader->team, team, items, decode_part, &p, error);
 }
 
 enum vf_status vf_tiff_read_pages(struct vf_reader *reader, size_t first, size_t count, void *const planes[],

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "team.h"
 
 /* Strips that one thread compresses before they are written; LZW and PackBits may make noise larger, LZW by
  * half. */
@@ -25,7 +24,6 @@ struct vf_tiff_encoders {
     struct encoder **encoder; /* each stays where it is */
     struct vf_tiff_strip *slot;
     size_t slot_count;
-    struct vf_team *team; /* owned */
 };
 
 struct vf_tiff_encoders *vf_tiff_encoders_open(struct vf_writer *writer, vf_tiff_set_pixels *set_pixels,
@@ -41,7 +39,6 @@ struct vf_tiff_encoders *vf_tiff_encoders_open(struct vf_writer *writer, vf_tiff
     strncpy(e->mode, mode, sizeof e->mode - 1);
     e->strip_bytes = info->shape.nx * info->page_channels * vf_type_size(info->type) * strip_rows;
     e->room = e->strip_bytes + e->strip_bytes / 2 + SLACK;
-    e->team = vf_team_open();
     return e;
 }
 
@@ -59,7 +56,6 @@ void vf_tiff_encoders_close(struct vf_tiff_encoders *e)
         return;
     for (int i = 0; i < e->count; i++)
         close_encoder(e->encoder[i]);
-    vf_team_close(e->team);
     vf_free(e->encoder);
     for (size_t i = 0; i < e->slot_count; i++)
         vf_free(e->slot[i].data);
@@ -185,7 +181,7 @@ static enum vf_status encode_span(struct vf_tiff_encoders *e, const struct span 
     for (size_t from = span->begin, n; from < span->end; from += n) {
         n = span->end - from < at_once ? span->end - from : at_once;
         struct strips strips = {e, span, from, planes};
-        if (vf_team_each(e->team, team, n, encode_strip, &strips, error) != VF_OK)
+        if (vf_team_each(e->writer->team, team, n, encode_strip, &strips, error) != VF_OK)
             return VF_FAILED;
         if (!take(e->writer, span->first, e->slot, from, n))
             return VF_FAILED;
