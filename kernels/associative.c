@@ -79,6 +79,8 @@ static const char *refuses(const struct vf_kernel_case *c)
     for (int s = 0; s < flow->stage_count; s++) {
         if (flow->stage[s].stencil != VF_STENCIL_LINEAR)
             return "a stage is not a table of weights";
+        if (vf_is_looped(&flow->stage[s]))
+            return "a line is too long to be written out";
         for (int k = 0; k < flow->stage[s].input_count; k++)
             if (!is_source(flow, flow->stage[s].input[k]))
                 return "a stage reads what an earlier one makes";

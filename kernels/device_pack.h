@@ -143,6 +143,17 @@ VF_INLINE void vf_set_pack(REAL *to, const REAL (&from)[1])
     *to = from[0];
 }
 
+template <int N> VF_INLINE void vf_get_cells(const REAL *from, REAL (&to)[N])
+{
+    typedef vf_piece<REAL, N> piece;
+    VF_UNROLL for (int first = 0; first < N; first += piece::cells)
+    {
+        typename piece::view view;
+        view.whole = *(const typename piece::word *)(from + first);
+        VF_UNROLL for (int i = 0; i < piece::cells; i++) to[first + i] = view.element[i];
+    }
+}
+
 #include "kernels/device_copy.h"
 
 template <class T, int N> VF_INLINE void vf_read_place(vf_place from, REAL (&to)[N])

@@ -103,6 +103,10 @@ double vf_kernel_operations(const struct vf_kernel_case *c, int cells_x, int cel
  * their midst; -1 of any other. */
 int vf_line_axis(const struct vf_stage *stage);
 
+/* Whether a line has so many taps that its text is a loop: there is no VF_TAPS_s of it (src/kernel_source.c).
+ */
+bool vf_is_looped(const struct vf_stage *stage);
+
 /* Bytes of the compute type. */
 size_t vf_kernel_element(const struct vf_kernel_case *c);
 

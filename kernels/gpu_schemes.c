@@ -6,16 +6,15 @@ extern const struct vf_gpu_scheme vf_gpu_global_read, vf_gpu_small_tile, vf_gpu_
     vf_gpu_body_lines;
 
 extern const struct vf_gpu_scheme vf_gpu_register_stream, vf_gpu_associative, vf_gpu_star_stream,
-    vf_gpu_separable_stream, vf_gpu_time_stream, vf_gpu_field_stream, vf_gpu_time_tile, vf_gpu_warp_stream;
+    vf_gpu_separable_stream, vf_gpu_long_line, vf_gpu_time_stream, vf_gpu_field_stream, vf_gpu_time_tile,
+    vf_gpu_warp_stream;
 
 const struct vf_gpu_scheme *const vf_gpu_schemes[] = {
-    &vf_gpu_global_read,      &vf_gpu_small_tile,
-    &vf_gpu_big_tile,         &vf_gpu_sliding_tile,
-    &vf_gpu_body_lines,       &vf_gpu_register_stream,
-    &vf_gpu_associative,      &vf_gpu_star_stream,
-    &vf_gpu_separable_stream, &vf_gpu_time_stream,
-    &vf_gpu_field_stream,     &vf_gpu_time_tile,
-    &vf_gpu_warp_stream,      NULL,
+    &vf_gpu_global_read,  &vf_gpu_small_tile,  &vf_gpu_big_tile,
+    &vf_gpu_sliding_tile, &vf_gpu_body_lines,  &vf_gpu_register_stream,
+    &vf_gpu_associative,  &vf_gpu_star_stream, &vf_gpu_separable_stream,
+    &vf_gpu_long_line,    &vf_gpu_time_stream, &vf_gpu_field_stream,
+    &vf_gpu_time_tile,    &vf_gpu_warp_stream, NULL,
 };
 
 /* ---- what a case comes to ---- */
@@ -146,6 +145,12 @@ int vf_line_axis(const struct vf_stage *stage)
         if (taps->halo[i] > 0)
             axis = axis < 0 ? i : 3;
     return axis >= 0 && axis < 3 && taps->count == 2 * taps->halo[axis] + 1 ? axis : -1;
+}
+
+bool vf_is_looped(const struct vf_stage *stage)
+{
+    enum { MOST_WRITTEN_TAPS = 65 };
+    return vf_line_axis(stage) >= 0 && stage->taps->count > MOST_WRITTEN_TAPS;
 }
 
 size_t vf_kernel_element(const struct vf_kernel_case *c)

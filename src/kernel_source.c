@@ -3,9 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Taps of one line beyond this are a loop, not a line of text each. */
-#define MOST_WRITTEN_TAPS 65
-
 static const char *const type_name[] = {
     [VF_U8] = "unsigned char", [VF_I8] = "signed char", [VF_U16] = "unsigned short", [VF_I16] = "short",
     [VF_U32] = "unsigned int", [VF_I32] = "int",        [VF_F32] = "float",          [VF_F64] = "double",
@@ -169,14 +166,12 @@ static void add_taps(const struct vf_taps *taps, int s, struct vf_text *text)
 
 static void add_linear(const struct vf_stage *stage, int s, struct vf_text *text)
 {
-    const int axis = vf_line_axis(stage); /* a long line can be a loop */
-    const bool is_loop = axis >= 0 && stage->taps->count > MOST_WRITTEN_TAPS;
-    if (!is_loop)
+    if (!vf_is_looped(stage))
         add_taps(stage->taps, s, text);
     vf_text_add(text, "template <class C> VF_INLINE void vf_linear_%d(C &c)\n{\n", s);
     vf_text_add(text, "    VF_UNROLL for (int k = 0; k < %d; k++) {\n", stage->input_count);
-    if (is_loop)
-        add_tap_loop(stage->taps, axis, text);
+    if (vf_is_looped(stage))
+        add_tap_loop(stage->taps, vf_line_axis(stage), text);
     else
         vf_text_add(text, "    REAL sum = REAL(0);\n    VF_TAPS_%d(VF_SUM_TAP)\n", s);
     vf_text_add(text, "    c.put(k, sum);\n    }\n}\n");

@@ -287,6 +287,7 @@ Test(gpu_plan, what_cannot_be_forced_is_refused_in_words)
          "scheme global-read cannot run 2 stages from GX on in one kernel: a stage reads neighbours"},
         {"gaussian", "GX=time-tile:fuse=2", "scheme time-tile cannot run stage GX: fuse counts"},
         {"eed:k=3:iterations=8", "time-tile:fuse=25", "scheme time-tile cannot run stage GX: so many stages"},
+        {"gaussian:sigma=12", "GZ=associative", "scheme associative cannot run stage GZ: a line is too long"},
         {"gaussian:sigma=90", "small-tile", "scheme small-tile cannot run stage GX: none of its blocks"},
         {"gaussian:sigma=90", "small-tile:block=512x2x1",
          "scheme small-tile cannot run stage GX: with small-tile the block must be wider"},

@@ -348,6 +348,7 @@ const struct bench_item bench_items[] = {
     {FILTER("gaussian-s2", 3, "gaussian:sigma=2"), CUBE},
     {FILTER("gaussian-s4", 3, "gaussian:sigma=4"), CUBE},
     {FILTER("gaussian-s8", 3, "gaussian:sigma=8"), CUBE},
+    {FILTER("gaussian-s16", 3, "gaussian:sigma=16"), CUBE},
     {FILTER("gradient", 3, "gradient"), CUBE},
     {FILTER("gaussian-gradient-s1", 3, "gradient:method=gaussian:sigma=1"), CUBE},
     {FILTER("tensor-s1-r2", 3, "structure-tensor:sigma=1:rho=2"), CUBE},
@@ -359,6 +360,7 @@ const struct bench_item bench_items[] = {
     {FILTER("gaussian2d-s1", 2, "gaussian:sigma=1"), SQUARE},
     {FILTER("gaussian2d-s2", 2, "gaussian:sigma=2"), SQUARE},
     {FILTER("gaussian2d-s4", 2, "gaussian:sigma=4"), SQUARE},
+    {FILTER("gaussian2d-s16", 2, "gaussian:sigma=16"), SQUARE},
 };
 
 const int bench_item_count = sizeof bench_items / sizeof *bench_items;

@@ -56,7 +56,7 @@ static struct vf_taps *make_taps(enum flow_taps shape, int dim, const int radius
                 const int at[3] = {z, y, x};
                 if (!is_tap(shape, dim, at))
                     continue;
-                taps->tap[taps->count++] = (struct vf_tap){z, y, x, 1.0 / (3 + x + 2 * y + 5 * z + 40)};
+                taps->tap[taps->count++] = (struct vf_tap){z, y, x, 1.0 / (43.5 + x + 2 * y + 5 * z)};
                 for (int axis = 0; axis < 3; axis++)
                     if (abs(at[axis]) > taps->halo[axis])
                         taps->halo[axis] = abs(at[axis]);
@@ -111,7 +111,7 @@ void flow_case_sinks(struct flow_case *c, int first, int count)
 
 /* ---- memory ---- */
 
-enum { MOST_PLANES = 64 };
+enum { MOST_PLANES = 448 };
 
 struct planes {
     void *plane[MOST_PLANES];

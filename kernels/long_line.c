@@ -1,0 +1,286 @@
+#include <limits.h>
+
+#include "kernels/gpu_box.h"
+
+extern const struct vf_gpu_scheme vf_gpu_long_line;
+
+/* Whether a line's terms are all written out, so that each names its weight, or are a loop. */
+enum { WRITTEN, LOOP };
+
+static const char *const variants[] = {"written", "loop", NULL};
+
+/* Lines that reach less are better off with their sums in registers. */
+#define LEAST_REACH 5
+
+#define WARP 32
+
+/* An index into block and work. */
+static int axis_of(const struct vf_kernel_case *c)
+{
+    return c->halo[2] > 0 ? 0 : c->halo[1] > 0 ? 1 : 2;
+}
+
+static int reach_of(const struct vf_kernel_case *c)
+{
+    return c->halo[2 - axis_of(c)];
+}
+
+static int pack_of(const struct vf_kernel_case *c)
+{
+    return VF_VECTOR_BYTES / (int)vf_kernel_element(c);
+}
+
+static const char *refuses(const struct vf_kernel_case *c)
+{
+    const struct vf_flow *flow = c->flow;
+    const struct vf_stage *line = &flow->stage[0];
+    if (flow->stage_count != 1 || vf_line_axis(line) < 0 || reach_of(c) < LEAST_REACH)
+        return "it is for a long line of weights along one axis";
+    for (int k = 0; k < line->input_count; k++)
+        if (line->input_count != flow->source_count || line->input_count != flow->sink_count ||
+            flow->source[k] != line->input[k] || flow->sink[k] != line->output[k])
+            return "what is read and written are not the line's fields";
+    for (int k = 1; k < line->input_count; k++)
+        if (c->source_type[k] != c->source_type[0] || c->sink_type[k] != c->sink_type[0])
+            return "its fields have different types";
+    /* Elements from one place to the next are counted in 32 bits. */
+    return (c->nx + 31) / 32 * 32 > (ptrdiff_t)(UINT_MAX - 64) / c->ny ? "the planes are too large" : NULL;
+}
+
+/* ---- what a block holds, kernels/long_line.cu ---- */
+
+struct shape {
+    int axis, reach, pack;
+    int run, span;  /* results of a thread along the line, and side by side */
+    int parts;      /* of what a run reads, of as many values as it has results */
+    int warps;      /* along y and z: that make a run each at once */
+    ptrdiff_t held; /* cells in shared memory */
+};
+
+static struct shape shape_of(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    struct shape s = {.axis = axis_of(c), .reach = reach_of(c), .pack = pack_of(c)};
+    s.run = config->work[s.axis];
+    if (s.axis == 0) {
+        const int pad = (s.reach + s.pack - 1) / s.pack * s.pack,
+                  runs = (config->block[0] * s.run + 2 * pad + s.run - 1) / s.run;
+        s.span = 1;
+        s.parts = (pad + s.reach + 2 * s.run - 1) / s.run;
+        s.warps = 1;
+        s.held = (ptrdiff_t)config->block[1] * 2 * runs * (s.run + s.pack);
+    } else {
+        s.span = config->work[0];
+        s.parts = (2 * s.reach + 2 * s.run - 1) / s.run;
+        s.warps = config->block[s.axis];
+        s.held = (ptrdiff_t)(s.parts - 1 + 2 * s.warps) * s.run * WARP * s.span;
+    }
+    return s;
+}
+
+static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    return (size_t)shape_of(c, config).held * vf_kernel_element(c);
+}
+
+static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t size[3])
+{
+    const int axis = axis_of(c);
+    size[0] = (ptrdiff_t)config->block[0] * config->work[0];
+    size[1] = size[2] = 1;
+    size[axis == 0 ? 1 : axis] = config->stream;
+}
+
+/* Registers of 32 bits that the compiler is left. */
+static int wanted_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    const struct shape s = shape_of(c, config);
+    const int sums = s.run * s.span * (c->flow->is_double ? 2 : 1);
+    return 64 + (s.axis == 0 ? 1 : 2) * sums;
+}
+
+static int least_blocks(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    const int threads = config->block[0] * config->block[1] * config->block[2],
+              blocks = 65536 / (wanted_registers(c, config) * threads);
+    return blocks < 1 ? 1 : blocks < 32 ? blocks : 32;
+}
+
+static bool is_power(int n)
+{
+    return n > 0 && (n & (n - 1)) == 0;
+}
+
+static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                           const struct vf_kernel_config *config)
+{
+    const int *const block = config->block, *const work = config->work, axis = axis_of(c);
+    for (int i = 1; i < 3; i++)
+        if (i != axis && (work[i] > 1 || (block[i] > 1 && (axis > 0 || i == 2))))
+            return "threads and their cells lie along the line and along x (of lines along x, rows are "
+                   "threads' y)";
+    if (work[axis] < pack_of(c) || !is_power(work[axis]))
+        return "a thread's work along the line is a power of two, at least 16 bytes";
+    if (axis > 0 && (block[0] != WARP || work[0] > pack_of(c) || !is_power(work[0])))
+        return "a block is 32 threads wide, a thread's cells side by side 1, 2, 4, and 16 bytes at most";
+    if (axis == 0 && block[0] * block[1] % WARP != 0)
+        return "a block's threads fill warps";
+    if (config->stream < 1)
+        return "stream is what a block computes along the line (of lines along x, its rows), at least 1";
+    const char *const reason = vf_kernel_limits(c, gpu, config, shared(c, config));
+    if (reason != NULL)
+        return reason;
+    return wanted_registers(c, config) > 255 ? "work needs more registers than a thread has" : NULL;
+}
+
+/* ---- candidates ---- */
+
+/* Operations in the code: of a loop, the parts before it, one in it, and those after it. */
+static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    const struct shape s = shape_of(c, config);
+    const double terms = config->variant == LOOP ? 3.0 * s.run : 2.0 * s.reach + 1;
+    /* Long runs of fused multiply-adds compile in half the time of other code. */
+    return 0.5 * s.run * s.span * terms;
+}
+
+/* More code than this waits for instructions. */
+#define MOST_WRITTEN 1100
+
+/* The streamed axis in equal chunks of whole steps. */
+static void add_chunks(struct vf_candidate_list *all, const struct vf_kernel_config *like)
+{
+    static const int chunks[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64};
+    const struct vf_kernel_case *c = all->c;
+    const int axis = axis_of(c), step = like->block[axis] * like->work[axis];
+    const ptrdiff_t all_places = axis == 1 ? c->ny : c->nz;
+    for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
+        const ptrdiff_t chunk = (all_places + chunks[i] - 1) / chunks[i];
+        struct vf_kernel_config config = *like;
+        config.stream = (int)((chunk + step - 1) / step) * step;
+        if (i > 0 && chunk < reach_of(c))
+            break;
+        vf_candidate_add(all, &config);
+    }
+}
+
+static void add_shape(struct vf_candidate_list *all, int run, int span, int warps)
+{
+    const int axis = axis_of(all->c);
+    for (int variant = WRITTEN; variant <= LOOP; variant++) {
+        struct vf_kernel_config config = {.block = {WARP, 1, 1}, .work = {span, 1, 1}, .variant = variant};
+        config.work[axis] = run;
+        if (variant == WRITTEN && written(all->c, &config) > MOST_WRITTEN)
+            continue;
+        if (axis > 0) {
+            config.block[axis] = warps;
+            add_chunks(all, &config);
+        } else {
+            /* Of short rows several at once. */
+            static const int rows[] = {1, 2, 4, 8};
+            for (int i = 0; i < 4; i++) {
+                config.block[0] = WARP / rows[i];
+                config.block[1] = rows[i];
+                for (int steps = 8; steps <= 32; steps *= 2) {
+                    config.stream = steps * rows[i];
+                    vf_candidate_add(all, &config);
+                }
+            }
+        }
+    }
+}
+
+static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
+                      int room)
+{
+    static const struct {
+        int run, span, warps;
+    } across[] = {{16, 2, 4}, {16, 1, 4}, {8, 2, 2}, {16, 2, 8},
+                  {32, 1, 4}, {16, 1, 2}, {8, 1, 4}, {16, 1, 8}};
+    static const int along[] = {16, 8};
+    struct vf_candidate_list all = {c, gpu, &vf_gpu_long_line, list, 0, room};
+    if (axis_of(c) == 0)
+        for (int i = 0; i < 2; i++)
+            add_shape(&all, along[i], 1, 1);
+    else
+        for (size_t i = 0; i < sizeof across / sizeof *across; i++)
+            add_shape(&all, across[i].run, across[i].span, across[i].warps);
+    return all.count;
+}
+
+/* ---- traffic ---- */
+
+/* Where a weight is looked up, a product has three registers to read: instructions that it takes the time
+ * of. */
+#define LOOKED_UP 1.45
+
+static void count_sectors(const struct vf_kernel_case *c, const struct shape *s, const ptrdiff_t size[3],
+                          struct vf_kernel_traffic *traffic)
+{
+    const int fields = c->flow->source_count, stored = (int)vf_type_size(c->source_type[0]),
+              made = (int)vf_type_size(c->sink_type[0]);
+    const double rows = (double)(size[1] * size[2]),
+                 row = (double)vf_model_warp_sectors(0, 1, stored, size[0]),
+                 row_with = (double)vf_model_warp_sectors(-s->reach, 1, stored, size[0] + 2 * s->reach);
+    traffic->read_sectors = fields * rows * row;
+    traffic->halo_sectors[s->axis] =
+        s->axis == 0 ? fields * rows * (row_with - row) : fields * 2 * s->reach * row;
+    traffic->written_sectors = fields * rows * (double)vf_model_warp_sectors(0, 1, made, size[0]);
+    traffic->global_wavefronts =
+        (traffic->read_sectors + traffic->halo_sectors[s->axis] + traffic->written_sectors) *
+        VF_SECTOR_BYTES / VF_LINE_BYTES;
+}
+
+static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                    const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
+{
+    const struct shape s = shape_of(c, config);
+    const int element = (int)vf_kernel_element(c), fields = c->flow->source_count, terms = 2 * s.reach + 1,
+              cells = s.run * s.span, at_once = s.axis == 0 ? config->block[1] : s.warps * s.run;
+    ptrdiff_t size[3];
+    tile(c, config, size);
+    count_sectors(c, &s, size, traffic);
+    traffic->threads = config->block[0] * config->block[1] * config->block[2];
+    const ptrdiff_t places = s.axis == 0 || s.axis == 1 ? c->ny : c->nz,
+                    streamed = config->stream < places ? config->stream : places;
+    traffic->steps = (streamed + at_once - 1) / at_once;
+    const double runs = fields * (double)traffic->steps * traffic->threads, taken = s.run + 2 * s.reach,
+                 packs = (double)cells / s.pack, sides = s.axis == 0 ? 2.0 * s.reach / config->block[0] : 0;
+    /* Of a run: what is brought, taken, and by way of shared memory put. */
+    const double moved = taken * s.span + cells * (s.axis == 0 ? 3 : 1) + 8 * sides;
+    traffic->shared_wavefronts = runs * moved * element / VF_LINE_BYTES;
+    *(c->flow->is_double ? &traffic->double_ops : &traffic->float_ops) = runs * cells * terms;
+    const double takes = s.axis == 0 ? taken / s.pack : taken, puts = s.axis == 0 ? 4 * packs : 4.0 * s.run,
+                 weights =
+                     config->variant == LOOP ? (LOOKED_UP - 1) * cells * terms + 2.0 * terms : terms / 2.0;
+    traffic->other_ops =
+        runs * (60 + takes + puts + weights + 5 * packs + 20 * sides + cells +
+                cells * (vf_widening_ops(c, c->source_type[0]) + vf_narrowing_ops(c, c->sink_type[0])));
+    traffic->loads =
+        fields * ((double)traffic->steps + (s.axis == 0 ? 1 : s.parts - 1.0) / s.warps) * (packs + sides);
+    traffic->loads_in_flight = vf_fills_are_copies(c, gpu) ? packs + sides : 1;
+    traffic->barriers = fields * (double)traffic->steps * (s.axis == 0 ? 3 : 1);
+    traffic->overlaps = true;
+    traffic->registers = wanted_registers(c, config);
+}
+
+static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                   struct vf_text *text)
+{
+    vf_text_add(text, "#define VF_LEAST_BLOCKS %d\n", least_blocks(c, config));
+}
+
+const struct vf_gpu_scheme vf_gpu_long_line = {
+    .name = "long-line",
+    .summary = "a thread makes a run of results along one long line of weights",
+    .file = "kernels/long_line.cu",
+    .variants = variants,
+    .refuses = refuses,
+    .candidates = candidates,
+    .forbids = forbids,
+    .tile = tile,
+    .shared = shared,
+    .traffic = traffic,
+    .written = written,
+    .most_written = MOST_WRITTEN,
+    .define = define,
+};
