@@ -71,6 +71,7 @@ VF_DEVICE void ask_for(struct vf_row_ahead ahead, ptrdiff_t i, int vectors)
 LINES(8, 2)
 LINES(8, 1)
 LINES(4, 4)
+LINES(4, 2)
 LINES(4, 1)
 LINES(2, 4)
 LINES(2, 1)
@@ -81,17 +82,23 @@ LINES(1, 1)
     (ahead == 0 ? lines_##ROWS##_##VECTORS : lines_ahead_##ROWS##_##VECTORS)(in + k, weight, taps, out + k, \
                                                                              begin, end, place, ahead)
 
+/* 32 registers hold the sums of 8 rows by 2 vectors, or of 4 by 4; 16 hold those of 4 by 2. */
+#define MANY_REGISTERS (VF_VECTOR_BYTES == 64)
+
 static void lines(const void *const *in, const void *weight, int taps, void *const *out, int count,
                   ptrdiff_t n, enum vf_row_place place, ptrdiff_t ahead)
 {
     const ptrdiff_t blocks = n / (4 * VF_LANES) * (4 * VF_LANES);
     for (int k = 0; k < count;) {
-        if (count - k >= 8 && taps >= 8) {
+        if (MANY_REGISTERS && count - k >= 8 && taps >= 8) {
             MAKE_LINES(8, 2, 0, blocks);
             MAKE_LINES(8, 1, blocks, n);
             k += 8;
         } else if (count - k >= 4 && taps >= 4) {
-            MAKE_LINES(4, 4, 0, blocks);
+            if (MANY_REGISTERS)
+                MAKE_LINES(4, 4, 0, blocks);
+            else
+                MAKE_LINES(4, 2, 0, blocks);
             MAKE_LINES(4, 1, blocks, n);
             k += 4;
         } else if (count - k >= 2 && taps >= 2) {
@@ -159,6 +166,7 @@ static void lines(const void *const *in, const void *weight, int taps, void *con
     }
 ALONG(along_loads_8, 8, true)
 ALONG(along_8, 8, false)
+ALONG(along_loads_4, 4, true)
 ALONG(along_4, 4, false)
 ALONG(along_1, 1, false)
 
@@ -169,13 +177,15 @@ static void along(const void *in, const void *weight, int taps, void *out, ptrdi
                   struct vf_row_ahead ahead)
 {
     const ptrdiff_t eights = n / (8 * VF_LANES) * (8 * VF_LANES), fours = n / (4 * VF_LANES) * (4 * VF_LANES);
+    const bool loads = taps >= LEAST_TAPS_LOADED;
     for (ptrdiff_t i = 0, next; i < eights; i = next) {
         next = ahead.row == NULL ? eights : i + 8 * VF_LANES;
         ask_for(ahead, i, 8);
-        (taps < LEAST_TAPS_LOADED ? along_8 : along_loads_8)(in, weight, taps, out, i, next);
+        (loads ? along_loads_8 : along_8)(in, weight, taps, out, i, next);
     }
-    ask_for(ahead, eights, 4);
-    along_4(in, weight, taps, out, eights, fours);
+    for (ptrdiff_t i = eights; i < ahead.count; i += 4 * VF_LANES)
+        ask_for(ahead, i, 4);
+    (loads ? along_loads_4 : along_4)(in, weight, taps, out, eights, fours);
     along_1(in, weight, taps, out, fours, n);
 }
 

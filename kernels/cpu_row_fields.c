@@ -142,7 +142,8 @@ static struct vf_row_ahead row_ahead(const struct vf_row_worker *w, const struct
             s++;
         row = s < part->s.to ? row_of_source(w, &l->job->source[ring->source], s, r) : NULL;
     }
-    return (struct vf_row_ahead){row == NULL ? NULL : row + from * loading->cell, loading->cell};
+    return (struct vf_row_ahead){row == NULL ? NULL : row + from * loading->cell, loading->cell,
+                                 part->x.to - part->x.from};
 }
 
 struct vf_row_ahead vf_row_load(const struct vf_row_worker *w, struct vf_row_loading *loading)

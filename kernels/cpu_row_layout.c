@@ -63,6 +63,9 @@ static bool is_line(const struct vf_taps *taps, int axis)
     return true;
 }
 
+/* Sums across the stream take more planes at once from so many weights on. */
+#define LEAST_TAPS_WIDE 33
+
 static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim)
 {
     struct vf_row_stage s = {.kind = VF_ROW_BODY, .rows = 1, .planes = 1, .calls = -1};
@@ -71,13 +74,14 @@ static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim)
     if (stage->stencil != VF_STENCIL_LINEAR)
         return s;
     /* Fewer weights than rows are not worth it. */
-    const int taps = stage->taps->count, block = taps < 4 ? 1 : taps < 16 ? 4 : VF_ROW_BLOCK;
+    const int taps = stage->taps->count, block = taps < 4 ? 1 : taps < 16 ? 4 : 8;
     s.kind = VF_ROW_ANY;
     if (is_line(stage->taps, 2)) {
         s.kind = VF_ROW_ALONG_X;
     } else if (is_line(stage->taps, dim == 3 ? 0 : 1)) {
         s.kind = VF_ROW_ACROSS_STREAM;
-        s.planes = block;
+        /* Rings of wide lines do not fit in the second cache: each plane is read for as many as may be. */
+        s.planes = taps < LEAST_TAPS_WIDE ? block : VF_ROW_BLOCK;
     } else if (is_line(stage->taps, 1)) {
         s.kind = VF_ROW_ACROSS_ROWS;
         s.rows = block;

@@ -17,7 +17,7 @@
     ((k)*VF_BODY_ROWS + ((dz) + VF_BODY_REACH) * (2 * VF_BODY_REACH + 1) + (dy) + VF_BODY_REACH)
 
 /* Neighbouring rows that `lines` takes at once, at most. */
-#define VF_ROW_BLOCK 8
+#define VF_ROW_BLOCK 16
 /* Rows are taken in whole vectors: bytes written beyond the last element that counts, and read beyond it and
  * before the first one, at most. */
 #define VF_ROW_WRITTEN_BEYOND 64
@@ -28,12 +28,13 @@
  * them, as by `stream`. Rows of a sink begin at multiples of VF_ALIGNMENT, and their bytes are one. */
 enum vf_row_place { VF_ROW_IN_RING, VF_ROW_IN_SINK, VF_ROW_PAST_CACHES };
 
-/* A row of a source that is to come: its first cell, NULL for none, and bytes from cell to cell. It is asked
- * for piece by piece by a loop that computes, to the second cache: all at once it would take the places of
- * what that loop waits for, and rows in work would wait with it in the first. */
+/* A row of a source that is to come: its first cell, NULL for none, bytes from cell to cell, and how many
+ * there are: a narrow tile reads more than it computes. It is asked for piece by piece by a loop that
+ * computes, to the second cache: all at once it would take the places of what that loop waits for, and rows
+ * in work would wait with it in the first. */
 struct vf_row_ahead {
     const char *row;
-    ptrdiff_t cell;
+    ptrdiff_t cell, count;
 };
 
 /* One row of a body stage. Rows are of the compute type, their first element being the row's first cell;

@@ -269,6 +269,40 @@ Test(schemes, wide_halo)
         }
 }
 
+/* Lines so wide that sums across the stream take the most planes at once, also for a body, in rows of several
+ * vectors and a part of one. */
+Test(schemes, wide_lines)
+{
+    static const char *const wide[] = {"gaussian:sigma=4", "gaussian:sigma=9x0x0",
+                                       "gradient:method=gaussian:sigma=4",
+                                       "structure-tensor:sigma=0.5:rho=4:output=coherence"};
+    static const char *const levels[] = {"baseline", "v3", "v4"};
+    static const char *const schemes[] = {NULL, "row-stream:tile=70x5x20", "row-stream:tile=200x4x35"};
+    for (int level = 0; level < 3; level++) {
+        setenv("VOLFILTER_ISA", levels[level], 1);
+        if (strcmp(vf_rows_level(), levels[level]) != 0)
+            continue;
+        for (int c = 0; c < 4; c++)
+            for (int precise = 0; precise < 2; precise++) {
+                struct pipeline p = {.chain = wide[c],
+                                     .nx = 203,
+                                     .ny = 9,
+                                     .nz = 37,
+                                     .type = precise ? VF_F64 : VF_U8,
+                                     .boundary = boundaries[(c + level) % 5],
+                                     .precise = precise != 0,
+                                     .result_type = precise ? VF_F64 : VF_F32};
+                struct vf_volume in = pipeline_input(&p, (unsigned)c);
+                p.scheme = "reference";
+                struct vf_volume expected = pipeline_run(&p, &in, NULL);
+                for (int s = 0; s < 3; s++)
+                    expect_bits(p, &in, &expected, schemes[s], 2);
+                vf_volume_free(&in);
+                vf_volume_free(&expected);
+            }
+    }
+}
+
 /* Time points and slices are images of one batch; global values are shared. */
 Test(schemes, batches)
 {
