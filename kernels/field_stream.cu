@@ -89,12 +89,13 @@ VF_INLINE void vf_begin_fields(vf_fields &fields)
     VF_UNROLL for (int i = 0; i < VF_SLOTS; i++) fields.slot[i] = i * VF_SLOT_SIZE;
     VF_UNROLL for (int i = 0; i <= VF_AHEAD; i++) fields.sent[i] = i * VF_SLOT_SIZE;
     VF_UNROLL for (int i = 0; i < 2; i++) fields.pair[i] = i * VF_SLOT_SIZE;
+    /* Not by row(): a loop over its arrays that is not written out keeps all of `fields` in memory. */
+    const int outside = vf_place_of_row(VF_COVERED_Y + 1);
     if (VF_BOUNDARY == VF_CONSTANT && threadIdx.y == 0)
         VF_UNROLL for (int f = 0; f < VF_FIELDS; f++)
         {
-            if (VF_FIELD_ROWS(f) >= 0)
-                VF_UNROLL for (int i = 0; i < VF_FIELD_SLOTS(f) * VF_SPAN; i++)
-                    fields.row(f, i / VF_SPAN, vf_place_of_row(VF_COVERED_Y + 1))[i % VF_SPAN] =
+            for (int i = 0; VF_FIELD_ROWS(f) >= 0 && i < VF_FIELD_SLOTS(f) * VF_SPAN; i++)
+                sweep.shared[(VF_FIELD_ROWS(f) + i / VF_SPAN) * VF_SLOT_SIZE + outside + i % VF_SPAN] =
                     vf_outside(sweep.args, f);
         }
 }
