@@ -290,7 +290,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     t->barriers = all;
     /* A plane is on its way while another is computed, which takes longer. */
     t->loads_in_flight = fmax(1, AHEAD * rows * flow->source_count);
-    t->overlaps = true;
+    t->overlap = VF_OVERLAPS;
     /* The compiler does with what the block leaves it. */
     t->registers = (int)fmin(wanted_registers(c, config, &l), fmin(255, floor(8192 / threads) * 8));
 }

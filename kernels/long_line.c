@@ -209,9 +209,10 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 
 /* ---- traffic ---- */
 
-/* Where a weight is looked up, a product has three registers to read: instructions that it takes the time
- * of. */
-#define LOOKED_UP 1.45
+/* Instructions that take the time of several: products whose weight is looked up, which have three registers
+ * to read, and values taken from shared memory. Fitted to 10 kernels. */
+#define LOOKED_UP 1.12
+#define TAKEN 2.5
 
 static void count_sectors(const struct vf_kernel_case *c, const struct shape *s, const ptrdiff_t size[3],
                           struct vf_kernel_traffic *traffic)
@@ -230,36 +231,43 @@ static void count_sectors(const struct vf_kernel_case *c, const struct shape *s,
         VF_SECTOR_BYTES / VF_LINE_BYTES;
 }
 
+/* Instructions of a run beside its terms; `sides`: cells beside the tile that a thread brings for it. */
+static double others_of_run(const struct vf_kernel_case *c, const struct shape *s, int variant, double sides)
+{
+    const double terms = 2 * s->reach + 1, cells = s->run * s->span, packs = cells / s->pack,
+                 takes = (s->run + 2.0 * s->reach) / (s->axis == 0 ? s->pack : 1),
+                 puts = s->axis == 0 ? packs : s->run,
+                 weights = variant == LOOP ? (LOOKED_UP - 1) * cells * terms + 2 * terms : terms / 2,
+                 cell = 1 + vf_widening_ops(c, c->source_type[0]) + vf_narrowing_ops(c, c->sink_type[0]);
+    return 60 + TAKEN * takes + 4 * puts + weights + 5 * packs + 20 * sides + cell * cells;
+}
+
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
 {
     const struct shape s = shape_of(c, config);
-    const int element = (int)vf_kernel_element(c), fields = c->flow->source_count, terms = 2 * s.reach + 1,
-              cells = s.run * s.span, at_once = s.axis == 0 ? config->block[1] : s.warps * s.run;
+    const ptrdiff_t places = s.axis == 2 ? c->nz : c->ny,
+                    streamed = config->stream < places ? config->stream : places,
+                    step = s.axis == 0 ? config->block[1] : (ptrdiff_t)s.warps * s.run;
+    const int fields = c->flow->source_count, cells = s.run * s.span;
     ptrdiff_t size[3];
     tile(c, config, size);
     count_sectors(c, &s, size, traffic);
     traffic->threads = config->block[0] * config->block[1] * config->block[2];
-    const ptrdiff_t places = s.axis == 0 || s.axis == 1 ? c->ny : c->nz,
-                    streamed = config->stream < places ? config->stream : places;
-    traffic->steps = (streamed + at_once - 1) / at_once;
-    const double runs = fields * (double)traffic->steps * traffic->threads, taken = s.run + 2 * s.reach,
-                 packs = (double)cells / s.pack, sides = s.axis == 0 ? 2.0 * s.reach / config->block[0] : 0;
-    /* Of a run: what is brought, taken, and by way of shared memory put. */
-    const double moved = taken * s.span + cells * (s.axis == 0 ? 3 : 1) + 8 * sides;
-    traffic->shared_wavefronts = runs * moved * element / VF_LINE_BYTES;
-    *(c->flow->is_double ? &traffic->double_ops : &traffic->float_ops) = runs * cells * terms;
-    const double takes = s.axis == 0 ? taken / s.pack : taken, puts = s.axis == 0 ? 4 * packs : 4.0 * s.run,
-                 weights =
-                     config->variant == LOOP ? (LOOKED_UP - 1) * cells * terms + 2.0 * terms : terms / 2.0;
-    traffic->other_ops =
-        runs * (60 + takes + puts + weights + 5 * packs + 20 * sides + cells +
-                cells * (vf_widening_ops(c, c->source_type[0]) + vf_narrowing_ops(c, c->sink_type[0])));
-    traffic->loads =
-        fields * ((double)traffic->steps + (s.axis == 0 ? 1 : s.parts - 1.0) / s.warps) * (packs + sides);
-    traffic->loads_in_flight = vf_fills_are_copies(c, gpu) ? packs + sides : 1;
-    traffic->barriers = fields * (double)traffic->steps * (s.axis == 0 ? 3 : 1);
-    traffic->overlaps = true;
+    traffic->steps = (streamed + step - 1) / step;
+    const double steps = fields * (double)traffic->steps, runs = steps * traffic->threads,
+                 brought = (double)cells / s.pack, /* packs of a thread in a step */
+        sides = s.axis == 0 ? 2.0 * s.reach / config->block[0] : 0,
+                 before = fields * (s.axis == 0 ? 1 : (s.parts - 1.0) / s.warps);
+    /* Of a run: what is brought, taken, and of rows put by way of shared memory. */
+    const double moved = (s.run + 2.0 * s.reach) * s.span + cells * (s.axis == 0 ? 3 : 1) + 8 * sides;
+    traffic->shared_wavefronts = runs * moved * (double)vf_kernel_element(c) / VF_LINE_BYTES;
+    *(c->flow->is_double ? &traffic->double_ops : &traffic->float_ops) = runs * cells * (2 * s.reach + 1);
+    traffic->other_ops = runs * others_of_run(c, &s, config->variant, sides);
+    traffic->loads = (steps + before) * (brought + sides);
+    traffic->loads_in_flight = vf_fills_are_copies(c, gpu) ? brought + sides : 1;
+    traffic->barriers = steps * (s.axis == 0 ? 3 : 1);
+    traffic->overlap = VF_RUNS_AHEAD;
     traffic->registers = wanted_registers(c, config);
 }
 

@@ -186,8 +186,9 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     /* With one array to share, which is not converted, long sums go on while other warps store and take: 31
      * points do on an H200, 13 do not; any do where tiles are wide. */
     enum { LONG = 30 };
-    traffic->overlaps = goes_on || (c->flow->source_count == 1 && c->operations > LONG &&
-                                    vf_type_size(c->source_type[0]) == vf_kernel_element(c));
+    const bool overlaps = goes_on || (c->flow->source_count == 1 && c->operations > LONG &&
+                                      vf_type_size(c->source_type[0]) == vf_kernel_element(c));
+    traffic->overlap = overlaps ? VF_OVERLAPS : VF_PHASES;
 }
 
 /* What the compiler takes for cells that share faces, over what it takes for as many that do not: it finds

@@ -276,7 +276,7 @@ static void count_turns(const struct vf_kernel_case *c, const struct vf_kernel_c
     traffic->loads = turns * (double)t->own_packs;
     traffic->loads_in_flight = 8.0 * ahead * (double)t->own_packs;
     traffic->barriers = turns;
-    traffic->overlaps = true;
+    traffic->overlap = VF_OVERLAPS;
 }
 
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,

@@ -212,7 +212,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     t->steps = (ptrdiff_t)all;
     t->barriers = all;
     t->loads_in_flight = 4 * AHEAD * brought;
-    t->overlaps = true;
+    t->overlap = VF_OVERLAPS;
     t->issue_warps = ISSUED / cells;
     /* What is all in registers takes fewer than the layout leaves room for. */
     t->registers = l.registers - (l.above == 0 ? 8 : 0);

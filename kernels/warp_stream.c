@@ -374,7 +374,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     const double operations = (has_branches ? 1.2 : 1.0) * waiting_of(c, &l, config) * c->operations;
     *(c->flow->is_double ? &t->double_ops : &t->float_ops) += rows * LANES * cells * operations;
     t->issue_warps = has_branches ? 14 : 4;
-    t->overlaps = true;
+    t->overlap = VF_OVERLAPS;
     t->steps = (ptrdiff_t)rows;
     t->registers = registers_of(c, &l);
 }

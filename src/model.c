@@ -23,6 +23,7 @@ static const struct {
     double start;           /* seconds from a block's end to the first loads of the next in its place */
     double launch;          /* seconds */
     double norm;            /* of the parts, which overlap */
+    double norm_ahead;      /* where blocks run ahead */
 } rate = {
     .l2_bytes = 40,           /* fitted */
     .l2_bytes_alone = 64,     /* assumed */
@@ -36,6 +37,7 @@ static const struct {
     .start = 300e-9,          /* fitted */
     .launch = 3e-6,           /* assumed, between launches of one stream */
     .norm = 2.5,              /* fitted */
+    .norm_ahead = 4,          /* fitted to 10 kernels */
 };
 
 /* ---- counts of one warp-wide access ---- */
@@ -274,6 +276,7 @@ struct block_cost {
     double alone; /* seconds that a block takes with an SM for itself */
     double warps;
     double issue_warps;
+    double norm;
 };
 
 /* Clocks a second at which an SM with so many blocks works. */
@@ -296,10 +299,10 @@ static struct block_cost block_cost_of(const struct vf_gpu *gpu, const struct vf
         .issue_clocks = fmax(instructions / gpu->warp / rate.issued, arithmetic),
         .warps = (double)ceil_div(t->threads, gpu->warp),
         .issue_warps = t->issue_warps > 0 ? t->issue_warps : rate.issue_warps,
+        .norm = t->overlap == VF_RUNS_AHEAD ? rate.norm_ahead : rate.norm,
     };
-    /* Its phases follow one another, unless it says so: only other blocks work while it waits. */
-    const double work =
-        t->overlaps ? fmax(cost.shared_clocks, cost.issue_clocks) : cost.shared_clocks + cost.issue_clocks;
+    const double work = t->overlap == VF_PHASES ? cost.shared_clocks + cost.issue_clocks
+                                                : fmax(cost.shared_clocks, cost.issue_clocks);
     cost.alone = rate.start + t->loads / t->loads_in_flight * rate.memory_latency +
                  t->barriers * rate.barrier_latency + work / sm_rate(gpu, &cost, 1);
     return cost;
@@ -328,8 +331,8 @@ static double add_waves(const struct vf_gpu *gpu, const struct block_cost *cost,
         seconds[k] += waves * part[k];
     }
     for (int k = 0; k < VF_LIMIT_LAUNCH; k++)
-        sum += pow(part[k] / longest, rate.norm);
-    return waves * longest * pow(sum, 1 / rate.norm);
+        sum += pow(part[k] / longest, cost->norm);
+    return waves * longest * pow(sum, 1 / cost->norm);
 }
 
 double vf_model_seconds(const struct vf_gpu *gpu, const struct vf_kernel_traffic *traffic,

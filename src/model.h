@@ -115,6 +115,13 @@ struct vf_occupancy vf_model_occupancy(const struct vf_gpu *gpu, int threads, in
 
 /* ---- predicted time ---- */
 
+/* What of a block's work goes on at once. */
+enum vf_overlap {
+    VF_PHASES,     /* its phases follow one another: only other blocks work while it waits */
+    VF_OVERLAPS,   /* threads are in different phases: shared memory and arithmetic work at once */
+    VF_RUNS_AHEAD, /* besides, what is read comes so long before it is needed that hardly anything waits */
+};
+
 /* What one thread block does, in the mean; the grid is `blocks` of them, started in order, x fastest. */
 struct vf_kernel_traffic {
     int threads;         /* of a block */
@@ -135,7 +142,7 @@ struct vf_kernel_traffic {
     double loads_in_flight; /* of them under way at once, at least 1 */
     double barriers;
     double issue_warps; /* on an SM until instructions are issued at its full rate; 0: as most kernels need */
-    bool overlaps; /* a block's threads are in different phases: shared memory and arithmetic work at once */
+    enum vf_overlap overlap;
 };
 
 /* For issue_warps: what a stage makes goes through shared memory to the next one, again and again, so that an
@@ -179,7 +186,7 @@ const char *vf_model_limit_name(enum vf_model_limit limit);
  * wave is shorter than what a block takes with an SM for itself: its start, its loads over those in flight
  * times the memory's latency, which is Little's law with the bytes cancelled, its barriers, and its own work.
  * Few blocks on an SM, or one, therefore cannot hide their waits. The parts overlap: their 2.5-norm, that is
- * the longest and, if others come near it, up to twice as much.
+ * the longest and, if others come near it, up to twice as much (their 4-norm where blocks run ahead).
  *
  * Halo sectors come from memory or, if still there, from L2. Between a block's read and its neighbour's pass
  * the bytes of the blocks between them, or, if both are resident, a few steps of all resident blocks. Up to
