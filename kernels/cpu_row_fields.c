@@ -1,4 +1,6 @@
 /* The rings of row-stream: filled from sources, completed beyond the grid, stored to sinks. */
+#include <stdint.h>
+
 #include "kernels/cpu_row_worker.h"
 #include "src/alloc.h"
 
@@ -71,6 +73,14 @@ char *vf_row_of_sink(const struct vf_row_worker *w, const struct vf_sink *sink, 
            (size_t)w->tile.x.from * vf_type_size(sink->array->type);
 }
 
+/* The cache line at an end of a row of a sink, if other rows have a part of it: then it is stored through the
+ * caches, and every store after it would wait until it is there. */
+static void ask_for_end(const char *end)
+{
+    if ((uintptr_t)end % VF_ALIGNMENT != 0)
+        __builtin_prefetch(end, 1);
+}
+
 /* Stores or reduces a row of a sink; `row` is the element at the tile's first x. */
 static void deliver(const struct vf_row_worker *w, const struct vf_sink *sink, ptrdiff_t s, ptrdiff_t r,
                     const char *row)
@@ -80,11 +90,16 @@ static void deliver(const struct vf_row_worker *w, const struct vf_sink *sink, p
     const ptrdiff_t z = volume ? s : 0, y = volume ? r : s, n = w->tile.x.to - w->tile.x.from;
     if (sink->array != NULL) {
         const enum vf_type type = sink->array->type;
+        const size_t size = vf_type_size(type);
         char *to = vf_row_of_sink(w, sink, s, r);
-        if (w->streams)
-            w->rows->stream(w->rows->store[type], vf_type_size(type), row, to, n);
-        else
+        if (w->streams) {
+            const char *next = to + (size_t)job->nx * size;
+            ask_for_end(next);
+            ask_for_end(next + (size_t)n * size);
+            w->rows->stream(w->rows->store[type], size, row, to, n);
+        } else {
             w->rows->store[type](row, to, n);
+        }
     }
     for (int k = 0; k < sink->reducer_count; k++)
         vf_reducer_add(&sink->reducer[k], w->thread, row, n, w->tile.x.from, y, z);
