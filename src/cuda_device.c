@@ -293,9 +293,12 @@ static enum vf_status compile(struct vf_cuda *cuda, const char *text, void **cub
     if (!cuda->has_nvrtc)
         VF_TRY(vf_nvrtc_api_open(&cuda->nvrtc, error));
     cuda->has_nvrtc = true;
-    VF_TRY(vf_nvrtc_compile(&cuda->nvrtc, text, "kernel.cu", vf_kernel_texts, vf_kernel_text_count,
-                            cuda->arch, cubin, bytes, error));
-    cuda->compiled_count++;
+    status = vf_nvrtc_compile(&cuda->nvrtc, text, "kernel.cu", vf_kernel_texts, vf_kernel_text_count,
+                              cuda->arch, cubin, bytes, error);
+    if (status == VF_OK)
+        cuda->compiled_count++;
+    else
+        cuda->refused_count++;
 out:
     return status;
 }

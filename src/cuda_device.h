@@ -50,9 +50,10 @@ struct vf_cuda {
     struct vf_cuda_loaded *loaded;
     int loaded_count, loaded_room;
     int compiled_count; /* kernels that no cache had */
+    int refused_count;  /* texts that do not compile: a fault of theirs, others take their place */
     int replaced_count; /* launches of others than the plan's kernels, which did not compile well; the last:
                          */
-    char replaced[256];
+    char replaced[512];
     double seconds[3]; /* uploads, kernels, downloads so far; the main thread's */
     bool strict;       /* --backend cuda: what the device fails at is an error, the CPU does not take over */
     bool is_full;      /* what a job needs beside the fields that it held did not fit its memory */

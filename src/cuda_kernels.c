@@ -119,18 +119,20 @@ static int list_others(const struct vf_cuda_launch *kernel, const struct vf_gpu 
     return count;
 }
 
-/* For who asks, as --explain names the plan's choice. */
+/* For who asks, as --explain names the plan's choice; `why` is empty, or why that does not compile. */
 static void note_other(const struct vf_cuda_launch *kernel, struct vf_cuda *cuda,
-                       const struct vf_launch *launch)
+                       const struct vf_launch *launch, const struct vf_error *why)
 {
     const struct vf_flow *flow = &kernel->work.flow;
     const int *planned = launch->config.block, *taken = kernel->config.block;
     const int stages = flow->stage_count;
     cuda->replaced_count++;
-    snprintf(cuda->replaced, sizeof cuda->replaced, "%s%s%s, by %s, block %dx%dx%d, not %s, block %dx%dx%d",
+    snprintf(cuda->replaced, sizeof cuda->replaced,
+             "%s%s%s, by %s, block %dx%dx%d, not %s, block %dx%dx%d%s%.*s",
              stages > 0 ? flow->stage[0].name : "copy", stages > 1 ? " to " : "",
              stages > 1 ? flow->stage[stages - 1].name : "", kernel->scheme->name, taken[0], taken[1],
-             taken[2], launch->scheme->name, planned[0], planned[1], planned[2]);
+             taken[2], launch->scheme->name, planned[0], planned[1], planned[2],
+             why->text[0] != '\0' ? ": " : "", (int)strcspn(why->text, "\n"), why->text);
 }
 
 /* The plan's choice if it was measured, or compiles to what was expected; else the next best. */
@@ -141,11 +143,14 @@ static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda
                                              launch->tuned, launch->precompiled}};
     int count = 1, best = -1, latest = -1;
     double least = INFINITY;
+    struct vf_error why = {""};
     enum vf_status status = VF_OK;
     for (int i = 0; i < count && least > PATIENCE * list[i].seconds; i++) {
         double seconds;
         status = compile(kernel, cuda, &list[i], &seconds, error);
         latest = i;
+        if (i == 0 && status != VF_OK)
+            why = *error;
         if (status == VF_OK && seconds >= 0 && seconds < least) {
             best = i;
             least = seconds;
@@ -173,7 +178,7 @@ static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda
     status = best == latest ? VF_OK : compile(kernel, cuda, &list[best], &least, error);
     if (status == VF_OK &&
         (kernel->scheme != launch->scheme || !vf_config_equal(&kernel->config, &launch->config)))
-        note_other(kernel, cuda, launch);
+        note_other(kernel, cuda, launch, &why);
     return status;
 }
 

@@ -51,6 +51,22 @@ test_kernels_that_give_way_are_told_of() {
     cmp a.tif b.tif
 }
 
+test_kernel_that_does_not_compile_gives_way() {
+    fake 0 --backend cuda --explain --dry-run -f gaussian "$SMALL" a.tif
+    scheme=$(sed -n 's/^ *kernel G[^:]*: \([a-z-]*\),.*/\1/p' out | head -n 1)
+    cat >picky <<EOF
+#!/bin/sh
+for word; do case \$word in *.cpp) ! grep "kernels/$(echo "$scheme" | tr - _).cu" "\$word" || exit 1 ;; esac; done
+exec cc -x c++ "\$@"
+EOF
+    chmod +x picky
+    FAKE_NVRTC_CXX=$PWD/picky fake 0 -v --backend cuda -f gaussian "$SMALL" a.tif
+    says "not $scheme, block"
+    says "does not compile for sm_90"
+    fake 0 --backend cpu -f gaussian "$SMALL" b.tif
+    cmp a.tif b.tif
+}
+
 test_forced_scheme() {
     fake 0 --scheme big-tile:block=16x8x1:work=1x1x1 --explain --dry-run -f gaussian "$SMALL" out.tif
     prints "big-tile"

@@ -47,6 +47,7 @@ void device_check(const struct pipeline *p, struct vf_cuda *cuda, const char *co
             continue;
         run.scheme = (*scheme)[0] != '\0' ? *scheme : NULL;
         struct vf_volume got = pipeline_run(&run, &in, NULL);
+        cr_assert_eq(cuda->refused_count, 0, "%s by '%s': a kernel does not compile", p->chain, *scheme);
         compare(&run, &got, &right);
         vf_volume_free(&got);
     }
