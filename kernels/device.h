@@ -11,7 +11,7 @@
  *   VF_HALO_Z, VF_HALO_Y, VF_HALO_X      how far the case reaches on its inputs (2D: z is 0)
  *   VF_BLOCK_X, _Y, _Z                   threads of a block
  *   VF_WORK_X, _Y, _Z                    cells of a thread
- *   VF_STREAM                            planes (2D: rows) that a block streams
+ *   VF_STREAM                            planes, or rows, that a block streams
  *   VF_VARIANT                           the scheme's own: VF_VARIANT_NAME is 1 for the one chosen
  *   VF_FLAT_GRID, VF_VIRTUAL             1: tiles are numbered along x; and each block takes several
  *   VF_INTERIOR                          1: tiles that lie inside the grid do without the boundary rule

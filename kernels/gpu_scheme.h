@@ -39,7 +39,7 @@ struct vf_kernel_case {
 struct vf_kernel_config {
     int block[3];        /* threads */
     int work[3];         /* cells of a thread */
-    int stream;          /* planes (2D: rows) that a block streams through; 0: it does not */
+    int stream;          /* planes, or rows, that a block streams through; 0: it does not */
     int variant;         /* index into the scheme's variants */
     bool flat_grid;      /* tiles are numbered along the grid's x */
     bool virtual_blocks; /* as many blocks as fit at once, each takes several tiles */

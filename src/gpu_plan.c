@@ -298,18 +298,33 @@ static bool may_group(const struct vf_gpu_request *request, int begin, int end,
     return fuse == 0 || end - begin == (fuse < left ? fuse : left);
 }
 
+/* Cells of the grid along the axis that a block streams; 0: it does not. */
+static int streamed_extent(const struct vf_kernel_case *c, const struct vf_ranked *of)
+{
+    const ptrdiff_t extent[3] = {c->nx, c->ny, c->nz};
+    struct vf_kernel_config longer = of->config;
+    ptrdiff_t tile[3], longer_tile[3];
+    longer.stream++;
+    of->scheme->tile(c, &of->config, tile);
+    of->scheme->tile(c, &longer, longer_tile);
+    for (int axis = 0; axis < 3; axis++)
+        if (longer_tile[axis] != tile[axis])
+            return (int)extent[axis];
+    return 0;
+}
+
 int vf_gpu_rechunk(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_ranked *of,
                    struct vf_ranked *list, int room)
 {
     static const double more[] = {0.5, 0.75, 1.5, 2, 4};
-    const int planes = (int)(c->flow->dim == 2 ? c->ny : c->nz), stream = of->config.stream;
-    const double chunks = stream > 0 ? ceil((double)planes / stream) : 0;
+    const int extent = streamed_extent(c, of), stream = of->config.stream;
+    const double chunks = stream > 0 ? ceil((double)extent / stream) : 0;
     int count = 0, last = 0;
     for (size_t i = 0; chunks > 0 && count < room && i < sizeof more / sizeof *more; i++) {
         struct vf_ranked *other = &list[count];
         const double others = fmax(1, round(chunks * more[i]));
         *other = *of;
-        other->config.stream = (int)ceil(planes / others);
+        other->config.stream = (int)ceil(extent / others);
         if (others == chunks || other->config.stream == last ||
             of->scheme->forbids(c, gpu, &other->config) != NULL)
             continue;

@@ -80,8 +80,8 @@ struct vf_ranked {
 int vf_gpu_rank(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_forced *forced,
                 struct vf_ranked *list, int room);
 
-/* The same configuration with fewer and with more chunks of planes, where it streams them, up to four times
- * as many: how many, at most `room`. Their times are those of `of`. */
+/* The same configuration with fewer and with more chunks of the axis that it streams, if it streams, up to
+ * four times as many: how many, at most `room`. Their times are those of `of`. */
 int vf_gpu_rechunk(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_ranked *of,
                    struct vf_ranked *list, int room);
 

@@ -310,11 +310,13 @@ Test(gpu_plan, the_same_word_for_several_stages_lets_them_meet)
     close_plan(&p);
 }
 
-static void check_chunks(const char *scheme, ptrdiff_t planes, const int *stream, int count)
+/* Of 100 x rows x planes cells. */
+static void check_chunks(const char *chain, const char *scheme, ptrdiff_t rows, ptrdiff_t planes,
+                         const int *stream, int count)
 {
     struct kernel k;
     struct vf_ranked list[8];
-    open_kernel(&k, "gradient", 100, 100, planes, scheme);
+    open_kernel(&k, chain, 100, rows, planes, scheme);
     const struct vf_ranked of = {.scheme = k.launch->scheme, .config = k.launch->config};
     cr_expect_eq(vf_gpu_rechunk(&k.work.c, &k.p.gpu, &of, list, COUNT(list)), count, "%s", scheme);
     for (int i = 0; i < count; i++) {
@@ -328,11 +330,16 @@ static void check_chunks(const char *scheme, ptrdiff_t planes, const int *stream
 
 Test(gpu_plan, other_chunks_of_a_configuration)
 {
-#define CHUNKS(scheme, planes, ...) \
-    check_chunks(scheme, planes, (const int[]){__VA_ARGS__}, COUNT(((const int[]){__VA_ARGS__})))
-    CHUNKS("register-stream:variant=shared:block=32x4:work=4x1x1:stream=64", 512, 128, 86, 43, 32, 16);
-    CHUNKS("register-stream:variant=shared:block=32x4:work=4x1x1:stream=700", 300, 150, 75);
-    CHUNKS("register-stream:variant=shared:block=32x4:work=4x1x1:stream=2", 3, 3, 1);
-    check_chunks("global-read", 512, NULL, 0);
+#define CHUNKS(chain, scheme, rows, planes, ...) \
+    check_chunks(chain, scheme, rows, planes, (const int[]){__VA_ARGS__}, COUNT(((const int[]){__VA_ARGS__})))
+    CHUNKS("gradient", "register-stream:variant=shared:block=32x4:work=4x1x1:stream=64", 100, 512, 128, 86,
+           43, 32, 16);
+    CHUNKS("gradient", "register-stream:variant=shared:block=32x4:work=4x1x1:stream=700", 100, 300, 150, 75);
+    CHUNKS("gradient", "register-stream:variant=shared:block=32x4:work=4x1x1:stream=2", 100, 3, 3, 1);
+    check_chunks("gradient", "global-read", 100, 512, NULL, 0);
+    CHUNKS("gaussian:sigma=4",
+           "GX=separable-stream:block=64x1:work=4x1x1:stream=150,GY=separable-stream:block=64x1:work=4x1x1:"
+           "stream=150",
+           300, 40, 300, 100, 75, 38);
 #undef CHUNKS
 }
