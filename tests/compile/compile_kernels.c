@@ -68,6 +68,7 @@ static const struct sample samples[] = {
     {"gaussian", 3, VF_F32, VF_F32, false, VF_NEAREST},
     {"gaussian:sigma=3", 3, VF_U16, VF_U16, false, VF_REFLECT},
     {"gaussian:sigma=2", 2, VF_U8, VF_U8, false, VF_MIRROR},
+    {"gaussian:sigma=12", 3, VF_F32, VF_F32, false, VF_NEAREST},
     {"gaussian:sigma=20", 2, VF_F32, VF_F32, false, VF_NEAREST},
     {"gradient", 3, VF_F32, VF_F32, false, VF_WRAP},
     {"gradient:output=components", 2, VF_I8, VF_F32, false, VF_CONSTANT},
