@@ -136,14 +136,14 @@ static void apply(const struct vf_forced *forced, struct vf_kernel_config *confi
     config->interior = forced->interior >= 0 ? forced->interior : config->interior;
 }
 
-/* What compiling takes, as against MOST_UNROLLED: vf_gpu_scheme.written. Of one cell a thread there is no
- * shorter kernel. */
+/* What compiling takes, as against MOST_UNROLLED: vf_gpu_scheme.written. Of one cell a thread and one stage
+ * there is no shorter kernel. */
 static double length_of(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
                         const struct vf_kernel_config *config)
 {
     const int cells = config->work[0] * config->work[1] * config->work[2];
     if (cells == 1)
-        return 0;
+        return c->flow->stage_count > 1 ? c->operations : 0;
     return scheme->written != NULL ? scheme->written(c, config) : (double)cells * c->operations;
 }
 

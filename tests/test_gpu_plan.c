@@ -119,6 +119,25 @@ Test(gpu_plan, kernels_take_every_stage_once)
         }
 }
 
+/* On a small grid a launch is what takes time: lines of six fields and eigenvectors in one kernel would save
+ * two, and compile for 14 s where they take 4 apart. */
+Test(gpu_plan, what_is_long_apart_is_not_fused_for_a_small_grid)
+{
+    struct planned p;
+    struct vf_flow flow;
+    struct vf_error error = {{0}};
+    open_plan(&p, "eed:rho=5:mode=line:k=3:iterations=1", 5, 200, 3, NULL);
+    cr_assert_eq(vf_plan_flow(&p.plan, &p.plan.run[0], NULL, &flow, &error), VF_OK, "%s", error.text);
+    for (int i = 0; i < p.plan.run[0].gpu.launch_count; i++) {
+        const struct vf_launch *launch = &p.plan.run[0].gpu.launch[i];
+        const char *first = flow.stage[launch->stage_begin].name,
+                   *last = flow.stage[launch->stage_end - 1].name;
+        cr_expect(first[0] != 'R' || last[0] == 'R', "%s to %s in one", first, last);
+    }
+    vf_flow_close(&flow);
+    close_plan(&p);
+}
+
 Test(gpu_plan, iterations_are_cut_where_runs_get_long)
 {
     struct planned p;
