@@ -134,11 +134,12 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
 
 /* ---- candidates ---- */
 
-/* Operations in the code: of a loop, the parts before it, one in it, and those after it. */
+/* Operations in the code: of a loop, one part, and those before and after it, which have half of the terms.
+ */
 static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     const struct shape s = shape_of(c, config);
-    const double terms = config->variant == LOOP ? 3.0 * s.run : 2.0 * s.reach + 1;
+    const double terms = config->variant == LOOP ? 2.0 * s.run : 2.0 * s.reach + 1;
     /* Long runs of fused multiply-adds compile in half the time of other code. */
     return 0.5 * s.run * s.span * terms;
 }
@@ -195,7 +196,7 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     static const struct {
         int run, span, warps;
     } across[] = {{16, 2, 4}, {16, 1, 4}, {8, 2, 2}, {16, 2, 8},
-                  {32, 1, 4}, {16, 1, 2}, {8, 1, 4}, {16, 1, 8}};
+                  {32, 1, 8}, {16, 1, 2}, {8, 1, 4}, {16, 1, 8}};
     static const int along[] = {16, 8};
     struct vf_candidate_list all = {c, gpu, &vf_gpu_long_line, list, 0, room};
     if (axis_of(c) == 0)
@@ -213,6 +214,8 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
  * to read, and values taken from shared memory. Fitted to 10 kernels. */
 #define LOOKED_UP 1.12
 #define TAKEN 2.5
+/* Of an SM until it issues at its full rate: a warp alone has half of a scheduler's rate at most. */
+#define ISSUE_WARPS 8
 
 static void count_sectors(const struct vf_kernel_case *c, const struct shape *s, const ptrdiff_t size[3],
                           struct vf_kernel_traffic *traffic)
@@ -267,6 +270,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     traffic->loads = (steps + before) * (brought + sides);
     traffic->loads_in_flight = vf_fills_are_copies(c, gpu) ? brought + sides : 1;
     traffic->barriers = steps * (s.axis == 0 ? 3 : 1);
+    traffic->issue_warps = ISSUE_WARPS;
     traffic->overlap = VF_RUNS_AHEAD;
     traffic->registers = wanted_registers(c, config);
 }
