@@ -51,9 +51,10 @@ static const char *refuses(const struct vf_kernel_case *c)
 
 struct shape {
     int axis, reach, pack;
-    int run, span;  /* results of a thread along the line, and side by side */
-    int parts;      /* of what a run reads, of as many values as it has results */
-    int warps;      /* along y and z: that make a run each at once */
+    int run, span; /* results of a thread along the line, and side by side */
+    /* Along y and z: parts of what a run reads, of as many values as it has results; warps that make a run
+     * each at once. */
+    int parts, warps;
     ptrdiff_t held; /* cells in shared memory */
 };
 
@@ -65,8 +66,6 @@ static struct shape shape_of(const struct vf_kernel_case *c, const struct vf_ker
         const int pad = (s.reach + s.pack - 1) / s.pack * s.pack,
                   runs = (config->block[0] * s.run + 2 * pad + s.run - 1) / s.run;
         s.span = 1;
-        s.parts = (pad + s.reach + 2 * s.run - 1) / s.run;
-        s.warps = 1;
         s.held = (ptrdiff_t)config->block[1] * 2 * runs * (s.run + s.pack);
     } else {
         s.span = config->work[0];
@@ -164,6 +163,19 @@ static void add_chunks(struct vf_candidate_list *all, const struct vf_kernel_con
     }
 }
 
+/* Of short rows several at once, and some one after the other. */
+static void add_rows(struct vf_candidate_list *all, const struct vf_kernel_config *like)
+{
+    for (int rows = 1; rows <= 8; rows *= 2)
+        for (int steps = 8; steps <= 32; steps *= 2) {
+            struct vf_kernel_config config = *like;
+            config.block[0] = WARP / rows;
+            config.block[1] = rows;
+            config.stream = steps * rows;
+            vf_candidate_add(all, &config);
+        }
+}
+
 static void add_shape(struct vf_candidate_list *all, int run, int span, int warps)
 {
     const int axis = axis_of(all->c);
@@ -176,16 +188,7 @@ static void add_shape(struct vf_candidate_list *all, int run, int span, int warp
             config.block[axis] = warps;
             add_chunks(all, &config);
         } else {
-            /* Of short rows several at once. */
-            static const int rows[] = {1, 2, 4, 8};
-            for (int i = 0; i < 4; i++) {
-                config.block[0] = WARP / rows[i];
-                config.block[1] = rows[i];
-                for (int steps = 8; steps <= 32; steps *= 2) {
-                    config.stream = steps * rows[i];
-                    vf_candidate_add(all, &config);
-                }
-            }
+            add_rows(all, &config);
         }
     }
 }
@@ -258,9 +261,9 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     count_sectors(c, &s, size, traffic);
     traffic->threads = config->block[0] * config->block[1] * config->block[2];
     traffic->steps = (streamed + step - 1) / step;
-    const double steps = fields * (double)traffic->steps, runs = steps * traffic->threads,
-                 brought = (double)cells / s.pack, /* packs of a thread in a step */
-        sides = s.axis == 0 ? 2.0 * s.reach / config->block[0] : 0,
+    const double steps = fields * (double)traffic->steps, runs = steps * traffic->threads;
+    /* What a thread brings in a step, packs and cells beside the tile; and steps' worth before the first. */
+    const double brought = (double)cells / s.pack, sides = s.axis == 0 ? 2.0 * s.reach / config->block[0] : 0,
                  before = fields * (s.axis == 0 ? 1 : (s.parts - 1.0) / s.warps);
     /* Of a run: what is brought, taken, and of rows put by way of shared memory. */
     const double moved = (s.run + 2.0 * s.reach) * s.span + cells * (s.axis == 0 ? 3 : 1) + 8 * sides;

@@ -7,7 +7,8 @@
 
 enum { X, Y, Z, AXES };
 
-/* For each axis: runs of 4, 8 and 16, cells side by side, warps; chunks that end within a grid, and not. */
+/* For each axis: runs of 4, 8 and 16 or 32, cells side by side, warps; chunks that end within a grid, and
+ * not. */
 static const char *const schemes[AXES][3][2] = {
     [X] = {{"long-line:variant=loop:block=8x4x1:work=4x1x1:stream=5", NULL},
            {"long-line:variant=written:block=32x1x1:work=8x1x1:stream=3:virtual=1", NULL},
@@ -17,7 +18,7 @@ static const char *const schemes[AXES][3][2] = {
            {"long-line:variant=loop:block=32x2x1:work=4x16x1:stream=40:virtual=1", NULL}},
     [Z] = {{"long-line:variant=loop:block=32x1x1:work=4x1x4:stream=9", NULL},
            {"long-line:variant=written:block=32x1x2:work=2x1x8:stream=1000:virtual=1", NULL},
-           {"long-line:variant=loop:block=32x1x3:work=1x1x16:stream=48:grid=flat", NULL}},
+           {"long-line:variant=loop:block=32x1x2:work=1x1x32:stream=64:grid=flat", NULL}},
 };
 
 /* Lines of `count` fields. */
