@@ -101,7 +101,7 @@ $(BUILD)/volfilter: $(BUILD)/src/main.o
 $(BUILD)/montage: $(BUILD)/tests/demo/montage.o
 $(BUILD)/bench-cpu: $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/bench/bench_gpu%,$(wildcard tests/bench/*.c)))
 $(BUILD)/bench-gpu: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/bench_gpu*.c)) $(BUILD)/gen/bench_texts.o \
-    $(BUILD)/tests/bench/bench_case.o $(BUILD)/tests/bench/bench_limits.o
+    $(BUILD)/tests/bench/bench_case.o
 $(BUILD)/unit-tests: $(test_objects)
 $(BUILD)/cuda-tests: $(cuda_test_objects)
 $(BUILD)/unit-tests $(BUILD)/cuda-tests: private LIBS := -lcriterion $(LIBS)

@@ -15,22 +15,20 @@ static const struct vf_param params[] = {
     [CONTRAST] = VF_PARAM_C,
     [ITERATIONS] = VF_PARAM_ITERATIONS,
     [DT] = VF_PARAM_DT,
-    [THRESHOLD] =
-        {.name = "threshold",
-         .kind = VF_PARAM_THRESHOLD,
-         .initial = "auto",
-         .max = 1e30,
-         .unit = "squared gradient",
-         .choices = "auto",
-         .help =
-             "coherence-enhancing where mu1 - mu3 is above it, edge-enhancing elsewhere; auto is its mean "
-             "over the noise box"},
-    [NOISE] =
-        {.name = "noise",
-         .kind = VF_PARAM_BOX,
-         .initial = "",
-         .unit = "voxels",
-         .help = "a box WxHxD+X+Y+Z of background that threshold=auto is taken from; none: the whole volume"},
+    [THRESHOLD] = {.name = "threshold",
+                   .kind = VF_PARAM_THRESHOLD,
+                   .initial = "auto",
+                   .max = 1e30,
+                   .unit = "squared gradient",
+                   .choices = "auto",
+                   .help = "ced where the largest eigenvalue of the structure tensor exceeds the smallest by "
+                           "more, eed elsewhere; auto is the mean of that difference over the noise box"},
+    [NOISE] = {.name = "noise",
+               .kind = VF_PARAM_BOX,
+               .initial = "",
+               .unit = "voxels",
+               .help =
+                   "where threshold=auto is taken from: a box of background; without it, the whole volume"},
 };
 
 /* threshold=auto: the mean of mu1 - mu3 over the noise box, from a pre-pass. */

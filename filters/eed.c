@@ -17,9 +17,8 @@ static const struct vf_param params[] = {
               .kind = VF_PARAM_CHOICE,
               .initial = "surface",
               .choices = "surface|line",
-              .help = "surface stops diffusion across edges only; line keeps just the direction of least "
-                      "change, and needs "
-                      "rho > 0"},
+              .help = "surface: no diffusion across edges; line: diffusion along the direction of least "
+                      "change alone, which needs rho > 0"},
 };
 
 /* The diffusion tensor: from the gradient alone where the structure tensor is not smoothed, else from the
@@ -67,7 +66,7 @@ out:
 
 const struct vf_filter vf_filter_eed = {
     .name = "eed",
-    .summary = "edge-enhancing diffusion",
+    .summary = "edge-enhancing diffusion: smooth along surfaces or lines, not across them",
     .source = "Weickert 1998; mode=line: Frangakis & Hegerl 2001",
     .keeps_type = true,
     .params = params,

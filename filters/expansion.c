@@ -43,35 +43,17 @@ enum vf_status vf_filter_expand(const struct vf_filter *filter, const struct vf_
     return status;
 }
 
-/* Room for one more element of a growing array; false with a message. */
-static bool grow(void **array, int count, int *room, size_t size, struct vf_error *error)
-{
-    if (count < *room)
-        return true;
-    int larger = *room == 0 ? 16 : 2 * *room;
-    void *moved = vf_alloc((size_t)larger, size, "filter stages", error);
-    if (moved == NULL)
-        return false;
-    if (*array != NULL)
-        memcpy(moved, *array, (size_t)count * size);
-    vf_free(*array);
-    *array = moved;
-    *room = larger;
-    return true;
-}
-
 int vf_add_field(struct vf_expansion *e, enum vf_field_kind kind, struct vf_error *error)
 {
-    if (e->in_pre) {
-        if (!grow((void **)&e->pre_field_kind, e->pre_field_count, &e->pre_field_room, sizeof kind, error))
-            return -1;
-        e->pre_field_kind[e->pre_field_count] = kind;
-        return e->pre_field_count++;
-    }
-    if (!grow((void **)&e->field_kind, e->field_count, &e->field_room, sizeof kind, error))
+    enum vf_field_kind **list = e->in_pre ? &e->pre_field_kind : &e->field_kind;
+    int *count = e->in_pre ? &e->pre_field_count : &e->field_count;
+    size_t *room = e->in_pre ? &e->pre_field_room : &e->field_room;
+    enum vf_field_kind *grown = vf_grow(*list, (size_t)*count, room, sizeof *grown, "filter stages", error);
+    if (grown == NULL)
         return -1;
-    e->field_kind[e->field_count] = kind;
-    return e->field_count++;
+    *list = grown;
+    grown[*count] = kind;
+    return (*count)++;
 }
 
 /* An empty stage at the end of the list that is being built. */
@@ -79,10 +61,12 @@ static struct vf_stage *append_stage(struct vf_expansion *e, const char *name, s
 {
     struct vf_stage **list = e->in_pre ? &e->pre : &e->stage;
     int *count = e->in_pre ? &e->pre_count : &e->stage_count;
-    int *room = e->in_pre ? &e->pre_room : &e->stage_room;
-    if (!grow((void **)list, *count, room, sizeof **list, error))
+    size_t *room = e->in_pre ? &e->pre_room : &e->stage_room;
+    struct vf_stage *grown = vf_grow(*list, (size_t)*count, room, sizeof *grown, "filter stages", error);
+    if (grown == NULL)
         return NULL;
-    struct vf_stage *stage = &(*list)[(*count)++];
+    *list = grown;
+    struct vf_stage *stage = &grown[(*count)++];
     *stage = (struct vf_stage){0};
     snprintf(stage->name, sizeof stage->name, "%s", name);
     return stage;
@@ -133,10 +117,13 @@ static struct vf_taps *taps_along(struct vf_expansion *e, int axis, const double
         int *offset[] = {&taps->tap[i].dx, &taps->tap[i].dy, &taps->tap[i].dz};
         *offset[axis] = i - radius;
     }
-    if (!grow((void **)&e->taps, e->taps_count, &e->taps_room, sizeof *e->taps, error)) {
+    struct vf_taps **grown =
+        vf_grow(e->taps, (size_t)e->taps_count, &e->taps_room, sizeof *grown, "filter stages", error);
+    if (grown == NULL) {
         vf_free(taps);
         return NULL;
     }
+    e->taps = grown;
     return e->taps[e->taps_count++] = taps;
 }
 

@@ -165,20 +165,21 @@ struct vf_context {
  * repeat > 1 needs one output. Pre-pass stages number their fields apart, 0 being the same input. */
 struct vf_expansion {
     int repeat;
-    int stage_count, stage_room;
+    int stage_count, field_count;
+    size_t stage_room, field_room;
     struct vf_stage *stage;
-    int field_count;
     enum vf_field_kind *field_kind;
-    int field_room;
     int output_count;
     int output[VF_MAX_OUTPUTS];
     const char *output_label[VF_MAX_OUTPUTS]; /* "xx", "x" ...; NULL for a single output */
-    int pre_count, pre_room, pre_field_count, pre_field_room;
+    int pre_count, pre_field_count;
+    size_t pre_room, pre_field_room;
     enum vf_field_kind *pre_field_kind;
     struct vf_stage *pre; /* one sweep serves all globals */
     int global_count;
     struct vf_global global[VF_MAX_GLOBALS];
-    int taps_count, taps_room;
+    int taps_count;
+    size_t taps_room;
     struct vf_taps **taps; /* owned */
     bool in_pre;           /* the builder adds to the pre-pass now */
 };

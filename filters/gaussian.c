@@ -4,13 +4,14 @@
 enum { SIGMA, TRUNCATE };
 
 static const struct vf_param params[] = {
-    [SIGMA] = {.name = "sigma",
-               .kind = VF_PARAM_LENGTHS,
-               .initial = "1",
-               .max = 1000,
-               .unit = "voxels",
-               .help =
-                   "standard deviation, one for all axes or one an axis (x, y, z); 0 leaves an axis alone"},
+    [SIGMA] =
+        {.name = "sigma",
+         .kind = VF_PARAM_LENGTHS,
+         .initial = "1",
+         .max = 1000,
+         .unit = "voxels",
+         .help =
+             "standard deviation, one for all axes or one each for x, y and z; 0 leaves an axis as it is"},
     [TRUNCATE] = {.name = "truncate",
                   .kind = VF_PARAM_NUMBER,
                   .initial = "4",

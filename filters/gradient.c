@@ -12,20 +12,20 @@ static const struct vf_param params[] = {
          .initial = "central",
          .choices = "central|sobel|scharr|gaussian",
          .help =
-             "difference of the neighbours; the same with 3-tap smoothing across; derivative of a Gaussian "
-             "along the axis, unsmoothed across"},
+             "central: the difference of the two neighbours; sobel, scharr: that, smoothed across by three "
+             "weights; gaussian: the derivative of a Gaussian along the axis, unsmoothed across"},
     [SIGMA] = {.name = "sigma",
                .kind = VF_PARAM_LENGTHS,
                .initial = "0",
                .max = 1000,
                .unit = "voxels",
-               .help =
-                   "width of the Gaussian (default 1 for method=gaussian); for the others, smooths first"},
+               .help = "width of a Gaussian that smooths first; with method=gaussian, of the one that is "
+                       "derived, and then 1 by default"},
     [OUTPUT] = {.name = "output",
                 .kind = VF_PARAM_CHOICE,
                 .initial = "magnitude",
                 .choices = "magnitude|x|y|z|components",
-                .help = "the length, one derivative, or all as channels x, y, z"},
+                .help = "the length of the gradient, one derivative, or all of them as channels"},
 };
 
 /* Where floor(4 sigma + 0.5), the radius of the derivative, is 1. */

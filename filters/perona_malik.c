@@ -1,4 +1,5 @@
 /* Non-linear isotropic diffusion. */
+#include "filters/tensor_params.h"
 #include "filters/tensor_stages.h"
 
 #include "filters/stencils/params.h"
@@ -13,28 +14,16 @@ static const struct vf_param params[] = {
            .max = 1e30,
            .unit = "intensity per x-voxel",
            .choices = "auto|pN|Nsd",
-           .help = "gradients above it are edges: a number, pN a percentile of |grad u|, Nsd N standard "
-                   "deviations of u; "
+           .help = "gradients above it are edges; percentiles are of |grad u|, standard deviations of u; "
                    "auto is p90"},
-    [ITERATIONS] = {.name = "iterations",
-                    .kind = VF_PARAM_COUNT,
-                    .initial = "10",
-                    .min = 1,
-                    .max = 10000,
-                    .help = "steps"},
-    [DT] = {.name = "dt",
-            .kind = VF_PARAM_THRESHOLD,
-            .initial = "auto",
-            .max = 0.5,
-            .unit = "x-voxels^2",
-            .choices = "auto",
-            .help = "step size, at most 1 / (2 sum 1/h^2); auto is 0.9 of that"},
+    [ITERATIONS] = VF_PARAM_ITERATIONS,
+    [DT] = VF_PARAM_DT,
     [CONDUCTANCE] = {.name = "conductance",
                      .kind = VF_PARAM_CHOICE,
                      .initial = "exp",
                      .choices = "exp|quadratic",
-                     .help =
-                         "g(s) = exp(-s^2) keeps strong edges, 1/(1 + s^2) wide regions; s = |grad u| / k"},
+                     .help = "exp, which is exp(-s^2), keeps strong edges; quadratic, 1/(1 + s^2), wide "
+                             "regions; s = |grad u| / k"},
 };
 
 static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,

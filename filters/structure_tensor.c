@@ -1,30 +1,19 @@
 /* Structure tensor and what its eigenvalues tell. */
+#include "filters/tensor_params.h"
 #include "filters/tensor_stages.h"
 
 enum { SIGMA, RHO, OUTPUT };
 enum output { TENSOR, EIGENVALUES, COHERENCE, ORIENTATION };
 
 static const struct vf_param params[] = {
-    [SIGMA] = {.name = "sigma",
-               .kind = VF_PARAM_LENGTHS,
-               .initial = "1",
-               .max = 1000,
-               .unit = "x-voxels",
-               .help = "smoothing before the gradient; one number holds for cubic voxels, x,y,z in voxels of "
-                       "each axis"},
-    [RHO] = {.name = "rho",
-             .kind = VF_PARAM_LENGTHS,
-             .initial = "2",
-             .max = 1000,
-             .unit = "x-voxels",
-             .help = "smoothing of the tensor: the size of the neighbourhood that it describes"},
-    [OUTPUT] =
-        {.name = "output",
-         .kind = VF_PARAM_CHOICE,
-         .initial = "tensor",
-         .choices = "tensor|eigenvalues|coherence|orientation",
-         .help =
-             "xx,xy,xz,yy,yz,zz; descending; planar, linear, isotropic (2D: one); direction of least change"},
+    [SIGMA] = VF_PARAM_SIGMA("1"),
+    [RHO] = VF_PARAM_RHO("2"),
+    [OUTPUT] = {.name = "output",
+                .kind = VF_PARAM_CHOICE,
+                .initial = "tensor",
+                .choices = "tensor|eigenvalues|coherence|orientation",
+                .help = "tensor: its elements; eigenvalues: the largest first; coherence: planar, linear and "
+                        "isotropic, in 2D one; orientation: the direction of least change"},
 };
 
 static const char *const value_label[] = {"mu1", "mu2", "mu3"};

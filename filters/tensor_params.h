@@ -1,46 +1,50 @@
-/* The parameters that eed, ced and and share, each with its own default. */
+/* The parameters that several filters share, some each with its own default. */
 #ifndef VF_TENSOR_PARAMS_H
 #define VF_TENSOR_PARAMS_H
 
-#define VF_PARAM_SIGMA(value)                                                                                \
+#define VF_PARAM_SIGMA(value)                                                                             \
+    {                                                                                                     \
+        .name = "sigma", .kind = VF_PARAM_LENGTHS, .initial = value, .max = 1000, .unit = "x-voxels",     \
+        .help =                                                                                           \
+            "width of the Gaussian before the gradient; one number is in voxels along x, three are each " \
+            "in voxels of their axis"                                                                     \
+    }
+#define VF_PARAM_RHO(value)                                                                               \
+    {                                                                                                     \
+        .name = "rho", .kind = VF_PARAM_LENGTHS, .initial = value, .max = 1000, .unit = "x-voxels",       \
+        .help = "width of the Gaussian over the structure tensor: the size of the neighbourhood that it " \
+                "describes"                                                                               \
+    }
+#define VF_PARAM_K                                                                                         \
+    {                                                                                                      \
+        .name = "k", .kind = VF_PARAM_THRESHOLD, .initial = "auto", .max = 1e30,                           \
+        .unit = "intensity per x-voxel", .choices = "auto|pN|Nsd",                                         \
+        .help = "gradients above it are edges; percentiles are of |grad u_sigma|, standard deviations of " \
+                "u; auto is p90"                                                                           \
+    }
+#define VF_PARAM_ALPHA                                                                      \
+    {                                                                                       \
+        .name = "alpha", .kind = VF_PARAM_NUMBER, .initial = "0.001", .max = 1,             \
+        .help = "diffusion across structures, and where there are none; along them it is 1" \
+    }
+#define VF_PARAM_C                                                                                           \
     {                                                                                                        \
-        .name = "sigma", .kind = VF_PARAM_LENGTHS, .initial = value, .max = 1000, .unit = "x-voxels",        \
+        .name = "C", .kind = VF_PARAM_NUMBER, .initial = "1", .max = 1e30,                                   \
         .help =                                                                                              \
-            "smoothing before the gradient; one number holds for cubic voxels, x,y,z in voxels of each axis" \
-    }
-#define VF_PARAM_RHO(value)                                                                         \
-    {                                                                                               \
-        .name = "rho", .kind = VF_PARAM_LENGTHS, .initial = value, .max = 1000, .unit = "x-voxels", \
-        .help = "smoothing of the structure tensor"                                                 \
-    }
-#define VF_PARAM_K                                                                                           \
-    {                                                                                                        \
-        .name = "k", .kind = VF_PARAM_THRESHOLD, .initial = "auto", .max = 1e30,                             \
-        .unit = "intensity per x-voxel", .choices = "auto|pN|Nsd",                                           \
-        .help = "gradients above it are edges: a number, pN a percentile of |grad u_sigma|, Nsd N standard " \
-                "deviations of u; auto is p90"                                                               \
-    }
-#define VF_PARAM_ALPHA                                                                  \
-    {                                                                                   \
-        .name = "alpha", .kind = VF_PARAM_NUMBER, .initial = "0.001", .max = 1,         \
-        .help = "diffusion across structures and where there are none, of 1 along them" \
-    }
-#define VF_PARAM_C                                                                                       \
-    {                                                                                                    \
-        .name = "C", .kind = VF_PARAM_NUMBER, .initial = "1", .max = 1e30,                               \
-        .help = "how coherent a structure must be before it is smoothed along: (mu1 - mu3)^2 against C " \
-                "S^4, S the "                                                                            \
-                "range of the input over 255"                                                            \
+            "the larger, the more coherent a structure must be to be smoothed along: (mu1 - mu3)^2, of the " \
+            "structure tensor's eigenvalues, is held against C S^4, S the range of the input over 255"       \
     }
 #define VF_PARAM_ITERATIONS                                                                    \
     {                                                                                          \
         .name = "iterations", .kind = VF_PARAM_COUNT, .initial = "10", .min = 1, .max = 10000, \
         .help = "steps"                                                                        \
     }
-#define VF_PARAM_DT                                                                                    \
-    {                                                                                                  \
-        .name = "dt", .kind = VF_PARAM_THRESHOLD, .initial = "auto", .max = 0.5, .unit = "x-voxels^2", \
-        .choices = "auto", .help = "step size, at most 1 / (2 sum 1/h^2); auto is 0.9 of that"         \
+#define VF_PARAM_DT                                                                                         \
+    {                                                                                                       \
+        .name = "dt", .kind = VF_PARAM_THRESHOLD, .initial = "auto", .max = 0.5, .unit = "x-voxels^2",      \
+        .choices = "auto",                                                                                  \
+        .help =                                                                                             \
+            "step size, at most 1 / (2 sum 1/h^2), h the sides of a voxel in x-voxels; auto is 0.9 of that" \
     }
 
 #endif

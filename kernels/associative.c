@@ -122,7 +122,7 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     /* Long lines leave more warps to an SM if a thread has fewer of them. */
     enum { LONG = 100 };
     int n = 0;
-    for (int span = vf_stream_span(c); span >= 1 && (n == 0 || sum_registers(c, &list[n - 1]) > LONG);
+    for (int span = vf_kernel_pack(c); span >= 1 && (n == 0 || sum_registers(c, &list[n - 1]) > LONG);
          span /= 2)
         n += vf_stream_candidates(&vf_gpu_associative, c, gpu, span, shapes, count, 0, list + n, room - n);
     return n;
@@ -142,7 +142,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     vf_stream_traffic(c, config, &shape, traffic);
     /* A dense table's plane takes long to add: the next one is there by then; fitted to 7 kernels. */
     traffic->loads_in_flight *= shape.any_diagonal ? 4 : ahead_of(c, config);
-    if (vf_stream_planes(c, config) < (c->flow->dim == 2 ? c->ny : c->nz)) {
+    if (config->stream < (c->flow->dim == 2 ? c->ny : c->nz)) {
         traffic->read_sectors *= APART;
         traffic->written_sectors *= APART;
     }

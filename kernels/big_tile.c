@@ -67,7 +67,6 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
 {
     ptrdiff_t size[3];
-    (void)gpu;
     tile(c, config, size);
     vf_tile_sectors(c, config, size, true, traffic);
     vf_box_operations(c, config, true, 1, traffic);

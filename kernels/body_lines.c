@@ -7,11 +7,6 @@ extern const struct vf_gpu_scheme vf_gpu_body_lines;
 /* Sums along x reach no farther: packs beside them are in registers. */
 #define MOST_REACH 32
 
-static int pack_of(const struct vf_kernel_case *c)
-{
-    return VF_VECTOR_BYTES / (int)vf_kernel_element(c);
-}
-
 /* Of the sums. */
 static int reach_of(const struct vf_kernel_case *c)
 {
@@ -42,12 +37,12 @@ static const char *refuses(const struct vf_kernel_case *c)
 /* Of a tile's row with what lies beside it. */
 static int packs_of_row(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    return config->block[0] + 2 * ((reach_of(c) + pack_of(c) - 1) / pack_of(c));
+    return config->block[0] + 2 * ((reach_of(c) + vf_kernel_pack(c) - 1) / vf_kernel_pack(c));
 }
 
 static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t size[3])
 {
-    size[0] = (ptrdiff_t)pack_of(c) * config->block[0];
+    size[0] = (ptrdiff_t)vf_kernel_pack(c) * config->block[0];
     size[1] = config->block[1];
     size[2] = 1;
 }
@@ -63,7 +58,8 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
 {
     if (config->stream > 0)
         return "body-lines does not stream";
-    if (config->block[2] > 1 || config->work[0] != pack_of(c) || config->work[1] > 1 || config->work[2] > 1)
+    if (config->block[2] > 1 || config->work[0] != vf_kernel_pack(c) || config->work[1] > 1 ||
+        config->work[2] > 1)
         return "a thread has 16 bytes of a row, and a block the rows of one plane";
     if (config->block[0] % 8 != 0)
         return "a block's rows are some times 8 threads";
@@ -77,10 +73,10 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     enum { NARROW = 32 }; /* fewer columns of threads are slow, by more than is predicted */
     int n = 0;
     for (size_t i = 0; i < sizeof shape / sizeof *shape && n < room; i++) {
-        if (shape[i][0] < NARROW && c->nx >= NARROW * pack_of(c))
+        if (shape[i][0] < NARROW && c->nx >= NARROW * vf_kernel_pack(c))
             continue;
         const struct vf_kernel_config config = {
-            .block = {shape[i][0], shape[i][1], 1}, .work = {pack_of(c), 1, 1}, .interior = true};
+            .block = {shape[i][0], shape[i][1], 1}, .work = {vf_kernel_pack(c), 1, 1}, .interior = true};
         if (forbids(c, gpu, &config) == NULL)
             list[n++] = config;
     }
@@ -92,7 +88,7 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 /* The packs that a thread makes, what it sums one of, and some. */
 static int registers_of(const struct vf_kernel_case *c)
 {
-    const int pack = pack_of(c), words = (int)vf_kernel_element(c) / 4,
+    const int pack = vf_kernel_pack(c), words = (int)vf_kernel_element(c) / 4,
               border = (reach_of(c) + pack - 1) / pack * pack;
     return 4 + words * (c->flow->sink_count * pack + 2 * border + pack);
 }
@@ -118,7 +114,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
 {
     (void)gpu;
     const struct vf_flow *flow = c->flow;
-    const int pack = pack_of(c), fields = flow->sink_count, across = packs_of_row(c, config),
+    const int pack = vf_kernel_pack(c), fields = flow->sink_count, across = packs_of_row(c, config),
               border = (across - config->block[0]) / 2 * pack, columns = pack * config->block[0];
     const double rows = config->block[1], threads = config->block[0] * rows, packs = across * rows,
                  cells = columns * rows, reads = reads_of_pack(c),
@@ -162,7 +158,7 @@ static double written(const struct vf_kernel_case *c, const struct vf_kernel_con
     (void)config;
     const int fields = c->flow->sink_count, sums = c->flow->stage[1].taps->count,
               made = c->operations - sums * fields;
-    return 2.0 * pack_of(c) * made + made + 0.5 * pack_of(c) * fields * sums;
+    return 2.0 * vf_kernel_pack(c) * made + made + 0.5 * vf_kernel_pack(c) * fields * sums;
 }
 
 /* Products of a gradient and 17 weights take 0.5 s to compile. */

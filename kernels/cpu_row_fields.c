@@ -1,5 +1,6 @@
 /* The rings of row-stream: filled from sources, completed beyond the grid, stored to sinks. */
 #include <stdint.h>
+#include <string.h>
 
 #include "kernels/cpu_row_worker.h"
 #include "src/alloc.h"
@@ -65,6 +66,32 @@ static void fill_edges(const struct vf_row_worker *w, int field, char *row)
     }
 }
 
+/* A cell beside a row from the one that the boundary rule names. */
+static void copy_cell(const struct vf_row_worker *w, int field, const char *row, ptrdiff_t from, char *to)
+{
+    const struct vf_row_layout *l = w->layout;
+    if (from < 0)
+        row = w->outside[l->job->flow->field_kind[field]];
+    else
+        row += from * (ptrdiff_t)l->element;
+    memcpy(to, row, sizeof(float));
+    if (l->element == sizeof(double))
+        memcpy(to + sizeof(float), row + sizeof(float), sizeof(float));
+}
+
+struct vf_row_ends vf_row_copy_ends(const struct vf_row_worker *w, int field, ptrdiff_t r, const char *row)
+{
+    const struct vf_row_layout *l = w->layout;
+    const ptrdiff_t row_bytes = l->job->nx * (ptrdiff_t)l->element, from_last = row_bytes - VF_ROW_END_BYTES;
+    char *first = w->arena + l->ring[field].offset + (size_t)(r & 1) * VF_ROW_ENDS_BYTES + VF_ALIGNMENT;
+    char *last = first + VF_ROW_END_BYTES;
+    memcpy(first, row, VF_ROW_END_BYTES);
+    memcpy(last, row + from_last, VF_ROW_END_BYTES);
+    copy_cell(w, field, row, w->edge[0][0], first - l->element);
+    copy_cell(w, field, row, w->edge[1][0], last + VF_ROW_END_BYTES);
+    return (struct vf_row_ends){first, last - from_last};
+}
+
 char *vf_row_of_sink(const struct vf_row_worker *w, const struct vf_sink *sink, ptrdiff_t s, ptrdiff_t r)
 {
     const struct vf_job *job = w->layout->job;
@@ -116,9 +143,8 @@ void vf_row_finish(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdif
         deliver(w, &l->job->sink[ring->sink], s, r, row + tile->x.from * (ptrdiff_t)l->element);
 }
 
-/* Row r of plane s of a source, at x = 0; a periodic grid's row of any number. */
-static const char *row_of_source(const struct vf_row_worker *w, const struct vf_array *array, ptrdiff_t s,
-                                 ptrdiff_t r)
+const char *vf_row_of_source(const struct vf_row_worker *w, const struct vf_array *array, ptrdiff_t s,
+                             ptrdiff_t r)
 {
     const struct vf_row_layout *l = w->layout;
     const bool volume = l->job->flow->dim == 3;
@@ -136,7 +162,7 @@ struct vf_row_loading vf_row_loading_of(const struct vf_row_worker *w, int field
     return (struct vf_row_loading){.field = field,
                                    .s = s,
                                    .next = first,
-                                   .from = row_of_source(w, array, s, first),
+                                   .from = vf_row_of_source(w, array, s, first),
                                    .to = plane.first,
                                    .from_pitch = l->job->nx * cell,
                                    .to_pitch = plane.pitch,
@@ -155,13 +181,14 @@ static struct vf_row_ahead row_ahead(const struct vf_row_worker *w, const struct
     if (l->periodic_r || r >= part->r.to) {
         for (; r >= part->r.to; r -= part->r.to - part->r.from)
             s++;
-        row = s < part->s.to ? row_of_source(w, &l->job->source[ring->source], s, r) : NULL;
+        row = s < part->s.to ? vf_row_of_source(w, &l->job->source[ring->source], s, r) : NULL;
     }
     return (struct vf_row_ahead){row == NULL ? NULL : row + from * loading->cell, loading->cell,
                                  part->x.to - part->x.from};
 }
 
-struct vf_row_ahead vf_row_load(const struct vf_row_worker *w, struct vf_row_loading *loading)
+/* Converts the next row into the ring. */
+static void fill_row(const struct vf_row_worker *w, const struct vf_row_loading *loading)
 {
     const struct vf_row_layout *l = w->layout;
     const struct vf_array *array = &l->job->source[l->ring[loading->field].source];
@@ -174,12 +201,20 @@ struct vf_row_ahead vf_row_load(const struct vf_row_worker *w, struct vf_row_loa
                                    loading->to + at * (ptrdiff_t)l->element, n);
         at += n;
     }
-    const struct vf_row_ahead ahead = row_ahead(w, loading);
     if (vf_row_needs_finish(&l->ring[loading->field]))
         vf_row_finish(w, loading->field, loading->s, loading->next, loading->to);
+}
+
+struct vf_row_ahead vf_row_load(const struct vf_row_worker *w, struct vf_row_loading *loading)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_array *array = &l->job->source[l->ring[loading->field].source];
+    if (!l->ring[loading->field].in_place)
+        fill_row(w, loading);
+    const struct vf_row_ahead ahead = row_ahead(w, loading);
     loading->next++;
     loading->to += loading->to_pitch;
-    loading->from = l->periodic_r ? row_of_source(w, array, loading->s, loading->next)
+    loading->from = l->periodic_r ? vf_row_of_source(w, array, loading->s, loading->next)
                                   : loading->from + loading->from_pitch;
     return ahead;
 }

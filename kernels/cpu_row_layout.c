@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include "kernels/cpu_rows.h"
 #include "src/alloc.h"
 #include "src/size.h"
 
@@ -218,6 +217,22 @@ static void find_loaders(struct vf_row_layout *l)
     }
 }
 
+/* Whether the body that loads a source may read its rows where they are: whole ones, of which nothing beyond
+ * the grid is read but the next cell of the row that it computes, whose ends are copied. Faces along x are
+ * computed from a vector before the row on. A plan, which has no sources yet, counts a ring. */
+static bool may_read(const struct vf_row_layout *l, int field)
+{
+    const struct vf_ring *ring = &l->ring[field];
+    const struct vf_stage *stage = &l->job->flow->stage[ring->loader];
+    const enum vf_type real = l->job->flow->is_double ? VF_F64 : VF_F32;
+    const size_t row_bytes = (size_t)l->job->nx * l->element;
+    return l->stage[ring->loader].kind == VF_ROW_BODY && stage->input_count == 1 &&
+           vf_stencil(stage->stencil)->star_inputs[l->job->flow->dim - 2] == 1 &&
+           !vf_body_shares_faces(stage->stencil) && ring->pad == 1 && l->job->source != NULL &&
+           l->job->source[ring->source].type == real && l->tile.x == l->job->nx &&
+           row_bytes % VF_ALIGNMENT == 0 && row_bytes >= VF_ROW_END_BYTES;
+}
+
 /* Lines along the stream read rows as they are: no cell beside them, none beyond the grid in a row. */
 static void find_in_place(struct vf_row_layout *l)
 {
@@ -229,6 +244,11 @@ static void find_in_place(struct vf_row_layout *l)
                 along = along && (flow->stage[i].input[j] != flow->source[k] ||
                                   l->stage[i].kind == VF_ROW_ACROSS_STREAM);
         l->ring[flow->source[k]].in_place = along;
+    }
+    for (int k = 0; k < flow->source_count; k++) {
+        struct vf_ring *ring = &l->ring[flow->source[k]];
+        ring->ends = ring->loader >= 0 && may_read(l, flow->source[k]);
+        ring->in_place = ring->in_place || ring->ends;
     }
 }
 
@@ -312,7 +332,11 @@ static bool place_rings(struct vf_row_layout *l)
         struct vf_ring *ring = &l->ring[f];
         ring->offset = end;
         if (!shape_ring(l, ring) || !vf_size_mul((size_t)ring->depth, ring->plane_bytes, &bytes) ||
-            !vf_size_add(end, ring->in_place ? 0 : bytes, &end))
+            !vf_size_add(end,
+                         ring->ends       ? 2 * VF_ROW_ENDS_BYTES
+                         : ring->in_place ? 0
+                                          : bytes,
+                         &end))
             return false;
         l->work_bytes += (double)bytes;
     }
@@ -391,7 +415,7 @@ void vf_row_layout_close(struct vf_row_layout *l)
 enum {
     OPERATIONS_PER_NS = 80,
     ACROSS_PER_NS = 200, /* weights across rows: two loads in registers serve many sums */
-    ALONG_PER_NS = 120,
+    ALONG_PER_NS = 92,
     L2_BYTES_PER_NS = 90,
     L3_BYTES_PER_NS = 60,
     MEMORY_BYTES_PER_NS = 18,

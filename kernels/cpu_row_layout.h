@@ -4,11 +4,15 @@
 #ifndef VF_CPU_ROW_LAYOUT_H
 #define VF_CPU_ROW_LAYOUT_H
 
+#include "kernels/cpu_rows.h"
 #include "kernels/scheme.h"
 
 struct vf_halo {
     int s, r, x; /* stream, rows, x */
 };
+
+/* Of the copies of one row's ends: the first with a line before it, the last with one after it. */
+#define VF_ROW_ENDS_BYTES ((size_t)2 * (VF_ROW_END_BYTES + VF_ALIGNMENT))
 
 /* A field's ring. */
 struct vf_ring {
@@ -17,7 +21,8 @@ struct vf_ring {
     int delay;            /* planes behind the sources, at most: */
     int early;            /* a plane may be there by so many steps earlier */
     int loader;           /* of a source: the stage that loads its rows as it comes to them; -1: none */
-    bool in_place;        /* of a source: there is no ring, its rows are read where they are */
+    bool in_place;        /* of a source: there is no ring, its rows are read where they are; */
+    bool ends;            /* but for copies of their ends, of one row and the next, which are in its stead */
     bool whole;           /* all rows of a plane are kept; else those that are made at once */
     int ahead;            /* of a source: rows that are asked for before they are loaded */
     ptrdiff_t depth;      /* planes kept */

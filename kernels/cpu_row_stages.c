@@ -10,6 +10,7 @@ struct input {
         *plane;  /* [stream offset + halo]: the first row made, at the output's first cell; NULL is outside */
     bool inside; /* no plane is NULL */
     struct vf_halo halo;
+    bool star;           /* of a body: read along the axes only */
     ptrdiff_t first_row; /* that the planes begin with */
     ptrdiff_t pitch;     /* bytes from row to row */
     const char *outside; /* a row of the constant */
@@ -33,7 +34,7 @@ static const char *row_in_place(const struct vf_row_worker *w, int field, ptrdif
 {
     const struct vf_row_layout *l = w->layout;
     const struct vf_array *array = &l->job->source[l->ring[field].source];
-    return vf_job_row(l->job, array, w->image, s, w->part[field].r.from) + (size_t)x * l->element;
+    return vf_row_of_source(w, array, s, w->part[field].r.from) + (size_t)x * l->element;
 }
 
 /* Input k of the work, whose x range is known. */
@@ -47,6 +48,8 @@ static struct input input_of(const struct vf_row_worker *w, const struct work *w
         .plane = w->plane + ((work->how->called ? VF_MAX_INPUTS : 0) + k) * l->most_planes,
         .inside = true,
         .halo = work->how->halo[k],
+        .star = work->how->kind == VF_ROW_BODY &&
+                k < vf_stencil(work->stage->stencil)->star_inputs[flow->dim - 2],
         .first_row = w->part[field].r.from,
         .pitch = ring->whole ? ring->pitch * (ptrdiff_t)l->element : 0,
         .outside = w->outside[flow->field_kind[field]] + (size_t)l->most_origin * l->element,
@@ -193,7 +196,14 @@ struct body_plane {
     ptrdiff_t by[VF_MAX_INPUTS * VF_BODY_ROWS]; /* and how far */
     char *out[VF_MAX_OUTPUTS];                  /* the row that comes next */
     ptrdiff_t out_pitch[VF_MAX_OUTPUTS];
+    struct vf_row_ends next_ends; /* of the row that comes next, where its ends are copied */
 };
+
+/* Whether a body reads the row that far from its own. */
+static bool is_read(const struct input *in, int ds, int dr)
+{
+    return !in->star || ds == 0 || dr == 0;
+}
 
 static void begin_inputs(const struct vf_row_worker *w, struct body_plane *body)
 {
@@ -214,6 +224,8 @@ static void begin_inputs(const struct vf_row_worker *w, struct body_plane *body)
         }
         for (int dr = -h.r; dr <= h.r && in->pitch != 0; dr++)
             for (int ds = -h.s; ds <= h.s; ds++) {
+                if (!is_read(in, ds, dr))
+                    continue;
                 body->move[body->moved] = (short)VF_ROW_INDEX(k, volume ? ds : 0, volume ? dr : ds);
                 body->by[body->moved++] = in->pitch;
             }
@@ -319,8 +331,9 @@ static void find_rows(const struct vf_row_worker *w, struct body_plane *body, pt
         for (int dr = -h.r; dr <= h.r; dr++) {
             const ptrdiff_t offset = row_offset(w, input, r + dr);
             for (int ds = -h.s; ds <= h.s; ds++)
-                body->in[VF_ROW_INDEX(k, volume ? ds : 0, volume ? dr : ds)] =
-                    row_at(input, body->plane + ds, offset);
+                if (is_read(input, ds, dr))
+                    body->in[VF_ROW_INDEX(k, volume ? ds : 0, volume ? dr : ds)] =
+                        row_at(input, body->plane + ds, offset);
         }
     }
 }
@@ -341,6 +354,18 @@ static void finish_rows(const struct vf_row_worker *w, const struct body_plane *
             vf_row_finish(w, work->stage->output[k], work->s + body->plane, r, body->out[k] - before);
 }
 
+/* A row ahead: what is stored in pieces and loaded as a vector at once waits for every store before it. */
+static void copy_ends(const struct vf_row_worker *w, struct body_plane *body, ptrdiff_t r)
+{
+    const struct work *work = body->work;
+    const struct input *in = &work->input[0];
+    const int field = work->stage->input[0];
+    const char *row = same_row(in, body->plane + in->halo.s, r);
+    body->row.ends = r == work->rows.from ? vf_row_copy_ends(w, field, r, row) : body->next_ends;
+    if (r + 1 < work->rows.to)
+        body->next_ends = vf_row_copy_ends(w, field, r + 1, row + in->pitch);
+}
+
 static void make_body_row(const struct vf_row_worker *w, struct body_plane *body, ptrdiff_t r)
 {
     const struct work *work = body->work;
@@ -352,6 +377,8 @@ static void make_body_row(const struct vf_row_worker *w, struct body_plane *body
         go_on(body);
     else
         find_rows(w, body, r);
+    if (w->layout->ring[work->stage->input[0]].ends)
+        copy_ends(w, body, r);
     body->row.open_lo[1] = y != body->closed_lo_y;
     body->row.open_hi[1] = y != body->closed_hi_y;
     body->row.follows = body->follows && (!volume || r > work->rows.from);

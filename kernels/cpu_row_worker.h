@@ -72,6 +72,14 @@ static inline bool vf_row_needs_finish(const struct vf_ring *ring)
     return ring->pad > 0 || ring->sink >= 0;
 }
 
+/* Copies the ends of row r of a source that is read in its place, which begins at `row`. */
+struct vf_row_ends vf_row_copy_ends(const struct vf_row_worker *worker, int field, ptrdiff_t r,
+                                    const char *row);
+
+/* Row r of plane s of a source, at x = 0; a periodic grid's row of any number. */
+const char *vf_row_of_source(const struct vf_row_worker *worker, const struct vf_array *array, ptrdiff_t s,
+                             ptrdiff_t r);
+
 /* The rows of plane s of a source on their way into its ring. */
 struct vf_row_loading {
     int field;

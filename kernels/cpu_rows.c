@@ -87,70 +87,75 @@ VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
 _Static_assert(VF_MAX_INPUTS == 8 && VF_BODY_ROWS == 9 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
 
 /* Rows are taken in whole vectors, up to one beyond their ends. The row is not copied: reloading as vectors
- * what was just stored as scalars waits for every store before it. Where results go to a sink, or a row is
- * asked for, it is done a vector at a time; addresses are local then, since nothing that is stored changes
- * them, and those that the body does not use are never loaded. */
-#define VF_STENCIL_DEF(name, in_2d, in_3d, out_2d, out_3d, ...)                                            \
-    VF_DEVICE void pass_##name(const struct vf_body_row *row, const REAL *param, enum pass pass,           \
-                               eigen_block *kept, ptrdiff_t begin, ptrdiff_t end)                          \
-    {                                                                                                      \
-        if (!puts_results(pass) || (row->place == VF_ROW_IN_RING && row->ahead.row == NULL)) {             \
-            _Pragma("omp simd") for (ptrdiff_t i = begin; i < end; i++)                                    \
-                body_##name(row->in, row->out, param, row, pass, kept, begin, i, i);                       \
-            return;                                                                                        \
-        }                                                                                                  \
-        const void *const in[] = {INPUT(0), INPUT(1), INPUT(2), INPUT(3),                                  \
-                                  INPUT(4), INPUT(5), INPUT(6), INPUT(7)};                                 \
-        void *const to[] = {row->out[0], row->out[1], row->out[2], row->out[3], row->out[4], row->out[5]}; \
-        const int outputs[] = {out_2d, out_3d};                                                            \
-        struct vf_body_row own = *row;                                                                     \
-        for (ptrdiff_t at = begin; at < end; at += VF_LANES) {                                             \
-            REAL result[VF_MAX_OUTPUTS][VF_LANES];                                                         \
-            void *const out[] = {result[0], result[1], result[2], result[3], result[4], result[5]};        \
-            ask_for(own.ahead, at, 1);                                                                     \
-            own.closed_lo_x = row->closed_lo_x - (int)at;                                                  \
-            own.closed_hi_x = row->closed_hi_x - (int)at;                                                  \
-            _Pragma("omp simd") for (int lane = 0; lane < VF_LANES; lane++)                                \
-                body_##name(in, out, param, &own, pass, kept, begin, at + lane, lane);                     \
-            for (int k = 0; k < outputs[DIM - 2]; k++)                                                     \
-                put_vector(to[k], at, vf_vector_load(result[k]), own.place);                               \
-        }                                                                                                  \
-    }                                                                                                      \
-    static void row_##name(const struct vf_body_row *row)                                                  \
-    {                                                                                                      \
-        const ptrdiff_t n = (row->n + VF_LANES - 1) & -(ptrdiff_t)VF_LANES;                                \
-        REAL param[VF_MAX_STENCIL_PARAMS];                                                                 \
-        for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)                                                    \
-            param[i] = (REAL)row->param[i];                                                                \
-        const bool has_values = vf_body_has_eigenvalues(VF_STENCIL_##name);                                \
-        if (DIM == 3 && (has_values || vf_body_has_eigenvector(VF_STENCIL_##name))) {                      \
-            _Alignas(VF_VECTOR_BYTES) eigen_block kept[EIGEN_KEPT];                                        \
-            for (ptrdiff_t begin = 0, end; begin < n; begin = end) {                                       \
-                end = eigen_block_end(begin, n);                                                           \
-                pass_##name(row, param, SCALED, kept, begin, end);                                         \
-                pass_##name(row, param, SHAPED, kept, begin, end);                                         \
-                if (has_values) {                                                                          \
-                    pass_##name(row, param, DISCRIMINATED, kept, begin, end);                              \
-                    pass_##name(row, param, ROOTS_PARTED, kept, begin, end);                               \
-                } else {                                                                                   \
-                    pass_##name(row, param, DIRECTED, kept, begin, end);                                   \
-                    pass_##name(row, param, UNIT, kept, begin, end);                                       \
-                    pass_##name(row, param, ACROSS, kept, begin, end);                                     \
-                    pass_##name(row, param, REDUCED, kept, begin, end);                                    \
-                    pass_##name(row, param, PARTED, kept, begin, end);                                     \
-                    pass_##name(row, param, TURNED, kept, begin, end);                                     \
-                }                                                                                          \
-                pass_##name(row, param, DECOMPOSED, kept, begin, end);                                     \
-            }                                                                                              \
-        } else if (vf_body_shares_faces(VF_STENCIL_##name)) {                                              \
-            pass_##name(row, param, FACES_ALONG_X, NULL, -VF_LANES, n);                                    \
-            if (row->follows)                                                                              \
-                pass_##name(row, param, FACES_TAKEN, NULL, 0, n);                                          \
-            else                                                                                           \
-                pass_##name(row, param, FACES_KEPT, NULL, 0, n);                                           \
-        } else {                                                                                           \
-            pass_##name(row, param, WHOLE, NULL, 0, n);                                                    \
-        }                                                                                                  \
+ * what was just stored as scalars waits for every store before it. Where results go to a sink, a row is asked
+ * for, or a row's ends are elsewhere, it is done a vector at a time; addresses are local then, since nothing
+ * that is stored changes them, and those that the body does not use are never loaded. */
+#define VF_STENCIL_DEF(name, in_2d, in_3d, out_2d, out_3d, ...)                                              \
+    VF_DEVICE void pass_##name(const struct vf_body_row *row, const REAL *param, enum pass pass,             \
+                               eigen_block *kept, ptrdiff_t begin, ptrdiff_t end)                            \
+    {                                                                                                        \
+        const int inputs[] = {in_2d, in_3d}, outputs[] = {out_2d, out_3d};                                   \
+        const bool has_ends = inputs[DIM - 2] == 1 && row->ends.first != NULL;                               \
+        if (!puts_results(pass) || (row->place == VF_ROW_IN_RING && row->ahead.row == NULL && !has_ends)) {  \
+            _Pragma("omp simd") for (ptrdiff_t i = begin; i < end; i++)                                      \
+                body_##name(row->in, row->out, param, row, pass, kept, begin, i, i);                         \
+            return;                                                                                          \
+        }                                                                                                    \
+        const void *in[] = {INPUT(0), INPUT(1), INPUT(2), INPUT(3), INPUT(4), INPUT(5), INPUT(6), INPUT(7)}; \
+        void *const to[] = {row->out[0], row->out[1], row->out[2], row->out[3], row->out[4], row->out[5]};   \
+        const void *const middle = in[VF_ROW_INDEX(0, 0, 0)];                                                \
+        struct vf_body_row own = *row;                                                                       \
+        for (ptrdiff_t at = begin; at < end; at += VF_LANES) {                                               \
+            REAL result[VF_MAX_OUTPUTS][VF_LANES];                                                           \
+            void *const out[] = {result[0], result[1], result[2], result[3], result[4], result[5]};          \
+            ask_for(own.ahead, at, 1);                                                                       \
+            own.closed_lo_x = row->closed_lo_x - (int)at;                                                    \
+            own.closed_hi_x = row->closed_hi_x - (int)at;                                                    \
+            if (has_ends)                                                                                    \
+                in[VF_ROW_INDEX(0, 0, 0)] = at == 0                ? own.ends.first                          \
+                                            : at + VF_LANES == end ? own.ends.last                           \
+                                                                   : middle;                                 \
+            _Pragma("omp simd") for (int lane = 0; lane < VF_LANES; lane++)                                  \
+                body_##name(in, out, param, &own, pass, kept, begin, at + lane, lane);                       \
+            for (int k = 0; k < outputs[DIM - 2]; k++)                                                       \
+                put_vector(to[k], at, vf_vector_load(result[k]), own.place);                                 \
+        }                                                                                                    \
+    }                                                                                                        \
+    static void row_##name(const struct vf_body_row *row)                                                    \
+    {                                                                                                        \
+        const ptrdiff_t n = (row->n + VF_LANES - 1) & -(ptrdiff_t)VF_LANES;                                  \
+        REAL param[VF_MAX_STENCIL_PARAMS];                                                                   \
+        for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)                                                      \
+            param[i] = (REAL)row->param[i];                                                                  \
+        const bool has_values = vf_body_has_eigenvalues(VF_STENCIL_##name);                                  \
+        if (DIM == 3 && (has_values || vf_body_has_eigenvector(VF_STENCIL_##name))) {                        \
+            _Alignas(VF_VECTOR_BYTES) eigen_block kept[EIGEN_KEPT];                                          \
+            for (ptrdiff_t begin = 0, end; begin < n; begin = end) {                                         \
+                end = eigen_block_end(begin, n);                                                             \
+                pass_##name(row, param, SCALED, kept, begin, end);                                           \
+                pass_##name(row, param, SHAPED, kept, begin, end);                                           \
+                if (has_values) {                                                                            \
+                    pass_##name(row, param, DISCRIMINATED, kept, begin, end);                                \
+                    pass_##name(row, param, ROOTS_PARTED, kept, begin, end);                                 \
+                } else {                                                                                     \
+                    pass_##name(row, param, DIRECTED, kept, begin, end);                                     \
+                    pass_##name(row, param, UNIT, kept, begin, end);                                         \
+                    pass_##name(row, param, ACROSS, kept, begin, end);                                       \
+                    pass_##name(row, param, REDUCED, kept, begin, end);                                      \
+                    pass_##name(row, param, PARTED, kept, begin, end);                                       \
+                    pass_##name(row, param, TURNED, kept, begin, end);                                       \
+                }                                                                                            \
+                pass_##name(row, param, DECOMPOSED, kept, begin, end);                                       \
+            }                                                                                                \
+        } else if (vf_body_shares_faces(VF_STENCIL_##name)) {                                                \
+            pass_##name(row, param, FACES_ALONG_X, NULL, -VF_LANES, n);                                      \
+            if (row->follows)                                                                                \
+                pass_##name(row, param, FACES_TAKEN, NULL, 0, n);                                            \
+            else                                                                                             \
+                pass_##name(row, param, FACES_KEPT, NULL, 0, n);                                             \
+        } else {                                                                                             \
+            pass_##name(row, param, WHOLE, NULL, 0, n);                                                      \
+        }                                                                                                    \
     }
 #include "filters/stencils.def"
 #undef VF_STENCIL_DEF

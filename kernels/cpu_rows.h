@@ -37,10 +37,19 @@ struct vf_row_ahead {
     ptrdiff_t cell, count;
 };
 
+/* Copies of a row's first and last cells, two whole vectors of each, with the cell beyond the grid beside
+ * them, as addresses of the row's x = 0; NULL where the row itself has room for those cells. */
+#define VF_ROW_END_BYTES 128
+struct vf_row_ends {
+    const void *first, *last;
+};
+
 /* One row of a body stage. Rows are of the compute type, their first element being the row's first cell;
  * inputs may be read up to the stage's x reach before and after, and in whole vectors. */
 struct vf_body_row {
     const void *const *in; /* [VF_ROW_INDEX(k, dz, dy)]; only what the stage reads is set */
+    struct vf_row_ends
+        ends; /* of a body's only input: instead of its row at the row's first and last vector */
     void *const *out;
     enum vf_row_place place; /* of all outputs */
     struct vf_row_ahead ahead;

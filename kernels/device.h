@@ -7,6 +7,7 @@
  *   VF_INPUTS, VF_OUTPUTS                the arrays that are read, written
  *   VF_SMALL_INPUTS                      1: all inputs have fewer bytes than the compute type
  *   VF_FIELDS                            inputs and what the stages make
+ *   VF_STAGES, VF_BODIES                 stages; those of them that are bodies
  *   VF_PARAMS, VF_PARAM_TABLE            numbers of all stages; 1: they are in memory, too many for arguments
  *   VF_HALO_Z, VF_HALO_Y, VF_HALO_X      how far the case reaches on its inputs (2D: z is 0)
  *   VF_BLOCK_X, _Y, _Z                   threads of a block

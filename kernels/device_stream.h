@@ -286,7 +286,8 @@ VF_INLINE void vf_load_flank(const T *in, REAL outside, long long plane, unsigne
     }
 }
 
-/* The cell of the span in which a row ends that is read for cell i of it, which is beyond; -1: none of it. */
+/* The cell of the span in which a row ends that is read for cell i of it, which is beyond, perhaps in the
+ * next span; negative: none of it. */
 VF_INLINE constexpr int vf_cell_beyond(int i)
 {
     return VF_NARROW || VF_BOUNDARY == VF_WRAP ? -1
@@ -296,27 +297,27 @@ VF_INLINE constexpr int vf_cell_beyond(int i)
 }
 
 /* Puts what the boundary rule says into a span's cells beyond the grid, as far as others read them. Most are
- * like cells of the same span: to look them up in memory so late would take registers and time. */
+ * like cells of the span in which the row ends, which spans beyond hold too: to look them up in memory so
+ * late would take registers, time and a branch. */
 template <class T>
 VF_INLINE void vf_mend_span(const T *in, REAL outside, long long plane, unsigned int row, const vf_columns &c,
                             int nx, REAL *v)
 {
     if (!VF_RAGGED || VF_HALO_X == 0)
         return;
-    const bool ends = c.x < nx && c.x + VF_SPAN > nx;
-    VF_UNROLL for (int i = VF_END_X; i < VF_SPAN && i < VF_END_X + VF_HALO_X; i++)
+    const int last = (nx - 1) & -VF_SPAN;
+    REAL held[VF_SPAN];
+    VF_UNROLL for (int i = 0; i < VF_SPAN; i++) held[i] = v[i];
+    VF_UNROLL for (int beyond = VF_END_X; beyond < VF_END_X + VF_HALO_X; beyond++)
     {
-        const int like = vf_cell_beyond(i);
+        const int i = beyond % VF_SPAN, like = vf_cell_beyond(beyond);
+        const bool is_here = c.x == last + (beyond - i);
         if (VF_BOUNDARY == VF_CONSTANT && !VF_NARROW)
-            v[i] = ends ? outside : v[i];
+            v[i] = is_here ? outside : v[i];
         else if (like >= 0)
-            v[i] = ends ? v[like >= 0 ? like : 0] : v[i];
-        else if (ends)
+            v[i] = is_here ? held[like >= 0 ? like : 0] : v[i];
+        else if (is_here)
             v[i] = vf_load_column(in, outside, plane, row, c.x + i, nx);
-    }
-    if (VF_END_X + VF_HALO_X > VF_SPAN && c.x >= nx && c.x < nx + VF_HALO_X) {
-        VF_UNROLL for (int i = 0; i < VF_SPAN; i++) v[i] =
-            vf_load_column(in, outside, plane, row, c.x + i, nx);
     }
 }
 

@@ -224,7 +224,7 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     for (int i = several ? 0 : WIDE; i < (int)(sizeof shapes / sizeof *shapes) && (i < usual || count == 0);
          i++) {
         const struct vf_kernel_config config = {.block = {shapes[i][0], shapes[i][1], 1},
-                                                .work = {vf_sweep_pack(c), shapes[i][2], 1},
+                                                .work = {vf_kernel_pack(c), shapes[i][2], 1},
                                                 .stream = 1};
         const int registers = wanted_registers(c, &config, &l);
         if (forbids(c, gpu, &config) != NULL || registers > 255 ||
@@ -250,7 +250,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     const struct vf_sweep_shape shape = shape_of(&l, config);
     const double planes = config->stream, all = planes + 2.0 * l.count, rows = config->work[1],
                  threads = (double)config->block[0] * config->block[1], cells = rows * config->work[0],
-                 packs = (double)config->work[0] / vf_sweep_pack(c);
+                 packs = (double)config->work[0] / vf_kernel_pack(c);
     double exchanged = 0, shuffled = 0;
     for (int k = 0; k < flow->source_count; k++) {
         const int element = (int)vf_type_size(c->source_type[k]);
@@ -280,7 +280,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
             shuffled += l.read[level][f] & ALONG_X ? 2 * rows : 0;
         }
     }
-    const double packs_bytes = packs * (double)vf_kernel_element(c) * vf_sweep_pack(c) / 16;
+    const double packs_bytes = packs * (double)vf_kernel_element(c) * vf_kernel_pack(c) / 16;
     t->shared_wavefronts = MORE * all * threads / 32 * (4 * packs_bytes * exchanged + shuffled);
     t->other_ops += all * threads * (20 + packs * exchanged + 2 * shuffled + 8 * rows * flow->source_count);
     *(flow->is_double ? &t->double_ops : &t->float_ops) +=

@@ -27,4 +27,10 @@ struct vf_gpu {
         *precompiled; /* the only kernels there are; borrowed; NULL: any is compiled */
 };
 
+/* Elements from row to row of a field on it, which start at multiples of 32 elements. */
+static inline ptrdiff_t vf_gpu_pitch(ptrdiff_t nx)
+{
+    return (nx + 31) / 32 * 32;
+}
+
 #endif

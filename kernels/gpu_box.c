@@ -5,14 +5,9 @@
 /* Beyond this halo taps are loops, and packs cannot be taken apart (kernels/device_box.h). */
 #define MOST_PACK_HALO 32
 
-static int vector_cells(const struct vf_kernel_case *c)
-{
-    return VF_VECTOR_BYTES / (int)vf_kernel_element(c);
-}
-
 int vf_box_pack(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    const int cells = vector_cells(c);
+    const int cells = vf_kernel_pack(c);
     return config->work[0] % cells == 0 && c->halo[2] <= MOST_PACK_HALO ? cells : 1;
 }
 
@@ -53,7 +48,7 @@ void vf_candidates_add_boxes(struct vf_candidate_list *list, const struct vf_ker
     const bool flat = list->c->flow->dim == 2;
     /* Eight rows of an image make 25 weights faster than four, 9 slower. */
     enum { MUCH = 24 };
-    const int pack = vector_cells(list->c), work_count = !flat ? 6 : list->c->operations > MUCH ? 4 : 3;
+    const int pack = vf_kernel_pack(list->c), work_count = !flat ? 6 : list->c->operations > MUCH ? 4 : 3;
     for (int w = 0; w < work_count; w++)
         for (int b = 0; b < 6; b++) {
             struct vf_kernel_config config = *like;
@@ -68,7 +63,7 @@ void vf_candidates_add_boxes(struct vf_candidate_list *list, const struct vf_ker
 
 static int loader_pack(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    const int cells = vector_cells(c);
+    const int cells = vf_kernel_pack(c);
     return config->block[0] * config->work[0] % cells == 0 ? cells : 1;
 }
 
@@ -323,9 +318,8 @@ void vf_tile_fill(const struct vf_kernel_case *c, const struct vf_kernel_config 
 
 bool vf_fills_are_copies(const struct vf_kernel_case *c, const struct vf_gpu *gpu)
 {
-    const enum vf_type compute = c->flow->is_double ? VF_F64 : VF_F32;
     for (int k = 0; k < c->flow->source_count; k++)
-        if (vf_kernel_source_has_halo(c, k) && c->source_type[k] != compute)
+        if (vf_kernel_source_has_halo(c, k) && c->source_type[k] != vf_flow_type(c->flow))
             return false;
     return gpu->capability >= 80;
 }

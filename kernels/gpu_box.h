@@ -6,8 +6,6 @@
 #include "kernels/gpu_scheme.h"
 #include "src/model.h"
 
-#define VF_VECTOR_BYTES 16 /* of the compute type that a thread takes at once */
-
 /* Cells of a thread at most: its loops are unrolled. */
 #define VF_MOST_BOX_CELLS 64
 

@@ -15,6 +15,7 @@
 
 #define VF_KERNEL_FIELDS 16      /* inputs, and outputs, of a kernel at most */
 #define VF_KERNEL_MOST_FIELDS 96 /* fields of its flow at most */
+#define VF_VECTOR_BYTES 16       /* of the compute type that a thread takes at once: a pack */
 #define VF_GATE_BYTES 16         /* of shared memory: a barrier of kernels/device_gate.h */
 
 struct vf_kernel_traffic; /* src/model.h */
@@ -65,7 +66,8 @@ struct vf_gpu_scheme {
     void (*tiles)(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t tiles[3]);
     /* Dynamic shared memory of a block in bytes. */
     size_t (*shared)(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
-    /* What a block does, for the model: all but blocks, threads, shared bytes, which the plan fills.
+    /* What a block does, for the model: all but blocks, threads, shared bytes, which the plan fills. A stream
+     * ends with the grid, unless the scheme numbers its tiles itself.
      * `registers` holds a first guess, and the compiled number later. */
     void (*traffic)(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic);
@@ -107,8 +109,9 @@ int vf_line_axis(const struct vf_stage *stage);
  */
 bool vf_is_looped(const struct vf_stage *stage);
 
-/* Bytes of the compute type. */
+/* Bytes of the compute type; cells of a pack. */
 size_t vf_kernel_element(const struct vf_kernel_case *c);
+int vf_kernel_pack(const struct vf_kernel_case *c);
 
 /* Instructions that a value takes the time of as it is read, from the stored type to the compute type, and
  * as it is stored. */
@@ -119,6 +122,9 @@ double vf_narrowing_ops(const struct vf_kernel_case *c, enum vf_type stored);
  */
 const char *vf_kernel_limits(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                              const struct vf_kernel_config *config, size_t shared);
+
+/* NULL, or why elements of a plane cannot be counted in 32 bits. */
+const char *vf_kernel_plane_limit(const struct vf_kernel_case *c);
 
 /* Whether cells other than the computed one are read of source k. */
 bool vf_kernel_source_has_halo(const struct vf_kernel_case *c, int k);

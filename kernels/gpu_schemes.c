@@ -1,5 +1,6 @@
 #include "kernels/gpu_scheme.h"
 
+#include <limits.h>
 #include <string.h>
 
 extern const struct vf_gpu_scheme vf_gpu_global_read, vf_gpu_small_tile, vf_gpu_big_tile, vf_gpu_sliding_tile,
@@ -115,7 +116,7 @@ bool vf_config_equal(const struct vf_kernel_config *a, const struct vf_kernel_co
 
 static bool is_converted(const struct vf_kernel_case *c, enum vf_type stored)
 {
-    return stored != (c->flow->is_double ? VF_F64 : VF_F32);
+    return stored != vf_flow_type(c->flow);
 }
 
 double vf_widening_ops(const struct vf_kernel_case *c, enum vf_type stored)
@@ -155,7 +156,17 @@ bool vf_is_looped(const struct vf_stage *stage)
 
 size_t vf_kernel_element(const struct vf_kernel_case *c)
 {
-    return c->flow->is_double ? sizeof(double) : sizeof(float);
+    return vf_type_size(vf_flow_type(c->flow));
+}
+
+int vf_kernel_pack(const struct vf_kernel_case *c)
+{
+    return VF_VECTOR_BYTES / (int)vf_kernel_element(c);
+}
+
+const char *vf_kernel_plane_limit(const struct vf_kernel_case *c)
+{
+    return vf_gpu_pitch(c->nx) > (ptrdiff_t)(UINT_MAX - 64) / c->ny ? "the planes are too large" : NULL;
 }
 
 bool vf_kernel_source_has_halo(const struct vf_kernel_case *c, int k)

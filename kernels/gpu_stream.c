@@ -1,6 +1,5 @@
 #include "kernels/gpu_stream.h"
 
-#include <limits.h>
 #include <string.h>
 
 #include "src/volume.h"
@@ -62,12 +61,6 @@ int vf_stream_side(const struct vf_kernel_case *c, int k)
 
 /* ---- tiles and limits ---- */
 
-ptrdiff_t vf_stream_planes(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
-{
-    const ptrdiff_t planes = c->flow->dim == 2 ? c->ny : c->nz;
-    return config->stream < planes ? config->stream : planes;
-}
-
 void vf_stream_tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t tile[3])
 {
     tile[0] = (ptrdiff_t)config->block[0] * config->work[0];
@@ -79,11 +72,10 @@ const char *vf_stream_limits(const struct vf_kernel_case *c, const struct vf_gpu
                              const struct vf_kernel_config *config, size_t shared)
 {
     const char *reason = vf_kernel_limits(c, gpu, config, shared);
+    if (reason == NULL && c->flow->dim == 3)
+        reason = vf_kernel_plane_limit(c);
     if (reason != NULL)
         return reason;
-    /* Elements of a plane are counted in 32 bits. */
-    if (c->flow->dim == 3 && (c->nx + 31) / 32 * 32 > (ptrdiff_t)(UINT_MAX - 64) / c->ny)
-        return "the planes are too large";
     const int x = config->block[0], span = config->work[0], segment = x < gpu->warp ? x : gpu->warp;
     if (config->stream < 1)
         return "stream is the number of planes of a chunk, at least 1";
@@ -117,11 +109,6 @@ void vf_stream_define(const struct vf_kernel_case *c, const struct vf_kernel_con
         vf_text_add(text, "(k) == %d ? %d : ", k, shape->diagonal[k]);
     vf_text_add(text, "0)\n#define VF_MOST_CROSS %d\n#define VF_ANY_DIAGONAL %d\n", shape->most_cross,
                 shape->any_diagonal);
-}
-
-int vf_stream_span(const struct vf_kernel_case *c)
-{
-    return c->flow->is_double ? 2 : 4;
 }
 
 enum { MOST_CHUNKS = 3 };
@@ -194,7 +181,7 @@ static void read_source(const struct vf_kernel_case *c, const struct vf_kernel_c
 {
     const int element = (int)vf_type_size(c->source_type[k]), span = config->work[0],
               halo_x = c->source_halo[k][2], side = vf_stream_side(c, k), reach = vf_stream_reach(c, k);
-    const double rows = config->block[1] * config->work[1], planes = (double)vf_stream_planes(c, config),
+    const double rows = config->block[1] * config->work[1], planes = config->stream,
                  beside = planes + 2 * shape->cross[k],
                  row = (double)vf_model_warp_sectors(0, 1, element, (ptrdiff_t)config->block[0] * span);
     const int away = (halo_x + span - 1) / span, diagonal_rows = shape->diagonal[k] ? 2 * side : 0;
@@ -230,9 +217,9 @@ void vf_stream_traffic(const struct vf_kernel_case *c, const struct vf_kernel_co
 {
     const struct vf_flow *flow = c->flow;
     const int span = config->work[0];
-    const double rows = config->block[1] * config->work[1], planes = (double)vf_stream_planes(c, config);
+    const double rows = config->block[1] * config->work[1], planes = config->stream;
     traffic->threads = config->block[0] * config->block[1];
-    traffic->steps = vf_stream_planes(c, config);
+    traffic->steps = config->stream;
     for (int k = 0; k < flow->source_count; k++)
         read_source(c, config, shape, k, traffic);
     for (int k = 0; k < flow->sink_count; k++) {

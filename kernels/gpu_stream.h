@@ -20,9 +20,6 @@ void vf_stream_shape_of(const struct vf_kernel_case *c, struct vf_stream_shape *
 int vf_stream_reach(const struct vf_kernel_case *c, int k);
 int vf_stream_side(const struct vf_kernel_case *c, int k);
 
-/* Planes that a block streams of a grid this deep. */
-ptrdiff_t vf_stream_planes(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
-
 void vf_stream_tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t tile[3]);
 
 /* vf_kernel_limits, and what spans, segments and chunks must be. */
@@ -32,9 +29,6 @@ const char *vf_stream_limits(const struct vf_kernel_case *c, const struct vf_gpu
 /* Adds the constants of kernels/device_stream.h. */
 void vf_stream_define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                       const struct vf_stream_shape *shape, struct vf_text *text);
-
-/* Cells of a thread's span that its accesses of 16 bytes hold. */
-int vf_stream_span(const struct vf_kernel_case *c);
 
 /* Fills `list` with blocks of `shape` (x, y, work y; 2D takes x * y in a row) and the chunks worth weighing,
  * where `forbids` agrees. */

@@ -1,9 +1,6 @@
 #include "kernels/gpu_sweep.h"
 
-#include <limits.h>
 #include <math.h>
-
-#include "kernels/gpu_box.h"
 
 bool vf_sweep_is_star(const struct vf_stage *stage, int k)
 {
@@ -15,11 +12,6 @@ bool vf_sweep_is_star(const struct vf_stage *stage, int k)
             return false;
     }
     return true;
-}
-
-int vf_sweep_pack(const struct vf_kernel_case *c)
-{
-    return VF_VECTOR_BYTES / (int)vf_kernel_element(c);
 }
 
 struct vf_sweep_shape vf_sweep_shape_of(const struct vf_kernel_config *config, int room_y, int room_x)
@@ -40,17 +32,14 @@ const char *vf_sweep_limits(const struct vf_kernel_case *c, const struct vf_kern
         return "it streams: stream is at least 1";
     if (config->block[2] > 1 || config->work[2] > 1)
         return "the streamed axis has no threads: z of block and work is 1";
-    /* Elements of a plane are counted in 32 bits. */
-    if ((c->nx + 31) / 32 * 32 > (ptrdiff_t)(UINT_MAX - 64) / c->ny)
-        return "the planes are too large";
-    return NULL;
+    return vf_kernel_plane_limit(c);
 }
 
 const char *vf_sweep_forbids(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     if (config->block[0] > 32 || 32 % config->block[0] != 0 || config->block[0] * config->block[1] % 32 != 0)
         return "a block is 1, 2, 4, 8, 16 or 32 threads wide, and its threads fill warps";
-    if (config->work[0] % vf_sweep_pack(c) != 0 || config->work[0] > 16)
+    if (config->work[0] % vf_kernel_pack(c) != 0 || config->work[0] > 16)
         return c->flow->is_double ? "a thread's cells along x are a multiple of 2, at most 16"
                                   : "a thread's cells along x are a multiple of 4, at most 16";
     return vf_sweep_limits(c, config);

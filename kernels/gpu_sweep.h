@@ -17,9 +17,6 @@ struct vf_sweep_shape {
 /* The shape of a block that needs so many cells on either side; tiles may come out below 1. */
 struct vf_sweep_shape vf_sweep_shape_of(const struct vf_kernel_config *config, int room_y, int room_x);
 
-/* Cells of 16 bytes of the compute type. */
-int vf_sweep_pack(const struct vf_kernel_case *c);
-
 /* NULL, or why planes cannot be streamed so. */
 const char *vf_sweep_limits(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
 

@@ -1,5 +1,3 @@
-#include <limits.h>
-
 #include "kernels/gpu_box.h"
 
 extern const struct vf_gpu_scheme vf_gpu_long_line;
@@ -25,11 +23,6 @@ static int reach_of(const struct vf_kernel_case *c)
     return c->halo[2 - axis_of(c)];
 }
 
-static int pack_of(const struct vf_kernel_case *c)
-{
-    return VF_VECTOR_BYTES / (int)vf_kernel_element(c);
-}
-
 static const char *refuses(const struct vf_kernel_case *c)
 {
     const struct vf_flow *flow = c->flow;
@@ -43,8 +36,7 @@ static const char *refuses(const struct vf_kernel_case *c)
     for (int k = 1; k < line->input_count; k++)
         if (c->source_type[k] != c->source_type[0] || c->sink_type[k] != c->sink_type[0])
             return "its fields have different types";
-    /* Elements from one place to the next are counted in 32 bits. */
-    return (c->nx + 31) / 32 * 32 > (ptrdiff_t)(UINT_MAX - 64) / c->ny ? "the planes are too large" : NULL;
+    return vf_kernel_plane_limit(c);
 }
 
 /* ---- what a block holds, kernels/long_line.cu ---- */
@@ -60,7 +52,7 @@ struct shape {
 
 static struct shape shape_of(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    struct shape s = {.axis = axis_of(c), .reach = reach_of(c), .pack = pack_of(c)};
+    struct shape s = {.axis = axis_of(c), .reach = reach_of(c), .pack = vf_kernel_pack(c)};
     s.run = config->work[s.axis];
     if (s.axis == 0) {
         const int pad = (s.reach + s.pack - 1) / s.pack * s.pack,
@@ -117,9 +109,9 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
         if (i != axis && (work[i] > 1 || (block[i] > 1 && (axis > 0 || i == 2))))
             return "threads and their cells lie along the line and along x (of lines along x, rows are "
                    "threads' y)";
-    if (work[axis] < pack_of(c) || !is_power(work[axis]))
+    if (work[axis] < vf_kernel_pack(c) || !is_power(work[axis]))
         return "a thread's work along the line is a power of two, at least 16 bytes";
-    if (axis > 0 && (block[0] != WARP || work[0] > pack_of(c) || !is_power(work[0])))
+    if (axis > 0 && (block[0] != WARP || work[0] > vf_kernel_pack(c) || !is_power(work[0])))
         return "a block is 32 threads wide, a thread's cells side by side 1, 2, 4, and 16 bytes at most";
     if (axis == 0 && block[0] * block[1] % WARP != 0)
         return "a block's threads fill warps";
@@ -252,15 +244,13 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
 {
     const struct shape s = shape_of(c, config);
-    const ptrdiff_t places = s.axis == 2 ? c->nz : c->ny,
-                    streamed = config->stream < places ? config->stream : places,
-                    step = s.axis == 0 ? config->block[1] : (ptrdiff_t)s.warps * s.run;
+    const ptrdiff_t step = s.axis == 0 ? config->block[1] : (ptrdiff_t)s.warps * s.run;
     const int fields = c->flow->source_count, cells = s.run * s.span;
     ptrdiff_t size[3];
     tile(c, config, size);
     count_sectors(c, &s, size, traffic);
     traffic->threads = config->block[0] * config->block[1] * config->block[2];
-    traffic->steps = (streamed + step - 1) / step;
+    traffic->steps = (config->stream + step - 1) / step;
     const double steps = fields * (double)traffic->steps, runs = steps * traffic->threads;
     /* What a thread brings in a step, packs and cells beside the tile; and steps' worth before the first. */
     const double brought = (double)cells / s.pack, sides = s.axis == 0 ? 2.0 * s.reach / config->block[0] : 0,

@@ -109,7 +109,7 @@ static int add_long_spans(const struct vf_kernel_case *c, const struct vf_gpu *g
     for (int k = 0; k < c->flow->source_count; k++)
         if (2 * vf_type_size(c->source_type[k]) > vf_kernel_element(c))
             return 0;
-    return vf_stream_candidates(&vf_gpu_register_stream, c, gpu, 2 * vf_stream_span(c), shapes,
+    return vf_stream_candidates(&vf_gpu_register_stream, c, gpu, 2 * vf_kernel_pack(c), shapes,
                                 sizeof shapes / sizeof *shapes, DIRECT, list, room);
 }
 
@@ -122,7 +122,7 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
                                     {32, 16, 1}, {128, 1, 2}, {128, 1, 4}, {128, 2, 4}};
     const int count = (int)(sizeof shapes / sizeof *shapes) - (c->flow->dim == 2 ? ROWS : 0);
     int n = 0;
-    for (int span = vf_stream_span(c); span >= 1 && (n == 0 || c->operations > MUCH); span /= 2)
+    for (int span = vf_kernel_pack(c); span >= 1 && (n == 0 || c->operations > MUCH); span /= 2)
         for (int variant = DIRECT; variant <= SHARED; variant++)
             n += vf_stream_candidates(&vf_gpu_register_stream, c, gpu, span, shapes, count, variant, list + n,
                                       room - n);
@@ -155,7 +155,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     (void)gpu;
     vf_stream_shape_of(c, &shape);
     vf_stream_traffic(c, config, &shape, traffic);
-    const double warps = traffic->threads / 32.0, planes = (double)vf_stream_planes(c, config);
+    const double warps = traffic->threads / 32.0, planes = config->stream;
     traffic->registers = 32 + (int)ring_registers(c, config);
     /* Where turns are not written out, every plane moves on in its registers. */
     if (turns_of(c, config) == 1)

@@ -254,19 +254,20 @@ struct vf_stream {
 #endif
     }
 
-    /* The own rows of the newest plane as `wide` has them. */
+    /* The own rows of the newest plane as `wide` has them. Both have the same values, so that what one cell
+     * computes of them is to the compiler what its neighbour does: faces are shared. */
     VF_MEMBER void widen_own(int k, int turn, int plane)
     {
         VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
         {
-            REAL *const wide = ring.wide[k][vf_window(turn, VF_MOST_CROSS)][VF_SIDE + j];
-            VF_UNROLL for (int i = 0; i < VF_SPAN; i++) wide[VF_HALO_X + i] =
-                ring.own[k][vf_slot(turn, VF_MOST_CROSS)][j][i];
-            if (vf_input_halo_x(k) > 0) {
+            REAL *const own = ring.own[k][vf_slot(turn, VF_MOST_CROSS)][j],
+                        *const wide = ring.wide[k][vf_window(turn, VF_MOST_CROSS)][VF_SIDE + j];
+            if (vf_input_halo_x(k) > 0)
                 vf_mend_input(args, k, vf_plane_at(args, course, plane, VF_CROSS(k)), row_at[VF_SIDE + j],
-                              columns, wide + VF_HALO_X);
+                              columns, own);
+            VF_UNROLL for (int i = 0; i < VF_SPAN; i++) wide[VF_HALO_X + i] = own[i];
+            if (vf_input_halo_x(k) > 0)
                 vf_widen(wide, ring.flank[k][VF_SIDE + j], columns.lane);
-            }
         }
     }
 

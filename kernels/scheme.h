@@ -32,6 +32,12 @@ struct vf_flow {
     int *source, *sink; /* field numbers */
 };
 
+/* The compute type. */
+static inline enum vf_type vf_flow_type(const struct vf_flow *flow)
+{
+    return flow->is_double ? VF_F64 : VF_F32;
+}
+
 /* How far (z, y, x) stages [begin, end) need each field, from the last to the first: what a consumer reaches
  * beyond its own reach. reach[field_count] holds what is known before, 0 for a field that is only wanted
  * itself. */

@@ -1,5 +1,3 @@
-#include <limits.h>
-
 #include "kernels/gpu_stream.h"
 #include "src/volume.h"
 
@@ -118,13 +116,6 @@ static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *
     tile[2] = is_flat(c) ? 1 : config->stream;
 }
 
-/* Planes, or rows, that a block streams, without those beside them. */
-static ptrdiff_t streamed(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
-{
-    const ptrdiff_t all = is_flat(c) ? c->ny : c->nz;
-    return config->stream < all ? config->stream : all;
-}
-
 /* ---- registers ---- */
 
 /* Registers of 32 bits for a thread's sums and what is on its way from memory, roughly. */
@@ -157,11 +148,10 @@ static const char *refuses(const struct vf_kernel_case *c)
                                   least_flat = {.block = {256, 1, 1}, .work = {1, 1, 1}, .stream = 1};
     struct lines lines;
     const char *reason = read_lines(c, &lines);
+    if (reason == NULL)
+        reason = vf_kernel_plane_limit(c);
     if (reason != NULL)
         return reason;
-    /* Elements of a plane are counted in 32 bits. */
-    if ((c->nx + 31) / 32 * 32 > (ptrdiff_t)(UINT_MAX - 64) / c->ny)
-        return "the planes are too large";
     return held_registers(c, is_flat(c) ? &least_flat : &least) > 200 ? "its lines are too long for registers"
                                                                       : NULL;
 }
@@ -240,7 +230,7 @@ static void count_sectors(const struct vf_kernel_case *c, const struct vf_kernel
                  border = (double)vf_model_warp_sectors(0, 1, stored, (t->packs * t->pack - t->columns) / 2),
                  pieces = is_flat(c) ? 1 + PIECES / (double)t->columns : 1,
                  packs = (double)t->rows * t->packs * t->pack;
-    traffic->steps = streamed(c, config);
+    traffic->steps = config->stream;
     traffic->read_sectors = pieces * fields * row * t->own_rows * within;
     traffic->halo_sectors[0] = fields * 2 * border * t->rows * turns;
     traffic->halo_sectors[1] = fields * row * (t->rows - t->own_rows) * turns;
@@ -284,7 +274,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
 {
     (void)gpu;
     const struct tile t = tile_of(c, config);
-    const double within = (double)streamed(c, config) / t.band;
+    const double within = (double)config->stream / t.band;
     traffic->threads = config->block[0] * config->block[1];
     count_sectors(c, config, &t, within, traffic);
     count_turns(c, config, &t, c->flow->source_count * (within + 2.0 * reach_of(c) / t.band), traffic);

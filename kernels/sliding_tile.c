@@ -96,7 +96,7 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     static const int works_3d[][3] = {{1, 2, 1}, {1, 2, 2}, {1, 4, 1}, {1, 1, 1}};
     struct vf_candidate_list all = {c, gpu, &vf_gpu_sliding_tile, list, 0, room};
     const bool flat = c->flow->dim == 2;
-    const int pack = VF_VECTOR_BYTES / (int)vf_kernel_element(c);
+    const int pack = vf_kernel_pack(c);
     for (int w = 0; w < (flat ? 3 : 4); w++)
         for (int b = 0; b < 4; b++) {
             const int *const block = flat ? blocks_2d[b] : blocks_3d[b];

@@ -77,13 +77,13 @@ static int packs_of(int cells, int pack)
 
 static int tail_of(const struct vf_kernel_case *c)
 {
-    return (int)(c->nx % vf_sweep_pack(c));
+    return (int)(c->nx % vf_kernel_pack(c));
 }
 
 static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                         struct layout *l)
 {
-    const int pack = vf_sweep_pack(c), words = (int)vf_kernel_element(c) / 4, reach = c->halo[0],
+    const int pack = vf_kernel_pack(c), words = (int)vf_kernel_element(c) / 4, reach = c->halo[0],
               cells = config->work[0] * config->work[1], threads = config->block[0] * config->block[1];
     l->tile_x = config->block[0] * config->work[0];
     l->tile_y = config->block[1] * config->work[1];
@@ -119,7 +119,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
         why = vf_sweep_limits(c, config);
     if (why != NULL)
         return why;
-    if (config->work[0] != vf_sweep_pack(c) || config->work[1] > 8)
+    if (config->work[0] != vf_kernel_pack(c) || config->work[1] > 8)
         return c->flow->is_double ? "a thread has 2 cells along x, at most 8 along y"
                                   : "a thread has 4 cells along x, at most 8 along y";
     struct layout l;
@@ -155,7 +155,7 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     int count = 0;
     for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes); i++) {
         const struct vf_kernel_config config = {.block = {shapes[i][0], shapes[i][1], 1},
-                                                .work = {vf_sweep_pack(c), shapes[i][2], 1},
+                                                .work = {vf_kernel_pack(c), shapes[i][2], 1},
                                                 .stream = 1};
         const struct vf_sweep_shape shape = vf_sweep_shape_of(&config, 0, 0);
         if (forbids(c, gpu, &config) == NULL && is_large(c, gpu, &config))
@@ -181,7 +181,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     (void)gpu;
     struct layout l;
     find_layout(c, config, &l);
-    const int element = (int)vf_kernel_element(c), pack = vf_sweep_pack(c), rows = config->work[1];
+    const int element = (int)vf_kernel_element(c), pack = vf_kernel_pack(c), rows = config->work[1];
     const double planes = config->stream, all = planes + 2.0 * c->halo[0] - l.above,
                  read = planes + 2.0 * c->halo[0], cells = (double)rows * pack;
     const double row = (double)vf_model_warp_sectors(0, 1, element, l.tile_x),

@@ -101,7 +101,7 @@ static const char *refuses(const struct vf_kernel_case *c)
         for (int axis = 0; axis < 3; axis++)
             most[axis] = reach[axis] > most[axis] ? reach[axis] : most[axis];
     }
-    if (most[2] > vf_sweep_pack(c) || (most[2] == vf_sweep_pack(c) && flow->boundary == VF_MIRROR) ||
+    if (most[2] > vf_kernel_pack(c) || (most[2] == vf_kernel_pack(c) && flow->boundary == VF_MIRROR) ||
         most[0] > 4 || most[1] > 4)
         return "a stage reaches too far";
     if (tables && flow->boundary == VF_MIRROR)
@@ -214,7 +214,7 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     int count = 0;
     for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes) && (i < USUAL || count == 0); i++) {
         const struct vf_kernel_config config = {.block = {shapes[i][0], shapes[i][1], 1},
-                                                .work = {vf_sweep_pack(c), shapes[i][2], 1},
+                                                .work = {vf_kernel_pack(c), shapes[i][2], 1},
                                                 .stream = 1};
         struct layout l;
         if (forbids(c, gpu, &config) != NULL)

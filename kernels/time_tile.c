@@ -25,12 +25,6 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-/* Cells of the compute type that 16 bytes hold. */
-static int pack_of(const struct vf_kernel_case *c)
-{
-    return 16 / (int)vf_kernel_element(c);
-}
-
 static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     struct vf_time_layout layout;
@@ -56,7 +50,7 @@ static const char *forbids_shape(const struct vf_kernel_case *c, const struct vf
         return "the block is flat: its z is 1";
     if (c->flow->dim == 2 && config->block[1] > 1)
         return "rows are streamed: the block's y is 1";
-    if (config->work[0] > 1 && config->work[0] % pack_of(c) != 0)
+    if (config->work[0] > 1 && config->work[0] % vf_kernel_pack(c) != 0)
         return c->flow->is_double ? "a thread's cells along x are 1 or a multiple of 2"
                                   : "a thread's cells along x are 1 or a multiple of 4";
     if ((long long)config->work[0] * config->work[1] * config->work[2] > MOST_CELLS)
@@ -223,7 +217,7 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     for (int i = 0; i < shape_count(c); i++)
         for (int variant = ONE_BARRIER; variant <= LEAN; variant++)
             for (int n = 0; n < 3; n++) {
-                const int cells[] = {1, pack_of(c), 2 * pack_of(c)};
+                const int cells[] = {1, vf_kernel_pack(c), 2 * vf_kernel_pack(c)};
                 weigh(c, gpu, config_of(c, shape_at(c, i), cells[n], variant), weighed, &count);
             }
     int kept = 0;
@@ -244,7 +238,7 @@ static const char *refuses(const struct vf_kernel_case *c)
             if (flow->sink[k] == flow->source[i])
                 return "a result is a source as it is";
     for (int i = 0; i < shape_count(c); i++)
-        for (int cells = pack_of(c); cells >= 1; cells -= pack_of(c) - 1) {
+        for (int cells = vf_kernel_pack(c); cells >= 1; cells -= vf_kernel_pack(c) - 1) {
             const struct vf_kernel_config config = config_of(c, shape_at(c, i), cells, LEAN);
             struct vf_time_layout layout;
             if (vf_time_layout_make(c, &config, &layout) && layout.bytes <= MOST_SHARED)

@@ -38,12 +38,6 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-/* Cells of the compute type that 16 bytes hold. */
-static int pack_of(const struct vf_kernel_case *c)
-{
-    return 16 / (int)vf_kernel_element(c);
-}
-
 /* ---- layout ---- */
 
 /* What a warp holds, but for how wide its lanes are: the constants of warp_stream.cu. */
@@ -154,13 +148,13 @@ static void layout_of(const struct vf_kernel_case *c, struct layout *l)
 /* Columns beyond those that a strip writes: whole packs. */
 static int room_of(const struct vf_kernel_case *c)
 {
-    const int pack = pack_of(c);
+    const int pack = vf_kernel_pack(c);
     return (c->halo[2] + pack - 1) / pack * pack;
 }
 
 static int strip_of(const struct vf_kernel_case *c)
 {
-    return LANES * pack_of(c);
+    return LANES * vf_kernel_pack(c);
 }
 
 /* What the compiler is held to: what stays from row to row, and some for the row that is computed; fitted to
@@ -170,7 +164,7 @@ static int registers_of(const struct vf_kernel_case *c, const struct layout *l)
     const int words = (int)vf_kernel_element(c) / 4;
     double kept = 0;
     for (int f = 0; f < l->field_count; f++) {
-        kept += (double)(l->oldest[f] - l->age[f]) * pack_of(c);
+        kept += (double)(l->oldest[f] - l->age[f]) * vf_kernel_pack(c);
         kept += l->side[f] > 0 ? 4.0 * l->side[f] * l->cross[f] : 0;
     }
     return (int)(44 + 1.25 * words * kept);
@@ -229,7 +223,7 @@ static int lane_bytes(const struct vf_kernel_case *c)
 {
     int bytes = 0;
     for (int k = 0; k < c->flow->source_count; k++)
-        bytes += pack_of(c) * (int)vf_type_size(c->source_type[k]);
+        bytes += vf_kernel_pack(c) * (int)vf_type_size(c->source_type[k]);
     return bytes;
 }
 
@@ -258,7 +252,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
     layout_of(c, &l);
     if (config->block[0] != LANES || config->block[1] != 1 || config->block[2] != 1)
         return "a block is a warp: block is 32x1x1";
-    if (config->work[0] != pack_of(c) || config->work[1] != 1 || config->work[2] != 1)
+    if (config->work[0] != vf_kernel_pack(c) || config->work[1] != 1 || config->work[2] != 1)
         return c->flow->is_double ? "a lane has 2 cells: work is 2x1x1" : "a lane has 4 cells: work is 4x1x1";
     if (config->stream < 1)
         return "stream is the number of rows of a chunk, at least 1";
@@ -295,7 +289,7 @@ static int resident(const struct vf_gpu *gpu, int registers)
 
 static double turn_operations(const struct vf_kernel_case *c, const struct layout *l)
 {
-    return (double)l->turn * pack_of(c) * c->operations;
+    return (double)l->turn * vf_kernel_pack(c) * c->operations;
 }
 
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
@@ -305,7 +299,7 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     int count = 0;
     layout_of(c, &l);
     struct vf_kernel_config config = {.block = {LANES, 1, 1},
-                                      .work = {pack_of(c), 1, 1},
+                                      .work = {vf_kernel_pack(c), 1, 1},
                                       .stream = 1,
                                       .interior = turn_operations(c, &l) <= MOST_OF_TWO};
     for (int waves = 1; waves <= 4; waves *= 2) {
@@ -345,7 +339,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     layout_of(c, &l);
     ptrdiff_t size[3];
     tile(c, config, size);
-    const double cells = pack_of(c), own = fmin(config->stream, (double)c->ny), rows = rows_for(c, &l, own);
+    const double cells = vf_kernel_pack(c), own = fmin(config->stream, (double)c->ny),
+                 rows = rows_for(c, &l, own);
     (void)gpu;
     for (int k = 0; k < c->flow->source_count; k++) {
         const int element = (int)vf_type_size(c->source_type[k]);
@@ -358,7 +353,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         t->other_ops += rows * LANES * (4 + vf_widening_ops(c, c->source_type[k]) * cells);
         t->loads += rows;
         t->loads_in_flight += turns_ahead(c, &l) * l.turn;
-        t->shared_wavefronts += rows * 2 * LANES * (double)pack_of(c) * element / VF_LINE_BYTES;
+        t->shared_wavefronts += rows * 2 * LANES * (double)vf_kernel_pack(c) * element / VF_LINE_BYTES;
     }
     for (int k = 0; k < c->flow->sink_count; k++) {
         const int element = (int)vf_type_size(c->sink_type[k]);
@@ -404,7 +399,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     struct layout l;
     layout_of(c, &l);
     vf_text_add(text, "#define VF_WHOLE_PACKS %d\n#define VF_SIDE_STREAM %d\n#define VF_END_ROWS %d\n",
-                c->nx % pack_of(c) == 0, side_stream(config), end_rows(c, &l, config));
+                c->nx % vf_kernel_pack(c) == 0, side_stream(config), end_rows(c, &l, config));
     vf_text_add(text,
                 "#define VF_TURN %d\n#define VF_TURNS_AHEAD %d\n#define VF_ROOM %d\n#define VF_SIDE %d\n",
                 l.turn, turns_ahead(c, &l), room_of(c), larger(1, l.most_side));

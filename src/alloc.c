@@ -50,6 +50,21 @@ void vf_free(void *block)
     free(block);
 }
 
+void *vf_grow(void *list, size_t count, size_t *room, size_t size, const char *what, struct vf_error *error)
+{
+    if (count < *room)
+        return list;
+    const size_t more = 2 * count + 16;
+    void *larger = vf_alloc(more, size, what, error);
+    if (larger == NULL)
+        return NULL;
+    if (count > 0)
+        memcpy(larger, list, count * size);
+    vf_free(list);
+    *room = more;
+    return larger;
+}
+
 void *vf_room_take(struct vf_room *room, size_t count, size_t size, const char *what, struct vf_error *error)
 {
     size_t bytes = SIZE_MAX;

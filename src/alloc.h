@@ -15,6 +15,11 @@
 void *vf_alloc(size_t count, size_t size, const char *what, struct vf_error *error);
 void vf_free(void *block);
 
+/* A list with room for an element after its `count`: itself, or a larger copy of it, and it is freed. *room
+ * tells how many elements there is room for; 0 where it is NULL. NULL with a message as vf_alloc's when
+ * memory is short; the list is as it was. */
+void *vf_grow(void *list, size_t count, size_t *room, size_t size, const char *what, struct vf_error *error);
+
 /* A block for work that is done again and again: pages that are new to the process take as long as the work.
  * Zero to begin with. */
 struct vf_room {

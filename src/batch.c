@@ -15,17 +15,11 @@
 /* `cause` is errno of a directory or name that cannot be read; 0: it is an input. */
 static enum vf_status add_file(struct vf_batch *batch, const char *in, int cause, struct vf_error *error)
 {
-    if (batch->count == batch->room) {
-        const int room = batch->room * 2 + 64;
-        struct vf_batch_file *larger = vf_alloc((size_t)room, sizeof *larger, "list of files", error);
-        if (larger == NULL)
-            return VF_FAILED;
-        if (batch->count > 0)
-            memcpy(larger, batch->file, (size_t)batch->count * sizeof *larger);
-        vf_free(batch->file);
-        batch->file = larger;
-        batch->room = room;
-    }
+    struct vf_batch_file *grown =
+        vf_grow(batch->file, (size_t)batch->count, &batch->room, sizeof *grown, "list of files", error);
+    if (grown == NULL)
+        return VF_FAILED;
+    batch->file = grown;
     struct vf_batch_file *file = &batch->file[batch->count];
     *file = (struct vf_batch_file){.in = vf_strdup(in, error), .cause = cause};
     if (file->in == NULL)

@@ -18,7 +18,8 @@ struct vf_batch_file {
 };
 
 struct vf_batch {
-    int count, room;
+    int count;
+    size_t room;
     struct vf_batch_file *file; /* owned; as given */
 };
 

@@ -72,7 +72,7 @@ static void fail_file(struct runner *r, int index, enum vf_status status, const 
 }
 
 static enum vf_status make_key(const struct runner *r, const struct vf_batch_file *file,
-                               char key[VF_JOURNAL_KEY + 1], struct vf_error *error)
+                               char key[VF_SHA256_DIGITS + 1], struct vf_error *error)
 {
     return vf_journal_key(&r->line->chain, &r->options, file->in_place ? NULL : &file->about, key, error);
 }
@@ -84,7 +84,7 @@ static void note_whole(void *context, const struct stat *whole)
     struct on_the_way *file = context;
     const struct runner *r = file->runner;
     const struct vf_batch_file *about = &r->batch->file[file->index];
-    char key[VF_JOURNAL_KEY + 1];
+    char key[VF_SHA256_DIGITS + 1];
     file->whole = *whole;
     file->noted = make_key(r, about, key, &file->note_error);
     if (file->noted == VF_OK)
@@ -111,7 +111,7 @@ static void succeed(struct runner *r, struct on_the_way *file)
 
 static bool is_finished(const struct runner *r, const struct vf_batch_file *file)
 {
-    char key[VF_JOURNAL_KEY + 1];
+    char key[VF_SHA256_DIGITS + 1];
     struct vf_error error;
     return r->line->resume && file->exists && r->journal != NULL && make_key(r, file, key, &error) == VF_OK &&
            vf_journal_has(r->journal, file->name, key);

@@ -73,6 +73,9 @@ static enum vf_status fail_option(int result, int code, const char *word, struct
     if (id == VF_OPTION_COUNT)
         return fail_unknown_option(word, error);
     const struct vf_option *option = &vf_option_table[id];
+    if (result == ':' && option->allowed == NULL && option->choices == NULL)
+        return vf_fail(error, VF_USAGE, "option '%.80s' needs %s (volfilter --help lists all)", word,
+                       option->argument);
     if (result == ':')
         return vf_fail(error, VF_USAGE, "option '%.80s' needs %s: %s (volfilter --help lists all)", word,
                        option->argument, vf_option_allowed(option, allowed, sizeof allowed));
@@ -189,17 +192,6 @@ static enum vf_status take_options(struct vf_command_line *line, int argc, char 
     return VF_OK;
 }
 
-static const struct {
-    const char *name;
-    enum vf_command command;
-} commands[] = {{"list", VF_COMMAND_LIST},
-                {"help", VF_COMMAND_HELP},
-                {"info", VF_COMMAND_INFO},
-                {"devices", VF_COMMAND_DEVICES},
-                {"tune", VF_COMMAND_TUNE}};
-
-#define COMMAND_COUNT (sizeof commands / sizeof commands[0])
-
 static enum vf_status fail_no_filter(const struct vf_command_line *line, struct vf_error *error)
 {
     char near[80] = "";
@@ -209,8 +201,8 @@ static enum vf_status fail_no_filter(const struct vf_command_line *line, struct 
         return vf_fail(error, VF_USAGE,
                        "no filter given; did you mean '-f %.80s'? (volfilter --help explains)", word);
     vf_suggestion_begin(&suggestion, word, strlen(word));
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        vf_suggestion_consider(&suggestion, commands[i].name, strlen(commands[i].name));
+    for (const struct vf_command_word *known = vf_command_table; known->name != NULL; known++)
+        vf_suggestion_consider(&suggestion, known->name, strlen(known->name));
     vf_suggestion_text(&suggestion, "volfilter ", near, sizeof near);
     return vf_fail(error, VF_USAGE,
                    "no filter given%s%s volfilter -f CHAIN IN OUT filters a file, volfilter list shows the "
@@ -223,15 +215,13 @@ static enum vf_status take_command(struct vf_command_line *line, struct vf_error
 {
     if (line->chain.count > 0)
         return VF_OK;
-    for (size_t i = 0; line->word_count > 0 && i < COMMAND_COUNT; i++) {
-        if (strcmp(line->words[0], commands[i].name) == 0) {
-            line->command = commands[i].command;
-            line->words++;
-            line->word_count--;
-            return VF_OK;
-        }
-    }
-    return fail_no_filter(line, error);
+    const struct vf_command_word *word = line->word_count > 0 ? vf_command_by_name(line->words[0]) : NULL;
+    if (word == NULL)
+        return fail_no_filter(line, error);
+    line->command = word->command;
+    line->words++;
+    line->word_count--;
+    return VF_OK;
 }
 
 /* An unset variable of a script, mostly. */
@@ -287,8 +277,11 @@ static enum vf_status check_words(const struct vf_command_line *line, struct vf_
 enum vf_status vf_command_line_read(struct vf_command_line *line, int argc, char **argv,
                                     struct vf_error *error)
 {
+    const char *first = argc > 1 ? argv[1] : ""; /* words change places */
     *line = (struct vf_command_line){.command = VF_COMMAND_FILTER};
     enum vf_status status = take_options(line, argc, argv, error);
+    if (line->command == VF_COMMAND_HELP && vf_command_by_name(first) != NULL)
+        line->topic = first;
     if (status != VF_OK || line->command != VF_COMMAND_FILTER)
         return status;
     line->words = argv + optind;
@@ -315,19 +308,20 @@ enum vf_status vf_cli_report(enum vf_status status, const struct vf_error *error
     return status;
 }
 
-static enum vf_status explain_filters(const struct vf_command_line *line)
+static enum vf_status explain_topics(const struct vf_command_line *line)
 {
     struct vf_error error;
-    if (line->word_count == 0)
+    enum vf_status status = VF_OK;
+    if (line->topic != NULL)
+        status = vf_cli_print_topic(stdout, line->topic, &error);
+    else if (line->word_count == 0)
         vf_cli_print_help(stdout);
-    for (int i = 0; i < line->word_count; i++) {
+    for (int i = 0; i < line->word_count && status == VF_OK; i++) {
         if (i > 0)
             putchar('\n');
-        enum vf_status status = vf_cli_print_filter(stdout, line->words[i], &error);
-        if (status != VF_OK)
-            return vf_cli_report(status, &error);
+        status = vf_cli_print_topic(stdout, line->words[i], &error);
     }
-    return VF_OK;
+    return status == VF_OK ? VF_OK : vf_cli_report(status, &error);
 }
 
 static enum vf_status print_infos(const struct vf_command_line *line)
@@ -365,7 +359,7 @@ enum vf_status vf_command_line_run(const struct vf_command_line *line)
         vf_cli_print_list(stdout);
         return VF_OK;
     case VF_COMMAND_HELP:
-        return explain_filters(line);
+        return explain_topics(line);
     case VF_COMMAND_INFO:
         return print_infos(line);
     case VF_COMMAND_DEVICES:

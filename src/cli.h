@@ -70,7 +70,7 @@ const char *vf_option_allowed(const struct vf_option *option, char *text, size_t
 enum vf_command {
     VF_COMMAND_FILTER, /* words: the files */
     VF_COMMAND_LIST,
-    VF_COMMAND_HELP, /* words: the filters to explain; none: the options */
+    VF_COMMAND_HELP, /* words, or topic: what to explain; neither: the options */
     VF_COMMAND_INFO, /* words: the files */
     VF_COMMAND_DEVICES,
     VF_COMMAND_TUNE, /* words: chains */
@@ -79,6 +79,19 @@ enum vf_command {
     VF_COMMAND_COMPLETE_CHAIN, /* topic: what there is of a chain */
     VF_COMMAND_MAN,
 };
+
+/* The first word of a line without filters may be one of these. */
+struct vf_command_word {
+    const char *name; /* NULL ends the table */
+    enum vf_command command;
+    const char *arguments; /* as the usage line shows them; "": none */
+    const char *help;      /* a sentence or several; for help NAME and the manual */
+};
+
+extern const struct vf_command_word vf_command_table[];
+
+/* NULL: none is called so. */
+const struct vf_command_word *vf_command_by_name(const char *name);
 
 struct vf_command_line {
     enum vf_command command;
@@ -114,8 +127,8 @@ void vf_cli_print_help(FILE *to);
 void vf_cli_print_list(FILE *to);
 void vf_cli_print_version(FILE *to);
 
-/* A filter, or "schemes". An unknown name is a usage error. */
-enum vf_status vf_cli_print_filter(FILE *to, const char *name, struct vf_error *error);
+/* Explains a filter, a command, or "schemes". An unknown name is a usage error. */
+enum vf_status vf_cli_print_topic(FILE *to, const char *name, struct vf_error *error);
 
 /* A script for "bash", "zsh" or "fish"; and what a chain can become, a line each. */
 void vf_cli_print_completion(FILE *to, const char *shell);

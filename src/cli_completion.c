@@ -79,6 +79,12 @@ static void print_filters(FILE *to)
         fprintf(to, " %s", vf_filters[i]->name);
 }
 
+static void print_commands(FILE *to)
+{
+    for (const struct vf_command_word *word = vf_command_table; word->name != NULL; word++)
+        fprintf(to, " %s", word->name);
+}
+
 /* Options that are for users. */
 static bool is_shown(const struct vf_option *option)
 {
@@ -122,6 +128,7 @@ static void print_bash(FILE *to)
         }
     }
     fputs("    help) words='schemes", to);
+    print_commands(to);
     print_filters(to);
     fputs("' ;;\n    *)\n        case $word in\n        -*) words='", to);
     for (int id = 0; id < VF_OPTION_COUNT; id++)
@@ -130,7 +137,10 @@ static void print_bash(FILE *to)
     fputs("' ;;\n"
           "        *)\n"
           "            compopt -o default\n"
-          "            [ ${#before[@]} -eq 1 ] && words='list help info devices tune'\n"
+          "            [ ${#before[@]} -eq 1 ] && words='",
+          to);
+    print_commands(to);
+    fputs("'\n"
           "            [ \"${before[1]}\" = tune ] && words=$(volfilter --complete-chain \"$word\" "
           "2>/dev/null)\n"
           "            ;;\n"
@@ -173,11 +183,15 @@ static void print_zsh(FILE *to)
           "    if [[ $words[2] == help ]]; then\n"
           "        compadd schemes",
           to);
+    print_commands(to);
     print_filters(to);
     fputs("\n    elif [[ $words[2] == tune && $CURRENT -gt 2 ]]; then\n"
           "        _volfilter_chain\n"
           "    else\n"
-          "        (( CURRENT == 2 )) && compadd list help info devices tune\n"
+          "        (( CURRENT == 2 )) && compadd",
+          to);
+    print_commands(to);
+    fputs("\n"
           "        _files\n"
           "    fi\n"
           "}\n"
@@ -213,9 +227,13 @@ static void print_zsh(FILE *to)
 static void print_fish(FILE *to)
 {
     fputs("# fish completion of volfilter, made by `volfilter --completion fish`\n"
-          "complete -c volfilter -n __fish_use_subcommand -a 'list help info devices tune'\n"
+          "complete -c volfilter -n __fish_use_subcommand -a '",
+          to);
+    print_commands(to);
+    fputs("'\n"
           "complete -c volfilter -n '__fish_seen_subcommand_from help' -f -a 'schemes",
           to);
+    print_commands(to);
     print_filters(to);
     fputs("'\n"
           "complete -c volfilter -n '__fish_seen_subcommand_from tune' -f -a '(volfilter --complete-chain "

@@ -59,13 +59,14 @@ static void print_option(FILE *to, const struct vf_option *option)
 void vf_cli_print_help(FILE *to)
 {
     const char *group = "";
-    fputs("Usage: volfilter [options] -f CHAIN [-f CHAIN]... IN OUT\n"
-          "       volfilter [options] -f CHAIN --out-dir DIR [--suffix S] IN...\n"
-          "       volfilter list | help FILTER | info FILE | devices | tune [CHAIN]... | --version | --help\n"
-          "\n"
-          "Filters 2D images (PNG, TIFF) and 3D stacks (TIFF, MRC). '-' is standard input or output.\n"
-          "CHAIN is FILTER[:KEY=VALUE]...[,FILTER...], such as gaussian:sigma=2x2x1,gradient.\n",
-          to);
+    fputs(
+        "Usage: volfilter [options] -f CHAIN [-f CHAIN]... IN OUT\n"
+        "       volfilter [options] -f CHAIN --out-dir DIR [--suffix S] IN...\n"
+        "       volfilter list | help [FILTER] | info FILE | devices | tune [CHAIN]... | --version | --help\n"
+        "\n"
+        "Filters 2D images (PNG, TIFF) and 3D stacks (TIFF, MRC). '-' is standard input or output.\n"
+        "CHAIN is FILTER[:KEY=VALUE]...[,FILTER...], such as gaussian:sigma=2x2x1,gradient.\n",
+        to);
     for (int i = 0; i < VF_OPTION_COUNT; i++) {
         const struct vf_option *option = &vf_option_table[i];
         if (option->group == NULL)
@@ -82,7 +83,9 @@ void vf_cli_print_help(FILE *to)
         "interrupted.",
         0, 0);
     print_wrapped(
-        to, "'volfilter list' shows the filters, 'volfilter help FILTER' one of them, 'man volfilter' all.",
+        to,
+        "'volfilter list' shows the filters, 'volfilter help' explains one of them or a command such as "
+        "tune, 'man volfilter' all.",
         0, 0);
 }
 
@@ -101,9 +104,10 @@ static void print_param(FILE *to, const struct vf_param *param)
     char text[VF_ALLOWED_TEXT + 128], allowed[VF_ALLOWED_TEXT];
     print_entry(to, param->name, 16, param->help);
     if (param->initial[0] != '\0')
-        snprintf(text, sizeof text, "%s; default %s", vf_param_allowed(param, allowed), param->initial);
+        snprintf(text, sizeof text, "allowed: %s; default %s", vf_param_allowed(param, allowed),
+                 param->initial);
     else
-        snprintf(text, sizeof text, "%s; optional", vf_param_allowed(param, allowed));
+        snprintf(text, sizeof text, "allowed: %s; optional", vf_param_allowed(param, allowed));
     fprintf(to, "%16s", "");
     print_wrapped(to, text, 16, 16);
 }
@@ -159,24 +163,25 @@ static void print_schemes(FILE *to)
         to);
 }
 
-enum vf_status vf_cli_print_filter(FILE *to, const char *name, struct vf_error *error)
+static void print_command(FILE *to, const struct vf_command_word *word)
 {
-    const struct vf_filter *filter = vf_filter_by_name(name, strlen(name));
-    if (strcmp(name, "schemes") == 0) {
-        print_schemes(to);
-        return VF_OK;
+    fprintf(to, "Usage: volfilter %s%s%s\n\n", word->name, word->arguments[0] != '\0' ? " " : "",
+            word->arguments);
+    print_wrapped(to, word->help, 0, 0);
+    for (int i = 0, shown = 0; i < VF_OPTION_COUNT; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "[--%s", vf_option_table[i].name);
+        const char *at = strstr(word->arguments, name);
+        if (at == NULL || strchr(" ]", at[strlen(name)]) == NULL)
+            continue;
+        if (shown++ == 0)
+            putc('\n', to);
+        print_option(to, &vf_option_table[i]);
     }
-    if (filter == NULL) {
-        /* The chain's parser has the message. */
-        struct vf_chain chain = {0};
-        char plain[64];
-        snprintf(plain, sizeof plain, "%.*s", (int)strcspn(name, ",:="), name);
-        enum vf_status status = vf_chain_append(&chain, plain, error);
-        vf_chain_free(&chain);
-        return status != VF_OK
-                   ? status
-                   : vf_fail(error, VF_USAGE, "help takes a filter's name alone, not '%.80s'", name);
-    }
+}
+
+static void print_filter(FILE *to, const struct vf_filter *filter)
+{
     fprintf(to, "%s: %s\n", filter->name, filter->summary);
     if (filter->param_count > 0)
         fputs("\nParameters:\n", to);
@@ -188,6 +193,29 @@ enum vf_status vf_cli_print_filter(FILE *to, const char *name, struct vf_error *
         print_wrapped(to, filter->source, 8, 8);
     }
     print_examples(to, filter);
+}
+
+enum vf_status vf_cli_print_topic(FILE *to, const char *name, struct vf_error *error)
+{
+    const struct vf_filter *filter = vf_filter_by_name(name, strlen(name));
+    const struct vf_command_word *word = vf_command_by_name(name);
+    struct vf_chain chain = {0};
+    char plain[64];
+    if (filter != NULL)
+        print_filter(to, filter);
+    else if (word != NULL)
+        print_command(to, word);
+    else if (strcmp(name, "schemes") == 0)
+        print_schemes(to);
+    else {
+        /* The chain's parser has the message. */
+        snprintf(plain, sizeof plain, "%.*s", (int)strcspn(name, ",:="), name);
+        enum vf_status status = vf_chain_append(&chain, plain, error);
+        vf_chain_free(&chain);
+        return status != VF_OK
+                   ? status
+                   : vf_fail(error, VF_USAGE, "help takes a filter's name alone, not '%.80s'", name);
+    }
     return VF_OK;
 }
 

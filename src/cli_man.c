@@ -106,7 +106,23 @@ static void print_filters(FILE *to)
     }
 }
 
-static const char before_filters[] =
+static void print_commands(FILE *to)
+{
+    fputs(".SH COMMANDS\n"
+          "Where \\fB\\-f\\fR is given, these words are file names like others.\n",
+          to);
+    for (const struct vf_command_word *word = vf_command_table; word->name != NULL; word++) {
+        fputs(".TP\n", to);
+        print_bold(to, word->name);
+        putc(' ', to);
+        print_text(to, word->arguments);
+        putc('\n', to);
+        print_text(to, word->help);
+        putc('\n', to);
+    }
+}
+
+static const char before_commands[] =
     ".SH NAME\n"
     "volfilter \\- filter 2D images and 3D image stacks\n"
     ".SH SYNOPSIS\n"
@@ -118,7 +134,7 @@ static const char before_filters[] =
     "\\fIS\\fR] \\fIIN\\fR...\n"
     ".br\n"
     ".B volfilter\n"
-    "\\fBlist\\fR | \\fBhelp\\fR \\fIFILTER\\fR | \\fBinfo\\fR \\fIFILE\\fR | \\fBdevices\\fR | "
+    "\\fBlist\\fR | \\fBhelp\\fR [\\fIFILTER\\fR] | \\fBinfo\\fR \\fIFILE\\fR | \\fBdevices\\fR | "
     "\\fBtune\\fR [\\fICHAIN\\fR]... | "
     "\\fB\\-\\-version\\fR | "
     "\\fB\\-\\-help\\fR\n"
@@ -130,17 +146,9 @@ static const char before_filters[] =
     "With an NVIDIA GPU it is computed there where that is predicted to be faster.\n"
     "The result is the same, bit for bit, whatever the device, the number of threads, the memory limit and "
     "the "
-    "machine.\n"
-    ".PP\n"
-    "\\fBvolfilter list\\fR shows the filters, \\fBvolfilter help\\fR \\fIFILTER\\fR explains one,\n"
-    "\\fBvolfilter info\\fR \\fIFILE\\fR prints what was understood of a file, and\n"
-    "\\fBvolfilter devices\\fR which GPUs were found, with the driver, the compiler and the cache of "
-    "compiled "
-    "kernels.\n"
-    "\\fBvolfilter tune\\fR measures, for the chains given or the usual ones, the kernels that plans choose "
-    "among on the GPU,\nand keeps the fastest in tuned.txt beside the cache, where plans find it.\n"
-    "\\fBvolfilter help schemes\\fR lists what \\fB\\-\\-scheme\\fR takes.\n"
-    "Where \\fB\\-f\\fR is given, these words are file names like others.\n"
+    "machine.\n";
+
+static const char before_filters[] =
     ".SH CHAINS\n"
     "A chain is a list of filters, separated by commas; a repeated \\fB\\-f\\fR appends to it.\n"
     "A filter is its name and its parameters:\n"
@@ -165,7 +173,7 @@ static const char before_filters[] =
 
 static const char after_options[] =
     ".SH BOUNDARIES\n"
-    "What a filter reads outside the image (a, b, c are the first or last values of a row):\n"
+    "What a filter reads beyond the ends of a row a b c:\n"
     ".TP\n\\fBnearest\\fR (default)\na a | a b c | c c\n"
     ".TP\n\\fBreflect\\fR\nb a | a b c | c b\n"
     ".TP\n\\fBmirror\\fR\nc b | a b c | b a\n"
@@ -232,13 +240,13 @@ static const char after_options[] =
     ".SH ENVIRONMENT\n"
     ".TP\n\\fBVOLFILTER_ISA\\fR\nforces a vector level: baseline, v3 (x86\\-64\\-v3) or v4; the result is "
     "the same\n"
-    ".TP\n\\fBVOLFILTER_CACHE\\fR\nthe folder that keeps compiled GPU kernels from run to run; empty: none; "
-    "otherwise\n"
-    "volfilter in \\fBXDG_CACHE_HOME\\fR or in ~/.cache; a folder that others may write to is not used\n"
+    ".TP\n\\fBVOLFILTER_CACHE\\fR\nthe folder that keeps compiled GPU kernels from run to run; empty: none. "
+    "By default it is\n"
+    "volfilter in \\fBXDG_CACHE_HOME\\fR or in ~/.cache. A folder that others may write to is not used\n"
     ".TP\n\\fBVOLFILTER_PRECOMPILED\\fR\nthe folder of the GPU kernels that came with volfilter, for "
     "machines "
-    "without a compiler; empty: none;\n"
-    "otherwise precompiled beside the program, or ../share/volfilter/precompiled from there\n"
+    "without a compiler; empty: none.\n"
+    "By default it is precompiled beside the program, or ../share/volfilter/precompiled from there\n"
     ".TP\n\\fBCUDA_HOME\\fR\nwhere the CUDA toolkit is, when its compiler, libnvrtc, is not among the "
     "system's libraries\n"
     ".TP\n\\fBOMP_NUM_THREADS\\fR\nthreads to use when \\fB\\-\\-threads\\fR is not given\n"
@@ -273,6 +281,8 @@ void vf_cli_print_man(FILE *to)
 {
     fprintf(to, ".\\\" Made by volfilter --man; do not edit.\n");
     fprintf(to, ".TH VOLFILTER 1 \"\" \"volfilter %s\" \"User Commands\"\n", VF_VERSION);
+    fputs(before_commands, to);
+    print_commands(to);
     fputs(before_filters, to);
     print_filters(to);
     print_options(to);

@@ -1,4 +1,4 @@
-/* The table of options, and how their arguments are read. */
+/* The tables of options and commands, and how the arguments of options are read. */
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
@@ -39,10 +39,9 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
          "with --out-dir, skip results that are finished: made by the same chain and options "
          "from the same file, and not changed since; DIR/.volfilter-done keeps account"},
     [VF_OPTION_NO_CLOBBER] = {FILES, "no-clobber", 0, NULL, NULL, NULL, "never replace an existing file"},
-    [VF_OPTION_SYNC] =
-        {FILES, "sync", 0, NULL, NULL, NULL,
-         "wait until each result is on the disk, before it gets its name: then not even a power "
-         "cut leaves part of one; a result that replaces its own input always is"},
+    [VF_OPTION_SYNC] = {FILES, "sync", 0, NULL, NULL, NULL,
+                        "wait until each result is on the disk before it gets its name, so that not even a "
+                        "power cut leaves part of one; always done where a result replaces its own input"},
     [VF_OPTION_COMPRESS] = {FILES, "compress", 0, "none|lzw|deflate|zstd", "none|lzw|deflate|zstd", NULL,
                             "compression of TIFF output (default: the input's)"},
     [VF_OPTION_DTYPE] =
@@ -74,8 +73,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
          "filtered slab by slab, with the same result"},
     [VF_OPTION_SCHEME] =
         {WORK, "scheme", 0, "NAME[:KEY=VALUE]", NULL, NULL,
-         "for experts: sweep the image in this way, such as row-stream:tile=64x32x16 or GX=big-tile; the "
-         "result is the same; 'volfilter help schemes' has them all"},
+         "for experts: compute in this way, such as row-stream:tile=64x32x16 or GX=big-tile, with the same "
+         "result; 'volfilter help schemes' has them all"},
     [VF_OPTION_LIKE] = {WORK, "like", 0, "FILE", NULL, "an image",
                         "with tune, for images of this one's size and type (default: 512x512x512 in float32 "
                         "and uint16, 8192x8192 in float32)"},
@@ -93,8 +92,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                             "show how far the work is (auto: on a terminal; json: an object a line)"},
     [VF_OPTION_QUIET] = {REPORTS, "quiet", 'q', NULL, NULL, NULL, "no notes, no progress; errors only"},
     [VF_OPTION_VERBOSE] = {REPORTS, "verbose", 'v', NULL, NULL, NULL,
-                           "say more: global values, GPU kernels that gave way to others, and how "
-                           "long it took"},
+                           "say more: global values, GPU kernels that gave way to others or cannot be kept, "
+                           "and how long it took"},
     [VF_OPTION_HELP] = {REPORTS, "help", 'h', NULL, NULL, NULL, "show this help"},
     [VF_OPTION_VERSION] = {REPORTS, "version", 0, NULL, NULL, NULL, "show the version"},
     [VF_OPTION_COMPLETION] = {REPORTS, "completion", 0, "bash|zsh|fish", "bash|zsh|fish", NULL,
@@ -103,6 +102,32 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                                   "print what the beginning of a chain can become"},
     [VF_OPTION_MAN] = {NULL, "man", 0, NULL, NULL, NULL, "print the manual page in roff"},
 };
+
+const struct vf_command_word vf_command_table[] = {
+    {"list", VF_COMMAND_LIST, "", "Prints the filters, one a line."},
+    {"help", VF_COMMAND_HELP, "[FILTER|COMMAND|schemes]...",
+     "Explains a filter, with its parameters and the papers that it follows, a command such as tune, or what "
+     "--scheme takes. Alone, it prints the options."},
+    {"info", VF_COMMAND_INFO, "[--json] FILE...",
+     "Prints what was understood of each file: its kind, size, element type, channels and voxel size."},
+    {"devices", VF_COMMAND_DEVICES, "[--json]",
+     "Prints which GPUs were found, with the driver, the compiler and the cache of compiled kernels, and the "
+     "costs that --backend auto reckons with."},
+    {"tune", VF_COMMAND_TUNE, "[--like FILE] [--budget SECONDS] [CHAIN]...",
+     "Measures, for the chains given or some usual ones, the kernels that plans choose among on the GPU. The "
+     "fastest are kept in tuned.txt, in the folder of compiled kernels, and later plans take them for images "
+     "of about that size. --boundary, --dtype, --precision and --slices say how the images will be "
+     "filtered."},
+    {NULL, VF_COMMAND_FILTER, NULL, NULL},
+};
+
+const struct vf_command_word *vf_command_by_name(const char *name)
+{
+    for (const struct vf_command_word *word = vf_command_table; word->name != NULL; word++)
+        if (strcmp(word->name, name) == 0)
+            return word;
+    return NULL;
+}
 
 const char *vf_option_allowed(const struct vf_option *option, char *text, size_t room)
 {

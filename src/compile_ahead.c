@@ -1,6 +1,7 @@
 #include "compile_ahead.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,19 +18,13 @@ enum vf_status vf_kernel_list_add(struct vf_kernel_list *list, char *text, struc
             vf_free(text);
             return VF_OK;
         }
-    if (list->count == list->room) {
-        const int room = 2 * list->room + 64;
-        char **larger = vf_alloc((size_t)room, sizeof *larger, "kernels to compile", error);
-        if (larger == NULL) {
-            vf_free(text);
-            return VF_FAILED;
-        }
-        if (list->count > 0)
-            memcpy(larger, list->text, (size_t)list->count * sizeof *larger);
-        vf_free(list->text);
-        list->text = larger;
-        list->room = room;
+    char **grown =
+        vf_grow(list->text, (size_t)list->count, &list->room, sizeof *grown, "kernels to compile", error);
+    if (grown == NULL) {
+        vf_free(text);
+        return VF_FAILED;
     }
+    list->text = grown;
     list->text[list->count++] = text;
     return VF_OK;
 }
@@ -52,8 +47,7 @@ static bool compile(const struct vf_nvrtc_api *api, const struct vf_cuda *cuda, 
     vf_cache_key_add_text(&key, text);
     const bool is_there = vf_cache_get(&cuda->cache, &key, &cubin, &bytes);
     if (!is_there) {
-        if (vf_nvrtc_compile(api, text, "kernel.cu", vf_kernel_texts, vf_kernel_text_count, cuda->arch,
-                             &cubin, &bytes, &error) != VF_OK)
+        if (vf_cuda_compile(cuda, api, &key, text, &cubin, &bytes, &error) != VF_OK)
             return false;
         vf_cache_put(&cuda->cache, &key, cubin, bytes);
     }
@@ -66,11 +60,14 @@ struct progress {
     atomic_int next, compiled;
 };
 
+/* A signal ends it at once: the cache has whole entries or none. */
 static _Noreturn void work(const struct vf_kernel_list *list, const struct vf_cuda *cuda,
                            struct progress *progress)
 {
     struct vf_nvrtc_api api;
     struct vf_error error;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
     if (vf_nvrtc_api_open(&api, &error) == VF_OK)
         for (int i; (i = atomic_fetch_add(&progress->next, 1)) < list->count;)
             if (compile(&api, cuda, list->text[i]))

@@ -6,7 +6,8 @@
 
 /* Kernels' texts, each once. All zero is none. */
 struct vf_kernel_list {
-    int count, room;
+    int count;
+    size_t room;
     char **text; /* owned */
 };
 
@@ -15,7 +16,8 @@ enum vf_status vf_kernel_list_add(struct vf_kernel_list *list, char *text, struc
 void vf_kernel_list_free(struct vf_kernel_list *list);
 
 /* Compiles what the cache has not, and puts it there, in a process for each processor: NVRTC compiles one
- * text at a time in each. What does not compile is left for whoever asks for it. How many were compiled. */
+ * text at a time in each. What does not compile is passed over, and an interrupt ends it early. How many were
+ * compiled. */
 int vf_kernel_list_compile(const struct vf_kernel_list *list, const struct vf_cuda *cuda);
 
 #endif

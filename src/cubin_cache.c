@@ -26,7 +26,7 @@ struct header {
 _Static_assert(sizeof(struct header) == 24 + VF_SHA256_BYTES, "no padding: all bytes are checked");
 
 static const char magic[8] = {'v', 'f', 'c', 'a', 'c', 'h', 'e', '\n'};
-enum { VERSION = 1, NAME_LENGTH = 2 * VF_SHA256_BYTES };
+enum { VERSION = 1 };
 
 /* A file that is being written; one whose writer died is removed when it is this old. */
 #define TEMPORARY ".new-"
@@ -114,12 +114,6 @@ void vf_cache_key_digest(const struct vf_cache_key *key, uint8_t digest[VF_SHA25
     vf_sha256_end(&hash, digest);
 }
 
-static void name_entry(char name[NAME_LENGTH + 1], const uint8_t digest[VF_SHA256_BYTES])
-{
-    for (int i = 0; i < VF_SHA256_BYTES; i++)
-        sprintf(name + 2 * i, "%02x", digest[i]);
-}
-
 /* ---- reading ---- */
 
 static bool read_all(int fd, void *to, size_t bytes)
@@ -181,14 +175,14 @@ static bool read_entry(const struct vf_cache *cache, int fd, const uint8_t diges
 bool vf_cache_get(const struct vf_cache *cache, const struct vf_cache_key *key, void **data, size_t *bytes)
 {
     uint8_t digest[VF_SHA256_BYTES];
-    char name[NAME_LENGTH + 1];
+    char name[VF_SHA256_DIGITS + 1];
     *data = NULL;
     *bytes = 0;
     const int folder = open_folder(cache);
     if (folder < 0)
         return false;
     vf_cache_key_digest(key, digest);
-    name_entry(name, digest);
+    vf_sha256_text(digest, name);
     /* O_NONBLOCK: a pipe put in its place is not waited for. */
     const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     const bool found = fd >= 0 && read_entry(cache, fd, digest, data, bytes);
@@ -203,36 +197,31 @@ bool vf_cache_get(const struct vf_cache *cache, const struct vf_cache_key *key, 
 /* ---- the size ---- */
 
 struct entry {
-    char name[NAME_LENGTH + 1];
+    char name[VF_SHA256_DIGITS + 1];
     size_t bytes;
     struct timespec used;
 };
 
 struct listing {
     struct entry *entry; /* owned */
-    int count, room;
+    int count;
+    size_t room;
     size_t bytes; /* of all */
 };
 
 static bool is_entry_name(const char *name)
 {
-    return strlen(name) == NAME_LENGTH && strspn(name, "0123456789abcdef") == NAME_LENGTH;
+    return strlen(name) == VF_SHA256_DIGITS && strspn(name, "0123456789abcdef") == VF_SHA256_DIGITS;
 }
 
 static void list_entry(struct listing *listing, const char *name, const struct stat *is)
 {
     struct vf_error ignored;
-    if (listing->count == listing->room) {
-        const int room = listing->room > 0 ? 2 * listing->room : 64;
-        struct entry *more = vf_alloc((size_t)room, sizeof *more, "list of cached entries", &ignored);
-        if (more == NULL)
-            return;
-        if (listing->count > 0)
-            memcpy(more, listing->entry, (size_t)listing->count * sizeof *more);
-        vf_free(listing->entry);
-        listing->entry = more;
-        listing->room = room;
-    }
+    struct entry *grown = vf_grow(listing->entry, (size_t)listing->count, &listing->room, sizeof *grown,
+                                  "list of cached entries", &ignored);
+    if (grown == NULL)
+        return;
+    listing->entry = grown;
     struct entry *entry = &listing->entry[listing->count++];
     memcpy(entry->name, name, sizeof entry->name);
     entry->bytes = (size_t)is->st_size;
@@ -295,7 +284,7 @@ const char *vf_cache_fault(const struct vf_cache *cache)
     if (cache->path[0] == '\0' || lstat(cache->path, &is) != 0)
         return NULL;
     if (!S_ISDIR(is.st_mode))
-        return "it is no folder";
+        return S_ISLNK(is.st_mode) ? "it is a link" : "it is no folder";
     return is_trusted(cache, &is) ? NULL : "it is another user's, or others may write to it";
 }
 
@@ -369,22 +358,24 @@ static bool write_entry(int folder, const char *name, const struct header *heade
     return false;
 }
 
-void vf_cache_put(const struct vf_cache *cache, const struct vf_cache_key *key, const void *data,
+bool vf_cache_put(const struct vf_cache *cache, const struct vf_cache_key *key, const void *data,
                   size_t bytes)
 {
     struct header header = {.version = VERSION, .bytes = bytes};
-    char name[NAME_LENGTH + 1];
+    char name[VF_SHA256_DIGITS + 1];
     if (bytes == 0 || bytes > VF_CACHE_ENTRY_BOUND || sizeof header + bytes > cache->bound)
-        return;
+        return false;
     make_folder(cache);
     const int folder = open_folder(cache);
     if (folder < 0)
-        return;
+        return false;
     memcpy(header.magic, magic, sizeof magic);
     vf_cache_key_digest(key, header.digest);
     header.crc = checksum(&header, data);
-    name_entry(name, header.digest);
-    if (write_entry(folder, name, &header, data))
+    vf_sha256_text(header.digest, name);
+    const bool kept = write_entry(folder, name, &header, data);
+    if (kept)
         trim(folder, cache->bound, name);
     close(folder);
+    return kept;
 }

@@ -42,8 +42,8 @@ void vf_cache_key_digest(const struct vf_cache_key *key, uint8_t digest[VF_SHA25
 bool vf_cache_get(const struct vf_cache *cache, const struct vf_cache_key *key, void **data, size_t *bytes);
 
 /* Keeps the thing, in place of what is there; empty things and those over VF_CACHE_ENTRY_BOUND are not kept.
- */
-void vf_cache_put(const struct vf_cache *cache, const struct vf_cache_key *key, const void *data,
+ * False where it is not kept. */
+bool vf_cache_put(const struct vf_cache *cache, const struct vf_cache_key *key, const void *data,
                   size_t bytes);
 
 /* Why a folder that is there is not used; NULL: it is, or it will be made. */

@@ -286,19 +286,51 @@ out:
     return status;
 }
 
-static enum vf_status compile(struct vf_cuda *cuda, const char *text, void **cubin, size_t *bytes,
-                              struct vf_error *error)
+/* Of the entry that says why the compiler refuses a text; another version may take it. False where the
+ * compiler does not tell its version. */
+static bool refusal_key(const struct vf_nvrtc_api *nvrtc, const struct vf_cache_key *key,
+                        struct vf_cache_key *refusal)
+{
+    char by[48];
+    int major, minor;
+    if (nvrtc->nvrtcVersion(&major, &minor) != NVRTC_SUCCESS)
+        return false;
+    snprintf(by, sizeof by, "refused by NVRTC %d.%d", major, minor);
+    *refusal = *key;
+    vf_cache_key_add_text(refusal, by);
+    return true;
+}
+
+enum vf_status vf_cuda_compile(const struct vf_cuda *cuda, const struct vf_nvrtc_api *nvrtc,
+                               const struct vf_cache_key *key, const char *text, void **cubin, size_t *bytes,
+                               struct vf_error *error)
+{
+    struct vf_cache_key refusal;
+    void *why;
+    const bool may_be_kept = refusal_key(nvrtc, key, &refusal);
+    *cubin = NULL;
+    if (may_be_kept && vf_cache_get(&cuda->cache, &refusal, &why, bytes)) {
+        vf_fail(error, VF_DEVICE, "%s", (const char *)why);
+        vf_free(why);
+        return VF_DEVICE;
+    }
+    const enum vf_status status = vf_nvrtc_compile(nvrtc, text, "kernel.cu", vf_kernel_texts,
+                                                   vf_kernel_text_count, cuda->arch, cubin, bytes, error);
+    if (may_be_kept && status == VF_DEVICE)
+        vf_cache_put(&cuda->cache, &refusal, error->text, strlen(error->text));
+    return status;
+}
+
+static enum vf_status compile(struct vf_cuda *cuda, const struct vf_cache_key *key, const char *text,
+                              void **cubin, size_t *bytes, struct vf_error *error)
 {
     enum vf_status status;
     if (!cuda->has_nvrtc)
         VF_TRY(vf_nvrtc_api_open(&cuda->nvrtc, error));
     cuda->has_nvrtc = true;
-    status = vf_nvrtc_compile(&cuda->nvrtc, text, "kernel.cu", vf_kernel_texts, vf_kernel_text_count,
-                              cuda->arch, cubin, bytes, error);
-    if (status == VF_OK)
-        cuda->compiled_count++;
-    else
-        cuda->refused_count++;
+    status = vf_cuda_compile(cuda, &cuda->nvrtc, key, text, cubin, bytes, error);
+    cuda->compiled_count += status == VF_OK;
+    cuda->refused_count += status == VF_DEVICE;
 out:
     return status;
 }
@@ -328,6 +360,18 @@ static enum vf_status load_precompiled(const struct vf_cuda *cuda, const char *t
     return status == VF_OK ? VF_OK : vf_fail_in(error, status, "a kernel that came with volfilter");
 }
 
+/* A driver may not take code of a compiler of a later CUDA than its own. */
+static void explain_load(const struct vf_cuda *cuda, struct vf_error *error)
+{
+    const size_t length = strlen(error->text);
+    int major, minor;
+    if (cuda->nvrtc.nvrtcVersion(&major, &minor) == NVRTC_SUCCESS && major > cuda->driver_version / 1000)
+        snprintf(error->text + length, sizeof error->text - length,
+                 "; the compiler is of CUDA %d.%d, the driver of %d.%d: install a newer driver or an older "
+                 "toolkit",
+                 major, minor, cuda->driver_version / 1000, cuda->driver_version % 1000 / 10);
+}
+
 /* Kept from another run, or else one that came with the program where there is no compiler, or else compiled.
  * What does not load is not kept. */
 static enum vf_status make_kernel(struct vf_cuda *cuda, const struct vf_cache_key *key, const char *text,
@@ -342,28 +386,16 @@ static enum vf_status make_kernel(struct vf_cuda *cuda, const struct vf_cache_ke
         return load_precompiled(cuda, text, loaded, error);
     /* Nothing is compiled for a device that is lost. */
     VF_TRY(vf_cuda_check(&cuda->api, cuda->api.cuCtxSynchronize(), "making a kernel", error));
-    VF_TRY(compile(cuda, text, &cubin, &bytes, error));
-    VF_TRY(load(&cuda->api, cubin, loaded, error));
-    vf_cache_put(&cuda->cache, key, cubin, bytes);
+    VF_TRY(compile(cuda, key, text, &cubin, &bytes, error));
+    status = load(&cuda->api, cubin, loaded, error);
+    if (status != VF_OK) {
+        explain_load(cuda, error);
+        goto out;
+    }
+    cuda->unkept_count += !vf_cache_put(&cuda->cache, key, cubin, bytes);
 out:
     vf_free(cubin);
     return status;
-}
-
-static enum vf_status make_room(struct vf_cuda *cuda, struct vf_error *error)
-{
-    if (cuda->loaded_count < cuda->loaded_room)
-        return VF_OK;
-    const int room = cuda->loaded_room > 0 ? 2 * cuda->loaded_room : 16;
-    struct vf_cuda_loaded *more = vf_alloc((size_t)room, sizeof *more, "list of kernels", error);
-    if (more == NULL)
-        return VF_FAILED;
-    if (cuda->loaded_count > 0)
-        memcpy(more, cuda->loaded, (size_t)cuda->loaded_count * sizeof *more);
-    vf_free(cuda->loaded);
-    cuda->loaded = more;
-    cuda->loaded_room = room;
-    return VF_OK;
 }
 
 static const struct vf_cuda_loaded *find_loaded(const struct vf_cuda *cuda, const uint8_t *digest)
@@ -385,7 +417,10 @@ enum vf_status vf_cuda_kernel(struct vf_cuda *cuda, const char *text, struct vf_
     pthread_mutex_lock(&cuda->lock);
     const struct vf_cuda_loaded *loaded = find_loaded(cuda, digest);
     if (loaded == NULL) {
-        VF_TRY(make_room(cuda, error));
+        struct vf_cuda_loaded *grown = vf_grow(cuda->loaded, (size_t)cuda->loaded_count, &cuda->loaded_room,
+                                               sizeof *grown, "list of kernels", error);
+        VF_TRY(grown != NULL ? VF_OK : VF_FAILED);
+        cuda->loaded = grown;
         struct vf_cuda_loaded *made = &cuda->loaded[cuda->loaded_count];
         VF_TRY(make_kernel(cuda, &key, text, made, error));
         memcpy(made->digest, digest, sizeof digest);

@@ -48,16 +48,17 @@ struct vf_cuda {
     struct vf_nvrtc_api nvrtc;
     bool has_nvrtc; /* opened when the first kernel must be compiled */
     struct vf_cuda_loaded *loaded;
-    int loaded_count, loaded_room;
+    int loaded_count;
+    size_t loaded_room;
     int compiled_count; /* kernels that no cache had */
-    int refused_count;  /* texts that do not compile: a fault of theirs, others take their place */
-    int replaced_count; /* launches of others than the plan's kernels, which did not compile well; the last:
-                         */
-    char replaced[512];
-    double seconds[3]; /* uploads, kernels, downloads so far; the main thread's */
-    bool strict;       /* --backend cuda: what the device fails at is an error, the CPU does not take over */
-    bool is_full;      /* what a job needs beside the fields that it held did not fit its memory */
-    bool failed;       /* the CPU took over for it once; `failure` says why */
+    int unkept_count;   /* of them, those that the cache did not take */
+    int refused_count;  /* texts that the compiler refused: a fault of theirs, others take their place */
+    int replaced_count; /* launches of other kernels than the plan's, which did not compile well */
+    char replaced[512]; /* the last of them, in words */
+    double seconds[3];  /* uploads, kernels, downloads so far; the main thread's */
+    bool strict;        /* --backend cuda: what the device fails at is an error, the CPU does not take over */
+    bool is_full;       /* what a job needs beside the fields that it held did not fit its memory */
+    bool failed;        /* the CPU took over for it once; `failure` says why */
     struct vf_error failure;
 };
 
@@ -74,6 +75,12 @@ void vf_cuda_close(struct vf_cuda *cuda);
 
 /* Every other thread that calls the driver says first which device it means. */
 enum vf_status vf_cuda_enter(const struct vf_cuda *cuda, struct vf_error *error);
+
+/* Compiles `text`, whose key is `key`, for the device: *cubin is freed with vf_free. The cache is not asked
+ * for machine code, but remembers texts that this compiler refused: VF_DEVICE, with its message. */
+enum vf_status vf_cuda_compile(const struct vf_cuda *cuda, const struct vf_nvrtc_api *nvrtc,
+                               const struct vf_cache_key *key, const char *text, void **cubin, size_t *bytes,
+                               struct vf_error *error);
 
 /* The function vf_kernel of `text`, which may include the texts that the program carries (nvrtc.h): loaded
  * before, or from the cache, or compiled now, or, where there is no compiler, one that came with the program.

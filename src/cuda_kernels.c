@@ -135,7 +135,8 @@ static void note_other(const struct vf_cuda_launch *kernel, struct vf_cuda *cuda
              why->text[0] != '\0' ? ": " : "", (int)strcspn(why->text, "\n"), why->text);
 }
 
-/* The plan's choice if it was measured, or compiles to what was expected; else the next best. */
+/* Compiles the plan's choice, and takes it if it was measured or came out as predicted; else the best of some
+ * others, by what the model says of their compiled registers and spills. */
 static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda,
                              const struct vf_launch *launch, struct vf_error *error)
 {

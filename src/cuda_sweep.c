@@ -8,11 +8,6 @@
 #define TRY_CUDA(call, what) \
     VF_TRY(vf_cuda_device_check(&sweep->cuda->api, sweep->cuda->api.call, what, error))
 
-static size_t compute_bytes(const struct vf_flow *flow)
-{
-    return flow->is_double ? sizeof(double) : sizeof(float);
-}
-
 /* ---- jobs ---- */
 
 bool vf_cuda_job_is_resident(const struct vf_job *job)
@@ -44,44 +39,31 @@ bool vf_cuda_job_is_stopped(const struct vf_job *job)
 
 /* ---- memory ---- */
 
-size_t vf_cuda_pitch(ptrdiff_t nx)
-{
-    return ((size_t)nx + 31) / 32 * 32;
-}
-
 /* Bytes of `planes` planes; false when they overflow. */
 static bool field_bytes(ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t planes, enum vf_type type, size_t *bytes)
 {
-    return vf_size_mul(vf_cuda_pitch(nx), vf_type_size(type), bytes) &&
+    return vf_size_mul((size_t)vf_gpu_pitch(nx), vf_type_size(type), bytes) &&
            vf_size_mul(*bytes, (size_t)ny, bytes) && vf_size_mul(*bytes, (size_t)planes, bytes);
 }
 
 enum vf_status vf_cuda_field_alloc(struct vf_cuda *cuda, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t planes,
-                                   enum vf_type type, struct vf_cuda_field *field, bool *fits,
-                                   struct vf_error *error)
+                                   enum vf_type type, CUdeviceptr *field, bool *fits, struct vf_error *error)
 {
     size_t bytes;
-    field->data = 0;
+    *field = 0;
     *fits = field_bytes(nx, ny, planes, type, &bytes);
     if (!*fits)
         return VF_OK;
-    const CUresult result = cuda->api.cuMemAlloc(&field->data, bytes);
+    const CUresult result = cuda->api.cuMemAlloc(field, bytes);
     *fits = result != CUDA_ERROR_OUT_OF_MEMORY;
     return *fits ? vf_cuda_device_check(&cuda->api, result, "taking memory", error) : VF_OK;
 }
 
-void vf_cuda_field_free(struct vf_cuda *cuda, struct vf_cuda_field *field)
+void vf_cuda_field_free(struct vf_cuda *cuda, CUdeviceptr *field)
 {
-    if (field->data != 0)
-        cuda->api.cuMemFree(field->data);
-    field->data = 0;
-}
-
-static void free_device(struct vf_cuda_sweep *sweep, CUdeviceptr *pointer)
-{
-    if (*pointer != 0)
-        sweep->cuda->api.cuMemFree(*pointer);
-    *pointer = 0;
+    if (*field != 0)
+        cuda->api.cuMemFree(*field);
+    *field = 0;
 }
 
 /* ---- kernels ---- */
@@ -190,7 +172,7 @@ enum vf_status vf_cuda_sweep_set_slab(struct vf_cuda_sweep *sweep, struct vf_pla
 size_t vf_cuda_sweep_plane_bytes(const struct vf_cuda_sweep *sweep)
 {
     const struct vf_flow *flow = sweep->job->flow;
-    size_t bytes = (size_t)sweep->plan->slot_count * compute_bytes(flow);
+    size_t bytes = (size_t)sweep->plan->slot_count * vf_type_size(vf_flow_type(flow));
     for (int k = 0; k < flow->source_count; k++)
         bytes += sweep->job->source[k].device != 0 ? 0 : vf_type_size(sweep->job->source[k].type);
     for (int k = 0; k < flow->sink_count; k++) {
@@ -205,23 +187,19 @@ void vf_cuda_sweep_release(struct vf_cuda_sweep *sweep)
     const struct vf_job *job = sweep->job;
     for (int k = 0; sweep->source != NULL && k < job->flow->source_count; k++)
         if (job->source[k].device == 0)
-            free_device(sweep, &sweep->source[k]);
+            vf_cuda_field_free(sweep->cuda, &sweep->source[k]);
     for (int k = 0; sweep->sink != NULL && k < job->flow->sink_count; k++)
         if (job->sink[k].array == NULL || job->sink[k].array->device == 0)
-            free_device(sweep, &sweep->sink[k]);
+            vf_cuda_field_free(sweep->cuda, &sweep->sink[k]);
     for (int k = 0; sweep->slot != NULL && k < sweep->plan->slot_count; k++)
-        free_device(sweep, &sweep->slot[k]);
+        vf_cuda_field_free(sweep->cuda, &sweep->slot[k]);
     sweep->room = 0;
 }
 
 static enum vf_status take(struct vf_cuda_sweep *sweep, ptrdiff_t planes, enum vf_type type,
-                           CUdeviceptr *data, bool *fits, struct vf_error *error)
+                           CUdeviceptr *field, bool *fits, struct vf_error *error)
 {
-    struct vf_cuda_field field;
-    const enum vf_status status =
-        vf_cuda_field_alloc(sweep->cuda, sweep->job->nx, sweep->job->ny, planes, type, &field, fits, error);
-    *data = field.data;
-    return status;
+    return vf_cuda_field_alloc(sweep->cuda, sweep->job->nx, sweep->job->ny, planes, type, field, fits, error);
 }
 
 /* Kernels read whole packs at the ends of rows: what they find in the padding counts for no result, but
@@ -262,7 +240,7 @@ enum vf_status vf_cuda_sweep_take(struct vf_cuda_sweep *sweep, ptrdiff_t room, b
             VF_TRY(take(sweep, room, sweep->sink_type[k], &sweep->sink[k], fits, error));
     }
     for (int k = 0; k < sweep->plan->slot_count && *fits; k++)
-        VF_TRY(take(sweep, room, job->flow->is_double ? VF_F64 : VF_F32, &sweep->slot[k], fits, error));
+        VF_TRY(take(sweep, room, vf_flow_type(job->flow), &sweep->slot[k], fits, error));
 out:
     if (status == VF_OK && *fits)
         sweep->room = room;
@@ -404,14 +382,12 @@ static void set_up(struct vf_cuda_sweep *sweep, struct vf_cuda *cuda, const stru
                    const struct vf_job *job)
 {
     const struct vf_flow *flow = job->flow;
-    *sweep = (struct vf_cuda_sweep){.cuda = cuda, .plan = plan, .pitch = vf_cuda_pitch(job->nx)};
+    *sweep = (struct vf_cuda_sweep){.cuda = cuda, .plan = plan, .pitch = (size_t)vf_gpu_pitch(job->nx)};
     vf_cuda_sweep_set_job(sweep, job);
     for (int k = 0; k < flow->source_count; k++)
         sweep->source_type[k] = job->source[k].type;
     for (int k = 0; k < flow->sink_count; k++)
-        sweep->sink_type[k] = job->sink[k].array != NULL ? job->sink[k].array->type
-                              : flow->is_double          ? VF_F64
-                                                         : VF_F32;
+        sweep->sink_type[k] = job->sink[k].array != NULL ? job->sink[k].array->type : vf_flow_type(flow);
     sweep->plane = sweep->pitch * (size_t)job->ny;
     sweep->request = (struct vf_gpu_request){.flow = flow,
                                              .nx = job->nx,

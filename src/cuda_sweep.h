@@ -10,20 +10,13 @@
 
 /* ---- fields ---- */
 
-/* A field that stays on the device between runs: whole, in the compute type, rows vf_cuda_pitch apart. */
-struct vf_cuda_field {
-    CUdeviceptr data;
-};
-
-/* Elements from row to row of a field on the device: rows start at multiples of 32 elements. */
-size_t vf_cuda_pitch(ptrdiff_t nx);
-
-/* Memory for a field of `planes` planes; nothing is held when *fits gets false, as the device has not enough,
- * or after a failure. */
+/* Device memory for `planes` planes of a field, rows vf_gpu_pitch apart. *field is 0 when *fits gets false,
+ * as the device has not enough, and after a failure. */
 enum vf_status vf_cuda_field_alloc(struct vf_cuda *cuda, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t planes,
-                                   enum vf_type type, struct vf_cuda_field *field, bool *fits,
-                                   struct vf_error *error);
-void vf_cuda_field_free(struct vf_cuda *cuda, struct vf_cuda_field *field);
+                                   enum vf_type type, CUdeviceptr *field, bool *fits, struct vf_error *error);
+
+/* Sets it to 0, which is nothing to free. */
+void vf_cuda_field_free(struct vf_cuda *cuda, CUdeviceptr *field);
 
 /* ---- sweeps ---- */
 

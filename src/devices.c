@@ -103,7 +103,7 @@ static void print_device(const struct findings *found, int ordinal, FILE *to)
     fprintf(to, "  double        1/%.0f of the speed of float\n", gpu.double_ratio);
     int own, shipped;
     vf_tuning_count(&found->tuning, &gpu, &own, &shipped);
-    fprintf(to, "  tuning        %d kernels measured here, %d shipped\n", own, shipped);
+    fprintf(to, "  tuning        %d kernel%s measured here, %d shipped\n", own, own == 1 ? "" : "s", shipped);
 }
 
 static void print_costs(FILE *to)

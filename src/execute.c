@@ -22,9 +22,8 @@ static ptrdiff_t plane_count(const struct vf_plan *plan)
 static void close_fields(struct fields *fields)
 {
     for (int f = 0; f < fields->count; f++) {
-        struct vf_cuda_field device = {fields->array[f].device};
         if (fields->cuda != NULL)
-            vf_cuda_field_free(fields->cuda, &device);
+            vf_cuda_field_free(fields->cuda, &fields->array[f].device);
         vf_free((void *)fields->array[f].plane);
         vf_free(fields->data[f]);
     }
@@ -53,18 +52,17 @@ static enum vf_status make_on_device(struct fields *fields, const struct vf_exec
                                      bool *fits, struct vf_error *error)
 {
     const struct vf_plan *plan = x->plan;
-    const enum vf_type type = plan->context.is_double ? VF_F64 : VF_F32;
+    const enum vf_type type = vf_plan_type(plan);
     fields->cuda = x->cuda;
     for (int f = 0; f < count; f++) {
-        struct vf_cuda_field device;
-        const enum vf_status status =
-            vf_cuda_field_alloc(x->cuda, plan->nx, plan->ny, plane_count(plan), type, &device, fits, error);
+        fields->data[f] = NULL;
+        fields->array[f] = (struct vf_array){.type = type};
+        const enum vf_status status = vf_cuda_field_alloc(x->cuda, plan->nx, plan->ny, plane_count(plan),
+                                                          type, &fields->array[f].device, fits, error);
         if (status != VF_OK || !*fits) {
             close_fields(fields);
             return status;
         }
-        fields->data[f] = NULL;
-        fields->array[f] = (struct vf_array){.type = type, .device = device.data};
         fields->count++;
     }
     return VF_OK;
@@ -74,7 +72,7 @@ static enum vf_status make_on_device(struct fields *fields, const struct vf_exec
 static enum vf_status make_on_host(struct fields *fields, const struct vf_plan *plan, int count,
                                    struct vf_error *error)
 {
-    const enum vf_type type = plan->context.is_double ? VF_F64 : VF_F32;
+    const enum vf_type type = vf_plan_type(plan);
     const size_t plane_bytes = (size_t)(plan->nx * plan->ny) * vf_type_size(type);
     const ptrdiff_t planes = plane_count(plan);
     for (int f = 0; f < count; f++) {

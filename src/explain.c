@@ -19,7 +19,7 @@ static double mib(size_t bytes)
 static void run_traffic(const struct vf_explained *x, const struct vf_run *run, size_t *reads, size_t *writes)
 {
     const struct vf_plan *plan = x->plan;
-    const size_t element = plan->context.is_double ? sizeof(double) : sizeof(float);
+    const size_t element = vf_type_size(vf_plan_type(plan));
     const size_t voxels = (size_t)(plan->nx * plan->ny * plan->nz * plan->batch) * x->channels;
     *reads = voxels * (size_t)run->inputs * (run->from_file ? vf_type_size(x->input->type) : element);
     *writes = voxels * (size_t)run->outputs * (run->to_file ? vf_type_size(x->result->type) : element);
@@ -38,22 +38,18 @@ static void stage_names(const struct vf_stage *stage, int count, char *text, siz
         snprintf(text, room, "(none)");
 }
 
-/* The halo (z, y, x) of a link's iteration: what its stages reach together. */
+/* The halo (z, y, x) of a link's iteration: how far its stages reach together. */
 static void link_halo(const struct vf_expansion *e, int dim, int halo[3])
 {
-    int reach[3] = {0, 0, 0};
-    for (int i = 0; i < e->stage_count; i++) {
-        int own[3] = {0, 0, 0};
-        for (int k = 0; k < e->stage[i].input_count; k++) {
-            int h[3];
-            vf_stage_halo(&e->stage[i], dim, k, h);
-            for (int axis = 0; axis < 3; axis++)
-                own[axis] = h[axis] > own[axis] ? h[axis] : own[axis];
-        }
-        for (int axis = 0; axis < 3; axis++)
-            reach[axis] += own[axis];
-    }
-    memcpy(halo, reach, sizeof reach);
+    const struct vf_flow flow = {.dim = dim, .stage = e->stage};
+    struct vf_error ignored;
+    int(*reach)[3] = vf_alloc((size_t)e->field_count, sizeof *reach, "reaches", &ignored);
+    memset(halo, 0, 3 * sizeof *halo);
+    if (reach == NULL)
+        return;
+    vf_stages_reach(&flow, 0, e->stage_count, reach);
+    memcpy(halo, reach[0], sizeof *reach);
+    vf_free(reach);
 }
 
 static void print_links(const struct vf_explained *x, FILE *to)
@@ -87,13 +83,11 @@ static bool tilings_alike(const struct vf_tiling *a, const struct vf_tiling *b)
            memcmp(&a->first, &b->first, sizeof a->first) == 0;
 }
 
-/* Runs that do the same over again, as iterations do, but for where they read and write. */
-static bool runs_alike(const struct vf_plan *plan, const struct vf_run *a, const struct vf_run *b)
+/* Whether run r is told of together with the one before. */
+static bool repeats(const struct vf_plan *plan, int r)
 {
-    const struct vf_piece *p = &plan->piece[a->piece_begin], *q = &plan->piece[b->piece_begin];
-    return plan->gpu == NULL && !a->prepass && !b->prepass && a->piece_end - a->piece_begin == 1 &&
-           b->piece_end - b->piece_begin == 1 && p->link == q->link && p->count == q->count &&
-           tilings_alike(&a->tiling, &b->tiling);
+    return plan->gpu == NULL && vf_plan_repeats(plan, r) &&
+           tilings_alike(&plan->run[r - 1].tiling, &plan->run[r].tiling);
 }
 
 /* "block 32x8x1, work 4x1x1, stream 64, flat grid" */
@@ -269,9 +263,9 @@ void vf_explain(const struct vf_explained *x, FILE *to)
         fprintf(to, "backend cpu, vector level %s, %d thread%s\n", vf_rows_level(), plan->threads,
                 plan->threads == 1 ? "" : "s");
     for (int r = 0, last; r < plan->run_count; r = last + 1) {
-        for (last = r; last + 1 < plan->run_count; last++)
-            if (!runs_alike(plan, &plan->run[r], &plan->run[last + 1]))
-                break;
+        last = r;
+        while (last + 1 < plan->run_count && repeats(plan, last + 1))
+            last++;
         print_runs(x, r, last, to);
     }
     if (x->stream != NULL)

@@ -88,6 +88,36 @@ static void leave_out_beyond(const struct vf_kernel_case *c, const struct vf_gpu
         traffic->halo_sectors[axis] *= within;
 }
 
+/* Cells of the grid along the axis that a block streams; 0: it does not. */
+static int streamed_extent(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                           const struct vf_kernel_config *config)
+{
+    const ptrdiff_t extent[3] = {c->nx, c->ny, c->nz};
+    struct vf_kernel_config longer = *config;
+    ptrdiff_t tile[3], longer_tile[3];
+    longer.stream++;
+    scheme->tile(c, config, tile);
+    scheme->tile(c, &longer, longer_tile);
+    for (int axis = 0; axis < 3; axis++)
+        if (longer_tile[axis] != tile[axis])
+            return (int)extent[axis];
+    return 0;
+}
+
+/* The configuration with a stream that ends where the grid does, as it does in fact. */
+static struct vf_kernel_config within_grid(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                                           const struct vf_kernel_config *config)
+{
+    struct vf_kernel_config within = *config;
+    if (scheme->tiles != NULL ||
+        (config->stream <= c->nx && config->stream <= c->ny && config->stream <= c->nz))
+        return within;
+    const int extent = streamed_extent(c, scheme, config);
+    if (extent > 0 && config->stream > extent)
+        within.stream = extent;
+    return within;
+}
+
 double vf_gpu_predict(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                       const struct vf_gpu_scheme *scheme, const struct vf_kernel_config *config,
                       int registers, struct vf_model_detail *detail)
@@ -96,11 +126,12 @@ double vf_gpu_predict(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                                         .shared = scheme->shared(c, config),
                                         .steps = 1,
                                         .loads_in_flight = 1};
-    scheme->tile(c, config, traffic.tile);
-    vf_gpu_tiles(c, scheme, config, traffic.blocks);
+    const struct vf_kernel_config counted = within_grid(c, scheme, config);
+    scheme->tile(c, &counted, traffic.tile);
+    vf_gpu_tiles(c, scheme, &counted, traffic.blocks);
     if (scheme->traffic == NULL)
         return 1;
-    scheme->traffic(c, gpu, config, &traffic);
+    scheme->traffic(c, gpu, &counted, &traffic);
     if (registers > 0)
         traffic.registers = registers;
     leave_out_beyond(c, scheme, &traffic);
@@ -136,8 +167,8 @@ static void apply(const struct vf_forced *forced, struct vf_kernel_config *confi
     config->interior = forced->interior >= 0 ? forced->interior : config->interior;
 }
 
-/* What compiling takes, as against MOST_UNROLLED: vf_gpu_scheme.written. Of one cell a thread and one stage
- * there is no shorter kernel. */
+/* Operations in the kernel's code, which is what compiling takes; 0 of one stage with one cell a thread, of
+ * which there is no shorter kernel. */
 static double length_of(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
                         const struct vf_kernel_config *config)
 {
@@ -153,6 +184,7 @@ bool vf_gpu_is_long(const struct vf_kernel_case *c, const struct vf_gpu_scheme *
     return length_of(c, scheme, config) > fmax(scheme->most_written, MOST_UNROLLED);
 }
 
+/* That a candidate may have; where the user gives the work of a thread there is no bound. */
 static double most_length(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
                           const struct vf_forced *forced)
 {
@@ -249,7 +281,8 @@ struct search {
     const struct vf_gpu_request *request;
     struct vf_field_usage usage;
     struct known *known;
-    int known_count, known_room;
+    int known_count;
+    size_t known_room;
 };
 
 static bool works_alike(const struct vf_kernel_work *a, const struct vf_kernel_work *b)
@@ -298,26 +331,11 @@ static bool may_group(const struct vf_gpu_request *request, int begin, int end,
     return fuse == 0 || end - begin == (fuse < left ? fuse : left);
 }
 
-/* Cells of the grid along the axis that a block streams; 0: it does not. */
-static int streamed_extent(const struct vf_kernel_case *c, const struct vf_ranked *of)
-{
-    const ptrdiff_t extent[3] = {c->nx, c->ny, c->nz};
-    struct vf_kernel_config longer = of->config;
-    ptrdiff_t tile[3], longer_tile[3];
-    longer.stream++;
-    of->scheme->tile(c, &of->config, tile);
-    of->scheme->tile(c, &longer, longer_tile);
-    for (int axis = 0; axis < 3; axis++)
-        if (longer_tile[axis] != tile[axis])
-            return (int)extent[axis];
-    return 0;
-}
-
 int vf_gpu_rechunk(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_ranked *of,
                    struct vf_ranked *list, int room)
 {
     static const double more[] = {0.5, 0.75, 1.5, 2, 4};
-    const int extent = streamed_extent(c, of), stream = of->config.stream;
+    const int extent = streamed_extent(c, of->scheme, &of->config), stream = of->config.stream;
     const double chunks = stream > 0 ? ceil((double)extent / stream) : 0;
     int count = 0, last = 0;
     for (size_t i = 0; chunks > 0 && count < room && i < sizeof more / sizeof *more; i++) {
@@ -348,8 +366,8 @@ static struct vf_forced shape_of(const struct vf_ranked *choice)
     return shape;
 }
 
-/* What was measured on a grid of about this size keeps its shape; its chunks may suit this one badly. Its
- * time stays what was measured, as of all that it is weighed against. */
+/* What was measured on a grid of about this size keeps its shape, but takes other chunks where its own suit
+ * this grid badly. Its time stays the measured one: so are those that it is weighed against. */
 static void refit_chunks(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_ranked *tuned)
 {
     const double margin = 1.1;
@@ -363,9 +381,9 @@ static void refit_chunks(const struct vf_kernel_case *c, const struct vf_gpu *gp
     tuned->detail = best.detail;
 }
 
-/* Takes the shape that won for another grid where, beside the best prediction, it is not predicted to be
- * slower than it was there: how one shape compares with another is predicted less well than how either fits
- * a grid. */
+/* Takes the shape that won on another grid, unless it is predicted to fall farther behind the best prediction
+ * here than it did there: the model tells better how a shape fits a grid than which of two shapes is faster.
+ */
 static void prefer_alike(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_ranked *best)
 {
     const double margin = 1.02;
@@ -419,19 +437,14 @@ static enum vf_status weigh(struct search *search, int begin, int end, struct kn
     *known = NULL;
     if (!may_group(search->request, begin, end, &forced))
         return VF_OK;
-    if (search->known_count == search->known_room) {
-        const int room = 2 * search->known_room + 16;
-        struct known *grown = vf_alloc((size_t)room, sizeof *grown, "the plan's search", error);
-        if (grown == NULL)
-            return VF_FAILED;
-        for (int i = 0; i < search->known_count; i++) {
-            grown[i] = search->known[i];
-            grown[i].work.c.flow = &grown[i].work.flow;
-        }
-        vf_free(search->known);
-        search->known = grown;
-        search->known_room = room;
-    }
+    const size_t room = search->known_room;
+    struct known *grown = vf_grow(search->known, (size_t)search->known_count, &search->known_room,
+                                  sizeof *grown, "the plan's search", error);
+    if (grown == NULL)
+        return VF_FAILED;
+    for (int i = 0; i < search->known_count && search->known_room != room; i++)
+        grown[i].work.c.flow = &grown[i].work.flow;
+    search->known = grown;
     struct known *entry = &search->known[search->known_count];
     bool fits;
     enum vf_status status =

@@ -9,12 +9,11 @@
 
 #include "alloc.h"
 #include "cli.h"
-#include "sha256.h"
 
 #define FILE_NAME ".volfilter-done"
 
 struct entry {
-    char key[VF_JOURNAL_KEY + 1];
+    char key[VF_SHA256_DIGITS + 1];
     long long bytes, seconds, nanoseconds;
     char *name; /* owned */
 };
@@ -40,23 +39,17 @@ static bool read_entry(char *line, struct entry *entry)
     line[length - 1] = '\0';
     return sscanf(line, "%64[0-9a-f] %lld %lld.%lld%n", entry->key, &entry->bytes, &entry->seconds,
                   &entry->nanoseconds, &at) == 4 &&
-           at > 0 && strlen(entry->key) == VF_JOURNAL_KEY && line[at] == ' ' &&
+           at > 0 && strlen(entry->key) == VF_SHA256_DIGITS && line[at] == ' ' &&
            (entry->name = line + at + 1)[0] != '\0';
 }
 
 static enum vf_status keep(struct vf_journal *journal, const struct entry *entry, struct vf_error *error)
 {
-    if (journal->count == journal->room) {
-        const size_t room = journal->room * 2 + 64;
-        struct entry *larger = vf_alloc(room, sizeof *larger, "the journal", error);
-        if (larger == NULL)
-            return VF_FAILED;
-        if (journal->count > 0)
-            memcpy(larger, journal->entry, journal->count * sizeof *larger);
-        vf_free(journal->entry);
-        journal->entry = larger;
-        journal->room = room;
-    }
+    struct entry *grown =
+        vf_grow(journal->entry, journal->count, &journal->room, sizeof *grown, "the journal", error);
+    if (grown == NULL)
+        return VF_FAILED;
+    journal->entry = grown;
     journal->entry[journal->count] = *entry;
     journal->entry[journal->count].name = vf_strdup(entry->name, error);
     if (journal->entry[journal->count].name == NULL)
@@ -109,7 +102,8 @@ enum vf_status vf_journal_open(struct vf_journal **out, const char *directory, b
 /* ---- keys ---- */
 
 enum vf_status vf_journal_key(const struct vf_chain *chain, const struct vf_options *o,
-                              const struct stat *input, char key[VF_JOURNAL_KEY + 1], struct vf_error *error)
+                              const struct stat *input, char key[VF_SHA256_DIGITS + 1],
+                              struct vf_error *error)
 {
     struct vf_sha256 hash;
     uint8_t digest[VF_SHA256_BYTES];
@@ -128,8 +122,7 @@ enum vf_status vf_journal_key(const struct vf_chain *chain, const struct vf_opti
     vf_sha256_add(&hash, text, (size_t)length);
     vf_sha256_end(&hash, digest);
     vf_free(words);
-    for (int i = 0; i < VF_SHA256_BYTES; i++)
-        snprintf(key + 2 * i, 3, "%02x", digest[i]);
+    vf_sha256_text(digest, key);
     return VF_OK;
 }
 
@@ -182,7 +175,7 @@ enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, cons
                               (long long)file->st_mtim.tv_sec, (long long)file->st_mtim.tv_nsec, name) < 0;
     if (!journal->is_cut && (!sync || fdatasync(journal->fd) == 0))
         return VF_OK;
-    return vf_fail(error, VF_FAILED, FILE_NAME " cannot be written: %s", strerror(errno));
+    return vf_fail(error, VF_FAILED, "--out-dir: " FILE_NAME " cannot be written there: %s", strerror(errno));
 }
 
 void vf_journal_close(struct vf_journal *journal, bool remove_new)

@@ -8,8 +8,7 @@
 #include <sys/stat.h>
 
 #include "run.h"
-
-#define VF_JOURNAL_KEY 64 /* hexadecimal digits */
+#include "sha256.h"
 
 struct vf_journal; /* opaque */
 
@@ -20,7 +19,8 @@ enum vf_status vf_journal_open(struct vf_journal **journal, const char *director
 /* What a result is known by: chain, options that change it, and the input; NULL for one that the result
  * replaced. */
 enum vf_status vf_journal_key(const struct vf_chain *chain, const struct vf_options *options,
-                              const struct stat *input, char key[VF_JOURNAL_KEY + 1], struct vf_error *error);
+                              const struct stat *input, char key[VF_SHA256_DIGITS + 1],
+                              struct vf_error *error);
 
 /* Whether the result `name`, under the directory, is finished. */
 bool vf_journal_has(const struct vf_journal *journal, const char *name, const char *key);

@@ -15,11 +15,6 @@ void vf_field_usage_close(struct vf_field_usage *usage)
     *usage = (struct vf_field_usage){0};
 }
 
-static enum vf_type compute_type(const struct vf_flow *flow)
-{
-    return flow->is_double ? VF_F64 : VF_F32;
-}
-
 /* Sinks that a stage can store at once: made by one, not stored twice, and not read on in another type. */
 static bool is_direct(const struct vf_gpu_request *request, const struct vf_field_usage *usage, int k)
 {
@@ -29,7 +24,7 @@ static bool is_direct(const struct vf_gpu_request *request, const struct vf_fiel
         if (flow->sink[i] == field)
             return false;
     return usage->maker[field] >= 0 &&
-           (usage->last_use[field] < 0 || request->sink_type[k] == compute_type(flow));
+           (usage->last_use[field] < 0 || request->sink_type[k] == vf_flow_type(flow));
 }
 
 enum vf_status vf_field_usage_open(struct vf_field_usage *usage, const struct vf_gpu_request *request,
@@ -98,7 +93,7 @@ static enum vf_type type_at(const struct vf_gpu_request *request, struct vf_kern
 {
     return place.place == VF_PLACE_SOURCE ? request->source_type[place.index]
            : place.place == VF_PLACE_SINK ? request->sink_type[place.index]
-                                          : compute_type(request->flow);
+                                          : vf_flow_type(request->flow);
 }
 
 static bool add_source(struct vf_kernel_work *work, const struct vf_gpu_request *request,

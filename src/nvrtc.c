@@ -59,7 +59,7 @@ static enum vf_status fail_compile(const struct vf_nvrtc_api *api, nvrtcProgram 
     vf_fail(error, VF_FAILED, "%.80s does not compile for %s (NVRTC error %d): %.*s%s", name, arch, result,
             shown_length(said), said, advice);
     vf_free(log);
-    return VF_FAILED;
+    return result == RESULT_COMPILATION ? VF_DEVICE : VF_FAILED;
 }
 
 /* Machine code, or PTX for an architecture that no device has. */
@@ -119,7 +119,7 @@ enum vf_status vf_nvrtc_compile(const struct vf_nvrtc_api *api, const char *text
     }
     result = api->nvrtcCompileProgram(program, OPTION_COUNT + 1, arguments);
     if (result != NVRTC_SUCCESS)
-        fail_compile(api, program, result, name, arch, error);
+        status = fail_compile(api, program, result, name, arch, error);
     else
         status = take_code(api, program, name, strncmp(arch, "compute_", 8) == 0, code, bytes, error);
     api->nvrtcDestroyProgram(&program);

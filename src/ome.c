@@ -63,23 +63,6 @@ static void *xml_resize(void *block, size_t bytes)
     return larger;
 }
 
-/* Doubles a list that is full; the elements stay. */
-static bool grow(void **list, size_t size, size_t count, size_t *room, struct vf_error *error)
-{
-    if (count < *room)
-        return true;
-    const size_t more = *room == 0 ? 16 : *room * 2;
-    void *larger = vf_alloc(more, size, "OME-XML", error);
-    if (larger == NULL)
-        return false;
-    if (count > 0)
-        memcpy(larger, *list, count * size);
-    vf_free(*list);
-    *list = larger;
-    *room = more;
-    return true;
-}
-
 /* ---- what goes wrong ---- */
 
 static void fail(struct parsing *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -333,12 +316,13 @@ static enum vf_ome_piece_kind piece_kind(const char *name)
 static void add_piece(struct parsing *p, enum vf_ome_piece_kind kind, size_t end)
 {
     struct vf_ome *ome = p->ome;
-    void *list = ome->piece;
-    if (!grow(&list, sizeof *ome->piece, ome->piece_count, &p->piece_room, p->error)) {
+    struct vf_ome_piece *grown =
+        vf_grow(ome->piece, ome->piece_count, &p->piece_room, sizeof *grown, "OME-XML", p->error);
+    if (grown == NULL) {
         fail_memory(p);
         return;
     }
-    ome->piece = list;
+    ome->piece = grown;
     ome->piece[ome->piece_count++] = (struct vf_ome_piece){kind, p->begin, end};
 }
 
@@ -346,12 +330,13 @@ static void begin_channel(struct parsing *p, const XML_Char **attributes)
 {
     struct vf_ome *ome = p->ome;
     const char *name = attribute(attributes, "Name");
-    void *list = ome->channel_name;
-    if (!grow(&list, sizeof *ome->channel_name, ome->channel_count, &p->channel_room, p->error)) {
+    char **grown =
+        vf_grow(ome->channel_name, ome->channel_count, &p->channel_room, sizeof *grown, "OME-XML", p->error);
+    if (grown == NULL) {
         fail_memory(p);
         return;
     }
-    ome->channel_name = list;
+    ome->channel_name = grown;
     char *copy = name == NULL ? NULL : vf_strdup(name, p->error);
     if (name != NULL && copy == NULL)
         fail_memory(p);

@@ -126,10 +126,15 @@ static ptrdiff_t voxels(const struct vf_plan *plan)
     return plan->nx * plan->ny * plan->nz * plan->batch;
 }
 
-/* Where a run's sources and sinks are stored. */
+enum vf_type vf_plan_type(const struct vf_plan *plan)
+{
+    return plan->context.is_double ? VF_F64 : VF_F32;
+}
+
+/* What a run's sources and sinks are stored as. */
 static enum vf_type stored_type(const struct vf_plan *plan, bool at_end, enum vf_type type)
 {
-    return at_end ? type : plan->context.is_double ? VF_F64 : VF_F32;
+    return at_end ? type : vf_plan_type(plan);
 }
 
 void vf_plan_gpu_request(const struct vf_plan *plan, const struct vf_run *run, const struct vf_flow *flow,
@@ -336,15 +341,23 @@ static void cut_for_gpu(const struct vf_plan *plan, struct atom *atom, int count
     }
 }
 
-/* Weighs the newest run, or copies what is known of the one before it: iterations of one link are alike. */
+bool vf_plan_repeats(const struct vf_plan *plan, int r)
+{
+    if (r == 0)
+        return false;
+    const struct vf_run *run = &plan->run[r], *last = run - 1;
+    const struct vf_piece *piece = &plan->piece[run->piece_begin];
+    return !run->prepass && !last->prepass && run->piece_end - run->piece_begin == 1 &&
+           last->piece_end - last->piece_begin == 1 && piece[0].link == piece[-1].link &&
+           piece[0].count == piece[-1].count;
+}
+
+/* Weighs the newest run, or copies what is known of the one before it. */
 static enum vf_status weigh_newest(struct vf_plan *plan, struct vf_error *error)
 {
     struct vf_run *run = &plan->run[plan->run_count - 1];
-    const struct vf_run *last = plan->run_count > 1 ? run - 1 : NULL;
-    const struct vf_piece *piece = &plan->piece[run->piece_begin];
-    if (plan->gpu != NULL || last == NULL || last->prepass || run->prepass ||
-        run->piece_end - run->piece_begin != 1 || last->piece_end - last->piece_begin != 1 ||
-        piece[0].link != piece[-1].link || piece[0].count != piece[-1].count)
+    const struct vf_run *last = run - 1;
+    if (plan->gpu != NULL || !vf_plan_repeats(plan, plan->run_count - 1))
         return weigh(plan, run, &plan->given, error);
     run->tiling = last->tiling;
     run->seconds = last->seconds;
@@ -396,7 +409,7 @@ static enum vf_status lay_out(struct vf_plan *plan, const struct atom *atom, int
  * from the last one back, may have the result's where that is of the compute type. */
 static void place_in_result(struct vf_plan *plan)
 {
-    const bool may_hold = plan->result_type == (plan->context.is_double ? VF_F64 : VF_F32);
+    const bool may_hold = plan->result_type == vf_plan_type(plan);
     bool taken = false;
     for (int r = plan->run_count - 1; r >= 0; r--) {
         struct vf_run *run = &plan->run[r];
@@ -410,7 +423,7 @@ static void place_in_result(struct vf_plan *plan)
 /* The volumes between runs: what the last run made and what this one makes, at most. */
 static void add_up(struct vf_plan *plan)
 {
-    const size_t element = plan->context.is_double ? sizeof(double) : sizeof(float);
+    const size_t element = vf_type_size(vf_plan_type(plan));
     int inputs = 0; /* of them, of the next run */
     for (int r = 0; r < plan->run_count; r++) {
         const struct vf_run *run = &plan->run[r];
@@ -432,8 +445,7 @@ static void place_between(struct vf_plan *plan)
         const double fields = run->inputs + run->outputs + run->gpu.slot_count;
         most = fields > most ? fields : most;
     }
-    const ptrdiff_t pitch = (plan->nx + 31) / 32 * 32;
-    const double row = (double)pitch * sizeof(double);
+    const double row = (double)vf_gpu_pitch(plan->nx) * (double)vf_type_size(vf_plan_type(plan));
     plan->resident = plan->gpu != NULL && most * row * (double)(plan->ny * plan->nz * plan->batch) <=
                                               GPU_MEMORY_SHARE * (double)plan->gpu->memory;
     if (plan->resident)

@@ -23,18 +23,17 @@ struct vf_piece {
     int link, count;
 };
 
-/* Linear stages over several fields may be taken field by field, each field through all of them before the
- * next: what a kernel that fuses them needs; or all but the first or the last of them, which then meets what
- * comes before, or follows, in one kernel. */
+/* Linear stages that follow each other over several fields may be taken apart: one field goes through all of
+ * them, then the next, so that one kernel can take a field's. The first or the last of the stages may stay as
+ * it is, over all fields: then one kernel can take it together with what comes before, or after. */
 enum vf_split { VF_SPLIT_NONE, VF_SPLIT_BUT_FIRST, VF_SPLIT_BUT_LAST, VF_SPLIT_ALL, VF_SPLIT_COUNT };
 
 struct vf_run {
     int piece_begin, piece_end; /* of plan->piece */
     bool prepass;               /* before the first iteration of piece_begin's link: its globals */
-    bool from_file,
-        to_file;    /* its sources are the image itself, its sinks the result; else volumes between runs */
-    bool in_result; /* its sinks lie in the result's memory where the whole is held: a run that is not the
-                       last has a volume of its own otherwise */
+    bool from_file;             /* its sources are the image; else volumes between runs */
+    bool to_file;               /* its sinks are the result; else volumes between runs */
+    bool in_result;             /* where the whole is held: its sinks need no volumes beside the result's */
     struct vf_tiling tiling;
     enum vf_split split;    /* of the flow; GPU only */
     struct vf_gpu_plan gpu; /* the kernels, where the plan is for a GPU; owned */
@@ -100,6 +99,12 @@ enum vf_field_kind vf_plan_kind(const struct vf_plan *plan, int link, int f);
 
 /* A label for output k, from the last link that names its outputs: "xx", "mu1"; NULL for none. */
 const char *vf_plan_label(const struct vf_plan *plan, int k);
+
+/* What fields between runs are of. */
+enum vf_type vf_plan_type(const struct vf_plan *plan);
+
+/* Whether run r is like the one before, as iterations are: on the CPU they have the same tiles and cost. */
+bool vf_plan_repeats(const struct vf_plan *plan, int r);
 
 /* Planes on each side of a slab that the run needs of its sources, 0 in 2D. */
 enum vf_status vf_plan_reach(const struct vf_plan *plan, const struct vf_run *run, ptrdiff_t *reach,

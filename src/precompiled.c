@@ -88,10 +88,8 @@ bool vf_precompiled_get(const struct vf_precompiled *precompiled, const char *te
 
 /* ---- choosing ---- */
 
-enum { DIGEST_LENGTH = 2 * VF_SHA256_BYTES };
-
 /* False when memory runs out. */
-static bool name_case(const struct vf_kernel_case *c, char name[DIGEST_LENGTH + 1])
+static bool name_case(const struct vf_kernel_case *c, char name[VF_SHA256_DIGITS + 1])
 {
     struct vf_text text = {0};
     struct vf_sha256 hash;
@@ -101,8 +99,7 @@ static bool name_case(const struct vf_kernel_case *c, char name[DIGEST_LENGTH + 
     vf_sha256_begin(&hash);
     vf_sha256_add(&hash, text.data, text.length);
     vf_sha256_end(&hash, digest);
-    for (int i = 0; i < VF_SHA256_BYTES; i++)
-        snprintf(name + 2 * i, 3, "%02x", digest[i]);
+    vf_sha256_text(digest, name);
     vf_text_free(&text);
     return good;
 }
@@ -139,7 +136,7 @@ static bool is_there(const struct vf_precompiled *precompiled, const struct vf_k
 static int rank_choices(const struct vf_precompiled *precompiled, const struct vf_kernel_case *c,
                         const struct vf_gpu *gpu, struct vf_ranked list[MOST_CHOICES])
 {
-    char name[DIGEST_LENGTH + 1];
+    char name[VF_SHA256_DIGITS + 1];
     int count = 0;
     if (!name_case(c, name))
         return 0;
@@ -182,7 +179,7 @@ static enum vf_status collect_launch(const struct vf_run *run, const struct vf_g
 {
     struct vf_kernel_work work;
     struct vf_text text = {0}, line = {0};
-    char name[DIGEST_LENGTH + 1], device[] = "ptx";
+    char name[VF_SHA256_DIGITS + 1], device[] = "ptx";
     enum vf_status status = vf_kernel_work_open(&work, &run->gpu, request, launch, error);
     if (status != VF_OK)
         return status;

@@ -2,9 +2,9 @@
 
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "alloc.h"
+#include "clock.h"
 #include "execute.h"
 #include "interrupt.h"
 #include "memory.h"
@@ -12,13 +12,6 @@
 #include "progress.h"
 #include "stream.h"
 #include "work.h"
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void page_planes(const struct vf_info *info, const struct vf_volume *volume, size_t page, void **plane)
 {
@@ -207,6 +200,13 @@ static void describe(const struct vf_work *w)
                 "volfilter: %s: another kernel than --explain names, which did not compile to what was "
                 "expected, %d in all; the last: %s\n",
                 w->in_name, w->cuda_replaced, w->cuda->replaced);
+    if (w->cuda_unkept > 0)
+        fprintf(stderr,
+                "volfilter: %s: %d compiled kernel%s cannot be kept for the next run: %s%s; set "
+                "VOLFILTER_CACHE to a folder of your own\n",
+                w->in_name, w->cuda_unkept, w->cuda_unkept == 1 ? "" : "s",
+                w->cuda->cache.path[0] != '\0' ? "nothing can be written into " : "there is no cache",
+                w->cuda->cache.path);
     fprintf(stderr, "volfilter: %s: read %.3f s, filtered %.3f s, written %.3f s to %s\n", w->in_name,
             w->read_seconds, w->compute_seconds, w->write_seconds, w->out_name);
 }
@@ -245,7 +245,7 @@ static void make_room(const struct vf_work *w)
 
 enum vf_status vf_work_read(struct vf_work *w, struct vf_error *error)
 {
-    const double start = now();
+    const double start = vf_now();
     make_room(w);
     if (w->stream.pass_count > 0)
         return VF_OK;
@@ -253,7 +253,7 @@ enum vf_status vf_work_read(struct vf_work *w, struct vf_error *error)
         vf_volume_alloc(&w->in, w->input->type, &w->input->shape, "the image", error), w->in_name, error);
     if (status == VF_OK)
         status = read_input(w, error);
-    w->read_seconds = now() - start;
+    w->read_seconds = vf_now() - start;
     return status;
 }
 
@@ -271,7 +271,7 @@ static bool is_named(const struct vf_work *w, const struct vf_error *error)
 
 static enum vf_status compute_or_stream(struct vf_work *w, struct vf_error *error)
 {
-    const double start = now();
+    const double start = vf_now();
     const size_t values = vf_plan_value_count(&w->plan) * w->channels + 1;
     w->value = vf_alloc(values, sizeof *w->value, "global values", error);
     if (w->value == NULL)
@@ -286,7 +286,7 @@ static enum vf_status compute_or_stream(struct vf_work *w, struct vf_error *erro
     if (status == VF_OK)
         status = compute(w, error);
     vf_volume_free(&w->in);
-    w->compute_seconds = now() - start;
+    w->compute_seconds = vf_now() - start;
     return vf_work_named(status, w->in_name, error);
 }
 
@@ -305,6 +305,7 @@ enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
 {
     double before[3] = {0};
     const int replaced = w->cuda != NULL ? w->cuda->replaced_count : 0;
+    const int unkept = w->cuda != NULL ? w->cuda->unkept_count : 0;
     make_room(w);
     if (w->cuda != NULL)
         memcpy(before, w->cuda->seconds, sizeof before);
@@ -312,16 +313,17 @@ enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
     for (int i = 0; w->cuda != NULL && i < 3; i++)
         w->cuda_seconds[i] = w->cuda->seconds[i] - before[i];
     w->cuda_replaced = w->cuda != NULL ? w->cuda->replaced_count - replaced : 0;
+    w->cuda_unkept = w->cuda != NULL ? w->cuda->unkept_count - unkept : 0;
     return settle(status, error);
 }
 
 enum vf_status vf_work_write(struct vf_work *w, struct vf_error *error)
 {
-    const double start = now();
+    const double start = vf_now();
     const enum vf_status status =
         w->stream.pass_count > 0 ? vf_writer_finish(w->writer, error) : write_result(w, error);
-    w->write_seconds += now() - start;
-    w->elapsed_seconds = now() - w->begun;
+    w->write_seconds += vf_now() - start;
+    w->elapsed_seconds = vf_now() - w->begun;
     return status;
 }
 
@@ -379,7 +381,7 @@ enum vf_status vf_work_open(struct vf_work **work, const struct vf_chain *chain,
                           .out_path = out,
                           .in_name = strcmp(in, "-") == 0 ? "standard input" : in,
                           .out_name = strcmp(out, "-") == 0 ? "standard output" : out,
-                          .begun = now()};
+                          .begun = vf_now()};
     vf_session_begin_work(session);
     const enum vf_status status = open_work(w, chain, explain_to, error);
     if (status != VF_OK) {

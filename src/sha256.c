@@ -89,3 +89,13 @@ void vf_sha256_end(struct vf_sha256 *hash, uint8_t digest[VF_SHA256_BYTES])
     for (int i = 0; i < VF_SHA256_BYTES; i++)
         digest[i] = (uint8_t)(hash->state[i / 4] >> (24 - 8 * (i % 4)));
 }
+
+void vf_sha256_text(const uint8_t digest[VF_SHA256_BYTES], char text[VF_SHA256_DIGITS + 1])
+{
+    static const char digit[] = "0123456789abcdef";
+    for (int i = 0; i < VF_SHA256_BYTES; i++) {
+        text[2 * i] = digit[digest[i] >> 4];
+        text[2 * i + 1] = digit[digest[i] & 15];
+    }
+    text[VF_SHA256_DIGITS] = '\0';
+}

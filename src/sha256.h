@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #define VF_SHA256_BYTES 32
+#define VF_SHA256_DIGITS 64 /* hexadecimal */
 
 /* A plain value: a copy goes its own way from there. */
 struct vf_sha256 {
@@ -19,5 +20,8 @@ void vf_sha256_add(struct vf_sha256 *hash, const void *data, size_t bytes);
 
 /* Adding ends with this. */
 void vf_sha256_end(struct vf_sha256 *hash, uint8_t digest[VF_SHA256_BYTES]);
+
+/* The digest in lower-case hexadecimal. */
+void vf_sha256_text(const uint8_t digest[VF_SHA256_BYTES], char text[VF_SHA256_DIGITS + 1]);
 
 #endif

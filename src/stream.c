@@ -1,10 +1,10 @@
 #include "stream.h"
 
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "alloc.h"
+#include "clock.h"
 #include "cuda_run.h"
 #include "output_file.h"
 #include "prepass.h"
@@ -44,13 +44,6 @@ struct sweep {
     struct vf_stream_end in, out;
     pthread_mutex_t reading;
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- computing ---- */
 
@@ -138,7 +131,7 @@ static enum vf_status begin_slab(const struct sweep *w, int i, int slot, ptrdiff
 {
     const struct step *step = &w->step[i];
     const ptrdiff_t extent = vf_stream_extent(w->stream->plan);
-    const double start = now();
+    const double start = vf_now();
     enum vf_status status = VF_OK;
     for (int c = 0; c < (int)w->stream->ends.channels && status == VF_OK; c++) {
         struct part *part = &step->part[slot * (int)w->stream->ends.channels + c];
@@ -152,18 +145,18 @@ static enum vf_status begin_slab(const struct sweep *w, int i, int slot, ptrdiff
             status = begin_part(w, step, part, error);
         }
     }
-    w->stream->compute_seconds += now() - start;
+    w->stream->compute_seconds += vf_now() - start;
     return status;
 }
 
 static enum vf_status end_slab(const struct sweep *w, int i, int slot, struct vf_error *error)
 {
     const struct step *step = &w->step[i];
-    const double start = now();
+    const double start = vf_now();
     enum vf_status status = VF_OK;
     for (int c = 0; c < (int)w->stream->ends.channels && status == VF_OK; c++)
         status = end_part(w, step, &step->part[slot * (int)w->stream->ends.channels + c], error);
-    w->stream->compute_seconds += now() - start;
+    w->stream->compute_seconds += vf_now() - start;
     return status;
 }
 

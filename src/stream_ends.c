@@ -3,18 +3,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 
 #include "alloc.h"
+#include "clock.h"
 #include "interrupt.h"
 #include "io_codec.h"
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- which plane ---- */
 
@@ -292,9 +285,9 @@ static void *read_all(void *context)
         count = run_length(end, number, count);
         if (!vf_queue_wait_room(&end->queue, count))
             break;
-        const double start = now();
+        const double start = vf_now();
         status = read_some(end, number, count, plane, &block, &error);
-        end->seconds += now() - start;
+        end->seconds += vf_now() - start;
         if (status == VF_OK)
             vf_queue_fill(&end->queue, count);
     }
@@ -323,9 +316,9 @@ static void *write_all(void *context)
             break;
         count = vf_queue_filled(&end->queue) - number;
         count = run_length(end, number, count < end->batch ? count : end->batch);
-        const double start = now();
+        const double start = vf_now();
         status = write_some(end, number, count, plane, room, &block, &error);
-        end->seconds += now() - start;
+        end->seconds += vf_now() - start;
         if (status == VF_OK)
             vf_queue_free_to(&end->queue, number + count);
     }

@@ -42,11 +42,6 @@ ptrdiff_t vf_stream_images(const struct vf_plan *plan)
     return plan->context.dim == 2 ? 1 : plan->batch;
 }
 
-static enum vf_type compute_type(const struct vf_plan *plan)
-{
-    return plan->context.is_double ? VF_F64 : VF_F32;
-}
-
 static ptrdiff_t larger(ptrdiff_t a, ptrdiff_t b)
 {
     return a > b ? a : b;
@@ -101,7 +96,7 @@ static void count_fields(const struct vf_plan *plan, const struct vf_stream_ends
                          const struct vf_pass *pass, int index, struct vf_window_shape *shape)
 {
     const int reader = reader_of(plan, pass, index), channels = (int)ends->channels;
-    shape->type = compute_type(plan);
+    shape->type = vf_plan_type(plan);
     if (index == 0 && pass->from_file) {
         shape->type = ends->input->type;
         shape->count = (int)ends->input->shape.nc;
@@ -182,7 +177,7 @@ static double gpu_seconds(const struct vf_plan *plan, const struct vf_stream_req
                           const struct vf_run *run, const struct vf_flow *flow, double with_overlap)
 {
     const double voxels = (double)plan->nx * (double)plan->ny * (double)plan->nz * (double)plan->batch;
-    const enum vf_type between = compute_type(plan);
+    const enum vf_type between = vf_plan_type(plan);
     const enum vf_type in = run->from_file ? request->ends.input->type : between;
     const enum vf_type out = run->to_file ? request->ends.result->type : between;
     double bytes = flow->source_count * (double)vf_type_size(in) * with_overlap;
@@ -244,24 +239,14 @@ static enum vf_status weigh(const struct trial *t, int r, ptrdiff_t slab, struct
     return VF_OK;
 }
 
-/* Runs that do the same as the one before, as iterations do, need not be weighed again. */
-static bool is_like_the_last(const struct vf_plan *plan, int r)
-{
-    const struct vf_run *run = &plan->run[r], *last = run - 1;
-    const struct vf_piece *piece = &plan->piece[run->piece_begin];
-    return r > 0 && plan->gpu == NULL && !run->prepass && !last->prepass &&
-           run->piece_end - run->piece_begin == 1 && last->piece_end - last->piece_begin == 1 &&
-           piece[0].link == piece[-1].link && piece[0].count == piece[-1].count;
-}
-
 /* Sets what is known of runs [begin, end) with slabs of thickness number `s`. */
 static enum vf_status weigh_runs(struct trial *t, int begin, int end, int s, struct vf_error *error)
 {
     for (int r = 0; r < end; r++) {
         struct vf_stream_run *known = &t->known[r * t->slab_count + s];
-        if (known->seconds == 0 && is_like_the_last(t->plan, r))
+        if (known->seconds == 0 && t->plan->gpu == NULL && vf_plan_repeats(t->plan, r)) {
             *known = *(known - t->slab_count);
-        else if (known->seconds == 0) {
+        } else if (known->seconds == 0) {
             const enum vf_status status = weigh(t, r, t->slab[s], known, error);
             if (status != VF_OK)
                 return status;

@@ -81,9 +81,9 @@ double vf_stream_memory_seconds(double bytes);
 /* The run number `index` of a pass. */
 int vf_stream_run_of(const struct vf_plan *plan, const struct vf_pass *pass, int index);
 
-/* Window `index` of a pass: 0 is its source, the last, number `runs`, what comes out. Under
- * `wrap` planes are numbered beyond the grid, as far as what follows reaches: the far planes are read, or
- * computed, again. */
+/* Window `index` of a pass: 0 is its source, the last one, number `runs`, is what comes out. Under `wrap`
+ * planes beyond the grid pass through too, as far as later runs reach: they are those at its other end, read
+ * or computed again. */
 struct vf_window_shape {
     int count; /* fields, of all channels */
     enum vf_type type;

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <omp.h>
 #include <string.h>
-#include <time.h>
 
 #include "alloc.h"
+#include "clock.h"
 #include "compile_ahead.h"
 #include "cuda_sweep.h"
 #include "cuda_timer.h"
@@ -39,25 +39,22 @@ struct tuner {
     const struct vf_tune_request *request;
     struct vf_cuda *cuda;
     struct vf_tuning *tuning; /* the device's */
-    struct timespec begun;
+    double begun;             /* vf_now */
     FILE *to;
-    int measured; /* kernels */
+    int measured;             /* kernels */
+    char path[PATH_MAX + 16]; /* where they are kept */
 };
 
 static bool is_over(const struct tuner *tuner)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const double seconds =
-        (double)(now.tv_sec - tuner->begun.tv_sec) + 1e-9 * (double)(now.tv_nsec - tuner->begun.tv_nsec);
-    return vf_interrupted || (tuner->request->budget > 0 && seconds > tuner->request->budget);
+    return vf_interrupted || (tuner->request->budget > 0 && vf_now() - tuner->begun > tuner->request->budget);
 }
 
 /* ---- arrays ---- */
 
 /* The sources and sinks of a kernel, on the device. */
 struct arrays {
-    struct vf_cuda_field source[VF_KERNEL_FIELDS], sink[VF_KERNEL_FIELDS];
+    CUdeviceptr source[VF_KERNEL_FIELDS], sink[VF_KERNEL_FIELDS];
 };
 
 static void fill_cells(void *cells, size_t count, enum vf_type type)
@@ -82,17 +79,17 @@ static void fill_cells(void *cells, size_t count, enum vf_type type)
 /* Noise, as images have it: where nothing changes roots and quotients take other ways. A plane is the one
  * before, a little farther on. */
 static enum vf_status fill(struct vf_cuda *cuda, const struct vf_kernel_case *c, enum vf_type type,
-                           const struct vf_cuda_field *field, struct vf_error *error)
+                           CUdeviceptr field, struct vf_error *error)
 {
     enum { SHIFT = 97, SHIFTS = 64 };
-    const size_t count = vf_cuda_pitch(c->nx) * (size_t)c->ny, size = vf_type_size(type);
+    const size_t count = (size_t)vf_gpu_pitch(c->nx) * (size_t)c->ny, size = vf_type_size(type);
     unsigned char *cells = vf_alloc(count + SHIFT * SHIFTS, size, "a plane", error);
     enum vf_status status = cells == NULL ? VF_FAILED : VF_OK;
     if (cells != NULL)
         fill_cells(cells, count + SHIFT * SHIFTS, type);
     for (ptrdiff_t z = 0; z < c->nz && status == VF_OK; z++)
         status = vf_cuda_check(&cuda->api,
-                               cuda->api.cuMemcpyHtoDAsync(field->data + (size_t)z * count * size,
+                               cuda->api.cuMemcpyHtoDAsync(field + (size_t)z * count * size,
                                                            cells + (size_t)(z % SHIFTS) * SHIFT * size,
                                                            count * size, NULL),
                                "uploading a plane", error);
@@ -129,7 +126,7 @@ static enum vf_status open_arrays(struct vf_cuda *cuda, const struct vf_kernel_c
                     "(--like)",
                     cuda->gpu.name, c->nx, c->ny, c->nz);
     for (int k = 0; k < c->flow->source_count && status == VF_OK; k++)
-        status = fill(cuda, c, c->source_type[k], &arrays->source[k], error);
+        status = fill(cuda, c, c->source_type[k], arrays->source[k], error);
     return status;
 }
 
@@ -158,9 +155,9 @@ static enum vf_status time_choice(struct vf_cuda *cuda, const struct vf_kernel_c
     bool fits;
     enum vf_status status;
     for (int k = 0; k < c->flow->source_count; k++)
-        source[k] = (struct vf_array){.type = c->source_type[k], .device = arrays->source[k].data};
+        source[k] = (struct vf_array){.type = c->source_type[k], .device = arrays->source[k]};
     for (int k = 0; k < c->flow->sink_count; k++) {
-        stored[k] = (struct vf_array){.type = c->sink_type[k], .device = arrays->sink[k].data};
+        stored[k] = (struct vf_array){.type = c->sink_type[k], .device = arrays->sink[k]};
         sink[k].array = &stored[k];
     }
     const struct vf_job job = {.flow = c->flow,
@@ -235,7 +232,7 @@ static enum vf_status time_choices(const struct tuner *tuner, const struct vf_ke
     for (int i = 0; status == VF_OK && i < count && !is_over(tuner);) {
         const int end = count - i < batch ? count : i + batch;
         status = compile_choices(tuner->cuda, c, choice + i, end - i, error);
-        for (; status == VF_OK && i < end; i++, ++*tried) {
+        for (; status == VF_OK && i < end && !vf_interrupted; i++, ++*tried) {
             double seconds;
             if (time_choice(tuner->cuda, c, arrays, &choice[i], &seconds, error) == VF_OK &&
                 seconds < best->seconds) {
@@ -289,7 +286,20 @@ static void print_choice(const struct tuner *tuner, const struct vf_kernel_case 
         fprintf(tuner->to, " stream %d", config.stream);
     fprintf(tuner->to, ": %.3f ms, %.2f of a copy; the best of %d\n", best->seconds * 1e3,
             best->seconds / vf_case_copy_seconds(c, &tuner->cuda->gpu), tried);
+    fflush(tuner->to);
     vf_text_free(&name);
+}
+
+/* At once, so that nothing that ends the program loses it. */
+static enum vf_status keep(struct tuner *tuner, const struct vf_kernel_case *c, const struct vf_ranked *best,
+                           struct vf_error *error)
+{
+    struct vf_error lost;
+    enum vf_status status = vf_tuning_set(tuner->tuning, c, &tuner->cuda->gpu, best, error);
+    if (status != VF_OK)
+        return status;
+    status = vf_tuning_save(tuner->tuning, &tuner->cuda->cache, tuner->path, &lost);
+    return status == VF_OK ? VF_OK : vf_fail(error, status, "%s: %s", tuner->path, lost.text);
 }
 
 /* ---- a chain ---- */
@@ -318,11 +328,12 @@ static enum vf_status tune_next(struct tuner *tuner, const struct vf_plan *plan,
             break;
         work.c.flow = &work.flow;
         status = measure(tuner, &work.c, launch, &best, &tried, error);
-        if (status == VF_OK && isfinite(best.seconds))
-            status = vf_tuning_set(tuner->tuning, &work.c, &tuner->cuda->gpu, &best, error);
-        if (status == VF_OK && isfinite(best.seconds)) {
-            tuner->measured++;
-            print_choice(tuner, &work.c, &best, tried);
+        if (status == VF_OK && isfinite(best.seconds) && !vf_interrupted) {
+            status = keep(tuner, &work.c, &best, error);
+            if (status == VF_OK) {
+                tuner->measured++;
+                print_choice(tuner, &work.c, &best, tried);
+            }
         }
         vf_kernel_work_close(&work);
     }
@@ -421,11 +432,9 @@ static enum vf_status check_chains(const struct vf_tune_request *r, struct vf_er
 
 enum vf_status vf_tune(const struct vf_tune_request *request, FILE *to, struct vf_error *error)
 {
-    struct tuner tuner = {.request = request, .to = to};
-    char path[PATH_MAX + 16];
+    struct tuner tuner = {.request = request, .begun = vf_now(), .to = to};
     struct image image;
     enum vf_status status;
-    clock_gettime(CLOCK_MONOTONIC, &tuner.begun);
     VF_TRY(check_chains(request, error));
     if (request->like != NULL)
         VF_TRY(read_image(request->like, &image, error));
@@ -442,16 +451,11 @@ enum vf_status vf_tune(const struct vf_tune_request *request, FILE *to, struct v
     for (size_t i = 0; request->like == NULL && i < sizeof usual / sizeof *usual; i++)
         VF_TRY(tune_image(&tuner, &usual[i], error));
 out:
-    if (tuner.measured > 0) {
-        struct vf_error lost;
-        const enum vf_status saved = vf_tuning_save(tuner.tuning, &tuner.cuda->cache, path, &lost);
-        if (saved == VF_OK)
-            fprintf(to, "%d kernels measured, kept in %s\n", tuner.measured, path);
-        else if (status == VF_OK)
-            status = vf_fail(error, saved, "%s: %s", path, lost.text);
-    } else if (status == VF_OK && !vf_interrupted) {
+    if (tuner.measured > 0)
+        fprintf(to, "%d kernel%s measured, kept in %s\n", tuner.measured, tuner.measured == 1 ? "" : "s",
+                tuner.path);
+    else if (status == VF_OK && !vf_interrupted)
         fprintf(to, "nothing new to measure\n");
-    }
     vf_cuda_close(tuner.cuda);
     return status == VF_OK && vf_interrupted ? vf_fail(error, VF_INTERRUPTED, "interrupted") : status;
 }

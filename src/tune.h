@@ -15,8 +15,7 @@ struct vf_tune_request {
     double budget;    /* seconds; 0: as long as it takes */
 };
 
-/* Prints a line for each kernel to `to`. What was measured is kept also when the budget or the user ends it.
- */
+/* Prints a line for each kernel to `to`. Each is kept once it was measured, whatever ends the rest. */
 enum vf_status vf_tune(const struct vf_tune_request *request, FILE *to, struct vf_error *error);
 
 #endif

@@ -90,35 +90,21 @@ void vf_tuning_free(struct vf_tuning *tuning)
     for (int i = 0; i < tuning->count; i++)
         free_entry(&tuning->entry[i]);
     vf_free(tuning->entry);
+    vf_text_free(&tuning->foreign);
     *tuning = (struct vf_tuning){0};
-}
-
-static char *copy_of(const char *text, struct vf_error *error)
-{
-    const size_t bytes = strlen(text) + 1;
-    char *copy = vf_alloc(bytes, 1, "tuning", error);
-    if (copy != NULL)
-        memcpy(copy, text, bytes);
-    return copy;
 }
 
 static enum vf_status add(struct vf_tuning *tuning, const char *device, const char *kernel_case,
                           const struct vf_gpu_scheme *scheme, const struct vf_kernel_config *config,
                           double copies, bool shipped, struct vf_error *error)
 {
-    if (tuning->count == tuning->room) {
-        const int room = 2 * tuning->room + 16;
-        struct vf_tuned *grown = vf_alloc((size_t)room, sizeof *grown, "tuning", error);
-        if (grown == NULL)
-            return VF_FAILED;
-        if (tuning->count > 0)
-            memcpy(grown, tuning->entry, (size_t)tuning->count * sizeof *grown);
-        vf_free(tuning->entry);
-        tuning->entry = grown;
-        tuning->room = room;
-    }
+    struct vf_tuned *grown =
+        vf_grow(tuning->entry, (size_t)tuning->count, &tuning->room, sizeof *grown, "tuning", error);
+    if (grown == NULL)
+        return VF_FAILED;
+    tuning->entry = grown;
     struct vf_tuned entry = {
-        copy_of(device, error), copy_of(kernel_case, error), scheme, *config, copies, shipped, false};
+        vf_strdup(device, error), vf_strdup(kernel_case, error), scheme, *config, copies, shipped, false};
     if (entry.device == NULL || entry.kernel_case == NULL) {
         free_entry(&entry);
         return VF_FAILED;
@@ -276,8 +262,9 @@ static bool read_scheme(const char *text, struct vf_tuned *entry)
     return true;
 }
 
-/* One line, which is cut up. */
-static enum vf_status read_line(struct vf_tuning *tuning, char *line, bool shipped, struct vf_error *error)
+/* One line, which is cut up; *understood is false where nothing is added. */
+static enum vf_status read_line(struct vf_tuning *tuning, char *line, bool shipped, bool *understood,
+                                struct vf_error *error)
 {
     char *column[4] = {line}, *end;
     struct vf_tuned entry;
@@ -286,25 +273,31 @@ static enum vf_status read_line(struct vf_tuning *tuning, char *line, bool shipp
         *at++ = '\0';
         column[count++] = at;
     }
+    *understood = false;
     if (count < 4 || !read_scheme(column[2], &entry))
         return VF_OK;
     const double copies = strtod(column[3], &end);
     if (end == column[3] || *end != '\0' || !(copies > 0) || !isfinite(copies))
         return VF_OK;
+    *understood = true;
     return add(tuning, column[0], column[1], entry.scheme, &entry.config, copies, shipped, error);
 }
 
 enum vf_status vf_tuning_read(struct vf_tuning *tuning, const char *lines, bool shipped,
                               struct vf_error *error)
 {
-    char *copy = copy_of(lines, error), *rest = copy;
+    char *copy = vf_strdup(lines, error), *rest = copy;
     enum vf_status status = copy == NULL ? VF_FAILED : VF_OK;
     while (status == VF_OK && rest != NULL && *rest != '\0') {
         char *line = rest;
+        const char *whole = lines + (line - copy);
+        bool understood;
         rest = strchr(line, '\n');
         if (rest != NULL)
             *rest++ = '\0';
-        status = read_line(tuning, line, shipped, error);
+        status = read_line(tuning, line, shipped, &understood, error);
+        if (!understood && !shipped && *whole != '\n')
+            vf_text_add(&tuning->foreign, "%.*s\n", (int)strcspn(whole, "\n"), whole);
     }
     vf_free(copy);
     return status;
@@ -336,6 +329,9 @@ void vf_tuning_write(const struct vf_tuning *tuning, struct vf_text *lines)
     for (int i = 0; i < tuning->count; i++)
         if (!tuning->entry[i].shipped)
             vf_tuning_write_entry(&tuning->entry[i], lines);
+    if (tuning->foreign.length > 0)
+        vf_text_add(lines, "%s", tuning->foreign.data);
+    lines->failed = lines->failed || tuning->foreign.failed;
 }
 
 /* ---- the user's file ---- */

@@ -5,7 +5,8 @@
  *
  * DEVICE is a device's name, or an architecture such as sm_90, which stands for all devices of it; CASE what
  * vf_case_text writes; SCHEME as --scheme takes it; COPIES the kernel's time over that of a copy that reads
- * the bytes of its sources and writes those of its sinks. Lines that are not understood are passed over. */
+ * the bytes of its sources and writes those of its sinks. Lines that are not understood, such as those of
+ * another version, count for nothing and stay in the user's file. */
 #ifndef VF_TUNING_H
 #define VF_TUNING_H
 
@@ -26,7 +27,9 @@ struct vf_tuned {
 /* All zero is an empty one. */
 struct vf_tuning {
     struct vf_tuned *entry; /* owned; the first that fits a case holds */
-    int count, room;
+    int count;
+    size_t room;
+    struct vf_text foreign; /* the user's lines that are not understood */
     double untuned; /* predicted times of kernels that were not measured are multiplied by this; 0: by 1 */
 };
 
@@ -52,7 +55,7 @@ void vf_tuning_write_scheme(const struct vf_gpu_scheme *scheme, const struct vf_
 /* An entry as a line. */
 void vf_tuning_write_entry(const struct vf_tuned *entry, struct vf_text *lines);
 
-/* The user's lines. */
+/* The user's lines, those that are not understood last. */
 void vf_tuning_write(const struct vf_tuning *tuning, struct vf_text *lines);
 
 /* The user's file, which lies beside the cache's entries, where there is one, and what comes with the program

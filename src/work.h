@@ -42,6 +42,7 @@ struct vf_work {
     double read_seconds, compute_seconds, write_seconds, elapsed_seconds;
     double cuda_seconds[3]; /* uploads, kernels, downloads */
     int cuda_replaced;      /* launches of other kernels than the plan's */
+    int cuda_unkept;        /* kernels that the next run compiles again */
 };
 
 /* Plans what is computed once the reader is open: the result, the runs, where, and in slabs or not. */

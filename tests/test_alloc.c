@@ -1,4 +1,4 @@
-/* Room that is used again: what it gives, and when it gives the same. */
+/* Room that is used again, and lists that grow: what they give, and when they give the same. */
 #include <criterion/criterion.h>
 #include <stdint.h>
 #include <string.h>
@@ -27,4 +27,27 @@ Test(alloc, room)
     cr_expect_not_null(vf_room_take(&room, 5, 5, "some", &error));
     vf_room_free(&room);
     cr_expect(room.data == NULL && room.bytes == 0);
+}
+
+Test(alloc, list_that_grows)
+{
+    struct vf_error error = {{0}};
+    size_t room = 0;
+    int *list = NULL;
+    for (int i = 0; i < 1000; i++) {
+        const size_t before = room;
+        int *grown = vf_grow(list, (size_t)i, &room, sizeof *grown, "numbers", &error);
+        cr_assert_not_null(grown);
+        cr_assert(room > (size_t)i);
+        cr_assert(list == NULL || (grown == list) == (room == before));
+        list = grown;
+        list[i] = i;
+    }
+    for (int i = 0; i < 1000; i++)
+        cr_assert_eq(list[i], i);
+    const size_t before = room;
+    cr_expect_null(vf_grow(list, room, &room, SIZE_MAX / 100, "too much", &error));
+    cr_expect_not_null(strstr(error.text, "too much"));
+    cr_expect(room == before && list[999] == 999);
+    vf_free(list);
 }

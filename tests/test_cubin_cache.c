@@ -80,12 +80,12 @@ static void put_thing(const char *text)
 static const char *path_of(const char *text)
 {
     static char path[256];
+    char name[VF_SHA256_DIGITS + 1];
     const struct vf_cache_key key = key_of(text);
     uint8_t digest[VF_SHA256_BYTES];
-    int length = snprintf(path, sizeof path, "%s/", folder);
     vf_cache_key_digest(&key, digest);
-    for (int i = 0; i < VF_SHA256_BYTES; i++)
-        length += sprintf(path + length, "%02x", digest[i]);
+    vf_sha256_text(digest, name);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
     return path;
 }
 

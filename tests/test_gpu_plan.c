@@ -159,6 +159,10 @@ Test(gpu_plan, volumes_between_runs_stay_where_they_fit)
     cr_expect(p.plan.resident);
     cr_expect_eq(p.plan.between_bytes, 0);
     close_plan(&p);
+    /* 16 GiB a field of float32. */
+    open_plan(&p, "perona-malik:k=3:iterations=20", 2048, 2048, 1024, NULL);
+    cr_expect(p.plan.resident);
+    close_plan(&p);
     /* 256 GiB a field. */
     open_plan(&p, "perona-malik:k=3:iterations=20", 4096, 4096, 4096, NULL);
     cr_expect_not(p.plan.resident);
@@ -361,4 +365,39 @@ Test(gpu_plan, other_chunks_of_a_configuration)
            "stream=150",
            300, 40, 300, 100, 75, 38);
 #undef CHUNKS
+}
+
+/* Seconds that the kernel is predicted to take with that stream. */
+static double predicted(const struct kernel *k, int stream)
+{
+    struct vf_kernel_config config = k->launch->config;
+    config.stream = stream;
+    return vf_gpu_predict(&k->work.c, &k->p.gpu, k->launch->scheme, &config, 0, NULL);
+}
+
+Test(gpu_plan, a_stream_ends_with_the_grid)
+{
+    static const struct {
+        const char *chain, *scheme;
+        int extent;
+    } streams[] = {{"gradient", "register-stream:variant=direct", 60},
+                   {"gradient", "register-stream:variant=shared", 60},
+                   {"gradient", "sliding-tile:variant=z", 60},
+                   {"gradient", "time-tile", 60},
+                   {"gaussian:sigma=0.01x0.01x1", "associative", 60},
+                   {"gaussian:sigma=2x0.01x0.01", "long-line", 90},
+                   {"gaussian:sigma=0.01x2x0.01", "long-line", 90},
+                   {"gaussian:sigma=0.01x0.01x2", "long-line", 60},
+                   {"gaussian:sigma=1", "separable-stream", 60},
+                   {"perona-malik:k=9:iterations=2", "field-stream", 60}};
+    for (int i = 0; i < COUNT(streams); i++) {
+        struct kernel k;
+        open_kernel(&k, streams[i].chain, 100, 90, 60, streams[i].scheme);
+        const int all = streams[i].extent;
+        const double seconds = predicted(&k, all);
+        cr_expect_float_eq(predicted(&k, 4 * all), seconds, 1e-12, "%s, %s: %g for %g", streams[i].chain,
+                           streams[i].scheme, predicted(&k, 4 * all), seconds);
+        cr_expect_neq(predicted(&k, all / 2), seconds, "%s, %s", streams[i].chain, streams[i].scheme);
+        close_kernel(&k);
+    }
 }

@@ -42,10 +42,11 @@ enum { CHAINS = sizeof chains / sizeof chains[0] };
 static const enum vf_boundary boundaries[] = {VF_NEAREST, VF_REFLECT, VF_MIRROR, VF_CONSTANT, VF_WRAP};
 
 /* Sizes 1, 2, and about a halo, twice a halo and a tile. */
-static const ptrdiff_t volumes[][3] = {{1, 1, 2},  {2, 1, 3},  {1, 5, 2},  {3, 2, 2},  {7, 6, 5},
-                                       {16, 3, 4}, {9, 17, 3}, {5, 4, 17}, {33, 8, 7}, {15, 11, 10}};
-static const ptrdiff_t images[][3] = {{1, 1, 1},  {2, 1, 1},  {1, 3, 1},  {5, 2, 1},   {7, 8, 1},
-                                      {17, 1, 1}, {1, 20, 1}, {31, 9, 1}, {16, 33, 1}, {70, 40, 1}};
+static const ptrdiff_t volumes[][3] = {{1, 1, 2},  {2, 1, 3},    {1, 5, 2},  {3, 2, 2},
+                                       {7, 6, 5},  {16, 3, 4},   {9, 17, 3}, {5, 4, 17},
+                                       {33, 8, 7}, {15, 11, 10}, {48, 5, 4}};
+static const ptrdiff_t images[][3] = {{1, 1, 1},  {2, 1, 1},  {1, 3, 1},   {5, 2, 1},   {7, 8, 1}, {17, 1, 1},
+                                      {1, 20, 1}, {31, 9, 1}, {16, 33, 1}, {70, 40, 1}, {32, 7, 1}};
 
 /* Chains with a stage that they may be cut before: lines along z, of one field and of several, a body. */
 static const struct {

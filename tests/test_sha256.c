@@ -8,13 +8,12 @@ static void expect_digest(const void *data, size_t bytes, size_t part, const cha
 {
     struct vf_sha256 hash;
     uint8_t digest[VF_SHA256_BYTES];
-    char text[2 * VF_SHA256_BYTES + 1];
+    char text[VF_SHA256_DIGITS + 1];
     vf_sha256_begin(&hash);
     for (size_t at = 0; at < bytes; at += part)
         vf_sha256_add(&hash, (const char *)data + at, bytes - at < part ? bytes - at : part);
     vf_sha256_end(&hash, digest);
-    for (int i = 0; i < VF_SHA256_BYTES; i++)
-        sprintf(text + 2 * i, "%02x", digest[i]);
+    vf_sha256_text(digest, text);
     cr_assert_str_eq(text, expected, "%zu bytes by %zu", bytes, part);
 }
 

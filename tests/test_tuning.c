@@ -229,6 +229,29 @@ static void keep_one(const struct vf_cache *cache, const char *device, double se
     vf_tuning_free(&tuning);
 }
 
+/* Another version's lines are not lost when this one keeps its own. */
+Test(tuning, lines_that_are_not_understood_stay_in_the_file)
+{
+    static const char foreign[] =
+        "# notes\nNVIDIA H200\t" GRADIENT "\tno-such-scheme:block=32x2x1\t1\tmore\n";
+    char path[PATH_MAX + 16];
+    const struct vf_cache cache = open_folder();
+    struct vf_error error = {{0}};
+    struct vf_tuning all;
+    snprintf(path, sizeof path, "%s/tuned.txt", cache.path);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    fprintf(file, "\n%s", foreign);
+    fclose(file);
+    keep_one(&cache, "a", 1);
+    keep_one(&cache, "b", 1);
+    cr_assert_eq(vf_tuning_open(&all, &cache, &error), VF_OK, "%s", error.text);
+    cr_expect_str_eq(all.foreign.data, foreign);
+    cr_expect(all.count >= 2 && !all.entry[1].shipped);
+    vf_tuning_free(&all);
+    close_folder(&cache);
+}
+
 /* Processes at the same time: each one's line is there. */
 Test(tuning, processes_keep_the_lines_of_each_other)
 {

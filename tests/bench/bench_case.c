@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "bench_limits.h"
+#include "clock.h"
 
 void bench_must(enum vf_status status, const struct vf_error *error)
 {
@@ -120,9 +120,9 @@ double bench_case_run(const struct bench_case *c, const struct vf_volume *in, st
     const struct vf_execution execution = {
         .plan = &c->plan, .in = in, .out = out, .channels = 1, .team = c->team};
     struct vf_error error;
-    double start = bench_now();
+    double start = vf_now();
     bench_must(vf_execute(&execution, &error), &error);
-    return bench_now() - start;
+    return vf_now() - start;
 }
 
 static struct vf_volume result_of(const char *chain, const struct vf_volume *in, struct bench_grid grid,

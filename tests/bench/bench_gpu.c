@@ -8,7 +8,7 @@
 #include "bench_gpu_compile.h"
 #include "bench_gpu_model.h"
 #include "bench_gpu_rows.h"
-#include "bench_limits.h"
+#include "clock.h"
 #include "number.h"
 
 static const char usage[] =
@@ -201,7 +201,7 @@ static void gather(void *context, const struct bench_item *item, struct bench_gr
 static void measure(void *context, const struct bench_item *item, struct bench_grid grid)
 {
     struct session *s = context;
-    const double elapsed = bench_now() - s->begin;
+    const double elapsed = vf_now() - s->begin;
     if (elapsed > s->request->budget) {
         s->left++;
         return;
@@ -216,7 +216,7 @@ static void measure(void *context, const struct bench_item *item, struct bench_g
 static void print_tally(const struct session *s)
 {
     const struct bench_tally *tally = &s->tally;
-    printf("\n%d rows, %d of them wrong; %.0f s", tally->rows, tally->wrong, bench_now() - s->begin);
+    printf("\n%d rows, %d of them wrong; %.0f s", tally->rows, tally->wrong, vf_now() - s->begin);
     if (tally->plans > 0)
         printf("; the plan's choice is within 1.15 of the best row in %d of %d, at worst %.2f (%s)",
                tally->plans - tally->slow_plans, tally->plans, tally->worst, tally->worst_name);
@@ -264,7 +264,7 @@ int main(int argc, char **argv)
         file = open_json(&r, &json, &device);
         r.options.json = &json;
     }
-    struct session s = {.request = &r, .device = &device, .begin = bench_now()};
+    struct session s = {.request = &r, .device = &device, .begin = vf_now()};
     print_device(&device);
     each_place(&r, gather, &s);
     bench_texts_compile(&s.texts, device.cuda);

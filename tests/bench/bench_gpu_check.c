@@ -87,6 +87,8 @@ static void store(enum vf_type type, void *to, ptrdiff_t i, double value)
     const double nearest = isnan(value) ? 0 : rint(value);
     if (type == VF_I8)
         ((int8_t *)to)[i] = (int8_t)fmin(fmax(nearest, INT8_MIN), INT8_MAX);
+    else if (type == VF_U8)
+        ((uint8_t *)to)[i] = (uint8_t)fmin(fmax(nearest, 0), UINT8_MAX);
     else if (type == VF_U16)
         ((uint16_t *)to)[i] = (uint16_t)fmin(fmax(nearest, 0), UINT16_MAX);
     else if (type == VF_F32)
@@ -201,7 +203,7 @@ void bench_right_close(struct bench_right *right)
 static void download(struct bench_device *device, CUdeviceptr array, enum vf_type type,
                      struct bench_grid grid, const struct bench_box *box, void *to)
 {
-    const size_t element = vf_type_size(type), pitch = vf_cuda_pitch(grid.nx) * element;
+    const size_t element = vf_type_size(type), pitch = (size_t)vf_gpu_pitch(grid.nx) * element;
     const size_t row = (size_t)box->extent[0] * element;
     for (ptrdiff_t z = 0; z < box->extent[2]; z++) {
         const CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,

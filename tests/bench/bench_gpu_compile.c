@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "bench_limits.h"
+#include "clock.h"
 #include "kernel_source.h"
 
 void bench_texts_add(void *list, const struct bench_row *row)
@@ -23,9 +23,8 @@ void bench_texts_add(void *list, const struct bench_row *row)
 
 void bench_texts_compile(struct vf_kernel_list *list, const struct vf_cuda *cuda)
 {
-    const double begin = bench_now();
+    const double begin = vf_now();
     const int compiled = vf_kernel_list_compile(list, cuda);
-    fprintf(stderr, "%d kernels, %d of them compiled, in %.1f s\n", list->count, compiled,
-            bench_now() - begin);
+    fprintf(stderr, "%d kernels, %d of them compiled, in %.1f s\n", list->count, compiled, vf_now() - begin);
     vf_kernel_list_free(list);
 }

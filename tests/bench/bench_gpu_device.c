@@ -37,7 +37,7 @@ void bench_device_close(struct bench_device *device)
 
 size_t bench_array_bytes(struct bench_grid grid, enum vf_type type)
 {
-    return vf_cuda_pitch(grid.nx) * (size_t)(grid.ny * grid.nz) * vf_type_size(type);
+    return (size_t)vf_gpu_pitch(grid.nx) * (size_t)(grid.ny * grid.nz) * vf_type_size(type);
 }
 
 CUdeviceptr bench_array_alloc(struct bench_device *device, size_t bytes)
@@ -138,7 +138,7 @@ void bench_array_fill(struct bench_device *device, CUdeviceptr array, struct ben
         [VF_U8] = "unsigned char", [VF_I8] = "signed char", [VF_U16] = "unsigned short", [VF_I16] = "short",
         [VF_U32] = "unsigned int", [VF_I32] = "int",        [VF_F32] = "float",          [VF_F64] = "double"};
     struct fill_args args = {
-        array, (long long)vf_cuda_pitch(grid.nx), random->low, step_of(random), (int)grid.nx, random->seed};
+        array, (long long)vf_gpu_pitch(grid.nx), random->low, step_of(random), (int)grid.nx, random->seed};
     void *params[] = {&args};
     char head[128];
     snprintf(head, sizeof head, "typedef %s element;\n#define IS_REAL %d\n", name[random->type],

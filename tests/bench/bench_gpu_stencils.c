@@ -200,6 +200,8 @@ static void hotspot3d_params(struct bench_grid grid, double *param)
 #define BOTH_2D .grid = {{4095, 4095, 1}, {8191, 8191, 1}, {8192, 8192, 1}, {16383, 16383, 1}}, .main_grid = 2
 #define ODD_3D .grid = {{255, 255, 255}, {511, 511, 511}, {1023, 1023, 511}}, .main_grid = 1
 #define CUBE .grid = {{512, 512, 512}}
+/* A tomogram's: tiles end beyond its rows. */
+#define TOMOGRAM .grid = {{928, 960, 300}}
 #define CUBES .grid = {{256, 256, 256}, {512, 512, 512}}, .main_grid = 1
 
 #define WEIGHTS(function, z, y, x)                                 \
@@ -356,7 +358,13 @@ const struct bench_item bench_items[] = {
     {FILTER("pm-quadratic-10", 3, "perona-malik:k=20:iterations=10:conductance=quadratic"), CUBE},
     {FILTER("pm-exp-10", 3, "perona-malik:k=20:iterations=10:conductance=exp"), CUBE},
     {CHAIN("gaussian-s1-u16", 3, "gaussian:sigma=1"), .type = VF_U16, .low = 0, .high = 65535, CUBE},
-    {CHAIN("gradient-u16", 3, "gradient"), .type = VF_U16, .low = 0, .high = 65535, CUBE},
+    {CHAIN("gradient-u16", 3, "gradient"), .note = "its result as uint16 too (--dtype)", .type = VF_U16,
+     .low = 0, .high = 65535, .keeps_type = true, CUBE},
+    {CHAIN("gradient-u16-f32", 3, "gradient"), .type = VF_U16, .low = 0, .high = 65535, CUBE},
+    {FILTER("gaussian-s1-928", 3, "gaussian:sigma=1"), TOMOGRAM},
+    {FILTER("gradient-928", 3, "gradient"), TOMOGRAM},
+    {FILTER("pm-exp-10-928", 3, "perona-malik:k=20:iterations=10:conductance=exp"), TOMOGRAM},
+    {FILTER("and-928", 3, "and:sigma=1:rho=2:iterations=1"), TOMOGRAM},
     {FILTER("gaussian2d-s1", 2, "gaussian:sigma=1"), SQUARE},
     {FILTER("gaussian2d-s2", 2, "gaussian:sigma=2"), SQUARE},
     {FILTER("gaussian2d-s4", 2, "gaussian:sigma=4"), SQUARE},
@@ -527,7 +535,8 @@ void bench_flow_open(struct bench_flow *f, const struct bench_item *item, struct
         f->flow.boundary = VF_NEAREST;
         open_stencil(f, grid);
     }
-    const bool keeps = item->chain == NULL || f->chain.link[f->chain.count - 1].filter->keeps_type;
+    const bool keeps =
+        item->chain == NULL || item->keeps_type || f->chain.link[f->chain.count - 1].filter->keeps_type;
     for (int k = 0; k < f->flow.source_count; k++)
         f->source_type[k] = item->type;
     for (int k = 0; k < f->flow.sink_count; k++)

@@ -45,6 +45,7 @@ struct bench_item {
     int dim;
     enum vf_type type; /* of arrays; VF_F64 computes in double */
     double low, high;  /* of the inputs */
+    bool keeps_type;   /* results of a filter are of the arrays' type even where its own are float32 */
     int state, fixed;  /* arrays that a step makes anew; others that it reads */
     int stage_count;
     struct bench_stage stage[BENCH_STAGES];

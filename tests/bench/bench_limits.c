@@ -1,4 +1,5 @@
 #include "bench_limits.h"
+#include "clock.h"
 
 #include <omp.h>
 #include <string.h>
@@ -10,21 +11,11 @@
 
 #include "kernels/cpu_rows.h"
 
-static double read_clock(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-double bench_now(void)
-{
-    return read_clock(CLOCK_MONOTONIC);
-}
-
 double bench_processor_time(void)
 {
-    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* ---- copying ---- */
@@ -53,7 +44,7 @@ static void copy_streaming(char *to, const char *from, size_t bytes)
 double bench_copy(enum bench_copy kind, void *to, const void *from, size_t bytes, int threads)
 {
     const ptrdiff_t blocks = (ptrdiff_t)((bytes + BLOCK_BYTES - 1) / BLOCK_BYTES);
-    double start = bench_now();
+    double start = vf_now();
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
     for (ptrdiff_t b = 0; b < blocks; b++) {
         const size_t at = (size_t)b * BLOCK_BYTES;
@@ -63,7 +54,7 @@ double bench_copy(enum bench_copy kind, void *to, const void *from, size_t bytes
         else
             memcpy((char *)to + at, (const char *)from + at, n);
     }
-    return bench_now() - start;
+    return vf_now() - start;
 }
 
 /* ---- arithmetic ---- */
@@ -102,14 +93,14 @@ double bench_fma_gflops(int threads)
         return 0;
     for (int repeat = 0; repeat < 5; repeat++) {
         volatile float keep = 0;
-        double start = bench_now();
+        double start = vf_now();
 #pragma omp parallel num_threads(threads)
         {
             float sum = lanes == 16 ? fma_v4(rounds) : fma_v3(rounds);
 #pragma omp critical
             keep = keep + sum;
         }
-        double rate = 2e-9 * CHAINS * lanes * (double)rounds * threads / (bench_now() - start);
+        double rate = 2e-9 * CHAINS * lanes * (double)rounds * threads / (vf_now() - start);
         best = rate > best ? rate : best;
     }
 #else

@@ -4,9 +4,6 @@
 
 #include <stddef.h>
 
-/* Seconds on a clock that only goes forward. */
-double bench_now(void);
-
 /* Seconds that all threads of this process have had of processors. */
 double bench_processor_time(void);
 

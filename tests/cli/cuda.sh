@@ -65,6 +65,19 @@ EOF
     says "does not compile for sm_90"
     fake 0 --backend cpu -f gaussian "$SMALL" b.tif
     cmp a.tif b.tif
+    # Neither what was refused nor what was compiled goes to the compiler again.
+    FAKE_NVRTC_CXX=/nonexistent fake 0 -v --backend cuda -f gaussian "$SMALL" a.tif
+    says "not $scheme, block"
+    cmp a.tif b.tif
+}
+
+test_kernels_that_cannot_be_kept_are_told_of() {
+    fake 0 -v --backend cuda -f gaussian "$SMALL" a.tif
+    [ "$(grep -c "kept" err)" = 0 ]
+    rm -r cache
+    : >cache
+    fake 0 -v --backend cuda -f gaussian "$SMALL" a.tif
+    says "cannot be kept for the next run: nothing can be written into $PWD/cache; set VOLFILTER_CACHE"
 }
 
 test_forced_scheme() {
@@ -127,6 +140,7 @@ test_device_that_fails_is_an_error_when_asked_for() {
     says "does not compile"
     says "; --backend cpu does without the GPU"
     [ ! -e out.tif ]
+    rm -r cache # it remembers what was refused
     # Too little memory for volumes to stay between runs, and for a plane.
     FAKE_CUDA_MEMORY=10000 fake 1 --backend cuda -f gaussian "$SMALL" out.tif
     says "not enough memory on Fake GPU"
@@ -162,14 +176,31 @@ test_many_files_open_the_device_once() {
 
 test_tune_keeps_what_plans_then_take() {
     fake 0 tune --budget 1 --like "$SMALL" gradient
-    prints "1 kernels measured, kept in $PWD/cache/tuned.txt"
+    prints "1 kernel measured, kept in $PWD/cache/tuned.txt"
     fake 0 --backend cuda --explain --dry-run -f gradient "$SMALL" out.tif
     prints "tuned, "
     prints "fastest of those measured"
     fake 0 devices
-    prints "tuning        1 kernels measured here"
+    prints "tuning        1 kernel measured here"
     fake 0 tune --like "$SMALL" gradient
     prints "nothing new to measure"
+}
+
+test_tune_that_is_ended_keeps_what_it_has() {
+    # Ended by the first compiler that is asked for the second kernel.
+    cat >slow <<EOF
+#!/bin/sh
+if [ -s cache/tuned.txt ]; then
+    read -r _ _ _ tune _ <"/proc/\$PPID/stat"
+    kill "\$tune"
+    exec sleep 2
+fi
+exec cc -x c++ "\$@"
+EOF
+    chmod +x slow
+    FAKE_NVRTC_CXX=$PWD/slow fake 143 tune --like "$SMALL" gaussian:sigma=2 gradient
+    [ "$(grep -c ' of a copy; ' out)" = 1 ]
+    [ "$(wc -l <cache/tuned.txt)" = 1 ]
 }
 
 test_tune_needs_a_place_for_what_it_finds() {

@@ -86,4 +86,7 @@ test_without_a_cache() {
     prints "cache     $PWD/open is not used: it is another user's, or others may write to it"
     CACHE=$PWD/out devices
     prints "cache     $PWD/out is not used: it is no folder"
+    ln -s . link
+    CACHE=$PWD/link devices
+    prints "cache     $PWD/link is not used: it is a link"
 }

@@ -37,6 +37,20 @@ test_list_and_help_of_every_filter() {
     prints "gradient: "
 }
 
+test_help_of_commands() {
+    for command in list help info devices tune; do
+        expect 0 help $command
+        prints "Usage: volfilter $command"
+        mv out long
+        expect 0 $command --help
+        same long out
+    done
+    expect 0 tune gaussian --like "$SMALL" -h
+    prints "--budget SECONDS "
+    expect 2 help nosuch
+    says "unknown filter 'nosuch'"
+}
+
 test_version() {
     expect 0 --version
     prints "volfilter 0.1.0"

@@ -88,6 +88,11 @@ test_spacing_and_units() {
     says "head-mri.tif: voxels 100000 times as long along z as along x are out of proportion"
 }
 
+test_explain_knows_which_stages_are_side_by_side() {
+    expect 0 --dry-run --explain -f gradient:method=sobel "$STACK" a.tif
+    prints "stages SY SZ DX SX SZ DY SX SY DZ MAG, halo 1x1x1"
+}
+
 test_slices() {
     expect 0 -f gaussian:sigma=2 --slices "$STACK" a.tif
     expect 0 -f gaussian:sigma=2x2x0 "$STACK" b.tif

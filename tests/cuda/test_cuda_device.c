@@ -166,13 +166,20 @@ Test(cuda_device, kept_kernel_that_does_not_load_is_made_anew)
     cr_assert_eq(cuda->compiled_count, 0, "the new one is kept");
 }
 
+static void expect_refused(void)
+{
+    static const char text[] = "extern \"C\" __global__ void vf_kernel() { nonsense = 1; }";
+    struct vf_cuda_kernel kernel;
+    error.text[0] = '\0';
+    cr_assert_eq(vf_cuda_kernel(cuda, text, &kernel, &error), VF_DEVICE);
+    cr_assert_eq(cuda->refused_count, 1);
+    expect_in("nonsense");
+}
+
 Test(cuda_device, text_that_does_not_compile_does_no_harm)
 {
     struct vf_cuda_kernel kernel;
-    cr_assert_eq(
-        vf_cuda_kernel(cuda, "extern \"C\" __global__ void vf_kernel() { nonsense = 1; }", &kernel, &error),
-        VF_FAILED);
-    expect_in("nonsense");
+    expect_refused();
     cr_assert_eq(cuda->loaded_count, 0);
     kernel = get_kernel(3);
     expect_runs(&kernel, 3);
@@ -211,17 +218,27 @@ Test(cuda_device, threads_share_its_kernels)
 
 static char log_path[64];
 
-static int count_calls(void)
+/* The number of the last call that is counted; *compiled gets how often the compiler was asked. */
+static int read_calls(int *compiled)
 {
     int calls = 0, number;
-    char line[96];
+    char line[96], name[64];
     FILE *log = fopen(log_path, "r");
+    *compiled = 0;
     while (log != NULL && fgets(line, sizeof line, log) != NULL)
-        if (sscanf(line, "%d", &number) == 1) /* others are not counted */
+        if (sscanf(line, "%d %63s", &number, name) == 2) {
             calls = number;
+            *compiled += strcmp(name, "nvrtcCompileProgram") == 0;
+        }
     if (log != NULL)
         fclose(log);
     return calls;
+}
+
+static int count_calls(void)
+{
+    int compiled;
+    return read_calls(&compiled);
 }
 
 static void begin_counting(void)
@@ -293,4 +310,43 @@ Test(cuda_device, loading_a_kept_kernel_survives_every_failure)
     begin_counting();
     cr_assert_eq(make_one_kernel(), VF_OK);
     cr_assert_eq(walk_failures(make_one_kernel), 0);
+}
+
+Test(cuda_device, refusals_are_kept_from_run_to_run)
+{
+    char number[16];
+    int compiled;
+    begin_counting();
+    expect_refused();
+    vf_cuda_close(cuda);
+    open_cuda();
+    expect_refused();
+    const int calls = read_calls(&compiled);
+    cr_assert_eq(compiled, 1);
+    vf_cuda_close(cuda);
+    open_cuda();
+    /* Past opening, and the synchronising before the compiler is opened. */
+    snprintf(number, sizeof number, "%d", count_calls() + 2);
+    setenv("FAKE_CUDA_FAIL", number, 1);
+    expect_refused();
+    cr_assert(read_calls(&compiled) > calls && compiled == 2, "a compiler that does not tell its version");
+}
+
+Test(cuda_device, driver_that_is_older_than_the_compiler_is_named)
+{
+    char number[16];
+    struct vf_cuda_kernel kernel;
+    begin_counting();
+    for (int older = 0; older < 2; older++) {
+        vf_cuda_close(cuda);
+        open_cuda();
+        cuda->driver_version = older ? 12040 : 13000;
+        /* Synchronising; the compiler's version, create, compile, size, code; loading. */
+        snprintf(number, sizeof number, "%d", count_calls() + 7);
+        setenv("FAKE_CUDA_FAIL", number, 1);
+        cr_assert_eq(vf_cuda_kernel(cuda, text_of(11), &kernel, &error), VF_FAILED);
+        unsetenv("FAKE_CUDA_FAIL");
+        expect_in("loading a kernel");
+        cr_expect_eq(strstr(error.text, "the compiler is of CUDA 13.99, the driver of 12.4") != NULL, older);
+    }
 }

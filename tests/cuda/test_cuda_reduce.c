@@ -100,18 +100,16 @@ static struct field make(struct vf_cuda *device, const ptrdiff_t shape[4], bool 
     const ptrdiff_t count = f.nx * f.ny * planes_of(&f);
     f.is_double = is_double;
     f.cuda = device;
-    f.pitch = vf_cuda_pitch(f.nx);
+    f.pitch = (size_t)vf_gpu_pitch(f.nx);
     f.value = malloc((size_t)count * sizeof *f.value);
     for (ptrdiff_t i = 0; i < count; i++)
         f.value[i] = value(i);
-    struct vf_cuda_field memory;
     struct vf_error error;
     bool fits;
-    cr_assert_eq(vf_cuda_field_alloc(device, f.nx, f.ny, planes_of(&f), is_double ? VF_F64 : VF_F32, &memory,
+    cr_assert_eq(vf_cuda_field_alloc(device, f.nx, f.ny, planes_of(&f), is_double ? VF_F64 : VF_F32, &f.data,
                                      &fits, &error),
                  VF_OK, "%s", error.text);
     cr_assert(fits);
-    f.data = memory.data;
     upload(&f);
     return f;
 }

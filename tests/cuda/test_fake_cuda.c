@@ -274,7 +274,7 @@ Test(fake_cuda, static_shared_memory_is_refused)
     size_t bytes;
     cr_expect_eq(vf_nvrtc_compile(&nvrtc, KERNEL("__shared__ float v[3]; v[0] = 1;"), "test.cu", NULL, 0,
                                   "sm_90", &code, &bytes, &error),
-                 VF_FAILED);
+                 VF_DEVICE);
     cr_expect(strstr(error.text, "VF_SHARED_MEMORY"), "%s", error.text);
 }
 
@@ -288,12 +288,12 @@ Test(fake_cuda, says_why_a_text_does_not_compile)
     size_t bytes;
     cr_expect_eq(vf_nvrtc_compile(&nvrtc, "\n#include \"some/where/header.h\"\nint g = mistake;\n",
                                   "sweep.cu", &header, 1, "sm_90", &code, &bytes, &error),
-                 VF_FAILED);
+                 VF_DEVICE);
     cr_expect(strstr(error.text, "some/where/header.h:1:") && strstr(error.text, "oops"), "%s", error.text);
     cr_expect(strstr(error.text, "sweep.cu:3:") && strstr(error.text, "mistake"), "%s", error.text);
     setenv("FAKE_NVRTC_CXX", "no-such-compiler", 1);
     cr_expect_eq(vf_nvrtc_compile(&nvrtc, "", "empty.cu", NULL, 0, "sm_90", &code, &bytes, &error),
-                 VF_FAILED);
+                 VF_DEVICE);
     cr_expect(strstr(error.text, "no-such-compiler"), "%s", error.text);
 }
 
