@@ -19,10 +19,12 @@
 struct vf_output_file {
     int fd;
     int copy_to; /* where finish copies the bytes; -1: finish renames */
-    int slot;    /* in live_paths; -1: none */
+    int slot;    /* in live; -1: none */
     bool no_clobber;
-    char *target;    /* links resolved; NULL when finish copies */
-    char *temporary; /* its name beside the target; NULL while it has none, and once it has the target's */
+    char *target;     /* links resolved; NULL when finish copies */
+    const char *name; /* the target's, in its directory */
+    int directory;    /* open from the beginning: it may get another name meanwhile; -1 when finish copies */
+    char *temporary;  /* its name there; NULL while it has none, and once it has the target's */
 };
 
 /* The temporaries that a signal handler must remove. A fixed table, since a handler may not allocate; a file
@@ -30,18 +32,20 @@ struct vf_output_file {
 enum { SLOT_FREE, SLOT_CHANGING, SLOT_LIVE };
 static struct {
     atomic_int state;
-    char path[PATH_MAX];
+    int directory;
+    char name[NAME_MAX + 1];
 } live[64];
 
-static int live_add(const char *path)
+static int live_add(int directory, const char *name)
 {
-    if (strlen(path) >= sizeof live[0].path)
+    if (strlen(name) >= sizeof live[0].name)
         return -1;
     for (int slot = 0; slot < (int)(sizeof live / sizeof *live); slot++) {
         int expected = SLOT_FREE;
         if (!atomic_compare_exchange_strong(&live[slot].state, &expected, SLOT_CHANGING))
             continue;
-        strcpy(live[slot].path, path);
+        live[slot].directory = directory;
+        strcpy(live[slot].name, name);
         atomic_store(&live[slot].state, SLOT_LIVE);
         return slot;
     }
@@ -58,7 +62,7 @@ void vf_output_file_remove_all(void)
 {
     for (size_t slot = 0; slot < sizeof live / sizeof *live; slot++)
         if (atomic_load(&live[slot].state) == SLOT_LIVE)
-            unlink(live[slot].path);
+            unlinkat(live[slot].directory, live[slot].name, 0);
 }
 
 static const char *spool_directory(void)
@@ -194,10 +198,9 @@ static void proc_path(int fd, char path[PROC_PATH])
  * umask; the mode is then the one that was asked for, as with a umask of 0. */
 static bool open_nameless(struct vf_output_file *file)
 {
-    char directory[PATH_MAX], path[PROC_PATH];
+    char path[PROC_PATH];
     struct stat about;
-    directory_of(file->target, directory);
-    file->fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    file->fd = openat(file->directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
     if (file->fd < 0)
         return false;
     proc_path(file->fd, path);
@@ -214,29 +217,34 @@ static bool claim_name(struct vf_output_file *file)
 {
     char path[PROC_PATH];
     if (file->fd < 0) {
-        file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        file->fd = openat(file->directory, file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         return file->fd >= 0;
     }
     proc_path(file->fd, path);
-    return linkat(AT_FDCWD, path, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) == 0;
+    return linkat(AT_FDCWD, path, file->directory, file->temporary, AT_SYMLINK_FOLLOW) == 0;
+}
+
+static enum vf_status fail_in_directory(const struct vf_output_file *file, int cause, struct vf_error *error)
+{
+    char directory[PATH_MAX];
+    directory_of(file->target, directory);
+    vf_fail(error, VF_FAILED, "cannot create a file in %s: %s", directory, strerror(cause));
+    return VF_FAILED;
 }
 
 /* Claims ".NAME.volfilter-XXXXXX" beside the target. It is listed as live before it exists, so that a signal
  * between the two leaves nothing. */
 static enum vf_status take_name(struct vf_output_file *file, struct vf_error *error)
 {
-    const size_t directory = directory_length(file->target);
-    const size_t room = strlen(file->target) + sizeof "..volfilter-XXXXXX";
+    const size_t room = strlen(file->name) + sizeof "..volfilter-XXXXXX";
     file->temporary = vf_alloc(room, 1, "file name", error);
     if (file->temporary == NULL)
         return VF_FAILED;
-    const size_t base = strlen(file->target + directory);
     /* A name at the file system's limit leaves no room for the rest: any part of it will do. */
-    snprintf(file->temporary, room, "%.*s.%.*s.volfilter-XXXXXX", (int)directory, file->target,
-             (int)(base > 200 ? 200 : base), file->target + directory);
+    snprintf(file->temporary, room, ".%.200s.volfilter-XXXXXX", file->name);
     for (int attempt = 0; attempt < 100; attempt++) {
         random_name(file->temporary + strlen(file->temporary) - 6);
-        file->slot = live_add(file->temporary);
+        file->slot = live_add(file->directory, file->temporary);
         if (claim_name(file))
             return VF_OK;
         live_remove(file->slot);
@@ -247,9 +255,7 @@ static enum vf_status take_name(struct vf_output_file *file, struct vf_error *er
     const int cause = errno;
     vf_free(file->temporary);
     file->temporary = NULL;
-    vf_fail(error, VF_FAILED, "cannot create a file in %.*s: %s", directory == 0 ? 1 : (int)directory,
-            directory == 0 ? "." : file->target, strerror(cause));
-    return VF_FAILED;
+    return fail_in_directory(file, cause, error);
 }
 
 /* As if the old file had been written to, as far as that can be: root alone may keep another's. */
@@ -266,6 +272,7 @@ static enum vf_status keep_owner_and_mode(int fd, const struct stat *existing, s
 static enum vf_status open_beside(struct vf_output_file *file, const char *path, const struct stat *existing,
                                   struct vf_error *error)
 {
+    char directory[PATH_MAX];
     if (path[0] == '\0' || path[strlen(path) - 1] == '/')
         return vf_fail(error, VF_FAILED, "is not a file name");
     if (existing != NULL && file->no_clobber)
@@ -273,7 +280,12 @@ static enum vf_status open_beside(struct vf_output_file *file, const char *path,
     file->target = resolve_target(path, error);
     if (file->target == NULL)
         return VF_FAILED;
-    if (existing != NULL && access(file->target, W_OK) != 0)
+    file->name = file->target + directory_length(file->target);
+    directory_of(file->target, directory);
+    file->directory = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (file->directory < 0)
+        return fail_in_directory(file, errno, error);
+    if (existing != NULL && faccessat(file->directory, file->name, W_OK, 0) != 0)
         return vf_fail(error, VF_FAILED, "cannot be written: %s", strerror(errno));
     if (!open_nameless(file) && take_name(file, error) != VF_OK)
         return VF_FAILED;
@@ -344,7 +356,8 @@ enum vf_status vf_output_file_open(struct vf_output_file **out, const char *path
     struct vf_output_file *file = vf_alloc(1, sizeof *file, "output file", error);
     if (file == NULL)
         return VF_FAILED;
-    *file = (struct vf_output_file){.fd = -1, .copy_to = -1, .slot = -1, .no_clobber = no_clobber};
+    *file = (struct vf_output_file){
+        .fd = -1, .copy_to = -1, .slot = -1, .directory = -1, .no_clobber = no_clobber};
 
     struct stat existing;
     const bool standard_output = strcmp(path, "-") == 0;
@@ -384,22 +397,20 @@ int vf_output_file_descriptor(const struct vf_output_file *file)
 
 /* Renames without replacing; file systems that lack it mostly have hard links, whose creation never replaces.
  */
-static int rename_new(const char *from, const char *to)
+static int rename_new(int directory, const char *from, const char *to)
 {
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+    if (renameat2(directory, from, directory, to, RENAME_NOREPLACE) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return -1;
-    return link(from, to) == 0 ? unlink(from) : -1;
+    return linkat(directory, from, directory, to, 0) == 0 ? unlinkat(directory, from, 0) : -1;
 }
 
 /* The new name is only safe from a power cut once its directory is on the disk; some file systems cannot sync
  * one, and then there is nothing more to do. */
-static void sync_directory(const char *path)
+static void sync_directory(int directory)
 {
-    char directory[PATH_MAX];
-    directory_of(path, directory);
-    const int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return;
     (void)fsync(fd);
@@ -454,8 +465,9 @@ static enum vf_status put_in_place(struct vf_output_file *file, bool sync, struc
     file->fd = -1;
     if (close(fd) != 0 && errno != EINTR)
         return vf_fail(error, VF_FAILED, "cannot be written to the disk: %s", strerror(errno));
-    const int renamed =
-        file->no_clobber ? rename_new(file->temporary, file->target) : rename(file->temporary, file->target);
+    const int renamed = file->no_clobber
+                            ? rename_new(file->directory, file->temporary, file->name)
+                            : renameat(file->directory, file->temporary, file->directory, file->name);
     if (renamed != 0 && errno == EEXIST)
         return vf_fail(error, VF_FAILED, "was created by another program meanwhile; it is left as it is");
     if (renamed != 0)
@@ -465,7 +477,7 @@ static enum vf_status put_in_place(struct vf_output_file *file, bool sync, struc
     vf_free(file->temporary);
     file->temporary = NULL;
     if (sync)
-        sync_directory(file->target);
+        sync_directory(file->directory);
     return VF_OK;
 }
 
@@ -494,8 +506,10 @@ void vf_output_file_close(struct vf_output_file *file)
     if (file->copy_to >= 0)
         close(file->copy_to);
     if (file->temporary != NULL)
-        unlink(file->temporary);
+        unlinkat(file->directory, file->temporary, 0);
     live_remove(file->slot);
+    if (file->directory >= 0)
+        close(file->directory);
     vf_free(file->temporary);
     vf_free(file->target);
     vf_free(file);

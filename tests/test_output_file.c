@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -288,6 +289,35 @@ Test(output_file, long_names)
     name[255] = '\0';
     write_file(sample_path(name), "x");
     check_content(sample_path(name), "x");
+}
+
+/* The file goes to its directory, whatever that is called by then. */
+static void check_moved(bool no_clobber)
+{
+    char before[PATH_MAX], after[PATH_MAX], path[PATH_MAX + 8];
+    snprintf(before, sizeof before, "%s", sample_path("before"));
+    snprintf(after, sizeof after, "%s", sample_path("after"));
+    cr_assert_eq(mkdir(before, 0777), 0);
+    snprintf(path, sizeof path, "%s/out", before);
+    struct vf_output_file *file = open_file(path, no_clobber), *given_up = open_file(path, no_clobber);
+    fill_file(file, "x");
+    cr_assert_eq(rename(before, after), 0);
+    vf_output_file_close(given_up);
+    cr_assert_eq(vf_output_file_finish(file, true, &error), VF_OK, "%s", error.text);
+    vf_output_file_close(file);
+    snprintf(path, sizeof path, "%s/out", after);
+    check_content(path, "x");
+    cr_assert_eq(unlink(path), 0);
+    cr_assert_eq(rmdir(after), 0, "something else stays");
+}
+
+Test(output_file, directory_that_gets_another_name)
+{
+    check_moved(false);
+    check_moved(true);
+    refuse_nameless();
+    check_moved(false);
+    check_moved(true);
 }
 
 Test(output_file, devices_get_the_bytes)
