@@ -79,18 +79,20 @@ static int open_folder(const struct vf_cache *cache)
     return -1;
 }
 
-/* ~/.cache may be missing too. Whether all went well is seen when the folder is opened. */
+/* With the folders that it lies in, as ~/.cache may be missing too. Whether all went well is seen when the
+ * folder is opened. */
 static void make_folder(const struct vf_cache *cache)
 {
-    char parent[sizeof cache->path];
-    memcpy(parent, cache->path, sizeof parent);
-    char *slash = strrchr(parent, '/');
-    if (slash != NULL && slash != parent) {
+    char path[sizeof cache->path];
+    memcpy(path, cache->path, sizeof path);
+    if (path[0] == '\0')
+        return;
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        mkdir(parent, S_IRWXU);
+        mkdir(path, S_IRWXU);
+        *slash = '/';
     }
-    if (cache->path[0] != '\0')
-        mkdir(cache->path, S_IRWXU);
+    mkdir(path, S_IRWXU);
 }
 
 /* ---- keys ---- */

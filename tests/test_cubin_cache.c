@@ -272,6 +272,19 @@ Test(cache, folder_is_made_for_the_user_alone)
     cr_assert_eq(is.st_mode & 0777, 0600);
 }
 
+Test(cache, folder_is_made_with_all_that_it_lies_in)
+{
+    static const char *const folders[] = {"a/b/c", "d//e/f/"};
+    char path[128];
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        snprintf(path, sizeof path, "%s/%s", scratch, folders[i]);
+        setenv("VOLFILTER_CACHE", path, 1);
+        vf_cache_open(&cache);
+        put_thing("a");
+        cr_assert(has_thing("a"), "%s", folders[i]);
+    }
+}
+
 Test(cache, folder_that_others_may_write_to_is_not_used)
 {
     static const mode_t open_modes[] = {0720, 0702, 0777, 01777};
