@@ -79,7 +79,7 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                         "with tune, for images of this one's size and type (default: 512x512x512 in float32 "
                         "and uint16, 8192x8192 in float32)"},
     [VF_OPTION_BUDGET] = {WORK, "budget", 0, "SECONDS", NULL, "a number above 0",
-                          "with tune, stop after so long (default: when all is measured)"},
+                          "with tune, begin no other kernel after so long (default: when all is measured)"},
     [VF_OPTION_EXPLAIN] = {REPORTS, "explain", 0, NULL, NULL, NULL,
                            "print the plan first: stages, halos, memory, slabs, bytes moved"},
     [VF_OPTION_DRY_RUN] = {REPORTS, "dry-run", 0, NULL, NULL, NULL,

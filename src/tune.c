@@ -45,9 +45,11 @@ struct tuner {
     char path[PATH_MAX + 16]; /* where they are kept */
 };
 
+/* Asked before each kernel: one that is measured in part would count as measured. The first is always. */
 static bool is_over(const struct tuner *tuner)
 {
-    return vf_interrupted || (tuner->request->budget > 0 && vf_now() - tuner->begun > tuner->request->budget);
+    return vf_interrupted || (tuner->request->budget > 0 && tuner->measured > 0 &&
+                              vf_now() - tuner->begun > tuner->request->budget);
 }
 
 /* ---- arrays ---- */
@@ -229,7 +231,7 @@ static enum vf_status time_choices(const struct tuner *tuner, const struct vf_ke
 {
     const int batch = omp_get_num_procs();
     enum vf_status status = VF_OK;
-    for (int i = 0; status == VF_OK && i < count && !is_over(tuner);) {
+    for (int i = 0; status == VF_OK && i < count && !vf_interrupted;) {
         const int end = count - i < batch ? count : i + batch;
         status = compile_choices(tuner->cuda, c, choice + i, end - i, error);
         for (; status == VF_OK && i < end && !vf_interrupted; i++, ++*tried) {
@@ -265,7 +267,7 @@ static enum vf_status measure(struct tuner *tuner, const struct vf_kernel_case *
         VF_TRY(time_choices(tuner, c, &arrays, choice, vf_gpu_rechunk(c, gpu, best, choice, MOST_MEASURED),
                             best, tried, error));
     }
-    if (!isfinite(best->seconds) && !is_over(tuner))
+    if (!isfinite(best->seconds) && !vf_interrupted)
         status = VF_DEVICE;
 out:
     close_arrays(tuner->cuda, &arrays);

@@ -12,7 +12,7 @@ struct vf_tune_request {
     int chain_count;                  /* 0: the usual ones */
     char *const *chains;
     const char *like; /* a file, whose size and type images have; NULL: some usual ones */
-    double budget;    /* seconds; 0: as long as it takes */
+    double budget;    /* seconds, after which no other kernel begins; 0: as long as it takes */
 };
 
 /* Prints a line for each kernel to `to`. Each is kept once it was measured, whatever ends the rest. */

@@ -203,6 +203,13 @@ EOF
     [ "$(wc -l <cache/tuned.txt)" = 1 ]
 }
 
+# A kernel that is measured in part would be kept and never finished.
+test_tune_finishes_the_kernel_that_it_began() {
+    fake 0 tune --budget 0.001 --like "$SMALL" gaussian:sigma=2 gradient
+    prints "1 kernel measured, kept in $PWD/cache/tuned.txt"
+    [ "$(sed -n 's/.*the best of //p' out)" -gt 8 ]
+}
+
 test_tune_needs_a_place_for_what_it_finds() {
     LD_LIBRARY_PATH=${VOLFILTER%/*}/fake-cuda VOLFILTER_CACHE='' expect 1 tune --like "$SMALL" gradient
     says "set VOLFILTER_CACHE to a folder"
