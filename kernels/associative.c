@@ -64,14 +64,6 @@ static int least_blocks(const struct vf_kernel_case *c, const struct vf_kernel_c
     return is_row && 32 + held_registers(c, config) <= MOST + MORE ? THREADS / 128 / rows : 0;
 }
 
-static bool is_source(const struct vf_flow *flow, int field)
-{
-    for (int k = 0; k < flow->source_count; k++)
-        if (flow->source[k] == field)
-            return true;
-    return false;
-}
-
 static const char *refuses(const struct vf_kernel_case *c)
 {
     const struct vf_kernel_config least = {.block = {32, 4, 1}, .work = {1, 1, 1}, .stream = 1};
@@ -82,11 +74,11 @@ static const char *refuses(const struct vf_kernel_case *c)
         if (vf_is_looped(&flow->stage[s]))
             return "a line is too long to be written out";
         for (int k = 0; k < flow->stage[s].input_count; k++)
-            if (!is_source(flow, flow->stage[s].input[k]))
+            if (!vf_flow_is_source(flow, flow->stage[s].input[k]))
                 return "a stage reads what an earlier one makes";
     }
     for (int k = 0; k < flow->sink_count; k++)
-        if (is_source(flow, flow->sink[k]))
+        if (vf_flow_is_source(flow, flow->sink[k]))
             return "an input is copied";
     if (flow->stage_count == 0 || c->halo[2] > 16 || held_registers(c, &least) > 200)
         return "its sums do not fit into registers";

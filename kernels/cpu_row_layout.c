@@ -12,16 +12,6 @@ static struct vf_halo halo_of(const struct vf_stage *stage, int dim, int k)
     return dim == 3 ? (struct vf_halo){zyx[0], zyx[1], zyx[2]} : (struct vf_halo){zyx[1], 0, zyx[2]};
 }
 
-static int larger(int a, int b)
-{
-    return a > b ? a : b;
-}
-
-static ptrdiff_t smaller(ptrdiff_t a, ptrdiff_t b)
-{
-    return a < b ? a : b;
-}
-
 /* From the last stage back: a stage computes the widest region that any of its outputs is needed in. */
 static void find_reach(struct vf_row_layout *l)
 {
@@ -31,17 +21,18 @@ static void find_reach(struct vf_row_layout *l)
         struct vf_halo out = {0, 0, 0};
         for (int k = 0; k < stage->output_count; k++) {
             const struct vf_halo *need = &l->ring[stage->output[k]].reach;
-            out = (struct vf_halo){larger(out.s, need->s), larger(out.r, need->r), larger(out.x, need->x)};
+            out = (struct vf_halo){vf_larger(out.s, need->s), vf_larger(out.r, need->r),
+                                   vf_larger(out.x, need->x)};
         }
         for (int k = 0; k < stage->output_count; k++)
             l->ring[stage->output[k]].reach = out;
         for (int k = 0; k < stage->input_count; k++) {
             const struct vf_halo h = l->stage[i].halo[k];
             struct vf_ring *in = &l->ring[stage->input[k]];
-            in->reach.s = larger(in->reach.s, out.s + h.s);
-            in->reach.r = larger(in->reach.r, out.r + h.r);
-            in->reach.x = larger(in->reach.x, out.x + h.x);
-            in->pad = larger(in->pad, h.x);
+            in->reach.s = vf_larger(in->reach.s, out.s + h.s);
+            in->reach.r = vf_larger(in->reach.r, out.r + h.r);
+            in->reach.x = vf_larger(in->reach.x, out.x + h.x);
+            in->pad = vf_larger(in->pad, h.x);
             in->whole = true;
         }
     }
@@ -163,7 +154,7 @@ static void find_delays(struct vf_row_layout *l)
         const struct vf_stage *stage = &flow->stage[i];
         struct vf_row_stage *s = &l->stage[i];
         for (int k = 0; k < stage->input_count; k++)
-            s->delay = larger(s->delay, l->ring[stage->input[k]].delay + s->halo[k].s);
+            s->delay = vf_larger(s->delay, l->ring[stage->input[k]].delay + s->halo[k].s);
         if (s->calls >= 0)
             s->delay = l->stage[s->calls].delay;
         for (int k = 0; k < stage->input_count; k++) {
@@ -171,7 +162,7 @@ static void find_delays(struct vf_row_layout *l)
             const ptrdiff_t newest = in->delay - in->early;
             const ptrdiff_t span = s->delay - newest + s->halo[k].s + s->planes;
             in->depth = span > in->depth ? span : in->depth;
-            l->most_planes = larger(l->most_planes, 2 * s->halo[k].s + s->planes);
+            l->most_planes = vf_larger(l->most_planes, 2 * s->halo[k].s + s->planes);
         }
         for (int k = 0; k < stage->output_count; k++) {
             struct vf_ring *out = &l->ring[stage->output[k]];
@@ -180,9 +171,9 @@ static void find_delays(struct vf_row_layout *l)
             out->depth = s->planes;
             out->rows = s->rows;
         }
-        l->delay = larger(l->delay, s->delay + s->planes - 1);
+        l->delay = vf_larger(l->delay, s->delay + s->planes - 1);
         if (stage->stencil == VF_STENCIL_LINEAR)
-            l->most_taps = larger(l->most_taps, stage->taps->count);
+            l->most_taps = vf_larger(l->most_taps, stage->taps->count);
     }
 }
 
@@ -271,7 +262,7 @@ static void find_called(struct vf_row_layout *l)
 static ptrdiff_t made_rows(const struct vf_row_layout *l, const struct vf_ring *ring)
 {
     const ptrdiff_t rows = l->tile.y + 2 * (ptrdiff_t)ring->reach.r;
-    return l->periodic_r ? rows : smaller(rows, l->n_rows);
+    return l->periodic_r ? rows : vf_smaller(rows, l->n_rows);
 }
 
 /* So many bytes, or more, of a source are on their way while others are in work. */
@@ -293,16 +284,16 @@ static bool shape_ring(struct vf_row_layout *l, struct vf_ring *ring)
     /* Rows, or planes, a multiple of 4 KiB apart would share cache sets. */
     if ((size_t)ring->pitch * l->element % page == 0)
         ring->pitch += lane;
-    ring->rows = ring->whole ? made : smaller(ring->rows, made);
+    ring->rows = ring->whole ? made : vf_smaller(ring->rows, made);
     if (!vf_size_mul((size_t)ring->pitch, l->element, &row_bytes) ||
         !vf_size_mul((size_t)ring->rows, row_bytes, &ring->plane_bytes))
         return false;
     if (ring->plane_bytes % page == 0)
         ring->plane_bytes += VF_ALIGNMENT;
     /* No more planes than there are: a periodic grid's are the same again. */
-    ring->depth = smaller(ring->depth, l->n_stream);
+    ring->depth = vf_smaller(ring->depth, l->n_stream);
     l->most_pitch = ring->pitch > l->most_pitch ? ring->pitch : l->most_pitch;
-    l->most_pad = larger(l->most_pad, ring->pad);
+    l->most_pad = vf_larger(l->most_pad, ring->pad);
     l->most_origin = ring->origin > l->most_origin ? ring->origin : l->most_origin;
     return true;
 }
@@ -362,9 +353,9 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
     l->n_stream = flow->dim == 3 ? job->nz : job->ny;
     l->n_rows = flow->dim == 3 ? job->ny : 1;
     const ptrdiff_t slab = vf_job_end(job) - vf_job_begin(job);
-    l->tile.x = smaller(job->tiling.tile.x, job->nx);
-    l->tile.y = smaller(job->tiling.tile.y, l->n_rows);
-    l->tile.chunk = smaller(job->tiling.tile.chunk, slab);
+    l->tile.x = vf_smaller(job->tiling.tile.x, job->nx);
+    l->tile.y = vf_smaller(job->tiling.tile.y, l->n_rows);
+    l->tile.chunk = vf_smaller(job->tiling.tile.chunk, slab);
     l->tiles_x = (job->nx + l->tile.x - 1) / l->tile.x;
     l->tiles_y = (l->n_rows + l->tile.y - 1) / l->tile.y;
     l->chunks = (slab + l->tile.chunk - 1) / l->tile.chunk;

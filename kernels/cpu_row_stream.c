@@ -28,11 +28,6 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-static ptrdiff_t smaller(ptrdiff_t a, ptrdiff_t b)
-{
-    return a < b ? a : b;
-}
-
 static bool is_cut(const struct vf_job *job)
 {
     return vf_row_may_cut(job->flow, job->tiling.cut);
@@ -57,9 +52,9 @@ static enum vf_status run_blocks(struct vf_row_halves *h, const struct vf_job *j
     h->job[0].z_end = job->z_begin > h->reach ? job->z_begin - h->reach : 0;
     for (ptrdiff_t z = job->z_begin; z < job->z_end && status == VF_OK; z += job->tiling.block) {
         h->job[1].z_begin = z;
-        h->job[1].z_end = smaller(z + job->tiling.block, job->z_end);
+        h->job[1].z_end = vf_smaller(z + job->tiling.block, job->z_end);
         h->job[0].z_begin = h->job[0].z_end;
-        h->job[0].z_end = smaller(h->job[1].z_end + h->reach, job->nz);
+        h->job[0].z_end = vf_smaller(h->job[1].z_end + h->reach, job->nz);
         if (h->job[0].z_begin < h->job[0].z_end)
             status = vf_row_sweep_run(&h->job[0], error);
         if (status == VF_OK)
@@ -132,14 +127,14 @@ static double plan_halves(struct vf_job *job)
         return -1;
     const bool fits = h.bytes < (job->work_limit > 0 ? job->work_limit : most_crossing(job));
     for (int half = 0; half < 2 && fits; half++) {
-        h.job[half].z_end = h.job[half].z_begin + smaller(job->tiling.block, planes);
+        h.job[half].z_end = h.job[half].z_begin + vf_smaller(job->tiling.block, planes);
         h.job[half].work_limit = job->work_limit > 0 ? job->work_limit - h.bytes : 0;
         seconds[half] = vf_row_sweep_plan(&h.job[half]);
     }
     job->tiling.first = h.job[0].tiling.tile;
     job->tiling.tile = h.job[1].tiling.tile;
     const bool stays = fits && (job->work_limit == 0 || bytes_of_halves(&h) <= job->work_limit);
-    const double blocks = (double)planes / (double)smaller(job->tiling.block, planes);
+    const double blocks = (double)planes / (double)vf_smaller(job->tiling.block, planes);
     const double more = (double)(planes + 2 * h.reach) / (double)planes;
     const double fresh = (double)h.bytes / FRESH_BYTES_PER_SECOND / (job->times > 1 ? job->times : 1);
     vf_row_halves_close(&h);

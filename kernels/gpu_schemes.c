@@ -20,21 +20,14 @@ const struct vf_gpu_scheme *const vf_gpu_schemes[] = {
 
 /* ---- what a case comes to ---- */
 
-static bool is_source(const struct vf_flow *flow, int field)
-{
-    for (int k = 0; k < flow->source_count; k++)
-        if (flow->source[k] == field)
-            return true;
-    return false;
-}
-
 static bool is_shallow(const struct vf_flow *flow)
 {
     for (int s = 0; s < flow->stage_count; s++)
         for (int k = 0; k < flow->stage[s].input_count; k++) {
             int halo[3];
             vf_stage_halo(&flow->stage[s], flow->dim, k, halo);
-            if ((halo[0] > 0 || halo[1] > 0 || halo[2] > 0) && !is_source(flow, flow->stage[s].input[k]))
+            if ((halo[0] > 0 || halo[1] > 0 || halo[2] > 0) &&
+                !vf_flow_is_source(flow, flow->stage[s].input[k]))
                 return false;
         }
     return true;

@@ -38,6 +38,14 @@ static inline enum vf_type vf_flow_type(const struct vf_flow *flow)
     return flow->is_double ? VF_F64 : VF_F32;
 }
 
+static inline bool vf_flow_is_source(const struct vf_flow *flow, int field)
+{
+    for (int k = 0; k < flow->source_count; k++)
+        if (flow->source[k] == field)
+            return true;
+    return false;
+}
+
 /* How far (z, y, x) stages [begin, end) need each field, from the last to the first: what a consumer reaches
  * beyond its own reach. reach[field_count] holds what is known before, 0 for a field that is only wanted
  * itself. */

@@ -23,14 +23,6 @@ struct layout {
 
 /* ---- what it takes ---- */
 
-static bool is_source(const struct vf_flow *flow, int field)
-{
-    for (int k = 0; k < flow->source_count; k++)
-        if (flow->source[k] == field)
-            return true;
-    return false;
-}
-
 /* Whether weights are read off the axes: then all stages are taken for tables. */
 static bool has_tables(const struct vf_kernel_case *c)
 {
@@ -68,7 +60,7 @@ static const char *find_level(const struct vf_kernel_case *c, int s, bool tables
             return "a stage reads neighbours off the axes";
         if (is_wide && *level >= 0 && *level != stage->input[k])
             return "a stage reads neighbours of something else than what the one before makes";
-        if (!is_wide && stage->input[k] != before && !is_source(flow, stage->input[k]))
+        if (!is_wide && stage->input[k] != before && !vf_flow_is_source(flow, stage->input[k]))
             return "a stage reads what was made before the stage before it";
         if (is_wide)
             *level = stage->input[k];

@@ -6,6 +6,7 @@
 #include "kernels/gpu_scheme.h"
 #include "kernels/time_tile_layout.h"
 #include "src/model.h"
+#include "src/size.h"
 
 /* The most shared memory that a block of any device may have. */
 #define MOST_SHARED ((size_t)227 << 10)
@@ -19,11 +20,6 @@
 enum { ONE_BARRIER, LEAN };
 
 static const char *const variants[] = {"one-barrier", "lean", NULL};
-
-static int smaller(int a, int b)
-{
-    return a < b ? a : b;
-}
 
 static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
@@ -95,8 +91,8 @@ static int guess_registers(const struct vf_time_layout *l)
     for (int f = 0; f < l->input_count; f++)
         kept += l->field[f].depth > 0 ? cells : 0;
     /* The compiler does with what the block leaves it. */
-    const int most = smaller(255, 65536 / l->threads / 8 * 8);
-    return smaller(most, 44 + (int)((kept + made) * (double)vf_kernel_element(l->c) / 4));
+    const int most = vf_smaller(255, 65536 / l->threads / 8 * 8);
+    return vf_smaller(most, 44 + (int)((kept + made) * (double)vf_kernel_element(l->c) / 4));
 }
 
 /* ---- candidates ---- */

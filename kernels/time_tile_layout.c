@@ -1,4 +1,5 @@
 #include "kernels/time_tile_layout.h"
+#include "src/size.h"
 
 #include <string.h>
 
@@ -10,16 +11,6 @@ enum {
     SM_REGISTERS = 65536, /* and of a block, on any device */
     MOST_COLUMN_HALO = 16
 };
-
-static int larger(int a, int b)
-{
-    return a > b ? a : b;
-}
-
-static int smaller(int a, int b)
-{
-    return a < b ? a : b;
-}
 
 static int floor_div(int a, int b)
 {
@@ -69,7 +60,7 @@ static void find_reach(struct vf_time_layout *l)
         for (int axis = 0; axis < 3; axis++) {
             int most = 0;
             for (int k = 0; k < flow->stage[s].output_count; k++)
-                most = larger(most, out[k].reach[axis]);
+                most = vf_larger(most, out[k].reach[axis]);
             for (int k = 0; k < flow->stage[s].output_count; k++)
                 out[k].reach[axis] = most;
         }
@@ -78,7 +69,7 @@ static void find_reach(struct vf_time_layout *l)
             int halo[3];
             vf_time_halo(l->c, s, k, halo);
             for (int axis = 0; axis < 3; axis++)
-                in->reach[axis] = larger(in->reach[axis], out->reach[axis] + halo[axis]);
+                in->reach[axis] = vf_larger(in->reach[axis], out->reach[axis] + halo[axis]);
             if (halo[VF_ROW_AXIS] > 0 || halo[VF_COLUMN_AXIS] > 0)
                 in->fill = true;
         }
@@ -116,7 +107,7 @@ static void find_groups(struct vf_time_layout *l)
         for (int k = 0; k < flow->stage[s].input_count; k++) {
             int halo[3];
             vf_time_halo(l->c, s, k, halo);
-            delay = larger(delay, l->field[l->input[s][k]].delay + lag(l, halo));
+            delay = vf_larger(delay, l->field[l->input[s][k]].delay + lag(l, halo));
         }
         if (!joins(l, s, delay))
             l->group[l->group_count++] = (struct vf_time_group){.stage_begin = s, .delay = delay};
@@ -127,7 +118,7 @@ static void find_groups(struct vf_time_layout *l)
             l->field[l->output[s] + k].group = l->group_count - 1;
         }
         for (int axis = 0; axis < 3; axis++)
-            group->reach[axis] = larger(group->reach[axis], l->field[l->output[s]].reach[axis]);
+            group->reach[axis] = vf_larger(group->reach[axis], l->field[l->output[s]].reach[axis]);
     }
 }
 
@@ -158,10 +149,10 @@ static void delay_sources(struct vf_time_layout *l)
                     if (l->input[s][k] != f || is_pointwise(halo))
                         continue;
                     const int delay = l->group[g].delay - lag(l, halo);
-                    latest = latest < 0 ? delay : smaller(latest, delay);
+                    latest = latest < 0 ? delay : vf_smaller(latest, delay);
                 }
         l->field[f].direct = latest < 0;
-        l->field[f].delay = larger(latest, 0);
+        l->field[f].delay = vf_larger(latest, 0);
     }
 }
 
@@ -187,7 +178,7 @@ static void find_depths(struct vf_time_layout *l)
                 if (is_in_registers(l, &l->group[g], s, k))
                     continue;
                 in->depth =
-                    larger(in->depth, l->planes + l->group[g].delay - in->delay + halo[VF_STREAM_AXIS]);
+                    vf_larger(in->depth, l->planes + l->group[g].delay - in->delay + halo[VF_STREAM_AXIS]);
             }
 }
 
@@ -205,7 +196,7 @@ static bool halo_in_group(const struct vf_time_layout *l, const struct vf_time_g
                 continue;
             vf_time_halo(l->c, s, k, own);
             for (int axis = 0; axis < 3; axis++)
-                halo[axis] = larger(halo[axis], own[axis]);
+                halo[axis] = vf_larger(halo[axis], own[axis]);
             read = true;
         }
     return read;
@@ -230,7 +221,7 @@ static bool is_box_in_group(const struct vf_time_layout *l, const struct vf_time
 static void find_columns(struct vf_time_layout *l)
 {
     const int words = (int)vf_kernel_element(l->c) / 4;
-    int left = smaller(MOST_REGISTERS, SM_REGISTERS / l->threads) * 2 / 5;
+    int left = vf_smaller(MOST_REGISTERS, SM_REGISTERS / l->threads) * 2 / 5;
     for (int g = 0; g < l->group_count; g++) {
         struct vf_time_group *group = &l->group[g];
         for (int f = 0; f < l->field_count && !group->rolled && group->column_count < VF_TIME_MOST_COLUMNS;
@@ -266,7 +257,7 @@ static int find_guard(const struct vf_time_layout *l)
     int most_halo = 0;
     for (int f = 0; f < l->field_count; f++)
         if (l->field[f].depth > 0)
-            most_halo = larger(most_halo, l->field[f].reach[VF_COLUMN_AXIS]);
+            most_halo = vf_larger(most_halo, l->field[f].reach[VF_COLUMN_AXIS]);
     return ((l->rows - 1) * l->covered[1] + most_halo + l->cells + 31) / 32 * 32;
 }
 
@@ -282,14 +273,14 @@ static bool place_rings(struct vf_time_layout *l)
         struct vf_time_field *field = &l->field[f];
         if (field->depth == 0)
             continue;
-        const int first = larger(floor_div(l->room[0] - field->reach[VF_ROW_AXIS], l->rows), 0) * l->rows;
+        const int first = vf_larger(floor_div(l->room[0] - field->reach[VF_ROW_AXIS], l->rows), 0) * l->rows;
         const int past = l->room[0] + l->tile[0] + field->reach[VF_ROW_AXIS];
         field->first_row = first;
-        field->rows = smaller((past + l->rows - 1) / l->rows * l->rows, l->covered[0]) - first;
+        field->rows = vf_smaller((past + l->rows - 1) / l->rows * l->rows, l->covered[0]) - first;
         while (field->clock < l->clock_count && l->clock[field->clock] != field->depth)
             field->clock++;
         l->clock[field->clock] = field->depth;
-        l->clock_count = larger(l->clock_count, field->clock + 1);
+        l->clock_count = vf_larger(l->clock_count, field->clock + 1);
         field->offset = (int)end;
         field->stride = field->rows * l->covered[1] + (l->lean ? 0 : l->guard);
         end += (long long)field->depth * field->stride + (l->lean ? l->guard : 0);
@@ -307,8 +298,8 @@ static void find_steps(struct vf_time_layout *l)
     for (int f = 0; f < l->field_count; f++) {
         const struct vf_time_field *field = &l->field[f];
         if (!field->direct)
-            l->first = smaller(l->first, field->delay - field->reach[VF_STREAM_AXIS]);
-        l->last = larger(l->last, field->delay);
+            l->first = vf_smaller(l->first, field->delay - field->reach[VF_STREAM_AXIS]);
+        l->last = vf_larger(l->last, field->delay);
     }
 }
 
@@ -407,7 +398,7 @@ static int find_windows(const struct vf_time_layout *l, const struct vf_time_gro
                 w++;
             if (w == count)
                 window[count++] = (struct window){.field = f};
-            window[w].halo = larger(window[w].halo, halo[VF_STREAM_AXIS]);
+            window[w].halo = vf_larger(window[w].halo, halo[VF_STREAM_AXIS]);
         }
     for (int w = 1; w < count; w++)
         window[w].first = window[w - 1].first + l->planes + 2 * window[w - 1].halo;
@@ -506,8 +497,8 @@ static void add_columns(const struct vf_time_layout *l, int g, struct vf_text *t
         edge_halo[f] = column->edge_halo;
         first_edge[f] = column->first_edge;
     }
-    vf_text_add(text, "\nstruct vf_columns_%d {\nenum { column_planes = %d, edges = %d };\n", g,
-                larger(group->column_planes, 1), larger(group->edge_count, 1));
+    vf_text_add(text, "\nstruct vf_columns_%d {\nenum { column_planes = %td, edges = %td };\n", g,
+                vf_larger(group->column_planes, 1), vf_larger(group->edge_count, 1));
     add_function(text, "column", centre, l->field_count);
     add_function(text, "edge", edge, l->field_count);
     add_function(text, "edge_halo", edge_halo, l->field_count);

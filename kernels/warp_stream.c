@@ -4,6 +4,7 @@
 #include "kernels/gpu_box.h"
 #include "kernels/gpu_scheme.h"
 #include "src/model.h"
+#include "src/size.h"
 
 #define LANES 32
 /* Seconds to compile, once; turns that are written out are what makes it fast. */
@@ -27,16 +28,6 @@
 #define MISSED 2.0 /* What an operation costs more that they do not hold. */
 #define MOST_TURN 16
 #define MOST_SIDE 8
-
-static int larger(int a, int b)
-{
-    return a > b ? a : b;
-}
-
-static int smaller(int a, int b)
-{
-    return a < b ? a : b;
-}
 
 /* ---- layout ---- */
 
@@ -78,8 +69,8 @@ static int cross_of(const struct vf_kernel_case *c, int s, int k)
         return k < vf_stage_stencil(stage)->star_inputs[c->flow->dim - 2] ? 0 : halo[1];
     for (int t = 0; t < stage->taps->count; t++)
         if (stage->taps->tap[t].dx != 0)
-            most =
-                larger(most, stage->taps->tap[t].dy < 0 ? -stage->taps->tap[t].dy : stage->taps->tap[t].dy);
+            most = vf_larger(most,
+                             stage->taps->tap[t].dy < 0 ? -stage->taps->tap[t].dy : stage->taps->tap[t].dy);
     return most;
 }
 
@@ -92,11 +83,11 @@ static void find_ages(const struct vf_kernel_case *c, struct layout *l)
         stage_age[s] = 0;
         for (int k = 0; k < flow->stage[s].input_count; k++) {
             vf_stage_halo(&flow->stage[s], 2, k, halo);
-            stage_age[s] = larger(stage_age[s], l->age[l->input[s][k]] + halo[1]);
+            stage_age[s] = vf_larger(stage_age[s], l->age[l->input[s][k]] + halo[1]);
         }
         for (int k = 0; k < flow->stage[s].output_count; k++)
             l->age[l->output[s] + k] = stage_age[s];
-        l->last = larger(l->last, stage_age[s]);
+        l->last = vf_larger(l->last, stage_age[s]);
     }
     for (int f = 0; f < flow->source_count; f++)
         l->age[f] = l->last;
@@ -105,7 +96,7 @@ static void find_ages(const struct vf_kernel_case *c, struct layout *l)
             const int f = l->input[s][k];
             vf_stage_halo(&flow->stage[s], 2, k, halo);
             if (f < flow->source_count)
-                l->age[f] = smaller(l->age[f], stage_age[s] - halo[1]);
+                l->age[f] = vf_smaller(l->age[f], stage_age[s] - halo[1]);
         }
 }
 
@@ -122,17 +113,17 @@ static void find_reads(const struct vf_kernel_case *c, struct layout *l)
             const int f = l->input[s][k], age = l->age[l->output[s]], cross = cross_of(c, s, k);
             int halo[3];
             vf_stage_halo(&flow->stage[s], 2, k, halo);
-            l->oldest[f] = larger(l->oldest[f], age + halo[1]);
-            l->reach[f] = larger(l->reach[f], halo[1]);
-            l->side[f] = larger(l->side[f], halo[2]);
-            l->cross[f] = larger(l->cross[f], cross);
+            l->oldest[f] = vf_larger(l->oldest[f], age + halo[1]);
+            l->reach[f] = vf_larger(l->reach[f], halo[1]);
+            l->side[f] = vf_larger(l->side[f], halo[2]);
+            l->cross[f] = vf_larger(l->cross[f], cross);
             if (cross >= 0)
-                l->side_age[f] = smaller(l->side_age[f], age - cross);
+                l->side_age[f] = vf_smaller(l->side_age[f], age - cross);
         }
     for (int f = 0; f < l->field_count; f++) {
-        l->turn = larger(l->turn, l->oldest[f] - l->age[f] + 1);
-        l->most_reach = larger(l->most_reach, l->reach[f]);
-        l->most_side = larger(l->most_side, l->side[f]);
+        l->turn = vf_larger(l->turn, l->oldest[f] - l->age[f] + 1);
+        l->most_reach = vf_larger(l->most_reach, l->reach[f]);
+        l->most_side = vf_larger(l->most_side, l->side[f]);
     }
 }
 
@@ -174,21 +165,21 @@ static int registers_of(const struct vf_kernel_case *c, const struct layout *l)
 
 static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t size[3])
 {
-    size[0] = larger(1, strip_of(c) - 2 * room_of(c));
+    size[0] = vf_larger(1, strip_of(c) - 2 * room_of(c));
     size[1] = config->stream;
     size[2] = 1;
 }
 
 static int side_stream(const struct vf_kernel_config *config)
 {
-    return config->interior ? larger(1, (int)(SIDE_ROWS * config->stream)) : config->stream;
+    return config->interior ? vf_larger(1, (int)(SIDE_ROWS * config->stream)) : config->stream;
 }
 
 /* Rows that a strip's first and last chunk have less, since rows near the grid's ends take longer. */
 static int end_rows(const struct vf_kernel_case *c, const struct layout *l,
                     const struct vf_kernel_config *config)
 {
-    return c->flow->boundary == VF_WRAP ? 0 : smaller(config->stream / 4, 3 * l->last / 2);
+    return c->flow->boundary == VF_WRAP ? 0 : vf_smaller(config->stream / 4, 3 * l->last / 2);
 }
 
 /* Chunks of so many rows in a strip. */
@@ -283,8 +274,8 @@ static const char *refuses(const struct vf_kernel_case *c)
 static int resident(const struct vf_gpu *gpu, int registers)
 {
     const int part = gpu->sm_registers / 4 / (LANES * ((registers + 7) / 8 * 8));
-    return larger(1,
-                  smaller(4 * part, smaller(MOST_WARPS, smaller(gpu->sm_blocks, gpu->sm_threads / LANES))));
+    return vf_larger(
+        1, vf_smaller(4 * part, vf_smaller(MOST_WARPS, vf_smaller(gpu->sm_blocks, gpu->sm_threads / LANES))));
 }
 
 static double turn_operations(const struct vf_kernel_case *c, const struct layout *l)
@@ -401,8 +392,8 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     vf_text_add(text, "#define VF_WHOLE_PACKS %d\n#define VF_SIDE_STREAM %d\n#define VF_END_ROWS %d\n",
                 c->nx % vf_kernel_pack(c) == 0, side_stream(config), end_rows(c, &l, config));
     vf_text_add(text,
-                "#define VF_TURN %d\n#define VF_TURNS_AHEAD %d\n#define VF_ROOM %d\n#define VF_SIDE %d\n",
-                l.turn, turns_ahead(c, &l), room_of(c), larger(1, l.most_side));
+                "#define VF_TURN %d\n#define VF_TURNS_AHEAD %d\n#define VF_ROOM %d\n#define VF_SIDE %td\n",
+                l.turn, turns_ahead(c, &l), room_of(c), vf_larger(1, l.most_side));
     vf_text_add(text, "#define VF_LAST %d\n#define VF_MOST_REACH %d\n", l.last, l.most_reach);
     define_table("VF_AGE", l.age, l.field_count, text);
     define_table("VF_FIELD_REACH", l.reach, l.field_count, text);

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "src/size.h"
+
 /* Rates that the driver does not tell, each with where it is from:
  *   documented: the CUDA programming guide;
  *   fitted: together, to sweeps measured on one H200 (tests/test_model_h200.c), and to 4490 configurations of
@@ -42,14 +44,9 @@ static const struct {
 
 /* ---- counts of one warp-wide access ---- */
 
-static ptrdiff_t ceil_div(ptrdiff_t a, ptrdiff_t b)
-{
-    return (a + b - 1) / b;
-}
-
 static ptrdiff_t floor_div(ptrdiff_t a, ptrdiff_t b)
 {
-    return a >= 0 ? a / b : -ceil_div(-a, b);
+    return a >= 0 ? a / b : -vf_ceil_div(-a, b);
 }
 
 /* Aligned pieces of `unit` bytes that are touched. */
@@ -74,105 +71,6 @@ ptrdiff_t vf_model_warp_lines(ptrdiff_t start, ptrdiff_t stride, int element, pt
     return pieces(start, stride, element, lanes, VF_LINE_BYTES);
 }
 
-static bool seen_before(const ptrdiff_t *address, int from, int lane)
-{
-    for (int k = from; k < lane; k++)
-        if (address[k] == address[lane])
-            return true;
-    return false;
-}
-
-int vf_model_wavefronts(const ptrdiff_t *address, int lanes, int word, int banks)
-{
-    const int group = banks * 4 / word;
-    int wavefronts = 0;
-    for (int from = 0; from < lanes; from += group) {
-        int in_bank[VF_BANKS_MOST] = {0}, most = 0;
-        const int to = from + group < lanes ? from + group : lanes;
-        for (int lane = from; lane < to; lane++) {
-            if (address[lane] == VF_LANE_IDLE || seen_before(address, from, lane))
-                continue;
-            /* A wide word's banks are its own: counting its first one is enough. */
-            int *count = &in_bank[address[lane] / 4 % banks];
-            if (++*count > most)
-                most = *count;
-        }
-        wavefronts += most;
-    }
-    return wavefronts;
-}
-
-int vf_model_bank_conflicts(int block_x, ptrdiff_t pitch, int word)
-{
-    ptrdiff_t address[VF_BANKS_MOST];
-    for (int lane = 0; lane < VF_BANKS_MOST; lane++)
-        address[lane] = (lane / block_x * pitch + lane % block_x) * word;
-    return vf_model_wavefronts(address, VF_BANKS_MOST, word, VF_BANKS_MOST);
-}
-
-/* ---- the papers' counts ---- */
-
-static double block_planes(const struct vf_tiled_sweep *sweep)
-{
-    return (double)ceil_div(sweep->nx, sweep->block_x) * (double)ceil_div(sweep->ny, sweep->block_y) *
-           (double)sweep->nz;
-}
-
-double vf_model_tile_cells(const struct vf_tiled_sweep *sweep)
-{
-    const double x = sweep->block_x, y = sweep->block_y;
-    return block_planes(sweep) * (x * y + (x + sweep->halo_x) * (y + sweep->halo_y));
-}
-
-double vf_model_global_transactions(const struct vf_tiled_sweep *sweep)
-{
-    const ptrdiff_t cells = sweep->transaction / sweep->element;
-    const ptrdiff_t row = ceil_div(sweep->block_x, cells), halo = ceil_div(sweep->halo_x, cells);
-    const ptrdiff_t y = sweep->block_y;
-    return block_planes(sweep) * (double)(row * y + row * (y + sweep->halo_y) + halo * y);
-}
-
-/* Wavefronts of the threads (x, y) of one warp with x >= from_x and y >= from_y, each at its tile cell. */
-static int warp_wavefronts(const struct vf_tiled_sweep *sweep, int warp, int from_x, int from_y)
-{
-    ptrdiff_t address[VF_BANKS_MOST];
-    for (int lane = 0; lane < sweep->warp; lane++) {
-        const int thread = warp * sweep->warp + lane;
-        const int x = thread % sweep->block_x, y = thread / sweep->block_x;
-        const bool active = x >= from_x && y >= from_y && y < sweep->block_y;
-        address[lane] =
-            active ? ((ptrdiff_t)y * (sweep->block_x + sweep->halo_x) + x) * sweep->element : VF_LANE_IDLE;
-    }
-    return vf_model_wavefronts(address, sweep->warp, sweep->element, sweep->banks);
-}
-
-struct vf_shared_transactions vf_model_shared_transactions(const struct vf_tiled_sweep *sweep, int reads)
-{
-    int data = 0, columns = 0, rows = 0;
-    const int warps = (int)ceil_div((ptrdiff_t)sweep->block_x * sweep->block_y, sweep->warp);
-    for (int warp = 0; warp < warps; warp++) {
-        data += warp_wavefronts(sweep, warp, 0, 0);
-        /* The halo cells lie a constant distance further on, in other banks with the same conflicts. */
-        columns += warp_wavefronts(sweep, warp, sweep->block_x - sweep->halo_x, 0);
-        rows += warp_wavefronts(sweep, warp, 0, sweep->block_y - sweep->halo_y);
-    }
-    const double planes = block_planes(sweep);
-    return (struct vf_shared_transactions){.stores = planes * (data + columns + rows),
-                                           .loads = planes * data * reads};
-}
-
-double vf_model_block_efficiency(const struct vf_tiled_sweep *sweep, int steps)
-{
-    const double threads = (double)sweep->block_x * sweep->block_y;
-    double waiting_x = 0, waiting_y = 0;
-    if (sweep->halo_x > 0)
-        waiting_x = threads - (double)sweep->halo_x * sweep->block_y;
-    if (sweep->halo_y > 0)
-        waiting_y = threads - (double)sweep->block_x * sweep->halo_y;
-    const int halo_steps = (sweep->halo_x > 0) + (sweep->halo_y > 0);
-    return 1 - (waiting_x + waiting_y) / (threads * (steps + halo_steps));
-}
-
 /* ---- occupancy ---- */
 
 struct vf_granularity vf_granularity_of(int capability)
@@ -194,7 +92,7 @@ static ptrdiff_t register_blocks(const struct vf_gpu *gpu, int warps, int regist
     if (registers == 0)
         return PTRDIFF_MAX;
     const ptrdiff_t warp_registers =
-        ceil_div((ptrdiff_t)registers * gpu->warp, granularity->registers) * granularity->registers;
+        vf_ceil_div((ptrdiff_t)registers * gpu->warp, granularity->registers) * granularity->registers;
     const ptrdiff_t part_warps = gpu->sm_registers / granularity->parts / warp_registers;
     return registers > REGISTERS_MOST ? 0 : part_warps * granularity->parts / warps;
 }
@@ -212,7 +110,7 @@ static ptrdiff_t shared_blocks(const struct vf_gpu *gpu, size_t shared,
 struct vf_occupancy vf_model_occupancy(const struct vf_gpu *gpu, int threads, int registers, size_t shared,
                                        const struct vf_granularity *granularity)
 {
-    const int warps = (int)ceil_div(threads, gpu->warp), sm_warps = gpu->sm_threads / gpu->warp;
+    const int warps = (int)vf_ceil_div(threads, gpu->warp), sm_warps = gpu->sm_threads / gpu->warp;
     const ptrdiff_t most[] = {
         [VF_OCCUPANCY_THREADS] = threads > gpu->block_threads ? 0 : sm_warps / warps,
         [VF_OCCUPANCY_BLOCKS] = gpu->sm_blocks,
@@ -297,7 +195,7 @@ static struct block_cost block_cost_of(const struct vf_gpu *gpu, const struct vf
         .l2_bytes = (t->read_sectors + halo + t->written_sectors) * VF_SECTOR_BYTES,
         .shared_clocks = t->global_wavefronts + t->shared_wavefronts,
         .issue_clocks = fmax(instructions / gpu->warp / rate.issued, arithmetic),
-        .warps = (double)ceil_div(t->threads, gpu->warp),
+        .warps = (double)vf_ceil_div(t->threads, gpu->warp),
         .issue_warps = t->issue_warps > 0 ? t->issue_warps : rate.issue_warps,
         .norm = t->overlap == VF_RUNS_AHEAD ? rate.norm_ahead : rate.norm,
     };

@@ -1,23 +1,19 @@
-/* What a GPU kernel will cost, told without running it.
+/* What a GPU kernel will cost, told without running it: seconds, from what one thread block does, for ranking
+ * candidates. Its few free rates are set by one H200: most stencils come out within 25% there
+ * (tests/test_model_h200.c). Elsewhere it is unchecked: rates scale with multiprocessors (SMs), clock and
+ * memory bandwidth, so trust the order more than the seconds.
  *
- * Two layers. The first holds the counts of two papers, in their own terms, so that their published numbers
- * can be reproduced:
+ * It comes from two papers, whose own counts are in tests/paper_counts.h:
  *   Tabik: S. Tabik, M. Peemen, N. Guil, H. Corporaal, Demystifying the 16x16 thread-block for stencils on
  *          the GPU, 2015, doi 10.1002/cpe.3591.
  *   Rawat: P. S. Rawat et al., Effective resource management for enhancing performance of 2D and 3D stencils
  *          on GPUs, 2016, doi 10.1145/2884045.2884047.
- * The second predicts seconds from what one thread block does, for ranking candidates. Its few free rates are
- * set by one H200: most stencils come out within 25% there (tests/test_model_h200.c). Elsewhere it is
- * unchecked: rates scale with multiprocessors (SMs), clock and memory bandwidth, so trust the order more than
- * the seconds.
- *
- * Where the papers end: they count transactions of a warp's width (128 bytes) and take each for a trip to
- * memory. Today memory moves in 32-byte sectors and a large L1 and L2 serve most halos, so that fewer
- * transactions need not be faster; the second layer keeps memory, L2 and L1 apart for that reason. */
+ * They count transactions of a warp's width (128 bytes) and take each for a trip to memory. Today memory
+ * moves in 32-byte sectors and a large L1 and L2 serve most halos, so that fewer transactions need not be
+ * faster: memory, L2 and L1 are kept apart here for that reason. */
 #ifndef VF_MODEL_H
 #define VF_MODEL_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "kernels/gpu.h"
@@ -31,55 +27,6 @@
  * an aligned address; start and stride may be negative. Elements are 1 to 16 bytes, aligned. */
 ptrdiff_t vf_model_warp_sectors(ptrdiff_t start, ptrdiff_t stride, int element, ptrdiff_t lanes);
 ptrdiff_t vf_model_warp_lines(ptrdiff_t start, ptrdiff_t stride, int element, ptrdiff_t lanes);
-
-#define VF_BANKS_MOST 32
-#define VF_LANE_IDLE (-1)
-
-/* Wavefronts (passes over the banks, one a clock) of an access to shared memory: the largest number of
- * different words in one 4-byte bank (Tabik 4.3.1). Wide words go in groups of lanes that fill the banks
- * once: half a warp at 8 bytes, a quarter at 16. address[lanes] in bytes, aligned to `word` (4, 8 or 16
- * bytes), or VF_LANE_IDLE; lanes and banks up to VF_BANKS_MOST. */
-int vf_model_wavefronts(const ptrdiff_t *address, int lanes, int word, int banks);
-
-/* The same for a warp whose lanes lie in rows of `block_x` words, `pitch` words apart. 1, 2 or 4 (by word) is
- * free of conflicts. */
-int vf_model_bank_conflicts(int block_x, ptrdiff_t pitch, int word);
-
-/* ---- the papers' counts ---- */
-
-/* Tabik's algorithm 3: blocks of block_x * block_y threads sweep the planes of a grid, every thread one cell
- * of each. Tiles lie in shared memory with their halo on the far side: halo_x more columns, read by the
- * threads of the last halo_x columns, and halo_y more rows likewise. */
-struct vf_tiled_sweep {
-    ptrdiff_t nx, ny, nz; /* cells */
-    int block_x, block_y; /* cells; at least the halo */
-    int halo_x, halo_y;   /* cells, both sides together */
-    int element;          /* bytes */
-    int transaction;      /* bytes; the paper's is warp * element, today's VF_SECTOR_BYTES or VF_LINE_BYTES */
-    int warp, banks;      /* up to VF_BANKS_MOST */
-};
-
-/* Cells stored and loaded, every access counted on its own (Tabik eq. 1, no coefficients; Rawat 2.2). */
-double vf_model_tile_cells(const struct vf_tiled_sweep *sweep);
-
-/* Global-memory transactions of the sweep (Tabik eq. 2 and 3). Rows are narrower than a transaction or
- * not: one expression serves, that of eq. 3 and of eq. 2's wide case. The narrow case printed in eq. 2
- * agrees with neither eq. 3, fig. 4b nor fig. 5, and is not used. */
-double vf_model_global_transactions(const struct vf_tiled_sweep *sweep);
-
-struct vf_shared_transactions {
-    double stores, loads;
-};
-
-/* Shared-memory transactions of the sweep when each cell reads `reads` values (Tabik eq. 4 to 9). The bank
- * conflict degrees that eq. 6, 7 and 9 tabulate are counted from the addresses of every warp instead: this
- * gives fig. 6 and fig. 7, which the printed degrees do only for block_x >= warp. Loads are counted for the
- * cells that are computed, not for halo rows. */
-struct vf_shared_transactions vf_model_shared_transactions(const struct vf_tiled_sweep *sweep, int reads);
-
-/* Share of its threads' time that a block works, 0 to 1 (Tabik eq. 12): every thread takes `steps` for its
- * cell and plane, then those beside the halo take one more while the others wait. */
-double vf_model_block_efficiency(const struct vf_tiled_sweep *sweep, int steps);
 
 /* ---- occupancy ---- */
 
@@ -135,7 +82,7 @@ struct vf_kernel_traffic {
      * read_sectors are first reads, halo_sectors[axis] those that the neighbour along the axis reads too. */
     double read_sectors, halo_sectors[3], written_sectors;
     double global_wavefronts; /* of L1: vf_model_warp_lines of every warp-wide global load and store */
-    double shared_wavefronts; /* vf_model_wavefronts of every warp-wide shared load and store */
+    double shared_wavefronts; /* passes over the banks, of every warp-wide shared load and store */
     /* One for each thread and instruction; other_ops are addresses, memory and control. */
     double float_ops, double_ops, other_ops;
     double loads;           /* of a thread from global memory, in vectors */

@@ -4,6 +4,7 @@
 
 #include "alloc.h"
 #include "cuda_device.h"
+#include "size.h"
 
 /* Of a disk and its file system, reading or writing: what weighs the time until the first slab is there, and
  * after the last one. */
@@ -40,16 +41,6 @@ size_t vf_stream_plane(const struct vf_plan *plan)
 ptrdiff_t vf_stream_images(const struct vf_plan *plan)
 {
     return plan->context.dim == 2 ? 1 : plan->batch;
-}
-
-static ptrdiff_t larger(ptrdiff_t a, ptrdiff_t b)
-{
-    return a > b ? a : b;
-}
-
-static ptrdiff_t smaller(ptrdiff_t a, ptrdiff_t b)
-{
-    return a < b ? a : b;
 }
 
 size_t vf_stream_voxels(const struct vf_stream_plan *stream, const struct vf_plan *plan, size_t channels)
@@ -127,9 +118,9 @@ struct vf_window_shape vf_stream_window(const struct vf_stream_plan *stream, con
     const ptrdiff_t on_their_way = pass->slab * vf_stream_depth(plan, pass);
     shape.capacity = reader < 0 ? 0 : 2 * stream->run[reader].reach + on_their_way;
     shape.capacity = index == 0 ? shape.capacity + pass->slab : shape.capacity;
-    shape.capacity = end ? larger(shape.capacity, on_their_way + pass->slab) : shape.capacity;
+    shape.capacity = end ? vf_larger(shape.capacity, on_their_way + pass->slab) : shape.capacity;
     all = (shape.high - shape.low) * (end ? vf_stream_images(plan) : 1);
-    shape.capacity = smaller(shape.capacity, all);
+    shape.capacity = vf_smaller(shape.capacity, all);
     const double plane = (double)vf_stream_plane(plan) * (double)vf_type_size(shape.type);
     shape.bytes = shape.count *
                   ((double)shape.capacity * plane + (double)vf_stream_extent(plan) * (double)sizeof(void *));
@@ -477,8 +468,8 @@ static enum vf_status open_trial(struct trial *t, const struct vf_stream_request
     const size_t runs = (size_t)plan->run_count;
     const ptrdiff_t extent = vf_stream_extent(plan);
     *t = (struct trial){.request = request, .plan = plan};
-    for (ptrdiff_t slab = 1; t->slab_count < MOST_SLABS; slab = larger(slab + 1, slab * 3 / 2)) {
-        t->slab[t->slab_count++] = smaller(slab, extent);
+    for (ptrdiff_t slab = 1; t->slab_count < MOST_SLABS; slab = vf_larger(slab + 1, slab * 3 / 2)) {
+        t->slab[t->slab_count++] = vf_smaller(slab, extent);
         if (slab >= extent)
             break;
     }

@@ -6,13 +6,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "size.h"
+
 /* Longer words are no typing mistakes of ours. */
 #define MAX_WORD 32
-
-static int minimum(int a, int b)
-{
-    return a < b ? a : b;
-}
 
 static int letter(char c)
 {
@@ -31,10 +28,10 @@ static int distance_of(const char *a, size_t na, const char *b, size_t nb)
         now[0] = (int)i;
         for (size_t j = 1; j <= nb; j++) {
             bool same = letter(a[i - 1]) == letter(b[j - 1]);
-            now[j] = minimum(minimum(last[j], now[j - 1]) + 1, last[j - 1] + !same);
+            now[j] = vf_smaller(vf_smaller(last[j], now[j - 1]) + 1, last[j - 1] + !same);
             if (i > 1 && j > 1 && letter(a[i - 1]) == letter(b[j - 2]) &&
                 letter(a[i - 2]) == letter(b[j - 1]))
-                now[j] = minimum(now[j], before[j - 2] + 1);
+                now[j] = vf_smaller(now[j], before[j - 2] + 1);
         }
     }
     return row[na % 3][nb];
@@ -51,7 +48,7 @@ void vf_suggestion_consider(struct vf_suggestion *s, const char *candidate, size
         return;
     int distance = distance_of(s->word, s->length, candidate, length);
     if (s->length >= 2 && s->length < length && strncasecmp(s->word, candidate, s->length) == 0)
-        distance = minimum(distance, 1);
+        distance = vf_smaller(distance, 1);
     int allowed = s->length < 6 ? 1 : (int)s->length / 3;
     if (distance >= s->distance || distance > allowed || distance >= (int)s->length)
         return;

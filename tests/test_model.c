@@ -3,6 +3,7 @@
 
 #include "src/model.h"
 #include "tests/model_gpu.h"
+#include "tests/paper_counts.h"
 
 /* Tesla K20c and GeForce GTX TITAN: Rawat 2.1, Tabik table I. */
 static const struct vf_gpu kepler = {
@@ -68,9 +69,9 @@ static int fig6(int block_x, int from_x, int shift)
     ptrdiff_t address[8];
     for (int lane = 0; lane < 8; lane++) {
         const int x = lane % block_x, y = lane / block_x;
-        address[lane] = x >= from_x ? 4 * (y * (block_x + 2) + x + shift) : VF_LANE_IDLE;
+        address[lane] = x >= from_x ? 4 * (y * (block_x + 2) + x + shift) : PAPER_LANE_IDLE;
     }
-    return vf_model_wavefronts(address, 8, 4, 8);
+    return paper_wavefronts(address, 8, 4, 8);
 }
 
 Test(model, wavefronts_of_the_paper)
@@ -90,47 +91,47 @@ Test(model, wavefronts_by_hand)
     ptrdiff_t address[32];
     for (int lane = 0; lane < 32; lane++)
         address[lane] = 12;
-    cr_expect_eq(vf_model_wavefronts(address, 32, 4, 32), 1, "one word for all");
+    cr_expect_eq(paper_wavefronts(address, 32, 4, 32), 1, "one word for all");
     for (int lane = 0; lane < 32; lane++)
-        address[lane] = lane % 2 == 0 ? VF_LANE_IDLE : 128 * lane;
-    cr_expect_eq(vf_model_wavefronts(address, 32, 4, 32), 16, "a column of a tile 32 wide");
+        address[lane] = lane % 2 == 0 ? PAPER_LANE_IDLE : 128 * lane;
+    cr_expect_eq(paper_wavefronts(address, 32, 4, 32), 16, "a column of a tile 32 wide");
     for (int lane = 0; lane < 32; lane++)
-        address[lane] = VF_LANE_IDLE;
-    cr_expect_eq(vf_model_wavefronts(address, 32, 4, 32), 0, "nobody");
+        address[lane] = PAPER_LANE_IDLE;
+    cr_expect_eq(paper_wavefronts(address, 32, 4, 32), 0, "nobody");
     for (int lane = 0; lane < 32; lane++)
         address[lane] = 132 * lane;
-    cr_expect_eq(vf_model_wavefronts(address, 32, 4, 32), 1, "a column of a tile 33 wide");
+    cr_expect_eq(paper_wavefronts(address, 32, 4, 32), 1, "a column of a tile 33 wide");
 }
 
 Test(model, bank_conflicts_by_hand)
 {
-    cr_expect_eq(vf_model_bank_conflicts(32, 34, 4), 1);
-    cr_expect_eq(vf_model_bank_conflicts(64, 66, 4), 1);
-    cr_expect_eq(vf_model_bank_conflicts(16, 16, 4), 1, "rows that follow each other");
-    cr_expect_eq(vf_model_bank_conflicts(16, 18, 4), 2);
-    cr_expect_eq(vf_model_bank_conflicts(16, 48, 4), 1, "the second row in the other half");
-    cr_expect_eq(vf_model_bank_conflicts(16, 32, 4), 2);
-    cr_expect_eq(vf_model_bank_conflicts(1, 32, 4), 32);
-    cr_expect_eq(vf_model_bank_conflicts(32, 34, 8), 2, "half a warp at a time");
-    cr_expect_eq(vf_model_bank_conflicts(8, 10, 8), 4, "banks 20-31, 0-3 meet 0-15");
-    cr_expect_eq(vf_model_bank_conflicts(8, 8, 16), 4, "a quarter of a warp at a time");
-    cr_expect_eq(vf_model_bank_conflicts(1, 2, 16), 8, "every other vector");
+    cr_expect_eq(paper_bank_conflicts(32, 34, 4), 1);
+    cr_expect_eq(paper_bank_conflicts(64, 66, 4), 1);
+    cr_expect_eq(paper_bank_conflicts(16, 16, 4), 1, "rows that follow each other");
+    cr_expect_eq(paper_bank_conflicts(16, 18, 4), 2);
+    cr_expect_eq(paper_bank_conflicts(16, 48, 4), 1, "the second row in the other half");
+    cr_expect_eq(paper_bank_conflicts(16, 32, 4), 2);
+    cr_expect_eq(paper_bank_conflicts(1, 32, 4), 32);
+    cr_expect_eq(paper_bank_conflicts(32, 34, 8), 2, "half a warp at a time");
+    cr_expect_eq(paper_bank_conflicts(8, 10, 8), 4, "banks 20-31, 0-3 meet 0-15");
+    cr_expect_eq(paper_bank_conflicts(8, 8, 16), 4, "a quarter of a warp at a time");
+    cr_expect_eq(paper_bank_conflicts(1, 2, 16), 8, "every other vector");
 }
 
 /* ---- the papers' counts ---- */
 
-static struct vf_tiled_sweep gx(int block_x, int block_y)
+static struct paper_sweep gx(int block_x, int block_y)
 {
-    return (struct vf_tiled_sweep){.nx = 256,
-                                   .ny = 256,
-                                   .nz = 256,
-                                   .block_x = block_x,
-                                   .block_y = block_y,
-                                   .halo_x = 2,
-                                   .element = 4,
-                                   .transaction = 128,
-                                   .warp = 32,
-                                   .banks = 32};
+    return (struct paper_sweep){.nx = 256,
+                                .ny = 256,
+                                .nz = 256,
+                                .block_x = block_x,
+                                .block_y = block_y,
+                                .halo_x = 2,
+                                .element = 4,
+                                .transaction = 128,
+                                .warp = 32,
+                                .banks = 32};
 }
 
 /* The cells of fig. 5 and 7: a warp at least, 1024 threads at most, no wider than the grid. */
@@ -145,45 +146,44 @@ Test(model, global_transactions_of_fig_5)
                                       [5] = 1572864,  [6] = 1310720,  [7] = 1179648, [8] = 1114112};
     for (int lx = 1; lx <= 8; lx++)
         for (int block_y = 1; block_y <= 256; block_y *= 2) {
-            const struct vf_tiled_sweep sweep = gx(1 << lx, block_y);
+            const struct paper_sweep sweep = gx(1 << lx, block_y);
             if (is_valid(sweep.block_x, block_y))
-                cr_expect_eq(vf_model_global_transactions(&sweep), printed[lx], "%dx%d", sweep.block_x,
-                             block_y);
+                cr_expect_eq(paper_global_transactions(&sweep), printed[lx], "%dx%d", sweep.block_x, block_y);
         }
 }
 
 /* Fig. 4, a warp of 8: transactions to read, without the stores of the same rows. */
 Test(model, global_transactions_of_fig_4)
 {
-    struct vf_tiled_sweep sweep = {.nx = 16,
-                                   .ny = 1,
-                                   .nz = 1,
-                                   .block_x = 16,
-                                   .block_y = 1,
-                                   .halo_x = 2,
-                                   .element = 4,
-                                   .transaction = 32,
-                                   .warp = 8,
-                                   .banks = 8};
-    cr_expect_eq(vf_model_global_transactions(&sweep) - 2, 3, "4a: two for data, one for the halo");
+    struct paper_sweep sweep = {.nx = 16,
+                                .ny = 1,
+                                .nz = 1,
+                                .block_x = 16,
+                                .block_y = 1,
+                                .halo_x = 2,
+                                .element = 4,
+                                .transaction = 32,
+                                .warp = 8,
+                                .banks = 8};
+    cr_expect_eq(paper_global_transactions(&sweep) - 2, 3, "4a: two for data, one for the halo");
     sweep.nx = sweep.block_x = 4;
     sweep.ny = sweep.block_y = 2;
-    cr_expect_eq(vf_model_global_transactions(&sweep) - 2, 4, "4b: two for data, two for the halo");
+    cr_expect_eq(paper_global_transactions(&sweep) - 2, 4, "4b: two for data, two for the halo");
 }
 
 /* The same in sectors, by hand: a row of 256 is 32 to store, 32 and 1 to load. */
 Test(model, global_transactions_in_sectors)
 {
-    struct vf_tiled_sweep sweep = gx(256, 1);
+    struct paper_sweep sweep = gx(256, 1);
     sweep.transaction = VF_SECTOR_BYTES;
-    cr_expect_eq(vf_model_global_transactions(&sweep), 65536.0 * 65);
+    cr_expect_eq(paper_global_transactions(&sweep), 65536.0 * 65);
     sweep = gx(32, 8);
     sweep.transaction = VF_SECTOR_BYTES;
     sweep.halo_x = 0;
     sweep.halo_y = 2;
-    cr_expect_eq(vf_model_global_transactions(&sweep), 8.0 * 32 * 256 * (8 * 4 + 10 * 4), "GY");
+    cr_expect_eq(paper_global_transactions(&sweep), 8.0 * 32 * 256 * (8 * 4 + 10 * 4), "GY");
     sweep.nx = 257;
-    cr_expect_eq(vf_model_global_transactions(&sweep), 9.0 * 32 * 256 * 72, "a block for the last column");
+    cr_expect_eq(paper_global_transactions(&sweep), 9.0 * 32 * 256 * 72, "a block for the last column");
 }
 
 Test(model, shared_transactions_of_fig_7)
@@ -192,10 +192,10 @@ Test(model, shared_transactions_of_fig_7)
                                       [5] = 2621440, [6] = 2359296, [7] = 2228224, [8] = 2162688};
     for (int lx = 1; lx <= 8; lx++)
         for (int block_y = 1; block_y <= 256; block_y *= 2) {
-            const struct vf_tiled_sweep sweep = gx(1 << lx, block_y);
+            const struct paper_sweep sweep = gx(1 << lx, block_y);
             if (!is_valid(sweep.block_x, block_y))
                 continue;
-            const struct vf_shared_transactions count = vf_model_shared_transactions(&sweep, 3);
+            const struct paper_shared count = paper_shared_transactions(&sweep, 3);
             cr_expect_eq(count.stores + count.loads, printed[lx], "%dx%d", sweep.block_x, block_y);
         }
 }
@@ -203,9 +203,9 @@ Test(model, shared_transactions_of_fig_7)
 /* ST, a halo in x and y, 32 x 8: stores are 8 rows of data, 8 of columns, 2 rows. */
 Test(model, shared_transactions_with_rows)
 {
-    struct vf_tiled_sweep sweep = gx(32, 8);
+    struct paper_sweep sweep = gx(32, 8);
     sweep.halo_y = 2;
-    const struct vf_shared_transactions count = vf_model_shared_transactions(&sweep, 5);
+    const struct paper_shared count = paper_shared_transactions(&sweep, 5);
     const double planes = 8.0 * 32 * 256;
     cr_expect_eq(count.stores, planes * 18);
     cr_expect_eq(count.loads, planes * 8 * 5);
@@ -214,32 +214,32 @@ Test(model, shared_transactions_with_rows)
 /* Rawat 2.2: reads of an order-k stencil by 32 x 32 and 64 x 16 blocks; eq. 1 adds a store a cell. */
 Test(model, tile_cells)
 {
-    struct vf_tiled_sweep sweep = gx(32, 32);
+    struct paper_sweep sweep = gx(32, 32);
     sweep.nx = sweep.ny = 1024;
     sweep.nz = 1;
     for (int k = 0; k < 8; k++) {
         const double cells = 1024.0 * 1024.0;
         sweep.halo_x = sweep.halo_y = 2 * k;
         sweep.block_x = sweep.block_y = 32;
-        cr_expect_eq(vf_model_tile_cells(&sweep) - cells, cells / 1024 * (32 + 2 * k) * (32 + 2 * k));
+        cr_expect_eq(paper_tile_cells(&sweep) - cells, cells / 1024 * (32 + 2 * k) * (32 + 2 * k));
         sweep.block_x = 64;
         sweep.block_y = 16;
-        cr_expect_eq(vf_model_tile_cells(&sweep) - cells, cells / 1024 * (64 + 2 * k) * (16 + 2 * k));
+        cr_expect_eq(paper_tile_cells(&sweep) - cells, cells / 1024 * (64 + 2 * k) * (16 + 2 * k));
     }
 }
 
 /* GX takes 6 steps: read, store, three loads, write. */
 Test(model, block_efficiency)
 {
-    struct vf_tiled_sweep sweep = gx(32, 8);
-    cr_expect_float_eq(vf_model_block_efficiency(&sweep, 6), 1 - 30.0 / 32 / 7, 1e-12);
-    const struct vf_tiled_sweep wider = gx(256, 4), narrow = gx(2, 128);
-    cr_expect_lt(vf_model_block_efficiency(&wider, 6), vf_model_block_efficiency(&sweep, 6));
-    cr_expect_eq(vf_model_block_efficiency(&narrow, 6), 1, "every thread has a halo cell");
+    struct paper_sweep sweep = gx(32, 8);
+    cr_expect_float_eq(paper_block_efficiency(&sweep, 6), 1 - 30.0 / 32 / 7, 1e-12);
+    const struct paper_sweep wider = gx(256, 4), narrow = gx(2, 128);
+    cr_expect_lt(paper_block_efficiency(&wider, 6), paper_block_efficiency(&sweep, 6));
+    cr_expect_eq(paper_block_efficiency(&narrow, 6), 1, "every thread has a halo cell");
     sweep.halo_y = 2;
-    cr_expect_float_eq(vf_model_block_efficiency(&sweep, 6), 1 - (30.0 / 32 + 6.0 / 8) / 8, 1e-12);
+    cr_expect_float_eq(paper_block_efficiency(&sweep, 6), 1 - (30.0 / 32 + 6.0 / 8) / 8, 1e-12);
     sweep.halo_x = sweep.halo_y = 0;
-    cr_expect_eq(vf_model_block_efficiency(&sweep, 6), 1, "GZ does not wait");
+    cr_expect_eq(paper_block_efficiency(&sweep, 6), 1, "GZ does not wait");
 }
 
 /* ---- occupancy ---- */
@@ -351,12 +351,12 @@ Test(model, tabiks_choice_of_blocks)
     };
     int chosen = 0;
     for (int k = 0; k < COUNT(measured); k++) {
-        const struct vf_tiled_sweep sweep = gx(measured[k].x, measured[k].y);
-        const struct vf_shared_transactions shared = vf_model_shared_transactions(&sweep, 3);
+        const struct paper_sweep sweep = gx(measured[k].x, measured[k].y);
+        const struct paper_shared shared = paper_shared_transactions(&sweep, 3);
         const int threads = measured[k].x * measured[k].y;
         const size_t tile = (size_t)(measured[k].x + 2) * (size_t)measured[k].y * sizeof(float);
         const struct vf_occupancy occupancy = vf_model_occupancy(&kepler, threads, 0, tile, &none);
-        const bool choose = vf_model_global_transactions(&sweep) <= 1572864 &&
+        const bool choose = paper_global_transactions(&sweep) <= 1572864 &&
                             shared.stores + shared.loads <= 2621440 && occupancy.share == 1 &&
                             occupancy.blocks > 2;
         chosen += choose;
