@@ -70,7 +70,8 @@ cuda_test_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/cuda/*.c)) \
     $(BUILD)/tests/pipeline.o $(BUILD)/tests/io_samples.o
 fake_cuda_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fake_cuda/*.c))
 tool_objects := $(BUILD)/gen/bench_texts.o \
-    $(patsubst %.c,$(BUILD)/%.o,$(wildcard kernels/precompile/*.c tests/bench/*.c tests/compile/*.c tests/demo/*.c))
+    $(patsubst %.c,$(BUILD)/%.o,$(wildcard kernels/precompile/*.c tests/bench/*.c tests/compile/*.c tests/demo/*.c \
+    tests/fuzz/*.c))
 
 .PHONY: all
 all: $(BUILD)/volfilter
@@ -107,7 +108,9 @@ $(BUILD)/cuda-tests: $(cuda_test_objects)
 $(BUILD)/unit-tests $(BUILD)/cuda-tests: private LIBS := -lcriterion $(LIBS)
 $(BUILD)/compile-kernels: $(BUILD)/tests/compile/compile_kernels.o
 $(BUILD)/precompile: $(BUILD)/kernels/precompile/precompile.o
-programs := volfilter precompile montage bench-cpu bench-gpu unit-tests cuda-tests compile-kernels
+$(BUILD)/fuzz-io: $(BUILD)/tests/fuzz/fuzz_io.o
+$(BUILD)/fuzz-io: private LIBS := -fsanitize=fuzzer $(LIBS)
+programs := volfilter precompile montage bench-cpu bench-gpu unit-tests cuda-tests compile-kernels fuzz-io
 $(programs:%=$(BUILD)/%): $(library)
 	$(call say,LINK $@)$(LINK) -o $@ $(filter %.o,$^) $(library) $(LIBS)
 
@@ -270,14 +273,13 @@ test-large: $(BUILD)/volfilter
 
 # Damaged files, made from the test images until stopped, by clang's fuzzer. FUZZ is its arguments, such as
 # -max_total_time=60 or a folder of other files.
-fuzz_sources := $(wildcard src/io*.c src/imagej*.c src/ome*.c) $(patsubst %,src/%.c,mrc half number output_file alloc error team utf8 volume)
+FUZZED := -fsanitize=fuzzer-no-link,address,undefined
 .PHONY: fuzz
 fuzz: $(BUILD)/volfilter
-	clang $(LANGUAGE) $(DEFINES) $(INCLUDES) -g -O1 -fsanitize=fuzzer,address,undefined -o $(BUILD)/fuzz-io \
-	    tests/fuzz/fuzz_io.c $(fuzz_sources) $(LIBS)
-	mkdir -p $(BUILD)/fuzz && cp testdata/*.tif testdata/*.png $(BUILD)/fuzz
-	$(BUILD)/volfilter -f gaussian testdata/epi-time.tif $(BUILD)/fuzz/epi.mrc
-	$(BUILD)/fuzz-io -rss_limit_mb=2048 -timeout=20 -artifact_prefix=$(BUILD)/ $(FUZZ) $(BUILD)/fuzz
+	+@$(again) $(BUILD)/fuzz/fuzz-io BUILD=$(BUILD)/fuzz CC=clang CFLAGS='-O1 -g1 -fno-omit-frame-pointer $(FUZZED)'
+	mkdir -p $(BUILD)/fuzz/files && cp testdata/*.tif testdata/*.png $(BUILD)/fuzz/files
+	$(BUILD)/volfilter -f gaussian testdata/epi-time.tif $(BUILD)/fuzz/files/epi.mrc
+	$(BUILD)/fuzz/fuzz-io -rss_limit_mb=2048 -timeout=20 -artifact_prefix=$(BUILD)/ $(FUZZ) $(BUILD)/fuzz/files
 
 demo:
 	@tests/install-deps build

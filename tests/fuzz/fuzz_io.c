@@ -1,6 +1,5 @@
 /* Any bytes are a file: opened, read whole and written again with what it says of itself, they give a picture
  * or a message, within bounded memory. `make fuzz` runs it. */
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +8,6 @@
 #include <unistd.h>
 
 #include "io.h"
-
-/* The program's, in progress.c. */
-volatile sig_atomic_t vf_interrupted;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
