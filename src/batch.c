@@ -37,6 +37,14 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 static enum vf_status add_tree(struct vf_batch *batch, const char *directory, const struct stat *results,
                                struct vf_error *error);
 
+/* Pipes, sockets and devices are none of a directory's images: a pipe that nobody writes to would be waited
+ * for without end. */
+static bool may_be_image(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) != 0 || S_ISREG(about.st_mode) || S_ISDIR(about.st_mode);
+}
+
 /* An image by its ending, or a directory; neither what is hidden nor the results' own directory. */
 static enum vf_status add_entry(struct vf_batch *batch, const char *directory, const char *name,
                                 const struct stat *results, struct vf_error *error)
@@ -57,7 +65,7 @@ static enum vf_status add_entry(struct vf_batch *batch, const char *directory, c
         status = errno == ENOENT ? VF_OK : add_file(batch, path, errno, error);
     else if (S_ISDIR(about.st_mode) && !(results != NULL && is_same_file(&about, results)))
         status = add_tree(batch, path, results, error);
-    else if (!S_ISDIR(about.st_mode) && vf_format_by_name(name, &format))
+    else if (!S_ISDIR(about.st_mode) && vf_format_by_name(name, &format) && may_be_image(path))
         status = add_file(batch, path, 0, error);
     vf_free(path);
     return status;

@@ -127,6 +127,7 @@ test_trees() {
     cp "$IMAGE" in/a/b/x.PNG
     cp "$IMAGE" in/.hidden/x.png
     echo text >in/a/notes.txt
+    ln -s /dev/null in/device.png
     expect 0 -f gaussian --tree --out-dir res in
     [ "$(cd res && find . -type f | sort | paste -sd ' ')" = "./in/a/b/x.PNG ./in/a/x.png ./in/x.png" ]
     same res/in/x.png res/in/a/x.png
