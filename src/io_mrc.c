@@ -366,13 +366,16 @@ static enum vf_status mrc_create(struct vf_writer *writer, struct vf_error *erro
     return VF_OK;
 }
 
-/* One row into the file's type and byte order. */
-static void convert_row(const struct vf_info *info, size_t stored, void *to, const void *row)
+/* One row into the file's type and byte order; `rounded` is what halves of it hold. */
+static void convert_row(const struct vf_info *info, size_t stored, void *to, const void *row, float *rounded)
 {
     const size_t nx = info->shape.nx;
     if (info->half_floats)
-        for (size_t x = 0; x < nx; x++)
-            ((uint16_t *)to)[x] = vf_half_from_float(((const float *)row)[x]);
+        for (size_t x = 0; x < nx; x++) {
+            const uint16_t half = vf_half_from_float(((const float *)row)[x]);
+            ((uint16_t *)to)[x] = half;
+            rounded[x] = vf_half_to_float(half);
+        }
     else if (info->type == VF_U8 && stored == 2)
         for (size_t x = 0; x < nx; x++)
             ((uint16_t *)to)[x] = ((const uint8_t *)row)[x];
@@ -382,14 +385,19 @@ static void convert_row(const struct vf_info *info, size_t stored, void *to, con
         swap_elements(to, nx, stored);
 }
 
-static size_t block_bytes(const struct vf_writer *writer)
+/* Of halves a row of floats stands before those that are written. */
+static size_t rounded_count(const struct vf_info *info)
 {
-    const struct mrc_writer *state = writer->state;
-    const size_t row_bytes = writer->info.shape.nx * state->stored;
-    return row_bytes > BLOCK_BYTES ? row_bytes : BLOCK_BYTES;
+    return info->half_floats ? info->shape.nx : 0;
 }
 
-/* `block` takes some rows as they are written. */
+static size_t block_bytes(const struct vf_writer *writer)
+{
+    const size_t row_bytes = writer->info.shape.nx * sizeof(float);
+    return (row_bytes > BLOCK_BYTES ? row_bytes : BLOCK_BYTES) + rounded_count(&writer->info) * sizeof(float);
+}
+
+/* `block` takes some rows as they are written; the statistics are theirs. */
 static enum vf_status write_section(const struct vf_writer *writer, size_t page, const void *plane,
                                     char *block, struct mrc_sums *sums, struct vf_error *error)
 {
@@ -399,16 +407,19 @@ static enum vf_status write_section(const struct vf_writer *writer, size_t page,
     const size_t rows = row_bytes < BLOCK_BYTES ? BLOCK_BYTES / row_bytes : 1;
     const size_t from_bytes = nx * vf_type_size(info->type);
     const uint64_t at = state->start + page * (uint64_t)ny * row_bytes;
+    float *const rounded = (float *)(void *)block;
+    char *const converted = state->direct ? NULL : block + rounded_count(info) * sizeof *rounded;
     for (size_t y = 0, n; y < ny; y += n) {
         n = ny - y < rows ? ny - y : rows;
         const char *from = (const char *)plane + y * from_bytes;
         for (size_t i = 0; i < n; i++) {
-            add_row(sums, info->type, from + i * from_bytes, nx, state->origin);
+            const char *row = from + i * from_bytes;
             if (!state->direct)
-                convert_row(info, state->stored, block + i * row_bytes, from + i * from_bytes);
+                convert_row(info, state->stored, converted + i * row_bytes, row, rounded);
+            add_row(sums, info->type, info->half_floats ? (const void *)rounded : row, nx, state->origin);
         }
-        if (!vf_write_at(vf_output_file_descriptor(writer->file), state->direct ? from : block, n * row_bytes,
-                         at + y * row_bytes))
+        if (!vf_write_at(vf_output_file_descriptor(writer->file), state->direct ? from : converted,
+                         n * row_bytes, at + y * row_bytes))
             return vf_fail(error, VF_FAILED, "section %zu cannot be written: %s", page + 1, strerror(errno));
     }
     return VF_OK;

@@ -282,6 +282,33 @@ Test(io_mrc, statistics)
     }
 }
 
+/* Of the numbers in the file: halves are rounded, and 65504 at most. */
+Test(io_mrc, statistics_of_halves)
+{
+    const struct vf_info info = {.format = VF_FORMAT_MRC,
+                                 .type = VF_F32,
+                                 .half_floats = true,
+                                 .shape = {2, 1, 1, 1, 1},
+                                 .page_count = 1,
+                                 .page_channels = 1};
+    const double least = (double)vf_half_to_float(vf_half_from_float(0.1f)), most = 65504;
+    struct vf_error error;
+    struct vf_volume volume;
+    cr_assert_eq(vf_volume_alloc(&volume, info.type, &info.shape, "input", &error), VF_OK);
+    put_value(VF_F32, vf_volume_plane(&volume, 0, 0, 0), 0, 0.1);
+    put_value(VF_F32, vf_volume_plane(&volume, 0, 0, 0), 1, 1e5);
+    sample_write_volume(sample_path("out.mrc"), &info, &volume, &(struct vf_output_options){0});
+    vf_volume_free(&volume);
+    size_t size;
+    unsigned char *out = sample_get(sample_path("out.mrc"), &size);
+    cr_assert_eq(size, 1024 + 4);
+    cr_assert_eq((double)header_float(out, false, 76), least);
+    cr_assert_eq((double)header_float(out, false, 80), most);
+    cr_assert_float_eq((double)header_float(out, false, 84), (least + most) / 2, 0.01);
+    cr_assert_float_eq((double)header_float(out, false, 216), (most - least) / 2, 0.01);
+    free(out);
+}
+
 Test(io_mrc, sections)
 {
     static const struct {
