@@ -24,15 +24,18 @@ static enum vf_status filter_one(const struct vf_command_line *line, struct vf_s
     return status;
 }
 
-/* Mistakes that can be seen before any file is opened. */
+/* Mistakes that can be seen before any file is opened. Standard output, and what else is no file, as a pipe,
+ * gets an image of the input's kind where its name says nothing. */
 static enum vf_status check_names(const struct vf_command_line *line, struct vf_error *error)
 {
     enum vf_format format;
     struct stat about;
-    if (stat(line->words[1], &about) == 0 && S_ISDIR(about.st_mode))
+    const bool exists = stat(line->words[1], &about) == 0;
+    if (exists && S_ISDIR(about.st_mode))
         return vf_fail(error, VF_USAGE, "%s is a directory; use --out-dir %s", line->words[1],
                        line->words[1]);
-    if (strcmp(line->words[1], "-") != 0 && !vf_format_by_name(line->words[1], &format))
+    if (strcmp(line->words[1], "-") != 0 && (!exists || S_ISREG(about.st_mode)) &&
+        !vf_format_by_name(line->words[1], &format))
         return vf_fail(error, VF_USAGE,
                        "%s: the ending names no format to write; allowed: .tif, .tiff, .png, .mrc, "
                        ".mrcs, .rec, .st, .ali or .map",

@@ -169,7 +169,8 @@ static const char before_filters[] =
     "Boxes are \\fIW\\fRx\\fIH\\fRx\\fID\\fR+\\fIX\\fR+\\fIY\\fR+\\fIZ\\fR, or\n"
     "\\fIW\\fRx\\fIH\\fR+\\fIX\\fR+\\fIY\\fR in 2D: the size, then the place of the first voxel, counted "
     "from 0.\n"
-    "Channels and time points are filtered each on its own; an alpha channel is passed through.\n";
+    "Channels and time points are filtered each on its own; an alpha channel is passed through to a result "
+    "of its type.\n";
 
 static const char after_options[] =
     ".SH BOUNDARIES\n"
@@ -203,7 +204,8 @@ static const char after_options[] =
     ".SH FILES\n"
     "TIFF (also BigTIFF, ImageJ stacks and OME\\-TIFF), MRC and PNG are told apart by content when read and "
     "by "
-    "the name's\nending when written; \\(lq\\-\\(rq is standard input or output.\n"
+    "the name's\nending when written; \\(lq\\-\\(rq is standard input or output, which, as a pipe or device "
+    "whose name says\nnothing, gets the input's kind.\n"
     "The output is of the input's kind and keeps its resolution, descriptions and lookup tables as far as "
     "they "
     "hold, and\nits element type where the last filter says so; what is not kept is said in one note.\n"

@@ -68,6 +68,8 @@ void vf_info_lost(const struct vf_info *input, const struct vf_info *result, cha
     const struct vf_tags *tags = input->tags;
     text[0] = '\0';
     add_number_losses(&words, input, result);
+    if (input->has_alpha && !result->has_alpha)
+        add(&words, "its alpha channel (only a result of the input's type holds it)");
     if (tags == NULL)
         return;
     const bool kept = vf_tags_type_kept(tags, result) && vf_tags_shape_kept(tags, result);

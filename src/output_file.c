@@ -336,15 +336,12 @@ enum vf_status vf_output_room(const char *path, double bytes, double temporary, 
 
 static enum vf_status open_spooled(struct vf_output_file *file, const char *path, struct vf_error *error)
 {
-    if (strcmp(path, "-") == 0) {
-        if (isatty(STDOUT_FILENO))
-            return vf_fail(error, VF_USAGE, "is a terminal; redirect it to a file or a pipe");
-        file->copy_to = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-    } else {
-        file->copy_to = open(path, O_WRONLY | O_CLOEXEC);
-    }
+    file->copy_to = strcmp(path, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+                                           : open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
     if (file->copy_to < 0)
         return vf_fail(error, VF_FAILED, "cannot be written: %s", strerror(errno));
+    if (isatty(file->copy_to))
+        return vf_fail(error, VF_USAGE, "is a terminal; redirect it to a file or a pipe");
     file->fd = vf_nameless_file(error);
     return file->fd < 0 ? VF_FAILED : VF_OK;
 }

@@ -177,6 +177,14 @@ Test(io_tiff, alpha)
             cr_assert_eq(info->premultiplied, cases[i].premultiplied, "case %zu", i);
             cr_assert_eq(info->page_channels, s.samples);
             sample_check_pages(&volume, 1, s.samples);
+            struct vf_info result;
+            char lost[VF_NOTE_TEXT];
+            vf_info_for_result(info, VF_FORMAT_TIFF, VF_U8, 1, &result);
+            vf_info_lost(info, &result, lost, sizeof lost);
+            cr_assert_null(strstr(lost, "alpha"), "case %zu", i);
+            vf_info_for_result(info, VF_FORMAT_TIFF, VF_F32, 1, &result);
+            vf_info_lost(info, &result, lost, sizeof lost);
+            cr_assert_eq(strstr(lost, "alpha") != NULL, cases[i].alpha, "case %zu", i);
             vf_volume_free(&volume);
             vf_reader_close(reader);
         }

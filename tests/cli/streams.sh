@@ -18,6 +18,17 @@ test_pipe_into_another_format() {
     "$VOLFILTER" -f gaussian "$STACK" - | "$VOLFILTER" info --json - | grep -q '"format": "TIFF"'
 }
 
+# As a shell's >(COMMAND) is one.
+test_pipe_whose_name_says_no_kind() {
+    mkfifo pipe
+    cat pipe >a.png &
+    expect 0 -f gaussian "$SMALL" pipe
+    wait $!
+    expect 0 -f gaussian "$SMALL" b.png
+    same a.png b.png
+    expect 0 -f gaussian "$SMALL" /dev/null
+}
+
 test_stdout_carries_data_only() {
     expect 0 -f gaussian "$STACK" a.tif
     for option in --explain --json -v --progress=always; do
