@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu_plan.h"
+#include "gpu_rank.h"
 #include "number.h"
 #include "suggest.h"
 

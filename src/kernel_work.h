@@ -6,7 +6,7 @@
 #include "error.h"
 #include "kernels/gpu_scheme.h"
 
-struct vf_forced_list; /* gpu_plan.h */
+struct vf_forced_list; /* gpu_rank.h */
 
 /* The flow to be run, and on what. */
 struct vf_gpu_request {

@@ -7,7 +7,7 @@
 #define VF_PRECOMPILED_H
 
 #include "cubin_cache.h"
-#include "gpu_plan.h"
+#include "gpu_rank.h"
 #include "tuning.h"
 
 struct vf_cuda;

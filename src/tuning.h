@@ -12,7 +12,7 @@
 
 #include "cubin_cache.h"
 #include "error.h"
-#include "gpu_plan.h"
+#include "gpu_rank.h"
 #include "text.h"
 
 struct vf_tuned {

@@ -1,0 +1,350 @@
+#include "gpu_rank.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "precompiled.h"
+#include "tuning.h"
+
+#define MOST_CANDIDATES 512
+/* A thread's cells are unrolled: beyond this many operations in all a kernel takes most of a second to
+ * compile, and no longer fits the instruction cache. */
+#define MOST_UNROLLED 400
+/* Cells of a grid that some schemes may take longer to compile for. */
+#define LARGE_GRID (1 << 22)
+/* Of a thread, where a block has 1024 of them. */
+#define LARGEST_BLOCK_REGISTERS 64
+/* Tiles along y and z of a grid that is not flat. */
+#define MOST_GRID_YZ 65535
+
+/* ---- prediction ---- */
+
+void vf_gpu_tiles(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                  const struct vf_kernel_config *config, ptrdiff_t tiles[3])
+{
+    const ptrdiff_t extent[3] = {c->nx, c->ny, c->nz};
+    ptrdiff_t tile[3];
+    if (scheme->tiles != NULL) {
+        scheme->tiles(c, config, tiles);
+        return;
+    }
+    scheme->tile(c, config, tile);
+    for (int axis = 0; axis < 3; axis++)
+        tiles[axis] = (extent[axis] + tile[axis] - 1) / tile[axis];
+}
+
+void vf_gpu_fit_grid(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                     struct vf_kernel_config *config)
+{
+    ptrdiff_t tiles[3];
+    vf_gpu_tiles(c, scheme, config, tiles);
+    config->flat_grid = config->flat_grid || tiles[1] > MOST_GRID_YZ || tiles[2] > MOST_GRID_YZ;
+}
+
+/* Schemes count whole tiles, unless they number them themselves; of the last ones along an axis a part is
+ * beyond the grid, of which nothing is read or written. */
+static void leave_out_beyond(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                             struct vf_kernel_traffic *traffic)
+{
+    if (scheme->tiles != NULL)
+        return;
+    const ptrdiff_t extent[3] = {c->nx, c->ny, c->nz};
+    double within = 1;
+    for (int axis = 0; axis < 3; axis++)
+        within *=
+            fmin(1, (double)extent[axis] / ((double)traffic->blocks[axis] * (double)traffic->tile[axis]));
+    traffic->read_sectors *= within;
+    traffic->written_sectors *= within;
+    for (int axis = 0; axis < 3; axis++)
+        traffic->halo_sectors[axis] *= within;
+}
+
+/* Cells of the grid along the axis that a block streams; 0: it does not. */
+static int streamed_extent(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                           const struct vf_kernel_config *config)
+{
+    const ptrdiff_t extent[3] = {c->nx, c->ny, c->nz};
+    struct vf_kernel_config longer = *config;
+    ptrdiff_t tile[3], longer_tile[3];
+    longer.stream++;
+    scheme->tile(c, config, tile);
+    scheme->tile(c, &longer, longer_tile);
+    for (int axis = 0; axis < 3; axis++)
+        if (longer_tile[axis] != tile[axis])
+            return (int)extent[axis];
+    return 0;
+}
+
+/* The configuration with a stream that ends where the grid does, as it does in fact. */
+static struct vf_kernel_config within_grid(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                                           const struct vf_kernel_config *config)
+{
+    struct vf_kernel_config within = *config;
+    if (scheme->tiles != NULL ||
+        (config->stream <= c->nx && config->stream <= c->ny && config->stream <= c->nz))
+        return within;
+    const int extent = streamed_extent(c, scheme, config);
+    if (extent > 0 && config->stream > extent)
+        within.stream = extent;
+    return within;
+}
+
+double vf_gpu_predict(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                      const struct vf_gpu_scheme *scheme, const struct vf_kernel_config *config,
+                      int registers, struct vf_model_detail *detail)
+{
+    struct vf_kernel_traffic traffic = {.threads = config->block[0] * config->block[1] * config->block[2],
+                                        .shared = scheme->shared(c, config),
+                                        .steps = 1,
+                                        .loads_in_flight = 1};
+    const struct vf_kernel_config counted = within_grid(c, scheme, config);
+    scheme->tile(c, &counted, traffic.tile);
+    vf_gpu_tiles(c, scheme, &counted, traffic.blocks);
+    if (scheme->traffic == NULL)
+        return 1;
+    scheme->traffic(c, gpu, &counted, &traffic);
+    if (registers > 0)
+        traffic.registers = registers;
+    leave_out_beyond(c, scheme, &traffic);
+    return vf_model_seconds(gpu, &traffic, detail);
+}
+
+static void insert(struct vf_ranked *list, int *count, int room, const struct vf_ranked *entry)
+{
+    int at = *count;
+    while (at > 0 && entry->seconds < list[at - 1].seconds)
+        at--;
+    if (at >= room)
+        return;
+    const int kept = *count < room ? *count : room - 1;
+    memmove(list + at + 1, list + at, (size_t)(kept - at) * sizeof *list);
+    list[at] = *entry;
+    *count = kept + 1;
+}
+
+/* The user's values over the scheme's. */
+static void apply(const struct vf_forced *forced, struct vf_kernel_config *config)
+{
+    for (int axis = 0; axis < 3; axis++) {
+        if (forced->config.block[axis] > 0)
+            config->block[axis] = forced->config.block[axis];
+        if (forced->config.work[axis] > 0)
+            config->work[axis] = forced->config.work[axis];
+    }
+    config->stream = forced->config.stream > 0 ? forced->config.stream : config->stream;
+    config->variant = forced->variant >= 0 ? forced->variant : config->variant;
+    config->flat_grid = forced->grid >= 0 ? forced->grid : config->flat_grid;
+    config->virtual_blocks = forced->virtual_blocks >= 0 ? forced->virtual_blocks : config->virtual_blocks;
+    config->interior = forced->interior >= 0 ? forced->interior : config->interior;
+}
+
+/* Operations in the kernel's code, which is what compiling takes; 0 of one stage with one cell a thread, of
+ * which there is no shorter kernel. */
+static double length_of(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                        const struct vf_kernel_config *config)
+{
+    const int cells = config->work[0] * config->work[1] * config->work[2];
+    if (cells == 1)
+        return c->flow->stage_count > 1 ? c->operations : 0;
+    return scheme->written != NULL ? scheme->written(c, config) : (double)cells * c->operations;
+}
+
+bool vf_gpu_is_long(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                    const struct vf_kernel_config *config)
+{
+    return length_of(c, scheme, config) > fmax(scheme->most_written, MOST_UNROLLED);
+}
+
+/* That a candidate may have; where the user gives the work of a thread there is no bound. */
+static double most_length(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                          const struct vf_forced *forced)
+{
+    const bool is_large = (double)c->nx * (double)c->ny * (double)c->nz >= LARGE_GRID;
+    if (forced != NULL && forced->config.work[0] > 0)
+        return INFINITY;
+    return scheme->most_written > 0 && (is_large || forced != NULL) ? scheme->most_written : MOST_UNROLLED;
+}
+
+/* The candidates that are allowed, with the user's values; the user's block where the scheme has none. */
+static int list_candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                           const struct vf_gpu_scheme *scheme, const struct vf_forced *forced,
+                           struct vf_kernel_config list[MOST_CANDIDATES], const char **why)
+{
+    int count = 0, all = scheme->candidates(c, gpu, list, MOST_CANDIDATES);
+    *why = NULL;
+    if (all == 0 && forced != NULL && forced->config.block[0] > 0)
+        list[all++] = (struct vf_kernel_config){.block = {1, 1, 1}, .work = {1, 1, 1}};
+    for (int i = 0; i < all; i++) {
+        struct vf_kernel_config config = list[i];
+        if (forced != NULL)
+            apply(forced, &config);
+        const char *reason = scheme->forbids(c, gpu, &config);
+        if (reason == NULL)
+            list[count++] = config;
+        else if (*why == NULL)
+            *why = reason;
+    }
+    return count;
+}
+
+/* What a scheme says of registers is a guess, and the compiler keeps to what a block may have: what the user
+ * forces is not left out for it. */
+static double predict(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                      const struct vf_forced *forced, struct vf_ranked *entry)
+{
+    double seconds = vf_gpu_predict(c, gpu, entry->scheme, &entry->config, 0, &entry->detail);
+    if (!isfinite(seconds) && forced != NULL)
+        seconds =
+            vf_gpu_predict(c, gpu, entry->scheme, &entry->config, LARGEST_BLOCK_REGISTERS, &entry->detail);
+    return seconds;
+}
+
+static void rank_scheme(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                        const struct vf_gpu_scheme *scheme, const struct vf_forced *forced,
+                        struct vf_ranked *list, int *count, int room)
+{
+    struct vf_kernel_config config[MOST_CANDIDATES];
+    const char *why;
+    if (forced == NULL && scheme->most_stages > 0 && c->flow->stage_count > scheme->most_stages)
+        return;
+    if (scheme->refuses(c) != NULL)
+        return;
+    const int candidates = list_candidates(c, gpu, scheme, forced, config, &why);
+    double most = most_length(c, scheme, forced), least = INFINITY;
+    for (int i = 0; i < candidates; i++)
+        least = fmin(least, length_of(c, scheme, &config[i]));
+    /* The user's scheme takes a stage, or two where it needs several, however long its shortest kernel is;
+     * more where the user counts them. */
+    if (forced != NULL && (c->flow->stage_count <= 2 || forced->fuse > 0))
+        most = fmax(most, least);
+    for (int i = 0; i < candidates; i++) {
+        struct vf_ranked entry = {.scheme = scheme, .config = config[i]};
+        if (length_of(c, scheme, &entry.config) > most)
+            continue;
+        vf_gpu_fit_grid(c, scheme, &entry.config);
+        entry.seconds = predict(c, gpu, forced, &entry);
+        if (isfinite(entry.seconds))
+            insert(list, count, room, &entry);
+    }
+}
+
+int vf_gpu_rank(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_forced *forced,
+                struct vf_ranked *list, int room)
+{
+    int count = 0;
+    for (const struct vf_gpu_scheme *const *scheme = vf_gpu_schemes; *scheme != NULL; scheme++)
+        if (forced == NULL || forced->scheme == *scheme)
+            rank_scheme(c, gpu, *scheme, forced, list, &count, room);
+    return count;
+}
+
+const char *vf_gpu_refusal(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                           const struct vf_forced *forced)
+{
+    struct vf_kernel_config config[MOST_CANDIDATES];
+    const char *why = forced->scheme->refuses(c);
+    if (why != NULL)
+        return why;
+    if (list_candidates(c, gpu, forced->scheme, forced, config, &why) > 0)
+        return "a block needs more registers than the device has";
+    return why != NULL ? why : "none of its blocks fits the stencil and the device; block= gives others";
+}
+
+/* ---- choosing ---- */
+
+int vf_gpu_rechunk(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_ranked *of,
+                   struct vf_ranked *list, int room)
+{
+    static const double more[] = {0.5, 0.75, 1.5, 2, 4};
+    const int extent = streamed_extent(c, of->scheme, &of->config), stream = of->config.stream;
+    const double chunks = stream > 0 ? ceil((double)extent / stream) : 0;
+    int count = 0, last = 0;
+    for (size_t i = 0; chunks > 0 && count < room && i < sizeof more / sizeof *more; i++) {
+        struct vf_ranked *other = &list[count];
+        const double others = fmax(1, round(chunks * more[i]));
+        *other = *of;
+        other->config.stream = (int)ceil(extent / others);
+        if (others == chunks || other->config.stream == last ||
+            of->scheme->forbids(c, gpu, &other->config) != NULL)
+            continue;
+        last = other->config.stream;
+        vf_gpu_fit_grid(c, of->scheme, &other->config);
+        count++;
+    }
+    return count;
+}
+
+/* The scheme, variant, block and work of a choice, as the user might say them. */
+static struct vf_forced shape_of(const struct vf_ranked *choice)
+{
+    struct vf_forced shape = {.scheme = choice->scheme,
+                              .config = choice->config,
+                              .variant = choice->scheme->variants == NULL ? -1 : choice->config.variant,
+                              .grid = -1,
+                              .virtual_blocks = -1,
+                              .interior = -1};
+    shape.config.stream = 0;
+    return shape;
+}
+
+/* What was measured on a grid of about this size keeps its shape, but takes other chunks where its own suit
+ * this grid badly. Its time stays the measured one: so are those that it is weighed against. */
+static void refit_chunks(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_ranked *tuned)
+{
+    const double margin = 1.1;
+    const struct vf_forced shape = shape_of(tuned);
+    struct vf_ranked best;
+    if (tuned->config.stream == 0 || vf_gpu_rank(c, gpu, &shape, &best, 1) == 0)
+        return;
+    if (vf_gpu_predict(c, gpu, tuned->scheme, &tuned->config, 0, &tuned->detail) <= margin * best.seconds)
+        return;
+    tuned->config.stream = best.config.stream;
+    tuned->detail = best.detail;
+}
+
+/* Takes the shape that won on another grid, unless it is predicted to fall farther behind the best prediction
+ * here than it did there: the model tells better how a shape fits a grid than which of two shapes is faster.
+ */
+static void prefer_alike(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_ranked *best)
+{
+    const double margin = 1.02;
+    struct vf_kernel_case there;
+    struct vf_ranked won, best_there, here;
+    if (!vf_tuning_find_alike(gpu->tuning, c, gpu, &there, &won))
+        return;
+    const struct vf_forced shape = shape_of(&won);
+    if (vf_gpu_rank(&there, gpu, NULL, &best_there, 1) == 0 || vf_gpu_rank(c, gpu, &shape, &here, 1) == 0)
+        return;
+    const double slower_there =
+        vf_gpu_predict(&there, gpu, won.scheme, &won.config, 0, &won.detail) / best_there.seconds;
+    if (here.seconds > margin * fmax(1, slower_there) * best->seconds)
+        return;
+    here.seconds = fmin(here.seconds, best->seconds);
+    *best = here;
+}
+
+/* What was measured, else what is predicted to be best. */
+static bool choose_of_all(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                          const struct vf_forced *forced, struct vf_ranked *best)
+{
+    if (forced == NULL && vf_tuning_find(gpu->tuning, c, gpu, best)) {
+        refit_chunks(c, gpu, best);
+        return true;
+    }
+    if (vf_gpu_rank(c, gpu, forced, best, 1) == 0)
+        return false;
+    if (forced == NULL)
+        prefer_alike(c, gpu, best);
+    if (gpu->tuning != NULL && gpu->tuning->untuned > 0)
+        best->seconds *= gpu->tuning->untuned;
+    return true;
+}
+
+bool vf_gpu_choose(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_forced *forced,
+                   struct vf_ranked *best)
+{
+    const bool possible = choose_of_all(c, gpu, forced, best);
+    return possible && gpu->precompiled != NULL && forced == NULL
+               ? vf_precompiled_choose(gpu->precompiled, c, gpu, best)
+               : possible;
+}
