@@ -495,8 +495,8 @@ static void write_header(struct png_state *state)
     png_set_write_status_fn(state->png, on_row);
     png_set_user_limits(state->png, INT32_MAX, INT32_MAX);
     png_set_benign_errors(state->png, 1);
-    if (state->writer->options.compression == VF_COMPRESS_NONE)
-        png_set_compression_level(state->png, 0);
+    /* zlib's own level, 6, takes two to three times as long for files that are 3 to 10% smaller. */
+    png_set_compression_level(state->png, state->writer->options.compression == VF_COMPRESS_NONE ? 0 : 4);
     png_set_IHDR(state->png, state->info, (png_uint_32)info->shape.nx, (png_uint_32)info->shape.ny,
                  (int)vf_type_size(info->type) * 8, colour, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_BASE,
                  PNG_FILTER_TYPE_BASE);
