@@ -49,9 +49,21 @@ static enum vf_option_id option_of_code(int code)
 
 /* ---- mistakes ---- */
 
+/* The first filter with a parameter of that name; NULL: none. */
+static const struct vf_filter *filter_with(const char *name, size_t length)
+{
+    for (const struct vf_filter *const *filter = vf_filters; *filter != NULL; filter++)
+        for (int i = 0; i < (*filter)->param_count; i++) {
+            const char *param = (*filter)->params[i].name;
+            if (strlen(param) == length && strncmp(param, name, length) == 0)
+                return *filter;
+        }
+    return NULL;
+}
+
 static enum vf_status fail_unknown_option(const char *word, struct vf_error *error)
 {
-    char near[80];
+    char near[120];
     const char *name = word + strspn(word, "-");
     size_t length = strcspn(name, "=");
     struct vf_suggestion suggestion;
@@ -60,6 +72,10 @@ static enum vf_status fail_unknown_option(const char *word, struct vf_error *err
         if (vf_option_table[i].group != NULL)
             vf_suggestion_consider(&suggestion, vf_option_table[i].name, strlen(vf_option_table[i].name));
     vf_suggestion_text(&suggestion, "--", near, sizeof near);
+    const struct vf_filter *filter = filter_with(name, length);
+    if (filter != NULL)
+        snprintf(near, sizeof near, "; a filter's parameters follow its name: -f %s:%.*s=VALUE", filter->name,
+                 (int)length, name);
     return vf_fail(error, VF_USAGE, "unknown option '%.80s'%s (volfilter --help lists all)", word, near);
 }
 

@@ -62,7 +62,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
         {IMAGE, "precision", 0, "single|double", "auto|single|double|float",
          "auto, single (or float) or double",
          "compute type (default: single; double for 32-bit integer and 64-bit float input)"},
-    [VF_OPTION_BACKEND] = {WORK, "backend", 0, "auto|cpu|cuda", "auto|cpu|cuda", NULL,
+    [VF_OPTION_BACKEND] = {WORK, "backend", 0, "auto|cpu|cuda", "auto|cpu|cuda|gpu",
+                           "auto, cpu or cuda (or gpu)",
                            "where to compute (default: auto, the GPU where that is predicted to be faster)"},
     [VF_OPTION_THREADS] = {WORK, "threads", 0, "N", NULL, "a whole number from 1 to 1024",
                            "processor threads (default: all)"},
@@ -276,7 +277,7 @@ static enum vf_status read_argument(struct vf_options *options, enum vf_option_i
         return argument[0] != '\0' ? VF_OK : not_understood(id, argument, error);
     case VF_OPTION_BACKEND:
         status = read_choice(id, argument, &choice, error);
-        options->backend = (enum vf_backend_choice)choice;
+        options->backend = choice == 3 ? VF_BACKEND_CUDA : (enum vf_backend_choice)choice; /* "gpu" */
         return status;
     case VF_OPTION_COMPRESS:
         status = read_choice(id, argument, &choice, error);

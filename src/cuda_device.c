@@ -116,7 +116,7 @@ static enum vf_status open_ordinal(struct vf_cuda *cuda, int ordinal, struct vf_
     VF_TRY(vf_cuda_describe(api, cuda->device, &cuda->gpu, error));
     if (cuda->gpu.capability < VF_CUDA_LEAST_CAPABILITY)
         return vf_fail(error, VF_FAILED,
-                       "%.100s has compute capability %d.%d, and %d.%d is needed; use --backend cpu",
+                       "%.100s has compute capability %d.%d, and %d.%d is needed; --backend cpu does without",
                        cuda->gpu.name, cuda->gpu.capability / 10, cuda->gpu.capability % 10,
                        VF_CUDA_LEAST_CAPABILITY / 10, VF_CUDA_LEAST_CAPABILITY % 10);
     VF_TRY(vf_cuda_check(api, api->cuDevicePrimaryCtxRetain(&cuda->context, cuda->device),

@@ -99,11 +99,13 @@ Test(cli, choices)
     cr_expect_eq(line.options.precision, VF_PRECISION_SINGLE);
     cr_expect_eq(line.options.compression, VF_COMPRESS_NONE);
     cr_expect_eq(line.options.progress, VF_PROGRESS_ALWAYS);
+    expect_read("-f gaussian --backend gpu a b");
+    cr_expect_eq(line.options.backend, VF_BACKEND_CUDA);
     expect_read("-f gaussian --precision auto --compress lzw --precision=single --compress deflate a b");
     cr_expect_eq(line.options.precision, VF_PRECISION_SINGLE);
     cr_expect_eq(line.options.compression, VF_COMPRESS_DEFLATE);
     expect_error("-f gaussian --boundary=neares a b", "did you mean 'nearest'? allowed: nearest, reflect");
-    expect_error("-f gaussian --backend gpu a b", "allowed: auto, cpu or cuda");
+    expect_error("-f gaussian --backend opencl a b", "allowed: auto, cpu or cuda");
     expect_error("-f gaussian --compress zst a b", "did you mean 'zstd'?");
     expect_error("-f gaussian --dtype int61 a b", "did you mean 'int");
     expect_error("-f gaussian --precision half a b", "allowed: auto, single (or float) or double");
@@ -196,6 +198,10 @@ Test(cli, unknown_options)
 
 Test(cli, abbreviated_options_are_refused)
 {
+    expect_error(
+        "-f gaussian --sigma 2 a b",
+        "unknown option '--sigma'; a filter's parameters follow its name: -f gaussian:sigma=VALUE (volfi");
+    expect_error("-f eed --mode=line a b", "follow its name: -f eed:mode=VALUE");
     expect_error("-f gaussian --thread 2 a b", "unknown option '--thread'; did you mean '--threads'?");
     expect_error("-f gaussian --thread=2 a b", "unknown option '--thread=2'; did you mean '--threads'?");
     expect_error("-f gaussian a --slice b", "unknown option '--slice'; did you mean '--slices'?");

@@ -118,7 +118,7 @@ test_scheme_mistakes() {
 test_without_a_driver_cuda_is_an_error() {
     without 1 --backend cuda -f gaussian "$SMALL" out.tif
     says "no CUDA driver"
-    says "use --backend cpu"
+    says "--backend cpu does without"
     without 1 --scheme big-tile -f gaussian "$SMALL" out.tif
     says "no CUDA driver"
     [ ! -e out.tif ]
