@@ -259,7 +259,8 @@ static enum vf_status check_words(const struct vf_command_line *line, struct vf_
     if (line->command == VF_COMMAND_DEVICES && count > 0)
         return vf_fail(error, VF_USAGE, "devices takes no words, not '%.80s'", line->words[0]);
     if (line->command != VF_COMMAND_TUNE && (line->like != NULL || line->budget > 0))
-        return vf_fail(error, VF_USAGE, "--%s goes with tune only: volfilter tune [CHAIN]...",
+        return vf_fail(error, VF_USAGE,
+                       "--%s goes with tune only, whose chains stand without -f: volfilter tune [CHAIN]...",
                        line->like != NULL ? "like" : "budget");
     if (line->command == VF_COMMAND_TUNE && line->options.backend == VF_BACKEND_CPU)
         return vf_fail(error, VF_USAGE, "tune measures kernels of a GPU, which --backend cpu does without");

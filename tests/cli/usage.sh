@@ -29,7 +29,7 @@ test_number_of_files() {
     wrong "info needs a file" info
     wrong "list takes no words, not 'gaussian'" list gaussian
     wrong "devices takes no words, not 'gpu'" devices gpu
-    wrong "--like goes with tune only" -f gaussian --like "$IMAGE" "$IMAGE" o.png
+    wrong "--like goes with tune only, whose chains stand without -f" -f gaussian --like "$IMAGE" "$IMAGE" o.png
     wrong "--budget=soon is not understood; allowed: a number above 0" tune --budget soon
 }
 
