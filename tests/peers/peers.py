@@ -127,7 +127,8 @@ def imagej():
         with tifffile.TiffFile("ij-tensor.tif") as after:
             check(after.series[0].shape == (2, 3, 24, 20, 30), f"tensor: {after.series[0].shape}")
             labels = after.imagej_metadata["Labels"]
-            check(labels == ["xx", "xy", "xz", "yy", "yz", "zz"] * 24, f"labels {labels[:6]}")
+            parts = [f"channel {c}: {part}" for c in range(1, 5) for part in ("xx", "xy", "xz", "yy", "yz", "zz")]
+            check(labels == parts * 6, f"labels {labels[:6]}")
             check(after.imagej_metadata["spacing"] == 0.7, "spacing of ij-tensor.tif")
             check(after.imagej_metadata["ROI"] == b"Iout-a-selection", "selection of ij-tensor.tif")
 
@@ -189,6 +190,8 @@ def mrc():
             check(abs(float(file.header.dmean) - data.astype("f8").mean()) < 1e-2, "mean")
             check(abs(float(file.header.rms) - data.astype("f8").std()) < 1e-2, "rms")
         mrc_is_valid("copy.mrc")
+        volfilter("in.mrc", "smooth.mrc", chain="gaussian")
+        mrc_is_valid("smooth.mrc")
     stack = pattern((4, 3, 10, 11), "float32")
     mrcfile.write("volumes.mrc", stack, overwrite=True)
     volfilter("volumes.mrc", "volumes-copy.mrc")
