@@ -1,4 +1,4 @@
-/* Filtering several files: while one is computed, the next is read and the last one is written, where they
+/* Filtering several files: while one is computed, the next is read and those before are written, where they
  * fit into memory together. */
 #include <libgen.h>
 #include <limits.h>
@@ -14,6 +14,10 @@
 #include "json.h"
 #include "output_file.h"
 #include "progress.h"
+#include "size.h"
+
+/* Files that are written at once, at most. */
+#define MOST_WRITTEN 16
 
 enum outcome { NOT_BEGUN, PLANNED, DONE, SKIPPED, FAILED };
 
@@ -199,53 +203,79 @@ static void finish(struct runner *r, struct on_the_way *file)
     vf_progress_file_done(&r->shown, 0);
 }
 
-static size_t memory_of(const struct on_the_way *file)
+/* Files in their order: some are written, one is computed, one is read. */
+struct line_up {
+    struct on_the_way slot[MOST_WRITTEN + 2];
+    size_t oldest, present; /* that is not finished; that is computed */
+};
+
+static struct on_the_way *nth(struct line_up *l, size_t index)
 {
-    return file->work == NULL ? 0 : vf_work_memory(file->work);
+    return &l->slot[index % (sizeof l->slot / sizeof *l->slot)];
 }
 
-/* Begins to read the next file, if there is room for it beside those that are there. */
-static bool read_beside(struct runner *r, struct on_the_way *next, const struct on_the_way *present,
-                        struct on_the_way *last)
+static void finish_oldest(struct runner *r, struct line_up *l)
 {
-    const size_t limit = vf_work_limit(next->work), both = memory_of(present) + memory_of(next);
-    if (both > limit)
+    finish(r, nth(l, l->oldest++));
+}
+
+static size_t memory_of(struct line_up *l, size_t from, size_t to)
+{
+    size_t bytes = 0;
+    for (; from <= to; from++)
+        if (nth(l, from)->work != NULL)
+            bytes += vf_work_memory(nth(l, from)->work);
+    return bytes;
+}
+
+/* Begins to read the next file, if there is room for it beside the one that is computed; those that are
+ * written are waited for where they are in its way. */
+static bool read_beside(struct runner *r, struct line_up *l)
+{
+    struct on_the_way *next = nth(l, l->present + 1);
+    const size_t limit = vf_work_limit(next->work);
+    if (memory_of(l, l->present, l->present + 1) > limit)
         return false;
-    if (both + memory_of(last) > limit)
-        finish(r, last);
+    while (l->oldest < l->present && memory_of(l, l->oldest, l->present + 1) > limit)
+        finish_oldest(r, l);
     start_step(next, vf_work_read);
     return true;
 }
 
-/* Three files at most are on their way: one is read, one computed, one written. */
+/* At once with this one. */
+static size_t most_written(const struct on_the_way *file)
+{
+    return (size_t)vf_smaller(vf_work_writers(file->work), MOST_WRITTEN);
+}
+
 static void run_all(struct runner *r)
 {
-    struct on_the_way slot[3] = {{0}};
-    struct on_the_way *last = &slot[0], *present = &slot[1], *next = &slot[2];
-    bool more = open_next(r, present);
+    struct line_up l = {0};
+    bool more = open_next(r, nth(&l, 0));
     if (more)
-        start_step(present, vf_work_read);
+        start_step(nth(&l, 0), vf_work_read);
     while (more) {
+        struct on_the_way *present = nth(&l, l.present), *next = nth(&l, l.present + 1);
         bool begun = false;
         join(present);
         more = open_next(r, next);
         if (more)
-            begun = read_beside(r, next, present, last);
+            begun = read_beside(r, &l);
         if (present->status == VF_OK)
             present->status = vf_work_compute(present->work, &present->error);
-        finish(r, last);
+        while (l.present - l.oldest >= most_written(present))
+            finish_oldest(r, &l);
         if (present->status == VF_OK)
             start_step(present, vf_work_write);
         if (more && !begun) {
-            finish(r, present);
+            while (l.oldest <= l.present)
+                finish_oldest(r, &l);
             start_step(next, vf_work_read);
         }
-        struct on_the_way *free = last;
-        last = present;
-        present = next;
-        next = free;
+        l.present++;
     }
-    finish(r, last);
+    while (l.oldest < l.present)
+        finish_oldest(r, &l);
 }
 
 /* Whether the result can be written; where its directory is still to be made, nobody knows. */

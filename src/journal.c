@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,8 @@ struct vf_journal {
     bool is_new; /* the file was not there before */
     bool is_cut; /* its last line may have no end: a crash or a full disk */
     size_t count, room;
-    struct entry *entry; /* sorted by name; of equal ones the last was added last */
+    struct entry *entry;  /* sorted by name; of equal ones the last was added last */
+    pthread_mutex_t lock; /* of what is added */
 };
 
 /* ---- reading ---- */
@@ -92,6 +94,7 @@ enum vf_status vf_journal_open(struct vf_journal **out, const char *directory, b
     if (journal == NULL)
         return VF_FAILED;
     journal->fd = -1;
+    pthread_mutex_init(&journal->lock, NULL);
     journal->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (journal->directory < 0)
         return vf_fail(error, VF_FAILED, "--out-dir=%.200s: cannot be opened: %s", directory,
@@ -159,11 +162,9 @@ bool vf_journal_has(const struct vf_journal *journal, const char *name, const ch
     return false;
 }
 
-enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, const char *key,
-                              const struct stat *file, bool sync, struct vf_error *error)
+static enum vf_status add(struct vf_journal *journal, const char *name, const char *key,
+                          const struct stat *file, bool sync, struct vf_error *error)
 {
-    if (strchr(name, '\n') != NULL)
-        return VF_OK; /* it will be made anew */
     if (journal->fd < 0) {
         journal->is_new = faccessat(journal->directory, FILE_NAME, F_OK, 0) != 0;
         journal->is_cut = !journal->is_new;
@@ -178,6 +179,17 @@ enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, cons
     return vf_fail(error, VF_FAILED, "--out-dir: " FILE_NAME " cannot be written there: %s", strerror(errno));
 }
 
+enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, const char *key,
+                              const struct stat *file, bool sync, struct vf_error *error)
+{
+    if (strchr(name, '\n') != NULL)
+        return VF_OK; /* it will be made anew */
+    pthread_mutex_lock(&journal->lock);
+    const enum vf_status status = add(journal, name, key, file, sync, error);
+    pthread_mutex_unlock(&journal->lock);
+    return status;
+}
+
 void vf_journal_close(struct vf_journal *journal, bool remove_new)
 {
     if (journal == NULL)
@@ -188,6 +200,7 @@ void vf_journal_close(struct vf_journal *journal, bool remove_new)
         unlinkat(journal->directory, FILE_NAME, 0);
     if (journal->directory >= 0)
         close(journal->directory);
+    pthread_mutex_destroy(&journal->lock);
     for (size_t i = 0; i < journal->count; i++)
         vf_free(journal->entry[i].name);
     vf_free(journal->entry);

@@ -25,7 +25,7 @@ enum vf_status vf_journal_key(const struct vf_chain *chain, const struct vf_opti
 /* Whether the result `name`, under the directory, is finished. */
 bool vf_journal_has(const struct vf_journal *journal, const char *name, const char *key);
 
-/* It is once `file` has that name; `sync`: the line is on the disk now. Not by two threads at a time. */
+/* It is once `file` has that name; `sync`: the line is on the disk now. By any thread. */
 enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, const char *key,
                               const struct stat *file, bool sync, struct vf_error *error);
 

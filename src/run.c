@@ -396,6 +396,11 @@ size_t vf_work_memory(const struct vf_work *w)
     return w->memory - w->base_bytes;
 }
 
+int vf_work_writers(const struct vf_work *w)
+{
+    return w->format == VF_FORMAT_PNG ? w->plan.threads : 1;
+}
+
 size_t vf_work_limit(const struct vf_work *w)
 {
     return w->memory_limit - w->base_bytes;

@@ -120,6 +120,27 @@ test_lists_of_files() {
     says "--from-file goes with --out-dir only"
 }
 
+# Each is written by a thread of its own; what fails between them is reported in its place.
+test_pictures_are_written_side_by_side() {
+    mkdir in
+    for i in 1 2 3 4 5 6 7 8; do
+        cp "$SMALL" in/$i.png
+        cp "$IMAGE" in/${i}x.png
+    done
+    echo text >in/5.png
+    expect 3 --threads 4 -f gaussian --out-dir res --json in/*.png
+    says "in/5.png: is neither"
+    [ "$(grep '"input"' out | tr -dc '0-9x\n' | paste -sd ' ')" = "1 1x 2 2x 3 3x 4 4x 5x 6 6x 7 7x 8 8x" ]
+    expect 0 -f gaussian "$SMALL" small.png
+    expect 0 -f gaussian "$IMAGE" large.png
+    for i in 1 2 3 4 6 7 8; do
+        same res/$i.png small.png
+        same res/${i}x.png large.png
+    done
+    expect 3 --threads 4 -f gaussian --out-dir res --resume in/*.png
+    grep -q "15 of 16 files were finished before" err
+}
+
 test_trees() {
     mkdir -p in/a/b in/.hidden
     cp "$SMALL" in/x.png
