@@ -87,6 +87,6 @@ test_bash() {
     bash_completes 'volfilter --json -f gradient:method=s' sobel scharr
     bash_completes 'volfilter inf' info
     bash_completes 'volfilter help per' perona-malik
-    bash_completes 'volfilter --backend ' auto cpu cuda
+    bash_completes 'volfilter --backend ' auto cpu cuda gpu
     bash_completes 'volfilter tune gaussian perona' perona-malik
 }
