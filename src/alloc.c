@@ -21,33 +21,50 @@ static bool fail_this_one(void)
     return countdown > 0 && atomic_fetch_sub(&countdown, 1) == 1;
 }
 
+/* How far a large block begins into its first huge page, by turns: volumes of 2^n bytes that all began with
+ * one would share the sets of the caches. */
+static size_t next_colour(void)
+{
+    enum { COLOURS = 7, STEP = 4096 + 9 * VF_ALIGNMENT };
+    static atomic_uint turn;
+    return atomic_fetch_add(&turn, 1) % COLOURS * STEP;
+}
+
+/* What the allocator gave stands before each block. */
+static void **base_of(void *block)
+{
+    return (void **)block - 1;
+}
+
 void *vf_alloc(size_t count, size_t size, const char *what, struct vf_error *error)
 {
-    size_t bytes, rounded;
-    if (!vf_size_mul(count, size, &bytes) || !vf_size_add(bytes, VF_ALIGNMENT, &rounded)) {
+    size_t bytes, most;
+    if (!vf_size_mul(count, size, &bytes) || !vf_size_add(bytes, VF_HUGE_BYTES, &most)) {
         vf_fail(error, VF_FAILED, "%s: its size overflows (%zu times %zu bytes)", what, count, size);
         return NULL;
     }
-    rounded = rounded / VF_ALIGNMENT * VF_ALIGNMENT;
-    bool huge = rounded >= VF_HUGE_BYTES;
-    void *block = NULL;
-    if (!fail_this_one())
-        block = aligned_alloc(VF_ALIGNMENT, rounded);
-    if (block == NULL) {
+    const bool huge = bytes >= VF_HUGE_BYTES;
+    const size_t before = VF_ALIGNMENT + (huge ? next_colour() : 0);
+    const size_t all = (before + bytes + VF_ALIGNMENT) / VF_ALIGNMENT * VF_ALIGNMENT;
+    void *base = NULL;
+    if (fail_this_one() || posix_memalign(&base, huge ? VF_HUGE_BYTES : VF_ALIGNMENT, all) != 0) {
         vf_fail(error, VF_FAILED, "%s: cannot allocate %.1f MiB; free some memory or filter a smaller piece",
                 what, (double)bytes / (1 << 20));
         return NULL;
     }
     if (huge)
-        madvise((void *)(((size_t)block + 4095) / 4096 * 4096), rounded / 4096 * 4096 - 4096, MADV_HUGEPAGE);
+        madvise(base, all, MADV_HUGEPAGE);
     else
-        memset(block, 0, rounded);
+        memset(base, 0, all);
+    char *block = (char *)base + before;
+    *base_of(block) = base;
     return block;
 }
 
 void vf_free(void *block)
 {
-    free(block);
+    if (block != NULL)
+        free(*base_of(block));
 }
 
 void *vf_grow(void *list, size_t count, size_t *room, size_t size, const char *what, struct vf_error *error)

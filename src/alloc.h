@@ -9,9 +9,12 @@
 /* Bytes; the widest vector and a cache line. */
 #define VF_ALIGNMENT 64
 
+/* A huge page. */
+#define VF_HUGE_BYTES ((size_t)2 << 20)
+
 /* `count * size` bytes, zeroed when small (below VF_HUGE_BYTES), aligned to VF_ALIGNMENT, or NULL with a
- * message that names `what` and the size. Large blocks ask for huge pages, since faulting in 4 KiB pages
- * costs as much as filtering them, and their content is whatever the system gives. Free with vf_free. */
+ * message that names `what` and the size. Large blocks lie in huge pages, since faulting in 4 KiB pages costs
+ * as much as filtering them, and their content is whatever the system gives. Free with vf_free. */
 void *vf_alloc(size_t count, size_t size, const char *what, struct vf_error *error);
 void vf_free(void *block);
 
@@ -34,7 +37,5 @@ void vf_room_free(struct vf_room *room);
 
 /* Owned copy of a string, or NULL with a message. Free with vf_free. */
 char *vf_strdup(const char *text, struct vf_error *error);
-
-#define VF_HUGE_BYTES ((size_t)4 << 20)
 
 #endif

@@ -1,9 +1,29 @@
-/* Room that is used again, and lists that grow: what they give, and when they give the same. */
+/* Blocks, room that is used again, and lists that grow: what they give, and when they give the same. */
 #include <criterion/criterion.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "alloc.h"
+
+/* Cells at the same place of two volumes must not share a set of the nearest cache, of 4 KiB a way. */
+Test(alloc, large_blocks)
+{
+    struct vf_error error = {{0}};
+    char *block[3];
+    for (int i = 0; i < 3; i++) {
+        block[i] = vf_alloc(2, VF_HUGE_BYTES, "a volume", &error);
+        cr_assert_not_null(block[i]);
+        cr_expect_eq((uintptr_t)block[i] % VF_ALIGNMENT, 0);
+        memset(block[i], i, 2 * VF_HUGE_BYTES);
+        for (int before = 0; before < i; before++) {
+            cr_expect_neq((uintptr_t)block[i] % 4096, (uintptr_t)block[before] % 4096);
+            cr_expect(block[before][0] == before && block[before][2 * VF_HUGE_BYTES - 1] == before);
+        }
+    }
+    for (int i = 0; i < 3; i++)
+        vf_free(block[i]);
+    vf_free(NULL);
+}
 
 Test(alloc, room)
 {
