@@ -418,19 +418,24 @@ enum {
  * too. */
 #define MOST_L3_BYTES (18.0 * (1 << 20))
 
+/* The part of it that rings may fill before it slows them down; and sums across the stream of several fields,
+ * which ask for what they read ahead of much arithmetic. */
+#define USABLE 0.5
+#define USABLE_ASKED 0.8
+
 static double least(double a, double b)
 {
     return a < b ? a : b;
 }
 
 /* Nanoseconds a byte of ring traffic: the part of one thread's rings that fits in the near cache, what then
- * fits in its share of the far one, and the rest. */
-static double ring_byte_ns(const struct vf_row_layout *l)
+ * fits in its share of the far one, of which a part is usable, and the rest. */
+static double ring_byte_ns(const struct vf_row_layout *l, double usable)
 {
     const double bytes = l->work_bytes;
     const double near = least(bytes, 0.75 * near_cache_bytes());
     const double shared = least(cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20), MOST_L3_BYTES);
-    const double far = least(bytes - near, 0.5 * shared / l->job->threads);
+    const double far = least(bytes - near, usable * shared / l->job->threads);
     return (near / L2_BYTES_PER_NS + far / L3_BYTES_PER_NS + (bytes - near - far) / MEMORY_BYTES_PER_NS) /
            (bytes > 0 ? bytes : 1);
 }
@@ -449,7 +454,7 @@ static double arithmetic_ns(const struct vf_row_layout *l, int i)
 
 /* Nanoseconds of one field's or stage's work on a plane of a tile with its reach. */
 static double plane_cost(const struct vf_row_layout *l, struct vf_halo reach, double ns, double bytes,
-                         double rows_made)
+                         double usable, double rows_made)
 {
     const struct vf_job *job = l->job;
     double cells_x = (double)l->tile.x + 2.0 * reach.x, rows = (double)l->tile.y + 2.0 * reach.r;
@@ -458,7 +463,7 @@ static double plane_cost(const struct vf_row_layout *l, struct vf_halo reach, do
     if (!l->periodic_r && rows > (double)l->n_rows)
         rows = (double)l->n_rows;
     /* What is moved is moved meanwhile. */
-    const double moved_ns = bytes * ring_byte_ns(l);
+    const double moved_ns = bytes * ring_byte_ns(l, usable);
     /* Wide vectors make short rows dear: a row ends in a partial one. */
     double lanes = 64.0 / (double)l->element;
     double vectors = (double)(long)((cells_x + lanes - 1) / lanes) * lanes;
@@ -474,7 +479,7 @@ double vf_row_layout_cost(const struct vf_row_layout *l)
         const struct vf_ring *ring = &l->ring[flow->source[k]];
         double planes = (double)l->tile.chunk + 2.0 * ring->reach.s;
         if (!ring->in_place)
-            unit += planes * plane_cost(l, ring->reach, 0, ring->whole ? element : 0, 1);
+            unit += planes * plane_cost(l, ring->reach, 0, ring->whole ? element : 0, USABLE, 1);
     }
     for (int i = 0; i < flow->stage_count; i++) {
         const struct vf_stage *stage = &flow->stage[i];
@@ -484,8 +489,10 @@ double vf_row_layout_cost(const struct vf_row_layout *l)
             bytes += element * (1 + 2.0 * l->stage[i].halo[k].s / l->stage[i].planes);
         if (stage->stencil != VF_STENCIL_LINEAR)
             made = 1;
-        unit +=
-            ((double)l->tile.chunk + 2.0 * reach.s) * plane_cost(l, reach, arithmetic_ns(l, i), bytes, made);
+        const bool asks = l->stage[i].kind == VF_ROW_ACROSS_STREAM && stage->output_count > 1;
+        const double usable = asks ? USABLE_ASKED : USABLE;
+        unit += ((double)l->tile.chunk + 2.0 * reach.s) *
+                plane_cost(l, reach, arithmetic_ns(l, i), bytes, usable, made);
     }
     double units = (double)l->tiles_x * (double)l->tiles_y * (double)l->chunks * (double)job->batch;
     double rounds = (double)(long)((units + job->threads - 1) / job->threads);
