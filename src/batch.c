@@ -34,6 +34,14 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
+/* The path without what begins it: '/' and './'. */
+static const char *inner_path(const char *path)
+{
+    while (path[0] == '/' || (path[0] == '.' && path[1] == '/'))
+        path++;
+    return path;
+}
+
 static enum vf_status add_tree(struct vf_batch *batch, const char *directory, const struct stat *results,
                                struct vf_error *error);
 
@@ -88,12 +96,26 @@ static enum vf_status add_tree(struct vf_batch *batch, const char *directory, co
     return status;
 }
 
+/* The directory of earlier results, which are no images of the tree's: --out-dir, or, where that is the tree
+ * itself, what they are in there. False: there is none yet. */
+static bool find_results(const struct vf_command_line *line, const char *tree, const struct stat *about,
+                         struct stat *results)
+{
+    char path[PATH_MAX];
+    if (stat(line->out_dir, results) != 0)
+        return false;
+    if (!is_same_file(results, about))
+        return true;
+    return snprintf(path, sizeof path, "%s/%s", line->out_dir, inner_path(tree)) < (int)sizeof path &&
+           stat(path, results) == 0;
+}
+
 static enum vf_status add_word(struct vf_batch *batch, const struct vf_command_line *line, const char *word,
                                struct vf_error *error)
 {
     struct stat about, results;
     if (line->tree && stat(word, &about) == 0 && S_ISDIR(about.st_mode))
-        return add_tree(batch, word, stat(line->out_dir, &results) == 0 ? &results : NULL, error);
+        return add_tree(batch, word, find_results(line, word, &about, &results) ? &results : NULL, error);
     return add_file(batch, word, 0, error);
 }
 
@@ -137,14 +159,6 @@ static bool climbs(const char *path)
             return true;
     }
     return false;
-}
-
-/* The path without what begins it: '/' and './'. */
-static const char *inner_path(const char *path)
-{
-    while (path[0] == '/' || (path[0] == '.' && path[1] == '/'))
-        path++;
-    return path;
 }
 
 /* DIR/NAME, or with --tree DIR/PATH, with the suffix before the ending. */

@@ -169,6 +169,15 @@ test_trees() {
 }
 
 # Longer than the system takes, which root cannot read either.
+test_trees_that_results_go_into() {
+    mkdir -p in/a
+    cp "$SMALL" in/x.png
+    cp "$SMALL" in/a/y.png
+    expect 0 -f gaussian --tree --out-dir in in
+    expect 0 -f gaussian --tree --out-dir in in
+    [ "$(find in -type f | sort | tr '\n' ' ')" = "in/a/y.png in/in/a/y.png in/in/x.png in/x.png " ]
+}
+
 test_trees_with_what_cannot_be_read() {
     name=$(printf '%0200d' 0)
     mkdir in
