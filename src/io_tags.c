@@ -196,6 +196,7 @@ static const struct {
     {"millimeter", "mm", 1},  {"millimetre", "mm", 1}, {"cm", "mm", 10},        {"centimeter", "mm", 10},
     {"centimetre", "mm", 10}, {"m", "mm", 1000},       {"meter", "mm", 1000},   {"metre", "mm", 1000},
     {"inch", "mm", 25.4},     {"inches", "mm", 25.4},  {"in", "mm", 25.4},      {"millimeters", "mm", 1},
+    {"pm", "nm", 0.001},
 };
 
 bool vf_unit_by_name(const char *name, const char **unit, double *scale)
