@@ -199,32 +199,33 @@ Test(nvrtc, options_keep_the_bits)
 
 /* ---- a compiler that misbehaves ---- */
 
-static nvrtcResult stub_result[6]; /* create, compile, size, code, log size, log */
-static size_t stub_bytes;
-static int stub_programs;
+static nvrtcResult staged_result[6]; /* create, compile, size, code, log size, log */
+static size_t staged_bytes;
+static int staged_programs;
 
-static nvrtcResult stub_create(nvrtcProgram *program, const char *source, const char *name, int header_count,
-                               const char *const *headers, const char *const *include_names)
+static nvrtcResult staged_create(nvrtcProgram *program, const char *source, const char *name,
+                                 int header_count, const char *const *headers,
+                                 const char *const *include_names)
 {
     cr_assert_str_eq(source, "text");
     cr_assert_str_eq(name, "trial.cu");
     cr_assert_eq(header_count, 1);
     cr_assert_str_eq(headers[0], "the header");
     cr_assert_str_eq(include_names[0], "its/name.h");
-    *program = (nvrtcProgram)&stub_programs;
-    stub_programs += stub_result[0] == NVRTC_SUCCESS;
-    return stub_result[0];
+    *program = (nvrtcProgram)&staged_programs;
+    staged_programs += staged_result[0] == NVRTC_SUCCESS;
+    return staged_result[0];
 }
 
-static nvrtcResult stub_destroy(nvrtcProgram *program)
+static nvrtcResult staged_destroy(nvrtcProgram *program)
 {
-    cr_assert_eq(*program, (nvrtcProgram)&stub_programs);
-    stub_programs--;
+    cr_assert_eq(*program, (nvrtcProgram)&staged_programs);
+    staged_programs--;
     return NVRTC_SUCCESS;
 }
 
 /* All of vf_nvrtc_options, and the architecture. */
-static nvrtcResult stub_compile(nvrtcProgram program, int option_count, const char *const *options)
+static nvrtcResult staged_compile(nvrtcProgram program, int option_count, const char *const *options)
 {
     char text[512] = "";
     (void)program;
@@ -232,46 +233,46 @@ static nvrtcResult stub_compile(nvrtcProgram program, int option_count, const ch
         sprintf(text + strlen(text), "%s%s", i > 0 ? " " : "", options[i]);
     cr_assert_str_eq(text, vf_nvrtc_options);
     cr_assert_str_eq(options[option_count - 1], "--gpu-architecture=sm_75");
-    return stub_result[1];
+    return staged_result[1];
 }
 
-static nvrtcResult stub_size(nvrtcProgram program, size_t *bytes)
+static nvrtcResult staged_size(nvrtcProgram program, size_t *bytes)
 {
     (void)program;
-    *bytes = stub_bytes;
-    return stub_result[2];
+    *bytes = staged_bytes;
+    return staged_result[2];
 }
 
-static nvrtcResult stub_code(nvrtcProgram program, char *code)
+static nvrtcResult staged_code(nvrtcProgram program, char *code)
 {
     (void)program;
-    memset(code, 'c', stub_bytes);
-    return stub_result[3];
+    memset(code, 'c', staged_bytes);
+    return staged_result[3];
 }
 
-static nvrtcResult stub_log_size(nvrtcProgram program, size_t *bytes)
+static nvrtcResult staged_log_size(nvrtcProgram program, size_t *bytes)
 {
     (void)program;
     *bytes = sizeof "first\nsecond\n";
-    return stub_result[4];
+    return staged_result[4];
 }
 
-static nvrtcResult stub_log(nvrtcProgram program, char *log)
+static nvrtcResult staged_log(nvrtcProgram program, char *log)
 {
     (void)program;
     strcpy(log, "first\nsecond\n");
-    return stub_result[5];
+    return staged_result[5];
 }
 
-static enum vf_status compile_by_stubs(void **code, size_t *bytes, struct vf_error *error)
+static enum vf_status compile_staged(void **code, size_t *bytes, struct vf_error *error)
 {
-    const struct vf_nvrtc_api api = {.nvrtcCreateProgram = stub_create,
-                                     .nvrtcDestroyProgram = stub_destroy,
-                                     .nvrtcCompileProgram = stub_compile,
-                                     .nvrtcGetCUBINSize = stub_size,
-                                     .nvrtcGetCUBIN = stub_code,
-                                     .nvrtcGetProgramLogSize = stub_log_size,
-                                     .nvrtcGetProgramLog = stub_log};
+    const struct vf_nvrtc_api api = {.nvrtcCreateProgram = staged_create,
+                                     .nvrtcDestroyProgram = staged_destroy,
+                                     .nvrtcCompileProgram = staged_compile,
+                                     .nvrtcGetCUBINSize = staged_size,
+                                     .nvrtcGetCUBIN = staged_code,
+                                     .nvrtcGetProgramLogSize = staged_log_size,
+                                     .nvrtcGetProgramLog = staged_log};
     const struct vf_text_header header = {"its/name.h", "the header"};
     return vf_nvrtc_compile(&api, "text", "trial.cu", &header, 1, "sm_75", code, bytes, error);
 }
@@ -323,18 +324,18 @@ Test(nvrtc, every_failure_is_told_and_leaves_nothing)
     void *code;
     size_t bytes;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        memcpy(stub_result, cases[i].result, sizeof stub_result);
-        stub_bytes = cases[i].bytes;
-        cr_assert_eq(compile_by_stubs(&code, &bytes, &error), cases[i].status);
+        memcpy(staged_result, cases[i].result, sizeof staged_result);
+        staged_bytes = cases[i].bytes;
+        cr_assert_eq(compile_staged(&code, &bytes, &error), cases[i].status);
         cr_assert_str_eq(error.text, cases[i].message);
         cr_assert_null(code);
-        cr_assert_eq(stub_programs, 0);
+        cr_assert_eq(staged_programs, 0);
     }
-    memset(stub_result, 0, sizeof stub_result);
-    stub_bytes = 8;
-    cr_assert_eq(compile_by_stubs(&code, &bytes, &error), VF_OK);
+    memset(staged_result, 0, sizeof staged_result);
+    staged_bytes = 8;
+    cr_assert_eq(compile_staged(&code, &bytes, &error), VF_OK);
     cr_assert_eq(bytes, 8);
     cr_assert_arr_eq(code, "cccccccc", 8);
-    cr_assert_eq(stub_programs, 0);
+    cr_assert_eq(staged_programs, 0);
     vf_free(code);
 }
