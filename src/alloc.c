@@ -22,10 +22,12 @@ static bool fail_this_one(void)
 }
 
 /* How far a large block begins into its first huge page, by turns: volumes of 2^n bytes that all began with
- * one would share the sets of the caches. */
+ * one would share the sets of the caches. Loads wait for a store whose address agrees with theirs in the last
+ * 12 bits. So that what is stored is not what is loaded next, of rows of 512 bytes and multiples, a result
+ * begins 384 bytes beyond such a multiple, counted from the image, which came before it. */
 static size_t next_colour(void)
 {
-    enum { COLOURS = 7, STEP = 4096 + 9 * VF_ALIGNMENT };
+    enum { COLOURS = 16, STEP = 4096 + 384 };
     static atomic_uint turn;
     return atomic_fetch_add(&turn, 1) % COLOURS * STEP;
 }
