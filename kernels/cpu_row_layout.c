@@ -322,14 +322,13 @@ static bool place_rings(struct vf_row_layout *l)
     for (int f = 0; f < l->job->flow->field_count; f++) {
         struct vf_ring *ring = &l->ring[f];
         ring->offset = end;
-        if (!shape_ring(l, ring) || !vf_size_mul((size_t)ring->depth, ring->plane_bytes, &bytes) ||
-            !vf_size_add(end,
-                         ring->ends       ? 2 * VF_ROW_ENDS_BYTES
-                         : ring->in_place ? 0
-                                          : bytes,
-                         &end))
+        if (!shape_ring(l, ring) || !vf_size_mul((size_t)ring->depth, ring->plane_bytes, &bytes))
             return false;
         l->work_bytes += (double)bytes;
+        if (ring->in_place)
+            bytes = ring->ends ? 2 * VF_ROW_ENDS_BYTES : 0;
+        if (!vf_size_add(end, bytes, &end))
+            return false;
     }
     return place_faces(l, &end) && vf_size_add(end, VF_ROW_READ_BEYOND, &l->arena_bytes);
 }
@@ -356,9 +355,9 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
     l->tile.x = vf_smaller(job->tiling.tile.x, job->nx);
     l->tile.y = vf_smaller(job->tiling.tile.y, l->n_rows);
     l->tile.chunk = vf_smaller(job->tiling.tile.chunk, slab);
-    l->tiles_x = (job->nx + l->tile.x - 1) / l->tile.x;
-    l->tiles_y = (l->n_rows + l->tile.y - 1) / l->tile.y;
-    l->chunks = (slab + l->tile.chunk - 1) / l->tile.chunk;
+    l->tiles_x = vf_ceil_div(job->nx, l->tile.x);
+    l->tiles_y = vf_ceil_div(l->n_rows, l->tile.y);
+    l->chunks = vf_ceil_div(slab, l->tile.chunk);
     const bool wraps = flow->boundary == VF_WRAP;
     l->periodic_s = wraps && l->n_stream > 1;
     l->periodic_r = wraps && l->tile.y < l->n_rows;
@@ -452,9 +451,10 @@ static double arithmetic_ns(const struct vf_row_layout *l, int i)
     return scale * 2.0 * stage->taps->count * stage->output_count / (across ? ACROSS_PER_NS : ALONG_PER_NS);
 }
 
-/* Nanoseconds of one field's or stage's work on a plane of a tile with its reach. */
-static double plane_cost(const struct vf_row_layout *l, struct vf_halo reach, double ns, double bytes,
-                         double usable, double rows_made)
+/* Nanoseconds of one field's or stage's work on a plane of a tile with its reach: `ns` of arithmetic and
+ * `moved_ns` of ring traffic at a voxel. */
+static double plane_cost(const struct vf_row_layout *l, struct vf_halo reach, double ns, double moved_ns,
+                         double rows_made)
 {
     const struct vf_job *job = l->job;
     double cells_x = (double)l->tile.x + 2.0 * reach.x, rows = (double)l->tile.y + 2.0 * reach.r;
@@ -462,11 +462,10 @@ static double plane_cost(const struct vf_row_layout *l, struct vf_halo reach, do
         cells_x = (double)job->nx;
     if (!l->periodic_r && rows > (double)l->n_rows)
         rows = (double)l->n_rows;
-    /* What is moved is moved meanwhile. */
-    const double moved_ns = bytes * ring_byte_ns(l, usable);
     /* Wide vectors make short rows dear: a row ends in a partial one. */
     double lanes = 64.0 / (double)l->element;
     double vectors = (double)(long)((cells_x + lanes - 1) / lanes) * lanes;
+    /* What is moved is moved meanwhile. */
     return rows * (rows_made * ROW_NS + vectors * (ns > moved_ns ? ns : moved_ns));
 }
 
@@ -479,7 +478,8 @@ double vf_row_layout_cost(const struct vf_row_layout *l)
         const struct vf_ring *ring = &l->ring[flow->source[k]];
         double planes = (double)l->tile.chunk + 2.0 * ring->reach.s;
         if (!ring->in_place)
-            unit += planes * plane_cost(l, ring->reach, 0, ring->whole ? element : 0, USABLE, 1);
+            unit += planes *
+                    plane_cost(l, ring->reach, 0, ring->whole ? element * ring_byte_ns(l, USABLE) : 0, 1);
     }
     for (int i = 0; i < flow->stage_count; i++) {
         const struct vf_stage *stage = &flow->stage[i];
@@ -490,9 +490,9 @@ double vf_row_layout_cost(const struct vf_row_layout *l)
         if (stage->stencil != VF_STENCIL_LINEAR)
             made = 1;
         const bool asks = l->stage[i].kind == VF_ROW_ACROSS_STREAM && stage->output_count > 1;
-        const double usable = asks ? USABLE_ASKED : USABLE;
+        const double moved_ns = bytes * ring_byte_ns(l, asks ? USABLE_ASKED : USABLE);
         unit += ((double)l->tile.chunk + 2.0 * reach.s) *
-                plane_cost(l, reach, arithmetic_ns(l, i), bytes, usable, made);
+                plane_cost(l, reach, arithmetic_ns(l, i), moved_ns, made);
     }
     double units = (double)l->tiles_x * (double)l->tiles_y * (double)l->chunks * (double)job->batch;
     double rounds = (double)(long)((units + job->threads - 1) / job->threads);

@@ -194,7 +194,7 @@ static enum vf_status weigh(const struct trial *t, int r, ptrdiff_t slab, struct
     const bool flat = plan->context.dim == 2 && !plan->by_rows;
     const ptrdiff_t extent = vf_stream_extent(plan);
     const double channels = (double)t->request->ends.channels;
-    const ptrdiff_t in_image = (extent + slab - 1) / slab;
+    const ptrdiff_t in_image = vf_ceil_div(extent, slab);
     const double slabs = (double)in_image * (double)vf_stream_images(plan) * channels;
     struct vf_flow flow;
     *weighed = (struct vf_stream_run){.tiling = run->tiling};
