@@ -13,7 +13,7 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
                              const struct vf_value *value, struct vf_error *error)
 {
     double sigma[3], rho[3], dt;
-    int smooth = 0, tensor[6];
+    int smooth = 0, tensor[6], direction[4];
     enum vf_status status;
     VF_TRY(vf_lengths_in_voxels(&params[SIGMA], &value[SIGMA], context, true, sigma, error));
     VF_TRY(vf_lengths_in_voxels(&params[RHO], &value[RHO], context, true, rho, error));
@@ -22,10 +22,11 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
         return vf_fail(error, VF_USAGE,
                        "ced: rho must be above 0: without smoothing the tensor has no direction");
     VF_TRY(vf_add_structure_tensor(e, context, sigma, rho, &smooth, tensor, error));
-    if (vf_add_stage(e, "DT", VF_STENCIL_ced_tensor, context->dim, tensor, tensor, VF_FIELD_DERIVED, error) ==
-        NULL)
+    if (vf_add_stage(e, "DIR", VF_STENCIL_ced_direction, context->dim, tensor, direction, VF_FIELD_DERIVED,
+                     error) == NULL)
         return VF_FAILED;
     VF_TRY(vf_set_coherence(e, value[ALPHA].number, value[CONTRAST].number, error));
+    VF_TRY(vf_add_diffusion_tensor(e, context, direction, value[ALPHA].number, 0, tensor, error));
     VF_TRY(vf_add_diffusion_step(e, context, tensor, dt, error));
     e->repeat = (int)value[ITERATIONS].number;
 out:

@@ -1,8 +1,9 @@
 /* Edge-enhancing diffusion. */
-#include "filters/tensor_params.h"
-#include "filters/tensor_stages.h"
+#include <string.h>
 
 #include "filters/stencils/params.h"
+#include "filters/tensor_params.h"
+#include "filters/tensor_stages.h"
 
 enum { SIGMA, RHO, K, ITERATIONS, DT, MODE };
 enum mode { SURFACE, LINE };
@@ -21,20 +22,38 @@ static const struct vf_param params[] = {
                       "change alone, which needs rho > 0"},
 };
 
-/* The diffusion tensor: from the gradient alone where the structure tensor is not smoothed, else from the
- * eigenvectors of the smoothed one and the gradient of u_sigma. */
-static struct vf_stage *add_tensor(struct vf_expansion *e, const struct vf_context *context, bool smoothed,
-                                   enum mode mode, int smooth, int *tensor, struct vf_error *error)
+/* The diffusion tensor of the structure tensor, from its eigenvectors and the gradient of u_sigma. */
+static enum vf_status add_smoothed(struct vf_expansion *e, const struct vf_context *context,
+                                   const struct vf_value *value, const double sigma[3], int smooth,
+                                   int *tensor, struct vf_error *error)
 {
+    const bool is_line = value[MODE].choice == LINE;
     const int components = context->dim * (context->dim + 1) / 2;
-    int inputs[VF_MAX_INPUTS];
-    for (int c = 0; c < components; c++)
-        inputs[c] = tensor[c];
+    int inputs[VF_MAX_INPUTS], direction[4];
+    enum vf_status status;
+    memcpy(inputs, tensor, (size_t)components * sizeof *inputs);
     inputs[components] = smooth;
-    enum vf_stencil_id stencil = VF_STENCIL_eed_tensor;
-    if (smoothed)
-        stencil = mode == LINE ? VF_STENCIL_eed_line_tensor : VF_STENCIL_eed_surface_tensor;
-    return vf_add_stage(e, "DT", stencil, context->dim, inputs, tensor, VF_FIELD_DERIVED, error);
+    struct vf_stage *stage =
+        vf_add_stage(e, "DIR", is_line ? VF_STENCIL_eed_line_direction : VF_STENCIL_eed_surface_direction,
+                     context->dim, inputs, direction, VF_FIELD_DERIVED, error);
+    if (stage == NULL)
+        return VF_FAILED;
+    vf_set_half_inverse_h(stage, context);
+    VF_TRY(vf_set_inverse_k(e, context, &value[K], sigma, VF_EED_INVERSE_K, error));
+    VF_TRY(vf_add_diffusion_tensor(e, context, direction, 1, is_line ? -1 : 0, tensor, error));
+out:
+    return status;
+}
+
+/* The same without smoothing, where it is the gradient's alone. */
+static enum vf_status add_unsmoothed(struct vf_expansion *e, const struct vf_context *context,
+                                     const struct vf_value *value, const double sigma[3], int *tensor,
+                                     struct vf_error *error)
+{
+    if (vf_add_stage(e, "DT", VF_STENCIL_eed_tensor, context->dim, tensor, tensor, VF_FIELD_DERIVED, error) ==
+        NULL)
+        return VF_FAILED;
+    return vf_set_inverse_k(e, context, &value[K], sigma, VF_EED_INVERSE_K, error);
 }
 
 static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
@@ -52,12 +71,10 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
                        "eed: mode=line needs rho above 0 (rho=2, say): without smoothing the tensor "
                        "has no direction of least change");
     VF_TRY(vf_add_structure_tensor(e, context, sigma, rho, &smooth, tensor, error));
-    struct vf_stage *stage =
-        add_tensor(e, context, smoothed, (enum mode)value[MODE].choice, smooth, tensor, error);
-    if (stage == NULL)
-        return VF_FAILED;
-    vf_set_half_inverse_h(stage, context);
-    VF_TRY(vf_set_inverse_k(e, context, &value[K], sigma, VF_EED_INVERSE_K, error));
+    if (smoothed)
+        VF_TRY(add_smoothed(e, context, value, sigma, smooth, tensor, error));
+    else
+        VF_TRY(add_unsmoothed(e, context, value, sigma, tensor, error));
     VF_TRY(vf_add_diffusion_step(e, context, tensor, dt, error));
     e->repeat = (int)value[ITERATIONS].number;
 out:

@@ -43,6 +43,19 @@ out:
     return status;
 }
 
+enum vf_status vf_add_diffusion_tensor(struct vf_expansion *e, const struct vf_context *context,
+                                       const int *direction, double first, double slope, int *tensor,
+                                       struct vf_error *error)
+{
+    struct vf_stage *stage = vf_add_stage(e, "DT", VF_STENCIL_diffusion_tensor, context->dim, direction,
+                                          tensor, VF_FIELD_DERIVED, error);
+    if (stage == NULL)
+        return VF_FAILED;
+    stage->param[VF_ABOUT_FIRST] = first;
+    stage->param[VF_ABOUT_SLOPE] = slope;
+    return VF_OK;
+}
+
 enum vf_status vf_add_diffusion_step(struct vf_expansion *e, const struct vf_context *context,
                                      const int *tensor, double dt, struct vf_error *error)
 {

@@ -79,8 +79,9 @@ static inline bool vf_body_has_eigenvalues(enum vf_stencil_id id)
 
 static inline bool vf_body_has_eigenvector(enum vf_stencil_id id)
 {
-    return id == VF_STENCIL_and_tensor || id == VF_STENCIL_ced_tensor || id == VF_STENCIL_eed_line_tensor ||
-           id == VF_STENCIL_eed_surface_tensor || id == VF_STENCIL_orientation;
+    return id == VF_STENCIL_and_direction || id == VF_STENCIL_ced_direction ||
+           id == VF_STENCIL_eed_line_direction || id == VF_STENCIL_eed_surface_direction ||
+           id == VF_STENCIL_orientation;
 }
 
 /* For percentiles: the last bin of finite values, and what stands for values that do not count. */

@@ -350,23 +350,4 @@ VF_DEVICE struct vf_eigenvector vf_eigenvector_of(const REAL *tensor, int rank)
 }
 #endif
 
-/* The tensor a I + b w w^T. */
-VF_DEVICE void vf_tensor_about(REAL a, REAL b, const REAL *w, REAL *tensor)
-{
-#if DIM == 3
-    const REAL bx = b * w[VF_X], by = b * w[VF_Y], bz = b * w[VF_Z];
-    tensor[VF_XX] = FMA(bx, w[VF_X], a);
-    tensor[VF_XY] = bx * w[VF_Y];
-    tensor[VF_XZ] = bx * w[VF_Z];
-    tensor[VF_YY] = FMA(by, w[VF_Y], a);
-    tensor[VF_YZ] = by * w[VF_Z];
-    tensor[VF_ZZ] = FMA(bz, w[VF_Z], a);
-#else
-    const REAL bx = b * w[VF_X], by = b * w[VF_Y];
-    tensor[VF_XX] = FMA(bx, w[VF_X], a);
-    tensor[VF_XY] = bx * w[VF_Y];
-    tensor[VF_YY] = FMA(by, w[VF_Y], a);
-#endif
-}
-
 #endif

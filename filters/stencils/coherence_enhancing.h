@@ -1,5 +1,6 @@
-/* Weickert's coherence-enhancing eigenvalue (1999): alpha + (1 - alpha) exp(-C S^4 / (mu1 - mu3)^2). The
- * contrast is ordinary and above 0 (kernels/stencil_quotient.h) where the way is short. */
+/* Weickert's coherence-enhancing eigenvalue (1999): alpha + (1 - alpha) exp(-C S^4 / (mu1 - mu3)^2), alpha
+ * where they are equal. The contrast is ordinary and above 0 (kernels/stencil_quotient.h) where the way is
+ * short. */
 #ifndef VF_COHERENCE_ENHANCING_H
 #define VF_COHERENCE_ENHANCING_H
 
@@ -14,11 +15,11 @@ VF_DEVICE REAL vf_coherence_divisor(int way, REAL spread, REAL contrast)
     return way ? MIN(MAX(spread, contrast * R(0x1p-10)), contrast * R(0x1p40)) : spread;
 }
 
-/* `exponential` is exp of minus the squared quotient. */
-VF_DEVICE REAL vf_coherence_gain(REAL spread, REAL alpha, REAL exponential)
+/* What it is above alpha; never 0, by which diffusion_tensor.h tells it from an edge. `exponential` is exp of
+ * minus the squared quotient, 0 where that is 0 / 0. */
+VF_DEVICE REAL vf_coherence_along(REAL alpha, REAL exponential)
 {
-    const REAL gain = FMA(R(1.0) - alpha, exponential, alpha);
-    return spread == R(0.0) ? alpha : gain;
+    return FMA(R(1.0) - alpha, exponential, R(0x1p-100));
 }
 
 #endif

@@ -7,19 +7,20 @@
 
 #define VF_EDGE_DIVIDEND R(3.31488)
 
-/* What that is divided by. Beyond the bounds, which a short way needs, the exponential is 0 or 1, as at them;
- * NaN, a short way's root of 0, is below. */
-VF_DEVICE REAL vf_edge_divisor(int way, REAL squared_gradient, REAL inverse_k)
+/* What that is divided by, of the gradient's length. Beyond the bounds, which a short way needs, the
+ * exponential is 0 or 1, as at them; NaN, a short way's root of 0, is below. */
+VF_DEVICE REAL vf_edge_divisor(int way, REAL gradient, REAL inverse_k)
 {
-    const REAL s = ORDINARY_ROOT(way, squared_gradient) * inverse_k;
+    const REAL s = gradient * inverse_k;
     const REAL s2 = s * s, s4 = s2 * s2, s8 = s4 * s4;
     return way ? MIN(MAX(s8, R(0x1p-20)), R(0x1p60)) : s8;
 }
 
-VF_DEVICE REAL vf_edge_stop(int way, REAL squared_gradient, REAL inverse_k)
+/* 1 minus the eigenvalue. */
+VF_DEVICE REAL vf_edge_exponential(int way, REAL squared_gradient, REAL inverse_k)
 {
-    const REAL divisor = vf_edge_divisor(way, squared_gradient, inverse_k);
-    return R(1.0) - vf_exp_minus(ORDINARY_QUOTIENT(way, VF_EDGE_DIVIDEND, divisor));
+    const REAL divisor = vf_edge_divisor(way, ORDINARY_ROOT(way, squared_gradient), inverse_k);
+    return vf_exp_minus(ORDINARY_QUOTIENT(way, VF_EDGE_DIVIDEND, divisor));
 }
 
 #endif

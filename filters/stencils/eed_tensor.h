@@ -11,7 +11,7 @@ VF_STENCIL(eed_tensor)
     const REAL squared = tensor[VF_XX] + tensor[VF_YY];
 #endif
     /* 0, or from half a unit in 1's last place on. */
-    const REAL less = vf_edge_stop(SHORT_WAY, squared, PARAM(VF_EED_INVERSE_K)) - R(1.0);
+    const REAL less = (R(1.0) - vf_edge_exponential(SHORT_WAY, squared, PARAM(VF_EED_INVERSE_K))) - R(1.0);
     const REAL share = ORDINARY_QUOTIENT(SHORT_WAY, less, squared == R(0.0) ? R(1.0) : squared);
     DOUBT_UNLESS_ORDINARY(squared);
     PUT(VF_XX, FMA(share, tensor[VF_XX], R(1.0)));

@@ -1,6 +1,5 @@
-/* Inputs 0.. of a body as a tensor, and a tensor as its outputs. */
+/* Inputs 0.. of a body as a tensor. */
 #ifndef TENSOR_INPUT
-#define PUT_TENSOR(tensor) VF_UNROLL for (int c = 0; c < VF_TENSOR; c++) PUT(c, tensor[c])
 #if DIM == 3
 #define TENSOR_INPUT                                                                                   \
     {                                                                                                  \

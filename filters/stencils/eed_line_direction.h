@@ -1,17 +1,16 @@
 /* l1 = l2 stop at edges and the last eigenvalue is 1: D = l I + (1 - l) v v^T, v the last vector of the
  * smoothed tensor (Frangakis & Hegerl 2001), l from the gradient of u_sigma, the last input. */
+#include "filters/stencils/direction.h"
 #include "filters/stencils/edge.h"
 #include "filters/stencils/gradient.h"
 #include "filters/stencils/tensor_input.h"
 
-VF_STENCIL(eed_line_tensor)
+VF_STENCIL(eed_line_direction)
 {
     const REAL tensor[] = TENSOR_INPUT;
     const struct vf_eigenvector e = EIGENVECTOR(tensor, DIM - 1);
-    REAL diffusion[VF_TENSOR];
     const REAL squared = GRADIENT_SQUARED(VF_TENSOR);
-    const REAL stop = vf_edge_stop(SHORT_WAY, squared, PARAM(VF_EED_INVERSE_K));
     DOUBT_UNLESS_ORDINARY(squared);
-    vf_tensor_about(stop, R(1.0) - stop, e.vector, diffusion);
-    PUT_TENSOR(diffusion);
+    VF_UNROLL for (int axis = 0; axis < DIM; axis++) PUT(axis, e.vector[axis]);
+    PUT(VF_ALONG, vf_edge_exponential(SHORT_WAY, squared, PARAM(VF_EED_INVERSE_K)));
 }
