@@ -75,6 +75,26 @@ Test(fake_cuda, orders_show_a_race)
     cr_expect_neq(memcmp(out[0], out[1], sizeof out[0]), 0);
 }
 
+static void read_beyond(void)
+{
+    float out[64];
+    run_kernel(KERNEL("a.out[threadIdx.x] = a.in[threadIdx.x + 4096];"), 1, 64, 1, 0, out, 64);
+}
+
+static void read_before(void)
+{
+    float out[64];
+    run_kernel(KERNEL("a.out[threadIdx.x] = a.in[(int)threadIdx.x - 4096];"), 1, 64, 1, 0, out, 64);
+}
+
+/* By a signal, or by what a sanitizer makes of it. */
+Test(fake_cuda, memory_has_ends)
+{
+    char said[4096];
+    cr_expect_neq(status_of(read_beyond, said), 0);
+    cr_expect_neq(status_of(read_before, said), 0);
+}
+
 /* Threads that have returned are not waited for, whether before or after the others arrive. */
 Test(fake_cuda, ended_threads_pass_barriers)
 {

@@ -1,8 +1,38 @@
 /* Memory of devices, pinned memory of the host, and copies. */
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "driver.h"
+
+/* Memory lies between pages that nobody may touch, at the end of what is left: what is read or written beyond
+ * it, rounded up to ALIGNMENT, ends the test. */
+enum { PAGE = 4096, GUARD = 4 << 20 };
+
+static size_t round_up(size_t bytes, size_t step)
+{
+    return (bytes + step - 1) / step * step;
+}
+
+/* NULL: there is none. */
+static void *guarded_alloc(size_t bytes)
+{
+    const size_t used = round_up(bytes, ALIGNMENT), pages = round_up(used, PAGE);
+    char *const all =
+        mmap(NULL, pages + 2 * (size_t)GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (all == MAP_FAILED)
+        return NULL;
+    if (mprotect(all + GUARD, pages, PROT_READ | PROT_WRITE) != 0) {
+        munmap(all, pages + 2 * (size_t)GUARD);
+        return NULL;
+    }
+    return all + GUARD + (pages - used);
+}
+
+static void guarded_free(void *address, size_t bytes)
+{
+    const size_t used = round_up(bytes, ALIGNMENT), pages = round_up(used, PAGE);
+    munmap((char *)address - (pages - used) - GUARD, pages + 2 * (size_t)GUARD);
+}
 
 static size_t free_memory(void)
 {
@@ -22,7 +52,8 @@ static CUresult allocate(enum kind kind, size_t bytes, void **address)
     struct object *const object = fake_object_add(kind);
     if (!object)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (posix_memalign(address, ALIGNMENT, bytes) != 0) {
+    *address = guarded_alloc(bytes);
+    if (*address == NULL) {
         fake_object_remove(object);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -64,7 +95,7 @@ CUresult cuMemFree_v2(CUdeviceptr pointer)
         return pointer ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     object->device->used -= object->bytes;
     fake_finish_all();
-    free(object->address);
+    guarded_free(object->address, object->bytes);
     fake_object_remove(object);
     return CUDA_SUCCESS;
 }
@@ -83,7 +114,7 @@ CUresult cuMemFreeHost(void *pointer)
     if (!object)
         return CUDA_ERROR_INVALID_VALUE;
     fake_finish_all();
-    free(object->address);
+    guarded_free(object->address, object->bytes);
     fake_object_remove(object);
     return CUDA_SUCCESS;
 }
