@@ -34,7 +34,7 @@ static void space_open(struct space *space, const struct bench_item *item, struc
     const struct vf_gpu_plan no_copies = {.launch_count = 1};
     struct vf_kernel_work work;
     struct vf_error error;
-    bench_flow_open(&space->flow, item, grid, 1, gpu);
+    bench_flow_open(&space->flow, item, grid, 1, gpu, NULL);
     const struct vf_launch whole = {.stage_end = space->flow.flow.stage_count};
     space->request = (struct vf_gpu_request){.flow = &space->flow.flow,
                                              .nx = grid.nx,

@@ -102,7 +102,8 @@ static void flow_rows(struct walk *walk, bool schemes, bool plan)
 static void step_rows(struct walk walk, const struct bench_item *item, int steps, bool schemes, bool plan)
 {
     struct bench_flow flow;
-    bench_flow_open(&flow, item, walk.grid, steps, walk.gpu);
+    const bool is_forced = walk.scheme != NULL && strcmp(walk.scheme, "plan") != 0;
+    bench_flow_open(&flow, item, walk.grid, steps, walk.gpu, is_forced ? walk.scheme : NULL);
     walk.flow = &flow;
     flow_rows(&walk, schemes, plan);
     bench_flow_close(&flow);

@@ -319,7 +319,7 @@ void bench_gpu_rows(const struct bench_gpu_options *options, struct bench_device
     const struct vf_gpu *gpu = &device->cuda->gpu;
     struct place place = {.options = options, .device = device, .item = item, .grid = grid, .tally = tally};
     struct bench_flow one;
-    bench_flow_open(&one, item, grid, 1, gpu);
+    bench_flow_open(&one, item, grid, 1, gpu, NULL);
     open_place(&place, &one);
     bench_each_row(item, grid, gpu, options->scheme, run_row, &place);
     bench_right_close(&place.right);

@@ -496,24 +496,31 @@ static void alloc_flow(struct vf_flow *flow, int stages)
 
 /* What a filter does after its pre-pass, of which only the time of what follows is of interest: any value
  * does for the numbers that it would have given. */
-static void open_filter(struct bench_flow *f, struct bench_grid grid, const struct vf_gpu *gpu)
+static void open_filter(struct bench_flow *f, struct bench_grid grid, const struct vf_gpu *gpu,
+                        const char *scheme)
 {
     enum { MOST_VALUES = 64, ANY_VALUE = 20 };
     const struct bench_item *item = f->item;
     double value[MOST_VALUES];
     struct vf_error error;
-    const struct vf_plan_request request = {.chain = &f->chain,
-                                            .context = {.dim = item->dim, .aspect = {1, 1, 1}},
-                                            .nx = grid.nx,
-                                            .ny = grid.ny,
-                                            .nz = grid.nz,
-                                            .batch = 1,
-                                            .threads = 1,
-                                            .gpu = gpu,
-                                            .source_type = item->type,
-                                            .result_type = item->type};
+    struct vf_plan_request request = {.chain = &f->chain,
+                                      .context = {.dim = item->dim, .aspect = {1, 1, 1}},
+                                      .nx = grid.nx,
+                                      .ny = grid.ny,
+                                      .nz = grid.nz,
+                                      .batch = 1,
+                                      .threads = 1,
+                                      .gpu = gpu,
+                                      .scheme = scheme,
+                                      .source_type = item->type,
+                                      .result_type = item->type};
     bench_must(vf_chain_append(&f->chain, item->chain, &error), &error);
-    bench_must(vf_plan_open(&f->plan, &request, &error), &error);
+    enum vf_status status = vf_plan_open(&f->plan, &request, &error);
+    if (status == VF_USAGE && scheme != NULL) {
+        request.scheme = NULL;
+        status = vf_plan_open(&f->plan, &request, &error);
+    }
+    bench_must(status, &error);
     for (int i = 0; i < MOST_VALUES; i++)
         value[i] = ANY_VALUE;
     const struct vf_run *first = &f->plan.run[f->plan.run[0].prepass ? 1 : 0];
@@ -523,11 +530,11 @@ static void open_filter(struct bench_flow *f, struct bench_grid grid, const stru
 }
 
 void bench_flow_open(struct bench_flow *f, const struct bench_item *item, struct bench_grid grid, int steps,
-                     const struct vf_gpu *gpu)
+                     const struct vf_gpu *gpu, const char *scheme)
 {
     *f = (struct bench_flow){.item = item, .steps = steps};
     if (item->chain != NULL) {
-        open_filter(f, grid, gpu);
+        open_filter(f, grid, gpu, scheme);
     } else {
         alloc_flow(&f->flow, steps * item->stage_count);
         f->flow.dim = item->dim;

@@ -76,9 +76,10 @@ struct bench_flow {
     struct vf_plan plan;
 };
 
-/* `steps` of an item on a grid; `gpu` is what filters are planned for. It stays where it was opened. */
+/* `steps` of an item on a grid; `gpu` is what filters are planned for, by `scheme` where it can be (NULL: as
+ * they would be). It stays where it was opened. */
 void bench_flow_open(struct bench_flow *f, const struct bench_item *item, struct bench_grid grid, int steps,
-                     const struct vf_gpu *gpu);
+                     const struct vf_gpu *gpu, const char *scheme);
 void bench_flow_close(struct bench_flow *f);
 
 #endif
