@@ -14,8 +14,8 @@ enum vf_status vf_add_structure_tensor(struct vf_expansion *e, const struct vf_c
 enum vf_status vf_add_gradient_magnitude(struct vf_expansion *e, const struct vf_context *context,
                                          const double sigma[3], int *field, struct vf_error *error);
 
-/* The stage DT: the diffusion tensor a I + b w w^T of the 3 or 4 fields in `direction` (stencils/direction.h),
- * a being first + slope * b where b > 0. tensor[] gets 3 or 6 fields. */
+/* The stage DT: the diffusion tensor a I + b w w^T of the 3 or 4 fields in `direction`
+ * (stencils/direction.h), a being first + slope * b where b > 0. tensor[] gets 3 or 6 fields. */
 enum vf_status vf_add_diffusion_tensor(struct vf_expansion *e, const struct vf_context *context,
                                        const int *direction, double first, double slope, int *tensor,
                                        struct vf_error *error);

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "kernels/gpu_box.h"
+#include "kernels/gpu_run.h"
 
 extern const struct vf_gpu_scheme vf_gpu_body_lines;
 
@@ -93,22 +93,6 @@ static int registers_of(const struct vf_kernel_case *c)
     return 4 + words * (c->flow->sink_count * pack + 2 * border + pack);
 }
 
-/* Packs that the first stage reads for one of its own, through L1. */
-static double reads_of_pack(const struct vf_kernel_case *c)
-{
-    const struct vf_stage *first = &c->flow->stage[0];
-    double reads = 0;
-    for (int k = 0; k < first->input_count; k++) {
-        int halo[3];
-        vf_stage_halo(first, c->flow->dim, k, halo);
-        const bool is_star =
-            first->stencil != VF_STENCIL_LINEAR && k < vf_stage_stencil(first)->star_inputs[c->flow->dim - 2];
-        const int rows = is_star ? 1 + 2 * (halo[0] + halo[1]) : (1 + 2 * halo[0]) * (1 + 2 * halo[1]);
-        reads += rows + 2.0 * (is_star ? 1 : rows) * halo[2];
-    }
-    return reads;
-}
-
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
 {
@@ -117,7 +101,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     const int pack = vf_kernel_pack(c), fields = flow->sink_count, across = packs_of_row(c, config),
               border = (across - config->block[0]) / 2 * pack, columns = pack * config->block[0];
     const double rows = config->block[1], threads = config->block[0] * rows, packs = across * rows,
-                 cells = columns * rows, reads = reads_of_pack(c),
+                 cells = columns * rows, reads = vf_pack_reads(&flow->stage[0], flow->dim),
                  beside = fields * cells / pack * 2.0 * border / pack;
     for (int k = 0; k < flow->source_count; k++) {
         const int element = (int)vf_type_size(c->source_type[k]);
@@ -147,8 +131,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
 static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                    struct vf_text *text)
 {
-    const int threads = config->block[0] * config->block[1], blocks = 65536 / (registers_of(c) * threads);
-    vf_text_add(text, "#define VF_STORES_SUMS 1\n#define VF_LEAST_BLOCKS %d\n", blocks < 1 ? 1 : blocks);
+    vf_text_add(text, "#define VF_STORES_SUMS 1\n");
+    vf_define_least_blocks(config, registers_of(c), text);
 }
 
 /* A pack in the grid's midst, at its edges, a cell at the ends of rows; packs of sums, runs of multiply-adds,

@@ -2,10 +2,6 @@
  * tile's cells and at those beside it that the sums reach, each thread reading its own neighbourhood through
  * L1 and L2, and puts what comes out into shared memory; from there it makes the sums.
  *
- * Cells of the first stage outside the grid, in rows that end within the tile's reach, are those that the
- * boundary rule maps them to, computed again, of whole packs once for all that `nearest` puts beyond an end;
- * under `constant` they are the constant.
- *
  * After C. C. Virt, J. Wraa-Hansen, Optimisation and GPU code generation of stencils for Futhark (Copenhagen,
  * 2021), 5.2.4 (tiles in shared memory, one barrier), for what a stage makes in place of what is read. It
  * wins where that is many fields, such as products that are smoothed next: they are written and read once
@@ -21,101 +17,23 @@
 #include "kernels/device_global.h"
 #include "kernels/device_line.h"
 
-typedef vf_stage_1 vf_line;
-
 /* ---- tiles in shared memory: one of each field that is summed ---- */
 
 struct vf_lines_tile {
     enum {
-        border = vf_border(vf_line::halo_x, VF_PACK),
+        border = vf_border(vf_stage_1::halo_x, VF_PACK),
         pitch = VF_TILE_X + 2 * border,
         cells = VF_BLOCK_Y * pitch,
         beside = 2 * border / VF_PACK, /* packs beside the tile in a row */
     };
 };
 
-/* ---- the first stage ---- */
+#define VF_MADE_APART vf_lines_tile::cells
+#include "kernels/device_made.h"
 
 VF_INLINE int vf_thread()
 {
     return threadIdx.y * VF_BLOCK_X + threadIdx.x;
-}
-
-/* One cell anywhere in the grid, for a place in the tile. */
-struct vf_lone_cell {
-    const VfArgs &args;
-    int x, y, z;
-    REAL *to;
-
-    VF_MEMBER REAL read(int input, int dz, int dy, int dx)
-    {
-        const int at_x = vf_index(x + dx, args.nx), at_y = vf_index(y + dy, args.ny),
-                  at_z = vf_index_z(z + dz, args.nz);
-        if (VF_BOUNDARY == VF_CONSTANT && (at_x < 0 || at_y < 0 || at_z < 0))
-            return vf_outside(args, input);
-        return vf_load(args, input, vf_row(args, at_y, at_z) + at_x);
-    }
-    VF_MEMBER void store(int output, REAL value)
-    {
-        to[output * vf_lines_tile::cells] = value;
-    }
-    VF_MEMBER bool open(int axis, bool upper)
-    {
-        return vf_is_cell_open(args, x, y, z, axis, upper);
-    }
-};
-
-/* Stores what is summed of one cell; NaN if it is in doubt. */
-template <bool is_short, class C> VF_INLINE REAL vf_make_by(C &cell)
-{
-    vf_cell_values<C> values = {cell};
-    vf_stage_view<vf_stage_0, C, is_short> view = {values};
-    values.doubt = 0;
-    vf_stage_0::compute(view);
-    VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++) cell.store(k, values.value[vf_line::in(k)-VF_INPUTS]);
-    return values.doubt;
-}
-
-template <class C> VF_INLINE void vf_make(C cell)
-{
-    const REAL doubt = vf_make_by<true>(cell);
-    if (doubt != doubt)
-        vf_make_by<false>(cell);
-}
-
-template <class Box> VF_INLINE void vf_make_pack(const Box &box, REAL (&made)[VF_OUTPUTS][VF_PACK])
-{
-    VF_UNROLL for (int i = 0; i < VF_PACK; i++)
-        vf_make(vf_box_cell<Box, VF_PACK>{box.args, box, made, 0, 0, i});
-}
-
-/* Columns from `begin` to `end` of the tile's rows, which no whole pack of the grid has. */
-VF_INLINE void vf_make_end(const VfArgs &args, int x0, int y0, int z, int begin, int end, REAL *tile)
-{
-    const int columns = end - begin;
-    /* The last threads begin: the first ones have more packs to make. */
-    VF_NO_UNROLL for (int n = VF_THREADS - 1 - vf_thread(); n < columns * VF_BLOCK_Y; n += VF_THREADS)
-    {
-        const int row = n / columns, x = begin + n % columns;
-        REAL *const to = tile + row * vf_lines_tile::pitch + (x - x0 + vf_lines_tile::border);
-        vf_lone_cell cell = {args, vf_index(x, args.nx), y0 + row, z, to};
-        if (y0 + row >= args.ny)
-            continue;
-        if (VF_BOUNDARY == VF_CONSTANT && cell.x < 0)
-            VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++) cell.store(k, vf_outside(args, vf_line::in(k)));
-        else
-            vf_make(cell);
-    }
-}
-
-/* A pack that may lie before or behind rows of whole packs under `nearest`, but for its place. */
-VF_INLINE void vf_repeat_end(bool before, REAL (&made)[VF_OUTPUTS][VF_PACK])
-{
-    VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++)
-    {
-        const REAL end = before ? made[k][0] : made[k][VF_PACK - 1];
-        VF_UNROLL for (int i = 0; i < VF_PACK; i++) made[k][i] = end;
-    }
 }
 
 /* Fills the tile; the thread's own pack is in `made` too, if it is whole. */
@@ -142,22 +60,17 @@ VF_INLINE void vf_make_tile(const VfArgs &args, int x0, int y0, int z, int turn,
             at = repeats ? min(max(x, 0), whole - VF_PACK) : x;
         }
         const int y = y0 + row;
-        if (y < args.ny && at >= 0 && at < whole) {
-            if (inside && (VF_BESIDE || (at >= VF_BOX_HALO_X && at + VF_PACK + VF_BOX_HALO_X <= args.nx)))
-                vf_make_pack(vf_global_box<true>(args, at, y, z), made);
-            else
-                vf_make_pack(vf_global_box<false>(args, at, y, z), made);
-            if (at != x)
-                vf_repeat_end(x < at, made);
-            REAL *const to = tile + row * vf_lines_tile::pitch + (x - x0 + border);
-            VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++)
-                vf_set_pack(to + k * vf_lines_tile::cells, made[k]);
-        }
+        if (y < args.ny && at >= 0 && at < whole)
+            vf_make_whole(args, x, at, y, z, inside, tile + row * vf_lines_tile::pitch + (x - x0 + border),
+                          made);
     }
+    REAL *const origin = tile + (border - x0);
+    const auto row_at = [&](int row) { return y0 + row < args.ny ? y0 + row : -1; };
     if (!repeats && x0 < halo)
-        vf_make_end(args, x0, y0, z, x0 - halo, 0, tile);
+        vf_make_end<VF_BLOCK_Y, vf_lines_tile::pitch>(args, vf_thread(), z, x0 - halo, 0, origin, row_at);
     if (!repeats && x0 + VF_TILE_X + halo > whole)
-        vf_make_end(args, x0, y0, z, max(whole, x0 - halo), min(args.nx, x0 + VF_TILE_X) + halo, tile);
+        vf_make_end<VF_BLOCK_Y, vf_lines_tile::pitch>(args, vf_thread(), z, max(whole, x0 - halo),
+                                                      min(args.nx, x0 + VF_TILE_X) + halo, origin, row_at);
 }
 
 /* ---- the sums ---- */

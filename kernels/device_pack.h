@@ -110,6 +110,17 @@ VF_INLINE void vf_store_pack(const VfArgs &args, int output, long long at, const
 #undef VF_STORE_OF
 }
 
+template <int N>
+VF_INLINE void vf_store_pack_if(bool is_wanted, const VfArgs &args, int output, long long at,
+                                const REAL (&from)[N])
+{
+#define VF_STORE_OF(k) \
+    if (output == k)   \
+        return vf_write_pack_if(is_wanted, (vf_out_##k *)args.out[k] + at, from);
+    VF_EACH_OUTPUT(VF_STORE_OF)
+#undef VF_STORE_OF
+}
+
 /* ---- packs in shared memory ---- */
 
 #if REAL_BITS == 64

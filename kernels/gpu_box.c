@@ -324,6 +324,20 @@ bool vf_fills_are_copies(const struct vf_kernel_case *c, const struct vf_gpu *gp
     return gpu->capability >= 80;
 }
 
+double vf_pack_reads(const struct vf_stage *stage, int dim)
+{
+    double reads = 0;
+    for (int k = 0; k < stage->input_count; k++) {
+        int halo[3];
+        vf_stage_halo(stage, dim, k, halo);
+        const bool is_star =
+            stage->stencil != VF_STENCIL_LINEAR && k < vf_stage_stencil(stage)->star_inputs[dim - 2];
+        const int rows = is_star ? 1 + 2 * (halo[0] + halo[1]) : (1 + 2 * halo[0]) * (1 + 2 * halo[1]);
+        reads += rows + 2.0 * (is_star ? 1 : rows) * halo[2];
+    }
+    return reads;
+}
+
 void vf_tile_define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                     struct vf_text *text)
 {

@@ -62,6 +62,9 @@ void vf_tile_fill(const struct vf_kernel_case *c, const struct vf_kernel_config 
 /* Whether tiles are filled by copies that pass by registers: nothing is converted, and the device can. */
 bool vf_fills_are_copies(const struct vf_kernel_case *c, const struct vf_gpu *gpu);
 
+/* Packs that a thread reads of a stage's inputs for a pack of its own, through L1. */
+double vf_pack_reads(const struct vf_stage *stage, int dim);
+
 /* The `define` of tile schemes: VF_LEAST_BLOCKS (kernels/device_entry.h), VF_SHUFFLES (device_box.h). */
 void vf_tile_define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                     struct vf_text *text);

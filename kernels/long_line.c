@@ -1,4 +1,4 @@
-#include "kernels/gpu_box.h"
+#include "kernels/gpu_run.h"
 
 extern const struct vf_gpu_scheme vf_gpu_long_line;
 
@@ -61,7 +61,7 @@ static struct shape shape_of(const struct vf_kernel_case *c, const struct vf_ker
         s.held = (ptrdiff_t)config->block[1] * 2 * runs * (s.run + s.pack);
     } else {
         s.span = config->work[0];
-        s.parts = (2 * s.reach + 2 * s.run - 1) / s.run;
+        s.parts = vf_run_parts(s.reach, s.run);
         s.warps = config->block[s.axis];
         s.held = (ptrdiff_t)(s.parts - 1 + 2 * s.warps) * s.run * WARP * s.span;
     }
@@ -89,18 +89,6 @@ static int wanted_registers(const struct vf_kernel_case *c, const struct vf_kern
     return 64 + (s.axis == 0 ? 1 : 2) * sums;
 }
 
-static int least_blocks(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
-{
-    const int threads = config->block[0] * config->block[1] * config->block[2],
-              blocks = 65536 / (wanted_registers(c, config) * threads);
-    return blocks < 1 ? 1 : blocks < 32 ? blocks : 32;
-}
-
-static bool is_power(int n)
-{
-    return n > 0 && (n & (n - 1)) == 0;
-}
-
 static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                            const struct vf_kernel_config *config)
 {
@@ -109,9 +97,9 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
         if (i != axis && (work[i] > 1 || (block[i] > 1 && (axis > 0 || i == 2))))
             return "threads and their cells lie along the line and along x (of lines along x, rows are "
                    "threads' y)";
-    if (work[axis] < vf_kernel_pack(c) || !is_power(work[axis]))
+    if (!vf_is_run(c, work[axis]))
         return "a thread's work along the line is a power of two, at least 16 bytes";
-    if (axis > 0 && (block[0] != WARP || work[0] > vf_kernel_pack(c) || !is_power(work[0])))
+    if (axis > 0 && (block[0] != WARP || work[0] > vf_kernel_pack(c) || (work[0] & (work[0] - 1)) != 0))
         return "a block is 32 threads wide, a thread's cells side by side 1, 2, 4, and 16 bytes at most";
     if (axis == 0 && block[0] * block[1] % WARP != 0)
         return "a block's threads fill warps";
@@ -138,23 +126,6 @@ static double written(const struct vf_kernel_case *c, const struct vf_kernel_con
 /* More code than this waits for instructions. */
 #define MOST_WRITTEN 1100
 
-/* The streamed axis in equal chunks of whole steps. */
-static void add_chunks(struct vf_candidate_list *all, const struct vf_kernel_config *like)
-{
-    static const int chunks[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64};
-    const struct vf_kernel_case *c = all->c;
-    const int axis = axis_of(c), step = like->block[axis] * like->work[axis];
-    const ptrdiff_t all_places = axis == 1 ? c->ny : c->nz;
-    for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
-        const ptrdiff_t chunk = (all_places + chunks[i] - 1) / chunks[i];
-        struct vf_kernel_config config = *like;
-        config.stream = (int)((chunk + step - 1) / step) * step;
-        if (i > 0 && chunk < reach_of(c))
-            break;
-        vf_candidate_add(all, &config);
-    }
-}
-
 /* Of short rows several at once, and some one after the other. */
 static void add_rows(struct vf_candidate_list *all, const struct vf_kernel_config *like)
 {
@@ -178,7 +149,7 @@ static void add_shape(struct vf_candidate_list *all, int run, int span, int warp
             continue;
         if (axis > 0) {
             config.block[axis] = warps;
-            add_chunks(all, &config);
+            vf_candidates_add_chunks(all, &config, axis, reach_of(all->c));
         } else {
             add_rows(all, &config);
         }
@@ -271,7 +242,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
 static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                    struct vf_text *text)
 {
-    vf_text_add(text, "#define VF_LEAST_BLOCKS %d\n", least_blocks(c, config));
+    vf_define_least_blocks(config, wanted_registers(c, config), text);
 }
 
 const struct vf_gpu_scheme vf_gpu_long_line = {

@@ -2,7 +2,6 @@
  * tiles and than what the sums reach; the reference's bits. */
 #include <criterion/criterion.h>
 
-#include "device.h"
 #include "flow_case.h"
 
 /* Tiles of 32 x 4 and 64 x 2 cells; in double half as wide. */
@@ -16,21 +15,13 @@ static const char *const double_schemes[][2] = {
     {"body-lines:block=16x2:work=2x1x1:interior=1", NULL},
 };
 
-/* Compares on volumes around the sizes of tiles and reaches; a slab of those that are deep enough. */
+/* Around the sizes of tiles and reaches. */
+static const int sizes[][3] = {{1, 1, 1},  {2, 5, 2},   {17, 3, 4},  {31, 4, 2},   {32, 9, 3}, {33, 8, 1},
+                               {39, 7, 2}, {64, 16, 5}, {101, 6, 7}, {130, 13, 4}, {4, 3, 1},  {60, 5, 2}};
+
 static void check(struct flow_case *c, const char *const *scheme)
 {
-    static const int sizes[][3] = {{1, 1, 1},   {2, 5, 2},    {17, 3, 4}, {31, 4, 2},
-                                   {32, 9, 3},  {33, 8, 1},   {39, 7, 2}, {64, 16, 5},
-                                   {101, 6, 7}, {130, 13, 4}, {4, 3, 1},  {60, 5, 2}};
-    struct vf_cuda *cuda = device_open();
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        const int *n = sizes[i];
-        flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 0, n[2]);
-        if (n[2] > 4)
-            flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 2, n[2] - 1);
-    }
-    flow_case_close(c);
-    vf_cuda_close(cuda);
+    flow_case_check_sizes(c, scheme, sizes, sizeof sizes / sizeof *sizes);
 }
 
 /* A body of one input, and sums over `count` of its results. */

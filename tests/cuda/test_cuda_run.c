@@ -69,6 +69,7 @@ Test(cuda_run, sums_of_any_bits)
         {"warp-stream", 2, {TAPS_BOX, TAPS_STAR}, 2, 2},
         {"separable-stream", 3, {TAPS_X, TAPS_Y, TAPS_Z}, 4, 3},
         {"body-lines", 3, {TAPS_STAR, TAPS_X}, 2, 2},
+        {"body-plane", 3, {TAPS_STAR, TAPS_X, TAPS_Y}, 2, 3},
     };
     struct vf_cuda *cuda = device_open();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -98,7 +98,7 @@ Test(cuda_slabs, global_values)
     check(&p, device, 8);
     cr_expect_eq(calls_of("cuMemsetD8Async"), 0, "counts are cleared");
     vf_cuda_close(device);
-    device = open_small("450000");
+    device = open_small("350000");
     p.chain = "and:iterations=1:sigma=0.4:rho=0.4";
     check(&p, device, 20);
     cr_expect_gt(calls_of("cuMemsetD8Async"), 0, "sums are cleared");

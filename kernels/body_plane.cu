@@ -1,0 +1,171 @@
+/* A stage, and the lines along x and then y of all that it makes, in one kernel. A block streams along y: it
+ * makes some rows of the first stage in shared memory, each thread reading its own neighbourhood through L1
+ * and L2; sums them along x, into a ring of rows of each field; and sums those along y. Sums are made in runs
+ * (kernels/device_run.h), of as many columns as of rows.
+ *
+ * It wins where body-lines does and what comes next can take the lines along z with it, as lines-body can:
+ * the fields are written and read once, not three times. */
+#include "kernels/device.h"
+
+#define VF_BOX_HALO_X vf_stage_0::halo_x
+#define VF_BOX_HALO_Y vf_stage_0::halo_y
+#define VF_BOX_HALO_Z vf_stage_0::halo_z
+#include "kernels/device_cell.h"
+#include "kernels/device_pack.h"
+#include "kernels/device_box.h"
+#include "kernels/device_global.h"
+#include "kernels/device_line.h"
+#include "kernels/device_run.h"
+
+#define VF_RUN VF_WORK_Y
+
+/* An odd number of packs: lanes that take a pack of eight rows, or of four, read different banks. */
+VF_INLINE constexpr int vf_odd_packs(int cells)
+{
+    return (cells / VF_PACK | 1) * VF_PACK;
+}
+
+/* The first stage's rows: the tile's columns, and those beside it that lines along x reach. */
+struct vf_made_rows {
+    enum {
+        border = vf_border(vf_stage_1::halo_x, VF_PACK),
+        packs = (VF_TILE_X + 2 * border) / VF_PACK,
+        pitch = vf_odd_packs(VF_TILE_X + 2 * border),
+        cells = VF_RUN * pitch,
+    };
+};
+
+#define VF_MADE_APART vf_made_rows::cells
+#include "kernels/device_made.h"
+
+typedef vf_stage_2 vf_line_y;
+
+/* Rings of rows that are summed along x, in parts. */
+struct vf_summed_rows {
+    enum { pitch = vf_odd_packs(VF_TILE_X), part = VF_RUN * pitch };
+};
+
+typedef vf_run<vf_line, VF_RUN, 1, VF_PACK, vf_made_rows::border - vf_line::halo_x, 1> vf_row_run;
+/* Columns side by side of a thread. */
+#define VF_SPAN (VF_PACK / 2)
+typedef vf_run<vf_line_y, VF_RUN, VF_SPAN, 1, 0, vf_summed_rows::pitch> vf_column_run;
+
+struct vf_plane {
+    const VfArgs &args;
+    const int x0, z, begin, end; /* the tile's first column; its rows */
+    REAL *const made, *const summed;
+
+    /* The first row of a part, perhaps outside the grid. */
+    VF_MEMBER int first_of(int part) const
+    {
+        return begin - vf_line_y::halo_y + part * VF_RUN;
+    }
+    /* The grid's row that a row of a part is, -1: none, or none that is wanted. */
+    VF_MEMBER int row_of(int part, int row) const
+    {
+        const int y = first_of(part) + row;
+        return y < end + vf_line_y::halo_y ? vf_index(y, args.ny) : -1;
+    }
+    VF_MEMBER REAL *ring(int k) const
+    {
+        return summed + k * (vf_column_run::parts * vf_summed_rows::part);
+    }
+
+    /* Each thread makes a pack of a part's rows, if there are so many. */
+    VF_MEMBER void make(int part) const
+    {
+        typedef vf_made_rows rows;
+        enum { halo = vf_line::halo_x, border = rows::border, pitch = rows::pitch };
+        const int thread = threadIdx.y * VF_BLOCK_X + threadIdx.x, whole = args.nx & -VF_PACK;
+        const bool is_deep = DIM == 2 || (z >= VF_BOX_HALO_Z && z + VF_BOX_HALO_Z < args.nz),
+                   repeats = VF_BOUNDARY == VF_NEAREST && whole == args.nx;
+        const int row = thread / rows::packs, column = thread % rows::packs * VF_PACK - border,
+                  x = x0 + column, at = repeats ? min(max(x, 0), whole - VF_PACK) : x;
+        if (row < VF_RUN && at >= 0 && at < whole && x < args.nx + border) {
+            const int y = row_of(part, row);
+            const bool inside = VF_INTERIOR && is_deep && y >= VF_BOX_HALO_Y && y + VF_BOX_HALO_Y < args.ny;
+            REAL pack[VF_OUTPUTS][VF_PACK];
+            if (y >= 0)
+                vf_make_whole(args, x, at, y, z, inside, made + row * pitch + (column + border), pack);
+        }
+        REAL *const origin = made + (border - x0);
+        const auto row_at = [&](int r) { return row_of(part, r); };
+        if (!repeats && x0 < halo)
+            vf_make_end<VF_RUN, pitch>(args, thread, z, x0 - halo, 0, origin, row_at);
+        if (!repeats && x0 + VF_TILE_X + halo > whole)
+            vf_make_end<VF_RUN, pitch>(args, thread, z, max(whole, x0 - halo),
+                                       min(args.nx, x0 + VF_TILE_X) + halo, origin, row_at);
+    }
+
+    /* Rows along x, to place `slot` of the rings. */
+    VF_MEMBER void sum_rows(int part, int slot) const
+    {
+        enum { runs = VF_TILE_X / VF_RUN };
+        const int thread = threadIdx.y * VF_BLOCK_X + threadIdx.x;
+        VF_NO_UNROLL for (int n = thread; n < VF_OUTPUTS * runs * VF_RUN; n += VF_THREADS)
+        {
+            const int row = n % VF_RUN, first = n / VF_RUN % runs * VF_RUN, k = n / VF_RUN / runs;
+            REAL *const to = ring(k) + slot * vf_summed_rows::part + row * vf_summed_rows::pitch + first;
+            vf_row_run run = {args};
+            run.add_all(made + k * vf_made_rows::cells + row * vf_made_rows::pitch + first, 0,
+                        [](int at) { return at + VF_RUN; });
+            const bool is_outside = VF_BOUNDARY == VF_CONSTANT && row_of(part, row) < 0;
+            VF_UNROLL for (int m = 0; m < VF_RUN; m += VF_PACK)
+            {
+                REAL pack[VF_PACK];
+                VF_UNROLL for (int i = 0; i < VF_PACK; i++) pack[i] =
+                    is_outside ? vf_outside(args, vf_line::out(k)) : run.sum[m + i][0];
+                vf_set_pack(to + m, pack);
+            }
+        }
+    }
+
+    /* Columns, of rows from y0 on, the first of which reach to the rings' place `slot`. */
+    VF_MEMBER void sum_columns(int y0, int slot) const
+    {
+        const int thread = threadIdx.y * VF_BLOCK_X + threadIdx.x;
+        enum { columns = VF_TILE_X / VF_SPAN };
+        VF_NO_UNROLL for (int n = thread; n < VF_OUTPUTS * columns; n += VF_THREADS)
+        {
+            const int column = n % columns * VF_SPAN, k = n / columns, x = x0 + column;
+            vf_column_run run = {args};
+            run.add_all(ring(k) + column, slot * vf_summed_rows::part, [](int at) {
+                const int next = at + vf_summed_rows::part;
+                return next < vf_column_run::parts * vf_summed_rows::part ? next : 0;
+            });
+            const int wanted = x < args.nx ? end - y0 : 0;
+            vf_out_0 *const to = (vf_out_0 *)args.out[k] + (vf_row(args, y0, z) + x);
+            VF_UNROLL for (int m = 0; m < VF_RUN; m++) vf_write_pack_if(
+                m < wanted, vf_rows_after(to, (unsigned)args.pitch, (unsigned)m), run.sum[m]);
+        }
+    }
+};
+
+VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
+{
+    VF_SHARED_MEMORY(memory);
+    const int begin = tile_y * VF_STREAM;
+    const vf_plane plane = {args,
+                            tile_x * VF_TILE_X,
+                            args.z_begin + tile_z,
+                            begin,
+                            min(begin + VF_STREAM, args.ny),
+                            (REAL *)memory,
+                            (REAL *)memory + VF_OUTPUTS * vf_made_rows::cells};
+    /* Each part is made while the one before it is summed along y. */
+    int slot = vf_column_run::parts - 1, y0 = begin - vf_column_run::parts * VF_RUN;
+    VF_NO_UNROLL for (int part = -1; y0 < plane.end; part++, y0 += VF_RUN)
+    {
+        if (part >= 0)
+            plane.sum_rows(part, slot);
+        __syncthreads();
+        if (y0 + VF_RUN < plane.end)
+            plane.make(part + 1);
+        slot = slot + 1 == vf_column_run::parts ? 0 : slot + 1;
+        if (y0 >= begin)
+            plane.sum_columns(y0, slot);
+        __syncthreads();
+    }
+}
+
+#include "kernels/device_entry.h"

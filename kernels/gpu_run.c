@@ -1,0 +1,35 @@
+#include "kernels/gpu_run.h"
+
+bool vf_is_run(const struct vf_kernel_case *c, int run)
+{
+    return run >= vf_kernel_pack(c) && (run & (run - 1)) == 0;
+}
+
+int vf_run_parts(int reach, int run)
+{
+    return (2 * reach + 2 * run - 1) / run;
+}
+
+void vf_candidates_add_chunks(struct vf_candidate_list *list, const struct vf_kernel_config *like, int axis,
+                              ptrdiff_t least)
+{
+    static const int chunks[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64};
+    const int step = like->block[axis] * like->work[axis];
+    const ptrdiff_t places = axis == 1 ? list->c->ny : list->c->nz;
+    for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
+        const ptrdiff_t chunk = (places + chunks[i] - 1) / chunks[i];
+        struct vf_kernel_config config = *like;
+        config.stream = (int)((chunk + step - 1) / step) * step;
+        if (i > 0 && chunk < least)
+            break;
+        vf_candidate_add(list, &config);
+    }
+}
+
+void vf_define_least_blocks(const struct vf_kernel_config *config, int registers, struct vf_text *text)
+{
+    enum { SM_REGISTERS = 65536, MOST = 32 };
+    const int threads = config->block[0] * config->block[1] * config->block[2],
+              blocks = SM_REGISTERS / (registers * threads);
+    vf_text_add(text, "#define VF_LEAST_BLOCKS %d\n", blocks < 1 ? 1 : blocks < MOST ? blocks : MOST);
+}

@@ -1,0 +1,155 @@
+/* Lines along y or z of several fields, and a stage of what they make, in one kernel. The block streams along
+ * the lines as in long-line, all fields at once, each with a ring of its own; a thread makes a run of each
+ * field's results (kernels/device_run.h) and then, place by place, the stage, which reads the lines' results
+ * at its own cell alone and other fields as it likes, through L1 and L2.
+ *
+ * It wins where the fields are many, such as the products of a gradient that are smoothed before their tensor
+ * is decomposed: they are written and read once less. */
+#include "kernels/device.h"
+#include "kernels/device_pack.h"
+#include "kernels/device_run.h"
+
+typedef vf_stage_0 vf_line;
+typedef vf_stage_1 vf_body;
+
+#define VF_RUN (VF_WORK_Y * VF_WORK_Z)
+#define VF_WARPS (VF_BLOCK_Y * VF_BLOCK_Z)
+#define VF_LINES vf_line::inputs
+
+typedef vf_columns<vf_line, VF_RUN, 1, VF_WARPS> vf_tile_columns;
+
+/* ---- the stage ---- */
+
+struct vf_run_cell {
+    const VfArgs &args;
+    const int x, y, z;
+    const long long at;
+    const bool is_wanted;
+
+    VF_MEMBER REAL read(int input, int dz, int dy, int dx)
+    {
+        const int at_x = dx == 0 ? x : vf_index(x + dx, args.nx),
+                  at_y = dy == 0 ? y : vf_index(y + dy, args.ny),
+                  at_z = dz == 0 ? z : vf_index_z(z + dz, args.nz);
+        if (VF_BOUNDARY == VF_CONSTANT && (at_x < 0 || at_y < 0 || at_z < 0))
+            return vf_outside(args, input);
+        REAL one[1];
+        vf_load_pack(args, input, at + (at_z - z) * args.plane + ((at_y - y) * args.pitch + (at_x - x)), one);
+        return one[0];
+    }
+    VF_MEMBER void store(int output, REAL value)
+    {
+        const REAL cell[1] = {value};
+        vf_store_pack_if(is_wanted, args, output, at, cell);
+    }
+    VF_MEMBER bool open(int axis, bool upper)
+    {
+        return axis == VF_X   ? vf_is_open(x, args.nx, upper)
+               : axis == VF_Y ? vf_is_open(y, args.ny, upper)
+                              : vf_is_open(z, args.nz, upper);
+    }
+};
+
+/* One cell of what the lines have made; NaN if it is in doubt. */
+template <bool is_short, class Made> VF_INLINE REAL vf_make_cell(vf_run_cell cell, Made made)
+{
+    vf_cell_values<vf_run_cell> values = {cell};
+    values.doubt = -REAL(0);
+    VF_UNROLL for (int k = 0; k < VF_LINES; k++) values.value[vf_line::out(k) - VF_INPUTS] = made(k);
+    vf_stage_view<vf_body, vf_run_cell, is_short> view = {values};
+    vf_body::compute(view);
+    VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++) cell.store(k, values.value[vf_sink(k) - VF_INPUTS]);
+    return values.doubt;
+}
+
+/* ---- the sweep ---- */
+
+struct vf_fields {
+    const vf_tile_columns columns;
+    REAL *const memory;
+
+    enum { apart = vf_tile_columns::ring * vf_tile_columns::part_cells };
+
+    VF_MEMBER REAL *ring(int k) const
+    {
+        return memory + k * apart;
+    }
+    VF_MEMBER void bring(int part, int to) const
+    {
+        columns.bring<VF_LINES>(part, memory + to * vf_tile_columns::part_cells, apart,
+                                [](int k) { return vf_line::in(k); });
+    }
+    /* Cell m of the run at a place of the line; beyond the tile the last one, which is not stored then. */
+    VF_MEMBER vf_run_cell cell(int y, int z, int place, int m) const
+    {
+        const int x = columns.x + threadIdx.x, first = min(place, columns.end - 1),
+                  later = min(m, columns.end - 1 - first), own = first + later;
+        const long long at = columns.origin + threadIdx.x + first * columns.step;
+        return {columns.args,
+                x,
+                vf_line::halo_z > 0 ? y : own,
+                vf_line::halo_z > 0 ? own : z,
+                at + (long long)((unsigned long long)(unsigned)columns.step * (unsigned)later),
+                place + m < columns.end};
+    }
+    /* Field k's sum at place m of the run that begins in part `from`, once more: it is rarely wanted. */
+    VF_MEMBER REAL sum(int k, int from, int m) const
+    {
+        REAL sum = 0;
+        VF_NO_UNROLL for (int t = 0; t <= 2 * vf_tile_columns::reach; t++)
+        {
+            const int part = (from + (m + t) / VF_RUN) % vf_tile_columns::ring;
+            const REAL weight = vf_param(columns.args, vf_line::first_param + t),
+                       value = ring(k)[part * vf_tile_columns::part_cells +
+                                       (m + t) % VF_RUN * vf_tile_columns::columns + threadIdx.x];
+            sum = t == 0 ? weight * value : FMA(weight, value, sum);
+        }
+        return sum;
+    }
+};
+
+/* A run of each field, and the stage. */
+VF_INLINE void vf_make_run(const vf_fields &fields, int y, int z, int from, int place)
+{
+    typedef vf_tile_columns tile;
+    REAL made[VF_LINES][VF_RUN];
+    VF_UNROLL for (int k = 0; k < VF_LINES; k++)
+    {
+        tile::run run = {fields.columns.args};
+        run.add_all(fields.ring(k) + threadIdx.x, from * tile::part_cells, tile::after);
+        VF_UNROLL for (int m = 0; m < VF_RUN; m++) made[k][m] = run.sum[m][0];
+    }
+    if (fields.columns.x + (int)threadIdx.x >= fields.columns.args.nx)
+        return;
+    REAL doubt = -REAL(0);
+    VF_UNROLL for (int m = 0; m < VF_RUN; m++) doubt =
+        doubt + vf_make_cell<true>(fields.cell(y, z, place, m), [&](int k) { return made[k][m]; });
+    if (doubt != doubt)
+        VF_NO_UNROLL for (int m = 0; m < VF_RUN; m++)
+            vf_make_cell<false>(fields.cell(y, z, place, m), [&](int k) { return fields.sum(k, from, m); });
+}
+
+VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
+{
+    typedef vf_tile_columns tile;
+    VF_SHARED_MEMORY(memory);
+    const vf_fields fields = {tile(args, tile_x, tile_y, tile_z), (REAL *)memory};
+    const int warp = threadIdx.y + threadIdx.z, z = args.z_begin + tile_z;
+    VF_NO_UNROLL for (int part = warp; part < tile::parts_before; part += VF_WARPS) fields.bring(part, part);
+    /* Where in the rings the warp's run begins, and where the next part goes that it brings. */
+    int from = warp, to = tile::parts_before + warp, part = to;
+    VF_NO_UNROLL for (int place = fields.columns.begin; place < fields.columns.end;
+                      place += VF_WARPS * VF_RUN)
+    {
+        vf_wait_copies();
+        __syncthreads();
+        if (place + VF_WARPS * VF_RUN < fields.columns.end)
+            fields.bring(part, to);
+        vf_make_run(fields, tile_y, z, from, place + warp * VF_RUN);
+        part += VF_WARPS;
+        to = tile::step_on(to);
+        from = tile::step_on(from);
+    }
+}
+
+#include "kernels/device_entry.h"
