@@ -29,11 +29,10 @@ static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_conf
 
 static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t size[3])
 {
-    struct vf_time_layout layout;
-    const bool made = vf_time_layout_make(c, config, &layout);
-    const bool volume = c->flow->dim == 3;
-    size[0] = made ? layout.tile[1] : 1;
-    size[1] = !volume ? config->stream : made ? layout.tile[0] : 1;
+    struct vf_time_area area;
+    const bool has_room = vf_time_area_make(c, config, &area), volume = c->flow->dim == 3;
+    size[0] = has_room ? area.tile[1] : 1;
+    size[1] = !volume ? config->stream : has_room ? area.tile[0] : 1;
     size[2] = volume ? config->stream : 1;
 }
 
@@ -155,8 +154,8 @@ static int chunk_for(const struct vf_kernel_case *c, const struct vf_gpu *gpu, c
 {
     const bool volume = c->flow->dim == 3;
     const double length = (double)(volume ? c->nz : c->ny);
-    const double tiles =
-        ceil((double)c->nx / l->tile[1]) * (volume ? ceil((double)c->ny / l->tile[0]) : (double)c->nz);
+    const double tiles = ceil((double)c->nx / l->area.tile[1]) *
+                         (volume ? ceil((double)c->ny / l->area.tile[0]) : (double)c->nz);
     const double chunks = fmax(1, floor(waves * resident(gpu, l) * gpu->multiprocessors / tiles));
     /* What a chunk computes again is at most as much as its own. */
     const double least = fmax(l->planes, l->last - l->first);
@@ -168,8 +167,9 @@ static double waste(const struct vf_kernel_case *c, const struct vf_time_layout 
                     const struct vf_kernel_config *g)
 {
     const bool volume = c->flow->dim == 3;
-    const double tiles = ceil((double)c->nx / l->tile[1]) * (volume ? ceil((double)c->ny / l->tile[0]) : 1);
-    const double cells = tiles * l->covered[0] * l->covered[1];
+    const double tiles =
+        ceil((double)c->nx / l->area.tile[1]) * (volume ? ceil((double)c->ny / l->area.tile[0]) : 1);
+    const double cells = tiles * l->area.covered[0] * l->area.covered[1];
     const double again = (double)(g->stream + l->last - l->first) / g->stream;
     return cells * again / ((double)c->nx * (volume ? (double)c->ny : 1));
 }
@@ -334,7 +334,7 @@ static struct step count_step(const struct vf_time_layout *l)
     for (int g = 0; g < l->group_count; g++) {
         const struct step step = count_group(l, &l->group[g]);
         const double share =
-            fmin(1, (double)(l->tile[0] + 2 * l->group[g].reach[VF_ROW_AXIS]) / l->covered[0]);
+            fmin(1, (double)(l->area.tile[0] + 2 * l->group[g].reach[VF_ROW_AXIS]) / l->area.covered[0]);
         all.wavefronts += share * step.wavefronts;
         all.instructions += share * step.instructions;
         all.loads += step.loads;
@@ -357,22 +357,23 @@ static void count_sectors(const struct vf_time_layout *l, const struct vf_kernel
     const double own_planes = config->stream, planes = config->stream + (double)(l->last - l->first);
     for (int k = 0; k < c->flow->source_count; k++) {
         const int element = (int)vf_type_size(c->source_type[k]);
-        const double row = (double)vf_model_warp_sectors(0, 1, element, l->covered[1]),
-                     own = (double)vf_model_warp_sectors(0, 1, element, l->tile[1]);
-        const double rows = fmin(l->covered[0], l->tile[0] + 2.0 * c->source_halo[k][1]);
+        const double row = (double)vf_model_warp_sectors(0, 1, element, l->area.covered[1]),
+                     own = (double)vf_model_warp_sectors(0, 1, element, l->area.tile[1]);
+        const double rows = fmin(l->area.covered[0], l->area.tile[0] + 2.0 * c->source_halo[k][1]);
         const int y = c->flow->dim == 3 ? 1 : 2, s = c->flow->dim == 3 ? 2 : 1;
-        t->read_sectors += own * l->tile[0] * own_planes;
-        t->halo_sectors[0] += (row - own) * l->tile[0] * own_planes;
-        t->halo_sectors[y] += c->flow->dim == 3 ? row * (rows - l->tile[0]) * own_planes : 0;
+        t->read_sectors += own * l->area.tile[0] * own_planes;
+        t->halo_sectors[0] += (row - own) * l->area.tile[0] * own_planes;
+        t->halo_sectors[y] += c->flow->dim == 3 ? row * (rows - l->area.tile[0]) * own_planes : 0;
         t->halo_sectors[s] += row * (c->flow->dim == 3 ? rows : 1) * (planes - own_planes);
-        t->global_wavefronts += planes * rows * (double)vf_model_warp_lines(0, 1, element, l->covered[1]);
+        t->global_wavefronts +=
+            planes * rows * (double)vf_model_warp_lines(0, 1, element, l->area.covered[1]);
     }
     for (int k = 0; k < c->flow->sink_count; k++) {
         const int element = (int)vf_type_size(c->sink_type[k]);
         t->written_sectors +=
-            own_planes * l->tile[0] * (double)vf_model_warp_sectors(0, 1, element, l->tile[1]);
+            own_planes * l->area.tile[0] * (double)vf_model_warp_sectors(0, 1, element, l->area.tile[1]);
         t->global_wavefronts +=
-            own_planes * l->tile[0] * (double)vf_model_warp_lines(0, 1, element, l->tile[1]);
+            own_planes * l->area.tile[0] * (double)vf_model_warp_lines(0, 1, element, l->area.tile[1]);
     }
 }
 
@@ -417,6 +418,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
 /* Hundreds of layouts for every stretch of a chain of many stages took 3 s for the tensor diffusion of
  * tomograms, in none of whose stretches this scheme is the fastest. */
 #define MOST_STAGES 4
+#define MOST_FIELDS 9
 
 const struct vf_gpu_scheme vf_gpu_time_tile = {
     .name = "time-tile",
@@ -430,5 +432,6 @@ const struct vf_gpu_scheme vf_gpu_time_tile = {
     .shared = shared,
     .traffic = traffic,
     .most_stages = MOST_STAGES,
+    .most_fields = MOST_FIELDS,
     .define = define,
 };

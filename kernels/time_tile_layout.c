@@ -258,7 +258,7 @@ static int find_guard(const struct vf_time_layout *l)
     for (int f = 0; f < l->field_count; f++)
         if (l->field[f].depth > 0)
             most_halo = vf_larger(most_halo, l->field[f].reach[VF_COLUMN_AXIS]);
-    return ((l->rows - 1) * l->covered[1] + most_halo + l->cells + 31) / 32 * 32;
+    return ((l->rows - 1) * l->area.covered[1] + most_halo + l->cells + 31) / 32 * 32;
 }
 
 /* Rings one after another; rows are as long as what a block covers. What some threads read outside, others
@@ -273,16 +273,17 @@ static bool place_rings(struct vf_time_layout *l)
         struct vf_time_field *field = &l->field[f];
         if (field->depth == 0)
             continue;
-        const int first = vf_larger(floor_div(l->room[0] - field->reach[VF_ROW_AXIS], l->rows), 0) * l->rows;
-        const int past = l->room[0] + l->tile[0] + field->reach[VF_ROW_AXIS];
+        const int first =
+            vf_larger(floor_div(l->area.room[0] - field->reach[VF_ROW_AXIS], l->rows), 0) * l->rows;
+        const int past = l->area.room[0] + l->area.tile[0] + field->reach[VF_ROW_AXIS];
         field->first_row = first;
-        field->rows = vf_smaller((past + l->rows - 1) / l->rows * l->rows, l->covered[0]) - first;
+        field->rows = vf_smaller((past + l->rows - 1) / l->rows * l->rows, l->area.covered[0]) - first;
         while (field->clock < l->clock_count && l->clock[field->clock] != field->depth)
             field->clock++;
         l->clock[field->clock] = field->depth;
         l->clock_count = vf_larger(l->clock_count, field->clock + 1);
         field->offset = (int)end;
-        field->stride = field->rows * l->covered[1] + (l->lean ? 0 : l->guard);
+        field->stride = field->rows * l->area.covered[1] + (l->lean ? 0 : l->guard);
         end += (long long)field->depth * field->stride + (l->lean ? l->guard : 0);
         if (end > (1 << 24))
             return false;
@@ -303,32 +304,38 @@ static void find_steps(struct vf_time_layout *l)
     }
 }
 
+bool vf_time_area_make(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                       struct vf_time_area *area)
+{
+    const bool volume = c->flow->dim == 3;
+    /* Cells that a thread reads and writes at once begin at a multiple of their number. */
+    const int cells = config->work[0],
+              covered[2] = {volume ? config->block[1] * config->work[1] : 1, config->block[0] * cells},
+              room[2] = {volume ? c->halo[1] : 0, (c->halo[2] + cells - 1) / cells * cells};
+    for (int i = 0; i < 2; i++) {
+        area->covered[i] = covered[i];
+        area->room[i] = room[i];
+        area->tile[i] = covered[i] - 2 * room[i];
+    }
+    return area->tile[0] > 0 && area->tile[1] > 0;
+}
+
 bool vf_time_layout_make(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                          struct vf_time_layout *l)
 {
     const bool volume = c->flow->dim == 3;
-    const int covered[2] = {volume ? config->block[1] * config->work[1] : 1,
-                            config->block[0] * config->work[0]};
-    /* Cells that a thread reads and writes at once begin at a multiple of their number. */
-    const int cells = config->work[0],
-              room[2] = {volume ? c->halo[1] : 0, (c->halo[2] + cells - 1) / cells * cells};
     /* Of the shapes that are tried most have no room for a tile. */
-    if (covered[0] <= 2 * room[0] || covered[1] <= 2 * room[1])
+    if (!vf_time_area_make(c, config, &l->area))
         return false;
     /* The rest is written before it is read; to clear it takes longer than all that follows. */
     l->group_count = l->clock_count = 0;
     l->c = c;
     l->planes = volume ? config->work[2] : config->work[1];
     l->rows = volume ? config->work[1] : 1;
-    l->cells = cells;
+    l->cells = config->work[0];
     l->threads = config->block[0] * config->block[1] * config->block[2];
     l->warps_are_rows = config->block[0] == 32;
     l->lean = config->variant == 1;
-    for (int i = 0; i < 2; i++) {
-        l->covered[i] = covered[i];
-        l->room[i] = room[i];
-        l->tile[i] = covered[i] - 2 * room[i];
-    }
     number_fields(l);
     find_reach(l);
     find_groups(l);
@@ -527,10 +534,12 @@ static void add_group(const struct vf_time_layout *l, int g, struct vf_text *tex
 void vf_time_layout_define(const struct vf_time_layout *l, struct vf_text *text)
 {
     vf_text_add(text, "#define VF_TIME_PLANES %d\n#define VF_TIME_ROWS_OF_THREAD %d\n", l->planes, l->rows);
-    vf_text_add(text, "#define VF_TIME_COVERED_ROWS %d\n#define VF_TIME_COVERED_X %d\n", l->covered[0],
-                l->covered[1]);
-    vf_text_add(text, "#define VF_TIME_ROOM_ROWS %d\n#define VF_TIME_ROOM_X %d\n", l->room[0], l->room[1]);
-    vf_text_add(text, "#define VF_TIME_TILE_ROWS %d\n#define VF_TIME_TILE_X %d\n", l->tile[0], l->tile[1]);
+    vf_text_add(text, "#define VF_TIME_COVERED_ROWS %d\n#define VF_TIME_COVERED_X %d\n", l->area.covered[0],
+                l->area.covered[1]);
+    vf_text_add(text, "#define VF_TIME_ROOM_ROWS %d\n#define VF_TIME_ROOM_X %d\n", l->area.room[0],
+                l->area.room[1]);
+    vf_text_add(text, "#define VF_TIME_TILE_ROWS %d\n#define VF_TIME_TILE_X %d\n", l->area.tile[0],
+                l->area.tile[1]);
     vf_text_add(text, "#define VF_TIME_FIRST (%d)\n#define VF_TIME_LAST %d\n#define VF_TIME_GUARD %d\n",
                 l->first, l->last, l->guard);
     vf_text_add(text, "#define VF_TIME_LEAN %d\n", l->lean);

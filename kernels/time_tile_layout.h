@@ -47,15 +47,20 @@ struct vf_time_group {
     struct vf_time_column column[VF_TIME_MOST_COLUMNS];
 };
 
+/* What a block computes, rows and x. */
+struct vf_time_area {
+    int covered[2]; /* at most; */
+    int room[2];    /* of it before the tile; */
+    int tile[2];    /* and what it writes, at least 1 */
+};
+
 struct vf_time_layout {
     const struct vf_kernel_case *c;
     int planes, rows, cells; /* of a thread in one step */
     int threads;
     bool warps_are_rows; /* a warp has one thread of each place along x */
     bool lean;           /* a barrier after each group: smaller rings */
-    int covered[2];      /* rows, x: what a block computes at most; */
-    int room[2];         /* of it before the tile; */
-    int tile[2];         /* and what it writes, at least 1 */
+    struct vf_time_area area;
     int input_count, field_count, group_count, clock_count;
     struct vf_time_field field[VF_KERNEL_MOST_FIELDS];
     struct vf_time_group group[VF_KERNEL_MOST_FIELDS];
@@ -68,7 +73,11 @@ struct vf_time_layout {
     size_t bytes; /* of shared memory */
 };
 
-/* False if the case has more than can be held. */
+/* False if the stages reach farther than the block has room for. */
+bool vf_time_area_make(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                       struct vf_time_area *area);
+
+/* False if there is no room for a tile, or the case has more than can be held. */
 bool vf_time_layout_make(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                          struct vf_time_layout *layout);
 

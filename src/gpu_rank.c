@@ -205,7 +205,8 @@ static void rank_scheme(const struct vf_kernel_case *c, const struct vf_gpu *gpu
 {
     struct vf_kernel_config config[MOST_CANDIDATES];
     const char *why;
-    if (forced == NULL && scheme->most_stages > 0 && c->flow->stage_count > scheme->most_stages)
+    if (forced == NULL && ((scheme->most_stages > 0 && c->flow->stage_count > scheme->most_stages) ||
+                           (scheme->most_fields > 0 && c->flow->field_count > scheme->most_fields)))
         return;
     if (scheme->refuses(c) != NULL)
         return;
