@@ -282,7 +282,7 @@ static void beyond_local(void)
 Test(fake_cuda, sanitizer_sees_kernels)
 {
     expect_end(beyond_shared, "heap-buffer-overflow");
-    expect_end(beyond_memory, "heap-buffer-overflow");
+    expect_end(beyond_memory, "use-after-poison");
     expect_end(beyond_local, "stack-buffer-overflow");
 }
 #endif

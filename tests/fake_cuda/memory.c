@@ -1,11 +1,17 @@
 /* Memory of devices, pinned memory of the host, and copies. */
 #include <string.h>
 #include <sys/mman.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
+#endif
 
 #include "driver.h"
 
 /* Memory lies between pages that nobody may touch, at the end of what is left: what is read or written beyond
- * it, rounded up to ALIGNMENT, ends the test. */
+ * it, rounded up to ALIGNMENT, ends the test; AddressSanitizer sees the rest. */
 enum { PAGE = 4096, GUARD = 4 << 20 };
 
 static size_t round_up(size_t bytes, size_t step)
@@ -25,12 +31,15 @@ static void *guarded_alloc(size_t bytes)
         munmap(all, pages + 2 * (size_t)GUARD);
         return NULL;
     }
-    return all + GUARD + (pages - used);
+    char *const address = all + GUARD + (pages - used);
+    ASAN_POISON_MEMORY_REGION(address + bytes, used - bytes);
+    return address;
 }
 
 static void guarded_free(void *address, size_t bytes)
 {
     const size_t used = round_up(bytes, ALIGNMENT), pages = round_up(used, PAGE);
+    ASAN_UNPOISON_MEMORY_REGION(address, used);
     munmap((char *)address - (pages - used) - GUARD, pages + 2 * (size_t)GUARD);
 }
 
