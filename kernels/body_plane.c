@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "kernels/gpu_run.h"
+#include "src/size.h"
 
 extern const struct vf_gpu_scheme vf_gpu_body_plane;
 
@@ -108,11 +109,10 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
         for (int chunks = 1; chunks <= 4; chunks *= 2) {
             const int across = shape[i][0] / pack;
-            const struct vf_kernel_config config = {
-                .block = {across, shape[i][1] / across, 1},
-                .work = {pack, RUN, 1},
-                .stream = (int)((c->ny + chunks * RUN - 1) / (chunks * RUN)) * RUN,
-                .interior = true};
+            const struct vf_kernel_config config = {.block = {across, shape[i][1] / across, 1},
+                                                    .work = {pack, RUN, 1},
+                                                    .stream = (int)vf_ceil_div(c->ny, chunks * RUN) * RUN,
+                                                    .interior = true};
             vf_candidate_add(&all, &config);
         }
     return all.count;

@@ -1,5 +1,7 @@
 #include "kernels/gpu_run.h"
 
+#include "src/size.h"
+
 bool vf_is_run(const struct vf_kernel_case *c, int run)
 {
     return run >= vf_kernel_pack(c) && (run & (run - 1)) == 0;
@@ -17,9 +19,9 @@ void vf_candidates_add_chunks(struct vf_candidate_list *list, const struct vf_ke
     const int step = like->block[axis] * like->work[axis];
     const ptrdiff_t places = axis == 1 ? list->c->ny : list->c->nz;
     for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
-        const ptrdiff_t chunk = (places + chunks[i] - 1) / chunks[i];
+        const ptrdiff_t chunk = vf_ceil_div(places, chunks[i]);
         struct vf_kernel_config config = *like;
-        config.stream = (int)((chunk + step - 1) / step) * step;
+        config.stream = (int)vf_ceil_div(chunk, step) * step;
         if (i > 0 && chunk < least)
             break;
         vf_candidate_add(list, &config);

@@ -114,8 +114,10 @@ static void print_commands(FILE *to)
     for (const struct vf_command_word *word = vf_command_table; word->name != NULL; word++) {
         fputs(".TP\n", to);
         print_bold(to, word->name);
-        putc(' ', to);
-        print_text(to, word->arguments);
+        if (word->arguments[0] != '\0') {
+            putc(' ', to);
+            print_text(to, word->arguments);
+        }
         putc('\n', to);
         print_text(to, word->help);
         putc('\n', to);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "size.h"
 #include "text.h"
 
 /* Values of a thread in one launch at most: sums in kernels/reduce.cu have room for a little more. */
@@ -148,7 +149,7 @@ static enum vf_status launch(const struct kernel *kernel, const struct values *v
     const ptrdiff_t pack = 16 / (ptrdiff_t)v->element, first = box->low[0] / pack * pack;
     struct args args = {.pitch = (long long)v->pitch,
                         .plane = (long long)v->plane,
-                        .packs = (int)((box->high[0] - first + pack - 1) / pack),
+                        .packs = (int)vf_ceil_div(box->high[0] - first, pack),
                         .rows = (int)(box->high[1] - box->low[1]),
                         .planes = (int)(box->high[2] - box->low[2]),
                         .begin = (int)(box->low[0] - first),
@@ -157,7 +158,7 @@ static enum vf_status launch(const struct kernel *kernel, const struct values *v
     args.data = v->data + ((size_t)box->low[2] * v->plane + (size_t)box->low[1] * v->pitch + (size_t)first) *
                               v->element;
     const ptrdiff_t a_block = (ptrdiff_t)kernel->threads * BATCH;
-    ptrdiff_t blocks = ((ptrdiff_t)args.packs * args.rows * args.planes + a_block - 1) / a_block;
+    ptrdiff_t blocks = vf_ceil_div((ptrdiff_t)args.packs * args.rows * args.planes, a_block);
     blocks = blocks < kernel->most_blocks ? blocks : kernel->most_blocks;
     const ptrdiff_t threads = blocks * kernel->threads;
     args.step_pack = (int)(threads % args.packs);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "size.h"
 
 /* Below this a copy within host memory is not worth waking threads. */
 #define PARALLEL_BYTES ((size_t)1 << 20)
@@ -146,7 +147,7 @@ enum vf_status vf_staging_download(struct vf_staging *staging, const struct vf_p
     enum vf_status status = VF_OK;
     if (staging->bytes == 0)
         return transfer_straight(staging, from, plane, count, true, error);
-    const ptrdiff_t turns = (rows + most - 1) / most;
+    const ptrdiff_t turns = vf_ceil_div(rows, most);
     for (ptrdiff_t turn = 0; turn <= turns; turn++) {
         if (turn < turns) {
             const ptrdiff_t row = turn * most, now = rows - row < most ? rows - row : most;

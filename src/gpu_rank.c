@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "precompiled.h"
+#include "size.h"
 #include "tuning.h"
 
 #define MOST_CANDIDATES 512
@@ -30,7 +31,7 @@ void vf_gpu_tiles(const struct vf_kernel_case *c, const struct vf_gpu_scheme *sc
     }
     scheme->tile(c, config, tile);
     for (int axis = 0; axis < 3; axis++)
-        tiles[axis] = (extent[axis] + tile[axis] - 1) / tile[axis];
+        tiles[axis] = vf_ceil_div(extent[axis], tile[axis]);
 }
 
 void vf_gpu_fit_grid(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
