@@ -183,4 +183,12 @@ VF_INLINE void vf_put(double *to, REAL v)
 
 #include "kernels/stencil.h"
 
+/* vf_is_open of the cell at (x, y, z) along an axis. */
+VF_INLINE bool vf_is_cell_open(const VfArgs &args, int x, int y, int z, int axis, bool upper)
+{
+    return axis == VF_X   ? vf_is_open(x, args.nx, upper)
+           : axis == VF_Y ? vf_is_open(y, args.ny, upper)
+                          : vf_is_open(z, args.nz, upper);
+}
+
 #endif

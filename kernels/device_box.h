@@ -161,11 +161,4 @@ VF_INLINE bool vf_are_rows_interior(const VfArgs &args, int y, int z, int height
            (DIM == 2 || (z >= VF_HALO_Z && z + depth + VF_HALO_Z <= args.nz));
 }
 
-VF_INLINE bool vf_is_cell_open(const VfArgs &args, int x, int y, int z, int axis, bool upper)
-{
-    return axis == VF_X   ? vf_is_open(x, args.nx, upper)
-           : axis == VF_Y ? vf_is_open(y, args.ny, upper)
-                          : vf_is_open(z, args.nz, upper);
-}
-
 #endif

@@ -13,18 +13,13 @@
 #define VF_UNROLL_PARTS VF_UNROLL
 #endif
 
-/* How far a stage that is a line reaches. */
-template <class Line> struct vf_reach_of {
-    enum { value = Line::halo_x + Line::halo_y + Line::halo_z };
-};
-
 /* `count` results, each of `span` cells side by side. A thread takes `taken` values at once, which lie
  * `apart` elements apart; `needless` of them lie before the first that it needs. */
 template <class Line, int count, int span, int taken, int needless, int apart> struct vf_run {
     /* What a run reads, in parts of as many values as it has results. Those from whole_begin to whole_end
      * have a term in each of them. */
     enum {
-        reach = vf_reach_of<Line>::value,
+        reach = Line::halo_x + Line::halo_y + Line::halo_z,
         parts = (needless + 2 * reach + 2 * count - 1) / count,
         whole_begin = (needless + 2 * count - 2) / count,
         whole_last = (needless + 2 * reach + 1) / count,

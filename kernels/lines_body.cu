@@ -44,9 +44,7 @@ struct vf_run_cell {
     }
     VF_MEMBER bool open(int axis, bool upper)
     {
-        return axis == VF_X   ? vf_is_open(x, args.nx, upper)
-               : axis == VF_Y ? vf_is_open(y, args.ny, upper)
-                              : vf_is_open(z, args.nz, upper);
+        return vf_is_cell_open(args, x, y, z, axis, upper);
     }
 };
 
