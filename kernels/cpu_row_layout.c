@@ -169,7 +169,7 @@ static void find_delays(struct vf_row_layout *l)
             out->early = s->planes - 1;
             out->delay = s->delay + out->early;
             out->depth = s->planes;
-            out->rows = s->rows;
+            out->block = s->rows;
         }
         l->delay = vf_larger(l->delay, s->delay + s->planes - 1);
         if (stage->stencil == VF_STENCIL_LINEAR)
@@ -228,18 +228,15 @@ static bool may_read(const struct vf_row_layout *l, int field)
 static void find_in_place(struct vf_row_layout *l)
 {
     const struct vf_flow *flow = l->job->flow;
-    for (int k = 0; k < l->job->in_place; k++) {
-        bool along = true;
+    for (int k = 0; k < flow->source_count; k++) {
+        struct vf_ring *ring = &l->ring[flow->source[k]];
+        bool along = k < l->job->in_place;
         for (int i = 0; i < flow->stage_count; i++)
             for (int j = 0; j < flow->stage[i].input_count; j++)
                 along = along && (flow->stage[i].input[j] != flow->source[k] ||
                                   l->stage[i].kind == VF_ROW_ACROSS_STREAM);
-        l->ring[flow->source[k]].in_place = along;
-    }
-    for (int k = 0; k < flow->source_count; k++) {
-        struct vf_ring *ring = &l->ring[flow->source[k]];
         ring->ends = ring->loader >= 0 && may_read(l, flow->source[k]);
-        ring->in_place = ring->in_place || ring->ends;
+        ring->in_place = along || ring->ends;
     }
 }
 
@@ -284,7 +281,7 @@ static bool shape_ring(struct vf_row_layout *l, struct vf_ring *ring)
     /* Rows, or planes, a multiple of 4 KiB apart would share cache sets. */
     if ((size_t)ring->pitch * l->element % page == 0)
         ring->pitch += lane;
-    ring->rows = ring->whole ? made : vf_smaller(ring->rows, made);
+    ring->rows = ring->whole ? made : vf_smaller(ring->block, made);
     if (!vf_size_mul((size_t)ring->pitch, l->element, &row_bytes) ||
         !vf_size_mul((size_t)ring->rows, row_bytes, &ring->plane_bytes))
         return false;
@@ -319,6 +316,9 @@ static bool place_faces(struct vf_row_layout *l, size_t *end)
 static bool place_rings(struct vf_row_layout *l)
 {
     size_t end = VF_ROW_READ_BEFORE, bytes;
+    l->most_pitch = l->most_origin = 0;
+    l->most_pad = 0;
+    l->work_bytes = 0;
     for (int f = 0; f < l->job->flow->field_count; f++) {
         struct vf_ring *ring = &l->ring[f];
         ring->offset = end;
@@ -345,34 +345,15 @@ static double near_cache_bytes(void)
     return cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20);
 }
 
-enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *job, struct vf_error *error)
+/* What does not depend on tiles. */
+static void read_flow(struct vf_row_layout *l)
 {
-    const struct vf_flow *flow = job->flow;
-    *l = (struct vf_row_layout){.job = job, .element = flow->is_double ? sizeof(double) : sizeof(float)};
-    l->n_stream = flow->dim == 3 ? job->nz : job->ny;
-    l->n_rows = flow->dim == 3 ? job->ny : 1;
-    const ptrdiff_t slab = vf_job_end(job) - vf_job_begin(job);
-    l->tile.x = vf_smaller(job->tiling.tile.x, job->nx);
-    l->tile.y = vf_smaller(job->tiling.tile.y, l->n_rows);
-    l->tile.chunk = vf_smaller(job->tiling.tile.chunk, slab);
-    l->tiles_x = vf_ceil_div(job->nx, l->tile.x);
-    l->tiles_y = vf_ceil_div(l->n_rows, l->tile.y);
-    l->chunks = vf_ceil_div(slab, l->tile.chunk);
-    const bool wraps = flow->boundary == VF_WRAP;
-    l->periodic_s = wraps && l->n_stream > 1;
-    l->periodic_r = wraps && l->tile.y < l->n_rows;
-    l->periodic_x = wraps && l->tile.x < job->nx;
+    const struct vf_flow *flow = l->job->flow;
     l->most_taps = 1;
-    l->ring = vf_alloc((size_t)flow->field_count, sizeof *l->ring, "ring layout", error);
-    l->stage = vf_alloc((size_t)flow->stage_count + 1, sizeof *l->stage, "stage layout", error);
-    if (l->ring == NULL || l->stage == NULL) {
-        vf_row_layout_close(l);
-        return VF_FAILED;
-    }
     for (int i = 0; i < flow->stage_count; i++)
         l->stage[i] = row_stage(&flow->stage[i], flow->dim);
     for (int f = 0; f < flow->field_count; f++)
-        l->ring[f] = (struct vf_ring){.depth = 1, .rows = 1, .sink = -1, .source = -1, .loader = -1};
+        l->ring[f] = (struct vf_ring){.depth = 1, .block = 1, .sink = -1, .source = -1, .loader = -1};
     for (int k = 0; k < flow->source_count; k++)
         l->ring[flow->source[k]].source = k;
     for (int k = 0; k < flow->sink_count; k++)
@@ -381,13 +362,48 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
     find_called_sums(l);
     find_delays(l);
     find_loaders(l);
-    find_in_place(l);
     find_called(l);
-    if (!place_rings(l)) {
+}
+
+bool vf_row_layout_retile(struct vf_row_layout *l)
+{
+    const struct vf_job *job = l->job;
+    const ptrdiff_t slab = vf_job_end(job) - vf_job_begin(job);
+    const bool wraps = job->flow->boundary == VF_WRAP;
+    l->tile.x = vf_smaller(job->tiling.tile.x, job->nx);
+    l->tile.y = vf_smaller(job->tiling.tile.y, l->n_rows);
+    l->tile.chunk = vf_smaller(job->tiling.tile.chunk, slab);
+    l->tiles_x = vf_ceil_div(job->nx, l->tile.x);
+    l->tiles_y = vf_ceil_div(l->n_rows, l->tile.y);
+    l->chunks = vf_ceil_div(slab, l->tile.chunk);
+    l->periodic_s = wraps && l->n_stream > 1;
+    l->periodic_r = wraps && l->tile.y < l->n_rows;
+    l->periodic_x = wraps && l->tile.x < job->nx;
+    find_in_place(l);
+    if (!place_rings(l))
+        return false;
+    l->far = l->work_bytes > near_cache_bytes();
+    return true;
+}
+
+enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *job, struct vf_error *error)
+{
+    const struct vf_flow *flow = job->flow;
+    *l = (struct vf_row_layout){.job = job,
+                                .element = flow->is_double ? sizeof(double) : sizeof(float),
+                                .n_stream = flow->dim == 3 ? job->nz : job->ny,
+                                .n_rows = flow->dim == 3 ? job->ny : 1};
+    l->ring = vf_alloc((size_t)flow->field_count, sizeof *l->ring, "ring layout", error);
+    l->stage = vf_alloc((size_t)flow->stage_count + 1, sizeof *l->stage, "stage layout", error);
+    if (l->ring == NULL || l->stage == NULL) {
+        vf_row_layout_close(l);
+        return VF_FAILED;
+    }
+    read_flow(l);
+    if (!vf_row_layout_retile(l)) {
         vf_row_layout_close(l);
         return vf_fail(error, VF_FAILED, "the planes that this chain holds overflow a size");
     }
-    l->far = l->work_bytes > near_cache_bytes();
     return VF_OK;
 }
 
@@ -473,13 +489,13 @@ double vf_row_layout_cost(const struct vf_row_layout *l)
 {
     const struct vf_job *job = l->job;
     const struct vf_flow *flow = job->flow;
+    const double byte_ns = ring_byte_ns(l, USABLE), asked_byte_ns = ring_byte_ns(l, USABLE_ASKED);
     double element = (double)l->element, unit = 0;
     for (int k = 0; k < flow->source_count; k++) {
         const struct vf_ring *ring = &l->ring[flow->source[k]];
         double planes = (double)l->tile.chunk + 2.0 * ring->reach.s;
         if (!ring->in_place)
-            unit += planes *
-                    plane_cost(l, ring->reach, 0, ring->whole ? element * ring_byte_ns(l, USABLE) : 0, 1);
+            unit += planes * plane_cost(l, ring->reach, 0, ring->whole ? element * byte_ns : 0, 1);
     }
     for (int i = 0; i < flow->stage_count; i++) {
         const struct vf_stage *stage = &flow->stage[i];
@@ -490,7 +506,7 @@ double vf_row_layout_cost(const struct vf_row_layout *l)
         if (stage->stencil != VF_STENCIL_LINEAR)
             made = 1;
         const bool asks = l->stage[i].kind == VF_ROW_ACROSS_STREAM && stage->output_count > 1;
-        const double moved_ns = bytes * ring_byte_ns(l, asks ? USABLE_ASKED : USABLE);
+        const double moved_ns = bytes * (asks ? asked_byte_ns : byte_ns);
         unit += ((double)l->tile.chunk + 2.0 * reach.s) *
                 plane_cost(l, reach, arithmetic_ns(l, i), moved_ns, made);
     }

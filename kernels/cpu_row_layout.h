@@ -24,6 +24,7 @@ struct vf_ring {
     bool in_place;        /* of a source: there is no ring, its rows are read where they are; */
     bool ends;            /* but for copies of their ends, of one row and the next, which are in its stead */
     bool whole;           /* all rows of a plane are kept; else those that are made at once */
+    int block;            /* rows of a plane that are made at once, at most */
     int ahead;            /* of a source: rows that are asked for before they are loaded */
     ptrdiff_t depth;      /* planes kept */
     ptrdiff_t rows;       /* kept of a plane */
@@ -74,6 +75,8 @@ struct vf_row_layout {
 
 enum vf_status vf_row_layout_open(struct vf_row_layout *layout, const struct vf_job *job,
                                   struct vf_error *error);
+/* For another job->tiling.tile. False where the planes overflow a size. */
+bool vf_row_layout_retile(struct vf_row_layout *layout);
 void vf_row_layout_close(struct vf_row_layout *layout);
 
 /* Predicted seconds of the job: arithmetic of every stage on its tile and halo, ring traffic through the

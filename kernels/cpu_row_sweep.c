@@ -224,21 +224,19 @@ size_t vf_row_sweep_bytes(const struct vf_job *job)
 /* Rings of all threads stay below this, whatever the model says of speed, where any tile allows it. */
 #define MOST_WORK_BYTES ((size_t)48 << 20)
 
-/* Predicted seconds of the job with its tiling, and what is compared: dearer where it takes more memory than
- * it should. False where there is no such tiling. */
-static bool weigh(const struct vf_job *job, double *seconds, double *rank)
+/* Predicted seconds of the layout's job with its tiling, and what is compared: dearer where it takes more
+ * memory than it should. False where there is no such tiling. */
+static bool weigh(struct vf_row_layout *layout, double *seconds, double *rank)
 {
-    struct vf_row_layout layout;
-    struct vf_error ignored;
-    if (vf_row_layout_open(&layout, job, &ignored) != VF_OK)
+    const struct vf_job *job = layout->job;
+    if (!vf_row_layout_retile(layout))
         return false;
-    const size_t work = block_of(&layout).total * (size_t)job->threads;
+    const size_t work = block_of(layout).total * (size_t)job->threads;
     const bool is_over = job->work_limit > 0 && work > job->work_limit;
-    *seconds = vf_row_layout_cost(&layout);
+    *seconds = vf_row_layout_cost(layout);
     if (work > MOST_WORK_BYTES)
         *seconds *= 1 + (double)work / MOST_WORK_BYTES;
     *rank = is_over ? 1e6 * *seconds * (double)work / (double)job->work_limit : *seconds;
-    vf_row_layout_close(&layout);
     return true;
 }
 
@@ -255,16 +253,22 @@ double vf_row_sweep_plan(struct vf_job *job)
     const ptrdiff_t stream = vf_job_end(job) - vf_job_begin(job), height = job->flow->dim == 3 ? job->ny : 1;
     struct vf_tile best = {job->nx, height, stream};
     double least = -1, best_seconds = 0, seconds, rank;
-    for (ptrdiff_t x = job->nx; x >= 1; x = x > 64 ? (x + 127) / 128 * 64 : 0)
+    struct vf_row_layout layout;
+    struct vf_error ignored;
+    job->tiling = (struct vf_tiling){.tile = {1, 1, 1}};
+    const bool opened = vf_row_layout_open(&layout, job, &ignored) == VF_OK;
+    for (ptrdiff_t x = job->nx; opened && x >= 1; x = x > 64 ? (x + 127) / 128 * 64 : 0)
         for (int step = 0; step == 0 || lower(height, step - 1) > 8; step++)
             for (ptrdiff_t pieces = 1; pieces <= 4 * job->threads && pieces <= stream; pieces *= 2) {
                 job->tiling.tile = (struct vf_tile){x, lower(height, step), (stream + pieces - 1) / pieces};
-                if (weigh(job, &seconds, &rank) && (least < 0 || rank < least)) {
+                if (weigh(&layout, &seconds, &rank) && (least < 0 || rank < least)) {
                     least = rank;
                     best_seconds = seconds;
                     best = job->tiling.tile;
                 }
             }
+    if (opened)
+        vf_row_layout_close(&layout);
     job->tiling = (struct vf_tiling){.tile = best};
     return best_seconds;
 }
