@@ -86,8 +86,7 @@ static bool tilings_alike(const struct vf_tiling *a, const struct vf_tiling *b)
 /* Whether run r is told of together with the one before. */
 static bool repeats(const struct vf_plan *plan, int r)
 {
-    return plan->gpu == NULL && vf_plan_repeats(plan, r) &&
-           tilings_alike(&plan->run[r - 1].tiling, &plan->run[r].tiling);
+    return plan->run[r].repeats && tilings_alike(&plan->run[r - 1].tiling, &plan->run[r].tiling);
 }
 
 /* "block 32x8x1, work 4x1x1, stream 64, flat grid" */
@@ -158,31 +157,57 @@ static void print_sweeps(const struct vf_plan *plan, const struct vf_run *run, F
     fprintf(to, ", %.1f MiB of work\n", mib(run->work_bytes));
 }
 
+/* How many of the run's kernels from number `first` on come again right after, and how often they come in
+ * all: the fewest that do; else one, once. */
+static int find_group(const struct vf_run *run, const struct vf_flow *flow, int first, int *times)
+{
+    const struct vf_launch *launch = &run->gpu.launch[first];
+    const int left = run->gpu.launch_count - first;
+    for (int size = 1; 2 * size <= left; size++) {
+        int alike = 0;
+        while (size + alike < left && launches_alike(flow, &launch[alike], &launch[size + alike]))
+            alike++;
+        *times = 1 + alike / size;
+        if (*times > 1)
+            return size;
+    }
+    *times = 1;
+    return 1;
+}
+
+static void print_launch(const struct vf_launch *launch, const struct vf_flow *flow, const char *times,
+                         const char *each, FILE *to)
+{
+    char stages[256], config[256];
+    launch_stages(launch, flow, stages, sizeof stages);
+    config_text(launch, config, sizeof config);
+    fprintf(to, "    kernel %s: %s, %s%s\n", stages, launch->scheme->name, config, times);
+    fprintf(to, "      %s %.3f ms%s, bound by %s, occupancy %.0f%%, %.1f bytes a cell; %s\n",
+            launch->tuned ? "tuned," : "predicted", launch->seconds * 1e3, each,
+            vf_model_limit_name(launch->detail.limit), launch->detail.occupancy.share * 100,
+            launch->detail.cell_bytes,
+            launch->forced        ? "asked for"
+            : launch->precompiled ? "came with volfilter, there is no compiler"
+            : launch->tuned       ? "fastest of those measured"
+                                  : "least predicted time");
+}
+
 static void print_launches(const struct vf_plan *plan, const struct vf_run *run, FILE *to)
 {
     struct vf_flow flow;
     struct vf_error error;
-    char stages[256], config[256];
     if (vf_plan_flow(plan, run, NULL, &flow, &error) != VF_OK)
         return;
-    for (int i = 0, times; i < run->gpu.launch_count; i += times) {
-        const struct vf_launch *launch = &run->gpu.launch[i];
-        for (times = 1; i + times < run->gpu.launch_count; times++)
-            if (!launches_alike(&flow, launch, launch + times))
-                break;
-        launch_stages(launch, &flow, stages, sizeof stages);
-        config_text(launch, config, sizeof config);
-        fprintf(to, "    kernel %s: %s, %s", stages, launch->scheme->name, config);
-        if (times > 1)
-            fprintf(to, ", %d times", times);
-        fprintf(to, "\n      %s %.3f ms%s, bound by %s, occupancy %.0f%%, %.1f bytes a cell; %s\n",
-                launch->tuned ? "tuned," : "predicted", launch->seconds * 1e3, times > 1 ? " each" : "",
-                vf_model_limit_name(launch->detail.limit), launch->detail.occupancy.share * 100,
-                launch->detail.cell_bytes,
-                launch->forced        ? "asked for"
-                : launch->precompiled ? "came with volfilter, there is no compiler"
-                : launch->tuned       ? "fastest of those measured"
-                                      : "least predicted time");
+    for (int i = 0, times; i < run->gpu.launch_count;) {
+        const int size = find_group(run, &flow, i, &times);
+        char text[32] = "";
+        if (size > 1)
+            fprintf(to, "    %d kernels that come %d times:\n", size, times);
+        else if (times > 1)
+            snprintf(text, sizeof text, ", %d times", times);
+        for (int k = 0; k < size; k++)
+            print_launch(&run->gpu.launch[i + k], &flow, text, times > 1 ? " each" : "", to);
+        i += size * times;
     }
     vf_flow_close(&flow);
 }

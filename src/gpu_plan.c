@@ -334,6 +334,23 @@ out:
     return status;
 }
 
+enum vf_status vf_gpu_plan_copy(struct vf_gpu_plan *to, const struct vf_gpu_plan *from,
+                                struct vf_error *error)
+{
+    *to = *from;
+    to->launch = vf_alloc((size_t)from->launch_count + 1, sizeof *to->launch, "the plan", error);
+    to->copy = vf_alloc((size_t)from->copy_count + 1, sizeof *to->copy, "the plan", error);
+    if (to->launch == NULL || to->copy == NULL) {
+        vf_gpu_plan_close(to);
+        return VF_FAILED;
+    }
+    if (from->launch_count > 0)
+        memcpy(to->launch, from->launch, (size_t)from->launch_count * sizeof *to->launch);
+    if (from->copy_count > 0)
+        memcpy(to->copy, from->copy, (size_t)from->copy_count * sizeof *to->copy);
+    return VF_OK;
+}
+
 void vf_gpu_plan_close(struct vf_gpu_plan *plan)
 {
     vf_free(plan->launch);

@@ -34,6 +34,9 @@ struct vf_gpu_plan {
 
 enum vf_status vf_gpu_plan_open(struct vf_gpu_plan *plan, const struct vf_gpu_request *request,
                                 struct vf_error *error);
+/* Where it fails `to` is empty. */
+enum vf_status vf_gpu_plan_copy(struct vf_gpu_plan *to, const struct vf_gpu_plan *from,
+                                struct vf_error *error);
 void vf_gpu_plan_close(struct vf_gpu_plan *plan);
 
 /* ---- the case of one kernel ---- */

@@ -5,6 +5,7 @@
 #include "alloc.h"
 #include "kernels/cpu_row_halves.h"
 #include "number.h"
+#include "plan_memory.h"
 
 /* Iterations that the search puts into one run at most: a longer one gains little and costs halo. */
 #define MOST_FUSED 16
@@ -132,18 +133,23 @@ enum vf_type vf_plan_type(const struct vf_plan *plan)
 }
 
 /* What a run's sources and sinks are stored as. */
-static enum vf_type stored_type(const struct vf_plan *plan, bool at_end, enum vf_type type)
+static enum vf_type source_type(const struct vf_plan *plan, const struct vf_run *run)
 {
-    return at_end ? type : vf_plan_type(plan);
+    return run->from_file ? plan->source_type : vf_plan_type(plan);
+}
+
+static enum vf_type sink_type(const struct vf_plan *plan, const struct vf_run *run)
+{
+    return run->to_file && !run->prepass ? plan->result_type : vf_plan_type(plan);
 }
 
 void vf_plan_gpu_request(const struct vf_plan *plan, const struct vf_run *run, const struct vf_flow *flow,
                          struct vf_gpu_types *types, struct vf_gpu_request *request)
 {
     for (int k = 0; k < flow->source_count; k++)
-        types->source[k] = stored_type(plan, run->from_file, plan->source_type);
+        types->source[k] = source_type(plan, run);
     for (int k = 0; k < flow->sink_count; k++)
-        types->sink[k] = stored_type(plan, run->to_file && !run->prepass, plan->result_type);
+        types->sink[k] = sink_type(plan, run);
     *request = (struct vf_gpu_request){.flow = flow,
                                        .nx = plan->nx,
                                        .ny = plan->ny,
@@ -291,6 +297,7 @@ static enum vf_status run_cost(struct vf_plan *plan, const struct atom *atom, in
     struct vf_plan trial = *plan;
     struct vf_run run = {.piece_end = pieces_of(atom, begin, end, piece)};
     trial.piece = piece;
+    plan->weighed++;
     enum vf_status status = weigh(&trial, &run, NULL, error);
     *seconds = run.seconds;
     if (alike)
@@ -341,25 +348,34 @@ static void cut_for_gpu(const struct vf_plan *plan, struct atom *atom, int count
     }
 }
 
-bool vf_plan_repeats(const struct vf_plan *plan, int r)
+/* Whether the newest run is of as many iterations of the same link as the one before, stored alike where a
+ * GPU reads and writes them. */
+static bool is_repeat(const struct vf_plan *plan)
 {
-    if (r == 0)
+    if (plan->run_count < 2)
         return false;
-    const struct vf_run *run = &plan->run[r], *last = run - 1;
+    const struct vf_run *run = &plan->run[plan->run_count - 1], *last = run - 1;
     const struct vf_piece *piece = &plan->piece[run->piece_begin];
     return !run->prepass && !last->prepass && run->piece_end - run->piece_begin == 1 &&
            last->piece_end - last->piece_begin == 1 && piece[0].link == piece[-1].link &&
-           piece[0].count == piece[-1].count;
+           piece[0].count == piece[-1].count &&
+           (plan->gpu == NULL || (source_type(plan, run) == source_type(plan, last) &&
+                                  sink_type(plan, run) == sink_type(plan, last)));
 }
 
-/* Weighs the newest run, or copies what is known of the one before it. */
+/* Weighs the newest run, or takes what is known of the one before it. */
 static enum vf_status weigh_newest(struct vf_plan *plan, struct vf_error *error)
 {
     struct vf_run *run = &plan->run[plan->run_count - 1];
-    const struct vf_run *last = run - 1;
-    if (plan->gpu != NULL || !vf_plan_repeats(plan, plan->run_count - 1))
+    run->repeats = is_repeat(plan);
+    if (!run->repeats) {
+        plan->weighed++;
         return weigh(plan, run, &plan->given, error);
+    }
+    const struct vf_run *last = run - 1;
     run->tiling = last->tiling;
+    run->split = last->split;
+    run->gpu = last->gpu;
     run->seconds = last->seconds;
     run->work_bytes = last->work_bytes;
     run->stage_count = last->stage_count;
@@ -563,7 +579,10 @@ enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *
     VF_TRY(expand_chain(plan, error));
     VF_TRY(check_boxes(plan, error));
     VF_TRY(check_forced(plan, error));
-    VF_TRY(make_runs(plan, error));
+    if (!vf_plan_recall(request, plan)) {
+        VF_TRY(make_runs(plan, error));
+        vf_plan_remember(request, plan);
+    }
     VF_TRY(check_cut(plan, error));
     place_in_result(plan);
     add_up(plan);
@@ -580,7 +599,8 @@ void vf_plan_close(struct vf_plan *plan)
         vf_expansion_free(&plan->link[i]);
     vf_free(plan->link);
     for (int r = 0; plan->run != NULL && r < plan->run_count; r++)
-        vf_gpu_plan_close(&plan->run[r].gpu);
+        if (!plan->run[r].repeats)
+            vf_gpu_plan_close(&plan->run[r].gpu);
     vf_free(plan->piece);
     vf_free(plan->run);
     *plan = (struct vf_plan){0};

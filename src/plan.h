@@ -34,9 +34,10 @@ struct vf_run {
     bool from_file;             /* its sources are the image; else volumes between runs */
     bool to_file;               /* its sinks are the result; else volumes between runs */
     bool in_result;             /* where the whole is held: its sinks need no volumes beside the result's */
+    bool repeats;               /* like the run before, as iterations are: the same tiles, kernels and cost */
     struct vf_tiling tiling;
     enum vf_split split;    /* of the flow; GPU only */
-    struct vf_gpu_plan gpu; /* the kernels, where the plan is for a GPU; owned */
+    struct vf_gpu_plan gpu; /* the kernels, where the plan is for a GPU; owned, unless it repeats */
     double seconds;         /* predicted */
     size_t work_bytes;      /* of the scheme */
     int stage_count;        /* swept together */
@@ -71,6 +72,7 @@ struct vf_plan {
     size_t between_bytes;   /* volumes held between runs, at most at once */
     size_t work_bytes;      /* the largest run's */
     bool resident;          /* what lives between runs stays on the GPU */
+    long weighed;           /* runs that were compared to make it */
 };
 
 /* What a plan is made for; the strings of `context` are copied. `scheme` is NULL, or for the CPU
@@ -85,6 +87,7 @@ struct vf_plan_request {
     enum vf_type source_type, result_type; /* as stored: what a GPU's traffic depends on */
     const char *scheme;
     int most_fused; /* iterations of a run at most, on the CPU; 0: as many as the search takes */
+    struct vf_plan_memory *memory; /* plans made before, of which it may be one, and joins them; NULL: none */
 };
 
 enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *request,
@@ -102,9 +105,6 @@ const char *vf_plan_label(const struct vf_plan *plan, int k);
 
 /* What fields between runs are of. */
 enum vf_type vf_plan_type(const struct vf_plan *plan);
-
-/* Whether run r is like the one before, as iterations are: on the CPU they have the same tiles and cost. */
-bool vf_plan_repeats(const struct vf_plan *plan, int r);
 
 /* Planes on each side of a slab that the run needs of its sources, 0 in 2D. */
 enum vf_status vf_plan_reach(const struct vf_plan *plan, const struct vf_run *run, ptrdiff_t *reach,

@@ -21,6 +21,7 @@ struct vf_team *vf_session_team(struct vf_session *session)
 
 void vf_session_close(struct vf_session *session)
 {
+    vf_plan_memory_free(&session->plans);
     vf_cuda_close(session->cuda);
     vf_team_close(session->team);
     *session = (struct vf_session){0};

@@ -3,17 +3,18 @@
 #define VF_SESSION_H
 
 #include "cuda_device.h"
-#include "plan.h"
+#include "plan_memory.h"
 
 struct vf_session {
     int files;            /* that share it, at least 1: start-up is paid once */
     struct vf_cuda *cuda; /* NULL: not opened, or not to be had */
     bool tried;
-    struct vf_error why;  /* there is none */
-    struct vf_team *team; /* of the threads that compute; NULL: not opened yet, or not to be had */
-    bool warned;          /* that the CPU took over */
-    int works;            /* files on their way now */
-    size_t base_bytes;    /* of memory, held beside them; and what was free when there was none */
+    struct vf_error why;         /* there is none */
+    struct vf_plan_memory plans; /* of the files so far */
+    struct vf_team *team;        /* of the threads that compute; NULL: not opened yet, or not to be had */
+    bool warned;                 /* that the CPU took over */
+    int works;                   /* files on their way now */
+    size_t base_bytes;           /* of memory, held beside them; and what was free when there was none */
     size_t free_bytes;
 };
 

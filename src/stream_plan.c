@@ -235,7 +235,7 @@ static enum vf_status weigh_runs(struct trial *t, int begin, int end, int s, str
 {
     for (int r = 0; r < end; r++) {
         struct vf_stream_run *known = &t->known[r * t->slab_count + s];
-        if (known->seconds == 0 && t->plan->gpu == NULL && vf_plan_repeats(t->plan, r)) {
+        if (known->seconds == 0 && t->plan->run[r].repeats) {
             *known = *(known - t->slab_count);
         } else if (known->seconds == 0) {
             const enum vf_status status = weigh(t, r, t->slab[s], known, error);

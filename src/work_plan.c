@@ -275,7 +275,8 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
                                       .threads = o->threads > 0 ? o->threads : omp_get_max_threads(),
                                       .source_type = w->input->type,
                                       .result_type = result_type(w, chain),
-                                      .scheme = o->scheme};
+                                      .scheme = o->scheme,
+                                      .memory = &w->session->plans};
     const bool gpu_scheme = o->scheme != NULL && is_gpu_scheme(o->scheme);
     enum vf_status status;
     size_t bytes_in, bytes_out;

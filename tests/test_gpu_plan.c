@@ -152,6 +152,25 @@ Test(gpu_plan, iterations_are_cut_where_runs_get_long)
     close_plan(&p);
 }
 
+/* Runs that are alike share their kernels, which are chosen once. */
+Test(gpu_plan, many_iterations)
+{
+    struct planned few, many;
+    open_plan(&few, "and:iterations=34", 300, 200, 100, NULL);
+    open_plan(&many, "and:iterations=9994", 300, 200, 100, NULL);
+    cr_expect_eq(many.plan.weighed, few.plan.weighed, "%ld, %ld", many.plan.weighed, few.plan.weighed);
+    cr_expect_eq(many.plan.run_count, 1 + 1250);
+    for (int r = 3; r < many.plan.run_count - 1; r++) {
+        cr_expect(many.plan.run[r].repeats);
+        cr_expect_eq(many.plan.run[r].gpu.launch, many.plan.run[2].gpu.launch);
+        cr_expect_eq(many.plan.run[r].split, many.plan.run[2].split);
+    }
+    for (int r = 0; r < few.plan.run_count; r++)
+        expect_sound(&few, &few.plan.run[r], "and:iterations=34");
+    close_plan(&few);
+    close_plan(&many);
+}
+
 Test(gpu_plan, volumes_between_runs_stay_where_they_fit)
 {
     struct planned p;

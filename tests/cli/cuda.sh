@@ -43,6 +43,16 @@ test_explain_names_kernels() {
     prints '"predicted_seconds": '
 }
 
+test_explain_tells_once_of_what_repeats() {
+    fake 0 --backend cuda --explain --dry-run -f eed:iterations=80 "$STACK" out.tif
+    prints "runs 3 to 10, each: eed x8"
+    prints "run 11: eed x8"
+    [ "$(grep -Ec '^    [2-9] kernels that come 8 times:' out)" -gt 0 ]
+    [ "$(grep -c '^    kernel ' out)" -lt 40 ]
+    fake 0 --backend cuda --explain --dry-run -f perona-malik:iterations=80 "$STACK" out.tif
+    prints ", 8 times"
+}
+
 test_kernels_that_give_way_are_told_of() {
     FAKE_CUDA_REGISTERS=255 fake 0 -v --backend cuda -f gaussian "$STACK" a.tif
     says "another kernel than --explain names"
