@@ -37,8 +37,7 @@ enum vf_status vf_kernel_work_open(struct vf_kernel_work *work, const struct vf_
 
 /* ---- the search ---- */
 
-/* A group of stages that was weighed; iterations are alike, so most groups are met again. */
-struct known {
+struct vf_gpu_group {
     struct vf_kernel_work work;
     const struct vf_forced *forced;
     struct vf_ranked best;
@@ -48,10 +47,16 @@ struct known {
 struct search {
     const struct vf_gpu_request *request;
     struct vf_field_usage usage;
-    struct known *known;
-    int known_count;
-    size_t known_room;
+    struct vf_gpu_groups *groups;
 };
+
+void vf_gpu_groups_free(struct vf_gpu_groups *groups)
+{
+    for (int i = 0; i < groups->count; i++)
+        vf_kernel_work_close(&groups->group[i].work);
+    vf_free(groups->group);
+    *groups = (struct vf_gpu_groups){0};
+}
 
 static bool works_alike(const struct vf_kernel_work *a, const struct vf_kernel_work *b)
 {
@@ -100,22 +105,23 @@ static bool may_group(const struct vf_gpu_request *request, int begin, int end,
 }
 
 /* The best that can be done with stages [begin, end) in one kernel; *known is NULL when nothing can. */
-static enum vf_status weigh(struct search *search, int begin, int end, struct known **known,
+static enum vf_status weigh(struct search *search, int begin, int end, struct vf_gpu_group **known,
                             struct vf_error *error)
 {
+    struct vf_gpu_groups *groups = search->groups;
     const struct vf_forced *forced;
     *known = NULL;
     if (!may_group(search->request, begin, end, &forced))
         return VF_OK;
-    const size_t room = search->known_room;
-    struct known *grown = vf_grow(search->known, (size_t)search->known_count, &search->known_room,
-                                  sizeof *grown, "the plan's search", error);
+    const size_t room = groups->room;
+    struct vf_gpu_group *grown = vf_grow(groups->group, (size_t)groups->count, &groups->room, sizeof *grown,
+                                         "the plan's search", error);
     if (grown == NULL)
         return VF_FAILED;
-    for (int i = 0; i < search->known_count && search->known_room != room; i++)
+    for (int i = 0; i < groups->count && groups->room != room; i++)
         grown[i].work.c.flow = &grown[i].work.flow;
-    search->known = grown;
-    struct known *entry = &search->known[search->known_count];
+    groups->group = grown;
+    struct vf_gpu_group *entry = &grown[groups->count];
     bool fits;
     enum vf_status status =
         vf_kernel_work_make(&entry->work, search->request, &search->usage, begin, end, NULL, 0, &fits, error);
@@ -125,15 +131,15 @@ static enum vf_status weigh(struct search *search, int begin, int end, struct kn
         vf_kernel_work_close(&entry->work);
         return VF_OK;
     }
-    for (int i = 0; i < search->known_count; i++)
-        if (search->known[i].forced == forced && works_alike(&search->known[i].work, &entry->work)) {
+    for (int i = 0; i < groups->count; i++)
+        if (grown[i].forced == forced && works_alike(&grown[i].work, &entry->work)) {
             vf_kernel_work_close(&entry->work);
-            *known = search->known[i].possible ? &search->known[i] : NULL;
+            *known = grown[i].possible ? &grown[i] : NULL;
             return VF_OK;
         }
     entry->forced = forced;
     entry->possible = vf_gpu_choose(&entry->work.c, search->request->gpu, forced, &entry->best);
-    search->known_count++;
+    groups->count++;
     *known = entry->possible ? entry : NULL;
     return VF_OK;
 }
@@ -212,7 +218,7 @@ static enum vf_status find_best(struct search *search, struct best *best, struct
     for (int end = 1; end <= count; end++) {
         best[end].seconds = INFINITY;
         for (int begin = end - 1; begin >= 0 && end - begin <= MOST_FUSED; begin--) {
-            struct known *known;
+            struct vf_gpu_group *known;
             enum vf_status status = weigh(search, begin, end, &known, error);
             if (status != VF_OK)
                 return status;
@@ -309,7 +315,8 @@ static int count_slots(const struct vf_gpu_plan *plan, const struct vf_gpu_reque
 enum vf_status vf_gpu_plan_open(struct vf_gpu_plan *plan, const struct vf_gpu_request *request,
                                 struct vf_error *error)
 {
-    struct search search = {.request = request};
+    struct vf_gpu_groups own = {0};
+    struct search search = {.request = request, .groups = request->groups == NULL ? &own : request->groups};
     const size_t sinks = (size_t)request->flow->sink_count;
     enum vf_status status = VF_FAILED;
     *plan = (struct vf_gpu_plan){0};
@@ -325,9 +332,7 @@ enum vf_status vf_gpu_plan_open(struct vf_gpu_plan *plan, const struct vf_gpu_re
     for (int i = 0; i < plan->launch_count; i++)
         plan->seconds += plan->launch[i].seconds;
 out:
-    for (int i = 0; i < search.known_count; i++)
-        vf_kernel_work_close(&search.known[i].work);
-    vf_free(search.known);
+    vf_gpu_groups_free(&own);
     vf_field_usage_close(&search.usage);
     if (status != VF_OK)
         vf_gpu_plan_close(plan);

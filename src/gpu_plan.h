@@ -32,6 +32,15 @@ struct vf_gpu_plan {
     double seconds;
 };
 
+/* Groups of stages that were weighed as kernels: iterations are alike, and so are flows that are split in
+ * other ways. Their taps are the flows', which must be there. All zero to begin with. */
+struct vf_gpu_groups {
+    struct vf_gpu_group *group; /* owned */
+    int count;
+    size_t room;
+};
+void vf_gpu_groups_free(struct vf_gpu_groups *groups);
+
 enum vf_status vf_gpu_plan_open(struct vf_gpu_plan *plan, const struct vf_gpu_request *request,
                                 struct vf_error *error);
 /* Where it fails `to` is empty. */

@@ -7,6 +7,7 @@
 #include "kernels/gpu_scheme.h"
 
 struct vf_forced_list; /* gpu_rank.h */
+struct vf_gpu_groups;  /* gpu_plan.h */
 
 /* The flow to be run, and on what. */
 struct vf_gpu_request {
@@ -15,6 +16,7 @@ struct vf_gpu_request {
     const enum vf_type *source_type, *sink_type;
     const struct vf_gpu *gpu;
     const struct vf_forced_list *forced; /* NULL: none */
+    struct vf_gpu_groups *groups; /* weighed before, by requests that differ in the flow alone; or NULL */
 };
 
 /* Where a field of a kernel is in memory. */

@@ -157,7 +157,8 @@ void vf_plan_gpu_request(const struct vf_plan *plan, const struct vf_run *run, c
                                        .source_type = types->source,
                                        .sink_type = types->sink,
                                        .gpu = plan->gpu,
-                                       .forced = &plan->forced};
+                                       .forced = &plan->forced,
+                                       .groups = plan->groups};
 }
 
 /* Kernels of a run on the GPU, its flow split as run->split says. */
@@ -470,6 +471,7 @@ static void place_between(struct vf_plan *plan)
 
 static enum vf_status make_runs(struct vf_plan *plan, struct vf_error *error)
 {
+    struct vf_gpu_groups groups = {0};
     size_t count = 0;
     for (int i = 0; i < plan->chain->count; i++)
         count += (size_t)plan->link[i].repeat;
@@ -484,8 +486,11 @@ static enum vf_status make_runs(struct vf_plan *plan, struct vf_error *error)
         cut_for_gpu(plan, atom, (int)count);
     else
         status = search(plan, atom, (int)count, error);
+    plan->groups = &groups;
     if (status == VF_OK)
         status = lay_out(plan, atom, (int)count, error);
+    plan->groups = NULL;
+    vf_gpu_groups_free(&groups);
     vf_free(atom);
     return status;
 }

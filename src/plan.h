@@ -66,13 +66,14 @@ struct vf_plan {
     struct vf_given_tiling given; /* what the user says of the runs' tiles; its tile.x is 0 for nothing */
     struct vf_expansion *link;    /* [chain->count], owned */
     int piece_count, run_count;
-    struct vf_piece *piece; /* owned */
-    struct vf_run *run;     /* owned */
-    int output_count;       /* fields that come out for each channel */
-    size_t between_bytes;   /* volumes held between runs, at most at once */
-    size_t work_bytes;      /* the largest run's */
-    bool resident;          /* what lives between runs stays on the GPU */
-    long weighed;           /* runs that were compared to make it */
+    struct vf_piece *piece;       /* owned */
+    struct vf_run *run;           /* owned */
+    int output_count;             /* fields that come out for each channel */
+    size_t between_bytes;         /* volumes held between runs, at most at once */
+    size_t work_bytes;            /* the largest run's */
+    bool resident;                /* what lives between runs stays on the GPU */
+    long weighed;                 /* runs that were compared to make it */
+    struct vf_gpu_groups *groups; /* while its runs are made, for a GPU: what their kernels are chosen from */
 };
 
 /* What a plan is made for; the strings of `context` are copied. `scheme` is NULL, or for the CPU
