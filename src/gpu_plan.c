@@ -124,7 +124,7 @@ static enum vf_status weigh(struct search *search, int begin, int end, struct vf
     struct vf_gpu_group *entry = &grown[groups->count];
     bool fits;
     enum vf_status status =
-        vf_kernel_work_make(&entry->work, search->request, &search->usage, begin, end, NULL, 0, &fits, error);
+        vf_kernel_work_take(&entry->work, search->request, &search->usage, begin, end, NULL, 0, &fits, error);
     if (status != VF_OK)
         return status;
     if (!fits) {
@@ -137,6 +137,7 @@ static enum vf_status weigh(struct search *search, int begin, int end, struct vf
             *known = grown[i].possible ? &grown[i] : NULL;
             return VF_OK;
         }
+    vf_kernel_case_derive(&entry->work.c);
     entry->forced = forced;
     entry->possible = vf_gpu_choose(&entry->work.c, search->request->gpu, forced, &entry->best);
     groups->count++;

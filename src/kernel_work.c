@@ -173,7 +173,7 @@ void vf_kernel_work_close(struct vf_kernel_work *work)
     *work = (struct vf_kernel_work){0};
 }
 
-enum vf_status vf_kernel_work_make(struct vf_kernel_work *work, const struct vf_gpu_request *request,
+enum vf_status vf_kernel_work_take(struct vf_kernel_work *work, const struct vf_gpu_request *request,
                                    const struct vf_field_usage *usage, int begin, int end, const int *copy,
                                    int copy_count, bool *fits, struct vf_error *error)
 {
@@ -199,7 +199,16 @@ enum vf_status vf_kernel_work_make(struct vf_kernel_work *work, const struct vf_
     work->c.nx = request->nx;
     work->c.ny = request->ny;
     work->c.nz = request->nz;
-    if (*fits)
-        vf_kernel_case_derive(&work->c);
     return VF_OK;
+}
+
+enum vf_status vf_kernel_work_make(struct vf_kernel_work *work, const struct vf_gpu_request *request,
+                                   const struct vf_field_usage *usage, int begin, int end, const int *copy,
+                                   int copy_count, bool *fits, struct vf_error *error)
+{
+    const enum vf_status status =
+        vf_kernel_work_take(work, request, usage, begin, end, copy, copy_count, fits, error);
+    if (status == VF_OK && *fits)
+        vf_kernel_case_derive(&work->c);
+    return status;
 }

@@ -49,7 +49,11 @@ enum vf_status vf_field_usage_open(struct vf_field_usage *usage, const struct vf
 void vf_field_usage_close(struct vf_field_usage *usage);
 
 /* Stages [begin, end), or the copies of sinks where there are none. *fits is false when a kernel cannot take
- * them. */
+ * them. What is derived of its case is left to vf_kernel_case_derive. */
+enum vf_status vf_kernel_work_take(struct vf_kernel_work *work, const struct vf_gpu_request *request,
+                                   const struct vf_field_usage *usage, int begin, int end, const int *copy,
+                                   int copy_count, bool *fits, struct vf_error *error);
+/* The same, with that. */
 enum vf_status vf_kernel_work_make(struct vf_kernel_work *work, const struct vf_gpu_request *request,
                                    const struct vf_field_usage *usage, int begin, int end, const int *copy,
                                    int copy_count, bool *fits, struct vf_error *error);

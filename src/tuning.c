@@ -14,6 +14,7 @@
 #include "alloc.h"
 #include "nvrtc.h"
 #include "output_file.h"
+#include "size.h"
 #include "volume.h"
 
 /* ---- cases ---- */
@@ -94,6 +95,15 @@ void vf_tuning_free(struct vf_tuning *tuning)
     *tuning = (struct vf_tuning){0};
 }
 
+/* Each has its inputs in brackets. */
+static int count_stages(const char *kernel_case)
+{
+    int count = 0;
+    for (const char *at = kernel_case; (at = strchr(at, '(')) != NULL; at++)
+        count++;
+    return count;
+}
+
 static enum vf_status add(struct vf_tuning *tuning, const char *device, const char *kernel_case,
                           const struct vf_gpu_scheme *scheme, const struct vf_kernel_config *config,
                           double copies, bool shipped, struct vf_error *error)
@@ -110,6 +120,7 @@ static enum vf_status add(struct vf_tuning *tuning, const char *device, const ch
         return VF_FAILED;
     }
     tuning->entry[tuning->count++] = entry;
+    tuning->most_stages = (int)vf_larger(tuning->most_stages, count_stages(kernel_case));
     return VF_OK;
 }
 
@@ -166,7 +177,7 @@ static const struct vf_tuned *entry_for(const struct vf_tuning *tuning, const st
     struct vf_text name = {0};
     char architecture[16];
     const struct vf_tuned *entry = NULL;
-    if (tuning == NULL || tuning->count == 0)
+    if (tuning == NULL || c->flow->stage_count > tuning->most_stages)
         return NULL;
     vf_case_text(c, &name);
     architecture_of(gpu, architecture);

@@ -29,6 +29,7 @@ struct vf_tuning {
     struct vf_tuned *entry; /* owned; the first that fits a case holds */
     int count;
     size_t room;
+    int most_stages;        /* of an entry's kernel */
     struct vf_text foreign; /* the user's lines that are not understood */
     double untuned; /* predicted times of kernels that were not measured are multiplied by this; 0: by 1 */
 };
