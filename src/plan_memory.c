@@ -6,19 +6,20 @@
 
 static bool contexts_alike(const struct vf_context *a, const struct vf_context *b)
 {
-    return a->dim == b->dim && a->boundary == b->boundary && a->is_double == b->is_double &&
-           memcmp(a->spacing, b->spacing, sizeof a->spacing) == 0 &&
-           memcmp(a->spacing_known, b->spacing_known, sizeof a->spacing_known) == 0 &&
-           memcmp(a->aspect, b->aspect, sizeof a->aspect) == 0 && strcmp(a->unit, b->unit) == 0;
+    bool alike = a->dim == b->dim && a->boundary == b->boundary && a->is_double == b->is_double &&
+                 strcmp(a->unit, b->unit) == 0;
+    for (int axis = 0; axis < 3; axis++)
+        alike = alike && a->spacing[axis] == b->spacing[axis] &&
+                a->spacing_known[axis] == b->spacing_known[axis] && a->aspect[axis] == b->aspect[axis];
+    return alike;
 }
 
 static bool requests_alike(const struct vf_plan_request *a, const struct vf_plan_request *b)
 {
-    return a->chain == b->chain && contexts_alike(&a->context, &b->context) &&
-           memcmp(&a->constant, &b->constant, sizeof a->constant) == 0 && a->nx == b->nx && a->ny == b->ny &&
-           a->nz == b->nz && a->batch == b->batch && a->threads == b->threads && a->gpu == b->gpu &&
-           a->source_type == b->source_type && a->result_type == b->result_type && a->scheme == b->scheme &&
-           a->most_fused == b->most_fused;
+    return a->chain == b->chain && contexts_alike(&a->context, &b->context) && a->constant == b->constant &&
+           a->nx == b->nx && a->ny == b->ny && a->nz == b->nz && a->batch == b->batch &&
+           a->threads == b->threads && a->gpu == b->gpu && a->source_type == b->source_type &&
+           a->result_type == b->result_type && a->scheme == b->scheme && a->most_fused == b->most_fused;
 }
 
 /* False, and nothing is changed, where there is no memory for them. */
