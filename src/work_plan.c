@@ -127,39 +127,43 @@ static double plan_seconds(const struct vf_work *w)
     return seconds;
 }
 
-/* Plans for the GPU where that is asked for, or, with `auto`, where it is predicted to be faster; the plan
- * for the CPU is there. A machine without one is told of only when it was asked for. */
-static enum vf_status consider_gpu(struct vf_work *w, const struct vf_plan_request *request, size_t bytes,
-                                   struct vf_error *error)
+static bool asks_for_gpu(const struct vf_options *o)
 {
-    const struct vf_options *o = w->options;
-    const bool wanted = o->backend == VF_BACKEND_CUDA || (o->scheme != NULL && is_gpu_scheme(o->scheme));
-    const double cpu_seconds = wanted ? 0 : plan_seconds(w);
+    return o->backend == VF_BACKEND_CUDA || (o->scheme != NULL && is_gpu_scheme(o->scheme));
+}
+
+/* The device that is asked for. */
+static enum vf_status find_gpu(struct vf_work *w, struct vf_error *error)
+{
+    w->cuda = vf_session_device(w->session, true);
+    return w->cuda != NULL ? VF_OK
+                           : vf_fail(error, VF_FAILED, "%s: %s",
+                                     w->options->backend == VF_BACKEND_CUDA ? "--backend cuda" : "--scheme",
+                                     w->session->why.text);
+}
+
+/* Plans for a GPU, too, and takes that plan where it is predicted to be faster than the CPU's, which is
+ * there. Where there is no GPU nothing is said of it. */
+static void consider_gpu(struct vf_work *w, const struct vf_plan_request *request, size_t bytes)
+{
+    const double cpu_seconds = plan_seconds(w);
     struct vf_plan_request on_gpu = *request;
-    struct vf_plan plan;
-    if (o->backend == VF_BACKEND_CPU ||
-        (!wanted && (o->scheme != NULL || cpu_seconds <= vf_session_cuda_seconds(w->session, bytes, 0))))
-        return VF_OK;
-    struct vf_cuda *cuda = vf_session_device(w->session, wanted);
-    if (cuda == NULL && wanted)
-        return vf_fail(error, VF_FAILED, "%s: %s",
-                       o->backend == VF_BACKEND_CUDA ? "--backend cuda" : "--scheme", w->session->why.text);
-    if (cuda == NULL)
-        return VF_OK;
-    on_gpu.gpu = &cuda->gpu;
-    enum vf_status status = vf_plan_open(&plan, &on_gpu, error);
-    if (status != VF_OK)
-        return wanted ? status : VF_OK;
     struct vf_plan on_cpu = w->plan;
-    w->plan = plan;
-    if (wanted || vf_session_cuda_seconds(w->session, bytes, plan_seconds(w)) < cpu_seconds) {
+    struct vf_error ignored;
+    if (cpu_seconds <= vf_session_cuda_seconds(w->session, bytes, 0))
+        return;
+    struct vf_cuda *cuda = vf_session_device(w->session, false);
+    if (cuda == NULL)
+        return;
+    on_gpu.gpu = &cuda->gpu;
+    if (vf_plan_open(&w->plan, &on_gpu, &ignored) == VF_OK &&
+        vf_session_cuda_seconds(w->session, bytes, plan_seconds(w)) < cpu_seconds) {
         w->cuda = cuda;
         vf_plan_close(&on_cpu);
-    } else {
-        w->plan = on_cpu;
-        vf_plan_close(&plan);
+        return;
     }
-    return VF_OK;
+    vf_plan_close(&w->plan);
+    w->plan = on_cpu;
 }
 
 /* What a GPU takes of host memory: its transfers go through some, and the compiler has not been loaded yet.
@@ -168,7 +172,7 @@ static size_t gpu_bytes(const struct vf_work *w)
 {
     const struct vf_plan *plan = &w->plan;
     const double all = (double)plan->nx * (double)plan->ny * (double)vf_stream_extent(plan) * sizeof(double);
-    if (plan->gpu == NULL)
+    if (w->cuda == NULL)
         return 0;
     return 2 * (all < (double)VF_STAGING_MOST ? (size_t)all : VF_STAGING_MOST) +
            (w->cuda->has_nvrtc ? 0 : COMPILER_BYTES);
@@ -277,18 +281,17 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
                                       .result_type = result_type(w, chain),
                                       .scheme = o->scheme,
                                       .memory = &w->session->plans};
-    const bool gpu_scheme = o->scheme != NULL && is_gpu_scheme(o->scheme);
     enum vf_status status;
     size_t bytes_in, bytes_out;
     VF_TRY(vf_work_named(find_context(w, &request.context, error), w->in_name, error));
-    if (gpu_scheme && o->backend == VF_BACKEND_CPU)
-        return vf_fail(error, VF_USAGE, "--scheme %s is for the GPU; the CPU has row-stream and reference",
-                       o->scheme);
-    /* The CPU's plan is what the GPU's is weighed against. */
-    if (o->backend == VF_BACKEND_CUDA || gpu_scheme)
-        request.scheme = NULL;
+    if (asks_for_gpu(o)) {
+        if (o->backend == VF_BACKEND_CPU)
+            return vf_fail(error, VF_USAGE,
+                           "--scheme %s is for the GPU; the CPU has row-stream and reference", o->scheme);
+        VF_TRY(find_gpu(w, error));
+        request.gpu = &w->cuda->gpu;
+    }
     VF_TRY(vf_work_named(vf_plan_open(&w->plan, &request, error), w->in_name, error));
-    request.scheme = o->scheme;
     vf_info_for_result(w->input, w->format, request.result_type, (size_t)w->plan.output_count, &w->result);
     for (int k = 0; k < w->plan.output_count; k++)
         w->label[k] = vf_plan_label(&w->plan, k);
@@ -302,9 +305,10 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
         !vf_volume_bytes(w->result.type, &w->result.shape, &bytes_out))
         return vf_fail(error, VF_FAILED, "%s: the image or its result overflows a size", w->in_name);
     w->memory_limit = o->memory > 0 ? o->memory : w->session->free_bytes / 4 * 3;
-    /* What can only go by rows is for the CPU, unless the GPU is asked for. */
-    if (o->backend != VF_BACKEND_AUTO || bytes_in + bytes_out <= w->memory_limit || !can_go_by_rows(w))
-        VF_TRY(consider_gpu(w, &request, bytes_in + bytes_out, error));
+    /* What can only go by rows is for the CPU. */
+    if (w->cuda == NULL && o->backend == VF_BACKEND_AUTO && o->scheme == NULL &&
+        (bytes_in + bytes_out <= w->memory_limit || !can_go_by_rows(w)))
+        consider_gpu(w, &request, bytes_in + bytes_out);
     w->memory = bytes_in + bytes_out + w->plan.between_bytes + w->plan.work_bytes;
     w->file_bytes = is_compressed(w) ? 0 : (double)bytes_out;
     VF_TRY(consider_slabs(w, &request, bytes_in + bytes_out, error));
