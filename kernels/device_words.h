@@ -8,11 +8,11 @@
 #define REAL float
 #endif
 
-/* Unrolling is what turns small arrays into registers. */
+/* Unrolling is what turns small arrays into registers; on the CPU it is but work for the compiler. */
 #ifdef VF_ON_CPU
-#define VF_UNROLL _Pragma("GCC unroll 64")
-#define VF_NO_UNROLL _Pragma("GCC unroll 1")
-#define VF_UNROLL_BY_4 _Pragma("GCC unroll 4")
+#define VF_UNROLL
+#define VF_NO_UNROLL
+#define VF_UNROLL_BY_4
 #define VF_SHARED_MEMORY(name) unsigned char *const name = vf_cpu_shared()
 #else
 #define VF_UNROLL _Pragma("unroll")
