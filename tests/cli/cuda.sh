@@ -256,7 +256,7 @@ slabs() {
 }
 
 test_larger_than_memory_on_the_device() {
-    sparse 32 32 2400 big.mrc
+    sparse 32 32 1200 big.mrc
     sprinkle big.mrc 1 3
     slabs --boundary wrap -f gaussian:sigma=2 big.mrc
     prints "from the image to the result"
@@ -268,7 +268,7 @@ test_larger_than_memory_on_the_device() {
 
 # Whatever call fails: the right file, or a message and no file.
 test_failures_in_slabs() {
-    sparse 32 32 2400 big.mrc
+    sparse 32 32 1200 big.mrc
     sprinkle big.mrc 1 3
     slabs -f gaussian big.mrc
     rm gpu.mrc
