@@ -6,7 +6,8 @@
 
 #include "device.h"
 
-static const char *const schemes[] = {"global-read", "", NULL};
+/* Under sanitizers, where kernels take the compiler long, the first for every other boundary. */
+static const char *const schemes[] = {"", "global-read", NULL};
 
 /* A device of so many bytes, the log of whose calls tells how many slabs there were. */
 static struct vf_cuda *open_small(const char *bytes)
@@ -53,9 +54,10 @@ TestSuite(cuda_slabs, .init = begin, .fini = end);
 static void check(const struct pipeline *p, struct vf_cuda *device, int slabs)
 {
     const int before = calls_of("cuStreamSynchronize");
-    device_check(p, device, schemes);
+    const int runs = UNDER_SANITIZERS && p->boundary % 2 == 0 ? 1 : 2;
+    device_check(p, device, schemes + 2 - runs);
     cr_expect(!device->failed, "%s: %s", p->chain, device->failure.text);
-    cr_expect_geq(calls_of("cuStreamSynchronize") - before, 2 * slabs, "%s, boundary %d: too few slabs",
+    cr_expect_geq(calls_of("cuStreamSynchronize") - before, runs * slabs, "%s, boundary %d: too few slabs",
                   p->chain, (int)p->boundary);
 }
 
