@@ -10,13 +10,15 @@ static const char *const direct[] = {"register-stream:block=16x2x1:work=2x1x1:st
 static const char *const shared[] = {"register-stream:block=8x4x1:work=2x2x1:stream=4:variant=shared", NULL};
 static const char *const flat[] = {"register-stream:block=32x1x1:work=4x1x1:stream=5", NULL};
 
-/* Shapes below, at and above the halo and the tile (32 x 2 and 16 x 8), and slabs. */
-static const int volumes[][3] = {{1, 1, 1}, {1, 9, 2}, {2, 3, 5}, {31, 7, 4}, {32, 16, 9}, {65, 10, 11}};
-static const int images[][3] = {{1, 1, 1}, {7, 1, 3}, {127, 5, 2}, {128, 11, 1}, {131, 6, 3}};
+/* Shapes below, at and above the halo and the tile (32 x 2 and 16 x 8), and slabs. Many of them are kernels
+ * of their own: tables and bodies that are not met by every boundary have the first few. */
+static const int volumes[][3] = {{1, 9, 2}, {32, 16, 9}, {65, 10, 11}, {1, 1, 1}, {2, 3, 5}, {31, 7, 4}};
+static const int images[][3] = {{7, 1, 3}, {128, 11, 1}, {131, 6, 3}, {1, 1, 1}, {127, 5, 2}};
+enum { FEW = 3, VOLUMES = sizeof volumes / sizeof *volumes, IMAGES = sizeof images / sizeof *images };
 
-static void check_volumes(struct flow_case *c, struct vf_cuda *cuda, const char *const *scheme)
+static void check_volumes(struct flow_case *c, struct vf_cuda *cuda, const char *const *scheme, bool few)
 {
-    for (size_t i = 0; i < sizeof volumes / sizeof *volumes; i++) {
+    for (int i = 0; i < (few ? FEW : VOLUMES); i++) {
         const int *n = volumes[i];
         flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 0, n[2]);
         if (n[2] > 5)
@@ -24,14 +26,14 @@ static void check_volumes(struct flow_case *c, struct vf_cuda *cuda, const char 
     }
 }
 
-static void check_images(struct flow_case *c, struct vf_cuda *cuda)
+static void check_images(struct flow_case *c, struct vf_cuda *cuda, bool few)
 {
-    for (size_t i = 0; i < sizeof images / sizeof *images; i++)
+    for (int i = 0; i < (few ? FEW : IMAGES); i++)
         flow_case_check(c, cuda, flat, images[i][0], images[i][1], images[i][2], 0, 1);
 }
 
 static void check_taps(enum flow_taps shape, int radius, int dim, enum vf_boundary boundary,
-                       const char *const *scheme)
+                       const char *const *scheme, bool few)
 {
     struct flow_case c;
     struct vf_cuda *cuda = device_open();
@@ -39,9 +41,9 @@ static void check_taps(enum flow_taps shape, int radius, int dim, enum vf_bounda
     const int input = flow_case_sources(&c, 1);
     flow_case_sinks(&c, flow_case_linear(&c, shape, (int[]){radius, radius, radius}, input, 1), 1);
     if (dim == 3)
-        check_volumes(&c, cuda, scheme);
+        check_volumes(&c, cuda, scheme, few);
     else
-        check_images(&c, cuda);
+        check_images(&c, cuda, few);
     flow_case_close(&c);
     vf_cuda_close(cuda);
 }
@@ -49,25 +51,25 @@ static void check_taps(enum flow_taps shape, int radius, int dim, enum vf_bounda
 Test(register_stream, stars_under_every_boundary)
 {
     for (int boundary = 0; boundary < VF_BOUNDARY_COUNT; boundary++) {
-        check_taps(TAPS_STAR, 1, 3, (enum vf_boundary)boundary, direct);
-        check_taps(TAPS_STAR, 2, 2, (enum vf_boundary)boundary, flat);
+        check_taps(TAPS_STAR, 1, 3, (enum vf_boundary)boundary, direct, false);
+        check_taps(TAPS_STAR, 2, 2, (enum vf_boundary)boundary, flat, false);
     }
 }
 
 Test(register_stream, boxes_under_every_boundary)
 {
     for (int boundary = 0; boundary < VF_BOUNDARY_COUNT; boundary++)
-        check_taps(TAPS_BOX, 1, 3, (enum vf_boundary)boundary, shared);
+        check_taps(TAPS_BOX, 1, 3, (enum vf_boundary)boundary, shared, boundary % 2 == 1);
 }
 
 Test(register_stream, other_tables)
 {
-    check_taps(TAPS_STAR, 3, 3, VF_MIRROR, shared);
-    check_taps(TAPS_BOX, 1, 3, VF_CONSTANT, direct);
-    check_taps(TAPS_X, 5, 3, VF_WRAP, direct);
-    check_taps(TAPS_Y, 4, 3, VF_REFLECT, shared);
-    check_taps(TAPS_BOX, 2, 2, VF_CONSTANT, flat);
-    check_taps(TAPS_X, 9, 2, VF_REFLECT, flat);
+    check_taps(TAPS_STAR, 3, 3, VF_MIRROR, shared, true);
+    check_taps(TAPS_BOX, 1, 3, VF_CONSTANT, direct, true);
+    check_taps(TAPS_X, 5, 3, VF_WRAP, direct, true);
+    check_taps(TAPS_Y, 4, 3, VF_REFLECT, shared, true);
+    check_taps(TAPS_BOX, 2, 2, VF_CONSTANT, flat, true);
+    check_taps(TAPS_X, 9, 2, VF_REFLECT, flat, true);
 }
 
 static void check_body(enum vf_stencil_id stencil, int dim, enum vf_boundary boundary, bool precise,
@@ -80,9 +82,9 @@ static void check_body(enum vf_stencil_id stencil, int dim, enum vf_boundary bou
               input = flow_case_sources(&c, inputs);
     flow_case_sinks(&c, flow_case_body(&c, stencil, input), outputs);
     if (dim == 3)
-        check_volumes(&c, cuda, scheme);
+        check_volumes(&c, cuda, scheme, true);
     else
-        check_images(&c, cuda);
+        check_images(&c, cuda, true);
     flow_case_close(&c);
     vf_cuda_close(cuda);
 }
@@ -138,7 +140,7 @@ Test(register_stream, roots_of_nothing)
     flow_case_open(&c, 3, false, VF_NEAREST);
     c.is_sparse = true;
     flow_case_sinks(&c, flow_case_body(&c, VF_STENCIL_gradient_magnitude, flow_case_sources(&c, 1)), 1);
-    check_volumes(&c, cuda, shared);
+    check_volumes(&c, cuda, shared, true);
     flow_case_close(&c);
     vf_cuda_close(cuda);
 }
