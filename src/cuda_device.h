@@ -13,6 +13,9 @@
 /* Devices below this compute capability lack what the kernels use (__grid_constant__). */
 #define VF_CUDA_LEAST_CAPABILITY 70
 
+/* Launches whose kernels are remembered: those of a batch's plans. */
+enum { VF_REMEMBERED_LAUNCHES = 256 };
+
 /* What `--backend auto` weighs against the CPU's time: seconds, and bytes/s between host and device. */
 struct vf_cuda_costs {
     double driver_init;
@@ -32,6 +35,25 @@ struct vf_cuda_kernel {
     int block_threads; /* of a block, at most */
 };
 
+/* What a plan's launch became. */
+struct vf_cuda_made {
+    const struct vf_gpu_scheme *scheme; /* these may be others than the plan's, which did not compile well */
+    struct vf_kernel_config config;
+    struct vf_cuda_kernel compiled;
+    size_t shared;
+    int resident; /* blocks of a virtual grid on a multiprocessor */
+};
+
+/* A launch that was made before: to find a kernel by its text takes longer than to run it on a small grid. */
+struct vf_cuda_remembered {
+    unsigned long plan; /* its number */
+    int launch;         /* of the plan's, which asked for: */
+    const struct vf_gpu_scheme *scheme;
+    struct vf_kernel_config config;
+    struct vf_kernel_case c; /* its grid and types; flow is NULL */
+    struct vf_cuda_made made;
+};
+
 struct vf_cuda {
     struct vf_cuda_api api;
     int driver_version; /* 13000 for CUDA 13.0 */
@@ -47,6 +69,9 @@ struct vf_cuda {
     pthread_mutex_t lock;              /* for what follows */
     struct vf_nvrtc_api nvrtc;
     bool has_nvrtc; /* opened when the first kernel must be compiled */
+    struct vf_cuda_remembered remembered[VF_REMEMBERED_LAUNCHES];
+    int remembered_count; /* ever: the newest takes the oldest one's place */
+    int recalled_count;   /* launches whose kernels were remembered */
     struct vf_cuda_loaded *loaded;
     int loaded_count;
     size_t loaded_room;

@@ -72,25 +72,26 @@ static enum vf_status compile(struct vf_cuda_launch *kernel, struct vf_cuda *cud
     enum vf_status status;
     *seconds = -1;
     VF_TRY(vf_kernel_source(c, choice->scheme, &choice->config, &text, error));
-    status = vf_cuda_kernel(cuda, text.data, &kernel->compiled, error);
+    status = vf_cuda_kernel(cuda, text.data, &kernel->made.compiled, error);
     if (status != VF_OK) {
         status = VF_DEVICE;
         goto out;
     }
-    kernel->scheme = choice->scheme;
-    kernel->config = choice->config;
-    kernel->shared = choice->scheme->shared(c, &choice->config);
-    if (kernel->shared > 48 << 10)
-        TRY_CUDA(cuFuncSetAttribute(kernel->compiled.function,
-                                    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)kernel->shared),
+    kernel->made.scheme = choice->scheme;
+    kernel->made.config = choice->config;
+    kernel->made.shared = choice->scheme->shared(c, &choice->config);
+    if (kernel->made.shared > 48 << 10)
+        TRY_CUDA(cuFuncSetAttribute(kernel->made.compiled.function,
+                                    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                    (int)kernel->made.shared),
                  "asking for shared memory");
-    TRY_CUDA(cuOccupancyMaxActiveBlocksPerMultiprocessor(&kernel->resident, kernel->compiled.function,
-                                                         threads, kernel->shared),
+    TRY_CUDA(cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                 &kernel->made.resident, kernel->made.compiled.function, threads, kernel->made.shared),
              "asking what fits");
-    if (kernel->resident > 0 && threads <= kernel->compiled.block_threads)
-        *seconds =
-            vf_gpu_predict(c, &cuda->gpu, choice->scheme, &choice->config, kernel->compiled.registers, NULL) *
-            (1 + kernel->compiled.local_bytes / SPILL_DOUBLES);
+    if (kernel->made.resident > 0 && threads <= kernel->made.compiled.block_threads)
+        *seconds = vf_gpu_predict(c, &cuda->gpu, choice->scheme, &choice->config,
+                                  kernel->made.compiled.registers, NULL) *
+                   (1 + kernel->made.compiled.local_bytes / SPILL_DOUBLES);
 out:
     vf_text_free(&text);
     return status;
@@ -119,18 +120,22 @@ static int list_others(const struct vf_cuda_launch *kernel, const struct vf_gpu 
     return count;
 }
 
+static bool is_other(const struct vf_cuda_launch *kernel, const struct vf_launch *launch)
+{
+    return kernel->made.scheme != launch->scheme || !vf_config_equal(&kernel->made.config, &launch->config);
+}
+
 /* For who asks, as --explain names the plan's choice; `why` is empty, or why that does not compile. */
 static void note_other(const struct vf_cuda_launch *kernel, struct vf_cuda *cuda,
                        const struct vf_launch *launch, const struct vf_error *why)
 {
     const struct vf_flow *flow = &kernel->work.flow;
-    const int *planned = launch->config.block, *taken = kernel->config.block;
+    const int *planned = launch->config.block, *taken = kernel->made.config.block;
     const int stages = flow->stage_count;
-    cuda->replaced_count++;
     snprintf(cuda->replaced, sizeof cuda->replaced,
              "%s%s%s, by %s, block %dx%dx%d, not %s, block %dx%dx%d%s%.*s",
              stages > 0 ? flow->stage[0].name : "copy", stages > 1 ? " to " : "",
-             stages > 1 ? flow->stage[stages - 1].name : "", kernel->scheme->name, taken[0], taken[1],
+             stages > 1 ? flow->stage[stages - 1].name : "", kernel->made.scheme->name, taken[0], taken[1],
              taken[2], launch->scheme->name, planned[0], planned[1], planned[2],
              why->text[0] != '\0' ? ": " : "", (int)strcspn(why->text, "\n"), why->text);
 }
@@ -177,13 +182,44 @@ static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda
         latest = -1;
     }
     status = best == latest ? VF_OK : compile(kernel, cuda, &list[best], &least, error);
-    if (status == VF_OK &&
-        (kernel->scheme != launch->scheme || !vf_config_equal(&kernel->config, &launch->config)))
+    if (status == VF_OK && is_other(kernel, launch))
         note_other(kernel, cuda, launch, &why);
     return status;
 }
 
 /* ---- a launch ---- */
+
+static bool grids_alike(const struct vf_kernel_case *a, const struct vf_kernel_case *b)
+{
+    return a->nx == b->nx && a->ny == b->ny && a->nz == b->nz &&
+           memcmp(a->source_type, b->source_type, sizeof a->source_type) == 0 &&
+           memcmp(a->sink_type, b->sink_type, sizeof a->sink_type) == 0;
+}
+
+/* Launches that are alike in a plan, and in its copies, have the same stages; a job may have another grid. */
+static bool recall(struct vf_cuda_launch *kernel, struct vf_cuda *cuda, unsigned long plan,
+                   const struct vf_launch *launch)
+{
+    for (int i = 0; i < VF_REMEMBERED_LAUNCHES && i < cuda->remembered_count; i++) {
+        const struct vf_cuda_remembered *known = &cuda->remembered[i];
+        if (known->plan == plan && known->launch == launch->alike && known->scheme == launch->scheme &&
+            vf_config_equal(&known->config, &launch->config) && grids_alike(&known->c, &kernel->work.c)) {
+            kernel->made = known->made;
+            cuda->recalled_count++;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void remember(const struct vf_cuda_launch *kernel, struct vf_cuda *cuda, unsigned long plan,
+                     const struct vf_launch *launch)
+{
+    struct vf_cuda_remembered *known = &cuda->remembered[cuda->remembered_count++ % VF_REMEMBERED_LAUNCHES];
+    *known = (struct vf_cuda_remembered){plan,           launch->alike,  launch->scheme,
+                                         launch->config, kernel->work.c, kernel->made};
+    known->c.flow = NULL;
+}
 
 enum vf_status vf_cuda_launch_open(struct vf_cuda_launch *kernel, struct vf_cuda *cuda,
                                    const struct vf_gpu_plan *plan, const struct vf_gpu_request *request,
@@ -192,7 +228,11 @@ enum vf_status vf_cuda_launch_open(struct vf_cuda_launch *kernel, struct vf_cuda
     enum vf_status status;
     VF_TRY(vf_kernel_work_open(&kernel->work, plan, request, launch, error));
     kernel->work.c.flow = &kernel->work.flow;
-    VF_TRY(choose(kernel, cuda, launch, error));
+    if (plan->number == 0 || !recall(kernel, cuda, plan->number, launch)) {
+        VF_TRY(choose(kernel, cuda, launch, error));
+        remember(kernel, cuda, plan->number, launch);
+    }
+    cuda->replaced_count += is_other(kernel, launch);
     VF_TRY(fill_args(kernel, cuda, stream, error));
 out:
     return status;
@@ -211,15 +251,15 @@ enum vf_status vf_cuda_launch_start(struct vf_cuda_launch *kernel, const struct 
                                     CUstream stream, struct vf_error *error)
 {
     struct vf_kernel_args *args = kernel->args;
-    const struct vf_kernel_config *config = &kernel->config;
+    const struct vf_kernel_config *config = &kernel->made.config;
     ptrdiff_t tiles[3];
     kernel->work.c.nz = args->z_end - args->z_begin;
-    vf_gpu_tiles(&kernel->work.c, kernel->scheme, config, tiles);
+    vf_gpu_tiles(&kernel->work.c, kernel->made.scheme, config, tiles);
     for (int axis = 0; axis < 3; axis++)
         args->tiles[axis] = (int)tiles[axis];
     args->table = kernel->table;
     const bool flat = config->flat_grid || config->virtual_blocks;
-    const ptrdiff_t resident = (ptrdiff_t)kernel->resident * cuda->gpu.multiprocessors;
+    const ptrdiff_t resident = (ptrdiff_t)kernel->made.resident * cuda->gpu.multiprocessors;
     ptrdiff_t blocks = tiles[0] * tiles[1] * tiles[2];
     if (config->virtual_blocks && blocks > resident)
         blocks = resident;
@@ -228,9 +268,10 @@ enum vf_status vf_cuda_launch_start(struct vf_cuda_launch *kernel, const struct 
     void *params[] = {args};
     return vf_cuda_device_check(
         &cuda->api,
-        cuda->api.cuLaunchKernel(kernel->compiled.function, (unsigned)(flat ? blocks : tiles[0]),
+        cuda->api.cuLaunchKernel(kernel->made.compiled.function, (unsigned)(flat ? blocks : tiles[0]),
                                  flat ? 1 : (unsigned)tiles[1], flat ? 1 : (unsigned)tiles[2],
                                  (unsigned)config->block[0], (unsigned)config->block[1],
-                                 (unsigned)config->block[2], (unsigned)kernel->shared, stream, params, NULL),
+                                 (unsigned)config->block[2], (unsigned)kernel->made.shared, stream, params,
+                                 NULL),
         "launching a kernel", error);
 }

@@ -18,18 +18,15 @@ struct vf_kernel_args {
 /* A launch, ready. */
 struct vf_cuda_launch {
     struct vf_kernel_work work;
-    const struct vf_gpu_scheme *scheme; /* these may be others than the plan's, which did not compile well */
-    struct vf_kernel_config config;
-    struct vf_cuda_kernel compiled;
-    size_t shared;
-    int resident;                /* blocks of a virtual grid on a multiprocessor */
+    struct vf_cuda_made made;
     CUdeviceptr table;           /* parameters in memory; 0: arguments */
     struct vf_kernel_args *args; /* owned; parameters follow */
     ptrdiff_t begin, end;        /* planes to compute, for the caller to keep */
 };
 
-/* Compiles one of the plan's launches and fills its parameters. `kernel` is all zero before; it is closed
- * also after a failure. `stream` takes the upload of long parameters. */
+/* Compiles one of the plan's launches, unless it is remembered, and fills its parameters.
+ * `kernel` is all zero before; it is closed also after a failure. `stream` takes the upload of long
+ * parameters. */
 enum vf_status vf_cuda_launch_open(struct vf_cuda_launch *kernel, struct vf_cuda *cuda,
                                    const struct vf_gpu_plan *plan, const struct vf_gpu_request *request,
                                    const struct vf_launch *launch, CUstream stream, struct vf_error *error);

@@ -1,6 +1,7 @@
 #include "gpu_plan.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "alloc.h"
@@ -149,6 +150,7 @@ static enum vf_status weigh(struct search *search, int begin, int end, struct vf
 struct best {
     double seconds;
     int begin; /* of its last kernel */
+    int group; /* which that is of */
     struct vf_ranked choice;
     bool forced;
 };
@@ -227,7 +229,8 @@ static enum vf_status find_best(struct search *search, struct best *best, struct
                 continue;
             const double seconds = best[begin].seconds + known->best.seconds;
             if (seconds < best[end].seconds)
-                best[end] = (struct best){seconds, begin, known->best, known->forced != NULL};
+                best[end] = (struct best){seconds, begin, (int)(known - search->groups->group), known->best,
+                                          known->forced != NULL};
         }
     }
     int reached = count;
@@ -249,6 +252,7 @@ static enum vf_status add_stage_launches(struct vf_gpu_plan *plan, struct search
     for (int end = count, i = launches; status == VF_OK && end > 0; end = best[end].begin)
         plan->launch[--i] = (struct vf_launch){.stage_begin = best[end].begin,
                                                .stage_end = end,
+                                               .alike = best[end].group,
                                                .scheme = best[end].choice.scheme,
                                                .config = best[end].choice.config,
                                                .forced = best[end].forced,
@@ -256,6 +260,13 @@ static enum vf_status add_stage_launches(struct vf_gpu_plan *plan, struct search
                                                .precompiled = best[end].choice.precompiled,
                                                .seconds = best[end].choice.seconds,
                                                .detail = best[end].choice.detail};
+    /* From the last one back: those before it still have their groups there. */
+    for (int i = launches - 1; i >= 0; i--) {
+        int first = 0;
+        while (plan->launch[first].alike != plan->launch[i].alike)
+            first++;
+        plan->launch[i].alike = first;
+    }
     vf_free(best);
     return status;
 }
@@ -270,7 +281,8 @@ static enum vf_status add_copy_launches(struct vf_gpu_plan *plan, const struct s
         struct vf_kernel_work work;
         struct vf_ranked best;
         bool fits;
-        *launch = (struct vf_launch){.stage_begin = stages,
+        *launch = (struct vf_launch){.alike = plan->launch_count - 1,
+                                     .stage_begin = stages,
                                      .stage_end = stages,
                                      .copy_begin = begin,
                                      .copy_end = begin + (left < VF_KERNEL_FIELDS ? left : VF_KERNEL_FIELDS)};
@@ -319,8 +331,9 @@ enum vf_status vf_gpu_plan_open(struct vf_gpu_plan *plan, const struct vf_gpu_re
     struct vf_gpu_groups own = {0};
     struct search search = {.request = request, .groups = request->groups == NULL ? &own : request->groups};
     const size_t sinks = (size_t)request->flow->sink_count;
+    static atomic_ulong plans;
     enum vf_status status = VF_FAILED;
-    *plan = (struct vf_gpu_plan){0};
+    *plan = (struct vf_gpu_plan){.number = atomic_fetch_add(&plans, 1) + 1};
     plan->copy = vf_alloc(sinks + 1, sizeof *plan->copy, "the plan", error);
     plan->launch =
         vf_alloc((size_t)request->flow->stage_count + sinks + 1, sizeof *plan->launch, "the plan", error);

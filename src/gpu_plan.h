@@ -14,6 +14,7 @@
 struct vf_launch {
     int stage_begin, stage_end;
     int copy_begin, copy_end; /* of the plan's copied sinks */
+    int alike; /* the first of the plan's launches whose kernel is the same, or its own number */
     const struct vf_gpu_scheme *scheme;
     struct vf_kernel_config config;
     bool forced;
@@ -30,6 +31,7 @@ struct vf_gpu_plan {
     int *copy;      /* owned: sinks that are copied at the end */
     int slot_count; /* fields of the compute type held at once, beside sources and sinks */
     double seconds;
+    unsigned long number; /* no other plan's but a copy's; 0: it was made otherwise */
 };
 
 /* Groups of stages that were weighed as kernels: iterations are alike, and so are flows that are split in

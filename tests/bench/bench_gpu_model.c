@@ -91,7 +91,7 @@ static struct measured measure(struct bench_device *device, const struct space *
     struct vf_error error;
     struct measured measured = {.seconds = INFINITY};
     if (bench_run_open(&run, device, &space->flow, &plan, arrays, &error) == VF_OK) {
-        const struct vf_cuda_kernel *compiled = &run.sweep.kernel[0].compiled;
+        const struct vf_cuda_kernel *compiled = &run.sweep.kernel[0].made.compiled;
         measured.seconds =
             bench_time(device, run.sweep.stream, &(struct vf_cuda_work){bench_run_start, &run});
         measured.registers = compiled->registers;

@@ -58,17 +58,19 @@ struct result {
 
 static void describe_kernel(const struct vf_cuda_launch *kernel, char *text, size_t room)
 {
-    const struct vf_kernel_config *c = &kernel->config;
-    const char *variant = kernel->scheme->variants != NULL ? kernel->scheme->variants[c->variant] : NULL;
-    int length = snprintf(text, room, "%s%s%s %dx%dx%d", kernel->scheme->name, variant != NULL ? ":" : "",
-                          variant != NULL ? variant : "", c->block[0], c->block[1], c->block[2]);
+    const struct vf_kernel_config *c = &kernel->made.config;
+    const char *variant =
+        kernel->made.scheme->variants != NULL ? kernel->made.scheme->variants[c->variant] : NULL;
+    int length =
+        snprintf(text, room, "%s%s%s %dx%dx%d", kernel->made.scheme->name, variant != NULL ? ":" : "",
+                 variant != NULL ? variant : "", c->block[0], c->block[1], c->block[2]);
     if (c->work[0] * c->work[1] * c->work[2] > 1)
         length +=
             snprintf(text + length, room - (size_t)length, " w%dx%dx%d", c->work[0], c->work[1], c->work[2]);
     if (c->stream > 0)
         length += snprintf(text + length, room - (size_t)length, " s%d", c->stream);
     snprintf(text + length, room - (size_t)length, "%s%s %dr", c->virtual_blocks ? " virtual" : "",
-             c->interior ? "" : " one-path", kernel->compiled.registers);
+             c->interior ? "" : " one-path", kernel->made.compiled.registers);
 }
 
 /* "GX GY GZ" */
@@ -127,8 +129,8 @@ static void fix_plan(const struct bench_run *run, const struct vf_gpu_plan *plan
     fixed->launch = bench_alloc((size_t)plan->launch_count, sizeof *fixed->launch);
     for (int i = 0; i < plan->launch_count; i++) {
         fixed->launch[i] = plan->launch[i];
-        fixed->launch[i].scheme = run->sweep.kernel[i].scheme;
-        fixed->launch[i].config = run->sweep.kernel[i].config;
+        fixed->launch[i].scheme = run->sweep.kernel[i].made.scheme;
+        fixed->launch[i].config = run->sweep.kernel[i].made.config;
         fixed->launch[i].forced = true;
     }
 }
@@ -161,7 +163,7 @@ static void measure(struct place *place, const struct bench_right *right, const 
     if (status == VF_OK) {
         result->ran = true;
         for (int i = 0; i < plan->launch_count; i++)
-            result->spilled = result->spilled || run.sweep.kernel[i].compiled.local_bytes > 0;
+            result->spilled = result->spilled || run.sweep.kernel[i].made.compiled.local_bytes > 0;
         describe_kernel(&run.sweep.kernel[0], result->label, sizeof result->label);
         result->right = small_is_right(place, right, &run, plan, where);
         if (result->right) {

@@ -28,6 +28,24 @@ Test(cuda_run, one_filter_after_another)
     vf_cuda_close(cuda);
 }
 
+/* What is alike in a run, and in the runs after it, is compiled once and known then; its ends, which are of
+ * another type, are not. */
+Test(cuda_run, kernels_of_iterations_are_remembered)
+{
+    const struct pipeline p = {.chain = "perona-malik:iterations=20:k=20",
+                               .nx = 37,
+                               .ny = 18,
+                               .nz = 9,
+                               .type = VF_U16,
+                               .result_type = VF_U16};
+    struct vf_cuda *cuda = device_open();
+    device_check(&p, cuda, safe);
+    cr_expect_eq(cuda->remembered_count + cuda->recalled_count, 20);
+    cr_expect_eq(cuda->remembered_count, 5, "the first run's two, the second's, the last one's two: %d",
+                 cuda->remembered_count);
+    vf_cuda_close(cuda);
+}
+
 /* NaNs of any bits come out as one. */
 Test(cuda_run, nan)
 {
