@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "cuda_memory.h"
 #include "nvrtc.h"
 
 enum { MOST_DEVICES = 64 };
@@ -236,6 +237,7 @@ void vf_cuda_close(struct vf_cuda *cuda)
         cuda->api.cuCtxSetCurrent(cuda->context);
         for (int i = 0; i < cuda->loaded_count; i++)
             cuda->api.cuModuleUnload(cuda->loaded[i].module);
+        vf_cuda_free_kept(cuda);
         cuda->api.cuCtxSetCurrent(NULL);
         cuda->api.cuDevicePrimaryCtxRelease(cuda->device);
     }
@@ -246,6 +248,7 @@ void vf_cuda_close(struct vf_cuda *cuda)
     vf_tuning_free(&cuda->tuning);
     vf_precompiled_close(&cuda->precompiled);
     vf_free(cuda->loaded);
+    vf_free(cuda->block);
     vf_free(cuda);
 }
 

@@ -54,6 +54,13 @@ struct vf_cuda_remembered {
     struct vf_cuda_made made;
 };
 
+/* Device memory that was taken: cuda_memory.h. */
+struct vf_cuda_block {
+    CUdeviceptr address;
+    size_t bytes;
+    bool used;
+};
+
 struct vf_cuda {
     struct vf_cuda_api api;
     int driver_version; /* 13000 for CUDA 13.0 */
@@ -80,6 +87,11 @@ struct vf_cuda {
     int refused_count;  /* texts that the compiler refused: a fault of theirs, others take their place */
     int replaced_count; /* launches of other kernels than the plan's, which did not compile well */
     char replaced[512]; /* the last of them, in words */
+    struct vf_cuda_block *block; /* owned */
+    int block_count;
+    size_t block_room;
+    bool frees_at_once; /* memory that is given back, so that who takes it next finds nothing of what was
+                           there */
     double seconds[3];  /* uploads, kernels, downloads so far; the main thread's */
     bool strict;        /* --backend cuda: what the device fails at is an error, the CPU does not take over */
     bool is_full;       /* what a job needs beside the fields that it held did not fit its memory */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "cuda_memory.h"
 #include "cuda_transfer.h"
 #include "kernel_source.h"
 
@@ -52,7 +53,8 @@ static enum vf_status fill_args(struct vf_cuda_launch *kernel, struct vf_cuda *c
     memset(kernel->args, 0, sizeof *kernel->args + bytes);
     fill_params(&kernel->work.flow, kernel->args + 1);
     if (in_memory) {
-        TRY_CUDA(cuMemAlloc(&kernel->table, bytes), "taking device memory");
+        VF_TRY(vf_cuda_device_check(&cuda->api, vf_cuda_take(cuda, &kernel->table, bytes),
+                                    "taking device memory", error));
         TRY_CUDA(cuMemcpyHtoDAsync(kernel->table, kernel->args + 1, bytes, stream), "uploading parameters");
     }
 out:
@@ -240,8 +242,7 @@ out:
 
 void vf_cuda_launch_close(struct vf_cuda_launch *kernel, struct vf_cuda *cuda)
 {
-    if (kernel->table != 0)
-        cuda->api.cuMemFree(kernel->table);
+    vf_cuda_give_back(cuda, kernel->table);
     vf_free(kernel->args);
     vf_kernel_work_close(&kernel->work);
     *kernel = (struct vf_cuda_launch){.table = 0};

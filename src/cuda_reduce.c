@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "cuda_memory.h"
 #include "size.h"
 #include "text.h"
 
@@ -242,15 +243,15 @@ static enum vf_status reduce_on_device(const struct values *v, struct vf_reducer
     result = vf_alloc(kernel.out_bytes, 1, "a reduction's result", error);
     if (result == NULL)
         return VF_FAILED;
-    TRY_CUDA(cuMemAlloc(&out, kernel.out_bytes), "taking device memory");
+    VF_TRY(vf_cuda_device_check(&v->cuda->api, vf_cuda_take(v->cuda, &out, kernel.out_bytes),
+                                "taking device memory", error));
     TRY_CUDA(cuMemsetD8Async(out, 0, kernel.out_bytes, v->stream), "clearing memory");
     VF_TRY(launch_all(&kernel, v, &box, out, error));
     TRY_CUDA(cuMemcpyDtoHAsync(result, out, kernel.out_bytes, v->stream), "downloading a reduction");
     TRY_CUDA(cuStreamSynchronize(v->stream), "reducing");
     add_results(reducer, result);
 out:
-    if (out != 0)
-        v->cuda->api.cuMemFree(out);
+    vf_cuda_give_back(v->cuda, out);
     vf_free(result);
     return status;
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cuda_memory.h"
 #include "cuda_reduce.h"
 
 /* Of free device memory: what is asked for; the rest is the driver's. */
@@ -135,6 +136,7 @@ static ptrdiff_t first_height(struct vf_cuda_sweep *sweep, struct vf_plane_range
     if (vf_cuda_job_is_resident(sweep->job) || bytes == 0 ||
         sweep->cuda->api.cuMemGetInfo(&free_bytes, &total) != CUDA_SUCCESS)
         return all.end - all.begin;
+    free_bytes += vf_cuda_kept_bytes(sweep->cuda);
     const double fits = (double)free_bytes * MEMORY_SHARE / (double)bytes;
     one.end = one.begin + 1;
     if (vf_cuda_sweep_set_slab(sweep, all, &window, error) == VF_OK &&

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "cuda_memory.h"
 #include "size.h"
 
 #define TRY_CUDA(call, what) \
@@ -54,15 +55,14 @@ enum vf_status vf_cuda_field_alloc(struct vf_cuda *cuda, ptrdiff_t nx, ptrdiff_t
     *fits = field_bytes(nx, ny, planes, type, &bytes);
     if (!*fits)
         return VF_OK;
-    const CUresult result = cuda->api.cuMemAlloc(field, bytes);
+    const CUresult result = vf_cuda_take(cuda, field, bytes);
     *fits = result != CUDA_ERROR_OUT_OF_MEMORY;
     return *fits ? vf_cuda_device_check(&cuda->api, result, "taking memory", error) : VF_OK;
 }
 
 void vf_cuda_field_free(struct vf_cuda *cuda, CUdeviceptr *field)
 {
-    if (*field != 0)
-        cuda->api.cuMemFree(*field);
+    vf_cuda_give_back(cuda, *field);
     *field = 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "alloc.h"
 #include "clock.h"
+#include "cuda_memory.h"
 #include "execute.h"
 #include "interrupt.h"
 #include "memory.h"
@@ -314,6 +315,8 @@ enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
         w->cuda_seconds[i] = w->cuda->seconds[i] - before[i];
     w->cuda_replaced = w->cuda != NULL ? w->cuda->replaced_count - replaced : 0;
     w->cuda_unkept = w->cuda != NULL ? w->cuda->unkept_count - unkept : 0;
+    if (w->cuda != NULL)
+        vf_cuda_free_kept(w->cuda);
     return settle(status, error);
 }
 

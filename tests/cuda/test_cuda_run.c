@@ -1,6 +1,7 @@
 /* Chains on the device, whole: the plan's choice and the safe scheme give the reference's bits. */
 #include <criterion/criterion.h>
 
+#include "cuda_memory.h"
 #include "device.h"
 #include "flow_case.h"
 
@@ -43,6 +44,26 @@ Test(cuda_run, kernels_of_iterations_are_remembered)
     cr_expect_eq(cuda->remembered_count + cuda->recalled_count, 20);
     cr_expect_eq(cuda->remembered_count, 5, "the first run's two, the second's, the last one's two: %d",
                  cuda->remembered_count);
+    vf_cuda_close(cuda);
+}
+
+/* A run's fields have the memory of the run before, which holds what that one left. */
+Test(cuda_run, memory_is_kept_from_run_to_run)
+{
+    static const char *const chains[] = {"perona-malik:iterations=20:k=20", "eed:iterations=9"};
+    struct vf_cuda *cuda = device_open();
+    cuda->frees_at_once = false;
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        const struct pipeline p = {
+            .chain = chains[i], .nx = 37, .ny = 18, .nz = 9, .type = VF_F32, .result_type = VF_F32};
+        device_check(&p, cuda, safe);
+    }
+    cr_expect_gt(vf_cuda_kept_bytes(cuda), 0);
+    /* A float's rows are 256 bytes; a run of eed has fewer than 24 fields. */
+    cr_expect_lt(vf_cuda_kept_bytes(cuda), 24 * 256 * 18 * 9);
+    vf_cuda_free_kept(cuda);
+    cr_expect_eq(vf_cuda_kept_bytes(cuda), 0);
+    cr_expect_eq(cuda->block_count, 0);
     vf_cuda_close(cuda);
 }
 
