@@ -1,5 +1,6 @@
 /* Chains on the device, whole: the plan's choice and the safe scheme give the reference's bits. */
 #include <criterion/criterion.h>
+#include <stdlib.h>
 
 #include "cuda_memory.h"
 #include "device.h"
@@ -40,6 +41,7 @@ Test(cuda_run, kernels_of_iterations_are_remembered)
                                .type = VF_U16,
                                .result_type = VF_U16};
     struct vf_cuda *cuda = device_open();
+    unsetenv("CUDA_TESTS_SHARE"); /* what is counted is not left out */
     device_check(&p, cuda, safe);
     cr_expect_eq(cuda->remembered_count + cuda->recalled_count, 20);
     cr_expect_eq(cuda->remembered_count, 5, "the first run's two, the second's, the last one's two: %d",
@@ -53,6 +55,7 @@ Test(cuda_run, memory_is_kept_from_run_to_run)
     static const char *const chains[] = {"perona-malik:iterations=20:k=20", "eed:iterations=9"};
     struct vf_cuda *cuda = device_open();
     cuda->frees_at_once = false;
+    unsetenv("CUDA_TESTS_SHARE");
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
         const struct pipeline p = {
             .chain = chains[i], .nx = 37, .ny = 18, .nz = 9, .type = VF_F32, .result_type = VF_F32};
