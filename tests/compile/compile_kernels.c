@@ -242,6 +242,20 @@ static bool is_like_one_before(const struct vf_ranked *ranked, int k)
     return false;
 }
 
+/* Of a scheme that is forced the code counts, not how often it is written out: one cell a thread, where that
+ * may be, of what takes the compiler long. */
+static struct vf_kernel_config shortened(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                                         const struct vf_launch *launch)
+{
+    enum { LONG = 400 }; /* additions of a thread */
+    const int *work = launch->config.work;
+    struct vf_kernel_config one = launch->config;
+    one.work[0] = one.work[1] = one.work[2] = 1;
+    return c->operations * work[0] * work[1] * work[2] > LONG && launch->scheme->forbids(c, gpu, &one) == NULL
+               ? one
+               : launch->config;
+}
+
 /* Kernels of one run, planned with `forced` or freely. */
 static void add_run(struct list *list, const struct vf_plan *plan, const struct vf_run *run,
                     const struct sample *sample, const struct arch *arch, const struct vf_gpu *gpu,
@@ -265,10 +279,12 @@ static void add_run(struct list *list, const struct vf_plan *plan, const struct 
             if (vf_kernel_work_open(&work, &kernels, &request, launch, &error) != VF_OK)
                 exit(1);
             work.c.flow = &work.flow;
+            const struct vf_kernel_config config =
+                all || forced->count == 0 ? launch->config : shortened(&work.c, gpu, launch);
             if (all ||
                 (!vf_gpu_is_long(&work.c, launch->scheme, &launch->config) &&
                  (covers(&list->pairs, &work, sample, arch, launch->scheme->name) || forced->count == 0)))
-                add(list, &work, sample, arch, launch->scheme, &launch->config, forced->count > 0);
+                add(list, &work, sample, arch, launch->scheme, &config, forced->count > 0);
             const int count =
                 all ? vf_gpu_rank(&work.c, gpu, forced->count > 0 ? &forced->entry[0] : NULL, ranked, 512)
                     : 0;
