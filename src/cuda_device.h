@@ -44,7 +44,8 @@ struct vf_cuda_made {
     int resident; /* blocks of a virtual grid on a multiprocessor */
 };
 
-/* A launch that was made before: to find a kernel by its text takes longer than to run it on a small grid. */
+/* A launch that was made before: to find a kernel by its text, which is written and hashed, takes 0.6 million
+ * instructions. */
 struct vf_cuda_remembered {
     unsigned long plan; /* its number */
     int launch;         /* of the plan's, which asked for: */

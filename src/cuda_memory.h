@@ -1,5 +1,5 @@
-/* Device memory that is kept for the next one who asks for as much: taking and freeing fields of many pages
- * costs a driver about as long as filtering them once, and iterations do so run after run. */
+/* Device memory that is kept for the next one who asks for as much: iterations ask for the same fields run
+ * after run, and the device waits while the driver takes and frees them. */
 #ifndef VF_CUDA_MEMORY_H
 #define VF_CUDA_MEMORY_H
 
