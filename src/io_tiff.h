@@ -105,7 +105,12 @@ size_t vf_tiff_stk_planes(TIFF *tif); /* 0: it has none */
 
 /* Writes the directory whose fields are set, of one strip of `page_bytes`, and where the first plane goes:
  * the data are then the caller's. On failure errno or libtiff's message says why. */
-bool vf_tiff_begin_raw(TIFF *tif, int fd, bool big_endian, uint32_t page_bytes, uint64_t *start);
+bool vf_tiff_begin_planes(TIFF *tif, int fd, bool big_endian, bool big, uint64_t page_bytes, uint64_t *start);
+
+/* Says in the first `count` directories of the file that their planes, of one strip each, follow each other
+ * from `start` on. On failure errno says why. */
+bool vf_tiff_place_planes(int fd, bool big_endian, bool big, size_t count, uint64_t start,
+                          uint64_t page_bytes);
 
 /* Links the directories of a finished file anew: the one that is number i becomes number place[i]. `at` is
  * room for `count` offsets. On failure errno says why. */

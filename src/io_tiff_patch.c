@@ -1,8 +1,9 @@
 /* What libtiff does not write, put into the file behind it.
  *
- * A stack over 4 GiB as ImageJ writes and reads it: one directory, and planes that follow each other,
- * uncompressed, beyond what its offsets can say. BigTIFF would be the standard's way, and ImageJ does not
- * read it. libtiff writes the directory; where the data are is put into it afterwards.
+ * A stack as ImageJ writes and reads it: planes that follow each other, uncompressed, behind the first
+ * directory; the others come last, and beyond 4 GiB, which offsets cannot say, there are none. BigTIFF would
+ * be the standard's way, and ImageJ does not read it. libtiff writes the directories; where the data are is
+ * put into them afterwards.
  *
  * Pages in another order than they come in: each directory says which is the next, wherever they lie. */
 #include <errno.h>
@@ -27,30 +28,6 @@ static void put_number(unsigned char *bytes, int size, bool big_endian, uint64_t
         bytes[i] = (unsigned char)(number >> 8 * (big_endian ? size - 1 - i : i));
 }
 
-/* Sets one number of the directory, whatever type it has there. */
-static bool patch(int fd, bool big_endian, uint16_t tag, uint32_t value)
-{
-    unsigned char head[8], count[2], entry[ENTRY];
-    if (!vf_read_at(fd, head, sizeof head, 0))
-        return false;
-    uint64_t at = number_at(head + 4, 4, big_endian);
-    if (!vf_read_at(fd, count, sizeof count, at))
-        return false;
-    at += sizeof count;
-    for (uint64_t i = 0; i < number_at(count, 2, big_endian); i++, at += ENTRY) {
-        if (!vf_read_at(fd, entry, sizeof entry, at))
-            return false;
-        if (number_at(entry, 2, big_endian) != tag)
-            continue;
-        put_number(entry + 2, 2, big_endian, TIFF_LONG);
-        put_number(entry + 4, 4, big_endian, 1);
-        put_number(entry + 8, 4, big_endian, value);
-        return vf_write_at(fd, entry, sizeof entry, at);
-    }
-    errno = EINVAL;
-    return false;
-}
-
 void vf_tiff_swap(void *data, size_t count, size_t size)
 {
     if (size == 2)
@@ -59,18 +36,6 @@ void vf_tiff_swap(void *data, size_t count, size_t size)
         TIFFSwabArrayOfLong(data, (tmsize_t)count);
     else if (size == 8)
         TIFFSwabArrayOfLong8(data, (tmsize_t)count);
-}
-
-bool vf_tiff_begin_raw(TIFF *tif, int fd, bool big_endian, uint32_t page_bytes, uint64_t *start)
-{
-    if (!TIFFWriteCheck(tif, 0, "writing") || !TIFFWriteDirectory(tif) || !TIFFFlush(tif))
-        return false;
-    const off_t end = lseek(fd, 0, SEEK_END);
-    if (end < 0)
-        return false;
-    *start = ((uint64_t)end + DATA_ALIGNMENT - 1) / DATA_ALIGNMENT * DATA_ALIGNMENT;
-    return patch(fd, big_endian, TIFFTAG_STRIPOFFSETS, (uint32_t)*start) &&
-           patch(fd, big_endian, TIFFTAG_STRIPBYTECOUNTS, page_bytes);
 }
 
 /* How offsets are stored. */
@@ -114,6 +79,67 @@ static bool follow_links(const struct links *links, const size_t *place, size_t 
         if (!read_number(links, link, links->bytes, &at[place[i]]) || !find_link(links, at[place[i]], &link))
             return false;
     return true;
+}
+
+/* Sets one number of a directory, whatever type it has there. */
+static bool set_number(const struct links *links, unsigned char *entry, size_t count, uint16_t tag,
+                       uint64_t value)
+{
+    const bool big = links->bytes == 8;
+    while (count > 0 && number_at(entry, 2, links->big_endian) != tag) {
+        entry += big ? BIG_ENTRY : ENTRY;
+        count--;
+    }
+    if (count == 0)
+        return false;
+    put_number(entry + 2, 2, links->big_endian, big ? TIFF_LONG8 : TIFF_LONG);
+    put_number(entry + 4, links->bytes, links->big_endian, 1);
+    put_number(entry + 4 + links->bytes, links->bytes, links->big_endian, value);
+    return true;
+}
+
+/* In the directory at `at`, whose entries end where its link is. */
+static bool place_plane(const struct links *links, uint64_t at, uint64_t link, uint64_t start, uint64_t bytes)
+{
+    const bool big = links->bytes == 8;
+    unsigned char entries[100 * BIG_ENTRY];
+    at += big ? 8 : 2;
+    const size_t size = (size_t)(link - at), count = size / (big ? BIG_ENTRY : ENTRY);
+    if (size > sizeof entries) {
+        errno = EINVAL;
+        return false;
+    }
+    if (!vf_read_at(links->fd, entries, size, at))
+        return false;
+    if (!set_number(links, entries, count, TIFFTAG_STRIPOFFSETS, start) ||
+        !set_number(links, entries, count, TIFFTAG_STRIPBYTECOUNTS, bytes)) {
+        errno = EINVAL;
+        return false;
+    }
+    return vf_write_at(links->fd, entries, size, at);
+}
+
+bool vf_tiff_place_planes(int fd, bool big_endian, bool big, size_t count, uint64_t start,
+                          uint64_t page_bytes)
+{
+    const struct links links = {fd, big ? 8 : 4, big_endian};
+    uint64_t link = (uint64_t)links.bytes, at;
+    for (size_t i = 0; i < count; i++)
+        if (!read_number(&links, link, links.bytes, &at) || !find_link(&links, at, &link) ||
+            !place_plane(&links, at, link, start + i * page_bytes, page_bytes))
+            return false;
+    return true;
+}
+
+bool vf_tiff_begin_planes(TIFF *tif, int fd, bool big_endian, bool big, uint64_t page_bytes, uint64_t *start)
+{
+    if (!TIFFWriteCheck(tif, 0, "writing") || !TIFFWriteDirectory(tif) || !TIFFFlush(tif))
+        return false;
+    const off_t end = lseek(fd, 0, SEEK_END);
+    if (end < 0)
+        return false;
+    *start = ((uint64_t)end + DATA_ALIGNMENT - 1) / DATA_ALIGNMENT * DATA_ALIGNMENT;
+    return vf_tiff_place_planes(fd, big_endian, big, 1, *start, page_bytes);
 }
 
 bool vf_tiff_relink(int fd, bool big_endian, bool big, const size_t *place, size_t count, uint64_t *at)

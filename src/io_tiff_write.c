@@ -16,11 +16,12 @@ struct tiff_writer {
     const struct vf_tiff_codec *codec;
     int predictor;
     uint32_t strip_rows;
-    bool raw; /* one directory, and planes that follow each other: where the next one goes */
-    uint64_t raw_at;
-    bool direct;       /* libtiff writes a strip from the caller's plane as it is */
-    void *strip;       /* else it is put together here, since libtiff may change what it is given */
-    char *description; /* ImageJ's or OME's */
+    bool together; /* planes follow each other, behind the first directory: where the first and next one go */
+    uint64_t planes_at, next_at;
+    size_t directories; /* then: one for each page, or one for all */
+    bool direct;        /* libtiff writes a strip from the caller's plane as it is */
+    void *strip;        /* else it is put together here, since libtiff may change what it is given */
+    char *description;  /* ImageJ's or OME's */
     struct vf_tiff_encoders *encoders; /* of compressed results */
 };
 
@@ -63,8 +64,9 @@ static int choose_predictor(const struct vf_writer *writer)
     const bool is_float = vf_type_is_float(writer->info.type);
     if (compression == VF_COMPRESS_NONE || compression == VF_COMPRESS_PACKBITS)
         return PREDICTOR_NONE;
-    /* ImageJ undoes differences of integers of 8 and 16 bits only. */
-    if (writer->info.metadata == VF_META_IMAGEJ && vf_type_size(writer->info.type) > 2)
+    /* ImageJ undoes differences of integers of 8 and 16 bits only, and where LZW is below them. */
+    if (writer->info.metadata == VF_META_IMAGEJ &&
+        (vf_type_size(writer->info.type) > 2 || compression != VF_COMPRESS_LZW))
         return PREDICTOR_NONE;
     /* libtiff 4.5 swaps the bytes of floats before it takes their differences, and not after it has undone
      * them. */
@@ -88,14 +90,19 @@ static size_t page_size(const struct vf_info *info)
     return info->shape.nx * info->shape.ny * info->page_channels * vf_type_size(info->type);
 }
 
-/* ImageJ does not read BigTIFF. */
-static bool wants_raw(const struct vf_writer *writer)
+/* Where ImageJ reads an uncompressed stack, it looks at the first directory alone, and takes the planes to
+ * follow each other. tifffile does so with a file whose description is its own, where the second directory is
+ * further off than all planes are long, which in a small file it always is. */
+static bool wants_planes_together(const struct vf_writer *writer)
 {
+    enum { SMALL_BYTES = 1 << 14 };
     const struct vf_info *info = &writer->info;
     const struct tiff_writer *state = writer->state;
-    return info->metadata == VF_META_IMAGEJ && !info->big_tiff && may_pass_4_gib(info) &&
-           info->page_count > 1 && state->codec->compression == VF_COMPRESS_NONE &&
-           page_size(info) <= UINT32_MAX;
+    const size_t page_bytes = page_size(info);
+    const bool imagej = info->metadata == VF_META_IMAGEJ && !info->big_tiff;
+    const bool small = info->metadata == VF_META_PLAIN && page_bytes <= SMALL_BYTES / info->page_count;
+    return (imagej || small) && info->page_count > 1 && state->codec->compression == VF_COMPRESS_NONE &&
+           page_bytes <= UINT32_MAX;
 }
 
 size_t vf_tiff_row_block(const struct vf_info *info)
@@ -149,7 +156,7 @@ static bool set_layout(const struct vf_writer *writer, size_t page)
 {
     const struct tiff_writer *state = writer->state;
     const uint32_t height = (uint32_t)writer->info.shape.ny;
-    return set_pixels(writer, state->tif, height, state->raw ? height : state->strip_rows) &&
+    return set_pixels(writer, state->tif, height, state->together ? height : state->strip_rows) &&
            vf_tiff_tags_write(state->tif, &writer->info, page, state->description);
 }
 
@@ -162,8 +169,10 @@ enum vf_status vf_tiff_create(struct vf_writer *writer, struct vf_error *error)
     writer->state = state;
     if (choose_codec(writer, error) != VF_OK)
         return VF_FAILED;
-    state->raw = wants_raw(writer);
-    state->big = info->big_tiff || (may_pass_4_gib(info) && !state->raw);
+    state->together = wants_planes_together(writer);
+    /* ImageJ does not read BigTIFF. */
+    state->big = info->big_tiff || (may_pass_4_gib(info) && !state->together);
+    state->directories = may_pass_4_gib(info) ? 1 : info->page_count;
     const char mode[] = {'w', info->big_endian ? 'b' : 'l', state->big ? '8' : '4', '\0'};
     state->stream.fd = vf_output_file_descriptor(writer->file);
     state->tif = vf_tiff_open(&state->stream, writer->name, mode);
@@ -215,16 +224,18 @@ static bool write_strips(struct vf_writer *writer, size_t top, size_t end, const
     return true;
 }
 
-/* The first page brings the directory. */
-static bool write_raw(struct vf_writer *writer, size_t page, const void *const planes[])
+static bool write_planes(struct vf_writer *writer, size_t page, const void *const planes[])
 {
     struct tiff_writer *state = writer->state;
     const struct vf_info *info = &writer->info;
     const size_t size = vf_type_size(info->type), samples = info->page_channels, nx = info->shape.nx;
     const int fd = state->stream.fd;
-    if (page == 0 && !(set_layout(writer, 0) && vf_tiff_begin_raw(state->tif, fd, info->big_endian,
-                                                                  (uint32_t)page_size(info), &state->raw_at)))
-        return false;
+    if (page == 0) {
+        if (!set_layout(writer, 0) || !vf_tiff_begin_planes(state->tif, fd, info->big_endian, state->big,
+                                                            page_size(info), &state->planes_at))
+            return false;
+        state->next_at = state->planes_at;
+    }
     for (size_t y = 0, rows; y < info->shape.ny; y += rows) {
         rows = info->shape.ny - y < state->strip_rows ? info->shape.ny - y : state->strip_rows;
         const void *data = (const char *)planes[0] + y * nx * size;
@@ -234,20 +245,31 @@ static bool write_raw(struct vf_writer *writer, size_t page, const void *const p
                 vf_tiff_swap(state->strip, rows * nx * samples, size);
             data = state->strip;
         }
-        if (!vf_write_at(fd, data, rows * nx * samples * size, state->raw_at)) {
+        if (!vf_write_at(fd, data, rows * nx * samples * size, state->next_at)) {
             state->stream.io_error = errno;
             return false;
         }
-        state->raw_at += rows * nx * samples * size;
+        state->next_at += rows * nx * samples * size;
     }
+    return true;
+}
+
+/* Those behind the planes. */
+static bool write_directories(const struct vf_writer *writer)
+{
+    const struct tiff_writer *state = writer->state;
+    for (size_t page = 1; page < state->directories; page++)
+        if (!set_layout(writer, page) || !TIFFWriteCheck(state->tif, 0, "writing") ||
+            !TIFFWriteDirectory(state->tif))
+            return false;
     return true;
 }
 
 static bool write_page(struct vf_writer *writer, size_t page, const void *const planes[])
 {
     const struct tiff_writer *state = writer->state;
-    if (state->raw)
-        return write_raw(writer, page, planes);
+    if (state->together)
+        return write_planes(writer, page, planes);
     return set_layout(writer, page) && write_strips(writer, 0, writer->info.shape.ny, planes) &&
            TIFFWriteDirectory(state->tif);
 }
@@ -338,11 +360,21 @@ static enum vf_status order_pages(const struct vf_writer *writer, struct vf_erro
 enum vf_status vf_tiff_finish(struct vf_writer *writer, struct vf_error *error)
 {
     struct tiff_writer *state = writer->state;
+    const struct vf_info *info = &writer->info;
     vf_tiff_clear_error(&state->stream);
+    bool written = !state->together || write_directories(writer);
     TIFFClose(state->tif); /* says nothing itself; what goes wrong is in the stream */
     state->tif = NULL;
-    if (state->stream.io_error != 0 || state->stream.message[0] != '\0')
-        return vf_fail(error, VF_FAILED, "cannot be written: %s", vf_tiff_cause(&state->stream, ""));
+    written = written && state->stream.io_error == 0 && state->stream.message[0] == '\0';
+    if (written && state->together &&
+        !vf_tiff_place_planes(state->stream.fd, info->big_endian, state->big, state->directories,
+                              state->planes_at, page_size(info))) {
+        state->stream.io_error = errno;
+        written = false;
+    }
+    if (!written)
+        return vf_fail(error, VF_FAILED, "cannot be written: %s",
+                       vf_tiff_cause(&state->stream, "unknown cause"));
     return order_pages(writer, error);
 }
 

@@ -560,6 +560,77 @@ Test(io_imagej, single_directory_of_tifffile)
     TIFFClose(tif);
 }
 
+/* That each page is one strip, and where the strips are: one after the other, before the second directory. */
+static void check_planes_together(const char *path, uint32_t pages, uint64_t page_bytes)
+{
+    TIFF *tif = TIFFOpen(path, "rc"); /* c: strips are told as they are stored */
+    cr_assert_eq(TIFFNumberOfDirectories(tif), pages);
+    const uint64_t first = TIFFGetStrileOffset(tif, 0);
+    cr_assert_gt(first, TIFFCurrentDirOffset(tif));
+    for (uint32_t page = 0; page < pages; page++) {
+        cr_assert(TIFFSetDirectory(tif, (tdir_t)page));
+        cr_assert_eq(TIFFNumberOfStrips(tif), 1);
+        cr_assert_eq(TIFFGetStrileOffset(tif, 0), first + page * page_bytes);
+        cr_assert_eq(TIFFGetStrileByteCount(tif, 0), page_bytes);
+        cr_assert(page == 0 || TIFFCurrentDirOffset(tif) >= first + pages * page_bytes);
+    }
+    TIFFClose(tif);
+}
+
+/* ImageJ looks at no other directory than the first; tifffile may not, where its own description is kept. */
+Test(io_imagej, planes_follow_each_other)
+{
+    struct tiff_sample s = {.nx = 300, .ny = 500, .pages = 4};
+    for (int k = 0; k < 8; k++) {
+        struct vf_reader *reader;
+        struct vf_volume volume;
+        const bool imagej = k < 4;
+        s.type = k & 1 ? VF_U16 : VF_U8;
+        s.samples = k & 2 ? 3 : 1;
+        s.big_endian = k & 1;
+        s.big_tiff = k == 6;
+        s.description = imagej ? imagej_of_4 : "{\"shape\": [4, 2, 3]}";
+        if (!imagej) {
+            s.nx = 3;
+            s.ny = 2;
+        }
+        tiff_sample_write(sample_path("in.tif"), &s);
+        sample_copy(sample_path("in.tif"), sample_path("out.tif"), VF_COMPRESS_AS_INPUT);
+        check_planes_together(sample_path("out.tif"), 4,
+                              (uint64_t)s.nx * s.ny * s.samples * vf_type_size(s.type));
+        sample_read(sample_path("out.tif"), &reader, &volume);
+        sample_check_pages(&volume, 4, s.samples);
+        vf_volume_free(&volume);
+        vf_reader_close(reader);
+    }
+}
+
+/* Of what is compressed ImageJ undoes differences in LZW of 8 and 16 bits. */
+Test(io_imagej, differences_that_imagej_undoes)
+{
+    static const struct {
+        enum vf_type type;
+        enum vf_compression compression;
+        uint16_t predictor;
+    } cases[] = {{VF_U8, VF_COMPRESS_LZW, PREDICTOR_HORIZONTAL},
+                 {VF_U16, VF_COMPRESS_LZW, PREDICTOR_HORIZONTAL},
+                 {VF_F32, VF_COMPRESS_LZW, PREDICTOR_NONE},
+                 {VF_U8, VF_COMPRESS_DEFLATE, PREDICTOR_NONE},
+                 {VF_U16, VF_COMPRESS_DEFLATE, PREDICTOR_NONE}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint16_t predictor = 0;
+        tiff_sample_write(
+            sample_path("in.tif"),
+            &(struct tiff_sample){
+                .type = cases[i].type, .nx = 6, .ny = 5, .pages = 4, .description = imagej_of_4});
+        sample_copy(sample_path("in.tif"), sample_path("out.tif"), cases[i].compression);
+        TIFF *tif = TIFFOpen(sample_path("out.tif"), "r");
+        TIFFGetFieldDefaulted(tif, TIFFTAG_PREDICTOR, &predictor);
+        cr_assert_eq(predictor, cases[i].predictor, "case %zu: %u", i, predictor);
+        TIFFClose(tif);
+    }
+}
+
 Test(io_imagej, single_directory_cut_short)
 {
     put_single_directory(imagej_of_4, 3, 1, COMPRESSION_NONE);
