@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "alloc.h"
 #include "size.h"
@@ -148,7 +149,7 @@ static bool keep_attributes(struct parsing *p, const XML_Char **attributes)
         if (is_rewritten(attributes[0]))
             continue;
         fprintf(to, " %s=\"", attributes[0]);
-        vf_ome_print_text(to, attributes[1]);
+        vf_ome_print_text(to, p->ome, attributes[1]);
         putc('"', to);
     }
     fclose(to);
@@ -489,6 +490,15 @@ static void XMLCALL on_document_type(void *context, const XML_Char *name, const 
     fail(context, "declares a document type, which OME-XML does not have");
 }
 
+static void XMLCALL on_declaration(void *context, const XML_Char *version, const XML_Char *encoding,
+                                   int standalone)
+{
+    struct parsing *p = context;
+    (void)version;
+    (void)standalone;
+    p->ome->is_utf8 = encoding == NULL || strcasecmp(encoding, "UTF-8") == 0;
+}
+
 /* ---- the whole ---- */
 
 static enum vf_status fail_elsewhere(const struct parsing *p)
@@ -562,6 +572,7 @@ enum vf_status vf_ome_parse(struct vf_ome **out, const char *xml, size_t directo
     struct parsing p = {.ome = ome, .directories = directories, .samples = samples, .error = error};
     if (length > LONGEST)
         return vf_fail(error, VF_FAILED, "its OME-XML has %zu bytes, more than is read", length);
+    ome->is_utf8 = true;
     ome->xml = vf_strdup(xml, error);
     if (ome->xml == NULL)
         return VF_FAILED;
@@ -572,6 +583,7 @@ enum vf_status vf_ome_parse(struct vf_ome **out, const char *xml, size_t directo
     XML_SetElementHandler(p.parser, on_begin, on_end);
     XML_SetCharacterDataHandler(p.parser, on_text);
     XML_SetStartDoctypeDeclHandler(p.parser, on_document_type);
+    XML_SetXmlDeclHandler(p.parser, on_declaration);
     status = run_parser(&p, length);
     XML_ParserFree(p.parser);
     return status;

@@ -20,6 +20,7 @@ struct vf_ome_piece {
  * speaks of all. Owned: free with vf_ome_free. */
 struct vf_ome {
     char *xml;
+    bool is_utf8;              /* its encoding */
     size_t image_count, image; /* which of them, from 1 */
     size_t nx, ny, nz, nc, nt;
     size_t page_channels;        /* of a plane: the TIFF's samples */
@@ -49,8 +50,8 @@ void vf_ome_free(struct vf_ome *ome); /* NULL is allowed */
 /* Fills in shape, order of pages and spacing. */
 void vf_ome_describe(const struct vf_ome *ome, struct vf_info *info);
 
-/* Text as XML has it between quotes. */
-void vf_ome_print_text(FILE *to, const char *text);
+/* Text, in UTF-8, as its XML has it between quotes. */
+void vf_ome_print_text(FILE *to, const struct vf_ome *ome, const char *text);
 
 /* The text for a result. Free with vf_free. */
 char *vf_ome_write(const struct vf_ome *ome, const struct vf_info *result, struct vf_error *error);

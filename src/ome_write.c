@@ -8,22 +8,40 @@
 #include "alloc.h"
 #include "io_tags.h"
 #include "ome.h"
+#include "utf8.h"
 
 static const char *type_name(enum vf_type type)
 {
     return type == VF_F32 ? "float" : type == VF_F64 ? "double" : vf_type_name(type);
 }
 
-void vf_ome_print_text(FILE *to, const char *text)
+static unsigned code_point(const char *text, int length)
 {
-    for (; *text != '\0'; text++)
-        if (strchr("&<>\"", *text) != NULL || (unsigned char)*text < 0x20)
-            fprintf(to, "&#%d;", *text);
-        else
-            putc(*text, to);
+    unsigned code = length == 1 ? (unsigned char)*text : (unsigned char)*text & 0x7fu >> length;
+    for (int i = 1; i < length; i++)
+        code = code << 6 | ((unsigned char)text[i] & 0x3f);
+    return code;
 }
 
-static void print_sizes(FILE *to, const struct vf_info *result)
+/* Without references by number where that can be: Bio-Formats does not read them. */
+void vf_ome_print_text(FILE *to, const struct vf_ome *ome, const char *text)
+{
+    static const char *const names[] = {"&amp;", "&lt;", "&gt;", "&quot;"};
+    for (int length; *text != '\0'; text += length) {
+        static const char marks[] = "&<>\"";
+        const char *mark = strchr(marks, *text);
+        length = vf_utf8_length((const unsigned char *)text);
+        length = length == 0 ? 1 : length;
+        if (mark != NULL)
+            fputs(names[mark - marks], to);
+        else if ((unsigned char)*text < 0x20 || (length > 1 && !ome->is_utf8))
+            fprintf(to, "&#%u;", code_point(text, length));
+        else
+            fwrite(text, 1, (size_t)length, to);
+    }
+}
+
+static void print_sizes(FILE *to, const struct vf_ome *ome, const struct vf_info *result)
 {
     static const char axis[] = "XYZ";
     const struct vf_shape *s = &result->shape;
@@ -34,14 +52,16 @@ static void print_sizes(FILE *to, const struct vf_info *result)
         " SizeC=\"%zu\" SizeT=\"%zu\"",
         toupper((unsigned char)o[0]), toupper((unsigned char)o[1]), toupper((unsigned char)o[2]),
         type_name(result->type), result->big_endian ? "true" : "false", s->nx, s->ny, s->nz, s->nc, s->nt);
-    /* The micro sign as a reference: right in every encoding. */
-    const char *unit = strcmp(result->unit, "um") == 0 ? "&#181;m"
+    const char *unit = strcmp(result->unit, "um") == 0 ? "\302\265m"
                        : result->unit[0] == '\0'       ? "pixel"
                                                        : result->unit;
-    for (int i = 0; i < 3; i++)
-        if (result->spacing_known[i])
-            fprintf(to, " PhysicalSize%c=\"%.15g\" PhysicalSize%cUnit=\"%s\"", axis[i], result->spacing[i],
-                    axis[i], unit);
+    for (int i = 0; i < 3; i++) {
+        if (!result->spacing_known[i])
+            continue;
+        fprintf(to, " PhysicalSize%c=\"%.15g\" PhysicalSize%cUnit=\"", axis[i], result->spacing[i], axis[i]);
+        vf_ome_print_text(to, ome, unit);
+        putc('"', to);
+    }
 }
 
 static void print_pieces(FILE *to, const struct vf_ome *ome, enum vf_ome_piece_kind kind)
@@ -65,9 +85,9 @@ static void print_channels(FILE *to, const struct vf_ome *ome, const struct vf_i
                 result->page_channels);
         if (name != NULL || label != NULL) {
             fputs(" Name=\"", to);
-            vf_ome_print_text(to, name == NULL ? "" : name);
+            vf_ome_print_text(to, ome, name == NULL ? "" : name);
             fputs(name != NULL && label != NULL ? " " : "", to);
-            vf_ome_print_text(to, label == NULL ? "" : label);
+            vf_ome_print_text(to, ome, label == NULL ? "" : label);
             putc('"', to);
         }
         fputs("/>", to);
@@ -79,7 +99,7 @@ static void print_pixels(FILE *to, const struct vf_ome *ome, const struct vf_inf
     const bool same =
         result->shape.nc == ome->nc && result->page_channels == ome->page_channels && result->outputs <= 1;
     fprintf(to, "<%sPixels%s", ome->prefix, ome->attributes);
-    print_sizes(to, result);
+    print_sizes(to, ome, result);
     putc('>', to);
     if (same && ome->channel_count > 0)
         print_pieces(to, ome, VF_OME_CHANNEL);

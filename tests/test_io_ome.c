@@ -277,7 +277,7 @@ Test(io_ome, description_of_a_result)
         "<Pixels ID=\"Pixels:7\" TimeIncrement=\"2\" DimensionOrder=\"XYZCT\" Type=\"uint16\" "
         "BigEndian=\"false\" SizeX=\"6\" SizeY=\"5\" SizeZ=\"2\" SizeC=\"2\" SizeT=\"1\" "
         "PhysicalSizeX=\"0.5\" "
-        "PhysicalSizeXUnit=\"&#181;m\" PhysicalSizeY=\"0.5\" PhysicalSizeYUnit=\"&#181;m\">"
+        "PhysicalSizeXUnit=\"\302\265m\" PhysicalSizeY=\"0.5\" PhysicalSizeYUnit=\"\302\265m\">"
         "<Channel ID=\"Channel:0:0\" Name=\"GFP &amp; co\" Color=\"-1\"><LightPath/></Channel>"
         "<Channel ID=\"Channel:0:1\"/><TiffData IFD=\"0\" PlaneCount=\"4\"/><Plane TheZ=\"0\" TheC=\"0\" "
         "TheT=\"0\" PositionX=\"4\"/><AnnotationRef ID=\"A\"/></Pixels></Image>"
@@ -287,9 +287,9 @@ Test(io_ome, description_of_a_result)
     says(text, "Type=\"float\"");
     says(text, "SizeC=\"6\"");
     says(text, "PhysicalSizeX=\"2\"");
-    says(text, "<Channel ID=\"Channel:0:0\" SamplesPerPixel=\"1\" Name=\"GFP &#38; co xx\"/>"
-               "<Channel ID=\"Channel:0:1\" SamplesPerPixel=\"1\" Name=\"GFP &#38; co\"/>"
-               "<Channel ID=\"Channel:0:2\" SamplesPerPixel=\"1\" Name=\"GFP &#38; co y&#60;z&#62;\"/>"
+    says(text, "<Channel ID=\"Channel:0:0\" SamplesPerPixel=\"1\" Name=\"GFP &amp; co xx\"/>"
+               "<Channel ID=\"Channel:0:1\" SamplesPerPixel=\"1\" Name=\"GFP &amp; co\"/>"
+               "<Channel ID=\"Channel:0:2\" SamplesPerPixel=\"1\" Name=\"GFP &amp; co y&lt;z&gt;\"/>"
                "<Channel ID=\"Channel:0:3\" SamplesPerPixel=\"1\" Name=\"xx\"/>");
     cr_assert_null(strstr(text, "<Plane "));
     cr_assert_null(strstr(text, "second"));
@@ -300,6 +300,35 @@ Test(io_ome, description_of_a_result)
     cr_assert(info->metadata == VF_META_OME && info->shape.nc == 6 && info->shape.nz == 2);
     cr_assert(info->spacing[0] == 2 && info->spacing[1] == 0.5 && strcmp(info->unit, "um") == 0);
     vf_reader_close(reader);
+}
+
+/* Bio-Formats takes no reference by number: there are some only where the encoding asks for them. */
+Test(io_ome, encoding_of_a_result)
+{
+    static const struct {
+        const char *declared, *name, *written, *unit;
+    } cases[] = {
+        {"", "\303\251\342\202\254 &#169;", "\303\251\342\202\254 \302\251", "\302\265m"},
+        {" encoding=\"utf-8\"", "\303\251", "\303\251", "\302\265m"},
+        {" encoding=\"ISO-8859-1\"", "\351&#x20ac;&#65536;", "&#233;&#8364;&#65536;", "&#181;m"},
+        {" encoding=\"US-ASCII\"", "&#233;", "&#233;", "&#181;m"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char xml[1024], expected[256];
+        snprintf(xml, sizeof xml,
+                 "<?xml version=\"1.0\"%s?>" ROOT "<Image><Pixels DimensionOrder=\"XYZCT\" Name=\"%s\" "
+                 "PhysicalSizeX=\"0.5\" PhysicalSizeY=\"0.5\" " SIZES(
+                     2, 1, 1) "><Channel ID=\"Channel:0:0\" Name=\"%s\"/><TiffData/></Pixels></Image></OME>",
+                 cases[i].declared, cases[i].name, cases[i].name);
+        write_file(xml, 2);
+        const char *text = describe_result(VF_F32, 3, 2);
+        snprintf(expected, sizeof expected, "<Pixels Name=\"%s\"", cases[i].written);
+        says(text, expected);
+        snprintf(expected, sizeof expected, "Name=\"%s xx\"", cases[i].written);
+        says(text, expected);
+        snprintf(expected, sizeof expected, "PhysicalSizeYUnit=\"%s\"", cases[i].unit);
+        says(text, expected);
+    }
 }
 
 /* A data set of a file for each image, all of which describe all: the one that is in this file is read, and
