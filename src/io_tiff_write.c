@@ -61,18 +61,16 @@ static int choose_predictor(const struct vf_writer *writer)
 {
     const struct tiff_writer *state = writer->state;
     const enum vf_compression compression = state->codec->compression;
-    const bool is_float = vf_type_is_float(writer->info.type);
-    if (compression == VF_COMPRESS_NONE || compression == VF_COMPRESS_PACKBITS)
+    /* Those of floats neither ImageJ nor Bio-Formats undoes, and they enlarge files of few different values.
+     */
+    if (compression == VF_COMPRESS_NONE || compression == VF_COMPRESS_PACKBITS ||
+        vf_type_is_float(writer->info.type))
         return PREDICTOR_NONE;
-    /* ImageJ undoes differences of integers of 8 and 16 bits only, and where LZW is below them. */
+    /* ImageJ undoes those of integers of 8 and 16 bits, and where LZW is below them. */
     if (writer->info.metadata == VF_META_IMAGEJ &&
         (vf_type_size(writer->info.type) > 2 || compression != VF_COMPRESS_LZW))
         return PREDICTOR_NONE;
-    /* libtiff 4.5 swaps the bytes of floats before it takes their differences, and not after it has undone
-     * them. */
-    if (is_float && TIFFIsByteSwapped(state->tif))
-        return PREDICTOR_NONE;
-    return is_float ? PREDICTOR_FLOATINGPOINT : PREDICTOR_HORIZONTAL;
+    return PREDICTOR_HORIZONTAL;
 }
 
 /* Room for the data uncompressed (a codec may make noise larger by a little: the slack), directories and
