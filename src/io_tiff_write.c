@@ -66,8 +66,9 @@ static int choose_predictor(const struct vf_writer *writer)
     if (compression == VF_COMPRESS_NONE || compression == VF_COMPRESS_PACKBITS ||
         vf_type_is_float(writer->info.type))
         return PREDICTOR_NONE;
-    /* ImageJ undoes those of integers of 8 and 16 bits, and where LZW is below them. */
-    if (writer->info.metadata == VF_META_IMAGEJ &&
+    /* ImageJ undoes those of integers of 8 and 16 bits, and where LZW is below them. It leaves OME-TIFF to
+     * Bio-Formats, and does not read Zstandard. */
+    if (writer->info.metadata != VF_META_OME && compression != VF_COMPRESS_ZSTD &&
         (vf_type_size(writer->info.type) > 2 || compression != VF_COMPRESS_LZW))
         return PREDICTOR_NONE;
     return PREDICTOR_HORIZONTAL;

@@ -497,6 +497,10 @@ Test(io_imagej, labels_of_outputs_of_channels)
                    12 + 2 * (26 + 18));
 }
 
+static const char ome_of_4[] =
+    "<OME xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\"><Image><Pixels "
+    "DimensionOrder=\"XYZCT\" "
+    "SizeX=\"6\" SizeY=\"5\" SizeZ=\"4\" SizeC=\"1\" SizeT=\"1\"><TiffData/></Pixels></Image></OME>";
 static const char imagej_of_4[] = "ImageJ=1.53t\nimages=4\nslices=4\n";
 
 /* As ImageJ writes stacks over 4 GiB: one directory, and all planes one after the other. */
@@ -617,7 +621,10 @@ Test(io_imagej, differences_that_others_undo)
                  {imagej_of_4, VF_U16, VF_COMPRESS_LZW, PREDICTOR_HORIZONTAL},
                  {imagej_of_4, VF_U32, VF_COMPRESS_LZW, PREDICTOR_NONE},
                  {imagej_of_4, VF_U16, VF_COMPRESS_DEFLATE, PREDICTOR_NONE},
-                 {NULL, VF_U16, VF_COMPRESS_DEFLATE, PREDICTOR_HORIZONTAL},
+                 {NULL, VF_U16, VF_COMPRESS_DEFLATE, PREDICTOR_NONE},
+                 {NULL, VF_U16, VF_COMPRESS_LZW, PREDICTOR_HORIZONTAL},
+                 {ome_of_4, VF_U16, VF_COMPRESS_DEFLATE, PREDICTOR_HORIZONTAL},
+                 {ome_of_4, VF_F32, VF_COMPRESS_DEFLATE, PREDICTOR_NONE},
                  {NULL, VF_F32, VF_COMPRESS_LZW, PREDICTOR_NONE},
                  {NULL, VF_F64, VF_COMPRESS_DEFLATE, PREDICTOR_NONE}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
