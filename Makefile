@@ -85,7 +85,7 @@ help:
 	@echo 'make test-gpu    the tests of the GPU on this machine'"'"'s own; TOOLS="memcheck racecheck" under compute-sanitizer'
 	@echo 'make test-large  20 GiB through 1 GiB of memory; LARGE="MIB MEMORY CHAIN" for others'
 	@echo 'make fuzz        damaged files until stopped; FUZZ="-max_total_time=60" and other arguments of libFuzzer'
-	@echo 'make test-peers  files of and for tifffile and mrcfile, which pip installs'
+	@echo 'make test-peers  files of and for tifffile and mrcfile, which pip installs, Bio-Formats and ImageJ'
 	@echo 'make install     into PREFIX=$(PREFIX), under DESTDIR; make uninstall'
 	@echo 'make precompiled the usual GPU kernels, which make install takes along, for machines that cannot compile any'
 	@echo 'make lint        clang-format, clang-tidy and shellcheck; make format formats'

@@ -1,6 +1,7 @@
 """Round trips: tifffile and mrcfile write a file, volfilter copies it (a Gaussian of width 0), they read it.
 
-A copy must have the same numbers, axes and metadata; a derived result the right channels and their names.
+A copy must have the same numbers, axes and metadata; a derived result the right channels and their names. ImageJ and
+Bio-Formats, where they are there, must read the same of copies as of what was copied.
 """
 import json
 import os
@@ -204,8 +205,62 @@ def mrc():
     mrc_is_valid("volumes-back.mrc")
 
 
+def planes(reader, jar, names):
+    """What a reader of microscopists says of files: their sizes, and a number for each plane."""
+    program = os.path.join(os.path.dirname(os.path.realpath(__file__)), f"{reader}Planes.java")
+    said = run("java", "-Djava.awt.headless=true", "-cp", jar, program, *names).stdout
+    found = [line.split("\t") for line in said.splitlines() if line.count("\t") == 2]
+    return {name: (sizes, [float(number) for number in numbers.split()]) for name, sizes, numbers in found}
+
+
+def microscopists():
+    readers = {"ImageJ": os.environ.get("IMAGEJ"), "BioFormats": os.environ.get("BIOFORMATS")}
+    made = {reader: {} for reader in readers}  # name: data, in the order t, z, c, y, x
+    kinds = {
+        "ij": {"imagej": True, "metadata": {"axes": "TZCYX"}},
+        "ome": {"metadata": {"axes": "TZCYX", "PhysicalSizeX": 0.5, "PhysicalSizeXUnit": "\u00b5m"}},
+        "plain": {"metadata": None},
+    }
+    for kind, metadata in kinds.items():
+        for dtype in ("uint8", "uint16", "float32"):
+            data = pattern((2, 3, 2, 20, 30), dtype)
+            source = f"micro-{dtype}.{kind}.tif"
+            tifffile.imwrite(source, data, photometric="minisblack", **metadata)
+            data = data if kind != "plain" else data.reshape((12, 1, 1, 20, 30))
+            ways = [("none",), ("lzw",), ("deflate",), ("none", "--memory", "40M")]
+            for number, way in enumerate(ways):
+                copy = f"micro-{dtype}-{number}.{kind}.tif"
+                volfilter(source, copy, "--backend", "cpu", "--compress", *way)
+                for reader in readers:
+                    if reader != "ImageJ" or kind != "ome":
+                        made[reader][copy] = data
+            if kind != "plain":
+                derived = f"micro-{dtype}-x.{kind}.tif"
+                volfilter(source, derived, "--compress", "deflate", chain="gradient:output=x")
+                back = tifffile.imread(derived).reshape(data.shape)
+                for reader in readers:
+                    if reader != "ImageJ" or kind != "ome":
+                        made[reader][derived] = back
+    weights = numpy.arange(20 * 30) % 97 + 1.0
+    for reader, jar in readers.items():
+        if not jar:
+            print(f"without {reader}: there is no java, or no jar of it")
+            continue
+        found = planes(reader, jar, made[reader])
+        for name, data in made[reader].items():
+            sizes, numbers = found.get(name, ("", []))
+            t, z, c = data.shape[:3]
+            # A plain file's pages have no axis of their own.
+            known = sizes == f"30 20 {c} {z} {t}" or (".plain" in name and sizes == f"30 20 {c} {t} {z}")
+            check(known, f"{reader} finds {name} to be of {sizes or 'no size'}")
+            sums = data.reshape((-1, 20 * 30)).astype("float64") @ weights
+            good = len(numbers) == len(sums) and numpy.allclose(numbers, sums, rtol=1e-5, atol=1e-2)
+            check(good, f"numbers of {name} in {reader}")
+
+
 plain_tiffs()
 imagej()
+microscopists()
 ome()
 mrc()
 print(f"{checks - failures} passed, {failures} failed")
