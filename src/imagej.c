@@ -89,14 +89,20 @@ bool vf_imagej_parse(const char *description, struct vf_imagej *imagej)
 
 void vf_imagej_set_shape(const struct vf_imagej *imagej, size_t pages, struct vf_info *info)
 {
-    const size_t channels = imagej->channels ? imagej->channels : 1;
-    const size_t frames = imagej->frames ? imagej->frames : 1;
+    const size_t frames = imagej->frames ? imagej->frames : 1, samples = info->page_channels;
+    size_t channels = imagej->channels ? imagej->channels : 1;
     size_t slices = imagej->slices ? imagej->slices : 1, product;
     if (imagej->channels == 0 && imagej->slices == 0 && imagej->frames == 0 && imagej->images != 0)
         slices = imagej->images;
-    const bool agrees = !__builtin_mul_overflow(channels, frames, &product) &&
-                        !__builtin_mul_overflow(product, slices, &product) && product == pages;
-    info->shape.nc = (agrees ? channels : 1) * info->page_channels;
+    bool agrees = !__builtin_mul_overflow(channels, frames, &product) &&
+                  !__builtin_mul_overflow(product, slices, &product);
+    /* Bio-Formats counts the colours of a pixel among the channels. */
+    if (agrees && channels % samples == 0 && product == pages * samples) {
+        channels /= samples;
+        product = pages;
+    }
+    agrees = agrees && product == pages;
+    info->shape.nc = (agrees ? channels : 1) * samples;
     info->shape.nz = agrees ? slices : pages;
     info->shape.nt = agrees ? frames : 1;
     if (!agrees && pages > 1 && (channels > 1 || frames > 1))

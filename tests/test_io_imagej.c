@@ -290,6 +290,22 @@ Test(io_imagej, rgb_pages)
     cr_assert(!tensor.rgb && tensor.shape.nc == 6 && tensor.page_channels == 1 && tensor.page_count == 24);
 }
 
+/* As Bio-Formats describes them. */
+Test(io_imagej, rgb_pages_whose_colours_are_counted)
+{
+    tiff_sample_write(
+        sample_path("in.tif"),
+        &(struct tiff_sample){.type = VF_U8,
+                              .nx = 6,
+                              .ny = 5,
+                              .pages = 12,
+                              .samples = 3,
+                              .description =
+                                  "ImageJ=\nhyperstack=true\nimages=36\nchannels=6\nslices=3\nframes=2"});
+    const struct vf_info in = info_of(sample_path("in.tif"));
+    cr_assert(in.shape.nc == 6 && in.shape.nz == 3 && in.shape.nt == 2 && in.note[0] == '\0', "%s", in.note);
+}
+
 /* An 8-bit stack shown through a lookup table says "palette", but its numbers are intensities. */
 static void set_lookup_table(TIFF *tif, uint32_t page)
 {
