@@ -357,8 +357,8 @@ static enum vf_status start_ends(struct sweep *w, struct vf_plane_file *source, 
 /* Waits for the writer to write what it has, or for both threads to give up. */
 static enum vf_status end_ends(struct sweep *w, enum vf_status status, struct vf_error *error)
 {
-    const struct vf_window *last = &w->window[w->window_count - 1];
     if (status == VF_OK && w->pass->stores) {
+        const struct vf_window *last = &w->window[w->window_count - 1];
         const ptrdiff_t all = (last->high - last->low) * w->images;
         if (!vf_queue_wait_room(&w->out.queue, last->capacity) || vf_queue_freed(&w->out.queue) < all)
             status = vf_queue_why(&w->out.queue, error);
