@@ -29,6 +29,33 @@ struct vf_journal {
     pthread_mutex_t lock; /* of what is added */
 };
 
+/* ---- names: one line each, so that the end of a line in one is "\\n", a backslash two ---- */
+
+static char *escape(const char *name, struct vf_error *error)
+{
+    char *escaped = vf_alloc(2 * strlen(name) + 1, 1, "the journal", error), *to = escaped;
+    if (escaped == NULL)
+        return NULL;
+    for (; *name != '\0'; name++) {
+        if (*name == '\n' || *name == '\\')
+            *to++ = '\\';
+        *to++ = *name == '\n' ? 'n' : *name;
+    }
+    *to = '\0';
+    return escaped;
+}
+
+static void unescape(char *name)
+{
+    char *to = name;
+    for (; *name != '\0'; name++, to++) {
+        const bool is_escaped = *name == '\\' && name[1] != '\0';
+        name += is_escaped;
+        *to = is_escaped && *name == 'n' ? '\n' : *name;
+    }
+    *to = '\0';
+}
+
 /* ---- reading ---- */
 
 /* "KEY BYTES SECONDS.NANOSECONDS NAME"; a line cut short by a crash is none. */
@@ -39,10 +66,13 @@ static bool read_entry(char *line, struct entry *entry)
     if (length == 0 || line[length - 1] != '\n')
         return false;
     line[length - 1] = '\0';
-    return sscanf(line, "%64[0-9a-f] %lld %lld.%lld%n", entry->key, &entry->bytes, &entry->seconds,
-                  &entry->nanoseconds, &at) == 4 &&
-           at > 0 && strlen(entry->key) == VF_SHA256_DIGITS && line[at] == ' ' &&
-           (entry->name = line + at + 1)[0] != '\0';
+    if (sscanf(line, "%64[0-9a-f] %lld %lld.%lld%n", entry->key, &entry->bytes, &entry->seconds,
+               &entry->nanoseconds, &at) != 4 ||
+        at == 0 || strlen(entry->key) != VF_SHA256_DIGITS || line[at] != ' ' || line[at + 1] == '\0')
+        return false;
+    entry->name = line + at + 1;
+    unescape(entry->name);
+    return true;
 }
 
 static enum vf_status keep(struct vf_journal *journal, const struct entry *entry, struct vf_error *error)
@@ -182,11 +212,13 @@ static enum vf_status add(struct vf_journal *journal, const char *name, const ch
 enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, const char *key,
                               const struct stat *file, bool sync, struct vf_error *error)
 {
-    if (strchr(name, '\n') != NULL)
-        return VF_OK; /* it will be made anew */
+    char *escaped = escape(name, error);
+    if (escaped == NULL)
+        return VF_FAILED;
     pthread_mutex_lock(&journal->lock);
-    const enum vf_status status = add(journal, name, key, file, sync, error);
+    const enum vf_status status = add(journal, escaped, key, file, sync, error);
     pthread_mutex_unlock(&journal->lock);
+    vf_free(escaped);
     return status;
 }
 

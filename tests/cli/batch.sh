@@ -273,6 +273,12 @@ test_what_is_done_stays_known() {
     expect 0 -f gaussian --resume --out-dir d a.png ' of a "scan".png'
     expect 0 -f gaussian --resume --out-dir d a.png ' of a "scan".png'
     says "2 of 2 files were finished before"
+    # Names may hold the ends of lines, which are those of the journal's.
+    odd=$(printf 'two\nlines\\n\\.png')
+    cp "$SMALL" "$odd"
+    expect 0 -f gaussian --resume --out-dir . "$odd"
+    expect 0 -f gaussian --resume --out-dir . "$odd"
+    says "1 of 1 files were finished before"
     # A line that a crash cut short takes no other with it.
     printf 'cut short' >>d/.volfilter-done
     expect 0 -f gaussian --resume --out-dir d b.png
