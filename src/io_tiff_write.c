@@ -91,10 +91,10 @@ static size_t page_size(const struct vf_info *info)
 
 /* Where ImageJ reads an uncompressed stack, it looks at the first directory alone, and takes the planes to
  * follow each other. tifffile does so with a file whose description is its own, where the second directory is
- * further off than all planes are long, which in a small file it always is. */
+ * further off than all planes are long, which in a small file, or behind a long description, it is. */
 static bool wants_planes_together(const struct vf_writer *writer)
 {
-    enum { SMALL_BYTES = 1 << 14 };
+    enum { SMALL_BYTES = 1 << 20 };
     const struct vf_info *info = &writer->info;
     const struct tiff_writer *state = writer->state;
     const size_t page_bytes = page_size(info);

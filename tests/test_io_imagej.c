@@ -611,8 +611,8 @@ Test(io_imagej, planes_follow_each_other)
         s.big_tiff = k == 6;
         s.description = imagej ? imagej_of_4 : "{\"shape\": [4, 2, 3]}";
         if (!imagej) {
-            s.nx = 3;
-            s.ny = 2;
+            s.nx = k == 7 ? 90 : 3;
+            s.ny = k == 7 ? 60 : 2;
         }
         tiff_sample_write(sample_path("in.tif"), &s);
         sample_copy(sample_path("in.tif"), sample_path("out.tif"), VF_COMPRESS_AS_INPUT);
