@@ -5,11 +5,14 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "alloc.h"
+#include "kernel_source.h"
 #include "nvrtc.h"
+#include "plan.h"
 
 enum vf_status vf_kernel_list_add(struct vf_kernel_list *list, char *text, struct vf_error *error)
 {
@@ -36,6 +39,51 @@ void vf_kernel_list_free(struct vf_kernel_list *list)
     vf_free(list->text);
     *list = (struct vf_kernel_list){0};
 }
+
+/* ---- a plan's ---- */
+
+static enum vf_status take_kernel(const struct vf_gpu_plan *plan, const struct vf_gpu_request *request,
+                                  const struct vf_launch *launch, vf_kernel_text *take, void *context,
+                                  struct vf_error *error)
+{
+    struct vf_kernel_work work;
+    struct vf_text text = {0};
+    enum vf_status status = vf_kernel_work_open(&work, plan, request, launch, error);
+    if (status != VF_OK)
+        return status;
+    work.c.flow = &work.flow;
+    status = vf_kernel_source(&work.c, launch->scheme, &launch->config, &text, error);
+    if (status == VF_OK)
+        status = take(context, &work.c, launch, text.data, error);
+    else
+        vf_text_free(&text);
+    vf_kernel_work_close(&work);
+    return status;
+}
+
+enum vf_status vf_plan_each_kernel(const struct vf_plan *plan, vf_kernel_text *take, void *context,
+                                   struct vf_error *error)
+{
+    enum vf_status status = VF_OK;
+    for (int r = 0; r < plan->run_count && status == VF_OK; r++) {
+        const struct vf_gpu_plan *kernels = &plan->run[r].gpu;
+        struct vf_flow flow;
+        struct vf_gpu_types types;
+        struct vf_gpu_request request;
+        if (r > 0 && kernels->number != 0 && kernels->number == plan->run[r - 1].gpu.number)
+            continue;
+        VF_TRY(vf_plan_flow(plan, &plan->run[r], NULL, &flow, error));
+        vf_plan_gpu_request(plan, &plan->run[r], &flow, &types, &request);
+        for (int i = 0; i < kernels->launch_count && status == VF_OK; i++)
+            if (kernels->launch[i].alike == i)
+                status = take_kernel(kernels, &request, &kernels->launch[i], take, context, error);
+        vf_flow_close(&flow);
+    }
+out:
+    return status;
+}
+
+/* ---- compiling ---- */
 
 /* Whether it was compiled now. */
 static bool compile(const struct vf_nvrtc_api *api, const struct vf_cuda *cuda, const char *text)
@@ -68,6 +116,7 @@ static _Noreturn void work(const struct vf_kernel_list *list, const struct vf_cu
     struct vf_error error;
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (vf_nvrtc_api_open(&api, &error) == VF_OK)
         for (int i; (i = atomic_fetch_add(&progress->next, 1)) < list->count;)
             if (compile(&api, cuda, list->text[i]))
@@ -75,14 +124,15 @@ static _Noreturn void work(const struct vf_kernel_list *list, const struct vf_cu
     _exit(0);
 }
 
-int vf_kernel_list_compile(const struct vf_kernel_list *list, const struct vf_cuda *cuda)
+int vf_kernel_list_compile(const struct vf_kernel_list *list, const struct vf_cuda *cuda, size_t processes)
 {
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const size_t processors = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
+    const size_t most = processes < processors ? processes : processors;
     struct progress *progress =
         mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (progress == MAP_FAILED)
         return 0;
-    for (long i = 0; i < processors && i < list->count; i++)
+    for (size_t i = 0; i < most && i < (size_t)list->count; i++)
         if (fork() == 0)
             work(list, cuda, progress);
     while (wait(NULL) > 0 || errno == EINTR)
@@ -90,4 +140,49 @@ int vf_kernel_list_compile(const struct vf_kernel_list *list, const struct vf_cu
     const int compiled = progress->compiled;
     munmap(progress, sizeof *progress);
     return compiled;
+}
+
+/* ---- before a plan is run ---- */
+
+struct missing {
+    const struct vf_cuda *cuda;
+    struct vf_kernel_list list;
+};
+
+static enum vf_status add_missing(void *context, const struct vf_kernel_case *c,
+                                  const struct vf_launch *launch, char *text, struct vf_error *error)
+{
+    struct missing *missing = context;
+    struct vf_cache_key key = missing->cuda->key;
+    void *cubin;
+    size_t bytes;
+    (void)c, (void)launch;
+    vf_cache_key_add_text(&key, text);
+    if (!vf_cache_get(&missing->cuda->cache, &key, &cubin, &bytes))
+        return vf_kernel_list_add(&missing->list, text, error);
+    vf_free(cubin);
+    vf_free(text);
+    return VF_OK;
+}
+
+/* A plan that was run before has its kernels. */
+static bool was_run(const struct vf_cuda *cuda, const struct vf_plan *plan)
+{
+    for (int i = 0; i < VF_REMEMBERED_LAUNCHES && i < cuda->remembered_count; i++)
+        if (cuda->remembered[i].plan == plan->run[0].gpu.number)
+            return true;
+    return false;
+}
+
+void vf_compile_ahead(struct vf_cuda *cuda, const struct vf_plan *plan, size_t bytes)
+{
+    struct missing missing = {.cuda = cuda};
+    struct vf_error ignored;
+    const size_t processes = bytes / VF_COMPILER_BYTES;
+    if (processes < 2 || cuda->gpu.precompiled != NULL || was_run(cuda, plan) ||
+        vf_cache_make(&cuda->cache, &ignored) != VF_OK)
+        return;
+    if (vf_plan_each_kernel(plan, add_missing, &missing, &ignored) == VF_OK && missing.list.count > 1)
+        cuda->compiled_count += vf_kernel_list_compile(&missing.list, cuda, processes);
+    vf_kernel_list_free(&missing.list);
 }

@@ -1,8 +1,14 @@
-/* Compiling many kernels into the cache at once, on all processors. */
+/* Compiling several kernels into the cache at once, on all processors. */
 #ifndef VF_COMPILE_AHEAD_H
 #define VF_COMPILE_AHEAD_H
 
 #include "cuda_device.h"
+#include "gpu_plan.h"
+
+struct vf_plan;
+
+/* Bytes that NVRTC at work holds, in this process or another: 85 MiB were seen. */
+#define VF_COMPILER_BYTES ((size_t)96 << 20)
 
 /* Kernels' texts, each once. All zero is none. */
 struct vf_kernel_list {
@@ -15,9 +21,19 @@ struct vf_kernel_list {
 enum vf_status vf_kernel_list_add(struct vf_kernel_list *list, char *text, struct vf_error *error);
 void vf_kernel_list_free(struct vf_kernel_list *list);
 
-/* Compiles what the cache has not, and puts it there, in a process for each processor: NVRTC compiles one
- * text at a time in each. What does not compile is passed over, and an interrupt ends it early. How many were
- * compiled. */
-int vf_kernel_list_compile(const struct vf_kernel_list *list, const struct vf_cuda *cuda);
+/* The case of each kernel of a plan, and its text, which the function takes over. */
+typedef enum vf_status vf_kernel_text(void *context, const struct vf_kernel_case *c,
+                                      const struct vf_launch *launch, char *text, struct vf_error *error);
+enum vf_status vf_plan_each_kernel(const struct vf_plan *plan, vf_kernel_text *take, void *context,
+                                   struct vf_error *error);
+
+/* Compiles what the cache has not, and puts it there, in as many processes, and at most one for each
+ * processor: NVRTC compiles one text at a time in each. What does not compile is passed over, and an
+ * interrupt ends it early. How many were compiled. */
+int vf_kernel_list_compile(const struct vf_kernel_list *list, const struct vf_cuda *cuda, size_t processes);
+
+/* Compiles a plan's kernels, if more than one of them would have to be, and `bytes` of memory are enough for
+ * several compilers. What it fails at is left to when the kernels are made. */
+void vf_compile_ahead(struct vf_cuda *cuda, const struct vf_plan *plan, size_t bytes);
 
 #endif

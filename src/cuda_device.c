@@ -238,6 +238,7 @@ void vf_cuda_close(struct vf_cuda *cuda)
         for (int i = 0; i < cuda->loaded_count; i++)
             cuda->api.cuModuleUnload(cuda->loaded[i].module);
         vf_cuda_free_kept(cuda);
+        vf_cuda_free_host(cuda);
         cuda->api.cuCtxSetCurrent(NULL);
         cuda->api.cuDevicePrimaryCtxRelease(cuda->device);
     }

@@ -55,11 +55,17 @@ struct vf_cuda_remembered {
     struct vf_cuda_made made;
 };
 
-/* Device memory that was taken: cuda_memory.h. */
+/* Device memory that was taken, and host memory that transfers go through: cuda_memory.h. */
 struct vf_cuda_block {
     CUdeviceptr address;
     size_t bytes;
     bool used;
+};
+
+struct vf_cuda_host {
+    void *data; /* owned */
+    size_t bytes;
+    bool pinned;
 };
 
 struct vf_cuda {
@@ -93,10 +99,11 @@ struct vf_cuda {
     size_t block_room;
     bool frees_at_once; /* memory that is given back, so that who takes it next finds nothing of what was
                            there */
-    double seconds[3];  /* uploads, kernels, downloads so far; the main thread's */
-    bool strict;        /* --backend cuda: what the device fails at is an error, the CPU does not take over */
-    bool is_full;       /* what a job needs beside the fields that it held did not fit its memory */
-    bool failed;        /* the CPU took over for it once; `failure` says why */
+    struct vf_cuda_host host;
+    double seconds[3]; /* uploads, kernels, downloads so far; the main thread's */
+    bool strict;       /* --backend cuda: what the device fails at is an error, the CPU does not take over */
+    bool is_full;      /* what a job needs beside the fields that it held did not fit its memory */
+    bool failed;       /* the CPU took over for it once; `failure` says why */
     struct vf_error failure;
 };
 

@@ -1,6 +1,7 @@
 #include "cuda_memory.h"
 
 #include "alloc.h"
+#include "size.h"
 
 static bool take_kept(struct vf_cuda *cuda, CUdeviceptr *address, size_t bytes)
 {
@@ -69,4 +70,28 @@ void vf_cuda_free_kept(struct vf_cuda *cuda)
         else
             cuda->api.cuMemFree(cuda->block[i].address);
     cuda->block_count = used;
+}
+
+void *vf_cuda_host_room(struct vf_cuda *cuda, size_t count, size_t bytes, struct vf_error *error)
+{
+    struct vf_cuda_host *host = &cuda->host;
+    size_t all = 0;
+    if (host->data != NULL && vf_size_mul(count, bytes, &all) && all <= host->bytes)
+        return host->data;
+    vf_cuda_free_host(cuda);
+    host->pinned =
+        vf_size_mul(count, bytes, &all) && cuda->api.cuMemHostAlloc(&host->data, all, 0) == CUDA_SUCCESS;
+    if (!host->pinned)
+        host->data = vf_alloc(count, bytes, "buffers for transfers", error);
+    host->bytes = host->data != NULL ? all : 0;
+    return host->data;
+}
+
+void vf_cuda_free_host(struct vf_cuda *cuda)
+{
+    if (cuda->host.pinned)
+        cuda->api.cuMemFreeHost(cuda->host.data);
+    else
+        vf_free(cuda->host.data);
+    cuda->host = (struct vf_cuda_host){0};
 }

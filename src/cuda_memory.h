@@ -1,5 +1,5 @@
-/* Device memory that is kept for the next one who asks for as much: iterations ask for the same fields run
- * after run, and the device waits while the driver takes and frees them. */
+/* Memory that is kept for the next one who asks for as much: iterations ask for the same fields run after
+ * run, and the device waits while the driver takes and frees them, or pins what transfers go through. */
 #ifndef VF_CUDA_MEMORY_H
 #define VF_CUDA_MEMORY_H
 
@@ -16,5 +16,13 @@ size_t vf_cuda_kept_bytes(const struct vf_cuda *cuda);
 
 /* Frees them. */
 void vf_cuda_free_kept(struct vf_cuda *cuda);
+
+/* The device's one block of host memory for transfers, of at least `count` times `bytes`: pinned, or plain
+ * where no more can be pinned. Who had it before is done with it. NULL, and a message, where there is no
+ * memory. */
+void *vf_cuda_host_room(struct vf_cuda *cuda, size_t count, size_t bytes, struct vf_error *error);
+
+/* Before the device is closed. */
+void vf_cuda_free_host(struct vf_cuda *cuda);
 
 #endif

@@ -419,13 +419,27 @@ static enum vf_status alloc_tables(struct vf_cuda_sweep *sweep, struct vf_error 
     return VF_OK;
 }
 
+/* Bytes of an element of the arrays at most. */
+static size_t widest(const struct vf_cuda_sweep *sweep)
+{
+    const struct vf_flow *flow = sweep->job->flow;
+    size_t most = 0;
+    for (int k = 0; k < flow->source_count; k++)
+        if (vf_type_size(sweep->source_type[k]) > most)
+            most = vf_type_size(sweep->source_type[k]);
+    for (int k = 0; k < flow->sink_count; k++)
+        if (vf_type_size(sweep->sink_type[k]) > most)
+            most = vf_type_size(sweep->sink_type[k]);
+    return most;
+}
+
 enum vf_status vf_cuda_sweep_open(struct vf_cuda_sweep *sweep, struct vf_cuda *cuda,
                                   const struct vf_gpu_plan *plan, const struct vf_job *job, bool straight,
                                   struct vf_error *error)
 {
-    const size_t row_bytes = (size_t)job->nx * sizeof(double);
     enum vf_status status;
     set_up(sweep, cuda, plan, job);
+    const size_t row_bytes = (size_t)job->nx * widest(sweep);
     VF_TRY(alloc_tables(sweep, error));
     VF_TRY(vf_cuda_enter(cuda, error) == VF_OK ? VF_OK : VF_DEVICE);
     TRY_CUDA(cuStreamCreate(&sweep->stream, CU_STREAM_NON_BLOCKING), "making a stream");
@@ -435,8 +449,8 @@ enum vf_status vf_cuda_sweep_open(struct vf_cuda_sweep *sweep, struct vf_cuda *c
         vf_staging_open_straight(&sweep->staging, cuda, sweep->stream);
     else if (has_transfers(job))
         VF_TRY(vf_staging_open(&sweep->staging, cuda, sweep->stream,
-                               row_bytes * (size_t)job->ny * (size_t)sweep->planes, row_bytes, job->threads,
-                               error));
+                               row_bytes * (size_t)job->ny * (size_t)sweep->planes, row_bytes, job->team,
+                               job->threads, error));
     VF_TRY(prepare(sweep, error));
 out:
     return status;

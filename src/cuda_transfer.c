@@ -2,11 +2,13 @@
 
 #include <string.h>
 
-#include "alloc.h"
+#include "cuda_memory.h"
 #include "size.h"
 
-/* Below this a copy within host memory is not worth waking threads. */
-#define PARALLEL_BYTES ((size_t)1 << 20)
+/* A transfer is not cut into less. */
+#define PIECE_BYTES ((size_t)1 << 20)
+/* Of a copy within host memory, what a thread takes at a time. */
+#define PART_BYTES ((size_t)256 << 10)
 
 #define TRY_CUDA(call, what) \
     VF_TRY(vf_cuda_device_check(&staging->cuda->api, staging->cuda->api.call, what, error))
@@ -18,25 +20,23 @@ enum vf_status vf_cuda_device_check(const struct vf_cuda_api *api, CUresult resu
 }
 
 enum vf_status vf_staging_open(struct vf_staging *staging, struct vf_cuda *cuda, CUstream stream,
-                               size_t largest, size_t row_bytes, int threads, struct vf_error *error)
+                               size_t largest, size_t row_bytes, struct vf_team *team, int threads,
+                               struct vf_error *error)
 {
     enum vf_status status = VF_OK;
-    size_t bytes = largest < VF_STAGING_MOST ? largest : VF_STAGING_MOST;
-    bytes = bytes > row_bytes ? bytes : row_bytes;
-    *staging = (struct vf_staging){
-        .cuda = cuda, .stream = stream, .threads = threads, .bytes = bytes, .pinned = true};
-    for (int i = 0; i < 2 && staging->pinned; i++)
-        staging->pinned = cuda->api.cuMemHostAlloc(&staging->half[i], bytes, 0) == CUDA_SUCCESS;
-    if (!staging->pinned) {
-        if (staging->half[0] != NULL)
-            cuda->api.cuMemFreeHost(staging->half[0]);
-        staging->half[0] = vf_alloc(bytes, 1, "a transfer's buffer", error);
-        staging->half[1] = vf_alloc(bytes, 1, "a transfer's buffer", error);
-        if (staging->half[0] == NULL || staging->half[1] == NULL)
-            status = VF_FAILED;
-        VF_TRY(status);
-    }
-    for (int i = 0; i < 2; i++)
+    const size_t share = largest / VF_STAGING_BUFFERS, most = VF_STAGING_MOST / VF_STAGING_BUFFERS;
+    const size_t least = largest < PIECE_BYTES ? largest : PIECE_BYTES;
+    const size_t bytes = share < least ? least : share < most ? share : most;
+    *staging = (struct vf_staging){.cuda = cuda,
+                                   .stream = stream,
+                                   .team = team,
+                                   .threads = threads,
+                                   .bytes = bytes > row_bytes ? bytes : row_bytes};
+    staging->data = vf_cuda_host_room(cuda, VF_STAGING_BUFFERS, staging->bytes, error);
+    if (staging->data == NULL)
+        status = VF_FAILED;
+    VF_TRY(status);
+    for (int i = 0; i < VF_STAGING_BUFFERS; i++)
         TRY_CUDA(cuEventCreate(&staging->done[i], CU_EVENT_DEFAULT), "making an event");
 out:
     if (status != VF_OK)
@@ -55,29 +55,45 @@ void vf_staging_close(struct vf_staging *staging)
         return;
     /* A transfer that is under way may still use the buffers. */
     staging->cuda->api.cuStreamSynchronize(staging->stream);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < VF_STAGING_BUFFERS; i++)
         if (staging->done[i] != NULL)
             staging->cuda->api.cuEventDestroy(staging->done[i]);
-        if (!staging->pinned)
-            vf_free(staging->half[i]);
-        else if (staging->half[i] != NULL)
-            staging->cuda->api.cuMemFreeHost(staging->half[i]);
-    }
     *staging = (struct vf_staging){0};
 }
 
 /* Rows [row, row + count), numbered through all planes, between their planes and a packed buffer. */
+struct copy {
+    const struct vf_planes *planes;
+    void *const *plane;
+    ptrdiff_t row, count, part; /* rows that a thread takes at a time */
+    char *packed;
+    bool out;
+};
+
+static enum vf_status copy_part(void *context, size_t item, int thread, struct vf_error *error)
+{
+    (void)thread, (void)error;
+    const struct copy *copy = context;
+    const struct vf_planes *planes = copy->planes;
+    const size_t bytes = planes->row_bytes;
+    const ptrdiff_t begin = (ptrdiff_t)item * copy->part,
+                    end = copy->count - begin < copy->part ? copy->count : begin + copy->part;
+    for (ptrdiff_t i = begin; i < end; i++) {
+        const ptrdiff_t z = (copy->row + i) / planes->rows, y = (copy->row + i) % planes->rows;
+        char *const outside = (char *)copy->plane[z] + (size_t)y * bytes;
+        char *const inside = copy->packed + (size_t)i * bytes;
+        memcpy(copy->out ? outside : inside, copy->out ? inside : outside, bytes);
+    }
+    return VF_OK;
+}
+
 static void copy_rows(const struct vf_staging *staging, const struct vf_planes *planes, void *const *plane,
                       ptrdiff_t row, ptrdiff_t count, char *packed, bool out)
 {
-    const size_t bytes = planes->row_bytes;
-#pragma omp parallel for num_threads(staging->threads) if ((size_t)count * bytes >= PARALLEL_BYTES)
-    for (ptrdiff_t i = 0; i < count; i++) {
-        const ptrdiff_t z = (row + i) / planes->rows, y = (row + i) % planes->rows;
-        char *const outside = (char *)plane[z] + (size_t)y * bytes, *const inside =
-                                                                        packed + (size_t)i * bytes;
-        memcpy(out ? outside : inside, out ? inside : outside, bytes);
-    }
+    struct vf_error never;
+    const ptrdiff_t part = (ptrdiff_t)(PART_BYTES / planes->row_bytes) + 1;
+    struct copy copy = {planes, plane, row, count, part, packed, out};
+    vf_team_each(staging->team, staging->threads, (size_t)vf_ceil_div(count, part), copy_part, &copy, &never);
 }
 
 static CUresult transfer(const struct vf_staging *staging, const struct vf_planes *planes, ptrdiff_t row,
@@ -120,6 +136,17 @@ static enum vf_status transfer_straight(const struct vf_staging *staging, const 
     return status;
 }
 
+/* Buffers take turns. */
+static char *buffer(const struct vf_staging *staging, ptrdiff_t turn)
+{
+    return staging->data + (size_t)(turn % VF_STAGING_BUFFERS) * staging->bytes;
+}
+
+static CUevent *done(struct vf_staging *staging, ptrdiff_t turn)
+{
+    return &staging->done[turn % VF_STAGING_BUFFERS];
+}
+
 enum vf_status vf_staging_upload(struct vf_staging *staging, const struct vf_planes *to, void *const *plane,
                                  ptrdiff_t count, struct vf_error *error)
 {
@@ -127,14 +154,14 @@ enum vf_status vf_staging_upload(struct vf_staging *staging, const struct vf_pla
     enum vf_status status = VF_OK;
     if (staging->bytes == 0)
         return transfer_straight(staging, to, plane, count, false, error);
-    for (ptrdiff_t row = 0, turn = 0; row < rows; row += most, turn ^= 1) {
+    for (ptrdiff_t row = 0, turn = 0; row < rows; row += most, turn++) {
         const ptrdiff_t now = rows - row < most ? rows - row : most;
-        TRY_CUDA(cuEventSynchronize(staging->done[turn]), "waiting for an upload");
-        copy_rows(staging, to, plane, row, now, staging->half[turn], false);
-        VF_TRY(vf_cuda_device_check(&staging->cuda->api,
-                                    transfer(staging, to, row, now, staging->half[turn], false), "uploading",
-                                    error));
-        TRY_CUDA(cuEventRecord(staging->done[turn], staging->stream), "uploading");
+        char *const packed = buffer(staging, turn);
+        TRY_CUDA(cuEventSynchronize(*done(staging, turn)), "waiting for an upload");
+        copy_rows(staging, to, plane, row, now, packed, false);
+        VF_TRY(vf_cuda_device_check(&staging->cuda->api, transfer(staging, to, row, now, packed, false),
+                                    "uploading", error));
+        TRY_CUDA(cuEventRecord(*done(staging, turn), staging->stream), "uploading");
     }
 out:
     return status;
@@ -147,19 +174,19 @@ enum vf_status vf_staging_download(struct vf_staging *staging, const struct vf_p
     enum vf_status status = VF_OK;
     if (staging->bytes == 0)
         return transfer_straight(staging, from, plane, count, true, error);
-    const ptrdiff_t turns = vf_ceil_div(rows, most);
-    for (ptrdiff_t turn = 0; turn <= turns; turn++) {
+    const ptrdiff_t turns = vf_ceil_div(rows, most), ahead = VF_STAGING_BUFFERS - 1;
+    for (ptrdiff_t turn = 0; turn < turns + ahead; turn++) {
         if (turn < turns) {
             const ptrdiff_t row = turn * most, now = rows - row < most ? rows - row : most;
             VF_TRY(vf_cuda_device_check(&staging->cuda->api,
-                                        transfer(staging, from, row, now, staging->half[turn % 2], true),
+                                        transfer(staging, from, row, now, buffer(staging, turn), true),
                                         "downloading", error));
-            TRY_CUDA(cuEventRecord(staging->done[turn % 2], staging->stream), "downloading");
+            TRY_CUDA(cuEventRecord(*done(staging, turn), staging->stream), "downloading");
         }
-        if (turn > 0) {
-            const ptrdiff_t row = (turn - 1) * most, now = rows - row < most ? rows - row : most;
-            TRY_CUDA(cuEventSynchronize(staging->done[(turn - 1) % 2]), "waiting for a download");
-            copy_rows(staging, from, plane, row, now, staging->half[(turn - 1) % 2], true);
+        const ptrdiff_t there = turn - ahead, row = there * most, now = rows - row < most ? rows - row : most;
+        if (there >= 0) {
+            TRY_CUDA(cuEventSynchronize(*done(staging, there)), "waiting for a download");
+            copy_rows(staging, from, plane, row, now, buffer(staging, there), true);
         }
     }
 out:

@@ -173,53 +173,35 @@ bool vf_precompiled_choose(const struct vf_precompiled *precompiled, const struc
 
 /* ---- making them ---- */
 
-static enum vf_status collect_launch(const struct vf_run *run, const struct vf_gpu_request *request,
-                                     const struct vf_launch *launch, struct vf_kernel_list *list,
-                                     struct vf_text *lines, struct vf_error *error)
+struct collection {
+    struct vf_kernel_list *list;
+    struct vf_text *lines;
+};
+
+static enum vf_status collect(void *context, const struct vf_kernel_case *c, const struct vf_launch *launch,
+                              char *text, struct vf_error *error)
 {
-    struct vf_kernel_work work;
-    struct vf_text text = {0}, line = {0};
+    const struct collection *into = context;
+    struct vf_text line = {0};
     char name[VF_SHA256_DIGITS + 1], device[] = "ptx";
-    enum vf_status status = vf_kernel_work_open(&work, &run->gpu, request, launch, error);
-    if (status != VF_OK)
-        return status;
-    work.c.flow = &work.flow;
-    VF_TRY(vf_kernel_source(&work.c, launch->scheme, &launch->config, &text, error));
-    if (name_case(&work.c, name))
+    if (name_case(c, name))
         vf_tuning_write_entry(
             &(struct vf_tuned){device, name, launch->scheme, launch->config, 1, true, false}, &line);
     if (line.data == NULL || line.failed) {
-        status = vf_fail(error, VF_FAILED, "out of memory for the list of kernels");
-        goto out;
+        vf_free(text);
+        vf_text_free(&line);
+        return vf_fail(error, VF_FAILED, "out of memory for the list of kernels");
     }
-    if (lines->data == NULL || strstr(lines->data, line.data) == NULL)
-        vf_text_add(lines, "%s", line.data);
-    status = vf_kernel_list_add(list, text.data, error);
-    text = (struct vf_text){0}; /* the list's */
-out:
-    vf_text_free(&text);
+    if (into->lines->data == NULL || strstr(into->lines->data, line.data) == NULL)
+        vf_text_add(into->lines, "%s", line.data);
     vf_text_free(&line);
-    vf_kernel_work_close(&work);
-    return status;
+    return vf_kernel_list_add(into->list, text, error);
 }
 
 enum vf_status vf_precompiled_collect(const struct vf_plan *plan, struct vf_kernel_list *list,
                                       struct vf_text *lines, struct vf_error *error)
 {
-    enum vf_status status = VF_OK;
-    for (int r = 0; r < plan->run_count && status == VF_OK; r++) {
-        const struct vf_run *run = &plan->run[r];
-        struct vf_flow flow;
-        struct vf_gpu_types types;
-        struct vf_gpu_request request;
-        VF_TRY(vf_plan_flow(plan, run, NULL, &flow, error));
-        vf_plan_gpu_request(plan, run, &flow, &types, &request);
-        for (int i = 0; i < run->gpu.launch_count && status == VF_OK; i++)
-            status = collect_launch(run, &request, &run->gpu.launch[i], list, lines, error);
-        vf_flow_close(&flow);
-    }
-out:
-    return status;
+    return vf_plan_each_kernel(plan, collect, &(struct collection){list, lines}, error);
 }
 
 enum vf_status vf_precompiled_make(const char *folder, const struct vf_kernel_list *list,
@@ -229,7 +211,7 @@ enum vf_status vf_precompiled_make(const char *folder, const struct vf_kernel_li
     char path[PATH_MAX + 16];
     snprintf(maker.cache.path, sizeof maker.cache.path, "%s", folder);
     vf_kernel_key_begin(&maker.key, VF_PTX_ARCH);
-    *compiled = vf_kernel_list_compile(list, &maker);
+    *compiled = vf_kernel_list_compile(list, &maker, SIZE_MAX);
     path_of_lines(&maker.cache, path);
     FILE *file = fopen(path, "we");
     if (file == NULL || fputs(lines->data != NULL ? lines->data : "", file) < 0 || fclose(file) != 0)

@@ -5,6 +5,7 @@
 
 #include "alloc.h"
 #include "clock.h"
+#include "compile_ahead.h"
 #include "cuda_memory.h"
 #include "execute.h"
 #include "interrupt.h"
@@ -270,6 +271,12 @@ static bool is_named(const struct vf_work *w, const struct vf_error *error)
     return begins_with(error->text, w->in_name) || begins_with(error->text, w->out_name);
 }
 
+/* What the file leaves of the memory. */
+static size_t spare_bytes(const struct vf_work *w)
+{
+    return w->memory < w->memory_limit ? w->memory_limit - w->memory : 0;
+}
+
 static enum vf_status compute_or_stream(struct vf_work *w, struct vf_error *error)
 {
     const double start = vf_now();
@@ -278,6 +285,8 @@ static enum vf_status compute_or_stream(struct vf_work *w, struct vf_error *erro
     if (w->value == NULL)
         return VF_FAILED;
     memset(w->value, 0, values * sizeof *w->value);
+    if (w->cuda != NULL)
+        vf_compile_ahead(w->cuda, &w->plan, spare_bytes(w));
     if (w->stream.pass_count > 0) {
         const enum vf_status streamed = stream(w, error);
         return streamed == VF_OK || is_named(w, error) ? streamed

@@ -218,7 +218,7 @@ static enum vf_status compile_choices(const struct vf_cuda *cuda, const struct v
             vf_text_free(&text);
     }
     if (status == VF_OK)
-        vf_kernel_list_compile(&list, cuda);
+        vf_kernel_list_compile(&list, cuda, SIZE_MAX);
     vf_kernel_list_free(&list);
     return status;
 }

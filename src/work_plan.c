@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "compile_ahead.h"
 #include "cuda_transfer.h"
 #include "kernels/cpu_rows.h"
 #include "memory.h"
@@ -13,8 +14,6 @@
 /* What the process will hold beside planes and work: threads, libraries' buffers, what the allocator keeps.
  */
 #define OVERHEAD_BYTES ((size_t)6 << 20)
-/* Of NVRTC at work: 85 MiB were seen. */
-#define COMPILER_BYTES ((size_t)96 << 20)
 
 void vf_work_say(const struct vf_options *options, const char *name, const char *note)
 {
@@ -174,8 +173,8 @@ static size_t gpu_bytes(const struct vf_work *w)
     const double all = (double)plan->nx * (double)plan->ny * (double)vf_stream_extent(plan) * sizeof(double);
     if (w->cuda == NULL)
         return 0;
-    return 2 * (all < (double)VF_STAGING_MOST ? (size_t)all : VF_STAGING_MOST) +
-           (w->cuda->has_nvrtc ? 0 : COMPILER_BYTES);
+    return (all < (double)VF_STAGING_MOST ? (size_t)all : VF_STAGING_MOST) +
+           (w->cuda->has_nvrtc ? 0 : VF_COMPILER_BYTES);
 }
 
 /* Reading all, filtering it, writing it. */

@@ -24,7 +24,7 @@ void bench_texts_add(void *list, const struct bench_row *row)
 void bench_texts_compile(struct vf_kernel_list *list, const struct vf_cuda *cuda)
 {
     const double begin = vf_now();
-    const int compiled = vf_kernel_list_compile(list, cuda);
+    const int compiled = vf_kernel_list_compile(list, cuda, SIZE_MAX);
     fprintf(stderr, "%d kernels, %d of them compiled, in %.1f s\n", list->count, compiled, vf_now() - begin);
     vf_kernel_list_free(list);
 }

@@ -231,6 +231,7 @@ Test(cuda_failures, fields_that_stay)
     p.scheme = "global-read";
     expect_survival(&p, false, false);
     cr_expect(count_of("cuStreamCreate") > 1, "several runs");
+    cr_expect_eq(count_of("cuMemHostAlloc"), 1, "what is pinned stays so");
     cr_expect_lt(count_of("cuMemcpy2DAsync"), 2 * count_of("cuStreamCreate"), "not all of them transfer");
 }
 

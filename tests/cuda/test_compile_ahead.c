@@ -1,0 +1,89 @@
+/* A plan's kernels are compiled before they are asked for, side by side. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "compile_ahead.h"
+#include "device.h"
+#include "plan.h"
+
+static char scratch[] = "/tmp/volfilter-ahead-XXXXXX";
+static struct vf_cuda *cuda;
+static struct vf_chain chain;
+static struct vf_plan plan;
+
+/* Three kernels. */
+static const struct pipeline three = {.chain = "gaussian",
+                                      .nx = 13,
+                                      .ny = 6,
+                                      .nz = 5,
+                                      .type = VF_F32,
+                                      .result_type = VF_F32,
+                                      .scheme = "global-read"};
+
+static void open_with(const char *cache)
+{
+    struct vf_error error;
+    struct vf_plan_request request = {.chain = &chain,
+                                      .nx = three.nx,
+                                      .ny = three.ny,
+                                      .nz = three.nz,
+                                      .batch = 1,
+                                      .threads = 1,
+                                      .source_type = three.type,
+                                      .result_type = three.result_type,
+                                      .scheme = three.scheme};
+    unsetenv("CUDA_TESTS_SHARE"); /* what is filtered must be compiled before */
+    setenv("VOLFILTER_CACHE", cache, 1);
+    cuda = device_open();
+    request.gpu = &cuda->gpu;
+    request.context.dim = 3;
+    for (int axis = 0; axis < 3; axis++)
+        request.context.aspect[axis] = request.context.spacing[axis] = 1;
+    cr_assert_eq(vf_chain_append(&chain, three.chain, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_plan_open(&plan, &request, &error), VF_OK, "%s", error.text);
+}
+
+static void open_scratch(void)
+{
+    cr_assert_not_null(mkdtemp(scratch));
+}
+
+static void remove_scratch(void)
+{
+    char command[64];
+    vf_plan_close(&plan);
+    vf_chain_free(&chain);
+    vf_cuda_close(cuda);
+    snprintf(command, sizeof command, "rm -rf %s", scratch);
+    cr_assert_eq(system(command), 0); /* NOLINT: a name that mkdtemp made */
+}
+
+TestSuite(compile_ahead, .init = open_scratch, .fini = remove_scratch);
+
+Test(compile_ahead, kernels_are_there_when_they_are_asked_for)
+{
+    open_with(scratch);
+    vf_compile_ahead(cuda, &plan, 2 * VF_COMPILER_BYTES);
+    cr_assert_eq(cuda->compiled_count, 3);
+    device_check(&three, cuda, (const char *const[]){three.scheme, NULL});
+    cr_expect_eq(cuda->compiled_count, 3);
+    cr_expect(!cuda->has_nvrtc, "no compiler is loaded here");
+    vf_compile_ahead(cuda, &plan, SIZE_MAX);
+    cr_expect_eq(cuda->compiled_count, 3, "they are kept");
+}
+
+Test(compile_ahead, takes_no_more_memory_than_there_is)
+{
+    open_with(scratch);
+    vf_compile_ahead(cuda, &plan, 2 * VF_COMPILER_BYTES - 1);
+    cr_expect_eq(cuda->compiled_count, 0);
+}
+
+Test(compile_ahead, needs_a_cache)
+{
+    open_with("");
+    vf_compile_ahead(cuda, &plan, SIZE_MAX);
+    cr_expect_eq(cuda->compiled_count, 0);
+}
