@@ -18,6 +18,7 @@
  *   VF_FIELD_LEVELS        levels
  *   VF_FIELD_LEVEL(s)      that of stage s; the first is 0
  *   VF_FIELD_MADE(f)       the level that makes field f; of sources -1
+ *   VF_FIELD_OLDEST(f)     the age at which field f is wanted last
  *   VF_FIELD_READ(l, f)    along which axes level l reads field f beside a cell: 1 for x, 2 for y
  *   VF_EACH_FIELD(F)       F(0) F(1) ... of all fields
  *   VF_FIELD_ROWS(f)       where the field's slots begin in shared memory, in slots; -1: it has none
@@ -301,20 +302,20 @@ VF_INLINE void vf_take_newest(vf_fields &fields)
     }
 }
 
-/* Everything is a plane older. */
+/* Everything that is still wanted is a plane older. */
 VF_INLINE void vf_age(vf_fields &fields)
 {
-    VF_UNROLL for (int f = 0; f < VF_FIELDS; f++)
-    {
-        VF_UNROLL for (int age = VF_FIELD_LEVELS + 1; age > 0; age--)
-        {
-            VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
-            {
-                VF_UNROLL for (int i = 0; i < VF_SPAN; i++) fields.cell[f][age][j][i] =
-                    fields.cell[f][age - 1][j][i];
-            }
-        }
+#define VF_AGE(f)                                                                   \
+    VF_UNROLL for (int age = VF_FIELD_OLDEST(f); age > 1 + VF_FIELD_MADE(f); age--) \
+    {                                                                               \
+        VF_UNROLL for (int j = 0; j < VF_ROWS; j++)                                 \
+        {                                                                           \
+            VF_UNROLL for (int i = 0; i < VF_SPAN; i++) fields.cell[f][age][j][i] = \
+                fields.cell[f][age - 1][j][i];                                      \
+        }                                                                           \
     }
+    VF_EACH_FIELD(VF_AGE)
+#undef VF_AGE
     VF_UNROLL for (int s = 0; s < VF_STAGES; s++)
     {
         VF_UNROLL for (int j = 0; j < VF_ROWS; j++)
