@@ -1,5 +1,6 @@
 #include "cuda_transfer.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "cuda_memory.h"
@@ -61,41 +62,6 @@ void vf_staging_close(struct vf_staging *staging)
     *staging = (struct vf_staging){0};
 }
 
-/* Rows [row, row + count), numbered through all planes, between their planes and a packed buffer. */
-struct copy {
-    const struct vf_planes *planes;
-    void *const *plane;
-    ptrdiff_t row, count, part; /* rows that a thread takes at a time */
-    char *packed;
-    bool out;
-};
-
-static enum vf_status copy_part(void *context, size_t item, int thread, struct vf_error *error)
-{
-    (void)thread, (void)error;
-    const struct copy *copy = context;
-    const struct vf_planes *planes = copy->planes;
-    const size_t bytes = planes->row_bytes;
-    const ptrdiff_t begin = (ptrdiff_t)item * copy->part,
-                    end = copy->count - begin < copy->part ? copy->count : begin + copy->part;
-    for (ptrdiff_t i = begin; i < end; i++) {
-        const ptrdiff_t z = (copy->row + i) / planes->rows, y = (copy->row + i) % planes->rows;
-        char *const outside = (char *)copy->plane[z] + (size_t)y * bytes;
-        char *const inside = copy->packed + (size_t)i * bytes;
-        memcpy(copy->out ? outside : inside, copy->out ? inside : outside, bytes);
-    }
-    return VF_OK;
-}
-
-static void copy_rows(const struct vf_staging *staging, const struct vf_planes *planes, void *const *plane,
-                      ptrdiff_t row, ptrdiff_t count, char *packed, bool out)
-{
-    struct vf_error never;
-    const ptrdiff_t part = (ptrdiff_t)(PART_BYTES / planes->row_bytes) + 1;
-    struct copy copy = {planes, plane, row, count, part, packed, out};
-    vf_team_each(staging->team, staging->threads, (size_t)vf_ceil_div(count, part), copy_part, &copy, &never);
-}
-
 static CUresult transfer(const struct vf_staging *staging, const struct vf_planes *planes, ptrdiff_t row,
                          ptrdiff_t count, void *packed, bool out)
 {
@@ -120,7 +86,7 @@ static CUresult transfer(const struct vf_staging *staging, const struct vf_plane
 }
 
 /* Planes that lie one after another in one copy. */
-static enum vf_status transfer_straight(const struct vf_staging *staging, const struct vf_planes *planes,
+static enum vf_status transfer_straight(struct vf_staging *staging, const struct vf_planes *planes,
                                         void *const *plane, ptrdiff_t count, bool out, struct vf_error *error)
 {
     const size_t bytes = (size_t)planes->rows * planes->row_bytes;
@@ -136,59 +102,175 @@ static enum vf_status transfer_straight(const struct vf_staging *staging, const 
     return status;
 }
 
-/* Buffers take turns. */
-static char *buffer(const struct vf_staging *staging, ptrdiff_t turn)
+/* ---- through the buffers ---- */
+
+/* A transfer goes in pieces, each through one buffer after another, and pieces are copied within host memory
+ * in parts, by all threads. The caller opens pieces to them, and waits for them and for the device. */
+struct pump {
+    struct vf_staging *staging;
+    const struct vf_planes *planes;
+    void *const *plane;
+    bool out;
+    ptrdiff_t rows, piece, part; /* rows: of all planes, of a piece, of a part */
+    ptrdiff_t pieces, parts;     /* parts: of a piece */
+    atomic_ptrdiff_t next, open; /* parts: the first that nobody took, and how many may be taken */
+    atomic_ptrdiff_t copied[VF_STAGING_BUFFERS]; /* parts of the piece that is in a buffer */
+    atomic_bool ended;
+    enum vf_status status; /* the caller's */
+    struct vf_error *error;
+};
+
+static char *buffer(const struct pump *pump, ptrdiff_t piece)
 {
-    return staging->data + (size_t)(turn % VF_STAGING_BUFFERS) * staging->bytes;
+    return pump->staging->data + (size_t)(piece % VF_STAGING_BUFFERS) * pump->staging->bytes;
 }
 
-static CUevent *done(struct vf_staging *staging, ptrdiff_t turn)
+static CUevent *done(const struct pump *pump, ptrdiff_t piece)
 {
-    return &staging->done[turn % VF_STAGING_BUFFERS];
+    return &pump->staging->done[piece % VF_STAGING_BUFFERS];
+}
+
+static ptrdiff_t rows_of(const struct pump *pump, ptrdiff_t piece)
+{
+    return vf_smaller(pump->piece, pump->rows - piece * pump->piece);
+}
+
+/* Between the planes and the piece's buffer. */
+static void copy_part(struct pump *pump, ptrdiff_t number)
+{
+    const struct vf_planes *planes = pump->planes;
+    const size_t bytes = planes->row_bytes;
+    const ptrdiff_t piece = number / pump->parts, begin = number % pump->parts * pump->part,
+                    end = vf_smaller(begin + pump->part, rows_of(pump, piece));
+    for (ptrdiff_t i = begin; i < end; i++) {
+        const ptrdiff_t row = piece * pump->piece + i;
+        char *const outside = (char *)pump->plane[row / planes->rows] + (size_t)(row % planes->rows) * bytes;
+        char *const inside = buffer(pump, piece) + (size_t)i * bytes;
+        memcpy(pump->out ? outside : inside, pump->out ? inside : outside, bytes);
+    }
+    atomic_fetch_add(&pump->copied[piece % VF_STAGING_BUFFERS], 1);
+}
+
+/* Copies a part if one may be taken. */
+static bool take_part(struct pump *pump)
+{
+    ptrdiff_t next = atomic_load(&pump->next);
+    while (next < atomic_load(&pump->open))
+        if (atomic_compare_exchange_weak(&pump->next, &next, next + 1)) {
+            copy_part(pump, next);
+            return true;
+        }
+    return false;
+}
+
+static void open_piece(struct pump *pump, ptrdiff_t piece)
+{
+    atomic_store(&pump->copied[piece % VF_STAGING_BUFFERS], 0);
+    atomic_store(&pump->open, (piece + 1) * pump->parts);
+}
+
+static void wait_for_copies(struct pump *pump, ptrdiff_t piece)
+{
+    for (int turn = 0; atomic_load(&pump->copied[piece % VF_STAGING_BUFFERS]) < pump->parts; turn++)
+        if (!take_part(pump))
+            vf_rest(turn);
+}
+
+static enum vf_status start_piece(const struct pump *pump, ptrdiff_t piece, struct vf_error *error)
+{
+    const struct vf_staging *staging = pump->staging;
+    const char *const what = pump->out ? "downloading" : "uploading";
+    enum vf_status status;
+    VF_TRY(vf_cuda_device_check(&staging->cuda->api,
+                                transfer(staging, pump->planes, piece * pump->piece, rows_of(pump, piece),
+                                         buffer(pump, piece), pump->out),
+                                what, error));
+    TRY_CUDA(cuEventRecord(*done(pump, piece), staging->stream), what);
+out:
+    return status;
+}
+
+static enum vf_status wait_for_device(const struct pump *pump, ptrdiff_t piece, struct vf_error *error)
+{
+    const struct vf_staging *staging = pump->staging;
+    return vf_cuda_device_check(&staging->cuda->api,
+                                staging->cuda->api.cuEventSynchronize(*done(pump, piece)),
+                                pump->out ? "waiting for a download" : "waiting for an upload", error);
+}
+
+/* A buffer may still be on its way from the transfer before this one. */
+static enum vf_status upload_all(struct pump *pump, struct vf_error *error)
+{
+    enum vf_status status = VF_OK;
+    for (ptrdiff_t piece = 0; piece < pump->pieces; piece++) {
+        VF_TRY(wait_for_device(pump, piece, error));
+        open_piece(pump, piece);
+        wait_for_copies(pump, piece);
+        VF_TRY(start_piece(pump, piece, error));
+    }
+out:
+    return status;
+}
+
+static enum vf_status download_all(struct pump *pump, struct vf_error *error)
+{
+    enum vf_status status = VF_OK;
+    for (ptrdiff_t piece = 0; piece < vf_smaller(pump->pieces, VF_STAGING_BUFFERS); piece++)
+        VF_TRY(start_piece(pump, piece, error));
+    for (ptrdiff_t piece = 0; piece < pump->pieces; piece++) {
+        VF_TRY(wait_for_device(pump, piece, error));
+        open_piece(pump, piece);
+        wait_for_copies(pump, piece);
+        if (piece + VF_STAGING_BUFFERS < pump->pieces)
+            VF_TRY(start_piece(pump, piece + VF_STAGING_BUFFERS, error));
+    }
+out:
+    return status;
+}
+
+static void run_pump(void *context, int thread)
+{
+    struct pump *pump = context;
+    if (thread == 0) {
+        pump->status = pump->out ? download_all(pump, pump->error) : upload_all(pump, pump->error);
+        atomic_store(&pump->ended, true);
+    }
+    for (int turn = 0; !atomic_load(&pump->ended); turn++)
+        if (!take_part(pump))
+            vf_rest(turn);
+}
+
+static enum vf_status pump_planes(struct vf_staging *staging, const struct vf_planes *planes,
+                                  void *const *plane, ptrdiff_t count, bool out, struct vf_error *error)
+{
+    const ptrdiff_t rows = count * planes->rows;
+    if (rows == 0)
+        return VF_OK;
+    const ptrdiff_t piece = vf_smaller(rows, (ptrdiff_t)(staging->bytes / planes->row_bytes));
+    const ptrdiff_t part = (ptrdiff_t)(PART_BYTES / planes->row_bytes) + 1;
+    struct pump pump = {.staging = staging,
+                        .planes = planes,
+                        .plane = plane,
+                        .out = out,
+                        .rows = rows,
+                        .piece = piece,
+                        .part = part,
+                        .pieces = vf_ceil_div(rows, piece),
+                        .parts = vf_ceil_div(piece, part),
+                        .error = error};
+    const ptrdiff_t most = pump.pieces * pump.parts;
+    vf_team_run(staging->team, most < staging->threads ? (int)most : staging->threads, run_pump, &pump);
+    return pump.status;
 }
 
 enum vf_status vf_staging_upload(struct vf_staging *staging, const struct vf_planes *to, void *const *plane,
                                  ptrdiff_t count, struct vf_error *error)
 {
-    const ptrdiff_t rows = count * to->rows, most = (ptrdiff_t)(staging->bytes / to->row_bytes);
-    enum vf_status status = VF_OK;
-    if (staging->bytes == 0)
-        return transfer_straight(staging, to, plane, count, false, error);
-    for (ptrdiff_t row = 0, turn = 0; row < rows; row += most, turn++) {
-        const ptrdiff_t now = rows - row < most ? rows - row : most;
-        char *const packed = buffer(staging, turn);
-        TRY_CUDA(cuEventSynchronize(*done(staging, turn)), "waiting for an upload");
-        copy_rows(staging, to, plane, row, now, packed, false);
-        VF_TRY(vf_cuda_device_check(&staging->cuda->api, transfer(staging, to, row, now, packed, false),
-                                    "uploading", error));
-        TRY_CUDA(cuEventRecord(*done(staging, turn), staging->stream), "uploading");
-    }
-out:
-    return status;
+    return (staging->bytes == 0 ? transfer_straight : pump_planes)(staging, to, plane, count, false, error);
 }
 
 enum vf_status vf_staging_download(struct vf_staging *staging, const struct vf_planes *from,
                                    void *const *plane, ptrdiff_t count, struct vf_error *error)
 {
-    const ptrdiff_t rows = count * from->rows, most = (ptrdiff_t)(staging->bytes / from->row_bytes);
-    enum vf_status status = VF_OK;
-    if (staging->bytes == 0)
-        return transfer_straight(staging, from, plane, count, true, error);
-    const ptrdiff_t turns = vf_ceil_div(rows, most), ahead = VF_STAGING_BUFFERS - 1;
-    for (ptrdiff_t turn = 0; turn < turns + ahead; turn++) {
-        if (turn < turns) {
-            const ptrdiff_t row = turn * most, now = rows - row < most ? rows - row : most;
-            VF_TRY(vf_cuda_device_check(&staging->cuda->api,
-                                        transfer(staging, from, row, now, buffer(staging, turn), true),
-                                        "downloading", error));
-            TRY_CUDA(cuEventRecord(*done(staging, turn), staging->stream), "downloading");
-        }
-        const ptrdiff_t there = turn - ahead, row = there * most, now = rows - row < most ? rows - row : most;
-        if (there >= 0) {
-            TRY_CUDA(cuEventSynchronize(*done(staging, there)), "waiting for a download");
-            copy_rows(staging, from, plane, row, now, buffer(staging, there), true);
-        }
-    }
-out:
-    return status;
+    return (staging->bytes == 0 ? transfer_straight : pump_planes)(staging, from, plane, count, true, error);
 }

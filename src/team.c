@@ -1,6 +1,7 @@
 #include "team.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,8 +25,10 @@ struct vf_team {
     atomic_int working; /* helpers */
 };
 
-static void rest(void)
+void vf_rest(int turn)
 {
+    if (turn % AWAKE == AWAKE - 1)
+        sched_yield();
 #ifdef __x86_64__
     __builtin_ia32_pause();
 #endif
@@ -36,7 +39,7 @@ static void wait_for_round(struct vf_team *team, unsigned seen)
 {
     pthread_mutex_unlock(&team->lock);
     for (int i = 0; i < AWAKE && team->round == seen; i++)
-        rest();
+        vf_rest(i);
     pthread_mutex_lock(&team->lock);
     while (team->round == seen)
         pthread_cond_wait(&team->begun, &team->lock);
@@ -132,7 +135,7 @@ static void run(struct vf_team *team, int threads, vf_team_work *work, void *con
     pthread_mutex_unlock(&team->lock);
     work(context, 0);
     for (int i = 0; i < AWAKE && team->working > 0; i++)
-        rest();
+        vf_rest(i);
     /* Who wakes only now finds nothing to join. */
     pthread_mutex_lock(&team->lock);
     team->work = NULL;
