@@ -44,22 +44,25 @@ static enum vf_status upload(struct vf_cuda_sweep *sweep, ptrdiff_t image, struc
     return VF_OK;
 }
 
+/* Results that are stored in host memory: `pages_only` readies it for them. */
 static enum vf_status download(struct vf_cuda_sweep *sweep, ptrdiff_t image, struct vf_plane_range wanted,
-                               struct vf_error *error)
+                               bool pages_only, struct vf_error *error)
 {
     const struct vf_job *job = sweep->job;
-    for (int k = 0; k < job->flow->sink_count; k++) {
+    const ptrdiff_t count = wanted.end - wanted.begin;
+    enum vf_status status = VF_OK;
+    for (int k = 0; k < job->flow->sink_count && status == VF_OK; k++) {
         const struct vf_array *array = job->sink[k].array;
         if (array == NULL || array->device != 0)
             continue;
         const struct vf_planes from = planes_of(sweep, sweep->sink[k], array->type, wanted.begin);
-        enum vf_status status =
-            vf_staging_download(&sweep->staging, &from, array->plane + image * sweep->planes + wanted.begin,
-                                wanted.end - wanted.begin, error);
-        if (status != VF_OK)
-            return status;
+        void *const *const plane = array->plane + image * sweep->planes + wanted.begin;
+        if (pages_only)
+            vf_staging_take_pages(&sweep->staging, &from, plane, count);
+        else
+            status = vf_staging_download(&sweep->staging, &from, plane, count, error);
     }
-    return VF_OK;
+    return status;
 }
 
 /* Planes [wanted) of one image; buffers hold [window). What is under way after a failure still uses host
@@ -73,7 +76,8 @@ static enum vf_status begin_slab(struct vf_cuda_sweep *sweep, ptrdiff_t image, s
     VF_TRY(vf_cuda_sweep_mark(sweep, 1, error));
     VF_TRY(vf_cuda_sweep_launch(sweep, image, error));
     VF_TRY(vf_cuda_sweep_mark(sweep, 2, error));
-    VF_TRY(download(sweep, image, wanted, error));
+    VF_TRY(download(sweep, image, wanted, true, error));
+    VF_TRY(download(sweep, image, wanted, false, error));
     VF_TRY(vf_cuda_sweep_mark(sweep, 3, error));
 out:
     if (status != VF_OK)

@@ -11,6 +11,10 @@
 /* Of a copy within host memory, what a thread takes at a time. */
 #define PART_BYTES ((size_t)256 << 10)
 
+/* Pieces that are open to threads while one is waited for, so that who is done with it has others to do; the
+ * device has the rest. And threads that copy, at most: more of them only wait for memory. */
+enum { AHEAD = 2, MOST_COPIERS = 8 };
+
 #define TRY_CUDA(call, what) \
     VF_TRY(vf_cuda_device_check(&staging->cuda->api, staging->cuda->api.call, what, error))
 
@@ -142,11 +146,12 @@ static void copy_part(struct pump *pump, ptrdiff_t number)
     const size_t bytes = planes->row_bytes;
     const ptrdiff_t piece = number / pump->parts, begin = number % pump->parts * pump->part,
                     end = vf_smaller(begin + pump->part, rows_of(pump, piece));
-    for (ptrdiff_t i = begin; i < end; i++) {
-        const ptrdiff_t row = piece * pump->piece + i;
-        char *const outside = (char *)pump->plane[row / planes->rows] + (size_t)(row % planes->rows) * bytes;
+    for (ptrdiff_t i = begin, count; i < end; i += count) {
+        const ptrdiff_t row = piece * pump->piece + i, y = row % planes->rows;
+        count = vf_smaller(end - i, planes->rows - y);
+        char *const outside = (char *)pump->plane[row / planes->rows] + (size_t)y * bytes;
         char *const inside = buffer(pump, piece) + (size_t)i * bytes;
-        memcpy(pump->out ? outside : inside, pump->out ? inside : outside, bytes);
+        memcpy(pump->out ? outside : inside, pump->out ? inside : outside, (size_t)count * bytes);
     }
     atomic_fetch_add(&pump->copied[piece % VF_STAGING_BUFFERS], 1);
 }
@@ -202,11 +207,16 @@ static enum vf_status wait_for_device(const struct pump *pump, ptrdiff_t piece, 
 static enum vf_status upload_all(struct pump *pump, struct vf_error *error)
 {
     enum vf_status status = VF_OK;
-    for (ptrdiff_t piece = 0; piece < pump->pieces; piece++) {
-        VF_TRY(wait_for_device(pump, piece, error));
-        open_piece(pump, piece);
-        wait_for_copies(pump, piece);
-        VF_TRY(start_piece(pump, piece, error));
+    for (ptrdiff_t piece = 0; piece < pump->pieces + AHEAD; piece++) {
+        const ptrdiff_t full = piece - AHEAD;
+        if (piece < pump->pieces) {
+            VF_TRY(wait_for_device(pump, piece, error));
+            open_piece(pump, piece);
+        }
+        if (full >= 0) {
+            wait_for_copies(pump, full);
+            VF_TRY(start_piece(pump, full, error));
+        }
     }
 out:
     return status;
@@ -217,12 +227,17 @@ static enum vf_status download_all(struct pump *pump, struct vf_error *error)
     enum vf_status status = VF_OK;
     for (ptrdiff_t piece = 0; piece < vf_smaller(pump->pieces, VF_STAGING_BUFFERS); piece++)
         VF_TRY(start_piece(pump, piece, error));
-    for (ptrdiff_t piece = 0; piece < pump->pieces; piece++) {
-        VF_TRY(wait_for_device(pump, piece, error));
-        open_piece(pump, piece);
-        wait_for_copies(pump, piece);
-        if (piece + VF_STAGING_BUFFERS < pump->pieces)
-            VF_TRY(start_piece(pump, piece + VF_STAGING_BUFFERS, error));
+    for (ptrdiff_t piece = 0; piece < pump->pieces + AHEAD; piece++) {
+        const ptrdiff_t empty = piece - AHEAD;
+        if (piece < pump->pieces) {
+            VF_TRY(wait_for_device(pump, piece, error));
+            open_piece(pump, piece);
+        }
+        if (empty >= 0) {
+            wait_for_copies(pump, empty);
+            if (empty + VF_STAGING_BUFFERS < pump->pieces)
+                VF_TRY(start_piece(pump, empty + VF_STAGING_BUFFERS, error));
+        }
     }
 out:
     return status;
@@ -258,9 +273,33 @@ static enum vf_status pump_planes(struct vf_staging *staging, const struct vf_pl
                         .pieces = vf_ceil_div(rows, piece),
                         .parts = vf_ceil_div(piece, part),
                         .error = error};
-    const ptrdiff_t most = pump.pieces * pump.parts;
-    vf_team_run(staging->team, most < staging->threads ? (int)most : staging->threads, run_pump, &pump);
+    const ptrdiff_t threads = vf_smaller(staging->threads, MOST_COPIERS);
+    vf_team_run(staging->team, (int)vf_smaller(threads, pump.pieces * pump.parts), run_pump, &pump);
     return pump.status;
+}
+
+struct pages {
+    void *const *plane;
+    size_t bytes; /* of a plane */
+};
+
+static enum vf_status take_pages(void *context, size_t item, int thread, struct vf_error *error)
+{
+    enum { PAGE = 4096 };
+    const struct pages *pages = context;
+    (void)thread, (void)error;
+    for (size_t i = 0; i < pages->bytes; i += PAGE)
+        ((volatile char *)pages->plane[item])[i] = 0;
+    return VF_OK;
+}
+
+void vf_staging_take_pages(struct vf_staging *staging, const struct vf_planes *from, void *const *plane,
+                           ptrdiff_t count)
+{
+    struct pages pages = {plane, (size_t)from->rows * from->row_bytes};
+    struct vf_error never;
+    if (staging->bytes > 0)
+        vf_team_each(staging->team, staging->threads, (size_t)count, take_pages, &pages, &never);
 }
 
 enum vf_status vf_staging_upload(struct vf_staging *staging, const struct vf_planes *to, void *const *plane,

@@ -45,6 +45,11 @@ void vf_staging_close(struct vf_staging *staging);
  * is not, the driver copies it at once. */
 void vf_staging_open_straight(struct vf_staging *staging, struct vf_cuda *cuda, CUstream stream);
 
+/* Takes the pages of plane[0..count), which a download will fill: all threads do so while the device
+ * computes, where few would as pieces come in. What the planes hold is lost. */
+void vf_staging_take_pages(struct vf_staging *staging, const struct vf_planes *from, void *const *plane,
+                           ptrdiff_t count);
+
 /* plane[0..count) in host memory, without padding. Uploads are ordered by the stream; downloads are done when
  * they return, unless they go straight. Failures are VF_DEVICE. */
 enum vf_status vf_staging_upload(struct vf_staging *staging, const struct vf_planes *to, void *const *plane,
