@@ -239,6 +239,8 @@ void vf_cuda_close(struct vf_cuda *cuda)
             cuda->api.cuModuleUnload(cuda->loaded[i].module);
         vf_cuda_free_kept(cuda);
         vf_cuda_free_host(cuda);
+        if (cuda->stream != NULL)
+            cuda->api.cuStreamDestroy(cuda->stream);
         cuda->api.cuCtxSetCurrent(NULL);
         cuda->api.cuDevicePrimaryCtxRelease(cuda->device);
     }

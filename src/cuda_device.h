@@ -68,6 +68,14 @@ struct vf_cuda_host {
     bool pinned;
 };
 
+/* A run that is on its way and was not waited for: cuda_run.h. */
+struct vf_cuda_put_off {
+    CUevent mark[4]; /* owned, as vf_cuda_sweep has them; NULL: there is none */
+    void (*progress)(void *context, size_t voxels);
+    void *progress_context;
+    size_t voxels;
+};
+
 struct vf_cuda {
     struct vf_cuda_api api;
     int driver_version; /* 13000 for CUDA 13.0 */
@@ -100,6 +108,8 @@ struct vf_cuda {
     bool frees_at_once; /* memory that is given back, so that who takes it next finds nothing of what was
                            there */
     struct vf_cuda_host host;
+    CUstream stream; /* of runs, one after another; NULL before the first */
+    struct vf_cuda_put_off put_off;
     double seconds[3]; /* uploads, kernels, downloads so far; the main thread's */
     bool strict;       /* --backend cuda: what the device fails at is an error, the CPU does not take over */
     bool is_full;      /* what a job needs beside the fields that it held did not fit its memory */

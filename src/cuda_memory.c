@@ -3,6 +3,14 @@
 #include "alloc.h"
 #include "size.h"
 
+/* Runs that are on their way may use it. */
+static void free_memory(struct vf_cuda *cuda, CUdeviceptr address)
+{
+    if (cuda->stream != NULL)
+        cuda->api.cuStreamSynchronize(cuda->stream);
+    cuda->api.cuMemFree(address);
+}
+
 static bool take_kept(struct vf_cuda *cuda, CUdeviceptr *address, size_t bytes)
 {
     for (int i = 0; i < cuda->block_count; i++) {
@@ -50,7 +58,7 @@ void vf_cuda_give_back(struct vf_cuda *cuda, CUdeviceptr address)
             return;
         }
     if (address != 0)
-        cuda->api.cuMemFree(address);
+        free_memory(cuda, address);
 }
 
 size_t vf_cuda_kept_bytes(const struct vf_cuda *cuda)
@@ -68,7 +76,7 @@ void vf_cuda_free_kept(struct vf_cuda *cuda)
         if (cuda->block[i].used)
             cuda->block[used++] = cuda->block[i];
         else
-            cuda->api.cuMemFree(cuda->block[i].address);
+            free_memory(cuda, cuda->block[i].address);
     cuda->block_count = used;
 }
 

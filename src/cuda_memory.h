@@ -8,7 +8,8 @@
 /* What is kept is freed before this fails for want of memory. The main thread's, as are the others. */
 CUresult vf_cuda_take(struct vf_cuda *cuda, CUdeviceptr *address, size_t bytes);
 
-/* Nothing that was begun may still use it. 0 is nothing. */
+/* Nothing that was begun may still use it, but for what is on the device's stream, where its next user comes
+ * after that. 0 is nothing. */
 void vf_cuda_give_back(struct vf_cuda *cuda, CUdeviceptr address);
 
 /* Bytes that nobody uses. */

@@ -90,12 +90,61 @@ static enum vf_status end_slab(struct vf_cuda_sweep *sweep, struct vf_plane_rang
 {
     enum vf_status status = VF_OK;
     TRY_CUDA(cuStreamSynchronize(sweep->stream), "filtering");
-    vf_cuda_sweep_add_times(sweep);
+    vf_cuda_add_times(sweep->cuda, sweep->mark);
     VF_TRY(vf_cuda_reduce(sweep, wanted, error));
 out:
     if (status != VF_OK)
         sweep->cuda->api.cuStreamSynchronize(sweep->stream);
     return status;
+}
+
+static size_t voxels_of(const struct vf_job *job, struct vf_plane_range planes)
+{
+    return (size_t)(job->nx * job->ny) * (size_t)(planes.end - planes.begin);
+}
+
+/* ---- runs that are not waited for ---- */
+
+static void forget(struct vf_cuda *cuda)
+{
+    for (int i = 0; i < 4; i++)
+        if (cuda->put_off.mark[i] != NULL)
+            cuda->api.cuEventDestroy(cuda->put_off.mark[i]);
+    cuda->put_off = (struct vf_cuda_put_off){.voxels = 0};
+}
+
+/* What was begun is the device's now. */
+static void put_off(struct vf_cuda_sweep *sweep, struct vf_plane_range wanted)
+{
+    const struct vf_job *job = sweep->job;
+    struct vf_cuda_put_off *run = &sweep->cuda->put_off;
+    *run = (struct vf_cuda_put_off){.progress = job->progress,
+                                    .progress_context = job->progress_context,
+                                    .voxels = voxels_of(job, wanted)};
+    memcpy(run->mark, sweep->mark, sizeof run->mark);
+    memset(sweep->mark, 0, sizeof sweep->mark);
+}
+
+static enum vf_status end_put_off(struct vf_cuda *cuda, struct vf_error *error)
+{
+    const struct vf_cuda_put_off *run = &cuda->put_off;
+    if (run->mark[3] == NULL)
+        return VF_OK;
+    const enum vf_status status =
+        vf_cuda_device_check(&cuda->api, cuda->api.cuEventSynchronize(run->mark[3]), "filtering", error);
+    if (status == VF_OK)
+        vf_cuda_add_times(cuda, run->mark);
+    if (status == VF_OK && run->progress != NULL)
+        run->progress(run->progress_context, run->voxels);
+    forget(cuda);
+    return status;
+}
+
+void vf_cuda_end_runs(struct vf_cuda *cuda)
+{
+    if (cuda->stream != NULL)
+        cuda->api.cuStreamSynchronize(cuda->stream);
+    forget(cuda);
 }
 
 /* ---- when the device fails ---- */
@@ -183,10 +232,15 @@ static enum vf_status run_image(struct vf_cuda_sweep *sweep, ptrdiff_t image, st
         if (status == VF_OK)
             status = begin_slab(sweep, image, wanted, window, error);
         if (status == VF_OK)
+            status = end_put_off(sweep->cuda, error);
+        if (status == VF_OK && sweep->staging.cuda == NULL && sweep->images == 1) {
+            put_off(sweep, wanted);
+            return VF_OK;
+        }
+        if (status == VF_OK)
             status = end_slab(sweep, wanted, error);
         if (status == VF_OK && job->progress != NULL)
-            job->progress(job->progress_context,
-                          (size_t)(job->nx * job->ny) * (size_t)(wanted.end - wanted.begin));
+            job->progress(job->progress_context, voxels_of(job, wanted));
         if (status == VF_DEVICE && !sweep->cuda->strict && !vf_cuda_job_is_resident(job))
             status = run_on_cpu(sweep, image, wanted, error);
         z = wanted.end;
@@ -247,8 +301,7 @@ enum vf_status vf_cuda_lane_wait(struct vf_cuda_lane *lane, struct vf_error *err
     const enum vf_status status = end_slab(&lane->sweep, lane->sweep.all, error);
     const struct vf_job *job = lane->sweep.job;
     if (status == VF_OK && job->progress != NULL)
-        job->progress(job->progress_context,
-                      (size_t)(job->nx * job->ny) * (size_t)(lane->sweep.all.end - lane->sweep.all.begin));
+        job->progress(job->progress_context, voxels_of(job, lane->sweep.all));
     if (status != VF_OK)
         vf_cuda_lane_close(lane);
     return status;

@@ -11,6 +11,12 @@
 enum vf_status vf_cuda_run(struct vf_cuda *cuda, const struct vf_gpu_plan *plan, const struct vf_job *job,
                            struct vf_error *error);
 
+/* A job whose arrays are all on the device is on its way when vf_cuda_run returns, behind at most one other:
+ * the next is made ready meanwhile. Jobs come one after another on the device's stream, and one with arrays
+ * in host memory is waited for, so that those before it are done as well; what they fail at may be told of a
+ * later one. Whoever ran jobs says so when there are no more, or when one failed. */
+void vf_cuda_end_runs(struct vf_cuda *cuda);
+
 /* One slab on its way; all zero before the first. */
 struct vf_cuda_lane {
     struct vf_cuda_sweep sweep;

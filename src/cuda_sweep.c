@@ -339,13 +339,12 @@ enum vf_status vf_cuda_sweep_mark(struct vf_cuda_sweep *sweep, int index, struct
                                 "marking the time", error);
 }
 
-void vf_cuda_sweep_add_times(const struct vf_cuda_sweep *sweep)
+void vf_cuda_add_times(struct vf_cuda *cuda, CUevent const mark[4])
 {
     for (int i = 0; i < 3; i++) {
         float milliseconds = 0;
-        if (sweep->cuda->api.cuEventElapsedTime(&milliseconds, sweep->mark[i], sweep->mark[i + 1]) ==
-            CUDA_SUCCESS)
-            sweep->cuda->seconds[i] += 1e-3 * (double)milliseconds;
+        if (cuda->api.cuEventElapsedTime(&milliseconds, mark[i], mark[i + 1]) == CUDA_SUCCESS)
+            cuda->seconds[i] += 1e-3 * (double)milliseconds;
     }
 }
 
@@ -358,7 +357,7 @@ void vf_cuda_sweep_close(struct vf_cuda_sweep *sweep)
     for (int i = 0; sweep->kernel != NULL && i < sweep->plan->launch_count; i++)
         vf_cuda_launch_close(&sweep->kernel[i], sweep->cuda);
     vf_cuda_sweep_release(sweep);
-    if (sweep->stream != NULL)
+    if (sweep->stream != NULL && sweep->stream != sweep->cuda->stream)
         sweep->cuda->api.cuStreamDestroy(sweep->stream);
     vf_free(sweep->kernel);
     vf_free(sweep->source);
@@ -442,7 +441,11 @@ enum vf_status vf_cuda_sweep_open(struct vf_cuda_sweep *sweep, struct vf_cuda *c
     const size_t row_bytes = (size_t)job->nx * widest(sweep);
     VF_TRY(alloc_tables(sweep, error));
     VF_TRY(vf_cuda_enter(cuda, error) == VF_OK ? VF_OK : VF_DEVICE);
-    TRY_CUDA(cuStreamCreate(&sweep->stream, CU_STREAM_NON_BLOCKING), "making a stream");
+    if (straight || cuda->stream == NULL)
+        TRY_CUDA(cuStreamCreate(straight ? &sweep->stream : &cuda->stream, CU_STREAM_NON_BLOCKING),
+                 "making a stream");
+    if (!straight)
+        sweep->stream = cuda->stream;
     for (int i = 0; i < 4; i++)
         TRY_CUDA(cuEventCreate(&sweep->mark[i], CU_EVENT_DEFAULT), "making an event");
     if (straight)

@@ -36,16 +36,16 @@ struct vf_cuda_sweep {
     struct vf_gpu_request request; /* points to the next two */
     enum vf_type source_type[VF_MOST_ARRAYS], sink_type[VF_MOST_ARRAYS];
     struct vf_cuda_launch *kernel; /* [plan->launch_count], owned */
-    CUstream stream;
-    struct vf_staging staging;  /* only where arrays are in host memory, or reduced */
-    CUevent mark[4];            /* before uploads, kernels, downloads, and after them */
-    struct vf_plane_range all;  /* planes to compute */
-    ptrdiff_t planes, images;   /* of one image; 2D: all images are planes of one */
-    size_t pitch, plane;        /* elements */
-    CUdeviceptr *source, *sink; /* [flow's], on the device */
-    CUdeviceptr *field;         /* [field_count]: slots in use */
-    int *last_reader;           /* [field_count]: of slots */
-    CUdeviceptr *slot;          /* [slot_count] */
+    CUstream stream;               /* the device's, or its own where host memory is pinned */
+    struct vf_staging staging;     /* only where arrays are in host memory, or reduced */
+    CUevent mark[4];               /* before uploads, kernels, downloads, and after them */
+    struct vf_plane_range all;     /* planes to compute */
+    ptrdiff_t planes, images;      /* of one image; 2D: all images are planes of one */
+    size_t pitch, plane;           /* elements */
+    CUdeviceptr *source, *sink;    /* [flow's], on the device */
+    CUdeviceptr *field;            /* [field_count]: slots in use */
+    int *last_reader;              /* [field_count]: of slots */
+    CUdeviceptr *slot;             /* [slot_count] */
     int *free_slot, free_count;
     ptrdiff_t room;        /* planes that each buffer has */
     ptrdiff_t base;        /* the first plane that buffers hold */
@@ -63,9 +63,9 @@ void vf_cuda_sweep_set_job(struct vf_cuda_sweep *sweep, const struct vf_job *job
 
 /* Remembers on the stream that stage `index` begins; and, once all is done, adds up what each took. */
 enum vf_status vf_cuda_sweep_mark(struct vf_cuda_sweep *sweep, int index, struct vf_error *error);
-void vf_cuda_sweep_add_times(const struct vf_cuda_sweep *sweep);
+void vf_cuda_add_times(struct vf_cuda *cuda, CUevent const mark[4]);
 
-/* Waits for what was launched. */
+/* Waits for transfers, not for what else was launched. */
 void vf_cuda_sweep_close(struct vf_cuda_sweep *sweep);
 
 /* Numbers planes for the kernels of the slab that computes `wanted`; `window` gets the planes that buffers

@@ -264,6 +264,8 @@ enum vf_status vf_execute(const struct vf_execution *x, struct vf_error *error)
         if (x->value != NULL)
             memcpy(x->value + channel * values, value, values * sizeof *value);
     }
+    if (x->cuda != NULL)
+        vf_cuda_end_runs(x->cuda);
     vf_room_free(&room);
     vf_free(value);
     return status;
