@@ -16,7 +16,7 @@ struct vf_cuda_loaded {
 };
 
 const struct vf_cuda_costs vf_cuda_costs = {
-    .driver_init = 0.1, .context = 0.2, .pinned = 54e9, .staged = 24e9};
+    .driver_init = 0.1, .context = 0.2, .pinned = 54e9, .staged = 30e9};
 
 /* ---- what a device offers ---- */
 

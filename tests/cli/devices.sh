@@ -24,7 +24,7 @@ test_without_a_driver() {
     prints "shipped   "
     prints "costs     what --backend auto reckons with"
     prints "start         0.1 s for the driver, 0.2 s for a device"
-    prints "transfer      24 GB/s of whole volumes, 54 GB/s of slabs"
+    prints "transfer      30 GB/s of whole volumes, 54 GB/s of slabs"
     only libcuda.so.1 out err
 }
 
