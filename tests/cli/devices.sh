@@ -36,7 +36,7 @@ test_without_a_driver_as_json() {
     prints '"devices": []'
     prints "\"folder\": \"$PWD/cache\""
     prints '"pinned": 54000000000'
-    prints '"staged": 24000000000'
+    prints '"staged": 30000000000'
 }
 
 test_driver_that_lacks_functions() {
