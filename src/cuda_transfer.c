@@ -176,7 +176,7 @@ static void open_piece(struct pump *pump, ptrdiff_t piece)
 
 static void wait_for_copies(struct pump *pump, ptrdiff_t piece)
 {
-    for (int turn = 0; atomic_load(&pump->copied[piece % VF_STAGING_BUFFERS]) < pump->parts; turn++)
+    for (unsigned turn = 0; atomic_load(&pump->copied[piece % VF_STAGING_BUFFERS]) < pump->parts; turn++)
         if (!take_part(pump))
             vf_rest(turn);
 }
@@ -222,11 +222,20 @@ out:
     return status;
 }
 
-static enum vf_status download_all(struct pump *pump, struct vf_error *error)
+/* Kernels come before the first piece: nobody waits awake for them. */
+static enum vf_status begin_download(struct pump *pump, struct vf_error *error)
 {
     enum vf_status status = VF_OK;
     for (ptrdiff_t piece = 0; piece < vf_smaller(pump->pieces, VF_STAGING_BUFFERS); piece++)
         VF_TRY(start_piece(pump, piece, error));
+    VF_TRY(wait_for_device(pump, 0, error));
+out:
+    return status;
+}
+
+static enum vf_status download_all(struct pump *pump, struct vf_error *error)
+{
+    enum vf_status status = VF_OK;
     for (ptrdiff_t piece = 0; piece < pump->pieces + AHEAD; piece++) {
         const ptrdiff_t empty = piece - AHEAD;
         if (piece < pump->pieces) {
@@ -250,7 +259,7 @@ static void run_pump(void *context, int thread)
         pump->status = pump->out ? download_all(pump, pump->error) : upload_all(pump, pump->error);
         atomic_store(&pump->ended, true);
     }
-    for (int turn = 0; !atomic_load(&pump->ended); turn++)
+    for (unsigned turn = 0; !atomic_load(&pump->ended); turn++)
         if (!take_part(pump))
             vf_rest(turn);
 }
@@ -274,6 +283,9 @@ static enum vf_status pump_planes(struct vf_staging *staging, const struct vf_pl
                         .parts = vf_ceil_div(piece, part),
                         .error = error};
     const ptrdiff_t threads = vf_smaller(staging->threads, MOST_COPIERS);
+    const enum vf_status status = out ? begin_download(&pump, error) : VF_OK;
+    if (status != VF_OK)
+        return status;
     vf_team_run(staging->team, (int)vf_smaller(threads, pump.pieces * pump.parts), run_pump, &pump);
     return pump.status;
 }

@@ -25,7 +25,7 @@ struct vf_team {
     atomic_int working; /* helpers */
 };
 
-void vf_rest(int turn)
+void vf_rest(unsigned turn)
 {
     if (turn % AWAKE == AWAKE - 1)
         sched_yield();
@@ -38,7 +38,7 @@ void vf_rest(int turn)
 static void wait_for_round(struct vf_team *team, unsigned seen)
 {
     pthread_mutex_unlock(&team->lock);
-    for (int i = 0; i < AWAKE && team->round == seen; i++)
+    for (unsigned i = 0; i < AWAKE && team->round == seen; i++)
         vf_rest(i);
     pthread_mutex_lock(&team->lock);
     while (team->round == seen)
@@ -134,7 +134,7 @@ static void run(struct vf_team *team, int threads, vf_team_work *work, void *con
         pthread_cond_signal(&team->begun);
     pthread_mutex_unlock(&team->lock);
     work(context, 0);
-    for (int i = 0; i < AWAKE && team->working > 0; i++)
+    for (unsigned i = 0; i < AWAKE && team->working > 0; i++)
         vf_rest(i);
     /* Who wakes only now finds nothing to join. */
     pthread_mutex_lock(&team->lock);

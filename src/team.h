@@ -19,7 +19,7 @@ struct vf_team *vf_team_open(void);
 void vf_team_close(struct vf_team *team); /* NULL is allowed */
 
 /* A turn, counted from 0, of a loop in which a thread waits for others awake. After many it lets them run. */
-void vf_rest(int turn);
+void vf_rest(unsigned turn);
 
 /* Up to `threads` threads, at least the caller's, do the work; returns when all of them have. One such call
  * at a time. Without a team (NULL) there is one for this work alone. */
