@@ -215,6 +215,8 @@ static const char after_options[] =
     "OME\\-TIFF; in other TIFF\nthey are samples of each page, which ImageJ opens through Bio\\-Formats "
     "only.\n"
     "Pages of OME\\-TIFF keep their order; ImageJ's are written in the order channel, slice, frame.\n"
+    "What \\fB\\-\\-compress zstd\\fR writes is read by libtiff and tifffile, but not by ImageJ and "
+    "Bio\\-Formats.\n"
     "TIFF results that may pass 4 GiB are BigTIFF, or, for ImageJ, one directory and planes that follow it.\n"
     ".PP\n"
     "MRC is read in modes 0, 1, 2, 6 and 12; uint8 is written in mode 6, unless IMOD wrote the input, and "
