@@ -99,6 +99,9 @@ struct vf_job {
     void (*progress)(void *context, size_t cells); /* called from any thread; may be NULL */
     void *progress_context;
     const volatile int *stop; /* non-zero: give up with VF_INTERRUPTED; may be NULL */
+    /* On a GPU: gets the only source's address there, for the caller to free, if all of it was uploaded at
+     * once; NULL: not wanted. */
+    unsigned long long *uploaded;
 };
 
 /* What a scheme that streams goes along: the planes of the slab, in 2D its rows. */

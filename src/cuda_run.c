@@ -239,6 +239,11 @@ static enum vf_status run_image(struct vf_cuda_sweep *sweep, ptrdiff_t image, st
         }
         if (status == VF_OK)
             status = end_slab(sweep, wanted, error);
+        if (status == VF_OK && job->uploaded != NULL && sweep->images == 1 && wanted.begin == 0 &&
+            wanted.end == sweep->planes) {
+            *job->uploaded = sweep->source[0];
+            sweep->source[0] = 0;
+        }
         if (status == VF_OK && job->progress != NULL)
             job->progress(job->progress_context, voxels_of(job, wanted));
         if (status == VF_DEVICE && !sweep->cuda->strict && !vf_cuda_job_is_resident(job))

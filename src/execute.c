@@ -123,10 +123,10 @@ static enum vf_status run_job(const struct vf_execution *x, const struct vf_run 
 
 /* ---- pre-passes ---- */
 
-/* Computes the global values of the run's link into value[]. */
-static enum vf_status run_prepass(const struct vf_execution *x, const struct vf_run *run,
-                                  const struct fields *in, double *value, struct vf_room *room,
-                                  struct vf_error *error)
+/* Computes the global values of the run's link into value[]. On a GPU the image stays there for the runs that
+ * follow. */
+static enum vf_status run_prepass(const struct vf_execution *x, const struct vf_run *run, struct fields *in,
+                                  double *value, struct vf_room *room, struct vf_error *error)
 {
     struct vf_flow flow = {0};
     struct vf_prepass *pre = vf_alloc(1, sizeof *pre, "global values", error);
@@ -138,6 +138,10 @@ static enum vf_status run_prepass(const struct vf_execution *x, const struct vf_
     struct vf_job job = job_of(x, run, &flow, room);
     job.source = in->array;
     job.sink = pre->sink;
+    if (x->cuda != NULL && x->plan->resident && in->count == 1 && in->array[0].device == 0) {
+        in->cuda = x->cuda;
+        job.uploaded = &in->array[0].device;
+    }
     VF_TRY(run_job(x, run, &job, error));
     vf_prepass_values(pre, x->plan, value);
 out:
