@@ -116,8 +116,7 @@ static enum vf_status open_ordinal(struct vf_cuda *cuda, int ordinal, struct vf_
     VF_TRY(vf_cuda_check(api, api->cuDeviceGet(&cuda->device, ordinal), "finding the device", error));
     VF_TRY(vf_cuda_describe(api, cuda->device, &cuda->gpu, error));
     if (cuda->gpu.capability < VF_CUDA_LEAST_CAPABILITY)
-        return vf_fail(error, VF_FAILED,
-                       "%.100s has compute capability %d.%d, and %d.%d is needed; --backend cpu does without",
+        return vf_fail(error, VF_FAILED, "%.100s has compute capability %d.%d, and %d.%d is needed",
                        cuda->gpu.name, cuda->gpu.capability / 10, cuda->gpu.capability % 10,
                        VF_CUDA_LEAST_CAPABILITY / 10, VF_CUDA_LEAST_CAPABILITY % 10);
     VF_TRY(vf_cuda_check(api, api->cuDevicePrimaryCtxRetain(&cuda->context, cuda->device),
@@ -160,9 +159,8 @@ static enum vf_status open_device(struct vf_cuda *cuda, int ordinal, struct vf_e
     const struct vf_cuda_api *api = &cuda->api;
     enum vf_status status;
     int count = 0;
-    VF_TRY(vf_cuda_check(
-        api, api->cuInit(0),
-        "the CUDA driver does not start (nvidia-smi may say more; --backend cpu does without)", error));
+    VF_TRY(vf_cuda_check(api, api->cuInit(0), "the CUDA driver does not start (nvidia-smi may say more)",
+                         error));
     VF_TRY(vf_cuda_check(api, api->cuDriverGetVersion(&cuda->driver_version), "asking the driver's version",
                          error));
     VF_TRY(vf_cuda_check(api, api->cuDeviceGetCount(&count), "counting the devices", error));

@@ -54,16 +54,14 @@ enum vf_status vf_cuda_api_open(struct vf_cuda_api *api, struct vf_error *error)
         return vf_fail(
             error, VF_FAILED,
             "no CUDA driver: %.300s; install NVIDIA's driver (in a container, start it with the GPU: "
-            "docker run --gpus all); --backend cpu does without",
+            "docker run --gpus all)",
             dlerror());
     find_functions(library, api, cuda_functions, sizeof cuda_functions / sizeof *cuda_functions, missing,
                    sizeof missing);
     if (missing[0] != '\0') {
         dlclose(library);
         return vf_fail(error, VF_FAILED,
-                       "libcuda.so.1 lacks %s; install a newer NVIDIA driver (CUDA 11.2 or later); --backend "
-                       "cpu does without",
-                       missing);
+                       "libcuda.so.1 lacks %s; install a newer NVIDIA driver (CUDA 11.2 or later)", missing);
     }
     api->library = library;
     return VF_OK;

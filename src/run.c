@@ -300,14 +300,14 @@ static enum vf_status compute_or_stream(struct vf_work *w, struct vf_error *erro
     return vf_work_named(status, w->in_name, error);
 }
 
-/* With --backend cuda a failure of the device is the user's to get round: messages of VF_DEVICE leave it to
- * this to say how. */
-static enum vf_status settle(enum vf_status status, struct vf_error *error)
+/* Where a GPU was asked for its failure is the user's to get round: messages of VF_DEVICE leave it to this to
+ * say how. */
+static enum vf_status settle(const struct vf_work *w, enum vf_status status, struct vf_error *error)
 {
     const size_t length = strlen(error->text);
     if (status != VF_DEVICE)
         return status;
-    snprintf(error->text + length, sizeof error->text - length, "; --backend cpu does without the GPU");
+    snprintf(error->text + length, sizeof error->text - length, "; %s", vf_work_without_gpu(w->options));
     return VF_FAILED;
 }
 
@@ -326,7 +326,7 @@ enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
     w->cuda_unkept = w->cuda != NULL ? w->cuda->unkept_count - unkept : 0;
     if (w->cuda != NULL)
         vf_cuda_free_kept(w->cuda);
-    return settle(status, error);
+    return settle(w, status, error);
 }
 
 enum vf_status vf_work_write(struct vf_work *w, struct vf_error *error)

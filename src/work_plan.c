@@ -131,14 +131,21 @@ static bool asks_for_gpu(const struct vf_options *o)
     return o->backend == VF_BACKEND_CUDA || (o->scheme != NULL && is_gpu_scheme(o->scheme));
 }
 
+const char *vf_work_without_gpu(const struct vf_options *options)
+{
+    return options->scheme != NULL && is_gpu_scheme(options->scheme)
+               ? "--backend cpu without --scheme does without the GPU"
+               : "--backend cpu does without the GPU";
+}
+
 /* The device that is asked for. */
 static enum vf_status find_gpu(struct vf_work *w, struct vf_error *error)
 {
     w->cuda = vf_session_device(w->session, true);
     return w->cuda != NULL ? VF_OK
-                           : vf_fail(error, VF_FAILED, "%s: %s",
+                           : vf_fail(error, VF_FAILED, "%s: %s; %s",
                                      w->options->backend == VF_BACKEND_CUDA ? "--backend cuda" : "--scheme",
-                                     w->session->why.text);
+                                     w->session->why.text, vf_work_without_gpu(w->options));
 }
 
 /* Plans for a GPU, too, and takes that plan where it is predicted to be faster than the CPU's, which is

@@ -128,9 +128,10 @@ test_scheme_mistakes() {
 test_without_a_driver_cuda_is_an_error() {
     without 1 --backend cuda -f gaussian "$SMALL" out.tif
     says "no CUDA driver"
-    says "--backend cpu does without"
+    says "; --backend cpu does without the GPU"
     without 1 --scheme big-tile -f gaussian "$SMALL" out.tif
     says "no CUDA driver"
+    says "; --backend cpu without --scheme does without the GPU"
     [ ! -e out.tif ]
 }
 
@@ -236,6 +237,7 @@ test_tune_needs_a_place_for_what_it_finds() {
 test_tune_needs_a_device() {
     without 1 tune
     says "libcuda.so.1"
+    [ "$(grep -c -e '--backend cpu' err)" -eq 0 ]
     # Mistakes come first.
     without 2 tune gradeint
     says "unknown filter 'gradeint'"

@@ -18,7 +18,6 @@ test_without_a_driver() {
     prints "driver    none in use: no CUDA driver: "
     prints "libcuda.so.1: file too short"
     prints "install NVIDIA's driver"
-    prints "; --backend cpu does without"
     prints "compiler  "
     prints "cache     $PWD/cache, 0 entries, 0.0 of 256 MiB"
     prints "shipped   "
