@@ -26,6 +26,29 @@ test_second_run_compiles_nothing() {
     cmp a.tif b.tif
 }
 
+# Kernels that a plan lacks are compiled in processes of their own, which a program that is killed takes along:
+# its first compiler kills it.
+test_compilers_end_with_the_program() {
+    cat >slow <<EOF
+#!/bin/sh
+mkdir first || exec sleep 1
+read -r _ _ _ program _ <"/proc/\$PPID/stat"
+kill -KILL "\$program"
+for turn in \$(seq 100); do
+    kill -0 "\$PPID" || exec touch ended
+    sleep 0.05
+done
+touch stayed
+EOF
+    chmod +x slow
+    FAKE_NVRTC_CXX=$PWD/slow fake 137 --backend cuda --scheme global-read -f gaussian "$SMALL" out.tif
+    until [ -e ended ]; do
+        [ ! -e stayed ]
+        sleep 0.05
+    done
+    [ ! -e out.tif ]
+}
+
 test_small_image_stays_on_the_cpu() {
     fake 0 --explain --dry-run -f gaussian "$SMALL" out.tif
     prints "backend cpu"
