@@ -142,7 +142,7 @@ int vf_kernel_list_compile(const struct vf_kernel_list *list, const struct vf_cu
     return compiled;
 }
 
-/* ---- before a plan is run ---- */
+/* ---- what is about to run ---- */
 
 struct missing {
     const struct vf_cuda *cuda;
@@ -165,24 +165,16 @@ static enum vf_status add_missing(void *context, const struct vf_kernel_case *c,
     return VF_OK;
 }
 
-/* A plan that was run before has its kernels. */
-static bool was_run(const struct vf_cuda *cuda, const struct vf_plan *plan)
+void vf_compile_coming(struct vf_cuda *cuda)
 {
-    for (int i = 0; i < VF_REMEMBERED_LAUNCHES && i < cuda->remembered_count; i++)
-        if (cuda->remembered[i].plan == plan->run[0].gpu.number)
-            return true;
-    return false;
-}
-
-void vf_compile_ahead(struct vf_cuda *cuda, const struct vf_plan *plan, size_t bytes)
-{
+    const struct vf_cuda_coming coming = cuda->coming;
+    const size_t processes = coming.bytes / VF_COMPILER_BYTES;
     struct missing missing = {.cuda = cuda};
     struct vf_error ignored;
-    const size_t processes = bytes / VF_COMPILER_BYTES;
-    if (processes < 2 || cuda->gpu.precompiled != NULL || was_run(cuda, plan) ||
-        vf_cache_make(&cuda->cache, &ignored) != VF_OK)
+    cuda->coming.plan = NULL;
+    if (processes < 2 || vf_cache_make(&cuda->cache, &ignored) != VF_OK)
         return;
-    if (vf_plan_each_kernel(plan, add_missing, &missing, &ignored) == VF_OK && missing.list.count > 1)
+    if (vf_plan_each_kernel(coming.plan, add_missing, &missing, &ignored) == VF_OK && missing.list.count > 1)
         cuda->compiled_count += vf_kernel_list_compile(&missing.list, cuda, processes);
     vf_kernel_list_free(&missing.list);
 }

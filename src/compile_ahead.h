@@ -32,8 +32,8 @@ enum vf_status vf_plan_each_kernel(const struct vf_plan *plan, vf_kernel_text *t
  * interrupt ends it early. How many were compiled. */
 int vf_kernel_list_compile(const struct vf_kernel_list *list, const struct vf_cuda *cuda, size_t processes);
 
-/* Compiles a plan's kernels, if more than one of them would have to be, and `bytes` of memory are enough for
- * several compilers. What it fails at is left to when the kernels are made. */
-void vf_compile_ahead(struct vf_cuda *cuda, const struct vf_plan *plan, size_t bytes);
+/* Compiles the kernels of what is coming, if the cache lacks more than one of them and there is memory for
+ * several compilers; nothing is coming then. What it fails at is left to when the kernels are made. */
+void vf_compile_coming(struct vf_cuda *cuda);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "compile_ahead.h"
 #include "cuda_memory.h"
 #include "nvrtc.h"
 
@@ -390,6 +391,11 @@ static enum vf_status make_kernel(struct vf_cuda *cuda, const struct vf_cache_ke
         return load_precompiled(cuda, text, loaded, error);
     /* Nothing is compiled for a device that is lost. */
     VF_TRY(vf_cuda_check(&cuda->api, cuda->api.cuCtxSynchronize(), "making a kernel", error));
+    if (cuda->coming.plan != NULL) {
+        vf_compile_coming(cuda);
+        if (find_kept(cuda, key, loaded))
+            return VF_OK;
+    }
     VF_TRY(compile(cuda, key, text, &cubin, &bytes, error));
     status = load(&cuda->api, cubin, loaded, error);
     if (status != VF_OK) {

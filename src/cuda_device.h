@@ -55,11 +55,19 @@ struct vf_cuda_remembered {
     struct vf_cuda_made made;
 };
 
+struct vf_plan;
+
 /* Device memory that was taken, and host memory that transfers go through: cuda_memory.h. */
 struct vf_cuda_block {
     CUdeviceptr address;
     size_t bytes;
     bool used;
+};
+
+/* What is about to run: the kernels that it lacks are compiled together when the first is asked for. */
+struct vf_cuda_coming {
+    const struct vf_plan *plan; /* borrowed; NULL: nothing */
+    size_t bytes;               /* of memory that compilers may take */
 };
 
 struct vf_cuda_host {
@@ -91,6 +99,7 @@ struct vf_cuda {
     pthread_mutex_t lock;              /* for what follows */
     struct vf_nvrtc_api nvrtc;
     bool has_nvrtc; /* opened when the first kernel must be compiled */
+    struct vf_cuda_coming coming;
     struct vf_cuda_remembered remembered[VF_REMEMBERED_LAUNCHES];
     int remembered_count; /* ever: the newest takes the oldest one's place */
     int recalled_count;   /* launches whose kernels were remembered */

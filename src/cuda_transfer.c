@@ -203,26 +203,7 @@ static enum vf_status wait_for_device(const struct pump *pump, ptrdiff_t piece, 
                                 pump->out ? "waiting for a download" : "waiting for an upload", error);
 }
 
-/* A buffer may still be on its way from the transfer before this one. */
-static enum vf_status upload_all(struct pump *pump, struct vf_error *error)
-{
-    enum vf_status status = VF_OK;
-    for (ptrdiff_t piece = 0; piece < pump->pieces + AHEAD; piece++) {
-        const ptrdiff_t full = piece - AHEAD;
-        if (piece < pump->pieces) {
-            VF_TRY(wait_for_device(pump, piece, error));
-            open_piece(pump, piece);
-        }
-        if (full >= 0) {
-            wait_for_copies(pump, full);
-            VF_TRY(start_piece(pump, full, error));
-        }
-    }
-out:
-    return status;
-}
-
-/* Kernels come before the first piece: nobody waits awake for them. */
+/* Kernels come before a download's first piece: nobody waits awake for them. */
 static enum vf_status begin_download(struct pump *pump, struct vf_error *error)
 {
     enum vf_status status = VF_OK;
@@ -233,20 +214,21 @@ out:
     return status;
 }
 
-static enum vf_status download_all(struct pump *pump, struct vf_error *error)
+/* A buffer may still be on its way from the transfer before this one. An upload starts a piece when it was
+ * copied, a download the one that comes into the same buffer. */
+static enum vf_status move_pieces(struct pump *pump, struct vf_error *error)
 {
     enum vf_status status = VF_OK;
     for (ptrdiff_t piece = 0; piece < pump->pieces + AHEAD; piece++) {
-        const ptrdiff_t empty = piece - AHEAD;
+        const ptrdiff_t copied = piece - AHEAD, next = copied + (pump->out ? VF_STAGING_BUFFERS : 0);
         if (piece < pump->pieces) {
             VF_TRY(wait_for_device(pump, piece, error));
             open_piece(pump, piece);
         }
-        if (empty >= 0) {
-            wait_for_copies(pump, empty);
-            if (empty + VF_STAGING_BUFFERS < pump->pieces)
-                VF_TRY(start_piece(pump, empty + VF_STAGING_BUFFERS, error));
-        }
+        if (copied >= 0)
+            wait_for_copies(pump, copied);
+        if (copied >= 0 && next < pump->pieces)
+            VF_TRY(start_piece(pump, next, error));
     }
 out:
     return status;
@@ -256,7 +238,7 @@ static void run_pump(void *context, int thread)
 {
     struct pump *pump = context;
     if (thread == 0) {
-        pump->status = pump->out ? download_all(pump, pump->error) : upload_all(pump, pump->error);
+        pump->status = move_pieces(pump, pump->error);
         atomic_store(&pump->ended, true);
     }
     for (unsigned turn = 0; !atomic_load(&pump->ended); turn++)

@@ -5,7 +5,6 @@
 
 #include "alloc.h"
 #include "clock.h"
-#include "compile_ahead.h"
 #include "cuda_memory.h"
 #include "execute.h"
 #include "interrupt.h"
@@ -285,8 +284,6 @@ static enum vf_status compute_or_stream(struct vf_work *w, struct vf_error *erro
     if (w->value == NULL)
         return VF_FAILED;
     memset(w->value, 0, values * sizeof *w->value);
-    if (w->cuda != NULL)
-        vf_compile_ahead(w->cuda, &w->plan, spare_bytes(w));
     if (w->stream.pass_count > 0) {
         const enum vf_status streamed = stream(w, error);
         return streamed == VF_OK || is_named(w, error) ? streamed
@@ -317,15 +314,19 @@ enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
     const int replaced = w->cuda != NULL ? w->cuda->replaced_count : 0;
     const int unkept = w->cuda != NULL ? w->cuda->unkept_count : 0;
     make_room(w);
-    if (w->cuda != NULL)
+    if (w->cuda != NULL) {
         memcpy(before, w->cuda->seconds, sizeof before);
+        w->cuda->coming = (struct vf_cuda_coming){&w->plan, spare_bytes(w)};
+    }
     const enum vf_status status = compute_or_stream(w, error);
     for (int i = 0; w->cuda != NULL && i < 3; i++)
         w->cuda_seconds[i] = w->cuda->seconds[i] - before[i];
     w->cuda_replaced = w->cuda != NULL ? w->cuda->replaced_count - replaced : 0;
     w->cuda_unkept = w->cuda != NULL ? w->cuda->unkept_count - unkept : 0;
-    if (w->cuda != NULL)
+    if (w->cuda != NULL) {
+        w->cuda->coming.plan = NULL;
         vf_cuda_free_kept(w->cuda);
+    }
     return settle(w, status, error);
 }
 
