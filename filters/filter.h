@@ -47,11 +47,12 @@ struct vf_value {
     bool given;    /* by the user; otherwise the default */
     double number; /* NUMBER, COUNT; THRESHOLD: the number, N of pN or of Nsd */
     enum vf_threshold threshold;
-    int choice;                  /* index into the param's choices */
-    int length_count;            /* LENGTHS: 1 or 3 (2 for x, y in 2D) */
-    double length[3];            /* LENGTHS: x, y, z as written */
-    enum vf_unit unit;           /* LENGTHS */
-    long box_size[3], box_at[3]; /* BOX: x, y, z; size 0 when none was given; 2D form: depth 1 at 0 */
+    int choice;        /* index into the param's choices */
+    int length_count;  /* LENGTHS: 1 or 3 (2 for x, y in 2D) */
+    double length[3];  /* LENGTHS: x, y, z as written */
+    enum vf_unit unit; /* LENGTHS */
+    int box_axes;      /* BOX: 3, or 2 for the 2D form, whose depth is 1 at 0; 0 when none is given */
+    long box_size[3], box_at[3]; /* BOX: x, y, z; size 0 when none is given */
 };
 
 /* ---- stencils ---- */

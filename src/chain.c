@@ -209,6 +209,14 @@ out:
     return status;
 }
 
+const struct vf_filter *vf_chain_float_filter(const struct vf_chain *chain)
+{
+    for (int i = chain->count - 1; i >= 0; i--)
+        if (!chain->link[i].filter->keeps_type)
+            return chain->link[i].filter;
+    return NULL;
+}
+
 void vf_chain_free(struct vf_chain *chain)
 {
     vf_free(chain->link);

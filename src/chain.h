@@ -25,6 +25,10 @@ struct vf_chain {
 enum vf_status vf_chain_append(struct vf_chain *chain, const char *text, struct vf_error *error);
 void vf_chain_free(struct vf_chain *chain);
 
+/* The last filter whose result is float32 whatever the input, NULL where each keeps the input's type. Those
+ * after it keep float32: a derivative that is smoothed is as often negative, or a fraction, as before. */
+const struct vf_filter *vf_chain_float_filter(const struct vf_chain *chain);
+
 /* The same chain with every parameter written out, in a form that vf_chain_append reads; owned by the caller.
  */
 char *vf_chain_text(const struct vf_chain *chain, struct vf_error *error);

@@ -389,9 +389,9 @@ static enum vf_status tune_chain(struct tuner *tuner, const char *text, const st
                                           .aspect = {1, 1, 1},
                                           .spacing = {1, 1, 1},
                                           .spacing_known = {true, true, true}};
-    request.result_type = o->dtype_given                                   ? o->dtype
-                          : chain.link[chain.count - 1].filter->keeps_type ? image->type
-                                                                           : VF_F32;
+    request.result_type = o->dtype_given                          ? o->dtype
+                          : vf_chain_float_filter(&chain) == NULL ? image->type
+                                                                  : VF_F32;
     VF_TRY(tune_plans(tuner, &request, error));
 out:
     vf_chain_free(&chain);

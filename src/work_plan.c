@@ -83,21 +83,21 @@ static enum vf_status find_context(const struct vf_work *w, struct vf_context *c
     return VF_OK;
 }
 
-/* The type of the result: --dtype, else the last filter decides. PNG holds integers only. */
+/* The type of the result: --dtype, else the filters decide. PNG holds integers only. */
 static enum vf_type result_type(const struct vf_work *w, const struct vf_chain *chain)
 {
-    const struct vf_filter *last = chain->link[chain->count - 1].filter;
+    const struct vf_filter *makes_float = vf_chain_float_filter(chain);
     const enum vf_type own = w->input->type;
     if (w->options->dtype_given)
         return w->options->dtype;
-    if (last->keeps_type)
+    if (makes_float == NULL)
         return own;
     if (w->format == VF_FORMAT_PNG && w->input->page_count == 1 && (own == VF_U8 || own == VF_U16)) {
         char note[160];
         snprintf(note, sizeof note,
                  "%s gives float32, PNG holds integers: rounded and saturated to %s (--dtype says "
                  "otherwise; a .tif keeps all)",
-                 last->name, vf_type_name(own));
+                 makes_float->name, vf_type_name(own));
         vf_work_say(w->options, w->out_name, note);
         return own;
     }
@@ -302,7 +302,8 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
     for (int k = 0; k < w->plan.output_count; k++)
         w->label[k] = vf_plan_label(&w->plan, k);
     w->result.output_label = w->label;
-    w->result.half_floats = w->result.half_floats && !w->options->dtype_given;
+    w->result.half_floats =
+        w->result.half_floats && !w->options->dtype_given && vf_chain_float_filter(chain) == NULL;
     memcpy(w->result.spacing, request.context.spacing, sizeof w->result.spacing);
     memcpy(w->result.spacing_known, request.context.spacing_known, sizeof w->result.spacing_known);
     memcpy(w->result.unit, request.context.unit, sizeof w->result.unit);

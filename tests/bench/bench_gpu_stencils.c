@@ -542,8 +542,7 @@ void bench_flow_open(struct bench_flow *f, const struct bench_item *item, struct
         f->flow.boundary = VF_NEAREST;
         open_stencil(f, grid);
     }
-    const bool keeps =
-        item->chain == NULL || item->keeps_type || f->chain.link[f->chain.count - 1].filter->keeps_type;
+    const bool keeps = item->chain == NULL || item->keeps_type || vf_chain_float_filter(&f->chain) == NULL;
     for (int k = 0; k < f->flow.source_count; k++)
         f->source_type[k] = item->type;
     for (int k = 0; k < f->flow.sink_count; k++)

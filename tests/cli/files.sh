@@ -275,6 +275,19 @@ test_mrc() {
     says complex
 }
 
+# What keeps the input's type keeps float16; what makes float32 makes that.
+test_mrc_of_half_floats() {
+    expect 0 -f gaussian --dtype uint16 "$SMALL" half.mrc
+    byte 12 | dd of=half.mrc bs=1 seek=12 conv=notrunc 2>err
+    has half.mrc half_floats true
+    expect 0 -f gaussian half.mrc keeps.mrc
+    has keeps.mrc half_floats true
+    for chain in gradient gradient,gaussian; do
+        expect 0 -f "$chain" half.mrc makes.mrc
+        has makes.mrc half_floats false
+    done
+}
+
 # Until many in a row did nothing: plans can do without some.
 test_every_allocation_may_fail() {
     expect 0 -f gaussian,gradient --threads 1 --dtype uint8 "$SMALL" good.png

@@ -101,6 +101,16 @@ test_slices() {
     differ a.tif c.tif
 }
 
+# A derivative that is smoothed is as often negative as before.
+test_what_follows_a_derivative_keeps_its_type() {
+    expect 0 -f gradient:output=x,gaussian,perona-malik:k=5:iterations=1 "$STACK" a.tif
+    has a.tif type float32
+    expect 0 -f gaussian,perona-malik:k=5:iterations=1 "$STACK" b.tif
+    has b.tif type uint16
+    expect 0 -f gradient,gaussian "$SMALL" c.png
+    says "gradient gives float32, PNG holds integers"
+}
+
 test_dtype() {
     for type in uint8 int8 uint16 int16 uint32 int32 float32 float64; do
         expect 0 -f gaussian --dtype $type "$STACK" $type.tif
