@@ -39,7 +39,13 @@ static enum vf_status set_threshold(struct vf_expansion *e, const struct vf_cont
     struct vf_stage *stage = &e->stage[e->stage_count - 1];
     struct vf_global mean = {.name = "threshold", .reduction = VF_REDUCE_MEAN};
     int smooth = 0, tensor[6], global = -1;
+    if (value[NOISE].box_axes == 2 && context->dim == 3)
+        return vf_fail(error, VF_USAGE, "and: noise has two sizes, for x and y; a stack needs WxHxD+X+Y+Z");
     if (value[THRESHOLD].threshold == VF_THRESHOLD_NUMBER) {
+        if (value[NOISE].box_axes > 0)
+            return vf_fail(error, VF_USAGE,
+                           "and: noise is where threshold=auto is taken from, and threshold is a number; "
+                           "leave one of the two out");
         stage->param[VF_AND_THRESHOLD] = value[THRESHOLD].number;
         return VF_OK;
     }

@@ -198,7 +198,7 @@ struct vf_filter {
     const char *name;
     const char *summary; /* one line */
     const char *source;  /* the papers and formulae it follows */
-    bool keeps_type;     /* its result is of the input's kind and type; otherwise float32 */
+    bool keeps_type;     /* its result is of its input's kind and type; otherwise float32 */
     const struct vf_param *params;
     int param_count;
     /* Fills an expansion that holds field 0 alone, and repeat 1. `value` has one entry for each of `params`.

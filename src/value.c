@@ -212,6 +212,7 @@ static enum fault read_box(const char *text, struct vf_value *value)
         at = vf_number_read_whole(at + 1, &value->box_at[places++]);
     if (at == NULL || *at != '\0' || axes < 2 || places != axes)
         return NOT_UNDERSTOOD;
+    value->box_axes = axes;
     if (axes == 2) {
         value->box_size[2] = 1;
         value->box_at[2] = 0;

@@ -412,15 +412,18 @@ Test(plan, steps_that_are_too_large)
 
 Test(plan, noise_boxes)
 {
-    static const char *const outside[] = {"8x8x8+13+0+0", "8x8x8+0+13+0", "8x8x8+0+0+13",
-                                          "21x1x1+0+0+0", "1x1x1+20+0+0", "4x4+18+0"};
-    static const char *const inside[] = {"8x8x8+12+12+12", "20x20x20+0+0+0", "1x1x1+19+19+19", "4x4+16+0"};
+    static const char *const outside[] = {"8x8x8+13+0+0", "8x8x8+0+13+0", "8x8x8+0+0+13", "21x1x1+0+0+0",
+                                          "1x1x1+20+0+0"};
+    static const char *const inside[] = {"8x8x8+12+12+12", "20x20x20+0+0+0", "1x1x1+19+19+19"};
     char chain[80];
     for (size_t i = 0; i < COUNT(outside); i++) {
         snprintf(chain, sizeof chain, "and:noise=%s", outside[i]);
         expect_refused(chain, 20, NULL, "is not inside the image, 20x20x20");
     }
     expect_refused("and:noise=8x8x2+0+0+0", 1, NULL, "is not inside the image, 20x20x1");
+    expect_refused("and:noise=4x4+18+0", 1, NULL, "is not inside the image, 20x20x1");
+    expect_refused("and:noise=4x4+16+0", 20, NULL, "noise has two sizes");
+    expect_refused("and:noise=4x4+16+0:threshold=1", 1, NULL, "leave one of the two out");
     for (size_t i = 0; i < COUNT(inside); i++) {
         struct planned p;
         struct vf_error error = {{0}};
