@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "interrupt.h"
 
 /* ---- which files ---- */
 
@@ -140,7 +141,9 @@ static enum vf_status add_lines(struct vf_batch *batch, const struct vf_command_
         if (length > 0)
             status = add_word(batch, line, text, error);
     }
-    if (status == VF_OK && ferror(file))
+    if (status == VF_OK && ferror(file) && vf_interrupted)
+        status = vf_fail(error, VF_INTERRUPTED, "interrupted; nothing was filtered");
+    else if (status == VF_OK && ferror(file))
         status = vf_fail(error, VF_FAILED, "--from-file=%.300s: cannot be read: %s", line->from_file,
                          strerror(errno));
     free(text);

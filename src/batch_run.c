@@ -388,6 +388,7 @@ static enum vf_status begin(struct runner *r, struct vf_output_file **report, st
         status = vf_output_file_open(report, line->report, false, error);
         if (status != VF_OK)
             return vf_fail_in(error, status, line->report);
+        vf_output_file_outlast_signal(*report);
     }
     /* A dry run has made no directory. */
     if (!line->options.dry_run || (line->resume && access(line->out_dir, F_OK) == 0)) {

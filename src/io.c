@@ -408,6 +408,10 @@ enum vf_status vf_writer_open(struct vf_writer **out, const char *path, enum vf_
         goto out;
     VF_TRY(writer->codec->supports(result, error));
     VF_TRY(vf_output_file_open(&writer->file, path, options->no_clobber, error));
+    if (vf_output_file_is_terminal(writer->file)) {
+        status = vf_fail(error, VF_USAGE, "is a terminal; redirect it to a file or a pipe");
+        goto out;
+    }
     VF_TRY(writer->codec->create(writer, error));
     writer->team = vf_team_open();
     *out = writer;

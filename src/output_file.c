@@ -21,6 +21,7 @@ struct vf_output_file {
     int copy_to; /* where finish copies the bytes; -1: finish renames */
     int slot;    /* in live; -1: none */
     bool no_clobber;
+    bool outlasts_signal;
     char *target;     /* links resolved; NULL when finish copies */
     const char *name; /* the target's, in its directory */
     int directory;    /* open from the beginning: it may get another name meanwhile; -1 when finish copies */
@@ -95,13 +96,14 @@ int vf_nameless_file(struct vf_error *error)
     return nameless_in(spool_directory(), "; set TMPDIR to a directory with room", error);
 }
 
-static enum vf_status write_all(int fd, const char *data, size_t bytes)
+static enum vf_status write_all(int fd, const char *data, size_t bytes, bool outlasts_signal)
 {
     while (bytes > 0) {
         const ssize_t written = write(fd, data, bytes);
-        if (written < 0 && errno == EINTR && !vf_interrupted)
+        const bool stopped = vf_interrupted && !outlasts_signal;
+        if (written < 0 && errno == EINTR && !stopped)
             continue;
-        if (written <= 0 || vf_interrupted)
+        if (written <= 0 || stopped)
             return VF_FAILED;
         data += written;
         bytes -= (size_t)written;
@@ -109,27 +111,34 @@ static enum vf_status write_all(int fd, const char *data, size_t bytes)
     return VF_OK;
 }
 
-enum vf_status vf_copy_descriptor(int from, const char *from_name, int to, const char *to_name,
-                                  struct vf_error *error)
+static enum vf_status copy_descriptor(int from, const char *from_name, int to, const char *to_name,
+                                      bool outlasts_signal, struct vf_error *error)
 {
     enum { BLOCK = 1 << 18 };
     char *block = vf_alloc(BLOCK, 1, "copy buffer", error);
     enum vf_status status = block == NULL ? VF_FAILED : VF_OK;
     while (status == VF_OK) {
         const ssize_t got = read(from, block, BLOCK);
-        if (got < 0 && errno == EINTR && !vf_interrupted)
+        const bool stopped = vf_interrupted && !outlasts_signal;
+        if (got < 0 && errno == EINTR && !stopped)
             continue;
         if (got == 0)
             break;
-        if (vf_interrupted)
+        if (stopped)
             status = vf_fail(error, VF_INTERRUPTED, "interrupted");
         else if (got < 0)
             status = vf_fail(error, VF_FAILED, "cannot read %s: %s", from_name, strerror(errno));
-        else if (write_all(to, block, (size_t)got) != VF_OK)
+        else if (write_all(to, block, (size_t)got, outlasts_signal) != VF_OK)
             status = vf_fail(error, VF_FAILED, "cannot write %s: %s", to_name, strerror(errno));
     }
     vf_free(block);
     return status;
+}
+
+enum vf_status vf_copy_descriptor(int from, const char *from_name, int to, const char *to_name,
+                                  struct vf_error *error)
+{
+    return copy_descriptor(from, from_name, to, to_name, false, error);
 }
 
 /* The directory part of `path`, slash included; "" for a bare name. */
@@ -340,8 +349,6 @@ static enum vf_status open_spooled(struct vf_output_file *file, const char *path
                                            : open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
     if (file->copy_to < 0)
         return vf_fail(error, VF_FAILED, "cannot be written: %s", strerror(errno));
-    if (isatty(file->copy_to))
-        return vf_fail(error, VF_USAGE, "is a terminal; redirect it to a file or a pipe");
     file->fd = vf_nameless_file(error);
     return file->fd < 0 ? VF_FAILED : VF_OK;
 }
@@ -385,6 +392,16 @@ enum vf_status vf_output_file_try(const char *path, bool no_clobber, struct vf_e
     const enum vf_status status = vf_output_file_open(&file, path, no_clobber, error);
     vf_output_file_close(file);
     return status;
+}
+
+bool vf_output_file_is_terminal(const struct vf_output_file *file)
+{
+    return file->copy_to >= 0 && isatty(file->copy_to);
+}
+
+void vf_output_file_outlast_signal(struct vf_output_file *file)
+{
+    file->outlasts_signal = true;
 }
 
 int vf_output_file_descriptor(const struct vf_output_file *file)
@@ -440,7 +457,8 @@ static enum vf_status name_nameless(struct vf_output_file *file, struct vf_error
     if (status == VF_OK && (lseek(nameless, 0, SEEK_SET) != 0 || fstat(nameless, &about) != 0))
         status = vf_fail(error, VF_FAILED, "cannot read the output back: %s", strerror(errno));
     if (status == VF_OK)
-        status = vf_copy_descriptor(nameless, "the output back", file->fd, "the output", error);
+        status = copy_descriptor(nameless, "the output back", file->fd, "the output", file->outlasts_signal,
+                                 error);
     if (status == VF_OK)
         status = keep_owner_and_mode(file->fd, &about, error);
     close(nameless);
@@ -486,7 +504,8 @@ enum vf_status vf_output_file_finish(struct vf_output_file *file, bool sync, str
     if (lseek(file->fd, 0, SEEK_SET) != 0)
         status = vf_fail(error, VF_FAILED, "cannot read the output back: %s", strerror(errno));
     if (status == VF_OK)
-        status = vf_copy_descriptor(file->fd, "the output back", file->copy_to, "the output", error);
+        status = copy_descriptor(file->fd, "the output back", file->copy_to, "the output",
+                                 file->outlasts_signal, error);
     const int fd = file->copy_to;
     file->copy_to = -1;
     if (close(fd) != 0 && errno != EINTR && status == VF_OK)

@@ -23,6 +23,13 @@ enum vf_status vf_output_file_try(const char *path, bool no_clobber, struct vf_e
 /* Open for reading and writing, seekable, empty at first; owned by the file. */
 int vf_output_file_descriptor(const struct vf_output_file *file);
 
+/* Whether a terminal gets the bytes, which is no place for an image. */
+bool vf_output_file_is_terminal(const struct vf_output_file *file);
+
+/* A signal that has come, and set vf_interrupted, does not keep it from being finished: a report is of what
+ * was done until then. A second one does. */
+void vf_output_file_outlast_signal(struct vf_output_file *file);
+
 /* Puts the file in place; with `sync` it and its name are on the disk before, where a power cut does not
  * reach them. After it, or after a failure, the file must still be closed. */
 enum vf_status vf_output_file_finish(struct vf_output_file *file, bool sync, struct vf_error *error);

@@ -333,6 +333,23 @@ Test(output_file, devices_get_the_bytes)
     cr_assert_eq(sample_file_count(), 0);
 }
 
+/* What is a line there, as a report; an image is refused by those who write one. */
+Test(output_file, terminal)
+{
+    char text[8] = "";
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0)
+        cr_skip_test("no terminals here");
+    struct vf_output_file *file = open_file(ptsname(terminal), false);
+    cr_expect(vf_output_file_is_terminal(file));
+    fill_file(file, "new");
+    cr_assert_eq(vf_output_file_finish(file, false, &error), VF_OK, "%s", error.text);
+    vf_output_file_close(file);
+    cr_expect_eq(read(terminal, text, sizeof text - 1), 3);
+    cr_expect_str_eq(text, "new");
+    close(terminal);
+}
+
 static void *read_fifo(void *path)
 {
     static char text[16];

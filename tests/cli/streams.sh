@@ -141,6 +141,30 @@ test_interrupt_ends_a_batch() {
     [ -z "$(names d)" ]
 }
 
+# It says what was done until then, to a pipe as well as to a file.
+test_interrupt_leaves_a_report() {
+    ended_by INT 130 -f ced:iterations=10000 --out-dir d --report - "$STACK" >report
+    grep -q '"interrupted": true' report
+    grep -q '"status": "not done"' report
+    [ "$(wc -l <err)" -eq 1 ]
+}
+
+test_interrupt_while_reading_a_list() {
+    mkfifo pipe
+    { echo "$SMALL" && : >written && exec sleep 300; } >pipe &
+    writer=$!
+    "$VOLFILTER" -f gaussian --out-dir d --from-file - <pipe 2>err &
+    child=$!
+    until [ -e written ]; do sleep 0.02; done
+    kill -INT $child
+    code=0
+    wait $child || code=$?
+    kill $writer
+    [ "$code" -eq 130 ]
+    says "interrupted; nothing was filtered"
+    only pipe written err
+}
+
 # More than a pipe holds was taken from it, and there is no end.
 test_interrupt_while_reading_a_pipe() {
     mkfifo pipe
