@@ -246,11 +246,14 @@ enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct v
             double voxel =
                 context->spacing_known[axis] ? context->spacing[axis] * vf_unit_nanometres(context->unit) : 0;
             if (!(voxel > 0))
-                return vf_fail(error, VF_USAGE,
-                               "%s: %s=%g%s needs the voxel size along %s, which the file does not give; add "
-                               "--spacing XxYxZ%s, or give %s in voxels",
-                               context->filter, param->name, length, unit, axis_name[axis], unit,
-                               param->name);
+                return vf_fail(
+                    error, VF_USAGE,
+                    "%s: %s=%g%s needs the voxel size along %s, %s; add --spacing XxYxZ%s, or give "
+                    "%s in voxels",
+                    context->filter, param->name, length, unit, axis_name[axis],
+                    context->spacing_known[axis] ? "which is known without a unit of length"
+                                                 : "which the file does not give",
+                    unit, param->name);
             sigma[axis] = length * vf_unit_nanometres(unit) / voxel;
         } else if (isotropic && value->length_count == 1 && value->unit == VF_UNIT_BARE) {
             sigma[axis] = length / context->aspect[axis];

@@ -113,10 +113,12 @@ static bool is_abbreviated(enum vf_option_id id, const char *word)
 static enum vf_status read_budget(struct vf_command_line *line, const char *argument, struct vf_error *error)
 {
     const char *end = vf_number_read(argument, &line->budget);
-    return end != NULL && *end == '\0' && line->budget > 0
-               ? VF_OK
-               : vf_fail(error, VF_USAGE, "--budget=%.80s is not understood; allowed: %s", argument,
-                         vf_option_table[VF_OPTION_BUDGET].allowed);
+    const bool is_number = end != NULL && *end == '\0';
+    if (is_number && line->budget > 0)
+        return VF_OK;
+    return vf_fail(error, VF_USAGE, "--budget=%.80s %s; allowed: %s", argument,
+                   is_number ? "is out of range" : "is not understood",
+                   vf_option_table[VF_OPTION_BUDGET].allowed);
 }
 
 static enum vf_status fail_empty_name(enum vf_option_id id, const char *what, struct vf_error *error)

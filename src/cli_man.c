@@ -57,7 +57,10 @@ static void print_option(FILE *to, const struct vf_option *option)
 static void print_options(FILE *to)
 {
     const char *group = "";
-    fputs(".SH OPTIONS\nLong options are not abbreviated.\n", to);
+    fputs(
+        ".SH OPTIONS\nLong options are not abbreviated. Of an option that is given twice the last one holds; "
+        "\\fB\\-f\\fR appends.\n",
+        to);
     for (int i = 0; i < VF_OPTION_COUNT; i++) {
         const struct vf_option *option = &vf_option_table[i];
         if (option->group == NULL)
@@ -187,6 +190,7 @@ static const char after_options[] =
     ".PP\n"
     "The names are those of scipy.ndimage.\n"
     "Every step of a chain, and every iteration, applies the rule to its own input.\n"
+    "An axis of one voxel reads that voxel under every rule, and its derivative is 0.\n"
     ".SH UNITS\n"
     "A bare length is in voxels of its axis.\n"
     "With \\fBnm\\fR, \\fBum\\fR or \\fBmm\\fR at its end, as in \\(lqsigma=1x1x0.5um\\(rq, a length is "
@@ -210,7 +214,8 @@ static const char after_options[] =
     "whose name says\nnothing, gets the input's kind.\n"
     "The output is of the input's kind and keeps its resolution, descriptions and lookup tables as far as "
     "they "
-    "hold, and\nits element type where the last filter says so; what is not kept is said in one note.\n"
+    "hold, and\nits element type where every filter of the chain does; what is not kept is said in one "
+    "note.\n"
     "The channels of a result with several, such as a tensor's, are labelled in ImageJ stacks and "
     "OME\\-TIFF; in other TIFF\nthey are samples of each page, which ImageJ opens through Bio\\-Formats "
     "only.\n"

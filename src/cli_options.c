@@ -44,10 +44,11 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                         "power cut leaves part of one; always done where a result replaces its own input"},
     [VF_OPTION_COMPRESS] = {FILES, "compress", 0, "none|lzw|deflate|zstd", "none|lzw|deflate|zstd", NULL,
                             "compression of TIFF output (default: the input's)"},
-    [VF_OPTION_DTYPE] =
-        {IMAGE, "dtype", 0, "TYPE", "uint8|int8|uint16|int16|uint32|int32|float32|float64", NULL,
-         "element type of the output (default: the last filter's choice); values are rounded to the "
-         "nearest and saturated, NaN becomes 0"},
+    [VF_OPTION_DTYPE] = {IMAGE, "dtype", 0, "TYPE", "uint8|int8|uint16|int16|uint32|int32|float32|float64",
+                         NULL,
+                         "element type of the output (default: the input's, or float32 where a filter makes "
+                         "that); values are "
+                         "rounded to the nearest and saturated, NaN becomes 0 in integers"},
     [VF_OPTION_BOUNDARY] =
         {IMAGE, "boundary", 0, "RULE", "nearest|reflect|mirror|constant|wrap",
          "nearest, reflect, mirror, constant, constant=V or wrap",
@@ -86,8 +87,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
     [VF_OPTION_DRY_RUN] = {REPORTS, "dry-run", 0, NULL, NULL, NULL,
                            "check and plan, but compute and write nothing"},
     [VF_OPTION_JSON] = {REPORTS, "json", 0, NULL, NULL, NULL,
-                        "print --explain, info, devices or the timing as JSON"},
-    [VF_OPTION_REPORT] = {REPORTS, "report", 0, "FILE", NULL, "a file for JSON",
+                        "print --explain, info, devices or the timing as JSON, one object after another"},
+    [VF_OPTION_REPORT] = {REPORTS, "report", 0, "FILE", NULL, "a file for JSON, or '-' for standard output",
                           "with --out-dir, write what became of each file to FILE, as JSON"},
     [VF_OPTION_PROGRESS] = {REPORTS, "progress", 0, "auto|never|always|json", "auto|never|always|json", NULL,
                             "show how far the work is (auto: on a terminal; json: an object a line)"},

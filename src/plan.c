@@ -536,8 +536,8 @@ static enum vf_status read_scheme(struct vf_plan *plan, const struct vf_plan_req
     plan->scheme = vf_cpu_scheme(text, length);
     if (plan->scheme == NULL)
         return vf_fail(error, VF_USAGE,
-                       "--scheme %s: the CPU has row-stream and reference; 'volfilter help schemes' "
-                       "explains those and the GPU's",
+                       "--scheme %s: the CPU has row-stream and reference, for the whole chain; 'volfilter "
+                       "help schemes' explains those and the GPU's",
                        text);
     if (text[length] == '\0')
         return VF_OK;

@@ -31,6 +31,7 @@ test_number_of_files() {
     wrong "devices takes no words, not 'gpu'" devices gpu
     wrong "--like goes with tune only, whose chains stand without -f" -f gaussian --like "$IMAGE" "$IMAGE" o.png
     wrong "--budget=soon is not understood; allowed: a number above 0" tune --budget soon
+    wrong "--budget=0 is out of range; allowed: a number above 0" tune --budget 0
 }
 
 test_empty_names() {
@@ -93,8 +94,17 @@ test_step_above_its_bound() {
 }
 
 test_unit_without_spacing() {
-    wrong "spacing" -f gaussian:sigma=1um "$SMALL" o.png
+    wrong "sigma=1um needs the voxel size along x, which the file does not give; add --spacing XxYxZum" \
+        -f gaussian:sigma=1um "$SMALL" o.png
+    wrong "sigma=1um needs the voxel size along x, which is known without a unit of length; add --spacing" \
+        --spacing 1x1x1 -f gaussian:sigma=1um "$SMALL" o.png
     expect 0 --spacing 1x1x1um -f gaussian:sigma=1um "$SMALL" o.png
+}
+
+test_noise_boxes() {
+    wrong "and: noise has two sizes, for x and y; a stack needs WxHxD+X+Y+Z" -f and:noise=8x8+0+0 "$STACK" o.tif
+    wrong "leave one of the two out" -f and:noise=8x8+0+0:threshold=4 "$SMALL" o.png
+    expect 0 --slices -f and:noise=8x8+0+0:iterations=1 "$STACK" o.tif
 }
 
 test_option_values() {
@@ -120,6 +130,7 @@ test_option_values() {
 test_schemes() {
     wrong "scheme" --scheme nonsense -f gaussian "$SMALL" o.png
     wrong "--scheme= is not understood" --scheme= -f gaussian "$SMALL" o.png
+    wrong "the CPU has row-stream and reference, for the whole chain" --scheme GX=row-stream -f gaussian "$SMALL" o.png
 }
 
 test_cuda_is_not_there_yet() {
