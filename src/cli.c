@@ -203,6 +203,7 @@ static enum vf_status take_options(struct vf_command_line *line, int argc, char 
         const char *word = argv[optind - (is_apart ? 2 : 1)];
         if (result >= FIRST_CODE && is_abbreviated(id, word))
             return fail_unknown_option(word, error);
+        line->given |= VF_OPTION_BIT(id);
         enum vf_status status = take_option(line, id, optarg, error);
         if (status != VF_OK || line->command != VF_COMMAND_FILTER)
             return status;
@@ -251,6 +252,21 @@ static enum vf_status check_words_are_names(const struct vf_command_line *line, 
     return VF_OK;
 }
 
+/* What a command would pass over in silence is mostly meant for another line. */
+static enum vf_status check_options_of_command(const struct vf_command_line *line, struct vf_error *error)
+{
+    const struct vf_command_word *word = vf_command_table;
+    while (word->name != NULL && word->command != line->command)
+        word++;
+    const unsigned long long taken =
+        word->options | VF_OPTION_BIT(VF_OPTION_QUIET) | VF_OPTION_BIT(VF_OPTION_VERBOSE);
+    for (int id = 0; id < VF_OPTION_COUNT && word->name != NULL; id++)
+        if ((line->given & ~taken & VF_OPTION_BIT(id)) != 0)
+            return vf_fail(error, VF_USAGE, "%s takes no --%s; volfilter help %s says what it takes",
+                           word->name, vf_option_table[id].name, word->name);
+    return VF_OK;
+}
+
 static enum vf_status check_words(const struct vf_command_line *line, struct vf_error *error)
 {
     int count = line->word_count;
@@ -260,7 +276,7 @@ static enum vf_status check_words(const struct vf_command_line *line, struct vf_
                        line->words[0]);
     if (line->command == VF_COMMAND_DEVICES && count > 0)
         return vf_fail(error, VF_USAGE, "devices takes no words, not '%.80s'", line->words[0]);
-    if (line->command != VF_COMMAND_TUNE && (line->like != NULL || line->budget > 0))
+    if (line->command == VF_COMMAND_FILTER && (line->like != NULL || line->budget > 0))
         return vf_fail(error, VF_USAGE,
                        "--%s goes with tune only, whose chains stand without -f: volfilter tune [CHAIN]...",
                        line->like != NULL ? "like" : "budget");
@@ -307,6 +323,7 @@ enum vf_status vf_command_line_read(struct vf_command_line *line, int argc, char
     line->word_count = argc - optind;
     VF_TRY(take_command(line, error));
     VF_TRY(check_words(line, error));
+    VF_TRY(check_options_of_command(line, error));
     if (line->options.quiet && line->options.progress == VF_PROGRESS_AUTO)
         line->options.progress = VF_PROGRESS_NEVER;
 out:

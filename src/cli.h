@@ -59,6 +59,8 @@ struct vf_option {
 
 extern const struct vf_option vf_option_table[VF_OPTION_COUNT];
 
+#define VF_OPTION_BIT(id) (1ull << (id))
+
 /* Reads the argument of an option that changes *options; usage errors name the option, the word, the nearest
  * right one and what is allowed. `argument` must outlive `options`; it is NULL for options that take none. */
 enum vf_status vf_option_read(struct vf_options *options, enum vf_option_id id, const char *argument,
@@ -84,8 +86,9 @@ enum vf_command {
 struct vf_command_word {
     const char *name; /* NULL ends the table */
     enum vf_command command;
-    const char *arguments; /* as the usage line shows them; "": none */
-    const char *help;      /* a sentence or several; for help NAME and the manual */
+    const char *arguments;      /* as the usage line shows them; "": none */
+    unsigned long long options; /* VF_OPTION_BIT of those it takes, beside -q and -v */
+    const char *help;           /* a sentence or several; for help NAME and the manual */
 };
 
 extern const struct vf_command_word vf_command_table[];
@@ -97,6 +100,7 @@ struct vf_command_line {
     enum vf_command command;
     struct vf_chain chain; /* owned */
     struct vf_options options;
+    unsigned long long given;     /* VF_OPTION_BIT of each option */
     const char *out_dir, *suffix; /* NULL when not given; borrowed from argv, like the words */
     const char *from_file, *report, *like;
     double budget; /* seconds of tune; 0: as long as it takes */

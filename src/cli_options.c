@@ -106,21 +106,24 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
 };
 
 const struct vf_command_word vf_command_table[] = {
-    {"list", VF_COMMAND_LIST, "", "Prints the filters, one a line."},
-    {"help", VF_COMMAND_HELP, "[FILTER|COMMAND|schemes]...",
+    {"list", VF_COMMAND_LIST, "", 0, "Prints the filters, one a line."},
+    {"help", VF_COMMAND_HELP, "[FILTER|COMMAND|schemes]...", 0,
      "Explains a filter, with its parameters and the papers that it follows, a command such as tune, or what "
      "--scheme takes. Alone, it prints the options."},
-    {"info", VF_COMMAND_INFO, "[--json] FILE...",
+    {"info", VF_COMMAND_INFO, "[--json] FILE...", VF_OPTION_BIT(VF_OPTION_JSON),
      "Prints what was understood of each file: its kind, size, element type, channels and voxel size."},
-    {"devices", VF_COMMAND_DEVICES, "[--json]",
+    {"devices", VF_COMMAND_DEVICES, "[--json]", VF_OPTION_BIT(VF_OPTION_JSON),
      "Prints which GPUs were found, with the driver, the compiler and the cache of compiled kernels, and the "
      "costs that --backend auto reckons with."},
     {"tune", VF_COMMAND_TUNE, "[--like FILE] [--budget SECONDS] [CHAIN]...",
+     VF_OPTION_BIT(VF_OPTION_LIKE) | VF_OPTION_BIT(VF_OPTION_BUDGET) | VF_OPTION_BIT(VF_OPTION_BOUNDARY) |
+         VF_OPTION_BIT(VF_OPTION_DTYPE) | VF_OPTION_BIT(VF_OPTION_PRECISION) |
+         VF_OPTION_BIT(VF_OPTION_SLICES) | VF_OPTION_BIT(VF_OPTION_BACKEND),
      "Measures, for the chains given or some usual ones, the kernels that plans choose among on the GPU. The "
      "fastest are kept in tuned.txt, in the folder of compiled kernels, and later plans take them for images "
      "of about that size. --boundary, --dtype, --precision and --slices say how the images will be "
      "filtered."},
-    {NULL, VF_COMMAND_FILTER, NULL, NULL},
+    {NULL, VF_COMMAND_FILTER, NULL, 0, NULL},
 };
 
 const struct vf_command_word *vf_command_by_name(const char *name)

@@ -34,6 +34,17 @@ test_number_of_files() {
     wrong "--budget=0 is out of range; allowed: a number above 0" tune --budget 0
 }
 
+test_options_that_a_command_does_not_take() {
+    wrong "list takes no --json; volfilter help list says what it takes" list --json
+    wrong "help takes no --json" --json help gaussian
+    wrong "info takes no --dtype" info --dtype uint8 "$IMAGE"
+    wrong "info takes no --like" info --like "$IMAGE" "$IMAGE"
+    wrong "devices takes no --threads" devices --threads 2
+    wrong "tune takes no --spacing" tune --spacing 2x2x3um gaussian
+    wrong "tune takes no --json" tune --json
+    expect 0 -q -v info "$IMAGE"
+}
+
 test_empty_names() {
     wrong "file 1 of 2 has an empty name" -f gaussian '' o.png
     wrong "file 2 of 2 has an empty name" -f gaussian "$IMAGE" ''
