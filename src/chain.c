@@ -21,6 +21,8 @@ static enum vf_status fail_unknown_filter(const char *name, size_t length, struc
     for (int i = 0; vf_filters[i] != NULL; i++)
         vf_suggestion_consider(&suggestion, vf_filters[i]->name, strlen(vf_filters[i]->name));
     vf_suggestion_text(&suggestion, "", near, sizeof near);
+    if (name[0] >= '0' && name[0] <= '9')
+        snprintf(near, sizeof near, "; a comma parts filters, decimals follow a point");
     return vf_fail(error, VF_USAGE, "unknown filter '%.*s'%s (volfilter list shows all filters)",
                    (int)(length < 80 ? length : 80), name, near);
 }

@@ -27,7 +27,7 @@ int vf_output_file_descriptor(const struct vf_output_file *file);
 bool vf_output_file_is_terminal(const struct vf_output_file *file);
 
 /* A signal that has come, and set vf_interrupted, does not keep it from being finished: a report is of what
- * was done until then. A second one does. */
+ * was done until then. A second one does, and a pipe that nobody reads. */
 void vf_output_file_outlast_signal(struct vf_output_file *file);
 
 /* Puts the file in place; with `sync` it and its name are on the disk before, where a power cut does not
