@@ -365,14 +365,14 @@ static void read_flow(struct vf_row_layout *l)
     find_called(l);
 }
 
-bool vf_row_layout_retile(struct vf_row_layout *l)
+bool vf_row_layout_retile(struct vf_row_layout *l, struct vf_tile tile)
 {
     const struct vf_job *job = l->job;
     const ptrdiff_t slab = vf_job_end(job) - vf_job_begin(job);
     const bool wraps = job->flow->boundary == VF_WRAP;
-    l->tile.x = vf_smaller(job->tiling.tile.x, job->nx);
-    l->tile.y = vf_smaller(job->tiling.tile.y, l->n_rows);
-    l->tile.chunk = vf_smaller(job->tiling.tile.chunk, slab);
+    l->tile.x = vf_smaller(tile.x, job->nx);
+    l->tile.y = vf_smaller(tile.y, l->n_rows);
+    l->tile.chunk = vf_smaller(tile.chunk, slab);
     l->tiles_x = vf_ceil_div(job->nx, l->tile.x);
     l->tiles_y = vf_ceil_div(l->n_rows, l->tile.y);
     l->chunks = vf_ceil_div(slab, l->tile.chunk);
@@ -388,11 +388,13 @@ bool vf_row_layout_retile(struct vf_row_layout *l)
 
 enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *job, struct vf_error *error)
 {
-    const struct vf_flow *flow = job->flow;
-    *l = (struct vf_row_layout){.job = job,
-                                .element = flow->is_double ? sizeof(double) : sizeof(float),
-                                .n_stream = flow->dim == 3 ? job->nz : job->ny,
-                                .n_rows = flow->dim == 3 ? job->ny : 1};
+    *l = (struct vf_row_layout){.element = job->flow->is_double ? sizeof(double) : sizeof(float),
+                                .n_stream = job->flow->dim == 3 ? job->nz : job->ny,
+                                .n_rows = job->flow->dim == 3 ? job->ny : 1};
+    if (vf_row_fuse(job, &l->fused, error) != VF_OK)
+        return VF_FAILED;
+    l->job = &l->fused.job;
+    const struct vf_flow *flow = l->job->flow;
     l->ring = vf_alloc((size_t)flow->field_count, sizeof *l->ring, "ring layout", error);
     l->stage = vf_alloc((size_t)flow->stage_count + 1, sizeof *l->stage, "stage layout", error);
     if (l->ring == NULL || l->stage == NULL) {
@@ -400,7 +402,7 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
         return VF_FAILED;
     }
     read_flow(l);
-    if (!vf_row_layout_retile(l)) {
+    if (!vf_row_layout_retile(l, job->tiling.tile)) {
         vf_row_layout_close(l);
         return vf_fail(error, VF_FAILED, "the planes that this chain holds overflow a size");
     }
@@ -409,6 +411,7 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
 
 void vf_row_layout_close(struct vf_row_layout *l)
 {
+    vf_row_fused_close(&l->fused);
     vf_free(l->ring);
     vf_free(l->stage);
     l->ring = NULL;

@@ -4,6 +4,7 @@
 #ifndef VF_CPU_ROW_LAYOUT_H
 #define VF_CPU_ROW_LAYOUT_H
 
+#include "kernels/cpu_row_fused.h"
 #include "kernels/cpu_rows.h"
 #include "kernels/scheme.h"
 
@@ -54,7 +55,8 @@ struct vf_row_stage {
 };
 
 struct vf_row_layout {
-    const struct vf_job *job;
+    struct vf_row_fused fused;
+    const struct vf_job *job;   /* fused.job */
     struct vf_ring *ring;       /* [field_count], owned */
     struct vf_row_stage *stage; /* [stage_count], owned */
     size_t element;             /* bytes of the compute type */
@@ -75,8 +77,8 @@ struct vf_row_layout {
 
 enum vf_status vf_row_layout_open(struct vf_row_layout *layout, const struct vf_job *job,
                                   struct vf_error *error);
-/* For another job->tiling.tile. False where the planes overflow a size. */
-bool vf_row_layout_retile(struct vf_row_layout *layout);
+/* For another tile than job->tiling's. False where the planes overflow a size. */
+bool vf_row_layout_retile(struct vf_row_layout *layout, struct vf_tile tile);
 void vf_row_layout_close(struct vf_row_layout *layout);
 
 /* Predicted seconds of the job: arithmetic of every stage on its tile and halo, ring traffic through the

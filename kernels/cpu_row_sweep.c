@@ -224,12 +224,12 @@ size_t vf_row_sweep_bytes(const struct vf_job *job)
 /* Rings of all threads stay below this, whatever the model says of speed, where any tile allows it. */
 #define MOST_WORK_BYTES ((size_t)48 << 20)
 
-/* Predicted seconds of the layout's job with its tiling, and what is compared: dearer where it takes more
- * memory than it should. False where there is no such tiling. */
-static bool weigh(struct vf_row_layout *layout, double *seconds, double *rank)
+/* Predicted seconds of the layout's job by such tiles, and what is compared: dearer where it takes more
+ * memory than it should. False where there are none such. */
+static bool weigh(struct vf_row_layout *layout, struct vf_tile tile, double *seconds, double *rank)
 {
     const struct vf_job *job = layout->job;
-    if (!vf_row_layout_retile(layout))
+    if (!vf_row_layout_retile(layout, tile))
         return false;
     const size_t work = block_of(layout).total * (size_t)job->threads;
     const bool is_over = job->work_limit > 0 && work > job->work_limit;
@@ -260,11 +260,11 @@ double vf_row_sweep_plan(struct vf_job *job)
     for (ptrdiff_t x = job->nx; opened && x >= 1; x = x > 64 ? (x + 127) / 128 * 64 : 0)
         for (int step = 0; step == 0 || lower(height, step - 1) > 8; step++)
             for (ptrdiff_t pieces = 1; pieces <= 4 * job->threads && pieces <= stream; pieces *= 2) {
-                job->tiling.tile = (struct vf_tile){x, lower(height, step), (stream + pieces - 1) / pieces};
-                if (weigh(&layout, &seconds, &rank) && (least < 0 || rank < least)) {
+                const struct vf_tile tile = {x, lower(height, step), (stream + pieces - 1) / pieces};
+                if (weigh(&layout, tile, &seconds, &rank) && (least < 0 || rank < least)) {
                     least = rank;
                     best_seconds = seconds;
-                    best = job->tiling.tile;
+                    best = tile;
                 }
             }
     if (opened)

@@ -4,7 +4,7 @@
 #include "filters/stencils/direction.h"
 #include "filters/stencils/edge.h"
 #include "filters/stencils/gradient.h"
-#include "filters/stencils/tensor_input.h"
+#include "filters/stencils/tensor.h"
 
 VF_STENCIL(and_direction)
 {

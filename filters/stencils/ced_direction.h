@@ -1,7 +1,7 @@
 /* D = alpha I + (l - alpha) v v^T, v the vector of the smallest eigenvalue of the smoothed tensor. */
 #include "filters/stencils/coherence_enhancing.h"
 #include "filters/stencils/direction.h"
-#include "filters/stencils/tensor_input.h"
+#include "filters/stencils/tensor.h"
 
 VF_STENCIL(ced_direction)
 {

@@ -1,5 +1,5 @@
 /* 3D: planar, linear, isotropic shares, which add up to 1; 2D: (mu1 - mu2)/(mu1 + mu2). 0 where mu1 = 0. */
-#include "filters/stencils/tensor_input.h"
+#include "filters/stencils/tensor.h"
 
 VF_STENCIL(coherence)
 {

@@ -1,6 +1,24 @@
 /* A diffusion tensor D = a I + b w w^T by w, of length 1 or 0, in outputs VF_X.., and b in output VF_ALONG,
- * from which a follows (diffusion_tensor.h): fewer fields than D has. */
+ * from which a follows: fewer fields than D has. */
+#include "filters/stencils/params.h"
+
 #ifndef VF_DIRECTION_H
 #define VF_DIRECTION_H
 #define VF_ALONG DIM
+
+/* a is 1 for b up to 0 and first + slope b above. */
+VF_DEVICE void vf_tensor_along(const REAL *w, REAL b, REAL first, REAL slope, REAL *tensor)
+{
+    const REAL above = FMA(slope, b, first);
+    const REAL a = b > R(0.0) ? above : R(1.0);
+    const REAL bx = b * w[VF_X], by = b * w[VF_Y];
+    tensor[VF_XX] = FMA(bx, w[VF_X], a);
+    tensor[VF_XY] = bx * w[VF_Y];
+    tensor[VF_YY] = FMA(by, w[VF_Y], a);
+#if DIM == 3
+    tensor[VF_XZ] = bx * w[VF_Z];
+    tensor[VF_YZ] = by * w[VF_Z];
+    tensor[VF_ZZ] = FMA(b * w[VF_Z], w[VF_Z], a);
+#endif
+}
 #endif

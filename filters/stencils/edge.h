@@ -23,4 +23,12 @@ VF_DEVICE REAL vf_edge_exponential(int way, REAL squared_gradient, REAL inverse_
     return vf_exp_minus(ORDINARY_QUOTIENT(way, VF_EDGE_DIVIDEND, divisor));
 }
 
+/* What the products of the gradient count in D beside the unit: its eigenvalue less 1, over their trace. */
+VF_DEVICE REAL vf_edge_share(int way, REAL squared_gradient, REAL inverse_k)
+{
+    /* 0, or from half a unit in 1's last place on. */
+    const REAL less = (R(1.0) - vf_edge_exponential(way, squared_gradient, inverse_k)) - R(1.0);
+    return ORDINARY_QUOTIENT(way, less, squared_gradient == R(0.0) ? R(1.0) : squared_gradient);
+}
+
 #endif

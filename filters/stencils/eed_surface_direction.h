@@ -2,7 +2,7 @@
 #include "filters/stencils/direction.h"
 #include "filters/stencils/edge.h"
 #include "filters/stencils/gradient.h"
-#include "filters/stencils/tensor_input.h"
+#include "filters/stencils/tensor.h"
 
 VF_STENCIL(eed_surface_direction)
 {

@@ -1,5 +1,5 @@
 /* The largest eigenvalue minus the smallest: how far from isotropic, in squared gradient. */
-#include "filters/stencils/tensor_input.h"
+#include "filters/stencils/tensor.h"
 
 VF_STENCIL(eigenvalue_spread)
 {

@@ -1,4 +1,4 @@
-#include "filters/stencils/tensor_input.h"
+#include "filters/stencils/tensor.h"
 
 VF_STENCIL(eigenvalues)
 {

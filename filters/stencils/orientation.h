@@ -1,6 +1,6 @@
 /* 3D: the unit eigenvector of the smallest eigenvalue, its first non-zero component positive; 2D: its angle
  * from +x towards +y, in (-pi/2, pi/2]. */
-#include "filters/stencils/tensor_input.h"
+#include "filters/stencils/tensor.h"
 
 VF_STENCIL(orientation)
 {

@@ -10,8 +10,9 @@ enum { VF_PM_DT = 3, VF_PM_INVERSE_K };
 /* eed_* and *_direction, after the gradient's. The contrast is sqrt(C) S^2. */
 enum { VF_EED_INVERSE_K = 3, VF_CED_ALPHA, VF_CED_CONTRAST, VF_AND_THRESHOLD };
 
-/* diffusion_tensor: of a. */
+/* diffusion_tensor: of a; direction_flux: the same, after the gradient's. */
 enum { VF_ABOUT_FIRST, VF_ABOUT_SLOPE };
+enum { VF_FLUX_FIRST = 3, VF_FLUX_SLOPE };
 
 /* diffusion_step: 1/h along x, y, z, and the step size. */
 enum { VF_PDE_INVERSE_H = 0, VF_PDE_DT = 3 };
