@@ -16,13 +16,13 @@ VF_DEVICE void put_vector(void *row, ptrdiff_t i, vf_vector value, enum vf_row_p
 }
 
 /* Asks for the cells of some vectors of a row that is to come: cells of the compute type, or smaller ones. */
-VF_DEVICE void ask_for(struct vf_row_ahead ahead, ptrdiff_t i, int vectors)
+VF_DEVICE void ask_for(const struct vf_row_ahead *ahead, ptrdiff_t i, int vectors)
 {
     const int lanes =
         VF_VECTOR_BYTES < VF_ALIGNMENT && vectors > 1 ? VF_ALIGNMENT / (int)sizeof(REAL) : VF_LANES;
-    if (ahead.row != NULL)
+    if (ahead->row != NULL)
         VF_UNROLL for (int k = 0; k < vectors * VF_LANES; k += lanes)
-            __builtin_prefetch(ahead.row + (i + k) * ahead.cell, 0, 2);
+            __builtin_prefetch(ahead->row + (i + k) * ahead->cell, 0, 2);
 }
 
 /* Rows [begin, end) of x for `ROWS` neighbouring sums at once, VECTORS of each in registers: input row j is
@@ -174,16 +174,16 @@ ALONG(along_1, 1, false)
 #define LEAST_TAPS_LOADED 16
 
 static void along(const void *in, const void *weight, int taps, void *out, ptrdiff_t n,
-                  struct vf_row_ahead ahead)
+                  const struct vf_row_ahead *ahead)
 {
     const ptrdiff_t eights = n / (8 * VF_LANES) * (8 * VF_LANES), fours = n / (4 * VF_LANES) * (4 * VF_LANES);
     const bool loads = taps >= LEAST_TAPS_LOADED;
     for (ptrdiff_t i = 0, next; i < eights; i = next) {
-        next = ahead.row == NULL ? eights : i + 8 * VF_LANES;
+        next = ahead->row == NULL ? eights : i + 8 * VF_LANES;
         ask_for(ahead, i, 8);
         (loads ? along_loads_8 : along_8)(in, weight, taps, out, i, next);
     }
-    for (ptrdiff_t i = eights; i < ahead.count; i += 4 * VF_LANES)
+    for (ptrdiff_t i = eights; i < ahead->count; i += 4 * VF_LANES)
         ask_for(ahead, i, 4);
     (loads ? along_loads_4 : along_4)(in, weight, taps, out, eights, fours);
     along_1(in, weight, taps, out, fours, n);

@@ -447,11 +447,11 @@ static void make_along_x(const struct vf_row_worker *w, struct work *work, ptrdi
         const struct input *in = &work->input[k];
         const int to = stage->output[k];
         char *out = work->out[k][0].first + (r - work->rows.from) * work->out[k][0].pitch;
-        struct vf_row_ahead ahead = {NULL, 0, 0};
+        struct vf_row_ahead ahead = {.row = NULL};
         if (w->layout->ring[stage->input[k]].loader >= 0)
             ahead = vf_row_load(w, &work->loading[k]);
         w->rows->along(same_row(in, 0, r) - in->halo.x * element, w->weight, stage->taps->count, out,
-                       work->x.to - work->x.from, ahead);
+                       work->x.to - work->x.from, &ahead);
         if (vf_row_needs_finish(&w->layout->ring[to]))
             vf_row_finish(w, to, work->s, r, out - work->x.from * element);
     }

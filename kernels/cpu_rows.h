@@ -106,7 +106,7 @@ struct vf_rows {
     void (*lines)(const void *const *in, const void *weight, int taps, void *const *out, int count,
                   ptrdiff_t n, enum vf_row_place place, ptrdiff_t ahead);
     void (*along)(const void *in, const void *weight, int taps, void *out, ptrdiff_t n,
-                  struct vf_row_ahead ahead);
+                  const struct vf_row_ahead *ahead);
     void (*load[VF_TYPE_COUNT])(const void *in, void *out, ptrdiff_t n);
     void (*store[VF_TYPE_COUNT])(const void *in, void *out, ptrdiff_t n);
     /* Stores by one of `store`, whose elements have `size` bytes, past the caches; `finish` after the last
