@@ -6,6 +6,7 @@
 #include "filters/stencils/params.h"
 
 const char *const vf_tensor_label[2][6] = {{"xx", "xy", "yy"}, {"xx", "xy", "xz", "yy", "yz", "zz"}};
+const int vf_tensor_diagonal[2][3] = {{0, 2}, {0, 3, 5}}, vf_tensor_mixed[2][3] = {{1}, {1, 2, 4}};
 
 void vf_set_half_inverse_h(struct vf_stage *stage, const struct vf_context *context)
 {
@@ -59,13 +60,12 @@ enum vf_status vf_add_diffusion_tensor(struct vf_expansion *e, const struct vf_c
 enum vf_status vf_add_diffusion_step(struct vf_expansion *e, const struct vf_context *context,
                                      const int *tensor, double dt, struct vf_error *error)
 {
-    static const int on_diagonal[2][3] = {{0, 2}, {0, 3, 5}}, off_diagonal[2][3] = {{1}, {1, 2, 4}};
     const int dim = context->dim, mixed = dim * (dim - 1) / 2;
     int to_cross[VF_MAX_INPUTS], to_step[VF_MAX_INPUTS];
     for (int i = 0; i < mixed; i++)
-        to_cross[i] = tensor[off_diagonal[dim - 2][i]];
+        to_cross[i] = tensor[vf_tensor_mixed[dim - 2][i]];
     for (int axis = 0; axis < dim; axis++)
-        to_step[axis] = tensor[on_diagonal[dim - 2][axis]];
+        to_step[axis] = tensor[vf_tensor_diagonal[dim - 2][axis]];
     to_cross[mixed] = to_step[2 * dim] = 0;
     struct vf_stage *stage = vf_add_stage(e, "CROSS", VF_STENCIL_flux_cross, dim, to_cross, to_step + dim,
                                           VF_FIELD_DERIVED, error);

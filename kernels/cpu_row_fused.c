@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "filters/stencils/params.h"
+#include "filters/tensor_stages.h"
 #include "src/alloc.h"
 
 /* Whether what stage `made` gives as its output k is read by stage `reader` alone, and stored nowhere. */
@@ -24,9 +25,6 @@ static bool is_body(const struct vf_flow *flow, int i, enum vf_stencil_id stenci
     return i < flow->stage_count && flow->stage[i].stencil == stencil;
 }
 
-/* Components of a tensor: off_diagonal in the order that flux_cross reads them. */
-static const int on_diagonal[2][3] = {{0, 2}, {0, 3, 5}}, off_diagonal[2][3] = {{1}, {1, 2, 4}};
-
 /* Whether stage i makes a tensor of which the next one, flux_cross, takes what is off the diagonal. */
 static bool cross_follows(const struct vf_flow *flow, int i)
 {
@@ -34,7 +32,7 @@ static bool cross_follows(const struct vf_flow *flow, int i)
     if (!is_body(flow, i + 1, VF_STENCIL_flux_cross))
         return false;
     for (int k = 0; k < mixed; k++) {
-        const int component = off_diagonal[flow->dim - 2][k];
+        const int component = vf_tensor_mixed[flow->dim - 2][k];
         if (flow->stage[i + 1].input[k] != flow->stage[i].output[component] ||
             !is_handed_on(flow, i, component, i + 1))
             return false;
@@ -53,6 +51,14 @@ static bool eed_follows(const struct vf_flow *flow, int i)
     return true;
 }
 
+static bool same_gradient(const struct vf_stage *a, const struct vf_stage *b)
+{
+    for (int axis = 0; axis < 3; axis++)
+        if (a->param[axis] != b->param[axis])
+            return false;
+    return true;
+}
+
 /* The inputs of `cross` that are not the tensor's, and all that diffusion_step reads of both. */
 static void take_flux(struct vf_stage *to, const struct vf_stage *tensor, const struct vf_stage *cross,
                       int dim)
@@ -60,7 +66,7 @@ static void take_flux(struct vf_stage *to, const struct vf_stage *tensor, const 
     to->input[to->input_count++] = cross->input[cross->input_count - 1];
     to->output_count = 2 * dim;
     for (int axis = 0; axis < dim; axis++) {
-        to->output[axis] = tensor->output[on_diagonal[dim - 2][axis]];
+        to->output[axis] = tensor->output[vf_tensor_diagonal[dim - 2][axis]];
         to->output[dim + axis] = cross->output[axis];
     }
     memcpy(to->param, cross->param, 3 * sizeof *to->param);
@@ -72,7 +78,7 @@ static int fuse_at(const struct vf_flow *flow, int i, struct vf_stage *to)
     const struct vf_stage *stage = &flow->stage[i];
     *to = *stage;
     if (is_body(flow, i, VF_STENCIL_structure_tensor) && eed_follows(flow, i) && cross_follows(flow, i + 1) &&
-        memcmp(stage->param, stage[2].param, 3 * sizeof *stage->param) == 0) {
+        same_gradient(stage, &stage[2])) {
         to->stencil = VF_STENCIL_eed_flux;
         take_flux(to, &stage[1], &stage[2], flow->dim);
         to->param[VF_EED_INVERSE_K] = stage[1].param[VF_EED_INVERSE_K];

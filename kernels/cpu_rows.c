@@ -108,7 +108,7 @@ _Static_assert(VF_MAX_INPUTS == 8 && VF_BODY_ROWS == 9 && VF_MAX_OUTPUTS == 6, "
         for (ptrdiff_t at = begin; at < end; at += VF_LANES) {                                               \
             REAL result[VF_MAX_OUTPUTS][VF_LANES];                                                           \
             void *const out[] = {result[0], result[1], result[2], result[3], result[4], result[5]};          \
-            ask_for(&own.ahead, at, 1);                                                                       \
+            ask_for(&own.ahead, at, 1);                                                                      \
             own.closed_lo_x = row->closed_lo_x - (int)at;                                                    \
             own.closed_hi_x = row->closed_hi_x - (int)at;                                                    \
             if (has_ends)                                                                                    \
