@@ -22,7 +22,7 @@ static enum vf_status fail_unknown_filter(const char *name, size_t length, struc
         vf_suggestion_consider(&suggestion, vf_filters[i]->name, strlen(vf_filters[i]->name));
     vf_suggestion_text(&suggestion, "", near, sizeof near);
     if (name[0] >= '0' && name[0] <= '9')
-        snprintf(near, sizeof near, "; a comma parts filters, decimals follow a point");
+        snprintf(near, sizeof near, "; a comma parts filters: decimals follow a point, a vector is 2x2x1");
     return vf_fail(error, VF_USAGE, "unknown filter '%.*s'%s (volfilter list shows all filters)",
                    (int)(length < 80 ? length : 80), name, near);
 }
