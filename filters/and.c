@@ -72,9 +72,12 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
     VF_TRY(vf_lengths_in_voxels(&params[SIGMA], &value[SIGMA], context, true, sigma, error));
     VF_TRY(vf_lengths_in_voxels(&params[RHO], &value[RHO], context, true, rho, error));
     VF_TRY(vf_stable_step(&value[DT], context, &dt, error));
-    if (!(rho[0] > 0 || rho[1] > 0 || rho[2] > 0))
-        return vf_fail(error, VF_USAGE,
-                       "and: rho must be above 0: without smoothing the tensor has no direction");
+    if (!vf_smooths_tensor(rho))
+        return vf_fail(
+            error, VF_USAGE,
+            "and: rho must be at least %g voxels along some axis: without smoothing the tensor has no "
+            "direction",
+            VF_LEAST_SIGMA);
     VF_TRY(vf_add_structure_tensor(e, context, sigma, rho, &smooth, tensor, error));
     tensor[context->dim * (context->dim + 1) / 2] = smooth;
     struct vf_stage *stage = vf_add_stage(e, "DIR", VF_STENCIL_and_direction, context->dim, tensor, direction,

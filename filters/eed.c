@@ -65,11 +65,12 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
     VF_TRY(vf_lengths_in_voxels(&params[SIGMA], &value[SIGMA], context, true, sigma, error));
     VF_TRY(vf_lengths_in_voxels(&params[RHO], &value[RHO], context, true, rho, error));
     VF_TRY(vf_stable_step(&value[DT], context, &dt, error));
-    bool smoothed = rho[0] > 0 || rho[1] > 0 || rho[2] > 0;
+    bool smoothed = vf_smooths_tensor(rho);
     if (value[MODE].choice == LINE && !smoothed)
         return vf_fail(error, VF_USAGE,
-                       "eed: mode=line needs rho above 0 (rho=2, say): without smoothing the tensor "
-                       "has no direction of least change");
+                       "eed: mode=line needs rho of at least %g voxels along some axis (rho=2, say): without "
+                       "smoothing the tensor has no direction of least change",
+                       VF_LEAST_SIGMA);
     VF_TRY(vf_add_structure_tensor(e, context, sigma, rho, &smooth, tensor, error));
     if (smoothed)
         VF_TRY(add_smoothed(e, context, value, sigma, smooth, tensor, error));

@@ -228,6 +228,9 @@ enum vf_status vf_add_linear(struct vf_expansion *e, const char *name, int axis,
                              int radius, int count, int *fields, enum vf_field_kind kind,
                              struct vf_error *error);
 
+/* In voxels: where floor(4 sigma + 0.5), the radius of a Gaussian that ends at 4 sigma, is 1. */
+#define VF_LEAST_SIGMA 0.125
+
 /* Gaussian along each axis with sigma > 0 (voxels, x y z): stages named with `letter` and the axis: GX GY GZ.
  */
 enum vf_status vf_add_gaussian(struct vf_expansion *e, const struct vf_context *context, char letter,

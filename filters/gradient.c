@@ -28,9 +28,6 @@ static const struct vf_param params[] = {
                 .help = "the length of the gradient, one derivative, or all of them as channels"},
 };
 
-/* Where floor(4 sigma + 0.5), the radius of the derivative, is 1. */
-#define LEAST_SIGMA 0.125
-
 static const char *const axis_label[] = {"x", "y", "z"};
 
 /* The difference along `axis` of *field. */
@@ -78,11 +75,11 @@ static enum vf_status widths(const struct vf_context *context, const struct vf_v
     for (int axis = 0; axis < context->dim && value[METHOD].choice == GAUSSIAN; axis++) {
         if (!value[SIGMA].given)
             sigma[axis] = 1;
-        else if (sigma[axis] < LEAST_SIGMA)
+        else if (sigma[axis] < VF_LEAST_SIGMA)
             return vf_fail(error, VF_USAGE,
                            "gradient: method=gaussian needs sigma of at least %g voxels on every axis: a "
                            "narrower one reaches no neighbour",
-                           LEAST_SIGMA);
+                           VF_LEAST_SIGMA);
     }
 out:
     return status;

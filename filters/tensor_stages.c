@@ -30,6 +30,11 @@ out:
     return status;
 }
 
+bool vf_smooths_tensor(const double rho[3])
+{
+    return rho[0] >= VF_LEAST_SIGMA || rho[1] >= VF_LEAST_SIGMA || rho[2] >= VF_LEAST_SIGMA;
+}
+
 enum vf_status vf_add_gradient_magnitude(struct vf_expansion *e, const struct vf_context *context,
                                          const double sigma[3], int *field, struct vf_error *error)
 {

@@ -10,6 +10,10 @@ enum vf_status vf_add_structure_tensor(struct vf_expansion *e, const struct vf_c
                                        const double sigma[3], const double rho[3], int *smooth, int *tensor,
                                        struct vf_error *error);
 
+/* Whether rho, in voxels, smooths along some axis. Where it does not the tensor is of rank one, and the
+ * gradient its only direction. */
+bool vf_smooths_tensor(const double rho[3]);
+
 /* |grad u_sigma| of *field by central differences (stages GX GY GZ GM); replaces it. */
 enum vf_status vf_add_gradient_magnitude(struct vf_expansion *e, const struct vf_context *context,
                                          const double sigma[3], int *field, struct vf_error *error);

@@ -391,10 +391,14 @@ Test(plan, too_many_channels)
 /* Where the tensor has no direction. */
 Test(plan, tensors_that_are_not_smoothed)
 {
-    expect_refused("eed:mode=line", 20, NULL, "mode=line needs rho above 0");
-    expect_refused("eed:mode=line:rho=0x0x0", 1, NULL, "mode=line needs rho above 0");
-    expect_refused("ced:rho=0", 20, NULL, "ced: rho must be above 0");
-    expect_refused("and:rho=0", 1, NULL, "and: rho must be above 0");
+    expect_refused("eed:mode=line", 20, NULL, "mode=line needs rho of at least 0.125 voxels");
+    expect_refused("eed:mode=line:rho=0x0x0", 1, NULL, "mode=line needs rho of at least 0.125 voxels");
+    expect_refused("ced:rho=0", 20, NULL, "ced: rho must be at least 0.125 voxels along some axis");
+    expect_refused("and:rho=0", 1, NULL, "and: rho must be at least 0.125 voxels along some axis");
+    /* Above 0, but no neighbour is reached. */
+    expect_refused("eed:mode=line:rho=0.12", 20, NULL, "mode=line needs rho of at least 0.125 voxels");
+    expect_refused("ced:rho=0.12", 20, NULL, "ced: rho must be at least 0.125 voxels along some axis");
+    expect_refused("and:rho=0.12x0.1x0", 20, NULL, "and: rho must be at least 0.125 voxels along some axis");
 }
 
 /* The bound of dt is in the message. */
