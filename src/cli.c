@@ -324,6 +324,9 @@ enum vf_status vf_command_line_read(struct vf_command_line *line, int argc, char
     VF_TRY(take_command(line, error));
     VF_TRY(check_words(line, error));
     VF_TRY(check_options_of_command(line, error));
+    /* It has no timing to print. */
+    if (line->options.json && line->options.dry_run)
+        line->options.explain = true;
     if (line->options.quiet && line->options.progress == VF_PROGRESS_AUTO)
         line->options.progress = VF_PROGRESS_NEVER;
 out:

@@ -87,7 +87,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
     [VF_OPTION_DRY_RUN] = {REPORTS, "dry-run", 0, NULL, NULL, NULL,
                            "check and plan, but compute and write nothing"},
     [VF_OPTION_JSON] = {REPORTS, "json", 0, NULL, NULL, NULL,
-                        "print --explain, info, devices or the timing as JSON, one object after another"},
+                        "print --explain (also for --dry-run alone), info, devices or the timing as JSON, "
+                        "one object after another"},
     [VF_OPTION_REPORT] = {REPORTS, "report", 0, "FILE", NULL, "a file for JSON, or '-' for standard output",
                           "with --out-dir, write what became of each file to FILE, as JSON"},
     [VF_OPTION_PROGRESS] = {REPORTS, "progress", 0, "auto|never|always|json", "auto|never|always|json", NULL,

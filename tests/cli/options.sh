@@ -189,6 +189,8 @@ test_explain() {
 }
 
 test_explain_json() {
+    expect 0 -f gaussian,gradient --json --dry-run "$STACK" o.tif
+    is_json out
     expect 0 -f gaussian,gradient --explain --json --dry-run "$STACK" o.tif
     [ ! -e o.tif ]
     is_json out
