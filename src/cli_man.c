@@ -226,6 +226,8 @@ static const char after_options[] =
     "What \\fB\\-\\-compress zstd\\fR writes is read by libtiff and tifffile, but not by ImageJ and "
     "Bio\\-Formats.\n"
     "TIFF results that may pass 4 GiB are BigTIFF, or, for ImageJ, one directory and planes that follow it.\n"
+    "Planes of an uncompressed stack follow each other, so that it can be mapped into memory, unless it is\n"
+    "OME\\-TIFF or a plane takes more than 256 MiB.\n"
     ".PP\n"
     "MRC is read in modes 0, 1, 2, 6 and 12; uint8 is written in mode 6, unless IMOD wrote the input, and "
     "rows "

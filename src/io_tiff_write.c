@@ -89,19 +89,18 @@ static size_t page_size(const struct vf_info *info)
     return info->shape.nx * info->shape.ny * info->page_channels * vf_type_size(info->type);
 }
 
-/* Where ImageJ reads an uncompressed stack, it looks at the first directory alone, and takes the planes to
- * follow each other. tifffile does so with a file whose description is its own, where the second directory is
- * further off than all planes are long, which in a small file, or behind a long description, it is. */
+/* ImageJ looks at the first directory of an uncompressed stack alone, and takes the planes to follow each
+ * other; so does tifffile with a small file whose description is its own, and what maps a file into memory
+ * (tifffile.memmap) wants it of any. A page is one strip then, which many programs read whole. */
 static bool wants_planes_together(const struct vf_writer *writer)
 {
-    enum { SMALL_BYTES = 1 << 20 };
+    enum { MOST_BYTES = 256 << 20 };
     const struct vf_info *info = &writer->info;
     const struct tiff_writer *state = writer->state;
-    const size_t page_bytes = page_size(info);
-    const bool imagej = info->metadata == VF_META_IMAGEJ && !info->big_tiff;
-    const bool small = info->metadata == VF_META_PLAIN && page_bytes <= SMALL_BYTES / info->page_count;
-    return (imagej || small) && info->page_count > 1 && state->codec->compression == VF_COMPRESS_NONE &&
-           page_bytes <= UINT32_MAX;
+    const size_t most = info->metadata == VF_META_IMAGEJ && !info->big_tiff ? UINT32_MAX
+                        : info->metadata == VF_META_PLAIN                   ? MOST_BYTES
+                                                                            : 0;
+    return info->page_count > 1 && state->codec->compression == VF_COMPRESS_NONE && page_size(info) <= most;
 }
 
 size_t vf_tiff_row_block(const struct vf_info *info)
@@ -170,8 +169,9 @@ enum vf_status vf_tiff_create(struct vf_writer *writer, struct vf_error *error)
         return VF_FAILED;
     state->together = wants_planes_together(writer);
     /* ImageJ does not read BigTIFF. */
-    state->big = info->big_tiff || (may_pass_4_gib(info) && !state->together);
-    state->directories = may_pass_4_gib(info) ? 1 : info->page_count;
+    const bool imagej_large = state->together && info->metadata == VF_META_IMAGEJ && may_pass_4_gib(info);
+    state->big = info->big_tiff || (may_pass_4_gib(info) && !imagej_large);
+    state->directories = imagej_large ? 1 : info->page_count;
     const char mode[] = {'w', info->big_endian ? 'b' : 'l', state->big ? '8' : '4', '\0'};
     state->stream.fd = vf_output_file_descriptor(writer->file);
     state->tif = vf_tiff_open(&state->stream, writer->name, mode);

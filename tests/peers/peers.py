@@ -85,6 +85,8 @@ def plain_tiffs():
             tifffile.imwrite(name, data, photometric="minisblack", metadata=None, **layout)
             volfilter(name, copy)
             check(numpy.array_equal(tifffile.imread(copy), data), f"numbers of {copy}")
+            if "compression" not in layout:
+                check(numpy.array_equal(tifffile.memmap(copy, mode="r"), data), f"{copy} mapped into memory")
             tiff_is_sound(copy)
             check(run("tiffcmp", name, copy).returncode in (0, 1), f"tiffcmp reads {copy}")
     half = pattern((30, 40), "float16")
