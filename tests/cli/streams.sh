@@ -149,9 +149,10 @@ test_interrupt_leaves_a_report() {
     [ "$(wc -l <err)" -eq 1 ]
 }
 
+# More than a pipe holds was taken of a list that does not end.
 test_interrupt_while_reading_a_list() {
     mkfifo pipe
-    { echo "$SMALL" && : >written && exec sleep 300; } >pipe &
+    { yes "$SMALL" | head -c 200000 && : >written && exec sleep 300; } >pipe &
     writer=$!
     "$VOLFILTER" -f gaussian --out-dir d --from-file - <pipe 2>err &
     child=$!
@@ -161,7 +162,8 @@ test_interrupt_while_reading_a_list() {
     wait $child || code=$?
     kill $writer
     [ "$code" -eq 130 ]
-    says "interrupted; nothing was filtered"
+    # The first where the signal ends a read, the other where it came just before one.
+    grep -q "interrupted; nothing was filtered\|interrupted; nothing more was written" err
     only pipe written err
 }
 
