@@ -18,12 +18,7 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
     VF_TRY(vf_lengths_in_voxels(&params[SIGMA], &value[SIGMA], context, true, sigma, error));
     VF_TRY(vf_lengths_in_voxels(&params[RHO], &value[RHO], context, true, rho, error));
     VF_TRY(vf_stable_step(&value[DT], context, &dt, error));
-    if (!vf_smooths_tensor(rho))
-        return vf_fail(
-            error, VF_USAGE,
-            "ced: rho must be at least %g voxels along some axis: without smoothing the tensor has no "
-            "direction",
-            VF_LEAST_SIGMA);
+    VF_TRY(vf_must_smooth_tensor(context, rho, error));
     VF_TRY(vf_add_structure_tensor(e, context, sigma, rho, &smooth, tensor, error));
     if (vf_add_stage(e, "DIR", VF_STENCIL_ced_direction, context->dim, tensor, direction, VF_FIELD_DERIVED,
                      error) == NULL)

@@ -35,6 +35,17 @@ bool vf_smooths_tensor(const double rho[3])
     return rho[0] >= VF_LEAST_SIGMA || rho[1] >= VF_LEAST_SIGMA || rho[2] >= VF_LEAST_SIGMA;
 }
 
+enum vf_status vf_must_smooth_tensor(const struct vf_context *context, const double rho[3],
+                                     struct vf_error *error)
+{
+    return vf_smooths_tensor(rho)
+               ? VF_OK
+               : vf_fail(error, VF_USAGE,
+                         "%s: rho must be at least %g voxels along some axis: without smoothing the tensor "
+                         "has no direction",
+                         context->filter, VF_LEAST_SIGMA);
+}
+
 enum vf_status vf_add_gradient_magnitude(struct vf_expansion *e, const struct vf_context *context,
                                          const double sigma[3], int *field, struct vf_error *error)
 {

@@ -14,6 +14,10 @@ enum vf_status vf_add_structure_tensor(struct vf_expansion *e, const struct vf_c
  * gradient its only direction. */
 bool vf_smooths_tensor(const double rho[3]);
 
+/* A usage error where it does not, of filters that need another direction. */
+enum vf_status vf_must_smooth_tensor(const struct vf_context *context, const double rho[3],
+                                     struct vf_error *error);
+
 /* |grad u_sigma| of *field by central differences (stages GX GY GZ GM); replaces it. */
 enum vf_status vf_add_gradient_magnitude(struct vf_expansion *e, const struct vf_context *context,
                                          const double sigma[3], int *field, struct vf_error *error);
