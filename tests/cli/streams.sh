@@ -149,37 +149,37 @@ test_interrupt_leaves_a_report() {
     [ "$(wc -l <err)" -eq 1 ]
 }
 
-# More than a pipe holds was taken of a list that does not end.
-test_interrupt_while_reading_a_list() {
-    mkfifo pipe
-    { yes "$SMALL" | head -c 200000 && : >written && exec sleep 300; } >pipe &
-    writer=$!
-    "$VOLFILTER" -f gaussian --out-dir d --from-file - <pipe 2>err &
+# interrupted_beside PROCESS FILE: volfilter, which was started last, is interrupted once FILE holds something, that
+# is, once PROCESS, at the other end of its pipe, has written or read what it is to; that one is ended then.
+interrupted_beside() {
     child=$!
-    until [ -e written ]; do sleep 0.02; done
+    until [ -s "$2" ]; do sleep 0.02; done
     kill -INT $child
     code=0
     wait $child || code=$?
-    kill $writer
+    kill "$1"
     [ "$code" -eq 130 ]
+}
+
+# More than a pipe holds was taken of a list that does not end.
+test_interrupt_while_reading_a_list() {
+    mkfifo pipe
+    { yes "$SMALL" | head -c 200000 && echo >taken && exec sleep 300; } >pipe &
+    writer=$!
+    "$VOLFILTER" -f gaussian --out-dir d --from-file - <pipe 2>err &
+    interrupted_beside $writer taken
     # The first where the signal ends a read, the other where it came just before one.
     grep -q "interrupted; nothing was filtered\|interrupted; nothing more was written" err
-    only pipe written err
+    only pipe taken err
 }
 
 # More than a pipe holds was taken from it, and there is no end.
 test_interrupt_while_reading_a_pipe() {
     mkfifo pipe
-    { head -c 200000 "$STACK" && : >taken && exec sleep 300; } >pipe &
+    { head -c 200000 "$STACK" && echo >taken && exec sleep 300; } >pipe &
     writer=$!
     "$VOLFILTER" -f gaussian - o.tif <pipe 2>err &
-    child=$!
-    until [ -e taken ]; do sleep 0.02; done
-    kill -INT $child
-    code=0
-    wait $child || code=$?
-    kill $writer
-    [ "$code" -eq 130 ]
+    interrupted_beside $writer taken
     only pipe taken err
 }
 
@@ -189,12 +189,6 @@ test_interrupt_while_a_pipe_is_full() {
     { head -c 1 >first && exec sleep 300; } <pipe &
     reader=$!
     "$VOLFILTER" -f gaussian "$STACK" - 2>err >pipe &
-    child=$!
-    until [ -s first ]; do sleep 0.02; done
-    kill -INT $child
-    code=0
-    wait $child || code=$?
-    kill $reader
-    [ "$code" -eq 130 ]
+    interrupted_beside $reader first
     says "interrupted"
 }
