@@ -90,7 +90,9 @@ _Static_assert(VF_MAX_INPUTS == 8 && VF_BODY_ROWS == 9 && VF_MAX_OUTPUTS == 6, "
  * what was just stored as scalars waits for every store before it. Where results go to a sink, a row is asked
  * for, or a row's ends are elsewhere, it is done a vector at a time; addresses are local then, since nothing
  * that is stored changes them, and those that the body does not use are never loaded. */
-#define VF_STENCIL_DEF(name, in_2d, in_3d, out_2d, out_3d, ...)                                              \
+#define VF_STENCIL_DEF(name, in_2d, in_3d, out_2d, out_3d, centre_2d, centre_3d, star_2d, star_3d, axial_2d, \
+                       axial_3d, z, y, x, cost, face, branches)                                              \
+    _Static_assert((z) <= VF_BODY_REACH && (y) <= VF_BODY_REACH, #name " reaches beyond VF_BODY_REACH");     \
     VF_DEVICE void pass_##name(const struct vf_body_row *row, const REAL *param, enum pass pass,             \
                                eigen_block *kept, ptrdiff_t begin, ptrdiff_t end)                            \
     {                                                                                                        \
@@ -147,7 +149,7 @@ _Static_assert(VF_MAX_INPUTS == 8 && VF_BODY_ROWS == 9 && VF_MAX_OUTPUTS == 6, "
                 }                                                                                            \
                 pass_##name(row, param, DECOMPOSED, kept, begin, end);                                       \
             }                                                                                                \
-        } else if (vf_body_shares_faces(VF_STENCIL_##name)) {                                                \
+        } else if ((face) > 0) {                                                                             \
             pass_##name(row, param, FACES_ALONG_X, NULL, -VF_LANES, n);                                      \
             if (row->follows)                                                                                \
                 pass_##name(row, param, FACES_TAKEN, NULL, 0, n);                                            \

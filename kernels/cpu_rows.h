@@ -10,7 +10,8 @@
 #include "filters/filter.h"
 #include "src/volume.h"
 
-/* Bodies reach at most this far in z and y; their row tables are laid out for it. */
+/* Bodies reach at most this far in z and y; their row tables are laid out for it, also those that pass_NAME
+ * lists (kernels/cpu_rows.c). */
 #define VF_BODY_REACH 1
 #define VF_BODY_ROWS ((2 * VF_BODY_REACH + 1) * (2 * VF_BODY_REACH + 1))
 #define VF_ROW_INDEX(k, dz, dy) \
@@ -67,8 +68,7 @@ struct vf_body_row {
 /* Bodies that use LOWER_FACE, each of which a row would otherwise compute again. */
 static inline bool vf_body_shares_faces(enum vf_stencil_id id)
 {
-    return id == VF_STENCIL_diffusion_step || id == VF_STENCIL_perona_malik_exp ||
-           id == VF_STENCIL_perona_malik_quadratic;
+    return vf_stencil(id)->face_cost > 0;
 }
 
 /* Bodies that use EIGENVALUES, and EIGENVECTOR; those that are not named here decompose voxel by voxel. */

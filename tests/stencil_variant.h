@@ -1,9 +1,30 @@
 /* The text of one variant (stencil_variants.h): the includer defines REAL, REAL_BITS, DIM and VARIANT, its
  * name. */
-#define VF_DEVICE static inline __attribute__((unused))
-#include "kernels/stencil.h"
+#include <stdlib.h>
 
 #include "stencil_variants.h"
+
+static REAL trace_read(struct body_trace *trace, int k, int dz, int dy, int dx)
+{
+    const int offset[3] = {dz, dy, dx};
+    trace->is_read[k] = true;
+    trace->is_read_aside[k] = trace->is_read_aside[k] || (dz != 0) + (dy != 0) + (dx != 0) > 1;
+    for (int axis = 0; axis < 3; axis++)
+        if (abs(offset[axis]) > trace->halo[k][axis])
+            trace->halo[k][axis] = abs(offset[axis]);
+    trace->state ^= trace->state << 13, trace->state ^= trace->state >> 17, trace->state ^= trace->state << 5;
+    return (REAL)(trace->state >> 8) * (REAL)0x1p-20 - 8;
+}
+
+#define VF_DEVICE static inline __attribute__((unused))
+#define VF_STENCIL(name) static void body_##name(struct body_trace *trace)
+#define AT(k, dz, dy, dx) trace_read(trace, k, dz, dy, dx)
+#define PUT(k, value) ((void)(value), trace->is_made[k] = true)
+#define PARAM(i) R(0.5 + 0.25 * (i))
+#define OPEN_LO(axis) 1
+#define OPEN_HI(axis) 1
+#include "kernels/stencil.h"
+#include "stencil_bodies.h"
 
 static double call_exp_minus(double x)
 {
@@ -44,4 +65,9 @@ const struct stencil_variant VARIANT = {.name = NAME(VARIANT),
                                         .exp_minus = call_exp_minus,
                                         .inverse_root = call_inverse_root,
                                         .atan2 = call_atan2,
-                                        .eigen = call_eigen};
+                                        .eigen = call_eigen,
+                                        .body = {
+#define VF_STENCIL_DEF(name, ...) [VF_STENCIL_##name] = body_##name,
+#include "filters/stencils.def"
+#undef VF_STENCIL_DEF
+                                        }};

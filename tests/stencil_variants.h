@@ -1,8 +1,20 @@
-/* The functions that stencil bodies share, compiled for each type and dimension as the schemes compile them,
- * for tests to call. A variant is a file of a few lines: the vocabulary is a template that a file can hold
- * once. Numbers are passed as double, which holds every float. */
+/* Stencil bodies and the functions that they share, compiled for each type and dimension as the schemes
+ * compile them, for tests to call. A variant is a file of a few lines: the vocabulary is a template that a
+ * file can hold once. Numbers are passed as double, which holds every float. */
 #ifndef STENCIL_VARIANTS_H
 #define STENCIL_VARIANTS_H
+
+#include <stdbool.h>
+
+#include "filters/filter.h"
+
+/* What a body reads and makes at one voxel; its inputs are noise that `state`, not 0, starts. */
+struct body_trace {
+    unsigned state;
+    bool is_read[VF_MAX_INPUTS], is_read_aside[VF_MAX_INPUTS]; /* at all; off the axes */
+    int halo[VF_MAX_INPUTS][3];                                /* z, y, x */
+    bool is_made[VF_MAX_OUTPUTS];
+};
 
 struct stencil_variant {
     const char *name;
@@ -13,6 +25,8 @@ struct stencil_variant {
     /* `tensor` as in filters: 3D xx xy xz yy yz zz, 2D xx xy yy; the first vector and the last one, dim
      * numbers each. */
     void (*eigen)(const double *tensor, double *value, double *vector, double *spread);
+    /* Adds to the trace. */
+    void (*body[VF_STENCIL_COUNT])(struct body_trace *trace);
 };
 
 extern const struct stencil_variant stencil_f32_2d, stencil_f32_3d, stencil_f64_2d, stencil_f64_3d;
