@@ -136,7 +136,8 @@ struct vf_scheme {
     const char *summary;
     /* NULL, or why it cannot take the flow. */
     const char *(*refuses)(const struct vf_flow *flow);
-    /* Fills job->tiling with its best choice and returns the predicted time in seconds. */
+    /* Fills job->tiling with its best choice, one tile of the whole grid where it does not tile, and returns
+     * the predicted time in seconds. */
     double (*plan)(struct vf_job *job);
     /* Working memory of a run in bytes, all threads together, beside sources and sinks. */
     size_t (*bytes)(const struct vf_job *job);
@@ -148,6 +149,7 @@ extern const struct vf_scheme vf_cpu_row_stream;
 
 /* Those of the CPU, NULL-terminated, the default one first. */
 extern const struct vf_scheme *const vf_cpu_schemes[];
+#define VF_CPU_SCHEME_NAMES "row-stream and reference"
 
 /* The one with the name's first `length` bytes; NULL when there is none. */
 const struct vf_scheme *vf_cpu_scheme(const char *name, size_t length);

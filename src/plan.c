@@ -536,7 +536,7 @@ static enum vf_status read_scheme(struct vf_plan *plan, const struct vf_plan_req
     plan->scheme = vf_cpu_scheme(text, length);
     if (plan->scheme == NULL)
         return vf_fail(error, VF_USAGE,
-                       "--scheme %s: the CPU has row-stream and reference, for the whole chain; 'volfilter "
+                       "--scheme %s: the CPU has " VF_CPU_SCHEME_NAMES ", for the whole chain; 'volfilter "
                        "help schemes' explains those and the GPU's",
                        text);
     if (text[length] == '\0')

@@ -292,8 +292,8 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
     VF_TRY(vf_work_named(find_context(w, &request.context, error), w->in_name, error));
     if (asks_for_gpu(o)) {
         if (o->backend == VF_BACKEND_CPU)
-            return vf_fail(error, VF_USAGE,
-                           "--scheme %s is for the GPU; the CPU has row-stream and reference", o->scheme);
+            return vf_fail(error, VF_USAGE, "--scheme %s is for the GPU; the CPU has " VF_CPU_SCHEME_NAMES,
+                           o->scheme);
         VF_TRY(find_gpu(w, error));
         request.gpu = &w->cuda->gpu;
     }

@@ -239,6 +239,14 @@ Test(schemes, registry)
             covered = covered || strncmp(chains[c], vf_filters[f]->name, strlen(vf_filters[f]->name)) == 0;
         cr_assert(covered, "no chain tests %s", vf_filters[f]->name);
     }
+    for (size_t i = 0; vf_cpu_schemes[i] != NULL; i++) {
+        const char *name = vf_cpu_schemes[i]->name;
+        bool covered = vf_cpu_schemes[i] == &vf_cpu_reference;
+        for (int s = 0; s < SCHEDULES; s++)
+            covered = covered ||
+                      (schedules[s].scheme != NULL && strncmp(schedules[s].scheme, name, strlen(name)) == 0);
+        cr_assert(covered, "no schedule tests %s", name);
+    }
 }
 
 Test(schemes, types)

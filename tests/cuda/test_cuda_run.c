@@ -1,6 +1,7 @@
 /* Chains on the device, whole: the plan's choice and the safe scheme give the reference's bits. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cuda_memory.h"
 #include "device.h"
@@ -17,9 +18,17 @@ Test(cuda_run, one_filter_after_another)
         "structure-tensor:output=coherence",
         "perona-malik:iterations=3",
         "eed:iterations=2",
+        "ced:iterations=1:rho=0.5",
         "and:iterations=1",
         "gaussian,gradient:output=components",
     };
+    for (size_t f = 0; vf_filters[f] != NULL; f++) {
+        const char *name = vf_filters[f]->name;
+        bool covered = false;
+        for (size_t i = 0; i < sizeof chains / sizeof *chains; i++)
+            covered = covered || strncmp(chains[i], name, strlen(name)) == 0;
+        cr_assert(covered, "no chain tests %s", name);
+    }
     struct vf_cuda *cuda = device_open();
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
         const struct pipeline p = {
