@@ -17,8 +17,19 @@
  *   VF_FLAT_GRID, VF_VIRTUAL             1: tiles are numbered along x; and each block takes several
  *   VF_INTERIOR                          1: tiles that lie inside the grid do without the boundary rule
  *
+ * Of inputs, outputs and stages the text has:
+ *   vf_in_K, vf_out_K                    typedefs: the stored types of input K, output K
+ *   VF_EACH_INPUT(F), _OUTPUT, _STAGE    F(0) F(1) ...
+ *   vf_load(args, input, at)             an element, widened; vf_load_pack (device_pack.h) takes several
+ *   vf_outside(args, input)              what it reads outside the grid where VF_BOUNDARY is VF_CONSTANT
+ *   vf_is_image(field), vf_sink(output)  whether that is the constant; the field that an output holds
+ *   vf_input_halo_z(input), _y, _x       how far it is read
+ *   vf_stage_S, VF_TAPS_S                a struct of what is known of stage S; the weights of a linear one
+ *
  * What a scheme defines: `vf_tile(args, tile x, y, z)`, which computes one tile with the whole block, and
- * includes kernels/device_entry.h last. For each cell it makes an accessor and calls vf_cell_by(accessor):
+ * includes kernels/device_entry.h last. Where stages read neighbours of inputs alone (vf_kernel_case's
+ * `shallow`), it makes an accessor for each cell and calls vf_cell_by<true>(accessor), and if what that gives
+ * is a NaN, vf_cell_by<false>(accessor), which is always right (kernels/stencil_quotient.h). Accessors have:
  *   REAL read(int input, int dz, int dy, int dx)   input at an offset (2D: dz is 0)
  *   void store(int output, REAL value)
  *   bool open(int axis, bool upper)                vf_is_open of the cell's place
