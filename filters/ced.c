@@ -5,8 +5,8 @@
 enum { SIGMA, RHO, ALPHA, CONTRAST, ITERATIONS, DT };
 
 static const struct vf_param params[] = {
-    [SIGMA] = VF_PARAM_SIGMA("0.5"), [RHO] = VF_PARAM_RHO("4"),          [ALPHA] = VF_PARAM_ALPHA,
-    [CONTRAST] = VF_PARAM_C,         [ITERATIONS] = VF_PARAM_ITERATIONS, [DT] = VF_PARAM_DT,
+    [SIGMA] = VF_PARAM_SIGMA("0.5"), [RHO] = VF_PARAM_RHO("4", VF_RHO_NEEDED), [ALPHA] = VF_PARAM_ALPHA,
+    [CONTRAST] = VF_PARAM_C,         [ITERATIONS] = VF_PARAM_ITERATIONS,       [DT] = VF_PARAM_DT,
 };
 
 static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,

@@ -10,7 +10,7 @@ enum mode { SURFACE, LINE };
 
 static const struct vf_param params[] = {
     [SIGMA] = VF_PARAM_SIGMA("1"),
-    [RHO] = VF_PARAM_RHO("0"),
+    [RHO] = VF_PARAM_RHO("0", ""),
     [K] = VF_PARAM_K,
     [ITERATIONS] = VF_PARAM_ITERATIONS,
     [DT] = VF_PARAM_DT,
@@ -19,7 +19,7 @@ static const struct vf_param params[] = {
               .initial = "surface",
               .choices = "surface|line",
               .help = "surface: no diffusion across edges; line: diffusion along the direction of least "
-                      "change alone, which needs rho > 0"},
+                      "change alone, which needs a rho of at least 0.125 voxels"},
 };
 
 /* The diffusion tensor of the structure tensor, from its eigenvectors and the gradient of u_sigma. */

@@ -7,7 +7,7 @@ enum output { TENSOR, EIGENVALUES, COHERENCE, ORIENTATION };
 
 static const struct vf_param params[] = {
     [SIGMA] = VF_PARAM_SIGMA("1"),
-    [RHO] = VF_PARAM_RHO("2"),
+    [RHO] = VF_PARAM_RHO("2", ""),
     [OUTPUT] = {.name = "output",
                 .kind = VF_PARAM_CHOICE,
                 .initial = "tensor",

@@ -9,11 +9,13 @@
             "width of the Gaussian before the gradient; one number is in voxels along x, three are each " \
             "in voxels of their axis"                                                                     \
     }
-#define VF_PARAM_RHO(value)                                                                               \
+/* `note`: more of its help. Where it must smooth (vf_must_smooth_tensor) that is VF_RHO_NEEDED. */
+#define VF_RHO_NEEDED "; at least 0.125 voxels along some axis"
+#define VF_PARAM_RHO(value, note)                                                                         \
     {                                                                                                     \
         .name = "rho", .kind = VF_PARAM_LENGTHS, .initial = value, .max = 1000, .unit = "x-voxels",       \
         .help = "width of the Gaussian over the structure tensor: the size of the neighbourhood that it " \
-                "describes"                                                                               \
+                "describes" note                                                                          \
     }
 #define VF_PARAM_K                                                                                         \
     {                                                                                                      \
