@@ -15,6 +15,11 @@ enum vf_boundary {
     VF_BOUNDARY_COUNT
 };
 
+#ifndef __CUDACC_RTC__
+/* "nearest", "reflect" ... */
+extern const char *const vf_boundary_name[VF_BOUNDARY_COUNT];
+#endif
+
 /* The rule of one axis: an axis of size 1 reads index 0 whatever the boundary. */
 static inline enum vf_boundary vf_boundary_axis(enum vf_boundary boundary, ptrdiff_t n)
 {

@@ -5,10 +5,10 @@
 #include "alloc.h"
 #include "kernels/cpu_rows.h"
 
-static const char *const boundary_name[] = {
-    [VF_NEAREST] = "nearest",   [VF_REFLECT] = "reflect", [VF_MIRROR] = "mirror",
-    [VF_CONSTANT] = "constant", [VF_WRAP] = "wrap",
-};
+static const char *plural(int count)
+{
+    return count == 1 ? "" : "s";
+}
 
 static double mib(size_t bytes)
 {
@@ -144,7 +144,7 @@ static void print_sweeps(const struct vf_plan *plan, const struct vf_run *run, F
 {
     const struct vf_tiling *tiling = &run->tiling;
     char name[16];
-    fprintf(to, ", %d stages in %s, scheme %s,", run->stage_count,
+    fprintf(to, ", %d stage%s in %s, scheme %s,", run->stage_count, plural(run->stage_count),
             tiling->cut > 0 ? "two sweeps" : "one sweep", plan->scheme->name);
     if (tiling->cut > 0) {
         cut_name(plan, run, name, sizeof name);
@@ -235,8 +235,8 @@ static void print_runs(const struct vf_explained *x, int first, int last, FILE *
             fprintf(to, " x%d", piece->count);
     }
     if (plan->gpu != NULL)
-        fprintf(to, ", %d stages in %d kernel%s\n", run->stage_count, run->gpu.launch_count,
-                run->gpu.launch_count == 1 ? "" : "s");
+        fprintf(to, ", %d stage%s in %d kernel%s\n", run->stage_count, plural(run->stage_count),
+                run->gpu.launch_count, plural(run->gpu.launch_count));
     else
         print_sweeps(plan, run, to);
     print_launches(plan, run, to);
@@ -273,10 +273,11 @@ void vf_explain(const struct vf_explained *x, FILE *to)
     print_file("input ", x->in, x->input, to);
     print_file("output", x->out, x->result, to);
     fprintf(to, "computes in %s, %dD, boundary %s", c->is_double ? "float64" : "float32", c->dim,
-            boundary_name[c->boundary]);
+            vf_boundary_name[c->boundary]);
     if (c->boundary == VF_CONSTANT)
         fprintf(to, "=%g", plan->constant);
-    fprintf(to, ", voxel aspect %gx%gx%g", c->aspect[0], c->aspect[1], c->aspect[2]);
+    for (int axis = 0; axis < c->dim; axis++)
+        fprintf(to, "%s%g", axis == 0 ? ", voxel aspect " : "x", c->aspect[axis]);
     print_spacing(c, to);
     fprintf(to, "\n");
     print_links(x, to);
@@ -286,7 +287,7 @@ void vf_explain(const struct vf_explained *x, FILE *to)
                                : "volumes are too large for the device and leave it");
     else
         fprintf(to, "backend cpu, vector level %s, %d thread%s\n", vf_rows_level(), plan->threads,
-                plan->threads == 1 ? "" : "s");
+                plural(plan->threads));
     for (int r = 0, last; r < plan->run_count; r = last + 1) {
         last = r;
         while (last + 1 < plan->run_count && repeats(plan, last + 1))
@@ -414,7 +415,7 @@ void vf_explain_json(const struct vf_explained *x, struct vf_json *json)
     vf_json_string(json, "type_out", vf_type_name(x->result->type));
     vf_json_string(json, "compute", plan->context.is_double ? "float64" : "float32");
     vf_json_integer(json, "dimensions", plan->context.dim);
-    vf_json_string(json, "boundary", boundary_name[plan->context.boundary]);
+    vf_json_string(json, "boundary", vf_boundary_name[plan->context.boundary]);
     vf_json_begin_array(json, "aspect");
     for (int axis = 0; axis < 3; axis++)
         vf_json_number(json, NULL, plan->context.aspect[axis]);

@@ -51,13 +51,10 @@ static void add_stage(const struct vf_stage *stage, struct vf_text *text)
 
 void vf_case_text(const struct vf_kernel_case *c, struct vf_text *text)
 {
-    static const char *const boundary[VF_BOUNDARY_COUNT] = {
-        [VF_NEAREST] = "nearest",   [VF_REFLECT] = "reflect", [VF_MIRROR] = "mirror",
-        [VF_CONSTANT] = "constant", [VF_WRAP] = "wrap",
-    };
     const struct vf_flow *flow = c->flow;
     vf_text_add(text, "%dD %s %s %ldx%ldx%ld ", flow->dim, flow->is_double ? "double" : "single",
-                boundary[flow->boundary], nearest_power(c->nx), nearest_power(c->ny), nearest_power(c->nz));
+                vf_boundary_name[flow->boundary], nearest_power(c->nx), nearest_power(c->ny),
+                nearest_power(c->nz));
     add_types(c->source_type, flow->source_count, text);
     vf_text_add(text, " ->");
     for (int s = 0; s < flow->stage_count; s++)

@@ -35,12 +35,8 @@ void volume_set(const struct vf_volume *volume, size_t i, double value)
 
 enum vf_boundary boundary_named(const char *name)
 {
-    static const char *const names[VF_BOUNDARY_COUNT] = {
-        [VF_NEAREST] = "nearest",   [VF_REFLECT] = "reflect", [VF_MIRROR] = "mirror",
-        [VF_CONSTANT] = "constant", [VF_WRAP] = "wrap",
-    };
     for (int b = 0; b < VF_BOUNDARY_COUNT; b++)
-        if (strcmp(names[b], name) == 0)
+        if (strcmp(vf_boundary_name[b], name) == 0)
             return (enum vf_boundary)b;
     cr_assert(false, "no boundary is called %s", name);
     return VF_BOUNDARY_COUNT;

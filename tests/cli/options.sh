@@ -83,7 +83,7 @@ test_spacing_and_units() {
     "$VOLFILTER" info g.tif >out
     prints "2000 x 2000 x 3000 um"
     expect 0 --dry-run --explain -f gaussian --spacing 2x2um "$IMAGE" h.png
-    prints "voxel aspect 1x1x1 (2x2 um)"
+    prints "voxel aspect 1x1 (2x2 um)"
     expect 2 -f gaussian --spacing 1x1x100000 "$STACK" h.tif
     says "head-mri.tif: voxels 100000 times as long along z as along x are out of proportion"
 }
@@ -91,6 +91,8 @@ test_spacing_and_units() {
 test_explain_knows_which_stages_are_side_by_side() {
     expect 0 --dry-run --explain -f gradient:method=sobel "$STACK" a.tif
     prints "stages SY SZ DX SX SZ DY SX SY DZ MAG, halo 1x1x1"
+    expect 0 --dry-run --explain -f gradient "$STACK" a.tif
+    prints "run 1: gradient, 1 stage in one sweep"
 }
 
 test_slices() {
