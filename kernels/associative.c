@@ -58,7 +58,7 @@ static long held_registers(const struct vf_kernel_case *c, const struct vf_kerne
  * blocks for 3 give an H200 a fifth more. */
 static int least_blocks(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    enum { THREADS = 512, MOST = 65536 / THREADS, MORE = 24 };
+    enum { THREADS = 512, MOST = VF_SM_REGISTERS / THREADS, MORE = 24 };
     const int rows = config->block[1];
     const bool is_row = config->block[0] == 128 && rows <= 2 && config->work[1] > 1;
     return is_row && 32 + held_registers(c, config) <= MOST + MORE ? THREADS / 128 / rows : 0;
@@ -142,7 +142,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     enum { FEW = 48, SOME = 64 };
     const int held = (int)held_registers(c, config);
     traffic->registers = (held < FEW ? 16 : held < SOME ? 24 : 32) + held;
-    const int least = least_blocks(c, config), most = least > 0 ? 65536 / (least * traffic->threads) : 255;
+    const int least = least_blocks(c, config),
+              most = least > 0 ? VF_SM_REGISTERS / (least * traffic->threads) : 255;
     traffic->registers = traffic->registers < most ? traffic->registers : most;
 }
 

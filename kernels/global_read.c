@@ -181,9 +181,9 @@ static double written(const struct vf_kernel_case *c, const struct vf_kernel_con
 static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                    struct vf_text *text)
 {
-    enum { HEAVY = 300, REGISTERS = 65536 / 5 / 128 };
+    enum { HEAVY = 300, REGISTERS = VF_SM_REGISTERS / 5 / 128 };
     const int threads = config->block[0] * config->block[1] * config->block[2],
-              blocks = 65536 / REGISTERS / threads;
+              blocks = VF_SM_REGISTERS / REGISTERS / threads;
     if (c->operations >= HEAVY && c->flow->stage_count == 1 && !c->flow->is_double && config->work[0] > 1 &&
         blocks > 0)
         vf_text_add(text, "#define VF_LEAST_BLOCKS %d\n", blocks);

@@ -27,6 +27,10 @@ struct vf_gpu {
         *precompiled; /* the only kernels there are; borrowed; NULL: any is compiled */
 };
 
+/* Registers of a multiprocessor, and of a block at most, of every device so far: what schemes write into
+ * kernels' texts is the same for all of them. */
+#define VF_SM_REGISTERS 65536
+
 /* Elements from row to row of a field on it, which start at multiples of 32 elements. */
 static inline ptrdiff_t vf_gpu_pitch(ptrdiff_t nx)
 {

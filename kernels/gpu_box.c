@@ -229,9 +229,9 @@ void vf_tile_sectors(const struct vf_kernel_case *c, const struct vf_kernel_conf
 }
 
 /* Lines that the threads of a block touch when each reads one pack of every row that they span. */
-static double access_lines(const struct vf_kernel_config *config, int pack, int element, int warp)
+static double access_lines(const struct vf_kernel_config *config, int pack, int element)
 {
-    const int lanes = config->block[0] < warp ? config->block[0] : warp;
+    const int lanes = config->block[0] < 32 ? config->block[0] : 32;
     const double threads = (double)config->block[0] * config->block[1] * config->block[2];
     return threads / lanes * (double)vf_model_warp_lines(0, 1, element, (ptrdiff_t)lanes * pack);
 }
@@ -240,7 +240,7 @@ static double access_lines(const struct vf_kernel_config *config, int pack, int 
 static double box_wavefronts(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                              struct box_reads reads, int pack, int threads)
 {
-    const double access = access_lines(config, pack, (int)vf_kernel_element(c), 32);
+    const double access = access_lines(config, pack, (int)vf_kernel_element(c));
     if (!has_shuffles(c, config))
         return reads.all * access;
     /* For each cell beside a pack a shuffle, and a read for the last lane on either side. */
@@ -273,7 +273,7 @@ void vf_box_operations(const struct vf_kernel_case *c, const struct vf_kernel_co
         if (in_shared && vf_kernel_source_has_halo(c, k))
             traffic->shared_wavefronts += boxes * box_wavefronts(c, config, reads, pack, threads);
         else {
-            traffic->global_wavefronts += reads.all * boxes * access_lines(config, pack, stored, 32);
+            traffic->global_wavefronts += reads.all * boxes * access_lines(config, pack, stored);
             traffic->loads += reads.all * boxes;
         }
     }
@@ -345,7 +345,7 @@ void vf_tile_define(const struct vf_kernel_case *c, const struct vf_kernel_confi
      * need. */
     const int threads = config->block[0] * config->block[1] * config->block[2];
     const bool light = !c->flow->is_double && c->operations <= 64;
-    const int blocks = light ? 65536 / (has_shuffles(c, config) ? 112 : 80) / threads : 1;
+    const int blocks = light ? VF_SM_REGISTERS / (has_shuffles(c, config) ? 112 : 80) / threads : 1;
     vf_text_add(text, "#define VF_LEAST_BLOCKS %d\n", blocks < 1 ? 1 : blocks > 16 ? 16 : blocks);
     vf_text_add(text, "#define VF_SHUFFLES %d\n", has_shuffles(c, config));
 }

@@ -30,8 +30,8 @@ void vf_candidates_add_chunks(struct vf_candidate_list *list, const struct vf_ke
 
 void vf_define_least_blocks(const struct vf_kernel_config *config, int registers, struct vf_text *text)
 {
-    enum { SM_REGISTERS = 65536, MOST = 32 };
+    enum { MOST = 32 };
     const int threads = config->block[0] * config->block[1] * config->block[2],
-              blocks = SM_REGISTERS / (registers * threads);
+              blocks = VF_SM_REGISTERS / (registers * threads);
     vf_text_add(text, "#define VF_LEAST_BLOCKS %d\n", blocks < 1 ? 1 : blocks < MOST ? blocks : MOST);
 }

@@ -96,7 +96,7 @@ enum { MUCH = 50 };
 /* Blocks that an SM is to hold at least; 0: as many as the compiler leaves room for. */
 static int least_blocks(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    enum { BLOCKS = 2, MOST = 65536 / 256 / BLOCKS };
+    enum { BLOCKS = 2, MOST = VF_SM_REGISTERS / 256 / BLOCKS };
     return is_wide(c, config) && c->operations <= MUCH && 32 + ring_registers(c, config) <= MOST ? BLOCKS : 0;
 }
 

@@ -136,7 +136,7 @@ static long wanted_registers(const struct vf_kernel_case *c, const struct vf_ker
 /* Blocks that the compiler must let an SM hold. */
 static int least_blocks(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    const long blocks = 65536 / (wanted_registers(c, config) * config->block[0] * config->block[1]);
+    const long blocks = VF_SM_REGISTERS / (wanted_registers(c, config) * config->block[0] * config->block[1]);
     return blocks > 1 ? (int)blocks : 1;
 }
 
@@ -171,7 +171,8 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
         return "a tile is some times 128 bytes wide, a thread's cells of a row 1, 2, 4, and 16 bytes at most";
     if (block[0] * block[1] % gpu->warp != 0)
         return "a block's threads fill warps";
-    return wanted_registers(c, config) * block[0] * block[1] > 65536 || held_registers(c, config) > 210
+    return wanted_registers(c, config) * block[0] * block[1] > VF_SM_REGISTERS ||
+                   held_registers(c, config) > 210
                ? "work needs more registers than a thread has"
                : NULL;
 }
@@ -281,7 +282,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     /* Sums along a streamed line do not wait for one another. */
     const int together = is_flat(c) ? BAND : config->work[0] * config->work[1];
     traffic->issue_warps = VF_LINES_ISSUE_WARPS / together;
-    const int most = 65536 / (least_blocks(c, config) * traffic->threads) / 8 * 8,
+    const int most = VF_SM_REGISTERS / (least_blocks(c, config) * traffic->threads) / 8 * 8,
               wanted = 36 + (int)held_registers(c, config);
     traffic->registers = wanted < most ? wanted : most;
 }

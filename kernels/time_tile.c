@@ -90,7 +90,7 @@ static int guess_registers(const struct vf_time_layout *l)
     for (int f = 0; f < l->input_count; f++)
         kept += l->field[f].depth > 0 ? cells : 0;
     /* The compiler does with what the block leaves it. */
-    const int most = vf_smaller(255, 65536 / l->threads / 8 * 8);
+    const int most = vf_smaller(255, VF_SM_REGISTERS / l->threads / 8 * 8);
     return vf_smaller(most, 44 + (int)((kept + made) * (double)vf_kernel_element(l->c) / 4));
 }
 

@@ -7,8 +7,7 @@
 #define MOST_UNROLLED 3000
 
 enum {
-    MOST_REGISTERS = 255, /* of a thread, */
-    SM_REGISTERS = 65536, /* and of a block, on any device */
+    MOST_REGISTERS = 255, /* of a thread */
     MOST_COLUMN_HALO = 16
 };
 
@@ -221,7 +220,7 @@ static bool is_box_in_group(const struct vf_time_layout *l, const struct vf_time
 static void find_columns(struct vf_time_layout *l)
 {
     const int words = (int)vf_kernel_element(l->c) / 4;
-    int left = vf_smaller(MOST_REGISTERS, SM_REGISTERS / l->threads) * 2 / 5;
+    int left = vf_smaller(MOST_REGISTERS, VF_SM_REGISTERS / l->threads) * 2 / 5;
     for (int g = 0; g < l->group_count; g++) {
         struct vf_time_group *group = &l->group[g];
         for (int f = 0; f < l->field_count && !group->rolled && group->column_count < VF_TIME_MOST_COLUMNS;

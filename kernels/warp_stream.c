@@ -401,7 +401,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     define_table("VF_FIELD_CROSS", l.cross, l.field_count, text);
     define_table("VF_SIDE_AGE", l.side_age, l.field_count, text);
     /* The compiler may not take so many registers that fewer warps fit than the plan counts on. */
-    const struct vf_gpu usual = {.sm_registers = 65536, .sm_blocks = 32, .sm_threads = 2048};
+    const struct vf_gpu usual = {.sm_registers = VF_SM_REGISTERS, .sm_blocks = 32, .sm_threads = 2048};
     vf_text_add(text, "#define VF_LEAST_BLOCKS %d\n", resident(&usual, registers_of(c, &l)));
 }
 

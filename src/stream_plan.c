@@ -160,7 +160,8 @@ static double reducer_bytes(const struct trial *t, const struct vf_run *run)
 {
     const int link = t->plan->piece[run->piece_begin].link;
     const double globals = (double)vf_plan_live(t->plan, link) * t->plan->link[link].global_count;
-    return globals * (double)t->request->ends.channels * t->plan->threads * 65536 * sizeof(uint64_t);
+    return globals * (double)t->request->ends.channels * t->plan->threads * VF_REDUCE_COUNTS *
+           sizeof(uint64_t);
 }
 
 /* A GPU's kernels over all slabs of a channel, and what is moved for them. */
