@@ -115,11 +115,6 @@ static void add_memory(const struct vf_kernel_case *c, struct vf_text *text)
         vf_text_add(text, "    if (input == %d) return (REAL)((const vf_in_%d *)args.in[%d])[at];\n", k, k,
                     k);
     vf_text_add(text, "    return REAL(0);\n}\n");
-    vf_text_add(text,
-                "VF_INLINE void vf_store(const VfArgs &args, int output, long long at, REAL value)\n{\n");
-    for (int k = 0; k < flow->sink_count; k++)
-        vf_text_add(text, "    if (output == %d) vf_put((vf_out_%d *)args.out[%d] + at, value);\n", k, k, k);
-    vf_text_add(text, "}\n");
     int kind[VF_KERNEL_MOST_FIELDS], sink[VF_KERNEL_MOST_FIELDS];
     for (int f = 0; f < flow->field_count; f++) {
         /* Another boundary does not ask what is outside. */
