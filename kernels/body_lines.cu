@@ -31,11 +31,6 @@ struct vf_lines_tile {
 #define VF_MADE_APART vf_lines_tile::cells
 #include "kernels/device_made.h"
 
-VF_INLINE int vf_thread()
-{
-    return threadIdx.y * VF_BLOCK_X + threadIdx.x;
-}
-
 /* Fills the tile; the thread's own pack is in `made` too, if it is whole. */
 VF_INLINE void vf_make_tile(const VfArgs &args, int x0, int y0, int z, int turn, REAL *tile,
                             REAL (&made)[VF_OUTPUTS][VF_PACK])
@@ -61,8 +56,8 @@ VF_INLINE void vf_make_tile(const VfArgs &args, int x0, int y0, int z, int turn,
         }
         const int y = y0 + row;
         if (y < args.ny && at >= 0 && at < whole)
-            vf_make_whole(args, x, at, y, z, inside, tile + row * vf_lines_tile::pitch + (x - x0 + border),
-                          made);
+            vf_make_whole(args, x, at, y, z, vf_row(args, y, z) + at, inside,
+                          tile + row * vf_lines_tile::pitch + (x - x0 + border), made);
     }
     REAL *const origin = tile + (border - x0);
     const auto row_at = [&](int row) { return y0 + row < args.ny ? y0 + row : -1; };

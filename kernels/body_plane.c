@@ -39,12 +39,30 @@ static const char *refuses(const struct vf_kernel_case *c)
 /* ---- what a block holds, kernels/body_plane.cu ---- */
 
 struct shape {
-    int run, columns, border, made_pitch, summed_pitch, parts, fields;
+    int run, row_run; /* of results along y, along x */
+    int columns, border, made_pitch, summed_pitch, parts, fields;
 };
 
 static int odd_packs(int cells, int pack)
 {
     return (cells / pack | 1) * pack;
+}
+
+/* Cells along x that a thread of the busiest sums, by runs so long. */
+static int cells_of_thread(const struct vf_kernel_config *config, const struct shape *s, int row_run)
+{
+    const int runs = s->fields * s->run * s->columns / row_run, threads = config->block[0] * config->block[1];
+    return (runs + threads - 1) / threads * row_run;
+}
+
+/* Longer runs take less of shared memory, where they leave no threads idle for it. */
+static int row_run_of(const struct vf_kernel_config *config, const struct shape *s)
+{
+    const int longer = 2 * s->run;
+    return s->columns % longer == 0 &&
+                   cells_of_thread(config, s, longer) <= cells_of_thread(config, s, s->run)
+               ? longer
+               : s->run;
 }
 
 static struct shape shape_of(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
@@ -57,6 +75,7 @@ static struct shape shape_of(const struct vf_kernel_case *c, const struct vf_ker
     s.made_pitch = odd_packs(s.columns + 2 * s.border, pack);
     s.summed_pitch = odd_packs(s.columns, pack);
     s.parts = vf_run_parts(reach_of(c, 1), s.run);
+    s.row_run = row_run_of(config, &s);
     return s;
 }
 
@@ -150,7 +169,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     traffic->global_wavefronts =
         (made / pack * reads * VF_VECTOR_BYTES + s.fields * cells * written) / VF_LINE_BYTES;
     /* Of a field: what is made, what lines along x take of it and put, what lines along y take. */
-    const double along = 1 + 2.0 * s.border / s.run, down = 1 + 2.0 * reach_y / s.run;
+    const double along = 1 + 2.0 * s.border / s.row_run, down = 1 + 2.0 * reach_y / s.run;
     traffic->shared_wavefronts = s.fields * (made + summed_rows * (along + 1) + cells * down) *
                                  (double)vf_kernel_element(c) / VF_LINE_BYTES;
     const double sums_x = taps_along(c, 2)->count, sums_y = taps_along(c, 1)->count;
@@ -159,7 +178,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         s.fields * (summed_rows * sums_x + cells * sums_y);
     traffic->other_ops +=
         made / pack * (30 + 3 * reads + s.fields) +
-        s.fields * (summed_rows * ((along + 1) / pack + 20.0 / s.run) +
+        s.fields * (summed_rows * ((along + 1) / pack + 12.0 / s.row_run) +
                     cells * (down / 2 + 3 + 20.0 / s.run + vf_narrowing_ops(c, c->sink_type[0])));
     traffic->loads = made / pack / traffic->threads * reads;
     traffic->loads_in_flight = fmin(reads, 8);
@@ -172,7 +191,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
 static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                    struct vf_text *text)
 {
-    vf_text_add(text, "#define VF_STORES_SUMS 1\n");
+    vf_text_add(text, "#define VF_STORES_SUMS 1\n#define VF_ROW_RUN %d\n", shape_of(c, config).row_run);
     vf_define_least_blocks(config, wanted_registers(c, config), text);
 }
 

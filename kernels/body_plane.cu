@@ -45,15 +45,51 @@ struct vf_summed_rows {
     enum { pitch = vf_odd_packs(VF_TILE_X), part = VF_RUN * pitch };
 };
 
-typedef vf_run<vf_line, VF_RUN, 1, VF_PACK, vf_made_rows::border - vf_line::halo_x, 1> vf_row_run;
+typedef vf_run<vf_line, VF_ROW_RUN, 1, VF_PACK, vf_made_rows::border - vf_line::halo_x, 1> vf_row_run;
 /* Columns side by side of a thread. */
 #define VF_SPAN (VF_PACK / 2)
 typedef vf_run<vf_line_y, VF_RUN, VF_SPAN, 1, 0, vf_summed_rows::pitch> vf_column_run;
+
+/* The number of a thread among those that make rows: the last ones begin, for the first ones sum columns
+ * between the same barriers. */
+VF_INLINE int vf_making_thread()
+{
+    return VF_THREADS - 1 - vf_thread();
+}
+
+/* Where a thread makes its pack of each part, if there are so many. */
+struct vf_maker {
+    enum { border = vf_made_rows::border };
+    int row;     /* of the part; -1: it makes none */
+    int x, at;   /* where the pack stands, and where in the grid its cells are */
+    bool is_end; /* cells at the rows' ends are made one by one */
+
+    VF_MEMBER vf_maker(const VfArgs &args, int x0)
+    {
+        const int thread = vf_making_thread(), whole = args.nx & -VF_PACK;
+        const bool repeats = VF_BOUNDARY == VF_NEAREST && whole == args.nx;
+        x = x0 + thread % vf_made_rows::packs * VF_PACK - border;
+        at = repeats ? min(max(x, 0), whole - VF_PACK) : x;
+        row = thread / vf_made_rows::packs;
+        if (row >= VF_RUN || at < 0 || at >= whole || x >= args.nx + border)
+            row = -1;
+        is_end = !repeats && (x0 < vf_line::halo_x || x0 + VF_TILE_X + vf_line::halo_x > whole);
+    }
+};
 
 struct vf_plane {
     const VfArgs &args;
     const int x0, z, begin, end; /* the tile's first column; its rows */
     REAL *const made, *const summed;
+    const vf_maker maker;
+    const long long origin; /* the element of the tile's first column in row 0 */
+
+    VF_MEMBER vf_plane(const VfArgs &a, int tile_x, int tile_y, int tile_z, REAL *memory)
+        : args(a), x0(tile_x * VF_TILE_X), z(a.z_begin + tile_z), begin(tile_y * VF_STREAM),
+          end(min(begin + VF_STREAM, a.ny)), made(memory), summed(memory + VF_OUTPUTS * vf_made_rows::cells),
+          maker(a, x0), origin(vf_kept(vf_row(a, 0, z) + x0))
+    {
+    }
 
     /* The first row of a part, perhaps outside the grid. */
     VF_MEMBER int first_of(int part) const
@@ -66,51 +102,53 @@ struct vf_plane {
         const int y = first_of(part) + row;
         return y < end + vf_line_y::halo_y ? vf_index(y, args.ny) : -1;
     }
+    /* The element of the tile's first column in a row of the grid. */
+    VF_MEMBER long long element_of(int y) const
+    {
+        return vf_rows_after(origin, (unsigned)args.pitch, (unsigned)y);
+    }
     VF_MEMBER REAL *ring(int k) const
     {
         return summed + k * (vf_column_run::parts * vf_summed_rows::part);
     }
 
-    /* Each thread makes a pack of a part's rows, if there are so many. */
     VF_MEMBER void make(int part) const
     {
-        typedef vf_made_rows rows;
-        enum { halo = vf_line::halo_x, border = rows::border, pitch = rows::pitch };
-        const int thread = threadIdx.y * VF_BLOCK_X + threadIdx.x, whole = args.nx & -VF_PACK;
-        const bool is_deep = DIM == 2 || (z >= VF_BOX_HALO_Z && z + VF_BOX_HALO_Z < args.nz),
-                   repeats = VF_BOUNDARY == VF_NEAREST && whole == args.nx;
-        const int row = thread / rows::packs, column = thread % rows::packs * VF_PACK - border,
-                  x = x0 + column, at = repeats ? min(max(x, 0), whole - VF_PACK) : x;
-        if (row < VF_RUN && at >= 0 && at < whole && x < args.nx + border) {
-            const int y = row_of(part, row);
-            const bool inside = VF_INTERIOR && is_deep && y >= VF_BOX_HALO_Y && y + VF_BOX_HALO_Y < args.ny;
+        enum { halo = vf_line::halo_x, border = vf_made_rows::border, pitch = vf_made_rows::pitch };
+        if (maker.row >= 0) {
+            const int y = row_of(part, maker.row);
+            const bool is_deep = DIM == 2 || (z >= VF_BOX_HALO_Z && z + VF_BOX_HALO_Z < args.nz),
+                       inside = VF_INTERIOR && is_deep && y >= VF_BOX_HALO_Y && y + VF_BOX_HALO_Y < args.ny;
             REAL pack[VF_OUTPUTS][VF_PACK];
             if (y >= 0)
-                vf_make_whole(args, x, at, y, z, inside, made + row * pitch + (column + border), pack);
+                vf_make_whole(args, maker.x, maker.at, y, z, element_of(y) + (maker.at - x0), inside,
+                              made + maker.row * pitch + (maker.x - x0 + border), pack);
         }
-        REAL *const origin = made + (border - x0);
-        const auto row_at = [&](int r) { return row_of(part, r); };
-        if (!repeats && x0 < halo)
-            vf_make_end<VF_RUN, pitch>(args, thread, z, x0 - halo, 0, origin, row_at);
-        if (!repeats && x0 + VF_TILE_X + halo > whole)
-            vf_make_end<VF_RUN, pitch>(args, thread, z, max(whole, x0 - halo),
-                                       min(args.nx, x0 + VF_TILE_X) + halo, origin, row_at);
+        if (maker.is_end) {
+            const int whole = args.nx & -VF_PACK;
+            REAL *const from = made + (border - x0);
+            const auto row_at = [&](int r) { return row_of(part, r); };
+            if (x0 < halo)
+                vf_make_end<VF_RUN, pitch>(args, vf_making_thread(), z, x0 - halo, 0, from, row_at);
+            if (x0 + VF_TILE_X + halo > whole)
+                vf_make_end<VF_RUN, pitch>(args, vf_making_thread(), z, max(whole, x0 - halo),
+                                           min(args.nx, x0 + VF_TILE_X) + halo, from, row_at);
+        }
     }
 
     /* Rows along x, to place `slot` of the rings. */
     VF_MEMBER void sum_rows(int part, int slot) const
     {
-        enum { runs = VF_TILE_X / VF_RUN };
-        const int thread = threadIdx.y * VF_BLOCK_X + threadIdx.x;
-        VF_NO_UNROLL for (int n = thread; n < VF_OUTPUTS * runs * VF_RUN; n += VF_THREADS)
+        enum { runs = VF_TILE_X / VF_ROW_RUN, of_field = runs * VF_RUN };
+        VF_NO_UNROLL for (unsigned n = vf_thread(); n < VF_OUTPUTS * of_field; n += VF_THREADS)
         {
-            const int row = n % VF_RUN, first = n / VF_RUN % runs * VF_RUN, k = n / VF_RUN / runs;
+            const unsigned row = n % VF_RUN, first = n / VF_RUN % runs * VF_ROW_RUN, k = n / of_field;
             REAL *const to = ring(k) + slot * vf_summed_rows::part + row * vf_summed_rows::pitch + first;
             vf_row_run run = {args};
             run.add_all(made + k * vf_made_rows::cells + row * vf_made_rows::pitch + first, 0,
-                        [](int at) { return at + VF_RUN; });
+                        [](int at) { return at + VF_ROW_RUN; });
             const bool is_outside = VF_BOUNDARY == VF_CONSTANT && row_of(part, row) < 0;
-            VF_UNROLL for (int m = 0; m < VF_RUN; m += VF_PACK)
+            VF_UNROLL for (int m = 0; m < VF_ROW_RUN; m += VF_PACK)
             {
                 REAL pack[VF_PACK];
                 VF_UNROLL for (int i = 0; i < VF_PACK; i++) pack[i] =
@@ -123,20 +161,19 @@ struct vf_plane {
     /* Columns, of rows from y0 on, the first of which reach to the rings' place `slot`. */
     VF_MEMBER void sum_columns(int y0, int slot) const
     {
-        const int thread = threadIdx.y * VF_BLOCK_X + threadIdx.x;
         enum { columns = VF_TILE_X / VF_SPAN };
-        VF_NO_UNROLL for (int n = thread; n < VF_OUTPUTS * columns; n += VF_THREADS)
+        VF_NO_UNROLL for (unsigned n = vf_thread(); n < VF_OUTPUTS * columns; n += VF_THREADS)
         {
-            const int column = n % columns * VF_SPAN, k = n / columns, x = x0 + column;
+            const unsigned column = n % columns * VF_SPAN, k = n / columns;
             vf_column_run run = {args};
             run.add_all(ring(k) + column, slot * vf_summed_rows::part, [](int at) {
                 const int next = at + vf_summed_rows::part;
                 return next < vf_column_run::parts * vf_summed_rows::part ? next : 0;
             });
-            const int wanted = x < args.nx ? end - y0 : 0;
-            vf_out_0 *const to = (vf_out_0 *)args.out[k] + (vf_row(args, y0, z) + x);
-            VF_UNROLL for (int m = 0; m < VF_RUN; m++) vf_write_pack_if(
-                m < wanted, vf_rows_after(to, (unsigned)args.pitch, (unsigned)m), run.sum[m]);
+            const int wanted = x0 + (int)column < args.nx ? end - y0 : 0;
+            vf_out_0 *to = (vf_out_0 *)args.out[k] + (element_of(y0) + column);
+            VF_UNROLL for (int m = 0; m < VF_RUN; m++, to = vf_rows_after(to, (unsigned)args.pitch, 1))
+                vf_write_pack_if(m < wanted, to, run.sum[m]);
         }
     }
 };
@@ -144,16 +181,9 @@ struct vf_plane {
 VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
 {
     VF_SHARED_MEMORY(memory);
-    const int begin = tile_y * VF_STREAM;
-    const vf_plane plane = {args,
-                            tile_x * VF_TILE_X,
-                            args.z_begin + tile_z,
-                            begin,
-                            min(begin + VF_STREAM, args.ny),
-                            (REAL *)memory,
-                            (REAL *)memory + VF_OUTPUTS * vf_made_rows::cells};
+    const vf_plane plane(args, tile_x, tile_y, tile_z, (REAL *)memory);
     /* Each part is made while the one before it is summed along y. */
-    int slot = vf_column_run::parts - 1, y0 = begin - vf_column_run::parts * VF_RUN;
+    int slot = vf_column_run::parts - 1, y0 = plane.begin - vf_column_run::parts * VF_RUN;
     VF_NO_UNROLL for (int part = -1; y0 < plane.end; part++, y0 += VF_RUN)
     {
         if (part >= 0)
@@ -162,7 +192,7 @@ VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
         if (y0 + VF_RUN < plane.end)
             plane.make(part + 1);
         slot = slot + 1 == vf_column_run::parts ? 0 : slot + 1;
-        if (y0 >= begin)
+        if (y0 >= plane.begin)
             plane.sum_columns(y0, slot);
         __syncthreads();
     }

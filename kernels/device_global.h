@@ -54,9 +54,13 @@ template <bool whole, int rows = 1, int planes = 1> struct vf_global_box {
     typename vf_axis_places<VF_BOX_HALO_Y, rows>::type at_y;
     typename vf_axis_places<VF_BOX_HALO_Z, planes>::type at_z;
 
-    VF_MEMBER vf_global_box(const VfArgs &args_, int x_, int y_, int z_) : args(args_), x(x_), y(y_), z(z_)
+    VF_MEMBER vf_global_box(const VfArgs &args_, int x_, int y_, int z_)
+        : vf_global_box(args_, x_, y_, z_, vf_row(args_, y_, z_) + x_)
     {
-        first = vf_row(args, y, z) + x;
+    }
+    VF_MEMBER vf_global_box(const VfArgs &args_, int x_, int y_, int z_, long long first_)
+        : args(args_), x(x_), y(y_), z(z_), first(first_)
+    {
         if (!whole || VF_BESIDE)
             at_x.find(x, args.nx, false);
         if (!whole) {
@@ -68,15 +72,15 @@ template <bool whole, int rows = 1, int planes = 1> struct vf_global_box {
     VF_MEMBER REAL read(int input, int k, int j, int i, int dx) const
     {
         if (whole)
-            return in_row(input, first + k * args.plane + j * args.pitch, i, dx);
+            return in_row(input, first, k * args.plane + j * args.pitch, i, dx);
         const int row_z = at_z.at(k, z, args.nz, DIM == 2), row_y = at_y.at(j, y, args.ny, false);
         if (VF_BOUNDARY == VF_CONSTANT && (row_z < 0 || row_y < 0))
             return vf_outside(args, input);
-        return in_row(input, vf_row(args, row_y, row_z) + x, i, dx);
+        return in_row(input, vf_row(args, row_y, row_z) + x, 0, i, dx);
     }
 
-    /* `at`: where the row has the box's first column. */
-    VF_MEMBER REAL in_row(int input, long long at, int i, int dx) const
+    /* The row has the box's first column so many elements after `at`. */
+    VF_MEMBER REAL in_row(int input, long long at, long long after, int i, int dx) const
     {
         const int column = i + dx;
         const bool own = VF_BOX_PACK > 1 && column >= 0 && column < VF_BOX_PACK;
@@ -84,13 +88,13 @@ template <bool whole, int rows = 1, int planes = 1> struct vf_global_box {
         /* Of the own pack all cells are in the grid but those beyond nx, which only dx > 0 reaches. */
         if (whole ? own || !VF_BESIDE : own && (dx <= 0 || x + column < args.nx)) {
             const int start = vf_round_down(column, VF_BOX_PACK);
-            vf_load_pack(args, input, at + start, pack);
+            vf_load_pack_near(args, input, at, after + start, pack);
             return pack[column - start];
         }
         const int place = at_x.at(column, x, args.nx, false);
         if (VF_BOUNDARY == VF_CONSTANT && place < 0)
             return vf_outside(args, input);
-        vf_load_pack(args, input, at + (place - x), one);
+        vf_load_pack_near(args, input, at, after + (place - x), one);
         return one[0];
     }
 

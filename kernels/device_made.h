@@ -11,6 +11,11 @@
 
 typedef vf_stage_1 vf_line;
 
+VF_INLINE int vf_thread()
+{
+    return threadIdx.y * VF_BLOCK_X + threadIdx.x;
+}
+
 /* One cell anywhere in the grid, for a place in the tile. */
 struct vf_lone_cell {
     const VfArgs &args;
@@ -69,15 +74,15 @@ VF_INLINE void vf_repeat_end(bool before, REAL (&made)[VF_OUTPUTS][VF_PACK])
     }
 }
 
-/* Makes the pack for column x of a row of the tile, which begins at column `at` of the grid's row y;
- * `inside`: all rows that it reads are in the grid. */
-VF_INLINE void vf_make_whole(const VfArgs &args, int x, int at, int y, int z, bool inside, REAL *to,
-                             REAL (&made)[VF_OUTPUTS][VF_PACK])
+/* Makes the pack for column x of a row of the tile, which begins at column `at` of the grid's row y, where
+ * element `first` is; `inside`: all rows that it reads are in the grid. */
+VF_INLINE void vf_make_whole(const VfArgs &args, int x, int at, int y, int z, long long first, bool inside,
+                             REAL *to, REAL (&made)[VF_OUTPUTS][VF_PACK])
 {
     if (inside && (VF_BESIDE || (at >= VF_BOX_HALO_X && at + VF_PACK + VF_BOX_HALO_X <= args.nx)))
-        vf_make_pack(vf_global_box<true>(args, at, y, z), made);
+        vf_make_pack(vf_global_box<true>(args, at, y, z, first), made);
     else
-        vf_make_pack(vf_global_box<false>(args, at, y, z), made);
+        vf_make_pack(vf_global_box<false>(args, at, y, z, first), made);
     if (at != x)
         vf_repeat_end(x < at, made);
     VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++) vf_set_pack(to + k * VF_MADE_APART, made[k]);

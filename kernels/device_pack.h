@@ -85,18 +85,34 @@ template <class A> struct vf_same<A, A> {
 enum { vf_inputs_alike = true VF_EACH_INPUT(VF_IS_LIKE_FIRST) };
 #undef VF_IS_LIKE_FIRST
 
-/* `at`: of the first cell. Cells beyond nx are padding, with any value. */
-template <int N> VF_INLINE void vf_load_pack(const VfArgs &args, int input, long long at, REAL (&to)[N])
+/* The pack at from(where the input begins). Cells beyond nx are padding, with any value. */
+template <int N, class From>
+VF_INLINE void vf_load_pack_from(const VfArgs &args, int input, From from, REAL (&to)[N])
 {
     if constexpr (vf_inputs_alike)
-        vf_read_pack((const vf_in_0 *)args.in[input] + at, to);
+        vf_read_pack(from((const vf_in_0 *)args.in[input]), to);
     else {
 #define VF_LOAD_OF(k) \
     if (input == k)   \
-        return vf_read_pack((const vf_in_##k *)args.in[k] + at, to);
+        return vf_read_pack(from((const vf_in_##k *)args.in[k]), to);
         VF_EACH_INPUT(VF_LOAD_OF)
 #undef VF_LOAD_OF
     }
+}
+
+/* `at`: of the first cell. */
+template <int N> VF_INLINE void vf_load_pack(const VfArgs &args, int input, long long at, REAL (&to)[N])
+{
+    vf_load_pack_from(
+        args, input, [&](auto *in) { return in + at; }, to);
+}
+
+/* The pack so many elements after `at`, for one of several: `at` is made an address once. */
+template <int N>
+VF_INLINE void vf_load_pack_near(const VfArgs &args, int input, long long at, long long after, REAL (&to)[N])
+{
+    vf_load_pack_from(
+        args, input, [&](auto *in) { return vf_fixed(in + at) + after; }, to);
 }
 
 /* A whole pack, even where it ends beyond nx, in the row's padding. */
@@ -110,13 +126,13 @@ VF_INLINE void vf_store_pack(const VfArgs &args, int output, long long at, const
 #undef VF_STORE_OF
 }
 
-template <int N>
-VF_INLINE void vf_store_pack_if(bool is_wanted, const VfArgs &args, int output, long long at,
-                                const REAL (&from)[N])
+/* To to(where the output begins), where it is wanted. */
+template <int N, class To>
+VF_INLINE void vf_store_pack_if(bool is_wanted, const VfArgs &args, int output, To to, const REAL (&from)[N])
 {
 #define VF_STORE_OF(k) \
     if (output == k)   \
-        return vf_write_pack_if(is_wanted, (vf_out_##k *)args.out[k] + at, from);
+        return vf_write_pack_if(is_wanted, to((vf_out_##k *)args.out[k]), from);
     VF_EACH_OUTPUT(VF_STORE_OF)
 #undef VF_STORE_OF
 }

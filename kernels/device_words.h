@@ -140,13 +140,13 @@ VF_INLINE void vf_settle(uint4 &w)
 
 /* ---- addresses ---- */
 
-/* The pointer, which the compiler keeps: it would find it anew at every access. */
-template <class T> VF_INLINE T *vf_kept(T *pointer)
+/* The pointer, or place of an element, which the compiler keeps: it would find it anew at every access. */
+template <class T> VF_INLINE T vf_kept(T place)
 {
 #ifndef VF_ON_CPU
-    asm volatile("" : "+l"(pointer));
+    asm volatile("" : "+l"(place));
 #endif
-    return pointer;
+    return place;
 }
 
 /* `rows` rows after one, by one multiplication; the compiler takes several instructions. */
@@ -157,6 +157,30 @@ template <class T> VF_INLINE T *vf_rows_after(T *row, unsigned pitch, unsigned r
 #else
     T *after;
     asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(after) : "r"(pitch), "r"(rows * (unsigned)sizeof(T)), "l"(row));
+    return after;
+#endif
+}
+
+/* The same of rows before it too, for pitches that are an int. */
+template <class T> VF_INLINE T *vf_rows_away(T *row, int pitch, int rows)
+{
+#ifdef VF_ON_CPU
+    return row + (long long)pitch * rows;
+#else
+    T *there;
+    asm("mad.wide.s32 %0, %1, %2, %3;" : "=l"(there) : "r"(pitch), "r"(rows * (int)sizeof(T)), "l"(row));
+    return there;
+#endif
+}
+
+/* The same of an element's place. */
+VF_INLINE long long vf_rows_after(long long element, unsigned pitch, unsigned rows)
+{
+#ifdef VF_ON_CPU
+    return element + (long long)pitch * rows;
+#else
+    long long after;
+    asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(after) : "r"(pitch), "r"(rows), "l"(element));
     return after;
 #endif
 }

@@ -1,3 +1,5 @@
+#include <limits.h>
+
 #include "kernels/gpu_run.h"
 
 extern const struct vf_gpu_scheme vf_gpu_lines_body;
@@ -41,6 +43,9 @@ static const char *refuses(const struct vf_kernel_case *c)
         if (!is_made)
             return "what is stored is not the body's";
     }
+    /* Planes are counted from a run's own, forwards and backwards, by products of two ints. */
+    if (flow->dim == 3 && vf_gpu_pitch(c->nx) > INT_MAX / c->ny)
+        return "the planes are too large";
     return vf_kernel_plane_limit(c);
 }
 
@@ -72,7 +77,7 @@ static int wanted_registers(const struct vf_kernel_case *c, const struct vf_kern
     const int run = run_of(c, config), sums = line_of(c)->input_count * run,
               words = c->flow->is_double ? 2 : 1;
     const bool reads_others = c->flow->source_count > line_of(c)->input_count;
-    return words * (sums + (reads_others ? 64 : 40)) + 8;
+    return words * (sums + (reads_others ? 80 : 40)) + 8;
 }
 
 static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,

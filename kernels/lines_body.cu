@@ -22,9 +22,18 @@ typedef vf_columns<vf_line, VF_RUN, 1, VF_WARPS> vf_tile_columns;
 
 struct vf_run_cell {
     const VfArgs &args;
+    const long long first; /* the element that the run begins at */
     const int x, y, z;
-    const long long at;
+    const int away; /* from there along the line */
     const bool is_wanted;
+
+    /* The array's cell so many places away from this one. */
+    template <class T> VF_MEMBER T *at(T *array, int planes, int rows, int columns) const
+    {
+        T *const row =
+            vf_rows_away(vf_fixed(array + first), (int)args.plane, planes + (vf_line::halo_z > 0 ? away : 0));
+        return vf_rows_away(row, (int)args.pitch, rows + (vf_line::halo_y > 0 ? away : 0)) + columns;
+    }
 
     VF_MEMBER REAL read(int input, int dz, int dy, int dx)
     {
@@ -34,13 +43,15 @@ struct vf_run_cell {
         if (VF_BOUNDARY == VF_CONSTANT && (at_x < 0 || at_y < 0 || at_z < 0))
             return vf_outside(args, input);
         REAL one[1];
-        vf_load_pack(args, input, at + (at_z - z) * args.plane + ((at_y - y) * args.pitch + (at_x - x)), one);
+        vf_load_pack_from(
+            args, input, [&](auto *in) { return at(in, at_z - z, at_y - y, at_x - x); }, one);
         return one[0];
     }
     VF_MEMBER void store(int output, REAL value)
     {
-        const REAL cell[1] = {value};
-        vf_store_pack_if(is_wanted, args, output, at, cell);
+        const REAL one[1] = {value};
+        vf_store_pack_if(
+            is_wanted, args, output, [&](auto *out) { return at(out, 0, 0, 0); }, one);
     }
     VF_MEMBER bool open(int axis, bool upper)
     {
@@ -78,16 +89,15 @@ struct vf_fields {
                                 [](int k) { return vf_line::in(k); });
     }
     /* Cell m of the run at a place of the line; beyond the tile the last one, which is not stored then. */
-    VF_MEMBER vf_run_cell cell(int y, int z, int place, int m) const
+    VF_MEMBER vf_run_cell cell(int y, int z, long long first, int place, int m) const
     {
-        const int x = columns.x + threadIdx.x, first = min(place, columns.end - 1),
-                  later = min(m, columns.end - 1 - first), own = first + later;
-        const long long at = columns.origin + threadIdx.x + first * columns.step;
+        const int x = columns.x + threadIdx.x, own = min(place + m, columns.end - 1);
         return {columns.args,
+                first,
                 x,
                 vf_line::halo_z > 0 ? y : own,
                 vf_line::halo_z > 0 ? own : z,
-                at + (long long)((unsigned long long)(unsigned)columns.step * (unsigned)later),
+                own - place,
                 place + m < columns.end};
     }
     /* Field k's sum at place m of the run that begins in part `from`, once more: it is rarely wanted. */
@@ -107,7 +117,7 @@ struct vf_fields {
 };
 
 /* A run of each field, and the stage. */
-VF_INLINE void vf_make_run(const vf_fields &fields, int y, int z, int from, int place)
+VF_INLINE void vf_make_run(const vf_fields &fields, int y, int z, int from, long long first, int place)
 {
     typedef vf_tile_columns tile;
     REAL made[VF_LINES][VF_RUN];
@@ -121,10 +131,10 @@ VF_INLINE void vf_make_run(const vf_fields &fields, int y, int z, int from, int 
         return;
     REAL doubt = -REAL(0);
     VF_UNROLL for (int m = 0; m < VF_RUN; m++) doubt =
-        doubt + vf_make_cell<true>(fields.cell(y, z, place, m), [&](int k) { return made[k][m]; });
+        doubt + vf_make_cell<true>(fields.cell(y, z, first, place, m), [&](int k) { return made[k][m]; });
     if (doubt != doubt)
-        VF_NO_UNROLL for (int m = 0; m < VF_RUN; m++)
-            vf_make_cell<false>(fields.cell(y, z, place, m), [&](int k) { return fields.sum(k, from, m); });
+        VF_NO_UNROLL for (int m = 0; m < VF_RUN; m++) vf_make_cell<false>(
+            fields.cell(y, z, first, place, m), [&](int k) { return fields.sum(k, from, m); });
 }
 
 VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
@@ -136,6 +146,8 @@ VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
     VF_NO_UNROLL for (int part = warp; part < tile::parts_before; part += VF_WARPS) fields.bring(part, part);
     /* Where in the rings the warp's run begins, and where the next part goes that it brings. */
     int from = warp, to = tile::parts_before + warp, part = to;
+    long long first =
+        fields.columns.origin + threadIdx.x + (fields.columns.begin + warp * VF_RUN) * fields.columns.step;
     VF_NO_UNROLL for (int place = fields.columns.begin; place < fields.columns.end;
                       place += VF_WARPS * VF_RUN)
     {
@@ -143,7 +155,8 @@ VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
         __syncthreads();
         if (place + VF_WARPS * VF_RUN < fields.columns.end)
             fields.bring(part, to);
-        vf_make_run(fields, tile_y, z, from, place + warp * VF_RUN);
+        vf_make_run(fields, tile_y, z, from, first, place + warp * VF_RUN);
+        first += VF_WARPS * VF_RUN * fields.columns.step;
         part += VF_WARPS;
         to = tile::step_on(to);
         from = tile::step_on(from);
