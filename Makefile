@@ -16,16 +16,18 @@ say = $(if $(V),,@echo '  $(1)' && )
 
 # ---- flags -----------------------------------------------------------------------------------------------------
 
+machine := $(shell $(CC) -dumpmachine 2>/dev/null)
+is_x86 := $(filter x86_64-%,$(machine))
+is_aarch64 := $(filter aarch64%,$(machine))
+is_clang := $(findstring clang,$(shell $(CC) --version 2>/dev/null))
+
 # The result is the same bits on every machine: no contraction, none of the fast-math liberties. What is given up,
-# errno and traps, is what keeps rounding and square roots from being vectorised.
-NUMERICS := -ffp-contract=off -fno-math-errno -fno-trapping-math
+# errno and traps, is what keeps rounding and square roots from being vectorised. By the letter of C11 gcc computes
+# with floats in double where the processor once did (s390x).
+NUMERICS := -ffp-contract=off -fno-math-errno -fno-trapping-math $(if $(is_clang),,-fexcess-precision=fast)
 # snprintf is used where text may be cut.
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-format-truncation \
     $(WERROR)
-
-machine := $(shell $(CC) -dumpmachine 2>/dev/null)
-is_x86 := $(filter x86_64-%,$(machine))
-is_clang := $(findstring clang,$(shell $(CC) --version 2>/dev/null))
 
 # libtiff and libpng, wherever pkg-config finds them; else where the compiler looks anyway.
 packages := libtiff-4 libpng expat zlib
@@ -49,7 +51,8 @@ LIBS = $(package_libs) -ldl -lm $(LDLIBS)
 variants := f32_2d f32_3d f64_2d f64_3d
 levels := baseline $(if $(is_x86),v3 v4)
 # SSE2 moves are enough: gcc 12 takes MMX registers for some, which x87 arithmetic, long double, then finds in use.
-flags_baseline := $(if $(is_x86),-mno-mmx)
+# Elsewhere gcc 12 parts the ways of a body that chooses by one condition several times, which is then not vectorised.
+flags_baseline := $(if $(is_x86),-mno-mmx,$(if $(is_clang),,-fno-thread-jumps))
 flags_v3 := -march=x86-64-v3
 flags_v4 := -march=x86-64-v4 -mprefer-vector-width=512
 
@@ -175,9 +178,9 @@ $(BUILD)/gen/%_texts.o: $(BUILD)/gen/%_texts.c
 # Clang's of functions' types needs a library for C++.
 kernel_sanitizers = $(filter -fsanitize% -fno-sanitize%,$(CFLAGS)) $(left_to_asan) $(if $(is_clang),-fno-sanitize=function)
 # With sanitizers the compiler takes most of the time, by far more when it optimises; without, -O1 takes it twice as
-# long as -Og, and what runs is small.
+# long as -Og, and what runs is small. Atomic operations of AArch64 are else calls of a library.
 kernel_flags = -std=c++17 $(if $(filter -fsanitize%,$(CFLAGS)),-O0 -g1 $(kernel_sanitizers),-Og) -fPIC -shared \
-    -nostdlib -fvisibility=hidden -fno-exceptions -fno-rtti $(NUMERICS)
+    -nostdlib -fvisibility=hidden -fno-exceptions -fno-rtti $(if $(is_aarch64),-mno-outline-atomics) $(NUMERICS)
 $(fake_cuda_objects): private DEFINES += -fPIC -fvisibility=hidden -DCUDA_ON_CPU='"$(abspath tests/cuda_on_cpu.h)"' \
     -DFAKE_NVRTC_CXX='"$(CC) -x c++"' -DFAKE_NVRTC_FLAGS='"$(kernel_flags)"'
 

@@ -82,15 +82,21 @@ LINES(1, 1)
     (ahead == 0 ? lines_##ROWS##_##VECTORS : lines_ahead_##ROWS##_##VECTORS)(in + k, weight, taps, out + k, \
                                                                              begin, end, place, ahead)
 
-/* 32 registers hold the sums of 8 rows by 2 vectors, or of 4 by 4; 16 hold those of 4 by 2. */
+/* 32 registers hold the sums of 8 rows by 2 vectors, or of 4 by 4; 16 hold those of 4 by 2. With short
+ * vectors the weights, which pass from row to row, are too many moves for 8 rows. */
+#define MANY_ROWS (VF_VECTOR_BYTES == 64)
+#if defined(__aarch64__)
+#define MANY_REGISTERS true
+#else
 #define MANY_REGISTERS (VF_VECTOR_BYTES == 64)
+#endif
 
 static void lines(const void *const *in, const void *weight, int taps, void *const *out, int count,
                   ptrdiff_t n, enum vf_row_place place, ptrdiff_t ahead)
 {
     const ptrdiff_t blocks = n / (4 * VF_LANES) * (4 * VF_LANES);
     for (int k = 0; k < count;) {
-        if (MANY_REGISTERS && count - k >= 8 && taps >= 8) {
+        if (MANY_ROWS && count - k >= 8 && taps >= 8) {
             MAKE_LINES(8, 2, 0, blocks);
             MAKE_LINES(8, 1, blocks, n);
             k += 8;

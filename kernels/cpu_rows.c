@@ -2,12 +2,24 @@
  * table, VF_ROWS, and its VF_LEVEL. The compiler vectorises the loops over x. */
 #include "kernels/cpu_rows.h"
 
+#include <float.h>
 #include <stdint.h>
+
+#if FLT_EVAL_METHOD != 0
+#error "Floats are computed in a wider type: results would differ. On 32-bit x86: -msse2 -mfpmath=sse"
+#endif
 
 #if REAL_BITS == 64
 #define REAL double
 #else
 #define REAL float
+#endif
+
+/* As wide as the compute type: vectors of either have the same number of lanes. */
+#if REAL_BITS == 64
+typedef int64_t lane_index;
+#else
+typedef int32_t lane_index;
 #endif
 
 #define VF_DEVICE static inline __attribute__((always_inline))
@@ -18,8 +30,8 @@
 #define AT(k, dz, dy, dx) (((const REAL *)in[VF_ROW_INDEX(k, dz, dy)])[i + (dx)])
 #define PUT(k, value) (puts_results(pass) ? (void)(((REAL *)out[k])[to] = (value)) : (void)0)
 #define PARAM(k) (param[k])
-#define OPEN_LO(axis) ((axis) == VF_X ? (int)to != row->closed_lo_x : row->open_lo[axis])
-#define OPEN_HI(axis) ((axis) == VF_X ? (int)to != row->closed_hi_x : row->open_hi[axis])
+#define OPEN_LO(axis) ((axis) == VF_X ? (lane_index)to != (lane_index)row->closed_lo_x : row->open_lo[axis])
+#define OPEN_HI(axis) ((axis) == VF_X ? (lane_index)to != (lane_index)row->closed_hi_x : row->open_hi[axis])
 
 /* Most bodies take a row in one pass, WHOLE. One that shares faces takes two: the first computes only the
  * upper faces along x and keeps them; then all else, with the faces along y and z kept for the row that
@@ -178,19 +190,29 @@ LOAD(i32, int32_t)
 LOAD(f32, float)
 LOAD(f64, double)
 
+/* The smaller and the larger of two numbers; either where one is NaN. Each is one instruction: of a
+ * comparison and a choice on x86, of C's functions on ARM. */
+#ifdef __aarch64__
+#define SMALLER(a, b) _Generic(a, float : __builtin_fminf, double : __builtin_fmin)(a, b)
+#define LARGER(a, b) _Generic(a, float : __builtin_fmaxf, double : __builtin_fmax)(a, b)
+#else
+#define SMALLER(a, b) MIN(a, b)
+#define LARGER(a, b) MAX(a, b)
+#endif
+
 /* Rounded half to even, saturated, NaN to 0. `wide` is a type that holds both bounds exactly. */
-#define STORE_INTEGER(name, type, wide, low, high)                         \
-    static void store_##name(const void *in, void *out, ptrdiff_t n)       \
-    {                                                                      \
-        const REAL *from = in;                                             \
-        type *to = out;                                                    \
-        _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)              \
-        {                                                                  \
-            const wide v = (wide)__builtin_rint(from[i]);                  \
-            const wide below = v < (wide)(high) ? v : (wide)(high);        \
-            const wide inside = below > (wide)(low) ? below : (wide)(low); \
-            to[i] = v != v ? (type)0 : (type)inside;                       \
-        }                                                                  \
+#define STORE_INTEGER(name, type, wide, low, high)                   \
+    static void store_##name(const void *in, void *out, ptrdiff_t n) \
+    {                                                                \
+        const REAL *from = in;                                       \
+        type *to = out;                                              \
+        _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)        \
+        {                                                            \
+            const wide v = (wide)__builtin_rint(from[i]);            \
+            const wide below = SMALLER(v, (wide)(high));             \
+            const wide inside = LARGER(below, (wide)(low));          \
+            to[i] = v != v ? (type)0 : (type)inside;                 \
+        }                                                            \
     }
 STORE_INTEGER(u8, uint8_t, REAL, 0, UINT8_MAX)
 STORE_INTEGER(i8, int8_t, REAL, INT8_MIN, INT8_MAX)
