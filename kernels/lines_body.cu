@@ -146,6 +146,7 @@ VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
     VF_NO_UNROLL for (int part = warp; part < tile::parts_before; part += VF_WARPS) fields.bring(part, part);
     /* Where in the rings the warp's run begins, and where the next part goes that it brings. */
     int from = warp, to = tile::parts_before + warp, part = to;
+    /* The element that the run begins at: as it comes round the loop, addresses are counted from it. */
     long long first =
         fields.columns.origin + threadIdx.x + (fields.columns.begin + warp * VF_RUN) * fields.columns.step;
     VF_NO_UNROLL for (int place = fields.columns.begin; place < fields.columns.end;
