@@ -195,27 +195,38 @@ static void print_filter(FILE *to, const struct vf_filter *filter)
     print_examples(to, filter);
 }
 
+static enum vf_status fail_unknown_topic(const char *name, struct vf_error *error)
+{
+    const size_t length = strcspn(name, ",:=");
+    char near[80];
+    struct vf_suggestion suggestion;
+    if (vf_filter_by_name(name, length) != NULL)
+        return vf_fail(error, VF_USAGE, "help takes a filter's name alone, not '%.80s'", name);
+    vf_suggestion_begin(&suggestion, name, length);
+    vf_suggestion_consider_choices(&suggestion, "schemes");
+    for (int i = 0; vf_filters[i] != NULL; i++)
+        vf_suggestion_consider(&suggestion, vf_filters[i]->name, strlen(vf_filters[i]->name));
+    for (const struct vf_command_word *word = vf_command_table; word->name != NULL; word++)
+        vf_suggestion_consider(&suggestion, word->name, strlen(word->name));
+    vf_suggestion_text(&suggestion, "", near, sizeof near);
+    return vf_fail(error, VF_USAGE,
+                   "no filter or command is called '%.*s'%s (volfilter list shows all filters, "
+                   "volfilter --help all commands)",
+                   (int)(length < 80 ? length : 80), name, near);
+}
+
 enum vf_status vf_cli_print_topic(FILE *to, const char *name, struct vf_error *error)
 {
     const struct vf_filter *filter = vf_filter_by_name(name, strlen(name));
     const struct vf_command_word *word = vf_command_by_name(name);
-    struct vf_chain chain = {0};
-    char plain[64];
     if (filter != NULL)
         print_filter(to, filter);
     else if (word != NULL)
         print_command(to, word);
     else if (strcmp(name, "schemes") == 0)
         print_schemes(to);
-    else {
-        /* The chain's parser has the message. */
-        snprintf(plain, sizeof plain, "%.*s", (int)strcspn(name, ",:="), name);
-        enum vf_status status = vf_chain_append(&chain, plain, error);
-        vf_chain_free(&chain);
-        return status != VF_OK
-                   ? status
-                   : vf_fail(error, VF_USAGE, "help takes a filter's name alone, not '%.80s'", name);
-    }
+    else
+        return fail_unknown_topic(name, error);
     return VF_OK;
 }
 

@@ -61,7 +61,7 @@ test_unknown_filters_and_parameters() {
     wrong "unknown filter 'gausian'; did you mean 'gaussian'? (volfilter list shows all filters)" \
         -f gausian "$IMAGE" o.png
     wrong "unknown filter 'zzzzzz' (volfilter list shows all filters)" -f zzzzzz "$IMAGE" o.png
-    wrong "unknown filter 'gausian'" help gausian
+    wrong "no filter or command is called 'gausian'; did you mean 'gaussian'?" help gausian
     wrong "unknown filter '5'; a comma parts filters: decimals follow a point, a vector is 2x2x1" -f gaussian:sigma=1,5 "$IMAGE" o.png
     wrong "gaussian: no parameter 'sgima'; did you mean 'sigma'? it has sigma, truncate (volfilter help gaussian" \
         -f gaussian:sgima=2 "$IMAGE" o.png
