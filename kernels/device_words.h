@@ -149,16 +149,20 @@ template <class T> VF_INLINE T vf_kept(T place)
     return place;
 }
 
-/* `rows` rows after one, by one multiplication; the compiler takes several instructions. */
-template <class T> VF_INLINE T *vf_rows_after(T *row, unsigned pitch, unsigned rows)
+/* The element `rows` rows after one, by one multiplication; the compiler takes several instructions. */
+VF_INLINE long long vf_rows_after(long long element, unsigned pitch, unsigned rows)
 {
 #ifdef VF_ON_CPU
-    return row + (long long)pitch * rows;
+    return element + (long long)pitch * rows;
 #else
-    T *after;
-    asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(after) : "r"(pitch), "r"(rows * (unsigned)sizeof(T)), "l"(row));
+    long long after;
+    asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(after) : "r"(pitch), "r"(rows), "l"(element));
     return after;
 #endif
+}
+template <class T> VF_INLINE T *vf_rows_after(T *row, unsigned pitch, unsigned rows)
+{
+    return (T *)vf_rows_after((long long)row, pitch, rows * (unsigned)sizeof(T));
 }
 
 /* The same of rows before it too, for pitches that are an int. */
@@ -170,18 +174,6 @@ template <class T> VF_INLINE T *vf_rows_away(T *row, int pitch, int rows)
     T *there;
     asm("mad.wide.s32 %0, %1, %2, %3;" : "=l"(there) : "r"(pitch), "r"(rows * (int)sizeof(T)), "l"(row));
     return there;
-#endif
-}
-
-/* The same of an element's place. */
-VF_INLINE long long vf_rows_after(long long element, unsigned pitch, unsigned rows)
-{
-#ifdef VF_ON_CPU
-    return element + (long long)pitch * rows;
-#else
-    long long after;
-    asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(after) : "r"(pitch), "r"(rows), "l"(element));
-    return after;
 #endif
 }
 

@@ -214,9 +214,12 @@ static bool recall(struct vf_cuda_launch *kernel, struct vf_cuda *cuda, unsigned
     return false;
 }
 
+/* Plans without a number, 0, are not asked for again. */
 static void remember(const struct vf_cuda_launch *kernel, struct vf_cuda *cuda, unsigned long plan,
                      const struct vf_launch *launch)
 {
+    if (plan == 0)
+        return;
     struct vf_cuda_remembered *known = &cuda->remembered[cuda->remembered_count++ % VF_REMEMBERED_LAUNCHES];
     *known = (struct vf_cuda_remembered){plan,           launch->alike,  launch->scheme,
                                          launch->config, kernel->work.c, kernel->made};
@@ -230,9 +233,7 @@ enum vf_status vf_cuda_launch_open(struct vf_cuda_launch *kernel, struct vf_cuda
     enum vf_status status;
     VF_TRY(vf_kernel_work_open(&kernel->work, plan, request, launch, error));
     kernel->work.c.flow = &kernel->work.flow;
-    if (plan->number == 0) {
-        VF_TRY(choose(kernel, cuda, launch, error));
-    } else if (!recall(kernel, cuda, plan->number, launch)) {
+    if (!recall(kernel, cuda, plan->number, launch)) {
         VF_TRY(choose(kernel, cuda, launch, error));
         remember(kernel, cuda, plan->number, launch);
     }
