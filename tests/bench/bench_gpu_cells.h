@@ -28,6 +28,7 @@ static REAL at(const struct vf_cell *cell, int k, int dz, int dy, int dx)
 
 #include "kernels/stencil.h"
 #include "stencils/gol_9pt.h"
+#include "stencils/gaussian2d_25p.h"
 #include "stencils/gradient2d_5p.h"
 #include "stencils/srad_coefficient.h"
 #include "stencils/srad_update.h"

@@ -64,13 +64,6 @@ static double j2d9pt(int dz, int dy, int dx)
     return weight[dy + 1][dx + 1] / 118;
 }
 
-static double gaussian_25(int dz, int dy, int dx)
-{
-    static const double weight[3][3] = {{15, 12, 5}, {12, 9, 4}, {5, 4, 2}};
-    (void)dz;
-    return weight[abs(dy)][abs(dx)] / 159;
-}
-
 static double poisson_19(int dz, int dy, int dx)
 {
     const int far = abs(dz) + abs(dy) + abs(dx);
@@ -156,6 +149,14 @@ static double fdd7(int dz, int dy, int dx)
 }
 
 /* ---- parameters ---- */
+
+static void gaussian_params(struct bench_grid grid, double *param)
+{
+    (void)grid;
+    static const double weight[] = {2, 4, 5, 9, 12, 15};
+    for (int i = 0; i < 6; i++)
+        param[i] = weight[i] / 159;
+}
 
 static void srad_params(struct bench_grid grid, double *param)
 {
@@ -244,7 +245,16 @@ const struct bench_item bench_items[] = {
      .stage = {BODY(gol_9pt)},
      .steps = 4,
      SQUARE},
-    {LINEAR("gaussian2d-25p", 2, gaussian_25, 0, 2, 2, 4), BOTH_2D, .note = "weights / 159 on every grid"},
+    {.name = "gaussian2d-25p",
+     .note = "weights / 159 on every grid; cells that a row weighs alike are added first",
+     .dim = 2,
+     FLOATS,
+     .state = 1,
+     .stage_count = 1,
+     .stage = {BODY(gaussian2d_25p)},
+     .params = gaussian_params,
+     .steps = 4,
+     BOTH_2D},
     {.name = "gradient2d-5p",
      .dim = 2,
      FLOATS,
