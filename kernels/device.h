@@ -180,7 +180,8 @@ VF_INLINE void vf_put(double *to, REAL v)
 #define OPEN_LO(axis) vf_view.open(axis, false)
 #define OPEN_HI(axis) vf_view.open(axis, true)
 #define LOWER_FACE(axis, upper, lower) vf_view.lower_face(axis, upper, [&] { return lower; })
-#define SHORT_WAY C::short_way
+/* Double has none, and tells of no doubt. */
+#define SHORT_WAY (REAL_BITS == 32 && C::short_way)
 #if REAL_BITS == 32 && VF_SMALL_INPUTS
 #define ROOT_OF_STEPS(squares) (C::whole_steps ? vf_root_of_steps(squares) : SQRT(squares))
 #elif REAL_BITS == 32

@@ -38,6 +38,27 @@ Test(cuda_run, one_filter_after_another)
     vf_cuda_close(cuda);
 }
 
+/* Numbers at which bodies divide by 0, or nothing is an edge: the short way of floats, and double, which has
+ * none. */
+Test(cuda_run, numbers_at_their_ends)
+{
+    static const char *const chains[] = {"ced:iterations=1:rho=0.5:C=0", "and:iterations=1:C=0:k=0",
+                                         "eed:iterations=1:k=0", "perona-malik:iterations=2:k=0"};
+    struct vf_cuda *cuda = device_open();
+    for (size_t i = 0; i < 2 * sizeof chains / sizeof *chains; i++) {
+        const struct pipeline p = {.chain = chains[i / 2],
+                                   .nx = 37,
+                                   .ny = 18,
+                                   .nz = 9,
+                                   .type = VF_F32,
+                                   .precise = i % 2,
+                                   .result_type = VF_F32};
+        device_check(&p, cuda, safe);
+        device_check(&p, cuda, planned);
+    }
+    vf_cuda_close(cuda);
+}
+
 /* What is alike in a run, and in the runs after it, is compiled once and known then; its ends, which are of
  * another type, are not. */
 Test(cuda_run, kernels_of_iterations_are_remembered)
