@@ -75,6 +75,7 @@ struct vf_gpu_scheme {
      * with the case: what compiling takes. 1 to 2.5 ms each. NULL: cells of a thread times a cell's
      * operations. */
     double (*written)(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
+    bool any_width;               /* blocks of one row of threads may be any number of warps wide */
     double most_written;          /* so many at most for large grids; 0: no more than for small ones */
     int most_stages, most_fields; /* of a kernel that is weighed unasked, where that takes long; 0: any */
     /* Adds constants of its own to the kernel's text; NULL: none. */
@@ -112,6 +113,11 @@ bool vf_is_looped(const struct vf_stage *stage);
 /* Bytes of the compute type; cells of a pack. */
 size_t vf_kernel_element(const struct vf_kernel_case *c);
 int vf_kernel_pack(const struct vf_kernel_case *c);
+
+/* Widths, in threads of so many cells side by side, of blocks of which one to four cover a row of the grid
+ * with little beyond it: whole warps, two to eight, the widest first. How many. */
+enum { VF_MOST_WIDTHS = 4 };
+int vf_kernel_widths(const struct vf_kernel_case *c, int cells, int width[VF_MOST_WIDTHS]);
 
 /* Instructions that a value takes the time of as it is read, from the stored type to the compute type, and
  * as it is stored. */

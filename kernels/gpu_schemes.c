@@ -3,6 +3,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "src/size.h"
+
 extern const struct vf_gpu_scheme vf_gpu_global_read, vf_gpu_small_tile, vf_gpu_big_tile, vf_gpu_sliding_tile,
     vf_gpu_body_lines, vf_gpu_body_plane;
 
@@ -151,6 +153,18 @@ int vf_line_axis(const struct vf_stage *stage)
         if (taps->halo[i] > 0)
             axis = axis < 0 ? i : 3;
     return axis >= 0 && axis < 3 && taps->count == 2 * taps->halo[axis] + 1 ? axis : -1;
+}
+
+int vf_kernel_widths(const struct vf_kernel_case *c, int cells, int width[VF_MOST_WIDTHS])
+{
+    enum { WARP = 32, LEAST = 2 * WARP, MOST = 8 * WARP };
+    int count = 0;
+    for (int blocks = 1; blocks <= VF_MOST_WIDTHS; blocks++) {
+        const ptrdiff_t warps = vf_ceil_div(c->nx, (ptrdiff_t)WARP * cells * blocks), threads = warps * WARP;
+        if (threads >= LEAST && threads <= MOST && (count == 0 || threads != width[count - 1]))
+            width[count++] = (int)threads;
+    }
+    return count;
 }
 
 bool vf_is_looped(const struct vf_stage *stage)

@@ -113,6 +113,22 @@ static int add_long_spans(const struct vf_kernel_case *c, const struct vf_gpu *g
                                 sizeof shapes / sizeof *shapes, DIRECT, list, room);
 }
 
+/* Blocks as wide as suits the grid's rows. */
+static int add_fitted(const struct vf_kernel_case *c, const struct vf_gpu *gpu, int span, int variant,
+                      struct vf_kernel_config *list, int room)
+{
+    enum { LISTED = 128 };
+    int width[VF_MOST_WIDTHS], n = 0;
+    const int widths = vf_kernel_widths(c, span, width);
+    for (int i = 0; i < widths; i++) {
+        const int shapes[][3] = {{width[i], 1, 2}, {width[i], 1, 4}};
+        if (width[i] != LISTED)
+            n += vf_stream_candidates(&vf_gpu_register_stream, c, gpu, span, shapes,
+                                      sizeof shapes / sizeof *shapes, variant, list + n, room - n);
+    }
+    return n;
+}
+
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                       int room)
 {
@@ -123,9 +139,11 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     const int count = (int)(sizeof shapes / sizeof *shapes) - (c->flow->dim == 2 ? ROWS : 0);
     int n = 0;
     for (int span = vf_kernel_pack(c); span >= 1 && (n == 0 || c->operations > MUCH); span /= 2)
-        for (int variant = DIRECT; variant <= SHARED; variant++)
+        for (int variant = DIRECT; variant <= SHARED; variant++) {
             n += vf_stream_candidates(&vf_gpu_register_stream, c, gpu, span, shapes, count, variant, list + n,
                                       room - n);
+            n += c->flow->dim == 2 ? 0 : add_fitted(c, gpu, span, variant, list + n, room - n);
+        }
     return n + add_long_spans(c, gpu, list + n, room - n);
 }
 
@@ -228,6 +246,7 @@ const struct vf_gpu_scheme vf_gpu_register_stream = {
     .shared = shared,
     .traffic = traffic,
     .written = written,
+    .any_width = true,
     .most_written = MOST_WRITTEN,
     .define = define,
 };

@@ -202,6 +202,23 @@ static int add_shapes(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     return n;
 }
 
+/* Of bands of rows: blocks as wide as suits the grid's rows, but those that are listed. */
+static int add_fitted(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
+                      int room)
+{
+    int n = 0;
+    for (int cells = vf_kernel_pack(c); cells >= 2; cells /= 2) {
+        int width[VF_MOST_WIDTHS];
+        const int widths = vf_kernel_widths(c, cells, width);
+        for (int i = 0; i < widths; i++) {
+            const struct shape shape = {{width[i], 1}, {cells, 1}};
+            if ((width[i] & (width[i] - 1)) != 0)
+                n += add_shapes(c, gpu, &shape, 1, list + n, room - n);
+        }
+    }
+    return n;
+}
+
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                       int room)
 {
@@ -211,8 +228,10 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     static const struct shape deep[] = {{{32, 8}, {2, 4}}, {{64, 4}, {2, 4}},  {{32, 16}, {2, 2}},
                                         {{32, 8}, {2, 2}}, {{16, 16}, {2, 4}}, {{32, 4}, {2, 4}},
                                         {{64, 4}, {2, 2}}, {{32, 8}, {1, 4}},  {{32, 8}, {1, 2}}};
-    return is_flat(c) ? add_shapes(c, gpu, flat, sizeof flat / sizeof *flat, list, room)
-                      : add_shapes(c, gpu, deep, sizeof deep / sizeof *deep, list, room);
+    if (!is_flat(c))
+        return add_shapes(c, gpu, deep, sizeof deep / sizeof *deep, list, room);
+    const int n = add_shapes(c, gpu, flat, sizeof flat / sizeof *flat, list, room);
+    return n + add_fitted(c, gpu, list + n, room - n);
 }
 
 /* ---- traffic ---- */
@@ -332,5 +351,6 @@ const struct vf_gpu_scheme vf_gpu_separable_stream = {
     .shared = shared,
     .traffic = traffic,
     .written = written,
+    .any_width = true,
     .define = define,
 };

@@ -289,18 +289,41 @@ static struct vf_forced shape_of(const struct vf_ranked *choice)
     return shape;
 }
 
-/* What was measured on a grid of about this size keeps its shape, but takes other chunks where its own suit
- * this grid badly. Its time stays the measured one: so are those that it is weighed against. */
-static void refit_chunks(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_ranked *tuned)
+/* By how much a prediction must be shorter before it is followed away from what was measured. */
+#define REFIT_MARGIN 1.1
+
+/* A choice's shape on this grid, in the chunks that are predicted to be best, and in blocks of another width
+ * where that may be any and its own suits the grid badly. False where the grid has none. */
+static bool refit(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_ranked *choice,
+                  struct vf_ranked *best)
 {
-    const double margin = 1.1;
-    const struct vf_forced shape = shape_of(tuned);
+    struct vf_forced shape = shape_of(choice);
+    struct vf_ranked other;
+    int width[VF_MOST_WIDTHS];
+    const bool any_width = choice->scheme->any_width && choice->config.block[1] == 1;
+    const int widths = any_width ? vf_kernel_widths(c, choice->config.work[0], width) : 0;
+    if (vf_gpu_rank(c, gpu, &shape, best, 1) == 0)
+        return false;
+    const double most = best->seconds / REFIT_MARGIN;
+    for (int i = 0; i < widths; i++) {
+        shape.config.block[0] = width[i];
+        if (vf_gpu_rank(c, gpu, &shape, &other, 1) > 0 && other.seconds < fmin(most, best->seconds))
+            *best = other;
+    }
+    return true;
+}
+
+/* What was measured on a grid of about this size keeps its shape, but is refitted where it suits this grid
+ * badly. Its time stays the measured one: so are those that it is weighed against. */
+static void refit_tuned(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_ranked *tuned)
+{
     struct vf_ranked best;
-    if (tuned->config.stream == 0 || vf_gpu_rank(c, gpu, &shape, &best, 1) == 0)
+    if (tuned->config.stream == 0 || !refit(c, gpu, tuned, &best))
         return;
-    if (vf_gpu_predict(c, gpu, tuned->scheme, &tuned->config, 0, &tuned->detail) <= margin * best.seconds)
+    if (vf_gpu_predict(c, gpu, tuned->scheme, &tuned->config, 0, &tuned->detail) <=
+        REFIT_MARGIN * best.seconds)
         return;
-    tuned->config.stream = best.config.stream;
+    tuned->config = best.config;
     tuned->detail = best.detail;
 }
 
@@ -314,8 +337,7 @@ static void prefer_alike(const struct vf_kernel_case *c, const struct vf_gpu *gp
     struct vf_ranked won, best_there, here;
     if (!vf_tuning_find_alike(gpu->tuning, c, gpu, &there, &won))
         return;
-    const struct vf_forced shape = shape_of(&won);
-    if (vf_gpu_rank(&there, gpu, NULL, &best_there, 1) == 0 || vf_gpu_rank(c, gpu, &shape, &here, 1) == 0)
+    if (vf_gpu_rank(&there, gpu, NULL, &best_there, 1) == 0 || !refit(c, gpu, &won, &here))
         return;
     const double slower_there =
         vf_gpu_predict(&there, gpu, won.scheme, &won.config, 0, &won.detail) / best_there.seconds;
@@ -330,7 +352,7 @@ static bool choose_of_all(const struct vf_kernel_case *c, const struct vf_gpu *g
                           const struct vf_forced *forced, struct vf_ranked *best)
 {
     if (forced == NULL && vf_tuning_find(gpu->tuning, c, gpu, best)) {
-        refit_chunks(c, gpu, best);
+        refit_tuned(c, gpu, best);
         return true;
     }
     if (vf_gpu_rank(c, gpu, forced, best, 1) == 0)

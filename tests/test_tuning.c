@@ -16,17 +16,17 @@
 #define GRADIENT "3D single nearest 64x64x64 uint16 -> gradient_magnitude(0)1 -> float32 1"
 #define WORDS "global-read:variant=grid-span:block=32x2x1:work=4x1x1:grid=full:virtual=0:interior=1"
 
-/* The only kernel of `gradient` on 70 x 60 x 50 voxels of uint16. */
-static struct vf_launch plan_gradient(const struct vf_gpu *gpu)
+/* The only kernel of `gradient` on so many voxels of uint16. */
+static struct vf_launch plan_gradient_of(const struct vf_gpu *gpu, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz)
 {
     struct vf_chain chain = {0};
     struct vf_plan plan;
     struct vf_error error = {{0}};
     const struct vf_plan_request request = {.chain = &chain,
                                             .context = {.dim = 3, .aspect = {1, 1, 1}},
-                                            .nx = 70,
-                                            .ny = 60,
-                                            .nz = 50,
+                                            .nx = nx,
+                                            .ny = ny,
+                                            .nz = nz,
                                             .batch = 1,
                                             .threads = 1,
                                             .gpu = gpu,
@@ -39,6 +39,11 @@ static struct vf_launch plan_gradient(const struct vf_gpu *gpu)
     vf_plan_close(&plan);
     vf_chain_free(&chain);
     return launch;
+}
+
+static struct vf_launch plan_gradient(const struct vf_gpu *gpu)
+{
+    return plan_gradient_of(gpu, 70, 60, 50);
 }
 
 static struct vf_tuning read_lines(const char *lines, bool shipped)
@@ -88,6 +93,29 @@ Test(tuning, chunks)
         stream = launch.config.stream;
         vf_tuning_free(&tuning);
     }
+}
+
+/* Nor are blocks of one row whose width leaves much of a row idle. */
+Test(tuning, widths)
+{
+    static const struct {
+        int nx, width;
+    } cases[] = {{512, 128}, {640, 160}, {400, 128}};
+    struct vf_gpu gpu = h200;
+    struct vf_tuning tuning =
+        read_lines("sm_90\t3D single nearest 512x512x512 uint16 -> gradient_magnitude(0)1 -> float32 1\t"
+                   "register-stream:variant=shared:block=128x1x1:work=4x4x1:stream=64:grid=full:virtual=0:"
+                   "interior=0\t1.5\n",
+                   true);
+    gpu.tuning = &tuning;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct vf_launch launch = plan_gradient_of(&gpu, cases[i].nx, 480, 480);
+        cr_expect(launch.tuned);
+        cr_expect_eq(launch.config.block[0], cases[i].width, "%d: %d", cases[i].nx, launch.config.block[0]);
+        cr_expect_eq(launch.config.block[1], 1);
+        cr_expect_eq(launch.config.work[1], 4);
+    }
+    vf_tuning_free(&tuning);
 }
 
 /* What won on another grid and with another boundary is preferred where the grid suits it as well: rows of

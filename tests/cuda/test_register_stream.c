@@ -150,7 +150,7 @@ Test(register_stream, types_and_launch_switches)
     static const char *const switches[] = {
         "register-stream:block=32x2x1:work=4x1x1:stream=3:grid=flat",
         "register-stream:block=4x8x1:work=4x1x1:stream=3:virtual=1:variant=shared",
-        "register-stream:block=64x1x1:work=1x2x1:stream=100",
+        "register-stream:block=96x1x1:work=1x2x1:stream=100",
         "register-stream:block=4x8x1:work=8x1x1:stream=7",
     };
     struct vf_cuda *cuda = device_open();

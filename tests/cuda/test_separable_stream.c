@@ -10,7 +10,7 @@ static const char *const volume_schemes[][2] = {
 };
 static const char *const image_schemes[][2] = {
     {"separable-stream:block=32x1x1:work=2x1x1:stream=5:virtual=1", NULL},
-    {"separable-stream:block=64x1x1:work=1x1x1:stream=64", NULL},
+    {"separable-stream:block=96x1x1:work=2x1x1:stream=64", NULL},
 };
 
 /* Rows of every plane are streamed where there is no line along z. Each grid is a kernel of its own: the
@@ -18,7 +18,7 @@ static const char *const image_schemes[][2] = {
 static void check(struct flow_case *c, struct vf_cuda *cuda, bool flat)
 {
     static const int volumes[][3] = {{1, 1, 2}, {3, 2, 5}, {32, 16, 9}, {131, 9, 11}};
-    static const int images[][3] = {{1, 3, 2}, {128, 11, 1}, {131, 6, 3}};
+    static const int images[][3] = {{1, 3, 2}, {192, 11, 1}, {131, 6, 3}};
     if (c->flow.dim == 2) {
         for (size_t i = 0; i < sizeof images / sizeof *images; i++)
             flow_case_check(c, cuda, image_schemes[(i + (size_t)c->flow.boundary) % 2], images[i][0],
