@@ -111,9 +111,10 @@ void vf_stream_define(const struct vf_kernel_case *c, const struct vf_kernel_con
                 shape->any_diagonal);
 }
 
-enum { MOST_CHUNKS = 3 };
+/* A short chunk reads little twice where it is this many times as long as it reaches. */
+enum { MOST_CHUNKS = 4, SHORT_CHUNK = 16, SHORT_REACHES = 16 };
 
-/* Chunks of the streamed axis: whole, and so many that all SMs are busy several times over. */
+/* Chunks of the streamed axis: whole, so many that all SMs are busy several times over, and short ones. */
 static int chunks_of(const struct vf_kernel_case *c, const struct vf_gpu *gpu, ptrdiff_t tiles,
                      int chunk[MOST_CHUNKS])
 {
@@ -122,7 +123,7 @@ static int chunks_of(const struct vf_kernel_case *c, const struct vf_gpu *gpu, p
     int whole = 1, count = 0;
     while (whole < planes && whole < 1 << 20)
         whole *= 2;
-    for (int size = whole, waves = 0; count < MOST_CHUNKS && size >= 4 * reach && size >= 4; size /= 2) {
+    for (int size = whole, waves = 0; count < MOST_CHUNKS - 1 && size >= 4 * reach && size >= 4; size /= 2) {
         const ptrdiff_t blocks = tiles * ((planes + size - 1) / size);
         if (blocks < 2 * (ptrdiff_t)gpu->multiprocessors && size > 16)
             continue;
@@ -132,6 +133,8 @@ static int chunks_of(const struct vf_kernel_case *c, const struct vf_gpu *gpu, p
     }
     if (count == 0)
         chunk[count++] = whole;
+    if (chunk[count - 1] > SHORT_CHUNK && SHORT_REACHES * reach <= SHORT_CHUNK)
+        chunk[count++] = SHORT_CHUNK;
     return count;
 }
 

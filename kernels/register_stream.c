@@ -166,6 +166,19 @@ static bool has_lone_source(const struct vf_kernel_case *c)
     return false;
 }
 
+/* What of the ring moves on to the next plane: not what is read of the last one, or made of this one. */
+static long moved_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                            const struct vf_stream_shape *shape)
+{
+    long values = 0;
+    for (int k = 0; k < c->flow->source_count; k++) {
+        const long own = (long)config->work[1] * config->work[0],
+                   other = 2L * vf_stream_side(c, k) * config->work[0];
+        values += 2L * vf_stream_reach(c, k) * own + 2L * shape->cross[k] * other;
+    }
+    return values * (c->flow->is_double ? 2 : 1);
+}
+
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
 {
@@ -177,7 +190,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     traffic->registers = 32 + (int)ring_registers(c, config);
     /* Where turns are not written out, every plane moves on in its registers. */
     if (turns_of(c, config) == 1)
-        traffic->other_ops += planes * traffic->threads * (double)ring_registers(c, config);
+        traffic->other_ops += planes * traffic->threads * (double)moved_registers(c, config, &shape);
     if (config->variant == DIRECT)
         return;
     /* A span is stored once and taken for each row beside it; rows beside the tile are shared out. */
@@ -202,10 +215,12 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     if (goes_on)
         traffic->loads_in_flight *= 4;
     /* With one array to share, which is not converted, long sums go on while other warps store and take: 31
-     * points do on an H200, 13 do not; any do where tiles are wide. */
+     * points do on an H200, 13 do not; any do where tiles are wide. Sums that wait for the faces of the plane
+     * before do not. */
     enum { LONG = 30 };
-    const bool overlaps = goes_on || (c->flow->source_count == 1 && c->operations > LONG &&
-                                      vf_type_size(c->source_type[0]) == vf_kernel_element(c));
+    const bool overlaps =
+        c->face_operations == 0 && (goes_on || (c->flow->source_count == 1 && c->operations > LONG &&
+                                                vf_type_size(c->source_type[0]) == vf_kernel_element(c)));
     traffic->overlap = overlaps ? VF_OVERLAPS : VF_PHASES;
 }
 
