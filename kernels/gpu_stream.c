@@ -111,8 +111,9 @@ void vf_stream_define(const struct vf_kernel_case *c, const struct vf_kernel_con
                 shape->any_diagonal);
 }
 
-/* A short chunk reads little twice where it is this many times as long as it reaches. */
-enum { MOST_CHUNKS = 4, SHORT_CHUNK = 16, SHORT_REACHES = 16 };
+/* Short chunks, of planes that reach a neighbour at most, read little twice, and their blocks are soon at
+ * different planes: with so much arithmetic in a cell that hides more than it costs. */
+enum { MOST_CHUNKS = 4, SHORT_CHUNK = 16, SHORT_OPERATIONS = 50 };
 
 /* Chunks of the streamed axis: whole, so many that all SMs are busy several times over, and short ones. */
 static int chunks_of(const struct vf_kernel_case *c, const struct vf_gpu *gpu, ptrdiff_t tiles,
@@ -133,7 +134,7 @@ static int chunks_of(const struct vf_kernel_case *c, const struct vf_gpu *gpu, p
     }
     if (count == 0)
         chunk[count++] = whole;
-    if (chunk[count - 1] > SHORT_CHUNK && SHORT_REACHES * reach <= SHORT_CHUNK)
+    if (chunk[count - 1] > SHORT_CHUNK && reach <= 1 && c->operations > SHORT_OPERATIONS)
         chunk[count++] = SHORT_CHUNK;
     return count;
 }

@@ -367,8 +367,10 @@ static void prefer_alike(const struct vf_kernel_case *c, const struct vf_gpu *gp
 static bool choose_of_all(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                           const struct vf_forced *forced, struct vf_ranked *best)
 {
-    if (forced == NULL && vf_tuning_find(gpu->tuning, c, gpu, best)) {
-        refit_tuned(c, gpu, best);
+    bool is_its_grid;
+    if (forced == NULL && vf_tuning_find(gpu->tuning, c, gpu, best, &is_its_grid)) {
+        if (!is_its_grid)
+            refit_tuned(c, gpu, best);
         return true;
     }
     if (vf_gpu_rank(c, gpu, forced, best, 1) == 0)

@@ -26,8 +26,9 @@ static const struct {
     double launch;          /* seconds */
     double norm;            /* of the parts, which overlap */
     double norm_ahead;      /* where blocks run ahead */
-    double norm_later;      /* of waves after the first, of long streams without barriers */
-    double long_stream;     /* steps that a long one has at least */
+    double norm_later;  /* of waves after the first, of long streams without barriers, if issue bounds them */
+    double long_stream; /* steps that a long one has at least */
+    double bound;       /* of the longest part, what bounds is at least this */
 } rate = {
     .l2_bytes = 40,           /* fitted */
     .l2_bytes_alone = 64,     /* assumed */
@@ -44,6 +45,7 @@ static const struct {
     .norm_ahead = 4,          /* fitted to 10 kernels */
     .norm_later = 5,          /* fitted to 6222 configurations of three stencils on six grids */
     .long_stream = 5,         /* assumed */
+    .bound = 0.8,             /* fitted: 7 points that memory bounds gain nothing */
 };
 
 /* ---- counts of one warp-wide access ---- */
@@ -178,7 +180,8 @@ struct block_cost {
     double alone; /* seconds that a block takes with an SM for itself */
     double warps;
     double issue_warps;
-    double norm, norm_later; /* of the first wave, and of those after it */
+    double norm;
+    bool drifts; /* blocks that start as others end are at other steps than these from then on */
 };
 
 /* Clocks a second at which an SM with so many blocks works. */
@@ -194,9 +197,6 @@ static struct block_cost block_cost_of(const struct vf_gpu *gpu, const struct vf
     const double lanes = float_lanes(gpu->capability);
     const double instructions = t->float_ops + t->double_ops + t->other_ops * rate.other_ops;
     const double arithmetic = (t->float_ops + t->double_ops * gpu->double_ratio) / lanes;
-    const double norm = t->overlap == VF_RUNS_AHEAD ? rate.norm_ahead : rate.norm;
-    /* Blocks that start as others end are at other steps than these from then on. */
-    const bool drifts = (double)t->steps >= rate.long_stream && t->barriers == 0;
     struct block_cost cost = {
         .memory_bytes = memory_read_bytes(gpu, t, resident) + t->written_sectors * VF_SECTOR_BYTES,
         .l2_bytes = (t->read_sectors + halo + t->written_sectors) * VF_SECTOR_BYTES,
@@ -204,8 +204,8 @@ static struct block_cost block_cost_of(const struct vf_gpu *gpu, const struct vf
         .issue_clocks = fmax(instructions / gpu->warp / rate.issued, arithmetic),
         .warps = (double)vf_ceil_div(t->threads, gpu->warp),
         .issue_warps = t->issue_warps > 0 ? t->issue_warps : rate.issue_warps,
-        .norm = norm,
-        .norm_later = drifts ? fmax(norm, rate.norm_later) : norm,
+        .norm = t->overlap == VF_RUNS_AHEAD ? rate.norm_ahead : rate.norm,
+        .drifts = (double)t->steps >= rate.long_stream && t->barriers == 0,
     };
     const double work = t->overlap == VF_PHASES ? cost.shared_clocks + cost.issue_clocks
                                                 : fmax(cost.shared_clocks, cost.issue_clocks);
@@ -214,10 +214,10 @@ static struct block_cost block_cost_of(const struct vf_gpu *gpu, const struct vf
     return cost;
 }
 
-/* Adds the parts of `waves` waves of `blocks` blocks each to `seconds`, and returns what they take together,
- * by the norm that they overlap with. */
+/* Adds the parts of `waves` waves of `blocks` blocks each to `seconds`, and returns what they take together.
+ */
 static double add_waves(const struct vf_gpu *gpu, const struct block_cost *cost, double waves, double blocks,
-                        double norm, double *seconds)
+                        bool later, double *seconds)
 {
     if (waves == 0 || blocks == 0)
         return 0;
@@ -236,6 +236,8 @@ static double add_waves(const struct vf_gpu *gpu, const struct block_cost *cost,
         longest = fmax(longest, part[k]);
         seconds[k] += waves * part[k];
     }
+    const bool overlaps_more = later && cost->drifts && part[VF_LIMIT_ISSUE] >= rate.bound * longest;
+    const double norm = overlaps_more ? fmax(cost->norm, rate.norm_later) : cost->norm;
     for (int k = 0; k < VF_LIMIT_LAUNCH; k++)
         sum += pow(part[k] / longest, norm);
     return waves * longest * pow(sum, 1 / norm);
@@ -265,10 +267,10 @@ double vf_model_seconds(const struct vf_gpu *gpu, const struct vf_kernel_traffic
 
     const double full = floor(detail->waves), rest = blocks - full * resident;
     detail->seconds[VF_LIMIT_LAUNCH] = rate.launch;
-    const double first = fmin(full, 1), later_norm = full > 0 ? cost.norm_later : cost.norm;
-    const double seconds = rate.launch + add_waves(gpu, &cost, first, resident, cost.norm, detail->seconds) +
-                           add_waves(gpu, &cost, full - first, resident, cost.norm_later, detail->seconds) +
-                           add_waves(gpu, &cost, 1, rest, later_norm, detail->seconds);
+    const double first = fmin(full, 1);
+    const double seconds = rate.launch + add_waves(gpu, &cost, first, resident, false, detail->seconds) +
+                           add_waves(gpu, &cost, full - first, resident, true, detail->seconds) +
+                           add_waves(gpu, &cost, 1, rest, full > 0, detail->seconds);
     for (int k = 0; k < VF_LIMIT_COUNT; k++)
         if (detail->seconds[k] > detail->seconds[detail->limit])
             detail->limit = (enum vf_model_limit)k;

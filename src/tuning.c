@@ -214,9 +214,17 @@ enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_ca
     return status;
 }
 
-bool vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *c, const struct vf_gpu *gpu,
-                    struct vf_ranked *found)
+/* The grid that an entry names; false where its text has none. */
+static bool grid_of(const struct vf_tuned *entry, ptrdiff_t *nx, ptrdiff_t *ny, ptrdiff_t *nz)
 {
+    return sscanf(entry->kernel_case, "%*s %*s %*s %tdx%tdx%td", nx, ny, nz) == 3 && *nx >= 1 && *ny >= 1 &&
+           *nz >= 1 && *nx <= INT_MAX && *ny <= INT_MAX && *nz <= INT_MAX;
+}
+
+bool vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                    struct vf_ranked *found, bool *is_its_grid)
+{
+    ptrdiff_t nx, ny, nz;
     const struct vf_tuned *const entry = entry_for(tuning, c, gpu, are_equal);
     if (entry == NULL || entry->scheme->refuses(c) != NULL ||
         entry->scheme->forbids(c, gpu, &entry->config) != NULL)
@@ -225,6 +233,8 @@ bool vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case 
     vf_gpu_fit_grid(c, found->scheme, &found->config); /* measured on a grid of about this size */
     vf_gpu_predict(c, gpu, found->scheme, &found->config, 0, &found->detail);
     found->seconds = entry->copies * vf_case_copy_seconds(c, gpu);
+    *is_its_grid =
+        entry->shipped && grid_of(entry, &nx, &ny, &nz) && nx == c->nx && ny == c->ny && nz == c->nz;
     return true;
 }
 
@@ -232,14 +242,9 @@ bool vf_tuning_find_alike(const struct vf_tuning *tuning, const struct vf_kernel
                           const struct vf_gpu *gpu, struct vf_kernel_case *there, struct vf_ranked *won)
 {
     const struct vf_tuned *const entry = entry_for(tuning, c, gpu, are_alike);
-    long nx, ny, nz;
-    if (entry == NULL || sscanf(entry->kernel_case, "%*s %*s %*s %ldx%ldx%ld", &nx, &ny, &nz) != 3 ||
-        nx < 1 || ny < 1 || nz < 1 || nx > INT_MAX || ny > INT_MAX || nz > INT_MAX)
-        return false;
     *there = *c;
-    there->nx = nx;
-    there->ny = ny;
-    there->nz = nz;
+    if (entry == NULL || !grid_of(entry, &there->nx, &there->ny, &there->nz))
+        return false;
     *won = (struct vf_ranked){.scheme = entry->scheme, .config = entry->config};
     return entry->scheme->refuses(there) == NULL &&
            entry->scheme->forbids(there, gpu, &entry->config) == NULL;

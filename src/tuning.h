@@ -73,10 +73,11 @@ enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_ca
                              const struct vf_gpu *gpu, const struct vf_ranked *choice,
                              struct vf_error *error);
 
-/* What was measured for the case on this device, or else on its architecture; false where nothing was, or it
- * does not do for this grid. `tuning` may be NULL. */
+/* What was measured for the case on this device, or else on its architecture, on a grid of about this size;
+ * false where nothing was, or it does not do for this grid. `tuning` may be NULL. *is_its_grid: on this very
+ * grid, which is known of what is shipped alone. */
 bool vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *c, const struct vf_gpu *gpu,
-                    struct vf_ranked *found);
+                    struct vf_ranked *found, bool *is_its_grid);
 
 /* What won for the same stages on another grid, or with another boundary: its scheme and config, and *there
  * is the case with that grid. False where there is none. */

@@ -210,6 +210,35 @@ Test(model_seconds, last_wave)
                  "but hardly more bandwidth");
 }
 
+/* Waves after the first overlap more than it, where blocks stream and wait for no barrier, and arithmetic
+ * bounds them. */
+Test(model_seconds, later_waves)
+{
+    static const struct {
+        int planes, barriers;
+        double operations; /* of a cell */
+        bool overlap_more;
+    } cases[] = {{16, 0, 100, true}, {16, 16, 100, false}, {4, 0, 100, false}, {16, 0, 13, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double seconds[2];
+        for (int waves = 1; waves <= 2; waves++) {
+            struct vf_kernel_traffic t = float4_stream(4, cases[i].planes);
+            struct vf_model_detail detail;
+            t.float_ops = 32.0 * 4 * cases[i].planes * 4 * cases[i].operations;
+            t.barriers = cases[i].barriers;
+            vf_model_seconds(&h200, &t, &detail);
+            t.blocks[0] = 1; /* of which L2 keeps the halos */
+            t.blocks[1] = 1;
+            t.blocks[2] = (ptrdiff_t)waves * detail.occupancy.blocks * h200.multiprocessors;
+            seconds[waves - 1] = vf_model_seconds(&h200, &t, &detail) - detail.seconds[VF_LIMIT_LAUNCH];
+        }
+        if (cases[i].overlap_more)
+            cr_expect_lt(seconds[1], 1.95 * seconds[0], "case %zu: %g", i, seconds[1] / seconds[0]);
+        else
+            cr_expect_float_eq(seconds[1] / seconds[0], 2, 1e-9, "case %zu: %g", i, seconds[1] / seconds[0]);
+    }
+}
+
 /* Fewer blocks than SMs: each has an SM and its port to L2 for itself. */
 Test(model_seconds, few_blocks)
 {

@@ -118,6 +118,28 @@ Test(tuning, widths)
     vf_tuning_free(&tuning);
 }
 
+/* What is shipped for this very grid stays as it is. The user's was measured on one of about its size. */
+Test(tuning, its_own_grid)
+{
+    for (int shipped = 0; shipped <= 1; shipped++) {
+        struct vf_gpu gpu = h200;
+        struct vf_tuning tuning =
+            read_lines("sm_90\t" GRADIENT "\t"
+                       "register-stream:variant=direct:block=32x4x1:work=4x1x1:stream=64:grid=full:virtual=0:"
+                       "interior=0\t1.5\n",
+                       shipped);
+        gpu.tuning = &tuning;
+        const struct vf_launch launch = plan_gradient_of(&gpu, 64, 64, 64);
+        cr_expect(launch.tuned);
+        cr_expect_eq(launch.config.block[1], 4);
+        if (shipped)
+            cr_expect_eq(launch.config.stream, 64);
+        else
+            cr_expect_lt(launch.config.stream, 64);
+        vf_tuning_free(&tuning);
+    }
+}
+
 /* What won on another grid and with another boundary is preferred where the grid suits it as well: rows of
  * 256 packs do not, which 70 voxels leave idle. Other stages and types do not count. */
 Test(tuning, shapes_that_won_elsewhere)
