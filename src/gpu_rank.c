@@ -15,9 +15,6 @@
 #define LARGE_GRID (1 << 22)
 /* Of a thread, where a block has 1024 of them. */
 #define LARGEST_BLOCK_REGISTERS 64
-/* By how many a thread's may be more than a scheme says; chosen by 6222 configurations on an H200, of three
- * stencils on six grids. */
-#define UNSURE_REGISTERS 8
 /* Tiles along y and z of a grid that is not flat. */
 #define MOST_GRID_YZ 65535
 
@@ -93,15 +90,15 @@ static struct vf_kernel_config within_grid(const struct vf_kernel_case *c, const
     return within;
 }
 
-/* Where registers are a guess, the mean of what it takes with these and with some more: a choice is not to
- * hang on a few of them. */
-static double guessed_seconds(const struct vf_gpu *gpu, const struct vf_kernel_traffic *traffic,
-                              struct vf_model_detail *detail)
+/* Where a thread may take `more` registers than is said, the mean of what it takes with and without them: a
+ * choice is not to hang on a few. */
+static double unsure_seconds(const struct vf_gpu *gpu, const struct vf_kernel_traffic *traffic, int more,
+                             struct vf_model_detail *detail)
 {
-    struct vf_kernel_traffic more = *traffic;
-    more.registers += UNSURE_REGISTERS;
+    struct vf_kernel_traffic other = *traffic;
+    other.registers += more;
     const double seconds = vf_model_seconds(gpu, traffic, detail),
-                 with_more = vf_model_seconds(gpu, &more, NULL);
+                 with_more = vf_model_seconds(gpu, &other, NULL);
     return isfinite(with_more) ? (seconds + with_more) / 2 : seconds;
 }
 
@@ -122,8 +119,8 @@ double vf_gpu_predict(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     if (registers > 0)
         traffic.registers = registers;
     leave_out_beyond(c, scheme, &traffic);
-    return registers > 0 || traffic.registers == 0 ? vf_model_seconds(gpu, &traffic, detail)
-                                                   : guessed_seconds(gpu, &traffic, detail);
+    const int more = registers > 0 ? 0 : scheme->unsure_registers;
+    return more > 0 ? unsure_seconds(gpu, &traffic, more, detail) : vf_model_seconds(gpu, &traffic, detail);
 }
 
 static void insert(struct vf_ranked *list, int *count, int room, const struct vf_ranked *entry)

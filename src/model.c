@@ -181,7 +181,8 @@ struct block_cost {
     double warps;
     double issue_warps;
     double norm;
-    bool drifts; /* blocks that start as others end are at other steps than these from then on */
+    bool drifts; /* blocks that start as others end are at other steps than these from then on; those of one
+                    warp are from the start */
 };
 
 /* Clocks a second at which an SM with so many blocks works. */
@@ -205,7 +206,7 @@ static struct block_cost block_cost_of(const struct vf_gpu *gpu, const struct vf
         .warps = (double)vf_ceil_div(t->threads, gpu->warp),
         .issue_warps = t->issue_warps > 0 ? t->issue_warps : rate.issue_warps,
         .norm = t->overlap == VF_RUNS_AHEAD ? rate.norm_ahead : rate.norm,
-        .drifts = (double)t->steps >= rate.long_stream && t->barriers == 0,
+        .drifts = (double)t->steps >= rate.long_stream && t->barriers == 0 && t->threads > gpu->warp,
     };
     const double work = t->overlap == VF_PHASES ? cost.shared_clocks + cost.issue_clocks
                                                 : fmax(cost.shared_clocks, cost.issue_clocks);
