@@ -71,13 +71,13 @@ struct vf_gpu_scheme {
      * `registers` holds a first guess, and the compiled number later. */
     void (*traffic)(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic);
+    int unsure_registers; /* by how many the compiler may take more than that guess */
     /* Operations in the kernel's code once loops are unrolled, those beside arithmetic as far as they grow
      * with the case: what compiling takes. 1 to 2.5 ms each. NULL: cells of a thread times a cell's
      * operations. */
     double (*written)(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
-    int unsure_registers; /* of a thread: by how many the compiler may take more than `traffic` says */
-    bool any_width;       /* blocks of one row of threads may be any number of warps wide */
-    double most_written;  /* so many at most for large grids; 0: no more than for small ones */
+    bool any_width;               /* blocks of one row of threads may be any number of warps wide */
+    double most_written;          /* so many at most for large grids; 0: no more than for small ones */
     int most_stages, most_fields; /* of a kernel that is weighed unasked, where that takes long; 0: any */
     /* Adds constants of its own to the kernel's text; NULL: none. */
     void (*define)(const struct vf_kernel_case *c, const struct vf_kernel_config *config,

@@ -26,9 +26,9 @@ static const struct {
     double launch;          /* seconds */
     double norm;            /* of the parts, which overlap */
     double norm_ahead;      /* where blocks run ahead */
-    double norm_later;  /* of waves after the first, of long streams without barriers, if issue bounds them */
-    double long_stream; /* steps that a long one has at least */
-    double bound;       /* of the longest part, what bounds is at least this */
+    double norm_later;      /* of later waves whose blocks drift apart, if issue bounds them */
+    double long_stream;     /* steps that blocks take at least to drift apart */
+    double bound;           /* of the longest part, what bounds is at least this */
 } rate = {
     .l2_bytes = 40,           /* fitted */
     .l2_bytes_alone = 64,     /* assumed */
@@ -181,8 +181,7 @@ struct block_cost {
     double warps;
     double issue_warps;
     double norm;
-    bool drifts; /* blocks that start as others end are at other steps than these from then on; those of one
-                    warp are from the start */
+    bool drifts; /* blocks that start as others end are at other steps than they from then on */
 };
 
 /* Clocks a second at which an SM with so many blocks works. */

@@ -133,7 +133,9 @@ const char *vf_model_limit_name(enum vf_model_limit limit);
  * wave is shorter than what a block takes with an SM for itself: its start, its loads over those in flight
  * times the memory's latency, which is Little's law with the bytes cancelled, its barriers, and its own work.
  * Few blocks on an SM, or one, therefore cannot hide their waits. The parts overlap: their 2.5-norm, that is
- * the longest and, if others come near it, up to twice as much (their 4-norm where blocks run ahead).
+ * the longest and, if others come near it, up to twice as much (their 4-norm where blocks run ahead; their
+ * 5-norm in waves after the first of blocks of several warps that stream without barriers, where issue is the
+ * longest part or near it).
  *
  * Halo sectors come from memory or, if still there, from L2. Between a block's read and its neighbour's pass
  * the bytes of the blocks between them, or, if both are resident, a few steps of all resident blocks. Up to

@@ -394,6 +394,31 @@ static double predicted(const struct kernel *k, int stream)
     return vf_gpu_predict(&k->work.c, &k->p.gpu, k->launch->scheme, &config, 0, NULL);
 }
 
+/* Where a scheme's registers are unsure, what is predicted lies between few and many of them. */
+Test(gpu_plan, registers_that_are_a_guess)
+{
+    static const char *const schemes[] = {"register-stream:variant=direct:block=32x4:work=4x2:stream=16",
+                                          "global-read"};
+    bool are_unsure = false;
+    for (int i = 0; i < COUNT(schemes); i++) {
+        struct kernel k;
+        struct vf_kernel_traffic t = {.steps = 1, .loads_in_flight = 1};
+        open_kernel(&k, "perona-malik:k=9:iterations=1", 512, 512, 512, schemes[i]);
+        const struct vf_gpu_scheme *const scheme = k.launch->scheme;
+        const struct vf_kernel_config *const config = &k.launch->config;
+        scheme->tile(&k.work.c, config, t.tile);
+        scheme->traffic(&k.work.c, &k.p.gpu, config, &t);
+        const double few = vf_gpu_predict(&k.work.c, &k.p.gpu, scheme, config, t.registers, NULL),
+                     many = vf_gpu_predict(&k.work.c, &k.p.gpu, scheme, config,
+                                           t.registers + scheme->unsure_registers, NULL);
+        are_unsure = are_unsure || few != many;
+        cr_expect_float_eq(vf_gpu_predict(&k.work.c, &k.p.gpu, scheme, config, 0, NULL), (few + many) / 2,
+                           1e-12, "%s: %g, %g", schemes[i], few, many);
+        close_kernel(&k);
+    }
+    cr_expect(are_unsure);
+}
+
 Test(gpu_plan, a_stream_ends_with_the_grid)
 {
     static const struct {
