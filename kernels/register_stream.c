@@ -2,6 +2,7 @@
 
 #include "kernels/gpu_box.h"
 #include "kernels/gpu_stream.h"
+#include "src/size.h"
 #include "src/volume.h"
 
 extern const struct vf_gpu_scheme vf_gpu_register_stream;
@@ -88,6 +89,13 @@ static bool is_wide(const struct vf_kernel_case *c, const struct vf_kernel_confi
         is_other = is_other || vf_type_size(c->source_type[k]) != vf_kernel_element(c);
     return config->variant == SHARED && !is_other && config->block[0] * config->work[0] >= LEAST &&
            config->block[0] * config->block[1] == THREADS && config->work[1] >= ROWS;
+}
+
+/* Whether hardly any threads are beyond the grid's rows. */
+static bool fills_rows(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    const ptrdiff_t width = (ptrdiff_t)config->block[0] * config->work[0];
+    return (double)c->nx >= 0.85 * (double)(vf_ceil_div(c->nx, width) * width);
 }
 
 /* Much arithmetic in a cell hides what wide accesses would save, and needs the registers. */
@@ -209,9 +217,9 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         traffic->loads_in_flight -= fewer;
     }
     traffic->barriers = planes;
-    /* One block's arithmetic goes on while the other waits, and so it does beside an array that waits for no
-     * rows; fitted. */
-    const bool goes_on = is_wide(c, config) || has_lone_source(c);
+    /* One block's arithmetic goes on while the other waits, unless threads are idle in one of them; and so it
+     * does beside an array that waits for no rows; fitted. */
+    const bool goes_on = (is_wide(c, config) && fills_rows(c, config)) || has_lone_source(c);
     if (goes_on)
         traffic->loads_in_flight *= 4;
     /* With one array to share, which is not converted, long sums go on while other warps store and take: 31

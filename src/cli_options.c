@@ -122,8 +122,8 @@ const struct vf_command_word vf_command_table[] = {
          VF_OPTION_BIT(VF_OPTION_SLICES) | VF_OPTION_BIT(VF_OPTION_BACKEND),
      "Measures, for the chains given or some usual ones, the kernels that plans choose among on the GPU. The "
      "fastest are kept in tuned.txt, in the folder of compiled kernels, and later plans take them for images "
-     "of about that size. --boundary, --dtype, --precision and --slices say how the images will be "
-     "filtered."},
+     "of that size, and for others that they suit as well. --boundary, --dtype, --precision and --slices say "
+     "how the images will be filtered."},
     {NULL, VF_COMMAND_FILTER, NULL, 0, NULL},
 };
 

@@ -147,8 +147,11 @@ static void note_other(const struct vf_cuda_launch *kernel, struct vf_cuda *cuda
 static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda,
                              const struct vf_launch *launch, struct vf_error *error)
 {
-    struct vf_ranked list[MOST_COMPILED] = {{launch->scheme, launch->config, launch->seconds, launch->detail,
-                                             launch->tuned, launch->precompiled}};
+    struct vf_ranked list[MOST_COMPILED] = {{.scheme = launch->scheme,
+                                             .config = launch->config,
+                                             .seconds = launch->seconds,
+                                             .detail = launch->detail,
+                                             .precompiled = launch->precompiled}};
     int count = 1, best = -1, latest = -1;
     double least = INFINITY;
     struct vf_error why = {""};

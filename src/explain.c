@@ -188,7 +188,8 @@ static void print_launch(const struct vf_launch *launch, const struct vf_flow *f
             launch->detail.cell_bytes,
             launch->forced        ? "asked for"
             : launch->precompiled ? "came with volfilter, there is no compiler"
-            : launch->tuned       ? "fastest of those measured"
+            : launch->its_grid    ? "fastest of those measured"
+            : launch->tuned       ? "by what was measured at about this size"
                                   : "least predicted time");
 }
 

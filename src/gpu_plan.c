@@ -257,6 +257,7 @@ static enum vf_status add_stage_launches(struct vf_gpu_plan *plan, struct search
                                                .config = best[end].choice.config,
                                                .forced = best[end].forced,
                                                .tuned = best[end].choice.tuned,
+                                               .its_grid = best[end].choice.its_grid,
                                                .precompiled = best[end].choice.precompiled,
                                                .seconds = best[end].choice.seconds,
                                                .detail = best[end].choice.detail};
@@ -298,6 +299,7 @@ static enum vf_status add_copy_launches(struct vf_gpu_plan *plan, const struct s
         launch->scheme = best.scheme;
         launch->config = best.config;
         launch->tuned = best.tuned;
+        launch->its_grid = best.its_grid;
         launch->precompiled = best.precompiled;
         launch->seconds = best.seconds;
         launch->detail = best.detail;

@@ -326,55 +326,68 @@ static bool refit(const struct vf_kernel_case *c, const struct vf_gpu *gpu, cons
     return true;
 }
 
-/* What was measured on a grid of about this size keeps its shape, but is refitted where it suits this grid
- * badly. Its time stays the measured one: so are those that it is weighed against. */
-static void refit_tuned(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_ranked *tuned)
+/* By how much its own chunks may be predicted to fall behind others of the same shape. */
+#define CHUNK_MARGIN 1.05
+
+/* The shape that won elsewhere, here; by how much it is predicted to fall behind `least`, the best prediction,
+ * over that there: the model tells better how a shape fits a grid than which of two shapes is faster.
+ * INFINITY: it does not do. */
+static double carry_over(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                         const struct vf_known *known, double least, struct vf_ranked *here)
 {
-    struct vf_ranked best;
-    if (tuned->config.stream == 0 || !refit(c, gpu, tuned, &best))
-        return;
-    if (vf_gpu_predict(c, gpu, tuned->scheme, &tuned->config, 0, &tuned->detail) <=
-        REFIT_MARGIN * best.seconds)
-        return;
-    tuned->config = best.config;
-    tuned->detail = best.detail;
+    const struct vf_ranked *won = &known->won;
+    struct vf_ranked best_there;
+    if (vf_gpu_rank(&known->there, gpu, NULL, &best_there, 1) == 0 || !refit(c, gpu, won, here))
+        return INFINITY;
+    struct vf_model_detail ignored;
+    const double slower_there =
+        vf_gpu_predict(&known->there, gpu, won->scheme, &won->config, 0, &ignored) / best_there.seconds;
+    if (won->tuned && won->scheme->forbids(c, gpu, &won->config) == NULL) {
+        struct vf_ranked own = {.scheme = won->scheme, .config = won->config};
+        vf_gpu_fit_grid(c, own.scheme, &own.config);
+        own.seconds = vf_gpu_predict(c, gpu, own.scheme, &own.config, 0, &own.detail);
+        if (own.seconds <= CHUNK_MARGIN * here->seconds)
+            *here = own;
+    }
+    return here->seconds / least / fmax(1, slower_there);
 }
 
-/* Takes the shape that won on another grid, unless it is predicted to fall farther behind the best prediction
- * here than it did there: the model tells better how a shape fits a grid than which of two shapes is faster.
- */
-static void prefer_alike(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_ranked *best)
+/* Takes the shape that won on the nearest grid, unless it falls behind or another one clearly less. What a grid
+ * of about this size took gives the time, as for those that it is weighed against. */
+static void prefer_known(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                         const struct vf_known *known, int count, struct vf_ranked *best)
 {
-    const double margin = 1.02;
-    struct vf_kernel_case there;
-    struct vf_ranked won, best_there, here;
-    if (!vf_tuning_find_alike(gpu->tuning, c, gpu, &there, &won))
-        return;
-    if (vf_gpu_rank(&there, gpu, NULL, &best_there, 1) == 0 || !refit(c, gpu, &won, &here))
-        return;
-    const double slower_there =
-        vf_gpu_predict(&there, gpu, won.scheme, &won.config, 0, &won.detail) / best_there.seconds;
-    if (here.seconds > margin * fmax(1, slower_there) * best->seconds)
-        return;
-    here.seconds = fmin(here.seconds, best->seconds);
-    *best = here;
+    const double margin = 1.02, clearly = 0.98, least = best->seconds;
+    double behind = INFINITY, measured = INFINITY;
+    for (int k = 0; k < count; k++) {
+        struct vf_ranked here;
+        const double over = carry_over(c, gpu, &known[k], least, &here);
+        if (known[k].won.tuned && isinf(measured))
+            measured = known[k].won.seconds;
+        if (over > fmin(margin, clearly * behind))
+            continue;
+        behind = over;
+        *best = here;
+        best->tuned = known[k].won.tuned;
+    }
+    best->seconds = best->tuned ? measured : fmin(fmin(best->seconds, least), measured);
 }
 
 /* What was measured, else what is predicted to be best. */
 static bool choose_of_all(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                           const struct vf_forced *forced, struct vf_ranked *best)
 {
-    bool is_its_grid;
-    if (forced == NULL && vf_tuning_find(gpu->tuning, c, gpu, best, &is_its_grid)) {
-        if (!is_its_grid)
-            refit_tuned(c, gpu, best);
-        return true;
-    }
+    struct vf_known known[VF_MOST_KNOWN];
+    const int count = forced == NULL ? vf_tuning_find(gpu->tuning, c, gpu, known) : 0;
+    for (int k = 0; k < count; k++)
+        if (known[k].won.its_grid) {
+            *best = known[k].won;
+            return true;
+        }
     if (vf_gpu_rank(c, gpu, forced, best, 1) == 0)
         return false;
-    if (forced == NULL)
-        prefer_alike(c, gpu, best);
-    if (gpu->tuning != NULL && gpu->tuning->untuned > 0)
+    prefer_known(c, gpu, known, count, best);
+    if (!best->tuned && gpu->tuning != NULL && gpu->tuning->untuned > 0)
         best->seconds *= gpu->tuning->untuned;
     return true;
 }

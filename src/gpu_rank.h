@@ -39,7 +39,9 @@ struct vf_ranked {
     struct vf_kernel_config config;
     double seconds; /* predicted; measured where it is tuned */
     struct vf_model_detail detail;
-    bool tuned, precompiled;
+    bool tuned;    /* chosen by what was measured (tuning.h) */
+    bool its_grid; /* on this very grid; else on one of about its size */
+    bool precompiled;
 };
 int vf_gpu_rank(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_forced *forced,
                 struct vf_ranked *list, int room);

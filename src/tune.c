@@ -322,7 +322,7 @@ static enum vf_status tune_next(struct tuner *tuner, const struct vf_plan *plan,
         struct vf_kernel_work work;
         struct vf_ranked best;
         int tried;
-        if (launch->tuned || launch->stage_begin == launch->stage_end)
+        if (launch->its_grid || launch->stage_begin == launch->stage_end)
             continue;
         *found = true;
         status = vf_kernel_work_open(&work, &run->gpu, &request, launch, error);

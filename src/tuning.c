@@ -19,11 +19,6 @@
 
 /* ---- cases ---- */
 
-static long nearest_power(ptrdiff_t extent)
-{
-    return lround(exp2(round(log2((double)extent))));
-}
-
 static void add_types(const enum vf_type *type, int count, struct vf_text *text)
 {
     for (int k = 0; k < count; k++)
@@ -52,9 +47,8 @@ static void add_stage(const struct vf_stage *stage, struct vf_text *text)
 void vf_case_text(const struct vf_kernel_case *c, struct vf_text *text)
 {
     const struct vf_flow *flow = c->flow;
-    vf_text_add(text, "%dD %s %s %ldx%ldx%ld ", flow->dim, flow->is_double ? "double" : "single",
-                vf_boundary_name[flow->boundary], nearest_power(c->nx), nearest_power(c->ny),
-                nearest_power(c->nz));
+    vf_text_add(text, "%dD %s %s %tdx%tdx%td ", flow->dim, flow->is_double ? "double" : "single",
+                vf_boundary_name[flow->boundary], c->nx, c->ny, c->nz);
     add_types(c->source_type, flow->source_count, text);
     vf_text_add(text, " ->");
     for (int s = 0; s < flow->stage_count; s++)
@@ -140,12 +134,15 @@ void vf_tuning_count(const struct vf_tuning *tuning, const struct vf_gpu *gpu, i
     }
 }
 
-/* Whether two cases differ in boundary and grid alone, their third and fourth words. */
-static bool are_alike(const char *a, const char *b)
+/* Words of a case, as bits. */
+enum { BOUNDARY = 1 << 2, GRID = 1 << 3 };
+
+/* Whether two cases have the same words but for some. */
+static bool are_alike(const char *a, const char *b, unsigned but_for)
 {
-    for (int word = 1; *a != '\0' && *b != '\0'; word++) {
+    for (int word = 0; *a != '\0' && *b != '\0'; word++) {
         const size_t n = strcspn(a, " "), m = strcspn(b, " ");
-        if (word != 3 && word != 4 && (n != m || memcmp(a, b, n) != 0))
+        if ((but_for >> word & 1) == 0 && (n != m || memcmp(a, b, n) != 0))
             return false;
         a += n + (a[n] == ' ');
         b += m + (b[m] == ' ');
@@ -153,38 +150,30 @@ static bool are_alike(const char *a, const char *b)
     return *a == *b;
 }
 
-static bool are_equal(const char *a, const char *b)
-{
-    return strcmp(a, b) == 0;
-}
-
-static struct vf_tuned *entry_of(const struct vf_tuning *tuning, const char *device, const char *kernel_case,
-                                 bool (*fits)(const char *a, const char *b))
+static struct vf_tuned *entry_of(const struct vf_tuning *tuning, const char *device, const char *kernel_case)
 {
     for (int i = 0; i < tuning->count; i++)
-        if (strcmp(tuning->entry[i].device, device) == 0 && fits(tuning->entry[i].kernel_case, kernel_case))
+        if (strcmp(tuning->entry[i].device, device) == 0 &&
+            strcmp(tuning->entry[i].kernel_case, kernel_case) == 0)
             return &tuning->entry[i];
     return NULL;
 }
 
-/* Of this device, or else of its architecture; NULL: none. `tuning` may be NULL. */
-static const struct vf_tuned *entry_for(const struct vf_tuning *tuning, const struct vf_kernel_case *c,
-                                        const struct vf_gpu *gpu, bool (*fits)(const char *a, const char *b))
+/* The grid that an entry names; false where its text has none. */
+static bool grid_of(const struct vf_tuned *entry, ptrdiff_t *nx, ptrdiff_t *ny, ptrdiff_t *nz)
 {
-    struct vf_text name = {0};
-    char architecture[16];
-    const struct vf_tuned *entry = NULL;
-    if (tuning == NULL || c->flow->stage_count > tuning->most_stages)
-        return NULL;
-    vf_case_text(c, &name);
-    architecture_of(gpu, architecture);
-    if (!name.failed) {
-        entry = entry_of(tuning, gpu->name, name.data, fits);
-        if (entry == NULL)
-            entry = entry_of(tuning, architecture, name.data, fits);
-    }
-    vf_text_free(&name);
-    return entry;
+    return sscanf(entry->kernel_case, "%*s %*s %*s %tdx%tdx%td", nx, ny, nz) == 3 && *nx >= 1 && *ny >= 1 &&
+           *nz >= 1 && *nx <= INT_MAX && *ny <= INT_MAX && *nz <= INT_MAX;
+}
+
+/* By how much the extents of an entry's grid differ, in powers of two, at most; INFINITY: it has none. */
+static double distance(const struct vf_tuned *entry, const struct vf_kernel_case *c)
+{
+    ptrdiff_t nx, ny, nz;
+    if (!grid_of(entry, &nx, &ny, &nz))
+        return INFINITY;
+    return fmax(fabs(log2((double)nx / (double)c->nx)),
+                fmax(fabs(log2((double)ny / (double)c->ny)), fabs(log2((double)nz / (double)c->nz))));
 }
 
 enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_case *c,
@@ -197,7 +186,7 @@ enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_ca
         vf_text_free(&name);
         return vf_fail(error, VF_FAILED, "out of memory for tuning");
     }
-    struct vf_tuned *entry = entry_of(tuning, gpu->name, name.data, are_equal);
+    struct vf_tuned *entry = entry_of(tuning, gpu->name, name.data);
     enum vf_status status = VF_OK;
     if (entry != NULL) {
         entry->scheme = choice->scheme;
@@ -214,40 +203,71 @@ enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_ca
     return status;
 }
 
-/* The grid that an entry names; false where its text has none. */
-static bool grid_of(const struct vf_tuned *entry, ptrdiff_t *nx, ptrdiff_t *ny, ptrdiff_t *nz)
+/* Of one case: its grid's distance from that at hand, and which entry it is. */
+struct near {
+    double far;
+    const struct vf_tuned *entry;
+};
+
+/* The nearest first, of those that are as near the first. */
+static void insert(struct near *list, int *count, const struct near *entry)
 {
-    return sscanf(entry->kernel_case, "%*s %*s %*s %tdx%tdx%td", nx, ny, nz) == 3 && *nx >= 1 && *ny >= 1 &&
-           *nz >= 1 && *nx <= INT_MAX && *ny <= INT_MAX && *nz <= INT_MAX;
+    int at = *count < VF_MOST_KNOWN ? (*count)++ : VF_MOST_KNOWN;
+    for (; at > 0 && entry->far < list[at - 1].far; at--)
+        if (at < VF_MOST_KNOWN)
+            list[at] = list[at - 1];
+    if (at < VF_MOST_KNOWN)
+        list[at] = *entry;
 }
 
-bool vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *c, const struct vf_gpu *gpu,
-                    struct vf_ranked *found, bool *is_its_grid)
+/* What was measured of these stages on whatever grid, of the device and then of its architecture. */
+static int list_near(const struct vf_tuning *tuning, const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                     const char *name, struct near list[VF_MOST_KNOWN])
 {
-    ptrdiff_t nx, ny, nz;
-    const struct vf_tuned *const entry = entry_for(tuning, c, gpu, are_equal);
-    if (entry == NULL || entry->scheme->refuses(c) != NULL ||
-        entry->scheme->forbids(c, gpu, &entry->config) != NULL)
-        return false;
-    *found = (struct vf_ranked){.scheme = entry->scheme, .config = entry->config, .tuned = true};
-    vf_gpu_fit_grid(c, found->scheme, &found->config); /* measured on a grid of about this size */
-    vf_gpu_predict(c, gpu, found->scheme, &found->config, 0, &found->detail);
-    found->seconds = entry->copies * vf_case_copy_seconds(c, gpu);
-    *is_its_grid =
-        entry->shipped && grid_of(entry, &nx, &ny, &nz) && nx == c->nx && ny == c->ny && nz == c->nz;
-    return true;
+    char architecture[16];
+    int count = 0;
+    architecture_of(gpu, architecture);
+    const char *const device[] = {gpu->name, architecture};
+    for (int own = 0; own < 2; own++)
+        for (int i = 0; i < tuning->count; i++) {
+            const struct vf_tuned *entry = &tuning->entry[i];
+            if (strcmp(entry->device, device[own]) == 0 &&
+                are_alike(entry->kernel_case, name, BOUNDARY | GRID))
+                insert(list, &count, &(struct near){distance(entry, c), entry});
+        }
+    return count;
 }
 
-bool vf_tuning_find_alike(const struct vf_tuning *tuning, const struct vf_kernel_case *c,
-                          const struct vf_gpu *gpu, struct vf_kernel_case *there, struct vf_ranked *won)
+int vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                   struct vf_known known[VF_MOST_KNOWN])
 {
-    const struct vf_tuned *const entry = entry_for(tuning, c, gpu, are_alike);
-    *there = *c;
-    if (entry == NULL || !grid_of(entry, &there->nx, &there->ny, &there->nz))
-        return false;
-    *won = (struct vf_ranked){.scheme = entry->scheme, .config = entry->config};
-    return entry->scheme->refuses(there) == NULL &&
-           entry->scheme->forbids(there, gpu, &entry->config) == NULL;
+    const double about = 0.5; /* a factor of the square root of 2 */
+    struct near list[VF_MOST_KNOWN];
+    struct vf_text name = {0};
+    int count = 0;
+    if (tuning == NULL || c->flow->stage_count > tuning->most_stages)
+        return 0;
+    vf_case_text(c, &name);
+    const int all = name.failed ? 0 : list_near(tuning, c, gpu, name.data, list);
+    for (int i = 0; i < all; i++) {
+        const struct vf_tuned *entry = list[i].entry;
+        const bool tuned = list[i].far <= about && are_alike(entry->kernel_case, name.data, GRID);
+        struct vf_known *k = &known[count];
+        k->there = *c;
+        if (!grid_of(entry, &k->there.nx, &k->there.ny, &k->there.nz) ||
+            entry->scheme->refuses(&k->there) != NULL ||
+            entry->scheme->forbids(&k->there, gpu, &entry->config) != NULL)
+            continue;
+        k->won = (struct vf_ranked){.scheme = entry->scheme,
+                                    .config = entry->config,
+                                    .tuned = tuned,
+                                    .its_grid = tuned && list[i].far == 0,
+                                    .seconds = entry->copies * vf_case_copy_seconds(c, gpu)};
+        vf_gpu_predict(&k->there, gpu, k->won.scheme, &k->won.config, 0, &k->won.detail);
+        count++;
+    }
+    vf_text_free(&name);
+    return count;
 }
 
 /* ---- as text ---- */
@@ -405,7 +425,7 @@ static enum vf_status merge(struct vf_tuning *file, const struct vf_tuning *from
     for (int i = 0; i < from->count && status == VF_OK; i++) {
         const struct vf_tuned *own = &from->entry[i];
         struct vf_tuned *there =
-            own->shipped ? NULL : entry_of(file, own->device, own->kernel_case, are_equal);
+            own->shipped ? NULL : entry_of(file, own->device, own->kernel_case);
         if (there != NULL && own->measured) {
             there->scheme = own->scheme;
             there->config = own->config;

@@ -34,7 +34,7 @@ struct vf_tuning {
     double untuned; /* predicted times of kernels that were not measured are multiplied by this; 0: by 1 */
 };
 
-/* A case in words: dimension, type, boundary, the grid to the nearest powers of two, sources, stages, sinks.
+/* A case in words: dimension, type, boundary, the grid, sources, stages, sinks.
  * Weights and parameters are not in it. */
 void vf_case_text(const struct vf_kernel_case *c, struct vf_text *text);
 
@@ -73,16 +73,19 @@ enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_ca
                              const struct vf_gpu *gpu, const struct vf_ranked *choice,
                              struct vf_error *error);
 
-/* What was measured for the case on this device, or else on its architecture, on a grid of about this size;
- * false where nothing was, or it does not do for this grid. `tuning` may be NULL. *is_its_grid: on this very
- * grid, which is known of what is shipped alone. */
-bool vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *c, const struct vf_gpu *gpu,
-                    struct vf_ranked *found, bool *is_its_grid);
+/* What won for a kernel's stages somewhere: the case there, its scheme, config and detail for it, and what the
+ * case at hand would take at that speed. It is tuned where boundaries are the same and no extent of the grids
+ * differs by more than half a power of two. */
+struct vf_known {
+    struct vf_kernel_case there;
+    struct vf_ranked won;
+};
+#define VF_MOST_KNOWN 4
 
-/* What won for the same stages on another grid, or with another boundary: its scheme and config, and *there
- * is the case with that grid. False where there is none. */
-bool vf_tuning_find_alike(const struct vf_tuning *tuning, const struct vf_kernel_case *c,
-                          const struct vf_gpu *gpu, struct vf_kernel_case *there, struct vf_ranked *won);
+/* What was measured for the case's stages on this device, or on its architecture: how many, the nearest grids
+ * first. `tuning` may be NULL. */
+int vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                   struct vf_known known[VF_MOST_KNOWN]);
 
 /* Cases that are known of the device: measured on it, and shipped for it. */
 void vf_tuning_count(const struct vf_tuning *tuning, const struct vf_gpu *gpu, int *own, int *shipped);

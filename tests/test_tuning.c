@@ -100,7 +100,7 @@ Test(tuning, widths)
 {
     static const struct {
         int nx, width;
-    } cases[] = {{512, 128}, {640, 160}, {400, 128}};
+    } cases[] = {{512, 128}, {640, 160}, {500, 128}};
     struct vf_gpu gpu = h200;
     struct vf_tuning tuning =
         read_lines("sm_90\t3D single nearest 512x512x512 uint16 -> gradient_magnitude(0)1 -> float32 1\t"
@@ -118,7 +118,7 @@ Test(tuning, widths)
     vf_tuning_free(&tuning);
 }
 
-/* What is shipped for this very grid stays as it is. The user's was measured on one of about its size. */
+/* What was measured on this very grid stays as it is; on another one its chunks are those that suit. */
 Test(tuning, its_own_grid)
 {
     for (int shipped = 0; shipped <= 1; shipped++) {
@@ -129,13 +129,13 @@ Test(tuning, its_own_grid)
                        "interior=0\t1.5\n",
                        shipped);
         gpu.tuning = &tuning;
-        const struct vf_launch launch = plan_gradient_of(&gpu, 64, 64, 64);
-        cr_expect(launch.tuned);
-        cr_expect_eq(launch.config.block[1], 4);
-        if (shipped)
-            cr_expect_eq(launch.config.stream, 64);
-        else
-            cr_expect_lt(launch.config.stream, 64);
+        for (int more = 0; more <= 1; more++) {
+            const struct vf_launch launch = plan_gradient_of(&gpu, 64, 64, 64 + more);
+            cr_expect(launch.tuned);
+            cr_expect_eq(launch.its_grid, more == 0);
+            cr_expect_eq(launch.config.block[1], 4);
+            cr_expect(more == 0 ? launch.config.stream == 64 : launch.config.stream < 64);
+        }
         vf_tuning_free(&tuning);
     }
 }
@@ -170,6 +170,37 @@ Test(tuning, shapes_that_won_elsewhere)
         const struct vf_launch launch = plan_gradient(&gpu);
         cr_expect_eq(launch.config.block[1], cases[i].is_taken ? 8 : usual, "%zu", i);
         cr_expect_not(launch.tuned);
+        vf_tuning_free(&tuning);
+    }
+}
+
+/* Of several grids the nearest one's shape is taken, whoever measured it, unless it does not suit. */
+Test(tuning, nearest_grid)
+{
+#define CASE(grid) "3D single nearest " grid " uint16 -> gradient_magnitude(0)1 -> float32 1"
+#define LINE(device, grid, block) device "\t" CASE(grid) "\t" SHAPE(block) "\t1.5\n"
+    static const struct {
+        const char *own, *shipped;
+        int rows; /* of the block that is taken */
+        bool tuned, its_grid;
+    } cases[] = {
+        {"", LINE("sm_90", "1024x512x256", "256x1") LINE("sm_90", "64x64x64", "32x2"), 2, true, false},
+        {"", LINE("sm_90", "1024x512x256", "16x8") LINE("sm_90", "512x512x256", "256x1"), 8, false, false},
+        {"", LINE("sm_90", "64x64x64", "16x8") LINE("sm_90", "70x60x50", "256x1"), 1, true, true},
+        {LINE("NVIDIA H200", "70x60x51", "32x4"), LINE("sm_90", "70x60x50", "16x8"), 8, true, true},
+        {LINE("NVIDIA H200", "70x60x50", "32x4"), LINE("sm_90", "70x60x50", "16x8"), 4, true, true},
+        {LINE("NVIDIA H200", "80x60x50", "32x4"), LINE("sm_90", "72x60x50", "16x8"), 8, true, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct vf_gpu gpu = h200;
+        struct vf_error error;
+        struct vf_tuning tuning = read_lines(cases[i].own, false);
+        cr_assert_eq(vf_tuning_read(&tuning, cases[i].shipped, true, &error), VF_OK);
+        gpu.tuning = &tuning;
+        const struct vf_launch launch = plan_gradient(&gpu);
+        cr_expect_eq(launch.config.block[1], cases[i].rows, "%zu: %d", i, launch.config.block[1]);
+        cr_expect_eq(launch.tuned, cases[i].tuned, "%zu", i);
+        cr_expect_eq(launch.its_grid, cases[i].its_grid, "%zu", i);
         vf_tuning_free(&tuning);
     }
 }

@@ -220,6 +220,20 @@ test_tune_keeps_what_plans_then_take() {
     prints "nothing new to measure"
 }
 
+# What is known of one size gives plans for another, which has yet to be measured.
+test_tune_measures_what_is_known_of_another_size() {
+    sparse 40 36 8 one.mrc
+    sparse 44 36 8 other.mrc
+    fake 0 tune --budget 1 --like one.mrc gradient
+    fake 0 --backend cuda --explain --dry-run -f gradient other.mrc out.mrc
+    prints "by what was measured at about this size"
+    fake 0 tune --budget 1 --like other.mrc gradient
+    prints "1 kernel measured"
+    [ "$(wc -l <cache/tuned.txt)" = 2 ]
+    fake 0 --backend cuda --explain --dry-run -f gradient other.mrc out.mrc
+    prints "fastest of those measured"
+}
+
 test_tune_that_is_ended_keeps_what_it_has() {
     # Ended by the first compiler that is asked for the second kernel.
     cat >slow <<EOF
