@@ -277,39 +277,56 @@ static enum vf_status make_directory(const char *path, struct vf_error *error)
     struct stat entry;
     if (mkdir(path, 0777) == 0)
         return VF_OK;
-    if (errno != EEXIST)
+    const int cause = errno;
+    if (stat(path, &entry) != 0)
         return vf_fail(error, VF_FAILED, "--out-dir=%.200s: cannot make the directory: %s", path,
-                       strerror(errno));
-    if (stat(path, &entry) == 0 && S_ISDIR(entry.st_mode))
+                       strerror(cause));
+    if (S_ISDIR(entry.st_mode))
         return VF_OK;
     return vf_fail(error, VF_FAILED, "--out-dir=%.200s: this is no directory", path);
 }
 
-/* Whether that can be done, and nothing is made. */
-static enum vf_status try_directory(const char *path, struct vf_error *error)
-{
-    struct stat entry;
-    char parent[PATH_MAX];
-    if (stat(path, &entry) == 0)
-        return make_directory(path, error);
-    snprintf(parent, sizeof parent, "%s", path);
-    if (access(dirname(parent), W_OK | X_OK) == 0)
-        return VF_OK;
-    return vf_fail(error, VF_FAILED, "--out-dir=%.200s: cannot make the directory: %s", path,
-                   strerror(errno));
-}
-
-/* The directories of a result's name, which stand between slashes. */
-static enum vf_status make_parents(struct vf_batch_file *file, struct vf_error *error)
+/* The directories that a path lies in, from its first `made` characters on. */
+static enum vf_status make_parents(char *path, size_t made, struct vf_error *error)
 {
     enum vf_status status = VF_OK;
-    char *slash = file->out + (file->name - file->out);
-    while (status == VF_OK && (slash = strchr(slash, '/')) != NULL) {
+    for (char *slash = path + made; status == VF_OK && (slash = strchr(slash, '/')) != NULL; slash++) {
+        if (slash == path)
+            continue;
         *slash = '\0';
-        status = make_directory(file->out, error);
-        *slash++ = '/';
+        status = make_directory(path, error);
+        *slash = '/';
     }
     return status;
+}
+
+static enum vf_status make_path(const char *path, struct vf_error *error)
+{
+    char *copy = vf_strdup(path, error);
+    enum vf_status status = copy == NULL ? VF_FAILED : make_parents(copy, 0, error);
+    vf_free(copy);
+    return status == VF_OK ? make_directory(path, error) : status;
+}
+
+/* Whether that can be done, and nothing is made: the last of its directories that is there may be written. */
+static enum vf_status try_path(const char *path, struct vf_error *error)
+{
+    struct stat entry;
+    if (stat(path, &entry) == 0)
+        return make_directory(path, error);
+    char *there = vf_strdup(path, error), *parent = there;
+    if (there == NULL)
+        return VF_FAILED;
+    do
+        parent = dirname(parent);
+    while (stat(parent, &entry) != 0 && (errno == ENOENT || errno == ENOTDIR));
+    int cause = access(parent, W_OK | X_OK) == 0 ? 0 : errno;
+    if (cause == 0 && !S_ISDIR(entry.st_mode))
+        cause = ENOTDIR;
+    vf_free(there);
+    return cause == 0 ? VF_OK
+                      : vf_fail(error, VF_FAILED, "--out-dir=%.200s: cannot make the directory: %s", path,
+                                strerror(cause));
 }
 
 enum vf_status vf_batch_open(struct vf_batch *batch, const struct vf_command_line *line,
@@ -329,13 +346,14 @@ enum vf_status vf_batch_open(struct vf_batch *batch, const struct vf_command_lin
             VF_TRY(name_output(line, &batch->file[i], error));
     VF_TRY(check_names(batch, error));
     if (line->options.dry_run) {
-        status = try_directory(line->out_dir, error);
+        status = try_path(line->out_dir, error);
         goto out;
     }
-    VF_TRY(make_directory(line->out_dir, error));
+    VF_TRY(make_path(line->out_dir, error));
     for (int i = 0; i < batch->count; i++)
         if (batch->file[i].cause == 0)
-            VF_TRY(make_parents(&batch->file[i], error));
+            VF_TRY(
+                make_parents(batch->file[i].out, (size_t)(batch->file[i].name - batch->file[i].out), error));
 out:
     return status;
 }

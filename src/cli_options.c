@@ -26,7 +26,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
     [VF_OPTION_FILTER] = {FILES, "filter", 'f', "CHAIN", NULL, "a chain such as gaussian:sigma=2,gradient",
                           "filters to apply, one after the other; a repeated -f appends"},
     [VF_OPTION_OUT_DIR] = {FILES, "out-dir", 0, "DIR", NULL, NULL,
-                           "filter each file into DIR, under its own name; DIR is made when it is missing"},
+                           "filter each file into DIR, under its own name; DIR is made when it is missing, "
+                           "with the directories that it lies in"},
     [VF_OPTION_SUFFIX] = {FILES, "suffix", 0, "S", NULL, "text without '/'",
                           "with --out-dir, put S before the ending of each name"},
     [VF_OPTION_TREE] = {FILES, "tree", 0, NULL, NULL, NULL,

@@ -81,9 +81,22 @@ test_the_directory() {
     echo file >d
     expect 1 -f gaussian --out-dir d "$SMALL"
     says "--out-dir=d: this is no directory"
-    expect 1 -f gaussian --out-dir nowhere/d "$SMALL"
-    says "--out-dir=nowhere/d: cannot make the directory"
+    for dir in d/e d/e/f; do
+        expect 1 -f gaussian --out-dir "$dir" "$SMALL"
+        says "--out-dir=d"
+        expect 1 -f gaussian --dry-run --out-dir "$dir" "$SMALL"
+        says "--out-dir=$dir: cannot make the directory"
+    done
     [ "$(cat d)" = file ]
+}
+
+test_the_directory_is_made_with_its_parents() {
+    expect 0 -f gaussian --dry-run --out-dir a/b//c/ "$SMALL"
+    [ ! -e a ]
+    expect 0 -f gaussian --out-dir a/b//c/ "$SMALL"
+    [ "$(names a/b/c)" = microaneurysms.png ]
+    expect 0 -f gradient --out-dir "$PWD/a/b/d" "$SMALL"
+    [ "$(names a/b/d)" = microaneurysms.png ]
 }
 
 test_what_has_no_name() {
@@ -325,8 +338,6 @@ test_dry_runs_say_what_is_to_be_done() {
     diff -r before d
     expect 1 -f gaussian --no-clobber --dry-run --out-dir d a.png
     says "d/a.png: exists; remove it"
-    expect 1 -f gaussian --dry-run --out-dir nowhere/e a.png
-    says "--out-dir=nowhere/e: cannot make the directory"
     expect 1 -f gaussian --dry-run --out-dir a.png a.png
     says "--out-dir=a.png: this is no directory"
     expect 0 -f gaussian --dry-run --tree --out-dir e/ a.png
