@@ -326,12 +326,9 @@ static bool refit(const struct vf_kernel_case *c, const struct vf_gpu *gpu, cons
     return true;
 }
 
-/* By how much its own chunks may be predicted to fall behind others of the same shape. */
-#define CHUNK_MARGIN 1.05
-
-/* The shape that won elsewhere, here; by how much it is predicted to fall behind `least`, the best prediction,
- * over that there: the model tells better how a shape fits a grid than which of two shapes is faster.
- * INFINITY: it does not do. */
+/* The shape that won elsewhere, here; by how much it is predicted to fall behind `least`, the best
+ * prediction, over that there: the model tells better how a shape fits a grid than which of two shapes is
+ * faster. INFINITY: it does not do. */
 static double carry_over(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                          const struct vf_known *known, double least, struct vf_ranked *here)
 {
@@ -342,18 +339,11 @@ static double carry_over(const struct vf_kernel_case *c, const struct vf_gpu *gp
     struct vf_model_detail ignored;
     const double slower_there =
         vf_gpu_predict(&known->there, gpu, won->scheme, &won->config, 0, &ignored) / best_there.seconds;
-    if (won->tuned && won->scheme->forbids(c, gpu, &won->config) == NULL) {
-        struct vf_ranked own = {.scheme = won->scheme, .config = won->config};
-        vf_gpu_fit_grid(c, own.scheme, &own.config);
-        own.seconds = vf_gpu_predict(c, gpu, own.scheme, &own.config, 0, &own.detail);
-        if (own.seconds <= CHUNK_MARGIN * here->seconds)
-            *here = own;
-    }
     return here->seconds / least / fmax(1, slower_there);
 }
 
-/* Takes the shape that won on the nearest grid, unless it falls behind or another one clearly less. What a grid
- * of about this size took gives the time, as for those that it is weighed against. */
+/* Takes the shape that won on the nearest grid, unless it falls behind or another one clearly less. What a
+ * grid of about this size took gives the time, as for those that it is weighed against. */
 static void prefer_known(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                          const struct vf_known *known, int count, struct vf_ranked *best)
 {
@@ -373,6 +363,18 @@ static void prefer_known(const struct vf_kernel_case *c, const struct vf_gpu *gp
     best->seconds = best->tuned ? measured : fmin(fmin(best->seconds, least), measured);
 }
 
+/* Whether a grid of about the size of that where it was measured is cut into the same tiles. */
+static bool has_its_tiles(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                          const struct vf_known *known)
+{
+    ptrdiff_t here[3], there[3];
+    if (!known->won.tuned || known->won.scheme->forbids(c, gpu, &known->won.config) != NULL)
+        return false;
+    vf_gpu_tiles(c, known->won.scheme, &known->won.config, here);
+    vf_gpu_tiles(&known->there, known->won.scheme, &known->won.config, there);
+    return memcmp(here, there, sizeof here) == 0;
+}
+
 /* What was measured, else what is predicted to be best. */
 static bool choose_of_all(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                           const struct vf_forced *forced, struct vf_ranked *best)
@@ -380,7 +382,7 @@ static bool choose_of_all(const struct vf_kernel_case *c, const struct vf_gpu *g
     struct vf_known known[VF_MOST_KNOWN];
     const int count = forced == NULL ? vf_tuning_find(gpu->tuning, c, gpu, known) : 0;
     for (int k = 0; k < count; k++)
-        if (known[k].won.its_grid) {
+        if (known[k].won.its_grid || has_its_tiles(c, gpu, &known[k])) {
             *best = known[k].won;
             return true;
         }
