@@ -201,7 +201,7 @@ static const char after_options[] =
     "Where voxels are not cubes, derivatives are taken per x\\-voxel, and a single bare sigma or rho of "
     "a filter that uses tensors\n"
     "(structure\\-tensor, eed, ced, and) is in x\\-voxels; three values are in voxels of each axis.\n"
-    "\\fB\\-\\-spacing 1x1x1\\fR switches that off.\n"
+    "\\fB\\-\\-spacing 1x1x1\\fR switches that off, and the result keeps the file's voxel size.\n"
     ".SH GLOBAL VALUES\n"
     "Thresholds such as \\fBk=auto\\fR, \\fBk=p90\\fR (a percentile) and \\fBk=2sd\\fR (standard deviations) "
     "are\n"

@@ -304,9 +304,12 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
     w->result.output_label = w->label;
     w->result.half_floats =
         w->result.half_floats && !w->options->dtype_given && vf_chain_float_filter(chain) == NULL;
-    memcpy(w->result.spacing, request.context.spacing, sizeof w->result.spacing);
-    memcpy(w->result.spacing_known, request.context.spacing_known, sizeof w->result.spacing_known);
-    memcpy(w->result.unit, request.context.unit, sizeof w->result.unit);
+    /* Sizes without a unit are for the filters alone. */
+    if (o->spacing_unit[0] != '\0') {
+        memcpy(w->result.spacing, request.context.spacing, sizeof w->result.spacing);
+        memcpy(w->result.spacing_known, request.context.spacing_known, sizeof w->result.spacing_known);
+        memcpy(w->result.unit, request.context.unit, sizeof w->result.unit);
+    }
     VF_TRY(vf_work_named(vf_writer_supports(w->format, &w->result, error), w->out_name, error));
     if (!vf_volume_bytes(w->input->type, shape, &bytes_in) ||
         !vf_volume_bytes(w->result.type, &w->result.shape, &bytes_out))
