@@ -134,8 +134,10 @@ static int on_warning(TIFF *tif, void *stream, const char *module, const char *f
 static TIFF *open_stream(struct vf_tiff_stream *stream, const char *name, const char *mode)
 {
     TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
-    if (options == NULL)
+    if (options == NULL) {
+        strcpy(stream->message, "out of memory");
         return NULL;
+    }
     TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, stream);
     TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, stream);
     TIFF *tif = TIFFClientOpenExt(name, mode, stream, stream_read, stream_write, stream_seek, stream_close,
@@ -168,8 +170,9 @@ TIFF *vf_tiff_open(struct vf_tiff_stream *stream, const char *name, const char *
 {
     vf_tiff_clear_error(stream);
     TIFF *tif = open_stream(stream, name, mode);
+    /* Of this alone libtiff says nothing. */
     if (tif == NULL && stream->message[0] == '\0')
-        strcpy(stream->message, "out of memory");
+        strcpy(stream->message, "it has no page; what wrote it did not finish");
     return tif;
 }
 

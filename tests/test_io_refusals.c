@@ -312,6 +312,8 @@ Test(io_refusals, paths)
     check_refused(path, "neither TIFF, PNG nor MRC");
     sample_put(path, "II*\0", 4);
     check_refused(path, "TIFF");
+    sample_put(path, "II*\0\0\0\0\0", 8);
+    check_refused(path, "no page");
 }
 
 Test(io_refusals, files_of_other_kinds)
