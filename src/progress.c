@@ -30,6 +30,11 @@ static double seconds_left(const struct vf_progress_line *line, size_t done, dou
     return seconds / (double)done * (double)(line->total - done);
 }
 
+static double percent(const struct vf_progress_line *line, size_t done)
+{
+    return 100.0 * (double)done / (double)line->total;
+}
+
 static void draw_json(const struct vf_progress_line *line, size_t done, double seconds)
 {
     fprintf(stderr, "{\"step\": \"%s\", \"done\": %zu, \"total\": %zu, \"seconds\": %.2f", line->label, done,
@@ -58,8 +63,7 @@ static void draw(struct vf_progress_line *line, long long now)
     else if (!known)
         snprintf(text, sizeof text, "%.60s: %zu done, %.1f s", line->label, done, seconds);
     else
-        snprintf(text, sizeof text, "%.60s: %3.0f%%", line->label,
-                 100.0 * (double)done / (double)line->total);
+        snprintf(text, sizeof text, "%.60s: %3.0f%%", line->label, percent(line, done));
     const size_t used = strlen(text);
     if (known)
         snprintf(text + used, sizeof text - used, ", %.1f s left", seconds_left(line, done, seconds));
@@ -131,8 +135,8 @@ void vf_progress_end(struct vf_progress_line *line)
     else if (!line->terminal && !vf_interrupted && line->files > 0)
         fprintf(stderr, "volfilter: %zu of %zu files, %.2f s\n", line->files_done, line->files, seconds);
     else if (!line->terminal && !vf_interrupted)
-        fprintf(stderr, "volfilter: %.60s: %zu of %zu, %.2f s\n", line->label, atomic_load(&line->done),
-                line->total, seconds);
+        fprintf(stderr, "volfilter: %.60s: %3.0f%%, %.2f s\n", line->label,
+                percent(line, atomic_load(&line->done)), seconds);
     fflush(stderr);
     line->shown = false;
 }

@@ -249,7 +249,7 @@ test_progress() {
     silent
     expect 0 --progress always -f gaussian "$STACK" o.tif
     [ ! -s out ]
-    says "volfilter: "
+    says "volfilter: filtering: 100%, "
 }
 
 test_options_stand_anywhere() {
