@@ -5,6 +5,7 @@
 #include "imagej_data.h"
 #include "io_codec.h"
 #include "io_tags.h"
+#include "mrc.h"
 #include "ome.h"
 
 struct words {
@@ -62,6 +63,16 @@ static void add_imagej_losses(const struct words *words, const struct vf_info *r
         add(words, lost);
 }
 
+static void add_mrc_losses(const struct words *words, const struct vf_tags *tags)
+{
+    if (vf_mrc_has_origin(tags->mrc_header))
+        add(words, "its origin");
+    if (vf_mrc_has_labels(tags->mrc_header))
+        add(words, "its labels");
+    if (tags->mrc_extended != NULL)
+        add(words, "its extended header");
+}
+
 void vf_info_lost(const struct vf_info *input, const struct vf_info *result, char *text, size_t room)
 {
     const struct words words = {text, room};
@@ -85,6 +96,8 @@ void vf_info_lost(const struct vf_info *input, const struct vf_info *result, cha
         (tags->texts != NULL ||
          (tags->pages != NULL && tags->page_count > 0 && tags->pages[0].description != NULL)))
         add(&words, "descriptions");
-    if (tags->mrc_extended != NULL && result->format != VF_FORMAT_MRC)
-        add(&words, "its extended header");
+    if (tags->orientation > 1 && result->format != VF_FORMAT_TIFF)
+        add(&words, "which way up it is shown");
+    if (tags->mrc_header != NULL && result->format != VF_FORMAT_MRC)
+        add_mrc_losses(&words, tags);
 }

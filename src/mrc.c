@@ -20,6 +20,7 @@ enum {
     AT_VERSION = 108,
     AT_IMOD_STAMP = 152,
     AT_IMOD_FLAGS = 156,
+    AT_ORIGIN = 196,
     AT_MAP = 208,
     AT_STAMP = 212,
     AT_DEVIATION = 216,
@@ -270,4 +271,22 @@ void vf_mrc_header_write(unsigned char bytes[VF_MRC_HEADER], const unsigned char
     put_word(bytes, true, AT_MAP, MAP);
     put_word(bytes, true, AT_STAMP, big ? BIG_STAMP : LITTLE_STAMP);
     put_label(bytes, big);
+}
+
+static bool any_byte(const unsigned char *bytes, int begin, int end)
+{
+    for (int i = begin; i < end; i++)
+        if (bytes[i] != 0)
+            return true;
+    return false;
+}
+
+bool vf_mrc_has_origin(const unsigned char bytes[VF_MRC_HEADER])
+{
+    return any_byte(bytes, AT_ORIGIN, AT_MAP);
+}
+
+bool vf_mrc_has_labels(const unsigned char bytes[VF_MRC_HEADER])
+{
+    return any_byte(bytes, AT_LABEL_COUNT, AT_LABELS);
 }

@@ -39,6 +39,10 @@ void vf_mrc_header_write(unsigned char bytes[VF_MRC_HEADER], const unsigned char
                          const struct vf_info *result, bool spacing_kept, uint32_t extended,
                          const struct vf_mrc_statistics *statistics);
 
+/* What no other format of a result says. */
+bool vf_mrc_has_origin(const unsigned char bytes[VF_MRC_HEADER]);
+bool vf_mrc_has_labels(const unsigned char bytes[VF_MRC_HEADER]);
+
 /* The mode that holds a result, -1 for none. */
 int vf_mrc_mode(const struct vf_info *result, const unsigned char *input);
 

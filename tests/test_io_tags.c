@@ -107,6 +107,23 @@ static void derive(enum vf_type type, size_t outputs, const double *spacing)
     vf_reader_close(reader);
 }
 
+Test(io_tags, only_tiff_says_which_way_up)
+{
+    struct vf_reader *reader;
+    struct vf_info result;
+    struct vf_error error;
+    char lost[VF_NOTE_TEXT];
+    tiff_sample_write(sample_path("in.tif"),
+                      &(struct tiff_sample){.type = VF_U8, .nx = 9, .ny = 8, .more = set_tags});
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK);
+    for (int png = 0; png < 2; png++) {
+        vf_info_for_result(vf_reader_info(reader), png ? VF_FORMAT_PNG : VF_FORMAT_TIFF, VF_U8, 1, &result);
+        vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
+        cr_assert_str_eq(lost, png ? "which way up it is shown" : "");
+    }
+    vf_reader_close(reader);
+}
+
 Test(io_tags, another_type_drops_what_no_longer_holds)
 {
     tiff_sample_write(sample_path("in.tif"),
