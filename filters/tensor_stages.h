@@ -44,8 +44,8 @@ enum vf_status vf_set_inverse_k(struct vf_expansion *e, const struct vf_context 
  * stage's VF_CED_CONTRAST; and alpha. */
 enum vf_status vf_set_coherence(struct vf_expansion *e, double alpha, double c, struct vf_error *error);
 
-/* Labels of a tensor's components, in the order of FILTERS, and which of them are on the diagonal, by axis,
- * and which are not, in order: [dim - 2]. */
+/* Labels of a tensor's components, in the order of VF_XX and on (kernels/stencil.h), and which of them are on
+ * the diagonal, by axis, and which are not, in order: [dim - 2]. */
 extern const char *const vf_tensor_label[2][6];
 extern const int vf_tensor_diagonal[2][3], vf_tensor_mixed[2][3];
 

@@ -1,8 +1,8 @@
 /* A scheme sweeps a run, that is consecutive stages, over the grid. Here: runs in host memory, what a scheme
  * of the CPU is given, and what it must offer; gpu_scheme.h has the GPU's.
  *
- * To add a scheme: one file (or stem) in kernels/ that fills a `const struct vf_scheme`, and its name in
- * cpu_schemes.c. Every scheme gives the bits of cpu_reference. */
+ * To add a scheme: one file (or stem) in kernels/ that fills a `const struct vf_scheme`, and its name below
+ * and in cpu_schemes.c. Every scheme gives the bits of cpu_reference. */
 #ifndef VF_SCHEME_H
 #define VF_SCHEME_H
 

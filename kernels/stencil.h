@@ -32,7 +32,7 @@
 
 enum { VF_X, VF_Y, VF_Z };
 
-/* Components of a symmetric tensor, in the order of FILTERS: 3D xx xy xz yy yz zz, 2D xx xy yy. */
+/* Components of a symmetric tensor, in the order of results: 3D xx xy xz yy yz zz, 2D xx xy yy. */
 #if DIM == 3
 enum { VF_XX, VF_XY, VF_XZ, VF_YY, VF_YZ, VF_ZZ, VF_TENSOR };
 #else

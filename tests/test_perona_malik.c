@@ -12,8 +12,8 @@
 
 /* ---- a step in double ---- */
 
-/* The index that position i of n reads, written from the pictures in FILTERS; -1 for the constant. Only for
- * neighbours and n > 1. */
+/* The index that position i of n reads, written from the pictures in the manual; -1 for the constant. Only
+ * for neighbours and n > 1. */
 static int neighbour(enum vf_boundary boundary, int i, int n)
 {
     const bool low = i < 0;

@@ -1,7 +1,7 @@
-/* One explicit step of u_t = div(D grad u) in flux form (FILTERS: PDE). Inputs: D_aa of each axis a, what
- * the other axes add to the flux along a (flux_cross), of each axis, then u. The flux through the face
- * between a voxel and its next one along a is the mean of the two D_aa times the difference over h_a, plus
- * the mean of what the other axes add at the two.
+/* One explicit step of u_t = div(D grad u) in flux form. Inputs: D_aa of each axis a, what the other axes add
+ * to the flux along a (flux_cross), of each axis, then u. The flux through the face between a voxel and its
+ * next one along a is the mean of the two D_aa times the difference over h_a, plus the mean of what the other
+ * axes add at the two.
  *
  * Beyond the grid that is 0 under `constant`, as D is, of which it is a multiple; where the boundary names a
  * voxel of the grid no flux crosses the outer face, except under `wrap`, which repeats all of it. */
