@@ -57,8 +57,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
     [VF_OPTION_SPACING] =
         {IMAGE, "spacing", 0, "XxYxZ[UNIT]", NULL,
          "sizes from 1e-6 to 1e6 such as 0.5x0.5x2um, one for all axes or one for each, in nm, um or mm",
-         "size of a voxel, instead of the file's; without a unit it is for the filters alone, and the result "
-         "keeps the file's"},
+         "size of a voxel, instead of the file's; without a unit it is for the filters alone where the "
+         "file's has one, which the result keeps"},
     [VF_OPTION_SLICES] = {IMAGE, "slices", 0, NULL, NULL, NULL,
                           "filter every plane of a stack as a 2D image"},
     [VF_OPTION_PRECISION] =

@@ -304,8 +304,8 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
     w->result.output_label = w->label;
     w->result.half_floats =
         w->result.half_floats && !w->options->dtype_given && vf_chain_float_filter(chain) == NULL;
-    /* Sizes without a unit are for the filters alone. */
-    if (o->spacing_unit[0] != '\0') {
+    /* Sizes without a unit do not replace those that have one. */
+    if (o->spacing_unit[0] != '\0' || w->input->unit[0] == '\0') {
         memcpy(w->result.spacing, request.context.spacing, sizeof w->result.spacing);
         memcpy(w->result.spacing_known, request.context.spacing_known, sizeof w->result.spacing_known);
         memcpy(w->result.unit, request.context.unit, sizeof w->result.unit);
