@@ -6,6 +6,7 @@
 #include "filters/filter.h"
 #include "src/alloc.h"
 #include "src/number.h"
+#include "src/value.h"
 
 /* Weights are part of a filter's definition: the exponential is our own, in double. */
 #define REAL double
@@ -234,15 +235,14 @@ enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct v
     if (value->length_count == 2 && context->dim == 3)
         return vf_fail(error, VF_USAGE, "%s: %s has two numbers, for x and y; a stack needs one, or three",
                        context->filter, param->name);
-    static const char *const unit_name[] = {[VF_UNIT_NM] = "nm", [VF_UNIT_UM] = "um", [VF_UNIT_MM] = "mm"};
     for (int axis = 0; axis < 3; axis++) {
         double length = value->length[value->length_count == 1 ? 0 : axis];
         bool unused = axis >= context->dim || (value->length_count == 2 && axis == 2);
         sigma[axis] = unused ? 0 : length;
         if (unused || length == 0)
             continue;
-        if (value->unit >= VF_UNIT_NM) {
-            const char *unit = unit_name[value->unit];
+        if (value->unit > VF_UNIT_VOXEL) {
+            const char *unit = vf_unit_name(value->unit);
             double voxel =
                 context->spacing_known[axis] ? context->spacing[axis] * vf_unit_nanometres(context->unit) : 0;
             if (!(voxel > 0))

@@ -40,7 +40,7 @@ enum vf_threshold {
     VF_THRESHOLD_DEVIATIONS
 };
 
-enum vf_unit { VF_UNIT_BARE, VF_UNIT_VOXEL, VF_UNIT_NM, VF_UNIT_UM, VF_UNIT_MM };
+enum vf_unit { VF_UNIT_BARE, VF_UNIT_VOXEL, VF_UNIT_ANGSTROM, VF_UNIT_NM, VF_UNIT_UM, VF_UNIT_MM };
 
 /* One parsed and range-checked value. */
 struct vf_value {

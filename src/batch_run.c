@@ -401,6 +401,14 @@ static enum vf_status begin(struct runner *r, struct vf_output_file **report, st
     return VF_OK;
 }
 
+static bool any_in_place(const struct vf_batch *batch)
+{
+    for (int i = 0; i < batch->count; i++)
+        if (batch->file[i].in_place)
+            return true;
+    return false;
+}
+
 enum vf_status vf_batch_run(const struct vf_batch *batch, const struct vf_command_line *line)
 {
     struct runner r = {.batch = batch, .line = line, .options = line->options, .session.files = batch->count};
@@ -422,8 +430,8 @@ enum vf_status vf_batch_run(const struct vf_batch *batch, const struct vf_comman
         status = status == VF_OK ? failed : status;
     }
     vf_output_file_close(report);
-    /* When all is done nothing is left to resume. */
-    vf_journal_close(r.journal, !line->resume && r.done == batch->count);
+    /* When all is done nothing is left to resume; but inputs that were replaced are not to be filtered twice. */
+    vf_journal_close(r.journal, !line->resume && r.done == batch->count && !any_in_place(batch));
     vf_session_close(&r.session);
     for (int i = 0; i < batch->count && r.result != NULL; i++)
         vf_free(r.result[i].why);

@@ -38,7 +38,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
     [VF_OPTION_RESUME] =
         {FILES, "resume", 0, NULL, NULL, NULL,
          "with --out-dir, skip results that are finished: made by the same chain and options "
-         "from the same file, and not changed since; DIR/.volfilter-done keeps account"},
+         "from the same file, and not changed since; DIR/.volfilter-done keeps account, until a run "
+         "without --resume has finished all and replaced none of its inputs"},
     [VF_OPTION_NO_CLOBBER] = {FILES, "no-clobber", 0, NULL, NULL, NULL, "never replace an existing file"},
     [VF_OPTION_SYNC] = {FILES, "sync", 0, NULL, NULL, NULL,
                         "wait until each result is on the disk before it gets its name, so that not even a "
@@ -56,7 +57,7 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
          "what stands outside the image: nearest (default), reflect, mirror, constant[=V] or wrap"},
     [VF_OPTION_SPACING] =
         {IMAGE, "spacing", 0, "XxYxZ[UNIT]", NULL,
-         "sizes from 1e-6 to 1e6 such as 0.5x0.5x2um, one for all axes or one for each, in nm, um or mm",
+         "sizes from 1e-6 to 1e6 such as 0.5x0.5x2um, one for all axes or one for each, in A, nm, um or mm",
          "size of a voxel, instead of the file's; without a unit it is for the filters alone where the "
          "file's has one, which the result keeps"},
     [VF_OPTION_SLICES] = {IMAGE, "slices", 0, NULL, NULL, NULL,
@@ -195,20 +196,22 @@ static enum vf_status read_boundary(struct vf_options *options, const char *argu
 /* One size is for all axes; two are x and y, and z stays the file's. */
 static enum vf_status read_spacing(struct vf_options *options, const char *argument, struct vf_error *error)
 {
-    static const char *const units[] = {
-        [VF_UNIT_BARE] = "", [VF_UNIT_NM] = "nm", [VF_UNIT_UM] = "um", [VF_UNIT_MM] = "mm"};
     double size[3] = {0, 0, 0};
     int count;
     enum vf_unit unit;
     const char *end = vf_vector_read(argument, size, &count);
     if (end == NULL || !vf_unit_read(end, &unit) || unit == VF_UNIT_VOXEL)
         return not_understood(VF_OPTION_SPACING, argument, error);
-    for (int i = 0; i < count; i++)
+    const bool converted = unit == VF_UNIT_ANGSTROM; /* no file holds them in angstroms */
+    for (int i = 0; i < count; i++) {
+        size[i] *= converted ? vf_unit_nanometres("A") : 1;
         if (!(size[i] >= MIN_SPACING && size[i] <= MAX_SPACING))
             return fail_option(VF_OPTION_SPACING, argument, "is out of range", error);
+    }
     for (int i = 0; i < 3; i++)
         options->spacing[i] = count == 1 ? size[0] : size[i];
-    snprintf(options->spacing_unit, sizeof options->spacing_unit, "%s", units[unit]);
+    snprintf(options->spacing_unit, sizeof options->spacing_unit, "%s",
+             vf_unit_name(converted ? VF_UNIT_NM : unit));
     return VF_OK;
 }
 

@@ -69,7 +69,14 @@ const char *vf_number_read_whole(const char *text, long *value)
 
 double vf_unit_nanometres(const char *unit)
 {
-    return strcmp(unit, "nm") == 0 ? 1 : strcmp(unit, "um") == 0 ? 1e3 : strcmp(unit, "mm") == 0 ? 1e6 : 0;
+    static const struct {
+        const char *name;
+        double nanometres;
+    } units[] = {{"A", 0.1}, {"nm", 1}, {"um", 1e3}, {"mm", 1e6}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(unit, units[i].name) == 0)
+            return units[i].nanometres;
+    return 0;
 }
 
 void vf_number_text(char text[VF_NUMBER_TEXT], double value)

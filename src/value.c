@@ -16,8 +16,16 @@ static const struct {
     enum vf_unit unit;
 } unit_names[] = {
     /* The first name of a unit is the one that is written. */
-    {"", VF_UNIT_BARE},        {"vox", VF_UNIT_VOXEL},    {"nm", VF_UNIT_NM}, {"um", VF_UNIT_UM},
-    {"\xc2\xb5m", VF_UNIT_UM}, {"\xce\xbcm", VF_UNIT_UM}, {"mm", VF_UNIT_MM},
+    {"", VF_UNIT_BARE},
+    {"vox", VF_UNIT_VOXEL},
+    {"A", VF_UNIT_ANGSTROM},
+    {"\xc3\x85", VF_UNIT_ANGSTROM},
+    {"\xe2\x84\xab", VF_UNIT_ANGSTROM},
+    {"nm", VF_UNIT_NM},
+    {"um", VF_UNIT_UM},
+    {"\xc2\xb5m", VF_UNIT_UM},
+    {"\xce\xbcm", VF_UNIT_UM},
+    {"mm", VF_UNIT_MM},
 };
 
 #define UNIT_NAME_COUNT (sizeof unit_names / sizeof unit_names[0])
@@ -33,7 +41,7 @@ bool vf_unit_read(const char *text, enum vf_unit *unit)
     return false;
 }
 
-static const char *unit_text(enum vf_unit unit)
+const char *vf_unit_name(enum vf_unit unit)
 {
     for (size_t i = 0; i < UNIT_NAME_COUNT; i++)
         if (unit_names[i].unit == unit)
@@ -133,7 +141,7 @@ const char *vf_param_allowed(const struct vf_param *param, char text[VF_ALLOWED_
     case VF_PARAM_LENGTHS:
         snprintf(
             text, VF_ALLOWED_TEXT,
-            "a length %s, or one for each axis as in 2x2x1, with a unit at the end if any (vox, nm, um, mm)",
+            "a length %s, or one for each axis as in 2x2x1, with a unit at the end if any (vox, A, nm, um, mm)",
             range);
         break;
     case VF_PARAM_THRESHOLD:
@@ -271,7 +279,7 @@ static void lengths_text(const struct vf_value *value, char *text)
         append(text, VF_VALUE_TEXT, i > 0 ? "x" : "", 1);
         append(text, VF_VALUE_TEXT, number, sizeof number);
     }
-    append(text, VF_VALUE_TEXT, unit_text(value->unit), 4);
+    append(text, VF_VALUE_TEXT, vf_unit_name(value->unit), 4);
 }
 
 static void threshold_text(const struct vf_value *value, char *text)

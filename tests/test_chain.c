@@ -168,7 +168,7 @@ Test(chain, values_out_of_range_name_the_range)
     expect_error("gaussian:sigma=1x2x3x4", "not understood", "one for each axis");
     expect_error("gaussian:sigma=1x", "not understood", "one for each axis");
     expect_error("gaussian:sigma=1umx1um", "not understood", "unit at the end");
-    expect_error("gaussian:sigma=2px", "not understood", "vox, nm, um, mm");
+    expect_error("gaussian:sigma=2px", "not understood", "vox, A, nm, um, mm");
     expect_error("gaussian:sigma=2,5", "unknown filter '5'", "volfilter list");
     expect_error("perona-malik:iterations=1.5", "not understood", "a whole number");
     expect_error("perona-malik:iterations=-3", "out of range", "a whole number");
@@ -207,6 +207,8 @@ Test(value, lengths)
     /* In a physical unit the range is checked when the spacing is known. */
     expect_value(&param, "4000nm", &value);
     cr_expect_eq(value.unit, VF_UNIT_NM);
+    expect_value(&param, "20\xc3\x85", &value);
+    cr_expect_eq(value.unit, VF_UNIT_ANGSTROM);
     expect_no_value(&param, "11", "from 0 to 10 voxels");
     expect_no_value(&param, "11vox", "from 0 to 10 voxels");
 }

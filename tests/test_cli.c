@@ -140,7 +140,7 @@ Test(cli, spacings)
     expect_error("-f gaussian --spacing 1vox a b", "not understood");
     expect_error("-f gaussian --spacing 1x2x3x4 a b", "not understood");
     expect_error("-f gaussian --spacing 1e999 a b", "out of range");
-    expect_error("-f gaussian --spacing um a b", "in nm, um or mm");
+    expect_error("-f gaussian --spacing um a b", "in A, nm, um or mm");
 }
 
 Test(cli, sizes_and_counts)

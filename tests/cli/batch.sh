@@ -259,6 +259,12 @@ test_resume_of_files_in_place() {
     touch -d '2001-02-03' a.png
     expect 3 -f gaussian --resume --out-dir . a.png b.png
     differ a.png before.png
+    # Nor when all of them were finished.
+    rm .volfilter-done
+    expect 0 -f gaussian --out-dir . a.png
+    cp -p a.png before.png
+    expect 0 -f gaussian --resume --out-dir . a.png
+    same a.png before.png
 }
 
 # Killed when the first file is in place and long before the second one is.

@@ -85,9 +85,14 @@ test_spacing_and_units() {
     # Without a unit it is no size that a result could have.
     "$VOLFILTER" info f.tif >out
     prints "2 x 2 x 3 mm"
-    expect 0 -f gaussian --spacing 1x1x3 "$DATA/epi-time.tif" h.tif
+    LC_ALL=C sed 's/unit=mm/unit=px/' "$DATA/epi-time.tif" >px.tif
+    expect 0 -f gaussian --spacing 1x1x3 px.tif h.tif
     "$VOLFILTER" info h.tif >out
-    prints "SPACING"
+    prints "1 x 1 x 3 (no unit)"
+    # Angstroms are tenths of nanometres.
+    expect 0 -f gaussian:sigma=4nm --spacing 2nm "$IMAGE" nm.png
+    expect 0 -f gaussian:sigma=40A --spacing 20Å "$IMAGE" angstrom.png
+    same nm.png angstrom.png
     expect 0 --dry-run --explain -f gaussian --spacing 2x2um "$IMAGE" h.png
     prints "voxel aspect 1x1 (2x2 um)"
     expect 2 -f gaussian --spacing 1x1x100000 "$STACK" h.tif
