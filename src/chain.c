@@ -13,6 +13,26 @@
 
 /* ---- messages ---- */
 
+/* Who knows a way of filtering by name looks for a filter of that name: "gradient:method=sobel". False: no
+ * filter has such a choice. */
+static bool find_choice(const char *name, size_t length, char *text, size_t room)
+{
+    char word[32];
+    if (length >= sizeof word)
+        return false;
+    memcpy(word, name, length);
+    word[length] = '\0';
+    for (const struct vf_filter *const *filter = vf_filters; *filter != NULL; filter++)
+        for (int i = 0; i < (*filter)->param_count; i++) {
+            const struct vf_param *param = &(*filter)->params[i];
+            if (param->kind != VF_PARAM_CHOICE || vf_choice_index(param->choices, word) < 0)
+                continue;
+            snprintf(text, room, "; did you mean '%s:%s=%s'?", (*filter)->name, param->name, word);
+            return true;
+        }
+    return false;
+}
+
 static enum vf_status fail_unknown_filter(const char *name, size_t length, struct vf_error *error)
 {
     char near[80];
@@ -20,7 +40,8 @@ static enum vf_status fail_unknown_filter(const char *name, size_t length, struc
     vf_suggestion_begin(&suggestion, name, length);
     for (int i = 0; vf_filters[i] != NULL; i++)
         vf_suggestion_consider(&suggestion, vf_filters[i]->name, strlen(vf_filters[i]->name));
-    vf_suggestion_text(&suggestion, "", near, sizeof near);
+    if (!find_choice(name, length, near, sizeof near))
+        vf_suggestion_text(&suggestion, "", near, sizeof near);
     if (name[0] >= '0' && name[0] <= '9')
         snprintf(near, sizeof near, "; a comma parts filters: decimals follow a point, a vector is 2x2x1");
     return vf_fail(error, VF_USAGE, "unknown filter '%.*s'%s (volfilter list shows all filters)",

@@ -61,6 +61,8 @@ static const struct vf_filter *filter_with(const char *name, size_t length)
     return NULL;
 }
 
+static const char output_is_last[] = "; the output is the last name";
+
 static enum vf_status fail_unknown_option(const char *word, struct vf_error *error)
 {
     char near[120];
@@ -73,7 +75,9 @@ static enum vf_status fail_unknown_option(const char *word, struct vf_error *err
             vf_suggestion_consider(&suggestion, vf_option_table[i].name, strlen(vf_option_table[i].name));
     vf_suggestion_text(&suggestion, "--", near, sizeof near);
     const struct vf_filter *filter = filter_with(name, length);
-    if (filter != NULL)
+    if (length == strlen("output") && strncmp(name, "output", length) == 0)
+        snprintf(near, sizeof near, "%s", output_is_last);
+    else if (filter != NULL)
         snprintf(near, sizeof near, "; a filter's parameters follow its name: -f %s:%.*s=VALUE", filter->name,
                  (int)length, name);
     return vf_fail(error, VF_USAGE, "unknown option '%.80s'%s (volfilter --help lists all)", word, near);
@@ -85,7 +89,8 @@ static enum vf_status fail_option(int result, int code, const char *word, struct
     char allowed[256];
     enum vf_option_id id = option_of_code(code);
     if (id == VF_OPTION_COUNT && code > 0 && code < FIRST_CODE)
-        return vf_fail(error, VF_USAGE, "unknown option '-%c' (volfilter --help lists all)", code);
+        return vf_fail(error, VF_USAGE, "unknown option '-%c'%s (volfilter --help lists all)", code,
+                       code == 'o' ? output_is_last : "");
     if (id == VF_OPTION_COUNT)
         return fail_unknown_option(word, error);
     const struct vf_option *option = &vf_option_table[id];

@@ -28,6 +28,8 @@ static void add_number_losses(const struct words *words, const struct vf_info *i
                  vf_type_name(result->type));
         add(words, text);
     }
+    if (result->format == VF_FORMAT_TIFF && input->format != VF_FORMAT_TIFF && result->type == VF_I8)
+        add(words, "the sign where ImageJ reads it, to which int8 is unsigned (--dtype int16 keeps it)");
     if (result->format == VF_FORMAT_TIFF && result->metadata == VF_META_PLAIN && result->spacing_known[2] &&
         result->shape.nz > 1)
         add(words, "the distance of planes (only ImageJ's TIFF, OME-TIFF and MRC can say it)");

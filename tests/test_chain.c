@@ -129,6 +129,8 @@ Test(chain, unknown_words_get_the_nearest)
     expect_error("gausian", "unknown filter 'gausian'; did you mean 'gaussian'?", "volfilter list");
     expect_error("Gaussian", "did you mean 'gaussian'?", "volfilter list");
     expect_error("zzzzzz", "unknown filter 'zzzzzz' (", "volfilter list");
+    expect_error("sobel:method=1", "unknown filter 'sobel'; did you mean 'gradient:method=sobel'?",
+                 "volfilter list");
     expect_error("gaussian:sgima=2", "no parameter 'sgima'; did you mean 'sigma'?", "truncate");
     expect_error("gaussian:zzz=2", "no parameter 'zzz'", "sigma, truncate");
     expect_error("gradient:method=sobol", "did you mean 'sobel'?",

@@ -191,6 +191,8 @@ Test(cli, unknown_options)
     expect_error("-f gaussian --boundry a b", "unknown option '--boundry'; did you mean '--boundary'?");
     expect_error("-f gaussian --zzzzzz a b", "unknown option '--zzzzzz' (volfilter --help lists all)");
     expect_error("-f gaussian -z a b", "unknown option '-z'");
+    expect_error("-f gaussian a -o b", "unknown option '-o'; the output is the last name (");
+    expect_error("-f gaussian a --output=b", "unknown option '--output=b'; the output is the last name (");
     expect_error("-f gaussian -qz a b", "unknown option '-z'");
     expect_error("-f", "option '-f' needs CHAIN");
     expect_error("-f gaussian a b --threads", "option '--threads' needs N: a whole number from 1 to 1024");

@@ -454,6 +454,14 @@ Test(io_mrc, what_another_kind_does_not_keep)
     vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
     cr_assert_str_eq(lost, "its origin, its labels, its extended header");
     vf_reader_close(reader);
+    put_sample(sample_path("in.mrc"), &(struct mrc_sample){.mode = 0});
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.mrc"), &error), VF_OK);
+    for (int kept = 0; kept < 2; kept++) {
+        vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, kept ? VF_I16 : VF_I8, 1, &result);
+        vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
+        cr_expect_eq(strstr(lost, "the sign where ImageJ reads it") == NULL, kept, "%s", lost);
+    }
+    vf_reader_close(reader);
 }
 
 /* Every half is exact in float32 and comes back; what lies between is rounded to even. */
