@@ -3,6 +3,7 @@
 #include <math.h>
 #include <omp.h>
 #include <string.h>
+#include <strings.h>
 
 #include "compile_ahead.h"
 #include "cuda_transfer.h"
@@ -26,19 +27,39 @@ enum vf_status vf_work_named(enum vf_status status, const char *name, struct vf_
     return status == VF_OK ? VF_OK : vf_fail_in(error, status, name);
 }
 
+static void add_note(char *notes, size_t room, const char *before, const char *note)
+{
+    const size_t used = strlen(notes);
+    if (note[0] != '\0')
+        snprintf(notes + used, room - used, "%s%s%s", used > 0 ? "; " : "", before, note);
+}
+
+/* Whether a name promises OME-TIFF. */
+static bool is_ome_name(const char *name)
+{
+    static const char *const ending[] = {".ome.tif", ".ome.tiff"};
+    const size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
+        const size_t size = strlen(ending[i]);
+        if (length > size && strcasecmp(name + length - size, ending[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 void vf_work_warn(const struct vf_work *w)
 {
     const struct vf_info *in = w->input;
-    const bool images = in->image_stack && !w->options->slices;
-    char lost[VF_NOTE_TEXT], note[2 * VF_NOTE_TEXT + 100];
+    char lost[VF_NOTE_TEXT], notes[2 * VF_NOTE_TEXT + 200] = "";
     vf_info_lost(in, &w->result, lost, sizeof lost);
-    snprintf(note, sizeof note, "%s%s%s%s%s", in->note, in->note[0] != '\0' && lost[0] != '\0' ? "; " : "",
-             lost[0] != '\0' ? "not kept: " : "", lost,
-             !images                                  ? ""
-             : in->note[0] != '\0' || lost[0] != '\0' ? "; a stack of images: --slices filters each by itself"
-                                                      : "a stack of images: --slices filters each by itself");
-    if (note[0] != '\0')
-        vf_work_say(w->options, w->in_name, note);
+    add_note(notes, sizeof notes, "", in->note);
+    add_note(notes, sizeof notes, "not kept: ", lost);
+    if (is_ome_name(w->out_name) && w->result.metadata != VF_META_OME)
+        add_note(notes, sizeof notes, "", "the result is no OME-TIFF, as the file is none");
+    if (in->image_stack && !w->options->slices)
+        add_note(notes, sizeof notes, "", "a stack of images: --slices filters each by itself");
+    if (notes[0] != '\0')
+        vf_work_say(w->options, w->in_name, notes);
 }
 
 /* ---- what is computed ---- */

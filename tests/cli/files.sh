@@ -183,6 +183,8 @@ test_other_formats_by_name() {
     expect 1 -f gaussian "$STACK" o2.png
     says PNG
     [ ! -e o2.png ]
+    expect 0 -f gaussian "$DATA/head-mri-plain.tif" o.ome.tif
+    says "the result is no OME-TIFF, as the file is none"
 }
 
 test_stack_keeps_what_it_says() {
