@@ -239,7 +239,8 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 /* What memory loses as bands of rows are read and written a tile wide: so many columns more; fitted to 36
  * kernels on an H200. */
 #define PIECES 96
-/* A sector beside an end of a tile's row takes the time of so many; fitted to 2062 configurations of planes. */
+/* A sector beside an end of a tile's row takes the time of so many; fitted to 2062 configurations of planes.
+ */
 #define BORDER 3
 
 static void count_sectors(const struct vf_kernel_case *c, const struct vf_kernel_config *config,

@@ -430,7 +430,8 @@ enum vf_status vf_batch_run(const struct vf_batch *batch, const struct vf_comman
         status = status == VF_OK ? failed : status;
     }
     vf_output_file_close(report);
-    /* When all is done nothing is left to resume; but inputs that were replaced are not to be filtered twice. */
+    /* When all is done nothing is left to resume; but inputs that were replaced are not to be filtered twice.
+     */
     vf_journal_close(r.journal, !line->resume && r.done == batch->count && !any_in_place(batch));
     vf_session_close(&r.session);
     for (int i = 0; i < batch->count && r.result != NULL; i++)

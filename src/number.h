@@ -15,7 +15,8 @@ const char *vf_number_read(const char *text, double *value);
 /* The same for an unsigned whole number of at most 18 digits. */
 const char *vf_number_read_whole(const char *text, long *value);
 
-/* Nanometres in one "nm", "um" or "mm", the units that spacings have, or "A", an angstrom; 0 for another word. */
+/* Nanometres in one "nm", "um" or "mm", the units that spacings have, or "A", an angstrom; 0 for another
+ * word. */
 double vf_unit_nanometres(const char *unit);
 
 /* The shortest decimal that reads back as `value`, which is finite. */

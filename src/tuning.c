@@ -424,8 +424,7 @@ static enum vf_status merge(struct vf_tuning *file, const struct vf_tuning *from
     enum vf_status status = VF_OK;
     for (int i = 0; i < from->count && status == VF_OK; i++) {
         const struct vf_tuned *own = &from->entry[i];
-        struct vf_tuned *there =
-            own->shipped ? NULL : entry_of(file, own->device, own->kernel_case);
+        struct vf_tuned *there = own->shipped ? NULL : entry_of(file, own->device, own->kernel_case);
         if (there != NULL && own->measured) {
             there->scheme = own->scheme;
             there->config = own->config;

@@ -139,10 +139,10 @@ const char *vf_param_allowed(const struct vf_param *param, char text[VF_ALLOWED_
         vf_choices_text(param->choices, text, VF_ALLOWED_TEXT);
         break;
     case VF_PARAM_LENGTHS:
-        snprintf(
-            text, VF_ALLOWED_TEXT,
-            "a length %s, or one for each axis as in 2x2x1, with a unit at the end if any (vox, A, nm, um, mm)",
-            range);
+        snprintf(text, VF_ALLOWED_TEXT,
+                 "a length %s, or one for each axis as in 2x2x1, with a unit at the end if any (vox, A, nm, "
+                 "um, mm)",
+                 range);
         break;
     case VF_PARAM_THRESHOLD:
         threshold_allowed(param, range, text, VF_ALLOWED_TEXT);

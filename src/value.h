@@ -30,8 +30,8 @@ const char *vf_param_allowed(const struct vf_param *param, char text[VF_ALLOWED_
 /* Reads AxBxC, AxB or A (decimals): where it ends, or NULL. `count` is 1 to 3. */
 const char *vf_vector_read(const char *text, double vector[3], int *count);
 
-/* The unit that `text` is, all of it: A (also with a ring), nm, um (also with a micro sign), mm, vox, or "" for
- * none; and its name, without signs. */
+/* The unit that `text` is, all of it: A (also with a ring), nm, um (also with a micro sign), mm, vox, or ""
+ * for none; and its name, without signs. */
 bool vf_unit_read(const char *text, enum vf_unit *unit);
 const char *vf_unit_name(enum vf_unit unit);
 

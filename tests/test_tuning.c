@@ -118,8 +118,8 @@ Test(tuning, widths)
     vf_tuning_free(&tuning);
 }
 
-/* What was measured on this very grid, or one of as many tiles, stays as it is; on others its chunks are those
- * that suit. */
+/* What was measured on this very grid, or one of as many tiles, stays as it is; on others its chunks are
+ * those that suit. */
 Test(tuning, its_own_grid)
 {
     for (int shipped = 0; shipped <= 1; shipped++) {
