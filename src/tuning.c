@@ -166,14 +166,17 @@ static bool grid_of(const struct vf_tuned *entry, ptrdiff_t *nx, ptrdiff_t *ny, 
            *nz >= 1 && *nx <= INT_MAX && *ny <= INT_MAX && *nz <= INT_MAX;
 }
 
-/* By how much the extents of an entry's grid differ, in powers of two, at most; INFINITY: it has none. */
-static double distance(const struct vf_tuned *entry, const struct vf_kernel_case *c)
+/* By how much the extents of an entry's grid differ, in powers of two, at most; another boundary is as far as
+ * twice the extent. INFINITY: it has no grid. `name`: the case's. */
+static double distance(const struct vf_tuned *entry, const struct vf_kernel_case *c, const char *name)
 {
     ptrdiff_t nx, ny, nz;
     if (!grid_of(entry, &nx, &ny, &nz))
         return INFINITY;
-    return fmax(fabs(log2((double)nx / (double)c->nx)),
-                fmax(fabs(log2((double)ny / (double)c->ny)), fabs(log2((double)nz / (double)c->nz))));
+    const double apart =
+        fmax(fabs(log2((double)nx / (double)c->nx)),
+             fmax(fabs(log2((double)ny / (double)c->ny)), fabs(log2((double)nz / (double)c->nz))));
+    return are_alike(entry->kernel_case, name, GRID) ? apart : apart + 1;
 }
 
 enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_case *c,
@@ -233,7 +236,7 @@ static int list_near(const struct vf_tuning *tuning, const struct vf_kernel_case
             const struct vf_tuned *entry = &tuning->entry[i];
             if (strcmp(entry->device, device[own]) == 0 &&
                 are_alike(entry->kernel_case, name, BOUNDARY | GRID))
-                insert(list, &count, &(struct near){distance(entry, c), entry});
+                insert(list, &count, &(struct near){distance(entry, c, name), entry});
         }
     return count;
 }
@@ -251,7 +254,7 @@ int vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *
     const int all = name.failed ? 0 : list_near(tuning, c, gpu, name.data, list);
     for (int i = 0; i < all; i++) {
         const struct vf_tuned *entry = list[i].entry;
-        const bool tuned = list[i].far <= about && are_alike(entry->kernel_case, name.data, GRID);
+        const bool tuned = list[i].far <= about;
         struct vf_known *k = &known[count];
         k->there = *c;
         if (!grid_of(entry, &k->there.nx, &k->there.ny, &k->there.nz) ||
@@ -261,7 +264,7 @@ int vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *
         k->won = (struct vf_ranked){.scheme = entry->scheme,
                                     .config = entry->config,
                                     .tuned = tuned,
-                                    .its_grid = tuned && list[i].far == 0,
+                                    .its_grid = list[i].far == 0,
                                     .seconds = entry->copies * vf_case_copy_seconds(c, gpu)};
         vf_gpu_predict(&k->there, gpu, k->won.scheme, &k->won.config, 0, &k->won.detail);
         count++;

@@ -180,6 +180,9 @@ Test(tuning, nearest_grid)
 {
 #define CASE(grid) "3D single nearest " grid " uint16 -> gradient_magnitude(0)1 -> float32 1"
 #define LINE(device, grid, block) device "\t" CASE(grid) "\t" SHAPE(block) "\t1.5\n"
+#define OTHER(boundary)                \
+    "NVIDIA H200\t3D single " boundary \
+    " 70x60x50 uint16 -> gradient_magnitude(0)1 -> float32 1\t" SHAPE("32x4") "\t1.5\n"
     static const struct {
         const char *own, *shipped;
         int rows; /* of the block that is taken */
@@ -190,6 +193,8 @@ Test(tuning, nearest_grid)
         {"", LINE("sm_90", "64x64x64", "16x8") LINE("sm_90", "70x60x50", "256x1"), 1, true, true},
         {LINE("NVIDIA H200", "70x60x51", "32x4"), LINE("sm_90", "70x60x50", "16x8"), 8, true, true},
         {LINE("NVIDIA H200", "70x60x50", "32x4"), LINE("sm_90", "70x60x50", "16x8"), 4, true, true},
+        {OTHER("mirror") OTHER("reflect") OTHER("wrap") OTHER("constant"), LINE("sm_90", "70x60x50", "16x8"),
+         8, true, true},
         {LINE("NVIDIA H200", "80x60x50", "32x4"), LINE("sm_90", "72x60x50", "16x8"), 8, true, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
