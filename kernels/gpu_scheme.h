@@ -15,6 +15,7 @@
 
 #define VF_KERNEL_FIELDS 16      /* inputs, and outputs, of a kernel at most */
 #define VF_KERNEL_MOST_FIELDS 96 /* fields of its flow at most */
+#define VF_KERNEL_STAGES 24      /* stages that the search puts into one kernel at most */
 #define VF_VECTOR_BYTES 16       /* of the compute type that a thread takes at once: a pack */
 #define VF_GATE_BYTES 16         /* of shared memory: a barrier of kernels/device_gate.h */
 

@@ -26,6 +26,21 @@ test_second_run_compiles_nothing() {
     cmp a.tif b.tif
 }
 
+# Thresholds that are equal in one image, here 0, are kept once; the next one's kernel cannot be the same.
+test_global_values_that_are_equal_elsewhere() {
+    sparse 64 64 12 blank.mrc
+    cp blank.mrc full.mrc
+    dd if="$STACK" of=full.mrc bs=1024 skip=128 count=96 seek=1 conv=notrunc status=none
+    for name in blank full; do
+        expect 0 -f gaussian:sigma=0 $name.mrc $name.tif
+    done
+    for backend in cpu cuda; do
+        fake 0 --backend $backend -f gradient:output=components,perona-malik:iterations=1 --out-dir $backend \
+            blank.tif full.tif
+    done
+    same cpu/full.tif cuda/full.tif
+}
+
 # Kernels that a plan lacks are compiled in processes of their own, which a program that is killed takes along:
 # its first compiler kills it.
 test_compilers_end_with_the_program() {
