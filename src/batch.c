@@ -125,7 +125,7 @@ static enum vf_status add_lines(struct vf_batch *batch, const struct vf_command_
 {
     const bool standard = strcmp(line->from_file, "-") == 0;
     char *text = NULL;
-    size_t room = 0;
+    size_t room = 0, number = 1;
     ssize_t length;
     enum vf_status status = VF_OK;
     if (standard && isatty(STDIN_FILENO))
@@ -136,6 +136,14 @@ static enum vf_status add_lines(struct vf_batch *batch, const struct vf_command_
         return vf_fail(error, VF_FAILED, "--from-file=%.300s: cannot be read: %s", line->from_file,
                        strerror(errno));
     while (status == VF_OK && (length = getline(&text, &room, file)) > 0) {
+        if (memchr(text, '\0', (size_t)length) != NULL) {
+            status = vf_fail(error, VF_USAGE,
+                             "--from-file=%.300s: there is a zero byte in line %zu; names are parted by ends "
+                             "of lines: leave out find's -print0",
+                             line->from_file, number);
+            break;
+        }
+        number++;
         while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
             text[--length] = '\0';
         if (length > 0)

@@ -126,6 +126,11 @@ test_lists_of_files() {
     same "d/a b.png" "e/a b.png"
     expect 1 -f gaussian --out-dir d --from-file nowhere
     says "--from-file=nowhere: cannot be read"
+    printf 'a.png\nb.png\0c.png\0' >zeros
+    expect 2 -f gaussian --out-dir z --from-file zeros
+    says "--from-file=zeros: there is a zero byte in line 2"
+    [ ! -e z ]
+    rm zeros
     : >empty
     expect 1 -f gaussian --out-dir d --from-file empty
     says "there are no images in the list"
