@@ -56,10 +56,9 @@ static bool params_equal(const struct vf_stage *a, const struct vf_stage *b)
 {
     if (a->stencil == VF_STENCIL_LINEAR || b->stencil == VF_STENCIL_LINEAR)
         return a->stencil == b->stencil && a->taps == b->taps;
-    for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)
-        if (a->param[i] != b->param[i] || a->global[i] != b->global[i])
-            return false;
-    return true;
+    /* By their bits: a NaN is not equal to itself. */
+    return memcmp(a->param, b->param, sizeof a->param) == 0 &&
+           memcmp(a->global, b->global, sizeof a->global) == 0;
 }
 
 int vf_stage_first_param(const struct vf_flow *flow, int s)

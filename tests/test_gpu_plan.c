@@ -445,3 +445,24 @@ Test(gpu_plan, a_stream_ends_with_the_grid)
         close_kernel(&k);
     }
 }
+
+/* A value may be NaN, as a contrast of no weight in a range beyond double. */
+Test(gpu_plan, parameters_that_are_not_numbers)
+{
+    struct planned p;
+    struct vf_flow flow;
+    struct vf_error error;
+    open_plan(&p, "ced:iterations=2", 64, 64, 32, NULL);
+    cr_assert_eq(vf_plan_flow(&p.plan, &p.plan.run[p.plan.run_count - 1], NULL, &flow, &error), VF_OK, "%s",
+                 error.text);
+    for (int s = 0; s < flow.stage_count; s++)
+        if (flow.stage[s].stencil != VF_STENCIL_LINEAR)
+            flow.stage[s].param[0] = NAN;
+    int most = 0;
+    for (int s = 0; s < flow.stage_count; s++)
+        most += vf_stage_param_count(&flow.stage[s]);
+    for (int s = 0; s < flow.stage_count; s++)
+        cr_expect_lt(vf_stage_first_param(&flow, s), most);
+    vf_flow_close(&flow);
+    close_plan(&p);
+}
