@@ -168,14 +168,24 @@ static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *
 
 /* ---- candidates ---- */
 
-/* The level that reads a field last, and the one after that if it reads the plane before; else the one that
- * makes it. */
-static int last_level(const struct levels *l, int f)
+static bool is_stored(const struct vf_flow *flow, int f)
 {
-    int last = l->made[f];
-    for (int level = 0; level < l->count; level++)
-        if (l->read[level][f] != 0)
-            last = level + (l->read[level][f] & ALONG_Z ? 1 : 0);
+    for (int k = 0; k < flow->sink_count; k++)
+        if (flow->sink[k] == f)
+            return true;
+    return false;
+}
+
+/* The level at which a field is wanted last: that reads it, the one after that if it reads the plane before,
+ * the last of all for what is stored; else the one that makes it. */
+static int last_level(const struct vf_flow *flow, const struct levels *l, int f)
+{
+    int last = is_stored(flow, f) ? l->count - 1 : l->made[f];
+    for (int level = 0; level < l->count; level++) {
+        const int wanted = level + (l->read[level][f] & ALONG_Z ? 1 : 0);
+        if (l->read[level][f] != 0 && wanted > last)
+            last = wanted;
+    }
     return last;
 }
 
@@ -184,7 +194,7 @@ static int kept_planes(const struct vf_flow *flow, const struct levels *l)
 {
     int planes = 0;
     for (int f = 0; f < flow->field_count; f++)
-        planes += last_level(l, f) - l->made[f];
+        planes += last_level(flow, l, f) - l->made[f];
     return planes;
 }
 
@@ -322,14 +332,6 @@ static void number_fields(const struct vf_flow *flow, int field[VF_KERNEL_MOST_F
             field[next++] = flow->stage[s].output[k];
 }
 
-static bool is_stored(const struct vf_flow *flow, int f)
-{
-    for (int k = 0; k < flow->sink_count; k++)
-        if (flow->sink[k] == f)
-            return true;
-    return false;
-}
-
 static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                    struct vf_text *text)
 {
@@ -349,11 +351,9 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     vf_text_add(text, "0)\n#define VF_FIELD_MADE(f) (");
     for (int f = 0; f < flow->field_count; f++)
         vf_text_add(text, "(f) == %d ? %d : ", f, l.made[field[f]]);
-    /* What is stored waits for the last level. */
     vf_text_add(text, "0)\n#define VF_FIELD_OLDEST(f) (");
     for (int f = 0; f < flow->field_count; f++)
-        vf_text_add(text, "(f) == %d ? %d : ", f,
-                    1 + (is_stored(flow, field[f]) ? l.count - 1 : last_level(&l, field[f])));
+        vf_text_add(text, "(f) == %d ? %d : ", f, 1 + last_level(flow, &l, field[f]));
     vf_text_add(text, "0)\n#define VF_FIELD_ROWS(f) (");
     for (int f = 0; f < flow->field_count; f++)
         if (l.slots[field[f]] > 0)

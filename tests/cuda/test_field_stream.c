@@ -80,7 +80,8 @@ Test(field_stream, doubt)
     check(&c, schemes[1]);
 }
 
-/* Three levels, each of which reads along all axes; a source that the last alone reads. */
+/* Three levels, each of which reads along all axes; a source that the last alone reads. What the first two
+ * make are results too in one of two. */
 Test(field_stream, levels)
 {
     for (int boundary = VF_MIRROR; boundary < VF_BOUNDARY_COUNT; boundary++) {
@@ -93,6 +94,8 @@ Test(field_stream, levels)
         const int last = flow_case_body(&c, VF_STENCIL_flux_cross, in);
         set_inputs(&c, (int[]){in + 1, in, field - 1, field});
         flow_case_sinks(&c, last, 3);
+        if (boundary % 2 == 0)
+            flow_case_sinks(&c, field - 1, 2);
         check(&c, schemes[(boundary + 1) % 3]);
     }
 }
