@@ -1,6 +1,7 @@
 #include "kernels/gpu_scheme.h"
 
 #include <limits.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "src/size.h"
@@ -52,13 +53,23 @@ int vf_stage_param_count(const struct vf_stage *stage)
     return stage->stencil == VF_STENCIL_LINEAR ? stage->taps->count : VF_MAX_STENCIL_PARAMS;
 }
 
+/* As NaN is to itself. */
+static bool same_bits(double a, double b)
+{
+    uint64_t bits[2];
+    memcpy(&bits[0], &a, sizeof a);
+    memcpy(&bits[1], &b, sizeof b);
+    return bits[0] == bits[1];
+}
+
 static bool params_equal(const struct vf_stage *a, const struct vf_stage *b)
 {
     if (a->stencil == VF_STENCIL_LINEAR || b->stencil == VF_STENCIL_LINEAR)
         return a->stencil == b->stencil && a->taps == b->taps;
-    /* By their bits: a NaN is not equal to itself. */
-    return memcmp(a->param, b->param, sizeof a->param) == 0 &&
-           memcmp(a->global, b->global, sizeof a->global) == 0;
+    for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)
+        if (!same_bits(a->param[i], b->param[i]) || a->global[i] != b->global[i])
+            return false;
+    return true;
 }
 
 int vf_stage_first_param(const struct vf_flow *flow, int s)
