@@ -107,7 +107,9 @@ $(BUILD)/bench-cpu: $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/bench/bench_g
 $(BUILD)/bench-gpu: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/bench_gpu*.c)) $(BUILD)/gen/bench_texts.o \
     $(BUILD)/tests/bench/bench_case.o
 $(BUILD)/unit-tests: $(test_objects)
-$(BUILD)/cuda-tests: $(cuda_test_objects)
+# Every scheme's kernel has tests of its own.
+$(BUILD)/cuda-tests: $(cuda_test_objects) \
+    $(patsubst kernels/%.cu,$(BUILD)/tests/cuda/test_%.o,$(filter-out kernels/reduce.cu,$(wildcard kernels/*.cu)))
 $(BUILD)/unit-tests $(BUILD)/cuda-tests: private LIBS := -lcriterion $(LIBS)
 $(BUILD)/compile-kernels: $(BUILD)/tests/compile/compile_kernels.o
 $(BUILD)/precompile: $(BUILD)/kernels/precompile/precompile.o

@@ -264,9 +264,14 @@ enum vf_status vf_value_read(const struct vf_param *param, const char *filter, c
         vf_suggestion_consider_choices(&suggestion, param->choices);
         vf_suggestion_text(&suggestion, "", near, sizeof near);
     }
+    /* Of that bound what is allowed says nothing. */
+    const bool is_huge =
+        param->kind != VF_PARAM_LENGTHS && param->max == UNBOUNDED && value->number > UNBOUNDED;
     return vf_fail(error, VF_USAGE, "%s: %s=%.80s %s%s%s allowed: %s", filter, param->name, text,
-                   fault == OUT_OF_RANGE ? "is out of range" : "is not understood", near, near[0] ? "" : ";",
-                   vf_param_allowed(param, allowed));
+                   fault == NOT_UNDERSTOOD ? "is not understood"
+                   : is_huge               ? "is beyond 1e30"
+                                           : "is out of range",
+                   near, near[0] ? "" : ";", vf_param_allowed(param, allowed));
 }
 
 /* ---- writing ---- */

@@ -170,6 +170,7 @@ Test(chain, values_out_of_range_name_the_range)
     expect_error("gaussian:sigma=1x2x3x4", "not understood", "one for each axis");
     expect_error("gaussian:sigma=1x", "not understood", "one for each axis");
     expect_error("gaussian:sigma=1umx1um", "not understood", "unit at the end");
+    expect_error("perona-malik:k=1e38", "k=1e38 is beyond 1e30;", "from 0 up");
     expect_error("gaussian:sigma=2px", "not understood", "vox, A, nm, um, mm");
     expect_error("gaussian:sigma=2,5", "unknown filter '5'", "volfilter list");
     expect_error("perona-malik:iterations=1.5", "not understood", "a whole number");
