@@ -363,7 +363,7 @@ static void prefer_known(const struct vf_kernel_case *c, const struct vf_gpu *gp
     best->seconds = best->tuned ? measured : fmin(fmin(best->seconds, least), measured);
 }
 
-/* Whether a grid of about the size of that where it was measured is cut into the same tiles. */
+/* Whether it was measured on this grid, or on one of about its size that is cut into the same tiles. */
 static bool has_its_tiles(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                           const struct vf_known *known)
 {
@@ -382,8 +382,9 @@ static bool choose_of_all(const struct vf_kernel_case *c, const struct vf_gpu *g
     struct vf_known known[VF_MOST_KNOWN];
     const int count = forced == NULL ? vf_tuning_find(gpu->tuning, c, gpu, known) : 0;
     for (int k = 0; k < count; k++)
-        if (known[k].won.its_grid || has_its_tiles(c, gpu, &known[k])) {
+        if (has_its_tiles(c, gpu, &known[k])) {
             *best = known[k].won;
+            vf_gpu_predict(c, gpu, best->scheme, &best->config, 0, &best->detail);
             return true;
         }
     if (vf_gpu_rank(c, gpu, forced, best, 1) == 0)

@@ -30,9 +30,18 @@ static double seconds_left(const struct vf_progress_line *line, size_t done, dou
     return seconds / (double)done * (double)(line->total - done);
 }
 
-static double percent(const struct vf_progress_line *line, size_t done)
+static bool is_known(const struct vf_progress_line *line, size_t done)
 {
-    return 100.0 * (double)done / (double)line->total;
+    return line->total > 0 && done > 0 && done <= line->total;
+}
+
+/* "filtering:  43%", or how much is done where the end is not known. */
+static void amount_text(const struct vf_progress_line *line, size_t done, char *text, size_t room)
+{
+    if (is_known(line, done))
+        snprintf(text, room, "%.60s: %3.0f%%", line->label, 100.0 * (double)done / (double)line->total);
+    else
+        snprintf(text, room, "%.60s: %zu done", line->label, done);
 }
 
 static void draw_json(const struct vf_progress_line *line, size_t done, double seconds)
@@ -56,17 +65,17 @@ static void draw(struct vf_progress_line *line, long long now)
         draw_json(line, done, seconds);
         return;
     }
-    const bool known = line->total > 0 && done > 0 && done <= line->total;
+    const bool known = is_known(line, done);
     if (line->files > 0)
         snprintf(text, sizeof text, "%zu of %zu files, %.1f MB/s%s", line->files_done, line->files,
                  (double)done / 1e6 / seconds, known ? "" : ", the end is not known");
-    else if (!known)
-        snprintf(text, sizeof text, "%.60s: %zu done, %.1f s", line->label, done, seconds);
     else
-        snprintf(text, sizeof text, "%.60s: %3.0f%%", line->label, percent(line, done));
+        amount_text(line, done, text, sizeof text);
     const size_t used = strlen(text);
     if (known)
         snprintf(text + used, sizeof text - used, ", %.1f s left", seconds_left(line, done, seconds));
+    else if (line->files == 0)
+        snprintf(text + used, sizeof text - used, ", %.1f s", seconds);
     fprintf(stderr, line->terminal ? "\r%s\033[K" : "volfilter: %s\n", text);
     fflush(stderr);
     atomic_store(&line->drawn, true);
@@ -134,9 +143,11 @@ void vf_progress_end(struct vf_progress_line *line)
         draw_json(line, atomic_load(&line->done), seconds);
     else if (!line->terminal && !vf_interrupted && line->files > 0)
         fprintf(stderr, "volfilter: %zu of %zu files, %.2f s\n", line->files_done, line->files, seconds);
-    else if (!line->terminal && !vf_interrupted)
-        fprintf(stderr, "volfilter: %.60s: %3.0f%%, %.2f s\n", line->label,
-                percent(line, atomic_load(&line->done)), seconds);
+    else if (!line->terminal && !vf_interrupted) {
+        char text[160];
+        amount_text(line, atomic_load(&line->done), text, sizeof text);
+        fprintf(stderr, "volfilter: %s, %.2f s\n", text, seconds);
+    }
     fflush(stderr);
     line->shown = false;
 }

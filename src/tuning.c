@@ -266,7 +266,6 @@ int vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *
                                     .tuned = tuned,
                                     .its_grid = list[i].far == 0,
                                     .seconds = entry->copies * vf_case_copy_seconds(c, gpu)};
-        vf_gpu_predict(&k->there, gpu, k->won.scheme, &k->won.config, 0, &k->won.detail);
         count++;
     }
     vf_text_free(&name);

@@ -73,8 +73,8 @@ enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_ca
                              const struct vf_gpu *gpu, const struct vf_ranked *choice,
                              struct vf_error *error);
 
-/* What won for a kernel's stages somewhere: the case there, its scheme, config and detail for it, and what
- * the case at hand would take at that speed. It is tuned where boundaries are the same and no extent of the
+/* What won for a kernel's stages somewhere: the case there, its scheme and config for it, and what the case
+ * at hand would take at that speed. It is tuned where boundaries are the same and no extent of the
  * grids differs by more than half a power of two. */
 struct vf_known {
     struct vf_kernel_case there;
