@@ -263,7 +263,7 @@ static ptrdiff_t made_rows(const struct vf_row_layout *l, const struct vf_ring *
 }
 
 /* So many bytes, or more, of a source are on their way while others are in work. */
-#define BYTES_AHEAD 3072
+#define BYTES_AHEAD 8192
 
 /* A row has room for the tile and, each side, either what is computed there too or, where the tile spans the
  * axis, just what consumers read beyond the grid. */
