@@ -373,6 +373,25 @@ static enum vf_status sum_up(const struct runner *r)
     return vf_cli_report(VF_PARTIAL, &error);
 }
 
+static int count_in_place(const struct vf_batch *batch)
+{
+    int count = 0;
+    for (int i = 0; i < batch->count; i++)
+        count += batch->file[i].in_place;
+    return count;
+}
+
+/* Said before the first one is gone. */
+static void tell_in_place(const struct vf_batch *batch, bool is_dry)
+{
+    const int count = count_in_place(batch);
+    if (count > 0)
+        fprintf(stderr,
+                "volfilter: %d of %d results %s %s own input; --suffix S gives results other names\n", count,
+                batch->count, is_dry ? "would replace" : count == 1 ? "replaces" : "replace",
+                count == 1 ? "its" : "their");
+}
+
 static enum vf_status begin(struct runner *r, struct vf_output_file **report, struct vf_error *error)
 {
     const struct vf_command_line *line = r->line;
@@ -396,17 +415,11 @@ static enum vf_status begin(struct runner *r, struct vf_output_file **report, st
         if (status != VF_OK)
             return status;
     }
+    if (!line->options.quiet)
+        tell_in_place(r->batch, line->options.dry_run);
     r->options.progress = VF_PROGRESS_NEVER;
     vf_progress_begin_files(&r->shown, line->options.progress, (size_t)r->batch->count, bytes);
     return VF_OK;
-}
-
-static bool any_in_place(const struct vf_batch *batch)
-{
-    for (int i = 0; i < batch->count; i++)
-        if (batch->file[i].in_place)
-            return true;
-    return false;
 }
 
 enum vf_status vf_batch_run(const struct vf_batch *batch, const struct vf_command_line *line)
@@ -432,7 +445,7 @@ enum vf_status vf_batch_run(const struct vf_batch *batch, const struct vf_comman
     vf_output_file_close(report);
     /* When all is done nothing is left to resume; but inputs that were replaced are not to be filtered twice.
      */
-    vf_journal_close(r.journal, !line->resume && r.done == batch->count && !any_in_place(batch));
+    vf_journal_close(r.journal, !line->resume && r.done == batch->count && count_in_place(batch) == 0);
     vf_session_close(&r.session);
     for (int i = 0; i < batch->count && r.result != NULL; i++)
         vf_free(r.result[i].why);

@@ -71,8 +71,14 @@ test_an_output_never_replaces_another_input() {
     expect 2 -f gaussian --out-dir . --suffix _g x.png x_g.png
     says "would replace 'x_g.png', which is an input too"
     same x_g.png keep.png
-    # Its own input it may replace.
+    # Its own input it may replace, and says so.
+    expect 0 -f gaussian --dry-run --out-dir . x.png x_g.png
+    says "2 of 2 results would replace their own input; --suffix S gives results other names"
+    same x.png keep.png
+    expect 0 -q -f gaussian --dry-run --out-dir . x.png
+    silent
     expect 0 -f gaussian --out-dir . x.png x_g.png
+    says "2 of 2 results replace their own input"
     differ x.png keep.png
     same x.png x_g.png
 }
