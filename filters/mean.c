@@ -1,0 +1,84 @@
+/* The mean of a box; matches scipy.ndimage.uniform_filter. */
+#include <math.h>
+
+#include "filters/filter.h"
+#include "src/alloc.h"
+
+enum { RADIUS };
+
+/* In voxels; a mean over so many cells takes as long as a Gaussian of a fourth of it. */
+#define MOST_RADIUS 1000
+
+static const struct vf_param params[] = {
+    [RADIUS] = {.name = "radius",
+                .kind = VF_PARAM_LENGTHS,
+                .initial = "1",
+                .max = MOST_RADIUS,
+                .unit = "voxels",
+                .help =
+                    "the box reaches so many voxels to each side, one number for all axes or one each for "
+                    "x, y and z: 2r + 1 in all, 0 leaves an axis as it is; lengths in a unit are rounded "
+                    "to whole voxels"},
+};
+
+/* A number of voxels is meant as it stands; a length is rounded, and must average something. */
+static enum vf_status whole_voxels(const struct vf_context *context, const struct vf_value *value,
+                                   double radius[3], struct vf_error *error)
+{
+    const bool has_unit = value->unit > VF_UNIT_VOXEL;
+    bool averages = false, is_zero = true;
+    for (int axis = 0; axis < context->dim; axis++) {
+        const double rounded = floor(radius[axis] + 0.5);
+        if (!has_unit && rounded != radius[axis])
+            return vf_fail(
+                error, VF_USAGE,
+                "%s: radius=%g is not a whole number of voxels; the box is 2r + 1 wide: give %g or "
+                "%g, or a length with its unit, which is rounded",
+                context->filter, radius[axis], floor(radius[axis]), ceil(radius[axis]));
+        is_zero = is_zero && radius[axis] == 0;
+        averages = averages || rounded > 0;
+        radius[axis] = rounded;
+    }
+    return averages || is_zero
+               ? VF_OK
+               : vf_fail(error, VF_USAGE,
+                         "%s: radius is less than half a voxel on every axis, so that nothing "
+                         "is averaged; give a longer one",
+                         context->filter);
+}
+
+static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
+                             const struct vf_value *value, struct vf_error *error)
+{
+    static const char *const name[] = {"MX", "MY", "MZ"};
+    double radius[3], *weights = NULL;
+    int field = 0;
+    enum vf_status status;
+    VF_TRY(vf_lengths_in_voxels(&params[RADIUS], &value[RADIUS], context, false, radius, error));
+    VF_TRY(whole_voxels(context, &value[RADIUS], radius, error));
+    weights = vf_alloc(2 * MOST_RADIUS + 1, sizeof *weights, "weights", error);
+    status = weights == NULL ? VF_FAILED : VF_OK;
+    for (int axis = 0; axis < context->dim && status == VF_OK; axis++) {
+        const int reach = (int)radius[axis], cells = 2 * reach + 1;
+        for (int i = 0; i < cells; i++)
+            weights[i] = 1.0 / cells;
+        if (reach > 0)
+            status = vf_add_linear(e, name[axis], axis, weights, reach, 1, &field, VF_FIELD_IMAGE, error);
+    }
+    e->output_count = 1;
+    e->output[0] = field;
+out:
+    vf_free(weights);
+    return status;
+}
+
+const struct vf_filter vf_filter_mean = {
+    .name = "mean",
+    .summary = "smooth by the mean of a box",
+    .source = "sums along x, y and z of 2r + 1 cells, each weighed 1/(2r + 1), as "
+              "scipy.ndimage.uniform_filter",
+    .keeps_type = true,
+    .params = params,
+    .param_count = sizeof params / sizeof params[0],
+    .expand = expand,
+};

@@ -1,0 +1,49 @@
+/* Unsharp masking. */
+#include "filters/filter.h"
+
+enum { SIGMA, AMOUNT };
+
+static const struct vf_param params[] = {
+    [SIGMA] = {.name = "sigma",
+               .kind = VF_PARAM_LENGTHS,
+               .initial = "1",
+               .max = 1000,
+               .unit = "voxels",
+               .help =
+                   "width of the Gaussian, about that of what is to be sharpened; one for all axes or one "
+                   "each for x, y and z"},
+    [AMOUNT] = {.name = "amount",
+                .kind = VF_PARAM_NUMBER,
+                .initial = "1",
+                .max = 1000,
+                .unit = "",
+                .help = "how many times what the Gaussian takes away is added; 0 leaves the image as it is"},
+};
+
+static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
+                             const struct vf_value *value, struct vf_error *error)
+{
+    double sigma[3];
+    int field[2] = {0, 0}; /* the image, and smoothed */
+    enum vf_status status;
+    VF_TRY(vf_lengths_in_voxels(&params[SIGMA], &value[SIGMA], context, false, sigma, error));
+    VF_TRY(vf_add_gaussian(e, context, 'G', sigma, 4, 1, &field[1], VF_FIELD_IMAGE, error));
+    struct vf_stage *stage =
+        vf_add_stage(e, "USM", VF_STENCIL_unsharp, context->dim, field, e->output, VF_FIELD_IMAGE, error);
+    if (stage == NULL)
+        return VF_FAILED;
+    stage->param[0] = value[AMOUNT].number;
+    e->output_count = 1;
+out:
+    return status;
+}
+
+const struct vf_filter vf_filter_unsharp = {
+    .name = "unsharp",
+    .summary = "sharpen: add what a Gaussian takes away",
+    .source = "unsharp masking: u + amount (u - G u), the difference first, then one multiply-add",
+    .keeps_type = true,
+    .params = params,
+    .param_count = sizeof params / sizeof params[0],
+    .expand = expand,
+};
