@@ -21,6 +21,14 @@ static const char *const chains[] = {
     "gradient:method=scharr:output=components",
     "gradient:method=gaussian:output=x",
     "gradient:method=gaussian:sigma=0.8",
+    "laplacian",
+    "laplacian:sigma=0.7x0.4x0.6",
+    "dog:sigma=0.6:sigma2=1x0.7x1.2",
+    "dog:sigma=0:sigma2=0.8",
+    "unsharp:sigma=0.8:amount=1.7",
+    "unsharp:sigma=1x0x0",
+    "mean:radius=2x1x3",
+    "mean:radius=0x2x0",
     "structure-tensor:sigma=0.5:rho=0.7",
     "structure-tensor:sigma=0:rho=0:output=eigenvalues",
     "structure-tensor:sigma=0.5:rho=0.7:output=coherence",
@@ -53,6 +61,8 @@ static const struct {
     const char *chain, *cut;
 } cuts[] = {
     {"gaussian:sigma=1.3x0.7x0.9", "GZ"},
+    {"dog:sigma=0.6:sigma2=1x0.7x1.2", "WX"},
+    {"unsharp:sigma=0.8:amount=1.7", "USM"},
     {"structure-tensor:sigma=0.5:rho=0.7", "RZ"},
     {"structure-tensor:sigma=0.5:rho=0.7:output=coherence", "RX"},
     {"eed:iterations=2", "ST"},

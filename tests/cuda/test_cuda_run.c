@@ -15,6 +15,10 @@ Test(cuda_run, one_filter_after_another)
     static const char *const chains[] = {
         "gaussian",
         "gradient",
+        "mean:radius=1x2x1",
+        "unsharp",
+        "laplacian:sigma=0.5",
+        "dog",
         "structure-tensor:output=coherence",
         "perona-malik:iterations=3",
         "eed:iterations=2",

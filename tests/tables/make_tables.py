@@ -175,6 +175,17 @@ struct ref_gradient_case {
     const double *x, *y, *z, *magnitude; /* z is NULL in 2D */
 };
 
+struct ref_linear_case {
+    const char *chain; /* as volfilter reads it */
+    int nx, ny, nz;
+    double h[3]; /* x, y, z */
+    const char *boundary;
+    double constant;
+    int count;
+    const int *at; /* as above */
+    const double *expected;
+};
+
 struct ref_tensor_case {
     int nx, ny, nz;
     double h[3];     /* x, y, z */
@@ -383,6 +394,70 @@ for central and scharr under nearest.
 REF_GRADIENT_3D[]: struct ref_gradient_case, 11 x 9 x 7, h = (1, 1, 1.5); at sample voxels. The sigma
 of method gaussian is 1 voxel of each axis.
 """ + GRAD_NOTE, body)
+
+
+# ---------------------------------------------------------------- laplacian, dog, unsharp, mean
+
+LINEAR_NOTE = """
+laplacian  scipy.ndimage.gaussian_filter(u, sigma, truncate=4) where sigma > 0, then the sum over the axes of
+           correlate1d(v, [1, -2, 1], axis) / h^2: scipy.ndimage.laplace where h = 1
+dog        gaussian_filter(u, sigma, truncate=4) - gaussian_filter(u, sigma2, truncate=4), as
+           skimage.filters.difference_of_gaussians does
+unsharp    u + amount (u - gaussian_filter(u, sigma, truncate=4))
+mean       scipy.ndimage.uniform_filter(u, 2 radius + 1)
+all float64 with mode=boundary, cval=constant, u the float32 input as double; nz = 1: the same on the 2D array.
+Vectors are in x, y, z order, as in the chains.
+
+REF_LINEAR[]: struct ref_linear_case, each chain in 2D and 3D under 6 boundaries, at the corners and some edge,
+face and inner voxels (at)."""
+
+
+def laplacian(u, boundary, constant, h=(1, 1, 1), sigma=(0, 0, 0)):
+    v = gaussian(u, sigma, 4, boundary, constant)
+    flat = v[0] if u.shape[0] == 1 else v
+    out = sum(ndimage.correlate1d(flat, [1.0, -2.0, 1.0], axis=flat.ndim - 1 - a, mode=boundary, cval=constant)
+              / h[a] ** 2 for a in range(flat.ndim))
+    if tuple(h) == (1, 1, 1):
+        check(out, ndimage.laplace(flat, mode=boundary, cval=constant), "laplace")
+    return out.reshape(u.shape)
+
+
+def mean(u, boundary, constant, radius):
+    flat = u[0] if u.shape[0] == 1 else u
+    size = [2 * r + 1 for r in radius[::-1]][-flat.ndim:]
+    out = ndimage.uniform_filter(flat, size, mode=boundary, cval=constant).reshape(u.shape)
+    at = sample_points(*u.shape[::-1])
+    boxes = [np.ones(n) / n for n in [1] * (3 - flat.ndim) + size]
+    check(out.ravel()[at], direct(u, at, boxes, boundary, constant), ("mean", boundary))
+    return out
+
+
+def write_linear():
+    one, aniso = (1, 1, 1), (1, 1.5, 2.5)
+    chains = [
+        ("laplacian", one, laplacian),
+        ("laplacian:sigma=0.8x1.1x0.6", aniso, lambda u, b, c: laplacian(u, b, c, aniso, (0.8, 1.1, 0.6))),
+        ("dog", one, lambda u, b, c: gaussian(u, (1, 1, 1), 4, b, c) - gaussian(u, (1.6, 1.6, 1.6), 4, b, c)),
+        ("dog:sigma=0.5x0x1:sigma2=2", aniso,
+         lambda u, b, c: gaussian(u, (0.5, 0, 1), 4, b, c) - gaussian(u, (2, 2, 2), 4, b, c)),
+        ("unsharp:sigma=1.5:amount=0.7", aniso,
+         lambda u, b, c: u + 0.7 * (u - gaussian(u, (1.5, 1.5, 1.5), 4, b, c))),
+        ("mean", one, lambda u, b, c: mean(u, b, c, (1, 1, 1))),
+        ("mean:radius=2x0x12", one, lambda u, b, c: mean(u, b, c, (2, 0, 12))),
+    ]
+    body = "".join(array("ref_l_points_%dd" % d, sample_points(*s), fmt=lambda v: "%d" % v, ctype="int")
+                   for d, s in ((2, SHAPE2), (3, SHAPE3)))
+    values, rows = [], ""
+    for chain, h, compute in chains:
+        for dim, shape in ((2, SHAPE2), (3, SHAPE3)):
+            u, at = make_input(*shape), sample_points(*shape)
+            for boundary, constant in MODES:
+                rows += '    {"%s", %d, %d, %d, %s, "%s", %s, %d, ref_l_points_%dd, ref_l + %d},\n' % (
+                    (chain,) + shape + (cvec(h), boundary, num(constant), len(at), dim, len(values)))
+                values += list(compute(u, boundary, constant).ravel()[at])
+    body += array("ref_l", values)
+    body += "\nstatic const struct ref_linear_case REF_LINEAR[] = {\n" + rows + "};\n"
+    header("ref_linear.h", LINEAR_NOTE, body)
 
 
 # ---------------------------------------------------------------- structure tensor
@@ -685,6 +760,7 @@ if __name__ == "__main__":
     write_input()
     write_gaussian()
     write_gradient()
+    write_linear()
     write_tensor()
     write_eigen(3)
     write_eigen(2)

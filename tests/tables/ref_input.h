@@ -54,6 +54,17 @@ struct ref_gradient_case {
     const double *x, *y, *z, *magnitude; /* z is NULL in 2D */
 };
 
+struct ref_linear_case {
+    const char *chain; /* as volfilter reads it */
+    int nx, ny, nz;
+    double h[3]; /* x, y, z */
+    const char *boundary;
+    double constant;
+    int count;
+    const int *at; /* as above */
+    const double *expected;
+};
+
 struct ref_tensor_case {
     int nx, ny, nz;
     double h[3];     /* x, y, z */
