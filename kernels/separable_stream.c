@@ -8,31 +8,74 @@ struct lines {
     int stage[3];
 };
 
-/* Whether the flow is a chain of lines in the order x, y, z, each over the same number of fields. */
+/* The stage that ends a chain of lines if it is a body; NULL: there is none. */
+static const struct vf_stage *body_of(const struct vf_flow *flow)
+{
+    const struct vf_stage *last = &flow->stage[flow->stage_count - 1];
+    return last->stencil == VF_STENCIL_LINEAR ? NULL : last;
+}
+
+/* Of the inputs, those that lines are summed of: a body is of one field's. */
+static int chain_count(const struct vf_flow *flow)
+{
+    return body_of(flow) != NULL ? 1 : flow->source_count;
+}
+
+/* Fields beside the chain's own that a body reads. */
+static int beside_count(const struct vf_flow *flow)
+{
+    const struct vf_stage *body = body_of(flow);
+    int count = 0;
+    for (int k = 0; body != NULL && k < body->input_count; k++)
+        count += vf_flow_is_source(flow, body->input[k]);
+    return count;
+}
+
+/* Whether the body reads what the chain makes, and inputs, all at its own place, and is all that is stored.
+ */
+static bool ends_chain(const struct vf_flow *flow, const struct vf_stage *body)
+{
+    const int made = body[-1].output[0];
+    bool right = flow->sink_count == 1 && body->output_count == 1 && flow->sink[0] == body->output[0];
+    for (int k = 0; k < body->input_count; k++) {
+        int halo[3];
+        vf_stage_halo(body, flow->dim, k, halo);
+        right = right && halo[0] == 0 && halo[1] == 0 && halo[2] == 0 &&
+                (body->input[k] == made || vf_flow_is_source(flow, body->input[k]));
+    }
+    return right;
+}
+
+/* Whether the flow is a chain of lines in the order x, y, z, each over the same number of fields, or of one
+ * field and a body behind them. */
 static const char *read_lines(const struct vf_kernel_case *c, struct lines *lines)
 {
     const struct vf_flow *flow = c->flow;
     int last = 3;
     *lines = (struct lines){{-1, -1, -1}};
-    if (flow->stage_count < 2)
+    const struct vf_stage *body = flow->stage_count > 0 ? body_of(flow) : NULL;
+    const int count = flow->stage_count - (body != NULL), fields = chain_count(flow);
+    if (count < 2)
         return "it is for chains of lines, one along each axis";
-    for (int s = 0; s < flow->stage_count; s++) {
+    if (body != NULL && !ends_chain(flow, body))
+        return "a stage is not a line of weights, nor a last one that reads what lines make at its own place";
+    for (int s = 0; s < count; s++) {
         const struct vf_stage *stage = &flow->stage[s];
         const int axis = vf_line_axis(stage);
         if (axis < 0)
             return "a stage is not a line of weights";
         if (axis >= last)
             return "the lines are not in the order x, y, z";
-        if (stage->input_count != flow->source_count || stage->input_count != flow->sink_count)
+        if (stage->input_count != fields || flow->sink_count != fields)
             return "the lines differ in their fields";
         for (int k = 0; k < stage->input_count; k++)
             if (stage->input[k] != (s == 0 ? flow->source[k] : flow->stage[s - 1].output[k]) ||
-                (s == flow->stage_count - 1 && flow->sink[k] != stage->output[k]))
+                (body == NULL && s == count - 1 && flow->sink[k] != stage->output[k]))
                 return "the lines differ in their fields";
         lines->stage[axis] = s;
         last = axis;
     }
-    for (int k = 1; k < flow->source_count; k++)
+    for (int k = 1; k < fields; k++)
         if (c->source_type[k] != c->source_type[0] || c->sink_type[k] != c->sink_type[0])
             return "its fields have different types";
     return lines->stage[1] < 0 ? "there is no line along y" : NULL;
@@ -123,7 +166,8 @@ static long held_registers(const struct vf_kernel_case *c, const struct vf_kerne
 {
     const long cells = (long)config->work[0] * config->work[1], words = c->flow->is_double ? 2 : 1;
     const struct tile t = tile_of(c, config);
-    return ((2 * reach_of(c) + 1) * cells + t.own_packs * t.pack + t.own_ends) * words +
+    return ((2 * reach_of(c) + 1 + beside_count(c->flow)) * cells + t.own_packs * t.pack + t.own_ends) *
+               words +
            2 * (t.own_packs + t.own_ends);
 }
 
@@ -246,7 +290,7 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 static void count_sectors(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                           const struct tile *t, double within, struct vf_kernel_traffic *traffic)
 {
-    const int fields = c->flow->source_count, stored = (int)vf_type_size(c->source_type[0]),
+    const int fields = chain_count(c->flow), stored = (int)vf_type_size(c->source_type[0]),
               written = (int)vf_type_size(c->sink_type[0]);
     const double beside = 2.0 * reach_of(c) / t->band, turns = within + beside,
                  row = (double)vf_model_warp_sectors(0, 1, stored, t->columns),
@@ -292,6 +336,29 @@ static void count_turns(const struct vf_kernel_case *c, const struct vf_kernel_c
     traffic->overlap = VF_OVERLAPS;
 }
 
+/* What a body reads beside, of which the chain's own field was just read, and does. */
+static void count_beside(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
+                         const struct tile *t, double within, struct vf_kernel_traffic *traffic)
+{
+    const struct vf_flow *flow = c->flow;
+    const struct vf_stage *body = body_of(flow);
+    const double rows = t->own_rows * within, cells = rows * t->columns;
+    if (body == NULL)
+        return;
+    for (int k = 0; k < flow->source_count; k++) {
+        const double sectors =
+            rows * (double)vf_model_warp_sectors(0, 1, (int)vf_type_size(c->source_type[k]), t->columns);
+        bool is_read = false;
+        for (int i = 0; i < body->input_count; i++)
+            is_read = is_read || body->input[i] == flow->source[k];
+        if (is_read)
+            *(k == 0 ? &traffic->halo_sectors[0] : &traffic->read_sectors) += sectors;
+        traffic->other_ops +=
+            is_read ? cells * (3.0 / config->work[0] + vf_widening_ops(c, c->source_type[k])) : 0;
+    }
+    *(flow->is_double ? &traffic->double_ops : &traffic->float_ops) += cells * vf_stage_stencil(body)->cost;
+}
+
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
 {
@@ -300,7 +367,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     const double within = (double)config->stream / t.band;
     traffic->threads = config->block[0] * config->block[1];
     count_sectors(c, config, &t, within, traffic);
-    count_turns(c, config, &t, c->flow->source_count * (within + 2.0 * reach_of(c) / t.band), traffic);
+    count_beside(c, config, &t, within, traffic);
+    count_turns(c, config, &t, chain_count(c->flow) * (within + 2.0 * reach_of(c) / t.band), traffic);
     /* Sums along a streamed line do not wait for one another. */
     const int together = is_flat(c) ? BAND : config->work[0] * config->work[1];
     traffic->issue_warps = VF_LINES_ISSUE_WARPS / together;
@@ -313,9 +381,11 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
 static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     const struct tile t = tile_of(c, config);
+    const struct vf_stage *body = body_of(c->flow);
     const double cells = (double)config->work[0] * config->work[1];
     return 0.5 * (2.0 * t.pack * (double)t.own_sums * (2 * c->halo[2] + 1) +
-                  cells * (2 * c->halo[1] + 1 + 2 * c->halo[0] + 1));
+                  cells * (2 * c->halo[1] + 1 + 2 * c->halo[0] + 1)) +
+           (body == NULL ? 0 : cells * vf_stage_stencil(body)->cost);
 }
 
 static void define_line(struct vf_text *text, const char *name, int stage)
@@ -341,11 +411,14 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     define_line(text, "ROW", lines.stage[2]);
     define_line(text, "SIDE", is_flat(c) ? -1 : lines.stage[1]);
     define_line(text, "ALONG", lines.stage[is_flat(c) ? 1 : 0]);
+    vf_text_add(text, "#define VF_HAS_BODY %d\n#define VF_BODY vf_stage_%d\n", body_of(c->flow) != NULL,
+                c->flow->stage_count - 1);
 }
 
 const struct vf_gpu_scheme vf_gpu_separable_stream = {
     .name = "separable-stream",
-    .summary = "blocks stream through planes that a chain of lines along x, y and z takes at once",
+    .summary = "blocks stream through planes that a chain of lines along x, y and z takes at once, "
+               "and a stage of its results",
     .file = "kernels/separable_stream.cu",
     .refuses = refuses,
     .candidates = candidates,

@@ -7,19 +7,52 @@
  * bits as if they had been filled in from inside; under `constant` they are the constant, as the fields
  * between two stages are there.
  *
+ * A body may end the chain, such as a difference from the image that was smoothed: it reads the chain's
+ * result and inputs at its own place, which a thread has asked for when it stored the result before.
+ *
  * After P. S. Rawat et al., 2016, section 4.2 (streaming, sums in registers), for a separable chain; S. Tabik
  * et al., 2015, section 3 names the three stages. Wins where a chain of lines, such as a Gaussian, is not too
  * wide for the registers along z: it reads and writes each field once.
  *
  * Further constants, by the scheme: VF_FLAT, 1 if rows of one plane after the other are streamed, since there
  * is no line along z; VF_HAS_ROW, VF_HAS_SIDE, VF_HAS_ALONG, whether there is a line along x, along y (unless
- * that is streamed), and along the streamed axis; VF_ROW_LINE, VF_SIDE_LINE, VF_ALONG_LINE, their stages. */
+ * that is streamed), and along the streamed axis; VF_ROW_LINE, VF_SIDE_LINE, VF_ALONG_LINE, their stages;
+ * VF_HAS_BODY, whether there is a body, and VF_BODY, the last stage. */
 #include "kernels/device_stream.h"
 
 #include "kernels/device_gate.h"
 #include "kernels/device_plane_sums.h"
 
 #define VF_SUMS (VF_REACH > 0 ? 2 * VF_REACH : 1)
+
+#if VF_HAS_BODY
+enum { vf_chains = 1 };
+
+/* One cell, as the body sees it. */
+struct vf_body_view {
+    enum { short_way = 0, whole_steps = VF_BODY::whole_steps };
+    const VfArgs &args;
+    REAL in[VF_BODY::inputs], result;
+
+    VF_MEMBER REAL at(int k, int, int, int)
+    {
+        return in[k];
+    }
+    VF_MEMBER void put(int, REAL value)
+    {
+        result = value;
+    }
+    VF_MEMBER REAL param(int i)
+    {
+        return vf_stage_param<VF_BODY>(args, i);
+    }
+    VF_MEMBER void doubt(REAL)
+    {
+    }
+};
+#else
+enum { vf_chains = VF_INPUTS };
+#endif
 
 /* One of the chain's fields; all have the types of the first. */
 struct vf_chain {
@@ -29,6 +62,10 @@ struct vf_chain {
     vf_out_0 *to;          /* where the next result goes, the thread's first row */
     /* sum[m] is that of m planes after the one that is completed next. */
     REAL sum[VF_SUMS][VF_WORK_Y][VF_SPAN];
+#if VF_HAS_BODY
+    /* The kernel's inputs among the body's, where the next result is. */
+    REAL beside[VF_BODY::inputs][VF_WORK_Y][VF_SPAN];
+#endif
 
     VF_MEMBER vf_chain(const VfArgs &a, const vf_course &c, int k)
         : args(a), course(c), field(k), rows(rows_of(a, c)),
@@ -82,6 +119,41 @@ struct vf_chain {
 #endif
     }
 
+#if VF_HAS_BODY
+    VF_MEMBER void load_beside()
+    {
+        const long long at = to - (vf_out_0 *)args.out[0];
+        VF_UNROLL for (int k = 0; k < VF_BODY::inputs; k++)
+        {
+            VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+            {
+#define VF_LOAD_ONE(n)                                                                                \
+    if (VF_BODY::in(k) == n && j < rows)                                                              \
+        vf_load_vector<VF_SPAN>(                                                                      \
+            vf_rows_after(vf_fixed((const vf_in_##n *)args.in[n] + at), (unsigned int)args.pitch, j), \
+            beside[k][j]);
+                VF_EACH_INPUT(VF_LOAD_ONE)
+#undef VF_LOAD_ONE
+            }
+        }
+    }
+
+    VF_MEMBER void compute_body(REAL (&v)[VF_WORK_Y][VF_SPAN])
+    {
+        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+        {
+            VF_UNROLL for (int i = 0; i < VF_SPAN; i++)
+            {
+                vf_body_view view = {args};
+                VF_UNROLL for (int k = 0; k < VF_BODY::inputs; k++) view.in[k] =
+                    VF_BODY::in(k) < VF_INPUTS ? beside[k][j][i] : v[j][i];
+                VF_BODY::compute(view);
+                v[j][i] = view.result;
+            }
+        }
+    }
+#endif
+
     /* Takes the sums of the next plane. */
     VF_MEMBER void add(int plane, bool is_no_plane, REAL (&v)[VF_WORK_Y][VF_SPAN])
     {
@@ -94,10 +166,17 @@ struct vf_chain {
         /* Whole bands are taken: the last may reach beyond the chunk. */
         const bool is_complete =
             plane - VF_REACH >= course.begin && (!VF_FLAT || plane - VF_REACH < course.end);
+#if VF_HAS_BODY
+        compute_body(v);
+#endif
         VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
             vf_store_vector_if(is_complete && j < rows, vf_rows_after(to, (unsigned int)args.pitch, j), v[j]);
         if (is_complete)
             to = vf_fixed(to + (VF_FLAT ? args.pitch : args.plane));
+#if VF_HAS_BODY
+        if (plane + 1 - VF_REACH >= course.begin && plane + 1 - VF_REACH < course.end)
+            load_beside();
+#endif
     }
 };
 
@@ -106,7 +185,7 @@ VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
     const vf_course course = vf_course_of(args, tile_x, tile_y, tile_z);
     VF_SHARED_MEMORY(bytes);
     vf_gate gate(bytes);
-    VF_NO_UNROLL for (int field = 0; field < VF_INPUTS; field++)
+    VF_NO_UNROLL for (int field = 0; field < vf_chains; field++)
     {
         vf_chain chain(args, course, field);
         vf_sums sums(args, course, field, (REAL *)(bytes + VF_GATE_BYTES));

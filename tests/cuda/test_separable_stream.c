@@ -101,3 +101,43 @@ Test(separable_stream, many_fields_in_double)
     check_chain(1, 2, 1, 3, 3, VF_MIRROR, true);
     check_chain(3, 1, 0, 2, 2, VF_NEAREST, true);
 }
+
+/* A body of a chain's result and of the field that it began with, or of another one, of another type. */
+static void check_body(enum vf_stencil_id stencil, bool of_another, int x, int z, int dim,
+                       enum vf_boundary boundary, bool precise)
+{
+    struct flow_case c;
+    struct vf_cuda *cuda = device_open();
+    flow_case_open(&c, dim, precise, boundary);
+    const int first = flow_case_sources(&c, of_another ? 2 : 1);
+    int made = first;
+    if (x > 0)
+        made = flow_case_linear(&c, TAPS_X, (int[]){0, 0, x}, made, 1);
+    made = flow_case_linear(&c, TAPS_Y, (int[]){0, 2, 0}, made, 1);
+    if (z > 0)
+        made = flow_case_linear(&c, TAPS_Z, (int[]){z, 0, 0}, made, 1);
+    const int result = flow_case_body(&c, stencil, made - 1);
+    struct vf_stage *body = &c.stage[c.flow.stage_count - 1];
+    body->input[0] = of_another ? first + 1 : first;
+    body->input[1] = made;
+    flow_case_sinks(&c, result, 1);
+    if (!precise) {
+        c.source_type[0] = VF_U8;
+        c.source_type[1] = VF_I16;
+        c.sink_type[0] = VF_U16;
+    }
+    check(&c, cuda, z == 0);
+    flow_case_close(&c);
+    vf_cuda_close(cuda);
+}
+
+Test(separable_stream, body_of_a_chain)
+{
+    for (int boundary = 0; boundary < VF_BOUNDARY_COUNT; boundary++) {
+        check_body(VF_STENCIL_unsharp, false, 3, 2, 3, (enum vf_boundary)boundary, false);
+        check_body(VF_STENCIL_minus, true, 3, 0, 2, (enum vf_boundary)boundary, boundary == VF_WRAP);
+    }
+    check_body(VF_STENCIL_minus, true, 0, 2, 3, VF_CONSTANT, false);
+    check_body(VF_STENCIL_minus, true, 2, 1, 3, VF_NEAREST, true);
+    check_body(VF_STENCIL_unsharp, false, 4, 0, 3, VF_MIRROR, false);
+}
