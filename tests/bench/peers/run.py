@@ -26,9 +26,11 @@ WORKER = [sys.executable, os.path.join(HERE, "worker.py")]
 # name, (z, y, x), type, volfilter's chain, [(program, what it is asked for, note)]
 ROWS = [
     *[(f"gaussian sigma {sigma}", (256, 256, 256), "float32", f"gaussian:sigma={sigma}",
-       [("scipy", f"gaussian {sigma}", ""), ("vigra", f"gaussian {sigma} 4", ""),
+       [("scipy", f"gaussian_filter {sigma}", ""), ("vigra", f"gaussian {sigma} 4", ""),
         ("vigra", f"blockwise {sigma}", f"radius {3 * sigma}"), ("gmic", f"-blur {sigma}", "IIR")])
       for sigma in (1, 2, 4)],
+    ("mean radius 4", (256, 256, 256), "float32", "mean:radius=4", [("scipy", "uniform_filter 9", "")]),
+    ("laplacian", (256, 256, 256), "float32", "laplacian", [("scipy", "laplace", "")]),
     ("gradient magnitude", (256, 256, 256), "float32", "gradient",
      [("numpy", "gradient", ""), ("gmic", "-gradient_norm", "")]),
     ("structure tensor, coherence", (96, 96, 96), "float32", "structure-tensor:output=coherence",
@@ -37,13 +39,13 @@ ROWS = [
     ("perona-malik, 10 iterations", (128, 128, 128), "float32", "perona-malik:k=20",
      [("itk", "diffusion 10", "k from the image")]),
     ("uint16 stack, sigma 1", (128, 512, 512), "uint16", "gaussian:sigma=1",
-     [("scipy", "gaussian 1", "truncates"), ("gmic", "-blur 1", "IIR"), ("tiffcp", "", "copies")]),
+     [("scipy", "gaussian_filter 1", "truncates"), ("gmic", "-blur 1", "IIR"), ("tiffcp", "", "copies")]),
     ("2D sigma 2", (1, 8192, 8192), "uint8", "gaussian:sigma=2",
-     [("scipy", "gaussian 2", "truncates"), ("opencv", "gaussian 2 17", ""),
+     [("scipy", "gaussian_filter 2", "truncates"), ("opencv", "gaussian 2 17", ""),
       ("vips", "2", "radius 3"), ("vips", "2 --precision float --min-ampl 0.001", "radius 7, gives float32"),
       ("tiffcp", "", "copies")]),
     ("2D sigma 2", (1, 8192, 8192), "float32", "gaussian:sigma=2",
-     [("scipy", "gaussian 2", ""), ("opencv", "gaussian 2 17", ""),
+     [("scipy", "gaussian_filter 2", ""), ("opencv", "gaussian 2 17", ""),
       ("vips", "2", "radius 3"), ("vips", "2 --precision float --min-ampl 0.001", "radius 7")]),
 ]
 

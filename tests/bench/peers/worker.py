@@ -103,8 +103,8 @@ def main():
     name, *values = asked.split()
     image = tifffile.imread(source)
     if program == "scipy":
-        from scipy.ndimage import gaussian_filter
-        work = lambda: gaussian_filter(image, float(values[0]), mode="nearest")
+        from scipy import ndimage
+        work = lambda: getattr(ndimage, name)(image, *(float(value) for value in values), mode="nearest")
     elif program in ("opencv", "vigra", "itk", "vips"):
         work = globals()[program](image, name, *values)
     elif name == "gradient":
