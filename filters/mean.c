@@ -6,7 +6,7 @@
 
 enum { RADIUS };
 
-/* In voxels; a mean over so many cells takes as long as a Gaussian of a fourth of it. */
+/* In voxels: as many weights as a Gaussian of width 250. */
 #define MOST_RADIUS 1000
 
 static const struct vf_param params[] = {
@@ -32,8 +32,8 @@ static enum vf_status whole_voxels(const struct vf_context *context, const struc
         if (!has_unit && rounded != radius[axis])
             return vf_fail(
                 error, VF_USAGE,
-                "%s: radius=%g is not a whole number of voxels; the box is 2r + 1 wide: give %g or "
-                "%g, or a length with its unit, which is rounded",
+                "%s: radius=%.9g is not a whole number of voxels; the box is 2r + 1 wide: give %.0f or "
+                "%.0f, or a length with its unit, which is rounded",
                 context->filter, radius[axis], floor(radius[axis]), ceil(radius[axis]));
         is_zero = is_zero && radius[axis] == 0;
         averages = averages || rounded > 0;
