@@ -47,11 +47,11 @@ VF_DEVICE ptrdiff_t eigen_block_end(ptrdiff_t begin, ptrdiff_t n)
     }
 
 /* The step of this pass. What a step does not need is not really taken: nothing depends on it. */
-VF_DEVICE void eigen_step(struct vf_decomposing *f, enum pass pass, const REAL *tensor, eigen_block *kept,
-                          ptrdiff_t i)
+VF_DEVICE void eigen_step(enum vf_definite definite, struct vf_decomposing *f, enum pass pass,
+                          const REAL *tensor, eigen_block *kept, ptrdiff_t i)
 {
     if (pass == SCALED) {
-        vf_eigen_scale(f, tensor);
+        vf_eigen_scale(definite, f, tensor);
         EIGEN_SCALED(EIGEN_KEEP)
     } else {
         EIGEN_SCALED(EIGEN_TAKE)
@@ -75,23 +75,23 @@ VF_DEVICE void eigen_step(struct vf_decomposing *f, enum pass pass, const REAL *
 }
 
 /* In the last pass they are these. */
-VF_DEVICE struct vf_eigenvalues eigenvalues_by_rows(enum pass pass, const REAL *tensor, eigen_block *kept,
-                                                    ptrdiff_t i)
+VF_DEVICE struct vf_eigenvalues eigenvalues_by_rows(enum vf_definite definite, enum pass pass,
+                                                    const REAL *tensor, eigen_block *kept, ptrdiff_t i)
 {
     struct vf_decomposing f;
-    eigen_step(&f, pass, tensor, kept, i);
-    return vf_eigenvalues_parted(&f);
+    eigen_step(definite, &f, pass, tensor, kept, i);
+    return vf_eigenvalues_parted(definite, &f);
 }
 
 VF_DEVICE struct vf_eigenvector eigenvector_by_rows(enum pass pass, const REAL *tensor, int rank,
                                                     eigen_block *kept, ptrdiff_t i)
 {
     struct vf_decomposing f;
-    eigen_step(&f, pass, tensor, kept, i);
+    eigen_step(VF_SEMIDEFINITE, &f, pass, tensor, kept, i);
     return vf_eigenvector_turned(&f, rank);
 }
 #else
-#define eigenvalues_by_rows(pass, tensor, kept, i) vf_eigenvalues_of(tensor)
+#define eigenvalues_by_rows(definite, pass, tensor, kept, i) vf_eigenvalues_of(definite, tensor)
 #define eigenvector_by_rows(pass, tensor, rank, kept, i) vf_eigenvector_of(tensor, rank)
 #endif
 

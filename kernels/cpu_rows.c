@@ -67,7 +67,7 @@ enum pass {
      : pass == FACES_KEPT    ? exchange(&FACE(axis, 0), upper, lower) \
                              : exchange(&FACE(axis, 0), upper, FACE(axis, 0)))
 
-#define EIGENVALUES(tensor) eigenvalues_by_rows(pass, tensor, kept, i - begin)
+#define EIGENVALUES(definite, tensor) eigenvalues_by_rows(definite, pass, tensor, kept, i - begin)
 #define EIGENVECTOR(tensor, rank) eigenvector_by_rows(pass, tensor, rank, kept, i - begin)
 
 #include "kernels/stencil.h"

@@ -13,8 +13,8 @@
  *                            computes voxels one after another may have it from; once a body and axis
  *   UPPER_FACE(axis, upper)  optional: what belongs to the upper face, which a scheme may have computed
  *                            before; it is what goes into LOWER_FACE
- *   EIGENVALUES(tensor), EIGENVECTOR(tensor, rank)   optional: vf_eigenvalues_of, vf_eigenvector_of; one of
- *                            them, once a body
+ *   EIGENVALUES(definite, tensor), EIGENVECTOR(tensor, rank)   optional: vf_eigenvalues_of,
+ *                            vf_eigenvector_of; one of them, once a body
  *   SHORT_WAY, DOUBT(value), VF_NEAR_RECIPROCAL(x), VF_NEAR_INVERSE_ROOT(x)   optional: stencil_quotient.h
  *   SQRT(x)                  optional, of floats: the root, rounded to nearest
  *   ROOT_OF_STEPS(squares)   optional: SQRT of a sum of squares, each of two inputs' difference times one of
@@ -64,7 +64,7 @@ enum { VF_XX, VF_XY, VF_YY, VF_TENSOR };
 #endif
 
 #ifndef EIGENVALUES
-#define EIGENVALUES(tensor) vf_eigenvalues_of(tensor)
+#define EIGENVALUES(definite, tensor) vf_eigenvalues_of(definite, tensor)
 #define EIGENVECTOR(tensor, rank) vf_eigenvector_of(tensor, rank)
 #endif
 

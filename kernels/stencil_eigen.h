@@ -1,12 +1,16 @@
-/* Eigenvalues of symmetric positive semidefinite tensors (VF_TENSOR components), and the eigenvector of the
- * largest or the smallest one, without iterations and branches. The trigonometric closed form alone errs by
- * 1.5e-4 of the largest eigenvalue in float32 where two coincide; this stays within 1e-6
+/* Eigenvalues of symmetric tensors (VF_TENSOR components), and of positive semidefinite ones the eigenvector
+ * of the largest or the smallest one, without iterations and branches. The trigonometric closed form alone
+ * errs by 1.5e-4 of the largest eigenvalue in float32 where two coincide; this stays within 1e-6
  * (tests/test_stencil_eigen.c). */
 #ifndef VF_STENCIL_EIGEN_H
 #define VF_STENCIL_EIGEN_H
 
+/* What is known of a tensor: where it is semidefinite no element is larger than the diagonal's, and what
+ * rounding leaves below 0 is 0. */
+enum vf_definite { VF_SEMIDEFINITE, VF_INDEFINITE };
+
 struct vf_eigenvalues {
-    REAL value[DIM]; /* descending, >= 0, in units of `unit`; the largest is 0 or above 2^-54 */
+    REAL value[DIM]; /* descending, in units of `unit`; semidefinite: >= 0, the largest is 0 or above 2^-54 */
     REAL unit;       /* a power of two */
 };
 
@@ -23,6 +27,20 @@ struct vf_eigenvector {
 #define VF_EIGEN_NOTHING R(0x1p-30)
 #endif
 
+/* A tensor's largest element, without its sign. */
+VF_DEVICE REAL vf_tensor_most(enum vf_definite definite, const REAL *tensor)
+{
+    if (definite == VF_SEMIDEFINITE)
+#if DIM == 3
+        return MAX(MAX(tensor[VF_XX], tensor[VF_YY]), tensor[VF_ZZ]);
+#else
+        return MAX(tensor[VF_XX], tensor[VF_YY]);
+#endif
+    REAL most = ABS(tensor[0]);
+    VF_UNROLL for (int k = 1; k < VF_TENSOR; k++) most = MAX(most, ABS(tensor[k]));
+    return most;
+}
+
 /* The power of two just below a tensor's largest element: divided by twice that, squares of its elements
  * neither overflow nor vanish. What is not a normal number counts as the smallest one. */
 VF_DEVICE REAL vf_tensor_size(REAL most)
@@ -35,6 +53,12 @@ VF_DEVICE REAL vf_tensor_size(REAL most)
 VF_DEVICE REAL vf_tensor_scale(REAL size)
 {
     return vf_from_bits(((vf_bits)(2 * VF_EXPONENT_BIAS + 1) << VF_MANTISSA) - vf_to_bits(size));
+}
+
+/* What an eigenvalue is, of what the arithmetic leaves of it. */
+VF_DEVICE REAL vf_eigenvalue_bounded(enum vf_definite definite, REAL value)
+{
+    return definite == VF_SEMIDEFINITE && value < R(0.0) ? R(0.0) : value;
 }
 
 /* Of the tensor (m + d, e; e, m - d) / 2: how far its eigenvalues are apart. */
@@ -102,10 +126,10 @@ struct vf_decomposing {
     REAL c, s;
 };
 
-VF_DEVICE void vf_eigen_scale(struct vf_decomposing *f, const REAL *tensor)
+VF_DEVICE void vf_eigen_scale(enum vf_definite definite, struct vf_decomposing *f, const REAL *tensor)
 {
     REAL *b = f->b;
-    f->size = vf_tensor_size(MAX(MAX(tensor[VF_XX], tensor[VF_YY]), tensor[VF_ZZ]));
+    f->size = vf_tensor_size(vf_tensor_most(definite, tensor));
     const REAL scale = vf_tensor_scale(f->size);
     VF_UNROLL for (int k = 0; k < VF_TENSOR; k++) b[k] = tensor[k] * scale;
     f->q = (b[VF_XX] + b[VF_YY] + b[VF_ZZ]) * R(1.0 / 3.0);
@@ -177,7 +201,8 @@ VF_DEVICE void vf_eigen_part_roots(struct vf_decomposing *f)
 }
 
 /* In descending order even when rounded: half of what the others are apart is less than half of the root. */
-VF_DEVICE struct vf_eigenvalues vf_eigenvalues_parted(const struct vf_decomposing *f)
+VF_DEVICE struct vf_eigenvalues vf_eigenvalues_parted(enum vf_definite definite,
+                                                      const struct vf_decomposing *f)
 {
     const int is_last = f->h < R(0.0);
     const REAL p = vf_eigen_sign(f) * f->p;
@@ -186,18 +211,18 @@ VF_DEVICE struct vf_eigenvalues vf_eigenvalues_parted(const struct vf_decomposin
     struct vf_eigenvalues e = {
         {is_last ? larger : value, is_last ? smaller : larger, is_last ? value : smaller}, R(0.5) * f->size};
     VF_UNROLL for (int rank = 1; rank < 3; rank++) e.value[rank] =
-        e.value[rank] < R(0.0) ? R(0.0) : e.value[rank];
+        vf_eigenvalue_bounded(definite, e.value[rank]);
     return e;
 }
 
-VF_DEVICE struct vf_eigenvalues vf_eigenvalues_of(const REAL *tensor)
+VF_DEVICE struct vf_eigenvalues vf_eigenvalues_of(enum vf_definite definite, const REAL *tensor)
 {
     struct vf_decomposing f;
-    vf_eigen_scale(&f, tensor);
+    vf_eigen_scale(definite, &f, tensor);
     vf_eigen_shape(&f);
     vf_eigen_discriminate(&f);
     vf_eigen_part_roots(&f);
-    return vf_eigenvalues_parted(&f);
+    return vf_eigenvalues_parted(definite, &f);
 }
 
 /* Without its root, B has rank two, and its adjugate is a multiple of v v^T, of which the column with the
@@ -301,7 +326,7 @@ VF_DEVICE struct vf_eigenvector vf_eigenvector_turned(const struct vf_decomposin
 VF_DEVICE struct vf_eigenvector vf_eigenvector_of(const REAL *tensor, int rank)
 {
     struct vf_decomposing f;
-    vf_eigen_scale(&f, tensor);
+    vf_eigen_scale(VF_SEMIDEFINITE, &f, tensor);
     vf_eigen_shape(&f);
     vf_eigen_direct(&f);
     vf_eigen_unit(&f);
@@ -317,9 +342,9 @@ struct vf_decomposing {
     REAL size, sum, d, e;
 };
 
-VF_DEVICE void vf_eigen_scale(struct vf_decomposing *f, const REAL *tensor)
+VF_DEVICE void vf_eigen_scale(enum vf_definite definite, struct vf_decomposing *f, const REAL *tensor)
 {
-    f->size = vf_tensor_size(MAX(tensor[VF_XX], tensor[VF_YY]));
+    f->size = vf_tensor_size(vf_tensor_most(definite, tensor));
     const REAL scale = vf_tensor_scale(f->size);
     const REAL xx = tensor[VF_XX] * scale, yy = tensor[VF_YY] * scale, xy = tensor[VF_XY] * scale;
     f->sum = xx + yy;
@@ -327,12 +352,13 @@ VF_DEVICE void vf_eigen_scale(struct vf_decomposing *f, const REAL *tensor)
     f->e = xy + xy;
 }
 
-VF_DEVICE struct vf_eigenvalues vf_eigenvalues_of(const REAL *tensor)
+VF_DEVICE struct vf_eigenvalues vf_eigenvalues_of(enum vf_definite definite, const REAL *tensor)
 {
     struct vf_decomposing f;
-    vf_eigen_scale(&f, tensor);
+    vf_eigen_scale(definite, &f, tensor);
     const REAL apart = vf_plane_apart(f.d, f.e), least = f.sum - apart;
-    const struct vf_eigenvalues e = {{f.sum + apart, least < R(0.0) ? R(0.0) : least}, R(0.25) * f.size};
+    const struct vf_eigenvalues e = {{f.sum + apart, vf_eigenvalue_bounded(definite, least)},
+                                     R(0.25) * f.size};
     return e;
 }
 
@@ -340,7 +366,7 @@ VF_DEVICE struct vf_eigenvalues vf_eigenvalues_of(const REAL *tensor)
 VF_DEVICE struct vf_eigenvector vf_eigenvector_of(const REAL *tensor, int rank)
 {
     struct vf_decomposing f;
-    vf_eigen_scale(&f, tensor);
+    vf_eigen_scale(VF_SEMIDEFINITE, &f, tensor);
     const REAL apart = vf_plane_apart(f.d, f.e);
     REAL c, s;
     vf_plane_turn(f.d, f.e, apart, &c, &s);

@@ -46,7 +46,7 @@ static void call_eigen(const double *tensor, double *value, double *vector, doub
     REAL t[VF_TENSOR];
     for (int c = 0; c < VF_TENSOR; c++)
         t[c] = (REAL)tensor[c];
-    const struct vf_eigenvalues e = vf_eigenvalues_of(t);
+    const struct vf_eigenvalues e = vf_eigenvalues_of(VF_SEMIDEFINITE, t);
     const struct vf_eigenvector first = vf_eigenvector_of(t, 0), last = vf_eigenvector_of(t, DIM - 1);
     for (int k = 0; k < DIM; k++) {
         value[k] = (double)(e.value[k] * e.unit);
@@ -54,6 +54,16 @@ static void call_eigen(const double *tensor, double *value, double *vector, doub
         vector[DIM + k] = (double)last.vector[k];
     }
     *spread = (double)last.spread;
+}
+
+static void call_indefinite(const double *tensor, double *value)
+{
+    REAL t[VF_TENSOR];
+    for (int c = 0; c < VF_TENSOR; c++)
+        t[c] = (REAL)tensor[c];
+    const struct vf_eigenvalues e = vf_eigenvalues_of(VF_INDEFINITE, t);
+    for (int k = 0; k < DIM; k++)
+        value[k] = (double)(e.value[k] * e.unit);
 }
 
 #define NAME_OF(word) #word
@@ -66,6 +76,7 @@ const struct stencil_variant VARIANT = {.name = NAME(VARIANT),
                                         .inverse_root = call_inverse_root,
                                         .atan2 = call_atan2,
                                         .eigen = call_eigen,
+                                        .indefinite = call_indefinite,
                                         .body = {
 #define VF_STENCIL_DEF(name, ...) [VF_STENCIL_##name] = body_##name,
 #include "filters/stencils.def"

@@ -25,6 +25,8 @@ struct stencil_variant {
     /* `tensor` as in filters: 3D xx xy xz yy yz zz, 2D xx xy yy; the first vector and the last one, dim
      * numbers each. */
     void (*eigen)(const double *tensor, double *value, double *vector, double *spread);
+    /* The eigenvalues of one that is not semidefinite. */
+    void (*indefinite)(const double *tensor, double *value);
     /* Adds to the trace. */
     void (*body[VF_STENCIL_COUNT])(struct body_trace *trace);
 };

@@ -264,6 +264,55 @@ Test(stencil_eigen, as_a_solver_in_double)
     }
 }
 
+/* The same with signs, of which a tensor of second derivatives may have any: in units of the largest without
+ * its sign. Some have a diagonal of 0. */
+static double indefinite_error(const struct stencil_variant *v, const double *tensor, int scale)
+{
+    double given[6], expected[3], value[3], error = 0, most = 0;
+    for (int c = 0; c < components(v->dim); c++) {
+        const double scaled = ldexp(tensor[c], scale);
+        given[c] = v->bits == 64 ? scaled : (double)(float)scaled;
+    }
+    v->indefinite(given, value);
+    for (int c = 0; c < components(v->dim); c++)
+        given[c] = ldexp(given[c], -scale);
+    solve(given, v->dim, expected);
+    for (int i = 0; i < v->dim; i++) {
+        cr_expect_not(isnan(value[i]), "%s: NaN", v->name);
+        cr_expect(i == 0 || value[i] <= value[i - 1], "%s: not descending", v->name);
+        error = fmax(error, fabs(ldexp(value[i], -scale) - expected[i]));
+        most = fmax(most, fabs(expected[i]));
+    }
+    return error / most;
+}
+
+Test(stencil_eigen, indefinite)
+{
+    for (size_t n = 0; n < COUNT(variants); n++) {
+        const struct stencil_variant *v = variants[n];
+        const int most = v->bits == 64 ? 997 : 100;
+        random_state = 3;
+        for (int family = 0; family < (int)COUNT(family_names); family++) {
+            double worst = 0;
+            for (int round = 0; round < 5000; round++) {
+                double value[3], tensor[6];
+                spectrum(family, value);
+                for (int i = 0; i < 3; i++)
+                    value[i] = round >> i & 1 ? -value[i] : value[i];
+                random_tensor(value, v->dim, tensor);
+                for (int i = 0; i < v->dim && round % 5 == 4; i++)
+                    tensor[place(v->dim, i, i)] = 0;
+                worst =
+                    fmax(worst, indefinite_error(
+                                    v, tensor, round % 2 == 0 ? 0 : (int)((random_unit() - 0.5) * 2 * most)));
+            }
+            cr_log_info("%s %s, with signs: values %.2g", v->name, family_names[family], worst);
+            cr_expect(worst <= value_tolerance(v), "%s %s: values err by %g", v->name, family_names[family],
+                      worst);
+        }
+    }
+}
+
 /* Sums of a few gradient products, as a smoothed structure tensor is. */
 Test(stencil_eigen, sums_of_products)
 {
@@ -341,6 +390,9 @@ Test(stencil_eigen, nan_in_any_component_gives_nan)
             const struct stencil_variant *v = variants[n];
             double tensor[6] = {1, 0.1, v->dim == 3 ? 0.2 : 2, 2, 0.3, 3}, value[3], vector[6], spread;
             tensor[c] = NAN;
+            v->indefinite(tensor, value);
+            for (int i = 0; i < v->dim; i++)
+                cr_expect(isnan(value[i]), "%s, component %d: signed %d is %g", v->name, c, i, value[i]);
             v->eigen(tensor, value, vector, &spread);
             for (int i = 0; i < v->dim; i++)
                 cr_expect(isnan(value[i]), "%s, component %d: eigenvalue %d is %g", v->name, c, i, value[i]);

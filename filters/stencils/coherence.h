@@ -4,7 +4,7 @@
 VF_STENCIL(coherence)
 {
     const REAL tensor[] = TENSOR_INPUT;
-    const struct vf_eigenvalues e = EIGENVALUES(tensor);
+    const struct vf_eigenvalues e = EIGENVALUES(VF_SEMIDEFINITE, tensor);
 #if DIM == 3
     const REAL most = e.value[0];
 #else

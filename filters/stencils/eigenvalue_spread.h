@@ -4,6 +4,6 @@
 VF_STENCIL(eigenvalue_spread)
 {
     const REAL tensor[] = TENSOR_INPUT;
-    const struct vf_eigenvalues e = EIGENVALUES(tensor);
+    const struct vf_eigenvalues e = EIGENVALUES(VF_SEMIDEFINITE, tensor);
     PUT(0, (e.value[0] - e.value[DIM - 1]) * e.unit);
 }
