@@ -2,12 +2,11 @@
 #ifndef VF_TENSOR_PARAMS_H
 #define VF_TENSOR_PARAMS_H
 
-#define VF_PARAM_SIGMA(value)                                                                             \
-    {                                                                                                     \
-        .name = "sigma", .kind = VF_PARAM_LENGTHS, .initial = value, .max = 1000, .unit = "x-voxels",     \
-        .help =                                                                                           \
-            "width of the Gaussian before the gradient; one number is in voxels along x, three are each " \
-            "in voxels of their axis"                                                                     \
+#define VF_PARAM_SIGMA(value)                                                                               \
+    {                                                                                                       \
+        .name = "sigma", .kind = VF_PARAM_LENGTHS, .initial = value, .max = 1000, .unit = "x-voxels",       \
+        .help = "width of the Gaussian before the derivatives; one number is in voxels along x, three are " \
+                "each in voxels of their axis"                                                              \
     }
 /* `note`: more of its help. Where it must smooth (vf_must_smooth_tensor) that is VF_RHO_NEEDED. */
 #define VF_RHO_NEEDED "; at least 0.125 voxels along some axis"

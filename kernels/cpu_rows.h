@@ -74,7 +74,8 @@ static inline bool vf_body_shares_faces(enum vf_stencil_id id)
 /* Bodies that use EIGENVALUES, and EIGENVECTOR; those that are not named here decompose voxel by voxel. */
 static inline bool vf_body_has_eigenvalues(enum vf_stencil_id id)
 {
-    return id == VF_STENCIL_coherence || id == VF_STENCIL_eigenvalues || id == VF_STENCIL_eigenvalue_spread;
+    return id == VF_STENCIL_coherence || id == VF_STENCIL_eigenvalues || id == VF_STENCIL_eigenvalue_spread ||
+           id == VF_STENCIL_hessian_eigenvalues;
 }
 
 static inline bool vf_body_has_eigenvector(enum vf_stencil_id id)

@@ -33,7 +33,8 @@ static const struct image usual[] = {
 static const char *const chains[] = {
     "gaussian:sigma=1",           "gaussian:sigma=2", "gradient",         "gaussian:sigma=1,gradient",
     "perona-malik:iterations=10", "eed:iterations=2", "structure-tensor", "ced:iterations=2",
-    "and:iterations=2",           "laplacian",        "unsharp",          "dog"};
+    "and:iterations=2",           "laplacian",        "unsharp",          "dog",
+    "hessian"};
 
 struct tuner {
     const struct vf_tune_request *request;

@@ -55,6 +55,7 @@ static const char *const chains[] = {
     "gaussian,gradient,gaussian",
     "structure-tensor",
     "structure-tensor:output=coherence",
+    "hessian",
     "perona-malik:iterations=20",
     "eed:iterations=3",
     "ced:iterations=2",

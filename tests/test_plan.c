@@ -290,6 +290,7 @@ Test(plan, labels)
     static const char *const tensor3[] = {"xx", "xy", "xz", "yy", "yz", "zz"}, *const tensor2[] = {"xx", "xy",
                                                                                                    "yy"};
     static const char *const values[] = {"mu1", "mu2", "mu3"};
+    static const char *const signed_values[] = {"lambda1", "lambda2", "lambda3"};
     static const char *const shares[] = {"planar", "linear", "isotropic"};
     expect_labels("gaussian", 32, NULL, 1);
     expect_labels("gradient", 32, NULL, 1);
@@ -303,6 +304,9 @@ Test(plan, labels)
     expect_labels("structure-tensor:output=coherence", 1, NULL, 1);
     expect_labels("structure-tensor:output=orientation", 32, axes, 3);
     expect_labels("structure-tensor:output=orientation", 1, NULL, 1);
+    expect_labels("hessian", 32, signed_values, 3);
+    expect_labels("hessian", 1, signed_values, 2);
+    expect_labels("hessian:output=components", 32, tensor3, 6);
     /* The last filter that has several names them; one with a single output keeps what was. */
     expect_labels("gradient:output=components,gaussian", 32, axes, 3);
     expect_labels("gradient:output=components,gradient:output=components", 32, axes, 9);

@@ -163,7 +163,7 @@ Test(units, without_spacing)
 
 /* ---- one number for all axes ---- */
 
-static const char *const derivative_filters[] = {"structure-tensor", "eed:rho=1", "ced", "and"};
+static const char *const derivative_filters[] = {"structure-tensor", "hessian", "eed:rho=1", "ced", "and"};
 
 /* One bare number is in x-voxels and is divided by the aspect; three are voxels of each axis; vox is voxels
  * too. */
@@ -190,6 +190,7 @@ Test(units, defaults)
 {
     const struct vf_context c = microscope(3);
     expect_alike("structure-tensor", "structure-tensor:sigma=1x1x0.4:rho=2x2x0.8", &c);
+    expect_alike("hessian", "hessian:sigma=1x1x0.4", &c);
     expect_alike("eed", "eed:sigma=1x1x0.4:rho=0", &c);
     expect_alike("ced", "ced:sigma=0.5x0.5x0.2:rho=4x4x1.6", &c);
     expect_alike("and", "and:sigma=1x1x0.4:rho=2x2x0.8", &c);

@@ -4,6 +4,8 @@
 
 /* Bodies that take the gradient: 0..2 are 1/(2h) along x, y, z. difference_*: 0 is 1/(2h). */
 
+/* hessian, hessian_eigenvalues: VF_XX.. are 1/h^2 of an axis, 1/(4 h_a h_b) of two. */
+
 /* perona_malik_*: 0..2 are 1/h along x, y, z. */
 enum { VF_PM_DT = 3, VF_PM_INVERSE_K };
 

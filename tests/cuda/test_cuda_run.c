@@ -20,6 +20,8 @@ Test(cuda_run, one_filter_after_another)
         "laplacian:sigma=0.5",
         "dog",
         "structure-tensor:output=coherence",
+        "hessian",
+        "hessian:sigma=0:output=components",
         "perona-malik:iterations=3",
         "eed:iterations=2",
         "ced:iterations=1:rho=0.5",

@@ -65,6 +65,7 @@ Test(global_read, bodies)
     } cases[] = {
         {VF_STENCIL_and_direction, 3, VF_NEAREST, "global-read:block=8x4x1:work=4x1x1"},
         {VF_STENCIL_diffusion_step, 3, VF_CONSTANT, "global-read:block=8x4x1:work=4x2x2"},
+        {VF_STENCIL_hessian, 3, VF_CONSTANT, "global-read:block=8x4x1:work=4x1x1"},
         {VF_STENCIL_perona_malik_quadratic, 2, VF_WRAP, "global-read:block=8x4x1:work=4x2x1"},
         {VF_STENCIL_gradient_magnitude, 3, VF_MIRROR,
          "global-read:block=32x1x1:work=4x1x1:variant=lines-span"},

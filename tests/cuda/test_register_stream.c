@@ -100,6 +100,7 @@ Test(register_stream, bodies_of_many_fields)
     check_body(VF_STENCIL_diffusion_step, 3, VF_NEAREST, false, one_cell);
     check_body(VF_STENCIL_diffusion_step, 2, VF_MIRROR, false, flat);
     check_body(VF_STENCIL_eed_surface_direction, 2, VF_WRAP, false, flat);
+    check_body(VF_STENCIL_hessian_eigenvalues, 3, VF_REFLECT, false, shared);
 }
 
 /* Bodies whose upper faces are the next plane's lower ones, over several chunks. */

@@ -98,8 +98,9 @@ void check_inputs(const char *const *scheme, const char *const *light)
     flow_case_sinks(&c, made, 2);
     check_one(&c, scheme);
 
-    static const enum vf_stencil_id bodies[] = {VF_STENCIL_diffusion_step, VF_STENCIL_eed_surface_direction};
-    for (int i = 0; i < 2; i++) {
+    static const enum vf_stencil_id bodies[] = {VF_STENCIL_diffusion_step, VF_STENCIL_eed_surface_direction,
+                                                VF_STENCIL_hessian};
+    for (int i = 0; i < 3; i++) {
         flow_case_open(&c, 3, false, VF_NEAREST);
         const int input = flow_case_sources(&c, vf_stencil(bodies[i])->inputs[1]);
         flow_case_sinks(&c, flow_case_body(&c, bodies[i], input), vf_stencil(bodies[i])->outputs[1]);

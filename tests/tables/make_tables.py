@@ -521,6 +521,69 @@ REF_TENSOR[]: struct ref_tensor_case.
 """ + note, body, includes=('"ref_input.h"', '"ref_tensor_a.h"', '"ref_tensor_b.h"'))
 
 
+# ---------------------------------------------------------------- hessian
+
+SECOND, FIRST = np.array([1.0, -2.0, 1.0]), np.array([-0.5, 0.0, 0.5])
+
+
+def hessian(s, h, boundary, constant):
+    """{(a, b): second derivative} of a smoothed input, axes 0 x, 1 y, 2 z; checked at sample voxels."""
+    dim = 3 if s.shape[0] > 1 else 2
+    at = sample_points(*s.shape[::-1])
+    out = {}
+    for a in range(dim):
+        for b in range(a, dim):
+            k = [np.ones(1)] * 3
+            k[2 - a], k[2 - b] = (SECOND, SECOND) if a == b else (FIRST, FIRST)
+            weights = k[0][:, None, None] * k[1][None, :, None] * k[2][None, None, :]
+            v = ndimage.correlate(s, weights, mode=boundary, cval=constant)
+            check(v.ravel()[at], direct(s, at, k, boundary, constant), ("hessian", a, b, boundary))
+            if a != b:
+                twice = np.gradient(np.gradient(s, axis=2 - a), axis=2 - b)
+                inner = tuple(slice(1, -1) if n > 1 else slice(None) for n in s.shape)
+                check(v[inner], twice[inner], ("gradient of gradient", a, b))
+            out[a, b] = v / (h[a] * h[b])
+    return out
+
+
+def write_hessian():
+    body, rows = "", ""
+    cases = [(shape, h, sigma, boundary, constant)
+             for shape, h, sigma in ((SHAPE3, (1, 1, 1.5), (1, 1, 1 / 1.5)),
+                                     (SHAPE2, (1, 0.75, 1), (1, 1 / 0.75, 0)))
+             for boundary, constant in (("nearest", 0.0), ("mirror", 0.0), ("constant", 3.5), ("wrap", 0.0))]
+    for n, (shape, h, sigma, boundary, constant) in enumerate(cases):
+        s, at = gaussian(make_input(*shape), sigma, 4, boundary, constant), sample_points(*shape)
+        d = hessian(s, h, boundary, constant)
+        dim = 3 if shape[2] > 1 else 2
+        m = np.array([[d[min(a, b), max(a, b)].ravel()[at] for b in range(dim)] for a in range(dim)])
+        values = np.linalg.eigvalsh(m.transpose(2, 0, 1))[:, ::-1]
+        columns = [m[a, b] for a in range(dim) for b in range(a, dim)] + [values[:, e] for e in range(dim)]
+        points = "ref_h_points%d" % dim
+        if boundary == "nearest":
+            body += array(points, at, fmt=lambda v: "%d" % v, ctype="int")
+        body += array("ref_h%d" % n, columns)
+        rows += '    {%d, %d, %d, %s, "%s", %s, %d, %s, ref_h%d},\n' % (
+            shape + (cvec(h), boundary, num(constant), len(at), points, n))
+    header("ref_hessian.h", """
+REF_HESSIAN[]: second derivatives of the Gaussian of width 1 (x-voxels: sigma_i = 1/h_i), at sample voxels.
+    s = scipy.ndimage.gaussian_filter(u, sigma, mode=boundary, cval=constant, truncate=4)
+    u_aa = scipy.ndimage.correlate(s, [1, -2, 1], mode=boundary, cval=constant) / h_a^2
+    u_ab = scipy.ndimage.correlate(s, [-1, 0, 1]^T [-1, 0, 1] / 4, the same) / (h_a h_b); inside that is
+           numpy.gradient of numpy.gradient, as skimage.feature.hessian_matrix has it
+eigenvalues: numpy.linalg.eigvalsh, descending. All in float64.""", """struct ref_hessian_case {
+    int nx, ny, nz;
+    double h[3]; /* x, y, z */
+    const char *boundary;
+    double constant;
+    int count;
+    const int *at;          /* linear indices */
+    const double *expected; /* [column][count]: xx xy xz yy yz zz, in 2D xx xy yy; then the eigenvalues */
+};
+
+""" + body + "\nstatic const struct ref_hessian_case REF_HESSIAN[] = {\n" + rows + "};\n")
+
+
 # ---------------------------------------------------------------- eigenvalues
 
 def matrices(n, rng):
@@ -762,6 +825,7 @@ if __name__ == "__main__":
     write_gradient()
     write_linear()
     write_tensor()
+    write_hessian()
     write_eigen(3)
     write_eigen(2)
     write_math()

@@ -1,0 +1,60 @@
+/* Second derivatives, and the eigenvalues of their matrix. */
+#include "filters/tensor_params.h"
+#include "filters/tensor_stages.h"
+
+enum { SIGMA, OUTPUT };
+enum output { EIGENVALUES, COMPONENTS };
+
+static const struct vf_param params[] = {
+    [SIGMA] = VF_PARAM_SIGMA("1"),
+    [OUTPUT] = {.name = "output",
+                .kind = VF_PARAM_CHOICE,
+                .initial = "eigenvalues",
+                .choices = "eigenvalues|components",
+                .help = "eigenvalues: the largest first, with their signs: bright lines and spots have "
+                        "negative ones; components: the second derivatives"},
+};
+
+static const char *const value_label[] = {"lambda1", "lambda2", "lambda3"};
+
+/* 1/h^2 of the diagonal, 1/(4 h_a h_b) of the others. */
+static void set_scales(struct vf_stage *stage, const struct vf_context *context)
+{
+    int component = 0;
+    for (int a = 0; a < context->dim; a++)
+        for (int b = a; b < context->dim; b++)
+            stage->param[component++] = (a == b ? 1 : 0.25) / (context->aspect[a] * context->aspect[b]);
+}
+
+static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
+                             const struct vf_value *value, struct vf_error *error)
+{
+    const bool components = value[OUTPUT].choice == COMPONENTS;
+    const char *const *label = components ? vf_tensor_label[context->dim - 2] : value_label;
+    double sigma[3];
+    int smooth = 0;
+    enum vf_status status;
+    VF_TRY(vf_lengths_in_voxels(&params[SIGMA], &value[SIGMA], context, true, sigma, error));
+    VF_TRY(vf_add_gaussian(e, context, 'G', sigma, 4, 1, &smooth, VF_FIELD_IMAGE, error));
+    struct vf_stage *stage =
+        vf_add_stage(e, "HESS", components ? VF_STENCIL_hessian : VF_STENCIL_hessian_eigenvalues,
+                     context->dim, &smooth, e->output, VF_FIELD_DERIVED, error);
+    if (stage == NULL)
+        return VF_FAILED;
+    set_scales(stage, context);
+    e->output_count = stage->output_count;
+    for (int c = 0; c < e->output_count; c++)
+        e->output_label[c] = label[c];
+out:
+    return status;
+}
+
+const struct vf_filter vf_filter_hessian = {
+    .name = "hessian",
+    .summary = "second derivatives: eigenvalues of their matrix, or components",
+    .source = "second central differences of u_sigma: (u[+1] - 2 u + u[-1]) / h^2, and of two axes over "
+              "4 h_a h_b (Frangi et al. 1998 tell vessels by its eigenvalues)",
+    .params = params,
+    .param_count = sizeof params / sizeof params[0],
+    .expand = expand,
+};
