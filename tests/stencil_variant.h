@@ -31,6 +31,16 @@ static double call_exp_minus(double x)
     return (double)vf_exp_minus((REAL)x);
 }
 
+static double call_exp(double x)
+{
+    return (double)vf_exp((REAL)x);
+}
+
+static double call_log(double x)
+{
+    return (double)vf_log((REAL)x);
+}
+
 static double call_inverse_root(double x)
 {
     return (double)vf_inverse_root((REAL)x);
@@ -73,6 +83,8 @@ const struct stencil_variant VARIANT = {.name = NAME(VARIANT),
                                         .bits = REAL_BITS,
                                         .dim = DIM,
                                         .exp_minus = call_exp_minus,
+                                        .exp = call_exp,
+                                        .log = call_log,
                                         .inverse_root = call_inverse_root,
                                         .atan2 = call_atan2,
                                         .eigen = call_eigen,

@@ -20,6 +20,8 @@ struct stencil_variant {
     const char *name;
     int bits, dim;
     double (*exp_minus)(double x);
+    double (*exp)(double x);
+    double (*log)(double x);
     double (*inverse_root)(double x);
     double (*atan2)(double y, double x);
     /* `tensor` as in filters: 3D xx xy xz yy yz zz, 2D xx xy yy; the first vector and the last one, dim

@@ -1,4 +1,4 @@
-/* exp(-x), 1 / sqrt(x) and atan2 of the stencils against tables from mpmath and, over many more arguments,
+/* exp, log, 1 / sqrt(x) and atan2 of the stencils against tables from mpmath and, over many more arguments,
  * against the C library in a wider type. `--verbose` prints the largest errors found. */
 #include <criterion/criterion.h>
 #include <float.h>
@@ -11,10 +11,11 @@
 
 /* What kernels/stencil_math.h promises, in units in the last place. */
 #define EXP_BOUND 2.0
+#define LOG_BOUND 2.0
 #define INVERSE_ROOT_BOUND 2.0
 #define ATAN2_BOUND 7.0
 
-/* Above these exp_minus gives 0. */
+/* Above these exp_minus gives 0, and exp is infinite. */
 #define EXP_MOST_F32 87.6f
 #define EXP_MOST_F64 708.7
 
@@ -160,6 +161,96 @@ Test(stencil_math, exp_minus_is_never_more_than_one)
     random_state = 2;
     for (int i = 0; i < 100000; i++)
         cr_expect_leq(twice->exp_minus(ldexp(random_unit(), -(i % 80))), 1.0);
+}
+
+static void compare(const struct stencil_variant *v, double (*function)(double), double x,
+                    long double expected, struct worst *worst)
+{
+    const double error = ulps(v->bits, function(x), expected);
+    if (error > worst->error)
+        *worst = (struct worst){error, 0, x};
+}
+
+static void expect_table(const struct stencil_variant *v, double (*function)(double), const char *what,
+                         const struct ref_math1 *table, size_t count, double low, double high, double bound)
+{
+    struct worst worst = {0};
+    for (size_t i = 0; i < count; i++)
+        if (table[i].x >= low && table[i].x <= high)
+            compare(v, function, table[i].x, (long double)table[i].y, &worst);
+    expect_within(what, &worst, bound);
+}
+
+Test(stencil_math, exp_and_log_as_in_the_tables)
+{
+    const double most = (double)EXP_MOST_F32;
+    expect_table(single, single->exp, "exp of floats", REF_EXP_F32, COUNT(REF_EXP_F32), -most, most,
+                 EXP_BOUND);
+    expect_table(twice, twice->exp, "exp of doubles", REF_EXP_F64, COUNT(REF_EXP_F64), -EXP_MOST_F64,
+                 EXP_MOST_F64, EXP_BOUND);
+    expect_table(single, single->log, "log of floats", REF_LOG_F32, COUNT(REF_LOG_F32), (double)FLT_MIN,
+                 (double)FLT_MAX, LOG_BOUND);
+    expect_table(twice, twice->log, "log of doubles", REF_LOG_F64, COUNT(REF_LOG_F64), DBL_MIN, DBL_MAX,
+                 LOG_BOUND);
+}
+
+Test(stencil_math, exp_and_log_of_floats)
+{
+    struct worst exp_worst = {0}, log_worst = {0}, near_one = {0};
+    for (uint32_t bits = bits_of(0x1p-27f); bits <= bits_of(EXP_MOST_F32); bits += 211)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            const double x = sign * (double)float_of(bits);
+            compare(single, single->exp, x, (long double)exp(x), &exp_worst);
+        }
+    expect_within("exp of floats", &exp_worst, EXP_BOUND);
+    for (uint32_t bits = bits_of(FLT_MIN); bits <= bits_of(FLT_MAX); bits += 1511)
+        compare(single, single->log, (double)float_of(bits), (long double)log((double)float_of(bits)),
+                &log_worst);
+    expect_within("log of floats", &log_worst, LOG_BOUND);
+    for (uint32_t bits = bits_of(0.5f); bits <= bits_of(2.0f); bits += 13)
+        compare(single, single->log, (double)float_of(bits), (long double)log((double)float_of(bits)),
+                &near_one);
+    expect_within("log of floats about 1", &near_one, LOG_BOUND);
+}
+
+Test(stencil_math, exp_and_log_of_doubles)
+{
+    struct worst exp_worst = {0}, log_worst = {0};
+    const double more = LDBL_MANT_DIG > DBL_MANT_DIG ? 0 : 1;
+    random_state = 5;
+    for (int i = 0; i < 300000; i++) {
+        const double u = random_unit(), x = i % 2 == 0 ? 2 * u - 1 : EXP_MOST_F64 * (2 * u - 1);
+        const double y = i % 2 == 0 ? 0.5 + 1.5 * u : ldexp(1 + u, i % 2045 - 1022);
+        compare(twice, twice->exp, x, expl((long double)x), &exp_worst);
+        compare(twice, twice->log, y, logl((long double)y), &log_worst);
+    }
+    expect_within("exp of doubles", &exp_worst, EXP_BOUND + more);
+    expect_within("log of doubles", &log_worst, LOG_BOUND + more);
+}
+
+Test(stencil_math, exp_and_log_at_the_ends)
+{
+    const struct stencil_variant *const variants[] = {single, twice};
+    for (int i = 0; i < 2; i++) {
+        const struct stencil_variant *v = variants[i];
+        const double most = v->bits == 64 ? EXP_MOST_F64 : (double)EXP_MOST_F32;
+        const double least = v->bits == 64 ? DBL_MIN : (double)FLT_MIN;
+        cr_expect_eq(v->exp(0.0), 1.0);
+        cr_expect_eq(v->exp(-0.0), 1.0);
+        cr_expect(isfinite(v->exp(most)));
+        cr_expect_eq(v->exp(2 * most), INFINITY);
+        cr_expect_eq(v->exp(INFINITY), INFINITY);
+        cr_expect_eq(v->exp(-2 * most), 0.0);
+        cr_expect_eq(v->exp(-INFINITY), 0.0);
+        cr_expect(isnan(v->exp(NAN)));
+        cr_expect_eq(v->log(1.0), 0.0);
+        cr_expect_eq(v->log(INFINITY), INFINITY);
+        cr_expect(isfinite(v->log(least)));
+        cr_expect_eq(v->log(least / 2), -INFINITY);
+        cr_expect_eq(v->log(0.0), -INFINITY);
+        cr_expect_eq(v->log(-1.0), -INFINITY);
+        cr_expect(isnan(v->log(NAN)));
+    }
 }
 
 Test(stencil_math, inverse_root_of_normal_numbers)
