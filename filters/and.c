@@ -1,6 +1,4 @@
 /* Anisotropic non-linear diffusion: the hybrid of coherence- and edge-enhancing that cryo-tomography uses. */
-#include <string.h>
-
 #include "filters/stencils/params.h"
 #include "filters/tensor_params.h"
 #include "filters/tensor_stages.h"
@@ -39,8 +37,9 @@ static enum vf_status set_threshold(struct vf_expansion *e, const struct vf_cont
     struct vf_stage *stage = &e->stage[e->stage_count - 1];
     struct vf_global mean = {.name = "threshold", .reduction = VF_REDUCE_MEAN};
     int smooth = 0, tensor[6], global = -1;
-    if (value[NOISE].box_axes == 2 && context->dim == 3)
-        return vf_fail(error, VF_USAGE, "and: noise has two sizes, for x and y; a stack needs WxHxD+X+Y+Z");
+    const enum vf_status status = vf_set_box(&params[NOISE], &value[NOISE], context, &mean, error);
+    if (status != VF_OK)
+        return status;
     if (value[THRESHOLD].threshold == VF_THRESHOLD_NUMBER) {
         if (value[NOISE].box_axes > 0)
             return vf_fail(error, VF_USAGE,
@@ -49,8 +48,6 @@ static enum vf_status set_threshold(struct vf_expansion *e, const struct vf_cont
         stage->param[VF_AND_THRESHOLD] = value[THRESHOLD].number;
         return VF_OK;
     }
-    memcpy(mean.box_size, value[NOISE].box_size, sizeof mean.box_size);
-    memcpy(mean.box_at, value[NOISE].box_at, sizeof mean.box_at);
     e->in_pre = true;
     if (vf_add_structure_tensor(e, context, sigma, rho, &smooth, tensor, error) == VF_OK &&
         vf_add_stage(e, "EIG", VF_STENCIL_eigenvalue_spread, context->dim, tensor, &mean.field,

@@ -265,6 +265,17 @@ enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct v
     return VF_OK;
 }
 
+enum vf_status vf_set_box(const struct vf_param *param, const struct vf_value *value,
+                          const struct vf_context *context, struct vf_global *global, struct vf_error *error)
+{
+    if (value->box_axes == 2 && context->dim == 3)
+        return vf_fail(error, VF_USAGE, "%s: %s has two sizes, for x and y; a stack needs WxHxD+X+Y+Z",
+                       context->filter, param->name);
+    memcpy(global->box_size, value->box_size, sizeof global->box_size);
+    memcpy(global->box_at, value->box_at, sizeof global->box_at);
+    return VF_OK;
+}
+
 enum vf_status vf_stable_step(const struct vf_value *value, const struct vf_context *context, double *dt,
                               struct vf_error *error)
 {

@@ -134,14 +134,22 @@ struct vf_stage {
 
 /* ---- global values ---- */
 
-/* A number computed from all finite values of one field before the first iteration, once a channel. */
-enum vf_reduction { VF_REDUCE_PERCENTILE, VF_REDUCE_DEVIATION, VF_REDUCE_RANGE, VF_REDUCE_MEAN };
+/* A number computed from all finite values of one field, a channel's, before the first iteration or, from
+ * what that starts with, before each one. Variation is the standard deviation over the mean. */
+enum vf_reduction {
+    VF_REDUCE_PERCENTILE,
+    VF_REDUCE_DEVIATION,
+    VF_REDUCE_RANGE,
+    VF_REDUCE_MEAN,
+    VF_REDUCE_VARIATION
+};
 
 struct vf_global {
     const char *name; /* as the user knows it: "k", "threshold" */
     enum vf_reduction reduction;
     double argument;                              /* percentile: N; deviation: the factor */
-    long box_size[3], box_at[3];                  /* MEAN: only this box (x, y, z); size 0: everywhere */
+    long box_size[3], box_at[3];                  /* only this box (x, y, z); size 0: everywhere */
+    bool each;                                    /* before each iteration, not the first alone */
     int field;                                    /* of the pre-pass's fields: whose values are reduced */
     double (*derive)(double value, double scale); /* what param[i] gets; NULL: the value itself */
     double scale;
@@ -163,7 +171,8 @@ struct vf_context {
 
 /* What one filter does to one field: the stages of one iteration, repeated, after a pre-pass for its globals.
  * Field 0 is the input (of every iteration), an image; an iteration's output is the next one's input, so
- * repeat > 1 needs one output. Pre-pass stages number their fields apart, 0 being the same input. */
+ * repeat > 1 needs one output. Pre-pass stages number their fields apart, 0 being the same input; those that
+ * are there for values of each iteration come last, and may take the other values as parameters. */
 struct vf_expansion {
     int repeat;
     int stage_count, field_count;
@@ -176,7 +185,7 @@ struct vf_expansion {
     int pre_count, pre_field_count;
     size_t pre_room, pre_field_room;
     enum vf_field_kind *pre_field_kind;
-    struct vf_stage *pre; /* one sweep serves all globals */
+    struct vf_stage *pre; /* one sweep serves all globals of a kind: of the first iteration, of each */
     int global_count;
     struct vf_global global[VF_MAX_GLOBALS];
     int taps_count;
@@ -250,6 +259,11 @@ int vf_add_global(struct vf_expansion *e, const struct vf_global *global, struct
 enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct vf_value *value,
                                     const struct vf_context *context, bool isotropic, double sigma[3],
                                     struct vf_error *error);
+
+/* The box that a global is taken from; everywhere where none is given. In a stack one for x and y alone is a
+ * usage error. */
+enum vf_status vf_set_box(const struct vf_param *param, const struct vf_value *value,
+                          const struct vf_context *context, struct vf_global *global, struct vf_error *error);
 
 /* The step size: 0.9 of the stable bound 1 / (2 sum 1/h^2) for auto; a larger one than the bound is a usage
  * error. */

@@ -148,6 +148,16 @@ static bool big_is_zero(const struct vf_big *b)
     return true;
 }
 
+bool vf_reduction_has_squares(enum vf_reduction reduction)
+{
+    return reduction == VF_REDUCE_DEVIATION || reduction == VF_REDUCE_VARIATION;
+}
+
+bool vf_reduction_has_sums(enum vf_reduction reduction)
+{
+    return reduction == VF_REDUCE_MEAN || vf_reduction_has_squares(reduction);
+}
+
 /* ---- opening and closing ---- */
 
 static size_t bins_of(const struct vf_reducer *reducer)
@@ -165,6 +175,7 @@ static size_t bin_bytes(const struct vf_reducer *reducer)
         bytes = VF_REDUCE_COUNTS * sizeof(uint64_t);
         break;
     case VF_REDUCE_DEVIATION:
+    case VF_REDUCE_VARIATION:
         bytes = (reducer->is_double ? 3 : 2) * table;
         break;
     case VF_REDUCE_MEAN:
@@ -326,7 +337,7 @@ static uint64_t sum_doubles(struct vf_partial *p, const double *row, ptrdiff_t n
 /* Up to VF_ROW_SUMMED values. */
 static void sum_values(const struct vf_reducer *reducer, struct vf_partial *p, const void *row, ptrdiff_t n)
 {
-    const bool squares = reducer->reduction == VF_REDUCE_DEVIATION;
+    const bool squares = vf_reduction_has_squares(reducer->reduction);
     struct vf_row_sums sums;
     if (reducer->rows->sums != NULL && reducer->rows->sums(row, n, squares, &sums)) {
         p->count += (uint64_t)n;
@@ -522,8 +533,12 @@ double vf_reducer_value(const struct vf_reducer *reducer)
         count += reducer->partial[t].count;
     if (count == 0)
         return 0.0;
-    return reducer->reduction == VF_REDUCE_MEAN ? mean(reducer, count, unit)
-                                                : reducer->argument * deviation(reducer, count, unit);
+    if (reducer->reduction == VF_REDUCE_DEVIATION)
+        return reducer->argument * deviation(reducer, count, unit);
+    const double middle = mean(reducer, count, unit);
+    if (reducer->reduction == VF_REDUCE_MEAN || middle == 0)
+        return middle;
+    return deviation(reducer, count, unit) / middle;
 }
 
 /* ---- values that were reduced elsewhere ---- */
@@ -562,7 +577,7 @@ static void merge_sums(struct vf_reducer *reducer, const struct vf_reducer *othe
         reducer->partial[0].count += other->partial[t].count;
     sum_of(other, &sum);
     big_add_big(&reducer->elsewhere[0], &sum);
-    if (other->reduction != VF_REDUCE_DEVIATION)
+    if (!vf_reduction_has_squares(other->reduction))
         return;
     squares_of(other, &sum);
     big_add_big(&reducer->elsewhere[1], &sum);
@@ -577,7 +592,7 @@ static void merge_counts(struct vf_partial *p, const struct vf_partial *other)
 
 void vf_reducer_merge(struct vf_reducer *reducer, const struct vf_reducer *other)
 {
-    if (reducer->reduction == VF_REDUCE_MEAN || reducer->reduction == VF_REDUCE_DEVIATION)
+    if (vf_reduction_has_sums(reducer->reduction))
         merge_sums(reducer, other);
     for (int t = 0; t < other->threads; t++) {
         const struct vf_partial *p = &other->partial[t];

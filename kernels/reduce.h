@@ -6,9 +6,10 @@
  * magnitude). The result is the lower edge of the smallest bin whose cumulative count reaches the rank max(1,
  * ceil(N * count / 100)).
  *
- * Mean, deviation: the sums of v and v^2 are integers, kept exactly. The mean is their quotient, rounded
- * once; the population standard deviation is sqrt(count * sum v^2 - (sum v)^2) / count, where what is under
- * the root is exact, so that nothing cancels. Up to 2^63 values. */
+ * Mean, deviation, variation: the sums of v and v^2 are integers, kept exactly. The mean is their quotient,
+ * rounded once; the population standard deviation is sqrt(count * sum v^2 - (sum v)^2) / count, where what is
+ * under the root is exact, so that nothing cancels; variation is the one over the other. Up to 2^63 values.
+ */
 #ifndef VF_REDUCE_H
 #define VF_REDUCE_H
 
@@ -43,7 +44,7 @@ void vf_reducer_add(struct vf_reducer *reducer, int thread, const void *row, ptr
                     ptrdiff_t y, ptrdiff_t z);
 
 /* The value over all rows so far, 0 where there was none: a percentile, `argument` times the standard
- * deviation, the range (most - least), or the mean. */
+ * deviation, the range (most - least), the mean, or the deviation over the mean, 0 where that is 0. */
 double vf_reducer_value(const struct vf_reducer *reducer);
 
 void vf_reducer_close(struct vf_reducer *reducer);
@@ -60,12 +61,14 @@ void vf_reducer_merge(struct vf_reducer *reducer, const struct vf_reducer *other
 /* How kernels/reduce.cu gives its results. Percentiles: how many values are in each bin. */
 #define VF_REDUCE_COUNTS 65536
 
-/* Mean, deviation: of values significand * 2^(bin + unit), their sums in units of 2^(bin + unit) and those of
- * their squares in units of 2^(2 * (bin + unit)): sum over k of part[k] * 2^(24 k). Values may be counted in
- * a lower bin than their own. Deviation only has squares. */
+/* Mean, deviation, variation: of values significand * 2^(bin + unit), their sums in units of 2^(bin + unit)
+ * and those of their squares in units of 2^(2 * (bin + unit)): sum over k of part[k] * 2^(24 k). Values may
+ * be counted in a lower bin than their own. The mean has no squares. */
 struct vf_reduce_sums {
     int64_t value[5], square[8];
 };
+bool vf_reduction_has_sums(enum vf_reduction reduction);
+bool vf_reduction_has_squares(enum vf_reduction reduction);
 #define VF_REDUCE_FLOAT_BINS 254
 #define VF_REDUCE_DOUBLE_BINS 2046
 

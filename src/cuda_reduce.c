@@ -87,10 +87,9 @@ void vf_cuda_reduce_source(enum vf_reduction reduction, bool is_double, const st
     shape_kernel(&kernel, reduction, is_double, gpu);
     vf_text_add(text, "#define REAL_BITS %d\n#define VF_BLOCK %d\n", is_double ? 64 : 32, kernel.threads);
     vf_text_add(text, "#define VF_COUNTS %d\n#define VF_SUMS %d\n#define VF_RANGE %d\n",
-                reduction == VF_REDUCE_PERCENTILE,
-                reduction == VF_REDUCE_MEAN || reduction == VF_REDUCE_DEVIATION,
+                reduction == VF_REDUCE_PERCENTILE, vf_reduction_has_sums(reduction),
                 reduction == VF_REDUCE_RANGE);
-    vf_text_add(text, "#define VF_SQUARES %d\n", reduction == VF_REDUCE_DEVIATION);
+    vf_text_add(text, "#define VF_SQUARES %d\n", vf_reduction_has_squares(reduction));
     vf_text_add(text, "#define VF_FIRST_BIN %d\n#define VF_BINS %d\n", kernel.first_octave * OCTAVE_BINS,
                 kernel.octaves * OCTAVE_BINS);
     vf_text_add(text, "#define VF_BATCH %d\n#include \"kernels/reduce.cu\"\n", BATCH);

@@ -70,9 +70,10 @@ static void print_links(const struct vf_explained *x, FILE *to)
             fprintf(to, " %s", e->output_label[k]);
         fprintf(to, "\n");
         for (int g = 0; g < e->global_count; g++) {
-            stage_names(e->pre, e->pre_count, text, sizeof text);
-            fprintf(to, "    %s: a pre-pass over the filter's whole input, stages %s\n", e->global[g].name,
-                    text);
+            const bool each = e->global[g].each;
+            stage_names(e->pre, vf_prepass_stages(e, each), text, sizeof text);
+            fprintf(to, "    %s: a pre-pass over the %s, stages %s\n", e->global[g].name,
+                    each ? "whole of what each iteration starts with" : "filter's whole input", text);
         }
     }
 }
@@ -83,10 +84,20 @@ static bool tilings_alike(const struct vf_tiling *a, const struct vf_tiling *b)
            memcmp(&a->first, &b->first, sizeof a->first) == 0;
 }
 
-/* Whether run r is told of together with the one before. */
+/* Whether run r is told of together with the one that it is like. */
 static bool repeats(const struct vf_plan *plan, int r)
 {
-    return plan->run[r].repeats && tilings_alike(&plan->run[r - 1].tiling, &plan->run[r].tiling);
+    const struct vf_run *run = &plan->run[r];
+    return run->repeats > 0 && tilings_alike(&run[-run->repeats].tiling, &run->tiling);
+}
+
+/* How far after run r the next one comes that is told of together with it; 0: there is none. */
+static int next_alike(const struct vf_plan *plan, int r)
+{
+    for (int step = 1; step <= 2; step++)
+        if (r + step < plan->run_count && plan->run[r + step].repeats == step && repeats(plan, r + step))
+            return step;
+    return 0;
 }
 
 /* "block 32x8x1, work 4x1x1, stream 64, flat grid" */
@@ -213,21 +224,28 @@ static void print_launches(const struct vf_plan *plan, const struct vf_run *run,
     vf_flow_close(&flow);
 }
 
-/* Runs [first, last] of the plan, which are alike. */
-static void print_runs(const struct vf_explained *x, int first, int last, FILE *to)
+/* Run r of the plan, and those after it that are alike: each one, or every second. */
+static void print_runs(const struct vf_explained *x, int first, FILE *to)
 {
     const struct vf_plan *plan = x->plan;
     const struct vf_run *run = &plan->run[first];
     size_t reads = 0, writes = 0;
     double seconds = 0;
-    for (int r = first; r <= last; r++) {
+    int last = first;
+    for (int r = first, step = 1; step > 0; r += step) {
         size_t run_reads, run_writes;
         run_traffic(x, &plan->run[r], &run_reads, &run_writes);
         reads += run_reads;
         writes += run_writes;
         seconds += plan->run[r].seconds * (double)x->channels;
+        step = next_alike(plan, r);
+        last = r;
     }
-    fprintf(to, first == last ? "  run %d: " : "  runs %d to %d, each: ", first + 1, last + 1);
+    fprintf(to,
+            first == last                  ? "  run %d: "
+            : next_alike(plan, first) == 1 ? "  runs %d to %d, each: "
+                                           : "  runs %d to %d, every second one: ",
+            first + 1, last + 1);
     fprintf(to, "%s", run->prepass ? "pre-pass of " : "");
     for (int p = run->piece_begin; p < run->piece_end; p++) {
         const struct vf_piece *piece = &plan->piece[p];
@@ -289,12 +307,9 @@ void vf_explain(const struct vf_explained *x, FILE *to)
     else
         fprintf(to, "backend cpu, vector level %s, %d thread%s\n", vf_rows_level(), plan->threads,
                 plural(plan->threads));
-    for (int r = 0, last; r < plan->run_count; r = last + 1) {
-        last = r;
-        while (last + 1 < plan->run_count && repeats(plan, last + 1))
-            last++;
-        print_runs(x, r, last, to);
-    }
+    for (int r = 0; r < plan->run_count; r++)
+        if (!repeats(plan, r))
+            print_runs(x, r, to);
     if (x->stream != NULL)
         vf_explain_stream(x, to);
     else

@@ -29,24 +29,24 @@ static void bind(struct vf_stage *stage, const struct vf_expansion *e, const dou
     }
 }
 
-/* Appends stages whose field 0 is the flow's field `input`; number[] gets where each of their fields went. */
+/* Appends stages whose field 0 is the flow's field `input`; number[] gets where each field that they make
+ * went. */
 static void append(struct vf_flow *flow, const struct vf_stage *stages, int stage_count,
-                   const enum vf_field_kind *kinds, int field_count, int input, int *number)
+                   const enum vf_field_kind *kinds, int input, int *number)
 {
     /* What a derived field is smoothed into is derived too. */
     const enum vf_field_kind input_kind = flow->field_kind[input];
     number[0] = input;
-    for (int f = 1; f < field_count; f++) {
-        number[f] = flow->field_count++;
-        flow->field_kind[number[f]] = input_kind == VF_FIELD_DERIVED ? VF_FIELD_DERIVED : kinds[f];
-    }
     for (int i = 0; i < stage_count; i++) {
         struct vf_stage *stage = &flow->stage[flow->stage_count++];
         *stage = stages[i];
         for (int k = 0; k < stage->input_count; k++)
             stage->input[k] = number[stages[i].input[k]];
-        for (int k = 0; k < stage->output_count; k++)
-            stage->output[k] = number[stages[i].output[k]];
+        for (int k = 0; k < stage->output_count; k++) {
+            const int f = stages[i].output[k];
+            stage->output[k] = number[f] = flow->field_count++;
+            flow->field_kind[number[f]] = input_kind == VF_FIELD_DERIVED ? VF_FIELD_DERIVED : kinds[f];
+        }
     }
 }
 
@@ -59,7 +59,7 @@ static void append_iterations(const struct vf_plan *plan, const struct vf_piece 
         int input[VF_MAX_OUTPUTS] = {live[f]};
         for (int iteration = 0; iteration < piece->count; iteration++) {
             const int first = flow->stage_count;
-            append(flow, e->stage, e->stage_count, e->field_kind, e->field_count, input[0], number);
+            append(flow, e->stage, e->stage_count, e->field_kind, input[0], number);
             for (int i = first; i < flow->stage_count && value != NULL; i++)
                 bind(&flow->stage[i], e, value + vf_plan_value_index(plan, piece->link, f, 0));
             for (int k = 0; k < e->output_count; k++)
@@ -72,15 +72,32 @@ static void append_iterations(const struct vf_plan *plan, const struct vf_piece 
     *live_count = next_count;
 }
 
-/* One sink for each field that some global of the link reads. */
-static void append_prepass(const struct vf_expansion *e, struct vf_flow *flow, int live_count, int *number)
+int vf_prepass_stages(const struct vf_expansion *e, bool each)
 {
+    int last = 0, count = 0;
+    for (int g = 0; g < e->global_count; g++)
+        if (e->global[g].each == each && e->global[g].field > last)
+            last = e->global[g].field;
+    while (count < e->pre_count && e->pre[count].output[0] <= last)
+        count++;
+    return count;
+}
+
+/* One sink for each field that some global of the link reads, of each iteration or of the first. */
+static void append_prepass(const struct vf_plan *plan, int link, bool each, const double *value,
+                           struct vf_flow *flow, int live_count, int *number)
+{
+    const struct vf_expansion *e = &plan->link[link];
+    const int stages = vf_prepass_stages(e, each);
     for (int f = 0; f < live_count; f++) {
-        append(flow, e->pre, e->pre_count, e->pre_field_kind, e->pre_field_count, f, number);
+        const int first = flow->stage_count;
+        append(flow, e->pre, stages, e->pre_field_kind, f, number);
+        for (int i = first; i < flow->stage_count && value != NULL; i++)
+            bind(&flow->stage[i], e, value + vf_plan_value_index(plan, link, f, 0));
         for (int field = 0; field < e->pre_field_count; field++) {
             bool read = false;
             for (int g = 0; g < e->global_count; g++)
-                read = read || e->global[g].field == field;
+                read = read || (e->global[g].each == each && e->global[g].field == field);
             if (read)
                 flow->sink[flow->sink_count++] = number[field];
         }
@@ -187,7 +204,7 @@ enum vf_status vf_plan_flow(const struct vf_plan *plan, const struct vf_run *run
         flow->field_kind[flow->field_count++] = vf_plan_kind(plan, first_link, f);
     }
     if (run->prepass) {
-        append_prepass(&plan->link[first_link], flow, live_count, number);
+        append_prepass(plan, first_link, run->each, value, flow, live_count, number);
     } else {
         for (int p = run->piece_begin; p < run->piece_end; p++)
             append_iterations(plan, &plan->piece[p], value, flow, live, &live_count, number);

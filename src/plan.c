@@ -306,10 +306,20 @@ static enum vf_status run_cost(struct vf_plan *plan, const struct atom *atom, in
     return status;
 }
 
-/* A link that needs its whole input first. */
+/* Whether a pre-pass comes before an iteration, for the globals of each one or for those of the first. */
+static bool needs_prepass(const struct vf_plan *plan, const struct atom *atom, int i, bool each)
+{
+    const struct vf_expansion *e = &plan->link[atom[i].link];
+    bool needs = false;
+    for (int g = 0; g < e->global_count; g++)
+        needs = needs || e->global[g].each == each;
+    return needs && (each || i == 0 || atom[i - 1].link != atom[i].link);
+}
+
+/* An iteration that needs its whole input first. */
 static bool cuts(const struct vf_plan *plan, const struct atom *atom, int i)
 {
-    return plan->link[atom[i].link].global_count > 0 && (i == 0 || atom[i - 1].link != atom[i].link);
+    return needs_prepass(plan, atom, i, false) || needs_prepass(plan, atom, i, true);
 }
 
 /* Where each run begins, so that the sum of predicted times is least. */
@@ -349,31 +359,34 @@ static void cut_for_gpu(const struct vf_plan *plan, struct atom *atom, int count
     }
 }
 
-/* Whether the newest run is of as many iterations of the same link as the one before, stored alike where a
- * GPU reads and writes them. */
-static bool is_repeat(const struct vf_plan *plan)
+/* How far before the newest run there is one of as many iterations of the same link, stored alike where a GPU
+ * reads and writes them, or a pre-pass for the same of its globals; 0: nowhere. */
+static int find_repeat(const struct vf_plan *plan)
 {
-    if (plan->run_count < 2)
-        return false;
-    const struct vf_run *run = &plan->run[plan->run_count - 1], *last = run - 1;
-    const struct vf_piece *piece = &plan->piece[run->piece_begin];
-    return !run->prepass && !last->prepass && run->piece_end - run->piece_begin == 1 &&
-           last->piece_end - last->piece_begin == 1 && piece[0].link == piece[-1].link &&
-           piece[0].count == piece[-1].count &&
-           (plan->gpu == NULL || (source_type(plan, run) == source_type(plan, last) &&
-                                  sink_type(plan, run) == sink_type(plan, last)));
+    const struct vf_run *run = &plan->run[plan->run_count - 1];
+    const int back = plan->run_count > 1 && run[-1].prepass != run->prepass ? 2 : 1;
+    if (plan->run_count <= back)
+        return 0;
+    const struct vf_run *last = run - back;
+    const struct vf_piece *piece = &plan->piece[run->piece_begin], *before = &plan->piece[last->piece_begin];
+    const bool alike = run->prepass == last->prepass && run->each == last->each &&
+                       run->piece_end - run->piece_begin == 1 && last->piece_end - last->piece_begin == 1 &&
+                       piece->link == before->link && piece->count == before->count &&
+                       (plan->gpu == NULL || (source_type(plan, run) == source_type(plan, last) &&
+                                              sink_type(plan, run) == sink_type(plan, last)));
+    return alike ? back : 0;
 }
 
-/* Weighs the newest run, or takes what is known of the one before it. */
+/* Weighs the newest run, or takes what is known of one before it. */
 static enum vf_status weigh_newest(struct vf_plan *plan, struct vf_error *error)
 {
     struct vf_run *run = &plan->run[plan->run_count - 1];
-    run->repeats = is_repeat(plan);
-    if (!run->repeats) {
+    run->repeats = find_repeat(plan);
+    if (run->repeats == 0) {
         plan->weighed++;
         return weigh(plan, run, &plan->given, error);
     }
-    const struct vf_run *last = run - 1;
+    const struct vf_run *last = run - run->repeats;
     run->tiling = last->tiling;
     run->split = last->split;
     run->gpu = last->gpu;
@@ -385,7 +398,7 @@ static enum vf_status weigh_newest(struct vf_plan *plan, struct vf_error *error)
     return VF_OK;
 }
 
-/* Turns the search's result into pieces and runs, with a pre-pass before each link that needs one. */
+/* Turns the search's result into pieces and runs, with pre-passes before what needs them. */
 static enum vf_status lay_out(struct vf_plan *plan, const struct atom *atom, int count,
                               struct vf_error *error)
 {
@@ -395,16 +408,18 @@ static enum vf_status lay_out(struct vf_plan *plan, const struct atom *atom, int
         return VF_FAILED;
     for (int end = count; end > 0; end = atom[end - 1].run_begin)
         begins[runs++] = atom[end - 1].run_begin;
-    /* At most a pre-pass and its piece for each run more. */
-    plan->piece = vf_alloc((size_t)(2 * count), sizeof *plan->piece, "the plan", error);
-    plan->run = vf_alloc((size_t)(2 * runs), sizeof *plan->run, "the plan", error);
+    /* At most two pre-passes and their pieces for each run more. */
+    plan->piece = vf_alloc(3 * (size_t)count, sizeof *plan->piece, "the plan", error);
+    plan->run = vf_alloc(3 * (size_t)runs, sizeof *plan->run, "the plan", error);
     enum vf_status status = plan->piece == NULL || plan->run == NULL ? VF_FAILED : VF_OK;
     for (int r = runs - 1; r >= 0 && status == VF_OK; r--) {
         const int begin = begins[r], end = r > 0 ? begins[r - 1] : count;
-        if (cuts(plan, atom, begin)) {
+        for (int each = 0; each < 2 && status == VF_OK; each++) {
+            if (!needs_prepass(plan, atom, begin, each))
+                continue;
             struct vf_run *run = &plan->run[plan->run_count++];
             plan->piece[plan->piece_count] = (struct vf_piece){atom[begin].link, 1};
-            *run = (struct vf_run){plan->piece_count, plan->piece_count + 1, .prepass = true,
+            *run = (struct vf_run){plan->piece_count, plan->piece_count + 1, .prepass = true, .each = each,
                                    .from_file = begin == 0};
             plan->piece_count++;
             status = weigh_newest(plan, error);
@@ -604,7 +619,7 @@ void vf_plan_close(struct vf_plan *plan)
         vf_expansion_free(&plan->link[i]);
     vf_free(plan->link);
     for (int r = 0; plan->run != NULL && r < plan->run_count; r++)
-        if (!plan->run[r].repeats)
+        if (plan->run[r].repeats == 0)
             vf_gpu_plan_close(&plan->run[r].gpu);
     vf_free(plan->piece);
     vf_free(plan->run);

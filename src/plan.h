@@ -3,7 +3,7 @@
  * A chain is a list of links (filters), each expanded into an iteration that is repeated. A *run* is a
  * stretch of consecutive iterations that one sweep computes; only what lives between runs is held as whole
  * volumes. A link that needs global values starts a new *segment*: its input is whole before the pre-pass
- * over it. */
+ * over it. Where it needs some before each iteration each one does. */
 #ifndef VF_PLAN_H
 #define VF_PLAN_H
 
@@ -30,11 +30,13 @@ enum vf_split { VF_SPLIT_NONE, VF_SPLIT_BUT_FIRST, VF_SPLIT_BUT_LAST, VF_SPLIT_A
 
 struct vf_run {
     int piece_begin, piece_end; /* of plan->piece */
-    bool prepass;               /* before the first iteration of piece_begin's link: its globals */
+    bool prepass;               /* before an iteration of piece_begin's link: its globals, */
+    bool each;                  /* those of each iteration; else those of the first */
     bool from_file;             /* its sources are the image; else volumes between runs */
     bool to_file;               /* its sinks are the result; else volumes between runs */
     bool in_result;             /* where the whole is held: its sinks need no volumes beside the result's */
-    bool repeats;               /* like the run before, as iterations are: the same tiles, kernels and cost */
+    int repeats; /* like the run before, 1, or, with a pre-pass between, the one before that, 2,
+                  * as iterations are: the same tiles, kernels and cost; 0: like none */
     struct vf_tiling tiling;
     enum vf_split split;    /* of the flow; GPU only */
     struct vf_gpu_plan gpu; /* the kernels, where the plan is for a GPU; owned, unless it repeats */
@@ -116,6 +118,10 @@ enum vf_status vf_plan_reach(const struct vf_plan *plan, const struct vf_run *ru
 enum vf_status vf_plan_flow(const struct vf_plan *plan, const struct vf_run *run, const double *value,
                             struct vf_flow *flow, struct vf_error *error);
 void vf_flow_close(struct vf_flow *flow);
+
+/* How many of a link's pre-pass stages make what its globals of each iteration, or else those of the first,
+ * are taken from. */
+int vf_prepass_stages(const struct vf_expansion *e, bool each);
 
 /* What the kernels of a run are planned from; `flow` is the run's, and is borrowed, like `types`. */
 struct vf_gpu_types {

@@ -35,8 +35,8 @@ static bool copy_runs(struct vf_plan *to, const struct vf_plan *from)
     for (int r = 0; r < from->run_count && done; r++) {
         struct vf_run *run = &copy.run[copy.run_count++];
         *run = from->run[r];
-        if (run->repeats)
-            run->gpu = run[-1].gpu;
+        if (run->repeats > 0)
+            run->gpu = run[-run->repeats].gpu;
         else
             done = vf_gpu_plan_copy(&run->gpu, &from->run[r].gpu, &ignored) == VF_OK;
     }

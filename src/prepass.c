@@ -1,13 +1,13 @@
 #include "prepass.h"
 
 /* The reducers of what is read of one field, for one live field. */
-static enum vf_status open_field(struct vf_prepass *pre, const struct vf_plan *plan, int live, int field,
-                                 struct vf_error *error)
+static enum vf_status open_field(struct vf_prepass *pre, const struct vf_plan *plan, bool each, int live,
+                                 int field, struct vf_error *error)
 {
     const struct vf_expansion *e = &plan->link[pre->link];
     const ptrdiff_t grid[3] = {plan->nx, plan->ny, plan->nz};
     for (int g = 0; g < e->global_count; g++) {
-        if (e->global[g].field != field)
+        if (e->global[g].field != field || e->global[g].each != each)
             continue;
         pre->global[pre->count] = g;
         pre->live[pre->count] = live;
@@ -29,7 +29,7 @@ enum vf_status vf_prepass_open(struct vf_prepass *pre, const struct vf_plan *pla
     for (int live = 0; live < vf_plan_live(plan, pre->link); live++)
         for (int field = 0; field < plan->link[pre->link].pre_field_count; field++) {
             const int first = pre->count;
-            enum vf_status status = open_field(pre, plan, live, field, error);
+            enum vf_status status = open_field(pre, plan, run->each, live, field, error);
             if (status != VF_OK)
                 return status;
             if (pre->count > first)

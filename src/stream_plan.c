@@ -236,8 +236,9 @@ static enum vf_status weigh_runs(struct trial *t, int begin, int end, int s, str
 {
     for (int r = 0; r < end; r++) {
         struct vf_stream_run *known = &t->known[r * t->slab_count + s];
-        if (known->seconds == 0 && t->plan->run[r].repeats) {
-            *known = *(known - t->slab_count);
+        const int repeats = t->plan->run[r].repeats;
+        if (known->seconds == 0 && repeats > 0) {
+            *known = *(known - repeats * t->slab_count);
         } else if (known->seconds == 0) {
             const enum vf_status status = weigh(t, r, t->slab[s], known, error);
             if (status != VF_OK)
@@ -289,9 +290,22 @@ static bool next_pass(const struct trial *t, int begin, int fresh, bool from_fil
     return good;
 }
 
+/* Whether the pre-pass at the end of a pass takes the places of the values that its last run was computed
+ * with. */
+static bool replaces_values(const struct trial *t, const struct vf_pass *pass)
+{
+    const struct vf_plan *plan = t->plan;
+    if (pass->prepass < 0 || pass->runs == 0 || !plan->run[pass->prepass].each)
+        return false;
+    const struct vf_run *last = &plan->run[pass->run_end - 1];
+    return plan->piece[last->piece_end - 1].link == plan->piece[plan->run[pass->prepass].piece_begin].link;
+}
+
 /* Whether the runs of a pass that ends with a pre-pass are better computed again than stored. */
 static bool is_light(const struct trial *t, const struct vf_pass *pass)
 {
+    if (replaces_values(t, pass))
+        return false;
     const struct vf_window_shape in = vf_stream_window(&t->stream, t->plan, &t->request->ends, pass, 0);
     const struct vf_window_shape out =
         vf_stream_window(&t->stream, t->plan, &t->request->ends, pass, pass->runs);

@@ -150,8 +150,11 @@ Test(reduce, value_does_not_depend_on_order_or_threads)
     static const struct {
         enum vf_reduction reduction;
         double argument;
-    } cases[] = {
-        {VF_REDUCE_PERCENTILE, 90}, {VF_REDUCE_DEVIATION, 2}, {VF_REDUCE_RANGE, 0}, {VF_REDUCE_MEAN, 0}};
+    } cases[] = {{VF_REDUCE_PERCENTILE, 90},
+                 {VF_REDUCE_DEVIATION, 2},
+                 {VF_REDUCE_RANGE, 0},
+                 {VF_REDUCE_MEAN, 0},
+                 {VF_REDUCE_VARIATION, 0}};
     static double value[MOST];
     random_state = 1;
     for (int is_double = 0; is_double < 2; is_double++) {
@@ -395,6 +398,17 @@ Test(reduce, range)
     }
 }
 
+Test(reduce, variation)
+{
+    const double value[] = {3, 5, 1, -1}, below[] = {-3, -5};
+    for (int is_double = 0; is_double < 2; is_double++) {
+        cr_expect_eq(reduced(VF_REDUCE_VARIATION, 0, is_double, value, 2), 0.25);
+        cr_expect_eq(reduced(VF_REDUCE_VARIATION, 0, is_double, below, 2), -0.25);
+        cr_expect_eq(reduced(VF_REDUCE_VARIATION, 0, is_double, value, 1), 0);
+        cr_expect_eq(reduced(VF_REDUCE_VARIATION, 0, is_double, value + 2, 2), 0, "of a mean of 0");
+    }
+}
+
 Test(reduce, values_that_are_not_finite_do_not_count)
 {
     const double value[] = {NAN, 1, INFINITY, -INFINITY, 3, -NAN}, none[] = {NAN, INFINITY, -INFINITY};
@@ -402,7 +416,7 @@ Test(reduce, values_that_are_not_finite_do_not_count)
         cr_expect_eq(mean(is_double, value, 6), 2);
         cr_expect_eq(deviation(is_double, value, 6), 1);
         cr_expect_eq(percentile(is_double, 50, value, 6), 1);
-        for (int reduction = VF_REDUCE_PERCENTILE; reduction <= VF_REDUCE_MEAN; reduction++) {
+        for (int reduction = VF_REDUCE_PERCENTILE; reduction <= VF_REDUCE_VARIATION; reduction++) {
             cr_expect_eq(bits_of(reduced((enum vf_reduction)reduction, 50, is_double, none, 3)), 0);
             cr_expect_eq(bits_of(reduced((enum vf_reduction)reduction, 50, is_double, none, 0)), 0);
         }
@@ -448,8 +462,11 @@ Test(reduce, box)
 static const struct {
     enum vf_reduction reduction;
     double argument;
-} reductions[] = {
-    {VF_REDUCE_PERCENTILE, 75}, {VF_REDUCE_DEVIATION, 2}, {VF_REDUCE_RANGE, 0}, {VF_REDUCE_MEAN, 0}};
+} reductions[] = {{VF_REDUCE_PERCENTILE, 75},
+                  {VF_REDUCE_DEVIATION, 2},
+                  {VF_REDUCE_RANGE, 0},
+                  {VF_REDUCE_MEAN, 0},
+                  {VF_REDUCE_VARIATION, 0}};
 
 Test(reduce, merging_is_adding)
 {
@@ -516,7 +533,9 @@ Test(reduce, sums_from_elsewhere)
                 count++;
             }
         }
-        for (size_t c = 1; c < 4; c += 2) {
+        for (size_t c = 0; c < sizeof reductions / sizeof *reductions; c++) {
+            if (!vf_reduction_has_sums(reductions[c].reduction))
+                continue;
             struct vf_reducer reducer =
                 open_reducer(reductions[c].reduction, reductions[c].argument, is_double, MOST, 1);
             vf_reducer_add_sums(&reducer, count, sums);
