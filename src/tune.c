@@ -34,7 +34,7 @@ static const char *const chains[] = {
     "gaussian:sigma=1",           "gaussian:sigma=2", "gradient",         "gaussian:sigma=1,gradient",
     "perona-malik:iterations=10", "eed:iterations=2", "structure-tensor", "ced:iterations=2",
     "and:iterations=2",           "laplacian",        "unsharp",          "dog",
-    "hessian"};
+    "hessian",                    "srad:iterations=2"};
 
 struct tuner {
     const struct vf_tune_request *request;

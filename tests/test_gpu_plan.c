@@ -60,6 +60,7 @@ static const char *const chains[] = {
     "eed:iterations=3",
     "ced:iterations=2",
     "and:iterations=9",
+    "srad:iterations=3",
 };
 
 /* ---- kernels ---- */
@@ -168,6 +169,22 @@ Test(gpu_plan, many_iterations)
     }
     for (int r = 0; r < few.plan.run_count; r++)
         expect_sound(&few, &few.plan.run[r], "and:iterations=34");
+    close_plan(&few);
+    close_plan(&many);
+}
+
+/* So do those of iterations that have a pre-pass each. */
+Test(gpu_plan, many_iterations_and_prepasses)
+{
+    struct planned few, many;
+    open_plan(&few, "srad:iterations=5", 300, 200, 100, NULL);
+    open_plan(&many, "srad:iterations=3000", 300, 200, 100, NULL);
+    cr_expect_eq(many.plan.weighed, few.plan.weighed, "%ld, %ld", many.plan.weighed, few.plan.weighed);
+    cr_expect_eq(many.plan.run_count, 1 + 2 * 3000);
+    for (int r = 5; r < many.plan.run_count - 1; r++) {
+        cr_expect_eq(many.plan.run[r].repeats, 2);
+        cr_expect_eq(many.plan.run[r].gpu.launch, many.plan.run[r - 2].gpu.launch);
+    }
     close_plan(&few);
     close_plan(&many);
 }

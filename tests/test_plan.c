@@ -66,7 +66,7 @@ static void expect_whole(const struct vf_plan *plan, const char *chain)
         cr_expect_eq(run->from_file, link == 0 && iteration == 0, "%s, run %d", chain, r);
         if (run->prepass) {
             cr_expect_eq(plan->piece[run->piece_begin].link, link, "%s: a pre-pass of another link", chain);
-            cr_expect_eq(iteration, 0, "%s: a pre-pass after the first iteration", chain);
+            cr_expect(iteration == 0 || run->each, "%s: a pre-pass after the first iteration", chain);
             cr_expect(plan->link[link].global_count > 0, "%s: a pre-pass for nothing", chain);
             continue;
         }
@@ -155,7 +155,9 @@ Test(plan, prepasses)
                  {"eed:k=3", 0},
                  {"ced", 1},
                  {"and:k=2:threshold=4", 1},
-                 {"gradient,and", 1}};
+                 {"gradient,and", 1},
+                 {"srad:iterations=1", 2},
+                 {"gaussian,srad:iterations=4,gradient,eed", 6}};
     for (size_t c = 0; c < COUNT(cases); c++) {
         struct planned p;
         plan_cube(&p, cases[c].chain, 128);
@@ -183,6 +185,27 @@ Test(plan, prepasses)
     cr_expect(!p.plan.run[0].prepass && p.plan.run[0].from_file && !p.plan.run[0].to_file);
     cr_expect(p.plan.run[1].prepass && !p.plan.run[1].from_file);
     cr_expect(p.plan.run[p.plan.run_count - 1].to_file);
+    close_plan(&p);
+}
+
+/* The values of the first iteration, those of each one, which takes a run of its own, and what follows the
+ * last one with it; what is alike is weighed once. */
+Test(plan, prepasses_of_each_iteration)
+{
+    struct planned p, more;
+    plan_cube(&p, "srad:iterations=5,gaussian", 128);
+    cr_assert_eq(p.plan.run_count, 1 + 2 * 5);
+    cr_expect(p.plan.run[0].prepass && !p.plan.run[0].each && p.plan.run[0].stage_count == 0);
+    for (int r = 1; r < p.plan.run_count; r++) {
+        const struct vf_run *run = &p.plan.run[r];
+        cr_expect_eq(run->prepass, r % 2 == 1, "run %d", r);
+        cr_expect_eq(run->each, run->prepass, "run %d", r);
+        cr_expect_eq(run->stage_count, run->prepass ? 1 : r < p.plan.run_count - 1 ? 3 : 6, "run %d", r);
+        cr_expect_eq(run->repeats, r >= 3 && r < p.plan.run_count - 1 ? 2 : 0, "run %d", r);
+    }
+    plan_cube(&more, "srad:iterations=3000,gaussian", 128);
+    cr_expect_eq(more.plan.weighed, p.plan.weighed);
+    close_plan(&more);
     close_plan(&p);
 }
 
@@ -431,6 +454,8 @@ Test(plan, noise_boxes)
     expect_refused("and:noise=8x8x2+0+0+0", 1, NULL, "is not inside the image, 20x20x1");
     expect_refused("and:noise=4x4+18+0", 1, NULL, "is not inside the image, 20x20x1");
     expect_refused("and:noise=4x4+16+0", 20, NULL, "noise has two sizes");
+    expect_refused("srad:noise=4x4+16+0", 20, NULL, "noise has two sizes");
+    expect_refused("srad:noise=4x4+18+0", 1, NULL, "is not inside the image, 20x20x1");
     expect_refused("and:noise=4x4+16+0:threshold=1", 1, NULL, "leave one of the two out");
     for (size_t i = 0; i < COUNT(inside); i++) {
         struct planned p;

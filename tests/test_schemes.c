@@ -44,6 +44,8 @@ static const char *const chains[] = {
     "eed:iterations=1:mode=line:rho=0.6:k=20",
     "ced:iterations=2:rho=0.9",
     "and:iterations=2:rho=0.7:sigma=0.5",
+    "srad:iterations=3",
+    "gaussian:sigma=0.4,srad:iterations=2:lambda=1,gradient:output=x",
     "gaussian:sigma=0.6,gradient:output=components,gaussian:sigma=0.4",
     "perona-malik:iterations=2:k=5,eed:iterations=2:sigma=0.5,gradient",
     "gaussian:sigma=0,ced:rho=0.5:iterations=1,perona-malik:iterations=2",

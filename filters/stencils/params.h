@@ -16,6 +16,13 @@ enum { VF_EED_INVERSE_K = 3, VF_CED_ALPHA, VF_CED_CONTRAST, VF_AND_THRESHOLD };
 enum { VF_ABOUT_FIRST, VF_ABOUT_SLOPE };
 enum { VF_FLUX_FIRST = 3, VF_FLUX_SLOPE };
 
+/* exponential: of (u - from) / range. speckle_coefficient: q0^2. speckle_step: lambda / 4, and the same
+ * range.
+ */
+enum { VF_EXP_FROM, VF_EXP_RANGE };
+enum { VF_SPECKLE_SQUARED_VARIATION };
+enum { VF_SPECKLE_QUARTER_LAMBDA, VF_SPECKLE_RANGE };
+
 /* diffusion_step: 1/h along x, y, z, and the step size. */
 enum { VF_PDE_INVERSE_H = 0, VF_PDE_DT = 3 };
 

@@ -383,6 +383,7 @@ const struct bench_item bench_items[] = {
     {FILTER("gradient-928", 3, "gradient"), TOMOGRAM},
     {FILTER("pm-exp-10-928", 3, "perona-malik:k=20:iterations=10:conductance=exp"), TOMOGRAM},
     {FILTER("and-928", 3, "and:sigma=1:rho=2:iterations=1"), TOMOGRAM},
+    {FILTER("srad", 2, "srad:iterations=1"), SQUARE},
     {FILTER("gaussian2d-s1", 2, "gaussian:sigma=1"), SQUARE},
     {FILTER("gaussian2d-s2", 2, "gaussian:sigma=2"), SQUARE},
     {FILTER("gaussian2d-s4", 2, "gaussian:sigma=4"), SQUARE},
@@ -541,7 +542,9 @@ static void open_filter(struct bench_flow *f, struct bench_grid grid, const stru
     bench_must(status, &error);
     for (int i = 0; i < MOST_VALUES; i++)
         value[i] = ANY_VALUE;
-    const struct vf_run *first = &f->plan.run[f->plan.run[0].prepass ? 1 : 0];
+    const struct vf_run *first = f->plan.run;
+    while (first->prepass)
+        first++;
     const struct vf_run all = {
         .piece_begin = first->piece_begin, .piece_end = f->plan.piece_count, .split = first->split};
     bench_must(vf_plan_flow(&f->plan, &all, value, &f->flow, &error), &error);

@@ -37,6 +37,7 @@ static const struct row rows[] = {
     {"ced:iterations=1", VF_F32, false},
     {"and", VF_F32, false},
     {"and:iterations=1", VF_F32, true},
+    {"srad", VF_F32, true},
     {"gaussian:sigma=0.5,gradient,gaussian:sigma=0.5", VF_F32, false},
     {"gaussian", VF_U16, false},
     {"gaussian", VF_U8, false},

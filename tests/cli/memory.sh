@@ -29,6 +29,7 @@ test_slabs_give_the_same_bytes() {
     done
     in_slabs 1 -f and:iterations=2 "$STACK"
     in_slabs 0 -f hessian:sigma=2 "$STACK"
+    in_slabs 4 -f gaussian,srad:iterations=3,gaussian --dtype float32 "$STACK"
     in_slabs 0 -f gaussian:sigma=0.5,eed:iterations=1,gaussian:sigma=0.5,eed:iterations=1 "$STACK"
     in_slabs 0 -f gradient:output=components,gaussian --compress lzw "$STACK"
     in_slabs 0 -f gaussian,perona-malik --dtype float64 --precision double "$STACK"

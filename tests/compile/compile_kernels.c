@@ -92,6 +92,8 @@ static const struct sample samples[] = {
     {"eed:mode=line:rho=2:iterations=1", 3, VF_U32, VF_U32, true, VF_MIRROR},
     {"ced:iterations=1", 2, VF_F64, VF_F64, true, VF_REFLECT},
     {"and:iterations=1", 3, VF_F32, VF_F32, false, VF_NEAREST},
+    {"srad:iterations=2", 2, VF_U8, VF_U8, false, VF_NEAREST},
+    {"srad:iterations=2", 3, VF_F32, VF_F32, true, VF_CONSTANT},
     {"gradient:method=scharr", 3, VF_F32, VF_F32, false, VF_CONSTANT},
 };
 

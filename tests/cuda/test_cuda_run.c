@@ -26,6 +26,7 @@ Test(cuda_run, one_filter_after_another)
         "eed:iterations=2",
         "ced:iterations=1:rho=0.5",
         "and:iterations=1",
+        "srad:iterations=3",
         "gaussian,gradient:output=components",
     };
     for (size_t f = 0; vf_filters[f] != NULL; f++) {
