@@ -139,7 +139,8 @@ struct trial {
     struct vf_stream_plan stream;
     int slab_count;
     ptrdiff_t slab[MOST_SLABS];  /* thicknesses that are tried */
-    struct vf_stream_run *known; /* owned: [run_count][slab_count], seconds 0 where it is not */
+    struct vf_stream_run *known; /* owned: [run_count][slab_count] */
+    int known_count[MOST_SLABS]; /* for each thickness: of so many runs, from the first one on */
 };
 
 /* Memory of a pass. */
@@ -234,19 +235,18 @@ static enum vf_status weigh(const struct trial *t, int r, ptrdiff_t slab, struct
 /* Sets what is known of runs [begin, end) with slabs of thickness number `s`. */
 static enum vf_status weigh_runs(struct trial *t, int begin, int end, int s, struct vf_error *error)
 {
-    for (int r = 0; r < end; r++) {
+    for (int r = t->known_count[s]; r < end; r++) {
         struct vf_stream_run *known = &t->known[r * t->slab_count + s];
         const int repeats = t->plan->run[r].repeats;
-        if (known->seconds == 0 && repeats > 0) {
+        const enum vf_status status = repeats > 0 ? VF_OK : weigh(t, r, t->slab[s], known, error);
+        if (status != VF_OK)
+            return status;
+        if (repeats > 0)
             *known = *(known - repeats * t->slab_count);
-        } else if (known->seconds == 0) {
-            const enum vf_status status = weigh(t, r, t->slab[s], known, error);
-            if (status != VF_OK)
-                return status;
-        }
-        if (r >= begin)
-            t->stream.run[r] = *known;
+        t->known_count[s] = r + 1;
     }
+    for (int r = begin; r < end; r++)
+        t->stream.run[r] = t->known[r * t->slab_count + s];
     return VF_OK;
 }
 
@@ -424,16 +424,17 @@ static enum vf_status choose_thickness(struct trial *t, struct vf_pass *pass, st
 static enum vf_status choose_pass(struct trial *t, int p, struct vf_error *error)
 {
     struct vf_pass *pass = &t->stream.pass[p];
-    const size_t count = (size_t)t->plan->run_count;
-    const int shared_end = p > 0 ? end_of(&pass[-1]) : 0;
-    struct vf_stream_run *run = t->stream.run, *before = vf_alloc(count, sizeof *before, "the plan", error);
+    const int shared = p > 0 ? end_of(&pass[-1]) - pass->run_begin : 0;
+    const size_t count = shared > 0 ? (size_t)shared : 0;
+    struct vf_stream_run *run = t->stream.run + pass->run_begin;
+    struct vf_stream_run *before = vf_alloc(count + 1, sizeof *before, "the plan", error);
     if (before == NULL)
         return VF_FAILED;
     memcpy(before, run, count * sizeof *before);
     const enum vf_status status = choose_thickness(t, pass, error);
-    for (int r = pass->run_begin; r < shared_end; r++)
-        if (before[r].work < run[r].work)
-            run[r] = before[r];
+    for (size_t i = 0; i < count; i++)
+        if (before[i].work < run[i].work)
+            run[i] = before[i];
     vf_free(before);
     return status;
 }
@@ -493,8 +494,6 @@ static enum vf_status open_trial(struct trial *t, const struct vf_stream_request
     t->stream.pass = vf_alloc(runs, sizeof *t->stream.pass, "the plan", error);
     if (t->known == NULL || t->stream.run == NULL || t->stream.pass == NULL)
         return VF_FAILED;
-    for (size_t i = 0; i < runs * (size_t)t->slab_count; i++)
-        t->known[i].seconds = 0;
     return VF_OK;
 }
 
