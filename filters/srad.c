@@ -100,7 +100,8 @@ const struct vf_filter vf_filter_srad = {
     .name = "srad",
     .summary = "speckle-reducing diffusion of ultrasound and radar images, slice by slice",
     .source = "Yu & Acton 2002 as Rodinia has it, on the exponential of u over its range; the same in every "
-              "slice, with one q0 for all, and whatever the sides of pixels",
+              "slice, with one q0 for all, and whatever the sides of pixels; under boundary constant nothing "
+              "crosses the border",
     .keeps_type = true,
     .params = params,
     .param_count = sizeof params / sizeof params[0],
