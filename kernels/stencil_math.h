@@ -112,10 +112,10 @@ VF_DEVICE REAL vf_exp(REAL x)
     return x == x ? result : x;
 }
 
-/* log(x): n log 2 + log(m), x = 2^n m, m from sqrt(1/2) to sqrt(2); with f = m - 1, exact, in float32
- * f - f^2 / 2 + f^3 P(f), P of least relative error (3.2e-8), in float64 log(m) = 2 atanh(s), s = f / (2 +
- * f), by its series, whose next term is below half a unit, with f - f^2 / 2 + s f^2 / 2 for 2 s, which is
- * more exact. Minus infinity where x is below the smallest normal number. */
+/* log(x) of normal numbers x > 0: n log 2 + log(1 + f), x = 2^n (1 + f), 1 + f from sqrt(1/2) to sqrt(2). In
+ * float32 log(1 + f) is f - f^2/2 + f^3 P(f), P of least relative error there (3.2e-8); in float64
+ * 2 atanh(s), s = f / (2 + f), by its series, whose next term is below half a unit, but for 2 s, which is
+ * f - f^2/2 + s f^2/2. Minus infinity where x is smaller, NaN for NaN. */
 VF_DEVICE REAL vf_log(REAL x)
 {
 #if REAL_BITS == 64
@@ -125,7 +125,7 @@ VF_DEVICE REAL vf_log(REAL x)
     const vf_bits root = 0x3f3504f3u;
     const REAL ln2_high = 0x1.62e4p-1f, ln2_low = 0x1.7f7d1cp-20f;
 #endif
-    /* n and its bias of an exponent: a whole number from 0 on, which adding to 2^mantissa converts. */
+    /* n plus the exponent's bias; as the low bits of 2^VF_MANTISSA it becomes a number. */
     const vf_bits biased =
         (vf_to_bits(x) + (((vf_bits)VF_EXPONENT_BIAS << VF_MANTISSA) - root)) >> VF_MANTISSA;
     const REAL shifter = vf_power_of_two(VF_MANTISSA);
@@ -153,7 +153,7 @@ VF_DEVICE REAL vf_log(REAL x)
     p = FMA(p, f, 0x1.98d7f2p-3f);
     p = FMA(p, f, -0x1.000382p-2f);
     p = FMA(p, f, 0x1.5556d8p-2f);
-    const REAL rest = R(2.0) * half * f * p;
+    const REAL rest = f * f * f * p;
 #endif
     const REAL low = FMA(n, ln2_low, rest) - half;
     const REAL result = FMA(n, ln2_high, f + low);
