@@ -30,11 +30,20 @@ struct image {
 
 static const struct image usual[] = {
     {512, 512, 512, VF_F32}, {512, 512, 512, VF_U16}, {8192, 8192, 1, VF_F32}};
-static const char *const chains[] = {
-    "gaussian:sigma=1",           "gaussian:sigma=2", "gradient",         "gaussian:sigma=1,gradient",
-    "perona-malik:iterations=10", "eed:iterations=2", "structure-tensor", "ced:iterations=2",
-    "and:iterations=2",           "laplacian",        "unsharp",          "dog",
-    "hessian",                    "srad:iterations=2"};
+static const char *const chains[] = {"gaussian:sigma=1",
+                                     "gaussian:sigma=2",
+                                     "gradient",
+                                     "gaussian:sigma=1,gradient",
+                                     "perona-malik:iterations=10",
+                                     "eed:iterations=2",
+                                     "structure-tensor",
+                                     "ced:iterations=2",
+                                     "and:iterations=2",
+                                     "laplacian",
+                                     "unsharp",
+                                     "dog",
+                                     "hessian",
+                                     "srad:iterations=2"};
 
 struct tuner {
     const struct vf_tune_request *request;

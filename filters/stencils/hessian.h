@@ -3,6 +3,6 @@
 
 VF_STENCIL(hessian)
 {
-    const REAL tensor[] = SECOND_DIFFERENCES(0);
+    const REAL tensor[] = SECOND_DIFFERENCES;
     PUT_TENSOR(tensor);
 }

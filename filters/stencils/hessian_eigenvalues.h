@@ -3,7 +3,7 @@
 
 VF_STENCIL(hessian_eigenvalues)
 {
-    const REAL tensor[] = SECOND_DIFFERENCES(0);
+    const REAL tensor[] = SECOND_DIFFERENCES;
     const struct vf_eigenvalues e = EIGENVALUES(VF_INDEFINITE, tensor);
     VF_UNROLL for (int rank = 0; rank < DIM; rank++) PUT(rank, e.value[rank] * e.unit);
 }

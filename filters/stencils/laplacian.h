@@ -1,10 +1,5 @@
-/* The Laplacian by second differences; PARAM(0..2) are 1/h^2 along x, y, z. Of each axis the difference to
- * the next voxel and to the one before come first, so that a constant has none, and are added before they are
- * weighed, so that a slope has none either; axes in the order z, y, x. */
-#ifndef VF_SECOND_DIFFERENCE
-#define VF_SECOND_DIFFERENCE(z, y, x) \
-    ((AT(0, -(z), -(y), -(x)) - AT(0, 0, 0, 0)) + (AT(0, z, y, x) - AT(0, 0, 0, 0)))
-#endif
+/* The Laplacian by second differences; PARAM(0..2) are 1/h^2 along x, y, z, axes in the order z, y, x. */
+#include "filters/stencils/second_differences.h"
 
 VF_STENCIL(laplacian)
 {
