@@ -190,14 +190,21 @@ struct body_plane {
     ptrdiff_t face_pitch;
     bool finishes; /* its rows are finished once they are made */
     struct vf_body_row row;
-    const void *in[VF_MAX_INPUTS * VF_BODY_ROWS];
-    int moved;                                  /* how many of them move on from row to row, */
-    short move[VF_MAX_INPUTS * VF_BODY_ROWS];   /* which ones, */
-    ptrdiff_t by[VF_MAX_INPUTS * VF_BODY_ROWS]; /* and how far */
-    char *out[VF_MAX_OUTPUTS];                  /* the row that comes next */
+    int reach, by_stream; /* of the table of its rows, in which those along the stream are so far apart: */
+    const void *in[VF_BODY_ROWS];
+    int moved;                  /* how many of them move on from row to row, */
+    short move[VF_BODY_ROWS];   /* which ones, */
+    ptrdiff_t by[VF_BODY_ROWS]; /* and how far */
+    char *out[VF_MAX_OUTPUTS];  /* the row that comes next */
     ptrdiff_t out_pitch[VF_MAX_OUTPUTS];
     struct vf_row_ends next_ends; /* of the row that comes next, where its ends are copied */
 };
+
+/* The place in the table of input k's row that is so many planes of the stream and rows from its own. */
+static int row_index(const struct body_plane *body, int k, int ds, int dr)
+{
+    return VF_ROW_INDEX(body->reach, k, 0, 0) + ds * body->by_stream + dr;
+}
 
 /* Whether a body reads the row that far from its own. */
 static bool is_read(const struct input *in, int ds, int dr)
@@ -208,7 +215,6 @@ static bool is_read(const struct input *in, int ds, int dr)
 static void begin_inputs(const struct vf_row_worker *w, struct body_plane *body)
 {
     const struct work *work = body->work;
-    const bool volume = w->layout->job->flow->dim == 3;
     bool inside = true;
     int reach = 0;
     for (int k = 0; k < work->stage->input_count; k++) {
@@ -226,7 +232,7 @@ static void begin_inputs(const struct vf_row_worker *w, struct body_plane *body)
             for (int ds = -h.s; ds <= h.s; ds++) {
                 if (!is_read(in, ds, dr))
                     continue;
-                body->move[body->moved] = (short)VF_ROW_INDEX(k, volume ? ds : 0, volume ? dr : ds);
+                body->move[body->moved] = (short)row_index(body, k, ds, dr);
                 body->by[body->moved++] = in->pitch;
             }
     }
@@ -287,6 +293,8 @@ static void begin_body(const struct vf_row_worker *w, const struct work *work, i
     /* Its arrays are large, and hold what these say. */
     body->work = work;
     body->plane = plane;
+    body->reach = vf_body_reach(work->stage->stencil);
+    body->by_stream = volume ? 2 * body->reach + 1 : 1;
     body->inner = (struct vf_range){0, 0};
     body->moved = 0;
     body->loads = body->follows = body->finishes = false;
@@ -324,7 +332,6 @@ static void load_rows(const struct vf_row_worker *w, struct body_plane *body, pt
 /* The rows that row r reads. */
 static void find_rows(const struct vf_row_worker *w, struct body_plane *body, ptrdiff_t r)
 {
-    const bool volume = w->layout->job->flow->dim == 3;
     for (int k = 0; k < body->work->stage->input_count; k++) {
         const struct input *input = &body->work->input[k];
         const struct vf_halo h = input->halo;
@@ -332,8 +339,7 @@ static void find_rows(const struct vf_row_worker *w, struct body_plane *body, pt
             const ptrdiff_t offset = row_offset(w, input, r + dr);
             for (int ds = -h.s; ds <= h.s; ds++)
                 if (is_read(input, ds, dr))
-                    body->in[VF_ROW_INDEX(k, volume ? ds : 0, volume ? dr : ds)] =
-                        row_at(input, body->plane + ds, offset);
+                    body->in[row_index(body, k, ds, dr)] = row_at(input, body->plane + ds, offset);
         }
     }
 }

@@ -23,11 +23,11 @@ typedef int32_t lane_index;
 #endif
 
 #define VF_DEVICE static inline __attribute__((always_inline))
-#define VF_STENCIL(name)                                                                         \
-    VF_DEVICE void body_##name(const void *const *in, void *const *out, const REAL *param,       \
-                               const struct vf_body_row *row, enum pass pass, eigen_block *kept, \
+#define VF_STENCIL(name)                                                                              \
+    VF_DEVICE void body_##name(const void *const *in, int reach, void *const *out, const REAL *param, \
+                               const struct vf_body_row *row, enum pass pass, eigen_block *kept,      \
                                ptrdiff_t begin, ptrdiff_t i, ptrdiff_t to)
-#define AT(k, dz, dy, dx) (((const REAL *)in[VF_ROW_INDEX(k, dz, dy)])[i + (dx)])
+#define AT(k, dz, dy, dx) (((const REAL *)in[VF_ROW_INDEX(reach, k, dz, dy)])[i + (dx)])
 #define PUT(k, value) (puts_results(pass) ? (void)(((REAL *)out[k])[to] = (value)) : (void)0)
 #define PARAM(k) (param[k])
 #define OPEN_LO(axis) ((axis) == VF_X ? (lane_index)to != (lane_index)row->closed_lo_x : row->open_lo[axis])
@@ -91,12 +91,11 @@ VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "stencil_bodies.h"
 
-/* The addresses of input k of a row. */
-#define INPUT(k)                                                                                \
-    row->in[9 * (k)], row->in[9 * (k) + 1], row->in[9 * (k) + 2], row->in[9 * (k) + 3],         \
-        row->in[9 * (k) + 4], row->in[9 * (k) + 5], row->in[9 * (k) + 6], row->in[9 * (k) + 7], \
-        row->in[9 * (k) + 8]
-_Static_assert(VF_MAX_INPUTS == 8 && VF_BODY_ROWS == 9 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
+/* Nine addresses of a row's table. */
+#define ROWS(at)                                                                             \
+    row->in[at], row->in[(at) + 1], row->in[(at) + 2], row->in[(at) + 3], row->in[(at) + 4], \
+        row->in[(at) + 5], row->in[(at) + 6], row->in[(at) + 7], row->in[(at) + 8]
+_Static_assert(VF_BODY_ROWS == 72 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
 
 /* Rows are taken in whole vectors, up to one beyond their ends. The row is not copied: reloading as vectors
  * what was just stored as scalars waits for every store before it. Where results go to a sink, a row is asked
@@ -104,20 +103,22 @@ _Static_assert(VF_MAX_INPUTS == 8 && VF_BODY_ROWS == 9 && VF_MAX_OUTPUTS == 6, "
  * that is stored changes them, and those that the body does not use are never loaded. */
 #define VF_STENCIL_DEF(name, in_2d, in_3d, out_2d, out_3d, centre_2d, centre_3d, star_2d, star_3d, axial_2d, \
                        axial_3d, z, y, x, cost, face, branches)                                              \
-    _Static_assert((z) <= VF_BODY_REACH && (y) <= VF_BODY_REACH, #name " reaches beyond VF_BODY_REACH");     \
+    _Static_assert(VF_ROW_INDEX(MAX(z, y), MAX(in_2d, in_3d), -MAX(z, y), -MAX(z, y)) <= VF_BODY_ROWS,       \
+                   #name " has more rows than VF_BODY_ROWS");                                                \
     VF_DEVICE void pass_##name(const struct vf_body_row *row, const REAL *param, enum pass pass,             \
                                eigen_block *kept, ptrdiff_t begin, ptrdiff_t end)                            \
     {                                                                                                        \
         const int inputs[] = {in_2d, in_3d}, outputs[] = {out_2d, out_3d};                                   \
+        const int reach = MAX(z, y);                                                                         \
         const bool has_ends = inputs[DIM - 2] == 1 && row->ends.first != NULL;                               \
         if (!puts_results(pass) || (row->place == VF_ROW_IN_RING && row->ahead.row == NULL && !has_ends)) {  \
             _Pragma("omp simd") for (ptrdiff_t i = begin; i < end; i++)                                      \
-                body_##name(row->in, row->out, param, row, pass, kept, begin, i, i);                         \
+                body_##name(row->in, reach, row->out, param, row, pass, kept, begin, i, i);                  \
             return;                                                                                          \
         }                                                                                                    \
-        const void *in[] = {INPUT(0), INPUT(1), INPUT(2), INPUT(3), INPUT(4), INPUT(5), INPUT(6), INPUT(7)}; \
+        const void *in[] = {ROWS(0), ROWS(9), ROWS(18), ROWS(27), ROWS(36), ROWS(45), ROWS(54), ROWS(63)};   \
         void *const to[] = {row->out[0], row->out[1], row->out[2], row->out[3], row->out[4], row->out[5]};   \
-        const void *const middle = in[VF_ROW_INDEX(0, 0, 0)];                                                \
+        const void *const middle = in[VF_ROW_INDEX(reach, 0, 0, 0)];                                         \
         struct vf_body_row own = *row;                                                                       \
         for (ptrdiff_t at = begin; at < end; at += VF_LANES) {                                               \
             REAL result[VF_MAX_OUTPUTS][VF_LANES];                                                           \
@@ -126,11 +127,11 @@ _Static_assert(VF_MAX_INPUTS == 8 && VF_BODY_ROWS == 9 && VF_MAX_OUTPUTS == 6, "
             own.closed_lo_x = row->closed_lo_x - (int)at;                                                    \
             own.closed_hi_x = row->closed_hi_x - (int)at;                                                    \
             if (has_ends)                                                                                    \
-                in[VF_ROW_INDEX(0, 0, 0)] = at == 0                ? own.ends.first                          \
-                                            : at + VF_LANES == end ? own.ends.last                           \
-                                                                   : middle;                                 \
+                in[VF_ROW_INDEX(reach, 0, 0, 0)] = at == 0                ? own.ends.first                   \
+                                                   : at + VF_LANES == end ? own.ends.last                    \
+                                                                          : middle;                          \
             _Pragma("omp simd") for (int lane = 0; lane < VF_LANES; lane++)                                  \
-                body_##name(in, out, param, &own, pass, kept, begin, at + lane, lane);                       \
+                body_##name(in, reach, out, param, &own, pass, kept, begin, at + lane, lane);                \
             for (int k = 0; k < outputs[DIM - 2]; k++)                                                       \
                 put_vector(to[k], at, vf_vector_load(result[k]), own.place);                                 \
         }                                                                                                    \

@@ -10,12 +10,13 @@
 #include "filters/filter.h"
 #include "src/volume.h"
 
-/* Bodies reach at most this far in z and y; their row tables are laid out for it, also those that pass_NAME
- * lists (kernels/cpu_rows.c). */
-#define VF_BODY_REACH 1
-#define VF_BODY_ROWS ((2 * VF_BODY_REACH + 1) * (2 * VF_BODY_REACH + 1))
-#define VF_ROW_INDEX(k, dz, dy) \
-    ((k)*VF_BODY_ROWS + ((dz) + VF_BODY_REACH) * (2 * VF_BODY_REACH + 1) + (dy) + VF_BODY_REACH)
+/* The table of a body's rows: input k at an offset, of a body that reaches so far along z and y. It has room
+ * for every input of a body of reach 1, or for one input of a reach up to 3; pass_NAME lists it
+ * (kernels/cpu_rows.c).
+ */
+#define VF_BODY_ROWS 72
+#define VF_ROW_INDEX(reach, k, dz, dy) \
+    (((k) * (2 * (reach) + 1) + (dz) + (reach)) * (2 * (reach) + 1) + (dy) + (reach))
 
 /* Neighbouring rows that `lines` takes at once, at most. */
 #define VF_ROW_BLOCK 16
@@ -48,7 +49,7 @@ struct vf_row_ends {
 /* One row of a body stage. Rows are of the compute type, their first element being the row's first cell;
  * inputs may be read up to the stage's x reach before and after, and in whole vectors. */
 struct vf_body_row {
-    const void *const *in; /* [VF_ROW_INDEX(k, dz, dy)]; only what the stage reads is set */
+    const void *const *in; /* [VF_ROW_INDEX(reach, k, dz, dy)]; only what the stage reads is set */
     struct vf_row_ends
         ends; /* of a body's only input: instead of its row at the row's first and last vector */
     void *const *out;
@@ -64,6 +65,13 @@ struct vf_body_row {
     void *face[3];
     bool follows;
 };
+
+/* The reach that a body's row table is laid out for. */
+static inline int vf_body_reach(enum vf_stencil_id id)
+{
+    const int *reach = vf_stencil(id)->reach;
+    return reach[0] > reach[1] ? reach[0] : reach[1];
+}
 
 /* Bodies that use LOWER_FACE, each of which a row would otherwise compute again. */
 static inline bool vf_body_shares_faces(enum vf_stencil_id id)
