@@ -152,6 +152,24 @@ static void apply(const struct vf_forced *forced, struct vf_kernel_config *confi
     config->interior = forced->interior >= 0 ? forced->interior : config->interior;
 }
 
+/* Whether a cell's bodies read more off the axes, all of which they may need at once, than leaves registers
+ * for another cell: kernels of several cells would keep it in memory, and take the compiler 10 to 20 s. */
+static bool fills_registers(const struct vf_kernel_case *c)
+{
+    enum { MANY = 50 };
+    long words = 0;
+    for (int s = 0; s < c->flow->stage_count; s++) {
+        const struct vf_stage *stage = &c->flow->stage[s];
+        for (int k = 0; stage->stencil != VF_STENCIL_LINEAR && k < stage->input_count; k++) {
+            int halo[3];
+            vf_stage_halo(stage, c->flow->dim, k, halo);
+            if (k >= vf_stage_stencil(stage)->star_inputs[c->flow->dim - 2])
+                words += (2L * halo[0] + 1) * (2 * halo[1] + 1) * (2 * halo[2] + 1);
+        }
+    }
+    return words * (c->flow->is_double ? 2 : 1) > MANY;
+}
+
 /* Operations in the kernel's code, which is what compiling takes; 0 of one stage with one cell a thread, of
  * which there is no shorter kernel. */
 static double length_of(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
@@ -160,6 +178,8 @@ static double length_of(const struct vf_kernel_case *c, const struct vf_gpu_sche
     const int cells = config->work[0] * config->work[1] * config->work[2];
     if (cells == 1)
         return c->flow->stage_count > 1 ? c->operations : 0;
+    if (fills_registers(c))
+        return INFINITY;
     return scheme->written != NULL ? scheme->written(c, config) : (double)cells * c->operations;
 }
 
