@@ -83,8 +83,12 @@ struct vf_stream_cell {
     VF_MEMBER REAL read(int input, int dz, int dy, int dx)
     {
         const int along = DIM == 3 ? dz : dy, side = DIM == 3 ? dy : 0;
+        /* Bodies that read diagonal neighbours read the own column from `wide` too: what two cells compute of
+         * the same values is the same to the compiler then. */
+        const bool diagonal =
+            VF_BODIES > 0 && VF_CROSS(input) > 0 && along <= VF_CROSS(input) && -along <= VF_CROSS(input);
         const REAL value =
-            side == 0 && dx == 0
+            side == 0 && dx == 0 && !diagonal
                 ? ring.own[input][vf_slot(turn, along)][row][column]
                 : ring.wide[input][vf_window(turn, along)][VF_SIDE + row + side][VF_HALO_X + column + dx];
         /* What the long way has in common with the short one would take registers from one to the other. */
