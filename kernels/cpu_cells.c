@@ -48,6 +48,8 @@ static inline int open_at(const struct vf_cell *cell, int axis, int upper)
 #define OPEN_HI(axis) open_at(cell, axis, 1)
 
 #include "kernels/stencil.h"
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "stencil_bodies.h"
 
 static void linear(const struct vf_cell *cell, const struct vf_taps *taps, int k)

@@ -23,10 +23,10 @@ typedef int32_t lane_index;
 #endif
 
 #define VF_DEVICE static inline __attribute__((always_inline))
-#define VF_STENCIL(name)                                                                              \
-    VF_DEVICE void body_##name(const void *const *in, int reach, void *const *out, const REAL *param, \
-                               const struct vf_body_row *row, enum pass pass, eigen_block *kept,      \
-                               ptrdiff_t begin, ptrdiff_t i, ptrdiff_t to)
+#define VF_STENCIL(name)                                                                                   \
+    VF_DEVICE void body_##name(const void *const *in, int reach, void *const *out, const REAL *param,      \
+                               const struct vf_body_row *row, enum pass pass, void *kept, ptrdiff_t begin, \
+                               ptrdiff_t i, ptrdiff_t to)
 #define AT(k, dz, dy, dx) (((const REAL *)in[VF_ROW_INDEX(reach, k, dz, dy)])[i + (dx)])
 #define PUT(k, value) (puts_results(pass) ? (void)(((REAL *)out[k])[to] = (value)) : (void)0)
 #define PARAM(k) (param[k])
@@ -35,14 +35,16 @@ typedef int32_t lane_index;
 
 /* Most bodies take a row in one pass, WHOLE. One that shares faces takes two: the first computes only the
  * upper faces along x and keeps them; then all else, with the faces along y and z kept for the row that
- * follows, or also taken from the row before. One that decomposes tensors takes a pass for each step, a
- * block of the row at a time. */
+ * follows, or also taken from the row before. One that shares columns has those of a block of the row in a
+ * first pass. One that decomposes tensors takes a pass for each step, a block of the row at a time. */
 enum pass {
     WHOLE,
     FACES_KEPT,
     FACES_TAKEN,
+    COLUMNS_TAKEN,
     DECOMPOSED,
     FACES_ALONG_X,
+    COLUMNS_KEPT,
     SCALED,
     SHAPED,
     DISCRIMINATED,
@@ -66,6 +68,17 @@ enum pass {
      : (axis) == VF_X        ? FACE(VF_X, -1)                         \
      : pass == FACES_KEPT    ? exchange(&FACE(axis, 0), upper, lower) \
                              : exchange(&FACE(axis, 0), upper, FACE(axis, 0)))
+
+/* Of a block of a row, and a margin before it and after it that the reach is within. */
+#define COLUMN_BLOCK 480
+#define COLUMN_MARGIN (VF_ROW_READ_BEFORE / (int)sizeof(REAL))
+typedef REAL columns_block[COLUMN_BLOCK + 2 * COLUMN_MARGIN];
+
+#define COLUMN(k, at) (((columns_block *)kept)[k][i - begin + (at)])
+#define OF_COLUMN(k, dx, value)                                               \
+    (pass == COLUMNS_TAKEN  ? COLUMN(k, COLUMN_MARGIN + (dx))                 \
+     : pass == COLUMNS_KEPT ? ((dx) == 0 ? (COLUMN(k, 0) = (value)) : R(0.0)) \
+                            : (value))
 
 #define EIGENVALUES(definite, tensor) eigenvalues_by_rows(definite, pass, tensor, kept, i - begin)
 #define EIGENVECTOR(tensor, rank) eigenvector_by_rows(pass, tensor, rank, kept, i - begin)
@@ -105,8 +118,8 @@ _Static_assert(VF_BODY_ROWS == 72 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
                        axial_3d, z, y, x, cost, face, branches)                                              \
     _Static_assert(VF_ROW_INDEX(MAX(z, y), MAX(in_2d, in_3d), -MAX(z, y), -MAX(z, y)) <= VF_BODY_ROWS,       \
                    #name " has more rows than VF_BODY_ROWS");                                                \
-    VF_DEVICE void pass_##name(const struct vf_body_row *row, const REAL *param, enum pass pass,             \
-                               eigen_block *kept, ptrdiff_t begin, ptrdiff_t end)                            \
+    VF_DEVICE void pass_##name(const struct vf_body_row *row, const REAL *param, enum pass pass, void *kept, \
+                               ptrdiff_t begin, ptrdiff_t end)                                               \
     {                                                                                                        \
         const int inputs[] = {in_2d, in_3d}, outputs[] = {out_2d, out_3d};                                   \
         const int reach = MAX(z, y);                                                                         \
@@ -161,6 +174,13 @@ _Static_assert(VF_BODY_ROWS == 72 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
                     pass_##name(row, param, TURNED, kept, begin, end);                                       \
                 }                                                                                            \
                 pass_##name(row, param, DECOMPOSED, kept, begin, end);                                       \
+            }                                                                                                \
+        } else if (vf_body_has_columns(VF_STENCIL_##name)) {                                                 \
+            _Alignas(VF_VECTOR_BYTES) columns_block kept[VF_MOST_OF_COLUMN];                                 \
+            for (ptrdiff_t begin = 0, end; begin < n; begin = end) {                                         \
+                end = MIN(n, begin + COLUMN_BLOCK);                                                          \
+                pass_##name(row, param, COLUMNS_KEPT, kept, begin - COLUMN_MARGIN, end + COLUMN_MARGIN);     \
+                pass_##name(row, param, COLUMNS_TAKEN, kept, begin, end);                                    \
             }                                                                                                \
         } else if ((face) > 0) {                                                                             \
             pass_##name(row, param, FACES_ALONG_X, NULL, -VF_LANES, n);                                      \

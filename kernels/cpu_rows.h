@@ -93,6 +93,15 @@ static inline bool vf_body_has_eigenvector(enum vf_stencil_id id)
            id == VF_STENCIL_orientation;
 }
 
+/* Bodies that use OF_COLUMN, for so many values at most. */
+enum { VF_MOST_OF_COLUMN = 26 };
+
+static inline bool vf_body_has_columns(enum vf_stencil_id id)
+{
+    return id == VF_STENCIL_median_3x3 || id == VF_STENCIL_median_3x3x3 || id == VF_STENCIL_median_5x5 ||
+           id == VF_STENCIL_median_5x5x5 || id == VF_STENCIL_median_7x7;
+}
+
 /* For percentiles: the last bin of finite values, and what stands for values that do not count. */
 enum { VF_BIN_LARGEST = 0xfeff, VF_BIN_NONE = 0xff00 };
 

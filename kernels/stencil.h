@@ -13,6 +13,8 @@
  *                            computes voxels one after another may have it from; once a body and axis
  *   UPPER_FACE(axis, upper)  optional: what belongs to the upper face, which a scheme may have computed
  *                            before; it is what goes into LOWER_FACE
+ *   OF_COLUMN(k, dx, value)  optional: value k of those that the inputs at x + dx alone give, where a scheme
+ *                            that computes voxels along x may have it from; each once a body
  *   EIGENVALUES(definite, tensor), EIGENVECTOR(tensor, rank)   optional: vf_eigenvalues_of,
  *                            vf_eigenvector_of; one of them, once a body
  *   SHORT_WAY, DOUBT(value), VF_NEAR_RECIPROCAL(x), VF_NEAR_INVERSE_ROOT(x)   optional: stencil_quotient.h
@@ -23,10 +25,10 @@
  *   VF_DEVICE                what functions that bodies call are declared with
  *   VF_UNROLL                optional: asks the compiler to unroll the short loop that follows it
  *
- * Arithmetic is part of a filter's definition. Bodies use + - x / and FMA, SQRT, ABS, comparisons and the
- * functions of stencil_math.h only, each rounded once as IEEE 754 says; selections are written with ?:, never
- * branches, so that every lane does the same. What divides much may do it by stencil_quotient.h, the same
- * bits. No compiler may contract or reassociate them. */
+ * Arithmetic is part of a filter's definition. Bodies use + - x / and FMA, SQRT, ABS, comparisons, LESSER,
+ * GREATER and the functions of stencil_math.h only, each rounded once as IEEE 754 says; selections are
+ * written with ?:, never branches, so that every lane does the same. What divides much may do it by
+ * stencil_quotient.h, the same bits. No compiler may contract or reassociate them. */
 #ifndef VF_STENCIL_H
 #define VF_STENCIL_H
 
@@ -40,7 +42,7 @@ enum { VF_XX, VF_XY, VF_YY, VF_TENSOR };
 #endif
 
 #ifndef VF_UNROLL
-#define VF_UNROLL _Pragma("GCC unroll 16")
+#define VF_UNROLL _Pragma("GCC unroll 32")
 #endif
 
 /* NVRTC has no builtins by GCC's names. */
@@ -61,6 +63,10 @@ enum { VF_XX, VF_XY, VF_YY, VF_TENSOR };
 
 #ifndef LOWER_FACE
 #define LOWER_FACE(axis, upper, lower) (lower)
+#endif
+
+#ifndef OF_COLUMN
+#define OF_COLUMN(k, dx, value) (value)
 #endif
 
 #ifndef EIGENVALUES
@@ -98,6 +104,20 @@ typedef unsigned int vf_bits;
 
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+/* The lesser and the greater of two numbers; either where they are equal, zeros of both signs too, or one is
+ * NaN. One instruction each: of a comparison and a choice on x86, of C's functions on ARM and, for floats, on
+ * a GPU, which has none for doubles. */
+#if defined(__aarch64__) && REAL_BITS == 64
+#define LESSER(a, b) __builtin_fmin(a, b)
+#define GREATER(a, b) __builtin_fmax(a, b)
+#elif (defined(__aarch64__) || defined(__CUDACC_RTC__)) && REAL_BITS == 32
+#define LESSER(a, b) VF_REAL_FUNCTION(fminf)(a, b)
+#define GREATER(a, b) VF_REAL_FUNCTION(fmaxf)(a, b)
+#else
+#define LESSER(a, b) MIN(a, b)
+#define GREATER(a, b) MAX(a, b)
+#endif
 
 #include "kernels/stencil_math.h"
 #include "kernels/stencil_quotient.h"

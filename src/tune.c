@@ -42,6 +42,7 @@ static const char *const chains[] = {"gaussian:sigma=1",
                                      "laplacian",
                                      "unsharp",
                                      "dog",
+                                     "median",
                                      "hessian",
                                      "srad:iterations=2"};
 

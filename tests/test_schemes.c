@@ -14,6 +14,8 @@ static const char *const chains[] = {
     "gaussian:sigma=1.3x0.7x0.9",
     "gaussian:sigma=0",
     "gaussian:sigma=0x2.2x0:truncate=2",
+    "median",
+    "median:radius=2",
     "gradient",
     "gradient:sigma=0.6",
     "gradient:output=y",

@@ -65,6 +65,7 @@ static const struct sample {
     {"gaussian:sigma=5", KEPT},
     {"mean", KEPT},
     {"unsharp", KEPT},
+    {"median", KEPT},
     {"gradient", TO_FLOAT},
     {"laplacian", TO_FLOAT},
     {"dog", TO_FLOAT},

@@ -361,6 +361,7 @@ const struct bench_item bench_items[] = {
     {FILTER("gaussian-s4", 3, "gaussian:sigma=4"), CUBE},
     {FILTER("gaussian-s8", 3, "gaussian:sigma=8"), CUBE},
     {FILTER("gaussian-s16", 3, "gaussian:sigma=16"), CUBE},
+    {FILTER("median-r1", 3, "median"), CUBE},
     {FILTER("gradient", 3, "gradient"), CUBE},
     {FILTER("laplacian", 3, "laplacian"), CUBE},
     {FILTER("mean-r1", 3, "mean:radius=1"), CUBE},
@@ -388,6 +389,9 @@ const struct bench_item bench_items[] = {
     {FILTER("gaussian2d-s2", 2, "gaussian:sigma=2"), SQUARE},
     {FILTER("gaussian2d-s4", 2, "gaussian:sigma=4"), SQUARE},
     {FILTER("gaussian2d-s16", 2, "gaussian:sigma=16"), SQUARE},
+    {FILTER("median2d-r1", 2, "median"), SQUARE},
+    {FILTER("median2d-r2", 2, "median:radius=2"), SQUARE},
+    {FILTER("median2d-r3", 2, "median:radius=3"), SQUARE},
 };
 
 const int bench_item_count = sizeof bench_items / sizeof *bench_items;

@@ -19,6 +19,8 @@ static const struct row rows[] = {
     {"mean", VF_F32, false},
     {"mean:radius=4", VF_F32, false},
     {"unsharp", VF_F32, false},
+    {"median", VF_F32, true},
+    {"median:radius=2", VF_F32, false},
     {"gradient", VF_F32, true},
     {"laplacian", VF_F32, true},
     {"dog", VF_F32, false},
@@ -42,6 +44,7 @@ static const struct row rows[] = {
     {"gaussian", VF_U16, false},
     {"gaussian", VF_U8, false},
     {"gaussian:sigma=2", VF_U8, false},
+    {"median", VF_U8, false},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

@@ -14,6 +14,7 @@ Test(cuda_run, one_filter_after_another)
 {
     static const char *const chains[] = {
         "gaussian",
+        "median",
         "gradient",
         "mean:radius=1x2x1",
         "unsharp",
@@ -42,6 +43,43 @@ Test(cuda_run, one_filter_after_another)
         device_check(&p, cuda, safe);
         device_check(&p, cuda, planned);
     }
+    vf_cuda_close(cuda);
+}
+
+/* Boxes of all sizes by every scheme that takes them, of values of any bits: NaN, infinities and zeros of
+ * both signs among them. */
+Test(cuda_run, medians)
+{
+    static const char *const of_doubles[] = {"global-read", "big-tile", NULL},
+                             *const of_volumes[] = {"global-read",
+                                                    "small-tile",
+                                                    "big-tile",
+                                                    "time-tile",
+                                                    "register-stream:variant=direct",
+                                                    "register-stream:variant=shared",
+                                                    NULL},
+                             *const of_images[] = {
+                                 "global-read",     "small-tile", "big-tile",    "sliding-tile",
+                                 "register-stream", "time-tile",  "warp-stream", NULL};
+    static const struct {
+        enum vf_stencil_id stencil;
+        int dim;
+    } cases[] = {{VF_STENCIL_median_3x3, 2},
+                 {VF_STENCIL_median_5x5, 2},
+                 {VF_STENCIL_median_7x7, 2},
+                 {VF_STENCIL_median_3x3x3, 3},
+                 {VF_STENCIL_median_5x5x5, 3}};
+    struct vf_cuda *cuda = device_open();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int precise = 0; precise < 2; precise++) {
+            struct flow_case c;
+            flow_case_open(&c, cases[i].dim, precise, (enum vf_boundary)((2 * i + (size_t)precise) % 5));
+            c.has_any_bits = !precise;
+            flow_case_sinks(&c, flow_case_body(&c, cases[i].stencil, flow_case_sources(&c, 1)), 1);
+            const char *const *of_floats = cases[i].dim == 3 ? of_volumes : of_images;
+            flow_case_check(&c, cuda, precise ? of_doubles : of_floats, 150, 11, 9, 0, 9);
+            flow_case_close(&c);
+        }
     vf_cuda_close(cuda);
 }
 

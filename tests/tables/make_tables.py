@@ -460,6 +460,58 @@ def write_linear():
     header("ref_linear.h", LINEAR_NOTE, body)
 
 
+# ---------------------------------------------------------------- median
+
+def median(u, radius, boundary, constant):
+    """A one-plane input is filtered as a 2D array."""
+    flat = u[0] if u.shape[0] == 1 else u
+    return ndimage.median_filter(flat, size=2 * radius + 1, mode=boundary, cval=constant).reshape(u.shape)
+
+
+def direct_median(u, at, radius, boundary, constant):
+    nz, ny, nx = u.shape
+    out = []
+    for i in at:
+        z, y, x = i // (ny * nx), i // nx % ny, i % nx
+        depth = radius if nz > 1 else 0
+        rows = [[mapped(c + d, n, boundary) for d in range(-r, r + 1)]
+                for c, n, r in ((z, nz, depth), (y, ny, radius), (x, nx, radius))]
+        box = [constant if None in (a, b, c) else u[a, b, c] for a in rows[0] for b in rows[1] for c in rows[2]]
+        out.append(sorted(box)[len(box) // 2])
+    return np.array(out)
+
+
+def write_median():
+    body = "".join(array("ref_m%d_points" % (3 if s[2] > 1 else 2), sample_points(*s), fmt=lambda v: "%d" % v,
+                         ctype="int") for s in (SHAPE2, SHAPE3))
+    values, rows, start = [], "", 0
+    for shape, radii in ((SHAPE2, (1, 2, 3)), (SHAPE3, (1, 2))):
+        u, at = make_input(*shape), sample_points(*shape)
+        for radius in radii:
+            for boundary, constant in MODES:
+                v = median(u, radius, boundary, constant).ravel()[at]
+                assert np.array_equal(v, direct_median(u, at, radius, boundary, constant))
+                values += list(v)
+                rows += '    {%d, %d, %d, %d, "%s", %s, %d, ref_m%d_points, ref_m + %d},\n' % (
+                    shape + (radius, boundary, num(constant), len(at), 3 if shape[2] > 1 else 2, start))
+                start += len(at)
+    struct = """struct ref_median_case {
+    int nx, ny, nz, radius;
+    const char *boundary;
+    double constant;
+    int count;
+    const int *at; /* linear indices of the expected values */
+    const double *expected;
+};
+
+"""
+    header("ref_median.h", """
+REF_MEDIAN[]: scipy.ndimage.median_filter(u, size=2 * radius + 1, mode=boundary, cval=constant) in float64,
+u the float32 input as double; nz = 1: the same on the 2D array. At the corners and some edge, face and
+inner voxels.""", struct + body + array("ref_m", values) +
+           "\nstatic const struct ref_median_case REF_MEDIAN[] = {\n" + rows + "};\n")
+
+
 # ---------------------------------------------------------------- structure tensor
 
 def tensor(u, h, sigma, rho, truncate, boundary):
@@ -824,6 +876,7 @@ if __name__ == "__main__":
     write_gaussian()
     write_gradient()
     write_linear()
+    write_median()
     write_tensor()
     write_hessian()
     write_eigen(3)

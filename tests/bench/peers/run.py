@@ -31,6 +31,7 @@ ROWS = [
       for sigma in (1, 2, 4)],
     ("mean radius 4", (256, 256, 256), "float32", "mean:radius=4", [("scipy", "uniform_filter 9", "")]),
     ("laplacian", (256, 256, 256), "float32", "laplacian", [("scipy", "laplace", "")]),
+    ("median radius 1", (128, 128, 128), "float32", "median", [("scipy", "median_filter 3", "")]),
     ("gradient magnitude", (256, 256, 256), "float32", "gradient",
      [("numpy", "gradient", ""), ("gmic", "-gradient_norm", "")]),
     ("structure tensor, coherence", (96, 96, 96), "float32", "structure-tensor:output=coherence",

@@ -1,0 +1,42 @@
+/* The median of a box around each voxel. */
+#include "filters/filter.h"
+
+enum { RADIUS };
+
+static const struct vf_param params[] = {
+    [RADIUS] =
+        {.name = "radius",
+         .kind = VF_PARAM_COUNT,
+         .initial = "1",
+         .min = 1,
+         .max = 3,
+         .unit = "voxels",
+         .help = "the median is that of a box of 2 radius + 1 voxels along each axis; of stacks at most 2"},
+};
+
+static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
+                             const struct vf_value *value, struct vf_error *error)
+{
+    static const enum vf_stencil_id of_images[] = {VF_STENCIL_median_3x3, VF_STENCIL_median_5x5,
+                                                   VF_STENCIL_median_7x7},
+                                    of_stacks[] = {VF_STENCIL_median_3x3x3, VF_STENCIL_median_5x5x5};
+    const int radius = (int)value[RADIUS].number, input = 0;
+    if (context->dim == 3 && radius > 2)
+        return vf_fail(error, VF_USAGE,
+                       "median: radius=3 is for images; of a stack it is 1 or 2, or 3 with --slices");
+    if (vf_add_stage(e, "MED", (context->dim == 3 ? of_stacks : of_images)[radius - 1], context->dim, &input,
+                     e->output, VF_FIELD_IMAGE, error) == NULL)
+        return VF_FAILED;
+    e->output_count = 1;
+    return VF_OK;
+}
+
+const struct vf_filter vf_filter_median = {
+    .name = "median",
+    .summary = "the median of a box: removes outliers, keeps edges",
+    .source = "as scipy.ndimage.median_filter of size 2 radius + 1; a NaN in the box gives NaN, a zero is +0",
+    .keeps_type = true,
+    .params = params,
+    .param_count = sizeof params / sizeof params[0],
+    .expand = expand,
+};

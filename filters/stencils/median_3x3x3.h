@@ -1,0 +1,6 @@
+#include "filters/stencils/median.h"
+
+VF_STENCIL(median_3x3x3)
+{
+    VF_PUT_MEDIAN_3D(1)
+}
