@@ -4,14 +4,14 @@
 enum { RADIUS };
 
 static const struct vf_param params[] = {
-    [RADIUS] =
-        {.name = "radius",
-         .kind = VF_PARAM_COUNT,
-         .initial = "1",
-         .min = 1,
-         .max = 3,
-         .unit = "voxels",
-         .help = "the median is that of a box of 2 radius + 1 voxels along each axis; of stacks at most 2"},
+    [RADIUS] = {.name = "radius",
+                .kind = VF_PARAM_COUNT,
+                .initial = "1",
+                .min = 1,
+                .max = 3,
+                .unit = "voxels",
+                .help = "the box reaches so many voxels to each side along every axis: 2r + 1 in all; in a "
+                        "stack at most 2"},
 };
 
 static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,

@@ -89,6 +89,8 @@ test_values_out_of_range() {
     wrong "gaussian: sigma=nan is not understood; allowed: a length from 0 to 1000 voxels" \
         -f gaussian:sigma=nan "$IMAGE" o.png
     wrong "gaussian: sigma=inf is not understood" -f gaussian:sigma=inf "$IMAGE" o.png
+    wrong "median: radius=4 is out of range; allowed: a whole number from 1 to 3" -f median:radius=4 "$IMAGE" o.png
+    wrong "median: radius=3 is for images; of a stack it is 1 or 2, or 3 with --slices" -f median:radius=3 "$STACK" o.tif
     wrong "perona-malik: iterations=0 is out of range; allowed: a whole number from 1" \
         -f perona-malik:iterations=0 "$IMAGE" o.png
     wrong "perona-malik: k=p101 is out of range" -f perona-malik:k=p101 "$IMAGE" o.png

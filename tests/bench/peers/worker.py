@@ -104,7 +104,8 @@ def main():
     image = tifffile.imread(source)
     if program == "scipy":
         from scipy import ndimage
-        work = lambda: getattr(ndimage, name)(image, *(float(value) if "." in value else int(value) for value in values), mode="nearest")
+        numbers = [float(value) if "." in value else int(value) for value in values]
+        work = lambda: getattr(ndimage, name)(image, *numbers, mode="nearest")
     elif program in ("opencv", "vigra", "itk", "vips"):
         work = globals()[program](image, name, *values)
     elif name == "gradient":
