@@ -79,6 +79,20 @@ static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim)
     return s;
 }
 
+/* Of weights that are no line. */
+static enum vf_status take_table(struct vf_row_stage *s, const struct vf_taps *taps, int dim,
+                                 struct vf_error *error)
+{
+    const enum vf_status status = vf_row_table_open(&s->table, taps, error);
+    if (status != VF_OK || !vf_row_table_pays(&s->table, taps)) {
+        vf_row_table_close(&s->table);
+        return status;
+    }
+    s->kind = VF_ROW_TABLE;
+    *(dim == 3 ? &s->rows : &s->planes) = VF_TABLE_ROWS;
+    return VF_OK;
+}
+
 /* Whether stage i reads of a field the row alone that it computes. */
 static bool reads_one_row(const struct vf_row_layout *l, int i, int field)
 {
@@ -173,7 +187,7 @@ static void find_delays(struct vf_row_layout *l)
         }
         l->delay = vf_larger(l->delay, s->delay + s->planes - 1);
         if (stage->stencil == VF_STENCIL_LINEAR)
-            l->most_taps = vf_larger(l->most_taps, stage->taps->count);
+            l->most_taps = vf_larger(l->most_taps, vf_larger(stage->taps->count, s->table.row_count));
     }
 }
 
@@ -346,12 +360,16 @@ static double near_cache_bytes(void)
 }
 
 /* What does not depend on tiles. */
-static void read_flow(struct vf_row_layout *l)
+static enum vf_status read_flow(struct vf_row_layout *l, struct vf_error *error)
 {
     const struct vf_flow *flow = l->job->flow;
+    enum vf_status status = VF_OK;
     l->most_taps = 1;
-    for (int i = 0; i < flow->stage_count; i++)
+    for (int i = 0; i < flow->stage_count; i++) {
         l->stage[i] = row_stage(&flow->stage[i], flow->dim);
+        if (l->stage[i].kind == VF_ROW_ANY)
+            VF_TRY(take_table(&l->stage[i], flow->stage[i].taps, flow->dim, error));
+    }
     for (int f = 0; f < flow->field_count; f++)
         l->ring[f] = (struct vf_ring){.depth = 1, .block = 1, .sink = -1, .source = -1, .loader = -1};
     for (int k = 0; k < flow->source_count; k++)
@@ -363,6 +381,8 @@ static void read_flow(struct vf_row_layout *l)
     find_delays(l);
     find_loaders(l);
     find_called(l);
+out:
+    return status;
 }
 
 bool vf_row_layout_retile(struct vf_row_layout *l, struct vf_tile tile)
@@ -401,7 +421,10 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
         vf_row_layout_close(l);
         return VF_FAILED;
     }
-    read_flow(l);
+    if (read_flow(l, error) != VF_OK) {
+        vf_row_layout_close(l);
+        return VF_FAILED;
+    }
     if (!vf_row_layout_retile(l, job->tiling.tile)) {
         vf_row_layout_close(l);
         return vf_fail(error, VF_FAILED, "the planes that this chain holds overflow a size");
@@ -411,6 +434,8 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
 
 void vf_row_layout_close(struct vf_row_layout *l)
 {
+    for (int i = 0; l->stage != NULL && i < l->job->flow->stage_count; i++)
+        vf_row_table_close(&l->stage[i].table);
     vf_row_fused_close(&l->fused);
     vf_free(l->ring);
     vf_free(l->stage);
@@ -425,6 +450,7 @@ enum {
     OPERATIONS_PER_NS = 80,
     ACROSS_PER_NS = 200, /* weights across rows: two loads in registers serve many sums */
     ALONG_PER_NS = 92,
+    TABLE_PER_NS = 140,
     L2_BYTES_PER_NS = 90,
     L3_BYTES_PER_NS = 60,
     MEMORY_BYTES_PER_NS = 18,
@@ -466,8 +492,10 @@ static double arithmetic_ns(const struct vf_row_layout *l, int i)
     if (stage->stencil != VF_STENCIL_LINEAR)
         return scale * vf_stencil(stage->stencil)->cost / OPERATIONS_PER_NS;
     const enum vf_row_kind kind = l->stage[i].kind;
-    const bool across = kind == VF_ROW_ACROSS_ROWS || kind == VF_ROW_ACROSS_STREAM;
-    return scale * 2.0 * stage->taps->count * stage->output_count / (across ? ACROSS_PER_NS : ALONG_PER_NS);
+    const int per_ns = kind == VF_ROW_ACROSS_ROWS || kind == VF_ROW_ACROSS_STREAM ? ACROSS_PER_NS
+                       : kind == VF_ROW_TABLE                                     ? TABLE_PER_NS
+                                                                                  : ALONG_PER_NS;
+    return scale * 2.0 * stage->taps->count * stage->output_count / per_ns;
 }
 
 /* Nanoseconds of one field's or stage's work on a plane of a tile with its reach: `ns` of arithmetic and

@@ -5,6 +5,7 @@
 #define VF_CPU_ROW_LAYOUT_H
 
 #include "kernels/cpu_row_fused.h"
+#include "kernels/cpu_row_table.h"
 #include "kernels/cpu_rows.h"
 #include "kernels/scheme.h"
 
@@ -38,13 +39,22 @@ struct vf_ring {
     int source;           /* index, -1 for none */
 };
 
-/* How the rows of a stage are computed: a body; a linear stencil with taps anywhere; one whose taps are
- * neighbours along x, along the rows of a plane, or along the stream. The last two take VF_ROW_BLOCK rows or
- * planes at once where they can: what they load then goes into several sums. */
-enum vf_row_kind { VF_ROW_BODY, VF_ROW_ANY, VF_ROW_ALONG_X, VF_ROW_ACROSS_ROWS, VF_ROW_ACROSS_STREAM };
+/* How the rows of a stage are computed: a body; a linear stencil with taps here and there; a table of them;
+ * one whose taps are neighbours along x, along the rows of a plane, or along the stream. The last two take
+ * VF_ROW_BLOCK rows or planes at once where they can, a table VF_TABLE_ROWS: what they load then goes into
+ * several sums. */
+enum vf_row_kind {
+    VF_ROW_BODY,
+    VF_ROW_ANY,
+    VF_ROW_TABLE,
+    VF_ROW_ALONG_X,
+    VF_ROW_ACROSS_ROWS,
+    VF_ROW_ACROSS_STREAM
+};
 
 struct vf_row_stage {
     enum vf_row_kind kind;
+    struct vf_row_table table; /* of VF_ROW_TABLE, owned */
     struct vf_halo halo[VF_MAX_INPUTS];
     int rows, planes; /* computed at once, at most; a body's planes are those of the sums that it calls for */
     int delay;        /* of the newest plane that its inputs allow */

@@ -131,6 +131,20 @@ static void any_row(const struct vf_row_worker *w, const struct vf_taps *taps, c
     }
 }
 
+/* The rows that a table reads for `count` results from r on, into w->tap. Those that only results beyond
+ * these read are not looked up. */
+static void rows_of_table(const struct vf_row_worker *w, const struct vf_row_table *table,
+                          const struct input *in, ptrdiff_t r, int count)
+{
+    const bool volume = w->layout->job->flow->dim == 3;
+    for (int i = 0; i < table->row_count; i++) {
+        const struct vf_table_row row = table->row[i];
+        const int ds = volume ? row.dz : row.dy, dr = volume ? row.dy : 0;
+        const bool is_read = row.dy < count + (volume ? in->halo.r : in->halo.s);
+        w->tap[i] = is_read ? row_at(in, ds, row_offset(w, in, r + dr)) : in->outside;
+    }
+}
+
 /* The rows that `count` neighbouring rows from r on read, in order, into w->tap. */
 static void rows_across(const struct vf_row_worker *w, const struct input *in, ptrdiff_t r, int count)
 {
@@ -170,6 +184,12 @@ static void linear_rows(const struct vf_row_worker *w, const struct work *work, 
         /* So many planes are read that the processor sees no stream in them. */
         if (w->layout->far && r + 1 < work->rows.to)
             ahead = in->pitch / (ptrdiff_t)w->layout->element;
+    } else if (kind == VF_ROW_TABLE) {
+        const struct vf_row_table *table = &work->how->table;
+        rows_of_table(w, table, in, r, count);
+        w->rows->table(w->tap, table->span, table->span_count, w->weight, (void *const *)out, count, n,
+                       place);
+        return;
     } else {
         any_row(w, taps, in, r);
     }

@@ -99,6 +99,7 @@ VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
 
 #include "kernels/cpu_eigen.h"
 #include "kernels/cpu_linear.h"
+#include "kernels/cpu_table.h"
 #include "kernels/cpu_reduce.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -309,6 +310,7 @@ const struct vf_rows VF_ROWS = {
         },
     .lines = lines,
     .along = along,
+    .table = table,
     .load = {load_u8, load_i8, load_u16, load_i16, load_u32, load_i32, load_f32, load_f64},
     .store = {store_u8, store_i8, store_u16, store_i16, store_u32, store_i32, store_f32, store_f64},
     .stream = stream,

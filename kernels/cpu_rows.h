@@ -114,6 +114,16 @@ struct vf_row_sums {
 /* Values that are summed at once, at most. */
 #define VF_ROW_SUMMED 512
 
+/* Results that `table` makes at once. */
+#define VF_TABLE_ROWS 6
+
+/* Weights of neighbouring places, dx to dx + count - 1 of an input row, that results [from, to) have alike:
+ * result k takes those from number first[k] on. */
+struct vf_table_span {
+    int row, dx, count, from, to;
+    int first[VF_TABLE_ROWS];
+};
+
 struct vf_rows {
     const char *level; /* "baseline", "v3", "v4" */
     void (*body[VF_STENCIL_COUNT])(const struct vf_body_row *row);
@@ -125,6 +135,9 @@ struct vf_rows {
                   ptrdiff_t n, enum vf_row_place place, ptrdiff_t ahead);
     void (*along)(const void *in, const void *weight, int taps, void *out, ptrdiff_t n,
                   const struct vf_row_ahead *ahead);
+    /* Rows of a table of weights: the spans' sums of rows `in`, for the first `count` results. */
+    void (*table)(const void *const *in, const struct vf_table_span *span, int spans, const void *weight,
+                  void *const *out, int count, ptrdiff_t n, enum vf_row_place place);
     void (*load[VF_TYPE_COUNT])(const void *in, void *out, ptrdiff_t n);
     void (*store[VF_TYPE_COUNT])(const void *in, void *out, ptrdiff_t n);
     /* Stores by one of `store`, whose elements have `size` bytes, past the caches; `finish` after the last
