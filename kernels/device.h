@@ -9,6 +9,7 @@
  *   VF_FIELDS                            inputs and what the stages make
  *   VF_STAGES, VF_BODIES                 stages; those of them that are bodies
  *   VF_PARAMS, VF_PARAM_TABLE            numbers of all stages; 1: they are in memory, too many for arguments
+ *   VF_LOOPS_TABLE                       1: a table is read in loops, at places that are not constants
  *   VF_HALO_Z, VF_HALO_Y, VF_HALO_X      how far the case reaches on its inputs (2D: z is 0)
  *   VF_BLOCK_X, _Y, _Z                   threads of a block
  *   VF_WORK_X, _Y, _Z                    cells of a thread

@@ -9,8 +9,9 @@
 #define VF_BOX_HALO_Z VF_HALO_Z
 #endif
 
-/* Rows and columns outside the grid are looked up once for a box, if few enough for registers. */
-#define VF_MOST_PLACES 24
+/* Rows and columns outside the grid are looked up once for a box, if few enough for registers, and known by
+ * constants. */
+#define VF_MOST_PLACES (VF_LOOPS_TABLE ? 0 : 24)
 
 template <bool kept, int from, int count> struct vf_places {
     int place[count];

@@ -168,7 +168,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
  * 17 weights along x take 12 s to compile. */
 static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    const double looked_up = c->halo[2] > 2 ? 3.0 * vf_box_pack(c, config) * c->operations : 0;
+    const double looked_up = c->halo[2] > 2 ? 3.0 * vf_box_pack(c, config) * c->written_operations : 0;
     return vf_box_written(c, config) + looked_up;
 }
 
@@ -195,6 +195,7 @@ const struct vf_gpu_scheme vf_gpu_global_read = {
     .file = "kernels/global_read.cu",
     .variants = variants,
     .refuses = refuses,
+    .takes_loops = true,
     .candidates = candidates,
     .forbids = forbids,
     .tile = tile,

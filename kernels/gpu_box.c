@@ -125,7 +125,7 @@ struct seen {
     int halo[3];            /* z, y, x: the last in packs */
     int count, beside;      /* packs read, and those of them that are not the box's own columns */
     bool fits;
-    unsigned char packs[8192];
+    unsigned char packs[32768];
 };
 
 static void mark_packs(void *context, int dz, int dy, int dx)
@@ -188,11 +188,12 @@ bool vf_has_branches(const struct vf_kernel_case *c)
     return false;
 }
 
-/* Whether lanes give one another what lies beside their packs: kernels/device_tile.h says when they may. */
+/* Whether lanes give one another what lies beside their packs: kernels/device_tile.h says when they may,
+ * which they know of rows that are constants. */
 static bool has_shuffles(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    return !c->flow->is_double && c->flow->source_count == 1 && vf_is_linear(c) && c->halo[2] > 0 &&
-           c->halo[2] <= 2 && vf_box_pack(c, config) > 1 && config->block[0] % 32 == 0;
+    return !c->flow->is_double && c->flow->source_count == 1 && vf_is_linear(c) && !c->loops_table &&
+           c->halo[2] > 0 && c->halo[2] <= 2 && vf_box_pack(c, config) > 1 && config->block[0] % 32 == 0;
 }
 
 static void note_off_axis(void *context, int dz, int dy, int dx)
@@ -277,6 +278,9 @@ void vf_box_operations(const struct vf_kernel_case *c, const struct vf_kernel_co
             traffic->loads += reads.all * boxes;
         }
     }
+    /* Each pack takes the weights of a table that is looped from memory, all threads the same. */
+    if (c->loops_table)
+        traffic->global_wavefronts += (double)c->param_count * boxes * rows * threads / 32;
     *(c->flow->is_double ? &traffic->double_ops : &traffic->float_ops) +=
         all * rows * pack * vf_kernel_operations(c, pack, config->work[1], config->work[2]);
     traffic->other_ops += all * (20 + rows * 6 * c->flow->sink_count);
@@ -290,7 +294,7 @@ double vf_box_written(const struct vf_kernel_case *c, const struct vf_kernel_con
     /* A body of more operations has most of them in a row, which compile ten times as fast. */
     enum { MOST = 150 };
     const int cells = config->work[0] * config->work[1] * config->work[2],
-              operations = c->operations < MOST ? (int)c->operations : MOST;
+              operations = c->written_operations < MOST ? c->written_operations : MOST;
     /* What is read through pointers takes a quarter longer to compile than what is in registers. */
     return 1.25 * (cells + vf_box_pack(c, config)) * operations;
 }

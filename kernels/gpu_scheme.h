@@ -32,9 +32,11 @@ struct vf_kernel_case {
     int source_halo[VF_KERNEL_FIELDS][3];
     bool shallow; /* what stages make is read by others at its own place only: a cell is computed from sources
                      alone */
-    int operations;      /* arithmetic of a cell, in additions */
-    int face_operations; /* of it, that of one face, which neighbours may share */
-    size_t param_count;  /* numbers of all stages, those of equal stages once */
+    int operations;         /* arithmetic of a cell, in additions */
+    int face_operations;    /* of it, that of one face, which neighbours may share */
+    size_t param_count;     /* numbers of all stages, those of equal stages once */
+    bool loops_table;       /* vf_is_looped_table of a stage */
+    int written_operations; /* operations in the text of a cell: of such a table a row of it */
 };
 
 /* The constants that a kernel is compiled with: x, y, z. In 2D the z of block and work is 1. */
@@ -53,8 +55,9 @@ struct vf_gpu_scheme {
     const char *file; /* kernels/NAME.cu */
     const char *const
         *variants; /* their names, as --scheme NAME:variant=... takes them; NULL-terminated; NULL: none */
-    /* NULL, or why it cannot take the case. */
+    /* NULL, or why it cannot take the case; asked by vf_gpu_scheme_refuses. */
     const char *(*refuses)(const struct vf_kernel_case *c);
+    bool takes_loops; /* vf_is_looped_table: its cells are read at places that are not constants */
     /* The configurations worth weighing on this device, the best guess first; how many (at most `room`). */
     int (*candidates)(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                       int room);
@@ -108,9 +111,17 @@ double vf_kernel_operations(const struct vf_kernel_case *c, int cells_x, int cel
  * their midst; -1 of any other. */
 int vf_line_axis(const struct vf_stage *stage);
 
-/* Whether a line has so many taps that its text is a loop: there is no VF_TAPS_s of it (src/kernel_source.c).
- */
+/* Whether a table has so many taps that its text is a loop: there is no VF_TAPS_s of it
+ * (src/kernel_source.c). One that is no line has a number then for each place of the box that its halo spans,
+ * NaN where no tap is, and takes a kernel alone, of a scheme that says so. */
 bool vf_is_looped(const struct vf_stage *stage);
+bool vf_is_looped_table(const struct vf_stage *stage);
+
+/* The place of tap t's weight among the stage's numbers. */
+int vf_tap_param(const struct vf_stage *stage, int t);
+
+/* NULL, or why the scheme cannot take the case. */
+const char *vf_gpu_scheme_refuses(const struct vf_gpu_scheme *scheme, const struct vf_kernel_case *c);
 
 /* Bytes of the compute type; cells of a pack. */
 size_t vf_kernel_element(const struct vf_kernel_case *c);

@@ -48,9 +48,28 @@ static bool is_shallow(const struct vf_flow *flow)
     return true;
 }
 
+/* Places of the box that a table's halo spans. */
+static int box_places(const struct vf_taps *taps)
+{
+    return (2 * taps->halo[0] + 1) * (2 * taps->halo[1] + 1) * (2 * taps->halo[2] + 1);
+}
+
 int vf_stage_param_count(const struct vf_stage *stage)
 {
-    return stage->stencil == VF_STENCIL_LINEAR ? stage->taps->count : VF_MAX_STENCIL_PARAMS;
+    return stage->stencil != VF_STENCIL_LINEAR ? VF_MAX_STENCIL_PARAMS
+           : vf_is_looped_table(stage)         ? box_places(stage->taps)
+                                               : stage->taps->count;
+}
+
+int vf_tap_param(const struct vf_stage *stage, int t)
+{
+    const struct vf_taps *taps = stage->taps;
+    const struct vf_tap *tap = &taps->tap[t];
+    if (!vf_is_looped_table(stage))
+        return t;
+    return ((tap->dz + taps->halo[0]) * (2 * taps->halo[1] + 1) + tap->dy + taps->halo[1]) *
+               (2 * taps->halo[2] + 1) +
+           tap->dx + taps->halo[2];
 }
 
 /* As NaN is to itself. */
@@ -93,6 +112,12 @@ static int operations_of(const struct vf_stage *stage)
                                                : vf_stage_stencil(stage)->cost;
 }
 
+static int written_operations_of(const struct vf_stage *stage)
+{
+    return vf_is_looped_table(stage) ? (2 * stage->taps->halo[2] + 1) * stage->input_count
+                                     : operations_of(stage);
+}
+
 void vf_kernel_case_derive(struct vf_kernel_case *c)
 {
     const struct vf_flow *flow = c->flow;
@@ -106,10 +131,13 @@ void vf_kernel_case_derive(struct vf_kernel_case *c)
                 c->halo[axis] = c->source_halo[k][axis];
         }
     c->shallow = is_shallow(flow);
-    c->operations = c->face_operations = 0;
+    c->operations = c->face_operations = c->written_operations = 0;
+    c->loops_table = false;
     c->param_count = 0;
     for (int s = 0; s < flow->stage_count; s++) {
         c->operations += operations_of(&flow->stage[s]);
+        c->written_operations += written_operations_of(&flow->stage[s]);
+        c->loops_table = c->loops_table || vf_is_looped_table(&flow->stage[s]);
         c->face_operations += vf_stage_stencil(&flow->stage[s])->face_cost;
         const size_t end = (size_t)(vf_stage_first_param(flow, s) + vf_stage_param_count(&flow->stage[s]));
         c->param_count = end > c->param_count ? end : c->param_count;
@@ -180,7 +208,23 @@ int vf_kernel_widths(const struct vf_kernel_case *c, int cells, int width[VF_MOS
 bool vf_is_looped(const struct vf_stage *stage)
 {
     enum { MOST_WRITTEN_TAPS = 65 };
-    return vf_line_axis(stage) >= 0 && stage->taps->count > MOST_WRITTEN_TAPS;
+    return vf_line_axis(stage) >= 0 ? stage->taps->count > MOST_WRITTEN_TAPS : vf_is_looped_table(stage);
+}
+
+bool vf_is_looped_table(const struct vf_stage *stage)
+{
+    enum { MOST_WRITTEN_TAPS = 130 };
+    return stage->stencil == VF_STENCIL_LINEAR && stage->taps->count > MOST_WRITTEN_TAPS &&
+           vf_line_axis(stage) < 0;
+}
+
+const char *vf_gpu_scheme_refuses(const struct vf_gpu_scheme *scheme, const struct vf_kernel_case *c)
+{
+    if (c->loops_table && !scheme->takes_loops)
+        return "a table has too many weights to be written out";
+    if (c->loops_table && c->flow->stage_count > 1)
+        return "a table of so many weights is a kernel of its own";
+    return scheme->refuses(c);
 }
 
 size_t vf_kernel_element(const struct vf_kernel_case *c)

@@ -24,20 +24,25 @@
 
 /* ---- parameters ---- */
 
-/* In the compute type, where the stages look for them. */
+static void set_param(const struct vf_flow *flow, void *param, int i, double value)
+{
+    if (flow->is_double)
+        ((double *)param)[i] = value;
+    else
+        ((float *)param)[i] = (float)value;
+}
+
+/* In the compute type, where the stages look for them; NaN where a table has no weight. */
 static void fill_params(const struct vf_flow *flow, void *param)
 {
     for (int s = 0; s < flow->stage_count; s++) {
         const struct vf_stage *stage = &flow->stage[s];
+        const bool is_linear = stage->stencil == VF_STENCIL_LINEAR;
         const int first = vf_stage_first_param(flow, s);
-        for (int i = 0; i < vf_stage_param_count(stage); i++) {
-            const double value =
-                stage->stencil == VF_STENCIL_LINEAR ? stage->taps->tap[i].weight : stage->param[i];
-            if (flow->is_double)
-                ((double *)param)[first + i] = value;
-            else
-                ((float *)param)[first + i] = (float)value;
-        }
+        for (int i = 0; i < vf_stage_param_count(stage); i++)
+            set_param(flow, param, first + i, is_linear ? NAN : stage->param[i]);
+        for (int t = 0; is_linear && t < stage->taps->count; t++)
+            set_param(flow, param, first + vf_tap_param(stage, t), stage->taps->tap[t].weight);
     }
 }
 

@@ -242,7 +242,7 @@ static void rank_scheme(const struct vf_kernel_case *c, const struct vf_gpu *gpu
     if (forced == NULL && ((scheme->most_stages > 0 && c->flow->stage_count > scheme->most_stages) ||
                            (scheme->most_fields > 0 && c->flow->field_count > scheme->most_fields)))
         return;
-    if (scheme->refuses(c) != NULL)
+    if (vf_gpu_scheme_refuses(scheme, c) != NULL)
         return;
     const int candidates = list_candidates(c, gpu, scheme, forced, config, &why);
     double most = most_length(c, scheme, forced), least = INFINITY;
@@ -277,7 +277,7 @@ const char *vf_gpu_refusal(const struct vf_kernel_case *c, const struct vf_gpu *
                            const struct vf_forced *forced)
 {
     struct vf_kernel_config config[MOST_CANDIDATES];
-    const char *why = forced->scheme->refuses(c);
+    const char *why = vf_gpu_scheme_refuses(forced->scheme, c);
     if (why != NULL)
         return why;
     if (list_candidates(c, gpu, forced->scheme, forced, config, &why) > 0)

@@ -48,8 +48,8 @@ static void add_case_constants(const struct vf_kernel_case *c, struct vf_text *t
         bodies += flow->stage[s].stencil != VF_STENCIL_LINEAR;
     vf_text_add(text, "#define VF_SMALL_INPUTS %d\n#define VF_STAGES %d\n#define VF_BODIES %d\n",
                 has_small_inputs(c), flow->stage_count, bodies);
-    vf_text_add(text, "#define VF_PARAMS %zu\n#define VF_PARAM_TABLE %d\n", c->param_count,
-                c->param_count > VF_MOST_KERNEL_PARAMS);
+    vf_text_add(text, "#define VF_PARAMS %zu\n#define VF_PARAM_TABLE %d\n#define VF_LOOPS_TABLE %d\n",
+                c->param_count, c->param_count > VF_MOST_KERNEL_PARAMS, c->loops_table);
     add_vector(text, "VF_HALO", (const int[]){c->halo[2], c->halo[1], c->halo[0]});
 }
 
@@ -150,6 +150,23 @@ static void add_tap_loop(const struct vf_taps *taps, int axis, struct vf_text *t
                 1 - taps->halo[axis], taps->halo[axis], taps->halo[axis], offset[axis]);
 }
 
+/* Row by row; where there are holes, NaN marks them. Rows that packs are taken of are written out. */
+static void add_table_loop(const struct vf_stage *stage, struct vf_text *text)
+{
+    enum { MOST_WRITTEN = 65 };
+    const int *const halo = stage->taps->halo, width = 2 * halo[2] + 1;
+    vf_text_add(text,
+                "    REAL sum = -REAL(0);\n    int t = %d;\n"
+                "    VF_NO_UNROLL for (int dz = -%d; dz <= %d; dz++)\n"
+                "    VF_NO_UNROLL for (int dy = -%d; dy <= %d; dy++, t += %d)\n"
+                "    %s for (int dx = -%d; dx <= %d; dx++) {\n"
+                "        const REAL weight = c.param(t + dx);\n"
+                "        %ssum = FMA(weight, c.at(k, dz, dy, dx), sum);\n    }\n",
+                halo[2], halo[0], halo[0], halo[1], halo[1], width,
+                width <= MOST_WRITTEN ? "VF_UNROLL" : "VF_NO_UNROLL", halo[2], halo[2],
+                vf_stage_param_count(stage) > stage->taps->count ? "if (weight == weight) " : "");
+}
+
 /* VF_TAPS_s(F): F(0, dz, dy, dx) F(1, ...) ... */
 static void add_taps(const struct vf_taps *taps, int s, struct vf_text *text)
 {
@@ -165,7 +182,9 @@ static void add_linear(const struct vf_stage *stage, int s, struct vf_text *text
         add_taps(stage->taps, s, text);
     vf_text_add(text, "template <class C> VF_INLINE void vf_linear_%d(C &c)\n{\n", s);
     vf_text_add(text, "    VF_UNROLL for (int k = 0; k < %d; k++) {\n", stage->input_count);
-    if (vf_is_looped(stage))
+    if (vf_is_looped_table(stage))
+        add_table_loop(stage, text);
+    else if (vf_is_looped(stage))
         add_tap_loop(stage->taps, vf_line_axis(stage), text);
     else
         vf_text_add(text, "    REAL sum = REAL(0);\n    VF_TAPS_%d(VF_SUM_TAP)\n", s);

@@ -142,7 +142,7 @@ static int rank_choices(const struct vf_precompiled *precompiled, const struct v
         return 0;
     for (int i = 0; i < precompiled->choices.count && count < MOST_CHOICES; i++) {
         const struct vf_tuned *entry = &precompiled->choices.entry[i];
-        if (strcmp(entry->kernel_case, name) != 0 || entry->scheme->refuses(c) != NULL ||
+        if (strcmp(entry->kernel_case, name) != 0 || vf_gpu_scheme_refuses(entry->scheme, c) != NULL ||
             entry->scheme->forbids(c, gpu, &entry->config) != NULL)
             continue;
         struct vf_ranked choice = {.scheme = entry->scheme, .config = entry->config, .precompiled = true};

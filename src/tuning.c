@@ -258,7 +258,7 @@ int vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *
         struct vf_known *k = &known[count];
         k->there = *c;
         if (!grid_of(entry, &k->there.nx, &k->there.ny, &k->there.nz) ||
-            entry->scheme->refuses(&k->there) != NULL ||
+            vf_gpu_scheme_refuses(entry->scheme, &k->there) != NULL ||
             entry->scheme->forbids(&k->there, gpu, &entry->config) != NULL)
             continue;
         k->won = (struct vf_ranked){.scheme = entry->scheme,

@@ -87,7 +87,7 @@ static void expect_sound(const struct planned *p, const struct vf_run *run, cons
         cr_assert_eq(vf_kernel_work_open(&work, &run->gpu, &request, launch, &error), VF_OK, "%s",
                      error.text);
         work.c.flow = &work.flow;
-        cr_expect_null(launch->scheme->refuses(&work.c), "%s", chain);
+        cr_expect_null(vf_gpu_scheme_refuses(launch->scheme, &work.c), "%s", chain);
         cr_expect_null(launch->scheme->forbids(&work.c, &p->gpu, &launch->config), "%s", chain);
         for (int k = 0; k < work.flow.source_count; k++)
             cr_expect(work.source[k].place == VF_PLACE_SOURCE ||

@@ -1,5 +1,6 @@
 /* global-read: spans, work along each axis, launch switches. */
 #include <criterion/criterion.h>
+#include <string.h>
 
 #include "tile_cases.h"
 
@@ -52,6 +53,47 @@ Test(global_read, taps_that_are_loops)
 {
     check_volumes(TAPS_X, 36, VF_CONSTANT, tile,
                   (const char *const[]){"global-read:block=8x4x1:work=4x1x1", NULL});
+}
+
+/* Also with holes, where NaN and infinities are beside what is read, and so wide that packs are cells. */
+Test(global_read, tables_that_are_loops)
+{
+    static const struct {
+        enum flow_taps shape;
+        int dim, radius;
+        bool is_double;
+        enum vf_boundary boundary;
+    } cases[] = {{TAPS_BOX, 3, 3, false, VF_MIRROR},    {TAPS_EDGES, 3, 4, false, VF_CONSTANT},
+                 {TAPS_EDGES, 3, 4, true, VF_WRAP},     {TAPS_BOX, 2, 6, false, VF_REFLECT},
+                 {TAPS_BOX, 2, 36, false, VF_CONSTANT}, {TAPS_BOX, 2, 8, true, VF_NEAREST}};
+    static const char *const schemes[] = {"global-read:block=8x4x1:work=4x2x1",
+                                          "big-tile:block=8x4x1:work=4x2x1",
+                                          "big-tile:block=8x4x1:work=1x1x1:virtual=1", NULL};
+    static const char *const refused[] = {"register-stream", "associative", "sliding-tile", "small-tile",
+                                          "time-tile"};
+    struct vf_cuda *cuda = device_open();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const bool flat = cases[i].dim == 2;
+        const int radius = cases[i].radius;
+        struct flow_case c;
+        flow_case_open(&c, cases[i].dim, cases[i].is_double, cases[i].boundary);
+        c.has_any_bits = !cases[i].is_double;
+        int field = flow_case_sources(&c, 1);
+        field = flow_case_linear(&c, cases[i].shape, (int[]){flat ? 0 : radius, radius, radius}, field, 1);
+        flow_case_sinks(&c, field, 1);
+        flow_case_check(&c, cuda, schemes, 61, 13, flat ? 2 : 9, 0, flat ? 2 : 9);
+        if (!flat)
+            flow_case_check(&c, cuda, schemes, 33, 9, 12, 4, 7);
+        struct vf_kernel_case kernel = {.flow = &c.flow, .nx = 61, .ny = 13, .nz = 9};
+        vf_kernel_case_derive(&kernel);
+        for (size_t k = 0; k < sizeof refused / sizeof *refused; k++)
+            for (int s = 0; vf_gpu_schemes[s] != NULL; s++)
+                if (strcmp(vf_gpu_schemes[s]->name, refused[k]) == 0)
+                    cr_expect_str_eq(vf_gpu_scheme_refuses(vf_gpu_schemes[s], &kernel),
+                                     "a table has too many weights to be written out");
+        flow_case_close(&c);
+    }
+    vf_cuda_close(cuda);
 }
 
 /* Packs of bodies, whose rows are read before; with any bits, which leave short ways in doubt. */
