@@ -1,6 +1,7 @@
 /* Building an expansion: fields, stages, weights, and parameters in voxels. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "filters/filter.h"
@@ -104,11 +105,28 @@ int vf_add_global(struct vf_expansion *e, const struct vf_global *global, struct
     return e->global_count++;
 }
 
+/* The expansion's own, of no weights yet. */
+static struct vf_taps *new_taps(struct vf_expansion *e, int room, struct vf_error *error)
+{
+    struct vf_taps *taps = vf_alloc(1, sizeof *taps + (size_t)room * sizeof taps->tap[0], "weights", error);
+    if (taps == NULL)
+        return NULL;
+    *taps = (struct vf_taps){0};
+    struct vf_taps **grown =
+        vf_grow(e->taps, (size_t)e->taps_count, &e->taps_room, sizeof *grown, "filter stages", error);
+    if (grown == NULL) {
+        vf_free(taps);
+        return NULL;
+    }
+    e->taps = grown;
+    return e->taps[e->taps_count++] = taps;
+}
+
 static struct vf_taps *taps_along(struct vf_expansion *e, int axis, const double *weights, int radius,
                                   struct vf_error *error)
 {
     int count = 2 * radius + 1;
-    struct vf_taps *taps = vf_alloc(1, sizeof *taps + (size_t)count * sizeof taps->tap[0], "weights", error);
+    struct vf_taps *taps = new_taps(e, count, error);
     if (taps == NULL)
         return NULL;
     taps->count = count;
@@ -118,14 +136,7 @@ static struct vf_taps *taps_along(struct vf_expansion *e, int axis, const double
         int *offset[] = {&taps->tap[i].dx, &taps->tap[i].dy, &taps->tap[i].dz};
         *offset[axis] = i - radius;
     }
-    struct vf_taps **grown =
-        vf_grow(e->taps, (size_t)e->taps_count, &e->taps_room, sizeof *grown, "filter stages", error);
-    if (grown == NULL) {
-        vf_free(taps);
-        return NULL;
-    }
-    e->taps = grown;
-    return e->taps[e->taps_count++] = taps;
+    return taps;
 }
 
 static bool same_taps(const struct vf_taps *a, const struct vf_taps *b)
@@ -150,13 +161,9 @@ static const struct vf_stage *find_linear(const struct vf_expansion *e, const st
     return NULL;
 }
 
-enum vf_status vf_add_linear(struct vf_expansion *e, const char *name, int axis, const double *weights,
-                             int radius, int count, int *fields, enum vf_field_kind kind,
-                             struct vf_error *error)
+static enum vf_status add_taps(struct vf_expansion *e, const char *name, const struct vf_taps *taps,
+                               int count, int *fields, enum vf_field_kind kind, struct vf_error *error)
 {
-    const struct vf_taps *taps = taps_along(e, axis, weights, radius, error);
-    if (taps == NULL)
-        return VF_FAILED;
     const struct vf_stage *made = find_linear(e, taps, count, fields);
     if (made != NULL) {
         memcpy(fields, made->output, (size_t)count * sizeof *fields);
@@ -175,6 +182,51 @@ enum vf_status vf_add_linear(struct vf_expansion *e, const char *name, int axis,
             return VF_FAILED;
     }
     return VF_OK;
+}
+
+enum vf_status vf_add_linear(struct vf_expansion *e, const char *name, int axis, const double *weights,
+                             int radius, int count, int *fields, enum vf_field_kind kind,
+                             struct vf_error *error)
+{
+    const struct vf_taps *taps = taps_along(e, axis, weights, radius, error);
+    return taps == NULL ? VF_FAILED : add_taps(e, name, taps, count, fields, kind, error);
+}
+
+static void widen(int *halo, int offset)
+{
+    *halo = abs(offset) > *halo ? abs(offset) : *halo;
+}
+
+enum vf_status vf_add_table(struct vf_expansion *e, const struct vf_context *context, const char *name,
+                            const struct vf_weights *weights, bool flips, int *field, enum vf_field_kind kind,
+                            struct vf_error *error)
+{
+    const int *const size = weights->size, count = size[0] * size[1] * size[2];
+    struct vf_taps *taps = new_taps(e, count, error);
+    if (taps == NULL)
+        return VF_FAILED;
+    for (int i = 0; i < count; i++) {
+        const double written = weights->weight[flips ? count - 1 - i : i],
+                     weight = context->is_double ? written : (double)(float)written;
+        const int dx = i % size[2] - size[2] / 2, dy = i / size[2] % size[1] - size[1] / 2,
+                  dz = i / size[2] / size[1] - size[0] / 2;
+        if (!isfinite(weight))
+            return vf_fail(error, VF_USAGE,
+                           "%s: %.200s: the weight %g is beyond float32; scale the weights down, or add "
+                           "--precision double",
+                           context->filter, weights->path, written);
+        if (weight == 0)
+            continue;
+        taps->tap[taps->count++] = (struct vf_tap){dz, dy, dx, weight};
+        widen(&taps->halo[0], dz);
+        widen(&taps->halo[1], dy);
+        widen(&taps->halo[2], dx);
+    }
+    if (taps->count == 0)
+        return vf_fail(error, VF_USAGE,
+                       "%s: %.200s: all weights are 0 in float32; scale them up, or add --precision double",
+                       context->filter, weights->path);
+    return add_taps(e, name, taps, 1, field, kind, error);
 }
 
 /* exp(-i^2 / (2 sigma^2)) for i = -radius..radius, normalised; NULL with a message. Owned by the caller. */

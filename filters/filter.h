@@ -21,6 +21,7 @@ enum vf_param_kind {
     VF_PARAM_THRESHOLD, /* auto, a number, pN (a percentile) or Nsd (standard deviations), as `choices` allows
                          */
     VF_PARAM_BOX,       /* WxH+X+Y or WxHxD+X+Y+Z, voxels */
+    VF_PARAM_WEIGHTS,   /* a file that holds a table of weights (src/weights.h); has no default, is needed */
 };
 
 struct vf_param {
@@ -42,6 +43,18 @@ enum vf_threshold {
 
 enum vf_unit { VF_UNIT_BARE, VF_UNIT_VOXEL, VF_UNIT_ANGSTROM, VF_UNIT_NM, VF_UNIT_UM, VF_UNIT_MM };
 
+/* Of a checksum; and bytes of a path at most. */
+#define VF_CHECKSUM_DIGITS 12
+#define VF_MOST_PATH 4095
+
+/* A table of weights as its file has it. */
+struct vf_weights {
+    int size[3];                           /* z, y, x: each odd */
+    char checksum[VF_CHECKSUM_DIGITS + 1]; /* of sizes and weights */
+    const char *path;                      /* in the same block */
+    double weight[];                       /* finite, not all 0; x runs fastest */
+};
+
 /* One parsed and range-checked value. */
 struct vf_value {
     bool given;    /* by the user; otherwise the default */
@@ -53,6 +66,7 @@ struct vf_value {
     enum vf_unit unit; /* LENGTHS */
     int box_axes;      /* BOX: 3, or 2 for the 2D form, whose depth is 1 at 0; 0 when none is given */
     long box_size[3], box_at[3]; /* BOX: x, y, z; size 0 when none is given */
+    struct vf_weights *weights;  /* WEIGHTS: the chain's */
 };
 
 /* ---- stencils ---- */
@@ -236,6 +250,13 @@ struct vf_stage *vf_add_stage(struct vf_expansion *e, const char *name, enum vf_
 enum vf_status vf_add_linear(struct vf_expansion *e, const char *name, int axis, const double *weights,
                              int radius, int count, int *fields, enum vf_field_kind kind,
                              struct vf_error *error);
+
+/* Adds a linear stage of a whole table over *field, in place; of weights that are 0 in the compute type
+ * nothing is read. A usage error where one of them is beyond that type, or all are 0. `flips`: the table is
+ * turned about its centre. */
+enum vf_status vf_add_table(struct vf_expansion *e, const struct vf_context *context, const char *name,
+                            const struct vf_weights *weights, bool flips, int *field, enum vf_field_kind kind,
+                            struct vf_error *error);
 
 /* In voxels: where floor(4 sigma + 0.5), the radius of a Gaussian that ends at 4 sigma, is 1. */
 #define VF_LEAST_SIGMA 0.125

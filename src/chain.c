@@ -143,6 +143,25 @@ static enum vf_status set_defaults(struct vf_link *link, struct vf_error *error)
     return VF_OK;
 }
 
+static void free_link(struct vf_link *link)
+{
+    for (int i = 0; i < VF_MAX_PARAMS; i++)
+        vf_free(link->value[i].weights);
+}
+
+static enum vf_status check_needed(const struct vf_link *link, struct vf_error *error)
+{
+    const struct vf_filter *filter = link->filter;
+    char allowed[VF_ALLOWED_TEXT];
+    for (int i = 0; i < filter->param_count; i++) {
+        const struct vf_param *param = &filter->params[i];
+        if (param->kind == VF_PARAM_WEIGHTS && !link->value[i].given)
+            return vf_fail(error, VF_USAGE, "%s: %s is missing; write %s:%s=PATH, %s", filter->name,
+                           param->name, filter->name, param->name, vf_param_allowed(param, allowed));
+    }
+    return VF_OK;
+}
+
 /* NAME[:ITEM{:ITEM}] or NAME=ITEM{:ITEM}; the text may be written to. */
 static enum vf_status read_link(struct vf_link *link, char *text, struct vf_error *error)
 {
@@ -167,6 +186,10 @@ static enum vf_status read_link(struct vf_link *link, char *text, struct vf_erro
         status = read_item(link, item, is_first, error);
         item = colon != NULL ? colon + 1 : NULL;
     }
+    if (status == VF_OK)
+        status = check_needed(link, error);
+    if (status != VF_OK)
+        free_link(link);
     return status;
 }
 
@@ -226,8 +249,8 @@ enum vf_status vf_chain_append(struct vf_chain *chain, const char *text, struct 
         stage = comma != NULL ? comma + 1 : NULL;
     }
 out:
-    if (status != VF_OK)
-        chain->count = before;
+    while (status != VF_OK && chain->count > before)
+        free_link(&chain->link[--chain->count]);
     vf_free(copy);
     return status;
 }
@@ -242,6 +265,8 @@ const struct vf_filter *vf_chain_float_filter(const struct vf_chain *chain)
 
 void vf_chain_free(struct vf_chain *chain)
 {
+    for (int i = 0; i < chain->count; i++)
+        free_link(&chain->link[i]);
     vf_free(chain->link);
     *chain = (struct vf_chain){0};
 }

@@ -107,7 +107,8 @@ static void print_param(FILE *to, const struct vf_param *param)
         snprintf(text, sizeof text, "allowed: %s; default %s", vf_param_allowed(param, allowed),
                  param->initial);
     else
-        snprintf(text, sizeof text, "allowed: %s; optional", vf_param_allowed(param, allowed));
+        snprintf(text, sizeof text, "allowed: %s; %s", vf_param_allowed(param, allowed),
+                 param->kind == VF_PARAM_WEIGHTS ? "needed" : "optional");
     fprintf(to, "%16s", "");
     print_wrapped(to, text, 16, 16);
 }
@@ -124,21 +125,31 @@ static const char *example_value(const struct vf_param *param)
         return vf_choice_index(param->choices, "pN") >= 0 ? "p90" : NULL;
     case VF_PARAM_BOX:
         return "32x32x8+0+0+0";
+    case VF_PARAM_WEIGHTS:
+        return "weights.txt";
     default:
         return NULL;
     }
 }
 
-static void print_examples(FILE *to, const struct vf_filter *filter)
+/* With the parameters that are needed, or all that have an example. */
+static void print_example(FILE *to, const struct vf_filter *filter, bool all)
 {
-    fprintf(to, "\nExamples:\n  volfilter -f %s in.tif out.tif\n  volfilter -f %s", filter->name,
-            filter->name);
+    fprintf(to, "  volfilter -f %s", filter->name);
     for (int i = 0; i < filter->param_count; i++) {
-        const char *value = example_value(&filter->params[i]);
+        const struct vf_param *param = &filter->params[i];
+        const char *value = all || param->kind == VF_PARAM_WEIGHTS ? example_value(param) : NULL;
         if (value != NULL)
-            fprintf(to, ":%s=%s", filter->params[i].name, value);
+            fprintf(to, ":%s=%s", param->name, value);
     }
     fputs(" in.tif out.tif\n", to);
+}
+
+static void print_examples(FILE *to, const struct vf_filter *filter)
+{
+    fputs("\nExamples:\n", to);
+    print_example(to, filter, false);
+    print_example(to, filter, true);
 }
 
 /* What --scheme takes: one scheme a line. */

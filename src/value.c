@@ -7,6 +7,7 @@
 
 #include "number.h"
 #include "suggest.h"
+#include "weights.h"
 
 /* A bound beyond this is no bound that a user should read. */
 #define UNBOUNDED 1e30
@@ -150,6 +151,9 @@ const char *vf_param_allowed(const struct vf_param *param, char text[VF_ALLOWED_
     case VF_PARAM_BOX:
         snprintf(text, VF_ALLOWED_TEXT, "a box WxHxD+X+Y+Z (or WxH+X+Y) in whole voxels");
         break;
+    case VF_PARAM_WEIGHTS:
+        snprintf(text, VF_ALLOWED_TEXT, "the path of a text file, without ',' and ':'");
+        break;
     }
     return text;
 }
@@ -246,6 +250,8 @@ static enum fault read_kind(const struct vf_param *param, const char *text, stru
         return read_threshold(param, text, value);
     case VF_PARAM_BOX:
         return read_box(text, value);
+    case VF_PARAM_WEIGHTS:
+        break; /* has reasons of its own */
     }
     return NOT_UNDERSTOOD;
 }
@@ -255,6 +261,8 @@ enum vf_status vf_value_read(const struct vf_param *param, const char *filter, c
 {
     char allowed[VF_ALLOWED_TEXT], near[80] = "";
     memset(value, 0, sizeof *value);
+    if (param->kind == VF_PARAM_WEIGHTS)
+        return vf_weights_read(text, filter, param->name, &value->weights, error);
     enum fault fault = read_kind(param, text, value);
     if (fault == FINE)
         return VF_OK;
@@ -329,6 +337,10 @@ const char *vf_value_text(const struct vf_param *param, const struct vf_value *v
     case VF_PARAM_BOX:
         snprintf(text, VF_VALUE_TEXT, "%ldx%ldx%ld+%ld+%ld+%ld", value->box_size[0], value->box_size[1],
                  value->box_size[2], value->box_at[0], value->box_at[1], value->box_at[2]);
+        break;
+    case VF_PARAM_WEIGHTS:
+        /* Other weights under the same name make another chain. */
+        snprintf(text, VF_VALUE_TEXT, "%s#%s", value->weights->path, value->weights->checksum);
         break;
     }
     return text;

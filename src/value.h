@@ -10,12 +10,12 @@
 #include "filters/filter.h"
 
 /* Room for any value in canonical form, and for what is allowed, with the final zero byte. */
-#define VF_VALUE_TEXT 128
+#define VF_VALUE_TEXT (VF_MOST_PATH + VF_CHECKSUM_DIGITS + 2)
 #define VF_ALLOWED_TEXT 320
 
 /* Reads `text` into *value and checks it: a usage error names "filter: param=text", the nearest right word
  * and what is allowed. Lengths in a physical unit are checked for sign only: their range needs the file's
- * spacing. */
+ * spacing. Weights are read from their file, and are the caller's to free. */
 enum vf_status vf_value_read(const struct vf_param *param, const char *filter, const char *text,
                              struct vf_value *value, struct vf_error *error);
 

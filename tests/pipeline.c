@@ -56,6 +56,13 @@ struct pipeline pipeline_reference(const char *chain, ptrdiff_t nx, ptrdiff_t ny
                              .result_type = precise ? VF_F64 : VF_F32};
 }
 
+const char *filter_alone(const struct vf_filter *filter, char text[64])
+{
+    const bool needs_file = filter->param_count > 0 && filter->params[0].kind == VF_PARAM_WEIGHTS;
+    snprintf(text, 64, "%s%s", filter->name, needs_file ? ":tests/weights/5x3.txt" : "");
+    return text;
+}
+
 static void put(struct vf_volume *volume, size_t i, double value)
 {
     switch (volume->type) {

@@ -46,6 +46,9 @@ enum vf_status pipeline_try(const struct pipeline *p, const struct vf_volume *in
  * if `precise`: isotropic voxels, nearest boundary, the constant 31. */
 struct pipeline pipeline_reference(const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz, bool precise);
 
+/* A chain of the filter alone, with what it needs. Returns `text`. */
+const char *filter_alone(const struct vf_filter *filter, char text[64]);
+
 /* Aborts the test if there is no such boundary. */
 enum vf_boundary boundary_named(const char *name);
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pipeline.h"
 #include "src/alloc.h"
 #include "src/chain.h"
 #include "src/value.h"
@@ -55,7 +56,9 @@ Test(chain, every_filter_has_readable_defaults_and_reads_its_own_text)
     for (int i = 0; vf_filters[i] != NULL; i++) {
         struct vf_chain chain = {0}, again = {0};
         struct vf_error error = {""};
-        cr_assert_eq(vf_chain_append(&chain, vf_filters[i]->name, &error), VF_OK, "%s", error.text);
+        char words[64];
+        cr_assert_eq(vf_chain_append(&chain, filter_alone(vf_filters[i], words), &error), VF_OK, "%s",
+                     error.text);
         cr_assert_eq(chain.count, 1);
         cr_assert_eq(chain.link[0].filter, vf_filters[i]);
         char *text = vf_chain_text(&chain, &error);

@@ -48,6 +48,9 @@ static const char *const chains[] = {
     "and:iterations=2:rho=0.7:sigma=0.5",
     "srad:iterations=3",
     "gaussian:sigma=0.4,srad:iterations=2:lambda=1,gradient:output=x",
+    "convolve:tests/weights/5x3.txt",
+    "gaussian:sigma=0.6,convolve:tests/weights/11x11.txt:flip=no,gradient",
+    "convolve:tests/weights/5x3-holes.txt",
     "gaussian:sigma=0.6,gradient:output=components,gaussian:sigma=0.4",
     "perona-malik:iterations=2:k=5,eed:iterations=2:sigma=0.5,gradient",
     "gaussian:sigma=0,ced:rho=0.5:iterations=1,perona-malik:iterations=2",
@@ -339,6 +342,39 @@ Test(schemes, wide_lines)
                 vf_volume_free(&in);
                 vf_volume_free(&expected);
             }
+    }
+}
+
+/* Tables of several planes, of which some rows are read by all results that are made at once, some by a few,
+ * and some by none. */
+Test(schemes, planes_of_weights)
+{
+    static const char *const deep[] = {
+        "convolve:tests/weights/3x3x3.txt", "convolve:tests/weights/5x5x5.txt:flip=no",
+        "convolve:tests/weights/5x3x7-holes.txt",
+        "convolve:tests/weights/5x5x5.txt,convolve:tests/weights/5x3x7-holes.txt:flip=no"};
+    static const char *const levels[] = {"baseline", "v3", "v4"};
+    static const ptrdiff_t sizes[][3] = {{9, 17, 3}, {70, 12, 5}, {33, 8, 13}};
+    for (int level = 0; level < 3; level++) {
+        setenv("VOLFILTER_ISA", levels[level], 1);
+        if (strcmp(vf_rows_level(), levels[level]) != 0)
+            continue;
+        for (int c = 0; c < 4; c++)
+            for (int b = 0; b < 5; b++)
+                for (int s = 0; s < 3; s++) {
+                    const bool precise = (b + s) % 2;
+                    struct pipeline p = {.chain = deep[c],
+                                         .nx = sizes[s][0],
+                                         .ny = sizes[s][1],
+                                         .nz = sizes[s][2],
+                                         .type = precise ? VF_F64 : VF_F32,
+                                         .has_nans = !precise,
+                                         .boundary = boundaries[b],
+                                         .constant = -2,
+                                         .precise = precise,
+                                         .result_type = precise ? VF_F64 : VF_F32};
+                    compare(p, (unsigned)(c + s));
+                }
     }
 }
 

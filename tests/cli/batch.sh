@@ -258,6 +258,37 @@ test_resume() {
     says "2 of 2 files were finished before"
 }
 
+# Other weights under the same name have made other results.
+test_resume_knows_weights() {
+    cp "$SMALL" a.png
+    cp "$IMAGE" b.png
+    echo "1 2 3" >w.txt
+    expect 0 -f convolve:w.txt --dtype uint8 --resume --out-dir d a.png b.png
+    echo "1, 2, 3 # the same" >w.txt
+    expect 0 -f convolve:w.txt --dtype uint8 --resume --out-dir d a.png b.png
+    says "2 of 2 files were finished before"
+    cp d/a.png before.png
+    echo "3 2 1" >w.txt
+    expect 0 -f convolve:w.txt --dtype uint8 --resume --out-dir d a.png b.png
+    silent
+    differ d/a.png before.png
+    # Turned about its centre it is what it was before, to the pixel and not by name.
+    expect 0 -f convolve:w.txt:flip=no --dtype uint8 --resume --out-dir d a.png b.png
+    silent
+    same d/a.png before.png
+}
+
+# An image on standard input, and weights in a file of another directory.
+test_weights_beside_a_pipe() {
+    mkdir -p in/a
+    cp "$DATA/emboss.txt" in/a/w-1.txt
+    expect 0 -f convolve:in/a/w-1.txt:flip=no --dtype uint8 - once.png <"$SMALL"
+    expect 0 -f convolve:in/a/w-1.txt:flip=no --dtype uint8 "$SMALL" again.png
+    same once.png again.png
+    expect 2 -f convolve:- - out.png <"$SMALL"
+    says "convolve: file=-: weights are not read from standard input, which may be the image; write them to a file"
+}
+
 test_resume_of_files_in_place() {
     cp "$SMALL" a.png
     echo bad >b.png

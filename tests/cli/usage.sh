@@ -155,3 +155,17 @@ test_cuda_is_not_there_yet() {
     says "cuda"
     only out err
 }
+
+test_weights() {
+    wrong "convolve: file is missing; write convolve:file=PATH" -f convolve "$IMAGE" o.png
+    wrong "convolve: file=no.txt: cannot be read: No such file or directory (a chain's path holds no ',' and no ':')" \
+        -f convolve:no.txt "$IMAGE" o.png
+    wrong "convolve: file=a: cannot be read: No such file or directory (a chain's path holds no ',' and no ':')" \
+        -f convolve:a,b.txt "$IMAGE" o.png
+    wrong "is no regular file but a directory" -f convolve:/ "$IMAGE" o.png
+    wrong "convolve: file=$IMAGE: is not plain text (an image, a spreadsheet or UTF-16?)" \
+        -f "convolve:$IMAGE" "$IMAGE" o.png
+    wrong "/3x3x3.txt has 3 planes of weights (blank lines part planes), which need a stack" \
+        -f "convolve:$DATA/../tests/weights/3x3x3.txt" "$IMAGE" o.png
+    wrong "give one plane" --slices -f "convolve:$DATA/../tests/weights/3x3x3.txt" "$STACK" o.tif
+}

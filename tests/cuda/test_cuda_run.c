@@ -28,6 +28,9 @@ Test(cuda_run, one_filter_after_another)
         "ced:iterations=1:rho=0.5",
         "and:iterations=1",
         "srad:iterations=3",
+        "convolve:tests/weights/5x3.txt",
+        "convolve:tests/weights/5x3x7-holes.txt:flip=no",
+        "convolve:tests/weights/21x21.txt,gradient",
         "gaussian,gradient:output=components",
     };
     for (size_t f = 0; vf_filters[f] != NULL; f++) {

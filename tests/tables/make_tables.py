@@ -512,6 +512,69 @@ inner voxels.""", struct + body + array("ref_m", values) +
            "\nstatic const struct ref_median_case REF_MEDIAN[] = {\n" + rows + "};\n")
 
 
+# ---------------------------------------------------------------- convolve
+
+def read_weights(name):
+    """A file of tests/weights, shape (nz, ny, nx)."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "weights")
+    with open(os.path.join(folder, name)) as f:
+        lines = [line for line in f.read().split("\n") if not line.startswith("#")]
+    planes = [p.split("\n") for p in "\n".join(lines).strip("\n").split("\n\n")]
+    return np.array([[[float(v) for v in row.split()] for row in plane] for plane in planes])
+
+
+def correlate_direct(u, at, weights, boundary, constant):
+    """sum of weights[dz, dy, dx] u[z+dz, y+dy, x+dx], the offsets counted from the middle."""
+    nz, ny, nx = u.shape
+    out = []
+    for p in at:
+        pos, total = (p // (nx * ny), p // nx % ny, p % nx), 0.0
+        for t, w in np.ndenumerate(weights):
+            i = [mapped(c + o - k // 2, n, boundary)
+                 for c, o, k, n in zip(pos, t, weights.shape, u.shape)]
+            total += w * (constant if None in i else u[tuple(i)])
+        out.append(total)
+    return np.array(out)
+
+
+def write_convolve():
+    rows, values, start, points = "", [], 0, ""
+    for name, shape in (("5x3.txt", (13, 10, 1)), ("5x3.txt", (11, 9, 7)), ("3x3x3.txt", (11, 9, 7)),
+                        ("5x3x7-holes.txt", (11, 9, 7))):
+        weights, u = read_weights(name), make_input(*shape)
+        at = sample_points(*shape)
+        here = "ref_convolve_points_%d" % shape[2]
+        if here not in points:
+            points += array(here, at, fmt=lambda v: "%d" % v, ctype="int") + "\n"
+        for boundary, constant in MODES:
+            for flip, f in (("yes", ndimage.convolve), ("no", ndimage.correlate)):
+                got = f(u, weights, mode=boundary, cval=constant).ravel()[at]
+                turned = weights[::-1, ::-1, ::-1] if flip == "yes" else weights
+                check(got, correlate_direct(u, at, turned, boundary, constant), name)
+                values += list(got)
+                rows += '    {%d, %d, %d, "%s", "%s", "%s", %s, %d, %s, ref_convolve + %d},\n' % (
+                    shape + (name, flip, boundary, num(constant), len(at), here, start))
+                start += len(at)
+    body = """struct ref_convolve_case {
+    int nx, ny, nz;
+    const char *weights, *flip, *boundary; /* of tests/weights */
+    double constant;
+    int count;
+    const int *at;          /* [count]: linear indices */
+    const double *expected; /* [count] */
+};
+
+"""
+    body += points + array("ref_convolve", values)
+    body += "\nstatic const struct ref_convolve_case REF_CONVOLVE[] = {\n" + rows + "};\n"
+    header("ref_convolve.h", """
+REF_CONVOLVE[]: struct ref_convolve_case, at sample voxels.
+
+flip yes  scipy.ndimage.convolve(u, weights, mode=boundary, cval=constant)
+flip no   scipy.ndimage.correlate, the same
+float64, u the float32 input as double; a plane of weights has shape (1, ny, nx) for scipy.""", body)
+
+
 # ---------------------------------------------------------------- structure tensor
 
 def tensor(u, h, sigma, rho, truncate, boundary):
@@ -877,6 +940,7 @@ if __name__ == "__main__":
     write_gradient()
     write_linear()
     write_median()
+    write_convolve()
     write_tensor()
     write_hessian()
     write_eigen(3)
