@@ -1,5 +1,6 @@
 /* Completion for shells, from the tables of options and filters. The scripts know the options; chains they
  * leave to the program: `volfilter --complete-chain WORD` prints what WORD can become. */
+#include <dirent.h>
 #include <string.h>
 
 #include "cli.h"
@@ -25,6 +26,24 @@ static void print_choices(FILE *to, const char *before, size_t before_length, co
     }
 }
 
+/* The same with each file or directory whose path begins with `part`, and that a chain can name. */
+static void print_paths(FILE *to, const char *before, size_t before_length, const char *part)
+{
+    const char *slash = strrchr(part, '/'), *name = slash == NULL ? part : slash + 1;
+    char directory[VF_MOST_PATH + 1];
+    snprintf(directory, sizeof directory, "%.*s", (int)(name - part), part);
+    DIR *entries = opendir(name == part ? "." : directory);
+    for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
+        const bool is_shown = entry->d_name[0] != '.' || name[0] == '.';
+        if (is_shown && begins(entry->d_name, name, strlen(name)) &&
+            strpbrk(entry->d_name, ",: \t\n") == NULL)
+            fprintf(to, "%.*s%s%s%s\n", (int)before_length, before, directory, entry->d_name,
+                    entry->d_type == DT_DIR ? "/" : "");
+    }
+    if (entries != NULL)
+        closedir(entries);
+}
+
 /* `at` is the last of the filter's parameters, behind the colon. */
 static void print_params(FILE *to, const struct vf_filter *filter, const char *word, const char *at)
 {
@@ -33,8 +52,12 @@ static void print_params(FILE *to, const struct vf_filter *filter, const char *w
         const struct vf_param *param = &filter->params[i];
         if (equals == NULL && begins(param->name, at, strlen(at)))
             fprintf(to, "%.*s%s=\n", (int)(at - word), word, param->name);
-        if (equals != NULL && strlen(param->name) == (size_t)(equals - at) &&
-            begins(at, param->name, strlen(param->name)) && param->choices != NULL)
+        if (equals == NULL || strlen(param->name) != (size_t)(equals - at) ||
+            !begins(at, param->name, strlen(param->name)))
+            continue;
+        if (param->kind == VF_PARAM_WEIGHTS)
+            print_paths(to, word, (size_t)(equals + 1 - word), equals + 1);
+        else if (param->choices != NULL)
             print_choices(to, word, (size_t)(equals + 1 - word), param->choices, equals + 1);
     }
 }

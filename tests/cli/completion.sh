@@ -22,6 +22,14 @@ test_chains() {
     completes gaussian,gradient:output=c gaussian,gradient:output=components
     completes gaussian=t gaussian=truncate=
     completes perona-malik:k=a perona-malik:k=auto
+    mkdir -p d/kernels
+    touch d/weights.txt d/wide,1.txt d/.hidden
+    completes convolve:f convolve:file= convolve:flip=
+    completes gaussian,convolve:file=d/w gaussian,convolve:file=d/weights.txt
+    completes convolve:file=d/k convolve:file=d/kernels/
+    completes convolve:file=d/.h convolve:file=d/.hidden
+    expect 0 --complete-chain convolve:file=nowhere/
+    [ ! -s out ]
     expect 0 --complete-chain ''
     "$VOLFILTER" list | sed 's/ .*//' | cmp - out
     for word in nonsense nonsense:x gaussian:nonsense= gaussian:sigma= ',,'; do
