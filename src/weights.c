@@ -55,10 +55,9 @@ static bool is_text(const char *text, size_t bytes)
     return is;
 }
 
-static enum vf_status read_open_file(int fd, char **text, struct vf_error *error)
+static enum vf_status check_file(int fd, size_t *bytes, struct vf_error *error)
 {
     struct stat about;
-    size_t bytes;
     if (fstat(fd, &about) != 0)
         return vf_fail(error, VF_USAGE, "cannot be read: %s", strerror(errno));
     if (!S_ISREG(about.st_mode))
@@ -67,29 +66,37 @@ static enum vf_status read_open_file(int fd, char **text, struct vf_error *error
     if (about.st_size > (off_t)MOST_BYTES)
         return vf_fail(error, VF_USAGE, "has %lld bytes; the most for a file of weights is %zu",
                        (long long)about.st_size, MOST_BYTES);
-    *text = vf_alloc((size_t)about.st_size + 1, 1, "the text of weights", error);
-    if (*text == NULL)
-        return VF_FAILED;
-    const enum vf_status status = read_all(fd, *text, (size_t)about.st_size, &bytes, error);
-    if (status == VF_OK && !is_text(*text, bytes))
-        return vf_fail(error, VF_USAGE,
-                       "is not plain text (an image, a spreadsheet or UTF-16?); write rows of numbers as "
-                       "ASCII or UTF-8");
-    return status;
+    *bytes = (size_t)about.st_size;
+    return VF_OK;
 }
 
-/* Owned by the caller, also after an error. */
-static enum vf_status read_text(const char *path, char **text, struct vf_error *error)
+/* Owned by the caller; NULL with a status and a message. */
+static char *read_text(const char *path, enum vf_status *out, struct vf_error *error)
 {
     /* A pipe that nobody writes to is not waited for. */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    *text = NULL;
-    if (fd < 0)
-        return vf_fail(error, VF_USAGE, "cannot be read: %s (a chain's path holds no ',' and no ':')",
+    char *text = NULL;
+    size_t bytes = 0;
+    enum vf_status status;
+    if (fd < 0) {
+        *out = vf_fail(error, VF_USAGE, "cannot be read: %s (a chain's path holds no ',' and no ':')",
                        strerror(errno));
-    const enum vf_status status = read_open_file(fd, text, error);
+        return NULL;
+    }
+    VF_TRY(check_file(fd, &bytes, error));
+    text = vf_alloc(bytes + 1, 1, "the text of weights", error);
+    status = text == NULL ? VF_FAILED : read_all(fd, text, bytes, &bytes, error);
+    if (status == VF_OK && !is_text(text, bytes))
+        status = vf_fail(error, VF_USAGE,
+                         "is not plain text (an image, a spreadsheet or UTF-16?); write rows of numbers as "
+                         "ASCII or UTF-8");
+out:
     close(fd);
-    return status;
+    *out = status;
+    if (status == VF_OK)
+        return text;
+    vf_free(text);
+    return NULL;
 }
 
 /* ---- rows ---- */
@@ -261,45 +268,44 @@ static struct vf_weights *make(const struct table *t, const char *path, struct v
     if (weights == NULL)
         return NULL;
     *weights = (struct vf_weights){.size = {(int)t->planes, (int)t->rows, (int)t->across}};
-    memcpy(weights->weight, t->weight, bytes);
+    for (size_t i = 0; i < t->count; i++)
+        weights->weight[i] = t->weight[i];
     weights->path = memcpy(weights->weight + t->count, path, length + 1);
     find_checksum(weights, t->count);
     return weights;
 }
 
-/* The path is freed by the caller; `checksum` is "" where none follows it. */
-static enum vf_status split(const char *text, char **path, char checksum[VF_CHECKSUM_DIGITS + 1],
-                            struct vf_error *error)
+/* `checksum` is "" where none follows the path. */
+static enum vf_status split(const char *text, char path[VF_MOST_PATH + 1],
+                            char checksum[VF_CHECKSUM_DIGITS + 1], struct vf_error *error)
 {
-    const size_t length = strlen(text);
-    checksum[0] = '\0';
-    if (length > VF_MOST_PATH)
+    path[0] = checksum[0] = '\0';
+    if (strlen(text) > VF_MOST_PATH)
         return vf_fail(error, VF_USAGE, "a path has %d bytes at most", VF_MOST_PATH);
-    *path = vf_strdup(text, error);
-    if (*path == NULL)
-        return VF_FAILED;
-    char *mark = strrchr(*path, '#');
-    if (mark != NULL && mark > *path && strlen(mark + 1) == VF_CHECKSUM_DIGITS &&
+    memcpy(path, text, strlen(text) + 1);
+    char *mark = strrchr(path, '#');
+    if (mark != NULL && mark > path && strlen(mark + 1) == VF_CHECKSUM_DIGITS &&
         strspn(mark + 1, "0123456789abcdef") == VF_CHECKSUM_DIGITS) {
         memcpy(checksum, mark + 1, VF_CHECKSUM_DIGITS + 1);
         *mark = '\0';
     }
-    return strcmp(*path, "-") != 0 ? VF_OK
-                                   : vf_fail(error, VF_USAGE,
-                                             "weights are not read from standard input, which may be the "
-                                             "image; write them to a file");
+    return strcmp(path, "-") != 0 ? VF_OK
+                                  : vf_fail(error, VF_USAGE,
+                                            "weights are not read from standard input, which may be the "
+                                            "image; write them to a file");
 }
 
 enum vf_status vf_weights_read(const char *text, const char *filter, const char *param,
                                struct vf_weights **weights, struct vf_error *error)
 {
-    char prefix[300], checksum[VF_CHECKSUM_DIGITS + 1];
-    char *path = NULL, *content = NULL;
+    char path[VF_MOST_PATH + 1], checksum[VF_CHECKSUM_DIGITS + 1], prefix[300], *content = NULL;
     struct table t = {0};
     enum vf_status status;
     *weights = NULL;
-    VF_TRY(split(text, &path, checksum, error));
-    VF_TRY(read_text(path, &content, error));
+    VF_TRY(split(text, path, checksum, error));
+    content = read_text(path, &status, error);
+    if (content == NULL)
+        goto out;
     VF_TRY(read_lines(&t, content, error));
     VF_TRY(check(&t, error));
     *weights = make(&t, path, error);
@@ -317,6 +323,5 @@ out:
     }
     vf_free(t.weight);
     vf_free(content);
-    vf_free(path);
     return status;
 }
