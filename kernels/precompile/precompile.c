@@ -71,6 +71,7 @@ static const struct sample {
     {"dog", TO_FLOAT},
     {"structure-tensor", TO_FLOAT},
     {"structure-tensor:output=coherence", TO_FLOAT},
+    {"hessian", TO_FLOAT},
     {"perona-malik", KEPT},
     {"perona-malik:conductance=quadratic", KEPT},
     {"eed", KEPT},
