@@ -110,6 +110,9 @@ VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
     row->in[at], row->in[(at) + 1], row->in[(at) + 2], row->in[(at) + 3], row->in[(at) + 4], \
         row->in[(at) + 5], row->in[(at) + 6], row->in[(at) + 7], row->in[(at) + 8]
 _Static_assert(VF_BODY_ROWS == 72 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
+#define FITS(reach, inputs, name)                                                   \
+    _Static_assert(VF_ROW_INDEX(reach, inputs, -(reach), -(reach)) <= VF_BODY_ROWS, \
+                   name " has more rows than VF_BODY_ROWS")
 
 /* Rows are taken in whole vectors, up to one beyond their ends. The row is not copied: reloading as vectors
  * what was just stored as scalars waits for every store before it. Where results go to a sink, a row is asked
@@ -117,13 +120,15 @@ _Static_assert(VF_BODY_ROWS == 72 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
  * that is stored changes them, and those that the body does not use are never loaded. */
 #define VF_STENCIL_DEF(name, in_2d, in_3d, out_2d, out_3d, centre_2d, centre_3d, star_2d, star_3d, axial_2d, \
                        axial_3d, z, y, x, cost, face, branches)                                              \
-    _Static_assert(VF_ROW_INDEX(MAX(z, y), MAX(in_2d, in_3d), -MAX(z, y), -MAX(z, y)) <= VF_BODY_ROWS,       \
-                   #name " has more rows than VF_BODY_ROWS");                                                \
+    FITS(z, in_2d, #name);                                                                                   \
+    FITS(y, in_2d, #name);                                                                                   \
+    FITS(z, in_3d, #name);                                                                                   \
+    FITS(y, in_3d, #name);                                                                                   \
     VF_DEVICE void pass_##name(const struct vf_body_row *row, const REAL *param, enum pass pass, void *kept, \
                                ptrdiff_t begin, ptrdiff_t end)                                               \
     {                                                                                                        \
         const int inputs[] = {in_2d, in_3d}, outputs[] = {out_2d, out_3d};                                   \
-        const int reach = MAX(z, y);                                                                         \
+        const int along[] = {z, y}, reach = along[along[0] < along[1]];                                      \
         const bool has_ends = inputs[DIM - 2] == 1 && row->ends.first != NULL;                               \
         if (!puts_results(pass) || (row->place == VF_ROW_IN_RING && row->ahead.row == NULL && !has_ends)) {  \
             _Pragma("omp simd") for (ptrdiff_t i = begin; i < end; i++)                                      \
