@@ -121,6 +121,8 @@ static const char *example_value(const struct vf_param *param)
         return strrchr(param->choices, '|') != NULL ? strrchr(param->choices, '|') + 1 : NULL;
     case VF_PARAM_LENGTHS:
         return "2x2x1";
+    case VF_PARAM_COUNT:
+        return strcmp(param->initial, "1") == 0 ? "2" : NULL;
     case VF_PARAM_THRESHOLD:
         return vf_choice_index(param->choices, "pN") >= 0 ? "p90" : NULL;
     case VF_PARAM_BOX:
