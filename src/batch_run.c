@@ -386,9 +386,11 @@ static void tell_in_place(const struct vf_batch *batch, bool is_dry)
 {
     const int count = count_in_place(batch);
     if (count > 0)
-        fprintf(stderr,
-                "volfilter: %d of %d results %s %s own input; --suffix S gives results other names\n", count,
-                batch->count, is_dry ? "would replace" : count == 1 ? "replaces" : "replace",
+        fprintf(stderr, "volfilter: %d of %d results %s %s own input; --suffix S gives results other names\n",
+                count, batch->count,
+                is_dry       ? "would replace"
+                : count == 1 ? "replaces"
+                             : "replace",
                 count == 1 ? "its" : "their");
 }
 
