@@ -42,7 +42,11 @@ enum { VF_XX, VF_XY, VF_YY, VF_TENSOR };
 #endif
 
 #ifndef VF_UNROLL
+#ifdef __clang__ /* which passes GCC's over: a loop that is left in a body keeps it from being vectorised */
+#define VF_UNROLL _Pragma("unroll")
+#else
 #define VF_UNROLL _Pragma("GCC unroll 32")
+#endif
 #endif
 
 /* NVRTC has no builtins by GCC's names. */
