@@ -17,15 +17,15 @@ static const struct vf_param params[] = {
 static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
                              const struct vf_value *value, struct vf_error *error)
 {
-    static const enum vf_stencil_id of_images[] = {VF_STENCIL_median_3x3, VF_STENCIL_median_5x5,
-                                                   VF_STENCIL_median_7x7},
-                                    of_stacks[] = {VF_STENCIL_median_3x3x3, VF_STENCIL_median_5x5x5};
+    static const enum vf_stencil_id of[2][3] = {
+        {VF_STENCIL_median_3x3, VF_STENCIL_median_5x5, VF_STENCIL_median_7x7},
+        {VF_STENCIL_median_3x3x3, VF_STENCIL_median_5x5x5}};
     const int radius = (int)value[RADIUS].number, input = 0;
     if (context->dim == 3 && radius > 2)
         return vf_fail(error, VF_USAGE,
                        "median: radius=3 is for images; of a stack it is 1 or 2, or 3 with --slices");
-    if (vf_add_stage(e, "MED", (context->dim == 3 ? of_stacks : of_images)[radius - 1], context->dim, &input,
-                     e->output, VF_FIELD_IMAGE, error) == NULL)
+    if (vf_add_stage(e, "MED", of[context->dim - 2][radius - 1], context->dim, &input, e->output,
+                     VF_FIELD_IMAGE, error) == NULL)
         return VF_FAILED;
     e->output_count = 1;
     return VF_OK;

@@ -11,8 +11,8 @@ struct lines {
 /* The stage that ends a chain of lines if it is a body; NULL: there is none. */
 static const struct vf_stage *body_of(const struct vf_flow *flow)
 {
-    const struct vf_stage *last = &flow->stage[flow->stage_count - 1];
-    return last->stencil == VF_STENCIL_LINEAR ? NULL : last;
+    const int last = flow->stage_count - 1;
+    return last < 0 || flow->stage[last].stencil == VF_STENCIL_LINEAR ? NULL : &flow->stage[last];
 }
 
 /* Of the inputs, those that lines are summed of: a body is of one field's. */
@@ -53,7 +53,7 @@ static const char *read_lines(const struct vf_kernel_case *c, struct lines *line
     const struct vf_flow *flow = c->flow;
     int last = 3;
     *lines = (struct lines){{-1, -1, -1}};
-    const struct vf_stage *body = flow->stage_count > 0 ? body_of(flow) : NULL;
+    const struct vf_stage *body = body_of(flow);
     const int count = flow->stage_count - (body != NULL), fields = chain_count(flow);
     if (count < 2)
         return "it is for chains of lines, one along each axis";
