@@ -78,7 +78,7 @@ VF_DEVICE REAL vf_short_quotient_or_0(REAL a, REAL b)
 {
 #if defined VF_NEAR_RECIPROCAL && REAL_BITS == 32
     const REAL quotient = vf_ordinary_quotient(a, b);
-    return (ABS(quotient) > R(0x1p-100)) | (a == R(0.0)) ? quotient : VF_IN_DOUBT;
+    return ((ABS(quotient) > R(0x1p-100)) | (a == R(0.0))) ? quotient : VF_IN_DOUBT;
 #else
     return vf_quotient_or_0(a, b);
 #endif
