@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "tables/ref_input.h"
 
 size_t volume_size(const struct vf_volume *volume)
 {
@@ -179,5 +180,15 @@ struct vf_volume pipeline_run(const struct pipeline *p, const struct vf_volume *
     struct vf_error error = {{0}};
     enum vf_status status = pipeline_try(p, in, &out, value, &error);
     cr_assert_eq(status, VF_OK, "%s: %s", p->chain, error.text);
+    return out;
+}
+
+struct vf_volume pipeline_run_ref_input(const struct pipeline *p)
+{
+    struct vf_volume in = pipeline_input(p, 0);
+    for (size_t i = 0; i < volume_elements(&in); i++)
+        volume_set(&in, i, (double)ref_input(i));
+    struct vf_volume out = pipeline_run(p, &in, NULL);
+    vf_volume_free(&in);
     return out;
 }

@@ -38,6 +38,9 @@ struct vf_volume pipeline_input(const struct pipeline *p, unsigned seed);
  * first filter. */
 struct vf_volume pipeline_run(const struct pipeline *p, const struct vf_volume *in, double *value);
 
+/* The same of the input that the tables of tests/tables/ are of. */
+struct vf_volume pipeline_run_ref_input(const struct pipeline *p);
+
 /* The status and message of planning and running it. */
 enum vf_status pipeline_try(const struct pipeline *p, const struct vf_volume *in, struct vf_volume *out,
                             double *value, struct vf_error *error);

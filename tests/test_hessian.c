@@ -17,12 +17,7 @@ static struct vf_volume run_table(const struct ref_hessian_case *t, const char *
     p.boundary = boundary_named(t->boundary);
     p.constant = t->constant;
     memcpy(p.aspect, t->h, sizeof p.aspect);
-    struct vf_volume in = pipeline_input(&p, 0);
-    for (size_t i = 0; i < volume_elements(&in); i++)
-        volume_set(&in, i, (double)ref_input(i));
-    struct vf_volume out = pipeline_run(&p, &in, NULL);
-    vf_volume_free(&in);
-    return out;
+    return pipeline_run_ref_input(&p);
 }
 
 /* Compares all channels with the table's columns from `first` on. */

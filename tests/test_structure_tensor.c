@@ -31,12 +31,7 @@ static struct vf_volume run_table(const struct ref_tensor_case *t, const char *p
     snprintf(chain, sizeof chain, "structure-tensor:%s", parameters);
     struct pipeline p = pipeline_reference(chain, t->nx, t->ny, t->nz, precise);
     memcpy(p.aspect, t->h, sizeof p.aspect);
-    struct vf_volume in = pipeline_input(&p, 0);
-    for (size_t i = 0; i < volume_elements(&in); i++)
-        volume_set(&in, i, (double)ref_input(i));
-    struct vf_volume out = pipeline_run(&p, &in, NULL);
-    vf_volume_free(&in);
-    return out;
+    return pipeline_run_ref_input(&p);
 }
 
 static void compare_case(size_t c, const char *widths, bool precise)
