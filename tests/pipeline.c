@@ -3,10 +3,20 @@
 #include <criterion/criterion.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "alloc.h"
 #include "tables/ref_input.h"
+
+void write_own_file(char *path, const char *text, size_t bytes)
+{
+    const int fd = mkstemp(path);
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(write(fd, text, bytes), (ssize_t)bytes);
+    close(fd);
+}
 
 size_t volume_size(const struct vf_volume *volume)
 {

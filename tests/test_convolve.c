@@ -41,15 +41,9 @@ Test(convolve, scipy)
 
 /* ---- weights in a file of a test's own ---- */
 
-#define OWN "/tmp/volfilter-test-weights-XXXXXX"
-
-/* Writes the text; `path` is OWN before. */
 static void write_weights(char *path, const char *text)
 {
-    const int fd = mkstemp(path);
-    cr_assert_geq(fd, 0);
-    cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    close(fd);
+    write_own_file(path, text, strlen(text));
 }
 
 /* The chain on a volume of zeros, but for `value` at x, y, z. */
@@ -73,7 +67,7 @@ static double at(const struct pipeline *p, const struct vf_volume *v, ptrdiff_t 
 Test(convolve, a_point_becomes_the_weights)
 {
     static const char *const schemes[] = {"reference", "row-stream"};
-    char path[] = OWN, chain[200];
+    char path[] = OWN_FILE, chain[200];
     write_weights(
         path, "1 2 3\n4 5 6\n7 8 9\n\n0 20 30\n40 0 60\n70 80 0\n\n100 200 300\n400 500 600\n700 800 900\n");
     for (int flips = 0; flips < 2; flips++)
@@ -100,7 +94,7 @@ Test(convolve, what_a_weight_of_0_reads)
 {
     static const char *const schemes[] = {"reference", "row-stream", "row-stream:tile=5x2x2"};
     static const double values[] = {NAN, INFINITY};
-    char path[] = OWN, chain[200];
+    char path[] = OWN_FILE, chain[200];
     write_weights(path, "0 1 0 2 0\n0 -0 0 0.0 3\n0 0 0 0e5 0\n");
     snprintf(chain, sizeof chain, "convolve:%s:flip=no", path);
     for (size_t s = 0; s < COUNT(schemes); s++)
@@ -131,7 +125,7 @@ Test(convolve, flat)
         double sum;
     } cases[] = {{"-1 -2 -1\n0 0 0\n1 2 1\n", 0}, {"-2 -1 0\n-1 1 1\n0 1 2\n", 1}, {"4", 4}};
     for (size_t c = 0; c < COUNT(cases); c++) {
-        char path[] = OWN, chain[200];
+        char path[] = OWN_FILE, chain[200];
         write_weights(path, cases[c].text);
         snprintf(chain, sizeof chain, "convolve:%s", path);
         struct pipeline p = pipeline_reference(chain, 19, 8, 3, false);
@@ -151,7 +145,7 @@ Test(convolve, flat)
 /* Under `wrap`, planes that a lone weight brings from far away, on axes shorter than its reach. */
 Test(convolve, reaches_beyond_the_grid)
 {
-    char path[] = OWN, chain[200], row[200] = "1";
+    char path[] = OWN_FILE, chain[200], row[200] = "1";
     for (int i = 0; i < 20; i++)
         strcat(row, " 0");
     write_weights(path, row);
@@ -178,7 +172,7 @@ Test(convolve, reaches_beyond_the_grid)
 
 static void expect_refused(const char *text, bool flat, bool slices, bool precise, const char *piece)
 {
-    char path[] = OWN, chain[200];
+    char path[] = OWN_FILE, chain[200];
     struct vf_error error = {""};
     struct vf_volume out = {0};
     write_weights(path, text);

@@ -8,26 +8,17 @@
 
 #include "alloc.h"
 #include "chain.h"
+#include "pipeline.h"
 #include "weights.h"
-
-#define OWN "/tmp/volfilter-test-weights-XXXXXX"
-
-static void write_file(char *path, const char *text, size_t bytes)
-{
-    const int fd = mkstemp(path);
-    cr_assert_geq(fd, 0);
-    cr_assert_eq(write(fd, text, bytes), (ssize_t)bytes);
-    close(fd);
-}
 
 /* ---- what is read ---- */
 
 static void expect_weights(const char *text, int planes, int rows, int across, const double *weight)
 {
-    char path[] = OWN;
+    char path[] = OWN_FILE;
     struct vf_weights *w;
     struct vf_error error = {""};
-    write_file(path, text, strlen(text));
+    write_own_file(path, text, strlen(text));
     cr_assert_eq(vf_weights_read(path, "convolve", "file", &w, &error), VF_OK, "%s: %s", text, error.text);
     cr_expect(w->size[0] == planes && w->size[1] == rows && w->size[2] == across, "%s", text);
     cr_expect_str_eq(w->path, path);
@@ -64,8 +55,8 @@ static void expect_error_of(const char *path, const char *piece)
 
 static void expect_error_bytes(const char *text, size_t bytes, const char *piece)
 {
-    char path[] = OWN;
-    write_file(path, text, bytes);
+    char path[] = OWN_FILE;
+    write_own_file(path, text, bytes);
     expect_error_of(path, piece);
     unlink(path);
 }
@@ -103,7 +94,7 @@ Test(weights, malformed_files_are_told_by_line)
 
 Test(weights, other_files)
 {
-    char fifo[] = "/tmp/volfilter-test-fifo-XXXXXX", large[] = OWN;
+    char fifo[] = OWN_FILE, large[] = OWN_FILE;
     expect_error_of("-", "not read from standard input, which may be the image");
     expect_error_of("/nowhere/weights.txt",
                     "cannot be read: No such file or directory (a chain's path holds no");
@@ -114,7 +105,7 @@ Test(weights, other_files)
     cr_assert_eq(mkfifo(fifo, 0600), 0);
     expect_error_of(fifo, "a pipe or a device"); /* nobody writes to it */
     unlink(fifo);
-    write_file(large, "1", 1);
+    write_own_file(large, "1", 1);
     cr_assert_eq(truncate(large, (4 << 20) + 1), 0);
     expect_error_of(large, "has 4194305 bytes; the most for a file of weights is 4194304");
     unlink(large);
@@ -130,7 +121,7 @@ Test(weights, other_files)
 Test(weights, most)
 {
     enum { ACROSS = 257, ROWS = 255 };
-    char *text = malloc(ACROSS * (ROWS + 2) * 2 + 1), *at = text, path[] = OWN;
+    char *text = malloc(ACROSS * (ROWS + 2) * 2 + 1), *at = text, path[] = OWN_FILE;
     struct vf_weights *w;
     struct vf_error error = {""};
     for (int y = 0; y < ROWS + 2; y++)
@@ -139,7 +130,7 @@ Test(weights, most)
             *at++ = x + 1 < ACROSS ? ' ' : '\n';
         }
     expect_error_bytes(text, (size_t)(at - text), "line 256: there are more than 65536 weights");
-    write_file(path, text, ACROSS * ROWS * 2);
+    write_own_file(path, text, ACROSS * ROWS * 2);
     cr_assert_eq(vf_weights_read(path, "convolve", "file", &w, &error), VF_OK, "%s", error.text);
     cr_expect(w->size[2] == ACROSS && w->size[1] == ROWS && w->weight[ACROSS * ROWS - 1] == 7);
     vf_free(w);
@@ -173,8 +164,8 @@ static void expect_chain_error(const char *text, const char *piece)
 /* Other weights under the same name are another chain; other comments are not. */
 Test(weights, a_chain_is_known_by_its_weights)
 {
-    char path[] = OWN, chain[128];
-    write_file(path, "1 2 3\n", 6);
+    char path[] = OWN_FILE, chain[128];
+    write_own_file(path, "1 2 3\n", 6);
     snprintf(chain, sizeof chain, "gaussian,convolve:%s,gradient", path);
     char *first = text_of(chain), *again = text_of(first);
     cr_expect_str_eq(first, again);
@@ -201,12 +192,12 @@ Test(weights, a_chain_is_known_by_its_weights)
 
 Test(weights, in_a_chain)
 {
-    char path[] = OWN, chain[128];
+    char path[] = OWN_FILE, chain[128];
     expect_chain_error("convolve", "convolve: file is missing; write convolve:file=PATH");
     expect_chain_error("convolve:flip=no", "convolve: file is missing");
     expect_chain_error("convolve:file=", "file has no value; allowed: the path of a text file, without ','");
     expect_chain_error("convolve:flip=maybe", "allowed: yes or no");
-    write_file(path, "1 2 3\n", 6);
+    write_own_file(path, "1 2 3\n", 6);
     snprintf(chain, sizeof chain, "convolve:%s,nonsense", path);
     expect_chain_error(chain, "unknown filter 'nonsense'");
     snprintf(chain, sizeof chain, "convolve:%s:file=%s", path, path);
