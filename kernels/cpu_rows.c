@@ -217,16 +217,6 @@ LOAD(i32, int32_t)
 LOAD(f32, float)
 LOAD(f64, double)
 
-/* The smaller and the larger of two numbers; either where one is NaN. Each is one instruction: of a
- * comparison and a choice on x86, of C's functions on ARM. */
-#ifdef __aarch64__
-#define SMALLER(a, b) _Generic(a, float : __builtin_fminf, double : __builtin_fmin)(a, b)
-#define LARGER(a, b) _Generic(a, float : __builtin_fmaxf, double : __builtin_fmax)(a, b)
-#else
-#define SMALLER(a, b) MIN(a, b)
-#define LARGER(a, b) MAX(a, b)
-#endif
-
 /* Rounded half to even, saturated, NaN to 0. `wide` is a type that holds both bounds exactly. */
 #define STORE_INTEGER(name, type, wide, low, high)                   \
     static void store_##name(const void *in, void *out, ptrdiff_t n) \
@@ -236,8 +226,8 @@ LOAD(f64, double)
         _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)        \
         {                                                            \
             const wide v = (wide)__builtin_rint(from[i]);            \
-            const wide below = SMALLER(v, (wide)(high));             \
-            const wide inside = LARGER(below, (wide)(low));          \
+            const wide below = LESSER(v, (wide)(high));              \
+            const wide inside = GREATER(below, (wide)(low));         \
             to[i] = v != v ? (type)0 : (type)inside;                 \
         }                                                            \
     }

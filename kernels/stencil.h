@@ -112,12 +112,12 @@ typedef unsigned int vf_bits;
 /* The lesser and the greater of two numbers; either where they are equal, zeros of both signs too, or one is
  * NaN. One instruction each: of a comparison and a choice on x86, of C's functions on ARM and, for floats, on
  * a GPU, which has none for doubles. */
-#if defined(__aarch64__) && REAL_BITS == 64
-#define LESSER(a, b) __builtin_fmin(a, b)
-#define GREATER(a, b) __builtin_fmax(a, b)
-#elif (defined(__aarch64__) || defined(__CUDACC_RTC__)) && REAL_BITS == 32
-#define LESSER(a, b) VF_REAL_FUNCTION(fminf)(a, b)
-#define GREATER(a, b) VF_REAL_FUNCTION(fmaxf)(a, b)
+#if defined(__aarch64__) && !defined(__cplusplus)
+#define LESSER(a, b) _Generic(a, float : __builtin_fminf, double : __builtin_fmin)(a, b)
+#define GREATER(a, b) _Generic(a, float : __builtin_fmaxf, double : __builtin_fmax)(a, b)
+#elif defined(__CUDACC_RTC__) && REAL_BITS == 32
+#define LESSER(a, b) fminf(a, b)
+#define GREATER(a, b) fmaxf(a, b)
 #else
 #define LESSER(a, b) MIN(a, b)
 #define GREATER(a, b) MAX(a, b)

@@ -386,12 +386,10 @@ static void tell_in_place(const struct vf_batch *batch, bool is_dry)
 {
     const int count = count_in_place(batch);
     if (count > 0)
-        fprintf(stderr, "volfilter: %d of %d results %s %s own input; --suffix S gives results other names\n",
-                count, batch->count,
-                is_dry       ? "would replace"
-                : count == 1 ? "replaces"
-                             : "replace",
-                count == 1 ? "its" : "their");
+        fprintf(stderr,
+                "volfilter: inputs that their own results %s replace: %d of %d; --suffix S gives these other "
+                "names\n",
+                is_dry ? "would" : "will", count, batch->count);
 }
 
 static enum vf_status begin(struct runner *r, struct vf_output_file **report, struct vf_error *error)

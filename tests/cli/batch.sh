@@ -73,12 +73,12 @@ test_an_output_never_replaces_another_input() {
     same x_g.png keep.png
     # Its own input it may replace, and says so.
     expect 0 -f gaussian --dry-run --out-dir . x.png x_g.png
-    says "2 of 2 results would replace their own input; --suffix S gives results other names"
+    says "inputs that their own results would replace: 2 of 2; --suffix S gives these other names"
     same x.png keep.png
     expect 0 -q -f gaussian --dry-run --out-dir . x.png
     silent
     expect 0 -f gaussian --out-dir . x.png x_g.png
-    says "2 of 2 results replace their own input"
+    says "inputs that their own results will replace: 2 of 2"
     differ x.png keep.png
     same x.png x_g.png
 }
