@@ -84,7 +84,6 @@ const struct vf_gpu_scheme vf_gpu_big_tile = {
     .file = "kernels/big_tile.cu",
     .variants = variants,
     .refuses = vf_tile_refuses,
-    .takes_loops = true,
     .candidates = candidates,
     .forbids = forbids,
     .tile = tile,

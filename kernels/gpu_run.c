@@ -12,6 +12,31 @@ int vf_run_parts(int reach, int run)
     return (2 * reach + 2 * run - 1) / run;
 }
 
+int vf_row_pad(const struct vf_kernel_case *c)
+{
+    return (int)vf_ceil_div(c->halo[2], vf_kernel_pack(c)) * vf_kernel_pack(c);
+}
+
+ptrdiff_t vf_row_cells(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    const ptrdiff_t run = config->work[0],
+                    runs = vf_ceil_div(config->block[0] * run + 2 * (ptrdiff_t)vf_row_pad(c), run);
+    return runs * (run + vf_kernel_pack(c));
+}
+
+const char *vf_fields_refuse(const struct vf_kernel_case *c, const struct vf_stage *stage)
+{
+    const struct vf_flow *flow = c->flow;
+    for (int k = 0; k < stage->input_count; k++)
+        if (stage->input_count != flow->source_count || stage->input_count != flow->sink_count ||
+            flow->source[k] != stage->input[k] || flow->sink[k] != stage->output[k])
+            return "what is read and written are not the stage's fields";
+    for (int k = 1; k < stage->input_count; k++)
+        if (c->source_type[k] != c->source_type[0] || c->sink_type[k] != c->sink_type[0])
+            return "its fields have different types";
+    return NULL;
+}
+
 void vf_candidates_add_chunks(struct vf_candidate_list *list, const struct vf_kernel_config *like, int axis,
                               ptrdiff_t least)
 {

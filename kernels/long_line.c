@@ -29,14 +29,8 @@ static const char *refuses(const struct vf_kernel_case *c)
     const struct vf_stage *line = &flow->stage[0];
     if (flow->stage_count != 1 || vf_line_axis(line) < 0 || reach_of(c) < LEAST_REACH)
         return "it is for a long line of weights along one axis";
-    for (int k = 0; k < line->input_count; k++)
-        if (line->input_count != flow->source_count || line->input_count != flow->sink_count ||
-            flow->source[k] != line->input[k] || flow->sink[k] != line->output[k])
-            return "what is read and written are not the line's fields";
-    for (int k = 1; k < line->input_count; k++)
-        if (c->source_type[k] != c->source_type[0] || c->sink_type[k] != c->sink_type[0])
-            return "its fields have different types";
-    return vf_kernel_plane_limit(c);
+    const char *const reason = vf_fields_refuse(c, line);
+    return reason != NULL ? reason : vf_kernel_plane_limit(c);
 }
 
 /* ---- what a block holds, kernels/long_line.cu ---- */
@@ -55,10 +49,8 @@ static struct shape shape_of(const struct vf_kernel_case *c, const struct vf_ker
     struct shape s = {.axis = axis_of(c), .reach = reach_of(c), .pack = vf_kernel_pack(c)};
     s.run = config->work[s.axis];
     if (s.axis == 0) {
-        const int pad = (s.reach + s.pack - 1) / s.pack * s.pack,
-                  runs = (config->block[0] * s.run + 2 * pad + s.run - 1) / s.run;
         s.span = 1;
-        s.held = (ptrdiff_t)config->block[1] * 2 * runs * (s.run + s.pack);
+        s.held = config->block[1] * 2 * vf_row_cells(c, config);
     } else {
         s.span = config->work[0];
         s.parts = vf_run_parts(s.reach, s.run);

@@ -375,6 +375,7 @@ const struct bench_item bench_items[] = {
     {FILTER("hessian-s1", 3, "hessian:sigma=1"), CUBE},
     {FILTER("hessian-components", 3, "hessian:sigma=0:output=components"), CUBE},
     {FILTER("convolve-5", 3, "convolve:tests/weights/5x5x5.txt"), CUBE},
+    {FILTER("convolve-7", 3, "convolve:tests/weights/7x7x7.txt"), CUBE},
     {FILTER("pm-quadratic-10", 3, "perona-malik:k=20:iterations=10:conductance=quadratic"), CUBE},
     {FILTER("pm-exp-10", 3, "perona-malik:k=20:iterations=10:conductance=exp"), CUBE},
     {CHAIN("gaussian-s1-u16", 3, "gaussian:sigma=1"), .type = VF_U16, .low = 0, .high = 65535, CUBE},
@@ -394,7 +395,7 @@ const struct bench_item bench_items[] = {
     {FILTER("median2d-r2", 2, "median:radius=2"), SQUARE},
     {FILTER("median2d-r3", 2, "median:radius=3"), SQUARE},
     {FILTER("convolve2d-11", 2, "convolve:tests/weights/11x11.txt"), SQUARE},
-    {FILTER("convolve2d-21", 2, "convolve:tests/weights/21x21.txt"), .note = "in loops", SQUARE},
+    {FILTER("convolve2d-21", 2, "convolve:tests/weights/21x21.txt"), SQUARE},
 };
 
 const int bench_item_count = sizeof bench_items / sizeof *bench_items;

@@ -1,0 +1,162 @@
+/* A table of many weights. A block streams through the rows that its tile reaches, plane by plane. Each comes
+ * to shared memory a few turns ahead, with the row of the table of the same number, and goes into all results
+ * that have weights for it: a thread makes runs of VF_RUN of them, one above the other in VF_WORK_Y rows, so
+ * that a value that it takes serves as many rows, and a weight a run.
+ *
+ * It wins where a table is too large to be written out: nearly all that is issued are its terms.
+ *
+ * Variants: written, the terms of a row of the table; loop, over parts of it, of a run each. */
+#include "kernels/device.h"
+#include "kernels/device_pack.h"
+#include "kernels/device_run.h"
+#include "kernels/device_row.h"
+
+/* The table's extents, and what is read for a tile of each plane. */
+#define VF_WIDTH (2 * VF_HALO_X + 1)
+#define VF_HEIGHT (2 * VF_HALO_Y + 1)
+#define VF_DEPTH (2 * VF_HALO_Z + 1)
+#define VF_ROWS (VF_HEIGHT + VF_WORK_Y - 1)
+/* Weights of a row of the table, in whole parts. */
+#define VF_WEIGHTS ((VF_WIDTH + VF_RUN - 1) / VF_RUN * VF_RUN)
+
+/* Rows that are on their way; rings, of rows of the grid and of the table, have a power of two of them. */
+#define VF_AHEAD 3
+#define VF_ROW_RING 4
+#define VF_WEIGHT_RING (VF_WORK_Y > 5 ? 16 : 8)
+
+#if VF_VARIANT_LOOP
+#define VF_UNROLL_ROW VF_NO_UNROLL
+#else
+#define VF_UNROLL_ROW VF_UNROLL
+#endif
+
+struct vf_table {
+    const VfArgs &args;
+    const int field, x, y, z; /* of the tile's first result */
+    REAL *const rows, *const weights;
+    int plane, row; /* that come next */
+    REAL sum[VF_WORK_Y][VF_RUN];
+
+    VF_MEMBER vf_table(const VfArgs &a, REAL *shared, int f, int tile_x, int tile_y, int tile_z)
+        : args(a), field(f), x(tile_x * VF_ROW_COLUMNS), y(tile_y * VF_WORK_Y), z(a.z_begin + tile_z),
+          rows(shared), weights(shared + VF_ROW_RING * VF_ROW_CELLS), plane(0), row(0)
+    {
+        VF_UNROLL for (int r = 0; r < VF_WORK_Y; r++) VF_UNROLL for (int i = 0; i < VF_RUN; i++) sum[r][i] =
+            -REAL(0);
+    }
+
+    /* The row of the grid for turn t, if there is one more, and that of the table. */
+    VF_MEMBER void bring(int t)
+    {
+        if (plane == VF_DEPTH)
+            return;
+        REAL *const to = rows + t % VF_ROW_RING * VF_ROW_CELLS;
+        const int at_z = DIM == 3 ? vf_index(z + plane - VF_HALO_Z, args.nz) : z,
+                  at_y = vf_index(y + row - VF_HALO_Y, args.ny);
+        if (VF_BOUNDARY == VF_CONSTANT && (at_y < 0 || at_z < 0))
+            VF_NO_UNROLL for (int n = threadIdx.x; n < VF_ROW_CELLS; n += VF_THREADS) to[n] =
+                vf_outside(args, field);
+        else
+            vf_bring_row(args, field, to, (const vf_in_0 *)args.in[field] + vf_row(args, at_y, at_z), x);
+        if (row < VF_HEIGHT)
+            bring_weights(t);
+        if (++row == VF_ROWS) {
+            row = 0;
+            plane++;
+        }
+    }
+
+    VF_MEMBER void bring_weights(int t)
+    {
+        REAL *const to = weights + t % VF_WEIGHT_RING * VF_WEIGHTS;
+        const int from = vf_stage_0::first_param + (plane * VF_HEIGHT + row) * VF_WIDTH;
+        VF_NO_UNROLL for (int n = threadIdx.x; n < VF_WIDTH; n += VF_THREADS)
+#if VF_PARAM_TABLE
+            vf_copy<sizeof(REAL)>(to + n, args.table + from + n);
+#else
+            to[n] = vf_param(args, from + n);
+#endif
+    }
+
+    /* Terms of `count` weights from number `first` on, a multiple of VF_RUN, at turn t, which has row j. */
+    template <int count> VF_MEMBER void add(int first, int t, int j)
+    {
+        enum {
+            needless = VF_PAD - VF_REACH,
+            taken = (needless + count + VF_RUN - 1 + VF_PACK - 1) / VF_PACK * VF_PACK,
+        };
+        const REAL *const from =
+            rows + t % VF_ROW_RING * VF_ROW_CELLS + threadIdx.x * VF_RUN_APART + vf_in_row(first);
+        REAL value[taken];
+        VF_UNROLL for (int i = 0; i < taken; i += VF_PACK)
+        {
+            REAL pack[VF_PACK];
+            vf_get_cells(from + vf_in_row(i), pack);
+            VF_UNROLL for (int k = 0; k < VF_PACK; k++) value[i + k] = pack[k];
+        }
+        VF_UNROLL for (int r = 0; r < VF_WORK_Y; r++)
+        {
+            if (j < r || j - r >= VF_HEIGHT)
+                continue;
+            REAL weight[VF_RUN];
+            vf_get_cells(weights + (t - r) % VF_WEIGHT_RING * VF_WEIGHTS + first, weight);
+            VF_UNROLL for (int d = 0; d < count; d++)
+            {
+                /* NaN stands where the table has a hole. */
+                if (VF_HOLES && weight[d] != weight[d])
+                    continue;
+                VF_UNROLL for (int i = 0; i < VF_RUN; i++) sum[r][i] =
+                    FMA(weight[d], value[needless + d + i], sum[r][i]);
+            }
+        }
+    }
+
+    VF_MEMBER void add_row(int t, int j)
+    {
+        VF_UNROLL_ROW for (int first = 0; first + VF_RUN <= VF_WIDTH; first += VF_RUN)
+            add<VF_RUN>(first, t, j);
+        /* A width is odd, so that something is left. */
+        add<VF_WIDTH % VF_RUN>(VF_WIDTH / VF_RUN * VF_RUN, t, j);
+    }
+
+    VF_MEMBER void put()
+    {
+        const int column = x + threadIdx.x * VF_RUN;
+        vf_out_0 *const to = (vf_out_0 *)args.out[field] + vf_row(args, y, z) + column;
+        VF_UNROLL for (int r = 0; r < VF_WORK_Y; r++) VF_UNROLL for (int i = 0; i < VF_RUN; i += VF_PACK)
+        {
+            REAL pack[VF_PACK];
+            VF_UNROLL for (int k = 0; k < VF_PACK; k++) pack[k] = sum[r][i + k];
+            vf_write_pack_if(y + r < args.ny && column + i < args.nx, to + r * args.pitch + i, pack);
+        }
+    }
+};
+
+VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
+{
+    VF_SHARED_MEMORY(memory);
+    VF_NO_UNROLL for (int field = 0; field < VF_INPUTS; field++)
+    {
+        vf_table table(args, (REAL *)memory, field, tile_x, tile_y, tile_z);
+        if (field > 0)
+            __syncthreads();
+        VF_UNROLL for (int t = 0; t < VF_AHEAD; t++)
+        {
+            table.bring(t);
+            vf_close_copies();
+        }
+        int t = 0;
+        VF_NO_UNROLL for (int plane = 0; plane < VF_DEPTH; plane++)
+            VF_NO_UNROLL for (int j = 0; j < VF_ROWS; j++, t++)
+        {
+            vf_wait_copies<VF_AHEAD - 1>();
+            __syncthreads();
+            table.bring(t + VF_AHEAD);
+            vf_close_copies();
+            table.add_row(t, j);
+        }
+        table.put();
+    }
+}
+
+#include "kernels/device_entry.h"
