@@ -19,7 +19,7 @@ struct vf_launch {
     struct vf_kernel_config config;
     bool forced;
     bool tuned;       /* chosen by what was measured: tuning.h */
-    bool its_grid;    /* measured on this very grid, not on one of about its size */
+    bool its_grid;    /* measured on this very grid by such a device */
     bool precompiled; /* it came with the program: precompiled.h */
     double seconds;   /* for the whole grid: measured where tuned, else predicted */
     struct vf_model_detail detail;

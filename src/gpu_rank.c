@@ -347,18 +347,17 @@ static bool refit(const struct vf_kernel_case *c, const struct vf_gpu *gpu, cons
 }
 
 /* The shape that won elsewhere, here; by how much it is predicted to fall behind `least`, the best
- * prediction, over that there: the model tells better how a shape fits a grid than which of two shapes is
- * faster. INFINITY: it does not do. */
+ * prediction, over that there: the model tells better how a shape fits a grid and a device than which of two
+ * shapes is faster. INFINITY: it does not do. */
 static double carry_over(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                          const struct vf_known *known, double least, struct vf_ranked *here)
 {
     const struct vf_ranked *won = &known->won;
     struct vf_ranked best_there;
-    if (vf_gpu_rank(&known->there, gpu, NULL, &best_there, 1) == 0 || !refit(c, gpu, won, here))
+    if (vf_gpu_rank(&known->there, &known->on, NULL, &best_there, 1) == 0 || !refit(c, gpu, won, here))
         return INFINITY;
-    struct vf_model_detail ignored;
     const double slower_there =
-        vf_gpu_predict(&known->there, gpu, won->scheme, &won->config, 0, &ignored) / best_there.seconds;
+        vf_gpu_predict(&known->there, &known->on, won->scheme, &won->config, 0, NULL) / best_there.seconds;
     return here->seconds / least / fmax(1, slower_there);
 }
 

@@ -40,7 +40,7 @@ struct vf_ranked {
     double seconds; /* predicted; measured where it is tuned */
     struct vf_model_detail detail;
     bool tuned;    /* chosen by what was measured (tuning.h) */
-    bool its_grid; /* on this very grid; else on one of about its size */
+    bool its_grid; /* on this very grid, by such a device; else on one of about its size, or by another */
     bool precompiled;
 };
 int vf_gpu_rank(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_forced *forced,

@@ -185,8 +185,12 @@ static enum vf_status collect(void *context, const struct vf_kernel_case *c, con
     struct vf_text line = {0};
     char name[VF_SHA256_DIGITS + 1], device[] = "ptx";
     if (name_case(c, name))
-        vf_tuning_write_entry(
-            &(struct vf_tuned){device, name, launch->scheme, launch->config, 1, true, false}, &line);
+        vf_tuning_write_entry(&(struct vf_tuned){.device = device,
+                                                 .kernel_case = name,
+                                                 .scheme = launch->scheme,
+                                                 .config = launch->config,
+                                                 .copies = 1},
+                              &line);
     if (line.data == NULL || line.failed) {
         vf_free(text);
         vf_text_free(&line);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "number.h"
 #include "nvrtc.h"
 #include "output_file.h"
 #include "size.h"
@@ -95,17 +96,18 @@ static int count_stages(const char *kernel_case)
     return count;
 }
 
+/* `what` but for its names. */
 static enum vf_status add(struct vf_tuning *tuning, const char *device, const char *kernel_case,
-                          const struct vf_gpu_scheme *scheme, const struct vf_kernel_config *config,
-                          double copies, bool shipped, struct vf_error *error)
+                          const struct vf_tuned *what, struct vf_error *error)
 {
     struct vf_tuned *grown =
         vf_grow(tuning->entry, (size_t)tuning->count, &tuning->room, sizeof *grown, "tuning", error);
     if (grown == NULL)
         return VF_FAILED;
     tuning->entry = grown;
-    struct vf_tuned entry = {
-        vf_strdup(device, error), vf_strdup(kernel_case, error), scheme, *config, copies, shipped, false};
+    struct vf_tuned entry = *what;
+    entry.device = vf_strdup(device, error);
+    entry.kernel_case = vf_strdup(kernel_case, error);
     if (entry.device == NULL || entry.kernel_case == NULL) {
         free_entry(&entry);
         return VF_FAILED;
@@ -115,10 +117,52 @@ static enum vf_status add(struct vf_tuning *tuning, const char *device, const ch
     return VF_OK;
 }
 
+/* The same of an entry that is there. */
+static void replace(struct vf_tuned *entry, const struct vf_tuned *what)
+{
+    char *const device = entry->device, *const kernel_case = entry->kernel_case;
+    *entry = *what;
+    entry->device = device;
+    entry->kernel_case = kernel_case;
+}
+
 /* "sm_90" */
 static void architecture_of(const struct vf_gpu *gpu, char name[16])
 {
     snprintf(name, 16, "sm_%d", gpu->capability);
+}
+
+static struct vf_figures figures_of(const struct vf_gpu *gpu)
+{
+    return (struct vf_figures){gpu->multiprocessors, gpu->clock, (double)gpu->l2, gpu->bandwidth};
+}
+
+/* As text has them. */
+static bool about(double a, double b)
+{
+    return fabs(a - b) <= 1e-6 * b;
+}
+
+/* Whether it was measured on a device like this one. */
+static bool is_of(const struct vf_tuned *entry, const struct vf_gpu *gpu)
+{
+    const struct vf_figures *there = &entry->figures, here = figures_of(gpu);
+    return there->multiprocessors == 0 ||
+           (there->multiprocessors == here.multiprocessors && about(there->clock, here.clock) &&
+            about(there->l2, here.l2) && about(there->bandwidth, here.bandwidth));
+}
+
+/* The device that it was measured on; `gpu` is of the same architecture. */
+static struct vf_gpu device_of(const struct vf_tuned *entry, const struct vf_gpu *gpu)
+{
+    struct vf_gpu there = *gpu;
+    if (!is_of(entry, gpu)) {
+        there.multiprocessors = entry->figures.multiprocessors;
+        there.clock = entry->figures.clock;
+        there.l2 = (size_t)entry->figures.l2;
+        there.bandwidth = entry->figures.bandwidth;
+    }
+    return there;
 }
 
 void vf_tuning_count(const struct vf_tuning *tuning, const struct vf_gpu *gpu, int *own, int *shipped)
@@ -183,7 +227,11 @@ enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_ca
                              const struct vf_gpu *gpu, const struct vf_ranked *choice, struct vf_error *error)
 {
     struct vf_text name = {0};
-    const double copies = choice->seconds / vf_case_copy_seconds(c, gpu);
+    const struct vf_tuned what = {.scheme = choice->scheme,
+                                  .config = choice->config,
+                                  .copies = choice->seconds / vf_case_copy_seconds(c, gpu),
+                                  .figures = figures_of(gpu),
+                                  .measured = true};
     vf_case_text(c, &name);
     if (name.failed) {
         vf_text_free(&name);
@@ -191,17 +239,10 @@ enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_ca
     }
     struct vf_tuned *entry = entry_of(tuning, gpu->name, name.data);
     enum vf_status status = VF_OK;
-    if (entry != NULL) {
-        entry->scheme = choice->scheme;
-        entry->config = choice->config;
-        entry->copies = copies;
-        entry->shipped = false;
-    } else {
-        status = add(tuning, gpu->name, name.data, choice->scheme, &choice->config, copies, false, error);
-        entry = status == VF_OK ? &tuning->entry[tuning->count - 1] : NULL;
-    }
     if (entry != NULL)
-        entry->measured = true;
+        replace(entry, &what);
+    else
+        status = add(tuning, gpu->name, name.data, &what, error);
     vf_text_free(&name);
     return status;
 }
@@ -241,10 +282,23 @@ static int list_near(const struct vf_tuning *tuning, const struct vf_kernel_case
     return count;
 }
 
+/* What the case at hand takes at an entry's speed. What grids differ in is the copy's; what devices do is
+ * what the model says, which knows whether memory bounds the kernel. */
+static double seconds_by(const struct vf_tuned *entry, const struct vf_kernel_case *c,
+                         const struct vf_gpu *gpu, const struct vf_known *known)
+{
+    const double there = entry->copies * vf_case_copy_seconds(c, &known->on);
+    if (is_of(entry, gpu))
+        return there;
+    const double ratio = vf_gpu_predict(&known->there, gpu, entry->scheme, &entry->config, 0, NULL) /
+                         vf_gpu_predict(&known->there, &known->on, entry->scheme, &entry->config, 0, NULL);
+    return isfinite(ratio) ? there * ratio : there;
+}
+
 int vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                    struct vf_known known[VF_MOST_KNOWN])
 {
-    const double about = 0.5; /* a factor of the square root of 2 */
+    const double about_its_size = 0.5; /* a factor of the square root of 2 */
     struct near list[VF_MOST_KNOWN];
     struct vf_text name = {0};
     int count = 0;
@@ -254,9 +308,10 @@ int vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *
     const int all = name.failed ? 0 : list_near(tuning, c, gpu, name.data, list);
     for (int i = 0; i < all; i++) {
         const struct vf_tuned *entry = list[i].entry;
-        const bool tuned = list[i].far <= about;
+        const bool tuned = list[i].far <= about_its_size;
         struct vf_known *k = &known[count];
         k->there = *c;
+        k->on = device_of(entry, gpu);
         if (!grid_of(entry, &k->there.nx, &k->there.ny, &k->there.nz) ||
             vf_gpu_scheme_refuses(entry->scheme, &k->there) != NULL ||
             entry->scheme->forbids(&k->there, gpu, &entry->config) != NULL)
@@ -264,8 +319,8 @@ int vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *
         k->won = (struct vf_ranked){.scheme = entry->scheme,
                                     .config = entry->config,
                                     .tuned = tuned,
-                                    .its_grid = list[i].far == 0,
-                                    .seconds = entry->copies * vf_case_copy_seconds(c, gpu)};
+                                    .its_grid = list[i].far == 0 && is_of(entry, gpu),
+                                    .seconds = seconds_by(entry, c, gpu, k)};
         count++;
     }
     vf_text_free(&name);
@@ -297,25 +352,56 @@ static bool read_scheme(const char *text, struct vf_tuned *entry)
     return true;
 }
 
+/* The column of figures: numbers, each before its unit. */
+enum { FIGURES = 4 };
+static const struct {
+    const char *name;
+    double size;
+} unit[FIGURES] = {{"SM,", 1}, {"MHz,", 1e6}, {"MiB,", 1 << 20}, {"GB/s", 1e9}};
+
+static bool read_figures(const char *text, struct vf_figures *figures)
+{
+    const double most = 1e6; /* of a unit */
+    double number[FIGURES];
+    for (int i = 0; i < FIGURES; i++) {
+        text = vf_number_read(text, &number[i]);
+        if (text == NULL || strncmp(text, unit[i].name, strlen(unit[i].name)) != 0 || !(number[i] >= 0) ||
+            number[i] > most)
+            return false;
+        text += strlen(unit[i].name);
+    }
+    *figures = (struct vf_figures){(int)number[0], number[1] * unit[1].size, number[2] * unit[2].size,
+                                   number[3] * unit[3].size};
+    return *text == '\0';
+}
+
+static void write_figures(const struct vf_figures *f, struct vf_text *text)
+{
+    const double figure[FIGURES] = {f->multiprocessors, f->clock, f->l2, f->bandwidth};
+    for (int i = 0; i < FIGURES; i++)
+        vf_text_add(text, "%s%.9g%s", i == 0 ? "\t" : "", figure[i] / unit[i].size, unit[i].name);
+}
+
 /* One line, which is cut up; *understood is false where nothing is added. */
 static enum vf_status read_line(struct vf_tuning *tuning, char *line, bool shipped, bool *understood,
                                 struct vf_error *error)
 {
-    char *column[4] = {line}, *end;
-    struct vf_tuned entry;
+    char *column[5] = {line}, *end;
+    struct vf_tuned entry = {.shipped = shipped};
     int count = 1;
-    for (char *at = strchr(line, '\t'); at != NULL && count < 4; at = strchr(at, '\t')) {
+    for (char *at = strchr(line, '\t'); at != NULL && count < 5; at = strchr(at, '\t')) {
         *at++ = '\0';
         column[count++] = at;
     }
     *understood = false;
-    if (count < 4 || !read_scheme(column[2], &entry))
+    if (count < 4 || !read_scheme(column[2], &entry) ||
+        (count == 5 && !read_figures(column[4], &entry.figures)))
         return VF_OK;
-    const double copies = strtod(column[3], &end);
-    if (end == column[3] || *end != '\0' || !(copies > 0) || !isfinite(copies))
+    entry.copies = strtod(column[3], &end);
+    if (end == column[3] || *end != '\0' || !(entry.copies > 0) || !isfinite(entry.copies))
         return VF_OK;
     *understood = true;
-    return add(tuning, column[0], column[1], entry.scheme, &entry.config, copies, shipped, error);
+    return add(tuning, column[0], column[1], &entry, error);
 }
 
 enum vf_status vf_tuning_read(struct vf_tuning *tuning, const char *lines, bool shipped,
@@ -356,7 +442,10 @@ void vf_tuning_write_entry(const struct vf_tuned *entry, struct vf_text *lines)
 {
     vf_text_add(lines, "%s\t%s\t", entry->device, entry->kernel_case);
     vf_tuning_write_scheme(entry->scheme, &entry->config, lines);
-    vf_text_add(lines, "\t%.4g\n", entry->copies);
+    vf_text_add(lines, "\t%.4g", entry->copies);
+    if (entry->figures.multiprocessors > 0)
+        write_figures(&entry->figures, lines);
+    vf_text_add(lines, "\n");
 }
 
 void vf_tuning_write(const struct vf_tuning *tuning, struct vf_text *lines)
@@ -427,14 +516,10 @@ static enum vf_status merge(struct vf_tuning *file, const struct vf_tuning *from
     for (int i = 0; i < from->count && status == VF_OK; i++) {
         const struct vf_tuned *own = &from->entry[i];
         struct vf_tuned *there = own->shipped ? NULL : entry_of(file, own->device, own->kernel_case);
-        if (there != NULL && own->measured) {
-            there->scheme = own->scheme;
-            there->config = own->config;
-            there->copies = own->copies;
-        } else if (there == NULL && !own->shipped) {
-            status = add(file, own->device, own->kernel_case, own->scheme, &own->config, own->copies, false,
-                         error);
-        }
+        if (there != NULL && own->measured)
+            replace(there, own);
+        else if (there == NULL && !own->shipped)
+            status = add(file, own->device, own->kernel_case, own, error);
     }
     return status;
 }

@@ -1,12 +1,14 @@
 /* Kernels that were measured: which scheme, with which constants, won for a case on a device, and its time.
- * `volfilter tune` makes them, plans use them, a text keeps them, a line each, in four columns between tabs:
+ * `volfilter tune` makes them, plans use them, a text keeps them, a line each, in five columns between tabs:
  *
- *   DEVICE  CASE  SCHEME  COPIES
+ *   DEVICE  CASE  SCHEME  COPIES  FIGURES
  *
  * DEVICE is a device's name, or an architecture such as sm_90, which stands for all devices of it; CASE what
  * vf_case_text writes; SCHEME as --scheme takes it; COPIES the kernel's time over that of a copy that reads
- * the bytes of its sources and writes those of its sinks. Lines that are not understood, such as those of
- * another version, count for nothing and stay in the user's file. */
+ * the bytes of its sources and writes those of its sinks; FIGURES those of the device that it was measured
+ * on, "132SM,1980MHz,60MiB,4190GB/s". On another device it is taken to be longer or shorter by as much as the
+ * model's prediction is. Lines without figures, as other versions wrote them, count as measured on the device
+ * at hand; those that are not understood count for nothing; both stay in the user's file. */
 #ifndef VF_TUNING_H
 #define VF_TUNING_H
 
@@ -15,11 +17,18 @@
 #include "gpu_rank.h"
 #include "text.h"
 
+/* What devices of an architecture differ in, of what the model knows. */
+struct vf_figures {
+    int multiprocessors; /* 0: not known */
+    double clock, l2, bandwidth;
+};
+
 struct vf_tuned {
     char *device, *kernel_case; /* owned */
     const struct vf_gpu_scheme *scheme;
     struct vf_kernel_config config;
     double copies;
+    struct vf_figures figures;
     bool shipped;  /* with the program; else the user's */
     bool measured; /* by this process, after the user's file was read */
 };
@@ -73,11 +82,12 @@ enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_ca
                              const struct vf_gpu *gpu, const struct vf_ranked *choice,
                              struct vf_error *error);
 
-/* What won for a kernel's stages somewhere: the case there, its scheme and config for it, and what the case
- * at hand would take at that speed. It is tuned where boundaries are the same and no extent of the
- * grids differs by more than half a power of two. */
+/* What won for a kernel's stages somewhere: the case there, the device, its scheme and config for them, and
+ * what the case at hand would take at that speed on the device at hand. It is tuned where boundaries are the
+ * same and no extent of the grids differs by more than half a power of two. */
 struct vf_known {
     struct vf_kernel_case there;
+    struct vf_gpu on;
     struct vf_ranked won;
 };
 #define VF_MOST_KNOWN 4

@@ -16,8 +16,21 @@
 #define GRADIENT "3D single nearest 64x64x64 uint16 -> gradient_magnitude(0)1 -> float32 1"
 #define WORDS "global-read:variant=grid-span:block=32x2x1:work=4x1x1:grid=full:virtual=0:interior=1"
 
-/* The only kernel of `gradient` on so many voxels of uint16. */
-static struct vf_launch plan_gradient_of(const struct vf_gpu *gpu, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz)
+#define WITH_FIGURES "\t132SM,1980MHz,50MiB,4190GB/s" /* of the H200 */
+
+/* Copies take 1.4 times as long on it, arithmetic as long. */
+static struct vf_gpu h100_tuned_by(const struct vf_tuning *tuning)
+{
+    struct vf_gpu gpu = h200;
+    strcpy(gpu.name, "NVIDIA H100");
+    gpu.bandwidth = 2.99e12;
+    gpu.tuning = tuning;
+    return gpu;
+}
+
+/* How many kernels a chain's last run has on so many voxels of uint16; the first of them. */
+static int plan_last_run(const struct vf_gpu *gpu, const char *text, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz,
+                         struct vf_launch *launch)
 {
     struct vf_chain chain = {0};
     struct vf_plan plan;
@@ -32,12 +45,21 @@ static struct vf_launch plan_gradient_of(const struct vf_gpu *gpu, ptrdiff_t nx,
                                             .gpu = gpu,
                                             .source_type = VF_U16,
                                             .result_type = VF_F32};
-    cr_assert_eq(vf_chain_append(&chain, "gradient", &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_chain_append(&chain, text, &error), VF_OK, "%s", error.text);
     cr_assert_eq(vf_plan_open(&plan, &request, &error), VF_OK, "%s", error.text);
-    cr_assert_eq(plan.run[0].gpu.launch_count, 1);
-    const struct vf_launch launch = plan.run[0].gpu.launch[0];
+    const struct vf_gpu_plan *last = &plan.run[plan.run_count - 1].gpu;
+    const int kernels = last->launch_count;
+    *launch = last->launch[0];
     vf_plan_close(&plan);
     vf_chain_free(&chain);
+    return kernels;
+}
+
+/* The only kernel of `gradient`. */
+static struct vf_launch plan_gradient_of(const struct vf_gpu *gpu, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz)
+{
+    struct vf_launch launch;
+    cr_assert_eq(plan_last_run(gpu, "gradient", nx, ny, nz, &launch), 1);
     return launch;
 }
 
@@ -234,6 +256,57 @@ Test(tuning, devices)
     }
 }
 
+/* What was measured on one device takes as much longer on another of its architecture as is predicted: what
+ * memory bounds nearly by as much as a copy does, what arithmetic bounds hardly. Without figures it was
+ * measured on such a device. */
+Test(tuning, carried_to_another_device)
+{
+#define MEDIAN "3D single nearest 512x512x512 uint16 -> median_3x3x3(0)1 -> float32 1"
+#define GRADIENT_512 "3D single nearest 512x512x512 uint16 -> gradient_magnitude(0)1 -> float32 1"
+#define DIRECT "register-stream:variant=direct:block=64x2x1:work=%s:stream=64:grid=full:virtual=0:interior=0"
+    static const struct {
+        const char *chain, *kernel_case, *work, *figures;
+        double least, most;
+    } cases[] = {
+        {"gradient", GRADIENT_512, "8x2x1", WITH_FIGURES, 1.2, 4.19 / 2.99},
+        {"gradient", GRADIENT_512, "8x2x1", "", 4.19 / 2.99, 4.19 / 2.99},
+        {"median", MEDIAN, "1x1x1", WITH_FIGURES, 1, 1.03},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[400], scheme[200];
+        struct vf_launch here, there;
+        snprintf(scheme, sizeof scheme, DIRECT, cases[i].work);
+        snprintf(line, sizeof line, "sm_90\t%s\t%s\t3%s\n", cases[i].kernel_case, scheme, cases[i].figures);
+        struct vf_tuning tuning = read_lines(line, true);
+        struct vf_gpu gpu = h200, other = h100_tuned_by(&tuning);
+        gpu.tuning = &tuning;
+        plan_last_run(&gpu, cases[i].chain, 512, 512, 512, &here);
+        plan_last_run(&other, cases[i].chain, 512, 512, 512, &there);
+        const double copy = 512.0 * 512 * 512 * 6 / gpu.bandwidth, ratio = there.seconds / here.seconds;
+        cr_expect(here.tuned && here.its_grid && there.tuned);
+        cr_expect_float_eq(here.seconds, 3 * copy, 1e-12);
+        cr_expect(ratio > cases[i].least - 1e-9 && ratio < cases[i].most + 1e-9, "%zu: %g", i, ratio);
+        /* `tune` has yet to measure it there. */
+        cr_expect_eq(there.its_grid, cases[i].figures[0] == '\0');
+        vf_tuning_free(&tuning);
+    }
+}
+
+/* Plans for another device weigh kernels by what they take there: an iteration of srad in one kernel, which
+ * arithmetic bounds, is no longer where memory is slower; in three it is. */
+Test(tuning, plans_for_another_device)
+{
+    struct vf_error error;
+    struct vf_cache none = {.path = ""};
+    struct vf_tuning tuning;
+    struct vf_launch launch;
+    cr_assert_eq(vf_tuning_open(&tuning, &none, &error), VF_OK, "%s", error.text);
+    const struct vf_gpu gpu = h100_tuned_by(&tuning);
+    cr_expect_eq(plan_last_run(&gpu, "srad:iterations=2", 512, 512, 512, &launch), 1);
+    cr_expect(launch.tuned);
+    vf_tuning_free(&tuning);
+}
+
 /* What is damaged, unknown or does not fit the device is passed over. */
 Test(tuning, lines_that_do_not_do)
 {
@@ -244,6 +317,12 @@ Test(tuning, lines_that_do_not_do)
         "NVIDIA H200\t" GRADIENT "\t" WORDS "\t-1\n",
         "NVIDIA H200\t" GRADIENT "\t" WORDS "\tnan\n",
         "NVIDIA H200\t" GRADIENT "\t" WORDS "\t1x\n",
+        "NVIDIA H200\t" GRADIENT "\t" WORDS "\t1\t\n",
+        "NVIDIA H200\t" GRADIENT "\t" WORDS "\t1\t132SM,1980MHz,50MiB\n",
+        "NVIDIA H200\t" GRADIENT "\t" WORDS "\t1\t132SM,1980MHz,50MiB,inf GB/s\n",
+        "NVIDIA H200\t" GRADIENT "\t" WORDS "\t1\t132SM,-1980MHz,50MiB,4190GB/s\n",
+        "NVIDIA H200\t" GRADIENT "\t" WORDS "\t1\t1e9SM,1980MHz,50MiB,4190GB/s\n",
+        "NVIDIA H200\t" GRADIENT "\t" WORDS "\t1" WITH_FIGURES "\tmore\n",
         "NVIDIA H200\t" GRADIENT "\tglobal-read\t1\n",
         "NVIDIA H200\t" GRADIENT "\tno-such-scheme:block=32x2x1:work=4x1x1\t1\n",
         "NVIDIA H200\t" GRADIENT "\t" WORDS "," WORDS "\t1\n",
@@ -282,7 +361,8 @@ static void close_folder(const struct vf_cache *cache)
 Test(tuning, file)
 {
     char path[PATH_MAX + 16];
-    const char lines[] = "NVIDIA H200\t" GRADIENT "\t" WORDS "\t1.5\nother\t" GRADIENT "\t" WORDS "\t2.25\n";
+    const char lines[] = "NVIDIA H200\t" GRADIENT "\t" WORDS "\t1.5\nother\t" GRADIENT "\t" WORDS
+                         "\t2.25\t46SM,1837.5MHz,0.5MiB,264.5GB/s\n";
     const struct vf_cache cache = open_folder();
     struct vf_error error = {{0}};
     struct vf_tuning tuning = read_lines(lines, false), again;
@@ -389,12 +469,13 @@ Test(tuning, what_was_measured_last_is_kept)
     close(held);
     cr_assert_eq(vf_tuning_open(&all, &cache, &error), VF_OK, "%s", error.text);
     cr_expect_float_eq(all.entry[0].copies, 2 * old.entry[0].copies, 1e-3 * all.entry[0].copies);
+    cr_expect_eq(all.entry[0].figures.multiprocessors, h200.multiprocessors);
     vf_tuning_free(&old);
     vf_tuning_free(&all);
     close_folder(&cache);
 }
 
-/* What comes with the program is understood, every line. */
+/* What comes with the program is understood, every line, and says what it was measured on. */
 Test(tuning, shipped)
 {
     struct vf_tuning tuning;
@@ -406,5 +487,7 @@ Test(tuning, shipped)
         for (const char *at = vf_tuned_texts[i].text; (at = strchr(at, '\n')) != NULL; at++)
             lines++;
     cr_expect_eq(tuning.count, lines);
+    for (int i = 0; i < tuning.count; i++)
+        cr_expect(tuning.entry[i].figures.multiprocessors > 0, "%s", tuning.entry[i].kernel_case);
     vf_tuning_free(&tuning);
 }
