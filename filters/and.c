@@ -56,7 +56,7 @@ static enum vf_status set_threshold(struct vf_expansion *e, const struct vf_cont
     e->in_pre = false;
     if (global < 0)
         return VF_FAILED;
-    stage->global[VF_AND_THRESHOLD] = (signed char)(global + 1);
+    stage->global[VF_AND_THRESHOLD] = global + 1;
     return VF_OK;
 }
 

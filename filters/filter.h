@@ -142,8 +142,8 @@ struct vf_stage {
     int input_count, output_count;
     int input[VF_MAX_INPUTS], output[VF_MAX_OUTPUTS];
     double param[VF_MAX_STENCIL_PARAMS];
-    signed char
-        global[VF_MAX_STENCIL_PARAMS]; /* 1 + index of the global that gives param[i]; 0: param[i] stands */
+    int global[VF_MAX_STENCIL_PARAMS]; /* 1 + number of the global that gives param[i], of the expansion's, in
+                                          a flow of the flow's; 0: param[i] stands */
 };
 
 /* ---- global values ---- */

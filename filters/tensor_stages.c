@@ -130,7 +130,7 @@ enum vf_status vf_set_inverse_k(struct vf_expansion *e, const struct vf_context 
     int global = status == VF_OK ? vf_add_global(e, &k, error) : -1;
     if (global < 0)
         return VF_FAILED;
-    stage->global[slot] = (signed char)(global + 1);
+    stage->global[slot] = global + 1;
     return VF_OK;
 }
 
@@ -148,6 +148,6 @@ enum vf_status vf_set_coherence(struct vf_expansion *e, double alpha, double c, 
     if (global < 0)
         return VF_FAILED;
     stage->param[VF_CED_ALPHA] = alpha;
-    stage->global[VF_CED_CONTRAST] = (signed char)(global + 1);
+    stage->global[VF_CED_CONTRAST] = global + 1;
     return VF_OK;
 }

@@ -15,7 +15,6 @@
 
 #define VF_KERNEL_FIELDS 16      /* inputs, and outputs, of a kernel at most */
 #define VF_KERNEL_MOST_FIELDS 96 /* fields of its flow at most */
-#define VF_KERNEL_STAGES 24      /* stages that the search puts into one kernel at most */
 #define VF_VECTOR_BYTES 16       /* of the compute type that a thread takes at once: a pack */
 #define VF_GATE_BYTES 16         /* of shared memory: a barrier of kernels/device_gate.h */
 
@@ -95,7 +94,8 @@ extern const struct vf_gpu_scheme *const vf_gpu_schemes[];
 void vf_kernel_case_derive(struct vf_kernel_case *c);
 
 /* Where stage s finds its numbers among all parameters of the kernel, and how many: equal ones are kept once.
- */
+ * Global values are equal where they are the same one, whatever it is, so that the image has no say in a
+ * kernel's text. */
 int vf_stage_first_param(const struct vf_flow *flow, int s);
 int vf_stage_param_count(const struct vf_stage *stage);
 

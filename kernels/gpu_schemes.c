@@ -61,7 +61,7 @@ int vf_tap_param(const struct vf_stage *stage, int t)
            tap->dx + taps->halo[2];
 }
 
-/* As NaN is to itself. */
+/* As NaN is to itself, and 0 is not to -0. */
 static bool same_bits(double a, double b)
 {
     uint64_t bits[2];
@@ -75,7 +75,7 @@ static bool params_equal(const struct vf_stage *a, const struct vf_stage *b)
     if (a->stencil == VF_STENCIL_LINEAR || b->stencil == VF_STENCIL_LINEAR)
         return a->stencil == b->stencil && a->taps == b->taps;
     for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)
-        if (!same_bits(a->param[i], b->param[i]) || a->global[i] != b->global[i])
+        if (a->global[i] != b->global[i] || (a->global[i] == 0 && !same_bits(a->param[i], b->param[i])))
             return false;
     return true;
 }
@@ -85,7 +85,7 @@ int vf_stage_first_param(const struct vf_flow *flow, int s)
     int at = 0;
     for (int i = 0; i <= s; i++) {
         int same = 0;
-        while (!params_equal(&flow->stage[same], &flow->stage[i]))
+        while (same < i && !params_equal(&flow->stage[same], &flow->stage[i]))
             same++;
         if (i == s && same < i)
             return vf_stage_first_param(flow, same);

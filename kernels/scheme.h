@@ -27,7 +27,7 @@ struct vf_flow {
     int field_count;
     enum vf_field_kind *field_kind; /* [field_count] */
     int stage_count;
-    struct vf_stage *stage; /* params resolved: `global` is no longer looked at */
+    struct vf_stage *stage; /* params resolved, once the values that `global` numbers are known */
     int source_count, sink_count;
     int *source, *sink; /* field numbers */
 };

@@ -52,9 +52,6 @@ struct vf_cuda_remembered {
     const struct vf_gpu_scheme *scheme;
     struct vf_kernel_config config;
     struct vf_kernel_case c; /* its grid and types; flow is NULL */
-    /* Where its stages find their parameters: equal ones are kept once, and which are equal global values
-     * say. */
-    int first_param[VF_KERNEL_STAGES];
     struct vf_cuda_made made;
 };
 

@@ -206,26 +206,14 @@ static bool grids_alike(const struct vf_kernel_case *a, const struct vf_kernel_c
            memcmp(a->sink_type, b->sink_type, sizeof a->sink_type) == 0;
 }
 
-/* Only launches of plans, which have no more stages, are remembered. */
-static void list_first_params(const struct vf_flow *flow, int first_param[VF_KERNEL_STAGES])
-{
-    memset(first_param, 0, VF_KERNEL_STAGES * sizeof *first_param);
-    for (int s = 0; s < flow->stage_count && s < VF_KERNEL_STAGES; s++)
-        first_param[s] = vf_stage_first_param(flow, s);
-}
-
-/* Launches that are alike in a plan, and in its copies, have the same stages; a job may have another grid,
- * and global values that are equal elsewhere. */
+/* Launches that are alike in a plan, and in its copies, have the same stages; a job may have another grid. */
 static bool recall(struct vf_cuda_launch *kernel, struct vf_cuda *cuda, unsigned long plan,
                    const struct vf_launch *launch)
 {
-    int first_param[VF_KERNEL_STAGES];
-    list_first_params(&kernel->work.flow, first_param);
     for (int i = 0; i < VF_REMEMBERED_LAUNCHES && i < cuda->remembered_count; i++) {
         const struct vf_cuda_remembered *known = &cuda->remembered[i];
         if (known->plan == plan && known->launch == launch->alike && known->scheme == launch->scheme &&
-            vf_config_equal(&known->config, &launch->config) && grids_alike(&known->c, &kernel->work.c) &&
-            memcmp(known->first_param, first_param, sizeof first_param) == 0) {
+            vf_config_equal(&known->config, &launch->config) && grids_alike(&known->c, &kernel->work.c)) {
             kernel->made = known->made;
             cuda->recalled_count++;
             return true;
@@ -248,7 +236,6 @@ static void remember(const struct vf_cuda_launch *kernel, struct vf_cuda *cuda, 
                                          .c = kernel->work.c,
                                          .made = kernel->made};
     known->c.flow = NULL;
-    list_first_params(&kernel->work.flow, known->first_param);
 }
 
 enum vf_status vf_cuda_launch_open(struct vf_cuda_launch *kernel, struct vf_cuda *cuda,

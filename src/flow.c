@@ -17,14 +17,25 @@ size_t vf_plan_value_index(const struct vf_plan *plan, int link, int field, int 
     return index + (size_t)field * VF_MAX_GLOBALS + (size_t)global;
 }
 
-/* Puts the global values into a stage's parameters. */
-static void bind(struct vf_stage *stage, const struct vf_expansion *e, const double *value)
+/* Where an expansion's global values are among the plan's, of which `value` holds those that are known; NULL:
+ * none. */
+struct values {
+    const struct vf_expansion *e;
+    size_t first;
+    const double *value;
+};
+
+/* Numbers a stage's global values as the plan does, and puts them into its parameters. */
+static void bind(struct vf_stage *stage, const struct values *values)
 {
     for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++) {
         if (stage->global[i] == 0)
             continue;
-        const struct vf_global *global = &e->global[stage->global[i] - 1];
-        const double raw = value[stage->global[i] - 1];
+        const struct vf_global *global = &values->e->global[stage->global[i] - 1];
+        stage->global[i] += (int)values->first;
+        if (values->value == NULL)
+            continue;
+        const double raw = values->value[stage->global[i] - 1];
         stage->param[i] = global->derive != NULL ? global->derive(raw, global->scale) : raw;
     }
 }
@@ -32,7 +43,7 @@ static void bind(struct vf_stage *stage, const struct vf_expansion *e, const dou
 /* Appends stages whose field 0 is the flow's field `input`; number[] gets where each field that they make
  * went. */
 static void append(struct vf_flow *flow, const struct vf_stage *stages, int stage_count,
-                   const enum vf_field_kind *kinds, int input, int *number)
+                   const enum vf_field_kind *kinds, const struct values *values, int input, int *number)
 {
     /* What a derived field is smoothed into is derived too. */
     const enum vf_field_kind input_kind = flow->field_kind[input];
@@ -40,6 +51,7 @@ static void append(struct vf_flow *flow, const struct vf_stage *stages, int stag
     for (int i = 0; i < stage_count; i++) {
         struct vf_stage *stage = &flow->stage[flow->stage_count++];
         *stage = stages[i];
+        bind(stage, values);
         for (int k = 0; k < stage->input_count; k++)
             stage->input[k] = number[stages[i].input[k]];
         for (int k = 0; k < stage->output_count; k++) {
@@ -56,12 +68,10 @@ static void append_iterations(const struct vf_plan *plan, const struct vf_piece 
     const struct vf_expansion *e = &plan->link[piece->link];
     int next[VF_MAX_LIVE], next_count = 0;
     for (int f = 0; f < *live_count; f++) {
+        const struct values values = {e, vf_plan_value_index(plan, piece->link, f, 0), value};
         int input[VF_MAX_OUTPUTS] = {live[f]};
         for (int iteration = 0; iteration < piece->count; iteration++) {
-            const int first = flow->stage_count;
-            append(flow, e->stage, e->stage_count, e->field_kind, input[0], number);
-            for (int i = first; i < flow->stage_count && value != NULL; i++)
-                bind(&flow->stage[i], e, value + vf_plan_value_index(plan, piece->link, f, 0));
+            append(flow, e->stage, e->stage_count, e->field_kind, &values, input[0], number);
             for (int k = 0; k < e->output_count; k++)
                 input[k] = number[e->output[k]];
         }
@@ -90,10 +100,8 @@ static void append_prepass(const struct vf_plan *plan, int link, bool each, cons
     const struct vf_expansion *e = &plan->link[link];
     const int stages = vf_prepass_stages(e, each);
     for (int f = 0; f < live_count; f++) {
-        const int first = flow->stage_count;
-        append(flow, e->pre, stages, e->pre_field_kind, f, number);
-        for (int i = first; i < flow->stage_count && value != NULL; i++)
-            bind(&flow->stage[i], e, value + vf_plan_value_index(plan, link, f, 0));
+        const struct values values = {e, vf_plan_value_index(plan, link, f, 0), value};
+        append(flow, e->pre, stages, e->pre_field_kind, &values, f, number);
         for (int field = 0; field < e->pre_field_count; field++) {
             bool read = false;
             for (int g = 0; g < e->global_count; g++)

@@ -7,6 +7,9 @@
 #include "alloc.h"
 #include "precompiled.h"
 
+/* Stages that the search puts into one kernel at most. */
+#define MOST_FUSED 24
+
 /* ---- the case of one kernel ---- */
 
 enum vf_status vf_kernel_work_open(struct vf_kernel_work *work, const struct vf_gpu_plan *plan,
@@ -167,8 +170,7 @@ static int forced_stages(const struct vf_gpu_request *request, int s, const char
     const struct vf_forced *forced = forced_for(request, s);
     const int left = request->flow->stage_count - s;
     const int wanted = forced->fuse == 0 ? 1 : forced->fuse < left ? forced->fuse : left;
-    *why =
-        wanted > VF_KERNEL_STAGES ? "so many stages are not put into one kernel: give a smaller fuse" : NULL;
+    *why = wanted > MOST_FUSED ? "so many stages are not put into one kernel: give a smaller fuse" : NULL;
     for (int i = s + 1; i < s + wanted && *why == NULL; i++)
         if (!says_same(forced_for(request, i), forced))
             *why = "fuse counts stages that follow and are told the same";
@@ -218,7 +220,7 @@ static enum vf_status find_best(struct search *search, struct best *best, struct
     best[0] = (struct best){0};
     for (int end = 1; end <= count; end++) {
         best[end].seconds = INFINITY;
-        for (int begin = end - 1; begin >= 0 && end - begin <= VF_KERNEL_STAGES; begin--) {
+        for (int begin = end - 1; begin >= 0 && end - begin <= MOST_FUSED; begin--) {
             struct vf_gpu_group *known;
             enum vf_status status = weigh(search, begin, end, &known, error);
             if (status != VF_OK)

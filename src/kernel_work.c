@@ -62,21 +62,21 @@ enum vf_status vf_field_usage_open(struct vf_field_usage *usage, const struct vf
 
 /* ---- the case of one kernel ---- */
 
-/* While a case is built: the kernel's number of each field of the flow. */
+/* While a case is built: the flow's numbers of what the kernel numbers anew, fields or global values. */
 struct numbering {
     int count;
-    int field[VF_KERNEL_MOST_FIELDS]; /* of the flow */
+    int number[VF_KERNEL_MOST_FIELDS];
 };
 
-/* The kernel's number of a field, a new one if it has none; -1 when there are too many. */
-static int number_of(struct numbering *numbering, int field)
+/* The kernel's number of what the flow numbers so, a new one if it has none; -1 when there are too many. */
+static int number_of(struct numbering *numbering, int number)
 {
     for (int i = 0; i < numbering->count; i++)
-        if (numbering->field[i] == field)
+        if (numbering->number[i] == number)
             return i;
     if (numbering->count == VF_KERNEL_MOST_FIELDS)
         return -1;
-    numbering->field[numbering->count] = field;
+    numbering->number[numbering->count] = number;
     return numbering->count++;
 }
 
@@ -122,14 +122,32 @@ static bool add_sink(struct vf_kernel_work *work, const struct vf_gpu_request *r
     return true;
 }
 
-/* Takes the stages over, renumbering their fields; false when a kernel cannot have that many. */
+/* Kernels that differ in where their global values come from alone are alike. */
+static bool take_globals(struct vf_stage *stage, struct numbering *globals)
+{
+    for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++) {
+        if (stage->global[i] == 0)
+            continue;
+        stage->global[i] = number_of(globals, stage->global[i]) + 1;
+        if (stage->global[i] == 0)
+            return false;
+    }
+    return true;
+}
+
+/* Takes the stages over, renumbering their fields and global values; false when a kernel cannot have that
+ * many. */
 static bool take_stages(struct vf_kernel_work *work, const struct vf_gpu_request *request,
                         const struct vf_field_usage *usage, int begin, int end, struct numbering *numbering)
 {
     const struct vf_flow *flow = request->flow;
+    struct numbering globals;
+    globals.count = 0;
     for (int s = begin; s < end; s++) {
         struct vf_stage *stage = &work->flow.stage[s - begin];
         *stage = flow->stage[s];
+        if (!take_globals(stage, &globals))
+            return false;
         for (int k = 0; k < stage->input_count; k++) {
             const int field = flow->stage[s].input[k], known = numbering->count;
             stage->input[k] = number_of(numbering, field);
@@ -194,7 +212,7 @@ enum vf_status vf_kernel_work_take(struct vf_kernel_work *work, const struct vf_
                         : take_copies(work, request, usage, copy, copy_count, &numbering);
     work->flow.field_count = numbering.count;
     for (int i = 0; i < numbering.count; i++)
-        work->flow.field_kind[i] = flow->field_kind[numbering.field[i]];
+        work->flow.field_kind[i] = flow->field_kind[numbering.number[i]];
     work->c.flow = &work->flow;
     work->c.nx = request->nx;
     work->c.ny = request->ny;

@@ -464,6 +464,64 @@ Test(gpu_plan, a_stream_ends_with_the_grid)
     }
 }
 
+/* The texts of a run's kernels, one after another, with the plan's global values; whether one of them takes
+ * values of several fields. */
+static struct vf_text texts_of(const struct planned *p, const struct vf_run *run, const double *value,
+                               bool *of_several)
+{
+    struct vf_text text = {0};
+    struct vf_flow flow;
+    struct vf_error error;
+    struct vf_gpu_request request;
+    struct vf_gpu_types types;
+    cr_assert_eq(vf_plan_flow(&p->plan, run, value, &flow, &error), VF_OK, "%s", error.text);
+    vf_plan_gpu_request(&p->plan, run, &flow, &types, &request);
+    for (int i = 0; i < run->gpu.launch_count; i++) {
+        const struct vf_launch *launch = &run->gpu.launch[i];
+        struct vf_kernel_work work;
+        cr_assert_eq(vf_kernel_work_open(&work, &run->gpu, &request, launch, &error), VF_OK, "%s",
+                     error.text);
+        work.c.flow = &work.flow;
+        cr_assert_eq(vf_kernel_source(&work.c, launch->scheme, &launch->config, &text, &error), VF_OK, "%s",
+                     error.text);
+        for (int s = 0; s < work.flow.stage_count; s++)
+            for (int k = 0; k < VF_MAX_STENCIL_PARAMS; k++)
+                *of_several = *of_several || work.flow.stage[s].global[k] > 1;
+        vf_kernel_work_close(&work);
+    }
+    vf_flow_close(&flow);
+    return text;
+}
+
+/* A kernel that is compiled for one image, or before there is one, does for all: which global values happen
+ * to be equal is not in its text. */
+Test(gpu_plan, kernels_do_not_hang_on_the_image)
+{
+    struct planned p;
+    bool of_several = false;
+    open_plan(&p, "gradient:output=components,perona-malik:iterations=1", 300, 200, 1, NULL);
+    const size_t count = vf_plan_value_count(&p.plan);
+    double value[4][VF_MAX_LIVE * VF_MAX_GLOBALS];
+    cr_assert_leq(count, COUNT(value[0]));
+    for (size_t i = 0; i < count; i++) {
+        value[0][i] = 0;
+        value[1][i] = 1;
+        value[2][i] = (double)i + 2;
+        value[3][i] = i % 2 == 0 ? NAN : 3;
+    }
+    for (int r = 0; r < p.plan.run_count; r++) {
+        struct vf_text planned = texts_of(&p, &p.plan.run[r], NULL, &of_several);
+        for (int i = 0; i < COUNT(value); i++) {
+            struct vf_text text = texts_of(&p, &p.plan.run[r], value[i], &of_several);
+            cr_expect_str_eq(text.data, planned.data, "run %d, values %d", r, i);
+            vf_text_free(&text);
+        }
+        vf_text_free(&planned);
+    }
+    cr_expect(of_several);
+    close_plan(&p);
+}
+
 /* A value may be NaN, as a contrast of no weight in a range beyond double. */
 Test(gpu_plan, parameters_that_are_not_numbers)
 {

@@ -26,7 +26,8 @@ test_second_run_compiles_nothing() {
     cmp a.tif b.tif
 }
 
-# Thresholds that are equal in one image, here 0, are kept once; the next one's kernel cannot be the same.
+# Thresholds that are equal in one image, here 0, are not in another: they are not kept as one, and the kernels of
+# the one do for the other.
 test_global_values_that_are_equal_elsewhere() {
     sparse 64 64 12 blank.mrc
     cp blank.mrc full.mrc
@@ -39,6 +40,11 @@ test_global_values_that_are_equal_elsewhere() {
             blank.tif full.tif
     done
     same cpu/full.tif cuda/full.tif
+    rm -r cache
+    fake 0 --backend cuda -f gradient:output=components,perona-malik:iterations=1 blank.tif none.tif
+    FAKE_NVRTC_CXX=/nonexistent fake 0 --backend cuda -f gradient:output=components,perona-malik:iterations=1 \
+        full.tif again.tif
+    same cpu/full.tif again.tif
 }
 
 # Kernels that a plan lacks are compiled in processes of their own, which a program that is killed takes along:

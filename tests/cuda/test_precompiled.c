@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "compile_ahead.h"
+#include "cuda_reduce.h"
 #include "device.h"
 #include "precompiled.h"
 
@@ -71,24 +72,29 @@ static void collect(const char *text, const char *scheme, enum vf_type in, struc
     vf_chain_free(&chain);
 }
 
-/* Fills the folder with a Gaussian of bytes and a gradient of floats, by `schemes`, and takes the compiler
- * away. */
-static void ship(const char *const *schemes)
+/* Fills the folder with these, which are freed, and takes the compiler away. */
+static void ship_kernels(struct vf_kernel_list *list, struct vf_text *lines)
 {
-    struct vf_kernel_list list = {0};
-    struct vf_text lines = {0};
     int compiled;
-    collect("gaussian", "separable-stream", VF_U8, &list, &lines);
-    for (; *schemes != NULL; schemes++)
-        collect("gradient", *schemes, VF_F32, &list, &lines);
-    cr_assert_eq(vf_precompiled_make(folder, &list, &lines, &compiled, &error), VF_OK, "%s", error.text);
-    cr_assert_eq(compiled, list.count);
-    vf_text_free(&lines);
-    vf_kernel_list_free(&list);
+    cr_assert_eq(vf_precompiled_make(folder, list, lines, &compiled, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(compiled, list->count);
+    vf_text_free(lines);
+    vf_kernel_list_free(list);
     vf_cuda_close(cuda);
     setenv("FAKE_NVRTC_AWAY", "1", 1);
     open_device("users");
     cr_assert_not_null(cuda->gpu.precompiled);
+}
+
+/* A Gaussian of bytes and a gradient of floats, by `schemes`. */
+static void ship(const char *const *schemes)
+{
+    struct vf_kernel_list list = {0};
+    struct vf_text lines = {0};
+    collect("gaussian", "separable-stream", VF_U8, &list, &lines);
+    for (; *schemes != NULL; schemes++)
+        collect("gradient", *schemes, VF_F32, &list, &lines);
+    ship_kernels(&list, &lines);
 }
 
 static const char *const streamed[] = {"register-stream", NULL};
@@ -126,6 +132,29 @@ Test(precompiled, filters_without_a_compiler)
     expect_right("gaussian:sigma=1.1,gradient", 200);
     expect_refused("gaussian,gradient", 69, "no kernel that came with volfilter does for stage GM");
     expect_refused("gaussian:sigma=2", 68, "stage GX, and the CUDA run-time compiler");
+}
+
+/* What is compiled before there is an image does for all, whatever their global values: here three fields' in
+ * one kernel, of an image and of one in which all are equal. */
+Test(precompiled, global_values)
+{
+    static const char chain[] = "gradient:output=components,perona-malik:iterations=1";
+    struct vf_kernel_list list = {0};
+    struct vf_text lines = {0}, reduction = {0};
+    collect(chain, NULL, VF_U8, &list, &lines);
+    vf_cuda_reduce_source(VF_REDUCE_PERCENTILE, false, &cuda->gpu, &reduction);
+    cr_assert_eq(vf_kernel_list_add(&list, reduction.data, &error), VF_OK, "%s", error.text);
+    ship_kernels(&list, &lines);
+    expect_right(chain, 100);
+    struct pipeline p = pipeline_of(chain, 100);
+    struct vf_volume blank = pipeline_input(&p, 1);
+    memset(blank.data, 0, volume_size(&blank));
+    p.scheme = NULL;
+    p.cuda = cuda;
+    struct vf_volume out = pipeline_run(&p, &blank, NULL);
+    cr_expect_eq(cuda->compiled_count, 0);
+    vf_volume_free(&blank);
+    vf_volume_free(&out);
 }
 
 Test(precompiled, another_scheme_does_for_grids_that_the_best_one_does_not_know)
