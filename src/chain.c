@@ -38,8 +38,7 @@ static enum vf_status fail_unknown_filter(const char *name, size_t length, struc
     char near[80];
     struct vf_suggestion suggestion;
     vf_suggestion_begin(&suggestion, name, length);
-    for (int i = 0; vf_filters[i] != NULL; i++)
-        vf_suggestion_consider(&suggestion, vf_filters[i]->name, strlen(vf_filters[i]->name));
+    vf_suggestion_consider_filters(&suggestion);
     if (!find_choice(name, length, near, sizeof near))
         vf_suggestion_text(&suggestion, "", near, sizeof near);
     if (name[0] >= '0' && name[0] <= '9')

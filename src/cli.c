@@ -225,8 +225,7 @@ static enum vf_status fail_no_filter(const struct vf_command_line *line, struct 
         return vf_fail(error, VF_USAGE,
                        "no filter given; did you mean '-f %.80s'? (volfilter --help explains)", word);
     vf_suggestion_begin(&suggestion, word, strlen(word));
-    for (const struct vf_command_word *known = vf_command_table; known->name != NULL; known++)
-        vf_suggestion_consider(&suggestion, known->name, strlen(known->name));
+    vf_cli_consider_commands(&suggestion);
     vf_suggestion_text(&suggestion, "volfilter ", near, sizeof near);
     return vf_fail(error, VF_USAGE,
                    "no filter given%s%s volfilter -f CHAIN IN OUT filters a file, volfilter list shows the "

@@ -96,6 +96,10 @@ extern const struct vf_command_word vf_command_table[];
 /* NULL: none is called so. */
 const struct vf_command_word *vf_command_by_name(const char *name);
 
+/* As what a word may have meant. */
+struct vf_suggestion;
+void vf_cli_consider_commands(struct vf_suggestion *s);
+
 struct vf_command_line {
     enum vf_command command;
     struct vf_chain chain; /* owned */

@@ -217,10 +217,8 @@ static enum vf_status fail_unknown_topic(const char *name, struct vf_error *erro
         return vf_fail(error, VF_USAGE, "help takes a filter's name alone, not '%.80s'", name);
     vf_suggestion_begin(&suggestion, name, length);
     vf_suggestion_consider_choices(&suggestion, "schemes");
-    for (int i = 0; vf_filters[i] != NULL; i++)
-        vf_suggestion_consider(&suggestion, vf_filters[i]->name, strlen(vf_filters[i]->name));
-    for (const struct vf_command_word *word = vf_command_table; word->name != NULL; word++)
-        vf_suggestion_consider(&suggestion, word->name, strlen(word->name));
+    vf_suggestion_consider_filters(&suggestion);
+    vf_cli_consider_commands(&suggestion);
     vf_suggestion_text(&suggestion, "", near, sizeof near);
     return vf_fail(error, VF_USAGE,
                    "no filter or command is called '%.*s'%s (volfilter list shows all filters, "

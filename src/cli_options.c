@@ -138,6 +138,12 @@ const struct vf_command_word *vf_command_by_name(const char *name)
     return NULL;
 }
 
+void vf_cli_consider_commands(struct vf_suggestion *s)
+{
+    for (const struct vf_command_word *word = vf_command_table; word->name != NULL; word++)
+        vf_suggestion_consider(s, word->name, strlen(word->name));
+}
+
 const char *vf_option_allowed(const struct vf_option *option, char *text, size_t room)
 {
     if (option->allowed == NULL && option->choices != NULL)

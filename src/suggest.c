@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "filters/filter.h"
 #include "size.h"
 
 /* Longer words are no typing mistakes of ours. */
@@ -64,6 +65,12 @@ void vf_suggestion_consider_choices(struct vf_suggestion *s, const char *choices
         vf_suggestion_consider(s, choices, length);
         choices += length + (choices[length] == '|');
     }
+}
+
+void vf_suggestion_consider_filters(struct vf_suggestion *s)
+{
+    for (const struct vf_filter *const *filter = vf_filters; *filter != NULL; filter++)
+        vf_suggestion_consider(s, (*filter)->name, strlen((*filter)->name));
 }
 
 const char *vf_suggestion_text(const struct vf_suggestion *s, const char *before, char *text, size_t room)

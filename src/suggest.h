@@ -18,6 +18,9 @@ void vf_suggestion_consider(struct vf_suggestion *s, const char *candidate, size
 /* Considers each of the words in "a|b|c". */
 void vf_suggestion_consider_choices(struct vf_suggestion *s, const char *choices);
 
+/* Considers every filter. */
+void vf_suggestion_consider_filters(struct vf_suggestion *s);
+
 /* Writes "; did you mean 'WORD'?" with `before` (such as "--") in front of the word, or nothing when no word
  * was near: one letter or a third of them wrong, case aside, or the beginning of it. Returns
  * `text`. */
