@@ -1,6 +1,6 @@
 /* Anisotropic non-linear diffusion: the hybrid of coherence- and edge-enhancing that cryo-tomography uses. */
 #include "filters/stencils/params.h"
-#include "filters/tensor_params.h"
+#include "filters/shared_params.h"
 #include "filters/tensor_stages.h"
 
 enum { SIGMA, RHO, K, ALPHA, CONTRAST, ITERATIONS, DT, THRESHOLD, NOISE };
@@ -8,7 +8,7 @@ enum { SIGMA, RHO, K, ALPHA, CONTRAST, ITERATIONS, DT, THRESHOLD, NOISE };
 static const struct vf_param params[] = {
     [SIGMA] = VF_PARAM_SIGMA("1"),
     [RHO] = VF_PARAM_RHO("2", VF_RHO_NEEDED),
-    [K] = VF_PARAM_K,
+    [K] = VF_PARAM_K("|grad u_sigma|"),
     [ALPHA] = VF_PARAM_ALPHA,
     [CONTRAST] = VF_PARAM_C,
     [ITERATIONS] = VF_PARAM_ITERATIONS,

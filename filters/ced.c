@@ -1,5 +1,5 @@
 /* Coherence-enhancing diffusion. */
-#include "filters/tensor_params.h"
+#include "filters/shared_params.h"
 #include "filters/tensor_stages.h"
 
 enum { SIGMA, RHO, ALPHA, CONTRAST, ITERATIONS, DT };

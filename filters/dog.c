@@ -1,5 +1,5 @@
 /* The difference of two Gaussians of the image; matches skimage.filters.difference_of_gaussians. */
-#include "filters/filter.h"
+#include "filters/shared_params.h"
 
 enum { SIGMA, SIGMA2 };
 
@@ -8,20 +8,12 @@ enum { SIGMA, SIGMA2 };
 #define USUAL_RATIO 1.6
 
 static const struct vf_param params[] = {
-    [SIGMA] = {.name = "sigma",
-               .kind = VF_PARAM_LENGTHS,
-               .initial = "1",
-               .max = 1000,
-               .unit = "voxels",
-               .help = "width of the first Gaussian, which smooths noise away; one for all axes or one each "
-                       "for x, y and z; 0 smooths none"},
-    [SIGMA2] = {.name = "sigma2",
-                .kind = VF_PARAM_LENGTHS,
-                .initial = "",
-                .max = 1000,
-                .unit = "voxels",
-                .help = "width of the second one, which is subtracted: what is much wider goes; 1.6 sigma "
-                        "where it is not given"},
+    [SIGMA] = VF_PARAM_WIDTH("sigma", "1",
+                             "width of the first Gaussian, which smooths noise away; " VF_ONE_OR_EACH
+                             "; 0 smooths none"),
+    [SIGMA2] = VF_PARAM_WIDTH("sigma2", "",
+                              "width of the second one, which is subtracted: what is much wider goes; 1.6 "
+                              "sigma where it is not given"),
 };
 
 static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,

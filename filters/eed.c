@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "filters/stencils/params.h"
-#include "filters/tensor_params.h"
+#include "filters/shared_params.h"
 #include "filters/tensor_stages.h"
 
 enum { SIGMA, RHO, K, ITERATIONS, DT, MODE };
@@ -11,7 +11,7 @@ enum mode { SURFACE, LINE };
 static const struct vf_param params[] = {
     [SIGMA] = VF_PARAM_SIGMA("1"),
     [RHO] = VF_PARAM_RHO("0", ""),
-    [K] = VF_PARAM_K,
+    [K] = VF_PARAM_K("|grad u_sigma|"),
     [ITERATIONS] = VF_PARAM_ITERATIONS,
     [DT] = VF_PARAM_DT,
     [MODE] = {.name = "mode",

@@ -1,17 +1,11 @@
 /* Separable Gaussian; matches scipy.ndimage.gaussian_filter. */
-#include "filters/filter.h"
+#include "filters/shared_params.h"
 
 enum { SIGMA, TRUNCATE };
 
 static const struct vf_param params[] = {
     [SIGMA] =
-        {.name = "sigma",
-         .kind = VF_PARAM_LENGTHS,
-         .initial = "1",
-         .max = 1000,
-         .unit = "voxels",
-         .help =
-             "standard deviation, one for all axes or one each for x, y and z; 0 leaves an axis as it is"},
+        VF_PARAM_WIDTH("sigma", "1", "standard deviation, " VF_ONE_OR_EACH "; 0 leaves an axis as it is"),
     [TRUNCATE] = {.name = "truncate",
                   .kind = VF_PARAM_NUMBER,
                   .initial = "4",

@@ -1,4 +1,5 @@
 /* First derivatives by central differences, Sobel, Scharr or derivatives of a Gaussian. */
+#include "filters/shared_params.h"
 #include "filters/tensor_stages.h"
 
 enum { METHOD, SIGMA, OUTPUT };
@@ -14,13 +15,9 @@ static const struct vf_param params[] = {
          .help =
              "central: the difference of the two neighbours; sobel, scharr: that, smoothed across by three "
              "weights; gaussian: the derivative of a Gaussian along the axis, unsmoothed across"},
-    [SIGMA] = {.name = "sigma",
-               .kind = VF_PARAM_LENGTHS,
-               .initial = "0",
-               .max = 1000,
-               .unit = "voxels",
-               .help = "width of a Gaussian that smooths first; with method=gaussian, of the one that is "
-                       "derived, and then 1 by default"},
+    [SIGMA] = VF_PARAM_WIDTH("sigma", "0",
+                             "width of a Gaussian that smooths first; with method=gaussian, of the one that "
+                             "is derived, and then 1 by default"),
     [OUTPUT] = {.name = "output",
                 .kind = VF_PARAM_CHOICE,
                 .initial = "magnitude",

@@ -1,5 +1,5 @@
 /* Second derivatives, and the eigenvalues of their matrix. */
-#include "filters/tensor_params.h"
+#include "filters/shared_params.h"
 #include "filters/tensor_stages.h"
 
 enum { SIGMA, OUTPUT };

@@ -1,17 +1,12 @@
 /* The Laplacian by second differences; for voxels of equal sides it is scipy.ndimage.laplace, with sigma
  * after gaussian_filter. */
-#include "filters/filter.h"
+#include "filters/shared_params.h"
 
 enum { SIGMA };
 
 static const struct vf_param params[] = {
-    [SIGMA] = {.name = "sigma",
-               .kind = VF_PARAM_LENGTHS,
-               .initial = "0",
-               .max = 1000,
-               .unit = "voxels",
-               .help = "width of a Gaussian that smooths first, one for all axes or one each for x, y and z; "
-                       "0: none"},
+    [SIGMA] =
+        VF_PARAM_WIDTH("sigma", "0", "width of a Gaussian that smooths first, " VF_ONE_OR_EACH "; 0: none"),
 };
 
 static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,

@@ -1,24 +1,16 @@
 /* The mean of a box; matches scipy.ndimage.uniform_filter. */
 #include <math.h>
 
-#include "filters/filter.h"
+#include "filters/shared_params.h"
 #include "src/alloc.h"
 
 enum { RADIUS };
 
-/* In voxels: as many weights as a Gaussian of width 250. */
-#define MOST_RADIUS 1000
-
 static const struct vf_param params[] = {
-    [RADIUS] = {.name = "radius",
-                .kind = VF_PARAM_LENGTHS,
-                .initial = "1",
-                .max = MOST_RADIUS,
-                .unit = "voxels",
-                .help =
-                    "the box reaches so many voxels to each side, one number for all axes or one each for "
-                    "x, y and z: 2r + 1 in all, 0 leaves an axis as it is; lengths in a unit are rounded "
-                    "to whole voxels"},
+    [RADIUS] = VF_PARAM_WIDTH("radius", "1",
+                              "voxels from the centre to each side of the box, " VF_ONE_OR_EACH
+                              ": 2r + 1 in all, 0 leaves an axis as it is; lengths in a unit are rounded to "
+                              "whole voxels"),
 };
 
 /* A number of voxels is meant as it stands; a length is rounded, and must average something. */
@@ -56,7 +48,7 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
     enum vf_status status;
     VF_TRY(vf_lengths_in_voxels(&params[RADIUS], &value[RADIUS], context, false, radius, error));
     VF_TRY(whole_voxels(context, &value[RADIUS], radius, error));
-    weights = vf_alloc(2 * MOST_RADIUS + 1, sizeof *weights, "weights", error);
+    weights = vf_alloc(2 * VF_MOST_WIDTH + 1, sizeof *weights, "weights", error);
     status = weights == NULL ? VF_FAILED : VF_OK;
     for (int axis = 0; axis < context->dim && status == VF_OK; axis++) {
         const int reach = (int)radius[axis], cells = 2 * reach + 1;

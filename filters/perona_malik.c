@@ -1,5 +1,5 @@
 /* Non-linear isotropic diffusion. */
-#include "filters/tensor_params.h"
+#include "filters/shared_params.h"
 #include "filters/tensor_stages.h"
 
 #include "filters/stencils/params.h"
@@ -8,14 +8,7 @@ enum { K, ITERATIONS, DT, CONDUCTANCE };
 enum conductance { EXPONENTIAL, QUADRATIC };
 
 static const struct vf_param params[] = {
-    [K] = {.name = "k",
-           .kind = VF_PARAM_THRESHOLD,
-           .initial = "auto",
-           .max = 1e30,
-           .unit = "intensity per x-voxel",
-           .choices = "auto|pN|Nsd",
-           .help = "gradients above it are edges; percentiles are of |grad u|, standard deviations of u; "
-                   "auto is p90"},
+    [K] = VF_PARAM_K("|grad u|"),
     [ITERATIONS] = VF_PARAM_ITERATIONS,
     [DT] = VF_PARAM_DT,
     [CONDUCTANCE] = {.name = "conductance",

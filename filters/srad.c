@@ -5,7 +5,7 @@
 
 #include "filters/filter.h"
 #include "filters/stencils/params.h"
-#include "filters/tensor_params.h"
+#include "filters/shared_params.h"
 
 enum { ITERATIONS, LAMBDA, NOISE };
 enum { RANGE, MEAN, VARIATION }; /* global values */

@@ -1,5 +1,5 @@
 /* Structure tensor and what its eigenvalues tell. */
-#include "filters/tensor_params.h"
+#include "filters/shared_params.h"
 #include "filters/tensor_stages.h"
 
 enum { SIGMA, RHO, OUTPUT };

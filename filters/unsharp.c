@@ -1,17 +1,11 @@
 /* Unsharp masking. */
-#include "filters/filter.h"
+#include "filters/shared_params.h"
 
 enum { SIGMA, AMOUNT };
 
 static const struct vf_param params[] = {
-    [SIGMA] = {.name = "sigma",
-               .kind = VF_PARAM_LENGTHS,
-               .initial = "1",
-               .max = 1000,
-               .unit = "voxels",
-               .help =
-                   "width of the Gaussian, about that of what is to be sharpened; one for all axes or one "
-                   "each for x, y and z"},
+    [SIGMA] = VF_PARAM_WIDTH("sigma", "1",
+                             "width of the Gaussian, about that of what is to be sharpened; " VF_ONE_OR_EACH),
     [AMOUNT] = {.name = "amount",
                 .kind = VF_PARAM_NUMBER,
                 .initial = "1",

@@ -1,27 +1,42 @@
 /* The parameters that several filters share, some each with its own default. */
-#ifndef VF_TENSOR_PARAMS_H
-#define VF_TENSOR_PARAMS_H
+#ifndef VF_SHARED_PARAMS_H
+#define VF_SHARED_PARAMS_H
 
+#include "filters/filter.h"
+
+/* In voxels. */
+#define VF_MOST_WIDTH 1000
+
+/* A width in voxels of each axis: with its name and its help. */
+#define VF_ONE_OR_EACH "one for all axes or one each for x, y and z"
+#define VF_PARAM_WIDTH(called, value, text)                                                                 \
+    {                                                                                                       \
+        .name = called, .kind = VF_PARAM_LENGTHS, .initial = value, .max = VF_MOST_WIDTH, .unit = "voxels", \
+        .help = text                                                                                        \
+    }
+/* The width of the Gaussian of filters that use tensors. */
 #define VF_PARAM_SIGMA(value)                                                                               \
     {                                                                                                       \
-        .name = "sigma", .kind = VF_PARAM_LENGTHS, .initial = value, .max = 1000, .unit = "x-voxels",       \
+        .name = "sigma", .kind = VF_PARAM_LENGTHS, .initial = value, .max = VF_MOST_WIDTH,                  \
+        .unit = "x-voxels",                                                                                 \
         .help = "width of the Gaussian before the derivatives; one number is in voxels along x, three are " \
                 "each in voxels of their axis"                                                              \
     }
 /* `note`: more of its help. Where it must smooth (vf_must_smooth_tensor) that is VF_RHO_NEEDED. */
 #define VF_RHO_NEEDED "; at least 0.125 voxels along some axis"
-#define VF_PARAM_RHO(value, note)                                                                         \
-    {                                                                                                     \
-        .name = "rho", .kind = VF_PARAM_LENGTHS, .initial = value, .max = 1000, .unit = "x-voxels",       \
-        .help = "width of the Gaussian over the structure tensor: the size of the neighbourhood that it " \
-                "describes" note                                                                          \
+#define VF_PARAM_RHO(value, note)                                                                            \
+    {                                                                                                        \
+        .name = "rho", .kind = VF_PARAM_LENGTHS, .initial = value, .max = VF_MOST_WIDTH, .unit = "x-voxels", \
+        .help = "width of the Gaussian over the structure tensor: the size of the neighbourhood that it "    \
+                "describes" note                                                                             \
     }
-#define VF_PARAM_K                                                                                         \
-    {                                                                                                      \
-        .name = "k", .kind = VF_PARAM_THRESHOLD, .initial = "auto", .max = 1e30,                           \
-        .unit = "intensity per x-voxel", .choices = "auto|pN|Nsd",                                         \
-        .help = "gradients above it are edges; percentiles are of |grad u_sigma|, standard deviations of " \
-                "u; auto is p90"                                                                           \
+/* `of`: what its percentiles are of. */
+#define VF_PARAM_K(of)                                                                                       \
+    {                                                                                                        \
+        .name = "k", .kind = VF_PARAM_THRESHOLD, .initial = "auto", .max = 1e30,                             \
+        .unit = "intensity per x-voxel", .choices = "auto|pN|Nsd",                                           \
+        .help =                                                                                              \
+            "gradients above it are edges; percentiles are of " of ", standard deviations of u; auto is p90" \
     }
 #define VF_PARAM_ALPHA                                                                      \
     {                                                                                       \
