@@ -30,6 +30,7 @@ struct image {
 
 static const struct image usual[] = {
     {512, 512, 512, VF_F32}, {512, 512, 512, VF_U16}, {8192, 8192, 1, VF_F32}};
+/* Not `mean`, whose lines are a Gaussian's of that width, and `convolve`, whose weights are the user's. */
 static const char *const chains[] = {"gaussian:sigma=1",
                                      "gaussian:sigma=2",
                                      "gradient",

@@ -49,6 +49,8 @@ static const struct types kept[] = {{VF_U8, VF_U8},  {VF_U16, VF_U16}, {VF_I16, 
 static const struct types to_float[] = {
     {VF_U8, VF_F32}, {VF_U16, VF_F32}, {VF_I16, VF_F32}, {VF_F32, VF_F32}};
 
+/* Left out are `ced`, `and` and `srad`, to keep the set small, and `convolve`, whose weights are the user's.
+ */
 static const struct sample {
     const char *chain;
     const struct types *types;

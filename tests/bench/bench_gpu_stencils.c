@@ -355,6 +355,7 @@ const struct bench_item bench_items[] = {
     {FILTER("eed", 3, "eed:sigma=1:rho=0:iterations=1"), CUBES,
      .note = "the stages GX GY GZ ST DT CROSS PDE"},
     {FILTER("eed-r2", 3, "eed:sigma=1:rho=2:iterations=1"), CUBE},
+    {FILTER("ced", 3, "ced:sigma=0.5:rho=4:iterations=1"), CUBE},
     {FILTER("and", 3, "and:sigma=1:rho=2:iterations=1"), CUBES},
     {FILTER("gaussian-s1", 3, "gaussian:sigma=1"), CUBE},
     {FILTER("gaussian-s2", 3, "gaussian:sigma=2"), CUBE},
