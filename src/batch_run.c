@@ -373,23 +373,25 @@ static enum vf_status sum_up(const struct runner *r)
     return vf_cli_report(VF_PARTIAL, &error);
 }
 
-static int count_in_place(const struct vf_batch *batch)
+static bool any_in_place(const struct vf_batch *batch)
 {
-    int count = 0;
+    bool any = false;
     for (int i = 0; i < batch->count; i++)
-        count += batch->file[i].in_place;
-    return count;
+        any = any || batch->file[i].in_place;
+    return any;
 }
 
-/* Said before the first one is gone. */
-static void tell_in_place(const struct vf_batch *batch, bool is_dry)
+/* Said before the first one is gone; what is finished stays as it is. */
+static void tell_in_place(const struct runner *r)
 {
-    const int count = count_in_place(batch);
+    int count = 0;
+    for (int i = 0; i < r->batch->count; i++)
+        count += r->batch->file[i].in_place && !is_finished(r, &r->batch->file[i]);
     if (count > 0)
         fprintf(stderr,
                 "volfilter: inputs that their own results %s replace: %d of %d; --suffix S gives these other "
                 "names\n",
-                is_dry ? "would" : "will", count, batch->count);
+                r->options.dry_run ? "would" : "will", count, r->batch->count);
 }
 
 static enum vf_status begin(struct runner *r, struct vf_output_file **report, struct vf_error *error)
@@ -416,7 +418,7 @@ static enum vf_status begin(struct runner *r, struct vf_output_file **report, st
             return status;
     }
     if (!line->options.quiet)
-        tell_in_place(r->batch, line->options.dry_run);
+        tell_in_place(r);
     r->options.progress = VF_PROGRESS_NEVER;
     vf_progress_begin_files(&r->shown, line->options.progress, (size_t)r->batch->count, bytes);
     return VF_OK;
@@ -445,7 +447,7 @@ enum vf_status vf_batch_run(const struct vf_batch *batch, const struct vf_comman
     vf_output_file_close(report);
     /* When all is done nothing is left to resume; but inputs that were replaced are not to be filtered twice.
      */
-    vf_journal_close(r.journal, !line->resume && r.done == batch->count && count_in_place(batch) == 0);
+    vf_journal_close(r.journal, !line->resume && r.done == batch->count && !any_in_place(batch));
     vf_session_close(&r.session);
     for (int i = 0; i < batch->count && r.result != NULL; i++)
         vf_free(r.result[i].why);

@@ -297,7 +297,10 @@ test_resume_of_files_in_place() {
     # What replaced its input is not filtered again.
     expect 3 -f gaussian --resume --out-dir . a.png b.png
     says "1 of 2 files were finished before"
+    says "inputs that their own results will replace: 1 of 2"
     same a.png before.png
+    expect 0 -f gaussian --resume --out-dir . a.png
+    test "$(grep -c replace err)" -eq 0
     touch -d '2001-02-03' a.png
     expect 3 -f gaussian --resume --out-dir . a.png b.png
     differ a.png before.png
