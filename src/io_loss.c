@@ -1,6 +1,7 @@
 /* What of an input its result cannot keep, in words for one warning. */
 #include <stdio.h>
 #include <string.h>
+#include <tiff.h>
 
 #include "imagej_data.h"
 #include "io_codec.h"
@@ -75,6 +76,56 @@ static void add_mrc_losses(const struct words *words, const struct vf_tags *tags
         add(words, "its extended header");
 }
 
+/* Software is not among them: a result has a program of its own. */
+static const struct {
+    uint16_t tag;
+    const char *name;
+} texts[] = {
+    {TIFFTAG_DATETIME, "DateTime"},
+    {TIFFTAG_MAKE, "Make"},
+    {TIFFTAG_MODEL, "Model"},
+    {TIFFTAG_ARTIST, "Artist"},
+    {TIFFTAG_COPYRIGHT, "Copyright"},
+    {TIFFTAG_HOSTCOMPUTER, "HostComputer"},
+    {TIFFTAG_DOCUMENTNAME, "DocumentName"},
+};
+
+static bool is_text_kept(const struct vf_text *text, const struct vf_info *result)
+{
+    return result->format == VF_FORMAT_TIFF ? text->tag != 0
+                                            : result->format == VF_FORMAT_PNG && text->keyword != NULL;
+}
+
+static bool has_lost_page_name(const struct vf_tags *tags, const struct vf_info *result)
+{
+    const bool kept = result->format == VF_FORMAT_TIFF && result->metadata != VF_META_IMAGEJ &&
+                      tags->page_count == result->page_count;
+    bool any = false;
+    for (size_t page = 0; !kept && tags->pages != NULL && page < tags->page_count; page++)
+        any = any || tags->pages[page].name != NULL;
+    return any;
+}
+
+static void add_text_losses(const struct words *words, const struct vf_tags *tags,
+                            const struct vf_info *result)
+{
+    bool others = false;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const struct vf_text *text = vf_tags_text(tags, texts[i].tag);
+        if (text != NULL && !is_text_kept(text, result))
+            add(words, texts[i].name);
+    }
+    for (const struct vf_text *text = tags->texts; text != NULL; text = text->next)
+        others = others || (text->tag == 0 && !is_text_kept(text, result));
+    if (has_lost_page_name(tags, result))
+        add(words, "PageName");
+    if (result->format == VF_FORMAT_MRC &&
+        (vf_tags_page_description(tags) != NULL || vf_tags_text(tags, TIFFTAG_IMAGEDESCRIPTION) != NULL))
+        add(words, "descriptions");
+    if (others)
+        add(words, "other texts");
+}
+
 void vf_info_lost(const struct vf_info *input, const struct vf_info *result, char *text, size_t room)
 {
     const struct words words = {text, room};
@@ -94,10 +145,7 @@ void vf_info_lost(const struct vf_info *input, const struct vf_info *result, cha
         add(&words, "its lookup table");
     if (tags->icc != NULL && !(kept && result->format != VF_FORMAT_MRC))
         add(&words, "its colour profile");
-    if (result->format == VF_FORMAT_MRC &&
-        (tags->texts != NULL ||
-         (tags->pages != NULL && tags->page_count > 0 && tags->pages[0].description != NULL)))
-        add(&words, "descriptions");
+    add_text_losses(&words, tags, result);
     if (tags->orientation > 1 && result->format != VF_FORMAT_TIFF)
         add(&words, "which way up it is shown");
     if (tags->mrc_header != NULL && result->format != VF_FORMAT_MRC)

@@ -446,9 +446,8 @@ static void write_texts(struct png_state *state)
     }
     if (!software)
         write_text(state, "Software", (char *)"volfilter", PNG_TEXT_COMPRESSION_NONE);
-    /* A TIFF's description; ImageJ's only says what its pages are. */
-    char *description = tags == NULL || tags->pages == NULL ? NULL : tags->pages[0].description;
-    if (description != NULL && strncmp(description, "ImageJ=", 7) != 0) {
+    char *description = tags == NULL ? NULL : vf_tags_page_description(tags);
+    if (description != NULL) {
         const struct vf_text text = {.tag = TIFFTAG_IMAGEDESCRIPTION, .text = description};
         write_text(state, "Description", description, text_kind(&text));
     }

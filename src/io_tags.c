@@ -112,6 +112,12 @@ const struct vf_text *vf_tags_text(const struct vf_tags *tags, uint16_t tag)
     return text;
 }
 
+char *vf_tags_page_description(const struct vf_tags *tags)
+{
+    char *description = tags->pages != NULL && tags->page_count > 0 ? tags->pages[0].description : NULL;
+    return description == NULL || strncmp(description, "ImageJ=", 7) == 0 ? NULL : description;
+}
+
 bool vf_tags_type_kept(const struct vf_tags *tags, const struct vf_info *result)
 {
     return tags->type == result->type;

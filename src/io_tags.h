@@ -68,6 +68,10 @@ enum vf_status vf_tags_add_text(struct vf_tags *tags, uint16_t tag, const char *
 enum vf_status vf_tags_copy_bytes(void **copy, const void *bytes, size_t size, struct vf_error *error);
 const struct vf_text *vf_tags_text(const struct vf_tags *tags, uint16_t tag);
 
+/* What a TIFF's first page says of itself; NULL for nothing, and for ImageJ's, which only says what its pages
+ * are. */
+char *vf_tags_page_description(const struct vf_tags *tags);
+
 /* Whether what the tags say of the picture still holds: the same type; the same planes and channels; the same
  * spacing. */
 bool vf_tags_type_kept(const struct vf_tags *tags, const struct vf_info *result);

@@ -249,6 +249,23 @@ Test(io_png, tags_go_to_tiff)
     TIFFClose(tif);
 }
 
+Test(io_png, texts_that_tiff_has_no_tag_for)
+{
+    const struct png_sample s = {.colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .tags = true, .nx = 5, .ny = 4};
+    struct vf_reader *reader;
+    struct vf_info result;
+    struct vf_error error;
+    char lost[VF_NOTE_TEXT];
+    png_sample_write(sample_path("in.png"), &s);
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.png"), &error), VF_OK);
+    for (int png = 0; png < 2; png++) {
+        vf_info_for_result(vf_reader_info(reader), png ? VF_FORMAT_PNG : VF_FORMAT_TIFF, VF_U8, 1, &result);
+        vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
+        cr_expect_str_eq(lost, png ? "" : "other texts", "%s", lost);
+    }
+    vf_reader_close(reader);
+}
+
 static void set_imagej_resolution(TIFF *tif, uint32_t page)
 {
     (void)page;
