@@ -270,18 +270,18 @@ void vf_chain_free(struct vf_chain *chain)
     *chain = (struct vf_chain){0};
 }
 
-static void write_link(FILE *to, const struct vf_link *link)
+static void write_link(FILE *to, const struct vf_link *link, bool all)
 {
     char text[VF_VALUE_TEXT];
     fputs(link->filter->name, to);
     for (int i = 0; i < link->filter->param_count; i++) {
         vf_value_text(&link->filter->params[i], &link->value[i], text);
-        if (text[0] != '\0')
+        if (text[0] != '\0' && (all || link->value[i].given))
             fprintf(to, ":%s=%s", link->filter->params[i].name, text);
     }
 }
 
-char *vf_chain_text(const struct vf_chain *chain, struct vf_error *error)
+static char *write_chain(const struct vf_chain *chain, bool all, struct vf_error *error)
 {
     char *text = NULL, *copy = NULL;
     size_t size;
@@ -290,7 +290,7 @@ char *vf_chain_text(const struct vf_chain *chain, struct vf_error *error)
         for (int i = 0; i < chain->count; i++) {
             if (i > 0)
                 putc(',', to);
-            write_link(to, &chain->link[i]);
+            write_link(to, &chain->link[i], all);
         }
     }
     if (to == NULL || fclose(to) != 0)
@@ -299,4 +299,14 @@ char *vf_chain_text(const struct vf_chain *chain, struct vf_error *error)
         copy = vf_strdup(text, error);
     free(text);
     return copy;
+}
+
+char *vf_chain_text(const struct vf_chain *chain, struct vf_error *error)
+{
+    return write_chain(chain, true, error);
+}
+
+char *vf_chain_given_text(const struct vf_chain *chain, struct vf_error *error)
+{
+    return write_chain(chain, false, error);
 }

@@ -29,8 +29,9 @@ void vf_chain_free(struct vf_chain *chain);
  * after it keep float32: a derivative that is smoothed is as often negative, or a fraction, as before. */
 const struct vf_filter *vf_chain_float_filter(const struct vf_chain *chain);
 
-/* The same chain with every parameter written out, in a form that vf_chain_append reads; owned by the caller.
- */
+/* The same chain in a form that vf_chain_append reads, with every parameter written out; or, shorter, with
+ * those that were given. Owned by the caller. */
 char *vf_chain_text(const struct vf_chain *chain, struct vf_error *error);
+char *vf_chain_given_text(const struct vf_chain *chain, struct vf_error *error);
 
 #endif

@@ -8,8 +8,7 @@
 #include "chain.h"
 #include "error.h"
 #include "run.h"
-
-#define VF_VERSION "0.1.0"
+#include "version.h"
 
 enum vf_option_id {
     VF_OPTION_FILTER,

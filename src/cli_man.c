@@ -232,6 +232,7 @@ static const char after_options[] =
     "MRC is read in modes 0, 1, 2, 6 and 12; uint8 is written in mode 6, unless IMOD wrote the input, and "
     "rows "
     "keep their\norder.\n"
+    "A label is added that has the version and the chain, unless there are ten already.\n"
     "Stacks of volumes are time points; for tilt series and particles give \\fB\\-\\-slices\\fR.\n"
     ".PP\n"
     "A result is written to a temporary file beside its target and put in place when it is whole: a failed "

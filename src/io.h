@@ -60,6 +60,7 @@ struct vf_info {
      * writers that can say it; borrowed, NULL for no names, as each of them may be. */
     size_t outputs;
     const char *const *output_label;
+    const char *chain; /* too: the filters that made it, for a file's history; borrowed, NULL: not said */
     char note[VF_NOTE_TEXT]; /* what of the file is not read, or guessed; "" for nothing */
 };
 

@@ -150,4 +150,6 @@ void vf_info_lost(const struct vf_info *input, const struct vf_info *result, cha
         add(&words, "which way up it is shown");
     if (tags->mrc_header != NULL && result->format != VF_FORMAT_MRC)
         add_mrc_losses(&words, tags);
+    else if (tags->mrc_header != NULL && !vf_mrc_takes_label(tags->mrc_header, input->big_endian))
+        add(&words, "what it is filtered by (its ten labels are taken)");
 }

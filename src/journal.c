@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
-#include "cli.h"
+#include "version.h"
 
 #define FILE_NAME ".volfilter-done"
 

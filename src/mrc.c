@@ -1,10 +1,12 @@
 #include "mrc.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "io_tags.h"
 #include "number.h"
+#include "version.h"
 
 /* Where in the header, in bytes. */
 enum {
@@ -231,16 +233,32 @@ static void put_cell(unsigned char *bytes, const struct vf_info *result)
     }
 }
 
-static void put_label(unsigned char *bytes, bool big)
+bool vf_mrc_takes_label(const unsigned char bytes[VF_MRC_HEADER], bool big_endian)
 {
-    static const char label[] = "volfilter";
-    const int32_t count = int_at(bytes, big, AT_LABEL_COUNT);
-    if (count < 0 || count >= LABELS)
+    const int32_t count = int_at(bytes, big_endian, AT_LABEL_COUNT);
+    return count >= 0 && count < LABELS;
+}
+
+/* What made the file, after those that made what it was made from: as much of it as one label holds, in
+ * ASCII.
+ */
+static void put_label(unsigned char *bytes, const struct vf_info *result)
+{
+    static const char more[] = "...";
+    const bool big = result->big_endian, has_chain = result->chain != NULL;
+    const uint32_t count = word_at(bytes, big, AT_LABEL_COUNT);
+    char label[LABEL + 1];
+    if (!vf_mrc_takes_label(bytes, big))
         return;
+    const int length = snprintf(label, sizeof label, "volfilter %s%s%s", VF_VERSION, has_chain ? ": " : "",
+                                has_chain ? result->chain : "");
+    if (length > LABEL)
+        memcpy(label + LABEL - (sizeof more - 1), more, sizeof more);
     unsigned char *to = bytes + AT_LABELS + count * LABEL;
     memset(to, ' ', LABEL);
-    memcpy(to, label, sizeof label - 1);
-    put_word(bytes, big, AT_LABEL_COUNT, (uint32_t)count + 1);
+    for (int i = 0; label[i] != '\0'; i++)
+        to[i] = label[i] >= ' ' && label[i] <= '~' ? (unsigned char)label[i] : '?';
+    put_word(bytes, big, AT_LABEL_COUNT, count + 1);
 }
 
 void vf_mrc_header_write(unsigned char bytes[VF_MRC_HEADER], const unsigned char *input,
@@ -270,7 +288,7 @@ void vf_mrc_header_write(unsigned char bytes[VF_MRC_HEADER], const unsigned char
     put_float(bytes, big, AT_DEVIATION, statistics->deviation);
     put_word(bytes, true, AT_MAP, MAP);
     put_word(bytes, true, AT_STAMP, big ? BIG_STAMP : LITTLE_STAMP);
-    put_label(bytes, big);
+    put_label(bytes, result);
 }
 
 static bool any_byte(const unsigned char *bytes, int begin, int end)

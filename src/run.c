@@ -457,6 +457,7 @@ void vf_work_close(struct vf_work *w)
     vf_volume_free(&w->in);
     vf_volume_free(&w->out);
     vf_free(w->value);
+    vf_free(w->chain);
     vf_stream_plan_close(&w->stream);
     vf_plan_close(&w->plan);
     vf_reader_close(w->reader);

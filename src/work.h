@@ -24,6 +24,7 @@ struct vf_work {
     enum vf_format format;
     struct vf_plan plan;
     const char *label[VF_MAX_LIVE]; /* of each output; NULL for none */
+    char *chain;                    /* owned: what was given of it */
     size_t channels;                /* filtered: all but alpha */
     size_t memory, memory_limit;
     double file_bytes;            /* of the result, as far as it is known before */

@@ -323,6 +323,9 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
     for (int k = 0; k < w->plan.output_count; k++)
         w->label[k] = vf_plan_label(&w->plan, k);
     w->result.output_label = w->label;
+    w->result.chain = w->chain = vf_chain_given_text(chain, error);
+    if (w->chain == NULL)
+        return VF_FAILED;
     w->result.half_floats =
         w->result.half_floats && !w->options->dtype_given && vf_chain_float_filter(chain) == NULL;
     /* Sizes without a unit do not replace those that have one. */

@@ -35,6 +35,18 @@ static void expect_error(const char *text, const char *piece, const char *other)
     vf_chain_free(&chain);
 }
 
+/* Of `text` what a user gave. */
+static void expect_given(const char *text, const char *given)
+{
+    struct vf_chain chain = {0};
+    struct vf_error error = {""};
+    cr_assert_eq(vf_chain_append(&chain, text, &error), VF_OK, "%s: %s", text, error.text);
+    char *got = vf_chain_given_text(&chain, &error);
+    cr_expect_str_eq(got, given);
+    vf_free(got);
+    vf_chain_free(&chain);
+}
+
 static void expect_value(const struct vf_param *param, const char *text, struct vf_value *value)
 {
     struct vf_error error;
@@ -47,6 +59,12 @@ static void expect_no_value(const struct vf_param *param, const char *text, cons
     struct vf_error error = {""};
     cr_expect_eq(vf_value_read(param, "filter", text, &value, &error), VF_USAGE, "%s", text);
     cr_expect_not_null(strstr(error.text, piece), "%s: '%s' has no '%s'", text, error.text, piece);
+}
+
+Test(chain, what_was_given)
+{
+    expect_given("gaussian", "gaussian");
+    expect_given(" gaussian=2 , eed:k=p90:sigma=1x2x3um", "gaussian:sigma=2,eed:sigma=1x2x3um:k=p90");
 }
 
 /* ---- the registry ---- */

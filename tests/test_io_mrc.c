@@ -8,6 +8,7 @@
 
 #include "half.h"
 #include "io_samples.h"
+#include "version.h"
 
 TestSuite(io_mrc, .init = samples_begin, .fini = samples_end);
 
@@ -182,7 +183,7 @@ Test(io_mrc, a_copy_is_the_same_file)
         cr_assert_float_eq((double)header_float(out, big, 84), mean, 1e-5);
         cr_assert_float_eq((double)header_float(out, big, 216), sqrt(squares / COUNT - mean * mean), 1e-5);
         cr_assert_eq(out[big ? 223 : 220], 2);
-        cr_assert_eq(memcmp(out + 224 + 80, "volfilter ", 10), 0);
+        cr_assert_eq(memcmp(out + 224 + 80, "volfilter " VF_VERSION "  ", 12 + strlen(VF_VERSION)), 0);
         memset(out + 224 + 80, 0, 80);
         memcpy(out + 216, in + 216, 8);
         memcpy(out + 76, in + 76, 12);
@@ -191,6 +192,71 @@ Test(io_mrc, a_copy_is_the_same_file)
         free(in);
         free(out);
     }
+}
+
+/* The label that the result of `chain` has behind those of its input. */
+static void expect_label(const char *chain, const char *label)
+{
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    size_t size;
+    char padded[81];
+    put_sample(sample_path("in.mrc"), &(struct mrc_sample){.mode = 2});
+    sample_read(sample_path("in.mrc"), &reader, &volume);
+    struct vf_info result = *vf_reader_info(reader);
+    result.chain = chain;
+    sample_write_volume(sample_path("out.mrc"), &result, &volume, &(struct vf_output_options){0});
+    unsigned char *out = sample_get(sample_path("out.mrc"), &size);
+    snprintf(padded, sizeof padded, "%-80s", label);
+    cr_expect_eq(out[220], 2);
+    cr_expect_eq(memcmp(out + 224, "made by a test", 14), 0);
+    cr_expect_eq(memcmp(out + 224 + 80, padded, 80), 0, "%.80s", (char *)out + 224 + 80);
+    free(out);
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+}
+
+Test(io_mrc, a_label_says_what_made_it)
+{
+    char chain[200], label[200];
+    expect_label("gaussian:sigma=2,median", "volfilter " VF_VERSION ": gaussian:sigma=2,median");
+    expect_label("convolve:file=\xc3\xa4\x1b.txt#0123",
+                 "volfilter " VF_VERSION ": convolve:file=???.txt#0123");
+    /* As long as a label, and one more. */
+    const int room = 80 - (int)strlen("volfilter " VF_VERSION ": ");
+    for (int more = 0; more < 2; more++) {
+        snprintf(
+            chain, sizeof chain, "%.*s", room + more,
+            "median,median,median,median,median,median,median,median,median,median,median,median,median");
+        snprintf(label, sizeof label, "volfilter " VF_VERSION ": %.*s%s", room - 3 * more, chain,
+                 more ? "..." : "");
+        expect_label(chain, label);
+    }
+}
+
+/* Ten labels are all there can be; none gives way, and that is said. */
+Test(io_mrc, labels_that_are_full)
+{
+    struct vf_reader *reader;
+    struct vf_info result;
+    struct vf_error error;
+    size_t size, size_out;
+    char lost[VF_NOTE_TEXT];
+    put_sample(sample_path("in.mrc"), &(struct mrc_sample){.mode = 2, .big_endian = true});
+    unsigned char *in = sample_get(sample_path("in.mrc"), &size);
+    in[223] = 10;
+    memset(in + 224, 'x', 800);
+    sample_put(sample_path("in.mrc"), in, size);
+    sample_copy(sample_path("in.mrc"), sample_path("out.mrc"), VF_COMPRESS_AS_INPUT);
+    unsigned char *out = sample_get(sample_path("out.mrc"), &size_out);
+    cr_expect_eq(memcmp(in + 220, out + 220, 804), 0);
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.mrc"), &error), VF_OK);
+    vf_info_for_result(vf_reader_info(reader), VF_FORMAT_MRC, VF_F32, 1, &result);
+    vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
+    cr_expect_str_eq(lost, "what it is filtered by (its ten labels are taken)");
+    vf_reader_close(reader);
+    free(in);
+    free(out);
 }
 
 static void put_value(enum vf_type type, void *plane, size_t i, double value)
