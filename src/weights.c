@@ -55,6 +55,14 @@ static bool is_text(const char *text, size_t bytes)
     return is;
 }
 
+/* Old programs end lines with carriage returns alone. */
+static void end_lines(char *text)
+{
+    for (; *text != '\0'; text++)
+        if (text[0] == '\r' && text[1] != '\n')
+            text[0] = '\n';
+}
+
 static enum vf_status check_file(int fd, size_t *bytes, struct vf_error *error)
 {
     struct stat about;
@@ -93,8 +101,10 @@ static char *read_text(const char *path, enum vf_status *out, struct vf_error *e
 out:
     close(fd);
     *out = status;
-    if (status == VF_OK)
+    if (status == VF_OK) {
+        end_lines(text);
         return text;
+    }
     vf_free(text);
     return NULL;
 }
