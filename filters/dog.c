@@ -16,6 +16,16 @@ static const struct vf_param params[] = {
                               "sigma where it is not given"),
 };
 
+/* Widths that reach no neighbour smooth nothing, all alike. */
+static bool are_alike(const struct vf_context *context, const double sigma[3], const double sigma2[3])
+{
+    bool alike = true;
+    for (int axis = 0; axis < context->dim; axis++)
+        alike = alike && (sigma[axis] == sigma2[axis] ||
+                          (sigma[axis] < VF_LEAST_SIGMA && sigma2[axis] < VF_LEAST_SIGMA));
+    return alike;
+}
+
 static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
                              const struct vf_value *value, struct vf_error *error)
 {
@@ -27,6 +37,12 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
         sigma2[axis] = USUAL_RATIO * sigma[axis];
     if (value[SIGMA2].given)
         VF_TRY(vf_lengths_in_voxels(&params[SIGMA2], &value[SIGMA2], context, false, sigma2, error));
+    if (are_alike(context, sigma, sigma2))
+        return vf_fail(
+            error, VF_USAGE,
+            "%s: sigma and sigma2 smooth alike, so that nothing is left of the image; give sigma2 "
+            "another width than sigma, such as %g times as much, and one of them at least %g voxels",
+            context->filter, USUAL_RATIO, VF_LEAST_SIGMA);
     VF_TRY(vf_add_gaussian(e, context, 'G', sigma, 4, 1, &smooth[0], VF_FIELD_IMAGE, error));
     VF_TRY(vf_add_gaussian(e, context, 'W', sigma2, 4, 1, &smooth[1], VF_FIELD_IMAGE, error));
     e->output_count = 1;

@@ -113,14 +113,15 @@ static void print_param(FILE *to, const struct vf_param *param)
     print_wrapped(to, text, 16, 16);
 }
 
-/* Another value than the default, where the table tells one: it shows how the parameter is written. */
-static const char *example_value(const struct vf_param *param)
+/* Another value than the default, where the table tells one: it shows how the parameter is written. `lengths`
+ * of the filter come before: the second is mostly for what is wider. */
+static const char *example_value(const struct vf_param *param, int lengths)
 {
     switch (param->kind) {
     case VF_PARAM_CHOICE:
         return strrchr(param->choices, '|') != NULL ? strrchr(param->choices, '|') + 1 : NULL;
     case VF_PARAM_LENGTHS:
-        return "2x2x1";
+        return lengths == 0 ? "2x2x1" : "4x4x2";
     case VF_PARAM_COUNT:
         return strcmp(param->initial, "1") == 0 ? "2" : NULL;
     case VF_PARAM_THRESHOLD:
@@ -137,12 +138,14 @@ static const char *example_value(const struct vf_param *param)
 /* With the parameters that are needed, or all that have an example. */
 static void print_example(FILE *to, const struct vf_filter *filter, bool all)
 {
+    int lengths = 0;
     fprintf(to, "  volfilter -f %s", filter->name);
     for (int i = 0; i < filter->param_count; i++) {
         const struct vf_param *param = &filter->params[i];
-        const char *value = all || param->kind == VF_PARAM_WEIGHTS ? example_value(param) : NULL;
+        const char *value = all || param->kind == VF_PARAM_WEIGHTS ? example_value(param, lengths) : NULL;
         if (value != NULL)
             fprintf(to, ":%s=%s", param->name, value);
+        lengths += param->kind == VF_PARAM_LENGTHS;
     }
     fputs(" in.tif out.tif\n", to);
 }

@@ -73,8 +73,7 @@ Test(linear, constant)
                  {"unsharp", 104.7, 5e-5},
                  {"mean", 104.7, 5e-5},
                  {"mean:radius=0", (float)104.7, 0},
-                 {"dog:sigma=2:sigma2=2", 0, 0},
-                 {"dog:sigma=0", 0, 5e-5},
+                 {"dog:sigma=0:sigma2=2", 0, 5e-5},
                  {"unsharp:amount=0", (float)104.7, 0}};
     for (size_t c = 0; c < COUNT(cases); c++) {
         struct vf_volume out = run_on(level, cases[c].chain, false);
@@ -290,7 +289,6 @@ Test(linear, lengths)
     expect_alike("dog", "dog:sigma=1:sigma2=1.6");
     expect_alike("dog:sigma=2um", "dog:sigma=2x1x0.5:sigma2=3.2x1.6x0.8");
     expect_alike("dog:sigma=1:sigma2=4um", "dog:sigma=1:sigma2=4x2x1");
-    expect_alike("dog:sigma=1.5:sigma2=1.5", "dog:sigma=0:sigma2=0");
     expect_alike("unsharp:sigma=2um", "unsharp:sigma=2x1x0.5:amount=1");
     expect_alike("unsharp:sigma=1:amount=0", "gaussian:sigma=0");
     expect_alike("mean", "mean:radius=1x1x1vox");
@@ -329,6 +327,10 @@ Test(linear, usage)
     expect_usage("mean:radius=2x2", 3, "a stack needs one, or three");
     expect_usage("unsharp:amount=-1", 3, "allowed: a number from 0 to 1000");
     expect_usage("dog:sigma2=1001", 3, "sigma2=1001 is out of range");
+    expect_usage("dog:sigma=2um:sigma2=2x1x0.5", 3, "dog: sigma and sigma2 smooth alike");
+    expect_usage("dog:sigma=2x2x1:sigma2=2x2x3", 1, "dog: sigma and sigma2 smooth alike");
+    expect_usage("dog:sigma=0", 3, "dog: sigma and sigma2 smooth alike");
+    expect_usage("dog:sigma=0.05", 3, "dog: sigma and sigma2 smooth alike");
     expect_usage("laplacian:sigma=1001", 1, "sigma=1001 is out of range");
 }
 
