@@ -203,7 +203,13 @@ static void print_filter(FILE *to, const struct vf_filter *filter)
         fputs("\nParameters:\n", to);
     for (int i = 0; i < filter->param_count; i++)
         print_param(to, &filter->params[i]);
-    fprintf(to, "\nOutput: %s\n", filter->keeps_type ? "the input's element type" : "float32");
+    fputs("\nOutput: ", to);
+    print_wrapped(
+        to,
+        filter->keeps_type
+            ? "the input's element type"
+            : "float32; in PNG, and in unsigned types that --dtype asks for, negative values become 0",
+        8, 8);
     if (filter->source != NULL) {
         fputs("Source: ", to);
         print_wrapped(to, filter->source, 8, 8);

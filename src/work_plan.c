@@ -47,8 +47,22 @@ static bool is_ome_name(const char *name)
     return false;
 }
 
+static void warn_of_rounding(const struct vf_work *w)
+{
+    const struct vf_filter *makes_float = vf_chain_float_filter(w->plan.chain);
+    char note[200];
+    if (w->options->dtype_given || makes_float == NULL || w->format != VF_FORMAT_PNG)
+        return;
+    snprintf(note, sizeof note,
+             "%s gives float32, PNG holds integers: rounded and saturated to %s, negative values to 0 "
+             "(--dtype says otherwise; a .tif keeps all)",
+             makes_float->name, vf_type_name(w->result.type));
+    vf_work_say(w->options, w->out_name, note);
+}
+
 void vf_work_warn(const struct vf_work *w)
 {
+    warn_of_rounding(w);
     const struct vf_info *in = w->input;
     char lost[VF_NOTE_TEXT], notes[2 * VF_NOTE_TEXT + 200] = "";
     vf_info_lost(in, &w->result, lost, sizeof lost);
@@ -104,7 +118,7 @@ static enum vf_status find_context(const struct vf_work *w, struct vf_context *c
     return VF_OK;
 }
 
-/* The type of the result: --dtype, else the filters decide. PNG holds integers only. */
+/* The type of the result: --dtype, else the filters decide. PNG holds integers only (warn_of_rounding). */
 static enum vf_type result_type(const struct vf_work *w, const struct vf_chain *chain)
 {
     const struct vf_filter *makes_float = vf_chain_float_filter(chain);
@@ -113,16 +127,9 @@ static enum vf_type result_type(const struct vf_work *w, const struct vf_chain *
         return w->options->dtype;
     if (makes_float == NULL)
         return own;
-    if (w->format == VF_FORMAT_PNG && w->input->page_count == 1 && (own == VF_U8 || own == VF_U16)) {
-        char note[160];
-        snprintf(note, sizeof note,
-                 "%s gives float32, PNG holds integers: rounded and saturated to %s (--dtype says "
-                 "otherwise; a .tif keeps all)",
-                 makes_float->name, vf_type_name(own));
-        vf_work_say(w->options, w->out_name, note);
-        return own;
-    }
-    return VF_F32;
+    return w->format == VF_FORMAT_PNG && w->input->page_count == 1 && (own == VF_U8 || own == VF_U16)
+               ? own
+               : VF_F32;
 }
 
 /* Whether the first scheme of --scheme is one of the GPU's. */

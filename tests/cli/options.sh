@@ -122,6 +122,10 @@ test_what_follows_a_derivative_keeps_its_type() {
     has b.tif type uint16
     expect 0 -f gradient,gaussian "$SMALL" c.png
     says "gradient gives float32, PNG holds integers"
+    # Nothing is said of a result that cannot be.
+    expect 1 -f hessian "$SMALL" d.png
+    says "PNG holds 1 channel (grey) or 3 (RGB); the result has 2: write a .tif"
+    [ "$(wc -l <err)" -eq 1 ]
 }
 
 test_dtype() {
