@@ -90,6 +90,7 @@ out:
 const struct vf_filter vf_filter_and = {
     .name = "and",
     .summary = "anisotropic diffusion for tomograms: ced on structures, eed elsewhere",
+    .known_as = "nonlinearanisotropicdiffusion|hybriddiffusion",
     .source = "Frangakis & Hegerl 2001; Fernandez & Li 2003, 2005",
     .keeps_type = true,
     .params = params,

@@ -34,6 +34,7 @@ out:
 const struct vf_filter vf_filter_ced = {
     .name = "ced",
     .summary = "coherence-enhancing diffusion: smooth along lines and layers",
+    .known_as = "coherenceenhancingdiffusion",
     .source = "Weickert 1999",
     .keeps_type = true,
     .params = params,

@@ -40,6 +40,7 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
 const struct vf_filter vf_filter_convolve = {
     .name = "convolve",
     .summary = "convolve with weights from a file, of any shape in 2D or 3D",
+    .known_as = "correlate|convolution|correlation|filter2d|conv2|convn|imfilter",
     .source = "the sum of weight * voxel over the table, directly: what scipy.ndimage.convolve gives; "
               "flip=no: scipy.ndimage.correlate",
     .params = params,

@@ -56,6 +56,7 @@ out:
 const struct vf_filter vf_filter_dog = {
     .name = "dog",
     .summary = "difference of two Gaussians: keeps structures of about their widths",
+    .known_as = "differenceofgaussians",
     .source = "Marr & Hildreth 1980; the Gaussians end at 4 sigma, as in "
               "skimage.filters.difference_of_gaussians",
     .params = params,

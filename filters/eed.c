@@ -85,6 +85,7 @@ out:
 const struct vf_filter vf_filter_eed = {
     .name = "eed",
     .summary = "edge-enhancing diffusion: smooth along surfaces or lines, not across them",
+    .known_as = "edgeenhancingdiffusion|nadeed3d",
     .source = "Weickert 1998; mode=line: Frangakis & Hegerl 2001",
     .keeps_type = true,
     .params = params,

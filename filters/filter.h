@@ -220,8 +220,10 @@ enum vf_status vf_filter_expand(const struct vf_filter *filter, const struct vf_
 struct vf_filter {
     const char *name;
     const char *summary; /* one line */
-    const char *source;  /* the papers and formulae it follows */
-    bool keeps_type;     /* its result is of its input's kind and type; otherwise float32 */
+    const char
+        *known_as;      /* "a|b": what other programs call it, in small letters without '_'; NULL: the same */
+    const char *source; /* the papers and formulae it follows */
+    bool keeps_type;    /* its result is of its input's kind and type; otherwise float32 */
     const struct vf_param *params;
     int param_count;
     /* Fills an expansion that holds field 0 alone, and repeat 1. `value` has one entry for each of `params`.

@@ -125,6 +125,7 @@ out:
 const struct vf_filter vf_filter_gradient = {
     .name = "gradient",
     .summary = "first derivatives: magnitude or components",
+    .known_as = "gradientmagnitude|gaussiangradientmagnitude|edges|findedges",
     .source = "central differences (u[+1] - u[-1]) / 2h; Sobel [1 2 1]/4, Scharr [3 10 3]/16 across",
     .params = params,
     .param_count = sizeof params / sizeof params[0],

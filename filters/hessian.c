@@ -52,6 +52,7 @@ out:
 const struct vf_filter vf_filter_hessian = {
     .name = "hessian",
     .summary = "second derivatives: eigenvalues of their matrix, or components",
+    .known_as = "hessianmatrix|hessianmatrixeigvals",
     .source = "second central differences of u_sigma: (u[+1] - 2 u + u[-1]) / h^2, and of two axes over "
               "4 h_a h_b (Frangi et al. 1998 tell vessels by its eigenvalues)",
     .params = params,

@@ -31,6 +31,7 @@ out:
 const struct vf_filter vf_filter_laplacian = {
     .name = "laplacian",
     .summary = "second derivatives, summed: bright in valleys, dark on ridges",
+    .known_as = "laplace|log|gaussianlaplace|laplacianofgaussian",
     .source = "sum over the axes of (u[+1] - 2u + u[-1]) / h^2: scipy.ndimage.laplace where h = 1, after "
               "gaussian_filter; gaussian_laplace derives the Gaussian itself",
     .params = params,

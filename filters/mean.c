@@ -67,6 +67,7 @@ out:
 const struct vf_filter vf_filter_mean = {
     .name = "mean",
     .summary = "smooth by the mean of a box",
+    .known_as = "box|boxblur|boxfilter|uniform|uniformfilter|average|averaging",
     .source = "sums along x, y and z of 2r + 1 cells, each weighed 1/(2r + 1), as "
               "scipy.ndimage.uniform_filter",
     .keeps_type = true,

@@ -34,6 +34,7 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
 const struct vf_filter vf_filter_median = {
     .name = "median",
     .summary = "the median of a box: removes outliers, keeps edges",
+    .known_as = "medianfilter|medianblur|despeckle",
     .source = "as scipy.ndimage.median_filter of size 2 radius + 1; a NaN in the box gives NaN, a zero is +0",
     .keeps_type = true,
     .params = params,

@@ -47,6 +47,7 @@ out:
 const struct vf_filter vf_filter_perona_malik = {
     .name = "perona-malik",
     .summary = "smooth within regions, not across edges",
+    .known_as = "anisotropicdiffusion|gradientanisotropicdiffusion",
     .source = "Perona & Malik 1990, explicit steps over the face neighbours",
     .keeps_type = true,
     .params = params,

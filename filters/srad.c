@@ -99,6 +99,7 @@ out:
 const struct vf_filter vf_filter_srad = {
     .name = "srad",
     .summary = "speckle-reducing diffusion of ultrasound and radar images, slice by slice",
+    .known_as = "speckle|specklereduction|specklereducinganisotropicdiffusion",
     .source = "Yu & Acton 2002 as Rodinia has it, on the exponential of u over its range; the same in every "
               "slice, with one q0 for all, and whatever the sides of pixels; under boundary constant nothing "
               "crosses the border",

@@ -62,6 +62,7 @@ out:
 const struct vf_filter vf_filter_structure_tensor = {
     .name = "structure-tensor",
     .summary = "local orientation and its strength",
+    .known_as = "structuretensoreigenvalues",
     .source = "J = K_rho * (grad u_sigma grad u_sigma^T) (Weickert 1998); eigenvectors after Eberly (2014), "
               "eigenvalues by Kummer's sum of squares (1843), without iterations",
     .params = params,

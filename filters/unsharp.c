@@ -35,6 +35,7 @@ out:
 const struct vf_filter vf_filter_unsharp = {
     .name = "unsharp",
     .summary = "sharpen: add what a Gaussian takes away",
+    .known_as = "sharpen|unsharpmask|unsharpmasking",
     .source = "unsharp masking: u + amount (u - G u), the difference first, then one multiply-add",
     .keeps_type = true,
     .params = params,

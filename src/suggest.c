@@ -67,10 +67,33 @@ void vf_suggestion_consider_choices(struct vf_suggestion *s, const char *choices
     }
 }
 
+/* Whether a word is one of "a|b|c", its case and what parts words in it aside. */
+static bool is_one_of(const char *word, size_t length, const char *names)
+{
+    char bare[2 * MAX_WORD];
+    size_t n = 0;
+    for (size_t i = 0; i < length && n < sizeof bare; i++)
+        if (word[i] != '_' && word[i] != '-')
+            bare[n++] = (char)letter(word[i]);
+    while (*names != '\0') {
+        const size_t each = strcspn(names, "|");
+        if (each == n && memcmp(names, bare, n) == 0)
+            return true;
+        names += each + (names[each] == '|');
+    }
+    return false;
+}
+
 void vf_suggestion_consider_filters(struct vf_suggestion *s)
 {
-    for (const struct vf_filter *const *filter = vf_filters; *filter != NULL; filter++)
+    for (const struct vf_filter *const *filter = vf_filters; *filter != NULL; filter++) {
         vf_suggestion_consider(s, (*filter)->name, strlen((*filter)->name));
+        if ((*filter)->known_as == NULL || !is_one_of(s->word, s->length, (*filter)->known_as))
+            continue;
+        s->best = (*filter)->name;
+        s->best_length = strlen(s->best);
+        s->distance = 0;
+    }
 }
 
 const char *vf_suggestion_text(const struct vf_suggestion *s, const char *before, char *text, size_t room)

@@ -18,7 +18,7 @@ void vf_suggestion_consider(struct vf_suggestion *s, const char *candidate, size
 /* Considers each of the words in "a|b|c". */
 void vf_suggestion_consider_choices(struct vf_suggestion *s, const char *choices);
 
-/* Considers every filter. */
+/* Considers every filter, by its name and by what others call it. */
 void vf_suggestion_consider_filters(struct vf_suggestion *s);
 
 /* Writes "; did you mean 'WORD'?" with `before` (such as "--") in front of the word, or nothing when no word

@@ -1,4 +1,5 @@
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "src/suggest.h"
@@ -37,6 +38,37 @@ Test(suggest, far_words_are_not_suggested)
     expect("", "a|b", "");
     expect("foo", "dog|mean", "");
     expect("word", "", "");
+}
+
+/* What other programs call a filter. */
+Test(suggest, filters)
+{
+    static const char *const cases[][2] = {
+        {"gausian", "gaussian"},
+        {"box", "mean"},
+        {"uniform_filter", "mean"},
+        {"GaussianBlur", "gaussian"},
+        {"unsharp_mask", "unsharp"},
+        {"laplace", "laplacian"},
+        {"LoG", "laplacian"},
+        {"filter2D", "convolve"},
+        {"difference_of_gaussians", "dog"},
+        {"anisotropic-diffusion", "perona-malik"},
+        {"speckle_reducing_anisotropic_diffusion", "srad"},
+        {"bilateral", NULL},
+        {"boxes", NULL},
+        {"|", NULL},
+        {"_", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char expected[80] = "", got[80];
+        struct vf_suggestion s;
+        vf_suggestion_begin(&s, cases[i][0], strlen(cases[i][0]));
+        vf_suggestion_consider_filters(&s);
+        if (cases[i][1] != NULL)
+            snprintf(expected, sizeof expected, "; did you mean '%s'?", cases[i][1]);
+        cr_expect_str_eq(vf_suggestion_text(&s, "", got, sizeof got), expected, "%s: %s", cases[i][0], got);
+    }
 }
 
 Test(suggest, words_of_any_length_are_safe)

@@ -143,7 +143,7 @@ test_dtype() {
 
 test_float_result_into_png_is_rounded_with_a_note() {
     expect 0 -f gradient "$SMALL" o.png
-    says "--dtype"
+    says "rounded and saturated to uint8, negative values to 0 (--dtype says otherwise"
     has o.png type uint8
     expect 0 -q -f gradient "$SMALL" o.png
     silent
