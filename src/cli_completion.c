@@ -44,22 +44,30 @@ static void print_paths(FILE *to, const char *before, size_t before_length, cons
         closedir(entries);
 }
 
-/* `at` is the last of the filter's parameters, behind the colon. */
-static void print_params(FILE *to, const struct vf_filter *filter, const char *word, const char *at)
+/* The values of a parameter that begin with `part`, which ends the word. */
+static void print_values(FILE *to, const struct vf_param *param, const char *word, const char *part)
+{
+    if (param->kind == VF_PARAM_WEIGHTS)
+        print_paths(to, word, (size_t)(part - word), part);
+    else if (param->choices != NULL)
+        print_choices(to, word, (size_t)(part - word), param->choices, part);
+}
+
+/* `at` is the last of the filter's parameters, behind the colon; the first one may be a value alone. */
+static void print_params(FILE *to, const struct vf_filter *filter, const char *word, const char *at,
+                         bool is_first)
 {
     const char *equals = strchr(at, '=');
     for (int i = 0; i < filter->param_count; i++) {
         const struct vf_param *param = &filter->params[i];
         if (equals == NULL && begins(param->name, at, strlen(at)))
             fprintf(to, "%.*s%s=\n", (int)(at - word), word, param->name);
-        if (equals == NULL || strlen(param->name) != (size_t)(equals - at) ||
-            !begins(at, param->name, strlen(param->name)))
-            continue;
-        if (param->kind == VF_PARAM_WEIGHTS)
-            print_paths(to, word, (size_t)(equals + 1 - word), equals + 1);
-        else if (param->choices != NULL)
-            print_choices(to, word, (size_t)(equals + 1 - word), param->choices, equals + 1);
+        if (equals != NULL && strlen(param->name) == (size_t)(equals - at) &&
+            begins(at, param->name, strlen(param->name)))
+            print_values(to, param, word, equals + 1);
     }
+    if (equals == NULL && is_first && at[0] != '\0' && filter->param_count > 0)
+        print_values(to, &filter->params[0], word, at);
 }
 
 void vf_cli_print_candidates(FILE *to, const char *word)
@@ -69,8 +77,9 @@ void vf_cli_print_candidates(FILE *to, const char *word)
     if (name[length] != '\0') {
         const struct vf_filter *filter = vf_filter_by_name(name, length);
         const char *colon = strrchr(name + length, ':');
+        const char *at = colon == NULL ? name + length + 1 : colon + 1;
         if (filter != NULL)
-            print_params(to, filter, word, colon == NULL ? name + length + 1 : colon + 1);
+            print_params(to, filter, word, at, at == name + length + 1);
         return;
     }
     for (int i = 0; vf_filters[i] != NULL; i++)

@@ -27,12 +27,14 @@ test_chains() {
     completes convolve:f convolve:file= convolve:flip=
     completes gaussian,convolve:file=d/w gaussian,convolve:file=d/weights.txt
     completes convolve:file=d/k convolve:file=d/kernels/
+    completes convolve:d/w convolve:d/weights.txt
+    completes gradient:s gradient:sigma= gradient:sobel gradient:scharr
     completes convolve:file=d/.h convolve:file=d/.hidden
     expect 0 --complete-chain convolve:file=nowhere/
     [ ! -s out ]
     expect 0 --complete-chain ''
     "$VOLFILTER" list | sed 's/ .*//' | cmp - out
-    for word in nonsense nonsense:x gaussian:nonsense= gaussian:sigma= ',,'; do
+    for word in nonsense nonsense:x gaussian:nonsense= gaussian:sigma= convolve:flip=yes:d/w gradient:output=x:sc ',,'; do
         expect 0 --complete-chain "$word"
         [ ! -s out ] || [ "$word" = ',,' ]
     done
