@@ -23,7 +23,11 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKER = [sys.executable, os.path.join(HERE, "worker.py")]
 
-# name, (z, y, x), type, volfilter's chain, [(program, what it is asked for, note)]
+WEIGHTS = os.path.realpath(os.path.join(HERE, "../../weights"))
+PLANE = (1, 4096, 4096)
+TABLES = ("5x3", "11x11", "21x21")
+
+# name, (z, y, x), type, volfilter's chain and options, [(program, what it is asked for, note)]
 ROWS = [
     *[(f"gaussian sigma {sigma}", (256, 256, 256), "float32", f"gaussian:sigma={sigma}",
        [("scipy", f"gaussian_filter {sigma}", ""), ("vigra", f"gaussian {sigma} 4", ""),
@@ -31,7 +35,35 @@ ROWS = [
       for sigma in (1, 2, 4)],
     ("mean radius 4", (256, 256, 256), "float32", "mean:radius=4", [("scipy", "uniform_filter 9", "")]),
     ("laplacian", (256, 256, 256), "float32", "laplacian", [("scipy", "laplace", "")]),
+    ("laplacian sigma 2", (256, 256, 256), "float32", "laplacian:sigma=2",
+     [("scipy", "gaussian_laplace 2", "derives the Gaussian")]),
+    ("dog", (256, 256, 256), "float32", "dog", [("scipy", "dog 1 1.6", ""), ("skimage", "dog 1 1.6", "")]),
+    ("unsharp", (128, 256, 256), "float32", "unsharp --boundary reflect", [("skimage", "unsharp_mask 1 1", "")]),
+    ("hessian, eigenvalues", (96, 96, 96), "float32", "hessian",
+     [("skimage", "hessian 1", "first differences twice; eigenvalues"),
+      ("vigra", "hessian 1", "derives the Gaussian; eigenvalues")]),
+    ("convolve 5x5x5", (128, 128, 128), "float32", "convolve:5x5x5.txt",
+     [("scipy", "convolve 5x5x5.txt", "")]),
     ("median radius 1", (128, 128, 128), "float32", "median", [("scipy", "median_filter 3", "")]),
+    ("median radius 2", (96, 96, 96), "float32", "median:radius=2", [("scipy", "median_filter 5", "")]),
+    *[(f"2D median radius {radius}", PLANE, kind, f"median:radius={radius}",
+       [("scipy", f"median_filter {2 * radius + 1}", ""), ("opencv", f"median {2 * radius + 1}", ""),
+        ("vips", f"rank {2 * radius + 1} {2 * radius + 1} {2 * radius * (radius + 1)}", "")])
+      for radius in (1, 2) for kind in ("uint8", "uint16", "float32")],
+    ("2D median radius 3", PLANE, "uint8", "median:radius=3", [("opencv", "median 7", ""), ("vips", "rank 7 7 24", "")]),
+    *[(f"2D mean radius {radius}", PLANE, kind, f"mean:radius={radius}",
+       [("scipy", f"uniform_filter {2 * radius + 1}", "" if kind == "float32" else "truncates"),
+        ("opencv", f"mean {2 * radius + 1}", "")])
+      for radius in (1, 4) for kind in ("uint8", "float32")],
+    *[("2D laplacian", PLANE, kind, "laplacian", [("scipy", "laplace", ""), ("opencv", "laplacian", "")])
+      for kind in ("uint8", "float32")],
+    *[("2D unsharp", PLANE, kind, "unsharp --boundary reflect",
+       [("skimage", "unsharp_mask 1 1", "gives floats"), ("opencv", "unsharp 1 9", "")])
+      for kind in ("uint8", "float32")],
+    *[(f"2D convolve {size}", PLANE, kind, f"convolve:{size}.txt:flip=no",
+       [("scipy", f"correlate {size}.txt", ""), ("opencv", f"filter2D {size}.txt", ""),
+        ("vips", f"conv {size}.txt.mat", "")])
+      for size in TABLES for kind in ("uint8", "float32")],
     ("gradient magnitude", (256, 256, 256), "float32", "gradient",
      [("numpy", "gradient", ""), ("gmic", "-gradient_norm", "")]),
     ("structure tensor, coherence", (96, 96, 96), "float32", "structure-tensor:output=coherence",
@@ -43,23 +75,27 @@ ROWS = [
      [("scipy", "gaussian_filter 1", "truncates"), ("gmic", "-blur 1", "IIR"), ("tiffcp", "", "copies")]),
     ("2D sigma 2", (1, 8192, 8192), "uint8", "gaussian:sigma=2",
      [("scipy", "gaussian_filter 2", "truncates"), ("opencv", "gaussian 2 17", ""),
-      ("vips", "2", "radius 3"), ("vips", "2 --precision float --min-ampl 0.001", "radius 7, gives float32"),
+      ("vips", "gaussblur 2", "radius 3"),
+      ("vips", "gaussblur 2 --precision float --min-ampl 0.001", "radius 7, gives float32"),
       ("tiffcp", "", "copies")]),
     ("2D sigma 2", (1, 8192, 8192), "float32", "gaussian:sigma=2",
      [("scipy", "gaussian_filter 2", ""), ("opencv", "gaussian 2 17", ""),
-      ("vips", "2", "radius 3"), ("vips", "2 --precision float --min-ampl 0.001", "radius 7")]),
+      ("vips", "gaussblur 2", "radius 3"),
+      ("vips", "gaussblur 2 --precision float --min-ampl 0.001", "radius 7")]),
 ]
 
 
 def command(program, asked, source, target, volfilter, chain):
     """The process from file to file."""
     if program == "volfilter":
-        return [volfilter, "--backend", "cpu", "--json", "--compress", "none", "-f", chain, source, target]
+        return [volfilter, "--backend", "cpu", "--json", "--compress", "none", "-f", *chain.split(),
+                source, target]
     if program == "gmic":
         # Pages are images of their own to it, which -append makes a volume of.
         return ["gmic", "-v", "-", source, "-append", "z", *asked.split(), "-o", target]
     if program == "vips":
-        return ["vips", "gaussblur", source, target, *asked.split()]
+        name, *words = asked.split()
+        return ["vips", name, source, target, *words]
     if program == "tiffcp":
         return ["tiffcp", "-c", "none", source, target]
     return [*WORKER, program, asked, source, target]
@@ -115,12 +151,25 @@ def programs_there():
     return there
 
 
+def take_weights():
+    """The tables into this folder, and as libvips has them: their size, then the rows."""
+    shutil.copy(os.path.join(WEIGHTS, "5x5x5.txt"), ".")
+    for table in TABLES:
+        path = f"{table}.txt"
+        shutil.copy(os.path.join(WEIGHTS, path), ".")
+        with open(path, encoding="utf-8") as file:
+            rows = [line for line in file if line.strip() and not line.startswith("#")]
+        with open(f"{path}.mat", "w", encoding="utf-8") as file:
+            file.write(f"{len(rows[0].split())} {len(rows)}\n")
+            file.writelines(rows)
+
+
 def row(name, shape, kind, chain, peers, options, there):
     source, exact = "in.tif", "exact.tif"
     # By another process: what this one holds would count as the peak of all that it starts.
     subprocess.run([*WORKER, "make", kind, "x".join(str(n) for n in shape), source], check=True)
-    subprocess.run([options.volfilter, "--quiet", "--backend", "cpu", "--dtype", "float32", "-f", chain, source, exact],
-                   check=True)
+    subprocess.run([options.volfilter, "--quiet", "--backend", "cpu", "--dtype", "float32", "-f", *chain.split(),
+                    source, exact], check=True)
     voxels, size = math.prod(shape), os.path.getsize(source)
     runs = [("volfilter", "", "")] + [p for p in peers if p[0] in there]
     taken = [[] for _ in runs]
@@ -159,6 +208,7 @@ def main():
         sys.exit("numpy and tifffile write the images: apt-get install python3-skimage")
     with tempfile.TemporaryDirectory() as scratch:
         os.chdir(scratch)
+        take_weights()
         for name, shape, kind, chain, peers in ROWS:
             if options.rows in f"{name} {kind}":
                 row(name, shape, kind, chain, peers, options, there)
