@@ -134,10 +134,10 @@ def difference(result, exact, note):
     return done[2].strip() if done else "-"
 
 
-def programs_there():
+def programs_there(wanted):
     """Which of the peers can be run, and a line for each that cannot."""
     there = []
-    for program in ("scipy", "numpy", "skimage", "opencv", "vigra", "itk", "gmic", "vips", "tiffcp"):
+    for program in wanted or ("scipy", "numpy", "skimage", "opencv", "vigra", "itk", "gmic", "vips", "tiffcp"):
         module = {"opencv": "cv2", "itk": "SimpleITK"}.get(program, program)
         if program in ("gmic", "vips", "tiffcp"):
             good = shutil.which(program) is not None
@@ -201,10 +201,11 @@ def main():
     parser.add_argument("--volfilter", default=os.path.join(HERE, "../../../build/volfilter"))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--rows", default="", help="only rows whose name has this in it")
+    parser.add_argument("--peers", default="", help="only these programs, parted by commas")
     options = parser.parse_args()
     options.volfilter = os.path.realpath(options.volfilter)
-    there = programs_there()
-    if "numpy" not in there:
+    there = programs_there(options.peers.split(",") if options.peers else [])
+    if not programs_there(["numpy"]):
         sys.exit("numpy and tifffile write the images: apt-get install python3-skimage")
     with tempfile.TemporaryDirectory() as scratch:
         os.chdir(scratch)
