@@ -54,7 +54,8 @@ const struct vf_filter vf_filter_hessian = {
     .summary = "second derivatives: eigenvalues of their matrix, or components",
     .known_as = "hessianmatrix|hessianmatrixeigvals",
     .source = "second central differences of u_sigma: (u[+1] - 2 u + u[-1]) / h^2, and of two axes over "
-              "4 h_a h_b (Frangi et al. 1998 tell vessels by its eigenvalues)",
+              "4 h_a h_b, h the sides of a voxel in x-voxels (Frangi et al. 1998 tell vessels by its "
+              "eigenvalues); skimage.feature.hessian_matrix takes first differences twice",
     .params = params,
     .param_count = sizeof params / sizeof params[0],
     .expand = expand,

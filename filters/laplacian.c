@@ -32,8 +32,10 @@ const struct vf_filter vf_filter_laplacian = {
     .name = "laplacian",
     .summary = "second derivatives, summed: bright in valleys, dark on ridges",
     .known_as = "laplace|log|gaussianlaplace|laplacianofgaussian",
-    .source = "sum over the axes of (u[+1] - 2u + u[-1]) / h^2: scipy.ndimage.laplace where h = 1, after "
-              "gaussian_filter; gaussian_laplace derives the Gaussian itself",
+    .source =
+        "sum over the axes of (u[+1] - 2u + u[-1]) / h^2, h the sides of a voxel in x-voxels: where they "
+        "are 1, scipy.ndimage.laplace and OpenCV's Laplacian, after gaussian_filter; gaussian_laplace "
+        "derives the Gaussian itself",
     .params = params,
     .param_count = sizeof params / sizeof params[0],
     .expand = expand,

@@ -69,7 +69,7 @@ const struct vf_filter vf_filter_mean = {
     .summary = "smooth by the mean of a box",
     .known_as = "box|boxblur|boxfilter|uniform|uniformfilter|average|averaging",
     .source = "sums along x, y and z of 2r + 1 cells, each weighed 1/(2r + 1), as "
-              "scipy.ndimage.uniform_filter",
+              "scipy.ndimage.uniform_filter and OpenCV's blur; ImageJ's Mean takes a disc",
     .keeps_type = true,
     .params = params,
     .param_count = sizeof params / sizeof params[0],

@@ -36,7 +36,8 @@ const struct vf_filter vf_filter_unsharp = {
     .name = "unsharp",
     .summary = "sharpen: add what a Gaussian takes away",
     .known_as = "sharpen|unsharpmask|unsharpmasking",
-    .source = "unsharp masking: u + amount (u - G u), the difference first, then one multiply-add",
+    .source = "unsharp masking: u + amount (u - G u), the difference first, then one multiply-add, as "
+              "skimage.filters.unsharp_mask; amount is w / (1 - w) for a mask weight w of ImageJ's",
     .keeps_type = true,
     .params = params,
     .param_count = sizeof params / sizeof params[0],
