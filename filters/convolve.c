@@ -42,7 +42,8 @@ const struct vf_filter vf_filter_convolve = {
     .summary = "convolve with weights from a file, of any shape in 2D or 3D",
     .known_as = "correlate|convolution|correlation|filter2d|conv2|convn|imfilter",
     .source = "the sum of weight * voxel over the table, directly: what scipy.ndimage.convolve gives; "
-              "flip=no: scipy.ndimage.correlate",
+              "flip=no: scipy.ndimage.correlate. Weights are taken as they are; ImageJ's Convolve divides "
+              "them by their sum where it normalizes",
     .params = params,
     .param_count = sizeof params / sizeof params[0],
     .expand = expand,
