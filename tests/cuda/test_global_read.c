@@ -67,8 +67,8 @@ Test(global_read, tables_that_are_loops)
                  {TAPS_EDGES, 3, 4, true, VF_WRAP},     {TAPS_BOX, 2, 6, false, VF_REFLECT},
                  {TAPS_BOX, 2, 36, false, VF_CONSTANT}, {TAPS_BOX, 2, 8, true, VF_NEAREST}};
     static const char *const schemes[] = {"global-read:block=8x4x1:work=4x2x1", NULL};
-    static const char *const refused[] = {"register-stream", "associative", "sliding-tile", "small-tile",
-                                          "big-tile", "time-tile"};
+    static const char *const refused[] = {"register-stream", "associative", "sliding-tile",
+                                          "small-tile",      "big-tile",    "time-tile"};
     struct vf_cuda *cuda = device_open();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const bool flat = cases[i].dim == 2;
