@@ -30,8 +30,8 @@ VF_DEVICE void ask_for(const struct vf_row_ahead *ahead, ptrdiff_t i, int vector
  * If it ASKS, what is `ahead` of each row is on its way to the second cache meanwhile.
  */
 #define LINES_NAMED(name, ROWS, VECTORS, ASKS)                                                               \
-    static void name(const void *const *in, const REAL *weight, int taps, void *const *out, ptrdiff_t begin, \
-                     ptrdiff_t end, enum vf_row_place place, ptrdiff_t ahead)                                \
+    static void name(const void *const *in, ptrdiff_t from, const REAL *weight, int taps, void *const *out,  \
+                     ptrdiff_t to, ptrdiff_t begin, ptrdiff_t end, enum vf_row_place place, ptrdiff_t ahead) \
     {                                                                                                        \
         for (ptrdiff_t i = begin; i < end; i += (VECTORS)*VF_LANES) {                                        \
             vf_vector sum[ROWS][VECTORS], x[VECTORS];                                                        \
@@ -51,16 +51,16 @@ VF_DEVICE void ask_for(const struct vf_row_ahead *ahead, ptrdiff_t i, int vector
                 VF_UNROLL for (int k = j + 1; k < (ROWS); k++) ADD_TO(VECTORS, k, taps + j - k)              \
             }                                                                                                \
             VF_UNROLL for (int k = 0; k < (ROWS); k++) VF_UNROLL for (int v = 0; v < (VECTORS); v++)         \
-                put_vector(out[k], i + v * VF_LANES, sum[k][v], place);                                      \
+                put_vector((char *)out[k] + to, i + v * VF_LANES, sum[k][v], place);                         \
         }                                                                                                    \
     }
-#define LOAD_VECTORS(VECTORS, ASKS, row)                             \
-    VF_UNROLL for (int v = 0; v < (VECTORS); v++)                    \
-    {                                                                \
-        const REAL *from = (const REAL *)in[row] + i + v * VF_LANES; \
-        x[v] = vf_vector_load(from);                                 \
-        if (ASKS)                                                    \
-            __builtin_prefetch(from + ahead, 0, 2);                  \
+#define LOAD_VECTORS(VECTORS, ASKS, row)                                                  \
+    VF_UNROLL for (int v = 0; v < (VECTORS); v++)                                         \
+    {                                                                                     \
+        const char *at = (const char *)((const REAL *)in[row] + i + v * VF_LANES) + from; \
+        x[v] = vf_vector_load((const REAL *)(const void *)at);                            \
+        if (ASKS)                                                                         \
+            __builtin_prefetch(at + ahead, 0, 2);                                         \
     }
 #define ADD_TO(VECTORS, k, tap) \
     VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[k][v] = vf_vector_fma(weight[tap], x[v], sum[k][v]);
@@ -78,9 +78,9 @@ LINES(2, 1)
 LINES(1, 4)
 LINES(1, 1)
 
-#define MAKE_LINES(ROWS, VECTORS, begin, end)                                                               \
-    (ahead == 0 ? lines_##ROWS##_##VECTORS : lines_ahead_##ROWS##_##VECTORS)(in + k, weight, taps, out + k, \
-                                                                             begin, end, place, ahead)
+#define MAKE_LINES(ROWS, VECTORS, begin, end)                                 \
+    (ahead == 0 ? lines_##ROWS##_##VECTORS : lines_ahead_##ROWS##_##VECTORS)( \
+        in + k, from, weight, taps, out + k, to, begin, end, place, ahead)
 
 /* 32 registers hold the sums of 8 rows by 2 vectors, or of 4 by 4; 16 hold those of 4 by 2. With short
  * vectors the weights, which pass from row to row, are too many moves for 8 rows. */
@@ -91,8 +91,8 @@ LINES(1, 1)
 #define MANY_REGISTERS (VF_VECTOR_BYTES == 64)
 #endif
 
-static void lines(const void *const *in, const void *weight, int taps, void *const *out, int count,
-                  ptrdiff_t n, enum vf_row_place place, ptrdiff_t ahead)
+static void lines(const void *const *in, ptrdiff_t from, const void *weight, int taps, void *const *out,
+                  ptrdiff_t to, int count, ptrdiff_t n, enum vf_row_place place, ptrdiff_t ahead)
 {
     const ptrdiff_t blocks = n / (4 * VF_LANES) * (4 * VF_LANES);
     for (int k = 0; k < count;) {
@@ -136,12 +136,14 @@ static void lines(const void *const *in, const void *weight, int taps, void *con
         }                                                                                           \
     }
 
-/* Sums of a row's neighbouring elements, VECTORS of them in registers. */
+/* Sums of a row's neighbouring elements, VECTORS of them in registers, while a row to come is asked for. */
 #define ALONG(name, VECTORS, LOADS)                                                                       \
     static void name(const REAL *from, const REAL *weight, int taps, REAL *to, ptrdiff_t begin,           \
-                     ptrdiff_t end)                                                                       \
+                     ptrdiff_t end, const struct vf_row_ahead *ahead)                                     \
     {                                                                                                     \
         for (ptrdiff_t i = begin; i < end; i += (VECTORS)*VF_LANES) {                                     \
+            if ((VECTORS) > 1)                                                                            \
+                ask_for(ahead, i, VECTORS);                                                               \
             vf_vector sum[VECTORS], x[(VECTORS) + 1];                                                     \
             VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[v] =                                        \
                 weight[0] * vf_vector_load(from + i + v * VF_LANES);                                      \
@@ -184,15 +186,11 @@ static void along(const void *in, const void *weight, int taps, void *out, ptrdi
 {
     const ptrdiff_t eights = n / (8 * VF_LANES) * (8 * VF_LANES), fours = n / (4 * VF_LANES) * (4 * VF_LANES);
     const bool loads = taps >= LEAST_TAPS_LOADED;
-    for (ptrdiff_t i = 0, next; i < eights; i = next) {
-        next = ahead->row == NULL ? eights : i + 8 * VF_LANES;
-        ask_for(ahead, i, 8);
-        (loads ? along_loads_8 : along_8)(in, weight, taps, out, i, next);
-    }
-    for (ptrdiff_t i = eights; i < ahead->count; i += 4 * VF_LANES)
+    (loads ? along_loads_8 : along_8)(in, weight, taps, out, 0, eights, ahead);
+    (loads ? along_loads_4 : along_4)(in, weight, taps, out, eights, fours, ahead);
+    along_1(in, weight, taps, out, fours, n, ahead);
+    for (ptrdiff_t i = fours; i < ahead->count; i += 4 * VF_LANES)
         ask_for(ahead, i, 4);
-    (loads ? along_loads_4 : along_4)(in, weight, taps, out, eights, fours);
-    along_1(in, weight, taps, out, fours, n);
 }
 
 #endif

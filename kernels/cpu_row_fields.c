@@ -4,6 +4,7 @@
 
 #include "kernels/cpu_row_worker.h"
 #include "src/alloc.h"
+#include "src/size.h"
 
 /* A tile's range with its reach, inside the grid unless the grid is periodic along that axis. */
 static struct vf_range extended(struct vf_range tile, int reach, ptrdiff_t n, bool periodic)
@@ -156,65 +157,66 @@ const char *vf_row_of_source(const struct vf_row_worker *w, const struct vf_arra
 struct vf_row_loading vf_row_loading_of(const struct vf_row_worker *w, int field, ptrdiff_t s)
 {
     const struct vf_row_layout *l = w->layout;
-    const struct vf_array *array = &l->job->source[l->ring[field].source];
+    const struct vf_ring *ring = &l->ring[field];
+    const struct vf_row_part *part = &w->part[field];
+    const struct vf_array *array = &l->job->source[ring->source];
     const struct vf_row_plane plane = vf_row_plane_of(w, field, s, 0);
-    const ptrdiff_t cell = (ptrdiff_t)vf_type_size(array->type), first = w->part[field].r.from;
+    const ptrdiff_t cell = (ptrdiff_t)vf_type_size(array->type), x = part->x.from < 0 ? 0 : part->x.from;
     return (struct vf_row_loading){.field = field,
                                    .s = s,
-                                   .next = first,
-                                   .from = vf_row_of_source(w, array, s, first),
+                                   .next = part->r.from,
+                                   .from = vf_row_of_source(w, array, s, part->r.from),
                                    .to = plane.first,
                                    .from_pitch = l->job->nx * cell,
                                    .to_pitch = plane.pitch,
-                                   .cell = cell};
+                                   .cell = cell,
+                                   .load = w->rows->load[array->type],
+                                   .ahead = {.cell = cell, .count = part->x.to - part->x.from},
+                                   .rows_ahead = ring->ahead,
+                                   .bytes_ahead = ring->ahead * l->job->nx * cell + x * cell};
 }
 
-/* The pieces of a narrow tile are too short for the processor to see a stream in them, so it is told. */
-static struct vf_row_ahead row_ahead(const struct vf_row_worker *w, const struct vf_row_loading *loading)
+/* The row that is asked for where it is of a later plane; NULL: there is none. */
+static const char *row_of_later_plane(const struct vf_row_worker *w, const struct vf_row_loading *loading)
 {
-    const struct vf_row_layout *l = w->layout;
-    const struct vf_ring *ring = &l->ring[loading->field];
     const struct vf_row_part *part = &w->part[loading->field];
-    const ptrdiff_t from = part->x.from < 0 ? 0 : part->x.from;
-    const char *row = loading->from + ring->ahead * loading->from_pitch;
-    ptrdiff_t s = loading->s, r = loading->next + ring->ahead;
-    if (l->periodic_r || r >= part->r.to) {
-        for (; r >= part->r.to; r -= part->r.to - part->r.from)
-            s++;
-        row = s < part->s.to ? vf_row_of_source(w, &l->job->source[ring->source], s, r) : NULL;
-    }
-    return (struct vf_row_ahead){row == NULL ? NULL : row + from * loading->cell, loading->cell,
-                                 part->x.to - part->x.from};
+    const struct vf_array *array = &w->layout->job->source[w->layout->ring[loading->field].source];
+    ptrdiff_t s = loading->s, r = loading->next + loading->rows_ahead;
+    for (; r >= part->r.to; r -= part->r.to - part->r.from)
+        s++;
+    const ptrdiff_t x = part->x.from < 0 ? 0 : part->x.from;
+    return s < part->s.to ? vf_row_of_source(w, array, s, r) + x * loading->cell : NULL;
 }
 
 /* Converts the next row into the ring. */
 static void fill_row(const struct vf_row_worker *w, const struct vf_row_loading *loading)
 {
     const struct vf_row_layout *l = w->layout;
-    const struct vf_array *array = &l->job->source[l->ring[loading->field].source];
+    const ptrdiff_t nx = l->job->nx, element = (ptrdiff_t)l->element;
     const struct vf_range x = w->part[loading->field].x;
     /* More than one piece only where a periodic grid wraps. */
-    for (ptrdiff_t at = x.from; at < x.to;) {
-        const ptrdiff_t nx = l->job->nx, from = vf_boundary_index(VF_WRAP, at, nx);
-        const ptrdiff_t n = x.to - at < nx - from ? x.to - at : nx - from;
-        w->rows->load[array->type](loading->from + from * loading->cell,
-                                   loading->to + at * (ptrdiff_t)l->element, n);
-        at += n;
+    for (ptrdiff_t at = x.from, n; at < x.to; at += n) {
+        const ptrdiff_t from = l->periodic_x ? vf_boundary_index(VF_WRAP, at, nx) : at;
+        n = vf_smaller(x.to - at, nx - from);
+        loading->load(loading->from + from * loading->cell, loading->to + at * element, n);
     }
     if (vf_row_needs_finish(&l->ring[loading->field]))
         vf_row_finish(w, loading->field, loading->s, loading->next, loading->to);
 }
 
-struct vf_row_ahead vf_row_load(const struct vf_row_worker *w, struct vf_row_loading *loading)
+void vf_row_load(const struct vf_row_worker *w, struct vf_row_loading *loading)
 {
     const struct vf_row_layout *l = w->layout;
-    const struct vf_array *array = &l->job->source[l->ring[loading->field].source];
-    if (!l->ring[loading->field].in_place)
+    const struct vf_ring *ring = &l->ring[loading->field];
+    const bool is_later =
+        l->periodic_r || loading->next + loading->rows_ahead >= w->part[loading->field].r.to;
+    if (!ring->in_place)
         fill_row(w, loading);
-    const struct vf_row_ahead ahead = row_ahead(w, loading);
+    /* The pieces of a narrow tile are too short for the processor to see a stream in them, so it is told. */
+    loading->ahead.row = is_later ? row_of_later_plane(w, loading) : loading->from + loading->bytes_ahead;
     loading->next++;
     loading->to += loading->to_pitch;
-    loading->from = l->periodic_r ? vf_row_of_source(w, array, loading->s, loading->next)
-                                  : loading->from + loading->from_pitch;
-    return ahead;
+    loading->from = l->periodic_r
+                        ? vf_row_of_source(w, &l->job->source[ring->source], loading->s, loading->next)
+                        : loading->from + loading->from_pitch;
 }

@@ -72,6 +72,7 @@ static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim)
         s.kind = VF_ROW_ACROSS_STREAM;
         /* Rings of wide lines do not fit in the second cache: each plane is read for as many as may be. */
         s.planes = taps < LEAST_TAPS_WIDE ? block : VF_ROW_BLOCK;
+        s.asks = true;
     } else if (is_line(stage->taps, 1)) {
         s.kind = VF_ROW_ACROSS_ROWS;
         s.rows = block;
@@ -177,6 +178,8 @@ static void find_delays(struct vf_row_layout *l)
             const ptrdiff_t span = s->delay - newest + s->halo[k].s + s->planes;
             in->depth = span > in->depth ? span : in->depth;
             l->most_planes = vf_larger(l->most_planes, 2 * s->halo[k].s + s->planes);
+            if (s->kind == VF_ROW_ACROSS_ROWS)
+                l->most_planes = vf_larger(l->most_planes, 2 * s->halo[k].r + s->rows);
         }
         for (int k = 0; k < stage->output_count; k++) {
             struct vf_ring *out = &l->ring[stage->output[k]];

@@ -58,6 +58,7 @@ struct vf_row_stage {
     struct vf_halo halo[VF_MAX_INPUTS];
     int rows, planes; /* computed at once, at most; a body's planes are those of the sums that it calls for */
     int delay;        /* of the newest plane that its inputs allow */
+    bool asks;        /* of sums across planes: for the next row of each, where no near cache holds them */
     bool called;      /* its rows are made when the one stage that reads them needs them */
     int calls;        /* the stage whose rows it calls for; -1: none */
     size_t
@@ -79,7 +80,7 @@ struct vf_row_layout {
     ptrdiff_t tiles_x, tiles_y, chunks;
     int delay; /* of the last stage */
     int most_taps, most_pad;
-    int most_planes;    /* of one input that a stage reads at once */
+    int most_planes; /* of one input that a stage reads at once, or rows of one plane along which it sums */
     size_t arena_bytes; /* one thread's rings */
     double work_bytes;  /* and what a tile reads in place of as many planes as a ring would hold */
     bool far;           /* which the second cache cannot hold */

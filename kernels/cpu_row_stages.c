@@ -6,14 +6,23 @@
 
 /* An input of a stage while it computes some planes. */
 struct input {
-    const char *
-        *plane;  /* [stream offset + halo]: the first row made, at the output's first cell; NULL is outside */
+    /* [stream offset + halo]: the first row made, at the output's first cell; NULL is outside. Of a stage
+     * across rows [i]: row i of its plane */
+    const char **plane;
     bool inside; /* no plane is NULL */
     struct vf_halo halo;
     bool star;           /* of a body: read along the axes only */
     ptrdiff_t first_row; /* that the planes begin with */
     ptrdiff_t pitch;     /* bytes from row to row */
     const char *outside; /* a row of the constant */
+};
+
+/* An output of a stage while it computes some planes: its ring, or its sink. */
+struct output {
+    char *first[VF_ROW_BLOCK]; /* [plane, row of those made at once]: the first ones, at the first x made */
+    ptrdiff_t pitch;           /* bytes from row to row */
+    enum vf_row_place place;
+    bool finishes; /* its rows are finished once they are made */
 };
 
 /* A stage while it computes planes [s, s + planes). */
@@ -24,9 +33,8 @@ struct work {
     int planes;
     struct vf_range rows, x;
     struct input input[VF_MAX_INPUTS];
-    struct vf_row_loading loading[VF_MAX_INPUTS];          /* of sources that a sum along x loads */
-    struct vf_row_plane out[VF_MAX_OUTPUTS][VF_ROW_BLOCK]; /* [output][plane], at the first x that is made */
-    bool passes[VF_MAX_OUTPUTS];                           /* rows may go to the sink as they are */
+    struct vf_row_loading loading[VF_MAX_INPUTS]; /* of sources that a sum along x loads */
+    struct output out[VF_MAX_OUTPUTS];
 };
 
 /* The first row of plane s that is read of a source in its place, from x on. */
@@ -64,6 +72,9 @@ static struct input input_of(const struct vf_row_worker *w, const struct work *w
                                                    : vf_row_plane_of(w, field, s, work->x.from).first;
         in.inside = in.inside && at >= 0;
     }
+    if (work->how->kind == VF_ROW_ACROSS_ROWS)
+        for (int i = 1; i < 2 * in.halo.r + work->how->rows; i++)
+            in.plane[i] = in.plane[i - 1] + in.pitch;
     return in;
 }
 
@@ -87,7 +98,7 @@ static const char *row_at(const struct input *in, int ds, ptrdiff_t offset)
     return plane == NULL || offset < 0 ? in->outside : plane + offset;
 }
 
-/* ---- rows that go to a sink as they are ---- */
+/* ---- outputs ---- */
 
 /* Whether the rows of an output may go to its sink as they are: of the compute type, read by no stage, and
  * the tile's alone. */
@@ -102,9 +113,56 @@ static bool may_pass(const struct vf_row_worker *w, int field)
            sink->reducer_count == 0 && ring->reach.s == 0 && ring->reach.r == 0 && ring->reach.x == 0;
 }
 
-static enum vf_row_place place_in_sink(const struct vf_row_worker *w)
+/* Output k in its ring. */
+static void place_in_ring(const struct vf_row_worker *w, const struct work *work, int k, struct output *out)
 {
-    return w->streams ? VF_ROW_PAST_CACHES : VF_ROW_IN_SINK;
+    const int field = work->stage->output[k], rows = work->how->rows;
+    const struct vf_ring *ring = &w->layout->ring[field];
+    const ptrdiff_t pitch = ring->pitch * (ptrdiff_t)w->layout->element;
+    for (int p = 0; p < work->planes; p++) {
+        const struct vf_row_plane plane = vf_row_plane_of(w, field, work->s + p, work->x.from);
+        out->pitch = plane.pitch;
+        for (int i = 0; i < rows; i++)
+            out->first[p * rows + i] = plane.first + i * pitch;
+    }
+    out->place = VF_ROW_IN_RING;
+    out->finishes = vf_row_needs_finish(ring);
+}
+
+/* The same in its sink; false where rows are not aligned. */
+static bool place_in_sink(const struct vf_row_worker *w, const struct work *work, int k, struct output *out)
+{
+    const struct vf_sink *sink = &w->layout->job->sink[w->layout->ring[work->stage->output[k]].sink];
+    const int rows = work->how->rows;
+    uintptr_t all = (uintptr_t)(work->x.to - work->x.from) * w->layout->element;
+    out->pitch = w->layout->job->nx * (ptrdiff_t)w->layout->element;
+    all |= (uintptr_t)out->pitch;
+    for (int p = 0; p < work->planes; p++) {
+        char *first = vf_row_of_sink(w, sink, work->s + p, work->rows.from);
+        all |= (uintptr_t)first;
+        for (int i = 0; i < rows; i++)
+            out->first[p * rows + i] = first + i * out->pitch;
+    }
+    out->place = w->streams ? VF_ROW_PAST_CACHES : VF_ROW_IN_SINK;
+    out->finishes = false;
+    return all % VF_ALIGNMENT == 0;
+}
+
+/* Each by itself; those of a body all alike. */
+static void begin_outputs(const struct vf_row_worker *w, struct work *work)
+{
+    const int count = work->stage->output_count;
+    bool all = true;
+    for (int k = 0; k < count; k++) {
+        const bool passes = work->how->kind != VF_ROW_ALONG_X && may_pass(w, work->stage->output[k]) &&
+                            place_in_sink(w, work, k, &work->out[k]);
+        if (!passes)
+            place_in_ring(w, work, k, &work->out[k]);
+        all = all && passes;
+    }
+    if (!all && work->how->kind == VF_ROW_BODY)
+        for (int k = 0; k < count; k++)
+            place_in_ring(w, work, k, &work->out[k]);
 }
 
 /* ---- linear stages ---- */
@@ -145,55 +203,65 @@ static void rows_of_table(const struct vf_row_worker *w, const struct vf_row_tab
     }
 }
 
-/* The rows that `count` neighbouring rows from r on read, in order, into w->tap. */
-static void rows_across(const struct vf_row_worker *w, const struct input *in, ptrdiff_t r, int count)
+/* The rows that `count` neighbouring rows from r on read, or row r of so many neighbouring planes, in order.
+ * They begin `from` bytes after these addresses: inside the grid all rows of a plane have them alike. */
+static const void *const *rows_of_line(const struct vf_row_worker *w, bool across_rows,
+                                       const struct input *in, ptrdiff_t r, int count, ptrdiff_t *from)
 {
     const ptrdiff_t first = r - in->halo.r;
-    const int n = 2 * in->halo.r + count;
-    if (in->plane[0] != NULL && first >= 0 && first + n <= w->layout->n_rows) {
-        const char *row = in->plane[0] + (first - in->first_row) * in->pitch;
-        for (int j = 0; j < n; j++)
-            w->tap[j] = row + j * in->pitch;
-        return;
-    }
+    const int n = 2 * (across_rows ? in->halo.r : in->halo.s) + count;
+    *from = (first - in->first_row) * in->pitch;
+    if (in->inside &&
+        (!across_rows || w->layout->periodic_r || (first >= 0 && first + n <= w->layout->n_rows)))
+        return (const void *const *)in->plane;
+    *from = 0;
     for (int j = 0; j < n; j++)
-        w->tap[j] = row_at(in, 0, row_offset(w, in, first + j));
+        w->tap[j] = across_rows            ? row_at(in, 0, row_offset(w, in, first + j))
+                    : in->plane[j] == NULL ? in->outside
+                                           : same_row(in, j, r);
+    return w->tap;
 }
 
-/* The same for row r of `count` neighbouring planes. */
-static void planes_across(const struct vf_row_worker *w, const struct input *in, ptrdiff_t r, int count)
-{
-    const int n = 2 * in->halo.s + count;
-    for (int j = 0; j < n; j++)
-        w->tap[j] = in->plane[j] == NULL ? in->outside : same_row(in, j, r);
-}
-
-/* `count` rows from r on of input k's output, or, across the stream, row r of so many planes. */
-static void linear_rows(const struct vf_row_worker *w, const struct work *work, int k, ptrdiff_t r,
-                        char *const *out, int count, enum vf_row_place place)
+/* `count` rows from r on of output k, or, across the stream, row r of so many planes. */
+static void sum_rows(const struct vf_row_worker *w, const struct work *work, int k, ptrdiff_t r, int count)
 {
     const struct vf_taps *taps = work->stage->taps;
     const struct input *in = &work->input[k];
-    const ptrdiff_t n = work->x.to - work->x.from;
+    const struct output *out = &work->out[k];
     const enum vf_row_kind kind = work->how->kind;
-    ptrdiff_t ahead = 0;
-    if (kind == VF_ROW_ACROSS_ROWS) {
-        rows_across(w, in, r, count);
-    } else if (kind == VF_ROW_ACROSS_STREAM) {
-        planes_across(w, in, r, count);
-        /* So many planes are read that the processor sees no stream in them. */
-        if (w->layout->far && r + 1 < work->rows.to)
-            ahead = in->pitch / (ptrdiff_t)w->layout->element;
-    } else if (kind == VF_ROW_TABLE) {
+    const ptrdiff_t n = work->x.to - work->x.from, to = (r - work->rows.from) * out->pitch;
+    void *const *first = (void *const *)out->first;
+    const void *const *rows = w->tap;
+    ptrdiff_t from = 0, ahead = 0;
+    if (kind == VF_ROW_TABLE) {
         const struct vf_row_table *table = &work->how->table;
         rows_of_table(w, table, in, r, count);
-        w->rows->table(w->tap, table->span, table->span_count, w->weight, (void *const *)out, count, n,
-                       place);
+        w->rows->table(w->tap, table->span, table->span_count, w->weight, first, to, count, n, out->place);
         return;
-    } else {
-        any_row(w, taps, in, r);
     }
-    w->rows->lines(w->tap, w->weight, taps->count, (void *const *)out, count, n, place, ahead);
+    if (kind == VF_ROW_ANY)
+        any_row(w, taps, in, r);
+    else
+        rows = rows_of_line(w, kind == VF_ROW_ACROSS_ROWS, in, r, count, &from);
+    /* So many planes are read that the processor sees no stream in them. */
+    if (work->how->asks && w->layout->far && r + 1 < work->rows.to)
+        ahead = in->pitch;
+    w->rows->lines(rows, from, w->weight, taps->count, first, to, count, n, out->place, ahead);
+}
+
+/* `count` rows from r on of all planes of a linear stage that is not along x. */
+static void make_linear(const struct vf_row_worker *w, const struct work *work, ptrdiff_t r, int count)
+{
+    const ptrdiff_t before = work->x.from * (ptrdiff_t)w->layout->element;
+    const int made = work->planes * count;
+    for (int k = 0; k < work->stage->output_count; k++) {
+        const struct output *out = &work->out[k];
+        const ptrdiff_t to = (r - work->rows.from) * out->pitch;
+        sum_rows(w, work, k, r, made);
+        for (int i = 0; i < made && out->finishes; i++)
+            vf_row_finish(w, work->stage->output[k], work->s + i / count, r + i % count,
+                          out->first[i] + to - before);
+    }
 }
 
 /* ---- bodies ---- */
@@ -208,15 +276,13 @@ struct body_plane {
     ptrdiff_t closed_lo_y, closed_hi_y; /* the row whose lower, upper y face is closed */
     bool follows;                       /* a plane whose faces it takes */
     ptrdiff_t face_pitch;
-    bool finishes; /* its rows are finished once they are made */
     struct vf_body_row row;
     int reach, by_stream; /* of the table of its rows, in which those along the stream are so far apart: */
     const void *in[VF_BODY_ROWS];
-    int moved;                  /* how many of them move on from row to row, */
-    short move[VF_BODY_ROWS];   /* which ones, */
-    ptrdiff_t by[VF_BODY_ROWS]; /* and how far */
-    char *out[VF_MAX_OUTPUTS];  /* the row that comes next */
-    ptrdiff_t out_pitch[VF_MAX_OUTPUTS];
+    int moved;                    /* how many of them move on from row to row, */
+    short move[VF_BODY_ROWS];     /* which ones, */
+    ptrdiff_t by[VF_BODY_ROWS];   /* and how far */
+    char *out[VF_MAX_OUTPUTS];    /* the row that comes next */
     struct vf_row_ends next_ends; /* of the row that comes next, where its ends are copied */
 };
 
@@ -261,33 +327,6 @@ static void begin_inputs(const struct vf_row_worker *w, struct body_plane *body)
                                         w->layout->n_rows - reach};
 }
 
-/* Rows go to the ring, or all of them to the sink as they are. */
-static void begin_outputs(const struct vf_row_worker *w, struct body_plane *body)
-{
-    const struct work *work = body->work;
-    const struct vf_job *job = w->layout->job;
-    uintptr_t all = (uintptr_t)(work->x.to - work->x.from) * w->layout->element;
-    bool passes = true;
-    for (int k = 0; k < work->stage->output_count; k++)
-        passes = passes && work->passes[k];
-    for (int k = 0; k < work->stage->output_count && passes; k++) {
-        const struct vf_sink *sink = &job->sink[w->layout->ring[work->stage->output[k]].sink];
-        body->out[k] = vf_row_of_sink(w, sink, work->s + body->plane, work->rows.from);
-        body->out_pitch[k] = job->nx * (ptrdiff_t)w->layout->element;
-        all |= (uintptr_t)body->out[k] | (uintptr_t)body->out_pitch[k];
-    }
-    if (passes && all % VF_ALIGNMENT == 0) {
-        body->row.place = place_in_sink(w);
-        return;
-    }
-    for (int k = 0; k < work->stage->output_count; k++) {
-        const struct vf_row_plane plane = work->out[k][body->plane];
-        body->out[k] = plane.first;
-        body->out_pitch[k] = plane.pitch;
-        body->finishes = body->finishes || vf_row_needs_finish(&w->layout->ring[work->stage->output[k]]);
-    }
-}
-
 static void begin_faces(const struct vf_row_worker *w, struct body_plane *body)
 {
     const struct work *work = body->work;
@@ -317,14 +356,14 @@ static void begin_body(const struct vf_row_worker *w, const struct work *work, i
     body->by_stream = volume ? 2 * body->reach + 1 : 1;
     body->inner = (struct vf_range){0, 0};
     body->moved = 0;
-    body->loads = body->follows = body->finishes = false;
+    body->loads = body->follows = false;
     body->face_pitch = 0;
     body->closed_lo_y = closed_y ? 0 : PTRDIFF_MAX;
     body->closed_hi_y = closed_y ? job->ny - 1 : PTRDIFF_MAX;
     body->row = (struct vf_body_row){
         .in = body->in,
         .out = (void *const *)body->out,
-        .place = VF_ROW_IN_RING,
+        .place = work->out[0].place,
         .param = work->stage->param,
         .n = n,
         .open_lo = {1, 1, !(closed_z && s == 0)},
@@ -332,8 +371,9 @@ static void begin_body(const struct vf_row_worker *w, const struct work *work, i
         .closed_lo_x = closed_x && work->x.from == 0 ? 0 : -1,
         .closed_hi_x = closed_x && work->x.to == job->nx ? (int)n - 1 : -1,
     };
+    for (int k = 0; k < work->stage->output_count; k++)
+        body->out[k] = work->out[k].first[plane];
     begin_inputs(w, body);
-    begin_outputs(w, body);
     if (vf_body_shares_faces(work->stage->stencil))
         begin_faces(w, body);
 }
@@ -345,8 +385,11 @@ static void load_rows(const struct vf_row_worker *w, struct body_plane *body, pt
     body->row.ahead.row = NULL;
     for (int k = 0; k < work->stage->input_count; k++)
         while (body->loading[k].next <= r + work->how->halo[k].r &&
-               body->loading[k].next < w->part[work->stage->input[k]].r.to)
-            body->row.ahead = vf_row_load(w, &body->loading[k]);
+               body->loading[k].next < w->part[work->stage->input[k]].r.to) {
+            vf_row_load(w, &body->loading[k]);
+            body->row.ahead.row = body->loading[k].ahead.row;
+            body->row.ahead.cell = body->loading[k].ahead.cell;
+        }
 }
 
 /* The rows that row r reads. */
@@ -371,13 +414,16 @@ static void go_on(struct body_plane *body)
         body->in[body->move[i]] = (const char *)body->in[body->move[i]] + body->by[i];
 }
 
-static void finish_rows(const struct vf_row_worker *w, const struct body_plane *body, ptrdiff_t r)
+/* The rows that were made are finished, and the next ones come. */
+static void finish_rows(const struct vf_row_worker *w, struct body_plane *body, ptrdiff_t r)
 {
     const struct work *work = body->work;
     const ptrdiff_t before = work->x.from * (ptrdiff_t)w->layout->element;
-    for (int k = 0; k < work->stage->output_count; k++)
-        if (vf_row_needs_finish(&w->layout->ring[work->stage->output[k]]))
+    for (int k = 0; k < work->stage->output_count; k++) {
+        if (work->out[k].finishes)
             vf_row_finish(w, work->stage->output[k], work->s + body->plane, r, body->out[k] - before);
+        body->out[k] += work->out[k].pitch;
+    }
 }
 
 /* A row ahead: what is stored in pieces and loaded as a vector at once waits for every store before it. */
@@ -409,60 +455,12 @@ static void make_body_row(const struct vf_row_worker *w, struct body_plane *body
     body->row.open_hi[1] = y != body->closed_hi_y;
     body->row.follows = body->follows && (!volume || r > work->rows.from);
     w->rows->body[work->stage->stencil](&body->row);
-    if (body->finishes)
-        finish_rows(w, body, r);
-    for (int k = 0; k < work->stage->output_count; k++)
-        body->out[k] += body->out_pitch[k];
+    finish_rows(w, body, r);
     if (body->face_pitch > 0)
         body->row.face[2] = (char *)body->row.face[2] + body->face_pitch;
 }
 
 /* ---- planes ---- */
-
-/* `count` rows from r on of an output's planes in its sink; returns how many, or 0 where they are not
- * aligned. */
-static int rows_of_sink(const struct vf_row_worker *w, const struct work *work, int field, ptrdiff_t r,
-                        int count, char **out)
-{
-    const struct vf_sink *sink = &w->layout->job->sink[w->layout->ring[field].sink];
-    uintptr_t all = (uintptr_t)(work->x.to - work->x.from) * w->layout->element;
-    int n = 0;
-    for (int p = 0; p < work->planes; p++)
-        for (int i = 0; i < count; i++) {
-            out[n] = vf_row_of_sink(w, sink, work->s + p, r + i);
-            all |= (uintptr_t)out[n++];
-        }
-    return all % VF_ALIGNMENT == 0 ? n : 0;
-}
-
-/* `count` rows from r on of all planes of a linear stage that is not along x. */
-static void make_linear(const struct vf_row_worker *w, const struct work *work, ptrdiff_t r, int count)
-{
-    const ptrdiff_t element = (ptrdiff_t)w->layout->element, before = work->x.from * element;
-    for (int k = 0; k < work->stage->output_count; k++) {
-        const int field = work->stage->output[k];
-        const struct vf_ring *ring = &w->layout->ring[field];
-        const ptrdiff_t pitch = ring->pitch * element;
-        char *out[VF_ROW_BLOCK];
-        int n = work->passes[k] ? rows_of_sink(w, work, field, r, count, out) : 0;
-        if (n > 0) {
-            linear_rows(w, work, k, r, out, n, place_in_sink(w));
-            continue;
-        }
-        for (int p = 0; p < work->planes; p++) {
-            char *first = work->out[k][p].first + (r - work->rows.from) * work->out[k][p].pitch;
-            for (int i = 0; i < count; i++)
-                out[n++] = first + i * pitch;
-        }
-        linear_rows(w, work, k, r, out, n, VF_ROW_IN_RING);
-        if (!vf_row_needs_finish(ring))
-            continue;
-        n = 0;
-        for (int p = 0; p < work->planes; p++)
-            for (int i = 0; i < count; i++)
-                vf_row_finish(w, field, work->s + p, r + i, out[n++] - before);
-    }
-}
 
 /* Row r of a linear stage along x; also of its sources that are loaded as they are needed. */
 static void make_along_x(const struct vf_row_worker *w, struct work *work, ptrdiff_t r)
@@ -471,15 +469,14 @@ static void make_along_x(const struct vf_row_worker *w, struct work *work, ptrdi
     const ptrdiff_t element = (ptrdiff_t)w->layout->element;
     for (int k = 0; k < stage->output_count; k++) {
         const struct input *in = &work->input[k];
-        const int to = stage->output[k];
-        char *out = work->out[k][0].first + (r - work->rows.from) * work->out[k][0].pitch;
-        struct vf_row_ahead ahead = {.row = NULL};
-        if (w->layout->ring[stage->input[k]].loader >= 0)
-            ahead = vf_row_load(w, &work->loading[k]);
-        w->rows->along(same_row(in, 0, r) - in->halo.x * element, w->weight, stage->taps->count, out,
-                       work->x.to - work->x.from, &ahead);
-        if (vf_row_needs_finish(&w->layout->ring[to]))
-            vf_row_finish(w, to, work->s, r, out - work->x.from * element);
+        const struct output *out = &work->out[k];
+        char *to = out->first[0] + (r - work->rows.from) * out->pitch;
+        if (work->loading[k].to != NULL)
+            vf_row_load(w, &work->loading[k]);
+        w->rows->along(same_row(in, 0, r) - in->halo.x * element, w->weight, stage->taps->count, to,
+                       work->x.to - work->x.from, &work->loading[k].ahead);
+        if (out->finishes)
+            vf_row_finish(w, stage->output[k], work->s, r, to - work->x.from * element);
     }
 }
 
@@ -499,12 +496,10 @@ static void begin_work(const struct vf_row_worker *w, int stage_index, ptrdiff_t
         work->input[k] = input_of(w, work, k);
         if (work->how->kind == VF_ROW_ALONG_X && l->ring[stage->input[k]].loader >= 0)
             work->loading[k] = vf_row_loading_of(w, stage->input[k], s);
+        else
+            work->loading[k] = (struct vf_row_loading){.to = NULL};
     }
-    for (int k = 0; k < stage->output_count; k++) {
-        for (int p = 0; p < count; p++)
-            work->out[k][p] = vf_row_plane_of(w, stage->output[k], s + p, work->x.from);
-        work->passes[k] = may_pass(w, stage->output[k]);
-    }
+    begin_outputs(w, work);
 }
 
 /* A stage on its way through the rows of its work. */

@@ -29,10 +29,11 @@ static void step_source(const struct vf_row_worker *w, int field, ptrdiff_t t)
         return;
     struct vf_row_loading loading = vf_row_loading_of(w, field, t);
     while (loading.next < part->r.to) {
-        const struct vf_row_ahead ahead = vf_row_load(w, &loading);
-        const ptrdiff_t bytes = ahead.row == NULL ? 0 : ahead.count * ahead.cell;
+        vf_row_load(w, &loading);
+        const struct vf_row_ahead *ahead = &loading.ahead;
+        const ptrdiff_t bytes = ahead->row == NULL ? 0 : ahead->count * ahead->cell;
         for (ptrdiff_t at = 0; at < bytes; at += VF_ALIGNMENT)
-            __builtin_prefetch(ahead.row + at, 0, 2);
+            __builtin_prefetch(ahead->row + at, 0, 2);
     }
 }
 

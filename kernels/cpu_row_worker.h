@@ -87,11 +87,14 @@ struct vf_row_loading {
     const char *from;  /* its first cell, and where x = 0 goes */
     char *to;
     ptrdiff_t from_pitch, to_pitch, cell; /* bytes */
+    void (*load)(const void *in, void *out, ptrdiff_t n);
+    struct vf_row_ahead ahead;         /* what should be asked for once it is read, */
+    ptrdiff_t rows_ahead, bytes_ahead; /* so much later */
 };
 struct vf_row_loading vf_row_loading_of(const struct vf_row_worker *worker, int field, ptrdiff_t s);
 
-/* Reads the next row, converted to the compute type; returns one that is to come and should be asked for. */
-struct vf_row_ahead vf_row_load(const struct vf_row_worker *worker, struct vf_row_loading *loading);
+/* Reads the next row, converted to the compute type, and says what should be asked for. */
+void vf_row_load(const struct vf_row_worker *worker, struct vf_row_loading *loading);
 
 /* Computes planes [s, s + count) of a stage over the tile and its reach, no more at once than the stage
  * takes. */

@@ -129,15 +129,16 @@ struct vf_rows {
     void (*body[VF_STENCIL_COUNT])(const struct vf_body_row *row);
     /* Neighbouring rows at once: out[k][i] = weight[0] * in[k][i] + weight[1] * in[k + 1][i] + ... for k <
      * count, and one row along itself: out[i] = weight[0] * in[i] + weight[1] * in[i + 1] + ...; chains of
-     * fma, all of the compute type. Meanwhile what is so many elements `ahead` of each row, or a row that is
-     * to come, is asked for. */
-    void (*lines)(const void *const *in, const void *weight, int taps, void *const *out, int count,
-                  ptrdiff_t n, enum vf_row_place place, ptrdiff_t ahead);
+     * fma, all of the compute type. Rows of `lines` begin `from` bytes after in[k], `to` bytes after out[k].
+     * Meanwhile what is so many bytes `ahead` of each row, or a row that is to come, is asked for. */
+    void (*lines)(const void *const *in, ptrdiff_t from, const void *weight, int taps, void *const *out,
+                  ptrdiff_t to, int count, ptrdiff_t n, enum vf_row_place place, ptrdiff_t ahead);
     void (*along)(const void *in, const void *weight, int taps, void *out, ptrdiff_t n,
                   const struct vf_row_ahead *ahead);
-    /* Rows of a table of weights: the spans' sums of rows `in`, for the first `count` results. */
+    /* Rows of a table of weights: the spans' sums of rows `in`, for the first `count` results, `to` bytes
+     * after out[k]. */
     void (*table)(const void *const *in, const struct vf_table_span *span, int spans, const void *weight,
-                  void *const *out, int count, ptrdiff_t n, enum vf_row_place place);
+                  void *const *out, ptrdiff_t to, int count, ptrdiff_t n, enum vf_row_place place);
     void (*load[VF_TYPE_COUNT])(const void *in, void *out, ptrdiff_t n);
     void (*store[VF_TYPE_COUNT])(const void *in, void *out, ptrdiff_t n);
     /* Stores by one of `store`, whose elements have `size` bytes, past the caches; `finish` after the last

@@ -20,8 +20,8 @@
 /* A sum begins with -0: a product that is added to it stays as it is, also where it is a zero. */
 #define TABLE(VECTORS)                                                                                      \
     static void table_##VECTORS(const void *const *in, const struct vf_table_span *span, int spans,         \
-                                const REAL *weight, void *const *out, int count, ptrdiff_t begin,           \
-                                ptrdiff_t end, enum vf_row_place place)                                     \
+                                const REAL *weight, void *const *out, ptrdiff_t to, int count,              \
+                                ptrdiff_t begin, ptrdiff_t end, enum vf_row_place place)                    \
     {                                                                                                       \
         for (ptrdiff_t i = begin; i < end; i += (VECTORS)*VF_LANES) {                                       \
             vf_vector sum[VF_TABLE_ROWS][VECTORS];                                                          \
@@ -57,7 +57,7 @@
             }                                                                                               \
             VF_UNROLL for (int k = 0; k < VF_TABLE_ROWS; k++) if (k < count)                                \
                 VF_UNROLL for (int v = 0; v < (VECTORS); v++)                                               \
-                    put_vector(out[k], i + v * VF_LANES, sum[k][v], place);                                 \
+                    put_vector((char *)out[k] + to, i + v * VF_LANES, sum[k][v], place);                    \
         }                                                                                                   \
     }
 _Static_assert(VF_TABLE_ROWS == 6, "what TABLE lists");
@@ -75,11 +75,11 @@ TABLE(2)
 TABLE(1)
 
 static void table(const void *const *in, const struct vf_table_span *span, int spans, const void *weight,
-                  void *const *out, int count, ptrdiff_t n, enum vf_row_place place)
+                  void *const *out, ptrdiff_t to, int count, ptrdiff_t n, enum vf_row_place place)
 {
     const ptrdiff_t block = TABLE_VECTORS * VF_LANES, blocks = n / block * block;
-    TABLE_BLOCK(in, span, spans, weight, out, count, 0, blocks, place);
-    table_1(in, span, spans, weight, out, count, blocks, n, place);
+    TABLE_BLOCK(in, span, spans, weight, out, to, count, 0, blocks, place);
+    table_1(in, span, spans, weight, out, to, count, blocks, n, place);
 }
 
 #endif
