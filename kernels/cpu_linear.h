@@ -22,12 +22,12 @@ VF_DEVICE void ask_for(const struct vf_row_ahead *ahead, ptrdiff_t i, int vector
         VF_VECTOR_BYTES < VF_ALIGNMENT && vectors > 1 ? VF_ALIGNMENT / (int)sizeof(REAL) : VF_LANES;
     if (ahead->row != NULL)
         VF_UNROLL for (int k = 0; k < vectors * VF_LANES; k += lanes)
-            __builtin_prefetch(ahead->row + (i + k) * ahead->cell, 0, 2);
+            __builtin_prefetch(ahead->row + (i + k) * ahead->cell, 0, 3);
 }
 
 /* Rows [begin, end) of x for `ROWS` neighbouring sums at once, VECTORS of each in registers: input row j is
  * loaded once and goes into every sum k that it has a weight for, j - k; each sum takes its weights in order.
- * If it ASKS, what is `ahead` of each row is on its way to the second cache meanwhile.
+ * If it ASKS, what is `ahead` of each row is on its way to the first cache meanwhile.
  */
 #define LINES_NAMED(name, ROWS, VECTORS, ASKS)                                                               \
     static void name(const void *const *in, ptrdiff_t from, const REAL *weight, int taps, void *const *out,  \
@@ -60,7 +60,7 @@ VF_DEVICE void ask_for(const struct vf_row_ahead *ahead, ptrdiff_t i, int vector
         const char *at = (const char *)((const REAL *)in[row] + i + v * VF_LANES) + from; \
         x[v] = vf_vector_load((const REAL *)(const void *)at);                            \
         if (ASKS)                                                                         \
-            __builtin_prefetch(at + ahead, 0, 2);                                         \
+            __builtin_prefetch(at + ahead, 0, 3);                                         \
     }
 #define ADD_TO(VECTORS, k, tap) \
     VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[k][v] = vf_vector_fma(weight[tap], x[v], sum[k][v]);

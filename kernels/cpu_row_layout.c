@@ -53,8 +53,10 @@ static bool is_line(const struct vf_taps *taps, int axis)
     return true;
 }
 
-/* Sums across the stream take more planes at once from so many weights on. */
+/* Sums across the stream take more planes at once from so many weights on, and gain by asking for what they
+ * read next. */
 #define LEAST_TAPS_WIDE 33
+#define LEAST_TAPS_ASKED 16
 
 static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim)
 {
@@ -72,7 +74,7 @@ static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim)
         s.kind = VF_ROW_ACROSS_STREAM;
         /* Rings of wide lines do not fit in the second cache: each plane is read for as many as may be. */
         s.planes = taps < LEAST_TAPS_WIDE ? block : VF_ROW_BLOCK;
-        s.asks = true;
+        s.asks = taps >= LEAST_TAPS_ASKED;
     } else if (is_line(stage->taps, 1)) {
         s.kind = VF_ROW_ACROSS_ROWS;
         s.rows = block;
@@ -466,7 +468,7 @@ enum {
 #define MOST_L3_BYTES (18.0 * (1 << 20))
 
 /* The part of it that rings may fill before it slows them down; and sums across the stream of several fields,
- * which ask for what they read ahead of much arithmetic. */
+ * most of which ask for what they read ahead of much arithmetic. */
 #define USABLE 0.5
 #define USABLE_ASKED 0.8
 

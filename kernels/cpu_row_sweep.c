@@ -33,7 +33,7 @@ static void step_source(const struct vf_row_worker *w, int field, ptrdiff_t t)
         const struct vf_row_ahead *ahead = &loading.ahead;
         const ptrdiff_t bytes = ahead->row == NULL ? 0 : ahead->count * ahead->cell;
         for (ptrdiff_t at = 0; at < bytes; at += VF_ALIGNMENT)
-            __builtin_prefetch(ahead->row + at, 0, 2);
+            __builtin_prefetch(ahead->row + at, 0, 3);
     }
 }
 
