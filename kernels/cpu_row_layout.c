@@ -66,7 +66,7 @@ static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim)
     if (stage->stencil != VF_STENCIL_LINEAR)
         return s;
     /* Fewer weights than rows are not worth it. */
-    const int taps = stage->taps->count, block = taps < 2 ? 1 : taps < 4 ? 2 : taps < 16 ? 4 : 8;
+    const int taps = stage->taps->count, block = taps < 2 ? 1 : taps < 4 ? 2 : taps < 10 ? 4 : 8;
     s.kind = VF_ROW_ANY;
     if (is_line(stage->taps, 2)) {
         s.kind = VF_ROW_ALONG_X;
