@@ -153,6 +153,20 @@ const char *vf_option_allowed(const struct vf_option *option, char *text, size_t
     return text;
 }
 
+/* What others call the rules: numpy, OpenCV, scipy's grid- modes, samplers of images. */
+static void consider_boundaries(struct vf_suggestion *suggestion)
+{
+    static const char *const known_as[] = {
+        [VF_NEAREST] = "edge|replicate|borderreplicate|clamp|extend",
+        [VF_REFLECT] = "symmetric|borderreflect|gridmirror",
+        [VF_MIRROR] = "reflect101|borderreflect101|borderdefault",
+        [VF_CONSTANT] = "zero|zeros|fill|borderconstant|gridconstant",
+        [VF_WRAP] = "periodic|circular|borderwrap|gridwrap",
+    };
+    for (int i = 0; i < VF_BOUNDARY_COUNT; i++)
+        vf_suggestion_consider_known(suggestion, vf_boundary_name[i], known_as[i]);
+}
+
 static enum vf_status fail_option(enum vf_option_id id, const char *argument, const char *fault,
                                   struct vf_error *error)
 {
@@ -161,7 +175,10 @@ static enum vf_status fail_option(enum vf_option_id id, const char *argument, co
     if (option->choices != NULL) {
         struct vf_suggestion suggestion;
         vf_suggestion_begin(&suggestion, argument, strlen(argument));
-        vf_suggestion_consider_choices(&suggestion, option->choices);
+        if (id == VF_OPTION_BOUNDARY)
+            consider_boundaries(&suggestion);
+        else
+            vf_suggestion_consider_choices(&suggestion, option->choices);
         vf_suggestion_text(&suggestion, "", near, sizeof near);
     }
     return vf_fail(error, VF_USAGE, "--%s=%.80s %s%s%s allowed: %s", option->name, argument, fault, near,

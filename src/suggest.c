@@ -84,16 +84,20 @@ static bool is_one_of(const char *word, size_t length, const char *names)
     return false;
 }
 
+void vf_suggestion_consider_known(struct vf_suggestion *s, const char *candidate, const char *known_as)
+{
+    vf_suggestion_consider(s, candidate, strlen(candidate));
+    if (known_as == NULL || !is_one_of(s->word, s->length, known_as))
+        return;
+    s->best = candidate;
+    s->best_length = strlen(candidate);
+    s->distance = 0;
+}
+
 void vf_suggestion_consider_filters(struct vf_suggestion *s)
 {
-    for (const struct vf_filter *const *filter = vf_filters; *filter != NULL; filter++) {
-        vf_suggestion_consider(s, (*filter)->name, strlen((*filter)->name));
-        if ((*filter)->known_as == NULL || !is_one_of(s->word, s->length, (*filter)->known_as))
-            continue;
-        s->best = (*filter)->name;
-        s->best_length = strlen(s->best);
-        s->distance = 0;
-    }
+    for (const struct vf_filter *const *filter = vf_filters; *filter != NULL; filter++)
+        vf_suggestion_consider_known(s, (*filter)->name, (*filter)->known_as);
 }
 
 const char *vf_suggestion_text(const struct vf_suggestion *s, const char *before, char *text, size_t room)

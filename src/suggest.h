@@ -18,6 +18,10 @@ void vf_suggestion_consider(struct vf_suggestion *s, const char *candidate, size
 /* Considers each of the words in "a|b|c". */
 void vf_suggestion_consider_choices(struct vf_suggestion *s, const char *choices);
 
+/* Considers a word that others call by any of "a|b|c", in small letters without '-' and '_'; NULL: by none.
+ */
+void vf_suggestion_consider_known(struct vf_suggestion *s, const char *candidate, const char *known_as);
+
 /* Considers every filter, by its name and by what others call it. */
 void vf_suggestion_consider_filters(struct vf_suggestion *s);
 

@@ -124,6 +124,10 @@ test_noise_boxes() {
 test_option_values() {
     wrong "--boundary=neares is not understood; did you mean 'nearest'? allowed: nearest, reflect, mirror, constant" \
         --boundary=neares -f gaussian "$IMAGE" o.png
+    wrong "--boundary=edge is not understood; did you mean 'nearest'? allowed: nearest" \
+        --boundary edge -f gaussian "$IMAGE" o.png
+    wrong "did you mean 'mirror'?" --boundary BORDER_REFLECT_101 -f gaussian "$IMAGE" o.png
+    wrong "did you mean 'wrap'?" --boundary grid-wrap -f gaussian "$IMAGE" o.png
     wrong "--boundary=constant=x is not understood" --boundary constant=x -f gaussian "$IMAGE" o.png
     wrong "--threads=0 is out of range; allowed: a whole number from 1 to 1024" --threads 0 -f gaussian "$IMAGE" o.png
     wrong "--threads=two is not understood" --threads two -f gaussian "$IMAGE" o.png
