@@ -36,8 +36,7 @@ const struct vf_filter vf_filter_median = {
     .summary = "the median of a box: removes outliers, keeps edges",
     .known_as = "medianfilter|medianblur|despeckle",
     .source = "as scipy.ndimage.median_filter and OpenCV's medianBlur of size 2 radius + 1 (ImageJ's Median "
-              "takes a "
-              "disc); a NaN in the box gives NaN, a zero is +0",
+              "takes a disc); a NaN in the box gives NaN, a zero is +0",
     .keeps_type = true,
     .params = params,
     .param_count = sizeof params / sizeof params[0],

@@ -7,29 +7,25 @@
 /* In voxels. */
 #define VF_MOST_WIDTH 1000
 
-/* A width in voxels of each axis: with its name and its help. */
+/* A width: with its name, its unit and its help. */
+#define VF_PARAM_WIDTH_IN(measure, called, value, text)                                                    \
+    {                                                                                                      \
+        .name = called, .kind = VF_PARAM_LENGTHS, .initial = value, .max = VF_MOST_WIDTH, .unit = measure, \
+        .help = text                                                                                       \
+    }
 #define VF_ONE_OR_EACH "one for all axes or one each for x, y and z"
-#define VF_PARAM_WIDTH(called, value, text)                                                                 \
-    {                                                                                                       \
-        .name = called, .kind = VF_PARAM_LENGTHS, .initial = value, .max = VF_MOST_WIDTH, .unit = "voxels", \
-        .help = text                                                                                        \
-    }
+#define VF_PARAM_WIDTH(called, value, text) VF_PARAM_WIDTH_IN("voxels", called, value, text)
 /* The width of the Gaussian of filters that use tensors. */
-#define VF_PARAM_SIGMA(value)                                                                               \
-    {                                                                                                       \
-        .name = "sigma", .kind = VF_PARAM_LENGTHS, .initial = value, .max = VF_MOST_WIDTH,                  \
-        .unit = "x-voxels",                                                                                 \
-        .help = "width of the Gaussian before the derivatives; one number is in voxels along x, three are " \
-                "each in voxels of their axis"                                                              \
-    }
+#define VF_PARAM_SIGMA(value)                                                                           \
+    VF_PARAM_WIDTH_IN("x-voxels", "sigma", value,                                                       \
+                      "width of the Gaussian before the derivatives; one number is in voxels along x, " \
+                      "three are each in voxels of their axis")
 /* `note`: more of its help. Where it must smooth (vf_must_smooth_tensor) that is VF_RHO_NEEDED. */
 #define VF_RHO_NEEDED "; at least 0.125 voxels along some axis"
-#define VF_PARAM_RHO(value, note)                                                                            \
-    {                                                                                                        \
-        .name = "rho", .kind = VF_PARAM_LENGTHS, .initial = value, .max = VF_MOST_WIDTH, .unit = "x-voxels", \
-        .help = "width of the Gaussian over the structure tensor: the size of the neighbourhood that it "    \
-                "describes" note                                                                             \
-    }
+#define VF_PARAM_RHO(value, note)                                                                       \
+    VF_PARAM_WIDTH_IN("x-voxels", "rho", value,                                                         \
+                      "width of the Gaussian over the structure tensor: the size of the neighbourhood " \
+                      "that it describes" note)
 /* `of`: what its percentiles are of. */
 #define VF_PARAM_K(of)                                                                                       \
     {                                                                                                        \

@@ -24,6 +24,15 @@ ptrdiff_t vf_row_cells(const struct vf_kernel_case *c, const struct vf_kernel_co
     return runs * (run + vf_kernel_pack(c));
 }
 
+const char *vf_run_limits(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                          const struct vf_kernel_config *config, size_t shared, int registers)
+{
+    const char *const reason = vf_kernel_limits(c, gpu, config, shared);
+    if (reason != NULL)
+        return reason;
+    return registers > 255 ? "work needs more registers than a thread has" : NULL;
+}
+
 const char *vf_fields_refuse(const struct vf_kernel_case *c, const struct vf_stage *stage)
 {
     const struct vf_flow *flow = c->flow;

@@ -15,6 +15,10 @@ int vf_run_parts(int reach, int run);
 int vf_row_pad(const struct vf_kernel_case *c);
 ptrdiff_t vf_row_cells(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
 
+/* NULL, or what the device does not have of what a block of such threads takes: shared bytes, registers. */
+const char *vf_run_limits(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                          const struct vf_kernel_config *config, size_t shared, int registers);
+
 /* NULL, or why a kernel of the stage alone, whose fields it reads and writes one after the other, will not
  * do. */
 const char *vf_fields_refuse(const struct vf_kernel_case *c, const struct vf_stage *stage);

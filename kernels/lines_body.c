@@ -92,10 +92,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
         return "a thread's work along the line is a power of two, at least 16 bytes";
     if (config->stream < 1)
         return "stream is what a block computes along the line, at least 1";
-    const char *const reason = vf_kernel_limits(c, gpu, config, shared(c, config));
-    if (reason != NULL)
-        return reason;
-    return wanted_registers(c, config) > 255 ? "work needs more registers than a thread has" : NULL;
+    return vf_run_limits(c, gpu, config, shared(c, config), wanted_registers(c, config));
 }
 
 /* ---- candidates ---- */

@@ -97,10 +97,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
         return "a block's threads fill warps";
     if (config->stream < 1)
         return "stream is what a block computes along the line (of lines along x, its rows), at least 1";
-    const char *const reason = vf_kernel_limits(c, gpu, config, shared(c, config));
-    if (reason != NULL)
-        return reason;
-    return wanted_registers(c, config) > 255 ? "work needs more registers than a thread has" : NULL;
+    return vf_run_limits(c, gpu, config, shared(c, config), wanted_registers(c, config));
 }
 
 /* ---- candidates ---- */

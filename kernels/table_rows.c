@@ -7,8 +7,11 @@ enum { WRITTEN, LOOP };
 
 static const char *const variants[] = {"written", "loop", NULL};
 
-/* As in kernels/table_rows.cu. */
-enum { ROW_RING = 4, MOST_ROWS = 8, WARP = 32 };
+enum { MOST_ROWS = 8, WARP = 32 };
+
+/* Rows of the grid in shared memory, and of the table, which those of results that are above one another
+ * still need: powers of two. */
+enum { ROW_RING = 4 };
 
 static int weight_ring(int rows)
 {
@@ -92,10 +95,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
         return "a thread's work along y is 8 rows at most";
     if (config->stream > 0)
         return "the rows that it streams are those that a table reaches";
-    const char *const reason = vf_kernel_limits(c, gpu, config, shared(c, config));
-    if (reason != NULL)
-        return reason;
-    return wanted_registers(c, config) > 255 ? "work needs more registers than a thread has" : NULL;
+    return vf_run_limits(c, gpu, config, shared(c, config), wanted_registers(c, config));
 }
 
 /* ---- candidates ---- */
@@ -207,8 +207,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
 static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                    struct vf_text *text)
 {
-    (void)config;
-    vf_text_add(text, "#define VF_HOLES %d\n", c->param_count > (size_t)c->flow->stage[0].taps->count);
+    vf_text_add(text, "#define VF_ROW_RING %d\n#define VF_WEIGHT_RING %d\n#define VF_HOLES %d\n", ROW_RING,
+                weight_ring(config->work[1]), c->param_count > (size_t)c->flow->stage[0].taps->count);
 }
 
 const struct vf_gpu_scheme vf_gpu_table_rows = {

@@ -5,7 +5,10 @@
  *
  * It wins where a table is too large to be written out: nearly all that is issued are its terms.
  *
- * Variants: written, the terms of a row of the table; loop, over parts of it, of a run each. */
+ * Variants: written, the terms of a row of the table; loop, over parts of it, of a run each.
+ *
+ * Constants beside those of device.h, from kernels/table_rows.c: VF_ROW_RING, VF_WEIGHT_RING, rows of the
+ * grid and of the table in shared memory; VF_HOLES, 1 if the table has some. */
 #include "kernels/device.h"
 #include "kernels/device_pack.h"
 #include "kernels/device_run.h"
@@ -19,10 +22,8 @@
 /* Weights of a row of the table, in whole parts. */
 #define VF_WEIGHTS ((VF_WIDTH + VF_RUN - 1) / VF_RUN * VF_RUN)
 
-/* Rows that are on their way; rings, of rows of the grid and of the table, have a power of two of them. */
-#define VF_AHEAD 3
-#define VF_ROW_RING 4
-#define VF_WEIGHT_RING (VF_WORK_Y > 5 ? 16 : 8)
+/* Rows that are on their way, while one is summed. */
+#define VF_AHEAD (VF_ROW_RING - 1)
 
 #if VF_VARIANT_LOOP
 #define VF_UNROLL_ROW VF_NO_UNROLL

@@ -1,6 +1,7 @@
 #include "pipeline.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,4 +202,15 @@ struct vf_volume pipeline_run_ref_input(const struct pipeline *p)
     struct vf_volume out = pipeline_run(p, &in, NULL);
     vf_volume_free(&in);
     return out;
+}
+
+double volume_error(const struct vf_volume *volume, size_t first, const int *at, const double *expected,
+                    size_t count)
+{
+    double most = 0;
+    for (size_t j = 0; j < count; j++) {
+        const double error = fabs(volume_get(volume, first + (at != NULL ? (size_t)at[j] : j)) - expected[j]);
+        most = isnan(error) ? INFINITY : fmax(most, error);
+    }
+    return most;
 }

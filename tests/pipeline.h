@@ -70,4 +70,9 @@ size_t volume_elements(const struct vf_volume *volume);
 double volume_get(const struct vf_volume *volume, size_t i);
 void volume_set(const struct vf_volume *volume, size_t i, double value);
 
+/* The largest difference of elements first + at[j], `at` NULL: first + j, from `count` expected ones;
+ * infinite where one is NaN. */
+double volume_error(const struct vf_volume *volume, size_t first, const int *at, const double *expected,
+                    size_t count);
+
 #endif

@@ -304,13 +304,12 @@ static double run_error(const struct pipeline *p, const struct filter *f)
 {
     const struct grid g = grid_of(p);
     struct vf_volume in = pipeline_input(p, 1);
-    double *u = make_field(&g), *next = make_field(&g), spread, most = 0;
+    double *u = make_field(&g), *next = make_field(&g), spread;
     for (size_t i = 0; i < g.count; i++)
         u[i] = volume_get(&in, i);
     iterate(&g, f, stable_step(&g), u, next, &spread);
     struct vf_volume out = pipeline_run(p, &in, NULL);
-    for (size_t i = 0; i < g.count; i++)
-        most = fmax(most, fabs(volume_get(&out, i) - next[i]));
+    const double most = volume_error(&out, 0, NULL, next, g.count);
     free(u);
     free(next);
     vf_volume_free(&in);

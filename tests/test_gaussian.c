@@ -25,9 +25,7 @@ static double case_error(const struct ref_gaussian_case *t, bool precise)
     p.boundary = boundary_named(t->boundary);
     p.constant = t->constant;
     struct vf_volume out = pipeline_run_ref_input(&p);
-    double most = 0;
-    for (int j = 0; j < t->count; j++)
-        most = fmax(most, fabs(volume_get(&out, (size_t)(t->at ? t->at[j] : j)) - t->expected[j]));
+    const double most = volume_error(&out, 0, t->at, t->expected, (size_t)t->count);
     vf_volume_free(&out);
     return most;
 }

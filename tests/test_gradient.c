@@ -22,12 +22,7 @@ static double table_error(const struct ref_gradient_case *t, const struct vf_vol
                           const double *expected)
 {
     const size_t voxels = (size_t)t->nx * (size_t)t->ny * (size_t)t->nz;
-    double most = 0;
-    for (int j = 0; j < t->count; j++) {
-        const size_t at = (size_t)(t->at ? t->at[j] : j);
-        most = fmax(most, fabs(volume_get(out, (size_t)channel * voxels + at) - expected[j]));
-    }
-    return most;
+    return volume_error(out, (size_t)channel * voxels, t->at, expected, (size_t)t->count);
 }
 
 /* The largest difference of a case's components and magnitude. */

@@ -72,7 +72,7 @@ static double run_error(const struct pipeline *p, const char *name, double k, do
 {
     struct vf_volume in = pipeline_input(p, 1);
     const size_t count = volume_elements(&in);
-    double *u = calloc(2 * count, sizeof *u), *next = u + count, most = 0;
+    double *u = calloc(2 * count, sizeof *u), *next = u + count;
     for (size_t i = 0; i < count; i++)
         u[i] = volume_get(&in, i);
     for (int n = 0; n < iterations; n++) {
@@ -80,8 +80,7 @@ static double run_error(const struct pipeline *p, const char *name, double k, do
         memcpy(u, next, count * sizeof *u);
     }
     struct vf_volume out = pipeline_run(p, &in, NULL);
-    for (size_t i = 0; i < count; i++)
-        most = fmax(most, fabs(volume_get(&out, i) - u[i]));
+    const double most = volume_error(&out, 0, NULL, u, count);
     free(u);
     vf_volume_free(&in);
     vf_volume_free(&out);

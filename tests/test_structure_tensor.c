@@ -18,11 +18,7 @@ static double column_error(const struct ref_tensor_case *t, const struct vf_volu
                            const double *expected)
 {
     const size_t voxels = (size_t)t->nx * (size_t)t->ny * (size_t)t->nz;
-    double most = 0;
-    for (int j = 0; j < t->count && expected != NULL; j++)
-        most = fmax(most,
-                    fabs(volume_get(out, (size_t)c * voxels + (size_t)(t->at ? t->at[j] : j)) - expected[j]));
-    return most;
+    return expected == NULL ? 0 : volume_error(out, (size_t)c * voxels, t->at, expected, (size_t)t->count);
 }
 
 static struct vf_volume run_table(const struct ref_tensor_case *t, const char *parameters, bool precise)
