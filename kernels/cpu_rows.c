@@ -217,19 +217,22 @@ LOAD(i32, int32_t)
 LOAD(f32, float)
 LOAD(f64, double)
 
-/* Rounded half to even, saturated, NaN to 0. `wide` is a type that holds both bounds exactly. */
-#define STORE_INTEGER(name, type, wide, low, high)                   \
-    static void store_##name(const void *in, void *out, ptrdiff_t n) \
-    {                                                                \
-        const REAL *from = in;                                       \
-        type *to = out;                                              \
-        _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)        \
-        {                                                            \
-            const wide v = (wide)__builtin_rint(from[i]);            \
-            const wide below = LESSER(v, (wide)(high));              \
-            const wide inside = GREATER(below, (wide)(low));         \
-            to[i] = v != v ? (type)0 : (type)inside;                 \
-        }                                                            \
+/* Rounded half to even, saturated, NaN to 0. `wide` is a type that holds both bounds exactly. A NaN, not
+ * being greater, becomes the lower bound; where that is not 0, a mask makes it so. The bounds are read at run
+ * time: of constants compilers make branches around the conversion, and comparisons under masks of these. */
+#define STORE_INTEGER(name, type, wide, low, high)                                \
+    static void store_##name(const void *in, void *out, ptrdiff_t n)              \
+    {                                                                             \
+        const volatile wide bound[2] = {(low), (high)};                           \
+        const wide lowest = bound[0], highest = bound[1];                         \
+        const REAL *from = in;                                                    \
+        type *to = out;                                                           \
+        _Pragma("omp simd") for (ptrdiff_t i = 0; i < n; i++)                     \
+        {                                                                         \
+            const wide v = (wide)__builtin_rint(from[i]), above = MAX(v, lowest); \
+            const type mask = (type)(0 - ((low) == 0 || v == v));                 \
+            to[i] = (type)((type)MIN(above, highest) & mask);                     \
+        }                                                                         \
     }
 STORE_INTEGER(u8, uint8_t, REAL, 0, UINT8_MAX)
 STORE_INTEGER(i8, int8_t, REAL, INT8_MIN, INT8_MAX)
