@@ -49,9 +49,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
     [VF_OPTION_DTYPE] =
         {IMAGE, "dtype", 0, "TYPE", "uint8|int8|uint16|int16|uint32|int32|float32|float64", NULL,
          "element type of the output (default: the input's, or float32 where a filter makes that); values "
-         "are "
-         "rounded to the nearest and saturated: negative ones become 0 in unsigned types; NaN becomes 0 in "
-         "integers"},
+         "are rounded to the nearest and saturated: negative ones become 0 in unsigned types; NaN becomes "
+         "0 in integers"},
     [VF_OPTION_BOUNDARY] =
         {IMAGE, "boundary", 0, "RULE", "nearest|reflect|mirror|constant|wrap",
          "nearest, reflect, mirror, constant, constant=V or wrap",
