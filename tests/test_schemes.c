@@ -1,6 +1,7 @@
 /* row-stream gives the reference's bits: every filter, boundary, awkward shape, type, tile, thread count and
  * vector level, from the registry. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -481,6 +482,41 @@ Test(schemes, levels)
                     p.result_type = precise ? VF_F64 : VF_F32;
                     compare_in_turn(p, (unsigned)c);
                 }
+    }
+}
+
+/* What is stored as integers, at every vector level, in whole vectors and a part of one: halves, bounds, what
+ * is beyond them, NaN. gaussian.rounding tells what they are. */
+Test(schemes, stored_integers)
+{
+    static const char *const levels[] = {"baseline", "v3", "v4"};
+    const double given[] = {0.5,       1.5,  -0.5,     -1.5,         127.5,       -128.5,
+                            255.5,     -0.0, 32767.5,  65535.5,      -32768.5,    INFINITY,
+                            -INFINITY, NAN,  -NAN,     1e30,         -1e30,       2147483648.0,
+                            -3e9,      5e9,  0x1p-149, 4294967040.0, 2147483520.0};
+    enum { GIVEN = sizeof given / sizeof given[0], CELLS = 150 };
+    for (int level = 0; level < 3; level++) {
+        setenv("VOLFILTER_ISA", levels[level], 1);
+        if (strcmp(vf_rows_level(), levels[level]) != 0)
+            continue;
+        for (enum vf_type type = VF_U8; type <= VF_I32; type++)
+            for (int precise = 0; precise < 2; precise++) {
+                struct pipeline p = {.chain = "gaussian:sigma=0",
+                                     .nx = CELLS,
+                                     .ny = 1,
+                                     .nz = 1,
+                                     .type = precise ? VF_F64 : VF_F32,
+                                     .precise = precise != 0,
+                                     .result_type = type};
+                struct vf_volume in = pipeline_input(&p, 0);
+                for (size_t i = 0; i < CELLS; i++)
+                    volume_set(&in, i, given[i % GIVEN]);
+                p.scheme = "reference";
+                struct vf_volume expected = pipeline_run(&p, &in, NULL);
+                expect_bits(p, &in, &expected, "row-stream", 1);
+                vf_volume_free(&in);
+                vf_volume_free(&expected);
+            }
     }
 }
 
