@@ -47,8 +47,9 @@ LIBS = $(package_libs) -ldl -lm $(LDLIBS)
 
 # ---- what is built ---------------------------------------------------------------------------------------------
 
-# Two sources are compiled several times over; every other file of these directories once.
+# Three sources are compiled several times over; every other file of these directories once.
 variants := f32_2d f32_3d f64_2d f64_3d
+integer_variants := u8_2d u8_3d i8_2d i8_3d u16_2d u16_3d i16_2d i16_3d
 levels := baseline $(if $(is_x86),v3 v4)
 # SSE2 moves are enough: gcc 12 takes MMX registers for some, which x87 arithmetic, long double, then finds in use.
 # Elsewhere gcc 12 parts the ways of a body that chooses by one condition several times, which is then not vectorised.
@@ -56,9 +57,11 @@ flags_baseline := $(if $(is_x86),-mno-mmx,$(if $(is_clang),,-fno-thread-jumps))
 flags_v3 := -march=x86-64-v3
 flags_v4 := -march=x86-64-v4 -mprefer-vector-width=512
 
-row_objects := $(foreach level,$(levels),$(variants:%=$(BUILD)/kernels/cpu_rows_%_$(level).o))
+real_row_objects := $(foreach level,$(levels),$(variants:%=$(BUILD)/kernels/cpu_rows_%_$(level).o))
+integer_row_objects := $(foreach level,$(levels),$(integer_variants:%=$(BUILD)/kernels/cpu_rows_%_$(level).o))
+row_objects := $(real_row_objects) $(integer_row_objects)
 cell_objects := $(variants:%=$(BUILD)/kernels/cpu_cells_%.o)
-sources := $(filter-out kernels/cpu_rows.c kernels/cpu_cells.c,$(wildcard src/*.c filters/*.c kernels/*.c))
+sources := $(filter-out kernels/cpu_rows.c kernels/cpu_rows_integer.c kernels/cpu_cells.c,$(wildcard src/*.c filters/*.c kernels/*.c))
 # What the run-time compiler reads; the program carries it.
 kernel_texts := $(sort $(wildcard kernels/*.cu kernels/device*.h kernels/stencil*.h kernels/boundary.h \
     filters/stencils/*.h))
@@ -124,12 +127,23 @@ $(library): $(library_objects)
 
 # The name of an object says how it is compiled: cpu_rows_f32_3d_v4.
 name_words = $(subst _, ,$*)
-variant_defines = -DREAL_BITS=$(patsubst f%,%,$(word 1,$(name_words))) -DDIM=$(patsubst %d,%,$(word 2,$(name_words)))
+type_f32 := -DREAL_BITS=32
+type_f64 := -DREAL_BITS=64
+type_u8 := -DREAL_BITS=8 -DREAL=uint8_t -DCELL=VF_U8
+type_i8 := -DREAL_BITS=8 -DREAL=int8_t -DCELL=VF_I8
+type_u16 := -DREAL_BITS=16 -DREAL=uint16_t -DCELL=VF_U16
+type_i16 := -DREAL_BITS=16 -DREAL=int16_t -DCELL=VF_I16
+variant_defines = $(type_$(word 1,$(name_words))) -DDIM=$(patsubst %d,%,$(word 2,$(name_words)))
 level = $(word 3,$(name_words))
 
-$(row_objects): $(BUILD)/kernels/cpu_rows_%.o: kernels/cpu_rows.c
+compile_rows = $(COMPILE) $(flags_$(level)) $(variant_defines) -DVF_ROWS=vf_rows_$* -DVF_LEVEL='"$(level)"' -MMD -MP \
+    -c -o $@ $<
+$(real_row_objects): $(BUILD)/kernels/cpu_rows_%.o: kernels/cpu_rows.c
 	@mkdir -p $(@D)
-	$(call say,CC $@)$(COMPILE) $(flags_$(level)) $(variant_defines) -DVF_ROWS=vf_rows_$* -DVF_LEVEL='"$(level)"' -MMD -MP -c -o $@ $<
+	$(call say,CC $@)$(compile_rows)
+$(integer_row_objects): $(BUILD)/kernels/cpu_rows_%.o: kernels/cpu_rows_integer.c
+	@mkdir -p $(@D)
+	$(call say,CC $@)$(compile_rows)
 
 # Sanitizers take long: of the levels, which differ in the width of vectors and in a few instructions, the baseline and
 # the best that this processor runs have them, less the checks whose faults AddressSanitizer sees, a third of the time.
@@ -354,11 +368,12 @@ tidied = $(sources) $(wildcard kernels/precompile/*.c tests/demo/*.c tests/bench
 # reaches 3 more of the sources' 6600 blocks.
 analyzer := -Xclang -analyzer-config -Xclang max-nodes=90000
 tidy = clang-tidy --quiet $(1) -- $(analyzer) -std=c11 -fopenmp -Wno-unknown-pragmas $(DEFINES) $(INCLUDES)
-tidy_variant = $(call tidy,kernels/cpu_rows.c kernels/cpu_cells.c) $(1) -DVF_ROWS=rows -DVF_CELLS=cells -DVF_LEVEL='""'
+tidy_variant = $(call tidy,$(1)) $(2) -DVF_ROWS=rows -DVF_CELLS=cells -DVF_LEVEL='""'
 lint-tidy: $(BUILD)/gen/stencil_bodies.h
 	$(call say,clang-tidy)printf '%s\n' $(tidied) | xargs -P $$(nproc) -n 4 sh -c '$(call tidy,"$$@")' tidy
-	$(if $(V),,@)$(call tidy_variant,-DREAL_BITS=32 -DDIM=3)
-	$(if $(V),,@)$(call tidy_variant,-DREAL_BITS=64 -DDIM=2)
+	$(if $(V),,@)$(call tidy_variant,kernels/cpu_rows.c kernels/cpu_cells.c,$(type_f32) -DDIM=3)
+	$(if $(V),,@)$(call tidy_variant,kernels/cpu_rows.c kernels/cpu_cells.c,$(type_f64) -DDIM=2)
+	$(if $(V),,@)$(call tidy_variant,kernels/cpu_rows_integer.c,$(type_u8) -DDIM=2)
 
 lint-shell:
 	$(call say,shellcheck)shellcheck -x .ci/run $(shell grep -lE '^#!/bin/(ba)?sh|^# shellcheck shell=' -r kernels tests)

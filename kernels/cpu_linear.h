@@ -4,26 +4,6 @@
 #define VF_CPU_LINEAR_H
 
 #include "kernels/cpu_vector.h"
-#include "src/alloc.h"
-
-/* A vector of results to its row. */
-VF_DEVICE void put_vector(void *row, ptrdiff_t i, vf_vector value, enum vf_row_place place)
-{
-    if (place == VF_ROW_PAST_CACHES)
-        vf_vector_stream((char *)((REAL *)row + i), vf_vector_one_nan(value));
-    else
-        vf_vector_store((REAL *)row + i, place == VF_ROW_IN_SINK ? vf_vector_one_nan(value) : value);
-}
-
-/* Asks for the cells of some vectors of a row that is to come: cells of the compute type, or smaller ones. */
-VF_DEVICE void ask_for(const struct vf_row_ahead *ahead, ptrdiff_t i, int vectors)
-{
-    const int lanes =
-        VF_VECTOR_BYTES < VF_ALIGNMENT && vectors > 1 ? VF_ALIGNMENT / (int)sizeof(REAL) : VF_LANES;
-    if (ahead->row != NULL)
-        VF_UNROLL for (int k = 0; k < vectors * VF_LANES; k += lanes)
-            __builtin_prefetch(ahead->row + (i + k) * ahead->cell, 0, 3);
-}
 
 /* Rows [begin, end) of x for `ROWS` neighbouring sums at once, VECTORS of each in registers: input row j is
  * loaded once and goes into every sum k that it has a weight for, j - k; each sum takes its weights in order.

@@ -33,38 +33,34 @@ struct vf_row_part vf_row_part_of(const struct vf_row_worker *w, int field)
     return part;
 }
 
-double vf_row_outside(const struct vf_flow *flow, enum vf_field_kind kind)
-{
-    return kind == VF_FIELD_IMAGE ? flow->constant : 0;
-}
-
-/* Cells -1 and down, or nx and up, from those that the boundary rule names: all of them or none. */
-#define FILL(name, REAL)                                                                                    \
-    static void name(REAL *row, ptrdiff_t first, ptrdiff_t step, const ptrdiff_t *from, ptrdiff_t n,        \
-                     REAL outside)                                                                          \
-    {                                                                                                       \
-        if (n > 0 && from[0] < 0)                                                                           \
-            for (ptrdiff_t i = 0; i < n; i++)                                                               \
-                row[first + i * step] = outside;                                                            \
-        else                                                                                                \
-            _Pragma("GCC unroll 4") for (ptrdiff_t i = 0; i < n; i++) row[first + i * step] = row[from[i]]; \
+/* Cells -1 and down, or nx and up, of so many bytes, from those that the boundary rule names: all of them or
+ * none. */
+#define FILL(BYTES)                                                                                          \
+    static void fill_##BYTES(char *row, ptrdiff_t first, ptrdiff_t step, const ptrdiff_t *from, ptrdiff_t n, \
+                             const char *outside)                                                            \
+    {                                                                                                        \
+        const bool is_outside = n > 0 && from[0] < 0;                                                        \
+        _Pragma("GCC unroll 4") for (ptrdiff_t i = 0; i < n; i++) memcpy(                                    \
+            row + (first + i * step) * (BYTES), is_outside ? outside : row + from[i] * (BYTES), BYTES);      \
     }
-FILL(fill_float, float)
-FILL(fill_double, double)
+FILL(1)
+FILL(2)
+FILL(4)
+FILL(8)
 
 /* Fills the cells beyond the grid that consumers read. */
 static void fill_edges(const struct vf_row_worker *w, int field, char *row)
 {
-    const struct vf_flow *flow = w->layout->job->flow;
-    const ptrdiff_t n = w->layout->job->nx, below = w->part[field].below, above = w->part[field].above;
-    const double outside = vf_row_outside(flow, flow->field_kind[field]);
-    if (flow->is_double) {
-        fill_double((double *)(void *)row, -1, -1, w->edge[0], below, outside);
-        fill_double((double *)(void *)row, n, 1, w->edge[1], above, outside);
-    } else {
-        fill_float((float *)(void *)row, -1, -1, w->edge[0], below, (float)outside);
-        fill_float((float *)(void *)row, n, 1, w->edge[1], above, (float)outside);
-    }
+    const struct vf_job *job = w->layout->job;
+    const ptrdiff_t n = job->nx, below = w->part[field].below, above = w->part[field].above;
+    const char *outside = w->outside[job->flow->field_kind[field]];
+    void (*const fill)(char *, ptrdiff_t, ptrdiff_t, const ptrdiff_t *, ptrdiff_t, const char *) =
+        w->layout->element == 1   ? fill_1
+        : w->layout->element == 2 ? fill_2
+        : w->layout->element == 4 ? fill_4
+                                  : fill_8;
+    fill(row, -1, -1, w->edge[0], below, outside);
+    fill(row, n, 1, w->edge[1], above, outside);
 }
 
 /* A cell beside a row from the one that the boundary rule names. */

@@ -1,5 +1,6 @@
 #include "kernels/cpu_row_layout.h"
 
+#include <math.h>
 #include <unistd.h>
 
 #include "src/alloc.h"
@@ -234,12 +235,11 @@ static bool may_read(const struct vf_row_layout *l, int field)
 {
     const struct vf_ring *ring = &l->ring[field];
     const struct vf_stage *stage = &l->job->flow->stage[ring->loader];
-    const enum vf_type real = l->job->flow->is_double ? VF_F64 : VF_F32;
     const size_t row_bytes = (size_t)l->job->nx * l->element;
     return l->stage[ring->loader].kind == VF_ROW_BODY && stage->input_count == 1 &&
            vf_stencil(stage->stencil)->star_inputs[l->job->flow->dim - 2] == 1 &&
            !vf_body_shares_faces(stage->stencil) && ring->pad == 1 && l->job->source != NULL &&
-           l->job->source[ring->source].type == real && l->tile.x == l->job->nx &&
+           l->job->source[ring->source].type == l->cell && l->tile.x == l->job->nx &&
            row_bytes % VF_ALIGNMENT == 0 && row_bytes >= VF_ROW_END_BYTES;
 }
 
@@ -390,6 +390,40 @@ out:
     return status;
 }
 
+/* Whether a number is one of a type's of 8 or 16 bits. */
+static bool is_of_type(double value, enum vf_type type)
+{
+    const int bits = 8 * (int)vf_type_size(type), sign = type == VF_I8 || type == VF_I16;
+    const double least = sign ? -(double)(1 << (bits - 1)) : 0;
+    return value == rint(value) && value >= least && value < least + (double)(1 << bits);
+}
+
+/* Whether all sources and sinks are of a type, and nothing else becomes of what goes to the sinks. */
+static bool is_stored_as(const struct vf_job *job, enum vf_type type)
+{
+    bool is = job->source != NULL || (job->source_type == type && job->sink_type == type);
+    for (int k = 0; job->source != NULL && k < job->flow->source_count; k++)
+        is = is && job->source[k].type == type;
+    for (int k = 0; job->sink != NULL && k < job->flow->sink_count; k++)
+        is = is && job->sink[k].array != NULL && job->sink[k].array->type == type &&
+             job->sink[k].reducer_count == 0;
+    return is;
+}
+
+/* Medians are values of the image: what is stored as integers of 8 or 16 bits, before and after, is that in
+ * between too. */
+static enum vf_type cell_of(const struct vf_job *job)
+{
+    const struct vf_flow *flow = job->flow;
+    const enum vf_type type = job->source == NULL ? job->source_type : job->source[0].type;
+    bool keeps = (type == VF_U8 || type == VF_I8 || type == VF_U16 || type == VF_I16) &&
+                 is_stored_as(job, type) &&
+                 (flow->boundary != VF_CONSTANT || is_of_type(flow->constant, type));
+    for (int i = 0; i < flow->stage_count; i++)
+        keeps = keeps && vf_body_is_median(flow->stage[i].stencil);
+    return keeps ? type : vf_flow_type(flow);
+}
+
 bool vf_row_layout_retile(struct vf_row_layout *l, struct vf_tile tile)
 {
     const struct vf_job *job = l->job;
@@ -413,7 +447,9 @@ bool vf_row_layout_retile(struct vf_row_layout *l, struct vf_tile tile)
 
 enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *job, struct vf_error *error)
 {
-    *l = (struct vf_row_layout){.element = job->flow->is_double ? sizeof(double) : sizeof(float),
+    const enum vf_type cell = cell_of(job);
+    *l = (struct vf_row_layout){.cell = cell,
+                                .element = vf_type_size(cell),
                                 .n_stream = job->flow->dim == 3 ? job->nz : job->ny,
                                 .n_rows = job->flow->dim == 3 ? job->ny : 1};
     if (vf_row_fuse(job, &l->fused, error) != VF_OK)

@@ -70,7 +70,8 @@ struct vf_row_layout {
     const struct vf_job *job;   /* fused.job */
     struct vf_ring *ring;       /* [field_count], owned */
     struct vf_row_stage *stage; /* [stage_count], owned */
-    size_t element;             /* bytes of the compute type */
+    enum vf_type cell;          /* what rows are of: the compute type, or an integer that all stages keep */
+    size_t element;             /* its bytes */
     ptrdiff_t n_stream, n_rows;
     /* Under `wrap`, along an axis: what is beyond the grid is computed as if the grid went on. Not where a
      * tile spans the whole axis, rows or x: then it is a copy of what is inside. */

@@ -100,17 +100,16 @@ static const char *row_at(const struct input *in, int ds, ptrdiff_t offset)
 
 /* ---- outputs ---- */
 
-/* Whether the rows of an output may go to its sink as they are: of the compute type, read by no stage, and
- * the tile's alone. */
+/* Whether the rows of an output may go to its sink as they are: of its type, read by no stage, and the tile's
+ * alone. */
 static bool may_pass(const struct vf_row_worker *w, int field)
 {
-    const struct vf_flow *flow = w->layout->job->flow;
     const struct vf_ring *ring = &w->layout->ring[field];
     if (ring->sink < 0 || ring->whole)
         return false;
     const struct vf_sink *sink = &w->layout->job->sink[ring->sink];
-    return sink->array != NULL && sink->array->type == (flow->is_double ? VF_F64 : VF_F32) &&
-           sink->reducer_count == 0 && ring->reach.s == 0 && ring->reach.r == 0 && ring->reach.x == 0;
+    return sink->array != NULL && sink->array->type == w->layout->cell && sink->reducer_count == 0 &&
+           ring->reach.s == 0 && ring->reach.r == 0 && ring->reach.x == 0;
 }
 
 /* Output k in its ring. */

@@ -5,10 +5,12 @@
  * another row (y, z); under `wrap` the grid is periodic and the rows beyond it are simply computed. */
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "kernels/cpu_row_sweep.h"
 #include "kernels/cpu_row_worker.h"
 #include "src/alloc.h"
+#include "src/size.h"
 
 /* Whether stage i makes the plane that is its delay behind step t. */
 static bool comes_to_plane(const struct vf_row_worker *w, int i, ptrdiff_t t)
@@ -98,11 +100,10 @@ static void place_tile(struct vf_row_worker *w, ptrdiff_t u)
 
 static void fill_constant(const struct vf_row_layout *l, char *row, double value)
 {
-    for (ptrdiff_t i = 0; i < l->most_pitch + l->most_origin; i++)
-        if (l->element == sizeof(double))
-            ((double *)(void *)row)[i] = value;
-        else
-            ((float *)(void *)row)[i] = (float)value;
+    const ptrdiff_t bytes = (l->most_pitch + l->most_origin) * (ptrdiff_t)l->element;
+    vf_rows_choose(l->job->flow->dim, VF_F64)->store[l->cell](&value, row, 1);
+    for (ptrdiff_t done = (ptrdiff_t)l->element; done < bytes; done *= 2)
+        memcpy(row + done, row, (size_t)vf_smaller(done, bytes - done));
 }
 
 /* The pieces of one thread's block. */
@@ -146,7 +147,7 @@ static void place_worker(struct vf_row_worker *w, const struct vf_row_layout *l,
     const struct block b = block_of(l);
     ptrdiff_t *edge = (ptrdiff_t *)(void *)(memory + b.edge);
     *w = (struct vf_row_worker){.layout = l,
-                                .rows = vf_rows_choose(flow->dim, flow->is_double),
+                                .rows = vf_rows_choose(flow->dim, l->cell),
                                 .thread = thread,
                                 .streams = streams(job),
                                 .arena = memory + b.arena,
@@ -156,8 +157,8 @@ static void place_worker(struct vf_row_worker *w, const struct vf_row_layout *l,
                                 .tap = (const void **)(void *)(memory + b.tap),
                                 .weight = memory + b.weight,
                                 .part = (struct vf_row_part *)(void *)(memory + b.part)};
-    for (int kind = 0; kind < 2; kind++)
-        fill_constant(l, w->outside[kind], vf_row_outside(flow, (enum vf_field_kind)kind));
+    fill_constant(l, w->outside[VF_FIELD_IMAGE], flow->constant);
+    fill_constant(l, w->outside[VF_FIELD_DERIVED], 0);
     for (ptrdiff_t i = 0; i < l->most_pad; i++) {
         w->edge[0][i] = vf_boundary_index(flow->boundary, -1 - i, job->nx);
         w->edge[1][i] = vf_boundary_index(flow->boundary, job->nx + i, job->nx);

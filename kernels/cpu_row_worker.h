@@ -55,9 +55,6 @@ static inline struct vf_row_plane vf_row_plane_of(const struct vf_row_worker *w,
                                  ring->whole ? ring->pitch * element : 0};
 }
 
-/* What a field reads outside the grid under VF_CONSTANT. */
-double vf_row_outside(const struct vf_flow *flow, enum vf_field_kind kind);
-
 /* Row r of plane s of a sink that is stored, from the tile's first x on. */
 char *vf_row_of_sink(const struct vf_row_worker *worker, const struct vf_sink *sink, ptrdiff_t s,
                      ptrdiff_t r);

@@ -1,5 +1,6 @@
-/* Row functions: one row of one stage, for one compute type, dimension and vector level. kernels/cpu_rows.c
- * is compiled once for each combination. */
+/* Row functions: one row of one stage, for one type of cells, dimension and vector level. kernels/cpu_rows.c
+ * is compiled once for each combination of a compute type, kernels/cpu_rows_integer.c for those of 8 and 16
+ * bits. */
 #ifndef VF_CPU_ROWS_H
 #define VF_CPU_ROWS_H
 
@@ -93,10 +94,11 @@ static inline bool vf_body_has_eigenvector(enum vf_stencil_id id)
            id == VF_STENCIL_orientation;
 }
 
-/* Bodies that use OF_COLUMN, for so many values at most. */
+/* Bodies that use OF_COLUMN, for so many values at most. They put values in order and do nothing else, so
+ * that rows of whole numbers can stay what they are (kernels/cpu_rows_integer.c). */
 enum { VF_MOST_OF_COLUMN = 26 };
 
-static inline bool vf_body_has_columns(enum vf_stencil_id id)
+static inline bool vf_body_is_median(enum vf_stencil_id id)
 {
     return id == VF_STENCIL_median_3x3 || id == VF_STENCIL_median_3x3x3 || id == VF_STENCIL_median_5x5 ||
            id == VF_STENCIL_median_5x5x5 || id == VF_STENCIL_median_7x7;
@@ -155,8 +157,9 @@ struct vf_rows {
 };
 
 /* The fastest rows this processor runs, or those that VOLFILTER_ISA names (baseline, v3, v4; one that the
- * processor lacks is not taken). `dim` 2 or 3. */
-const struct vf_rows *vf_rows_choose(int dim, bool is_double);
+ * processor lacks is not taken). `dim` 2 or 3; `cell` a compute type, or an integer of 8 or 16 bits: there
+ * are medians alone, rows are loaded and stored as they are, and all else is NULL. */
+const struct vf_rows *vf_rows_choose(int dim, enum vf_type cell);
 const char *vf_rows_level(void);
 
 #endif

@@ -4,29 +4,38 @@
 
 #include "kernels/cpu_rows.h"
 
-#define VF_DECLARE(level)                                                                               \
-    extern const struct vf_rows vf_rows_f32_2d_##level, vf_rows_f32_3d_##level, vf_rows_f64_2d_##level, \
-        vf_rows_f64_3d_##level;
-#define VF_TABLES(level)                                     \
-    {                                                        \
-        {&vf_rows_f32_2d_##level, &vf_rows_f32_3d_##level},  \
-        {                                                    \
-            &vf_rows_f64_2d_##level, &vf_rows_f64_3d_##level \
-        }                                                    \
+#define VF_DECLARE(type, level) \
+    extern const struct vf_rows vf_rows_##type##_2d_##level, vf_rows_##type##_3d_##level;
+#define VF_DECLARE_ALL(level) \
+    VF_DECLARE(u8, level)     \
+    VF_DECLARE(i8, level)     \
+    VF_DECLARE(u16, level)    \
+    VF_DECLARE(i16, level)    \
+    VF_DECLARE(f32, level)    \
+    VF_DECLARE(f64, level)
+#define VF_TABLES(type, level)                                     \
+    {                                                              \
+        &vf_rows_##type##_2d_##level, &vf_rows_##type##_3d_##level \
+    }
+#define VF_LEVEL_TABLES(level)                                                                            \
+    {                                                                                                     \
+        [VF_U8] = VF_TABLES(u8, level), [VF_I8] = VF_TABLES(i8, level), [VF_U16] = VF_TABLES(u16, level), \
+        [VF_I16] = VF_TABLES(i16, level), [VF_F32] = VF_TABLES(f32, level),                               \
+        [VF_F64] = VF_TABLES(f64, level),                                                                 \
     }
 
-VF_DECLARE(baseline)
+VF_DECLARE_ALL(baseline)
 #ifdef VF_X86_LEVELS
-VF_DECLARE(v3)
-VF_DECLARE(v4)
+VF_DECLARE_ALL(v3)
+VF_DECLARE_ALL(v4)
 #endif
 
 /* Slowest first. */
-static const struct vf_rows *const levels[][2][2] = {
-    VF_TABLES(baseline),
+static const struct vf_rows *const levels[][VF_TYPE_COUNT][2] = {
+    VF_LEVEL_TABLES(baseline),
 #ifdef VF_X86_LEVELS
-    VF_TABLES(v3),
-    VF_TABLES(v4),
+    VF_LEVEL_TABLES(v3),
+    VF_LEVEL_TABLES(v4),
 #endif
 };
 
@@ -46,7 +55,7 @@ static bool processor_runs(size_t level)
     return level == 0;
 }
 
-const struct vf_rows *vf_rows_choose(int dim, bool is_double)
+const struct vf_rows *vf_rows_choose(int dim, enum vf_type cell)
 {
     const char *forced = getenv("VOLFILTER_ISA");
     size_t best = 0;
@@ -54,13 +63,13 @@ const struct vf_rows *vf_rows_choose(int dim, bool is_double)
         if (!processor_runs(level))
             continue;
         best = level;
-        if (forced != NULL && strcmp(forced, levels[level][0][0]->level) == 0)
+        if (forced != NULL && strcmp(forced, levels[level][cell][0]->level) == 0)
             break;
     }
-    return levels[best][is_double][dim - 2];
+    return levels[best][cell][dim - 2];
 }
 
 const char *vf_rows_level(void)
 {
-    return vf_rows_choose(3, false)->level;
+    return vf_rows_choose(3, VF_F32)->level;
 }

@@ -9,6 +9,9 @@
 #include <immintrin.h>
 #endif
 
+#include "kernels/cpu_rows.h"
+#include "src/alloc.h"
+
 #if defined(__AVX512F__)
 #define VF_VECTOR_BYTES 64
 #elif defined(__AVX2__)
@@ -32,6 +35,7 @@ VF_DEVICE void vf_vector_store(REAL *to, vf_vector value)
     *(vf_unaligned_vector *)(void *)to = value;
 }
 
+#if !VF_WHOLE_NUMBERS
 /* a * b + c, rounded once. */
 VF_DEVICE vf_vector vf_vector_fma(REAL a, vf_vector b, vf_vector c)
 {
@@ -49,6 +53,7 @@ VF_DEVICE vf_vector vf_vector_fma(REAL a, vf_vector b, vf_vector c)
     return c;
 #endif
 }
+#endif
 
 /* Elements `shift` .. `shift` + lanes - 1 of the vector at `from` followed by the next one; both are in
  * registers, which a level that can shift across them makes use of: a load that crosses a cache line takes
@@ -66,9 +71,12 @@ VF_DEVICE vf_vector vf_vector_fma(REAL a, vf_vector b, vf_vector c)
 /* Every NaN becomes the same one. */
 VF_DEVICE vf_vector vf_vector_one_nan(vf_vector value)
 {
+#if !VF_WHOLE_NUMBERS
     const __typeof__(value == value) number = value == value; /* NOLINT(misc-redundant-expression) */
     const vf_vector nan = (vf_vector){0} + (REAL)__builtin_nan("");
-    return (vf_vector)((number & (__typeof__(number))value) | (~number & (__typeof__(number))nan));
+    value = (vf_vector)((number & (__typeof__(number))value) | (~number & (__typeof__(number))nan));
+#endif
+    return value;
 }
 
 /* To memory that nobody reads soon: it is not read first, and pushes nothing out of the cache. `to` is
@@ -84,6 +92,25 @@ VF_DEVICE void vf_vector_stream(char *to, vf_vector value)
 #else
     memcpy(to, &value, sizeof value);
 #endif
+}
+
+/* A vector of results to its row. */
+VF_DEVICE void put_vector(void *row, ptrdiff_t i, vf_vector value, enum vf_row_place place)
+{
+    if (place == VF_ROW_PAST_CACHES)
+        vf_vector_stream((char *)((REAL *)row + i), vf_vector_one_nan(value));
+    else
+        vf_vector_store((REAL *)row + i, place == VF_ROW_IN_SINK ? vf_vector_one_nan(value) : value);
+}
+
+/* Asks for the cells of some vectors of a row that is to come: cells of the compute type, or smaller ones. */
+VF_DEVICE void ask_for(const struct vf_row_ahead *ahead, ptrdiff_t i, int vectors)
+{
+    const int lanes =
+        VF_VECTOR_BYTES < VF_ALIGNMENT && vectors > 1 ? VF_ALIGNMENT / (int)sizeof(REAL) : VF_LANES;
+    if (ahead->row != NULL)
+        VF_UNROLL for (int k = 0; k < vectors * VF_LANES; k += lanes)
+            __builtin_prefetch(ahead->row + (i + k) * ahead->cell, 0, 3);
 }
 
 /* Streamed vectors are in memory before what follows. */

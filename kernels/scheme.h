@@ -87,6 +87,7 @@ struct vf_job {
     ptrdiff_t z_begin, z_end;      /* the slab of the sinks to compute; sources hold what it reaches */
     bool by_rows;                  /* 2D, one image, row-stream only: slabs are of rows, plane[y] is row y */
     const struct vf_array *source; /* [source_count] */
+    enum vf_type source_type, sink_type; /* for plan and bytes, without arrays: what all are stored as */
     int in_place; /* so many sources, the first ones, may be read where they are: of the compute type, with
                      VF_ROW_READ_BEYOND bytes after each plane that are the process's own */
     const struct vf_sink *sink; /* [sink_count] */

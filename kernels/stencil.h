@@ -2,7 +2,8 @@
  *
  * A scheme that compiles bodies defines, before it includes them:
  *   REAL, REAL_BITS          the compute type and its width, 32 or 64
- *   DIM                      2 or 3
+ *   VF_WHOLE_NUMBERS         optional, 1: REAL is an integer type. Bodies that only put values in order may
+ * be compiled so: they have LESSER and GREATER, and take no heed of NaN DIM                      2 or 3
  *   VF_STENCIL(name)         the head of the function that computes one voxel
  *   AT(k, dz, dy, dx)        input k at an offset (2D: dz = 0); constant arguments
  *   PUT(k, value)            output k
@@ -78,9 +79,15 @@ enum { VF_XX, VF_XY, VF_YY, VF_TENSOR };
 #define EIGENVECTOR(tensor, rank) vf_eigenvector_of(tensor, rank)
 #endif
 
+#ifndef VF_WHOLE_NUMBERS
+#define VF_WHOLE_NUMBERS 0
+#endif
+
 #define R(literal) ((REAL)(literal))
 
-#if REAL_BITS == 64
+#if VF_WHOLE_NUMBERS
+/* No arithmetic. */
+#elif REAL_BITS == 64
 typedef unsigned long long vf_bits;
 #define FMA(a, b, c) VF_REAL_FUNCTION(fma)(a, b, c)
 #define VF_ROOT(a) VF_REAL_FUNCTION(sqrt)(a)
@@ -112,7 +119,7 @@ typedef unsigned int vf_bits;
 /* The lesser and the greater of two numbers; either where they are equal, zeros of both signs too, or one is
  * NaN. One instruction each: of a comparison and a choice on x86, of C's functions on ARM and, for floats, on
  * a GPU, which has none for doubles. */
-#if defined(__aarch64__) && !defined(__cplusplus)
+#if defined(__aarch64__) && !defined(__cplusplus) && !VF_WHOLE_NUMBERS
 #define LESSER(a, b) _Generic(a, float : __builtin_fminf, double : __builtin_fmin)(a, b)
 #define GREATER(a, b) _Generic(a, float : __builtin_fmaxf, double : __builtin_fmax)(a, b)
 #elif defined(__CUDACC_RTC__) && REAL_BITS == 32
@@ -123,8 +130,10 @@ typedef unsigned int vf_bits;
 #define GREATER(a, b) MAX(a, b)
 #endif
 
+#if !VF_WHOLE_NUMBERS
 #include "kernels/stencil_math.h"
 #include "kernels/stencil_quotient.h"
 #include "kernels/stencil_eigen.h"
+#endif
 
 #endif

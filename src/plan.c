@@ -132,13 +132,12 @@ enum vf_type vf_plan_type(const struct vf_plan *plan)
     return plan->context.is_double ? VF_F64 : VF_F32;
 }
 
-/* What a run's sources and sinks are stored as. */
-static enum vf_type source_type(const struct vf_plan *plan, const struct vf_run *run)
+enum vf_type vf_plan_source_type(const struct vf_plan *plan, const struct vf_run *run)
 {
     return run->from_file ? plan->source_type : vf_plan_type(plan);
 }
 
-static enum vf_type sink_type(const struct vf_plan *plan, const struct vf_run *run)
+enum vf_type vf_plan_sink_type(const struct vf_plan *plan, const struct vf_run *run)
 {
     return run->to_file && !run->prepass ? plan->result_type : vf_plan_type(plan);
 }
@@ -147,9 +146,9 @@ void vf_plan_gpu_request(const struct vf_plan *plan, const struct vf_run *run, c
                          struct vf_gpu_types *types, struct vf_gpu_request *request)
 {
     for (int k = 0; k < flow->source_count; k++)
-        types->source[k] = source_type(plan, run);
+        types->source[k] = vf_plan_source_type(plan, run);
     for (int k = 0; k < flow->sink_count; k++)
-        types->sink[k] = sink_type(plan, run);
+        types->sink[k] = vf_plan_sink_type(plan, run);
     *request = (struct vf_gpu_request){.flow = flow,
                                        .nx = plan->nx,
                                        .ny = plan->ny,
@@ -243,6 +242,8 @@ static enum vf_status weigh(const struct vf_plan *plan, struct vf_run *run,
                          .nz = plan->nz,
                          .batch = plan->batch,
                          .z_end = plan->nz,
+                         .source_type = vf_plan_source_type(plan, run),
+                         .sink_type = vf_plan_sink_type(plan, run),
                          .threads = plan->threads,
                          .times = times_of(plan, run)};
     run->stage_count = flow.stage_count;
@@ -369,11 +370,12 @@ static int find_repeat(const struct vf_plan *plan)
         return 0;
     const struct vf_run *last = run - back;
     const struct vf_piece *piece = &plan->piece[run->piece_begin], *before = &plan->piece[last->piece_begin];
-    const bool alike = run->prepass == last->prepass && run->each == last->each &&
-                       run->piece_end - run->piece_begin == 1 && last->piece_end - last->piece_begin == 1 &&
-                       piece->link == before->link && piece->count == before->count &&
-                       (plan->gpu == NULL || (source_type(plan, run) == source_type(plan, last) &&
-                                              sink_type(plan, run) == sink_type(plan, last)));
+    const bool alike =
+        run->prepass == last->prepass && run->each == last->each && run->piece_end - run->piece_begin == 1 &&
+        last->piece_end - last->piece_begin == 1 && piece->link == before->link &&
+        piece->count == before->count &&
+        (plan->gpu == NULL || (vf_plan_source_type(plan, run) == vf_plan_source_type(plan, last) &&
+                               vf_plan_sink_type(plan, run) == vf_plan_sink_type(plan, last)));
     return alike ? back : 0;
 }
 

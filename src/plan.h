@@ -109,6 +109,10 @@ const char *vf_plan_label(const struct vf_plan *plan, int k);
 /* What fields between runs are of. */
 enum vf_type vf_plan_type(const struct vf_plan *plan);
 
+/* What a run's sources and sinks are stored as. */
+enum vf_type vf_plan_source_type(const struct vf_plan *plan, const struct vf_run *run);
+enum vf_type vf_plan_sink_type(const struct vf_plan *plan, const struct vf_run *run);
+
 /* Planes on each side of a slab that the run needs of its sources, 0 in 2D. */
 enum vf_status vf_plan_reach(const struct vf_plan *plan, const struct vf_run *run, ptrdiff_t *reach,
                              struct vf_error *error);

@@ -216,6 +216,8 @@ static enum vf_status weigh(const struct trial *t, int r, ptrdiff_t slab, struct
                              .batch = flat ? slab : 1,
                              .z_end = flat ? 1 : slab,
                              .by_rows = plan->by_rows,
+                             .source_type = vf_plan_source_type(plan, run),
+                             .sink_type = vf_plan_sink_type(plan, run),
                              .threads = plan->threads,
                              .times = slabs,
                              .work_limit = work_limit(t, slab)};

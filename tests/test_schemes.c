@@ -520,6 +520,48 @@ Test(schemes, stored_integers)
     }
 }
 
+/* Medians of integers, of all their values, whose rows may stay integers, at every vector level; a constant
+ * that is one of them or none; rows of a vector's width, and of one less and one more. */
+Test(schemes, whole_numbers)
+{
+    static const char *const levels[] = {"baseline", "v3", "v4"};
+    static const char *const medians[] = {"median", "median:radius=2", "median,median:radius=2",
+                                          "median,gaussian:sigma=0.5", "median:radius=3"};
+    static const ptrdiff_t shapes[][3] = {{64, 6, 5}, {63, 5, 1}, {65, 3, 4}, {128, 7, 1},
+                                          {1, 9, 3},  {33, 1, 1}, {31, 4, 7}, {2100, 3, 1}};
+    static const double constants[] = {7, 0.5, -3, 255, 256, -32768, NAN};
+    unsigned turn = 0;
+    for (int level = 0; level < 3; level++) {
+        setenv("VOLFILTER_ISA", levels[level], 1);
+        if (strcmp(vf_rows_level(), levels[level]) != 0)
+            continue;
+        for (enum vf_type type = VF_U8; type <= VF_I16; type++)
+            for (int c = 0; c < 5; c++)
+                for (int s = 0; s < 8; s++, turn++) {
+                    const bool is_image = shapes[s][2] == 1;
+                    struct pipeline p = {.chain = medians[c == 4 && !is_image ? 0 : c],
+                                         .nx = shapes[s][0],
+                                         .ny = shapes[s][1],
+                                         .nz = shapes[s][2],
+                                         .type = type,
+                                         .boundary = boundaries[turn % 5],
+                                         .constant = constants[turn % 7],
+                                         .result_type = turn % 6 == 0 ? VF_I16 : type,
+                                         .scheme = "reference"};
+                    struct vf_volume in = pipeline_input(&p, turn);
+                    uint32_t state = turn;
+                    for (size_t i = 0; i < volume_size(&in); i++) {
+                        state = state * 1664525u + 1013904223u;
+                        ((unsigned char *)in.data)[i] = (unsigned char)(state >> 24);
+                    }
+                    struct vf_volume expected = pipeline_run(&p, &in, NULL);
+                    expect_same(p, &in, &expected, SCHEDULES);
+                    vf_volume_free(&in);
+                    vf_volume_free(&expected);
+                }
+    }
+}
+
 /* A slab is a range of planes: computed from the planes that it reaches, it writes its own planes and no
  * other. */
 static void expect_slab(const struct pipeline *p, struct vf_plan *plan, const struct vf_volume *in,

@@ -5,8 +5,8 @@
  * has more than half of all values on one side is not the median: among the others the last exchanges find
  * it, which leaves it in the middle of the table. A search found these; tests/test_median.c proves them.
  *
- * Any NaN makes a sum of magnitudes one, and the median with it. Zeros of either sign are equal, so which one
- * comes out would depend on the exchanges: it is +0. */
+ * Any NaN makes a sum of magnitudes one, and the median with it; whole numbers have none. Zeros of either
+ * sign are equal, so which one comes out would depend on the exchanges: it is +0. */
 #ifndef VF_MEDIAN
 #define VF_MEDIAN
 
@@ -55,6 +55,12 @@ VF_DEVICE REAL vf_median_of(REAL *v, int columns, int ranks)
     return v[columns * ranks / 2];
 }
 
+#if VF_WHOLE_NUMBERS
+#define VF_MAGNITUDE(value) R(0)
+#else
+#define VF_MAGNITUDE(value) ABS(value)
+#endif
+
 /* The body: column k of the box, whose planes reach `depth`, begins at v[k * RANKS]. */
 #define VF_PUT_MEDIAN(radius, depth)                                                           \
     enum { SIDE = 2 * (radius) + 1, RANKS = SIDE * (2 * (depth) + 1) };                        \
@@ -66,12 +72,13 @@ VF_DEVICE REAL vf_median_of(REAL *v, int columns, int ranks)
         VF_UNROLL for (int rank = 0; rank < RANKS; rank++)                                     \
         {                                                                                      \
             column[rank] = AT(0, rank / SIDE - (depth), rank % SIDE - (radius), x - (radius)); \
-            column_sum += ABS(column[rank]);                                                   \
+            column_sum += VF_MAGNITUDE(column[rank]);                                          \
         }                                                                                      \
         vf_sort(column, RANKS, 1);                                                             \
         VF_UNROLL for (int rank = 0; rank < RANKS; rank++) column[rank] =                      \
             OF_COLUMN(rank, x - (radius), column[rank]);                                       \
-        sum += OF_COLUMN(RANKS, x - (radius), column_sum);                                     \
+        if (!VF_WHOLE_NUMBERS)                                                                 \
+            sum += OF_COLUMN(RANKS, x - (radius), column_sum);                                 \
     }                                                                                          \
     /* First, since compilers put what is computed within a choice under its condition. */     \
     const REAL median = vf_median_of(v, SIDE, RANKS) + R(0.0);                                 \

@@ -1,0 +1,141 @@
+/* One row of a body: the vocabulary of kernels/stencil.h for rows, and the pass of a body over a row. For
+ * kernels/cpu_rows.c and kernels/cpu_rows_integer.c, which say of what type cells are: REAL. */
+#ifndef VF_CPU_BODY_H
+#define VF_CPU_BODY_H
+
+#include "kernels/cpu_rows.h"
+
+#define VF_DEVICE static inline __attribute__((always_inline))
+#define VF_STENCIL(name)                                                                                   \
+    VF_DEVICE void body_##name(const void *const *in, int reach, void *const *out, const REAL *param,      \
+                               const struct vf_body_row *row, enum pass pass, void *kept, ptrdiff_t begin, \
+                               ptrdiff_t i, ptrdiff_t to)
+#define AT(k, dz, dy, dx) (((const REAL *)in[VF_ROW_INDEX(reach, k, dz, dy)])[i + (dx)])
+#define PUT(k, value) (puts_results(pass) ? (void)(((REAL *)out[k])[to] = (value)) : (void)0)
+#define PARAM(k) (param[k])
+#define OPEN_LO(axis) ((axis) == VF_X ? (lane_index)to != (lane_index)row->closed_lo_x : row->open_lo[axis])
+#define OPEN_HI(axis) ((axis) == VF_X ? (lane_index)to != (lane_index)row->closed_hi_x : row->open_hi[axis])
+
+/* Most bodies take a row in one pass, WHOLE. One that shares faces takes two: the first computes only the
+ * upper faces along x and keeps them; then all else, with the faces along y and z kept for the row that
+ * follows, or also taken from the row before. One that shares columns has those of a block of the row in a
+ * first pass. One that decomposes tensors takes a pass for each step, a block of the row at a time. */
+enum pass {
+    WHOLE,
+    FACES_KEPT,
+    FACES_TAKEN,
+    COLUMNS_TAKEN,
+    DECOMPOSED,
+    FACES_ALONG_X,
+    COLUMNS_KEPT,
+    SCALED,
+    SHAPED,
+    DISCRIMINATED,
+    ROOTS_PARTED,
+    DIRECTED,
+    UNIT,
+    ACROSS,
+    REDUCED,
+    PARTED,
+    TURNED
+};
+
+#define FACE(axis, offset) (((REAL *)row->face[axis])[i + (offset)])
+#define UPPER_FACE(axis, upper)                                  \
+    ((axis) != VF_X || pass == WHOLE ? (upper)                   \
+     : pass == FACES_ALONG_X         ? (FACE(VF_X, 0) = (upper)) \
+                                     : FACE(VF_X, 0))
+#define LOWER_FACE(axis, upper, lower)                                \
+    (pass == WHOLE           ? (lower)                                \
+     : pass == FACES_ALONG_X ? R(0.0)                                 \
+     : (axis) == VF_X        ? FACE(VF_X, -1)                         \
+     : pass == FACES_KEPT    ? exchange(&FACE(axis, 0), upper, lower) \
+                             : exchange(&FACE(axis, 0), upper, FACE(axis, 0)))
+
+/* Of a block of a row, and a margin before it and after it that the reach is within. */
+#define COLUMN_BLOCK (1920 / (int)sizeof(REAL))
+#define COLUMN_MARGIN (VF_ROW_READ_BEFORE / (int)sizeof(REAL))
+typedef REAL columns_block[COLUMN_BLOCK + 2 * COLUMN_MARGIN];
+
+#define COLUMN(k, at) (((columns_block *)kept)[k][i - begin + (at)])
+#define OF_COLUMN(k, dx, value)                                               \
+    (pass == COLUMNS_TAKEN  ? COLUMN(k, COLUMN_MARGIN + (dx))                 \
+     : pass == COLUMNS_KEPT ? ((dx) == 0 ? (COLUMN(k, 0) = (value)) : R(0.0)) \
+                            : (value))
+
+#include "kernels/stencil.h"
+
+VF_DEVICE int puts_results(enum pass pass)
+{
+    return pass <= DECOMPOSED;
+}
+
+/* Keeps a face and returns another. */
+VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
+{
+    *keep = upper;
+    return lower;
+}
+
+#include "kernels/cpu_vector.h"
+
+/* Nine addresses of a row's table. */
+#define ROWS(at)                                                                             \
+    row->in[at], row->in[(at) + 1], row->in[(at) + 2], row->in[(at) + 3], row->in[(at) + 4], \
+        row->in[(at) + 5], row->in[(at) + 6], row->in[(at) + 7], row->in[(at) + 8]
+_Static_assert(VF_BODY_ROWS == 72 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
+
+#define FITS(reach, inputs, name)                                                   \
+    _Static_assert(VF_ROW_INDEX(reach, inputs, -(reach), -(reach)) <= VF_BODY_ROWS, \
+                   name " has more rows than VF_BODY_ROWS")
+
+/* Rows are taken in whole vectors, up to one beyond their ends. The row is not copied: reloading as vectors
+ * what was just stored as scalars waits for every store before it. Where results go to a sink, a row is asked
+ * for, or a row's ends are elsewhere, it is done a vector at a time; addresses are local then, since nothing
+ * that is stored changes them, and those that the body does not use are never loaded. */
+#define BODY_PASS(name, z, y, inputs, outputs)                                                               \
+    FITS(z, inputs, #name);                                                                                  \
+    FITS(y, inputs, #name);                                                                                  \
+    VF_DEVICE void pass_##name(const struct vf_body_row *row, const REAL *param, enum pass pass, void *kept, \
+                               ptrdiff_t begin, ptrdiff_t end)                                               \
+    {                                                                                                        \
+        const int along[] = {z, y}, reach = along[along[0] < along[1]];                                      \
+        const bool has_ends = (inputs) == 1 && row->ends.first != NULL;                                      \
+        if (!puts_results(pass) || (row->place == VF_ROW_IN_RING && row->ahead.row == NULL && !has_ends)) {  \
+            _Pragma("omp simd") for (ptrdiff_t i = begin; i < end; i++)                                      \
+                body_##name(row->in, reach, row->out, param, row, pass, kept, begin, i, i);                  \
+            return;                                                                                          \
+        }                                                                                                    \
+        const void *in[] = {ROWS(0), ROWS(9), ROWS(18), ROWS(27), ROWS(36), ROWS(45), ROWS(54), ROWS(63)};   \
+        void *const to[] = {row->out[0], row->out[1], row->out[2], row->out[3], row->out[4], row->out[5]};   \
+        const void *const middle = in[VF_ROW_INDEX(reach, 0, 0, 0)];                                         \
+        struct vf_body_row own = *row;                                                                       \
+        for (ptrdiff_t at = begin; at < end; at += VF_LANES) {                                               \
+            REAL result[VF_MAX_OUTPUTS][VF_LANES];                                                           \
+            void *const out[] = {result[0], result[1], result[2], result[3], result[4], result[5]};          \
+            ask_for(&own.ahead, at, 1);                                                                      \
+            own.closed_lo_x = row->closed_lo_x - (int)at;                                                    \
+            own.closed_hi_x = row->closed_hi_x - (int)at;                                                    \
+            if (has_ends)                                                                                    \
+                in[VF_ROW_INDEX(reach, 0, 0, 0)] = at == 0                ? own.ends.first                   \
+                                                   : at + VF_LANES == end ? own.ends.last                    \
+                                                                          : middle;                          \
+            _Pragma("omp simd") for (int lane = 0; lane < VF_LANES; lane++)                                  \
+                body_##name(in, reach, out, param, &own, pass, kept, begin, at + lane, lane);                \
+            for (int k = 0; k < (outputs); k++)                                                              \
+                put_vector(to[k], at, vf_vector_load(result[k]), own.place);                                 \
+        }                                                                                                    \
+    }
+
+/* The whole row of one that shares columns. */
+#define TAKE_COLUMNS(name, row, param, n)                                                            \
+    do {                                                                                             \
+        _Alignas(VF_VECTOR_BYTES) columns_block kept[VF_MOST_OF_COLUMN];                             \
+        for (ptrdiff_t begin = 0, end; begin < (n); begin = end) {                                   \
+            end = MIN(n, begin + COLUMN_BLOCK);                                                      \
+            pass_##name(row, param, COLUMNS_KEPT, kept, begin - COLUMN_MARGIN, end + COLUMN_MARGIN); \
+            pass_##name(row, param, COLUMNS_TAKEN, kept, begin, end);                                \
+        }                                                                                            \
+    } while (0)
+
+#endif

@@ -1,0 +1,76 @@
+/* What the rings of row-stream hold. */
+#include <criterion/criterion.h>
+
+#include "chain.h"
+#include "kernels/cpu_row_layout.h"
+#include "plan.h"
+
+/* A chain's only run, stored as one type and as another. */
+static void expect_cells(const char *chain_text, double constant, enum vf_type in, enum vf_type out,
+                         enum vf_type expected)
+{
+    struct vf_chain chain = {0};
+    struct vf_plan plan;
+    struct vf_flow flow;
+    struct vf_row_layout layout;
+    struct vf_error error;
+    const struct vf_plan_request request = {
+        .chain = &chain,
+        .context = {.dim = 2, .boundary = VF_CONSTANT, .aspect = {1, 1, 1}},
+        .constant = constant,
+        .nx = 300,
+        .ny = 8,
+        .nz = 1,
+        .batch = 1,
+        .threads = 1,
+        .source_type = in,
+        .result_type = out};
+    cr_assert_eq(vf_chain_append(&chain, chain_text, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_plan_open(&plan, &request, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(plan.run_count, 1);
+    cr_assert_eq(vf_plan_flow(&plan, &plan.run[0], NULL, &flow, &error), VF_OK, "%s", error.text);
+    struct vf_job job = {.flow = &flow,
+                         .nx = 300,
+                         .ny = 8,
+                         .nz = 1,
+                         .batch = 1,
+                         .z_end = 1,
+                         .source_type = in,
+                         .sink_type = out,
+                         .tiling = plan.run[0].tiling,
+                         .threads = 1};
+    const struct vf_array from = {.type = in}, to = {.type = out};
+    const struct vf_sink stored = {.array = &to}, reduced = {.array = &to, .reducer_count = 1};
+    const struct vf_sink *const sinks[] = {NULL, &stored, &reduced};
+    for (int k = 0; k < 3; k++) {
+        job.source = k == 0 ? NULL : &from;
+        job.sink = sinks[k];
+        cr_assert_eq(vf_row_layout_open(&layout, &job, &error), VF_OK, "%s", error.text);
+        const enum vf_type cell = k == 2 ? VF_F32 : expected;
+        cr_expect_eq(layout.cell, cell, "%s of %s into %s, constant %g: %s", chain_text, vf_type_name(in),
+                     vf_type_name(out), constant, vf_type_name(layout.cell));
+        cr_expect_eq(layout.element, vf_type_size(cell));
+        vf_row_layout_close(&layout);
+    }
+    vf_flow_close(&flow);
+    vf_plan_close(&plan);
+    vf_chain_free(&chain);
+}
+
+/* Of the type that a median's image and result have, if that is an integer of 8 or 16 bits and nothing else
+ * is among them. */
+Test(row_layout, cells)
+{
+    for (enum vf_type type = VF_U8; type <= VF_I16; type++)
+        expect_cells("median,median:radius=3", 100, type, type, type);
+    expect_cells("median", -128, VF_I8, VF_I8, VF_I8);
+    expect_cells("median", -128, VF_U8, VF_U8, VF_F32);
+    expect_cells("median", 128, VF_I8, VF_I8, VF_F32);
+    expect_cells("median", 65535, VF_U16, VF_U16, VF_U16);
+    expect_cells("median", 65536, VF_U16, VF_U16, VF_F32);
+    expect_cells("median", 0.5, VF_U16, VF_U16, VF_F32);
+    expect_cells("median", 0, VF_U8, VF_U16, VF_F32);
+    expect_cells("median", 0, VF_F32, VF_F32, VF_F32);
+    expect_cells("median", 0, VF_U32, VF_U32, VF_F32);
+    expect_cells("median,mean", 0, VF_U8, VF_U8, VF_F32);
+}
