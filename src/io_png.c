@@ -12,7 +12,7 @@
 
 #include "alloc.h"
 #include "interrupt.h"
-#include "io_codec.h"
+#include "io_png_encode.h"
 #include "io_tags.h"
 #include "size.h"
 #include "utf8.h"
@@ -24,16 +24,19 @@ struct png_state {
     png_structp png;
     png_infop info, end_info;
     FILE *file;
-    void *rows; /* one interleaved row, or all rows of an interlaced image; NULL when not needed */
+    void *rows; /* read: an interleaved row, or all of an interlaced image; NULL when not needed */
     png_bytepp row_pointers; /* of an interlaced image */
-    size_t most;             /* bytes that libpng may ask for at a time; 0: any */
+    size_t most; /* bytes that libpng may ask for at a time when it reads: its own limit of a chunk
+                  * only warns, and then it asks for all that a chunk claims to be */
     char message[200];
     bool spent; /* the image has been decoded: another read starts over */
     /* What the present step works on. */
     struct vf_reader *reader;
     const struct vf_writer *writer;
     void *const *planes;
-    const void *const *sources;
+    struct vf_png_header header;
+    const unsigned char *data; /* of an IDAT chunk */
+    size_t data_bytes;
 };
 
 static void on_error(png_structp png, png_const_charp message)
@@ -56,22 +59,6 @@ static void on_row(png_structp png, png_uint_32 row, int pass)
     (void)pass;
     if (vf_interrupted)
         png_error(png, "interrupted");
-}
-
-/* libpng's own limit of a chunk only warns, and then it asks for all that a chunk claims to be. */
-static png_voidp png_alloc(png_structp png, png_alloc_size_t bytes)
-{
-    struct vf_error ignored; /* libpng says "out of memory" of its own */
-    const struct png_state *state = png_get_mem_ptr(png);
-    if (state->most > 0 && bytes > state->most)
-        return NULL;
-    return vf_alloc(bytes, 1, "PNG", &ignored);
-}
-
-static void png_release(png_structp png, png_voidp block)
-{
-    (void)png;
-    vf_free(block);
 }
 
 /* Runs a step; false when libpng gave up, with its words in state->message. */
@@ -159,8 +146,8 @@ static bool start_reading(struct vf_reader *reader, struct vf_error *error)
     rewind(state->file);
     errno = 0;
     state->most = reader->file_bytes + LARGEST_CHUNK;
-    state->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, state, on_error, on_warning, state,
-                                          png_alloc, png_release);
+    state->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, state, on_error, on_warning, &state->most,
+                                          vf_png_alloc, vf_png_release);
     if (state->png != NULL) {
         state->info = png_create_info_struct(state->png);
         state->end_info = png_create_info_struct(state->png);
@@ -488,24 +475,16 @@ static void write_resolution(struct png_state *state)
 static void write_header(struct png_state *state)
 {
     const struct vf_info *info = &state->writer->info;
-    const int colour =
-        (info->shape.nc >= 3 ? PNG_COLOR_MASK_COLOR : 0) | (info->has_alpha ? PNG_COLOR_MASK_ALPHA : 0);
     png_init_io(state->png, state->file);
-    png_set_write_status_fn(state->png, on_row);
     png_set_user_limits(state->png, INT32_MAX, INT32_MAX);
     png_set_benign_errors(state->png, 1);
-    /* zlib's own level, 6, takes two to three times as long for files that are 3 to 10% smaller. */
-    png_set_compression_level(state->png, state->writer->options.compression == VF_COMPRESS_NONE ? 0 : 4);
     png_set_IHDR(state->png, state->info, (png_uint_32)info->shape.nx, (png_uint_32)info->shape.ny,
-                 (int)vf_type_size(info->type) * 8, colour, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_BASE,
+                 state->header.bits, state->header.colour, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_BASE,
                  PNG_FILTER_TYPE_BASE);
     write_colours(state);
     write_resolution(state);
     write_texts(state);
     png_write_info(state->png, state->info);
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    png_set_swap(state->png);
-#endif
 }
 
 static enum vf_status png_create(struct vf_writer *writer, struct vf_error *error)
@@ -521,37 +500,54 @@ static enum vf_status png_create(struct vf_writer *writer, struct vf_error *erro
         return VF_FAILED;
     writer->state = state;
     state->writer = writer;
-    state->png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, state, on_error, on_warning, state,
-                                           png_alloc, png_release);
+    state->png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, state, on_error, on_warning, NULL,
+                                           vf_png_alloc, vf_png_release);
     state->info = state->png == NULL ? NULL : png_create_info_struct(state->png);
     if (state->info == NULL)
         return vf_fail(error, VF_FAILED, "cannot be written: out of memory");
-    const size_t row = writer->info.shape.nc * vf_type_size(writer->info.type);
-    state->rows = vf_alloc(writer->info.shape.nx, row, "PNG row", error);
-    return state->rows == NULL ? VF_FAILED : VF_OK;
+    return VF_OK;
 }
 
-static void write_image(struct png_state *state)
+static void write_data(struct png_state *state)
 {
-    const struct vf_info *info = &state->writer->info;
-    const size_t nx = info->shape.nx;
-    write_header(state);
-    for (size_t y = 0; y < info->shape.ny; y++) {
-        vf_join_samples(state->rows, state->sources, y * nx, nx, info->shape.nc, vf_type_size(info->type));
-        png_write_row(state->png, state->rows);
+    png_write_chunk(state->png, (png_const_bytep) "IDAT", state->data, state->data_bytes);
+}
+
+static void write_end(struct png_state *state)
+{
+    png_write_chunk(state->png, (png_const_bytep) "IEND", NULL, 0);
+}
+
+static bool take_data(void *context, const unsigned char *data, size_t bytes)
+{
+    struct png_state *state = context;
+    snprintf(state->message, sizeof state->message, "interrupted");
+    for (size_t at = 0; at < bytes; at += state->data_bytes) {
+        state->data = data + at;
+        state->data_bytes = vf_piece_of(bytes - at);
+        if (state->data_bytes == 0 || !guarded(state, write_data))
+            return false;
     }
-    png_write_end(state->png, NULL);
+    return true;
 }
 
 /* The header waits for the image: by then the reader knows the texts that follow the input's. */
-static enum vf_status png_write_page(struct vf_writer *writer, size_t page, const void *const planes[],
-                                     struct vf_error *error)
+static enum vf_status png_write_pages(struct vf_writer *writer, size_t first, size_t count,
+                                      const void *const planes[], int threads, struct vf_error *error)
 {
     struct png_state *state = writer->state;
-    (void)page;
-    state->sources = planes;
+    const struct vf_info *info = &writer->info;
+    (void)first, (void)count;
+    state->header = (struct vf_png_header){(int)vf_type_size(info->type) * 8,
+                                           (info->shape.nc >= 3 ? PNG_COLOR_MASK_COLOR : 0) |
+                                               (info->has_alpha ? PNG_COLOR_MASK_ALPHA : 0)};
     errno = 0;
-    return guarded(state, write_image) ? VF_OK : fail_png(state, "cannot be written", error);
+    error->text[0] = '\0';
+    if (guarded(state, write_header) &&
+        vf_png_encode(writer, &state->header, planes, threads, take_data, state, error) == VF_OK &&
+        guarded(state, write_end))
+        return VF_OK;
+    return error->text[0] != '\0' ? VF_FAILED : fail_png(state, "cannot be written", error);
 }
 
 static enum vf_status png_finish(struct vf_writer *writer, struct vf_error *error)
@@ -579,7 +575,7 @@ const struct vf_codec vf_codec_png = {
     .close = png_close,
     .supports = png_supports,
     .create = png_create,
-    .write = png_write_page,
+    .write_pages = png_write_pages,
     .finish = png_finish,
     .discard = png_discard,
 };
