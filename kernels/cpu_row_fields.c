@@ -71,9 +71,10 @@ static void copy_cell(const struct vf_row_worker *w, int field, const char *row,
         row = w->outside[l->job->flow->field_kind[field]];
     else
         row += from * (ptrdiff_t)l->element;
-    memcpy(to, row, sizeof(float));
-    if (l->element == sizeof(double))
-        memcpy(to + sizeof(float), row + sizeof(float), sizeof(float));
+    if (l->element == sizeof(float))
+        memcpy(to, row, sizeof(float));
+    else
+        memcpy(to, row, l->element);
 }
 
 struct vf_row_ends vf_row_copy_ends(const struct vf_row_worker *w, int field, ptrdiff_t r, const char *row)

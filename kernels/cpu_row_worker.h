@@ -90,7 +90,7 @@ struct vf_row_loading {
 };
 struct vf_row_loading vf_row_loading_of(const struct vf_row_worker *worker, int field, ptrdiff_t s);
 
-/* Reads the next row, converted to the compute type, and says what should be asked for. */
+/* Reads the next row, converted to the layout's cells, and says what should be asked for. */
 void vf_row_load(const struct vf_row_worker *worker, struct vf_row_loading *loading);
 
 /* Computes planes [s, s + count) of a stage over the tile and its reach, no more at once than the stage

@@ -13,7 +13,7 @@
 
 /* The table of a body's rows: input k at an offset, of a body that reaches so far along z and y. It has room
  * for every input of a body of reach 1, or for one input of a reach up to 3; pass_NAME lists it
- * (kernels/cpu_rows.c).
+ * (kernels/cpu_body.h).
  */
 #define VF_BODY_ROWS 72
 #define VF_ROW_INDEX(reach, k, dz, dy) \
@@ -47,7 +47,7 @@ struct vf_row_ends {
     const void *first, *last;
 };
 
-/* One row of a body stage. Rows are of the compute type, their first element being the row's first cell;
+/* One row of a body stage. Rows are of the table's type, their first element being the row's first cell;
  * inputs may be read up to the stage's x reach before and after, and in whole vectors. */
 struct vf_body_row {
     const void *const *in; /* [VF_ROW_INDEX(reach, k, dz, dy)]; only what the stage reads is set */

@@ -1,4 +1,4 @@
-/* Vectors of the compute type at the vector level that the file is compiled for. Where a level has no fused
+/* Vectors of cells, REAL, at the vector level that the file is compiled for. Where a level has no fused
  * multiply-add each lane takes the scalar one: the same bits. */
 #ifndef VF_CPU_VECTOR_H
 #define VF_CPU_VECTOR_H
@@ -53,7 +53,6 @@ VF_DEVICE vf_vector vf_vector_fma(REAL a, vf_vector b, vf_vector c)
     return c;
 #endif
 }
-#endif
 
 /* Elements `shift` .. `shift` + lanes - 1 of the vector at `from` followed by the next one; both are in
  * registers, which a level that can shift across them makes use of: a load that crosses a cache line takes
@@ -66,6 +65,7 @@ VF_DEVICE vf_vector vf_vector_fma(REAL a, vf_vector b, vf_vector c)
     ((vf_vector)_mm512_alignr_epi32((__m512i)(high), (__m512i)(low), shift))
 #else
 #define VF_VECTOR_SHIFTED(low, high, from, shift) vf_vector_load((from) + (shift))
+#endif
 #endif
 
 /* Every NaN becomes the same one. */

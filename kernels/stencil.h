@@ -2,8 +2,9 @@
  *
  * A scheme that compiles bodies defines, before it includes them:
  *   REAL, REAL_BITS          the compute type and its width, 32 or 64
- *   VF_WHOLE_NUMBERS         optional, 1: REAL is an integer type. Bodies that only put values in order may
- * be compiled so: they have LESSER and GREATER, and take no heed of NaN DIM                      2 or 3
+ *   VF_WHOLE_NUMBERS         optional, 1: REAL is an integer type, of 8 or 16 bits. Bodies that only put
+ *                            values in order may be compiled so, by LESSER and GREATER, without heed of NaN
+ *   DIM                      2 or 3
  *   VF_STENCIL(name)         the head of the function that computes one voxel
  *   AT(k, dz, dy, dx)        input k at an offset (2D: dz = 0); constant arguments
  *   PUT(k, value)            output k
@@ -86,7 +87,7 @@ enum { VF_XX, VF_XY, VF_YY, VF_TENSOR };
 #define R(literal) ((REAL)(literal))
 
 #if VF_WHOLE_NUMBERS
-/* No arithmetic. */
+/* No functions of numbers. */
 #elif REAL_BITS == 64
 typedef unsigned long long vf_bits;
 #define FMA(a, b, c) VF_REAL_FUNCTION(fma)(a, b, c)

@@ -452,6 +452,12 @@ enum vf_status vf_writer_write(struct vf_writer *writer, size_t page, const void
     return vf_writer_write_pages(writer, page, 1, planes, 1, error);
 }
 
+size_t vf_writer_bytes(enum vf_format format, const struct vf_info *result, int threads)
+{
+    const struct vf_codec *codec = codec_of(format);
+    return codec->write_bytes == NULL ? 0 : codec->write_bytes(result, threads);
+}
+
 size_t vf_writer_row_block(enum vf_format format, const struct vf_info *result)
 {
     const struct vf_codec *codec = codec_of(format);

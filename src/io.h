@@ -158,6 +158,9 @@ enum vf_status vf_writer_write(struct vf_writer *writer, size_t page, const void
 enum vf_status vf_writer_write_pages(struct vf_writer *writer, size_t first, size_t count,
                                      const void *const planes[], int threads, struct vf_error *error);
 
+/* Bytes that so many threads take while they write a page, where that is much; else 0. */
+size_t vf_writer_bytes(enum vf_format format, const struct vf_info *result, int threads);
+
 /* The same of a result of one page, written from its first row to its last in whole blocks of
  * vf_writer_row_block rows (the last may be shorter); 0: `format` does not take such a result so. */
 size_t vf_writer_row_block(enum vf_format format, const struct vf_info *result);

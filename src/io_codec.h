@@ -52,7 +52,8 @@ struct vf_codec {
                             struct vf_error *error);
     enum vf_status (*write_pages)(struct vf_writer *writer, size_t first, size_t count,
                                   const void *const planes[], int threads, struct vf_error *error);
-    size_t (*row_block)(const struct vf_info *result); /* NULL: pages come whole */
+    size_t (*write_bytes)(const struct vf_info *result, int threads); /* NULL: little */
+    size_t (*row_block)(const struct vf_info *result);                /* NULL: pages come whole */
     enum vf_status (*write_rows)(struct vf_writer *writer, size_t y, size_t count, const void *const planes[],
                                  int threads, struct vf_error *error);
     enum vf_status (*finish)(struct vf_writer *writer, struct vf_error *error);

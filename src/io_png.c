@@ -576,6 +576,7 @@ const struct vf_codec vf_codec_png = {
     .supports = png_supports,
     .create = png_create,
     .write_pages = png_write_pages,
+    .write_bytes = vf_png_encode_bytes,
     .finish = png_finish,
     .discard = png_discard,
 };

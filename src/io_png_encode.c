@@ -32,8 +32,8 @@ struct encoder {
 /* A compressed band. */
 struct band {
     unsigned char *data;
-    size_t bytes, from; /* of so many bytes before, whose check sum is: */
-    uLong check;
+    size_t bytes, raw_bytes; /* now, and before */
+    uLong check;             /* of what it was before */
 };
 
 struct encoding {
@@ -41,11 +41,13 @@ struct encoding {
     const struct vf_png_header *header;
     const void *const *planes;
     size_t row_bytes, band_rows, band_count;
-    size_t room;             /* of a compressed band */
-    int threads;             /* that there are encoders for */
+    size_t filtered; /* bytes of a band and the row before */
+    size_t room;     /* of a compressed band */
+    int threads;     /* that there are encoders for */
+    size_t slot_count;
     size_t from;             /* the band that goes to the first slot */
     struct encoder *encoder; /* [threads] */
-    struct band *slot;       /* [threads * BANDS_A_THREAD] */
+    struct band *slot;       /* [slot_count] */
 };
 
 png_voidp vf_png_alloc(png_structp png, png_alloc_size_t bytes)
@@ -98,7 +100,7 @@ static bool compresses(const struct encoding *e)
 /* ---- filtering ---- */
 
 /* Has libpng write rows as an image of its own that is filtered and not compressed. Filters look at the row
- * before: so one more goes first. */
+ * before: so one more goes first. Nothing local is used after a jump. */
 static bool write_rows(const struct encoding *e, struct encoder *encoder, size_t count)
 {
     if (setjmp(png_jmpbuf(encoder->png)) != 0)
@@ -144,6 +146,8 @@ static bool take_rows(struct encoder *encoder, size_t bytes)
         }
     }
     inflateEnd(&z);
+    if (left > 0)
+        snprintf(encoder->message, sizeof encoder->message, "libpng wrote other rows than it was given");
     return left == 0;
 }
 
@@ -217,11 +221,11 @@ static enum vf_status encode_band(void *context, size_t item, int thread, struct
         level = sequences ? LEVEL : 1;
         strategy = sequences ? Z_FILTERED : Z_RLE;
     }
-    band->from = rows * (1 + e->row_bytes);
-    band->check = adler32_z(adler32_z(0, NULL, 0), filtered, band->from);
+    band->raw_bytes = rows * (1 + e->row_bytes);
+    band->check = adler32_z(adler32_z(0, NULL, 0), filtered, band->raw_bytes);
     band->bytes = index == 0 ? sizeof head : 0;
     memcpy(band->data, head, band->bytes);
-    const size_t compressed = deflate_all(filtered, band->from, level, strategy, flush,
+    const size_t compressed = deflate_all(filtered, band->raw_bytes, level, strategy, flush,
                                           band->data + band->bytes, e->room - band->bytes);
     band->bytes += compressed;
     return compressed > 0 ? VF_OK : vf_fail(error, VF_FAILED, "cannot be compressed: out of memory");
@@ -229,42 +233,78 @@ static enum vf_status encode_band(void *context, size_t item, int thread, struct
 
 /* ---- all of it ---- */
 
+static struct encoding encoding_of(const struct vf_info *info, int threads)
+{
+    struct encoding e = {.row_bytes = info->shape.nx * info->shape.nc * vf_type_size(info->type)};
+    const size_t slack = 1 << 16;
+    e.band_rows = BAND_BYTES / (1 + e.row_bytes) + 1;
+    if (e.band_rows > info->shape.ny)
+        e.band_rows = info->shape.ny;
+    e.band_count = (info->shape.ny + e.band_rows - 1) / e.band_rows;
+    e.filtered = (e.band_rows + 1) * (1 + e.row_bytes);
+    e.room = e.filtered + e.filtered / 16 + slack;
+    e.threads = threads < 1 ? 1 : threads < MOST_THREADS ? threads : MOST_THREADS;
+    if (e.band_count < (size_t)e.threads)
+        e.threads = (int)e.band_count;
+    e.slot_count = (size_t)e.threads * BANDS_A_THREAD;
+    if (e.band_count < e.slot_count)
+        e.slot_count = e.band_count;
+    return e;
+}
+
+size_t vf_png_encode_bytes(const struct vf_info *info, int threads)
+{
+    enum { PNG_ROWS = 5, ZLIB_BYTES = 320 << 10 }; /* what the libraries hold */
+    const struct encoding e = encoding_of(info, threads);
+    return (size_t)e.threads * (2 * e.filtered + e.room + PNG_ROWS * e.row_bytes + ZLIB_BYTES) +
+           e.slot_count * (e.room + TAIL_BYTES);
+}
+
+static bool open_encoder(const struct encoding *e, struct encoder *encoder, struct vf_error *error)
+{
+    encoder->file_room = e->room;
+    encoder->rows = vf_alloc(e->band_rows + 1, e->row_bytes, "PNG rows", error);
+    encoder->file = vf_alloc(e->room, 1, "PNG rows", error);
+    encoder->filtered = vf_alloc(e->filtered, 1, "PNG rows", error);
+    return encoder->rows != NULL && encoder->file != NULL && encoder->filtered != NULL;
+}
+
+static void close_encoder(struct encoder *encoder)
+{
+    vf_free(encoder->rows);
+    vf_free(encoder->file);
+    vf_free(encoder->filtered);
+}
+
 static void close_encoding(struct encoding *e)
 {
-    for (int i = 0; e->encoder != NULL && i < e->threads; i++) {
-        vf_free(e->encoder[i].rows);
-        vf_free(e->encoder[i].file);
-        vf_free(e->encoder[i].filtered);
-    }
-    for (int i = 0; e->slot != NULL && i < e->threads * BANDS_A_THREAD; i++)
+    for (int i = 0; e->encoder != NULL && i < e->threads; i++)
+        close_encoder(&e->encoder[i]);
+    for (size_t i = 0; e->slot != NULL && i < e->slot_count; i++)
         vf_free(e->slot[i].data);
     vf_free(e->encoder);
     vf_free(e->slot);
 }
 
+/* Fewer threads, and bands at once, where there is not enough memory. */
 static enum vf_status open_encoding(struct encoding *e, struct vf_error *error)
 {
-    const size_t rows = e->band_rows + 1, filtered = rows * (1 + e->row_bytes), slack = 1 << 16;
-    e->room = filtered + filtered / 16 + slack;
+    int threads = 0;
+    size_t slots = 0;
     e->encoder = vf_alloc((size_t)e->threads, sizeof *e->encoder, "PNG encoders", error);
-    e->slot = vf_alloc((size_t)e->threads * BANDS_A_THREAD, sizeof *e->slot, "PNG bands", error);
+    e->slot = vf_alloc(e->slot_count, sizeof *e->slot, "PNG bands", error);
     if (e->encoder == NULL || e->slot == NULL)
         return VF_FAILED;
-    for (int i = 0; i < e->threads; i++) {
-        struct encoder *encoder = &e->encoder[i];
-        encoder->file_room = e->room;
-        encoder->rows = vf_alloc(rows, e->row_bytes, "PNG rows", error);
-        encoder->file = vf_alloc(e->room, 1, "PNG rows", error);
-        encoder->filtered = vf_alloc(filtered, 1, "PNG rows", error);
-        if (encoder->rows == NULL || encoder->file == NULL || encoder->filtered == NULL)
-            return VF_FAILED;
-    }
-    for (int i = 0; i < e->threads * BANDS_A_THREAD; i++) {
-        e->slot[i].data = vf_alloc(e->room + TAIL_BYTES, 1, "PNG bands", error);
-        if (e->slot[i].data == NULL)
-            return VF_FAILED;
-    }
-    return VF_OK;
+    while (slots < e->slot_count &&
+           (e->slot[slots].data = vf_alloc(e->room + TAIL_BYTES, 1, "PNG bands", error)) != NULL)
+        slots++;
+    while (threads < e->threads && open_encoder(e, &e->encoder[threads], error))
+        threads++;
+    if (threads < e->threads)
+        close_encoder(&e->encoder[threads]);
+    e->threads = threads;
+    e->slot_count = slots;
+    return threads > 0 && slots > 0 ? VF_OK : VF_FAILED;
 }
 
 /* Hands bands on, the last one with the check sum of all. */
@@ -272,7 +312,7 @@ static bool take_bands(const struct encoding *e, size_t count, uLong *check, vf_
 {
     for (size_t i = 0; i < count; i++) {
         struct band *band = &e->slot[i];
-        *check = adler32_combine(*check, band->check, (z_off_t)band->from);
+        *check = adler32_combine(*check, band->check, (z_off_t)band->raw_bytes);
         if (e->from + i + 1 == e->band_count) {
             png_save_uint_32(band->data + band->bytes, (png_uint_32)*check);
             band->bytes += TAIL_BYTES;
@@ -287,25 +327,17 @@ enum vf_status vf_png_encode(const struct vf_writer *writer, const struct vf_png
                              const void *const planes[], int threads, vf_png_take *take, void *context,
                              struct vf_error *error)
 {
-    const struct vf_info *info = &writer->info;
-    struct encoding e = {.writer = writer,
-                         .header = header,
-                         .planes = planes,
-                         .row_bytes = info->shape.nx * info->shape.nc * vf_type_size(info->type)};
+    struct encoding e = encoding_of(&writer->info, threads);
     uLong check = adler32_z(0, NULL, 0);
     enum vf_status status;
-    e.band_rows = BAND_BYTES / (1 + e.row_bytes) + 1;
-    if (e.band_rows > info->shape.ny)
-        e.band_rows = info->shape.ny;
-    e.band_count = (info->shape.ny + e.band_rows - 1) / e.band_rows;
-    e.threads = threads < 1 ? 1 : threads < MOST_THREADS ? threads : MOST_THREADS;
-    if (e.band_count < (size_t)e.threads)
-        e.threads = (int)e.band_count;
+    e.writer = writer;
+    e.header = header;
+    e.planes = planes;
     VF_TRY(open_encoding(&e, error));
     error->text[0] = '\0';
     for (size_t count; e.from < e.band_count && status == VF_OK; e.from += count) {
-        const size_t at_once = (size_t)e.threads * BANDS_A_THREAD, left = e.band_count - e.from;
-        count = left < at_once ? left : at_once;
+        const size_t left = e.band_count - e.from;
+        count = left < e.slot_count ? left : e.slot_count;
         status = vf_team_each(writer->team, e.threads, count, encode_band, &e, error);
         if (status == VF_OK && !take_bands(&e, count, &check, take, context))
             status = VF_FAILED;

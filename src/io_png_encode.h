@@ -1,5 +1,5 @@
 /* Inside the PNG module only: an image's data compressed by several threads. libpng filters a band of rows
- * into a file that there is not, zlib compresses what it wrote there, and the bands of compressed data follow
+ * into a file in memory, zlib compresses what it wrote there, and the bands of compressed data follow
  * each other in one stream. What comes of it does not depend on the number of threads. */
 #ifndef VF_IO_PNG_ENCODE_H
 #define VF_IO_PNG_ENCODE_H
@@ -11,15 +11,19 @@
 /* Takes what is next in the image's IDAT chunks. */
 typedef bool vf_png_take(void *context, const unsigned char *data, size_t bytes);
 
-/* Compresses the writer's only page, whose pixels are of so many bits a sample and the colour type of libpng
- * that `header` says, and hands it on in order. A failure without a message (error->text is "") is that of
- * `take`. */
+/* What the image's header says of pixels: bits a sample, and the colour type. */
 struct vf_png_header {
     int bits, colour;
 };
+
+/* Compresses the writer's only page and hands it on in order. A failure without a message (error->text is "")
+ * is that of `take`. */
 enum vf_status vf_png_encode(const struct vf_writer *writer, const struct vf_png_header *header,
                              const void *const planes[], int threads, vf_png_take *take, void *context,
                              struct vf_error *error);
+
+/* Bytes that it takes meanwhile. */
+size_t vf_png_encode_bytes(const struct vf_info *info, int threads);
 
 /* libpng's memory, for its ..._struct_2 functions: the memory pointer is that of the most bytes that it may
  * ask for at a time, size_t, or NULL for any. */

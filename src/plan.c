@@ -285,9 +285,9 @@ static int pieces_of(const struct atom *atom, int begin, int end, struct vf_piec
     return count;
 }
 
-/* Predicted seconds of atoms [begin, end) as one run; remembered where they are of one link, since iterations
- * are alike. */
-static enum vf_status run_cost(struct vf_plan *plan, const struct atom *atom, int begin, int end,
+/* Predicted seconds of atoms [begin, end) of `count` as one run; remembered where they are of one link, since
+ * iterations are alike: only what goes from file to file has other cells, and of that there is one. */
+static enum vf_status run_cost(struct vf_plan *plan, const struct atom *atom, int count, int begin, int end,
                                double *known, double *seconds, struct vf_error *error)
 {
     const bool alike = atom[begin].link == atom[end - 1].link;
@@ -297,7 +297,8 @@ static enum vf_status run_cost(struct vf_plan *plan, const struct atom *atom, in
         return VF_OK;
     struct vf_piece piece[MOST_FUSED];
     struct vf_plan trial = *plan;
-    struct vf_run run = {.piece_end = pieces_of(atom, begin, end, piece)};
+    struct vf_run run = {
+        .piece_end = pieces_of(atom, begin, end, piece), .from_file = begin == 0, .to_file = end == count};
     trial.piece = piece;
     plan->weighed++;
     enum vf_status status = weigh(&trial, &run, NULL, error);
@@ -333,7 +334,7 @@ static enum vf_status search(struct vf_plan *plan, struct atom *atom, int count,
         atom[end - 1].least = -1;
         for (int begin = end - 1; begin >= 0 && end - begin <= plan->most_fused; begin--) {
             double seconds;
-            status = run_cost(plan, atom, begin, end, known, &seconds, error);
+            status = run_cost(plan, atom, count, begin, end, known, &seconds, error);
             if (status != VF_OK)
                 break;
             seconds += begin > 0 ? atom[begin - 1].least : 0;

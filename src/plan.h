@@ -87,7 +87,7 @@ struct vf_plan_request {
     ptrdiff_t nx, ny, nz, batch;
     int threads;
     const struct vf_gpu *gpu;              /* plan for it; NULL: for the CPU */
-    enum vf_type source_type, result_type; /* as stored: what a GPU's traffic depends on */
+    enum vf_type source_type, result_type; /* as stored: what traffic and row-stream's cells depend on */
     const char *scheme;
     int most_fused; /* iterations of a run at most, on the CPU; 0: as many as the search takes */
     struct vf_plan_memory *memory; /* plans made before, of which it may be one, and joins them; NULL: none */

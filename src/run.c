@@ -75,8 +75,9 @@ static enum vf_status write_result(struct vf_work *w, struct vf_error *error)
         count = all - page < batch ? all - page : batch;
         for (size_t i = 0; i < count; i++)
             page_planes(&w->result, &w->out, page + i, plane + i * channels);
-        status = vf_writer_write_pages(w->writer, page, count, (const void *const *)plane,
-                                       threads_for(w, &w->result, compression, count), error);
+        const int threads =
+            w->format == VF_FORMAT_PNG ? w->png_threads : threads_for(w, &w->result, compression, count);
+        status = vf_writer_write_pages(w->writer, page, count, (const void *const *)plane, threads, error);
         if (status == VF_OK && vf_interrupted)
             status = vf_fail(error, VF_INTERRUPTED, "interrupted");
         vf_progress_add(&line, count);
@@ -411,7 +412,7 @@ size_t vf_work_memory(const struct vf_work *w)
 
 int vf_work_writers(const struct vf_work *w)
 {
-    return w->format == VF_FORMAT_PNG ? w->plan.threads : 1;
+    return w->format == VF_FORMAT_PNG ? w->plan.threads / w->png_threads : 1;
 }
 
 size_t vf_work_limit(const struct vf_work *w)

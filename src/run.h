@@ -76,7 +76,7 @@ void vf_work_close(struct vf_work *work); /* NULL is allowed; without a write it
 /* Bytes that it takes, at most, and that all together may take. */
 size_t vf_work_memory(const struct vf_work *work);
 
-/* So many files like this one are best written at once: one where all threads write it, else one a thread. */
+/* So many files like this one are best written at once: one where all threads write it, else more. */
 int vf_work_writers(const struct vf_work *work);
 size_t vf_work_limit(const struct vf_work *work);
 

@@ -27,6 +27,7 @@ struct vf_work {
     char *chain;                    /* owned: what was given of it */
     size_t channels;                /* filtered: all but alpha */
     size_t memory, memory_limit;
+    int png_threads;              /* that compress a PNG */
     double file_bytes;            /* of the result, as far as it is known before */
     struct vf_stream_plan stream; /* it has passes where slabs go through memory */
     bool overlapped;              /* they do for speed: the whole would fit */

@@ -292,6 +292,17 @@ static enum vf_status consider_slabs(struct vf_work *w, const struct vf_plan_req
     return status;
 }
 
+/* As many threads compress a PNG as it has bands for, and memory allows. */
+static void plan_png(struct vf_work *w, size_t bytes)
+{
+    const size_t bands = bytes >> 20;
+    w->png_threads = bands < (size_t)w->plan.threads ? (int)bands + 1 : w->plan.threads;
+    while (w->png_threads > 1 &&
+           w->memory + vf_writer_bytes(w->format, &w->result, w->png_threads) > w->memory_limit)
+        w->png_threads--;
+    w->memory += vf_writer_bytes(w->format, &w->result, w->png_threads);
+}
+
 static bool is_compressed(const struct vf_work *w)
 {
     const enum vf_compression wanted = w->options->compression;
@@ -353,6 +364,8 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
     w->memory = bytes_in + bytes_out + w->plan.between_bytes + w->plan.work_bytes;
     w->file_bytes = is_compressed(w) ? 0 : (double)bytes_out;
     VF_TRY(consider_slabs(w, &request, bytes_in + bytes_out, error));
+    if (w->format == VF_FORMAT_PNG)
+        plan_png(w, bytes_out);
 out:
     return status;
 }
