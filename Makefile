@@ -61,7 +61,8 @@ real_row_objects := $(foreach level,$(levels),$(variants:%=$(BUILD)/kernels/cpu_
 integer_row_objects := $(foreach level,$(levels),$(integer_variants:%=$(BUILD)/kernels/cpu_rows_%_$(level).o))
 row_objects := $(real_row_objects) $(integer_row_objects)
 cell_objects := $(variants:%=$(BUILD)/kernels/cpu_cells_%.o)
-sources := $(filter-out kernels/cpu_rows.c kernels/cpu_rows_integer.c kernels/cpu_cells.c,$(wildcard src/*.c filters/*.c kernels/*.c))
+sources := $(filter-out kernels/cpu_rows.c kernels/cpu_rows_integer.c kernels/cpu_cells.c, \
+    $(wildcard src/*.c filters/*.c kernels/*.c))
 # What the run-time compiler reads; the program carries it.
 kernel_texts := $(sort $(wildcard kernels/*.cu kernels/device*.h kernels/stencil*.h kernels/boundary.h \
     filters/stencils/*.h))

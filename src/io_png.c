@@ -28,7 +28,7 @@ struct png_state {
     png_bytepp row_pointers; /* of an interlaced image */
     size_t most; /* bytes that libpng may ask for at a time when it reads: its own limit of a chunk
                   * only warns, and then it asks for all that a chunk claims to be */
-    char message[200];
+    char message[VF_PNG_MESSAGE];
     bool spent; /* the image has been decoded: another read starts over */
     /* What the present step works on. */
     struct vf_reader *reader;
@@ -38,19 +38,6 @@ struct png_state {
     const unsigned char *data; /* of an IDAT chunk */
     size_t data_bytes;
 };
-
-static void on_error(png_structp png, png_const_charp message)
-{
-    struct png_state *state = png_get_error_ptr(png);
-    snprintf(state->message, sizeof state->message, "%s", message);
-    png_longjmp(png, 1);
-}
-
-static void on_warning(png_structp png, png_const_charp message)
-{
-    (void)png;
-    (void)message;
-}
 
 /* After each row. */
 static void on_row(png_structp png, png_uint_32 row, int pass)
@@ -146,8 +133,8 @@ static bool start_reading(struct vf_reader *reader, struct vf_error *error)
     rewind(state->file);
     errno = 0;
     state->most = reader->file_bytes + LARGEST_CHUNK;
-    state->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, state, on_error, on_warning, &state->most,
-                                          vf_png_alloc, vf_png_release);
+    state->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, state->message, vf_png_on_error,
+                                          vf_png_on_warning, &state->most, vf_png_alloc, vf_png_release);
     if (state->png != NULL) {
         state->info = png_create_info_struct(state->png);
         state->end_info = png_create_info_struct(state->png);
@@ -500,8 +487,8 @@ static enum vf_status png_create(struct vf_writer *writer, struct vf_error *erro
         return VF_FAILED;
     writer->state = state;
     state->writer = writer;
-    state->png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, state, on_error, on_warning, NULL,
-                                           vf_png_alloc, vf_png_release);
+    state->png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, state->message, vf_png_on_error,
+                                           vf_png_on_warning, NULL, vf_png_alloc, vf_png_release);
     state->info = state->png == NULL ? NULL : png_create_info_struct(state->png);
     if (state->info == NULL)
         return vf_fail(error, VF_FAILED, "cannot be written: out of memory");

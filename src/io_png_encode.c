@@ -26,7 +26,7 @@ struct encoder {
     size_t file_bytes, file_room;
     png_structp png;
     png_infop info;
-    char message[200];
+    char message[VF_PNG_MESSAGE];
 };
 
 /* A compressed band. */
@@ -63,14 +63,13 @@ void vf_png_release(png_structp png, png_voidp block)
     vf_free(block);
 }
 
-static void on_error(png_structp png, png_const_charp message)
+void vf_png_on_error(png_structp png, png_const_charp message)
 {
-    struct encoder *encoder = png_get_error_ptr(png);
-    snprintf(encoder->message, sizeof encoder->message, "%s", message);
+    snprintf(png_get_error_ptr(png), VF_PNG_MESSAGE, "%s", message);
     png_longjmp(png, 1);
 }
 
-static void on_warning(png_structp png, png_const_charp message)
+void vf_png_on_warning(png_structp png, png_const_charp message)
 {
     (void)png;
     (void)message;
@@ -159,8 +158,8 @@ static const unsigned char *filter(const struct encoding *e, struct encoder *enc
     vf_join_samples(encoder->rows, e->planes, (y - before) * nx, (before + count) * nx, info->shape.nc,
                     vf_type_size(info->type));
     snprintf(encoder->message, sizeof encoder->message, "out of memory");
-    encoder->png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, encoder, on_error, on_warning, NULL,
-                                             vf_png_alloc, vf_png_release);
+    encoder->png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, encoder->message, vf_png_on_error,
+                                             vf_png_on_warning, NULL, vf_png_alloc, vf_png_release);
     encoder->info = encoder->png == NULL ? NULL : png_create_info_struct(encoder->png);
     const bool done = encoder->info != NULL && write_rows(e, encoder, before + count) &&
                       take_rows(encoder, (before + count) * (1 + e->row_bytes));

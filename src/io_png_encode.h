@@ -25,8 +25,12 @@ enum vf_status vf_png_encode(const struct vf_writer *writer, const struct vf_png
 /* Bytes that it takes meanwhile. */
 size_t vf_png_encode_bytes(const struct vf_info *info, int threads);
 
-/* libpng's memory, for its ..._struct_2 functions: the memory pointer is that of the most bytes that it may
- * ask for at a time, size_t, or NULL for any. */
+/* For libpng's ..._struct_2 functions. The error pointer is the start of VF_PNG_MESSAGE bytes, which get what
+ * went wrong before the jump; warnings are passed over. The memory pointer is that of the most bytes that may
+ * be asked for at a time, size_t, or NULL for any. */
+enum { VF_PNG_MESSAGE = 200 };
+void vf_png_on_error(png_structp png, png_const_charp message);
+void vf_png_on_warning(png_structp png, png_const_charp message);
 png_voidp vf_png_alloc(png_structp png, png_alloc_size_t bytes);
 void vf_png_release(png_structp png, png_voidp block);
 
