@@ -6,6 +6,7 @@
 
 #include "pipeline.h"
 #include "plan.h"
+#include "size.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define MIB ((size_t)1 << 20)
@@ -104,6 +105,23 @@ Test(plan, gaussian_is_one_sweep)
     cr_expect_eq(p.plan.output_count, 1);
     cr_expect_str_eq(p.plan.scheme->name, "row-stream");
     close_plan(&p);
+}
+
+/* Many threads have two tiles each or more: one alone would leave all to wait for the slowest. */
+Test(plan, many_threads_take_tiles_by_turns)
+{
+    static const char *const many[] = {"gaussian", "gaussian:sigma=2", "gradient", "median", "eed:k=20"};
+    for (size_t c = 0; c < sizeof many / sizeof many[0]; c++) {
+        struct planned p;
+        struct vf_error error = {{0}};
+        cr_assert_eq(try_plan(&p, many[c], 384, 384, 384, 16, NULL, &error), VF_OK, "%s: %s", many[c],
+                     error.text);
+        const struct vf_tile tile = p.plan.run[0].tiling.tile;
+        const ptrdiff_t tiles =
+            vf_ceil_div(384, tile.x) * vf_ceil_div(384, tile.y) * vf_ceil_div(384, tile.chunk);
+        cr_expect_geq(tiles, 32, "%s: %tdx%td by %td", many[c], tile.x, tile.y, tile.chunk);
+        close_plan(&p);
+    }
 }
 
 /* A chain of short filters is one sweep over memory. */
