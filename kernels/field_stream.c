@@ -311,15 +311,15 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     t->registers = (int)fmin(wanted_registers(c, config, &l), fmin(255, floor(8192 / threads) * 8));
 }
 
-/* The loop's planes and one more. */
+/* The loop's planes and one more; fields that age by plane make them dearer than others' operations. */
 static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     enum { MOST = 150 };
-    return (TURN + 1) * config->work[0] * config->work[1] *
+    return 2.5 * (TURN + 1) * config->work[0] * config->work[1] *
            (double)(c->operations < MOST ? c->operations : MOST);
 }
 
-#define MOST_WRITTEN 5000
+#define MOST_WRITTEN 12500
 
 /* As the kernel's text numbers fields: sources, then what the stages make, in order. */
 static void number_fields(const struct vf_flow *flow, int field[VF_KERNEL_MOST_FIELDS])

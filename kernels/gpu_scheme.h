@@ -76,8 +76,8 @@ struct vf_gpu_scheme {
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic);
     int unsure_registers; /* by how many the compiler may take more than that guess */
     /* Operations in the kernel's code once loops are unrolled, those beside arithmetic as far as they grow
-     * with the case: what compiling takes. 1 to 2.5 ms each. NULL: cells of a thread times a cell's
-     * operations. */
+     * with the case: what compiling takes, some half a millisecond each. NULL: cells of a thread times a
+     * cell's operations. */
     double (*written)(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
     bool any_width;               /* blocks of one row of threads may be any number of warps wide */
     double most_written;          /* so many at most for large grids; 0: no more than for small ones */

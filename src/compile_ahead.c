@@ -1,6 +1,7 @@
 #include "compile_ahead.h"
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -147,6 +148,7 @@ int vf_kernel_list_compile(const struct vf_kernel_list *list, const struct vf_cu
 struct missing {
     const struct vf_cuda *cuda;
     struct vf_kernel_list list;
+    double seconds, longest; /* to compile all of them, and one, by one processor */
 };
 
 static enum vf_status add_missing(void *context, const struct vf_kernel_case *c,
@@ -154,15 +156,36 @@ static enum vf_status add_missing(void *context, const struct vf_kernel_case *c,
 {
     struct missing *missing = context;
     struct vf_cache_key key = missing->cuda->key;
+    const int known = missing->list.count;
     void *cubin;
     size_t bytes;
-    (void)c, (void)launch;
     vf_cache_key_add_text(&key, text);
-    if (!vf_cache_get(&missing->cuda->cache, &key, &cubin, &bytes))
-        return vf_kernel_list_add(&missing->list, text, error);
-    vf_free(cubin);
-    vf_free(text);
-    return VF_OK;
+    if (launch->precompiled || vf_cache_get(&missing->cuda->cache, &key, &cubin, &bytes)) {
+        if (!launch->precompiled)
+            vf_free(cubin);
+        vf_free(text);
+        return VF_OK;
+    }
+    const enum vf_status status = vf_kernel_list_add(&missing->list, text, error);
+    if (missing->list.count > known) {
+        const double seconds = vf_cuda_costs.kernel +
+                               vf_cuda_costs.operation * vf_gpu_length(c, launch->scheme, &launch->config);
+        missing->seconds += seconds;
+        missing->longest = seconds > missing->longest ? seconds : missing->longest;
+    }
+    return status;
+}
+
+double vf_plan_compile_seconds(const struct vf_plan *plan, const struct vf_cuda *cuda)
+{
+    const double processors = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    struct missing missing = {.cuda = cuda};
+    struct vf_error ignored;
+    const bool known = vf_plan_each_kernel(plan, add_missing, &missing, &ignored) == VF_OK;
+    const int count = missing.list.count;
+    vf_kernel_list_free(&missing.list);
+    return known && count > 0 ? vf_cuda_costs.compiler + fmax(missing.longest, missing.seconds / processors)
+                              : 0;
 }
 
 void vf_compile_coming(struct vf_cuda *cuda)

@@ -16,8 +16,13 @@ struct vf_cuda_loaded {
     struct vf_cuda_kernel kernel;
 };
 
-const struct vf_cuda_costs vf_cuda_costs = {
-    .driver_init = 0.1, .context = 0.2, .pinned = 54e9, .staged = 30e9};
+const struct vf_cuda_costs vf_cuda_costs = {.driver_init = 0.1,
+                                            .context = 0.2,
+                                            .pinned = 54e9,
+                                            .staged = 30e9,
+                                            .compiler = 0.5,
+                                            .kernel = 0.2,
+                                            .operation = 5e-4};
 
 /* ---- what a device offers ---- */
 

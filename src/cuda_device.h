@@ -21,6 +21,9 @@ struct vf_cuda_costs {
     double driver_init;
     double context;
     double pinned, staged; /* staged: from pageable memory through pinned buffers, by threads */
+    /* To load the compiler, and of a processor for each kernel and for each operation of its code
+     * (vf_gpu_length). */
+    double compiler, kernel, operation;
 };
 
 /* As measured on an H200 with an Intel Xeon host. */

@@ -114,6 +114,8 @@ static void print_costs(FILE *to)
             costs->context);
     fprintf(to, "  transfer      %g GB/s of whole volumes, %g GB/s of slabs, whose memory is pinned\n",
             costs->staged / 1e9, costs->pinned / 1e9);
+    fprintf(to, "  compiling     %g s for the compiler, %g s a kernel and %g ms an operation of its code\n",
+            costs->compiler, costs->kernel, costs->operation * 1e3);
 }
 
 static void print_text(const struct findings *found, FILE *to)
@@ -190,6 +192,9 @@ static void print_json_costs(struct vf_json *json)
     vf_json_number(json, "context", vf_cuda_costs.context);
     vf_json_number(json, "pinned", vf_cuda_costs.pinned);
     vf_json_number(json, "staged", vf_cuda_costs.staged);
+    vf_json_number(json, "compiler", vf_cuda_costs.compiler);
+    vf_json_number(json, "kernel", vf_cuda_costs.kernel);
+    vf_json_number(json, "operation", vf_cuda_costs.operation);
     vf_json_end(json);
 }
 

@@ -183,6 +183,12 @@ static double length_of(const struct vf_kernel_case *c, const struct vf_gpu_sche
     return scheme->written != NULL ? scheme->written(c, config) : (double)cells * c->operations;
 }
 
+double vf_gpu_length(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                     const struct vf_kernel_config *config)
+{
+    return fmax(length_of(c, scheme, config), c->operations);
+}
+
 bool vf_gpu_is_long(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
                     const struct vf_kernel_config *config)
 {

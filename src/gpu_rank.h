@@ -66,6 +66,10 @@ double vf_gpu_predict(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                       const struct vf_gpu_scheme *scheme, const struct vf_kernel_config *config,
                       int registers, struct vf_model_detail *detail);
 
+/* Operations in the kernel's code: what compiling it takes is as much. */
+double vf_gpu_length(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
+                     const struct vf_kernel_config *config);
+
 /* Whether the kernel compiles for longer than any that the plan chooses unasked. */
 bool vf_gpu_is_long(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
                     const struct vf_kernel_config *config);

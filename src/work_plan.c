@@ -176,6 +176,13 @@ static enum vf_status find_gpu(struct vf_work *w, struct vf_error *error)
                                      w->session->why.text, vf_work_without_gpu(w->options));
 }
 
+/* Seconds of the plan, which is for a GPU: of what must be compiled for it a file's share. */
+static double seconds_on_gpu(const struct vf_work *w, const struct vf_cuda *cuda, size_t bytes)
+{
+    const double compiling = vf_plan_compile_seconds(&w->plan, cuda) / w->session->files;
+    return vf_session_cuda_seconds(w->session, bytes, plan_seconds(w) + compiling);
+}
+
 /* Plans for a GPU, too, and takes that plan where it is predicted to be faster than the CPU's, which is
  * there. Where there is no GPU nothing is said of it. */
 static void consider_gpu(struct vf_work *w, const struct vf_plan_request *request, size_t bytes)
@@ -190,8 +197,7 @@ static void consider_gpu(struct vf_work *w, const struct vf_plan_request *reques
     if (cuda == NULL)
         return;
     on_gpu.gpu = &cuda->gpu;
-    if (vf_plan_open(&w->plan, &on_gpu, &ignored) == VF_OK &&
-        vf_session_cuda_seconds(w->session, bytes, plan_seconds(w)) < cpu_seconds) {
+    if (vf_plan_open(&w->plan, &on_gpu, &ignored) == VF_OK && seconds_on_gpu(w, cuda, bytes) < cpu_seconds) {
         w->cuda = cuda;
         vf_plan_close(&on_cpu);
         return;

@@ -24,6 +24,7 @@ test_without_a_driver() {
     prints "costs     what --backend auto reckons with"
     prints "start         0.1 s for the driver, 0.2 s for a device"
     prints "transfer      30 GB/s of whole volumes, 54 GB/s of slabs"
+    prints "compiling     0.5 s for the compiler, 0.2 s a kernel and 0.5 ms an operation of its code"
     only libcuda.so.1 out err
 }
 
@@ -36,6 +37,7 @@ test_without_a_driver_as_json() {
     prints "\"folder\": \"$PWD/cache\""
     prints '"pinned": 54000000000'
     prints '"staged": 30000000000'
+    prints '"operation": 0.0005'
 }
 
 test_driver_that_lacks_functions() {

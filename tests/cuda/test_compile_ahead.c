@@ -91,3 +91,21 @@ Test(compile_ahead, needs_a_cache)
     filter(SIZE_MAX);
     cr_expect(cuda->has_nvrtc, "one after another");
 }
+
+/* What is to be compiled takes time, until the cache has it: three kernels of as many operations. */
+Test(compile_ahead, seconds)
+{
+    open_with(scratch);
+    const double before = vf_plan_compile_seconds(&plan, cuda);
+    cr_expect_gt(before, vf_cuda_costs.compiler + vf_cuda_costs.kernel);
+    cr_expect_lt(before, vf_cuda_costs.compiler + 3 * vf_cuda_costs.kernel + 1);
+    filter(SIZE_MAX);
+    cr_expect_eq(vf_plan_compile_seconds(&plan, cuda), 0);
+}
+
+Test(compile_ahead, seconds_without_a_cache)
+{
+    open_with("");
+    filter(SIZE_MAX);
+    cr_expect_gt(vf_plan_compile_seconds(&plan, cuda), vf_cuda_costs.compiler);
+}
