@@ -385,9 +385,10 @@ bool vf_format_by_name(const char *path, enum vf_format *format)
     return false;
 }
 
-enum vf_status vf_writer_supports(enum vf_format format, const struct vf_info *result, struct vf_error *error)
+enum vf_status vf_writer_supports(enum vf_format format, const struct vf_info *result,
+                                  enum vf_compression compression, struct vf_error *error)
 {
-    return codec_of(format)->supports(result, error);
+    return codec_of(format)->supports(result, compression, error);
 }
 
 enum vf_status vf_writer_open(struct vf_writer **out, const char *path, enum vf_format format,
@@ -406,7 +407,7 @@ enum vf_status vf_writer_open(struct vf_writer **out, const char *path, enum vf_
     writer->name = vf_strdup(name, error);
     if (writer->name == NULL)
         goto out;
-    VF_TRY(writer->codec->supports(result, error));
+    VF_TRY(writer->codec->supports(result, options->compression, error));
     VF_TRY(vf_output_file_open(&writer->file, path, options->no_clobber, error));
     if (vf_output_file_is_terminal(writer->file)) {
         status = vf_fail(error, VF_USAGE, "is a terminal; redirect it to a file or a pipe");

@@ -135,9 +135,9 @@ struct vf_writer;
 bool vf_format_by_name(const char *path, enum vf_format *format);
 
 /* Checks, before any work, that `format` can hold a result (PNG: one plane of grey or RGB, with or without
- * alpha, uint8 or uint16). */
+ * alpha, uint8 or uint16), compressed as asked. */
 enum vf_status vf_writer_supports(enum vf_format format, const struct vf_info *result,
-                                  struct vf_error *error);
+                                  enum vf_compression compression, struct vf_error *error);
 
 /* Opens the output. `result` (copied) is as vf_info_for_result makes it; its tags are the input's, so the
  * input's reader must stay open until vf_writer_finish. `path` "-" is standard output (the bytes are spooled

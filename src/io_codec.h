@@ -46,7 +46,8 @@ struct vf_codec {
     enum vf_status (*read_rows)(struct vf_reader *reader, size_t y, size_t count, void *const planes[],
                                 int threads, struct vf_error *error);
     void (*close)(struct vf_reader *reader);
-    enum vf_status (*supports)(const struct vf_info *result, struct vf_error *error);
+    enum vf_status (*supports)(const struct vf_info *result, enum vf_compression compression,
+                               struct vf_error *error);
     enum vf_status (*create)(struct vf_writer *writer, struct vf_error *error);
     enum vf_status (*write)(struct vf_writer *writer, size_t page, const void *const planes[],
                             struct vf_error *error);

@@ -325,8 +325,11 @@ static void find_origin(struct mrc_writer *state, const struct vf_info *info, co
 
 /* ---- writing ---- */
 
-static enum vf_status mrc_supports(const struct vf_info *result, struct vf_error *error)
+static enum vf_status mrc_supports(const struct vf_info *result, enum vf_compression compression,
+                                   struct vf_error *error)
 {
+    if (compression != VF_COMPRESS_AS_INPUT && compression != VF_COMPRESS_NONE)
+        return vf_fail(error, VF_USAGE, "MRC is not compressed; leave out --compress, or write a .tif");
     if (result->shape.nc > 1)
         return vf_fail(error, VF_FAILED, "MRC holds one channel, and the result has %zu; write a .tif",
                        result->shape.nc);
@@ -351,9 +354,6 @@ static enum vf_status mrc_create(struct vf_writer *writer, struct vf_error *erro
 {
     const struct vf_info *info = &writer->info;
     const int mode = vf_mrc_mode(info, input_header(info));
-    const enum vf_compression compression = writer->options.compression;
-    if (compression != VF_COMPRESS_AS_INPUT && compression != VF_COMPRESS_NONE)
-        return vf_fail(error, VF_USAGE, "MRC is not compressed; leave out --compress, or write a .tif");
     struct mrc_writer *state = vf_alloc(1, sizeof *state, "MRC writer", error);
     if (state == NULL)
         return VF_FAILED;

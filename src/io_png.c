@@ -355,10 +355,16 @@ static void png_close(struct vf_reader *reader)
 
 /* ---- writing ---- */
 
-static enum vf_status png_supports(const struct vf_info *result, struct vf_error *error)
+static enum vf_status png_supports(const struct vf_info *result, enum vf_compression compression,
+                                   struct vf_error *error)
 {
     const size_t planes = result->shape.nz * result->shape.nt, channels = result->shape.nc;
     const size_t colours = channels - result->has_alpha;
+    if (compression != VF_COMPRESS_AS_INPUT && compression != VF_COMPRESS_NONE &&
+        compression != VF_COMPRESS_DEFLATE)
+        return vf_fail(error, VF_USAGE,
+                       "a PNG is compressed with deflate; use --compress deflate or none, or write a "
+                       ".tif");
     if (planes != 1 || (result->type != VF_U8 && result->type != VF_U16))
         return vf_fail(error, VF_FAILED,
                        "PNG holds one plane of uint8 or uint16; the result is %zu plane%s of %s: "
@@ -476,12 +482,6 @@ static void write_header(struct png_state *state)
 
 static enum vf_status png_create(struct vf_writer *writer, struct vf_error *error)
 {
-    const enum vf_compression compression = writer->options.compression;
-    if (compression != VF_COMPRESS_AS_INPUT && compression != VF_COMPRESS_NONE &&
-        compression != VF_COMPRESS_DEFLATE)
-        return vf_fail(error, VF_USAGE,
-                       "a PNG is compressed with deflate; use --compress deflate or none, or write a "
-                       ".tif");
     struct png_state *state = new_state(vf_output_file_descriptor(writer->file), "wb", error);
     if (state == NULL)
         return VF_FAILED;

@@ -120,7 +120,8 @@ bool vf_tiff_relink(int fd, bool big_endian, bool big, const size_t *place, size
 void vf_tiff_swap(void *data, size_t count, size_t size);
 
 /* The writing half of vf_codec_tiff. */
-enum vf_status vf_tiff_supports(const struct vf_info *result, struct vf_error *error);
+enum vf_status vf_tiff_supports(const struct vf_info *result, enum vf_compression compression,
+                                struct vf_error *error);
 enum vf_status vf_tiff_create(struct vf_writer *writer, struct vf_error *error);
 enum vf_status vf_tiff_write_pages(struct vf_writer *writer, size_t first, size_t count,
                                    const void *const planes[], int threads, struct vf_error *error);

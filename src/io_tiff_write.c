@@ -28,31 +28,31 @@ struct tiff_writer {
 /* Large enough for the disk and a codec, small enough for a cache and for several threads to share a page. */
 enum { STRIP_BYTES = 1 << 18 };
 
-enum vf_status vf_tiff_supports(const struct vf_info *result, struct vf_error *error)
+/* What is asked for, or the input's where this libtiff can write it. */
+static const struct vf_tiff_codec *codec_for(const struct vf_info *result, enum vf_compression asked)
 {
+    const bool as_input = asked == VF_COMPRESS_AS_INPUT;
+    const struct vf_tiff_codec *codec = vf_tiff_codec_by_compression(as_input ? result->compression : asked);
+    if (codec == NULL || (as_input && !TIFFIsCODECConfigured(codec->scheme)))
+        return vf_tiff_codec_by_compression(VF_COMPRESS_NONE);
+    return codec;
+}
+
+enum vf_status vf_tiff_supports(const struct vf_info *result, enum vf_compression compression,
+                                struct vf_error *error)
+{
+    const struct vf_tiff_codec *codec = codec_for(result, compression);
+    if (!TIFFIsCODECConfigured(codec->scheme))
+        return vf_fail(error, VF_FAILED,
+                       "the libtiff of this machine cannot write %s; use --compress none%s%s", codec->name,
+                       TIFFIsCODECConfigured(COMPRESSION_LZW) ? ", lzw" : "",
+                       TIFFIsCODECConfigured(COMPRESSION_ADOBE_DEFLATE) ? ", deflate" : "");
     if (result->page_channels > UINT16_MAX)
         return vf_fail(error, VF_FAILED, "a page of a TIFF holds at most 65535 channels; the result has %zu",
                        result->page_channels);
     if (result->page_count > UINT32_MAX)
         return vf_fail(error, VF_FAILED, "a TIFF holds at most 4294967295 pages; the result has %zu",
                        result->page_count);
-    return VF_OK;
-}
-
-static enum vf_status choose_codec(struct vf_writer *writer, struct vf_error *error)
-{
-    struct tiff_writer *state = writer->state;
-    const struct vf_info *info = &writer->info;
-    const bool as_input = writer->options.compression == VF_COMPRESS_AS_INPUT;
-    const enum vf_compression compression = as_input ? info->compression : writer->options.compression;
-    state->codec = vf_tiff_codec_by_compression(compression);
-    if (state->codec == NULL || (as_input && !TIFFIsCODECConfigured(state->codec->scheme)))
-        state->codec = vf_tiff_codec_by_compression(VF_COMPRESS_NONE);
-    if (!TIFFIsCODECConfigured(state->codec->scheme))
-        return vf_fail(error, VF_FAILED,
-                       "the libtiff of this machine cannot write %s; use --compress none%s%s",
-                       state->codec->name, TIFFIsCODECConfigured(COMPRESSION_LZW) ? ", lzw" : "",
-                       TIFFIsCODECConfigured(COMPRESSION_ADOBE_DEFLATE) ? ", deflate" : "");
     return VF_OK;
 }
 
@@ -165,8 +165,7 @@ enum vf_status vf_tiff_create(struct vf_writer *writer, struct vf_error *error)
     if (state == NULL)
         return VF_FAILED;
     writer->state = state;
-    if (choose_codec(writer, error) != VF_OK)
-        return VF_FAILED;
+    state->codec = codec_for(info, writer->options.compression);
     state->together = wants_planes_together(writer);
     /* ImageJ does not read BigTIFF. */
     const bool imagej_large = state->together && info->metadata == VF_META_IMAGEJ && may_pass_4_gib(info);

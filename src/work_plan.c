@@ -358,7 +358,8 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
         memcpy(w->result.spacing_known, request.context.spacing_known, sizeof w->result.spacing_known);
         memcpy(w->result.unit, request.context.unit, sizeof w->result.unit);
     }
-    VF_TRY(vf_work_named(vf_writer_supports(w->format, &w->result, error), w->out_name, error));
+    VF_TRY(vf_work_named(vf_writer_supports(w->format, &w->result, w->options->compression, error),
+                         w->out_name, error));
     if (!vf_volume_bytes(w->input->type, shape, &bytes_in) ||
         !vf_volume_bytes(w->result.type, &w->result.shape, &bytes_out))
         return vf_fail(error, VF_FAILED, "%s: the image or its result overflows a size", w->in_name);

@@ -49,7 +49,7 @@ static void write_pages(const struct vf_info *input, enum vf_format format, enum
     vf_info_for_result(input, format, type, outputs, &result);
     vf_info_lost(input, &result, lost, sizeof lost);
     if (!vf_volume_bytes(type, &result.shape, &bytes) || bytes > MOST_BYTES ||
-        vf_writer_supports(format, &result, &error) != VF_OK ||
+        vf_writer_supports(format, &result, options.compression, &error) != VF_OK ||
         vf_volume_alloc(&volume, type, &result.shape, "result", &error) != VF_OK)
         return;
     memset(volume.data, 0, bytes);
