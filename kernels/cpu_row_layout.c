@@ -410,9 +410,7 @@ static bool is_stored_as(const struct vf_job *job, enum vf_type type)
     return is;
 }
 
-/* Medians are values of the image: what is stored as integers of 8 or 16 bits, before and after, is that in
- * between too. */
-static enum vf_type cell_of(const struct vf_job *job)
+enum vf_type vf_row_cell(const struct vf_job *job)
 {
     const struct vf_flow *flow = job->flow;
     const enum vf_type type = job->source == NULL ? job->source_type : job->source[0].type;
@@ -447,7 +445,7 @@ bool vf_row_layout_retile(struct vf_row_layout *l, struct vf_tile tile)
 
 enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *job, struct vf_error *error)
 {
-    const enum vf_type cell = cell_of(job);
+    const enum vf_type cell = vf_row_cell(job);
     *l = (struct vf_row_layout){.cell = cell,
                                 .element = vf_type_size(cell),
                                 .n_stream = job->flow->dim == 3 ? job->nz : job->ny,

@@ -87,6 +87,10 @@ struct vf_row_layout {
     bool far;           /* which the second cache cannot hold */
 };
 
+/* What rows of a job in one sweep are of. Medians are values of the image: what is stored as integers of 8 or
+ * 16 bits, before and after, is that in between too. */
+enum vf_type vf_row_cell(const struct vf_job *job);
+
 enum vf_status vf_row_layout_open(struct vf_row_layout *layout, const struct vf_job *job,
                                   struct vf_error *error);
 /* For another tile than job->tiling's. False where the planes overflow a size. */

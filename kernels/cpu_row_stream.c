@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "kernels/cpu_row_halves.h"
+#include "kernels/cpu_row_layout.h"
 #include "kernels/cpu_row_sweep.h"
 #include "src/alloc.h"
 #include "src/size.h"
@@ -176,6 +177,11 @@ static double plan(struct vf_job *job)
     return job->tiling.cut > 0 ? least : one;
 }
 
+static enum vf_type cell(const struct vf_job *job)
+{
+    return is_cut(job) ? vf_flow_type(job->flow) : vf_row_cell(job);
+}
+
 static const char *refuses(const struct vf_flow *flow)
 {
     return vf_stages_are_listed(flow->stage, flow->stage_count)
@@ -189,5 +195,6 @@ const struct vf_scheme vf_cpu_row_stream = {
     .refuses = refuses,
     .plan = plan,
     .bytes = bytes,
+    .cell = cell,
     .run = run,
 };

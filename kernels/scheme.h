@@ -142,6 +142,8 @@ struct vf_scheme {
     double (*plan)(struct vf_job *job);
     /* Working memory of a run in bytes, all threads together, beside sources and sinks. */
     size_t (*bytes)(const struct vf_job *job);
+    /* What it computes a planned job in; NULL: the flow's type. */
+    enum vf_type (*cell)(const struct vf_job *job);
     enum vf_status (*run)(const struct vf_job *job, struct vf_error *error);
 };
 

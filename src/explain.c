@@ -285,13 +285,19 @@ static void print_spacing(const struct vf_context *c, FILE *to)
     fprintf(to, " %s)", c->unit[0] != '\0' ? c->unit : "units");
 }
 
+/* What stays integers goes from file to file in one run. */
+static const char *compute_type(const struct vf_plan *plan)
+{
+    return vf_type_name(plan->run_count == 1 ? plan->run[0].cell : vf_plan_type(plan));
+}
+
 void vf_explain(const struct vf_explained *x, FILE *to)
 {
     const struct vf_plan *plan = x->plan;
     const struct vf_context *c = &plan->context;
     print_file("input ", x->in, x->input, to);
     print_file("output", x->out, x->result, to);
-    fprintf(to, "computes in %s, %dD, boundary %s", c->is_double ? "float64" : "float32", c->dim,
+    fprintf(to, "computes in %s, %dD, boundary %s", compute_type(plan), c->dim,
             vf_boundary_name[c->boundary]);
     if (c->boundary == VF_CONSTANT)
         fprintf(to, "=%g", plan->constant);
@@ -429,7 +435,7 @@ void vf_explain_json(const struct vf_explained *x, struct vf_json *json)
     vf_json_string(json, "output", x->out);
     vf_json_string(json, "type_in", vf_type_name(x->input->type));
     vf_json_string(json, "type_out", vf_type_name(x->result->type));
-    vf_json_string(json, "compute", plan->context.is_double ? "float64" : "float32");
+    vf_json_string(json, "compute", compute_type(plan));
     vf_json_integer(json, "dimensions", plan->context.dim);
     vf_json_string(json, "boundary", vf_boundary_name[plan->context.boundary]);
     vf_json_begin_array(json, "aspect");

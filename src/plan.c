@@ -247,6 +247,7 @@ static enum vf_status weigh(const struct vf_plan *plan, struct vf_run *run,
                          .threads = plan->threads,
                          .times = times_of(plan, run)};
     run->stage_count = flow.stage_count;
+    run->cell = vf_flow_type(&flow);
     run->inputs = flow.source_count;
     run->outputs = flow.sink_count;
     if (plan->gpu != NULL) {
@@ -259,6 +260,8 @@ static enum vf_status weigh(const struct vf_plan *plan, struct vf_run *run,
         job.tiling = given_tiling(given, &flow);
     run->tiling = job.tiling;
     run->work_bytes = plan->scheme->bytes(&job);
+    if (plan->scheme->cell != NULL)
+        run->cell = plan->scheme->cell(&job);
     const char *why = plan->scheme->refuses(&flow);
     if (why != NULL)
         status = vf_fail(error, VF_USAGE, "scheme %s cannot run this chain: %s", plan->scheme->name, why);
@@ -393,6 +396,7 @@ static enum vf_status weigh_newest(struct vf_plan *plan, struct vf_error *error)
     run->tiling = last->tiling;
     run->split = last->split;
     run->gpu = last->gpu;
+    run->cell = last->cell;
     run->seconds = last->seconds;
     run->work_bytes = last->work_bytes;
     run->stage_count = last->stage_count;

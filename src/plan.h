@@ -40,6 +40,7 @@ struct vf_run {
     struct vf_tiling tiling;
     enum vf_split split;    /* of the flow; GPU only */
     struct vf_gpu_plan gpu; /* the kernels, where the plan is for a GPU; owned, unless it repeats */
+    enum vf_type cell;      /* what it is computed in: vf_plan_type, or the image's integers */
     double seconds;         /* predicted */
     size_t work_bytes;      /* of the scheme */
     int stage_count;        /* swept together */

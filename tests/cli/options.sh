@@ -205,6 +205,22 @@ test_explain() {
     done
 }
 
+# Medians of small integers stay what they are, from file to file; nothing else does.
+test_explain_says_what_is_computed_in() {
+    expect 0 -f median,median --explain "$STACK" o.tif
+    prints "computes in uint16"
+    expect 0 -f median --explain --json --dry-run "$IMAGE" o.tif
+    prints '"compute": "uint8"'
+    for chain in gaussian median,gaussian 'median --dtype float32' 'median --scheme reference' \
+        'median,median --scheme row-stream:tile=128x128x62:cut=MED/8'; do
+        # shellcheck disable=SC2086
+        expect 0 --explain --dry-run -f $chain "$STACK" o.tif
+        prints "computes in float32"
+    done
+    expect 0 -f gaussian --precision double --explain --dry-run "$STACK" o.tif
+    prints "computes in float64"
+}
+
 test_explain_json() {
     expect 0 -f gaussian,gradient --json --dry-run "$STACK" o.tif
     is_json out
