@@ -284,6 +284,7 @@ enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct v
                                     struct vf_error *error)
 {
     static const char *const axis_name[] = {"x", "y", "z"};
+    double widest = 0;
     if (value->length_count == 2 && context->dim == 3)
         return vf_fail(error, VF_USAGE, "%s: %s has two numbers, for x and y; a stack needs one, or three",
                        context->filter, param->name);
@@ -313,7 +314,13 @@ enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct v
         if (sigma[axis] > param->max)
             return vf_fail(error, VF_USAGE, "%s: %s is %g voxels along %s; the most is %g", context->filter,
                            param->name, sigma[axis], axis_name[axis], param->max);
+        widest = sigma[axis] > widest ? sigma[axis] : widest;
     }
+    if (value->unit > VF_UNIT_VOXEL && widest > 0 && widest < VF_LEAST_SIGMA)
+        return vf_fail(error, VF_USAGE,
+                       "%s: %s is %.3g voxels, which reaches no neighbour; give it %g voxels or more along "
+                       "some axis, or 0 for none",
+                       context->filter, param->name, widest, VF_LEAST_SIGMA);
     return VF_OK;
 }
 

@@ -278,7 +278,8 @@ int vf_add_global(struct vf_expansion *e, const struct vf_global *global, struct
 
 /* A length parameter in voxels of each axis. `isotropic`: a single bare number is in x-voxels and is divided
  * by the aspect (filters that use tensors); otherwise it holds for every axis. A physical unit without a
- * spacing is a usage error. */
+ * spacing is a usage error, and so is a length in one that is not 0 but below VF_LEAST_SIGMA on every axis:
+ * it would do nothing, and its unit is more likely wrong. */
 enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct vf_value *value,
                                     const struct vf_context *context, bool isotropic, double sigma[3],
                                     struct vf_error *error);

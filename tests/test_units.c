@@ -246,6 +246,12 @@ Test(units, out_of_range)
                  (const char *const[]){"gaussian", "sigma", "2000 voxels along x", "the most is 1000", NULL});
     expect_usage("gaussian:sigma=0x0x1300um", &c, (const char *const[]){"1040 voxels along z", "1000", NULL});
     expect_alike("gaussian:sigma=0.5mm", "gaussian:sigma=1000x1000x400", &c);
+    expect_usage("gaussian:sigma=2nm", &c,
+                 (const char *const[]){"gaussian", "sigma is 0.004 voxels", "0.125 voxels or more", NULL});
+    expect_usage("eed:sigma=2x1x0nm", &c, (const char *const[]){"eed", "sigma is 0.004 voxels", NULL});
+    expect_usage("structure-tensor:rho=2nm", &c, (const char *const[]){"rho is 0.004 voxels", NULL});
+    expect_alike("gaussian:sigma=0x0x0.2um", "gaussian:sigma=0x0x0.16", &c);
+    expect_alike("gaussian:sigma=0um", "gaussian:sigma=0.1", &c);
     c.aspect[2] = 0.1;
     expect_usage("eed:sigma=200", &c, (const char *const[]){"eed", "2000 voxels along z", "1000", NULL});
     expect_usage("structure-tensor:rho=1e300mm", &c, (const char *const[]){"structure-tensor", "rho", NULL});
