@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 #include <tiff.h>
 
 #include "alloc.h"
@@ -193,22 +194,23 @@ static const struct {
     const char *name, *unit;
     double scale;
 } units[] = {
-    {"nm", "nm", 1},          {"nanometer", "nm", 1},  {"nanometre", "nm", 1},  {"nanometers", "nm", 1},
-    {"A", "nm", 0.1},         {"angstrom", "nm", 0.1}, {"\xc3\x85", "nm", 0.1}, {"\xc5", "nm", 0.1},
-    {"\\u00C5", "nm", 0.1},   {"\\u00c5", "nm", 0.1},  {"um", "um", 1},         {"micron", "um", 1},
-    {"microns", "um", 1},     {"micrometer", "um", 1}, {"micrometre", "um", 1}, {"micrometers", "um", 1},
-    {"\\u00B5m", "um", 1},    {"\\u00b5m", "um", 1},   {"\xc2\xb5m", "um", 1},  {"\xb5m", "um", 1},
-    {"\xce\xbcm", "um", 1},   {"\\u03BCm", "um", 1},   {"\\u03bcm", "um", 1},   {"mm", "mm", 1},
-    {"millimeter", "mm", 1},  {"millimetre", "mm", 1}, {"cm", "mm", 10},        {"centimeter", "mm", 10},
-    {"centimetre", "mm", 10}, {"m", "mm", 1000},       {"meter", "mm", 1000},   {"metre", "mm", 1000},
-    {"inch", "mm", 25.4},     {"inches", "mm", 25.4},  {"in", "mm", 25.4},      {"millimeters", "mm", 1},
-    {"pm", "nm", 0.001},
+    {"nm", "nm", 1},          {"nanometer", "nm", 1},   {"nanometre", "nm", 1},  {"nanometers", "nm", 1},
+    {"A", "nm", 0.1},         {"angstrom", "nm", 0.1},  {"\xc3\x85", "nm", 0.1}, {"\xc5", "nm", 0.1},
+    {"\\u00C5", "nm", 0.1},   {"\\u00c5", "nm", 0.1},   {"um", "um", 1},         {"micron", "um", 1},
+    {"microns", "um", 1},     {"micrometer", "um", 1},  {"micrometre", "um", 1}, {"micrometers", "um", 1},
+    {"\\u00B5m", "um", 1},    {"\\u00b5m", "um", 1},    {"\xc2\xb5m", "um", 1},  {"\xb5m", "um", 1},
+    {"\xce\xbcm", "um", 1},   {"\\u03BCm", "um", 1},    {"\\u03bcm", "um", 1},   {"mm", "mm", 1},
+    {"millimeter", "mm", 1},  {"millimetre", "mm", 1},  {"cm", "mm", 10},        {"centimeter", "mm", 10},
+    {"centimetre", "mm", 10}, {"m", "mm", 1000},        {"meter", "mm", 1000},   {"metre", "mm", 1000},
+    {"inch", "mm", 25.4},     {"inches", "mm", 25.4},   {"in", "mm", 25.4},      {"millimeters", "mm", 1},
+    {"pm", "nm", 0.001},      {"angstroms", "nm", 0.1},
 };
 
 bool vf_unit_by_name(const char *name, const char **unit, double *scale)
 {
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (strcmp(units[i].name, name) == 0) {
+        const bool is_symbol = strlen(units[i].name) <= 2; /* Mm is no mm */
+        if ((is_symbol ? strcmp : strcasecmp)(units[i].name, name) == 0) {
             *unit = units[i].unit;
             *scale = units[i].scale;
             return true;

@@ -174,6 +174,9 @@ Test(io_imagej, spacing)
         {"ImageJ=1.5\nunit=pixel\n", 1, 1, 1, {0, 0, 0}, {0, 0, 0}, ""},
         {"ImageJ=1.5\n", 72, 72, 2, {0, 0, 0}, {0, 0, 0}, ""},
         {"ImageJ=1.5\n", 300, 300, 2, {1, 1, 0}, {25.4 / 300, 25.4 / 300, 0}, "mm"},
+        {"ImageJ=1.5\nunit=Angstrom\nspacing=20\n", 0.5, 0.5, 1, {1, 1, 1}, {0.2, 0.2, 2}, "nm"},
+        {"ImageJ=1.5\nunit=angstroms\n", 0.5, 0.5, 1, {1, 1, 0}, {0.2, 0.2, 0}, "nm"},
+        {"ImageJ=1.5\nunit=Mm\n", 0.5, 0.5, 1, {1, 1, 0}, {2, 2, 0}, ""},
         {"ImageJ=1.5\nunit=um\nspacing=inf\n", 2, 2, 1, {1, 1, 0}, {0.5, 0.5, 0}, "um"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
