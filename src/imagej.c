@@ -87,6 +87,27 @@ bool vf_imagej_parse(const char *description, struct vf_imagej *imagej)
     return true;
 }
 
+/* Lines of the function that leads from numbers to what they stand for: cf=0, c0=-32768, c1=1, vunit=HU. */
+static bool is_calibration(const char *key)
+{
+    return strcmp(key, "cf") == 0 || strcmp(key, "vunit") == 0 ||
+           (key[0] == 'c' && key[1] >= '0' && key[1] <= '9' && key[2] == '\0');
+}
+
+bool vf_imagej_is_calibrated(const char *description)
+{
+    struct vf_imagej ignored;
+    char key[32], value[64];
+    bool any = false;
+    if (!vf_imagej_parse(description, &ignored))
+        return false;
+    while (*description != '\0') {
+        description = next_line(description, key, value);
+        any = any || is_calibration(key);
+    }
+    return any;
+}
+
 void vf_imagej_set_shape(const struct vf_imagej *imagej, size_t pages, struct vf_info *info)
 {
     const size_t frames = imagej->frames ? imagej->frames : 1, samples = info->page_channels;
@@ -171,7 +192,8 @@ static bool keep_line(const char *key, bool spacing_kept, bool type_kept, bool s
     if (!spacing_kept && (strcmp(key, "unit") == 0 || strcmp(key, "yunit") == 0 ||
                           strcmp(key, "zunit") == 0 || strcmp(key, "spacing") == 0))
         return false;
-    if (!(type_kept && shape_kept) && (strcmp(key, "min") == 0 || strcmp(key, "max") == 0))
+    if (!(type_kept && shape_kept) &&
+        (strcmp(key, "min") == 0 || strcmp(key, "max") == 0 || is_calibration(key)))
         return false;
     return shape_kept || strcmp(key, "mode") != 0;
 }

@@ -15,6 +15,10 @@ struct vf_imagej {
 /* False when the description (NULL is allowed) is not ImageJ's. */
 bool vf_imagej_parse(const char *description, struct vf_imagej *imagej);
 
+/* Whether it says what the numbers stand for, such as those of 16-bit images with a sign, by 32768 too large.
+ * Allows NULL. */
+bool vf_imagej_is_calibrated(const char *description);
+
 /* Fills in channels, slices, frames of `pages` pages of page_channels samples; plain z where the counts do
  * not agree with the pages. */
 void vf_imagej_set_shape(const struct vf_imagej *imagej, size_t pages, struct vf_info *info);
@@ -24,8 +28,8 @@ void vf_imagej_set_shape(const struct vf_imagej *imagej, size_t pages, struct vf
 void vf_imagej_set_spacing(const struct vf_imagej *imagej, const double resolution[2],
                            unsigned resolution_unit, struct vf_info *info);
 
-/* The description for a result: the input's lines, with counts, spacing and display range brought up to date.
- * Free with vf_free. */
+/* The description for a result: the input's lines, with counts and spacing brought up to date, and without
+ * what is said of numbers where the result has others. Free with vf_free. */
 char *vf_imagej_describe(const char *description, const struct vf_info *result, struct vf_error *error);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <tiff.h>
 
+#include "imagej.h"
 #include "imagej_data.h"
 #include "io_codec.h"
 #include "io_tags.h"
@@ -143,6 +144,9 @@ void vf_info_lost(const struct vf_info *input, const struct vf_info *result, cha
         add_imagej_losses(&words, result);
     if (tags->colour_map != NULL && !(kept && result->metadata == VF_META_IMAGEJ))
         add(&words, "its lookup table");
+    if (tags->pages != NULL && tags->page_count > 0 && vf_imagej_is_calibrated(tags->pages[0].description) &&
+        !(kept && result->metadata == VF_META_IMAGEJ))
+        add(&words, "what its numbers stand for (ImageJ's calibration)");
     if (tags->icc != NULL && !(kept && result->format != VF_FORMAT_MRC))
         add(&words, "its colour profile");
     add_text_losses(&words, tags, result);

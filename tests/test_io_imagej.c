@@ -414,6 +414,24 @@ static const char *lost(enum vf_format format, enum vf_type type, size_t outputs
     return text;
 }
 
+/* What numbers stand for holds while they are the image's; of a gradient's the offset is untrue. */
+Test(io_imagej, calibration)
+{
+    static const char head[] = "ImageJ=1.53t\nimages=2\nslices=2\n",
+                      mine[] = "cf=0\nc0=-32768\nc1=1\nvunit=HU\n", rest[] = "cfx=1\nc=2\n";
+    char text[200], kept[200];
+    snprintf(text, sizeof text, "%s%s%s", head, mine, rest);
+    snprintf(kept, sizeof kept, "%s%s", head, rest);
+    write_stack(text, 2);
+    cr_assert_str_eq(describe_result(VF_U16, 1, 0), text);
+    cr_assert_str_eq(lost(VF_FORMAT_TIFF, VF_U16, 1), "");
+    cr_assert_str_eq(describe_result(VF_F32, 1, 0), kept);
+    cr_assert(strstr(lost(VF_FORMAT_TIFF, VF_F32, 1), "what its numbers stand for"));
+    cr_assert(strstr(lost(VF_FORMAT_MRC, VF_U16, 1), "what its numbers stand for"));
+    write_stack(kept, 2);
+    cr_assert_str_eq(lost(VF_FORMAT_TIFF, VF_F32, 1), "");
+}
+
 Test(io_imagej, own_tags)
 {
     static const char text[] = "ImageJ=1.53t\nimages=2\nslices=2\n";
