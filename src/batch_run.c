@@ -361,6 +361,8 @@ static enum vf_status sum_up(const struct runner *r)
 {
     const int count = r->batch->count;
     struct vf_error error;
+    if (!r->options.quiet)
+        vf_session_tell_more(&r->session);
     if (vf_interrupted) {
         vf_fail(&error, VF_INTERRUPTED, "interrupted: %d of %d files done", r->done + r->skipped, count);
         return vf_cli_report(VF_INTERRUPTED, &error);

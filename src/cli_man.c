@@ -252,6 +252,8 @@ static const char after_options[] =
     "With \\fB\\-\\-out\\-dir\\fR, names are checked before anything starts; a bad file is reported and the "
     "rest goes "
     "on.\n"
+    "A note is told of the first file of which it is true and, at the end, of how many more;\n"
+    "with \\fB\\-v\\fR of each.\n"
     ".SH EXIT STATUS\n"
     ".TP\n\\fB0\\fR\ndone\n"
     ".TP\n\\fB1\\fR\nfailed: the message on standard error says why\n"

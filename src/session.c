@@ -1,5 +1,9 @@
 #include "session.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "alloc.h"
 #include "memory.h"
 
 struct vf_cuda *vf_session_device(struct vf_session *session, bool strict)
@@ -24,6 +28,9 @@ void vf_session_close(struct vf_session *session)
     vf_plan_memory_free(&session->plans);
     vf_cuda_close(session->cuda);
     vf_team_close(session->team);
+    for (size_t i = 0; i < session->told_count; i++)
+        vf_free(session->told[i].note);
+    vf_free(session->told);
     *session = (struct vf_session){0};
 }
 
@@ -38,6 +45,36 @@ void vf_session_begin_work(struct vf_session *session)
 void vf_session_end_work(struct vf_session *session)
 {
     session->works--;
+}
+
+bool vf_session_is_new(struct vf_session *session, const char *note)
+{
+    struct vf_error ignored;
+    for (size_t i = 0; i < session->told_count; i++) {
+        if (strcmp(session->told[i].note, note) == 0) {
+            session->told[i].more++;
+            return false;
+        }
+    }
+    struct vf_told *told = vf_grow(session->told, session->told_count, &session->told_room, sizeof *told,
+                                   "list of notes", &ignored);
+    if (told == NULL)
+        return true;
+    session->told = told;
+    told += session->told_count;
+    *told = (struct vf_told){.note = vf_strdup(note, &ignored)};
+    session->told_count += told->note != NULL;
+    return true;
+}
+
+void vf_session_tell_more(const struct vf_session *session)
+{
+    for (size_t i = 0; i < session->told_count; i++) {
+        const struct vf_told *told = &session->told[i];
+        if (told->more > 0)
+            fprintf(stderr, "volfilter: true of %d more file%s: %s\n", told->more, told->more == 1 ? "" : "s",
+                    told->note);
+    }
 }
 
 double vf_session_cuda_seconds(const struct vf_session *session, size_t bytes, double kernels)

@@ -5,6 +5,12 @@
 #include "cuda_device.h"
 #include "plan_memory.h"
 
+/* A note about a file, and of how many more files it is true. */
+struct vf_told {
+    char *note;
+    int more;
+};
+
 struct vf_session {
     int files;            /* that share it, at least 1: start-up is paid once */
     struct vf_cuda *cuda; /* NULL: not opened, or not to be had */
@@ -13,8 +19,10 @@ struct vf_session {
     struct vf_plan_memory plans; /* of the files so far */
     struct vf_team *team;        /* of the threads that compute; NULL: not opened yet, or not to be had */
     bool warned;                 /* that the CPU took over */
-    int works;                   /* files on their way now */
-    size_t base_bytes;           /* of memory, held beside them; and what was free when there was none */
+    struct vf_told *told;        /* owned, as their notes are */
+    size_t told_count, told_room;
+    int works;         /* files on their way now */
+    size_t base_bytes; /* of memory, held beside them; and what was free when there was none */
     size_t free_bytes;
 };
 
@@ -30,6 +38,12 @@ void vf_session_close(struct vf_session *session);
 /* A file begins, with what it holds; and ends. */
 void vf_session_begin_work(struct vf_session *session);
 void vf_session_end_work(struct vf_session *session);
+
+/* Whether a note has not been told yet; else it is counted. */
+bool vf_session_is_new(struct vf_session *session, const char *note);
+
+/* Says on stderr what was counted. */
+void vf_session_tell_more(const struct vf_session *session);
 
 /* Seconds that a plan's GPU would take for `bytes` in and out and `kernels` seconds of work, start-up
  * included where the session has not paid it. */

@@ -27,6 +27,13 @@ enum vf_status vf_work_named(enum vf_status status, const char *name, struct vf_
     return status == VF_OK ? VF_OK : vf_fail_in(error, status, name);
 }
 
+/* Of several files the first one stands for those of which it is also true. */
+static void say_once(const struct vf_work *w, const char *name, const char *note)
+{
+    if (w->options->verbose > 0 || vf_session_is_new(w->session, note))
+        vf_work_say(w->options, name, note);
+}
+
 static void add_note(char *notes, size_t room, const char *before, const char *note)
 {
     const size_t used = strlen(notes);
@@ -57,7 +64,7 @@ static void warn_of_rounding(const struct vf_work *w)
              "%s gives float32, PNG holds integers: rounded and saturated to %s, negative values to 0 "
              "(--dtype says otherwise; a .tif keeps all)",
              makes_float->name, vf_type_name(w->result.type));
-    vf_work_say(w->options, w->out_name, note);
+    say_once(w, w->out_name, note);
 }
 
 void vf_work_warn(const struct vf_work *w)
@@ -73,7 +80,7 @@ void vf_work_warn(const struct vf_work *w)
     if (in->image_stack && !w->options->slices)
         add_note(notes, sizeof notes, "", "a stack of images: --slices filters each by itself");
     if (notes[0] != '\0')
-        vf_work_say(w->options, w->in_name, notes);
+        say_once(w, w->in_name, notes);
 }
 
 /* ---- what is computed ---- */

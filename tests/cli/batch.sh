@@ -36,6 +36,22 @@ test_messages_name_the_file() {
     says "d/retina-rgb.png: PNG holds 1 channel (grey) or 3 (RGB); the result has 6"
 }
 
+# Hundreds of the same would hide the one that matters.
+test_notes_are_told_once() {
+    cp "$SMALL" a.png
+    cp "$SMALL" b.png
+    cp "$SMALL" c.png
+    expect 0 -f gradient --out-dir d a.png b.png c.png "$DATA/head-mri-plain.tif"
+    [ "$(wc -l <err)" -eq 2 ]
+    says "d/a.png: gradient gives float32, PNG holds integers"
+    says "volfilter: true of 2 more files: gradient gives float32, PNG holds integers"
+    expect 0 -v -f gradient --out-dir d a.png b.png
+    says "d/a.png: gradient gives float32"
+    says "d/b.png: gradient gives float32"
+    expect 0 -q -f gradient --out-dir d a.png b.png
+    silent
+}
+
 test_same_output_names() {
     mkdir a b
     cp "$SMALL" a/x.png
