@@ -172,7 +172,8 @@ static bool climbs(const char *path)
     return false;
 }
 
-/* DIR/NAME, or with --tree DIR/PATH, with the suffix before the ending. */
+/* DIR/NAME, or with --tree DIR/PATH, with the suffix before the ending, or in its place where it has its own.
+ */
 static enum vf_status name_output(const struct vf_command_line *line, struct vf_batch_file *file,
                                   struct vf_error *error)
 {
@@ -189,6 +190,7 @@ static enum vf_status name_output(const struct vf_command_line *line, struct vf_
     if (line->tree && climbs(path))
         return vf_fail(error, VF_USAGE, "'%.200s' has '..' in it, which --tree would follow out of '%.200s'",
                        file->in, line->out_dir);
+    enum vf_format format;
     const char *dot = strrchr(base, '.');
     const size_t stem = dot != NULL && dot > base ? (size_t)(dot - path) : strlen(path);
     const size_t directory = strlen(line->out_dir);
@@ -199,7 +201,7 @@ static enum vf_status name_output(const struct vf_command_line *line, struct vf_
         return VF_FAILED;
     char target[PATH_MAX];
     snprintf(file->out, room, "%s%s%.*s%s%s", line->out_dir, has_slash ? "" : "/", (int)stem, path, suffix,
-             path + stem);
+             vf_format_by_name(suffix, &format) ? "" : path + stem);
     file->name = file->out + directory + !has_slash;
     if (realpath(file->out, target) == NULL)
         return VF_OK;

@@ -28,8 +28,10 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
     [VF_OPTION_OUT_DIR] = {FILES, "out-dir", 0, "DIR", NULL, NULL,
                            "filter each file into DIR, under its own name; DIR is made when it is missing, "
                            "with the directories that it lies in"},
-    [VF_OPTION_SUFFIX] = {FILES, "suffix", 0, "S", NULL, "text without '/'",
-                          "with --out-dir, put S before the ending of each name"},
+    [VF_OPTION_SUFFIX] =
+        {FILES, "suffix", 0, "S", NULL, "text without '/'",
+         "with --out-dir, put S before the ending of each name, or in its place where S ends as "
+         "a format does: -g, .tif or -g.tif"},
     [VF_OPTION_TREE] = {FILES, "tree", 0, NULL, NULL, NULL,
                         "with --out-dir, keep each file's own path under DIR; a directory stands for the "
                         "images in it"},

@@ -14,6 +14,21 @@ test_names() {
     [ -s d/.hidden-x.png ]
 }
 
+test_a_suffix_names_the_format() {
+    expect 0 -f gradient --out-dir d --suffix .tif "$SMALL" "$IMAGE"
+    silent
+    [ "$(names d)" = "cell.tif microaneurysms.tif" ]
+    has d/cell.tif type float32
+    expect 0 -f gaussian --out-dir d --suffix -g.PNG "$DATA/retina-rgb.tif"
+    has d/retina-rgb-g.PNG format PNG
+    expect 0 -f gaussian --out-dir e --suffix .5 "$SMALL"
+    [ "$(names e)" = "microaneurysms.5.png" ]
+    cp "$SMALL" a.png
+    cp "$DATA/retina-rgb.tif" a.tif
+    expect 2 -f gaussian --out-dir e --suffix -g.tif a.png a.tif
+    says "'a.png' and 'a.tif' would both be written to 'e/a-g.tif'"
+}
+
 test_a_bad_file_does_not_stop_the_rest() {
     echo no >bad.tif
     expect 3 -f gaussian --out-dir d bad.tif "$SMALL" nowhere.tif "$IMAGE"
@@ -28,8 +43,8 @@ test_a_bad_file_does_not_stop_the_rest() {
 }
 
 test_messages_name_the_file() {
-    expect 3 -f gaussian:sigma=100um --out-dir d "$STACK" "$IMAGE"
-    says "cell.png: gaussian: sigma=100um needs the voxel size"
+    expect 3 -f gaussian:sigma=3mm --out-dir d "$STACK" "$IMAGE"
+    says "cell.png: gaussian: sigma=3mm needs the voxel size"
     expect 3 -f gaussian --memory 10M --out-dir d "$STACK" "$SMALL"
     says "head-mri.tif: the thinnest slab of this chain needs"
     expect 3 -f gradient:output=components --out-dir d "$STACK" "$DATA/retina-rgb.png"
