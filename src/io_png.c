@@ -84,6 +84,10 @@ static struct png_state *new_state(int fd, const char *mode, struct vf_error *er
 
 /* ---- reading ---- */
 
+/* The chunk that makes an APNG of a PNG, whose frames libpng does not read; the only one of the unknown that
+ * it is told to keep. */
+#define ANIMATION "acTL"
+
 static void read_header(struct png_state *state)
 {
     png_init_io(state->png, state->file);
@@ -92,6 +96,9 @@ static void read_header(struct png_state *state)
     png_set_user_limits(state->png, INT32_MAX, INT32_MAX);
     png_set_chunk_malloc_max(state->png, LARGEST_CHUNK);
     png_set_benign_errors(state->png, 1);
+#if defined(PNG_HANDLE_AS_UNKNOWN_SUPPORTED)
+    png_set_keep_unknown_chunks(state->png, PNG_HANDLE_CHUNK_ALWAYS, (png_const_bytep)ANIMATION, 1);
+#endif
     png_read_info(state->png, state->info);
 }
 
@@ -235,6 +242,11 @@ static enum vf_status understand(struct vf_reader *reader, struct vf_error *erro
 #if defined(PNG_eXIf_SUPPORTED)
     if (png_get_valid(state->png, state->info, PNG_INFO_eXIf))
         vf_info_note(info, "EXIF data is neither read nor kept");
+#endif
+#if defined(PNG_HANDLE_AS_UNKNOWN_SUPPORTED)
+    png_unknown_chunkp chunks;
+    if (png_get_unknown_chunks(state->png, state->info, &chunks) > 0)
+        vf_info_note(info, "is animated: only its first frame is read and kept");
 #endif
     return VF_OK;
 }

@@ -12,7 +12,7 @@ TestSuite(io_png, .init = samples_begin, .fini = samples_end);
 
 struct png_sample {
     int colour, bits;
-    bool interlaced, transparent, tags, exif;
+    bool interlaced, transparent, tags, exif, animated;
     png_uint_32 nx, ny;
 };
 
@@ -42,6 +42,13 @@ static void set_tags(png_structp png, png_infop info, const struct png_sample *s
 #if defined(PNG_eXIf_SUPPORTED)
     if (s->exif)
         png_set_eXIf_1(png, info, 8, (png_bytep) "II*\0\10\0\0");
+#endif
+#if defined(PNG_HANDLE_AS_UNKNOWN_SUPPORTED)
+    if (s->animated) {
+        const png_unknown_chunk chunk = {"acTL", (png_byte *)"\0\0\0\2\0\0\0", 8, PNG_HAVE_IHDR};
+        png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_ALWAYS, chunk.name, 1);
+        png_set_unknown_chunks(png, info, &chunk, 1);
+    }
 #endif
     if (s->transparent) {
         const png_color_16 colour = {.gray = 1, .red = 1, .green = 1, .blue = 1};
@@ -310,6 +317,21 @@ Test(io_png, exif_is_said_not_to_be_kept)
     png_sample_write(sample_path("in.png"), &s);
     sample_read(sample_path("in.png"), &reader, &volume);
     cr_assert_str_eq(vf_reader_info(reader)->note, "EXIF data is neither read nor kept");
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+}
+#endif
+
+#if defined(PNG_HANDLE_AS_UNKNOWN_SUPPORTED)
+Test(io_png, animation_is_said_not_to_be_kept)
+{
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    const struct png_sample s = {
+        .colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .animated = true, .nx = 5, .ny = 4};
+    png_sample_write(sample_path("in.png"), &s);
+    sample_read(sample_path("in.png"), &reader, &volume);
+    cr_assert_str_eq(vf_reader_info(reader)->note, "is animated: only its first frame is read and kept");
     vf_volume_free(&volume);
     vf_reader_close(reader);
 }
