@@ -96,6 +96,53 @@ static void place_pixels(const struct vf_tiff_layout *layout, const void *stored
     vf_split_samples(planes, at, packed ? unpacked : stored, count, together, size);
 }
 
+/* libtiff lets a deflated strip or tile hold more than it should, and stops when it has enough. libdeflate
+ * then may leave the end, less than a stored block, as it was: zeros at least, not what memory held before.
+ */
+static void clear_end(const struct vf_tiff_layout *layout, void *to, size_t bytes)
+{
+    enum { STORED_BLOCK = 1 << 16 };
+    const size_t end = bytes < STORED_BLOCK ? bytes : STORED_BLOCK;
+    if (vf_tiff_codec_by_scheme(layout->scheme)->compression == VF_COMPRESS_DEFLATE)
+        memset((char *)to + bytes - end, 0, end);
+}
+
+#ifdef TIFFTAG_DEFLATE_SUBCODEC
+
+/* Some writers fill up their last strip with rows that the image does not have. It is for zlib then, which is
+ * slower and leaves nothing out. Returns whose the other strips are. */
+static int choose_inflater(TIFF *tif, const struct vf_tiff_layout *layout, uint32_t row)
+{
+    int usual = DEFLATE_SUBCODEC_ZLIB;
+    uint32_t rows = UINT32_MAX;
+    if (TIFFGetField(tif, TIFFTAG_DEFLATE_SUBCODEC, &usual) && usual != DEFLATE_SUBCODEC_ZLIB &&
+        TIFFGetField(tif, TIFFTAG_ROWSPERSTRIP, &rows) && rows != UINT32_MAX &&
+        row - row % rows + (uint64_t)rows > layout->height)
+        TIFFSetField(tif, TIFFTAG_DEFLATE_SUBCODEC, DEFLATE_SUBCODEC_ZLIB);
+    return usual;
+}
+
+static void set_inflater(TIFF *tif, int usual)
+{
+    if (usual != DEFLATE_SUBCODEC_ZLIB)
+        TIFFSetField(tif, TIFFTAG_DEFLATE_SUBCODEC, usual);
+}
+
+#else /* before 4.2 there is zlib alone */
+
+static int choose_inflater(TIFF *tif, const struct vf_tiff_layout *layout, uint32_t row)
+{
+    (void)tif, (void)layout, (void)row;
+    return 0;
+}
+
+static void set_inflater(TIFF *tif, int usual)
+{
+    (void)tif, (void)usual;
+}
+
+#endif
+
 /* Strips of one sample are decoded where they belong, if they are stored as they are in memory. */
 static enum vf_status read_strips(const struct work *w, const struct vf_tiff_layout *layout,
                                   struct vf_error *error)
@@ -109,8 +156,11 @@ static enum vf_status read_strips(const struct work *w, const struct vf_tiff_lay
             rows = part.end - y < layout->tile_height ? part.end - y : layout->tile_height;
             const tmsize_t bytes = (tmsize_t)(rows * row_bytes);
             char *to = (char *)w->planes[k] + (y - w->all.begin) * row_bytes;
+            clear_end(layout, to, (size_t)bytes);
+            const int usual = choose_inflater(decoder->tif, layout, y);
             if (TIFFReadEncodedStrip(decoder->tif, strip, to, bytes) != bytes)
                 return fail_strile(decoder, w->page, strip, error);
+            set_inflater(decoder->tif, usual);
         }
     }
     return VF_OK;
@@ -133,14 +183,17 @@ static enum vf_status read_rows(const struct work *w, const struct vf_tiff_layou
     struct vf_tiff_decoder *decoder = w->decoder;
     const struct rows part = rows_of_part(w, layout);
     const size_t together = layout->planar == PLANARCONFIG_SEPARATE ? 1 : layout->samples;
-    const size_t samples = layout->width * together;
+    const size_t samples = layout->width * together, bytes = vf_tiff_stored_bytes(layout, samples);
     void *unpacked;
-    if (need_room(decoder, vf_tiff_stored_bytes(layout, samples), samples, &unpacked, error) != VF_OK)
+    if (need_room(decoder, bytes, samples, &unpacked, error) != VF_OK)
         return VF_FAILED;
     for (uint16_t k = 0; k < layout->samples; k = (uint16_t)(k + together))
         for (uint32_t y = part.begin; y < part.end; y++) {
+            clear_end(layout, decoder->buffer, bytes);
+            const int usual = choose_inflater(decoder->tif, layout, y);
             if (TIFFReadScanline(decoder->tif, decoder->buffer, y, k) != 1)
                 return fail_strile(decoder, w->page, TIFFComputeStrip(decoder->tif, y, k), error);
+            set_inflater(decoder->tif, usual);
             place_pixels(layout, decoder->buffer, layout->width, together, w->planes + k,
                          (size_t)(y - w->all.begin) * layout->width, unpacked);
         }
@@ -175,6 +228,7 @@ static enum vf_status read_tiles(const struct work *w, const struct vf_tiff_layo
         for (uint64_t y = part.begin; y < part.end; y += layout->tile_height) {
             for (uint64_t x = 0; x < layout->width; x += layout->tile_width) {
                 const uint32_t tile = TIFFComputeTile(decoder->tif, (uint32_t)x, (uint32_t)y, 0, k);
+                clear_end(layout, decoder->buffer, bytes);
                 if (TIFFReadEncodedTile(decoder->tif, tile, decoder->buffer, (tmsize_t)bytes) !=
                     (tmsize_t)bytes)
                     return fail_strile(decoder, w->page, tile, error);

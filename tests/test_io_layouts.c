@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "half.h"
 #include "io_samples.h"
@@ -314,4 +315,64 @@ Test(io_layouts, metamorph)
     cr_assert_eq(((uint8_t *)volume.data)[16 * PLANES - 1], 16 * PLANES - 1);
     vf_volume_free(&volume);
     vf_reader_close(reader);
+}
+
+enum { WIDE = 200, HIGH = 33 };
+
+/* 33 rows of 7s, `samples` a pixel, in strips of 32; strip number `full` holds a row's 7s again and again. */
+static void write_overfull(uint16_t samples, uint32_t full)
+{
+    enum { ROWS = 32, MOST = WIDE * ROWS * 3 * 2 };
+    static unsigned char pixels[MOST], packed[MOST];
+    TIFF *tif = TIFFOpen(sample_path("in.tif"), "w");
+    memset(pixels, 7, sizeof pixels);
+    TIFFSetField(tif, TIFFTAG_IMAGEWIDTH, WIDE);
+    TIFFSetField(tif, TIFFTAG_IMAGELENGTH, HIGH);
+    TIFFSetField(tif, TIFFTAG_BITSPERSAMPLE, 8);
+    TIFFSetField(tif, TIFFTAG_SAMPLESPERPIXEL, samples);
+    TIFFSetField(tif, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+    TIFFSetField(tif, TIFFTAG_PHOTOMETRIC, samples == 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
+    TIFFSetField(tif, TIFFTAG_COMPRESSION, COMPRESSION_ADOBE_DEFLATE);
+    TIFFSetField(tif, TIFFTAG_ROWSPERSTRIP, ROWS);
+    for (uint32_t strip = 0; strip < 2; strip++) {
+        const size_t rows = (strip == 0 ? ROWS : HIGH - ROWS) + (strip == full ? ROWS - 1 : 0);
+        uLongf bytes = sizeof packed;
+        cr_assert_eq(compress(packed, &bytes, pixels, WIDE * samples * rows), Z_OK);
+        cr_assert_eq(TIFFWriteRawStrip(tif, strip, packed, (tmsize_t)bytes), (tmsize_t)bytes);
+    }
+    TIFFClose(tif);
+}
+
+/* How many elements of the file's only page are `value`, after it was read to where only 99s were. */
+static size_t count_of(unsigned char value)
+{
+    static unsigned char plane[3][WIDE * HIGH];
+    void *const planes[] = {plane[0], plane[1], plane[2]};
+    struct vf_reader *reader;
+    struct vf_error error;
+    size_t count = 0;
+    memset(plane, 99, sizeof plane);
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_reader_read(reader, 0, planes, &error), VF_OK, "%s", error.text);
+    vf_reader_close(reader);
+    for (size_t i = 0; i < sizeof plane; i++)
+        count += plane[i / (WIDE * HIGH)][i % (WIDE * HIGH)] == value;
+    return count;
+}
+
+/* Some writers' last strip has as many rows as the others. */
+Test(io_layouts, last_strip_filled_up)
+{
+    write_overfull(1, 1);
+    cr_assert_eq(count_of(7), WIDE * HIGH);
+    write_overfull(3, 1);
+    cr_assert_eq(count_of(7), 3 * WIDE * HIGH);
+}
+
+/* Where another holds more than it should, that is damage, and what was in memory before is not the image's.
+ */
+Test(io_layouts, strip_that_holds_too_much)
+{
+    write_overfull(1, 0);
+    cr_assert_eq(count_of(99), 2 * WIDE * HIGH);
 }
