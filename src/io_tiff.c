@@ -10,6 +10,9 @@
 #include "ome.h"
 #include "size.h"
 
+/* While directories are walked, beside what a file can hold. */
+enum { READ_AGAIN = 256 << 20 };
+
 static enum vf_status read_header(struct vf_reader *reader, struct vf_error *error)
 {
     unsigned char head[4];
@@ -88,6 +91,8 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
         if (directory >= directories)
             return vf_fail(error, VF_FAILED, "has more than %zu pages, or a broken chain of them",
                            directories);
+        if (!vf_tiff_reads_allowed(&state->decoder.stream))
+            return vf_fail(error, VF_FAILED, "page %zu: %s", pages + 1, state->decoder.stream.message);
         vf_tiff_layout_get(state->decoder.tif, &layout);
         if (directory == 0 && find_ome(reader, &layout, directories, error) != VF_OK)
             return VF_FAILED;
@@ -285,6 +290,7 @@ static enum vf_status tiff_open(struct vf_reader *reader, struct vf_error *error
     reader->state = state;
     reader->info.format = VF_FORMAT_TIFF;
     state->decoder.stream.fd = reader->fd;
+    state->decoder.stream.most = 4 * reader->file_bytes + READ_AGAIN;
     VF_TRY(read_header(reader, error));
     /* m: not mapped; c: single strips are not chopped into 8 KiB ones, which would be 8 KiB reads. */
     state->decoder.tif = vf_tiff_open(&state->decoder.stream, reader->name, "rmc");
@@ -303,6 +309,7 @@ static enum vf_status tiff_open(struct vf_reader *reader, struct vf_error *error
     VF_TRY(walk_pages(reader, directories, error));
     VF_TRY(set_shape(reader, error));
     VF_TRY(check_total(reader, error));
+    state->decoder.stream.most = 0;
     vf_tags_describe(reader->info.tags, &reader->info);
 out:
     return status;

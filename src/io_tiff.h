@@ -14,11 +14,16 @@
 struct vf_tiff_stream {
     int fd;
     uint64_t at;
+    uint64_t done, most; /* bytes that were to be read; that may be, 0 for any number */
     unsigned char *capture;
     size_t captured, capture_room;
     int io_error;      /* errno of the first read or write that failed; 0 for none */
     char message[256]; /* libtiff's first error since the last clear, "" for none */
 };
+
+/* False, with stream->message set, once more was to be read than `most`: tags may name the same bytes again
+ * and again, which are read, and kept, each time. */
+bool vf_tiff_reads_allowed(struct vf_tiff_stream *stream);
 
 /* `mode` as for TIFFOpen. NULL with stream->message set. */
 TIFF *vf_tiff_open(struct vf_tiff_stream *stream, const char *name, const char *mode);

@@ -17,6 +17,9 @@ static tmsize_t stream_read(thandle_t handle, void *data, tmsize_t bytes)
 {
     struct vf_tiff_stream *stream = handle;
     tmsize_t done = 0;
+    stream->done += (uint64_t)bytes;
+    if (!vf_tiff_reads_allowed(stream))
+        return 0;
     while (done < bytes && stream->fd >= 0) {
         const size_t piece = vf_piece_of((size_t)(bytes - done));
         if (piece == 0)
@@ -174,6 +177,15 @@ TIFF *vf_tiff_open(struct vf_tiff_stream *stream, const char *name, const char *
     if (tif == NULL && stream->message[0] == '\0')
         strcpy(stream->message, "it has no page; what wrote it did not finish");
     return tif;
+}
+
+bool vf_tiff_reads_allowed(struct vf_tiff_stream *stream)
+{
+    if (stream->most == 0 || stream->done <= stream->most)
+        return true;
+    strcpy(stream->message, "its tags claim the same bytes of the file again and again; write it anew: "
+                            "tiffcp IN.tif OUT.tif");
+    return false;
 }
 
 void vf_tiff_clear_error(struct vf_tiff_stream *stream)

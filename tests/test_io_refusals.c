@@ -207,32 +207,55 @@ Test(io_refusals, directories_in_a_circle)
     check_refused(sample_path("in.tif"), "page 2");
 }
 
-/* Many directories that share the data of one: the volume would be larger than the file can be. */
-Test(io_refusals, pages_that_share_their_data)
+/* `pages` directories that are alike, of 60 x 60 pixels and a description of `described` bytes, and then the
+ * one image and the one description that all of them name. */
+static void put_sharing(uint32_t pages, uint32_t described)
 {
-    enum { PAGES = 50, ENTRIES = 9, SIZE = 2 + ENTRIES * 12 + 4, PIXELS = 60 * 60 };
-    static unsigned char file[8 + PAGES * SIZE + PIXELS] = {'I', 'I', 42, 0, 8};
-    const uint32_t entries[ENTRIES][3] = {
-        {TIFFTAG_IMAGEWIDTH, TIFF_LONG, 60},         {TIFFTAG_IMAGELENGTH, TIFF_LONG, 60},
-        {TIFFTAG_BITSPERSAMPLE, TIFF_LONG, 8},       {TIFFTAG_COMPRESSION, TIFF_LONG, 1},
-        {TIFFTAG_PHOTOMETRIC, TIFF_LONG, 1},         {TIFFTAG_STRIPOFFSETS, TIFF_LONG, 8 + PAGES * SIZE},
-        {TIFFTAG_SAMPLESPERPIXEL, TIFF_LONG, 1},     {TIFFTAG_ROWSPERSTRIP, TIFF_LONG, 60},
-        {TIFFTAG_STRIPBYTECOUNTS, TIFF_LONG, PIXELS}};
-    for (uint32_t page = 0; page < PAGES; page++) {
+    enum { ENTRIES = 10, SIZE = 2 + ENTRIES * 12 + 4, PIXELS = 60 * 60 };
+    const uint32_t data = 8 + pages * SIZE;
+    const struct tiff_entry entries[ENTRIES] = {
+        {TIFFTAG_IMAGEWIDTH, TIFF_LONG, 1, 60},
+        {TIFFTAG_IMAGELENGTH, TIFF_LONG, 1, 60},
+        {TIFFTAG_BITSPERSAMPLE, TIFF_LONG, 1, 8},
+        {TIFFTAG_COMPRESSION, TIFF_LONG, 1, 1},
+        {TIFFTAG_PHOTOMETRIC, TIFF_LONG, 1, 1},
+        {TIFFTAG_IMAGEDESCRIPTION, TIFF_ASCII, described, data + PIXELS},
+        {TIFFTAG_STRIPOFFSETS, TIFF_LONG, 1, data},
+        {TIFFTAG_SAMPLESPERPIXEL, TIFF_LONG, 1, 1},
+        {TIFFTAG_ROWSPERSTRIP, TIFF_LONG, 1, 60},
+        {TIFFTAG_STRIPBYTECOUNTS, TIFF_LONG, 1, PIXELS}};
+    unsigned char *file = calloc(data + PIXELS + described, 1);
+    memcpy(file, "II*\0\10", 5);
+    memset(file + data, 'd', PIXELS + described - 1);
+    for (uint32_t page = 0; page < pages; page++) {
         unsigned char *to = file + 8 + page * SIZE;
-        const uint32_t next = page + 1 < PAGES ? 8 + (page + 1) * SIZE : 0;
+        const uint32_t next = page + 1 < pages ? 8 + (page + 1) * SIZE : 0;
         to[0] = ENTRIES;
         for (int i = 0; i < ENTRIES; i++) {
             unsigned char *entry = to + 2 + 12 * i;
-            memcpy(entry, &entries[i][0], 2); /* little-endian machines only, as the file */
-            entry[2] = (unsigned char)entries[i][1];
-            entry[4] = 1;
-            memcpy(entry + 8, &entries[i][2], 4);
+            memcpy(entry, &entries[i].tag, 2); /* little-endian machines only, as the file */
+            memcpy(entry + 2, &entries[i].type, 2);
+            memcpy(entry + 4, &entries[i].count, 4);
+            memcpy(entry + 8, &entries[i].value, 4);
         }
         memcpy(to + SIZE - 4, &next, 4);
     }
-    sample_put(sample_path("in.tif"), file, sizeof file);
+    sample_put(sample_path("in.tif"), file, data + PIXELS + described);
+    free(file);
+}
+
+/* Many directories that share the data of one: the volume would be larger than the file can be. */
+Test(io_refusals, pages_that_share_their_data)
+{
+    put_sharing(50, 8);
     check_refused(sample_path("in.tif"), "50 pages|can hold");
+}
+
+/* Each page would keep a text of its own. */
+Test(io_refusals, pages_that_share_a_long_text)
+{
+    put_sharing(400, 1 << 20);
+    check_refused(sample_path("in.tif"), "again and again|page 2|tiffcp");
 }
 
 static void change_page(TIFF *tif, uint32_t page)
