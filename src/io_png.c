@@ -17,8 +17,8 @@
 #include "size.h"
 #include "utf8.h"
 
-/* Bytes of a text or a profile, unpacked. */
-enum { LARGEST_CHUNK = 16 << 20 };
+/* Bytes of a text or a profile, unpacked, and of all of them: a few KiB of file hold the largest. */
+enum { LARGEST_CHUNK = 16 << 20, ALL_CHUNKS = 64 << 20 };
 
 struct png_state {
     png_structp png;
@@ -26,8 +26,8 @@ struct png_state {
     FILE *file;
     void *rows; /* read: an interleaved row, or all of an interlaced image; NULL when not needed */
     png_bytepp row_pointers; /* of an interlaced image */
-    size_t most; /* bytes that libpng may ask for at a time when it reads: its own limit of a chunk
-                  * only warns, and then it asks for all that a chunk claims to be */
+    size_t left; /* bytes that libpng may still ask for when it reads: its own limit is of a chunk, and only
+                  * warns; then it asks for all that the chunk claims to be */
     char message[VF_PNG_MESSAGE];
     bool spent; /* the image has been decoded: another read starts over */
     /* What the present step works on. */
@@ -117,7 +117,7 @@ static void set_transforms(struct png_state *state)
 }
 
 /* Before libpng asks for rows: deflate makes at most 1032 bytes of one. Rows of few bits then grow to 16
- * times as many with an alpha. */
+ * times as many with an alpha, and there are two of them. */
 static bool check_size(struct vf_reader *reader, struct vf_error *error)
 {
     struct png_state *state = reader->state;
@@ -130,7 +130,7 @@ static bool check_size(struct vf_reader *reader, struct vf_error *error)
                 (unsigned long)width, (unsigned long)height, (unsigned long long)reader->file_bytes);
         return false;
     }
-    state->most = reader->file_bytes + LARGEST_CHUNK + 16 * row;
+    state->left += 32 * row;
     return true;
 }
 
@@ -139,9 +139,9 @@ static bool start_reading(struct vf_reader *reader, struct vf_error *error)
     struct png_state *state = reader->state;
     rewind(state->file);
     errno = 0;
-    state->most = reader->file_bytes + LARGEST_CHUNK;
+    state->left = 4 * reader->file_bytes + ALL_CHUNKS;
     state->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, state->message, vf_png_on_error,
-                                          vf_png_on_warning, &state->most, vf_png_alloc, vf_png_release);
+                                          vf_png_on_warning, &state->left, vf_png_alloc, vf_png_release);
     if (state->png != NULL) {
         state->info = png_create_info_struct(state->png);
         state->end_info = png_create_info_struct(state->png);

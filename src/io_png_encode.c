@@ -53,8 +53,13 @@ struct encoding {
 png_voidp vf_png_alloc(png_structp png, png_alloc_size_t bytes)
 {
     struct vf_error ignored; /* libpng says "out of memory" of its own */
-    const size_t *most = png_get_mem_ptr(png);
-    return most != NULL && bytes > *most ? NULL : vf_alloc(bytes, 1, "PNG", &ignored);
+    size_t *left = png_get_mem_ptr(png);
+    if (left != NULL && bytes > *left)
+        png_error(png, "its texts and profiles take more than is read of them; leave them out: "
+                       "convert IN.png -strip OUT.png");
+    if (left != NULL)
+        *left -= bytes;
+    return vf_alloc(bytes, 1, "PNG", &ignored);
 }
 
 void vf_png_release(png_structp png, png_voidp block)

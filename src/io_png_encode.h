@@ -26,8 +26,8 @@ enum vf_status vf_png_encode(const struct vf_writer *writer, const struct vf_png
 size_t vf_png_encode_bytes(const struct vf_info *info, int threads);
 
 /* For libpng's ..._struct_2 functions. The error pointer is the start of VF_PNG_MESSAGE bytes, which get what
- * went wrong before the jump; warnings are passed over. The memory pointer is that of the most bytes that may
- * be asked for at a time, size_t, or NULL for any. */
+ * went wrong before the jump; warnings are passed over. The memory pointer is that of the bytes that may
+ * still be asked for, size_t, or NULL for any: more is an error. */
 enum { VF_PNG_MESSAGE = 200 };
 void vf_png_on_error(png_structp png, png_const_charp message);
 void vf_png_on_warning(png_structp png, png_const_charp message);

@@ -13,6 +13,8 @@ TestSuite(io_png, .init = samples_begin, .fini = samples_end);
 struct png_sample {
     int colour, bits;
     bool interlaced, transparent, tags, exif, animated;
+    png_textp texts; /* besides those of `tags` */
+    int text_count;
     png_uint_32 nx, ny;
 };
 
@@ -39,6 +41,8 @@ static void set_tags(png_structp png, png_infop info, const struct png_sample *s
         png_set_gAMA(png, info, 0.5);
         png_set_pHYs(png, info, 200000, 100000, PNG_RESOLUTION_METER);
     }
+    if (s->text_count > 0)
+        png_set_text(png, info, s->texts, s->text_count);
 #if defined(PNG_eXIf_SUPPORTED)
     if (s->exif)
         png_set_eXIf_1(png, info, 8, (png_bytep) "II*\0\10\0\0");
@@ -493,6 +497,33 @@ Test(io_png, only_deflate)
                  VF_USAGE);
     cr_assert(strstr(error.text, "deflate"), "%s", error.text);
     cr_assert_eq(sample_file_count(), 0);
+}
+
+/* A few KiB of a file that unpack to more than all texts may take; a text alone may be long. */
+Test(io_png, texts_that_unpack_to_much)
+{
+    enum { TEXTS = 6, BYTES = 15 << 20 };
+    char *text = malloc(BYTES + 1);
+    cr_assert_not_null(text);
+    memset(text, 'a', BYTES);
+    text[BYTES] = '\0';
+    for (int count = 1; count <= TEXTS; count += TEXTS - 1) {
+        struct vf_reader *reader;
+        struct vf_error error;
+        png_text texts[TEXTS];
+        for (int i = 0; i < count; i++)
+            texts[i] = (png_text){.compression = PNG_TEXT_COMPRESSION_zTXt,
+                                  .key = (char *)"Comment",
+                                  .text = text,
+                                  .text_length = BYTES};
+        const struct png_sample s = {
+            .colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .texts = texts, .text_count = count, .nx = 5, .ny = 4};
+        png_sample_write(sample_path("in.png"), &s);
+        cr_assert_eq(vf_reader_open(&reader, sample_path("in.png"), &error), count == 1 ? VF_OK : VF_FAILED);
+        cr_assert(count == 1 || strstr(error.text, "-strip"), "%s", error.text);
+        vf_reader_close(reader);
+    }
+    free(text);
 }
 
 /* A header that claims much of a file that holds little. */
