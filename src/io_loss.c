@@ -94,7 +94,7 @@ static const struct {
 static bool is_text_kept(const struct vf_text *text, const struct vf_info *result)
 {
     return result->format == VF_FORMAT_TIFF ? text->tag != 0
-                                            : result->format == VF_FORMAT_PNG && text->keyword != NULL;
+                                            : result->format == VF_FORMAT_PNG && vf_text_suits_png(text);
 }
 
 static bool has_lost_page_name(const struct vf_tags *tags, const struct vf_info *result)

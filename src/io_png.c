@@ -431,7 +431,7 @@ static void write_texts(struct png_state *state)
     const struct vf_tags *tags = info->tags;
     bool software = false;
     for (struct vf_text *text = tags == NULL ? NULL : tags->texts; text != NULL; text = text->next) {
-        if (text->keyword == NULL || strlen(text->keyword) > 79)
+        if (!vf_text_suits_png(text))
             continue;
         write_text(state, text->keyword, text->text, text_kind(text));
         software = software || strcmp(text->keyword, "Software") == 0;

@@ -113,6 +113,17 @@ const struct vf_text *vf_tags_text(const struct vf_tags *tags, uint16_t tag)
     return text;
 }
 
+bool vf_text_suits_png(const struct vf_text *text)
+{
+    enum { MOST = 79 };
+    bool any = false;
+    if (text->keyword == NULL || strlen(text->keyword) > MOST)
+        return false;
+    for (const unsigned char *c = (const unsigned char *)text->keyword; *c != '\0'; c++)
+        any = any || (*c > ' ' && *c <= '~') || *c > 0xa0;
+    return any;
+}
+
 char *vf_tags_page_description(const struct vf_tags *tags)
 {
     char *description = tags->pages != NULL && tags->page_count > 0 ? tags->pages[0].description : NULL;

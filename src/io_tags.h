@@ -68,6 +68,10 @@ enum vf_status vf_tags_add_text(struct vf_tags *tags, uint16_t tag, const char *
 enum vf_status vf_tags_copy_bytes(void **copy, const void *bytes, size_t size, struct vf_error *error);
 const struct vf_text *vf_tags_text(const struct vf_tags *tags, uint16_t tag);
 
+/* Whether it has a keyword that libpng writes: not too long, and not of blanks and control characters alone.
+ */
+bool vf_text_suits_png(const struct vf_text *text);
+
 /* What a TIFF's first page says of itself; NULL for nothing, and for ImageJ's, which only says what its pages
  * are. */
 char *vf_tags_page_description(const struct vf_tags *tags);

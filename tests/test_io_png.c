@@ -277,6 +277,35 @@ Test(io_png, texts_that_tiff_has_no_tag_for)
     vf_reader_close(reader);
 }
 
+/* A reader knows of a keyword that a writer may not use. */
+Test(io_png, keywords_that_are_blank)
+{
+    static char text[] = "something";
+    png_text texts[] = {
+        {.compression = PNG_TEXT_COMPRESSION_NONE, .key = (char *)"12345", .text = text, .text_length = 9}};
+    const struct png_sample s = {
+        .colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .texts = texts, .text_count = 1, .nx = 5, .ny = 4};
+    struct vf_reader *reader;
+    struct vf_info result;
+    struct vf_error error;
+    char lost[VF_NOTE_TEXT];
+    size_t size;
+    png_sample_write(sample_path("in.png"), &s);
+    char *file = sample_get(sample_path("in.png"), &size);
+    unsigned char *chunk = memmem(file, size, "tEXt12345", 9);
+    cr_assert_not_null(chunk);
+    memset(chunk + 4, ' ', 5);
+    png_save_uint_32(chunk + 4 + 6 + 9, (png_uint_32)crc32(0, chunk, 4 + 6 + 9));
+    sample_put(sample_path("in.png"), file, size);
+    free(file);
+    sample_copy(sample_path("in.png"), sample_path("out.png"), VF_COMPRESS_AS_INPUT);
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.png"), &error), VF_OK);
+    vf_info_for_result(vf_reader_info(reader), VF_FORMAT_PNG, VF_U8, 1, &result);
+    vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
+    cr_assert_str_eq(lost, "other texts");
+    vf_reader_close(reader);
+}
+
 static void set_imagej_resolution(TIFF *tif, uint32_t page)
 {
     (void)page;
