@@ -55,7 +55,7 @@ png_voidp vf_png_alloc(png_structp png, png_alloc_size_t bytes)
     struct vf_error ignored; /* libpng says "out of memory" of its own */
     size_t *left = png_get_mem_ptr(png);
     if (left != NULL && bytes > *left)
-        png_error(png, "its texts and profiles take more than is read of them; leave them out: "
+        png_error(png, "a text or profile claims more than is read; if the file is whole, leave these out: "
                        "convert IN.png -strip OUT.png");
     if (left != NULL)
         *left -= bytes;

@@ -88,11 +88,11 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
     size_t pages = 0, passed_over = 0;
     for (size_t directory = 0;; directory++) {
         struct vf_tiff_layout layout;
+        if (!vf_tiff_reads_allowed(&state->decoder.stream))
+            return vf_fail(error, VF_FAILED, "page %zu: %s", pages + 1, state->decoder.stream.message);
         if (directory >= directories)
             return vf_fail(error, VF_FAILED, "has more than %zu pages, or a broken chain of them",
                            directories);
-        if (!vf_tiff_reads_allowed(&state->decoder.stream))
-            return vf_fail(error, VF_FAILED, "page %zu: %s", pages + 1, state->decoder.stream.message);
         vf_tiff_layout_get(state->decoder.tif, &layout);
         if (directory == 0 && find_ome(reader, &layout, directories, error) != VF_OK)
             return VF_FAILED;

@@ -258,6 +258,26 @@ Test(io_refusals, pages_that_share_a_long_text)
     check_refused(sample_path("in.tif"), "again and again|page 2|tiffcp");
 }
 
+/* The same of one page: tags that nobody knows are kept too, by libtiff. */
+Test(io_refusals, tags_that_share_their_data)
+{
+    enum { BYTES = 4 << 20, ENTRIES = 100 };
+    struct tiff_entry entries[ENTRIES] = {
+        {TIFFTAG_IMAGEWIDTH, TIFF_LONG, 1, 60},
+        {TIFFTAG_IMAGELENGTH, TIFF_LONG, 1, 60},
+        {TIFFTAG_BITSPERSAMPLE, TIFF_LONG, 1, 8},
+        {TIFFTAG_STRIPOFFSETS, TIFF_LONG, 1, (uint32_t)TIFF_RAW_DATA(ENTRIES)},
+        {TIFFTAG_SAMPLESPERPIXEL, TIFF_LONG, 1, 1},
+        {TIFFTAG_STRIPBYTECOUNTS, TIFF_LONG, 1, 60 * 60},
+    };
+    char *data = calloc(BYTES, 1);
+    for (uint16_t i = 6; i < ENTRIES; i++)
+        entries[i] = (struct tiff_entry){40000 + i, TIFF_UNDEFINED, BYTES, (uint32_t)TIFF_RAW_DATA(ENTRIES)};
+    tiff_raw_write(sample_path("in.tif"), false, entries, ENTRIES, data, BYTES);
+    free(data);
+    check_refused(sample_path("in.tif"), "again and again|tiffcp");
+}
+
 static void change_page(TIFF *tif, uint32_t page)
 {
     if (page == 1)
