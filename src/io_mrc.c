@@ -125,7 +125,8 @@ static enum vf_status mrc_open(struct vf_reader *reader, struct vf_error *error)
         return VF_FAILED;
     reader->state = state;
     if (!vf_read_at(reader->fd, bytes, sizeof bytes, 0))
-        return vf_fail(error, VF_FAILED, "is cut short in its header of 1024 bytes");
+        return vf_fail(error, VF_FAILED, "its header of 1024 bytes cannot be read: %s",
+                       errno == 0 ? "the file ends too early" : strerror(errno));
     VF_TRY(vf_mrc_parse(bytes, &header, &info->type, &state->stored, error));
     state->start = VF_MRC_HEADER + (uint64_t)header.extended;
     state->swapped = header.big_endian != machine_is_big_endian();

@@ -1,5 +1,6 @@
 /* Reading TIFF: the directories are walked once when the file is opened, and every claim checked; then any
  * page can be decoded. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,8 @@ static enum vf_status read_header(struct vf_reader *reader, struct vf_error *err
 {
     unsigned char head[4];
     if (!vf_read_at(reader->fd, head, sizeof head, 0))
-        return vf_fail(error, VF_FAILED, "is cut short in its first 4 bytes");
+        return vf_fail(error, VF_FAILED, "its first 4 bytes cannot be read: %s",
+                       errno == 0 ? "the file ends too early" : strerror(errno));
     reader->info.big_endian = head[0] == 'M';
     reader->info.big_tiff = head[2] + head[3] == 43;
     return VF_OK;
@@ -81,13 +83,17 @@ static bool is_page(const struct vf_tiff_reader *state, const struct vf_tiff_lay
                : vf_tiff_ome_has(state->ome_directories, state->ome_planes, directory);
 }
 
-/* Visits every directory; libtiff sees to it that the chain has no loop. */
+/* Visits every directory; libtiff sees to it that the chain has no loop. What it cannot read of a directory,
+ * it takes as not being there: a tag, or the directories that follow. */
 static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, struct vf_error *error)
 {
     struct vf_tiff_reader *state = reader->state;
     size_t pages = 0, passed_over = 0;
     for (size_t directory = 0;; directory++) {
         struct vf_tiff_layout layout;
+        if (state->decoder.stream.io_error != 0)
+            return vf_fail(error, VF_FAILED, "page %zu: its directory cannot be read: %s", pages + 1,
+                           strerror(state->decoder.stream.io_error));
         if (!vf_tiff_reads_allowed(&state->decoder.stream))
             return vf_fail(error, VF_FAILED, "page %zu: %s", pages + 1, state->decoder.stream.message);
         if (directory >= directories)
@@ -100,6 +106,8 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
             passed_over += layout.reduced;
         else if (take_page(reader, pages++, &layout, error) != VF_OK)
             return VF_FAILED;
+        if (TIFFLastDirectory(state->decoder.tif) && directory + 1 < directories)
+            return vf_fail(error, VF_FAILED, "has changed while it was opened");
         if (TIFFLastDirectory(state->decoder.tif))
             break;
         vf_tiff_clear_error(&state->decoder.stream);
@@ -295,7 +303,8 @@ static enum vf_status tiff_open(struct vf_reader *reader, struct vf_error *error
     /* m: not mapped; c: single strips are not chopped into 8 KiB ones, which would be 8 KiB reads. */
     state->decoder.tif = vf_tiff_open(&state->decoder.stream, reader->name, "rmc");
     if (state->decoder.tif == NULL)
-        return vf_fail(error, VF_FAILED, "is no TIFF that can be read: %s", state->decoder.stream.message);
+        return vf_fail(error, VF_FAILED, "is no TIFF that can be read: %s",
+                       vf_tiff_cause(&state->decoder.stream, "unknown cause"));
     const size_t directories = TIFFNumberOfDirectories(state->decoder.tif);
     reader->info.tags = vf_tags_new(error);
     if (reader->info.tags == NULL)

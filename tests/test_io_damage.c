@@ -1,10 +1,13 @@
 /* Files cut short and bytes changed, everywhere in small files: an error or a picture, never a crash, a hang
  * or a leak. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "io_samples.h"
 
@@ -174,6 +177,34 @@ Test(io_damage, messages_name_the_place)
     cr_assert(strstr(error.text, expected), "%s", error.text);
     cr_assert_eq(vf_reader_read(reader, 0, planes, &error), VF_OK, "a bad page spoils no other");
     vf_reader_close(reader);
+}
+
+/* The system's, but for one call that fails as soon as `reads_before` others are done; -1: none does. */
+static int reads_before = -1;
+
+ssize_t pread(int fd, void *data, size_t bytes, off_t at)
+{
+    if (reads_before >= 0 && reads_before-- == 0) {
+        errno = EIO;
+        return -1;
+    }
+    return syscall(SYS_pread64, fd, data, bytes, at);
+}
+
+/* A disk that fails once: libtiff takes a page, or a tag, that it cannot read as one that there is not. */
+Test(io_damage, every_read_may_fail)
+{
+    for (int layout = 0; layout < LAYOUTS; layout++) {
+        put_sample(layout);
+        const char *path = sample_path(layouts[layout]);
+        for (int reads = 0; reads_before < 0; reads++) {
+            reads_before = reads;
+            const char *message = sample_refusal(path);
+            cr_assert(reads_before >= 0 || strstr(message, strerror(EIO)), "%s, read %d: %s", path, reads,
+                      message);
+        }
+        reads_before = -1;
+    }
 }
 
 /* A file that shrinks or changes between opening and reading. */
