@@ -1,5 +1,6 @@
 /* Filtering several files: while one is computed, the next is read and those before are written, where they
  * fit into memory together. */
+#include <errno.h>
 #include <libgen.h>
 #include <limits.h>
 #include <pthread.h>
@@ -340,6 +341,7 @@ static void print_report(const struct runner *r, FILE *to)
 static enum vf_status write_report(const struct runner *r, struct vf_output_file *file,
                                    struct vf_error *error)
 {
+    errno = 0;
     const int fd = dup(vf_output_file_descriptor(file));
     FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
     bool good = to != NULL;
@@ -350,8 +352,9 @@ static enum vf_status write_report(const struct runner *r, struct vf_output_file
     } else if (fd >= 0) {
         close(fd);
     }
-    const enum vf_status status =
-        good ? vf_output_file_finish(file, false, error) : vf_fail(error, VF_FAILED, "cannot be written");
+    const enum vf_status status = good ? vf_output_file_finish(file, false, error)
+                                       : vf_fail(error, VF_FAILED, "cannot be written: %s",
+                                                 errno != 0 ? strerror(errno) : "unknown cause");
     return status == VF_OK ? VF_OK : vf_fail_in(error, status, r->line->report);
 }
 

@@ -6,12 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "alloc.h"
 #include "version.h"
 
 #define FILE_NAME ".volfilter-done"
+
+/* Millions of lines: more than any directory should hold. */
+enum { MOST_BYTES = 1 << 30 };
 
 struct entry {
     char key[VF_SHA256_DIGITS + 1];
@@ -100,13 +104,17 @@ static enum vf_status read_all(struct vf_journal *journal, struct vf_error *erro
     char *line = NULL;
     size_t room = 0;
     struct entry entry;
+    struct stat about;
     enum vf_status status = VF_OK;
-    const int fd = openat(journal->directory, FILE_NAME, O_RDONLY | O_CLOEXEC);
+    /* A pipe that nobody writes to is not waited for. */
+    const int fd = openat(journal->directory, FILE_NAME, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
     if (file == NULL && fd < 0 && errno == ENOENT)
         return VF_OK;
     if (file == NULL)
         return vf_fail(error, VF_FAILED, "--resume: " FILE_NAME " cannot be read: %s", strerror(errno));
+    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > MOST_BYTES)
+        status = vf_fail(error, VF_FAILED, "--resume: " FILE_NAME " is no account of results; remove it");
     while (status == VF_OK && getline(&line, &room, file) > 0)
         if (read_entry(line, &entry))
             status = keep(journal, &entry, error);

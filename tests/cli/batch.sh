@@ -289,6 +289,18 @@ test_resume() {
     says "2 of 2 files were finished before"
 }
 
+# Neither waited for nor read to an end that never comes.
+test_resume_from_what_is_no_account() {
+    mkdir d
+    for kind in 'mkfifo' 'truncate -s 4G' 'ln -s /dev/zero' 'mkdir'; do
+        $kind d/.volfilter-done
+        expect 1 -f gaussian --resume --out-dir d "$SMALL"
+        says ".volfilter-done"
+        [ "$(names d)" = ".volfilter-done" ]
+        rm -r d/.volfilter-done
+    done
+}
+
 # Other weights under the same name have made other results.
 test_resume_knows_weights() {
     cp "$SMALL" a.png
@@ -400,6 +412,9 @@ test_report() {
     if command -v python3 >/dev/null; then
         python3 -c 'import json; r = json.load(open("r.json")); assert len(r["results"]) == 3'
     fi
+    message=$(ulimit -f 0 && "$VOLFILTER" -f gaussian --dry-run --report full.json --out-dir e "$SMALL" 2>&1 || :)
+    [ "$message" = "volfilter: full.json: cannot be written: File too large" ]
+    [ ! -e full.json ]
     expect 1 -f gaussian --report nowhere/r.json --out-dir e "$SMALL"
     says "nowhere/r.json"
     [ ! -e e/microaneurysms.png ]
