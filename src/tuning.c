@@ -470,7 +470,11 @@ static void path_of(const struct vf_cache *cache, char path[PATH_MAX + 16])
 enum vf_status vf_tuning_read_file(struct vf_tuning *tuning, const char *path, bool shipped,
                                    struct vf_error *error)
 {
-    FILE *file = fopen(path, "re");
+    /* A pipe in its place is not waited for. */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+    if (file == NULL && fd >= 0)
+        close(fd);
     if (file == NULL)
         return VF_OK;
     char *lines = vf_alloc(MOST_BYTES + 1, 1, "tuning", error);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/wait.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "model_gpu.h"
@@ -375,6 +376,19 @@ Test(tuning, file)
     vf_text_free(&text);
     vf_tuning_free(&tuning);
     vf_tuning_free(&again);
+    close_folder(&cache);
+}
+
+Test(tuning, a_pipe_is_not_waited_for, .timeout = 20)
+{
+    char path[PATH_MAX + 16];
+    const struct vf_cache cache = open_folder();
+    struct vf_tuning tuning;
+    struct vf_error error = {{0}};
+    snprintf(path, sizeof path, "%s/tuned.txt", cache.path);
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    cr_assert_eq(vf_tuning_open(&tuning, &cache, &error), VF_OK, "%s", error.text);
+    vf_tuning_free(&tuning);
     close_folder(&cache);
 }
 
