@@ -1,7 +1,5 @@
 #include "kernels/gpu_stream.h"
 
-extern const struct vf_gpu_scheme vf_gpu_associative;
-
 enum { MOST_HELD = 220 };
 
 /* Registers of 32 bits for a thread's rows of a plane. */

@@ -1,7 +1,5 @@
 #include "kernels/gpu_box.h"
 
-extern const struct vf_gpu_scheme vf_gpu_big_tile;
-
 enum { COLUMNS, CARRY, FLAT, CUBE };
 
 static const char *const variants[] = {"columns", "carry", "flat", "cube", NULL};

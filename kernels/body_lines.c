@@ -2,8 +2,6 @@
 
 #include "kernels/gpu_run.h"
 
-extern const struct vf_gpu_scheme vf_gpu_body_lines;
-
 /* Sums along x reach no farther: packs beside them are in registers. */
 #define MOST_REACH 32
 

@@ -3,8 +3,6 @@
 #include "kernels/gpu_run.h"
 #include "src/size.h"
 
-extern const struct vf_gpu_scheme vf_gpu_body_plane;
-
 static const struct vf_taps *taps_along(const struct vf_kernel_case *c, int axis)
 {
     return c->flow->stage[2 - axis / 2].taps;

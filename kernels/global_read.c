@@ -2,8 +2,6 @@
 
 #include "kernels/gpu_box.h"
 
-extern const struct vf_gpu_scheme vf_gpu_global_read;
-
 enum { GRID_SPAN, LINES_SPAN };
 
 static const char *const variants[] = {"grid-span", "lines-span", NULL};

@@ -15,23 +15,23 @@ struct vf_gpu {
     int block_threads;
     int sm_threads, sm_blocks; /* of a multiprocessor (SM), at most */
     int sm_registers;          /* 32-bit */
-    size_t block_shared;       /* bytes, with opting in */
-    size_t sm_shared;
-    size_t l2; /* bytes */
-    size_t memory;
-    double bandwidth;    /* of device memory, bytes/s that a copy reaches, reads and writes counted */
-    double clock;        /* Hz */
-    double double_ratio; /* float operations in the time of a double one */
+    size_t block_shared;       /* bytes of a block, once a kernel asks for more than the usual 48 KiB */
+    size_t sm_shared;          /* bytes */
+    size_t l2;                 /* bytes */
+    size_t memory;             /* bytes */
+    double bandwidth;          /* of device memory, bytes/s that a copy reaches, reads and writes counted */
+    double clock;              /* Hz */
+    double double_ratio;       /* float operations in the time of a double one */
     const struct vf_tuning *tuning; /* kernels measured on it; borrowed; NULL: none */
-    const struct vf_precompiled
-        *precompiled; /* the only kernels there are; borrowed; NULL: any is compiled */
+    /* Without a compiler, the only kernels there are; borrowed. NULL: any can be compiled. */
+    const struct vf_precompiled *precompiled;
 };
 
-/* Registers of a multiprocessor, and of a block at most, of every device so far: what schemes write into
- * kernels' texts is the same for all of them. */
+/* Registers (32-bit) of an SM, and the most of a block, on every device so far. For what schemes write into
+ * kernels' texts, which is to be the same on all devices; else sm_registers. */
 #define VF_SM_REGISTERS 65536
 
-/* Elements from row to row of a field on it, which start at multiples of 32 elements. */
+/* Elements from one row of a field to the next in device memory: rows start at multiples of 32 elements. */
 static inline ptrdiff_t vf_gpu_pitch(ptrdiff_t nx)
 {
     return (nx + 31) / 32 * 32;

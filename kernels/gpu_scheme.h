@@ -1,8 +1,9 @@
 /* A GPU scheme: how one kernel sweeps the grid. Here: what it is given and what it must offer.
  *
- * To add one: kernels/NAME.cu (device: kernels/device.h says how) and kernels/NAME.c, which fills a `const
- * struct vf_gpu_scheme`, and its line in vf_gpu_schemes (kernels/gpu_schemes.c). Every scheme gives the bits
- * of cpu_reference. */
+ * To add one: kernels/NAME.cu, which the device runs (kernels/device.h says how it is written),
+ * kernels/NAME.c, which fills `const struct vf_gpu_scheme vf_gpu_NAME`, and its line in gpu_schemes.def.
+ * Every scheme gives the bits of cpu_reference. global_read.c and .cu are the simplest, small_tile.c the
+ * shortest. */
 #ifndef VF_GPU_SCHEME_H
 #define VF_GPU_SCHEME_H
 
@@ -13,54 +14,54 @@
 #include "kernels/scheme.h"
 #include "src/text.h"
 
-#define VF_KERNEL_FIELDS 16      /* inputs, and outputs, of a kernel at most */
-#define VF_KERNEL_MOST_FIELDS 96 /* fields of its flow at most */
-#define VF_VECTOR_BYTES 16       /* of the compute type that a thread takes at once: a pack */
-#define VF_GATE_BYTES 16         /* of shared memory: a barrier of kernels/device_gate.h */
+#define VF_KERNEL_FIELDS 16      /* the most inputs, and the most outputs, of a kernel */
+#define VF_KERNEL_MOST_FIELDS 96 /* the most fields of its flow */
+#define VF_VECTOR_BYTES 16       /* of a pack: cells side by side that a thread moves at once */
+#define VF_GATE_BYTES 16         /* of shared memory: what a barrier of kernels/device_gate.h takes */
 
 struct vf_kernel_traffic; /* src/model.h */
 
 /* What one kernel computes: consecutive stages, whose sources it reads from memory and whose sinks it writes.
- * Borrowed pointers. */
+ * The flow is borrowed. */
 struct vf_kernel_case {
-    const struct vf_flow *flow; /* these stages alone: fields that come in are its sources */
+    const struct vf_flow *flow; /* of these stages alone: what earlier kernels made is a source of it */
     enum vf_type source_type[VF_KERNEL_FIELDS], sink_type[VF_KERNEL_FIELDS];
-    ptrdiff_t nx, ny, nz; /* to compute; 2D: nz images */
-    /* Derived by vf_kernel_case_derive: */
-    int halo[3]; /* z, y, x: how far all stages together reach on the sources */
-    int source_halo[VF_KERNEL_FIELDS][3];
-    bool shallow; /* what stages make is read by others at its own place only: a cell is computed from sources
-                     alone */
-    int operations;         /* arithmetic of a cell, in additions */
-    int face_operations;    /* of it, that of one face, which neighbours may share */
-    size_t param_count;     /* numbers of all stages, those of equal stages once */
-    bool loops_table;       /* vf_is_looped_table of a stage */
-    int written_operations; /* operations in the text of a cell: of such a table a row of it */
+    ptrdiff_t nx, ny, nz; /* cells to compute along each axis; in 2D nz counts images */
+    /* Derived from these by vf_kernel_case_derive: */
+    int halo[3];                          /* z, y, x: how far all stages together reach on the sources */
+    int source_halo[VF_KERNEL_FIELDS][3]; /* the same on each of them */
+    bool shallow;        /* stages read neighbours of sources only, not of what other stages make */
+    int operations;      /* arithmetic of a cell, in additions */
+    int face_operations; /* the part of it that is one face's, which two cells may share */
+    size_t param_count;  /* parameters and weights of all stages, those of equal stages once */
+    bool loops_table;    /* a stage is a table that the kernel's text takes in loops (vf_is_looped_table) */
+    int written_operations; /* like `operations`, as they stand in that text: of such a table one row */
 };
 
-/* The constants that a kernel is compiled with: x, y, z. In 2D the z of block and work is 1. */
+/* The constants that a kernel is compiled with. Triples are x, y, z; in 2D the z of block and work is 1. */
 struct vf_kernel_config {
-    int block[3];        /* threads */
+    int block[3];        /* threads of a block */
     int work[3];         /* cells of a thread */
-    int stream;          /* planes, or rows, that a block streams through; 0: it does not */
+    int stream;          /* planes, in 2D rows, that a block goes through one after another; 0: it does not */
     int variant;         /* index into the scheme's variants */
-    bool flat_grid;      /* tiles are numbered along the grid's x */
-    bool virtual_blocks; /* as many blocks as fit at once, each takes several tiles */
-    bool interior;       /* tiles inside the grid do without the boundary rule: twice the code */
+    bool flat_grid;      /* the grid of blocks is one line, along which tiles are numbered */
+    bool virtual_blocks; /* there are only as many blocks as fit at once; each takes several tiles */
+    bool interior;       /* tiles within the grid have code without the boundary rule: twice the code */
 };
 
 struct vf_gpu_scheme {
     const char *name, *summary;
-    const char *file; /* kernels/NAME.cu */
-    const char *const
-        *variants; /* their names, as --scheme NAME:variant=... takes them; NULL-terminated; NULL: none */
-    /* NULL, or why it cannot take the case; asked by vf_gpu_scheme_refuses. */
+    const char *file;            /* kernels/NAME.cu */
+    const char *const *variants; /* names, for --scheme NAME:variant=...; NULL-terminated; NULL: none */
+    /* NULL, or why it cannot take the case. Asked through vf_gpu_scheme_refuses only. */
     const char *(*refuses)(const struct vf_kernel_case *c);
-    bool takes_loops; /* vf_is_looped_table: its cells are read at places that are not constants */
-    /* The configurations worth weighing on this device, the best guess first; how many (at most `room`). */
+    bool takes_loops; /* it can take c->loops_table: offsets of what is read are not constants then */
+    /* Fills `list` with the configurations worth weighing on this device, the best guess first, at most
+     * `room`; returns how many. */
     int (*candidates)(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                       int room);
-    /* NULL, or why a configuration, perhaps the user's, does not do. */
+    /* NULL, or why a configuration, which may be the user's, cannot be run; vf_kernel_limits has what every
+     * scheme asks. */
     const char *(*forbids)(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                            const struct vf_kernel_config *config);
     /* Cells that one tile, a block's work, covers along x, y, z. */
@@ -69,33 +70,41 @@ struct vf_gpu_scheme {
     void (*tiles)(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t tiles[3]);
     /* Dynamic shared memory of a block in bytes. */
     size_t (*shared)(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
-    /* What a block does, for the model: all but blocks, threads, shared bytes, which the plan fills. A stream
-     * ends with the grid, unless the scheme numbers its tiles itself.
-     * `registers` holds a first guess, and the compiled number later. */
+    /* Says what a block does, from which the model (src/model.h) tells its time. All is 0 but threads,
+     * shared, tile and blocks, which are filled from the functions above, and steps and loads_in_flight,
+     * which are 1. `registers` is to be the scheme's guess; the compiled number takes its place where that is
+     * known. The stream of `config` ends where the grid does, unless the scheme has `tiles`. */
     void (*traffic)(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic);
-    int unsure_registers; /* by how many the compiler may take more than that guess */
-    /* Operations in the kernel's code once loops are unrolled, those beside arithmetic as far as they grow
-     * with the case: what compiling takes, some half a millisecond each. NULL: cells of a thread times a
-     * cell's operations. */
+    int unsure_registers; /* the compiler may take so many more than that guess */
+    /* Operations in the kernel's code once loops are unrolled, which is what compiling takes time for: some
+     * half a millisecond each. Those that are not arithmetic count as far as they grow with the case. NULL:
+     * cells of a thread times a cell's operations. */
     double (*written)(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
-    bool any_width;               /* blocks of one row of threads may be any number of warps wide */
-    double most_written;          /* so many at most for large grids; 0: no more than for small ones */
-    int most_stages, most_fields; /* of a kernel that is weighed unasked, where that takes long; 0: any */
-    /* Adds constants of its own to the kernel's text; NULL: none. */
+    bool any_width; /* a block that is one row of threads may be any number of warps wide */
+    /* The most that `written` may be for large grids, which repay longer compiling; 0: as for small ones. */
+    double most_written;
+    /* The largest kernels that are weighed unless the user asks for the scheme: weighing takes long, too. 0:
+     * any. */
+    int most_stages, most_fields;
+    /* Adds constants (#define) of its own to the kernel's text; NULL: none. */
     void (*define)(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                    struct vf_text *text);
 };
 
-/* All of them, NULL-terminated: the safe one, global-read, first. */
+#define VF_GPU_SCHEME_DEF(name) extern const struct vf_gpu_scheme vf_gpu_##name;
+#include "gpu_schemes.def"
+#undef VF_GPU_SCHEME_DEF
+
+/* In the order of gpu_schemes.def, NULL-terminated. */
 extern const struct vf_gpu_scheme *const vf_gpu_schemes[];
 
-/* Fills what is derived from the flow and the types. */
+/* Fills the members of a case that are derived from the others. */
 void vf_kernel_case_derive(struct vf_kernel_case *c);
 
-/* Where stage s finds its numbers among all parameters of the kernel, and how many: equal ones are kept once.
- * Global values are equal where they are the same one, whatever it is, so that the image has no say in a
- * kernel's text. */
+/* Where stage s finds its parameters or weights among those of the whole kernel, and how many it has. Stages
+ * whose parameters are equal share them. Parameters that are global values count as equal if they are the
+ * same global, not if their values happen to be: so a kernel's text does not depend on the image. */
 int vf_stage_first_param(const struct vf_flow *flow, int s);
 int vf_stage_param_count(const struct vf_stage *stage);
 
@@ -103,21 +112,22 @@ bool vf_config_equal(const struct vf_kernel_config *a, const struct vf_kernel_co
 
 /* ---- for schemes ---- */
 
-/* Arithmetic of a cell, in additions, where a thread computes so many side by side or one after another: what
- * belongs to a face is computed once for both of its cells. */
+/* Arithmetic of one cell, in additions, where a thread computes a box of so many cells: what belongs to a
+ * face inside the box is computed once, for both of its cells. */
 double vf_kernel_operations(const struct vf_kernel_case *c, int cells_x, int cells_y, int cells_z);
 
-/* The axis (0 is z) of a stage that is a line of weights: taps in consecutive places along it, the centre in
- * their midst; -1 of any other. */
+/* The axis (0 z, 1 y, 2 x) of a stage that is a line of weights: at consecutive places along one axis, as
+ * many before the centre as after it. -1 for any other stage. */
 int vf_line_axis(const struct vf_stage *stage);
 
-/* Whether a table has so many taps that its text is a loop: there is no VF_TAPS_s of it
- * (src/kernel_source.c). One that is no line has a number then for each place of the box that its halo spans,
- * NaN where no tap is, and takes a kernel alone, of a scheme that says so. */
+/* Whether a linear stage has so many weights that the kernel's text takes them in loops and not one by one
+ * (by VF_TAPS_s, src/kernel_source.c): any such stage, or only one that is not a line. The latter has a
+ * weight for each place of the box that its halo spans, NaN where there is none, and is a kernel of its own,
+ * by a scheme that takes_loops. */
 bool vf_is_looped(const struct vf_stage *stage);
 bool vf_is_looped_table(const struct vf_stage *stage);
 
-/* The place of tap t's weight among the stage's numbers. */
+/* The place of tap t's weight among the stage's parameters. */
 int vf_tap_param(const struct vf_stage *stage, int t);
 
 /* NULL, or why the scheme cannot take the case. */
@@ -127,25 +137,25 @@ const char *vf_gpu_scheme_refuses(const struct vf_gpu_scheme *scheme, const stru
 size_t vf_kernel_element(const struct vf_kernel_case *c);
 int vf_kernel_pack(const struct vf_kernel_case *c);
 
-/* Widths, in threads of so many cells side by side, of blocks of which one to four cover a row of the grid
- * with little beyond it: whole warps, two to eight, the widest first. How many. */
+/* Fills `width` with widths of blocks, in threads that compute so many cells side by side, such that one to
+ * four blocks cover a row of the grid with little beyond it: two to eight whole warps, the widest first.
+ * Returns how many. */
 enum { VF_MOST_WIDTHS = 4 };
 int vf_kernel_widths(const struct vf_kernel_case *c, int cells, int width[VF_MOST_WIDTHS]);
 
-/* Instructions that a value takes the time of as it is read, from the stored type to the compute type, and
- * as it is stored. */
+/* What it takes to convert a value that is read from the stored to the compute type, and one that is written
+ * back again: the time of so many additions, 0 where both types are the same. */
 double vf_widening_ops(const struct vf_kernel_case *c, enum vf_type stored);
 double vf_narrowing_ops(const struct vf_kernel_case *c, enum vf_type stored);
 
-/* NULL if `config` is within the device's limits with `shared` bytes and the case's dimension; else why not.
- */
+/* NULL, or why the device cannot run `config` with `shared` bytes of shared memory a block. */
 const char *vf_kernel_limits(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                              const struct vf_kernel_config *config, size_t shared);
 
-/* NULL, or why elements of a plane cannot be counted in 32 bits. */
+/* NULL, or why a scheme that counts the elements of a plane in 32 bits cannot take the case. */
 const char *vf_kernel_plane_limit(const struct vf_kernel_case *c);
 
-/* Whether cells other than the computed one are read of source k. */
+/* Whether source k is read at other cells than the computed one. */
 bool vf_kernel_source_has_halo(const struct vf_kernel_case *c, int k);
 
 #endif

@@ -6,20 +6,11 @@
 
 #include "src/size.h"
 
-extern const struct vf_gpu_scheme vf_gpu_global_read, vf_gpu_small_tile, vf_gpu_big_tile, vf_gpu_sliding_tile,
-    vf_gpu_body_lines, vf_gpu_body_plane;
-
-extern const struct vf_gpu_scheme vf_gpu_register_stream, vf_gpu_associative, vf_gpu_star_stream,
-    vf_gpu_separable_stream, vf_gpu_long_line, vf_gpu_table_rows, vf_gpu_lines_body, vf_gpu_time_stream,
-    vf_gpu_field_stream, vf_gpu_time_tile, vf_gpu_warp_stream;
-
 const struct vf_gpu_scheme *const vf_gpu_schemes[] = {
-    &vf_gpu_global_read,      &vf_gpu_small_tile,  &vf_gpu_big_tile,
-    &vf_gpu_sliding_tile,     &vf_gpu_body_lines,  &vf_gpu_body_plane,
-    &vf_gpu_register_stream,  &vf_gpu_associative, &vf_gpu_star_stream,
-    &vf_gpu_separable_stream, &vf_gpu_long_line,   &vf_gpu_table_rows,
-    &vf_gpu_lines_body,       &vf_gpu_time_stream, &vf_gpu_field_stream,
-    &vf_gpu_time_tile,        &vf_gpu_warp_stream, NULL,
+#define VF_GPU_SCHEME_DEF(name) &vf_gpu_##name,
+#include "gpu_schemes.def"
+#undef VF_GPU_SCHEME_DEF
+    NULL,
 };
 
 /* ---- what a case comes to ---- */

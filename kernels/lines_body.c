@@ -2,8 +2,6 @@
 
 #include "kernels/gpu_run.h"
 
-extern const struct vf_gpu_scheme vf_gpu_lines_body;
-
 #define WARP 32
 
 static const struct vf_stage *line_of(const struct vf_kernel_case *c)

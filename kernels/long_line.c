@@ -1,7 +1,5 @@
 #include "kernels/gpu_run.h"
 
-extern const struct vf_gpu_scheme vf_gpu_long_line;
-
 /* Whether a line's terms are all written out, so that each names its weight, or are a loop. */
 enum { WRITTEN, LOOP };
 

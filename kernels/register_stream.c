@@ -5,8 +5,6 @@
 #include "src/size.h"
 #include "src/volume.h"
 
-extern const struct vf_gpu_scheme vf_gpu_register_stream;
-
 enum { DIRECT, SHARED };
 static const char *const variants[] = {"direct", "shared", NULL};
 

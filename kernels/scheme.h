@@ -1,8 +1,9 @@
-/* A scheme sweeps a run, that is consecutive stages, over the grid. Here: runs in host memory, what a scheme
- * of the CPU is given, and what it must offer; gpu_scheme.h has the GPU's.
+/* A scheme sweeps a run, that is consecutive stages, over the grid. Here: how a run and its arrays are
+ * described to any scheme, and what a scheme of the CPU must offer; gpu_scheme.h has the GPU's.
  *
- * To add a scheme: one file (or stem) in kernels/ that fills a `const struct vf_scheme`, and its name below
- * and in cpu_schemes.c. Every scheme gives the bits of cpu_reference. */
+ * To add a scheme of the CPU: a file in kernels/ that fills `const struct vf_scheme vf_cpu_NAME`, its
+ * declaration and its name at the end of this header, and its line in cpu_schemes.c. Every scheme gives the
+ * bits of cpu_reference, whose source is the plainest to start from. */
 #ifndef VF_SCHEME_H
 #define VF_SCHEME_H
 
@@ -17,8 +18,9 @@
 #include "src/team.h"
 #include "src/volume.h"
 
-/* Stages in order, with the fields between them. A field is what one stage gives at every voxel; sources come
- * from memory, sinks go there. Every stage's inputs are sources or outputs of earlier stages. */
+/* A run: stages in order, with the fields between them. A field is one number for every voxel: a source,
+ * which is read from memory, or what a stage makes. Sinks are the fields that are written to memory, which
+ * may be sources too. Every stage's inputs are sources or outputs of earlier stages. */
 struct vf_flow {
     int dim;        /* 2: one plane, stages have no z terms */
     bool is_double; /* the compute type */
@@ -27,12 +29,12 @@ struct vf_flow {
     int field_count;
     enum vf_field_kind *field_kind; /* [field_count] */
     int stage_count;
-    struct vf_stage *stage; /* params resolved, once the values that `global` numbers are known */
+    struct vf_stage *stage; /* [stage_count]; param[] holds global values too, once they are known */
     int source_count, sink_count;
-    int *source, *sink; /* field numbers */
+    int *source, *sink; /* [source_count], [sink_count]: field numbers */
 };
 
-/* The compute type. */
+/* The compute type: what every field is computed in, however it is stored. */
 static inline enum vf_type vf_flow_type(const struct vf_flow *flow)
 {
     return flow->is_double ? VF_F64 : VF_F32;
@@ -46,20 +48,21 @@ static inline bool vf_flow_is_source(const struct vf_flow *flow, int field)
     return false;
 }
 
-/* How far (z, y, x) stages [begin, end) need each field, from the last to the first: what a consumer reaches
- * beyond its own reach. reach[field_count] holds what is known before, 0 for a field that is only wanted
- * itself. */
+/* How far beyond the wanted voxels (z, y, x) stages [begin, end) need each field: what the stage that reads
+ * it needs of its own result, and its halo besides. reach[field_count] is filled; it holds before how far the
+ * fields are wanted anyway, 0 for one that is wanted at the voxels only or not at all. */
 void vf_stages_reach(const struct vf_flow *flow, int begin, int end, int (*reach)[3]);
 
-/* A field in memory. Planes are ny rows of nx elements without padding; plane[b * nz + z] for image b of the
- * batch, NULL outside the z range that is held, or NULL itself where the field is on a GPU. */
+/* A field in memory. A plane is ny rows of nx elements without padding. Plane z of image b of the batch is
+ * plane[b * nz + z], NULL where it is not held; `plane` itself is NULL where the field is on a GPU. Borrowed.
+ */
 struct vf_array {
-    enum vf_type type;
+    enum vf_type type; /* as stored */
     void *const *plane;
     unsigned long long device; /* its address on the GPU, where it stays between runs; 0: in host memory */
 };
 
-/* What becomes of a sink: stored in an array, reduced to numbers, or both. */
+/* What becomes of a sink: stored in an array, reduced to numbers, or both. Borrowed. */
 struct vf_sink {
     const struct vf_array *array; /* NULL: not stored */
     struct vf_reducer *reducer;   /* [reducer_count] */
@@ -68,44 +71,49 @@ struct vf_sink {
 
 /* How row-stream cuts the grid: every value >= 1. */
 struct vf_tile {
-    ptrdiff_t x, y;  /* cells; 2D: y is 1, its rows are streamed */
-    ptrdiff_t chunk; /* planes (2D: rows) that one tile streams before another thread may take over */
+    ptrdiff_t x, y;  /* cells of a tile; in 2D y is 1, since its rows are streamed */
+    ptrdiff_t chunk; /* planes (2D: rows) that a thread streams a tile through before it takes another */
 };
 
-/* And the stages: all in one sweep, or those before `cut` in one of their own, `block` planes at a time. */
+/* How row-stream cuts the stages: one sweep of all, or two that take turns, `block` planes at a time: one of
+ * the stages before `cut`, one of the others. */
 struct vf_tiling {
-    struct vf_tile tile;  /* of the only or the last sweep */
-    int cut;              /* 0: none */
-    ptrdiff_t block;      /* 1 or more where there is one */
-    struct vf_tile first; /* of the first sweep then */
+    struct vf_tile tile;  /* of the only sweep, or of the second */
+    int cut;              /* 0: there is one sweep, and what follows does not count */
+    ptrdiff_t block;      /* >= 1 */
+    struct vf_tile first; /* of the first sweep */
 };
 
+/* A flow to compute, on arrays. Everything in it is borrowed. */
 struct vf_job {
     const struct vf_flow *flow;
-    ptrdiff_t nx, ny, nz;          /* of the whole grid: boundaries are its own */
-    ptrdiff_t batch;               /* independent grids of that shape */
-    ptrdiff_t z_begin, z_end;      /* the slab of the sinks to compute; sources hold what it reaches */
-    bool by_rows;                  /* 2D, one image, row-stream only: slabs are of rows, plane[y] is row y */
+    ptrdiff_t nx, ny, nz;          /* of the whole grid, whose edges are where the boundary rule holds */
+    ptrdiff_t batch;               /* independent images of that shape */
+    ptrdiff_t z_begin, z_end;      /* the planes of the sinks to compute; sources hold all that they need */
+    bool by_rows;                  /* row-stream, 2D, one image: z_begin, z_end and plane[] are of rows */
     const struct vf_array *source; /* [source_count] */
-    enum vf_type source_type, sink_type; /* for plan and bytes, without arrays: what all are stored as */
-    int in_place; /* so many sources, the first ones, may be read where they are: of the compute type, with
-                     VF_ROW_READ_BEYOND bytes after each plane that are the process's own */
-    const struct vf_sink *sink; /* [sink_count] */
-    struct vf_tiling tiling;
+    const struct vf_sink *sink;    /* [sink_count] */
+    /* For `plan` and `bytes`, which are asked before there are arrays: what all sources, all sinks are stored
+     * as. */
+    enum vf_type source_type, sink_type;
+    /* So many of the sources, the first ones, row-stream may read where they are, without copies: they are of
+     * the compute type, and VF_ROW_READ_BEYOND bytes after each plane may be read too. */
+    int in_place;
+    struct vf_tiling tiling; /* of row-stream: what `plan` chose, or the user */
     int threads;
-    struct vf_team *team; /* whose threads a run takes; NULL: its own */
-    size_t work_limit;    /* bytes that plan should stay below, whatever is lost in speed; 0: none */
-    double times;         /* such jobs that share a room, for plan: its pages are new to the first of them */
-    struct vf_room *room; /* for a run's working memory, which is left there for the next; NULL: its own */
-    void (*progress)(void *context, size_t cells); /* called from any thread; may be NULL */
+    struct vf_team *team; /* whose threads compute; NULL: the job starts its own */
+    size_t work_limit;    /* bytes of working memory that `plan` should keep to, however slow; 0: none */
+    struct vf_room *room; /* where working memory is taken from, and left for the next job; NULL: its own */
+    double times; /* for `plan`: how many such jobs use the room, as only the first waits for its pages */
+    void (*progress)(void *context, size_t cells); /* so many more are done; from any thread; may be NULL */
     void *progress_context;
-    const volatile int *stop; /* non-zero: give up with VF_INTERRUPTED; may be NULL */
-    /* On a GPU: gets the only source's address there, for the caller to free, if all of it was uploaded at
-     * once; NULL: not wanted. */
+    const volatile int *stop; /* set to other than 0: give up with VF_INTERRUPTED; may be NULL */
+    /* On a GPU: if the only source was uploaded as a whole, its address there is put here, for the caller to
+     * free. NULL: not wanted. */
     unsigned long long *uploaded;
 };
 
-/* What a scheme that streams goes along: the planes of the slab, in 2D its rows. */
+/* What a scheme that streams goes along: the wanted planes, in 2D the wanted rows, from begin to end. */
 static inline ptrdiff_t vf_job_begin(const struct vf_job *job)
 {
     return job->flow->dim == 3 || job->by_rows ? job->z_begin : 0;
@@ -116,7 +124,7 @@ static inline ptrdiff_t vf_job_end(const struct vf_job *job)
     return job->flow->dim == 3 || job->by_rows ? job->z_end : job->ny;
 }
 
-/* Cells of the slab. */
+/* Cells to compute, of all images. */
 static inline double vf_job_cells(const struct vf_job *job)
 {
     return (double)job->nx * (double)(job->flow->dim == 3 ? job->ny : 1) *
@@ -133,28 +141,31 @@ static inline char *vf_job_row(const struct vf_job *job, const struct vf_array *
 }
 
 struct vf_scheme {
-    const char *name;
-    const char *summary;
+    const char *name;    /* for --scheme */
+    const char *summary; /* a line of `volfilter help schemes` */
     /* NULL, or why it cannot take the flow. */
     const char *(*refuses)(const struct vf_flow *flow);
-    /* Fills job->tiling with its best choice, one tile of the whole grid where it does not tile, and returns
+    /* Fills job->tiling with the best choice, one tile of the whole grid where it does not tile, and returns
      * the predicted time in seconds. */
     double (*plan)(struct vf_job *job);
-    /* Working memory of a run in bytes, all threads together, beside sources and sinks. */
+    /* Working memory of a run in bytes, of all threads, without sources and sinks; SIZE_MAX where that
+     * overflows. */
     size_t (*bytes)(const struct vf_job *job);
     /* What it computes a planned job in; NULL: the flow's type. */
     enum vf_type (*cell)(const struct vf_job *job);
+    /* Fills the sinks for planes [z_begin, z_end) of every image. VF_INTERRUPTED after *job->stop; on any
+     * failure what the sinks hold is undefined. */
     enum vf_status (*run)(const struct vf_job *job, struct vf_error *error);
 };
 
 extern const struct vf_scheme vf_cpu_reference;
 extern const struct vf_scheme vf_cpu_row_stream;
 
-/* Those of the CPU, NULL-terminated, the default one first. */
+/* All of them, NULL-terminated, the default one first; and their names, for messages. */
 extern const struct vf_scheme *const vf_cpu_schemes[];
 #define VF_CPU_SCHEME_NAMES "row-stream and reference"
 
-/* The one with the name's first `length` bytes; NULL when there is none. */
+/* The scheme that the first `length` bytes of `name` name; NULL when there is none. */
 const struct vf_scheme *vf_cpu_scheme(const char *name, size_t length);
 
 #endif

@@ -1,8 +1,6 @@
 #include "kernels/gpu_stream.h"
 #include "src/volume.h"
 
-extern const struct vf_gpu_scheme vf_gpu_separable_stream;
-
 /* The stages of a chain's lines along z, y, x; -1: none. */
 struct lines {
     int stage[3];

@@ -1,7 +1,5 @@
 #include "kernels/gpu_box.h"
 
-extern const struct vf_gpu_scheme vf_gpu_sliding_tile;
-
 enum { ALONG_Y, ALONG_Z };
 
 static const char *const variants[] = {"y", "z", NULL};

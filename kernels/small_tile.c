@@ -1,7 +1,5 @@
 #include "kernels/gpu_box.h"
 
-extern const struct vf_gpu_scheme vf_gpu_small_tile;
-
 static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     size_t cells = 0;

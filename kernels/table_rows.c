@@ -1,7 +1,5 @@
 #include "kernels/gpu_run.h"
 
-extern const struct vf_gpu_scheme vf_gpu_table_rows;
-
 /* Whether the terms of a row of the table are written out, or are a loop over parts of a run each. */
 enum { WRITTEN, LOOP };
 

@@ -185,7 +185,7 @@ static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda
                                  "or another scheme",
                                  launch->scheme->name);
         const struct vf_forced safe = {
-            .scheme = vf_gpu_schemes[0], .variant = -1, .grid = -1, .virtual_blocks = -1, .interior = -1};
+            .scheme = &vf_gpu_global_read, .variant = -1, .grid = -1, .virtual_blocks = -1, .interior = -1};
         if (vf_gpu_rank(&kernel->work.c, &cuda->gpu, &safe, list, 1) == 0)
             return vf_fail(error, VF_DEVICE, "no kernel fits the device");
         best = 0;

@@ -113,8 +113,6 @@ double vf_gpu_predict(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     const struct vf_kernel_config counted = within_grid(c, scheme, config);
     scheme->tile(c, &counted, traffic.tile);
     vf_gpu_tiles(c, scheme, &counted, traffic.blocks);
-    if (scheme->traffic == NULL)
-        return 1;
     scheme->traffic(c, gpu, &counted, &traffic);
     if (registers > 0)
         traffic.registers = registers;
