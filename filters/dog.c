@@ -43,8 +43,8 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
             "%s: sigma and sigma2 smooth alike, so that nothing is left of the image; give sigma2 "
             "another width than sigma, such as %g times as much, and one of them at least %g voxels",
             context->filter, USUAL_RATIO, VF_LEAST_SIGMA);
-    VF_TRY(vf_add_gaussian(e, context, 'G', sigma, 4, 1, &smooth[0], VF_FIELD_IMAGE, error));
-    VF_TRY(vf_add_gaussian(e, context, 'W', sigma2, 4, 1, &smooth[1], VF_FIELD_IMAGE, error));
+    VF_TRY(vf_add_gaussian(e, context, 'G', sigma, VF_TRUNCATE, 1, &smooth[0], VF_FIELD_IMAGE, error));
+    VF_TRY(vf_add_gaussian(e, context, 'W', sigma2, VF_TRUNCATE, 1, &smooth[1], VF_FIELD_IMAGE, error));
     e->output_count = 1;
     if (vf_add_stage(e, "DOG", VF_STENCIL_minus, context->dim, smooth, e->output, VF_FIELD_DERIVED, error) ==
         NULL)

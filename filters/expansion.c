@@ -28,24 +28,8 @@ void vf_expansion_free(struct vf_expansion *e)
     *e = (struct vf_expansion){0};
 }
 
-enum vf_status vf_filter_expand(const struct vf_filter *filter, const struct vf_context *context,
-                                const struct vf_value *value, struct vf_expansion *expansion,
-                                struct vf_error *error)
-{
-    enum vf_status status = VF_FAILED;
-    *expansion = (struct vf_expansion){.repeat = 1};
-    bool fields = vf_add_field(expansion, VF_FIELD_IMAGE, error) == 0;
-    expansion->in_pre = true;
-    fields = fields && vf_add_field(expansion, VF_FIELD_IMAGE, error) == 0;
-    expansion->in_pre = false;
-    if (fields)
-        status = filter->expand(expansion, context, value, error);
-    if (status != VF_OK)
-        vf_expansion_free(expansion);
-    return status;
-}
-
-int vf_add_field(struct vf_expansion *e, enum vf_field_kind kind, struct vf_error *error)
+/* Adds a field; its number, or -1 with a message. */
+static int add_field(struct vf_expansion *e, enum vf_field_kind kind, struct vf_error *error)
 {
     enum vf_field_kind **list = e->in_pre ? &e->pre_field_kind : &e->field_kind;
     int *count = e->in_pre ? &e->pre_field_count : &e->field_count;
@@ -56,6 +40,23 @@ int vf_add_field(struct vf_expansion *e, enum vf_field_kind kind, struct vf_erro
     *list = grown;
     grown[*count] = kind;
     return (*count)++;
+}
+
+enum vf_status vf_filter_expand(const struct vf_filter *filter, const struct vf_context *context,
+                                const struct vf_value *value, struct vf_expansion *expansion,
+                                struct vf_error *error)
+{
+    enum vf_status status = VF_FAILED;
+    *expansion = (struct vf_expansion){.repeat = 1};
+    bool fields = add_field(expansion, VF_FIELD_IMAGE, error) == 0;
+    expansion->in_pre = true;
+    fields = fields && add_field(expansion, VF_FIELD_IMAGE, error) == 0;
+    expansion->in_pre = false;
+    if (fields)
+        status = filter->expand(expansion, context, value, error);
+    if (status != VF_OK)
+        vf_expansion_free(expansion);
+    return status;
 }
 
 /* An empty stage at the end of the list that is being built. */
@@ -87,7 +88,7 @@ struct vf_stage *vf_add_stage(struct vf_expansion *e, const char *name, enum vf_
     stage->output_count = stencil->outputs[dim - 2];
     memcpy(stage->input, inputs, (size_t)stage->input_count * sizeof *inputs);
     for (int k = 0; k < stage->output_count; k++) {
-        outputs[k] = vf_add_field(e, kind, error);
+        outputs[k] = add_field(e, kind, error);
         if (outputs[k] < 0)
             return NULL;
         stage->output[k] = outputs[k];
@@ -148,7 +149,8 @@ static bool same_taps(const struct vf_taps *a, const struct vf_taps *b)
     return same;
 }
 
-/* The stage of the pre-pass that makes the same of the same fields for another value; NULL: there is none. */
+/* A stage of the pre-pass with the same weights over the same fields, which another global value has brought;
+ * NULL: there is none. */
 static const struct vf_stage *find_linear(const struct vf_expansion *e, const struct vf_taps *taps, int count,
                                           const int *fields)
 {
@@ -177,7 +179,7 @@ static enum vf_status add_taps(struct vf_expansion *e, const char *name, const s
     stage->input_count = stage->output_count = count;
     for (int k = 0; k < count; k++) {
         stage->input[k] = fields[k];
-        fields[k] = stage->output[k] = vf_add_field(e, kind, error);
+        fields[k] = stage->output[k] = add_field(e, kind, error);
         if (fields[k] < 0)
             return VF_FAILED;
     }

@@ -1,7 +1,14 @@
 /* A filter is what the user names: its parameters, as a table, and how it expands into stages.
  *
- * To add one: a file here that fills a `const struct vf_filter vf_filter_NAME`, and its line in filters.def.
- * A new stencil is a header in stencils/ and its line in stencils.def. */
+ * To add one: a file here that fills `const struct vf_filter vf_filter_NAME`, and its line in filters.def. A
+ * new stencil is a header in stencils/, written in the words of kernels/stencil.h, and its line in
+ * stencils.def. gaussian.c is a filter of linear stages, laplacian.c one with a body.
+ *
+ * What every filter keeps to:
+ * - The result is a function of the input to the last bit: the order of each sum is part of the definition.
+ * - A NaN makes NaN of the values around it that depend on it, and of no others.
+ * - Axes are z, y, x in arrays, and x, y, z in what users write. In 2D there is no z term.
+ * - Derivatives divide by the sides of a voxel in units of its side along x (vf_context's aspect). */
 #ifndef VF_FILTER_H
 #define VF_FILTER_H
 
@@ -18,8 +25,8 @@ enum vf_param_kind {
     VF_PARAM_COUNT,     /* one whole number */
     VF_PARAM_CHOICE,    /* one word of `choices` */
     VF_PARAM_LENGTHS,   /* one length or one an axis (x, y, z), in voxels or a physical unit */
-    VF_PARAM_THRESHOLD, /* auto, a number, pN (a percentile) or Nsd (standard deviations), as `choices` allows
-                         */
+    VF_PARAM_THRESHOLD, /* a number or, as `choices` allows, auto, pN (percentile) or Nsd (standard
+                           deviations) */
     VF_PARAM_BOX,       /* WxH+X+Y or WxHxD+X+Y+Z, voxels */
     VF_PARAM_WEIGHTS,   /* a file that holds a table of weights (src/weights.h); has no default, is needed */
 };
@@ -28,7 +35,7 @@ struct vf_param {
     const char *name;
     enum vf_param_kind kind;
     const char *initial; /* the default, as a user would write it; "" for none */
-    double min, max;     /* both allowed; of the number, each length (voxels), or the percentile's value */
+    double min, max;     /* bounds, both allowed, of a number, a count, each length in voxels, a threshold */
     const char *unit;    /* "voxels", "x-voxels", "intensity" ...; "" for none */
     const char *choices; /* CHOICE: "a|b|c"; THRESHOLD: the words allowed: "auto|pN|Nsd" or "auto" */
     const char *help;    /* one line */
@@ -43,15 +50,14 @@ enum vf_threshold {
 
 enum vf_unit { VF_UNIT_BARE, VF_UNIT_VOXEL, VF_UNIT_ANGSTROM, VF_UNIT_NM, VF_UNIT_UM, VF_UNIT_MM };
 
-/* Of a checksum; and bytes of a path at most. */
 #define VF_CHECKSUM_DIGITS 12
-#define VF_MOST_PATH 4095
+#define VF_MOST_PATH 4095 /* bytes */
 
-/* A table of weights as its file has it. */
+/* A table of weights as its file has it: one block, freed by vf_free. */
 struct vf_weights {
     int size[3];                           /* z, y, x: each odd */
     char checksum[VF_CHECKSUM_DIGITS + 1]; /* of sizes and weights */
-    const char *path;                      /* in the same block */
+    const char *path;                      /* of the file; in the same block */
     double weight[];                       /* finite, not all 0; x runs fastest */
 };
 
@@ -60,57 +66,57 @@ struct vf_value {
     bool given;    /* by the user; otherwise the default */
     double number; /* NUMBER, COUNT; THRESHOLD: the number, N of pN or of Nsd */
     enum vf_threshold threshold;
-    int choice;        /* index into the param's choices */
-    int length_count;  /* LENGTHS: 1 or 3 (2 for x, y in 2D) */
-    double length[3];  /* LENGTHS: x, y, z as written */
-    enum vf_unit unit; /* LENGTHS */
-    int box_axes;      /* BOX: 3, or 2 for the 2D form, whose depth is 1 at 0; 0 when none is given */
-    long box_size[3], box_at[3]; /* BOX: x, y, z; size 0 when none is given */
-    struct vf_weights *weights;  /* WEIGHTS: the chain's */
+    int choice;                  /* index into the param's choices */
+    int length_count;            /* LENGTHS: 1 or 3 (2 for x, y in 2D) */
+    double length[3];            /* LENGTHS: x, y, z as written */
+    enum vf_unit unit;           /* LENGTHS */
+    int box_axes;                /* BOX: 3; 2 for WxH+X+Y, which has depth 1 at z = 0; 0 when none is given */
+    long box_size[3], box_at[3]; /* BOX: x, y, z, voxels; size 0 when none is given */
+    struct vf_weights *weights;  /* WEIGHTS: owned by the chain */
 };
 
 /* ---- stencils ---- */
 
-/* The most inputs, outputs and parameters of a stage, and global values of a filter. */
-#define VF_MAX_INPUTS 8
-#define VF_MAX_OUTPUTS 6
-#define VF_MAX_STENCIL_PARAMS 12
-#define VF_MAX_GLOBALS 4
+#define VF_MAX_INPUTS 8          /* of a stage */
+#define VF_MAX_OUTPUTS 6         /* of a stage */
+#define VF_MAX_STENCIL_PARAMS 12 /* of a stage */
+#define VF_MAX_GLOBALS 4         /* of a filter */
 
 enum vf_stencil_id {
-    VF_STENCIL_LINEAR,   /* a table of weights; not a body */
-    VF_STENCIL_EXTERNAL, /* a body that the stage brings, for a compiler at run time */
+    VF_STENCIL_LINEAR,   /* a table of weights, without a body */
+    VF_STENCIL_EXTERNAL, /* a body that is not in the program: a text of the stage's, which only a GPU
+                            compiles */
 #define VF_STENCIL_DEF(name, ...) VF_STENCIL_##name,
 #include "stencils.def"
 #undef VF_STENCIL_DEF
     VF_STENCIL_COUNT
 };
 
-/* What every scheme must know of a body. Index [0] is 2D, [1] is 3D. */
+/* What every scheme must know of a body: a line of stencils.def, where the fields are explained. Index [0] is
+ * 2D, [1] is 3D. */
 struct vf_stencil {
     const char *name;
     int inputs[2], outputs[2];
-    int centre_inputs[2]; /* that many of the first inputs are read at the centre only */
-    int star_inputs[2];   /* that many of the first inputs are read along the axes only */
-    int axial_inputs[2];  /* that many of them along one axis each: x, y, in 3D z, and again */
-    int reach[3];         /* z, y, x: the other inputs' halo */
-    int cost;             /* arithmetic operations a voxel in 3D, roughly: ranks plans */
-    int face_cost;     /* of it, that of one of the 6 faces, which neighbours may share; 0: there are none */
+    int centre_inputs[2], star_inputs[2], axial_inputs[2]; /* so many of the inputs, the first ones */
+    int reach[3];                                          /* z, y, x, voxels */
+    int cost;          /* of a voxel in 3D, in additions, roughly: it ranks plans */
+    int face_cost;     /* the part of it that is one face's; 0: the body has none to share */
     bool has_branches; /* it divides or takes roots: a GPU branches around their rare cases */
-    const char *text;  /* the body of an external one; NULL: stencils/NAME.h */
+    const char *text;  /* the body of an external one; NULL: it is in stencils/NAME.h */
 };
 
+/* Static. */
 const struct vf_stencil *vf_stencil(enum vf_stencil_id id);
 
 struct vf_stage;
 
-/* What its body is; not for linear stages. */
+/* What to know of a stage's body; of a linear stage it is all 0 but for the name. */
 const struct vf_stencil *vf_stage_stencil(const struct vf_stage *stage);
 
-/* Whether all bodies are of the table: a scheme that was compiled before has no others. */
+/* Whether no stage is external: the CPU's schemes have the bodies of stencils.def only. */
 bool vf_stages_are_listed(const struct vf_stage *stage, int count);
 
-/* The halo (z, y, x) of a stage on its input k, in 2D or 3D. */
+/* How many voxels away along z, y, x a stage reads its input k, in 2D or 3D (dim). */
 void vf_stage_halo(const struct vf_stage *stage, int dim, int k, int halo[3]);
 
 /* ---- stages ---- */
@@ -128,12 +134,12 @@ struct vf_taps {
     struct vf_tap tap[];
 };
 
-/* Which of a field's values stand outside the grid under boundary `constant=v`: v for a smoothed or diffused
- * image, which is the same quantity as the input, 0 for a derived one (gradients, tensors). */
+/* What stands outside the grid under boundary `constant=v`: v for an image, smoothed or not, which is the
+ * same quantity as the input, and 0 for what is derived from it (gradients, tensors). */
 enum vf_field_kind { VF_FIELD_IMAGE, VF_FIELD_DERIVED };
 
-/* One stencil over the grid. Fields are numbered within the expansion: 0 is its input. A linear stage applies
- * its taps to each of n inputs, giving as many outputs. */
+/* One stencil over the grid. Fields, one number for every voxel, are numbered within the expansion: 0 is its
+ * input. A linear stage applies its taps to each of its inputs and has as many outputs. */
 struct vf_stage {
     char name[8]; /* GX, ST, PDE: as --explain prints it */
     enum vf_stencil_id stencil;
@@ -142,29 +148,30 @@ struct vf_stage {
     int input_count, output_count;
     int input[VF_MAX_INPUTS], output[VF_MAX_OUTPUTS];
     double param[VF_MAX_STENCIL_PARAMS];
-    int global[VF_MAX_STENCIL_PARAMS]; /* 1 + number of the global that gives param[i], of the expansion's, in
-                                          a flow of the flow's; 0: param[i] stands */
+    /* 1 + the number of the global value that param[i] gets (in an expansion an index into its `global`, in a
+     * flow one into the plan's values); 0: param[i] is known. */
+    int global[VF_MAX_STENCIL_PARAMS];
 };
 
 /* ---- global values ---- */
 
-/* A number computed from all finite values of one field, a channel's, before the first iteration or, from
- * what that starts with, before each one. Variation is the standard deviation over the mean. */
+/* What a global value is of all finite values of a field; kernels/reduce.h has the definitions. */
 enum vf_reduction {
     VF_REDUCE_PERCENTILE,
-    VF_REDUCE_DEVIATION,
-    VF_REDUCE_RANGE,
+    VF_REDUCE_DEVIATION, /* standard deviations */
+    VF_REDUCE_RANGE,     /* the greatest less the least */
     VF_REDUCE_MEAN,
-    VF_REDUCE_VARIATION
+    VF_REDUCE_VARIATION /* the standard deviation over the mean */
 };
 
+/* A parameter of stages that depends on the whole image, one value for each channel. */
 struct vf_global {
     const char *name; /* as the user knows it: "k", "threshold" */
     enum vf_reduction reduction;
     double argument;                              /* percentile: N; deviation: the factor */
     long box_size[3], box_at[3];                  /* only this box (x, y, z); size 0: everywhere */
-    bool each;                                    /* before each iteration, not the first alone */
-    int field;                                    /* of the pre-pass's fields: whose values are reduced */
+    bool each;                                    /* anew before each iteration; else before the first */
+    int field;                                    /* of the pre-pass: the one whose values are reduced */
     double (*derive)(double value, double scale); /* what param[i] gets; NULL: the value itself */
     double scale;
 };
@@ -183,10 +190,12 @@ struct vf_context {
     const char *filter; /* for messages */
 };
 
-/* What one filter does to one field: the stages of one iteration, repeated, after a pre-pass for its globals.
- * Field 0 is the input (of every iteration), an image; an iteration's output is the next one's input, so
- * repeat > 1 needs one output. Pre-pass stages number their fields apart, 0 being the same input; those that
- * are there for values of each iteration come last, and may take the other values as parameters. */
+/* What one filter does to one field: the stages of one iteration, repeated, after a pre-pass that computes
+ * its global values. Field 0 is the input of every iteration, an image. An iteration's output is the input of
+ * the next, so that repeat > 1 needs one output.
+ *
+ * The stages of the pre-pass number their fields apart, 0 being the same input. Those for values that are
+ * computed anew before each iteration come last; their parameters may be values of the others. */
 struct vf_expansion {
     int repeat;
     int stage_count, field_count;
@@ -199,13 +208,13 @@ struct vf_expansion {
     int pre_count, pre_field_count;
     size_t pre_room, pre_field_room;
     enum vf_field_kind *pre_field_kind;
-    struct vf_stage *pre; /* one sweep serves all globals of a kind: of the first iteration, of each */
+    struct vf_stage *pre; /* [pre_count] */
     int global_count;
     struct vf_global global[VF_MAX_GLOBALS];
     int taps_count;
     size_t taps_room;
     struct vf_taps **taps; /* owned */
-    bool in_pre;           /* the builder adds to the pre-pass now */
+    bool in_pre;           /* set while a filter adds fields and stages to the pre-pass */
 };
 
 void vf_expansion_free(struct vf_expansion *expansion);
@@ -218,16 +227,17 @@ enum vf_status vf_filter_expand(const struct vf_filter *filter, const struct vf_
                                 struct vf_error *error);
 
 struct vf_filter {
-    const char *name;
+    const char *name;    /* as users write it */
     const char *summary; /* one line */
     const char
-        *known_as;      /* "a|b": what other programs call it, in small letters without '_'; NULL: the same */
-    const char *source; /* the papers and formulae it follows */
-    bool keeps_type;    /* its result is of its input's kind and type; otherwise float32 */
-    const struct vf_param *params;
+        *known_as; /* "a|b": what other programs call it, in small letters without '_'; NULL: nothing else */
+    const char *source;            /* the papers and formulae that it follows; NULL: none */
+    bool keeps_type;               /* its result is stored as its input's type; otherwise as float32 */
+    const struct vf_param *params; /* [param_count]; at most VF_MAX_PARAMS (src/chain.h) */
     int param_count;
-    /* Fills an expansion that holds field 0 alone, and repeat 1. `value` has one entry for each of `params`.
-     */
+    /* Adds stages, and sets output and output_count. The expansion comes with field 0, no stages, repeat 1
+     * and no outputs. `value` has one entry for each of `params`. What is added is freed by the caller, also
+     * after a failure. */
     enum vf_status (*expand)(struct vf_expansion *expansion, const struct vf_context *context,
                              const struct vf_value *value, struct vf_error *error);
 };
@@ -238,59 +248,63 @@ const struct vf_filter *vf_filter_by_name(const char *name, size_t length);
 
 /* ---- what filters build with (filters/expansion.c) ---- */
 
-/* Adds a field; its number, or -1 with a message. */
-int vf_add_field(struct vf_expansion *e, enum vf_field_kind kind, struct vf_error *error);
-
-/* Adds a body stage that reads `inputs` and makes new derived fields, their numbers in `outputs` (the
- * stencil's count for `dim`). The stage is returned so that its params can be set; NULL with a message. */
+/* Adds a stage with a body, which reads fields `inputs` and makes new fields of a kind, whose numbers are put
+ * into `outputs`: as many of both as the stencil has in `dim` dimensions. Returns the stage, all of whose
+ * params are 0, for them to be set; it is valid until another one is added. NULL with a message. */
 struct vf_stage *vf_add_stage(struct vf_expansion *e, const char *name, enum vf_stencil_id stencil, int dim,
                               const int *inputs, int *outputs, enum vf_field_kind kind,
                               struct vf_error *error);
 
-/* Adds a linear stage along `axis` (0 x, 1 y, 2 z) over `count` fields, in place: fields[i] becomes the new
- * field. weights[0..2*radius] run from offset -radius. */
+/* Adds a linear stage along `axis` (0 x, 1 y, 2 z) over `count` fields: fields[i] becomes the number of the
+ * field that is made of it. weights[0..2*radius] run from offset -radius. */
 enum vf_status vf_add_linear(struct vf_expansion *e, const char *name, int axis, const double *weights,
                              int radius, int count, int *fields, enum vf_field_kind kind,
                              struct vf_error *error);
 
-/* Adds a linear stage of a whole table over *field, in place; of weights that are 0 in the compute type
- * nothing is read. A usage error where one of them is beyond that type, or all are 0. `flips`: the table is
- * turned about its centre. */
+/* The same of a whole table over *field. Places whose weight is 0 in the compute type are not read. A usage
+ * error where a weight is beyond the range of that type, or all are 0. `flips`: the table is turned about its
+ * centre, which makes a convolution of the sum. */
 enum vf_status vf_add_table(struct vf_expansion *e, const struct vf_context *context, const char *name,
                             const struct vf_weights *weights, bool flips, int *field, enum vf_field_kind kind,
                             struct vf_error *error);
 
-/* In voxels: where floor(4 sigma + 0.5), the radius of a Gaussian that ends at 4 sigma, is 1. */
+/* Where a Gaussian ends, in standard deviations, unless the user says so. */
+#define VF_TRUNCATE 4
+
+/* The least sigma, in voxels, that smooths at all: floor(4 sigma + 0.5), the radius where a Gaussian ends at
+ * 4 sigma, is 1. */
 #define VF_LEAST_SIGMA 0.125
 
-/* Gaussian along each axis with sigma > 0 (voxels, x y z): stages named with `letter` and the axis: GX GY GZ.
- */
+/* Adds a Gaussian of sigma[] (voxels; x, y, z) over `count` fields, as vf_add_linear does: a stage for each
+ * axis whose radius floor(truncate * sigma + 0.5) is not 0, named by `letter` and the axis: GX, GY, GZ. */
 enum vf_status vf_add_gaussian(struct vf_expansion *e, const struct vf_context *context, char letter,
                                const double sigma[3], double truncate, int count, int *fields,
                                enum vf_field_kind kind, struct vf_error *error);
 
-/* Derivative of a Gaussian along one axis, per voxel of that axis times `scale`; replaces *field. */
+/* Adds the derivative of a Gaussian of sigma (voxels) along one axis over *field, as vf_add_linear does: per
+ * voxel of that axis, times `scale`. */
 enum vf_status vf_add_gaussian_derivative(struct vf_expansion *e, const char *name, int axis, double sigma,
                                           double truncate, double scale, int *field, struct vf_error *error);
 
-/* A global value over a field of the pre-pass; its number, for vf_stage.global (which is one more), or -1. */
+/* Adds a copy of a global value; its number, which vf_stage.global takes plus 1, or -1 with a message. */
 int vf_add_global(struct vf_expansion *e, const struct vf_global *global, struct vf_error *error);
 
-/* A length parameter in voxels of each axis. `isotropic`: a single bare number is in x-voxels and is divided
- * by the aspect (filters that use tensors); otherwise it holds for every axis. A physical unit without a
- * spacing is a usage error, and so is a length in one that is not 0 but below VF_LEAST_SIGMA on every axis:
- * it would do nothing, and its unit is more likely wrong. */
+/* A length parameter in voxels of each axis, into sigma[] (x, y, z). One bare number is in voxels of each
+ * axis or, if `isotropic`, in voxels along x, and is divided by the aspect for the others: so it is in
+ * filters that use tensors. A physical unit without a known spacing is a usage error, and so is
+ * a length in one that is not 0 but below VF_LEAST_SIGMA on every axis: it would do nothing, and its unit is
+ * more likely wrong. */
 enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct vf_value *value,
                                     const struct vf_context *context, bool isotropic, double sigma[3],
                                     struct vf_error *error);
 
-/* The box that a global is taken from; everywhere where none is given. In a stack one for x and y alone is a
- * usage error. */
+/* Fills the global's box from a BOX parameter; size 0, everywhere, where none is given. In a stack a box
+ * without z is a usage error. */
 enum vf_status vf_set_box(const struct vf_param *param, const struct vf_value *value,
                           const struct vf_context *context, struct vf_global *global, struct vf_error *error);
 
-/* The step size: 0.9 of the stable bound 1 / (2 sum 1/h^2) for auto; a larger one than the bound is a usage
- * error. */
+/* The step size of a diffusion, from a THRESHOLD parameter: for auto 0.9 of the bound of stability, 1 / (2
+ * sum 1/h^2) over the axes. A larger one than the bound is a usage error. */
 enum vf_status vf_stable_step(const struct vf_value *value, const struct vf_context *context, double *dt,
                               struct vf_error *error);
 

@@ -52,7 +52,7 @@ static enum vf_status add_component(struct vf_expansion *e, const struct vf_cont
                                                                                            "GDZ"};
     enum vf_status status = VF_OK;
     if (method == GAUSSIAN)
-        return vf_add_gaussian_derivative(e, gaussian_name[axis], axis, sigma[axis], 4,
+        return vf_add_gaussian_derivative(e, gaussian_name[axis], axis, sigma[axis], VF_TRUNCATE,
                                           1 / context->aspect[axis], field, error);
     for (int other = 0; other < context->dim && method != CENTRAL; other++)
         if (other != axis)
@@ -99,7 +99,7 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
     if (method == CENTRAL && output == MAGNITUDE)
         return vf_add_gradient_magnitude(e, context, sigma, &e->output[0], error);
     if (method != GAUSSIAN)
-        VF_TRY(vf_add_gaussian(e, context, 'G', sigma, 4, 1, &smooth, VF_FIELD_IMAGE, error));
+        VF_TRY(vf_add_gaussian(e, context, 'G', sigma, VF_TRUNCATE, 1, &smooth, VF_FIELD_IMAGE, error));
     for (int axis = 0; axis < context->dim; axis++) {
         component[axis] = smooth;
         if (output == MAGNITUDE || output == COMPONENTS || axis == (int)output - ONLY_X)

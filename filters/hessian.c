@@ -35,7 +35,7 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
     int smooth = 0;
     enum vf_status status;
     VF_TRY(vf_lengths_in_voxels(&params[SIGMA], &value[SIGMA], context, true, sigma, error));
-    VF_TRY(vf_add_gaussian(e, context, 'G', sigma, 4, 1, &smooth, VF_FIELD_IMAGE, error));
+    VF_TRY(vf_add_gaussian(e, context, 'G', sigma, VF_TRUNCATE, 1, &smooth, VF_FIELD_IMAGE, error));
     struct vf_stage *stage =
         vf_add_stage(e, "HESS", components ? VF_STENCIL_hessian : VF_STENCIL_hessian_eigenvalues,
                      context->dim, &smooth, e->output, VF_FIELD_DERIVED, error);

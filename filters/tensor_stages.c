@@ -19,13 +19,14 @@ enum vf_status vf_add_structure_tensor(struct vf_expansion *e, const struct vf_c
                                        struct vf_error *error)
 {
     enum vf_status status;
-    VF_TRY(vf_add_gaussian(e, context, 'G', sigma, 4, 1, smooth, VF_FIELD_IMAGE, error));
+    VF_TRY(vf_add_gaussian(e, context, 'G', sigma, VF_TRUNCATE, 1, smooth, VF_FIELD_IMAGE, error));
     struct vf_stage *stage = vf_add_stage(e, "ST", VF_STENCIL_structure_tensor, context->dim, smooth, tensor,
                                           VF_FIELD_DERIVED, error);
     if (stage == NULL)
         return VF_FAILED;
     vf_set_half_inverse_h(stage, context);
-    VF_TRY(vf_add_gaussian(e, context, 'R', rho, 4, stage->output_count, tensor, VF_FIELD_DERIVED, error));
+    VF_TRY(vf_add_gaussian(e, context, 'R', rho, VF_TRUNCATE, stage->output_count, tensor, VF_FIELD_DERIVED,
+                           error));
 out:
     return status;
 }
@@ -50,7 +51,7 @@ enum vf_status vf_add_gradient_magnitude(struct vf_expansion *e, const struct vf
                                          const double sigma[3], int *field, struct vf_error *error)
 {
     enum vf_status status;
-    VF_TRY(vf_add_gaussian(e, context, 'G', sigma, 4, 1, field, VF_FIELD_IMAGE, error));
+    VF_TRY(vf_add_gaussian(e, context, 'G', sigma, VF_TRUNCATE, 1, field, VF_FIELD_IMAGE, error));
     struct vf_stage *stage = vf_add_stage(e, "GM", VF_STENCIL_gradient_magnitude, context->dim, field, field,
                                           VF_FIELD_DERIVED, error);
     if (stage == NULL)

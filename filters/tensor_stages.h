@@ -10,15 +10,15 @@ enum vf_status vf_add_structure_tensor(struct vf_expansion *e, const struct vf_c
                                        const double sigma[3], const double rho[3], int *smooth, int *tensor,
                                        struct vf_error *error);
 
-/* Whether rho, in voxels, smooths along some axis. Where it does not the tensor is of rank one, and the
- * gradient its only direction. */
+/* Whether rho (voxels) smooths along some axis. Where it does not, the tensor is of rank one: the gradient is
+ * the only direction that it has. */
 bool vf_smooths_tensor(const double rho[3]);
 
-/* A usage error where it does not, of filters that need another direction. */
+/* A usage error if rho does not smooth, for filters that need another direction. */
 enum vf_status vf_must_smooth_tensor(const struct vf_context *context, const double rho[3],
                                      struct vf_error *error);
 
-/* |grad u_sigma| of *field by central differences (stages GX GY GZ GM); replaces it. */
+/* From *field to |grad u_sigma| by central differences (stages GX GY GZ GM), whose number *field becomes. */
 enum vf_status vf_add_gradient_magnitude(struct vf_expansion *e, const struct vf_context *context,
                                          const double sigma[3], int *field, struct vf_error *error);
 
@@ -33,23 +33,22 @@ enum vf_status vf_add_diffusion_tensor(struct vf_expansion *e, const struct vf_c
 enum vf_status vf_add_diffusion_step(struct vf_expansion *e, const struct vf_context *context,
                                      const int *tensor, double dt, struct vf_error *error);
 
-/* The parameter k of a stage: its inverse into stage->param[slot], now or from a global of the pre-pass,
- * which for a percentile is over |grad u_sigma| and for deviations over the stage's input. The stage must be
- * the latest added. */
+/* Sets param[slot] of the stage that was added last to 1/k: now if the user gave k, else by a global value, a
+ * percentile of |grad u_sigma| or the standard deviation of the filter's input. */
 enum vf_status vf_set_inverse_k(struct vf_expansion *e, const struct vf_context *context,
                                 const struct vf_value *value, const double sigma[3], int slot,
                                 struct vf_error *error);
 
-/* The contrast sqrt(C) S^2 of coherence-enhancing diffusion, S the range of field 0 over 255, into the latest
- * stage's VF_CED_CONTRAST; and alpha. */
+/* Sets, of the stage that was added last, VF_CED_ALPHA, and by a global value VF_CED_CONTRAST: sqrt(C) S^2, S
+ * being the range of the filter's input over 255. */
 enum vf_status vf_set_coherence(struct vf_expansion *e, double alpha, double c, struct vf_error *error);
 
-/* Labels of a tensor's components, in the order of VF_XX and on (kernels/stencil.h), and which of them are on
- * the diagonal, by axis, and which are not, in order: [dim - 2]. */
+/* [dim - 2]: labels of a tensor's components, in the order of kernels/stencil.h; the numbers of those on the
+ * diagonal, x, y, z; and of the others, xy, xz, yz. */
 extern const char *const vf_tensor_label[2][6];
 extern const int vf_tensor_diagonal[2][3], vf_tensor_mixed[2][3];
 
-/* 1/(2h) for a stage's first three parameters. */
+/* Sets a stage's first three parameters to 1/(2h) of x, y, z. */
 void vf_set_half_inverse_h(struct vf_stage *stage, const struct vf_context *context);
 
 #endif

@@ -21,7 +21,7 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
     int field[2] = {0, 0}; /* the image, and smoothed */
     enum vf_status status;
     VF_TRY(vf_lengths_in_voxels(&params[SIGMA], &value[SIGMA], context, false, sigma, error));
-    VF_TRY(vf_add_gaussian(e, context, 'G', sigma, 4, 1, &field[1], VF_FIELD_IMAGE, error));
+    VF_TRY(vf_add_gaussian(e, context, 'G', sigma, VF_TRUNCATE, 1, &field[1], VF_FIELD_IMAGE, error));
     struct vf_stage *stage =
         vf_add_stage(e, "USM", VF_STENCIL_unsharp, context->dim, field, e->output, VF_FIELD_IMAGE, error);
     if (stage == NULL)
