@@ -8,31 +8,35 @@
  *   VF_SMALL_INPUTS                      1: all inputs have fewer bytes than the compute type
  *   VF_FIELDS                            inputs and what the stages make
  *   VF_STAGES, VF_BODIES                 stages; those of them that are bodies
- *   VF_PARAMS, VF_PARAM_TABLE            numbers of all stages; 1: they are in memory, too many for arguments
+ *   VF_PARAMS, VF_PARAM_TABLE            parameters and weights of all stages; 1: too many for the kernel's
+ *                                        arguments, they are in memory
  *   VF_LOOPS_TABLE                       1: a table is read in loops, at places that are not constants
  *   VF_HALO_Z, VF_HALO_Y, VF_HALO_X      how far the case reaches on its inputs (2D: z is 0)
  *   VF_BLOCK_X, _Y, _Z                   threads of a block
  *   VF_WORK_X, _Y, _Z                    cells of a thread
- *   VF_STREAM                            planes, or rows, that a block streams
- *   VF_VARIANT                           the scheme's own: VF_VARIANT_NAME is 1 for the one chosen
- *   VF_FLAT_GRID, VF_VIRTUAL             1: tiles are numbered along x; and each block takes several
- *   VF_INTERIOR                          1: tiles that lie inside the grid do without the boundary rule
+ *   VF_STREAM                            planes, in 2D rows, that a block streams
+ *   VF_VARIANT_NAME                      for each of the scheme's variants: 1 for the one chosen, else 0
+ *   VF_FLAT_GRID, VF_VIRTUAL             1: blocks are numbered along x; each block takes several tiles
+ *   VF_INTERIOR                          1: tiles within the grid have code without the boundary rule
  *
  * Of inputs, outputs and stages the text has:
  *   vf_in_K, vf_out_K                    typedefs: the stored types of input K, output K
  *   VF_EACH_INPUT(F), _OUTPUT, _STAGE    F(0) F(1) ...
  *   vf_load(args, input, at)             an element, widened; vf_load_pack (device_pack.h) takes several
  *   vf_outside(args, input)              what it reads outside the grid where VF_BOUNDARY is VF_CONSTANT
- *   vf_is_image(field), vf_sink(output)  whether that is the constant; the field that an output holds
+ *   vf_is_image(field)                   whether that is the user's constant; else it is 0
+ *   vf_sink(output)                      the field that an output holds
  *   vf_input_halo_z(input), _y, _x       how far it is read
  *   vf_stage_S, VF_TAPS_S                a struct of what is known of stage S; the weights of a linear one
  *
- * What a scheme defines: `vf_tile(args, tile x, y, z)`, which computes one tile with the whole block, and
- * includes kernels/device_entry.h last. Where stages read neighbours of inputs alone (vf_kernel_case's
- * `shallow`), it makes an accessor for each cell and calls vf_cell_by<true>(accessor), and if what that gives
- * is a NaN, vf_cell_by<false>(accessor), which is always right (kernels/stencil_quotient.h). Accessors have:
+ * What a scheme defines: `vf_tile(args, tile x, y, z)`, which computes one tile with the whole block; last it
+ * includes kernels/device_entry.h, which has the kernel itself. Where stages read neighbours of inputs alone
+ * (vf_kernel_case's `shallow`), it makes an accessor for each cell and calls vf_cell_by<true>(accessor)
+ * (kernels/device_cell.h), and if that returns a NaN, vf_cell_by<false>(accessor), which is always right
+ * (kernels/stencil_quotient.h says why there are two). Results are kept until then, and written by
+ * vf_store_pack (device_pack.h). kernels/global_read.cu is the simplest scheme. Accessors have:
  *   REAL read(int input, int dz, int dy, int dx)   input at an offset (2D: dz is 0)
- *   void store(int output, REAL value)
+ *   void store(int output, REAL value)             a result of the cell
  *   bool open(int axis, bool upper)                vf_is_open of the cell's place
  *   const VfArgs &args
  *   REAL lower_face(int stage, REAL upper, lower)  along the streamed axis; with VF_KEEPS_FACES alone */

@@ -2,35 +2,35 @@
  *
  * A scheme that compiles bodies defines, before it includes them:
  *   REAL, REAL_BITS          the compute type and its width, 32 or 64
- *   VF_WHOLE_NUMBERS         optional, 1: REAL is an integer type, of 8 or 16 bits. Bodies that only put
- *                            values in order may be compiled so, by LESSER and GREATER, without heed of NaN
+ *   VF_WHOLE_NUMBERS         optional, 1: REAL is an integer type of 8 or 16 bits, without NaN. Only bodies
+ *                            that do no arithmetic are compiled so: the medians, by LESSER and GREATER
  *   DIM                      2 or 3
  *   VF_STENCIL(name)         the head of the function that computes one voxel
  *   AT(k, dz, dy, dx)        input k at an offset (2D: dz = 0); constant arguments
  *   PUT(k, value)            output k
  *   PARAM(i)                 the stage's parameter i
  *   OPEN_LO(axis), OPEN_HI(axis)   whether flux may cross the lower, upper face along VF_X, VF_Y or VF_Z
- *   LOWER_FACE(axis, upper, lower)   optional: what belongs to the voxel's lower face along an axis. `lower`
- *                            computes it, and is what the voxel before has as `upper`, where a scheme that
- *                            computes voxels one after another may have it from; once a body and axis
- *   UPPER_FACE(axis, upper)  optional: what belongs to the upper face, which a scheme may have computed
- *                            before; it is what goes into LOWER_FACE
- *   OF_COLUMN(k, dx, value)  optional: value k of those that the inputs at x + dx alone give, where a scheme
- *                            that computes voxels along x may have it from; each once a body
- *   EIGENVALUES(definite, tensor), EIGENVECTOR(tensor, rank)   optional: vf_eigenvalues_of,
- *                            vf_eigenvector_of; one of them, once a body
- *   SHORT_WAY, DOUBT(value), VF_NEAR_RECIPROCAL(x), VF_NEAR_INVERSE_ROOT(x)   optional: stencil_quotient.h
- *   SQRT(x)                  optional, of floats: the root, rounded to nearest
- *   ROOT_OF_STEPS(squares)   optional: SQRT of a sum of squares, each of two inputs' difference times one of
- *                            the first DIM parameters, which is 0 where an image is flat and never tiny else
- *                            where inputs are whole numbers
  *   VF_DEVICE                what functions that bodies call are declared with
  *   VF_UNROLL                optional: asks the compiler to unroll the short loop that follows it
+ * and optionally, so that what voxels have in common is computed once:
+ *   LOWER_FACE(axis, upper, lower)   a value that belongs to the voxel's lower face along an axis, which
+ *                            `lower` computes. `upper` is the value of the upper face, which is the lower one
+ *                            of the next voxel: a scheme that goes along the axis keeps it, and need not
+ *                            compute `lower` there. Once for each axis in a body
+ *   UPPER_FACE(axis, upper)  the value of the upper face, for LOWER_FACE, which `upper` computes
+ *   OF_COLUMN(k, dx, value)  value number k that depends on inputs at x + dx only, which `value` computes: a
+ *                            scheme that goes along x may have it from another voxel. Each once in a body
+ *   EIGENVALUES(definite, tensor), EIGENVECTOR(tensor, rank)   vf_eigenvalues_of, vf_eigenvector_of; at most
+ *                            one of them in a body, once
+ *   SHORT_WAY, DOUBT(value), VF_NEAR_RECIPROCAL(x), VF_NEAR_INVERSE_ROOT(x)   see stencil_quotient.h
+ *   SQRT(x)                  the root of a float, rounded to nearest
+ *   ROOT_OF_STEPS(squares)   SQRT of a sum of squares, each of a difference of two inputs times one of the
+ *                            first DIM parameters: of whole numbers it is 0 or far from underflow
  *
- * Arithmetic is part of a filter's definition. Bodies use + - x / and FMA, SQRT, ABS, comparisons, LESSER,
- * GREATER and the functions of stencil_math.h only, each rounded once as IEEE 754 says; selections are
- * written with ?:, never branches, so that every lane does the same. What divides much may do it by
- * stencil_quotient.h, the same bits. No compiler may contract or reassociate them. */
+ * Arithmetic is part of a filter's definition. Bodies use + - x / and FMA, SQRT, ABS, comparisons, MIN, MAX,
+ * LESSER, GREATER and the functions of stencil_math.h only, each rounded once as IEEE 754 says; no compiler
+ * may contract or reassociate them. What divides much may do it by stencil_quotient.h, the same bits. Choices
+ * are written with ?:, never with branches, so that all lanes of a vector do the same. */
 #ifndef VF_STENCIL_H
 #define VF_STENCIL_H
 
@@ -117,9 +117,10 @@ typedef unsigned int vf_bits;
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
-/* The lesser and the greater of two numbers; either where they are equal, zeros of both signs too, or one is
- * NaN. One instruction each: of a comparison and a choice on x86, of C's functions on ARM and, for floats, on
- * a GPU, which has none for doubles. */
+/* The lesser and the greater of two numbers. If they are equal, as 0 and -0 are, or one is a NaN, it depends
+ * on the processor which of them comes out: a body that uses these makes its result independent of that, as
+ * the medians do. Each is one instruction: on x86 a comparison and a choice become it, on ARM and, for
+ * floats, on a GPU C's functions; a GPU has none for doubles. */
 #if defined(__aarch64__) && !defined(__cplusplus) && !VF_WHOLE_NUMBERS
 #define LESSER(a, b) _Generic(a, float : __builtin_fminf, double : __builtin_fmin)(a, b)
 #define GREATER(a, b) _Generic(a, float : __builtin_fmaxf, double : __builtin_fmax)(a, b)
