@@ -1,4 +1,5 @@
-/* Allocation: aligned, counted, and able to fail on demand (tests fail every allocation in turn). */
+/* Allocation: aligned, checked for overflow, and able to fail on demand: with VOLFILTER_FAIL_ALLOC=N in the
+ * environment the Nth allocation fails, and the tests try each in turn. */
 #ifndef VF_ALLOC_H
 #define VF_ALLOC_H
 
@@ -18,20 +19,20 @@
 void *vf_alloc(size_t count, size_t size, const char *what, struct vf_error *error);
 void vf_free(void *block);
 
-/* A list with room for an element after its `count`: itself, or a larger copy of it, and it is freed. *room
- * tells how many elements there is room for; 0 where it is NULL. NULL with a message as vf_alloc's when
- * memory is short; the list is as it was. */
+/* Makes room in a list of `count` elements of `size` bytes for one more. Returns the list itself or a larger
+ * copy, after freeing the list. *room is how many elements there is room for: 0 for a list that is NULL. If
+ * memory is short, NULL with a message as vf_alloc's, and the list is as it was. */
 void *vf_grow(void *list, size_t count, size_t *room, size_t size, const char *what, struct vf_error *error);
 
-/* A block for work that is done again and again: pages that are new to the process take as long as the work.
- * Zero to begin with. */
+/* A block that is kept for work that is done again and again, since the first use of a page takes the system
+ * as long as the work itself. All 0 to begin with. */
 struct vf_room {
     void *data; /* owned */
     size_t bytes;
 };
 
-/* `count * size` bytes, as vf_alloc gives them or as they were left; what the room held before may be lost.
- */
+/* The room's block, of at least `count * size` bytes with undefined content; NULL with a message. It is the
+ * room's, until the next call. */
 void *vf_room_take(struct vf_room *room, size_t count, size_t size, const char *what, struct vf_error *error);
 void vf_room_free(struct vf_room *room);
 

@@ -8,7 +8,7 @@
 #include "error.h"
 #include "filters/filter.h"
 
-#define VF_MAX_PARAMS 12
+#define VF_MAX_PARAMS 12 /* of a filter */
 
 struct vf_link {
     const struct vf_filter *filter;
@@ -20,17 +20,19 @@ struct vf_chain {
     struct vf_link *link; /* owned */
 };
 
-/* Appends the filters of `text` to the chain (repeated -f). Usage errors name the word, the nearest right one
- * and the allowed range. */
+/* Appends the filters of `text` (one -f) to the chain, which is all 0 at first. A usage error names the word
+ * that is wrong, the nearest right one or the allowed range. Also after a failure the caller frees the chain.
+ */
 enum vf_status vf_chain_append(struct vf_chain *chain, const char *text, struct vf_error *error);
 void vf_chain_free(struct vf_chain *chain);
 
-/* The last filter whose result is float32 whatever the input, NULL where each keeps the input's type. Those
- * after it keep float32: a derivative that is smoothed is as often negative, or a fraction, as before. */
+/* The last filter whose result is float32 whatever its input; NULL if every filter keeps the input's type.
+ * The chain's result is float32 if there is one, even where later filters keep their input's type: a
+ * derivative that is smoothed still has signs and fractions. */
 const struct vf_filter *vf_chain_float_filter(const struct vf_chain *chain);
 
-/* The same chain in a form that vf_chain_append reads, with every parameter written out; or, shorter, with
- * those that were given. Owned by the caller. */
+/* The chain as a text that vf_chain_append reads: with every parameter, or with those that the user gave.
+ * Owned by the caller, freed by vf_free; NULL with a message. */
 char *vf_chain_text(const struct vf_chain *chain, struct vf_error *error);
 char *vf_chain_given_text(const struct vf_chain *chain, struct vf_error *error);
 

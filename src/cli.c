@@ -373,10 +373,10 @@ static enum vf_status print_infos(const struct vf_command_line *line)
     enum vf_status result = VF_OK;
     for (int i = 0; i < line->word_count; i++) {
         enum vf_status status = vf_info_print(line->words[i], line->options.json, stdout, &error);
-        if (status != VF_OK)
-            result = line->word_count > 1 ? VF_PARTIAL : status;
-        if (status != VF_OK)
-            vf_cli_report(status, &error);
+        if (status == VF_OK)
+            continue;
+        result = line->word_count > 1 ? VF_PARTIAL : status;
+        vf_cli_report(status, &error);
     }
     return result;
 }

@@ -1,9 +1,10 @@
 /* From a chain to runs: which stages are swept together, by which scheme, in which tiles.
  *
- * A chain is a list of links (filters), each expanded into an iteration that is repeated. A *run* is a
- * stretch of consecutive iterations that one sweep computes; only what lives between runs is held as whole
- * volumes. A link that needs global values starts a new *segment*: its input is whole before the pre-pass
- * over it. Where it needs some before each iteration each one does. */
+ * A chain is a list of *links* (filters), each expanded into the stages of one iteration, which is repeated.
+ * A *run* is a stretch of consecutive iterations, of one link or several, that one sweep computes; only
+ * fields between runs are held as whole volumes. A run also ends before a link that needs global values: they
+ * are taken in a *pre-pass*, a run of its own, over the whole input of that link. If the link needs them anew
+ * before each iteration, each iteration is a run with a pre-pass before it. */
 #ifndef VF_PLAN_H
 #define VF_PLAN_H
 
@@ -15,7 +16,8 @@
 #include "gpu_plan.h"
 #include "kernels/scheme.h"
 
-/* Fields that live between two links, a channel: each filter is applied to every one. */
+/* The most fields between two links, for each channel: what one filter puts out, the next is applied to,
+ * field by field. Such fields are called live. */
 #define VF_MAX_LIVE 64
 
 /* `count` iterations of one link. */
@@ -23,35 +25,38 @@ struct vf_piece {
     int link, count;
 };
 
-/* Linear stages that follow each other over several fields may be taken apart: one field goes through all of
- * them, then the next, so that one kernel can take a field's. The first or the last of the stages may stay as
- * it is, over all fields: then one kernel can take it together with what comes before, or after. */
+/* How linear stages that follow each other, each over several fields, are put in order: stage by stage, or
+ * split by field, so that one field goes through all of the stages, then the next one does, and a kernel can
+ * take a field's stages together. The first or the last stage may be left out of this, over all fields: then
+ * a kernel can take it together with what comes before, or after. */
 enum vf_split { VF_SPLIT_NONE, VF_SPLIT_BUT_FIRST, VF_SPLIT_BUT_LAST, VF_SPLIT_ALL, VF_SPLIT_COUNT };
 
 struct vf_run {
     int piece_begin, piece_end; /* of plan->piece */
-    bool prepass;               /* before an iteration of piece_begin's link: its globals, */
-    bool each;                  /* those of each iteration; else those of the first */
+    bool prepass;               /* it takes the global values that the link of piece_begin needs */
+    bool each;                  /* of a pre-pass: the values of each iteration; else those of the first one */
     bool from_file;             /* its sources are the image; else volumes between runs */
     bool to_file;               /* its sinks are the result; else volumes between runs */
-    bool in_result;             /* where the whole is held: its sinks need no volumes beside the result's */
-    int repeats; /* like the run before, 1, or, with a pre-pass between, the one before that, 2,
-                  * as iterations are: the same tiles, kernels and cost; 0: like none */
+    bool in_result; /* if the whole is held in memory: its sinks are stored in the result's volume */
+    /* Iterations are alike: 1 if this run is like the one before, 2 if like the one before that (then one of
+     * the two is a pre-pass). Tiles, kernels and cost are that one's. 0: it is like neither. */
+    int repeats;
     struct vf_tiling tiling;
     enum vf_split split;    /* of the flow; GPU only */
-    struct vf_gpu_plan gpu; /* the kernels, where the plan is for a GPU; owned, unless it repeats */
+    struct vf_gpu_plan gpu; /* GPU only: the kernels; owned, unless the run repeats another */
     enum vf_type cell;      /* what it is computed in: vf_plan_type, or the image's integers */
     double seconds;         /* predicted */
-    size_t work_bytes;      /* of the scheme */
-    int stage_count;        /* swept together */
-    int inputs, outputs;    /* fields */
+    size_t work_bytes;      /* of the scheme's working memory */
+    int stage_count;        /* of the flow */
+    int inputs, outputs;    /* sources and sinks of the flow */
 };
 
-/* "tile=XxYxCHUNK[:cut=STAGE/PLANES]": of every sweep, and runs with such a stage are cut before it. */
+/* What the user says of tiles, "tile=XxYxCHUNK[:cut=STAGE/PLANES]": every sweep has that tile, and a run that
+ * has the stage is cut before it (vf_tiling). */
 struct vf_given_tiling {
-    struct vf_tile tile;
-    char cut[8]; /* "": none */
-    ptrdiff_t block;
+    struct vf_tile tile; /* tile.x is 0 if nothing is given */
+    char cut[8];         /* the stage's name; "": none */
+    ptrdiff_t block;     /* PLANES */
 };
 
 struct vf_plan {
@@ -65,9 +70,9 @@ struct vf_plan {
     ptrdiff_t nx, ny, nz, batch; /* one image's grid; images that share a channel's global values */
     bool by_rows;                /* 2D, one image, on the CPU: slabs are of its rows */
     int threads;
-    int most_fused;               /* iterations of a run at most */
-    struct vf_given_tiling given; /* what the user says of the runs' tiles; its tile.x is 0 for nothing */
-    struct vf_expansion *link;    /* [chain->count], owned */
+    int most_fused; /* iterations of a run at most */
+    struct vf_given_tiling given;
+    struct vf_expansion *link; /* [chain->count], owned */
     int piece_count, run_count;
     struct vf_piece *piece;       /* owned */
     struct vf_run *run;           /* owned */
@@ -75,8 +80,8 @@ struct vf_plan {
     size_t between_bytes;         /* volumes held between runs, at most at once */
     size_t work_bytes;            /* the largest run's */
     bool resident;                /* what lives between runs stays on the GPU */
-    long weighed;                 /* runs that were compared to make it */
-    struct vf_gpu_groups *groups; /* while its runs are made, for a GPU: what their kernels are chosen from */
+    long weighed;                 /* how many runs were compared to make it */
+    struct vf_gpu_groups *groups; /* GPU only, while runs are made: the kernels they are chosen from */
 };
 
 /* What a plan is made for; the strings of `context` are copied. `scheme` is NULL, or for the CPU
@@ -91,14 +96,17 @@ struct vf_plan_request {
     enum vf_type source_type, result_type; /* as stored: what traffic and row-stream's cells depend on */
     const char *scheme;
     int most_fused; /* iterations of a run at most, on the CPU; 0: as many as the search takes */
-    struct vf_plan_memory *memory; /* plans made before, of which it may be one, and joins them; NULL: none */
+    struct vf_plan_memory *memory; /* plans made before: one for an equal request is copied, a new one is
+                                      added; NULL: none */
 };
 
+/* The plan with the least predicted time. The chain, the GPU and request->memory must outlive it. A usage
+ * error for a scheme, a parameter or a number of fields that does not do. On failure nothing is held. */
 enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *request,
                             struct vf_error *error);
 void vf_plan_close(struct vf_plan *plan);
 
-/* Number of fields that enter link i (and are filtered one by one). */
+/* The number of live fields that enter link i; for i = chain->count, of the result's. */
 int vf_plan_live(const struct vf_plan *plan, int link);
 
 /* Whether field f that enters link i is still the same quantity as the image, or derived from it. */
@@ -107,25 +115,26 @@ enum vf_field_kind vf_plan_kind(const struct vf_plan *plan, int link, int f);
 /* A label for output k, from the last link that names its outputs: "xx", "mu1"; NULL for none. */
 const char *vf_plan_label(const struct vf_plan *plan, int k);
 
-/* What fields between runs are of. */
+/* What fields between runs are stored as: the compute type. */
 enum vf_type vf_plan_type(const struct vf_plan *plan);
 
 /* What a run's sources and sinks are stored as. */
 enum vf_type vf_plan_source_type(const struct vf_plan *plan, const struct vf_run *run);
 enum vf_type vf_plan_sink_type(const struct vf_plan *plan, const struct vf_run *run);
 
-/* Planes on each side of a slab that the run needs of its sources, 0 in 2D. */
+/* How many planes (rows if the plan goes by_rows) on each side of a slab the run needs of its sources; 0 in
+ * 2D. */
 enum vf_status vf_plan_reach(const struct vf_plan *plan, const struct vf_run *run, ptrdiff_t *reach,
                              struct vf_error *error);
 
-/* The flow of a run. `value` holds the global values bound so far, [link][live field][global] by
- * vf_plan_value_index; NULL while planning. Owned by the caller. */
+/* The flow of a run, owned by the caller. `value` holds the global values that are known so far,
+ * vf_plan_value_count of them, [link][live field][global] (vf_plan_value_index); NULL while planning. */
 enum vf_status vf_plan_flow(const struct vf_plan *plan, const struct vf_run *run, const double *value,
                             struct vf_flow *flow, struct vf_error *error);
 void vf_flow_close(struct vf_flow *flow);
 
-/* How many of a link's pre-pass stages make what its globals of each iteration, or else those of the first,
- * are taken from. */
+/* How many stages, the first ones, of an expansion's pre-pass are needed for its globals of each iteration;
+ * or, if not `each`, for those of the first one. */
 int vf_prepass_stages(const struct vf_expansion *e, bool each);
 
 /* What the kernels of a run are planned from; `flow` is the run's, and is borrowed, like `types`. */

@@ -23,7 +23,7 @@ struct vf_options {
     enum vf_boundary boundary; /* VF_NEAREST is 0 */
     double constant;           /* VF_CONSTANT's value */
     double spacing[3];         /* --spacing, x y z; 0: the file's */
-    char spacing_unit[16];     /* "" : none given */
+    char spacing_unit[16];     /* "nm" ...; "": none given */
     bool slices;               /* every plane its own 2D image */
     bool dtype_given;
     enum vf_type dtype;
@@ -39,48 +39,52 @@ struct vf_options {
 /* Whether images of a type are computed in double. */
 bool vf_is_double(const struct vf_options *options, enum vf_type type);
 
-/* Filters `in` into `out` ("-": standard streams). With options->explain the plan is printed first to
- * `explain_to` (as JSON with options->json); with dry_run nothing is computed or written. With json (and not
- * explain) one JSON object of timings is printed to `explain_to` when done. Notes go to stderr unless quiet.
- */
+/* Filters the file `in` into the file `out` ("-": standard streams). With options->explain the plan is
+ * printed first, as JSON with options->json; with dry_run nothing is computed or written. With json but not
+ * explain a JSON object of timings is printed when done. Both go to `explain_to`; notes go to stderr unless
+ * quiet. */
 enum vf_status vf_run_file(const struct vf_chain *chain, const struct vf_options *options,
                            struct vf_session *session, const char *in, const char *out, FILE *explain_to,
                            struct vf_error *error);
 
 /* ---- the same in steps, for several files at once ---- */
 
-/* A file on its way. Steps of one file follow each other; reading and writing may go on in other threads
- * beside any step of other files. */
+/* A file on its way. It is opened, read, computed, written and closed, in this order. Its reading and writing
+ * may be done by other threads than its computing, while other files are at any of their steps. */
 struct vf_work;
 struct vf_progress_line;
 
 /* Opens the input, plans, checks memory and disk, explains, opens the output. `in`, `out`, chain, options and
- * session must outlive the work. NULL after a failure. With dry_run no step follows. */
+ * session are borrowed until the work is closed. *work is NULL after a failure. With dry_run only closing
+ * follows. */
 enum vf_status vf_work_open(struct vf_work **work, const struct vf_chain *chain,
                             const struct vf_options *options, struct vf_session *session, const char *in,
                             const char *out, FILE *explain_to, struct vf_error *error);
 
-/* What goes slab by slab is read, computed and written by vf_work_compute; vf_work_write puts it in place. */
+/* A file that goes slab by slab is read, computed and written by vf_work_compute: then vf_work_read does
+ * nothing, and vf_work_write only gives the result its name. */
 enum vf_status vf_work_read(struct vf_work *work, struct vf_error *error);
 enum vf_status vf_work_compute(struct vf_work *work, struct vf_error *error);
 enum vf_status vf_work_write(struct vf_work *work, struct vf_error *error);
 
-/* vf_work_write calls `whole` with what the result's file is, before that has its name. */
+/* vf_work_write is to call `whole` with the state of the result's file when it is complete, before it has its
+ * name. */
 void vf_work_tell_whole(struct vf_work *work, void (*whole)(void *context, const struct stat *file),
                         void *context);
 
-/* What was asked to be told of a file that is done: timings as JSON to `to`, or in words to stderr. */
+/* Of a file that is done, tells what the options ask for: timings as JSON to `to`, or in words to stderr. */
 void vf_work_tell(const struct vf_work *work, FILE *to);
 void vf_work_close(struct vf_work *work); /* NULL is allowed; without a write it leaves nothing behind */
 
-/* Bytes that it takes, at most, and that all together may take. */
+/* The most bytes of memory that the file takes, and that all files together may take. */
 size_t vf_work_memory(const struct vf_work *work);
-
-/* So many files like this one are best written at once: one where all threads write it, else more. */
-int vf_work_writers(const struct vf_work *work);
 size_t vf_work_limit(const struct vf_work *work);
 
-/* Counts the file as `bytes` of a line for several files. */
+/* How many files like this one are best written at once: one if all threads work on its writing, else more.
+ */
+int vf_work_writers(const struct vf_work *work);
+
+/* Counts the file's progress on a line for several files, of which it is `bytes`. */
 void vf_work_show(struct vf_work *work, struct vf_progress_line *files, size_t bytes);
 
 struct vf_work_times {

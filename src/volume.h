@@ -1,5 +1,4 @@
-/* A volume in memory, as the file stored it: planes of one element type, every channel in planes of its own.
- */
+/* A volume in memory: planes of one element type, every channel in planes of its own. */
 #ifndef VF_VOLUME_H
 #define VF_VOLUME_H
 
@@ -30,7 +29,8 @@ struct vf_volume {
 /* Bytes of a volume; false when the product overflows. */
 bool vf_volume_bytes(enum vf_type type, const struct vf_shape *shape, size_t *bytes);
 
-/* `what` names the volume in the message ("input", "result"). */
+/* Allocates volume->data, whose content is undefined. `what` names the volume in the message ("input",
+ * "result"). On failure nothing is held. */
 enum vf_status vf_volume_alloc(struct vf_volume *volume, enum vf_type type, const struct vf_shape *shape,
                                const char *what, struct vf_error *error);
 void vf_volume_free(struct vf_volume *volume);

@@ -7,9 +7,9 @@
 #include "error.h"
 #include "filters/filter.h"
 
-/* Reads the file that `text` names, with `param` and `filter` for messages. Where '#' and the digits of a
- * checksum follow, as vf_weights_text writes them, the file must still hold those weights. The result is
- * freed by vf_free. A usage error names file, line and remedy. */
+/* Reads the file that `text` names; `filter` and `param` are for messages. If '#' and the digits of a
+ * checksum follow the name, as in a chain that vf_chain_text wrote, the file must still hold those weights.
+ * The result is freed by vf_free. A usage error names file, line and remedy. */
 enum vf_status vf_weights_read(const char *text, const char *filter, const char *param,
                                struct vf_weights **weights, struct vf_error *error);
 
