@@ -16,10 +16,15 @@
 #define OPEN_LO(axis) ((axis) == VF_X ? (lane_index)to != (lane_index)row->closed_lo_x : row->open_lo[axis])
 #define OPEN_HI(axis) ((axis) == VF_X ? (lane_index)to != (lane_index)row->closed_hi_x : row->open_hi[axis])
 
-/* Most bodies take a row in one pass, WHOLE. One that shares faces takes two: the first computes only the
- * upper faces along x and keeps them; then all else, with the faces along y and z kept for the row that
- * follows, or also taken from the row before. One that shares columns has those of a block of the row in a
- * first pass. One that decomposes tensors takes a pass for each step, a block of the row at a time. */
+/* How a body goes over a row. The body's text is compiled once for each pass, with `pass` as a constant, and
+ * compilers drop what a pass does not need.
+ *
+ * Most bodies take one pass, WHOLE. A body that shares faces takes two: FACES_ALONG_X computes and keeps only
+ * the upper faces along x; then FACES_KEPT computes all else and keeps the faces along y and z for the rows
+ * that follow, or FACES_TAKEN also takes those of the rows before. A body that shares columns goes over a
+ * block of the row by COLUMNS_KEPT, then COLUMNS_TAKEN. One that decomposes tensors takes a pass for each
+ * step of that over a block of the row (kernels/cpu_eigen.h), and DECOMPOSED last. Passes up to DECOMPOSED
+ * make results. */
 enum pass {
     WHOLE,
     FACES_KEPT,
@@ -52,7 +57,7 @@ enum pass {
      : pass == FACES_KEPT    ? exchange(&FACE(axis, 0), upper, lower) \
                              : exchange(&FACE(axis, 0), upper, FACE(axis, 0)))
 
-/* Of a block of a row, and a margin before it and after it that the reach is within. */
+/* Cells of a block of a row, and of the margins before and after it, in which its columns' neighbours are. */
 #define COLUMN_BLOCK (1920 / (int)sizeof(REAL))
 #define COLUMN_MARGIN (VF_ROW_READ_BEFORE / (int)sizeof(REAL))
 typedef REAL columns_block[COLUMN_BLOCK + 2 * COLUMN_MARGIN];
@@ -70,7 +75,7 @@ VF_DEVICE int puts_results(enum pass pass)
     return pass <= DECOMPOSED;
 }
 
-/* Keeps a face and returns another. */
+/* Puts `upper` into *keep and returns `lower`, which may have been *keep's value. */
 VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
 {
     *keep = upper;
@@ -79,7 +84,7 @@ VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
 
 #include "kernels/cpu_vector.h"
 
-/* Nine addresses of a row's table. */
+/* Nine entries of the table of a body's rows (VF_BODY_ROWS). */
 #define ROWS(at)                                                                             \
     row->in[at], row->in[(at) + 1], row->in[(at) + 2], row->in[(at) + 3], row->in[(at) + 4], \
         row->in[(at) + 5], row->in[(at) + 6], row->in[(at) + 7], row->in[(at) + 8]
@@ -127,7 +132,7 @@ _Static_assert(VF_BODY_ROWS == 72 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
         }                                                                                                    \
     }
 
-/* The whole row of one that shares columns. */
+/* A whole row of a body that shares columns, block by block. */
 #define TAKE_COLUMNS(name, row, param, n)                                                            \
     do {                                                                                             \
         _Alignas(VF_VECTOR_BYTES) columns_block kept[VF_MOST_OF_COLUMN];                             \

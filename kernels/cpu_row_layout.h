@@ -1,6 +1,7 @@
-/* Where row-stream keeps the planes of a run: how far each field reaches beyond a tile, how far each stage
- * runs behind the sources, and each field's ring of planes. "Stream" is the axis that is swept, z in 3D and y
- * in 2D; "rows" are the rows of one plane, y in 3D and a single one in 2D. */
+/* Where row-stream keeps the planes of a run. A tile is swept along the stream, the axis z in 3D and y in 2D,
+ * a plane at a time (in 2D a plane is one row). Of each field a ring of the latest planes is kept, as many as
+ * the stages that read it need. A stage runs behind the sources by so many planes that all its inputs are
+ * there: that is its delay. All rings of a thread lie in one block, its arena. */
 #ifndef VF_CPU_ROW_LAYOUT_H
 #define VF_CPU_ROW_LAYOUT_H
 
@@ -10,24 +11,24 @@
 #include "kernels/scheme.h"
 
 struct vf_halo {
-    int s, r, x; /* stream, rows, x */
+    int s, r, x; /* along the stream, across the rows of a plane, along x */
 };
 
-/* Of the copies of one row's ends: the first with a line before it, the last with one after it. */
+/* Bytes of the copies of a row's two ends (struct vf_row_ends), with room for cells beyond the grid. */
 #define VF_ROW_ENDS_BYTES ((size_t)2 * (VF_ROW_END_BYTES + VF_ALIGNMENT))
 
 /* A field's ring. */
 struct vf_ring {
     struct vf_halo reach; /* of the field beyond the tile */
-    int pad;              /* largest x halo that is read of it */
-    int delay;            /* planes behind the sources, at most: */
-    int early;            /* a plane may be there by so many steps earlier */
+    int pad;              /* the largest x halo that a stage reads of it */
+    int delay;            /* how many planes it is behind the sources, at most */
+    int early;            /* by so many steps earlier than that a plane may be there */
     int loader;           /* of a source: the stage that loads its rows as it comes to them; -1: none */
-    bool in_place;        /* of a source: there is no ring, its rows are read where they are; */
-    bool ends;            /* but for copies of their ends, of one row and the next, which are in its stead */
-    bool whole;           /* all rows of a plane are kept; else those that are made at once */
-    int block;            /* rows of a plane that are made at once, at most */
-    int ahead;            /* of a source: rows that are asked for before they are loaded */
+    bool in_place;        /* of a source: there is no ring, its rows are read where they are */
+    bool ends;            /* in place, but the ring has copies of the ends of one row and the next */
+    bool whole;           /* all rows of a plane are kept; else only those that are made at once */
+    int block;            /* the most rows of a plane that are made at once */
+    int ahead;            /* of a source: how many rows before it is loaded a row is prefetched */
     ptrdiff_t depth;      /* planes kept */
     ptrdiff_t rows;       /* kept of a plane */
     ptrdiff_t room;       /* cells that a row has beyond the tile, each side */
@@ -56,13 +57,12 @@ struct vf_row_stage {
     enum vf_row_kind kind;
     struct vf_row_table table; /* of VF_ROW_TABLE, owned */
     struct vf_halo halo[VF_MAX_INPUTS];
-    int rows, planes; /* computed at once, at most; a body's planes are those of the sums that it calls for */
-    int delay;        /* of the newest plane that its inputs allow */
-    bool asks;        /* of sums across planes: for the next row of each, where no near cache holds them */
+    int rows, planes; /* the most that are computed at once; for a body, of the stage that it calls */
+    int delay;        /* how many planes behind the sources the newest plane is that its inputs allow */
+    bool asks;        /* it sums across planes and prefetches the next rows, which are in no near cache */
     bool called;      /* its rows are made when the one stage that reads them needs them */
-    int calls;        /* the stage whose rows it calls for; -1: none */
-    size_t
-        faces; /* bodies that share faces: bytes from the arena's start to two rows of them, and one a row */
+    int calls;        /* the stage whose rows it makes when it needs them; -1: none */
+    size_t faces;     /* a body that shares faces: where in the arena they are kept */
 };
 
 struct vf_row_layout {
@@ -70,21 +70,21 @@ struct vf_row_layout {
     const struct vf_job *job;   /* fused.job */
     struct vf_ring *ring;       /* [field_count], owned */
     struct vf_row_stage *stage; /* [stage_count], owned */
-    enum vf_type cell;          /* what rows are of: the compute type, or an integer that all stages keep */
-    size_t element;             /* its bytes */
+    enum vf_type cell; /* what rings hold: the compute type, or an integer type if all stages keep it */
+    size_t element;    /* its bytes */
     ptrdiff_t n_stream, n_rows;
-    /* Under `wrap`, along an axis: what is beyond the grid is computed as if the grid went on. Not where a
-     * tile spans the whole axis, rows or x: then it is a copy of what is inside. */
+    /* Under boundary `wrap`: what is beyond the grid along an axis is computed as if the grid went on. Where
+     * a tile spans all rows, or all x, it is copied from inside the grid instead, and this is false. */
     bool periodic_s, periodic_r, periodic_x;
     ptrdiff_t most_pitch, most_origin; /* of all rings */
     struct vf_tile tile;               /* no larger than the grid */
     ptrdiff_t tiles_x, tiles_y, chunks;
-    int delay; /* of the last stage */
+    int delay; /* the last stage's */
     int most_taps, most_pad;
-    int most_planes; /* of one input that a stage reads at once, or rows of one plane along which it sums */
+    int most_planes; /* the most planes of an input that a stage reads at once, or rows that it sums across */
     size_t arena_bytes; /* one thread's rings */
-    double work_bytes;  /* and what a tile reads in place of as many planes as a ring would hold */
-    bool far;           /* which the second cache cannot hold */
+    double work_bytes;  /* these, and what would be in rings of what is read in place */
+    bool far;           /* the second cache cannot hold work_bytes */
 };
 
 /* What rows of a job in one sweep are of. Medians are values of the image: what is stored as integers of 8 or

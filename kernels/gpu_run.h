@@ -1,34 +1,34 @@
-/* What the schemes whose threads make runs of a line's results share on the host (device:
- * kernels/device_run.h). */
+/* What the host sides (NAME.c) of the schemes share whose threads each make a run of results along a line of
+ * weights, so that what a run reads is read once. kernels/device_run.h is what their device sides share. */
 #ifndef VF_GPU_RUN_H
 #define VF_GPU_RUN_H
 
 #include "kernels/gpu_box.h"
 
-/* Whether a thread's results along a line may be so many: a power of two, at least 16 bytes. */
+/* Whether a run may have so many results: a power of two, of at least 16 bytes. */
 bool vf_is_run(const struct vf_kernel_case *c, int run);
 
-/* Parts of what a run reads of a line that reaches so far, each of as many values as it has results. */
+/* In how many parts, each as long as the run, a thread reads what a run needs of a line with this reach. */
 int vf_run_parts(int reach, int run);
 
-/* Of a row in shared memory (kernels/device_row.h): cells before the tile, and all of them. */
+/* Cells of a row in shared memory (kernels/device_row.h): those before the tile, and all. */
 int vf_row_pad(const struct vf_kernel_case *c);
 ptrdiff_t vf_row_cells(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
 
-/* NULL, or what the device does not have of what a block of such threads takes: shared bytes, registers. */
+/* NULL, or why the device cannot run a block with that much shared memory (bytes) and that many registers a
+ * thread. */
 const char *vf_run_limits(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                           const struct vf_kernel_config *config, size_t shared, int registers);
 
-/* NULL, or why a kernel of the stage alone, whose fields it reads and writes one after the other, will not
- * do. */
+/* NULL, or why a kernel that takes this stage alone, one field after another, cannot take the case. */
 const char *vf_fields_refuse(const struct vf_kernel_case *c, const struct vf_stage *stage);
 
-/* Adds `like` with its stream in equal chunks of whole steps along `axis` (1 is y, 2 is z): the whole axis,
- * and shorter ones down to `least`. */
+/* Adds `like` to the list several times: streaming the whole axis (1 y, 2 z), and in equal chunks of it, of
+ * whole steps, down to `least` planes or rows. */
 void vf_candidates_add_chunks(struct vf_candidate_list *list, const struct vf_kernel_config *like, int axis,
                               ptrdiff_t least);
 
-/* Adds VF_LEAST_BLOCKS (kernels/device_entry.h), so that the compiler is left so many registers. */
+/* Adds VF_LEAST_BLOCKS (kernels/device_entry.h) such that the compiler may use so many registers a thread. */
 void vf_define_least_blocks(const struct vf_kernel_config *config, int registers, struct vf_text *text);
 
 #endif

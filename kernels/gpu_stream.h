@@ -1,4 +1,5 @@
-/* What the hosts' sides of streaming schemes share. kernels/device_stream.h is the device's. */
+/* What the host sides (NAME.c) of the streaming schemes share. kernels/device_stream.h is what their device
+ * sides share. */
 #ifndef VF_GPU_STREAM_H
 #define VF_GPU_STREAM_H
 
@@ -16,7 +17,7 @@ struct vf_stream_shape {
 
 void vf_stream_shape_of(const struct vf_kernel_case *c, struct vf_stream_shape *shape);
 
-/* A source's halo along the streamed axis, and along y if that is another one. */
+/* A source's halo along the streamed axis; and along y in 3D, 0 in 2D, where y is streamed. */
 int vf_stream_reach(const struct vf_kernel_case *c, int k);
 int vf_stream_side(const struct vf_kernel_case *c, int k);
 
@@ -26,22 +27,23 @@ void vf_stream_tile(const struct vf_kernel_case *c, const struct vf_kernel_confi
 const char *vf_stream_limits(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                              const struct vf_kernel_config *config, size_t shared);
 
-/* Adds the constants of kernels/device_stream.h. */
+/* The scheme's `define`: the constants of kernels/device_stream.h. */
 void vf_stream_define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                       const struct vf_stream_shape *shape, struct vf_text *text);
 
-/* Fills `list` with blocks of `shape` (x, y, work y; 2D takes x * y in a row) and the chunks worth weighing,
- * where `forbids` agrees. */
+/* The scheme's `candidates`: fills `list` with blocks of each shape (threads along x and y, work along y; in
+ * 2D x * y threads in a row), each with the chunks worth weighing, where the scheme does not forbid them.
+ * `span` is the work along x. Returns how many. */
 int vf_stream_candidates(const struct vf_gpu_scheme *scheme, const struct vf_kernel_case *c,
                          const struct vf_gpu *gpu, int span, const int (*shape)[3], int shapes, int variant,
                          struct vf_kernel_config *list, int room);
 
-/* Sectors, wavefronts, loads and shuffles of reading each plane once with what lies beside the tile, and of
- * writing it: fills `traffic` but for arithmetic, barriers and shared memory. */
+/* Fills in `traffic` what it takes to read each plane once, with what lies beside the tile, and to write it:
+ * sectors, wavefronts, loads, shuffles. Arithmetic, barriers and shared memory are left to the scheme. */
 void vf_stream_traffic(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                        const struct vf_stream_shape *shape, struct vf_kernel_traffic *traffic);
 
-/* The scheme's `written`, for a loop over planes that is written out for `turns` of them. */
+/* The scheme's `written`, where the loop over planes is unrolled for `turns` of them. */
 double vf_stream_written(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                          const struct vf_stream_shape *shape, int turns);
 

@@ -9,15 +9,15 @@
 
 /* ---- the plan ---- */
 
-/* One kernel. stage_begin == stage_end: it copies sinks that no stage makes, or that are also read on in the
- * compute type. */
+/* One kernel: of stages [stage_begin, stage_end) of the flow. If there are none, it copies sinks that no
+ * stage makes, or that later kernels also read in the compute type. */
 struct vf_launch {
     int stage_begin, stage_end;
-    int copy_begin, copy_end; /* of the plan's copied sinks */
-    int alike; /* the first of the plan's launches whose kernel is the same, or its own number */
+    int copy_begin, copy_end; /* into the plan's `copy` */
+    int alike; /* the number of the first launch of the plan with the same kernel: perhaps its own */
     const struct vf_gpu_scheme *scheme;
     struct vf_kernel_config config;
-    bool forced;
+    bool forced;      /* the user asks for it */
     bool tuned;       /* chosen by what was measured: tuning.h */
     bool its_grid;    /* measured on this very grid by such a device */
     bool precompiled; /* it came with the program: precompiled.h */
@@ -30,13 +30,14 @@ struct vf_gpu_plan {
     struct vf_launch *launch; /* owned */
     int copy_count;
     int *copy;      /* owned: sinks that are copied at the end */
-    int slot_count; /* fields of the compute type held at once, beside sources and sinks */
-    double seconds;
-    unsigned long number; /* no other plan's but a copy's; 0: it was made otherwise */
+    int slot_count; /* the most fields that are held at once beside sources and sinks, in the compute type */
+    double seconds; /* predicted, of all launches */
+    /* Of this plan and its copies alone; 0 for one that vf_gpu_plan_open has not made. */
+    unsigned long number;
 };
 
-/* Groups of stages that were weighed as kernels: iterations are alike, and so are flows that are split in
- * other ways. Their taps are the flows', which must be there. All zero to begin with. */
+/* Groups of stages that were weighed as kernels, so that equal ones in other iterations, or in the flow that
+ * is split otherwise, are not weighed again. They borrow the flows' taps. All 0 to begin with. */
 struct vf_gpu_groups {
     struct vf_gpu_group *group; /* owned */
     int count;
@@ -46,15 +47,15 @@ void vf_gpu_groups_free(struct vf_gpu_groups *groups);
 
 enum vf_status vf_gpu_plan_open(struct vf_gpu_plan *plan, const struct vf_gpu_request *request,
                                 struct vf_error *error);
-/* Where it fails `to` is empty. */
+/* On failure `to` is empty. */
 enum vf_status vf_gpu_plan_copy(struct vf_gpu_plan *to, const struct vf_gpu_plan *from,
                                 struct vf_error *error);
 void vf_gpu_plan_close(struct vf_gpu_plan *plan);
 
 /* ---- the case of one kernel ---- */
 
-/* `request->flow` may hold other parameters than the plan was made for, not other stages. Fails with VF_USAGE
- * when the stages have more fields than a kernel can. */
+/* The case of one of the plan's launches. The flow of `request` may have other parameters than the plan was
+ * made for, but the same stages. VF_USAGE if the stages have more fields than a kernel can have. */
 enum vf_status vf_kernel_work_open(struct vf_kernel_work *work, const struct vf_gpu_plan *plan,
                                    const struct vf_gpu_request *request, const struct vf_launch *launch,
                                    struct vf_error *error);

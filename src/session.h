@@ -12,30 +12,30 @@ struct vf_told {
 };
 
 struct vf_session {
-    int files;            /* that share it, at least 1: start-up is paid once */
-    struct vf_cuda *cuda; /* NULL: not opened, or not to be had */
-    bool tried;
-    struct vf_error why;         /* there is none */
+    int files;                   /* that share it, at least 1, and the cost of starting the GPU */
+    struct vf_cuda *cuda;        /* NULL: not opened, or there is none */
+    bool tried;                  /* to open it */
+    struct vf_error why;         /* if there is none */
     struct vf_plan_memory plans; /* of the files so far */
-    struct vf_team *team;        /* of the threads that compute; NULL: not opened yet, or not to be had */
-    bool warned;                 /* that the CPU took over */
+    struct vf_team *team;        /* of the threads that compute; NULL: not opened, or there is none */
+    bool warned;                 /* the user knows that the CPU took over */
     struct vf_told *told;        /* owned, as their notes are */
     size_t told_count, told_room;
-    int works;         /* files on their way now */
-    size_t base_bytes; /* of memory, held beside them; and what was free when there was none */
-    size_t free_bytes;
+    int works;                   /* files on their way now */
+    /* When the first of them began: bytes of memory that the process held, and that were free. */
+    size_t base_bytes, free_bytes;
 };
 
 /* The device, opened if need be; NULL, and session->why, when there is none. `strict`: its failures are
  * errors. */
 struct vf_cuda *vf_session_device(struct vf_session *session, bool strict);
 
-/* The threads that compute; NULL is a team, too. */
+/* The threads that compute. May be NULL, which stands for a team too (team.h). */
 struct vf_team *vf_session_team(struct vf_session *session);
 
 void vf_session_close(struct vf_session *session);
 
-/* A file begins, with what it holds; and ends. */
+/* To be called before a file takes memory, and after it has given it back. */
 void vf_session_begin_work(struct vf_session *session);
 void vf_session_end_work(struct vf_session *session);
 

@@ -17,14 +17,14 @@ struct vf_plane_file {
 /* One end, and what its thread needs. */
 struct vf_stream_end {
     const struct vf_stream *stream;
-    const struct vf_window *window; /* places only: what it holds is the main thread's */
+    const struct vf_window *window; /* for its places only: which planes it holds, the main thread says */
     struct vf_queue queue;
     struct vf_plane_file *file; /* NULL: the image or the result */
     pthread_mutex_t *reading;   /* held while the image's reader is used */
     ptrdiff_t images, batch;    /* planes at a time, at most */
     pthread_t thread;
     bool started;
-    double seconds; /* at work */
+    double seconds; /* that the thread worked, without waiting */
 };
 
 enum vf_status vf_stream_start_reading(struct vf_stream_end *end, struct vf_error *error);

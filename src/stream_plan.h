@@ -1,72 +1,74 @@
-/* How a plan goes through a volume that is larger than memory: in passes over a file, each of one or more
- * runs that feed each other through windows of planes, a slab at a time. */
+/* How a plan goes through a file that is larger than memory: in passes over it, a slab of planes at a time. A
+ * pass has one or more runs; what one run makes the next one reads from a window, which holds some planes. */
 #ifndef VF_STREAM_PLAN_H
 #define VF_STREAM_PLAN_H
 
 #include "io.h"
 #include "plan.h"
 
-/* One pass. Its source is the image or what was stored last; what comes out of its last run is stored in the
- * result or in a temporary file, or only reduced: then the next pass begins with the same runs again. */
+/* One pass. Its source is the image, or what an earlier pass has stored. What comes out of its last run is
+ * stored, in the result or a temporary file, or only reduced to global values: then the next pass begins with
+ * the same runs again. */
 struct vf_pass {
     int run_begin, run_end;  /* of plan->run, without the pre-passes among them */
     int runs;                /* how many those are; 0: the source itself is reduced */
     int prepass;             /* the run that takes global values from what comes out; -1: none */
-    bool from_file, to_file; /* the image, the result; else a temporary file */
-    bool stores;             /* what comes out */
+    bool from_file, to_file; /* its source is the image, its result the result; else a temporary file */
+    bool stores;             /* what comes out is stored */
     ptrdiff_t slab;          /* planes at a time */
-    double bytes;            /* of memory: planes and work */
+    double bytes;            /* of memory: windows and working memory */
     double read_bytes, written_bytes;
     double seconds; /* predicted */
 };
 
-/* Of one run. */
+/* One run, for the slabs of its pass. */
 struct vf_stream_run {
-    ptrdiff_t reach; /* planes each side of a slab */
+    ptrdiff_t reach; /* planes that it needs on each side of a slab */
     struct vf_tiling tiling;
-    double work, seconds; /* bytes; predicted for all slabs of a channel */
+    double work;    /* bytes of working memory */
+    double seconds; /* predicted, for all slabs of a channel */
 };
 
 struct vf_stream_plan {
-    int pass_count;            /* 0: there is no plan, too little memory */
+    int pass_count;            /* 0: the memory is too little for any plan */
     struct vf_pass *pass;      /* owned */
     struct vf_stream_run *run; /* owned: [plan->run_count] */
     double bytes;              /* of memory: the largest pass */
-    double temporary_bytes;    /* of disk, at most at once */
+    double temporary_bytes;    /* the most of disk at once */
     double read_bytes, written_bytes;
     double seconds;      /* predicted */
     double needed_bytes; /* without a plan: the least memory that one would take */
 };
 
-/* What goes in and comes out. */
+/* The files at both ends. */
 struct vf_stream_ends {
     const struct vf_info *input, *result;
-    size_t channels; /* of the input's, filtered */
-    size_t read_block,
-        write_block; /* rows that are in one strip or tile; 0: not known, nothing goes by rows */
+    size_t channels;                /* of the input that are filtered */
+    size_t read_block, write_block; /* rows of a strip or tile of either; 0: it does not go by rows */
 };
 
 struct vf_stream_request {
-    struct vf_plan_request plan; /* what the plan was made for; its most_fused is tried in turn */
+    struct vf_plan_request plan; /* what the plan was made for; other values of most_fused are tried */
     struct vf_stream_ends ends;
-    double bytes; /* of memory */
-    bool cached;  /* there is memory for the whole files too: the system keeps them there */
+    double bytes; /* of memory that it may take */
+    bool cached;  /* the system has memory to keep the whole files in too */
 };
 
-/* Chooses what is predicted to be fastest, and rather fewer passes where that is nearly as fast; no passes
- * where the memory is too little. `plan`, for the CPU, may be replaced by one with shorter runs, and gets the
- * slabs' tiles. */
+/* Chooses the passes that are predicted to be fastest, or fewer if these are nearly as fast; none if the
+ * memory is too little. A plan for the CPU may be replaced by one with shorter runs, and gets the tiles for
+ * slabs. */
 enum vf_status vf_stream_plan_open(struct vf_stream_plan *stream, struct vf_plan *plan,
                                    const struct vf_stream_request *request, struct vf_error *error);
 void vf_stream_plan_close(struct vf_stream_plan *stream);
 
 /* ---- what passes are made of ---- */
 
-/* Planes of an image, and images that come one after another: 2D images are planes of one. Where a plan goes
- * by rows they take the planes' place, here and in all that is said of planes. */
+/* How many planes an image has, how many images follow one another, and how many voxels a plane has. In 2D
+ * all images count as the planes of one. If the plan goes by_rows, rows take the place of planes, here and
+ * wherever planes are spoken of. */
 ptrdiff_t vf_stream_extent(const struct vf_plan *plan);
 ptrdiff_t vf_stream_images(const struct vf_plan *plan);
-size_t vf_stream_plane(const struct vf_plan *plan); /* voxels of one */
+size_t vf_stream_plane(const struct vf_plan *plan);
 
 /* Voxels that all passes compute: a pass's runs and its pre-pass each count them. */
 size_t vf_stream_voxels(const struct vf_stream_plan *stream, const struct vf_plan *plan, size_t channels);
@@ -74,7 +76,7 @@ size_t vf_stream_voxels(const struct vf_stream_plan *stream, const struct vf_pla
 /* Slabs of a run that are on their way at once: on a GPU one is filtered while others are moved. */
 int vf_stream_depth(const struct vf_plan *plan, const struct vf_pass *pass);
 
-/* What `bytes` of files are taken to need, read and written; of memory that is new. */
+/* Predicted seconds for reading or writing `bytes` of files; and for the first use of `bytes` of memory. */
 double vf_stream_file_seconds(double bytes, bool cached);
 double vf_stream_memory_seconds(double bytes);
 
@@ -87,7 +89,8 @@ int vf_stream_run_of(const struct vf_plan *plan, const struct vf_pass *pass, int
 struct vf_window_shape {
     int count; /* fields, of all channels */
     enum vf_type type;
-    ptrdiff_t capacity, low, high; /* planes that there is room for; that pass through */
+    ptrdiff_t capacity;  /* planes that there is room for */
+    ptrdiff_t low, high; /* planes that pass through: [low, high) */
     double bytes;
 };
 struct vf_window_shape vf_stream_window(const struct vf_stream_plan *stream, const struct vf_plan *plan,

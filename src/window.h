@@ -1,7 +1,6 @@
-/* Consecutive planes of some fields, in a ring: what a sweep over slabs holds of a volume. Planes are
- * numbered from `low` to `high`, which for a periodic grid lie outside it: plane z of it then is plane z +
- * extent too.
- */
+/* A ring of consecutive planes of some fields: what a sweep over slabs holds of a volume. Planes [low, high)
+ * pass through it one after another. Under boundary `wrap` these go beyond the grid: plane z then is plane z
+ * + extent too. */
 #ifndef VF_WINDOW_H
 #define VF_WINDOW_H
 
@@ -13,9 +12,9 @@ struct vf_window {
     int count;            /* fields */
     ptrdiff_t capacity;   /* planes of each */
     ptrdiff_t extent;     /* planes of the grid */
-    ptrdiff_t low, high;  /* those that pass through */
-    ptrdiff_t begin, end; /* those that are held now */
-    ptrdiff_t base;       /* plane z is number base + z of all that ever came */
+    ptrdiff_t low, high;  /* planes that pass through */
+    ptrdiff_t begin, end; /* planes that are held now */
+    ptrdiff_t base;       /* plane z is number base + z of all that came, those of earlier images too */
     size_t plane_bytes;
     char *data;             /* owned: [capacity][count] planes */
     struct vf_cuda *pinned; /* the data are pinned memory of this device's driver; NULL: they are not */
@@ -29,14 +28,14 @@ enum vf_status vf_window_open(struct vf_window *window, int count, enum vf_type 
                               struct vf_cuda *cuda, struct vf_error *error);
 void vf_window_close(struct vf_window *window);
 
-/* Empty, for image `image` of several that follow each other. */
+/* Empties the window, for image number `image` of several that follow each other. */
 void vf_window_start(struct vf_window *window, ptrdiff_t image);
 
-/* The place of plane `number` of all, of a field; the planes of one number lie one after another. */
+/* Where plane `number` of all (see `base`) of a field is; that of the next field follows it. */
 void *vf_window_place(const struct vf_window *window, ptrdiff_t number, int field);
 
-/* Planes end to end + count - 1 now have places, which are the caller's to fill; and those before `begin`
- * none. */
+/* take: the window now holds `count` planes more, which the caller fills. drop: it no longer holds those
+ * before `begin`. */
 void vf_window_take(struct vf_window *window, ptrdiff_t count);
 void vf_window_drop(struct vf_window *window, ptrdiff_t begin);
 
