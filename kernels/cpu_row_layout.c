@@ -54,7 +54,7 @@ static bool is_line(const struct vf_taps *taps, int axis)
     return true;
 }
 
-/* Sums across the stream take more planes at once from so many weights on, and gain by asking for what they
+/* From so many weights on, sums across the stream take more planes at once, and gain by prefetching what they
  * read next. */
 #define LEAST_TAPS_WIDE 33
 #define LEAST_TAPS_ASKED 16
@@ -83,7 +83,7 @@ static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim)
     return s;
 }
 
-/* Of weights that are no line. */
+/* For weights that are no line: takes them as a table, if that is faster than one by one. */
 static enum vf_status take_table(struct vf_row_stage *s, const struct vf_taps *taps, int dim,
                                  struct vf_error *error)
 {
@@ -97,7 +97,7 @@ static enum vf_status take_table(struct vf_row_stage *s, const struct vf_taps *t
     return VF_OK;
 }
 
-/* Whether stage i reads of a field the row alone that it computes. */
+/* Whether stage i reads, of a field, only the row that it makes. */
 static bool reads_one_row(const struct vf_row_layout *l, int i, int field)
 {
     const struct vf_stage *stage = &l->job->flow->stage[i];
@@ -107,7 +107,7 @@ static bool reads_one_row(const struct vf_row_layout *l, int i, int field)
     return one;
 }
 
-/* The one stage that reads all that stage i makes, row by row; -1: there is none. */
+/* The stage that alone reads what stage i makes, only the row that it makes itself; -1: there is none. */
 static int find_caller(const struct vf_row_layout *l, int i)
 {
     const struct vf_flow *flow = l->job->flow;
@@ -139,7 +139,7 @@ static bool reads_only(const struct vf_row_layout *l, int j, int i)
     return found == reader->input_count;
 }
 
-/* The rows that stage i makes are made when the one stage that reads them comes to them. */
+/* From now on the rows of stage i are made when `caller`, the one stage that reads them, comes to them. */
 static void call(struct vf_row_layout *l, int caller, int i)
 {
     const struct vf_stage *stage = &l->job->flow->stage[i];
@@ -149,8 +149,9 @@ static void call(struct vf_row_layout *l, int caller, int i)
         l->ring[stage->output[k]].whole = false;
 }
 
-/* A body that reads, row by row, sums across the stream and nothing else takes as many planes at once as they
- * do: of these planes a row is kept, which is still in a near cache. */
+/* A body that reads only sums across the stream, row by row, calls for their rows, and makes as many planes
+ * at once as the sums do. Of each of these planes a single row is kept, which is still in a near cache when
+ * it is read. */
 static void find_called_sums(struct vf_row_layout *l)
 {
     const struct vf_flow *flow = l->job->flow;
@@ -163,8 +164,8 @@ static void find_called_sums(struct vf_row_layout *l)
     }
 }
 
-/* From the first stage on: a stage follows its latest input by its halo; a ring spans from the newest plane
- * to the oldest that the last consumer still reads. */
+/* From the first stage on: a stage is behind its latest input by its halo. A ring holds planes from the
+ * newest one to the oldest that its last reader still needs. */
 static void find_delays(struct vf_row_layout *l)
 {
     const struct vf_flow *flow = l->job->flow;
@@ -197,8 +198,9 @@ static void find_delays(struct vf_row_layout *l)
     }
 }
 
-/* Whether stage i may load the rows of an input as it comes to them: where a body reads several planes the
- * newest must be the one that is loaded at its step, and no row be read from the other end of a plane. */
+/* Whether stage i may load the rows of an input as it comes to them. A body that reads several planes must
+ * read the newest one at the very step in which it comes, and no row from the other end of a plane (`wrap`).
+ */
 static bool may_load(const struct vf_row_layout *l, int i, int input)
 {
     const struct vf_row_stage *s = &l->stage[i];
@@ -207,8 +209,8 @@ static bool may_load(const struct vf_row_layout *l, int i, int input)
     return s->kind == VF_ROW_ALONG_X;
 }
 
-/* A source that one stage reads is loaded by it, so that memory is read while it computes; if that is along
- * x, no plane is kept. */
+/* A source that only one stage reads is loaded by that stage, so that memory is read while it computes. If
+ * the stage sums along x, no plane of the source is kept. */
 static void find_loaders(struct vf_row_layout *l)
 {
     const struct vf_flow *flow = l->job->flow;
@@ -228,9 +230,10 @@ static void find_loaders(struct vf_row_layout *l)
     }
 }
 
-/* Whether the body that loads a source may read its rows where they are: whole ones, of which nothing beyond
- * the grid is read but the next cell of the row that it computes, whose ends are copied. Faces along x are
- * computed from a vector before the row on. A plan, which has no sources yet, counts a ring. */
+/* Whether the body that loads a source may read its rows in place, with copies of their ends. Then rows are
+ * whole, and of cells beyond the grid only the next one of the row that is made may be read. A body that
+ * shares faces begins a vector before the row, so it may not. While planning there are no sources: a ring is
+ * assumed. */
 static bool may_read(const struct vf_row_layout *l, int field)
 {
     const struct vf_ring *ring = &l->ring[field];
@@ -243,7 +246,8 @@ static bool may_read(const struct vf_row_layout *l, int field)
            row_bytes % VF_ALIGNMENT == 0 && row_bytes >= VF_ROW_END_BYTES;
 }
 
-/* Lines along the stream read rows as they are: no cell beside them, none beyond the grid in a row. */
+/* Which sources are read in place. Sums across the stream can do so, as they read no cell beyond the ends of
+ * a row. */
 static void find_in_place(struct vf_row_layout *l)
 {
     const struct vf_flow *flow = l->job->flow;
@@ -259,15 +263,15 @@ static void find_in_place(struct vf_row_layout *l)
     }
 }
 
-/* A body whose rows one stage reads, row by row, makes each when that stage comes to it, and no plane: the
- * row is still in the nearest cache. */
+/* A body whose rows only one stage reads, row by row, makes each row when that stage comes to it, and keeps
+ * no plane: the row is still in the nearest cache when it is read. */
 static void find_called(struct vf_row_layout *l)
 {
     const struct vf_flow *flow = l->job->flow;
     for (int i = 0; i < flow->stage_count; i++) {
         const struct vf_row_stage *s = &l->stage[i];
         const int caller = s->kind == VF_ROW_BODY ? find_caller(l, i) : -1;
-        /* What it reads itself is kept no longer than it asks for. */
+        /* What the body reads is kept until its own time, not until a later one of the caller. */
         if (caller < 0 || l->stage[caller].calls >= 0 || s->calls >= 0 || l->stage[caller].delay != s->delay)
             continue;
         call(l, caller, i);
@@ -281,7 +285,7 @@ static ptrdiff_t made_rows(const struct vf_row_layout *l, const struct vf_ring *
     return l->periodic_r ? rows : vf_smaller(rows, l->n_rows);
 }
 
-/* So many bytes, or more, of a source are on their way while others are in work. */
+/* At least so many bytes of a source are prefetched before they are needed. */
 #define BYTES_AHEAD 8192
 
 /* A row has room for the tile and, each side, either what is computed there too or, where the tile spans the
@@ -306,7 +310,7 @@ static bool shape_ring(struct vf_row_layout *l, struct vf_ring *ring)
         return false;
     if (ring->plane_bytes % page == 0)
         ring->plane_bytes += VF_ALIGNMENT;
-    /* No more planes than there are: a periodic grid's are the same again. */
+    /* No more planes than the grid has: if it is periodic, others are the same again. */
     ring->depth = vf_smaller(ring->depth, l->n_stream);
     l->most_pitch = ring->pitch > l->most_pitch ? ring->pitch : l->most_pitch;
     l->most_pad = vf_larger(l->most_pad, ring->pad);
@@ -314,7 +318,8 @@ static bool shape_ring(struct vf_row_layout *l, struct vf_ring *ring)
     return true;
 }
 
-/* Faces along x and y of one row, and along z of each row of a plane. */
+/* Places in the arena, for each body that shares faces, those along x and y of one row, and along z of a
+ * plane. */
 static bool place_faces(struct vf_row_layout *l, size_t *end)
 {
     const struct vf_flow *flow = l->job->flow;

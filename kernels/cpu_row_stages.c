@@ -6,23 +6,25 @@
 
 /* An input of a stage while it computes some planes. */
 struct input {
-    /* [stream offset + halo]: the first row made, at the output's first cell; NULL is outside. Of a stage
-     * across rows [i]: row i of its plane */
+    /* [offset along the stream + halo]: the plane's first row that is made, at the output's first cell; NULL:
+     * the plane is outside the grid and reads the constant. For a stage that sums across rows [i] is row i of
+     * its only plane. */
     const char **plane;
     bool inside; /* no plane is NULL */
     struct vf_halo halo;
-    bool star;           /* of a body: read along the axes only */
-    ptrdiff_t first_row; /* that the planes begin with */
-    ptrdiff_t pitch;     /* bytes from row to row */
+    bool star;           /* a body reads it along the axes only */
+    ptrdiff_t first_row; /* the number of the planes' first row */
+    ptrdiff_t pitch;     /* bytes from row to row; 0: only one row is kept */
     const char *outside; /* a row of the constant */
 };
 
 /* An output of a stage while it computes some planes: its ring, or its sink. */
 struct output {
-    char *first[VF_ROW_BLOCK]; /* [plane, row of those made at once]: the first ones, at the first x made */
-    ptrdiff_t pitch;           /* bytes from row to row */
+    char
+        *first[VF_ROW_BLOCK]; /* [plane * rows at once + row]: the first rows of the planes, at the first x */
+    ptrdiff_t pitch;          /* bytes from row to row */
     enum vf_row_place place;
-    bool finishes; /* its rows are finished once they are made */
+    bool finishes; /* vf_row_finish is called for each row once it is made */
 };
 
 /* A stage while it computes planes [s, s + planes). */
@@ -33,11 +35,11 @@ struct work {
     int planes;
     struct vf_range rows, x;
     struct input input[VF_MAX_INPUTS];
-    struct vf_row_loading loading[VF_MAX_INPUTS]; /* of sources that a sum along x loads */
+    struct vf_row_loading loading[VF_MAX_INPUTS]; /* for sums along x: of sources that the stage loads */
     struct output out[VF_MAX_OUTPUTS];
 };
 
-/* The first row of plane s that is read of a source in its place, from x on. */
+/* Of a source that is read in place: the first row that is read of plane s, from x on. */
 static const char *row_in_place(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdiff_t x)
 {
     const struct vf_row_layout *l = w->layout;
@@ -45,7 +47,7 @@ static const char *row_in_place(const struct vf_row_worker *w, int field, ptrdif
     return vf_row_of_source(w, array, s, w->part[field].r.from) + (size_t)x * l->element;
 }
 
-/* Input k of the work, whose x range is known. */
+/* Fills input k of the work, whose planes and x range are set. */
 static struct input input_of(const struct vf_row_worker *w, const struct work *work, int k)
 {
     const struct vf_row_layout *l = w->layout;
@@ -78,7 +80,7 @@ static struct input input_of(const struct vf_row_worker *w, const struct work *w
     return in;
 }
 
-/* A row that the stage makes, in the input's plane j: it is inside the grid, or the grid is periodic. */
+/* Row r, which the stage makes, of the input's plane j. It is inside the grid, or the grid is periodic. */
 static const char *same_row(const struct input *in, int j, ptrdiff_t r)
 {
     return in->plane[j] + (r - in->first_row) * in->pitch;
@@ -100,8 +102,8 @@ static const char *row_at(const struct input *in, int ds, ptrdiff_t offset)
 
 /* ---- outputs ---- */
 
-/* Whether the rows of an output may go to its sink as they are: of its type, read by no stage, and the tile's
- * alone. */
+/* Whether the rows of an output may be made in its sink, without a ring: it is stored as the rows' type and
+ * not reduced, no stage reads it, and no row reaches beyond the tile. */
 static bool may_pass(const struct vf_row_worker *w, int field)
 {
     const struct vf_ring *ring = &w->layout->ring[field];
@@ -112,7 +114,7 @@ static bool may_pass(const struct vf_row_worker *w, int field)
            ring->reach.s == 0 && ring->reach.r == 0 && ring->reach.x == 0;
 }
 
-/* Output k in its ring. */
+/* Output k is to be made in its ring. */
 static void place_in_ring(const struct vf_row_worker *w, const struct work *work, int k, struct output *out)
 {
     const int field = work->stage->output[k], rows = work->how->rows;
@@ -128,7 +130,7 @@ static void place_in_ring(const struct vf_row_worker *w, const struct work *work
     out->finishes = vf_row_needs_finish(ring);
 }
 
-/* The same in its sink; false where rows are not aligned. */
+/* Output k is to be made in its sink; false if its rows there are not aligned. */
 static bool place_in_sink(const struct vf_row_worker *w, const struct work *work, int k, struct output *out)
 {
     const struct vf_sink *sink = &w->layout->job->sink[w->layout->ring[work->stage->output[k]].sink];
@@ -147,7 +149,8 @@ static bool place_in_sink(const struct vf_row_worker *w, const struct work *work
     return all % VF_ALIGNMENT == 0;
 }
 
-/* Each by itself; those of a body all alike. */
+/* Places each output in its sink or its ring; for a body, which stores all in one way, all in rings if one
+ * is. */
 static void begin_outputs(const struct vf_row_worker *w, struct work *work)
 {
     const int count = work->stage->output_count;
@@ -176,7 +179,7 @@ static void set_weights(const struct vf_row_worker *w, const struct vf_taps *tap
             ((float *)w->weight)[t] = (float)taps->tap[t].weight;
 }
 
-/* The rows of taps that may be anywhere, into w->tap: each one has its own. */
+/* Puts into w->tap, for each tap of a stage, the row that it reads, shifted by its dx. */
 static void any_row(const struct vf_row_worker *w, const struct vf_taps *taps, const struct input *in,
                     ptrdiff_t r)
 {
@@ -188,8 +191,8 @@ static void any_row(const struct vf_row_worker *w, const struct vf_taps *taps, c
     }
 }
 
-/* The rows that a table reads for `count` results from r on, into w->tap. Those that only results beyond
- * these read are not looked up. */
+/* Puts into w->tap the rows that a table reads for `count` rows of results from r on. Rows that only later
+ * results would read are not looked up. */
 static void rows_of_table(const struct vf_row_worker *w, const struct vf_row_table *table,
                           const struct input *in, ptrdiff_t r, int count)
 {
@@ -202,8 +205,9 @@ static void rows_of_table(const struct vf_row_worker *w, const struct vf_row_tab
     }
 }
 
-/* The rows that `count` neighbouring rows from r on read, or row r of so many neighbouring planes, in order.
- * They begin `from` bytes after these addresses: inside the grid all rows of a plane have them alike. */
+/* The rows, in order, that sums for `count` neighbouring rows from r on read; or, if not across_rows, for row
+ * r of `count` neighbouring planes. They begin `from` bytes after the addresses that are returned: so inside
+ * the grid the addresses are the same for all rows of a plane. */
 static const void *const *rows_of_line(const struct vf_row_worker *w, bool across_rows,
                                        const struct input *in, ptrdiff_t r, int count, ptrdiff_t *from)
 {
@@ -221,7 +225,7 @@ static const void *const *rows_of_line(const struct vf_row_worker *w, bool acros
     return w->tap;
 }
 
-/* `count` rows from r on of output k, or, across the stream, row r of so many planes. */
+/* Makes `count` rows from r on of output k; or, for sums across the stream, row r of `count` planes. */
 static void sum_rows(const struct vf_row_worker *w, const struct work *work, int k, ptrdiff_t r, int count)
 {
     const struct vf_taps *taps = work->stage->taps;
@@ -242,13 +246,13 @@ static void sum_rows(const struct vf_row_worker *w, const struct work *work, int
         any_row(w, taps, in, r);
     else
         rows = rows_of_line(w, kind == VF_ROW_ACROSS_ROWS, in, r, count, &from);
-    /* So many planes are read that the processor sees no stream in them. */
+    /* So many planes are read at once that the processor does not prefetch them by itself. */
     if (work->how->asks && w->layout->far && r + 1 < work->rows.to)
         ahead = in->pitch;
     w->rows->lines(rows, from, w->weight, taps->count, first, to, count, n, out->place, ahead);
 }
 
-/* `count` rows from r on of all planes of a linear stage that is not along x. */
+/* Makes `count` rows from r on, of all planes of the work, of a linear stage that does not sum along x. */
 static void make_linear(const struct vf_row_worker *w, const struct work *work, ptrdiff_t r, int count)
 {
     const ptrdiff_t before = work->x.from * (ptrdiff_t)w->layout->element;
@@ -269,29 +273,32 @@ static void make_linear(const struct vf_row_worker *w, const struct work *work, 
 struct body_plane {
     const struct work *work;
     int plane;             /* of the work's */
-    struct vf_range inner; /* rows that read inside the grid only, as does the one before */
+    struct vf_range inner; /* rows that, like the row before each, read inside the grid only */
     bool loads;            /* it loads rows of sources as it comes to them */
     struct vf_row_loading loading[VF_MAX_INPUTS];
     ptrdiff_t closed_lo_y, closed_hi_y; /* the row whose lower, upper y face is closed */
-    bool follows;                       /* a plane whose faces it takes */
+    bool follows;                       /* it takes faces along z that the plane before has kept */
     ptrdiff_t face_pitch;
     struct vf_body_row row;
-    int reach, by_stream; /* of the table of its rows, in which those along the stream are so far apart: */
-    const void *in[VF_BODY_ROWS];
-    int moved;                    /* how many of them move on from row to row, */
-    short move[VF_BODY_ROWS];     /* which ones, */
-    ptrdiff_t by[VF_BODY_ROWS];   /* and how far */
+    int reach;                    /* for which the table of rows is laid out (VF_ROW_INDEX) */
+    int by_stream;                /* entries of the table from one plane of the stream to the next */
+    const void *in[VF_BODY_ROWS]; /* the table */
+    /* From one row to the next `moved` entries of the table move on: number move[i] by by[i] bytes. */
+    int moved;
+    short move[VF_BODY_ROWS];
+    ptrdiff_t by[VF_BODY_ROWS];
     char *out[VF_MAX_OUTPUTS];    /* the row that comes next */
-    struct vf_row_ends next_ends; /* of the row that comes next, where its ends are copied */
+    struct vf_row_ends next_ends; /* of the row that comes next, if its ends are copied */
 };
 
-/* The place in the table of input k's row that is so many planes of the stream and rows from its own. */
+/* The number in the table of the row of input k that is ds planes of the stream and dr rows from the row that
+ * is made. */
 static int row_index(const struct body_plane *body, int k, int ds, int dr)
 {
     return VF_ROW_INDEX(body->reach, k, 0, 0) + ds * body->by_stream + dr;
 }
 
-/* Whether a body reads the row that far from its own. */
+/* Whether a body reads the row that is so far from the one that it makes. */
 static bool is_read(const struct input *in, int ds, int dr)
 {
     return !in->star || ds == 0 || dr == 0;

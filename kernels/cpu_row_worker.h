@@ -11,10 +11,11 @@ struct vf_range {
     ptrdiff_t from, to;
 };
 
-/* What is made of a field for one tile: the tile with the field's reach. */
+/* The part of a field that is made for one tile: the tile and the field's reach around it, within the grid.
+ */
 struct vf_row_part {
-    struct vf_range s, r, x;
-    ptrdiff_t below, above; /* cells beyond the grid that a row is completed with, before and after x */
+    struct vf_range s, r, x; /* stream, rows, x */
+    ptrdiff_t below, above;  /* cells beyond the grid that each row is completed with, before and after x */
 };
 
 /* One thread's memory and the tile that it works on. */
@@ -22,26 +23,26 @@ struct vf_row_worker {
     const struct vf_row_layout *layout;
     const struct vf_rows *rows;
     int thread;
-    bool streams; /* sinks are larger than the caches */
-    char *arena;
-    char *outside[2];         /* a row of the constant, by vf_field_kind */
-    ptrdiff_t *edge[2];       /* [i]: what x = -1 - i and x = nx + i read; -1 for the constant */
-    const char **plane;       /* [of a stage, of one it calls][input][plane]: scratch; NULL is outside */
+    bool streams;             /* sinks are stored past the caches, since they are larger */
+    char *arena;              /* all rings */
+    char *outside[2];         /* [vf_field_kind]: a row of what stands outside the grid under `constant` */
+    ptrdiff_t *edge[2];       /* [0][i], [1][i]: the x that x = -1 - i, x = nx + i reads; -1: the constant */
+    const char **plane;       /* scratch: [a stage, one it calls][input][plane] that is read; NULL: outside */
     const void **tap;         /* scratch: the rows that one row or block of rows reads */
-    void *weight;             /* in the order of the taps, of the compute type */
+    void *weight;             /* scratch: a stage's weights in order, of the compute type */
     struct vf_row_part *part; /* [field] */
     struct vf_row_part tile;
     ptrdiff_t image; /* of the batch */
 };
 
-/* What is made of a field for the tile. */
+/* The part of a field that is made for the worker's tile. */
 struct vf_row_part vf_row_part_of(const struct vf_row_worker *worker, int field);
 
-/* Where rows of a field's ring are, in the plane that holds stream position s: `first` is the element at x of
- * the first row that is made, or of the only one that is kept; then the next row is at the same place. */
+/* Where the rows of one plane of a field's ring are. If the ring does not keep whole planes, all rows are at
+ * the same place, one after another. */
 struct vf_row_plane {
-    char *first;
-    ptrdiff_t pitch; /* bytes from row to row that is made; 0 */
+    char *first;     /* the element at x of the first row that is made */
+    ptrdiff_t pitch; /* bytes from row to row; 0 if only one is kept */
 };
 
 static inline struct vf_row_plane vf_row_plane_of(const struct vf_row_worker *w, int field, ptrdiff_t s,
@@ -63,7 +64,7 @@ char *vf_row_of_sink(const struct vf_row_worker *worker, const struct vf_sink *s
  * `row` is the element at x = 0. */
 void vf_row_finish(const struct vf_row_worker *worker, int field, ptrdiff_t s, ptrdiff_t r, char *row);
 
-/* Whether there is anything of that to do for a field's rows. */
+/* Whether vf_row_finish has anything to do for a field's rows. */
 static inline bool vf_row_needs_finish(const struct vf_ring *ring)
 {
     return ring->pad > 0 || ring->sink >= 0;
@@ -73,28 +74,28 @@ static inline bool vf_row_needs_finish(const struct vf_ring *ring)
 struct vf_row_ends vf_row_copy_ends(const struct vf_row_worker *worker, int field, ptrdiff_t r,
                                     const char *row);
 
-/* Row r of plane s of a source, at x = 0; a periodic grid's row of any number. */
+/* Row r of plane s of a source, at x = 0. Under `wrap` r may be any number. */
 const char *vf_row_of_source(const struct vf_row_worker *worker, const struct vf_array *array, ptrdiff_t s,
                              ptrdiff_t r);
 
 /* The rows of plane s of a source on their way into its ring. */
 struct vf_row_loading {
     int field;
-    ptrdiff_t s, next; /* the row that comes next: */
-    const char *from;  /* its first cell, and where x = 0 goes */
-    char *to;
-    ptrdiff_t from_pitch, to_pitch, cell; /* bytes */
+    ptrdiff_t s, next;                    /* plane; the number of the row that comes next */
+    const char *from;                     /* that row's first cell in the source */
+    char *to;                             /* its x = 0 in the ring */
+    ptrdiff_t from_pitch, to_pitch, cell; /* bytes from row to row, and from cell to cell of the source */
     void (*load)(const void *in, void *out, ptrdiff_t n);
-    struct vf_row_ahead ahead;         /* what should be asked for once it is read, */
-    ptrdiff_t rows_ahead, bytes_ahead; /* so much later */
+    struct vf_row_ahead ahead;         /* the row to prefetch once this one is read */
+    ptrdiff_t rows_ahead, bytes_ahead; /* how far beyond this one that is */
 };
 struct vf_row_loading vf_row_loading_of(const struct vf_row_worker *worker, int field, ptrdiff_t s);
 
-/* Reads the next row, converted to the layout's cells, and says what should be asked for. */
+/* Reads the next row, converted to the layout's cells, and sets loading->ahead. */
 void vf_row_load(const struct vf_row_worker *worker, struct vf_row_loading *loading);
 
-/* Computes planes [s, s + count) of a stage over the tile and its reach, no more at once than the stage
- * takes. */
+/* Computes planes [s, s + count) of a stage over the tile and its reach; count is at most the stage's
+ * `planes`. */
 void vf_row_stage_planes(const struct vf_row_worker *worker, int stage, ptrdiff_t s, int count);
 
 #endif

@@ -92,19 +92,19 @@ struct vf_job {
     ptrdiff_t z_begin, z_end;      /* the planes of the sinks to compute; sources hold all that they need */
     bool by_rows;                  /* row-stream, 2D, one image: z_begin, z_end and plane[] are of rows */
     const struct vf_array *source; /* [source_count] */
-    const struct vf_sink *sink;    /* [sink_count] */
     /* For `plan` and `bytes`, which are asked before there are arrays: what all sources, all sinks are stored
      * as. */
     enum vf_type source_type, sink_type;
     /* So many of the sources, the first ones, row-stream may read where they are, without copies: they are of
      * the compute type, and VF_ROW_READ_BEYOND bytes after each plane may be read too. */
     int in_place;
-    struct vf_tiling tiling; /* of row-stream: what `plan` chose, or the user */
+    const struct vf_sink *sink; /* [sink_count] */
+    struct vf_tiling tiling;    /* of row-stream: what `plan` chose, or the user */
     int threads;
     struct vf_team *team; /* whose threads compute; NULL: the job starts its own */
     size_t work_limit;    /* bytes of working memory that `plan` should keep to, however slow; 0: none */
-    struct vf_room *room; /* where working memory is taken from, and left for the next job; NULL: its own */
     double times; /* for `plan`: how many such jobs use the room, as only the first waits for its pages */
+    struct vf_room *room; /* where working memory is taken from, and left for the next job; NULL: its own */
     void (*progress)(void *context, size_t cells); /* so many more are done; from any thread; may be NULL */
     void *progress_context;
     const volatile int *stop; /* set to other than 0: give up with VF_INTERRUPTED; may be NULL */

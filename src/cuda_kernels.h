@@ -6,7 +6,7 @@
 #include "error.h"
 #include "gpu_plan.h"
 
-/* The head of kernels/device.h's VfArgs; parameters follow. */
+/* The same layout as kernels/device.h's VfArgs, up to the parameters, which follow. */
 struct vf_kernel_args {
     CUdeviceptr in[VF_KERNEL_FIELDS], out[VF_KERNEL_FIELDS];
     long long pitch, plane; /* elements */
@@ -21,7 +21,7 @@ struct vf_cuda_launch {
     struct vf_cuda_made made;
     CUdeviceptr table;           /* parameters in memory; 0: arguments */
     struct vf_kernel_args *args; /* owned; parameters follow */
-    ptrdiff_t begin, end;        /* planes to compute, for the caller to keep */
+    ptrdiff_t begin, end;        /* planes to compute; only the caller uses them */
 };
 
 /* Compiles one of the plan's launches, unless it is remembered, and fills its parameters.

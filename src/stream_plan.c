@@ -259,8 +259,9 @@ static bool fits(const struct trial *t, struct vf_pass *pass)
     return pass->bytes <= t->request->bytes;
 }
 
-/* The longest pass from run `begin` on, whose runs before `fresh` were computed before; false, and the
- * shortest with one that was not, when not even that fits. */
+/* The longest pass from run `begin` on that fits into memory. Runs before `fresh` were computed by earlier
+ * passes and are computed again. If not even the shortest pass with a run from `fresh` on fits: false, and
+ * that pass. */
 static bool next_pass(const struct trial *t, int begin, int fresh, bool from_file, ptrdiff_t slab,
                       struct vf_pass *pass, int *next)
 {

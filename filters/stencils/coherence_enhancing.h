@@ -15,8 +15,8 @@ VF_DEVICE REAL vf_coherence_divisor(int way, REAL spread, REAL contrast)
     return way ? MIN(MAX(spread, contrast * R(0x1p-10)), contrast * R(0x1p40)) : spread;
 }
 
-/* What it is above alpha; never 0, by which diffusion_tensor.h tells it from an edge. `exponential` is exp of
- * minus the squared quotient, 0 where that is 0 / 0. */
+/* The eigenvalue - alpha; never 0, by which vf_tensor_along (direction.h) tells it from an edge.
+ * `exponential` is exp(-quotient^2), 0 where that is 0 / 0. */
 VF_DEVICE REAL vf_coherence_along(REAL alpha, REAL exponential)
 {
     return FMA(R(1.0) - alpha, exponential, R(0x1p-100));

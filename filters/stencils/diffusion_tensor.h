@@ -1,4 +1,4 @@
-/* D of its direction. */
+/* A diffusion tensor from its direction, as direction.h has it. */
 #include "filters/stencils/direction.h"
 #include "filters/stencils/tensor.h"
 

@@ -1,5 +1,5 @@
-/* A diffusion tensor D = a I + b w w^T by w, of length 1 or 0, in outputs VF_X.., and b in output VF_ALONG,
- * from which a follows: fewer fields than D has. */
+/* A diffusion tensor D = a I + b w w^T in fewer fields than it has components: outputs VF_X and on are w,
+ * which has length 1 or 0, output VF_ALONG is b, and a follows from b. */
 #include "filters/stencils/params.h"
 
 #ifndef VF_DIRECTION_H

@@ -7,8 +7,9 @@
 
 #define VF_EDGE_DIVIDEND R(3.31488)
 
-/* What that is divided by, of the gradient's length. Beyond the bounds, which a short way needs, the
- * exponential is 0 or 1, as at them; NaN, a short way's root of 0, is below. */
+/* (s/k)^8, by which that is divided, from the gradient's length s. The short way needs bounds; beyond them
+ * the exponential is 0 or 1, as it is at them. NaN, which the short way's root of 0 is, becomes the lower
+ * one. */
 VF_DEVICE REAL vf_edge_divisor(int way, REAL gradient, REAL inverse_k)
 {
     const REAL s = gradient * inverse_k;
@@ -16,14 +17,14 @@ VF_DEVICE REAL vf_edge_divisor(int way, REAL gradient, REAL inverse_k)
     return way ? MIN(MAX(s8, R(0x1p-20)), R(0x1p60)) : s8;
 }
 
-/* 1 minus the eigenvalue. */
+/* 1 - the eigenvalue. */
 VF_DEVICE REAL vf_edge_exponential(int way, REAL squared_gradient, REAL inverse_k)
 {
     const REAL divisor = vf_edge_divisor(way, ORDINARY_ROOT(way, squared_gradient), inverse_k);
     return vf_exp_minus(ORDINARY_QUOTIENT(way, VF_EDGE_DIVIDEND, divisor));
 }
 
-/* What the products of the gradient count in D beside the unit: its eigenvalue less 1, over their trace. */
+/* D is I + share * g g^T, g being the gradient: the share is (eigenvalue - 1) / |g|^2. */
 VF_DEVICE REAL vf_edge_share(int way, REAL squared_gradient, REAL inverse_k)
 {
     /* 0, or from half a unit in 1's last place on. */

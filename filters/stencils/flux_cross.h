@@ -1,5 +1,6 @@
 /* What the other axes add to the flux along each, at a voxel. Inputs: the components of D off its diagonal,
- * then u. A stage of its own, since diffusion_step needs each at a voxel and at the next one along a. */
+ * then u. A stage of its own, since diffusion_step needs each at a voxel and at the next one along its axis.
+ */
 #include "filters/stencils/flux.h"
 #include "filters/stencils/gradient.h"
 
