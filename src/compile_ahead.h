@@ -27,8 +27,8 @@ typedef enum vf_status vf_kernel_text(void *context, const struct vf_kernel_case
 enum vf_status vf_plan_each_kernel(const struct vf_plan *plan, vf_kernel_text *take, void *context,
                                    struct vf_error *error);
 
-/* Seconds that compiling a plan's kernels will take, about, of which the cache has some or none: 0 if it has all
- * of them, or they came with the program. */
+/* Seconds that compiling a plan's kernels will take, about, of which the cache has some or none: 0 if it has
+ * all of them, or they came with the program. */
 double vf_plan_compile_seconds(const struct vf_plan *plan, const struct vf_cuda *cuda);
 
 /* Compiles what the cache has not, and puts it there, in as many processes, and at most one for each

@@ -69,8 +69,8 @@ Test(field_stream, tensor_diffusion)
     check(&c, double_schemes);
 }
 
-/* Squared gradients too small for short ways: all of them, and one in a few hundred, so that of a block's warps
- * some make a plane by long ways and others do not. */
+/* Squared gradients too small for short ways: all of them, and one in a few hundred, so that of a block's
+ * warps some make a plane by long ways and others do not. */
 Test(field_stream, doubt)
 {
     static const double scale[] = {1e-22, 6.5e-21};
