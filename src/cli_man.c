@@ -226,6 +226,8 @@ static const char after_options[] =
     "The channels of a result with several, such as a tensor's, are labelled in ImageJ stacks and "
     "OME\\-TIFF; in other TIFF\nthey are samples of each page, which ImageJ opens through Bio\\-Formats "
     "only.\n"
+    "A grey stack of plain TIFF becomes ImageJ's where \\fB\\-\\-spacing\\fR says how far its planes are\n"
+    "apart, unless they have descriptions or names.\n"
     "Pages of OME\\-TIFF keep their order; ImageJ's are written in the order channel, slice, frame.\n"
     "What \\fB\\-\\-compress zstd\\fR writes is read by libtiff and tifffile, but not by ImageJ and "
     "Bio\\-Formats.\n"

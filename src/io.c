@@ -12,6 +12,7 @@
 #include "alloc.h"
 #include "interrupt.h"
 #include "io_codec.h"
+#include "io_tags.h"
 
 /* Of a file's beginning, which shows its kind. */
 #define HEAD_BYTES 512
@@ -333,6 +334,17 @@ size_t vf_info_rows_at_once(const struct vf_info *info, size_t block)
     return rows < info->shape.ny ? rows : info->shape.ny;
 }
 
+/* Grey planes of a known distance, which only ImageJ's description can say, if no page has one of its own
+ * that would have to go for it. */
+static bool suits_imagej(const struct vf_info *input)
+{
+    const struct vf_tags *tags = input->tags;
+    bool described = false;
+    for (size_t i = 0; tags != NULL && tags->pages != NULL && i < tags->page_count; i++)
+        described = described || tags->pages[i].description != NULL || tags->pages[i].name != NULL;
+    return input->shape.nc == 1 && input->shape.nz > 1 && input->spacing_known[2] && !described;
+}
+
 void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum vf_type type,
                         size_t outputs_per_channel, struct vf_info *result)
 {
@@ -357,7 +369,7 @@ void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum
     result->output_label = NULL;
     if (format != VF_FORMAT_TIFF)
         result->metadata = VF_META_PLAIN;
-    else if (input->format == VF_FORMAT_MRC)
+    else if (input->format == VF_FORMAT_MRC || (input->metadata == VF_META_PLAIN && suits_imagej(input)))
         result->metadata = VF_META_IMAGEJ; /* which can say the spacing of planes, and time points */
     if (result->metadata != VF_META_OME)
         result->page_order[0] = '\0';

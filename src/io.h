@@ -108,8 +108,8 @@ void vf_reader_close(struct vf_reader *reader); /* NULL is allowed */
  * outputs_per_channel channels of `type`, those of the input's first channel first. With one output of the
  * input's type the alpha stays, last in its page; else it is dropped. ImageJ's and OME's pages are of
  * one channel each unless the input's RGB pages stay what they are, ImageJ's in the order channel, z, time;
- * in a plain file a page holds all channels of its plane. Shape, pages, spacing and tags are the input's
- * otherwise. */
+ * in a plain file a page holds all channels of its plane. Of a plain TIFF ImageJ's is made where planes are
+ * grey and their distance is known. Shape, pages, spacing and tags are the input's otherwise. */
 void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum vf_type type,
                         size_t outputs_per_channel, struct vf_info *result);
 

@@ -121,6 +121,10 @@ bool vf_tiff_place_planes(int fd, bool big_endian, bool big, size_t count, uint6
  * room for `count` offsets. On failure errno says why. */
 bool vf_tiff_relink(int fd, bool big_endian, bool big, const size_t *place, size_t count, uint64_t *at);
 
+/* The first number of tag `tag` of the directory at offset `at`, as the file has it, if it is no longer than
+ * fits there; false where there is none or it cannot be read. */
+bool vf_tiff_stored_number(int fd, bool big_endian, bool big, uint64_t at, uint16_t tag, uint64_t *number);
+
 /* Swaps the bytes of `count` elements. */
 void vf_tiff_swap(void *data, size_t count, size_t size);
 

@@ -65,6 +65,24 @@ static enum vf_status check_sizes(const struct vf_reader *reader, TIFF *tif,
     return check_extents(reader, tif, layout, page, error);
 }
 
+/* PackBits of differences, as some programs write it: libtiff passes over the tag there, and decodes as if
+ * they were the pixels. */
+static enum vf_status check_predictor(const struct vf_reader *reader, TIFF *tif,
+                                      const struct vf_tiff_layout *layout, size_t page,
+                                      struct vf_error *error)
+{
+    uint64_t predictor;
+    if (layout->scheme != COMPRESSION_PACKBITS || TIFFFindField(tif, TIFFTAG_PREDICTOR, TIFF_ANY) == NULL ||
+        !vf_tiff_stored_number(reader->fd, reader->info.big_endian, reader->info.big_tiff,
+                               TIFFCurrentDirOffset(tif), TIFFTAG_PREDICTOR, &predictor) ||
+        predictor <= PREDICTOR_NONE)
+        return VF_OK;
+    return vf_fail(error, VF_FAILED,
+                   "page %zu: holds differences of pixels (predictor %llu) compressed with PackBits, which "
+                   "libtiff does not add up; save it uncompressed or with Deflate in a program that reads it",
+                   page + 1, (unsigned long long)predictor);
+}
+
 /* Every page must be like the first: one volume has one size and type. */
 static enum vf_status check_alike(const struct vf_info *first, const struct vf_info *other, size_t page,
                                   struct vf_error *error)
@@ -104,6 +122,8 @@ enum vf_status vf_tiff_check_page(struct vf_reader *reader, TIFF *tif, size_t pa
     if (first)
         reader->info = info;
     else if (check_alike(&reader->info, &info, page, error) != VF_OK)
+        return VF_FAILED;
+    if (check_predictor(reader, tif, layout, page, error) != VF_OK)
         return VF_FAILED;
     return check_sizes(reader, tif, layout, page, error);
 }

@@ -1,4 +1,4 @@
-/* What libtiff does not write, put into the file behind it.
+/* What libtiff does not write, put into the file behind it, and what it does not tell.
  *
  * A stack as ImageJ writes and reads it: planes that follow each other, uncompressed, behind the first
  * directory; the others come last, and beyond 4 GiB, which offsets cannot say, there are none. BigTIFF would
@@ -62,6 +62,22 @@ static bool find_link(const struct links *links, uint64_t at, uint64_t *link)
         return false;
     *link = at + (big ? 8 + entries * BIG_ENTRY : 2 + entries * ENTRY);
     return true;
+}
+
+bool vf_tiff_stored_number(int fd, bool big_endian, bool big, uint64_t at, uint16_t tag, uint64_t *number)
+{
+    static const int size[] = {[TIFF_BYTE] = 1, [TIFF_SHORT] = 2, [TIFF_LONG] = 4};
+    enum { MOST_ENTRIES = 1 << 16 };
+    const struct links links = {fd, big ? 8 : 4, big_endian};
+    uint64_t entries, found = 0, type;
+    if (!read_number(&links, at, big ? 8 : 2, &entries) || entries > MOST_ENTRIES)
+        return false;
+    at += big ? 8 : 2;
+    for (; entries > 0 && read_number(&links, at, 2, &found) && found != tag; entries--)
+        at += big ? BIG_ENTRY : ENTRY;
+    return entries > 0 && found == tag && read_number(&links, at + 2, 2, &type) &&
+           type < sizeof size / sizeof *size && size[type] > 0 &&
+           read_number(&links, at + (big ? 12 : 8), size[type], number);
 }
 
 static bool write_link(const struct links *links, uint64_t link, uint64_t target)

@@ -350,7 +350,14 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
         request.gpu = &w->cuda->gpu;
     }
     VF_TRY(vf_work_named(vf_plan_open(&w->plan, &request, error), w->in_name, error));
-    vf_info_for_result(w->input, w->format, request.result_type, (size_t)w->plan.output_count, &w->result);
+    struct vf_info input = *w->input;
+    /* Sizes without a unit do not replace those that have one. */
+    if (o->spacing_unit[0] != '\0' || input.unit[0] == '\0') {
+        memcpy(input.spacing, request.context.spacing, sizeof input.spacing);
+        memcpy(input.spacing_known, request.context.spacing_known, sizeof input.spacing_known);
+        memcpy(input.unit, request.context.unit, sizeof input.unit);
+    }
+    vf_info_for_result(&input, w->format, request.result_type, (size_t)w->plan.output_count, &w->result);
     for (int k = 0; k < w->plan.output_count; k++)
         w->label[k] = vf_plan_label(&w->plan, k);
     w->result.output_label = w->label;
@@ -359,12 +366,6 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
         return VF_FAILED;
     w->result.half_floats =
         w->result.half_floats && !w->options->dtype_given && vf_chain_float_filter(chain) == NULL;
-    /* Sizes without a unit do not replace those that have one. */
-    if (o->spacing_unit[0] != '\0' || w->input->unit[0] == '\0') {
-        memcpy(w->result.spacing, request.context.spacing, sizeof w->result.spacing);
-        memcpy(w->result.spacing_known, request.context.spacing_known, sizeof w->result.spacing_known);
-        memcpy(w->result.unit, request.context.unit, sizeof w->result.unit);
-    }
     VF_TRY(vf_work_named(vf_writer_supports(w->format, &w->result, w->options->compression, error),
                          w->out_name, error));
     if (!vf_volume_bytes(w->input->type, shape, &bytes_in) ||

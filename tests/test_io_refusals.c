@@ -128,6 +128,20 @@ Test(io_refusals, kinds_of_compression)
     }
 }
 
+/* PackBits of differences, as tifffile writes it, would be read as the image. Uncompressed the tag means
+ * nothing. */
+Test(io_refusals, differences_that_nobody_adds_up)
+{
+    CHANGED({TIFFTAG_PREDICTOR, TIFF_SHORT, 1, 2});
+    cr_assert_str_eq(sample_refusal(sample_path("in.tif")), "");
+    CHANGED({TIFFTAG_COMPRESSION, TIFF_SHORT, 1, COMPRESSION_PACKBITS},
+            {TIFFTAG_PREDICTOR, TIFF_SHORT, 1, 1});
+    cr_assert_eq(strstr(sample_refusal(sample_path("in.tif")), "predictor"), NULL);
+    CHANGED({TIFFTAG_COMPRESSION, TIFF_SHORT, 1, COMPRESSION_PACKBITS},
+            {TIFFTAG_PREDICTOR, TIFF_SHORT, 1, 2});
+    check_refused(sample_path("in.tif"), "PackBits|predictor 2|Deflate");
+}
+
 /* Nothing here may need memory: the limit would show it. */
 static void limit_memory(void)
 {

@@ -89,6 +89,14 @@ test_spacing_and_units() {
     expect 0 -f gaussian --spacing 1x1x3 px.tif h.tif
     "$VOLFILTER" info h.tif >out
     prints "1 x 1 x 3 (no unit)"
+    # Of a plain stack ImageJ's is made, which can say how far planes are apart.
+    expect 0 -f gaussian --spacing 2x2x3mm "$DATA/head-mri-plain.tif" plain.tif
+    silent
+    has plain.tif metadata ImageJ
+    "$VOLFILTER" info plain.tif >out
+    prints "2 x 2 x 3 mm"
+    expect 0 -f gaussian --spacing 2x2mm "$DATA/head-mri-plain.tif" plain.tif
+    has plain.tif metadata plain
     # Angstroms are tenths of nanometres.
     expect 0 -f gaussian:sigma=4nm --spacing 2nm "$IMAGE" nm.png
     expect 0 -f gaussian:sigma=40A --spacing 20Å "$IMAGE" angstrom.png
