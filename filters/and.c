@@ -13,20 +13,21 @@ static const struct vf_param params[] = {
     [CONTRAST] = VF_PARAM_C,
     [ITERATIONS] = VF_PARAM_ITERATIONS,
     [DT] = VF_PARAM_DT,
-    [THRESHOLD] = {.name = "threshold",
-                   .kind = VF_PARAM_THRESHOLD,
-                   .initial = "auto",
-                   .max = 1e30,
-                   .unit = "squared gradient",
-                   .choices = "auto",
-                   .help = "ced where the largest eigenvalue of the structure tensor exceeds the smallest by "
-                           "more, eed elsewhere; auto is the mean of that difference over the noise box"},
+    [THRESHOLD] =
+        {.name = "threshold",
+         .kind = VF_PARAM_THRESHOLD,
+         .initial = "auto",
+         .max = 1e30,
+         .unit = "squared gradient",
+         .choices = "auto",
+         .help = "ced where the largest eigenvalue of the structure tensor exceeds the smallest by more than "
+                 "this, eed elsewhere; auto is the mean of that difference over the noise box"},
     [NOISE] = {.name = "noise",
                .kind = VF_PARAM_BOX,
                .initial = "",
                .unit = "voxels",
-               .help =
-                   "where threshold=auto is taken from: a box of background; without it, the whole volume"},
+               .help = "a box of background from which threshold=auto is computed; without it, the whole "
+                       "volume is used"},
 };
 
 /* threshold=auto: the mean of mu1 - mu3 over the noise box, from a pre-pass. */
@@ -43,8 +44,8 @@ static enum vf_status set_threshold(struct vf_expansion *e, const struct vf_cont
     if (value[THRESHOLD].threshold == VF_THRESHOLD_NUMBER) {
         if (value[NOISE].box_axes > 0)
             return vf_fail(error, VF_USAGE,
-                           "and: noise is where threshold=auto is taken from, and threshold is a number; "
-                           "leave one of the two out");
+                           "and: noise is used only with threshold=auto, but threshold is a number; leave "
+                           "one of them out");
         stage->param[VF_AND_THRESHOLD] = value[THRESHOLD].number;
         return VF_OK;
     }

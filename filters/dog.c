@@ -9,11 +9,11 @@ enum { SIGMA, SIGMA2 };
 
 static const struct vf_param params[] = {
     [SIGMA] = VF_PARAM_WIDTH("sigma", "1",
-                             "width of the first Gaussian, which smooths noise away; " VF_ONE_OR_EACH
-                             "; 0 smooths none"),
+                             "standard deviation of the first Gaussian, which removes noise; " VF_ONE_OR_EACH
+                             "; 0 means no smoothing"),
     [SIGMA2] = VF_PARAM_WIDTH("sigma2", "",
-                              "width of the second one, which is subtracted: what is much wider goes; 1.6 "
-                              "sigma where it is not given"),
+                              "standard deviation of the second Gaussian, which is subtracted and so removes "
+                              "anything much wider; default 1.6 sigma"),
 };
 
 /* Widths that reach no neighbour smooth nothing, all alike. */
@@ -40,8 +40,8 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
     if (are_alike(context, sigma, sigma2))
         return vf_fail(
             error, VF_USAGE,
-            "%s: sigma and sigma2 smooth alike, so that nothing is left of the image; give sigma2 "
-            "another width than sigma, such as %g times as much, and one of them at least %g voxels",
+            "%s: sigma and sigma2 smooth alike, so nothing is left of the image; make sigma2 different from "
+            "sigma, for example %g times as large, and one of them at least %g voxels",
             context->filter, USUAL_RATIO, VF_LEAST_SIGMA);
     VF_TRY(vf_add_gaussian(e, context, 'G', sigma, VF_TRUNCATE, 1, &smooth[0], VF_FIELD_IMAGE, error));
     VF_TRY(vf_add_gaussian(e, context, 'W', sigma2, VF_TRUNCATE, 1, &smooth[1], VF_FIELD_IMAGE, error));
@@ -55,9 +55,9 @@ out:
 
 const struct vf_filter vf_filter_dog = {
     .name = "dog",
-    .summary = "difference of two Gaussians: keeps structures of about their widths",
+    .summary = "difference of two Gaussians: keeps blobs and edges of about their widths",
     .known_as = "differenceofgaussians",
-    .source = "Marr & Hildreth 1980; the Gaussians end at 4 sigma, as in "
+    .source = "Marr & Hildreth 1980; the Gaussians are cut off at 4 sigma, as in "
               "skimage.filters.difference_of_gaussians",
     .params = params,
     .param_count = sizeof params / sizeof params[0],

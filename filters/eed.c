@@ -18,8 +18,8 @@ static const struct vf_param params[] = {
               .kind = VF_PARAM_CHOICE,
               .initial = "surface",
               .choices = "surface|line",
-              .help = "surface: no diffusion across edges; line: diffusion along the direction of least "
-                      "change alone, which needs a rho of at least 0.125 voxels"},
+              .help = "surface: no diffusion across edges; line: diffusion only along the direction of least "
+                      "change, which needs rho of at least 0.125 voxels"},
 };
 
 /* The diffusion tensor of the structure tensor, from its eigenvectors and the gradient of u_sigma. */
@@ -68,8 +68,8 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
     bool smoothed = vf_smooths_tensor(rho);
     if (value[MODE].choice == LINE && !smoothed)
         return vf_fail(error, VF_USAGE,
-                       "eed: mode=line needs rho of at least %g voxels along some axis (rho=2, say): without "
-                       "smoothing the tensor has no direction of least change",
+                       "eed: mode=line needs rho of at least %g voxels along some axis (for example rho=2): "
+                       "without smoothing, the tensor has no direction of least change",
                        VF_LEAST_SIGMA);
     VF_TRY(vf_add_structure_tensor(e, context, sigma, rho, &smooth, tensor, error));
     if (smoothed)

@@ -214,8 +214,8 @@ enum vf_status vf_add_table(struct vf_expansion *e, const struct vf_context *con
                   dz = i / size[2] / size[1] - size[0] / 2;
         if (!isfinite(weight))
             return vf_fail(error, VF_USAGE,
-                           "%s: %.200s: the weight %g is beyond float32; scale the weights down, or add "
-                           "--precision double",
+                           "%s: %.200s: the weight %g does not fit in float32; scale the weights down, or "
+                           "add --precision double",
                            context->filter, weights->path, written);
         if (weight == 0)
             continue;
@@ -225,9 +225,10 @@ enum vf_status vf_add_table(struct vf_expansion *e, const struct vf_context *con
         widen(&taps->halo[2], dx);
     }
     if (taps->count == 0)
-        return vf_fail(error, VF_USAGE,
-                       "%s: %.200s: all weights are 0 in float32; scale them up, or add --precision double",
-                       context->filter, weights->path);
+        return vf_fail(
+            error, VF_USAGE,
+            "%s: %.200s: all weights round to 0 in float32; scale them up, or add --precision double",
+            context->filter, weights->path);
     return add_taps(e, name, taps, 1, field, kind, error);
 }
 
@@ -288,7 +289,7 @@ enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct v
     static const char *const axis_name[] = {"x", "y", "z"};
     double widest = 0;
     if (value->length_count == 2 && context->dim == 3)
-        return vf_fail(error, VF_USAGE, "%s: %s has two numbers, for x and y; a stack needs one, or three",
+        return vf_fail(error, VF_USAGE, "%s: %s has two numbers, for x and y; a stack needs one or three",
                        context->filter, param->name);
     for (int axis = 0; axis < 3; axis++) {
         double length = value->length[value->length_count == 1 ? 0 : axis];
@@ -306,22 +307,22 @@ enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct v
                     "%s: %s=%g%s needs the voxel size along %s, %s; add --spacing XxYxZ%s, or give "
                     "%s in voxels",
                     context->filter, param->name, length, unit, axis_name[axis],
-                    context->spacing_known[axis] ? "which is known without a unit of length"
-                                                 : "which the file does not give",
+                    context->spacing_known[axis] ? "which is known only without a unit of length"
+                                                 : "which the file does not state",
                     unit, param->name);
             sigma[axis] = length * vf_unit_nanometres(unit) / voxel;
         } else if (isotropic && value->length_count == 1 && value->unit == VF_UNIT_BARE) {
             sigma[axis] = length / context->aspect[axis];
         }
         if (sigma[axis] > param->max)
-            return vf_fail(error, VF_USAGE, "%s: %s is %g voxels along %s; the most is %g", context->filter,
-                           param->name, sigma[axis], axis_name[axis], param->max);
+            return vf_fail(error, VF_USAGE, "%s: %s is %g voxels along %s; the maximum is %g",
+                           context->filter, param->name, sigma[axis], axis_name[axis], param->max);
         widest = sigma[axis] > widest ? sigma[axis] : widest;
     }
     if (value->unit > VF_UNIT_VOXEL && widest > 0 && widest < VF_LEAST_SIGMA)
         return vf_fail(error, VF_USAGE,
-                       "%s: %s is %.3g voxels, which reaches no neighbour; give it %g voxels or more along "
-                       "some axis, or 0 for none",
+                       "%s: %s is %.3g voxels, which reaches no neighbour; use %g voxels or more along some "
+                       "axis, or 0 for no smoothing",
                        context->filter, param->name, widest, VF_LEAST_SIGMA);
     return VF_OK;
 }
@@ -347,8 +348,7 @@ enum vf_status vf_stable_step(const struct vf_value *value, const struct vf_cont
     *dt = value->threshold == VF_THRESHOLD_AUTO ? 0.9 * bound : value->number;
     if (*dt > bound)
         return vf_fail(error, VF_USAGE,
-                       "%s: dt=%g is not stable on these voxels; the most is %.9g (dt=auto takes "
-                       "0.9 of it)",
+                       "%s: dt=%g is unstable for these voxels; the maximum is %.9g (dt=auto is 0.9 of it)",
                        context->filter, *dt, bound);
     return VF_OK;
 }

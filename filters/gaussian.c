@@ -5,13 +5,13 @@ enum { SIGMA, TRUNCATE };
 
 static const struct vf_param params[] = {
     [SIGMA] =
-        VF_PARAM_WIDTH("sigma", "1", "standard deviation, " VF_ONE_OR_EACH "; 0 leaves an axis as it is"),
+        VF_PARAM_WIDTH("sigma", "1", "standard deviation, " VF_ONE_OR_EACH "; 0 leaves an axis unchanged"),
     [TRUNCATE] = {.name = "truncate",
                   .kind = VF_PARAM_NUMBER,
                   .initial = "4",
                   .max = 16,
                   .unit = "sigma",
-                  .help = "the weights end at this many standard deviations"},
+                  .help = "the kernel is cut off at this many standard deviations"},
 };
 
 static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
@@ -30,7 +30,7 @@ out:
 
 const struct vf_filter vf_filter_gaussian = {
     .name = "gaussian",
-    .summary = "smooth by a Gaussian",
+    .summary = "smooth with a Gaussian",
     .known_as = "blur|gaussianblur|gaussianfilter|gaussblur",
     .source = "separable convolution, radius floor(truncate * sigma + 0.5), as scipy.ndimage.gaussian_filter",
     .keeps_type = true,

@@ -12,17 +12,16 @@ static const struct vf_param params[] = {
          .kind = VF_PARAM_CHOICE,
          .initial = "central",
          .choices = "central|sobel|scharr|gaussian",
-         .help =
-             "central: the difference of the two neighbours; sobel, scharr: that, smoothed across by three "
-             "weights; gaussian: the derivative of a Gaussian along the axis, unsmoothed across"},
+         .help = "central: difference of the two neighbours; sobel, scharr: the same, smoothed across with "
+                 "three weights; gaussian: derivative of a Gaussian along the axis, not smoothed across"},
     [SIGMA] = VF_PARAM_WIDTH("sigma", "0",
-                             "width of a Gaussian that smooths first; with method=gaussian, of the one that "
-                             "is derived, and then 1 by default"),
+                             "standard deviation of a Gaussian applied first; with method=gaussian, of the "
+                             "Gaussian that is differentiated (then 1 by default)"),
     [OUTPUT] = {.name = "output",
                 .kind = VF_PARAM_CHOICE,
                 .initial = "magnitude",
                 .choices = "magnitude|x|y|z|components",
-                .help = "the length of the gradient, one derivative, or all of them as channels"},
+                .help = "the magnitude of the gradient, one derivative, or all derivatives as channels"},
 };
 
 static const char *const axis_label[] = {"x", "y", "z"};
@@ -75,7 +74,7 @@ static enum vf_status widths(const struct vf_context *context, const struct vf_v
         else if (sigma[axis] < VF_LEAST_SIGMA)
             return vf_fail(error, VF_USAGE,
                            "gradient: method=gaussian needs sigma of at least %g voxels on every axis: a "
-                           "narrower one reaches no neighbour",
+                           "narrower Gaussian reaches no neighbour",
                            VF_LEAST_SIGMA);
     }
 out:
@@ -126,7 +125,8 @@ const struct vf_filter vf_filter_gradient = {
     .name = "gradient",
     .summary = "first derivatives: magnitude or components",
     .known_as = "gradientmagnitude|gaussiangradientmagnitude|edges|findedges",
-    .source = "central differences (u[+1] - u[-1]) / 2h; Sobel [1 2 1]/4, Scharr [3 10 3]/16 across",
+    .source = "central differences (u[+1] - u[-1]) / 2h; across, Sobel smooths with [1 2 1]/4 and Scharr "
+              "with [3 10 3]/16",
     .params = params,
     .param_count = sizeof params / sizeof params[0],
     .expand = expand,

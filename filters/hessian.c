@@ -11,8 +11,8 @@ static const struct vf_param params[] = {
                 .kind = VF_PARAM_CHOICE,
                 .initial = "eigenvalues",
                 .choices = "eigenvalues|components",
-                .help = "eigenvalues: the largest first, with their signs: bright lines and spots have "
-                        "negative ones; components: the second derivatives"},
+                .help = "eigenvalues: signed, the largest first; bright lines and spots have negative ones; "
+                        "components: the second derivatives"},
 };
 
 static const char *const value_label[] = {"lambda1", "lambda2", "lambda3"};
@@ -51,11 +51,11 @@ out:
 
 const struct vf_filter vf_filter_hessian = {
     .name = "hessian",
-    .summary = "second derivatives: eigenvalues of their matrix, or components",
+    .summary = "second derivatives: eigenvalues of the Hessian matrix, or components",
     .known_as = "hessianmatrix|hessianmatrixeigvals",
-    .source = "second central differences of u_sigma: (u[+1] - 2 u + u[-1]) / h^2, and of two axes over "
-              "4 h_a h_b, h the sides of a voxel in x-voxels (Frangi et al. 1998 tell vessels by its "
-              "eigenvalues); skimage.feature.hessian_matrix takes first differences twice",
+    .source = "second central differences of u_sigma: (u[+1] - 2 u + u[-1]) / h^2, mixed derivatives divided "
+              "by 4 h_a h_b, where h are the sides of a voxel in x-voxels (Frangi et al. 1998 find vessels "
+              "from the eigenvalues); skimage.feature.hessian_matrix applies first differences twice",
     .params = params,
     .param_count = sizeof params / sizeof params[0],
     .expand = expand,

@@ -5,8 +5,8 @@
 enum { SIGMA };
 
 static const struct vf_param params[] = {
-    [SIGMA] =
-        VF_PARAM_WIDTH("sigma", "0", "width of a Gaussian that smooths first, " VF_ONE_OR_EACH "; 0: none"),
+    [SIGMA] = VF_PARAM_WIDTH(
+        "sigma", "0", "standard deviation of a Gaussian applied first, " VF_ONE_OR_EACH "; 0 means none"),
 };
 
 static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
@@ -30,12 +30,11 @@ out:
 
 const struct vf_filter vf_filter_laplacian = {
     .name = "laplacian",
-    .summary = "second derivatives, summed: bright in valleys, dark on ridges",
+    .summary = "sum of the second derivatives: bright in valleys, dark on ridges",
     .known_as = "laplace|log|gaussianlaplace|laplacianofgaussian",
-    .source =
-        "sum over the axes of (u[+1] - 2u + u[-1]) / h^2, h the sides of a voxel in x-voxels: where they "
-        "are 1, scipy.ndimage.laplace and OpenCV's Laplacian, after gaussian_filter; gaussian_laplace "
-        "derives the Gaussian itself",
+    .source = "sum over the axes of (u[+1] - 2u + u[-1]) / h^2, where h are the sides of a voxel in "
+              "x-voxels; with sides of 1 it equals scipy.ndimage.laplace and OpenCV's Laplacian, after "
+              "gaussian_filter; gaussian_laplace differentiates the Gaussian itself",
     .params = params,
     .param_count = sizeof params / sizeof params[0],
     .expand = expand,

@@ -9,8 +9,8 @@ enum { RADIUS };
 static const struct vf_param params[] = {
     [RADIUS] = VF_PARAM_WIDTH("radius", "1",
                               "voxels from the centre to each side of the box, " VF_ONE_OR_EACH
-                              ": 2r + 1 in all, 0 leaves an axis as it is; lengths in a unit are rounded to "
-                              "whole voxels"),
+                              ": the box is 2r + 1 wide, and 0 leaves an axis unchanged; lengths with a unit "
+                              "are rounded to whole voxels"),
 };
 
 /* A number of voxels is meant as it stands; a length is rounded, and must average something. */
@@ -22,21 +22,19 @@ static enum vf_status whole_voxels(const struct vf_context *context, const struc
     for (int axis = 0; axis < context->dim; axis++) {
         const double rounded = floor(radius[axis] + 0.5);
         if (!has_unit && rounded != radius[axis])
-            return vf_fail(
-                error, VF_USAGE,
-                "%s: radius=%.9g is not a whole number of voxels; the box is 2r + 1 wide: give %.0f or "
-                "%.0f, or a length with its unit, which is rounded",
-                context->filter, radius[axis], floor(radius[axis]), ceil(radius[axis]));
+            return vf_fail(error, VF_USAGE,
+                           "%s: radius=%.9g is not a whole number of voxels; the box is 2r + 1 wide: use "
+                           "%.0f or %.0f, or a length with a unit, which is rounded",
+                           context->filter, radius[axis], floor(radius[axis]), ceil(radius[axis]));
         is_zero = is_zero && radius[axis] == 0;
         averages = averages || rounded > 0;
         radius[axis] = rounded;
     }
-    return averages || is_zero
-               ? VF_OK
-               : vf_fail(error, VF_USAGE,
-                         "%s: radius is less than half a voxel on every axis, so that nothing "
-                         "is averaged; give a longer one",
-                         context->filter);
+    return averages || is_zero ? VF_OK
+                               : vf_fail(error, VF_USAGE,
+                                         "%s: radius is less than half a voxel on every axis, so nothing "
+                                         "would be averaged; use a larger one",
+                                         context->filter);
 }
 
 static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
@@ -66,10 +64,10 @@ out:
 
 const struct vf_filter vf_filter_mean = {
     .name = "mean",
-    .summary = "smooth by the mean of a box",
+    .summary = "smooth with the mean of a box",
     .known_as = "box|boxblur|boxfilter|uniform|uniformfilter|average|averaging",
-    .source = "sums along x, y and z of 2r + 1 cells, each weighed 1/(2r + 1), as "
-              "scipy.ndimage.uniform_filter and OpenCV's blur; ImageJ's Mean takes a disc",
+    .source = "sums of 2r + 1 voxels along x, y and z, each weighted by 1/(2r + 1), as in "
+              "scipy.ndimage.uniform_filter and OpenCV's blur; ImageJ's Mean uses a disc",
     .keeps_type = true,
     .params = params,
     .param_count = sizeof params / sizeof params[0],

@@ -10,8 +10,8 @@ static const struct vf_param params[] = {
                 .min = 1,
                 .max = 3,
                 .unit = "voxels",
-                .help = "the box reaches so many voxels to each side along every axis: 2r + 1 in all; in a "
-                        "stack at most 2"},
+                .help = "the box extends this many voxels to each side along every axis, 2r + 1 in all; at "
+                        "most 2 in a stack"},
 };
 
 static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
@@ -23,7 +23,7 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
     const int radius = (int)value[RADIUS].number, input = 0;
     if (context->dim == 3 && radius > 2)
         return vf_fail(error, VF_USAGE,
-                       "median: radius=3 is for images; of a stack it is 1 or 2, or 3 with --slices");
+                       "median: radius=3 is for 2D images; in a stack use 1 or 2, or 3 with --slices");
     if (vf_add_stage(e, "MED", of[context->dim - 2][radius - 1], context->dim, &input, e->output,
                      VF_FIELD_IMAGE, error) == NULL)
         return VF_FAILED;
@@ -33,10 +33,10 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
 
 const struct vf_filter vf_filter_median = {
     .name = "median",
-    .summary = "the median of a box: removes outliers, keeps edges",
+    .summary = "median of a box: removes outliers, keeps edges",
     .known_as = "medianfilter|medianblur|despeckle",
     .source = "as scipy.ndimage.median_filter and OpenCV's medianBlur of size 2 radius + 1 (ImageJ's Median "
-              "takes a disc); a NaN in the box gives NaN, a zero is +0",
+              "uses a disc); a NaN in the box gives NaN, and a zero is always +0",
     .keeps_type = true,
     .params = params,
     .param_count = sizeof params / sizeof params[0],

@@ -15,7 +15,7 @@ static const struct vf_param params[] = {
                      .kind = VF_PARAM_CHOICE,
                      .initial = "exp",
                      .choices = "exp|quadratic",
-                     .help = "exp, which is exp(-s^2), keeps strong edges; quadratic, 1/(1 + s^2), wide "
+                     .help = "exp, exp(-s^2), favours strong edges; quadratic, 1/(1 + s^2), favours wide "
                              "regions; s = |grad u| / k"},
 };
 
@@ -48,7 +48,7 @@ const struct vf_filter vf_filter_perona_malik = {
     .name = "perona-malik",
     .summary = "smooth within regions, not across edges",
     .known_as = "anisotropicdiffusion|gradientanisotropicdiffusion",
-    .source = "Perona & Malik 1990, explicit steps over the face neighbours",
+    .source = "Perona & Malik 1990, explicit time steps over the face neighbours",
     .keeps_type = true,
     .params = params,
     .param_count = sizeof params / sizeof params[0],

@@ -13,50 +13,50 @@
         .name = called, .kind = VF_PARAM_LENGTHS, .initial = value, .max = VF_MOST_WIDTH, .unit = measure, \
         .help = text                                                                                       \
     }
-#define VF_ONE_OR_EACH "one for all axes or one each for x, y and z"
+#define VF_ONE_OR_EACH "one value for all axes or one each for x, y and z"
 #define VF_PARAM_WIDTH(called, value, text) VF_PARAM_WIDTH_IN("voxels", called, value, text)
 /* The width of the Gaussian of filters that use tensors. */
-#define VF_PARAM_SIGMA(value)                                                                           \
-    VF_PARAM_WIDTH_IN("x-voxels", "sigma", value,                                                       \
-                      "width of the Gaussian before the derivatives; one number is in voxels along x, " \
-                      "three are each in voxels of their axis")
+#define VF_PARAM_SIGMA(value)                                                                               \
+    VF_PARAM_WIDTH_IN("x-voxels", "sigma", value,                                                           \
+                      "standard deviation of the Gaussian applied before the derivatives; a single number " \
+                      "is in x-voxels, three numbers are each in voxels of their own axis")
 /* `note`: more of its help. Where it must smooth (vf_must_smooth_tensor) that is VF_RHO_NEEDED. */
-#define VF_RHO_NEEDED "; at least 0.125 voxels along some axis"
-#define VF_PARAM_RHO(value, note)                                                                       \
-    VF_PARAM_WIDTH_IN("x-voxels", "rho", value,                                                         \
-                      "width of the Gaussian over the structure tensor: the size of the neighbourhood " \
-                      "that it describes" note)
+#define VF_RHO_NEEDED "; must be at least 0.125 voxels along some axis"
+#define VF_PARAM_RHO(value, note)                                                                           \
+    VF_PARAM_WIDTH_IN("x-voxels", "rho", value,                                                             \
+                      "standard deviation of the Gaussian that averages the structure tensor: the size of " \
+                      "the neighbourhood it describes" note)
 /* `of`: what its percentiles are of. */
-#define VF_PARAM_K(of)                                                                                       \
-    {                                                                                                        \
-        .name = "k", .kind = VF_PARAM_THRESHOLD, .initial = "auto", .max = 1e30,                             \
-        .unit = "intensity per x-voxel", .choices = "auto|pN|Nsd",                                           \
-        .help =                                                                                              \
-            "gradients above it are edges; percentiles are of " of ", standard deviations of u; auto is p90" \
+#define VF_PARAM_K(of)                                                                          \
+    {                                                                                           \
+        .name = "k", .kind = VF_PARAM_THRESHOLD, .initial = "auto", .max = 1e30,                \
+        .unit = "intensity per x-voxel", .choices = "auto|pN|Nsd",                              \
+        .help = "edge threshold: larger gradients are treated as edges; percentiles are of " of \
+                ", standard deviations of u; auto is p90"                                       \
     }
-#define VF_PARAM_ALPHA                                                                      \
-    {                                                                                       \
-        .name = "alpha", .kind = VF_PARAM_NUMBER, .initial = "0.001", .max = 1,             \
-        .help = "diffusion across structures, and where there are none; along them it is 1" \
+#define VF_PARAM_ALPHA                                                                             \
+    {                                                                                              \
+        .name = "alpha", .kind = VF_PARAM_NUMBER, .initial = "0.001", .max = 1,                    \
+        .help = "diffusivity across structures and where there are none; along structures it is 1" \
     }
-#define VF_PARAM_C                                                                                           \
-    {                                                                                                        \
-        .name = "C", .kind = VF_PARAM_NUMBER, .initial = "1", .max = 1e30,                                   \
-        .help =                                                                                              \
-            "the larger, the more coherent a structure must be to be smoothed along: (mu1 - mu3)^2, of the " \
-            "structure tensor's eigenvalues, is held against C S^4, S the range of the input over 255"       \
+#define VF_PARAM_C                                                                                          \
+    {                                                                                                       \
+        .name = "C", .kind = VF_PARAM_NUMBER, .initial = "1", .max = 1e30,                                  \
+        .help = "coherence threshold: the larger it is, the more coherent a structure must be to be "       \
+                "smoothed along; (mu1 - mu3)^2, from the structure tensor's eigenvalues, is compared with " \
+                "C S^4, where S is the range of the input divided by 255"                                   \
     }
 #define VF_PARAM_ITERATIONS                                                                    \
     {                                                                                          \
         .name = "iterations", .kind = VF_PARAM_COUNT, .initial = "10", .min = 1, .max = 10000, \
-        .help = "steps"                                                                        \
+        .help = "number of time steps"                                                         \
     }
 #define VF_PARAM_DT                                                                                         \
     {                                                                                                       \
         .name = "dt", .kind = VF_PARAM_THRESHOLD, .initial = "auto", .max = 0.5, .unit = "x-voxels^2",      \
         .choices = "auto",                                                                                  \
-        .help =                                                                                             \
-            "step size, at most 1 / (2 sum 1/h^2), h the sides of a voxel in x-voxels; auto is 0.9 of that" \
+        .help = "time step, at most 1 / (2 sum 1/h^2), where h are the sides of a voxel in x-voxels; auto " \
+                "is 0.9 of that"                                                                            \
     }
 
 #endif

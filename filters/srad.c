@@ -17,13 +17,14 @@ static const struct vf_param params[] = {
          .kind = VF_PARAM_NUMBER,
          .initial = "0.5",
          .max = 1,
-         .help = "size of a step; where all is smoothed, 1 replaces a pixel by the mean of its neighbours"},
+         .help =
+             "step size; where diffusion is unrestricted, 1 replaces a pixel by the mean of its neighbours"},
     [NOISE] = {.name = "noise",
                .kind = VF_PARAM_BOX,
                .initial = "",
                .unit = "voxels",
-               .help = "a box of nothing but speckle, from which its strength q0 is taken; without it, the "
-                       "whole image or stack"},
+               .help = "a box of pure speckle from which its strength q0 is measured; without it, the whole "
+                       "image or stack is used"},
 };
 
 /* What is no range is not divided by: the image is flat then. */
@@ -100,9 +101,9 @@ const struct vf_filter vf_filter_srad = {
     .name = "srad",
     .summary = "speckle-reducing diffusion of ultrasound and radar images, slice by slice",
     .known_as = "speckle|specklereduction|specklereducinganisotropicdiffusion",
-    .source = "Yu & Acton 2002 as Rodinia has it, on the exponential of u over its range; the same in every "
-              "slice, with one q0 for all, and whatever the sides of pixels; under boundary constant nothing "
-              "crosses the border",
+    .source = "Yu & Acton 2002 as implemented in Rodinia, applied to exp(u / range of u); every slice is "
+              "treated alike, with one q0 for all, whatever the pixel size; under boundary constant nothing "
+              "flows across the border",
     .keeps_type = true,
     .params = params,
     .param_count = sizeof params / sizeof params[0],

@@ -12,8 +12,8 @@ static const struct vf_param params[] = {
                 .kind = VF_PARAM_CHOICE,
                 .initial = "tensor",
                 .choices = "tensor|eigenvalues|coherence|orientation",
-                .help = "tensor: its elements; eigenvalues: the largest first; coherence: planar, linear and "
-                        "isotropic, in 2D one; orientation: the direction of least change"},
+                .help = "tensor: its elements; eigenvalues: largest first; coherence: planar, linear and "
+                        "isotropic (one value in 2D); orientation: the direction of least change"},
 };
 
 static const char *const value_label[] = {"mu1", "mu2", "mu3"};
@@ -64,7 +64,7 @@ const struct vf_filter vf_filter_structure_tensor = {
     .summary = "local orientation and its strength",
     .known_as = "structuretensoreigenvalues",
     .source = "J = K_rho * (grad u_sigma grad u_sigma^T) (Weickert 1998); eigenvectors after Eberly (2014), "
-              "eigenvalues by Kummer's sum of squares (1843), without iterations",
+              "eigenvalues by Kummer's sum of squares (1843), without iteration",
     .params = params,
     .param_count = sizeof params / sizeof params[0],
     .expand = expand,

@@ -4,14 +4,17 @@
 enum { SIGMA, AMOUNT };
 
 static const struct vf_param params[] = {
-    [SIGMA] = VF_PARAM_WIDTH("sigma", "1",
-                             "width of the Gaussian, about that of what is to be sharpened; " VF_ONE_OR_EACH),
-    [AMOUNT] = {.name = "amount",
-                .kind = VF_PARAM_NUMBER,
-                .initial = "1",
-                .max = 1000,
-                .unit = "",
-                .help = "how many times what the Gaussian takes away is added; 0 leaves the image as it is"},
+    [SIGMA] = VF_PARAM_WIDTH(
+        "sigma", "1",
+        "standard deviation of the Gaussian, about the size of the detail to sharpen; " VF_ONE_OR_EACH),
+    [AMOUNT] =
+        {.name = "amount",
+         .kind = VF_PARAM_NUMBER,
+         .initial = "1",
+         .max = 1000,
+         .unit = "",
+         .help =
+             "how many times the detail that the Gaussian removes is added; 0 leaves the image unchanged"},
 };
 
 static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
@@ -34,10 +37,10 @@ out:
 
 const struct vf_filter vf_filter_unsharp = {
     .name = "unsharp",
-    .summary = "sharpen: add what a Gaussian takes away",
+    .summary = "sharpen: add what a Gaussian removes",
     .known_as = "sharpen|unsharpmask|unsharpmasking",
-    .source = "unsharp masking: u + amount (u - G u), the difference first, then one multiply-add, as "
-              "skimage.filters.unsharp_mask; amount is w / (1 - w) for a mask weight w of ImageJ's",
+    .source = "unsharp masking: u + amount (u - G u), the difference first, then one multiply-add, as in "
+              "skimage.filters.unsharp_mask; ImageJ's mask weight w corresponds to amount w / (1 - w)",
     .keeps_type = true,
     .params = params,
     .param_count = sizeof params / sizeof params[0],

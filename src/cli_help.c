@@ -59,14 +59,13 @@ static void print_option(FILE *to, const struct vf_option *option)
 void vf_cli_print_help(FILE *to)
 {
     const char *group = "";
-    fputs(
-        "Usage: volfilter [options] -f CHAIN [-f CHAIN]... IN OUT\n"
-        "       volfilter [options] -f CHAIN --out-dir DIR [--suffix S] IN...\n"
-        "       volfilter list | help [FILTER] | info FILE | devices | tune [CHAIN]... | --version | --help\n"
-        "\n"
-        "Filters 2D images (PNG, TIFF) and 3D stacks (TIFF, MRC). '-' is standard input or output.\n"
-        "CHAIN is FILTER[:KEY=VALUE]...[,FILTER...], such as gaussian:sigma=2x2x1,gradient.\n",
-        to);
+    fputs("Usage: volfilter [options] -f CHAIN [-f CHAIN]... IN OUT\n"
+          "       volfilter [options] -f CHAIN --out-dir DIR [--suffix S] IN...\n"
+          "       volfilter list | help [NAME] | info FILE | devices | tune [CHAIN]... | --version | --help\n"
+          "\n"
+          "Filters 2D images (PNG, TIFF) and 3D stacks (TIFF, MRC). '-' is standard input or output.\n"
+          "CHAIN is FILTER[:KEY=VALUE]...[,FILTER...], such as gaussian:sigma=2x2x1,gradient.\n",
+          to);
     for (int i = 0; i < VF_OPTION_COUNT; i++) {
         const struct vf_option *option = &vf_option_table[i];
         if (option->group == NULL)
@@ -77,16 +76,14 @@ void vf_cli_print_help(FILE *to)
         print_option(to, option);
     }
     putc('\n', to);
-    print_wrapped(
-        to,
-        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some files of several failed, 129, 130 or 143 "
-        "interrupted.",
-        0, 0);
-    print_wrapped(
-        to,
-        "'volfilter list' shows the filters, 'volfilter help' explains one of them or a command such as "
-        "tune, 'man volfilter' all.",
-        0, 0);
+    print_wrapped(to,
+                  "Exit codes: 0 success, 1 failure, 2 usage error, 3 some of several files failed, 129, 130 "
+                  "or 143 interrupted.",
+                  0, 0);
+    print_wrapped(to,
+                  "'volfilter list' lists the filters, 'volfilter help NAME' explains a filter or a command "
+                  "such as tune, and 'man volfilter' covers everything.",
+                  0, 0);
 }
 
 void vf_cli_print_list(FILE *to)
@@ -108,7 +105,7 @@ static void print_param(FILE *to, const struct vf_param *param)
                  param->initial);
     else
         snprintf(text, sizeof text, "allowed: %s; %s", vf_param_allowed(param, allowed),
-                 param->kind == VF_PARAM_WEIGHTS ? "needed" : "optional");
+                 param->kind == VF_PARAM_WEIGHTS ? "required" : "optional");
     fprintf(to, "%16s", "");
     print_wrapped(to, text, 16, 16);
 }
@@ -163,8 +160,8 @@ static void print_schemes(FILE *to)
     fputs("On the CPU, --scheme NAME[:tile=XxYxCHUNK[:cut=STAGE/PLANES]]:\n", to);
     for (const struct vf_scheme *const *scheme = vf_cpu_schemes; *scheme != NULL; scheme++)
         print_entry(to, (*scheme)->name, 19, (*scheme)->summary);
-    fputs("\nOn a GPU, --scheme [STAGE=]NAME[:KEY=VALUE...][,...], the stages being those that --explain\n"
-          "prints (default: all; of several words for a stage the last one holds):\n",
+    fputs("\nOn a GPU, --scheme [STAGE=]NAME[:KEY=VALUE...][,...], where STAGE is one that --explain "
+          "prints\n(default: all stages; if several entries match a stage, the last one applies):\n",
           to);
     for (const struct vf_gpu_scheme *const *scheme = vf_gpu_schemes; *scheme != NULL; scheme++) {
         print_entry(to, (*scheme)->name, 19, (*scheme)->summary);
@@ -172,11 +169,10 @@ static void print_schemes(FILE *to)
             fprintf(to, "%*s%s%s%s", i == 0 ? 19 : 0, "", i == 0 ? "variant=" : "|", (*scheme)->variants[i],
                     (*scheme)->variants[i + 1] == NULL ? "\n" : "");
     }
-    fputs(
-        "\nKeys: block=XxYxZ (threads), work=XxYxZ (voxels of a thread), stream=N (planes, in 2D rows, of a\n"
-        "block), variant=NAME, grid=flat|full, virtual=0|1, interior=0|1, fuse=N (stages of a kernel).\n"
-        "The result is the same bits by every scheme.\n",
-        to);
+    fputs("\nKeys: block=XxYxZ (threads), work=XxYxZ (voxels per thread), stream=N (planes per block, or "
+          "rows\nin 2D), variant=NAME, grid=flat|full, virtual=0|1, interior=0|1, fuse=N (stages per "
+          "kernel).\nAll schemes give the same result, bit for bit.\n",
+          to);
 }
 
 static void print_command(FILE *to, const struct vf_command_word *word)
@@ -204,12 +200,11 @@ static void print_filter(FILE *to, const struct vf_filter *filter)
     for (int i = 0; i < filter->param_count; i++)
         print_param(to, &filter->params[i]);
     fputs("\nOutput: ", to);
-    print_wrapped(
-        to,
-        filter->keeps_type
-            ? "the input's element type"
-            : "float32; in PNG, and in unsigned types that --dtype asks for, negative values become 0",
-        8, 8);
+    print_wrapped(to,
+                  filter->keeps_type
+                      ? "same element type as the input"
+                      : "float32; negative values become 0 in PNG and in unsigned types chosen with --dtype",
+                  8, 8);
     if (filter->source != NULL) {
         fputs("Source: ", to);
         print_wrapped(to, filter->source, 8, 8);
@@ -223,15 +218,15 @@ static enum vf_status fail_unknown_topic(const char *name, struct vf_error *erro
     char near[80];
     struct vf_suggestion suggestion;
     if (vf_filter_by_name(name, length) != NULL)
-        return vf_fail(error, VF_USAGE, "help takes a filter's name alone, not '%.80s'", name);
+        return vf_fail(error, VF_USAGE, "help takes only a filter's name, not '%.80s'", name);
     vf_suggestion_begin(&suggestion, name, length);
     vf_suggestion_consider_choices(&suggestion, "schemes");
     vf_suggestion_consider_filters(&suggestion);
     vf_cli_consider_commands(&suggestion);
     vf_suggestion_text(&suggestion, "", near, sizeof near);
     return vf_fail(error, VF_USAGE,
-                   "no filter or command is called '%.*s'%s (volfilter list shows all filters, "
-                   "volfilter --help all commands)",
+                   "there is no filter or command '%.*s'%s ('volfilter list' lists the filters, 'volfilter "
+                   "--help' the commands)",
                    (int)(length < 80 ? length : 80), name, near);
 }
 

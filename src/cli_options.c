@@ -19,116 +19,114 @@
 
 #define FILES "Filters and files"
 #define IMAGE "Image"
-#define WORK "Work"
+#define WORK "Execution"
 #define REPORTS "Reports"
 
 const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
     [VF_OPTION_FILTER] = {FILES, "filter", 'f', "CHAIN", NULL, "a chain such as gaussian:sigma=2,gradient",
-                          "filters to apply, one after the other; a repeated -f appends"},
+                          "filters to apply, in order; a repeated -f appends"},
     [VF_OPTION_OUT_DIR] = {FILES, "out-dir", 0, "DIR", NULL, NULL,
-                           "filter each file into DIR, under its own name; DIR is made when it is missing, "
-                           "with the directories that it lies in"},
-    [VF_OPTION_SUFFIX] =
-        {FILES, "suffix", 0, "S", NULL, "text without '/'",
-         "with --out-dir, put S before the ending of each name, or in its place where S ends as "
-         "a format does: -g, .tif or -g.tif"},
-    [VF_OPTION_TREE] = {FILES, "tree", 0, NULL, NULL, NULL,
-                        "with --out-dir, keep each file's own path under DIR; a directory stands for the "
-                        "images in it"},
+                           "write the result of each file into DIR, under the file's own name; DIR and its "
+                           "parents are created if missing"},
+    [VF_OPTION_SUFFIX] = {FILES, "suffix", 0, "S", NULL, "text without '/'",
+                          "with --out-dir, insert S before the extension of each name, or replace the "
+                          "extension if S ends in one itself: -g, .tif or -g.tif"},
+    [VF_OPTION_TREE] =
+        {FILES, "tree", 0, NULL, NULL, NULL,
+         "with --out-dir, keep each file's own path under DIR; a directory stands for all images below it"},
     [VF_OPTION_FROM_FILE] = {FILES, "from-file", 0, "LIST", NULL, "a file, or '-' for standard input",
-                             "with --out-dir, filter the files that LIST names too, one a line"},
-    [VF_OPTION_RESUME] =
-        {FILES, "resume", 0, NULL, NULL, NULL,
-         "with --out-dir, skip results that are finished: made by the same chain and options "
-         "from the same file, and not changed since; DIR/.volfilter-done keeps account, until a run "
-         "without --resume has finished all and replaced none of its inputs"},
+                             "with --out-dir, also filter the files named in LIST, one per line"},
+    [VF_OPTION_RESUME] = {FILES, "resume", 0, NULL, NULL, NULL,
+                          "with --out-dir, skip finished results: those made by the same chain and options "
+                          "from the same file, and unchanged since; DIR/.volfilter-done records them until a "
+                          "run without --resume finishes everything and replaces none of its inputs"},
     [VF_OPTION_NO_CLOBBER] = {FILES, "no-clobber", 0, NULL, NULL, NULL, "never replace an existing file"},
-    [VF_OPTION_SYNC] = {FILES, "sync", 0, NULL, NULL, NULL,
-                        "wait until each result is on the disk before it gets its name, so that not even a "
-                        "power cut leaves part of one; always done where a result replaces its own input"},
+    [VF_OPTION_SYNC] =
+        {FILES, "sync", 0, NULL, NULL, NULL,
+         "wait until each result is on disk before giving it its name, so that not even a power failure "
+         "leaves a partial file; always done when a result replaces its own input"},
     [VF_OPTION_COMPRESS] = {FILES, "compress", 0, "none|lzw|deflate|zstd", "none|lzw|deflate|zstd", NULL,
                             "compression of TIFF output (default: the input's)"},
-    [VF_OPTION_DTYPE] =
-        {IMAGE, "dtype", 0, "TYPE", "uint8|int8|uint16|int16|uint32|int32|float32|float64", NULL,
-         "element type of the output (default: the input's, or float32 where a filter makes that); values "
-         "are rounded to the nearest and saturated: negative ones become 0 in unsigned types; NaN becomes "
-         "0 in integers"},
+    [VF_OPTION_DTYPE] = {IMAGE, "dtype", 0, "TYPE", "uint8|int8|uint16|int16|uint32|int32|float32|float64",
+                         NULL,
+                         "element type of the output (default: the input's, or float32 if a filter produces "
+                         "that); values are rounded to nearest and saturated: negative ones become 0 in "
+                         "unsigned types, and NaN becomes 0 in integer types"},
     [VF_OPTION_BOUNDARY] =
         {IMAGE, "boundary", 0, "RULE", "nearest|reflect|mirror|constant|wrap",
          "nearest, reflect, mirror, constant, constant=V or wrap",
-         "what stands outside the image: nearest (default), reflect, mirror, constant[=V] or wrap"},
+         "values outside the image: nearest (default), reflect, mirror, constant[=V] or wrap"},
     [VF_OPTION_SPACING] =
         {IMAGE, "spacing", 0, "XxYxZ[UNIT]", NULL,
-         "sizes from 1e-6 to 1e6 such as 0.5x0.5x2um, one for all axes or one for each, in A, nm, um or mm",
-         "size of a voxel, instead of the file's; without a unit it is for the filters alone where the "
-         "file's has one, which the result keeps"},
+         "sizes from 1e-6 to 1e6 such as 0.5x0.5x2um, one for all axes or one per axis, in A, nm, um or mm",
+         "voxel size, instead of the file's; if it has no unit and the file's has one, it only affects "
+         "filtering and the result keeps the file's"},
     [VF_OPTION_SLICES] = {IMAGE, "slices", 0, NULL, NULL, NULL,
-                          "filter every plane of a stack as a 2D image"},
-    [VF_OPTION_PRECISION] =
-        {IMAGE, "precision", 0, "single|double", "auto|single|double|float",
-         "auto, single (or float) or double",
-         "compute type (default: single; double for 32-bit integer and 64-bit float input)"},
+                          "filter each plane of a stack as a separate 2D image"},
+    [VF_OPTION_PRECISION] = {IMAGE, "precision", 0, "single|double", "auto|single|double|float",
+                             "auto, single (or float) or double",
+                             "floating-point precision of the computation (default: single; double for "
+                             "32-bit integer and 64-bit float input)"},
     [VF_OPTION_BACKEND] = {WORK, "backend", 0, "auto|cpu|cuda", "auto|cpu|cuda|gpu",
                            "auto, cpu or cuda (or gpu)",
-                           "where to compute (default: auto, the GPU where that is predicted to be faster)"},
+                           "where to compute (default: auto, the GPU if predicted to be faster)"},
     [VF_OPTION_THREADS] = {WORK, "threads", 0, "N", NULL, "a whole number from 1 to 1024",
-                           "processor threads (default: all)"},
-    [VF_OPTION_MEMORY] =
-        {WORK, "memory", 0, "SIZE", NULL,
-         "a size of at least 1M, such as 500M, 1.5G, 2GiB (1024s) or 2GB (1000s)",
-         "the most memory to use (default: three quarters of what is free); what is larger is "
-         "filtered slab by slab, with the same result"},
-    [VF_OPTION_SCHEME] =
-        {WORK, "scheme", 0, "NAME[:KEY=VALUE]", NULL, NULL,
-         "for experts: compute in this way, such as row-stream:tile=64x32x16 or GX=big-tile, with the same "
-         "result; 'volfilter help schemes' has them all"},
+                           "number of CPU threads (default: all)"},
+    [VF_OPTION_MEMORY] = {WORK, "memory", 0, "SIZE", NULL,
+                          "a size of at least 1M, such as 500M, 1.5G, 2GiB (binary) or 2GB (decimal)",
+                          "maximum memory to use (default: three quarters of free memory); anything larger "
+                          "is filtered slab by slab, with the same result"},
+    [VF_OPTION_SCHEME] = {WORK, "scheme", 0, "NAME[:KEY=VALUE]", NULL, NULL,
+                          "for experts: force a scheme of computation, such as row-stream:tile=64x32x16 or "
+                          "GX=big-tile; the result is the same; 'volfilter help schemes' lists them all"},
     [VF_OPTION_LIKE] = {WORK, "like", 0, "FILE", NULL, "an image",
-                        "with tune, for images of this one's size and type (default: 512x512x512 in float32 "
-                        "and uint16, 8192x8192 in float32)"},
+                        "with tune, measure for images of this size and type (default: 512x512x512 in "
+                        "float32 and uint16, 8192x8192 in float32)"},
     [VF_OPTION_BUDGET] = {WORK, "budget", 0, "SECONDS", NULL, "a number above 0",
-                          "with tune, begin no other kernel after so long (default: when all is measured)"},
+                          "with tune, start no new kernel after this time (default: measure everything)"},
     [VF_OPTION_EXPLAIN] = {REPORTS, "explain", 0, NULL, NULL, NULL,
-                           "print the plan first: stages, halos, memory, slabs, bytes moved"},
+                           "print the plan before running: stages, halos, memory, slabs, bytes moved"},
     [VF_OPTION_DRY_RUN] = {REPORTS, "dry-run", 0, NULL, NULL, NULL,
-                           "check and plan, but compute and write nothing"},
+                           "check and plan only; compute and write nothing"},
     [VF_OPTION_JSON] = {REPORTS, "json", 0, NULL, NULL, NULL,
-                        "print --explain (also for --dry-run alone), info, devices or the timing as JSON, "
-                        "one object after another"},
+                        "print the plan (of --explain or --dry-run), info, devices or timings as JSON, one "
+                        "object after another"},
     [VF_OPTION_REPORT] = {REPORTS, "report", 0, "FILE", NULL, "a file for JSON, or '-' for standard output",
-                          "with --out-dir, write what became of each file to FILE, as JSON"},
+                          "with --out-dir, write the outcome of each file to FILE, as JSON"},
     [VF_OPTION_PROGRESS] = {REPORTS, "progress", 0, "auto|never|always|json", "auto|never|always|json", NULL,
-                            "show how far the work is (auto: on a terminal; json: an object a line)"},
-    [VF_OPTION_QUIET] = {REPORTS, "quiet", 'q', NULL, NULL, NULL, "no notes, no progress; errors only"},
-    [VF_OPTION_VERBOSE] = {REPORTS, "verbose", 'v', NULL, NULL, NULL,
-                           "say more: global values, GPU kernels that gave way to others or cannot be kept, "
-                           "and how long it took"},
+                            "show progress (auto: only on a terminal; json: one object per line)"},
+    [VF_OPTION_QUIET] = {REPORTS, "quiet", 'q', NULL, NULL, NULL, "print errors only, no notes or progress"},
+    [VF_OPTION_VERBOSE] =
+        {REPORTS, "verbose", 'v', NULL, NULL, NULL,
+         "print more: global values, GPU kernels that were replaced or could not be cached, and timings"},
     [VF_OPTION_HELP] = {REPORTS, "help", 'h', NULL, NULL, NULL, "show this help"},
     [VF_OPTION_VERSION] = {REPORTS, "version", 0, NULL, NULL, NULL, "show the version"},
     [VF_OPTION_COMPLETION] = {REPORTS, "completion", 0, "bash|zsh|fish", "bash|zsh|fish", NULL,
-                              "print the script that lets a shell complete volfilter's words"},
+                              "print a completion script for the shell"},
     [VF_OPTION_COMPLETE_CHAIN] = {NULL, "complete-chain", 0, "CHAIN", NULL, NULL,
-                                  "print what the beginning of a chain can become"},
+                                  "print the possible completions of a partial chain"},
     [VF_OPTION_MAN] = {NULL, "man", 0, NULL, NULL, NULL, "print the manual page in roff"},
 };
 
 const struct vf_command_word vf_command_table[] = {
-    {"list", VF_COMMAND_LIST, "", 0, "Prints the filters, one a line."},
+    {"list", VF_COMMAND_LIST, "", 0, "Lists the filters, one per line."},
     {"help", VF_COMMAND_HELP, "[FILTER|COMMAND|schemes]...", 0,
-     "Explains a filter, with its parameters and the papers that it follows, a command such as tune, or what "
-     "--scheme takes. Alone, it prints the options."},
+     "Explains a filter, with its parameters and the papers it follows, a command such as tune, or the "
+     "values of --scheme. Without arguments, prints the options."},
     {"info", VF_COMMAND_INFO, "[--json] FILE...", VF_OPTION_BIT(VF_OPTION_JSON),
-     "Prints what was understood of each file: its kind, size, element type, channels and voxel size."},
+     "Prints the properties of each file as volfilter reads it: format, size, element type, channels and "
+     "voxel size."},
     {"devices", VF_COMMAND_DEVICES, "[--json]", VF_OPTION_BIT(VF_OPTION_JSON),
-     "Prints which GPUs were found, with the driver, the compiler and the cache of compiled kernels, and the "
-     "costs that --backend auto reckons with."},
+     "Lists the GPUs, the driver, the compiler and the cache of compiled kernels, and the costs that "
+     "--backend auto assumes."},
     {"tune", VF_COMMAND_TUNE, "[--like FILE] [--budget SECONDS] [CHAIN]...",
      VF_OPTION_BIT(VF_OPTION_LIKE) | VF_OPTION_BIT(VF_OPTION_BUDGET) | VF_OPTION_BIT(VF_OPTION_BOUNDARY) |
          VF_OPTION_BIT(VF_OPTION_DTYPE) | VF_OPTION_BIT(VF_OPTION_PRECISION) |
          VF_OPTION_BIT(VF_OPTION_SLICES) | VF_OPTION_BIT(VF_OPTION_BACKEND),
-     "Measures, for the chains given or some usual ones, the kernels that plans choose among on the GPU. The "
-     "fastest are kept in tuned.txt, in the folder of compiled kernels, and later plans take them for images "
-     "of that size, and for others that they suit as well. --boundary, --dtype, --precision and --slices say "
-     "how the images will be filtered."},
+     "Measures the candidate GPU kernels for the given chains, or for a set of common ones. The fastest are "
+     "recorded in tuned.txt, in the kernel cache; later plans use them for images of that size, and for "
+     "other sizes that they suit. --boundary, --dtype, --precision and --slices describe how the images will "
+     "be filtered."},
     {NULL, VF_COMMAND_FILTER, NULL, 0, NULL},
 };
 

@@ -104,7 +104,7 @@ static void range_text(const struct vf_param *param, char *text, size_t room)
     if (above && below)
         snprintf(text, room, "from %s to %s%s%s", low, high, unit[0] ? " " : "", unit);
     else if (above)
-        snprintf(text, room, "from %s up%s%s", low, unit[0] ? ", in " : "", unit);
+        snprintf(text, room, "of at least %s%s%s", low, unit[0] ? ", in " : "", unit);
     else
         snprintf(text, room, "of any size%s%s", unit[0] ? ", in " : "", unit);
 }
@@ -140,10 +140,10 @@ const char *vf_param_allowed(const struct vf_param *param, char text[VF_ALLOWED_
         vf_choices_text(param->choices, text, VF_ALLOWED_TEXT);
         break;
     case VF_PARAM_LENGTHS:
-        snprintf(text, VF_ALLOWED_TEXT,
-                 "a length %s, or one for each axis as in 2x2x1, with a unit at the end if any (vox, A, nm, "
-                 "um, mm)",
-                 range);
+        snprintf(
+            text, VF_ALLOWED_TEXT,
+            "a length %s, or one per axis as in 2x2x1, optionally followed by a unit (vox, A, nm, um, mm)",
+            range);
         break;
     case VF_PARAM_THRESHOLD:
         threshold_allowed(param, range, text, VF_ALLOWED_TEXT);
@@ -152,7 +152,7 @@ const char *vf_param_allowed(const struct vf_param *param, char text[VF_ALLOWED_
         snprintf(text, VF_ALLOWED_TEXT, "a box WxHxD+X+Y+Z (or WxH+X+Y) in whole voxels");
         break;
     case VF_PARAM_WEIGHTS:
-        snprintf(text, VF_ALLOWED_TEXT, "the path of a text file, without ',' and ':'");
+        snprintf(text, VF_ALLOWED_TEXT, "the path of a text file, without ',' or ':'");
         break;
     }
     return text;
@@ -277,7 +277,7 @@ enum vf_status vf_value_read(const struct vf_param *param, const char *filter, c
         param->kind != VF_PARAM_LENGTHS && param->max == UNBOUNDED && value->number > UNBOUNDED;
     return vf_fail(error, VF_USAGE, "%s: %s=%.80s %s%s%s allowed: %s", filter, param->name, text,
                    fault == NOT_UNDERSTOOD ? "is not understood"
-                   : is_huge               ? "is beyond 1e30"
+                   : is_huge               ? "exceeds 1e30"
                                            : "is out of range",
                    near, near[0] ? "" : ";", vf_param_allowed(param, allowed));
 }

@@ -188,10 +188,10 @@ Test(chain, values_out_of_range_name_the_range)
     expect_error("gaussian:sigma=nan", "sigma=nan is not understood", "from 0 to");
     expect_error("gaussian:sigma=inf", "sigma=inf is not understood", "from 0 to");
     expect_error("gaussian:sigma=0x10p3", "not understood", "from 0 to");
-    expect_error("gaussian:sigma=1x2x3x4", "not understood", "one for each axis");
-    expect_error("gaussian:sigma=1x", "not understood", "one for each axis");
-    expect_error("gaussian:sigma=1umx1um", "not understood", "unit at the end");
-    expect_error("perona-malik:k=1e38", "k=1e38 is beyond 1e30;", "from 0 up");
+    expect_error("gaussian:sigma=1x2x3x4", "not understood", "one per axis");
+    expect_error("gaussian:sigma=1x", "not understood", "one per axis");
+    expect_error("gaussian:sigma=1umx1um", "not understood", "followed by a unit");
+    expect_error("perona-malik:k=1e38", "k=1e38 exceeds 1e30;", "of at least 0");
     expect_error("gaussian:sigma=2px", "not understood", "vox, A, nm, um, mm");
     expect_error("gaussian:sigma=2,5", "unknown filter '5'", "volfilter list");
     expect_error("perona-malik:iterations=1.5", "not understood", "a whole number");
@@ -259,7 +259,7 @@ Test(value, thresholds)
     expect_no_value(&param, "p-1", "out of range");
     expect_no_value(&param, "pp", "not understood");
     expect_no_value(&param, "2s", "not understood");
-    expect_no_value(&param, "-1", "a number from 0 up");
+    expect_no_value(&param, "-1", "a number of at least 0");
 }
 
 Test(value, boxes)

@@ -188,7 +188,8 @@ static void expect_refused(const char *text, bool flat, bool slices, bool precis
 
 Test(convolve, planes_of_weights_need_a_stack)
 {
-    expect_refused("1\n\n2\n\n3\n", true, false, false, "has 3 planes of weights (blank lines part planes)");
+    expect_refused("1\n\n2\n\n3\n", true, false, false,
+                   "has 3 planes of weights (blank lines separate planes)");
     expect_refused("1\n\n2\n\n3\n", false, true, false, "or with --slices, give one plane");
     expect_refused("1\n\n2\n\n3\n", false, false, false, NULL);
     expect_refused("1 2 3\n", false, true, false, NULL);
@@ -196,9 +197,9 @@ Test(convolve, planes_of_weights_need_a_stack)
 
 Test(convolve, weights_are_numbers_of_the_compute_type)
 {
-    expect_refused("1e39", true, false, false, "the weight 1e+39 is beyond float32");
+    expect_refused("1e39", true, false, false, "the weight 1e+39 does not fit in float32");
     expect_refused("1e39", true, false, true, NULL);
-    expect_refused("1e-50", true, false, false, "all weights are 0 in float32");
+    expect_refused("1e-50", true, false, false, "all weights round to 0 in float32");
     expect_refused("1e-50", true, false, true, NULL);
     expect_refused("1e-50 1 0", true, false, false, NULL);
 }

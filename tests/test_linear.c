@@ -315,14 +315,14 @@ static void expect_usage(const char *chain, ptrdiff_t nz, const char *text)
 Test(linear, usage)
 {
     expect_usage("mean:radius=1.5", 3,
-                 "mean: radius=1.5 is not a whole number of voxels; the box is 2r + 1 wide: give 1 or 2");
+                 "mean: radius=1.5 is not a whole number of voxels; the box is 2r + 1 wide: use 1 or 2");
     expect_usage("mean:radius=2x0.25x1vox", 3, "radius=0.25 is not a whole number of voxels");
     expect_usage("mean:radius=0.4um", 3, "radius is less than half a voxel on every axis");
     expect_usage("mean:radius=1001", 3,
                  "radius=1001 is out of range; allowed: a length from 0 to 1000 voxels");
-    expect_usage("mean:radius=2mm", 3, "radius is 2000 voxels along x; the most is 1000");
+    expect_usage("mean:radius=2mm", 3, "radius is 2000 voxels along x; the maximum is 1000");
     expect_usage("mean:radius=-1", 3, "out of range");
-    expect_usage("mean:radius=2x2", 3, "a stack needs one, or three");
+    expect_usage("mean:radius=2x2", 3, "a stack needs one or three");
     expect_usage("unsharp:amount=-1", 3, "allowed: a number from 0 to 1000");
     expect_usage("dog:sigma2=1001", 3, "sigma2=1001 is out of range");
     expect_usage("dog:sigma=2um:sigma2=2x1x0.5", 3, "dog: sigma and sigma2 smooth alike");

@@ -457,7 +457,7 @@ Test(plan, steps_that_are_too_large)
         snprintf(chain, sizeof chain, "%s:dt=0.17", names[i]);
         expect_refused(chain, 20, NULL, "0.166666667");
         snprintf(chain, sizeof chain, "%s:dt=0.26", names[i]);
-        expect_refused(chain, 1, NULL, "the most is 0.25");
+        expect_refused(chain, 1, NULL, "the maximum is 0.25");
     }
 }
 
@@ -476,7 +476,7 @@ Test(plan, noise_boxes)
     expect_refused("and:noise=4x4+16+0", 20, NULL, "noise has two sizes");
     expect_refused("srad:noise=4x4+16+0", 20, NULL, "noise has two sizes");
     expect_refused("srad:noise=4x4+18+0", 1, NULL, "is not inside the image, 20x20x1");
-    expect_refused("and:noise=4x4+16+0:threshold=1", 1, NULL, "leave one of the two out");
+    expect_refused("and:noise=4x4+16+0:threshold=1", 1, NULL, "leave one of them out");
     for (size_t i = 0; i < COUNT(inside); i++) {
         struct planned p;
         struct vf_error error = {{0}};

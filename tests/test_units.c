@@ -242,8 +242,9 @@ Test(units, images)
 Test(units, out_of_range)
 {
     struct vf_context c = microscope(3);
-    expect_usage("gaussian:sigma=1mm", &c,
-                 (const char *const[]){"gaussian", "sigma", "2000 voxels along x", "the most is 1000", NULL});
+    expect_usage(
+        "gaussian:sigma=1mm", &c,
+        (const char *const[]){"gaussian", "sigma", "2000 voxels along x", "the maximum is 1000", NULL});
     expect_usage("gaussian:sigma=0x0x1300um", &c, (const char *const[]){"1040 voxels along z", "1000", NULL});
     expect_alike("gaussian:sigma=0.5mm", "gaussian:sigma=1000x1000x400", &c);
     expect_usage("gaussian:sigma=2nm", &c,

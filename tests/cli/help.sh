@@ -49,13 +49,13 @@ test_help_of_commands() {
     expect 0 tune gaussian --like "$SMALL" -h
     prints "--budget SECONDS "
     expect 2 help nosuch
-    says "no filter or command is called 'nosuch' (volfilter list shows all filters, volfilter --help all commands)"
+    says "there is no filter or command 'nosuch' ('volfilter list' lists the filters, 'volfilter --help' the commands)"
     expect 2 help tun
-    says "no filter or command is called 'tun'; did you mean 'tune'?"
+    says "there is no filter or command 'tun'; did you mean 'tune'?"
     expect 2 help shemes
-    says "no filter or command is called 'shemes'; did you mean 'schemes'?"
+    says "there is no filter or command 'shemes'; did you mean 'schemes'?"
     expect 2 help gaussian:sigma=2
-    says "help takes a filter's name alone, not 'gaussian:sigma=2'"
+    says "help takes only a filter's name, not 'gaussian:sigma=2'"
 }
 
 test_version() {

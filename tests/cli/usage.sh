@@ -61,7 +61,7 @@ test_unknown_filters_and_parameters() {
     wrong "unknown filter 'gausian'; did you mean 'gaussian'? (volfilter list shows all filters)" \
         -f gausian "$IMAGE" o.png
     wrong "unknown filter 'zzzzzz' (volfilter list shows all filters)" -f zzzzzz "$IMAGE" o.png
-    wrong "no filter or command is called 'gausian'; did you mean 'gaussian'?" help gausian
+    wrong "there is no filter or command 'gausian'; did you mean 'gaussian'?" help gausian
     wrong "unknown filter '5'; a comma parts filters: decimals follow a point, a vector is 2x2x1" -f gaussian:sigma=1,5 "$IMAGE" o.png
     wrong "gaussian: no parameter 'sgima'; did you mean 'sigma'? it has sigma, truncate (volfilter help gaussian" \
         -f gaussian:sgima=2 "$IMAGE" o.png
@@ -90,7 +90,7 @@ test_values_out_of_range() {
         -f gaussian:sigma=nan "$IMAGE" o.png
     wrong "gaussian: sigma=inf is not understood" -f gaussian:sigma=inf "$IMAGE" o.png
     wrong "median: radius=4 is out of range; allowed: a whole number from 1 to 3" -f median:radius=4 "$IMAGE" o.png
-    wrong "median: radius=3 is for images; of a stack it is 1 or 2, or 3 with --slices" -f median:radius=3 "$STACK" o.tif
+    wrong "median: radius=3 is for 2D images; in a stack use 1 or 2, or 3 with --slices" -f median:radius=3 "$STACK" o.tif
     wrong "perona-malik: iterations=0 is out of range; allowed: a whole number from 1" \
         -f perona-malik:iterations=0 "$IMAGE" o.png
     wrong "perona-malik: k=p101 is out of range" -f perona-malik:k=p101 "$IMAGE" o.png
@@ -108,16 +108,16 @@ test_step_above_its_bound() {
 }
 
 test_unit_without_spacing() {
-    wrong "sigma=1um needs the voxel size along x, which the file does not give; add --spacing XxYxZum" \
+    wrong "sigma=1um needs the voxel size along x, which the file does not state; add --spacing XxYxZum" \
         -f gaussian:sigma=1um "$SMALL" o.png
-    wrong "sigma=1um needs the voxel size along x, which is known without a unit of length; add --spacing" \
+    wrong "sigma=1um needs the voxel size along x, which is known only without a unit of length; add --spacing" \
         --spacing 1x1x1 -f gaussian:sigma=1um "$SMALL" o.png
     expect 0 --spacing 1x1x1um -f gaussian:sigma=1um "$SMALL" o.png
 }
 
 test_noise_boxes() {
     wrong "and: noise has two sizes, for x and y; a stack needs WxHxD+X+Y+Z" -f and:noise=8x8+0+0 "$STACK" o.tif
-    wrong "leave one of the two out" -f and:noise=8x8+0+0:threshold=4 "$SMALL" o.png
+    wrong "leave one of them out" -f and:noise=8x8+0+0:threshold=4 "$SMALL" o.png
     expect 0 --slices -f and:noise=8x8+0+0:iterations=1 "$STACK" o.tif
 }
 
@@ -169,7 +169,7 @@ test_weights() {
     wrong "is no regular file but a directory" -f convolve:/ "$IMAGE" o.png
     wrong "convolve: file=$IMAGE: is not plain text (an image, a spreadsheet or UTF-16?)" \
         -f "convolve:$IMAGE" "$IMAGE" o.png
-    wrong "/3x3x3.txt has 3 planes of weights (blank lines part planes), which need a stack" \
+    wrong "/3x3x3.txt has 3 planes of weights (blank lines separate planes), which need a stack" \
         -f "convolve:$DATA/../tests/weights/3x3x3.txt" "$IMAGE" o.png
     wrong "give one plane" --slices -f "convolve:$DATA/../tests/weights/3x3x3.txt" "$STACK" o.tif
 }
