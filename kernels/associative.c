@@ -73,11 +73,11 @@ static const char *refuses(const struct vf_kernel_case *c)
             return "a line is too long to be written out";
         for (int k = 0; k < flow->stage[s].input_count; k++)
             if (!vf_flow_is_source(flow, flow->stage[s].input[k]))
-                return "a stage reads what an earlier one makes";
+                return "a stage reads what an earlier one computes";
     }
     for (int k = 0; k < flow->sink_count; k++)
         if (vf_flow_is_source(flow, flow->sink[k]))
-            return "an input is copied";
+            return "a result is a plain copy of an input";
     if (flow->stage_count == 0 || c->halo[2] > 16 || held_registers(c, &least) > 200)
         return "its sums do not fit into registers";
     return NULL;
@@ -166,7 +166,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
 
 const struct vf_gpu_scheme vf_gpu_associative = {
     .name = "associative",
-    .summary = "blocks stream through planes and hold the sums that each of them adds to",
+    .summary = "blocks stream through planes, holding the sums that each plane adds to",
     .file = "kernels/associative.cu",
     .refuses = refuses,
     .candidates = candidates,

@@ -78,7 +78,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
 
 const struct vf_gpu_scheme vf_gpu_big_tile = {
     .name = "big-tile",
-    .summary = "a block reads a tile and its halo into shared memory and writes the tile",
+    .summary = "each block loads a tile with its halo into shared memory and writes the tile",
     .file = "kernels/big_tile.cu",
     .variants = variants,
     .refuses = vf_tile_refuses,

@@ -15,17 +15,17 @@ static const char *refuses(const struct vf_kernel_case *c)
 {
     const struct vf_flow *flow = c->flow;
     if (flow->stage_count != 2 || vf_line_axis(&flow->stage[1]) != 2)
-        return "it is for a stage and the lines along x of what that makes";
+        return "it is for a stage followed by 1D convolutions along x of its results";
     const struct vf_stage *first = &flow->stage[0], *line = &flow->stage[1];
     for (int k = 0; k < line->input_count; k++) {
         bool is_made = false;
         for (int i = 0; i < first->output_count; i++)
             is_made = is_made || line->input[k] == first->output[i];
         if (!is_made)
-            return "a line reads what the first stage does not make";
+            return "a convolution reads something else than the first stage's results";
         if (line->input_count != flow->sink_count || flow->sink[k] != line->output[k] ||
             c->sink_type[k] != c->sink_type[0])
-            return "what is stored are not the lines' sums, all of one type";
+            return "what is stored must be the convolutions' sums, all of one type";
     }
     return c->halo[2] > MOST_REACH ? "it reaches too far for registers" : NULL;
 }
@@ -58,9 +58,9 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
         return "body-lines does not stream";
     if (config->block[2] > 1 || config->work[0] != vf_kernel_pack(c) || config->work[1] > 1 ||
         config->work[2] > 1)
-        return "a thread has 16 bytes of a row, and a block the rows of one plane";
+        return "a thread must have 16 bytes of a row, and a block the rows of one plane";
     if (config->block[0] % 8 != 0)
-        return "a block's rows are some times 8 threads";
+        return "a block's width must be a multiple of 8 threads";
     return vf_kernel_limits(c, gpu, config, shared(c, config));
 }
 
@@ -148,7 +148,7 @@ static double written(const struct vf_kernel_case *c, const struct vf_kernel_con
 
 const struct vf_gpu_scheme vf_gpu_body_lines = {
     .name = "body-lines",
-    .summary = "a block makes a stage's tile in shared memory and the lines along x of it",
+    .summary = "each block computes a stage's tile in shared memory and then its 1D convolution along x",
     .file = "kernels/body_lines.cu",
     .refuses = refuses,
     .candidates = candidates,

@@ -18,18 +18,18 @@ static const char *refuses(const struct vf_kernel_case *c)
 {
     const struct vf_flow *flow = c->flow;
     if (flow->stage_count != 3 || vf_line_axis(&flow->stage[1]) != 2 || vf_line_axis(&flow->stage[2]) != 1)
-        return "it is for a stage and the lines along x and then y of what that makes";
+        return "it is for a stage followed by 1D convolutions along x and then y of its results";
     const struct vf_stage *first = &flow->stage[0], *x = &flow->stage[1], *y = &flow->stage[2];
     if (x->input_count != flow->sink_count || y->input_count != flow->sink_count)
-        return "what is stored are not the lines' sums";
+        return "what is stored must be the convolutions' sums";
     for (int k = 0; k < flow->sink_count; k++) {
         bool is_made = false;
         for (int i = 0; i < first->output_count; i++)
             is_made = is_made || x->input[k] == first->output[i];
         if (!is_made || y->input[k] != x->output[k])
-            return "a line reads what the stage before it does not make";
+            return "a convolution reads something else than the results of the stage before it";
         if (flow->sink[k] != y->output[k] || c->sink_type[k] != c->sink_type[0])
-            return "what is stored are not the lines' sums, all of one type";
+            return "what is stored must be the convolutions' sums, all of one type";
     }
     return vf_kernel_plane_limit(c);
 }
@@ -103,16 +103,16 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
 {
     const int run = config->work[1];
     if (config->work[0] != vf_kernel_pack(c) || config->block[2] > 1 || config->work[2] > 1)
-        return "a thread has 16 bytes of a row, and a block the rows of one plane";
+        return "a thread must have 16 bytes of a row, and a block the rows of one plane";
     if (!vf_is_run(c, run) || config->block[0] * config->work[0] % run != 0)
-        return "a thread's work along y is a power of two, at least 16 bytes, which the tile's columns are a "
-               "multiple of";
+        return "a thread's work along y must be a power of two, at least 16 bytes, and the tile's columns a "
+               "multiple of it";
     const struct shape s = shape_of(c, config);
     if ((s.columns + 2 * s.border) / vf_kernel_pack(c) * run > config->block[0] * config->block[1])
-        return "a block has a thread for each 16 bytes of as many rows as a thread's work, and those beside "
-               "the tile";
+        return "a block must have a thread for each 16 bytes of as many rows as a thread's work, and of "
+               "those beside the tile";
     if (config->stream < 1)
-        return "stream is the rows that a block computes, at least 1";
+        return "stream is the number of rows that a block computes, at least 1";
     return vf_kernel_limits(c, gpu, config, shared(c, config));
 }
 
@@ -206,7 +206,8 @@ static double written(const struct vf_kernel_case *c, const struct vf_kernel_con
 
 const struct vf_gpu_scheme vf_gpu_body_plane = {
     .name = "body-plane",
-    .summary = "a block makes a stage's rows in shared memory and the lines along x and y of them",
+    .summary =
+        "each block computes a stage's rows in shared memory and then their 1D convolutions along x and y",
     .file = "kernels/body_plane.cu",
     .refuses = refuses,
     .candidates = candidates,

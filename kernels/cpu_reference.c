@@ -276,12 +276,13 @@ static const char *refuses(const struct vf_flow *flow)
 {
     return vf_stages_are_listed(flow->stage, flow->stage_count)
                ? NULL
-               : "a stage's body is not in the program: only a GPU compiles it";
+               : "a stage's body is not built into the program: only the GPU can compile it";
 }
 
 const struct vf_scheme vf_cpu_reference = {
     .name = "reference",
-    .summary = "plain loops, stage by stage over the whole grid, one thread: slow, for checking the others",
+    .summary =
+        "plain loops, stage by stage over the whole grid, on one thread: slow, for checking the others",
     .refuses = refuses,
     .plan = plan,
     .bytes = bytes,

@@ -75,7 +75,7 @@ static enum vf_status measure(struct vf_row_halves *h, const struct vf_job *job,
     if (!vf_size_mul((size_t)job->nx, (size_t)job->ny * element, &h->plane_bytes) ||
         !vf_size_mul(h->plane_bytes, (size_t)h->crossing * (size_t)h->held, &h->bytes) ||
         !vf_size_add(h->bytes, VF_ROW_READ_BEYOND + VF_ALIGNMENT, &h->bytes))
-        return vf_fail(error, VF_FAILED, "the planes between two sweeps overflow a size");
+        return vf_fail(error, VF_FAILED, "the planes between two sweeps are too large to address");
     h->bytes -= h->bytes % VF_ALIGNMENT;
     return VF_OK;
 }

@@ -471,7 +471,7 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
     }
     if (!vf_row_layout_retile(l, job->tiling.tile)) {
         vf_row_layout_close(l);
-        return vf_fail(error, VF_FAILED, "the planes that this chain holds overflow a size");
+        return vf_fail(error, VF_FAILED, "the planes that this chain holds are too large to address");
     }
     return VF_OK;
 }

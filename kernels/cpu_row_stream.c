@@ -186,12 +186,13 @@ static const char *refuses(const struct vf_flow *flow)
 {
     return vf_stages_are_listed(flow->stage, flow->stage_count)
                ? NULL
-               : "a stage's body is not in the program: only a GPU compiles it";
+               : "a stage's body is not built into the program: only the GPU can compile it";
 }
 
 const struct vf_scheme vf_cpu_row_stream = {
     .name = "row-stream",
-    .summary = "one sweep over memory, or two, a ring of planes a stage, vectorised rows, threads over tiles",
+    .summary = "one or two sweeps over memory, a ring of planes per stage, vectorised rows, tiles shared "
+               "among threads",
     .refuses = refuses,
     .plan = plan,
     .bytes = bytes,

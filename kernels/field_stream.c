@@ -42,7 +42,7 @@ static int reading(const struct vf_stage *stage, int k, const char **why)
     for (int axis = 0; axis < 3; axis++) {
         static const int bit[] = {ALONG_Z, ALONG_Y, ALONG_X};
         if (halo[axis] > 1)
-            *why = "a stage reaches farther than the next cell";
+            *why = "a stage reaches farther than the next voxel";
         if (halo[axis] > 0)
             along |= bit[axis];
     }
@@ -108,10 +108,10 @@ static const char *refuses(const struct vf_kernel_case *c)
     if (why != NULL)
         return why;
     if (l.count < 2)
-        return "no stage reads neighbours of what another makes";
+        return "no stage reads neighbours of another stage's results";
     if ((flow->boundary == VF_MIRROR || flow->boundary == VF_CONSTANT) &&
         (c->nx == 1 || c->ny == 1 || c->nz == 1))
-        return "the grid has an axis of one cell";
+        return "the grid has an axis of one voxel";
     return NULL;
 }
 
@@ -148,9 +148,9 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
         return why;
     const struct vf_sweep_shape shape = shape_of(&l, config);
     if (config->work[1] > 4)
-        return "a thread has at most 4 rows";
+        return "a thread can have at most 4 rows";
     if (config->block[1] < 2)
-        return "a block is at least 2 threads high";
+        return "a block must be at least 2 threads high";
     if (shape.tile[1] < 1 || shape.tile[2] < 1)
         return "the block is too small for the reach of the stages";
     if (c->flow->boundary != VF_WRAP && c->ny < shape.covered[1] && c->ny % config->work[1] != 0)
@@ -372,7 +372,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
 
 const struct vf_gpu_scheme vf_gpu_field_stream = {
     .name = "field-stream",
-    .summary = "bodies of many fields in one sweep, what they make for one another in registers",
+    .summary = "stages of many fields in one sweep, passing values to one another in registers",
     .file = "kernels/field_stream.cu",
     .refuses = refuses,
     .candidates = candidates,

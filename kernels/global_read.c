@@ -8,7 +8,7 @@ static const char *const variants[] = {"grid-span", "lines-span", NULL};
 
 static const char *refuses(const struct vf_kernel_case *c)
 {
-    return c->shallow ? NULL : "a stage reads neighbours of what an earlier one makes";
+    return c->shallow ? NULL : "a stage reads neighbours of what an earlier one computes";
 }
 
 static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
@@ -24,7 +24,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
     if (config->stream > 0)
         return "global-read does not stream";
     if (config->variant == LINES_SPAN && (config->work[1] > 1 || config->work[2] > 1))
-        return "with lines-span a thread's work lies along x";
+        return "with lines-span a thread's work must lie along x";
     const char *reason = vf_kernel_limits(c, gpu, config, 0);
     return reason != NULL ? reason : vf_box_forbids(config);
 }
@@ -189,7 +189,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
 
 const struct vf_gpu_scheme vf_gpu_global_read = {
     .name = "global-read",
-    .summary = "every thread reads its own neighbourhood through the caches",
+    .summary = "each thread reads its own neighbourhood through the caches",
     .file = "kernels/global_read.cu",
     .variants = variants,
     .refuses = refuses,

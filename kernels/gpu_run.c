@@ -39,7 +39,7 @@ const char *vf_fields_refuse(const struct vf_kernel_case *c, const struct vf_sta
     for (int k = 0; k < stage->input_count; k++)
         if (stage->input_count != flow->source_count || stage->input_count != flow->sink_count ||
             flow->source[k] != stage->input[k] || flow->sink[k] != stage->output[k])
-            return "what is read and written are not the stage's fields";
+            return "what is read and written must be the stage's own fields";
     for (int k = 1; k < stage->input_count; k++)
         if (c->source_type[k] != c->source_type[0] || c->sink_type[k] != c->sink_type[0])
             return "its fields have different types";

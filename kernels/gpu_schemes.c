@@ -203,7 +203,7 @@ const char *vf_gpu_scheme_refuses(const struct vf_gpu_scheme *scheme, const stru
     if (c->loops_table && !scheme->takes_loops)
         return "a table has too many weights to be written out";
     if (c->loops_table && c->flow->stage_count > 1)
-        return "a table of so many weights is a kernel of its own";
+        return "a table of so many weights needs a kernel of its own";
     return scheme->refuses(c);
 }
 
@@ -234,17 +234,17 @@ const char *vf_kernel_limits(const struct vf_kernel_case *c, const struct vf_gpu
     for (int axis = 0; axis < 3; axis++) {
         if (config->block[axis] < 1 || config->work[axis] < 1 || config->block[axis] > 1024 ||
             config->work[axis] > 1024)
-            return "block and work sizes are 1 to 1024";
+            return "block and work sizes must be 1 to 1024";
         threads *= config->block[axis];
     }
     if (threads > gpu->block_threads)
         return "the block has more threads than the device allows";
     if (config->block[2] > 64)
-        return "a block has at most 64 threads along z";
+        return "a block can have at most 64 threads along z";
     if (c->flow->dim == 2 && (config->block[2] > 1 || config->work[2] > 1))
-        return "2D blocks are flat: their z is 1";
+        return "2D blocks are flat: their z must be 1";
     if (config->stream < 0)
-        return "stream is a number of planes";
+        return "stream must be a number of planes";
     if (shared > gpu->block_shared)
         return "a block needs more shared memory than the device has";
     return NULL;

@@ -80,15 +80,15 @@ const char *vf_stream_limits(const struct vf_kernel_case *c, const struct vf_gpu
     if (config->stream < 1)
         return "stream is the number of planes of a chunk, at least 1";
     if (config->block[2] > 1 || config->work[2] > 1)
-        return "the streamed axis has no threads: z of block and work is 1";
+        return "the streamed axis has no threads: z of block and work must be 1";
     if (c->flow->dim == 2 && (config->block[1] > 1 || config->work[1] > 1))
-        return "2D streams rows: y of block and work is 1";
+        return "2D streams rows: y of block and work must be 1";
     if (span > 16 || (span & (span - 1)) != 0)
-        return "work along x is 1, 2, 4, 8 or 16";
+        return "work along x must be 1, 2, 4, 8 or 16";
     if (x < gpu->warp ? (x & (x - 1)) != 0 : x % gpu->warp != 0)
-        return "a block is a power of two or a multiple of a warp wide";
+        return "a block's width must be a power of two or a multiple of a warp";
     if (x * config->block[1] % gpu->warp != 0)
-        return "a block's threads fill warps";
+        return "a block's threads must fill whole warps";
     if (c->halo[2] > 0 && (c->halo[2] + span - 1) / span * 2 > segment)
         return "a row of threads is too short for the halo along x";
     return NULL;

@@ -29,19 +29,19 @@ struct vf_sweep_shape vf_sweep_shape_of(const struct vf_kernel_config *config, i
 const char *vf_sweep_limits(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     if (config->stream < 1)
-        return "it streams: stream is at least 1";
+        return "it streams: stream must be at least 1";
     if (config->block[2] > 1 || config->work[2] > 1)
-        return "the streamed axis has no threads: z of block and work is 1";
+        return "the streamed axis has no threads: z of block and work must be 1";
     return vf_kernel_plane_limit(c);
 }
 
 const char *vf_sweep_forbids(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     if (config->block[0] > 32 || 32 % config->block[0] != 0 || config->block[0] * config->block[1] % 32 != 0)
-        return "a block is 1, 2, 4, 8, 16 or 32 threads wide, and its threads fill warps";
+        return "a block must be 1, 2, 4, 8, 16 or 32 threads wide, and its threads must fill whole warps";
     if (config->work[0] % vf_kernel_pack(c) != 0 || config->work[0] > 16)
-        return c->flow->is_double ? "a thread's cells along x are a multiple of 2, at most 16"
-                                  : "a thread's cells along x are a multiple of 4, at most 16";
+        return c->flow->is_double ? "a thread's voxels along x must be a multiple of 2, at most 16"
+                                  : "a thread's voxels along x must be a multiple of 4, at most 16";
     return vf_sweep_limits(c, config);
 }
 

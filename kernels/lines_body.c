@@ -25,21 +25,22 @@ static const char *refuses(const struct vf_kernel_case *c)
     const struct vf_flow *flow = c->flow;
     if (flow->stage_count != 2 || vf_line_axis(&flow->stage[0]) < 0 || vf_line_axis(&flow->stage[0]) == 2 ||
         flow->stage[0].input_count < 2 || flow->stage[1].stencil == VF_STENCIL_LINEAR)
-        return "it is for lines of several fields along y or z, and a body of what they make";
+        return "it is for 1D convolutions of several fields along y or z, followed by a stage that reads "
+               "their results";
     if (!c->shallow)
-        return "the body reads what lines make beside its own cell";
+        return "the last stage reads the convolutions' results beside its own voxel";
     const struct vf_stage *line = &flow->stage[0], *body = &flow->stage[1];
     for (int k = 0; k < line->input_count; k++) {
         if (!vf_flow_is_source(flow, line->input[k]) || c->source_type[k] != c->source_type[0] ||
             flow->source[k] != line->input[k])
-            return "the lines' fields are not the first ones, or of different types";
+            return "the convolutions' fields are not the first ones, or differ in type";
     }
     for (int k = 0; k < flow->sink_count; k++) {
         bool is_made = false;
         for (int i = 0; i < body->output_count; i++)
             is_made = is_made || flow->sink[k] == body->output[i];
         if (!is_made)
-            return "what is stored is not the body's";
+            return "what is stored must be the last stage's results";
     }
     /* Planes are counted from a run's own, forwards and backwards, by products of two ints. */
     if (flow->dim == 3 && vf_gpu_pitch(c->nx) > INT_MAX / c->ny)
@@ -84,12 +85,12 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
     const int axis = axis_of(c), beside = 3 - axis;
     if (config->block[0] != WARP || config->block[beside] > 1 || config->work[0] > 1 ||
         config->work[beside] > 1)
-        return "a block is 32 threads wide, and its other threads and all cells of a thread lie along the "
-               "line";
+        return "a block must be 32 threads wide, and its other threads and all voxels of a thread must lie "
+               "along the line";
     if (!vf_is_run(c, config->work[axis]))
-        return "a thread's work along the line is a power of two, at least 16 bytes";
+        return "a thread's work along the line must be a power of two, at least 16 bytes";
     if (config->stream < 1)
-        return "stream is what a block computes along the line, at least 1";
+        return "stream is the number of voxels that a block computes along the line, at least 1";
     return vf_run_limits(c, gpu, config, shared(c, config), wanted_registers(c, config));
 }
 
@@ -177,7 +178,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
 
 const struct vf_gpu_scheme vf_gpu_lines_body = {
     .name = "lines-body",
-    .summary = "a thread makes runs of several lines' results and the stage that reads them",
+    .summary = "each thread computes runs of several 1D convolutions and the stage that reads them",
     .file = "kernels/lines_body.cu",
     .refuses = refuses,
     .candidates = candidates,

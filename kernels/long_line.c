@@ -85,16 +85,18 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
     const int *const block = config->block, *const work = config->work, axis = axis_of(c);
     for (int i = 1; i < 3; i++)
         if (i != axis && (work[i] > 1 || (block[i] > 1 && (axis > 0 || i == 2))))
-            return "threads and their cells lie along the line and along x (of lines along x, rows are "
+            return "threads and their voxels must lie along the line and along x (of lines along x, rows are "
                    "threads' y)";
     if (!vf_is_run(c, work[axis]))
-        return "a thread's work along the line is a power of two, at least 16 bytes";
+        return "a thread's work along the line must be a power of two, at least 16 bytes";
     if (axis > 0 && (block[0] != WARP || work[0] > vf_kernel_pack(c) || (work[0] & (work[0] - 1)) != 0))
-        return "a block is 32 threads wide, a thread's cells side by side 1, 2, 4, and 16 bytes at most";
+        return "a block must be 32 threads wide, and a thread's voxels side by side 1, 2 or 4, of 16 bytes "
+               "at most";
     if (axis == 0 && block[0] * block[1] % WARP != 0)
-        return "a block's threads fill warps";
+        return "a block's threads must fill whole warps";
     if (config->stream < 1)
-        return "stream is what a block computes along the line (of lines along x, its rows), at least 1";
+        return "stream is the number of voxels that a block computes along the line (for lines along x, of "
+               "rows), at least 1";
     return vf_run_limits(c, gpu, config, shared(c, config), wanted_registers(c, config));
 }
 
@@ -234,7 +236,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
 
 const struct vf_gpu_scheme vf_gpu_long_line = {
     .name = "long-line",
-    .summary = "a thread makes a run of results along one long line of weights",
+    .summary = "for one long 1D convolution: each thread computes a run of results along it",
     .file = "kernels/long_line.cu",
     .variants = variants,
     .refuses = refuses,

@@ -37,7 +37,7 @@ static const char *refuses(const struct vf_kernel_case *c)
 {
     const struct vf_kernel_config least = {.block = {32, 4, 1}, .work = {1, 1, 1}, .stream = 1};
     if (!c->shallow)
-        return "a stage reads neighbours of what an earlier one makes";
+        return "a stage reads neighbours of what an earlier one computes";
     if (c->halo[2] > 16 || ring_registers(c, &least) > 200)
         return "the planes within its reach do not fit into registers";
     return NULL;
@@ -257,7 +257,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
 
 const struct vf_gpu_scheme vf_gpu_register_stream = {
     .name = "register-stream",
-    .summary = "blocks stream through planes that they hold in registers",
+    .summary = "blocks stream through planes held in registers",
     .file = "kernels/register_stream.cu",
     .variants = variants,
     .refuses = refuses,

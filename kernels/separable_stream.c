@@ -54,29 +54,29 @@ static const char *read_lines(const struct vf_kernel_case *c, struct lines *line
     const struct vf_stage *body = body_of(flow);
     const int count = flow->stage_count - (body != NULL), fields = chain_count(flow);
     if (count < 2)
-        return "it is for chains of lines, one along each axis";
+        return "it is for chains of 1D convolutions, one along each axis";
     if (body != NULL && !ends_chain(flow, body))
-        return "a stage is not a line of weights, nor a last one that reads what lines make at its own place";
+        return "a stage is neither a 1D convolution nor a last one that reads their results at its own voxel";
     for (int s = 0; s < count; s++) {
         const struct vf_stage *stage = &flow->stage[s];
         const int axis = vf_line_axis(stage);
         if (axis < 0)
-            return "a stage is not a line of weights";
+            return "a stage is not a 1D convolution";
         if (axis >= last)
-            return "the lines are not in the order x, y, z";
+            return "the convolutions are not in the order x, y, z";
         if (stage->input_count != fields || flow->sink_count != fields)
-            return "the lines differ in their fields";
+            return "the convolutions differ in their fields";
         for (int k = 0; k < stage->input_count; k++)
             if (stage->input[k] != (s == 0 ? flow->source[k] : flow->stage[s - 1].output[k]) ||
                 (body == NULL && s == count - 1 && flow->sink[k] != stage->output[k]))
-                return "the lines differ in their fields";
+                return "the convolutions differ in their fields";
         lines->stage[axis] = s;
         last = axis;
     }
     for (int k = 1; k < fields; k++)
         if (c->source_type[k] != c->source_type[0] || c->sink_type[k] != c->sink_type[0])
             return "its fields have different types";
-    return lines->stage[1] < 0 ? "there is no line along y" : NULL;
+    return lines->stage[1] < 0 ? "there is no convolution along y" : NULL;
 }
 
 /* Without a line along z, rows are streamed, of each plane by itself. */
@@ -194,8 +194,9 @@ static const char *refuses(const struct vf_kernel_case *c)
         reason = vf_kernel_plane_limit(c);
     if (reason != NULL)
         return reason;
-    return held_registers(c, is_flat(c) ? &least_flat : &least) > 200 ? "its lines are too long for registers"
-                                                                      : NULL;
+    return held_registers(c, is_flat(c) ? &least_flat : &least) > 200
+               ? "its convolutions are too long for registers"
+               : NULL;
 }
 
 static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
@@ -208,11 +209,12 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
     if (config->stream < 1)
         return "stream is the number of planes of a chunk, at least 1";
     if (block[2] > 1 || work[2] > 1 || (is_flat(c) && (block[1] > 1 || work[1] > 1)))
-        return "the streamed axis has no threads: its block and work are 1";
+        return "the streamed axis has no threads: its block and work must be 1";
     if (block[0] * work[0] * element % 128 != 0 || (work[0] & (work[0] - 1)) != 0 || work[0] * element > 16)
-        return "a tile is some times 128 bytes wide, a thread's cells of a row 1, 2, 4, and 16 bytes at most";
+        return "a tile's width must be a multiple of 128 bytes, and a thread's voxels of a row 1, 2 or 4, of "
+               "16 bytes at most";
     if (block[0] * block[1] % gpu->warp != 0)
-        return "a block's threads fill warps";
+        return "a block's threads must fill whole warps";
     return wanted_registers(c, config) * block[0] * block[1] > VF_SM_REGISTERS ||
                    held_registers(c, config) > 210
                ? "work needs more registers than a thread has"
@@ -415,8 +417,8 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
 
 const struct vf_gpu_scheme vf_gpu_separable_stream = {
     .name = "separable-stream",
-    .summary = "blocks stream through planes that a chain of lines along x, y and z takes at once, "
-               "and a stage of its results",
+    .summary = "blocks stream through planes, applying 1D convolutions along x, y and z together, and "
+               "perhaps a stage that reads the result",
     .file = "kernels/separable_stream.cu",
     .refuses = refuses,
     .candidates = candidates,

@@ -44,7 +44,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
                            const struct vf_kernel_config *config)
 {
     if (c->flow->dim == 2 && config->variant == ALONG_Z)
-        return "2D images have no z to slide along: variant=y";
+        return "2D images have no z to slide along: use variant=y";
     const char *reason = vf_kernel_limits(c, gpu, config, shared(c, config));
     if (reason == NULL)
         reason = vf_box_forbids(config);
@@ -137,7 +137,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
 
 const struct vf_gpu_scheme vf_gpu_sliding_tile = {
     .name = "sliding-tile",
-    .summary = "a window in shared memory moves along y or z, its rows wrap round",
+    .summary = "a window in shared memory slides along y or z, reusing its rows in turn",
     .file = "kernels/sliding_tile.cu",
     .variants = variants,
     .refuses = vf_tile_refuses,

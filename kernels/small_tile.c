@@ -16,7 +16,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
         return "small-tile does not stream";
     for (int axis = 0; axis < 3; axis++) {
         if (config->work[axis] != 1)
-            return "with small-tile a thread computes one cell at most: work=1x1x1";
+            return "with small-tile a thread computes at most one voxel: use work=1x1x1";
         if (config->block[axis] <= 2 * c->halo[2 - axis])
             return "with small-tile the block must be wider than the halo on both sides";
     }
@@ -65,8 +65,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
 
 const struct vf_gpu_scheme vf_gpu_small_tile = {
     .name = "small-tile",
-    .summary =
-        "a block reads one cell a thread into shared memory and writes those whose neighbours are there",
+    .summary = "each block loads one voxel per thread into shared memory and writes those whose neighbours "
+               "are there",
     .file = "kernels/small_tile.cu",
     .refuses = vf_tile_refuses,
     .candidates = candidates,

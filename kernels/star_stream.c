@@ -54,19 +54,19 @@ static const char *refuses(const struct vf_kernel_case *c)
     const struct vf_flow *flow = c->flow;
     const int stars = star_count(flow);
     if (flow->dim == 2)
-        return "it streams volumes";
+        return "it is for volumes";
     for (int s = stars; s < flow->stage_count; s++)
         if (!is_body(flow, &flow->stage[s]))
-            return "it is for stars of one array, and bodies of what they come to";
+            return "it is for star stencils of one array, followed by stages that read their results";
     for (int k = 0; k < flow->sink_count; k++)
         if (flow->sink[k] == flow->source[0])
-            return "it does not copy";
+            return "a result is a plain copy of an input";
     if (flow->source_count != 1 || stars == 0 || c->halo[0] < 1 || (c->halo[1] < 1 && c->halo[2] < 1))
-        return "it is for stars of one array";
+        return "it is for star stencils of one array";
     if (vf_widening_ops(c, c->source_type[0]) > 0)
         return "what it reads would have to be converted";
     if (c->halo[0] < 2 && c->halo[1] < 2 && c->halo[2] < 2)
-        return "it is for stars that reach two cells and more";
+        return "it is for star stencils that reach at least two voxels";
     return c->halo[0] > 16 || c->halo[1] > 16 || c->halo[2] > 16 ? "the star reaches too far" : NULL;
 }
 
@@ -120,8 +120,8 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
     if (why != NULL)
         return why;
     if (config->work[0] != vf_kernel_pack(c) || config->work[1] > 8)
-        return c->flow->is_double ? "a thread has 2 cells along x, at most 8 along y"
-                                  : "a thread has 4 cells along x, at most 8 along y";
+        return c->flow->is_double ? "a thread must have 2 voxels along x, and at most 8 along y"
+                                  : "a thread must have 4 voxels along x, and at most 8 along y";
     struct layout l;
     find_layout(c, config, &l);
     if (l.registers > 255 || l.registers * config->block[0] * config->block[1] > gpu->sm_registers)
@@ -242,7 +242,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
 
 const struct vf_gpu_scheme vf_gpu_star_stream = {
     .name = "star-stream",
-    .summary = "planes in shared memory, sums of wide stars in registers",
+    .summary = "for wide star stencils: planes in shared memory, sums in registers",
     .file = "kernels/star_stream.cu",
     .refuses = refuses,
     .candidates = candidates,

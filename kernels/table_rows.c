@@ -86,13 +86,13 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
 {
     const int *const block = config->block, *const work = config->work;
     if (block[1] > 1 || block[2] > 1 || work[2] > 1)
-        return "threads lie along x, their results along x and y";
+        return "threads must lie along x, and their results along x and y";
     if (!vf_is_run(c, work[0]))
-        return "a thread's work along x is a power of two, at least 16 bytes";
+        return "a thread's work along x must be a power of two, at least 16 bytes";
     if (work[1] > MOST_ROWS)
-        return "a thread's work along y is 8 rows at most";
+        return "a thread's work along y must be at most 8 rows";
     if (config->stream > 0)
-        return "the rows that it streams are those that a table reaches";
+        return "the rows it streams must be those that the table reaches";
     return vf_run_limits(c, gpu, config, shared(c, config), wanted_registers(c, config));
 }
 
@@ -211,7 +211,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
 
 const struct vf_gpu_scheme vf_gpu_table_rows = {
     .name = "table-rows",
-    .summary = "rows stream past runs of results that a thread makes of a table of many weights",
+    .summary = "for a table of many weights: rows stream past the runs of results that each thread computes",
     .file = "kernels/table_rows.cu",
     .variants = variants,
     .refuses = refuses,

@@ -49,7 +49,7 @@ static const char *find_level(const struct vf_kernel_case *c, int s, bool tables
     const struct vf_stage *stage = &flow->stage[s];
     const int before = s > 0 ? flow->stage[s - 1].output[0] : -1;
     if (tables && !is_small_table(stage))
-        return "a stage reads neighbours off the axes, and not all are weights of the next cells";
+        return "a stage reads neighbours off the axes, and not all stages are weights of adjacent voxels";
     *level = before;
     memset(reach, 0, 3 * sizeof *reach);
     for (int k = 0; k < stage->input_count; k++) {
@@ -59,9 +59,9 @@ static const char *find_level(const struct vf_kernel_case *c, int s, bool tables
         if (is_wide && !tables && !vf_sweep_is_star(stage, k))
             return "a stage reads neighbours off the axes";
         if (is_wide && *level >= 0 && *level != stage->input[k])
-            return "a stage reads neighbours of something else than what the one before makes";
+            return "a stage reads neighbours of something else than the previous stage's result";
         if (!is_wide && stage->input[k] != before && !vf_flow_is_source(flow, stage->input[k]))
-            return "a stage reads what was made before the stage before it";
+            return "a stage reads a result from before the previous stage";
         if (is_wide)
             *level = stage->input[k];
         for (int axis = 0; axis < 3; axis++)
@@ -76,17 +76,17 @@ static const char *refuses(const struct vf_kernel_case *c)
 {
     const struct vf_flow *flow = c->flow;
     if (flow->dim == 2)
-        return "it streams volumes";
+        return "it is for volumes";
     if (flow->stage_count < 2)
         return "it is for several stages";
     if (flow->sink_count != 1 || flow->sink[0] != flow->stage[flow->stage_count - 1].output[0])
-        return "what comes out is not what the last stage makes, and that alone";
+        return "the only output must be the last stage's result";
     const bool tables = has_tables(c);
     int most[3] = {0};
     for (int s = 0; s < flow->stage_count; s++) {
         int level, reach[3];
         if (flow->stage[s].output_count != 1)
-            return "a stage makes more than one field";
+            return "a stage has more than one result";
         const char *why = find_level(c, s, tables, &level, reach);
         if (why != NULL)
             return why;
@@ -164,7 +164,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
     if (why != NULL)
         return why;
     if (config->work[1] > 16)
-        return "a thread has at most 16 rows";
+        return "a thread can have at most 16 rows";
     struct layout l;
     find_layout(c, config, &l);
     for (int s = 0; s < c->flow->stage_count; s++)
@@ -315,7 +315,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
 
 const struct vf_gpu_scheme vf_gpu_time_stream = {
     .name = "time-stream",
-    .summary = "steps of stars or small tables in one sweep, their planes in registers",
+    .summary = "several steps of star stencils or small tables in one sweep, planes in registers",
     .file = "kernels/time_stream.cu",
     .refuses = refuses,
     .candidates = candidates,

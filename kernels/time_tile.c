@@ -40,16 +40,16 @@ static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *
 static const char *forbids_shape(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     if (config->stream < 1)
-        return "it streams: stream is at least 1";
+        return "it streams: stream must be at least 1";
     if (config->block[2] > 1)
-        return "the block is flat: its z is 1";
+        return "the block is flat: its z must be 1";
     if (c->flow->dim == 2 && config->block[1] > 1)
-        return "rows are streamed: the block's y is 1";
+        return "rows are streamed: the block's y must be 1";
     if (config->work[0] > 1 && config->work[0] % vf_kernel_pack(c) != 0)
-        return c->flow->is_double ? "a thread's cells along x are 1 or a multiple of 2"
-                                  : "a thread's cells along x are 1 or a multiple of 4";
+        return c->flow->is_double ? "a thread's voxels along x must be 1 or a multiple of 2"
+                                  : "a thread's voxels along x must be 1 or a multiple of 4";
     if ((long long)config->work[0] * config->work[1] * config->work[2] > MOST_CELLS)
-        return "a thread has at most 64 cells";
+        return "a thread can have at most 64 voxels";
     return NULL;
 }
 
@@ -232,7 +232,7 @@ static const char *refuses(const struct vf_kernel_case *c)
     for (int k = 0; k < flow->sink_count; k++)
         for (int i = 0; i < flow->source_count; i++)
             if (flow->sink[k] == flow->source[i])
-                return "a result is a source as it is";
+                return "a result is a plain copy of an input";
     for (int i = 0; i < shape_count(c); i++)
         for (int cells = vf_kernel_pack(c); cells >= 1; cells -= vf_kernel_pack(c) - 1) {
             const struct vf_kernel_config config = config_of(c, shape_at(c, i), cells, LEAN);
@@ -422,7 +422,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
 
 const struct vf_gpu_scheme vf_gpu_time_tile = {
     .name = "time-tile",
-    .summary = "all stages in one sweep, a ring of planes in shared memory for each",
+    .summary = "all stages in one sweep, with a ring of planes in shared memory for each",
     .file = "kernels/time_tile.cu",
     .variants = variants,
     .refuses = refuses,

@@ -242,9 +242,10 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
     struct layout l;
     layout_of(c, &l);
     if (config->block[0] != LANES || config->block[1] != 1 || config->block[2] != 1)
-        return "a block is a warp: block is 32x1x1";
+        return "a block is one warp: use block=32x1x1";
     if (config->work[0] != vf_kernel_pack(c) || config->work[1] != 1 || config->work[2] != 1)
-        return c->flow->is_double ? "a lane has 2 cells: work is 2x1x1" : "a lane has 4 cells: work is 4x1x1";
+        return c->flow->is_double ? "a lane has 2 voxels: use work=2x1x1"
+                                  : "a lane has 4 voxels: use work=4x1x1";
     if (config->stream < 1)
         return "stream is the number of rows of a chunk, at least 1";
     return vf_kernel_limits(c, gpu, config, shared(c, config));
@@ -254,7 +255,7 @@ static const char *refuses(const struct vf_kernel_case *c)
 {
     struct layout l;
     if (c->flow->dim == 3)
-        return "it sweeps images";
+        return "it is for 2D images";
     if (c->flow->stage_count == 0)
         return "there is no stage";
     layout_of(c, &l);
@@ -407,7 +408,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
 
 const struct vf_gpu_scheme vf_gpu_warp_stream = {
     .name = "warp-stream",
-    .summary = "all stages of images in one sweep, each warp streams a strip in registers",
+    .summary = "for 2D images: all stages in one sweep, each warp streaming a strip in registers",
     .file = "kernels/warp_stream.cu",
     .refuses = refuses,
     .candidates = candidates,

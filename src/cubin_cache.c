@@ -286,8 +286,8 @@ const char *vf_cache_fault(const struct vf_cache *cache)
     if (cache->path[0] == '\0' || lstat(cache->path, &is) != 0)
         return NULL;
     if (!S_ISDIR(is.st_mode))
-        return S_ISLNK(is.st_mode) ? "it is a link" : "it is no folder";
-    return is_trusted(cache, &is) ? NULL : "it is another user's, or others may write to it";
+        return S_ISLNK(is.st_mode) ? "it is a symbolic link" : "it is not a directory";
+    return is_trusted(cache, &is) ? NULL : "it belongs to another user, or others can write to it";
 }
 
 enum vf_status vf_cache_make(const struct vf_cache *cache, struct vf_error *error)
@@ -295,16 +295,15 @@ enum vf_status vf_cache_make(const struct vf_cache *cache, struct vf_error *erro
     make_folder(cache);
     const char *fault = vf_cache_fault(cache);
     if (cache->path[0] == '\0')
-        return vf_fail(
-            error, VF_FAILED,
-            "there is no cache, as VOLFILTER_CACHE is empty or HOME is not set; set VOLFILTER_CACHE to "
-            "a folder of your own");
+        return vf_fail(error, VF_FAILED,
+                       "there is no cache, because VOLFILTER_CACHE is empty or HOME is not set; set "
+                       "VOLFILTER_CACHE to a directory of your own");
     if (fault == NULL && access(cache->path, W_OK | X_OK) != 0)
         fault = strerror(errno);
     return fault == NULL
                ? VF_OK
                : vf_fail(error, VF_FAILED,
-                         "nothing can be kept in %.600s: %s; set VOLFILTER_CACHE to a folder of your own",
+                         "nothing can be kept in %.600s: %s; set VOLFILTER_CACHE to a directory of your own",
                          cache->path, fault);
 }
 

@@ -35,7 +35,7 @@ static enum vf_status start_driver(struct findings *found, struct vf_error *erro
     int version = 0;
     VF_TRY(vf_cuda_api_open(&found->cuda, error));
     VF_TRY(vf_cuda_check(api, api->cuInit(0), "the CUDA driver does not start", error));
-    VF_TRY(vf_cuda_check(api, api->cuDriverGetVersion(&version), "asking the driver's version", error));
+    VF_TRY(vf_cuda_check(api, api->cuDriverGetVersion(&version), "querying the driver's version", error));
     VF_TRY(vf_cuda_check(api, api->cuDeviceGetCount(&found->device_count), "counting the devices", error));
     snprintf(found->driver_version, sizeof found->driver_version, "%d.%d", version / 1000,
              version % 1000 / 10);
@@ -93,14 +93,14 @@ static void print_device(const struct findings *found, int ordinal, FILE *to)
     }
     fprintf(to, "%s\n", gpu.name);
     fprintf(to, "  capability    %d.%d%s\n", gpu.capability / 10, gpu.capability % 10,
-            gpu.capability < VF_CUDA_LEAST_CAPABILITY ? ", too old to be used" : "");
+            gpu.capability < VF_CUDA_LEAST_CAPABILITY ? ", too old to use" : "");
     fprintf(to, "  memory        %.1f GiB, %.1f MiB of L2\n", (double)gpu.memory / (1 << 30),
             (double)gpu.l2 / (1 << 20));
-    fprintf(to, "  bandwidth     %.0f GB/s that a copy reaches\n", gpu.bandwidth / 1e9);
-    fprintf(to, "  multiproc.    %d at %.2f GHz; each %d threads, %d registers, %.0f KiB shared\n",
+    fprintf(to, "  bandwidth     %.0f GB/s, as reached by a copy\n", gpu.bandwidth / 1e9);
+    fprintf(to, "  multiproc.    %d at %.2f GHz, each with %d threads, %d registers, %.0f KiB shared\n",
             gpu.multiprocessors, gpu.clock / 1e9, gpu.sm_threads, gpu.sm_registers,
             (double)gpu.sm_shared / (1 << 10));
-    fprintf(to, "  double        1/%.0f of the speed of float\n", gpu.double_ratio);
+    fprintf(to, "  double        1/%.0f the speed of float\n", gpu.double_ratio);
     int own, shipped;
     vf_tuning_count(&found->tuning, &gpu, &own, &shipped);
     fprintf(to, "  tuning        %d kernel%s measured here, %d shipped\n", own, own == 1 ? "" : "s", shipped);
@@ -109,12 +109,12 @@ static void print_device(const struct findings *found, int ordinal, FILE *to)
 static void print_costs(FILE *to)
 {
     const struct vf_cuda_costs *costs = &vf_cuda_costs;
-    fprintf(to, "costs     what --backend auto reckons with\n");
+    fprintf(to, "costs     assumed by --backend auto\n");
     fprintf(to, "  start         %g s for the driver, %g s for a device\n", costs->driver_init,
             costs->context);
-    fprintf(to, "  transfer      %g GB/s of whole volumes, %g GB/s of slabs, whose memory is pinned\n",
+    fprintf(to, "  transfer      %g GB/s for whole volumes, %g GB/s for slabs, through pinned memory\n",
             costs->staged / 1e9, costs->pinned / 1e9);
-    fprintf(to, "  compiling     %g s for the compiler, %g s a kernel and %g ms an operation of its code\n",
+    fprintf(to, "  compiling     %g s for the compiler, %g s per kernel and %g ms per operation in it\n",
             costs->compiler, costs->kernel, costs->operation * 1e3);
 }
 
@@ -124,13 +124,13 @@ static void print_text(const struct findings *found, FILE *to)
         fprintf(to, "driver    CUDA %s, %d device%s\n", found->driver_version, found->device_count,
                 found->device_count == 1 ? "" : "s");
     else
-        fprintf(to, "driver    none in use: %s\n", found->driver_error.text);
+        fprintf(to, "driver    unavailable: %s\n", found->driver_error.text);
     if (found->has_compiler)
         fprintf(to, "compiler  NVRTC %s%s%s\n", found->compiler_version,
                 found->compiler_path != NULL ? ", " : "",
                 found->compiler_path != NULL ? found->compiler_path : "");
     else
-        fprintf(to, "compiler  none in use: %s\n", found->compiler_error.text);
+        fprintf(to, "compiler  unavailable: %s\n", found->compiler_error.text);
     if (found->cache_fault != NULL)
         fprintf(to, "cache     %s is not used: %s\n", found->cache.path, found->cache_fault);
     else if (found->cache.path[0] != '\0')
@@ -139,11 +139,11 @@ static void print_text(const struct findings *found, FILE *to)
     else
         fprintf(to, "cache     none: VOLFILTER_CACHE is empty, or HOME is not set\n");
     if (found->has_precompiled)
-        fprintf(to, "shipped   %s, %d kernels, %.1f MiB, for where there is no compiler\n",
+        fprintf(to, "shipped   %s, %d kernels, %.1f MiB, used where there is no compiler\n",
                 found->precompiled.folder.path, found->precompiled_kernels,
                 (double)found->precompiled_bytes / (1 << 20));
     else
-        fprintf(to, "shipped   no kernels (make precompiled)\n");
+        fprintf(to, "shipped   no kernels ('make precompiled' builds them)\n");
     for (int i = 0; i < found->device_count; i++)
         print_device(found, i, to);
     print_costs(to);

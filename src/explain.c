@@ -64,7 +64,7 @@ static void print_links(const struct vf_explained *x, FILE *to)
         fprintf(to, "  %d %-16s stages %s, halo %dx%dx%d", i + 1, plan->chain->link[i].filter->name, text,
                 halo[2], halo[1], halo[0]);
         if (e->repeat > 1)
-            fprintf(to, " an iteration, %d iterations", e->repeat);
+            fprintf(to, " per iteration, %d iterations", e->repeat);
         fprintf(to, "%s", e->output_count > 1 ? ", outputs" : "");
         for (int k = 0; k < e->output_count && e->output_count > 1; k++)
             fprintf(to, " %s", e->output_label[k]);
@@ -72,8 +72,8 @@ static void print_links(const struct vf_explained *x, FILE *to)
         for (int g = 0; g < e->global_count; g++) {
             const bool each = e->global[g].each;
             stage_names(e->pre, vf_prepass_stages(e, each), text, sizeof text);
-            fprintf(to, "    %s: a pre-pass over the %s, stages %s\n", e->global[g].name,
-                    each ? "whole of what each iteration starts with" : "filter's whole input", text);
+            fprintf(to, "    %s: computed in a pre-pass over the %s, stages %s\n", e->global[g].name,
+                    each ? "whole input of each iteration" : "filter's whole input", text);
         }
     }
 }
@@ -112,7 +112,7 @@ static void config_text(const struct vf_launch *launch, char *text, size_t room)
     if (c->stream > 0)
         used += (size_t)snprintf(text + used, room - used, ", stream %d", c->stream);
     snprintf(text + used, room - used, "%s%s%s", c->flat_grid ? ", flat grid" : "",
-             c->virtual_blocks ? ", virtual blocks" : "", c->interior ? ", interior tiles apart" : "");
+             c->virtual_blocks ? ", virtual blocks" : "", c->interior ? ", interior tiles separate" : "");
 }
 
 /* The names of a kernel's stages; what comes again and again, as in several fields, is cut short. */
@@ -147,7 +147,7 @@ static void cut_name(const struct vf_plan *plan, const struct vf_run *run, char 
 
 static void print_tile(const struct vf_plan *plan, const char *before, struct vf_tile tile, FILE *to)
 {
-    fprintf(to, "%s %tdx%td streamed by %td", before, tile.x, plan->context.dim == 3 ? tile.y : 1,
+    fprintf(to, "%s %tdx%td in chunks of %td", before, tile.x, plan->context.dim == 3 ? tile.y : 1,
             tile.chunk);
 }
 
@@ -160,12 +160,12 @@ static void print_sweeps(const struct vf_plan *plan, const struct vf_run *run, F
     if (tiling->cut > 0) {
         cut_name(plan, run, name, sizeof name);
         print_tile(plan, " tiles", tiling->first, to);
-        fprintf(to, " before %s and", name);
+        fprintf(to, " before stage %s and", name);
     }
     print_tile(plan, tiling->cut > 0 ? "" : " tile", tiling->tile, to);
     if (tiling->cut > 0)
-        fprintf(to, " from it on, %td planes in turn", tiling->block);
-    fprintf(to, ", %.1f MiB of work\n", mib(run->work_bytes));
+        fprintf(to, " from there on, alternating every %td planes", tiling->block);
+    fprintf(to, ", %.1f MiB of workspace\n", mib(run->work_bytes));
 }
 
 /* How many of the run's kernels from number `first` on come again right after, and how often they come in
@@ -193,15 +193,15 @@ static void print_launch(const struct vf_launch *launch, const struct vf_flow *f
     launch_stages(launch, flow, stages, sizeof stages);
     config_text(launch, config, sizeof config);
     fprintf(to, "    kernel %s: %s, %s%s\n", stages, launch->scheme->name, config, times);
-    fprintf(to, "      %s %.3f ms%s, bound by %s, occupancy %.0f%%, %.1f bytes a cell; %s\n",
+    fprintf(to, "      %s %.3f ms%s, bound by %s, occupancy %.0f%%, %.1f bytes per voxel; %s\n",
             launch->tuned ? "tuned," : "predicted", launch->seconds * 1e3, each,
             vf_model_limit_name(launch->detail.limit), launch->detail.occupancy.share * 100,
             launch->detail.cell_bytes,
-            launch->forced        ? "asked for"
-            : launch->precompiled ? "came with volfilter, there is no compiler"
+            launch->forced        ? "forced by --scheme"
+            : launch->precompiled ? "shipped with volfilter, as there is no compiler"
             : launch->its_grid    ? "fastest of those measured"
-            : launch->tuned       ? "by what was measured at about this size"
-                                  : "least predicted time");
+            : launch->tuned       ? "chosen from measurements at a similar size"
+                                  : "lowest predicted time");
 }
 
 static void print_launches(const struct vf_plan *plan, const struct vf_run *run, FILE *to)
@@ -214,7 +214,7 @@ static void print_launches(const struct vf_plan *plan, const struct vf_run *run,
         const int size = find_group(run, &flow, i, &times);
         char text[32] = "";
         if (size > 1)
-            fprintf(to, "    %d kernels that come %d times:\n", size, times);
+            fprintf(to, "    the next %d kernels, %d times:\n", size, times);
         else if (times > 1)
             snprintf(text, sizeof text, ", %d times", times);
         for (int k = 0; k < size; k++)
@@ -244,7 +244,7 @@ static void print_runs(const struct vf_explained *x, int first, FILE *to)
     fprintf(to,
             first == last                  ? "  run %d: "
             : next_alike(plan, first) == 1 ? "  runs %d to %d, each: "
-                                           : "  runs %d to %d, every second one: ",
+                                           : "  runs %d to %d, every other one: ",
             first + 1, last + 1);
     fprintf(to, "%s", run->prepass ? "pre-pass of " : "");
     for (int p = run->piece_begin; p < run->piece_end; p++) {
@@ -259,8 +259,8 @@ static void print_runs(const struct vf_explained *x, int first, FILE *to)
     else
         print_sweeps(plan, run, to);
     print_launches(plan, run, to);
-    fprintf(to, "    %s %.1f MiB in, %.1f MiB out; predicted %.3f s\n",
-            first == last ? "moves" : "together they move", mib(reads), mib(writes), seconds);
+    fprintf(to, "    %s %.1f MiB in and %.1f MiB out; predicted %.3f s\n",
+            first == last ? "moves" : "in all they move", mib(reads), mib(writes), seconds);
 }
 
 static void print_file(const char *what, const char *name, const struct vf_info *info, FILE *to)
@@ -270,7 +270,7 @@ static void print_file(const char *what, const char *name, const struct vf_info 
     if (s->nc > 1)
         fprintf(to, ", %zu channels", s->nc);
     if (s->nt > 1)
-        fprintf(to, ", %zu times", s->nt);
+        fprintf(to, ", %zu time points", s->nt);
     fprintf(to, ", %s\n", vf_type_name(info->type));
 }
 
@@ -309,7 +309,7 @@ void vf_explain(const struct vf_explained *x, FILE *to)
     if (plan->gpu != NULL)
         fprintf(to, "backend cuda, %s, %s between runs\n", plan->gpu->name,
                 plan->resident ? "volumes stay on the device"
-                               : "volumes are too large for the device and leave it");
+                               : "volumes do not fit on the device and leave it");
     else
         fprintf(to, "backend cpu, vector level %s, %d thread%s\n", vf_rows_level(), plan->threads,
                 plural(plan->threads));
@@ -319,7 +319,8 @@ void vf_explain(const struct vf_explained *x, FILE *to)
     if (x->stream != NULL)
         vf_explain_stream(x, to);
     else
-        fprintf(to, "the whole image %s held, %.1f MiB between runs, %.1f MiB of work\n",
+        fprintf(to,
+                "the whole image %s held in memory, with %.1f MiB between runs and %.1f MiB of workspace\n",
                 x->memory > x->memory_limit ? "would have to be" : "is", mib(plan->between_bytes),
                 mib(plan->work_bytes));
     fprintf(to, "memory %.1f MiB predicted peak, limit %.1f MiB\n", mib(x->memory), mib(x->memory_limit));

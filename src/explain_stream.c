@@ -38,7 +38,7 @@ static void print_pass(const struct vf_explained *x, int p, FILE *to)
         print_runs(x->plan, pass, to);
     if (pass->prepass >= 0)
         fprintf(to, "%spre-pass run %d", pass->runs > 0 ? ", then " : "", pass->prepass + 1);
-    fprintf(to, "; from %s%s; slabs of %td %s%s, %td kept of overlap, %.1f MiB of memory\n",
+    fprintf(to, "; from %s%s; slabs of %td %s%s, %td kept as overlap, %.1f MiB of memory\n",
             pass->from_file ? "the image" : "a temporary file",
             !pass->stores   ? ""
             : pass->to_file ? " to the result"

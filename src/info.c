@@ -64,7 +64,7 @@ static void print_text(FILE *to, const char *path, const struct vf_info *info)
     if (info->format == VF_FORMAT_TIFF)
         fprintf(to, ", %s metadata", metadata_name(info->metadata));
     fprintf(to, "\n  size         %zu x %zu x %zu (x, y, z)\n", shape->nx, shape->ny, shape->nz);
-    fprintf(to, "  channels     %zu%s\n", shape->nc, info->has_alpha ? ", alpha among them" : "");
+    fprintf(to, "  channels     %zu%s\n", shape->nc, info->has_alpha ? ", including alpha" : "");
     fprintf(to, "  time points  %zu\n", shape->nt);
     fprintf(to, "  type         %s%s", vf_type_name(info->type), info->min_is_white ? ", 0 is white" : "");
     if (info->half_floats)

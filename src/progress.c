@@ -68,7 +68,7 @@ static void draw(struct vf_progress_line *line, long long now)
     const bool known = is_known(line, done);
     if (line->files > 0)
         snprintf(text, sizeof text, "%zu of %zu files, %.1f MB/s%s", line->files_done, line->files,
-                 (double)done / 1e6 / seconds, known ? "" : ", the end is not known");
+                 (double)done / 1e6 / seconds, known ? "" : ", total unknown");
     else
         amount_text(line, done, text, sizeof text);
     const size_t used = strlen(text);

@@ -134,11 +134,10 @@ static enum vf_status open_arrays(struct vf_cuda *cuda, const struct vf_kernel_c
         status =
             vf_cuda_field_alloc(cuda, c->nx, c->ny, c->nz, c->sink_type[k], &arrays->sink[k], &fits, error);
     if (!fits)
-        status =
-            vf_fail(error, VF_DEVICE,
-                    "%s has not the memory for a kernel's arrays of %tdx%tdx%td; tune for a smaller image "
-                    "(--like)",
-                    cuda->gpu.name, c->nx, c->ny, c->nz);
+        status = vf_fail(
+            error, VF_DEVICE,
+            "%s lacks the memory for a kernel's arrays of %tdx%tdx%td; tune for a smaller image (--like)",
+            cuda->gpu.name, c->nx, c->ny, c->nz);
     for (int k = 0; k < c->flow->source_count && status == VF_OK; k++)
         status = fill(cuda, c, c->source_type[k], arrays->source[k], error);
     return status;
@@ -187,7 +186,7 @@ static enum vf_status time_choice(struct vf_cuda *cuda, const struct vf_kernel_c
     VF_TRY(vf_cuda_sweep_set_slab(&sweep, sweep.all, &window, error));
     VF_TRY(vf_cuda_sweep_take(&sweep, sweep.planes, &fits, error));
     if (!fits)
-        VF_TRY(vf_fail(error, VF_DEVICE, "%s has not the memory for a kernel", cuda->gpu.name));
+        VF_TRY(vf_fail(error, VF_DEVICE, "%s lacks the memory for a kernel", cuda->gpu.name));
     VF_TRY(vf_cuda_time(cuda, sweep.stream, &(struct vf_cuda_work){start, &sweep}, SAMPLES, seconds, error));
 out:
     vf_cuda_sweep_close(&sweep);
@@ -298,7 +297,7 @@ static void print_choice(const struct tuner *tuner, const struct vf_kernel_case 
             config.block[1], config.block[2], config.work[0], config.work[1], config.work[2]);
     if (config.stream > 0)
         fprintf(tuner->to, " stream %d", config.stream);
-    fprintf(tuner->to, ": %.3f ms, %.2f of a copy; the best of %d\n", best->seconds * 1e3,
+    fprintf(tuner->to, ": %.3f ms, %.2f times a copy; best of %d\n", best->seconds * 1e3,
             best->seconds / vf_case_copy_seconds(c, &tuner->cuda->gpu), tried);
     fflush(tuner->to);
     vf_text_free(&name);
@@ -454,7 +453,7 @@ enum vf_status vf_tune(const struct vf_tune_request *request, FILE *to, struct v
         VF_TRY(read_image(request->like, &image, error));
     VF_TRY(vf_cuda_open(&tuner.cuda, -1, error));
     if (tuner.cuda->gpu.precompiled != NULL)
-        VF_TRY(vf_fail(error, VF_FAILED, "there is nothing to choose from: %.900s",
+        VF_TRY(vf_fail(error, VF_FAILED, "there are no kernels to choose from: %.900s",
                        tuner.cuda->precompiled.why.text));
     /* Before measuring, which takes long. */
     VF_TRY(vf_cache_make(&tuner.cuda->cache, error));
@@ -466,7 +465,7 @@ enum vf_status vf_tune(const struct vf_tune_request *request, FILE *to, struct v
         VF_TRY(tune_image(&tuner, &usual[i], error));
 out:
     if (tuner.measured > 0)
-        fprintf(to, "%d kernel%s measured, kept in %s\n", tuner.measured, tuner.measured == 1 ? "" : "s",
+        fprintf(to, "%d kernel%s measured, recorded in %s\n", tuner.measured, tuner.measured == 1 ? "" : "s",
                 tuner.path);
     else if (status == VF_OK && !vf_interrupted)
         fprintf(to, "nothing new to measure\n");

@@ -80,7 +80,7 @@ test_explain_names_kernels() {
     fake 0 --backend cuda --explain --dry-run -f gaussian,gradient "$SMALL" out.tif
     prints "backend cuda, Fake GPU"
     prints "kernel G"
-    prints "least predicted time"
+    prints "lowest predicted time"
     fake 0 --backend cuda --explain --dry-run --json -f gaussian "$SMALL" out.tif
     prints '"backend": "cuda"'
     prints '"kernels": ['
@@ -91,7 +91,7 @@ test_explain_tells_once_of_what_repeats() {
     fake 0 --backend cuda --explain --dry-run -f eed:iterations=80 "$STACK" out.tif
     prints "runs 3 to 10, each: eed x8"
     prints "run 11: eed x8"
-    [ "$(grep -Ec '^    [2-9] kernels that come 8 times:' out)" -gt 0 ]
+    [ "$(grep -Ec '^    the next [2-9] kernels, 8 times:' out)" -gt 0 ]
     [ "$(grep -c '^    kernel ' out)" -lt 40 ]
     fake 0 --backend cuda --explain --dry-run -f perona-malik:iterations=80 "$STACK" out.tif
     prints ", 8 times"
@@ -138,7 +138,7 @@ test_forced_scheme() {
     fake 0 --scheme big-tile:block=16x8x1:work=1x1x1 --explain --dry-run -f gaussian "$SMALL" out.tif
     prints "big-tile"
     prints "block 16x8x1, work 1x1x1"
-    prints "asked for"
+    prints "forced by --scheme"
     fake 0 --scheme GY=global-read:block=32x2x1,GX=small-tile --explain --dry-run -f gaussian "$SMALL" out.tif
     prints "kernel GX: small-tile"
     prints "kernel GY: global-read"
@@ -231,7 +231,7 @@ test_many_files_open_the_device_once() {
 
 test_tune_keeps_what_plans_then_take() {
     fake 0 tune --budget 1 --like "$SMALL" gradient
-    prints "1 kernel measured, kept in $PWD/cache/tuned.txt"
+    prints "1 kernel measured, recorded in $PWD/cache/tuned.txt"
     fake 0 --backend cuda --explain --dry-run -f gradient "$SMALL" out.tif
     prints "tuned, "
     prints "fastest of those measured"
@@ -247,7 +247,7 @@ test_tune_measures_what_is_known_of_another_size() {
     sparse 44 36 8 other.mrc
     fake 0 tune --budget 1 --like one.mrc gradient
     fake 0 --backend cuda --explain --dry-run -f gradient other.mrc out.mrc
-    prints "by what was measured at about this size"
+    prints "chosen from measurements at a similar size"
     fake 0 tune --budget 1 --like other.mrc gradient
     prints "1 kernel measured"
     [ "$(wc -l <cache/tuned.txt)" = 2 ]
@@ -268,26 +268,26 @@ exec cc -x c++ "\$@"
 EOF
     chmod +x slow
     FAKE_NVRTC_CXX=$PWD/slow fake 143 tune --like "$SMALL" gaussian:sigma=2 gradient
-    [ "$(grep -c ' of a copy; ' out)" = 1 ]
+    [ "$(grep -c ' times a copy; ' out)" = 1 ]
     [ "$(wc -l <cache/tuned.txt)" = 1 ]
 }
 
 # A kernel that is measured in part would be kept and never finished.
 test_tune_finishes_the_kernel_that_it_began() {
     fake 0 tune --budget 0.001 --like "$SMALL" gaussian:sigma=2 gradient
-    prints "1 kernel measured, kept in $PWD/cache/tuned.txt"
-    [ "$(sed -n 's/.*the best of //p' out)" -gt 8 ]
+    prints "1 kernel measured, recorded in $PWD/cache/tuned.txt"
+    [ "$(sed -n 's/.*; best of //p' out)" -gt 8 ]
 }
 
 test_tune_needs_a_place_for_what_it_finds() {
     LD_LIBRARY_PATH=${VOLFILTER%/*}/fake-cuda VOLFILTER_CACHE='' expect 1 tune --like "$SMALL" gradient
-    says "set VOLFILTER_CACHE to a folder"
+    says "set VOLFILTER_CACHE to a directory"
     [ ! -s out ]
     mkdir cache
     chmod 777 cache
     mkfifo cache/tuned.txt
     fake 1 tune --like "$SMALL" gradient
-    says "nothing can be kept in $PWD/cache: it is another user's, or others may write to it"
+    says "nothing can be kept in $PWD/cache: it belongs to another user, or others can write to it"
     fake 0 devices
     prints "tuning        0 kernels measured here"
 }

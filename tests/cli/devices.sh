@@ -15,16 +15,16 @@ foreign_library() {
 test_without_a_driver() {
     : >libcuda.so.1
     devices
-    prints "driver    none in use: no CUDA driver: "
+    prints "driver    unavailable: no CUDA driver: "
     prints "libcuda.so.1: file too short"
     prints "install NVIDIA's driver"
     prints "compiler  "
     prints "cache     $PWD/cache, 0 entries, 0.0 of 256 MiB"
     prints "shipped   "
-    prints "costs     what --backend auto reckons with"
+    prints "costs     assumed by --backend auto"
     prints "start         0.1 s for the driver, 0.2 s for a device"
-    prints "transfer      30 GB/s of whole volumes, 54 GB/s of slabs"
-    prints "compiling     0.5 s for the compiler, 0.2 s a kernel and 0.5 ms an operation of its code"
+    prints "transfer      30 GB/s for whole volumes, 54 GB/s for slabs"
+    prints "compiling     0.5 s for the compiler, 0.2 s per kernel and 0.5 ms per operation in it"
     only libcuda.so.1 out err
 }
 
@@ -56,7 +56,7 @@ test_compiler_of_the_users_own() {
     ln -s "$(foreign_library)" toolkit/lib64/libnvrtc.so
     CUDA_HOME=$PWD/toolkit devices
     if ! grep -q '^compiler  NVRTC' out; then
-        prints "compiler  none in use: no CUDA run-time compiler: libnvrtc.so.13 lacks nvrtcVersion, "
+        prints "compiler  unavailable: no CUDA run-time compiler: libnvrtc.so.13 lacks nvrtcVersion, "
         prints "install the CUDA toolkit"
         prints "set CUDA_HOME"
     fi
@@ -84,10 +84,10 @@ test_without_a_cache() {
     mkdir open
     chmod 777 open
     CACHE=$PWD/open devices
-    prints "cache     $PWD/open is not used: it is another user's, or others may write to it"
+    prints "cache     $PWD/open is not used: it belongs to another user, or others can write to it"
     CACHE=$PWD/out devices
-    prints "cache     $PWD/out is not used: it is no folder"
+    prints "cache     $PWD/out is not used: it is not a directory"
     ln -s . link
     CACHE=$PWD/link devices
-    prints "cache     $PWD/link is not used: it is a link"
+    prints "cache     $PWD/link is not used: it is a symbolic link"
 }
