@@ -128,7 +128,7 @@ void vf_imagej_set_shape(const struct vf_imagej *imagej, size_t pages, struct vf
     info->shape.nt = agrees ? frames : 1;
     if (!agrees && pages > 1 && (channels > 1 || frames > 1))
         vf_info_note(info,
-                     "%zu channels, %zu slices and %zu frames are not its %zu pages: taken as one stack",
+                     "%zu channels, %zu slices and %zu frames do not match its %zu pages: read as one stack",
                      channels, slices, frames, pages);
 }
 

@@ -24,15 +24,15 @@ static const struct {
     size_t length;
     const char *kind, *remedy;
 } kinds[] = {
-    {0, "\xff\xd8\xff", 3, "a JPEG picture", "convert it: convert IN.jpg OUT.png"},
-    {0, "GIF8", 4, "a GIF picture", "convert it: convert IN.gif OUT.png"},
-    {0, "BM", 2, "a BMP picture", "convert it: convert IN.bmp OUT.png"},
-    {8, "WEBP", 4, "a WebP picture", "convert it: convert IN.webp OUT.png"},
-    {4, "jP  ", 4, "a JPEG 2000 picture", "convert it: convert IN.jp2 OUT.tif"},
-    {0, "\x76\x2f\x31\x01", 4, "an OpenEXR picture", "convert it to a float TIFF"},
-    {0, "P5", 2, "a PGM picture", "convert it: convert IN.pgm OUT.png"},
-    {0, "P6", 2, "a PPM picture", "convert it: convert IN.ppm OUT.png"},
-    {0, "%PDF", 4, "a PDF document", "extract its pictures: pdfimages -png IN.pdf OUT"},
+    {0, "\xff\xd8\xff", 3, "a JPEG image", "convert it: convert IN.jpg OUT.png"},
+    {0, "GIF8", 4, "a GIF image", "convert it: convert IN.gif OUT.png"},
+    {0, "BM", 2, "a BMP image", "convert it: convert IN.bmp OUT.png"},
+    {8, "WEBP", 4, "a WebP image", "convert it: convert IN.webp OUT.png"},
+    {4, "jP  ", 4, "a JPEG 2000 image", "convert it: convert IN.jp2 OUT.tif"},
+    {0, "\x76\x2f\x31\x01", 4, "an OpenEXR image", "convert it to a float TIFF"},
+    {0, "P5", 2, "a PGM image", "convert it: convert IN.pgm OUT.png"},
+    {0, "P6", 2, "a PPM image", "convert it: convert IN.ppm OUT.png"},
+    {0, "%PDF", 4, "a PDF document", "extract its images: pdfimages -png IN.pdf OUT"},
     {0, "\x1f\x8b", 2, "compressed with gzip", "unpack it: gunzip IN.gz"},
     {0, "BZh", 3, "compressed with bzip2", "unpack it: bunzip2 IN.bz2"},
     {0,
@@ -190,7 +190,7 @@ static enum vf_status read_head(struct vf_reader *reader, char head[HEAD_BYTES],
 /* Pipes, terminals and the like become a file without a name, since all formats need to seek. */
 static enum vf_status spool(struct vf_reader *reader, const char *head, size_t bytes, struct vf_error *error)
 {
-    static const char copy[] = "a temporary copy of its data (TMPDIR says where)";
+    static const char copy[] = "a temporary copy of its data (TMPDIR sets the directory)";
     const int spooled = vf_nameless_file(error);
     enum vf_status status = spooled < 0 ? VF_FAILED : VF_OK;
     if (status == VF_OK && (!vf_write_at(spooled, head, bytes, 0) || lseek(spooled, 0, SEEK_END) < 0))

@@ -26,15 +26,15 @@ static void add_number_losses(const struct words *words, const struct vf_info *i
 {
     char text[80];
     if (result->type == input->type && input->packed_bits != 0 && !result->half_floats) {
-        snprintf(text, sizeof text, "its %u bits a sample (written as %s)", input->packed_bits,
+        snprintf(text, sizeof text, "its %u bits per sample (written as %s)", input->packed_bits,
                  vf_type_name(result->type));
         add(words, text);
     }
     if (result->format == VF_FORMAT_TIFF && input->format != VF_FORMAT_TIFF && result->type == VF_I8)
-        add(words, "the sign where ImageJ reads it, to which int8 is unsigned (--dtype int16 keeps it)");
+        add(words, "the sign of values in ImageJ, which reads int8 as unsigned (--dtype int16 keeps it)");
     if (result->format == VF_FORMAT_TIFF && result->metadata == VF_META_PLAIN && result->spacing_known[2] &&
         result->shape.nz > 1)
-        add(words, "the distance of planes (only ImageJ's TIFF, OME-TIFF and MRC can say it)");
+        add(words, "the distance between planes (only ImageJ TIFF, OME-TIFF and MRC can store it)");
 }
 
 static void add_ome_losses(const struct words *words, const struct vf_ome *ome, const struct vf_info *result)
@@ -134,7 +134,7 @@ void vf_info_lost(const struct vf_info *input, const struct vf_info *result, cha
     text[0] = '\0';
     add_number_losses(&words, input, result);
     if (input->has_alpha && !result->has_alpha)
-        add(&words, "its alpha channel (only a result of the input's type holds it)");
+        add(&words, "its alpha channel (only a result of the input's type can hold it)");
     if (tags == NULL)
         return;
     const bool kept = vf_tags_type_kept(tags, result) && vf_tags_shape_kept(tags, result);
@@ -146,14 +146,14 @@ void vf_info_lost(const struct vf_info *input, const struct vf_info *result, cha
         add(&words, "its lookup table");
     if (tags->pages != NULL && tags->page_count > 0 && vf_imagej_is_calibrated(tags->pages[0].description) &&
         !(kept && result->metadata == VF_META_IMAGEJ))
-        add(&words, "what its numbers stand for (ImageJ's calibration)");
+        add(&words, "the calibration of its values (ImageJ)");
     if (tags->icc != NULL && !(kept && result->format != VF_FORMAT_MRC))
         add(&words, "its colour profile");
     add_text_losses(&words, tags, result);
     if (tags->orientation > 1 && result->format != VF_FORMAT_TIFF)
-        add(&words, "which way up it is shown");
+        add(&words, "its display orientation");
     if (tags->mrc_header != NULL && result->format != VF_FORMAT_MRC)
         add_mrc_losses(&words, tags);
     else if (tags->mrc_header != NULL && !vf_mrc_takes_label(tags->mrc_header, input->big_endian))
-        add(&words, "what it is filtered by (its ten labels are taken)");
+        add(&words, "a label with the chain (all ten labels are in use)");
 }

@@ -137,7 +137,7 @@ static enum vf_status mrc_open(struct vf_reader *reader, struct vf_error *error)
     info->half_floats = header.mode == 12;
     info->page_channels = 1;
     if (!vf_mrc_describe(&header, info))
-        vf_info_note(info, "%lld sections are no whole number of volumes of %lld: taken as one volume",
+        vf_info_note(info, "%lld sections are not a whole number of volumes of %lld: read as one volume",
                      (long long)header.count[2], (long long)header.interval[2]);
     info->page_count = info->shape.nz * info->shape.nt;
     info->image_stack = header.space_group == 0 && info->page_count > 1 && named_image_stack(reader->name);
@@ -332,14 +332,13 @@ static enum vf_status mrc_supports(const struct vf_info *result, enum vf_compres
     if (compression != VF_COMPRESS_AS_INPUT && compression != VF_COMPRESS_NONE)
         return vf_fail(error, VF_USAGE, "MRC is not compressed; leave out --compress, or write a .tif");
     if (result->shape.nc > 1)
-        return vf_fail(error, VF_FAILED, "MRC holds one channel, and the result has %zu; write a .tif",
+        return vf_fail(error, VF_FAILED, "MRC holds one channel, but the result has %zu; write a .tif",
                        result->shape.nc);
     if (vf_mrc_mode(result, NULL) < 0)
-        return vf_fail(
-            error, VF_FAILED,
-            "MRC holds int8, int16, uint16 and float32, and the result is %s; use --dtype float32, "
-            "or write a .tif",
-            vf_type_name(result->type));
+        return vf_fail(error, VF_FAILED,
+                       "MRC holds int8, int16, uint16 and float32, but the result is %s; use --dtype "
+                       "float32, or write a .tif",
+                       vf_type_name(result->type));
     if (result->shape.nz * result->shape.nt > INT32_MAX)
         return vf_fail(error, VF_FAILED, "MRC holds at most 2147483647 sections; the result has %zu",
                        result->shape.nz * result->shape.nt);

@@ -156,8 +156,8 @@ static bool start_reading(struct vf_reader *reader, struct vf_error *error)
     }
     if (png_get_color_type(state->png, state->info) == PNG_COLOR_TYPE_PALETTE) {
         vf_fail(error, VF_FAILED,
-                "holds palette colours, whose numbers cannot be filtered; convert it: "
-                "convert IN.png PNG24:OUT.png (or PNG32: with transparency)");
+                "holds palette colours, whose indices cannot be filtered; convert it: convert IN.png "
+                "PNG24:OUT.png (or PNG32: with transparency)");
         return false;
     }
     if (!check_size(reader, error))
@@ -374,9 +374,9 @@ static enum vf_status png_supports(const struct vf_info *result, enum vf_compres
     const size_t colours = channels - result->has_alpha;
     if (compression != VF_COMPRESS_AS_INPUT && compression != VF_COMPRESS_NONE &&
         compression != VF_COMPRESS_DEFLATE)
-        return vf_fail(error, VF_USAGE,
-                       "a PNG is compressed with deflate; use --compress deflate or none, or write a "
-                       ".tif");
+        return vf_fail(
+            error, VF_USAGE,
+            "PNG is always compressed with deflate; use --compress deflate or none, or write a .tif");
     if (planes != 1 || (result->type != VF_U8 && result->type != VF_U16))
         return vf_fail(error, VF_FAILED,
                        "PNG holds one plane of uint8 or uint16; the result is %zu plane%s of %s: "
@@ -388,8 +388,8 @@ static enum vf_status png_supports(const struct vf_info *result, enum vf_compres
                        "PNG holds 1 channel (grey) or 3 (RGB); the result has %zu: write a .tif", colours);
     if (result->min_is_white)
         return vf_fail(error, VF_FAILED,
-                       "PNG cannot say that 0 is white, as the input does; write a .tif, or invert "
-                       "the input first: convert IN.tif -negate OUT.tif");
+                       "PNG cannot record that 0 is white, as the input does; write a .tif, or invert the "
+                       "input first: convert IN.tif -negate OUT.tif");
     if (result->premultiplied)
         return vf_fail(error, VF_FAILED,
                        "PNG cannot hold colours multiplied by alpha, as the input does; write a .tif, "

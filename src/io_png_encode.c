@@ -55,8 +55,8 @@ png_voidp vf_png_alloc(png_structp png, png_alloc_size_t bytes)
     struct vf_error ignored; /* libpng says "out of memory" of its own */
     size_t *left = png_get_mem_ptr(png);
     if (left != NULL && bytes > *left)
-        png_error(png, "a text or profile claims more than is read; if the file is whole, leave these out: "
-                       "convert IN.png -strip OUT.png");
+        png_error(png, "a text or profile exceeds the limit; if the file is intact, remove these: convert "
+                       "IN.png -strip OUT.png");
     if (left != NULL)
         *left -= bytes;
     return vf_alloc(bytes, 1, "PNG", &ignored);
@@ -86,7 +86,7 @@ static void on_write(png_structp png, png_bytep data, size_t bytes)
     if (vf_interrupted)
         png_error(png, "interrupted");
     if (bytes > encoder->file_room - encoder->file_bytes)
-        png_error(png, "rows grew when they were filtered");
+        png_error(png, "rows grew while being filtered");
     memcpy(encoder->file + encoder->file_bytes, data, bytes);
     encoder->file_bytes += bytes;
 }
@@ -151,7 +151,8 @@ static bool take_rows(struct encoder *encoder, size_t bytes)
     }
     inflateEnd(&z);
     if (left > 0)
-        snprintf(encoder->message, sizeof encoder->message, "libpng wrote other rows than it was given");
+        snprintf(encoder->message, sizeof encoder->message,
+                 "libpng did not write the rows that it was given");
     return left == 0;
 }
 

@@ -97,7 +97,7 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
         if (!vf_tiff_reads_allowed(&state->decoder.stream))
             return vf_fail(error, VF_FAILED, "page %zu: %s", pages + 1, state->decoder.stream.message);
         if (directory >= directories)
-            return vf_fail(error, VF_FAILED, "has more than %zu pages, or a broken chain of them",
+            return vf_fail(error, VF_FAILED, "has more than %zu pages, or a broken chain of pages",
                            directories);
         vf_tiff_layout_get(state->decoder.tif, &layout);
         if (directory == 0 && find_ome(reader, &layout, directories, error) != VF_OK)
@@ -107,7 +107,7 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
         else if (take_page(reader, pages++, &layout, error) != VF_OK)
             return VF_FAILED;
         if (TIFFLastDirectory(state->decoder.tif) && directory + 1 < directories)
-            return vf_fail(error, VF_FAILED, "has changed while it was opened");
+            return vf_fail(error, VF_FAILED, "changed while it was being opened");
         if (TIFFLastDirectory(state->decoder.tif))
             break;
         vf_tiff_clear_error(&state->decoder.stream);
@@ -122,7 +122,7 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
                        "tiffset -s 254 0 IN.tif");
     reader->info.page_count = reader->info.tags->page_count = pages;
     if (passed_over > 0)
-        vf_info_note(&reader->info, "%zu smaller cop%s or mask%s passed over", passed_over,
+        vf_info_note(&reader->info, "%zu smaller cop%s or mask%s skipped", passed_over,
                      passed_over == 1 ? "y" : "ies", passed_over == 1 ? " is" : "s are");
     return VF_OK;
 }
@@ -184,16 +184,16 @@ static enum vf_status set_ome_shape(struct vf_reader *reader, struct vf_error *e
     const struct vf_ome *ome = info->tags->ome;
     if (info->page_count != state->ome_planes || info->page_channels != ome->page_channels)
         return vf_fail(error, VF_FAILED,
-                       "its OME-XML speaks of %zu pages of %zu samples, and %zu of %zu are there",
+                       "its OME-XML describes %zu pages of %zu samples, but the file has %zu of %zu",
                        state->ome_planes, ome->page_channels, info->page_count, info->page_channels);
     vf_ome_describe(ome, info);
     if (!info->spacing_known[0] && !info->spacing_known[1] && !info->spacing_known[2])
         vf_tags_set_spacing(info->tags, info);
     if (ome->image > 1)
-        vf_info_note(info, "of the %zu images that it speaks of, number %zu is in this file and is read",
+        vf_info_note(info, "of the %zu images that it describes, number %zu is in this file and is read",
                      ome->image_count, ome->image);
     else if (ome->image_count > 1)
-        vf_info_note(info, "it holds %zu images, of which the first is read", ome->image_count);
+        vf_info_note(info, "it holds %zu images, of which only the first is read", ome->image_count);
     return order_pages(reader, vf_tiff_ome_order(ome, state->ome_directories, state->ome_planes, error),
                        error);
 }
@@ -240,9 +240,10 @@ static void note_array(struct vf_info *info, const char *description)
         if (extent == info->page_count)
             return;
     if (at > numbers)
-        vf_info_note(info,
-                     "an array of %.*s, whose pages are taken as one stack (--slices filters each by itself)",
-                     (int)(at - numbers), numbers);
+        vf_info_note(
+            info,
+            "an array of %.*s, whose pages are read as one stack (--slices filters each one separately)",
+            (int)(at - numbers), numbers);
 }
 
 static enum vf_status set_shape(struct vf_reader *reader, struct vf_error *error)
@@ -303,7 +304,7 @@ static enum vf_status tiff_open(struct vf_reader *reader, struct vf_error *error
     /* m: not mapped; c: single strips are not chopped into 8 KiB ones, which would be 8 KiB reads. */
     state->decoder.tif = vf_tiff_open(&state->decoder.stream, reader->name, "rmc");
     if (state->decoder.tif == NULL)
-        return vf_fail(error, VF_FAILED, "is no TIFF that can be read: %s",
+        return vf_fail(error, VF_FAILED, "is not a readable TIFF: %s",
                        vf_tiff_cause(&state->decoder.stream, "unknown cause"));
     const size_t directories = TIFFNumberOfDirectories(state->decoder.tif);
     reader->info.tags = vf_tags_new(error);

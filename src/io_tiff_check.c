@@ -79,7 +79,7 @@ static enum vf_status check_predictor(const struct vf_reader *reader, TIFF *tif,
         return VF_OK;
     return vf_fail(error, VF_FAILED,
                    "page %zu: holds differences of pixels (predictor %llu) compressed with PackBits, which "
-                   "libtiff does not add up; save it uncompressed or with Deflate in a program that reads it",
+                   "libtiff does not decode; save it uncompressed or with Deflate in a program that reads it",
                    page + 1, (unsigned long long)predictor);
 }
 
@@ -90,8 +90,8 @@ static enum vf_status check_alike(const struct vf_info *first, const struct vf_i
     const struct vf_shape *a = &first->shape, *b = &other->shape;
     if (a->nx != b->nx || a->ny != b->ny)
         return vf_fail(error, VF_FAILED,
-                       "page %zu is %zu x %zu pixels, but page 1 is %zu x %zu; split the file into "
-                       "one for each size: tiffsplit IN.tif",
+                       "page %zu is %zu x %zu pixels, but page 1 is %zu x %zu; split the file into one per "
+                       "size: tiffsplit IN.tif",
                        page + 1, b->nx, b->ny, a->nx, a->ny);
     if (first->type != other->type)
         return vf_fail(error, VF_FAILED, "page %zu is %s, but page 1 is %s; split the file: tiffsplit IN.tif",
@@ -99,8 +99,8 @@ static enum vf_status check_alike(const struct vf_info *first, const struct vf_i
     if (first->page_channels != other->page_channels || first->has_alpha != other->has_alpha ||
         first->premultiplied != other->premultiplied || first->rgb != other->rgb)
         return vf_fail(error, VF_FAILED,
-                       "page %zu has %zu channels, but page 1 has %zu, or others; split the file: "
-                       "tiffsplit IN.tif",
+                       "page %zu has %zu channels and page 1 has %zu, or they differ in kind; split the "
+                       "file: tiffsplit IN.tif",
                        page + 1, other->page_channels, first->page_channels);
     if (first->min_is_white != other->min_is_white)
         return vf_fail(error, VF_FAILED,

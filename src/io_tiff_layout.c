@@ -77,13 +77,13 @@ static enum vf_status check_compression(const struct vf_tiff_layout *layout, str
     const struct vf_tiff_codec *codec = vf_tiff_codec_by_scheme(layout->scheme);
     if (layout->scheme == COMPRESSION_JPEG || layout->scheme == COMPRESSION_OJPEG)
         return vf_fail(error, VF_FAILED,
-                       "is compressed with JPEG, which is not read; convert it: "
-                       "tiff2rgba -c none IN.tif OUT.tif (colour) or tiffcp -c none (grey)");
+                       "is compressed with JPEG, which is not supported; convert it: tiff2rgba -c none "
+                       "IN.tif OUT.tif (colour) or tiffcp -c none (grey)");
     if (codec == NULL && known != NULL)
-        return vf_fail(error, VF_FAILED,
-                       "is compressed with %s, which is not read; convert it: "
-                       "tiffcp -c none IN.tif OUT.tif",
-                       known->name);
+        return vf_fail(
+            error, VF_FAILED,
+            "is compressed with %s, which is not supported; convert it: tiffcp -c none IN.tif OUT.tif",
+            known->name);
     if (codec == NULL)
         return vf_fail(error, VF_FAILED,
                        "has the unknown compression %u%s; save it uncompressed or with Deflate in a "
@@ -91,8 +91,8 @@ static enum vf_status check_compression(const struct vf_tiff_layout *layout, str
                        layout->scheme, is_jpeg_2000(layout->scheme) ? " (JPEG 2000)" : "");
     if (!TIFFIsCODECConfigured(layout->scheme))
         return vf_fail(error, VF_FAILED,
-                       "is compressed with %s, which the libtiff of this machine lacks; convert it "
-                       "on another: tiffcp -c lzw IN.tif OUT.tif",
+                       "is compressed with %s, which this machine's libtiff does not support; convert it on "
+                       "another: tiffcp -c lzw IN.tif OUT.tif",
                        codec->name);
     return VF_OK;
 }
@@ -109,8 +109,8 @@ static enum vf_status check_photometric(const struct vf_tiff_layout *layout, boo
         if (layout->samples >= 3)
             return VF_OK;
         return vf_fail(error, VF_FAILED,
-                       "is called RGB but has %u sample%s a pixel; if it is grey, say so: "
-                       "tiffset -s 262 1 IN.tif",
+                       "is marked as RGB but has %u sample%s per pixel; if it is grey, mark it so: tiffset "
+                       "-s 262 1 IN.tif",
                        layout->samples, layout->samples == 1 ? "" : "s");
     case PHOTOMETRIC_PALETTE:
         if (imagej && layout->samples == 1)
@@ -143,11 +143,11 @@ static enum vf_status check_photometric(const struct vf_tiff_layout *layout, boo
         break;
     default:
         return vf_fail(error, VF_FAILED,
-                       "has the unknown photometric interpretation %u; if it is grey, say so: "
-                       "tiffset -s 262 1 IN.tif",
+                       "has the unknown photometric interpretation %u; if it is grey, mark it so: tiffset -s "
+                       "262 1 IN.tif",
                        layout->photometric);
     }
-    return vf_fail(error, VF_FAILED, "holds %s, whose numbers cannot be filtered; convert it: %s", kind,
+    return vf_fail(error, VF_FAILED, "holds %s, whose values cannot be filtered; convert it: %s", kind,
                    remedy);
 }
 
@@ -175,21 +175,21 @@ static enum vf_status find_type(const struct vf_tiff_layout *layout, enum vf_typ
     }
     if (format == SAMPLEFORMAT_COMPLEXINT || format == SAMPLEFORMAT_COMPLEXIEEEFP)
         return vf_fail(error, VF_FAILED,
-                       "holds complex numbers, which are not filtered; save their real and "
-                       "imaginary parts, or their magnitude, as float32 images");
+                       "holds complex numbers, which cannot be filtered; save their real and imaginary "
+                       "parts, or their magnitude, as float32 images");
     if (format == SAMPLEFORMAT_IEEEFP)
         return vf_fail(error, VF_FAILED,
                        "holds %u-bit floating point; save it as float32: convert IN.tif -depth 32 "
                        "-define quantum:format=floating-point OUT.tif",
                        layout->bits);
     if (layout->bits > 32)
-        return vf_fail(error, VF_FAILED,
-                       "holds %u-bit integers, which are not filtered; save it as float64 or as "
-                       "32-bit integers",
-                       layout->bits);
+        return vf_fail(
+            error, VF_FAILED,
+            "holds %u-bit integers, which cannot be filtered; save it as float64 or as 32-bit integers",
+            layout->bits);
     return vf_fail(error, VF_FAILED,
-                   "has %u bit%s a sample, where 8 to 16 or 32 are read; convert it: "
-                   "convert IN.tif -depth %u OUT.tif",
+                   "has %u bit%s per sample, but only 8 to 16 or 32 are supported; convert it: convert "
+                   "IN.tif -depth %u OUT.tif",
                    layout->bits, layout->bits == 1 ? "" : "s", layout->bits < 8 ? 8 : 16);
 }
 
@@ -201,11 +201,11 @@ enum vf_status vf_tiff_layout_understand(const struct vf_tiff_layout *layout, bo
         return VF_FAILED;
     if (layout->depth > 1)
         return vf_fail(error, VF_FAILED,
-                       "holds a volume of %u planes in one page, which is not read; save it with a page for "
-                       "each plane (in Fiji: open it, then Save As > Tiff)",
+                       "holds a volume of %u planes in one page, which is not supported; save it with one "
+                       "page per plane (in Fiji: open it, then Save As > Tiff)",
                        layout->depth);
     if (layout->width == 0 || layout->height == 0 || layout->samples == 0)
-        return vf_fail(error, VF_FAILED, "holds no pixels (%u x %u, %u samples a pixel)", layout->width,
+        return vf_fail(error, VF_FAILED, "holds no pixels (%u x %u, %u samples per pixel)", layout->width,
                        layout->height, layout->samples);
     size_t page, strile;
     if (layout->width > INT32_MAX || layout->height > INT32_MAX ||

@@ -175,7 +175,7 @@ TIFF *vf_tiff_open(struct vf_tiff_stream *stream, const char *name, const char *
     TIFF *tif = open_stream(stream, name, mode);
     /* Of this alone libtiff says nothing. */
     if (tif == NULL && stream->message[0] == '\0')
-        strcpy(stream->message, "it has no page; what wrote it did not finish");
+        strcpy(stream->message, "it has no page; the program that wrote it did not finish");
     return tif;
 }
 
@@ -183,8 +183,8 @@ bool vf_tiff_reads_allowed(struct vf_tiff_stream *stream)
 {
     if (stream->most == 0 || stream->done <= stream->most)
         return true;
-    strcpy(stream->message, "its tags claim the same bytes of the file again and again; write it anew: "
-                            "tiffcp IN.tif OUT.tif");
+    strcpy(stream->message,
+           "its tags refer to the same bytes of the file over and over; rewrite it: tiffcp IN.tif OUT.tif");
     return false;
 }
 

@@ -43,12 +43,11 @@ enum vf_status vf_tiff_supports(const struct vf_info *result, enum vf_compressio
 {
     const struct vf_tiff_codec *codec = codec_for(result, compression);
     if (!TIFFIsCODECConfigured(codec->scheme))
-        return vf_fail(error, VF_FAILED,
-                       "the libtiff of this machine cannot write %s; use --compress none%s%s", codec->name,
-                       TIFFIsCODECConfigured(COMPRESSION_LZW) ? ", lzw" : "",
+        return vf_fail(error, VF_FAILED, "this machine's libtiff cannot write %s; use --compress none%s%s",
+                       codec->name, TIFFIsCODECConfigured(COMPRESSION_LZW) ? ", lzw" : "",
                        TIFFIsCODECConfigured(COMPRESSION_ADOBE_DEFLATE) ? ", deflate" : "");
     if (result->page_channels > UINT16_MAX)
-        return vf_fail(error, VF_FAILED, "a page of a TIFF holds at most 65535 channels; the result has %zu",
+        return vf_fail(error, VF_FAILED, "a TIFF page holds at most 65535 channels; the result has %zu",
                        result->page_channels);
     if (result->page_count > UINT32_MAX)
         return vf_fail(error, VF_FAILED, "a TIFF holds at most 4294967295 pages; the result has %zu",

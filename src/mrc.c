@@ -94,9 +94,8 @@ static bool find_byte_order(const unsigned char *bytes, bool *big_endian)
 static enum vf_status find_type(const struct vf_mrc_header *header, bool is_signed, enum vf_type *type,
                                 size_t *stored, struct vf_error *error)
 {
-    static const char *const complex =
-        "holds complex numbers (a transform), which are not filtered; transform "
-        "it back: clip fft IN.mrc OUT.mrc";
+    static const char *const complex = "holds complex numbers (a transform), which cannot be filtered; "
+                                       "transform it back: clip fft IN.mrc OUT.mrc";
     switch (header->mode) {
     case 0:
         *type = is_signed ? VF_I8 : VF_U8;
@@ -120,7 +119,7 @@ static enum vf_status find_type(const struct vf_mrc_header *header, bool is_sign
         return vf_fail(error, VF_FAILED,
                        "mode 101: holds 4-bit integers; unpack it: newstack -mode 1 IN.mrc OUT.mrc");
     default:
-        return vf_fail(error, VF_FAILED, "has the unknown mode %d, where 0, 1, 2, 6 and 12 are read",
+        return vf_fail(error, VF_FAILED, "has the unknown mode %d; modes 0, 1, 2, 6 and 12 are supported",
                        header->mode);
     }
     *stored = header->mode == 12 ? 2 : vf_type_size(*type);
@@ -133,11 +132,10 @@ static enum vf_status check_axes(const struct vf_mrc_header *header, struct vf_e
     const int32_t *axis = header->axis;
     if ((axis[0] == 1 && axis[1] == 2 && axis[2] == 3) || (axis[0] == 0 && axis[1] == 0 && axis[2] == 0))
         return VF_OK;
-    return vf_fail(
-        error, VF_FAILED,
-        "its columns, rows and sections run along axes %d, %d, %d (MAPC, MAPR, MAPS) and not 1, 2, "
-        "3; bring them in order: mapmask mapin IN.map mapout OUT.map, with AXIS X Y Z",
-        axis[0], axis[1], axis[2]);
+    return vf_fail(error, VF_FAILED,
+                   "its columns, rows and sections run along axes %d, %d, %d (MAPC, MAPR, MAPS), not 1, 2, "
+                   "3; reorder them: mapmask mapin IN.map mapout OUT.map, with AXIS X Y Z",
+                   axis[0], axis[1], axis[2]);
 }
 
 enum vf_status vf_mrc_parse(const unsigned char bytes[VF_MRC_HEADER], struct vf_mrc_header *header,

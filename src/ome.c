@@ -220,7 +220,7 @@ static void begin_pixels(struct parsing *p, const char *name, const XML_Char **a
     if (!order_is_known(ome->order))
         fail(p, "has the unknown DimensionOrder \"%.20s\"", ome->order);
     else if (ome->nc % p->samples != 0)
-        fail(p, "says %zu channels, in pages of %zu samples", ome->nc, p->samples);
+        fail(p, "gives %zu channels in pages of %zu samples", ome->nc, p->samples);
     else if (strlen(name) >= sizeof ome->prefix)
         fail(p, "has the element <%.40s>", name);
     else if (!keep_attributes(p, attributes))
@@ -246,12 +246,12 @@ static void place_planes(struct parsing *p, int64_t directory, const int64_t fir
     int64_t at[3] = {first[0], first[1], first[2]};
     p->placed += count < plane_count(p) ? count : plane_count(p);
     if (p->placed / MOST_REPEATS > plane_count(p))
-        fail(p, "puts its planes into pages again and again");
+        fail(p, "assigns its planes to pages over and over");
     for (int64_t i = 0; !p->failed && i < count; i++) {
         if (at[0] >= extent[0] || at[1] >= extent[1] || at[2] >= extent[2] ||
             directory + i >= (int64_t)p->directories) {
             fail(p,
-                 "puts plane z=%lld, c=%lld, t=%lld into page %lld, but there are %zu planes, %zu channels, "
+                 "assigns plane z=%lld, c=%lld, t=%lld to page %lld, but there are %zu planes, %zu channels, "
                  "%zu time points and %zu pages",
                  (long long)at[1], (long long)at[0], (long long)at[2], (long long)(directory + i + 1),
                  ome->nz, channels, ome->nt, p->directories);
@@ -429,7 +429,7 @@ static void XMLCALL on_begin(void *context, const XML_Char *full_name, const XML
     } else if (strcmp(name, "BinaryOnly") == 0) {
         const char *file = attribute(attributes, "MetadataFile");
         fail(p,
-             "says that the description is in another file, %.100s; join the files first: bfconvert %.100s "
+             "says that the metadata is in another file, %.100s; join the files first: bfconvert %.100s "
              "OUT.ome.tif",
              file == NULL ? "?" : file, file == NULL ? "IN" : file);
     } else if (p->depth == 2 && strcmp(name, "Image") == 0) {
@@ -487,7 +487,7 @@ static void XMLCALL on_document_type(void *context, const XML_Char *name, const 
     (void)system;
     (void)public;
     (void)has_subset;
-    fail(context, "declares a document type, which OME-XML does not have");
+    fail(context, "declares a document type, which OME-XML must not have");
 }
 
 static void XMLCALL on_declaration(void *context, const XML_Char *version, const XML_Char *encoding,
@@ -504,8 +504,8 @@ static void XMLCALL on_declaration(void *context, const XML_Char *version, const
 static enum vf_status fail_elsewhere(const struct parsing *p)
 {
     return vf_fail(p->error, VF_FAILED,
-                   "planes of its image are in other files%s%s, says its OME-XML, and several files are not "
-                   "read together; join them: bfconvert IN OUT.ome.tif",
+                   "planes of its image are in other files%s%s, according to its OME-XML, and images in "
+                   "several files are not supported; join them: bfconvert IN OUT.ome.tif",
                    p->other_file[0] == '\0' ? "" : ", as ", p->other_file);
 }
 
@@ -518,7 +518,7 @@ static enum vf_status check_planes(struct parsing *p)
         return vf_fail(p->error, VF_FAILED, "its OME-XML describes no image");
     if (p->too_many)
         return vf_fail(p->error, VF_FAILED,
-                       "its OME-XML says %zu planes, %zu channels and %zu time points, but the file has %zu "
+                       "its OME-XML gives %zu planes, %zu channels and %zu time points, but the file has %zu "
                        "pages; if it was cut short, copy it again",
                        ome->nz, ome->nc, ome->nt, p->directories);
     if (!p->has_storage)
@@ -532,7 +532,7 @@ static enum vf_status check_planes(struct parsing *p)
         if (p->elsewhere > 0)
             return fail_elsewhere(p);
         return vf_fail(p->error, VF_FAILED,
-                       "its OME-XML says nothing of where plane z=%zu, c=%zu, t=%zu is; make one whole file: "
+                       "its OME-XML does not say where plane z=%zu, c=%zu, t=%zu is; make one complete file: "
                        "bfconvert IN OUT.ome.tif",
                        i / channels % ome->nz, i % channels, i / channels / ome->nz);
     }
@@ -544,10 +544,11 @@ static enum vf_status run_parser(struct parsing *p, size_t length)
     struct vf_ome *ome = p->ome;
     /* In one piece: a long token in several would be read again from its start with each. */
     if (XML_Parse(p->parser, ome->xml, (int)length, XML_TRUE) != XML_STATUS_OK && !p->failed)
-        return vf_fail(
-            p->error, VF_FAILED,
-            "its OME-XML cannot be read: line %lu: %s; without it, pages are planes: tiffset -u 270 IN.tif",
-            (unsigned long)XML_GetCurrentLineNumber(p->parser), XML_ErrorString(XML_GetErrorCode(p->parser)));
+        return vf_fail(p->error, VF_FAILED,
+                       "its OME-XML cannot be read: line %lu: %s; to remove it and read the pages as planes: "
+                       "tiffset -u 270 IN.tif",
+                       (unsigned long)XML_GetCurrentLineNumber(p->parser),
+                       XML_ErrorString(XML_GetErrorCode(p->parser)));
     return p->failed ? VF_FAILED : check_planes(p);
 }
 
@@ -571,7 +572,7 @@ enum vf_status vf_ome_parse(struct vf_ome **out, const char *xml, size_t directo
         return VF_FAILED;
     struct parsing p = {.ome = ome, .directories = directories, .samples = samples, .error = error};
     if (length > LONGEST)
-        return vf_fail(error, VF_FAILED, "its OME-XML has %zu bytes, more than is read", length);
+        return vf_fail(error, VF_FAILED, "its OME-XML has %zu bytes, which exceeds the limit", length);
     ome->is_utf8 = true;
     ome->xml = vf_strdup(xml, error);
     if (ome->xml == NULL)

@@ -86,14 +86,14 @@ static int nameless_in(const char *directory, const char *remedy, struct vf_erro
         errno = ENAMETOOLONG;
     }
     if (fd < 0)
-        vf_fail(error, VF_FAILED, "cannot make a temporary file in %s: %s%s", directory, strerror(errno),
+        vf_fail(error, VF_FAILED, "cannot create a temporary file in %s: %s%s", directory, strerror(errno),
                 remedy);
     return fd;
 }
 
 int vf_nameless_file(struct vf_error *error)
 {
-    return nameless_in(spool_directory(), "; set TMPDIR to a directory with room", error);
+    return nameless_in(spool_directory(), "; set TMPDIR to a directory with enough space", error);
 }
 
 static enum vf_status write_all(int fd, const char *data, size_t bytes, bool outlasts_signal)
@@ -275,7 +275,7 @@ static enum vf_status keep_owner_and_mode(int fd, const struct stat *existing, s
     (void)kept;
     return fchmod(fd, existing->st_mode & 0777) == 0
                ? VF_OK
-               : vf_fail(error, VF_FAILED, "cannot keep its mode: %s", strerror(errno));
+               : vf_fail(error, VF_FAILED, "cannot preserve its permissions: %s", strerror(errno));
 }
 
 static enum vf_status open_beside(struct vf_output_file *file, const char *path, const struct stat *existing,
@@ -337,10 +337,11 @@ enum vf_status vf_output_room(const char *path, double bytes, double temporary, 
         return VF_OK;
     char part[80] = "";
     if (temporary > 0)
-        snprintf(part, sizeof part, " (%.1f MiB of it for what lies between passes)", temporary / mib);
+        snprintf(part, sizeof part, " (%.1f MiB of it for temporary files)", temporary / mib);
     return vf_fail(error, VF_FAILED,
-                   "the result needs %.1f MiB of disk%s, and %.900s has %.1f MiB; free some%s", needed / mib,
-                   part, directory, room / mib, spooled ? ", or set TMPDIR to a directory with room" : "");
+                   "the result needs %.1f MiB of disk space%s, but %.900s has %.1f MiB; free some%s",
+                   needed / mib, part, directory, room / mib,
+                   spooled ? ", or set TMPDIR to a directory with enough space" : "");
 }
 
 static enum vf_status open_spooled(struct vf_output_file *file, const char *path, struct vf_error *error)
@@ -484,9 +485,9 @@ static enum vf_status put_in_place(struct vf_output_file *file, bool sync, struc
                             ? rename_new(file->directory, file->temporary, file->name)
                             : renameat(file->directory, file->temporary, file->directory, file->name);
     if (renamed != 0 && errno == EEXIST)
-        return vf_fail(error, VF_FAILED, "was created by another program meanwhile; it is left as it is");
+        return vf_fail(error, VF_FAILED, "was meanwhile created by another program; it is left unchanged");
     if (renamed != 0)
-        return vf_fail(error, VF_FAILED, "cannot be put in place: %s", strerror(errno));
+        return vf_fail(error, VF_FAILED, "cannot be moved into place: %s", strerror(errno));
     live_remove(file->slot);
     file->slot = -1;
     vf_free(file->temporary);

@@ -51,11 +51,11 @@ Test(io_imagej, shapes_that_are_passed_over)
         const char *description, *note;
     } cases[] = {
         {"ImageJ=1.53t\nimages=12\nchannels=5\nslices=2\n",
-         "5 channels, 2 slices and 1 frames are not its 12 pages: taken as one stack"},
+         "5 channels, 2 slices and 1 frames do not match its 12 pages: read as one stack"},
         {"ImageJ=1.53t\nimages=99\nslices=99\n", ""},
         {"ImageJ=1.53t\nimages=12\nchannels=2\nslices=6\n", ""},
         {"{\"shape\": [3, 4, 8, 9], \"axes\": \"TZYX\"}",
-         "an array of 3, 4, 8, 9, whose pages are taken as one stack (--slices filters each by itself)"},
+         "an array of 3, 4, 8, 9, whose pages are read as one stack (--slices filters each one separately)"},
         {"{\"shape\": [12, 8, 9]}", ""},
         {"{\"shape\": [", ""},
         {"{\"shape\": [x]}", ""},
@@ -426,8 +426,8 @@ Test(io_imagej, calibration)
     cr_assert_str_eq(describe_result(VF_U16, 1, 0), text);
     cr_assert_str_eq(lost(VF_FORMAT_TIFF, VF_U16, 1), "");
     cr_assert_str_eq(describe_result(VF_F32, 1, 0), kept);
-    cr_assert(strstr(lost(VF_FORMAT_TIFF, VF_F32, 1), "what its numbers stand for"));
-    cr_assert(strstr(lost(VF_FORMAT_MRC, VF_U16, 1), "what its numbers stand for"));
+    cr_assert(strstr(lost(VF_FORMAT_TIFF, VF_F32, 1), "the calibration of its values"));
+    cr_assert(strstr(lost(VF_FORMAT_MRC, VF_U16, 1), "the calibration of its values"));
     write_stack(kept, 2);
     cr_assert_str_eq(lost(VF_FORMAT_TIFF, VF_F32, 1), "");
 }

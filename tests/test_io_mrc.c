@@ -253,7 +253,7 @@ Test(io_mrc, labels_that_are_full)
     cr_assert_eq(vf_reader_open(&reader, sample_path("in.mrc"), &error), VF_OK);
     vf_info_for_result(vf_reader_info(reader), VF_FORMAT_MRC, VF_F32, 1, &result);
     vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
-    cr_expect_str_eq(lost, "what it is filtered by (its ten labels are taken)");
+    cr_expect_str_eq(lost, "a label with the chain (all ten labels are in use)");
     vf_reader_close(reader);
     free(in);
     free(out);
@@ -525,7 +525,7 @@ Test(io_mrc, what_another_kind_does_not_keep)
     for (int kept = 0; kept < 2; kept++) {
         vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, kept ? VF_I16 : VF_I8, 1, &result);
         vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
-        cr_expect_eq(strstr(lost, "the sign where ImageJ reads it") == NULL, kept, "%s", lost);
+        cr_expect_eq(strstr(lost, "the sign of values in ImageJ") == NULL, kept, "%s", lost);
     }
     vf_reader_close(reader);
 }

@@ -177,11 +177,11 @@ Test(io_ome, refusals)
     refused(FILE_OF("XYZCT", SIZES(1, -1, 1), ""), 2, "SizeZ=\"-1\"");
     refused(FILE_OF("XYZCT", SIZES(1, 2x, 1), ""), 2, "SizeZ=\"2x\"");
     refused(FILE_OF("XYZZT", SIZES(1, 2, 1), ""), 2, "DimensionOrder");
-    refused(FILE_OF("XYZCT", SIZES(1, 2, 1), "<TiffData IFD=\"1\" PlaneCount=\"2\"/>"), 2, "into page 3");
+    refused(FILE_OF("XYZCT", SIZES(1, 2, 1), "<TiffData IFD=\"1\" PlaneCount=\"2\"/>"), 2, "to page 3");
     refused(FILE_OF("XYZCT", SIZES(1, 2, 1), "<TiffData IFD=\"1\" FirstZ=\"7\"/>"), 2, "z=7");
     refused(FILE_OF("XYZCT", SIZES(1, 2, 1), "<TiffData IFD=\"1\" FirstZ=\"1\"/>"), 2, "where plane z=0");
     refused(FILE_OF("XYZCT", SIZES(1, 2, 1), "<TiffData IFD=\"1\"/><TiffData IFD=\"1\" FirstZ=\"1\"/>"), 2,
-            "two planes into page 2");
+            "two planes to page 2");
     refused(
         FILE_OF("XYZCT", SIZES(1, 2, 1),
                 "<TiffData IFD=\"0\"/><TiffData IFD=\"0\" FirstZ=\"1\"><UUID>urn:uuid:2</UUID></TiffData>"),
@@ -216,7 +216,7 @@ Test(io_ome, hostile_text)
     while (length < ROOM - 60)
         length += (size_t)snprintf(xml + length, ROOM - length, "<TiffData/>");
     snprintf(xml + length, ROOM - length, "</Pixels></Image></OME>");
-    refused(xml, 99, "again and again");
+    refused(xml, 99, "over and over");
     free(xml);
 }
 

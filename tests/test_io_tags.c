@@ -115,9 +115,9 @@ Test(io_tags, what_only_tiff_says)
         const char *lost;
     } cases[] = {
         {VF_FORMAT_TIFF, ""},
-        {VF_FORMAT_PNG, "DateTime, Make, HostComputer, PageName, which way up it is shown"},
+        {VF_FORMAT_PNG, "DateTime, Make, HostComputer, PageName, its display orientation"},
         {VF_FORMAT_MRC, "its colour profile, DateTime, Make, Artist, Copyright, HostComputer, DocumentName, "
-                        "PageName, descriptions, which way up it is shown"},
+                        "PageName, descriptions, its display orientation"},
     };
     struct vf_reader *reader;
     struct vf_info result;

@@ -265,7 +265,7 @@ test_dry_run_checks_but_writes_nothing() {
     expect 2 -f perona-malik:dt=0.24 --dry-run "$STACK" o.tif
     says "dt"
     expect 2 -f gaussian --dry-run --compress lzw "$IMAGE" o.png
-    says "o.png: a PNG is compressed with deflate"
+    says "o.png: PNG is always compressed with deflate"
     expect 2 -f gaussian --dry-run --compress lzw "$SMALL" o.mrc
     says "o.mrc: MRC is not compressed"
     expect 0 -f gaussian --dry-run --out-dir d "$STACK"
