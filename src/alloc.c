@@ -42,7 +42,7 @@ void *vf_alloc(size_t count, size_t size, const char *what, struct vf_error *err
 {
     size_t bytes, most;
     if (!vf_size_mul(count, size, &bytes) || !vf_size_add(bytes, VF_HUGE_BYTES, &most)) {
-        vf_fail(error, VF_FAILED, "%s: its size overflows (%zu times %zu bytes)", what, count, size);
+        vf_fail(error, VF_FAILED, "%s: too large to address (%zu times %zu bytes)", what, count, size);
         return NULL;
     }
     const bool huge = bytes >= VF_HUGE_BYTES;

@@ -138,8 +138,8 @@ static enum vf_status add_lines(struct vf_batch *batch, const struct vf_command_
     while (status == VF_OK && (length = getline(&text, &room, file)) > 0) {
         if (memchr(text, '\0', (size_t)length) != NULL) {
             status = vf_fail(error, VF_USAGE,
-                             "--from-file=%.300s: there is a zero byte in line %zu; names are parted by ends "
-                             "of lines: leave out find's -print0",
+                             "--from-file=%.300s: line %zu contains a zero byte; names are separated by "
+                             "newlines: leave out find's -print0",
                              line->from_file, number);
             break;
         }
@@ -183,13 +183,14 @@ static enum vf_status name_output(const struct vf_command_line *line, struct vf_
     const char *suffix = line->suffix != NULL ? line->suffix : "";
     if (strcmp(file->in, "-") == 0)
         return vf_fail(error, VF_USAGE,
-                       "standard input has no name in --out-dir; use volfilter -f CHAIN - OUT");
+                       "standard input has no file name to use in --out-dir; use volfilter -f CHAIN - OUT");
     if (base[0] == '\0' || strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
         return vf_fail(error, VF_USAGE, "'%.200s' is a directory; name the files in it, or use --tree",
                        file->in);
     if (line->tree && climbs(path))
-        return vf_fail(error, VF_USAGE, "'%.200s' has '..' in it, which --tree would follow out of '%.200s'",
-                       file->in, line->out_dir);
+        return vf_fail(error, VF_USAGE,
+                       "'%.200s' contains '..', which with --tree would lead out of '%.200s'", file->in,
+                       line->out_dir);
     enum vf_format format;
     const char *dot = strrchr(base, '.');
     const size_t stem = dot != NULL && dot > base ? (size_t)(dot - path) : strlen(path);
@@ -255,11 +256,10 @@ static enum vf_status check_inputs_stay(struct vf_batch *batch, struct vf_batch_
         struct vf_batch_file **hit = bsearch(&key_pointer, sorted, count, sizeof *sorted, compare_files);
         file->in_place = compare_files(&key_pointer, &file) == 0;
         if (hit != NULL && !file->in_place)
-            return vf_fail(
-                error, VF_USAGE,
-                "the result of '%.200s' would replace '%.200s', which is an input too; use another "
-                "--out-dir or --suffix",
-                file->in, (*hit)->in);
+            return vf_fail(error, VF_USAGE,
+                           "the result of '%.200s' would replace '%.200s', which is also an input; use "
+                           "another --out-dir or --suffix",
+                           file->in, (*hit)->in);
     }
     return VF_OK;
 }
@@ -289,11 +289,11 @@ static enum vf_status make_directory(const char *path, struct vf_error *error)
         return VF_OK;
     const int cause = errno;
     if (stat(path, &entry) != 0)
-        return vf_fail(error, VF_FAILED, "--out-dir=%.200s: cannot make the directory: %s", path,
+        return vf_fail(error, VF_FAILED, "--out-dir=%.200s: cannot create the directory: %s", path,
                        strerror(cause));
     if (S_ISDIR(entry.st_mode))
         return VF_OK;
-    return vf_fail(error, VF_FAILED, "--out-dir=%.200s: this is no directory", path);
+    return vf_fail(error, VF_FAILED, "--out-dir=%.200s: is not a directory", path);
 }
 
 /* The directories that a path lies in, from its first `made` characters on. */
@@ -335,7 +335,7 @@ static enum vf_status try_path(const char *path, struct vf_error *error)
         cause = ENOTDIR;
     vf_free(there);
     return cause == 0 ? VF_OK
-                      : vf_fail(error, VF_FAILED, "--out-dir=%.200s: cannot make the directory: %s", path,
+                      : vf_fail(error, VF_FAILED, "--out-dir=%.200s: cannot create the directory: %s", path,
                                 strerror(cause));
 }
 
@@ -349,7 +349,7 @@ enum vf_status vf_batch_open(struct vf_batch *batch, const struct vf_command_lin
     if (line->from_file != NULL)
         VF_TRY(add_lines(batch, line, error));
     if (batch->count == 0)
-        return vf_fail(error, VF_FAILED, "there are no images in %s",
+        return vf_fail(error, VF_FAILED, "no images found in %s",
                        line->from_file != NULL ? "the list" : "the directories given");
     for (int i = 0; i < batch->count; i++)
         if (batch->file[i].cause == 0)

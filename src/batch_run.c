@@ -371,7 +371,7 @@ static enum vf_status sum_up(const struct runner *r)
         return vf_cli_report(VF_INTERRUPTED, &error);
     }
     if (r->skipped > 0 && !r->options.quiet)
-        fprintf(stderr, "volfilter: %d of %d files were finished before\n", r->skipped, count);
+        fprintf(stderr, "volfilter: %d of %d files were already finished\n", r->skipped, count);
     if (r->failed == 0 || count == 1)
         return r->last;
     vf_fail(&error, VF_PARTIAL, "%d of %d files failed", r->failed, count);
@@ -394,8 +394,8 @@ static void tell_in_place(const struct runner *r)
         count += r->batch->file[i].in_place && !is_finished(r, &r->batch->file[i]);
     if (count > 0)
         fprintf(stderr,
-                "volfilter: inputs that their own results %s replace: %d of %d; --suffix S gives these other "
-                "names\n",
+                "volfilter: inputs that %s be replaced by their own results: %d of %d; --suffix S gives the "
+                "results other names\n",
                 r->options.dry_run ? "would" : "will", count, r->batch->count);
 }
 

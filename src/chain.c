@@ -42,7 +42,8 @@ static enum vf_status fail_unknown_filter(const char *name, size_t length, struc
     if (!find_choice(name, length, near, sizeof near))
         vf_suggestion_text(&suggestion, "", near, sizeof near);
     if (name[0] >= '0' && name[0] <= '9')
-        snprintf(near, sizeof near, "; a comma parts filters: decimals follow a point, a vector is 2x2x1");
+        snprintf(near, sizeof near,
+                 "; commas separate filters: write decimals with a point, and vectors as 2x2x1");
     return vf_fail(error, VF_USAGE, "unknown filter '%.*s'%s (volfilter list shows all filters)",
                    (int)(length < 80 ? length : 80), name, near);
 }
@@ -68,9 +69,9 @@ static enum vf_status fail_unknown_param(const struct vf_filter *filter, const c
     for (int i = 0; i < filter->param_count; i++)
         vf_suggestion_consider(&suggestion, filter->params[i].name, strlen(filter->params[i].name));
     vf_suggestion_text(&suggestion, "", near, sizeof near);
-    return vf_fail(error, VF_USAGE,
-                   "%s: no parameter '%.80s'%s%s it has %s (volfilter help %s explains them)", filter->name,
-                   name, near, near[0] ? "" : ";", param_names(filter, names, sizeof names), filter->name);
+    return vf_fail(
+        error, VF_USAGE, "%s: no parameter '%.80s'%s%s its parameters: %s (volfilter help %s explains them)",
+        filter->name, name, near, near[0] ? "" : ";", param_names(filter, names, sizeof names), filter->name);
 }
 
 /* ---- one filter ---- */
@@ -92,7 +93,7 @@ static enum vf_status set_param(struct vf_link *link, int index, const char *tex
         return vf_fail(error, VF_USAGE, "%s: %s is given twice; give it once", link->filter->name,
                        param->name);
     if (text[0] == '\0')
-        return vf_fail(error, VF_USAGE, "%s: %s has no value; allowed: %s", link->filter->name, param->name,
+        return vf_fail(error, VF_USAGE, "%s: %s needs a value; allowed: %s", link->filter->name, param->name,
                        vf_param_allowed(param, allowed));
     enum vf_status status = vf_value_read(param, link->filter->name, text, value, error);
     value->given = status == VF_OK;
@@ -119,13 +120,14 @@ static enum vf_status read_item(struct vf_link *link, char *item, bool is_first,
     if (is_first && item[0] != '\0')
         return set_param(link, 0, item, error);
     if (item[0] == '\0')
-        return vf_fail(error, VF_USAGE,
-                       "%s: nothing stands between or after ':' or '='; write KEY=VALUE with a KEY of %s",
-                       filter->name, param_names(filter, names, sizeof names));
-    return vf_fail(
-        error, VF_USAGE,
-        "%s: '%.80s' has no name, which only the first value may lack; write KEY=VALUE with a KEY of %s",
-        filter->name, item, param_names(filter, names, sizeof names));
+        return vf_fail(
+            error, VF_USAGE,
+            "%s: a parameter is empty, beside ':' or '='; write KEY=VALUE, with one of the keys %s",
+            filter->name, param_names(filter, names, sizeof names));
+    return vf_fail(error, VF_USAGE,
+                   "%s: '%.80s' has no name, which only the first value may omit; write KEY=VALUE, with one "
+                   "of the keys %s",
+                   filter->name, item, param_names(filter, names, sizeof names));
 }
 
 static enum vf_status set_defaults(struct vf_link *link, struct vf_error *error)
@@ -173,8 +175,7 @@ static enum vf_status read_link(struct vf_link *link, char *text, struct vf_erro
     if (link->filter == NULL)
         return fail_unknown_filter(text, length, error);
     if (link->filter->param_count > VF_MAX_PARAMS)
-        return vf_fail(error, VF_FAILED,
-                       "%s: more parameters than a chain holds; this is a fault of volfilter",
+        return vf_fail(error, VF_FAILED, "%s: more parameters than a chain holds; this is a bug in volfilter",
                        link->filter->name);
     enum vf_status status = set_defaults(link, error);
     char *item = text[length] != '\0' ? text + length + 1 : NULL;
@@ -198,7 +199,7 @@ static enum vf_status read_link(struct vf_link *link, char *text, struct vf_erro
 static enum vf_status grow(struct vf_chain *chain, int more, struct vf_error *error)
 {
     if (more > MAX_FILTERS - chain->count)
-        return vf_fail(error, VF_USAGE, "a chain of %d filters is too long; the most is %d",
+        return vf_fail(error, VF_USAGE, "a chain of %d filters is too long; the maximum is %d",
                        chain->count + more, MAX_FILTERS);
     struct vf_link *link = vf_alloc((size_t)(chain->count + more), sizeof *link, "filter chain", error);
     if (link == NULL)

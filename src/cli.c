@@ -61,7 +61,7 @@ static const struct vf_filter *filter_with(const char *name, size_t length)
     return NULL;
 }
 
-static const char output_is_last[] = "; the output is the last name";
+static const char output_is_last[] = "; the output is the last file name";
 
 static enum vf_status fail_unknown_option(const char *word, struct vf_error *error)
 {
@@ -80,7 +80,8 @@ static enum vf_status fail_unknown_option(const char *word, struct vf_error *err
     else if (filter != NULL)
         snprintf(near, sizeof near, "; a filter's parameters follow its name: -f %s:%.*s=VALUE", filter->name,
                  (int)length, name);
-    return vf_fail(error, VF_USAGE, "unknown option '%.80s'%s (volfilter --help lists all)", word, near);
+    return vf_fail(error, VF_USAGE, "unknown option '%.80s'%s (volfilter --help lists all options)", word,
+                   near);
 }
 
 /* getopt said '?' or ':'; `code` is its optopt, `word` where it stood. */
@@ -89,18 +90,18 @@ static enum vf_status fail_option(int result, int code, const char *word, struct
     char allowed[256];
     enum vf_option_id id = option_of_code(code);
     if (id == VF_OPTION_COUNT && code > 0 && code < FIRST_CODE)
-        return vf_fail(error, VF_USAGE, "unknown option '-%c'%s (volfilter --help lists all)", code,
+        return vf_fail(error, VF_USAGE, "unknown option '-%c'%s (volfilter --help lists all options)", code,
                        code == 'o' ? output_is_last : "");
     if (id == VF_OPTION_COUNT)
         return fail_unknown_option(word, error);
     const struct vf_option *option = &vf_option_table[id];
     if (result == ':' && option->allowed == NULL && option->choices == NULL)
-        return vf_fail(error, VF_USAGE, "option '%.80s' needs %s (volfilter --help lists all)", word,
+        return vf_fail(error, VF_USAGE, "option '%.80s' needs %s (volfilter --help lists all options)", word,
                        option->argument);
     if (result == ':')
-        return vf_fail(error, VF_USAGE, "option '%.80s' needs %s: %s (volfilter --help lists all)", word,
-                       option->argument, vf_option_allowed(option, allowed, sizeof allowed));
-    return vf_fail(error, VF_USAGE, "option '--%s' takes no value (volfilter --help lists all)",
+        return vf_fail(error, VF_USAGE, "option '%.80s' needs %s: %s (volfilter --help lists all options)",
+                       word, option->argument, vf_option_allowed(option, allowed, sizeof allowed));
+    return vf_fail(error, VF_USAGE, "option '--%s' takes no value (volfilter --help lists all options)",
                    option->name);
 }
 
@@ -128,7 +129,7 @@ static enum vf_status read_budget(struct vf_command_line *line, const char *argu
 
 static enum vf_status fail_empty_name(enum vf_option_id id, const char *what, struct vf_error *error)
 {
-    return vf_fail(error, VF_USAGE, "--%s= names no %s", vf_option_table[id].name, what);
+    return vf_fail(error, VF_USAGE, "--%s= needs the name of a %s", vf_option_table[id].name, what);
 }
 
 static enum vf_status take_option(struct vf_command_line *line, enum vf_option_id id, const char *argument,
@@ -162,10 +163,10 @@ static enum vf_status take_option(struct vf_command_line *line, enum vf_option_i
             return fail_empty_name(id, "file", error);
         return !vf_format_by_name(argument, &format)
                    ? VF_OK
-                   : vf_fail(error, VF_USAGE,
-                             "--report=%.80s would be written over an image; name a file for JSON, such as "
-                             "report.json",
-                             argument);
+                   : vf_fail(
+                         error, VF_USAGE,
+                         "--report=%.80s would overwrite an image; name a file for JSON, such as report.json",
+                         argument);
     case VF_OPTION_LIKE:
         line->like = argument;
         return argument[0] != '\0' ? VF_OK : fail_empty_name(id, "file", error);
@@ -223,13 +224,14 @@ static enum vf_status fail_no_filter(const struct vf_command_line *line, struct 
     struct vf_suggestion suggestion;
     if (vf_filter_by_name(word, strcspn(word, ":=,")) != NULL)
         return vf_fail(error, VF_USAGE,
-                       "no filter given; did you mean '-f %.80s'? (volfilter --help explains)", word);
+                       "no filter given; did you mean '-f %.80s'? (volfilter --help explains the usage)",
+                       word);
     vf_suggestion_begin(&suggestion, word, strlen(word));
     vf_cli_consider_commands(&suggestion);
     vf_suggestion_text(&suggestion, "volfilter ", near, sizeof near);
     return vf_fail(error, VF_USAGE,
-                   "no filter given%s%s volfilter -f CHAIN IN OUT filters a file, volfilter list shows the "
-                   "filters, volfilter --help all else",
+                   "no filter given%s%s 'volfilter -f CHAIN IN OUT' filters a file, 'volfilter list' shows "
+                   "the filters, 'volfilter --help' shows the rest",
                    near, near[0] ? "" : ";");
 }
 
@@ -266,7 +268,7 @@ static enum vf_status check_options_of_command(const struct vf_command_line *lin
         word->options | VF_OPTION_BIT(VF_OPTION_QUIET) | VF_OPTION_BIT(VF_OPTION_VERBOSE);
     for (int id = 0; id < VF_OPTION_COUNT && word->name != NULL; id++)
         if ((line->given & ~taken & VF_OPTION_BIT(id)) != 0)
-            return vf_fail(error, VF_USAGE, "%s takes no --%s; volfilter help %s says what it takes",
+            return vf_fail(error, VF_USAGE, "%s does not take --%s; volfilter help %s shows what it takes",
                            word->name, vf_option_table[id].name, word->name);
     return VF_OK;
 }
@@ -276,16 +278,16 @@ static enum vf_status check_words(const struct vf_command_line *line, struct vf_
     int count = line->word_count;
     if (line->command == VF_COMMAND_LIST && count > 0)
         return vf_fail(error, VF_USAGE,
-                       "list takes no words, not '%.80s'; volfilter help FILTER explains one filter",
+                       "list takes no arguments, but got '%.80s'; volfilter help FILTER explains one filter",
                        line->words[0]);
     if (line->command == VF_COMMAND_DEVICES && count > 0)
-        return vf_fail(error, VF_USAGE, "devices takes no words, not '%.80s'", line->words[0]);
+        return vf_fail(error, VF_USAGE, "devices takes no arguments, but got '%.80s'", line->words[0]);
     if (line->command == VF_COMMAND_FILTER && (line->like != NULL || line->budget > 0))
         return vf_fail(error, VF_USAGE,
-                       "--%s goes with tune only, whose chains stand without -f: volfilter tune [CHAIN]...",
+                       "--%s is only for tune, which takes chains without -f: volfilter tune [CHAIN]...",
                        line->like != NULL ? "like" : "budget");
     if (line->command == VF_COMMAND_TUNE && line->options.backend == VF_BACKEND_CPU)
-        return vf_fail(error, VF_USAGE, "tune measures kernels of a GPU, which --backend cpu does without");
+        return vf_fail(error, VF_USAGE, "tune measures GPU kernels, which --backend cpu rules out");
     if (line->command == VF_COMMAND_INFO && count == 0)
         return vf_fail(error, VF_USAGE, "info needs a file: volfilter info FILE ('-' is standard input)");
     if (line->command == VF_COMMAND_INFO)
@@ -293,10 +295,11 @@ static enum vf_status check_words(const struct vf_command_line *line, struct vf_
     if (line->command != VF_COMMAND_FILTER)
         return VF_OK;
     if (line->suffix != NULL && line->out_dir == NULL)
-        return vf_fail(error, VF_USAGE, "--suffix goes with --out-dir only; give OUT the name that you want");
+        return vf_fail(error, VF_USAGE,
+                       "--suffix needs --out-dir; without it, give OUT the name that you want");
     if (line->out_dir == NULL &&
         (line->tree || line->resume || line->from_file != NULL || line->report != NULL))
-        return vf_fail(error, VF_USAGE, "--%s goes with --out-dir only",
+        return vf_fail(error, VF_USAGE, "--%s needs --out-dir",
                        line->tree     ? "tree"
                        : line->resume ? "resume"
                                       : (line->report != NULL ? "report" : "from-file"));

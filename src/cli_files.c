@@ -18,9 +18,9 @@ static enum vf_status filter_one(const struct vf_command_line *line, struct vf_s
         vf_run_file(&line->chain, &line->options, session, in, out, data_on_stdout ? stderr : stdout, error);
     /* A signal also breaks off reads and writes, which then fail for a reason of their own. */
     if (status != VF_OK && vf_interrupted)
-        status =
-            vf_fail(error, VF_INTERRUPTED, "interrupted; %s was written to %s",
-                    data_on_stdout ? "no whole image" : "nothing", data_on_stdout ? "standard output" : out);
+        status = vf_fail(error, VF_INTERRUPTED, "interrupted; %s was written to %s",
+                         data_on_stdout ? "no complete image" : "nothing",
+                         data_on_stdout ? "standard output" : out);
     return status;
 }
 
@@ -37,8 +37,8 @@ static enum vf_status check_names(const struct vf_command_line *line, struct vf_
     if (strcmp(line->words[1], "-") != 0 && (!exists || S_ISREG(about.st_mode)) &&
         !vf_format_by_name(line->words[1], &format))
         return vf_fail(error, VF_USAGE,
-                       "%s: the ending names no format to write; allowed: .tif, .tiff, .png, .mrc, "
-                       ".mrcs, .rec, .st, .ali or .map",
+                       "%s: the extension names no output format; allowed: .tif, .tiff, .png, .mrc, .mrcs, "
+                       ".rec, .st, .ali or .map",
                        line->words[1]);
     if (strcmp(line->words[0], "-") == 0 && isatty(STDIN_FILENO))
         return vf_fail(error, VF_USAGE,

@@ -81,7 +81,7 @@ void vf_cli_print_help(FILE *to)
                   "or 143 interrupted.",
                   0, 0);
     print_wrapped(to,
-                  "'volfilter list' lists the filters, 'volfilter help NAME' explains a filter or a command "
+                  "'volfilter list' shows the filters, 'volfilter help NAME' explains a filter or a command "
                   "such as tune, and 'man volfilter' covers everything.",
                   0, 0);
 }
@@ -225,7 +225,7 @@ static enum vf_status fail_unknown_topic(const char *name, struct vf_error *erro
     vf_cli_consider_commands(&suggestion);
     vf_suggestion_text(&suggestion, "", near, sizeof near);
     return vf_fail(error, VF_USAGE,
-                   "there is no filter or command '%.*s'%s ('volfilter list' lists the filters, 'volfilter "
+                   "there is no filter or command '%.*s'%s ('volfilter list' shows the filters, 'volfilter "
                    "--help' the commands)",
                    (int)(length < 80 ? length : 80), name, near);
 }

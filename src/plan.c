@@ -67,7 +67,7 @@ static enum vf_status expand_chain(struct vf_plan *plan, struct vf_error *error)
             return status;
         live *= plan->link[i].output_count;
         if (live > VF_MAX_LIVE)
-            return vf_fail(error, VF_USAGE, "%s: the chain makes more than %d channels of each one",
+            return vf_fail(error, VF_USAGE, "%s: the chain produces more than %d channels from each one",
                            context.filter, VF_MAX_LIVE);
     }
     plan->output_count = live;
@@ -557,16 +557,17 @@ static enum vf_status read_scheme(struct vf_plan *plan, const struct vf_plan_req
     size_t length = strcspn(text, ":");
     plan->scheme = vf_cpu_scheme(text, length);
     if (plan->scheme == NULL)
-        return vf_fail(error, VF_USAGE,
-                       "--scheme %s: the CPU has " VF_CPU_SCHEME_NAMES ", for the whole chain; 'volfilter "
-                       "help schemes' explains those and the GPU's",
-                       text);
+        return vf_fail(
+            error, VF_USAGE,
+            "--scheme %s: the CPU has " VF_CPU_SCHEME_NAMES
+            ", each for the whole chain; 'volfilter help schemes' explains them and those of the GPU",
+            text);
     if (text[length] == '\0')
         return VF_OK;
     if (!read_tiling(text + length + 1, &plan->given))
         return vf_fail(error, VF_USAGE,
-                       "--scheme %s: after the name comes tile=XxYxCHUNK, and for row-stream perhaps "
-                       ":cut=STAGE/PLANES, whole numbers from 1",
+                       "--scheme %s: the name may be followed by tile=XxYxCHUNK and, for row-stream, "
+                       ":cut=STAGE/PLANES, with whole numbers from 1",
                        text);
     return VF_OK;
 }
@@ -579,8 +580,8 @@ static enum vf_status check_cut(const struct vf_plan *plan, struct vf_error *err
         found = found || plan->run[r].tiling.cut > 0;
     return found ? VF_OK
                  : vf_fail(error, VF_USAGE,
-                           "--scheme cut=%s: no sweep over a volume has a stage %s that others come before "
-                           "(wrap is not cut); --explain prints the stages",
+                           "--scheme cut=%s: no sweep over a volume has a stage %s after other stages (with "
+                           "boundary wrap, none can be cut); --explain prints the stages",
                            plan->given.cut, plan->given.cut);
 }
 

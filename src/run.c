@@ -133,7 +133,7 @@ static void warn_of_gpu(struct vf_work *w)
     if (w->cuda == NULL || !w->cuda->failed || w->session->warned)
         return;
     char note[sizeof w->cuda->failure.text + 64];
-    snprintf(note, sizeof note, "the GPU failed, the CPU took over: %s", w->cuda->failure.text);
+    snprintf(note, sizeof note, "the GPU failed and the CPU took over: %s", w->cuda->failure.text);
     vf_work_say(w->options, w->in_name, note);
     w->session->warned = true;
 }
@@ -199,13 +199,13 @@ static void describe(const struct vf_work *w)
                             w->value[c * values + vf_plan_value_index(&w->plan, i, f, g)]);
     if (w->cuda_replaced > 0)
         fprintf(stderr,
-                "volfilter: %s: another kernel than --explain names, which did not compile to what was "
-                "expected, %d in all; the last: %s\n",
+                "volfilter: %s: kernels that --explain names but that did not compile as expected and were "
+                "replaced: %d; the last: %s\n",
                 w->in_name, w->cuda_replaced, w->cuda->replaced);
     if (w->cuda_unkept > 0)
         fprintf(stderr,
                 "volfilter: %s: %d compiled kernel%s cannot be kept for the next run: %s%s; set "
-                "VOLFILTER_CACHE to a folder of your own\n",
+                "VOLFILTER_CACHE to a directory of your own\n",
                 w->in_name, w->cuda_unkept, w->cuda_unkept == 1 ? "" : "s",
                 w->cuda->cache.path[0] != '\0' ? "nothing can be written into " : "there is no cache",
                 w->cuda->cache.path);

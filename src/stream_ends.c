@@ -229,7 +229,8 @@ static enum vf_status move_plane(const struct vf_stream_end *end, ptrdiff_t numb
               : vf_read_at(file->fd, data, file->plane_bytes, at))
         return VF_OK;
     return vf_fail(error, VF_FAILED, "the temporary file between two passes cannot be %s: %s",
-                   write ? "written" : "read", errno == 0 ? "it became shorter" : strerror(errno));
+                   write ? "written" : "read",
+                   errno == 0 ? "it became shorter in the meantime" : strerror(errno));
 }
 
 /* ---- the threads ---- */

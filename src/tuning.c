@@ -235,7 +235,7 @@ enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_ca
     vf_case_text(c, &name);
     if (name.failed) {
         vf_text_free(&name);
-        return vf_fail(error, VF_FAILED, "out of memory for tuning");
+        return vf_fail(error, VF_FAILED, "out of memory for tuning data");
     }
     struct vf_tuned *entry = entry_of(tuning, gpu->name, name.data);
     enum vf_status status = VF_OK;
@@ -541,7 +541,7 @@ enum vf_status vf_tuning_save(const struct vf_tuning *tuning, const struct vf_ca
     VF_TRY(merge(&all, tuning, error));
     vf_tuning_write(&all, &lines);
     if (lines.failed)
-        VF_TRY(vf_fail(error, VF_FAILED, "out of memory for tuning"));
+        VF_TRY(vf_fail(error, VF_FAILED, "out of memory for tuning data"));
     VF_TRY(vf_output_file_open(&file, path, false, error));
     if (dprintf(vf_output_file_descriptor(file), "%s", lines.data != NULL ? lines.data : "") < 0)
         VF_TRY(vf_fail(error, VF_FAILED, "cannot write: %s", strerror(errno)));

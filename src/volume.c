@@ -44,9 +44,10 @@ enum vf_status vf_volume_alloc(struct vf_volume *volume, enum vf_type type, cons
     size_t bytes;
     *volume = (struct vf_volume){.type = type, .shape = *shape};
     if (!vf_volume_bytes(type, shape, &bytes))
-        return vf_fail(error, VF_FAILED,
-                       "%s: %zu x %zu x %zu voxels in %zu channels at %zu times overflow a size", what,
-                       shape->nx, shape->ny, shape->nz, shape->nc, shape->nt);
+        return vf_fail(
+            error, VF_FAILED,
+            "%s: %zu x %zu x %zu voxels in %zu channels at %zu time points are too large to address", what,
+            shape->nx, shape->ny, shape->nz, shape->nc, shape->nt);
     volume->data = vf_alloc(bytes, 1, what, error);
     return volume->data == NULL ? VF_FAILED : VF_OK;
 }

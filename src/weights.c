@@ -69,10 +69,10 @@ static enum vf_status check_file(int fd, size_t *bytes, struct vf_error *error)
     if (fstat(fd, &about) != 0)
         return vf_fail(error, VF_USAGE, "cannot be read: %s", strerror(errno));
     if (!S_ISREG(about.st_mode))
-        return vf_fail(error, VF_USAGE, "is no regular file but %s; write the weights to a file of text",
+        return vf_fail(error, VF_USAGE, "is not a regular file but %s; write the weights to a text file",
                        S_ISDIR(about.st_mode) ? "a directory" : "a pipe or a device");
     if (about.st_size > (off_t)MOST_BYTES)
-        return vf_fail(error, VF_USAGE, "has %lld bytes; the most for a file of weights is %zu",
+        return vf_fail(error, VF_USAGE, "has %lld bytes; the maximum for a file of weights is %zu",
                        (long long)about.st_size, MOST_BYTES);
     *bytes = (size_t)about.st_size;
     return VF_OK;
@@ -87,7 +87,7 @@ static char *read_text(const char *path, enum vf_status *out, struct vf_error *e
     size_t bytes = 0;
     enum vf_status status;
     if (fd < 0) {
-        *out = vf_fail(error, VF_USAGE, "cannot be read: %s (a chain's path holds no ',' and no ':')",
+        *out = vf_fail(error, VF_USAGE, "cannot be read: %s (a path in a chain cannot contain ',' or ':')",
                        strerror(errno));
         return NULL;
     }
@@ -124,17 +124,17 @@ static enum vf_status fail_word(const struct table *t, const char *at, struct vf
         word[n] = at[n] < ' ' || at[n] > '~' ? '?' : at[n];
     word[n] = '\0';
     return vf_fail(error, VF_USAGE,
-                   "line %zu: '%s' is not a number such as 2, -0.25 or 1e-3; blanks, tabs or commas part "
-                   "numbers, and '#' begins a comment",
+                   "line %zu: '%s' is not a number such as 2, -0.25 or 1e-3; blanks, tabs or commas separate "
+                   "numbers, and '#' starts a comment",
                    t->line, word);
 }
 
 static enum vf_status add_weight(struct table *t, double weight, struct vf_error *error)
 {
     if (!isfinite(weight))
-        return vf_fail(error, VF_USAGE, "line %zu: a number is too large; weights are finite", t->line);
+        return vf_fail(error, VF_USAGE, "line %zu: a number is too large; weights must be finite", t->line);
     if (t->count == MOST_WEIGHTS)
-        return vf_fail(error, VF_USAGE, "line %zu: there are more than %d weights, the most that are taken",
+        return vf_fail(error, VF_USAGE, "line %zu: there are more than %d weights, which is the maximum",
                        t->line, MOST_WEIGHTS);
     double *grown = vf_grow(t->weight, t->count, &t->room, sizeof *grown, "weights", error);
     if (grown == NULL)
@@ -155,8 +155,8 @@ static enum vf_status read_numbers(struct table *t, const char **at, size_t *cou
         const char c = **at;
         const bool is_end = c == '\0' || c == '\n' || c == '#';
         if (c == ',' ? *count == 0 || after_comma : is_end && after_comma)
-            return vf_fail(error, VF_USAGE, "line %zu: a number is missing beside a comma; write 0 for none",
-                           t->line);
+            return vf_fail(error, VF_USAGE,
+                           "line %zu: a number is missing beside a comma; write 0 for no weight", t->line);
         if (is_end)
             break;
         after_comma = c == ',';
@@ -182,8 +182,8 @@ static enum vf_status end_plane(struct table *t, struct vf_error *error)
         return VF_OK;
     if (t->planes > 0 && t->made != t->rows)
         return vf_fail(error, VF_USAGE,
-                       "line %zu: plane %zu ends here with %zu rows, the first has %zu; planes, parted by "
-                       "blank lines, have one number of rows",
+                       "line %zu: plane %zu ends here with %zu rows, but the first has %zu; all planes, "
+                       "separated by blank lines, need the same number of rows",
                        t->line, t->planes + 1, t->made, t->rows);
     t->rows = t->made;
     t->planes++;
@@ -200,8 +200,8 @@ static enum vf_status end_row(struct table *t, size_t count, struct vf_error *er
     t->made++;
     return count == t->across ? VF_OK
                               : vf_fail(error, VF_USAGE,
-                                        "line %zu: a row of %zu, the first (line %zu) has %zu numbers; rows "
-                                        "have one length",
+                                        "line %zu: this row has %zu numbers, but the first (line %zu) has "
+                                        "%zu; all rows need the same length",
                                         t->line, count, t->row_line, t->across);
 }
 
@@ -235,7 +235,7 @@ static enum vf_status check(const struct table *t, struct vf_error *error)
         const char *of;
     } axes[] = {{t->across, "numbers in a row"},
                 {t->rows, "rows in a plane"},
-                {t->planes, "planes, parted by blank lines"}};
+                {t->planes, "planes, separated by blank lines"}};
     bool any = false;
     if (t->count == 0)
         return vf_fail(error, VF_USAGE, "holds no numbers; rows of weights are needed");
@@ -243,11 +243,11 @@ static enum vf_status check(const struct table *t, struct vf_error *error)
         if (axes[i].size % 2 == 0)
             return vf_fail(
                 error, VF_USAGE,
-                "has %zu %s; an odd number is needed, so that a weight is in the middle (add zeros)",
+                "has %zu %s; an odd number is needed, so that one weight is in the middle (add zeros)",
                 axes[i].size, axes[i].of);
     for (size_t i = 0; i < t->count; i++)
         any = any || t->weight[i] != 0;
-    return any ? VF_OK : vf_fail(error, VF_USAGE, "all weights are 0: nothing is left of an image");
+    return any ? VF_OK : vf_fail(error, VF_USAGE, "all weights are 0, so nothing would be left of the image");
 }
 
 /* Of sizes and weights, the same on every machine. */
@@ -291,7 +291,7 @@ static enum vf_status split(const char *text, char path[VF_MOST_PATH + 1],
 {
     path[0] = checksum[0] = '\0';
     if (strlen(text) > VF_MOST_PATH)
-        return vf_fail(error, VF_USAGE, "a path has %d bytes at most", VF_MOST_PATH);
+        return vf_fail(error, VF_USAGE, "a path can have at most %d bytes", VF_MOST_PATH);
     memcpy(path, text, strlen(text) + 1);
     char *mark = strrchr(path, '#');
     if (mark != NULL && mark > path && strlen(mark + 1) == VF_CHECKSUM_DIGITS &&
@@ -321,9 +321,9 @@ enum vf_status vf_weights_read(const char *text, const char *filter, const char 
     *weights = make(&t, path, error);
     status = *weights == NULL ? VF_FAILED : VF_OK;
     if (status == VF_OK && checksum[0] != '\0' && strcmp(checksum, (*weights)->checksum) != 0)
-        status =
-            vf_fail(error, VF_USAGE, "holds other weights, of checksum %s; leave '#%s' out to take these",
-                    (*weights)->checksum, checksum);
+        status = vf_fail(error, VF_USAGE,
+                         "holds different weights, with checksum %s; leave out '#%s' to use these",
+                         (*weights)->checksum, checksum);
 out:
     if (status != VF_OK) {
         snprintf(prefix, sizeof prefix, "%s: %s=%.200s", filter, param, text);

@@ -61,8 +61,8 @@ static void warn_of_rounding(const struct vf_work *w)
     if (w->options->dtype_given || makes_float == NULL || w->format != VF_FORMAT_PNG)
         return;
     snprintf(note, sizeof note,
-             "%s gives float32, PNG holds integers: rounded and saturated to %s, negative values to 0 "
-             "(--dtype says otherwise; a .tif keeps all)",
+             "%s gives float32, but PNG holds integers: values are rounded and saturated to %s, negative "
+             "ones to 0 (--dtype changes the type; a .tif keeps float32)",
              makes_float->name, vf_type_name(w->result.type));
     say_once(w, w->out_name, note);
 }
@@ -76,9 +76,9 @@ void vf_work_warn(const struct vf_work *w)
     add_note(notes, sizeof notes, "", in->note);
     add_note(notes, sizeof notes, "not kept: ", lost);
     if (is_ome_name(w->out_name) && w->result.metadata != VF_META_OME)
-        add_note(notes, sizeof notes, "", "the result is no OME-TIFF, as the file is none");
+        add_note(notes, sizeof notes, "", "the result is not OME-TIFF, as the input is not");
     if (in->image_stack && !w->options->slices)
-        add_note(notes, sizeof notes, "", "a stack of images: --slices filters each by itself");
+        add_note(notes, sizeof notes, "", "a stack of images: --slices filters each one separately");
     if (notes[0] != '\0')
         say_once(w, w->in_name, notes);
 }
@@ -116,11 +116,10 @@ static enum vf_status find_context(const struct vf_work *w, struct vf_context *c
         c->aspect[axis] =
             c->spacing_known[0] && c->spacing_known[axis] ? c->spacing[axis] / c->spacing[0] : 1;
         if (!(c->aspect[axis] >= 1e-4 && c->aspect[axis] <= 1e4))
-            return vf_fail(
-                error, VF_USAGE,
-                "voxels %g times as long along %c as along x are out of proportion; give --spacing "
-                "XxYxZ",
-                c->aspect[axis], "xyz"[axis]);
+            return vf_fail(error, VF_USAGE,
+                           "voxels %g times as long along %c as along x are implausible; give the voxel size "
+                           "by --spacing XxYxZ",
+                           c->aspect[axis], "xyz"[axis]);
     }
     return VF_OK;
 }
@@ -169,8 +168,8 @@ static bool asks_for_gpu(const struct vf_options *o)
 const char *vf_work_without_gpu(const struct vf_options *options)
 {
     return options->scheme != NULL && is_gpu_scheme(options->scheme)
-               ? "--backend cpu without --scheme does without the GPU"
-               : "--backend cpu does without the GPU";
+               ? "use --backend cpu, without --scheme, to run without a GPU"
+               : "use --backend cpu to run without a GPU";
 }
 
 /* The device that is asked for. */
@@ -370,7 +369,7 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
                          w->out_name, error));
     if (!vf_volume_bytes(w->input->type, shape, &bytes_in) ||
         !vf_volume_bytes(w->result.type, &w->result.shape, &bytes_out))
-        return vf_fail(error, VF_FAILED, "%s: the image or its result overflows a size", w->in_name);
+        return vf_fail(error, VF_FAILED, "%s: the image or its result is too large to address", w->in_name);
     w->memory_limit = o->memory > 0 ? o->memory : w->session->free_bytes / 4 * 3;
     /* What can only go by rows is for the CPU. */
     if (w->cuda == NULL && o->backend == VF_BACKEND_AUTO && o->scheme == NULL &&
@@ -393,16 +392,18 @@ static enum vf_status check_memory(const struct vf_work *w, struct vf_error *err
     if (w->least_bytes > 0)
         return vf_fail(
             error, VF_FAILED,
-            "the thinnest slab of this chain needs %.0f MiB, and %s %.1f MiB; give it that much, "
-            "or filter a smaller piece",
+            "the thinnest slab of this chain needs %.0f MiB, but %s %.1f MiB; raise --memory, or filter a "
+            "smaller piece",
             ceil(w->least_bytes / mib + 1), /* libraries take a little more or less from run to run */
-            w->options->memory > 0 ? "--memory allows" : "there are", (double)w->memory_limit / mib);
+            w->options->memory > 0 ? "--memory allows" : "three quarters of free memory is",
+            (double)w->memory_limit / mib);
     return vf_fail(error, VF_FAILED,
-                   "this chain needs %.1f MiB for the image, its result and the work, and %s %.1f MiB; %s",
+                   "this chain needs %.1f MiB for the image, its result and workspace, but %s %.1f MiB; %s",
                    ceil((double)w->memory / mib * 10) / 10,
-                   w->options->memory > 0 ? "--memory allows" : "there are", (double)w->memory_limit / mib,
+                   w->options->memory > 0 ? "--memory allows" : "three quarters of free memory is",
+                   (double)w->memory_limit / mib,
                    w->options->memory > 0
-                       ? "give it more, or filter a smaller piece"
+                       ? "raise --memory, or filter a smaller piece"
                        : "filter a smaller piece, or raise --memory if swapping is acceptable");
 }
 

@@ -166,13 +166,13 @@ Test(chain, structure_mistakes)
     expect_error("gaussian,", "missing", "comma");
     expect_error(",gaussian", "missing", "comma");
     expect_error("gaussian,,gradient", "missing", "comma");
-    expect_error("gaussian:", "nothing stands", "KEY=VALUE");
-    expect_error("gaussian:2:", "nothing stands", "KEY=VALUE");
-    expect_error("gaussian::truncate=3", "nothing stands", "KEY=VALUE");
+    expect_error("gaussian:", "a parameter is empty", "KEY=VALUE");
+    expect_error("gaussian:2:", "a parameter is empty", "KEY=VALUE");
+    expect_error("gaussian::truncate=3", "a parameter is empty", "KEY=VALUE");
     expect_error("=2", "name is missing", "volfilter list");
     expect_error(":2", "name is missing", "volfilter list");
-    expect_error("gaussian:sigma=", "sigma has no value", "allowed: a length");
-    expect_error("gaussian:sigma", "sigma has no value", "allowed: a length");
+    expect_error("gaussian:sigma=", "sigma needs a value", "allowed: a length");
+    expect_error("gaussian:sigma", "sigma needs a value", "allowed: a length");
     expect_error("gaussian:sigma=1:sigma=2", "sigma is given twice", "once");
     expect_error("gaussian:1:sigma=2", "sigma is given twice", "once");
     expect_error("gaussian:sigma=1:3", "'3' has no name", "KEY=VALUE");

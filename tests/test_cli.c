@@ -186,13 +186,16 @@ Test(cli, flags)
 
 Test(cli, unknown_options)
 {
-    expect_error("-f gaussian --boundry=wrap a b",
-                 "unknown option '--boundry=wrap'; did you mean '--boundary'? (volfilter --help lists all)");
+    expect_error(
+        "-f gaussian --boundry=wrap a b",
+        "unknown option '--boundry=wrap'; did you mean '--boundary'? (volfilter --help lists all options)");
     expect_error("-f gaussian --boundry a b", "unknown option '--boundry'; did you mean '--boundary'?");
-    expect_error("-f gaussian --zzzzzz a b", "unknown option '--zzzzzz' (volfilter --help lists all)");
+    expect_error("-f gaussian --zzzzzz a b",
+                 "unknown option '--zzzzzz' (volfilter --help lists all options)");
     expect_error("-f gaussian -z a b", "unknown option '-z'");
-    expect_error("-f gaussian a -o b", "unknown option '-o'; the output is the last name (");
-    expect_error("-f gaussian a --output=b", "unknown option '--output=b'; the output is the last name (");
+    expect_error("-f gaussian a -o b", "unknown option '-o'; the output is the last file name (");
+    expect_error("-f gaussian a --output=b",
+                 "unknown option '--output=b'; the output is the last file name (");
     expect_error("-f gaussian -qz a b", "unknown option '-z'");
     expect_error("-f", "option '-f' needs CHAIN");
     expect_error("-f gaussian a b --threads", "option '--threads' needs N: a whole number from 1 to 1024");
@@ -223,10 +226,10 @@ Test(cli, file_counts)
     expect_error("-f gaussian a", "only one file given");
     expect_error("-f gaussian a b c",
                  "3 files given, IN and OUT expected; to filter several, use --out-dir DIR");
-    expect_error("-f gaussian --suffix _x a b", "--suffix goes with --out-dir");
+    expect_error("-f gaussian --suffix _x a b", "--suffix needs --out-dir");
     expect_error("-f gaussian --out-dir d", "no files given");
     expect_error("-f gaussian --out-dir d --suffix a/b x", "--suffix=a/b");
-    expect_error("-f gaussian --out-dir= x", "--out-dir= names no directory");
+    expect_error("-f gaussian --out-dir= x", "--out-dir= needs the name of a directory");
     expect_read("-f gaussian --out-dir d --suffix _x a b c");
     cr_expect_eq(line.word_count, 3);
     cr_expect_str_eq(line.out_dir, "d");
@@ -254,8 +257,8 @@ Test(cli, commands)
     cr_expect_eq(line.command, VF_COMMAND_VERSION);
     expect_read("-h");
     cr_expect_eq(line.command, VF_COMMAND_HELP);
-    expect_error("list all", "list takes no words");
+    expect_error("list all", "list takes no arguments");
     expect_error("info", "info needs a file");
-    expect_error("devices gpu", "devices takes no words, not 'gpu'");
+    expect_error("devices gpu", "devices takes no arguments, but got 'gpu'");
     expect_error("lst", "did you mean 'volfilter list'?");
 }

@@ -400,7 +400,7 @@ Test(plan, schemes_that_are_not_understood)
     for (size_t i = 0; i < COUNT(cuts); i++)
         expect_refused("gaussian", 20, cuts[i], "cut=STAGE/PLANES");
     expect_refused("gaussian", 20, "row-stream:tile=8x8x8:cut=RZ/2", "no sweep over a volume has a stage RZ");
-    expect_refused("gaussian", 20, "row-stream:tile=8x8x8:cut=GX/2", "others come before");
+    expect_refused("gaussian", 20, "row-stream:tile=8x8x8:cut=GX/2", "after other stages");
     expect_refused("gaussian", 1, "row-stream:tile=8x8x8:cut=GY/2", "over a volume");
     expect_refused("gaussian", 20, "row-streams", "row-stream");
     expect_refused("gaussian", 20, "", "reference");

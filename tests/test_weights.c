@@ -70,18 +70,18 @@ static void expect_error(const char *text, const char *piece)
 
 Test(weights, malformed_files_are_told_by_line)
 {
-    expect_error("1 2 3\n4 5\n7 8 9\n", "line 2: a row of 2, the first (line 1) has 3 numbers");
-    expect_error("1\n2\n3\n\n# b\n4\n5\n\n6\n", "line 8: plane 2 ends here with 2 rows, the first has 3");
+    expect_error("1 2 3\n4 5\n7 8 9\n", "line 2: this row has 2 numbers, but the first (line 1) has 3");
+    expect_error("1\n2\n3\n\n# b\n4\n5\n\n6\n", "line 8: plane 2 ends here with 2 rows, but the first has 3");
     expect_error("1\n2\n3\n\n4\n5\n", "line 7: plane 2 ends here with 2 rows");
     expect_error("1 2\n", "has 2 numbers in a row; an odd number is needed");
     expect_error("1\n2\n", "has 2 rows in a plane; an odd number");
-    expect_error("1\n\n2\n", "has 2 planes, parted by blank lines; an odd number");
+    expect_error("1\n\n2\n", "has 2 planes, separated by blank lines; an odd number");
     expect_error("1 2 x\n", "line 1: 'x' is not a number such as 2, -0.25 or 1e-3");
     expect_error("1 2\n3 4;5\n", "line 2: '4;5' is not a number");
     expect_error("1 0x10 2\n", "'0x10' is not a number");
     expect_error("nan", "'nan' is not a number");
     expect_error("1 -inf 2", "'-inf' is not a number");
-    expect_error("1 1e999 2", "line 1: a number is too large; weights are finite");
+    expect_error("1 1e999 2", "line 1: a number is too large; weights must be finite");
     expect_error("1 \xe2\x88\x92"
                  "2 3",
                  "'???2' is not a number");
@@ -99,8 +99,8 @@ Test(weights, other_files)
     char fifo[] = OWN_FILE, large[] = OWN_FILE;
     expect_error_of("-", "not read from standard input, which may be the image");
     expect_error_of("/nowhere/weights.txt",
-                    "cannot be read: No such file or directory (a chain's path holds no");
-    expect_error_of("/tmp", "is no regular file but a directory");
+                    "cannot be read: No such file or directory (a path in a chain cannot contain");
+    expect_error_of("/tmp", "is not a regular file but a directory");
     expect_error_of("/dev/zero", "a pipe or a device");
     cr_assert_not_null(mkdtemp(fifo));
     rmdir(fifo);
@@ -109,13 +109,13 @@ Test(weights, other_files)
     unlink(fifo);
     write_own_file(large, "1", 1);
     cr_assert_eq(truncate(large, (4 << 20) + 1), 0);
-    expect_error_of(large, "has 4194305 bytes; the most for a file of weights is 4194304");
+    expect_error_of(large, "has 4194305 bytes; the maximum for a file of weights is 4194304");
     unlink(large);
     expect_error_bytes("1 2\0 3", 6, "is not plain text");
     expect_error_bytes("\x89PNG\r\n\x1a\n", 8, "is not plain text");
     char *longest = calloc(VF_MOST_PATH + 2, 1);
     memset(longest, 'a', VF_MOST_PATH + 1);
-    expect_error_of(longest, "a path has 4095 bytes at most");
+    expect_error_of(longest, "a path can have at most 4095 bytes");
     free(longest);
 }
 
@@ -186,7 +186,7 @@ Test(weights, a_chain_is_known_by_its_weights)
     fclose(file);
     again = text_of(chain);
     cr_expect_str_neq(first, again);
-    expect_chain_error(first, "holds other weights, of checksum ");
+    expect_chain_error(first, "holds different weights, with checksum ");
     vf_free(again);
     vf_free(first);
     unlink(path);
@@ -197,7 +197,7 @@ Test(weights, in_a_chain)
     char path[] = OWN_FILE, chain[128];
     expect_chain_error("convolve", "convolve: file is missing; write convolve:file=PATH");
     expect_chain_error("convolve:flip=no", "convolve: file is missing");
-    expect_chain_error("convolve:file=", "file has no value; allowed: the path of a text file, without ','");
+    expect_chain_error("convolve:file=", "file needs a value; allowed: the path of a text file, without ','");
     expect_chain_error("convolve:flip=maybe", "allowed: yes or no");
     write_own_file(path, "1 2 3\n", 6);
     snprintf(chain, sizeof chain, "convolve:%s,nonsense", path);

@@ -58,8 +58,8 @@ test_notes_are_told_once() {
     cp "$SMALL" c.png
     expect 0 -f gradient --out-dir d a.png b.png c.png "$DATA/head-mri-plain.tif"
     [ "$(wc -l <err)" -eq 2 ]
-    says "d/a.png: gradient gives float32, PNG holds integers"
-    says "volfilter: true of 2 more files: gradient gives float32, PNG holds integers"
+    says "d/a.png: gradient gives float32, but PNG holds integers"
+    says "volfilter: the same for 2 more files: gradient gives float32, but PNG holds integers"
     expect 0 -v -f gradient --out-dir d a.png b.png
     says "d/a.png: gradient gives float32"
     says "d/b.png: gradient gives float32"
@@ -100,16 +100,16 @@ test_an_output_never_replaces_another_input() {
     cp "$SMALL" x_g.png
     cp "$SMALL" keep.png
     expect 2 -f gaussian --out-dir . --suffix _g x.png x_g.png
-    says "would replace 'x_g.png', which is an input too"
+    says "would replace 'x_g.png', which is also an input"
     same x_g.png keep.png
     # Its own input it may replace, and says so.
     expect 0 -f gaussian --dry-run --out-dir . x.png x_g.png
-    says "inputs that their own results would replace: 2 of 2; --suffix S gives these other names"
+    says "inputs that would be replaced by their own results: 2 of 2; --suffix S gives the results other names"
     same x.png keep.png
     expect 0 -q -f gaussian --dry-run --out-dir . x.png
     silent
     expect 0 -f gaussian --out-dir . x.png x_g.png
-    says "inputs that their own results will replace: 2 of 2"
+    says "inputs that will be replaced by their own results: 2 of 2"
     differ x.png keep.png
     same x.png x_g.png
 }
@@ -117,12 +117,12 @@ test_an_output_never_replaces_another_input() {
 test_the_directory() {
     echo file >d
     expect 1 -f gaussian --out-dir d "$SMALL"
-    says "--out-dir=d: this is no directory"
+    says "--out-dir=d: is not a directory"
     for dir in d/e d/e/f; do
         expect 1 -f gaussian --out-dir "$dir" "$SMALL"
         says "--out-dir=d"
         expect 1 -f gaussian --dry-run --out-dir "$dir" "$SMALL"
-        says "--out-dir=$dir: cannot make the directory"
+        says "--out-dir=$dir: cannot create the directory"
     done
     [ "$(cat d)" = file ]
 }
@@ -137,7 +137,7 @@ test_the_directory_is_made_with_its_parents() {
 }
 
 test_what_has_no_name() {
-    wrong "standard input has no name in --out-dir" -f gaussian --out-dir d -
+    wrong "standard input has no file name to use in --out-dir" -f gaussian --out-dir d -
     wrong "'x/' is a directory" -f gaussian --out-dir d x/
     wrong "'..' is a directory" -f gaussian --out-dir d ..
 }
@@ -165,14 +165,14 @@ test_lists_of_files() {
     says "--from-file=nowhere: cannot be read"
     printf 'a.png\nb.png\0c.png\0' >zeros
     expect 2 -f gaussian --out-dir z --from-file zeros
-    says "--from-file=zeros: there is a zero byte in line 2"
+    says "--from-file=zeros: line 2 contains a zero byte"
     [ ! -e z ]
     rm zeros
     : >empty
     expect 1 -f gaussian --out-dir d --from-file empty
-    says "there are no images in the list"
+    says "no images found in the list"
     expect 2 -f gaussian --from-file list a.png b.png
-    says "--from-file goes with --out-dir only"
+    says "--from-file needs --out-dir"
 }
 
 # Each is written by a thread of its own; what fails between them is reported in its place.
@@ -193,7 +193,7 @@ test_pictures_are_written_side_by_side() {
         same res/${i}x.png large.png
     done
     expect 3 --threads 4 -f gaussian --out-dir res --resume in/*.png
-    grep -q "15 of 16 files were finished before" err
+    grep -q "15 of 16 files were already finished" err
 }
 
 test_trees() {
@@ -220,7 +220,7 @@ test_trees() {
     expect 3 -f gaussian --tree --out-dir d in/nothing.png in/x.png
     mkdir none
     expect 1 -f gaussian --tree --out-dir d none
-    says "there are no images"
+    says "no images found"
 }
 
 # Longer than the system takes, which root cannot read either.
@@ -270,13 +270,13 @@ test_resume() {
     cp -p d/a.png before.png
     # What is finished stays as it is; what was changed, or is missing, is made.
     expect 0 -f gaussian --resume --report r.json --out-dir d a.png b.png c.png
-    says "1 of 3 files were finished before"
+    says "1 of 3 files were already finished"
     [ -z "$(find d/a.png -newer before.png)" ]
     [ -n "$(find d/b.png -newer before.png)" ]
     grep -q '"skipped": 1' r.json
     [ "$(names d)" = ".volfilter-done a.png b.png c.png" ]
     expect 0 -f gaussian --resume --out-dir d a.png b.png c.png
-    says "3 of 3 files were finished before"
+    says "3 of 3 files were already finished"
     # Another chain, other options, another input: all anew.
     expect 0 -f gaussian:2 --resume --out-dir d a.png b.png c.png
     silent
@@ -284,9 +284,9 @@ test_resume() {
     silent
     cp "$IMAGE" a.png
     expect 0 -f gaussian:2 --boundary wrap --resume --out-dir d a.png b.png
-    says "1 of 2 files were finished before"
+    says "1 of 2 files were already finished"
     expect 0 -f gaussian:2 --boundary wrap --threads 1 --memory 1G --resume --out-dir d a.png b.png
-    says "2 of 2 files were finished before"
+    says "2 of 2 files were already finished"
 }
 
 # Neither waited for nor read to an end that never comes.
@@ -309,7 +309,7 @@ test_resume_knows_weights() {
     expect 0 -f convolve:w.txt --dtype uint8 --resume --out-dir d a.png b.png
     echo "1, 2, 3 # the same" >w.txt
     expect 0 -f convolve:w.txt --dtype uint8 --resume --out-dir d a.png b.png
-    says "2 of 2 files were finished before"
+    says "2 of 2 files were already finished"
     cp d/a.png before.png
     echo "3 2 1" >w.txt
     expect 0 -f convolve:w.txt --dtype uint8 --resume --out-dir d a.png b.png
@@ -339,8 +339,8 @@ test_resume_of_files_in_place() {
     cp -p a.png before.png
     # What replaced its input is not filtered again.
     expect 3 -f gaussian --resume --out-dir . a.png b.png
-    says "1 of 2 files were finished before"
-    says "inputs that their own results will replace: 1 of 2"
+    says "1 of 2 files were already finished"
+    says "inputs that will be replaced by their own results: 1 of 2"
     same a.png before.png
     expect 0 -f gaussian --resume --out-dir . a.png
     test "$(grep -c replace err)" -eq 0
@@ -369,7 +369,7 @@ test_a_killed_run_knows_what_it_replaced() {
     wait $run || true
     cp -p a.png once.png
     expect 0 -f eed:iterations=2000 --resume --out-dir . a.png
-    says "1 of 1 files were finished before"
+    says "1 of 1 files were already finished"
     same a.png once.png
 }
 
@@ -379,29 +379,29 @@ test_what_is_done_stays_known() {
     cp "$SMALL" ' of a "scan".png'
     expect 0 -f gaussian --resume --out-dir d a.png ' of a "scan".png'
     expect 0 -f gaussian --resume --out-dir d a.png ' of a "scan".png'
-    says "2 of 2 files were finished before"
+    says "2 of 2 files were already finished"
     # Names may hold the ends of lines, which are those of the journal's.
     odd=$(printf 'two\nlines\\n\\.png')
     cp "$SMALL" "$odd"
     expect 0 -f gaussian --resume --out-dir . "$odd"
     expect 0 -f gaussian --resume --out-dir . "$odd"
-    says "1 of 1 files were finished before"
+    says "1 of 1 files were already finished"
     # A line that a crash cut short takes no other with it.
     printf 'cut short' >>d/.volfilter-done
     expect 0 -f gaussian --resume --out-dir d b.png
     expect 0 -f gaussian --resume --out-dir d b.png
-    says "1 of 1 files were finished before"
+    says "1 of 1 files were already finished"
     rm d/b.png
     # A run that is finished leaves nothing of its own behind, but takes nothing away.
     expect 0 -f gaussian --out-dir d b.png
     expect 0 -f gaussian --resume --out-dir d a.png b.png
-    says "2 of 2 files were finished before"
+    says "2 of 2 files were already finished"
 }
 
 test_report() {
     cp "$SMALL" a.tif
     expect 2 -f gaussian --out-dir d --report a.tif "$SMALL"
-    says "--report=a.tif would be written over an image"
+    says "--report=a.tif would overwrite an image"
     same a.tif "$SMALL"
     echo bad >bad.tif
     expect 3 -f gaussian --report r.json --out-dir d bad.tif "$SMALL" nowhere.tif
@@ -429,14 +429,14 @@ test_dry_runs_say_what_is_to_be_done() {
     expect 0 -f gaussian --resume --out-dir d a.png
     cp -pr d before
     expect 0 -f gaussian --resume --dry-run --explain --report r.json --out-dir d a.png "$IMAGE"
-    says "1 of 2 files were finished before"
+    says "1 of 2 files were already finished"
     [ "$(grep -c '^input' out)" -eq 1 ]
     grep -q '"status": "skipped"' r.json
     diff -r before d
     expect 1 -f gaussian --no-clobber --dry-run --out-dir d a.png
     says "d/a.png: exists; remove it"
     expect 1 -f gaussian --dry-run --out-dir a.png a.png
-    says "--out-dir=a.png: this is no directory"
+    says "--out-dir=a.png: is not a directory"
     expect 0 -f gaussian --dry-run --tree --out-dir e/ a.png
     [ ! -e e ]
     diff -r before d

@@ -120,11 +120,11 @@ test_unreadable() {
 }
 
 test_unknown_output_endings() {
-    wrong "o.jpg: the ending names no format to write; allowed: .tif, .tiff, .png, .mrc" -f gaussian "$SMALL" o.jpg
-    wrong "o: the ending names no format" -f gaussian "$SMALL" o
+    wrong "o.jpg: the extension names no output format; allowed: .tif, .tiff, .png, .mrc" -f gaussian "$SMALL" o.jpg
+    wrong "o: the extension names no output format" -f gaussian "$SMALL" o
     : >empty
     expect 2 -f gaussian "$SMALL" empty
-    says "empty: the ending names no format"
+    says "empty: the extension names no output format"
 }
 
 test_full_disk() {
@@ -184,7 +184,7 @@ test_other_formats_by_name() {
     says PNG
     [ ! -e o2.png ]
     expect 0 -f gaussian "$DATA/head-mri-plain.tif" o.ome.tif
-    says "the result is no OME-TIFF, as the file is none"
+    says "the result is not OME-TIFF, as the input is not"
 }
 
 test_stack_keeps_what_it_says() {

@@ -49,7 +49,7 @@ test_help_of_commands() {
     expect 0 tune gaussian --like "$SMALL" -h
     prints "--budget SECONDS "
     expect 2 help nosuch
-    says "there is no filter or command 'nosuch' ('volfilter list' lists the filters, 'volfilter --help' the commands)"
+    says "there is no filter or command 'nosuch' ('volfilter list' shows the filters, 'volfilter --help' the commands)"
     expect 2 help tun
     says "there is no filter or command 'tun'; did you mean 'tune'?"
     expect 2 help shemes

@@ -104,7 +104,7 @@ test_spacing_and_units() {
     expect 0 --dry-run --explain -f gaussian --spacing 2x2um "$IMAGE" h.png
     prints "voxel aspect 1x1 (2x2 um)"
     expect 2 -f gaussian --spacing 1x1x100000 "$STACK" h.tif
-    says "head-mri.tif: voxels 100000 times as long along z as along x are out of proportion"
+    says "head-mri.tif: voxels 100000 times as long along z as along x are implausible"
 }
 
 test_explain_knows_which_stages_are_side_by_side() {
@@ -129,7 +129,7 @@ test_what_follows_a_derivative_keeps_its_type() {
     expect 0 -f gaussian,perona-malik:k=5:iterations=1 "$STACK" b.tif
     has b.tif type uint16
     expect 0 -f gradient,gaussian "$SMALL" c.png
-    says "gradient gives float32, PNG holds integers"
+    says "gradient gives float32, but PNG holds integers"
     # Nothing is said of a result that cannot be.
     expect 1 -f hessian "$SMALL" d.png
     says "PNG holds 1 channel (grey) or 3 (RGB); the result has 2: write a .tif"
@@ -151,7 +151,7 @@ test_dtype() {
 
 test_float_result_into_png_is_rounded_with_a_note() {
     expect 0 -f gradient "$SMALL" o.png
-    says "rounded and saturated to uint8, negative values to 0 (--dtype says otherwise"
+    says "rounded and saturated to uint8, negative ones to 0 (--dtype changes the type"
     has o.png type uint8
     expect 0 -q -f gradient "$SMALL" o.png
     silent

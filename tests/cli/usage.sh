@@ -2,17 +2,17 @@
 # shellcheck shell=sh
 
 test_unknown_options_and_the_nearest() {
-    wrong "unknown option '--boundry'; did you mean '--boundary'? (volfilter --help lists all)" \
+    wrong "unknown option '--boundry'; did you mean '--boundary'? (volfilter --help lists all options)" \
         -f gaussian --boundry wrap "$IMAGE" o.png
     wrong "unknown option '--thread'; did you mean '--threads'?" -f gaussian --thread 2 "$IMAGE" o.png
-    wrong "unknown option '-x' (volfilter --help lists all)" -x -f gaussian "$IMAGE" o.png
+    wrong "unknown option '-x' (volfilter --help lists all options)" -x -f gaussian "$IMAGE" o.png
     wrong "option '--quiet' takes no value" --quiet=1 -f gaussian "$IMAGE" o.png
     wrong "option '-f' needs CHAIN" "$IMAGE" o.png -f
     wrong "option '--memory' needs SIZE: a size of at least 1M" -f gaussian "$IMAGE" o.png --memory
 }
 
 test_no_filter() {
-    wrong "no filter given; volfilter -f CHAIN IN OUT filters a file"
+    wrong "no filter given; 'volfilter -f CHAIN IN OUT' filters a file"
     wrong "no filter given" "$IMAGE" o.png
     wrong "no filter given; did you mean '-f gaussian'?" gaussian "$IMAGE" o.png
     wrong "did you mean 'volfilter list'?" lst
@@ -24,24 +24,24 @@ test_number_of_files() {
     wrong "only one file given" -f gaussian "$IMAGE"
     wrong "3 files given, IN and OUT expected; to filter several, use --out-dir DIR" -f gaussian "$IMAGE" a.png b.png
     wrong "no files given: volfilter -f CHAIN --out-dir DIR IN..." -f gaussian --out-dir d
-    wrong "--suffix goes with --out-dir only" -f gaussian --suffix _g "$IMAGE" o.png
+    wrong "--suffix needs --out-dir" -f gaussian --suffix _g "$IMAGE" o.png
     wrong "--suffix=a/b is not understood" -f gaussian --out-dir d --suffix a/b "$IMAGE"
     wrong "info needs a file" info
-    wrong "list takes no words, not 'gaussian'" list gaussian
-    wrong "devices takes no words, not 'gpu'" devices gpu
-    wrong "--like goes with tune only, whose chains stand without -f" -f gaussian --like "$IMAGE" "$IMAGE" o.png
+    wrong "list takes no arguments, but got 'gaussian'" list gaussian
+    wrong "devices takes no arguments, but got 'gpu'" devices gpu
+    wrong "--like is only for tune, which takes chains without -f" -f gaussian --like "$IMAGE" "$IMAGE" o.png
     wrong "--budget=soon is not understood; allowed: a number above 0" tune --budget soon
     wrong "--budget=0 is out of range; allowed: a number above 0" tune --budget 0
 }
 
 test_options_that_a_command_does_not_take() {
-    wrong "list takes no --json; volfilter help list says what it takes" list --json
-    wrong "help takes no --json" --json help gaussian
-    wrong "info takes no --dtype" info --dtype uint8 "$IMAGE"
-    wrong "info takes no --like" info --like "$IMAGE" "$IMAGE"
-    wrong "devices takes no --threads" devices --threads 2
-    wrong "tune takes no --spacing" tune --spacing 2x2x3um gaussian
-    wrong "tune takes no --json" tune --json
+    wrong "list does not take --json; volfilter help list shows what it takes" list --json
+    wrong "help does not take --json" --json help gaussian
+    wrong "info does not take --dtype" info --dtype uint8 "$IMAGE"
+    wrong "info does not take --like" info --like "$IMAGE" "$IMAGE"
+    wrong "devices does not take --threads" devices --threads 2
+    wrong "tune does not take --spacing" tune --spacing 2x2x3um gaussian
+    wrong "tune does not take --json" tune --json
     expect 0 -q -v info "$IMAGE"
 }
 
@@ -51,10 +51,10 @@ test_empty_names() {
     wrong "file 2 of 2 has an empty name" -f gaussian --out-dir d "$IMAGE" ''
     wrong "file 1 of 1 has an empty name" -f gaussian --out-dir d --tree ''
     wrong "file 1 of 1 has an empty name" info ''
-    wrong "--out-dir= names no directory" -f gaussian --out-dir '' "$IMAGE"
-    wrong "--from-file= names no file" -f gaussian --out-dir d --from-file ''
-    wrong "--report= names no file" -f gaussian --out-dir d --report '' "$IMAGE"
-    wrong "--like= names no file" tune --like ''
+    wrong "--out-dir= needs the name of a directory" -f gaussian --out-dir '' "$IMAGE"
+    wrong "--from-file= needs the name of a file" -f gaussian --out-dir d --from-file ''
+    wrong "--report= needs the name of a file" -f gaussian --out-dir d --report '' "$IMAGE"
+    wrong "--like= needs the name of a file" tune --like ''
 }
 
 test_unknown_filters_and_parameters() {
@@ -62,8 +62,8 @@ test_unknown_filters_and_parameters() {
         -f gausian "$IMAGE" o.png
     wrong "unknown filter 'zzzzzz' (volfilter list shows all filters)" -f zzzzzz "$IMAGE" o.png
     wrong "there is no filter or command 'gausian'; did you mean 'gaussian'?" help gausian
-    wrong "unknown filter '5'; a comma parts filters: decimals follow a point, a vector is 2x2x1" -f gaussian:sigma=1,5 "$IMAGE" o.png
-    wrong "gaussian: no parameter 'sgima'; did you mean 'sigma'? it has sigma, truncate (volfilter help gaussian" \
+    wrong "unknown filter '5'; commas separate filters: write decimals with a point, and vectors as 2x2x1" -f gaussian:sigma=1,5 "$IMAGE" o.png
+    wrong "gaussian: no parameter 'sgima'; did you mean 'sigma'? its parameters: sigma, truncate (volfilter help gaussian" \
         -f gaussian:sgima=2 "$IMAGE" o.png
     wrong "gradient: method=sobol is not understood; did you mean 'sobel'? allowed: central, sobel, scharr or gaussian" \
         -f gradient:method=sobol "$IMAGE" o.png
@@ -72,13 +72,13 @@ test_unknown_filters_and_parameters() {
 test_chain_structure() {
     wrong "a filter is missing before or after a comma" -f gaussian, "$IMAGE" o.png
     wrong "a filter is missing before or after a comma" -f ,gaussian "$IMAGE" o.png
-    wrong "gaussian: sigma has no value" -f gaussian:sigma= "$IMAGE" o.png
+    wrong "gaussian: sigma needs a value" -f gaussian:sigma= "$IMAGE" o.png
     wrong "gaussian: sigma is given twice" -f gaussian:sigma=1:sigma=2 "$IMAGE" o.png
-    wrong "gaussian: nothing stands between or after" -f gaussian: "$IMAGE" o.png
+    wrong "gaussian: a parameter is empty" -f gaussian: "$IMAGE" o.png
     wrong "gaussian: '3' has no name" -f gaussian:1:3 "$IMAGE" o.png
     chain=gaussian
     for _ in 1 2 3 4 5 6 7; do chain=$chain,$chain; done
-    wrong "a chain of 128 filters is too long; the most is 64" -f "$chain" "$IMAGE" o.png
+    wrong "a chain of 128 filters is too long; the maximum is 64" -f "$chain" "$IMAGE" o.png
 }
 
 test_values_out_of_range() {
@@ -148,7 +148,7 @@ test_option_values() {
 test_schemes() {
     wrong "scheme" --scheme nonsense -f gaussian "$SMALL" o.png
     wrong "--scheme= is not understood" --scheme= -f gaussian "$SMALL" o.png
-    wrong "the CPU has row-stream and reference, for the whole chain" --scheme GX=row-stream -f gaussian "$SMALL" o.png
+    wrong "the CPU has row-stream and reference, each for the whole chain" --scheme GX=row-stream -f gaussian "$SMALL" o.png
 }
 
 test_cuda_is_not_there_yet() {
@@ -162,11 +162,11 @@ test_cuda_is_not_there_yet() {
 
 test_weights() {
     wrong "convolve: file is missing; write convolve:file=PATH" -f convolve "$IMAGE" o.png
-    wrong "convolve: file=no.txt: cannot be read: No such file or directory (a chain's path holds no ',' and no ':')" \
+    wrong "convolve: file=no.txt: cannot be read: No such file or directory (a path in a chain cannot contain ',' or ':')" \
         -f convolve:no.txt "$IMAGE" o.png
-    wrong "convolve: file=a: cannot be read: No such file or directory (a chain's path holds no ',' and no ':')" \
+    wrong "convolve: file=a: cannot be read: No such file or directory (a path in a chain cannot contain ',' or ':')" \
         -f convolve:a,b.txt "$IMAGE" o.png
-    wrong "is no regular file but a directory" -f convolve:/ "$IMAGE" o.png
+    wrong "is not a regular file but a directory" -f convolve:/ "$IMAGE" o.png
     wrong "convolve: file=$IMAGE: is not plain text (an image, a spreadsheet or UTF-16?)" \
         -f "convolve:$IMAGE" "$IMAGE" o.png
     wrong "/3x3x3.txt has 3 planes of weights (blank lines separate planes), which need a stack" \
