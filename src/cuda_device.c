@@ -122,7 +122,7 @@ static enum vf_status open_ordinal(struct vf_cuda *cuda, int ordinal, struct vf_
     VF_TRY(vf_cuda_check(api, api->cuDeviceGet(&cuda->device, ordinal), "finding the device", error));
     VF_TRY(vf_cuda_describe(api, cuda->device, &cuda->gpu, error));
     if (cuda->gpu.capability < VF_CUDA_LEAST_CAPABILITY)
-        return vf_fail(error, VF_FAILED, "%.100s has compute capability %d.%d, and %d.%d is needed",
+        return vf_fail(error, VF_FAILED, "%.100s has compute capability %d.%d, but %d.%d or higher is needed",
                        cuda->gpu.name, cuda->gpu.capability / 10, cuda->gpu.capability % 10,
                        VF_CUDA_LEAST_CAPABILITY / 10, VF_CUDA_LEAST_CAPABILITY % 10);
     VF_TRY(vf_cuda_check(api, api->cuDevicePrimaryCtxRetain(&cuda->context, cuda->device),
@@ -167,7 +167,7 @@ static enum vf_status open_device(struct vf_cuda *cuda, int ordinal, struct vf_e
     int count = 0;
     VF_TRY(vf_cuda_check(api, api->cuInit(0), "the CUDA driver does not start (nvidia-smi may say more)",
                          error));
-    VF_TRY(vf_cuda_check(api, api->cuDriverGetVersion(&cuda->driver_version), "asking the driver's version",
+    VF_TRY(vf_cuda_check(api, api->cuDriverGetVersion(&cuda->driver_version), "querying the driver's version",
                          error));
     VF_TRY(vf_cuda_check(api, api->cuDeviceGetCount(&count), "counting the devices", error));
     if (count > MOST_DEVICES)
@@ -276,7 +276,7 @@ static enum vf_status read_resources(const struct vf_cuda_api *api, struct vf_cu
     for (size_t i = 0; status == VF_OK && i < sizeof wanted / sizeof *wanted; i++)
         status = vf_cuda_check(
             api, api->cuFuncGetAttribute(wanted[i].value, wanted[i].attribute, kernel->function),
-            "reading what a kernel needs", error);
+            "querying a kernel's resources", error);
     return status;
 }
 
@@ -367,7 +367,7 @@ static enum vf_status load_precompiled(const struct vf_cuda *cuda, const char *t
         return vf_fail(error, VF_FAILED, "%s", cuda->precompiled.why.text);
     const enum vf_status status = load(&cuda->api, ptx, loaded, error);
     vf_free(ptx);
-    return status == VF_OK ? VF_OK : vf_fail_in(error, status, "a kernel that came with volfilter");
+    return status == VF_OK ? VF_OK : vf_fail_in(error, status, "a kernel shipped with volfilter");
 }
 
 /* A driver may not take code of a compiler of a later CUDA than its own. */
@@ -377,8 +377,8 @@ static void explain_load(const struct vf_cuda *cuda, struct vf_error *error)
     int major, minor;
     if (cuda->nvrtc.nvrtcVersion(&major, &minor) == NVRTC_SUCCESS && major > cuda->driver_version / 1000)
         snprintf(error->text + length, sizeof error->text - length,
-                 "; the compiler is of CUDA %d.%d, the driver of %d.%d: install a newer driver or an older "
-                 "toolkit",
+                 "; the compiler is from CUDA %d.%d, the driver from %d.%d: install a newer driver or an "
+                 "older toolkit",
                  major, minor, cuda->driver_version / 1000, cuda->driver_version % 1000 / 10);
 }
 
@@ -395,7 +395,7 @@ static enum vf_status make_kernel(struct vf_cuda *cuda, const struct vf_cache_ke
     if (cuda->gpu.precompiled != NULL)
         return load_precompiled(cuda, text, loaded, error);
     /* Nothing is compiled for a device that is lost. */
-    VF_TRY(vf_cuda_check(&cuda->api, cuda->api.cuCtxSynchronize(), "making a kernel", error));
+    VF_TRY(vf_cuda_check(&cuda->api, cuda->api.cuCtxSynchronize(), "building a kernel", error));
     if (cuda->coming.plan != NULL) {
         vf_compile_coming(cuda);
         if (find_kept(cuda, key, loaded))

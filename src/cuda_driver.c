@@ -119,7 +119,7 @@ enum vf_status vf_nvrtc_api_open(struct vf_nvrtc_api *api, struct vf_error *erro
     }
     return vf_fail(error, VF_FAILED,
                    "no CUDA run-time compiler: %.700s; install the CUDA toolkit (its package cuda-nvrtc is "
-                   "enough) and set CUDA_HOME to where it is",
+                   "enough) and set CUDA_HOME to its location",
                    first.text);
 }
 

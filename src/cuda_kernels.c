@@ -59,7 +59,7 @@ static enum vf_status fill_args(struct vf_cuda_launch *kernel, struct vf_cuda *c
     fill_params(&kernel->work.flow, kernel->args + 1);
     if (in_memory) {
         VF_TRY(vf_cuda_device_check(&cuda->api, vf_cuda_take(cuda, &kernel->table, bytes),
-                                    "taking device memory", error));
+                                    "allocating device memory", error));
         TRY_CUDA(cuMemcpyHtoDAsync(kernel->table, kernel->args + 1, bytes, stream), "uploading parameters");
     }
 out:
@@ -91,10 +91,10 @@ static enum vf_status compile(struct vf_cuda_launch *kernel, struct vf_cuda *cud
         TRY_CUDA(cuFuncSetAttribute(kernel->made.compiled.function,
                                     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                     (int)kernel->made.shared),
-                 "asking for shared memory");
+                 "requesting shared memory");
     TRY_CUDA(cuOccupancyMaxActiveBlocksPerMultiprocessor(
                  &kernel->made.resident, kernel->made.compiled.function, threads, kernel->made.shared),
-             "asking what fits");
+             "querying the occupancy");
     if (kernel->made.resident > 0 && threads <= kernel->made.compiled.block_threads)
         *seconds = vf_gpu_predict(c, &cuda->gpu, choice->scheme, &choice->config,
                                   kernel->made.compiled.registers, NULL) *
@@ -178,12 +178,11 @@ static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda
     }
     if (best < 0) {
         if (launch->forced || launch->precompiled || !kernel->work.c.shallow)
-            return status != VF_OK
-                       ? status
-                       : vf_fail(error, VF_DEVICE,
-                                 "scheme %s: its kernel needs more than the device has; give a smaller block "
-                                 "or another scheme",
-                                 launch->scheme->name);
+            return status != VF_OK ? status
+                                   : vf_fail(error, VF_DEVICE,
+                                             "scheme %s: its kernel needs more resources than the device "
+                                             "has; use a smaller block or another scheme",
+                                             launch->scheme->name);
         const struct vf_forced safe = {
             .scheme = &vf_gpu_global_read, .variant = -1, .grid = -1, .virtual_blocks = -1, .interior = -1};
         if (vf_gpu_rank(&kernel->work.c, &cuda->gpu, &safe, list, 1) == 0)

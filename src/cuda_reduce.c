@@ -110,7 +110,7 @@ static enum vf_status make_kernel(struct kernel *kernel, const struct values *v,
     if (kernel->shared > 0)
         TRY_CUDA(cuFuncSetAttribute(kernel->compiled.function,
                                     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)kernel->shared),
-                 "asking for shared memory");
+                 "requesting shared memory");
 out:
     vf_text_free(&text);
     return status;
@@ -243,7 +243,7 @@ static enum vf_status reduce_on_device(const struct values *v, struct vf_reducer
     if (result == NULL)
         return VF_FAILED;
     VF_TRY(vf_cuda_device_check(&v->cuda->api, vf_cuda_take(v->cuda, &out, kernel.out_bytes),
-                                "taking device memory", error));
+                                "allocating device memory", error));
     TRY_CUDA(cuMemsetD8Async(out, 0, kernel.out_bytes, v->stream), "clearing memory");
     VF_TRY(launch_all(&kernel, v, &box, out, error));
     TRY_CUDA(cuMemcpyDtoHAsync(result, out, kernel.out_bytes, v->stream), "downloading a reduction");

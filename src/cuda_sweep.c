@@ -57,7 +57,7 @@ enum vf_status vf_cuda_field_alloc(struct vf_cuda *cuda, ptrdiff_t nx, ptrdiff_t
         return VF_OK;
     const CUresult result = vf_cuda_take(cuda, field, bytes);
     *fits = result != CUDA_ERROR_OUT_OF_MEMORY;
-    return *fits ? vf_cuda_device_check(&cuda->api, result, "taking memory", error) : VF_OK;
+    return *fits ? vf_cuda_device_check(&cuda->api, result, "allocating device memory", error) : VF_OK;
 }
 
 void vf_cuda_field_free(struct vf_cuda *cuda, CUdeviceptr *field)
@@ -336,7 +336,7 @@ enum vf_status vf_cuda_sweep_mark(struct vf_cuda_sweep *sweep, int index, struct
 {
     return vf_cuda_device_check(&sweep->cuda->api,
                                 sweep->cuda->api.cuEventRecord(sweep->mark[index], sweep->stream),
-                                "marking the time", error);
+                                "recording an event", error);
 }
 
 void vf_cuda_add_times(struct vf_cuda *cuda, CUevent const mark[4])
@@ -443,11 +443,11 @@ enum vf_status vf_cuda_sweep_open(struct vf_cuda_sweep *sweep, struct vf_cuda *c
     VF_TRY(vf_cuda_enter(cuda, error) == VF_OK ? VF_OK : VF_DEVICE);
     if (straight || cuda->stream == NULL)
         TRY_CUDA(cuStreamCreate(straight ? &sweep->stream : &cuda->stream, CU_STREAM_NON_BLOCKING),
-                 "making a stream");
+                 "creating a stream");
     if (!straight)
         sweep->stream = cuda->stream;
     for (int i = 0; i < 4; i++)
-        TRY_CUDA(cuEventCreate(&sweep->mark[i], CU_EVENT_DEFAULT), "making an event");
+        TRY_CUDA(cuEventCreate(&sweep->mark[i], CU_EVENT_DEFAULT), "creating an event");
     if (straight)
         vf_staging_open_straight(&sweep->staging, cuda, sweep->stream);
     else if (has_transfers(job))

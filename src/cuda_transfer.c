@@ -42,7 +42,7 @@ enum vf_status vf_staging_open(struct vf_staging *staging, struct vf_cuda *cuda,
         status = VF_FAILED;
     VF_TRY(status);
     for (int i = 0; i < VF_STAGING_BUFFERS; i++)
-        TRY_CUDA(cuEventCreate(&staging->done[i], CU_EVENT_DEFAULT), "making an event");
+        TRY_CUDA(cuEventCreate(&staging->done[i], CU_EVENT_DEFAULT), "creating an event");
 out:
     if (status != VF_OK)
         vf_staging_close(staging);

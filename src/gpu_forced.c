@@ -46,8 +46,8 @@ static enum vf_status read_variant(struct vf_forced *forced, const char *value, 
         }
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i > 0 ? ", " : "", variants[i]);
     }
-    return vf_fail(error, VF_USAGE, "--scheme %s: variant '%s'; it has %s", forced->scheme->name, value,
-                   all[0] != '\0' ? all : "none");
+    return vf_fail(error, VF_USAGE, "--scheme %s: unknown variant '%s'; it has %s", forced->scheme->name,
+                   value, all[0] != '\0' ? all : "none");
 }
 
 /* "32", "32x8" or "32x8x2": x, y, z; axes that are not given stay 0. */
@@ -104,8 +104,8 @@ static enum vf_status read_key(struct vf_forced *forced, const char *key, const 
         good = read_flag(value, &forced->interior);
     else
         return vf_fail(error, VF_USAGE,
-                       "--scheme %s: key '%s'; keys are block=XxYxZ, work=XxYxZ, stream=N, variant=NAME, "
-                       "grid=flat|full, virtual=0|1, interior=0|1, fuse=N",
+                       "--scheme %s: unknown key '%s'; keys are block=XxYxZ, work=XxYxZ, stream=N, "
+                       "variant=NAME, grid=flat|full, virtual=0|1, interior=0|1, fuse=N",
                        forced->scheme->name, key);
     return good ? VF_OK
                 : vf_fail(error, VF_USAGE,
@@ -124,7 +124,7 @@ static enum vf_status read_entry(const char **at, struct vf_forced *forced, stru
     if (**at == '=') {
         if (strlen(name) >= sizeof forced->stage)
             return vf_fail(error, VF_USAGE,
-                           "--scheme %s=: no stage has so long a name; --explain prints them", name);
+                           "--scheme %s=: no stage has such a long name; --explain prints them", name);
         memcpy(forced->stage, name, strlen(name) + 1);
         ++*at;
         if (!take_word(at, ":,", name, sizeof name))
@@ -138,7 +138,7 @@ static enum vf_status read_entry(const char **at, struct vf_forced *forced, stru
     while (**at == ':') {
         ++*at;
         if (!take_word(at, "=:,", key, sizeof key) || **at != '=')
-            return vf_fail(error, VF_USAGE, "--scheme %s: after ':' comes key=value", name);
+            return vf_fail(error, VF_USAGE, "--scheme %s: key=value must follow ':'", name);
         ++*at;
         if (!take_word(at, ":,", value, sizeof value))
             return vf_fail(error, VF_USAGE, "--scheme %s: the value of %s is too long", name, key);

@@ -159,9 +159,9 @@ static enum vf_status no_kernel(const struct vf_gpu_request *request, const char
                                 struct vf_error *error)
 {
     if (request->gpu->precompiled != NULL)
-        return vf_fail(error, VF_FAILED, "no kernel that came with volfilter does for %s%s, and %.900s", kind,
-                       name, request->gpu->precompiled->why.text);
-    return vf_fail(error, VF_FAILED, "no GPU scheme takes %s%s on %s", kind, name, request->gpu->name);
+        return vf_fail(error, VF_FAILED, "no kernel shipped with volfilter fits %s%s, and %.900s", kind, name,
+                       request->gpu->precompiled->why.text);
+    return vf_fail(error, VF_FAILED, "no GPU scheme can run %s%s on %s", kind, name, request->gpu->name);
 }
 
 /* How many stages from s on the user wants in one kernel; 0: that cannot be, and why. */
@@ -170,10 +170,10 @@ static int forced_stages(const struct vf_gpu_request *request, int s, const char
     const struct vf_forced *forced = forced_for(request, s);
     const int left = request->flow->stage_count - s;
     const int wanted = forced->fuse == 0 ? 1 : forced->fuse < left ? forced->fuse : left;
-    *why = wanted > MOST_FUSED ? "so many stages are not put into one kernel: give a smaller fuse" : NULL;
+    *why = wanted > MOST_FUSED ? "too many stages for one kernel: use a smaller fuse" : NULL;
     for (int i = s + 1; i < s + wanted && *why == NULL; i++)
         if (!says_same(forced_for(request, i), forced))
-            *why = "fuse counts stages that follow and are told the same";
+            *why = "all stages that fuse counts must be given the same scheme";
     return *why == NULL ? wanted : 0;
 }
 

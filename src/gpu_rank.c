@@ -286,7 +286,8 @@ const char *vf_gpu_refusal(const struct vf_kernel_case *c, const struct vf_gpu *
         return why;
     if (list_candidates(c, gpu, forced->scheme, forced, config, &why) > 0)
         return "a block needs more registers than the device has";
-    return why != NULL ? why : "none of its blocks fits the stencil and the device; block= gives others";
+    return why != NULL ? why
+                       : "none of its block sizes fits the stencil and the device; try others with block=";
 }
 
 /* ---- choosing ---- */

@@ -50,12 +50,12 @@ static enum vf_status fail_compile(const struct vf_nvrtc_api *api, nvrtcProgram 
         log = vf_alloc(bytes + 1, 1, "compiler's log", &ignored);
     if (log != NULL && api->nvrtcGetProgramLog(program, log) != NVRTC_SUCCESS)
         log[0] = '\0';
-    const char *said = log != NULL && log[0] != '\0' ? log : "it left no message";
+    const char *said = log != NULL && log[0] != '\0' ? log : "no message";
     /* A device newer than the compiler ends here: its name is no valid option. */
     const char *advice = result == RESULT_COMPILATION
                              ? ""
-                             : "; if the CUDA toolkit does not know the device, install a newer toolkit, for "
-                               "an old device an older one";
+                             : "; if the CUDA toolkit does not support the device, install a newer toolkit, "
+                               "or for an old device an older one";
     vf_fail(error, VF_FAILED, "%.80s does not compile for %s (NVRTC error %d): %.*s%s", name, arch, result,
             shown_length(said), said, advice);
     vf_free(log);
@@ -77,11 +77,10 @@ static enum vf_status take_code(const struct vf_nvrtc_api *api, nvrtcProgram pro
         vf_free(*code);
         *code = NULL;
     }
-    return vf_fail(
-        error, VF_FAILED,
-        "%.80s compiled, but NVRTC gives no machine code for it (error %d); install another version "
-        "of the CUDA toolkit",
-        name, result);
+    return vf_fail(error, VF_FAILED,
+                   "%.80s compiled, but NVRTC returns no machine code for it (error %d); install another "
+                   "version of the CUDA toolkit",
+                   name, result);
 }
 
 /* The headers as NVRTC takes them, two lists in one block: the texts, then the names. */
@@ -114,7 +113,7 @@ enum vf_status vf_nvrtc_compile(const struct vf_nvrtc_api *api, const char *text
     nvrtcResult result =
         api->nvrtcCreateProgram(&program, text, name, header_count, headers, headers + header_count);
     if (result != NVRTC_SUCCESS) {
-        vf_fail(error, VF_FAILED, "%.80s: NVRTC cannot take the text (error %d)", name, result);
+        vf_fail(error, VF_FAILED, "%.80s: NVRTC cannot accept the source (error %d)", name, result);
         goto out;
     }
     result = api->nvrtcCompileProgram(program, OPTION_COUNT + 1, arguments);
@@ -134,7 +133,8 @@ enum vf_status vf_nvrtc_find(struct vf_error *error)
     int major, minor;
     enum vf_status status = vf_nvrtc_api_open(&api, error);
     if (status == VF_OK && api.nvrtcVersion(&major, &minor) != NVRTC_SUCCESS)
-        status = vf_fail(error, VF_FAILED, "the CUDA run-time compiler, libnvrtc, does not tell its version");
+        status =
+            vf_fail(error, VF_FAILED, "the CUDA run-time compiler, libnvrtc, does not report its version");
     vf_nvrtc_api_close(&api);
     return status;
 }

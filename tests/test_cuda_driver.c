@@ -283,38 +283,31 @@ Test(nvrtc, every_failure_is_told_and_leaves_nothing)
         enum vf_status status; /* VF_DEVICE: the compiler refuses the text, as it will again */
         const char *message;
     } cases[] = {
-        {{1}, 8, VF_FAILED, "trial.cu: NVRTC cannot take the text (error 1)"},
+        {{1}, 8, VF_FAILED, "trial.cu: NVRTC cannot accept the source (error 1)"},
         {{0, 6}, 8, VF_DEVICE, "trial.cu does not compile for sm_75 (NVRTC error 6): first\nsecond"},
-        {{0, 6, 0, 0, 1},
-         8,
-         VF_DEVICE,
-         "trial.cu does not compile for sm_75 (NVRTC error 6): it left no message"},
-        {{0, 6, 0, 0, 0, 1},
-         8,
-         VF_DEVICE,
-         "trial.cu does not compile for sm_75 (NVRTC error 6): it left no message"},
+        {{0, 6, 0, 0, 1}, 8, VF_DEVICE, "trial.cu does not compile for sm_75 (NVRTC error 6): no message"},
+        {{0, 6, 0, 0, 0, 1}, 8, VF_DEVICE, "trial.cu does not compile for sm_75 (NVRTC error 6): no message"},
         {{0, 5, 0, 0, 1},
          8,
          VF_FAILED,
-         "trial.cu does not compile for sm_75 (NVRTC error 5): it left no message; if the CUDA toolkit does "
-         "not "
-         "know the device, install a newer toolkit, for an old device an older one"},
+         "trial.cu does not compile for sm_75 (NVRTC error 5): no message; if the CUDA toolkit does "
+         "not support the device, install a newer toolkit, or for an old device an older one"},
         {{0, 0, 7},
          8,
          VF_FAILED,
-         "trial.cu compiled, but NVRTC gives no machine code for it (error 7); install another version of "
+         "trial.cu compiled, but NVRTC returns no machine code for it (error 7); install another version of "
          "the "
          "CUDA toolkit"},
         {{0},
          0,
          VF_FAILED,
-         "trial.cu compiled, but NVRTC gives no machine code for it (error 0); install another version of "
+         "trial.cu compiled, but NVRTC returns no machine code for it (error 0); install another version of "
          "the "
          "CUDA toolkit"},
         {{0, 0, 0, 9},
          8,
          VF_FAILED,
-         "trial.cu compiled, but NVRTC gives no machine code for it (error 9); install another version of "
+         "trial.cu compiled, but NVRTC returns no machine code for it (error 9); install another version of "
          "the "
          "CUDA toolkit"},
     };

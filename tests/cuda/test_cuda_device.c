@@ -347,6 +347,7 @@ Test(cuda_device, driver_that_is_older_than_the_compiler_is_named)
         cr_assert_eq(vf_cuda_kernel(cuda, text_of(11), &kernel, &error), VF_FAILED);
         unsetenv("FAKE_CUDA_FAIL");
         expect_in("loading a kernel");
-        cr_expect_eq(strstr(error.text, "the compiler is of CUDA 13.99, the driver of 12.4") != NULL, older);
+        cr_expect_eq(strstr(error.text, "the compiler is from CUDA 13.99, the driver from 12.4") != NULL,
+                     older);
     }
 }

@@ -349,9 +349,10 @@ Test(cuda_failures, taking_memory_is_not_always_short_of_it)
     static const struct {
         const char *chain, *call, *why;
     } failing[] = {
-        {"gaussian", "cuMemAlloc", "taking memory: "},
+        {"gaussian", "cuMemAlloc", "allocating device memory: "},
         {"gaussian", "cuMemsetD2D8Async", "clearing memory: "},
-        {"perona-malik:iterations=9:k=3", "cuMemAlloc", "taking memory: "}, /* a field between two runs */
+        {"perona-malik:iterations=9:k=3", "cuMemAlloc",
+         "allocating device memory: "}, /* a field between two runs */
     };
     char number[16];
     for (int i = 0; i < 3; i++) {

@@ -130,7 +130,7 @@ Test(precompiled, filters_without_a_compiler)
     ship(streamed);
     expect_right("gaussian,gradient", 68);
     expect_right("gaussian:sigma=1.1,gradient", 200);
-    expect_refused("gaussian,gradient", 69, "no kernel that came with volfilter does for stage GM");
+    expect_refused("gaussian,gradient", 69, "no kernel shipped with volfilter fits stage GM");
     expect_refused("gaussian:sigma=2", 68, "stage GX, and the CUDA run-time compiler");
 }
 
@@ -177,7 +177,7 @@ Test(precompiled, what_is_damaged_or_foreign_is_not_there)
              folder);
     cr_assert_eq(system(command), 0); /* NOLINT: a name that mkdtemp made */
     open_device("users");
-    expect_refused("gaussian,gradient", 68, "no kernel that came with volfilter");
+    expect_refused("gaussian,gradient", 68, "no kernel shipped with volfilter");
 }
 
 Test(precompiled, what_the_cache_holds_is_used_too)
