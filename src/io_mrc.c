@@ -75,12 +75,11 @@ static enum vf_status check_sizes(const struct vf_reader *reader, const struct v
         return vf_fail(error, VF_FAILED, "claims %lld x %lld x %lld voxels, more than can be addressed",
                        (long long)header->count[0], (long long)header->count[1], (long long)header->count[2]);
     if (bytes > reader->file_bytes)
-        return vf_fail(
-            error, VF_FAILED,
-            "its %lld x %lld x %lld voxels of mode %d and %u bytes of extended header would end at "
-            "byte %zu, but the file has %llu: it was cut short; copy it again",
-            (long long)header->count[0], (long long)header->count[1], (long long)header->count[2],
-            header->mode, header->extended, bytes, (unsigned long long)reader->file_bytes);
+        return vf_fail(error, VF_FAILED,
+                       "its %lld x %lld x %lld voxels of mode %d and %u bytes of extended header would end "
+                       "at byte %zu, but the file has only %llu: it was cut short; copy it again",
+                       (long long)header->count[0], (long long)header->count[1], (long long)header->count[2],
+                       header->mode, header->extended, bytes, (unsigned long long)reader->file_bytes);
     return VF_OK;
 }
 

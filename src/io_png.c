@@ -61,7 +61,7 @@ static enum vf_status fail_png(const struct png_state *state, const char *what, 
 {
     const bool ended = feof(state->file);
     const char *cause = errno == ENOSPC || errno == EIO || errno == EDQUOT || errno == EFBIG ? strerror(errno)
-                        : ended ? "the file ends before: it was cut short; copy it again"
+                        : ended ? "the file ends too early: it was cut short; copy it again"
                                 : state->message;
     return vf_fail(error, VF_FAILED, "%s: %s", what, cause);
 }
@@ -126,8 +126,10 @@ static bool check_size(struct vf_reader *reader, struct vf_error *error)
     const png_uint_32 height = png_get_image_height(state->png, state->info);
     size_t bytes;
     if (!vf_size_mul(row, height, &bytes) || !vf_size_plausible(bytes, reader->file_bytes, 1100)) {
-        vf_fail(error, VF_FAILED, "claims %lu x %lu pixels, more than a file of %llu bytes can hold",
-                (unsigned long)width, (unsigned long)height, (unsigned long long)reader->file_bytes);
+        vf_fail(
+            error, VF_FAILED,
+            "claims %lu x %lu pixels, more than a file of %llu bytes can hold; it is damaged: copy it again",
+            (unsigned long)width, (unsigned long)height, (unsigned long long)reader->file_bytes);
         return false;
     }
     state->left += 32 * row;
@@ -151,7 +153,7 @@ static bool start_reading(struct vf_reader *reader, struct vf_error *error)
         return false;
     }
     if (!guarded(state, read_header)) {
-        fail_png(state, "its header is broken", error);
+        fail_png(state, "its header is damaged", error);
         return false;
     }
     if (png_get_color_type(state->png, state->info) == PNG_COLOR_TYPE_PALETTE) {
@@ -163,7 +165,7 @@ static bool start_reading(struct vf_reader *reader, struct vf_error *error)
     if (!check_size(reader, error))
         return false;
     if (!guarded(state, set_transforms)) {
-        fail_png(state, "its header is broken", error);
+        fail_png(state, "its header is damaged", error);
         return false;
     }
     return true;

@@ -66,7 +66,7 @@ static enum vf_status find_ome(struct vf_reader *reader, const struct vf_tiff_la
         !vf_ome_recognise(description))
         return VF_OK;
     if (layout->samples == 0)
-        return vf_fail(error, VF_FAILED, "page 1: has no samples");
+        return vf_fail(error, VF_FAILED, "page 1 has no samples");
     if (vf_ome_parse(&tags->ome, description, directories, layout->samples, error) != VF_OK)
         return VF_FAILED;
     const struct vf_ome *ome = tags->ome;
@@ -112,9 +112,10 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
             break;
         vf_tiff_clear_error(&state->decoder.stream);
         if (!TIFFReadDirectory(state->decoder.tif))
-            return vf_fail(error, VF_FAILED,
-                           "page %zu: its directory is broken (%s); the file may be cut short", pages + 1,
-                           vf_tiff_cause(&state->decoder.stream, "unknown cause"));
+            return vf_fail(
+                error, VF_FAILED,
+                "page %zu: its directory is damaged (%s); the file may be cut short: copy it again",
+                pages + 1, vf_tiff_cause(&state->decoder.stream, "unknown cause"));
     }
     if (pages == 0)
         return vf_fail(error, VF_FAILED,
@@ -285,7 +286,8 @@ static enum vf_status check_total(struct vf_reader *reader, struct vf_error *err
     if (info->page_count > INT32_MAX || __builtin_mul_overflow(state->page_bytes, info->page_count, &total) ||
         !vf_size_plausible(total, reader->file_bytes, state->ratio))
         return vf_fail(error, VF_FAILED,
-                       "claims %zu pages of %zu bytes, more than a file of %llu bytes can hold",
+                       "claims %zu pages of %zu bytes, more than a file of %llu bytes can hold; it is "
+                       "damaged: copy it again",
                        info->page_count, state->page_bytes, (unsigned long long)reader->file_bytes);
     return VF_OK;
 }

@@ -37,8 +37,8 @@ static enum vf_status check_extents(const struct vf_reader *reader, TIFF *tif,
             bytes = needed;
         if (__builtin_add_overflow(at, bytes, &end) || end > reader->file_bytes)
             return vf_fail(error, VF_FAILED,
-                           "page %zu: %s %u would end at byte %llu, but the file has %llu: it was "
-                           "cut short; copy it again",
+                           "page %zu: %s %u would end at byte %llu, but the file has only %llu: it was cut "
+                           "short; copy it again",
                            page + 1, kind, i + 1, (unsigned long long)(at + bytes),
                            (unsigned long long)reader->file_bytes);
     }
@@ -60,8 +60,9 @@ static enum vf_status check_sizes(const struct vf_reader *reader, TIFF *tif,
                        page + 1, layout->tile_width, layout->tile_height, layout->width, layout->height);
     if (!vf_size_plausible(page_bytes, reader->file_bytes, ratio))
         return vf_fail(error, VF_FAILED,
-                       "page %zu: claims %u x %u pixels, more than a file of %llu bytes can hold", page + 1,
-                       layout->width, layout->height, (unsigned long long)reader->file_bytes);
+                       "page %zu: claims %u x %u pixels, more than a file of %llu bytes can hold; it is "
+                       "damaged: copy it again",
+                       page + 1, layout->width, layout->height, (unsigned long long)reader->file_bytes);
     return check_extents(reader, tif, layout, page, error);
 }
 

@@ -247,7 +247,7 @@ static enum vf_status choose_page(const struct work *w, struct vf_tiff_layout *l
     struct vf_tiff_decoder *decoder = w->decoder;
     const bool current = TIFFCurrentDirOffset(decoder->tif) == state->directories[w->page];
     if (!current && !TIFFSetSubDirectory(decoder->tif, state->directories[w->page]))
-        return vf_fail(error, VF_FAILED, "page %zu: its directory is broken: %s", w->page + 1,
+        return vf_fail(error, VF_FAILED, "page %zu: its directory is damaged: %s", w->page + 1,
                        vf_tiff_cause(&decoder->stream, "the file has changed"));
     if (decoder->stream.io_error != 0)
         return vf_fail(error, VF_FAILED, "page %zu: its directory cannot be read: %s", w->page + 1,

@@ -67,7 +67,7 @@ static enum vf_status expand_chain(struct vf_plan *plan, struct vf_error *error)
             return status;
         live *= plan->link[i].output_count;
         if (live > VF_MAX_LIVE)
-            return vf_fail(error, VF_USAGE, "%s: the chain produces more than %d channels from each one",
+            return vf_fail(error, VF_USAGE, "%s: the chain produces more than %d channels from each channel",
                            context.filter, VF_MAX_LIVE);
     }
     plan->output_count = live;
@@ -84,11 +84,12 @@ static enum vf_status check_boxes(const struct vf_plan *plan, struct vf_error *e
             for (int axis = 0; axis < 3 && global->box_size[0] > 0; axis++)
                 if (global->box_at[axis] < 0 || global->box_size[axis] > extent[axis] ||
                     global->box_at[axis] > extent[axis] - global->box_size[axis])
-                    return vf_fail(error, VF_USAGE,
-                                   "%s: the box %ldx%ldx%ld+%ld+%ld+%ld is not inside the image, %ldx%ldx%ld",
-                                   plan->chain->link[i].filter->name, global->box_size[0],
-                                   global->box_size[1], global->box_size[2], global->box_at[0],
-                                   global->box_at[1], global->box_at[2], extent[0], extent[1], extent[2]);
+                    return vf_fail(
+                        error, VF_USAGE,
+                        "%s: the box %ldx%ldx%ld+%ld+%ld+%ld is not inside the image, which is %ldx%ldx%ld",
+                        plan->chain->link[i].filter->name, global->box_size[0], global->box_size[1],
+                        global->box_size[2], global->box_at[0], global->box_at[1], global->box_at[2],
+                        extent[0], extent[1], extent[2]);
         }
     return VF_OK;
 }

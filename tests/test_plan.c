@@ -469,13 +469,13 @@ Test(plan, noise_boxes)
     char chain[80];
     for (size_t i = 0; i < COUNT(outside); i++) {
         snprintf(chain, sizeof chain, "and:noise=%s", outside[i]);
-        expect_refused(chain, 20, NULL, "is not inside the image, 20x20x20");
+        expect_refused(chain, 20, NULL, "is not inside the image, which is 20x20x20");
     }
-    expect_refused("and:noise=8x8x2+0+0+0", 1, NULL, "is not inside the image, 20x20x1");
-    expect_refused("and:noise=4x4+18+0", 1, NULL, "is not inside the image, 20x20x1");
+    expect_refused("and:noise=8x8x2+0+0+0", 1, NULL, "is not inside the image, which is 20x20x1");
+    expect_refused("and:noise=4x4+18+0", 1, NULL, "is not inside the image, which is 20x20x1");
     expect_refused("and:noise=4x4+16+0", 20, NULL, "noise has two sizes");
     expect_refused("srad:noise=4x4+16+0", 20, NULL, "noise has two sizes");
-    expect_refused("srad:noise=4x4+18+0", 1, NULL, "is not inside the image, 20x20x1");
+    expect_refused("srad:noise=4x4+18+0", 1, NULL, "is not inside the image, which is 20x20x1");
     expect_refused("and:noise=4x4+16+0:threshold=1", 1, NULL, "leave one of them out");
     for (size_t i = 0; i < COUNT(inside); i++) {
         struct planned p;
