@@ -39,12 +39,13 @@
         .name = "alpha", .kind = VF_PARAM_NUMBER, .initial = "0.001", .max = 1,                    \
         .help = "diffusivity across structures and where there are none; along structures it is 1" \
     }
-#define VF_PARAM_C                                                                                          \
-    {                                                                                                       \
-        .name = "C", .kind = VF_PARAM_NUMBER, .initial = "1", .max = 1e30,                                  \
-        .help = "coherence threshold: the larger it is, the more coherent a structure must be to be "       \
-                "smoothed along; (mu1 - mu3)^2, from the structure tensor's eigenvalues, is compared with " \
-                "C S^4, where S is the range of the input divided by 255"                                   \
+#define VF_PARAM_C                                                                                           \
+    {                                                                                                        \
+        .name = "C", .kind = VF_PARAM_NUMBER, .initial = "1", .max = 1e30,                                   \
+        .help =                                                                                              \
+            "coherence threshold: the larger it is, the more coherent a structure must be to be "            \
+            "smoothed along; (mu1 - mu3)^2, in 2D (mu1 - mu2)^2, of the structure tensor's eigenvalues, is " \
+            "compared with C S^4, where S is the range of the input divided by 255"                          \
     }
 #define VF_PARAM_ITERATIONS                                                                    \
     {                                                                                          \

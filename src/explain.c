@@ -324,6 +324,9 @@ void vf_explain(const struct vf_explained *x, FILE *to)
                 x->memory > x->memory_limit ? "would have to be" : "is", mib(plan->between_bytes),
                 mib(plan->work_bytes));
     fprintf(to, "memory %.1f MiB predicted peak, limit %.1f MiB\n", mib(x->memory), mib(x->memory_limit));
+    if (x->compile_seconds > 0)
+        fprintf(to, "kernels that the cache lacks are compiled first: about %.1f s, once\n",
+                x->compile_seconds);
 }
 
 static void json_links(const struct vf_explained *x, struct vf_json *json)
@@ -458,4 +461,5 @@ void vf_explain_json(const struct vf_explained *x, struct vf_json *json)
         vf_explain_stream_json(x, json);
     vf_json_integer(json, "memory_bytes", (long long)x->memory);
     vf_json_integer(json, "memory_limit_bytes", (long long)x->memory_limit);
+    vf_json_number(json, "compile_seconds", x->compile_seconds);
 }

@@ -17,6 +17,7 @@ struct vf_explained {
     const struct vf_stream_plan *stream; /* slab by slab; NULL: the whole is held */
     bool overlapped;                     /* not because it is larger than memory */
     size_t memory, memory_limit;         /* bytes: predicted peak, allowed */
+    double compile_seconds;              /* predicted, of kernels that the cache lacks; 0: it has all */
 };
 
 void vf_explain(const struct vf_explained *explained, FILE *to);

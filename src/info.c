@@ -41,19 +41,27 @@ static void print_spacing(FILE *to, const struct vf_info *info)
         fputs("unknown\n", to);
         return;
     }
+    /* MRC files and their users have angstroms. */
+    const bool in_angstroms = info->format == VF_FORMAT_MRC && strcmp(info->unit, "nm") == 0;
     for (int i = 0; i < 3; i++) {
         fputs(i > 0 ? " x " : "", to);
-        fprintf(to, info->spacing_known[i] ? "%.7g" : "?", info->spacing[i]);
+        fprintf(to, info->spacing_known[i] ? "%.7g" : "?", (in_angstroms ? 10 : 1) * info->spacing[i]);
     }
     putc(' ', to);
-    print_safely(to, info->unit[0] != '\0' ? info->unit : "(no unit)");
+    print_safely(to, in_angstroms ? "A" : info->unit[0] != '\0' ? info->unit : "(no unit)");
     putc('\n', to);
 }
 
-static double megabytes(const struct vf_info *info)
+static void print_bytes(FILE *to, const struct vf_info *info)
 {
+    const double mib = 1 << 20, kib = 1 << 10;
     size_t bytes;
-    return vf_volume_bytes(info->type, &info->shape, &bytes) ? (double)bytes / (1 << 20) : 0;
+    if (!vf_volume_bytes(info->type, &info->shape, &bytes))
+        fputs("too large to count", to);
+    else if ((double)bytes < mib)
+        fprintf(to, "%.1f KiB", (double)bytes / kib);
+    else
+        fprintf(to, "%.1f MiB", (double)bytes / mib);
 }
 
 static void print_text(FILE *to, const char *path, const struct vf_info *info)
@@ -87,7 +95,9 @@ static void print_text(FILE *to, const char *path, const struct vf_info *info)
                 : info->shape.nt > 1 ? "volumes"
                                      : "one volume",
                 info->big_endian ? "big" : "little");
-    fprintf(to, "\n  in memory    %.1f MiB\n", megabytes(info));
+    fputs("\n  in memory    ", to);
+    print_bytes(to, info);
+    putc('\n', to);
     if (info->note[0] != '\0') {
         fputs("  note         ", to);
         print_safely(to, info->note);

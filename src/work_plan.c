@@ -430,7 +430,9 @@ void vf_work_explain(const struct vf_work *w, FILE *to)
                                    .stream = w->stream.pass_count > 0 ? &w->stream : NULL,
                                    .overlapped = w->overlapped,
                                    .memory = w->memory,
-                                   .memory_limit = w->memory_limit};
+                                   .memory_limit = w->memory_limit,
+                                   .compile_seconds =
+                                       w->cuda == NULL ? 0 : vf_plan_compile_seconds(&w->plan, w->cuda)};
     if (!w->options->json) {
         vf_explain(&x, to);
         return;

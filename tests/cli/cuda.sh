@@ -87,6 +87,16 @@ test_explain_names_kernels() {
     prints '"predicted_seconds": '
 }
 
+test_explain_tells_what_is_to_be_compiled() {
+    fake 0 --backend cuda --explain --dry-run -f gaussian "$SMALL" out.tif
+    prints "kernels that the cache lacks are compiled first: about "
+    fake 0 --backend cuda -f gaussian "$SMALL" out.tif
+    fake 0 --backend cuda --explain --dry-run -f gaussian "$SMALL" out.tif
+    [ "$(grep -c "are compiled first" out)" = 0 ]
+    fake 0 --backend cuda --explain --dry-run --json -f gaussian "$SMALL" out.tif
+    prints '"compile_seconds": 0'
+}
+
 test_explain_tells_once_of_what_repeats() {
     fake 0 --backend cuda --explain --dry-run -f eed:iterations=80 "$STACK" out.tif
     prints "runs 3 to 10, each: eed x8"

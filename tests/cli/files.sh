@@ -247,7 +247,7 @@ test_mrc() {
     expect 0 info v.mrc
     prints "MRC"
     prints "4 x 3 x 2"
-    prints "2 x 2 x 2 nm"
+    prints "20 x 20 x 20 A"
     prints "one volume, little-endian"
     expect 0 -f gaussian:sigma=0 v.mrc same.rec
     tail -c 24 same.rec >data
