@@ -426,6 +426,38 @@ Test(diffusion, constant)
         }
 }
 
+/* D stays between 0 and I where the square of a gradient is no normal number, in units of 2^-exponent. Beside
+ * k=0 every gradient is an edge, as far out as a bright spot on zeros reaches. */
+Test(diffusion, vanishing_gradients)
+{
+    static const char *const chains[] = {"eed:k=0", "eed", "eed:rho=1:k=0", "and:k=0"};
+    for (size_t c = 0; c < COUNT(chains); c++)
+        for (int precise = 0; precise < 2; precise++)
+            for (int nz = 1; nz <= 8; nz += 7)
+                for (int n = 0; n < 10; n++) {
+                    const int exponent = (precise ? 500 : 55) + 4 * n;
+                    struct pipeline p = pipeline_reference(chains[c], 15, 12, nz, precise != 0);
+                    struct vf_volume in = pipeline_input(&p, 3);
+                    double before = 0, after = 0;
+                    for (size_t i = 0; i < volume_elements(&in); i++) {
+                        before += pow(volume_get(&in, i), 2);
+                        volume_set(&in, i, ldexp(volume_get(&in, i), -exponent));
+                    }
+                    struct vf_volume reference = pipeline_run(&p, &in, NULL);
+                    p.scheme = NULL;
+                    struct vf_volume out = pipeline_run(&p, &in, NULL);
+                    for (size_t i = 0; i < volume_elements(&out); i++)
+                        after += pow(ldexp(volume_get(&out, i), exponent), 2);
+                    cr_expect(after <= before * (1 + 1e-6), "%s, %d planes, 2^-%d: %g after %g", chains[c],
+                              nz, exponent, sqrt(after), sqrt(before));
+                    cr_expect_arr_eq(out.data, reference.data, volume_size(&out), "%s, %d planes, 2^-%d",
+                                     chains[c], nz, exponent);
+                    vf_volume_free(&in);
+                    vf_volume_free(&reference);
+                    vf_volume_free(&out);
+                }
+}
+
 /* ---- what they are for ---- */
 
 /* A step edge of 100 across x, or a line of height 100 at 25 degrees from x, whole or with 8 voxels missing.

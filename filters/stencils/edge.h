@@ -24,12 +24,14 @@ VF_DEVICE REAL vf_edge_exponential(int way, REAL squared_gradient, REAL inverse_
     return vf_exp_minus(ORDINARY_QUOTIENT(way, VF_EDGE_DIVIDEND, divisor));
 }
 
-/* D is I + share * g g^T, g being the gradient: the share is (eigenvalue - 1) / |g|^2. */
+/* D is I + share * g g^T, g being the gradient: the share is (eigenvalue - 1) / |g|^2. A |g|^2 so small that
+ * the share may be infinite counts as 0. */
 VF_DEVICE REAL vf_edge_share(int way, REAL squared_gradient, REAL inverse_k)
 {
     /* 0, or from half a unit in 1's last place on. */
     const REAL less = (R(1.0) - vf_edge_exponential(way, squared_gradient, inverse_k)) - R(1.0);
-    return ORDINARY_QUOTIENT(way, less, squared_gradient == R(0.0) ? R(1.0) : squared_gradient);
+    const int is_flat = squared_gradient < R(0.5) * VF_SMALLEST_NORMAL;
+    return ORDINARY_QUOTIENT(way, less, is_flat ? R(1.0) : squared_gradient);
 }
 
 #endif
