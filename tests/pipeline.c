@@ -122,7 +122,8 @@ struct vf_volume pipeline_input(const struct pipeline *p, unsigned seed)
         const double level = (x / 5 + y / 4 + z / 3) % 3 == 0 ? 40 : 160;
         put(&in, i, x % 7 < 3 ? level : level + (double)(state % 1000) * 0.04);
         if (p->has_nans && state % 512 == 0)
-            ((uint32_t *)in.data)[i] = 0x7fc00000u | (state & 0x803fffffu);
+            ((uint32_t *)in.data)[i] = (state & 0x400000u) != 0 ? 0x7fc00000u | (state & 0x803fffffu)
+                                                                : 0x7f800000u | (state & 0x80000000u);
     }
     return in;
 }

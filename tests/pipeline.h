@@ -16,7 +16,7 @@ struct pipeline {
     const char *chain;
     ptrdiff_t nx, ny, nz, nt;
     enum vf_type type; /* of the input */
-    bool has_nans;     /* some values of an input of VF_F32 are NaNs, of different bits */
+    bool has_nans;     /* some values of an input of VF_F32 are NaNs, of different bits, and infinities */
     enum vf_boundary boundary;
     double constant;
     double aspect[3]; /* 0: 1 */

@@ -10,6 +10,7 @@
 static const char *const safe[] = {"global-read", NULL};
 static const char *const planned[] = {"", NULL};
 
+/* Each of ordinary values, and of such among which are NaNs and infinities, by the same kernels. */
 Test(cuda_run, one_filter_after_another)
 {
     static const char *const chains[] = {
@@ -41,8 +42,11 @@ Test(cuda_run, one_filter_after_another)
     }
     struct vf_cuda *cuda = device_open();
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
-        const struct pipeline p = {
+        struct pipeline p = {
             .chain = chains[i], .nx = 37, .ny = 18, .nz = 9, .type = VF_F32, .result_type = VF_F32};
+        device_check(&p, cuda, safe);
+        device_check(&p, cuda, planned);
+        p.has_nans = true;
         device_check(&p, cuda, safe);
         device_check(&p, cuda, planned);
     }
