@@ -4,21 +4,22 @@
  * A box has x, y, z, the place of its first cell, `args`, and
  *   REAL read(int input, int k, int j, int i, int dx)   the cell at plane k, row j, column i of the box,
  *                                                       shifted by dx; k and j may lie outside the box
- *   bool open(int axis, bool upper, int k, int j, int i)
- *   enum reads_before   1: what cells of a pack share is read before they are computed; next to them, all of
- *                       a pack's columns are in the grid then */
+ *   bool open(int axis, bool upper, int k, int j, int i)   OPEN_LO or OPEN_HI (stencil.h) of that cell
+ *   enum reads_before   1: what the cells of a pack have in common is read before they are computed, for
+ *                       which all columns of a pack must be in the grid */
 #ifndef VF_DEVICE_BOX_H
 #define VF_DEVICE_BOX_H
 
-/* 1: lanes of a warp, side by side along x, give one another the cells beside their packs (device_tile.h). */
+/* 1: the lanes of a warp are side by side along x, and get the cells beside their packs from one another
+ * (device_tile.h). */
 #ifndef VF_SHUFFLES
 #define VF_SHUFFLES 0
 #endif
 
-/* Cells of a pack of the box. Where taps are loops (kernel_source.c), offsets along x are not constants, and
- * packs could not be picked apart. */
+/* Cells of a pack of the box. It is one cell where taps are loops (kernel_source.c): then offsets along x are
+ * not constants, so that no cell could be picked out of a pack. */
 #define VF_BOX_PACK (VF_WORK_X % VF_PACK == 0 && VF_HALO_X <= 32 ? VF_PACK : 1)
-/* A thread's packs of one row lie as far apart as the block's threads take together. */
+/* A thread's packs in one row. Between two of them are those of the block's other threads. */
 #define VF_BOX_PACKS (VF_WORK_X / VF_BOX_PACK)
 #define VF_TILE_X (VF_BLOCK_X * VF_WORK_X)
 #define VF_TILE_Y (VF_BLOCK_Y * VF_WORK_Y)
@@ -35,6 +36,7 @@ VF_INLINE constexpr int vf_round_up(int i, int step)
     return (i + step - 1) / step * step;
 }
 
+/* The accessor that a stage sees: one cell of a box. */
 template <class Box, int N> struct vf_box_cell {
     const VfArgs &args;
     const Box &box;
@@ -55,7 +57,7 @@ template <class Box, int N> struct vf_box_cell {
     }
 };
 
-/* A box of which one pack is computed, whose own row and those next to it have been read. */
+/* A box of which one pack is computed; the pack, and those next to it along y and z, have been read. */
 template <class Box, int N> struct vf_read_box {
     enum { BEFORE_Z, BEFORE_Y, OWN, AFTER_Y, AFTER_Z, ROWS };
     const Box &box;
@@ -95,7 +97,7 @@ template <class Box, int N> struct vf_read_box {
     }
 };
 
-/* NaN if any cell is in doubt. */
+/* Computes a pack. Returns NaN if a cell's short way left its result in doubt. */
 template <bool is_short, int N, class Box>
 VF_INLINE REAL vf_compute_cells(const VfArgs &args, const Box &box, int k, int j,
                                 REAL (&result)[VF_OUTPUTS][N])
@@ -109,6 +111,7 @@ VF_INLINE REAL vf_compute_cells(const VfArgs &args, const Box &box, int k, int j
     return doubt;
 }
 
+/* Computes a pack the short way, and the long way if any cell is in doubt. */
 template <int N, class Box>
 VF_INLINE void vf_compute_surely(const VfArgs &args, const Box &box, int k, int j,
                                  REAL (&result)[VF_OUTPUTS][N])
@@ -118,8 +121,8 @@ VF_INLINE void vf_compute_surely(const VfArgs &args, const Box &box, int k, int 
         vf_compute_cells<false>(args, box, k, j, result);
 }
 
-/* Bodies have branches, behind which the compiler would read again, cell by cell: so what cells share is read
- * before, and doubt is looked for once. */
+/* Behind a branch in a body the compiler would read again, for each cell. So what cells have in common is
+ * read before they are computed, and doubt is asked for once a pack. */
 template <int N, class Box> VF_INLINE void vf_compute_pack(const Box &box, int k, int j)
 {
     REAL result[VF_OUTPUTS][N];
@@ -127,7 +130,7 @@ template <int N, class Box> VF_INLINE void vf_compute_pack(const Box &box, int k
         vf_compute_surely(box.args, vf_read_box<Box, N>(box, k, j), k, j, result);
     else
         vf_compute_surely(box.args, box, k, j, result);
-    /* Lanes beyond the grid compute for their neighbours' sake. */
+    /* Lanes beyond the grid are there only for their neighbours, which take cells from them. */
     if (VF_SHUFFLES && box.x >= box.args.nx)
         return;
     const long long at = vf_row(box.args, box.y + j, box.z + k) + box.x;
@@ -144,7 +147,7 @@ template <int N, class Box> VF_INLINE void vf_compute_box(const Box &box)
     }
 }
 
-/* Those that are wanted, each as a box of its own, box_at(j, k): half the code. */
+/* Only the rows that are wanted, each as a box of its own, box_at(j, k): half the code. */
 template <int N, class At> VF_INLINE void vf_compute_rows(const VfArgs &args, int y, int z, At box_at)
 {
     const int rows = min(VF_WORK_Y, args.ny - y), planes = min(VF_WORK_Z, args.z_end - z);
@@ -154,7 +157,7 @@ template <int N, class At> VF_INLINE void vf_compute_rows(const VfArgs &args, in
     }
 }
 
-/* Whether the rows that a box of cells reaches lie in the grid, and its planes are wanted. */
+/* Whether all rows that a box of cells reads are in the grid, and all its planes are to be written. */
 VF_INLINE bool vf_are_rows_interior(const VfArgs &args, int y, int z, int height, int depth)
 {
     return y >= VF_HALO_Y && y + height + VF_HALO_Y <= args.ny && z + depth <= args.z_end &&

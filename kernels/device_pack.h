@@ -1,13 +1,12 @@
-/* Packs: neighbouring cells of a row that are moved at once. VF_PACK of them are 16 bytes of the compute
- * type. A pack begins at an x that is a multiple of its cells: rows are aligned so that it is one access and
- * ends within the pitch. */
+/* Packs: neighbouring cells of a row that are moved at once. VF_PACK cells of the compute type have 16 bytes.
+ * A pack begins at a multiple of its number of cells; rows are aligned so that this makes one access, which
+ * ends within the row's padding at the latest. */
 #ifndef VF_DEVICE_PACK_H
 #define VF_DEVICE_PACK_H
 
 #define VF_PACK (128 / REAL_BITS)
 
-/* Kernels do not write what they read, so that inputs may be read as constants: a pack that several cells of
- * a thread need is loaded once. */
+/* The type as which so many bytes are moved. */
 template <int bytes> struct vf_word;
 template <> struct vf_word<1> {
     typedef unsigned char type;
@@ -25,6 +24,7 @@ template <> struct vf_word<16> {
     typedef uint4 type;
 };
 
+/* The largest piece of N elements that is one access. */
 template <class T, int N> struct vf_piece {
     enum { bytes = N * sizeof(T) > 16 ? 16 : N * sizeof(T), cells = bytes / sizeof(T) };
     typedef typename vf_word<bytes>::type word;
@@ -34,6 +34,8 @@ template <class T, int N> struct vf_piece {
     };
 };
 
+/* Inputs are read as constants (__ldg), since kernels do not write what they read: so the compiler loads a
+ * pack once that several cells of a thread need. */
 template <class T, int N> VF_INLINE void vf_read_pack(const T *from, REAL (&to)[N])
 {
     typedef vf_piece<T, N> piece;
@@ -60,7 +62,7 @@ template <class T, int N> VF_INLINE void vf_write_pack(T *to, const REAL (&from)
         __stwb((typename piece::word *)(to + first), vf_stored<T, N>(from, first));
 }
 
-/* Where `is_wanted`; without a branch, which would be around the conversion too. */
+/* Writes if `is_wanted`. Only the store depends on that: a branch would be around the conversion too. */
 template <class T, int N> VF_INLINE void vf_write_pack_if(bool is_wanted, T *to, const REAL (&from)[N])
 {
     typedef vf_piece<T, N> piece;
@@ -80,12 +82,12 @@ template <class A> struct vf_same<A, A> {
     enum { yes = 1 };
 };
 
-/* Where all are of one type, the compiler is spared a choice at every access. */
+/* Whether all inputs are of one type, so that the compiler need not make a choice at every access. */
 #define VF_IS_LIKE_FIRST(k) &&vf_same<vf_in_##k, vf_in_0>::yes
 enum { vf_inputs_alike = true VF_EACH_INPUT(VF_IS_LIKE_FIRST) };
 #undef VF_IS_LIKE_FIRST
 
-/* The pack at from(where the input begins). Cells beyond nx are padding, with any value. */
+/* Loads the pack at from(p), p being where the input begins. Cells beyond nx are padding, of any value. */
 template <int N, class From>
 VF_INLINE void vf_load_pack_from(const VfArgs &args, int input, From from, REAL (&to)[N])
 {
@@ -100,14 +102,14 @@ VF_INLINE void vf_load_pack_from(const VfArgs &args, int input, From from, REAL 
     }
 }
 
-/* `at`: of the first cell. */
+/* `at`: the element of the first cell. */
 template <int N> VF_INLINE void vf_load_pack(const VfArgs &args, int input, long long at, REAL (&to)[N])
 {
     vf_load_pack_from(
         args, input, [&](auto *in) { return in + at; }, to);
 }
 
-/* The pack so many elements after `at`, for one of several: `at` is made an address once. */
+/* The pack `after` elements after `at`. For several packs near one place: its address is computed once. */
 template <int N>
 VF_INLINE void vf_load_pack_near(const VfArgs &args, int input, long long at, long long after, REAL (&to)[N])
 {
@@ -126,7 +128,7 @@ VF_INLINE void vf_store_pack(const VfArgs &args, int output, long long at, const
 #undef VF_STORE_OF
 }
 
-/* To to(where the output begins), where it is wanted. */
+/* Stores at to(p), p being where the output begins, if it is wanted. */
 template <int N, class To>
 VF_INLINE void vf_store_pack_if(bool is_wanted, const VfArgs &args, int output, To to, const REAL (&from)[N])
 {

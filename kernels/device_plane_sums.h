@@ -1,22 +1,25 @@
-/* What separable-stream makes of a plane, or of a band of rows where rows are streamed, before its lines
- * along the streamed axis: the sums along x and y of a tile, or along x, through shared memory. Three planes
- * or bands are under way at once, with one barrier each: while one is read from memory into registers, the
- * sums along x of the one before it are made from shared memory, which holds it as it was read, with what
- * lies beside the tile, and those of the one before that are taken up. What is made of those in registers
- * concerns no other thread, so it comes when a warp has arrived at the barrier and need not pass it yet; a
- * band's sums go through shared memory row by row, so nothing is left to do then. Planes that are summed
- * faster than one comes from memory are copied to a ring in shared memory, several ahead.
+/* For separable-stream: the sums along x and y of a tile of one plane, through shared memory, which the chain
+ * then sums along the streamed axis. Where rows are streamed, it is the sums along x of a band of rows.
  *
- * Rows outside the grid are those that the boundary rule maps them to. The columns outside it, which only
- * tiles at the ends of rows have, are read cell by cell, shared out among the threads.
+ * Three planes (or bands) are in work at once, with one barrier a plane. One is read from memory into
+ * registers. Of the one before it, which is in shared memory with what lies beside the tile, the sums along x
+ * are made. Of the one before that, the sums along y are made and given to the chain. That last part concerns
+ * no other thread, so a warp does it between arriving at the barrier and waiting there; the sums of a band
+ * are taken row by row from shared memory, so with bands nothing is left to do then. If planes are summed
+ * faster than they come from memory, they are copied to a ring in shared memory instead, several ahead.
  *
- * Further constants, by the scheme: VF_BAND, the rows of a band, 1 for planes; VF_BOTH_ENDS, 1 if one tile
- * has both ends of a row; VF_AHEAD, how many planes are copied ahead, 0: one is read into registers. */
+ * Rows outside the grid are those that the boundary rule maps them to. Columns outside it, which only tiles
+ * at the ends of rows have, are read cell by cell, shared out among the threads.
+ *
+ * Further constants, from the scheme:
+ *   VF_BAND        rows of a band; 1 for planes
+ *   VF_BOTH_ENDS   1 if one tile has both ends of a row
+ *   VF_AHEAD       how many planes are copied ahead; 0: planes are read into registers */
 
 #include "kernels/device_copy.h"
 #include "kernels/device_line.h"
 
-/* Such a device has no copies that pass by registers. */
+/* Older devices have no copies from memory to shared memory that pass by registers. */
 #if !defined(VF_ON_CPU) && __CUDA_ARCH__ < 800
 #undef VF_AHEAD
 #define VF_AHEAD 0
@@ -25,11 +28,11 @@
 #define VF_PACK (128 / REAL_BITS) /* cells of 16 bytes */
 #define VF_TILE_ROWS (VF_FLAT ? VF_BAND : VF_BLOCK_Y * VF_WORK_Y + 2 * VF_SIDE)
 #define VF_TILE_COLUMNS (VF_BLOCK_X * VF_SPAN)
-/* Columns beside the tile, in whole packs. */
+/* Columns on either side of the tile, in whole packs. */
 #define VF_BORDER vf_border(VF_HALO_X, VF_PACK)
 #define VF_READ_COLUMNS (VF_TILE_COLUMNS + 2 * VF_BORDER)
-/* Rows of an odd number of packs: four threads that are two packs apart and four in the next row are then in
- * different banks. */
+/* Rows have an odd number of packs. Then four threads that are two packs apart, and four more in the next
+ * row, use different banks of shared memory. */
 #define VF_READ_PITCH (VF_READ_COLUMNS / VF_PACK % 2 ? VF_READ_COLUMNS : VF_READ_COLUMNS + VF_PACK)
 #define VF_SUM_PITCH (VF_HAS_ROW ? VF_TILE_COLUMNS + VF_PACK : VF_READ_PITCH)
 
@@ -48,35 +51,36 @@ struct vf_sums {
         ends_of_row = VF_HALO_X > 0 ? VF_HALO_X *(VF_BOTH_ENDS ? 2 : 1) : 1,
         ends = VF_TILE_ROWS * ends_of_row,
         own_ends = (ends + VF_THREADS - 1) / VF_THREADS,
-        /* A plane or band as it was read, and behind a band a pack for each thread. */
+        /* A plane or band as it was read; behind a band a pack for each thread, where what is not needed
+         * goes. */
         nowhere = VF_TILE_ROWS * VF_READ_PITCH,
         tile = nowhere + (VF_FLAT ? VF_THREADS * VF_PACK : 0),
-        /* Of sums along x a thread makes two packs at once, as long as all threads have some to make; of the
-         * rows that are left then, one pack, so that these too are shared out among as many as may be. */
+        /* A thread makes two packs of sums along x at once while there are enough rows for all threads; of
+         * the rows that are left it makes one pack at once, so that as many threads as possible have work. */
         packs_of_sums = VF_TILE_COLUMNS / VF_PACK,
         rows_at_once = VF_THREADS * 2 / packs_of_sums,
         rows_left = VF_TILE_ROWS % rows_at_once,
         rows_in_twos = 2 * rows_left < rows_at_once ? VF_TILE_ROWS - rows_left : VF_TILE_ROWS,
         rows_of_ones = VF_THREADS / packs_of_sums,
-        tiles = VF_AHEAD > 0 ? VF_AHEAD + 1 : 2, /* planes as they were read */
+        tiles = VF_AHEAD > 0 ? VF_AHEAD + 1 : 2, /* how many planes, as they were read, are in memory */
     };
     const VfArgs &args;
     const vf_course course;
     const vf_in_0 *const in;
     const REAL outside;
-    REAL *const memory; /* planes as they were read, then two of sums along x */
-    const bool is_end;  /* the tile has cells beside an end of its rows */
-    /* What the thread reads of each plane, and where that goes; to -1: nothing. */
+    REAL *const memory; /* `tiles` planes as they were read, then two planes of sums along x */
+    const bool is_end;  /* whether the tile reads beyond an end of the grid's rows */
+    /* The packs and the single cells that the thread reads of each plane, and where they go; -1: not read. */
     unsigned int from[own_packs], end_from[own_ends];
     int to[own_packs], end_to[own_ends];
     vf_vector<vf_in_0, VF_PACK> pack[own_packs];
     vf_in_0 end[own_ends];
-    /* Of a ring: from where the next plane is summed, elements; where the next one is copied to, and the
-     * first and the last such place. */
+    /* In a ring: the element from which on the next plane is summed; where the next one is copied to, and
+     * the first and the last place for that. */
     int summed;
     vf_place filled, ring, ring_end;
-    int next;                /* the plane, or first row, that is read next */
-    const vf_in_0 *plane_in; /* where that plane, or row, begins; nullptr: outside the grid */
+    int next;                /* the plane, or the first row of the band, that is read next */
+    const vf_in_0 *plane_in; /* where it begins; nullptr: it is the constant */
 
     VF_MEMBER vf_sums(const VfArgs &a, const vf_course &c, int k, REAL *shared)
         : args(a), course(c), in((const vf_in_0 *)a.in[k]), outside(vf_outside(a, k)), memory(shared),
@@ -101,13 +105,14 @@ struct vf_sums {
         }
     }
 
-    /* Where that goes which is not there. To write it takes less than to ask, but for planes shared memory
-     * has enough to do. */
+    /* Where a pack goes that is not needed. To write it is faster than to ask whether to, except for planes,
+     * where shared memory is busy enough. */
     static VF_MEMBER int own_nowhere()
     {
         return VF_FLAT ? nowhere + thread() * VF_PACK : -1;
     }
 
+    /* Whether there is something to read for a place of `to` or `end_to`. */
     static VF_MEMBER bool is_piece(int to)
     {
         return VF_FLAT || to >= 0;
@@ -124,7 +129,8 @@ struct vf_sums {
         return n / pieces_of_row < VF_TILE_ROWS ? n / pieces_of_row : 0;
     }
 
-    /* Column x of a row of the tile in any plane, or band within the grid; VF_NO_ROW outside the grid. */
+    /* Where column x of a row of the tile is, in elements from where the plane, or the band, begins;
+     * VF_NO_ROW: it is the constant. */
     VF_MEMBER unsigned int place(int row, int x)
     {
         const unsigned int at = VF_FLAT ? (unsigned int)row * (unsigned int)args.pitch
@@ -143,7 +149,7 @@ struct vf_sums {
         return vf_plane_at(args, course, plane, VF_REACH);
     }
 
-    /* The next band is partly outside the grid: each row is where the boundary rule says. */
+    /* Whether the next band is partly outside the grid, so that the boundary rule is asked for each row. */
     VF_MEMBER bool is_apart()
     {
         return VF_FLAT && (next < 0 || next + VF_BAND > args.ny);
@@ -156,7 +162,7 @@ struct vf_sums {
         plane_in = at < 0 ? nullptr : in + at;
     }
 
-    /* From the plane before, which is the one in memory too within the grid. */
+    /* Turns to the next plane; within the grid that is the next one in memory, too. */
     VF_MEMBER void turn()
     {
         const int plane = next + VF_BAND;
@@ -168,8 +174,9 @@ struct vf_sums {
         }
     }
 
-    /* Where the cells are whose place is in this row of the tile; nullptr: they are the constant. Of a band
-     * all are, or none is, `apart`: that is asked once, for each way has its own loads then. */
+    /* Where the cells are that have this place (place()) in this row of the tile; nullptr: they are the
+     * constant. `apart`: is_apart(), which is the same for a whole band and is asked once for it, so that
+     * each way has loads of its own. */
     VF_MEMBER const vf_in_0 *source(bool apart, unsigned int place, int row)
     {
         if (VF_BOUNDARY == VF_CONSTANT && (plane_in == nullptr || place == VF_NO_ROW))
@@ -221,7 +228,7 @@ struct vf_sums {
             load_from(false);
     }
 
-    /* What was loaded, to shared memory. */
+    /* Puts what was loaded into shared memory. */
     VF_MEMBER void put(REAL *tile)
     {
         VF_UNROLL for (int i = 0; i < own_packs; i++)
@@ -251,7 +258,7 @@ struct vf_sums {
     }
 
 #if VF_HAS_ROW
-    /* The sums along x of `together` cells from `tile` on, in this row of it, to `sums`. */
+    /* The sums along x of `together` cells of a row of the tile, which are read from `tile` on. */
     template <int together> VF_MEMBER void sum_cells(int field, int row, const REAL *tile, REAL *sums)
     {
         REAL wide[together + 2 * VF_BORDER], sum[together];
@@ -293,8 +300,8 @@ struct vf_sums {
         chain.add(plane, plane_at(plane) < 0, v);
     }
 #else
-    /* Gives the chain the rows of a band one by one. One load of a weight serves the rows that are written
-     * out; eight of them need too many registers. */
+    /* Gives the chain the rows of a band one by one. Where several rows are written out one after another, a
+     * weight is loaded once for all of them; eight rows would need too many registers. */
     template <class Chain> VF_MEMBER void give(Chain &chain, int first, const REAL *sums)
     {
         REAL v[1][VF_SPAN];
@@ -306,13 +313,16 @@ struct vf_sums {
     }
 #endif
 
-    /* What a turn works on in shared memory: where a plane goes; from where on the thread reads for its sums
-     * along x and puts these, two packs and one at once; and from where on it takes sums up. */
+    /* The places in shared memory that a turn works on. `tile`: where the plane that was read goes. *_from
+     * and
+     * *_to: where the thread reads for its sums along x, and where it puts them, when it makes two packs at
+     * once, and one. y_from: where it reads for its sums along y. */
     struct places {
         REAL *tile, *twos_from, *twos_to, *ones_from, *ones_to, *y_from;
     };
 
-    /* Four pairs of packs of a row and four of the next are together, for shared memory's banks. */
+    /* Eight threads that follow one another have four pairs of packs in each of two rows, because of shared
+     * memory's banks. */
     static VF_MEMBER int row_of_twos()
     {
         return (thread() >> 2 & 1) + 2 * (thread() / packs_of_sums);
@@ -321,7 +331,7 @@ struct vf_sums {
     VF_MEMBER places places_of(bool odd)
     {
         enum { sums = VF_TILE_ROWS * VF_SUM_PITCH };
-        /* In a ring places are counted from its begin. */
+        /* With a ring, places are counted from its beginning. */
         enum { apart = VF_AHEAD > 0 ? 0 : tile };
         REAL *const first = memory + odd * apart, *const other = memory + !odd * apart,
                     *const made = memory + tiles * tile, *const make = made + !odd * sums;
@@ -338,7 +348,7 @@ struct vf_sums {
     }
 
 #if VF_HAS_ROW
-    /* `from`: where the plane is in a ring; else 0. */
+    /* Makes the sums along x of a plane. `from`: where it is in the ring; 0 if there is none. */
     VF_MEMBER void sum_x(int field, const places &at, int from)
     {
         VF_UNROLL for (int begin = 0; begin < rows_in_twos; begin += rows_at_once)
@@ -368,7 +378,7 @@ struct vf_sums {
             *(REAL *)vf_pointer(filled + at * (int)sizeof(REAL)) = outside;
     }
 
-    /* The next plane, to where the ring has room: the place of the one that was summed last. */
+    /* Copies the next plane into the ring, over the one that was summed last. */
     VF_MEMBER void copy()
     {
         VF_UNROLL for (int i = 0; i < own_packs; i++)
@@ -397,7 +407,7 @@ struct vf_sums {
         turn();
     }
 
-    /* Until the first plane is there for all. */
+    /* Begins, and waits until the first plane is there for all threads. */
     VF_MEMBER void open(vf_gate &gate)
     {
         summed = 0;
@@ -408,7 +418,7 @@ struct vf_sums {
         gate.wait();
     }
 
-    /* Where the plane is that is summed now. */
+    /* Begins to copy another plane, and returns where in the ring the one is that is summed now. */
     VF_MEMBER int take(const places &)
     {
         const int from = summed;
@@ -417,7 +427,7 @@ struct vf_sums {
         return from;
     }
 
-    /* With the plane that is summed next. */
+    /* Arrives at the barrier once the thread's part of the plane that is summed next is there. */
     VF_MEMBER void arrive(vf_gate &gate)
     {
         vf_wait_copies<VF_AHEAD - 1>();
@@ -443,9 +453,9 @@ struct vf_sums {
     }
 #endif
 
-    /* What comes between two barriers. Conditions that hold but for the first planes are asked in every turn:
-     * the compiler moves nothing past them, so loads begin before the sums along x, and those along the
-     * streamed axis are made before the barrier is passed. */
+    /* What is done between two barriers. That every turn asks whether it is one of the first, for which some
+     * of it is left out, is on purpose: the compiler moves nothing past such a condition, so that loads begin
+     * before the sums along x, and the sums along the streamed axis are made before the barrier is passed. */
     template <class Chain>
     VF_MEMBER void take_turn(Chain &chain, int field, const places &at, int plane, vf_gate &gate)
     {
@@ -465,9 +475,9 @@ struct vf_sums {
     template <class Chain> VF_MEMBER void stream(Chain &chain, int field, vf_gate &gate)
     {
         const int first = course.begin - VF_REACH, stop = course.end + VF_REACH;
-        /* Two planes take turns, which are written out, so that each place is a constant. */
+        /* Planes take turns in two places. Both turns are written out, so that places are constants. */
         const places even = places_of(false), odd = places_of(true);
-        /* Sums along x are a turn ahead, and what comes through registers another. */
+        /* Sums along x are made a turn ahead, and planes that come through registers are read another. */
         int plane = first - (VF_HAS_ROW ? 1 : 0) - (VF_AHEAD > 0 ? 0 : 1);
         turn_to(first);
         open(gate);
@@ -479,7 +489,7 @@ struct vf_sums {
             if (++plane >= stop)
                 break;
         }
-        /* Copies ahead of the end, before another field's come. */
+        /* Copies were begun beyond the end: they must be done before those of another field begin. */
         vf_wait_copies<0>();
     }
 #else

@@ -1,11 +1,10 @@
-/* Runs: results that follow one another along a line of weights, made by one thread, so that each value that
- * it takes from shared memory serves all of them: for a result that reaches R cells it takes
- * (count + 2R) / count values, not 2R + 1.
+/* Runs: `count` results that follow one another along a line of weights and are made by one thread. Each
+ * value that it takes from shared memory serves all of them, so that a result that reaches R cells takes
+ * (count + 2R) / count values, not 2R + 1. V. Volkov, Better performance at lower occupancy, GPU Technology
+ * Conference 2010, says why a thread should make several results.
  *
- * V. Volkov, Better performance at lower occupancy, GPU Technology Conference 2010, says why a thread should
- * make several results. Included after device_pack.h. VF_UNROLL_PARTS, if the scheme defines it, stands
- * before the loop over parts of a long line: VF_NO_UNROLL is less code, but the compiler cannot name the
- * weights then. */
+ * Included after device_pack.h. A scheme may define VF_UNROLL_PARTS as VF_NO_UNROLL: then the loop over the
+ * parts of a long line is not unrolled, which is less code, but weights are not constants of instructions. */
 #ifndef VF_DEVICE_RUN_H
 #define VF_DEVICE_RUN_H
 
@@ -13,11 +12,11 @@
 #define VF_UNROLL_PARTS VF_UNROLL
 #endif
 
-/* `count` results, each of `span` cells side by side. A thread takes `taken` values at once, which lie
- * `apart` elements apart; `needless` of them lie before the first that it needs. */
+/* `count` results, each of `span` cells side by side. A thread takes `taken` values at once; values are
+ * `apart` elements apart. For alignment it begins `needless` values before the first that it needs. */
 template <class Line, int count, int span, int taken, int needless, int apart> struct vf_run {
-    /* What a run reads, in parts of as many values as it has results. Those from whole_begin to whole_end
-     * have a term in each of them. */
+    /* What a run reads is divided into parts of `count` values. In parts [whole_begin, whole_end) every value
+     * has a term in every result. */
     enum {
         reach = Line::halo_x + Line::halo_y + Line::halo_z,
         parts = (needless + 2 * reach + 2 * count - 1) / count,
@@ -28,7 +27,7 @@ template <class Line, int count, int span, int taken, int needless, int apart> s
     const VfArgs &args;
     REAL sum[count][span];
 
-    /* The terms of value `number` of those that the run reads. */
+    /* Adds the terms of value `number` of those that the run reads to all results that have one. */
     template <bool is_whole> VF_MEMBER void add(int number, const REAL *value)
     {
         VF_UNROLL for (int m = 0; m < count; m++)
@@ -55,7 +54,7 @@ template <class Line, int count, int span, int taken, int needless, int apart> s
         }
     }
 
-    /* All terms, of parts from shared[at] on; next(at): where the part after it is. */
+    /* Adds all terms. The first part is at shared[at], the one after that at shared[next(at)], and so on. */
     template <class Next> VF_MEMBER void add_all(const REAL *shared, int at, Next next)
     {
         VF_UNROLL for (int part = 0; part < whole_begin; part++, at = next(at))
@@ -67,7 +66,7 @@ template <class Line, int count, int span, int taken, int needless, int apart> s
     }
 };
 
-/* A pack that is in the grid, in the compute type. */
+/* Brings a pack that is in the grid to shared memory, in the compute type. */
 template <class T> VF_INLINE void vf_bring(vf_place to, const T *from)
 {
     if constexpr (vf_same<T, REAL>::yes)
@@ -79,23 +78,26 @@ template <class T> VF_INLINE void vf_bring(vf_place to, const T *from)
     }
 }
 
-/* Columns of a warp that streams along y or z with others: `span` cells of each of its lanes, of which each
- * warp makes a run of `count` at once. What the line reaches lies in a ring of parts. */
+/* The columns of a block that streams along y or z: `span` for each lane of a warp. All warps have the same
+ * columns; each makes one run of `count` results in each of them at a time. What the line reads is in a ring
+ * of parts. */
 template <class Line, int count, int span, int warps> struct vf_columns {
     typedef vf_run<Line, count, span, 1, 0, 32 * span> run;
     enum {
         columns = 32 * span,
         part_cells = count * columns,
-        parts_before = run::parts - 1 + warps, /* that are brought before the first step */
-        ring = parts_before + warps,           /* and those of the next one */
+        parts_before = run::parts - 1 + warps, /* parts that are brought before the first step */
+        ring = parts_before + warps,           /* these, and the ones that are brought meanwhile */
         row_packs = columns / VF_PACK,
         rows_at_once = 32 / row_packs,
         reach = run::reach,
     };
     const VfArgs &args;
-    const int x, begin, end, places; /* of the grid */
-    const long long step;            /* elements from one place to the next */
-    const long long origin;          /* the element of column x at place 0 */
+    const int x;            /* the first column */
+    const int begin, end;   /* the results along the line that the block makes */
+    const int places;       /* the grid's extent along the line */
+    const long long step;   /* elements from one place to the next */
+    const long long origin; /* the element of column x at place 0 */
 
     VF_MEMBER vf_columns(const VfArgs &a, int tile_x, int tile_y, int tile_z)
         : args(a), x(tile_x * columns),
@@ -106,8 +108,8 @@ template <class Line, int count, int span, int warps> struct vf_columns {
     {
     }
 
-    /* A warp brings the part of that number, counted from what the first run reads, of so many fields,
-     * field(k), whose rings are `apart` elements apart. */
+    /* A warp brings part number `part`, of which 0 is the first that the first run reads, of several fields,
+     * field(0), field(1), ..., whose rings are `apart` elements apart. */
     template <int fields, class Field> VF_MEMBER void bring(int part, REAL *to, int apart, Field field) const
     {
         const int lane = threadIdx.x, row = lane / row_packs, column = lane % row_packs * VF_PACK,
@@ -142,12 +144,12 @@ template <class Line, int count, int span, int warps> struct vf_columns {
         }
     }
 
-    /* Of a place in the ring, in elements, where the next part is. */
+    /* Where the part after the one at `at` is in the ring, in elements. */
     static VF_MEMBER int after(int at)
     {
         return at + part_cells < ring * part_cells ? at + part_cells : 0;
     }
-    /* The part so many warps later. */
+    /* The place in the ring of the part that is `warps` parts later. */
     static VF_MEMBER int step_on(int part)
     {
         return part + warps >= ring ? part + warps - ring : part + warps;

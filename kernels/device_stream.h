@@ -1,13 +1,16 @@
-/* What streaming schemes share. A thread holds spans, VF_WORK_X consecutive cells of a row, which are moved
- * by accesses of up to 16 bytes. The threads of a warp that lie beside one another in a row are a segment.
- * What lies beyond a thread's own span comes from other threads of its segment by shuffles; the threads at
- * the segment's ends have read it from memory: their flanks, VF_HALO_X values of the one side that they miss.
+/* Shared by streaming schemes. A thread holds spans, each of VF_WORK_X consecutive cells of a row, which are
+ * moved by accesses of up to 16 bytes. The threads of a warp that are side by side in a row are a segment.
+ * Cells beside a thread's own span come from other threads of its segment by shuffles. The threads at the
+ * ends of a segment lack VF_HALO_X cells of one side, their flank, and read it from memory.
  *
- * Constants beside those of device.h, from kernels/gpu_stream.c: VF_RAGGED, 1 if tiles end beyond the grid
- * along x; VF_END_X, cells of the grid in the span in which its rows end; VF_NARROW, 1 if the grid is not
- * wider than the halo along x; VF_CROSS(k), how far along the streamed axis input k is read beside the own
- * column, VF_MOST_CROSS, the largest; VF_DIAGONAL(k), whether it is read at other y and other x at once,
- * VF_ANY_DIAGONAL, whether any is. */
+ * Constants beside those of device.h, from kernels/gpu_stream.c:
+ *   VF_RAGGED        1 if the last tiles along x end beyond the grid
+ *   VF_END_X         how many cells of the span in which the grid's rows end are in the grid
+ *   VF_NARROW        1 if the grid is not wider than the halo along x
+ *   VF_CROSS(k)      how far along the streamed axis input k is read in other columns than the own one
+ *   VF_MOST_CROSS    the largest of them
+ *   VF_DIAGONAL(k)   whether input k is read where y and x both differ
+ *   VF_ANY_DIAGONAL  whether any input is */
 
 #define VF_SPAN VF_WORK_X
 #define VF_SEGMENT (VF_BLOCK_X < 32 ? VF_BLOCK_X : 32)
@@ -15,8 +18,8 @@
 #define VF_AWAY ((VF_HALO_X + VF_SPAN - 1) / VF_SPAN)
 #define VF_FLANK (VF_HALO_X > 0 ? VF_HALO_X : 1)
 
-/* vf_index for columns, which are looked up again and again. No farther than the halo: one step does unless
- * the grid is narrower. */
+/* vf_index for columns, in less code, since they are looked up again and again. Columns are at most a halo
+ * outside the grid, so that one reflection is enough unless the grid is narrower. */
 VF_INLINE int vf_fold_column(int x, int n)
 {
     const int i = x < n + VF_HALO_X ? x : n - 1 + VF_HALO_X;
@@ -53,7 +56,7 @@ template <> struct vf_word<1> {
     typedef unsigned char type;
 };
 
-/* n elements, a power of two, as words. */
+/* n elements, a power of two, and the words that they are moved as. */
 template <class T, int n> union vf_vector {
     typedef typename vf_word<(n * sizeof(T) > 16 ? 16 : n * sizeof(T))>::type word;
     enum { words = n * sizeof(T) / sizeof(word) };
@@ -61,7 +64,9 @@ template <class T, int n> union vf_vector {
     T e[n];
 };
 
-/* From memory that no thread writes; `from` is aligned to n elements if n is a power of two. */
+/* Loads n elements from memory that no thread writes. If n is a power of two, `from` is aligned to n
+ * elements.
+ */
 template <int n, class T> VF_INLINE void vf_load_vector(const T *from, REAL *v)
 {
     if constexpr ((n & (n - 1)) == 0) {
@@ -82,12 +87,12 @@ template <class T> VF_INLINE void vf_store_vector(T *to, const REAL *v)
         vector.w[i];
 }
 
-/* 1: results have no NaN but the one that is stored. */
+/* 1: a result that is NaN has the bits already with which it is to be stored. */
 #ifndef VF_RARE_NAN
 #define VF_RARE_NAN 0
 #endif
 
-/* Results as they are stored. */
+/* Converts results to the type as which they are stored. */
 template <class T> VF_INLINE void vf_narrow_results(const REAL *v, T (&cell)[VF_SPAN])
 {
     vf_narrow_cells(v, cell);
@@ -103,7 +108,7 @@ VF_INLINE void vf_narrow_results(const REAL *v, REAL (&cell)[VF_SPAN])
     }
 }
 
-/* Where `is_wanted`; without a branch, which would be around the conversion too. */
+/* Stores if `is_wanted`. Only the store depends on that: a branch would be around the conversion too. */
 template <class T> VF_INLINE void vf_store_vector_if(bool is_wanted, T *to, const REAL *v)
 {
     vf_vector<T, VF_SPAN> vector;
@@ -116,7 +121,7 @@ template <class T> VF_INLINE void vf_store_vector_if(bool is_wanted, T *to, cons
     }
 }
 
-/* Spans, or n cells, of the compute type in shared memory, their bits as they are. */
+/* Put a span, or n cells, of the compute type into shared memory, and get it from there, bit for bit. */
 template <int n = VF_SPAN> VF_INLINE void vf_share(REAL *to, const REAL *v)
 {
     vf_vector<REAL, n> vector;
@@ -135,13 +140,14 @@ template <int n = VF_SPAN> VF_INLINE void vf_take(const REAL *from, REAL *v)
 
 /* ---- the streamed axis: z, in 2D y ---- */
 
-/* 1: rows of one plane after the other are streamed, which are 2D images, or as good as that. */
+/* 1: a block streams along y, row by row: the image is 2D, or no stage reaches along z. */
 #ifndef VF_FLAT
 #define VF_FLAT (DIM == 2)
 #endif
 
+/* How far stages reach along the streamed axis. */
 #define VF_REACH (VF_FLAT ? VF_HALO_Y : VF_HALO_Z)
-/* How far the tile's rows reach beside themselves. */
+/* How far they reach along y within a plane. */
 #define VF_SIDE (VF_FLAT ? 0 : VF_HALO_Y)
 
 VF_INLINE constexpr int vf_input_reach(int k)
@@ -149,7 +155,8 @@ VF_INLINE constexpr int vf_input_reach(int k)
     return VF_FLAT ? vf_input_halo_y(k) : vf_input_halo_z(k);
 }
 
-/* What a block streams: planes begin to end - 1 of the axis; x and y of its first cell; in 2D the image. */
+/* What a block streams: x and y of its first cell; planes [begin, end) of the streamed axis; if these are
+ * rows, the image, or plane of the volume, that they are of. */
 struct vf_course {
     int x, y, image, begin, end;
 };
@@ -166,12 +173,12 @@ VF_INLINE vf_course vf_course_of(const VfArgs &args, int tile_x, int tile_y, int
     return c;
 }
 
-/* The first element of a plane, or -1 outside the grid. Planes that the chunk does not reach, which are asked
- * for ahead of time, are the last that it does: `reach` beyond its own. */
+/* The first element of a plane; -1: the plane is the constant. A chunk needs planes up to `reach` beyond its
+ * own. If one farther away is asked for, as happens ahead of time, it is the last one that is needed. */
 VF_INLINE long long vf_plane_at(const VfArgs &args, const vf_course &course, int plane, int reach)
 {
     const int n = VF_FLAT ? args.ny : args.nz, low = course.begin - reach, high = course.end - 1 + reach;
-    /* The nearest of the grid is found with the bounds, which stay the same from plane to plane: in
+    /* Under `nearest` the bounds may include the grid's, as these are the same for all planes. That takes
      * registers, of which a far reach leaves none. */
     const bool by_bounds = VF_BOUNDARY == VF_NEAREST && VF_REACH <= 2;
     const int first = by_bounds ? max(low, 0) : low, last = by_bounds ? min(high, n - 1) : high,
@@ -188,10 +195,10 @@ VF_INLINE long long vf_plane_at(const VfArgs &args, const vf_course &course, int
 
 /* Where a thread's spans and their flanks lie in any plane. */
 struct vf_columns {
-    int x;    /* of the span; it may begin beyond the grid */
-    int held; /* of the span that is read for it: its own or the row's last */
-    int lane; /* in the segment */
-    int next; /* the column beside the segment's end that is nearer, as the boundary rule has it */
+    int x;    /* the span's first column; perhaps beyond the grid */
+    int held; /* that of the span that is read: the same, or the row's last one */
+    int lane; /* the thread's number in its segment */
+    int next; /* the column beside the nearer end of the segment, or what the boundary rule has for it */
 };
 
 VF_INLINE vf_columns vf_columns_of(const VfArgs &args, const vf_course &course)
@@ -204,8 +211,8 @@ VF_INLINE vf_columns vf_columns_of(const VfArgs &args, const vf_course &course)
     return c;
 }
 
-/* The row that is read for row y, in elements from its plane's first; VF_NO_ROW outside the grid. In 2D
- * planes are rows. */
+/* Where the row begins that is read for row y, in elements from its plane's first; VF_NO_ROW: it is the
+ * constant. Where rows are streamed a plane is a row. */
 #define VF_NO_ROW 0xffffffffu
 VF_INLINE unsigned int vf_row_of(const VfArgs &args, int y)
 {
@@ -214,8 +221,8 @@ VF_INLINE unsigned int vf_row_of(const VfArgs &args, int y)
     return VF_BOUNDARY == VF_CONSTANT && at < 0 ? VF_NO_ROW : (unsigned int)at * (unsigned int)args.pitch;
 }
 
-/* 1: where a plane begins is worked out once for all its rows. Kernels that have no registers left for that
- * are faster without. */
+/* 1: where a plane begins is computed once for all its rows. Kernels that have no registers left for that are
+ * faster without. */
 #ifndef VF_FIXED_PLANES
 #define VF_FIXED_PLANES VF_SMALL_INPUTS
 #endif
@@ -224,7 +231,7 @@ template <class T> VF_INLINE const T *vf_plane_of(const T *in, long long plane)
     return VF_FIXED_PLANES ? vf_fixed(in + plane) : in + plane;
 }
 
-/* Whether a row of a plane is in the grid: known before unless the boundary is a constant. */
+/* Whether a row of a plane is to be read from memory, which only under `constant` it may not be. */
 VF_INLINE bool vf_is_row(long long plane, unsigned int row)
 {
     return VF_BOUNDARY != VF_CONSTANT || (plane >= 0 && row != VF_NO_ROW);
@@ -241,7 +248,7 @@ VF_INLINE void vf_load_span(const T *in, REAL outside, long long plane, unsigned
     }
 }
 
-/* A row's value at a column that the boundary rule names. */
+/* A row's value at a column that vf_fold_column gives. */
 template <class T>
 VF_INLINE REAL vf_load_folded(const T *in, REAL outside, long long plane, unsigned int row, int at)
 {
@@ -250,20 +257,22 @@ VF_INLINE REAL vf_load_folded(const T *in, REAL outside, long long plane, unsign
     return (REAL)__ldg(vf_plane_of(in, plane) + (row + at));
 }
 
-/* The same at any column that the halo reaches. */
+/* The same at any column, at most a halo outside the grid. */
 template <class T>
 VF_INLINE REAL vf_load_column(const T *in, REAL outside, long long plane, unsigned int row, int x, int nx)
 {
     return vf_load_folded(in, outside, plane, row, vf_fold_column(x, nx));
 }
 
-/* 1: the column beside a segment is folded once. It is loaded without a branch then, and where the loop is
- * one plane the compiler puts off small inputs' other loads until they are wanted. */
+/* 1: vf_fold_column is called once for the column beside a segment (vf_columns.next). Then it is loaded
+ * without a branch; but for small inputs the compiler delays the other loads until they are needed, where the
+ * loop is over single planes. */
 #ifndef VF_FOLDED_ONCE
 #define VF_FOLDED_ONCE (!VF_SMALL_INPUTS)
 #endif
 
-/* The flanks of a span: those `away` threads off and farther. */
+/* Loads the flank of a span, if the thread has one: the part of it that would come from the thread `away`
+ * threads away, and those farther away. */
 template <class T, int away = 1>
 VF_INLINE void vf_load_flank(const T *in, REAL outside, long long plane, unsigned int row,
                              const vf_columns &c, int nx, REAL *flank)
@@ -286,8 +295,8 @@ VF_INLINE void vf_load_flank(const T *in, REAL outside, long long plane, unsigne
     }
 }
 
-/* The cell of the span in which a row ends that is read for cell i of it, which is beyond, perhaps in the
- * next span; negative: none of it. */
+/* In the span in which a row ends: its cell that is read for cell i, which is beyond the grid and perhaps in
+ * the next span. Negative: it is not this span's. */
 VF_INLINE constexpr int vf_cell_beyond(int i)
 {
     return VF_NARROW || VF_BOUNDARY == VF_WRAP ? -1
@@ -296,9 +305,9 @@ VF_INLINE constexpr int vf_cell_beyond(int i)
                                                : VF_END_X - 1;
 }
 
-/* Puts what the boundary rule says into a span's cells beyond the grid, as far as others read them. Most are
- * like cells of the span in which the row ends, which spans beyond hold too: to look them up in memory so
- * late would take registers, time and a branch. */
+/* Sets those of a span's cells that are beyond the grid, by the boundary rule, as far as others read them.
+ * Most are equal to cells of the span in which the row ends, which spans beyond the grid hold as well: to
+ * read them from memory as late as now would take registers, time and a branch. */
 template <class T>
 VF_INLINE void vf_mend_span(const T *in, REAL outside, long long plane, unsigned int row, const vf_columns &c,
                             int nx, REAL *v)
@@ -321,8 +330,9 @@ VF_INLINE void vf_mend_span(const T *in, REAL outside, long long plane, unsigned
     }
 }
 
-/* wide[VF_HALO_X + i] is the cell at offset i from the span's first, i from -VF_HALO_X to
- * VF_SPAN + VF_HALO_X - 1; its own cells are there already. The whole warp calls this. */
+/* Adds the cells beside a thread's own, which are there already: wide[VF_HALO_X + i] becomes the cell at
+ * offset i from the span's first, for i from -VF_HALO_X to VF_SPAN + VF_HALO_X - 1. The whole warp must call
+ * this. */
 VF_INLINE void vf_widen(REAL *wide, const REAL *flank, int lane)
 {
     const REAL *const span = wide + VF_HALO_X;
@@ -369,7 +379,8 @@ VF_INLINE void vf_mend_input(const VfArgs &args, int input, long long plane, uns
 #undef VF_MEND_ONE
 }
 
-/* A span at x, a multiple of VF_SPAN inside the grid; cells of it beyond the grid go to the row's padding. */
+/* Stores a span at x, which is a multiple of VF_SPAN and in the grid. Cells beyond the grid go to the row's
+ * padding. */
 VF_INLINE void vf_store_span(const VfArgs &args, int output, long long row, int x, const REAL *v)
 {
 #define VF_STORE_ONE(k) \
@@ -379,7 +390,7 @@ VF_INLINE void vf_store_span(const VfArgs &args, int output, long long row, int 
 #undef VF_STORE_ONE
 }
 
-/* The same where `is_wanted`, at a place in a plane, in elements from where that begins. */
+/* The same if `is_wanted`, at element `at` of the plane that begins at element `plane`. */
 VF_INLINE void vf_store_in_plane(const VfArgs &args, bool is_wanted, int output, long long plane,
                                  unsigned int at, const REAL *v)
 {

@@ -1,9 +1,10 @@
-/* What the schemes share that sweep overlapped tiles along z with every plane in registers: a block takes a
- * tile and what lies around it (its room), of which at the grid's ends there is none; each of its threads has
- * some rows of a span of cells. Constants beside those of device.h, from kernels/gpu_sweep.c:
- *   VF_SWEEP_TILE_X, _Y    cells that a block inside the grid writes
- *   VF_SWEEP_ROOM_X, _Y    those before them, and behind, that it computes for their sake
- *   VF_SWEEP_END_X         cells of the grid of the thread in which its rows end
+/* Shared by the schemes that sweep overlapped tiles along z and have planes in registers. A block computes a
+ * tile and a margin around it, its room, which its neighbours compute too; at the grid's ends there is no
+ * room. Each thread has VF_ROWS rows of VF_SPAN cells. Constants beside those of device.h, from
+ * kernels/gpu_sweep.c:
+ *   VF_SWEEP_TILE_X, _Y    cells that a block inside the grid writes, along x and y
+ *   VF_SWEEP_ROOM_X, _Y    cells of its room on either side
+ *   VF_SWEEP_END_X         how many cells of the span in which the grid's rows end are in the grid
  * Included after device_pack.h. */
 #ifndef VF_DEVICE_SWEEP_H
 #define VF_DEVICE_SWEEP_H
@@ -19,16 +20,17 @@ typedef REAL vf_cells[VF_ROWS][VF_SPAN];
 struct vf_sweep {
     const VfArgs &args;
     REAL *const shared;
-    int x, y;                 /* the thread's first cell */
-    unsigned int at[VF_ROWS]; /* its rows, in elements from their plane's first: the grid's nearest */
-    int first_row, rows;      /* those of the thread that the block writes: `rows` from the first */
-    int begin, end;           /* the planes that it writes */
-    int plane;                /* the source's newest */
-    bool is_first, is_last;   /* the thread has the first cell of the grid's rows, the last */
-    int origin_y;             /* the block's first row */
+    int x, y; /* the thread's first cell */
+    unsigned int
+        at[VF_ROWS];        /* where its rows are in a plane, in elements; beyond the grid, the nearest row */
+    int first_row, rows;    /* the thread's rows that are written: `rows` of them, from `first_row` on */
+    int begin, end;         /* the planes that are written */
+    int plane;              /* the newest plane of the source */
+    bool is_first, is_last; /* whether the thread has the first, the last cell of the grid's rows */
+    int origin_y;           /* the block's first row */
 };
 
-/* Beyond such an axis fields are computed as if the grid went on: the same values again. */
+/* Whether fields are also computed beyond the ends of an axis of n cells, where the grid repeats itself. */
 VF_INLINE bool vf_is_periodic(int n)
 {
     return VF_BOUNDARY == VF_WRAP && n > 1;
@@ -36,13 +38,14 @@ VF_INLINE bool vf_is_periodic(int n)
 
 /* ---- what stands outside the grid ---- */
 
-/* vf_index of a place that may be farther outside than anybody asks for. */
+/* vf_index for places that may be so far outside that their values are not used. */
 VF_INLINE int vf_near_index(int i, int n)
 {
     return vf_index(max(-n, min(i, 2 * n - 1)), n);
 }
 
-/* What is read `below` places before an axis' first cell, or `beyond` behind its last, which is at `last`. */
+/* The cell that is read for the one `below` cells before an axis' first, which is cell 0, or `beyond` cells
+ * behind its last, which is cell `last`. */
 VF_INLINE constexpr int vf_place_below(int below)
 {
     return VF_BOUNDARY == VF_REFLECT ? below - 1 : VF_BOUNDARY == VF_MIRROR ? below : 0;
@@ -74,8 +77,8 @@ VF_INLINE void vf_leave_row(REAL *to, const REAL (&cell)[VF_SPAN])
     }
 }
 
-/* Cells behind the grid's last one, `beside` of them; those of the same thread first, which its neighbour
- * takes. */
+/* Fills the `beside` cells behind the grid's last one: first, with `own`, those that the thread itself holds,
+ * as the thread beside it takes these; then the others. */
 template <int field, int beside>
 VF_INLINE void vf_fill_behind(const vf_sweep &sweep, REAL (&wide)[VF_SPAN + 2 * beside], bool own)
 {
@@ -88,7 +91,7 @@ VF_INLINE void vf_fill_behind(const vf_sweep &sweep, REAL (&wide)[VF_SPAN + 2 * 
     }
 }
 
-/* A thread's cells of a row with those beside them, which threads beside it have. */
+/* A thread's cells of a row, and on either side `beside` cells from the threads beside it. */
 template <int field, int beside>
 VF_INLINE void vf_widen(const vf_sweep &sweep, const REAL (&own)[VF_SPAN], REAL (&wide)[VF_SPAN + 2 * beside])
 {
@@ -106,7 +109,7 @@ VF_INLINE void vf_widen(const vf_sweep &sweep, const REAL (&own)[VF_SPAN], REAL 
 
 /* ---- memory ---- */
 
-/* Where a thread's packs begin in memory. */
+/* The column at which a thread reads; outside the grid any that is in it. */
 VF_INLINE int vf_held_column(const VfArgs &args, int x)
 {
     if (!vf_is_periodic(args.nx))
@@ -116,26 +119,28 @@ VF_INLINE int vf_held_column(const VfArgs &args, int x)
     return (unsigned)x < (unsigned)args.nx ? x : 0;
 }
 
+/* The element with which a plane begins; outside the grid, a plane in it. */
 VF_INLINE long long vf_plane_start(const vf_sweep &sweep, int plane)
 {
     const int n = sweep.args.nz;
     return vf_row(sweep.args, 0, vf_is_periodic(n) ? vf_index(plane, n) : max(0, min(plane, n - 1)));
 }
 
-/* Whether a thread's packs of a row are not in one place: they are around the row's end. */
+/* Whether a thread's cells of a row lie in two pieces, at the row's end and at its beginning (`wrap`). */
 VF_INLINE bool vf_is_parted(const vf_sweep &sweep)
 {
     return vf_is_periodic(sweep.args.nx) && VF_SWEEP_END_X < VF_SPAN &&
            (sweep.x < 0 || sweep.x + VF_SPAN > sweep.args.nx);
 }
 
-/* Cell i of those whose pack would be at `at`. */
+/* Then: the element of cell i of the row whose pack would be at `at`. */
 VF_INLINE long long vf_parted_at(const vf_sweep &sweep, unsigned int at, int i)
 {
     return (long long)at - vf_held_column(sweep.args, sweep.x) + vf_index(sweep.x + i, sweep.args.nx);
 }
 
-/* Cells of a plane of a source, which begins at `start`; what is outside the grid is never used. */
+/* The thread's cells of a row, in the plane of a source that begins at `start`. Outside the grid they have
+ * any value, which is not used. */
 VF_INLINE void vf_load_row(const vf_sweep &sweep, int input, long long start, unsigned int at,
                            REAL (&cell)[VF_SPAN])
 {
@@ -170,11 +175,13 @@ VF_INLINE void vf_store_cells(const vf_sweep &sweep, int output, int plane, cons
 
 /* ---- tiles ---- */
 
-/* An axis of the block's tile: at the grid's ends nothing beyond is computed. */
+/* The block along one axis. */
 struct vf_side {
-    int origin, begin, end; /* its first cell; those that it writes */
+    int origin, begin, end; /* its first cell; it writes cells [begin, end) */
 };
 
+/* Of tile number `tile` along an axis of n cells, where a block has `covered` cells. If it `slides`, a block
+ * at the axis' end is moved back until it ends there. */
 VF_INLINE vf_side vf_side_of(int tile, int size, int room, int covered, int n, bool slides)
 {
     const bool periodic = vf_is_periodic(n);
@@ -182,7 +189,7 @@ VF_INLINE vf_side vf_side_of(int tile, int size, int room, int covered, int n, b
     const bool is_last = !periodic && origin + covered >= n;
     vf_side s = {origin, tile == 0 && !periodic ? 0 : origin + room,
                  is_last ? n : min(n, origin + room + size)};
-    /* The tile before covers the rest. */
+    /* The tile before reaches the end: nothing is left for this one. */
     if (!periodic && tile > 0 && origin - size + covered >= n)
         s.end = s.begin;
     if (slides && is_last)
@@ -205,7 +212,8 @@ VF_INLINE bool vf_is_empty(const vf_side &side)
     return side.begin >= side.end;
 }
 
-/* Rows beyond the grid are its nearest; what is in them is never used. */
+/* Where row y begins for a thread, in elements from its plane's first. Rows beyond the grid are its nearest
+ * ones, and their values are not used. */
 VF_INLINE unsigned int vf_row_at(const VfArgs &args, int x, int y)
 {
     const int row = vf_is_periodic(args.ny) ? vf_index(y, args.ny) : max(0, min(y, args.ny - 1));

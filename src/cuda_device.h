@@ -13,45 +13,45 @@
 /* Devices below this compute capability lack what the kernels use (__grid_constant__). */
 #define VF_CUDA_LEAST_CAPABILITY 70
 
-/* Launches whose kernels are remembered: those of a batch's plans. */
+/* How many launches' kernels are remembered: enough for the plans of a batch of files. */
 enum { VF_REMEMBERED_LAUNCHES = 256 };
 
-/* What `--backend auto` weighs against the CPU's time: seconds, and bytes/s between host and device. */
+/* What using the GPU costs beside its kernels, which `--backend auto` weighs against the CPU's time. */
 struct vf_cuda_costs {
-    double driver_init;
-    double context;
-    double pinned, staged; /* staged: from pageable memory through pinned buffers, by threads */
-    /* To load the compiler, and of a processor for each kernel and for each operation of its code
-     * (vf_gpu_length). */
+    double driver_init, context; /* seconds, once a process: to load the driver, to make a context */
+    /* Bytes/s between host and device: from pinned memory, and from other memory through pinned buffers. */
+    double pinned, staged;
+    /* Seconds: to load the compiler, and of one processor to compile a kernel, for the kernel and for each
+     * operation of its code (vf_gpu_length). */
     double compiler, kernel, operation;
 };
 
 /* As measured on an H200 with an Intel Xeon host. */
 extern const struct vf_cuda_costs vf_cuda_costs;
 
-/* A kernel on the device, with what the compiler made it need. */
+/* A kernel on the device, and what it needs as it was compiled. */
 struct vf_cuda_kernel {
     CUfunction function;
     int registers;     /* of a thread */
-    int local_bytes;   /* of a thread: spilled registers among them */
+    int local_bytes;   /* of a thread; includes spilled registers */
     int shared_bytes;  /* of a block, static */
-    int block_threads; /* of a block, at most */
+    int block_threads; /* the most that a block may have */
 };
 
-/* What a plan's launch became. */
+/* What a plan's launch became: if the plan's kernel did not compile well, another one. */
 struct vf_cuda_made {
-    const struct vf_gpu_scheme *scheme; /* these may be others than the plan's, which did not compile well */
+    const struct vf_gpu_scheme *scheme;
     struct vf_kernel_config config;
     struct vf_cuda_kernel compiled;
-    size_t shared;
-    int resident; /* blocks of a virtual grid on a multiprocessor */
+    size_t shared; /* bytes of dynamic shared memory of a block */
+    int resident;  /* if the grid is virtual (vf_kernel_config): blocks on a multiprocessor */
 };
 
-/* A launch that was made before: to find a kernel by its text, which is written and hashed, takes 0.6 million
- * instructions. */
+/* A launch that was made before, and from what. Without this its kernel would be found by its text, and to
+ * write and hash that takes 0.6 million instructions. */
 struct vf_cuda_remembered {
-    unsigned long plan; /* its number */
-    int launch;         /* of the plan's, which asked for: */
+    unsigned long plan; /* the plan's number */
+    int launch;         /* which of the plan's launches; it asked for: */
     const struct vf_gpu_scheme *scheme;
     struct vf_kernel_config config;
     struct vf_kernel_case c; /* its grid and types; flow is NULL */
@@ -60,28 +60,31 @@ struct vf_cuda_remembered {
 
 struct vf_plan;
 
-/* Device memory that was taken, and host memory that transfers go through: cuda_memory.h. */
+/* A block of device memory that was taken from the driver: cuda_memory.h. */
 struct vf_cuda_block {
     CUdeviceptr address;
     size_t bytes;
-    bool used;
+    bool used; /* else it is kept for the next one who asks for as much */
 };
 
-/* What is about to run: the kernels that it lacks are compiled together when the first is asked for. */
+/* The plan that is about to run. Those of its kernels that no cache has are compiled together, by several
+ * threads, when the first of them is asked for. */
 struct vf_cuda_coming {
-    const struct vf_plan *plan; /* borrowed; NULL: nothing */
-    size_t bytes;               /* of memory that compilers may take */
+    const struct vf_plan *plan; /* borrowed; NULL: none */
+    size_t bytes;               /* memory that the compilers may take in all */
 };
 
+/* Host memory that transfers go through: cuda_memory.h. */
 struct vf_cuda_host {
     void *data; /* owned */
     size_t bytes;
     bool pinned;
 };
 
-/* A run that is on its way and was not waited for: cuda_run.h. */
+/* A run that was begun and not yet waited for: cuda_run.h. */
 struct vf_cuda_put_off {
-    CUevent mark[4]; /* owned, as vf_cuda_sweep has them; NULL: there is none */
+    CUevent mark[4]; /* owned, the same as vf_cuda_sweep's; NULL: there is no such run */
+    /* How many voxels are done when it is, and who is told so. */
     void (*progress)(void *context, size_t voxels);
     void *progress_context;
     size_t voxels;
@@ -96,62 +99,65 @@ struct vf_cuda {
     struct vf_gpu gpu;
     char arch[16]; /* "sm_90" */
     struct vf_cache cache;
-    struct vf_tuning tuning;           /* gpu.tuning */
-    struct vf_precompiled precompiled; /* gpu.precompiled, where nothing can be compiled */
-    struct vf_cache_key key;           /* the beginning of every kernel's key */
+    struct vf_tuning tuning;           /* gpu.tuning points here */
+    struct vf_precompiled precompiled; /* so does gpu.precompiled, if there is no compiler */
+    struct vf_cache_key key;           /* the beginning that the keys of all kernels share */
     pthread_mutex_t lock;              /* for what follows */
     struct vf_nvrtc_api nvrtc;
-    bool has_nvrtc; /* opened when the first kernel must be compiled */
+    bool has_nvrtc; /* nvrtc is open: since the first kernel that had to be compiled */
     struct vf_cuda_coming coming;
     struct vf_cuda_remembered remembered[VF_REMEMBERED_LAUNCHES];
-    int remembered_count; /* ever: the newest takes the oldest one's place */
+    int remembered_count; /* all that ever were; when the table is full the newest replaces the oldest */
     int recalled_count;   /* launches whose kernels were remembered */
-    struct vf_cuda_loaded *loaded;
+    struct vf_cuda_loaded *loaded; /* owned: kernels on the device */
     int loaded_count;
     size_t loaded_room;
-    int compiled_count; /* kernels that no cache had */
-    int unkept_count;   /* of them, those that the cache did not take */
-    int refused_count;  /* texts that the compiler refused: a fault of theirs, others take their place */
-    int replaced_count; /* launches of other kernels than the plan's, which did not compile well */
-    char replaced[512]; /* the last of them, in words */
+    int compiled_count;          /* kernels that no cache had */
+    int unkept_count;            /* how many of them the cache did not take */
+    int refused_count;           /* texts that the compiler refused, which is a fault of the text */
+    int replaced_count;          /* launches of other kernels than the plan's, which did not compile well */
+    char replaced[512];          /* the last one of these, in words */
     struct vf_cuda_block *block; /* owned */
     int block_count;
     size_t block_room;
-    bool frees_at_once; /* memory that is given back, so that who takes it next finds nothing of what was
-                           there */
+    bool frees_at_once; /* for tests: memory that is given back is freed, so that nobody finds there what
+                           the last user left */
     struct vf_cuda_host host;
-    CUstream stream; /* of runs, one after another; NULL before the first */
+    CUstream stream; /* on which runs follow one another; NULL before the first */
     struct vf_cuda_put_off put_off;
-    double seconds[3]; /* uploads, kernels, downloads so far; the main thread's */
-    bool strict;       /* --backend cuda: what the device fails at is an error, the CPU does not take over */
-    bool is_full;      /* what a job needs beside the fields that it held did not fit its memory */
-    bool failed;       /* the CPU took over for it once; `failure` says why */
+    double seconds[3]; /* uploads, kernels, downloads so far; only the main thread counts */
+    bool strict;  /* --backend cuda: if the device fails, that is an error, and the CPU does not take over */
+    bool is_full; /* a job's arrays were on the device, and what else it needs did not fit beside them */
+    bool failed;  /* the CPU had to take over for it; `failure` says why */
     struct vf_error failure;
 };
 
-/* What a device offers; driver calls only, no context. */
+/* What a device offers. Needs no context. */
 enum vf_status vf_cuda_describe(const struct vf_cuda_api *api, CUdevice device, struct vf_gpu *gpu,
                                 struct vf_error *error);
 
-/* Open device `ordinal`, or with -1 the one of the greatest bandwidth that can be used. The calling thread's
- * context is the device's afterwards. The message says why there is none. */
+/* Opens device `ordinal`, or for -1 the one of the greatest memory bandwidth that can be used. Afterwards the
+ * device's context is the calling thread's. If there is none, the message says why. */
 enum vf_status vf_cuda_open(struct vf_cuda **cuda, int ordinal, struct vf_error *error);
 
-/* Kernels of this device end here. NULL is nothing. */
+/* Kernels of this device are unloaded. `cuda` may be NULL. */
 void vf_cuda_close(struct vf_cuda *cuda);
 
-/* Every other thread that calls the driver says first which device it means. */
+/* Makes the device's context the calling thread's. Every thread but the one that opened it does this before
+ * it calls the driver. */
 enum vf_status vf_cuda_enter(const struct vf_cuda *cuda, struct vf_error *error);
 
-/* Compiles `text`, whose key is `key`, for the device: *cubin is freed with vf_free. The cache is not asked
- * for machine code, but remembers texts that this compiler refused: VF_DEVICE, with its message. */
+/* Compiles `text`, whose key is `key`, for the device. *cubin is machine code, to be freed with vf_free. The
+ * cache is not asked for it, but if it knows that this compiler refused the text, that is VF_DEVICE with the
+ * compiler's message. */
 enum vf_status vf_cuda_compile(const struct vf_cuda *cuda, const struct vf_nvrtc_api *nvrtc,
                                const struct vf_cache_key *key, const char *text, void **cubin, size_t *bytes,
                                struct vf_error *error);
 
-/* The function vf_kernel of `text`, which may include the texts that the program carries (nvrtc.h): loaded
- * before, or from the cache, or compiled now, or, where there is no compiler, one that came with the program.
- * It lasts as long as the device is open. Any thread that has entered may call; one compiles at a time. */
+/* The function vf_kernel of `text`, which may include the texts that the program carries (nvrtc.h). It was
+ * loaded before, or comes from the cache, or is compiled now, or, if there is no compiler, came with the
+ * program. It lasts as long as the device is open. Any thread that has entered may call this; one compiles at
+ * a time. */
 enum vf_status vf_cuda_kernel(struct vf_cuda *cuda, const char *text, struct vf_cuda_kernel *kernel,
                               struct vf_error *error);
 

@@ -1,5 +1,5 @@
-/* Planes between host memory and the device: straight where host memory is pinned, else through a few pinned
- * buffers: some fill while others are on their way. */
+/* Copies planes between host memory and the device: straight if the host memory is pinned, else through a few
+ * pinned buffers, of which some are filled while others are on their way. */
 #ifndef VF_CUDA_TRANSFER_H
 #define VF_CUDA_TRANSFER_H
 
@@ -7,51 +7,53 @@
 #include "error.h"
 #include "team.h"
 
-/* vf_cuda_check, but what fails is VF_DEVICE. */
+/* Like vf_cuda_check, but a failure is VF_DEVICE. */
 enum vf_status vf_cuda_device_check(const struct vf_cuda_api *api, CUresult result, const char *what,
                                     struct vf_error *error);
 
 enum { VF_STAGING_BUFFERS = 4 };
 
-/* Bytes of all buffers at most, unless rows are longer. Memory takes long to pin (half a millisecond a
- * MiB on an H200's host), and these keep its bus as busy as twice as much in two buffers does. */
+/* The most bytes of all buffers together, unless rows are longer. Pinning memory takes long (half a
+ * millisecond a MiB on an H200's host), and four buffers of this size in all keep the bus as busy as two do
+ * that have twice as much. */
 #define VF_STAGING_MOST ((size_t)16 << 20)
 
 struct vf_staging {
     struct vf_cuda *cuda;
     CUstream stream;
-    struct vf_team *team; /* that copies within host memory, by this many: */
-    int threads;
+    struct vf_team *team;             /* its threads copy between host memory and buffers; */
+    int threads;                      /* so many of them */
     size_t bytes;                     /* of each buffer; 0: copies go straight */
-    char *data;                       /* the buffers, one after another: vf_cuda_host_room's */
-    CUevent done[VF_STAGING_BUFFERS]; /* the buffer's last transfer */
+    char *data;                       /* the buffers, one after another, from vf_cuda_host_room */
+    CUevent done[VF_STAGING_BUFFERS]; /* when each buffer's last transfer is over */
 };
 
-/* Planes on the device: rows of `row_bytes` bytes `pitch_bytes` apart, `rows` of them a plane. */
+/* Planes on the device, each of `rows` rows of `row_bytes` bytes, which begin `pitch_bytes` apart. */
 struct vf_planes {
     CUdeviceptr device; /* the first row of the first plane */
     size_t row_bytes, pitch_bytes;
     ptrdiff_t rows;
 };
 
-/* `largest` is the most bytes of any one transfer: small ones get small buffers. One at a time of a device's
- * has buffers. */
+/* `largest` is the most bytes of any one transfer: small ones get small buffers. Of the stagings of a device
+ * only one may be open with buffers. */
 enum vf_status vf_staging_open(struct vf_staging *staging, struct vf_cuda *cuda, CUstream stream,
                                size_t largest, size_t row_bytes, struct vf_team *team, int threads,
                                struct vf_error *error);
 void vf_staging_close(struct vf_staging *staging);
 
-/* Without buffers: host memory is expected to be pinned, and is used until the stream is waited for. Where it
- * is not, the driver copies it at once. */
+/* Without buffers: host memory should be pinned, and is used until the stream is waited for. If it is not
+ * pinned, the driver copies it at once. */
 void vf_staging_open_straight(struct vf_staging *staging, struct vf_cuda *cuda, CUstream stream);
 
-/* Takes the pages of plane[0..count), which a download will fill: all threads do so while the device
- * computes, where few would as pieces come in. What the planes hold is lost. */
+/* Has the system give the pages of plane[0..count), which a download will fill: all threads ask for them,
+ * while the device computes. Else few threads would, piece by piece as the download comes in. What the planes
+ * hold is lost. */
 void vf_staging_take_pages(struct vf_staging *staging, const struct vf_planes *from, void *const *plane,
                            ptrdiff_t count);
 
-/* plane[0..count) in host memory, without padding. Uploads are ordered by the stream; downloads are done when
- * they return, unless they go straight. Failures are VF_DEVICE. */
+/* plane[0..count) are in host memory, without padding between rows. Uploads are done in the stream's order.
+ * Downloads are done when the function returns, unless they go straight. Failures are VF_DEVICE. */
 enum vf_status vf_staging_upload(struct vf_staging *staging, const struct vf_planes *to, void *const *plane,
                                  ptrdiff_t count, struct vf_error *error);
 enum vf_status vf_staging_download(struct vf_staging *staging, const struct vf_planes *from,

@@ -7,7 +7,7 @@
 #include "alloc.h"
 #include "precompiled.h"
 
-/* Stages that the search puts into one kernel at most. */
+/* The most stages that the search puts into one kernel. */
 #define MOST_FUSED 24
 
 /* ---- the case of one kernel ---- */
@@ -38,10 +38,11 @@ enum vf_status vf_kernel_work_open(struct vf_kernel_work *work, const struct vf_
 
 /* ---- the search ---- */
 
+/* Some consecutive stages as one kernel, and what was found for them. */
 struct vf_gpu_group {
     struct vf_kernel_work work;
-    const struct vf_forced *forced;
-    struct vf_ranked best;
+    const struct vf_forced *forced; /* what the user says of these stages; NULL: nothing */
+    struct vf_ranked best;          /* if `possible` */
     bool possible;
 };
 
@@ -59,6 +60,7 @@ void vf_gpu_groups_free(struct vf_gpu_groups *groups)
     *groups = (struct vf_gpu_groups){0};
 }
 
+/* Whether both are the same work: whatever is found for one of them holds for the other. */
 static bool works_alike(const struct vf_kernel_work *a, const struct vf_kernel_work *b)
 {
     const struct vf_flow *f = &a->flow, *g = &b->flow;
@@ -72,7 +74,7 @@ static bool works_alike(const struct vf_kernel_work *a, const struct vf_kernel_w
            memcmp(a->c.sink_type, b->c.sink_type, sizeof a->c.sink_type) == 0;
 }
 
-/* The user's word for stage s; NULL: the plan may choose. The last one said holds. */
+/* What --scheme says of stage s, the last word if there are several; NULL: the plan may choose. */
 static const struct vf_forced *forced_for(const struct vf_gpu_request *request, int s)
 {
     const struct vf_forced *found = NULL;
@@ -84,7 +86,8 @@ static const struct vf_forced *forced_for(const struct vf_gpu_request *request, 
     return found;
 }
 
-/* Words for different stages that say the same do not keep them apart. */
+/* Whether stages of which these are said may be in one kernel: words for several stages that say the same do
+ * not separate them. */
 static bool says_same(const struct vf_forced *a, const struct vf_forced *b)
 {
     return a == b ||
@@ -93,7 +96,7 @@ static bool says_same(const struct vf_forced *a, const struct vf_forced *b)
             a->fuse == b->fuse && vf_config_equal(&a->config, &b->config));
 }
 
-/* Whether the user allows stages [begin, end) in one kernel, and what was said of it. */
+/* Whether the user allows stages [begin, end) in one kernel; *forced is what was said of them. */
 static bool may_group(const struct vf_gpu_request *request, int begin, int end,
                       const struct vf_forced **forced)
 {
@@ -105,7 +108,8 @@ static bool may_group(const struct vf_gpu_request *request, int begin, int end,
     return fuse == 0 || end - begin == (fuse < left ? fuse : left);
 }
 
-/* The best that can be done with stages [begin, end) in one kernel; *known is NULL when nothing can. */
+/* Finds the best kernel for stages [begin, end), unless the same work is among the groups already. *known is
+ * its group; NULL: there is no such kernel. */
 static enum vf_status weigh(struct search *search, int begin, int end, struct vf_gpu_group **known,
                             struct vf_error *error)
 {
@@ -146,11 +150,11 @@ static enum vf_status weigh(struct search *search, int begin, int end, struct vf
     return VF_OK;
 }
 
-/* The cheapest plan for the stages before a place. */
+/* The fastest plan for the stages before a place: what it takes in all, and its last kernel. */
 struct best {
     double seconds;
-    int begin; /* of its last kernel */
-    int group; /* which that is of */
+    int begin; /* the kernel's first stage */
+    int group; /* the kernel's group */
     struct vf_ranked choice;
     bool forced;
 };
@@ -164,7 +168,7 @@ static enum vf_status no_kernel(const struct vf_gpu_request *request, const char
     return vf_fail(error, VF_FAILED, "no GPU scheme can run %s%s on %s", kind, name, request->gpu->name);
 }
 
-/* How many stages from s on the user wants in one kernel; 0: that cannot be, and why. */
+/* How many stages from s on the user wants in one kernel; 0: that is impossible, and *why says why. */
 static int forced_stages(const struct vf_gpu_request *request, int s, const char **why)
 {
     const struct vf_forced *forced = forced_for(request, s);
@@ -194,7 +198,7 @@ static enum vf_status find_reason(struct search *search, int s, int wanted, cons
     return VF_OK;
 }
 
-/* Stages from s on cannot be run: as the user forces, or at all. */
+/* The error for stages from s on that cannot be run as the user forces, or at all. */
 static enum vf_status impossible(struct search *search, int s, struct vf_error *error)
 {
     const struct vf_gpu_request *request = search->request;
@@ -214,6 +218,8 @@ static enum vf_status impossible(struct search *search, int s, struct vf_error *
                    why);
 }
 
+/* Fills best[0..stages]: the fastest plan for the stages before each place, from those of the places before
+ * it. */
 static enum vf_status find_best(struct search *search, struct best *best, struct vf_error *error)
 {
     const int count = search->request->flow->stage_count;
@@ -261,7 +267,8 @@ static enum vf_status add_stage_launches(struct vf_gpu_plan *plan, struct search
                                                .precompiled = best[end].choice.precompiled,
                                                .seconds = best[end].choice.seconds,
                                                .detail = best[end].choice.detail};
-    /* From the last one back: those before it still have their groups there. */
+    /* `alike` becomes the number of the first launch of the same group. Going backwards, since that one must
+     * still have the group's number. */
     for (int i = launches - 1; i >= 0; i--) {
         int first = 0;
         while (plan->launch[first].alike != plan->launch[i].alike)
@@ -307,8 +314,8 @@ static enum vf_status add_copy_launches(struct vf_gpu_plan *plan, const struct s
     return VF_OK;
 }
 
-/* Slots held at once: a field's is taken by the kernel that makes it and free after the one that reads it
- * last. */
+/* The most slots that are held at once. A field has a slot from the kernel that makes it to the kernel that
+ * reads it last. */
 static int count_slots(const struct vf_gpu_plan *plan, const struct vf_gpu_request *request,
                        const struct vf_field_usage *usage)
 {

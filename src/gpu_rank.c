@@ -7,15 +7,16 @@
 #include "size.h"
 #include "tuning.h"
 
+/* Configurations of a scheme that are looked at. */
 #define MOST_CANDIDATES 512
-/* A thread's cells are unrolled: beyond this many operations in all a kernel takes most of a second to
- * compile, and no longer fits the instruction cache. */
+/* The cells of a thread are written out one after another. Beyond this many operations in all, a kernel takes
+ * most of a second to compile, and no longer fits the instruction cache. */
 #define MOST_UNROLLED 400
-/* Cells of a grid that some schemes may take longer to compile for. */
+/* Grids of so many cells are worth a longer compilation, where a scheme's most_written allows it. */
 #define LARGE_GRID (1 << 22)
-/* Of a thread, where a block has 1024 of them. */
+/* The most registers that a thread may have in a block of 1024. */
 #define LARGEST_BLOCK_REGISTERS 64
-/* Tiles along y and z of a grid that is not flat. */
+/* The most tiles along y and z, unless the grid is flat. */
 #define MOST_GRID_YZ 65535
 
 /* ---- prediction ---- */
@@ -42,8 +43,8 @@ void vf_gpu_fit_grid(const struct vf_kernel_case *c, const struct vf_gpu_scheme 
     config->flat_grid = config->flat_grid || tiles[1] > MOST_GRID_YZ || tiles[2] > MOST_GRID_YZ;
 }
 
-/* Schemes count whole tiles, unless they number them themselves; of the last ones along an axis a part is
- * beyond the grid, of which nothing is read or written. */
+/* A scheme's traffic is that of whole tiles, unless it counts its tiles itself. But a part of the last tiles
+ * along each axis is beyond the grid, and nothing is read or written there. */
 static void leave_out_beyond(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
                              struct vf_kernel_traffic *traffic)
 {
@@ -60,7 +61,7 @@ static void leave_out_beyond(const struct vf_kernel_case *c, const struct vf_gpu
         traffic->halo_sectors[axis] *= within;
 }
 
-/* Cells of the grid along the axis that a block streams; 0: it does not. */
+/* The grid's extent along the axis that blocks stream along; 0 if they do not stream. */
 static int streamed_extent(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
                            const struct vf_kernel_config *config)
 {
@@ -76,7 +77,7 @@ static int streamed_extent(const struct vf_kernel_case *c, const struct vf_gpu_s
     return 0;
 }
 
-/* The configuration with a stream that ends where the grid does, as it does in fact. */
+/* The configuration with a stream no longer than the grid, where it ends in fact. */
 static struct vf_kernel_config within_grid(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
                                            const struct vf_kernel_config *config)
 {
@@ -90,8 +91,8 @@ static struct vf_kernel_config within_grid(const struct vf_kernel_case *c, const
     return within;
 }
 
-/* Where a thread may take `more` registers than is said, the mean of what it takes with and without them: a
- * choice is not to hang on a few. */
+/* A thread may take up to `more` registers more than the scheme guesses. The mean of the times with and
+ * without them, so that the choice does not depend on a few registers. */
 static double unsure_seconds(const struct vf_gpu *gpu, const struct vf_kernel_traffic *traffic, int more,
                              struct vf_model_detail *detail)
 {
@@ -121,6 +122,7 @@ double vf_gpu_predict(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     return more > 0 ? unsure_seconds(gpu, &traffic, more, detail) : vf_model_seconds(gpu, &traffic, detail);
 }
 
+/* Puts the entry into a list by time, of at most `room` entries. */
 static void insert(struct vf_ranked *list, int *count, int room, const struct vf_ranked *entry)
 {
     int at = *count;
@@ -134,7 +136,7 @@ static void insert(struct vf_ranked *list, int *count, int room, const struct vf
     *count = kept + 1;
 }
 
-/* The user's values over the scheme's. */
+/* Replaces the scheme's values by those that the user gives. */
 static void apply(const struct vf_forced *forced, struct vf_kernel_config *config)
 {
     for (int axis = 0; axis < 3; axis++) {
@@ -150,8 +152,9 @@ static void apply(const struct vf_forced *forced, struct vf_kernel_config *confi
     config->interior = forced->interior >= 0 ? forced->interior : config->interior;
 }
 
-/* Whether a cell's bodies read more off the axes, all of which they may need at once, than leaves registers
- * for another cell: kernels of several cells would keep it in memory, and take the compiler 10 to 20 s. */
+/* Whether the bodies of one cell read so many values off the axes that there are no registers for a second
+ * cell: they may need all of them at once. Kernels of several cells would keep values in memory, and take the
+ * compiler 10 to 20 s. */
 static bool fills_registers(const struct vf_kernel_case *c)
 {
     enum { MANY = 50 };
@@ -168,8 +171,8 @@ static bool fills_registers(const struct vf_kernel_case *c)
     return words * (c->flow->is_double ? 2 : 1) > MANY;
 }
 
-/* Operations in the kernel's code, which is what compiling takes; 0 of one stage with one cell a thread, of
- * which there is no shorter kernel. */
+/* Operations in the kernel's code, to which the time to compile it is proportional. 0 for one stage and one
+ * cell a thread, as no kernel is shorter than that. */
 static double length_of(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
                         const struct vf_kernel_config *config)
 {
@@ -193,7 +196,7 @@ bool vf_gpu_is_long(const struct vf_kernel_case *c, const struct vf_gpu_scheme *
     return length_of(c, scheme, config) > fmax(scheme->most_written, MOST_UNROLLED);
 }
 
-/* That a candidate may have; where the user gives the work of a thread there is no bound. */
+/* The longest code that a candidate may have. If the user gives the work of a thread, there is no bound. */
 static double most_length(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
                           const struct vf_forced *forced)
 {
@@ -203,7 +206,8 @@ static double most_length(const struct vf_kernel_case *c, const struct vf_gpu_sc
     return scheme->most_written > 0 && (is_large || forced != NULL) ? scheme->most_written : MOST_UNROLLED;
 }
 
-/* The candidates that are allowed, with the user's values; the user's block where the scheme has none. */
+/* The scheme's candidates with the user's values, as far as they are allowed. If it has no candidates, the
+ * block that the user gives. *why is why the first one that is not allowed is not. */
 static int list_candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                            const struct vf_gpu_scheme *scheme, const struct vf_forced *forced,
                            struct vf_kernel_config list[MOST_CANDIDATES], const char **why)
@@ -225,8 +229,8 @@ static int list_candidates(const struct vf_kernel_case *c, const struct vf_gpu *
     return count;
 }
 
-/* What a scheme says of registers is a guess, and the compiler keeps to what a block may have: what the user
- * forces is not left out for it. */
+/* A scheme's registers are a guess, and the compiler keeps to what a block may have. So what the user forces
+ * is not refused for too many registers: it is predicted with as many as any block may have. */
 static double predict(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                       const struct vf_forced *forced, struct vf_ranked *entry)
 {
@@ -252,8 +256,8 @@ static void rank_scheme(const struct vf_kernel_case *c, const struct vf_gpu *gpu
     double most = most_length(c, scheme, forced), least = INFINITY;
     for (int i = 0; i < candidates; i++)
         least = fmin(least, length_of(c, scheme, &config[i]));
-    /* The user's scheme takes a stage, or two where it needs several, however long its shortest kernel is;
-     * more where the user counts them. */
+    /* A scheme that the user forces takes one or two stages, however long its shortest kernel is, and more
+     * if the user says how many. */
     if (forced != NULL && (c->flow->stage_count <= 2 || forced->fuse > 0))
         most = fmax(most, least);
     for (int i = 0; i < candidates; i++) {
@@ -314,7 +318,7 @@ int vf_gpu_rechunk(const struct vf_kernel_case *c, const struct vf_gpu *gpu, con
     return count;
 }
 
-/* The scheme, variant, block and work of a choice, as the user might say them. */
+/* A choice's scheme, variant, block and work, as if the user forced them. */
 static struct vf_forced shape_of(const struct vf_ranked *choice)
 {
     struct vf_forced shape = {.scheme = choice->scheme,
@@ -327,11 +331,12 @@ static struct vf_forced shape_of(const struct vf_ranked *choice)
     return shape;
 }
 
-/* By how much a prediction must be shorter before it is followed away from what was measured. */
+/* Another width than the measured one is taken if it is predicted to be faster by this factor. */
 #define REFIT_MARGIN 1.1
 
-/* A choice's shape on this grid, in the chunks that are predicted to be best, and in blocks of another width
- * where that may be any and its own suits the grid badly. False where the grid has none. */
+/* The best configuration for this grid that has the choice's shape (shape_of). It is free in the length of
+ * the stream, and in the block's width if the scheme allows any and its own suits the grid badly. False if
+ * there is none. */
 static bool refit(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_ranked *choice,
                   struct vf_ranked *best)
 {
@@ -351,9 +356,9 @@ static bool refit(const struct vf_kernel_case *c, const struct vf_gpu *gpu, cons
     return true;
 }
 
-/* The shape that won elsewhere, here; by how much it is predicted to fall behind `least`, the best
- * prediction, over that there: the model tells better how a shape fits a grid and a device than which of two
- * shapes is faster. INFINITY: it does not do. */
+/* Takes the shape that won on another grid or device to this one. Returns by which factor it is predicted to
+ * be slower here than `least`, the best prediction, over the same factor there: the model tells better how a
+ * shape fits a grid and a device than which of two shapes is faster. INFINITY: the shape cannot be used. */
 static double carry_over(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                          const struct vf_known *known, double least, struct vf_ranked *here)
 {
@@ -366,8 +371,9 @@ static double carry_over(const struct vf_kernel_case *c, const struct vf_gpu *gp
     return here->seconds / least / fmax(1, slower_there);
 }
 
-/* Takes the shape that won on the nearest grid, unless it falls behind or another one clearly less. What a
- * grid of about this size took gives the time, as for those that it is weighed against. */
+/* Prefers the shape that won on the nearest grid to the best prediction, unless it falls behind by `margin`,
+ * or the shape of another grid falls behind clearly less. The time is the measured one of a grid of about
+ * this size, if there is one, as it is for the kernels that it will be compared with. */
 static void prefer_known(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                          const struct vf_known *known, int count, struct vf_ranked *best)
 {
@@ -387,7 +393,8 @@ static void prefer_known(const struct vf_kernel_case *c, const struct vf_gpu *gp
     best->seconds = best->tuned ? measured : fmin(fmin(best->seconds, least), measured);
 }
 
-/* Whether it was measured on this grid, or on one of about its size that is cut into the same tiles. */
+/* Whether it was measured on this grid, or on one of about the same size that has as many tiles along each
+ * axis. */
 static bool has_its_tiles(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                           const struct vf_known *known)
 {
@@ -399,7 +406,7 @@ static bool has_its_tiles(const struct vf_kernel_case *c, const struct vf_gpu *g
     return memcmp(here, there, sizeof here) == 0;
 }
 
-/* What was measured, else what is predicted to be best. */
+/* Takes what was measured, else what is predicted to be best. */
 static bool choose_of_all(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                           const struct vf_forced *forced, struct vf_ranked *best)
 {

@@ -1,14 +1,19 @@
-/* Kernels that were measured: which scheme, with which constants, won for a case on a device, and its time.
- * `volfilter tune` makes them, plans use them, a text keeps them, a line each, in five columns between tabs:
+/* Kernels that were measured: which scheme, with which constants, was fastest for a case on a device, and how
+ * long it took. `volfilter tune` makes these entries, plans use them. They are kept as text, one a line, in
+ * five columns with tabs between them:
  *
  *   DEVICE  CASE  SCHEME  COPIES  FIGURES
  *
- * DEVICE is a device's name, or an architecture such as sm_90, which stands for all devices of it; CASE what
- * vf_case_text writes; SCHEME as --scheme takes it; COPIES the kernel's time over that of a copy that reads
- * the bytes of its sources and writes those of its sinks; FIGURES those of the device that it was measured
- * on, "132SM,1980MHz,60MiB,4190GB/s". On another device it is taken to be longer or shorter by as much as the
- * model's prediction is. Lines without figures, as other versions wrote them, count as measured on the device
- * at hand; those that are not understood count for nothing; both stay in the user's file. */
+ *   DEVICE   a device's name, or an architecture such as sm_90, which stands for all its devices
+ *   CASE     what vf_case_text writes
+ *   SCHEME   as --scheme takes it
+ *   COPIES   the kernel's time, in units of the time that a copy takes which reads as many bytes as the
+ *            kernel's sources have and writes as many as its sinks have
+ *   FIGURES  of the device that it was measured on, such as "132SM,1980MHz,60MiB,4190GB/s"
+ *
+ * On another device the time is taken to be longer or shorter by the same factor as the model's prediction.
+ * A line without figures, as other versions wrote them, counts as measured on the present device; a line that
+ * is not understood is ignored. Both stay in the user's file. */
 #ifndef VF_TUNING_H
 #define VF_TUNING_H
 
@@ -17,34 +22,35 @@
 #include "gpu_rank.h"
 #include "text.h"
 
-/* What devices of an architecture differ in, of what the model knows. */
+/* What the model knows of a device in which devices of one architecture differ. */
 struct vf_figures {
-    int multiprocessors; /* 0: not known */
-    double clock, l2, bandwidth;
+    int multiprocessors;         /* 0: not known */
+    double clock, l2, bandwidth; /* Hz; bytes; bytes/s */
 };
 
 struct vf_tuned {
     char *device, *kernel_case; /* owned */
     const struct vf_gpu_scheme *scheme;
     struct vf_kernel_config config;
-    double copies;
-    struct vf_figures figures;
-    bool shipped;  /* with the program; else the user's */
-    bool measured; /* by this process, after the user's file was read */
+    double copies;             /* see above */
+    struct vf_figures figures; /* of the device that it was measured on */
+    bool shipped;              /* came with the program; else it is the user's */
+    bool measured;             /* by this process, after the user's file was read */
 };
 
-/* All zero is an empty one. */
+/* All entries. All zero: there are none. */
 struct vf_tuning {
-    struct vf_tuned *entry; /* owned; the first that fits a case holds */
+    struct vf_tuned *entry; /* owned; of several that fit a case the first one counts */
     int count;
     size_t room;
-    int most_stages;        /* of an entry's kernel */
-    struct vf_text foreign; /* the user's lines that are not understood */
-    double untuned; /* predicted times of kernels that were not measured are multiplied by this; 0: by 1 */
+    int most_stages;        /* the most stages that the kernel of an entry has */
+    struct vf_text foreign; /* the lines of the user's file that are not understood */
+    /* Predicted times of kernels that were not measured are multiplied by this; 0: they are not. */
+    double untuned;
 };
 
-/* A case in words: dimension, type, boundary, the grid, sources, stages, sinks.
- * Weights and parameters are not in it. */
+/* A case in words: dimension, type, boundary, the grid, sources, stages, sinks. Kernels that differ only in
+ * weights and parameters have the same. */
 void vf_case_text(const struct vf_kernel_case *c, struct vf_text *text);
 
 /* Seconds that a copy of the case's sources to its sinks takes at the device's bandwidth. */
@@ -54,7 +60,7 @@ double vf_case_copy_seconds(const struct vf_kernel_case *c, const struct vf_gpu 
 enum vf_status vf_tuning_read(struct vf_tuning *tuning, const char *lines, bool shipped,
                               struct vf_error *error);
 
-/* The same of a file; one that cannot be read is none. */
+/* The same for a file. One that cannot be read is taken to be empty. */
 enum vf_status vf_tuning_read_file(struct vf_tuning *tuning, const char *path, bool shipped,
                                    struct vf_error *error);
 
@@ -68,23 +74,25 @@ void vf_tuning_write_entry(const struct vf_tuned *entry, struct vf_text *lines);
 /* The user's lines, those that are not understood last. */
 void vf_tuning_write(const struct vf_tuning *tuning, struct vf_text *lines);
 
-/* The user's file, which lies beside the cache's entries, where there is one, and what comes with the program
- * (kernels/tuned.txt). */
+/* Reads the user's file, which lies beside the cache's entries, if there is one, and then what comes with the
+ * program (kernels/tuned.txt). */
 enum vf_status vf_tuning_open(struct vf_tuning *tuning, const struct vf_cache *cache, struct vf_error *error);
 
-/* Adds the user's lines to the user's file, whose name `path` gets; its folder is there (vf_cache_make). What
- * other processes have written since it was read stays, but for cases that this one measured. */
+/* Writes the user's entries to the user's file, and its name to `path`. Its folder must be there
+ * (vf_cache_make). What other processes have written since it was read is kept, except for cases that this
+ * process measured. */
 enum vf_status vf_tuning_save(const struct vf_tuning *tuning, const struct vf_cache *cache,
                               char path[PATH_MAX + 16], struct vf_error *error);
 
-/* Adds or replaces what is known of a case on a device: choice->scheme, config and seconds. */
+/* Adds or replaces the entry of a case on a device, from choice->scheme, config and seconds. */
 enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_case *c,
                              const struct vf_gpu *gpu, const struct vf_ranked *choice,
                              struct vf_error *error);
 
-/* What won for a kernel's stages somewhere: the case there, the device, its scheme and config for them, and
- * what the case at hand would take at that speed on the device at hand. It is tuned where boundaries are the
- * same and no extent of the grids differs by more than half a power of two. */
+/* What was measured for the same stages, perhaps on another grid or device: the case and the device there,
+ * and the scheme and config that won. won.seconds is what the present case would take on the present device
+ * at that speed. won.tuned: boundaries are the same, and the grids differ by a factor of at most sqrt(2) in
+ * each extent. */
 struct vf_known {
     struct vf_kernel_case there;
     struct vf_gpu on;
@@ -92,12 +100,12 @@ struct vf_known {
 };
 #define VF_MOST_KNOWN 4
 
-/* What was measured for the case's stages on this device, or on its architecture: how many, the nearest grids
- * first. `tuning` may be NULL. */
+/* Finds what was measured for the case's stages on this device or its architecture, the nearest grids first.
+ * Returns how many there are. `tuning` may be NULL. */
 int vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                    struct vf_known known[VF_MOST_KNOWN]);
 
-/* Cases that are known of the device: measured on it, and shipped for it. */
+/* How many cases the device has entries for: the user's own, and those that came with the program. */
 void vf_tuning_count(const struct vf_tuning *tuning, const struct vf_gpu *gpu, int *own, int *shipped);
 
 void vf_tuning_free(struct vf_tuning *tuning);

@@ -1,4 +1,5 @@
-/* Inside run only: one file on its way through, and planning it. */
+/* One file on its way from input to result: what is known of it, and its planning. For run.c and the files
+ * that it is split into; others use run.h. */
 #ifndef VF_WORK_H
 #define VF_WORK_H
 
@@ -10,57 +11,60 @@
 #include "run.h"
 #include "stream_plan.h"
 
-/* One file on its way through. */
 struct vf_work {
     const struct vf_options *options;
     struct vf_session *session;
-    struct vf_cuda *cuda;           /* the session's, where the plan is for it */
-    const char *in_path, *out_path; /* as they were given: "-" may be one */
-    const char *in_name, *out_name; /* as messages have them */
+    struct vf_cuda *cuda;           /* the session's, if the plan computes on it; else NULL */
+    const char *in_path, *out_path; /* as given; "-" is standard input, output */
+    const char *in_name, *out_name; /* for messages */
     struct vf_reader *reader;
     struct vf_writer *writer;
     const struct vf_info *input;
     struct vf_info result;
     enum vf_format format;
     struct vf_plan plan;
-    const char *label[VF_MAX_LIVE]; /* of each output; NULL for none */
-    char *chain;                    /* owned: what was given of it */
-    size_t channels;                /* filtered: all but alpha */
+    const char *label[VF_MAX_LIVE]; /* of each output; NULL: it has none */
+    char *chain;                    /* owned: the chain's text, as the user gave it */
+    size_t channels;                /* how many are filtered: all but alpha */
+    /* Bytes that the process is predicted to hold at most, and may hold. */
     size_t memory, memory_limit;
-    int png_threads;              /* that compress a PNG */
-    double file_bytes;            /* of the result, as far as it is known before */
-    struct vf_stream_plan stream; /* it has passes where slabs go through memory */
-    bool overlapped;              /* they do for speed: the whole would fit */
-    double least_bytes;           /* what one slab takes, where not even that fits; else 0 */
+    int png_threads;              /* how many compress a PNG */
+    double file_bytes;            /* of the result; 0: not known, since it is compressed */
+    struct vf_stream_plan stream; /* if it has passes, the file goes through memory in slabs */
+    bool overlapped;              /* in slabs for speed, though the whole would fit into memory */
+    double least_bytes;           /* if not even one slab fits: the memory that it takes; else 0 */
     struct vf_volume in, out;
     double *value;     /* owned: the global values, [channel][vf_plan_value_count] */
-    size_t base_bytes; /* of memory: what the process holds beside it */
-    void (*whole)(void *context, const struct stat *file); /* NULL: nobody is told */
+    size_t base_bytes; /* the part of `memory` that the process holds for other things than this file */
+    /* Called with the result's file when it is whole, before it has its name; may be NULL. */
+    void (*whole)(void *context, const struct stat *file);
     void *whole_context;
-    struct vf_progress_line *files; /* of several: where the file's bytes are counted; NULL: nowhere */
-    size_t shown_bytes;
-    atomic_size_t counted_bytes;
-    double begun; /* by the clock */
+    struct vf_progress_line *files; /* the line of several files that counts this one's bytes; may be NULL */
+    size_t shown_bytes;             /* how many it is to count for this file */
+    atomic_size_t counted_bytes;    /* and has counted so far */
+    double begun;                   /* when, by vf_now */
     double read_seconds, compute_seconds, write_seconds, elapsed_seconds;
     double cuda_seconds[3]; /* uploads, kernels, downloads */
-    int cuda_replaced;      /* launches of other kernels than the plan's */
-    int cuda_unkept;        /* kernels that the next run compiles again */
+    int cuda_replaced;      /* launches of other kernels than the plan's, which did not compile well */
+    int cuda_unkept;        /* kernels that the cache did not take: the next run compiles them again */
 };
 
-/* Plans what is computed once the reader is open: the result, the runs, where, and in slabs or not. */
+/* Once the reader is open: plans the result, the runs of stages, CPU or GPU, and whether in slabs. */
 enum vf_status vf_work_plan(struct vf_work *work, const struct vf_chain *chain, struct vf_error *error);
 
-/* Too little memory for one slab, too little disk for the result. */
+/* Fails if there is too little memory for one slab, or too little disk for the result. */
 enum vf_status vf_work_check(const struct vf_work *work, struct vf_error *error);
 
+/* The file's two ends, as going through it in slabs needs them. */
 struct vf_stream_ends vf_work_ends(const struct vf_work *work);
 
+/* Prints the plan: --explain. */
 void vf_work_explain(const struct vf_work *work, FILE *to);
 
-/* One warning of what a file has that is not read, and what its result cannot keep. */
+/* Says on stderr, in one note, what of the file is not read and what the result cannot keep. */
 void vf_work_warn(const struct vf_work *work);
 
-/* Passes `status` on; where it is a failure, `name` comes before its message. */
+/* Returns `status`; if it is a failure, puts `name` before its message. */
 enum vf_status vf_work_named(enum vf_status status, const char *name, struct vf_error *error);
 
 /* A note about a file on stderr, unless options->quiet. */
