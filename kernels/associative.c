@@ -1,8 +1,10 @@
+/* The host side of associative: which stages it takes, the blocks and chunks that a plan may choose, the
+ * registers of a thread, and what a block does, for the model. kernels/associative.cu is the kernel. */
 #include "kernels/gpu_stream.h"
 
 enum { MOST_HELD = 220 };
 
-/* Registers of 32 bits for a thread's rows of a plane. */
+/* Registers of 32 bits for a thread's rows of one plane. */
 static long plane_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     long values = 0;
@@ -11,7 +13,7 @@ static long plane_registers(const struct vf_kernel_case *c, const struct vf_kern
     return values * (c->flow->is_double ? 2 : 1);
 }
 
-/* For its sums and for what lies beside its spans, roughly. */
+/* For a thread's sums and for the cells beside its spans, roughly. */
 static long sum_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     const struct vf_flow *flow = c->flow;
@@ -29,8 +31,8 @@ static long sum_registers(const struct vf_kernel_case *c, const struct vf_kernel
     return values * (flow->is_double ? 2 : 1);
 }
 
-/* Planes on their way from memory: enough of them to hide it, where a plane's cells are all that a thread
- * reads of it and registers are left. */
+/* How many planes are on their way from memory. If a thread reads only its own cells of a plane, and
+ * registers are left, there are enough of them that it need not wait. */
 static int ahead_of(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     for (int k = 0; k < c->flow->source_count; k++)
@@ -43,7 +45,7 @@ static int ahead_of(const struct vf_kernel_case *c, const struct vf_kernel_confi
     return ahead;
 }
 
-/* The next planes of rows beside a thread's own are not held where sums stay in their plane. */
+/* Registers for sums and planes. If sums stay within a plane, the next planes are not held. */
 static long held_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     const bool stays = c->halo[c->flow->dim == 2 ? 1 : 0] == 0 && c->halo[c->flow->dim == 2 ? 0 : 1] > 0;
@@ -51,9 +53,9 @@ static long held_registers(const struct vf_kernel_case *c, const struct vf_kerne
     return sum_registers(c, config) + planes * plane_registers(c, config);
 }
 
-/* Blocks that an SM is to hold at least: 0, or 4, of 256 threads 2, where a thread of whole rows asks for
- * little more than the registers that so many leave it. Without, the compiler takes them or does not; 4
- * blocks for 3 give an H200 a fifth more. */
+/* How many blocks the compiler must leave room for on an SM: 4, or 2 of 256 threads, if a thread needs few
+ * more registers than these leave it; else 0. Without this the compiler may use them or not, and with 4
+ * blocks in place of 3 an H200 is faster by a fifth. */
 static int least_blocks(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     enum { THREADS = 512, MOST = VF_SM_REGISTERS / THREADS, MORE = 24 };
@@ -118,7 +120,8 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     return n;
 }
 
-/* What memory loses where blocks are at several planes at once; fitted to 8 kernels. */
+/* Memory takes this many times what is counted if blocks are at several planes at once; fitted to 8 kernels.
+ */
 #define APART 1.03
 
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
@@ -130,13 +133,14 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     for (int k = 0; k < c->flow->source_count; k++)
         shape.cross[k] = vf_stream_reach(c, k);
     vf_stream_traffic(c, config, &shape, traffic);
-    /* A dense table's plane takes long to add: the next one is there by then; fitted to 7 kernels. */
+    /* The terms of a plane take long to add for a dense table, so that the next plane is there by then;
+     * fitted to 7 kernels. */
     traffic->loads_in_flight *= shape.any_diagonal ? 4 : ahead_of(c, config);
     if (config->stream < (c->flow->dim == 2 ? c->ny : c->nz)) {
         traffic->read_sectors *= APART;
         traffic->written_sectors *= APART;
     }
-    /* Few sums leave the compiler those of addresses. */
+    /* Registers for addresses; the compiler uses fewer if there are few sums. */
     enum { FEW = 48, SOME = 64 };
     const int held = (int)held_registers(c, config);
     traffic->registers = (held < FEW ? 16 : held < SOME ? 24 : 32) + held;
@@ -145,7 +149,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     traffic->registers = traffic->registers < most ? traffic->registers : most;
 }
 
-/* Planes in turns; their terms compile in two fifths of the time of others. */
+/* As many planes as are written out in turns. A term compiles in two fifths of the time of other operations.
+ */
 static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     struct vf_stream_shape shape;

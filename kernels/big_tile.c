@@ -1,3 +1,5 @@
+/* The host side of big-tile: the tile and the shared memory of a block, the shapes that a plan may choose,
+ * and what a block does, for the model. kernels/big_tile.cu is the kernel. */
 #include "kernels/gpu_box.h"
 
 enum { COLUMNS, CARRY, FLAT, CUBE };

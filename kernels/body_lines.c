@@ -1,3 +1,5 @@
+/* The host side of body-lines: which two stages it takes, its tile and shared memory, and what a block does,
+ * for the model. kernels/body_lines.cu is the kernel. */
 #include <math.h>
 
 #include "kernels/gpu_run.h"

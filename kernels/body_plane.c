@@ -1,3 +1,5 @@
+/* The host side of body-plane: which three stages it takes, what a block holds, and what it does, for the
+ * model. kernels/body_plane.cu is the kernel. */
 #include <math.h>
 
 #include "kernels/gpu_run.h"

@@ -1,3 +1,4 @@
+/* The CPU's schemes, by name. */
 #include <string.h>
 
 #include "kernels/scheme.h"

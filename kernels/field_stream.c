@@ -1,3 +1,5 @@
+/* The host side of field-stream: finds the levels of a chain of bodies, lays out their planes in shared
+ * memory, and says what a block does, for the model. kernels/field_stream.cu is the kernel. */
 #include <math.h>
 #include <string.h>
 
@@ -11,30 +13,32 @@ enum { ALONG_X = 1, ALONG_Y = 2, ALONG_Z = 4, AT_CENTRE = 8, MOST_LEVELS = 3 };
 /* Planes for which the loop is written out. */
 enum { TURN = 3 };
 
-/* For the model: planes under way, in terms of those whose way is waited for. */
+/* For the model: loads in flight for each load of a row, since those of the next plane are made while one is
+ * computed. */
 #define AHEAD 4
 
-/* What arithmetic and shared memory take over what is counted: moves from plane to plane, and waiting; fitted
- * to 6 kernels. */
+/* Arithmetic and shared memory take this many times what is counted, for moves from plane to plane and for
+ * waiting; fitted to 6 kernels. */
 #define MORE 1.25
-/* What memory loses as rows are read and written a tile wide, whose ends share sectors; fitted to 6 kernels.
- */
+/* Memory takes this many times what is counted, as rows are read and written in pieces as wide as a tile,
+ * whose ends share sectors; fitted to 6 kernels. */
 #define PIECES 1.1
 
-/* What is computed when; fields by the flow's numbers. */
+/* The levels of a flow, as field_stream.cu explains them. Fields have the flow's
+ * numbers. */
 struct levels {
     int count;
-    int ahead; /* planes of the sources on their way */
+    int ahead; /* how many planes of the sources are on their way */
     int of_stage[VF_KERNEL_MOST_FIELDS];
     int made[VF_KERNEL_MOST_FIELDS];                        /* the level that makes a field; sources: -1 */
     unsigned char read[MOST_LEVELS][VF_KERNEL_MOST_FIELDS]; /* how a level reads a field */
-    /* Planes of a field in shared memory: how many, the first of them, and of all fields. */
+    /* Slots for planes in shared memory: how many a field has, the number of its first one, and all. */
     int slots[VF_KERNEL_MOST_FIELDS], first[VF_KERNEL_MOST_FIELDS], slot_count;
 };
 
 /* ---- what it takes ---- */
 
-/* How a stage reads its input k; *why: as it cannot be here. */
+/* Along which axes a stage reads its input k. *why is set if that is impossible here. */
 static int reading(const struct vf_stage *stage, int k, const char **why)
 {
     int halo[3], along = 0;
@@ -51,8 +55,9 @@ static int reading(const struct vf_stage *stage, int k, const char **why)
     return along | AT_CENTRE;
 }
 
-/* A plane on its way is enough where it takes long to compute, or where blocks that share an SM have several:
- * one source's is not, nor are those of one block alone, as where there are several results. */
+/* One plane on its way is enough if a plane takes long to compute, or if the blocks on an SM have several of
+ * them on their way. It is not enough with a single source, nor where an SM holds one block, as with several
+ * results. */
 static int planes_ahead(const struct vf_kernel_case *c)
 {
     enum { LITTLE = 64 };
@@ -85,7 +90,7 @@ static const char *find_levels(const struct vf_kernel_case *c, struct levels *l)
         l->count = level + 1 > l->count ? level + 1 : l->count;
     }
     for (int f = 0; f < flow->field_count; f++) {
-        /* A source is read from where it arrives; steps from a plane's writing to its last reading. */
+        /* How many steps after a plane was written to shared memory it is last read there. */
         const int ahead = l->made[f] < 0 ? l->ahead : 0;
         int steps = ahead;
         for (int level = 0; level < l->count; level++)
@@ -176,8 +181,8 @@ static bool is_stored(const struct vf_flow *flow, int f)
     return false;
 }
 
-/* The level at which a field is wanted last: that reads it, the one after that if it reads the plane before,
- * the last of all for what is stored; else the one that makes it. */
+/* The level until which a field's planes are kept: the last one that reads it, one more if that one reads
+ * along z, the last of all if the field is stored, else the one that makes it. */
 static int last_level(const struct vf_flow *flow, const struct levels *l, int f)
 {
     int last = is_stored(flow, f) ? l->count - 1 : l->made[f];
@@ -189,7 +194,7 @@ static int last_level(const struct vf_flow *flow, const struct levels *l, int f)
     return last;
 }
 
-/* Planes of fields that a thread keeps: from the first level that reads one, or makes it, to the last. */
+/* How many planes of all fields a thread keeps. */
 static int kept_planes(const struct vf_flow *flow, const struct levels *l)
 {
     int planes = 0;
@@ -198,7 +203,7 @@ static int kept_planes(const struct vf_flow *flow, const struct levels *l)
     return planes;
 }
 
-/* What eigenvectors take, which keep most of their elements at once. */
+/* Operations of bodies with eigenvectors. Beyond that a body needs no more registers. */
 #define MUCH 400
 
 static int wanted_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
@@ -206,13 +211,13 @@ static int wanted_registers(const struct vf_kernel_case *c, const struct vf_kern
 {
     const int cells = config->work[0] * config->work[1],
               arithmetic = c->operations < MUCH ? c->operations : MUCH;
-    /* Where the short way of a quotient leaves doubt, what it was made of is still needed. */
+    /* If the short way of a quotient leaves doubt, its operands are needed again. */
     return arithmetic / 4 + 48 + (int)vf_kernel_element(c) / 4 * cells * kept_planes(c->flow, l) +
            (vf_has_branches(c) ? 8 * cells : 0);
 }
 
-/* Chunks but those of many planes, if there are others: where all blocks are at one plane of the volume,
- * memory is slower by 5%. */
+/* Drops chunks of many planes if there are others: if all blocks are at the same plane of the volume, memory
+ * is slower by 5%. */
 static int drop_long(struct vf_kernel_config *list, int count)
 {
     enum { LONG = 192 };
@@ -226,9 +231,9 @@ static int drop_long(struct vf_kernel_config *list, int count)
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                       int room)
 {
-    /* The first ones have as many cells as registers hold. Several results at once are written slowly in
-     * pieces of 56 cells: tiles of 128 x 16 for them, of 64 x 32 for others. The rest is for where these do
-     * not fit. */
+    /* The first ones have as many cells as registers hold. Tiles of 64 x 32 cells write pieces of 56 cells,
+     * which is slow for several results at once: these have tiles of 128 x 16, too. The others are for when
+     * none of these fits. */
     enum { WIDE = 1, USUAL = 2 };
     static const int shapes[][3] = {{32, 8, 2}, {16, 16, 2}, {16, 32, 1}, {16, 16, 1},
                                     {8, 32, 1}, {8, 16, 1},  {8, 8, 1}};
@@ -304,14 +309,15 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         vf_kernel_operations(c, config->work[0], config->work[1], config->stream);
     t->steps = (ptrdiff_t)all;
     t->barriers = all;
-    /* A plane is on its way while another is computed, which takes longer. */
+    /* A plane is on its way while another one is computed, which takes longer. */
     t->loads_in_flight = fmax(1, AHEAD * rows * flow->source_count);
     t->overlap = VF_OVERLAPS;
-    /* The compiler does with what the block leaves it. */
+    /* The compiler takes no more than a block of this size leaves it. */
     t->registers = (int)fmin(wanted_registers(c, config, &l), fmin(255, floor(8192 / threads) * 8));
 }
 
-/* The loop's planes and one more; fields that age by plane make them dearer than others' operations. */
+/* The loop's planes and one more. An operation compiles in 2.5 times the time of others, since fields move
+ * from plane to plane. */
 static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     enum { MOST = 150 };
@@ -321,7 +327,7 @@ static double written(const struct vf_kernel_case *c, const struct vf_kernel_con
 
 #define MOST_WRITTEN 12500
 
-/* As the kernel's text numbers fields: sources, then what the stages make, in order. */
+/* The numbers that fields have in the kernel's text: sources, then what the stages make, in order. */
 static void number_fields(const struct vf_flow *flow, int field[VF_KERNEL_MOST_FIELDS])
 {
     int next = 0;

@@ -1,55 +1,57 @@
-/* One kernel sweeps a chain of bodies with many fields that reach their next neighbours along the axes: what
- * they make for one another never sees memory. A block takes a tile with its room (overlapped tiling along x
- * and y) and streams along z. Stages that read neighbours of what is there compute one plane together, a
- * level; those that read neighbours of what these make are the next level, a plane behind. A thread keeps its
- * own cells of every field's latest planes in registers, and with them what it needs along z; what it needs
- * along x comes from the threads beside it by shuffles, along y from rows in shared memory, where each thread
- * leaves its own. Only what a level reads along an axis is exchanged there. All wait at one barrier a plane,
- * while the sources' next plane is on its way there.
+/* One kernel sweeps a chain of bodies with many fields, which read their next neighbours along the axes. The
+ * fields between them are never written to memory. A block takes a tile with its room (overlapped tiling
+ * along x and y) and streams along z. Stages are in levels: those of the first read neighbours of the sources
+ * only, those of the next one neighbours of what the first makes, a plane behind it. A thread keeps its own
+ * cells of the latest planes of every field in registers, where it finds neighbours along z. Those along x
+ * come from the threads beside it by shuffles, those along y from rows in shared memory, where each thread
+ * leaves its own; a field is exchanged along an axis only if a level reads it there. There is one barrier a
+ * plane; the sources' next plane is on its way to shared memory meanwhile.
  *
- * kernels/time_stream.cu is the like for one field a step and any reach, where a step has little arithmetic;
- * this one is for bodies of much arithmetic, whose fields would otherwise be written and read again: a step
- * of tensor diffusion has six between its two levels. */
+ * kernels/time_stream.cu does the same for one field a step, any reach, and little arithmetic. This one is
+ * for bodies of much arithmetic with fields that would otherwise be written and read again: a step of tensor
+ * diffusion has six between its two levels. */
 #include "kernels/device.h"
 #include "kernels/device_pack.h"
 #include "kernels/device_sweep.h"
 
 /* Constants beside those of device.h and device_sweep.h, from kernels/field_stream.c:
- *   VF_FIELD_LEVELS        levels
- *   VF_FIELD_LEVEL(s)      that of stage s; the first is 0
- *   VF_FIELD_MADE(f)       the level that makes field f; of sources -1
- *   VF_FIELD_OLDEST(f)     the age at which field f is wanted last
- *   VF_FIELD_READ(l, f)    along which axes level l reads field f beside a cell: 1 for x, 2 for y
- *   VF_EACH_FIELD(F)       F(0) F(1) ... of all fields
- *   VF_FIELD_ROWS(f)       where the field's slots begin in shared memory, in slots; -1: it has none
- *   VF_FIELD_SLOTS(f)      how many it has: 2, VF_AHEAD + 1 or VF_SLOTS
- *   VF_AHEAD               planes of the sources on their way */
+ *   VF_FIELD_LEVELS        how many levels there are
+ *   VF_FIELD_LEVEL(s)      the level of stage s; the first is 0
+ *   VF_FIELD_MADE(f)       the level that makes field f; -1 for a source
+ *   VF_FIELD_OLDEST(f)     the greatest age at which a plane of field f is read
+ *   VF_FIELD_READ(l, f)    along which axes level l reads neighbours in field f: 1 for x, 2 for y, or both
+ *   VF_EACH_FIELD(F)       F(0) F(1) ... for all fields
+ *   VF_FIELD_ROWS(f)       the number of the field's first slot in shared memory; -1: it has none
+ *   VF_FIELD_SLOTS(f)      how many slots it has: 2, VF_AHEAD + 1 or VF_SLOTS
+ *   VF_AHEAD               how many planes of the sources are on their way */
 enum { VF_ALONG_X = 1, VF_ALONG_Y = 2 };
 
-/* A field has slots for planes in shared memory: of sources for those on their way, the newest, and those
- * that levels still read along y; fewer if that is all. */
+/* A field has slots in shared memory, one for each plane. So many are enough for a source: for planes on
+ * their way, the newest one, and older ones that levels read along y. */
 #define VF_SLOTS (VF_FIELD_LEVELS + 1 + VF_AHEAD)
-/* Its rows there are those of the block, one before them and one behind, which of sources are loaded for it,
- * and under `constant` one of what is outside. */
+/* A slot has the rows of the block, one before them and one behind (for sources these are loaded too), and
+ * under `constant` a row of the constant. */
 #define VF_SLOT_ROWS (VF_COVERED_Y + 2 + (VF_BOUNDARY == VF_CONSTANT))
 #define VF_SLOT_SIZE (VF_SLOT_ROWS * VF_COVERED_X)
 
-/* Planes for which the loop is written out, so that they move on by renaming. */
+/* The loop over planes is written out so many times, so that values which grow older are renamed, not copied.
+ */
 #define VF_TURN 3
 
 /* ---- what a thread has ---- */
 
 struct vf_fields {
     vf_sweep sweep;
-    /* Of every field, its planes by age: when the source's newest plane has age 0, a level's is 1 + level.
-     */
+    /* The planes of every field by age: how many planes they are behind the newest one of the sources. What a
+     * level makes has age 1 + level at first. */
     vf_cells cell[VF_FIELDS][VF_FIELD_LEVELS + 2];
-    /* Faces along z: those above the plane before are the ones below the next. */
+    /* Fluxes through faces along z: the upper ones of a plane are the lower ones of the next plane. */
     vf_cells face_below[VF_STAGES], face_above[VF_STAGES];
-    /* In elements: where the thread's own first row is in a slot, those above and below its own, and slots,
-     * by the steps since they were written. */
+    /* In elements: where in a slot are the thread's first row, and the rows before its first and behind its
+     * last; and where slots begin, by the steps since they were written, for fields that have VF_SLOTS,
+     * VF_AHEAD + 1, and 2. */
     int own, above, below, slot[VF_SLOTS], sent[VF_AHEAD + 1], pair[2];
-    /* Threads at the block's first and last row load one more of the sources: where from and to. */
+    /* Threads with the block's first and last row load one row more of the sources: from and to where. */
     unsigned int beyond_at;
     int beyond;
     bool is_edge;
@@ -68,7 +70,8 @@ VF_INLINE int vf_place_of_row(int row)
     return (row + 1) * VF_COVERED_X + threadIdx.x * VF_SPAN;
 }
 
-/* Where a row beside the thread's own is, that the boundary rule names; any if nobody wants it. */
+/* Where in a slot the row is that is read for a row beside the thread's own, by the boundary rule; any row if
+ * it is not needed. */
 VF_INLINE int vf_place_beside(const vf_sweep &sweep, int row)
 {
     const int n = sweep.args.ny, y = vf_is_periodic(n) ? row : vf_near_index(row, n);
@@ -109,7 +112,7 @@ struct vf_beside {
     REAL wide[VF_FIELDS][VF_ROWS][VF_SPAN + 2];
 };
 
-/* The accessor that stage S sees. `ends`: perhaps the plane is the grid's first or last. */
+/* The accessor that stage S sees. `ends`: the plane may be the grid's first or last. */
 template <class S, int level, bool ends, bool is_short> struct vf_field_view {
     enum { short_way = is_short, whole_steps = 0, age = 1 + level };
     vf_fields &fields;
@@ -142,7 +145,7 @@ template <class S, int level, bool ends, bool is_short> struct vf_field_view {
     {
         return ends && plane == fields.sweep.args.nz - 1 && !vf_is_periodic(fields.sweep.args.nz);
     }
-    /* Beyond the grid's first or last plane; the plane that mirrors it is of another age. */
+    /* A cell before the grid's first plane or behind its last; under `mirror` it is one of age `mirrored`. */
     VF_MEMBER REAL outside(int f, int mirrored)
     {
         return VF_BOUNDARY == VF_CONSTANT ? vf_outside(fields.sweep.args, f)
@@ -159,7 +162,7 @@ template <class S, int level, bool ends, bool is_short> struct vf_field_view {
     VF_MEMBER bool open(int axis, bool upper)
     {
         const vf_sweep &sweep = fields.sweep;
-        /* Threads begin at multiples of their cells, and rows end with them, unless it is open everywhere. */
+        /* Of a thread's cells only these can be at an end of the grid. */
         if ((axis == VF_X && i != (upper ? VF_SWEEP_END_X - 1 : 0)) ||
             (axis == VF_Y && j != (upper ? VF_ROWS - 1 : 0)))
             return true;
@@ -184,7 +187,7 @@ template <int level> VF_INLINE void vf_take_beside(const vf_fields &fields, vf_b
 {
     VF_UNROLL for (int f = 0; f < VF_FIELDS; f++)
     {
-        /* Sources come ahead. */
+        /* Sources are written VF_AHEAD steps before they are the newest. */
         const int steps = level - VF_FIELD_MADE(f) + (VF_FIELD_MADE(f) < 0 ? VF_AHEAD : 0);
         if (VF_FIELD_READ(level, f) & VF_ALONG_Y) {
             vf_take_row(fields.row(f, steps, fields.above), beside.above[f]);
@@ -199,7 +202,7 @@ template <int level> VF_INLINE void vf_take_beside(const vf_fields &fields, vf_b
 #undef VF_WIDEN
 }
 
-/* NaN if a result is in doubt, which short ways may leave it in. */
+/* Returns NaN if a short way left a result in doubt. */
 template <int level, bool ends, bool is_short>
 VF_INLINE REAL vf_compute_level(vf_fields &fields, const vf_beside &beside)
 {
@@ -235,7 +238,7 @@ template <int level, bool ends> VF_INLINE void vf_advance(vf_fields &fields)
 
 /* ---- the sweep ---- */
 
-/* What the thread made, for the threads above and below. */
+/* Leaves what the thread made for the threads before and behind it along y. */
 VF_INLINE void vf_leave_rows(const vf_fields &fields)
 {
     VF_UNROLL for (int f = VF_INPUTS; f < VF_FIELDS; f++)
@@ -246,14 +249,13 @@ VF_INLINE void vf_leave_rows(const vf_fields &fields)
     }
 }
 
-/* The plane of a source to load for `plane`: of those that the chunk does not ask for, the nearest that it
- * does. */
+/* The plane of a source that is loaded for `plane`: the nearest one that the chunk needs. */
 VF_INLINE int vf_asked_for(const vf_sweep &sweep, int f, int plane)
 {
     return max(sweep.begin - vf_input_halo_z(f), min(plane, sweep.end - 1 + vf_input_halo_z(f)));
 }
 
-/* A row of a plane of a source to shared memory; there when copies have been waited for. */
+/* Begins to copy a row of a source's plane to shared memory. */
 template <class T>
 VF_INLINE void vf_send_row(const vf_sweep &sweep, const T *plane, unsigned int at, REAL *to)
 {
@@ -274,8 +276,8 @@ VF_INLINE void vf_send_row(const vf_sweep &sweep, const T *plane, unsigned int a
     }
 }
 
-/* A plane of the sources: the thread's rows, and if it is at the block's edge the one beyond. Past the
- * registers, since the compiler would put off loading into them until the values are needed. */
+/* Begins to copy a plane of the sources: the thread's rows, and the one beyond if it is at the block's edge.
+ * Copies pass by the registers: loads into registers the compiler would delay until the values are needed. */
 VF_INLINE void vf_send(const vf_fields &fields, int plane)
 {
     const vf_sweep &sweep = fields.sweep;
@@ -302,7 +304,7 @@ VF_INLINE void vf_take_newest(vf_fields &fields)
     }
 }
 
-/* Everything that is still wanted is a plane older. */
+/* All values that are still needed become a plane older. */
 VF_INLINE void vf_age(vf_fields &fields)
 {
 #define VF_AGE(f)                                                                   \
@@ -333,7 +335,7 @@ template <int count> VF_INLINE void vf_turn_slots(int (&slot)[count])
     slot[0] = oldest;
 }
 
-/* What was left is there for the block, and of what was sent the next plane; slots are a step older. */
+/* Waits until the rows that threads left, and the sources' next plane, are there for the whole block. */
 VF_INLINE void vf_end_step(vf_fields &fields)
 {
     vf_turn_slots(fields.slot);
@@ -343,7 +345,7 @@ VF_INLINE void vf_end_step(vf_fields &fields)
     __syncthreads();
 }
 
-/* A plane; `ends`: perhaps some level is at the grid's first or last one. */
+/* One plane. `ends`: some level may be at the grid's first or last plane. */
 template <bool ends> VF_INLINE void vf_step(vf_fields &fields)
 {
     vf_sweep &sweep = fields.sweep;
@@ -365,7 +367,8 @@ VF_INLINE void vf_run(vf_fields &fields)
     vf_sweep &sweep = fields.sweep;
     const bool periodic = vf_is_periodic(sweep.args.nz);
     const int first = sweep.begin - VF_FIELD_LEVELS, last = sweep.end + VF_FIELD_LEVELS;
-    /* The last level's plane is past the grid's first, the first one's before its last. */
+    /* From inner_first on the last level is past the grid's first plane; before inner_last the first level is
+     * not yet at its last. */
     const int inner_first = periodic ? first : VF_FIELD_LEVELS + 1,
               inner_last = periodic ? last : min(last, sweep.args.nz);
     sweep.plane = first < 0 && !periodic ? 0 : first;

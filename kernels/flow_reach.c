@@ -1,3 +1,4 @@
+/* How far the stages of a flow reach in each field, added up from the last stage back. */
 #include "kernels/scheme.h"
 
 static void widen(int reach[3], const int by[3], const int halo[3])

@@ -1,3 +1,5 @@
+/* The host side of global-read: which stages it takes, the shapes that a plan may choose, and what a block
+ * does, for the model. kernels/global_read.cu is the kernel. */
 #include <math.h>
 
 #include "kernels/gpu_box.h"

@@ -1,3 +1,4 @@
+/* The GPU's schemes (gpu_schemes.def), by name, and what they ask of a kernel's case again and again. */
 #include "kernels/gpu_scheme.h"
 
 #include <limits.h>

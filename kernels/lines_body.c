@@ -1,3 +1,5 @@
+/* The host side of lines-body: which two stages it takes, its rings in shared memory, and what a block does,
+ * for the model. kernels/lines_body.cu is the kernel. */
 #include <limits.h>
 
 #include "kernels/gpu_run.h"

@@ -1,3 +1,5 @@
+/* The host side of long-line: which line it takes, what a block holds, and what it does, for the model.
+ * kernels/long_line.cu is the kernel. */
 #include "kernels/gpu_run.h"
 
 /* Whether a line's terms are all written out, so that each names its weight, or are a loop. */

@@ -1,3 +1,5 @@
+/* The host side of register-stream: how many registers its ring of planes takes, the blocks and chunks that a
+ * plan may choose, and what a block does, for the model. kernels/register_stream.cu is the kernel. */
 #include <math.h>
 
 #include "kernels/gpu_box.h"
@@ -8,7 +10,8 @@
 enum { DIRECT, SHARED };
 static const char *const variants[] = {"direct", "shared", NULL};
 
-/* Registers that the ring takes of a thread, of 32 bits, roughly: what is alive at once. */
+/* How many registers of 32 bits the ring takes in a thread, roughly: for all values that are needed at once.
+ */
 static long ring_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     struct vf_stream_shape shape;
@@ -25,7 +28,7 @@ static long ring_registers(const struct vf_kernel_case *c, const struct vf_kerne
             config->variant == SHARED ? (2 * side + config->block[1] - 1) / config->block[1] : 2 * side;
         const long own = (long)config->work[1] * config->work[0], other = (long)rows * config->work[0];
         values += (reach + (has_beside ? ahead : reach) + 2) * own + beside * other;
-        /* What is on its way is as it is stored. */
+        /* Planes on their way are held in the type in which they are stored. */
         values -=
             (own + (beside > 0 ? other : 0)) * (element - (long)vf_type_size(c->source_type[k])) / element;
         values += (long)(2 * cross + 1) * 2 * halo_x * (config->work[1] + (shape.diagonal[k] ? 2 * side : 0));
@@ -77,8 +80,9 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
     return NULL;
 }
 
-/* Tiles of whole lines of memory, of which a thread has several rows: two blocks of them on an SM, each at
- * its own plane, reach nine tenths of a copy's speed with a star. Of double they have too few registers. */
+/* Whether tiles are whole lines of memory wide and a thread has several rows of them. Two such blocks on an
+ * SM, each at its own plane, reach nine tenths of a copy's speed with a star. For double there are not enough
+ * registers. */
 static bool is_wide(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     enum { LEAST = 256, THREADS = 256, ROWS = 4 };
@@ -89,25 +93,26 @@ static bool is_wide(const struct vf_kernel_case *c, const struct vf_kernel_confi
            config->block[0] * config->block[1] == THREADS && config->work[1] >= ROWS;
 }
 
-/* Whether hardly any threads are beyond the grid's rows. */
+/* Whether hardly any threads are beyond the ends of the grid's rows. */
 static bool fills_rows(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     const ptrdiff_t width = (ptrdiff_t)config->block[0] * config->work[0];
     return (double)c->nx >= 0.85 * (double)(vf_ceil_div(c->nx, width) * width);
 }
 
-/* Much arithmetic in a cell hides what wide accesses would save, and needs the registers. */
+/* So many operations a cell take longer than memory, so that wide accesses save nothing, and they need the
+ * registers. */
 enum { MUCH = 50 };
 
-/* Blocks that an SM is to hold at least; 0: as many as the compiler leaves room for. */
+/* How many blocks the compiler must leave room for on an SM; 0: it may decide. */
 static int least_blocks(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     enum { BLOCKS = 2, MOST = VF_SM_REGISTERS / 256 / BLOCKS };
     return is_wide(c, config) && c->operations <= MUCH && 32 + ring_registers(c, config) <= MOST ? BLOCKS : 0;
 }
 
-/* Cells of 8 and 16 bits leave registers for twice as many of a row, which share what it costs to reach it.
- */
+/* Adds shapes with twice as many cells of a row for each thread, for which small sources leave registers:
+ * then the cost of reaching a row is shared by more cells. */
 static int add_long_spans(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                           struct vf_kernel_config *list, int room)
 {
@@ -119,7 +124,7 @@ static int add_long_spans(const struct vf_kernel_case *c, const struct vf_gpu *g
                                 sizeof shapes / sizeof *shapes, DIRECT, list, room);
 }
 
-/* Blocks as wide as suits the grid's rows. */
+/* Adds blocks as wide as suits the grid's rows. */
 static int add_fitted(const struct vf_kernel_case *c, const struct vf_gpu *gpu, int span, int variant,
                       struct vf_kernel_config *list, int room)
 {
@@ -138,7 +143,8 @@ static int add_fitted(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                       int room)
 {
-    /* The last ones, rows of 512 cells, in 3D alone: of an image they are the third and fourth. */
+    /* The last ones, for rows of 512 cells, are for 3D only: as shapes for images the third and fourth are
+     * the same. */
     enum { ROWS = 3 };
     static const int shapes[][3] = {{32, 8, 1},  {32, 8, 2},  {32, 4, 1},  {32, 4, 2}, {16, 8, 1},
                                     {32, 16, 1}, {128, 1, 2}, {128, 1, 4}, {128, 2, 4}};
@@ -163,7 +169,7 @@ static int turns_of(const struct vf_kernel_case *c, const struct vf_kernel_confi
     return all > MOST_WRITTEN ? 1 : ring;
 }
 
-/* Whether an array is read without neighbours. */
+/* Whether there is a source of which no neighbours are read. */
 static bool has_lone_source(const struct vf_kernel_case *c)
 {
     for (int k = 0; k < c->flow->source_count; k++)
@@ -172,7 +178,7 @@ static bool has_lone_source(const struct vf_kernel_case *c)
     return false;
 }
 
-/* What of the ring moves on to the next plane: not what is read of the last one, or made of this one. */
+/* How many registers of the ring are copied to get to the next plane. */
 static long moved_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                             const struct vf_stream_shape *shape)
 {
@@ -194,12 +200,13 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     vf_stream_traffic(c, config, &shape, traffic);
     const double warps = traffic->threads / 32.0, planes = config->stream;
     traffic->registers = 32 + (int)ring_registers(c, config);
-    /* Where turns are not written out, every plane moves on in its registers. */
+    /* If turns are not written out, every plane of the ring is copied. */
     if (turns_of(c, config) == 1)
         traffic->other_ops += planes * traffic->threads * (double)moved_registers(c, config, &shape);
     if (config->variant == DIRECT)
         return;
-    /* A span is stored once and taken for each row beside it; rows beside the tile are shared out. */
+    /* A span is put into shared memory once and taken for each row that it is beside. Rows beside the tile
+     * are shared out among the threads. */
     const double lines = config->work[0] * (double)vf_kernel_element(c) / 4;
     for (int k = 0; k < c->flow->source_count; k++) {
         const int side = vf_stream_side(c, k);
@@ -215,14 +222,14 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         traffic->loads_in_flight -= fewer;
     }
     traffic->barriers = planes;
-    /* One block's arithmetic goes on while the other waits, unless threads are idle in one of them; and so it
-     * does beside an array that waits for no rows; fitted. */
+    /* With two blocks one computes while the other waits, unless threads in them are idle. The same holds if
+     * there is an array whose rows nobody waits for. The factor is fitted. */
     const bool goes_on = (is_wide(c, config) && fills_rows(c, config)) || has_lone_source(c);
     if (goes_on)
         traffic->loads_in_flight *= 4;
-    /* With one array to share, which is not converted, long sums go on while other warps store and take: 31
-     * points do on an H200, 13 do not; any do where tiles are wide. Sums that wait for the faces of the plane
-     * before do not. */
+    /* If there is one array to share, which is not converted, long sums go on while other warps use shared
+     * memory: of 31 points on an H200, but not of 13. If tiles are wide, all sums do. Sums that wait for the
+     * faces of the plane before do not. */
     enum { LONG = 30 };
     const bool overlaps =
         c->face_operations == 0 && (goes_on || (c->flow->source_count == 1 && c->operations > LONG &&
@@ -230,8 +237,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     traffic->overlap = overlaps ? VF_OVERLAPS : VF_PHASES;
 }
 
-/* What the compiler takes for cells that share faces, over what it takes for as many that do not: it finds
- * that early on, and the rest is plain arithmetic if there is but one array to load. */
+/* The time to compile cells that share faces over that for as many cells that do not. The compiler finds the
+ * shared part early, and the rest is plain arithmetic if there is only one array to load. */
 #define SHARED_WRITTEN 0.4
 
 static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
@@ -248,7 +255,8 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     struct vf_stream_shape shape;
     vf_stream_shape_of(c, &shape);
     vf_stream_define(c, config, &shape, text);
-    /* Where quotients may be in doubt, what tells it tells of NaN too; a root alone has no such branch. */
+    /* If quotients may be in doubt, there is a branch for that which serves for NaN too. A root alone has
+     * none. */
     vf_text_add(text, "#define VF_TURN %d\n#define VF_KEEPS_FACES 1\n#define VF_RARE_NAN %d\n",
                 turns_of(c, config), vf_has_branches(c) && c->operations > MUCH);
     if (least_blocks(c, config) > 0)

@@ -1,7 +1,9 @@
+/* The host side of separable-stream: finds the lines of a chain and the body behind them, its tiles and
+ * registers, and says what a block does, for the model. kernels/separable_stream.cu is the kernel. */
 #include "kernels/gpu_stream.h"
 #include "src/volume.h"
 
-/* The stages of a chain's lines along z, y, x; -1: none. */
+/* Which stages of a chain are its lines along z, y, x; -1: there is none. */
 struct lines {
     int stage[3];
 };
@@ -13,13 +15,13 @@ static const struct vf_stage *body_of(const struct vf_flow *flow)
     return last < 0 || flow->stage[last].stencil == VF_STENCIL_LINEAR ? NULL : &flow->stage[last];
 }
 
-/* Of the inputs, those that lines are summed of: a body is of one field's. */
+/* How many of the inputs, the first ones, lines are summed over. With a body it is one. */
 static int chain_count(const struct vf_flow *flow)
 {
     return body_of(flow) != NULL ? 1 : flow->source_count;
 }
 
-/* Fields beside the chain's own that a body reads. */
+/* How many inputs of the kernel the body reads. */
 static int beside_count(const struct vf_flow *flow)
 {
     const struct vf_stage *body = body_of(flow);
@@ -29,8 +31,8 @@ static int beside_count(const struct vf_flow *flow)
     return count;
 }
 
-/* Whether the body reads what the chain makes, and inputs, all at its own place, and is all that is stored.
- */
+/* Whether the body reads only what the chain makes, and inputs, all at the cell itself, and only its result
+ * is stored. */
 static bool ends_chain(const struct vf_flow *flow, const struct vf_stage *body)
 {
     const int made = body[-1].output[0];
@@ -90,7 +92,7 @@ static bool has_row(const struct vf_kernel_case *c)
     return c->halo[2] > 0;
 }
 
-/* Along the streamed axis. */
+/* How far lines reach along the streamed axis. */
 static int reach_of(const struct vf_kernel_case *c)
 {
     return c->halo[is_flat(c) ? 1 : 0];
@@ -98,16 +100,16 @@ static int reach_of(const struct vf_kernel_case *c)
 
 /* ---- tiles in shared memory, kernels/device_plane_sums.h ---- */
 
-/* Rows that are streamed at once. */
+/* Rows of a band. */
 #define BAND 8
 
-/* What is taken at once: a plane's tile, or a band of rows. */
+/* A tile of a plane, or a band of rows: what is read at once. */
 struct tile {
-    int columns, own_rows, rows; /* rows: with those beside the tile, of which there are sums along x too */
-    int band;                    /* planes, or rows, at once */
-    int packs, packs_apart;      /* of a row that is read; from one row to the next */
-    int pack;                    /* cells of 16 bytes */
-    /* Of a thread: packs and cells that it reads, and pairs of packs of sums along x. */
+    int columns, own_rows, rows; /* `rows`: with those beside the tile, which are summed along x too */
+    int band;                    /* planes, or rows, that are streamed at once */
+    int packs, packs_apart;      /* in a row that is read; from one row to the next in shared memory */
+    int pack;                    /* cells of a pack */
+    /* Of a thread: packs and single cells that it reads, and pairs of packs of sums along x. */
     long own_packs, own_ends, own_sums;
 };
 
@@ -128,8 +130,9 @@ static struct tile tile_of(const struct vf_kernel_case *c, const struct vf_kerne
     return t;
 }
 
-/* Planes on their way to shared memory; 0: one, through registers, since it is converted. Where many terms
- * are summed for each plane, that takes as long as memory does, and copies only add instructions. */
+/* How many planes are on their way to shared memory. 0: one, through registers. That is so if it is
+ * converted, and if many terms are summed for each plane: then summing takes as long as memory, and copies
+ * would only add instructions. */
 static int planes_ahead(const struct vf_kernel_case *c)
 {
     enum { MANY_TERMS = 40 };
@@ -145,7 +148,7 @@ static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_conf
     const int packs_of_sums = has_row(c) ? t.columns / t.pack + 1 : 0, ahead = planes_ahead(c),
               planes = ahead > 0 ? ahead + 1 : 2;
     const size_t packs = (size_t)t.rows * (size_t)(planes * t.packs_apart + 2 * packs_of_sums);
-    /* Of bands a place for each thread to put what is not there. */
+    /* With bands each thread has a place to put what is not needed. */
     const size_t nowhere = is_flat(c) ? (size_t)config->block[0] * (size_t)config->block[1] : 0;
     return VF_GATE_BYTES + (packs + 2 * nowhere) * 16;
 }
@@ -169,13 +172,14 @@ static long held_registers(const struct vf_kernel_case *c, const struct vf_kerne
            2 * (t.own_packs + t.own_ends);
 }
 
-/* What the compiler needs of a thread; left alone, it takes half as many again to have more under way. */
+/* Registers that the compiler is allowed. Left alone, it uses half as many more to have more loads under way.
+ */
 static long wanted_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     return (held_registers(c, config) + 28 + 7) / 8 * 8;
 }
 
-/* Blocks that the compiler must let an SM hold. */
+/* How many blocks the compiler must leave room for on an SM. */
 static int least_blocks(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     const long blocks = VF_SM_REGISTERS / (wanted_registers(c, config) * config->block[0] * config->block[1]);
@@ -221,7 +225,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
                : NULL;
 }
 
-/* Blocks, each with chunks of the streamed axis. */
+/* A block and a thread's work, to be used with several lengths of chunks. */
 struct shape {
     int block[2], work[2];
 };
@@ -229,7 +233,7 @@ struct shape {
 static int add_shapes(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct shape *shape,
                       int shapes, struct vf_kernel_config *list, int room)
 {
-    /* With few tiles in a plane, as many as there may be waves of blocks. */
+    /* Into how many chunks the streamed axis is cut; with few tiles in a plane, many. */
     static const int chunks[] = {1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64};
     const ptrdiff_t all = is_flat(c) ? c->ny : c->nz;
     int n = 0;
@@ -246,7 +250,7 @@ static int add_shapes(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     return n;
 }
 
-/* Of bands of rows: blocks as wide as suits the grid's rows, but those that are listed. */
+/* For bands of rows: adds blocks as wide as suits the grid's rows, except widths that are listed anyway. */
 static int add_fitted(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                       int room)
 {
@@ -280,11 +284,11 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 
 /* ---- traffic ---- */
 
-/* What memory loses as bands of rows are read and written a tile wide: so many columns more; fitted to 36
- * kernels on an H200. */
+/* Memory takes as long as if a tile of a band had so many columns more, as rows are read and written in
+ * pieces; fitted to 36 kernels on an H200. */
 #define PIECES 96
-/* A sector beside an end of a tile's row takes the time of so many; fitted to 2062 configurations of planes.
- */
+/* A sector beside an end of a tile's row takes the time of so many others; fitted to 2062 configurations of
+ * planes. */
 #define BORDER 3
 
 static void count_sectors(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
@@ -308,7 +312,7 @@ static void count_sectors(const struct vf_kernel_case *c, const struct vf_kernel
         fields * (turns * packs * stored + within * t->own_rows * t->columns * written) / VF_LINE_BYTES;
 }
 
-/* What a turn, a plane or a band of rows, takes. */
+/* Counts what turns take, each a plane or a band of rows. */
 static void count_turns(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                         const struct tile *t, double turns, struct vf_kernel_traffic *traffic)
 {
@@ -317,7 +321,7 @@ static void count_turns(const struct vf_kernel_case *c, const struct vf_kernel_c
                  sums = has_row(c) ? (double)t->rows * t->columns / t->pack : 0,
                  taken = traffic->threads * (double)config->work[0] *
                          (is_flat(c) ? t->band : config->work[1] + beside);
-    /* Two packs of sums along x at once need those beside them. */
+    /* For two packs of sums along x at once, the packs beside them are read too. */
     const int packs_beside = t->packs - t->columns / t->pack;
     const double windows = sums / 2 * (2 + packs_beside);
     traffic->shared_wavefronts = turns * ((packs + windows + sums) * 16 + taken * element) / VF_LINE_BYTES;
@@ -328,7 +332,7 @@ static void count_turns(const struct vf_kernel_case *c, const struct vf_kernel_c
         turns * (packs * ((is_flat(c) ? 14 : 8) + vf_widening_ops(c, c->source_type[0]) * t->pack) + windows +
                  4 * sums + 24 * traffic->threads + taken / config->work[0] + 3 * cells / config->work[0] +
                  vf_narrowing_ops(c, c->sink_type[0]) * cells);
-    /* What is read is on its way while what came before it is worked on. */
+    /* What is read is on its way while planes before it are summed. */
     const int ahead = planes_ahead(c) > 0 ? planes_ahead(c) : 1;
     traffic->loads = turns * (double)t->own_packs;
     traffic->loads_in_flight = 8.0 * ahead * (double)t->own_packs;
@@ -336,7 +340,8 @@ static void count_turns(const struct vf_kernel_case *c, const struct vf_kernel_c
     traffic->overlap = VF_OVERLAPS;
 }
 
-/* What a body reads beside, of which the chain's own field was just read, and does. */
+/* Counts what a body reads of inputs, and its arithmetic. The chain's own input was read just before, so that
+ * it may still be in L2. */
 static void count_beside(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                          const struct tile *t, double within, struct vf_kernel_traffic *traffic)
 {
@@ -369,7 +374,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     count_sectors(c, config, &t, within, traffic);
     count_beside(c, config, &t, within, traffic);
     count_turns(c, config, &t, chain_count(c->flow) * (within + 2.0 * reach_of(c) / t.band), traffic);
-    /* Sums along a streamed line do not wait for one another. */
+    /* The sums of different cells do not wait for one another. */
     const int together = is_flat(c) ? BAND : config->work[0] * config->work[1];
     traffic->issue_warps = VF_LINES_ISSUE_WARPS / together;
     const int most = VF_SM_REGISTERS / (least_blocks(c, config) * traffic->threads) / 8 * 8,
@@ -377,7 +382,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     traffic->registers = wanted < most ? wanted : most;
 }
 
-/* Long runs of fused multiply-adds compile in half the time of other code. */
+/* Fused multiply-adds compile in half the time of other operations. */
 static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     const struct tile t = tile_of(c, config);

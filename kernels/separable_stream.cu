@@ -1,23 +1,25 @@
-/* A chain of lines, one along each axis, in one sweep: x, y, z, or fewer. A block streams through planes, of
- * each of which it makes the sums along x and y, or, where there is no line along z, through rows, of which
- * it makes the sums along x. It adds their terms to the 2R + 1 results along the streamed axis that they
- * belong to, which live in registers.
+/* A chain of lines along x, y, z, or some of them, in one sweep. A block streams along z: it makes the sums
+ * along x and y of each plane, and adds their terms along z to the 2R + 1 results that they belong to, which
+ * are in registers. If there is no line along z, it streams along y: it makes the sums along x of each row,
+ * and adds their terms along y.
  *
- * Rows and planes outside the grid are those that the boundary rule maps them to, whose sums have the same
- * bits as if they had been filled in from inside; under `constant` they are the constant, as the fields
- * between two stages are there.
+ * For a row or plane outside the grid the sums are those of the one that the boundary rule maps it to, which
+ * have the same bits as if the field between two stages had been filled there; under `constant` they are the
+ * constant, as that field is there.
  *
- * A body may end the chain, such as a difference from the image that was smoothed: it reads the chain's
- * result and inputs at its own place, which a thread has asked for when it stored the result before.
+ * A body may end the chain, such as a difference from the image that was smoothed. It reads the chain's
+ * result and inputs at the cell itself, which a thread loads when it has stored the result before.
  *
  * After P. S. Rawat et al., 2016, section 4.2 (streaming, sums in registers), for a separable chain; S. Tabik
- * et al., 2015, section 3 names the three stages. Wins where a chain of lines, such as a Gaussian, is not too
- * wide for the registers along z: it reads and writes each field once.
+ * et al., 2015, section 3 names the three stages. It is the fastest where a chain of lines, such as a
+ * Gaussian, is not too wide for the registers along z: each field is read and written once.
  *
- * Further constants, by the scheme: VF_FLAT, 1 if rows of one plane after the other are streamed, since there
- * is no line along z; VF_HAS_ROW, VF_HAS_SIDE, VF_HAS_ALONG, whether there is a line along x, along y (unless
- * that is streamed), and along the streamed axis; VF_ROW_LINE, VF_SIDE_LINE, VF_ALONG_LINE, their stages;
- * VF_HAS_BODY, whether there is a body, and VF_BODY, the last stage. */
+ * Further constants, from the scheme:
+ *   VF_FLAT                      1: there is no line along z, and rows are streamed
+ *   VF_HAS_ROW, VF_ROW_LINE      whether there is a line along x, and its stage
+ *   VF_HAS_SIDE, VF_SIDE_LINE    the same along y, unless y is streamed
+ *   VF_HAS_ALONG, VF_ALONG_LINE  the same along the streamed axis
+ *   VF_HAS_BODY, VF_BODY         whether there is a body, and its stage, the last one */
 #include "kernels/device_stream.h"
 
 #include "kernels/device_gate.h"
@@ -28,7 +30,7 @@
 #if VF_HAS_BODY
 enum { vf_chains = 1 };
 
-/* One cell, as the body sees it. */
+/* The accessor that the body sees: one cell. */
 struct vf_body_view {
     enum { short_way = 0, whole_steps = VF_BODY::whole_steps };
     const VfArgs &args;
@@ -54,16 +56,17 @@ struct vf_body_view {
 enum { vf_chains = VF_INPUTS };
 #endif
 
-/* One of the chain's fields; all have the types of the first. */
+/* The sums along the streamed axis of one of the fields that the chain is for; all have the types of the
+ * first. */
 struct vf_chain {
     const VfArgs &args;
     const vf_course course;
-    const int field, rows; /* the rows of the thread in the grid; its columns begin there */
-    vf_out_0 *to;          /* where the next result goes, the thread's first row */
-    /* sum[m] is that of m planes after the one that is completed next. */
+    const int field, rows; /* how many of the thread's rows are in the grid; 0 if its columns are not */
+    vf_out_0 *to;          /* where the thread's first row of the next result goes */
+    /* sum[m] is the sum for the result m planes after the one that is completed next. */
     REAL sum[VF_SUMS][VF_WORK_Y][VF_SPAN];
 #if VF_HAS_BODY
-    /* The kernel's inputs among the body's, where the next result is. */
+    /* The body's inputs that are inputs of the kernel, at the cells of the next result. */
     REAL beside[VF_BODY::inputs][VF_WORK_Y][VF_SPAN];
 #endif
 
@@ -89,8 +92,7 @@ struct vf_chain {
         return VF_RAGGED && x_of(c) >= a.nx ? 0 : VF_FLAT ? VF_WORK_Y : a.ny - y_of(c);
     }
 
-    /* What a plane outside the grid holds under `constant`: the field that is read along the streamed axis.
-     */
+    /* What stands outside the grid under `constant` in the field that is read along the streamed axis. */
     VF_MEMBER REAL plane_outside()
     {
 #if VF_HAS_SIDE
@@ -102,7 +104,7 @@ struct vf_chain {
 #endif
     }
 
-    /* Adds a value's terms along the streamed axis; the result that is complete. */
+    /* Adds a value's terms along the streamed axis, and returns the result that is complete with them. */
     VF_MEMBER REAL scatter(int j, int i, REAL value)
     {
 #if VF_HAS_ALONG
@@ -154,7 +156,7 @@ struct vf_chain {
     }
 #endif
 
-    /* Takes the sums of the next plane. */
+    /* Takes the sums of the next plane, which is the constant if there `is_no_plane`. */
     VF_MEMBER void add(int plane, bool is_no_plane, REAL (&v)[VF_WORK_Y][VF_SPAN])
     {
         const bool is_outside = VF_BOUNDARY == VF_CONSTANT && VF_REACH > 0 && is_no_plane;
@@ -163,7 +165,7 @@ struct vf_chain {
             VF_UNROLL for (int i = 0; i < VF_SPAN; i++) v[j][i] =
                 scatter(j, i, is_outside ? plane_outside() : v[j][i]);
         }
-        /* Whole bands are taken: the last may reach beyond the chunk. */
+        /* Of rows whole bands are taken, so that the last one may reach beyond the chunk. */
         const bool is_complete =
             plane - VF_REACH >= course.begin && (!VF_FLAT || plane - VF_REACH < course.end);
 #if VF_HAS_BODY

@@ -1,3 +1,5 @@
+/* The host side of sliding-tile: the window in shared memory, the steps that a plan may choose, and what a
+ * block does, for the model. kernels/sliding_tile.cu is the kernel. */
 #include "kernels/gpu_box.h"
 
 enum { ALONG_Y, ALONG_Z };

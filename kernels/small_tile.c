@@ -1,3 +1,5 @@
+/* The host side of small-tile: its blocks, and what one does, for the model.
+ * kernels/small_tile.cu is the kernel. */
 #include "kernels/gpu_box.h"
 
 static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)

@@ -1,25 +1,27 @@
+/* The host side of star-stream: which stages it takes, the ring of planes and the registers of a block, and
+ * what it does, for the model. kernels/star_stream.cu is the kernel. */
 #include <math.h>
 
 #include "kernels/gpu_box.h"
 #include "kernels/gpu_sweep.h"
 #include "src/model.h"
 
-/* Planes on their way, more of which make wide stars slower on an H200, and planes that threads may be
- * reading: the gate lets them be one apart. */
+/* Planes on their way: with more, wide stars are slower on an H200. And planes that threads may be reading:
+ * at the gate they may be one plane apart. */
 enum { AHEAD = 2, READ = 2 };
 
-/* What a block's shape comes to, in cells. */
+/* What follows from a block's shape. */
 struct layout {
-    int tile_x, tile_y;
+    int tile_x, tile_y; /* cells */
     int before, behind; /* packs beside a row of the tile */
-    int above;          /* terms along z that are taken from the ring */
-    int stars;          /* the first so many stages */
+    int above;          /* terms along z that are added last (star_stream.cu) */
+    int stars;          /* so many stages, the first ones, are stars */
     int registers;      /* of a thread */
-    int planes;         /* of the ring */
-    size_t plane;       /* elements of one */
+    int planes;         /* in the ring */
+    size_t plane;       /* elements of a plane in the ring */
 };
 
-/* A table of weights of the source, all on the axes. */
+/* Whether a stage is a table of weights over the first source that are all on the axes. */
 static bool is_star(const struct vf_flow *flow, const struct vf_stage *stage)
 {
     return stage->stencil == VF_STENCIL_LINEAR && stage->input_count == 1 &&
@@ -91,11 +93,11 @@ static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_c
     l->behind = c->halo[2] > 0 ? packs_of(tail_of(c) + c->halo[2], pack) : 0;
     l->plane = (size_t)(l->tile_y + 2 * c->halo[1]) * (size_t)(l->tile_x + (l->before + l->behind) * pack);
     l->stars = star_count(c->flow);
-    /* A star's sums begin where it reaches first, and wait for the last one of all. */
+    /* A star's sums begin at its own reach, and end with the farthest reach of all stars. */
     int sums = l->stars * reach;
     for (int s = 0; s < l->stars; s++)
         sums += c->flow->stage[s].taps->halo[0];
-    /* Beside sums: the own cells and their results, a row with what is beside it, places. */
+    /* Beside sums: a thread's cells and their results, a row with what is beside it, and addresses. */
     const int most = (int)fmin(255, floor(8192.0 / threads) * 8),
               others = 20 + words * ((1 + l->stars) * cells + (2 * l->before + 1) * pack);
     for (l->above = 0; l->above < reach && others + words * cells * sums > most; l->above++)
@@ -166,13 +168,12 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 
 /* ---- counts for the model ---- */
 
-/* Fitted to 13, 31 and 43 points on an H200. What moves takes so many times as long as a copy where planes
- * come to a ring, even without arithmetic; so many sectors' time goes for the few cells beside an end of a
- * row; and that share of the time on shared memory's path shows beside arithmetic. */
-#define RING 1.02
-#define BORDER 7
-#define EXPOSED 0.1
-/* Warps that issue at the full rate, times cells of a thread. */
+/* Fitted to 13, 31 and 43 points on an H200. */
+#define RING 1.02 /* moving planes by a ring takes so many times what a copy takes, even without arithmetic \
+                   */
+#define BORDER 7  /* the few cells beside an end of a row take the time of so many sectors */
+#define EXPOSED 0.1 /* the share of the time for shared memory that is not hidden by arithmetic */
+/* How many warps issue at the full rate, times the cells of a thread. */
 #define ISSUED 96.0
 
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
@@ -201,7 +202,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         narrowing += vf_narrowing_ops(c, c->sink_type[k]);
     }
     t->global_wavefronts += line * read * (l.tile_y + 2 * c->halo[1]) + read * borders;
-    /* Packs that a thread takes of a plane, and brings: four lanes in turn of each access. */
+    /* Packs of a plane that a thread takes from the ring, and copies to it. */
     const double taken = rows + 2 * c->halo[1] + 2 * l.before * rows + (double)l.above * rows,
                  brought = (double)l.plane / pack / threads;
     t->shared_wavefronts += EXPOSED * 4 * threads / 32 * (all * taken + read * brought);
@@ -214,11 +215,11 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     t->loads_in_flight = 4 * AHEAD * brought;
     t->overlap = VF_OVERLAPS;
     t->issue_warps = ISSUED / cells;
-    /* What is all in registers takes fewer than the layout leaves room for. */
+    /* If all sums are in registers, the compiler uses fewer than the layout has room for. */
     t->registers = l.registers - (l.above == 0 ? 8 : 0);
 }
 
-/* One plane; its terms compile in a fifth of the time of others. */
+/* One plane. A term compiles in a fifth of the time of other operations. */
 static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     return 0.2 * config->work[0] * config->work[1] * c->operations;

@@ -1,39 +1,45 @@
-/* A block streams through planes as associative does: a plane's terms are added to the sums along z that they
- * belong to, in registers, and the result some planes back is complete then. But planes come to a ring in
- * shared memory, VF_AHEAD of them on their way by copies that pass by registers, each with what lies beside
- * the tile along x and y, without the corners, which a star does not read. There a thread finds what lies
- * beside its cells, packs along x and rows along y, and asks neither L1 nor other threads for it: little is
- * left to do beside the sums, and few warps, as registers for many sums leave, do it.
+/* A block streams through planes as in associative.cu: the terms of a plane are added to the sums along z
+ * that they belong to, which are in registers, and complete the result some planes back. But planes are
+ * copied to a ring in shared memory, VF_AHEAD of them at once, each with what is beside the tile along x and
+ * y, but without the corners, which a star does not read. There a thread finds the cells beside its own,
+ * packs along x and rows along y, and needs neither L1 nor other threads for them. So there is little to do
+ * beside the sums, and the few warps for which many sums leave registers are enough.
  *
- * The last VF_ABOVE terms along z are added when the sum is complete but for them, from planes that are in
- * the ring already: where the sums of a star are too many for registers, shared memory has the rest.
+ * If a star has too many sums for registers, the last VF_ABOVE terms along z are not added when their planes
+ * come, but when the rest of the sum is complete, from planes that are still in the ring.
  *
- * Stars of one array, lines among them, are summed side by side, in one pass over it; bodies that read what
- * they come to at the same place follow there.
+ * Several stars of one array, or lines, are summed side by side in one pass over it. Bodies may follow that
+ * read the results at the cell itself.
  *
- * After P. S. Rawat et al., 2016, section 4.2, algorithm 3 at T = 1. Wins for stars that reach farther than a
- * cell, which are bound by L1 or by what a cell takes of instructions.
+ * After P. S. Rawat et al., 2016, section 4.2, algorithm 3 at T = 1. It is the fastest for stars that reach
+ * farther than a cell, which are bound by L1 or by instructions.
  *
- * Constants beside those of device.h, from kernels/star_stream.c: VF_PLANES, those of the ring; VF_AHEAD,
- * VF_ABOVE; VF_TAIL, cells of the grid in the pack in which its rows end, 0 if that is whole; VF_STARS, the
- * first so many stages are stars; VF_EACH_STAR(F), F(0) F(1) ... of these; VF_EACH_BODY(F), of the others. */
+ * Constants beside those of device.h, from kernels/star_stream.c:
+ *   VF_PLANES          planes in the ring
+ *   VF_AHEAD           how many of them are on their way
+ *   VF_ABOVE           how many terms along z are added last
+ *   VF_TAIL            how many cells are in the grid of the pack in which its rows end; 0: all
+ *   VF_STARS           so many of the stages, the first ones, are stars
+ *   VF_EACH_STAR(F)    F(0) F(1) ... for the stars
+ *   VF_EACH_BODY(F)    the same for the other stages */
 #include "kernels/device_pack.h"
 
 #include "kernels/device_gate.h"
 
 #define VF_TILE_X (VF_BLOCK_X * VF_PACK)
 #define VF_TILE_Y (VF_BLOCK_Y * VF_WORK_Y)
-/* Packs beside a row of the tile: before it, and behind the last whole one. */
+/* Packs beside a row of the tile: before it, and behind its last whole pack in the grid. */
 #define VF_PACKS(cells) (((cells) + VF_PACK - 1) / VF_PACK)
 #define VF_BEFORE VF_PACKS(VF_HALO_X)
 #define VF_BEHIND (VF_HALO_X > 0 ? VF_PACKS(VF_TAIL + VF_HALO_X) : 0)
-/* The tile's first column, and columns, in shared memory. */
+/* In shared memory: the tile's first column, and how many columns there are. */
 #define VF_BORDER (VF_BEFORE * VF_PACK)
 #define VF_PITCH (VF_BORDER + VF_TILE_X + VF_BEHIND * VF_PACK)
-/* Bytes of a plane in the ring, and of the ring. */
+/* Bytes of a plane, and of the ring. */
 #define VF_PLANE ((unsigned)((VF_TILE_Y + 2 * VF_HALO_Y) * VF_PITCH * sizeof(REAL)))
 #define VF_RING (VF_PLANES * VF_PLANE)
-/* Planes from a result to the last one that is added to its sum, and results under way at once. */
+/* How many planes behind a result the last one is that is added to its sum in registers, and how many results
+ * have sums at once. */
 #define VF_DELAY (VF_HALO_Z - VF_ABOVE)
 #define VF_SUMS (VF_HALO_Z + VF_DELAY)
 
@@ -49,7 +55,7 @@ VF_INLINE vf_course vf_course_of(const VfArgs &args, int tile_x, int tile_y, int
     return {tile_x * VF_TILE_X, tile_y * VF_TILE_Y, begin, end};
 }
 
-/* The place in the ring after another. */
+/* The place in the ring after this one. */
 VF_INLINE unsigned vf_next(unsigned place)
 {
     return place + VF_PLANE == VF_RING ? 0 : place + VF_PLANE;
@@ -57,22 +63,24 @@ VF_INLINE unsigned vf_next(unsigned place)
 
 /* ---- copies ---- */
 
-/* For a place in a plane, in elements from its first: none is copied; it is outside the grid. */
+/* Special places in a plane, which otherwise are elements from its first: nothing is copied; it is the
+ * constant.
+ */
 #define VF_NOTHING 0xffffffffu
 #define VF_OUTSIDE 0xfffffffeu
 
-/* What a thread brings of every plane: packs of its columns, and some of those beside the rows. */
+/* What a thread copies of every plane: packs in its own columns, and some of the packs beside the tile. */
 struct vf_copies {
     enum {
         rows = VF_TILE_Y + 2 * VF_HALO_Y,
         own = (rows + VF_BLOCK_Y - 1) / VF_BLOCK_Y,
-        packs = VF_BEFORE + VF_BEHIND, /* beside a row */
+        packs = VF_BEFORE + VF_BEHIND, /* beside each row */
         beside = (VF_TILE_Y * packs + VF_THREADS - 1) / VF_THREADS,
         list = beside > 0 ? beside : 1,
     };
     const VfArgs &args;
     const int last; /* the last plane that is read */
-    /* Where packs go in the ring's first plane, and where they are in the grid. */
+    /* Where packs go in the ring's first plane, and where they are in a plane of the grid. */
     vf_place to, to_beside[list];
     unsigned from[own], row_beside[list];
     int x_beside[list];
@@ -85,7 +93,7 @@ struct vf_copies {
         VF_UNROLL for (int k = 0; k < own; k++)
         {
             const int row = (int)threadIdx.y + k * VF_BLOCK_Y - VF_HALO_Y;
-            /* A pack with a row's end in it is among those beside the tile, where any are. */
+            /* A pack in which the grid's rows end is copied with those beside the tile, if rows have such. */
             const int width = VF_HALO_X > 0 && row >= 0 && row < VF_TILE_Y ? VF_PACK : 1;
             const unsigned at = row_at(c.y + row);
             from[k] = row >= VF_TILE_Y + VF_HALO_Y || x + width > a.nx ? VF_NOTHING
@@ -108,7 +116,8 @@ struct vf_copies {
         return (row * VF_PITCH + column) * (unsigned)sizeof(REAL);
     }
 
-    /* Where row y begins in any plane. No farther than the halo: those beyond are not read. */
+    /* Where the row begins that is read for row y, in any plane. Rows farther outside than the halo are not
+     * needed: they get any place. */
     VF_MEMBER unsigned row_at(int y)
     {
         const int at = vf_index(y < args.ny + VF_HALO_Y ? y : args.ny - 1 + VF_HALO_Y, args.ny);
@@ -146,7 +155,7 @@ struct vf_copies {
         }
     }
 
-    /* To a place in the ring; beyond the last plane that one again. */
+    /* Begins to copy a plane to a place in the ring; beyond the last one that is needed, that one again. */
     VF_MEMBER void send(int plane, unsigned place)
     {
         const int at = vf_index(plane < last ? plane : last, args.nz);
@@ -169,11 +178,11 @@ struct vf_copies {
 
 typedef REAL vf_cells[VF_WORK_Y][VF_PACK];
 
-/* What the stages make, one field after the other. */
+/* A thread's cells of all that the stages make. */
 typedef vf_cells vf_made[VF_FIELDS - VF_INPUTS];
 
-/* Terms of a star whose weights begin at `first`: those that a row of the plane, `away` rows from the own
- * one, and that the own cells of a plane have, `along` planes away. */
+/* Terms of a star, whose weights begin at parameter `first`: those of a row of the present plane, `away` rows
+ * from row j; and those of the thread's own cells in a plane `along` planes away. */
 #define VF_ADD_BESIDE(t, dz, dy, dx) \
     if ((dz) == 0 && (dy) == away)   \
         add(first, t, &cell[VF_BORDER + (dx)], to[j]);
@@ -211,12 +220,12 @@ struct vf_stars {
     const VfArgs &args;
     const vf_course course;
     vf_copies copies;
-    /* The pack at the thread's columns in the first row that it reads of the ring's first plane. */
+    /* In the ring's first plane: the pack in the thread's columns of the first row that it reads. */
     const unsigned char *const memory;
-    const int rows;      /* of the thread in the grid */
-    long long result_at; /* where the first of them is in the next result, in elements */
-    /* sum[s][m] is that of star s and of m planes after the one that is completed next. They are left as they
-     * are: the first complete ones began with a product. */
+    const int rows;      /* how many of the thread's rows are in the grid */
+    long long result_at; /* the element at which the first of them is in the next result */
+    /* sum[s][m] is the sum of star s for the result m planes after the one that is completed next. Sums are
+     * not initialised: those of the first results that are stored begin with a product. */
     vf_cells sum[VF_STARS][VF_SUMS];
 
     VF_MEMBER vf_stars(const VfArgs &a, const vf_course &c, unsigned char *ring)
@@ -250,7 +259,8 @@ struct vf_stars {
         VF_UNROLL for (int i = 0; i < VF_PACK; i++) to[i] = vf_element(v, i);
     }
 
-    /* The terms in the plane itself; gives its own cells. */
+    /* Adds the terms of a plane to `star`, the sums for results in that plane; `own` gets the thread's cells.
+     */
     VF_MEMBER void add_plane(unsigned place, vf_cells &own, vf_cells (&star)[VF_STARS])
     {
         VF_UNROLL for (int row = 0; row < VF_WORK_Y + 2 * VF_HALO_Y; row++)
@@ -275,7 +285,8 @@ struct vf_stars {
         }
     }
 
-    /* The terms of a plane's own cells in the planes about it; gives the sums that are complete with them. */
+    /* Adds the terms that the thread's cells of a plane have in results of other planes, moves sums on by a
+     * plane, and gives those that are complete, but for add_above. */
     VF_MEMBER void add_along(const vf_cells &own, const vf_cells (&star)[VF_STARS], vf_made &made)
     {
 #define VF_ADD_OWN(s)                                                                                      \
@@ -299,7 +310,7 @@ struct vf_stars {
 #undef VF_ADD_OWN
     }
 
-    /* The last terms of results, from the planes above. */
+    /* Adds the last VF_ABOVE terms along z. */
     VF_MEMBER void add_above(unsigned place, vf_made &made)
     {
         VF_UNROLL for (int along = VF_DELAY + 1; along <= VF_HALO_Z; along++)
@@ -318,10 +329,11 @@ struct vf_stars {
         }
     }
 
-    /* NaN if a result is in doubt, which short ways may leave it in. */
+    /* Returns NaN if a short way left a result in doubt. */
     template <bool is_short> VF_MEMBER REAL compute_bodies(vf_made &made)
     {
-        REAL in_doubt = -REAL(0); /* to which the compiler need not add */
+        REAL in_doubt =
+            -REAL(0); /* an addition to -0 changes nothing, so that the compiler can leave it out */
         VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
         {
             VF_UNROLL for (int i = 0; i < VF_PACK; i++)
@@ -377,8 +389,9 @@ struct vf_stars {
         store(made);
     }
 
-    /* A thread arrives when it is done with the plane before and has brought its part of the next one, and
-     * passes when it is done with the present one: others may be a plane behind. */
+    /* A thread arrives at the gate when it is done with the plane before and its part of the next one is
+     * there, and passes it when it is done with the present plane: until then others may be a plane behind.
+     */
     VF_MEMBER void sweep(vf_gate &gate)
     {
         const int first = course.begin - VF_HALO_Z;

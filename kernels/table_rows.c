@@ -1,3 +1,5 @@
+/* The host side of table-rows: which table it takes, what a block holds, and what it does, for the model.
+ * kernels/table_rows.cu is the kernel. */
 #include "kernels/gpu_run.h"
 
 /* Whether the terms of a row of the table are written out, or are a loop over parts of a run each. */

@@ -1,3 +1,5 @@
+/* The host side of time-stream: finds the levels of a chain of stages, the rows and the queue in shared
+ * memory, and says what a block does, for the model. kernels/time_stream.cu is the kernel. */
 #include <math.h>
 #include <string.h>
 
@@ -5,25 +7,25 @@
 #include "kernels/gpu_sweep.h"
 #include "src/model.h"
 
-/* Planes of stars for which the loop is written out, so that they move on by renaming; those of the source
- * under way. */
+/* How many times the loop over planes is written out for stars, so that planes move on by renaming; and how
+ * many planes of the source are on their way. */
 enum { TURN = 3, AHEAD = 2 };
 
-/* What a block's shape comes to; arrays are along z, y, x, as halos are. */
+/* What follows from a block's shape, in the words of time_stream.cu. Arrays of 3 are along z, y, x. */
 struct layout {
-    int level[VF_KERNEL_MOST_FIELDS];       /* of a stage: the field that it reads beside a cell */
-    int reach[VF_KERNEL_MOST_FIELDS][3];    /* of a stage on its level */
-    int reached[VF_KERNEL_MOST_FIELDS + 1]; /* planes that the stages before reach */
-    int delay[VF_KERNEL_MOST_FIELDS + 1];
-    int rows[VF_KERNEL_MOST_FIELDS]; /* of a level in shared memory: the first element */
+    int level[VF_KERNEL_MOST_FIELDS];       /* the field in which a stage reads neighbours */
+    int reach[VF_KERNEL_MOST_FIELDS][3];    /* how far it does */
+    int reached[VF_KERNEL_MOST_FIELDS + 1]; /* how many planes the stages before it reach together */
+    int delay[VF_KERNEL_MOST_FIELDS + 1];   /* how many planes its level is behind the source */
+    int rows[VF_KERNEL_MOST_FIELDS];        /* where the level's rows begin in shared memory, in elements */
     struct vf_sweep_shape shape;
-    bool tables, is_short, all_rows; /* as time_stream.cu explains them */
-    size_t rows_bytes, bytes;        /* of shared memory: those rows, and all */
+    bool tables, is_short, all_rows; /* VF_TIME_TABLES, VF_TIME_SHORT, VF_TIME_ALL_ROWS */
+    size_t rows_bytes, bytes;        /* of shared memory: for rows, and in all */
 };
 
 /* ---- what it takes ---- */
 
-/* Whether weights are read off the axes: then all stages are taken for tables. */
+/* Whether a stage has weights off the axes. Then all stages are treated as tables. */
 static bool has_tables(const struct vf_kernel_case *c)
 {
     for (int s = 0; s < c->flow->stage_count; s++)
@@ -41,8 +43,8 @@ static bool is_small_table(const struct vf_stage *stage)
            halo[2] <= 1;
 }
 
-/* The one field that stage s reads beside a cell's own place, or that the stage before makes; NULL, or why
- * there is none. */
+/* Finds the one field in which stage s reads neighbours or, if there is none, the one that the stage before
+ * makes. Returns NULL, or why there is none. */
 static const char *find_level(const struct vf_kernel_case *c, int s, bool tables, int *level, int reach[3])
 {
     const struct vf_flow *flow = c->flow;
@@ -105,7 +107,7 @@ static const char *refuses(const struct vf_kernel_case *c)
     return NULL;
 }
 
-/* As the kernel's text numbers fields: sources, then what each stage makes. */
+/* The numbers that fields have in the kernel's text: sources, then what each stage makes. */
 static int local_field(const struct vf_kernel_case *c, int field)
 {
     for (int k = 0; k < c->flow->source_count; k++)
@@ -134,7 +136,7 @@ static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_c
         for (int axis = 0; axis < 3; axis++)
             room[axis] += reach[axis];
         l->reached[s + 1] = l->reached[s] + reach[0];
-        /* A plane of a table is known to others a plane late. */
+        /* Rows that a table reads are in shared memory a plane late. */
         l->delay[s + 1] = l->delay[s] + reach[0] + l->tables;
         l->rows[s] = at;
         const int rows = l->all_rows || 2 * reach[1] > config->work[1] ? config->work[1] : 2 * reach[1];
@@ -184,7 +186,7 @@ static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *
 
 /* ---- candidates ---- */
 
-/* Registers that a thread's planes ask for. */
+/* Registers of a thread for its planes, and some for the rest. */
 static int wanted_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                             const struct layout *l)
 {
@@ -198,8 +200,9 @@ static int wanted_registers(const struct vf_kernel_case *c, const struct vf_kern
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                       int room)
 {
-    /* The first two have tiles of 64 x 64 cells, as many as registers hold; others are for where they do not
-     * fit. */
+    /* The first two have tiles of 64 x 64 cells, as many as registers hold. Others are for when these do not
+     * fit.
+     */
     enum { USUAL = 2 };
     static const int shapes[][3] = {{16, 16, 4}, {16, 32, 2}, {32, 8, 4}, {16, 8, 4}, {16, 16, 3},
                                     {16, 16, 2}, {8, 16, 2},  {8, 8, 4},  {8, 32, 1}};
@@ -214,7 +217,7 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
         find_layout(c, &config, &l);
         const int registers = wanted_registers(c, &config, &l);
         if (registers <= 255 && registers * shapes[i][0] * shapes[i][1] <= gpu->sm_registers)
-            /* What a chunk computes again is at most as much as its own. */
+            /* At most half of what a chunk computes is also computed by another one. */
             count += vf_sweep_add_chunks(c, gpu, &l.shape, config, 2 * l.delay[c->flow->stage_count],
                                          list + count, room - count);
     }
@@ -223,7 +226,7 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 
 /* ---- counts for the model ---- */
 
-/* Share of the time on shared memory's path that a block does not spend on arithmetic as well: rows do not
+/* The share of the time for shared memory that is not hidden by arithmetic, which is small since rows do not
  * wait for one another. Fitted to 7 and 13 points, 2 to 4 steps, on an H200. */
 #define EXPOSED 0.05
 
@@ -256,7 +259,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         planes * l.shape.tile[1] * (double)vf_model_warp_sectors(0, 1, element, l.shape.tile[2]);
     t->global_wavefronts +=
         planes * l.shape.tile[1] * (double)vf_model_warp_lines(0, 1, element, l.shape.tile[2]);
-    /* Of a warp in a plane: the queue, what is left for others and taken from them, shuffles; addresses. */
+    /* Of a warp, for a plane: the queue, rows left for other threads and taken from them, shuffles,
+     * addresses. */
     const double packs = (double)config->work[0] * (double)vf_kernel_element(c) / 16;
     double wavefronts = 4 * packs * rows, instructions = 20 + 8 * rows;
     for (int s = 0; s < flow->stage_count; s++) {
@@ -270,9 +274,9 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     *(flow->is_double ? &t->double_ops : &t->float_ops) += all * threads * cells * c->operations;
     t->steps = (ptrdiff_t)all;
     t->barriers = all;
-    /* Half of the time that planes are on their way is arithmetic's; fitted to 26 kernels. */
+    /* Arithmetic hides half of the time that planes are on their way; fitted to 26 kernels. */
     t->loads_in_flight = fmax(1, 2 * AHEAD * rows);
-    /* The compiler does with what the block leaves it. */
+    /* The compiler takes no more than a block of this size leaves it. */
     t->registers = (int)fmin(wanted_registers(c, config, &l), fmin(255, floor(8192 / threads) * 8));
 }
 
@@ -281,7 +285,7 @@ static int turn_of(const struct vf_kernel_case *c)
     return has_tables(c) ? 1 : TURN;
 }
 
-/* The loop's planes and one more, of which an operation compiles in a fifth of the time of others. */
+/* The loop's planes and one more. An operation compiles in a fifth of the time of others. */
 static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     return 0.2 * (turn_of(c) + 1) * config->work[0] * config->work[1] * c->operations;

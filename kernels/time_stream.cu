@@ -1,42 +1,42 @@
 /* One kernel sweeps several steps of an iteration, or a chain of stars or small tables. A block takes a tile
- * with its reach (overlapped tiling along x and y) and streams along z. Each stage has the planes that it
- * reads in registers, in the threads that will need them: a plane that one stage completes is the newest of
- * the next one at once, so that a stage is its own reach behind the one before. What lies beside a thread's
- * cells comes along x from the threads beside it by shuffles, along y from shared memory, where every thread
- * leaves its first and last rows; all stages wait at one barrier a plane. The source's planes are copied past
- * the registers, two ahead, into a queue of which each thread takes its own cells.
+ * with its room (overlapped tiling along x and y) and streams along z. Each thread has the planes that a
+ * stage reads at its own cells in registers. A plane that one stage completes is at once the newest plane of
+ * the next stage, so that each stage is only its own reach behind the one before it. Cells beside a thread's
+ * own come from the threads beside it by shuffles along x, and along y from shared memory, where every thread
+ * leaves its first and last rows. All stages wait at one barrier a plane. The source's planes are copied to a
+ * queue in shared memory, VF_TIME_AHEAD ahead, from which each thread takes its own cells.
  *
- * Of tables that reach one cell along each axis, diagonals too, a stage has sums in registers in place of
- * planes: of one plane, whose rows all threads know since the last barrier, it adds the terms to the three
- * results that they belong to. Terms come in increasing (dz, dy, dx), as in associative.cu.
+ * Tables reach one cell along each axis and diagonally. Their stages have sums in registers in place of
+ * planes: the terms of one plane, whose rows are in shared memory since the last barrier, are added to the
+ * three results that they belong to. Terms come in increasing (dz, dy, dx), as in associative.cu.
  *
- * Streaming in registers along one axis is the "2.5D" of P. S. Rawat et al., Effective resource management
- * for enhancing performance of 2D and 3D stencils on GPUs (2016), one barrier for all steps of a plane AN5D's
- * (K. Matsumura et al., 2020); there the planes of all steps lie in shared memory.
+ * To stream along one axis through registers is called "2.5D" by P. S. Rawat et al., Effective resource
+ * management for enhancing performance of 2D and 3D stencils on GPUs (2016). One barrier for all steps of a
+ * plane is from AN5D (K. Matsumura et al., 2020), where the planes of all steps are in shared memory.
  *
- * It wins for iterations, which memory bounds otherwise. */
+ * It is the fastest for iterations that would else be bound by memory. */
 #include "kernels/device.h"
 #include "kernels/device_pack.h"
 #include "kernels/device_sweep.h"
 
-/* "Level" s is what stage s reads beside a cell. Constants beside those of device.h and device_sweep.h, from
- * kernels/time_stream.c:
+/* "Level" s is the field in which stage s reads neighbours. Constants beside those of device.h and
+ * device_sweep.h, from kernels/time_stream.c:
  *   VF_TIME_TABLES         1: stages are tables; 0: stars
- *   VF_TIME_DELAY(s)       planes that a level is behind the source; of VF_STAGES: the result
- *   VF_TIME_REACH(s)       planes that stages before s reach
- *   VF_TIME_LEVEL(s)       its field
- *   VF_TIME_ROWS(s)        where its rows begin in shared memory, in elements
- *   VF_TIME_END_Y          rows of the grid of the thread in which it ends
- *   VF_TIME_QUEUE          where, behind the rows, planes of the source arrive, in bytes
- *   VF_TIME_AHEAD          how many of them are under way
- *   VF_TIME_SHORT          1: the grid is lower than a block, and no multiple of a thread's rows
- *   VF_TIME_ALL_ROWS       1: all rows of a thread are in shared memory, not only those that others reach
- *   VF_TIME_TURN           planes for which the loop is written out */
+ *   VF_TIME_DELAY(s)       how many planes level s is behind the source; s = VF_STAGES: the result
+ *   VF_TIME_REACH(s)       how many planes all stages before s reach together
+ *   VF_TIME_LEVEL(s)       the number of the field
+ *   VF_TIME_ROWS(s)        where the level's rows begin in shared memory, in elements
+ *   VF_TIME_END_Y          how many rows are in the grid of the thread in which the grid ends along y
+ *   VF_TIME_QUEUE          where the queue of the source's planes begins in shared memory, in bytes
+ *   VF_TIME_AHEAD          how many planes are on their way to it
+ *   VF_TIME_SHORT          1: the grid has fewer rows than a block, and no multiple of a thread's
+ *   VF_TIME_ALL_ROWS       1: all rows of a thread are in shared memory, not only those that others read
+ *   VF_TIME_TURN           how many times the loop over planes is written out */
 
 /* ---- a level ---- */
 
-/* The planes that stage S reads, but for the newest, and where in shared memory the rows are that it reads
- * next. */
+/* What a thread holds for stage S: the planes that it reads, except the newest, and where in shared memory
+ * the rows are that it reads next. */
 template <class S, int number> struct vf_level {
     enum {
         reach = S::halo_z,
@@ -45,18 +45,19 @@ template <class S, int number> struct vf_level {
         older_planes = VF_TIME_TABLES ? 1 : 2 * reach,
         depth = reach + 1, /* planes whose rows are in shared memory */
         shared_rows = VF_TIME_ALL_ROWS || VF_ROWS < 2 * side ? VF_ROWS : 2 * side,
-        rows = VF_BLOCK_Y * shared_rows, /* of a slot; under `constant` there is one more, the outside */
+        rows = VF_BLOCK_Y * shared_rows, /* of a slot; under `constant` there is one more, of the constant */
         slot_size = (rows + (VF_BOUNDARY == VF_CONSTANT)) * VF_COVERED_X,
         field = VF_TIME_LEVEL(number)
     };
     vf_cells older[older_planes > 0 ? older_planes : 1];
 #if VF_TIME_TABLES
-    /* Of the planes before and at the one whose rows are known. */
+    /* The sums of two results: at the plane before the one whose rows are in shared memory, and at that one.
+     */
     vf_cells sum[2];
 #endif
     vf_cells aux[S::inputs];
-    int slot;
-    /* Of a slot: where the thread's own rows are, and those above and below them. */
+    int slot; /* which of `depth` slots in shared memory has the rows that are read next */
+    /* Where in a slot the thread's own rows are, and those before and behind them. */
     int own, above[side > 0 ? side : 1], below[side > 0 ? side : 1];
 
     static VF_MEMBER constexpr int shared_row(int row)
@@ -64,14 +65,15 @@ template <class S, int number> struct vf_level {
         return VF_TIME_ALL_ROWS || row < side ? row : row - VF_ROWS + shared_rows;
     }
 
-    /* Where a row is, counted from the block's first. */
+    /* Where in a slot a row is that is counted from the block's first. */
     static VF_MEMBER int place_of(int row)
     {
         return (row / VF_ROWS * shared_rows + shared_row(row % VF_ROWS)) * VF_COVERED_X +
                threadIdx.x * VF_SPAN;
     }
 
-    /* A row beside the thread's own: the one that the boundary rule names, or any if nobody wants it. */
+    /* Where the row is that is read for one beside the thread's own, by the boundary rule; any row if it is
+     * not needed. */
     static VF_MEMBER int place_beside(const vf_sweep &sweep, int row)
     {
         const int n = sweep.args.ny, y = vf_is_periodic(n) ? row : vf_near_index(row, n),
@@ -101,7 +103,7 @@ template <class S, int number> struct vf_level {
     }
 };
 
-/* The first and last rows of a level's newest plane, for the threads above and below. */
+/* Leaves the first and last rows of a level's newest plane for the threads before and behind along y. */
 template <class L> VF_INLINE void vf_leave_rows(const vf_sweep &sweep, L &level)
 {
     const int next = level.slot == 0 ? L::depth - 1 : level.slot - 1;
@@ -114,7 +116,7 @@ template <class L> VF_INLINE void vf_leave_rows(const vf_sweep &sweep, L &level)
     level.slot = level.slot + 1 == L::depth ? 0 : level.slot + 1;
 }
 
-/* Planes before the grid's first, once those are there that they are like. */
+/* Fills the planes before the grid's first, when the planes are there that they are equal to. */
 template <class L> VF_INLINE void vf_fill_first(const vf_sweep &sweep, L &level, const vf_cells &newest)
 {
     const REAL outside = vf_outside(sweep.args, L::field);
@@ -129,7 +131,7 @@ template <class L> VF_INLINE void vf_fill_first(const vf_sweep &sweep, L &level,
     }
 }
 
-/* The plane `beyond` the last. */
+/* Makes `newest` the plane that is `beyond` planes behind the grid's last. */
 template <class L>
 VF_INLINE void vf_repeat_last(const vf_sweep &sweep, const L &level, int beyond, vf_cells &newest)
 {
@@ -148,14 +150,15 @@ VF_INLINE void vf_repeat_last(const vf_sweep &sweep, const L &level, int beyond,
 
 /* ---- the plane that is computed: its cells with those beside them ---- */
 
-/* column[side + j] is the thread's row j, wide[j][beside + i] cell i of it; of tables wide[side + j], since
- * rows beside the own ones are as wide. */
+/* column[side + j] is the thread's row j, wide[j][beside + i] is cell i of that row. For tables it is
+ * wide[side + j][beside + i], since these read neighbours along x in the rows beside the thread's own, too.
+ */
 template <class L> struct vf_star {
     REAL column[VF_ROWS + 2 * L::side][VF_SPAN];
     REAL wide[VF_ROWS + (VF_TIME_TABLES ? 2 * L::side : 0)][VF_SPAN + 2 * L::beside];
 };
 
-/* Rows behind the grid's last one, which is not the last of its thread. */
+/* Fills rows behind the grid's last one, if that is not the last row of its thread. */
 template <class L> VF_INLINE void vf_fill_column(const vf_sweep &sweep, vf_star<L> &star)
 {
     const REAL outside = vf_outside(sweep.args, L::field);
@@ -196,12 +199,12 @@ VF_INLINE void vf_take_column(const vf_sweep &sweep, const L &level, const vf_ce
 VF_EACH_STAGE(VF_TIME_TERMS_OF)
 #undef VF_TIME_TERMS_OF
 
-/* A cell's sum goes on by the terms of the plane that is `along` planes away. */
+/* Adds to a cell's sum the terms of the plane that is `along` planes away. */
 template <class S, class L> struct vf_terms {
     const vf_sweep &sweep;
     const vf_star<L> &star;
     int j, i, along;
-    bool is_outside; /* the plane is outside the grid, under `constant` */
+    bool is_outside; /* the plane is the constant */
     REAL sum;
 
     VF_MEMBER void add(int t, int dz, int dy, int dx)
@@ -224,8 +227,8 @@ VF_INLINE REAL vf_add_terms(const vf_sweep &sweep, const vf_star<L> &star, int j
     return terms.sum;
 }
 
-/* Takes the newest plane of what stage S reads, and adds the terms of the one before, which completes the
- * newest of what S makes. */
+/* Takes the newest plane that stage S reads, `cell`, and adds the terms of the plane before it. `cell`
+ * becomes the plane of results that is complete with them. */
 template <bool ends, class S, int number>
 VF_INLINE void vf_advance(const vf_sweep &sweep, vf_level<S, number> &level, vf_cells &cell)
 {
@@ -244,7 +247,7 @@ VF_INLINE void vf_advance(const vf_sweep &sweep, vf_level<S, number> &level, vf_
         {
             const REAL result = vf_add_terms<S>(sweep, star, j, i, 1, false, level.sum[0][j][i]),
                        begun = vf_add_terms<S>(sweep, star, j, i, -1, false, REAL(0));
-            /* The plane before the grid's first is like it, or outside. */
+            /* The plane before the grid's first is equal to the first, or is the constant. */
             if (is_first)
                 level.sum[1][j][i] = VF_BOUNDARY == VF_CONSTANT
                                          ? vf_add_terms<S>(sweep, star, j, i, -1, true, REAL(0))
@@ -302,7 +305,7 @@ template <class S, class L> struct vf_level_view {
     }
 };
 
-/* Takes the newest plane of what stage S reads, and makes of it the newest of what S makes. */
+/* Takes the newest plane that stage S reads, `cell`, which becomes the newest plane that S makes. */
 template <bool ends, class S, int number>
 VF_INLINE void vf_advance(const vf_sweep &sweep, vf_level<S, number> &level, vf_cells &cell)
 {
@@ -344,7 +347,7 @@ VF_INLINE void vf_advance(const vf_sweep &sweep, vf_level<S, number> &level, vf_
 
 /* ---- memory ---- */
 
-/* The planes of the source that are under way: each thread's cells, in shared memory for itself alone. */
+/* The queue of the source's planes in shared memory. Each thread copies and takes its own cells. */
 template <class T> struct vf_queue {
     enum { whole = VF_SPAN * sizeof(T), bytes = whole > 16 ? 16 : whole, n = bytes / sizeof(T) };
 
@@ -403,8 +406,8 @@ VF_INLINE void vf_take(const vf_sweep &sweep, int slot, vf_cells &cell)
 #undef VF_TAKE_OF
 }
 
-/* What stage S reads at its own place, of the plane that it computes next; of those that the chunk does not
- * ask for, the nearest one that it does. */
+/* Loads what stage S reads at the cell itself only, for the plane that it computes next. If the chunk does
+ * not need that plane, it is the nearest one that it does. */
 template <class S, int number> VF_INLINE void vf_load_aux(const vf_sweep &sweep, vf_level<S, number> &level)
 {
     const int reach = VF_TIME_REACH(VF_STAGES) - VF_TIME_REACH(number + 1),
@@ -429,17 +432,17 @@ template <class S, int number> VF_INLINE void vf_load_aux(const vf_sweep &sweep,
 
 struct vf_stream {
     vf_sweep sweep;
-    int slot;   /* of the queue: the source's newest plane */
-    int wanted; /* the last plane of the source that the chunk asks for */
+    int slot;   /* where in the queue the newest plane of the source is */
+    int wanted; /* the last plane of the source that the chunk needs */
     VF_EACH_STAGE(VF_TIME_LEVEL_OF)
 
-    /* A plane; `ends`: perhaps some level is at the grid's first or last ones. */
+    /* One plane. `ends`: some level may be at the grid's first or last planes. */
     template <bool ends> VF_MEMBER void step()
     {
         vf_cells cell;
         vf_wait_copies<VF_TIME_AHEAD - 1>();
         vf_take(sweep, slot, cell);
-        /* Into the slot that the plane before was in. */
+        /* It goes to the slot of the plane before this one. */
         vf_send(sweep, min(sweep.plane + VF_TIME_AHEAD, wanted), slot == 0 ? VF_TIME_AHEAD : slot - 1);
         slot = slot == VF_TIME_AHEAD ? 0 : slot + 1;
         VF_EACH_STAGE(VF_TIME_AUX)
@@ -455,7 +458,8 @@ struct vf_stream {
     {
         const bool periodic = vf_is_periodic(sweep.args.nz);
         const int first = sweep.begin - VF_TIME_REACH(VF_STAGES), last = sweep.end + VF_TIME_DELAY(VF_STAGES);
-        /* What the last level reads is past the grid's first planes, what the first one reads is in it. */
+        /* From inner_first on all that the last level reads is past the grid's first planes; before
+         * inner_last all that the first level reads is in the grid. */
         const int inner_first = periodic ? first : VF_TIME_DELAY(VF_STAGES) + 1,
                   inner_last = periodic ? last : min(last, sweep.args.nz);
         sweep.plane = first < 0 && !periodic ? 0 : first;
@@ -469,7 +473,7 @@ struct vf_stream {
             else
                 VF_UNROLL for (int turn = 0; turn < VF_TIME_TURN; turn++) step<false>();
         }
-        /* The block's next tile has the same queue. */
+        /* The block's next tile will use the same queue. */
         vf_wait_copies<0>();
     }
 };

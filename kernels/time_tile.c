@@ -1,3 +1,5 @@
+/* The host side of time-tile: the shapes that a plan may choose among those that time_tile_layout.c can lay
+ * out, and what a block does, for the model. kernels/time_tile.cu is the kernel. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -11,10 +13,11 @@
 /* The most shared memory that a block of any device may have. */
 #define MOST_SHARED ((size_t)227 << 10)
 
-/* Cells of a thread at most: what a stage makes of them is in registers. */
+/* The most cells of a thread: what a stage makes for them is in registers. */
 #define MOST_CELLS 64
 
-/* Arithmetic of a thread in one step. */
+/* With more operations of a thread in a step, there is no second copy of the code for tiles inside the grid.
+ */
 #define MOST_DOUBLED 200
 
 enum { ONE_BARRIER, LEAN };
@@ -36,7 +39,7 @@ static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *
     size[2] = volume ? config->stream : 1;
 }
 
-/* What the block's shape alone forbids. */
+/* Why the shape of the block cannot be used, whatever the stages are; NULL: it can. */
 static const char *forbids_shape(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     if (config->stream < 1)
@@ -53,7 +56,7 @@ static const char *forbids_shape(const struct vf_kernel_case *c, const struct vf
     return NULL;
 }
 
-/* Why a configuration does not do; NULL: `layout` is its. */
+/* Why a configuration cannot be used; NULL: it can, and `layout` is its layout. */
 static const char *lay_out(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                            const struct vf_kernel_config *config, struct vf_time_layout *layout)
 {
@@ -74,7 +77,8 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
     return lay_out(c, gpu, config, &layout);
 }
 
-/* Of a thread: what stays from step to step, what is loaded ahead, what the largest group makes. */
+/* Registers of a thread: for what is kept from step to step, what is loaded ahead, and what the largest group
+ * of stages makes. */
 static int guess_registers(const struct vf_time_layout *l)
 {
     const double cells = (double)l->planes * l->rows * l->cells;
@@ -89,15 +93,15 @@ static int guess_registers(const struct vf_time_layout *l)
     }
     for (int f = 0; f < l->input_count; f++)
         kept += l->field[f].depth > 0 ? cells : 0;
-    /* The compiler does with what the block leaves it. */
+    /* The compiler takes no more than a block of this size leaves it. */
     const int most = vf_smaller(255, VF_SM_REGISTERS / l->threads / 8 * 8);
     return vf_smaller(most, 44 + (int)((kept + made) * (double)vf_kernel_element(l->c) / 4));
 }
 
 /* ---- candidates ---- */
 
-/* Blocks, and a thread's rows and planes; its cells along x are a pack or 1. 2D: a thread's rows are planes.
- */
+/* Blocks, and a thread's rows and planes; its cells along x are added later. In 2D the rows of an image are
+ * planes. */
 static const int shapes_3d[][4] = {{32, 8, 2, 1},  {32, 8, 4, 1}, {32, 16, 1, 1}, {32, 16, 2, 1},
                                    {32, 8, 1, 1},  {32, 4, 4, 1}, {16, 16, 2, 1}, {16, 16, 1, 1},
                                    {16, 32, 1, 1}, {64, 8, 1, 1}, {64, 8, 2, 1},  {32, 32, 1, 1},
@@ -108,7 +112,7 @@ static const int shapes_2d[][4] = {{32, 1, 1, 2},  {32, 1, 1, 4},  {32, 1, 1, 1}
                                    {256, 1, 1, 2}, {256, 1, 1, 1}, {512, 1, 1, 1}, {32, 1, 1, 8},
                                    {64, 1, 1, 8}};
 
-/* Long code is not written twice: what tiles inside the grid save is little. */
+/* Long code is not written twice: tiles inside the grid would save little by a copy of their own. */
 static bool is_short(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     return config->work[0] * config->work[1] * config->work[2] * c->operations <= MOST_DOUBLED;
@@ -137,7 +141,7 @@ static const int *shape_at(const struct vf_kernel_case *c, int i)
     return c->flow->dim == 3 ? shapes_3d[i] : shapes_2d[i];
 }
 
-/* Blocks that an SM holds at once. */
+/* How many blocks an SM holds at once. */
 static double resident(const struct vf_gpu *gpu, const struct vf_time_layout *l)
 {
     const int by_threads = gpu->sm_threads / l->threads;
@@ -148,7 +152,7 @@ static double resident(const struct vf_gpu *gpu, const struct vf_time_layout *l)
     return fmax(1, blocks);
 }
 
-/* Chunks as long as possible that make no more blocks than `waves` times what is resident. */
+/* The shortest chunk with which there are at most `waves` times as many blocks as are resident at once. */
 static int chunk_for(const struct vf_kernel_case *c, const struct vf_gpu *gpu, const struct vf_time_layout *l,
                      int waves)
 {
@@ -157,12 +161,12 @@ static int chunk_for(const struct vf_kernel_case *c, const struct vf_gpu *gpu, c
     const double tiles = ceil((double)c->nx / l->area.tile[1]) *
                          (volume ? ceil((double)c->ny / l->area.tile[0]) : (double)c->nz);
     const double chunks = fmax(1, floor(waves * resident(gpu, l) * gpu->multiprocessors / tiles));
-    /* What a chunk computes again is at most as much as its own. */
+    /* At most half of what a chunk computes is also computed by another one. */
     const double least = fmax(l->planes, l->last - l->first);
     return (int)fmin(length, fmax(least, ceil(length / chunks)));
 }
 
-/* Work that tiles do again, and threads beyond the grid: 1 is none. */
+/* How many times the necessary work is done, as tiles overlap and threads are beyond the grid. */
 static double waste(const struct vf_kernel_case *c, const struct vf_time_layout *l,
                     const struct vf_kernel_config *g)
 {
@@ -176,7 +180,7 @@ static double waste(const struct vf_kernel_case *c, const struct vf_time_layout 
 
 #define MOST_WEIGHED 512
 
-/* Of the least one: what wastes more is no candidate. */
+/* What wastes more than this many times what the best one does is no candidate. */
 #define MOST_WASTE 3
 
 struct weighed {
@@ -184,7 +188,7 @@ struct weighed {
     double waste;
 };
 
-/* Adds a shape in a few chunk lengths, where it is allowed; in order of waste. */
+/* Adds a shape, if it is allowed, with a few lengths of chunks to a list in order of waste. */
 static void weigh(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config config,
                   struct weighed *list, int *count)
 {
@@ -245,20 +249,22 @@ static const char *refuses(const struct vf_kernel_case *c)
 
 /* ---- counts for the model ---- */
 
-/* Counts of one step: wavefronts and instructions of shared memory and shuffles for a warp, loads from memory
- * for a thread. */
+/* What one step takes: wavefronts and instructions for shared memory and shuffles, of a warp, and loads from
+ * memory, of a thread. */
 struct step {
     double wavefronts, instructions, loads;
 };
 
-/* Whether a stage reads neighbours off the axes through the centre. Bodies are taken for stars. */
+/* Whether a stage reads neighbours off the axes through the cell. Bodies are assumed not to. */
 static bool is_box(const struct vf_stage *stage, const int halo[3])
 {
     return stage->stencil == VF_STENCIL_LINEAR && (halo[0] > 0) + (halo[1] > 0) + (halo[2] > 0) > 1 &&
            stage->taps->count > 1 + 2 * (halo[0] + halo[1] + halo[2]);
 }
 
-/* A thread reads `rows` rows of its cells, and `beside` times the cells on both sides of a row. */
+/* Counts that a thread reads `rows` rows of its own cells, and `beside` times the cells on both sides of a
+ * row.
+ */
 static void add_rows(const struct vf_time_layout *l, double rows, double beside, int halo_x,
                      struct step *step)
 {
@@ -268,7 +274,7 @@ static void add_rows(const struct vf_time_layout *l, double rows, double beside,
     step->wavefronts += rows * l->cells + beside * sides * pack;
 }
 
-/* What a group reads of a ring, each row once. */
+/* Counts what a group reads in a ring, each row once. */
 static void count_ring(const struct vf_time_layout *l, const struct vf_time_group *group, int s, int k,
                        struct step *step)
 {
@@ -284,7 +290,7 @@ static void count_ring(const struct vf_time_layout *l, const struct vf_time_grou
                  reached = (planes + 2 * h[0]) * rows;
     add_rows(l, column != NULL ? own : reached, 0, 0, step);
     add_rows(l, 2 * h[1] * (box ? planes + 2 * h[0] : planes), 0, 0, step);
-    /* Rows whose neighbours along x are read, and those of them whose neighbours other threads have. */
+    /* In how many rows neighbours along x are read, and in how many of them other threads have these. */
     const double beside = box ? reached + 2 * h[1] * (planes + 2 * h[0]) : own;
     const double shuffled = column != NULL && column->edge > 0 ? rows * (planes + 2 * column->edge_halo) : 0;
     step->instructions += shuffled * 2 * h[2];
@@ -292,7 +298,7 @@ static void count_ring(const struct vf_time_layout *l, const struct vf_time_grou
     add_rows(l, 0, fmax(0, beside - shuffled), h[2], step);
 }
 
-/* Whether an earlier input of the group is the same field with the same reach: then it is in registers. */
+/* Whether an earlier input of the group is the same field with the same reach, so that it is in registers. */
 static bool is_read_before(const struct vf_time_layout *l, const struct vf_time_group *group, int s, int k)
 {
     int halo[3], other[3];
@@ -310,7 +316,7 @@ static struct step count_group(const struct vf_time_layout *l, const struct vf_t
 {
     const struct vf_flow *flow = l->c->flow;
     struct step step = {0};
-    /* Addresses and control. */
+    /* For addresses and control. */
     step.instructions = 40 + 6.0 * l->planes * l->rows;
     for (int s = group->stage_begin; s < group->stage_end; s++) {
         for (int k = 0; k < flow->stage[s].input_count; k++) {
@@ -345,7 +351,7 @@ static struct step count_step(const struct vf_time_layout *l)
             all.instructions += 8.0 * l->planes * l->rows;
             all.loads += (double)l->planes * l->rows;
         }
-    /* A result's cell is compared with itself: a NaN is stored as the one. */
+    /* A result is compared with itself, so that a NaN can be stored with the bits that all have. */
     all.instructions += (double)l->planes * l->rows * (6 + 2.0 * l->cells) * l->c->flow->sink_count;
     return all;
 }
@@ -391,16 +397,17 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     count_sectors(&layout, config, t);
     t->steps = (ptrdiff_t)steps;
     t->shared_wavefronts = steps * step.wavefronts * threads / 32 * (double)vf_kernel_element(c) / 4;
-    /* A block of one warp does not wait. */
+    /* A block of one warp waits at no barrier. */
     t->barriers = threads <= 32 ? 0 : steps * (layout.lean ? 1 + layout.group_count : 1);
     t->loads = steps * step.loads;
-    /* What the next step needs is loaded ahead. */
+    /* All that the next step needs is loaded ahead. */
     t->loads_in_flight = fmax(1, step.loads);
     *(c->flow->is_double ? &t->double_ops : &t->float_ops) += steps * threads * cells * c->operations;
     t->other_ops = steps * threads * step.instructions;
     t->registers = guess_registers(&layout);
     const bool reads_own_column = c->halo[2] == 0 && (c->flow->dim == 2 || c->halo[1] == 0);
-    /* The few cells that weights read in a plane are all under way at once. */
+    /* If a thread has few cells and stages are weights in a plane, all that they read is under way at once.
+     */
     const bool is_light = c->flow->dim == 2 && config->work[0] * config->work[1] <= 8 && vf_is_linear(c);
     t->issue_warps = reads_own_column           ? 0
                      : is_light && threads > 64 ? VF_LIGHT_ISSUE_WARPS
@@ -415,8 +422,8 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
         vf_time_layout_define(&layout, text);
 }
 
-/* Hundreds of layouts for every stretch of a chain of many stages took 3 s for the tensor diffusion of
- * tomograms, in none of whose stretches this scheme is the fastest. */
+/* To try hundreds of layouts for every part of a chain of many stages took 3 s for the tensor diffusion of
+ * tomograms, and this scheme is the fastest for none of its parts. */
 #define MOST_STAGES 4
 #define MOST_FIELDS 9
 

@@ -1,23 +1,24 @@
 /* One kernel sweeps any run of stages: several steps of an iteration, or all stages of a filter. A block
- * takes a tile with its reach (overlapped tiling along x and, in 3D, y) and streams along z (2D: y). Every
- * field that neighbours are read of has a ring of planes in shared memory, each stage runs its delay behind
- * the sources, and a field that is read at its own place stays in registers. What a thread reads of its own
- * cells is in registers from step to step, what lies beside them comes from the warp's other threads. The
- * streamed axis is cut into chunks, which blocks stream concurrently.
+ * takes a tile with what the stages reach around it (overlapped tiling along x and, in 3D, y) and streams
+ * along z (2D: y). Each stage is so many planes behind the sources as it needs, its delay. Each field in
+ * which neighbours are read has a ring of planes in shared memory; other fields are in registers only. What a
+ * thread reads in its own column of cells it keeps in registers from step to step, and cells beside it come
+ * from the warp's other threads. The streamed axis is cut into chunks, which several blocks stream at the
+ * same time.
  *
  * From P. S. Rawat et al., Effective resource management for enhancing performance of 2D and 3D stencils on
- * GPUs (2016), algorithms 1 and 2, made general: any graph of stages, and rings as deep as the delays ask
- * for. That all stages of a step wait at one barrier (variant one-barrier), each a plane further behind, is
- * known from AN5D (Matsumura et al. 2020). The variant `lean` has a barrier after each group of stages, and
- * smaller rings.
+ * GPUs (2016), algorithms 1 and 2, made general: any graph of stages, and rings as deep as the delays need.
+ * In the variant `one-barrier` all stages of a step wait at one barrier, for which each is a plane further
+ * behind, as in AN5D (Matsumura et al. 2020). The variant `lean` has a barrier after each group of stages,
+ * and smaller rings.
  *
- * It wins where memory bounds the single sweeps: iterations of cheap stencils. In 2D warp-stream is faster
- * where it can hold the rows. */
+ * It is the fastest where single sweeps are bound by memory: iterations of cheap stencils. In 2D warp-stream
+ * is faster if registers hold its rows. */
 #include "kernels/device.h"
 #include "kernels/device_pack.h"
 
-/* The other constants, VF_TIME_..., are written by time_tile_layout.c, which says what they mean. A thread
- * computes VF_TIME_PLANES planes * VF_TIME_ROWS_OF_THREAD rows * VF_WORK_X cells of each stage in a step. */
+/* The constants VF_TIME_... are from time_tile_layout.c, which says what they mean. In a step a thread
+ * computes VF_TIME_PLANES planes * VF_TIME_ROWS_OF_THREAD rows * VF_WORK_X cells of each stage. */
 #define VF_TIME_EACH_CELL                                                                              \
     VF_UNROLL for (int k = 0; k < VF_TIME_PLANES; k++) VF_UNROLL for (int j = 0; j < G::together; j++) \
         VF_UNROLL for (int i = 0; i < VF_WORK_X; i++)
@@ -27,12 +28,12 @@ struct vf_sweep {
     const VfArgs &args;
     REAL *ring;
     int x, row, z;      /* the place of the thread's first cell; `row` is y in 3D, z the image in 2D */
-    int first_row;      /* of the thread, among the rows that the block covers */
-    int at;             /* its first cell in a ring's plane */
+    int first_row;      /* the thread's first row, counted from the block's first */
+    int at;             /* where the thread's first cell is in a ring's plane, in elements */
     int stream;         /* the first source plane of this step */
     int begin, end;     /* the planes that the block writes */
-    int length, height; /* of the grid along the stream, and along rows */
-    bool edges;         /* some cells are filled by the boundary rule */
+    int length, height; /* the grid's extent along the stream, and its rows in a plane */
+    bool edges;         /* some of the block's cells are outside the grid, and filled by the boundary rule */
     int head[VF_TIME_CLOCKS > 0 ? VF_TIME_CLOCKS : 1]; /* where a ring's newest plane is */
 };
 
@@ -44,7 +45,7 @@ VF_INLINE void vf_time_barrier()
         __syncthreads();
 }
 
-/* vf_index of a place near the grid: small code, since it is seldom run and often written out. */
+/* vf_index for a place near the grid, in little code: it is in many places, and runs seldom. */
 VF_INLINE int vf_near_index(int i, int n)
 {
     if (VF_BOUNDARY == VF_CONSTANT && n > 1)
@@ -61,7 +62,7 @@ VF_INLINE int vf_near_index(int i, int n)
     return i;
 }
 
-/* Beyond such an axis fields are computed as if the grid went on: the same values again. */
+/* Whether fields are also computed beyond the ends of an axis of n cells, where the grid repeats itself. */
 VF_INLINE bool vf_is_periodic(int n)
 {
     return VF_BOUNDARY == VF_WRAP && n > 1;
@@ -69,26 +70,28 @@ VF_INLINE bool vf_is_periodic(int n)
 
 /* ---- rings ---- */
 
-/* The plane of a ring that is `back` planes older than the newest; elements from the ring's start. */
+/* Where the plane is in a ring that is `back` planes older than the newest, in elements from its start. */
 VF_INLINE int vf_ring_plane(const vf_sweep &sweep, int field, int back)
 {
     const int plane = sweep.head[VF_TIME_CLOCK(field)] - back;
     return (plane < 0 ? plane + VF_TIME_DEPTH(field) : plane) * VF_TIME_STRIDE(field);
 }
 
-/* From the element of a ring's plane to the whole memory's. */
+/* Where a field's ring begins in shared memory, less the rows that the block has before the ring's first: to
+ * be added to sweep.at. */
 VF_INLINE constexpr int vf_ring_start(int field)
 {
     return VF_TIME_GUARD + VF_TIME_OFFSET(field) - VF_TIME_FIRST_ROW(field) * VF_TIME_COVERED_X;
 }
 
-/* Whether a thread has rows among those `reach` beyond the tile. */
+/* Whether a thread has rows in the tile, or at most `reach` rows beside it. */
 VF_INLINE bool vf_has_rows(const vf_sweep &sweep, int reach)
 {
     return sweep.first_row + VF_TIME_ROWS_OF_THREAD > VF_TIME_ROOM_ROWS - reach &&
            sweep.first_row < VF_TIME_ROOM_ROWS + VF_TIME_TILE_ROWS + reach;
 }
 
+/* Whether the thread's rows are in the field's ring. */
 VF_INLINE bool vf_keeps_rows(const vf_sweep &sweep, int field)
 {
     return sweep.first_row >= VF_TIME_FIRST_ROW(field) &&
@@ -109,7 +112,7 @@ VF_INLINE void vf_ring_put(REAL *to, const REAL (&cell)[VF_WORK_X])
 #endif
 }
 
-/* The element `column` from `at`, which is a multiple of a thread's cells. */
+/* The element `column` elements from `at`, which is a multiple of a thread's cells. */
 VF_INLINE REAL vf_ring_get(const REAL *ring, int at, int column)
 {
 #if VF_WORK_X % VF_PACK == 0
@@ -136,8 +139,8 @@ VF_INLINE long long vf_plane_step(const vf_sweep &sweep)
     return DIM == 3 ? sweep.args.plane : sweep.args.pitch;
 }
 
-/* Row j of a source's plane that begins at `start`. What is outside the grid is filled later, or is the same
- * again. */
+/* Loads the thread's row j of a source's plane that begins at `start`. Cells outside the grid are filled
+ * later or, where the grid repeats itself, are loaded. */
 template <bool inside>
 VF_INLINE void vf_load_row(const vf_sweep &sweep, int input, long long start, int j, REAL (&cell)[VF_WORK_X])
 {
@@ -155,13 +158,15 @@ VF_INLINE void vf_load_row(const vf_sweep &sweep, int input, long long start, in
         vf_load_pack<VF_WORK_X>(args, input, first + sweep.x, cell);
 }
 
-/* Whether some of `count` planes are made of a field that reaches so far beyond the chunk. */
+/* Whether some of the `count` planes from `plane` on are made, of a field that is needed up to `reach` planes
+ * beyond the chunk. */
 VF_INLINE bool vf_is_made(const vf_sweep &sweep, int plane, int count, int reach)
 {
     return plane + count > sweep.begin - reach && plane < sweep.end + reach &&
            (vf_is_periodic(sweep.length) || (plane + count > 0 && plane < sweep.length));
 }
 
+/* A thread's cells of a source that are on their way to its ring. */
 struct vf_strip {
     REAL cell[VF_TIME_PLANES][VF_TIME_ROWS_OF_THREAD][VF_WORK_X];
 };
@@ -172,7 +177,7 @@ VF_INLINE void vf_load_strip(const vf_sweep &sweep, int input, int stream, vf_st
     if (!vf_keeps_rows(sweep, input))
         return;
     const int plane = stream - VF_TIME_DELAY(input), last = plane + VF_TIME_PLANES - 1;
-    /* Without conditions between them, addresses are a sum each. */
+    /* If there are no conditions between the planes, each address is one addition. */
     if (VF_TIME_PLANES > 1 && !vf_is_periodic(sweep.length) &&
         vf_is_made(sweep, plane, 1, VF_TIME_REACH(input)) &&
         vf_is_made(sweep, last, 1, VF_TIME_REACH(input))) {
@@ -204,8 +209,8 @@ VF_INLINE void vf_keep_strip(const vf_sweep &sweep, int input, const vf_strip &s
 
 /* ---- the boundary rule ---- */
 
-/* A cell outside the grid takes the value of one inside, or the constant, once all cells of the plane are
- * made. What lies too far outside to be wanted may map to a cell that the block has not. */
+/* Once all cells of a plane are made, those outside the grid get the value of one inside, or the constant.
+ * One that is too far outside to be needed may correspond to a cell that the block does not have. */
 VF_INLINE void vf_fill_cell(const vf_sweep &sweep, int field, REAL *plane, int j, int i)
 {
     const VfArgs &args = sweep.args;
@@ -242,18 +247,19 @@ VF_INLINE void vf_fill(const vf_sweep &sweep, int field)
 
 /* ---- stages ---- */
 
-/* What a thread reads in its own rows and cells, from step to step. */
+/* What a thread reads in its own column of cells, and keeps from step to step. */
 template <class G> struct vf_columns {
     REAL cell[G::column_planes][VF_TIME_ROWS_OF_THREAD][VF_WORK_X];
 };
 
-/* What a thread computes of a group in one step: `plane` are those of the rings that it reads, `edge` the
- * cells beside its own in the planes that it computes. */
+/* What a thread computes for a group of stages in one step. `plane`: where the planes that it reads are in
+ * their rings. `edge`: the cells beside its own. */
 template <class G, bool inside> struct vf_span {
     const vf_sweep &sweep;
     const vf_columns<G> &columns;
     int stream;    /* the group's first plane */
-    int first_row; /* of the thread's; not 0 where rows are a loop */
+    int first_row; /* the first of the thread's rows that are computed now; 0 unless there is a loop over them
+                    */
     int plane[G::planes];
     REAL edge[G::edges][VF_TIME_ROWS_OF_THREAD];
     REAL value[VF_TIME_PLANES][G::together][VF_WORK_X][G::slots];
@@ -267,13 +273,14 @@ template <class G, bool inside> struct vf_span {
     }
 };
 
-/* Whether the cells beside a thread's own are at hand in a plane, counted from the first that is computed. */
+/* Whether `edge` has the cells of a plane, which is counted from the first that is computed. */
 template <class G> VF_INLINE constexpr bool vf_has_edges(int field, int plane)
 {
     return plane >= -G::edge_halo(field) && plane < VF_TIME_PLANES + G::edge_halo(field);
 }
 
-/* Where: `column` counts from a thread's first cell and lies before or behind its own. */
+/* Which element of `edge` is the cell of a column. That is counted from the thread's first cell, and is
+ * before or behind its own ones. */
 template <class G> VF_INLINE constexpr int vf_edge(int field, int plane, int column)
 {
     return G::first_edge(field) + (plane + G::edge_halo(field)) * 2 * G::edge(field) +
@@ -327,8 +334,8 @@ template <class S, class G, bool inside> struct vf_time_view {
     }
 };
 
-/* The planes that a group reads of rings that turn as `field`'s does, -1 for the constant. Near the stream's
- * ends they are looked up by the boundary rule. */
+/* Finds where the planes are that a group reads in rings with the same newest plane and depth as `field`'s;
+ * -1: the constant. Near the ends of the streamed axis the boundary rule is asked. */
 template <class Span> VF_INLINE void vf_find_planes(Span &span, int first, int halo, int field, int delay)
 {
     const vf_sweep &sweep = span.sweep;
@@ -342,14 +349,14 @@ template <class Span> VF_INLINE void vf_find_planes(Span &span, int first, int h
     VF_UNROLL for (int i = 0; i < count; i++)
     {
         const int plane = vf_near_index(lowest + i, sweep.length);
-        /* Planes that nobody wants may be looked for: any will do. */
+        /* For planes that are not needed any place will do. */
         const int back = max(0, min(newest - plane, VF_TIME_DEPTH(field) - 1));
         span.plane[first + i] =
             VF_BOUNDARY == VF_CONSTANT && plane < 0 ? -1 : vf_ring_plane(sweep, field, back);
     }
 }
 
-/* A thread's own cells of a plane: of the ring, or the constant. */
+/* Reads a thread's own cells of a plane from its ring, or takes the constant. */
 VF_INLINE void vf_read_own(const vf_sweep &sweep, int field, int plane,
                            REAL (&cell)[VF_TIME_ROWS_OF_THREAD][VF_WORK_X])
 {
@@ -366,7 +373,7 @@ VF_INLINE void vf_read_own(const vf_sweep &sweep, int field, int plane,
     }
 }
 
-/* Columns move on by a step's planes and take those that come; `fresh`: all of them. */
+/* Moves a field's column of cells on by the planes of a step and reads the new ones. `fresh`: reads all. */
 template <class G, bool inside>
 VF_INLINE void vf_move_column(vf_span<G, inside> &span, vf_columns<G> &columns, int field, int halo,
                               int first, bool fresh)
@@ -385,8 +392,8 @@ VF_INLINE void vf_move_column(vf_span<G, inside> &span, vf_columns<G> &columns, 
         vf_read_own(span.sweep, field, span.plane[centre + i], columns.cell[first + i]);
 }
 
-/* Cells beside a thread's own are its neighbours': a warp is a row of threads. At the warp's ends nobody
- * wants what comes. */
+/* Takes the cells beside a thread's own from the threads beside it; a warp is a row of threads. What comes at
+ * the warp's ends is not needed. */
 template <class G, bool inside>
 VF_INLINE void vf_take_edges(vf_span<G, inside> &span, const vf_columns<G> &columns, int field)
 {
@@ -406,6 +413,7 @@ VF_INLINE void vf_take_edges(vf_span<G, inside> &span, const vf_columns<G> &colu
     }
 }
 
+/* Reads a source that has no ring, as it is read at the cell itself only. */
 template <class G, bool inside> VF_INLINE void vf_read_direct(vf_span<G, inside> &span, int input)
 {
     VF_UNROLL for (int k = 0; k < VF_TIME_PLANES; k++)
@@ -421,6 +429,7 @@ template <class G, bool inside> VF_INLINE void vf_read_direct(vf_span<G, inside>
     }
 }
 
+/* Puts what was made of a field into its ring. */
 template <class G, bool inside> VF_INLINE void vf_keep(const vf_span<G, inside> &span, int field)
 {
     const vf_sweep &sweep = span.sweep;
@@ -439,7 +448,7 @@ template <class G, bool inside> VF_INLINE void vf_keep(const vf_span<G, inside> 
     }
 }
 
-/* Writes what is of the tile and in the grid. */
+/* Writes the results that are in the tile and in the grid. */
 template <class G, bool inside>
 VF_INLINE void vf_deliver(const vf_span<G, inside> &span, int output, int field)
 {
@@ -509,7 +518,7 @@ VF_TIME_EACH_GROUP(VF_TIME_GROUP)
 
 /* ---- the sweep ---- */
 
-/* Rings that some groups fill are whole after a barrier; so are cells beyond the grid. */
+/* Barriers after which all threads find what groups have put into rings, and cells outside the grid. */
 #define VF_TIME_FILL_ONE(field) vf_fill(sweep, field);
 #define VF_TIME_FILL_GROUP(g) VF_TIME_RINGS_##g(VF_TIME_FILL_ONE)
 #define VF_TIME_MEET(fill) \

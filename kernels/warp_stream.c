@@ -1,3 +1,5 @@
+/* The host side of warp-stream: finds the ages of the rows of a run of stages, the chunks of an image, and
+ * says what a warp does, for the model. kernels/warp_stream.cu is the kernel. */
 #include <math.h>
 #include <string.h>
 
@@ -7,31 +9,31 @@
 #include "src/size.h"
 
 #define LANES 32
-/* Seconds to compile, once; turns that are written out are what makes it fast. */
+/* So many operations take seconds to compile, but only once, and it is fast because turns are written out. */
 #define MOST_WRITTEN 4000
-/* What memory loses as warps far apart read and write half a kilobyte each; fitted to 12 kernels on an H200.
- */
+/* Memory takes this many times what is counted, as warps read and write half a kilobyte each, far apart;
+ * fitted to 12 kernels on an H200. */
 #define PIECES 1.08
-/* Rows of a chunk at the image's sides for one of another chunk, by the instructions. */
-#define SIDE_ROWS 0.85
-/* Bytes of a lane's that are on their way where memory bounds a sweep, which more would crowd, and else,
- * where they make waiting rare; fitted to 12 kernels there. The former are of stages with so many operations.
+/* Rows of a chunk at the image's sides over those of another chunk, from the instructions that a row takes.
  */
+#define SIDE_ROWS 0.85
+/* Bytes that a lane has on their way: if stages have few operations, so that memory is the bound, which more
+ * would crowd; and else, where more make waiting rare. Fitted to 12 kernels there. */
 #define BYTES_AHEAD 48
 #define MORE_BYTES_AHEAD 128
 #define FEW_OPERATIONS 40
-#define MOST_WARPS 16 /* of an SM; more only crowd memory */
-/* Operations of a lane in a turn whose instructions the nearest caches hold: of two loops, for the strips at
- * the sides and for the others; and of one. Fitted to 12 kernels there. */
+#define MOST_WARPS 16 /* on an SM; more only crowd memory */
+/* How many operations of a lane in a turn have their instructions in the nearest caches, if there are two
+ * loops, for the strips at the sides and for the others, and if there is one. Fitted to 12 kernels there. */
 #define MOST_OF_TWO 900
 #define MOST_OF_ONE 1200
-#define MISSED 2.0 /* What an operation costs more that they do not hold. */
+#define MISSED 2.0 /* what an operation costs beside its own cost if they do not hold it */
 #define MOST_TURN 16
 #define MOST_SIDE 8
 
 /* ---- layout ---- */
 
-/* What a warp holds, but for how wide its lanes are: the constants of warp_stream.cu. */
+/* What a warp holds, in the words of warp_stream.cu. */
 struct layout {
     int field_count;
     int input[VF_KERNEL_MOST_FIELDS][VF_MAX_INPUTS], output[VF_KERNEL_MOST_FIELDS]; /* of stages */
@@ -41,7 +43,7 @@ struct layout {
     int turn, last, most_reach, most_side;
 };
 
-/* Fields as the kernel's text numbers them. */
+/* The numbers that fields have in the kernel's text. */
 static void number_fields(const struct vf_flow *flow, struct layout *l)
 {
     int number[VF_KERNEL_MOST_FIELDS] = {0}, next = 0;
@@ -57,7 +59,7 @@ static void number_fields(const struct vf_flow *flow, struct layout *l)
     l->field_count = next;
 }
 
-/* How far above and below its own row stage s reads other columns of its input k; -1: it does not. */
+/* How many rows above and below its own one stage s reads other columns of its input k; -1: it reads none. */
 static int cross_of(const struct vf_kernel_case *c, int s, int k)
 {
     const struct vf_stage *stage = &c->flow->stage[s];
@@ -74,7 +76,9 @@ static int cross_of(const struct vf_kernel_case *c, int s, int k)
     return most;
 }
 
-/* Each stage follows its inputs as closely as it may; a source is taken when it is first read. */
+/* Sets ages: each stage is as close behind its inputs as possible, and a source is taken when it is first
+ * read.
+ */
 static void find_ages(const struct vf_kernel_case *c, struct layout *l)
 {
     const struct vf_flow *flow = c->flow;
@@ -100,7 +104,7 @@ static void find_ages(const struct vf_kernel_case *c, struct layout *l)
         }
 }
 
-/* What stages read of each field: rows, columns beside the own ones, and from which age to which. */
+/* Finds what stages read of each field: how many rows, which columns beside a lane's own, up to which age. */
 static void find_reads(const struct vf_kernel_case *c, struct layout *l)
 {
     const struct vf_flow *flow = c->flow;
@@ -136,7 +140,7 @@ static void layout_of(const struct vf_kernel_case *c, struct layout *l)
     find_reads(c, l);
 }
 
-/* Columns beyond those that a strip writes: whole packs. */
+/* Columns that a strip has on either side of those that it writes: whole packs. */
 static int room_of(const struct vf_kernel_case *c)
 {
     const int pack = vf_kernel_pack(c);
@@ -148,8 +152,8 @@ static int strip_of(const struct vf_kernel_case *c)
     return LANES * vf_kernel_pack(c);
 }
 
-/* What the compiler is held to: what stays from row to row, and some for the row that is computed; fitted to
- * 12 kernels. */
+/* Registers that the compiler may use: for what is kept from row to row, and some for the row that is
+ * computed; fitted to 12 kernels. */
 static int registers_of(const struct vf_kernel_case *c, const struct layout *l)
 {
     const int words = (int)vf_kernel_element(c) / 4;
@@ -175,21 +179,23 @@ static int side_stream(const struct vf_kernel_config *config)
     return config->interior ? vf_larger(1, (int)(SIDE_ROWS * config->stream)) : config->stream;
 }
 
-/* Rows that a strip's first and last chunk have less, since rows near the grid's ends take longer. */
+/* How many rows fewer the first and the last chunk of a strip have, since rows near the grid's ends take
+ * longer.
+ */
 static int end_rows(const struct vf_kernel_case *c, const struct layout *l,
                     const struct vf_kernel_config *config)
 {
     return c->flow->boundary == VF_WRAP ? 0 : vf_smaller(config->stream / 4, 3 * l->last / 2);
 }
 
-/* Chunks of so many rows in a strip. */
+/* How many chunks a strip has, of so many rows each. */
 static ptrdiff_t chunks_of(const struct vf_kernel_case *c, const struct layout *l,
                            const struct vf_kernel_config *config, int rows)
 {
     return (c->ny + 2 * end_rows(c, l, config) + rows - 1) / rows;
 }
 
-/* Chunks of an image. */
+/* How many chunks an image has. */
 static ptrdiff_t count_of(const struct vf_kernel_case *c, const struct layout *l,
                           const struct vf_kernel_config *config)
 {
@@ -209,7 +215,7 @@ static void tiles(const struct vf_kernel_case *c, const struct vf_kernel_config 
     count[2] = c->nz;
 }
 
-/* Of the sources' cells, as they are stored. */
+/* Bytes of a lane's cells in one row of all sources, as they are stored. */
 static int lane_bytes(const struct vf_kernel_case *c)
 {
     int bytes = 0;
@@ -218,7 +224,7 @@ static int lane_bytes(const struct vf_kernel_case *c)
     return bytes;
 }
 
-/* Turns of rows that are on their way. */
+/* How many turns of rows are on their way. */
 static int turns_ahead(const struct vf_kernel_case *c, const struct layout *l)
 {
     const int turn = l->turn * lane_bytes(c),
@@ -271,7 +277,7 @@ static const char *refuses(const struct vf_kernel_case *c)
     return NULL;
 }
 
-/* Warps that an SM holds: a quarter of its registers lies in one place. */
+/* How many warps an SM holds. Its registers are in four parts, and those of a warp in one of them. */
 static int resident(const struct vf_gpu *gpu, int registers)
 {
     const int part = gpu->sm_registers / 4 / (LANES * ((registers + 7) / 8 * 8));
@@ -307,18 +313,18 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 
 /* ---- counts for the model ---- */
 
-/* Rows that a warp sweeps to write so many. */
+/* How many rows a warp sweeps to write `rows` of them. */
 static double rows_for(const struct vf_kernel_case *c, const struct layout *l, double rows)
 {
     return ceil((rows + c->halo[1] + l->last) / l->turn) * l->turn;
 }
 
-/* What an operation costs: more where only strips at the sides need some instructions, and where the nearest
- * caches do not hold them. */
+/* What an operation costs: more if all strips have the instructions that only those at the sides need, and if
+ * the nearest caches do not hold the loop. */
 static double waiting_of(const struct vf_kernel_case *c, const struct layout *l,
                          const struct vf_kernel_config *config)
 {
-    /* Long ways lie between short ones. */
+    /* The long ways of quotients, which run seldom, are between the short ones. */
     const double share = vf_has_branches(c) ? 0.74 : 1.0,
                  held = share * (config->interior ? MOST_OF_TWO : MOST_OF_ONE) / turn_operations(c, l);
     return (config->interior ? 1.0 : 1.1) + MISSED * fmax(0, 1 - held);
@@ -355,8 +361,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     }
     for (int f = 0; f < l.field_count; f++)
         t->other_ops += rows * LANES * 2.0 * l.side[f];
-    /* Divisions and roots take more than they are counted for, their branches keep what follows waiting, and
-     * so do instructions that are not at hand; fitted to 8 and 6. */
+    /* Divisions and roots take longer than their cost says. What follows their branches waits, as it does for
+     * instructions that are not in the caches. Fitted to 8 kernels and to 6. */
     const bool has_branches = vf_has_branches(c);
     const double operations = (has_branches ? 1.2 : 1.0) * waiting_of(c, &l, config) * c->operations;
     *(c->flow->is_double ? &t->double_ops : &t->float_ops) += rows * LANES * cells * operations;
@@ -366,7 +372,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     t->registers = registers_of(c, &l);
 }
 
-/* Turns are written out twice: with columns outside the grid, and without. */
+/* Turns are written out twice, with columns outside the grid and without, if config->interior. */
 static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     struct layout l;
@@ -376,7 +382,7 @@ static double written(const struct vf_kernel_case *c, const struct vf_kernel_con
 
 /* ---- the kernel's constants ---- */
 
-/* NAME(k): value[k]. */
+/* A macro NAME(k) that is value[k]. */
 static void define_table(const char *name, const int *value, int count, struct vf_text *text)
 {
     vf_text_add(text, "#define %s(k) (", name);
@@ -401,7 +407,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     define_table("VF_FIELD_SIDE", l.side, l.field_count, text);
     define_table("VF_FIELD_CROSS", l.cross, l.field_count, text);
     define_table("VF_SIDE_AGE", l.side_age, l.field_count, text);
-    /* The compiler may not take so many registers that fewer warps fit than the plan counts on. */
+    /* The compiler must leave room for as many warps as the plan counts on. */
     const struct vf_gpu usual = {.sm_registers = VF_SM_REGISTERS, .sm_blocks = 32, .sm_threads = 2048};
     vf_text_add(text, "#define VF_LEAST_BLOCKS %d\n", resident(&usual, registers_of(c, &l)));
 }

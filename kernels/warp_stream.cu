@@ -1,40 +1,40 @@
-/* Time steps, or any run of stages, of images in one sweep without barriers. A warp owns a strip of columns,
- * VF_WORK_X of them a lane, and streams along y: the last rows of every field are in registers, each stage
- * runs its delay behind the sources, and what lies beside a lane's own columns comes from other lanes by
- * shuffles. Strips overlap by what all stages together reach, so do chunks of rows. The sources' next rows
- * are on their way to shared memory, where a lane reads only what it sent for itself.
+/* Sweeps images by several time steps, or any run of stages, at once and without barriers. A warp has a strip
+ * of columns, VF_WORK_X for each lane, and streams along y. The latest rows of every field are in registers;
+ * each stage is so many rows behind the sources as it needs; cells beside a lane's own columns come from
+ * other lanes by shuffles. Strips overlap by what all stages together reach, and so do chunks of rows. The
+ * sources' next rows are on their way to shared memory, where each lane reads only what it copied itself.
  *
- * Overlapped tiling with registers and shuffles is known from e.g. P. Chen et al., A versatile software
- * systolic execution model for GPU memory-bound kernels (2019); that all steps of a row follow one another in
- * one warp makes waiting needless. It wins where memory bounds single sweeps of images and a stage is cheap.
+ * Overlapped tiling with registers and shuffles is known from, for example, P. Chen et al., A versatile
+ * software systolic execution model for GPU memory-bound kernels (2019). Here all steps of a row follow one
+ * another in one warp, so that no warp waits for another. It is the fastest where single sweeps of images are
+ * bound by memory and stages are cheap.
  *
- * Other constants, from warp_stream.c. Fields are numbered as in the stages; a row's age is how many rows it
- * is behind the newest source row:
- *   VF_TURN                 rows in a turn of the loop, and slots of every field: rows move by renaming
- *   VF_TURNS_AHEAD          turns of a source's rows that are on their way from memory
- *   VF_ROOM                 columns that a strip has beyond those it writes, on either side
- *   VF_SIDE                 how far any stage reaches along x, at least 1
- *   VF_LAST, VF_MOST_REACH  the oldest result's age; the most rows that any stage reaches up or down
+ * Other constants, from warp_stream.c. Fields have the numbers that they have in the stages. A row's age is
+ * how many rows it is behind the newest row of the sources: VF_TURN                 rows in a turn of the
+ * loop, which is written out, and slots of every field: rows grow older by renaming VF_TURNS_AHEAD how many
+ * turns of a source's rows are on their way from memory VF_ROOM                 columns that a strip has on
+ * either side of those that it writes VF_SIDE                 how far any stage reaches along x, at least 1
+ *   VF_LAST, VF_MOST_REACH  the age of the oldest result; the most rows that any stage reaches up or down
  *   VF_AGE(field)           the age at which a row is made, or taken from memory
- *   VF_FIELD_REACH(field), VF_FIELD_SIDE(field)   how far stages reach on it along y, x
- *   VF_FIELD_CROSS(field)   how far above and below their own row stages read other lanes' columns
- *   VF_SIDE_AGE(field)      the age at which they are first read
- *   VF_WHOLE_PACKS          1: the image's rows are whole packs, so that every strip's are aligned
- *   VF_SIDE_STREAM          rows of a chunk at the image's sides, as VF_STREAM is of the others
- *   VF_END_ROWS             rows that the first and the last chunk of a strip have less */
+ *   VF_FIELD_REACH(field), VF_FIELD_SIDE(field)   how far stages reach in it along y, along x
+ *   VF_FIELD_CROSS(field)   how many rows above and below their own one stages read other lanes' columns
+ *   VF_SIDE_AGE(field)      the age at which other lanes' columns are first read
+ *   VF_WHOLE_PACKS          1: the image's rows are whole packs, so that those of every strip are aligned
+ *   VF_SIDE_STREAM          rows of a chunk at the image's left and right side; VF_STREAM: of other chunks
+ *   VF_END_ROWS             how many rows fewer the first and the last chunk of a strip have */
 #include "kernels/device.h"
 #include "kernels/device_pack.h"
 
 #define VF_STRIP (32 * VF_WORK_X)
 #define VF_TILE_X (VF_STRIP - 2 * VF_ROOM)
 #define VF_ALL_LANES 0xffffffffu
-/* Beyond the ends of a periodic grid fields are computed as if it went on: the same values again. */
+/* Whether fields are also computed beyond the grid's ends, where it repeats itself. */
 #define VF_PERIODIC (VF_BOUNDARY == VF_WRAP)
 
-/* Rows of a source in shared memory: those of a turn, and of the next ones. */
+/* Rows of a source in shared memory: those of the present turn and of the next ones. */
 #define VF_RING ((VF_TURNS_AHEAD + 1) * VF_TURN)
 
-/* Where an input's are: the first byte. */
+/* The first byte of an input's rows in shared memory. */
 VF_INLINE constexpr int vf_ring_at(int input)
 {
 #define VF_BYTES_BEFORE(k) +(k < input ? (int)sizeof(vf_in_##k) : 0)
@@ -42,25 +42,26 @@ VF_INLINE constexpr int vf_ring_at(int input)
 #undef VF_BYTES_BEFORE
 }
 
-/* Where a field's row is, by its age in row `turn` of a turn. */
+/* Which slot a field's row has, from its age in row `turn` of a turn. */
 VF_INLINE constexpr int vf_slot(int turn, int age)
 {
     return ((turn - age) % VF_TURN + VF_TURN) % VF_TURN;
 }
 
-/* What a row, or a turn of rows, has to do with what is outside the grid. */
+/* Which cells outside the grid a row, or a turn of rows, may need. */
 enum vf_zone {
-    VF_INNER, /* nothing */
-    VF_SIDES, /* columns before or behind it */
-    VF_ENDS   /* that, and rows above or below */
+    VF_INNER, /* none */
+    VF_SIDES, /* columns before or behind the grid's */
+    VF_ENDS   /* these, and rows above or below the grid */
 };
 
-/* What a warp does: some rows of a strip. All warps start at once and wait for the slowest; a row takes
- * longer at the image's sides, at its top and at its bottom, so that there are fewer rows. */
+/* The rows of a strip that a warp computes. All warps start at once, and the kernel takes as long as the
+ * slowest one. A row takes longer at the image's sides, top and bottom, so that a chunk there has fewer rows.
+ */
 struct vf_chunk {
     int strip, begin, end;
 
-    /* An image's chunks are numbered: those of the strips at its sides, then the others'. */
+    /* An image's chunks are numbered: first those of the strips at its sides, then the others. */
     VF_MEMBER vf_chunk(const VfArgs &args, int number)
     {
         const int strips = (args.nx + VF_TILE_X - 1) / VF_TILE_X, sides = min(strips, 2),
@@ -80,19 +81,19 @@ struct vf_strip {
     const unsigned pitch; /* of rows of cells */
     const int lane, image;
     const int tile_x;     /* the first column that the strip writes */
-    const int left;       /* its first column */
-    const int x;          /* the lane's */
-    const int begin, end; /* rows that it writes */
-    int row;              /* the newest source row when a turn begins */
-    int ring_row;         /* where it is in shared memory, one of VF_RING */
-    long long oldest;     /* the lane's place VF_LAST rows before it */
-    const int stop;       /* the newest source row when all is done */
-    const bool is_wanted; /* the lane's columns */
+    const int left;       /* the first column that it has */
+    const int x;          /* the lane's first column */
+    const int begin, end; /* the rows that are written */
+    int row;              /* the newest row of the sources when a turn begins */
+    int ring_row;         /* where that is in shared memory, one of VF_RING */
+    long long oldest;     /* the lane's element VF_LAST rows before it */
+    const int stop;       /* `row` when all is done */
+    const bool is_wanted; /* whether the lane's columns are written */
     const vf_place ring;  /* shared memory */
-    void *to[VF_OUTPUTS]; /* the lane's places in outputs at `oldest` */
+    void *to[VF_OUTPUTS]; /* where `oldest` is in each output */
     REAL own[VF_FIELDS][VF_TURN][VF_WORK_X];
     REAL side[VF_FIELDS][VF_TURN][2 * VF_SIDE]; /* columns before the own ones, then those behind */
-    REAL face[VF_STAGES][VF_WORK_X];            /* what bodies had for the upper faces of the row before */
+    REAL face[VF_STAGES][VF_WORK_X];            /* the values of the upper faces of the row before */
 
     VF_MEMBER vf_strip(const VfArgs &a, int z, const vf_chunk &chunk, unsigned char *memory)
         : args(a), pitch((unsigned)a.pitch), lane(threadIdx.x), image(z), tile_x(chunk.strip * VF_TILE_X),
@@ -103,7 +104,7 @@ struct vf_strip {
     {
     }
 
-    /* Strips lie in the grid, so that only the first and the last lanes have neighbours outside. */
+    /* Strips are moved into the grid, so that only the first and the last lanes have neighbours outside. */
     static VF_MEMBER int first_column(const VfArgs &args, int tile)
     {
         return VF_PERIODIC ? tile - VF_ROOM : max(0, min(tile - VF_ROOM, args.nx - VF_STRIP));
@@ -117,7 +118,7 @@ struct vf_strip {
         return ring + vf_ring_at(input) + (at * VF_STRIP + lane * VF_WORK_X) * (int)sizeof(T);
     }
 
-    /* Sends for the lane's cells of a row. */
+    /* Begins to copy the lane's cells of a row. */
     template <vf_zone zone, class T> VF_MEMBER void copy(vf_place to, const T *from)
     {
         typedef vf_piece<T, VF_WORK_X> piece;
@@ -132,14 +133,14 @@ struct vf_strip {
             vf_copy_to<sizeof(T)>(to + i * (int)sizeof(T), from + i + beyond(i));
     }
 
-    /* From the lane's column i to the one that is read for it. */
+    /* How far it is from the lane's column i to the one that is read for it. */
     VF_MEMBER int beyond(int i)
     {
         return VF_PERIODIC ? vf_index(x + i, args.nx) - (x + i) : 0;
     }
 
-    /* Sends for a turn's rows of an input, the first of which is `after` rows behind the newest one: for
-     * those that are there and will be needed. */
+    /* Begins to copy the rows of an input for one turn, the first of which is `after` rows later than the
+     * newest one: those that exist and will be needed. */
     template <vf_zone zone, class T> VF_MEMBER void send(int input, int after)
     {
         const int y = row + after - VF_AGE(input), most = VF_PERIODIC ? stop : min(stop, args.ny);
@@ -182,14 +183,14 @@ struct vf_strip {
 
     /* ---- other lanes' columns, and what is outside the grid ---- */
 
-    /* What stands in the grid for the column `d` beyond its ends, counted from the end. */
+    /* Which cell, counted from the end of the grid, is read for the one `d` cells beyond that end. */
     static VF_MEMBER constexpr int folded(int d)
     {
         return VF_BOUNDARY == VF_NEAREST ? 0 : VF_BOUNDARY == VF_REFLECT ? d - 1 : d;
     }
 
-    /* The column `d` beyond the end of the grid where this lane is `away` lanes from it. It is the lane's own
-     * unless lanes are narrower than what is reached. */
+    /* The value `d` columns beyond the grid's end, if this lane is `away` lanes from that end. The lane has
+     * it itself, unless it has fewer columns than are reached. */
     VF_MEMBER REAL outside_column(int field, const REAL (&cells)[VF_WORK_X], int d, int away, bool upper)
     {
         if (VF_BOUNDARY == VF_CONSTANT)
@@ -202,6 +203,7 @@ struct vf_strip {
         return __shfl_sync(VF_ALL_LANES, value, upper ? 31 - lanes : lanes);
     }
 
+    /* Gets the columns beside the lane's own, in one row. */
     template <vf_zone zone> VF_MEMBER void fetch_sides(int field, int slot)
     {
         const REAL(&cells)[VF_WORK_X] = own[field][slot];
@@ -222,15 +224,15 @@ struct vf_strip {
         }
     }
 
-    /* A row outside the grid takes the values of another one; both are slots. */
+    /* Fills a row outside the grid: slot `to` from slot `from`. */
     VF_MEMBER void fill_row(int field, int to, int from)
     {
         VF_UNROLL for (int i = 0; i < VF_WORK_X; i++) own[field][to][i] =
             VF_BOUNDARY == VF_CONSTANT ? vf_outside(args, field) : own[field][from][i];
     }
 
-    /* Rows before the grid are filled once all rows are made that they stand for, those behind it instead of
-     * being made. */
+    /* Fills rows outside the grid: those before it when all rows are made that they are equal to, those
+     * behind it when they would be made. */
     VF_MEMBER void fill_rows(int field, int turn)
     {
         const int reach = VF_FIELD_REACH(field), age = VF_AGE(field), y = row + turn - age;
@@ -250,7 +252,7 @@ struct vf_strip {
         }
     }
 
-    /* A field's new row is made: what stages need beside it. */
+    /* When a field's new row is made: gets what stages need beside it. */
     template <vf_zone zone> VF_MEMBER void finish(int field, int turn)
     {
         if (zone == VF_ENDS && !VF_PERIODIC && VF_FIELD_REACH(field) > 0)
@@ -259,7 +261,8 @@ struct vf_strip {
             fetch_sides<zone>(field, vf_slot(turn, VF_SIDE_AGE(field)));
     }
 
-    /* No loop over k: the compiler unrolls inner loops first, and there their counts would depend on it. */
+    /* A recursion, not a loop over k: the compiler unrolls inner loops first, whose counts would depend on k.
+     */
     template <class S, vf_zone zone, int k = 0> VF_MEMBER void finish_results(int turn)
     {
         if constexpr (k < S::outputs) {
@@ -270,6 +273,7 @@ struct vf_strip {
 
     /* ---- the sweep ---- */
 
+    /* Takes the newest row of an input from shared memory. */
     template <vf_zone zone, class T> VF_MEMBER void take(int input, int turn)
     {
         vf_read_place<T>(place<T>(input, ring_row + turn), own[input][vf_slot(turn, VF_AGE(input))]);
@@ -298,13 +302,14 @@ struct vf_strip {
         VF_EACH_OUTPUT(VF_AIM)
     }
 
-    /* The turn's rows are there, and others on their way to where those of the turn before were. */
+    /* Waits for the turn's rows, and begins to copy others to where those of the turn before were. */
     template <vf_zone zone> VF_MEMBER void begin_turn()
     {
         vf_wait_copies<VF_TURNS_AHEAD - 1>();
         send_all<zone>(VF_TURNS_AHEAD * VF_TURN);
     }
 
+    /* So many rows are done. */
     VF_MEMBER void move_on(int rows)
     {
         row += rows;
@@ -320,7 +325,8 @@ struct vf_strip {
         move_on(VF_TURN);
     }
 
-    /* Few rows are near the ends: one at a time, after which those that are held move on, is short code. */
+    /* One row near the grid's ends. Since these are few, short code counts more: rows are moved from slot to
+     * slot, and not renamed in a turn that is written out. */
     VF_MEMBER void sweep_end()
     {
         if (ring_row % VF_TURN == 0)
@@ -335,6 +341,7 @@ struct vf_strip {
         }
     }
 
+    /* Moves `count` values, `stride` apart, one place down, and the first to the end. */
     static VF_MEMBER void rotate(REAL *value, int count, int stride)
     {
         const REAL first = value[0];
@@ -342,7 +349,7 @@ struct vf_strip {
         value[(count - 1) * stride] = first;
     }
 
-    /* Turns from here on that have no row outside the grid, nor among the first. */
+    /* How many turns from here on need no rows outside the grid. */
     VF_MEMBER int turns_amid()
     {
         const int all = (stop - row + VF_TURN - 1) / VF_TURN;
@@ -370,12 +377,12 @@ struct vf_strip {
     }
 };
 
-/* The accessor that stage S sees: one cell of the lane's. */
+/* The accessor that stage S sees: one of the lane's cells. */
 template <class S, vf_zone zone, bool is_short> struct vf_strip_view {
     enum { short_way = is_short, whole_steps = 0 };
     vf_strip &strip;
     REAL &face_x;     /* the upper face of the lane's cell before */
-    REAL *face_above; /* those of the row's cells, for the next row */
+    REAL *face_above; /* upper faces along y of the row's cells, for the next row */
     const int turn, i;
     REAL in_doubt;
 
@@ -398,7 +405,8 @@ template <class S, vf_zone zone, bool is_short> struct vf_strip_view {
     {
         return vf_stage_param<S>(strip.args, p);
     }
-    /* The row before the grid is filled only when the first one is computed. */
+    /* Near the ends faces along y are computed again: the row before the grid is filled only when the first
+     * row is computed, so that no row before has had the first one's lower face. */
     template <class Lower> VF_MEMBER REAL lower_face(int axis, REAL upper, Lower lower)
     {
         const REAL kept = axis == VF_X ? face_x : strip.face[S::number][i];
@@ -417,7 +425,7 @@ template <class S, vf_zone zone, bool is_short> struct vf_strip_view {
     }
 };
 
-/* NaN if a result is in doubt, which short ways may leave it in. */
+/* Returns NaN if a short way left a result in doubt. */
 template <class S, vf_zone zone, bool is_short>
 VF_MEMBER REAL vf_strip::compute_cells(int turn, REAL *face_above)
 {
@@ -431,7 +439,7 @@ VF_MEMBER REAL vf_strip::compute_cells(int turn, REAL *face_above)
     return in_doubt;
 }
 
-/* The few rows at the ends take the long way at once, which is less code. */
+/* The few rows at the grid's ends are computed the long way at once, which is less code. */
 template <class S, vf_zone zone> VF_MEMBER void vf_strip::compute(int turn)
 {
     REAL face_above[VF_WORK_X] = {};

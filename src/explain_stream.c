@@ -1,3 +1,5 @@
+/* The part of --explain about a file that goes through memory in slabs: passes, and bytes read and
+ * written. */
 #include "explain.h"
 
 static double mib(double bytes)

@@ -1,3 +1,4 @@
+/* The program: standard streams, signals, the command line, and the exit code. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

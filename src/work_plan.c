@@ -1,3 +1,5 @@
+/* Plans a file of vf_work: what its result is, CPU or GPU, whether in slabs, and whether there is room
+ * for it. */
 #include "work.h"
 
 #include <math.h>
