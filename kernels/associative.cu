@@ -1,23 +1,25 @@
-/* A block streams through planes (2D: rows) as register-stream does, but what it holds of the planes below
- * are sums: the neighbourhood of a cell in one plane is fetched once, and its terms are added to the 2R + 1
- * results that it belongs to. The result R planes back is complete then. Terms come in increasing (dz, dy,
- * dx), plane by plane, so every sum is made in the reference's order.
+/* A block streams through planes (2D: rows) as in register_stream.cu, but it holds sums and not planes. The
+ * neighbourhood of a cell in one plane is loaded once, and its terms are added to the 2R + 1 results that
+ * they belong to; with them the result R planes back is complete. Terms come in increasing (dz, dy, dx),
+ * plane by plane, so that every sum is made in the reference's order.
  *
- * After P. S. Rawat et al., 2016, section 4.2, algorithm 3 at T = 1. Wins for dense tables, where a ring of
- * whole neighbourhoods does not fit into registers, and for long lines along the streamed axis.
+ * After P. S. Rawat et al., 2016, section 4.2, algorithm 3 at T = 1. It is the fastest for dense tables, of
+ * which registers do not hold a ring of whole neighbourhoods, and for long lines along the streamed axis.
  *
- * Another constant, by the scheme: VF_AHEAD, the planes that are on their way; more than one only where
- * nothing beside a thread's own cells is read. */
+ * Another constant, from the scheme: VF_AHEAD, how many planes are on their way; more than one only if a
+ * thread reads nothing but its own cells of a plane. */
 #include "kernels/device_stream.h"
 
 #define VF_ROWS (VF_WORK_Y + 2 * VF_SIDE)
 #define VF_COLUMNS (VF_SPAN + 2 * VF_HALO_X)
 #define VF_MADE (VF_FIELDS - VF_INPUTS)
 #define VF_HELD (VF_AHEAD + 1)
-/* Many rows beside the own ones are read when their plane's turn comes, from L1, where the block's own loads
- * have brought most of them: under way for a plane's time they would take the registers. */
+/* Whether there are many rows beside a thread's own. These are read when their plane's turn comes, from L1,
+ * where the block's own loads have brought most of them: loaded a plane ahead they would take the registers.
+ */
 #define VF_LATE (VF_SIDE > 2)
-/* One field's lines along the streamed axis: a plane takes few instructions but for its place. */
+/* Whether stages are lines along the streamed axis of one field. Then a plane takes few instructions beside
+ * those that compute where it is. */
 #define VF_LINES (VF_INPUTS == 1 && VF_OUTPUTS == 1 && VF_SIDE == 0 && VF_HALO_X == 0 && VF_WORK_Y == 1)
 
 /* How far a stage reaches along the streamed axis, and the stage that makes a field. */
@@ -38,7 +40,7 @@ VF_INLINE constexpr int vf_made_reach(int field)
     return reach;
 }
 
-/* A term of the sum that the present plane is `along` planes away from. */
+/* Adds a term of the result from which the present plane is `along` planes away. */
 #define VF_ADD_TERM(t, dz, dy, dx)                                                           \
     if ((DIM == 3 ? (dz) : (dy)) == along) {                                                 \
         const REAL value = plane[VF_SIDE + j + (DIM == 3 ? (dy) : 0)][VF_HALO_X + i + (dx)]; \
@@ -54,11 +56,11 @@ struct vf_scatter {
     /* The present plane and the next ones. */
     REAL value[VF_INPUTS][VF_HELD][VF_ROWS][VF_COLUMNS];
     REAL flank[VF_INPUTS][VF_ROWS][VF_FLANK];
-    /* sum[m] is that of m planes after the one that is completed next. */
+    /* sum[m] is the sum for the result m planes after the one that is completed next. */
     REAL sum[VF_MADE][VF_REACH > 0 ? 2 * VF_REACH : 1][VF_WORK_Y][VF_SPAN];
     REAL result[VF_MADE][VF_WORK_Y][VF_SPAN];
 
-    /* Sums are left as they are: the first complete ones began with a product. */
+    /* Sums are not initialised: those of the first results that are stored begin with a product. */
     VF_MEMBER vf_scatter(const VfArgs &a, const vf_course &c)
         : args(a), course(c), columns(vf_columns_of(a, c)), y(c.y + threadIdx.y * VF_WORK_Y)
     {
@@ -86,7 +88,7 @@ struct vf_scatter {
         return row >= VF_SIDE && row < VF_SIDE + VF_WORK_Y;
     }
 
-    /* The own rows of a plane, or those beside them. */
+    /* Loads the thread's own rows of a plane, or those beside them. */
     VF_MEMBER void load(int turn, int at, bool own)
     {
         VF_UNROLL for (int k = 0; k < VF_INPUTS; k++)
@@ -144,7 +146,7 @@ struct vf_scatter {
 #undef VF_SCATTER
     }
 
-    /* Its first element; of a plane that is not stored, any number. */
+    /* The first element of the result's plane; any number if it is not stored. */
     VF_MEMBER long long plane_begin(int plane)
     {
         return DIM == 3 ? (unsigned int)(plane - args.z_base) * args.plane
@@ -179,7 +181,7 @@ struct vf_scatter {
         }
     }
 
-    /* What is loaded of a plane ahead of its turn. */
+    /* Loads what is loaded of a plane ahead of its turn. */
     VF_MEMBER void send(int turn, int at)
     {
         load(turn, at, true);
@@ -197,11 +199,12 @@ struct vf_scatter {
         store(at);
     }
 
-    /* Turns are written out: a loop of them is not always unrolled, and then what it holds is in memory. */
+    /* Turns are written out. The compiler does not always unroll a loop over them, and if it does not, the
+     * arrays are in memory. */
 #define VF_EACH_TURN(F) F(0) F(1) F(2) F(3) F(4)
 
-    /* Whole rounds of turns as long as all planes that they load are the grid's and all that they complete
-     * are the chunk's: then a plane's place is one step from that of the one before. */
+    /* Whole rounds of turns, while all planes that they load are in the grid and all that they complete are
+     * in the chunk: then each plane is one step in memory from the one before. */
     VF_MEMBER int go_through(int at)
     {
         const int n = VF_FLAT ? args.ny : args.nz, loaded = min(course.end + VF_REACH, n) - VF_AHEAD;

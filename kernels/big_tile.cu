@@ -1,12 +1,12 @@
-/* A block writes a tile of VF_BLOCK * VF_WORK cells and first reads all that they reach, the tile and the
- * halo around it, into shared memory; each thread computes a box of cells (multi-write). One barrier a tile.
+/* A block reads a tile of VF_BLOCK * VF_WORK cells, and the halo around it, into shared memory, and then
+ * computes the tile, each thread a box of cells (multi-write). There is one barrier a tile.
  *
  * C. C. Virt, J. Wraa-Hansen, Optimisation and GPU code generation of stencils for Futhark (Copenhagen,
  * 2021): big tile 5.2.4, its loaders 5.3.4 (cube; flat, by division; carry, flat by addition),
- * multi-write 5.5, 6 and 7. New here: 16-byte packs, copies that pass by registers, tiles in the grid's midst
- * without the boundary rule.
+ * multi-write 5.5, 6 and 7. New here: packs of 16 bytes, copies that pass by registers, and that tiles inside
+ * the grid do not ask the boundary rule.
  *
- * It wins in 2D and with halos of several cells, where many points are read again. */
+ * It is the fastest in 2D and with halos of several cells, where many cells are read several times. */
 #include "kernels/device.h"
 #include "kernels/device_pack.h"
 #include "kernels/device_box.h"
@@ -31,7 +31,7 @@ template <bool whole> struct vf_tile_box {
     const VfArgs &args;
     int x, y, z;
     const REAL *shared;
-    int column, row, plane; /* of the tile */
+    int column, row, plane; /* of the cell in the tile */
     mutable vf_sides<VF_WORK_Z + 2 * VF_HALO_Z, VF_WORK_Y + 2 * VF_HALO_Y, whole && VF_SHUFFLES> sides;
 
     VF_MEMBER REAL read(int input, int k, int j, int i, int dx) const

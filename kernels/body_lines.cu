@@ -1,11 +1,11 @@
-/* A stage, and the sums along x of all that it makes, in one kernel. A block computes the first stage at a
- * tile's cells and at those beside it that the sums reach, each thread reading its own neighbourhood through
- * L1 and L2, and puts what comes out into shared memory; from there it makes the sums.
+/* A stage, and lines along x over all that it makes, in one kernel. A block computes the stage for the cells
+ * of a tile and for those beside it that the lines reach; each thread reads its own neighbourhood through L1
+ * and L2. The results go to shared memory, and from there the block makes the sums.
  *
  * After C. C. Virt, J. Wraa-Hansen, Optimisation and GPU code generation of stencils for Futhark (Copenhagen,
- * 2021), 5.2.4 (tiles in shared memory, one barrier), for what a stage makes in place of what is read. It
- * wins where that is many fields, such as products that are smoothed next: they are written and read once
- * less. */
+ * 2021), 5.2.4 (tiles in shared memory, one barrier); but the tile is of what a stage makes, not of what is
+ * read. It is the fastest if these are many fields, such as products that are smoothed next, since they are
+ * written and read once less. */
 #include "kernels/device.h"
 
 #define VF_BOX_HALO_X vf_stage_0::halo_x
@@ -24,14 +24,14 @@ struct vf_lines_tile {
         border = vf_border(vf_stage_1::halo_x, VF_PACK),
         pitch = VF_TILE_X + 2 * border,
         cells = VF_BLOCK_Y * pitch,
-        beside = 2 * border / VF_PACK, /* packs beside the tile in a row */
+        beside = 2 * border / VF_PACK, /* packs of a row that are beside the tile */
     };
 };
 
 #define VF_MADE_APART vf_lines_tile::cells
 #include "kernels/device_made.h"
 
-/* Fills the tile; the thread's own pack is in `made` too, if it is whole. */
+/* Fills the tile. The thread's own pack is in `made` too, if it is whole. */
 VF_INLINE void vf_make_tile(const VfArgs &args, int x0, int y0, int z, int turn, REAL *tile,
                             REAL (&made)[VF_OUTPUTS][VF_PACK])
 {
@@ -76,8 +76,9 @@ VF_INLINE void vf_get_pack(const REAL *from, REAL (&pack)[VF_PACK])
     VF_UNROLL for (int e = 0; e < VF_PACK; e++) pack[e] = vf_element(vector, e);
 }
 
-/* A thread sums its own packs, which it still has, with what lies beside them in the tile: as neighbouring
- * threads read and write neighbouring packs, neither banks nor sectors are in each other's way. */
+/* A thread makes the sums for its own packs, which it still has, and takes what is beside them from the tile.
+ * Neighbouring threads read and write neighbouring packs, so that accesses conflict neither in the banks of
+ * shared memory nor in the sectors of memory. */
 VF_INLINE void vf_sum_tile(const VfArgs &args, int x0, int y0, int z, const REAL *tile,
                            REAL (&own)[VF_OUTPUTS][VF_PACK])
 {
@@ -87,7 +88,7 @@ VF_INLINE void vf_sum_tile(const VfArgs &args, int x0, int y0, int z, const REAL
     if (x0 + VF_TILE_X > (args.nx & -VF_PACK)) {
         VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++)
             vf_get_pack(from + k * vf_lines_tile::cells + border, own[k]);
-        /* Makes it a branch: loads on a condition would take their turns in every tile. */
+        /* This makes the compiler branch: loads under a condition would be issued for every tile. */
         __syncwarp();
     }
     if (y >= args.ny || x >= args.nx)

@@ -1,10 +1,10 @@
-/* A stage, and the lines along x and then y of all that it makes, in one kernel. A block streams along y: it
- * makes some rows of the first stage in shared memory, each thread reading its own neighbourhood through L1
- * and L2; sums them along x, into a ring of rows of each field; and sums those along y. Sums are made in runs
- * (kernels/device_run.h), of as many columns as of rows.
+/* A stage, and lines along x and then y over all that it makes, in one kernel. A block streams along y. It
+ * makes some rows of the stage in shared memory, each thread reading its own neighbourhood through L1 and L2;
+ * sums them along x into a ring of rows for each field; and sums these along y. Sums are made in runs
+ * (kernels/device_run.h).
  *
- * It wins where body-lines does and what comes next can take the lines along z with it, as lines-body can:
- * the fields are written and read once, not three times. */
+ * It is the fastest where body-lines is, if the next kernel takes the lines along z, as lines-body can: then
+ * fields are written and read once, not three times. */
 #include "kernels/device.h"
 
 #define VF_BOX_HALO_X vf_stage_0::halo_x
@@ -19,13 +19,14 @@
 
 #define VF_RUN VF_WORK_Y
 
-/* An odd number of packs: lanes that take a pack of eight rows, or of four, read different banks. */
+/* An odd number of packs, so that lanes which take a pack from each of eight rows, or four, read different
+ * banks. */
 VF_INLINE constexpr int vf_odd_packs(int cells)
 {
     return (cells / VF_PACK | 1) * VF_PACK;
 }
 
-/* The first stage's rows: the tile's columns, and those beside it that lines along x reach. */
+/* Rows of the stage: the tile's columns, and those beside it that lines along x reach. */
 struct vf_made_rows {
     enum {
         border = vf_border(vf_stage_1::halo_x, VF_PACK),
@@ -40,29 +41,29 @@ struct vf_made_rows {
 
 typedef vf_stage_2 vf_line_y;
 
-/* Rings of rows that are summed along x, in parts. */
+/* The rings of rows that have been summed along x, in parts of some rows each. */
 struct vf_summed_rows {
     enum { pitch = vf_odd_packs(VF_TILE_X), part = VF_RUN * pitch };
 };
 
 typedef vf_run<vf_line, VF_ROW_RUN, 1, VF_PACK, vf_made_rows::border - vf_line::halo_x, 1> vf_row_run;
-/* Columns side by side of a thread. */
+/* How many columns side by side a thread sums along y. */
 #define VF_SPAN (VF_PACK / 2)
 typedef vf_run<vf_line_y, VF_RUN, VF_SPAN, 1, 0, vf_summed_rows::pitch> vf_column_run;
 
-/* The number of a thread among those that make rows: the last ones begin, for the first ones sum columns
- * between the same barriers. */
+/* The number of a thread when rows are shared out. The last threads get the first ones, since the first
+ * threads have columns to sum between the same barriers. */
 VF_INLINE int vf_making_thread()
 {
     return VF_THREADS - 1 - vf_thread();
 }
 
-/* Where a thread makes its pack of each part, if there are so many. */
+/* The pack that a thread makes in each part, if there is one for it. */
 struct vf_maker {
     enum { border = vf_made_rows::border };
-    int row;     /* of the part; -1: it makes none */
-    int x, at;   /* where the pack stands, and where in the grid its cells are */
-    bool is_end; /* cells at the rows' ends are made one by one */
+    int row;   /* in the part; -1: the thread makes none */
+    int x, at; /* the pack's column, perhaps outside the grid, and the one in the grid that is made for it */
+    bool is_end; /* the pack is at an end of the grid's rows: its cells are made one by one */
 
     VF_MEMBER vf_maker(const VfArgs &args, int x0)
     {
@@ -96,7 +97,7 @@ struct vf_plane {
     {
         return begin - vf_line_y::halo_y + part * VF_RUN;
     }
-    /* The grid's row that a row of a part is, -1: none, or none that is wanted. */
+    /* The grid's row that is made for a row of a part; -1: none, or it is not needed. */
     VF_MEMBER int row_of(int part, int row) const
     {
         const int y = first_of(part) + row;
@@ -136,7 +137,7 @@ struct vf_plane {
         }
     }
 
-    /* Rows along x, to place `slot` of the rings. */
+    /* Sums rows along x, into place `slot` of the rings. */
     VF_MEMBER void sum_rows(int part, int slot) const
     {
         enum { runs = VF_TILE_X / VF_ROW_RUN, of_field = runs * VF_RUN };
@@ -158,7 +159,7 @@ struct vf_plane {
         }
     }
 
-    /* Columns, of rows from y0 on, the first of which reach to the rings' place `slot`. */
+    /* Sums columns, for rows from y0 on; what the first row reads begins at place `slot` of the rings. */
     VF_MEMBER void sum_columns(int y0, int slot) const
     {
         enum { columns = VF_TILE_X / VF_SPAN };
@@ -182,7 +183,7 @@ VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
 {
     VF_SHARED_MEMORY(memory);
     const vf_plane plane(args, tile_x, tile_y, tile_z, (REAL *)memory);
-    /* Each part is made while the one before it is summed along y. */
+    /* Each part is made while the part before it is summed along y. */
     int slot = vf_column_run::parts - 1, y0 = plane.begin - vf_column_run::parts * VF_RUN;
     VF_NO_UNROLL for (int part = -1; y0 < plane.end; part++, y0 += VF_RUN)
     {

@@ -1,13 +1,14 @@
-/* Every thread reads its own neighbourhood through L1 and L2. It computes a box of cells (multi-write): packs
- * of a row in 16-byte accesses, and what neighbouring rows and planes of the box share is in registers.
+/* Every thread reads its own neighbourhood through L1 and L2. It computes a box of cells (multi-write): a
+ * pack of a row is moved by accesses of 16 bytes, and what rows and planes of the box have in common is read
+ * once.
  *
  * C. C. Virt, J. Wraa-Hansen, Optimisation and GPU code generation of stencils for Futhark (Copenhagen,
- * 2021), 5.2.2 and 5.3.2. grid-span cuts the grid into boxes; lines-span counts cells, so that a block takes
- * runs of rows and all its threads work however short rows are. They left multi-write of this scheme to the
- * future.
+ * 2021), 5.2.2 and 5.3.2, where multi-write is left to the future. Variants: grid-span cuts the grid into
+ * boxes; lines-span numbers the packs of the grid along rows, so that all threads of a block have work
+ * however short rows are.
  *
- * It wins where little is shared: 1 to 7 points, small grids; it runs where tiles would need too much memory.
- */
+ * It is the fastest if cells have little to share: stencils of 1 to 7 points, small grids. And it works where
+ * tiles would need too much memory. */
 #include "kernels/device.h"
 #include "kernels/device_pack.h"
 #include "kernels/device_box.h"

@@ -1,10 +1,10 @@
-/* Lines along y or z of several fields, and a stage of what they make, in one kernel. The block streams along
- * the lines as in long-line, all fields at once, each with a ring of its own; a thread makes a run of each
- * field's results (kernels/device_run.h) and then, place by place, the stage, which reads the lines' results
- * at its own cell alone and other fields as it likes, through L1 and L2.
+/* Lines along y or z of several fields, and a stage of what they make, in one kernel. A block streams along
+ * the lines as in long_line.cu, all fields at once, each with a ring of its own. A thread makes a run of
+ * results of each field (kernels/device_run.h) and then computes the stage for these places one by one. The
+ * stage reads the lines' results at the cell itself only, and other fields anywhere, through L1 and L2.
  *
- * It wins where the fields are many, such as the products of a gradient that are smoothed before their tensor
- * is decomposed: they are written and read once less. */
+ * It is the fastest if there are many fields, such as the products of a gradient that are smoothed before
+ * their tensor is decomposed, since they are written and read once less. */
 #include "kernels/device.h"
 #include "kernels/device_pack.h"
 #include "kernels/device_run.h"
@@ -22,12 +22,12 @@ typedef vf_columns<vf_line, VF_RUN, 1, VF_WARPS> vf_tile_columns;
 
 struct vf_run_cell {
     const VfArgs &args;
-    const long long first; /* the element that the run begins at */
+    const long long first; /* the element with which the run begins */
     const int x, y, z;
-    const int away; /* from there along the line */
+    const int away; /* how many places the cell is from there along the line */
     const bool is_wanted;
 
-    /* The array's cell so many places away from this one. */
+    /* The array's cell that is so far away from this one. */
     template <class T> VF_MEMBER T *at(T *array, int planes, int rows, int columns) const
     {
         T *const row =
@@ -59,7 +59,7 @@ struct vf_run_cell {
     }
 };
 
-/* One cell of what the lines have made; NaN if it is in doubt. */
+/* Computes the stage at one cell of what the lines have made. Returns NaN if its short way leaves doubt. */
 template <bool is_short, class Made> VF_INLINE REAL vf_make_cell(vf_run_cell cell, Made made)
 {
     vf_cell_values<vf_run_cell> values = {cell};
@@ -88,7 +88,7 @@ struct vf_fields {
         columns.bring<VF_LINES>(part, memory + to * vf_tile_columns::part_cells, apart,
                                 [](int k) { return vf_line::in(k); });
     }
-    /* Cell m of the run at a place of the line; beyond the tile the last one, which is not stored then. */
+    /* Cell m of the run; beyond the tile the last one, which is not stored then. */
     VF_MEMBER vf_run_cell cell(int y, int z, long long first, int place, int m) const
     {
         const int x = columns.x + threadIdx.x, own = min(place + m, columns.end - 1);
@@ -100,7 +100,7 @@ struct vf_fields {
                 own - place,
                 place + m < columns.end};
     }
-    /* Field k's sum at place m of the run that begins in part `from`, once more: it is rarely wanted. */
+    /* Makes field k's sum at place m of the run that begins in part `from` again, which is rarely needed. */
     VF_MEMBER REAL sum(int k, int from, int m) const
     {
         REAL sum = 0;
@@ -116,7 +116,7 @@ struct vf_fields {
     }
 };
 
-/* A run of each field, and the stage. */
+/* Makes a run of each field, and the stage. */
 VF_INLINE void vf_make_run(const vf_fields &fields, int y, int z, int from, long long first, int place)
 {
     typedef vf_tile_columns tile;
@@ -144,9 +144,10 @@ VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
     const vf_fields fields = {tile(args, tile_x, tile_y, tile_z), (REAL *)memory};
     const int warp = threadIdx.y + threadIdx.z, z = args.z_begin + tile_z;
     VF_NO_UNROLL for (int part = warp; part < tile::parts_before; part += VF_WARPS) fields.bring(part, part);
-    /* Where in the rings the warp's run begins, and where the next part goes that it brings. */
+    /* Where in the rings the warp's run begins, and where the next part that it brings goes. */
     int from = warp, to = tile::parts_before + warp, part = to;
-    /* The element that the run begins at: as it comes round the loop, addresses are counted from it. */
+    /* The element with which the run begins. Addresses are counted from it, as it is a variable of the loop.
+     */
     long long first =
         fields.columns.origin + threadIdx.x + (fields.columns.begin + warp * VF_RUN) * fields.columns.step;
     VF_NO_UNROLL for (int place = fields.columns.begin; place < fields.columns.end;

@@ -1,15 +1,15 @@
 /* A line of weights along one axis, however long. A thread makes a run of VF_RUN results
  * (kernels/device_run.h).
  *
- * Along y and z a block streams along the line: each of its warps has 32 columns of VF_SPAN cells, makes a
- * run of each, and meanwhile brings as many cells of the runs to come; what the line reaches lies in a ring.
- * Along x a block takes one row after the other, of which it brings the next while it sums one.
+ * Along y and z a block streams along the line, with columns for 32 lanes of VF_SPAN cells each. Each of its
+ * warps makes a run in all columns, and meanwhile brings as many cells for the runs to come to a ring in
+ * shared memory. Along x a block takes one row after another, and brings the next one while it sums one.
  *
- * It wins where lines are too long for sums in registers, one for each plane that they reach, as associative
- * and separable-stream have them.
+ * It is the fastest for lines too long to have a sum in registers for each plane that they reach, as in
+ * associative.cu and separable_stream.cu.
  *
- * Variants: written, all of a line's terms; loop, over parts of it, which is less code, but the compiler
- * cannot name the weights then, and products wait for registers. */
+ * Variants: `written` has all of a line's terms one after another. `loop` is a loop over parts of the line,
+ * which is less code, but weights are not constants of instructions then, and products wait for registers. */
 #include "kernels/device.h"
 #include "kernels/device_pack.h"
 
@@ -36,7 +36,8 @@ VF_INLINE void vf_sync()
         __syncthreads();
 }
 
-/* A row's results, by way of its place in shared memory: a thread's own lie side by side. */
+/* Stores a row's results. They go through the row's place in shared memory, since each thread's are side by
+ * side. */
 VF_INLINE void vf_put_row(const VfArgs &args, REAL *row, const vf_row_run &run, vf_out_0 *to, int x,
                           bool is_wanted)
 {
@@ -115,7 +116,7 @@ VF_INLINE void vf_sweep(const VfArgs &args, REAL *ring, int field, int tile_x, i
     const int warp = threadIdx.y + threadIdx.z, lane = threadIdx.x;
     VF_NO_UNROLL for (int part = warp; part < tile::parts_before; part += VF_WARPS)
         columns.bring<1>(part, ring + part * tile::part_cells, 0, field_of);
-    /* Where in the ring the warp's run begins, and where the next part goes that it brings. */
+    /* Where in the ring the warp's run begins, and where the next part that it brings goes. */
     int from = warp, to = tile::parts_before + warp, part = to;
     VF_NO_UNROLL for (int place = columns.begin; place < columns.end; place += VF_WARPS * VF_RUN)
     {

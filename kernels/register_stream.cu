@@ -1,27 +1,30 @@
-/* A block takes a tile of rows (2D: a piece of one row) through the planes (rows) of its chunk of the grid,
- * each read once: a ring of planes lives in registers, every thread holding its spans of 16 bytes. Neighbours
- * along x come from other threads by shuffles; those along y from L1 (`direct`), or from two planes in shared
- * memory that are written in turns, so that a plane costs one barrier (`shared`). The next plane is under way
- * while one is computed. Rows beside the own ones and neighbours along x are fetched no earlier than the
- * plane where some stage reads beside its own column: a star needs them of one plane at a time.
+/* A block takes a tile of rows (2D: a piece of one row) and streams through the planes (rows) of its chunk of
+ * the grid, each of which is read once. Every thread holds a ring of planes of its own spans, of 16 bytes
+ * each, in registers. Neighbours along x come from other threads by shuffles. Those along y come from L1
+ * (variant `direct`), or from two planes in shared memory that are written in turns, so that there is one
+ * barrier a plane (variant `shared`). The next plane is on its way while one is computed. Neighbours along x
+ * and y are taken no earlier than for the plane in which some stage reads them: a star needs them in one
+ * plane at a time.
  *
  * After "2.5D" streaming with registers: P. S. Rawat et al., 2016, sections 3.2 and 4.2, algorithm 2 at T = 1
- * (serial and concurrent streaming); S. Tabik et al., 2015, algorithm 3. Wins where one sweep is bound by
- * memory: stars of any reach, small boxes, bodies of few inputs.
+ * (serial and concurrent streaming); S. Tabik et al., 2015, algorithm 3. It is the fastest for single sweeps
+ * that are bound by memory: stars of any reach, small boxes, bodies of few inputs.
  *
- * Further constants, by the scheme: VF_TURN, planes in a turn of the loop: VF_RING, so that the ring moves
- * by renaming, or 1: by moving; VF_RARE_NAN, 1: whether a result is NaN is asked of their sum. */
+ * Further constants, from the scheme:
+ *   VF_TURN       planes in a turn of the loop: VF_RING, so that planes of the ring are renamed as they grow
+ *                 older, or 1, so that they are copied
+ *   VF_RARE_NAN   1: the sum of a thread's results tells whether any of them is NaN */
 #define VF_FIXED_PLANES 1
 #define VF_FOLDED_ONCE (!VF_SMALL_INPUTS || VF_TURN > 1)
 #include "kernels/device_stream.h"
 
 #define VF_RING (2 * VF_REACH + 2)
-/* Planes whose neighbours are held: it divides VF_RING, so that both move alike. */
+/* How many planes are held with their neighbours. It divides VF_RING, so that both are renamed together. */
 #define VF_WINDOW (VF_MOST_CROSS == 0 ? 2 : VF_RING)
 #define VF_ROWS (VF_WORK_Y + 2 * VF_SIDE)
 #define VF_COLUMNS (VF_SPAN + 2 * VF_HALO_X)
 
-/* Whether other cells of a plane are read than those of the own column. */
+/* Whether any cells are read that are not in a thread's own column. */
 VF_INLINE constexpr bool vf_has_beside(int k)
 {
     return vf_input_halo_x(k) > 0 || (DIM == 3 && vf_input_halo_y(k) > 0);
@@ -33,7 +36,8 @@ VF_INLINE constexpr int vf_ahead(int k)
     return vf_has_beside(k) && VF_MOST_CROSS > vf_input_reach(k) ? VF_MOST_CROSS : vf_input_reach(k);
 }
 
-/* Where the plane at an offset from the present one is: its own spans, and with their neighbours. */
+/* Where the plane at an offset from the present one is held: its own spans, and these with their neighbours.
+ */
 VF_INLINE constexpr int vf_slot(int turn, int offset)
 {
     return (turn + offset + VF_REACH) % VF_RING;
@@ -43,14 +47,15 @@ VF_INLINE constexpr int vf_window(int turn, int offset)
     return (turn + offset + VF_REACH) % VF_WINDOW;
 }
 
-/* What a thread holds. In `wide`, row 0 is the first above its own, column 0 the first before its span. */
+/* What a thread holds. In `wide` row 0 is the first that it reads above its own, and column 0 the first
+ * before its span. */
 struct vf_ring {
     REAL own[VF_INPUTS][VF_RING][VF_WORK_Y][VF_SPAN];
     REAL wide[VF_INPUTS][VF_WINDOW][VF_ROWS][VF_COLUMNS];
     REAL flank[VF_INPUTS][VF_ROWS][VF_FLANK]; /* of the newest plane that neighbours are fetched of */
 };
 
-/* What belongs to the faces along the stream: the upper ones of a plane become the lower ones of the next. */
+/* The values of faces along the streamed axis: the upper ones of a plane are the lower ones of the next. */
 struct vf_faces {
     enum { stages = VF_STAGES > 0 ? VF_STAGES : 1 }; /* a copy has none */
     REAL lower[stages][VF_WORK_Y][VF_SPAN], upper[stages][VF_WORK_Y][VF_SPAN];
@@ -67,14 +72,14 @@ struct vf_faces {
     }
 };
 
-/* A plane is computed; again, where short ways leave doubt; and once in a chunk, before its first plane, for
- * the lower faces alone. */
+/* Why a plane is computed: for its results; again, if short ways left doubt; or, once in a chunk, for its
+ * lower faces only, before the first plane. */
 enum vf_pass { VF_LOWER_FACES, VF_COMPUTED, VF_AGAIN };
 
 struct vf_stream_cell {
     const VfArgs &args;
     const vf_ring &ring;
-    const int turn, row, column; /* of the cell among the own ones */
+    const int turn, row, column; /* the cell is at this row and column of the thread's own */
     const int x, y, plane;
     REAL *const result; /* [VF_OUTPUTS][VF_SPAN], those of the cell's place in the span */
     vf_faces &faces;
@@ -119,13 +124,14 @@ struct vf_stream_cell {
 
 #if VF_VARIANT_SHARED
 #define VF_SHARED_ROWS (VF_BLOCK_Y * VF_WORK_Y + 2 * VF_SIDE)
-/* Cells before and after the tile, where diagonal neighbours are read. */
+/* How many cells before and behind the tile are in shared memory; some only if diagonal neighbours are read.
+ */
 #define VF_SHARED_EDGE (VF_ANY_DIAGONAL ? VF_AWAY * VF_SPAN : 0)
 #define VF_SHARED_PITCH (VF_BLOCK_X * VF_SPAN + 2 * VF_SHARED_EDGE)
-/* Rows beside the tile that a thread brings. */
+/* How many of the rows beside the tile a thread brings. */
 #define VF_BROUGHT ((2 * VF_SIDE + VF_BLOCK_Y - 1) / VF_BLOCK_Y)
 
-/* The number of input k among those that lie in shared memory. */
+/* The number of input k among those that are in shared memory. */
 VF_INLINE constexpr int vf_shared_input(int k)
 {
     int n = 0;
@@ -146,7 +152,7 @@ VF_INLINE REAL *vf_shared_row(REAL *shared, int input, int plane, int row)
            threadIdx.x * VF_SPAN;
 }
 
-/* The tile's row that brought row i is; none if beyond VF_SHARED_ROWS. */
+/* Which row of the tile row i of those that a thread brings is; none if it is VF_SHARED_ROWS or more. */
 VF_INLINE int vf_brought_row(int i)
 {
     const int row = threadIdx.y + i * VF_BLOCK_Y;
@@ -197,7 +203,7 @@ struct vf_stream {
     vf_brought brought;
 #endif
 
-    /* The ring is left as it is: it fills before it is read. */
+    /* The ring is not initialised: it is filled before it is read. */
     VF_MEMBER vf_stream(const VfArgs &a, const vf_course &c, REAL *memory)
         : args(a), course(c), columns(vf_columns_of(a, c)), y(c.y + threadIdx.y * VF_WORK_Y)
 #if VF_VARIANT_SHARED
@@ -218,7 +224,7 @@ struct vf_stream {
         return row >= VF_SIDE && row < VF_SIDE + VF_WORK_Y;
     }
 
-    /* Whether an input is read in a row beside the own ones. */
+    /* Whether an input is read in rows beside the thread's own. */
     static VF_MEMBER constexpr bool is_beside(int k, int row)
     {
         return !is_own(row) && row >= VF_SIDE - vf_input_halo_y(k) &&
@@ -328,7 +334,7 @@ struct vf_stream {
     }
 #endif
 
-    /* NaN if any is in doubt; so is `sum`, of the results, if any of them is NaN. */
+    /* Returns NaN if any result is in doubt. `sum`, the sum of the results, is NaN if any of them is. */
     template <bool is_short>
     VF_MEMBER REAL compute_cells(int turn, int plane, vf_pass pass,
                                  REAL (&result)[VF_WORK_Y][VF_OUTPUTS * VF_SPAN], REAL &sum)
@@ -348,7 +354,7 @@ struct vf_stream {
         return doubt;
     }
 
-    /* Of a chunk's first plane; the compiler leaves out all else. */
+    /* Makes the lower faces of a chunk's first plane; the compiler leaves out all else. */
     VF_MEMBER void compute_lower_faces(int turn, int plane)
     {
         REAL result[VF_WORK_Y][VF_OUTPUTS * VF_SPAN], sum;

@@ -1,19 +1,19 @@
-/* A window that moves along y, or z, VF_STREAM cells far: each step reads the rows (planes) of the next one
- * into shared memory, where they wrap round to take the place of those that no cell needs any more, while it
- * computes its own. So nothing is read twice along that axis.
+/* A block moves a window along y, or z, over VF_STREAM cells. In each step it computes some rows (planes),
+ * while those of the next step are read into a ring in shared memory, in place of rows that are no longer
+ * needed. So along that axis nothing is read twice.
  *
  * C. C. Virt, J. Wraa-Hansen, Optimisation and GPU code generation of stencils for Futhark (Copenhagen,
- * 2021), 5.4, which slides along y in 2D, as a big tile of several cells a thread (5.5). New here: slides
- * along y or z in 3D; reads and writes have rows of their own, which makes one barrier a step instead of two,
- * as the authors suggest, and lets copies run while others compute.
+ * 2021), 5.4, where it slides along y in 2D, as a big tile of several cells a thread (5.5). New here: in 3D
+ * it slides along y or z; and the rows that are read are others than those that are computed from, so that
+ * there is one barrier a step and not two, as the authors suggest, and copies go on while threads compute.
  *
- * It wins on tall images, and in 3D along z with few inputs. */
+ * It is the fastest for tall images, and in 3D along z with few inputs. */
 #include "kernels/device.h"
 #include "kernels/device_pack.h"
 #include "kernels/device_box.h"
 #include "kernels/device_tile.h"
 
-/* Rows that a step computes, that it also reaches on either side, and that there is room for. */
+/* How many rows a step computes, how many more it reaches on either side, and how many there is room for. */
 #if VF_VARIANT_Z
 #define VF_STEP VF_TILE_Z
 #define VF_REACH VF_HALO_Z
@@ -25,7 +25,8 @@
 #endif
 #define VF_RING (2 * VF_STEP + 2 * VF_REACH)
 
-/* Elements between rows, and between planes, of an input's window: one of the two axes is the ring's. */
+/* Elements from row to row, and from plane to plane, of an input's window. One of these axes is the ring's.
+ */
 VF_INLINE constexpr int vf_row_stride(int input)
 {
     return vf_tile_pitch(input);
@@ -77,7 +78,7 @@ template <bool whole> struct vf_window_box {
     const VfArgs &args;
     int x, y, z;
     const REAL *shared;
-    int column, row, plane; /* of the step */
+    int column, row, plane; /* of the cell in the step */
     vf_slots<(whole ? VF_OWN : 1) + 2 * VF_REACH> slots;
     mutable vf_sides<VF_WORK_Z + 2 * VF_HALO_Z, VF_WORK_Y + 2 * VF_HALO_Y, whole && VF_SHUFFLES> sides;
 
@@ -97,8 +98,8 @@ template <bool whole> struct vf_window_box {
     }
 };
 
-/* `count` rows (planes), from the given place on, into the ring's slots from `slot` on. Where an input has
- * less halo along z than others have, its planes are looked at one by one: they may not be there. */
+/* Reads `count` rows (planes), from the given place on, into the ring's slots from `slot` on. If an input has
+ * less halo along z than others, each plane is checked, since it may not be in memory. */
 template <bool inside>
 VF_INLINE void vf_fill_window(const VfArgs &args, REAL *shared, int x, int y, int z, int count, int slot)
 {
@@ -157,8 +158,8 @@ VF_INLINE void vf_compute(const VfArgs &args, const REAL *shared, int x0, int y0
     }
 }
 
-/* All steps of a tile that begins at (x, y, z). One loop, which first fills what the first step needs: so the
- * code for filling and computing is there once, whether the tile is inside the grid or not. */
+/* All steps of a tile that begins at (x, y, z). The loop begins with filling what the first step needs, so
+ * that the code for filling and for computing is there only once. */
 VF_INLINE void vf_slide(const VfArgs &args, REAL *shared, int x, int y, int z, bool inside)
 {
     const int end = VF_VARIANT_Z ? args.z_end - z : args.ny - y;
@@ -169,7 +170,7 @@ VF_INLINE void vf_slide(const VfArgs &args, REAL *shared, int x, int y, int z, b
     {
         if (step >= 0) {
             vf_wait_copies();
-            /* Now this step's rows are there, and nobody reads those of the last step. */
+            /* Now this step's rows are there, and those that only the last step needed are free. */
             __syncthreads();
         }
         if (step + 1 < steps) {

@@ -1,11 +1,10 @@
-/* A block reads a tile of one cell a thread into shared memory and writes those of its cells whose neighbours
- * are all in the tile: the write tile is smaller by the halo.
+/* A block reads a tile of one cell a thread into shared memory. It computes only the cells whose neighbours
+ * are all in the tile: those that are not in its rim, which is as wide as the halo.
  *
  * C. C. Virt, J. Wraa-Hansen, Optimisation and GPU code generation of stencils for Futhark (Copenhagen,
- * 2021), 5.2.3. Loading is as simple as can be; but threads of the rim idle while others compute, and the
- * wider the halo, the more blocks there are. It wins with narrow halos on devices of little cache and many
- * small blocks.
- */
+ * 2021), 5.2.3. Loading is as simple as possible, but threads of the rim are idle while others compute, and
+ * the wider the halo, the more blocks there are. It is the fastest with narrow halos on devices with little
+ * cache and many small blocks. */
 #include "kernels/device.h"
 #include "kernels/device_pack.h"
 #include "kernels/device_box.h"
@@ -35,7 +34,8 @@ struct vf_small_box {
     }
 };
 
-/* One cell of every tiled input. Cells that nobody reaches are not loaded: their planes may not be there. */
+/* Loads a thread's cell of every tiled input. Cells that are not needed are not loaded, since their planes
+ * may not be in memory. */
 template <bool inside> VF_INLINE void vf_fill_cell(const VfArgs &args, REAL *own, int x, int y, int z)
 {
     VF_UNROLL for (int input = 0; input < VF_INPUTS; input++)
@@ -67,7 +67,7 @@ VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
     const int width = VF_BLOCK_X - 2 * VF_HALO_X, height = VF_BLOCK_Y - 2 * VF_HALO_Y,
               depth = VF_BLOCK_Z - 2 * VF_HALO_Z;
     const int x0 = tile_x * width, y0 = tile_y * height, z0 = args.z_begin + tile_z * depth;
-    /* In the write tile; negative in the rim. */
+    /* The cell's place in what the block writes; negative in the rim. */
     const int i = (int)threadIdx.x - VF_HALO_X, j = (int)threadIdx.y - VF_HALO_Y,
               k = (int)threadIdx.z - VF_HALO_Z;
     REAL *const own = (REAL *)memory + vf_thread();

@@ -1,28 +1,30 @@
-/* A table of many weights. A block streams through the rows that its tile reaches, plane by plane. Each comes
- * to shared memory a few turns ahead, with the row of the table of the same number, and goes into all results
- * that have weights for it: a thread makes runs of VF_RUN of them, one above the other in VF_WORK_Y rows, so
- * that a value that it takes serves as many rows, and a weight a run.
+/* A table of many weights. A block goes through the rows that its tile reads, plane by plane. Each row comes
+ * to shared memory a few turns ahead, with the row of the table of the same number, and its terms are added
+ * to all results that have weights for it. A thread makes runs of VF_RUN results in VF_WORK_Y rows, one below
+ * the other: so a value that it takes serves VF_WORK_Y rows, and a weight serves a run.
  *
- * It wins where a table is too large to be written out: nearly all that is issued are its terms.
+ * It is the fastest for tables that are too large to be written out: nearly all its instructions are terms.
  *
- * Variants: written, the terms of a row of the table; loop, over parts of it, of a run each.
+ * Variants: `written` has the terms of a row of the table one after another; `loop` is a loop over parts of
+ * the row, each as long as a run.
  *
- * Constants beside those of device.h, from kernels/table_rows.c: VF_ROW_RING, VF_WEIGHT_RING, rows of the
- * grid and of the table in shared memory; VF_HOLES, 1 if the table has some. */
+ * Constants beside those of device.h, from kernels/table_rows.c:
+ *   VF_ROW_RING, VF_WEIGHT_RING   how many rows of the grid, and of the table, are in shared memory
+ *   VF_HOLES                      1 if the table has places without a weight */
 #include "kernels/device.h"
 #include "kernels/device_pack.h"
 #include "kernels/device_run.h"
 #include "kernels/device_row.h"
 
-/* The table's extents, and what is read for a tile of each plane. */
+/* The table's extents, and how many rows are read in each plane for a tile. */
 #define VF_WIDTH (2 * VF_HALO_X + 1)
 #define VF_HEIGHT (2 * VF_HALO_Y + 1)
 #define VF_DEPTH (2 * VF_HALO_Z + 1)
 #define VF_ROWS (VF_HEIGHT + VF_WORK_Y - 1)
-/* Weights of a row of the table, in whole parts. */
+/* Weights of a row of the table, rounded up to whole parts. */
 #define VF_WEIGHTS ((VF_WIDTH + VF_RUN - 1) / VF_RUN * VF_RUN)
 
-/* Rows that are on their way, while one is summed. */
+/* How many rows are on their way while one is summed. */
 #define VF_AHEAD (VF_ROW_RING - 1)
 
 #if VF_VARIANT_LOOP
@@ -35,7 +37,7 @@ struct vf_table {
     const VfArgs &args;
     const int field, x, y, z; /* of the tile's first result */
     REAL *const rows, *const weights;
-    int plane, row; /* that come next */
+    int plane, row; /* which come next */
     REAL sum[VF_WORK_Y][VF_RUN];
 
     VF_MEMBER vf_table(const VfArgs &a, REAL *shared, int f, int tile_x, int tile_y, int tile_z)
@@ -46,7 +48,7 @@ struct vf_table {
             -REAL(0);
     }
 
-    /* The row of the grid for turn t, if there is one more, and that of the table. */
+    /* Begins to copy the row of the grid for turn t, if there is one, and the row of the table. */
     VF_MEMBER void bring(int t)
     {
         if (plane == VF_DEPTH)
@@ -79,7 +81,7 @@ struct vf_table {
 #endif
     }
 
-    /* Terms of `count` weights from number `first` on, a multiple of VF_RUN, at turn t, which has row j. */
+    /* Adds the terms of `count` weights, from number `first` on, a multiple of VF_RUN. */
     template <int count> VF_MEMBER void add(int first, int t, int j)
     {
         enum {
@@ -103,7 +105,7 @@ struct vf_table {
             vf_get_cells(weights + (t - r) % VF_WEIGHT_RING * VF_WEIGHTS + first, weight);
             VF_UNROLL for (int d = 0; d < count; d++)
             {
-                /* NaN stands where the table has a hole. */
+                /* Where the table has no weight, it has NaN. */
                 if (VF_HOLES && weight[d] != weight[d])
                     continue;
                 VF_UNROLL for (int i = 0; i < VF_RUN; i++) sum[r][i] =
@@ -116,7 +118,7 @@ struct vf_table {
     {
         VF_UNROLL_ROW for (int first = 0; first + VF_RUN <= VF_WIDTH; first += VF_RUN)
             add<VF_RUN>(first, t, j);
-        /* A width is odd, so that something is left. */
+        /* Widths are odd, so that there is always a rest. */
         add<VF_WIDTH % VF_RUN>(VF_WIDTH / VF_RUN * VF_RUN, t, j);
     }
 
