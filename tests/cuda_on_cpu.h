@@ -1,10 +1,10 @@
-/* Gives the CUDA words of device code a meaning on the CPU, for tests without a GPU: the fake NVRTC puts this
- * ahead of a kernel's text, and the fake driver (fake_cuda/) runs what comes out, block by block, each thread
- * as a fiber. It is compiled anew with each kernel, so it includes nothing.
+/* Gives the CUDA words of device code a meaning on the CPU, for tests without a GPU. The fake NVRTC puts this
+ * ahead of a kernel's text and compiles both; the fake driver (fake_cuda/) runs the result, block by block,
+ * with a fiber for each thread. It includes no system header, since it is compiled again with each kernel.
  *
- * As far as kernels use them: places of threads and blocks, barriers, warp collectives, atomics, vector
- * types, arithmetic. Shared memory is dynamic, and had by VF_SHARED_MEMORY. A text has one kernel, vf_kernel,
- * with one parameter by value, and VF_ENTRY(type of the parameter) at its end. */
+ * It has what kernels use: indices of threads and blocks, barriers, warp collectives, atomics, vector types,
+ * arithmetic. All shared memory is dynamic; VF_SHARED_MEMORY gives it. A text has one kernel, vf_kernel, with
+ * one parameter, passed by value, and at its end VF_ENTRY(type of the parameter). */
 #ifndef VF_CUDA_ON_CPU_H
 #define VF_CUDA_ON_CPU_H
 
@@ -15,7 +15,8 @@
 #define __host__
 #define __constant__
 #define __grid_constant__
-/* Not always: a kernel of thousands of calls would take the compiler several times as long. */
+/* Inlining is left to the compiler: always to inline would take it several times as long for kernels with
+ * thousands of calls. */
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
@@ -64,7 +65,7 @@ VF_CPU_INLINE int vf_cpu_lane()
 
 /* ---- barriers and warps ---- */
 
-/* The caller's file and line, for messages; and threads that meet must come from the same one. */
+/* The caller's file and line, for messages, and to check that threads which meet come from the same place. */
 #define VF_CPU_PLACE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 VF_CPU_INLINE void __syncthreads(VF_CPU_PLACE)
@@ -102,7 +103,7 @@ template <class T> VF_CPU_INLINE T vf_cpu_shuffle(unsigned mask, T value, int so
     return value;
 }
 
-/* Lanes are in segments of `width`; who would read beyond its own segment gets its own value. */
+/* Lanes are in segments of `width`. A lane that would read beyond its own segment gets its own value. */
 template <class T>
 VF_CPU_INLINE T __shfl_sync(unsigned mask, T value, int source, int width = warpSize, VF_CPU_PLACE)
 {
@@ -167,7 +168,7 @@ template <class T> VF_CPU_INLINE void __stcg(T *to, T value)
     *to = value;
 }
 
-/* Puts what `change` makes of *at there, and gives what was there. */
+/* Atomically replaces *at by change(*at), and returns what it was. */
 template <class T, class F> VF_CPU_INLINE T vf_cpu_atomic(T *at, F change)
 {
     T old, now;
@@ -274,7 +275,7 @@ VF_CPU_INLINE uint3 make_uint3(unsigned x, unsigned y, unsigned z)
     return {x, y, z};
 }
 
-/* ---- arithmetic: each rounded once ---- */
+/* ---- arithmetic, each operation rounded once ---- */
 
 #define VF_CPU_REAL(T, f)                   \
     VF_CPU_INLINE T fma(T a, T b, T c)      \
@@ -502,7 +503,8 @@ VF_CPU_INLINE double __longlong_as_double(long long a)
     return vf_cpu_bits<double>(a);
 }
 
-/* A device saturates, and makes 0 of NaN, or for doubles the most negative or highest number. */
+/* Conversions to integers saturate on a device, and make NaN 0 or, if it is a double, the integer whose only
+ * bit is the highest. */
 template <class To, class From> VF_CPU_INLINE To vf_cpu_whole(From a, double low, double high, To nan)
 {
     return a != a ? nan : (double)a <= low ? (To)low : (double)a >= high ? (To)high : (To)a;

@@ -1,4 +1,4 @@
-/* One chain on one grid, ready to run again and again, and what is known of it before it runs. */
+/* One chain on one grid, ready to run any number of times, and what the plan predicts for it. */
 #ifndef VF_BENCH_CASE_H
 #define VF_BENCH_CASE_H
 
@@ -17,24 +17,25 @@ struct bench_case {
     struct vf_plan plan;  /* of `chain`, so a case stays where it was opened */
     struct vf_team *team; /* whose threads compute */
     double voxels;
-    double predicted;   /* seconds */
-    double bytes_moved; /* every run's sources and sinks, once: what --explain prints */
+    double predicted;   /* seconds of one execution */
+    double bytes_moved; /* all sources and sinks of every run, each once, as --explain prints them */
 };
 
-/* Whatever goes wrong in a benchmark ends it, with the message. */
+/* Ends the program with the message unless `status` is VF_OK. */
 void bench_must(enum vf_status status, const struct vf_error *error);
 
+/* Ends the program if there is no memory. */
 void *bench_alloc(size_t count, size_t size);
 
-/* `scheme` as --scheme takes it; NULL for the plan's own. */
+/* `scheme` is as --scheme takes it; NULL: the plan chooses. */
 void bench_case_open(struct bench_case *c, const char *chain, struct bench_grid grid, enum vf_type type,
                      int threads, const char *scheme);
 void bench_case_close(struct bench_case *c);
 
-/* Random values over the type's range (floats: 0 to 255), the same ones each time; every page of it is
+/* Random values over the type's range (floats: 0 to 255), the same each time. All its pages have been
  * touched. */
 struct vf_volume bench_input(struct bench_grid grid, enum vf_type type, int threads);
-/* A result for the case; large ones are not touched yet. */
+/* Memory for the case's result. The pages of large ones have not been touched. */
 struct vf_volume bench_result(const struct bench_case *c);
 
 /* Seconds of one execution. */

@@ -7,7 +7,8 @@
 
 #define BENCH_MOST_TURNS 8
 
-/* Arrays of the sources and sinks of a flow; several sets where one would stay in L2. */
+/* Arrays for the sources and sinks of a flow. If they would stay in L2, there are several sets, which take
+ * turns. */
 struct bench_arrays {
     struct bench_grid grid;
     int turns;
@@ -36,7 +37,8 @@ enum vf_status bench_run_open(struct bench_run *run, struct bench_device *device
                               const struct bench_flow *flow, const struct vf_gpu_plan *plan,
                               const struct bench_arrays *arrays, struct vf_error *error);
 
-/* Starts it once; for a struct vf_cuda_work, whose context is the run. */
+/* Starts the kernels once, on set number `turn` of the arrays. For struct vf_cuda_work, with `run` as
+ * context. */
 enum vf_status bench_run_start(void *run, int turn, struct vf_error *error);
 
 #endif

@@ -5,7 +5,7 @@
 #include "bench_case.h"
 #include "kernels/cpu_cells.h"
 
-/* ---- bodies of their own ---- */
+/* ---- the benchmarks' own bodies ---- */
 
 enum bench_body {
     BENCH_NO_BODY,
@@ -17,19 +17,20 @@ enum bench_body {
 
 typedef void bench_cell(const struct vf_cell *cell);
 
-/* [enum bench_body]: the scalar functions; NULL for those of the other dimension. */
+/* [enum bench_body]: the scalar functions of the bodies; NULL for those of the other dimension. */
 extern bench_cell *const bench_cells_2d[], *const bench_cells_3d[];
 
-/* NULL for a stencil that is not of stencils.def. */
+/* The scalar function of a stencil; NULL if it is not one of stencils.def. */
 bench_cell *bench_cell_of(const struct vf_stencil *stencil);
 
 /* ---- items ---- */
 
-#define BENCH_STAGES 2 /* of a step, at most */
-#define BENCH_GRIDS 4  /* of an item, at most */
+#define BENCH_STAGES 2 /* the most stages of a step */
+#define BENCH_GRIDS 4  /* the most grids of an item */
 
-/* One stage of a step: a body of stencils.def, one of the program's, or weights. Inputs are numbered: the
- * step's state, the arrays that no step changes, what its earlier stages made. */
+/* One stage of a step: a body of stencils.def, a body of the program, or weights. Its inputs have numbers:
+ * first the arrays of the step's state, then those that no step changes, then what earlier stages of the step
+ * make. */
 struct bench_stage {
     const char *name;
     enum bench_body body;
@@ -46,14 +47,14 @@ struct bench_item {
     enum vf_type type; /* of arrays; VF_F64 computes in double */
     double low, high;  /* of the inputs */
     bool keeps_type;   /* results of a filter are of the arrays' type even where its own are float32 */
-    int state, fixed;  /* arrays that a step makes anew; others that it reads */
+    int state, fixed;  /* how many arrays a step makes anew, and how many more it reads */
     int stage_count;
     struct bench_stage stage[BENCH_STAGES];
     void (*params)(struct bench_grid grid, double *param); /* of every stage; NULL: none */
-    int steps;                                             /* what is one run of the benchmark */
+    int steps;                                             /* how many steps the benchmark has */
     bool one_pass;                                         /* several steps are no benchmark */
     struct bench_grid grid[BENCH_GRIDS];                   /* the smallest first; ends with nx 0 */
-    int main_grid;                                         /* index: what published figures are of */
+    int main_grid;                                         /* index of the grid of published figures */
 };
 
 extern const struct bench_item bench_items[];

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Seconds that all threads of this process have had of processors. */
+/* Processor seconds that all threads of this process have used. */
 double bench_processor_time(void);
 
 /* A copy through the cache by memcpy, and one whose stores bypass it. */
@@ -14,8 +14,8 @@ extern const char *const bench_copy_name[BENCH_COPY_COUNT];
 /* Seconds of copying `bytes` from one array to another, both aligned to a cache line, with `threads`. */
 double bench_copy(enum bench_copy kind, void *to, const void *from, size_t bytes, int threads);
 
-/* float32 operations a nanosecond, a fused multiply-add being two, at the vector level that the program uses;
- * 0 where this is not known. */
+/* float32 operations a nanosecond, of which a fused multiply-add is two, at the vector level that the program
+ * uses; 0: not known for this processor. */
 double bench_fma_gflops(int threads);
 
 #endif
