@@ -132,7 +132,7 @@ static const char *example_value(const struct vf_param *param, int lengths)
     }
 }
 
-/* With the parameters that are needed, or all that have an example. */
+/* With the parameters that are needed, or `all` that have an example. */
 static void print_example(FILE *to, const struct vf_filter *filter, bool all)
 {
     int lengths = 0;
@@ -149,9 +149,14 @@ static void print_example(FILE *to, const struct vf_filter *filter, bool all)
 
 static void print_examples(FILE *to, const struct vf_filter *filter)
 {
+    bool has_more = false;
+    for (int i = 0; i < filter->param_count; i++)
+        has_more = has_more || (filter->params[i].kind != VF_PARAM_WEIGHTS &&
+                                example_value(&filter->params[i], 0) != NULL);
     fputs("\nExamples:\n", to);
     print_example(to, filter, false);
-    print_example(to, filter, true);
+    if (has_more)
+        print_example(to, filter, true);
 }
 
 /* What --scheme takes: one scheme a line. */
