@@ -86,7 +86,8 @@ static inline bool vf_body_shares_faces(enum vf_stencil_id id)
 }
 
 /* Bodies that use EIGENVALUES, and those that use EIGENVECTOR. A new one belongs here, for speed: one that is
- * not named decomposes its tensors voxel by voxel, to the same bits. */
+ * not named decomposes its tensors voxel by voxel, to the same bits. tests/test_stencils.c holds these lists
+ * against the bodies. */
 static inline bool vf_body_has_eigenvalues(enum vf_stencil_id id)
 {
     return id == VF_STENCIL_coherence || id == VF_STENCIL_eigenvalues || id == VF_STENCIL_eigenvalue_spread ||

@@ -23,6 +23,10 @@ static REAL trace_read(struct body_trace *trace, int k, int dz, int dy, int dx)
 #define PARAM(i) R(0.5 + 0.25 * (i))
 #define OPEN_LO(axis) 1
 #define OPEN_HI(axis) 1
+#define EIGENVALUES(definite, tensor) (trace->says_eigenvalues = true, vf_eigenvalues_of(definite, tensor))
+#define EIGENVECTOR(tensor, rank) (trace->says_eigenvector = true, vf_eigenvector_of(tensor, rank))
+#define OF_COLUMN(k, dx, value) (trace->says_of_column = true, value)
+#define LOWER_FACE(axis, upper, lower) (trace->says_lower_face = true, lower)
 #include "kernels/stencil.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"

@@ -14,6 +14,7 @@ struct body_trace {
     bool is_read[VF_MAX_INPUTS], is_read_aside[VF_MAX_INPUTS]; /* at all; off the axes */
     int halo[VF_MAX_INPUTS][3];                                /* z, y, x */
     bool is_made[VF_MAX_OUTPUTS];
+    bool says_eigenvalues, says_eigenvector, says_of_column, says_lower_face;
 };
 
 struct stencil_variant {

@@ -1,6 +1,7 @@
 /* Bodies read and make what filters/stencils.def says of them: schemes load no more than that. */
 #include <criterion/criterion.h>
 
+#include "kernels/cpu_rows.h"
 #include "stencil_variants.h"
 
 /* Each of its ways, which may depend on values. */
@@ -34,6 +35,24 @@ static void check_body(const struct stencil_variant *variant, enum vf_stencil_id
     for (int k = 0; k < VF_MAX_OUTPUTS; k++)
         cr_expect_eq(trace.is_made[k], k < stencil->outputs[dim - 2], "%s, %dD: output %d is%s made",
                      stencil->name, dim, k, trace.is_made[k] ? "" : " not");
+    cr_expect_eq(trace.says_lower_face, stencil->face_cost > 0, "%s, %dD: its line says otherwise of faces",
+                 stencil->name, dim);
+}
+
+/* row-stream computes some words of bodies apart from the rest, in the bodies that kernels/cpu_rows.h lists:
+ * one that is not listed would be slower, to the same bits. */
+static void check_lists(const struct stencil_variant *variant, enum vf_stencil_id id)
+{
+    const struct body_trace trace = trace_of(variant, id);
+    const char *name = vf_stencil(id)->name;
+    if (variant->dim == 3) { /* in 2D they take no passes of their own */
+        cr_expect_eq(trace.says_eigenvalues, vf_body_has_eigenvalues(id), "%s, EIGENVALUES", name);
+        cr_expect_eq(trace.says_eigenvector, vf_body_has_eigenvector(id), "%s, EIGENVECTOR", name);
+    }
+    cr_expect_eq(trace.says_of_column, vf_body_is_median(id), "%s, OF_COLUMN", name);
+    for (enum vf_type type = VF_U8; type <= VF_I16; type++)
+        cr_expect_eq(vf_rows_choose(variant->dim, type)->body[id] != NULL, vf_body_is_median(id),
+                     "%s, rows of integers", name);
 }
 
 Test(stencils, bodies_read_and_make_what_their_lines_say)
@@ -44,4 +63,13 @@ Test(stencils, bodies_read_and_make_what_their_lines_say)
         for (int id = VF_STENCIL_EXTERNAL + 1; id < VF_STENCIL_COUNT; id++)
             if (variants[i]->dim == 3 || id != VF_STENCIL_difference_z)
                 check_body(variants[i], (enum vf_stencil_id)id);
+}
+
+Test(stencils, bodies_are_listed_by_their_words)
+{
+    static const struct stencil_variant *const variants[] = {&stencil_f32_2d, &stencil_f32_3d};
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
+        for (int id = VF_STENCIL_EXTERNAL + 1; id < VF_STENCIL_COUNT; id++)
+            if (vf_stencil((enum vf_stencil_id)id)->inputs[variants[i]->dim - 2] > 0)
+                check_lists(variants[i], (enum vf_stencil_id)id);
 }
