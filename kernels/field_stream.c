@@ -327,17 +327,6 @@ static double written(const struct vf_kernel_case *c, const struct vf_kernel_con
 
 #define MOST_WRITTEN 12500
 
-/* The numbers that fields have in the kernel's text: sources, then what the stages make, in order. */
-static void number_fields(const struct vf_flow *flow, int field[VF_KERNEL_MOST_FIELDS])
-{
-    int next = 0;
-    for (int k = 0; k < flow->source_count; k++)
-        field[next++] = flow->source[k];
-    for (int s = 0; s < flow->stage_count; s++)
-        for (int k = 0; k < flow->stage[s].output_count; k++)
-            field[next++] = flow->stage[s].output[k];
-}
-
 static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                    struct vf_text *text)
 {
@@ -346,8 +335,10 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     find_levels(c, &l);
     const struct vf_sweep_shape shape = shape_of(&l, config);
     vf_sweep_define(c, config, &shape, text);
-    int field[VF_KERNEL_MOST_FIELDS];
-    number_fields(flow, field);
+    int number[VF_KERNEL_MOST_FIELDS], field[VF_KERNEL_MOST_FIELDS];
+    vf_kernel_number_fields(flow, number);
+    for (int f = 0; f < flow->field_count; f++)
+        field[number[f]] = f;
     vf_text_add(text, "#define VF_FIELD_LEVELS %d\n#define VF_EACH_FIELD(F)", l.count);
     for (int f = 0; f < flow->field_count; f++)
         vf_text_add(text, " F(%d)", f);

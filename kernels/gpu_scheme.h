@@ -108,6 +108,10 @@ void vf_kernel_case_derive(struct vf_kernel_case *c);
 int vf_stage_first_param(const struct vf_flow *flow, int s);
 int vf_stage_param_count(const struct vf_stage *stage);
 
+/* The number that each field has in a kernel's text: first the flow's sources, then what its stages make, in
+ * order. */
+void vf_kernel_number_fields(const struct vf_flow *flow, int number[VF_KERNEL_MOST_FIELDS]);
+
 bool vf_config_equal(const struct vf_kernel_config *a, const struct vf_kernel_config *b);
 
 /* ---- for schemes ---- */

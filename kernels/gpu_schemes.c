@@ -125,6 +125,16 @@ void vf_kernel_case_derive(struct vf_kernel_case *c)
     }
 }
 
+void vf_kernel_number_fields(const struct vf_flow *flow, int number[VF_KERNEL_MOST_FIELDS])
+{
+    int next = 0;
+    for (int k = 0; k < flow->source_count; k++)
+        number[flow->source[k]] = next++;
+    for (int s = 0; s < flow->stage_count; s++)
+        for (int k = 0; k < flow->stage[s].output_count; k++)
+            number[flow->stage[s].output[k]] = next++;
+}
+
 bool vf_config_equal(const struct vf_kernel_config *a, const struct vf_kernel_config *b)
 {
     for (int axis = 0; axis < 3; axis++)

@@ -13,7 +13,7 @@ enum { TURN = 3, AHEAD = 2 };
 
 /* What follows from a block's shape, in the words of time_stream.cu. Arrays of 3 are along z, y, x. */
 struct layout {
-    int level[VF_KERNEL_MOST_FIELDS];       /* the field in which a stage reads neighbours */
+    int level[VF_KERNEL_MOST_FIELDS]; /* the field in which a stage reads neighbours, by its number there */
     int reach[VF_KERNEL_MOST_FIELDS][3];    /* how far it does */
     int reached[VF_KERNEL_MOST_FIELDS + 1]; /* how many planes the stages before it reach together */
     int delay[VF_KERNEL_MOST_FIELDS + 1];   /* how many planes its level is behind the source */
@@ -107,18 +107,6 @@ static const char *refuses(const struct vf_kernel_case *c)
     return NULL;
 }
 
-/* The numbers that fields have in the kernel's text: sources, then what each stage makes. */
-static int local_field(const struct vf_kernel_case *c, int field)
-{
-    for (int k = 0; k < c->flow->source_count; k++)
-        if (c->flow->source[k] == field)
-            return k;
-    int s = 0;
-    while (c->flow->stage[s].output[0] != field)
-        s++;
-    return c->flow->source_count + s;
-}
-
 static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                         struct layout *l)
 {
@@ -129,10 +117,12 @@ static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_c
     l->is_short = flow->boundary != VF_WRAP && c->ny < covered_y && c->ny % config->work[1] != 0;
     l->all_rows = l->is_short || flow->boundary == VF_MIRROR;
     const int outside = flow->boundary == VF_CONSTANT ? 1 : 0;
-    int at = 0, room[3] = {0};
+    int number[VF_KERNEL_MOST_FIELDS], at = 0, room[3] = {0};
+    vf_kernel_number_fields(flow, number);
     for (int s = 0; s < flow->stage_count; s++) {
-        int *reach = l->reach[s];
-        find_level(c, s, l->tables, &l->level[s], reach);
+        int level = 0, *reach = l->reach[s];
+        find_level(c, s, l->tables, &level, reach);
+        l->level[s] = number[level];
         for (int axis = 0; axis < 3; axis++)
             room[axis] += reach[axis];
         l->reached[s + 1] = l->reached[s] + reach[0];
@@ -145,9 +135,8 @@ static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_c
     }
     l->shape = vf_sweep_shape_of(config, room[1], room[2]);
     l->rows_bytes = (size_t)at * vf_kernel_element(c);
-    const int source = local_field(c, l->level[0]);
-    l->bytes = l->rows_bytes +
-               (size_t)(AHEAD + 1) * (size_t)(covered_y * covered_x) * vf_type_size(c->source_type[source]);
+    l->bytes = l->rows_bytes + (size_t)(AHEAD + 1) * (size_t)(covered_y * covered_x) *
+                                   vf_type_size(c->source_type[l->level[0]]);
 }
 
 static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
@@ -313,8 +302,8 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
         vf_text_add(text, "(s) == %d ? %d : ", s, l.rows[s]);
     vf_text_add(text, "%d)\n#define VF_TIME_LEVEL(s) (", l.rows[stages - 1]);
     for (int s = 0; s + 1 < stages; s++)
-        vf_text_add(text, "(s) == %d ? %d : ", s, local_field(c, l.level[s]));
-    vf_text_add(text, "%d)\n", local_field(c, l.level[stages - 1]));
+        vf_text_add(text, "(s) == %d ? %d : ", s, l.level[s]);
+    vf_text_add(text, "%d)\n", l.level[stages - 1]);
 }
 
 const struct vf_gpu_scheme vf_gpu_time_stream = {

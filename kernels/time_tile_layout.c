@@ -30,23 +30,19 @@ static bool is_pointwise(const int halo[3])
     return halo[0] == 0 && halo[1] == 0 && halo[2] == 0;
 }
 
-/* Fields as the kernel's text numbers them. */
 static void number_fields(struct vf_time_layout *l)
 {
     const struct vf_flow *flow = l->c->flow;
-    int number[VF_KERNEL_MOST_FIELDS] = {0}, next = 0;
-    for (int k = 0; k < flow->source_count; k++)
-        number[flow->source[k]] = next++;
+    int number[VF_KERNEL_MOST_FIELDS];
+    vf_kernel_number_fields(flow, number);
     for (int s = 0; s < flow->stage_count; s++) {
-        l->output[s] = next;
-        for (int k = 0; k < flow->stage[s].output_count; k++)
-            number[flow->stage[s].output[k]] = next++;
+        l->output[s] = number[flow->stage[s].output[0]];
         for (int k = 0; k < flow->stage[s].input_count; k++)
             l->input[s][k] = number[flow->stage[s].input[k]];
     }
     l->input_count = flow->source_count;
-    l->field_count = next;
-    for (int f = 0; f < next; f++)
+    l->field_count = flow->field_count;
+    for (int f = 0; f < flow->field_count; f++)
         l->field[f] = (struct vf_time_field){.group = -1};
 }
 

@@ -36,27 +36,24 @@
 /* What a warp holds, in the words of warp_stream.cu. */
 struct layout {
     int field_count;
-    int input[VF_KERNEL_MOST_FIELDS][VF_MAX_INPUTS], output[VF_KERNEL_MOST_FIELDS]; /* of stages */
+    /* The fields that a stage reads, and the first one that it makes; the others follow it. */
+    int input[VF_KERNEL_MOST_FIELDS][VF_MAX_INPUTS], output[VF_KERNEL_MOST_FIELDS];
     int age[VF_KERNEL_MOST_FIELDS], oldest[VF_KERNEL_MOST_FIELDS];
     int reach[VF_KERNEL_MOST_FIELDS], side[VF_KERNEL_MOST_FIELDS], cross[VF_KERNEL_MOST_FIELDS],
         side_age[VF_KERNEL_MOST_FIELDS];
     int turn, last, most_reach, most_side;
 };
 
-/* The numbers that fields have in the kernel's text. */
 static void number_fields(const struct vf_flow *flow, struct layout *l)
 {
-    int number[VF_KERNEL_MOST_FIELDS] = {0}, next = 0;
-    for (int k = 0; k < flow->source_count; k++)
-        number[flow->source[k]] = next++;
+    int number[VF_KERNEL_MOST_FIELDS];
+    vf_kernel_number_fields(flow, number);
     for (int s = 0; s < flow->stage_count; s++) {
-        l->output[s] = next;
-        for (int k = 0; k < flow->stage[s].output_count; k++)
-            number[flow->stage[s].output[k]] = next++;
+        l->output[s] = number[flow->stage[s].output[0]];
         for (int k = 0; k < flow->stage[s].input_count; k++)
             l->input[s][k] = number[flow->stage[s].input[k]];
     }
-    l->field_count = next;
+    l->field_count = flow->field_count;
 }
 
 /* How many rows above and below its own one stage s reads other columns of its input k; -1: it reads none. */

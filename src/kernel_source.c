@@ -69,20 +69,6 @@ static void add_constants(const struct vf_kernel_case *c, const struct vf_gpu_sc
 
 /* ---- inputs and outputs ---- */
 
-/* The kernel numbers fields anew: its inputs first, then what the stages make, in order. */
-static int local_field(const struct vf_flow *flow, int field)
-{
-    int next = flow->source_count;
-    for (int k = 0; k < flow->source_count; k++)
-        if (flow->source[k] == field)
-            return k;
-    for (int s = 0; s < flow->stage_count; s++)
-        for (int k = 0; k < flow->stage[s].output_count; k++, next++)
-            if (flow->stage[s].output[k] == field)
-                return next;
-    return -1;
-}
-
 /* A function of a small constant, folded away by the compiler: name(k) == value[k]. */
 static void add_table(struct vf_text *text, const char *head, const int *value, int count)
 {
@@ -115,14 +101,13 @@ static void add_memory(const struct vf_kernel_case *c, struct vf_text *text)
         vf_text_add(text, "    if (input == %d) return (REAL)((const vf_in_%d *)args.in[%d])[at];\n", k, k,
                     k);
     vf_text_add(text, "    return REAL(0);\n}\n");
-    int kind[VF_KERNEL_MOST_FIELDS], sink[VF_KERNEL_MOST_FIELDS];
-    for (int f = 0; f < flow->field_count; f++) {
+    int number[VF_KERNEL_MOST_FIELDS], kind[VF_KERNEL_MOST_FIELDS], sink[VF_KERNEL_MOST_FIELDS];
+    vf_kernel_number_fields(flow, number);
+    for (int f = 0; f < flow->field_count; f++)
         /* Another boundary does not ask what is outside. */
-        kind[local_field(flow, f)] = flow->boundary == VF_CONSTANT && flow->field_kind[f] == VF_FIELD_IMAGE;
-        sink[local_field(flow, f)] = -1;
-    }
+        kind[number[f]] = flow->boundary == VF_CONSTANT && flow->field_kind[f] == VF_FIELD_IMAGE;
     for (int k = 0; k < flow->sink_count; k++)
-        sink[k] = local_field(flow, flow->sink[k]);
+        sink[k] = number[flow->sink[k]];
     add_table(text, "VF_INLINE constexpr int vf_is_image", kind, flow->field_count);
     vf_text_add(text, "VF_INLINE REAL vf_outside(const VfArgs &args, int input) "
                       "{ return vf_is_image(input) ? (REAL)args.outside : REAL(0); }\n");
@@ -225,7 +210,7 @@ static bool has_whole_steps(const struct vf_kernel_case *c, const struct vf_stag
 {
     bool whole = !c->flow->is_double && has_small_inputs(c) && c->flow->boundary != VF_CONSTANT;
     for (int k = 0; k < stage->input_count; k++)
-        whole = whole && local_field(c->flow, stage->input[k]) < c->flow->source_count;
+        whole = whole && vf_flow_is_source(c->flow, stage->input[k]);
     for (int i = 0; i < c->flow->dim && stage->stencil != VF_STENCIL_LINEAR; i++)
         whole = whole && stage->global[i] == 0 && stage->param[i] >= 0x1p-40 && stage->param[i] <= 0x1p16;
     return whole;
@@ -236,16 +221,17 @@ static void add_stage(const struct vf_kernel_case *c, int s, struct vf_text *tex
 {
     const struct vf_flow *flow = c->flow;
     const struct vf_stage *stage = &flow->stage[s];
-    int in[VF_MAX_INPUTS], out[VF_MAX_OUTPUTS], halo[3] = {0, 0, 0};
+    int number[VF_KERNEL_MOST_FIELDS], in[VF_MAX_INPUTS], out[VF_MAX_OUTPUTS], halo[3] = {0, 0, 0};
+    vf_kernel_number_fields(flow, number);
     for (int k = 0; k < stage->input_count; k++) {
         int own[3];
         vf_stage_halo(stage, flow->dim, k, own);
-        in[k] = local_field(flow, stage->input[k]);
+        in[k] = number[stage->input[k]];
         for (int axis = 0; axis < 3; axis++)
             halo[axis] = own[axis] > halo[axis] ? own[axis] : halo[axis];
     }
     for (int k = 0; k < stage->output_count; k++)
-        out[k] = local_field(flow, stage->output[k]);
+        out[k] = number[stage->output[k]];
     vf_text_add(text, "struct vf_stage_%d {\n", s);
     vf_text_add(text,
                 "enum { number = %d, inputs = %d, outputs = %d, halo_z = %d, halo_y = %d, halo_x = %d, "
