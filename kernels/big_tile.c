@@ -6,17 +6,10 @@ enum { COLUMNS, CARRY, FLAT, CUBE };
 
 static const char *const variants[] = {"columns", "carry", "flat", "cube", NULL};
 
-static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t size[3])
-{
-    (void)c;
-    for (int axis = 0; axis < 3; axis++)
-        size[axis] = (ptrdiff_t)config->block[axis] * config->work[axis];
-}
-
 static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     ptrdiff_t size[3], cells = 0;
-    tile(c, config, size);
+    vf_box_tile(c, config, size);
     for (int k = 0; k < c->flow->source_count; k++)
         if (vf_kernel_source_has_halo(c, k))
             cells += vf_tile_pitch(c, config, k) * (size[1] + 2 * c->source_halo[k][1]) *
@@ -67,7 +60,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
 {
     ptrdiff_t size[3];
-    tile(c, config, size);
+    vf_box_tile(c, config, size);
     vf_tile_sectors(c, config, size, true, traffic);
     vf_box_operations(c, config, true, 1, traffic);
     vf_tile_fill(c, config, size, traffic);
@@ -86,7 +79,7 @@ const struct vf_gpu_scheme vf_gpu_big_tile = {
     .refuses = vf_tile_refuses,
     .candidates = candidates,
     .forbids = forbids,
-    .tile = tile,
+    .tile = vf_box_tile,
     .shared = shared,
     .traffic = traffic,
     .written = vf_box_written,

@@ -72,12 +72,10 @@ static void lines_tile(const struct vf_kernel_case *c, const struct vf_kernel_co
 
 static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t size[3])
 {
-    if (config->variant == LINES_SPAN) {
+    if (config->variant == LINES_SPAN)
         lines_tile(c, config, size);
-        return;
-    }
-    for (int axis = 0; axis < 3; axis++)
-        size[axis] = (ptrdiff_t)config->block[axis] * config->work[axis];
+    else
+        vf_box_tile(c, config, size);
 }
 
 /* Share of the tiles that reach beyond the grid along the first `axes` axes, along x only if packs cannot

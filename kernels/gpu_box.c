@@ -11,6 +11,13 @@ int vf_box_pack(const struct vf_kernel_case *c, const struct vf_kernel_config *c
     return config->work[0] % cells == 0 && c->halo[2] <= MOST_PACK_HALO ? cells : 1;
 }
 
+void vf_box_tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t size[3])
+{
+    (void)c;
+    for (int axis = 0; axis < 3; axis++)
+        size[axis] = (ptrdiff_t)config->block[axis] * config->work[axis];
+}
+
 const char *vf_box_forbids(const struct vf_kernel_config *config)
 {
     const int *const work = config->work;

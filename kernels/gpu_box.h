@@ -13,6 +13,9 @@
  * no multiple. */
 int vf_box_pack(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
 
+/* The `tile` of schemes whose blocks do not stream: block times work along each axis. */
+void vf_box_tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t size[3]);
+
 /* NULL, or why a thread cannot have that much work. */
 const char *vf_box_forbids(const struct vf_kernel_config *config);
 

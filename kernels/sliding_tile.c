@@ -12,17 +12,9 @@ static int slide_axis(const struct vf_kernel_config *config)
     return config->variant == ALONG_Z ? 2 : 1;
 }
 
-/* Cells that one step computes. */
-static void step_tile(const struct vf_kernel_config *config, ptrdiff_t size[3])
-{
-    for (int axis = 0; axis < 3; axis++)
-        size[axis] = (ptrdiff_t)config->block[axis] * config->work[axis];
-}
-
 static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t size[3])
 {
-    (void)c;
-    step_tile(config, size);
+    vf_box_tile(c, config, size); /* of one step */
     size[slide_axis(config)] = config->stream;
 }
 
@@ -30,7 +22,7 @@ static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_conf
 {
     const int slide = slide_axis(config);
     ptrdiff_t step[3], cells = 0;
-    step_tile(config, step);
+    vf_box_tile(c, config, step);
     for (int k = 0; k < c->flow->source_count; k++) {
         ptrdiff_t window[3];
         for (int axis = 1; axis < 3; axis++)
@@ -67,7 +59,7 @@ static void add_streams(struct vf_candidate_list *all, const struct vf_kernel_co
     const int slide = slide_axis(like);
     ptrdiff_t size[3];
     int added = 0;
-    step_tile(like, size);
+    vf_box_tile(c, like, size);
     double columns = 1;
     for (int axis = 0; axis < 3; axis++)
         if (axis != slide) {
@@ -123,7 +115,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
 {
     ptrdiff_t size[3], step[3];
     tile(c, config, size);
-    step_tile(config, step);
+    vf_box_tile(c, config, step);
     traffic->steps = size[slide_axis(config)] / step[slide_axis(config)];
     vf_tile_sectors(c, config, size, true, traffic);
     vf_box_operations(c, config, true, traffic->steps, traffic);
