@@ -168,11 +168,13 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 
 /* ---- counts for the model ---- */
 
-/* Fitted to 13, 31 and 43 points on an H200. */
-#define RING 1.02 /* moving planes by a ring takes so many times what a copy takes, even without arithmetic \
-                   */
-#define BORDER 7  /* the few cells beside an end of a row take the time of so many sectors */
-#define EXPOSED 0.1 /* the share of the time for shared memory that is not hidden by arithmetic */
+/* Fitted to 13, 31 and 43 points on an H200: */
+/* Moving planes by a ring takes so many times what a copy takes, even without arithmetic. */
+#define RING 1.02
+/* The few cells beside an end of a row take the time of so many sectors. */
+#define BORDER 7
+/* The share of the time for shared memory that is not hidden by arithmetic. */
+#define EXPOSED 0.1
 /* How many warps issue at the full rate, times the cells of a thread. */
 #define ISSUED 96.0
 
