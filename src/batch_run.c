@@ -17,9 +17,10 @@
 #include "progress.h"
 #include "size.h"
 
-/* Files that are written at once, at most. */
+/* The most files that are written at once. */
 #define MOST_WRITTEN 16
 
+/* What became of a file; SKIPPED: --resume found it finished. */
 enum outcome { NOT_BEGUN, PLANNED, DONE, SKIPPED, FAILED };
 
 struct result {
@@ -28,32 +29,35 @@ struct result {
     char *why; /* owned; NULL: nothing went wrong */
 };
 
-/* A file on its way, and the thread that reads or writes it. */
+/* A file on its way. Reading it is one step, writing the result another, each in a thread of its own; between
+ * them the main thread computes. */
 struct on_the_way {
-    int index;
-    struct vf_work *work;
+    int index;            /* in the batch */
+    struct vf_work *work; /* owned; NULL: there is no file */
+    /* The last step that was started, and what came of it; valid when it was joined. */
     enum vf_status (*step)(struct vf_work *work, struct vf_error *error);
     pthread_t thread;
-    bool started;
+    bool started; /* `thread` is to be joined */
     enum vf_status status;
     struct vf_error error;
     const struct runner *runner;
-    struct stat whole;    /* the result, as the journal has it */
-    enum vf_status noted; /* there */
+    struct stat whole;    /* the result's state that is in the journal */
+    enum vf_status noted; /* whether it could be written there */
     struct vf_error note_error;
 };
 
+/* A batch at work. */
 struct runner {
     const struct vf_batch *batch;
     const struct vf_command_line *line;
     struct vf_options options; /* the line's, without a progress line for each file */
     struct vf_session session;
-    struct vf_journal *journal; /* NULL: a dry run that has nothing to resume */
-    struct vf_progress_line shown;
-    struct result *result; /* owned: [batch->count] */
-    int next;              /* not yet looked at */
+    struct vf_journal *journal;    /* NULL: a dry run that has nothing to resume */
+    struct vf_progress_line shown; /* one line for all files */
+    struct result *result;         /* owned: [batch->count] */
+    int next;                      /* index of the first file that was not looked at yet */
     int done, skipped, failed;
-    enum vf_status last; /* failure */
+    enum vf_status last; /* the last failure; VF_OK: there was none */
 };
 
 /* ---- what becomes of a file ---- */
@@ -63,7 +67,7 @@ static size_t bytes_of(const struct vf_batch_file *file)
     return file->exists ? (size_t)file->about.st_size : 0;
 }
 
-/* A signal is no fault of the file's. */
+/* Reports a file's failure and counts it, unless a signal stopped it, which is not the file's fault. */
 static void fail_file(struct runner *r, int index, enum vf_status status, const struct vf_error *error)
 {
     struct vf_error ignored;
@@ -82,8 +86,8 @@ static enum vf_status make_key(const struct runner *r, const struct vf_batch_fil
     return vf_journal_key(&r->line->chain, &r->options, file->in_place ? NULL : &file->about, key, error);
 }
 
-/* Before the result has its name: a run that is killed after that must not filter again what replaced its
- * input. Without its line a result is only made anew another time. */
+/* Notes a result in the journal, before it has its name: if the run is killed after that, the next one must
+ * not filter a result again that replaced its input. A result that the journal lacks is only made again. */
 static void note_whole(void *context, const struct stat *whole)
 {
     struct on_the_way *file = context;
@@ -105,7 +109,7 @@ static void succeed(struct runner *r, struct on_the_way *file)
     r->result[file->index].times = vf_work_times(file->work);
     vf_progress_clear(&r->shown);
     vf_work_tell(file->work, stdout);
-    /* Some servers set the time when the file is closed. */
+    /* Some file servers set the time when the file is closed: then it is noted again. */
     if (stat(r->batch->file[file->index].out, &now) == 0 &&
         (now.st_mtim.tv_sec != file->whole.st_mtim.tv_sec ||
          now.st_mtim.tv_nsec != file->whole.st_mtim.tv_nsec))
@@ -131,7 +135,7 @@ static void *run_step(void *context)
     return NULL;
 }
 
-/* Where there is no thread to be had, the step is done at once. Signals are the main thread's. */
+/* Starts a step in a thread; if there can be no more threads, does it now. Signals go to the main thread. */
 static void start_step(struct on_the_way *file,
                        enum vf_status (*step)(struct vf_work *work, struct vf_error *error))
 {
@@ -189,7 +193,7 @@ static bool open_next(struct runner *r, struct on_the_way *file)
     return false;
 }
 
-/* Waits for the file's last step, and lets go of it. */
+/* Waits for the file's last step, counts the file, and closes it. */
 static void finish(struct runner *r, struct on_the_way *file)
 {
     if (file->work == NULL)
@@ -204,10 +208,11 @@ static void finish(struct runner *r, struct on_the_way *file)
     vf_progress_file_done(&r->shown, 0);
 }
 
-/* Files in their order: some are written, one is computed, one is read. */
+/* The files on their way, in order: some are written, one is computed, one is read. Numbers count all files.
+ */
 struct line_up {
     struct on_the_way slot[MOST_WRITTEN + 2];
-    size_t oldest, present; /* that is not finished; that is computed */
+    size_t oldest, present; /* the first that is not finished; the one that is computed */
 };
 
 static struct on_the_way *nth(struct line_up *l, size_t index)
@@ -229,8 +234,8 @@ static size_t memory_of(struct line_up *l, size_t from, size_t to)
     return bytes;
 }
 
-/* Begins to read the next file, if there is room for it beside the one that is computed; those that are
- * written are waited for where they are in its way. */
+/* Begins to read the next file, if memory has room for it beside the one that is computed. If files that are
+ * being written are in its way, it waits for these. */
 static bool read_beside(struct runner *r, struct line_up *l)
 {
     struct on_the_way *next = nth(l, l->present + 1);
@@ -243,7 +248,7 @@ static bool read_beside(struct runner *r, struct line_up *l)
     return true;
 }
 
-/* At once with this one. */
+/* How many files may be written at once, this one among them. */
 static size_t most_written(const struct on_the_way *file)
 {
     return (size_t)vf_smaller(vf_work_writers(file->work), MOST_WRITTEN);
@@ -279,7 +284,7 @@ static void run_all(struct runner *r)
         finish_oldest(r, &l);
 }
 
-/* Whether the result can be written; where its directory is still to be made, nobody knows. */
+/* Whether the result can be written. If its directory does not exist yet, that is assumed. */
 static enum vf_status try_result(const struct runner *r, const struct vf_batch_file *about,
                                  struct vf_error *error)
 {
@@ -386,7 +391,7 @@ static bool any_in_place(const struct vf_batch *batch)
     return any;
 }
 
-/* Said before the first one is gone; what is finished stays as it is. */
+/* Says how many inputs will be replaced, before the first one is. Files that are finished are not counted. */
 static void tell_in_place(const struct runner *r)
 {
     int count = 0;
@@ -416,7 +421,7 @@ static enum vf_status begin(struct runner *r, struct vf_output_file **report, st
             return vf_fail_in(error, status, line->report);
         vf_output_file_outlast_signal(*report);
     }
-    /* A dry run has made no directory. */
+    /* In a dry run there may be no directory. */
     if (!line->options.dry_run || (line->resume && access(line->out_dir, F_OK) == 0)) {
         status = vf_journal_open(&r->journal, line->out_dir, line->resume, error);
         if (status != VF_OK)

@@ -21,7 +21,7 @@ struct vf_session {
     bool warned;                 /* the user knows that the CPU took over */
     struct vf_told *told;        /* owned, as their notes are */
     size_t told_count, told_room;
-    int works;                   /* files on their way now */
+    int works; /* files on their way now */
     /* When the first of them began: bytes of memory that the process held, and that were free. */
     size_t base_bytes, free_bytes;
 };
