@@ -467,35 +467,61 @@ static void path_of(const struct vf_cache *cache, char path[PATH_MAX + 16])
     snprintf(path, PATH_MAX + 16, "%s/tuned.txt", cache->path);
 }
 
-enum vf_status vf_tuning_read_file(struct vf_tuning *tuning, const char *path, bool shipped,
-                                   struct vf_error *error)
+/* The whole text, ended by a 0; *lines stays NULL where there is no file. */
+static enum vf_status read_text(const char *path, char **lines, struct vf_error *error)
 {
     /* A pipe in its place is not waited for. */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-    if (file == NULL && fd >= 0)
-        close(fd);
-    if (file == NULL)
+    if (fd < 0 && errno == ENOENT)
         return VF_OK;
-    char *lines = vf_alloc(MOST_BYTES + 1, 1, "tuning", error);
-    enum vf_status status = VF_FAILED;
-    if (lines != NULL) {
-        lines[fread(lines, 1, MOST_BYTES, file)] = '\0';
-        status = vf_tuning_read(tuning, lines, shipped, error);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+    if (file == NULL) {
+        const int cause = errno;
+        if (fd >= 0)
+            close(fd);
+        return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(cause));
     }
-    vf_free(lines);
+    enum vf_status status = VF_OK;
+    *lines = vf_alloc(MOST_BYTES + 2, 1, "tuning", error);
+    if (*lines == NULL) {
+        fclose(file);
+        return VF_FAILED;
+    }
+    const size_t length = fread(*lines, 1, MOST_BYTES + 1, file);
+    (*lines)[length] = '\0';
+    if (ferror(file))
+        status = vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
+    else if (length > MOST_BYTES)
+        status = vf_fail(error, VF_FAILED,
+                         "has more than the %zu MiB that are read; remove it, or some of its lines",
+                         MOST_BYTES >> 20);
+    else if (strlen(*lines) < length)
+        status = vf_fail(error, VF_FAILED, "has a zero byte and is no text; remove it");
     fclose(file);
+    return status;
+}
+
+enum vf_status vf_tuning_read_file(struct vf_tuning *tuning, const char *path, bool shipped,
+                                   struct vf_error *error)
+{
+    char *lines = NULL;
+    enum vf_status status = read_text(path, &lines, error);
+    if (status == VF_OK && lines != NULL)
+        status = vf_tuning_read(tuning, lines, shipped, error);
+    vf_free(lines);
     return status;
 }
 
 enum vf_status vf_tuning_open(struct vf_tuning *tuning, const struct vf_cache *cache, struct vf_error *error)
 {
     char path[PATH_MAX + 16];
+    struct vf_error ignored;
     enum vf_status status = VF_OK;
     *tuning = (struct vf_tuning){0};
     path_of(cache, path);
+    /* Plans do without what cannot be read; vf_tuning_save says so. */
     if (cache->path[0] != '\0' && vf_cache_fault(cache) == NULL)
-        status = vf_tuning_read_file(tuning, path, false, error);
+        vf_tuning_read_file(tuning, path, false, &ignored);
     for (int i = 0; i < vf_tuned_text_count && status == VF_OK; i++)
         status = vf_tuning_read(tuning, vf_tuned_texts[i].text, true, error);
     return status;

@@ -60,7 +60,8 @@ double vf_case_copy_seconds(const struct vf_kernel_case *c, const struct vf_gpu 
 enum vf_status vf_tuning_read(struct vf_tuning *tuning, const char *lines, bool shipped,
                               struct vf_error *error);
 
-/* The same for a file. One that cannot be read is taken to be empty. */
+/* The same for a file, if there is one. If not all of it can be read, because it is larger than any list of
+ * kernels or is no text, nothing is added and it fails. */
 enum vf_status vf_tuning_read_file(struct vf_tuning *tuning, const char *path, bool shipped,
                                    struct vf_error *error);
 
@@ -74,13 +75,13 @@ void vf_tuning_write_entry(const struct vf_tuned *entry, struct vf_text *lines);
 /* The user's lines, those that are not understood last. */
 void vf_tuning_write(const struct vf_tuning *tuning, struct vf_text *lines);
 
-/* Reads the user's file, which lies beside the cache's entries, if there is one, and then what comes with the
- * program (kernels/tuned.txt). */
+/* Reads the user's file, which lies beside the cache's entries, if there is one that can be read, and then what
+ * comes with the program (kernels/tuned.txt). */
 enum vf_status vf_tuning_open(struct vf_tuning *tuning, const struct vf_cache *cache, struct vf_error *error);
 
 /* Writes the user's entries to the user's file, and its name to `path`. Its folder must be there
  * (vf_cache_make). What other processes have written since it was read is kept, except for cases that this
- * process measured. */
+ * process measured. A file that cannot be read is not replaced. */
 enum vf_status vf_tuning_save(const struct vf_tuning *tuning, const struct vf_cache *cache,
                               char path[PATH_MAX + 16], struct vf_error *error);
 

@@ -433,6 +433,38 @@ Test(tuning, lines_that_are_not_understood_stay_in_the_file)
     close_folder(&cache);
 }
 
+/* Plans do without a file that is not read to its end, and nothing replaces it. */
+Test(tuning, a_file_that_cannot_be_read_whole_stays)
+{
+    enum { LINES = 70000 }; /* more than 4 MiB */
+    for (int round = 0; round < 2; round++) {
+        char path[PATH_MAX + 16];
+        const struct vf_cache cache = open_folder();
+        const struct vf_tuning none = {0};
+        struct vf_error error = {{0}};
+        struct vf_tuning tuning;
+        struct stat before, after;
+        snprintf(path, sizeof path, "%s/tuned.txt", cache.path);
+        FILE *file = fopen(path, "w");
+        cr_assert_not_null(file);
+        for (int i = 0; i < LINES && round == 0; i++)
+            fprintf(file, "# %d: a note of some sixty characters that stands in its own line\n", i);
+        for (int i = 0; i < 3 && round == 1; i++)
+            fprintf(file, "a note, a zero%c", 0);
+        fclose(file);
+        cr_assert_eq(stat(path, &before), 0);
+        cr_assert_eq(vf_tuning_open(&tuning, &cache, &error), VF_OK, "%s", error.text);
+        cr_expect_eq(tuning.foreign.length, 0);
+        cr_expect_eq(vf_tuning_save(&none, &cache, path, &error), VF_FAILED);
+        cr_expect(strstr(error.text, round == 0 ? "4 MiB" : "zero byte") != NULL, "%s", error.text);
+        cr_assert_eq(stat(path, &after), 0);
+        cr_expect_eq(before.st_ino, after.st_ino);
+        cr_expect_eq(before.st_size, after.st_size);
+        vf_tuning_free(&tuning);
+        close_folder(&cache);
+    }
+}
+
 /* Processes at the same time: each one's line is there. */
 Test(tuning, processes_keep_the_lines_of_each_other)
 {
