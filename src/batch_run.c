@@ -57,6 +57,7 @@ struct runner {
     struct result *result;         /* owned: [batch->count] */
     int next;                      /* index of the first file that was not looked at yet */
     int done, skipped, failed;
+    bool unaccounted;    /* a result could not be added to the journal, and this was reported */
     enum vf_status last; /* the last failure; VF_OK: there was none */
 };
 
@@ -114,8 +115,10 @@ static void succeed(struct runner *r, struct on_the_way *file)
         (now.st_mtim.tv_sec != file->whole.st_mtim.tv_sec ||
          now.st_mtim.tv_nsec != file->whole.st_mtim.tv_nsec))
         note_whole(file, &now);
-    if (file->noted != VF_OK)
+    /* Of all results for one reason, as a rule. */
+    if (file->noted != VF_OK && !r->unaccounted)
         vf_cli_report(VF_FAILED, &file->note_error);
+    r->unaccounted = r->unaccounted || file->noted != VF_OK;
 }
 
 static bool is_finished(const struct runner *r, const struct vf_batch_file *file)
@@ -377,6 +380,9 @@ static enum vf_status sum_up(const struct runner *r)
     }
     if (r->skipped > 0 && !r->options.quiet)
         fprintf(stderr, "volfilter: %d of %d files were already finished\n", r->skipped, count);
+    /* Without --resume the journal is only kept in case it is asked for later. */
+    if (r->failed == 0 && r->unaccounted && r->line->resume)
+        return VF_FAILED;
     if (r->failed == 0 || count == 1)
         return r->last;
     vf_fail(&error, VF_PARTIAL, "%d of %d files failed", r->failed, count);

@@ -39,7 +39,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
     [VF_OPTION_RESUME] = {FILES, "resume", 0, NULL, NULL, NULL,
                           "with --out-dir, skip finished results: those made by the same chain and options "
                           "from the same file, and unchanged since; DIR/.volfilter-done records them until a "
-                          "run without --resume finishes everything and replaces none of its inputs"},
+                          "run without --resume finishes everything and replaces none of its inputs; with "
+                          "--resume it is a failure if that file cannot be written"},
     [VF_OPTION_NO_CLOBBER] = {FILES, "no-clobber", 0, NULL, NULL, NULL, "never replace an existing file"},
     [VF_OPTION_SYNC] =
         {FILES, "sync", 0, NULL, NULL, NULL,

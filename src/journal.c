@@ -25,9 +25,10 @@ struct entry {
 
 struct vf_journal {
     int directory;
-    int fd;      /* of the file; -1: nothing was added yet */
-    bool is_new; /* the file was not there before */
-    bool is_cut; /* its last line may have no end: a crash or a full disk */
+    const char *path; /* of the directory, as the caller has it */
+    int fd;           /* of the file; -1: nothing was added yet */
+    bool is_new;      /* the file was not there before */
+    bool is_cut;      /* its last line may have no end: a crash or a full disk */
     size_t count, room;
     struct entry *entry;  /* sorted by name; of equal ones the last was added last */
     pthread_mutex_t lock; /* of what is added */
@@ -112,9 +113,11 @@ static enum vf_status read_all(struct vf_journal *journal, struct vf_error *erro
     if (file == NULL && fd < 0 && errno == ENOENT)
         return VF_OK;
     if (file == NULL)
-        return vf_fail(error, VF_FAILED, "--resume: " FILE_NAME " cannot be read: %s", strerror(errno));
+        return vf_fail(error, VF_FAILED, "--resume: %.200s/" FILE_NAME " cannot be read: %s", journal->path,
+                       strerror(errno));
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > MOST_BYTES)
-        status = vf_fail(error, VF_FAILED, "--resume: " FILE_NAME " is not a record of results; remove it");
+        status = vf_fail(error, VF_FAILED,
+                         "--resume: %.200s/" FILE_NAME " is not a record of results; remove it", journal->path);
     while (status == VF_OK && getline(&line, &room, file) > 0)
         if (read_entry(line, &entry))
             status = keep(journal, &entry, error);
@@ -132,6 +135,7 @@ enum vf_status vf_journal_open(struct vf_journal **out, const char *directory, b
     if (journal == NULL)
         return VF_FAILED;
     journal->fd = -1;
+    journal->path = directory;
     pthread_mutex_init(&journal->lock, NULL);
     journal->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (journal->directory < 0)
@@ -214,7 +218,11 @@ static enum vf_status add(struct vf_journal *journal, const char *name, const ch
                               (long long)file->st_mtim.tv_sec, (long long)file->st_mtim.tv_nsec, name) < 0;
     if (!journal->is_cut && (!sync || fdatasync(journal->fd) == 0))
         return VF_OK;
-    return vf_fail(error, VF_FAILED, "--out-dir: " FILE_NAME " cannot be written there: %s", strerror(errno));
+    return vf_fail(error, VF_FAILED,
+                   "%.200s/" FILE_NAME
+                   " cannot be written: %s; results are whole, but --resume will not know "
+                   "them as finished",
+                   journal->path, strerror(errno));
 }
 
 enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, const char *key,

@@ -12,7 +12,8 @@
 
 struct vf_journal; /* opaque */
 
-/* Opens the directory's journal; `read` what it holds, else only append. Owned by the caller. */
+/* Opens the directory's journal; `read` what it holds, else only append. Owned by the caller, who keeps
+ * `directory` until it is closed. */
 enum vf_status vf_journal_open(struct vf_journal **journal, const char *directory, bool read,
                                struct vf_error *error);
 

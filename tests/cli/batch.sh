@@ -301,6 +301,23 @@ test_resume_from_what_is_no_account() {
     done
 }
 
+# Results are right all the same: it is said once, with the path, and fails what was to be resumed.
+test_account_that_cannot_be_written() {
+    mkdir -p d/.volfilter-done e
+    expect 0 -f gaussian --out-dir d "$SMALL" "$IMAGE"
+    says "d/.volfilter-done cannot be written: Is a directory"
+    [ "$(wc -l <err)" -eq 1 ]
+    [ "$(names d)" = ".volfilter-done cell.png microaneurysms.png" ]
+    ln -s nowhere/account e/.volfilter-done
+    expect 1 -f gaussian --resume --out-dir e "$SMALL" "$IMAGE"
+    says "e/.volfilter-done cannot be written: No such file or directory"
+    [ "$(wc -l <err)" -eq 1 ]
+    same d/cell.png e/cell.png
+    expect 1 -f gaussian --resume --out-dir e "$SMALL"
+    echo bad >bad.png
+    expect 3 -f gaussian --out-dir e "$SMALL" bad.png
+}
+
 # Other weights under the same name have made other results.
 test_resume_knows_weights() {
     cp "$SMALL" a.png
