@@ -11,6 +11,9 @@
 #include "alloc.h"
 #include "interrupt.h"
 
+/* Of a list of files, each of which takes some 300 bytes of memory before the first is filtered. */
+#define MOST_LINES 1000000
+
 /* ---- which files ---- */
 
 /* `cause` is errno of a directory or name that cannot be read; 0: it is an input. */
@@ -120,13 +123,46 @@ static enum vf_status add_word(struct vf_batch *batch, const struct vf_command_l
     return add_file(batch, word, 0, error);
 }
 
+/* A line without its end; false at the end of the list. What has no end, or no lines, is not read on and on.
+ */
+static bool read_line(FILE *file, const char *list, size_t number, char line[PATH_MAX],
+                      enum vf_status *status, struct vf_error *error)
+{
+    size_t length = 0;
+    int c;
+    while ((c = getc(file)) != EOF && c != '\n') {
+        if (c == '\0')
+            *status = vf_fail(error, VF_USAGE,
+                              "--from-file=%.300s: line %zu contains a zero byte; names are separated by "
+                              "newlines: leave out find's -print0",
+                              list, number);
+        else if (length == PATH_MAX - 1)
+            *status =
+                vf_fail(error, VF_USAGE,
+                        "--from-file=%.300s: line %zu is longer than any file's name; LIST has a name in "
+                        "each line",
+                        list, number);
+        if (*status != VF_OK)
+            return false;
+        line[length++] = (char)c;
+    }
+    while (length > 0 && line[length - 1] == '\r')
+        length--;
+    line[length] = '\0';
+    if (ferror(file) || vf_interrupted) {
+        *status = vf_interrupted ? vf_fail(error, VF_INTERRUPTED, "interrupted; nothing was filtered")
+                                 : vf_fail(error, VF_FAILED, "--from-file=%.300s: cannot be read: %s", list,
+                                           strerror(errno));
+        return false;
+    }
+    return c != EOF || length > 0;
+}
+
 static enum vf_status add_lines(struct vf_batch *batch, const struct vf_command_line *line,
                                 struct vf_error *error)
 {
     const bool standard = strcmp(line->from_file, "-") == 0;
-    char *text = NULL;
-    size_t room = 0, number = 1;
-    ssize_t length;
+    char name[PATH_MAX];
     enum vf_status status = VF_OK;
     if (standard && isatty(STDIN_FILENO))
         return vf_fail(error, VF_USAGE,
@@ -135,26 +171,17 @@ static enum vf_status add_lines(struct vf_batch *batch, const struct vf_command_
     if (file == NULL)
         return vf_fail(error, VF_FAILED, "--from-file=%.300s: cannot be read: %s", line->from_file,
                        strerror(errno));
-    while (status == VF_OK && (length = getline(&text, &room, file)) > 0) {
-        if (memchr(text, '\0', (size_t)length) != NULL) {
-            status = vf_fail(error, VF_USAGE,
-                             "--from-file=%.300s: line %zu contains a zero byte; names are separated by "
-                             "newlines: leave out find's -print0",
-                             line->from_file, number);
-            break;
-        }
-        number++;
-        while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
-            text[--length] = '\0';
-        if (length > 0)
-            status = add_word(batch, line, text, error);
+    for (size_t number = 1; status == VF_OK && read_line(file, line->from_file, number, name, &status, error);
+         number++) {
+        if (number > MOST_LINES)
+            status =
+                vf_fail(error, VF_USAGE,
+                        "--from-file=%.300s: the list has more than %d lines, the maximum; split it, for "
+                        "example with split -l",
+                        line->from_file, MOST_LINES);
+        else if (name[0] != '\0')
+            status = add_word(batch, line, name, error);
     }
-    if (status == VF_OK && ferror(file) && vf_interrupted)
-        status = vf_fail(error, VF_INTERRUPTED, "interrupted; nothing was filtered");
-    else if (status == VF_OK && ferror(file))
-        status = vf_fail(error, VF_FAILED, "--from-file=%.300s: cannot be read: %s", line->from_file,
-                         strerror(errno));
-    free(text);
     if (!standard)
         fclose(file);
     return status;

@@ -34,8 +34,9 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
     [VF_OPTION_TREE] =
         {FILES, "tree", 0, NULL, NULL, NULL,
          "with --out-dir, keep each file's own path under DIR; a directory stands for all images below it"},
-    [VF_OPTION_FROM_FILE] = {FILES, "from-file", 0, "LIST", NULL, "a file, or '-' for standard input",
-                             "with --out-dir, also filter the files named in LIST, one per line"},
+    [VF_OPTION_FROM_FILE] =
+        {FILES, "from-file", 0, "LIST", NULL, "a file, or '-' for standard input",
+         "with --out-dir, also filter the files named in LIST, one per line, a million at most"},
     [VF_OPTION_RESUME] = {FILES, "resume", 0, NULL, NULL, NULL,
                           "with --out-dir, skip finished results: those made by the same chain and options "
                           "from the same file, and unchanged since; DIR/.volfilter-done records them until a "

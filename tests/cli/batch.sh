@@ -175,6 +175,20 @@ test_lists_of_files() {
     says "--from-file needs --out-dir"
 }
 
+# Neither what never ends a line nor what never ends its lines is read without end.
+test_from_file_without_end() {
+    head -c 100000 /dev/zero | tr '\0' x >long
+    expect 2 -f gaussian --out-dir d --from-file long
+    says "--from-file=long: line 1 is longer than any file's name"
+    expect 2 -f gaussian --out-dir d --from-file /dev/zero
+    says "--from-file=/dev/zero: there is a zero byte in line 1"
+    code=0
+    yes '' | "$VOLFILTER" -f gaussian --out-dir d --from-file - 2>err || code=$?
+    [ $code -eq 2 ]
+    says "--from-file=-: there are more than 1000000 lines"
+    [ ! -e d ]
+}
+
 # Each is written by a thread of its own; what fails between them is reported in its place.
 test_pictures_are_written_side_by_side() {
     mkdir in
