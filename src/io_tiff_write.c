@@ -221,6 +221,14 @@ static bool write_strips(struct vf_writer *writer, size_t top, size_t end, const
     return true;
 }
 
+/* Of what is written beside libtiff the stream does not know why it failed. False, as callers return it. */
+static bool keep_cause(struct tiff_writer *state)
+{
+    if (state->stream.io_error == 0 && state->stream.message[0] == '\0')
+        state->stream.io_error = errno;
+    return false;
+}
+
 static bool write_planes(struct vf_writer *writer, size_t page, const void *const planes[])
 {
     struct tiff_writer *state = writer->state;
@@ -228,9 +236,11 @@ static bool write_planes(struct vf_writer *writer, size_t page, const void *cons
     const size_t size = vf_type_size(info->type), samples = info->page_channels, nx = info->shape.nx;
     const int fd = state->stream.fd;
     if (page == 0) {
-        if (!set_layout(writer, 0) || !vf_tiff_begin_planes(state->tif, fd, info->big_endian, state->big,
-                                                            page_size(info), &state->planes_at))
+        if (!set_layout(writer, 0))
             return false;
+        if (!vf_tiff_begin_planes(state->tif, fd, info->big_endian, state->big, page_size(info),
+                                  &state->planes_at))
+            return keep_cause(state);
         state->next_at = state->planes_at;
     }
     for (size_t y = 0, rows; y < info->shape.ny; y += rows) {
@@ -242,10 +252,8 @@ static bool write_planes(struct vf_writer *writer, size_t page, const void *cons
                 vf_tiff_swap(state->strip, rows * nx * samples, size);
             data = state->strip;
         }
-        if (!vf_write_at(fd, data, rows * nx * samples * size, state->next_at)) {
-            state->stream.io_error = errno;
-            return false;
-        }
+        if (!vf_write_at(fd, data, rows * nx * samples * size, state->next_at))
+            return keep_cause(state);
         state->next_at += rows * nx * samples * size;
     }
     return true;
@@ -365,10 +373,8 @@ enum vf_status vf_tiff_finish(struct vf_writer *writer, struct vf_error *error)
     written = written && state->stream.io_error == 0 && state->stream.message[0] == '\0';
     if (written && state->together &&
         !vf_tiff_place_planes(state->stream.fd, info->big_endian, state->big, state->directories,
-                              state->planes_at, page_size(info))) {
-        state->stream.io_error = errno;
-        written = false;
-    }
+                              state->planes_at, page_size(info)))
+        written = keep_cause(state);
     if (!written)
         return vf_fail(error, VF_FAILED, "cannot be written: %s",
                        vf_tiff_cause(&state->stream, "unknown cause"));

@@ -1,0 +1,90 @@
+/* Every write of a result fails in turn: a message that says why, and no file. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "io_samples.h"
+
+TestSuite(io_writes, .init = samples_begin, .fini = samples_end, .timeout = 300);
+
+static int left = -1; /* writes until one fails; negative: none does */
+
+/* In the place of the C library's. */
+ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset);
+ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset)
+{
+    if (left >= 0 && left-- == 0) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return syscall(SYS_pwrite64, fd, data, bytes, offset);
+}
+
+static enum vf_status write_volume(const char *path, const struct vf_info *result,
+                                   const struct vf_volume *volume, struct vf_error *error)
+{
+    struct vf_writer *writer;
+    const void *planes[4];
+    const struct vf_output_options options = {.compression = result->compression};
+    enum vf_status status;
+    VF_TRY(vf_writer_open(&writer, path, result->format, result, &options, error));
+    for (size_t page = 0; page < result->page_count; page++) {
+        size_t t, z, c;
+        vf_info_page_place(result, page, &t, &z, &c);
+        for (size_t k = 0; k < result->page_channels; k++)
+            planes[k] = vf_volume_plane(volume, t, c + k, z);
+        VF_TRY(vf_writer_write(writer, page, planes, error));
+    }
+    VF_TRY(vf_writer_finish(writer, error));
+out:
+    vf_writer_close(writer);
+    return status;
+}
+
+static void fail_each(const struct tiff_sample *sample, const char *name, enum vf_compression compression)
+{
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    struct vf_info result;
+    struct vf_error error;
+    enum vf_format format = VF_FORMAT_TIFF;
+    enum vf_status status = VF_FAILED;
+    int failures = 0;
+    tiff_sample_write(sample_path("in.tif"), sample);
+    sample_read(sample_path("in.tif"), &reader, &volume);
+    vf_format_by_name(name, &format);
+    vf_info_for_result(vf_reader_info(reader), format, volume.type, 1, &result);
+    result.compression = compression;
+    for (; status != VF_OK; failures++) {
+        cr_assert_lt(failures, 1000);
+        left = failures;
+        status = write_volume(sample_path(name), &result, &volume, &error);
+        left = -1;
+        if (status == VF_OK)
+            break;
+        cr_expect(strstr(error.text, strerror(ENOSPC)) != NULL, "write %d of %s: %s", failures, name,
+                  error.text);
+        cr_assert_eq(sample_file_count(), 1, "write %d of %s left a file", failures, name);
+    }
+    cr_expect_gt(failures, 2);
+    cr_assert_eq(unlink(sample_path(name)), 0);
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+}
+
+Test(io_writes, each_fails)
+{
+    static const char imagej[] = "ImageJ=1.53\nimages=6\nchannels=2\nslices=3\nhyperstack=true\n";
+    const struct tiff_sample plain = {.type = VF_U16, .nx = 20, .ny = 10, .pages = 3, .samples = 3};
+    const struct tiff_sample grey = {.type = VF_U8, .nx = 20, .ny = 10, .pages = 3};
+    const struct tiff_sample hyperstack = {
+        .type = VF_U16, .nx = 20, .ny = 10, .pages = 6, .big_endian = true, .description = imagej};
+    fail_each(&plain, "out.tif", VF_COMPRESS_NONE);
+    fail_each(&plain, "out.tif", VF_COMPRESS_LZW);
+    fail_each(&grey, "out.tif", VF_COMPRESS_NONE);
+    fail_each(&hyperstack, "out.tif", VF_COMPRESS_NONE);
+    fail_each(&hyperstack, "out.tif", VF_COMPRESS_DEFLATE);
+    fail_each(&grey, "out.mrc", VF_COMPRESS_NONE);
+}
