@@ -130,7 +130,7 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
             const int across = shape[i][0] / pack;
             const struct vf_kernel_config config = {.block = {across, shape[i][1] / across, 1},
                                                     .work = {pack, RUN, 1},
-                                                    .stream = (int)vf_ceil_div(c->ny, chunks * RUN) * RUN,
+                                                    .stream = vf_whole_steps(vf_ceil_div(c->ny, chunks), RUN),
                                                     .interior = true};
             vf_candidate_add(&all, &config);
         }

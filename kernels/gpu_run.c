@@ -1,5 +1,7 @@
 #include "kernels/gpu_run.h"
 
+#include <limits.h>
+
 #include "src/size.h"
 
 bool vf_is_run(const struct vf_kernel_case *c, int run)
@@ -46,6 +48,11 @@ const char *vf_fields_refuse(const struct vf_kernel_case *c, const struct vf_sta
     return NULL;
 }
 
+int vf_whole_steps(ptrdiff_t places, int step)
+{
+    return (int)vf_smaller(vf_ceil_div(places, step), INT_MAX / step) * step;
+}
+
 void vf_candidates_add_chunks(struct vf_candidate_list *list, const struct vf_kernel_config *like, int axis,
                               ptrdiff_t least)
 {
@@ -55,7 +62,7 @@ void vf_candidates_add_chunks(struct vf_candidate_list *list, const struct vf_ke
     for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
         const ptrdiff_t chunk = vf_ceil_div(places, chunks[i]);
         struct vf_kernel_config config = *like;
-        config.stream = (int)vf_ceil_div(chunk, step) * step;
+        config.stream = vf_whole_steps(chunk, step);
         if (i > 0 && chunk < least)
             break;
         vf_candidate_add(list, &config);

@@ -61,7 +61,7 @@ struct vf_gpu_scheme {
     int (*candidates)(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                       int room);
     /* NULL, or why a configuration, which may be the user's, cannot be run; vf_kernel_limits has what every
-     * scheme asks. */
+     * scheme asks. Of configurations that no scheme has made vf_gpu_scheme_forbids is asked. */
     const char *(*forbids)(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                            const struct vf_kernel_config *config);
     /* Cells that one tile, a block's work, covers along x, y, z. */
@@ -136,6 +136,10 @@ int vf_tap_param(const struct vf_stage *stage, int t);
 
 /* NULL, or why the scheme cannot take the case. */
 const char *vf_gpu_scheme_refuses(const struct vf_gpu_scheme *scheme, const struct vf_kernel_case *c);
+
+/* NULL, or why the scheme cannot run a configuration, which may be anyone's: the user's, or a file's. */
+const char *vf_gpu_scheme_forbids(const struct vf_gpu_scheme *scheme, const struct vf_kernel_case *c,
+                                  const struct vf_gpu *gpu, const struct vf_kernel_config *config);
 
 /* Bytes of the compute type; cells of a pack. */
 size_t vf_kernel_element(const struct vf_kernel_case *c);

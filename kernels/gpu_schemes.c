@@ -238,24 +238,42 @@ bool vf_kernel_source_has_halo(const struct vf_kernel_case *c, int k)
     return c->source_halo[k][0] > 0 || c->source_halo[k][1] > 0 || c->source_halo[k][2] > 0;
 }
 
-const char *vf_kernel_limits(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
-                             const struct vf_kernel_config *config, size_t shared)
+/* Bounds on the numbers that sizes are computed from, so that no product of them overflows. */
+static const char *check_sizes(const struct vf_gpu *gpu, const struct vf_kernel_config *config)
 {
-    long long threads = 1;
+    enum { MOST = 1024 };
+    long long threads = 1, cells = 1;
     for (int axis = 0; axis < 3; axis++) {
-        if (config->block[axis] < 1 || config->work[axis] < 1 || config->block[axis] > 1024 ||
-            config->work[axis] > 1024)
+        if (config->block[axis] < 1 || config->work[axis] < 1 || config->block[axis] > MOST ||
+            config->work[axis] > MOST)
             return "block and work sizes must be 1 to 1024";
         threads *= config->block[axis];
+        cells *= config->work[axis];
     }
     if (threads > gpu->block_threads)
         return "the block has more threads than the device allows";
+    if (cells > MOST)
+        return "a thread can compute at most 1024 cells";
+    return config->stream < 0 ? "stream must be a number of planes" : NULL;
+}
+
+const char *vf_gpu_scheme_forbids(const struct vf_gpu_scheme *scheme, const struct vf_kernel_case *c,
+                                  const struct vf_gpu *gpu, const struct vf_kernel_config *config)
+{
+    const char *reason = check_sizes(gpu, config);
+    return reason != NULL ? reason : scheme->forbids(c, gpu, config);
+}
+
+const char *vf_kernel_limits(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                             const struct vf_kernel_config *config, size_t shared)
+{
+    const char *reason = check_sizes(gpu, config);
+    if (reason != NULL)
+        return reason;
     if (config->block[2] > 64)
         return "a block can have at most 64 threads along z";
     if (c->flow->dim == 2 && (config->block[2] > 1 || config->work[2] > 1))
         return "2D blocks are flat: their z must be 1";
-    if (config->stream < 0)
-        return "stream must be a number of planes";
     if (shared > gpu->block_shared)
         return "a block needs more shared memory than the device has";
     return NULL;

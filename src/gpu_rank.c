@@ -220,7 +220,7 @@ static int list_candidates(const struct vf_kernel_case *c, const struct vf_gpu *
         struct vf_kernel_config config = list[i];
         if (forced != NULL)
             apply(forced, &config);
-        const char *reason = scheme->forbids(c, gpu, &config);
+        const char *reason = vf_gpu_scheme_forbids(scheme, c, gpu, &config);
         if (reason == NULL)
             list[count++] = config;
         else if (*why == NULL)
@@ -309,7 +309,7 @@ int vf_gpu_rechunk(const struct vf_kernel_case *c, const struct vf_gpu *gpu, con
         *other = *of;
         other->config.stream = (int)ceil(extent / others);
         if (others == chunks || other->config.stream == last ||
-            of->scheme->forbids(c, gpu, &other->config) != NULL)
+            vf_gpu_scheme_forbids(of->scheme, c, gpu, &other->config) != NULL)
             continue;
         last = other->config.stream;
         vf_gpu_fit_grid(c, of->scheme, &other->config);
@@ -399,7 +399,7 @@ static bool has_its_tiles(const struct vf_kernel_case *c, const struct vf_gpu *g
                           const struct vf_known *known)
 {
     ptrdiff_t here[3], there[3];
-    if (!known->won.tuned || known->won.scheme->forbids(c, gpu, &known->won.config) != NULL)
+    if (!known->won.tuned || vf_gpu_scheme_forbids(known->won.scheme, c, gpu, &known->won.config) != NULL)
         return false;
     vf_gpu_tiles(c, known->won.scheme, &known->won.config, here);
     vf_gpu_tiles(&known->there, known->won.scheme, &known->won.config, there);

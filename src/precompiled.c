@@ -143,7 +143,7 @@ static int rank_choices(const struct vf_precompiled *precompiled, const struct v
     for (int i = 0; i < precompiled->choices.count && count < MOST_CHOICES; i++) {
         const struct vf_tuned *entry = &precompiled->choices.entry[i];
         if (strcmp(entry->kernel_case, name) != 0 || vf_gpu_scheme_refuses(entry->scheme, c) != NULL ||
-            entry->scheme->forbids(c, gpu, &entry->config) != NULL)
+            vf_gpu_scheme_forbids(entry->scheme, c, gpu, &entry->config) != NULL)
             continue;
         struct vf_ranked choice = {.scheme = entry->scheme, .config = entry->config, .precompiled = true};
         vf_gpu_fit_grid(c, choice.scheme, &choice.config);

@@ -314,7 +314,7 @@ int vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *
         k->on = device_of(entry, gpu);
         if (!grid_of(entry, &k->there.nx, &k->there.ny, &k->there.nz) ||
             vf_gpu_scheme_refuses(entry->scheme, &k->there) != NULL ||
-            entry->scheme->forbids(&k->there, gpu, &entry->config) != NULL)
+            vf_gpu_scheme_forbids(entry->scheme, &k->there, gpu, &entry->config) != NULL)
             continue;
         k->won = (struct vf_ranked){.scheme = entry->scheme,
                                     .config = entry->config,

@@ -1,6 +1,7 @@
 /* Plans for a GPU: which stages a kernel takes, where its fields are, what the user forces. No device is
  * needed. */
 #include <criterion/criterion.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -341,6 +342,10 @@ Test(gpu_plan, what_cannot_be_forced_is_refused_in_words)
     } cases[] = {
         {"gradient", "separable-stream", "scheme separable-stream cannot run stage GM: "},
         {"gaussian", "big-tile:block=1024x1024x1", "scheme big-tile cannot run stage GX: "},
+        {"gaussian", "big-tile:block=1048576x1x2:work=1048576x128x1024",
+         "scheme big-tile cannot run stage GX: block and work sizes are 1 to 1024"},
+        {"gaussian", "big-tile:work=1024x1024x1024",
+         "scheme big-tile cannot run stage GX: a thread computes 1024 cells at most"},
         {"gaussian", "nosuch", "--scheme nosuch: the GPU has global-read, "},
         {"gaussian", "global-read:stream=3", "scheme global-read cannot run stage GX: "},
         {"gaussian", "global-read:fuse=2",
@@ -437,6 +442,20 @@ Test(gpu_plan, registers_that_are_a_guess)
         close_kernel(&k);
     }
     cr_expect(are_unsure);
+}
+
+/* Whole steps of the longest axis that there can be are more than an int. */
+Test(gpu_plan, streams_end_within_an_int)
+{
+    struct vf_kernel_config list[512];
+    struct kernel k;
+    int longest = 0;
+    open_kernel(&k, "gaussian:sigma=0x0x20", 64, 1, INT_MAX, "long-line");
+    const int count = k.launch->scheme->candidates(&k.work.c, &k.p.gpu, list, 512);
+    for (int i = 0; i < count; i++)
+        longest = list[i].stream > longest ? list[i].stream : longest;
+    cr_expect_gt(longest, INT_MAX / 2 + 1);
+    close_kernel(&k);
 }
 
 Test(gpu_plan, a_stream_ends_with_the_grid)
