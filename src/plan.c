@@ -421,22 +421,25 @@ static enum vf_status lay_out(struct vf_plan *plan, const struct atom *atom, int
     plan->run = vf_alloc(3 * (size_t)runs, sizeof *plan->run, "the plan", error);
     enum vf_status status = plan->piece == NULL || plan->run == NULL ? VF_FAILED : VF_OK;
     for (int r = runs - 1; r >= 0 && status == VF_OK; r--) {
-        const int begin = begins[r], end = r > 0 ? begins[r - 1] : count;
+        const int begin = begins[r], end = r > 0 ? begins[r - 1] : count, sweeps_before = runs - 1 - r;
         for (int each = 0; each < 2 && status == VF_OK; each++) {
             if (!needs_prepass(plan, atom, begin, each))
                 continue;
             struct vf_run *run = &plan->run[plan->run_count++];
             plan->piece[plan->piece_count] = (struct vf_piece){atom[begin].link, 1};
-            *run = (struct vf_run){plan->piece_count, plan->piece_count + 1, .prepass = true, .each = each,
-                                   .from_file = begin == 0};
+            *run =
+                (struct vf_run){plan->piece_count, plan->piece_count + 1,   .prepass = true,
+                                .each = each,      .from_file = begin == 0, .sweeps_before = sweeps_before};
             plan->piece_count++;
             status = weigh_newest(plan, error);
         }
         if (status != VF_OK)
             break;
         struct vf_run *run = &plan->run[plan->run_count++];
-        *run = (struct vf_run){
-            .piece_begin = plan->piece_count, .from_file = begin == 0, .to_file = end == count};
+        *run = (struct vf_run){.piece_begin = plan->piece_count,
+                               .from_file = begin == 0,
+                               .to_file = end == count,
+                               .sweeps_before = sweeps_before};
         plan->piece_count += pieces_of(atom, begin, end, plan->piece + plan->piece_count);
         run->piece_end = plan->piece_count;
         status = weigh_newest(plan, error);

@@ -35,6 +35,7 @@ struct vf_run {
     int piece_begin, piece_end; /* of plan->piece */
     bool prepass;               /* it takes the global values that the link of piece_begin needs */
     bool each;                  /* of a pre-pass: the values of each iteration; else those of the first one */
+    int sweeps_before;          /* runs before it that are no pre-passes */
     bool from_file;             /* its sources are the image; else volumes between runs */
     bool to_file;               /* its sinks are the result; else volumes between runs */
     bool in_result; /* if the whole is held in memory: its sinks are stored in the result's volume */

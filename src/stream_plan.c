@@ -1,5 +1,6 @@
 #include "stream_plan.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "alloc.h"
@@ -69,12 +70,19 @@ double vf_stream_memory_seconds(double bytes)
     return bytes / FRESH_BYTES_PER_SECOND;
 }
 
+/* Runs are counted by what is before them, which no pre-pass adds to: the last one that has as many. */
 int vf_stream_run_of(const struct vf_plan *plan, const struct vf_pass *pass, int index)
 {
-    int r = pass->run_begin;
-    for (;; r++)
-        if (!plan->run[r].prepass && index-- == 0)
-            return r;
+    const int before = plan->run[pass->run_begin].sweeps_before + index;
+    int low = pass->run_begin + index, high = plan->run_count;
+    while (high - low > 1) {
+        const int middle = low + (high - low) / 2;
+        if (plan->run[middle].sweeps_before <= before)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 /* The run that reads window `index`; -1: none. */
@@ -100,19 +108,20 @@ static void count_fields(const struct vf_plan *plan, const struct vf_stream_ends
     }
 }
 
-struct vf_window_shape vf_stream_window(const struct vf_stream_plan *stream, const struct vf_plan *plan,
-                                        const struct vf_stream_ends *ends, const struct vf_pass *pass,
-                                        int index)
+/* `reach`: of all runs from the window's reader on, together; of a window between two runs that reader's own
+ * gives the same bytes. */
+static struct vf_window_shape shape_window(const struct vf_stream_plan *stream, const struct vf_plan *plan,
+                                           const struct vf_stream_ends *ends, const struct vf_pass *pass,
+                                           int index, ptrdiff_t reach)
 {
     const int runs = pass->runs, reader = reader_of(plan, pass, index);
     const bool periodic = (plan->context.dim == 3 || plan->by_rows) && plan->context.boundary == VF_WRAP;
     /* Another thread fills or empties it. */
     const bool end = index == 0 || (index == runs && pass->stores);
-    ptrdiff_t beyond = 0, all = vf_stream_extent(plan);
+    const ptrdiff_t beyond = periodic ? reach : 0;
+    ptrdiff_t all = vf_stream_extent(plan);
     struct vf_window_shape shape;
     count_fields(plan, ends, pass, index, &shape);
-    for (int i = index; i < runs + (pass->prepass >= 0) && periodic; i++)
-        beyond += stream->run[reader_of(plan, pass, i)].reach;
     shape.low = -beyond;
     shape.high = all + beyond;
     const ptrdiff_t on_their_way = pass->slab * vf_stream_depth(plan, pass);
@@ -131,6 +140,16 @@ struct vf_window_shape vf_stream_window(const struct vf_stream_plan *stream, con
     return shape;
 }
 
+struct vf_window_shape vf_stream_window(const struct vf_stream_plan *stream, const struct vf_plan *plan,
+                                        const struct vf_stream_ends *ends, const struct vf_pass *pass,
+                                        int index)
+{
+    ptrdiff_t reach = 0;
+    for (int i = index; i < pass->runs + (pass->prepass >= 0); i++)
+        reach += stream->run[reader_of(plan, pass, i)].reach;
+    return shape_window(stream, plan, ends, pass, index, reach);
+}
+
 /* ---- one plan, one slab ---- */
 
 struct trial {
@@ -143,17 +162,41 @@ struct trial {
     int known_count[MOST_SLABS]; /* for each thickness: of so many runs, from the first one on */
 };
 
+/* What the runs of a pass hold, all but its first and last window, which change as it gets longer. */
+struct held {
+    double between; /* bytes of the windows between them */
+    double work;    /* of the one that works in most */
+    ptrdiff_t reach;
+};
+
+/* Adds run number `index`, the last one of the pass so far. */
+static void hold(const struct trial *t, const struct vf_pass *pass, int index, struct held *held)
+{
+    const struct vf_stream_run *run = &t->stream.run[vf_stream_run_of(t->plan, pass, index)];
+    if (index > 0)
+        held->between += shape_window(&t->stream, t->plan, &t->request->ends, pass, index, run->reach).bytes;
+    held->work = fmax(held->work, run->work);
+    held->reach += run->reach;
+}
+
+static double held_bytes(const struct trial *t, const struct vf_pass *pass, const struct held *held)
+{
+    const struct vf_stream_run none = {.work = 0};
+    const struct vf_stream_run *last = pass->prepass >= 0 ? &t->stream.run[pass->prepass] : &none;
+    double bytes = held->between + fmax(held->work, last->work);
+    bytes += shape_window(&t->stream, t->plan, &t->request->ends, pass, 0, held->reach + last->reach).bytes;
+    if (pass->runs > 0)
+        bytes += shape_window(&t->stream, t->plan, &t->request->ends, pass, pass->runs, last->reach).bytes;
+    return bytes;
+}
+
 /* Memory of a pass. */
 static double pass_bytes(const struct trial *t, const struct vf_pass *pass)
 {
-    double bytes = 0, work = 0;
-    for (int i = 0; i <= pass->runs; i++) {
-        const int reader = reader_of(t->plan, pass, i);
-        bytes += vf_stream_window(&t->stream, t->plan, &t->request->ends, pass, i).bytes;
-        if (reader >= 0 && t->stream.run[reader].work > work)
-            work = t->stream.run[reader].work;
-    }
-    return bytes + work;
+    struct held held = {0};
+    for (int i = 0; i < pass->runs; i++)
+        hold(t, pass, i, &held);
+    return held_bytes(t, pass, &held);
 }
 
 /* Counters of a pre-pass, all threads' and channels': a percentile's are the largest. */
@@ -252,10 +295,10 @@ static enum vf_status weigh_runs(struct trial *t, int begin, int end, int s, str
     return VF_OK;
 }
 
-static bool fits(const struct trial *t, struct vf_pass *pass)
+static bool fits(const struct trial *t, struct vf_pass *pass, const struct held *held)
 {
     pass->to_file = pass->run_end == t->plan->run_count;
-    pass->bytes = pass_bytes(t, pass);
+    pass->bytes = held_bytes(t, pass, held);
     return pass->bytes <= t->request->bytes;
 }
 
@@ -268,6 +311,7 @@ static bool next_pass(const struct trial *t, int begin, int fresh, bool from_fil
     const struct vf_plan *plan = t->plan;
     struct vf_pass longer = {
         .run_begin = begin, .run_end = begin, .prepass = -1, .from_file = from_file, .slab = slab};
+    struct held held = {0};
     bool good = false;
     for (int r = begin; r < plan->run_count && longer.prepass < 0; r++) {
         if (plan->run[r].prepass && r < fresh)
@@ -278,10 +322,11 @@ static bool next_pass(const struct trial *t, int begin, int fresh, bool from_fil
             longer.run_end = r + 1;
             longer.runs++;
             longer.stores = true;
+            hold(t, &longer, longer.runs - 1, &held);
         }
         if (r < fresh)
             continue;
-        if (!fits(t, &longer)) {
+        if (!fits(t, &longer, &held)) {
             if (!good)
                 *pass = longer;
             break;
@@ -412,7 +457,8 @@ static enum vf_status choose_thickness(struct trial *t, struct vf_pass *pass, st
         if (status != VF_OK)
             return status;
         other.slab = t->slab[s];
-        if (!fits(t, &other))
+        other.bytes = pass_bytes(t, &other);
+        if (other.bytes > t->request->bytes)
             continue;
         predict_pass(t, &other);
         if (best < 0 || other.seconds < pass->seconds) {

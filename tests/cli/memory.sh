@@ -197,3 +197,12 @@ test_allocations_may_fail_in_slabs() {
     done
     [ $((failed * step)) -gt 150 ]
 }
+
+# Runs by the thousand in one pass: what is held of each is added up, not all of them again for each more.
+test_planning_of_many_runs_takes_no_minutes() {
+    sparse 16 16 300000 long.mrc
+    for boundary in nearest wrap; do
+        timeout 60 "$VOLFILTER" --dry-run --backend cpu --memory 100G --boundary $boundary \
+            -f eed:iterations=3000:k=3:sigma=9:rho=9 long.mrc o.mrc
+    done
+}
