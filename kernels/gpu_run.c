@@ -1,7 +1,5 @@
 #include "kernels/gpu_run.h"
 
-#include <limits.h>
-
 #include "src/size.h"
 
 bool vf_is_run(const struct vf_kernel_case *c, int run)
@@ -50,7 +48,7 @@ const char *vf_fields_refuse(const struct vf_kernel_case *c, const struct vf_sta
 
 int vf_whole_steps(ptrdiff_t places, int step)
 {
-    return (int)vf_smaller(vf_ceil_div(places, step), INT_MAX / step) * step;
+    return (int)vf_smaller(vf_ceil_div(places, step), VF_MOST_STREAM / step) * step;
 }
 
 void vf_candidates_add_chunks(struct vf_candidate_list *list, const struct vf_kernel_config *like, int axis,

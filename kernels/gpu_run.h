@@ -23,7 +23,7 @@ const char *vf_run_limits(const struct vf_kernel_case *c, const struct vf_gpu *g
 /* NULL, or why a kernel that takes this stage alone, one field after another, cannot take the case. */
 const char *vf_fields_refuse(const struct vf_kernel_case *c, const struct vf_stage *stage);
 
-/* As many as `places` in whole steps, or as are an int. */
+/* As many as `places` in whole steps, or as a block may stream. */
 int vf_whole_steps(ptrdiff_t places, int step);
 
 /* Adds `like` to the list several times: streaming the whole axis (1 y, 2 z), and in equal chunks of it, of

@@ -137,6 +137,9 @@ int vf_tap_param(const struct vf_stage *stage, int t);
 /* NULL, or why the scheme cannot take the case. */
 const char *vf_gpu_scheme_refuses(const struct vf_gpu_scheme *scheme, const struct vf_kernel_case *c);
 
+/* Planes or rows that a block streams, at most: a step more is still an int. */
+enum { VF_MOST_STREAM = 1 << 30 };
+
 /* NULL, or why the scheme cannot run a configuration, which may be anyone's: the user's, or a file's. */
 const char *vf_gpu_scheme_forbids(const struct vf_gpu_scheme *scheme, const struct vf_kernel_case *c,
                                   const struct vf_gpu *gpu, const struct vf_kernel_config *config);

@@ -254,7 +254,7 @@ static const char *check_sizes(const struct vf_gpu *gpu, const struct vf_kernel_
         return "the block has more threads than the device allows";
     if (cells > MOST)
         return "a thread can compute at most 1024 cells";
-    return config->stream < 0 ? "stream must be a number of planes" : NULL;
+    return config->stream < 0 || config->stream > VF_MOST_STREAM ? "stream must be a number of planes" : NULL;
 }
 
 const char *vf_gpu_scheme_forbids(const struct vf_gpu_scheme *scheme, const struct vf_kernel_case *c,

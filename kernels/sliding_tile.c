@@ -1,6 +1,7 @@
 /* The host side of sliding-tile: the window in shared memory, the steps that a plan may choose, and what a
  * block does, for the model. kernels/sliding_tile.cu is the kernel. */
 #include "kernels/gpu_box.h"
+#include "src/size.h"
 
 enum { ALONG_Y, ALONG_Z };
 
@@ -116,7 +117,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     ptrdiff_t size[3], step[3];
     tile(c, config, size);
     vf_box_tile(c, config, step);
-    traffic->steps = size[slide_axis(config)] / step[slide_axis(config)];
+    /* A grid that is thinner than a step takes one all the same. */
+    traffic->steps = vf_larger(1, size[slide_axis(config)] / step[slide_axis(config)]);
     vf_tile_sectors(c, config, size, true, traffic);
     vf_box_operations(c, config, true, traffic->steps, traffic);
     vf_tile_fill(c, config, size, traffic);

@@ -345,7 +345,7 @@ Test(gpu_plan, what_cannot_be_forced_is_refused_in_words)
         {"gaussian", "big-tile:block=1048576x1x2:work=1048576x128x1024",
          "scheme big-tile cannot run stage GX: block and work sizes are 1 to 1024"},
         {"gaussian", "big-tile:work=1024x1024x1024",
-         "scheme big-tile cannot run stage GX: a thread computes 1024 cells at most"},
+         "scheme big-tile cannot run stage GX: a thread can compute at most 1024 cells"},
         {"gaussian", "nosuch", "--scheme nosuch: the GPU has global-read, "},
         {"gaussian", "global-read:stream=3", "scheme global-read cannot run stage GX: "},
         {"gaussian", "global-read:fuse=2",
@@ -444,17 +444,40 @@ Test(gpu_plan, registers_that_are_a_guess)
     cr_expect(are_unsure);
 }
 
-/* Whole steps of the longest axis that there can be are more than an int. */
+/* Whole steps of the longest axis that there can be are more than an int, and so is one plane more. */
 Test(gpu_plan, streams_end_within_an_int)
 {
-    struct vf_kernel_config list[512];
+    static const char *const cases[][2] = {{"gaussian:sigma=0x0x20", "long-line"},
+                                           {"gaussian", "separable-stream"},
+                                           {"gradient", "register-stream"},
+                                           {"ced:C=1:iterations=1", NULL}};
+    for (int i = 0; i < COUNT(cases); i++) {
+        struct vf_kernel_config list[512];
+        struct kernel k;
+        int longest = 0;
+        open_kernel(&k, cases[i][0], 64, 1, INT_MAX, cases[i][1]);
+        const int count = k.launch->scheme->candidates(&k.work.c, &k.p.gpu, list, 512);
+        for (int c = 0; c < count; c++)
+            longest = list[c].stream > longest ? list[c].stream : longest;
+        cr_expect_leq(longest, VF_MOST_STREAM);
+        if (i == 0)
+            cr_expect_gt(longest, VF_MOST_STREAM / 2);
+        close_kernel(&k);
+    }
+}
+
+Test(gpu_plan, a_grid_thinner_than_a_step_takes_one)
+{
     struct kernel k;
-    int longest = 0;
-    open_kernel(&k, "gaussian:sigma=0x0x20", 64, 1, INT_MAX, "long-line");
-    const int count = k.launch->scheme->candidates(&k.work.c, &k.p.gpu, list, 512);
-    for (int i = 0; i < count; i++)
-        longest = list[i].stream > longest ? list[i].stream : longest;
-    cr_expect_gt(longest, INT_MAX / 2 + 1);
+    struct vf_kernel_traffic t = {.threads = 128, .steps = 1, .loads_in_flight = 1};
+    open_kernel(&k, "gradient", 4096, 1, 1, "sliding-tile");
+    struct vf_kernel_config config = k.launch->config;
+    config.stream = 1;
+    k.launch->scheme->tile(&k.work.c, &config, t.tile);
+    vf_gpu_tiles(&k.work.c, k.launch->scheme, &config, t.blocks);
+    k.launch->scheme->traffic(&k.work.c, &k.p.gpu, &config, &t);
+    cr_expect_eq(t.steps, 1);
+    cr_expect(isfinite(t.loads_in_flight));
     close_kernel(&k);
 }
 
