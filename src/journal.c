@@ -116,8 +116,9 @@ static enum vf_status read_all(struct vf_journal *journal, struct vf_error *erro
         return vf_fail(error, VF_FAILED, "--resume: %.200s/" FILE_NAME " cannot be read: %s", journal->path,
                        strerror(errno));
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > MOST_BYTES)
-        status = vf_fail(error, VF_FAILED,
-                         "--resume: %.200s/" FILE_NAME " is not a record of results; remove it", journal->path);
+        status =
+            vf_fail(error, VF_FAILED, "--resume: %.200s/" FILE_NAME " is not a record of results; remove it",
+                    journal->path);
     while (status == VF_OK && getline(&line, &room, file) > 0)
         if (read_entry(line, &entry))
             status = keep(journal, &entry, error);

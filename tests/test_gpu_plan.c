@@ -343,7 +343,7 @@ Test(gpu_plan, what_cannot_be_forced_is_refused_in_words)
         {"gradient", "separable-stream", "scheme separable-stream cannot run stage GM: "},
         {"gaussian", "big-tile:block=1024x1024x1", "scheme big-tile cannot run stage GX: "},
         {"gaussian", "big-tile:block=1048576x1x2:work=1048576x128x1024",
-         "scheme big-tile cannot run stage GX: block and work sizes are 1 to 1024"},
+         "scheme big-tile cannot run stage GX: block and work sizes must be 1 to 1024"},
         {"gaussian", "big-tile:work=1024x1024x1024",
          "scheme big-tile cannot run stage GX: a thread can compute at most 1024 cells"},
         {"gaussian", "nosuch", "--scheme nosuch: the GPU has global-read, "},

@@ -181,11 +181,11 @@ test_from_file_without_end() {
     expect 2 -f gaussian --out-dir d --from-file long
     says "--from-file=long: line 1 is longer than any file's name"
     expect 2 -f gaussian --out-dir d --from-file /dev/zero
-    says "--from-file=/dev/zero: there is a zero byte in line 1"
+    says "--from-file=/dev/zero: line 1 contains a zero byte"
     code=0
     yes '' | "$VOLFILTER" -f gaussian --out-dir d --from-file - 2>err || code=$?
     [ $code -eq 2 ]
-    says "--from-file=-: there are more than 1000000 lines"
+    says "--from-file=-: the list has more than 1000000 lines"
     [ ! -e d ]
 }
 
