@@ -75,8 +75,8 @@ void vf_tuning_write_entry(const struct vf_tuned *entry, struct vf_text *lines);
 /* The user's lines, those that are not understood last. */
 void vf_tuning_write(const struct vf_tuning *tuning, struct vf_text *lines);
 
-/* Reads the user's file, which lies beside the cache's entries, if there is one that can be read, and then what
- * comes with the program (kernels/tuned.txt). */
+/* Reads the user's file, which lies beside the cache's entries, if there is one that can be read, and then
+ * what comes with the program (kernels/tuned.txt). */
 enum vf_status vf_tuning_open(struct vf_tuning *tuning, const struct vf_cache *cache, struct vf_error *error);
 
 /* Writes the user's entries to the user's file, and its name to `path`. Its folder must be there
