@@ -157,12 +157,11 @@ static enum vf_status add_missing(void *context, const struct vf_kernel_case *c,
     struct missing *missing = context;
     struct vf_cache_key key = missing->cuda->key;
     const int known = missing->list.count;
-    void *cubin;
+    void *cubin = NULL;
     size_t bytes;
     vf_cache_key_add_text(&key, text);
     if (launch->precompiled || vf_cache_get(&missing->cuda->cache, &key, &cubin, &bytes)) {
-        if (!launch->precompiled)
-            vf_free(cubin);
+        vf_free(cubin);
         vf_free(text);
         return VF_OK;
     }
