@@ -131,7 +131,7 @@ static struct vf_cuda_kernel kernel_of(struct bench_device *device, const char *
     return kernel;
 }
 
-void bench_array_fill(struct bench_device *device, CUdeviceptr array, struct bench_grid grid,
+void bench_array_fill(struct bench_device *device, CUdeviceptr array, struct bench_grid grid, bool poisoned,
                       const struct bench_random *random)
 {
     static const char *const name[] = {
@@ -144,7 +144,7 @@ void bench_array_fill(struct bench_device *device, CUdeviceptr array, struct ben
     snprintf(head, sizeof head, "typedef %s element;\n#define IS_REAL %d\n", name[random->type],
              is_real(random->type));
     const struct vf_cuda_kernel kernel = kernel_of(device, head, fill_text);
-    CUDA(cuMemsetD8Async(array, 0xff, bench_array_bytes(grid, random->type), NULL));
+    CUDA(cuMemsetD8Async(array, poisoned ? 0xff : 0, bench_array_bytes(grid, random->type), NULL));
     CUDA(cuLaunchKernel(kernel.function, (unsigned)(grid.ny * grid.nz),
                         (unsigned)((grid.nx + THREADS - 1) / THREADS), 1, THREADS, 1, 1, 0, NULL, params,
                         NULL));

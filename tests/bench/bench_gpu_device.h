@@ -41,8 +41,9 @@ struct bench_random bench_random_of(const struct bench_device *device, int numbe
 /* The value at a cell; the same on the host and on the device. */
 double bench_random_value(const struct bench_random *random, unsigned cell);
 
-/* Fills an array. The padding between its rows is filled with NaN. */
-void bench_array_fill(struct bench_device *device, CUdeviceptr array, struct bench_grid grid,
+/* Fills an array. The padding between its rows is filled with NaN if it is `poisoned`, which makes some
+ * bodies slow; else with 0, as for a file. */
+void bench_array_fill(struct bench_device *device, CUdeviceptr array, struct bench_grid grid, bool poisoned,
                       const struct bench_random *random);
 /* Fills an array with bytes that no result is likely to have. */
 void bench_array_poison(struct bench_device *device, CUdeviceptr array, size_t bytes);

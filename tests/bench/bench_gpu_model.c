@@ -113,7 +113,7 @@ static void measure_all(struct bench_device *device, struct space *space, const 
     }
     for (int k = 0; k < space->flow.flow.sink_count; k++)
         set += bench_array_bytes(grid, space->flow.sink_type[k]);
-    bench_arrays_open(device, &space->flow, random, grid, bench_turns(device, set), &arrays);
+    bench_arrays_open(device, &space->flow, random, grid, false, bench_turns(device, set), &arrays);
     for (int i = 0; i < space->count; i++)
         space->measured[i] = measure(device, space, i, &arrays);
     bench_arrays_close(device, &space->flow, &arrays);

@@ -309,10 +309,10 @@ static void open_place(struct place *place, const struct bench_flow *flow)
     place->bandwidth = 2 * (double)one / place->copy;
     for (int steps = 0; steps <= MOST_STEPS; steps++)
         place->best[steps] = INFINITY;
-    bench_arrays_open(place->device, flow, place->random, place->grid, bench_turns(place->device, set),
+    bench_arrays_open(place->device, flow, place->random, place->grid, false, bench_turns(place->device, set),
                       &place->full);
-    bench_arrays_open(place->device, flow, place->random, bench_small_grid(place->grid, place->item->dim), 1,
-                      &place->small);
+    bench_arrays_open(place->device, flow, place->random, bench_small_grid(place->grid, place->item->dim),
+                      true, 1, &place->small);
 }
 
 void bench_gpu_rows(const struct bench_gpu_options *options, struct bench_device *device,

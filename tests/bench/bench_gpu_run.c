@@ -3,7 +3,7 @@
 #include <string.h>
 
 void bench_arrays_open(struct bench_device *device, const struct bench_flow *flow,
-                       const struct bench_random *random, struct bench_grid grid, int turns,
+                       const struct bench_random *random, struct bench_grid grid, bool poisoned, int turns,
                        struct bench_arrays *arrays)
 {
     arrays->grid = grid;
@@ -12,7 +12,7 @@ void bench_arrays_open(struct bench_device *device, const struct bench_flow *flo
         for (int k = 0; k < flow->flow.source_count; k++) {
             arrays->source[turn][k] =
                 bench_array_alloc(device, bench_array_bytes(grid, flow->source_type[k]));
-            bench_array_fill(device, arrays->source[turn][k], grid, &random[k]);
+            bench_array_fill(device, arrays->source[turn][k], grid, poisoned, &random[k]);
         }
         for (int k = 0; k < flow->flow.sink_count; k++)
             arrays->sink[turn][k] = bench_array_alloc(device, bench_array_bytes(grid, flow->sink_type[k]));

@@ -24,9 +24,9 @@ struct bench_run {
     struct vf_sink sink[VF_MAX_OUTPUTS];
 };
 
-/* `random` has an entry for each source. */
+/* `random` has an entry for each source; `poisoned` is as bench_array_fill has it. */
 void bench_arrays_open(struct bench_device *device, const struct bench_flow *flow,
-                       const struct bench_random *random, struct bench_grid grid, int turns,
+                       const struct bench_random *random, struct bench_grid grid, bool poisoned, int turns,
                        struct bench_arrays *arrays);
 void bench_arrays_close(struct bench_device *device, const struct bench_flow *flow,
                         struct bench_arrays *arrays);
