@@ -9,11 +9,13 @@
  * faster than they come from memory, they are copied to a ring in shared memory instead, several ahead.
  *
  * Rows outside the grid are those that the boundary rule maps them to. Columns outside it, which only tiles
- * at the ends of rows have, are read cell by cell, shared out among the threads.
+ * at the ends of rows have, and those of a last pack that is not whole, are read cell by cell, shared out
+ * among the threads.
  *
  * Further constants, from the scheme:
  *   VF_BAND        rows of a band; 1 for planes
  *   VF_BOTH_ENDS   1 if one tile has both ends of a row
+ *   VF_ROW_TAIL    how many cells of the grid's rows are left beyond whole packs
  *   VF_AHEAD       how many planes are copied ahead; 0: planes are read into registers */
 
 #include "kernels/device_copy.h"
@@ -48,7 +50,8 @@ struct vf_sums {
         packs_of_row = VF_READ_COLUMNS / VF_PACK,
         packs = VF_TILE_ROWS * packs_of_row,
         own_packs = (packs + VF_THREADS - 1) / VF_THREADS,
-        ends_of_row = VF_HALO_X > 0 ? VF_HALO_X *(VF_BOTH_ENDS ? 2 : 1) : 1,
+        tail = VF_HALO_X > 0 ? VF_ROW_TAIL : 0,
+        ends_of_row = VF_HALO_X > 0 ? VF_HALO_X *(VF_BOTH_ENDS ? 2 : 1) + tail : 1,
         ends = VF_TILE_ROWS * ends_of_row,
         own_ends = (ends + VF_THREADS - 1) / VF_THREADS,
         /* A plane or band as it was read; behind a band a pack for each thread, where what is not needed
@@ -84,24 +87,26 @@ struct vf_sums {
 
     VF_MEMBER vf_sums(const VfArgs &a, const vf_course &c, int k, REAL *shared)
         : args(a), course(c), in((const vf_in_0 *)a.in[k]), outside(vf_outside(a, k)), memory(shared),
-          is_end(VF_HALO_X > 0 && (c.x == 0 || c.x + VF_TILE_COLUMNS + VF_HALO_X > a.nx))
+          is_end(VF_HALO_X > 0 && (c.x == 0 || c.x + VF_TILE_COLUMNS + VF_HALO_X > a.nx - tail))
     {
         VF_UNROLL for (int i = 0; i < own_packs; i++)
         {
             const int n = thread() + i * VF_THREADS, row = row_of(n, packs_of_row),
                       column = n % packs_of_row * VF_PACK, x = course.x - VF_BORDER + column;
-            const bool is_there = n < packs && x >= 0 && x < args.nx;
+            const bool is_there = n < packs && x >= 0 && x < args.nx - tail;
             to[i] = is_there ? row * VF_READ_PITCH + column : own_nowhere();
             from[i] = place(row, is_there ? x : 0);
         }
         VF_UNROLL for (int i = 0; i < own_ends && VF_HALO_X > 0; i++)
         {
             const int n = thread() + i * VF_THREADS, row = row_of(n, ends_of_row), end = n % ends_of_row,
-                      x = VF_BOTH_ENDS    ? end < VF_HALO_X ? end - VF_HALO_X : args.nx + end - VF_HALO_X
+                      last = args.nx - tail,
+                      x = VF_BOTH_ENDS    ? end < VF_HALO_X ? end - VF_HALO_X : last + end - VF_HALO_X
                           : course.x == 0 ? end - VF_HALO_X
-                                          : args.nx + end,
+                                          : last + end,
                       column = x - course.x + VF_BORDER;
-            to_end(i, n < ends && column >= 0 && column < VF_READ_COLUMNS, row, column, x);
+            const bool is_single = x < 0 || x >= last;
+            to_end(i, n < ends && is_single && column >= 0 && column < VF_READ_COLUMNS, row, column, x);
         }
     }
 
@@ -239,16 +244,7 @@ struct vf_sums {
             vf_widen_cells(pack[i].e, v);
             if (!is_read(pack_source(is_apart(), i)))
                 VF_UNROLL for (int e = 0; e < VF_PACK; e++) v[e] = outside;
-            const int inside = args.nx - course.x + VF_BORDER - to[i] % VF_READ_PITCH;
-            if (VF_RAGGED && is_end && inside < VF_PACK) {
-                VF_UNROLL for (int e = 0; e < VF_PACK; e++)
-                {
-                    if (e < inside)
-                        tile[to[i] + e] = v[e];
-                }
-            } else {
-                vf_share<VF_PACK>(tile + to[i], v);
-            }
+            vf_share<VF_PACK>(tile + to[i], v);
         }
         VF_UNROLL for (int i = 0; i < own_ends && is_end; i++)
         {
@@ -384,18 +380,12 @@ struct vf_sums {
         VF_UNROLL for (int i = 0; i < own_packs; i++)
         {
             const vf_in_0 *const at = pack_source(false, i);
-            const int inside = args.nx - course.x + VF_BORDER - to[i] % VF_READ_PITCH;
             if (!is_piece(to[i]))
                 continue;
-            if (!is_read(at) || (VF_RAGGED && is_end && inside < VF_PACK)) {
-                VF_UNROLL for (int e = 0; e < VF_PACK; e++)
-                {
-                    if (e < inside)
-                        copy_cell(to[i] + e, is_read(at) ? at + e : at);
-                }
-            } else {
+            if (is_read(at))
                 vf_copy_to<16>(filled + to[i] * (int)sizeof(REAL), at);
-            }
+            else
+                VF_UNROLL for (int e = 0; e < VF_PACK; e++) copy_cell(to[i] + e, at);
         }
         VF_UNROLL for (int i = 0; i < own_ends && is_end; i++)
         {
