@@ -109,6 +109,23 @@ VF_INLINE int vf_index(int i, int n)
     return i;
 }
 
+/* The same of a place that is `reach` outside the grid at most. For 1 there is no branch, behind which loads
+ * would wait. */
+VF_INLINE int vf_index_within(int reach, int i, int n)
+{
+    if (reach > 1)
+        return vf_index(i, n);
+    const int below = VF_BOUNDARY == VF_MIRROR     ? min(1, n - 1)
+                      : VF_BOUNDARY == VF_WRAP     ? n - 1
+                      : VF_BOUNDARY == VF_CONSTANT ? n == 1 ? 0 : -1
+                                                   : 0,
+              above = VF_BOUNDARY == VF_MIRROR     ? max(n - 2, 0)
+                      : VF_BOUNDARY == VF_WRAP     ? 0
+                      : VF_BOUNDARY == VF_CONSTANT ? below
+                                                   : n - 1;
+    return i < 0 ? below : i >= n ? above : i;
+}
+
 /* Planes of a 2D case are images: there is nothing between them. */
 VF_INLINE int vf_index_z(int i, int n)
 {

@@ -24,8 +24,9 @@ struct vf_lone_cell {
 
     VF_MEMBER REAL read(int input, int dz, int dy, int dx)
     {
-        const int at_x = vf_index(x + dx, args.nx), at_y = vf_index(y + dy, args.ny),
-                  at_z = vf_index_z(z + dz, args.nz);
+        const int at_x = vf_index_within(vf_input_halo_x(input), x + dx, args.nx),
+                  at_y = vf_index_within(vf_input_halo_y(input), y + dy, args.ny),
+                  at_z = DIM == 2 ? z : vf_index_within(vf_input_halo_z(input), z + dz, args.nz);
         if (VF_BOUNDARY == VF_CONSTANT && (at_x < 0 || at_y < 0 || at_z < 0))
             return vf_outside(args, input);
         return vf_load(args, input, vf_row(args, at_y, at_z) + at_x);

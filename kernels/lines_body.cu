@@ -37,15 +37,18 @@ struct vf_run_cell {
 
     VF_MEMBER REAL read(int input, int dz, int dy, int dx)
     {
-        const int at_x = dx == 0 ? x : vf_index(x + dx, args.nx),
-                  at_y = dy == 0 ? y : vf_index(y + dy, args.ny),
-                  at_z = dz == 0 ? z : vf_index_z(z + dz, args.nz);
-        if (VF_BOUNDARY == VF_CONSTANT && (at_x < 0 || at_y < 0 || at_z < 0))
-            return vf_outside(args, input);
+        const int to_x = dx == 0 ? 0 : vf_index_within(vf_input_halo_x(input), x + dx, args.nx) - x,
+                  to_y = dy == 0 ? 0 : vf_index_within(vf_input_halo_y(input), y + dy, args.ny) - y,
+                  to_z = dz == 0 ? 0 : vf_index_within(vf_input_halo_z(input), z + dz, args.nz) - z;
+        const bool is_outside = VF_BOUNDARY == VF_CONSTANT && (x + to_x < 0 || y + to_y < 0 || z + to_z < 0);
         REAL one[1];
         vf_load_pack_from(
-            args, input, [&](auto *in) { return at(in, at_z - z, at_y - y, at_x - x); }, one);
-        return one[0];
+            args, input,
+            [&](auto *in) {
+                return at(in, is_outside ? 0 : to_z, is_outside ? 0 : to_y, is_outside ? 0 : to_x);
+            },
+            one);
+        return is_outside ? vf_outside(args, input) : one[0];
     }
     VF_MEMBER void store(int output, REAL value)
     {
