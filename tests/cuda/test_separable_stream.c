@@ -96,6 +96,21 @@ Test(separable_stream, rows_that_end_within_the_halo_of_a_tile)
     vf_cuda_close(cuda);
 }
 
+/* A row's last pack lies around the end of a tile of 32 cells, or of its halo of 3. */
+Test(separable_stream, rows_that_no_pack_divides)
+{
+    static const int width[] = {35, 37, 65, 66, 67, 70};
+    struct vf_cuda *cuda = device_open();
+    for (int precise = 0; precise < 2; precise++) {
+        struct flow_case c;
+        open_chain(&c, 3, 1, 1, 3, 1, precise ? VF_CONSTANT : VF_MIRROR, precise);
+        for (size_t i = 0; i < sizeof width / sizeof *width; i++)
+            flow_case_check(&c, cuda, volume_schemes[0], width[i], 3, 3, 0, 3);
+        flow_case_close(&c);
+    }
+    vf_cuda_close(cuda);
+}
+
 Test(separable_stream, many_fields_in_double)
 {
     check_chain(1, 2, 1, 3, 3, VF_MIRROR, true);
