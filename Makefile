@@ -381,7 +381,7 @@ lint-shell:
 
 # ---- installing ------------------------------------------------------------------------------------------------
 
-# The usual kernels as PTX: two minutes of NVRTC, and no GPU.
+# The usual kernels as PTX: this needs NVRTC and no GPU.
 .PHONY: precompiled
 precompiled: $(BUILD)/precompile
 	rm -rf $(BUILD)/precompiled

@@ -1,9 +1,9 @@
 /* A scheme sweeps a run, that is consecutive stages, over the grid. Here: how a run and its arrays are
  * described to any scheme, and what a scheme of the CPU must offer; gpu_scheme.h has the GPU's.
  *
- * To add a scheme of the CPU: a file in kernels/ that fills `const struct vf_scheme vf_cpu_NAME`, its
- * declaration and its name at the end of this header, and its line in cpu_schemes.c. Every scheme gives the
- * bits of cpu_reference, whose source is the plainest to start from. */
+ * To add a scheme of the CPU: a file in kernels/ that fills `const struct vf_scheme vf_cpu_NAME`, and its
+ * line in cpu_schemes.def. Every scheme gives the bits of cpu_reference, whose source is the plainest to
+ * start from. */
 #ifndef VF_SCHEME_H
 #define VF_SCHEME_H
 
@@ -158,12 +158,15 @@ struct vf_scheme {
     enum vf_status (*run)(const struct vf_job *job, struct vf_error *error);
 };
 
-extern const struct vf_scheme vf_cpu_reference;
-extern const struct vf_scheme vf_cpu_row_stream;
+#define VF_CPU_SCHEME_DEF(name) extern const struct vf_scheme vf_cpu_##name;
+#include "cpu_schemes.def"
+#undef VF_CPU_SCHEME_DEF
 
-/* All of them, NULL-terminated, the default one first; and their names, for messages. */
+/* In the order of cpu_schemes.def, NULL-terminated. */
 extern const struct vf_scheme *const vf_cpu_schemes[];
-#define VF_CPU_SCHEME_NAMES "row-stream and reference"
+
+/* Their names in words, for messages. Returns `text`. */
+const char *vf_cpu_scheme_names(char *text, size_t room);
 
 /* The scheme that the first `length` bytes of `name` name; NULL when there is none. */
 const struct vf_scheme *vf_cpu_scheme(const char *name, size_t length);

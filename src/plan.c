@@ -553,6 +553,7 @@ static enum vf_status read_scheme(struct vf_plan *plan, const struct vf_plan_req
                                   struct vf_error *error)
 {
     const char *text = request->scheme;
+    char names[64];
     plan->scheme = vf_cpu_schemes[0];
     if (text == NULL)
         return VF_OK;
@@ -561,11 +562,10 @@ static enum vf_status read_scheme(struct vf_plan *plan, const struct vf_plan_req
     size_t length = strcspn(text, ":");
     plan->scheme = vf_cpu_scheme(text, length);
     if (plan->scheme == NULL)
-        return vf_fail(
-            error, VF_USAGE,
-            "--scheme %s: the CPU has " VF_CPU_SCHEME_NAMES
-            ", each for the whole chain; 'volfilter help schemes' explains them and those of the GPU",
-            text);
+        return vf_fail(error, VF_USAGE,
+                       "--scheme %s: the CPU has %s, each for the whole chain; 'volfilter help schemes' "
+                       "explains them and those of the GPU",
+                       text, vf_cpu_scheme_names(names, sizeof names));
     if (text[length] == '\0')
         return VF_OK;
     if (!read_tiling(text + length + 1, &plan->given))

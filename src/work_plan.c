@@ -342,11 +342,12 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
                                       .memory = &w->session->plans};
     enum vf_status status;
     size_t bytes_in, bytes_out;
+    char names[64];
     VF_TRY(vf_work_named(find_context(w, &request.context, error), w->in_name, error));
     if (asks_for_gpu(o)) {
         if (o->backend == VF_BACKEND_CPU)
-            return vf_fail(error, VF_USAGE, "--scheme %s is for the GPU; the CPU has " VF_CPU_SCHEME_NAMES,
-                           o->scheme);
+            return vf_fail(error, VF_USAGE, "--scheme %s is for the GPU; the CPU has %s", o->scheme,
+                           vf_cpu_scheme_names(names, sizeof names));
         VF_TRY(find_gpu(w, error));
         request.gpu = &w->cuda->gpu;
     }
