@@ -1,3 +1,4 @@
+/* Which files a batch has, and under which names their results go. batch_run.c filters them. */
 #include "batch.h"
 
 #include <dirent.h>

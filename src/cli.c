@@ -1,7 +1,7 @@
+/* Reading the command line, its mistakes, and running what it asks for. cli_options.c has the options. */
 #include "cli.h"
 
 #include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "devices.h"

@@ -1,3 +1,4 @@
+/* The plan in words and as JSON. explain_stream.c has what a file in slabs adds. */
 #include "explain.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Predicting, ranking and choosing. gpu_forced.c reads --scheme. */
 #include "gpu_rank.h"
 
 #include <math.h>

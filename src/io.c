@@ -1,3 +1,4 @@
+/* What all formats share: telling them apart, readers, writers, whole pages. io_loss.c has what is lost. */
 #include "io.h"
 
 #include <errno.h>

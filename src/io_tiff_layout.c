@@ -1,6 +1,4 @@
-#include <stdio.h>
-#include <string.h>
-
+/* Pages as a TIFF stores them: their layout, what of it is read, and samples that are packed. */
 #include "half.h"
 #include "io_tiff.h"
 #include "size.h"

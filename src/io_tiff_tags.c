@@ -1,4 +1,4 @@
-#include <stdio.h>
+/* Tags between a TIFF's directories and struct vf_tags. */
 #include <string.h>
 
 #include "alloc.h"

@@ -1,3 +1,5 @@
+/* Parsing OME-XML: which page is which plane. ome_describe.c reads what it says of the voxels, ome_write.c
+ * writes that of a result. */
 #include "ome.h"
 
 #include <expat.h>

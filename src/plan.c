@@ -1,3 +1,4 @@
+/* Cutting a chain into runs. flow.c makes one list of stages of a run, gpu_plan.c its kernels. */
 #include "plan.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Taking a file from input to result. work_plan.c has its planning, execute.c and stream.c the computing. */
 #include "run.h"
 
 #include <string.h>
