@@ -134,6 +134,7 @@ STORE_INTEGER(i32, int32_t, double, INT32_MIN, INT32_MAX)
     }
 STORE_FLOAT(f32, float, __builtin_nanf(""))
 STORE_FLOAT(f64, double, __builtin_nan(""))
+_Static_assert(VF_TYPE_COUNT == 8, "each type has a LOAD, a STORE, and its place in VF_ROWS");
 
 #if REAL_BITS == 64
 #define STORE_REAL store_f64

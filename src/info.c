@@ -5,13 +5,6 @@
 #include "io.h"
 #include "json.h"
 
-static const char *format_name(enum vf_format format)
-{
-    static const char *const names[] = {
-        [VF_FORMAT_TIFF] = "TIFF", [VF_FORMAT_PNG] = "PNG", [VF_FORMAT_MRC] = "MRC"};
-    return names[format];
-}
-
 static const char *metadata_name(enum vf_metadata metadata)
 {
     static const char *const names[] = {
@@ -68,7 +61,7 @@ static void print_text(FILE *to, const char *path, const struct vf_info *info)
 {
     const struct vf_shape *shape = &info->shape;
     print_safely(to, path);
-    fprintf(to, "\n  format       %s%s", info->big_tiff ? "Big" : "", format_name(info->format));
+    fprintf(to, "\n  format       %s%s", info->big_tiff ? "Big" : "", vf_format_name(info->format));
     if (info->format == VF_FORMAT_TIFF)
         fprintf(to, ", %s metadata", metadata_name(info->metadata));
     fprintf(to, "\n  size         %zu x %zu x %zu (x, y, z)\n", shape->nx, shape->ny, shape->nz);
@@ -124,7 +117,7 @@ static void print_json(FILE *to, const char *path, const struct vf_info *info)
     vf_json_open(&json, to);
     vf_json_begin_object(&json, NULL);
     vf_json_string(&json, "file", path);
-    vf_json_string(&json, "format", format_name(info->format));
+    vf_json_string(&json, "format", vf_format_name(info->format));
     vf_json_string(&json, "metadata", metadata_name(info->metadata));
     vf_json_integer(&json, "nx", (long long)info->shape.nx);
     vf_json_integer(&json, "ny", (long long)info->shape.ny);

@@ -85,6 +85,11 @@ static const struct vf_codec *codec_of(enum vf_format format)
     return codecs[format];
 }
 
+const char *vf_format_name(enum vf_format format)
+{
+    return codec_of(format)->name;
+}
+
 void vf_info_note(struct vf_info *info, const char *format, ...)
 {
     const size_t used = strlen(info->note);

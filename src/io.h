@@ -17,6 +17,9 @@
 
 enum vf_format { VF_FORMAT_TIFF, VF_FORMAT_PNG, VF_FORMAT_MRC };
 
+/* "TIFF", "PNG", "MRC" */
+const char *vf_format_name(enum vf_format format);
+
 /* How a TIFF says what its pages are. */
 enum vf_metadata { VF_META_PLAIN, VF_META_IMAGEJ, VF_META_OME };
 

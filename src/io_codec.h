@@ -1,5 +1,9 @@
-/* Inside the I/O modules only: what io.c asks of a file format, and the tags that formats hand to each other.
- * One table a format; io.c opens, spools and names files, so that a codec sees a seekable descriptor. */
+/* Inside the I/O modules only: what io.c asks of a file format. One table a format; io.c opens, spools and
+ * names files, so that a codec sees a seekable descriptor.
+ *
+ * To add a format: io_NAME.c, which fills `const struct vf_codec vf_codec_NAME`, its name below and in enum
+ * vf_format (io.h), and its lines in the tables of io.c: what its files begin with and how their names end.
+ */
 #ifndef VF_IO_CODEC_H
 #define VF_IO_CODEC_H
 
