@@ -92,6 +92,9 @@ enum vf_stencil_id {
     VF_STENCIL_COUNT
 };
 
+/* A word of bodies (kernels/stencil.h) that schemes compute apart from the rest. */
+enum vf_stencil_word { VF_WORD_NONE, VF_WORD_EIGENVALUES, VF_WORD_EIGENVECTOR, VF_WORD_OF_COLUMN };
+
 /* What every scheme must know of a body: a line of stencils.def, where the fields are explained. Index [0] is
  * 2D, [1] is 3D. */
 struct vf_stencil {
@@ -102,7 +105,8 @@ struct vf_stencil {
     int cost;          /* of a voxel in 3D, in additions, roughly: it ranks plans */
     int face_cost;     /* the part of it that is one face's; 0: the body has none to share */
     bool has_branches; /* it divides or takes roots: a GPU branches around their rare cases */
-    const char *text;  /* the body of an external one; NULL: it is in stencils/NAME.h */
+    enum vf_stencil_word word;
+    const char *text; /* the body of an external one; NULL: it is in stencils/NAME.h */
 };
 
 /* Static. */

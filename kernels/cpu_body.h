@@ -60,6 +60,8 @@ enum pass {
 /* Cells of a block of a row, and of the margins before and after it, in which its columns' neighbours are. */
 #define COLUMN_BLOCK (1920 / (int)sizeof(REAL))
 #define COLUMN_MARGIN (VF_ROW_READ_BEFORE / (int)sizeof(REAL))
+/* As many values as a body may have of a column. */
+enum { MOST_OF_COLUMN = 26 };
 typedef REAL columns_block[COLUMN_BLOCK + 2 * COLUMN_MARGIN];
 
 #define COLUMN(k, at) (((columns_block *)kept)[k][i - begin + (at)])
@@ -135,7 +137,7 @@ _Static_assert(VF_BODY_ROWS == 72 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
 /* A whole row of a body that shares columns, block by block. */
 #define TAKE_COLUMNS(name, row, param, n)                                                            \
     do {                                                                                             \
-        _Alignas(VF_VECTOR_BYTES) columns_block kept[VF_MOST_OF_COLUMN];                             \
+        _Alignas(VF_VECTOR_BYTES) columns_block kept[MOST_OF_COLUMN];                                \
         for (ptrdiff_t begin = 0, end; begin < (n); begin = end) {                                   \
             end = MIN(n, begin + COLUMN_BLOCK);                                                      \
             pass_##name(row, param, COLUMNS_KEPT, kept, begin - COLUMN_MARGIN, end + COLUMN_MARGIN); \

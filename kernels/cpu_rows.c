@@ -40,7 +40,7 @@ typedef int32_t lane_index;
 #define OF_DIM(in_2d, in_3d) (in_2d)
 #endif
 #define VF_STENCIL_DEF(name, in_2d, in_3d, out_2d, out_3d, centre_2d, centre_3d, star_2d, star_3d, axial_2d, \
-                       axial_3d, z, y, x, cost, face, branches)                                              \
+                       axial_3d, z, y, x, cost, face, branches, word)                                        \
     BODY_PASS(name, z, y, OF_DIM(in_2d, in_3d), OF_DIM(out_2d, out_3d))                                      \
     static void row_##name(const struct vf_body_row *row)                                                    \
     {                                                                                                        \
@@ -48,14 +48,14 @@ typedef int32_t lane_index;
         REAL param[VF_MAX_STENCIL_PARAMS];                                                                   \
         for (int i = 0; i < VF_MAX_STENCIL_PARAMS; i++)                                                      \
             param[i] = (REAL)row->param[i];                                                                  \
-        const bool has_values = vf_body_has_eigenvalues(VF_STENCIL_##name);                                  \
-        if (DIM == 3 && (has_values || vf_body_has_eigenvector(VF_STENCIL_##name))) {                        \
+        const enum vf_stencil_word says = VF_WORD_##word;                                                    \
+        if (DIM == 3 && (says == VF_WORD_EIGENVALUES || says == VF_WORD_EIGENVECTOR)) {                      \
             _Alignas(VF_VECTOR_BYTES) eigen_block kept[EIGEN_KEPT];                                          \
             for (ptrdiff_t begin = 0, end; begin < n; begin = end) {                                         \
                 end = eigen_block_end(begin, n);                                                             \
                 pass_##name(row, param, SCALED, kept, begin, end);                                           \
                 pass_##name(row, param, SHAPED, kept, begin, end);                                           \
-                if (has_values) {                                                                            \
+                if (says == VF_WORD_EIGENVALUES) {                                                           \
                     pass_##name(row, param, DISCRIMINATED, kept, begin, end);                                \
                     pass_##name(row, param, ROOTS_PARTED, kept, begin, end);                                 \
                 } else {                                                                                     \
@@ -68,7 +68,7 @@ typedef int32_t lane_index;
                 }                                                                                            \
                 pass_##name(row, param, DECOMPOSED, kept, begin, end);                                       \
             }                                                                                                \
-        } else if (vf_body_is_median(VF_STENCIL_##name)) {                                                   \
+        } else if (says == VF_WORD_OF_COLUMN) {                                                              \
             TAKE_COLUMNS(name, row, param, n);                                                               \
         } else if ((face) > 0) {                                                                             \
             pass_##name(row, param, FACES_ALONG_X, NULL, -VF_LANES, n);                                      \

@@ -85,30 +85,11 @@ static inline bool vf_body_shares_faces(enum vf_stencil_id id)
     return vf_stencil(id)->face_cost > 0;
 }
 
-/* Bodies that use EIGENVALUES, and those that use EIGENVECTOR. A new one belongs here, for speed: one that is
- * not named decomposes its tensors voxel by voxel, to the same bits. tests/test_stencils.c holds these lists
- * against the bodies. */
-static inline bool vf_body_has_eigenvalues(enum vf_stencil_id id)
-{
-    return id == VF_STENCIL_coherence || id == VF_STENCIL_eigenvalues || id == VF_STENCIL_eigenvalue_spread ||
-           id == VF_STENCIL_hessian_eigenvalues;
-}
-
-static inline bool vf_body_has_eigenvector(enum vf_stencil_id id)
-{
-    return id == VF_STENCIL_and_direction || id == VF_STENCIL_ced_direction ||
-           id == VF_STENCIL_eed_line_direction || id == VF_STENCIL_eed_surface_direction ||
-           id == VF_STENCIL_orientation;
-}
-
-/* Bodies that use OF_COLUMN, with at most so many values. They only put values in order, so that whole
- * numbers need not be converted: kernels/cpu_rows_integer.c, which lists them too, has rows for these. */
-enum { VF_MOST_OF_COLUMN = 26 };
-
+/* Bodies that use OF_COLUMN. They only put values in order, so that whole numbers need not be converted:
+ * kernels/cpu_rows_integer.c, which lists them too, has rows for these. */
 static inline bool vf_body_is_median(enum vf_stencil_id id)
 {
-    return id == VF_STENCIL_median_3x3 || id == VF_STENCIL_median_3x3x3 || id == VF_STENCIL_median_5x5 ||
-           id == VF_STENCIL_median_5x5x5 || id == VF_STENCIL_median_7x7;
+    return vf_stencil(id)->word == VF_WORD_OF_COLUMN;
 }
 
 /* For percentiles (kernels/reduce.h): the last bin of finite values, and what stands for values that do not

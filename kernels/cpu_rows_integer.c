@@ -11,7 +11,7 @@
 #if DIM == 3
 #include "filters/stencils/median_3x3x3.h"
 #include "filters/stencils/median_5x5x5.h"
-/* As vf_body_is_median has them. */
+/* Those that stencils.def has OF_COLUMN of, and how far each reaches along z and y. */
 #define MEDIANS(OF) OF(median_3x3x3, 1, 1) OF(median_5x5x5, 2, 2)
 #else
 #include "filters/stencils/median_3x3.h"
