@@ -112,6 +112,10 @@ int vf_stage_param_count(const struct vf_stage *stage);
  * order. */
 void vf_kernel_number_fields(const struct vf_flow *flow, int number[VF_KERNEL_MOST_FIELDS]);
 
+/* These numbers of the fields that each stage reads, and of the first one that it makes; its others follow.
+ */
+void vf_kernel_number_stages(const struct vf_flow *flow, int input[][VF_MAX_INPUTS], int output[]);
+
 bool vf_config_equal(const struct vf_kernel_config *a, const struct vf_kernel_config *b);
 
 /* ---- for schemes ---- */

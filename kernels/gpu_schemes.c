@@ -135,6 +135,17 @@ void vf_kernel_number_fields(const struct vf_flow *flow, int number[VF_KERNEL_MO
             number[flow->stage[s].output[k]] = next++;
 }
 
+void vf_kernel_number_stages(const struct vf_flow *flow, int input[][VF_MAX_INPUTS], int output[])
+{
+    int number[VF_KERNEL_MOST_FIELDS];
+    vf_kernel_number_fields(flow, number);
+    for (int s = 0; s < flow->stage_count; s++) {
+        output[s] = number[flow->stage[s].output[0]];
+        for (int k = 0; k < flow->stage[s].input_count; k++)
+            input[s][k] = number[flow->stage[s].input[k]];
+    }
+}
+
 bool vf_config_equal(const struct vf_kernel_config *a, const struct vf_kernel_config *b)
 {
     for (int axis = 0; axis < 3; axis++)

@@ -33,13 +33,7 @@ static bool is_pointwise(const int halo[3])
 static void number_fields(struct vf_time_layout *l)
 {
     const struct vf_flow *flow = l->c->flow;
-    int number[VF_KERNEL_MOST_FIELDS];
-    vf_kernel_number_fields(flow, number);
-    for (int s = 0; s < flow->stage_count; s++) {
-        l->output[s] = number[flow->stage[s].output[0]];
-        for (int k = 0; k < flow->stage[s].input_count; k++)
-            l->input[s][k] = number[flow->stage[s].input[k]];
-    }
+    vf_kernel_number_stages(flow, l->input, l->output);
     l->input_count = flow->source_count;
     l->field_count = flow->field_count;
     for (int f = 0; f < flow->field_count; f++)

@@ -44,18 +44,6 @@ struct layout {
     int turn, last, most_reach, most_side;
 };
 
-static void number_fields(const struct vf_flow *flow, struct layout *l)
-{
-    int number[VF_KERNEL_MOST_FIELDS];
-    vf_kernel_number_fields(flow, number);
-    for (int s = 0; s < flow->stage_count; s++) {
-        l->output[s] = number[flow->stage[s].output[0]];
-        for (int k = 0; k < flow->stage[s].input_count; k++)
-            l->input[s][k] = number[flow->stage[s].input[k]];
-    }
-    l->field_count = flow->field_count;
-}
-
 /* How many rows above and below its own one stage s reads other columns of its input k; -1: it reads none. */
 static int cross_of(const struct vf_kernel_case *c, int s, int k)
 {
@@ -132,7 +120,8 @@ static void layout_of(const struct vf_kernel_case *c, struct layout *l)
 {
     memset(l, 0, sizeof *l);
     l->turn = 1;
-    number_fields(c->flow, l);
+    vf_kernel_number_stages(c->flow, l->input, l->output);
+    l->field_count = c->flow->field_count;
     find_ages(c, l);
     find_reads(c, l);
 }
