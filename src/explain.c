@@ -187,15 +187,19 @@ static int find_group(const struct vf_run *run, const struct vf_flow *flow, int 
     return 1;
 }
 
-static void print_launch(const struct vf_launch *launch, const struct vf_flow *flow, const char *times,
-                         const char *each, FILE *to)
+/* A kernel that comes so many times, alone or with the others of its group. */
+static void print_launch(const struct vf_launch *launch, const struct vf_flow *flow, int times, bool in_group,
+                         FILE *to)
 {
+    const int indent = in_group ? 6 : 4;
     char stages[256], config[256];
     launch_stages(launch, flow, stages, sizeof stages);
     config_text(launch, config, sizeof config);
-    fprintf(to, "    kernel %s: %s, %s%s\n", stages, launch->scheme->name, config, times);
-    fprintf(to, "      %s %.3f ms%s, bound by %s, occupancy %.0f%%, %.1f bytes per voxel; %s\n",
-            launch->tuned ? "tuned," : "predicted", launch->seconds * 1e3, each,
+    fprintf(to, "%*skernel %s: %s, %s", indent, "", stages, launch->scheme->name, config);
+    if (times > 1 && !in_group)
+        fprintf(to, ", %d times", times);
+    fprintf(to, "\n%*s%s %.3f ms%s, bound by %s, occupancy %.0f%%, %.1f bytes per voxel; %s\n", indent + 2,
+            "", launch->tuned ? "tuned," : "predicted", launch->seconds * 1e3, times > 1 ? " each" : "",
             vf_model_limit_name(launch->detail.limit), launch->detail.occupancy.share * 100,
             launch->detail.cell_bytes,
             launch->forced        ? "forced by --scheme"
@@ -213,13 +217,10 @@ static void print_launches(const struct vf_plan *plan, const struct vf_run *run,
         return;
     for (int i = 0, times; i < run->gpu.launch_count;) {
         const int size = find_group(run, &flow, i, &times);
-        char text[32] = "";
         if (size > 1)
-            fprintf(to, "    the next %d kernels, %d times:\n", size, times);
-        else if (times > 1)
-            snprintf(text, sizeof text, ", %d times", times);
+            fprintf(to, "    %d times these %d kernels:\n", times, size);
         for (int k = 0; k < size; k++)
-            print_launch(&run->gpu.launch[i + k], &flow, text, times > 1 ? " each" : "", to);
+            print_launch(&run->gpu.launch[i + k], &flow, times, size > 1, to);
         i += size * times;
     }
     vf_flow_close(&flow);
