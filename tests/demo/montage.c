@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cpu_rows.h"
 #include "src/alloc.h"
 #include "src/io.h"
 
@@ -15,31 +16,6 @@ struct slice {
     size_t nx, ny;
     double *value; /* owned; the first channel */
 };
-
-static double element(const void *data, enum vf_type type, size_t i)
-{
-    switch (type) {
-    case VF_U8:
-        return ((const uint8_t *)data)[i];
-    case VF_I8:
-        return ((const int8_t *)data)[i];
-    case VF_U16:
-        return ((const uint16_t *)data)[i];
-    case VF_I16:
-        return ((const int16_t *)data)[i];
-    case VF_U32:
-        return ((const uint32_t *)data)[i];
-    case VF_I32:
-        return ((const int32_t *)data)[i];
-    case VF_F32:
-        return (double)((const float *)data)[i];
-    case VF_F64:
-        return ((const double *)data)[i];
-    case VF_TYPE_COUNT:
-        break;
-    }
-    return 0;
-}
 
 static enum vf_status read_middle(const char *path, struct slice *slice, struct vf_error *error)
 {
@@ -62,8 +38,7 @@ static enum vf_status read_middle(const char *path, struct slice *slice, struct 
     if ((slice->value = vf_alloc(count, sizeof *slice->value, "slice", error)) == NULL)
         goto out;
     VF_TRY(vf_reader_read(reader, info->page_count / 2, planes, error));
-    for (size_t i = 0; i < count; i++)
-        slice->value[i] = element(planes[0], info->type, i);
+    vf_rows_choose(2, VF_F64)->load[info->type](planes[0], slice->value, (ptrdiff_t)count);
 out:
     for (size_t k = 0; k < 4; k++)
         vf_free(planes[k]);
