@@ -291,15 +291,19 @@ void flow_case_check(struct flow_case *c, struct vf_cuda *cuda, const char *cons
     }
 }
 
+void flow_case_check_grid(struct flow_case *c, struct vf_cuda *cuda, const char *const *scheme,
+                          const int n[3])
+{
+    flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 0, n[2]);
+    if (n[2] > 2)
+        flow_case_check(c, cuda, scheme, n[0], n[1], n[2], n[2] / 3, n[2] - 1);
+}
+
 void flow_case_check_sizes(struct flow_case *c, const char *const *scheme, const int (*size)[3], size_t count)
 {
     struct vf_cuda *cuda = device_open();
-    for (size_t i = 0; i < count; i++) {
-        const int *n = size[i];
-        flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 0, n[2]);
-        if (n[2] > 4)
-            flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 2, n[2] - 1);
-    }
+    for (size_t i = 0; i < count; i++)
+        flow_case_check_grid(c, cuda, scheme, size[i]);
     flow_case_close(c);
     vf_cuda_close(cuda);
 }

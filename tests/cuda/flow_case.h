@@ -39,8 +39,11 @@ void flow_case_sinks(struct flow_case *c, int first, int count);
 void flow_case_check(struct flow_case *c, struct vf_cuda *cuda, const char *const *scheme, ptrdiff_t nx,
                      ptrdiff_t ny, ptrdiff_t nz, ptrdiff_t z_begin, ptrdiff_t z_end);
 
-/* The same on volumes of these sizes, x, y, z, and on a slab of those that are deep enough; closes the case.
- */
+/* The same on all of a grid of n voxels along x, y, z, and on a slab of one that is deep enough. */
+void flow_case_check_grid(struct flow_case *c, struct vf_cuda *cuda, const char *const *scheme,
+                          const int n[3]);
+
+/* The same on grids of these sizes; closes the case. */
 void flow_case_check_sizes(struct flow_case *c, const char *const *scheme, const int (*size)[3],
                            size_t count);
 

@@ -21,13 +21,8 @@ static void check(struct flow_case *c, struct vf_cuda *cuda)
             flow_case_check(c, cuda, image_schemes, images[i][0], images[i][1], images[i][2], 0, 1);
         return;
     }
-    for (size_t i = 0; i < sizeof volumes / sizeof *volumes; i++) {
-        const int *n = volumes[i];
-        const char *const *scheme = volume_schemes[(i + (size_t)c->flow.boundary) % 2];
-        flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 0, n[2]);
-        if (n[2] > 5)
-            flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 4, n[2] - 1);
-    }
+    for (size_t i = 0; i < sizeof volumes / sizeof *volumes; i++)
+        flow_case_check_grid(c, cuda, volume_schemes[(i + (size_t)c->flow.boundary) % 2], volumes[i]);
 }
 
 static void check_taps(enum flow_taps shape, const int radius[3], int dim, enum vf_boundary boundary,

@@ -2,7 +2,6 @@
  * its tiles; the reference's bits. */
 #include <criterion/criterion.h>
 
-#include "device.h"
 #include "filters/stencils/params.h"
 #include "flow_case.h"
 
@@ -19,16 +18,8 @@ static const int volumes[][3] = {{5, 6, 4}, {37, 30, 9}, {61, 14, 2}, {33, 16, 1
 
 static void check(struct flow_case *c, const char *const *scheme)
 {
-    struct vf_cuda *cuda = device_open();
     const bool thin = c->flow.boundary != VF_MIRROR && c->flow.boundary != VF_CONSTANT;
-    for (size_t i = 0; i < sizeof volumes / sizeof *volumes - !thin; i++) {
-        const int *n = volumes[i];
-        flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 0, n[2]);
-        if (n[2] > 8)
-            flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 4, n[2] - 1);
-    }
-    flow_case_close(c);
-    vf_cuda_close(cuda);
+    flow_case_check_sizes(c, scheme, volumes, sizeof volumes / sizeof *volumes - !thin);
 }
 
 /* The latest stage's inputs, for one that does not read consecutive fields. */

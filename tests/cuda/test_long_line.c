@@ -41,11 +41,9 @@ static void check(struct flow_case *c, int axis, int reach, const char *const *s
     const int deep = c->flow.dim == 3 ? 3 : 2;
     struct vf_cuda *cuda = device_open();
     for (size_t i = 0; i < sizeof along / sizeof *along; i++) {
-        ptrdiff_t n[3] = {axis == X ? 1 : beside[i], axis == Y ? 1 : 3, axis == Z ? 1 : deep};
+        int n[3] = {axis == X ? 1 : beside[i], axis == Y ? 1 : 3, axis == Z ? 1 : deep};
         n[axis] = along[i];
-        flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 0, n[2]);
-        if (n[2] > 2)
-            flow_case_check(c, cuda, scheme, n[0], n[1], n[2], n[2] / 3, n[2] - 1);
+        flow_case_check_grid(c, cuda, scheme, n);
     }
     flow_case_close(c);
     vf_cuda_close(cuda);

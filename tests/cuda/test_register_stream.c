@@ -18,12 +18,8 @@ enum { FEW = 3, VOLUMES = sizeof volumes / sizeof *volumes, IMAGES = sizeof imag
 
 static void check_volumes(struct flow_case *c, struct vf_cuda *cuda, const char *const *scheme, bool few)
 {
-    for (int i = 0; i < (few ? FEW : VOLUMES); i++) {
-        const int *n = volumes[i];
-        flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 0, n[2]);
-        if (n[2] > 5)
-            flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 4, n[2] - 1);
-    }
+    for (int i = 0; i < (few ? FEW : VOLUMES); i++)
+        flow_case_check_grid(c, cuda, scheme, volumes[i]);
 }
 
 static void check_images(struct flow_case *c, struct vf_cuda *cuda, bool few)

@@ -2,7 +2,6 @@
  * reaches; the reference's bits. */
 #include <criterion/criterion.h>
 
-#include "device.h"
 #include "flow_case.h"
 
 /* Tiles of 16 x 8 and of 32 x 16 cells; in double, 8 x 8. */
@@ -11,31 +10,17 @@ static const char *const large_tiles[] = {"star-stream:block=8x4:work=4x4x1:stre
                                           "star-stream:block=8x8:work=4x2x1:stream=4:grid=flat", NULL};
 static const char *const double_tiles[] = {"star-stream:block=4x8:work=2x1x1:stream=3", NULL};
 
-static void check_volumes(struct flow_case *c, struct vf_cuda *cuda, const char *const *scheme,
-                          const int volume[][3], int volumes)
-{
-    for (int i = 0; i < volumes; i++) {
-        const int *n = volume[i];
-        flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 0, n[2]);
-        if (n[2] > 5)
-            flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 4, n[2] - 1);
-    }
-}
-
 static void check_star(const char *const *scheme, const int radius[3], enum vf_boundary boundary,
-                       const int volume[][3], int volumes)
+                       const int volume[][3], size_t volumes)
 {
     struct flow_case c;
-    struct vf_cuda *cuda = device_open();
     flow_case_open(&c, 3, scheme == double_tiles, boundary);
     const int input = flow_case_sources(&c, 1);
     flow_case_sinks(&c, flow_case_linear(&c, TAPS_STAR, radius, input, 1), 1);
-    check_volumes(&c, cuda, scheme, volume, volumes);
-    flow_case_close(&c);
-    vf_cuda_close(cuda);
+    flow_case_check_sizes(&c, scheme, volume, volumes);
 }
 #define CHECK(scheme, radius, boundary, volume) \
-    check_star(scheme, radius, boundary, volume, (int)(sizeof(volume) / sizeof *(volume)))
+    check_star(scheme, radius, boundary, volume, sizeof(volume) / sizeof *(volume))
 
 Test(star_stream, every_boundary_and_size)
 {
@@ -67,10 +52,9 @@ Test(star_stream, uneven_stars)
 
 /* Lines along each axis and a star, of the same array, and the length of three of them; what is stored. */
 static void check_length(const char *const *scheme, const int radius[3], int first, int sinks, bool any_bits,
-                         enum vf_boundary boundary, const int volume[][3], int volumes)
+                         enum vf_boundary boundary, const int volume[][3], size_t volumes)
 {
     struct flow_case c;
-    struct vf_cuda *cuda = device_open();
     flow_case_open(&c, 3, scheme == double_tiles, boundary);
     c.has_any_bits = any_bits;
     const int input = flow_case_sources(&c, 1),
@@ -80,9 +64,7 @@ static void check_length(const char *const *scheme, const int radius[3], int fir
     flow_case_linear(&c, TAPS_STAR, (const int[]){1, 2, 1}, input, 1);
     flow_case_body(&c, VF_STENCIL_magnitude, x);
     flow_case_sinks(&c, x + first, sinks);
-    check_volumes(&c, cuda, scheme, volume, volumes);
-    flow_case_close(&c);
-    vf_cuda_close(cuda);
+    flow_case_check_sizes(&c, scheme, volume, volumes);
 }
 
 Test(star_stream, several_stars_and_their_length)

@@ -2,7 +2,6 @@
  * tiles and reaches; the reference's bits. */
 #include <criterion/criterion.h>
 
-#include "device.h"
 #include "flow_case.h"
 
 /* Runs of 4, 8 and 16, of as many rows as a thread may have, and few. */
@@ -29,16 +28,8 @@ static void open_table(struct flow_case *c, const struct table *table, bool is_d
 
 static void check(struct flow_case *c, const char *const *scheme)
 {
-    static const ptrdiff_t size[][3] = {{1, 1, 1}, {31, 7, 2}, {32, 8, 3}, {33, 9, 9}, {70, 5, 2}};
-    struct vf_cuda *cuda = device_open();
-    for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
-        const ptrdiff_t *const n = size[i];
-        flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 0, n[2]);
-        if (n[2] > 2)
-            flow_case_check(c, cuda, scheme, n[0], n[1], n[2], n[2] / 3, n[2] - 1);
-    }
-    flow_case_close(c);
-    vf_cuda_close(cuda);
+    static const int size[][3] = {{1, 1, 1}, {31, 7, 2}, {32, 8, 3}, {33, 9, 9}, {70, 5, 2}};
+    flow_case_check_sizes(c, scheme, size, sizeof size / sizeof *size);
 }
 
 /* Weights among a kernel's arguments, and too many for them; few enough to be written out; planes, and tables

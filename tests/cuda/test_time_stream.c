@@ -18,15 +18,7 @@ static const int volumes[][3] = {{5, 6, 4}, {37, 54, 9}, {73, 36, 4}};
 
 static void check(struct flow_case *c, const char *const *scheme)
 {
-    struct vf_cuda *cuda = device_open();
-    for (size_t i = 0; i < sizeof volumes / sizeof *volumes; i++) {
-        const int *n = volumes[i];
-        flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 0, n[2]);
-        if (n[2] > 8)
-            flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 4, n[2] - 1);
-    }
-    flow_case_close(c);
-    vf_cuda_close(cuda);
+    flow_case_check_sizes(c, scheme, volumes, sizeof volumes / sizeof *volumes);
 }
 
 /* `steps` of one star, each result an input of the next. */
