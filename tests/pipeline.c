@@ -54,6 +54,18 @@ enum vf_boundary boundary_named(const char *name)
     return VF_BOUNDARY_COUNT;
 }
 
+void pipeline_expect_usage(const struct pipeline *p, const char *text)
+{
+    struct vf_volume in = pipeline_input(p, 0), out = {0};
+    struct vf_error error = {{0}};
+    const enum vf_status status = pipeline_try(p, &in, &out, NULL, &error);
+    cr_expect_eq(status, text == NULL ? VF_OK : VF_USAGE, "%s: %s", p->chain, error.text);
+    cr_expect(text == NULL || strstr(error.text, text) != NULL, "%s: '%s' has no '%s'", p->chain, error.text,
+              text);
+    vf_volume_free(&in);
+    vf_volume_free(&out);
+}
+
 struct pipeline pipeline_reference(const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz, bool precise)
 {
     return (struct pipeline){.chain = chain,

@@ -45,6 +45,10 @@ struct vf_volume pipeline_run_ref_input(const struct pipeline *p);
 enum vf_status pipeline_try(const struct pipeline *p, const struct vf_volume *in, struct vf_volume *out,
                             double *value, struct vf_error *error);
 
+/* Plans and runs it on an input of its own, which must be refused as wrong usage, by a message with `text` in
+ * it; NULL: must not. */
+void pipeline_expect_usage(const struct pipeline *p, const char *text);
+
 /* A pipeline of the reference scheme on nx x ny x nz voxels that computes and stores in float, or in double
  * if `precise`: isotropic voxels, nearest boundary, the constant 31. */
 struct pipeline pipeline_reference(const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz, bool precise);

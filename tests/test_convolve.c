@@ -171,18 +171,11 @@ Test(convolve, reaches_beyond_the_grid)
 static void expect_refused(const char *text, bool flat, bool slices, bool precise, const char *piece)
 {
     char path[] = OWN_FILE, chain[200];
-    struct vf_error error = {""};
-    struct vf_volume out = {0};
     write_weights(path, text);
     snprintf(chain, sizeof chain, "convolve:%s", path);
     struct pipeline p = pipeline_reference(chain, 9, 8, flat ? 1 : 4, precise);
     p.slices = slices;
-    struct vf_volume in = pipeline_input(&p, 0);
-    const enum vf_status status = pipeline_try(&p, &in, &out, NULL, &error);
-    cr_expect_eq(status, piece == NULL ? VF_OK : VF_USAGE, "%s", text);
-    cr_expect(piece == NULL || strstr(error.text, piece) != NULL, "'%s' has no '%s'", error.text, piece);
-    vf_volume_free(&in);
-    vf_volume_free(&out);
+    pipeline_expect_usage(&p, piece);
     unlink(path);
 }
 

@@ -269,13 +269,8 @@ Test(gradient, default_width)
 
 static void expect_usage(const char *chain, ptrdiff_t nz, const char *text)
 {
-    struct pipeline p = pipeline_reference(chain, 5, 4, nz, false);
-    struct vf_volume in = pipeline_input(&p, 0), out = {0};
-    struct vf_error error = {{0}};
-    cr_expect_eq(pipeline_try(&p, &in, &out, NULL, &error), VF_USAGE, "%s", chain);
-    cr_expect(strstr(error.text, text) != NULL, "%s: %s", chain, error.text);
-    vf_volume_free(&in);
-    vf_volume_free(&out);
+    const struct pipeline p = pipeline_reference(chain, 5, 4, nz, false);
+    pipeline_expect_usage(&p, text);
 }
 
 Test(gradient, usage)

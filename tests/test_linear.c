@@ -1,7 +1,6 @@
 /* laplacian, dog, unsharp and mean: scipy's values, closed forms, and how their parameters are read. */
 #include <criterion/criterion.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -304,12 +303,7 @@ Test(linear, mean_rounds_lengths)
 static void expect_usage(const char *chain, ptrdiff_t nz, const char *text)
 {
     const struct pipeline p = anisotropic(chain, nz);
-    struct vf_volume in = pipeline_input(&p, 0), out = {0};
-    struct vf_error error = {{0}};
-    cr_expect_eq(pipeline_try(&p, &in, &out, NULL, &error), VF_USAGE, "%s", chain);
-    cr_expect(strstr(error.text, text) != NULL, "%s: %s", chain, error.text);
-    vf_volume_free(&in);
-    vf_volume_free(&out);
+    pipeline_expect_usage(&p, text);
 }
 
 Test(linear, usage)

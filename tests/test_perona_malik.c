@@ -216,14 +216,7 @@ static void expect_step(const char *chain, ptrdiff_t nz, const double h[3], cons
 {
     struct pipeline p = pipeline_reference(chain, 4, 4, nz, false);
     memcpy(p.aspect, h, sizeof p.aspect);
-    struct vf_volume in = pipeline_input(&p, 0), out = {0};
-    struct vf_error error = {{0}};
-    const enum vf_status status = pipeline_try(&p, &in, &out, NULL, &error);
-    cr_expect_eq(status, bound == NULL ? VF_OK : VF_USAGE, "%s: %s", chain, error.text);
-    if (bound != NULL)
-        cr_expect(strstr(error.text, bound) != NULL, "%s: %s", chain, error.text);
-    vf_volume_free(&in);
-    vf_volume_free(&out);
+    pipeline_expect_usage(&p, bound);
 }
 
 Test(perona_malik, step_bound)
