@@ -8,6 +8,31 @@
 
 #include "alloc.h"
 #include "clock.h"
+#include "number.h"
+
+_Noreturn void bench_refuse(const char *option, const char *text)
+{
+    fprintf(stderr, "%s: --%s %s?\n%s", program_invocation_short_name, option, text, bench_usage);
+    exit(2);
+}
+
+int bench_read_count(const char *option, const char *text, long most)
+{
+    long value = 0;
+    const char *end = vf_number_read_whole(text, &value);
+    if (end == NULL || *end != '\0' || value < 1 || value > most)
+        bench_refuse(option, text);
+    return (int)value;
+}
+
+double bench_read_seconds(const char *option, const char *text)
+{
+    double value = 0;
+    const char *end = vf_number_read(text, &value);
+    if (end == NULL || *end != '\0' || !(value > 0))
+        bench_refuse(option, text);
+    return value;
+}
 
 void bench_must(enum vf_status status, const struct vf_error *error)
 {

@@ -21,6 +21,14 @@ struct bench_case {
     double bytes_moved; /* all sources and sinks of every run, each once, as --explain prints them */
 };
 
+/* The program's own; a wrong option ends it with this. */
+extern const char bench_usage[];
+
+/* An option's value: a whole number from 1 to `most`; seconds, more than 0. */
+int bench_read_count(const char *option, const char *text, long most);
+double bench_read_seconds(const char *option, const char *text);
+_Noreturn void bench_refuse(const char *option, const char *text);
+
 /* Ends the program with the message unless `status` is VF_OK. */
 void bench_must(enum vf_status status, const struct vf_error *error);
 

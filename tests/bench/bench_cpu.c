@@ -13,17 +13,11 @@
 #include "kernels/cpu_rows.h"
 #include "number.h"
 
-static const char usage[] =
+const char bench_usage[] =
     "Usage: bench-cpu [--rows TEXT] [--threads N] [--repeats N] [--seconds S] [--volume NXxNYxNZ] [--image "
     "NXxNY]\n"
     "                 [--tables filters,stages,threads]\n"
     "TEXT is part of a row's \"3D float32 CHAIN\": --rows 2D, --rows '3D float32 perona'.\n";
-
-static _Noreturn void refuse(const char *option, const char *value)
-{
-    fprintf(stderr, "bench-cpu: --%s %s?\n%s", option, value, usage);
-    exit(2);
-}
 
 /* `count` whole numbers above 0, joined by x. */
 static void read_extents(const char *option, const char *text, ptrdiff_t **to, int count)
@@ -33,28 +27,10 @@ static void read_extents(const char *option, const char *text, ptrdiff_t **to, i
         long value = 0;
         at = vf_number_read_whole(at, &value);
         if (at == NULL || value < 1 || *at != (i == count - 1 ? '\0' : 'x'))
-            refuse(option, text);
+            bench_refuse(option, text);
         *to[i] = value;
         at++;
     }
-}
-
-static int read_count(const char *option, const char *text)
-{
-    long value = 0;
-    const char *end = vf_number_read_whole(text, &value);
-    if (end == NULL || *end != '\0' || value < 1 || value > 4096)
-        refuse(option, text);
-    return (int)value;
-}
-
-static double read_seconds(const char *option, const char *text)
-{
-    double value = 0;
-    const char *end = vf_number_read(text, &value);
-    if (end == NULL || *end != '\0' || !(value > 0))
-        refuse(option, text);
-    return value;
 }
 
 enum {
@@ -81,13 +57,13 @@ static void read_options(int argc, char **argv, struct bench_options *o, const c
             o->rows = optarg;
             break;
         case THREADS:
-            o->threads = read_count("threads", optarg);
+            o->threads = bench_read_count("threads", optarg, 4096);
             break;
         case REPEATS:
-            o->repeats = read_count("repeats", optarg);
+            o->repeats = bench_read_count("repeats", optarg, 4096);
             break;
         case SECONDS:
-            o->seconds = read_seconds("seconds", optarg);
+            o->seconds = bench_read_seconds("seconds", optarg);
             break;
         case VOLUME:
             read_extents("volume", optarg, (ptrdiff_t *[]){&o->volume.nx, &o->volume.ny, &o->volume.nz}, 3);
@@ -99,11 +75,11 @@ static void read_options(int argc, char **argv, struct bench_options *o, const c
             *tables = optarg;
             break;
         default:
-            fputs(usage, c == HELP ? stdout : stderr);
+            fputs(bench_usage, c == HELP ? stdout : stderr);
             exit(c == HELP ? 0 : 2);
         }
     if (optind < argc) {
-        fprintf(stderr, "bench-cpu: %s?\n%s", argv[optind], usage);
+        fprintf(stderr, "bench-cpu: %s?\n%s", argv[optind], bench_usage);
         exit(2);
     }
 }

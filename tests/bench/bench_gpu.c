@@ -9,9 +9,8 @@
 #include "bench_gpu_model.h"
 #include "bench_gpu_rows.h"
 #include "clock.h"
-#include "number.h"
 
-static const char usage[] =
+const char bench_usage[] =
     "Usage: bench-gpu [--list] [--only NAME[,..]] [--scheme SCHEME] [--size tiny|small|main|full] [--repeat "
     "N]\n"
     "                 [--tries N] [--budget SECONDS] [--json FILE] [--model]\n"
@@ -39,37 +38,13 @@ struct request {
 
 #define MODEL_ITEMS "gx-r4,gy-r4,gz-r4,st,fdd5,fdd7"
 
-static _Noreturn void refuse(const char *option, const char *value)
-{
-    fprintf(stderr, "bench-gpu: --%s %s?\n%s", option, value, usage);
-    exit(2);
-}
-
-static int read_count(const char *option, const char *text, long most)
-{
-    long value = 0;
-    const char *end = vf_number_read_whole(text, &value);
-    if (end == NULL || *end != '\0' || value < 1 || value > most)
-        refuse(option, text);
-    return (int)value;
-}
-
-static double read_seconds(const char *option, const char *text)
-{
-    double value = 0;
-    const char *end = vf_number_read(text, &value);
-    if (end == NULL || *end != '\0' || !(value > 0))
-        refuse(option, text);
-    return value;
-}
-
 static const char *read_size(const char *text)
 {
     static const char *const sizes[] = {"tiny", "small", "main", "full"};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (strcmp(sizes[i], text) == 0)
             return text;
-    refuse("size", text);
+    bench_refuse("size", text);
 }
 
 static void read_options(int argc, char **argv, struct request *r)
@@ -96,13 +71,13 @@ static void read_options(int argc, char **argv, struct request *r)
             r->size = read_size(optarg);
             break;
         case REPEAT:
-            r->repeats = read_count("repeat", optarg, 1000);
+            r->repeats = bench_read_count("repeat", optarg, 1000);
             break;
         case TRIES:
-            r->options.tries = read_count("tries", optarg, 8);
+            r->options.tries = bench_read_count("tries", optarg, 8);
             break;
         case BUDGET:
-            r->budget = read_seconds("budget", optarg);
+            r->budget = bench_read_seconds("budget", optarg);
             break;
         case JSON:
             r->json = optarg;
@@ -111,11 +86,11 @@ static void read_options(int argc, char **argv, struct request *r)
             r->model = true;
             break;
         default:
-            fputs(usage, c == HELP ? stdout : stderr);
+            fputs(bench_usage, c == HELP ? stdout : stderr);
             exit(c == HELP ? 0 : 2);
         }
     if (optind < argc)
-        refuse("only", argv[optind]);
+        bench_refuse("only", argv[optind]);
     if (r->model && r->options.only == NULL)
         r->options.only = MODEL_ITEMS;
 }
