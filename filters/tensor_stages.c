@@ -1,7 +1,6 @@
 #include "filters/tensor_stages.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "filters/stencils/params.h"
 

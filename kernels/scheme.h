@@ -7,7 +7,6 @@
 #ifndef VF_SCHEME_H
 #define VF_SCHEME_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -1,6 +1,5 @@
 #include "cuda_reduce.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "alloc.h"

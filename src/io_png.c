@@ -5,7 +5,6 @@
 #include <png.h>
 #include <setjmp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <tiff.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 /* Reading TIFF: the directories are walked once when the file is opened, and every claim checked; then any
  * page can be decoded. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

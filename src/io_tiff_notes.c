@@ -1,6 +1,5 @@
 /* What a TIFF holds besides pages: smaller copies of its images, and tags that only one program knows. */
 #include <stdio.h>
-#include <string.h>
 
 #include "io_tiff.h"
 

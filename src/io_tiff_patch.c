@@ -7,7 +7,6 @@
  *
  * Pages in another order than they come in: each directory says which is the next, wherever they lie. */
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "io_tiff.h"

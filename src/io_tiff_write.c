@@ -1,6 +1,5 @@
 /* Writing TIFF: pages of strips, as the input's kind. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "alloc.h"

@@ -1,8 +1,5 @@
 #include "kernel_source.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static const char *const type_name[] = {
     [VF_U8] = "unsigned char", [VF_I8] = "signed char", [VF_U16] = "unsigned short", [VF_I16] = "short",
     [VF_U32] = "unsigned int", [VF_I32] = "int",        [VF_F32] = "float",          [VF_F64] = "double",

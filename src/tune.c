@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <omp.h>
-#include <string.h>
 
 #include "alloc.h"
 #include "clock.h"

@@ -1,6 +1,5 @@
 /* Chains: what is read, and what is said about mistakes. */
 #include <criterion/criterion.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "pipeline.h"

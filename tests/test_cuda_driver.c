@@ -1,6 +1,5 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "src/alloc.h"

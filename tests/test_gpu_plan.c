@@ -3,7 +3,6 @@
 #include <criterion/criterion.h>
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "kernel_source.h"

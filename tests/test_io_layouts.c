@@ -2,7 +2,6 @@
  * positions, pyramids, private tags. */
 #include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 

@@ -1,7 +1,6 @@
 /* OME-TIFF: which page is which plane, what the XML says of voxels, what is refused, and the XML of a result.
  */
 #include <criterion/criterion.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

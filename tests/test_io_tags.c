@@ -1,6 +1,5 @@
 /* What a file says beside its pixels: kept where it still holds, dropped where it does not. */
 #include <criterion/criterion.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

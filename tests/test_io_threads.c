@@ -1,7 +1,6 @@
 /* Several threads read and write pages: the same planes, the same file, and the message of the first page
  * that is bad. */
 #include <criterion/criterion.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

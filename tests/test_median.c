@@ -1,7 +1,6 @@
 /* median: scipy's values, a sorted box, the proof of its exchanges, and what is not a number. */
 #include <criterion/criterion.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

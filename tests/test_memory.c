@@ -1,7 +1,6 @@
 /* How much memory control groups leave, from files as Linux has them. */
 #include <criterion/criterion.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -2,7 +2,6 @@
  * machines without a run-time compiler (src/precompiled.h). No device is needed. Run by `make precompiled`.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "chain.h"
 #include "compile_ahead.h"

@@ -1,10 +1,8 @@
 #include "bench_gpu_device.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define L2_TIMES 3 /* arrays that take turns are this much larger than L2 */

@@ -3,8 +3,6 @@
 #ifndef VF_BENCH_GPU_ROWS_H
 #define VF_BENCH_GPU_ROWS_H
 
-#include <stdio.h>
-
 #include "bench_gpu_device.h"
 #include "bench_gpu_stencils.h"
 #include "json.h"
