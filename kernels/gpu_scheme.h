@@ -116,6 +116,9 @@ void vf_kernel_number_fields(const struct vf_flow *flow, int number[VF_KERNEL_MO
  */
 void vf_kernel_number_stages(const struct vf_flow *flow, int input[][VF_MAX_INPUTS], int output[]);
 
+/* Adds a macro NAME(k) that is value[k], for k < count. */
+void vf_define_table(const char *name, const int *value, int count, struct vf_text *text);
+
 bool vf_config_equal(const struct vf_kernel_config *a, const struct vf_kernel_config *b);
 
 /* ---- for schemes ---- */

@@ -146,6 +146,14 @@ void vf_kernel_number_stages(const struct vf_flow *flow, int input[][VF_MAX_INPU
     }
 }
 
+void vf_define_table(const char *name, const int *value, int count, struct vf_text *text)
+{
+    vf_text_add(text, "#define %s(k) (", name);
+    for (int k = 0; k + 1 < count; k++)
+        vf_text_add(text, "(k) == %d ? %d : ", k, value[k]);
+    vf_text_add(text, "%d)\n", value[count - 1]);
+}
+
 bool vf_config_equal(const struct vf_kernel_config *a, const struct vf_kernel_config *b)
 {
     for (int axis = 0; axis < 3; axis++)

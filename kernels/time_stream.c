@@ -291,19 +291,10 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     vf_text_add(text, "#define VF_TIME_SHORT %d\n#define VF_TIME_ALL_ROWS %d\n", l.is_short, l.all_rows);
     vf_text_add(text, "#define VF_TIME_QUEUE %zu\n#define VF_TIME_AHEAD %d\n", l.rows_bytes, AHEAD);
     vf_text_add(text, "#define VF_TIME_TURN %d\n#define VF_TIME_TABLES %d\n", turn_of(c), l.tables);
-    vf_text_add(text, "#define VF_TIME_DELAY(s) (");
-    for (int s = 0; s < stages; s++)
-        vf_text_add(text, "(s) == %d ? %d : ", s, l.delay[s]);
-    vf_text_add(text, "%d)\n#define VF_TIME_REACH(s) (", l.delay[stages]);
-    for (int s = 0; s < stages; s++)
-        vf_text_add(text, "(s) == %d ? %d : ", s, l.reached[s]);
-    vf_text_add(text, "%d)\n#define VF_TIME_ROWS(s) (", l.reached[stages]);
-    for (int s = 0; s + 1 < stages; s++)
-        vf_text_add(text, "(s) == %d ? %d : ", s, l.rows[s]);
-    vf_text_add(text, "%d)\n#define VF_TIME_LEVEL(s) (", l.rows[stages - 1]);
-    for (int s = 0; s + 1 < stages; s++)
-        vf_text_add(text, "(s) == %d ? %d : ", s, l.level[s]);
-    vf_text_add(text, "%d)\n", l.level[stages - 1]);
+    vf_define_table("VF_TIME_DELAY", l.delay, stages + 1, text);
+    vf_define_table("VF_TIME_REACH", l.reached, stages + 1, text);
+    vf_define_table("VF_TIME_ROWS", l.rows, stages, text);
+    vf_define_table("VF_TIME_LEVEL", l.level, stages, text);
 }
 
 const struct vf_gpu_scheme vf_gpu_time_stream = {

@@ -339,12 +339,12 @@ bool vf_time_layout_make(const struct vf_kernel_case *c, const struct vf_kernel_
 /* ---- the kernel's constants ---- */
 
 /* NAME(f): a number of each field. */
-#define ADD_TABLE(text, l, name, member)                                          \
-    do {                                                                          \
-        vf_text_add(text, "#define " name "(f) (");                               \
-        for (int f = 0; f + 1 < (l)->field_count; f++)                            \
-            vf_text_add(text, "(f) == %d ? %d : ", f, (int)(l)->field[f].member); \
-        vf_text_add(text, "%d)\n", (int)(l)->field[(l)->field_count - 1].member); \
+#define ADD_TABLE(text, l, name, member)                      \
+    do {                                                      \
+        int value[VF_KERNEL_MOST_FIELDS];                     \
+        for (int f = 0; f < (l)->field_count; f++)            \
+            value[f] = (int)(l)->field[f].member;             \
+        vf_define_table(name, value, (l)->field_count, text); \
     } while (0)
 
 static void add_fields(const struct vf_time_layout *l, struct vf_text *text)

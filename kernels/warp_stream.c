@@ -368,15 +368,6 @@ static double written(const struct vf_kernel_case *c, const struct vf_kernel_con
 
 /* ---- the kernel's constants ---- */
 
-/* A macro NAME(k) that is value[k]. */
-static void define_table(const char *name, const int *value, int count, struct vf_text *text)
-{
-    vf_text_add(text, "#define %s(k) (", name);
-    for (int k = 0; k + 1 < count; k++)
-        vf_text_add(text, "(k) == %d ? %d : ", k, value[k]);
-    vf_text_add(text, "%d)\n", value[count - 1]);
-}
-
 static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                    struct vf_text *text)
 {
@@ -388,11 +379,11 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
                 "#define VF_TURN %d\n#define VF_TURNS_AHEAD %d\n#define VF_ROOM %d\n#define VF_SIDE %td\n",
                 l.turn, turns_ahead(c, &l), room_of(c), vf_larger(1, l.most_side));
     vf_text_add(text, "#define VF_LAST %d\n#define VF_MOST_REACH %d\n", l.last, l.most_reach);
-    define_table("VF_AGE", l.age, l.field_count, text);
-    define_table("VF_FIELD_REACH", l.reach, l.field_count, text);
-    define_table("VF_FIELD_SIDE", l.side, l.field_count, text);
-    define_table("VF_FIELD_CROSS", l.cross, l.field_count, text);
-    define_table("VF_SIDE_AGE", l.side_age, l.field_count, text);
+    vf_define_table("VF_AGE", l.age, l.field_count, text);
+    vf_define_table("VF_FIELD_REACH", l.reach, l.field_count, text);
+    vf_define_table("VF_FIELD_SIDE", l.side, l.field_count, text);
+    vf_define_table("VF_FIELD_CROSS", l.cross, l.field_count, text);
+    vf_define_table("VF_SIDE_AGE", l.side_age, l.field_count, text);
     /* The compiler must leave room for as many warps as the plan counts on. */
     const struct vf_gpu usual = {.sm_registers = VF_SM_REGISTERS, .sm_blocks = 32, .sm_threads = 2048};
     vf_text_add(text, "#define VF_LEAST_BLOCKS %d\n", resident(&usual, registers_of(c, &l)));
