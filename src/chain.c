@@ -6,6 +6,7 @@
 
 #include "alloc.h"
 #include "suggest.h"
+#include "text.h"
 #include "value.h"
 
 /* More filters than any pipeline has, few enough to plan quickly. */
@@ -271,35 +272,30 @@ void vf_chain_free(struct vf_chain *chain)
     *chain = (struct vf_chain){0};
 }
 
-static void write_link(FILE *to, const struct vf_link *link, bool all)
+static void add_link(struct vf_text *text, const struct vf_link *link, bool all)
 {
-    char text[VF_VALUE_TEXT];
-    fputs(link->filter->name, to);
+    char value[VF_VALUE_TEXT];
+    vf_text_add(text, "%s", link->filter->name);
     for (int i = 0; i < link->filter->param_count; i++) {
-        vf_value_text(&link->filter->params[i], &link->value[i], text);
-        if (text[0] != '\0' && (all || link->value[i].given))
-            fprintf(to, ":%s=%s", link->filter->params[i].name, text);
+        vf_value_text(&link->filter->params[i], &link->value[i], value);
+        if (value[0] != '\0' && (all || link->value[i].given))
+            vf_text_add(text, ":%s=%s", link->filter->params[i].name, value);
     }
 }
 
 static char *write_chain(const struct vf_chain *chain, bool all, struct vf_error *error)
 {
-    char *text = NULL, *copy = NULL;
-    size_t size;
-    FILE *to = open_memstream(&text, &size);
-    if (to != NULL) {
-        for (int i = 0; i < chain->count; i++) {
-            if (i > 0)
-                putc(',', to);
-            write_link(to, &chain->link[i], all);
-        }
+    struct vf_text text = {0};
+    for (int i = 0; i < chain->count; i++) {
+        if (i > 0)
+            vf_text_add(&text, ",");
+        add_link(&text, &chain->link[i], all);
     }
-    if (to == NULL || fclose(to) != 0)
-        vf_fail(error, VF_FAILED, "chain: cannot allocate its text");
-    else
-        copy = vf_strdup(text, error);
-    free(text);
-    return copy;
+    if (!text.failed)
+        return text.data;
+    vf_text_free(&text);
+    vf_fail(error, VF_FAILED, "chain: cannot allocate its text");
+    return NULL;
 }
 
 char *vf_chain_text(const struct vf_chain *chain, struct vf_error *error)

@@ -137,7 +137,7 @@ char *vf_ome_write(const struct vf_ome *ome, const struct vf_info *result, struc
     print_pixels(to, ome, result);
     print_stretch(to, ome, ome->pixels_end, strlen(ome->xml));
     const bool written = ferror(to) == 0;
-    if (fclose(to) != 0 || !written)
+    if (fclose(to) != 0 || !written || text == NULL)
         goto fail;
     copy = vf_strdup(text, error);
     free(text);
