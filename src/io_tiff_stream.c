@@ -58,8 +58,11 @@ static tmsize_t stream_write(thandle_t handle, void *data, tmsize_t bytes)
     struct vf_tiff_stream *stream = handle;
     if (stream->fd < 0)
         return capture(stream, data, bytes);
+    /* Where to write was mostly asked of what failed. */
+    if (stream->io_error != 0)
+        return 0;
     if (!vf_write_at(stream->fd, data, (size_t)bytes, stream->at)) {
-        stream->io_error = stream->io_error == 0 ? errno : stream->io_error;
+        stream->io_error = errno;
         return 0;
     }
     stream->at += (uint64_t)bytes;
@@ -70,7 +73,13 @@ static toff_t stream_size(thandle_t handle)
 {
     struct vf_tiff_stream *stream = handle;
     struct stat about;
-    return stream->fd >= 0 && fstat(stream->fd, &about) == 0 ? (toff_t)about.st_size : NO_FILE_BYTES;
+    if (stream->fd < 0)
+        return NO_FILE_BYTES;
+    if (fstat(stream->fd, &about) == 0)
+        return (toff_t)about.st_size;
+    if (stream->io_error == 0)
+        stream->io_error = errno;
+    return 0;
 }
 
 static toff_t stream_seek(thandle_t handle, toff_t offset, int whence)
@@ -106,6 +115,9 @@ static void no_unmap(thandle_t handle, void *base, toff_t size)
 /* The first error is the cause; what follows are its consequences. */
 static void keep_message(struct vf_tiff_stream *stream, const char *format, va_list arguments)
 {
+    /* Else libtiff takes a tag that it has no memory for as not being there. */
+    if (strstr(format, "Failed to allocate") != NULL && stream->io_error == 0)
+        stream->io_error = ENOMEM;
     if (stream->message[0] != '\0')
         return;
     vsnprintf(stream->message, sizeof stream->message, format, arguments);

@@ -1,7 +1,11 @@
-/* Every write of a result fails in turn: a message that says why, and no file. */
+/* Every write of a result, and every question how long it is, fails in turn: a message that says why and no
+ * file, or the same file. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -9,17 +13,27 @@
 
 TestSuite(io_writes, .init = samples_begin, .fini = samples_end, .timeout = 300);
 
-static int left = -1; /* writes until one fails; negative: none does */
+/* Calls until one fails; negative: none does. */
+static int writes_left = -1, sizes_left = -1;
+
+static bool fails(int *left)
+{
+    if (*left < 0 || (*left)-- > 0)
+        return false;
+    errno = ENOSPC;
+    return true;
+}
 
 /* In the place of the C library's. */
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset);
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset)
 {
-    if (left >= 0 && left-- == 0) {
-        errno = ENOSPC;
-        return -1;
-    }
-    return syscall(SYS_pwrite64, fd, data, bytes, offset);
+    return fails(&writes_left) ? -1 : syscall(SYS_pwrite64, fd, data, bytes, offset);
+}
+
+int fstat(int fd, struct stat *about)
+{
+    return fails(&sizes_left) ? -1 : fstatat(fd, "", about, AT_EMPTY_PATH);
 }
 
 static enum vf_status write_volume(const char *path, const struct vf_info *result,
@@ -43,6 +57,40 @@ out:
     return status;
 }
 
+static void check_same(const char *path, const char *expected)
+{
+    size_t bytes, expected_bytes;
+    char *data = sample_get(path, &bytes), *wanted = sample_get(expected, &expected_bytes);
+    cr_assert(bytes == expected_bytes && memcmp(data, wanted, bytes) == 0);
+    free(data);
+    free(wanted);
+}
+
+/* Returns how many failed. */
+static int fail_calls(int *left, const char *name, const struct vf_info *result,
+                      const struct vf_volume *volume)
+{
+    struct vf_error error;
+    const size_t files = sample_file_count();
+    for (int failures = 0;; failures++) {
+        cr_assert_lt(failures, 1000);
+        *left = failures;
+        const enum vf_status status = write_volume(sample_path(name), result, volume, &error);
+        const bool failed = *left < 0;
+        *left = -1;
+        if (status == VF_OK) {
+            check_same(sample_path(name), sample_path("good"));
+            cr_assert_eq(unlink(sample_path(name)), 0);
+        } else {
+            cr_expect(strstr(error.text, strerror(ENOSPC)) != NULL, "call %d of %s: %s", failures, name,
+                      error.text);
+        }
+        cr_assert_eq(sample_file_count(), files, "call %d of %s left a file", failures, name);
+        if (!failed)
+            return failures;
+    }
+}
+
 static void fail_each(const struct tiff_sample *sample, const char *name, enum vf_compression compression)
 {
     struct vf_reader *reader;
@@ -50,26 +98,14 @@ static void fail_each(const struct tiff_sample *sample, const char *name, enum v
     struct vf_info result;
     struct vf_error error;
     enum vf_format format = VF_FORMAT_TIFF;
-    enum vf_status status = VF_FAILED;
-    int failures = 0;
     tiff_sample_write(sample_path("in.tif"), sample);
     sample_read(sample_path("in.tif"), &reader, &volume);
     vf_format_by_name(name, &format);
     vf_info_for_result(vf_reader_info(reader), format, volume.type, 1, &result);
     result.compression = compression;
-    for (; status != VF_OK; failures++) {
-        cr_assert_lt(failures, 1000);
-        left = failures;
-        status = write_volume(sample_path(name), &result, &volume, &error);
-        left = -1;
-        if (status == VF_OK)
-            break;
-        cr_expect(strstr(error.text, strerror(ENOSPC)) != NULL, "write %d of %s: %s", failures, name,
-                  error.text);
-        cr_assert_eq(sample_file_count(), 1, "write %d of %s left a file", failures, name);
-    }
-    cr_expect_gt(failures, 2);
-    cr_assert_eq(unlink(sample_path(name)), 0);
+    cr_assert_eq(write_volume(sample_path("good"), &result, &volume, &error), VF_OK, "%s", error.text);
+    cr_expect_gt(fail_calls(&writes_left, name, &result, &volume), 2);
+    cr_expect_gt(fail_calls(&sizes_left, name, &result, &volume), 0);
     vf_volume_free(&volume);
     vf_reader_close(reader);
 }
