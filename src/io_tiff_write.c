@@ -1,5 +1,6 @@
 /* Writing TIFF: pages of strips, as the input's kind. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "alloc.h"
@@ -361,13 +362,26 @@ static enum vf_status order_pages(const struct vf_writer *writer, struct vf_erro
     return status;
 }
 
+/* Closes what nobody will read: libtiff would write the rest of it, which may be a directory that it had no
+ * memory for. */
+static void close_half(struct tiff_writer *state)
+{
+    if (state->tif == NULL)
+        return;
+    TIFFSetMode(state->tif, O_RDONLY);
+    TIFFClose(state->tif);
+}
+
 enum vf_status vf_tiff_finish(struct vf_writer *writer, struct vf_error *error)
 {
     struct tiff_writer *state = writer->state;
     const struct vf_info *info = &writer->info;
     vf_tiff_clear_error(&state->stream);
     bool written = !state->together || write_directories(writer);
-    TIFFClose(state->tif); /* says nothing itself; what goes wrong is in the stream */
+    if (written)
+        TIFFClose(state->tif); /* says nothing itself; what goes wrong is in the stream */
+    else
+        close_half(state);
     state->tif = NULL;
     written = written && state->stream.io_error == 0 && state->stream.message[0] == '\0';
     if (written && state->together &&
@@ -385,8 +399,7 @@ void vf_tiff_discard(struct vf_writer *writer)
     struct tiff_writer *state = writer->state;
     if (state == NULL)
         return;
-    if (state->tif != NULL)
-        TIFFClose(state->tif);
+    close_half(state);
     vf_tiff_encoders_close(state->encoders);
     vf_free(state->strip);
     vf_free(state->description);
