@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -17,6 +18,17 @@ static void keep_standard_streams(void)
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
             _exit(VF_FAILED);
+}
+
+/* Threads get as much as the main one may take; a fifth of a MiB is what was seen to be used. */
+static enum vf_status check_stack(struct vf_error *error)
+{
+    enum { LEAST_KIB = 512 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur / 1024 >= LEAST_KIB)
+        return VF_OK;
+    return vf_fail(error, VF_FAILED, "the stack is limited to %lld KiB, but needs %d: ulimit -s %d",
+                   (long long)limit.rlim_cur / 1024, LEAST_KIB, LEAST_KIB);
 }
 
 /* What was printed may still fail to arrive: a full disk, a closed pipe. */
@@ -35,12 +47,14 @@ static enum vf_status close_stdout(enum vf_status status)
 
 int main(int argc, char **argv)
 {
-    struct vf_command_line line;
+    struct vf_command_line line = {0};
     struct vf_error error;
     keep_standard_streams();
     vf_signals_install();
     atexit(vf_output_file_remove_all); /* OpenMP ends the program where it gets no threads */
-    enum vf_status status = vf_command_line_read(&line, argc, argv, &error);
+    enum vf_status status = check_stack(&error);
+    if (status == VF_OK)
+        status = vf_command_line_read(&line, argc, argv, &error);
     if (status == VF_OK)
         status = vf_command_line_run(&line);
     else

@@ -143,6 +143,13 @@ test_a_limit_of_file_sizes_is_an_error() {
     only out err
 }
 
+# ulimit -s counts KiB.
+test_a_small_stack_is_an_error() {
+    (ulimit -s 128 && expect 1 -f gaussian "$SMALL" out.png)
+    says "the stack is limited to 128 KiB, but needs 512: ulimit -s 512"
+    only out err
+}
+
 # Found out before the image is filtered.
 test_a_name_that_cannot_be() {
     name=$(printf '%0260d' 0).png
