@@ -178,18 +178,36 @@ static void on_signal(int number)
     setitimer(ITIMER_REAL, &patience, NULL);
 }
 
+/* What ends the program as it would any other: a batch system's notice, a limit of processor time. */
+static void on_end(int number)
+{
+    vf_output_file_remove_all();
+    raise(number); /* to the default, which the handler made way for */
+}
+
+static bool is_ignored(int number)
+{
+    struct sigaction before;
+    return sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_IGN;
+}
+
 void vf_signals_install(void)
 {
-    static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = on_signal}, before;
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP}, others[] = {SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU};
+    struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction end = {.sa_handler = on_end, .sa_flags = (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);
     /* While one handler runs the others must wait, or both would clean up. */
     sigaddset(&action.sa_mask, SIGALRM);
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
         sigaddset(&action.sa_mask, ending[i]);
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
-        if (ending[i] != SIGHUP || sigaction(SIGHUP, NULL, &before) != 0 || before.sa_handler != SIG_IGN)
+        if (ending[i] != SIGHUP || !is_ignored(SIGHUP))
             sigaction(ending[i], &action, NULL);
+    sigfillset(&end.sa_mask);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (!is_ignored(others[i]))
+            sigaction(others[i], &end, NULL);
     action.sa_handler = on_impatience;
     sigaction(SIGALRM, &action, NULL);
     signal(SIGPIPE, SIG_IGN);

@@ -49,7 +49,8 @@ void vf_progress_end(struct vf_progress_line *line);
 
 /* From now on SIGINT, SIGTERM and SIGHUP, unless nohup had it ignored, set vf_interrupted (interrupt.h); a
  * second one, or 0.4 s without an end, removes the temporary files and leaves at once, with 128 and the
- * signal's number. SIGPIPE and SIGXFSZ are ignored, so that a closed pipe and a file's limit are errors like
+ * signal's number. SIGQUIT, SIGUSR1, SIGUSR2 and SIGXCPU end it as ever, but for the temporary files, which
+ * are removed. SIGPIPE and SIGXFSZ are ignored, so that a closed pipe and a file's limit are errors like
  * others. */
 void vf_signals_install(void);
 

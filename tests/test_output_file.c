@@ -19,6 +19,7 @@
 
 #include "io_samples.h"
 #include "output_file.h"
+#include "progress.h"
 
 TestSuite(output_file, .init = samples_begin, .fini = samples_end, .timeout = 60);
 
@@ -149,6 +150,23 @@ Test(output_file, killed)
     cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     check_content(sample_path("out"), "old");
     cr_assert_eq(sample_file_count(), 1);
+}
+
+Test(output_file, ended_by_another_signal)
+{
+    int status;
+    refuse_nameless();
+    const pid_t child = fork();
+    cr_assert(child >= 0);
+    if (child == 0) {
+        vf_signals_install();
+        fill_file(open_file(sample_path("out"), false), "new");
+        raise(SIGUSR1);
+        _exit(0);
+    }
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR1);
+    cr_assert_eq(sample_file_count(), 0);
 }
 
 static void check_closing(void)
