@@ -143,8 +143,9 @@ test_a_limit_of_file_sizes_is_an_error() {
     only out err
 }
 
-# ulimit -s counts KiB.
+# ulimit -s counts KiB; dash has it, too.
 test_a_small_stack_is_an_error() {
+    # shellcheck disable=SC3045
     (ulimit -s 128 && expect 1 -f gaussian "$SMALL" out.png)
     says "the stack is limited to 128 KiB, but needs 512: ulimit -s 512"
     only out err
