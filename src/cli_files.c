@@ -38,7 +38,7 @@ static enum vf_status check_names(const struct vf_command_line *line, struct vf_
         !vf_format_by_name(line->words[1], &format))
         return vf_fail(error, VF_USAGE,
                        "%s: the extension names no output format; allowed: .tif, .tiff, .png, .mrc, .mrcs, "
-                       ".rec, .st, .ali or .map",
+                       ".rec, .st, .ali, .preali or .map",
                        line->words[1]);
     if (strcmp(line->words[0], "-") == 0 && isatty(STDIN_FILENO))
         return vf_fail(error, VF_USAGE,

@@ -43,7 +43,10 @@ static const struct {
     {0, "\x28\xb5\x2f\xfd", 4, "compressed with zstd", "unpack it: unzstd IN.zst"},
     {0, "PK\x03\x04", 4, "a ZIP archive", "unpack it: unzip IN.zip"},
     {0, "\x89HDF", 4, "an HDF5 file",
-     "export the volume as TIFF (in Fiji: Plugins > HDF5, then Save As > Tiff)"},
+     "export the volume: in Fiji Plugins > HDF5, then Save As > Tiff, or e2proc3d.py IN.hdf OUT.mrc"},
+    {0, "\0\0\0\3", 4, "a Gatan DM3 file", "convert it: dm2mrc IN.dm3 OUT.mrc"},
+    {0, "\0\0\0\4", 4, "a Gatan DM4 file", "convert it: dm2mrc IN.dm4 OUT.mrc"},
+    {0, "\6\0\0\5", 4, "an EM volume", "convert it: e2proc3d.py IN.em OUT.mrc"},
     {0, "ZISRAWFILE", 10, "a Zeiss CZI file", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
     {0, "\xda\xce\xbe\x0a", 4, "a Nikon ND2 file",
      "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
@@ -73,9 +76,9 @@ static const struct {
     const char *ending;
     enum vf_format format;
 } endings[] = {
-    {".tif", VF_FORMAT_TIFF}, {".tiff", VF_FORMAT_TIFF}, {".png", VF_FORMAT_PNG},
-    {".mrc", VF_FORMAT_MRC},  {".mrcs", VF_FORMAT_MRC},  {".rec", VF_FORMAT_MRC},
-    {".st", VF_FORMAT_MRC},   {".ali", VF_FORMAT_MRC},   {".map", VF_FORMAT_MRC},
+    {".tif", VF_FORMAT_TIFF},   {".tiff", VF_FORMAT_TIFF}, {".png", VF_FORMAT_PNG}, {".mrc", VF_FORMAT_MRC},
+    {".mrcs", VF_FORMAT_MRC},   {".rec", VF_FORMAT_MRC},   {".st", VF_FORMAT_MRC},  {".ali", VF_FORMAT_MRC},
+    {".preali", VF_FORMAT_MRC}, {".map", VF_FORMAT_MRC},
 };
 
 static const struct vf_codec *codec_of(enum vf_format format)
@@ -171,6 +174,12 @@ static enum vf_status find_codec(struct vf_reader *reader, const char head[HEAD_
         if (memcmp(head + kinds[i].at, kinds[i].magic, kinds[i].length) == 0)
             return vf_fail(error, VF_FAILED, "is %s, neither TIFF, PNG nor MRC; %s", kinds[i].kind,
                            kinds[i].remedy);
+    enum vf_format named;
+    if (vf_format_by_name(reader->name, &named) && named == VF_FORMAT_MRC)
+        return vf_fail(
+            error, VF_FAILED,
+            "is named as MRC, but has no \"MAP \" at byte 208, as such files have since 2000; if it "
+            "is an older one, rewrite it: newstack IN.mrc OUT.mrc");
     return vf_fail(error, VF_FAILED, "is neither TIFF, PNG nor MRC (its first bytes are %02x %02x %02x %02x)",
                    head[0] & 0xff, head[1] & 0xff, head[2] & 0xff, head[3] & 0xff);
 }

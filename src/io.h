@@ -132,7 +132,8 @@ struct vf_output_options {
 
 struct vf_writer;
 
-/* The format that `path` asks for by its ending (.tif .tiff .png .mrc .mrcs .rec .st .ali .map, any case);
+/* The format that `path` asks for by its ending (.tif .tiff .png .mrc .mrcs .rec .st .ali .preali .map, any
+ * case);
  * "-" or no known ending: false.
  */
 bool vf_format_by_name(const char *path, enum vf_format *format);

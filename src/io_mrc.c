@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "alloc.h"
 #include "half.h"
@@ -102,15 +103,34 @@ static enum vf_status keep_headers(struct vf_reader *reader, const unsigned char
     return VF_OK;
 }
 
-/* Stacks of images carry names of their own; "0" in the header is not enough, since tomograms have it too. */
+/* Programs that say a cell of all sections give stacks of images names of their own. */
 static bool named_image_stack(const char *name)
 {
     static const char *const endings[] = {".mrcs", ".st", ".ali", ".preali"};
     const char *ending = strrchr(name, '.');
     for (size_t i = 0; ending != NULL && i < sizeof endings / sizeof *endings; i++)
-        if (strcmp(ending, endings[i]) == 0)
+        if (strcasecmp(ending, endings[i]) == 0)
             return true;
     return false;
+}
+
+/* What a reader of the header may not expect; `even` is whether the sections are whole volumes. */
+static void add_notes(struct vf_reader *reader, const struct vf_mrc_header *header, bool even)
+{
+    const struct mrc_reader *state = reader->state;
+    struct vf_info *info = &reader->info;
+    const uint64_t end = state->start + (uint64_t)header->count[0] * (uint64_t)header->count[1] *
+                                            (uint64_t)header->count[2] * state->stored;
+    if (!even)
+        vf_info_note(info, "%lld sections are not a whole number of volumes of %lld: read as one volume",
+                     (long long)header->count[2], (long long)header->interval[2]);
+    if (info->type == VF_U8 && !header->imod)
+        vf_info_note(info, "its bytes are read without a sign, as the range in its header goes beyond 127");
+    if (reader->file_bytes > end)
+        vf_info_note(info,
+                     "the file goes on for %llu bytes after the %lld sections of its header, which are "
+                     "not read",
+                     (unsigned long long)(reader->file_bytes - end), (long long)header->count[2]);
 }
 
 static enum vf_status mrc_open(struct vf_reader *reader, struct vf_error *error)
@@ -135,11 +155,10 @@ static enum vf_status mrc_open(struct vf_reader *reader, struct vf_error *error)
     info->big_endian = header.big_endian;
     info->half_floats = header.mode == 12;
     info->page_channels = 1;
-    if (!vf_mrc_describe(&header, info))
-        vf_info_note(info, "%lld sections are not a whole number of volumes of %lld: read as one volume",
-                     (long long)header.count[2], (long long)header.interval[2]);
+    add_notes(reader, &header, vf_mrc_describe(&header, info));
     info->page_count = info->shape.nz * info->shape.nt;
-    info->image_stack = header.space_group == 0 && info->page_count > 1 && named_image_stack(reader->name);
+    if (header.space_group == 0 && info->page_count > 1 && named_image_stack(reader->name))
+        info->image_stack = true;
     VF_TRY(keep_headers(reader, bytes, header.extended, error));
     vf_tags_describe(info->tags, info);
 out:

@@ -91,6 +91,17 @@ static bool find_byte_order(const unsigned char *bytes, bool *big_endian)
     return false;
 }
 
+/* Bytes have a sign unless IMOD says that its own have none. Programs older than that rule wrote them without
+ * one; the range that their header states then tells, as it does to IMOD. */
+static bool bytes_are_signed(const unsigned char *bytes, bool big_endian)
+{
+    const double least = float_at(bytes, big_endian, AT_RANGE),
+                 most = float_at(bytes, big_endian, AT_RANGE + 4);
+    if (is_imod(bytes, big_endian))
+        return (word_at(bytes, big_endian, AT_IMOD_FLAGS) & IMOD_SIGNED) != 0;
+    return !(least >= 0 && most >= 128 && most <= 255);
+}
+
 static enum vf_status find_type(const struct vf_mrc_header *header, bool is_signed, enum vf_type *type,
                                 size_t *stored, struct vf_error *error)
 {
@@ -156,13 +167,21 @@ enum vf_status vf_mrc_parse(const unsigned char bytes[VF_MRC_HEADER], struct vf_
         header->axis[i] = int_at(bytes, big, AT_AXIS + 4 * i);
         header->cell[i] = float_at(bytes, big, AT_CELL + 4 * i);
     }
-    const bool is_signed = !header->imod || (word_at(bytes, big, AT_IMOD_FLAGS) & IMOD_SIGNED) != 0;
-    if (find_type(header, is_signed, type, stored, error) != VF_OK || check_axes(header, error) != VF_OK)
+    if (find_type(header, bytes_are_signed(bytes, big), type, stored, error) != VF_OK ||
+        check_axes(header, error) != VF_OK)
         return VF_FAILED;
     if (header->count[0] < 1 || header->count[1] < 1 || header->count[2] < 1)
         return vf_fail(error, VF_FAILED, "claims %lld x %lld x %lld voxels", (long long)header->count[0],
                        (long long)header->count[1], (long long)header->count[2]);
     return VF_OK;
+}
+
+/* The standard's: group 0 and a cell of one section, across which nothing has a distance. Group 0 alone does
+ * not say it, since tomograms have it too. */
+static bool is_image_stack(const struct vf_mrc_header *header)
+{
+    return header->space_group == 0 && header->count[2] > 1 && header->interval[2] == 1 &&
+           header->interval[0] == header->count[0];
 }
 
 bool vf_mrc_describe(const struct vf_mrc_header *header, struct vf_info *info)
@@ -175,10 +194,11 @@ bool vf_mrc_describe(const struct vf_mrc_header *header, struct vf_info *info)
                                     .nz = (size_t)(volumes && even ? each : sections),
                                     .nc = 1,
                                     .nt = (size_t)(volumes && even ? sections / each : 1)};
+    info->image_stack = is_image_stack(header);
     for (int i = 0; i < 3; i++) {
         const double spacing =
             header->interval[i] > 0 ? header->cell[i] / (double)header->interval[i] / 10 : 0;
-        if (!isfinite(spacing) || !(spacing > 0))
+        if (!isfinite(spacing) || !(spacing > 0) || (i == 2 && info->image_stack))
             continue;
         info->spacing_known[i] = true;
         info->spacing[i] = spacing;

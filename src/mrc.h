@@ -12,7 +12,7 @@ enum { VF_MRC_HEADER = 1024 };
 
 struct vf_mrc_header {
     bool big_endian;
-    bool imod;           /* IMOD wrote it, whose bytes may be unsigned */
+    bool imod;           /* IMOD wrote it, and says whether its bytes have a sign */
     int64_t count[3];    /* columns, rows, sections */
     int64_t interval[3]; /* along the cell: `m` */
     int32_t mode, space_group, axis[3];

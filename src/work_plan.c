@@ -80,7 +80,8 @@ void vf_work_warn(const struct vf_work *w)
     if (is_ome_name(w->out_name) && w->result.metadata != VF_META_OME)
         add_note(notes, sizeof notes, "", "the result is not OME-TIFF, as the input is not");
     if (in->image_stack && !w->options->slices)
-        add_note(notes, sizeof notes, "", "a stack of images: --slices filters each one separately");
+        add_note(notes, sizeof notes, "",
+                 "a stack of images, filtered as one volume; --slices filters each image by itself");
     if (notes[0] != '\0')
         say_once(w, w->in_name, notes);
 }
@@ -115,8 +116,9 @@ static enum vf_status find_context(const struct vf_work *w, struct vf_context *c
         const bool own = o->spacing[axis] > 0;
         c->spacing_known[axis] = own || (info->spacing_known[axis] && ratio > 0);
         c->spacing[axis] = own ? o->spacing[axis] : info->spacing[axis] * ratio;
-        c->aspect[axis] =
-            c->spacing_known[0] && c->spacing_known[axis] ? c->spacing[axis] / c->spacing[0] : 1;
+        c->aspect[axis] = axis < c->dim && c->spacing_known[0] && c->spacing_known[axis]
+                              ? c->spacing[axis] / c->spacing[0]
+                              : 1;
         if (!(c->aspect[axis] >= 1e-4 && c->aspect[axis] <= 1e4))
             return vf_fail(error, VF_USAGE,
                            "voxels %g times as long along %c as along x are implausible; give the voxel size "

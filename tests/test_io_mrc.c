@@ -22,7 +22,8 @@ struct mrc_sample {
     int nx, ny, nz;
     int axis[3];
     bool imod, no_stamp;
-    size_t missing; /* bytes cut off at the end */
+    float least, most; /* as the header says */
+    size_t missing;    /* bytes cut off at the end */
 };
 
 static void put(unsigned char *to, const struct mrc_sample *s, const void *value, size_t size)
@@ -76,6 +77,8 @@ static void put_sample(const char *path, const struct mrc_sample *s)
         put_int(file, s, 64 + 4 * i, s->axis[0] ? s->axis[i] : i + 1);
     }
     put_int(file, s, 12, s->mode);
+    put_float(file, s, 76, s->least);
+    put_float(file, s, 80, s->most);
     put_int(file, s, 88, s->space_group);
     put_int(file, s, 92, EXTENDED);
     memcpy(file + 104, "SERI", 4);
@@ -387,9 +390,12 @@ Test(io_mrc, sections)
         {401, 3, 3, 2, "a.mrc", "", false},
         {401, 4, 6, 1, "a.mrc", "whole number", false},
         {401, -1, 6, 1, "a.mrc", "whole number", false},
-        {0, 1, 6, 1, "a.mrc", "", false},
-        {0, 1, 6, 1, "a.mrcs", "", true},
-        {0, 1, 6, 1, "a.st", "", true},
+        {0, 1, 6, 1, "a.mrc", "", true}, /* as MRC2014 has it */
+        {0, 6, 6, 1, "a.mrc", "", false},
+        {0, 6, 6, 1, "a.mrcs", "", true},
+        {0, 6, 6, 1, "a.st", "", true},
+        {0, 6, 6, 1, "a.ALI", "", true},
+        {0, 6, 6, 1, "a.preali", "", true},
         {1, 6, 6, 1, "a.st", "", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -402,10 +408,62 @@ Test(io_mrc, sections)
         const struct vf_info *info = vf_reader_info(reader);
         cr_assert(info->shape.nz == cases[i].nz && info->shape.nt == cases[i].nt, "case %zu", i);
         cr_assert_eq(info->image_stack, cases[i].images, "case %zu", i);
+        /* A cell of one section is one of images, with no distance between them. */
+        cr_assert_eq(info->spacing_known[2], cases[i].interval_z > 1, "case %zu", i);
         cr_assert(strstr(info->note, cases[i].note) && !info->note[0] == !cases[i].note[0], "case %zu: %s", i,
                   info->note);
         vf_reader_close(reader);
     }
+}
+
+/* Programs older than the standard's sign wrote bytes without one, and no word of it but the range. */
+Test(io_mrc, bytes_without_a_sign)
+{
+    static const struct {
+        float least, most;
+        bool imod;
+        enum vf_type type;
+    } cases[] = {
+        {0, 255, false, VF_U8},    {3, 128, false, VF_U8},   {0, 127, false, VF_I8}, {-1, 130, false, VF_I8},
+        {-128, 127, false, VF_I8}, {0, 65535, false, VF_I8}, {0, 127, true, VF_U8},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct vf_reader *reader;
+        struct vf_error error;
+        put_sample(sample_path("in.mrc"), &(struct mrc_sample){.imod = cases[i].imod,
+                                                               .least = cases[i].least,
+                                                               .most = cases[i].most,
+                                                               .big_endian = i & 1});
+        cr_assert_eq(vf_reader_open(&reader, sample_path("in.mrc"), &error), VF_OK, "%s", error.text);
+        const struct vf_info *info = vf_reader_info(reader);
+        const bool guessed = cases[i].type == VF_U8 && !cases[i].imod;
+        cr_assert_eq(info->type, cases[i].type, "case %zu", i);
+        cr_assert_eq(strstr(info->note, "without a sign") != NULL, guessed, "case %zu: %s", i, info->note);
+        vf_reader_close(reader);
+    }
+    /* They are written so that no reader has to guess. */
+    put_sample(sample_path("in.mrc"), &(struct mrc_sample){.most = 255});
+    sample_copy(sample_path("in.mrc"), sample_path("out.mrc"), VF_COMPRESS_AS_INPUT);
+    size_t size;
+    unsigned char *out = sample_get(sample_path("out.mrc"), &size);
+    cr_assert(out[12] == 6 && size == 1024 + EXTENDED + 2 * COUNT);
+    free(out);
+}
+
+Test(io_mrc, more_bytes_than_sections)
+{
+    struct vf_reader *reader;
+    struct vf_error error;
+    size_t size;
+    put_sample(sample_path("in.mrc"), &(struct mrc_sample){.mode = 1});
+    unsigned char *file = sample_get(sample_path("in.mrc"), &size);
+    file[8] = NZ - 1;
+    sample_put(sample_path("in.mrc"), file, size);
+    free(file);
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.mrc"), &error), VF_OK, "%s", error.text);
+    cr_assert(strstr(vf_reader_info(reader)->note, "40 bytes after the 5 sections"), "%s",
+              vf_reader_info(reader)->note);
+    vf_reader_close(reader);
 }
 
 static void refused(const struct mrc_sample *s, const char *words)
@@ -432,6 +490,19 @@ Test(io_mrc, refusals)
     refused(&(struct mrc_sample){.mode = 2, .nx = 100000}, "cut short");
     refused(&(struct mrc_sample){.mode = 2, .missing = 1}, "cut short");
     refused(&(struct mrc_sample){.mode = 2, .missing = 1024 + COUNT * 4 + EXTENDED - 300}, "header of 1024");
+}
+
+/* As older programs write it: the origin stands where "MAP " would. */
+Test(io_mrc, a_header_of_before_2000)
+{
+    size_t size;
+    put_sample(sample_path("in.mrc"), &(struct mrc_sample){.mode = 2});
+    unsigned char *file = sample_get(sample_path("in.mrc"), &size);
+    memset(file + 208, 0, 4);
+    sample_put(sample_path("in.rec"), file, size);
+    free(file);
+    const char *message = sample_refusal(sample_path("in.rec"));
+    cr_assert(strstr(message, "MAP") && strstr(message, "newstack"), "%s", message);
 }
 
 Test(io_mrc, axes_that_are_not_said)

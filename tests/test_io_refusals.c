@@ -386,6 +386,8 @@ Test(io_refusals, files_of_other_kinds)
         {0, "BM6", 3, "BMP"},
         {0, "\x1f\x8b\x08", 3, "gzip|gunzip"},
         {0, "\x89HDF\r\n", 6, "HDF5|TIFF"},
+        {0, "\0\0\0\4\0\0\0\0", 8, "DM4|dm2mrc"},
+        {0, "\6\0\0\5", 4, "EM volume|e2proc3d"},
         {0, "ZISRAWFILE", 10, "CZI"},
         {0, "PK\x03\x04", 4, "ZIP|unzip"},
         {344, "n+1", 4, "NIfTI"},

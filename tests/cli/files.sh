@@ -269,6 +269,18 @@ test_mrc() {
     says "--slices"
     expect 0 --slices -f gaussian tilts.st o.st
     silent
+    expect 0 --slices -f gaussian tilts.st o.preali
+    # 20000 images in a cell of one section: no voxel is 20000 times as long as it is wide.
+    {
+        words 4 3 20000 0 0 0 0 4 3 1 1117782016 1114636288 1220739072 1119092736 1119092736 1119092736 1 2 3 0 0 0 0 0
+        head -c 112 /dev/zero
+        printf 'MAP DD\0\0'
+        head -c 240808 /dev/zero
+    } >particles.mrc
+    expect 0 --slices -f gaussian:sigma=40A particles.mrc p.mrc
+    silent
+    expect 0 -f gaussian particles.mrc p.mrc
+    says "filtered as one volume; --slices filters each image by itself"
     expect 1 -f gradient:output=components v.mrc o.mrc
     says "one channel"
     expect 2 --compress zstd -f gaussian v.mrc o.mrc
