@@ -66,8 +66,10 @@ const struct vf_filter vf_filter_mean = {
     .name = "mean",
     .summary = "smooth with the mean of a box",
     .known_as = "box|boxblur|boxfilter|uniform|uniformfilter|average|averaging",
-    .source = "sums of 2r + 1 voxels along x, y and z, each weighted by 1/(2r + 1), as in "
-              "scipy.ndimage.uniform_filter and OpenCV's blur; ImageJ's Mean uses a disc",
+    .source =
+        "sums of 2r + 1 voxels along x, y and z, each weighted by 1/(2r + 1), as in "
+        "scipy.ndimage.uniform_filter and OpenCV's blur; ImageJ's Mean uses a disc, which equals the box at "
+        "radius 1",
     .keeps_type = true,
     .params = params,
     .param_count = sizeof params / sizeof params[0],

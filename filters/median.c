@@ -35,8 +35,9 @@ const struct vf_filter vf_filter_median = {
     .name = "median",
     .summary = "median of a box: removes outliers, keeps edges",
     .known_as = "medianfilter|medianblur|despeckle",
-    .source = "as scipy.ndimage.median_filter and OpenCV's medianBlur of size 2 radius + 1 (ImageJ's Median "
-              "uses a disc); a NaN in the box gives NaN, and a zero is always +0",
+    .source =
+        "as scipy.ndimage.median_filter and OpenCV's medianBlur of size 2 radius + 1 (ImageJ's Median "
+        "uses a disc, which equals the box at radius 1); a NaN in the box gives NaN, and a zero is always +0",
     .keeps_type = true,
     .params = params,
     .param_count = sizeof params / sizeof params[0],

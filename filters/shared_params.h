@@ -45,7 +45,8 @@
         .help =                                                                                              \
             "coherence threshold: the larger it is, the more coherent a structure must be to be "            \
             "smoothed along; (mu1 - mu3)^2, in 2D (mu1 - mu2)^2, of the structure tensor's eigenvalues, is " \
-            "compared with C S^4, where S is the range of the input divided by 255"                          \
+            "compared with C S^4, where S is the range of the input divided by 255; gold beads and hot "     \
+            "pixels widen the range, so that less is smoothed: remove them, or lower C"                      \
     }
 #define VF_PARAM_ITERATIONS                                                                    \
     {                                                                                          \

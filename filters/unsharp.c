@@ -40,7 +40,8 @@ const struct vf_filter vf_filter_unsharp = {
     .summary = "sharpen: add what a Gaussian removes",
     .known_as = "sharpen|unsharpmask|unsharpmasking",
     .source = "unsharp masking: u + amount (u - G u), the difference first, then one multiply-add, as in "
-              "skimage.filters.unsharp_mask; ImageJ's mask weight w corresponds to amount w / (1 - w)",
+              "skimage.filters.unsharp_mask (under boundary reflect); ImageJ's mask weight w corresponds to "
+              "amount w / (1 - w)",
     .keeps_type = true,
     .params = params,
     .param_count = sizeof params / sizeof params[0],

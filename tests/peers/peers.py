@@ -1,7 +1,8 @@
 """Round trips: tifffile and mrcfile write a file, volfilter copies it (a Gaussian of width 0), they read it.
 
 A copy must have the same numbers, axes and metadata; a derived result the right channels and their names. ImageJ and
-Bio-Formats, where they are there, must read the same of copies as of what was copied.
+Bio-Formats, where they are there, must read the same of copies as of what was copied. scipy and scikit-image must
+compute what the manual, under OTHER PROGRAMS, says that they do.
 """
 import json
 import os
@@ -10,6 +11,9 @@ import sys
 
 import mrcfile
 import numpy
+import scipy.ndimage
+import skimage.feature
+import skimage.filters
 import tifffile
 
 VOLFILTER = os.environ["VOLFILTER"]
@@ -260,10 +264,52 @@ def microscopists():
             check(good, f"numbers of {name} in {reader}")
 
 
+def translations():
+    stack = pattern((9, 31, 37), "float32")
+    tifffile.imwrite("stack.tif", stack)
+    tifffile.imwrite("image.tif", stack[4])
+    wide, image = stack.astype("f8"), stack[4].astype("f8")
+    ndimage, filters = scipy.ndimage, skimage.filters
+    corners = skimage.feature.structure_tensor  # which derives by ndimage.sobel
+    along = ndimage.sobel(image, axis=1, mode="reflect")
+    table = [
+        ("stack", "gaussian:sigma=3x2x1", ndimage.gaussian_filter(wide, (1, 2, 3)), "reflect"),
+        ("stack", "mean:2", ndimage.uniform_filter(wide, 5), "reflect"),
+        ("stack", "median:2", ndimage.median_filter(wide, 5), "reflect"),
+        ("stack", "laplacian", ndimage.laplace(wide), "reflect"),
+        ("image", "gradient:method=sobel:output=x", along / 8, "reflect"),
+        ("stack", "gradient:method=sobel:output=x", ndimage.sobel(wide, axis=2) / 32, "reflect"),
+        ("stack", "gaussian:sigma=2", filters.gaussian(wide, 2, preserve_range=True), "nearest"),
+        ("stack", "unsharp:sigma=2:amount=1.5", filters.unsharp_mask(wide, 2, 1.5, preserve_range=True), "reflect"),
+        ("image", "gradient:method=sobel", filters.sobel(image) * 2**0.5 / 2, "reflect"),
+        ("image", "gradient:method=scharr", filters.scharr(image) * 2**0.5 / 2, "reflect"),
+        ("stack", "gradient:method=sobel", filters.sobel(wide) * 3**0.5 / 2, "reflect"),
+        ("stack", "gradient:method=scharr", filters.scharr(wide) * 3**0.5 / 2, "reflect"),
+        ("stack", "laplacian", -filters.laplace(wide), "reflect"),
+        ("image", "dog:sigma=1:sigma2=3", filters.difference_of_gaussians(image, 1, 3), "nearest"),
+    ]
+    for name, chain, expected, boundary in table:
+        volfilter(f"{name}.tif", "translated.tif", "--boundary", boundary, chain=chain)
+        error = abs(tifffile.imread("translated.tif") - expected).max() / abs(expected).max()
+        check(error < 1e-6, f"{chain} of the {name} differs by {error:g} of the largest value")
+    smoothed = ndimage.gaussian_filter(along**2, 2, mode="reflect")
+    check(numpy.allclose(corners(image, 2, mode="reflect", order="xy")[0], smoothed), "structure_tensor")
+    # The standard's images, in a cell of one section.
+    mrcfile.write("images.mrc", stack, overwrite=True)
+    with mrcfile.open("images.mrc", "r+") as file:
+        file.set_image_stack()
+    check(info("images.mrc")["image_stack"], "images.mrc is a stack of images")
+    volfilter("images.mrc", "images-smooth.mrc", "--slices", chain="gaussian")
+    with mrcfile.open("images-smooth.mrc") as file:
+        check(file.is_image_stack() and file.header.mz == 1, "images-smooth.mrc is a stack of images")
+    mrc_is_valid("images-smooth.mrc")
+
+
 plain_tiffs()
 imagej()
 microscopists()
 ome()
 mrc()
+translations()
 print(f"{checks - failures} passed, {failures} failed")
 sys.exit(failures != 0)
