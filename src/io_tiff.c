@@ -228,16 +228,28 @@ static size_t array_planes(const struct vf_info *info, const char *description)
     return product / page;
 }
 
-/* Which of its axes is z tifffile says for few files: pages along several are not taken apart. */
-static void note_array(struct vf_info *info, const char *description)
+/* Pages along z, unless tifffile says that they run along time, or along time and z. Other axes are not taken
+ * apart. */
+static void set_array_shape(struct vf_info *info, const char *description)
 {
+    static const char label[] = "\"axes\": \"";
     const char *const numbers = array_shape(description);
-    const char *at = numbers, *next;
-    size_t extent;
+    const char *axes = numbers == NULL ? NULL : strstr(numbers, label), *at = numbers, *next;
+    size_t extent, nt, nz = 1;
+    info->shape.nz = info->page_count;
     if (info->page_count == 1 || numbers == NULL)
         return;
+    axes = axes == NULL ? "" : axes + sizeof label - 1;
+    next = next_extent(numbers, &nt);
+    if (next != NULL && strncmp(axes, "TZYX", 4) == 0)
+        next_extent(next, &nz);
+    if (axes[0] == 'T' && nz > 0 && info->page_count % nz == 0 && nt == info->page_count / nz) {
+        info->shape.nt = nt;
+        info->shape.nz = nz;
+        return;
+    }
     for (; (next = next_extent(at, &extent)) != NULL; at = next)
-        if (extent == info->page_count)
+        if (extent == info->page_count && axes[0] != 'C')
             return;
     if (at > numbers)
         vf_info_note(
@@ -269,8 +281,7 @@ static enum vf_status set_shape(struct vf_reader *reader, struct vf_error *error
         const size_t stk = vf_tiff_stk_planes(((struct vf_tiff_reader *)reader->state)->decoder.tif);
         if (find_raw_planes(reader, stk > 0 ? stk : array_planes(info, description), error) != VF_OK)
             return VF_FAILED;
-        info->shape.nz = info->page_count;
-        note_array(info, description);
+        set_array_shape(info, description);
         vf_tags_set_spacing(tags, info);
     }
     return VF_OK;

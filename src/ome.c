@@ -123,6 +123,11 @@ static const char *local(const char *name)
     return colon == NULL ? name : colon + 1;
 }
 
+static bool is_size_of_voxels(const char *name)
+{
+    return strncmp(name, "PhysicalSize", 12) == 0;
+}
+
 /* Attributes of Pixels that vf_ome_write says itself. */
 static bool is_rewritten(const char *name)
 {
@@ -131,10 +136,11 @@ static bool is_rewritten(const char *name)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], name) == 0)
             return true;
-    return strncmp(name, "Size", 4) == 0 || strncmp(name, "PhysicalSize", 12) == 0;
+    return strncmp(name, "Size", 4) == 0;
 }
 
-static bool keep_attributes(struct parsing *p, const XML_Char **attributes)
+/* As XML, those of the voxels' size or the others. */
+static char *keep_attributes(struct parsing *p, const XML_Char **attributes, bool sizes)
 {
     size_t room = 1;
     for (const XML_Char **a = attributes; *a != NULL; a += 2)
@@ -145,18 +151,18 @@ static bool keep_attributes(struct parsing *p, const XML_Char **attributes)
         vf_free(text);
         if (text != NULL)
             vf_fail(p->error, VF_FAILED, "OME-XML: out of memory");
-        return false;
+        return NULL;
     }
+    *text = '\0';
     for (; *attributes != NULL; attributes += 2) {
-        if (is_rewritten(attributes[0]))
+        if (is_rewritten(attributes[0]) || is_size_of_voxels(attributes[0]) != sizes)
             continue;
         fprintf(to, " %s=\"", attributes[0]);
         vf_ome_print_text(to, p->ome, attributes[1]);
         putc('"', to);
     }
     fclose(to);
-    p->ome->attributes = text;
-    return true;
+    return text;
 }
 
 /* ---- planes ---- */
@@ -225,7 +231,8 @@ static void begin_pixels(struct parsing *p, const char *name, const XML_Char **a
         fail(p, "gives %zu channels in pages of %zu samples", ome->nc, p->samples);
     else if (strlen(name) >= sizeof ome->prefix)
         fail(p, "has the element <%.40s>", name);
-    else if (!keep_attributes(p, attributes))
+    else if ((ome->attributes = keep_attributes(p, attributes, false)) == NULL ||
+             (ome->sizes = keep_attributes(p, attributes, true)) == NULL)
         fail_memory(p);
     else
         make_planes(p);
@@ -352,6 +359,7 @@ static void free_image(struct vf_ome *ome)
         vf_free(ome->channel_name[i]);
     vf_free(ome->channel_name);
     vf_free(ome->attributes);
+    vf_free(ome->sizes);
     vf_free(ome->directory);
 }
 
@@ -364,7 +372,7 @@ static void forget_image(struct parsing *p)
         images++;
     free_image(ome);
     ome->channel_name = NULL;
-    ome->attributes = NULL;
+    ome->attributes = ome->sizes = NULL;
     ome->directory = NULL;
     ome->channel_count = p->channel_room = 0;
     ome->piece_count = images;

@@ -30,6 +30,7 @@ struct vf_ome {
     char unit[3][16];            /* as written */
     char prefix[16];             /* of its elements' names, with the colon; usually "" */
     char *attributes;            /* of Pixels: those that a result keeps, as XML */
+    char *sizes;                 /* those of the voxels' size, which a result of the same size keeps */
     char **channel_name;         /* [channel_count]; NULL where not said */
     size_t channel_count;        /* of its elements */
     size_t uuid_begin, uuid_end; /* of the file's own, which a result is not */

@@ -41,9 +41,8 @@ void vf_ome_print_text(FILE *to, const struct vf_ome *ome, const char *text)
     }
 }
 
-static void print_sizes(FILE *to, const struct vf_ome *ome, const struct vf_info *result)
+static void print_dimensions(FILE *to, const struct vf_info *result)
 {
-    static const char axis[] = "XYZ";
     const struct vf_shape *s = &result->shape;
     const char *o = result->page_order[0] == '\0' ? "czt" : result->page_order;
     fprintf(
@@ -52,6 +51,16 @@ static void print_sizes(FILE *to, const struct vf_ome *ome, const struct vf_info
         " SizeC=\"%zu\" SizeT=\"%zu\"",
         toupper((unsigned char)o[0]), toupper((unsigned char)o[1]), toupper((unsigned char)o[2]),
         type_name(result->type), result->big_endian ? "true" : "false", s->nx, s->ny, s->nz, s->nc, s->nt);
+}
+
+/* A size that is the input's stays as it was written, in its own unit for each axis. */
+static void print_spacing(FILE *to, const struct vf_ome *ome, const struct vf_info *result)
+{
+    static const char axis[] = "XYZ";
+    if (vf_tags_spacing_kept(result->tags, result)) {
+        fputs(ome->sizes, to);
+        return;
+    }
     const char *unit = strcmp(result->unit, "um") == 0 ? "\302\265m"
                        : result->unit[0] == '\0'       ? "pixel"
                                                        : result->unit;
@@ -99,7 +108,8 @@ static void print_pixels(FILE *to, const struct vf_ome *ome, const struct vf_inf
     const bool same =
         result->shape.nc == ome->nc && result->page_channels == ome->page_channels && result->outputs <= 1;
     fprintf(to, "<%sPixels%s", ome->prefix, ome->attributes);
-    print_sizes(to, ome, result);
+    print_dimensions(to, result);
+    print_spacing(to, ome, result);
     putc('>', to);
     if (same && ome->channel_count > 0)
         print_pieces(to, ome, VF_OME_CHANNEL);

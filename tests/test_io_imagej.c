@@ -54,9 +54,12 @@ Test(io_imagej, shapes_that_are_passed_over)
          "5 channels, 2 slices and 1 frames do not match its 12 pages: read as one stack"},
         {"ImageJ=1.53t\nimages=99\nslices=99\n", ""},
         {"ImageJ=1.53t\nimages=12\nchannels=2\nslices=6\n", ""},
-        {"{\"shape\": [3, 4, 8, 9], \"axes\": \"TZYX\"}",
+        {"{\"shape\": [3, 4, 8, 9], \"axes\": \"TCYX\"}",
          "an array of 3, 4, 8, 9, whose pages are read as one stack (--slices filters each one separately)"},
+        {"{\"shape\": [12, 8, 9], \"axes\": \"CYX\"}",
+         "an array of 12, 8, 9, whose pages are read as one stack (--slices filters each one separately)"},
         {"{\"shape\": [12, 8, 9]}", ""},
+        {"{\"shape\": [12, 8, 9], \"axes\": \"ZYX\"}", ""},
         {"{\"shape\": [", ""},
         {"{\"shape\": [x]}", ""},
     };
@@ -65,6 +68,28 @@ Test(io_imagej, shapes_that_are_passed_over)
         const struct vf_info info = info_of(sample_path("in.tif"));
         cr_expect_str_eq(info.note, cases[i].note);
         cr_expect_eq(info.shape.nz, cases[i].description[0] == '{' || i == 0 || i == 1 ? 12 : 6);
+    }
+}
+
+/* tifffile says it in files that are not ImageJ's. */
+Test(io_imagej, arrays_along_time)
+{
+    static const struct {
+        const char *description;
+        size_t nz, nt;
+    } cases[] = {
+        {"{\"shape\": [12, 8, 9], \"axes\": \"TYX\"}", 1, 12},
+        {"{\"shape\": [3, 4, 8, 9], \"axes\": \"TZYX\"}", 4, 3},
+        {"{\"shape\": [4, 3, 8, 9], \"axes\": \"ZTYX\"}", 12, 1},
+        {"{\"shape\": [3, 5, 8, 9], \"axes\": \"TZYX\"}", 12, 1}, /* not its pages */
+        {"{\"shape\": [3, 0, 8, 9], \"axes\": \"TZYX\"}", 12, 1},
+        {"{\"shape\": [x], \"axes\": \"TYX\"}", 12, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_stack(cases[i].description, 12);
+        const struct vf_info info = info_of(sample_path("in.tif"));
+        cr_expect(info.shape.nz == cases[i].nz && info.shape.nt == cases[i].nt, "case %zu: %zu x %zu", i,
+                  info.shape.nz, info.shape.nt);
     }
 }
 

@@ -275,8 +275,7 @@ Test(io_ome, description_of_a_result)
         "<?xml version=\"1.0\"?><!-- kept -->" RESULT_ROOT "<Instrument ID=\"I\"/><Image Name=\"a &lt; b\">"
         "<Pixels ID=\"Pixels:7\" TimeIncrement=\"2\" DimensionOrder=\"XYZCT\" Type=\"uint16\" "
         "BigEndian=\"false\" SizeX=\"6\" SizeY=\"5\" SizeZ=\"2\" SizeC=\"2\" SizeT=\"1\" "
-        "PhysicalSizeX=\"0.5\" "
-        "PhysicalSizeXUnit=\"\302\265m\" PhysicalSizeY=\"0.5\" PhysicalSizeYUnit=\"\302\265m\">"
+        "PhysicalSizeX=\"0.5\" PhysicalSizeY=\"0.5\">"
         "<Channel ID=\"Channel:0:0\" Name=\"GFP &amp; co\" Color=\"-1\"><LightPath/></Channel>"
         "<Channel ID=\"Channel:0:1\"/><TiffData IFD=\"0\" PlaneCount=\"4\"/><Plane TheZ=\"0\" TheC=\"0\" "
         "TheT=\"0\" PositionX=\"4\"/><AnnotationRef ID=\"A\"/></Pixels></Image>"
@@ -299,6 +298,26 @@ Test(io_ome, description_of_a_result)
     cr_assert(info->metadata == VF_META_OME && info->shape.nc == 6 && info->shape.nz == 2);
     cr_assert(info->spacing[0] == 2 && info->spacing[1] == 0.5 && strcmp(info->unit, "um") == 0);
     vf_reader_close(reader);
+}
+
+/* Those that the program has no name for too, and each axis its own. */
+Test(io_ome, units_stay_as_written)
+{
+    static const char *const sizes[] = {
+        "PhysicalSizeX=\"0.50\" PhysicalSizeXUnit=\"reference frame\"",
+        "PhysicalSizeX=\"2\" PhysicalSizeXUnit=\"ft\" PhysicalSizeY=\"3\" PhysicalSizeYUnit=\"ft\"",
+        "PhysicalSizeX=\"200\" PhysicalSizeXUnit=\"nm\" PhysicalSizeY=\"0.2\" PhysicalSizeZ=\"3\" "
+        "PhysicalSizeZUnit=\"pixel\"",
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        char xml[1024];
+        snprintf(xml, sizeof xml,
+                 ROOT "<Image><Pixels DimensionOrder=\"XYZCT\" %s " SIZES(2, 1, 1) "><TiffData/></Pixels>"
+                                                                                   "</Image></OME>",
+                 sizes[i]);
+        write_file(xml, 2);
+        says(describe_result(VF_U16, 1, 0), sizes[i]);
+    }
 }
 
 /* Bio-Formats takes no reference by number: there are some only where the encoding asks for them. */
