@@ -15,7 +15,6 @@
  * Further constants, from the scheme:
  *   VF_BAND        rows of a band; 1 for planes
  *   VF_BOTH_ENDS   1 if one tile has both ends of a row
- *   VF_ROW_TAIL    how many cells of the grid's rows are left beyond whole packs
  *   VF_AHEAD       how many planes are copied ahead; 0: planes are read into registers */
 
 #include "kernels/device_copy.h"
@@ -50,8 +49,9 @@ struct vf_sums {
         packs_of_row = VF_READ_COLUMNS / VF_PACK,
         packs = VF_TILE_ROWS * packs_of_row,
         own_packs = (packs + VF_THREADS - 1) / VF_THREADS,
-        tail = VF_HALO_X > 0 ? VF_ROW_TAIL : 0,
-        ends_of_row = VF_HALO_X > 0 ? VF_HALO_X *(VF_BOTH_ENDS ? 2 : 1) + tail : 1,
+        /* Whatever is left of a row beyond whole packs, so that the kernel does for rows of other lengths. */
+        most_left = VF_HALO_X > 0 && VF_RAGGED ? VF_PACK - 1 : 0,
+        ends_of_row = VF_HALO_X > 0 ? VF_HALO_X *(VF_BOTH_ENDS ? 2 : 1) + most_left : 1,
         ends = VF_TILE_ROWS * ends_of_row,
         own_ends = (ends + VF_THREADS - 1) / VF_THREADS,
         /* A plane or band as it was read; behind a band a pack for each thread, where what is not needed
@@ -71,6 +71,7 @@ struct vf_sums {
     const vf_course course;
     const vf_in_0 *const in;
     const REAL outside;
+    const int whole;    /* how many columns of the grid are read in packs */
     REAL *const memory; /* `tiles` planes as they were read, then two planes of sums along x */
     const bool is_end;  /* whether the tile reads beyond an end of the grid's rows */
     /* The packs and the single cells that the thread reads of each plane, and where they go; -1: not read. */
@@ -86,26 +87,26 @@ struct vf_sums {
     const vf_in_0 *plane_in; /* where it begins; nullptr: it is the constant */
 
     VF_MEMBER vf_sums(const VfArgs &a, const vf_course &c, int k, REAL *shared)
-        : args(a), course(c), in((const vf_in_0 *)a.in[k]), outside(vf_outside(a, k)), memory(shared),
-          is_end(VF_HALO_X > 0 && (c.x == 0 || c.x + VF_TILE_COLUMNS + VF_HALO_X > a.nx - tail))
+        : args(a), course(c), in((const vf_in_0 *)a.in[k]), outside(vf_outside(a, k)),
+          whole(most_left > 0 ? a.nx & -VF_PACK : a.nx), memory(shared),
+          is_end(VF_HALO_X > 0 && (c.x == 0 || c.x + VF_TILE_COLUMNS + VF_HALO_X > whole))
     {
         VF_UNROLL for (int i = 0; i < own_packs; i++)
         {
             const int n = thread() + i * VF_THREADS, row = row_of(n, packs_of_row),
                       column = n % packs_of_row * VF_PACK, x = course.x - VF_BORDER + column;
-            const bool is_there = n < packs && x >= 0 && x < args.nx - tail;
+            const bool is_there = n < packs && x >= 0 && x < whole;
             to[i] = is_there ? row * VF_READ_PITCH + column : own_nowhere();
             from[i] = place(row, is_there ? x : 0);
         }
         VF_UNROLL for (int i = 0; i < own_ends && VF_HALO_X > 0; i++)
         {
             const int n = thread() + i * VF_THREADS, row = row_of(n, ends_of_row), end = n % ends_of_row,
-                      last = args.nx - tail,
-                      x = VF_BOTH_ENDS    ? end < VF_HALO_X ? end - VF_HALO_X : last + end - VF_HALO_X
+                      x = VF_BOTH_ENDS    ? end < VF_HALO_X ? end - VF_HALO_X : whole + end - VF_HALO_X
                           : course.x == 0 ? end - VF_HALO_X
-                                          : last + end,
+                                          : whole + end,
                       column = x - course.x + VF_BORDER;
-            const bool is_single = x < 0 || x >= last;
+            const bool is_single = x < 0 || x >= whole;
             to_end(i, n < ends && is_single && column >= 0 && column < VF_READ_COLUMNS, row, column, x);
         }
     }

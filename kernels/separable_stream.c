@@ -404,7 +404,6 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
                    struct vf_text *text)
 {
     const struct vf_stream_shape shape = {.most_cross = 0};
-    const int tail = (int)(c->nx % vf_kernel_pack(c));
     struct lines lines;
     read_lines(c, &lines);
     vf_stream_define(c, config, &shape, text);
@@ -412,8 +411,9 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     /* By one comparison the compiler takes more registers, and 6% longer along y and z. */
     vf_text_add(text, "#define VF_STORES_SUMS 0\n#define VF_AHEAD %d\n", planes_ahead(c));
     vf_text_add(text, "#define VF_FLAT %d\n#define VF_BAND %d\n", is_flat(c), is_flat(c) ? BAND : 1);
-    vf_text_add(text, "#define VF_BOTH_ENDS %d\n#define VF_ROW_TAIL %d\n",
-                c->nx < (ptrdiff_t)config->block[0] * config->work[0] + c->halo[2] + tail, tail);
+    vf_text_add(text, "#define VF_BOTH_ENDS %d\n",
+                c->nx - c->nx % vf_kernel_pack(c) <
+                    (ptrdiff_t)config->block[0] * config->work[0] + c->halo[2]);
     define_line(text, "ROW", lines.stage[2]);
     define_line(text, "SIDE", is_flat(c) ? -1 : lines.stage[1]);
     define_line(text, "ALONG", lines.stage[is_flat(c) ? 1 : 0]);
