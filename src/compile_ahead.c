@@ -94,14 +94,12 @@ static bool compile(const struct vf_nvrtc_api *api, const struct vf_cuda *cuda, 
     void *cubin;
     size_t bytes;
     vf_cache_key_add_text(&key, text);
-    const bool is_there = vf_cache_get(&cuda->cache, &key, &cubin, &bytes);
-    if (!is_there) {
-        if (vf_cuda_compile(cuda, api, &key, text, &cubin, &bytes, &error) != VF_OK)
-            return false;
-        vf_cache_put(&cuda->cache, &key, cubin, bytes);
-    }
+    if (vf_cache_has(&cuda->cache, &key) ||
+        vf_cuda_compile(cuda, api, &key, text, &cubin, &bytes, &error) != VF_OK)
+        return false;
+    vf_cache_put(&cuda->cache, &key, cubin, bytes);
     vf_free(cubin);
-    return !is_there;
+    return true;
 }
 
 /* What the processes share. */
@@ -157,11 +155,8 @@ static enum vf_status add_missing(void *context, const struct vf_kernel_case *c,
     struct missing *missing = context;
     struct vf_cache_key key = missing->cuda->key;
     const int known = missing->list.count;
-    void *cubin = NULL;
-    size_t bytes;
     vf_cache_key_add_text(&key, text);
-    if (launch->precompiled || vf_cache_get(&missing->cuda->cache, &key, &cubin, &bytes)) {
-        vf_free(cubin);
+    if (launch->precompiled || vf_cache_has(&missing->cuda->cache, &key)) {
         vf_free(text);
         return VF_OK;
     }

@@ -28,7 +28,8 @@ _Static_assert(sizeof(struct header) == 24 + VF_SHA256_BYTES, "no padding: all b
 static const char magic[8] = {'v', 'f', 'c', 'a', 'c', 'h', 'e', '\n'};
 enum { VERSION = 1 };
 
-/* A file that is being written; one whose writer died is removed when it is this old. */
+/* A file that is being written; one whose writer died is removed when it is this old, or as far from now in a
+ * future that the clock was set back from. */
 #define TEMPORARY ".new-"
 #define TEMPORARY_SECONDS 3600
 
@@ -174,25 +175,46 @@ static bool read_entry(const struct vf_cache *cache, int fd, const uint8_t diges
     return true;
 }
 
-bool vf_cache_get(const struct vf_cache *cache, const struct vf_cache_key *key, void **data, size_t *bytes)
+/* The file that would be the key's entry; -1: there is none. */
+static int open_entry(const struct vf_cache *cache, const struct vf_cache_key *key,
+                      uint8_t digest[VF_SHA256_BYTES])
 {
-    uint8_t digest[VF_SHA256_BYTES];
     char name[VF_SHA256_DIGITS + 1];
-    *data = NULL;
-    *bytes = 0;
     const int folder = open_folder(cache);
     if (folder < 0)
-        return false;
+        return -1;
     vf_cache_key_digest(key, digest);
     vf_sha256_text(digest, name);
     /* O_NONBLOCK: a pipe put in its place is not waited for. */
     const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    const bool found = fd >= 0 && read_entry(cache, fd, digest, data, bytes);
+    close(folder);
+    return fd;
+}
+
+bool vf_cache_get(const struct vf_cache *cache, const struct vf_cache_key *key, void **data, size_t *bytes)
+{
+    uint8_t digest[VF_SHA256_BYTES];
+    *data = NULL;
+    *bytes = 0;
+    const int fd = open_entry(cache, key, digest);
+    if (fd < 0)
+        return false;
+    const bool found = read_entry(cache, fd, digest, data, bytes);
     if (found)
         futimens(fd, NULL); /* the last use, which mounts without access times would not tell */
-    if (fd >= 0)
-        close(fd);
-    close(folder);
+    close(fd);
+    return found;
+}
+
+bool vf_cache_has(const struct vf_cache *cache, const struct vf_cache_key *key)
+{
+    uint8_t digest[VF_SHA256_BYTES];
+    struct header header;
+    const int fd = open_entry(cache, key, digest);
+    if (fd < 0)
+        return false;
+    const bool found = read_header(cache, fd, digest, &header);
+    close(fd);
     return found;
 }
 
@@ -250,7 +272,7 @@ static void list_entries(int folder, struct listing *listing)
             continue;
         if (!is_temporary)
             list_entry(listing, found->d_name, &is);
-        else if (time(NULL) - is.st_mtim.tv_sec > TEMPORARY_SECONDS)
+        else if (labs(time(NULL) - is.st_mtim.tv_sec) > TEMPORARY_SECONDS)
             unlinkat(folder, found->d_name, 0);
     }
     closedir(walk);

@@ -41,6 +41,9 @@ void vf_cache_key_digest(const struct vf_cache_key *key, uint8_t digest[VF_SHA25
 /* Whether the thing is there: *data, freed with vf_free, holds its *bytes and a 0 after them. */
 bool vf_cache_get(const struct vf_cache *cache, const struct vf_cache_key *key, void **data, size_t *bytes);
 
+/* Whether the thing is there, as far as can be told without reading it; that is no use of it. */
+bool vf_cache_has(const struct vf_cache *cache, const struct vf_cache_key *key);
+
 /* Keeps the thing, in place of what is there; empty things and those over VF_CACHE_ENTRY_BOUND are not kept.
  * False where it is not kept. */
 bool vf_cache_put(const struct vf_cache *cache, const struct vf_cache_key *key, const void *data,

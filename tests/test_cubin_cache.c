@@ -89,6 +89,12 @@ static const char *path_of(const char *text)
     return path;
 }
 
+static void set_age(const char *path, time_t seconds)
+{
+    const struct timespec then = {.tv_sec = time(NULL) - seconds};
+    cr_assert_eq(utimensat(AT_FDCWD, path, (const struct timespec[]){then, then}, 0), 0);
+}
+
 static size_t read_file(const char *path, unsigned char *data, size_t room)
 {
     FILE *file = fopen(path, "rb");
@@ -131,6 +137,22 @@ Test(cache, gives_back_what_was_put)
     cr_assert(has("large", large, sizeof large));
     cr_assert(has("byte", "\0", 1));
     cr_assert(!has_thing("b"));
+}
+
+/* What is there is told without reading it, and without that being a use. */
+Test(cache, tells_what_it_has)
+{
+    struct stat before, after;
+    const struct vf_cache_key key = key_of("a");
+    cr_assert(!vf_cache_has(&cache, &key));
+    put_thing("a");
+    set_age(path_of("a"), 1000);
+    cr_assert_eq(stat(path_of("a"), &before), 0);
+    cr_assert(vf_cache_has(&cache, &key));
+    cr_assert_eq(stat(path_of("a"), &after), 0);
+    cr_assert_eq(before.st_mtim.tv_sec, after.st_mtim.tv_sec);
+    cr_assert_eq(truncate(path_of("a"), before.st_size - 1), 0);
+    cr_assert(!vf_cache_has(&cache, &key));
 }
 
 Test(cache, puts_in_place_of_what_is_there)
@@ -369,12 +391,6 @@ Test(cache, place_comes_from_the_environment)
 
 /* ---- the size ---- */
 
-static void set_age(const char *path, time_t seconds)
-{
-    const struct timespec then = {.tv_sec = time(NULL) - seconds};
-    cr_assert_eq(utimensat(AT_FDCWD, path, (const struct timespec[]){then, then}, 0), 0);
-}
-
 Test(cache, longest_unused_entries_go_when_the_folder_is_full)
 {
     static const char *const names[] = {"0", "1", "2", "3"};
@@ -406,22 +422,27 @@ Test(cache, longest_unused_entries_go_when_the_folder_is_full)
 
 Test(cache, leaves_strange_files_alone_and_clears_dead_writers_away)
 {
-    char strange[128], old[128], fresh[128];
+    char strange[128], old[128], fresh[128], future[128];
     snprintf(strange, sizeof strange, "%s/notes.txt", folder);
     snprintf(old, sizeof old, "%s/.new-0123456789abcdef", folder);
     snprintf(fresh, sizeof fresh, "%s/.new-fedcba9876543210", folder);
+    /* Written before the clock was set back. */
+    snprintf(future, sizeof future, "%s/.new-0000000000000000", folder);
     put_thing("a");
     write_file(strange, (const unsigned char *)"x", 1);
+    write_file(future, (const unsigned char *)"x", 1);
     write_file(old, (const unsigned char *)"x", 1);
     write_file(fresh, (const unsigned char *)"x", 1);
     set_age(strange, 100000);
     set_age(old, 100000);
+    set_age(future, -100000);
     cache.bound = sizeof THING + HEADER_BYTES;
     put_thing("b");
     cr_assert(has_thing("b"));
     cr_assert(!has_thing("a"));
     cr_assert_eq(access(strange, F_OK), 0);
     cr_assert_neq(access(old, F_OK), 0);
+    cr_assert_neq(access(future, F_OK), 0);
     cr_assert_eq(access(fresh, F_OK), 0);
 }
 
