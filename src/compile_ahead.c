@@ -182,6 +182,21 @@ double vf_plan_compile_seconds(const struct vf_plan *plan, const struct vf_cuda 
                               : 0;
 }
 
+double vf_least_compile_seconds(void)
+{
+    struct vf_cache cache;
+    struct vf_precompiled precompiled;
+    int entries;
+    size_t bytes;
+    vf_cache_open(&cache);
+    vf_cache_measure(&cache, &entries, &bytes);
+    if (entries > 0)
+        return 0;
+    const bool is_shipped = vf_precompiled_open(&precompiled);
+    vf_precompiled_close(&precompiled);
+    return is_shipped ? 0 : vf_cuda_costs.compiler + vf_cuda_costs.kernel;
+}
+
 void vf_compile_coming(struct vf_cuda *cuda)
 {
     const struct vf_cuda_coming coming = cuda->coming;

@@ -31,6 +31,9 @@ enum vf_status vf_plan_each_kernel(const struct vf_plan *plan, vf_kernel_text *t
  * all of them, or they came with the program. */
 double vf_plan_compile_seconds(const struct vf_plan *plan, const struct vf_cuda *cuda);
 
+/* The least of it for any plan and any device: more than 0 if there are no kernels at all. */
+double vf_least_compile_seconds(void);
+
 /* Compiles what the cache has not, and puts it there, in as many processes, and at most one for each
  * processor: NVRTC compiles one text at a time in each. What does not compile is passed over, and an
  * interrupt ends it early. How many were compiled. */

@@ -8,8 +8,6 @@
 #include "cuda_memory.h"
 #include "nvrtc.h"
 
-enum { MOST_DEVICES = 64 };
-
 struct vf_cuda_loaded {
     uint8_t digest[VF_SHA256_BYTES]; /* of its key */
     CUmodule module;
@@ -115,74 +113,6 @@ enum vf_status vf_cuda_enter(const struct vf_cuda *cuda, struct vf_error *error)
     return vf_cuda_check(&cuda->api, cuda->api.cuCtxSetCurrent(cuda->context), "choosing the device", error);
 }
 
-static enum vf_status open_ordinal(struct vf_cuda *cuda, int ordinal, struct vf_error *error)
-{
-    const struct vf_cuda_api *api = &cuda->api;
-    enum vf_status status;
-    VF_TRY(vf_cuda_check(api, api->cuDeviceGet(&cuda->device, ordinal), "finding the device", error));
-    VF_TRY(vf_cuda_describe(api, cuda->device, &cuda->gpu, error));
-    if (cuda->gpu.capability < VF_CUDA_LEAST_CAPABILITY)
-        return vf_fail(error, VF_FAILED, "%.100s has compute capability %d.%d, but %d.%d or higher is needed",
-                       cuda->gpu.name, cuda->gpu.capability / 10, cuda->gpu.capability % 10,
-                       VF_CUDA_LEAST_CAPABILITY / 10, VF_CUDA_LEAST_CAPABILITY % 10);
-    VF_TRY(vf_cuda_check(api, api->cuDevicePrimaryCtxRetain(&cuda->context, cuda->device),
-                         "opening the device (nvidia-smi shows who uses it)", error));
-    status = vf_cuda_enter(cuda, error);
-    if (status != VF_OK) {
-        api->cuDevicePrimaryCtxRelease(cuda->device);
-        cuda->context = NULL;
-    }
-    cuda->ordinal = ordinal;
-out:
-    return status;
-}
-
-/* Fast ones first, until one opens. The message is that of the last. */
-static enum vf_status open_fastest(struct vf_cuda *cuda, int count, struct vf_error *error)
-{
-    double rate[MOST_DEVICES]; /* below 0: tried */
-    enum vf_status status = VF_FAILED;
-    for (int i = 0; i < count; i++) {
-        CUdevice device;
-        rate[i] = 0;
-        if (cuda->api.cuDeviceGet(&device, i) == CUDA_SUCCESS &&
-            vf_cuda_describe(&cuda->api, device, &cuda->gpu, error) == VF_OK)
-            rate[i] = cuda->gpu.bandwidth;
-    }
-    for (int n = 0; n < count && status != VF_OK; n++) {
-        int best = 0;
-        for (int i = 1; i < count; i++)
-            if (rate[i] > rate[best])
-                best = i;
-        rate[best] = -1;
-        status = open_ordinal(cuda, best, error);
-    }
-    return status;
-}
-
-static enum vf_status open_device(struct vf_cuda *cuda, int ordinal, struct vf_error *error)
-{
-    const struct vf_cuda_api *api = &cuda->api;
-    enum vf_status status;
-    int count = 0;
-    VF_TRY(vf_cuda_check(api, api->cuInit(0), "the CUDA driver does not start (nvidia-smi may say more)",
-                         error));
-    VF_TRY(vf_cuda_check(api, api->cuDriverGetVersion(&cuda->driver_version), "querying the driver's version",
-                         error));
-    VF_TRY(vf_cuda_check(api, api->cuDeviceGetCount(&count), "counting the devices", error));
-    if (count > MOST_DEVICES)
-        count = MOST_DEVICES;
-    if (count == 0)
-        return vf_fail(error, VF_FAILED, "the CUDA driver shows no device; CUDA_VISIBLE_DEVICES may hide it");
-    if (ordinal >= count)
-        return vf_fail(error, VF_FAILED,
-                       "there is no CUDA device %d; devices are 0 to %d (volfilter devices)", ordinal,
-                       count - 1);
-    status = ordinal >= 0 ? open_ordinal(cuda, ordinal, error) : open_fastest(cuda, count, error);
-out:
-    return status;
-}
-
 /* What every kernel of this device is made from. The compiler's version is not among it: a kernel that is
  * kept is used without loading the compiler, which takes longer than filtering an image, and any compiler's
  * code gives the same bits. A new driver makes kernels anew, and with them come new compilers. */
@@ -198,6 +128,7 @@ static void begin_key(struct vf_cuda *cuda)
 static void find_precompiled(struct vf_cuda *cuda)
 {
     struct vf_precompiled *precompiled = &cuda->precompiled;
+    vf_precompiled_close(precompiled); /* another device's */
     if (!vf_precompiled_open(precompiled) || cuda->gpu.capability < VF_PTX_CAPABILITY ||
         vf_nvrtc_find(&precompiled->why) == VF_OK)
         return;
@@ -205,32 +136,143 @@ static void find_precompiled(struct vf_cuda *cuda)
     cuda->gpu.precompiled = precompiled;
 }
 
-enum vf_status vf_cuda_open(struct vf_cuda **opened, int ordinal, struct vf_error *error)
+/* What is known of a device before it is opened. */
+static enum vf_status take(struct vf_cuda *cuda, int ordinal, struct vf_error *error)
 {
-    *opened = NULL;
+    const struct vf_cuda_api *api = &cuda->api;
+    enum vf_status status;
+    VF_TRY(vf_cuda_check(api, api->cuDeviceGet(&cuda->device, ordinal), "finding the device", error));
+    VF_TRY(vf_cuda_describe(api, cuda->device, &cuda->gpu, error));
+    if (cuda->gpu.capability < VF_CUDA_LEAST_CAPABILITY)
+        return vf_fail(error, VF_FAILED, "%.100s has compute capability %d.%d, but %d.%d or higher is needed",
+                       cuda->gpu.name, cuda->gpu.capability / 10, cuda->gpu.capability % 10,
+                       VF_CUDA_LEAST_CAPABILITY / 10, VF_CUDA_LEAST_CAPABILITY % 10);
+    cuda->ordinal = ordinal;
+    snprintf(cuda->arch, sizeof cuda->arch, "sm_%d", cuda->gpu.capability);
+    begin_key(cuda);
+    cuda->gpu.tuning = &cuda->tuning;
+    find_precompiled(cuda);
+out:
+    return status == VF_OK ? VF_OK : VF_DEVICE;
+}
+
+/* The fastest of those that were not tried and can be described. The message is that of the last; where none
+ * is left it stays. */
+static enum vf_status take_next(struct vf_cuda *cuda, struct vf_error *error)
+{
+    enum vf_status status = VF_DEVICE;
+    while (status != VF_OK) {
+        int best = 0;
+        for (int i = 1; i < cuda->device_count; i++)
+            if (cuda->rate[i] > cuda->rate[best])
+                best = i;
+        if (cuda->rate[best] < 0)
+            break;
+        cuda->rate[best] = -1;
+        status = take(cuda, best, error);
+    }
+    return status;
+}
+
+/* By their bandwidth; a device that cannot be described comes last, and will say why. */
+static void rate_devices(struct vf_cuda *cuda)
+{
+    struct vf_gpu gpu;
+    struct vf_error ignored;
+    for (int i = 0; i < cuda->device_count; i++) {
+        CUdevice device;
+        cuda->rate[i] = 0;
+        if (cuda->api.cuDeviceGet(&device, i) == CUDA_SUCCESS &&
+            vf_cuda_describe(&cuda->api, device, &gpu, &ignored) == VF_OK)
+            cuda->rate[i] = gpu.bandwidth;
+    }
+}
+
+static enum vf_status find_device(struct vf_cuda *cuda, int ordinal, struct vf_error *error)
+{
+    const struct vf_cuda_api *api = &cuda->api;
+    enum vf_status status;
+    int count = 0;
+    const CUresult started = api->cuInit(0);
+    VF_TRY(vf_cuda_check(api, started, "the CUDA driver does not start (nvidia-smi may say more)", error));
+    VF_TRY(vf_cuda_check(api, api->cuDriverGetVersion(&cuda->driver_version), "querying the driver's version",
+                         error));
+    VF_TRY(vf_cuda_check(api, api->cuDeviceGetCount(&count), "counting the devices", error));
+    if (count == 0)
+        return vf_fail(error, VF_FAILED, "the CUDA driver shows no device; CUDA_VISIBLE_DEVICES may hide it");
+    if (ordinal >= count)
+        return vf_fail(error, VF_FAILED,
+                       "there is no CUDA device %d; devices are 0 to %d (volfilter devices)", ordinal,
+                       count - 1);
+    if (ordinal >= 0)
+        return take(cuda, ordinal, error);
+    cuda->device_count = count < VF_MOST_DEVICES ? count : VF_MOST_DEVICES;
+    rate_devices(cuda);
+    return take_next(cuda, error);
+out:
+    return started == CUDA_ERROR_NO_DEVICE || started == CUDA_ERROR_STUB_LIBRARY ? VF_FAILED : VF_DEVICE;
+}
+
+enum vf_status vf_cuda_find(struct vf_cuda **found, int ordinal, struct vf_error *error)
+{
+    *found = NULL;
     struct vf_cuda *cuda = vf_alloc(1, sizeof *cuda, "CUDA device", error);
     if (cuda == NULL)
         return VF_FAILED;
+    enum vf_status status;
     pthread_mutex_init(&cuda->lock, NULL);
-    enum vf_status status = vf_cuda_api_open(&cuda->api, error);
-    if (status == VF_OK)
-        status = open_device(cuda, ordinal, error);
-    if (status != VF_OK) {
-        vf_cuda_close(cuda);
-        return status;
-    }
-    snprintf(cuda->arch, sizeof cuda->arch, "sm_%d", cuda->gpu.capability);
     vf_cache_open(&cuda->cache);
-    begin_key(cuda);
-    status = vf_tuning_open(&cuda->tuning, &cuda->cache, error);
-    if (status != VF_OK) {
+    VF_TRY(vf_cuda_api_open(&cuda->api, error));
+    VF_TRY(find_device(cuda, ordinal, error));
+    VF_TRY(vf_tuning_open(&cuda->tuning, &cuda->cache, error));
+    *found = cuda;
+out:
+    if (status != VF_OK)
         vf_cuda_close(cuda);
-        return status;
+    return status;
+}
+
+static enum vf_status make_context(struct vf_cuda *cuda, struct vf_error *error)
+{
+    const struct vf_cuda_api *api = &cuda->api;
+    enum vf_status status;
+    VF_TRY(vf_cuda_check(api, api->cuDevicePrimaryCtxRetain(&cuda->context, cuda->device),
+                         "opening the device (nvidia-smi shows who uses it)", error));
+    status = vf_cuda_enter(cuda, error);
+    if (status != VF_OK) {
+        api->cuDevicePrimaryCtxRelease(cuda->device);
+        cuda->context = NULL;
     }
-    cuda->gpu.tuning = &cuda->tuning;
-    find_precompiled(cuda);
-    *opened = cuda;
-    return VF_OK;
+out:
+    return status == VF_OK ? VF_OK : VF_DEVICE;
+}
+
+enum vf_status vf_cuda_start(struct vf_cuda *cuda, struct vf_error *error)
+{
+    if (cuda->context != NULL)
+        return VF_OK;
+    enum vf_status status = make_context(cuda, error);
+    struct vf_error ignored;
+    while (status != VF_OK && take_next(cuda, &ignored) == VF_OK)
+        status = make_context(cuda, error);
+    return status;
+}
+
+enum vf_status vf_cuda_open(struct vf_cuda **opened, int ordinal, struct vf_error *error)
+{
+    enum vf_status status = vf_cuda_find(opened, ordinal, error);
+    if (status == VF_OK)
+        status = vf_cuda_start(*opened, error);
+    if (status != VF_OK) {
+        vf_cuda_close(*opened);
+        *opened = NULL;
+    }
+    return status;
+}
+
+bool vf_cuda_is_lost(const struct vf_cuda *cuda)
+{
+    return cuda->api.cuCtxSynchronize() != CUDA_SUCCESS;
 }
 
 void vf_cuda_close(struct vf_cuda *cuda)

@@ -13,6 +13,9 @@
 /* Devices below this compute capability lack what the kernels use (__grid_constant__). */
 #define VF_CUDA_LEAST_CAPABILITY 70
 
+/* As many of a machine's devices are looked at. */
+enum { VF_MOST_DEVICES = 64 };
+
 /* How many launches' kernels are remembered: enough for the plans of a batch of files. */
 enum { VF_REMEMBERED_LAUNCHES = 256 };
 
@@ -93,9 +96,12 @@ struct vf_cuda_put_off {
 struct vf_cuda {
     struct vf_cuda_api api;
     int driver_version; /* 13000 for CUDA 13.0 */
+    /* Of the devices to choose from: bytes/s, or below 0 for one that was tried. */
+    int device_count;
+    double rate[VF_MOST_DEVICES];
     int ordinal;
     CUdevice device;
-    CUcontext context; /* the device's primary one; NULL before it is made */
+    CUcontext context; /* the device's primary one; NULL before it is started */
     struct vf_gpu gpu;
     char arch[16]; /* "sm_90" */
     struct vf_cache cache;
@@ -128,7 +134,7 @@ struct vf_cuda {
     double seconds[3]; /* uploads, kernels, downloads so far; only the main thread counts */
     bool strict;  /* --backend cuda: if the device fails, that is an error, and the CPU does not take over */
     bool is_full; /* a job's arrays were on the device, and what else it needs did not fit beside them */
-    bool failed;  /* the CPU had to take over for it; `failure` says why */
+    bool failed;  /* the CPU had to take over for it in this file; `failure` says why */
     struct vf_error failure;
 };
 
@@ -136,9 +142,21 @@ struct vf_cuda {
 enum vf_status vf_cuda_describe(const struct vf_cuda_api *api, CUdevice device, struct vf_gpu *gpu,
                                 struct vf_error *error);
 
-/* Opens device `ordinal`, or for -1 the one of the greatest memory bandwidth that can be used. Afterwards the
- * device's context is the calling thread's. If there is none, the message says why. */
+/* Starts the driver and describes device `ordinal`, or for -1 the one of the greatest memory bandwidth, which
+ * is enough to plan for it: the device itself is not opened. VF_FAILED where there is none to use, VF_DEVICE
+ * where there is one that fails; the message says why. */
+enum vf_status vf_cuda_find(struct vf_cuda **cuda, int ordinal, struct vf_error *error);
+
+/* Opens the device, unless that is done; for -1, if it does not open, the next one that does, and ordinal and
+ * all else then are that one's. Afterwards its context is the calling thread's. VF_DEVICE where none opens.
+ */
+enum vf_status vf_cuda_start(struct vf_cuda *cuda, struct vf_error *error);
+
+/* Both. */
 enum vf_status vf_cuda_open(struct vf_cuda **cuda, int ordinal, struct vf_error *error);
+
+/* Whether a device that has failed will fail at everything. */
+bool vf_cuda_is_lost(const struct vf_cuda *cuda);
 
 /* Kernels of this device are unloaded. `cuda` may be NULL. */
 void vf_cuda_close(struct vf_cuda *cuda);

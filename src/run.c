@@ -318,6 +318,7 @@ enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
     make_room(w);
     if (w->cuda != NULL) {
         memcpy(before, w->cuda->seconds, sizeof before);
+        w->cuda->failed = false;
         w->cuda->coming = (struct vf_cuda_coming){&w->plan, spare_bytes(w)};
     }
     const enum vf_status status = compute_or_stream(w, error);
@@ -328,6 +329,8 @@ enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
     if (w->cuda != NULL) {
         w->cuda->coming.plan = NULL;
         vf_cuda_free_kept(w->cuda);
+        if (status == VF_DEVICE || w->cuda->failed)
+            vf_session_device_failed(w->session, w->cuda->failed ? &w->cuda->failure : error);
     }
     return settle(w, status, error);
 }

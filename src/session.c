@@ -8,12 +8,31 @@
 
 struct vf_cuda *vf_session_device(struct vf_session *session, bool strict)
 {
-    if (!session->tried && vf_cuda_open(&session->cuda, -1, &session->why) != VF_OK)
-        session->cuda = NULL;
+    if (!session->tried)
+        session->found = vf_cuda_find(&session->cuda, -1, &session->why);
     session->tried = true;
-    if (session->cuda != NULL)
-        session->cuda->strict = strict;
+    if (session->found != VF_OK)
+        return NULL;
+    session->cuda->strict = strict;
     return session->cuda;
+}
+
+struct vf_cuda *vf_session_start_device(struct vf_session *session)
+{
+    struct vf_cuda *cuda = session->cuda;
+    const int planned_for = cuda->ordinal;
+    session->found = vf_cuda_start(cuda, &session->why);
+    if (cuda->ordinal != planned_for)
+        vf_plan_memory_free(&session->plans);
+    return session->found == VF_OK ? cuda : NULL;
+}
+
+void vf_session_device_failed(struct vf_session *session, const struct vf_error *why)
+{
+    if (!vf_cuda_is_lost(session->cuda))
+        return;
+    session->found = VF_DEVICE;
+    vf_fail(&session->why, VF_DEVICE, "the GPU was lost at an earlier file: %s", why->text);
 }
 
 struct vf_team *vf_session_team(struct vf_session *session)
@@ -80,6 +99,8 @@ void vf_session_tell_more(const struct vf_session *session)
 double vf_session_cuda_seconds(const struct vf_session *session, size_t bytes, double kernels)
 {
     const struct vf_cuda_costs *costs = &vf_cuda_costs;
-    const double start = session->cuda != NULL ? 0 : (costs->driver_init + costs->context) / session->files;
-    return start + (double)bytes / costs->staged + kernels;
+    const struct vf_cuda *cuda = session->cuda;
+    const double start = (cuda == NULL ? costs->driver_init : 0) +
+                         (cuda == NULL || cuda->context == NULL ? costs->context : 0);
+    return start / session->files + (double)bytes / costs->staged + kernels;
 }

@@ -13,8 +13,10 @@ struct vf_told {
 
 struct vf_session {
     int files;                   /* that share it, at least 1, and the cost of starting the GPU */
-    struct vf_cuda *cuda;        /* NULL: not opened, or there is none */
-    bool tried;                  /* to open it */
+    struct vf_cuda *cuda;        /* NULL: not looked for, or there is none */
+    bool tried;                  /* to find it */
+    enum vf_status found;        /* what came of that, or of opening and using it since: not VF_OK where there
+                                    is none, VF_DEVICE where there is one that fails */
     struct vf_error why;         /* if there is none */
     struct vf_plan_memory plans; /* of the files so far */
     struct vf_team *team;        /* of the threads that compute; NULL: not opened, or there is none */
@@ -26,9 +28,15 @@ struct vf_session {
     size_t base_bytes, free_bytes;
 };
 
-/* The device, opened if need be; NULL, and session->why, when there is none. `strict`: its failures are
- * errors. */
+/* The device, looked for if need be, so that it can be planned for; NULL, and session->why, when there is
+ * none. `strict`: its failures are errors. */
 struct vf_cuda *vf_session_device(struct vf_session *session, bool strict);
+
+/* The same device, opened if need be; it may be another one if that one does not open. */
+struct vf_cuda *vf_session_start_device(struct vf_session *session);
+
+/* What the device failed at: no file is planned for it any more if it is lost. */
+void vf_session_device_failed(struct vf_session *session, const struct vf_error *why);
 
 /* The threads that compute. May be NULL, which stands for a team too (team.h). */
 struct vf_team *vf_session_team(struct vf_session *session);

@@ -234,7 +234,7 @@ static enum vf_status compile_choices(const struct vf_cuda *cuda, const struct v
 }
 
 /* Measures these, as many at a time as compile side by side; *best is the fastest. One that fails, as by
- * needing more than the device has, is passed over. */
+ * needing more than the device has, is passed over, unless the device is lost with it. */
 static enum vf_status time_choices(const struct tuner *tuner, const struct vf_kernel_case *c,
                                    const struct arrays *arrays, const struct vf_ranked *choice, int count,
                                    struct vf_ranked *best, int *tried, struct vf_error *error)
@@ -246,8 +246,9 @@ static enum vf_status time_choices(const struct tuner *tuner, const struct vf_ke
         status = compile_choices(tuner->cuda, c, choice + i, end - i, error);
         for (; status == VF_OK && i < end && !vf_interrupted; i++, ++*tried) {
             double seconds;
-            if (time_choice(tuner->cuda, c, arrays, &choice[i], &seconds, error) == VF_OK &&
-                seconds < best->seconds) {
+            if (time_choice(tuner->cuda, c, arrays, &choice[i], &seconds, error) != VF_OK)
+                status = vf_cuda_is_lost(tuner->cuda) ? VF_DEVICE : VF_OK;
+            else if (seconds < best->seconds) {
                 *best = choice[i];
                 best->seconds = seconds;
             }
@@ -469,5 +470,7 @@ out:
     else if (status == VF_OK && !vf_interrupted)
         fprintf(to, "nothing new to measure\n");
     vf_cuda_close(tuner.cuda);
+    if (status == VF_DEVICE) /* there is nothing else to measure on */
+        status = VF_FAILED;
     return status == VF_OK && vf_interrupted ? vf_fail(error, VF_INTERRUPTED, "interrupted") : status;
 }

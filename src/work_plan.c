@@ -179,7 +179,8 @@ const char *vf_work_without_gpu(const struct vf_options *options)
 /* The device that is asked for. */
 static enum vf_status find_gpu(struct vf_work *w, struct vf_error *error)
 {
-    w->cuda = vf_session_device(w->session, true);
+    if (vf_session_device(w->session, true) != NULL)
+        w->cuda = vf_session_start_device(w->session);
     return w->cuda != NULL ? VF_OK
                            : vf_fail(error, VF_FAILED, "%s: %s; %s",
                                      w->options->backend == VF_BACKEND_CUDA ? "--backend cuda" : "--scheme",
@@ -193,27 +194,64 @@ static double seconds_on_gpu(const struct vf_work *w, const struct vf_cuda *cuda
     return vf_session_cuda_seconds(w->session, bytes, plan_seconds(w) + compiling);
 }
 
+/* No plan for a GPU takes less, however fast it is. Before the driver is started nothing else is known of the
+ * device, but an empty cache has no kernels for any. */
+static double least_seconds_on_gpu(const struct vf_work *w, size_t bytes)
+{
+    const double compiling = w->session->tried ? 0 : vf_least_compile_seconds() / w->session->files;
+    return vf_session_cuda_seconds(w->session, bytes, compiling);
+}
+
+/* Whether a plan for the GPU is predicted to be faster than the CPU's; then it is the file's. */
+static bool plan_on_gpu(struct vf_work *w, const struct vf_plan_request *request, struct vf_cuda *cuda,
+                        size_t bytes, double cpu_seconds)
+{
+    struct vf_plan_request on_gpu = *request;
+    struct vf_error ignored;
+    on_gpu.gpu = &cuda->gpu;
+    if (vf_plan_open(&w->plan, &on_gpu, &ignored) == VF_OK && seconds_on_gpu(w, cuda, bytes) < cpu_seconds)
+        return true;
+    vf_plan_close(&w->plan);
+    return false;
+}
+
+/* Where there is a GPU that cannot be used. */
+static void warn_of_no_gpu(struct vf_work *w)
+{
+    char note[sizeof w->session->why.text + 64];
+    if (w->session->found != VF_DEVICE || w->session->warned)
+        return;
+    snprintf(note, sizeof note, "the GPU is not used: %s", w->session->why.text);
+    vf_work_say(w->options, w->in_name, note);
+    w->session->warned = true;
+}
+
 /* Plans for a GPU, too, and takes that plan where it is predicted to be faster than the CPU's, which is
- * there. Where there is no GPU nothing is said of it. */
+ * there. The driver is not started where the CPU is faster than any GPU would be, nor the device opened,
+ * which takes as long again, before its plan is known to be faster. Where there is no GPU nothing is said of
+ * it. */
 static void consider_gpu(struct vf_work *w, const struct vf_plan_request *request, size_t bytes)
 {
     const double cpu_seconds = plan_seconds(w);
-    struct vf_plan_request on_gpu = *request;
     struct vf_plan on_cpu = w->plan;
-    struct vf_error ignored;
-    if (cpu_seconds <= vf_session_cuda_seconds(w->session, bytes, 0))
+    if (cpu_seconds <= least_seconds_on_gpu(w, bytes))
         return;
     struct vf_cuda *cuda = vf_session_device(w->session, false);
-    if (cuda == NULL)
-        return;
-    on_gpu.gpu = &cuda->gpu;
-    if (vf_plan_open(&w->plan, &on_gpu, &ignored) == VF_OK && seconds_on_gpu(w, cuda, bytes) < cpu_seconds) {
+    bool taken = cuda != NULL && plan_on_gpu(w, request, cuda, bytes, cpu_seconds);
+    if (taken) {
+        const int planned_for = cuda->ordinal;
+        cuda = vf_session_start_device(w->session);
+        if (cuda == NULL || cuda->ordinal != planned_for) {
+            vf_plan_close(&w->plan);
+            taken = cuda != NULL && plan_on_gpu(w, request, cuda, bytes, cpu_seconds);
+        }
+    }
+    warn_of_no_gpu(w);
+    if (taken) {
         w->cuda = cuda;
         vf_plan_close(&on_cpu);
-        return;
-    }
-    vf_plan_close(&w->plan);
-    w->plan = on_cpu;
+    } else
+        w->plan = on_cpu;
 }
 
 /* What a GPU takes of host memory: its transfers go through some, and the compiler has not been loaded yet.
