@@ -30,12 +30,19 @@ static void write_down(int number, const char *name)
     fclose(file);
 }
 
+int fake_calls(void)
+{
+    return calls;
+}
+
 int fake_call(const char *name, int likely)
 {
     pthread_mutex_lock(&lock);
     const int number = likely == FAKE_NEVER_FAILS ? 0 : ++calls;
     write_down(number, name);
     pthread_mutex_unlock(&lock);
-    const int fails = number > 0 && number == fake_setting("FAKE_CUDA_FAIL", 0);
+    const long long failing = fake_setting("FAKE_CUDA_FAIL", 0);
+    const int fails =
+        failing > 0 && (number == failing || (number > failing && fake_setting("FAKE_CUDA_STAYS", 0)));
     return fails ? (int)fake_setting("FAKE_CUDA_FAIL_WITH", likely) : 0;
 }

@@ -4,6 +4,7 @@
  *   FAKE_CUDA_CAPABILITY=90           their compute capability
  *   FAKE_CUDA_MEMORY=BYTES            of each
  *   FAKE_CUDA_TAKEN=BYTES             of it, held by others; 0
+ *   FAKE_CUDA_TAKEN_FROM=N            they do so from the N-th counted call on
  *   FAKE_CUDA_ATTRIBUTES=97=49152,..  values instead of device.c's, by the driver's numbers
  *   FAKE_CUDA_REGISTERS, FAKE_CUDA_LOCAL   what kernels are said to use
  *   FAKE_CUDA_LATE=1                  work is done when it is waited for; otherwise at once
@@ -24,7 +25,8 @@ static struct object *objects;
 
 static bool is_lasting(CUresult result)
 {
-    return result >= ILLEGAL_ADDRESS && result != LAUNCH_OUT_OF_RESOURCES && result <= LAUNCH_FAILED;
+    return result == ECC_UNCORRECTABLE ||
+           (result >= ILLEGAL_ADDRESS && result != LAUNCH_OUT_OF_RESOURCES && result <= LAUNCH_FAILED);
 }
 
 struct entered fake_enter(const char *name, CUresult likely, enum needs needs)
@@ -81,12 +83,17 @@ CUresult cuGetErrorString(CUresult result, const char **text)
         {INVALID_DEVICE, "invalid device ordinal"},
         {CUDA_ERROR_INVALID_IMAGE, "device kernel image is invalid"},
         {INVALID_CONTEXT, "invalid device context"},
+        {NO_BINARY_FOR_GPU, "no kernel image is available for execution on the device"},
+        {ECC_UNCORRECTABLE, "uncorrectable ECC error encountered"},
         {INVALID_HANDLE, "invalid resource handle"},
         {NOT_FOUND, "named symbol not found"},
         {CUDA_ERROR_NOT_READY, "device not ready"},
         {ILLEGAL_ADDRESS, "an illegal memory access was encountered"},
         {LAUNCH_OUT_OF_RESOURCES, "too many resources requested for launch"},
         {LAUNCH_FAILED, "unspecified launch failure"},
+        {NOT_PERMITTED, "operation not permitted"},
+        {SYSTEM_DRIVER_MISMATCH, "system has unsupported display driver / cuda driver combination"},
+        {UNKNOWN, "unknown error"},
     };
     fake_call(__func__, FAKE_NEVER_FAILS);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)

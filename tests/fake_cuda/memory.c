@@ -45,7 +45,10 @@ static void guarded_free(void *address, size_t bytes)
 
 static size_t free_memory(void)
 {
-    return fake_memory_of_device() - (size_t)fake_setting("FAKE_CUDA_TAKEN", 0) - fake_current->used;
+    const bool taken = fake_calls() >= fake_setting("FAKE_CUDA_TAKEN_FROM", 0);
+    const size_t held = fake_current->used + (taken ? (size_t)fake_setting("FAKE_CUDA_TAKEN", 0) : 0);
+    const size_t all = fake_memory_of_device();
+    return held < all ? all - held : 0;
 }
 
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total)

@@ -1,0 +1,325 @@
+# The GPU's driver and compiler as they fail, here the stand-in's, which can be told to (tests/fake_cuda/calls.h). What
+# comes out is right, or there is a message that says what to do and no file; what is not freed ends the program badly.
+# How a device that is open fails, call by call, is in tests/cuda/test_cuda_failures.c too, where the CPU takes over.
+# shellcheck shell=sh
+
+# on_fake COMMAND...
+on_fake() {
+    LD_LIBRARY_PATH=${VOLFILTER%/*}/fake-cuda VOLFILTER_CACHE=$PWD/cache VOLFILTER_PRECOMPILED='' FAKE_CUDA_STRICT=1 \
+        "$@"
+}
+
+fake() {
+    on_fake expect "$@"
+}
+
+# logged CODE ARGUMENT...: the calls are in the file log.
+logged() {
+    : >log
+    FAKE_CUDA_LOG=$PWD/log fake "$@"
+}
+
+# called NAME: how often, by the log.
+called() {
+    grep -c " $1\$" log || :
+}
+
+# number_of NAME [NTH]: which call its first or NTH one is, by the log.
+number_of() {
+    sed -n "s/^\([0-9]*\) $1\$/\1/p" log | sed -n "${2:-1}p"
+}
+
+# fail NUMBER [CODE [STAYS]]: that call fails, with an error that depends on the number if none is given.
+fail() {
+    FAKE_CUDA_STAYS=${3-0}
+    if [ $# -gt 1 ]; then
+        FAKE_CUDA_FAIL_WITH=$2
+    else
+        case $(($1 % 8)) in
+        0) FAKE_CUDA_FAIL_WITH=2 ;;   # out of memory
+        1) FAKE_CUDA_FAIL_WITH=719 ;; # launch failed; nothing works any more
+        2) FAKE_CUDA_FAIL_WITH=209 ;; # no binary for the GPU
+        3) FAKE_CUDA_FAIL_WITH=700 ;; # illegal address; nothing works any more
+        4) FAKE_CUDA_FAIL_WITH=1 ;;   # invalid value
+        5) FAKE_CUDA_FAIL_WITH=800 ;; # not permitted
+        6) FAKE_CUDA_FAIL_WITH=214 ;; # uncorrectable ECC error; nothing works any more
+        7) FAKE_CUDA_FAIL_WITH=999 FAKE_CUDA_STAYS=1 ;;
+        esac
+    fi
+    FAKE_CUDA_FAIL=$1
+    export FAKE_CUDA_FAIL FAKE_CUDA_FAIL_WITH FAKE_CUDA_STAYS
+}
+
+mend() {
+    unset FAKE_CUDA_FAIL FAKE_CUDA_FAIL_WITH FAKE_CUDA_STAYS
+}
+
+# each_call STEP ARGUMENT... OUTPUT: every STEP-th call fails, one a run, with the GPU asked for. The cache has all
+# kernels but for COLD.
+each_call() {
+    step=$1
+    shift
+    for output; do :; done
+    if is_sanitized; then
+        step=$((step * 9))
+    fi
+    fake 0 --backend cuda "$@"
+    mv "$output" right
+    [ -z "${COLD-}" ] || rm -r cache
+    logged 0 --backend cuda "$@"
+    calls=$(grep -c '^[0-9]' log)
+    refused=0
+    for number in $(seq 1 "$step" "$calls"); do
+        rm -f "$output"
+        [ -z "${COLD-}" ] || rm -rf cache
+        fail "$number"
+        ACTUAL=0
+        on_fake "$VOLFILTER" --backend cuda "$@" >out 2>err || ACTUAL=$?
+        if [ "$ACTUAL" -eq 0 ]; then
+            same right "$output"
+            [ ! -s err ]
+        else
+            [ "$ACTUAL" -eq 1 ]
+            says " to run without a GPU"
+            [ ! -e "$output" ]
+            refused=$((refused + 1))
+        fi
+    done
+    mend
+    fake 0 --backend cpu "$@"
+    same right "$output"
+    [ "$refused" -gt 0 ]
+}
+
+test_each_call_that_fails() {
+    each_call 1 -f gaussian,gradient "$SMALL" out.tif
+}
+
+test_each_call_that_fails_with_global_values() {
+    each_call 3 -f perona-malik:iterations=9 "$SMALL" out.tif
+}
+
+test_each_call_that_fails_in_slabs() {
+    sparse 32 32 200 big.mrc
+    sprinkle big.mrc 1
+    export FAKE_CUDA_MEMORY=900000
+    each_call 5 -f gaussian big.mrc out.mrc
+}
+
+# The compiler's calls among them.
+test_each_call_that_fails_as_kernels_are_made() {
+    COLD=1
+    each_call 17 --scheme global-read -f gradient "$SMALL" out.tif
+}
+
+# ---- several files ----
+
+three_files() {
+    for name in a b c; do
+        cp "$SMALL" $name.png
+    done
+    fake 0 --backend cpu -f gaussian "$SMALL" right.png
+    fake 0 --backend cuda -f gaussian "$SMALL" out.png
+}
+
+# Every result that there is, is right; as many as wanted are.
+results_are() {
+    count=0
+    for name in results/*.png; do
+        [ -e "$name" ] || continue
+        same right.png "$name"
+        count=$((count + 1))
+    done
+    [ "$count" -eq "$1" ]
+}
+
+test_call_that_fails_in_one_of_several_files() {
+    three_files
+    logged 0 --backend cuda -f gaussian --out-dir results a.png b.png c.png
+    results_are 3
+    for turn in 1 2 3; do
+        rm -r results
+        fail "$(number_of cuMemAlloc $turn)" 1
+        fake 3 --backend cuda -f gaussian --out-dir results a.png b.png c.png
+        says "allocating device memory: "
+        results_are 2
+    done
+}
+
+# A device that is lost is not asked for the files that follow, but for the one that was planned meanwhile.
+test_device_that_is_lost_among_several_files() {
+    three_files
+    for name in d e f g; do
+        cp "$SMALL" $name.png
+    done
+    logged 0 --backend cuda -f gaussian "$SMALL" out.png
+    fail "$(number_of cuLaunchKernel)" 719 1
+    logged 3 --backend cuda -f gaussian --out-dir results a.png b.png c.png d.png e.png f.png g.png
+    says "a.png: launching a kernel: unspecified launch failure (error 719); use --backend cpu"
+    says "the GPU was lost at an earlier file: a.png: launching a kernel"
+    results_are 0
+    [ "$(called cuCtxSetCurrent)" -le 5 ]
+}
+
+# What others hold of the device's memory may change from file to file.
+test_memory_that_shrinks_among_several_files() {
+    three_files
+    logged 0 --backend cuda -f gaussian --out-dir results a.png b.png c.png
+    FAKE_CUDA_TAKEN=$((8 << 30)) FAKE_CUDA_TAKEN_FROM=$(number_of cuMemAlloc 3) \
+        fake 3 --backend cuda -f gaussian --out-dir results a.png b.png c.png
+    says "not enough memory on Fake GPU"
+    says "2 of 3 files failed"
+}
+
+# ---- --backend auto ----
+
+# Predicted for a CPU's thread: 0.4 s, which is more than the GPU takes, its start included, if the cache has the
+# kernels. They are compiled, and then there is no memory.
+slow() {
+    set -- --threads 1 -f perona-malik:iterations=200 "$STACK"
+    FAKE_CUDA_TAKEN=$((8 << 30)) fake 1 --backend cuda "$@" out.tif
+    logged 0 --explain --dry-run "$@" out.tif
+    prints "backend cuda"
+}
+
+auto() {
+    logged 0 --threads 1 -f perona-malik:iterations=200 "$@" "$STACK" out.tif
+}
+
+# Before the device works, and in its first run.
+test_cpu_takes_over_with_one_warning() {
+    slow
+    expect 0 --backend cpu -f perona-malik:iterations=200 "$STACK" right.tif
+    FAKE_CUDA_TAKEN=$((8 << 30)) auto
+    same right.tif out.tif
+    says "the GPU failed and the CPU took over: not enough memory on Fake GPU"
+    cp log calls
+    for name in cuInit cuDriverGetVersion cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceTotalMem \
+        cuDeviceGetAttribute cuDevicePrimaryCtxRetain cuCtxSetCurrent cuStreamCreate cuEventCreate cuMemAlloc; do
+        cp calls log
+        fail "$(number_of $name)" 999 1
+        auto
+        mend
+        same right.tif out.tif
+        says "head-mri.tif: the GPU "
+        [ "$(wc -l <err)" = 1 ]
+        ! is_sanitized || break
+    done
+}
+
+# Nothing is said of a GPU that is not there, or is none for this.
+test_no_gpu_is_no_failure() {
+    slow
+    for code in 100 34; do # no device; the toolkit's stub of the driver
+        fail 1 $code
+        logged 0 --explain --dry-run --threads 1 -f perona-malik:iterations=200 "$STACK" out.tif
+        mend
+        prints "backend cpu"
+        [ ! -s err ]
+    done
+    for setting in FAKE_CUDA_DEVICES=0 FAKE_CUDA_CAPABILITY=61; do
+        export "${setting?}"
+        fake 0 --explain --dry-run --threads 1 -f perona-malik:iterations=200 "$STACK" out.tif
+        unset "${setting%=*}"
+        prints "backend cpu"
+        [ ! -s err ]
+    done
+    fail 1 803
+    logged 0 --explain --dry-run --threads 1 -f perona-malik:iterations=200 "$STACK" out.tif
+    prints "backend cpu"
+    says "the GPU is not used: the CUDA driver does not start (nvidia-smi may say more): system has unsupported display"
+    [ "$(wc -l <err)" = 1 ]
+}
+
+# Where a device does not open the next one may.
+test_another_device_opens() {
+    slow
+    export FAKE_CUDA_DEVICES=3
+    logged 0 --explain --dry-run --threads 1 -f perona-malik:iterations=200 "$STACK" out.tif
+    [ "$(called cuDevicePrimaryCtxRetain)" = 1 ]
+    fail "$(number_of cuDevicePrimaryCtxRetain)"
+    logged 0 --explain --dry-run --threads 1 -f perona-malik:iterations=200 "$STACK" out.tif
+    prints "backend cuda"
+    [ ! -s err ]
+    [ "$(called cuDevicePrimaryCtxRetain)" = 2 ]
+    fail "$(number_of cuDevicePrimaryCtxRetain)" 46 1
+    logged 0 --explain --dry-run --threads 1 -f perona-malik:iterations=200 "$STACK" out.tif
+    prints "backend cpu"
+    says "the GPU is not used: opening the device (nvidia-smi shows who uses it): "
+}
+
+# ---- what is not begun for nothing ----
+
+# starts DRIVER DEVICE ITERATIONS: whether planning for 0.03 s an iteration starts the driver, and opens the device.
+starts() {
+    logged 0 --explain --dry-run --threads 1 -f "ced:iterations=$3" "$STACK" out.tif
+    [ "$(called cuInit)" = "$1" ]
+    [ "$(called cuDevicePrimaryCtxRetain)" = "$2" ]
+}
+
+# Up to the time to start a GPU and to compile a kernel, of which an empty cache has none, the CPU is faster than any.
+test_driver_is_not_started_for_nothing() {
+    starts 0 0 8
+    prints "backend cpu"
+    starts 0 0 30
+    prints "backend cpu"
+    starts 1 0 36
+    prints "backend cpu"
+    starts 1 1 200
+    prints "backend cuda"
+    [ ! -e cache ]
+    # A kernel of another chain, but that is not known without the device.
+    fake 0 --backend cuda -f gaussian "$SMALL" out.png
+    starts 0 0 8
+    starts 1 0 16
+    prints "backend cpu"
+}
+
+# A device that is asked for is opened at once.
+test_device_that_is_asked_for_is_opened() {
+    logged 0 --backend cuda --explain --dry-run -f gaussian "$SMALL" out.png
+    [ "$(called cuDevicePrimaryCtxRetain)" = 1 ]
+}
+
+# ---- libraries ----
+
+test_driver_without_one_of_its_functions() {
+    mkdir lib
+    names=$(sed -n 's/^ *F([A-Za-z0-9]*, \(cu[A-Za-z0-9_]*\),.*/\1/p' "${DATA%/*}/src/cuda_driver.h")
+    [ "$(echo "$names" | wc -l)" -gt 35 ]
+    for name in $names; do
+        LC_ALL=C sed "s/$name\x00/x${name#?}\x00/g" "${VOLFILTER%/*}/fake-cuda/libcuda.so.1" >lib/libcuda.so.1
+        LD_LIBRARY_PATH=$PWD/lib VOLFILTER_CACHE=$PWD/cache expect 1 --backend cuda -f gaussian "$SMALL" out.png
+        says "--backend cuda: libcuda.so.1 lacks $name; install a newer NVIDIA driver (CUDA 11.2 or later); use --backend cpu"
+    done
+    LD_LIBRARY_PATH=$PWD/lib VOLFILTER_CACHE=$PWD/cache expect 0 -f gaussian "$SMALL" out.png
+    silent
+}
+
+test_driver_without_a_compiler() {
+    mkdir lib
+    ln -s "${VOLFILTER%/*}/fake-cuda/libcuda.so.1" lib
+    for name in libnvrtc.so.13 libnvrtc.so.12 libnvrtc.so.11.2 libnvrtc.so; do
+        : >lib/$name
+    done
+    if [ -e /usr/local/cuda/lib64/libnvrtc.so ]; then
+        return 0
+    fi
+    CUDA_HOME='' LD_LIBRARY_PATH=$PWD/lib VOLFILTER_CACHE=$PWD/cache VOLFILTER_PRECOMPILED='' \
+        expect 1 --backend cuda -f gaussian "$SMALL" out.png
+    says "no CUDA run-time compiler: "
+    says "install the CUDA toolkit"
+    says "; use --backend cpu to run without a GPU"
+    [ ! -e out.png ]
+}
+
+# ---- tune ----
+
+test_tune_ends_when_the_device_is_lost() {
+    logged 0 tune --budget 0.001 --like "$SMALL" gaussian:sigma=1
+    rm cache/tuned.txt
+    fail $((3 * $(number_of cuEventElapsedTime) / 2)) 719
+    fake 1 tune --budget 0.001 --like "$SMALL" gaussian:sigma=1
+    says "unspecified launch failure"
+    [ ! -e cache/tuned.txt ]
+}
