@@ -80,7 +80,7 @@ each_call() {
             [ ! -s err ]
         else
             [ "$ACTUAL" -eq 1 ]
-            says " to run without a GPU"
+            says "; use --backend cpu to run without a GPU"
             [ ! -e "$output" ]
             refused=$((refused + 1))
         fi
@@ -109,7 +109,7 @@ test_each_call_that_fails_in_slabs() {
 # The compiler's calls among them.
 test_each_call_that_fails_as_kernels_are_made() {
     COLD=1
-    each_call 17 --scheme global-read -f gradient "$SMALL" out.tif
+    each_call 17 -f gradient "$SMALL" out.tif
 }
 
 # ---- several files ----
@@ -176,21 +176,28 @@ test_memory_that_shrinks_among_several_files() {
 # Predicted for a CPU's thread: 0.4 s, which is more than the GPU takes, its start included, if the cache has the
 # kernels. They are compiled, and then there is no memory.
 slow() {
-    set -- --threads 1 -f perona-malik:iterations=200 "$STACK"
-    FAKE_CUDA_TAKEN=$((8 << 30)) fake 1 --backend cuda "$@" out.tif
-    logged 0 --explain --dry-run "$@" out.tif
+    SLOW="--threads 1 -f perona-malik:iterations=200"
+    # shellcheck disable=SC2086
+    FAKE_CUDA_TAKEN=$((8 << 30)) fake 1 --backend cuda $SLOW "$STACK" out.tif
+    plan
     prints "backend cuda"
 }
 
-auto() {
-    logged 0 --threads 1 -f perona-malik:iterations=200 "$@" "$STACK" out.tif
+plan() {
+    # shellcheck disable=SC2086
+    logged 0 --explain --dry-run $SLOW "$STACK" out.tif
+}
+
+filter() {
+    # shellcheck disable=SC2086
+    logged 0 $SLOW "$STACK" out.tif
 }
 
 # Before the device works, and in its first run.
 test_cpu_takes_over_with_one_warning() {
     slow
     expect 0 --backend cpu -f perona-malik:iterations=200 "$STACK" right.tif
-    FAKE_CUDA_TAKEN=$((8 << 30)) auto
+    FAKE_CUDA_TAKEN=$((8 << 30)) filter
     same right.tif out.tif
     says "the GPU failed and the CPU took over: not enough memory on Fake GPU"
     cp log calls
@@ -198,7 +205,7 @@ test_cpu_takes_over_with_one_warning() {
         cuDeviceGetAttribute cuDevicePrimaryCtxRetain cuCtxSetCurrent cuStreamCreate cuEventCreate cuMemAlloc; do
         cp calls log
         fail "$(number_of $name)" 999 1
-        auto
+        filter
         mend
         same right.tif out.tif
         says "head-mri.tif: the GPU "
@@ -212,20 +219,20 @@ test_no_gpu_is_no_failure() {
     slow
     for code in 100 34; do # no device; the toolkit's stub of the driver
         fail 1 $code
-        logged 0 --explain --dry-run --threads 1 -f perona-malik:iterations=200 "$STACK" out.tif
+        plan
         mend
         prints "backend cpu"
         [ ! -s err ]
     done
     for setting in FAKE_CUDA_DEVICES=0 FAKE_CUDA_CAPABILITY=61; do
         export "${setting?}"
-        fake 0 --explain --dry-run --threads 1 -f perona-malik:iterations=200 "$STACK" out.tif
+        plan
         unset "${setting%=*}"
         prints "backend cpu"
         [ ! -s err ]
     done
     fail 1 803
-    logged 0 --explain --dry-run --threads 1 -f perona-malik:iterations=200 "$STACK" out.tif
+    plan
     prints "backend cpu"
     says "the GPU is not used: the CUDA driver does not start (nvidia-smi may say more): system has unsupported display"
     [ "$(wc -l <err)" = 1 ]
@@ -235,15 +242,15 @@ test_no_gpu_is_no_failure() {
 test_another_device_opens() {
     slow
     export FAKE_CUDA_DEVICES=3
-    logged 0 --explain --dry-run --threads 1 -f perona-malik:iterations=200 "$STACK" out.tif
+    plan
     [ "$(called cuDevicePrimaryCtxRetain)" = 1 ]
     fail "$(number_of cuDevicePrimaryCtxRetain)"
-    logged 0 --explain --dry-run --threads 1 -f perona-malik:iterations=200 "$STACK" out.tif
+    plan
     prints "backend cuda"
     [ ! -s err ]
     [ "$(called cuDevicePrimaryCtxRetain)" = 2 ]
     fail "$(number_of cuDevicePrimaryCtxRetain)" 46 1
-    logged 0 --explain --dry-run --threads 1 -f perona-malik:iterations=200 "$STACK" out.tif
+    plan
     prints "backend cpu"
     says "the GPU is not used: opening the device (nvidia-smi shows who uses it): "
 }
@@ -263,7 +270,7 @@ test_driver_is_not_started_for_nothing() {
     prints "backend cpu"
     starts 0 0 30
     prints "backend cpu"
-    starts 1 0 36
+    starts 1 0 33
     prints "backend cpu"
     starts 1 1 200
     prints "backend cuda"
