@@ -352,7 +352,7 @@ static const char after_filters[] =
     "libraries\n"
     ".TP\n"
     "\\fBOMP_NUM_THREADS\\fR\n"
-    "number of threads when \\fB\\-\\-threads\\fR is not given\n"
+    "number of threads when \\fB\\-\\-threads\\fR is not given, instead of one for each processor\n"
     ".TP\n"
     "\\fBTMPDIR\\fR\n"
     "where input from a pipe is stored while it is read, and output to a pipe until it is complete (default "

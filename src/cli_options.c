@@ -8,10 +8,10 @@
 
 #include "cli.h"
 #include "number.h"
+#include "processors.h"
 #include "suggest.h"
 #include "value.h"
 
-#define MAX_THREADS 1024
 #define MIN_MEMORY 1048576.0 /* bytes; less than this holds no plan */
 /* In nm, um or mm there is nothing beyond these, and TIFF's fractions could not say it. */
 #define MIN_SPACING 1e-6
@@ -72,8 +72,10 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
     [VF_OPTION_BACKEND] = {WORK, "backend", 0, "auto|cpu|cuda", "auto|cpu|cuda|gpu",
                            "auto, cpu or cuda (or gpu)",
                            "where to compute (default: auto, the GPU if predicted to be faster)"},
-    [VF_OPTION_THREADS] = {WORK, "threads", 0, "N", NULL, "a whole number from 1 to 1024",
-                           "number of CPU threads (default: all)"},
+    [VF_OPTION_THREADS] =
+        {WORK, "threads", 0, "N", NULL, "a whole number from 1 to 1024",
+         "number of CPU threads (default: one for each processor that the process may use: all, or as "
+         "taskset, the batch system or the container allows)"},
     [VF_OPTION_MEMORY] = {WORK, "memory", 0, "SIZE", NULL,
                           "a size of at least 1M, such as 500M, 1.5G, 2GiB (binary) or 2GB (decimal)",
                           "maximum memory to use (default: three quarters of free memory); anything larger "
@@ -88,8 +90,9 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                           "with tune, start no new kernel after this time (default: measure everything)"},
     [VF_OPTION_EXPLAIN] = {REPORTS, "explain", 0, NULL, NULL, NULL,
                            "print the plan before running: stages, halos, memory, slabs, bytes moved"},
-    [VF_OPTION_DRY_RUN] = {REPORTS, "dry-run", 0, NULL, NULL, NULL,
-                           "check and plan only; compute and write nothing"},
+    [VF_OPTION_DRY_RUN] =
+        {REPORTS, "dry-run", 0, NULL, NULL, NULL,
+         "check and plan only, with the disk space of all results; compute and write nothing"},
     [VF_OPTION_JSON] = {REPORTS, "json", 0, NULL, NULL, NULL,
                         "print the plan (of --explain or --dry-run), info, devices or timings as JSON, one "
                         "object after another"},
@@ -246,7 +249,7 @@ static enum vf_status read_threads(struct vf_options *options, const char *argum
     const char *end = vf_number_read_whole(argument, &threads);
     if (end == NULL || *end != '\0')
         return not_understood(VF_OPTION_THREADS, argument, error);
-    if (threads < 1 || threads > MAX_THREADS)
+    if (threads < 1 || threads > VF_MOST_THREADS)
         return fail_option(VF_OPTION_THREADS, argument, "is out of range", error);
     options->threads = (int)threads;
     return VF_OK;

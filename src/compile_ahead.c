@@ -14,6 +14,7 @@
 #include "kernel_source.h"
 #include "nvrtc.h"
 #include "plan.h"
+#include "processors.h"
 
 enum vf_status vf_kernel_list_add(struct vf_kernel_list *list, char *text, struct vf_error *error)
 {
@@ -125,7 +126,7 @@ static _Noreturn void work(const struct vf_kernel_list *list, const struct vf_cu
 
 int vf_kernel_list_compile(const struct vf_kernel_list *list, const struct vf_cuda *cuda, size_t processes)
 {
-    const size_t processors = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
+    const size_t processors = (size_t)vf_processors();
     const size_t most = processes < processors ? processes : processors;
     struct progress *progress =
         mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -172,7 +173,7 @@ static enum vf_status add_missing(void *context, const struct vf_kernel_case *c,
 
 double vf_plan_compile_seconds(const struct vf_plan *plan, const struct vf_cuda *cuda)
 {
-    const double processors = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    const double processors = vf_processors();
     struct missing missing = {.cuda = cuda};
     struct vf_error ignored;
     const bool known = vf_plan_each_kernel(plan, add_missing, &missing, &ignored) == VF_OK;

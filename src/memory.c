@@ -4,9 +4,10 @@
 #include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include "cgroup.h"
 
 /* The first number of a file's first line that `format` reads, or `otherwise`. */
 static size_t read_size(const char *path, const char *format, size_t otherwise)
@@ -36,58 +37,20 @@ static size_t rest(size_t limit, size_t used)
     return limit - least(used, limit);
 }
 
-/* The two versions of control groups: how /proc/self/cgroup names a process's group, where its folder is, and
- * what the files in it are called. */
-static const struct {
-    const char *membership, *hierarchy, *limit, *used;
-} versions[] = {
-    {"0::", "", "memory.max", "anon %llu"},
-    {":memory:", "/memory", "memory.limit_in_bytes", "total_rss %llu"},
-};
-
-/* What a group leaves; its limit is absent or "max" where it has none. */
+/* What a control group leaves; its limit is absent or "max" where it has none. */
 static size_t group_free(int version, const char *folder)
 {
     char path[PATH_MAX + 32];
-    snprintf(path, sizeof path, "%s/%s", folder, versions[version].limit);
+    snprintf(path, sizeof path, "%s/%s", folder, version == 1 ? "memory.limit_in_bytes" : "memory.max");
     const size_t limit = read_size(path, "%llu", SIZE_MAX);
     snprintf(path, sizeof path, "%s/memory.stat", folder);
-    return limit == SIZE_MAX ? SIZE_MAX : rest(limit, read_size(path, versions[version].used, 0));
-}
-
-/* The least that a group leaves and those above it. In a container the upper ones are out of sight. */
-static size_t groups_free(int version, const char *group, const char *mounted)
-{
-    char folder[PATH_MAX];
-    const size_t root = strlen(mounted) + strlen(versions[version].hierarchy);
-    size_t found = SIZE_MAX;
-    if (snprintf(folder, sizeof folder, "%s%s%s", mounted, versions[version].hierarchy, group) >=
-        (int)sizeof folder)
-        return found;
-    for (char *slash = folder + strlen(folder); slash != NULL && slash >= folder + root;) {
-        *slash = '\0';
-        found = least(found, group_free(version, folder));
-        slash = strrchr(folder, '/');
-    }
-    return found;
+    return limit == SIZE_MAX ? SIZE_MAX
+                             : rest(limit, read_size(path, version == 1 ? "total_rss %llu" : "anon %llu", 0));
 }
 
 size_t vf_memory_groups_free(const char *membership, const char *mounted)
 {
-    char line[PATH_MAX];
-    size_t found = SIZE_MAX;
-    FILE *file = fopen(membership, "r");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        line[strcspn(line, "\n")] = '\0';
-        for (int v = 0; v < (int)(sizeof versions / sizeof *versions); v++) {
-            const char *group = strstr(line, versions[v].membership);
-            if (group != NULL)
-                found = least(found, groups_free(v, group + strlen(versions[v].membership), mounted));
-        }
-    }
-    if (file != NULL)
-        fclose(file);
-    return found;
+    return vf_cgroup_least("memory", group_free, membership, mounted);
 }
 
 /* ulimit -v counts addresses, whether they are used or not. */

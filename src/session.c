@@ -5,6 +5,7 @@
 
 #include "alloc.h"
 #include "memory.h"
+#include "processors.h"
 
 struct vf_cuda *vf_session_device(struct vf_session *session, bool strict)
 {
@@ -59,6 +60,7 @@ void vf_session_begin_work(struct vf_session *session)
         return;
     session->base_bytes = vf_memory_resident();
     session->free_bytes = vf_memory_free();
+    session->processors = vf_processors();
 }
 
 void vf_session_end_work(struct vf_session *session)

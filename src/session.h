@@ -24,8 +24,10 @@ struct vf_session {
     struct vf_told *told;        /* owned, as their notes are */
     size_t told_count, told_room;
     int works; /* files on their way now */
-    /* When the first of them began: bytes of memory that the process held, and that were free. */
+    /* When the first of them began: bytes of memory that the process held, and that were free, and the
+     * processors that it may use. */
     size_t base_bytes, free_bytes;
+    int processors;
 };
 
 /* The device, looked for if need be, so that it can be planned for; NULL, and session->why, when there is

@@ -1,7 +1,6 @@
 #include "tune.h"
 
 #include <math.h>
-#include <omp.h>
 
 #include "alloc.h"
 #include "clock.h"
@@ -11,6 +10,7 @@
 #include "interrupt.h"
 #include "kernel_source.h"
 #include "plan.h"
+#include "processors.h"
 
 /* Configurations of a kernel that are measured: the best by prediction, and of each scheme. */
 #define MOST_MEASURED 16
@@ -239,7 +239,7 @@ static enum vf_status time_choices(const struct tuner *tuner, const struct vf_ke
                                    const struct arrays *arrays, const struct vf_ranked *choice, int count,
                                    struct vf_ranked *best, int *tried, struct vf_error *error)
 {
-    const int batch = omp_get_num_procs();
+    const int batch = vf_processors();
     enum vf_status status = VF_OK;
     for (int i = 0; status == VF_OK && i < count && !vf_interrupted;) {
         const int end = count - i < batch ? count : i + batch;

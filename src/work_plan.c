@@ -3,7 +3,6 @@
 #include "work.h"
 
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 #include <strings.h>
 
@@ -375,7 +374,7 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
                                       .ny = (ptrdiff_t)shape->ny,
                                       .nz = o->slices ? 1 : (ptrdiff_t)shape->nz,
                                       .batch = (ptrdiff_t)(o->slices ? shape->nt * shape->nz : shape->nt),
-                                      .threads = o->threads > 0 ? o->threads : omp_get_max_threads(),
+                                      .threads = o->threads > 0 ? o->threads : w->session->processors,
                                       .source_type = w->input->type,
                                       .result_type = result_type(w, chain),
                                       .scheme = o->scheme,

@@ -1,4 +1,4 @@
-/* How much memory control groups leave, from files as Linux has them. */
+/* What control groups allow, from files as Linux has them. */
 #include <criterion/criterion.h>
 #include <stdint.h>
 #include <string.h>
@@ -6,6 +6,7 @@
 
 #include "io_samples.h"
 #include "memory.h"
+#include "processors.h"
 
 TestSuite(memory, .init = samples_begin, .fini = samples_end);
 
@@ -47,4 +48,42 @@ Test(memory, groups_of_version_1)
     put("memory/job/memory.stat", "rss 1\ntotal_rss 500000\n");
     cr_expect_eq(groups_free("5:cpu:/job\n4:memory:/job\n0::/\n"), 1500000);
     cr_expect_eq(groups_free("5:cpu:/job\n"), SIZE_MAX);
+}
+
+static size_t groups_processors(const char *membership)
+{
+    put("membership", membership);
+    return vf_processors_of_groups(sample_path("membership"), sample_path("."));
+}
+
+Test(memory, processors_of_version_2)
+{
+    mkdir(sample_path("job"), 0700);
+    mkdir(sample_path("job/step"), 0700);
+    cr_expect_eq(groups_processors("0::/job/step\n"), SIZE_MAX);
+    put("job/step/cpu.max", "max 100000\n");
+    cr_expect_eq(groups_processors("0::/job/step\n"), SIZE_MAX);
+    put("job/cpu.max", "150000 100000\n");
+    cr_expect_eq(groups_processors("0::/job/step\n"), 2, "a part of one counts");
+    put("job/step/cpu.max", "1000 100000\n");
+    cr_expect_eq(groups_processors("0::/job/step\n"), 1);
+    cr_expect_eq(groups_processors("0::/\n"), SIZE_MAX);
+}
+
+Test(memory, processors_of_version_1)
+{
+    mkdir(sample_path("cpu"), 0700);
+    mkdir(sample_path("cpu/job"), 0700);
+    put("cpu/job/cpu.cfs_quota_us", "-1\n");
+    put("cpu/job/cpu.cfs_period_us", "100000\n");
+    cr_expect_eq(groups_processors("4:cpu,cpuacct:/job\n"), SIZE_MAX);
+    put("cpu/job/cpu.cfs_quota_us", "400000\n");
+    cr_expect_eq(groups_processors("5:cpuset:/\n4:cpuacct,cpu:/job\n0::/\n"), 4);
+    cr_expect_eq(groups_processors("5:cpuset:/job\n4:cpuacct:/job\n"), SIZE_MAX);
+}
+
+Test(memory, processors_are_at_least_one)
+{
+    cr_expect_geq(vf_processors(), 1);
+    cr_expect_leq(vf_processors(), VF_MOST_THREADS);
 }

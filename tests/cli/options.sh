@@ -298,3 +298,13 @@ test_options_stand_anywhere() {
     expect 0 -f gaussian -- -dash.png -o.png
     same ./-o.png o.png
 }
+
+# A number that no machine has is no reason to plan for as many.
+test_threads_of_the_environment() {
+    for pair in 1:1 3:3 2000000000:1024; do
+        OMP_NUM_THREADS=${pair%:*} expect 0 --dry-run --explain -f gaussian "$STACK" o.tif
+        prints "vector level $(sed -n 's/.*vector level \([^,]*\), .*/\1/p' out), ${pair#*:} thread"
+    done
+    OMP_NUM_THREADS=3 expect 0 --threads 2 --dry-run --explain -f gaussian "$STACK" o.tif
+    prints ", 2 threads"
+}

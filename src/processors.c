@@ -1,0 +1,51 @@
+#include "processors.h"
+
+#include <limits.h>
+#include <omp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cgroup.h"
+
+/* Two numbers from files of the same folder, or from one; false where they are not, as for "max". */
+static bool read_quota(int version, const char *folder, long long *quota, long long *period)
+{
+    static const char *const names[2] = {"cpu.cfs_quota_us", "cpu.cfs_period_us"};
+    char path[PATH_MAX + 32];
+    int count = 0;
+    for (int i = 0; i < (version == 1 ? 2 : 1); i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, version == 1 ? names[i] : "cpu.max");
+        FILE *file = fopen(path, "r");
+        if (file == NULL)
+            return false;
+        count += version == 1 ? fscanf(file, "%lld", i == 0 ? quota : period)
+                              : fscanf(file, "%lld %lld", quota, period);
+        fclose(file);
+    }
+    return count == 2 && *quota > 0 && *period > 0;
+}
+
+/* A part of a processor's time is one for a thread. */
+static size_t group_processors(int version, const char *folder)
+{
+    long long quota, period;
+    return read_quota(version, folder, &quota, &period) ? (size_t)((quota - 1) / period + 1) : SIZE_MAX;
+}
+
+size_t vf_processors_of_groups(const char *membership, const char *mounted)
+{
+    return vf_cgroup_least("cpu", group_processors, membership, mounted);
+}
+
+int vf_processors(void)
+{
+    const char *asked = getenv("OMP_NUM_THREADS");
+    size_t count = (size_t)omp_get_max_threads();
+    if (asked == NULL || asked[0] == '\0') {
+        const size_t allowed = vf_processors_of_groups("/proc/self/cgroup", "/sys/fs/cgroup");
+        count = allowed < count ? allowed : count;
+    }
+    return count < VF_MOST_THREADS ? (int)count : VF_MOST_THREADS;
+}
