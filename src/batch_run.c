@@ -379,7 +379,7 @@ static enum vf_status sum_up(const struct runner *r)
         return vf_cli_report(VF_INTERRUPTED, &error);
     }
     if (r->skipped > 0 && !r->options.quiet)
-        fprintf(stderr, "volfilter: %d of %d files were already finished\n", r->skipped, count);
+        vf_say("%d of %d files were already finished", r->skipped, count);
     /* Without --resume the journal is only kept in case it is asked for later. */
     if (r->failed == 0 && r->unaccounted && r->line->resume)
         return VF_FAILED;
@@ -404,10 +404,9 @@ static void tell_in_place(const struct runner *r)
     for (int i = 0; i < r->batch->count; i++)
         count += r->batch->file[i].in_place && !is_finished(r, &r->batch->file[i]);
     if (count > 0)
-        fprintf(stderr,
-                "volfilter: inputs that %s be replaced by their own results: %d of %d; --suffix S gives the "
-                "results other names\n",
-                r->options.dry_run ? "would" : "will", count, r->batch->count);
+        vf_say("inputs that %s be replaced by their own results: %d of %d; --suffix S gives the "
+               "results other names",
+               r->options.dry_run ? "would" : "will", count, r->batch->count);
 }
 
 static enum vf_status begin(struct runner *r, struct vf_output_file **report, struct vf_error *error)

@@ -350,7 +350,7 @@ void vf_command_line_free(struct vf_command_line *line)
 enum vf_status vf_cli_report(enum vf_status status, const struct vf_error *error)
 {
     fflush(stdout); /* so that both streams keep their order on one terminal */
-    fprintf(stderr, "volfilter: %s\n", error->text);
+    vf_say("%s", error->text);
     return status;
 }
 

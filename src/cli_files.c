@@ -54,10 +54,9 @@ static void note_vector_level(const struct vf_command_line *line)
     const char *asked = getenv("VOLFILTER_ISA");
     const char *taken = vf_rows_level();
     if (asked != NULL && asked[0] != '\0' && strcmp(asked, taken) != 0 && !line->options.quiet)
-        fprintf(stderr,
-                "volfilter: VOLFILTER_ISA=%.80s: this processor has no such level (baseline, v3 or v4); %s "
-                "is used\n",
-                asked, taken);
+        vf_say("VOLFILTER_ISA=%.80s: this processor has no such level (baseline, v3 or v4); %s "
+               "is used",
+               asked, taken);
 }
 
 enum vf_status vf_cli_filter_files(const struct vf_command_line *line)

@@ -1,5 +1,6 @@
 #include "error.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -25,4 +26,35 @@ enum vf_status vf_fail_in(struct vf_error *error, enum vf_status status, const c
     snprintf(error->text, sizeof error->text, "%s%s: %.*s", whole ? "" : "...",
              whole || length <= most ? prefix : prefix + length - most, (int)room, text);
     return status;
+}
+
+/* `room` is at least 1; what does not fit is left out. */
+static void show_controls(const char *text, char *shown, size_t room)
+{
+    enum { MOST = sizeof "\\x00" };
+    for (; *text != '\0' && room > MOST; text++) {
+        const unsigned char c = (unsigned char)*text;
+        const char *letter = strchr("\nn\tt\rr", c);
+        int length = 1;
+        if (c >= ' ' && c != 0x7f)
+            *shown = *text;
+        else if (letter != NULL)
+            length = snprintf(shown, room, "\\%c", letter[1]);
+        else
+            length = snprintf(shown, room, "\\x%02x", c);
+        shown += length;
+        room -= (size_t)length;
+    }
+    *shown = '\0';
+}
+
+void vf_say(const char *format, ...)
+{
+    char text[2 * PATH_MAX + 1024], shown[sizeof text];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    show_controls(text, shown, sizeof shown);
+    fprintf(stderr, "volfilter: %s\n", shown);
 }

@@ -24,6 +24,10 @@ enum vf_status vf_fail(struct vf_error *error, enum vf_status status, const char
 /* Puts "prefix: " before the message that is there: the file, page or word it is about. Returns `status`. */
 enum vf_status vf_fail_in(struct vf_error *error, enum vf_status status, const char *prefix);
 
+/* Prints "volfilter: ", the message and the end of the line on standard error, at once. What would move a
+ * terminal's cursor or end the line, as names of files may, is shown as in C: "\\n", "\\x1b". */
+void vf_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Passes a failure up to the function's one clean-up label; needs a local `status` and the label `out`. */
 #define VF_TRY(call)         \
     do {                     \

@@ -195,23 +195,21 @@ static void describe(const struct vf_work *w)
         for (int i = 0; i < w->plan.chain->count; i++)
             for (int f = 0; f < vf_plan_live(&w->plan, i); f++)
                 for (int g = 0; g < w->plan.link[i].global_count; g++)
-                    fprintf(stderr, "volfilter: %s: channel %zu: %s %s = %g\n", w->in_name, c + 1,
-                            w->plan.chain->link[i].filter->name, w->plan.link[i].global[g].name,
-                            w->value[c * values + vf_plan_value_index(&w->plan, i, f, g)]);
+                    vf_say("%s: channel %zu: %s %s = %g", w->in_name, c + 1,
+                           w->plan.chain->link[i].filter->name, w->plan.link[i].global[g].name,
+                           w->value[c * values + vf_plan_value_index(&w->plan, i, f, g)]);
     if (w->cuda_replaced > 0)
-        fprintf(stderr,
-                "volfilter: %s: kernels that --explain names but that did not compile as expected and were "
-                "replaced: %d; the last: %s\n",
-                w->in_name, w->cuda_replaced, w->cuda->replaced);
+        vf_say("%s: kernels that --explain names but that did not compile as expected and were "
+               "replaced: %d; the last: %s",
+               w->in_name, w->cuda_replaced, w->cuda->replaced);
     if (w->cuda_unkept > 0)
-        fprintf(stderr,
-                "volfilter: %s: %d compiled kernel%s cannot be kept for the next run: %s%s; set "
-                "VOLFILTER_CACHE to a directory of your own\n",
-                w->in_name, w->cuda_unkept, w->cuda_unkept == 1 ? "" : "s",
-                w->cuda->cache.path[0] != '\0' ? "nothing can be written into " : "there is no cache",
-                w->cuda->cache.path);
-    fprintf(stderr, "volfilter: %s: read %.3f s, filtered %.3f s, written %.3f s to %s\n", w->in_name,
-            w->read_seconds, w->compute_seconds, w->write_seconds, w->out_name);
+        vf_say("%s: %d compiled kernel%s cannot be kept for the next run: %s%s; set "
+               "VOLFILTER_CACHE to a directory of your own",
+               w->in_name, w->cuda_unkept, w->cuda_unkept == 1 ? "" : "s",
+               w->cuda->cache.path[0] != '\0' ? "nothing can be written into " : "there is no cache",
+               w->cuda->cache.path);
+    vf_say("%s: read %.3f s, filtered %.3f s, written %.3f s to %s", w->in_name, w->read_seconds,
+           w->compute_seconds, w->write_seconds, w->out_name);
 }
 
 static void report(const struct vf_work *w, FILE *to)

@@ -93,8 +93,7 @@ void vf_session_tell_more(const struct vf_session *session)
     for (size_t i = 0; i < session->told_count; i++) {
         const struct vf_told *told = &session->told[i];
         if (told->more > 0)
-            fprintf(stderr, "volfilter: the same for %d more file%s: %s\n", told->more,
-                    told->more == 1 ? "" : "s", told->note);
+            vf_say("the same for %d more file%s: %s", told->more, told->more == 1 ? "" : "s", told->note);
     }
 }
 

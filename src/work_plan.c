@@ -20,7 +20,7 @@
 void vf_work_say(const struct vf_options *options, const char *name, const char *note)
 {
     if (!options->quiet)
-        fprintf(stderr, "volfilter: %s: %s\n", name, note);
+        vf_say("%s: %s", name, note);
 }
 
 enum vf_status vf_work_named(enum vf_status status, const char *name, struct vf_error *error)

@@ -170,6 +170,41 @@ test_lists_of_files() {
     rm zeros
     : >empty
     expect 1 -f gaussian --out-dir d --from-file empty
+# A zero byte in the list ends the names that it holds: they may then contain the ends of lines.
+test_lists_that_zero_bytes_end() {
+    odd=$(printf 'two\nlines.png') return=$(printf 'end.png\r')
+    mkdir in
+    cp "$SMALL" "in/$odd"
+    cp "$SMALL" "in/$return"
+    cp "$SMALL" in/-c.png
+    find in -type f -print0 >zeros
+    expect 0 -f gaussian --out-dir d --from-file zeros
+    silent
+    [ "$(find d -type f | wc -l)" -eq 4 ] # three and the end of a line
+    [ -s "d/$odd" ] && [ -s "d/$return" ] && [ -s d/-c.png ]
+    find in -type f -print0 | "$VOLFILTER" -f gaussian --out-dir e --from-file -
+    same "d/$odd" "e/$odd"
+    # Whether the last name has its end, or there are empty ones, does not matter.
+    printf '\0in/-c.png\0\0%s' "$IMAGE" >zeros
+    expect 0 -f gaussian --out-dir f --from-file zeros
+    [ "$(names f)" = "-c.png cell.png" ]
+}
+
+# A name may move the cursor of the terminal, or look like another message.
+test_names_in_messages() {
+    odd=$(printf 'a\nvolfilter: b\033[31m\177.tif')
+    echo bad >"$odd"
+    expect 3 -f gaussian --out-dir d "$odd" "$SMALL"
+    [ "$(wc -l <err)" -eq 2 ]
+    says 'volfilter: a\nvolfilter: b\x1b[31m\x7f.tif: is neither'
+    mv "$odd" bad.tif
+    odd=$(printf 'a\tb.png')
+    cp "$SMALL" "$odd"
+    expect 0 -v -f gradient --out-dir d "$odd"
+    says 'volfilter: d/a\tb.png: gradient gives float32'
+    says 'volfilter: a\tb.png: read '
+}
+
     says "no images found in the list"
     expect 2 -f gaussian --from-file list a.png b.png
     says "--from-file needs --out-dir"
