@@ -124,47 +124,63 @@ static enum vf_status add_word(struct vf_batch *batch, const struct vf_command_l
     return add_file(batch, word, 0, error);
 }
 
-/* A line without its end; false at the end of the list. What has no end, or no lines, is not read on and on.
- */
-static bool read_line(FILE *file, const char *list, size_t number, char line[PATH_MAX],
-                      enum vf_status *status, struct vf_error *error)
-{
-    size_t length = 0;
-    int c;
-    while ((c = getc(file)) != EOF && c != '\n') {
-        if (c == '\0')
-            *status = vf_fail(error, VF_USAGE,
-                              "--from-file=%.300s: line %zu contains a zero byte; names are separated by "
-                              "newlines: leave out find's -print0",
-                              list, number);
-        else if (length == PATH_MAX - 1)
-            *status =
-                vf_fail(error, VF_USAGE,
-                        "--from-file=%.300s: line %zu is longer than any file's name; LIST has a name in "
-                        "each line",
-                        list, number);
-        if (*status != VF_OK)
-            return false;
-        line[length++] = (char)c;
-    }
-    while (length > 0 && line[length - 1] == '\r')
-        length--;
-    line[length] = '\0';
-    if (ferror(file) || vf_interrupted) {
-        *status = vf_interrupted ? vf_fail(error, VF_INTERRUPTED, "interrupted; nothing was filtered")
-                                 : vf_fail(error, VF_FAILED, "--from-file=%.300s: cannot be read: %s", list,
-                                           strerror(errno));
-        return false;
-    }
-    return c != EOF || length > 0;
-}
-
-static enum vf_status add_lines(struct vf_batch *batch, const struct vf_command_line *line,
+/* The whole list, with room for one byte more. What has no end, or no names, is not read on and on. */
+static enum vf_status read_list(FILE *file, const char *list, char **text, size_t *length,
                                 struct vf_error *error)
 {
-    const bool standard = strcmp(line->from_file, "-") == 0;
-    char name[PATH_MAX];
+    size_t room = 0, names = 0, name_length = 0;
+    char *grown;
+    for (int c; (grown = vf_grow(*text, *length, &room, 1, "list of files", error)) != NULL;) {
+        *text = grown;
+        if ((c = getc(file)) == EOF)
+            break;
+        const bool is_end = c == '\n' || c == '\0';
+        grown[(*length)++] = (char)c;
+        names += is_end;
+        name_length = is_end ? 0 : name_length + 1;
+        if (name_length == PATH_MAX)
+            return vf_fail(error, VF_USAGE,
+                           "--from-file=%.300s: line %zu is longer than any file's name; LIST has a name in "
+                           "each line",
+                           list, names + 1);
+        if (names > MOST_LINES)
+            return vf_fail(error, VF_USAGE,
+                           "--from-file=%.300s: the list has more than %d lines, the maximum; split it, for "
+                           "example with split -l",
+                           list, MOST_LINES);
+    }
+    if (vf_interrupted)
+        return vf_fail(error, VF_INTERRUPTED, "interrupted; nothing was filtered");
+    if (grown != NULL && ferror(file))
+        return vf_fail(error, VF_FAILED, "--from-file=%.300s: cannot be read: %s", list, strerror(errno));
+    return grown != NULL ? VF_OK : VF_FAILED;
+}
+
+/* No name contains a zero byte: where there is one, zero bytes end the names, which may then contain the ends
+ * of lines. */
+static enum vf_status add_names(struct vf_batch *batch, const struct vf_command_line *line, char *text,
+                                size_t length, struct vf_error *error)
+{
     enum vf_status status = VF_OK;
+    const bool has_zeros = memchr(text, '\0', length) != NULL;
+    text[length] = '\0';
+    for (char *name = text, *end; status == VF_OK && name < text + length; name = end + 1) {
+        end = name + (has_zeros ? strlen(name) : strcspn(name, "\n"));
+        *end = '\0';
+        for (char *last = end; !has_zeros && last > name && last[-1] == '\r';)
+            *--last = '\0';
+        if (name[0] != '\0')
+            status = add_word(batch, line, name, error);
+    }
+    return status;
+}
+
+static enum vf_status add_list(struct vf_batch *batch, const struct vf_command_line *line,
+                               struct vf_error *error)
+{
+    const bool standard = strcmp(line->from_file, "-") == 0;
+    char *text = NULL;
+    size_t length = 0;
     if (standard && isatty(STDIN_FILENO))
         return vf_fail(error, VF_USAGE,
                        "--from-file -: standard input is a terminal; use '< LIST' or a pipe");
@@ -172,17 +188,10 @@ static enum vf_status add_lines(struct vf_batch *batch, const struct vf_command_
     if (file == NULL)
         return vf_fail(error, VF_FAILED, "--from-file=%.300s: cannot be read: %s", line->from_file,
                        strerror(errno));
-    for (size_t number = 1; status == VF_OK && read_line(file, line->from_file, number, name, &status, error);
-         number++) {
-        if (number > MOST_LINES)
-            status =
-                vf_fail(error, VF_USAGE,
-                        "--from-file=%.300s: the list has more than %d lines, the maximum; split it, for "
-                        "example with split -l",
-                        line->from_file, MOST_LINES);
-        else if (name[0] != '\0')
-            status = add_word(batch, line, name, error);
-    }
+    enum vf_status status = read_list(file, line->from_file, &text, &length, error);
+    if (status == VF_OK)
+        status = add_names(batch, line, text, length, error);
+    vf_free(text);
     if (!standard)
         fclose(file);
     return status;
@@ -375,7 +384,7 @@ enum vf_status vf_batch_open(struct vf_batch *batch, const struct vf_command_lin
     for (int i = 0; i < line->word_count; i++)
         VF_TRY(add_word(batch, line, line->words[i], error));
     if (line->from_file != NULL)
-        VF_TRY(add_lines(batch, line, error));
+        VF_TRY(add_list(batch, line, error));
     if (batch->count == 0)
         return vf_fail(error, VF_FAILED, "no images found in %s",
                        line->from_file != NULL ? "the list" : "the directories given");

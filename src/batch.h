@@ -23,7 +23,7 @@ struct vf_batch {
     struct vf_batch_file *file; /* owned; as given */
 };
 
-/* The command line's words, then --from-file's lines; with --tree the images in directories. It is an error,
+/* The command line's words, then --from-file's names; with --tree the images in directories. It is an error,
  * and nothing is made, when two results have one name or one would replace another's input. The directories
  * of the results are made, unless it is a dry run. Owned by the caller, also after a failure. */
 enum vf_status vf_batch_open(struct vf_batch *batch, const struct vf_command_line *line,

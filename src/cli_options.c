@@ -36,12 +36,15 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
          "with --out-dir, keep each file's own path under DIR; a directory stands for all images below it"},
     [VF_OPTION_FROM_FILE] =
         {FILES, "from-file", 0, "LIST", NULL, "a file, or '-' for standard input",
-         "with --out-dir, also filter the files named in LIST, one per line, a million at most"},
-    [VF_OPTION_RESUME] = {FILES, "resume", 0, NULL, NULL, NULL,
-                          "with --out-dir, skip finished results: those made by the same chain and options "
-                          "from the same file, and unchanged since; DIR/.volfilter-done records them until a "
-                          "run without --resume finishes everything and replaces none of its inputs; with "
-                          "--resume it is a failure if that file cannot be written"},
+         "with --out-dir, also filter the files named in LIST, one per line or each ended by a "
+         "zero byte, as by find -print0; a million at most"},
+    [VF_OPTION_RESUME] =
+        {FILES, "resume", 0, NULL, NULL, NULL,
+         "with --out-dir, skip finished results: those made by the same version, chain and "
+         "options from the same file (its size and time of change), and unchanged since; "
+         "DIR/.volfilter-done records them until a run without --resume finishes everything "
+         "and replaces none of its inputs; with --resume it is a failure if that file cannot "
+         "be written"},
     [VF_OPTION_NO_CLOBBER] = {FILES, "no-clobber", 0, NULL, NULL, NULL, "never replace an existing file"},
     [VF_OPTION_SYNC] =
         {FILES, "sync", 0, NULL, NULL, NULL,
