@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "text.h"
 #include "version.h"
 
 #define FILE_NAME ".volfilter-done"
@@ -28,6 +29,7 @@ struct vf_journal {
     const char *path; /* of the directory, as the caller has it */
     int fd;           /* of the file; -1: nothing was added yet */
     bool is_new;      /* the file was not there before */
+    size_t added;     /* bytes */
     bool is_cut;      /* its last line may have no end: a crash or a full disk */
     size_t count, room;
     struct entry *entry;  /* sorted by name; of equal ones the last was added last */
@@ -205,6 +207,19 @@ bool vf_journal_has(const struct vf_journal *journal, const char *name, const ch
     return false;
 }
 
+/* In one piece: other runs may be adding to the file. */
+static bool write_line(struct vf_journal *journal, const char *name, const char *key, const struct stat *file)
+{
+    struct vf_text line = {0};
+    vf_text_add(&line, "%s%s %lld %lld.%lld %s\n", journal->is_cut ? "\n" : "", key, (long long)file->st_size,
+                (long long)file->st_mtim.tv_sec, (long long)file->st_mtim.tv_nsec, name);
+    const ssize_t written = line.failed ? -1 : write(journal->fd, line.data, line.length);
+    const bool whole = written == (ssize_t)line.length;
+    journal->added += whole ? line.length : 0;
+    vf_text_free(&line);
+    return whole;
+}
+
 static enum vf_status add(struct vf_journal *journal, const char *name, const char *key,
                           const struct stat *file, bool sync, struct vf_error *error)
 {
@@ -213,10 +228,7 @@ static enum vf_status add(struct vf_journal *journal, const char *name, const ch
         journal->is_cut = !journal->is_new;
         journal->fd = openat(journal->directory, FILE_NAME, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     }
-    const char *end = journal->is_cut ? "\n" : "";
-    journal->is_cut = journal->fd < 0 ||
-                      dprintf(journal->fd, "%s%s %lld %lld.%lld %s\n", end, key, (long long)file->st_size,
-                              (long long)file->st_mtim.tv_sec, (long long)file->st_mtim.tv_nsec, name) < 0;
+    journal->is_cut = journal->fd < 0 || !write_line(journal, name, key, file);
     if (!journal->is_cut && (!sync || fdatasync(journal->fd) == 0))
         return VF_OK;
     return vf_fail(error, VF_FAILED,
@@ -241,11 +253,14 @@ enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, cons
 
 void vf_journal_close(struct vf_journal *journal, bool remove_new)
 {
+    struct stat about;
     if (journal == NULL)
         return;
+    const bool is_own = journal->is_new && journal->fd >= 0 && fstat(journal->fd, &about) == 0 &&
+                        about.st_size == (off_t)journal->added;
     if (journal->fd >= 0)
         close(journal->fd);
-    if (remove_new && journal->is_new)
+    if (remove_new && is_own)
         unlinkat(journal->directory, FILE_NAME, 0);
     if (journal->directory >= 0)
         close(journal->directory);

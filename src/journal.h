@@ -30,9 +30,8 @@ bool vf_journal_has(const struct vf_journal *journal, const char *name, const ch
 enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, const char *key,
                               const struct stat *file, bool sync, struct vf_error *error);
 
-/* With `remove_new` the file goes too, unless it was there before and tells of others' results. NULL is
- * allowed.
- */
+/* With `remove_new` the file goes too, unless it was there before, or another run added to it meanwhile: then
+ * it tells of others' results. NULL is allowed. */
 void vf_journal_close(struct vf_journal *journal, bool remove_new);
 
 #endif
