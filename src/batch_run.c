@@ -177,12 +177,8 @@ static bool open_next(struct runner *r, struct on_the_way *file)
         const int index = r->next++;
         const struct vf_batch_file *about = &r->batch->file[index];
         *file = (struct on_the_way){.index = index, .runner = r};
-        if (is_finished(r, about)) {
-            r->skipped++;
-            r->result[index].outcome = SKIPPED;
-            vf_progress_file_done(&r->shown, bytes_of(about));
+        if (r->result[index].outcome == SKIPPED)
             continue;
-        }
         vf_progress_clear(&r->shown);
         const enum vf_status status = open_file(r, file, about);
         if (status == VF_OK) {
@@ -302,13 +298,22 @@ static enum vf_status try_result(const struct runner *r, const struct vf_batch_f
 static void plan_all(struct runner *r)
 {
     struct on_the_way file;
+    struct vf_error error;
+    const char *out = NULL;
+    double bytes = 0;
     while (open_next(r, &file)) {
+        out = r->batch->file[file.index].out;
+        bytes += vf_work_disk_bytes(file.work);
         vf_work_close(file.work);
+        vf_progress_file_done(&r->shown, 0);
         if (try_result(r, &r->batch->file[file.index], &file.error) == VF_OK)
             r->result[file.index].outcome = PLANNED;
         else
             fail_file(r, file.index, VF_FAILED, &file.error);
     }
+    if (!vf_interrupted && out != NULL &&
+        vf_output_room(out, "the results together need", bytes, 0, &error) != VF_OK)
+        r->last = vf_cli_report(VF_FAILED, &error);
 }
 
 /* ---- the report ---- */
@@ -397,12 +402,28 @@ static bool any_in_place(const struct vf_batch *batch)
     return any;
 }
 
+/* Returns the bytes of the files that are to be filtered. */
+static size_t skip_finished(struct runner *r)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < r->batch->count; i++) {
+        const struct vf_batch_file *file = &r->batch->file[i];
+        if (!is_finished(r, file)) {
+            bytes += bytes_of(file);
+            continue;
+        }
+        r->result[i].outcome = SKIPPED;
+        r->skipped++;
+    }
+    return bytes;
+}
+
 /* Says how many inputs will be replaced, before the first one is. Files that are finished are not counted. */
 static void tell_in_place(const struct runner *r)
 {
     int count = 0;
     for (int i = 0; i < r->batch->count; i++)
-        count += r->batch->file[i].in_place && !is_finished(r, &r->batch->file[i]);
+        count += r->batch->file[i].in_place && r->result[i].outcome != SKIPPED;
     if (count > 0)
         vf_say("inputs that %s be replaced by their own results: %d of %d; --suffix S gives the "
                "results other names",
@@ -412,10 +433,7 @@ static void tell_in_place(const struct runner *r)
 static enum vf_status begin(struct runner *r, struct vf_output_file **report, struct vf_error *error)
 {
     const struct vf_command_line *line = r->line;
-    size_t bytes = 0;
     enum vf_status status;
-    for (int i = 0; i < r->batch->count; i++)
-        bytes += bytes_of(&r->batch->file[i]);
     r->result = vf_alloc((size_t)r->batch->count, sizeof *r->result, "list of files", error);
     if (r->result == NULL)
         return VF_FAILED;
@@ -432,10 +450,12 @@ static enum vf_status begin(struct runner *r, struct vf_output_file **report, st
         if (status != VF_OK)
             return status;
     }
+    const size_t bytes = skip_finished(r);
     if (!line->options.quiet)
         tell_in_place(r);
     r->options.progress = VF_PROGRESS_NEVER;
-    vf_progress_begin_files(&r->shown, line->options.progress, (size_t)r->batch->count, bytes);
+    vf_progress_begin_files(&r->shown, line->options.progress, (size_t)r->batch->count, (size_t)r->skipped,
+                            bytes);
     return VF_OK;
 }
 

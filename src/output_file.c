@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -322,25 +323,34 @@ int vf_nameless_file_beside(const char *path, struct vf_error *error)
     return find_directory(path, directory) ? nameless_in(directory, "", error) : vf_nameless_file(error);
 }
 
-enum vf_status vf_output_room(const char *path, double bytes, double temporary, struct vf_error *error)
+/* Of a directory that is still to be made, what it will lie in tells. NULL: nothing does. */
+static const char *find_room(char *directory, double *room)
+{
+    struct statvfs about;
+    int failed;
+    while ((failed = statvfs(directory, &about)) != 0 && errno == ENOENT && strcmp(directory, ".") != 0)
+        directory = dirname(directory);
+    *room = failed ? 0 : (double)about.f_bavail * (double)about.f_frsize;
+    return !failed && about.f_blocks > 0 ? directory : NULL;
+}
+
+enum vf_status vf_output_room(const char *path, const char *what, double bytes, double temporary,
+                              struct vf_error *error)
 {
     const double mib = 1 << 20, needed = bytes + temporary;
     char directory[PATH_MAX];
-    struct statvfs about;
+    double room;
     const bool spooled = !find_directory(path, directory);
     if (spooled)
         snprintf(directory, sizeof directory, "%s", spool_directory());
-    if (statvfs(directory, &about) != 0 || about.f_blocks == 0)
-        return VF_OK;
-    const double room = (double)about.f_bavail * (double)about.f_frsize;
-    if (needed <= room)
+    const char *there = find_room(directory, &room);
+    if (there == NULL || needed <= room)
         return VF_OK;
     char part[80] = "";
     if (temporary > 0)
         snprintf(part, sizeof part, " (%.1f MiB of it for temporary files)", temporary / mib);
-    return vf_fail(error, VF_FAILED,
-                   "the result needs %.1f MiB of disk space%s, but %.900s has %.1f MiB; free some%s",
-                   needed / mib, part, directory, room / mib,
+    return vf_fail(error, VF_FAILED, "%s %.1f MiB of disk space%s, but %.900s has %.1f MiB; free some%s",
+                   what, needed / mib, part, there, room / mib,
                    spooled ? ", or set TMPDIR to a directory with enough space" : "");
 }
 

@@ -48,10 +48,11 @@ int vf_nameless_file(struct vf_error *error);
  * $TMPDIR or /tmp. */
 int vf_nameless_file_beside(const char *path, struct vf_error *error);
 
-/* Whether a file of `bytes` bytes, and temporary ones of `temporary`, find room where `path` and
- * vf_nameless_file_beside would put them; an error says how much is needed, and how much there is. Where the
- * file system does not say, they do. */
-enum vf_status vf_output_room(const char *path, double bytes, double temporary, struct vf_error *error);
+/* Whether `what` ("the result needs") of `bytes` bytes, and temporary files of `temporary`, find room where
+ * `path` and vf_nameless_file_beside would put them; an error says how much is needed, and how much there is.
+ * Where the file system does not say, they do. */
+enum vf_status vf_output_room(const char *path, const char *what, double bytes, double temporary,
+                              struct vf_error *error);
 
 /* Copies `from`, from its present position to its end, to `to`; messages use the names. */
 enum vf_status vf_copy_descriptor(int from, const char *from_name, int to, const char *to_name,

@@ -25,55 +25,57 @@ static long long now_ns(void)
     return t.tv_sec * SECOND_NS + t.tv_nsec;
 }
 
-static double seconds_left(const struct vf_progress_line *line, size_t done, double seconds)
+static double seconds_left(size_t done, size_t total, double seconds)
 {
-    return seconds / (double)done * (double)(line->total - done);
+    return seconds / (double)done * (double)(total - done);
 }
 
-static bool is_known(const struct vf_progress_line *line, size_t done)
+static bool is_known(size_t done, size_t total)
 {
-    return line->total > 0 && done > 0 && done <= line->total;
+    return total > 0 && done > 0 && done <= total;
 }
 
 /* "filtering:  43%", or how much is done where the end is not known. */
 static void amount_text(const struct vf_progress_line *line, size_t done, char *text, size_t room)
 {
-    if (is_known(line, done))
-        snprintf(text, room, "%.60s: %3.0f%%", line->label, 100.0 * (double)done / (double)line->total);
+    const size_t total = line->total;
+    if (is_known(done, total))
+        snprintf(text, room, "%.60s: %3.0f%%", line->label, 100.0 * (double)done / (double)total);
     else
         snprintf(text, room, "%.60s: %zu done", line->label, done);
 }
 
 static void draw_json(const struct vf_progress_line *line, size_t done, double seconds)
 {
+    const size_t total = line->total;
     fprintf(stderr, "{\"step\": \"%s\", \"done\": %zu, \"total\": %zu, \"seconds\": %.2f", line->label, done,
-            line->total, seconds);
+            total, seconds);
     if (line->files > 0)
         fprintf(stderr, ", \"files_done\": %zu, \"files\": %zu, \"bytes_per_second\": %.0f", line->files_done,
                 line->files, seconds > 0 ? (double)done / seconds : 0);
-    if (done > 0 && done <= line->total)
-        fprintf(stderr, ", \"seconds_left\": %.2f", seconds_left(line, done, seconds));
+    if (done > 0 && done <= total)
+        fprintf(stderr, ", \"seconds_left\": %.2f", seconds_left(done, total, seconds));
     fputs("}\n", stderr);
 }
 
 static void draw(struct vf_progress_line *line, long long now)
 {
-    size_t done = atomic_load(&line->done);
+    const size_t done = atomic_load(&line->done), total = line->total;
     double seconds = (double)(now - line->start_ns) / SECOND_NS;
     char text[160];
     if (line->json) {
         draw_json(line, done, seconds);
         return;
     }
-    const bool known = is_known(line, done);
+    const bool known = is_known(done, total);
     if (line->files > 0)
         snprintf(text, sizeof text, "%zu of %zu files, %.1f MB/s%s", line->files_done, line->files,
-                 (double)done / 1e6 / seconds, known ? "" : ", total unknown");
+                 (double)done / 1e6 / seconds, total > 0 && done <= total ? "" : ", total unknown");
     else
         amount_text(line, done, text, sizeof text);
     const size_t used = strlen(text);
     if (known)
-        snprintf(text + used, sizeof text - used, ", %.1f s left", seconds_left(line, done, seconds));
+        snprintf(text + used, sizeof text - used, ", %.1f s left", seconds_left(done, total, seconds));
     else if (line->files == 0)
         snprintf(text + used, sizeof text - used, ", %.1f s", seconds);
     fprintf(stderr, line->terminal ? "\r%s\033[K" : "volfilter: %s\n", text);
@@ -87,7 +89,7 @@ void vf_progress_begin(struct vf_progress_line *line, enum vf_progress mode, con
     line->terminal = !line->json && isatty(STDERR_FILENO) == 1;
     line->shown = line->json || mode == VF_PROGRESS_ALWAYS || (mode == VF_PROGRESS_AUTO && line->terminal);
     line->label = label;
-    line->total = total;
+    atomic_init(&line->total, total);
     line->files = 0;
     atomic_init(&line->files_done, 0);
     line->start_ns = now_ns();
@@ -97,16 +99,19 @@ void vf_progress_begin(struct vf_progress_line *line, enum vf_progress mode, con
     atomic_flag_clear(&line->drawing);
 }
 
-void vf_progress_begin_files(struct vf_progress_line *line, enum vf_progress mode, size_t files, size_t bytes)
+void vf_progress_begin_files(struct vf_progress_line *line, enum vf_progress mode, size_t files, size_t done,
+                             size_t bytes)
 {
     vf_progress_begin(line, mode, "files", bytes);
     line->files = files;
+    atomic_init(&line->files_done, done);
 }
 
-void vf_progress_file_done(struct vf_progress_line *line, size_t bytes)
+void vf_progress_file_done(struct vf_progress_line *line, size_t dropped)
 {
     atomic_fetch_add(&line->files_done, 1);
-    vf_progress_add(line, bytes);
+    atomic_fetch_sub(&line->total, dropped);
+    vf_progress_add(line, 0);
 }
 
 void vf_progress_clear(struct vf_progress_line *line)

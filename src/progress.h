@@ -14,7 +14,7 @@ struct vf_progress_line {
     bool shown, terminal;
     const char *label; /* borrowed */
     bool json;
-    size_t total;
+    atomic_size_t total;
     atomic_size_t done;
     size_t files; /* of several; 0: the units are not bytes of files */
     atomic_size_t files_done;
@@ -29,12 +29,14 @@ struct vf_progress_line {
  * caller's choice (planes, bytes); 0 when unknown. `label` must live until vf_progress_end. */
 void vf_progress_begin(struct vf_progress_line *line, enum vf_progress mode, const char *label, size_t total);
 
-/* The same for several files, in bytes: how many are done, how fast, how long still. */
-void vf_progress_begin_files(struct vf_progress_line *line, enum vf_progress mode, size_t files,
+/* The same for several files, in bytes: how many are done, how fast, how long still. Of the files `done` are
+ * done already; their bytes are not among `bytes`, for they would make the rest look fast. */
+void vf_progress_begin_files(struct vf_progress_line *line, enum vf_progress mode, size_t files, size_t done,
                              size_t bytes);
 
-/* One more of them is done, and bytes that were not added yet. Main thread only, like end and clear. */
-void vf_progress_file_done(struct vf_progress_line *line, size_t bytes);
+/* One more of them is done; `dropped` of the bytes were no work, since it could not be opened. Main thread
+ * only, like end and clear. */
+void vf_progress_file_done(struct vf_progress_line *line, size_t dropped);
 
 /* Clears the terminal's line for a message, until it is drawn again. */
 void vf_progress_clear(struct vf_progress_line *line);

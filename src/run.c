@@ -412,6 +412,13 @@ size_t vf_work_memory(const struct vf_work *w)
     return w->memory - w->base_bytes;
 }
 
+double vf_work_disk_bytes(const struct vf_work *w)
+{
+    struct stat old;
+    const double replaced = stat(w->out_path, &old) == 0 ? (double)old.st_size : 0;
+    return w->file_bytes > replaced ? w->file_bytes - replaced : 0;
+}
+
 int vf_work_writers(const struct vf_work *w)
 {
     return w->format == VF_FORMAT_PNG ? w->plan.threads / w->png_threads : 1;

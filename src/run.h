@@ -80,6 +80,9 @@ void vf_work_close(struct vf_work *work); /* NULL is allowed; without a write it
 size_t vf_work_memory(const struct vf_work *work);
 size_t vf_work_limit(const struct vf_work *work);
 
+/* Bytes that the result adds to what is on the disk, or 0 if it is compressed: then they are not known. */
+double vf_work_disk_bytes(const struct vf_work *work);
+
 /* How many files like this one are best written at once: one if all threads work on its writing, else more.
  */
 int vf_work_writers(const struct vf_work *work);

@@ -452,7 +452,8 @@ static enum vf_status check_memory(const struct vf_work *w, struct vf_error *err
 static enum vf_status check_disk(const struct vf_work *w, struct vf_error *error)
 {
     const double between = w->stream.pass_count > 0 ? w->stream.temporary_bytes : 0;
-    return vf_work_named(vf_output_room(w->out_path, w->file_bytes, between, error), w->out_name, error);
+    return vf_work_named(vf_output_room(w->out_path, "the result needs", w->file_bytes, between, error),
+                         w->out_name, error);
 }
 
 enum vf_status vf_work_check(const struct vf_work *w, struct vf_error *error)

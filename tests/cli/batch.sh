@@ -515,6 +515,35 @@ test_progress_of_files() {
     fi
 }
 
+# What is finished, or cannot be opened, is no work: it would make the rest look fast.
+test_progress_counts_only_what_is_filtered() {
+    cp "$STACK" a.tif
+    cp "$IMAGE" b.png
+    head -c 5000000 /dev/zero >c.tif
+    expect 0 -f gaussian --resume --out-dir d a.tif
+    expect 3 --progress json -f gaussian --resume --out-dir d a.tif b.png c.tif
+    bytes=$(wc -c <b.png)
+    grep -q "\"done\": $bytes, \"total\": $bytes, .*\"files_done\": 3, \"files\": 3" err
+    expect 0 --progress always --dry-run -f gaussian --out-dir d a.tif b.png
+    says "2 of 2 files"
+}
+
+# Each result would find room, but not all of them.
+test_a_dry_run_adds_up_disk_space() {
+    free=$(df --output=avail -B1 . | tail -1)
+    sparse 4096 4096 $((free / 4096 / 4096 / 2 * 2 / 3)) a.mrc
+    ln -s a.mrc b.mrc
+    expect 0 -f gaussian --dry-run --out-dir d/e a.mrc
+    expect 1 -f gaussian --dry-run --out-dir d/e a.mrc b.mrc
+    says "the results together need "
+    says " MiB of disk space, but . has "
+    [ ! -e d ]
+    # Of a directory that is still to be made, what it will lie in tells.
+    sparse 4096 4096 $((free / 4096 / 4096 / 2 * 4 / 3)) c.mrc
+    expect 1 -f gaussian --dry-run --out-dir d/e c.mrc
+    says "d/e/c.mrc: the result needs "
+}
+
 test_files_beside_each_other_are_those_alone() {
     for i in 1 2 3 4 5 6; do cp "$STACK" $i.tif; done
     expect 0 -f "gaussian:1,gradient" --out-dir d 1.tif 2.tif 3.tif "$SMALL" 4.tif 5.tif 6.tif
