@@ -79,10 +79,11 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
         {WORK, "threads", 0, "N", NULL, "a whole number from 1 to 1024",
          "number of CPU threads (default: one for each processor that the process may use: all, or as "
          "taskset, the batch system or the container allows)"},
-    [VF_OPTION_MEMORY] = {WORK, "memory", 0, "SIZE", NULL,
-                          "a size of at least 1M, such as 500M, 1.5G, 2GiB (binary) or 2GB (decimal)",
-                          "maximum memory to use (default: three quarters of free memory); anything larger "
-                          "is filtered slab by slab, with the same result"},
+    [VF_OPTION_MEMORY] =
+        {WORK, "memory", 0, "SIZE", NULL,
+         "a size of at least 1M, such as 500M, 1.5G, 2GiB (binary) or 2GB (decimal)",
+         "maximum memory to use (default: three quarters of free memory, which runs at the "
+         "same time do not share out); anything larger is filtered slab by slab, with the same result"},
     [VF_OPTION_SCHEME] = {WORK, "scheme", 0, "NAME[:KEY=VALUE]", NULL, NULL,
                           "for experts: force a scheme of computation, such as row-stream:tile=64x32x16 or "
                           "GX=big-tile; the result is the same; 'volfilter help schemes' lists them all"},

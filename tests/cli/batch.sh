@@ -531,7 +531,7 @@ test_progress_counts_only_what_is_filtered() {
 # Each result would find room, but not all of them.
 test_a_dry_run_adds_up_disk_space() {
     free=$(df --output=avail -B1 . | tail -1)
-    sparse 4096 4096 $((free / 4096 / 4096 / 2 * 2 / 3)) a.mrc
+    sparse 4096 4096 $((free * 2 / 3 / 4096 / 4096 / 2)) a.mrc
     ln -s a.mrc b.mrc
     expect 0 -f gaussian --dry-run --out-dir d/e a.mrc
     expect 1 -f gaussian --dry-run --out-dir d/e a.mrc b.mrc
@@ -539,7 +539,7 @@ test_a_dry_run_adds_up_disk_space() {
     says " MiB of disk space, but . has "
     [ ! -e d ]
     # Of a directory that is still to be made, what it will lie in tells.
-    sparse 4096 4096 $((free / 4096 / 4096 / 2 * 4 / 3)) c.mrc
+    sparse 4096 4096 $((free * 4 / 3 / 4096 / 4096 / 2)) c.mrc
     expect 1 -f gaussian --dry-run --out-dir d/e c.mrc
     says "d/e/c.mrc: the result needs "
 }
