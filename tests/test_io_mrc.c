@@ -321,22 +321,19 @@ Test(io_mrc, statistics)
     static const struct {
         enum vf_type type;
         double low, high;
-    } of[] = {{VF_U8, 0, 255},
-              {VF_I8, -128, 127},
-              {VF_U16, 0, 65535},
-              {VF_I16, -32768, 32767},
-              {VF_F32, -1e6, 3e6}};
+    } of[] = {{VF_U8, 0, 255},         {VF_I8, -128, 127},  {VF_U16, 0, 65535},
+              {VF_I16, -32768, 32767}, {VF_F32, -1e6, 3e6}, {VF_I16, 7, 7}};
     static const size_t widths[] = {1, 2, 15, 16, 17, 47, 333};
-    for (size_t k = 0; k < 5 * 7; k++) {
+    for (size_t k = 0; k < 6 * 7; k++) {
         struct vf_error error;
         struct vf_volume volume;
         const struct vf_info info = {.format = VF_FORMAT_MRC,
-                                     .type = of[k % 5].type,
-                                     .shape = {widths[k / 5], 3, 2, 1, 1},
+                                     .type = of[k % 6].type,
+                                     .shape = {widths[k / 6], 3, 2, 1, 1},
                                      .page_count = 2,
                                      .page_channels = 1};
         cr_assert_eq(vf_volume_alloc(&volume, info.type, &info.shape, "input", &error), VF_OK);
-        const struct statistics expected = fill(&volume, of[k % 5].low, of[k % 5].high);
+        const struct statistics expected = fill(&volume, of[k % 6].low, of[k % 6].high);
         sample_write_volume(sample_path("out.mrc"), &info, &volume, &(struct vf_output_options){0});
         vf_volume_free(&volume);
         size_t size;

@@ -13,7 +13,8 @@ TestSuite(io_png, .init = samples_begin, .fini = samples_end);
 struct png_sample {
     int colour, bits;
     bool interlaced, transparent, tags, exif, animated;
-    png_textp texts; /* besides those of `tags` */
+    enum { UNKNOWN, CHROMATICITIES, STANDARD, PROFILE } meaning; /* of the colours */
+    png_textp texts;                                             /* besides those of `tags` */
     int text_count;
     png_uint_32 nx, ny;
 };
@@ -23,6 +24,37 @@ static unsigned samples_of(int colour)
     return colour == PNG_COLOR_TYPE_PALETTE
                ? 1
                : (colour & PNG_COLOR_MASK_COLOR ? 3u : 1u) + (colour & PNG_COLOR_MASK_ALPHA ? 1u : 0u);
+}
+
+enum { PROFILE_BYTES = 132 };
+
+/* The least that is an ICC profile: a header that names RGB, XYZ and the illuminant, and no tags; noise where
+ * anything may be, since libpng passes over what is too short once it is compressed. */
+static void make_profile(unsigned char profile[PROFILE_BYTES])
+{
+    memset(profile, 0, PROFILE_BYTES);
+    profile[3] = PROFILE_BYTES;
+    profile[8] = 2;
+    memcpy(profile + 12, "mntrRGB XYZ ", 12);
+    memcpy(profile + 36, "acsp", 4);
+    memcpy(profile + 70, "\xf6\xd6\0\1\0\0\0\0\xd3\x2d", 10);
+    for (int i = 80; i < 128; i++)
+        profile[i] = (unsigned char)(i * i * 7 / 3);
+}
+
+static const double chromaticities[8] = {0.3, 0.31, 0.6, 0.32, 0.2, 0.7, 0.1, 0.05};
+
+static void set_colours(png_structp png, png_infop info, const struct png_sample *s)
+{
+    const double *c = chromaticities;
+    unsigned char profile[PROFILE_BYTES];
+    make_profile(profile);
+    if (s->meaning == CHROMATICITIES)
+        png_set_cHRM(png, info, c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]);
+    if (s->meaning == STANDARD)
+        png_set_sRGB(png, info, PNG_sRGB_INTENT_SATURATION);
+    if (s->meaning == PROFILE)
+        png_set_iCCP(png, info, "own", PNG_COMPRESSION_TYPE_BASE, profile, PROFILE_BYTES);
 }
 
 static void set_tags(png_structp png, png_infop info, const struct png_sample *s)
@@ -41,6 +73,7 @@ static void set_tags(png_structp png, png_infop info, const struct png_sample *s
         png_set_gAMA(png, info, 0.5);
         png_set_pHYs(png, info, 200000, 100000, PNG_RESOLUTION_METER);
     }
+    set_colours(png, info, s);
     if (s->text_count > 0)
         png_set_text(png, info, s->texts, s->text_count);
 #if defined(PNG_eXIf_SUPPORTED)
@@ -243,6 +276,44 @@ Test(io_png, tags_are_kept)
     vf_reader_close(reader);
     sample_copy(sample_path("in.png"), sample_path("out.png"), VF_COMPRESS_AS_INPUT);
     check_tags(sample_path("out.png"));
+}
+
+static void check_meaning(const char *path, int meaning)
+{
+    FILE *file = fopen(path, "rb");
+    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
+    png_infop info = png_create_info_struct(png);
+    double c[8] = {0};
+    int intent = -1, method;
+    char *name;
+    unsigned char profile[PROFILE_BYTES];
+    png_bytep bytes = NULL;
+    png_uint_32 count = 0;
+    make_profile(profile);
+    png_init_io(png, file);
+    png_read_info(png, info);
+    png_get_cHRM(png, info, c, c + 1, c + 2, c + 3, c + 4, c + 5, c + 6, c + 7);
+    for (int i = 0; i < 8 && meaning == CHROMATICITIES; i++)
+        cr_expect_float_eq(c[i], chromaticities[i], 1e-5, "%d: %g", i, c[i]);
+    png_get_sRGB(png, info, &intent);
+    cr_expect_eq(intent, meaning == STANDARD ? PNG_sRGB_INTENT_SATURATION : -1);
+    png_get_iCCP(png, info, &name, &method, &bytes, &count);
+    cr_expect_eq(count, meaning == PROFILE ? PROFILE_BYTES : 0);
+    cr_expect(count == 0 || memcmp(bytes, profile, PROFILE_BYTES) == 0);
+    png_destroy_read_struct(&png, &info, NULL);
+    fclose(file);
+}
+
+Test(io_png, meaning_of_colours_is_kept)
+{
+    for (int meaning = UNKNOWN; meaning <= PROFILE; meaning++) {
+        struct png_sample s = {.colour = PNG_COLOR_TYPE_RGB, .bits = 8, .nx = 5, .ny = 4};
+        s.meaning = meaning;
+        png_sample_write(sample_path("in.png"), &s);
+        sample_copy(sample_path("in.png"), sample_path("out.png"), VF_COMPRESS_AS_INPUT);
+        check_meaning(sample_path("in.png"), meaning);
+        check_meaning(sample_path("out.png"), meaning);
+    }
 }
 
 /* What both formats name goes from one to the other. */

@@ -140,6 +140,7 @@ static void compare(const struct stencil_variant *v, const double *tensor, int s
         w->value = fmax(w->value, fabs(mu - fmax(expected[i], 0)) / expected[0]);
     }
     w->value = fmax(w->value, fabs(ldexp(spread, -scale) - (expected[0] - expected[dim - 1])) / expected[0]);
+    cr_expect_not(isnan(spread), "%s: the spread is NaN", v->name);
     for (int i = 0; i < 2; i++) {
         const double mu = ldexp(value[i == 0 ? 0 : dim - 1], -scale), *vi = vector + i * dim;
         w->residual = fmax(w->residual, residual(given, dim, mu, vi) / expected[0]);

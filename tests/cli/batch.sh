@@ -448,7 +448,7 @@ test_what_is_done_stays_known() {
     expect 0 -f gaussian --resume --out-dir . "$odd"
     says "1 of 1 files were already finished"
     # A line that a crash cut short takes no other with it.
-    printf 'cut short' >>d/.volfilter-done
+    printf '\0\ncut short' >>d/.volfilter-done
     expect 0 -f gaussian --resume --out-dir d b.png
     expect 0 -f gaussian --resume --out-dir d b.png
     says "1 of 1 files were already finished"
@@ -457,6 +457,19 @@ test_what_is_done_stays_known() {
     expect 0 -f gaussian --out-dir d b.png
     expect 0 -f gaussian --resume --out-dir d a.png b.png
     says "2 of 2 files were already finished"
+    # Something else of the same size may have come within the same second.
+    touch -d "@$(stat -c %Y d/b.png).123456789" d/b.png
+    expect 0 -f gaussian --resume --out-dir d a.png b.png
+    says "1 of 2 files were already finished"
+}
+
+# counts_as FILE TEXT...: this JSON, without commas, braces and indents; N is any number of seconds or bytes but 0.
+counts_as() {
+    file=$1
+    shift
+    sed 's/^ *//; s/,$//; s/\(_\(seconds\|bytes\)": \)[0-9.e-]*[1-9][0-9.e-]*$/\1N/; /^[{}]*$/d' "$file" |
+        paste -sd ' ' >shown
+    echo "$*" | diff - shown
 }
 
 test_report() {
@@ -466,10 +479,18 @@ test_report() {
     same a.tif "$SMALL"
     echo bad >bad.tif
     expect 3 -f gaussian --report r.json --out-dir d bad.tif "$SMALL" nowhere.tif
-    grep -q '"files": 3' r.json
-    grep -q '"failed": 2' r.json
-    grep -q '"status": "done"' r.json
-    grep -q '"error": "bad.tif: is neither' r.json
+    counts_as r.json '"files": 3 "done": 1 "skipped": 0 "failed": 2 "interrupted": false "results": [' \
+        '"input": "bad.tif" "output": "d/bad.tif" "status": "failed"' \
+        '"error": "bad.tif: is neither TIFF, PNG nor MRC (its first bytes are 62 61 64 0a)"' \
+        '"read_seconds": 0 "compute_seconds": 0 "write_seconds": 0' \
+        '"input": "'"$SMALL"'" "output": "d/microaneurysms.png" "status": "done" "error": null' \
+        '"read_seconds": N "compute_seconds": N "write_seconds": N' \
+        '"input": "nowhere.tif" "output": "d/nowhere.tif" "status": "failed"' \
+        '"error": "nowhere.tif: cannot be read: No such file or directory"' \
+        '"read_seconds": 0 "compute_seconds": 0 "write_seconds": 0 ]'
+    expect 0 --json --threads 2 -f gaussian "$SMALL" o.tif
+    counts_as out '"input": "'"$SMALL"'" "output": "o.tif" "read_seconds": N "compute_seconds": N' \
+        '"write_seconds": N "elapsed_seconds": N "threads": 2 "memory_bytes": N "peak_memory_bytes": N'
     if command -v python3 >/dev/null; then
         python3 -c 'import json; r = json.load(open("r.json")); assert len(r["results"]) == 3'
     fi

@@ -51,6 +51,9 @@ test_scripts_know_every_option() {
             $shell -n script
         fi
     done
+    "$VOLFILTER" --completion fish | grep -q '^complete -c volfilter -l filter -s f -x -a '
+    "$VOLFILTER" --completion fish | grep -q '^complete -c volfilter -l suffix -x -d '
+    [ "$("$VOLFILTER" --completion zsh | grep -c '\[the same\]')" -eq 1 ]
     expect 2 --completion csh
     says "allowed: bash, zsh or fish"
 }

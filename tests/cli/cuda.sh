@@ -161,11 +161,23 @@ test_forced_scheme_gives_the_same_file() {
 }
 
 test_scheme_mistakes() {
-    for word in nosuch GX=nosuch big-tile:blok=3 big-tile:block=0x1 big-tile:block=3x big-tile:variant=nosuch \
-        big-tile:grid=round big-tile:virtual=2 big-tile:block 'big-tile,' STAGENAMETOOLONG=big-tile =big-tile; do
+    while read -r word text; do
         fake 2 --backend cuda --scheme "$word" -f gaussian "$SMALL" out.tif
-        says "--scheme"
-    done
+        says "--scheme $text"
+    done <<END
+nosuch nosuch: the GPU has global-read, small-tile,
+GX=nosuch nosuch: the GPU has global-read, small-tile,
+big-tile:blok=3 big-tile: unknown key 'blok'; keys are block=XxYxZ,
+big-tile:block=0x1 big-tile: block=0x1: block and work are XxYxZ,
+big-tile:block=3x big-tile: block=3x: block and work are XxYxZ,
+big-tile:variant=nosuch big-tile: unknown variant 'nosuch'; it has columns,
+big-tile:grid=round big-tile: grid=round: block and work are XxYxZ,
+big-tile:virtual=2 big-tile: virtual=2: block and work are XxYxZ,
+big-tile:block big-tile: key=value must follow ':'
+big-tile, : the GPU has global-read, small-tile,
+STAGENAMETOOLONG=big-tile STAGENAMETOOLONG=: no stage has such a long name
+=big-tile =big-tile: expected [STAGE=]NAME[:key=value...]
+END
     fake 2 --backend cuda --scheme bigtile -f gaussian "$SMALL" out.tif
     says "did you mean 'big-tile'"
     fake 2 --backend cuda --scheme big-tile:block=1024x1024x64 -f gaussian "$SMALL" out.tif

@@ -38,6 +38,21 @@ test_list_and_help_of_every_filter() {
     prints "gradient: "
 }
 
+# Lines fit a terminal, but for examples; of options those are told of that a command takes.
+test_help_of_every_topic() {
+    for topic in list info devices tune $("$VOLFILTER" list | sed 's/ .*//'); do
+        expect 0 help "$topic"
+        [ "$(grep -v '^  volfilter ' out | wc -L)" -le 80 ]
+        case $topic in list) options=0 ;; info | devices) options=1 ;; tune) options=2 ;; *) continue ;; esac
+        head -n 1 out | grep -qx "Usage: volfilter $topic\( [^ ].*\)\{0,1\}"
+        [ "$(grep -c '^      --' out)" -eq "$options" ]
+        [ "$(grep -c '^$' out)" -eq $((options > 0 ? 2 : 1)) ]
+    done
+    expect 0 help schemes
+    prints "  reference        plain loops, stage by stage"
+    prints "  time-stream      "
+}
+
 test_help_of_commands() {
     for command in list help info devices tune; do
         expect 0 help $command

@@ -47,6 +47,14 @@ test_channels_slices_times_and_planes_beyond() {
     in_slabs 0 --boundary wrap -f gaussian:sigma=2,perona-malik:iterations=3 "$DATA/epi-time.tif"
 }
 
+# Alpha passes beside the chain, and is read again when its plane is written.
+test_alpha_in_slabs() {
+    with_alpha 200 180 60 >alpha.tif
+    has alpha.tif alpha true
+    in_slabs 0 -f perona-malik:iterations=2 alpha.tif
+    in_slabs 1 --boundary wrap -f gaussian:sigma=2,median alpha.tif
+}
+
 # One plane goes by its rows.
 test_rows_of_one_plane() {
     wide 1003 2001 wide.tif
@@ -62,6 +70,13 @@ test_rows_of_one_plane() {
     expect 1 --memory 12M --explain -f gaussian wide.mrc o.tif
     says "the thinnest slab of this chain needs"
     prints "the whole image would have to be held"
+    least -f gradient:output=components wide.tif o.tif
+    (
+        ulimit -f 4000
+        expect 1 --memory $((LEAST + 2))M -f gradient:output=components wide.tif o.tif
+    )
+    says "o.tif: rows from "
+    [ ! -e o.tif ]
 }
 
 test_what_fails_between_passes_names_the_file() {
