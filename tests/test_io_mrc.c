@@ -335,8 +335,17 @@ Test(io_mrc, statistics)
         cr_assert_eq(vf_volume_alloc(&volume, info.type, &info.shape, "input", &error), VF_OK);
         const struct statistics expected = fill(&volume, of[k % 6].low, of[k % 6].high);
         sample_write_volume(sample_path("out.mrc"), &info, &volume, &(struct vf_output_options){0});
-        vf_volume_free(&volume);
+        struct vf_reader *reader;
+        struct vf_volume again;
         size_t size;
+        sample_read(sample_path("out.mrc"), &reader, &again);
+        vf_volume_bytes(info.type, &info.shape, &size);
+        cr_assert_eq(again.shape.nx, info.shape.nx);
+        cr_assert_eq(again.type, info.type == VF_U8 ? VF_U16 : info.type, "case %zu", k);
+        cr_assert(info.type == VF_U8 || memcmp(again.data, volume.data, size) == 0, "case %zu", k);
+        vf_reader_close(reader);
+        vf_volume_free(&again);
+        vf_volume_free(&volume);
         unsigned char *out = sample_get(sample_path("out.mrc"), &size);
         cr_assert_eq((double)header_float(out, false, 76), expected.least, "case %zu", k);
         cr_assert_eq((double)header_float(out, false, 80), expected.most, "case %zu", k);

@@ -253,6 +253,20 @@ static const char *describe_result(enum vf_type type, size_t outputs, double x_s
     return text;
 }
 
+/* What a result of in.ome.tif does not keep. */
+static void expect_lost(enum vf_format format, enum vf_type type, size_t outputs, const char *expected)
+{
+    char lost[VF_NOTE_TEXT];
+    struct vf_reader *reader;
+    struct vf_info result;
+    struct vf_error error;
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.ome.tif"), &error), VF_OK, "%s", error.text);
+    vf_info_for_result(vf_reader_info(reader), format, type, outputs, &result);
+    vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
+    cr_expect_str_eq(lost, expected, "%s", lost);
+    vf_reader_close(reader);
+}
+
 static void says(const char *text, const char *part)
 {
     cr_assert(strstr(text, part), "no '%s' in: %s", part, text);
@@ -269,6 +283,9 @@ Test(io_ome, description_of_a_result)
                      "PositionX=\"4\"/><AnnotationRef ID=\"A\"/></Pixels></Image><Image Name=\"second\"/>"
                      "<StructuredAnnotations/></OME>",
         4);
+    expect_lost(VF_FORMAT_TIFF, VF_U16, 1, "its other images");
+    expect_lost(VF_FORMAT_TIFF, VF_F32, 3, "times and positions of planes, its other images");
+    expect_lost(VF_FORMAT_MRC, VF_U16, 1, "OME metadata");
     const char *text = describe_result(VF_U16, 1, 0);
     cr_assert_str_eq(
         text,

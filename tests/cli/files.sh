@@ -195,6 +195,14 @@ test_other_formats_by_name() {
     says "the result is not OME-TIFF, as the input is not"
 }
 
+test_what_plain_tiff_cannot_store() {
+    with_alpha 9 8 3 >alpha.tif
+    expect 0 -f gaussian --spacing 1x1x2um alpha.tif o.tif
+    says "the distance between planes (only ImageJ TIFF, OME-TIFF and MRC can store it)"
+    expect 0 -f gaussian --slices --spacing 1x1um alpha.tif o.tif
+    silent
+}
+
 test_stack_keeps_what_it_says() {
     expect 0 -f gaussian "$STACK" o.tif
     for key in nx ny nz channels time_points type metadata unit compression big_endian pages; do
