@@ -196,7 +196,7 @@ test_other_formats_by_name() {
 }
 
 test_what_plain_tiff_cannot_store() {
-    with_alpha 9 8 3 >alpha.tif
+    with_alpha 9 8 2 >alpha.tif
     expect 0 -f gaussian --spacing 1x1x2um alpha.tif o.tif
     says "the distance between planes (only ImageJ TIFF, OME-TIFF and MRC can store it)"
     expect 0 -f gaussian --slices --spacing 1x1um alpha.tif o.tif
