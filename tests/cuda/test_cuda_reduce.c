@@ -298,10 +298,10 @@ static int calls_so_far(void)
     return last;
 }
 
-/* A field of which half is reduced already; then the rest, with a failure. */
+/* A box in each of two images, of which one is reduced already; then the other, with a failure. */
 static void reduce_with_failure(void)
 {
-    static const ptrdiff_t shape[4] = {37, 5, 8, 1};
+    static const ptrdiff_t shape[4] = {37, 3, 4, 2};
     struct vf_cuda *device = device_open();
     struct vf_reducer before[ALL], right[ALL], got[ALL];
     struct vf_error error;
@@ -310,15 +310,18 @@ static void reduce_with_failure(void)
         exit(REAL_DEVICE);
     struct field f = make(device, shape, false, ordinary);
     for (int i = 0; i < ALL; i++) {
-        before[i] = open_reducer(&f, &all_globals[i]);
-        right[i] = open_reducer(&f, &all_globals[i]);
-        got[i] = open_reducer(&f, &all_globals[i]);
+        struct vf_global global = all_globals[i];
+        memcpy(global.box_size, (const long[]){31, 2, 2}, sizeof global.box_size);
+        memcpy(global.box_at, (const long[]){3, 1, 2}, sizeof global.box_at);
+        before[i] = open_reducer(&f, &global);
+        right[i] = open_reducer(&f, &global);
+        got[i] = open_reducer(&f, &global);
         add_on_cpu(&f, &before[i], (struct vf_plane_range){0, 4});
         add_on_cpu(&f, &got[i], (struct vf_plane_range){0, 4});
         add_on_cpu(&f, &right[i], (struct vf_plane_range){0, 8});
     }
     struct field rest = f;
-    rest.nz = 4;
+    rest.batch = 1;
     rest.data += 4 * f.pitch * (size_t)f.ny * sizeof(float);
     char number[16];
     snprintf(number, sizeof number, "%d", calls_so_far() + failing);
