@@ -44,11 +44,12 @@ static enum vf_status take_page(struct vf_reader *reader, size_t page, const str
     size_t page_bytes, strile;
     vf_tiff_layout_sizes(layout, &page_bytes, &strile);
     state->ratio = ratio > state->ratio ? ratio : state->ratio;
+    state->directories[page] = TIFFCurrentDirOffset(state->decoder.tif);
+    state->data[page] = vf_tiff_raw_start(state->decoder.tif, layout);
     if (page == 0) {
         state->page_bytes = page_bytes;
-        reader->row_block = vf_tiff_is_raw(state->decoder.tif, layout) ? 1 : layout->tile_height;
+        reader->row_block = state->data[page] != 0 ? 1 : layout->tile_height;
     }
-    state->directories[page] = TIFFCurrentDirOffset(state->decoder.tif);
     if (page == 0)
         vf_tiff_note(state->decoder.tif, &reader->info);
     return page == 0 ? vf_tiff_tags_read(state->decoder.tif, tags, error) : VF_OK;
@@ -133,25 +134,15 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
 static enum vf_status find_raw_planes(struct vf_reader *reader, size_t images, struct vf_error *error)
 {
     struct vf_tiff_reader *state = reader->state;
-    struct vf_tiff_layout layout;
     uint64_t end;
     if (reader->info.page_count != 1 || images < 2 || !TIFFLastDirectory(state->decoder.tif))
         return VF_OK;
-    vf_tiff_layout_get(state->decoder.tif, &layout);
-    const uint64_t start = TIFFGetStrileOffset(state->decoder.tif, 0), bytes = state->page_bytes;
-    if (layout.tiled || layout.scheme != COMPRESSION_NONE || layout.fill_order != FILLORDER_MSB2LSB ||
-        reader->info.planar_separate || vf_tiff_is_packed(&layout) || start + bytes > reader->file_bytes ||
-        reader->file_bytes - start - bytes < bytes)
+    const uint64_t start = state->data[0], bytes = state->page_bytes;
+    if (start == 0 || start + bytes > reader->file_bytes || reader->file_bytes - start - bytes < bytes)
         return VF_OK;
-    uint64_t expected = start;
-    for (uint32_t strip = 0; strip < TIFFNumberOfStrips(state->decoder.tif); strip++) {
-        if (TIFFGetStrileOffset(state->decoder.tif, strip) != expected)
-            return VF_OK;
-        expected += TIFFGetStrileByteCount(state->decoder.tif, strip);
-    }
     const bool fits = !__builtin_mul_overflow(bytes, images, &end) &&
                       !__builtin_add_overflow(end, start, &end) && end <= reader->file_bytes;
-    const uint64_t directory = TIFFCurrentDirOffset(state->decoder.tif);
+    const uint64_t directory = state->directories[0];
     if (directory > start && !(fits && end <= directory))
         return VF_OK; /* what follows the page is its directory */
     if (!fits)
@@ -324,7 +315,8 @@ static enum vf_status tiff_open(struct vf_reader *reader, struct vf_error *error
         return VF_FAILED;
     reader->info.tags->pages = vf_alloc(directories, sizeof *reader->info.tags->pages, "page list", error);
     state->directories = vf_alloc(directories, sizeof *state->directories, "page list", error);
-    if (reader->info.tags->pages == NULL || state->directories == NULL)
+    state->data = vf_alloc(directories, sizeof *state->data, "page list", error);
+    if (reader->info.tags->pages == NULL || state->directories == NULL || state->data == NULL)
         return VF_FAILED;
     memset(reader->info.tags->pages, 0, directories * sizeof *reader->info.tags->pages);
     reader->info.tags->page_count = directories;
@@ -348,6 +340,7 @@ static void tiff_close(struct vf_reader *reader)
         }
         vf_free(state->helper);
         vf_free(state->directories);
+        vf_free(state->data);
         vf_free(state->source);
         vf_free(state->ome_directories);
         vf_free(state);

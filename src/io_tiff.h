@@ -14,6 +14,10 @@
 struct vf_tiff_stream {
     int fd;
     uint64_t at;
+    bool only_reads;
+    unsigned char held[4096]; /* of a file that is only read: `held_count` bytes from `held_at` on */
+    uint64_t held_at;
+    size_t held_count;
     uint64_t done, most; /* bytes that were to be read; that may be, 0 for any number */
     unsigned char *capture;
     size_t captured, capture_room;

@@ -111,6 +111,21 @@ static enum vf_status check_alike(const struct vf_info *first, const struct vf_i
     return VF_OK;
 }
 
+uint64_t vf_tiff_raw_start(TIFF *tif, const struct vf_tiff_layout *layout)
+{
+    const bool separate = layout->planar == PLANARCONFIG_SEPARATE && layout->samples > 1;
+    size_t page_bytes, strip_bytes;
+    if (layout->tiled || separate || layout->scheme != COMPRESSION_NONE ||
+        layout->fill_order != FILLORDER_MSB2LSB || vf_tiff_is_packed(layout) ||
+        !vf_tiff_layout_sizes(layout, &page_bytes, &strip_bytes))
+        return 0;
+    const uint64_t start = TIFFGetStrileOffset(tif, 0);
+    for (uint32_t strip = 1; strip < TIFFNumberOfStrips(tif); strip++)
+        if (TIFFGetStrileOffset(tif, strip) != start + strip * (uint64_t)strip_bytes)
+            return 0;
+    return start;
+}
+
 enum vf_status vf_tiff_check_page(struct vf_reader *reader, TIFF *tif, size_t page, bool first,
                                   const struct vf_tiff_layout *layout, struct vf_error *error)
 {

@@ -246,6 +246,7 @@ static enum vf_status choose_page(const struct work *w, struct vf_tiff_layout *l
     const struct vf_tiff_reader *state = w->reader->state;
     struct vf_tiff_decoder *decoder = w->decoder;
     const bool current = TIFFCurrentDirOffset(decoder->tif) == state->directories[w->page];
+    decoder->stream.held_count = 0; /* the file may have changed */
     if (!current && !TIFFSetSubDirectory(decoder->tif, state->directories[w->page]))
         return vf_fail(error, VF_FAILED, "page %zu: its directory is damaged: %s", w->page + 1,
                        vf_tiff_cause(&decoder->stream, "the file has changed"));
@@ -260,12 +261,6 @@ static enum vf_status choose_page(const struct work *w, struct vf_tiff_layout *l
     return status;
 }
 
-bool vf_tiff_is_raw(TIFF *tif, const struct vf_tiff_layout *layout)
-{
-    return !layout->tiled && !vf_tiff_is_packed(layout) && layout->scheme == COMPRESSION_NONE &&
-           TIFFNumberOfStrips(tif) == 1 && layout->fill_order == FILLORDER_MSB2LSB;
-}
-
 static enum vf_status decode(const struct work *w, struct vf_error *error)
 {
     const struct vf_tiff_reader *state = w->reader->state;
@@ -273,13 +268,13 @@ static enum vf_status decode(const struct work *w, struct vf_error *error)
     vf_tiff_clear_error(&w->decoder->stream);
     if (state->raw_start != 0)
         return read_raw(w, state->raw_start + w->page * state->page_bytes, error);
+    /* Its directory need not be read again: of a small page that takes longer than its pixels do. */
+    if (state->data[w->page] != 0)
+        return read_raw(w, state->data[w->page], error);
     if (choose_page(w, &layout, error) != VF_OK)
         return VF_FAILED;
     const bool packed = vf_tiff_is_packed(&layout);
     const bool partly = w->all.begin > 0 || w->all.end < layout.height;
-    const bool raw = vf_tiff_is_raw(w->decoder->tif, &layout);
-    if (partly && raw)
-        return read_raw(w, TIFFGetStrileOffset(w->decoder->tif, 0), error);
     if (partly && layout.tile_height != w->reader->row_block)
         return vf_fail(error, VF_FAILED, "page %zu: its strips or tiles are not as high as those of page 1",
                        w->page + 1);
@@ -287,9 +282,6 @@ static enum vf_status decode(const struct work *w, struct vf_error *error)
         return read_tiles(w, &layout, error);
     if (!packed && (layout.samples == 1 || layout.planar == PLANARCONFIG_SEPARATE))
         return read_strips(w, &layout, error);
-    /* libtiff would load the whole strip first, which here is the whole image. */
-    if (raw)
-        return read_raw(w, TIFFGetStrileOffset(w->decoder->tif, 0), error);
     return read_rows(w, &layout, error);
 }
 

@@ -19,6 +19,7 @@ struct vf_tiff_reader {
     struct vf_tiff_decoder **helper; /* of further threads */
     int helper_count, helper_room;
     uint64_t *directories;     /* where each page's is, in the order of the file */
+    uint64_t *data;            /* and its pixels, as vf_tiff_raw_start tells */
     size_t *source;            /* the file's page for each of the volume; NULL: the same */
     uint32_t *ome_directories; /* the numbers of OME's, increasing; NULL where all directories are pages */
     size_t ome_planes;
@@ -41,8 +42,9 @@ enum vf_status vf_tiff_read_pages(struct vf_reader *reader, size_t first, size_t
 enum vf_status vf_tiff_read_rows(struct vf_reader *reader, size_t y, size_t count, void *const planes[],
                                  int threads, struct vf_error *error);
 
-/* Whether the current page is one strip, stored as it is in memory but for the order of bytes. */
-bool vf_tiff_is_raw(TIFF *tif, const struct vf_tiff_layout *layout);
+/* Where the pixels of the current page begin, which was checked, if they follow each other as they do in
+ * memory but for the order of bytes; else 0. */
+uint64_t vf_tiff_raw_start(TIFF *tif, const struct vf_tiff_layout *layout);
 
 void vf_tiff_decoder_close(struct vf_tiff_decoder *decoder);
 

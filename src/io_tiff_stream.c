@@ -13,28 +13,54 @@
 /* A file that there is not ends behind its header. */
 enum { NO_FILE_BYTES = 16 };
 
-static tmsize_t stream_read(thandle_t handle, void *data, tmsize_t bytes)
+/* From stream->at on at least `least` bytes, unless the file ends, and at most `most`. */
+static size_t read_some(struct vf_tiff_stream *stream, void *data, size_t least, size_t most)
 {
-    struct vf_tiff_stream *stream = handle;
-    tmsize_t done = 0;
-    stream->done += (uint64_t)bytes;
-    if (!vf_tiff_reads_allowed(stream))
-        return 0;
-    while (done < bytes && stream->fd >= 0) {
-        const size_t piece = vf_piece_of((size_t)(bytes - done));
+    size_t done = 0;
+    while (done < least && stream->fd >= 0) {
+        const size_t piece = vf_piece_of(most - done);
         if (piece == 0)
             break;
-        const ssize_t got = pread(stream->fd, (char *)data + done, piece, (off_t)stream->at);
+        const ssize_t got = pread(stream->fd, (char *)data + done, piece, (off_t)(stream->at + done));
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0 && stream->io_error == 0)
             stream->io_error = errno;
         if (got <= 0)
             break;
-        done += got;
-        stream->at += (uint64_t)got;
+        done += (size_t)got;
     }
     return done;
+}
+
+/* libtiff reads a directory in pieces of 2, 4 and some 100 bytes: what is around them is read with the first.
+ */
+static size_t read_held(struct vf_tiff_stream *stream, void *data, size_t bytes)
+{
+    /* Compared so that no offset, which the file names, overflows; below `held_at` it is huge. */
+    uint64_t from = stream->at - stream->held_at;
+    if (from > stream->held_count || bytes > stream->held_count - from) {
+        from = 0;
+        stream->held_at = stream->at;
+        stream->held_count = read_some(stream, stream->held, bytes, sizeof stream->held);
+    }
+    const size_t count = bytes < stream->held_count ? bytes : stream->held_count;
+    memcpy(data, stream->held + from, count);
+    return count;
+}
+
+static tmsize_t stream_read(thandle_t handle, void *data, tmsize_t bytes)
+{
+    struct vf_tiff_stream *stream = handle;
+    const size_t wanted = (size_t)bytes;
+    stream->done += (uint64_t)bytes;
+    if (!vf_tiff_reads_allowed(stream))
+        return 0;
+    const size_t done = stream->only_reads && wanted <= sizeof stream->held
+                            ? read_held(stream, data, wanted)
+                            : read_some(stream, data, wanted, wanted);
+    stream->at += done;
+    return (tmsize_t)done;
 }
 
 /* What is not captured is the header and directory of a file that there is not. */
@@ -184,6 +210,7 @@ static TIFF *open_stream(struct vf_tiff_stream *stream, const char *name, const 
 TIFF *vf_tiff_open(struct vf_tiff_stream *stream, const char *name, const char *mode)
 {
     vf_tiff_clear_error(stream);
+    stream->only_reads = mode[0] == 'r';
     TIFF *tif = open_stream(stream, name, mode);
     /* Of this alone libtiff says nothing. */
     if (tif == NULL && stream->message[0] == '\0')

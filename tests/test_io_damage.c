@@ -179,11 +179,13 @@ Test(io_damage, messages_name_the_place)
     vf_reader_close(reader);
 }
 
-/* The system's, but for one call that fails as soon as `reads_before` others are done; -1: none does. */
-static int reads_before = -1;
+/* The system's, but counted, and for one call that fails as soon as `reads_before` others are done; -1: none
+ * does. */
+static int reads_before = -1, read_count;
 
 ssize_t pread(int fd, void *data, size_t bytes, off_t at)
 {
+    read_count++;
     if (reads_before >= 0 && reads_before-- == 0) {
         errno = EIO;
         return -1;
@@ -207,25 +209,56 @@ Test(io_damage, every_read_may_fail)
     }
 }
 
-/* A file that shrinks or changes between opening and reading. */
-Test(io_damage, changed_meanwhile)
+/* Of many small pages the system's calls take longer than the pixels. */
+Test(io_damage, pages_take_few_reads)
+{
+    enum { PAGES = 100 };
+    struct vf_reader *reader;
+    struct vf_error error;
+    char plane[16 * 16];
+    void *const planes[] = {plane};
+    const char *path = sample_path("in.tif");
+    tiff_sample_write(path,
+                      &(struct tiff_sample){.type = VF_U8, .nx = 16, .ny = 16, .pages = PAGES, .rows = 4});
+    read_count = 0;
+    cr_assert_eq(vf_reader_open(&reader, path, &error), VF_OK);
+    for (size_t page = 0; page < PAGES; page++)
+        cr_assert_eq(vf_reader_read(reader, page, planes, &error), VF_OK);
+    vf_reader_close(reader);
+    cr_assert(read_count < 2 * PAGES, "%d reads", read_count);
+}
+
+/* A file that shrinks or changes between opening and reading. Pixels that lie there as in memory are read as
+ * many as there were; for others libtiff would make as many as the file now says. */
+static void change_meanwhile(uint16_t scheme)
 {
     struct vf_reader *reader;
     struct vf_error error;
-    char plane[64 * 64];
+    char plane[64 * 64 + 1];
     void *const planes[] = {plane};
     const char *path = sample_path("in.tif");
     size_t size;
-    tiff_sample_write(path, &(struct tiff_sample){.type = VF_U8, .nx = 64, .ny = 64, .pages = 2});
+    tiff_sample_write(path,
+                      &(struct tiff_sample){.type = VF_U8, .nx = 64, .ny = 64, .pages = 2, .scheme = scheme});
     cr_assert_eq(vf_reader_open(&reader, path, &error), VF_OK);
     char *bytes = sample_get(path, &size);
     sample_put(path, bytes, 3000);
     free(bytes);
     cr_assert_eq(vf_reader_read(reader, 1, planes, &error), VF_FAILED);
     tiff_sample_write(path,
-                      &(struct tiff_sample){.type = VF_F64, .nx = 64, .ny = 64, .pages = 2, .samples = 3});
-    cr_assert_eq(vf_reader_read(reader, 0, planes, &error), VF_FAILED, "it would not fit its planes");
+                      &(struct tiff_sample){
+                          .type = VF_F64, .nx = 64, .ny = 64, .pages = 2, .samples = 3, .scheme = scheme});
+    plane[64 * 64] = 99;
+    const enum vf_status status = vf_reader_read(reader, 0, planes, &error);
+    cr_assert_eq(plane[64 * 64], 99);
+    cr_assert(status == VF_FAILED || scheme == COMPRESSION_NONE, "it would not fit its planes");
     vf_reader_close(reader);
+}
+
+Test(io_damage, changed_meanwhile)
+{
+    change_meanwhile(COMPRESSION_NONE);
+    change_meanwhile(COMPRESSION_LZW);
 }
 
 static void print(const char *module, const char *format, va_list arguments)

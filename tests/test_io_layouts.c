@@ -375,3 +375,33 @@ Test(io_layouts, strip_that_holds_too_much)
     write_overfull(1, 0);
     cr_assert_eq(count_of(99), 2 * WIDE * HIGH);
 }
+
+/* What is uncompressed is read in one piece only where its strips follow each other. */
+Test(io_layouts, strips_in_any_order)
+{
+    enum { SIDE = 8, ROWS = 2, STRIPS = SIDE / ROWS };
+    unsigned char pixels[SIDE * SIDE], plane[SIDE * SIDE];
+    void *const planes[] = {plane};
+    struct vf_reader *reader;
+    struct vf_error error;
+    for (size_t i = 0; i < sizeof pixels; i++)
+        pixels[i] = (unsigned char)i;
+    for (uint32_t first = 0; first < STRIPS; first++) {
+        TIFF *tif = TIFFOpen(sample_path("in.tif"), "w");
+        TIFFSetField(tif, TIFFTAG_IMAGEWIDTH, SIDE);
+        TIFFSetField(tif, TIFFTAG_IMAGELENGTH, SIDE);
+        TIFFSetField(tif, TIFFTAG_BITSPERSAMPLE, 8);
+        TIFFSetField(tif, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
+        TIFFSetField(tif, TIFFTAG_ROWSPERSTRIP, ROWS);
+        for (uint32_t i = 0; i < STRIPS; i++) {
+            const uint32_t strip = (first + i) % STRIPS;
+            cr_assert_eq(TIFFWriteRawStrip(tif, strip, pixels + strip * ROWS * SIDE, ROWS * SIDE),
+                         ROWS * SIDE);
+        }
+        TIFFClose(tif);
+        cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
+        cr_assert_eq(vf_reader_read(reader, 0, planes, &error), VF_OK, "%s", error.text);
+        vf_reader_close(reader);
+        cr_assert_arr_eq(plane, pixels, sizeof pixels);
+    }
+}
