@@ -96,71 +96,64 @@ static void place_pixels(const struct vf_tiff_layout *layout, const void *stored
     vf_split_samples(planes, at, packed ? unpacked : stored, count, together, size);
 }
 
-/* libtiff lets a deflated strip or tile hold more than it should, and stops when it has enough. libdeflate
- * then may leave the end, less than a stored block, as it was: zeros at least, not what memory held before.
- */
+static bool is_deflated(const struct vf_tiff_layout *layout)
+{
+    return vf_tiff_codec_by_scheme(layout->scheme)->compression == VF_COMPRESS_DEFLATE;
+}
+
+/* The end of a deflated strip or tile, less than a stored block, that libdeflate may leave as it was: zeros
+ * at least, not what memory held before. */
 static void clear_end(const struct vf_tiff_layout *layout, void *to, size_t bytes)
 {
     enum { STORED_BLOCK = 1 << 16 };
     const size_t end = bytes < STORED_BLOCK ? bytes : STORED_BLOCK;
-    if (vf_tiff_codec_by_scheme(layout->scheme)->compression == VF_COMPRESS_DEFLATE)
+    if (is_deflated(layout))
         memset((char *)to + bytes - end, 0, end);
 }
 
-#ifdef TIFFTAG_DEFLATE_SUBCODEC
-
-/* Some writers fill up their last strip with rows that the image does not have. It is for zlib then, which is
- * slower and leaves nothing out. Returns whose the other strips are. */
-static int choose_inflater(TIFF *tif, const struct vf_tiff_layout *layout, uint32_t row)
+static enum vf_status decode_once(const struct work *w, const struct vf_tiff_layout *layout, uint32_t strile,
+                                  void *to, size_t bytes, struct vf_error *error)
 {
-    int usual = DEFLATE_SUBCODEC_ZLIB;
-    uint32_t rows = UINT32_MAX;
-    if (TIFFGetField(tif, TIFFTAG_DEFLATE_SUBCODEC, &usual) && usual != DEFLATE_SUBCODEC_ZLIB &&
-        TIFFGetField(tif, TIFFTAG_ROWSPERSTRIP, &rows) && rows != UINT32_MAX &&
-        row - row % rows + (uint64_t)rows > layout->height)
-        TIFFSetField(tif, TIFFTAG_DEFLATE_SUBCODEC, DEFLATE_SUBCODEC_ZLIB);
-    return usual;
+    TIFF *tif = w->decoder->tif;
+    clear_end(layout, to, bytes);
+    const tmsize_t got = layout->tiled ? TIFFReadEncodedTile(tif, strile, to, (tmsize_t)bytes)
+                                       : TIFFReadEncodedStrip(tif, strile, to, (tmsize_t)bytes);
+    return got == (tmsize_t)bytes ? VF_OK : fail_strile(w->decoder, w->page, strile, error);
 }
 
-static void set_inflater(TIFF *tif, int usual)
+/* A strip or tile, of rows of `samples` samples, goes to `to`. */
+static enum vf_status decode_strile(const struct work *w, const struct vf_tiff_layout *layout,
+                                    uint32_t strile, void *to, size_t rows, size_t samples,
+                                    struct vf_error *error)
 {
-    if (usual != DEFLATE_SUBCODEC_ZLIB)
-        TIFFSetField(tif, TIFFTAG_DEFLATE_SUBCODEC, usual);
+    struct vf_tiff_decoder *decoder = w->decoder;
+    const size_t bytes = rows * vf_tiff_stored_bytes(layout, samples);
+    enum vf_status status = decode_once(w, layout, strile, to, bytes, error);
+    if (status != VF_OK || !is_deflated(layout) ||
+        vf_tiff_adler_agrees(decoder, strile,
+                             vf_tiff_add_rows(decoder->tif, layout, VF_TIFF_ADLER, to, rows, samples)))
+        return status;
+    if (!vf_tiff_stream_is_whole(decoder, layout, strile))
+        return fail_strile(decoder, w->page, strile, error);
+    const int usual = vf_tiff_choose_zlib(decoder->tif);
+    status = decode_once(w, layout, strile, to, bytes, error);
+    vf_tiff_choose_inflater(decoder->tif, usual);
+    return status;
 }
-
-#else /* before 4.2 there is zlib alone */
-
-static int choose_inflater(TIFF *tif, const struct vf_tiff_layout *layout, uint32_t row)
-{
-    (void)tif, (void)layout, (void)row;
-    return 0;
-}
-
-static void set_inflater(TIFF *tif, int usual)
-{
-    (void)tif, (void)usual;
-}
-
-#endif
 
 /* Strips of one sample are decoded where they belong, if they are stored as they are in memory. */
 static enum vf_status read_strips(const struct work *w, const struct vf_tiff_layout *layout,
                                   struct vf_error *error)
 {
-    struct vf_tiff_decoder *decoder = w->decoder;
     const struct rows part = rows_of_part(w, layout);
     const size_t row_bytes = (size_t)layout->width * (layout->bits / 8);
     for (uint16_t k = 0; k < layout->samples; k++) {
         for (uint32_t y = part.begin, rows; y < part.end; y += rows) {
-            const uint32_t strip = TIFFComputeStrip(decoder->tif, y, k);
+            const uint32_t strip = TIFFComputeStrip(w->decoder->tif, y, k);
             rows = part.end - y < layout->tile_height ? part.end - y : layout->tile_height;
-            const tmsize_t bytes = (tmsize_t)(rows * row_bytes);
             char *to = (char *)w->planes[k] + (y - w->all.begin) * row_bytes;
-            clear_end(layout, to, (size_t)bytes);
-            const int usual = choose_inflater(decoder->tif, layout, y);
-            if (TIFFReadEncodedStrip(decoder->tif, strip, to, bytes) != bytes)
-                return fail_strile(decoder, w->page, strip, error);
-            set_inflater(decoder->tif, usual);
+            if (decode_strile(w, layout, strip, to, rows, layout->width, error) != VF_OK)
+                return VF_FAILED;
         }
     }
     return VF_OK;
@@ -176,6 +169,27 @@ static enum vf_status need_room(struct vf_tiff_decoder *decoder, size_t stored, 
     return status;
 }
 
+/* Rows of one strip, one after the other; *adler is its checksum, if it is deflated. */
+static enum vf_status read_strip_rows(const struct work *w, const struct vf_tiff_layout *layout, uint16_t k,
+                                      struct rows rows, void *unpacked, uint32_t *adler,
+                                      struct vf_error *error)
+{
+    struct vf_tiff_decoder *decoder = w->decoder;
+    const size_t together = layout->planar == PLANARCONFIG_SEPARATE ? 1 : layout->samples;
+    const size_t samples = layout->width * together, bytes = vf_tiff_stored_bytes(layout, samples);
+    *adler = VF_TIFF_ADLER;
+    for (uint32_t y = rows.begin; y < rows.end; y++) {
+        clear_end(layout, decoder->buffer, bytes);
+        if (TIFFReadScanline(decoder->tif, decoder->buffer, y, k) != 1)
+            return fail_strile(decoder, w->page, TIFFComputeStrip(decoder->tif, y, k), error);
+        if (is_deflated(layout))
+            *adler = vf_tiff_add_rows(decoder->tif, layout, *adler, decoder->buffer, 1, samples);
+        place_pixels(layout, decoder->buffer, layout->width, together, w->planes + k,
+                     (size_t)(y - w->all.begin) * layout->width, unpacked);
+    }
+    return VF_OK;
+}
+
 /* Interleaved or packed samples go row by row, so that a strip of the whole image needs no second one. */
 static enum vf_status read_rows(const struct work *w, const struct vf_tiff_layout *layout,
                                 struct vf_error *error)
@@ -183,21 +197,29 @@ static enum vf_status read_rows(const struct work *w, const struct vf_tiff_layou
     struct vf_tiff_decoder *decoder = w->decoder;
     const struct rows part = rows_of_part(w, layout);
     const size_t together = layout->planar == PLANARCONFIG_SEPARATE ? 1 : layout->samples;
-    const size_t samples = layout->width * together, bytes = vf_tiff_stored_bytes(layout, samples);
+    const size_t samples = layout->width * together;
+    enum vf_status status;
     void *unpacked;
-    if (need_room(decoder, bytes, samples, &unpacked, error) != VF_OK)
-        return VF_FAILED;
+    uint32_t adler;
+    VF_TRY(need_room(decoder, vf_tiff_stored_bytes(layout, samples), samples, &unpacked, error));
     for (uint16_t k = 0; k < layout->samples; k = (uint16_t)(k + together))
-        for (uint32_t y = part.begin; y < part.end; y++) {
-            clear_end(layout, decoder->buffer, bytes);
-            const int usual = choose_inflater(decoder->tif, layout, y);
-            if (TIFFReadScanline(decoder->tif, decoder->buffer, y, k) != 1)
-                return fail_strile(decoder, w->page, TIFFComputeStrip(decoder->tif, y, k), error);
-            set_inflater(decoder->tif, usual);
-            place_pixels(layout, decoder->buffer, layout->width, together, w->planes + k,
-                         (size_t)(y - w->all.begin) * layout->width, unpacked);
+        for (struct rows rows = {part.begin, 0}; rows.begin < part.end; rows.begin = rows.end) {
+            const uint32_t strip = TIFFComputeStrip(decoder->tif, rows.begin, k);
+            rows.end =
+                part.end - rows.begin < layout->tile_height ? part.end : rows.begin + layout->tile_height;
+            VF_TRY(read_strip_rows(w, layout, k, rows, unpacked, &adler, error));
+            if (!is_deflated(layout) || vf_tiff_adler_agrees(decoder, strip, adler))
+                continue;
+            if (!vf_tiff_stream_is_whole(decoder, layout, strip))
+                return fail_strile(decoder, w->page, strip, error);
+            const int usual = vf_tiff_choose_zlib(decoder->tif);
+            status = read_strip_rows(w, layout, k, rows, unpacked, &adler, error);
+            vf_tiff_choose_inflater(decoder->tif, usual);
+            if (status != VF_OK)
+                goto out;
         }
-    return VF_OK;
+out:
+    return status;
 }
 
 /* What of a tile lies within the image goes to its planes, which begin at row `top`. */
@@ -228,10 +250,9 @@ static enum vf_status read_tiles(const struct work *w, const struct vf_tiff_layo
         for (uint64_t y = part.begin; y < part.end; y += layout->tile_height) {
             for (uint64_t x = 0; x < layout->width; x += layout->tile_width) {
                 const uint32_t tile = TIFFComputeTile(decoder->tif, (uint32_t)x, (uint32_t)y, 0, k);
-                clear_end(layout, decoder->buffer, bytes);
-                if (TIFFReadEncodedTile(decoder->tif, tile, decoder->buffer, (tmsize_t)bytes) !=
-                    (tmsize_t)bytes)
-                    return fail_strile(decoder, w->page, tile, error);
+                if (decode_strile(w, layout, tile, decoder->buffer, layout->tile_height,
+                                  layout->tile_width * together, error) != VF_OK)
+                    return VF_FAILED;
                 place_tile(layout, decoder->buffer, (uint32_t)x, (uint32_t)y, w->all.begin, together,
                            w->planes + k, unpacked);
             }

@@ -48,4 +48,23 @@ uint64_t vf_tiff_raw_start(TIFF *tif, const struct vf_tiff_layout *layout);
 
 void vf_tiff_decoder_close(struct vf_tiff_decoder *decoder);
 
+/* The checksum of a deflated strip or tile, from VF_TIFF_ADLER on, with the bytes that rows of `samples`
+ * samples were deflated as. */
+enum { VF_TIFF_ADLER = 1 };
+uint32_t vf_tiff_add_rows(TIFF *tif, const struct vf_tiff_layout *layout, uint32_t adler, const void *rows,
+                          size_t row_count, size_t samples);
+
+/* Whether the strip or tile ends with this checksum. If not, it is damaged or holds more than it has to. */
+bool vf_tiff_adler_agrees(struct vf_tiff_decoder *decoder, uint32_t strile, uint32_t adler);
+
+/* Whether the stream of a deflated strip or tile is as it was written, to its end. If so, zlib decodes it
+ * right, whatever it holds; if not, decoder->stream.message is set. */
+bool vf_tiff_stream_is_whole(struct vf_tiff_decoder *decoder, const struct vf_tiff_layout *layout,
+                             uint32_t strile);
+
+/* Has libtiff inflate with zlib, which is slower than libdeflate and leaves nothing out; returns what the
+ * second is to be given, which has it inflate as before. */
+int vf_tiff_choose_zlib(TIFF *tif);
+void vf_tiff_choose_inflater(TIFF *tif, int usual);
+
 #endif

@@ -148,6 +148,64 @@ Test(io_damage, scattered)
     }
 }
 
+/* One bit after another of a deflated page, about 300 of all, is wrong: it is refused, or read as if it were
+ * not. */
+static void damage_deflated(const struct tiff_sample *sample)
+{
+    size_t size;
+    struct vf_reader *reader;
+    struct vf_volume right, damaged;
+    const char *whole = sample_path("whole.tif"), *path = sample_path("damaged.tif");
+    tiff_sample_write(whole, sample);
+    TIFF *tif = TIFFOpen(whole, "r");
+    const size_t begin = (size_t)TIFFGetStrileOffset(tif, 0), end = begin + TIFFGetStrileByteCount(tif, 0);
+    TIFFClose(tif);
+    unsigned char *bytes = sample_get(whole, &size);
+    sample_read(whole, &reader, &right);
+    vf_reader_close(reader);
+    const size_t step = (end - begin) / 40 + 1;
+    for (size_t bit = 8 * begin; bit < 8 * end; bit += step) {
+        bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        sample_put(path, bytes, size);
+        bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        if (sample_refusal(path)[0] != '\0')
+            continue;
+        sample_read(path, &reader, &damaged);
+        vf_reader_close(reader);
+        size_t all;
+        cr_assert(vf_volume_bytes(right.type, &right.shape, &all));
+        cr_assert_eq(memcmp(damaged.data, right.data, all), 0, "predictor %d, bit %zu of byte %zu",
+                     sample->predictor, bit % 8, bit / 8);
+        vf_volume_free(&damaged);
+    }
+    vf_volume_free(&right);
+    free(bytes);
+}
+
+Test(io_damage, deflated)
+{
+    static const struct {
+        enum vf_type type;
+        uint16_t predictor;
+    } kinds[] = {{VF_U8, PREDICTOR_NONE},           {VF_U8, PREDICTOR_HORIZONTAL},
+                 {VF_U16, PREDICTOR_HORIZONTAL},    {VF_I32, PREDICTOR_HORIZONTAL},
+                 {VF_F32, PREDICTOR_FLOATINGPOINT}, {VF_F64, PREDICTOR_FLOATINGPOINT}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (unsigned form = 0; form < 8; form++)
+            damage_deflated(&(struct tiff_sample){.type = kinds[i].type,
+                                                  .predictor = kinds[i].predictor,
+                                                  .nx = 7,
+                                                  .ny = 4,
+                                                  .rows = form & 2   ? 16
+                                                          : form & 4 ? 1
+                                                                     : 4,
+                                                  .tile_nx = 16,
+                                                  .samples = form & 1 ? 3 : 1,
+                                                  .tiled = form & 2,
+                                                  .big_endian = form & 4,
+                                                  .scheme = COMPRESSION_ADOBE_DEFLATE});
+}
+
 /* The message says where: page, strip and the byte of the file. */
 Test(io_damage, messages_name_the_place)
 {
