@@ -56,7 +56,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                          NULL,
                          "element type of the output (default: the input's, or float32 if a filter produces "
                          "that); values are rounded to nearest and saturated: negative ones become 0 in "
-                         "unsigned types, and NaN becomes 0 in integer types"},
+                         "unsigned types, and NaN becomes 0 in integer types; how many are not counted, so "
+                         "compare with a float32 result if the range is in doubt"},
     [VF_OPTION_BOUNDARY] =
         {IMAGE, "boundary", 0, "RULE", "nearest|reflect|mirror|constant|wrap",
          "nearest, reflect, mirror, constant, constant=V or wrap",
@@ -66,8 +67,10 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
          "sizes from 1e-6 to 1e6 such as 0.5x0.5x2um, one for all axes or one per axis, in A, nm, um or mm",
          "voxel size, instead of the file's; if it has no unit and the file's has one, it only affects "
          "filtering and the result keeps the file's"},
-    [VF_OPTION_SLICES] = {IMAGE, "slices", 0, NULL, NULL, NULL,
-                          "filter each plane of a stack as a separate 2D image"},
+    [VF_OPTION_SLICES] =
+        {IMAGE, "slices", 0, NULL, NULL, NULL,
+         "filter each plane of a stack as a separate 2D image; the pages of a TIFF that does "
+         "not say what they are (info shows it) are planes along z without it"},
     [VF_OPTION_PRECISION] = {IMAGE, "precision", 0, "single|double", "auto|single|double|float",
                              "auto, single (or float) or double",
                              "floating-point precision of the computation (default: single; double for "

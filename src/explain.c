@@ -307,6 +307,8 @@ void vf_explain(const struct vf_explained *x, FILE *to)
         fprintf(to, "%s%g", axis == 0 ? ", voxel aspect " : "x", c->aspect[axis]);
     print_spacing(c, to);
     fprintf(to, "\n");
+    if (c->dim == 3 && vf_info_takes_pages_as_planes(x->input))
+        fputs("pages of the input are taken as planes along z (--slices filters each one separately)\n", to);
     print_links(x, to);
     if (plan->gpu != NULL)
         fprintf(to, "backend cuda, %s, %s between runs\n", plan->gpu->name,

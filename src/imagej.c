@@ -182,7 +182,7 @@ void vf_imagej_set_spacing(const struct vf_imagej *imagej, const double resoluti
 }
 
 /* Lines that vf_imagej_describe writes itself, or that no longer hold. */
-static bool keep_line(const char *key, bool spacing_kept, bool type_kept, bool shape_kept)
+static bool keep_line(const char *key, bool spacing_kept, bool values_kept, bool shape_kept)
 {
     static const char *const counts[] = {"ImageJ", "images",     "channels", "slices",
                                          "frames", "hyperstack", "order"};
@@ -192,7 +192,7 @@ static bool keep_line(const char *key, bool spacing_kept, bool type_kept, bool s
     if (!spacing_kept && (strcmp(key, "unit") == 0 || strcmp(key, "yunit") == 0 ||
                           strcmp(key, "zunit") == 0 || strcmp(key, "spacing") == 0))
         return false;
-    if (!(type_kept && shape_kept) &&
+    if (!(values_kept && shape_kept) &&
         (strcmp(key, "min") == 0 || strcmp(key, "max") == 0 || is_calibration(key)))
         return false;
     return shape_kept || strcmp(key, "mode") != 0;
@@ -226,7 +226,7 @@ static void print_description(FILE *out, const char *description, const struct v
 {
     const struct vf_tags *tags = result->tags;
     const bool spacing_kept = description != NULL && tags != NULL && vf_tags_spacing_kept(tags, result);
-    const bool type_kept = tags != NULL && vf_tags_type_kept(tags, result);
+    const bool values_kept = tags != NULL && vf_tags_values_kept(tags, result);
     const bool shape_kept = tags != NULL && vf_tags_shape_kept(tags, result);
     char key[32], value[64];
     if (description == NULL)
@@ -242,7 +242,7 @@ static void print_description(FILE *out, const char *description, const struct v
         const char *line = rest;
         rest = next_line(line, key, value);
         const int length = (int)strcspn(line, "\n");
-        if (length > 0 && keep_line(key, spacing_kept, type_kept, shape_kept))
+        if (length > 0 && keep_line(key, spacing_kept, values_kept, shape_kept))
             fprintf(out, "%.*s\n", length, line);
     }
 }

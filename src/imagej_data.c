@@ -59,7 +59,7 @@ static size_t find_parts(const struct vf_tags *tags, bool big_endian, struct par
 static const struct {
     char kind[5];
     const char *name;
-    bool of_pages, of_values; /* holds for the same planes and channels; the same type */
+    bool of_pages, of_values; /* holds for the same planes and channels; the same type and kind of values */
 } kinds[] = {
     {"info", "information", false, false},  {"prop", "properties", false, false},
     {"roi ", "selection", false, false},    {"over", "overlay", true, false},
@@ -67,15 +67,15 @@ static const struct {
     {"rang", "display ranges", true, true}, {"plot", "plot", true, true},
 };
 
-static bool holds(uint32_t kind, bool type_kept, bool pages_kept, const char **name)
+static bool holds(uint32_t kind, bool values_kept, bool pages_kept, const char **name)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         *name = kinds[i].name;
         if (word_at((const unsigned char *)kinds[i].kind, true) == kind)
-            return (pages_kept || !kinds[i].of_pages) && (type_kept || !kinds[i].of_values);
+            return (pages_kept || !kinds[i].of_pages) && (values_kept || !kinds[i].of_values);
     }
     *name = "other ImageJ data";
-    return type_kept && pages_kept;
+    return values_kept && pages_kept;
 }
 
 /* What a page shows: of several input channels which, and which output. Returns its length. */
@@ -165,7 +165,7 @@ enum vf_status vf_imagej_data_for_result(const struct vf_info *result, struct vf
         lost[0] = '\0';
     for (size_t k = 0; k < parts; k++) {
         const char *name;
-        if (holds(in[k].kind, vf_tags_type_kept(tags, result), vf_tags_shape_kept(tags, result), &name))
+        if (holds(in[k].kind, vf_tags_values_kept(tags, result), vf_tags_shape_kept(tags, result), &name))
             out[kept++] = in[k];
         else if (lost != NULL && used < room)
             used += (size_t)snprintf(lost + used, room - used, "%s%s", used == 0 ? "" : ", ", name);

@@ -88,6 +88,8 @@ static void print_text(FILE *to, const char *path, const struct vf_info *info)
                 : info->shape.nt > 1 ? "volumes"
                                      : "one volume",
                 info->big_endian ? "big" : "little");
+    if (vf_info_takes_pages_as_planes(info))
+        fputs(", taken as planes along z (--slices filters each one separately)", to);
     fputs("\n  in memory    ", to);
     print_bytes(to, info);
     putc('\n', to);

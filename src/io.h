@@ -51,7 +51,10 @@ struct vf_info {
     size_t page_count;     /* pages of the file that make up the volume */
     size_t page_channels;  /* channels stored in each page: 1, 3 (RGB), 2 or 4 with alpha, n samples */
     char page_order[4];    /* OME: how the file's pages run, the fastest first: "zct" ...; "" for "czt" */
-    bool has_alpha;        /* the last of page_channels is alpha: passed through, not filtered */
+    /* Of a result: its numbers are of another kind than the input's, as a gradient's are; not set by
+     * vf_info_for_result. */
+    bool derived;
+    bool has_alpha; /* the last of page_channels is alpha: passed through, not filtered */
     /* The size of a voxel: ImageJ's; else x and y from a resolution per inch, cm or metre, unless it is the
      * 72 or 96 dpi that programs write when they know nothing. Other units of length are converted to these
      * three. */
@@ -79,6 +82,9 @@ const struct vf_info *vf_reader_info(const struct vf_reader *reader);
 /* Where page p of the volume belongs: its time, plane and first channel. Pages run with c fastest, then z,
  * then t, whatever their order in the file, which the metadata says. */
 void vf_info_page_place(const struct vf_info *info, size_t page, size_t *t, size_t *z, size_t *c);
+
+/* Whether the file says nothing of what its pages are: planes along z, time points or images. */
+bool vf_info_takes_pages_as_planes(const struct vf_info *info);
 
 /* As many pages as keep `threads` threads busy to the end, the same number each, and no more than a few MiB
  * beyond one for each: what callers of vf_reader_read_pages and vf_writer_write_pages take at a time. */

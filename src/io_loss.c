@@ -1,4 +1,5 @@
 /* What of an input its result cannot keep, in words for one warning. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <tiff.h>
@@ -107,6 +108,26 @@ static bool has_lost_page_name(const struct vf_tags *tags, const struct vf_info 
     return any;
 }
 
+/* Gamma and chromaticities other than those of sRGB, which images are taken to have that say nothing. */
+static bool has_own_colours(const struct vf_tags *tags)
+{
+    static const double srgb[8] = {0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06};
+    bool own = tags->has_gamma && fabs(tags->gamma - 1 / 2.2) > 0.001;
+    for (int i = 0; i < 8 && tags->has_chromaticities; i++)
+        own = own || fabs(tags->chromaticities[i] - srgb[i]) > 0.001;
+    return own;
+}
+
+/* Where on the stage a page was taken. */
+static bool has_lost_position(const struct vf_tags *tags, const struct vf_info *result)
+{
+    const bool kept = result->format == VF_FORMAT_TIFF && vf_tags_spacing_kept(tags, result);
+    bool any = false;
+    for (size_t page = 0; !kept && tags->pages != NULL && page < tags->page_count; page++)
+        any = any || tags->pages[page].has_position[0] || tags->pages[page].has_position[1];
+    return any;
+}
+
 static void add_text_losses(const struct words *words, const struct vf_tags *tags,
                             const struct vf_info *result)
 {
@@ -145,11 +166,15 @@ void vf_info_lost(const struct vf_info *input, const struct vf_info *result, cha
     if (tags->colour_map != NULL && !(kept && result->metadata == VF_META_IMAGEJ))
         add(&words, "its lookup table");
     if (tags->pages != NULL && tags->page_count > 0 && vf_imagej_is_calibrated(tags->pages[0].description) &&
-        !(kept && result->metadata == VF_META_IMAGEJ))
+        !(kept && !result->derived && result->metadata == VF_META_IMAGEJ))
         add(&words, "the calibration of its values (ImageJ)");
     if (tags->icc != NULL && !(kept && result->format != VF_FORMAT_MRC))
         add(&words, "its colour profile");
     add_text_losses(&words, tags, result);
+    if (has_own_colours(tags) && !(kept && result->format == VF_FORMAT_PNG))
+        add(&words, "its gamma or chromaticities");
+    if (has_lost_position(tags, result))
+        add(&words, "positions of pages");
     if (tags->orientation > 1 && result->format != VF_FORMAT_TIFF)
         add(&words, "its display orientation");
     if (tags->mrc_header != NULL && result->format != VF_FORMAT_MRC)

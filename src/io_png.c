@@ -83,9 +83,19 @@ static struct png_state *new_state(int fd, const char *mode, struct vf_error *er
 
 /* ---- reading ---- */
 
-/* The chunk that makes an APNG of a PNG, whose frames libpng does not read; the only one of the unknown that
- * it is told to keep. */
-#define ANIMATION "acTL"
+#if defined(PNG_HANDLE_AS_UNKNOWN_SUPPORTED)
+
+/* As libpng does with an unknown chunk that begins with a capital, if it is not told to keep those. */
+static void refuse_critical(struct png_state *state)
+{
+    png_unknown_chunkp chunks;
+    const int count = png_get_unknown_chunks(state->png, state->info, &chunks);
+    for (int i = 0; i < count; i++)
+        if (chunks[i].name[0] <= 'Z')
+            png_error(state->png, "it has a critical chunk that libpng does not know");
+}
+
+#endif
 
 static void read_header(struct png_state *state)
 {
@@ -96,9 +106,13 @@ static void read_header(struct png_state *state)
     png_set_chunk_malloc_max(state->png, LARGEST_CHUNK);
     png_set_benign_errors(state->png, 1);
 #if defined(PNG_HANDLE_AS_UNKNOWN_SUPPORTED)
-    png_set_keep_unknown_chunks(state->png, PNG_HANDLE_CHUNK_ALWAYS, (png_const_bytep)ANIMATION, 1);
+    png_set_keep_unknown_chunks(state->png, PNG_HANDLE_CHUNK_ALWAYS, NULL, 0);
 #endif
     png_read_info(state->png, state->info);
+#if defined(PNG_HANDLE_AS_UNKNOWN_SUPPORTED)
+    png_set_keep_unknown_chunks(state->png, PNG_HANDLE_CHUNK_AS_DEFAULT, NULL, 0);
+    refuse_critical(state);
+#endif
 }
 
 /* Whatever was stored comes out as 8 or 16 bits of native order, transparency as alpha. */
@@ -192,6 +206,30 @@ static enum vf_status take_texts(struct vf_tags *tags, png_structp png, png_info
     return VF_OK;
 }
 
+/* sCAL: the size of what a pixel shows; that of pHYs may be on paper. */
+static void take_scale(struct vf_reader *reader)
+{
+#if defined(PNG_sCAL_SUPPORTED)
+    const struct png_state *state = reader->state;
+    struct vf_tags *tags = reader->info.tags;
+    double size[2], ignored;
+    int unit;
+    if (!png_get_sCAL(state->png, state->info, &unit, &size[0], &size[1]))
+        return;
+    if (unit != PNG_SCALE_METER || !vf_resolution_spacing(0.01 / size[0], RESUNIT_CENTIMETER, &ignored) ||
+        !vf_resolution_spacing(0.01 / size[1], RESUNIT_CENTIMETER, &ignored)) {
+        vf_info_note(&reader->info, "its scale (sCAL), which is no size of pixels, is not kept");
+        return;
+    }
+    tags->has_resolution = true;
+    tags->resolution[0] = 0.01 / size[0];
+    tags->resolution[1] = 0.01 / size[1];
+    tags->resolution_unit = RESUNIT_CENTIMETER;
+#else
+    (void)reader;
+#endif
+}
+
 static enum vf_status take_tags(struct vf_reader *reader, struct vf_error *error)
 {
     struct png_state *state = reader->state;
@@ -208,6 +246,7 @@ static enum vf_status take_tags(struct vf_reader *reader, struct vf_error *error
         tags->resolution[1] = metres ? y / 100.0 : y;
         tags->resolution_unit = metres ? RESUNIT_CENTIMETER : RESUNIT_NONE;
     }
+    take_scale(reader);
     tags->has_gamma = png_get_gAMA(state->png, state->info, &tags->gamma) != 0;
     tags->has_chromaticities =
         png_get_cHRM(state->png, state->info, &c[0], &c[1], &c[2], &c[3], &c[4], &c[5], &c[6], &c[7]) != 0;
@@ -219,6 +258,52 @@ static enum vf_status take_tags(struct vf_reader *reader, struct vf_error *error
         tags->icc_bytes = icc_bytes;
     }
     return take_texts(tags, state->png, state->info, error);
+}
+
+/* What libpng knows of and a result has not; it has a time of its own (tIME), and a background shows only
+ * behind what is transparent. */
+static const struct {
+    const char *name;
+    png_uint_32 valid;
+} other_chunks[] = {
+    {"bKGD", PNG_INFO_bKGD}, {"sBIT", PNG_INFO_sBIT}, {"oFFs", PNG_INFO_oFFs},
+    {"pCAL", PNG_INFO_pCAL}, {"sPLT", PNG_INFO_sPLT},
+};
+
+static void add_chunk(char *text, size_t room, const char *name)
+{
+    const size_t used = strlen(text);
+    if (strstr(text, name) == NULL)
+        snprintf(text + used, room - used, "%s%s", used == 0 ? "" : ", ", name);
+}
+
+/* An animation's frames are in chunks that libpng does not know; so is what programs have of their own. */
+static void note_chunks(const struct png_state *state, struct vf_info *info)
+{
+    char text[160] = "";
+    bool animated = false;
+#if defined(PNG_eXIf_SUPPORTED)
+    if (png_get_valid(state->png, state->info, PNG_INFO_eXIf))
+        vf_info_note(info, "EXIF data is neither read nor kept");
+#endif
+    for (size_t i = 0; i < sizeof other_chunks / sizeof *other_chunks; i++)
+        if (png_get_valid(state->png, state->info, other_chunks[i].valid) &&
+            (info->has_alpha || other_chunks[i].valid != PNG_INFO_bKGD))
+            add_chunk(text, sizeof text, other_chunks[i].name);
+#if defined(PNG_HANDLE_AS_UNKNOWN_SUPPORTED)
+    png_unknown_chunkp chunks;
+    const int count = png_get_unknown_chunks(state->png, state->info, &chunks);
+    for (int i = 0; i < count; i++) {
+        const char *name = (const char *)chunks[i].name;
+        animated = animated || strcmp(name, "acTL") == 0;
+        if (strcmp(name, "acTL") != 0 && strcmp(name, "fcTL") != 0)
+            add_chunk(text, sizeof text, name);
+    }
+#endif
+    if (animated)
+        vf_info_note(info, "is animated: only its first frame is read and kept");
+    if (text[0] != '\0')
+        vf_info_note(info, "chunks of it are neither read nor kept: %s", text);
 }
 
 static enum vf_status understand(struct vf_reader *reader, struct vf_error *error)
@@ -240,15 +325,7 @@ static enum vf_status understand(struct vf_reader *reader, struct vf_error *erro
     if (!vf_volume_bytes(info->type, &info->shape, &bytes))
         return vf_fail(error, VF_FAILED, "claims %lu x %lu pixels, more than can be addressed",
                        (unsigned long)width, (unsigned long)height);
-#if defined(PNG_eXIf_SUPPORTED)
-    if (png_get_valid(state->png, state->info, PNG_INFO_eXIf))
-        vf_info_note(info, "EXIF data is neither read nor kept");
-#endif
-#if defined(PNG_HANDLE_AS_UNKNOWN_SUPPORTED)
-    png_unknown_chunkp chunks;
-    if (png_get_unknown_chunks(state->png, state->info, &chunks) > 0)
-        vf_info_note(info, "is animated: only its first frame is read and kept");
-#endif
+    note_chunks(state, info);
     return VF_OK;
 }
 
@@ -472,8 +549,14 @@ static void write_resolution(struct png_state *state)
         return;
     const double metre = unit == RESUNIT_INCH ? 1 / 0.0254 : unit == RESUNIT_CENTIMETER ? 100 : 1;
     const double x = round(resolution[0] * metre), y = round(resolution[1] * metre);
-    if (!(x >= 1 && x <= INT32_MAX && y >= 1 && y <= INT32_MAX))
+    if (!(x >= 1 && x <= INT32_MAX && y >= 1 && y <= INT32_MAX)) {
+#if defined(PNG_sCAL_SUPPORTED)
+        if (unit != RESUNIT_NONE && x > 0 && y > 0)
+            png_set_sCAL(state->png, state->info, PNG_SCALE_METER, 1 / (resolution[0] * metre),
+                         1 / (resolution[1] * metre));
+#endif
         return;
+    }
     png_set_pHYs(state->png, state->info, (png_uint_32)x, (png_uint_32)y,
                  unit == RESUNIT_NONE ? PNG_RESOLUTION_UNKNOWN : PNG_RESOLUTION_METER);
 }

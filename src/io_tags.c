@@ -135,6 +135,11 @@ bool vf_tags_type_kept(const struct vf_tags *tags, const struct vf_info *result)
     return tags->type == result->type;
 }
 
+bool vf_tags_values_kept(const struct vf_tags *tags, const struct vf_info *result)
+{
+    return vf_tags_type_kept(tags, result) && !result->derived;
+}
+
 bool vf_tags_shape_kept(const struct vf_tags *tags, const struct vf_info *result)
 {
     const struct vf_shape *a = &tags->shape, *b = &result->shape;

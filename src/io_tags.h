@@ -76,9 +76,10 @@ bool vf_text_suits_png(const struct vf_text *text);
  * are. */
 char *vf_tags_page_description(const struct vf_tags *tags);
 
-/* Whether what the tags say of the picture still holds: the same type; the same planes and channels; the same
- * spacing. */
+/* Whether what the tags say of the picture still holds: the same type; that and the same kind of numbers; the
+ * same planes and channels; the same spacing. */
 bool vf_tags_type_kept(const struct vf_tags *tags, const struct vf_info *result);
+bool vf_tags_values_kept(const struct vf_tags *tags, const struct vf_info *result);
 bool vf_tags_shape_kept(const struct vf_tags *tags, const struct vf_info *result);
 bool vf_tags_spacing_kept(const struct vf_tags *tags, const struct vf_info *result);
 

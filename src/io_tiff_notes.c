@@ -58,6 +58,15 @@ static void note_private_tags(TIFF *tif, struct vf_info *info)
         vf_info_note(info, "private tags are neither read nor kept: %s", text);
 }
 
+static bool has_colours(TIFF *tif)
+{
+    const float *numbers;
+    const uint16_t *curve[3];
+    return TIFFGetField(tif, TIFFTAG_WHITEPOINT, &numbers) ||
+           TIFFGetField(tif, TIFFTAG_PRIMARYCHROMATICITIES, &numbers) ||
+           TIFFGetField(tif, TIFFTAG_TRANSFERFUNCTION, &curve[0], &curve[1], &curve[2]);
+}
+
 void vf_tiff_note(TIFF *tif, struct vf_info *info)
 {
     uint16_t count = 0;
@@ -69,6 +78,8 @@ void vf_tiff_note(TIFF *tif, struct vf_info *info)
                      count == 1 ? "y" : "ies", count == 1 ? "is" : "are");
     if (TIFFGetField(tif, TIFFTAG_XMLPACKET, &bytes, &xmp))
         vf_info_note(info, "XMP is neither read nor kept");
+    if (has_colours(tif))
+        vf_info_note(info, "white point, primaries and transfer function are neither read nor kept");
     note_private_tags(tif, info);
 }
 

@@ -402,6 +402,7 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
     for (int k = 0; k < w->plan.output_count; k++)
         w->label[k] = vf_plan_label(&w->plan, k);
     w->result.output_label = w->label;
+    w->result.derived = vf_chain_float_filter(chain) != NULL;
     w->result.chain = w->chain = vf_chain_given_text(chain, error);
     if (w->chain == NULL)
         return VF_FAILED;

@@ -461,6 +461,26 @@ Test(io_imagej, calibration)
     cr_assert_str_eq(lost(VF_FORMAT_TIFF, VF_F32, 1), "");
 }
 
+/* A gradient's numbers are no intensities, whatever its type. */
+Test(io_imagej, calibration_of_another_kind_of_numbers)
+{
+    static const char text[] = "ImageJ=1.53t\nimages=2\nslices=2\nmin=3\nmax=200\nc0=-5\nc1=2\nvunit=HU\n";
+    char all[VF_NOTE_TEXT];
+    struct vf_reader *reader;
+    struct vf_info result;
+    struct vf_error error;
+    write_stack(text, 2);
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
+    vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, VF_U16, 1, &result);
+    result.derived = true;
+    vf_info_lost(vf_reader_info(reader), &result, all, sizeof all);
+    cr_expect_str_eq(all, "the calibration of its values (ImageJ)");
+    char *description = vf_imagej_describe(text, &result, &error);
+    cr_assert_str_eq(description, "ImageJ=1.53t\nimages=2\nslices=2\n");
+    vf_free(description);
+    vf_reader_close(reader);
+}
+
 Test(io_imagej, own_tags)
 {
     static const char text[] = "ImageJ=1.53t\nimages=2\nslices=2\n";

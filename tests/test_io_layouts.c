@@ -179,6 +179,12 @@ Test(io_layouts, stage_positions)
         memset(volume.data, 0, bytes);
         sample_write_volume(sample_path("out.tif"), &result, &volume, &(struct vf_output_options){0});
         vf_volume_free(&volume);
+        char lost[VF_NOTE_TEXT];
+        vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
+        cr_expect_str_eq(lost, "");
+        vf_info_for_result(vf_reader_info(reader), VF_FORMAT_MRC, VF_F32, 1, &result);
+        vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
+        cr_expect_str_eq(lost, "positions of pages");
         vf_reader_close(reader);
         TIFF *tif = TIFFOpen(sample_path("out.tif"), "r");
         for (uint32_t page = 0; page < (imagej ? 12u : 4u); page++) {
@@ -253,18 +259,23 @@ Test(io_layouts, private_tags_are_noted_once)
 
 static void set_xmp(TIFF *tif, uint32_t page)
 {
-    if (page == 0)
+    static const float white[] = {0.3457f, 0.3585f};
+    if (page == 0) {
         TIFFSetField(tif, TIFFTAG_XMLPACKET, 11, "<x:xmpmeta>");
+        TIFFSetField(tif, TIFFTAG_WHITEPOINT, white);
+    }
 }
 
-Test(io_layouts, xmp_is_said_not_to_be_kept)
+Test(io_layouts, xmp_and_colours_are_said_not_to_be_kept)
 {
     struct vf_reader *reader;
     struct vf_error error;
     tiff_sample_write(sample_path("in.tif"),
                       &(struct tiff_sample){.type = VF_U8, .nx = 4, .ny = 4, .pages = 2, .more = set_xmp});
     cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
-    cr_assert_str_eq(vf_reader_info(reader)->note, "XMP is neither read nor kept");
+    cr_assert_str_eq(vf_reader_info(reader)->note,
+                     "XMP is neither read nor kept; "
+                     "white point, primaries and transfer function are neither read nor kept");
     vf_reader_close(reader);
 }
 

@@ -13,6 +13,8 @@ TestSuite(io_png, .init = samples_begin, .fini = samples_end);
 struct png_sample {
     int colour, bits;
     bool interlaced, transparent, tags, exif, animated;
+    bool own_chunks;
+    double scale[2];                                             /* x, y of a pixel, in metres */
     enum { UNKNOWN, CHROMATICITIES, STANDARD, PROFILE } meaning; /* of the colours */
     png_textp texts;                                             /* besides those of `tags` */
     int text_count;
@@ -87,6 +89,14 @@ static void set_tags(png_structp png, png_infop info, const struct png_sample *s
         png_set_unknown_chunks(png, info, &chunk, 1);
     }
 #endif
+    if (s->scale[0] > 0)
+        png_set_sCAL(png, info, PNG_SCALE_METER, s->scale[0], s->scale[1]);
+    if (s->own_chunks) {
+        const png_unknown_chunk chunk = {"prVt", (png_byte *)"data", 4, PNG_HAVE_IHDR};
+        png_set_oFFs(png, info, 3, 4, PNG_OFFSET_PIXEL);
+        png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_ALWAYS, chunk.name, 1);
+        png_set_unknown_chunks(png, info, &chunk, 1);
+    }
     if (s->transparent) {
         const png_color_16 colour = {.gray = 1, .red = 1, .green = 1, .blue = 1};
         png_set_tRNS(png, info, NULL, 0, &colour);
@@ -343,7 +353,7 @@ Test(io_png, texts_that_tiff_has_no_tag_for)
     for (int png = 0; png < 2; png++) {
         vf_info_for_result(vf_reader_info(reader), png ? VF_FORMAT_PNG : VF_FORMAT_TIFF, VF_U8, 1, &result);
         vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
-        cr_expect_str_eq(lost, png ? "" : "other texts", "%s", lost);
+        cr_expect_str_eq(lost, png ? "" : "other texts, its gamma or chromaticities", "%s", lost);
     }
     vf_reader_close(reader);
 }
@@ -440,6 +450,77 @@ Test(io_png, animation_is_said_not_to_be_kept)
     vf_reader_close(reader);
 }
 #endif
+
+/* What a reader opened and read of a sample is said to lose in a format. */
+static void check_lost(const struct png_sample *s, enum vf_format format, const char *note,
+                       const char *expected)
+{
+    struct vf_reader *reader;
+    struct vf_info result;
+    struct vf_error error;
+    char lost[VF_NOTE_TEXT];
+    png_sample_write(sample_path("in.png"), s);
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.png"), &error), VF_OK);
+    vf_info_for_result(vf_reader_info(reader), format, VF_U8, 1, &result);
+    vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
+    cr_expect_str_eq(vf_reader_info(reader)->note, note);
+    cr_expect_str_eq(lost, expected, "%s", lost);
+    vf_reader_close(reader);
+}
+
+Test(io_png, colours_and_chunks_that_are_lost_are_said)
+{
+    static const char own[] = "chunks of it are neither read nor kept: oFFs, prVt";
+    const struct png_sample colours = {
+        .colour = PNG_COLOR_TYPE_RGB, .bits = 8, .meaning = CHROMATICITIES, .nx = 5, .ny = 4};
+    const struct png_sample chunks = {
+        .colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .own_chunks = true, .nx = 5, .ny = 4};
+    check_lost(&colours, VF_FORMAT_PNG, "", "");
+    check_lost(&colours, VF_FORMAT_TIFF, "", "its gamma or chromaticities");
+    check_lost(&colours, VF_FORMAT_MRC, "", "its gamma or chromaticities");
+    check_lost(&chunks, VF_FORMAT_PNG, own, "");
+}
+
+Test(io_png, critical_chunks_are_refused)
+{
+    const struct png_sample s = {
+        .colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .own_chunks = true, .nx = 5, .ny = 4};
+    size_t size;
+    png_sample_write(sample_path("in.png"), &s);
+    unsigned char *file = sample_get(sample_path("in.png"), &size);
+    unsigned char *chunk = memmem(file, size, "prVtdata", 8);
+    cr_assert_not_null(chunk);
+    chunk[0] = 'P';
+    png_save_uint_32(chunk + 8, (png_uint_32)crc32(0, chunk, 8));
+    sample_put(sample_path("in.png"), file, size);
+    free(file);
+    const char *message = sample_refusal(sample_path("in.png"));
+    cr_assert(strstr(message, "critical chunk"), "%s", message);
+}
+
+/* pHYs counts whole pixels a metre, which are not enough for very small ones. */
+Test(io_png, scale)
+{
+    static const double sizes[] = {0.65e-6, 0.1e-9};
+    for (int i = 0; i < 2; i++) {
+        const struct png_sample s = {
+            .colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .scale = {sizes[i], 2 * sizes[i]}, .nx = 5, .ny = 4};
+        png_sample_write(sample_path("in.png"), &s);
+        for (int copy = 0; copy < 3; copy++) {
+            struct vf_reader *reader;
+            struct vf_error error;
+            const char *path = sample_path(copy == 0 ? "in.png" : copy == 1 ? "out.tif" : "out.png");
+            if (copy > 0)
+                sample_copy(sample_path("in.png"), path, VF_COMPRESS_AS_INPUT);
+            cr_assert_eq(vf_reader_open(&reader, path, &error), VF_OK);
+            const struct vf_info *info = vf_reader_info(reader);
+            cr_assert(info->spacing_known[0] && info->spacing_known[1] && strcmp(info->unit, "um") == 0);
+            cr_assert_float_eq(info->spacing[0] / sizes[i], 1e6, 1);
+            cr_assert_float_eq(info->spacing[1] / sizes[i], 2e6, 2);
+            vf_reader_close(reader);
+        }
+    }
+}
 
 /* ImageJ names its unit where PNG has no place for it. */
 Test(io_png, spacing_of_imagej)

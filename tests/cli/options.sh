@@ -311,3 +311,25 @@ test_threads_of_the_environment() {
     OMP_NUM_THREADS=3 expect 0 --threads 2 --dry-run --explain -f gaussian "$STACK" o.tif
     prints ", 2 threads"
 }
+
+test_pages_of_which_nothing_is_said() {
+    "$VOLFILTER" info "$DATA/head-mri-plain.tif" >out
+    prints "62 pages of 1 channel, strips, little-endian, taken as planes along z (--slices"
+    "$VOLFILTER" info "$STACK" >out
+    [ "$(grep -c "along z" out)" -eq 0 ]
+    expect 0 --explain --dry-run -f gaussian "$DATA/head-mri-plain.tif" o.tif
+    prints "pages of the input are taken as planes along z (--slices"
+    expect 0 --explain --dry-run --slices -f gaussian "$DATA/head-mri-plain.tif" o.tif
+    [ "$(grep -c "along z" out)" -eq 0 ]
+}
+
+# What numbers stand for is said of a smoothed stack, and not of its gradient.
+test_calibration() {
+    LC_ALL=C sed 's/loop=false/c0=5\nc1=23/' "$STACK" >c.tif
+    expect 0 -f gaussian c.tif o.tif
+    silent
+    grep -aq "c1=23" o.tif
+    expect 0 -f gaussian,gradient --dtype "$(field c.tif type)" c.tif o.tif
+    says "not kept: the calibration of its values (ImageJ)"
+    [ "$(grep -ac "c1=23" o.tif)" -eq 0 ]
+}
