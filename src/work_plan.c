@@ -193,12 +193,14 @@ static double seconds_on_gpu(const struct vf_work *w, const struct vf_cuda *cuda
     return vf_session_cuda_seconds(w->session, bytes, plan_seconds(w) + compiling);
 }
 
-/* No plan for a GPU takes less, however fast it is. Before the driver is started nothing else is known of the
- * device, but an empty cache has no kernels for any. */
-static double least_seconds_on_gpu(const struct vf_work *w, size_t bytes)
+/* Whether some GPU, however fast, could take less. Before the driver is started nothing else is known of the
+ * device, but an empty cache has no kernels for any; small images do not wait for a look at it. */
+static bool may_be_faster(const struct vf_work *w, size_t bytes, double cpu_seconds)
 {
-    const double compiling = w->session->tried ? 0 : vf_least_compile_seconds() / w->session->files;
-    return vf_session_cuda_seconds(w->session, bytes, compiling);
+    const struct vf_session *session = w->session;
+    return cpu_seconds > vf_session_cuda_seconds(session, bytes, 0) &&
+           (session->tried || cpu_seconds > vf_session_cuda_seconds(
+                                                session, bytes, vf_least_compile_seconds() / session->files));
 }
 
 /* Whether a plan for the GPU is predicted to be faster than the CPU's; then it is the file's. */
@@ -233,7 +235,7 @@ static void consider_gpu(struct vf_work *w, const struct vf_plan_request *reques
 {
     const double cpu_seconds = plan_seconds(w);
     struct vf_plan on_cpu = w->plan;
-    if (cpu_seconds <= least_seconds_on_gpu(w, bytes))
+    if (!may_be_faster(w, bytes, cpu_seconds))
         return;
     struct vf_cuda *cuda = vf_session_device(w->session, false);
     bool taken = cuda != NULL && plan_on_gpu(w, request, cuda, bytes, cpu_seconds);
