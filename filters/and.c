@@ -8,7 +8,7 @@ enum { SIGMA, RHO, K, ALPHA, CONTRAST, ITERATIONS, DT, THRESHOLD, NOISE };
 static const struct vf_param params[] = {
     [SIGMA] = VF_PARAM_SIGMA("1"),
     [RHO] = VF_PARAM_RHO("2", VF_RHO_NEEDED),
-    [K] = VF_PARAM_K("|grad u_sigma|"),
+    [K] = VF_PARAM_K("|grad u_sigma| (after the Gaussian)"),
     [ALPHA] = VF_PARAM_ALPHA,
     [CONTRAST] = VF_PARAM_C,
     [ITERATIONS] = VF_PARAM_ITERATIONS,

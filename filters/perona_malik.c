@@ -15,7 +15,7 @@ static const struct vf_param params[] = {
                      .kind = VF_PARAM_CHOICE,
                      .initial = "exp",
                      .choices = "exp|quadratic",
-                     .help = "exp, exp(-s^2), favours strong edges; quadratic, 1/(1 + s^2), favours wide "
+                     .help = "exp: exp(-s^2), favours strong edges; quadratic: 1/(1 + s^2), favours wide "
                              "regions; s = |grad u| / k"},
 };
 

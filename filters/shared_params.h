@@ -19,7 +19,8 @@
 #define VF_PARAM_SIGMA(value)                                                                               \
     VF_PARAM_WIDTH_IN("x-voxels", "sigma", value,                                                           \
                       "standard deviation of the Gaussian applied before the derivatives; a single number " \
-                      "is in x-voxels, three numbers are each in voxels of their own axis")
+                      "is in x-voxels (widths of a voxel along x), three numbers are each in voxels of "    \
+                      "their own axis")
 /* `note`: more of its help. Where it must smooth (vf_must_smooth_tensor) that is VF_RHO_NEEDED. */
 #define VF_RHO_NEEDED "; must be at least 0.125 voxels along some axis"
 #define VF_PARAM_RHO(value, note)                                                                           \
@@ -32,7 +33,7 @@
         .name = "k", .kind = VF_PARAM_THRESHOLD, .initial = "auto", .max = 1e30,                \
         .unit = "intensity per x-voxel", .choices = "auto|pN|Nsd",                              \
         .help = "edge threshold: larger gradients are treated as edges; percentiles are of " of \
-                ", standard deviations of u; auto is p90"                                       \
+                ", standard deviations of u (the filter's input); auto is p90"                  \
     }
 #define VF_PARAM_ALPHA                                                                             \
     {                                                                                              \

@@ -37,7 +37,7 @@ out:
 
 const struct vf_filter vf_filter_unsharp = {
     .name = "unsharp",
-    .summary = "sharpen: add what a Gaussian removes",
+    .summary = "sharpen by adding what a Gaussian removes",
     .known_as = "sharpen|unsharpmask|unsharpmasking",
     .source = "unsharp masking: u + amount (u - G u), the difference first, then one multiply-add, as in "
               "skimage.filters.unsharp_mask (under boundary reflect); ImageJ's mask weight w corresponds to "

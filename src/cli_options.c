@@ -38,13 +38,10 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
         {FILES, "from-file", 0, "LIST", NULL, "a file, or '-' for standard input",
          "with --out-dir, also filter the files named in LIST, one per line or each ended by a "
          "zero byte, as by find -print0; a million at most"},
-    [VF_OPTION_RESUME] =
-        {FILES, "resume", 0, NULL, NULL, NULL,
-         "with --out-dir, skip finished results: those made by the same version, chain and "
-         "options from the same file (its size and time of change), and unchanged since; "
-         "DIR/.volfilter-done records them until a run without --resume finishes everything "
-         "and replaces none of its inputs; with --resume it is a failure if that file cannot "
-         "be written"},
+    [VF_OPTION_RESUME] = {FILES, "resume", 0, NULL, NULL, NULL,
+                          "with --out-dir, skip finished results: those made by the same version, chain and "
+                          "options from the same file (same size and time of change), and unchanged since; "
+                          "DIR/.volfilter-done lists them"},
     [VF_OPTION_NO_CLOBBER] = {FILES, "no-clobber", 0, NULL, NULL, NULL, "never replace an existing file"},
     [VF_OPTION_SYNC] =
         {FILES, "sync", 0, NULL, NULL, NULL,
@@ -56,8 +53,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                          NULL,
                          "element type of the output (default: the input's, or float32 if a filter produces "
                          "that); values are rounded to nearest and saturated: negative ones become 0 in "
-                         "unsigned types, and NaN becomes 0 in integer types; how many are not counted, so "
-                         "compare with a float32 result if the range is in doubt"},
+                         "unsigned types, and NaN becomes 0 in integer types; saturation is not "
+                         "reported: if in doubt, look at a float32 result"},
     [VF_OPTION_BOUNDARY] =
         {IMAGE, "boundary", 0, "RULE", "nearest|reflect|mirror|constant|wrap",
          "nearest, reflect, mirror, constant, constant=V or wrap",
@@ -65,12 +62,12 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
     [VF_OPTION_SPACING] =
         {IMAGE, "spacing", 0, "XxYxZ[UNIT]", NULL,
          "sizes from 1e-6 to 1e6 such as 0.5x0.5x2um, one for all axes or one per axis, in A, nm, um or mm",
-         "voxel size, instead of the file's; if it has no unit and the file's has one, it only affects "
-         "filtering and the result keeps the file's"},
+         "voxel size to use instead of the file's; a size without a unit, where the file's has one, affects "
+         "only the filtering, and the result keeps the file's"},
     [VF_OPTION_SLICES] =
         {IMAGE, "slices", 0, NULL, NULL, NULL,
-         "filter each plane of a stack as a separate 2D image; the pages of a TIFF that does "
-         "not say what they are (info shows it) are planes along z without it"},
+         "filter each plane of a stack as a separate 2D image; without it, the pages of a TIFF that does "
+         "not say what they are ('volfilter info' shows this) are planes along z"},
     [VF_OPTION_PRECISION] = {IMAGE, "precision", 0, "single|double", "auto|single|double|float",
                              "auto, single (or float) or double",
                              "floating-point precision of the computation (default: single; double for "
@@ -80,13 +77,13 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                            "where to compute (default: auto, the GPU if predicted to be faster)"},
     [VF_OPTION_THREADS] =
         {WORK, "threads", 0, "N", NULL, "a whole number from 1 to 1024",
-         "number of CPU threads (default: one for each processor that the process may use: all, or as "
-         "taskset, the batch system or the container allows)"},
+         "number of CPU threads (default: one for each processor, or as many as taskset, the batch system or "
+         "the container allows)"},
     [VF_OPTION_MEMORY] =
         {WORK, "memory", 0, "SIZE", NULL,
          "a size of at least 1M, such as 500M, 1.5G, 2GiB (binary) or 2GB (decimal)",
-         "maximum memory to use (default: three quarters of free memory, which runs at the "
-         "same time do not share out); anything larger is filtered slab by slab, with the same result"},
+         "maximum memory to use (default: three quarters of free memory; if several runs share a machine, "
+         "give each its own part); anything larger is filtered slab by slab, with the same result"},
     [VF_OPTION_SCHEME] = {WORK, "scheme", 0, "NAME[:KEY=VALUE]", NULL, NULL,
                           "for experts: force a scheme of computation, such as row-stream:tile=64x32x16 or "
                           "GX=big-tile; the result is the same; 'volfilter help schemes' lists them all"},
@@ -95,14 +92,15 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                         "float32 and uint16, 8192x8192 in float32)"},
     [VF_OPTION_BUDGET] = {WORK, "budget", 0, "SECONDS", NULL, "a number above 0",
                           "with tune, start no new kernel after this time (default: measure everything)"},
-    [VF_OPTION_EXPLAIN] = {REPORTS, "explain", 0, NULL, NULL, NULL,
-                           "print the plan before running: stages, halos, memory, slabs, bytes moved"},
+    [VF_OPTION_EXPLAIN] =
+        {REPORTS, "explain", 0, NULL, NULL, NULL,
+         "print the plan before running: CPU or GPU, stages, halos, memory, slabs, bytes moved"},
     [VF_OPTION_DRY_RUN] =
         {REPORTS, "dry-run", 0, NULL, NULL, NULL,
-         "check and plan only, with the disk space of all results; compute and write nothing"},
+         "only check and plan, also whether the disk has room for all results; compute and write nothing"},
     [VF_OPTION_JSON] = {REPORTS, "json", 0, NULL, NULL, NULL,
-                        "print the plan (of --explain or --dry-run), info, devices or timings as JSON, one "
-                        "object after another"},
+                        "print the plan (with --explain or --dry-run), info, devices or the timings of each "
+                        "result as JSON, one object after another"},
     [VF_OPTION_REPORT] = {REPORTS, "report", 0, "FILE", NULL, "a file for JSON, or '-' for standard output",
                           "with --out-dir, write the outcome of each file to FILE, as JSON"},
     [VF_OPTION_PROGRESS] = {REPORTS, "progress", 0, "auto|never|always|json", "auto|never|always|json", NULL,
@@ -110,7 +108,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
     [VF_OPTION_QUIET] = {REPORTS, "quiet", 'q', NULL, NULL, NULL, "print errors only, no notes or progress"},
     [VF_OPTION_VERBOSE] =
         {REPORTS, "verbose", 'v', NULL, NULL, NULL,
-         "print more: global values, GPU kernels that were replaced or could not be cached, and timings"},
+         "print more: timings, global values, whether the CPU or the GPU filtered, and GPU kernels that were "
+         "replaced or could not be cached"},
     [VF_OPTION_HELP] = {REPORTS, "help", 'h', NULL, NULL, NULL, "show this help"},
     [VF_OPTION_VERSION] = {REPORTS, "version", 0, NULL, NULL, NULL, "show the version"},
     [VF_OPTION_COMPLETION] = {REPORTS, "completion", 0, "bash|zsh|fish", "bash|zsh|fish", NULL,

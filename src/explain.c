@@ -28,7 +28,7 @@ static void run_traffic(const struct vf_explained *x, const struct vf_run *run, 
         *writes = 0;
 }
 
-/* The stages of one iteration, by name; a name that follows itself, as in several fields, once. */
+/* The stages of one iteration, by name. */
 static void stage_names(const struct vf_stage *stage, int count, char *text, size_t room)
 {
     size_t used = 0;

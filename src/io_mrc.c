@@ -125,7 +125,7 @@ static void add_notes(struct vf_reader *reader, const struct vf_mrc_header *head
         vf_info_note(info, "%lld sections are not a whole number of volumes of %lld: read as one volume",
                      (long long)header->count[2], (long long)header->interval[2]);
     if (info->type == VF_U8 && !header->imod)
-        vf_info_note(info, "its bytes are read without a sign, as the range in its header goes beyond 127");
+        vf_info_note(info, "its bytes are read as unsigned, because the range in its header goes beyond 127");
     if (reader->file_bytes > end)
         vf_info_note(info,
                      "the file goes on for %llu bytes after the %lld sections of its header, which are "

@@ -37,7 +37,7 @@ static void take_scale(png_structp png, png_infop stored, struct vf_info *info)
         return;
     if (unit != PNG_SCALE_METER || !vf_resolution_spacing(0.01 / size[0], RESUNIT_CENTIMETER, &ignored) ||
         !vf_resolution_spacing(0.01 / size[1], RESUNIT_CENTIMETER, &ignored)) {
-        vf_info_note(info, "its scale (sCAL), which is no size of pixels, is not kept");
+        vf_info_note(info, "its scale (sCAL) is not a pixel size in metres and is not kept");
         return;
     }
     tags->has_resolution = true;

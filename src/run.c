@@ -187,6 +187,11 @@ static enum vf_status stream(struct vf_work *w, struct vf_error *error)
     return status;
 }
 
+static const char *filtered_on(const struct vf_work *w)
+{
+    return w->cuda == NULL ? "CPU" : w->cuda_failed ? "GPU and the CPU" : "GPU";
+}
+
 /* -v: what the pre-passes found, and where the time went. */
 static void describe(const struct vf_work *w)
 {
@@ -199,17 +204,17 @@ static void describe(const struct vf_work *w)
                            w->plan.chain->link[i].filter->name, w->plan.link[i].global[g].name,
                            w->value[c * values + vf_plan_value_index(&w->plan, i, f, g)]);
     if (w->cuda_replaced > 0)
-        vf_say("%s: kernels that --explain names but that did not compile as expected and were "
-               "replaced: %d; the last: %s",
-               w->in_name, w->cuda_replaced, w->cuda->replaced);
+        vf_say("%s: %d kernel%s of the plan did not compile as expected and %s replaced; the last: %s",
+               w->in_name, w->cuda_replaced, w->cuda_replaced == 1 ? "" : "s",
+               w->cuda_replaced == 1 ? "was" : "were", w->cuda->replaced);
     if (w->cuda_unkept > 0)
         vf_say("%s: %d compiled kernel%s cannot be kept for the next run: %s%s; set "
                "VOLFILTER_CACHE to a directory of your own",
                w->in_name, w->cuda_unkept, w->cuda_unkept == 1 ? "" : "s",
                w->cuda->cache.path[0] != '\0' ? "nothing can be written into " : "there is no cache",
                w->cuda->cache.path);
-    vf_say("%s: read %.3f s, filtered %.3f s, written %.3f s to %s", w->in_name, w->read_seconds,
-           w->compute_seconds, w->write_seconds, w->out_name);
+    vf_say("%s: read %.3f s, filtered %.3f s on the %s, written %.3f s to %s", w->in_name, w->read_seconds,
+           w->compute_seconds, filtered_on(w), w->write_seconds, w->out_name);
 }
 
 static void report(const struct vf_work *w, FILE *to)
@@ -324,6 +329,7 @@ enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
         w->cuda_seconds[i] = w->cuda->seconds[i] - before[i];
     w->cuda_replaced = w->cuda != NULL ? w->cuda->replaced_count - replaced : 0;
     w->cuda_unkept = w->cuda != NULL ? w->cuda->unkept_count - unkept : 0;
+    w->cuda_failed = w->cuda != NULL && w->cuda->failed;
     if (w->cuda != NULL) {
         w->cuda->coming.plan = NULL;
         vf_cuda_free_kept(w->cuda);

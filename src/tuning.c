@@ -496,7 +496,7 @@ static enum vf_status read_text(const char *path, char **lines, struct vf_error 
                          "has more than the %zu MiB that are read; remove it, or some of its lines",
                          MOST_BYTES >> 20);
     else if (strlen(*lines) < length)
-        status = vf_fail(error, VF_FAILED, "has a zero byte and is no text; remove it");
+        status = vf_fail(error, VF_FAILED, "is not a text file (it has a zero byte); remove it");
     fclose(file);
     return status;
 }

@@ -47,6 +47,7 @@ struct vf_work {
     double cuda_seconds[3]; /* uploads, kernels, downloads */
     int cuda_replaced;      /* launches of other kernels than the plan's, which did not compile well */
     int cuda_unkept;        /* kernels that the cache did not take: the next run compiles them again */
+    bool cuda_failed;       /* the CPU took over */
 };
 
 /* Once the reader is open: plans the result, the runs of stages, CPU or GPU, and whether in slabs. */

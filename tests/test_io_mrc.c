@@ -444,7 +444,7 @@ Test(io_mrc, bytes_without_a_sign)
         const struct vf_info *info = vf_reader_info(reader);
         const bool guessed = cases[i].type == VF_U8 && !cases[i].imod;
         cr_assert_eq(info->type, cases[i].type, "case %zu", i);
-        cr_assert_eq(strstr(info->note, "without a sign") != NULL, guessed, "case %zu: %s", i, info->note);
+        cr_assert_eq(strstr(info->note, "as unsigned") != NULL, guessed, "case %zu: %s", i, info->note);
         vf_reader_close(reader);
     }
     /* They are written so that no reader has to guess. */

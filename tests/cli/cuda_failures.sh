@@ -200,6 +200,9 @@ test_cpu_takes_over_with_one_warning() {
     FAKE_CUDA_TAKEN=$((8 << 30)) filter
     same right.tif out.tif
     says "the GPU failed and the CPU took over: not enough memory on Fake GPU"
+    # shellcheck disable=SC2086
+    FAKE_CUDA_TAKEN=$((8 << 30)) fake 0 -v $SLOW "$STACK" out.tif
+    says " s on the GPU and the CPU, written "
     cp log calls
     for name in cuInit cuDriverGetVersion cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceTotalMem \
         cuDeviceGetAttribute cuDevicePrimaryCtxRetain cuCtxSetCurrent cuStreamCreate cuEventCreate cuMemAlloc; do

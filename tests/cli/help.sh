@@ -99,6 +99,9 @@ test_examples_of_the_manual_page() {
     ln -s "$(realpath "$VOLFILTER")" bin/volfilter
     cp "$STACK" in.tif
     cp "$IMAGE" in.png
+    mkdir images
+    cp "$IMAGE" images
+    "$VOLFILTER" -f gaussian in.tif tomogram.mrc
     while read -r example; do
         echo "$example"
         PATH=$PWD/bin:$PATH bash -e -o pipefail -c "$example" </dev/null >out

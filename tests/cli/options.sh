@@ -276,7 +276,7 @@ test_quiet_and_verbose() {
     expect 0 -q -f gaussian "$STACK" a.tif
     silent
     expect 0 -v -f gaussian "$STACK" b.tif
-    grep -qx "volfilter: $STACK: read [0-9.]* s, filtered [0-9.]* s, written [0-9.]* s to b.tif" err
+    grep -qx "volfilter: $STACK: read [0-9.]* s, filtered [0-9.]* s on the CPU, written [0-9.]* s to b.tif" err
     expect 0 -v -f gaussian:sigma=0,perona-malik:iterations=1 "$DATA/epi-time.tif" k.tif
     says "epi-time.tif: channel 1: perona-malik k = 163.5"
     expect 0 -vv -f gaussian "$STACK" c.tif
