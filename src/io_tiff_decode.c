@@ -130,7 +130,7 @@ static enum vf_status decode_strile(const struct work *w, const struct vf_tiff_l
     const size_t bytes = rows * vf_tiff_stored_bytes(layout, samples);
     enum vf_status status = decode_once(w, layout, strile, to, bytes, error);
     if (status != VF_OK || !is_deflated(layout) ||
-        vf_tiff_adler_agrees(decoder, strile,
+        vf_tiff_adler_agrees(decoder, layout, strile,
                              vf_tiff_add_rows(decoder->tif, layout, VF_TIFF_ADLER, to, rows, samples)))
         return status;
     if (!vf_tiff_stream_is_whole(decoder, layout, strile))
@@ -208,7 +208,7 @@ static enum vf_status read_rows(const struct work *w, const struct vf_tiff_layou
             rows.end =
                 part.end - rows.begin < layout->tile_height ? part.end : rows.begin + layout->tile_height;
             VF_TRY(read_strip_rows(w, layout, k, rows, unpacked, &adler, error));
-            if (!is_deflated(layout) || vf_tiff_adler_agrees(decoder, strip, adler))
+            if (!is_deflated(layout) || vf_tiff_adler_agrees(decoder, layout, strip, adler))
                 continue;
             if (!vf_tiff_stream_is_whole(decoder, layout, strip))
                 return fail_strile(decoder, w->page, strip, error);

@@ -119,22 +119,33 @@ uint32_t vf_tiff_add_rows(TIFF *tif, const struct vf_tiff_layout *layout, uint32
     return adler;
 }
 
-bool vf_tiff_adler_agrees(struct vf_tiff_decoder *decoder, uint32_t strile, uint32_t adler)
+/* As libtiff sees them: a file's order of bits is that of its deflated bytes too. */
+static bool read_deflated(struct vf_tiff_decoder *decoder, const struct vf_tiff_layout *layout,
+                          unsigned char *data, size_t bytes, uint64_t at)
+{
+    if (!vf_read_at(decoder->stream.fd, data, bytes, at)) {
+        decoder->stream.io_error = errno;
+        return false;
+    }
+    if (layout->fill_order == FILLORDER_LSB2MSB)
+        TIFFReverseBits(data, (tmsize_t)bytes);
+    return true;
+}
+
+bool vf_tiff_adler_agrees(struct vf_tiff_decoder *decoder, const struct vf_tiff_layout *layout,
+                          uint32_t strile, uint32_t adler)
 {
     const uint64_t bytes = TIFFGetStrileByteCount(decoder->tif, strile);
     const uint64_t end = TIFFGetStrileOffset(decoder->tif, strile) + bytes;
     unsigned char last[ADLER_BYTES];
-    if (bytes < ADLER_BYTES)
+    if (bytes < ADLER_BYTES || !read_deflated(decoder, layout, last, ADLER_BYTES, end - ADLER_BYTES))
         return false;
-    if (!vf_read_at(decoder->stream.fd, last, ADLER_BYTES, end - ADLER_BYTES)) {
-        decoder->stream.io_error = errno;
-        return false;
-    }
     return adler == ((uint32_t)last[0] << 24 | (uint32_t)last[1] << 16 | (uint32_t)last[2] << 8 | last[3]);
 }
 
 /* Inflates all of a stream for its checksum. Returns zlib's word for how it ended. */
-static int inflate_all(struct vf_tiff_decoder *decoder, uint32_t strile, uint64_t most)
+static int inflate_all(struct vf_tiff_decoder *decoder, const struct vf_tiff_layout *layout, uint32_t strile,
+                       uint64_t most)
 {
     unsigned char in[1 << 14], out[1 << 14];
     z_stream stream = {0};
@@ -144,9 +155,7 @@ static int inflate_all(struct vf_tiff_decoder *decoder, uint32_t strile, uint64_
     while (state == Z_OK && stream.total_out <= most && decoder->stream.io_error == 0) {
         if (stream.avail_in == 0) {
             const size_t part = left < sizeof in ? (size_t)left : sizeof in;
-            if (part > 0 && !vf_read_at(decoder->stream.fd, in, part, at))
-                decoder->stream.io_error = errno;
-            if (part == 0 || decoder->stream.io_error != 0)
+            if (part == 0 || !read_deflated(decoder, layout, in, part, at))
                 break;
             at += part;
             left -= part;
@@ -164,10 +173,13 @@ static int inflate_all(struct vf_tiff_decoder *decoder, uint32_t strile, uint64_
 bool vf_tiff_stream_is_whole(struct vf_tiff_decoder *decoder, const struct vf_tiff_layout *layout,
                              uint32_t strile)
 {
+    enum { FILLED_UP = 4 << 20 };
     size_t page_bytes, bytes;
     vf_tiff_layout_sizes(layout, &page_bytes, &bytes);
-    /* However much more than a whole strip it holds, but not without end. */
-    if (inflate_all(decoder, strile, 2 * (uint64_t)bytes) == Z_STREAM_END)
+    /* However much more than a whole strip it holds, but not without end. The only strip of a low image may
+     * have been meant for a high one. */
+    const bool only = !layout->tiled && layout->tile_height == layout->height;
+    if (inflate_all(decoder, layout, strile, 2 * (uint64_t)bytes + (only ? FILLED_UP : 0)) == Z_STREAM_END)
         return true;
     strcpy(decoder->stream.message, "its data are damaged; copy the file again");
     return false;

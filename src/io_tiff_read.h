@@ -55,7 +55,8 @@ uint32_t vf_tiff_add_rows(TIFF *tif, const struct vf_tiff_layout *layout, uint32
                           size_t row_count, size_t samples);
 
 /* Whether the strip or tile ends with this checksum. If not, it is damaged or holds more than it has to. */
-bool vf_tiff_adler_agrees(struct vf_tiff_decoder *decoder, uint32_t strile, uint32_t adler);
+bool vf_tiff_adler_agrees(struct vf_tiff_decoder *decoder, const struct vf_tiff_layout *layout,
+                          uint32_t strile, uint32_t adler);
 
 /* Whether the stream of a deflated strip or tile is as it was written, to its end. If so, zlib decodes it
  * right, whatever it holds; if not, decoder->stream.message is set. */

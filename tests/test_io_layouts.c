@@ -386,6 +386,36 @@ Test(io_layouts, strip_that_holds_too_much)
     cr_assert_eq(count_of(7), WIDE * HIGH);
 }
 
+/* So is an only strip of which the image has the first rows. */
+Test(io_layouts, image_lower_than_its_strip)
+{
+    enum { WIDTH = 3000, HEIGHT = 2, ROWS = 64, ENTRIES = 9 };
+    static unsigned char pixels[WIDTH * ROWS], packed[WIDTH * ROWS], plane[WIDTH * HEIGHT];
+    void *const planes[] = {plane};
+    struct vf_reader *reader;
+    struct vf_error error;
+    uLongf bytes = sizeof packed;
+    for (size_t i = 0; i < sizeof pixels; i++)
+        pixels[i] = (unsigned char)(i * i >> 8);
+    cr_assert_eq(compress(packed, &bytes, pixels, sizeof pixels), Z_OK);
+    const struct tiff_entry entries[ENTRIES] = {
+        {TIFFTAG_IMAGEWIDTH, TIFF_SHORT, 1, WIDTH},
+        {TIFFTAG_IMAGELENGTH, TIFF_SHORT, 1, HEIGHT},
+        {TIFFTAG_BITSPERSAMPLE, TIFF_SHORT, 1, 8},
+        {TIFFTAG_COMPRESSION, TIFF_SHORT, 1, COMPRESSION_ADOBE_DEFLATE},
+        {TIFFTAG_PHOTOMETRIC, TIFF_SHORT, 1, PHOTOMETRIC_MINISBLACK},
+        {TIFFTAG_STRIPOFFSETS, TIFF_LONG, 1, TIFF_RAW_DATA(ENTRIES)},
+        {TIFFTAG_SAMPLESPERPIXEL, TIFF_SHORT, 1, 1},
+        {TIFFTAG_ROWSPERSTRIP, TIFF_SHORT, 1, ROWS},
+        {TIFFTAG_STRIPBYTECOUNTS, TIFF_LONG, 1, (uint32_t)bytes},
+    };
+    tiff_raw_write(sample_path("in.tif"), false, entries, ENTRIES, packed, bytes);
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_reader_read(reader, 0, planes, &error), VF_OK, "%s", error.text);
+    vf_reader_close(reader);
+    cr_assert_arr_eq(plane, pixels, sizeof plane);
+}
+
 /* What is uncompressed is read in one piece only where its strips follow each other. */
 Test(io_layouts, strips_in_any_order)
 {

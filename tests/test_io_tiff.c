@@ -125,9 +125,14 @@ Test(io_tiff, one_pixel_and_odd_sizes)
 
 Test(io_tiff, reversed_bits)
 {
-    for (uint16_t samples = 1; samples <= 3; samples++)
-        round_trip(&(struct tiff_sample){
-            .type = VF_U16, .nx = 20, .ny = 9, .samples = samples, .fill_order = FILLORDER_LSB2MSB});
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        for (uint16_t samples = 1; samples <= 3; samples++)
+            round_trip(&(struct tiff_sample){.type = VF_U16,
+                                             .nx = 20,
+                                             .ny = 9,
+                                             .samples = samples,
+                                             .scheme = schemes[i],
+                                             .fill_order = FILLORDER_LSB2MSB});
 }
 
 Test(io_tiff, many_channels)
