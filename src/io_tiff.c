@@ -46,13 +46,15 @@ static enum vf_status take_page(struct vf_reader *reader, size_t page, const str
     state->ratio = ratio > state->ratio ? ratio : state->ratio;
     state->directories[page] = TIFFCurrentDirOffset(state->decoder.tif);
     state->data[page] = vf_tiff_raw_start(state->decoder.tif, layout);
-    if (page == 0) {
-        state->page_bytes = page_bytes;
-        reader->row_block = state->data[page] != 0 ? 1 : layout->tile_height;
-    }
     if (page == 0)
-        vf_tiff_note(state->decoder.tif, &reader->info);
-    return page == 0 ? vf_tiff_tags_read(state->decoder.tif, tags, error) : VF_OK;
+        reader->row_block = 1;
+    if (state->data[page] == 0 && reader->row_block == 1)
+        reader->row_block = layout->tile_height;
+    if (page > 0)
+        return VF_OK;
+    state->page_bytes = page_bytes;
+    vf_tiff_note(state->decoder.tif, &reader->info);
+    return vf_tiff_tags_read(state->decoder.tif, tags, error);
 }
 
 /* OME-XML in the first directory says which directories are the first image's. */

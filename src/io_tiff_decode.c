@@ -297,8 +297,8 @@ static enum vf_status decode(const struct work *w, struct vf_error *error)
     const bool packed = vf_tiff_is_packed(&layout);
     const bool partly = w->all.begin > 0 || w->all.end < layout.height;
     if (partly && layout.tile_height != w->reader->row_block)
-        return vf_fail(error, VF_FAILED, "page %zu: its strips or tiles are not as high as those of page 1",
-                       w->page + 1);
+        return vf_fail(error, VF_FAILED,
+                       "page %zu: its strips or tiles are not as high as those of other pages", w->page + 1);
     if (layout.tiled)
         return read_tiles(w, &layout, error);
     if (!packed && (layout.samples == 1 || layout.planar == PLANARCONFIG_SEPARATE))

@@ -115,6 +115,13 @@ static void check_writing_rows(enum vf_compression compression)
     vf_reader_close(reader);
 }
 
+static uint32_t compressed_page;
+
+static void compress_one(TIFF *tif, uint32_t page)
+{
+    TIFFSetField(tif, TIFFTAG_COMPRESSION, page == compressed_page ? COMPRESSION_LZW : COMPRESSION_NONE);
+}
+
 Test(io_threads, rows)
 {
     for (int k = 0; k < 32; k++) {
@@ -130,6 +137,18 @@ Test(io_threads, rows)
                                       .tile_nx = 32,
                                       .big_endian = (k & 16) != 0,
                                       .scheme = k % 5 < 2 ? COMPRESSION_LZW : COMPRESSION_NONE};
+        tiff_sample_write(sample_path("in.tif"), &s);
+        check_rows(1, 1);
+        check_rows(2, 3);
+    }
+    for (compressed_page = 0; compressed_page < 2; compressed_page++) {
+        const struct tiff_sample s = {.type = VF_U16,
+                                      .nx = 50,
+                                      .ny = 67,
+                                      .pages = 2,
+                                      .rows = 9,
+                                      .description = "ImageJ=1.53t\nimages=2\nchannels=2\n",
+                                      .more = compress_one};
         tiff_sample_write(sample_path("in.tif"), &s);
         check_rows(1, 1);
         check_rows(2, 3);
