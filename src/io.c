@@ -334,7 +334,8 @@ void vf_info_page_place(const struct vf_info *info, size_t page, size_t *t, size
 
 bool vf_info_takes_pages_as_planes(const struct vf_info *info)
 {
-    return info->format == VF_FORMAT_TIFF && info->metadata == VF_META_PLAIN && info->shape.nz > 1;
+    return info->format == VF_FORMAT_TIFF && info->metadata == VF_META_PLAIN && info->shape.nz > 1 &&
+           !info->pages_told;
 }
 
 size_t vf_info_pages_at_once(const struct vf_info *info, int threads)

@@ -50,6 +50,7 @@ struct vf_info {
     struct vf_shape shape; /* nc counts colour samples and channels, alpha included */
     size_t page_count;     /* pages of the file that make up the volume */
     size_t page_channels;  /* channels stored in each page: 1, 3 (RGB), 2 or 4 with alpha, n samples */
+    bool pages_told;       /* a plain TIFF: its description says that they run along z, or the note how */
     char page_order[4];    /* OME: how the file's pages run, the fastest first: "zct" ...; "" for "czt" */
     /* Of a result: its numbers are of another kind than the input's, as a gradient's are; not set by
      * vf_info_for_result. */

@@ -242,9 +242,12 @@ static void set_array_shape(struct vf_info *info, const char *description)
         return;
     }
     for (; (next = next_extent(at, &extent)) != NULL; at = next)
-        if (extent == info->page_count && axes[0] != 'C')
+        if (extent == info->page_count && axes[0] != 'C') {
+            info->pages_told = axes[0] == 'Z';
             return;
-    if (at > numbers)
+        }
+    info->pages_told = at > numbers;
+    if (info->pages_told)
         vf_info_note(
             info,
             "an array of %.*s, whose pages are read as one stack (--slices filters each one separately)",

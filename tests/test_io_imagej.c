@@ -49,24 +49,28 @@ Test(io_imagej, shapes_that_are_passed_over)
 {
     static const struct {
         const char *description, *note;
+        bool nothing_said;
     } cases[] = {
         {"ImageJ=1.53t\nimages=12\nchannels=5\nslices=2\n",
-         "5 channels, 2 slices and 1 frames do not match its 12 pages: read as one stack"},
-        {"ImageJ=1.53t\nimages=99\nslices=99\n", ""},
-        {"ImageJ=1.53t\nimages=12\nchannels=2\nslices=6\n", ""},
+         "5 channels, 2 slices and 1 frames do not match its 12 pages: read as one stack", false},
+        {"ImageJ=1.53t\nimages=99\nslices=99\n", "", false},
+        {"ImageJ=1.53t\nimages=12\nchannels=2\nslices=6\n", "", false},
         {"{\"shape\": [3, 4, 8, 9], \"axes\": \"TCYX\"}",
-         "an array of 3, 4, 8, 9, whose pages are read as one stack (--slices filters each one separately)"},
+         "an array of 3, 4, 8, 9, whose pages are read as one stack (--slices filters each one separately)",
+         false},
         {"{\"shape\": [12, 8, 9], \"axes\": \"CYX\"}",
-         "an array of 12, 8, 9, whose pages are read as one stack (--slices filters each one separately)"},
-        {"{\"shape\": [12, 8, 9]}", ""},
-        {"{\"shape\": [12, 8, 9], \"axes\": \"ZYX\"}", ""},
-        {"{\"shape\": [", ""},
-        {"{\"shape\": [x]}", ""},
+         "an array of 12, 8, 9, whose pages are read as one stack (--slices filters each one separately)",
+         false},
+        {"{\"shape\": [12, 8, 9]}", "", true},
+        {"{\"shape\": [12, 8, 9], \"axes\": \"ZYX\"}", "", false},
+        {"{\"shape\": [", "", true},
+        {"{\"shape\": [x]}", "", true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_stack(cases[i].description, 12);
         const struct vf_info info = info_of(sample_path("in.tif"));
         cr_expect_str_eq(info.note, cases[i].note);
+        cr_expect_eq(vf_info_takes_pages_as_planes(&info), cases[i].nothing_said, "case %zu", i);
         cr_expect_eq(info.shape.nz, cases[i].description[0] == '{' || i == 0 || i == 1 ? 12 : 6);
     }
 }
