@@ -148,9 +148,9 @@ static char *keep_attributes(struct parsing *p, const XML_Char **attributes, boo
     char *text = vf_alloc(room, 1, "OME-XML", p->error);
     FILE *to = text == NULL ? NULL : fmemopen(text, room, "w");
     if (to == NULL) {
-        vf_free(text);
         if (text != NULL)
             vf_fail(p->error, VF_FAILED, "OME-XML: out of memory");
+        vf_free(text);
         return NULL;
     }
     *text = '\0';
