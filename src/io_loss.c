@@ -92,10 +92,10 @@ static const struct {
     {TIFFTAG_DOCUMENTNAME, "DocumentName"},
 };
 
-static bool is_text_kept(const struct vf_text *text, const struct vf_info *result)
+static bool is_text_kept(const struct vf_file_text *text, const struct vf_info *result)
 {
     return result->format == VF_FORMAT_TIFF ? text->tag != 0
-                                            : result->format == VF_FORMAT_PNG && vf_text_suits_png(text);
+                                            : result->format == VF_FORMAT_PNG && vf_file_text_suits_png(text);
 }
 
 static bool has_lost_page_name(const struct vf_tags *tags, const struct vf_info *result)
@@ -108,13 +108,12 @@ static bool has_lost_page_name(const struct vf_tags *tags, const struct vf_info 
     return any;
 }
 
-/* Gamma and chromaticities other than those of sRGB, which images are taken to have that say nothing. */
+/* Gamma and chromaticities other than those of sRGB. */
 static bool has_own_colours(const struct vf_tags *tags)
 {
-    static const double srgb[8] = {0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06};
     bool own = tags->has_gamma && fabs(tags->gamma - 1 / 2.2) > 0.001;
     for (int i = 0; i < 8 && tags->has_chromaticities; i++)
-        own = own || fabs(tags->chromaticities[i] - srgb[i]) > 0.001;
+        own = own || !vf_is_srgb_chromaticity(i, tags->chromaticities[i]);
     return own;
 }
 
@@ -133,11 +132,11 @@ static void add_text_losses(const struct words *words, const struct vf_tags *tag
 {
     bool others = false;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        const struct vf_text *text = vf_tags_text(tags, texts[i].tag);
+        const struct vf_file_text *text = vf_tags_text(tags, texts[i].tag);
         if (text != NULL && !is_text_kept(text, result))
             add(words, texts[i].name);
     }
-    for (const struct vf_text *text = tags->texts; text != NULL; text = text->next)
+    for (const struct vf_file_text *text = tags->texts; text != NULL; text = text->next)
         others = others || (text->tag == 0 && !is_text_kept(text, result));
     if (has_lost_page_name(tags, result))
         add(words, "PageName");

@@ -129,7 +129,7 @@ void vf_png_note_chunks(png_structp png, png_infop stored, struct vf_info *info)
 
 /* What PNG itself stored keeps its kind. The rest is ASCII, as tEXt, which every reader knows, UTF-8 or, as
  * tEXt is too, Latin-1. */
-static int text_kind(const struct vf_text *text)
+static int text_kind(const struct vf_file_text *text)
 {
     bool ascii = true;
     if (text->png_kind != 0)
@@ -159,8 +159,8 @@ static void put_texts(png_structp png, png_infop stored, const struct vf_info *i
 {
     const struct vf_tags *tags = info->tags;
     bool software = false;
-    for (struct vf_text *text = tags == NULL ? NULL : tags->texts; text != NULL; text = text->next) {
-        if (!vf_text_suits_png(text))
+    for (struct vf_file_text *text = tags == NULL ? NULL : tags->texts; text != NULL; text = text->next) {
+        if (!vf_file_text_suits_png(text))
             continue;
         put_text(png, stored, text->keyword, text->text, text_kind(text));
         software = software || strcmp(text->keyword, "Software") == 0;
@@ -169,7 +169,7 @@ static void put_texts(png_structp png, png_infop stored, const struct vf_info *i
         put_text(png, stored, "Software", (char *)"volfilter", PNG_TEXT_COMPRESSION_NONE);
     char *description = tags == NULL ? NULL : vf_tags_page_description(tags);
     if (description != NULL) {
-        const struct vf_text text = {.tag = TIFFTAG_IMAGEDESCRIPTION, .text = description};
+        const struct vf_file_text text = {.tag = TIFFTAG_IMAGEDESCRIPTION, .text = description};
         put_text(png, stored, "Description", description, text_kind(&text));
     }
 }

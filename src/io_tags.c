@@ -26,7 +26,7 @@ struct vf_tags *vf_tags_new(struct vf_error *error)
     return tags;
 }
 
-static void text_free(struct vf_text *text)
+static void text_free(struct vf_file_text *text)
 {
     vf_free(text->keyword);
     vf_free(text->text);
@@ -37,7 +37,7 @@ void vf_tags_free(struct vf_tags *tags)
 {
     if (tags == NULL)
         return;
-    for (struct vf_text *text = tags->texts, *next; text != NULL; text = next) {
+    for (struct vf_file_text *text = tags->texts, *next; text != NULL; text = next) {
         next = text->next;
         text_free(text);
     }
@@ -77,7 +77,7 @@ enum vf_status vf_tags_add_text(struct vf_tags *tags, uint16_t tag, const char *
         else if (tag == 0 && keyword != NULL && strcmp(names[i].keyword, keyword) == 0)
             tag = names[i].tag;
     }
-    struct vf_text *item = vf_alloc(1, sizeof *item, "text", error);
+    struct vf_file_text *item = vf_alloc(1, sizeof *item, "text", error);
     if (item == NULL)
         return VF_FAILED;
     item->tag = tag;
@@ -89,7 +89,7 @@ enum vf_status vf_tags_add_text(struct vf_tags *tags, uint16_t tag, const char *
         text_free(item);
         return VF_FAILED;
     }
-    struct vf_text **end = &tags->texts;
+    struct vf_file_text **end = &tags->texts;
     while (*end != NULL)
         end = &(*end)->next;
     *end = item;
@@ -105,15 +105,15 @@ enum vf_status vf_tags_copy_bytes(void **copy, const void *bytes, size_t size, s
     return VF_OK;
 }
 
-const struct vf_text *vf_tags_text(const struct vf_tags *tags, uint16_t tag)
+const struct vf_file_text *vf_tags_text(const struct vf_tags *tags, uint16_t tag)
 {
-    const struct vf_text *text = tags->texts;
+    const struct vf_file_text *text = tags->texts;
     while (text != NULL && text->tag != tag)
         text = text->next;
     return text;
 }
 
-bool vf_text_suits_png(const struct vf_text *text)
+bool vf_file_text_suits_png(const struct vf_file_text *text)
 {
     enum { MOST = 79 };
     bool any = false;
@@ -128,6 +128,12 @@ char *vf_tags_page_description(const struct vf_tags *tags)
 {
     char *description = tags->pages != NULL && tags->page_count > 0 ? tags->pages[0].description : NULL;
     return description == NULL || strncmp(description, "ImageJ=", 7) == 0 ? NULL : description;
+}
+
+bool vf_is_srgb_chromaticity(int index, double number)
+{
+    static const double srgb[] = {0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06};
+    return fabs(number - srgb[index]) <= 0.001;
 }
 
 bool vf_tags_type_kept(const struct vf_tags *tags, const struct vf_info *result)

@@ -8,12 +8,12 @@
 #include "io.h"
 
 /* A text: by TIFF tag, by PNG keyword, or both. */
-struct vf_text {
+struct vf_file_text {
     uint16_t tag;  /* 0: none */
     char *keyword; /* NULL: none */
     char *text;
     int png_kind; /* how PNG stored it (PNG_TEXT_COMPRESSION_NONE, PNG_ITXT_COMPRESSION_*); 0: no PNG did */
-    struct vf_text *next;
+    struct vf_file_text *next;
 };
 
 /* What one page of a TIFF says of itself; NULL where it says nothing. */
@@ -39,7 +39,7 @@ struct vf_tags {
     uint16_t orientation;     /* 0: not said */
     uint16_t *extra_samples;
     size_t extra_count;
-    struct vf_text *texts;      /* of the whole file (a TIFF's first page) */
+    struct vf_file_text *texts; /* of the whole file (a TIFF's first page) */
     struct vf_page_text *pages; /* page_count of them, or NULL */
     void *icc;
     uint32_t icc_bytes;
@@ -66,15 +66,19 @@ void vf_tags_describe(struct vf_tags *tags, const struct vf_info *info);
 enum vf_status vf_tags_add_text(struct vf_tags *tags, uint16_t tag, const char *keyword, const char *text,
                                 int png_kind, struct vf_error *error);
 enum vf_status vf_tags_copy_bytes(void **copy, const void *bytes, size_t size, struct vf_error *error);
-const struct vf_text *vf_tags_text(const struct vf_tags *tags, uint16_t tag);
+const struct vf_file_text *vf_tags_text(const struct vf_tags *tags, uint16_t tag);
 
 /* Whether it has a keyword that libpng writes: not too long, and not of blanks and control characters alone.
  */
-bool vf_text_suits_png(const struct vf_text *text);
+bool vf_file_text_suits_png(const struct vf_file_text *text);
 
 /* What a TIFF's first page says of itself; NULL for nothing, and for ImageJ's, which only says what its pages
  * are. */
 char *vf_tags_page_description(const struct vf_tags *tags);
+
+/* Whether number `index` of the white point, red, green and blue, x and y of each, is that of sRGB, which
+ * images are taken to have that say nothing. */
+bool vf_is_srgb_chromaticity(int index, double number);
 
 /* Whether what the tags say of the picture still holds: the same type; that and the same kind of numbers; the
  * same planes and channels; the same spacing. */

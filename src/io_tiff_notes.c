@@ -58,13 +58,19 @@ static void note_private_tags(TIFF *tif, struct vf_info *info)
         vf_info_note(info, "private tags are neither read nor kept: %s", text);
 }
 
-static bool has_colours(TIFF *tif)
+/* Colours other than those of sRGB, which some programs write into every file. */
+static bool has_own_colours(TIFF *tif)
 {
-    const float *numbers;
+    const float *white, *primaries;
     const uint16_t *curve[3];
-    return TIFFGetField(tif, TIFFTAG_WHITEPOINT, &numbers) ||
-           TIFFGetField(tif, TIFFTAG_PRIMARYCHROMATICITIES, &numbers) ||
-           TIFFGetField(tif, TIFFTAG_TRANSFERFUNCTION, &curve[0], &curve[1], &curve[2]);
+    bool own = TIFFGetField(tif, TIFFTAG_TRANSFERFUNCTION, &curve[0], &curve[1], &curve[2]);
+    if (TIFFGetField(tif, TIFFTAG_WHITEPOINT, &white))
+        for (int i = 0; i < 2; i++)
+            own = own || !vf_is_srgb_chromaticity(i, (double)white[i]);
+    if (TIFFGetField(tif, TIFFTAG_PRIMARYCHROMATICITIES, &primaries))
+        for (int i = 0; i < 6; i++)
+            own = own || !vf_is_srgb_chromaticity(2 + i, (double)primaries[i]);
+    return own;
 }
 
 void vf_tiff_note(TIFF *tif, struct vf_info *info)
@@ -78,7 +84,7 @@ void vf_tiff_note(TIFF *tif, struct vf_info *info)
                      count == 1 ? "y" : "ies", count == 1 ? "is" : "are");
     if (TIFFGetField(tif, TIFFTAG_XMLPACKET, &bytes, &xmp))
         vf_info_note(info, "XMP is neither read nor kept");
-    if (has_colours(tif))
+    if (has_own_colours(tif))
         vf_info_note(info, "white point, primaries and transfer function are neither read nor kept");
     note_private_tags(tif, info);
 }

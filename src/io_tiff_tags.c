@@ -165,7 +165,7 @@ static bool write_colours(TIFF *tif, const struct vf_info *result)
 static bool write_texts(TIFF *tif, const struct vf_tags *tags)
 {
     for (size_t i = 0; i < sizeof text_tags / sizeof *text_tags; i++) {
-        const struct vf_text *text = tags == NULL ? NULL : vf_tags_text(tags, text_tags[i]);
+        const struct vf_file_text *text = tags == NULL ? NULL : vf_tags_text(tags, text_tags[i]);
         if (text != NULL && !TIFFSetField(tif, text_tags[i], text->text))
             return false;
         if (text == NULL && text_tags[i] == TIFFTAG_SOFTWARE &&
