@@ -200,9 +200,12 @@ static void put_resolution(png_structp png, png_infop stored, const struct vf_in
     const double x = round(resolution[0] * metre), y = round(resolution[1] * metre);
     if (!(x >= 1 && x <= INT32_MAX && y >= 1 && y <= INT32_MAX)) {
 #if defined(PNG_sCAL_SUPPORTED)
-        if (unit != RESUNIT_NONE && x > 0 && y > 0)
-            png_set_sCAL(png, stored, PNG_SCALE_METER, 1 / (resolution[0] * metre),
-                         1 / (resolution[1] * metre));
+        /* As text, since libpng itself writes five digits. */
+        char width[32], height[32];
+        snprintf(width, sizeof width, "%.12g", 1 / (resolution[0] * metre));
+        snprintf(height, sizeof height, "%.12g", 1 / (resolution[1] * metre));
+        if (unit != RESUNIT_NONE && x > 0 && y > 0 && isfinite(x) && isfinite(y))
+            png_set_sCAL_s(png, stored, PNG_SCALE_METER, width, height);
 #endif
         return;
     }

@@ -89,8 +89,12 @@ static void set_tags(png_structp png, png_infop info, const struct png_sample *s
         png_set_unknown_chunks(png, info, &chunk, 1);
     }
 #endif
-    if (s->scale[0] > 0)
-        png_set_sCAL(png, info, PNG_SCALE_METER, s->scale[0], s->scale[1]);
+    if (s->scale[0] > 0) {
+        char width[32], height[32];
+        snprintf(width, sizeof width, "%.9g", s->scale[0]);
+        snprintf(height, sizeof height, "%.9g", s->scale[1]);
+        png_set_sCAL_s(png, info, PNG_SCALE_METER, width, height);
+    }
     if (s->own_chunks) {
         const png_unknown_chunk chunk = {"prVt", (png_byte *)"data", 4, PNG_HAVE_IHDR};
         png_set_oFFs(png, info, 3, 4, PNG_OFFSET_PIXEL);
@@ -501,8 +505,8 @@ Test(io_png, critical_chunks_are_refused)
 /* pHYs counts whole pixels a metre, which are not enough for very small ones. */
 Test(io_png, scale)
 {
-    static const double sizes[] = {0.65e-6, 0.1e-9};
-    for (int i = 0; i < 2; i++) {
+    static const double sizes[] = {0.65e-6, 0.1e-9, 0.123456789e-9};
+    for (int i = 0; i < 3; i++) {
         const struct png_sample s = {
             .colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .scale = {sizes[i], 2 * sizes[i]}, .nx = 5, .ny = 4};
         png_sample_write(sample_path("in.png"), &s);
