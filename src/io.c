@@ -390,7 +390,8 @@ void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum
     result->output_label = NULL;
     if (format != VF_FORMAT_TIFF)
         result->metadata = VF_META_PLAIN;
-    else if (input->format == VF_FORMAT_MRC || (input->metadata == VF_META_PLAIN && suits_imagej(input)))
+    else if (input->format == VF_FORMAT_MRC ||
+             (input->metadata == VF_META_PLAIN && (suits_imagej(input) || (input->shape.nt > 1 && !same))))
         result->metadata = VF_META_IMAGEJ; /* which can say the spacing of planes, and time points */
     if (result->metadata != VF_META_OME)
         result->page_order[0] = '\0';

@@ -50,7 +50,7 @@ struct vf_info {
     struct vf_shape shape; /* nc counts colour samples and channels, alpha included */
     size_t page_count;     /* pages of the file that make up the volume */
     size_t page_channels;  /* channels stored in each page: 1, 3 (RGB), 2 or 4 with alpha, n samples */
-    bool pages_told;       /* a plain TIFF: its description says that they run along z, or the note how */
+    bool pages_told;       /* of a plain TIFF: its description says along which axes they run, or a note */
     char page_order[4];    /* OME: how the file's pages run, the fastest first: "zct" ...; "" for "czt" */
     /* Of a result: its numbers are of another kind than the input's, as a gradient's are; not set by
      * vf_info_for_result. */
@@ -119,7 +119,8 @@ void vf_reader_close(struct vf_reader *reader); /* NULL is allowed */
  * input's type the alpha stays, last in its page; else it is dropped. ImageJ's and OME's pages are of
  * one channel each unless the input's RGB pages stay what they are, ImageJ's in the order channel, z, time;
  * in a plain file a page holds all channels of its plane. Of a plain TIFF ImageJ's is made where planes are
- * grey and their distance is known. Shape, pages, spacing and tags are the input's otherwise. */
+ * grey and their distance is known, or time points do not stay the input's arrays. Shape, pages, spacing and
+ * tags are the input's otherwise. */
 void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum vf_type type,
                         size_t outputs_per_channel, struct vf_info *result);
 

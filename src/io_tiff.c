@@ -239,6 +239,7 @@ static void set_array_shape(struct vf_info *info, const char *description)
     if (axes[0] == 'T' && nz > 0 && info->page_count % nz == 0 && nt == info->page_count / nz) {
         info->shape.nt = nt;
         info->shape.nz = nz;
+        info->pages_told = true;
         return;
     }
     for (; (next = next_extent(at, &extent)) != NULL; at = next)

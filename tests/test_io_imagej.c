@@ -94,6 +94,35 @@ Test(io_imagej, arrays_along_time)
         const struct vf_info info = info_of(sample_path("in.tif"));
         cr_expect(info.shape.nz == cases[i].nz && info.shape.nt == cases[i].nt, "case %zu: %zu x %zu", i,
                   info.shape.nz, info.shape.nt);
+        cr_expect(cases[i].nt == 1 || !vf_info_takes_pages_as_planes(&info), "case %zu", i);
+    }
+}
+
+/* Of another type or number of channels a result is not the array that the description states, so that
+ * ImageJ's says what its pages are. */
+Test(io_imagej, results_of_arrays_along_time)
+{
+    static const struct {
+        enum vf_type type;
+        size_t outputs;
+        enum vf_metadata metadata;
+    } cases[] = {{VF_U16, 1, VF_META_PLAIN}, {VF_F32, 1, VF_META_IMAGEJ}, {VF_U16, 3, VF_META_IMAGEJ}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct vf_reader *reader;
+        struct vf_volume input, output;
+        struct vf_info result;
+        struct vf_error error;
+        write_stack("{\"shape\": [3, 4, 5, 6], \"axes\": \"TZYX\"}", 12);
+        sample_read(sample_path("in.tif"), &reader, &input);
+        vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, cases[i].type, cases[i].outputs, &result);
+        cr_expect_eq(result.metadata, cases[i].metadata);
+        cr_assert_eq(vf_volume_alloc(&output, result.type, &result.shape, "result", &error), VF_OK);
+        sample_write_volume(sample_path("out.tif"), &result, &output, &(struct vf_output_options){0});
+        const struct vf_info info = info_of(sample_path("out.tif"));
+        cr_expect(info.shape.nt == 3 && info.shape.nz == 4 && info.shape.nc == cases[i].outputs);
+        vf_volume_free(&output);
+        vf_volume_free(&input);
+        vf_reader_close(reader);
     }
 }
 
