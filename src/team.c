@@ -176,6 +176,8 @@ static void take_items(void *context, int thread)
         const enum vf_status status = items->item(items->context, i, thread, &error);
         if (status == VF_OK)
             continue;
+        /* Those before it are taken already. */
+        atomic_store(&items->next, items->count);
         pthread_mutex_lock(&items->lock);
         if (i < items->failed) {
             items->failed = i;

@@ -29,8 +29,8 @@ void vf_team_run(struct vf_team *team, int threads, vf_team_work *work, void *co
 /* Does item number `item` of several. */
 typedef enum vf_status vf_team_item(void *context, size_t item, int thread, struct vf_error *error);
 
-/* Has the threads of vf_team_run take items [0, count) one after another, all of them. If some fail, the
- * status and the message are those of the item with the lowest number, as without threads. */
+/* Has the threads of vf_team_run take items [0, count) one after another, and no more after one failed. The
+ * status and the message are those of the failed item with the lowest number, as without threads. */
 enum vf_status vf_team_each(struct vf_team *team, int threads, size_t count, vf_team_item *item,
                             void *context, struct vf_error *error);
 

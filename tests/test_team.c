@@ -85,6 +85,8 @@ Test(team, first_failure)
         struct vf_error error;
         cr_expect_eq(vf_team_each(team, threads, ITEMS, note, &r, &error), VF_FAILED);
         cr_expect_str_eq(error.text, "item 31");
+        for (size_t i = 32; threads == 1 && i < ITEMS; i++)
+            cr_expect_eq(r.seen[i], 0, "item %zu is not begun", i);
     }
     vf_team_close(team);
 }
