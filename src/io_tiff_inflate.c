@@ -173,11 +173,11 @@ static int inflate_all(struct vf_tiff_decoder *decoder, const struct vf_tiff_lay
 bool vf_tiff_stream_is_whole(struct vf_tiff_decoder *decoder, const struct vf_tiff_layout *layout,
                              uint32_t strile)
 {
-    enum { FILLED_UP = 4 << 20 };
+    enum { FILLED_UP = 1 << 18 };
     size_t page_bytes, bytes;
     vf_tiff_layout_sizes(layout, &page_bytes, &bytes);
-    /* However much more than a whole strip it holds, but not without end. The only strip of a low image may
-     * have been meant for a high one. */
+    /* However much more than a whole strip it holds, but not without end: small pages may share a stream. The
+     * only strip of a low image may have been meant for a high one. */
     const bool only = !layout->tiled && layout->tile_height == layout->height;
     if (inflate_all(decoder, layout, strile, 2 * (uint64_t)bytes + (only ? FILLED_UP : 0)) == Z_STREAM_END)
         return true;
