@@ -87,6 +87,9 @@ static const struct {
 } other_chunks[] = {
     {"bKGD", PNG_INFO_bKGD}, {"sBIT", PNG_INFO_sBIT}, {"oFFs", PNG_INFO_oFFs},
     {"pCAL", PNG_INFO_pCAL}, {"sPLT", PNG_INFO_sPLT},
+#if defined(PNG_INFO_cICP) /* from 1.6.45 on; before, they are unknown chunks */
+    {"cICP", PNG_INFO_cICP}, {"cLLI", PNG_INFO_cLLI}, {"mDCV", PNG_INFO_mDCV},
+#endif
 };
 
 static void add_chunk(char *text, size_t room, const char *name)
