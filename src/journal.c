@@ -215,6 +215,8 @@ static bool write_line(struct vf_journal *journal, const char *name, const char 
                 (long long)file->st_mtim.tv_sec, (long long)file->st_mtim.tv_nsec, name);
     const ssize_t written = line.failed ? -1 : write(journal->fd, line.data, line.length);
     const bool whole = written == (ssize_t)line.length;
+    if (written >= 0 && !whole)
+        errno = ENOSPC;
     journal->added += whole ? line.length : 0;
     vf_text_free(&line);
     return whole;
@@ -226,7 +228,8 @@ static enum vf_status add(struct vf_journal *journal, const char *name, const ch
     if (journal->fd < 0) {
         journal->is_new = faccessat(journal->directory, FILE_NAME, F_OK, 0) != 0;
         journal->is_cut = !journal->is_new;
-        journal->fd = openat(journal->directory, FILE_NAME, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+        journal->fd = openat(journal->directory, FILE_NAME,
+                             O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
     }
     journal->is_cut = journal->fd < 0 || !write_line(journal, name, key, file);
     if (!journal->is_cut && (!sync || fdatasync(journal->fd) == 0))

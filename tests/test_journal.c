@@ -1,7 +1,9 @@
 /* Runs beside each other that note their results in one directory. */
 #include <criterion/criterion.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "io_samples.h"
@@ -92,4 +94,30 @@ Test(journal, the_first_to_end_leaves_what_others_added)
     add(first, "a", &about);
     vf_journal_close(first, true);
     cr_expect_neq(access(sample_path(".volfilter-done"), F_OK), 0);
+}
+
+static void check_not_added(const char *cause)
+{
+    static const struct stat about = {.st_size = 1};
+    struct vf_journal *journal = open_journal(false);
+    struct vf_error error;
+    memset(key, '3', VF_SHA256_DIGITS);
+    cr_expect_eq(vf_journal_add(journal, "a", key, &about, false, &error), VF_FAILED);
+    cr_expect(strstr(error.text, cause) != NULL, "no \"%s\" in: %s", cause, error.text);
+    vf_journal_close(journal, true);
+}
+
+/* Without waiting for a reader. */
+Test(journal, pipe_in_its_place, .timeout = 60)
+{
+    cr_assert_eq(mkfifo(sample_path(".volfilter-done"), 0600), 0);
+    check_not_added("No such device");
+}
+
+Test(journal, half_a_line)
+{
+    const struct rlimit limit = {20, 20};
+    signal(SIGXFSZ, SIG_IGN);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    check_not_added("No space");
 }
