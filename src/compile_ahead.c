@@ -15,6 +15,7 @@
 #include "nvrtc.h"
 #include "plan.h"
 #include "processors.h"
+#include "progress.h"
 
 enum vf_status vf_kernel_list_add(struct vf_kernel_list *list, char *text, struct vf_error *error)
 {
@@ -114,8 +115,7 @@ static _Noreturn void work(const struct vf_kernel_list *list, const struct vf_cu
 {
     struct vf_nvrtc_api api;
     struct vf_error error;
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
+    vf_signals_leave();
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (vf_nvrtc_api_open(&api, &error) == VF_OK)
         for (int i; (i = atomic_fetch_add(&progress->next, 1)) < list->count;)

@@ -196,9 +196,11 @@ static bool is_ignored(int number)
     return sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_IGN;
 }
 
+/* That ask to stop, and that end the program at once. */
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP}, others[] = {SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU};
+
 void vf_signals_install(void)
 {
-    static const int ending[] = {SIGINT, SIGTERM, SIGHUP}, others[] = {SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU};
     struct sigaction action = {.sa_handler = on_signal};
     struct sigaction end = {.sa_handler = on_end, .sa_flags = (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);
@@ -217,4 +219,14 @@ void vf_signals_install(void)
     sigaction(SIGALRM, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+}
+
+void vf_signals_leave(void)
+{
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+        if (!is_ignored(ending[i]))
+            signal(ending[i], SIG_DFL);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (!is_ignored(others[i]))
+            signal(others[i], SIG_DFL);
 }

@@ -56,4 +56,7 @@ void vf_progress_end(struct vf_progress_line *line);
  * others. */
 void vf_signals_install(void);
 
+/* For a child process, whose parent's temporary files are not its own: the same signals end it at once. */
+void vf_signals_leave(void);
+
 #endif

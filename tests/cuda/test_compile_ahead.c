@@ -1,9 +1,12 @@
 /* A plan's kernels are compiled side by side when the first is asked for. */
 #include <criterion/criterion.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "compile_ahead.h"
 #include "device.h"
 #include "plan.h"
@@ -108,4 +111,36 @@ Test(compile_ahead, seconds_without_a_cache)
     open_with("");
     filter(SIZE_MAX);
     cr_expect_gt(vf_plan_compile_seconds(&plan, cuda), vf_cuda_costs.compiler);
+}
+
+static int pipe_ends[2];
+
+static void tell(int number)
+{
+    const char byte = (char)number;
+    cr_assert_eq(write(pipe_ends[1], &byte, 1), 1);
+}
+
+/* The handlers of the program would remove its temporary files. */
+Test(compile_ahead, signals_end_compilers_without_more)
+{
+    static const int signals[] = {SIGHUP, SIGQUIT, SIGUSR1, SIGXCPU};
+    struct vf_kernel_list list = {0};
+    struct vf_error error;
+    char text[16], byte;
+    open_with(scratch);
+    if (strcmp(cuda->gpu.name, "Fake GPU") != 0)
+        cr_skip_test("a real device");
+    cr_assert_eq(vf_kernel_list_add(&list, vf_strdup("", &error), &error), VF_OK);
+    cr_assert_eq(pipe(pipe_ends), 0);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        snprintf(text, sizeof text, "%d", signals[i]);
+        setenv("FAKE_NVRTC_SIGNAL", text, 1);
+        signal(signals[i], tell);
+        cr_expect_eq(vf_kernel_list_compile(&list, cuda, 1), 0);
+    }
+    close(pipe_ends[1]);
+    cr_expect_eq(read(pipe_ends[0], &byte, 1), 0, "signal %d is handled", byte);
+    close(pipe_ends[0]);
+    vf_kernel_list_free(&list);
 }

@@ -1,10 +1,12 @@
 /* NVRTC as far as volfilter uses it: a text becomes a shared object for this machine's CPU, which the fake
  * driver loads. The compiler is FAKE_NVRTC_CXX of the environment, else the one that built this. Options
  * other than macros mean nothing to it. With FAKE_CUDA_KEEP the texts and objects stay in the directory for
- * temporary files, for a debugger to find. With FAKE_NVRTC_AWAY it is as good as not there. */
+ * temporary files, for a debugger to find. With FAKE_NVRTC_AWAY it is as good as not there.
+ * FAKE_NVRTC_SIGNAL=N sends the process a signal when it is to compile. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -262,7 +264,9 @@ nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program)
 
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int option_count, const char *const *options)
 {
-    const int failure = fake_call(__func__, COMPILATION);
+    const int failure = fake_call(__func__, COMPILATION), number = (int)fake_setting("FAKE_NVRTC_SIGNAL", 0);
+    if (number > 0)
+        raise(number);
     if (failure)
         return failure;
     return program ? compile(program, option_count, options) : INVALID_PROGRAM;
