@@ -162,11 +162,11 @@ static enum vf_status take_next(struct vf_cuda *cuda, struct vf_error *error)
 {
     enum vf_status status = VF_DEVICE;
     while (status != VF_OK) {
-        int best = 0;
-        for (int i = 1; i < cuda->device_count; i++)
-            if (cuda->rate[i] > cuda->rate[best])
+        int best = -1;
+        for (int i = 0; i < cuda->device_count; i++)
+            if (cuda->rate[i] >= 0 && (best < 0 || cuda->rate[i] > cuda->rate[best]))
                 best = i;
-        if (cuda->rate[best] < 0)
+        if (best < 0)
             break;
         cuda->rate[best] = -1;
         status = take(cuda, best, error);

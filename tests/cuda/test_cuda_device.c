@@ -283,6 +283,17 @@ static enum vf_status open_another(void)
     return status;
 }
 
+/* No other one takes its place. */
+static enum vf_status open_second(void)
+{
+    struct vf_cuda *other;
+    const enum vf_status status = vf_cuda_open(&other, 1, &error);
+    cr_assert((status == VF_OK) == (other != NULL));
+    cr_assert(status != VF_OK || other->ordinal == 1);
+    vf_cuda_close(other);
+    return status;
+}
+
 static enum vf_status make_one_kernel(void)
 {
     struct vf_cuda_kernel kernel;
@@ -293,6 +304,8 @@ Test(cuda_device, opening_survives_every_failure)
 {
     begin_counting();
     cr_assert(walk_failures(open_another) >= 20);
+    setenv("FAKE_CUDA_DEVICES", "2", 1);
+    cr_assert(walk_failures(open_second) >= 20);
 }
 
 Test(cuda_device, making_a_kernel_survives_every_failure)
