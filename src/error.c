@@ -28,20 +28,29 @@ enum vf_status vf_fail_in(struct vf_error *error, enum vf_status status, const c
     return status;
 }
 
+/* Bytes of the control character at `text`, two of those that UTF-8 has beyond ASCII; 0: it is none. */
+static int control_length(const char *text)
+{
+    const unsigned char c = (unsigned char)text[0], next = (unsigned char)text[1];
+    return c == 0xc2 && next >= 0x80 && next < 0xa0 ? 2 : c < ' ' || c == 0x7f;
+}
+
 /* `room` is at least 1; what does not fit is left out. */
 static void show_controls(const char *text, char *shown, size_t room)
 {
-    enum { MOST = sizeof "\\x00" };
-    for (; *text != '\0' && room > MOST; text++) {
-        const unsigned char c = (unsigned char)*text;
-        const char *letter = strchr("\nn\tt\rr", c);
+    enum { MOST = sizeof "\\x00\\x00" };
+    for (int bytes; *text != '\0' && room > MOST; text += bytes > 1 ? bytes : 1) {
+        const char *letter = strchr("\nn\tt\rr", *text);
         int length = 1;
-        if (c >= ' ' && c != 0x7f)
+        bytes = control_length(text);
+        if (bytes == 0)
             *shown = *text;
+        else if (bytes == 2)
+            length = snprintf(shown, room, "\\x%02x\\x%02x", (unsigned char)text[0], (unsigned char)text[1]);
         else if (letter != NULL)
             length = snprintf(shown, room, "\\%c", letter[1]);
         else
-            length = snprintf(shown, room, "\\x%02x", c);
+            length = snprintf(shown, room, "\\x%02x", (unsigned char)*text);
         shown += length;
         room -= (size_t)length;
     }

@@ -198,6 +198,10 @@ test_names_in_messages() {
     [ "$(wc -l <err)" -eq 2 ]
     says 'volfilter: a\nvolfilter: b\x1b[31m\x7f.tif: is neither'
     mv "$odd" bad.tif
+    odd=$(printf '\302\265\302\2332J.tif') # a micro sign, and what UTF-8 has for ESC [
+    cp bad.tif "$odd"
+    expect 1 -f gaussian --out-dir d "$odd"
+    says "$(printf 'volfilter: \302\265')\\xc2\\x9b2J.tif: is neither"
     odd=$(printf 'a\tb.png')
     cp "$SMALL" "$odd"
     expect 0 -v -f gradient --out-dir d "$odd"
