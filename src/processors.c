@@ -42,7 +42,8 @@ size_t vf_processors_of_groups(const char *membership, const char *mounted)
 int vf_processors(void)
 {
     const char *asked = getenv("OMP_NUM_THREADS");
-    size_t count = (size_t)omp_get_max_threads();
+    const int most = omp_get_max_threads(), limit = omp_get_thread_limit();
+    size_t count = (size_t)(most < limit ? most : limit);
     if (asked == NULL || asked[0] == '\0') {
         const size_t allowed = vf_processors_of_groups("/proc/self/cgroup", "/sys/fs/cgroup");
         count = allowed < count ? allowed : count;

@@ -7,7 +7,7 @@
 #define VF_MOST_THREADS 1024
 
 /* OMP_NUM_THREADS, or all that the process may run on (taskset, batch systems), and no more than the time
- * that control groups allow it (containers) keeps busy; from 1 to VF_MOST_THREADS. */
+ * that control groups allow it (containers) keeps busy; OMP_THREAD_LIMIT and VF_MOST_THREADS at most. */
 int vf_processors(void);
 
 /* How many the control groups allow, as vf_memory_groups_free has them, rounded up; SIZE_MAX: all. */

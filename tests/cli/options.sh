@@ -308,6 +308,8 @@ test_threads_of_the_environment() {
         OMP_NUM_THREADS=${pair%:*} expect 0 --dry-run --explain -f gaussian "$STACK" o.tif
         prints "vector level $(sed -n 's/.*vector level \([^,]*\), .*/\1/p' out), ${pair#*:} thread"
     done
+    OMP_THREAD_LIMIT=2 OMP_NUM_THREADS=3 expect 0 --dry-run --explain -f gaussian "$STACK" o.tif
+    prints ", 2 threads"
     OMP_NUM_THREADS=3 expect 0 --threads 2 --dry-run --explain -f gaussian "$STACK" o.tif
     prints ", 2 threads"
 }
