@@ -35,26 +35,27 @@ static int control_length(const char *text)
     return c == 0xc2 && next >= 0x80 && next < 0xa0 ? 2 : c < ' ' || c == 0x7f;
 }
 
-/* `room` is at least 1; what does not fit is left out. */
-static void show_controls(const char *text, char *shown, size_t room)
+const char *vf_show_controls(const char *text, char *shown, size_t room)
 {
+    char *to = shown;
     enum { MOST = sizeof "\\x00\\x00" };
     for (int bytes; *text != '\0' && room > MOST; text += bytes > 1 ? bytes : 1) {
         const char *letter = strchr("\nn\tt\rr", *text);
         int length = 1;
         bytes = control_length(text);
         if (bytes == 0)
-            *shown = *text;
+            *to = *text;
         else if (bytes == 2)
-            length = snprintf(shown, room, "\\x%02x\\x%02x", (unsigned char)text[0], (unsigned char)text[1]);
+            length = snprintf(to, room, "\\x%02x\\x%02x", (unsigned char)text[0], (unsigned char)text[1]);
         else if (letter != NULL)
-            length = snprintf(shown, room, "\\%c", letter[1]);
+            length = snprintf(to, room, "\\%c", letter[1]);
         else
-            length = snprintf(shown, room, "\\x%02x", (unsigned char)*text);
-        shown += length;
+            length = snprintf(to, room, "\\x%02x", (unsigned char)*text);
+        to += length;
         room -= (size_t)length;
     }
-    *shown = '\0';
+    *to = '\0';
+    return shown;
 }
 
 void vf_say(const char *format, ...)
@@ -64,6 +65,5 @@ void vf_say(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    show_controls(text, shown, sizeof shown);
-    fprintf(stderr, "volfilter: %s\n", shown);
+    fprintf(stderr, "volfilter: %s\n", vf_show_controls(text, shown, sizeof shown));
 }

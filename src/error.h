@@ -2,6 +2,8 @@
 #ifndef VF_ERROR_H
 #define VF_ERROR_H
 
+#include <stddef.h>
+
 /* The values are the program's exit codes. */
 enum vf_status {
     VF_OK = 0,
@@ -24,8 +26,12 @@ enum vf_status vf_fail(struct vf_error *error, enum vf_status status, const char
 /* Puts "prefix: " before the message that is there: the file, page or word it is about. Returns `status`. */
 enum vf_status vf_fail_in(struct vf_error *error, enum vf_status status, const char *prefix);
 
-/* Prints "volfilter: ", the message and the end of the line on standard error, at once. What would move a
- * terminal's cursor or end the line, as names of files may, is shown as in C: "\\n", "\\x1b". */
+/* Copies a text for people to read: what would move a terminal's cursor or end the line, as names of files
+ * may, becomes what it is in C, "\\n" or "\\x1b". What does not fit into `room`, at least 1, is left out.
+ * Returns `shown`. */
+const char *vf_show_controls(const char *text, char *shown, size_t room);
+
+/* Prints "volfilter: ", the message so shown and the end of the line on standard error, at once. */
 void vf_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Passes a failure up to the function's one clean-up label; needs a local `status` and the label `out`. */

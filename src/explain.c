@@ -1,6 +1,7 @@
 /* The plan in words and as JSON. explain_stream.c has what a file in slabs adds. */
 #include "explain.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "alloc.h"
@@ -268,7 +269,8 @@ static void print_runs(const struct vf_explained *x, int first, FILE *to)
 static void print_file(const char *what, const char *name, const struct vf_info *info, FILE *to)
 {
     const struct vf_shape *s = &info->shape;
-    fprintf(to, "%s %s: %zux%zux%zu", what, name, s->nx, s->ny, s->nz);
+    char shown[2 * PATH_MAX];
+    fprintf(to, "%s %s: %zux%zux%zu", what, vf_show_controls(name, shown, sizeof shown), s->nx, s->ny, s->nz);
     if (s->nc > 1)
         fprintf(to, ", %zu channels", s->nc);
     if (s->nt > 1)
@@ -278,13 +280,14 @@ static void print_file(const char *what, const char *name, const struct vf_info 
 
 static void print_spacing(const struct vf_context *c, FILE *to)
 {
+    char shown[4 * sizeof c->unit];
     if (!c->spacing_known[0])
         return;
     for (int axis = 0; axis < c->dim; axis++) {
         fputs(axis == 0 ? " (" : "x", to);
         fprintf(to, c->spacing_known[axis] ? "%g" : "?", c->spacing[axis]);
     }
-    fprintf(to, " %s)", c->unit[0] != '\0' ? c->unit : "units");
+    fprintf(to, " %s)", c->unit[0] != '\0' ? vf_show_controls(c->unit, shown, sizeof shown) : "units");
 }
 
 /* What stays integers goes from file to file in one run. */

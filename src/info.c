@@ -1,5 +1,6 @@
 #include "info.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "io.h"
@@ -21,11 +22,11 @@ static const char *compression_name(enum vf_compression compression)
     return names[compression];
 }
 
-/* Names and units come from files: no control characters of theirs reach the terminal. */
+/* Names, units and notes come from files. */
 static void print_safely(FILE *to, const char *text)
 {
-    for (; *text != '\0'; text++)
-        putc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, to);
+    char shown[2 * PATH_MAX];
+    fputs(vf_show_controls(text, shown, sizeof shown), to);
 }
 
 static void print_spacing(FILE *to, const struct vf_info *info)

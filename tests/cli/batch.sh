@@ -202,6 +202,11 @@ test_names_in_messages() {
     cp bad.tif "$odd"
     expect 1 -f gaussian --out-dir d "$odd"
     says "$(printf 'volfilter: \302\265')\\xc2\\x9b2J.tif: is neither"
+    cp "$SMALL" "$odd"
+    expect 0 --explain --dry-run -f gaussian "$odd" out.tif
+    prints "$(printf 'input  \302\265')\\xc2\\x9b2J.tif: "
+    expect 0 info "$odd"
+    prints "$(printf '\302\265')\\xc2\\x9b2J.tif"
     odd=$(printf 'a\tb.png')
     cp "$SMALL" "$odd"
     expect 0 -v -f gradient --out-dir d "$odd"
