@@ -285,6 +285,16 @@ test_driver_is_not_started_for_nothing() {
     prints "backend cpu"
 }
 
+# Nor is the cache looked through for a small image, where files of writers that died would go.
+test_cache_is_not_looked_through_for_nothing() {
+    mkdir -m 700 cache
+    touch -d '2 days ago' cache/.new-0
+    starts 0 0 1
+    [ -e cache/.new-0 ]
+    starts 0 0 30
+    [ ! -e cache/.new-0 ]
+}
+
 # A device that is asked for is opened at once.
 test_device_that_is_asked_for_is_opened() {
     logged 0 --backend cuda --explain --dry-run -f gaussian "$SMALL" out.png
