@@ -50,6 +50,8 @@
 
 LINES(8, 2)
 LINES(8, 1)
+LINES(6, 2)
+LINES(6, 1)
 LINES(4, 4)
 LINES(4, 2)
 LINES(4, 1)
@@ -62,9 +64,15 @@ LINES(1, 1)
     (ahead == 0 ? lines_##ROWS##_##VECTORS : lines_ahead_##ROWS##_##VECTORS)( \
         in + k, from, weight, taps, out + k, to, begin, end, place, ahead)
 
-/* 32 registers hold the sums of 8 rows by 2 vectors, or of 4 by 4; 16 hold those of 4 by 2. With short
- * vectors the weights, which pass from row to row, are too many moves for 8 rows. */
-#define MANY_ROWS (VF_VECTOR_BYTES == 64)
+/* 32 registers hold the sums of 8 rows by 2 vectors, or of 4 by 4; 16 hold those of 6 by 2, whose weights are
+ * then loaded as they are needed, or of 4 by 2. Of short vectors the weights are too many loads for that. */
+#if VF_VECTOR_BYTES == 64
+enum { MOST_ROWS = 8, LINES_BLOCK = 8, LINES_BLOCK_TAPS = 10 };
+#elif VF_VECTOR_BYTES == 32
+enum { MOST_ROWS = 6, LINES_BLOCK = 6, LINES_BLOCK_TAPS = 6 };
+#else
+enum { MOST_ROWS = 4, LINES_BLOCK = 8, LINES_BLOCK_TAPS = 10 };
+#endif
 #if defined(__aarch64__)
 #define MANY_REGISTERS true
 #else
@@ -76,10 +84,14 @@ static void lines(const void *const *in, ptrdiff_t from, const void *weight, int
 {
     const ptrdiff_t blocks = n / (4 * VF_LANES) * (4 * VF_LANES);
     for (int k = 0; k < count;) {
-        if (MANY_ROWS && count - k >= 8 && taps >= 8) {
+        if (MOST_ROWS == 8 && count - k >= 8 && taps >= 8) {
             MAKE_LINES(8, 2, 0, blocks);
             MAKE_LINES(8, 1, blocks, n);
             k += 8;
+        } else if (MOST_ROWS == 6 && count - k >= 6 && taps >= 6) {
+            MAKE_LINES(6, 2, 0, blocks);
+            MAKE_LINES(6, 1, blocks, n);
+            k += 6;
         } else if (count - k >= 4 && taps >= 4) {
             if (MANY_REGISTERS)
                 MAKE_LINES(4, 4, 0, blocks);

@@ -59,7 +59,7 @@ static bool is_line(const struct vf_taps *taps, int axis)
 #define LEAST_TAPS_WIDE 33
 #define LEAST_TAPS_ASKED 16
 
-static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim)
+static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim, const struct vf_rows *rows)
 {
     struct vf_row_stage s = {.kind = VF_ROW_BODY, .rows = 1, .planes = 1, .calls = -1};
     for (int k = 0; k < stage->input_count; k++)
@@ -67,14 +67,15 @@ static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim)
     if (stage->stencil != VF_STENCIL_LINEAR)
         return s;
     /* Fewer weights than rows are not worth it. */
-    const int taps = stage->taps->count, block = taps < 2 ? 1 : taps < 4 ? 2 : taps < 10 ? 4 : 8;
+    const int taps = stage->taps->count;
+    const int block = taps < 2 ? 1 : taps < 4 ? 2 : taps < rows->block_taps ? 4 : rows->block;
     s.kind = VF_ROW_ANY;
     if (is_line(stage->taps, 2)) {
         s.kind = VF_ROW_ALONG_X;
     } else if (is_line(stage->taps, dim == 3 ? 0 : 1)) {
         s.kind = VF_ROW_ACROSS_STREAM;
         /* Rings of wide lines do not fit in the second cache: each plane is read for as many as may be. */
-        s.planes = taps < LEAST_TAPS_WIDE ? block : VF_ROW_BLOCK;
+        s.planes = taps < LEAST_TAPS_WIDE ? block : 2 * block;
         s.asks = taps >= LEAST_TAPS_ASKED;
     } else if (is_line(stage->taps, 1)) {
         s.kind = VF_ROW_ACROSS_ROWS;
@@ -373,10 +374,11 @@ static double near_cache_bytes(void)
 static enum vf_status read_flow(struct vf_row_layout *l, struct vf_error *error)
 {
     const struct vf_flow *flow = l->job->flow;
+    const struct vf_rows *rows = vf_rows_choose(flow->dim, l->cell);
     enum vf_status status = VF_OK;
     l->most_taps = 1;
     for (int i = 0; i < flow->stage_count; i++) {
-        l->stage[i] = row_stage(&flow->stage[i], flow->dim);
+        l->stage[i] = row_stage(&flow->stage[i], flow->dim, rows);
         if (l->stage[i].kind == VF_ROW_ANY)
             VF_TRY(take_table(&l->stage[i], flow->stage[i].taps, flow->dim, error));
     }

@@ -41,8 +41,8 @@ struct vf_ring {
 };
 
 /* How the rows of a stage are computed: a body; a linear stencil with taps here and there; a table of them;
- * one whose taps are neighbours along x, along the rows of a plane, or along the stream. The last two take
- * VF_ROW_BLOCK rows or planes at once where they can, a table VF_TABLE_ROWS: what they load then goes into
+ * one whose taps are neighbours along x, along the rows of a plane, or along the stream. The last two take as
+ * many rows or planes at once as suit the vector level, a table VF_TABLE_ROWS: what they load then goes into
  * several sums. */
 enum vf_row_kind {
     VF_ROW_BODY,

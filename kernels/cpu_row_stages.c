@@ -102,12 +102,14 @@ static const char *row_at(const struct input *in, int ds, ptrdiff_t offset)
 
 /* ---- outputs ---- */
 
-/* Whether the rows of an output may be made in its sink, without a ring: it is stored as the rows' type and
+/* Whether the rows of output k may be made in its sink, without a ring: it is stored as the rows' type and
  * not reduced, no stage reads it, and no row reaches beyond the tile. */
-static bool may_pass(const struct vf_row_worker *w, int field)
+static bool may_pass(const struct vf_row_worker *w, const struct work *work, int k)
 {
-    const struct vf_ring *ring = &w->layout->ring[field];
-    if (ring->sink < 0 || ring->whole)
+    const struct vf_ring *ring = &w->layout->ring[work->stage->output[k]];
+    const bool planes = work->planes > 1 && w->layout->job->flow->dim == 3;
+    if (ring->sink < 0 || ring->whole || work->how->kind == VF_ROW_ALONG_X ||
+        (planes && w->streams && !w->streams_planes))
         return false;
     const struct vf_sink *sink = &w->layout->job->sink[ring->sink];
     return sink->array != NULL && sink->array->type == w->layout->cell && sink->reducer_count == 0 &&
@@ -156,8 +158,7 @@ static void begin_outputs(const struct vf_row_worker *w, struct work *work)
     const int count = work->stage->output_count;
     bool all = true;
     for (int k = 0; k < count; k++) {
-        const bool passes = work->how->kind != VF_ROW_ALONG_X && may_pass(w, work->stage->output[k]) &&
-                            place_in_sink(w, work, k, &work->out[k]);
+        const bool passes = may_pass(w, work, k) && place_in_sink(w, work, k, &work->out[k]);
         if (!passes)
             place_in_ring(w, work, k, &work->out[k]);
         all = all && passes;

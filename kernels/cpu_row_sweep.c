@@ -146,10 +146,12 @@ static void place_worker(struct vf_row_worker *w, const struct vf_row_layout *l,
     const struct vf_flow *flow = job->flow;
     const struct block b = block_of(l);
     ptrdiff_t *edge = (ptrdiff_t *)(void *)(memory + b.edge);
+    const struct vf_rows *rows = vf_rows_choose(flow->dim, l->cell);
     *w = (struct vf_row_worker){.layout = l,
-                                .rows = vf_rows_choose(flow->dim, l->cell),
+                                .rows = rows,
                                 .thread = thread,
                                 .streams = streams(job),
+                                .streams_planes = vf_rows_stream_planes(rows),
                                 .arena = memory + b.arena,
                                 .outside = {memory + b.outside, memory + b.outside + b.row},
                                 .edge = {edge, edge + l->most_pad},

@@ -147,6 +147,9 @@ _Static_assert(VF_TYPE_COUNT == 8, "each type has a LOAD, a STORE, and its place
 extern const struct vf_rows VF_ROWS;
 const struct vf_rows VF_ROWS = {
     .level = VF_LEVEL,
+    .block_taps = LINES_BLOCK_TAPS,
+    .block = LINES_BLOCK,
+    .whole_lines = VF_VECTOR_BYTES == VF_ALIGNMENT,
     .body =
         {
 #define VF_STENCIL_DEF(name, ...) [VF_STENCIL_##name] = row_##name,

@@ -20,7 +20,7 @@
 #define VF_ROW_INDEX(reach, k, dz, dy) \
     (((k) * (2 * (reach) + 1) + (dz) + (reach)) * (2 * (reach) + 1) + (dy) + (reach))
 
-/* The most neighbouring rows that `lines` makes at once. */
+/* The most neighbouring rows that are asked of `lines` at once, twice the largest `block`. */
 #define VF_ROW_BLOCK 16
 /* Rows are read and written in whole vectors. The most bytes that are written beyond the last element that
  * counts, read beyond it, and read before the first one. */
@@ -117,6 +117,9 @@ struct vf_table_span {
 
 struct vf_rows {
     const char *level; /* "baseline", "v3", "v4" */
+    /* Of sums with so many weights, so many rows had best be asked of `lines` at once. */
+    int block_taps, block;
+    bool whole_lines; /* a vector fills a cache line */
     void (*body[VF_STENCIL_COUNT])(const struct vf_body_row *row);
     /* Linear stages; all values are of the compute type, sums are chains of fma in the order of the weights.
      *
@@ -156,5 +159,9 @@ struct vf_rows {
  * Static. */
 const struct vf_rows *vf_rows_choose(int dim, enum vf_type cell);
 const char *vf_rows_level(void);
+
+/* Whether rows of several planes, which lie far apart in memory, may be stored past the caches side by side.
+ * AMD's processors are half as fast then unless each store fills a cache line. */
+bool vf_rows_stream_planes(const struct vf_rows *rows);
 
 #endif

@@ -73,3 +73,13 @@ const char *vf_rows_level(void)
 {
     return vf_rows_choose(3, VF_F32)->level;
 }
+
+bool vf_rows_stream_planes(const struct vf_rows *rows)
+{
+#ifdef VF_X86_LEVELS
+    __builtin_cpu_init();
+    return rows->whole_lines || !__builtin_cpu_is("amd");
+#else
+    return true;
+#endif
+}
