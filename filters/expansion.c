@@ -54,6 +54,13 @@ enum vf_status vf_filter_expand(const struct vf_filter *filter, const struct vf_
     expansion->in_pre = false;
     if (fields)
         status = filter->expand(expansion, context, value, error);
+    if (status == VF_OK &&
+        (expansion->output_count < 1 || (expansion->repeat > 1 && expansion->output_count > 1)))
+        status =
+            vf_fail(error, VF_FAILED,
+                    "%s: its expand() sets output_count to %d: at least one output is needed, and only one "
+                    "where repeat is more than 1; this is a bug in the filter",
+                    filter->name, expansion->output_count);
     if (status != VF_OK)
         vf_expansion_free(expansion);
     return status;
@@ -71,8 +78,11 @@ static struct vf_stage *append_stage(struct vf_expansion *e, const char *name, s
     *list = grown;
     struct vf_stage *stage = &grown[(*count)++];
     *stage = (struct vf_stage){0};
-    snprintf(stage->name, sizeof stage->name, "%s", name);
-    return stage;
+    if (snprintf(stage->name, sizeof stage->name, "%s", name) < (int)sizeof stage->name)
+        return stage;
+    vf_fail(error, VF_FAILED, "stage %s: its name has more than %zu letters; this is a bug in the filter",
+            name, sizeof stage->name - 1);
+    return NULL;
 }
 
 struct vf_stage *vf_add_stage(struct vf_expansion *e, const char *name, enum vf_stencil_id id, int dim,
@@ -83,6 +93,13 @@ struct vf_stage *vf_add_stage(struct vf_expansion *e, const char *name, enum vf_
     struct vf_stage *stage = append_stage(e, name, error);
     if (stage == NULL)
         return NULL;
+    if (stencil->outputs[dim - 2] == 0) {
+        vf_fail(error, VF_FAILED,
+                "stage %s: filters/stencils.def has no %dD outputs of the stencil %s; this is a bug in the "
+                "filter",
+                name, dim, stencil->name);
+        return NULL;
+    }
     stage->stencil = id;
     stage->input_count = stencil->inputs[dim - 2];
     stage->output_count = stencil->outputs[dim - 2];

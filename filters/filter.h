@@ -145,7 +145,7 @@ enum vf_field_kind { VF_FIELD_IMAGE, VF_FIELD_DERIVED };
 /* One stencil over the grid. Fields, one number for every voxel, are numbered within the expansion: 0 is its
  * input. A linear stage applies its taps to each of its inputs and has as many outputs. */
 struct vf_stage {
-    char name[8]; /* GX, ST, PDE: as --explain prints it */
+    char name[8]; /* GX, ST, PDE: as --explain prints it and --scheme takes it */
     enum vf_stencil_id stencil;
     const struct vf_taps *taps;        /* linear only */
     const struct vf_stencil *external; /* external only; borrowed */
@@ -235,7 +235,7 @@ struct vf_filter {
     const char *summary; /* one line */
     const char
         *known_as; /* "a|b": what other programs call it, in small letters without '_'; NULL: nothing else */
-    const char *source;            /* the papers and formulae that it follows; NULL: none */
+    const char *source;            /* the papers and formulae that it follows */
     bool keeps_type;               /* its result is stored as its input's type; otherwise as float32 */
     const struct vf_param *params; /* [param_count]; at most VF_MAX_PARAMS (src/chain.h) */
     int param_count;
@@ -254,7 +254,8 @@ const struct vf_filter *vf_filter_by_name(const char *name, size_t length);
 
 /* Adds a stage with a body, which reads fields `inputs` and makes new fields of a kind, whose numbers are put
  * into `outputs`: as many of both as the stencil has in `dim` dimensions. Returns the stage, all of whose
- * params are 0, for them to be set; it is valid until another one is added. NULL with a message. */
+ * params are 0, for them to be set; it is valid until another one is added. `name` has at most 7 letters.
+ * NULL with a message. */
 struct vf_stage *vf_add_stage(struct vf_expansion *e, const char *name, enum vf_stencil_id stencil, int dim,
                               const int *inputs, int *outputs, enum vf_field_kind kind,
                               struct vf_error *error);

@@ -210,10 +210,8 @@ static void print_filter(FILE *to, const struct vf_filter *filter)
                       ? "same element type as the input"
                       : "float32; negative values become 0 in PNG and in unsigned types chosen with --dtype",
                   8, 8);
-    if (filter->source != NULL) {
-        fputs("Source: ", to);
-        print_wrapped(to, filter->source, 8, 8);
-    }
+    fputs("Source: ", to);
+    print_wrapped(to, filter->source, 8, 8);
     print_examples(to, filter);
 }
 

@@ -102,11 +102,9 @@ static void print_filters(FILE *to)
         print_text(to, filter->summary + 1);
         fprintf(to, ".\nThe output %s.\n",
                 filter->keeps_type ? "has the input's element type" : "is float32");
-        if (filter->source != NULL) {
-            fputs("Source: ", to);
-            print_text(to, filter->source);
-            fputs(".\n", to);
-        }
+        fputs("Source: ", to);
+        print_text(to, filter->source);
+        fputs(".\n", to);
         for (int k = 0; k < filter->param_count; k++)
             print_param(to, &filter->params[k]);
     }

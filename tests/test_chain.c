@@ -95,15 +95,18 @@ Test(chain, parameter_tables_are_complete)
     for (int i = 0; vf_filters[i] != NULL; i++) {
         const struct vf_filter *filter = vf_filters[i];
         cr_expect_leq(filter->param_count, VF_MAX_PARAMS, "%s", filter->name);
-        cr_expect(filter->summary != NULL && filter->source != NULL, "%s", filter->name);
+        cr_expect(filter->summary != NULL && filter->source != NULL, "%s: no summary or no source",
+                  filter->name);
         cr_expect_null(strpbrk(filter->name, ":=, "), "%s", filter->name);
         for (int k = 0; k < filter->param_count; k++) {
             const struct vf_param *param = &filter->params[k];
             bool has_words = param->kind == VF_PARAM_CHOICE || param->kind == VF_PARAM_THRESHOLD;
-            cr_expect(param->name != NULL && param->help != NULL && param->initial != NULL, "%s",
-                      filter->name);
-            cr_expect(!has_words || param->choices != NULL, "%s: %s", filter->name, param->name);
-            cr_expect(param->min <= param->max, "%s: %s", filter->name, param->name);
+            cr_expect(param->name != NULL && param->help != NULL && param->initial != NULL,
+                      "%s: parameter %d has no name, help or initial, which is \"\" for none", filter->name,
+                      k);
+            cr_expect(!has_words || param->choices != NULL, "%s: %s has no choices", filter->name,
+                      param->name);
+            cr_expect(param->min <= param->max, "%s: min of %s is above its max", filter->name, param->name);
         }
     }
 }
