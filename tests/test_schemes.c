@@ -260,7 +260,7 @@ Test(schemes, registry)
         bool covered = false;
         for (int c = 0; c < CHAINS; c++)
             covered = covered || vf_filter_by_name(chains[c], strcspn(chains[c], ":,")) == vf_filters[f];
-        cr_assert(covered, "no chain tests %s", vf_filters[f]->name);
+        cr_assert(covered, "no chain tests %s: add one to `chains`", vf_filters[f]->name);
     }
     for (size_t i = 0; vf_cpu_schemes[i] != NULL; i++) {
         const char *name = vf_cpu_schemes[i]->name;
@@ -268,7 +268,7 @@ Test(schemes, registry)
         for (int s = 0; s < SCHEDULES; s++)
             covered = covered ||
                       (schedules[s].scheme != NULL && strncmp(schedules[s].scheme, name, strlen(name)) == 0);
-        cr_assert(covered, "no schedule tests %s", name);
+        cr_assert(covered, "no schedule tests %s: add one to `schedules`", name);
     }
 }
 

@@ -38,7 +38,7 @@ Test(cuda_run, one_filter_after_another)
         bool covered = false;
         for (size_t i = 0; i < sizeof chains / sizeof *chains; i++)
             covered = covered || vf_filter_by_name(chains[i], strcspn(chains[i], ":,")) == vf_filters[f];
-        cr_assert(covered, "no chain tests %s", vf_filters[f]->name);
+        cr_assert(covered, "no chain tests %s: add one to `chains`", vf_filters[f]->name);
     }
     struct vf_cuda *cuda = device_open();
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
