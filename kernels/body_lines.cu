@@ -11,7 +11,6 @@
 #define VF_BOX_HALO_X vf_stage_0::halo_x
 #define VF_BOX_HALO_Y vf_stage_0::halo_y
 #define VF_BOX_HALO_Z vf_stage_0::halo_z
-#include "kernels/device_cell.h"
 #include "kernels/device_pack.h"
 #include "kernels/device_box.h"
 #include "kernels/device_global.h"

@@ -1,5 +1,4 @@
-/* The cells of one thread: a box, whose rows are computed in packs. Included after device_cell.h and
- * device_pack.h.
+/* The cells of one thread: a box, whose rows are computed in packs. Included after device_pack.h.
  *
  * A box has x, y, z, the place of its first cell, `args`, and
  *   REAL read(int input, int k, int j, int i, int dx)   the cell at plane k, row j, column i of the box,
@@ -9,6 +8,8 @@
  *                       which all columns of a pack must be in the grid */
 #ifndef VF_DEVICE_BOX_H
 #define VF_DEVICE_BOX_H
+
+#include "kernels/device_cell.h"
 
 /* 1: the lanes of a warp are side by side along x, and get the cells beside their packs from one another
  * (device_tile.h). */

@@ -1,5 +1,7 @@
 /* vf_cell_by: all stages of a shallow case at one cell. Neighbours are read of inputs only; what stages make
- * stays in registers until it is stored. Included after the stages. */
+ * stays in registers until it is stored. */
+#ifndef VF_DEVICE_CELL_H
+#define VF_DEVICE_CELL_H
 
 template <class C> struct vf_cell_values {
     C &cell;
@@ -59,3 +61,5 @@ template <bool is_short, class C> VF_INLINE REAL vf_cell_by(C &cell)
         k, vf_sink(k) < VF_INPUTS ? cell.read(vf_sink(k), 0, 0, 0) : values.value[vf_sink(k) - VF_INPUTS]);
     return values.doubt;
 }
+
+#endif

@@ -6,6 +6,7 @@
  * It is the fastest if there are many fields, such as the products of a gradient that are smoothed before
  * their tensor is decomposed, since they are written and read once less. */
 #include "kernels/device.h"
+#include "kernels/device_cell.h"
 #include "kernels/device_pack.h"
 #include "kernels/device_run.h"
 

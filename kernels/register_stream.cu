@@ -16,6 +16,7 @@
  *   VF_RARE_NAN   1: the sum of a thread's results tells whether any of them is NaN */
 #define VF_FIXED_PLANES 1
 #define VF_FOLDED_ONCE (!VF_SMALL_INPUTS || VF_TURN > 1)
+#include "kernels/device_cell.h"
 #include "kernels/device_stream.h"
 
 #define VF_RING (2 * VF_REACH + 2)

@@ -260,8 +260,6 @@ enum vf_status vf_kernel_source(const struct vf_kernel_case *c, const struct vf_
     add_memory(c, text);
     add_bodies(c->flow, text);
     add_stages(c, text);
-    if (c->shallow)
-        vf_text_add(text, "#include \"kernels/device_cell.h\"\n");
     vf_text_add(text, "#include \"%s\"\n", scheme->file);
     return text->failed ? vf_fail(error, VF_FAILED, "out of memory for a kernel's text") : VF_OK;
 }
