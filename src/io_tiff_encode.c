@@ -21,7 +21,7 @@ struct vf_tiff_encoders {
     char mode[4];
     size_t strip_bytes, room; /* before and, at most, after */
     int count, room_for;
-    struct encoder **encoder; /* each stays where it is */
+    struct encoder *encoder; /* libtiff has their addresses */
     struct vf_tiff_strip *slot;
     size_t slot_count;
 };
@@ -47,7 +47,7 @@ static void close_encoder(struct encoder *encoder)
     if (encoder->tif != NULL)
         TIFFClose(encoder->tif);
     vf_free(encoder->strip);
-    vf_free(encoder);
+    *encoder = (struct encoder){0};
 }
 
 void vf_tiff_encoders_close(struct vf_tiff_encoders *e)
@@ -55,7 +55,7 @@ void vf_tiff_encoders_close(struct vf_tiff_encoders *e)
     if (e == NULL)
         return;
     for (int i = 0; i < e->count; i++)
-        close_encoder(e->encoder[i]);
+        close_encoder(&e->encoder[i]);
     vf_free(e->encoder);
     for (size_t i = 0; i < e->slot_count; i++)
         vf_free(e->slot[i].data);
@@ -63,55 +63,44 @@ void vf_tiff_encoders_close(struct vf_tiff_encoders *e)
     vf_free(e);
 }
 
-static struct encoder *open_encoder(struct vf_tiff_encoders *e, struct vf_error *error)
+static enum vf_status open_encoder(const struct vf_tiff_encoders *e, struct encoder *encoder,
+                                   struct vf_error *error)
 {
-    struct encoder *encoder = vf_alloc(1, sizeof *encoder, "encoder", error);
-    if (encoder == NULL)
-        return NULL;
-    encoder->stream.fd = -1;
+    *encoder = (struct encoder){.stream.fd = -1};
     encoder->strip = vf_alloc(e->strip_bytes, 1, "strip buffer", error);
     if (encoder->strip != NULL) {
         encoder->tif = vf_tiff_open(&encoder->stream, e->writer->name, e->mode);
         if (encoder->tif != NULL && e->set_pixels(e->writer, encoder->tif, e->strip_rows, e->strip_rows) &&
             TIFFSetField(encoder->tif, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK))
-            return encoder;
+            return VF_OK;
         vf_fail(error, VF_FAILED, "cannot be compressed: %s",
                 vf_tiff_cause(&encoder->stream, "out of memory"));
     }
     close_encoder(encoder);
-    return NULL;
+    return VF_FAILED;
 }
 
-/* Room for `threads` encoders and what they make; fewer threads where there is not enough memory. */
+/* Room for `threads` encoders and what they make; fewer threads where there is not enough memory, or where
+ * the first call had fewer. */
 static enum vf_status prepare(struct vf_tiff_encoders *e, int threads, int *team, struct vf_error *error)
 {
-    if (threads > e->room_for) {
-        struct encoder **list = vf_alloc((size_t)threads, sizeof *list, "encoders", error);
-        struct vf_tiff_strip *slot =
-            list == NULL ? NULL : vf_alloc((size_t)threads * STRIPS_A_THREAD, sizeof *slot, "strips", error);
-        if (slot == NULL) {
-            vf_free(list);
-            return VF_FAILED;
-        }
-        if (e->room_for > 0) {
-            memcpy(list, e->encoder, (size_t)e->count * sizeof *list);
-            memcpy(slot, e->slot, e->slot_count * sizeof *slot);
-        }
-        vf_free(e->encoder);
-        vf_free(e->slot);
-        e->encoder = list;
-        e->slot = slot;
+    if (e->encoder == NULL) {
+        e->encoder = vf_alloc((size_t)threads, sizeof *e->encoder, "encoders", error);
         e->room_for = threads;
     }
+    if (e->encoder != NULL && e->slot == NULL)
+        e->slot = vf_alloc((size_t)e->room_for * STRIPS_A_THREAD, sizeof *e->slot, "strips", error);
+    if (e->encoder == NULL || e->slot == NULL)
+        return VF_FAILED;
+    threads = threads < e->room_for ? threads : e->room_for;
     for (; e->count < threads; e->count++) {
-        e->encoder[e->count] = open_encoder(e, error);
-        if (e->encoder[e->count] == NULL)
+        if (open_encoder(e, &e->encoder[e->count], error) != VF_OK)
             break;
         const size_t wanted = (size_t)(e->count + 1) * STRIPS_A_THREAD;
         for (; e->slot_count < wanted; e->slot_count++) {
             e->slot[e->slot_count].data = vf_alloc(e->room, 1, "compressed strip", error);
             if (e->slot[e->slot_count].data == NULL) {
-                close_encoder(e->encoder[e->count]);
+                close_encoder(&e->encoder[e->count]);
                 *team = e->count;
                 return e->count > 0 ? VF_OK : VF_FAILED;
             }
@@ -161,7 +150,7 @@ static enum vf_status encode_strip(void *context, size_t item, int thread, struc
     struct vf_tiff_encoders *e = s->encoders;
     const struct vf_info *info = &e->writer->info;
     const size_t in_page = (info->shape.ny + e->strip_rows - 1) / e->strip_rows, strip = s->from + item;
-    struct encoder *encoder = e->encoder[thread];
+    struct encoder *encoder = &e->encoder[thread];
     if (encode(e, encoder, s->planes + strip / in_page * info->page_channels, s->span->top, strip % in_page,
                &e->slot[item]))
         return VF_OK;

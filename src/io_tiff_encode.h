@@ -27,8 +27,9 @@ struct vf_tiff_encoders *vf_tiff_encoders_open(struct vf_writer *writer, vf_tiff
                                                uint32_t strip_rows, const char *mode, struct vf_error *error);
 void vf_tiff_encoders_close(struct vf_tiff_encoders *encoders); /* NULL is allowed */
 
-/* Compresses pages (planes as for vf_reader_read_pages) and hands their strips on in order. A failure without
- * a message (error->text is "") is that of `take`. */
+/* Compresses pages (planes as for vf_reader_read_pages) and hands their strips on in order, on up to
+ * `threads` threads, but no more than the first call was given. A failure without a message (error->text is
+ * "") is that of `take`. */
 enum vf_status vf_tiff_encode_pages(struct vf_tiff_encoders *encoders, size_t first, size_t count,
                                     const void *const planes[], int threads, vf_tiff_take_strips *take,
                                     struct vf_error *error);
