@@ -1,10 +1,9 @@
-/* What all formats share: telling them apart, readers, writers, whole pages. io_loss.c has what is lost. */
+/* What all formats share: telling them apart, readers, writers, whole pages. io_info.c has what is known of a
+ * file, io_loss.c what is lost. */
 #include "io.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -13,7 +12,6 @@
 #include "alloc.h"
 #include "interrupt.h"
 #include "io_codec.h"
-#include "io_tags.h"
 
 /* Of a file's beginning, which shows its kind. */
 #define HEAD_BYTES 512
@@ -91,20 +89,6 @@ static const struct vf_codec *codec_of(enum vf_format format)
 const char *vf_format_name(enum vf_format format)
 {
     return codec_of(format)->name;
-}
-
-void vf_info_note(struct vf_info *info, const char *format, ...)
-{
-    const size_t used = strlen(info->note);
-    const char *between = used == 0 ? "" : "; ";
-    va_list arguments;
-    if (used + strlen(between) + 1 >= sizeof info->note)
-        return;
-    strcpy(info->note + used, between);
-    va_start(arguments, format);
-    vsnprintf(info->note + used + strlen(between), sizeof info->note - used - strlen(between), format,
-              arguments);
-    va_end(arguments);
 }
 
 size_t vf_piece_of(size_t bytes)
@@ -322,89 +306,6 @@ void vf_reader_close(struct vf_reader *reader)
         close(reader->fd);
     vf_free(reader->name);
     vf_free(reader);
-}
-
-void vf_info_page_place(const struct vf_info *info, size_t page, size_t *t, size_t *z, size_t *c)
-{
-    const size_t channel_pages = info->shape.nc / info->page_channels;
-    *c = page % channel_pages * info->page_channels;
-    *z = page / channel_pages % info->shape.nz;
-    *t = page / channel_pages / info->shape.nz;
-}
-
-bool vf_info_takes_pages_as_planes(const struct vf_info *info)
-{
-    return info->format == VF_FORMAT_TIFF && info->metadata == VF_META_PLAIN && info->shape.nz > 1 &&
-           !info->pages_told;
-}
-
-size_t vf_info_pages_at_once(const struct vf_info *info, int threads)
-{
-    enum { ENOUGH_BYTES = 32 << 20 };
-    const size_t bytes = info->shape.nx * info->shape.ny * info->page_channels * vf_type_size(info->type);
-    size_t pages = ENOUGH_BYTES / bytes + 1;
-    pages = (pages + (size_t)threads - 1) / (size_t)threads * (size_t)threads;
-    return pages < info->page_count ? pages : info->page_count;
-}
-
-size_t vf_info_rows_at_once(const struct vf_info *info, size_t block)
-{
-    enum { ENOUGH_BYTES = 4 << 20 };
-    const size_t bytes = info->shape.nx * info->shape.nc * vf_type_size(info->type) * block;
-    const size_t rows = (ENOUGH_BYTES / bytes + 1) * block;
-    return rows < info->shape.ny ? rows : info->shape.ny;
-}
-
-/* Grey planes of a known distance, which only ImageJ's description can say, if no page has one of its own
- * that would have to go for it. */
-static bool suits_imagej(const struct vf_info *input)
-{
-    const struct vf_tags *tags = input->tags;
-    bool described = false;
-    for (size_t i = 0; tags != NULL && tags->pages != NULL && i < tags->page_count; i++)
-        described = described || tags->pages[i].description != NULL || tags->pages[i].name != NULL;
-    return input->shape.nc == 1 && input->shape.nz > 1 && input->spacing_known[2] && !described;
-}
-
-void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum vf_type type,
-                        size_t outputs_per_channel, struct vf_info *result)
-{
-    const bool same = outputs_per_channel == 1 && type == input->type;
-    const size_t channel_pages = input->shape.nc / input->page_channels;
-    *result = *input;
-    result->format = format;
-    result->type = type;
-    result->has_alpha = input->has_alpha && same;
-    const size_t colours = input->page_channels - (input->has_alpha && !same);
-    result->page_channels = colours * outputs_per_channel;
-    result->shape.nc = channel_pages * result->page_channels;
-    result->rgb = input->rgb && outputs_per_channel == 1;
-    result->premultiplied = input->premultiplied && same;
-    result->min_is_white = input->min_is_white && same;
-    result->tiled = result->planar_separate = false;
-    result->half_floats = input->half_floats && same && format == VF_FORMAT_MRC;
-    result->packed_bits = 0;
-    result->image_stack = input->image_stack && format == VF_FORMAT_MRC;
-    result->note[0] = '\0';
-    result->outputs = outputs_per_channel;
-    result->output_label = NULL;
-    if (format != VF_FORMAT_TIFF)
-        result->metadata = VF_META_PLAIN;
-    else if (input->format == VF_FORMAT_MRC ||
-             (input->metadata == VF_META_PLAIN && (suits_imagej(input) || (input->shape.nt > 1 && !same))))
-        result->metadata = VF_META_IMAGEJ; /* which can say the spacing of planes, and time points */
-    if (result->metadata != VF_META_OME)
-        result->page_order[0] = '\0';
-    if (format != input->format)
-        result->compression = format == VF_FORMAT_PNG ? VF_COMPRESS_DEFLATE : VF_COMPRESS_NONE;
-    if (result->metadata == VF_META_PLAIN)
-        result->page_channels = result->shape.nc;
-    else if (!same) {
-        result->page_channels = 1; /* ImageJ has RGB of 8 and 16 bits only; any type goes as a channel of its
-                                      own, in OME-TIFF too */
-        result->rgb = false;
-    }
-    result->page_count = result->shape.nc / result->page_channels * result->shape.nz * result->shape.nt;
 }
 
 bool vf_format_by_name(const char *path, enum vf_format *format)
