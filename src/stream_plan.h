@@ -61,7 +61,7 @@ enum vf_status vf_stream_plan_open(struct vf_stream_plan *stream, struct vf_plan
                                    const struct vf_stream_request *request, struct vf_error *error);
 void vf_stream_plan_close(struct vf_stream_plan *stream);
 
-/* ---- what passes are made of ---- */
+/* ---- what passes are made of (stream_pass.c) ---- */
 
 /* How many planes an image has, how many images follow one another, and how many voxels a plane has. In 2D
  * all images count as the planes of one. If the plan goes by_rows, rows take the place of planes, here and
@@ -83,6 +83,9 @@ double vf_stream_memory_seconds(double bytes);
 /* The run number `index` of a pass. */
 int vf_stream_run_of(const struct vf_plan *plan, const struct vf_pass *pass, int index);
 
+/* The run that reads window `index`; -1: none. */
+int vf_stream_reader_of(const struct vf_plan *plan, const struct vf_pass *pass, int index);
+
 /* Window `index` of a pass: 0 is its source, the last one, number `runs`, is what comes out. Under `wrap`
  * planes beyond the grid pass through too, as far as later runs reach: they are those at its other end, read
  * or computed again. */
@@ -96,5 +99,12 @@ struct vf_window_shape {
 struct vf_window_shape vf_stream_window(const struct vf_stream_plan *stream, const struct vf_plan *plan,
                                         const struct vf_stream_ends *ends, const struct vf_pass *pass,
                                         int index);
+
+/* The same, where `reach` is that of all runs from the window's reader on, together; of a window between two
+ * runs that reader's own gives the same bytes. */
+struct vf_window_shape vf_stream_window_of_reach(const struct vf_stream_plan *stream,
+                                                 const struct vf_plan *plan,
+                                                 const struct vf_stream_ends *ends,
+                                                 const struct vf_pass *pass, int index, ptrdiff_t reach);
 
 #endif
