@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "kernels/big_integer.h"
 #include "kernels/cpu_rows.h"
 #include "src/alloc.h"
 #include "src/size.h"
@@ -26,127 +27,6 @@ struct vf_partial {
     wide *square;       /* DEVIATION: [bins] sums of squared significands; of doubles, their lower 64 bits */
     wide *square_upper; /* DEVIATION of doubles: [bins] sums of the bits above */
 };
-
-/* ---- big integers ---- */
-
-/* Two's complement, least limb first: wide enough for count * sum v^2, in units of 2^(2 * DOUBLE_UNIT). */
-#define LIMBS 70
-#define SUM_LIMBS (LIMBS / 2) /* enough for the sum of v */
-
-struct vf_big {
-    uint64_t limb[LIMBS];
-};
-
-/* Adds value * 2^shift; what carries beyond the last limb is the sign's. */
-static void big_add(struct vf_big *b, wide value, int shift)
-{
-    if (value == 0)
-        return;
-    const int first = shift / 64, bits = shift % 64;
-    const unsigned_wide low = (unsigned_wide)value << bits;
-    const uint64_t sign = value < 0 ? UINT64_MAX : 0;
-    const uint64_t above = bits == 0 ? sign : (uint64_t)(value >> (128 - bits));
-    unsigned_wide carry = 0;
-    for (int i = first; i < LIMBS; i++) {
-        const int k = i - first;
-        const uint64_t term = k == 0 ? (uint64_t)low : k == 1 ? (uint64_t)(low >> 64) : k == 2 ? above : sign;
-        carry += (unsigned_wide)b->limb[i] + term;
-        b->limb[i] = (uint64_t)carry;
-        carry >>= 64;
-    }
-}
-
-static void big_add_big(struct vf_big *b, const struct vf_big *a)
-{
-    unsigned_wide carry = 0;
-    for (int i = 0; i < LIMBS; i++) {
-        carry += (unsigned_wide)b->limb[i] + a->limb[i];
-        b->limb[i] = (uint64_t)carry;
-        carry >>= 64;
-    }
-}
-
-static bool big_is_negative(const struct vf_big *b)
-{
-    return b->limb[LIMBS - 1] >> 63;
-}
-
-static void big_negate(struct vf_big *b)
-{
-    unsigned_wide carry = 1;
-    for (int i = 0; i < LIMBS; i++) {
-        carry += ~b->limb[i];
-        b->limb[i] = (uint64_t)carry;
-        carry >>= 64;
-    }
-}
-
-static void big_multiply(struct vf_big *b, uint64_t factor)
-{
-    unsigned_wide carry = 0;
-    for (int i = 0; i < LIMBS; i++) {
-        carry += (unsigned_wide)b->limb[i] * factor;
-        b->limb[i] = (uint64_t)carry;
-        carry >>= 64;
-    }
-}
-
-/* Divides b >= 0, rounding down; true when something was left over. */
-static bool big_divide(struct vf_big *b, uint64_t divisor)
-{
-    uint64_t rest = 0;
-    for (int i = LIMBS - 1; i >= 0; i--) {
-        const unsigned_wide part = (unsigned_wide)rest << 64 | b->limb[i];
-        b->limb[i] = (uint64_t)(part / divisor);
-        rest = (uint64_t)(part % divisor);
-    }
-    return rest != 0;
-}
-
-/* b -= a^2, for 0 <= a < 2^(64 * SUM_LIMBS). */
-static void big_subtract_square(struct vf_big *b, const struct vf_big *a)
-{
-    struct vf_big square = {{0}};
-    for (int i = 0; i < SUM_LIMBS; i++) {
-        unsigned_wide carry = 0;
-        for (int k = 0; k < SUM_LIMBS; k++) {
-            carry += (unsigned_wide)a->limb[i] * a->limb[k] + square.limb[i + k];
-            square.limb[i + k] = (uint64_t)carry;
-            carry >>= 64;
-        }
-        if (i + SUM_LIMBS < LIMBS)
-            square.limb[i + SUM_LIMBS] = (uint64_t)carry;
-    }
-    big_negate(&square);
-    big_add_big(b, &square);
-}
-
-/* The upper 64 bits of b > 0, their first bit set: b = result * 2^*exponent, less what is below. Bit 0 is
- * set, too, if anything is below or `more` is true, so that rounding to double is right. */
-static uint64_t big_head(const struct vf_big *b, bool more, int *exponent)
-{
-    int top = LIMBS - 1;
-    while (top > 0 && b->limb[top] == 0)
-        top--;
-    const int zeros = __builtin_clzll(b->limb[top]);
-    const uint64_t next = top > 0 ? b->limb[top - 1] : 0;
-    uint64_t head = b->limb[top] << zeros;
-    if (zeros > 0)
-        head |= next >> (64 - zeros);
-    more = more || next << zeros != 0;
-    for (int i = 0; i < top - 1; i++)
-        more = more || b->limb[i] != 0;
-    *exponent = 64 * top - zeros;
-    return head | more;
-}
-
-static bool big_is_zero(const struct vf_big *b)
-{
-    for (int i = 0; i < LIMBS; i++)
-        if (b->limb[i] != 0)
-            return false;
-    return true;
-}
 
 bool vf_reduction_has_squares(enum vf_reduction reduction)
 {
@@ -468,7 +348,7 @@ static void sum_of(const struct vf_reducer *reducer, struct vf_big *sum)
     *sum = reducer->elsewhere[0];
     for (int t = 0; t < reducer->threads; t++)
         for (size_t bin = 0; bin < bins_of(reducer); bin++)
-            big_add(sum, reducer->partial[t].sum[bin], (int)bin);
+            vf_big_add(sum, reducer->partial[t].sum[bin], (int)bin);
 }
 
 /* The sum of all squares, in units of 2^(2 * unit). */
@@ -478,9 +358,9 @@ static void squares_of(const struct vf_reducer *reducer, struct vf_big *sum)
     for (int t = 0; t < reducer->threads; t++)
         for (size_t bin = 0; bin < bins_of(reducer); bin++) {
             const struct vf_partial *p = &reducer->partial[t];
-            big_add(sum, p->square[bin], 2 * (int)bin);
+            vf_big_add(sum, p->square[bin], 2 * (int)bin);
             if (reducer->is_double)
-                big_add(sum, p->square_upper[bin], 2 * (int)bin + 64);
+                vf_big_add(sum, p->square_upper[bin], 2 * (int)bin + 64);
         }
 }
 
@@ -490,14 +370,14 @@ static double mean(const struct vf_reducer *reducer, uint64_t count, int unit)
     struct vf_big sum, quotient = {{0}};
     int exponent;
     sum_of(reducer, &sum);
-    if (big_is_zero(&sum))
+    if (vf_big_is_zero(&sum))
         return 0.0;
-    const bool negative = big_is_negative(&sum);
+    const bool negative = vf_big_is_negative(&sum);
     if (negative)
-        big_negate(&sum);
-    memcpy(quotient.limb + 2, sum.limb, (LIMBS - 2) * sizeof *sum.limb);
-    const bool more = big_divide(&quotient, count);
-    const uint64_t head = big_head(&quotient, more, &exponent);
+        vf_big_negate(&sum);
+    memcpy(quotient.limb + 2, sum.limb, (VF_BIG_LIMBS - 2) * sizeof *sum.limb);
+    const bool more = vf_big_divide(&quotient, count);
+    const uint64_t head = vf_big_head(&quotient, more, &exponent);
     const double magnitude = ldexp((double)head, exponent - 128 + unit);
     return negative ? -magnitude : magnitude;
 }
@@ -508,14 +388,14 @@ static double deviation(const struct vf_reducer *reducer, uint64_t count, int un
     struct vf_big sum, under;
     int exponent;
     sum_of(reducer, &sum);
-    if (big_is_negative(&sum))
-        big_negate(&sum);
+    if (vf_big_is_negative(&sum))
+        vf_big_negate(&sum);
     squares_of(reducer, &under);
-    big_multiply(&under, count);
-    big_subtract_square(&under, &sum);
-    if (big_is_zero(&under))
+    vf_big_multiply(&under, count);
+    vf_big_subtract_square(&under, &sum);
+    if (vf_big_is_zero(&under))
         return 0.0;
-    const uint64_t head = big_head(&under, false, &exponent);
+    const uint64_t head = vf_big_head(&under, false, &exponent);
     const int odd = exponent & 1;
     const double root = sqrt(ldexp((double)head, odd));
     return ldexp(root / (double)count, (exponent - odd) / 2 + unit);
@@ -557,9 +437,9 @@ void vf_reducer_add_sums(struct vf_reducer *reducer, uint64_t count, const struc
     reducer->partial[0].count += count;
     for (int bin = 0; bin < bins; bin++) {
         for (int k = 0; k < 5; k++)
-            big_add(&reducer->elsewhere[0], sums[bin].value[k], bin + 24 * k);
+            vf_big_add(&reducer->elsewhere[0], sums[bin].value[k], bin + 24 * k);
         for (int k = 0; k < 8; k++)
-            big_add(&reducer->elsewhere[1], sums[bin].square[k], 2 * bin + 24 * k);
+            vf_big_add(&reducer->elsewhere[1], sums[bin].square[k], 2 * bin + 24 * k);
     }
 }
 
@@ -576,11 +456,11 @@ static void merge_sums(struct vf_reducer *reducer, const struct vf_reducer *othe
     for (int t = 0; t < other->threads; t++)
         reducer->partial[0].count += other->partial[t].count;
     sum_of(other, &sum);
-    big_add_big(&reducer->elsewhere[0], &sum);
+    vf_big_add_big(&reducer->elsewhere[0], &sum);
     if (!vf_reduction_has_squares(other->reduction))
         return;
     squares_of(other, &sum);
-    big_add_big(&reducer->elsewhere[1], &sum);
+    vf_big_add_big(&reducer->elsewhere[1], &sum);
 }
 
 static void merge_counts(struct vf_partial *p, const struct vf_partial *other)
