@@ -61,7 +61,8 @@ struct vf_gpu_scheme {
     int (*candidates)(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                       int room);
     /* NULL, or why a configuration, which may be the user's, cannot be run; vf_kernel_limits has what every
-     * scheme asks. Of configurations that no scheme has made vf_gpu_scheme_forbids is asked. */
+     * scheme asks. Work or a stream that the kernel would not heed is forbidden too. Of configurations that
+     * no scheme has made vf_gpu_scheme_forbids is asked. */
     const char *(*forbids)(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                            const struct vf_kernel_config *config);
     /* Cells that one tile, a block's work, covers along x, y, z. */
