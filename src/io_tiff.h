@@ -8,11 +8,12 @@
 #include "io_codec.h"
 #include "io_tags.h"
 
-/* What libtiff reads from and writes to. It must outlive the TIFF, and stay where it is. The descriptor's own
- * position is not used: several may share it. With fd -1 nothing is read, and what is written goes to
- * `capture` while there is one. */
+/* What libtiff reads from and writes to. It and the name must outlive the TIFF, and stay where they are. The
+ * descriptor's own position is not used: several may share it. With fd -1 nothing is read, and what is
+ * written goes to `capture` while there is one. */
 struct vf_tiff_stream {
     int fd;
+    const char *name; /* vf_tiff_open's */
     uint64_t at;
     bool only_reads;
     unsigned char held[4096]; /* of a file that is only read: `held_count` bytes from `held_at` on */

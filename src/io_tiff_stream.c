@@ -146,7 +146,16 @@ static void keep_message(struct vf_tiff_stream *stream, const char *format, va_l
         stream->io_error = ENOMEM;
     if (stream->message[0] != '\0')
         return;
-    vsnprintf(stream->message, sizeof stream->message, format, arguments);
+    va_list rest;
+    va_copy(rest, arguments);
+    /* The caller names the file. */
+    const bool named =
+        strncmp(format, "%s: ", 4) == 0 && strcmp(va_arg(rest, const char *), stream->name) == 0;
+    if (named)
+        vsnprintf(stream->message, sizeof stream->message, format + 4, rest);
+    else
+        vsnprintf(stream->message, sizeof stream->message, format, arguments);
+    va_end(rest);
     size_t length = strlen(stream->message);
     while (length > 0 && (stream->message[length - 1] == '.' || stream->message[length - 1] == '\n'))
         stream->message[--length] = '\0';
@@ -210,6 +219,7 @@ static TIFF *open_stream(struct vf_tiff_stream *stream, const char *name, const 
 TIFF *vf_tiff_open(struct vf_tiff_stream *stream, const char *name, const char *mode)
 {
     vf_tiff_clear_error(stream);
+    stream->name = name;
     stream->only_reads = mode[0] == 'r';
     TIFF *tif = open_stream(stream, name, mode);
     /* Of this alone libtiff says nothing. */

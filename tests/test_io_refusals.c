@@ -200,6 +200,17 @@ Test(io_refusals, tiles_of_impossible_size)
     }
 }
 
+/* The file's name is told once, by us: a long one left no room for the cause. */
+Test(io_refusals, the_cause_of_a_file_with_a_long_name)
+{
+    char name[256];
+    CHANGED({TIFFTAG_ROWSPERSTRIP, TIFF_LONG, 1, 0});
+    check_refused(sample_path("in.tif"), ": is not a readable TIFF: Bad value 0 for \"RowsPerStrip\"");
+    snprintf(name, sizeof name, "%0240d.tif", 0);
+    cr_assert_eq(rename(sample_path("in.tif"), sample_path(name)), 0);
+    check_refused(sample_path(name), ": is not a readable TIFF: Bad value 0 for \"RowsPerStrip\"");
+}
+
 Test(io_refusals, missing_tags)
 {
     static const uint16_t tags[] = {TIFFTAG_IMAGEWIDTH, TIFFTAG_IMAGELENGTH, TIFFTAG_STRIPOFFSETS};
