@@ -208,8 +208,8 @@ static enum vf_status open_input(struct vf_reader *reader, const char *path, str
     char head[HEAD_BYTES];
     size_t bytes;
     enum vf_status status;
-    reader->fd =
-        strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC);
+    reader->fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                                        : open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
     if (reader->fd < 0 || fstat(reader->fd, &about) != 0)
         return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
     if (S_ISDIR(about.st_mode))

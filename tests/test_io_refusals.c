@@ -2,6 +2,7 @@
  * asked for. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -382,6 +383,19 @@ Test(io_refusals, paths)
     check_refused(path, "TIFF");
     sample_put(path, "II*\0\0\0\0\0", 8);
     check_refused(path, "no page");
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    cr_assert(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+    const char *name = ptsname(terminal);
+    struct vf_writer *writer;
+    struct vf_error error;
+    const struct vf_info result = {
+        .type = VF_U8, .shape = {1, 1, 1, 1, 1}, .page_count = 1, .page_channels = 1};
+    check_refused(name, "is a terminal; redirect");
+    cr_assert_eq(
+        vf_writer_open(&writer, name, VF_FORMAT_TIFF, &result, &(struct vf_output_options){0}, &error),
+        VF_USAGE);
+    cr_assert(strstr(error.text, name) && strstr(error.text, "is a terminal; redirect it"), "%s", error.text);
+    close(terminal);
 }
 
 Test(io_refusals, files_of_other_kinds)
