@@ -357,25 +357,15 @@ out:
     return vf_fail_in(error, status, name);
 }
 
-static enum vf_status write_pages(struct vf_writer *writer, size_t first, size_t count,
-                                  const void *const planes[], int threads, struct vf_error *error)
-{
-    const struct vf_codec *codec = writer->codec;
-    const size_t pages = writer->info.page_count;
-    enum vf_status status = VF_OK;
-    if (first != writer->next_page || first > pages || count > pages - first)
-        return vf_fail(error, VF_FAILED, "page %zu was written out of order", first + 1);
-    if (codec->write_pages != NULL && count > 0)
-        return codec->write_pages(writer, first, count, planes, threads, error);
-    for (size_t i = 0; i < count && status == VF_OK; i++)
-        status = codec->write(writer, first + i, planes + i * writer->info.page_channels, error);
-    return status;
-}
-
 enum vf_status vf_writer_write_pages(struct vf_writer *writer, size_t first, size_t count,
                                      const void *const planes[], int threads, struct vf_error *error)
 {
-    const enum vf_status status = write_pages(writer, first, count, planes, threads, error);
+    const size_t pages = writer->info.page_count;
+    enum vf_status status = VF_OK;
+    if (first != writer->next_page || first > pages || count > pages - first)
+        status = vf_fail(error, VF_FAILED, "page %zu was written out of order", first + 1);
+    else
+        status = writer->codec->write_pages(writer, first, count, planes, threads, error);
     if (status != VF_OK)
         return vf_fail_in(error, status, writer->name);
     writer->next_page += count;

@@ -41,7 +41,7 @@ struct vf_writer {
 struct vf_codec {
     const char *name;
     enum vf_status (*open)(struct vf_reader *reader, struct vf_error *error);
-    /* A page; or several, by several threads. One of the two is NULL; so for writing. */
+    /* A page; or several, by several threads. One of the two is NULL. */
     enum vf_status (*read)(struct vf_reader *reader, size_t page, void *const planes[],
                            struct vf_error *error);
     enum vf_status (*read_pages)(struct vf_reader *reader, size_t first, size_t count, void *const planes[],
@@ -53,8 +53,6 @@ struct vf_codec {
     enum vf_status (*supports)(const struct vf_info *result, enum vf_compression compression,
                                struct vf_error *error);
     enum vf_status (*create)(struct vf_writer *writer, struct vf_error *error);
-    enum vf_status (*write)(struct vf_writer *writer, size_t page, const void *const planes[],
-                            struct vf_error *error);
     enum vf_status (*write_pages)(struct vf_writer *writer, size_t first, size_t count,
                                   const void *const planes[], int threads, struct vf_error *error);
     size_t (*write_bytes)(const struct vf_info *result, int threads); /* NULL: little */

@@ -188,14 +188,13 @@ static void stop_reading(struct png_state *state)
     state->info = state->end_info = NULL;
 }
 
-static enum vf_status understand(struct vf_reader *reader, struct vf_error *error)
+static void understand(struct vf_reader *reader)
 {
     const struct png_state *state = reader->state;
     struct vf_info *info = &reader->info;
     const png_uint_32 width = png_get_image_width(state->png, state->info);
     const png_uint_32 height = png_get_image_height(state->png, state->info);
     const int colour = png_get_color_type(state->png, state->info);
-    size_t bytes;
     info->format = VF_FORMAT_PNG;
     info->compression = VF_COMPRESS_DEFLATE;
     info->type = png_get_bit_depth(state->png, state->info) == 16 ? VF_U16 : VF_U8;
@@ -204,11 +203,7 @@ static enum vf_status understand(struct vf_reader *reader, struct vf_error *erro
     info->rgb = (colour & PNG_COLOR_MASK_COLOR) != 0;
     info->has_alpha = (colour & PNG_COLOR_MASK_ALPHA) != 0;
     info->shape = (struct vf_shape){width, height, 1, info->page_channels, 1};
-    if (!vf_volume_bytes(info->type, &info->shape, &bytes))
-        return vf_fail(error, VF_FAILED, "claims %lu x %lu pixels, more than can be addressed",
-                       (unsigned long)width, (unsigned long)height);
     vf_png_note_chunks(state->png, state->info, info);
-    return VF_OK;
 }
 
 static enum vf_status png_open(struct vf_reader *reader, struct vf_error *error)
@@ -220,8 +215,10 @@ static enum vf_status png_open(struct vf_reader *reader, struct vf_error *error)
     state->reader = reader;
     setvbuf(state->file, NULL, _IOFBF, 1 << 16);
     reader->info.tags = vf_tags_new(error);
-    if (reader->info.tags == NULL || !start_reading(reader, error) || understand(reader, error) != VF_OK ||
-        vf_png_take_tags(state->png, state->info, &reader->info, error) != VF_OK)
+    if (reader->info.tags == NULL || !start_reading(reader, error))
+        return VF_FAILED;
+    understand(reader);
+    if (vf_png_take_tags(state->png, state->info, &reader->info, error) != VF_OK)
         return VF_FAILED;
     reader->info.tags->page_count = 1;
     vf_tags_set_spacing(reader->info.tags, &reader->info);

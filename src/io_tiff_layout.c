@@ -44,8 +44,7 @@ void vf_tiff_layout_get(TIFF *tif, struct vf_tiff_layout *layout)
     TIFFGetFieldDefaulted(tif, TIFFTAG_PLANARCONFIG, &layout->planar);
     TIFFGetFieldDefaulted(tif, TIFFTAG_FILLORDER, &layout->fill_order);
     TIFFGetFieldDefaulted(tif, TIFFTAG_EXTRASAMPLES, &layout->extra_count, &layout->extra);
-    if (!TIFFGetFieldDefaulted(tif, TIFFTAG_COMPRESSION, &layout->scheme))
-        layout->scheme = COMPRESSION_NONE; /* real files lack the tag; uncompressed is what they mean */
+    TIFFGetField(tif, TIFFTAG_COMPRESSION, &layout->scheme); /* none in real files that lack the tag */
     if (!TIFFGetField(tif, TIFFTAG_PHOTOMETRIC, &layout->photometric))
         layout->photometric =
             layout->samples == 3 || layout->samples == 4 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK;

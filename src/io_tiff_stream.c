@@ -123,21 +123,6 @@ static int stream_close(thandle_t handle)
     return 0;
 }
 
-static int no_map(thandle_t handle, void **base, toff_t *size)
-{
-    (void)handle;
-    (void)base;
-    (void)size;
-    return 0;
-}
-
-static void no_unmap(thandle_t handle, void *base, toff_t size)
-{
-    (void)handle;
-    (void)base;
-    (void)size;
-}
-
 /* The first error is the cause; what follows are its consequences. */
 static void keep_message(struct vf_tiff_stream *stream, const char *format, va_list arguments)
 {
@@ -191,7 +176,7 @@ static TIFF *open_stream(struct vf_tiff_stream *stream, const char *name, const 
     TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, stream);
     TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, stream);
     TIFF *tif = TIFFClientOpenExt(name, mode, stream, stream_read, stream_write, stream_seek, stream_close,
-                                  stream_size, no_map, no_unmap, options);
+                                  stream_size, NULL, NULL, options);
     TIFFOpenOptionsFree(options);
     return tif;
 }
@@ -211,7 +196,7 @@ static TIFF *open_stream(struct vf_tiff_stream *stream, const char *name, const 
     TIFFSetWarningHandler(NULL);
     TIFFSetErrorHandlerExt(on_error);
     return TIFFClientOpen(name, mode, stream, stream_read, stream_write, stream_seek, stream_close,
-                          stream_size, no_map, no_unmap);
+                          stream_size, NULL, NULL);
 }
 
 #endif
