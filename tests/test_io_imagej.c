@@ -225,6 +225,7 @@ Test(io_imagej, spacing)
         {"ImageJ=1.5\nunit=cm\nspacing=2\n", 2, 2, 3, {1, 1, 1}, {5, 5, 20}, "mm"},
         {"ImageJ=1.5\nunit=inch\n", 254, 254, 2, {1, 1, 0}, {0.1, 0.1, 0}, "mm"},
         {"ImageJ=1.5\nunit=mm\nzunit=micron\nspacing=500\n", 1, 1, 1, {1, 1, 1}, {1, 1, 0.5}, "mm"},
+        {"ImageJ=1.5\nunit=mm\nyunit=micron\n", 1, 0.002, 1, {1, 1, 0}, {1, 0.5, 0}, "mm"},
         {"ImageJ=1.5\nunit=mm\nzunit=sec\nspacing=500\n", 1, 1, 1, {1, 1, 0}, {1, 1, 0}, "mm"},
         {"ImageJ=1.5\nunit=pixel\nspacing=3\n", 0, 0, 1, {1, 1, 1}, {1, 1, 3}, ""},
         {"ImageJ=1.5\nspacing=3\n", 72, 72, 2, {1, 1, 1}, {1, 1, 3}, ""},
@@ -474,6 +475,19 @@ static const char *lost(enum vf_format format, enum vf_type type, size_t outputs
     vf_info_lost(vf_reader_info(reader), &result, text, sizeof text);
     vf_reader_close(reader);
     return text;
+}
+
+Test(io_imagej, lookup_table_that_is_lost)
+{
+    tiff_sample_write(sample_path("in.tif"), &(struct tiff_sample){.type = VF_U8,
+                                                                   .nx = 6,
+                                                                   .ny = 5,
+                                                                   .photometric = PHOTOMETRIC_PALETTE,
+                                                                   .description = "ImageJ=1.53t\n",
+                                                                   .more = set_lookup_table});
+    cr_assert_str_eq(lost(VF_FORMAT_TIFF, VF_U8, 1), "");
+    cr_assert_str_eq(lost(VF_FORMAT_TIFF, VF_F32, 1), "its lookup table");
+    cr_assert_str_eq(lost(VF_FORMAT_PNG, VF_U8, 1), "its lookup table");
 }
 
 /* What numbers stand for holds while they are the image's; of a gradient's the offset is untrue. */

@@ -23,7 +23,7 @@ static uint16_t bits_at(unsigned bits, size_t page, size_t sample, size_t y, siz
 struct packed {
     unsigned bits, samples;
     bool separate, tiled, big_endian;
-    uint16_t scheme;
+    uint16_t scheme, predictor;
 };
 
 /* One row of a strip or tile, from its highest bit on; 16-bit samples are the machine's. */
@@ -76,6 +76,8 @@ static void write_packed(const struct packed *s)
         TIFFSetField(tif, TIFFTAG_PHOTOMETRIC, s->samples == 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
         TIFFSetField(tif, TIFFTAG_PLANARCONFIG, s->separate ? PLANARCONFIG_SEPARATE : PLANARCONFIG_CONTIG);
         TIFFSetField(tif, TIFFTAG_COMPRESSION, s->scheme);
+        if (s->predictor != 0)
+            TIFFSetField(tif, TIFFTAG_PREDICTOR, s->predictor);
         if (s->tiled) {
             TIFFSetField(tif, TIFFTAG_TILEWIDTH, 16);
             TIFFSetField(tif, TIFFTAG_TILELENGTH, 16);
@@ -112,14 +114,17 @@ static void check_packed(const struct packed *s)
 
 Test(io_layouts, packed_bits)
 {
+    static const uint16_t schemes[] = {COMPRESSION_NONE, COMPRESSION_LZW, COMPRESSION_ADOBE_DEFLATE};
     for (unsigned bits = 9; bits <= 16; bits++)
-        for (int k = 0; k < 32; k++) {
+        for (int k = 0; k < 48; k++) {
             const struct packed s = {.bits = bits,
                                      .samples = k & 1 ? 3 : 1,
                                      .separate = (k & 2) != 0,
                                      .tiled = (k & 4) != 0,
                                      .big_endian = (k & 8) != 0,
-                                     .scheme = k & 16 ? COMPRESSION_LZW : COMPRESSION_NONE};
+                                     .scheme = schemes[k / 16],
+                                     .predictor =
+                                         bits == 16 && k >= 16 && !(k & 8) ? PREDICTOR_FLOATINGPOINT : 0};
             write_packed(&s);
             check_packed(&s);
         }

@@ -547,6 +547,10 @@ Test(io_mrc, supports)
         cr_assert_eq(status == VF_OK, cases[i].words[0] == '\0', "case %zu", i);
         cr_assert(strstr(error.text, cases[i].words), "case %zu: %s", i, error.text);
     }
+    struct vf_error error;
+    const struct vf_info info = {.type = VF_U8, .shape = {1, 1, 1 << 16, 1, 1 << 15}};
+    cr_assert_neq(vf_writer_supports(VF_FORMAT_MRC, &info, VF_COMPRESS_AS_INPUT, &error), VF_OK);
+    cr_assert(strstr(error.text, "2147483647 sections; the result has 2147483648"), "%s", error.text);
 }
 
 /* From TIFF and back: spacing, time points, and bytes, for which the standard has only 16 bits. */

@@ -202,6 +202,19 @@ Test(io_ome, refusals)
     refused("<!DOCTYPE OME SYSTEM \"file:///etc/passwd\">" ROOT "</OME>", 1, "document type");
 }
 
+Test(io_ome, channels_that_do_not_fill_their_pages)
+{
+    tiff_sample_write(sample_path("in.ome.tif"),
+                      &(struct tiff_sample){.type = VF_U8,
+                                            .nx = 6,
+                                            .ny = 5,
+                                            .samples = 2,
+                                            .description = FILE_OF("XYZCT", SIZES(3, 1, 1), "<TiffData/>")});
+    const char *message = sample_refusal(sample_path("in.ome.tif"));
+    cr_assert(strstr(message, "in.ome.tif: its OME-XML gives 3 channels in pages of 2 samples"), "%s",
+              message);
+}
+
 /* Depth, repeats and length have bounds: neither a crash nor a long wait. */
 Test(io_ome, hostile_text)
 {
@@ -364,6 +377,34 @@ Test(io_ome, encoding_of_a_result)
         snprintf(expected, sizeof expected, "PhysicalSizeYUnit=\"%s\"", cases[i].unit);
         says(text, expected);
     }
+}
+
+/* The parser's own memory grows with what is written without a break. */
+Test(io_ome, long_names)
+{
+    enum { LENGTH = 100000, ROOM = LENGTH + 1000 };
+    char *name = malloc(LENGTH + 1), *xml = malloc(ROOM);
+    const char *description;
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    for (size_t i = 0; i < LENGTH; i++)
+        name[i] = (char)('a' + i % 23);
+    name[LENGTH] = '\0';
+    snprintf(xml, ROOM,
+             ROOT "<Image ID=\"Image:0\"><Pixels ID=\"P\" DimensionOrder=\"XYZCT\" Type=\"uint16\" " SIZES(
+                 1, 1, 1) "><Channel ID=\"C\" Name=\"%s\"/><TiffData/></Pixels></Image></OME>",
+             name);
+    write_file(xml, 1);
+    sample_copy(sample_path("in.ome.tif"), sample_path("out.ome.tif"), VF_COMPRESS_AS_INPUT);
+    sample_read(sample_path("out.ome.tif"), &reader, &volume);
+    check_plane(&volume, 0, 0, 0, 0);
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+    TIFF *tif = TIFFOpen(sample_path("out.ome.tif"), "r");
+    cr_assert(TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &description) && strstr(description, name));
+    TIFFClose(tif);
+    free(name);
+    free(xml);
 }
 
 /* A data set of a file for each image, all of which describe all: the one that is in this file is read, and

@@ -526,6 +526,30 @@ Test(io_png, scale)
     }
 }
 
+/* sCAL of an angle, as of the sky. */
+Test(io_png, scale_that_is_no_length)
+{
+    const struct png_sample s = {
+        .colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .scale = {1e-6, 1e-6}, .nx = 5, .ny = 4};
+    struct vf_reader *reader;
+    struct vf_error error;
+    size_t size;
+    png_sample_write(sample_path("in.png"), &s);
+    unsigned char *file = sample_get(sample_path("in.png"), &size);
+    unsigned char *chunk = memmem(file, size, "sCAL", 4);
+    cr_assert_not_null(chunk);
+    const png_uint_32 bytes = 4 + png_get_uint_32(chunk - 4);
+    chunk[4] = PNG_SCALE_RADIAN;
+    png_save_uint_32(chunk + bytes, (png_uint_32)crc32(0, chunk, bytes));
+    sample_put(sample_path("in.png"), file, size);
+    free(file);
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.png"), &error), VF_OK);
+    cr_assert_not(vf_reader_info(reader)->spacing_known[0]);
+    cr_assert_str_eq(vf_reader_info(reader)->note,
+                     "its scale (sCAL) is not a pixel size in metres and is not kept");
+    vf_reader_close(reader);
+}
+
 /* ImageJ names its unit where PNG has no place for it. */
 Test(io_png, spacing_of_imagej)
 {

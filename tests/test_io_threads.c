@@ -185,6 +185,51 @@ Test(io_threads, reading)
     }
 }
 
+/* A reader and a writer that have threads are given more of them later. */
+Test(io_threads, more_than_before)
+{
+    const struct vf_output_options options = {.compression = VF_COMPRESS_LZW};
+    struct vf_reader *reader;
+    struct vf_writer *writer;
+    struct vf_volume expected, volume;
+    struct vf_info result;
+    struct vf_error error;
+    size_t bytes, sizes[2];
+    tiff_sample_write(
+        sample_path("in.tif"),
+        &(struct tiff_sample){
+            .type = VF_U16, .nx = 700, .ny = 601, .pages = 8, .rows = 50, .scheme = COMPRESSION_LZW});
+    sample_read(sample_path("in.tif"), &reader, &expected);
+    const struct vf_info *info = vf_reader_info(reader);
+    vf_info_for_result(info, VF_FORMAT_TIFF, info->type, 1, &result);
+    sample_write_volume(sample_path("one.tif"), &result, &expected, &options);
+    cr_assert_eq(vf_volume_alloc(&volume, info->type, &info->shape, "input", &error), VF_OK);
+    void **planes = planes_of(info, &volume);
+    cr_assert_eq(vf_writer_open(&writer, sample_path("out.tif"), VF_FORMAT_TIFF, &result, &options, &error),
+                 VF_OK);
+    for (size_t page = 0; page < 8; page += 2) {
+        const int threads = 2 + 2 * (int)page;
+        cr_assert_eq(vf_reader_read_pages(reader, page, 2, planes + page, threads, &error), VF_OK, "%s",
+                     error.text);
+        cr_assert_eq(
+            vf_writer_write_pages(writer, page, 2, (const void *const *)planes + page, threads, &error),
+            VF_OK, "%s", error.text);
+    }
+    cr_assert_eq(vf_writer_finish(writer, &error), VF_OK, "%s", error.text);
+    vf_writer_close(writer);
+    vf_volume_bytes(info->type, &info->shape, &bytes);
+    cr_assert_eq(memcmp(expected.data, volume.data, bytes), 0);
+    char *one = sample_get(sample_path("one.tif"), &sizes[0]);
+    char *out = sample_get(sample_path("out.tif"), &sizes[1]);
+    cr_assert(sizes[0] == sizes[1] && memcmp(one, out, sizes[0]) == 0);
+    free(one);
+    free(out);
+    free(planes);
+    vf_volume_free(&volume);
+    vf_volume_free(&expected);
+    vf_reader_close(reader);
+}
+
 /* As ImageJ's one directory: parts of a plane are read where they belong. */
 Test(io_threads, reading_one_strip)
 {

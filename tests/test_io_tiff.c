@@ -141,6 +141,20 @@ Test(io_tiff, many_channels)
     round_trip(&(struct tiff_sample){.type = VF_U8, .nx = 11, .ny = 7, .samples = 9, .separate = true});
 }
 
+/* What TIFF has no number for. */
+Test(io_tiff, too_many_channels_or_pages)
+{
+    struct vf_error error;
+    struct vf_info info = {
+        .type = VF_U8, .shape = {1, 1, 1, 65536, 1}, .page_count = 1, .page_channels = 65536};
+    cr_assert_neq(vf_writer_supports(VF_FORMAT_TIFF, &info, VF_COMPRESS_NONE, &error), VF_OK);
+    cr_assert(strstr(error.text, "at most 65535 channels; the result has 65536"), "%s", error.text);
+    info.page_channels = 1;
+    info.page_count = (size_t)UINT32_MAX + 1;
+    cr_assert_neq(vf_writer_supports(VF_FORMAT_TIFF, &info, VF_COMPRESS_NONE, &error), VF_OK);
+    cr_assert(strstr(error.text, "at most 4294967295 pages; the result has 4294967296"), "%s", error.text);
+}
+
 Test(io_tiff, min_is_white_stays_as_stored)
 {
     struct tiff_sample s = {.type = VF_U8, .nx = 9, .ny = 5, .photometric = UINT16_MAX};
