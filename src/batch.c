@@ -364,12 +364,15 @@ static enum vf_status try_path(const char *path, struct vf_error *error)
     char *there = vf_strdup(path, error), *parent = there;
     if (there == NULL)
         return VF_FAILED;
-    do
+    int cause;
+    do {
         parent = dirname(parent);
-    while (stat(parent, &entry) != 0 && (errno == ENOENT || errno == ENOTDIR));
-    int cause = access(parent, W_OK | X_OK) == 0 ? 0 : errno;
+        cause = stat(parent, &entry) == 0 ? 0 : errno;
+    } while (cause == ENOENT || cause == ENOTDIR);
     if (cause == 0 && !S_ISDIR(entry.st_mode))
         cause = ENOTDIR;
+    if (cause == 0 && access(parent, W_OK | X_OK) != 0)
+        cause = errno;
     vf_free(there);
     return cause == 0 ? VF_OK
                       : vf_fail(error, VF_FAILED, "--out-dir=%.200s: cannot create the directory: %s", path,

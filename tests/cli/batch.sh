@@ -528,6 +528,8 @@ test_dry_runs_say_what_is_to_be_done() {
     says "d/a.png: exists; remove it"
     expect 1 -f gaussian --dry-run --out-dir a.png a.png
     says "--out-dir=a.png: is not a directory"
+    expect 1 -f gaussian --dry-run --out-dir a.png/d/e a.png
+    says "--out-dir=a.png/d/e: cannot create the directory: Not a directory"
     expect 0 -f gaussian --dry-run --tree --out-dir e/ a.png
     [ ! -e e ]
     diff -r before d
