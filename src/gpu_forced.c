@@ -158,7 +158,5 @@ enum vf_status vf_forced_read(const char *text, struct vf_forced_list *list, str
         enum vf_status status = read_entry(&at, &list->entry[list->count++], error);
         if (status != VF_OK || *at == '\0')
             return status;
-        if (*at != ',')
-            return vf_fail(error, VF_USAGE, "--scheme %s: expected %s", text, grammar);
     }
 }

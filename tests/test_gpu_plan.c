@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "kernel_source.h"
@@ -295,6 +296,34 @@ Test(gpu_plan, forced_words_are_read)
     cr_expect_eq(list.entry[1].interior, 0);
     cr_expect_eq(list.entry[2].config.stream, 64);
     cr_expect_eq(list.entry[2].fuse, 3);
+}
+
+Test(gpu_plan, forced_words_that_are_too_long_or_too_many)
+{
+    static const struct {
+        const char *format, *words;
+    } cases[] = {
+        {"GX=%s", ": expected "},
+        {"%s=big-tile", ": expected "},
+        {"big-tile:%s=1", "--scheme big-tile: key=value must follow ':'"},
+        {"big-tile:block=%s", "--scheme big-tile: the value of block is too long"},
+    };
+    struct vf_forced_list list;
+    struct vf_error error;
+    char text[4096], word[101] = "";
+    memset(word, '1', sizeof word - 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(text, sizeof text, cases[i].format, word);
+        cr_assert_eq(vf_forced_read(text, &list, &error), VF_USAGE);
+        cr_expect(strstr(error.text, cases[i].words), "case %zu: %s", i, error.text);
+    }
+    size_t used = (size_t)snprintf(text, sizeof text, "big-tile");
+    for (int i = 1; i < VF_MAX_FORCED; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, ",big-tile");
+    cr_assert_eq(vf_forced_read(text, &list, &error), VF_OK, "%s", error.text);
+    snprintf(text + used, sizeof text - used, ",big-tile");
+    cr_assert_eq(vf_forced_read(text, &list, &error), VF_USAGE);
+    cr_expect_str_eq(error.text, "--scheme: more than 32 schemes");
 }
 
 Test(gpu_plan, forced_schemes_hold)
