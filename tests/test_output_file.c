@@ -368,6 +368,19 @@ Test(output_file, terminal)
     close(terminal);
 }
 
+/* Where file systems know no files without names, it loses its name at once. */
+Test(output_file, nameless_by_removal)
+{
+    struct stat about;
+    setenv("TMPDIR", sample_path(""), 1);
+    refuse_nameless();
+    const int fd = vf_nameless_file(&error);
+    cr_assert(fd >= 0, "%s", error.text);
+    cr_assert(fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_nlink == 0);
+    cr_assert_eq(sample_file_count(), 0);
+    close(fd);
+}
+
 static void *read_fifo(void *path)
 {
     static char text[16];

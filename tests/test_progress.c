@@ -1,0 +1,118 @@
+/* The line that says how far the work is, on a terminal and elsewhere. */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "io_samples.h"
+#include "progress.h"
+
+TestSuite(progress, .init = samples_begin, .fini = samples_end, .timeout = 60);
+
+static void wait_ms(long ms)
+{
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
+static int own_stderr;
+
+static void redirect(int fd)
+{
+    fflush(stderr);
+    own_stderr = dup(STDERR_FILENO);
+    cr_assert(fd >= 0 && own_stderr >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+}
+
+static void restore(void)
+{
+    dup2(own_stderr, STDERR_FILENO);
+    close(own_stderr);
+}
+
+/* The texts in their order, whatever numbers of seconds are between them. */
+static void check_order(const char *text, const char *const parts[])
+{
+    const char *at = text;
+    for (; *parts != NULL; parts++) {
+        const char *found = strstr(at, *parts);
+        cr_assert_not_null(found, "no \"%s\" in: %s", *parts, at);
+        at = found + strlen(*parts);
+    }
+    cr_assert_str_eq(at, "");
+}
+
+/* Nothing for half a second; then it is drawn over and over, and gone before a message and at the end. */
+Test(progress, terminal)
+{
+    struct vf_progress_line line;
+    char text[1024] = "";
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0)
+        cr_skip_test("no terminals here");
+    const int slave = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+    redirect(slave);
+    vf_progress_begin(&line, VF_PROGRESS_AUTO, "filtering", 200);
+    vf_progress_add(&line, 50);
+    vf_progress_clear(&line);
+    wait_ms(550);
+    vf_progress_add(&line, 50);
+    vf_progress_clear(&line);
+    vf_progress_clear(&line);
+    wait_ms(150);
+    vf_progress_add(&line, 50);
+    wait_ms(150);
+    vf_progress_add(&line, 100); /* more than was said */
+    vf_progress_end(&line);
+    restore();
+    close(slave);
+    for (ssize_t used = 0, got; (got = read(terminal, text + used, sizeof text - 1 - (size_t)used)) > 0;)
+        used += got;
+    const char *const parts[] = {"\rfiltering:  50%, ",
+                                 " s left\033[K",
+                                 "\r\033[K",
+                                 "\rfiltering:  75%, ",
+                                 " s left\033[K",
+                                 "\rfiltering: 250 done, ",
+                                 " s\033[K",
+                                 "\r\033[K",
+                                 NULL};
+    check_order(text, parts);
+    cr_assert_eq(text[0], '\r');
+    close(terminal);
+}
+
+/* Elsewhere whole lines, one a second at most, if asked for. */
+Test(progress, lines)
+{
+    struct vf_progress_line line;
+    size_t size;
+    const int file = open(sample_path("lines"), O_RDWR | O_CREAT, 0600);
+    redirect(file);
+    vf_progress_begin(&line, VF_PROGRESS_AUTO, "silent", 1);
+    vf_progress_add(&line, 1);
+    vf_progress_end(&line);
+    vf_progress_begin_files(&line, VF_PROGRESS_ALWAYS, 3, 1, 3000000);
+    vf_progress_file_done(&line, 500000);
+    wait_ms(1050);
+    vf_progress_add(&line, 2000000);
+    wait_ms(1050);
+    vf_progress_add(&line, 1000000); /* more than was said */
+    vf_progress_end(&line);
+    restore();
+    close(file);
+    char *text = sample_get(sample_path("lines"), &size);
+    text[size] = '\0';
+    const char *const parts[] = {"volfilter: 2 of 3 files, ",
+                                 " MB/s, ",
+                                 " s left\n",
+                                 "volfilter: 2 of 3 files, ",
+                                 " MB/s, total unknown\n",
+                                 "volfilter: 2 of 3 files, ",
+                                 " s\n",
+                                 NULL};
+    check_order(text, parts);
+    cr_assert_eq(strncmp(text, "volfilter: ", 11), 0);
+    free(text);
+}
