@@ -1,7 +1,9 @@
-/* What control groups allow, from files as Linux has them. */
+/* What control groups and limits allow, from files as Linux has them. */
 #include <criterion/criterion.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "io_samples.h"
@@ -19,6 +21,22 @@ static size_t groups_free(const char *membership)
 {
     put("membership", membership);
     return vf_memory_groups_free(sample_path("membership"), sample_path("."));
+}
+
+/* ulimit -v */
+Test(memory, limit_of_addresses)
+{
+    char line[256];
+    unsigned long long taken = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    cr_assert_not_null(file);
+    while (taken == 0 && fgets(line, sizeof line, file) != NULL)
+        sscanf(line, "VmSize: %llu kB", &taken);
+    fclose(file);
+    const struct rlimit limit = {(taken << 10) + (64 << 20), RLIM_INFINITY};
+    cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    const size_t left = vf_memory_free();
+    cr_expect(left > 32 << 20 && left <= 64 << 20, "%zu", left);
 }
 
 Test(memory, groups_of_version_2)
