@@ -98,15 +98,13 @@ static void range_text(const struct vf_param *param, char *text, size_t room)
 {
     char low[VF_NUMBER_TEXT], high[VF_NUMBER_TEXT];
     const char *unit = param->unit != NULL ? param->unit : "";
-    bool above = param->min > -UNBOUNDED, below = param->max < UNBOUNDED;
-    vf_number_text(low, above ? param->min : 0);
+    const bool below = param->max < UNBOUNDED;
+    vf_number_text(low, param->min);
     vf_number_text(high, below ? param->max : 0);
-    if (above && below)
+    if (below)
         snprintf(text, room, "from %s to %s%s%s", low, high, unit[0] ? " " : "", unit);
-    else if (above)
-        snprintf(text, room, "of at least %s%s%s", low, unit[0] ? ", in " : "", unit);
     else
-        snprintf(text, room, "of any size%s%s", unit[0] ? ", in " : "", unit);
+        snprintf(text, room, "of at least %s%s%s", low, unit[0] ? ", in " : "", unit);
 }
 
 static void threshold_allowed(const struct vf_param *param, const char *range, char *text, size_t room)
