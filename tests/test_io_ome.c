@@ -350,6 +350,17 @@ Test(io_ome, units_stay_as_written)
     }
 }
 
+Test(io_ome, another_size_has_the_unit_of_the_file)
+{
+    write_file(FILE_OF("XYZCT",
+                       "PhysicalSizeX=\"200\" PhysicalSizeXUnit=\"nm\" PhysicalSizeY=\"200\" "
+                       "PhysicalSizeYUnit=\"nm\" " SIZES(2, 1, 1),
+                       "<TiffData/>"),
+               2);
+    says(describe_result(VF_U16, 1, 300),
+         " PhysicalSizeX=\"300\" PhysicalSizeXUnit=\"nm\" PhysicalSizeY=\"200\" PhysicalSizeYUnit=\"nm\"");
+}
+
 /* Bio-Formats takes no reference by number: there are some only where the encoding asks for them. */
 Test(io_ome, encoding_of_a_result)
 {

@@ -239,6 +239,9 @@ test_info() {
     prints '"format": "PNG"'
     prints '"nx": 550'
     prints '"note": null'
+    tiff 4 4 12 >packed.tif
+    expect 0 info packed.tif
+    prints "uint16, stored in 12 bits"
 }
 
 # word NUMBER..., little-endian.
@@ -310,6 +313,8 @@ test_mrc_of_half_floats() {
     expect 0 -f gaussian --dtype uint16 "$SMALL" half.mrc
     byte 12 | dd of=half.mrc bs=1 seek=12 conv=notrunc 2>err
     has half.mrc half_floats true
+    expect 0 info half.mrc
+    prints "float32, stored as float16"
     expect 0 -f gaussian half.mrc keeps.mrc
     has keeps.mrc half_floats true
     for chain in gradient gradient,gaussian; do
