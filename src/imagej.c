@@ -229,7 +229,7 @@ static void print_description(FILE *out, const char *description, const struct v
     const bool values_kept = tags != NULL && vf_tags_values_kept(tags, result);
     const bool shape_kept = tags != NULL && vf_tags_shape_kept(tags, result);
     char key[32], value[64];
-    if (description == NULL)
+    if (description == NULL || strncmp(description, "ImageJ=", 7) != 0)
         description = "ImageJ=1.11a\n"; /* what ImageJ-style writers say that are not ImageJ */
     const char *rest = next_line(description, key, value);
     fprintf(out, "ImageJ=%s\n", value);

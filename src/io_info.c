@@ -62,6 +62,18 @@ static bool suits_imagej(const struct vf_info *input)
     return input->shape.nc == 1 && input->shape.nz > 1 && input->spacing_known[2] && !described;
 }
 
+/* Time points that tifffile noted of an array which the result is not. */
+static bool loses_times(const struct vf_info *input, const struct vf_info *result)
+{
+    return input->shape.nt > 1 && !(input->tags != NULL && vf_tags_layout_kept(input->tags, result));
+}
+
+/* ImageJ has RGB of 8 and 16 bits only; an alpha stays beside what it belongs to. */
+static bool suits_imagej_page(const struct vf_info *result)
+{
+    return result->has_alpha || (result->rgb && vf_type_size(result->type) <= 2);
+}
+
 void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum vf_type type,
                         size_t outputs_per_channel, struct vf_info *result)
 {
@@ -87,7 +99,7 @@ void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum
     if (format != VF_FORMAT_TIFF)
         result->metadata = VF_META_PLAIN;
     else if (input->format == VF_FORMAT_MRC ||
-             (input->metadata == VF_META_PLAIN && (suits_imagej(input) || (input->shape.nt > 1 && !same))))
+             (input->metadata == VF_META_PLAIN && (suits_imagej(input) || loses_times(input, result))))
         result->metadata = VF_META_IMAGEJ; /* which can say the spacing of planes, and time points */
     if (result->metadata != VF_META_OME)
         result->page_order[0] = '\0';
@@ -95,9 +107,8 @@ void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum
         result->compression = format == VF_FORMAT_PNG ? VF_COMPRESS_DEFLATE : VF_COMPRESS_NONE;
     if (result->metadata == VF_META_PLAIN)
         result->page_channels = result->shape.nc;
-    else if (!same) {
-        result->page_channels = 1; /* ImageJ has RGB of 8 and 16 bits only; any type goes as a channel of its
-                                      own, in OME-TIFF too */
+    else if (!same || (input->metadata == VF_META_PLAIN && !suits_imagej_page(result))) {
+        result->page_channels = 1; /* any type goes as a channel of its own, in OME-TIFF too */
         result->rgb = false;
     }
     result->page_count = result->shape.nc / result->page_channels * result->shape.nz * result->shape.nt;

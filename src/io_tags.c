@@ -164,6 +164,12 @@ bool vf_tags_spacing_kept(const struct vf_tags *tags, const struct vf_info *resu
     return strcmp(tags->unit, result->unit) == 0;
 }
 
+bool vf_tags_layout_kept(const struct vf_tags *tags, const struct vf_info *result)
+{
+    return vf_tags_type_kept(tags, result) && vf_tags_shape_kept(tags, result) && !tags->planar_separate &&
+           tags->page_count == result->page_count;
+}
+
 bool vf_resolution_spacing(double resolution, uint16_t unit, double *millimetres)
 {
     double unit_millimetres = unit == RESUNIT_INCH ? 25.4 : unit == RESUNIT_CENTIMETER ? 10 : 0;

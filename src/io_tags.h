@@ -87,6 +87,11 @@ bool vf_tags_values_kept(const struct vf_tags *tags, const struct vf_info *resul
 bool vf_tags_shape_kept(const struct vf_tags *tags, const struct vf_info *result);
 bool vf_tags_spacing_kept(const struct vf_tags *tags, const struct vf_info *result);
 
+/* Whether a description that states the shape of the whole file, as OME-XML and tifffile's JSON do, is true
+ * of a plain result: not with another type or other channels, in pages that the file has no directories for,
+ * or of samples that come in another order. */
+bool vf_tags_layout_kept(const struct vf_tags *tags, const struct vf_info *result);
+
 /* The spacing that a resolution says, in mm; false where it says none: no unit, no positive number, or the 72
  * and 96 dpi (and 1) that programs write when they know nothing. */
 bool vf_resolution_spacing(double resolution, uint16_t unit, double *millimetres);

@@ -175,8 +175,6 @@ static bool write_texts(TIFF *tif, const struct vf_tags *tags)
     return true;
 }
 
-/* OME-XML and tifffile's JSON state the shape of the whole file, which a result of another shape, order of
- * samples or type is not. */
 static bool states_layout(const char *description)
 {
     return strstr(description, "<OME") != NULL || strncmp(description, "{\"shape\"", 8) == 0;
@@ -192,9 +190,7 @@ static bool write_page_text(TIFF *tif, const struct vf_info *result, size_t page
     } else if (tags != NULL && page == 0 && vf_tags_text(tags, TIFFTAG_IMAGEDESCRIPTION) != NULL) {
         description = vf_tags_text(tags, TIFFTAG_IMAGEDESCRIPTION)->text;
     }
-    if (description != NULL && states_layout(description) &&
-        !(vf_tags_type_kept(tags, result) && vf_tags_shape_kept(tags, result) && !tags->planar_separate &&
-          tags->page_count == result->page_count))
+    if (description != NULL && states_layout(description) && !vf_tags_layout_kept(tags, result))
         description = NULL;
     return (description == NULL || TIFFSetField(tif, TIFFTAG_IMAGEDESCRIPTION, description)) &&
            (name == NULL || TIFFSetField(tif, TIFFTAG_PAGENAME, name));

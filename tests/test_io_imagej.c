@@ -126,6 +126,51 @@ Test(io_imagej, results_of_arrays_along_time)
     }
 }
 
+/* Samples of a page that are planes of their own come side by side in a result, which is not the array
+ * either: its channels have pages of their own, unless they are colours that ImageJ has. */
+Test(io_imagej, results_of_separate_planes_along_time)
+{
+    static const struct {
+        enum vf_type type;
+        uint16_t samples, photometric;
+        size_t page_channels;
+    } cases[] = {{VF_U8, 2, PHOTOMETRIC_MINISBLACK, 1},
+                 {VF_F32, 3, PHOTOMETRIC_RGB, 1},
+                 {VF_U16, 3, PHOTOMETRIC_RGB, 3},
+                 {VF_U8, 4, PHOTOMETRIC_RGB, 4}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct vf_reader *reader;
+        struct vf_volume input, output;
+        char description[80];
+        snprintf(description, sizeof description, "{\"shape\": [4, %u, 5, 6], \"axes\": \"TCYX\"}",
+                 cases[i].samples);
+        tiff_sample_write(sample_path("in.tif"), &(struct tiff_sample){.type = cases[i].type,
+                                                                       .nx = 6,
+                                                                       .ny = 5,
+                                                                       .pages = 4,
+                                                                       .samples = cases[i].samples,
+                                                                       .photometric = cases[i].photometric,
+                                                                       .separate = true,
+                                                                       .description = description});
+        sample_copy(sample_path("in.tif"), sample_path("out.tif"), VF_COMPRESS_AS_INPUT);
+        sample_read(sample_path("in.tif"), &reader, &input);
+        vf_reader_close(reader);
+        sample_read(sample_path("out.tif"), &reader, &output);
+        const struct vf_info *info = vf_reader_info(reader);
+        cr_expect(info->metadata == VF_META_IMAGEJ && info->shape.nt == 4 && info->shape.nz == 1, "case %zu",
+                  i);
+        cr_expect_eq(info->shape.nc, cases[i].samples, "case %zu", i);
+        cr_expect_eq(info->page_channels, cases[i].page_channels, "case %zu", i);
+        cr_expect_eq(info->has_alpha, cases[i].samples == 4, "case %zu", i);
+        size_t bytes;
+        cr_assert(vf_volume_bytes(input.type, &input.shape, &bytes));
+        cr_expect_arr_eq(input.data, output.data, bytes, "case %zu", i);
+        vf_reader_close(reader);
+        vf_volume_free(&output);
+        vf_volume_free(&input);
+    }
+}
+
 Test(io_imagej, shapes)
 {
     static const struct {

@@ -76,6 +76,25 @@ Test(io_imagej_planes, single_directory_of_tifffile)
     TIFFClose(tif);
 }
 
+/* The result, with its directory for each time point, is an ImageJ stack. */
+Test(io_imagej_planes, single_directory_of_tifffile_along_time)
+{
+    struct vf_reader *reader;
+    struct vf_error error;
+    put_single_directory("{\"shape\": [4, 5, 6], \"axes\": \"TYX\", \"truncated\": true}", 4, 1,
+                         COMPRESSION_NONE);
+    sample_copy(sample_path("in.tif"), sample_path("out.tif"), VF_COMPRESS_AS_INPUT);
+    cr_assert_eq(vf_reader_open(&reader, sample_path("out.tif"), &error), VF_OK, "%s", error.text);
+    const struct vf_info *info = vf_reader_info(reader);
+    cr_assert(info->metadata == VF_META_IMAGEJ && info->shape.nt == 4 && info->shape.nz == 1);
+    char *description;
+    TIFF *tif = TIFFOpen(sample_path("out.tif"), "r");
+    cr_assert(TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &description));
+    cr_expect_str_eq(description, "ImageJ=1.11a\nimages=4\nframes=4\n");
+    TIFFClose(tif);
+    vf_reader_close(reader);
+}
+
 /* That each page is one strip, and where the strips are: one after the other, before the second directory. */
 static void check_planes_together(const char *path, uint32_t pages, uint64_t page_bytes)
 {
