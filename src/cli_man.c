@@ -251,7 +251,7 @@ static const char after_filters[] =
     "its pages have descriptions or names. So does a result of the time points that tifffile noted, if it "
     "has "
     "another type\n"
-    "or more channels than they have.\n"
+    "or more channels than they have, or their channels were separate planes.\n"
     "OME\\-TIFF pages keep their order; ImageJ pages are written in the order channel, slice, frame.\n"
     "Files written with \\fB\\-\\-compress zstd\\fR can be read by libtiff and tifffile, but not by ImageJ "
     "or Bio\\-Formats.\n"

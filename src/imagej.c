@@ -94,7 +94,12 @@ static bool is_calibration(const char *key)
            (key[0] == 'c' && key[1] >= '0' && key[1] <= '9' && key[2] == '\0');
 }
 
-bool vf_imagej_is_calibrated(const char *description)
+static bool is_interval(const char *key)
+{
+    return strcmp(key, "finterval") == 0;
+}
+
+static bool has_line(const char *description, bool (*is_it)(const char *key))
 {
     struct vf_imagej ignored;
     char key[32], value[64];
@@ -103,9 +108,19 @@ bool vf_imagej_is_calibrated(const char *description)
         return false;
     while (*description != '\0') {
         description = next_line(description, key, value);
-        any = any || is_calibration(key);
+        any = any || is_it(key);
     }
     return any;
+}
+
+bool vf_imagej_is_calibrated(const char *description)
+{
+    return has_line(description, is_calibration);
+}
+
+bool vf_imagej_has_interval(const char *description)
+{
+    return has_line(description, is_interval);
 }
 
 void vf_imagej_set_shape(const struct vf_imagej *imagej, size_t pages, struct vf_info *info)

@@ -19,6 +19,9 @@ bool vf_imagej_parse(const char *description, struct vf_imagej *imagej);
  * Allows NULL. */
 bool vf_imagej_is_calibrated(const char *description);
 
+/* Whether it says how much time there is between frames. Allows NULL. */
+bool vf_imagej_has_interval(const char *description);
+
 /* Fills in channels, slices, frames of `pages` pages of page_channels samples; plain z where the counts do
  * not agree with the pages. */
 void vf_imagej_set_shape(const struct vf_imagej *imagej, size_t pages, struct vf_info *info);

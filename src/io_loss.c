@@ -33,6 +33,8 @@ static void add_number_losses(const struct words *words, const struct vf_info *i
     }
     if (result->format == VF_FORMAT_TIFF && input->format != VF_FORMAT_TIFF && result->type == VF_I8)
         add(words, "the sign of values in ImageJ, which reads int8 as unsigned (--dtype int16 keeps it)");
+    if (input->min_is_white && !(result->min_is_white && result->format == VF_FORMAT_TIFF))
+        add(words, "that 0 is white");
     if (result->format == VF_FORMAT_TIFF && result->metadata == VF_META_PLAIN && result->spacing_known[2] &&
         result->shape.nz > 1)
         add(words, "the distance between planes (only ImageJ TIFF, OME-TIFF and MRC can store it)");
@@ -52,6 +54,8 @@ static void add_ome_losses(const struct words *words, const struct vf_ome *ome, 
     }
     if (planes && !same)
         add(words, "times and positions of planes");
+    if (ome->has_channel_settings && !same)
+        add(words, "colours and settings of channels");
     if (images)
         add(words, "its other images");
 }
@@ -127,6 +131,32 @@ static bool has_lost_position(const struct vf_tags *tags, const struct vf_info *
     return any;
 }
 
+/* Whether tifffile's note of an array says more than what is read of it. */
+static bool says_more_than_shape(const char *description)
+{
+    static const char axes[] = ", \"axes\": \"", truncated[] = ", \"truncated\": true";
+    const char *at = strchr(description, ']');
+    if (at == NULL)
+        return true;
+    at++;
+    if (strncmp(at, axes, sizeof axes - 1) == 0)
+        at += sizeof axes + strcspn(at + sizeof axes - 1, "\"");
+    if (strncmp(at, truncated, sizeof truncated - 1) == 0)
+        at += sizeof truncated - 1;
+    return strcmp(at, "}") != 0;
+}
+
+static bool has_lost_description(const struct vf_tags *tags, const struct vf_info *result)
+{
+    const char *description = vf_tags_page_description(tags);
+    if (result->format == VF_FORMAT_MRC)
+        return description != NULL || vf_tags_text(tags, TIFFTAG_IMAGEDESCRIPTION) != NULL;
+    const bool kept = result->format == VF_FORMAT_PNG ||
+                      (result->metadata == VF_META_PLAIN && vf_tags_layout_kept(tags, result));
+    return description != NULL && vf_tags_states_layout(description) && !kept &&
+           says_more_than_shape(description);
+}
+
 static void add_text_losses(const struct words *words, const struct vf_tags *tags,
                             const struct vf_info *result)
 {
@@ -140,8 +170,7 @@ static void add_text_losses(const struct words *words, const struct vf_tags *tag
         others = others || (text->tag == 0 && !is_text_kept(text, result));
     if (has_lost_page_name(tags, result))
         add(words, "PageName");
-    if (result->format == VF_FORMAT_MRC &&
-        (vf_tags_page_description(tags) != NULL || vf_tags_text(tags, TIFFTAG_IMAGEDESCRIPTION) != NULL))
+    if (has_lost_description(tags, result))
         add(words, "descriptions");
     if (others)
         add(words, "other texts");
@@ -167,6 +196,9 @@ void vf_info_lost(const struct vf_info *input, const struct vf_info *result, cha
     if (tags->pages != NULL && tags->page_count > 0 && vf_imagej_is_calibrated(tags->pages[0].description) &&
         !(kept && !result->derived && result->metadata == VF_META_IMAGEJ))
         add(&words, "the calibration of its values (ImageJ)");
+    if (tags->pages != NULL && tags->page_count > 0 && input->shape.nt > 1 &&
+        vf_imagej_has_interval(tags->pages[0].description) && result->metadata != VF_META_IMAGEJ)
+        add(&words, "the time between frames");
     if (tags->icc != NULL && !(kept && result->format != VF_FORMAT_MRC))
         add(&words, "its colour profile");
     add_text_losses(&words, tags, result);

@@ -164,6 +164,11 @@ bool vf_tags_spacing_kept(const struct vf_tags *tags, const struct vf_info *resu
     return strcmp(tags->unit, result->unit) == 0;
 }
 
+bool vf_tags_states_layout(const char *description)
+{
+    return strstr(description, "<OME") != NULL || strncmp(description, "{\"shape\"", 8) == 0;
+}
+
 bool vf_tags_layout_kept(const struct vf_tags *tags, const struct vf_info *result)
 {
     return vf_tags_type_kept(tags, result) && vf_tags_shape_kept(tags, result) && !tags->planar_separate &&

@@ -19,6 +19,7 @@ struct vf_file_text {
 /* What one page of a TIFF says of itself; NULL where it says nothing. */
 struct vf_page_text {
     char *description, *name;
+    char date_time[32];   /* "" for none */
     bool has_position[2]; /* x, y of the page on the stage, in the resolution's unit */
     float position[2];
 };
@@ -87,9 +88,10 @@ bool vf_tags_values_kept(const struct vf_tags *tags, const struct vf_info *resul
 bool vf_tags_shape_kept(const struct vf_tags *tags, const struct vf_info *result);
 bool vf_tags_spacing_kept(const struct vf_tags *tags, const struct vf_info *result);
 
-/* Whether a description that states the shape of the whole file, as OME-XML and tifffile's JSON do, is true
- * of a plain result: not with another type or other channels, in pages that the file has no directories for,
- * or of samples that come in another order. */
+/* Whether a description states the shape of the whole file, as OME-XML and tifffile's JSON do; and whether
+ * that is true of a plain result: not with another type or other channels, in pages that the file has no
+ * directories for, or of samples that come in another order. */
+bool vf_tags_states_layout(const char *description);
 bool vf_tags_layout_kept(const struct vf_tags *tags, const struct vf_info *result);
 
 /* The spacing that a resolution says, in mm; false where it says none: no unit, no positive number, or the 72

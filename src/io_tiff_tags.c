@@ -97,7 +97,10 @@ enum vf_status vf_tiff_tags_read(TIFF *tif, struct vf_tags *tags, struct vf_erro
 
 enum vf_status vf_tiff_page_text_read(TIFF *tif, struct vf_page_text *text, struct vf_error *error)
 {
-    const char *description = NULL, *name = NULL;
+    const char *description = NULL, *name = NULL, *date_time = NULL;
+    if (TIFFGetField(tif, TIFFTAG_DATETIME, &date_time) && date_time != NULL &&
+        strlen(date_time) < sizeof text->date_time)
+        strcpy(text->date_time, date_time);
     text->has_position[0] = TIFFGetField(tif, TIFFTAG_XPOSITION, &text->position[0]) == 1;
     text->has_position[1] = TIFFGetField(tif, TIFFTAG_YPOSITION, &text->position[1]) == 1;
     if (TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &description) && description != NULL) {
@@ -175,11 +178,6 @@ static bool write_texts(TIFF *tif, const struct vf_tags *tags)
     return true;
 }
 
-static bool states_layout(const char *description)
-{
-    return strstr(description, "<OME") != NULL || strncmp(description, "{\"shape\"", 8) == 0;
-}
-
 static bool write_page_text(TIFF *tif, const struct vf_info *result, size_t page)
 {
     const struct vf_tags *tags = result->tags;
@@ -190,7 +188,7 @@ static bool write_page_text(TIFF *tif, const struct vf_info *result, size_t page
     } else if (tags != NULL && page == 0 && vf_tags_text(tags, TIFFTAG_IMAGEDESCRIPTION) != NULL) {
         description = vf_tags_text(tags, TIFFTAG_IMAGEDESCRIPTION)->text;
     }
-    if (description != NULL && states_layout(description) && !vf_tags_layout_kept(tags, result))
+    if (description != NULL && vf_tags_states_layout(description) && !vf_tags_layout_kept(tags, result))
         description = NULL;
     return (description == NULL || TIFFSetField(tif, TIFFTAG_IMAGEDESCRIPTION, description)) &&
            (name == NULL || TIFFSetField(tif, TIFFTAG_PAGENAME, name));
@@ -217,14 +215,12 @@ static bool write_imagej_data(TIFF *tif, const struct vf_info *result)
     return written;
 }
 
-/* The input's page of the same plane, time and channel: where its stage was. Positions are in the unit of the
- * resolution, which another spacing may change. */
+/* The input's page of the same plane, time and channel; NULL where that has none of its own. */
 static const struct vf_page_text *source_page(const struct vf_info *result, size_t page)
 {
     const struct vf_tags *tags = result->tags;
     size_t t, z, c;
-    if (tags == NULL || tags->pages == NULL || tags->page_channels == 0 ||
-        !vf_tags_spacing_kept(tags, result))
+    if (tags == NULL || tags->pages == NULL || tags->page_channels == 0)
         return NULL;
     vf_info_page_place(result, page, &t, &z, &c);
     const size_t channel = c / (result->outputs > 1 ? result->outputs : 1) / tags->page_channels;
@@ -232,20 +228,26 @@ static const struct vf_page_text *source_page(const struct vf_info *result, size
     return source < tags->page_count ? &tags->pages[source] : NULL;
 }
 
-static bool write_position(TIFF *tif, const struct vf_info *result, size_t page)
+/* Where its stage was, in the unit of the resolution, which another spacing may change, and when it was
+ * taken; the first page's time is among the texts of the whole file. */
+static bool write_place_and_time(TIFF *tif, const struct vf_info *result, size_t page)
 {
+    static const uint32_t tags[] = {TIFFTAG_XPOSITION, TIFFTAG_YPOSITION};
     const struct vf_page_text *text = source_page(result, page);
-    for (int axis = 0; text != NULL && axis < 2; axis++)
-        if (text->has_position[axis] && !TIFFSetField(tif, axis == 0 ? TIFFTAG_XPOSITION : TIFFTAG_YPOSITION,
-                                                      (double)text->position[axis]))
+    if (text == NULL)
+        return true;
+    for (int axis = 0; axis < 2; axis++)
+        if (text->has_position[axis] && vf_tags_spacing_kept(result->tags, result) &&
+            !TIFFSetField(tif, tags[axis], (double)text->position[axis]))
             return false;
-    return true;
+    return page == 0 || text->date_time[0] == '\0' || TIFFSetField(tif, TIFFTAG_DATETIME, text->date_time);
 }
 
 bool vf_tiff_tags_write(TIFF *tif, const struct vf_info *result, size_t page, const char *description)
 {
     const struct vf_tags *tags = result->tags;
-    if (!write_resolution(tif, result) || !write_position(tif, result, page) || !write_colours(tif, result))
+    if (!write_resolution(tif, result) || !write_place_and_time(tif, result, page) ||
+        !write_colours(tif, result))
         return false;
     if (tags != NULL && tags->orientation != 0 && !TIFFSetField(tif, TIFFTAG_ORIENTATION, tags->orientation))
         return false;

@@ -26,7 +26,7 @@ struct parsing {
     char own_uuid[80], uuid[80];
     size_t uuid_length;
     char file[100], other_file[100]; /* of the open TiffData; one that holds planes */
-    bool in_storage, in_uuid, has_storage, too_many;
+    bool in_storage, in_channel, in_uuid, has_storage, too_many;
     size_t image_begin;
     /* The open TiffData: -1 where not said. */
     int64_t first_directory, first[3], planes; /* first: c, z, t */
@@ -336,6 +336,11 @@ static void add_piece(struct parsing *p, enum vf_ome_piece_kind kind, size_t end
     ome->piece[ome->piece_count++] = (struct vf_ome_piece){kind, p->begin, end};
 }
 
+static bool is_channel_setting(const char *name)
+{
+    return strcmp(name, "ID") != 0 && strcmp(name, "Name") != 0 && strcmp(name, "SamplesPerPixel") != 0;
+}
+
 static void begin_channel(struct parsing *p, const XML_Char **attributes)
 {
     struct vf_ome *ome = p->ome;
@@ -351,6 +356,8 @@ static void begin_channel(struct parsing *p, const XML_Char **attributes)
     if (name != NULL && copy == NULL)
         fail_memory(p);
     ome->channel_name[ome->channel_count++] = copy;
+    for (; *attributes != NULL; attributes += 2)
+        ome->has_channel_settings = ome->has_channel_settings || is_channel_setting(attributes[0]);
 }
 
 static void free_image(struct vf_ome *ome)
@@ -376,6 +383,7 @@ static void forget_image(struct parsing *p)
     ome->directory = NULL;
     ome->channel_count = p->channel_room = 0;
     ome->piece_count = images;
+    ome->has_channel_settings = false;
     ome->image = ome->pixels_begin = ome->pixels_end = 0;
 }
 
@@ -383,7 +391,8 @@ static void begin_in_pixels(struct parsing *p, const char *name, const XML_Char 
 {
     if (p->depth == p->pixels_depth + 1) {
         p->begin = (size_t)XML_GetCurrentByteIndex(p->parser);
-        if (strcmp(name, "Channel") == 0)
+        p->in_channel = strcmp(name, "Channel") == 0;
+        if (p->in_channel)
             begin_channel(p, attributes);
         else if (strcmp(name, "TiffData") == 0)
             begin_storage(p, attributes);
@@ -391,6 +400,8 @@ static void begin_in_pixels(struct parsing *p, const char *name, const XML_Char 
         const char *file = attribute(attributes, "FileName");
         p->in_uuid = true;
         snprintf(p->file, sizeof p->file, "%s", file == NULL ? "" : file);
+    } else if (p->in_channel && strcmp(name, "LightPath") != 0) {
+        p->ome->has_channel_settings = true;
     }
 }
 

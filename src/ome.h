@@ -33,6 +33,7 @@ struct vf_ome {
     char *sizes;                 /* those of the voxels' size, which a result of the same size keeps */
     char **channel_name;         /* [channel_count]; NULL where not said */
     size_t channel_count;        /* of its elements */
+    bool has_channel_settings;   /* they say more than names, as their colours and wavelengths */
     size_t uuid_begin, uuid_end; /* of the file's own, which a result is not */
     size_t pixels_begin, pixels_end;
     struct vf_ome_piece *piece; /* of Pixels, and the other images */

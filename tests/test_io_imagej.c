@@ -553,6 +553,30 @@ Test(io_imagej, calibration)
     cr_assert_str_eq(lost(VF_FORMAT_TIFF, VF_F32, 1), "");
 }
 
+/* MRC has volumes of a time each, but not when that was. */
+Test(io_imagej, time_between_frames)
+{
+    write_stack("ImageJ=1.53t\nimages=4\nframes=4\nfinterval=2.5\n", 4);
+    cr_expect_str_eq(lost(VF_FORMAT_TIFF, VF_F32, 3), "");
+    cr_expect_str_eq(lost(VF_FORMAT_MRC, VF_U16, 1), "the time between frames");
+    write_stack("ImageJ=1.53t\nimages=4\nslices=4\nfinterval=2.5\n", 4);
+    cr_expect_str_eq(lost(VF_FORMAT_MRC, VF_U16, 1), "");
+}
+
+/* What a program wrote beside the shape in tifffile's note goes with it. */
+Test(io_imagej, description_of_an_array)
+{
+    write_stack("{\"shape\": [4, 5, 6], \"axes\": \"ZYX\", \"exposure\": 0.5}", 4);
+    cr_expect_str_eq(lost(VF_FORMAT_TIFF, VF_U16, 1), "");
+    cr_expect_str_eq(lost(VF_FORMAT_TIFF, VF_F32, 1), "descriptions");
+    write_stack("{\"shape\": [4, 5, 6], \"axes\": \"TYX\", \"exposure\": 0.5}", 4);
+    cr_expect_str_eq(lost(VF_FORMAT_TIFF, VF_F32, 1), "descriptions");
+    write_stack("{\"shape\": [4, 5, 6], \"axes\": \"ZYX\"}", 4);
+    cr_expect_str_eq(lost(VF_FORMAT_TIFF, VF_F32, 1), "");
+    write_stack("{\"shape\": [4, 5, 6], \"axes\": \"ZYX\", \"truncated\": true}", 4);
+    cr_expect_str_eq(lost(VF_FORMAT_TIFF, VF_F32, 1), "");
+}
+
 /* A gradient's numbers are no intensities, whatever its type. */
 Test(io_imagej, calibration_of_another_kind_of_numbers)
 {

@@ -149,6 +149,10 @@ Test(io_layouts, packed_bits_become_words)
     vf_reader_close(reader);
 }
 
+/* As the standard has it, and as MetaMorph does. */
+static const char *const times[] = {"2020:02:29 12:34:56", "2020:02:29 12:35:56", "20200229 12:36:56.789",
+                                    "2020:02:29 12:37:56"};
+
 static void set_positions(TIFF *tif, uint32_t page)
 {
     TIFFSetField(tif, TIFFTAG_XPOSITION, 10.5 + page);
@@ -156,9 +160,10 @@ static void set_positions(TIFF *tif, uint32_t page)
     TIFFSetField(tif, TIFFTAG_XRESOLUTION, 100.0);
     TIFFSetField(tif, TIFFTAG_YRESOLUTION, 100.0);
     TIFFSetField(tif, TIFFTAG_RESOLUTIONUNIT, RESUNIT_CENTIMETER);
+    TIFFSetField(tif, TIFFTAG_DATETIME, times[page]);
 }
 
-/* Where the stage was: each page of the result has that of its input. */
+/* Where the stage was, and when: each page of the result has that of its input. */
 Test(io_layouts, stage_positions)
 {
     for (int imagej = 0; imagej < 2; imagej++) {
@@ -167,6 +172,7 @@ Test(io_layouts, stage_positions)
         struct vf_info result;
         struct vf_error error;
         float x, y;
+        const char *time;
         size_t bytes;
         tiff_sample_write(
             sample_path("in.tif"),
@@ -189,7 +195,7 @@ Test(io_layouts, stage_positions)
         cr_expect_str_eq(lost, "");
         vf_info_for_result(vf_reader_info(reader), VF_FORMAT_MRC, VF_F32, 1, &result);
         vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
-        cr_expect_str_eq(lost, "positions of pages");
+        cr_expect_str_eq(lost, "DateTime, positions of pages");
         vf_reader_close(reader);
         TIFF *tif = TIFFOpen(sample_path("out.tif"), "r");
         for (uint32_t page = 0; page < (imagej ? 12u : 4u); page++) {
@@ -197,6 +203,8 @@ Test(io_layouts, stage_positions)
             cr_assert(TIFFSetDirectory(tif, (tdir_t)page));
             cr_assert(TIFFGetField(tif, TIFFTAG_XPOSITION, &x) && x == 10.5f + (float)from, "page %u", page);
             cr_assert(TIFFGetField(tif, TIFFTAG_YPOSITION, &y) && y == 0.25f * (float)from, "page %u", page);
+            cr_assert(TIFFGetField(tif, TIFFTAG_DATETIME, &time) && strcmp(time, times[from]) == 0,
+                      "page %u: %s", page, time);
         }
         TIFFClose(tif);
     }

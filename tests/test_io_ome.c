@@ -297,7 +297,8 @@ Test(io_ome, description_of_a_result)
                      "<StructuredAnnotations/></OME>",
         4);
     expect_lost(VF_FORMAT_TIFF, VF_U16, 1, "its other images");
-    expect_lost(VF_FORMAT_TIFF, VF_F32, 3, "times and positions of planes, its other images");
+    expect_lost(VF_FORMAT_TIFF, VF_F32, 3,
+                "times and positions of planes, colours and settings of channels, its other images");
     expect_lost(VF_FORMAT_MRC, VF_U16, 1, "OME metadata");
     const char *text = describe_result(VF_U16, 1, 0);
     cr_assert_str_eq(

@@ -166,6 +166,31 @@ Test(io_tiff, min_is_white_stays_as_stored)
     TIFFClose(tif);
 }
 
+/* Of another type or format the values are as stored too, but shown the other way round. */
+Test(io_tiff, min_is_white_is_said_not_to_be_kept)
+{
+    static const struct {
+        enum vf_format format;
+        enum vf_type type;
+        const char *lost;
+    } cases[] = {{VF_FORMAT_TIFF, VF_U8, ""},
+                 {VF_FORMAT_TIFF, VF_F32, "that 0 is white"},
+                 {VF_FORMAT_MRC, VF_U8, "that 0 is white"}};
+    struct vf_reader *reader;
+    struct vf_error error;
+    tiff_sample_write(sample_path("in.tif"),
+                      &(struct tiff_sample){.type = VF_U8, .nx = 9, .ny = 5, .photometric = UINT16_MAX});
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct vf_info result;
+        char lost[VF_NOTE_TEXT];
+        vf_info_for_result(vf_reader_info(reader), cases[i].format, cases[i].type, 1, &result);
+        vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
+        cr_expect_str_eq(lost, cases[i].lost, "case %zu: %s", i, lost);
+    }
+    vf_reader_close(reader);
+}
+
 /* Alpha by what the file says, and by habit. */
 Test(io_tiff, alpha)
 {
