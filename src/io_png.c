@@ -81,20 +81,6 @@ static struct png_state *new_state(int fd, const char *mode, struct vf_error *er
 
 /* ---- reading ---- */
 
-#if defined(PNG_HANDLE_AS_UNKNOWN_SUPPORTED)
-
-/* As libpng does with an unknown chunk that begins with a capital, if it is not told to keep those. */
-static void refuse_critical(struct png_state *state)
-{
-    png_unknown_chunkp chunks;
-    const int count = png_get_unknown_chunks(state->png, state->info, &chunks);
-    for (int i = 0; i < count; i++)
-        if (chunks[i].name[0] <= 'Z')
-            png_error(state->png, "it has a critical chunk that libpng does not know");
-}
-
-#endif
-
 static void read_header(struct png_state *state)
 {
     png_init_io(state->png, state->file);
@@ -103,14 +89,7 @@ static void read_header(struct png_state *state)
     png_set_user_limits(state->png, INT32_MAX, INT32_MAX);
     png_set_chunk_malloc_max(state->png, LARGEST_CHUNK);
     png_set_benign_errors(state->png, 1);
-#if defined(PNG_HANDLE_AS_UNKNOWN_SUPPORTED)
-    png_set_keep_unknown_chunks(state->png, PNG_HANDLE_CHUNK_ALWAYS, NULL, 0);
-#endif
     png_read_info(state->png, state->info);
-#if defined(PNG_HANDLE_AS_UNKNOWN_SUPPORTED)
-    png_set_keep_unknown_chunks(state->png, PNG_HANDLE_CHUNK_AS_DEFAULT, NULL, 0);
-    refuse_critical(state);
-#endif
 }
 
 /* Whatever was stored comes out as 8 or 16 bits of native order, transparency as alpha. */
@@ -203,7 +182,6 @@ static void understand(struct vf_reader *reader)
     info->rgb = (colour & PNG_COLOR_MASK_COLOR) != 0;
     info->has_alpha = (colour & PNG_COLOR_MASK_ALPHA) != 0;
     info->shape = (struct vf_shape){width, height, 1, info->page_channels, 1};
-    vf_png_note_chunks(state->png, state->info, info);
 }
 
 static enum vf_status png_open(struct vf_reader *reader, struct vf_error *error)
@@ -218,7 +196,8 @@ static enum vf_status png_open(struct vf_reader *reader, struct vf_error *error)
     if (reader->info.tags == NULL || !start_reading(reader, error))
         return VF_FAILED;
     understand(reader);
-    if (vf_png_take_tags(state->png, state->info, &reader->info, error) != VF_OK)
+    if (vf_png_note_chunks(reader, state->png, state->info, &reader->info, error) != VF_OK ||
+        vf_png_take_tags(state->png, state->info, &reader->info, error) != VF_OK)
         return VF_FAILED;
     reader->info.tags->page_count = 1;
     vf_tags_set_spacing(reader->info.tags, &reader->info);

@@ -1,5 +1,6 @@
 #include "io_png_tags.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,18 +80,47 @@ enum vf_status vf_png_take_tags(png_structp png, png_infop stored, struct vf_inf
     return vf_png_take_texts(png, stored, tags, error);
 }
 
-/* What libpng knows of and a result has not; it has a time of its own (tIME), and a background shows only
- * behind what is transparent. */
+/* Those that a result has too, that say nothing beyond its pixels, or that have a note of their own; a result
+ * has a time of its own. `valid`: what libpng sets for them, which it does not for one that is damaged or
+ * behind the image. */
 static const struct {
     const char *name;
-    png_uint_32 valid;
-} other_chunks[] = {
-    {"bKGD", PNG_INFO_bKGD}, {"sBIT", PNG_INFO_sBIT}, {"oFFs", PNG_INFO_oFFs},
-    {"pCAL", PNG_INFO_pCAL}, {"sPLT", PNG_INFO_sPLT},
-#if defined(PNG_INFO_cICP) /* from 1.6.45 on; before, they are unknown chunks */
-    {"cICP", PNG_INFO_cICP}, {"cLLI", PNG_INFO_cLLI}, {"mDCV", PNG_INFO_mDCV},
-#endif
+    png_uint_32 valid; /* 0: not looked at */
+} known_chunks[] = {
+    {"IHDR", 0},
+    {"PLTE", 0},
+    {"IDAT", 0},
+    {"IEND", 0},
+    {"tRNS", 0},
+    {"hIST", 0},
+    {"tIME", 0},
+    {"tEXt", 0},
+    {"zTXt", 0},
+    {"iTXt", 0},
+    {"acTL", 0}, /* an animation, and its frames */
+    {"fcTL", 0},
+    {"fdAT", 0},
+    {"eXIf", 0},
+    {"gAMA", PNG_INFO_gAMA},
+    {"cHRM", PNG_INFO_cHRM},
+    {"sRGB", PNG_INFO_sRGB},
+    {"iCCP", PNG_INFO_iCCP},
+    {"pHYs", PNG_INFO_pHYs},
+    {"sCAL", PNG_INFO_sCAL},
 };
+
+static bool is_chunk_lost(png_structp png, png_infop stored, bool has_alpha, const char *name)
+{
+    for (size_t i = 0; i < sizeof known_chunks / sizeof *known_chunks; i++)
+        if (strcmp(name, known_chunks[i].name) == 0)
+            return known_chunks[i].valid != 0 && png_get_valid(png, stored, known_chunks[i].valid) == 0;
+    return has_alpha || strcmp(name, "bKGD") != 0; /* which shows only behind what is transparent */
+}
+
+static bool is_text(const char *name)
+{
+    return strcmp(name, "tEXt") == 0 || strcmp(name, "zTXt") == 0 || strcmp(name, "iTXt") == 0;
+}
 
 static void add_chunk(char *text, size_t room, const char *name)
 {
@@ -99,33 +129,47 @@ static void add_chunk(char *text, size_t room, const char *name)
         snprintf(text + used, room - used, "%s%s", used == 0 ? "" : ", ", name);
 }
 
-/* An animation's frames are in chunks that libpng does not know; so is what programs have of their own. */
-void vf_png_note_chunks(png_structp png, png_infop stored, struct vf_info *info)
+/* The next chunk's name, and *at behind it. False where there is none (errno 0) or it cannot be read. */
+static bool next_chunk(const struct vf_reader *reader, uint64_t *at, char name[5])
 {
-    char text[160] = "";
-    bool animated = false;
-#if defined(PNG_eXIf_SUPPORTED)
-    if (png_get_valid(png, stored, PNG_INFO_eXIf))
-        vf_info_note(info, "EXIF data is neither read nor kept");
-#endif
-    for (size_t i = 0; i < sizeof other_chunks / sizeof *other_chunks; i++)
-        if (png_get_valid(png, stored, other_chunks[i].valid) &&
-            (info->has_alpha || other_chunks[i].valid != PNG_INFO_bKGD))
-            add_chunk(text, sizeof text, other_chunks[i].name);
-#if defined(PNG_HANDLE_AS_UNKNOWN_SUPPORTED)
-    png_unknown_chunkp chunks;
-    const int count = png_get_unknown_chunks(png, stored, &chunks);
-    for (int i = 0; i < count; i++) {
-        const char *name = (const char *)chunks[i].name;
+    unsigned char head[8];
+    if (!vf_read_at(reader->fd, head, sizeof head, *at))
+        return false;
+    *at += 12 + (uint64_t)png_get_uint_32(head);
+    memcpy(name, head + 4, 4);
+    errno = 0;
+    return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") == 4;
+}
+
+enum vf_status vf_png_note_chunks(const struct vf_reader *reader, png_structp png, png_infop stored,
+                                  struct vf_info *info, struct vf_error *error)
+{
+    enum { SIGNATURE = 8 };
+    char text[160] = "", name[5] = "";
+    bool animated = false, exif = false, behind = false;
+    int texts = 0;
+    errno = 0;
+    for (uint64_t at = SIGNATURE; strcmp(name, "IEND") != 0 && next_chunk(reader, &at, name);) {
+        behind = behind || strcmp(name, "IDAT") == 0;
         animated = animated || strcmp(name, "acTL") == 0;
-        if (strcmp(name, "acTL") != 0 && strcmp(name, "fcTL") != 0)
+        exif = exif || strcmp(name, "eXIf") == 0;
+        texts += !behind && is_text(name);
+        if (is_chunk_lost(png, stored, info->has_alpha, name))
             add_chunk(text, sizeof text, name);
     }
-#endif
+    if (errno != 0)
+        return vf_fail(error, VF_FAILED, "its chunks cannot be read: %s", strerror(errno));
+    const int unread = texts - png_get_text(png, stored, NULL, NULL);
+    if (exif)
+        vf_info_note(info, "EXIF data is neither read nor kept");
     if (animated)
         vf_info_note(info, "is animated: only its first frame is read and kept");
+    if (unread > 0)
+        vf_info_note(info, "%d of its texts %s not kept, being damaged or beyond libpng's limits", unread,
+                     unread == 1 ? "is" : "are");
     if (text[0] != '\0')
         vf_info_note(info, "chunks of it are neither read nor kept: %s", text);
+    return VF_OK;
 }
 
 /* ---- writing ---- */

@@ -14,8 +14,10 @@ enum vf_status vf_png_take_tags(png_structp png, png_infop stored, struct vf_inf
 enum vf_status vf_png_take_texts(png_structp png, png_infop stored, struct vf_tags *tags,
                                  struct vf_error *error);
 
-/* Notes the chunks that are neither read nor kept. */
-void vf_png_note_chunks(png_structp png, png_infop stored, struct vf_info *info);
+/* Notes the chunks that are neither read nor kept, wherever in the file they are; `stored` is what libpng has
+ * read before the image. */
+enum vf_status vf_png_note_chunks(const struct vf_reader *reader, png_structp png, png_infop stored,
+                                  struct vf_info *info, struct vf_error *error);
 
 /* What a result keeps of its input's tags. */
 void vf_png_put_tags(png_structp png, png_infop stored, const struct vf_info *result);

@@ -474,7 +474,7 @@ static void check_lost(const struct png_sample *s, enum vf_format format, const 
 
 Test(io_png, colours_and_chunks_that_are_lost_are_said)
 {
-    static const char own[] = "chunks of it are neither read nor kept: oFFs, prVt";
+    static const char own[] = "chunks of it are neither read nor kept: prVt, oFFs";
     const struct png_sample colours = {
         .colour = PNG_COLOR_TYPE_RGB, .bits = 8, .meaning = CHROMATICITIES, .nx = 5, .ny = 4};
     const struct png_sample chunks = {
@@ -483,6 +483,60 @@ Test(io_png, colours_and_chunks_that_are_lost_are_said)
     check_lost(&colours, VF_FORMAT_TIFF, "", "its gamma or chromaticities");
     check_lost(&colours, VF_FORMAT_MRC, "", "its gamma or chromaticities");
     check_lost(&chunks, VF_FORMAT_PNG, own, "");
+}
+
+/* Puts a chunk into in.png, before the image or behind it. */
+static void insert_chunk(const char *name, const char *data, size_t bytes, bool behind)
+{
+    enum { HEADER = 8 + 25, END = 12 };
+    size_t size;
+    unsigned char *file = sample_get(sample_path("in.png"), &size);
+    const size_t at = behind ? size - END : HEADER;
+    unsigned char *larger = malloc(size + 12 + bytes), *chunk = larger + at;
+    cr_assert_not_null(larger);
+    memcpy(larger, file, at);
+    png_save_uint_32(chunk, (png_uint_32)bytes);
+    memcpy(chunk + 4, name, 4);
+    memcpy(chunk + 8, data, bytes);
+    png_save_uint_32(chunk + 8 + bytes, (png_uint_32)crc32(0, chunk + 4, (uInt)(4 + bytes)));
+    memcpy(chunk + 12 + bytes, file + at, size - at);
+    sample_put(sample_path("in.png"), larger, size + 12 + bytes);
+    free(larger);
+    free(file);
+}
+
+/* Those behind the image too, and those that libpng passes over. */
+Test(io_png, chunks_that_are_not_read_are_said)
+{
+    static const struct {
+        const char *name, *data;
+        size_t bytes;
+        bool behind;
+        const char *note;
+    } cases[] = {
+        {"eXIf", "II*\0\10\0\0", 8, true, "EXIF data is neither read nor kept"},
+        {"prVt", "data", 4, true, "chunks of it are neither read nor kept: prVt"},
+        {"gAMA", "\0\0\xc3\x50", 4, false, ""},
+        {"gAMA", "\0\0\xc3\x50", 4, true, "chunks of it are neither read nor kept: gAMA"},
+        {"iCCP", "own\0\0junk", 9, false, "chunks of it are neither read nor kept: iCCP"},
+        {"tIME", "\7\344\1\2\3\4\5", 7, true, ""},
+        {"bKGD", "\0\1", 2, false, ""},
+        {"tEXt", "Comment\0words", 13, false, ""},
+        {"tEXt", "Comment\0words", 13, true, ""},
+        {"zTXt", "Comment\0\0junk", 13, false,
+         "1 of its texts is not kept, being damaged or beyond libpng's limits"},
+    };
+    const struct png_sample s = {.colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .nx = 5, .ny = 4};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct vf_reader *reader;
+        struct vf_error error;
+        png_sample_write(sample_path("in.png"), &s);
+        insert_chunk(cases[i].name, cases[i].data, cases[i].bytes, cases[i].behind);
+        cr_assert_eq(vf_reader_open(&reader, sample_path("in.png"), &error), VF_OK, "%s", error.text);
+        cr_expect_str_eq(vf_reader_info(reader)->note, cases[i].note, "case %zu: %s", i,
+                         vf_reader_info(reader)->note);
+        vf_reader_close(reader);
+    }
 }
 
 Test(io_png, critical_chunks_are_refused)
