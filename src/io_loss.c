@@ -206,6 +206,8 @@ void vf_info_lost(const struct vf_info *input, const struct vf_info *result, cha
         add(&words, "its gamma or chromaticities");
     if (has_lost_position(tags, result))
         add(&words, "positions of pages");
+    if (vf_tags_has_geo(tags) && result->format != VF_FORMAT_TIFF)
+        add(&words, "where on Earth it is (GeoTIFF)");
     if (tags->orientation > 1 && result->format != VF_FORMAT_TIFF)
         add(&words, "its display orientation");
     if (tags->mrc_header != NULL && result->format != VF_FORMAT_MRC)

@@ -49,6 +49,8 @@ void vf_tags_free(struct vf_tags *tags)
     vf_free(tags->extra_samples);
     vf_free(tags->icc);
     vf_free(tags->colour_map);
+    for (int i = 0; i < VF_GEO_TAGS; i++)
+        vf_free(tags->geo[i]);
     vf_free(tags->ij_data);
     vf_free(tags->ij_counts);
     vf_ome_free(tags->ome);
@@ -121,6 +123,14 @@ bool vf_file_text_suits_png(const struct vf_file_text *text)
         return false;
     for (const unsigned char *c = (const unsigned char *)text->keyword; *c != '\0'; c++)
         any = any || (*c > ' ' && *c <= '~') || *c > 0xa0;
+    return any;
+}
+
+bool vf_tags_has_geo(const struct vf_tags *tags)
+{
+    bool any = false;
+    for (int i = 0; i < VF_GEO_TAGS; i++)
+        any = any || tags->geo[i] != NULL;
     return any;
 }
 

@@ -24,6 +24,9 @@ struct vf_page_text {
     float position[2];
 };
 
+/* GeoTIFF's tags, which say where on Earth the pixels are (OGC 19-008r4, GeoTIFF 1.1). */
+enum { VF_GEO_TAGS = 6 };
+
 struct vf_tags {
     /* What the tags were about: a writer drops those that no longer hold for its result. */
     enum vf_type type;
@@ -48,6 +51,8 @@ struct vf_tags {
     void *ij_data;        /* ImageJ's tags 50839 and 50838: in the byte order of the file */
     uint32_t *ij_counts;
     uint32_t ij_bytes, ij_count;
+    void *geo[VF_GEO_TAGS]; /* in the order of io_tiff_tags.c's table; NULL where there is none */
+    uint32_t geo_count[VF_GEO_TAGS];
     struct vf_ome *ome;              /* OME-TIFF's description, which then is no page's */
     void *mrc_header, *mrc_extended; /* an MRC file's, as they are in it */
     size_t mrc_extended_bytes;
@@ -72,6 +77,8 @@ const struct vf_file_text *vf_tags_text(const struct vf_tags *tags, uint16_t tag
 /* Whether it has a keyword that libpng writes: not too long, and not of blanks and control characters alone.
  */
 bool vf_file_text_suits_png(const struct vf_file_text *text);
+
+bool vf_tags_has_geo(const struct vf_tags *tags);
 
 /* What a TIFF's first page says of itself; NULL for nothing, and for ImageJ's, which only says what its pages
  * are. */

@@ -106,6 +106,8 @@ enum vf_status vf_tiff_page_text_read(TIFF *tif, struct vf_page_text *text, stru
 /* Writes what holds for page `page` of the result. `description` is ImageJ's for the first page, or NULL. */
 bool vf_tiff_tags_write(TIFF *tif, const struct vf_info *result, size_t page, const char *description);
 
+bool vf_tiff_is_geo_tag(uint32_t tag);
+
 /* Notes what the current page has besides its pixels that is not read: SubIFDs, private tags. */
 void vf_tiff_note(TIFF *tif, struct vf_info *info);
 

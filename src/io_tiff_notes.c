@@ -13,9 +13,10 @@ static const struct {
     uint16_t tag;
     const char *program;
 } programs[] = {
-    {33628, "MetaMorph"}, {33630, "MetaMorph"},     {33631, "MetaMorph"}, {34361, "FluoView"},
-    {34362, "FluoView"},  {34412, "Zeiss LSM"},     {34118, "Zeiss SEM"}, {34680, "FEI"},
-    {34682, "FEI"},       {51123, "Micro-Manager"}, {65326, "Nikon"},     {65330, "Nikon"},
+    {33628, "MetaMorph"}, {33630, "MetaMorph"},     {33631, "MetaMorph"},          {34361, "FluoView"},
+    {34362, "FluoView"},  {34412, "Zeiss LSM"},     {34118, "Zeiss SEM"},          {34680, "FEI"},
+    {34682, "FEI"},       {42112, "GDAL metadata"}, {42113, "GDAL no-data value"}, {51123, "Micro-Manager"},
+    {65326, "Nikon"},     {65330, "Nikon"},
 };
 
 static const char *program_of(uint32_t tag)
@@ -31,7 +32,7 @@ static bool is_understood(uint32_t tag)
     for (size_t i = 0; i < sizeof understood / sizeof *understood; i++)
         if (understood[i] == tag)
             return true;
-    return tag < FIRST_PRIVATE;
+    return tag < FIRST_PRIVATE || vf_tiff_is_geo_tag(tag);
 }
 
 static void note_private_tags(TIFF *tif, struct vf_info *info)

@@ -53,6 +53,49 @@ static enum vf_status read_imagej_data(TIFF *tif, struct vf_tags *tags, struct v
     return vf_tags_copy_bytes(&tags->ij_data, data, bytes, error);
 }
 
+static const TIFFFieldInfo geo_fields[VF_GEO_TAGS] = {
+    {33550, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, (char *)"ModelPixelScale"},
+    {33922, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, (char *)"ModelTiepoint"},
+    {34264, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, (char *)"ModelTransformation"},
+    {34735, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_SHORT, FIELD_CUSTOM, 1, 1, (char *)"GeoKeyDirectory"},
+    {34736, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, (char *)"GeoDoubleParams"},
+    {34737, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_ASCII, FIELD_CUSTOM, 1, 1, (char *)"GeoAsciiParams"},
+};
+
+bool vf_tiff_is_geo_tag(uint32_t tag)
+{
+    for (int i = 0; i < VF_GEO_TAGS; i++)
+        if (geo_fields[i].field_tag == tag)
+            return true;
+    return false;
+}
+
+static enum vf_status read_geo(TIFF *tif, struct vf_tags *tags, struct vf_error *error)
+{
+    for (int i = 0; i < VF_GEO_TAGS; i++) {
+        const TIFFDataType type = geo_fields[i].field_type;
+        const void *data = own_field(tif, geo_fields[i].field_tag, type, &tags->geo_count[i]);
+        if (data != NULL &&
+            vf_tags_copy_bytes(&tags->geo[i], data, tags->geo_count[i] * (size_t)TIFFDataWidth(type),
+                               error) != VF_OK)
+            return VF_FAILED;
+    }
+    return VF_OK;
+}
+
+/* The pixels of a result are where the input's are. */
+static bool write_geo(TIFF *tif, const struct vf_tags *tags)
+{
+    if (!vf_tags_has_geo(tags))
+        return true;
+    TIFFMergeFieldInfo(tif, geo_fields, VF_GEO_TAGS);
+    for (int i = 0; i < VF_GEO_TAGS; i++)
+        if (tags->geo[i] != NULL &&
+            !TIFFSetField(tif, geo_fields[i].field_tag, tags->geo_count[i], tags->geo[i]))
+            return false;
+    return true;
+}
+
 static enum vf_status read_colours(TIFF *tif, struct vf_tags *tags, struct vf_error *error)
 {
     uint16_t *map[3], count = 0, *extra = NULL, photometric = PHOTOMETRIC_MINISBLACK, bits = 0;
@@ -90,7 +133,8 @@ enum vf_status vf_tiff_tags_read(TIFF *tif, struct vf_tags *tags, struct vf_erro
         TIFFGetFieldDefaulted(tif, TIFFTAG_RESOLUTIONUNIT, &tags->resolution_unit);
     }
     TIFFGetField(tif, TIFFTAG_ORIENTATION, &tags->orientation);
-    if (read_texts(tif, tags, error) != VF_OK || read_colours(tif, tags, error) != VF_OK)
+    if (read_texts(tif, tags, error) != VF_OK || read_colours(tif, tags, error) != VF_OK ||
+        read_geo(tif, tags, error) != VF_OK)
         return VF_FAILED;
     return read_imagej_data(tif, tags, error);
 }
@@ -251,7 +295,7 @@ bool vf_tiff_tags_write(TIFF *tif, const struct vf_info *result, size_t page, co
         return false;
     if (tags != NULL && tags->orientation != 0 && !TIFFSetField(tif, TIFFTAG_ORIENTATION, tags->orientation))
         return false;
-    if (page == 0 && !write_texts(tif, tags))
+    if (page == 0 && (!write_texts(tif, tags) || (tags != NULL && !write_geo(tif, tags))))
         return false;
     if (result->metadata == VF_META_PLAIN || (result->metadata == VF_META_OME && page > 0))
         return write_page_text(tif, result, page);

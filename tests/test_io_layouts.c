@@ -270,6 +270,62 @@ Test(io_layouts, private_tags_are_noted_once)
         "more");
 }
 
+static const TIFFFieldInfo geo_fields[] = {
+    {33550, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, (char *)"scale"},
+    {34735, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_SHORT, FIELD_CUSTOM, 1, 1, (char *)"keys"},
+    {34737, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_ASCII, FIELD_CUSTOM, 1, 1, (char *)"words"},
+    {42113, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_ASCII, FIELD_CUSTOM, 1, 1, (char *)"no data"},
+};
+static const double geo_scale[] = {30, 25.5, 0};
+static const uint16_t geo_keys[] = {1, 1, 0, 1, 1024, 0, 1, 1};
+static const char geo_words[] = "WGS 84|";
+
+static void set_geo(TIFF *tif, uint32_t page)
+{
+    (void)page;
+    TIFFMergeFieldInfo(tif, geo_fields, 4);
+    TIFFSetField(tif, 33550, 3, geo_scale);
+    TIFFSetField(tif, 34735, 8, geo_keys);
+    TIFFSetField(tif, 34737, (uint32_t)sizeof geo_words, geo_words);
+    TIFFSetField(tif, 42113, 6, "-9999");
+}
+
+/* Where the pixels are stays true; which value stands for none does not, where it is filtered as a number. */
+Test(io_layouts, georeference)
+{
+    for (int big_endian = 0; big_endian < 2; big_endian++) {
+        struct vf_reader *reader;
+        struct vf_info result;
+        struct vf_error error;
+        char lost[VF_NOTE_TEXT];
+        uint32_t count;
+        const void *data;
+        tiff_sample_write(sample_path("in.tif"),
+                          &(struct tiff_sample){
+                              .type = VF_I16, .nx = 4, .ny = 4, .big_endian = big_endian, .more = set_geo});
+        cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
+        cr_expect_str_eq(vf_reader_info(reader)->note,
+                         "private tags are neither read nor kept: 42113 (GDAL no-data value)");
+        vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, VF_F32, 1, &result);
+        vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
+        cr_expect_str_eq(lost, "");
+        vf_info_for_result(vf_reader_info(reader), VF_FORMAT_MRC, VF_I16, 1, &result);
+        vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
+        cr_expect_str_eq(lost, "where on Earth it is (GeoTIFF)");
+        vf_reader_close(reader);
+        sample_copy(sample_path("in.tif"), sample_path("out.tif"), VF_COMPRESS_AS_INPUT);
+        TIFF *tif = TIFFOpen(sample_path("out.tif"), "r");
+        cr_assert(TIFFGetField(tif, 33550, &count, &data) && count == 3);
+        cr_expect_arr_eq(data, geo_scale, sizeof geo_scale);
+        cr_assert(TIFFGetField(tif, 34735, &count, &data) && count == 8);
+        cr_expect_arr_eq(data, geo_keys, sizeof geo_keys);
+        cr_assert(TIFFGetField(tif, 34737, &count, &data) && count == sizeof geo_words);
+        cr_expect_str_eq(data, geo_words);
+        cr_expect_eq(TIFFGetField(tif, 42113, &count, &data), 0);
+        TIFFClose(tif);
+    }
+}
+
 static const float *noted_white;
 
 static void set_xmp(TIFF *tif, uint32_t page)
