@@ -114,6 +114,15 @@ static bool named_image_stack(const char *name)
     return false;
 }
 
+/* Of crystals it may not be. */
+static bool is_cell_rectangular(const struct vf_mrc_header *header)
+{
+    bool is = true;
+    for (int i = 0; i < 3; i++)
+        is = is && (header->angle[i] == 0 || fabs(header->angle[i] - 90) < 0.01);
+    return is;
+}
+
 /* What a reader of the header may not expect; `even` is whether the sections are whole volumes. */
 static void add_notes(struct vf_reader *reader, const struct vf_mrc_header *header, bool even)
 {
@@ -124,6 +133,10 @@ static void add_notes(struct vf_reader *reader, const struct vf_mrc_header *head
     if (!even)
         vf_info_note(info, "%lld sections are not a whole number of volumes of %lld: read as one volume",
                      (long long)header->count[2], (long long)header->interval[2]);
+    if (!is_cell_rectangular(header))
+        vf_info_note(info,
+                     "the axes of its cell meet at %g, %g and %g degrees; distances are taken as if at 90",
+                     header->angle[0], header->angle[1], header->angle[2]);
     if (info->type == VF_U8 && !header->imod)
         vf_info_note(info, "its bytes are read as unsigned, because the range in its header goes beyond 127");
     if (reader->file_bytes > end)

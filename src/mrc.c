@@ -12,6 +12,7 @@
 enum {
     AT_COUNT = 0,
     AT_MODE = 12,
+    AT_START = 16,
     AT_INTERVAL = 28,
     AT_CELL = 40,
     AT_ANGLE = 52,
@@ -166,6 +167,7 @@ enum vf_status vf_mrc_parse(const unsigned char bytes[VF_MRC_HEADER], struct vf_
         header->interval[i] = int_at(bytes, big, AT_INTERVAL + 4 * i);
         header->axis[i] = int_at(bytes, big, AT_AXIS + 4 * i);
         header->cell[i] = float_at(bytes, big, AT_CELL + 4 * i);
+        header->angle[i] = float_at(bytes, big, AT_ANGLE + 4 * i);
     }
     if (find_type(header, bytes_are_signed(bytes, big), type, stored, error) != VF_OK ||
         check_axes(header, error) != VF_OK)
@@ -317,9 +319,10 @@ static bool any_byte(const unsigned char *bytes, int begin, int end)
     return false;
 }
 
+/* By either of its two ways: in Angstrom, or as the number of the first column, row and section. */
 bool vf_mrc_has_origin(const unsigned char bytes[VF_MRC_HEADER])
 {
-    return any_byte(bytes, AT_ORIGIN, AT_MAP);
+    return any_byte(bytes, AT_ORIGIN, AT_MAP) || any_byte(bytes, AT_START, AT_INTERVAL);
 }
 
 bool vf_mrc_has_labels(const unsigned char bytes[VF_MRC_HEADER])

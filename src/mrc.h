@@ -17,6 +17,7 @@ struct vf_mrc_header {
     int64_t interval[3]; /* along the cell: `m` */
     int32_t mode, space_group, axis[3];
     double cell[3];    /* Angstrom */
+    double angle[3];   /* between its axes, in degrees; 0 where an older program says none */
     uint32_t extended; /* bytes of the extended header, which follows */
 };
 

@@ -8,6 +8,7 @@
 
 #include "half.h"
 #include "io_samples.h"
+#include "mrc.h"
 #include "version.h"
 
 TestSuite(io_mrc, .init = samples_begin, .fini = samples_end);
@@ -454,6 +455,50 @@ Test(io_mrc, bytes_without_a_sign)
     unsigned char *out = sample_get(sample_path("out.mrc"), &size);
     cr_assert(out[12] == 6 && size == 1024 + EXTENDED + 2 * COUNT);
     free(out);
+}
+
+/* Puts a word at a place of in.mrc's header. */
+static void patch_header(size_t at, const struct mrc_sample *s, float value)
+{
+    size_t size;
+    unsigned char *file = sample_get(sample_path("in.mrc"), &size);
+    put_float(file, s, (int)at, value);
+    sample_put(sample_path("in.mrc"), file, size);
+    free(file);
+}
+
+Test(io_mrc, cells_that_are_not_rectangular)
+{
+    static const struct {
+        float angle;
+        const char *note;
+    } cases[] = {{0, ""},
+                 {90, ""},
+                 {120, "the axes of its cell meet at 0, 0 and 120 degrees; distances are taken as if at 90"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct mrc_sample s = {.mode = 2, .big_endian = i & 1};
+        struct vf_reader *reader;
+        struct vf_error error;
+        put_sample(sample_path("in.mrc"), &s);
+        patch_header(60, &s, cases[i].angle);
+        cr_assert_eq(vf_reader_open(&reader, sample_path("in.mrc"), &error), VF_OK, "%s", error.text);
+        cr_expect_str_eq(vf_reader_info(reader)->note, cases[i].note, "case %zu", i);
+        vf_reader_close(reader);
+    }
+}
+
+/* Crystallographers count the first column, row and section. */
+Test(io_mrc, origins)
+{
+    const struct mrc_sample s = {.mode = 2};
+    size_t size;
+    put_sample(sample_path("in.mrc"), &s);
+    patch_header(196, &s, 0);
+    unsigned char *file = sample_get(sample_path("in.mrc"), &size);
+    cr_expect_not(vf_mrc_has_origin(file));
+    put_int(file, &s, 20, -7);
+    cr_expect(vf_mrc_has_origin(file));
+    free(file);
 }
 
 Test(io_mrc, more_bytes_than_sections)
