@@ -40,11 +40,18 @@ static void add_number_losses(const struct words *words, const struct vf_info *i
         add(words, "the distance between planes (only ImageJ TIFF, OME-TIFF and MRC can store it)");
 }
 
-static void add_ome_losses(const struct words *words, const struct vf_ome *ome, const struct vf_info *result)
+static void add_ome_losses(const struct words *words, const struct vf_ome *ome, const struct vf_info *input,
+                           const struct vf_info *result)
 {
+    char text[80];
     if (result->metadata != VF_META_OME) {
         add(words, "OME metadata");
         return;
+    }
+    if (result->type == input->type && ome->significant_bits != 0 &&
+        ome->significant_bits < 8 * vf_type_size(input->type)) {
+        snprintf(text, sizeof text, "its %u significant bits per sample", ome->significant_bits);
+        add(words, text);
     }
     const bool same = result->shape.nc == ome->nc && result->page_channels == ome->page_channels;
     bool planes = false, images = false;
@@ -188,7 +195,7 @@ void vf_info_lost(const struct vf_info *input, const struct vf_info *result, cha
         return;
     const bool kept = vf_tags_type_kept(tags, result) && vf_tags_shape_kept(tags, result);
     if (tags->ome != NULL)
-        add_ome_losses(&words, tags->ome, result);
+        add_ome_losses(&words, tags->ome, input, result);
     if (tags->ij_data != NULL)
         add_imagej_losses(&words, result);
     if (tags->colour_map != NULL && !(kept && result->metadata == VF_META_IMAGEJ))

@@ -187,6 +187,8 @@ static void read_sizes(struct parsing *p, const XML_Char **attributes)
     ome->nc = (size_t)whole(p, attributes, "SizeC", 1, 1);
     ome->nt = (size_t)whole(p, attributes, "SizeT", 1, 1);
     ome->page_channels = p->samples;
+    const char *bits = attribute(attributes, "SignificantBits");
+    ome->significant_bits = bits == NULL ? 0 : (unsigned)strtoul(bits, NULL, 10);
     for (int i = 0; i < 3; i++) {
         const char *size = attribute(attributes, axis[i]), *in = attribute(attributes, unit[i]);
         const double value = size == NULL ? 0 : strtod(size, NULL);

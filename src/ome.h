@@ -26,6 +26,7 @@ struct vf_ome {
     size_t page_channels;        /* of a plane: the TIFF's samples */
     char order[8];               /* of dimensions: "XYCZT" */
     uint32_t *directory;         /* [nt][nz][nc / page_channels]: the TIFF directory of each plane */
+    unsigned significant_bits;   /* 0 where not said */
     double spacing[3];           /* x, y, z; 0 where not said */
     char unit[3][16];            /* as written */
     char prefix[16];             /* of its elements' names, with the colon; usually "" */

@@ -331,6 +331,18 @@ Test(io_ome, description_of_a_result)
     vf_reader_close(reader);
 }
 
+/* A filter may go beyond them. */
+Test(io_ome, significant_bits)
+{
+    write_file(FILE_OF("XYZCT", "SignificantBits=\"12\" " SIZES(1, 2, 1), ""), 2);
+    expect_lost(VF_FORMAT_TIFF, VF_U16, 1, "its 12 significant bits per sample");
+    expect_lost(VF_FORMAT_TIFF, VF_F32, 1, "");
+    says(describe_result(VF_U16, 1, 0), "Type=\"uint16\"");
+    cr_assert_null(strstr(describe_result(VF_U16, 1, 0), "SignificantBits"));
+    write_file(FILE_OF("XYZCT", "SignificantBits=\"16\" " SIZES(1, 2, 1), ""), 2);
+    expect_lost(VF_FORMAT_TIFF, VF_U16, 1, "");
+}
+
 /* Those that the program has no name for too, and each axis its own. */
 Test(io_ome, units_stay_as_written)
 {
