@@ -13,10 +13,12 @@ static const struct {
     uint16_t tag;
     const char *program;
 } programs[] = {
-    {33628, "MetaMorph"}, {33630, "MetaMorph"},     {33631, "MetaMorph"},          {34361, "FluoView"},
-    {34362, "FluoView"},  {34412, "Zeiss LSM"},     {34118, "Zeiss SEM"},          {34680, "FEI"},
-    {34682, "FEI"},       {42112, "GDAL metadata"}, {42113, "GDAL no-data value"}, {51123, "Micro-Manager"},
-    {65326, "Nikon"},     {65330, "Nikon"},
+    {33628, "MetaMorph"},     {33630, "MetaMorph"},     {33631, "MetaMorph"},
+    {33723, "IPTC"},          {34118, "Zeiss SEM"},     {34361, "FluoView"},
+    {34362, "FluoView"},      {34377, "Photoshop"},     {34412, "Zeiss LSM"},
+    {34665, "EXIF"},          {34680, "FEI"},           {34682, "FEI"},
+    {34853, "GPS"},           {42112, "GDAL metadata"}, {42113, "GDAL no-data value"},
+    {51123, "Micro-Manager"}, {65326, "Nikon"},         {65330, "Nikon"},
 };
 
 static const char *program_of(uint32_t tag)
