@@ -162,10 +162,12 @@ enum vf_status vf_imagej_data_for_result(const struct vf_info *result, struct vf
     const size_t parts = tags == NULL ? 0 : find_parts(tags, result->big_endian, in);
     *data = (struct vf_imagej_data){0};
     if (lost != NULL)
-        lost[0] = '\0';
+        snprintf(lost, room, "%s",
+                 parts == 0 && tags != NULL && tags->ij_data != NULL ? "damaged metadata" : "");
     for (size_t k = 0; k < parts; k++) {
         const char *name;
-        if (holds(in[k].kind, vf_tags_values_kept(tags, result), vf_tags_shape_kept(tags, result), &name))
+        if (holds(in[k].kind, vf_tags_values_kept(tags, result), vf_tags_shape_kept(tags, result), &name) &&
+            result->metadata == VF_META_IMAGEJ)
             out[kept++] = in[k];
         else if (lost != NULL && used < room)
             used += (size_t)snprintf(lost + used, room - used, "%s%s", used == 0 ? "" : ", ", name);

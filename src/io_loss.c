@@ -71,12 +71,12 @@ static void add_imagej_losses(const struct words *words, const struct vf_info *r
 {
     struct vf_imagej_data data;
     struct vf_error ignored;
-    char lost[200] = "ImageJ's overlays and lookup tables";
-    if (result->metadata == VF_META_IMAGEJ &&
-        vf_imagej_data_for_result(result, &data, lost, sizeof lost, &ignored) == VF_OK)
+    char lost[200], text[220];
+    if (vf_imagej_data_for_result(result, &data, lost, sizeof lost, &ignored) == VF_OK)
         vf_imagej_data_free(&data);
+    snprintf(text, sizeof text, "%s%s", result->metadata == VF_META_IMAGEJ ? "" : "ImageJ's ", lost);
     if (lost[0] != '\0')
-        add(words, lost);
+        add(words, text);
 }
 
 static void add_mrc_losses(const struct words *words, const struct vf_tags *tags)
