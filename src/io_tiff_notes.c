@@ -1,5 +1,6 @@
 /* What a TIFF holds besides pages: smaller copies of its images, and tags that only one program knows. */
 #include <stdio.h>
+#include <string.h>
 
 #include "io_tiff.h"
 
@@ -29,12 +30,19 @@ static const char *program_of(uint32_t tag)
     return NULL;
 }
 
-static bool is_understood(uint32_t tag)
+/* Some programs took numbers of their own below those for private use: libtiff has no name for them. */
+static bool is_standard(TIFF *tif, uint32_t tag)
+{
+    const TIFFField *field = TIFFFieldWithTag(tif, tag);
+    return tag < FIRST_PRIVATE && field != NULL && strncmp(TIFFFieldName(field), "Tag ", 4) != 0;
+}
+
+static bool is_understood(TIFF *tif, uint32_t tag)
 {
     for (size_t i = 0; i < sizeof understood / sizeof *understood; i++)
         if (understood[i] == tag)
             return true;
-    return tag < FIRST_PRIVATE || vf_tiff_is_geo_tag(tag);
+    return is_standard(tif, tag) || vf_tiff_is_geo_tag(tag);
 }
 
 static void note_private_tags(TIFF *tif, struct vf_info *info)
@@ -45,7 +53,7 @@ static void note_private_tags(TIFF *tif, struct vf_info *info)
     for (int i = 0; i < TIFFGetTagListCount(tif); i++) {
         const uint32_t tag = TIFFGetTagListEntry(tif, i);
         const char *program = program_of(tag);
-        if (is_understood(tag))
+        if (is_understood(tif, tag))
             continue;
         if (named == MOST_NAMED) {
             others++;

@@ -270,6 +270,13 @@ Test(io_layouts, private_tags_are_noted_once)
         "more");
 }
 
+/* Andor's are below 32768. */
+Test(io_layouts, private_tags_by_any_number)
+{
+    memcpy(noted_tags, (uint16_t[]){4864, 0, 0, 0}, sizeof noted_tags);
+    cr_assert_str_eq(note_of(1), "private tags are neither read nor kept: 4864");
+}
+
 static const TIFFFieldInfo geo_fields[] = {
     {33550, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, (char *)"scale"},
     {34735, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_SHORT, FIELD_CUSTOM, 1, 1, (char *)"keys"},
