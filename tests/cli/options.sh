@@ -85,6 +85,10 @@ test_spacing_and_units() {
     # Without a unit it is no size that a result could have.
     "$VOLFILTER" info f.tif >out
     prints "2 x 2 x 3 mm"
+    # The filters take it to be in the file's unit.
+    expect 0 -f gaussian:sigma=2mm --spacing 1x1x2 "$STACK" own.tif
+    expect 0 -f gaussian:sigma=2x2x1 "$STACK" voxels.tif
+    same own.tif voxels.tif
     LC_ALL=C sed 's/unit=mm/unit=px/' "$DATA/epi-time.tif" >px.tif
     expect 0 -f gaussian --spacing 1x1x3 px.tif h.tif
     "$VOLFILTER" info h.tif >out
