@@ -349,8 +349,8 @@ Test(io_ome, units_stay_as_written)
     static const char *const sizes[] = {
         "PhysicalSizeX=\"0.50\" PhysicalSizeXUnit=\"reference frame\"",
         "PhysicalSizeX=\"2\" PhysicalSizeXUnit=\"ft\" PhysicalSizeY=\"3\" PhysicalSizeYUnit=\"ft\"",
-        "PhysicalSizeX=\"200\" PhysicalSizeXUnit=\"nm\" PhysicalSizeY=\"0.2\" PhysicalSizeZ=\"3\" "
-        "PhysicalSizeZUnit=\"pixel\"",
+        ("PhysicalSizeX=\"200\" PhysicalSizeXUnit=\"nm\" PhysicalSizeY=\"0.2\" PhysicalSizeZ=\"3\" "
+         "PhysicalSizeZUnit=\"pixel\""),
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         char xml[1024];
