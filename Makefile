@@ -24,6 +24,9 @@ is_clang := $(findstring clang,$(shell $(CC) --version 2>/dev/null))
 # The result is the same bits on every machine: no contraction, none of the fast-math liberties. What is given up,
 # errno and traps, is what keeps rounding and square roots from being vectorised. By the letter of C11 gcc computes
 # with floats in double where the processor once did (s390x).
+fast_math := $(filter -Ofast -ffast-math -funsafe-math-optimizations -fassociative-math -freciprocal-math \
+    -ffinite-math-only,$(CC) $(CFLAGS) $(CPPFLAGS) $(LDFLAGS))
+$(if $(fast_math),$(error $(fast_math): results would differ from those of other builds; leave it out of CFLAGS))
 NUMERICS := -ffp-contract=off -fno-math-errno -fno-trapping-math $(if $(is_clang),,-fexcess-precision=fast)
 # snprintf is used where text may be cut.
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-format-truncation \
