@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+_Static_assert(sizeof(size_t) == 8, "volfilter needs a 64-bit processor, and a compiler for it");
+
 /* Checked: every size that comes from a file or a user goes through here before an allocation. True means
  * that the result fits. */
 static inline bool vf_size_mul(size_t a, size_t b, size_t *product)

@@ -1,4 +1,4 @@
-# What make refuses to build.
+# What is not built: make and the compiler say why.
 # shellcheck shell=sh
 
 makes() {
@@ -11,4 +11,10 @@ test_flags_that_change_results_are_refused() {
         ! makes CFLAGS="$flags"
         grep -q -e "${flags#-O3 }: results would differ" made
     done
+}
+
+test_32_bits_are_refused() {
+    gcc -m32 -fsyntax-only -x c /dev/null || return 0
+    ! gcc -m32 -fsyntax-only -x c "$DATA/../src/size.h" 2>made
+    grep -q "volfilter needs a 64-bit processor" made
 }
