@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #if FLT_EVAL_METHOD != 0
-#error "Floats are computed in a wider type: results would differ. On 32-bit x86: -msse2 -mfpmath=sse"
+#error "Floats are computed in a wider type: results would differ. On x86: -mfpmath=sse"
 #endif
 
 #if REAL_BITS == 64

@@ -80,6 +80,7 @@ bool vf_rows_stream_planes(const struct vf_rows *rows)
     __builtin_cpu_init();
     return rows->whole_lines || !__builtin_cpu_is("amd");
 #else
+    (void)rows;
     return true;
 #endif
 }
