@@ -243,7 +243,7 @@ test_explain_json() {
     is_json out
     [ -s o.tif ]
     least -f perona-malik,eed "$STACK" o.tif
-    expect 0 -f perona-malik,eed --memory ${LEAST}M --explain --json --dry-run "$STACK" o.tif
+    expect 0 -f perona-malik,eed --memory "${LEAST}M" --explain --json --dry-run "$STACK" o.tif
     is_json out
     prints '"global_values": ["k"]'
     prints '"from_image": true'
