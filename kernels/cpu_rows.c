@@ -144,6 +144,7 @@ _Static_assert(VF_TYPE_COUNT == 8, "each type has a LOAD, a STORE, and its place
 
 #include "kernels/cpu_stream.h"
 
+_Static_assert(2 * LINES_BLOCK <= VF_ROW_BLOCK, "wide lines take two blocks at once");
 extern const struct vf_rows VF_ROWS;
 const struct vf_rows VF_ROWS = {
     .level = VF_LEVEL,

@@ -290,6 +290,19 @@ void sample_write_volume(const char *path, const struct vf_info *result, const s
     vf_writer_close(writer);
 }
 
+const char *sample_lost(const char *path, enum vf_format format, enum vf_type type, size_t outputs)
+{
+    static char text[VF_NOTE_TEXT];
+    struct vf_reader *reader;
+    struct vf_info result;
+    struct vf_error error;
+    cr_assert_eq(vf_reader_open(&reader, path, &error), VF_OK, "%s", error.text);
+    vf_info_for_result(vf_reader_info(reader), format, type, outputs, &result);
+    vf_info_lost(vf_reader_info(reader), &result, text, sizeof text);
+    vf_reader_close(reader);
+    return text;
+}
+
 void sample_copy(const char *from, const char *to, enum vf_compression compression)
 {
     struct vf_reader *reader;

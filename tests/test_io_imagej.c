@@ -508,18 +508,9 @@ static void check_own_tags(const uint32_t *counts, uint32_t count, const void *b
     TIFFClose(tif);
 }
 
-/* What vf_info_lost says of in.tif's result. */
 static const char *lost(enum vf_format format, enum vf_type type, size_t outputs)
 {
-    static char text[VF_NOTE_TEXT];
-    struct vf_reader *reader;
-    struct vf_info result;
-    struct vf_error error;
-    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
-    vf_info_for_result(vf_reader_info(reader), format, type, outputs, &result);
-    vf_info_lost(vf_reader_info(reader), &result, text, sizeof text);
-    vf_reader_close(reader);
-    return text;
+    return sample_lost(sample_path("in.tif"), format, type, outputs);
 }
 
 Test(io_imagej, lookup_table_that_is_lost)

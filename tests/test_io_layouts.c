@@ -134,19 +134,14 @@ Test(io_layouts, packed_bits)
 Test(io_layouts, packed_bits_become_words)
 {
     struct vf_reader *reader;
-    struct vf_info result;
     struct vf_error error;
-    char text[VF_NOTE_TEXT];
     write_packed(&(struct packed){.bits = 12, .samples = 1, .scheme = COMPRESSION_NONE});
     sample_copy(sample_path("in.tif"), sample_path("out.tif"), VF_COMPRESS_AS_INPUT);
     cr_assert_eq(vf_reader_open(&reader, sample_path("out.tif"), &error), VF_OK);
     cr_assert(vf_reader_info(reader)->type == VF_U16 && vf_reader_info(reader)->packed_bits == 0);
     vf_reader_close(reader);
-    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK);
-    vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, VF_U16, 1, &result);
-    vf_info_lost(vf_reader_info(reader), &result, text, sizeof text);
-    cr_assert(strstr(text, "12 bits"), "%s", text);
-    vf_reader_close(reader);
+    const char *lost = sample_lost(sample_path("in.tif"), VF_FORMAT_TIFF, VF_U16, 1);
+    cr_assert(strstr(lost, "12 bits"), "%s", lost);
 }
 
 /* As the standard has it, and as MetaMorph does. */
@@ -190,13 +185,10 @@ Test(io_layouts, stage_positions)
         memset(volume.data, 0, bytes);
         sample_write_volume(sample_path("out.tif"), &result, &volume, &(struct vf_output_options){0});
         vf_volume_free(&volume);
-        char lost[VF_NOTE_TEXT];
-        vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
-        cr_expect_str_eq(lost, "");
-        vf_info_for_result(vf_reader_info(reader), VF_FORMAT_MRC, VF_F32, 1, &result);
-        vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
-        cr_expect_str_eq(lost, "DateTime, positions of pages");
         vf_reader_close(reader);
+        cr_expect_str_eq(sample_lost(sample_path("in.tif"), VF_FORMAT_TIFF, VF_F32, 3), "");
+        cr_expect_str_eq(sample_lost(sample_path("in.tif"), VF_FORMAT_MRC, VF_F32, 1),
+                         "DateTime, positions of pages");
         TIFF *tif = TIFFOpen(sample_path("out.tif"), "r");
         for (uint32_t page = 0; page < (imagej ? 12u : 4u); page++) {
             const uint32_t from = imagej ? page / 3 : page;
@@ -302,9 +294,7 @@ Test(io_layouts, georeference)
 {
     for (int big_endian = 0; big_endian < 2; big_endian++) {
         struct vf_reader *reader;
-        struct vf_info result;
         struct vf_error error;
-        char lost[VF_NOTE_TEXT];
         uint32_t count;
         const void *data;
         tiff_sample_write(sample_path("in.tif"),
@@ -313,13 +303,10 @@ Test(io_layouts, georeference)
         cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
         cr_expect_str_eq(vf_reader_info(reader)->note,
                          "private tags are neither read nor kept: 42113 (GDAL no-data value)");
-        vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, VF_F32, 1, &result);
-        vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
-        cr_expect_str_eq(lost, "");
-        vf_info_for_result(vf_reader_info(reader), VF_FORMAT_MRC, VF_I16, 1, &result);
-        vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
-        cr_expect_str_eq(lost, "where on Earth it is (GeoTIFF)");
         vf_reader_close(reader);
+        cr_expect_str_eq(sample_lost(sample_path("in.tif"), VF_FORMAT_TIFF, VF_F32, 1), "");
+        cr_expect_str_eq(sample_lost(sample_path("in.tif"), VF_FORMAT_MRC, VF_I16, 1),
+                         "where on Earth it is (GeoTIFF)");
         sample_copy(sample_path("in.tif"), sample_path("out.tif"), VF_COMPRESS_AS_INPUT);
         TIFF *tif = TIFFOpen(sample_path("out.tif"), "r");
         cr_assert(TIFFGetField(tif, 33550, &count, &data) && count == 3);

@@ -633,27 +633,16 @@ Test(io_mrc, from_and_to_tiff)
 
 Test(io_mrc, what_another_kind_does_not_keep)
 {
-    struct vf_reader *reader;
-    struct vf_info result;
-    struct vf_error error;
-    char lost[VF_NOTE_TEXT];
-    put_sample(sample_path("in.mrc"), &(struct mrc_sample){.mode = 2, .big_endian = true});
-    cr_assert_eq(vf_reader_open(&reader, sample_path("in.mrc"), &error), VF_OK);
-    vf_info_for_result(vf_reader_info(reader), VF_FORMAT_MRC, VF_F32, 1, &result);
-    vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
-    cr_assert_str_eq(lost, "");
-    vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, VF_F32, 1, &result);
-    vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
-    cr_assert_str_eq(lost, "its origin, its labels, its extended header");
-    vf_reader_close(reader);
-    put_sample(sample_path("in.mrc"), &(struct mrc_sample){.mode = 0});
-    cr_assert_eq(vf_reader_open(&reader, sample_path("in.mrc"), &error), VF_OK);
+    const char *path = sample_path("in.mrc");
+    put_sample(path, &(struct mrc_sample){.mode = 2, .big_endian = true});
+    cr_assert_str_eq(sample_lost(path, VF_FORMAT_MRC, VF_F32, 1), "");
+    cr_assert_str_eq(sample_lost(path, VF_FORMAT_TIFF, VF_F32, 1),
+                     "its origin, its labels, its extended header");
+    put_sample(path, &(struct mrc_sample){.mode = 0});
     for (int kept = 0; kept < 2; kept++) {
-        vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, kept ? VF_I16 : VF_I8, 1, &result);
-        vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
+        const char *lost = sample_lost(path, VF_FORMAT_TIFF, kept ? VF_I16 : VF_I8, 1);
         cr_expect_eq(strstr(lost, "the sign of values in ImageJ") == NULL, kept, "%s", lost);
     }
-    vf_reader_close(reader);
 }
 
 /* Every half is exact in float32 and comes back; what lies between is rounded to even. */
