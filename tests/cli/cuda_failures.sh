@@ -197,12 +197,13 @@ filter() {
 test_cpu_takes_over_with_one_warning() {
     slow
     expect 0 --backend cpu -f perona-malik:iterations=200 "$STACK" right.tif
-    FAKE_CUDA_TAKEN=$((8 << 30)) filter
+    # shellcheck disable=SC2086
+    FAKE_CUDA_TAKEN=$((8 << 30)) logged 0 -v $SLOW "$STACK" out.tif
     same right.tif out.tif
     says "the GPU failed and the CPU took over: not enough memory on Fake GPU"
-    # shellcheck disable=SC2086
-    FAKE_CUDA_TAKEN=$((8 << 30)) fake 0 -v $SLOW "$STACK" out.tif
     says " s on the GPU and the CPU, written "
+    # In halves down to a plane, for the pre-pass and each run of eight steps; then the CPU has all planes.
+    [ "$(called cuMemAlloc)" -lt 100 ]
     cp log calls
     for name in cuInit cuDriverGetVersion cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceTotalMem \
         cuDeviceGetAttribute cuDevicePrimaryCtxRetain cuCtxSetCurrent cuStreamCreate cuEventCreate cuMemAlloc; do
