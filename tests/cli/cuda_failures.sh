@@ -204,6 +204,7 @@ test_cpu_takes_over_with_one_warning() {
     says " s on the GPU and the CPU, written "
     # In halves down to a plane, for the pre-pass and each run of eight steps; then the CPU has all planes.
     [ "$(called cuMemAlloc)" -lt 100 ]
+    is_sanitized && return
     cp log calls
     for name in cuInit cuDriverGetVersion cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceTotalMem \
         cuDeviceGetAttribute cuDevicePrimaryCtxRetain cuCtxSetCurrent cuStreamCreate cuEventCreate cuMemAlloc; do
@@ -214,7 +215,6 @@ test_cpu_takes_over_with_one_warning() {
         same right.tif out.tif
         says "head-mri.tif: the GPU "
         [ "$(wc -l <err)" = 1 ]
-        ! is_sanitized || break
     done
 }
 
