@@ -149,8 +149,8 @@ void vf_cuda_end_runs(struct vf_cuda *cuda)
 
 /* ---- when the device fails ---- */
 
-/* The planes on the CPU instead, and why is kept for the one warning. All that are left: slabs may have become
- * a plane each for want of memory, and each computes its halo anew. */
+/* The planes on the CPU instead, and why is kept for the one warning. All that are left: slabs may have
+ * become a plane each for want of memory, and each computes its halo anew. */
 static enum vf_status run_on_cpu(struct vf_cuda_sweep *sweep, ptrdiff_t image, struct vf_plane_range wanted,
                                  struct vf_error *error)
 {
