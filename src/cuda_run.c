@@ -149,8 +149,7 @@ void vf_cuda_end_runs(struct vf_cuda *cuda)
 
 /* ---- when the device fails ---- */
 
-/* The planes on the CPU instead, and why is kept for the one warning. All that are left: slabs may have
- * become a plane each for want of memory, and each computes its halo anew. */
+/* The planes on the CPU instead, and why is kept for the one warning. */
 static enum vf_status run_on_cpu(struct vf_cuda_sweep *sweep, ptrdiff_t image, struct vf_plane_range wanted,
                                  struct vf_error *error)
 {
@@ -247,6 +246,7 @@ static enum vf_status run_image(struct vf_cuda_sweep *sweep, ptrdiff_t image, st
         }
         if (status == VF_OK && job->progress != NULL)
             job->progress(job->progress_context, voxels_of(job, wanted));
+        /* All that are left: slabs may have become a plane each for want of memory, each with its halo. */
         if (status == VF_DEVICE && !sweep->cuda->strict && !vf_cuda_job_is_resident(job))
             return run_on_cpu(sweep, image, (struct vf_plane_range){z, all.end}, error);
         z = wanted.end;

@@ -264,7 +264,7 @@ test_tune_keeps_what_plans_then_take() {
     prints "nothing new to measure"
 }
 
-# What is known of one size gives plans for another, which has yet to be measured.
+# What is known of one size gives plans for another, which has yet to be measured. Sanitizers take half a minute.
 test_tune_measures_what_is_known_of_another_size() {
     is_sanitized && return
     sparse 40 36 8 one.mrc
@@ -296,7 +296,7 @@ EOF
     [ "$(wc -l <cache/tuned.txt)" = 1 ]
 }
 
-# A kernel that is measured in part would be kept and never finished.
+# A kernel that is measured in part would be kept and never finished. Sanitizers have the cases beside this one.
 test_tune_finishes_the_kernel_that_it_began() {
     is_sanitized && return
     fake 0 tune --budget 0.001 --like "$SMALL" gaussian:sigma=2 gradient
