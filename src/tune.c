@@ -8,14 +8,11 @@
 #include "cuda_sweep.h"
 #include "cuda_timer.h"
 #include "interrupt.h"
+#include "kernel_search.h"
 #include "kernel_source.h"
 #include "plan.h"
 #include "processors.h"
 
-/* Configurations of a kernel that are measured: the best by prediction, and of each scheme. */
-#define MOST_MEASURED 16
-#define MOST_OF_SCHEME 4
-#define MOST_RANKED 256
 #define SAMPLES 7
 /* Kernels that were not measured are taken to be this much faster than predicted, so that near rivals of what
  * was measured are measured too. */
@@ -192,28 +189,6 @@ out:
     return status;
 }
 
-/* The plan's own configuration of a case, which may be one that won for other grids, and the most promising
- * ones, a few of each scheme. */
-static int list_choices(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
-                        const struct vf_launch *planned, struct vf_ranked choice[MOST_MEASURED])
-{
-    struct vf_ranked ranked[MOST_RANKED];
-    const int all = vf_gpu_rank(c, gpu, NULL, ranked, MOST_RANKED);
-    int count = 0;
-    choice[count++] =
-        (struct vf_ranked){.scheme = planned->scheme, .config = planned->config, .detail = planned->detail};
-    for (int i = 0; i < all && count < MOST_MEASURED; i++) {
-        const bool is_planned =
-            ranked[i].scheme == planned->scheme && vf_config_equal(&ranked[i].config, &planned->config);
-        int alike = 0;
-        for (int k = 1; k < count; k++)
-            alike += choice[k].scheme == ranked[i].scheme;
-        if (alike < MOST_OF_SCHEME && !is_planned)
-            choice[count++] = ranked[i];
-    }
-    return count;
-}
-
 static enum vf_status compile_choices(const struct vf_cuda *cuda, const struct vf_kernel_case *c,
                                       const struct vf_ranked *choice, int count, struct vf_error *error)
 {
@@ -233,55 +208,47 @@ static enum vf_status compile_choices(const struct vf_cuda *cuda, const struct v
     return status;
 }
 
-/* Measures these, as many at a time as compile side by side; *best is the fastest. One that fails, as by
- * needing more than the device has, is passed over, unless the device is lost with it. */
-static enum vf_status time_choices(const struct tuner *tuner, const struct vf_kernel_case *c,
-                                   const struct arrays *arrays, const struct vf_ranked *choice, int count,
-                                   struct vf_ranked *best, int *tried, struct vf_error *error)
+/* What a kernel is measured on. */
+struct measured {
+    struct vf_cuda *cuda;
+    const struct vf_kernel_case *c;
+    struct arrays arrays;
+};
+
+/* vf_search's measure: as many at a time as compile side by side. One that fails, as by needing more than the
+ * device has, takes for ever, unless the device is lost with it. */
+static enum vf_status time_choices(void *context, const struct vf_ranked *choice, int count, double *seconds,
+                                   struct vf_error *error)
 {
+    const struct measured *m = context;
     const int batch = vf_processors();
     enum vf_status status = VF_OK;
-    for (int i = 0; status == VF_OK && i < count && !vf_interrupted;) {
+    for (int i = 0; status == VF_OK && i < count;) {
         const int end = count - i < batch ? count : i + batch;
-        status = compile_choices(tuner->cuda, c, choice + i, end - i, error);
-        for (; status == VF_OK && i < end && !vf_interrupted; i++, ++*tried) {
-            double seconds;
-            if (time_choice(tuner->cuda, c, arrays, &choice[i], &seconds, error) != VF_OK)
-                status = vf_cuda_is_lost(tuner->cuda) ? VF_DEVICE : VF_OK;
-            else if (seconds < best->seconds) {
-                *best = choice[i];
-                best->seconds = seconds;
-            }
+        status = compile_choices(m->cuda, m->c, choice + i, end - i, error);
+        for (; status == VF_OK && i < end; i++) {
+            if (vf_interrupted)
+                return vf_fail(error, VF_INTERRUPTED, "interrupted");
+            seconds[i] = INFINITY;
+            if (time_choice(m->cuda, m->c, &m->arrays, &choice[i], &seconds[i], error) != VF_OK)
+                status = vf_cuda_is_lost(m->cuda) ? VF_DEVICE : VF_OK;
         }
     }
     return status;
 }
 
-/* Measures the most promising configurations of a case; *best is the fastest, with chunks that suit it, which
- * is predicted less well than what a block looks like. */
-static enum vf_status measure(struct tuner *tuner, const struct vf_kernel_case *c,
+static enum vf_status measure(struct vf_cuda *cuda, const struct vf_kernel_case *c,
                               const struct vf_launch *planned, struct vf_ranked *best, int *tried,
                               struct vf_error *error)
 {
-    const double gain = 0.99; /* less is noise */
-    const struct vf_gpu *gpu = &tuner->cuda->gpu;
-    struct vf_ranked choice[MOST_MEASURED];
-    struct arrays arrays;
-    enum vf_status status;
-    *tried = 0;
-    best->seconds = INFINITY;
-    VF_TRY(open_arrays(tuner->cuda, c, &arrays, error));
-    VF_TRY(
-        time_choices(tuner, c, &arrays, choice, list_choices(c, gpu, planned, choice), best, tried, error));
-    for (double before = INFINITY; isfinite(best->seconds) && best->seconds < gain * before;) {
-        before = best->seconds;
-        VF_TRY(time_choices(tuner, c, &arrays, choice, vf_gpu_rechunk(c, gpu, best, choice, MOST_MEASURED),
-                            best, tried, error));
-    }
-    if (!isfinite(best->seconds) && !vf_interrupted)
+    struct measured m = {.cuda = cuda, .c = c};
+    const struct vf_search search = {c, &cuda->gpu, planned, time_choices, &m};
+    enum vf_status status = open_arrays(cuda, c, &m.arrays, error);
+    if (status == VF_OK)
+        status = vf_search_run(&search, best, tried, error);
+    if (status == VF_OK && !isfinite(best->seconds))
         status = VF_DEVICE;
-out:
-    close_arrays(tuner->cuda, &arrays);
+    close_arrays(cuda, &m.arrays);
     return status;
 }
 
@@ -340,13 +307,12 @@ static enum vf_status tune_next(struct tuner *tuner, const struct vf_plan *plan,
         if (status != VF_OK)
             break;
         work.c.flow = &work.flow;
-        status = measure(tuner, &work.c, launch, &best, &tried, error);
-        if (status == VF_OK && isfinite(best.seconds) && !vf_interrupted) {
+        status = measure(tuner->cuda, &work.c, launch, &best, &tried, error);
+        if (status == VF_OK)
             status = keep(tuner, &work.c, &best, error);
-            if (status == VF_OK) {
-                tuner->measured++;
-                print_choice(tuner, &work.c, &best, tried);
-            }
+        if (status == VF_OK) {
+            tuner->measured++;
+            print_choice(tuner, &work.c, &best, tried);
         }
         vf_kernel_work_close(&work);
     }
