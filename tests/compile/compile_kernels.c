@@ -4,7 +4,8 @@
  * stencil that no kernel before them does; --all: every work of a thread and every variant that a scheme
  * offers, by the block and chunk that are predicted to be its best: others give nearly the same code. Chains
  * take turns among the architectures, unless some are named: then each is compiled for all of these. What
- * does not compile fails, and so do spilled registers in a kernel that the plan chooses. Without NVRTC there
+ * does not compile fails, and so do spilled registers in a kernel that the plan chooses. Of others, but for
+ * each scheme's first on an architecture, PTX is enough, by the compiler's shortest way. Without NVRTC there
  * is nothing to do.
  *
  * Prints the kernels that took longest, and "N passed, N failed" last. */
@@ -120,9 +121,18 @@ static long bytes_before(const char *log, const char *what)
  * cost a fused Gaussian nothing on an H200 (0.628 ms beside 0.691 ms without, at half the rows a thread). */
 #define FEW_SPILLED 48
 
-/* Compiles a text; false, with the reason printed, when it must not pass. */
-static bool compiles(const struct vf_nvrtc_api *api, const char *text, const char *arch, const char *label,
-                     bool may_spill)
+/* A text to compile. */
+struct item {
+    char *text;
+    const char *arch;
+    char label[256];
+    bool may_spill;
+    bool quick;     /* to PTX, hardly optimised */
+    double seconds; /* of a processor, that it took */
+};
+
+/* False, with the reason printed, when it must not pass. */
+static bool compiles(const struct vf_nvrtc_api *api, const struct item *item)
 {
     const char *options[24], *headers[2][256];
     char words[512], target[64], *rest = NULL;
@@ -132,37 +142,33 @@ static bool compiles(const struct vf_nvrtc_api *api, const char *text, const cha
     snprintf(words, sizeof words, "%s", vf_nvrtc_options);
     for (char *word = strtok_r(words, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest))
         options[count++] = word;
-    snprintf(target, sizeof target, "--gpu-architecture=%s", arch);
+    snprintf(target, sizeof target, "--gpu-architecture=%s_%s", item->quick ? "compute" : "sm",
+             item->arch + strlen("sm_"));
     options[count++] = target;
-    options[count++] = "--ptxas-options=-v";
+    options[count++] = item->quick ? "--Ofast-compile=max" : "--ptxas-options=-v";
     for (int i = 0; i < vf_kernel_text_count; i++) {
         headers[0][i] = vf_kernel_texts[i].text;
         headers[1][i] = vf_kernel_texts[i].name;
     }
-    bool good = api->nvrtcCreateProgram(&program, text, "kernel.cu", vf_kernel_text_count, headers[0],
-                                        headers[1]) == NVRTC_SUCCESS;
-    good = good && api->nvrtcCompileProgram(program, count, options) == NVRTC_SUCCESS;
+    int result = api->nvrtcCreateProgram(&program, item->text, "kernel.cu", vf_kernel_text_count, headers[0],
+                                         headers[1]);
+    if (result == NVRTC_SUCCESS)
+        result = api->nvrtcCompileProgram(program, count, options);
+    if (result != NVRTC_SUCCESS && item->quick) /* older ones lack the option */
+        result = api->nvrtcCompileProgram(program, count - 1, options);
     api->nvrtcGetProgramLogSize(program, &room);
     char *log = calloc(room + 1, 1);
     api->nvrtcGetProgramLog(program, log);
     const long spilled = bytes_before(log, " bytes spill stores");
-    if (!good)
-        printf("FAIL %s: does not compile:\n%.2000s\n", label, log);
-    else if (spilled > FEW_SPILLED && !may_spill)
-        printf("FAIL %s: %ld bytes of registers are spilled\n", label, spilled);
+    const bool good = result == NVRTC_SUCCESS && (spilled <= FEW_SPILLED || item->may_spill);
+    if (result != NVRTC_SUCCESS)
+        printf("FAIL %s: does not compile:\n%.2000s\n", item->label, log);
+    else if (!good)
+        printf("FAIL %s: %ld bytes of registers are spilled\n", item->label, spilled);
     free(log);
     api->nvrtcDestroyProgram(&program);
-    return good && (spilled <= FEW_SPILLED || may_spill);
+    return good;
 }
-
-/* A text to compile. */
-struct item {
-    char *text;
-    const char *arch;
-    char label[256];
-    bool may_spill;
-    double seconds; /* of a processor, that it took */
-};
 
 /* "SCHEME WITH": what a scheme was compiled for. */
 struct pairs {
@@ -188,15 +194,15 @@ static bool is_new_pair(struct pairs *pairs, const char *scheme, const char *wit
     return true;
 }
 
-/* Whether a scheme's kernel has anything that none of it before has; from then on one before has it. */
+/* Whether a scheme's kernel has anything that none of it before has, the architecture apart; from then on one
+ * before has it. */
 static bool covers(struct pairs *pairs, const struct vf_kernel_work *work, const struct sample *sample,
-                   const struct arch *arch, const char *scheme)
+                   const char *scheme)
 {
     const struct vf_flow *flow = &work->flow;
     char with[64];
-    bool is_new = is_new_pair(pairs, scheme, arch->name);
     snprintf(with, sizeof with, "boundary %d", (int)sample->boundary);
-    is_new = is_new_pair(pairs, scheme, with) || is_new;
+    bool is_new = is_new_pair(pairs, scheme, with);
     snprintf(with, sizeof with, "%s to %s", vf_type_name(work->c.source_type[0]),
              vf_type_name(work->c.sink_type[0]));
     is_new = is_new_pair(pairs, scheme, with) || is_new;
@@ -214,7 +220,7 @@ static bool covers(struct pairs *pairs, const struct vf_kernel_work *work, const
 /* Adds one configuration unless the same text is there for the architecture. */
 static void add(struct list *list, const struct vf_kernel_work *work, const struct sample *sample,
                 const struct arch *arch, const struct vf_gpu_scheme *scheme,
-                const struct vf_kernel_config *config, bool may_spill)
+                const struct vf_kernel_config *config, bool may_spill, bool quick)
 {
     struct vf_text text = {0};
     struct vf_error error;
@@ -225,6 +231,7 @@ static void add(struct list *list, const struct vf_kernel_work *work, const stru
     for (int i = 0; i < list->count; i++)
         if (list->item[i].arch == arch->name && strcmp(list->item[i].text, text.data) == 0) {
             list->item[i].may_spill = list->item[i].may_spill && may_spill;
+            list->item[i].quick = list->item[i].quick && quick;
             vf_text_free(&text);
             return;
         }
@@ -238,6 +245,7 @@ static void add(struct list *list, const struct vf_kernel_work *work, const stru
     item->text = strdup(text.data);
     item->arch = arch->name;
     item->may_spill = may_spill;
+    item->quick = quick;
     snprintf(item->label, sizeof item->label,
              "%s %s %dD %s, stages %s..%s, block %dx%dx%d work %dx%dx%d stream %d variant %d", arch->name,
              sample->chain, sample->dim, scheme->name,
@@ -299,16 +307,18 @@ static void add_run(struct list *list, const struct vf_plan *plan, const struct 
             work.c.flow = &work.flow;
             const struct vf_kernel_config config =
                 all || forced->count == 0 ? launch->config : shortened(&work.c, gpu, launch);
-            if (all ||
-                (!vf_gpu_is_long(&work.c, launch->scheme, &launch->config) &&
-                 (covers(&list->pairs, &work, sample, arch, launch->scheme->name) || forced->count == 0)))
-                add(list, &work, sample, arch, launch->scheme, &config, forced->count > 0);
+            const bool is_short = all || !vf_gpu_is_long(&work.c, launch->scheme, &launch->config);
+            const bool is_first = is_short && is_new_pair(&list->pairs, launch->scheme->name, arch->name);
+            if (is_short && (covers(&list->pairs, &work, sample, launch->scheme->name) || is_first || all ||
+                             forced->count == 0))
+                add(list, &work, sample, arch, launch->scheme, &config, forced->count > 0,
+                    forced->count > 0 && !is_first && !all);
             const int count =
                 all ? vf_gpu_rank(&work.c, gpu, forced->count > 0 ? &forced->entry[0] : NULL, ranked, 512)
                     : 0;
             for (int k = 0; k < count; k++)
                 if (!is_like_one_before(ranked, k))
-                    add(list, &work, sample, arch, ranked[k].scheme, &ranked[k].config, true);
+                    add(list, &work, sample, arch, ranked[k].scheme, &ranked[k].config, true, false);
             vf_kernel_work_close(&work);
         }
         vf_gpu_plan_close(&kernels);
@@ -397,6 +407,22 @@ static void report_slowest(struct list *list)
            list->count);
 }
 
+/* Those that are compiled quickly, or the others; how many failed. */
+static int compile_items(const struct vf_nvrtc_api *api, struct list *list, bool quick)
+{
+    int failed = 0;
+#pragma omp parallel for schedule(dynamic) reduction(+ : failed)
+    for (int i = 0; i < list->count; i++) {
+        struct item *item = &list->item[i];
+        if (item->quick != quick)
+            continue;
+        const double begin = processor_time();
+        failed += !compiles(api, item);
+        item->seconds = processor_time() - begin;
+    }
+    return failed;
+}
+
 int main(int argc, char **argv)
 {
     struct vf_nvrtc_api api;
@@ -414,14 +440,9 @@ int main(int argc, char **argv)
             if (is_named(archs[a].name, argc, argv, &any) || (!any && (a - i) % arch_count == 0))
                 add_sample(&list, &samples[i], &archs[a], all);
         }
-    int failed = 0;
-#pragma omp parallel for schedule(dynamic) reduction(+ : failed)
-    for (int i = 0; i < list.count; i++) {
-        struct item *item = &list.item[i];
-        const double begin = processor_time();
-        failed += !compiles(&api, item->text, item->arch, item->label, item->may_spill);
-        item->seconds = processor_time() - begin;
-    }
+    /* One after the other: the compiler optimises all that it compiles at that time, or later, as little. */
+    int failed = compile_items(&api, &list, false);
+    failed += compile_items(&api, &list, true);
     report_slowest(&list);
     for (int i = 0; i < list.count; i++)
         free(list.item[i].text);
