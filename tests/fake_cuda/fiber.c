@@ -89,14 +89,8 @@ static void start(void)
     abort();
 }
 
-void fiber_open(struct fiber *fiber, void (*entry)(void *argument), void *argument)
+static void fiber_open(struct fiber *fiber, char *memory, void (*entry)(void *argument), void *argument)
 {
-    char *const memory = mmap(NULL, GUARD + STACK, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (memory == MAP_FAILED || mprotect(memory, GUARD, PROT_NONE) != 0) {
-        perror("fake cuda: no stack for a fiber");
-        abort();
-    }
     void **const saved = (void **)(memory + GUARD + STACK) - SAVED_WORDS;
     void (*const first)(void) = start;
     memcpy(&saved[RETURN_WORD], &first, sizeof first);
@@ -107,9 +101,23 @@ void fiber_open(struct fiber *fiber, void (*entry)(void *argument), void *argume
                             .argument = argument};
 }
 
-void fiber_close(struct fiber *fiber)
+void fibers_open(struct fiber *fiber, int count, void (*entry)(void *argument), void *argument)
 {
-    munmap((char *)fiber->stack - GUARD, GUARD + STACK);
+    const size_t each = GUARD + STACK;
+    char *const memory = mmap(NULL, (size_t)count * each, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    for (int i = 0; i < count; i++) {
+        if (memory == MAP_FAILED || mprotect(memory + (size_t)i * each, GUARD, PROT_NONE) != 0) {
+            perror("fake cuda: no stack for a fiber");
+            abort();
+        }
+        fiber_open(&fiber[i], memory + (size_t)i * each, entry, argument);
+    }
+}
+
+void fibers_close(struct fiber *fiber, int count)
+{
+    munmap((char *)fiber->stack - GUARD, (size_t)count * (GUARD + STACK));
 }
 
 void fiber_switch(struct fiber *from, struct fiber *to)

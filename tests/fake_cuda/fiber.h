@@ -16,10 +16,10 @@ struct fiber {
     void *sanitizer;        /* AddressSanitizer's own, while it does not run */
 };
 
-/* Makes a fiber that calls `entry`, which must not return, when it is first switched to. Touching what lies
- * below its stack is a fault. */
-void fiber_open(struct fiber *fiber, void (*entry)(void *argument), void *argument);
-void fiber_close(struct fiber *fiber);
+/* Makes fibers that call `entry`, which must not return, when they are first switched to. Touching what lies
+ * below a fiber's stack is a fault. They are closed together, as they were opened. */
+void fibers_open(struct fiber *fiber, int count, void (*entry)(void *argument), void *argument);
+void fibers_close(struct fiber *fiber, int count);
 
 /* Leaves `from`, which runs now, for `to`; returns when something switches to `from`. */
 void fiber_switch(struct fiber *from, struct fiber *to);

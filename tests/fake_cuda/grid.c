@@ -135,11 +135,12 @@ static void carry(void *argument)
 
 static struct fiber *idle_fiber(struct worker *w)
 {
-    if (w->idle_count > 0)
-        return w->idle[--w->idle_count];
-    struct fiber *const fiber = &w->fiber[w->fiber_count++];
-    fiber_open(fiber, carry, w);
-    return fiber;
+    if (w->idle_count == 0) {
+        fibers_open(&w->fiber[w->fiber_count], FAKE_CUDA_WARP, carry, w);
+        for (int i = 0; i < FAKE_CUDA_WARP; i++)
+            w->idle[w->idle_count++] = &w->fiber[w->fiber_count++];
+    }
+    return w->idle[--w->idle_count];
 }
 
 /* Lets others run until this thread is ready. */
@@ -379,8 +380,8 @@ void fake_grid_run(const struct fake_launch *launch)
 __attribute__((destructor)) static void close_workers(void)
 {
     for (int i = 0; i < MOST_WORKERS && workers[i]; i++) {
-        for (int f = 0; f < workers[i]->fiber_count; f++)
-            fiber_close(&workers[i]->fiber[f]);
+        for (int f = 0; f < workers[i]->fiber_count; f += FAKE_CUDA_WARP)
+            fibers_close(&workers[i]->fiber[f], FAKE_CUDA_WARP);
         free(workers[i]);
     }
 }
