@@ -40,7 +40,7 @@ ifeq ($(package_libs),)
 package_libs := -ltiff -lpng -lexpat -lz
 endif
 
-DEFINES := -D_GNU_SOURCE $(if $(is_x86),-DVF_X86_LEVELS)
+DEFINES = -D_GNU_SOURCE $(if $(is_x86),-DVF_X86_LEVELS=$(words $(filter-out baseline,$(levels))))
 INCLUDES := -I. -Isrc -I$(BUILD)/gen $(package_cflags)
 clang_language := $(if $(is_clang),-Wno-unknown-warning-option -Wno-unknown-pragmas -Wno-pass-failed)
 LANGUAGE := -std=c11 -fopenmp $(clang_language)
@@ -53,7 +53,10 @@ LIBS = $(package_libs) -ldl -lm $(LDLIBS)
 # Three sources are compiled several times over; every other file of these directories once.
 variants := f32_2d f32_3d f64_2d f64_3d
 integer_variants := u8_2d u8_3d i8_2d i8_3d u16_2d u16_3d i16_2d i16_3d
-levels := baseline $(if $(is_x86),v3 v4)
+# With sanitizers, whose programs are for this machine, a level that it lacks is left out.
+sanitized := $(filter -fsanitize%,$(CFLAGS))
+has_v4 := $(shell grep -w -m 1 avx512bw /proc/cpuinfo 2>/dev/null)
+levels := baseline $(if $(is_x86),v3 $(if $(sanitized),$(if $(has_v4),v4),v4))
 # SSE2 moves are enough: gcc 12 takes MMX registers for some, which x87 arithmetic, long double, then finds in use.
 # Elsewhere gcc 12 parts the ways of a body that chooses by one condition several times, which is then not vectorised.
 flags_baseline := $(if $(is_x86),-mno-mmx,$(if $(is_clang),,-fno-thread-jumps))
@@ -150,12 +153,14 @@ $(integer_row_objects): $(BUILD)/kernels/cpu_rows_%.o: kernels/cpu_rows_integer.
 	@mkdir -p $(@D)
 	$(call say,CC $@)$(compile_rows)
 
-# Sanitizers take long: of the levels, which differ in the width of vectors and in a few instructions, the baseline and
-# the best that this processor runs have them, less the checks whose faults AddressSanitizer sees, a third of the time.
+# Of rows, whose variables are gone, lines are all that a debugger finds: with -g the compiler takes half as long again.
+$(row_objects): private override CFLAGS := $(CFLAGS:-g=-g1)
+
+# Sanitizers take long: of the levels, which differ in the width of vectors and in a few instructions, the best has
+# them, and of images the baseline, less the checks whose faults AddressSanitizer sees, a third of the time.
 left_to_asan := -fno-sanitize=null -fno-sanitize=object-size -fno-sanitize=pointer-overflow
-ifneq ($(filter -fsanitize%,$(CFLAGS)),)
-best_level := $(if $(shell grep -w -m 1 avx512bw /proc/cpuinfo 2>/dev/null),v4,v3)
-sanitized_rows := $(filter %_baseline.o %_$(best_level).o,$(row_objects))
+ifneq ($(sanitized),)
+sanitized_rows := $(filter %_2d_baseline.o %_$(lastword $(levels)).o,$(row_objects))
 $(sanitized_rows): private override CFLAGS += $(left_to_asan)
 $(filter-out $(sanitized_rows),$(row_objects)): private override CFLAGS := \
     $(filter-out -fsanitize% -fno-sanitize%,$(CFLAGS))

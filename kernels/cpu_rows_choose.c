@@ -27,7 +27,9 @@
 VF_DECLARE_ALL(baseline)
 #ifdef VF_X86_LEVELS
 VF_DECLARE_ALL(v3)
+#if VF_X86_LEVELS > 1
 VF_DECLARE_ALL(v4)
+#endif
 #endif
 
 /* Slowest first. */
@@ -35,7 +37,9 @@ static const struct vf_rows *const levels[][VF_TYPE_COUNT][2] = {
     VF_LEVEL_TABLES(baseline),
 #ifdef VF_X86_LEVELS
     VF_LEVEL_TABLES(v3),
+#if VF_X86_LEVELS > 1
     VF_LEVEL_TABLES(v4),
+#endif
 #endif
 };
 
