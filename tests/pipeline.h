@@ -4,14 +4,6 @@
 
 #include "execute.h"
 
-/* Sanitizers take many times as long: with them a case takes turns where without it takes all combinations.
- */
-#ifdef __SANITIZE_ADDRESS__
-enum { UNDER_SANITIZERS = 1 };
-#else
-enum { UNDER_SANITIZERS = 0 };
-#endif
-
 struct pipeline {
     const char *chain;
     ptrdiff_t nx, ny, nz, nt;

@@ -10,6 +10,7 @@
 #include "model_gpu.h"
 #include "pipeline.h"
 #include "plan.h"
+#include "sanitized.h"
 
 struct planned {
     struct vf_chain chain;

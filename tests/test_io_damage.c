@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "io_samples.h"
+#include "sanitized.h"
 
 TestSuite(io_damage, .init = samples_begin, .fini = samples_end, .timeout = 300);
 
@@ -85,6 +86,8 @@ static void flip_everywhere(int layout, unsigned stride)
     const char *path = sample_path(layout < 4 ? "flipped.tif" : "flipped.png");
     for (size_t at = 0; at < size; at += stride)
         for (size_t i = 0; i < sizeof flips; i++) {
+            if (left_out())
+                continue;
             bytes[at] ^= flips[i];
             sample_put(path, bytes, size);
             sample_refusal(path);
@@ -192,18 +195,19 @@ Test(io_damage, deflated)
                  {VF_F32, PREDICTOR_FLOATINGPOINT}, {VF_F64, PREDICTOR_FLOATINGPOINT}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         for (unsigned form = 0; form < 8; form++)
-            damage_deflated(&(struct tiff_sample){.type = kinds[i].type,
-                                                  .predictor = kinds[i].predictor,
-                                                  .nx = 7,
-                                                  .ny = 4,
-                                                  .rows = form & 2   ? 16
-                                                          : form & 4 ? 1
-                                                                     : 4,
-                                                  .tile_nx = 16,
-                                                  .samples = form & 1 ? 3 : 1,
-                                                  .tiled = form & 2,
-                                                  .big_endian = form & 4,
-                                                  .scheme = COMPRESSION_ADOBE_DEFLATE});
+            if (!left_out())
+                damage_deflated(&(struct tiff_sample){.type = kinds[i].type,
+                                                      .predictor = kinds[i].predictor,
+                                                      .nx = 7,
+                                                      .ny = 4,
+                                                      .rows = form & 2   ? 16
+                                                              : form & 4 ? 1
+                                                                         : 4,
+                                                      .tile_nx = 16,
+                                                      .samples = form & 1 ? 3 : 1,
+                                                      .tiled = form & 2,
+                                                      .big_endian = form & 4,
+                                                      .scheme = COMPRESSION_ADOBE_DEFLATE});
 }
 
 /* The message says where: page, strip and the byte of the file. */

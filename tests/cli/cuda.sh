@@ -252,9 +252,12 @@ test_many_files_open_the_device_once() {
     [ "$(grep -c 'cuInit$' log)" -eq 1 ]
 }
 
+# A kernel that is measured in part would be kept and never finished. Under sanitizers this is the case of tune: each
+# kernel takes their compiler a second.
 test_tune_keeps_what_plans_then_take() {
-    fake 0 tune --budget 1 --like "$SMALL" gradient
+    fake 0 tune --budget 0.001 --like "$SMALL" gradient gaussian:sigma=2
     prints "1 kernel measured, recorded in $PWD/cache/tuned.txt"
+    [ "$(sed -n 's/.*; best of //p' out)" -ge 24 ]
     fake 0 --backend cuda --explain --dry-run -f gradient "$SMALL" out.tif
     prints "tuned, "
     prints "fastest of those measured"
@@ -264,7 +267,7 @@ test_tune_keeps_what_plans_then_take() {
     prints "nothing new to measure"
 }
 
-# What is known of one size gives plans for another, which has yet to be measured. Sanitizers take half a minute.
+# What is known of one size gives plans for another, which has yet to be measured.
 test_tune_measures_what_is_known_of_another_size() {
     is_sanitized && return
     sparse 40 36 8 one.mrc
@@ -280,6 +283,7 @@ test_tune_measures_what_is_known_of_another_size() {
 }
 
 test_tune_that_is_ended_keeps_what_it_has() {
+    is_sanitized && return
     # Ended by the first compiler that is asked for the second kernel.
     cat >slow <<EOF
 #!/bin/sh
@@ -294,14 +298,6 @@ EOF
     FAKE_NVRTC_CXX=$PWD/slow fake 143 tune --like "$SMALL" gaussian:sigma=2 gradient
     [ "$(grep -c ' times a copy; ' out)" = 1 ]
     [ "$(wc -l <cache/tuned.txt)" = 1 ]
-}
-
-# A kernel that is measured in part would be kept and never finished. Sanitizers have the cases beside this one.
-test_tune_finishes_the_kernel_that_it_began() {
-    is_sanitized && return
-    fake 0 tune --budget 0.001 --like "$SMALL" gaussian:sigma=2 gradient
-    prints "1 kernel measured, recorded in $PWD/cache/tuned.txt"
-    [ "$(sed -n 's/.*; best of //p' out)" -gt 8 ]
 }
 
 test_tune_needs_a_place_for_what_it_finds() {

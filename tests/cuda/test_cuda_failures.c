@@ -10,6 +10,7 @@
 
 #include "device.h"
 #include "fake_device.h"
+#include "tests/sanitized.h"
 
 enum outcome { ON_DEVICE, TAKEN_OVER, REFUSED, WRONG = 10, NO_MESSAGE, NOT_OPENED, REAL_DEVICE };
 enum { MOST_SECONDS = 60 };

@@ -12,6 +12,7 @@
 #include "cuda_reduce.h"
 #include "device.h"
 #include "fake_device.h"
+#include "tests/sanitized.h"
 
 /* A field on the device, as the sink of a job. */
 struct field {

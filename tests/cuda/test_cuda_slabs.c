@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "device.h"
+#include "tests/sanitized.h"
 
 /* Under sanitizers, where kernels take the compiler long, the first for every other boundary. */
 static const char *const schemes[] = {"", "global-read", NULL};
