@@ -8,8 +8,8 @@
 #define ROOM (MOST_RANKED + 256)
 /* The first that are measured of each scheme. */
 #define MOST_OF_SCHEME 6
-/* Of so many of the fastest, so many neighbours are measured: those predicted best among what is at most so
- * many halvings and doublings away. */
+/* Of so many of the fastest, so many neighbours are measured, each by the chunks that are predicted best: of
+ * what is at most so many halvings and doublings away. */
 #define FASTEST 4
 #define NEIGHBOURS 6
 #define MOST_APART 2.1
@@ -120,6 +120,24 @@ static int next_fastest(const struct space *space, int than)
     return fastest;
 }
 
+static bool same_but_for_chunks(const struct vf_ranked *a, const struct vf_ranked *b)
+{
+    struct vf_kernel_config config = a->config;
+    config.stream = b->config.stream;
+    return a->scheme == b->scheme && vf_config_equal(&config, &b->config);
+}
+
+static bool is_picked_or_measured(const struct space *space, const struct picks *picks, int choice)
+{
+    const struct vf_ranked *const that = &space->choice[choice];
+    bool is = false;
+    for (int i = 0; i < picks->count; i++)
+        is = is || same_but_for_chunks(&space->choice[picks->index[i]], that);
+    for (int i = 0; i < space->count && !is; i++)
+        is = space->seconds[i] > 0 && same_but_for_chunks(&space->choice[i], that);
+    return is;
+}
+
 static void pick_neighbours(const struct space *space, struct picks *picks)
 {
     int of = next_fastest(space, -1);
@@ -127,7 +145,8 @@ static void pick_neighbours(const struct space *space, struct picks *picks)
     for (int n = 0; n < FASTEST && of >= 0; n++, of = next_fastest(space, of)) {
         const int most = picks->count + NEIGHBOURS;
         for (int i = 0; i < space->count && picks->count < most; i++)
-            if (steps_apart(&space->choice[i], &space->choice[of]) <= MOST_APART)
+            if (steps_apart(&space->choice[i], &space->choice[of]) <= MOST_APART &&
+                !is_picked_or_measured(space, picks, i))
                 pick(space, i, picks);
     }
 }
