@@ -55,8 +55,8 @@ variants := f32_2d f32_3d f64_2d f64_3d
 integer_variants := u8_2d u8_3d i8_2d i8_3d u16_2d u16_3d i16_2d i16_3d
 # With sanitizers, whose programs are for this machine, a level that it lacks is left out.
 sanitized := $(filter -fsanitize%,$(CFLAGS))
-has_v4 := $(shell grep -w -m 1 avx512bw /proc/cpuinfo 2>/dev/null)
-levels := baseline $(if $(is_x86),v3 $(if $(sanitized),$(if $(has_v4),v4),v4))
+levels := baseline $(if $(is_x86),v3 \
+    $(if $(sanitized),$(if $(shell grep -w -m 1 avx512bw /proc/cpuinfo 2>/dev/null),v4),v4))
 # SSE2 moves are enough: gcc 12 takes MMX registers for some, which x87 arithmetic, long double, then finds in use.
 # Elsewhere gcc 12 parts the ways of a body that chooses by one condition several times, which is then not vectorised.
 flags_baseline := $(if $(is_x86),-mno-mmx,$(if $(is_clang),,-fno-thread-jumps))

@@ -20,9 +20,8 @@ _Static_assert(FASTEST *NEIGHBOURS <= VF_SEARCH_AT_ONCE, "all neighbours are mea
 
 /* What the search knows. */
 struct space {
-    struct vf_ranked
-        *choice;     /* [count], owned: by prediction, behind them the plan's own if it is none of them */
-    double *seconds; /* [count], owned: as measured; 0 before, as vf_alloc leaves them */
+    struct vf_ranked *choice; /* [count], owned: by prediction, then others that were measured */
+    double *seconds;          /* [count], owned: as measured; 0 before, as vf_alloc leaves them */
     int count, tried;
 };
 
@@ -127,15 +126,16 @@ static bool same_but_for_chunks(const struct vf_ranked *a, const struct vf_ranke
     return a->scheme == b->scheme && vf_config_equal(&config, &b->config);
 }
 
-static bool is_picked_or_measured(const struct space *space, const struct picks *picks, int choice)
+/* Picked or measured, by any chunks. */
+static bool is_taken(const struct space *space, const struct picks *picks, const struct vf_ranked *that)
 {
-    const struct vf_ranked *const that = &space->choice[choice];
-    bool is = false;
     for (int i = 0; i < picks->count; i++)
-        is = is || same_but_for_chunks(&space->choice[picks->index[i]], that);
-    for (int i = 0; i < space->count && !is; i++)
-        is = space->seconds[i] > 0 && same_but_for_chunks(&space->choice[i], that);
-    return is;
+        if (same_but_for_chunks(&space->choice[picks->index[i]], that))
+            return true;
+    for (int i = 0; i < space->count; i++)
+        if (space->seconds[i] > 0 && same_but_for_chunks(&space->choice[i], that))
+            return true;
+    return false;
 }
 
 static void pick_neighbours(const struct space *space, struct picks *picks)
@@ -146,7 +146,7 @@ static void pick_neighbours(const struct space *space, struct picks *picks)
         const int most = picks->count + NEIGHBOURS;
         for (int i = 0; i < space->count && picks->count < most; i++)
             if (steps_apart(&space->choice[i], &space->choice[of]) <= MOST_APART &&
-                !is_picked_or_measured(space, picks, i))
+                !is_taken(space, picks, &space->choice[i]))
                 pick(space, i, picks);
     }
 }

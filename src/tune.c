@@ -223,18 +223,16 @@ static enum vf_status time_choices(void *context, const struct vf_ranked *choice
     const struct measured *m = context;
     const int batch = vf_processors();
     enum vf_status status = VF_OK;
-    for (int i = 0; status == VF_OK && i < count;) {
+    for (int i = 0; status == VF_OK && i < count && !vf_interrupted;) {
         const int end = count - i < batch ? count : i + batch;
         status = compile_choices(m->cuda, m->c, choice + i, end - i, error);
-        for (; status == VF_OK && i < end; i++) {
-            if (vf_interrupted)
-                return vf_fail(error, VF_INTERRUPTED, "interrupted");
+        for (; status == VF_OK && i < end && !vf_interrupted; i++) {
             seconds[i] = INFINITY;
             if (time_choice(m->cuda, m->c, &m->arrays, &choice[i], &seconds[i], error) != VF_OK)
                 status = vf_cuda_is_lost(m->cuda) ? VF_DEVICE : VF_OK;
         }
     }
-    return status;
+    return status == VF_OK && vf_interrupted ? vf_fail(error, VF_INTERRUPTED, "interrupted") : status;
 }
 
 static enum vf_status measure(struct vf_cuda *cuda, const struct vf_kernel_case *c,

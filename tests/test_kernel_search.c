@@ -21,6 +21,8 @@ struct fixture {
     enum vf_status fails;
     int count;
     struct vf_ranked measured[MOST_MEASURED];
+    struct vf_ranked best; /* what was found, and how many were tried for it */
+    int tried;
 };
 
 static enum vf_status measure(void *context, const struct vf_ranked *choice, int count, double *seconds,
@@ -71,6 +73,13 @@ static void close_fixture(struct fixture *f)
     vf_chain_free(&f->chain);
 }
 
+static void run(struct fixture *f)
+{
+    struct vf_error error = {{0}};
+    cr_assert_eq(vf_search_run(&f->search, &f->best, &f->tried, &error), VF_OK, "%s", error.text);
+    cr_expect_eq(f->tried, f->count);
+}
+
 static double apart(int a, int b)
 {
     return fabs(log2((double)a / b));
@@ -101,22 +110,17 @@ static double for_ever(const struct vf_ranked *choice)
 Test(kernel_search, what_is_predicted_badly_is_found_by_what_is_like_it)
 {
     static struct fixture f;
-    struct vf_ranked best;
-    struct vf_error error = {{0}};
-    int tried;
-    open_fixture(&f, one_row);
     static struct vf_ranked all[MOST_MEASURED];
+    open_fixture(&f, one_row);
     const int count = vf_gpu_rank(&f.work.c, &h200, NULL, all, MOST_MEASURED);
     int place = 0;
     while (place < count && one_row(&all[place]) > 1.03)
         place++;
     cr_assert(place > 2 * VF_SEARCH_AT_ONCE && place < count, "%d of %d", place, count);
-
-    cr_assert_eq(vf_search_run(&f.search, &best, &tried, &error), VF_OK, "%s", error.text);
-    cr_expect_leq(best.seconds, 1.03);
-    cr_expect_eq(best.seconds, one_row(&best));
-    cr_expect_eq(tried, f.count);
-    cr_expect(tried < count / 3, "%d of %d", tried, count);
+    run(&f);
+    cr_expect_leq(f.best.seconds, 1.03);
+    cr_expect_eq(f.best.seconds, one_row(&f.best));
+    cr_expect(f.tried < count / 3, "%d of %d", f.tried, count);
     close_fixture(&f);
 }
 
@@ -124,19 +128,16 @@ Test(kernel_search, what_is_predicted_badly_is_found_by_what_is_like_it)
 Test(kernel_search, each_once)
 {
     static struct fixture f;
-    struct vf_ranked best;
-    struct vf_error error = {{0}};
-    int tried;
     open_fixture(&f, as_predicted);
     struct vf_launch own = f.plan.run[0].gpu.launch[0];
+    f.search.planned = &own;
     for (int offered = 1; offered >= 0; offered--) {
         if (!offered) /* 24 rows of threads are nowhere in the list */
             own.config.block[1] = 24;
         f.count = 0;
-        f.search.planned = &own;
-        cr_assert_eq(vf_search_run(&f.search, &best, &tried, &error), VF_OK, "%s", error.text);
+        run(&f);
         cr_expect(f.measured[0].scheme == own.scheme && vf_config_equal(&f.measured[0].config, &own.config));
-        cr_expect(tried >= VF_SEARCH_AT_ONCE && tried <= 3 * VF_SEARCH_AT_ONCE, "%d", tried);
+        cr_expect(f.tried >= VF_SEARCH_AT_ONCE && f.tried <= 3 * VF_SEARCH_AT_ONCE, "%d", f.tried);
         int twice = 0;
         for (int i = 0; i < f.count; i++)
             for (int k = 0; k < i; k++)
@@ -144,7 +145,7 @@ Test(kernel_search, each_once)
                          vf_config_equal(&f.measured[i].config, &f.measured[k].config);
         cr_expect_eq(twice, 0);
         for (int i = 0; i < f.count; i++)
-            cr_expect_geq(as_predicted(&f.measured[i]), best.seconds);
+            cr_expect_geq(as_predicted(&f.measured[i]), f.best.seconds);
     }
     close_fixture(&f);
 }
@@ -152,16 +153,14 @@ Test(kernel_search, each_once)
 Test(kernel_search, nothing_runs)
 {
     static struct fixture f;
-    struct vf_ranked best;
     struct vf_error error = {{0}};
-    int tried;
     open_fixture(&f, for_ever);
-    cr_expect_eq(vf_search_run(&f.search, &best, &tried, &error), VF_OK);
-    cr_expect(isinf(best.seconds));
-    cr_expect_eq(tried, VF_SEARCH_AT_ONCE);
+    run(&f);
+    cr_expect(isinf(f.best.seconds));
+    cr_expect_eq(f.tried, VF_SEARCH_AT_ONCE);
     f.fails = VF_DEVICE;
-    cr_expect_eq(vf_search_run(&f.search, &best, &tried, &error), VF_DEVICE);
+    cr_expect_eq(vf_search_run(&f.search, &f.best, &f.tried, &error), VF_DEVICE);
     cr_expect_str_eq(error.text, "the device is lost");
-    cr_expect_eq(tried, 0);
+    cr_expect_eq(f.tried, 0);
     close_fixture(&f);
 }

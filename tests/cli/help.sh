@@ -92,7 +92,7 @@ test_manual_page_is_the_generated_one() {
 }
 
 # Each in a shell of its own, which takes the program from here; of a pipe every part counts.
-# Nothing that other cases do not filter under sanitizers.
+# Not under sanitizers, under which other cases run the same filters.
 test_examples_of_the_manual_page() {
     is_sanitized && return
     "$VOLFILTER" --man | sed -n '/EXAMPLES/,$ { s/\\-/-/g; /^volfilter /p; }' >examples
