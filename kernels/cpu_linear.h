@@ -7,32 +7,33 @@
 
 /* Rows [begin, end) of x for `ROWS` neighbouring sums at once, VECTORS of each in registers: input row j is
  * loaded once and goes into every sum k that it has a weight for, j - k; each sum takes its weights in order.
- * If it ASKS, what is `ahead` of each row is on its way to the first cache meanwhile.
+ * If it ASKS, what is a little further along each row is on its way to the first cache meanwhile.
  */
-#define LINES_NAMED(name, ROWS, VECTORS, ASKS)                                                               \
-    static void name(const void *const *in, ptrdiff_t from, const REAL *weight, int taps, void *const *out,  \
-                     ptrdiff_t to, ptrdiff_t begin, ptrdiff_t end, enum vf_row_place place, ptrdiff_t ahead) \
-    {                                                                                                        \
-        for (ptrdiff_t i = begin; i < end; i += (VECTORS)*VF_LANES) {                                        \
-            vf_vector sum[ROWS][VECTORS], x[VECTORS];                                                        \
-            VF_UNROLL for (int j = 0; j < (ROWS); j++)                                                       \
-            {                                                                                                \
-                LOAD_VECTORS(VECTORS, ASKS, j)                                                               \
-                VF_UNROLL for (int k = 0; k < j; k++) ADD_TO(VECTORS, k, j - k)                              \
-                    VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[j][v] = weight[0] * x[v];              \
-            }                                                                                                \
-            for (int j = (ROWS); j < taps; j++) {                                                            \
-                LOAD_VECTORS(VECTORS, ASKS, j)                                                               \
-                VF_UNROLL for (int k = 0; k < (ROWS); k++) ADD_TO(VECTORS, k, j - k)                         \
-            }                                                                                                \
-            VF_UNROLL for (int j = 0; j < (ROWS)-1; j++)                                                     \
-            {                                                                                                \
-                LOAD_VECTORS(VECTORS, ASKS, taps + j)                                                        \
-                VF_UNROLL for (int k = j + 1; k < (ROWS); k++) ADD_TO(VECTORS, k, taps + j - k)              \
-            }                                                                                                \
-            VF_UNROLL for (int k = 0; k < (ROWS); k++) VF_UNROLL for (int v = 0; v < (VECTORS); v++)         \
-                put_vector((char *)out[k] + to, i + v * VF_LANES, sum[k][v], place);                         \
-        }                                                                                                    \
+#define LINES_AHEAD 384 /* bytes: a whole row further, all rows together would not fit in that cache */
+#define LINES_NAMED(name, ROWS, VECTORS, ASKS)                                                              \
+    static void name(const void *const *in, ptrdiff_t from, const REAL *weight, int taps, void *const *out, \
+                     ptrdiff_t to, ptrdiff_t begin, ptrdiff_t end, enum vf_row_place place)                 \
+    {                                                                                                       \
+        for (ptrdiff_t i = begin; i < end; i += (VECTORS)*VF_LANES) {                                       \
+            vf_vector sum[ROWS][VECTORS], x[VECTORS];                                                       \
+            VF_UNROLL for (int j = 0; j < (ROWS); j++)                                                      \
+            {                                                                                               \
+                LOAD_VECTORS(VECTORS, ASKS, j)                                                              \
+                VF_UNROLL for (int k = 0; k < j; k++) ADD_TO(VECTORS, k, j - k)                             \
+                    VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[j][v] = weight[0] * x[v];             \
+            }                                                                                               \
+            for (int j = (ROWS); j < taps; j++) {                                                           \
+                LOAD_VECTORS(VECTORS, ASKS, j)                                                              \
+                VF_UNROLL for (int k = 0; k < (ROWS); k++) ADD_TO(VECTORS, k, j - k)                        \
+            }                                                                                               \
+            VF_UNROLL for (int j = 0; j < (ROWS)-1; j++)                                                    \
+            {                                                                                               \
+                LOAD_VECTORS(VECTORS, ASKS, taps + j)                                                       \
+                VF_UNROLL for (int k = j + 1; k < (ROWS); k++) ADD_TO(VECTORS, k, taps + j - k)             \
+            }                                                                                               \
+            VF_UNROLL for (int k = 0; k < (ROWS); k++) VF_UNROLL for (int v = 0; v < (VECTORS); v++)        \
+                put_vector((char *)out[k] + to, i + v * VF_LANES, sum[k][v], place);                        \
+        }                                                                                                   \
     }
 #define LOAD_VECTORS(VECTORS, ASKS, row)                                                  \
     VF_UNROLL for (int v = 0; v < (VECTORS); v++)                                         \
@@ -40,7 +41,7 @@
         const char *at = (const char *)((const REAL *)in[row] + i + v * VF_LANES) + from; \
         x[v] = vf_vector_load((const REAL *)(const void *)at);                            \
         if (ASKS)                                                                         \
-            __builtin_prefetch(at + ahead, 0, 3);                                         \
+            __builtin_prefetch(at + LINES_AHEAD, 0, 3);                                   \
     }
 #define ADD_TO(VECTORS, k, tap) \
     VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[k][v] = vf_vector_fma(weight[tap], x[v], sum[k][v]);
@@ -60,9 +61,9 @@ LINES(2, 1)
 LINES(1, 4)
 LINES(1, 1)
 
-#define MAKE_LINES(ROWS, VECTORS, begin, end)                                 \
-    (ahead == 0 ? lines_##ROWS##_##VECTORS : lines_ahead_##ROWS##_##VECTORS)( \
-        in + k, from, weight, taps, out + k, to, begin, end, place, ahead)
+#define MAKE_LINES(ROWS, VECTORS, begin, end)                                                               \
+    (asks ? lines_ahead_##ROWS##_##VECTORS : lines_##ROWS##_##VECTORS)(in + k, from, weight, taps, out + k, \
+                                                                       to, begin, end, place)
 
 /* 32 registers hold the sums of 8 rows by 2 vectors, or of 4 by 4; 16 hold those of 6 by 2, whose weights are
  * then loaded as they are needed, or of 4 by 2. Of short vectors the weights are too many loads for that. */
@@ -80,7 +81,7 @@ enum { MOST_ROWS = 4, LINES_BLOCK = 8, LINES_BLOCK_TAPS = 10 };
 #endif
 
 static void lines(const void *const *in, ptrdiff_t from, const void *weight, int taps, void *const *out,
-                  ptrdiff_t to, int count, ptrdiff_t n, enum vf_row_place place, ptrdiff_t ahead)
+                  ptrdiff_t to, int count, ptrdiff_t n, enum vf_row_place place, bool asks)
 {
     const ptrdiff_t blocks = n / (4 * VF_LANES) * (4 * VF_LANES);
     for (int k = 0; k < count;) {

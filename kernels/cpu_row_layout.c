@@ -54,8 +54,8 @@ static bool is_line(const struct vf_taps *taps, int axis)
     return true;
 }
 
-/* From so many weights on, sums across the stream take more planes at once, and gain by prefetching what they
- * read next. */
+/* From so many weights on, sums across the stream take more planes at once, and those of volumes gain by
+ * prefetching what they read next. */
 #define LEAST_TAPS_WIDE 33
 #define LEAST_TAPS_ASKED 16
 
@@ -76,7 +76,7 @@ static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim, cons
         s.kind = VF_ROW_ACROSS_STREAM;
         /* Rings of wide lines do not fit in the second cache: each plane is read for as many as may be. */
         s.planes = taps < LEAST_TAPS_WIDE ? block : 2 * block;
-        s.asks = taps >= LEAST_TAPS_ASKED;
+        s.asks = dim == 3 && taps >= LEAST_TAPS_ASKED;
     } else if (is_line(stage->taps, 1)) {
         s.kind = VF_ROW_ACROSS_ROWS;
         s.rows = block;

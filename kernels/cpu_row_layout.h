@@ -59,7 +59,7 @@ struct vf_row_stage {
     struct vf_halo halo[VF_MAX_INPUTS];
     int rows, planes; /* the most that are computed at once; for a body, of the stage that it calls */
     int delay;        /* how many planes behind the sources the newest plane is that its inputs allow */
-    bool asks;        /* it sums across planes and prefetches the next rows, which are in no near cache */
+    bool asks;        /* it sums across so many planes that no processor prefetches their rows by itself */
     bool called;      /* its rows are made when the one stage that reads them needs them */
     int calls;        /* the stage whose rows it makes when it needs them; -1: none */
     size_t faces;     /* a body that shares faces: where in the arena they are kept */

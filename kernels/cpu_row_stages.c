@@ -236,7 +236,7 @@ static void sum_rows(const struct vf_row_worker *w, const struct work *work, int
     const ptrdiff_t n = work->x.to - work->x.from, to = (r - work->rows.from) * out->pitch;
     void *const *first = (void *const *)out->first;
     const void *const *rows = w->tap;
-    ptrdiff_t from = 0, ahead = 0;
+    ptrdiff_t from = 0;
     if (kind == VF_ROW_TABLE) {
         const struct vf_row_table *table = &work->how->table;
         rows_of_table(w, table, in, r, count);
@@ -247,10 +247,8 @@ static void sum_rows(const struct vf_row_worker *w, const struct work *work, int
         any_row(w, taps, in, r);
     else
         rows = rows_of_line(w, kind == VF_ROW_ACROSS_ROWS, in, r, count, &from);
-    /* So many planes are read at once that the processor does not prefetch them by itself. */
-    if (work->how->asks && w->layout->far && r + 1 < work->rows.to)
-        ahead = in->pitch;
-    w->rows->lines(rows, from, w->weight, taps->count, first, to, count, n, out->place, ahead);
+    w->rows->lines(rows, from, w->weight, taps->count, first, to, count, n, out->place,
+                   work->how->asks && w->layout->far);
 }
 
 /* Makes `count` rows from r on, of all planes of the work, of a linear stage that does not sum along x. */

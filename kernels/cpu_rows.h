@@ -125,10 +125,10 @@ struct vf_rows {
      *
      * lines: several neighbouring rows of sums over neighbouring rows, for k < count: out[k][i] = weight[0] *
      * in[k][i] + weight[1] * in[k + 1][i] + ... Rows begin `from` bytes after in[k] and `to` bytes after
-     * out[k]. What is `ahead` bytes after each row is prefetched meanwhile; 0: nothing is.
+     * out[k]. If it `asks`, each row is prefetched while it is read.
      * along: one row of sums along the row: out[i] = weight[0] * in[i] + weight[1] * in[i + 1] + ... */
     void (*lines)(const void *const *in, ptrdiff_t from, const void *weight, int taps, void *const *out,
-                  ptrdiff_t to, int count, ptrdiff_t n, enum vf_row_place place, ptrdiff_t ahead);
+                  ptrdiff_t to, int count, ptrdiff_t n, enum vf_row_place place, bool asks);
     void (*along)(const void *in, const void *weight, int taps, void *out, ptrdiff_t n,
                   const struct vf_row_ahead *ahead);
     /* table: the first `count` rows of sums over the spans of rows `in`; they begin `to` bytes after out[k].
