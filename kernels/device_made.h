@@ -1,7 +1,7 @@
 /* What a kernel's first stage makes, for lines along x that the next one sums of it: into shared memory,
  * where rows of the tile lie with as many columns on either side as the lines reach. Included after
- * device_box.h, device_global.h and device_line.h; before, the scheme says VF_MADE_APART   elements from one
- * of the summed fields to the next in shared memory
+ * device_box.h, device_global.h and device_line.h. Before, the scheme defines VF_MADE_APART: elements from
+ * one of the summed fields to the next in shared memory.
  *
  * Cells outside the grid, in rows that end within the lines' reach, are those that the boundary rule maps
  * them to, computed again, of whole packs once for all that `nearest` puts beyond an end; under `constant`

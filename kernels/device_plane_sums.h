@@ -310,10 +310,10 @@ struct vf_sums {
     }
 #endif
 
-    /* The places in shared memory that a turn works on. `tile`: where the plane that was read goes. *_from
-     * and
-     * *_to: where the thread reads for its sums along x, and where it puts them, when it makes two packs at
-     * once, and one. y_from: where it reads for its sums along y. */
+    /* The places in shared memory that a turn works on. `tile`: where the plane that was read goes.
+     * twos_from, twos_to: where the thread reads for its sums along x, and where it puts them, when it makes
+     * two packs at once; ones_from, ones_to: when it makes one. y_from: where it reads for its sums along y.
+     */
     struct places {
         REAL *tile, *twos_from, *twos_to, *ones_from, *ones_to, *y_from;
     };

@@ -9,11 +9,13 @@
  * another in one warp, so that no warp waits for another. It is the fastest where single sweeps of images are
  * bound by memory and stages are cheap.
  *
- * Other constants, from warp_stream.c. Fields have the numbers that they have in the stages. A row's age is
- * how many rows it is behind the newest row of the sources: VF_TURN                 rows in a turn of the
- * loop, which is written out, and slots of every field: rows grow older by renaming VF_TURNS_AHEAD how many
- * turns of a source's rows are on their way from memory VF_ROOM                 columns that a strip has on
- * either side of those that it writes VF_SIDE                 how far any stage reaches along x, at least 1
+ * Further constants, from the scheme. Fields have the numbers that they have in the stages; a row's age is
+ * how many rows it is behind the newest row of the sources.
+ *   VF_TURN                 rows in a turn of the loop, which is written out, and slots of every field: rows
+ *                           grow older by renaming
+ *   VF_TURNS_AHEAD          how many turns of a source's rows are on their way from memory
+ *   VF_ROOM                 columns that a strip has on either side of those that it writes
+ *   VF_SIDE                 how far any stage reaches along x, at least 1
  *   VF_LAST, VF_MOST_REACH  the age of the oldest result; the most rows that any stage reaches up or down
  *   VF_AGE(field)           the age at which a row is made, or taken from memory
  *   VF_FIELD_REACH(field), VF_FIELD_SIDE(field)   how far stages reach in it along y, along x
