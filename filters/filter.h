@@ -85,7 +85,7 @@ struct vf_value {
 enum vf_stencil_id {
     VF_STENCIL_LINEAR,   /* a table of weights, without a body */
     VF_STENCIL_EXTERNAL, /* a body that is not in the program: a text of the stage's, which only a GPU
-                            compiles */
+                            compiles. Benchmarks make such stages, filters do not */
 #define VF_STENCIL_DEF(name, ...) VF_STENCIL_##name,
 #include "stencils.def"
 #undef VF_STENCIL_DEF
@@ -116,9 +116,6 @@ struct vf_stage;
 
 /* What to know of a stage's body; of a linear stage it is all 0 but for the name. */
 const struct vf_stencil *vf_stage_stencil(const struct vf_stage *stage);
-
-/* Whether no stage is external: the CPU's schemes have the bodies of stencils.def only. */
-bool vf_stages_are_listed(const struct vf_stage *stage, int count);
 
 /* How many voxels away along z, y, x a stage reads its input k, in 2D or 3D (dim). */
 void vf_stage_halo(const struct vf_stage *stage, int dim, int k, int halo[3]);

@@ -52,14 +52,6 @@ const struct vf_stencil *vf_stage_stencil(const struct vf_stage *stage)
     return stage->stencil == VF_STENCIL_EXTERNAL ? stage->external : vf_stencil(stage->stencil);
 }
 
-bool vf_stages_are_listed(const struct vf_stage *stage, int count)
-{
-    for (int s = 0; s < count; s++)
-        if (stage[s].stencil == VF_STENCIL_EXTERNAL)
-            return false;
-    return true;
-}
-
 void vf_stage_halo(const struct vf_stage *stage, int dim, int k, int halo[3])
 {
     const struct vf_stencil *stencil = vf_stage_stencil(stage);

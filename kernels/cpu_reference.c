@@ -4,7 +4,6 @@
  * and the boundary rule. */
 #include <math.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "kernels/cpu_cells.h"
 #include "kernels/scheme.h"
@@ -231,7 +230,6 @@ static enum vf_status run(const struct vf_job *job, struct vf_error *error)
     void **field = vf_alloc((size_t)flow->field_count, sizeof *field, "fields", error);
     if (field == NULL)
         return VF_FAILED;
-    memset(field, 0, (size_t)flow->field_count * sizeof *field);
     for (int f = 0; f < flow->field_count; f++) {
         field[f] = vf_alloc(cells, element, "a field of the reference scheme", error);
         if (field[f] == NULL)
@@ -272,18 +270,10 @@ static double plan(struct vf_job *job)
            (double)job->batch;
 }
 
-static const char *refuses(const struct vf_flow *flow)
-{
-    return vf_stages_are_listed(flow->stage, flow->stage_count)
-               ? NULL
-               : "a stage's body is not built into the program: only the GPU can compile it";
-}
-
 const struct vf_scheme vf_cpu_reference = {
     .name = "reference",
     .summary =
         "plain loops, stage by stage over the whole grid, on one thread: slow, for checking the others",
-    .refuses = refuses,
     .plan = plan,
     .bytes = bytes,
     .run = run,

@@ -182,18 +182,10 @@ static enum vf_type cell(const struct vf_job *job)
     return is_cut(job) ? vf_flow_type(job->flow) : vf_row_cell(job);
 }
 
-static const char *refuses(const struct vf_flow *flow)
-{
-    return vf_stages_are_listed(flow->stage, flow->stage_count)
-               ? NULL
-               : "a stage's body is not built into the program: only the GPU can compile it";
-}
-
 const struct vf_scheme vf_cpu_row_stream = {
     .name = "row-stream",
     .summary = "one or two sweeps over memory, a ring of planes per stage, vectorised rows, tiles shared "
                "among threads",
-    .refuses = refuses,
     .plan = plan,
     .bytes = bytes,
     .cell = cell,

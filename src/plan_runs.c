@@ -111,9 +111,6 @@ static enum vf_status weigh(const struct vf_plan *plan, struct vf_run *run,
     run->work_bytes = plan->scheme->bytes(&job);
     if (plan->scheme->cell != NULL)
         run->cell = plan->scheme->cell(&job);
-    const char *why = plan->scheme->refuses(&flow);
-    if (why != NULL)
-        status = vf_fail(error, VF_USAGE, "scheme %s cannot run this chain: %s", plan->scheme->name, why);
     vf_flow_close(&flow);
     return status;
 }

@@ -1,4 +1,4 @@
-/* Stages whose bodies are not the program's: what schemes know of them, and who takes them. */
+/* Stages whose bodies are not the program's: what schemes know of them. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -31,22 +31,6 @@ Test(external_stencil, its_reach_is_its_own)
     cr_assert(halo[0] == 3 && halo[1] == 2 && halo[2] == 1);
     vf_stage_halo(&stage, 2, 0, halo);
     cr_assert(halo[0] == 0 && halo[1] == 2 && halo[2] == 1);
-}
-
-Test(external_stencil, schemes_compiled_before_refuse_it)
-{
-    struct vf_stage stage[2] = {stage_of(0, 1), stage_of(1, 2)};
-    const struct vf_scheme *const schemes[] = {&vf_cpu_reference, &vf_cpu_row_stream};
-    const struct vf_flow flow = {.dim = 3, .stage_count = 2, .stage = stage};
-    stage[0].stencil = VF_STENCIL_gradient_magnitude;
-    for (int i = 0; i < 2; i++) {
-        const char *why = schemes[i]->refuses(&flow);
-        cr_assert_not_null(why);
-        cr_assert_not_null(strstr(why, "GPU"), "%s", why);
-    }
-    stage[1].stencil = VF_STENCIL_gradient_magnitude;
-    for (int i = 0; i < 2; i++)
-        cr_assert_null(schemes[i]->refuses(&flow));
 }
 
 static int count(const char *text, const char *word)
