@@ -106,7 +106,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
     const int run = config->work[1];
     if (config->work[0] != vf_kernel_pack(c) || config->block[2] > 1 || config->work[2] > 1)
         return "a thread must have 16 bytes of a row, and a block the rows of one plane";
-    if (!vf_is_run(c, run) || config->block[0] * config->work[0] % run != 0)
+    if (!vf_kernel_moves(c, run) || config->block[0] * config->work[0] % run != 0)
         return "a thread's work along y must be a power of two, at least 16 bytes, and the tile's columns a "
                "multiple of it";
     const struct shape s = shape_of(c, config);

@@ -27,6 +27,7 @@ template <> struct vf_word<16> {
 /* The largest piece of N elements that is one access. */
 template <class T, int N> struct vf_piece {
     enum { bytes = N * sizeof(T) > 16 ? 16 : N * sizeof(T), cells = bytes / sizeof(T) };
+    static_assert(N % cells == 0, "a whole number of pieces");
     typedef typename vf_word<bytes>::type word;
     union view {
         word whole;

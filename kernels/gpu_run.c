@@ -2,11 +2,6 @@
 
 #include "src/size.h"
 
-bool vf_is_run(const struct vf_kernel_case *c, int run)
-{
-    return run >= vf_kernel_pack(c) && (run & (run - 1)) == 0;
-}
-
 int vf_run_parts(int reach, int run)
 {
     return (2 * reach + 2 * run - 1) / run;

@@ -5,9 +5,6 @@
 
 #include "kernels/gpu_box.h"
 
-/* Whether a run may have so many results: a power of two, of at least 16 bytes. */
-bool vf_is_run(const struct vf_kernel_case *c, int run);
-
 /* In how many parts, each as long as the run, a thread reads what a run needs of a line with this reach. */
 int vf_run_parts(int reach, int run);
 

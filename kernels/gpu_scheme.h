@@ -156,6 +156,10 @@ const char *vf_gpu_scheme_forbids(const struct vf_gpu_scheme *scheme, const stru
 size_t vf_kernel_element(const struct vf_kernel_case *c);
 int vf_kernel_pack(const struct vf_kernel_case *c);
 
+/* Whether a thread can move so many cells, side by side or in a run, in whole accesses of up to 16 bytes,
+ * whatever they are stored as: whether it is a power of two and no less than a pack. */
+bool vf_kernel_moves(const struct vf_kernel_case *c, int cells);
+
 /* Fills `width` with widths of blocks, in threads that compute so many cells side by side, such that one to
  * four blocks cover a row of the grid with little beyond it: two to eight whole warps, the widest first.
  * Returns how many. */

@@ -247,6 +247,11 @@ int vf_kernel_pack(const struct vf_kernel_case *c)
     return VF_VECTOR_BYTES / (int)vf_kernel_element(c);
 }
 
+bool vf_kernel_moves(const struct vf_kernel_case *c, int cells)
+{
+    return cells >= vf_kernel_pack(c) && (cells & (cells - 1)) == 0;
+}
+
 const char *vf_kernel_plane_limit(const struct vf_kernel_case *c)
 {
     return vf_gpu_pitch(c->nx) > (ptrdiff_t)(UINT_MAX - 64) / c->ny ? "the planes are too large" : NULL;

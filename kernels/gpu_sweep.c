@@ -39,9 +39,9 @@ const char *vf_sweep_forbids(const struct vf_kernel_case *c, const struct vf_ker
 {
     if (config->block[0] > 32 || 32 % config->block[0] != 0 || config->block[0] * config->block[1] % 32 != 0)
         return "a block must be 1, 2, 4, 8, 16 or 32 threads wide, and its threads must fill whole warps";
-    if (config->work[0] % vf_kernel_pack(c) != 0 || config->work[0] > 16)
-        return c->flow->is_double ? "a thread's voxels along x must be a multiple of 2, at most 16"
-                                  : "a thread's voxels along x must be a multiple of 4, at most 16";
+    if (!vf_kernel_moves(c, config->work[0]) || config->work[0] > 16)
+        return c->flow->is_double ? "a thread's voxels along x must be 2, 4, 8 or 16"
+                                  : "a thread's voxels along x must be 4, 8 or 16";
     return vf_sweep_limits(c, config);
 }
 

@@ -89,7 +89,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
         config->work[beside] > 1)
         return "a block must be 32 threads wide, and its other threads and all voxels of a thread must lie "
                "along the line";
-    if (!vf_is_run(c, config->work[axis]))
+    if (!vf_kernel_moves(c, config->work[axis]))
         return "a thread's work along the line must be a power of two, at least 16 bytes";
     if (config->stream < 1)
         return "stream is the number of voxels that a block computes along the line, at least 1";

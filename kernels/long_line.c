@@ -89,7 +89,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
         if (i != axis && (work[i] > 1 || (block[i] > 1 && (axis > 0 || i == 2))))
             return "threads and their voxels must lie along the line and along x (of lines along x, rows are "
                    "threads' y)";
-    if (!vf_is_run(c, work[axis]))
+    if (!vf_kernel_moves(c, work[axis]))
         return "a thread's work along the line must be a power of two, at least 16 bytes";
     if (axis > 0 && (block[0] != WARP || work[0] > vf_kernel_pack(c) || (work[0] & (work[0] - 1)) != 0))
         return "a block must be 32 threads wide, and a thread's voxels side by side 1, 2 or 4, of 16 bytes "

@@ -89,7 +89,7 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
     const int *const block = config->block, *const work = config->work;
     if (block[1] > 1 || block[2] > 1 || work[2] > 1)
         return "threads must lie along x, and their results along x and y";
-    if (!vf_is_run(c, work[0]))
+    if (!vf_kernel_moves(c, work[0]))
         return "a thread's work along x must be a power of two, at least 16 bytes";
     if (work[1] > MOST_ROWS)
         return "a thread's work along y must be at most 8 rows";

@@ -48,9 +48,9 @@ static const char *forbids_shape(const struct vf_kernel_case *c, const struct vf
         return "the block is flat: its z must be 1";
     if (c->flow->dim == 2 && config->block[1] > 1)
         return "rows are streamed: the block's y must be 1";
-    if (config->work[0] > 1 && config->work[0] % vf_kernel_pack(c) != 0)
-        return c->flow->is_double ? "a thread's voxels along x must be 1 or a multiple of 2"
-                                  : "a thread's voxels along x must be 1 or a multiple of 4";
+    if (config->work[0] > 1 && !vf_kernel_moves(c, config->work[0]))
+        return c->flow->is_double ? "a thread's voxels along x must be a power of two"
+                                  : "a thread's voxels along x must be a power of two, and not 2";
     if ((long long)config->work[0] * config->work[1] * config->work[2] > MOST_CELLS)
         return "a thread can have at most 64 voxels";
     return NULL;
@@ -268,7 +268,7 @@ static bool is_box(const struct vf_stage *stage, const int halo[3])
 static void add_rows(const struct vf_time_layout *l, double rows, double beside, int halo_x,
                      struct step *step)
 {
-    const int pack = l->cells > 1 ? 16 / (int)vf_kernel_element(l->c) : 1;
+    const int pack = l->cells > 1 ? vf_kernel_pack(l->c) : 1;
     const double sides = 2 * (l->cells > 1 ? ceil((double)halo_x / pack) : halo_x);
     step->instructions += rows * l->cells / pack + beside * sides;
     step->wavefronts += rows * l->cells + beside * sides * pack;

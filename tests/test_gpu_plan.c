@@ -383,6 +383,11 @@ Test(gpu_plan, what_cannot_be_forced_is_refused_in_words)
          "scheme time-tile cannot run stage GX: all stages that fuse counts"},
         {"eed:k=3:iterations=8", "time-tile:fuse=25",
          "scheme time-tile cannot run stage GX: too many stages"},
+        {"perona-malik:k=3:iterations=4", "time-stream:work=12x2x1:fuse=2",
+         "scheme time-stream cannot run 2 stages from PM on in one kernel: a thread's voxels along x must "
+         "be"},
+        {"perona-malik:k=3:iterations=4", "time-tile:work=12x2x1:fuse=2",
+         "scheme time-tile cannot run 2 stages from PM on in one kernel: a thread's voxels along x must be"},
         {"gaussian:sigma=12", "GZ=associative", "scheme associative cannot run stage GZ: a line is too long"},
         {"gaussian:sigma=90", "small-tile", "scheme small-tile cannot run stage GX: none of its block sizes"},
         {"gaussian:sigma=90", "small-tile:block=512x2x1",
