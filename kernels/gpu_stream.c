@@ -101,13 +101,12 @@ void vf_stream_define(const struct vf_kernel_case *c, const struct vf_kernel_con
                 c->nx % ((ptrdiff_t)config->block[0] * config->work[0]) != 0, c->nx <= c->halo[2]);
     vf_text_add(text, "#define VF_END_X %d\n",
                 shape->mends ? (int)((c->nx - 1) % config->work[0] + 1) : config->work[0]);
-    vf_text_add(text, "#define VF_CROSS(k) (");
+    int diagonal[VF_KERNEL_FIELDS];
     for (int k = 0; k < c->flow->source_count; k++)
-        vf_text_add(text, "(k) == %d ? %d : ", k, shape->cross[k]);
-    vf_text_add(text, "0)\n#define VF_DIAGONAL(k) (");
-    for (int k = 0; k < c->flow->source_count; k++)
-        vf_text_add(text, "(k) == %d ? %d : ", k, shape->diagonal[k]);
-    vf_text_add(text, "0)\n#define VF_MOST_CROSS %d\n#define VF_ANY_DIAGONAL %d\n", shape->most_cross,
+        diagonal[k] = shape->diagonal[k];
+    vf_define_table("VF_CROSS", shape->cross, c->flow->source_count, text);
+    vf_define_table("VF_DIAGONAL", diagonal, c->flow->source_count, text);
+    vf_text_add(text, "#define VF_MOST_CROSS %d\n#define VF_ANY_DIAGONAL %d\n", shape->most_cross,
                 shape->any_diagonal);
 }
 

@@ -115,7 +115,7 @@ struct tile {
 
 static struct tile tile_of(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    const int pack = 16 / (int)vf_kernel_element(c), threads = config->block[0] * config->block[1],
+    const int pack = vf_kernel_pack(c), threads = config->block[0] * config->block[1],
               border = (c->halo[2] + pack - 1) / pack;
     struct tile t = {.columns = config->block[0] * config->work[0],
                      .own_rows = is_flat(c) ? BAND : config->block[1] * config->work[1],
