@@ -126,6 +126,13 @@ VF_INLINE int vf_index_within(int reach, int i, int n)
     return i < 0 ? below : i >= n ? above : i;
 }
 
+/* Whether the grid repeats itself beyond the ends of an axis of n cells, so that schemes which compute fields
+ * there compute them as inside. */
+VF_INLINE bool vf_is_periodic(int n)
+{
+    return VF_BOUNDARY == VF_WRAP && n > 1;
+}
+
 /* Planes of a 2D case are images: there is nothing between them. */
 VF_INLINE int vf_index_z(int i, int n)
 {

@@ -30,12 +30,6 @@ struct vf_sweep {
     int origin_y;           /* the block's first row */
 };
 
-/* Whether fields are also computed beyond the ends of an axis of n cells, where the grid repeats itself. */
-VF_INLINE bool vf_is_periodic(int n)
-{
-    return VF_BOUNDARY == VF_WRAP && n > 1;
-}
-
 /* ---- what stands outside the grid ---- */
 
 /* vf_index for places that may be so far outside that their values are not used. */

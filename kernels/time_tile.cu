@@ -62,12 +62,6 @@ VF_INLINE int vf_near_index(int i, int n)
     return i;
 }
 
-/* Whether fields are also computed beyond the ends of an axis of n cells, where the grid repeats itself. */
-VF_INLINE bool vf_is_periodic(int n)
-{
-    return VF_BOUNDARY == VF_WRAP && n > 1;
-}
-
 /* ---- rings ---- */
 
 /* Where the plane is in a ring that is `back` planes older than the newest, in elements from its start. */
