@@ -155,8 +155,7 @@ struct vf_rows {
 
 /* The fastest rows that this processor runs, or those of the level that VOLFILTER_ISA names (baseline, v3,
  * v4), unless the processor lacks it. `dim` is 2 or 3; `cell` is a compute type, or an integer of 8 or 16
- * bits: these have only the medians' bodies, load and store without converting, and NULL for all else.
- * Static. */
+ * bits: these have only the medians' bodies, and what loads and stores, without converting. Static. */
 const struct vf_rows *vf_rows_choose(int dim, enum vf_type cell);
 const char *vf_rows_level(void);
 

@@ -19,13 +19,13 @@ typedef unsigned __int128 unsigned_wide;
 
 /* What one thread has seen, in a cache line of its own. Every bin can take 2^63 values without overflow. */
 struct vf_partial {
-    _Alignas(VF_ALIGNMENT) uint64_t count; /* MEAN, DEVIATION: of values */
+    _Alignas(VF_ALIGNMENT) uint64_t count; /* of values that are summed */
     double least, most;                    /* RANGE */
     uint64_t *counts;                      /* PERCENTILE: [VF_REDUCE_COUNTS], of which */
     int low, high;                         /* [low, high) have been cleared and count */
-    wide *sum;                             /* MEAN, DEVIATION: [bins] sums of significands */
-    wide *square;       /* DEVIATION: [bins] sums of squared significands; of doubles, their lower 64 bits */
-    wide *square_upper; /* DEVIATION of doubles: [bins] sums of the bits above */
+    wide *sum;                             /* [bins] sums of significands */
+    wide *square;       /* [bins] sums of squared significands; of doubles, their lower 64 bits */
+    wide *square_upper; /* of doubles: [bins] sums of the bits above */
 };
 
 bool vf_reduction_has_squares(enum vf_reduction reduction)
