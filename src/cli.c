@@ -6,6 +6,7 @@
 
 #include "devices.h"
 #include "info.h"
+#include "interrupt.h"
 #include "number.h"
 #include "suggest.h"
 #include "tune.h"
@@ -374,14 +375,15 @@ static enum vf_status print_infos(const struct vf_command_line *line)
 {
     struct vf_error error;
     enum vf_status result = VF_OK;
-    for (int i = 0; i < line->word_count; i++) {
+    for (int i = 0; i < line->word_count && !vf_interrupted; i++) {
         enum vf_status status = vf_info_print(line->words[i], line->options.json, stdout, &error);
-        if (status == VF_OK)
+        /* A signal also breaks off reads, which then fail for a reason of their own. */
+        if (status == VF_OK || vf_interrupted)
             continue;
         result = line->word_count > 1 ? VF_PARTIAL : status;
         vf_cli_report(status, &error);
     }
-    return result;
+    return vf_interrupted ? vf_cli_report(vf_fail(&error, VF_INTERRUPTED, "interrupted"), &error) : result;
 }
 
 static enum vf_status tune(const struct vf_command_line *line)

@@ -192,3 +192,15 @@ test_interrupt_while_a_pipe_is_full() {
     interrupted_beside $reader first
     says "interrupted"
 }
+
+# The files after it are not told of as damaged.
+test_interrupt_ends_info() {
+    mkfifo pipe
+    { head -c 200000 "$STACK" && echo >taken && exec sleep 300; } >pipe &
+    writer=$!
+    "$VOLFILTER" info - "$STACK" "$SMALL" <pipe >out 2>err &
+    interrupted_beside $writer taken
+    [ ! -s out ]
+    [ "$(wc -l <err)" -eq 1 ]
+    says "interrupted"
+}
