@@ -168,7 +168,8 @@ static void leave(void)
 static void on_impatience(int number)
 {
     static const char text[] = "volfilter: interrupted; nothing more was written\n";
-    (void)number;
+    if (!vf_interrupted) /* whoever started the program set an alarm before */
+        vf_interrupted = number;
     const ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
     (void)ignored;
     leave();

@@ -92,8 +92,8 @@ ended_by() {
 }
 
 test_interrupt_leaves_nothing() {
-    for signal in INT TERM HUP; do
-        case $signal in INT) number=130 ;; TERM) number=143 ;; HUP) number=129 ;; esac
+    for signal in INT TERM HUP ALRM; do
+        case $signal in INT) number=130 ;; TERM) number=143 ;; HUP) number=129 ;; ALRM) number=142 ;; esac
         echo old >old.tif
         ended_by "$signal" "$number" -f ced:iterations=10000 "$STACK" old.tif
         [ "$(cat old.tif)" = old ]
