@@ -366,6 +366,32 @@ static bool is_compressed(const struct vf_work *w)
             (wanted == VF_COMPRESS_AS_INPUT ? w->result.compression : wanted) != VF_COMPRESS_NONE);
 }
 
+/* What the result is, with its channels' labels and the chain's text. */
+static enum vf_status plan_result(struct vf_work *w, const struct vf_plan_request *request,
+                                  struct vf_error *error)
+{
+    const struct vf_options *o = w->options;
+    const struct vf_context *c = &request->context;
+    struct vf_info input = *w->input;
+    /* Sizes without a unit do not replace those that have one. */
+    if (o->spacing_unit[0] != '\0' || input.unit[0] == '\0') {
+        memcpy(input.spacing, c->spacing, sizeof input.spacing);
+        memcpy(input.spacing_known, c->spacing_known, sizeof input.spacing_known);
+        memcpy(input.unit, c->unit, sizeof input.unit);
+    }
+    vf_info_for_result(&input, w->format, request->result_type, (size_t)w->plan.output_count, &w->result);
+    for (int k = 0; k < w->plan.output_count; k++)
+        w->label[k] = vf_plan_label(&w->plan, k);
+    w->result.output_label = w->label;
+    w->result.derived = vf_chain_float_filter(request->chain) != NULL;
+    w->result.half_floats = w->result.half_floats && !o->dtype_given && !w->result.derived;
+    w->result.chain = w->chain = vf_chain_given_text(request->chain, error);
+    if (w->chain == NULL)
+        return VF_FAILED;
+    return vf_work_named(vf_writer_supports(w->format, &w->result, o->compression, error), w->out_name,
+                         error);
+}
+
 enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, struct vf_error *error)
 {
     const struct vf_options *o = w->options;
@@ -393,25 +419,7 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
         request.gpu = &w->cuda->gpu;
     }
     VF_TRY(vf_work_named(vf_plan_open(&w->plan, &request, error), w->in_name, error));
-    struct vf_info input = *w->input;
-    /* Sizes without a unit do not replace those that have one. */
-    if (o->spacing_unit[0] != '\0' || input.unit[0] == '\0') {
-        memcpy(input.spacing, request.context.spacing, sizeof input.spacing);
-        memcpy(input.spacing_known, request.context.spacing_known, sizeof input.spacing_known);
-        memcpy(input.unit, request.context.unit, sizeof input.unit);
-    }
-    vf_info_for_result(&input, w->format, request.result_type, (size_t)w->plan.output_count, &w->result);
-    for (int k = 0; k < w->plan.output_count; k++)
-        w->label[k] = vf_plan_label(&w->plan, k);
-    w->result.output_label = w->label;
-    w->result.derived = vf_chain_float_filter(chain) != NULL;
-    w->result.chain = w->chain = vf_chain_given_text(chain, error);
-    if (w->chain == NULL)
-        return VF_FAILED;
-    w->result.half_floats =
-        w->result.half_floats && !w->options->dtype_given && vf_chain_float_filter(chain) == NULL;
-    VF_TRY(vf_work_named(vf_writer_supports(w->format, &w->result, w->options->compression, error),
-                         w->out_name, error));
+    VF_TRY(plan_result(w, &request, error));
     if (!vf_volume_bytes(w->input->type, shape, &bytes_in) ||
         !vf_volume_bytes(w->result.type, &w->result.shape, &bytes_out))
         return vf_fail(error, VF_FAILED, "%s: the image or its result is too large to address", w->in_name);
