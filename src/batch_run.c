@@ -475,7 +475,7 @@ enum vf_status vf_batch_run(const struct vf_batch *batch, const struct vf_comman
     } else {
         vf_cli_report(status, &error);
     }
-    if (report != NULL && r.result != NULL && write_report(&r, report, &error) != VF_OK) {
+    if (report != NULL && write_report(&r, report, &error) != VF_OK) {
         const enum vf_status failed = vf_cli_report(VF_FAILED, &error);
         status = status == VF_OK ? failed : status;
     }

@@ -54,7 +54,6 @@ static enum vf_status take_kernel(const struct vf_gpu_plan *plan, const struct v
     enum vf_status status = vf_kernel_work_open(&work, plan, request, launch, error);
     if (status != VF_OK)
         return status;
-    work.c.flow = &work.flow;
     status = vf_kernel_source(&work.c, launch->scheme, &launch->config, &text, error);
     if (status == VF_OK)
         status = take(context, &work.c, launch, text.data, error);

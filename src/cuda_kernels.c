@@ -243,7 +243,6 @@ enum vf_status vf_cuda_launch_open(struct vf_cuda_launch *kernel, struct vf_cuda
 {
     enum vf_status status;
     VF_TRY(vf_kernel_work_open(&kernel->work, plan, request, launch, error));
-    kernel->work.c.flow = &kernel->work.flow;
     if (!recall(kernel, cuda, plan->number, launch)) {
         VF_TRY(choose(kernel, cuda, launch, error));
         remember(kernel, cuda, plan->number, launch);

@@ -140,10 +140,8 @@ struct vf_output_options {
 
 struct vf_writer;
 
-/* The format that `path` asks for by its ending (.tif .tiff .png .mrc .mrcs .rec .st .ali .preali .map, any
- * case);
- * "-" or no known ending: false.
- */
+/* The format that `path` asks for by its ending (.tif .tiff .png .mrc .mrcs .rec .st .ali .preali .map, in
+ * any case). False for "-" and other endings. */
 bool vf_format_by_name(const char *path, enum vf_format *format);
 
 /* Checks, before any work, that `format` can hold a result (PNG: one plane of grey or RGB, with or without
@@ -179,7 +177,7 @@ size_t vf_writer_row_block(enum vf_format format, const struct vf_info *result);
 enum vf_status vf_writer_write_rows(struct vf_writer *writer, size_t y, size_t count,
                                     const void *const planes[], int threads, struct vf_error *error);
 
-/* Syncs and puts the file in place. After it, or after a failure, the writer must still be closed. */
+/* Puts the file in place. After it, or after a failure, the writer must still be closed. */
 enum vf_status vf_writer_finish(struct vf_writer *writer, struct vf_error *error);
 void vf_writer_close(struct vf_writer *writer); /* without finish: leaves nothing behind; NULL is allowed */
 

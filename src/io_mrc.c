@@ -38,13 +38,7 @@ struct mrc_writer {
 
 enum { BLOCK_BYTES = 1 << 20 };
 
-static bool machine_is_big_endian(void)
-{
-    const uint16_t one = 1;
-    unsigned char first;
-    memcpy(&first, &one, 1);
-    return first == 0;
-}
+static const bool machine_is_big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 
 static void swap_elements(void *data, size_t count, size_t size)
 {
@@ -161,7 +155,7 @@ static enum vf_status mrc_open(struct vf_reader *reader, struct vf_error *error)
                        errno == 0 ? "the file ends too early" : strerror(errno));
     VF_TRY(vf_mrc_parse(bytes, &header, &info->type, &state->stored, error));
     state->start = VF_MRC_HEADER + (uint64_t)header.extended;
-    state->swapped = header.big_endian != machine_is_big_endian();
+    state->swapped = header.big_endian != machine_is_big_endian;
     VF_TRY(check_sizes(reader, &header, error));
     info->format = VF_FORMAT_MRC;
     info->compression = VF_COMPRESS_NONE;
@@ -392,7 +386,7 @@ static enum vf_status mrc_create(struct vf_writer *writer, struct vf_error *erro
     state->stored = mode == 0 ? 1 : mode == 2 ? 4 : 2;
     state->start = VF_MRC_HEADER + (info->tags == NULL ? 0 : info->tags->mrc_extended_bytes);
     state->direct = !info->half_floats && state->stored == vf_type_size(info->type) &&
-                    info->big_endian == machine_is_big_endian();
+                    info->big_endian == machine_is_big_endian;
     clear_sums(&state->sums);
     return VF_OK;
 }
@@ -412,7 +406,7 @@ static void convert_row(const struct vf_info *info, size_t stored, void *to, con
             ((uint16_t *)to)[x] = ((const uint8_t *)row)[x];
     else
         memcpy(to, row, nx * stored);
-    if (info->big_endian != machine_is_big_endian())
+    if (info->big_endian != machine_is_big_endian)
         swap_elements(to, nx, stored);
 }
 

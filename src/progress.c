@@ -32,7 +32,7 @@ static double seconds_left(size_t done, size_t total, double seconds)
 
 static bool is_known(size_t done, size_t total)
 {
-    return total > 0 && done > 0 && done <= total;
+    return done > 0 && done <= total;
 }
 
 /* "filtering:  43%", or how much is done where the end is not known. */
@@ -53,7 +53,7 @@ static void draw_json(const struct vf_progress_line *line, size_t done, double s
     if (line->files > 0)
         fprintf(stderr, ", \"files_done\": %zu, \"files\": %zu, \"bytes_per_second\": %.0f", line->files_done,
                 line->files, seconds > 0 ? (double)done / seconds : 0);
-    if (done > 0 && done <= total)
+    if (is_known(done, total))
         fprintf(stderr, ", \"seconds_left\": %.2f", seconds_left(done, total, seconds));
     fputs("}\n", stderr);
 }

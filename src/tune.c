@@ -304,7 +304,6 @@ static enum vf_status tune_next(struct tuner *tuner, const struct vf_plan *plan,
         status = vf_kernel_work_open(&work, &run->gpu, &request, launch, error);
         if (status != VF_OK)
             break;
-        work.c.flow = &work.flow;
         status = measure(tuner->cuda, &work.c, launch, &best, &tried, error);
         if (status == VF_OK)
             status = keep(tuner, &work.c, &best, error);
