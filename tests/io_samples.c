@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,33 +21,28 @@ void samples_begin(void)
     TIFFSetWarningHandler(NULL); /* of the samples: the modules under test must be silent of their own */
 }
 
-static size_t visit_files(bool removing)
+static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *place)
 {
-    size_t count = 0;
-    char path[2 * PATH_MAX];
-    DIR *dir = opendir(directory);
-    cr_assert_not_null(dir);
-    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        count++;
-        snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
-        if (removing && unlink(path) != 0)
-            rmdir(path);
-    }
-    closedir(dir);
-    return count;
+    (void)about;
+    (void)kind;
+    (void)place;
+    return remove(path);
 }
 
 void samples_end(void)
 {
-    visit_files(true);
-    rmdir(directory);
+    nftw(directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 size_t sample_file_count(void)
 {
-    return visit_files(false);
+    size_t count = 0;
+    DIR *dir = opendir(directory);
+    cr_assert_not_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    closedir(dir);
+    return count;
 }
 
 int sample_unfinished(int fd)
