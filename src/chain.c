@@ -291,11 +291,7 @@ static char *write_chain(const struct vf_chain *chain, bool all, struct vf_error
             vf_text_add(&text, ",");
         add_link(&text, &chain->link[i], all);
     }
-    if (!text.failed)
-        return text.data;
-    vf_text_free(&text);
-    vf_fail(error, VF_FAILED, "chain: cannot allocate its text");
-    return NULL;
+    return vf_text_take(&text, "chain", error);
 }
 
 char *vf_chain_text(const struct vf_chain *chain, struct vf_error *error)

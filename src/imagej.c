@@ -7,10 +7,10 @@
 #include <strings.h>
 #include <tiff.h>
 
-#include "alloc.h"
 #include "io_codec.h"
 #include "io_tags.h"
 #include "number.h"
+#include "text.h"
 
 /* Decimal points whatever the locale says: the program never calls setlocale. */
 static size_t count_of(const char *value)
@@ -213,31 +213,31 @@ static bool keep_line(const char *key, bool spacing_kept, bool values_kept, bool
     return shape_kept || strcmp(key, "mode") != 0;
 }
 
-static void print_counts(FILE *out, const struct vf_info *result)
+static void add_counts(struct vf_text *to, const struct vf_info *result)
 {
     const size_t channels = result->shape.nc / result->page_channels;
     const size_t slices = result->shape.nz, frames = result->shape.nt;
     if (result->page_count > 1)
-        fprintf(out, "images=%zu\n", result->page_count);
+        vf_text_add(to, "images=%zu\n", result->page_count);
     if (channels > 1)
-        fprintf(out, "channels=%zu\n", channels);
+        vf_text_add(to, "channels=%zu\n", channels);
     if (slices > 1)
-        fprintf(out, "slices=%zu\n", slices);
+        vf_text_add(to, "slices=%zu\n", slices);
     if (frames > 1)
-        fprintf(out, "frames=%zu\n", frames);
+        vf_text_add(to, "frames=%zu\n", frames);
     if (channels > 1 || (slices > 1 && frames > 1))
-        fprintf(out, "hyperstack=true\n");
+        vf_text_add(to, "hyperstack=true\n");
 }
 
-static void print_spacing(FILE *out, const struct vf_info *result)
+static void add_spacing(struct vf_text *to, const struct vf_info *result)
 {
     if (result->unit[0] != '\0')
-        fprintf(out, "unit=%s\n", strcmp(result->unit, "um") == 0 ? "micron" : result->unit);
+        vf_text_add(to, "unit=%s\n", strcmp(result->unit, "um") == 0 ? "micron" : result->unit);
     if (result->spacing_known[2])
-        fprintf(out, "spacing=%.15g\n", result->spacing[2]);
+        vf_text_add(to, "spacing=%.15g\n", result->spacing[2]);
 }
 
-static void print_description(FILE *out, const char *description, const struct vf_info *result)
+static void add_description(struct vf_text *to, const char *description, const struct vf_info *result)
 {
     const struct vf_tags *tags = result->tags;
     const bool spacing_kept = description != NULL && tags != NULL && vf_tags_spacing_kept(tags, result);
@@ -247,35 +247,24 @@ static void print_description(FILE *out, const char *description, const struct v
     if (description == NULL || strncmp(description, "ImageJ=", 7) != 0)
         description = "ImageJ=1.11a\n"; /* what ImageJ-style writers say that are not ImageJ */
     const char *rest = next_line(description, key, value);
-    fprintf(out, "ImageJ=%s\n", value);
-    print_counts(out, result);
+    vf_text_add(to, "ImageJ=%s\n", value);
+    add_counts(to, result);
     if (!shape_kept && result->shape.nc > result->page_channels)
-        fprintf(out, "mode=grayscale\n");
+        vf_text_add(to, "mode=grayscale\n");
     if (!spacing_kept)
-        print_spacing(out, result);
+        add_spacing(to, result);
     while (*rest != '\0') {
         const char *line = rest;
         rest = next_line(line, key, value);
         const int length = (int)strcspn(line, "\n");
         if (length > 0 && keep_line(key, spacing_kept, values_kept, shape_kept))
-            fprintf(out, "%.*s\n", length, line);
+            vf_text_add(to, "%.*s\n", length, line);
     }
 }
 
 char *vf_imagej_describe(const char *description, const struct vf_info *result, struct vf_error *error)
 {
-    /* Rewritten lines need at most this much beyond the input's. */
-    const size_t room = (description == NULL ? 0 : strlen(description)) + 512;
-    char *text = vf_alloc(room, 1, "description", error);
-    if (text == NULL)
-        return NULL;
-    FILE *out = fmemopen(text, room, "w");
-    if (out == NULL) {
-        vf_free(text);
-        vf_fail(error, VF_FAILED, "cannot write a description: out of memory");
-        return NULL;
-    }
-    print_description(out, description, result);
-    fclose(out);
-    return text;
+    struct vf_text text = {0};
+    add_description(&text, description, result);
+    return vf_text_take(&text, "description", error);
 }

@@ -142,27 +142,15 @@ static bool is_rewritten(const char *name)
 /* As XML, those of the voxels' size or the others. */
 static char *keep_attributes(struct parsing *p, const XML_Char **attributes, bool sizes)
 {
-    size_t room = 1;
-    for (const XML_Char **a = attributes; *a != NULL; a += 2)
-        room += strlen(a[0]) + 6 * strlen(a[1]) + 8;
-    char *text = vf_alloc(room, 1, "OME-XML", p->error);
-    FILE *to = text == NULL ? NULL : fmemopen(text, room, "w");
-    if (to == NULL) {
-        if (text != NULL)
-            vf_fail(p->error, VF_FAILED, "OME-XML: out of memory");
-        vf_free(text);
-        return NULL;
-    }
-    *text = '\0';
+    struct vf_text text = {0};
     for (; *attributes != NULL; attributes += 2) {
         if (is_rewritten(attributes[0]) || is_size_of_voxels(attributes[0]) != sizes)
             continue;
-        fprintf(to, " %s=\"", attributes[0]);
-        vf_ome_print_text(to, p->ome, attributes[1]);
-        putc('"', to);
+        vf_text_add(&text, " %s=\"", attributes[0]);
+        vf_ome_add_text(&text, p->ome, attributes[1]);
+        vf_text_add(&text, "\"");
     }
-    fclose(to);
-    return text;
+    return vf_text_take(&text, "OME-XML", p->error);
 }
 
 /* ---- planes ---- */

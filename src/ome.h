@@ -4,9 +4,9 @@
 #define VF_OME_H
 
 #include <stdint.h>
-#include <stdio.h>
 
 #include "io.h"
+#include "text.h"
 
 enum vf_ome_piece_kind { VF_OME_CHANNEL, VF_OME_STORAGE, VF_OME_PLANE, VF_OME_OTHER, VF_OME_IMAGE };
 
@@ -53,8 +53,8 @@ void vf_ome_free(struct vf_ome *ome); /* NULL is allowed */
 /* Fills in shape, order of pages and spacing. */
 void vf_ome_describe(const struct vf_ome *ome, struct vf_info *info);
 
-/* Text, in UTF-8, as its XML has it between quotes. */
-void vf_ome_print_text(FILE *to, const struct vf_ome *ome, const char *text);
+/* Adds text, in UTF-8, as its XML has it between quotes. */
+void vf_ome_add_text(struct vf_text *to, const struct vf_ome *ome, const char *text);
 
 /* The text for a result. Free with vf_free. */
 char *vf_ome_write(const struct vf_ome *ome, const struct vf_info *result, struct vf_error *error);

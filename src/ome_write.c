@@ -1,11 +1,8 @@
 /* The OME-XML of a result: the input's text, with the description of its first image's pixels brought up to
  * date and the other images, which are not in the result, left out. */
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "alloc.h"
 #include "io_tags.h"
 #include "ome.h"
 #include "utf8.h"
@@ -24,7 +21,7 @@ static unsigned code_point(const char *text, int length)
 }
 
 /* Without references by number where that can be: Bio-Formats does not read them. */
-void vf_ome_print_text(FILE *to, const struct vf_ome *ome, const char *text)
+void vf_ome_add_text(struct vf_text *to, const struct vf_ome *ome, const char *text)
 {
     static const char *const names[] = {"&amp;", "&lt;", "&gt;", "&quot;"};
     for (int length; *text != '\0'; text += length) {
@@ -33,19 +30,19 @@ void vf_ome_print_text(FILE *to, const struct vf_ome *ome, const char *text)
         length = vf_utf8_length((const unsigned char *)text);
         length = length == 0 ? 1 : length;
         if (mark != NULL)
-            fputs(names[mark - marks], to);
+            vf_text_add(to, "%s", names[mark - marks]);
         else if ((unsigned char)*text < 0x20 || (length > 1 && !ome->is_utf8))
-            fprintf(to, "&#%u;", code_point(text, length));
+            vf_text_add(to, "&#%u;", code_point(text, length));
         else
-            fwrite(text, 1, (size_t)length, to);
+            vf_text_add(to, "%.*s", length, text);
     }
 }
 
-static void print_dimensions(FILE *to, const struct vf_info *result)
+static void add_dimensions(struct vf_text *to, const struct vf_info *result)
 {
     const struct vf_shape *s = &result->shape;
     const char *o = result->page_order[0] == '\0' ? "czt" : result->page_order;
-    fprintf(
+    vf_text_add(
         to,
         " DimensionOrder=\"XY%c%c%c\" Type=\"%s\" BigEndian=\"%s\" SizeX=\"%zu\" SizeY=\"%zu\" SizeZ=\"%zu\""
         " SizeC=\"%zu\" SizeT=\"%zu\"",
@@ -54,11 +51,11 @@ static void print_dimensions(FILE *to, const struct vf_info *result)
 }
 
 /* A size that is the input's stays as it was written, in its own unit for each axis. */
-static void print_spacing(FILE *to, const struct vf_ome *ome, const struct vf_info *result)
+static void add_spacing(struct vf_text *to, const struct vf_ome *ome, const struct vf_info *result)
 {
     static const char axis[] = "XYZ";
     if (vf_tags_spacing_kept(result->tags, result)) {
-        fputs(ome->sizes, to);
+        vf_text_add(to, "%s", ome->sizes);
         return;
     }
     const char *unit = strcmp(result->unit, "um") == 0 ? "\302\265m"
@@ -67,93 +64,81 @@ static void print_spacing(FILE *to, const struct vf_ome *ome, const struct vf_in
     for (int i = 0; i < 3; i++) {
         if (!result->spacing_known[i])
             continue;
-        fprintf(to, " PhysicalSize%c=\"%.15g\" PhysicalSize%cUnit=\"", axis[i], result->spacing[i], axis[i]);
-        vf_ome_print_text(to, ome, unit);
-        putc('"', to);
+        vf_text_add(to, " PhysicalSize%c=\"%.15g\" PhysicalSize%cUnit=\"", axis[i], result->spacing[i],
+                    axis[i]);
+        vf_ome_add_text(to, ome, unit);
+        vf_text_add(to, "\"");
     }
 }
 
-static void print_pieces(FILE *to, const struct vf_ome *ome, enum vf_ome_piece_kind kind)
+static void add_pieces(struct vf_text *to, const struct vf_ome *ome, enum vf_ome_piece_kind kind)
 {
     for (size_t i = 0; i < ome->piece_count; i++) {
         const struct vf_ome_piece *piece = &ome->piece[i];
         if (piece->kind == kind)
-            fprintf(to, "%.*s", (int)(piece->end - piece->begin), ome->xml + piece->begin);
+            vf_text_add(to, "%.*s", (int)(piece->end - piece->begin), ome->xml + piece->begin);
     }
 }
 
 /* Each of the input's channels has given as many of the result as there are outputs. */
-static void print_channels(FILE *to, const struct vf_ome *ome, const struct vf_info *result)
+static void add_channels(struct vf_text *to, const struct vf_ome *ome, const struct vf_info *result)
 {
     const size_t outputs = result->outputs == 0 ? 1 : result->outputs;
     for (size_t c = 0; c < result->shape.nc / result->page_channels; c++) {
         const size_t first = c * result->page_channels, input = first / outputs;
         const char *name = input < ome->channel_count ? ome->channel_name[input] : NULL;
         const char *label = result->output_label == NULL ? NULL : result->output_label[first % outputs];
-        fprintf(to, "<%sChannel ID=\"Channel:0:%zu\" SamplesPerPixel=\"%zu\"", ome->prefix, c,
-                result->page_channels);
+        vf_text_add(to, "<%sChannel ID=\"Channel:0:%zu\" SamplesPerPixel=\"%zu\"", ome->prefix, c,
+                    result->page_channels);
         if (name != NULL || label != NULL) {
-            fputs(" Name=\"", to);
-            vf_ome_print_text(to, ome, name == NULL ? "" : name);
-            fputs(name != NULL && label != NULL ? " " : "", to);
-            vf_ome_print_text(to, ome, label == NULL ? "" : label);
-            putc('"', to);
+            vf_text_add(to, " Name=\"");
+            vf_ome_add_text(to, ome, name == NULL ? "" : name);
+            vf_text_add(to, "%s", name != NULL && label != NULL ? " " : "");
+            vf_ome_add_text(to, ome, label == NULL ? "" : label);
+            vf_text_add(to, "\"");
         }
-        fputs("/>", to);
+        vf_text_add(to, "/>");
     }
 }
 
-static void print_pixels(FILE *to, const struct vf_ome *ome, const struct vf_info *result)
+static void add_pixels(struct vf_text *to, const struct vf_ome *ome, const struct vf_info *result)
 {
     const bool same =
         result->shape.nc == ome->nc && result->page_channels == ome->page_channels && result->outputs <= 1;
-    fprintf(to, "<%sPixels%s", ome->prefix, ome->attributes);
-    print_dimensions(to, result);
-    print_spacing(to, ome, result);
-    putc('>', to);
+    vf_text_add(to, "<%sPixels%s", ome->prefix, ome->attributes);
+    add_dimensions(to, result);
+    add_spacing(to, ome, result);
+    vf_text_add(to, ">");
     if (same && ome->channel_count > 0)
-        print_pieces(to, ome, VF_OME_CHANNEL);
+        add_pieces(to, ome, VF_OME_CHANNEL);
     else
-        print_channels(to, ome, result);
-    fprintf(to, "<%sTiffData IFD=\"0\" PlaneCount=\"%zu\"/>", ome->prefix, result->page_count);
+        add_channels(to, ome, result);
+    vf_text_add(to, "<%sTiffData IFD=\"0\" PlaneCount=\"%zu\"/>", ome->prefix, result->page_count);
     if (same)
-        print_pieces(to, ome, VF_OME_PLANE);
-    print_pieces(to, ome, VF_OME_OTHER);
-    fprintf(to, "</%sPixels>", ome->prefix);
+        add_pieces(to, ome, VF_OME_PLANE);
+    add_pieces(to, ome, VF_OME_OTHER);
+    vf_text_add(to, "</%sPixels>", ome->prefix);
 }
 
 /* A stretch of the text without the other images. */
-static void print_stretch(FILE *to, const struct vf_ome *ome, size_t begin, size_t end)
+static void add_stretch(struct vf_text *to, const struct vf_ome *ome, size_t begin, size_t end)
 {
     for (size_t i = 0; i < ome->piece_count; i++) {
         const struct vf_ome_piece *piece = &ome->piece[i];
         if (piece->kind != VF_OME_IMAGE || piece->begin < begin || piece->end > end)
             continue;
-        fwrite(ome->xml + begin, 1, piece->begin - begin, to);
+        vf_text_add(to, "%.*s", (int)(piece->begin - begin), ome->xml + begin);
         begin = piece->end;
     }
-    fwrite(ome->xml + begin, 1, end - begin, to);
+    vf_text_add(to, "%.*s", (int)(end - begin), ome->xml + begin);
 }
 
 char *vf_ome_write(const struct vf_ome *ome, const struct vf_info *result, struct vf_error *error)
 {
-    char *text = NULL, *copy = NULL;
-    size_t length;
-    FILE *to = open_memstream(&text, &length);
-    if (to == NULL)
-        goto fail;
-    print_stretch(to, ome, 0, ome->uuid_begin);
-    print_stretch(to, ome, ome->uuid_end, ome->pixels_begin);
-    print_pixels(to, ome, result);
-    print_stretch(to, ome, ome->pixels_end, strlen(ome->xml));
-    const bool written = ferror(to) == 0;
-    if (fclose(to) != 0 || !written || text == NULL)
-        goto fail;
-    copy = vf_strdup(text, error);
-    free(text);
-    return copy;
-fail:
-    free(text);
-    vf_fail(error, VF_FAILED, "cannot write a description: out of memory");
-    return NULL;
+    struct vf_text text = {0};
+    add_stretch(&text, ome, 0, ome->uuid_begin);
+    add_stretch(&text, ome, ome->uuid_end, ome->pixels_begin);
+    add_pixels(&text, ome, result);
+    add_stretch(&text, ome, ome->pixels_end, strlen(ome->xml));
+    return vf_text_take(&text, "description", error);
 }

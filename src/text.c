@@ -44,3 +44,16 @@ void vf_text_free(struct vf_text *text)
     vf_free(text->data);
     *text = (struct vf_text){0};
 }
+
+char *vf_text_take(struct vf_text *text, const char *what, struct vf_error *error)
+{
+    char *data = make_room(text, 0) ? text->data : NULL;
+    if (data == NULL) {
+        vf_text_free(text);
+        vf_fail(error, VF_FAILED, "%s: cannot allocate its text; free some memory", what);
+        return NULL;
+    }
+    data[text->length] = '\0';
+    *text = (struct vf_text){0};
+    return data;
+}

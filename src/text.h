@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "error.h"
+
 /* All zero is an empty one. */
 struct vf_text {
     char *data; /* owned; NUL-terminated; NULL while empty */
@@ -14,5 +16,9 @@ struct vf_text {
 
 void vf_text_add(struct vf_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void vf_text_free(struct vf_text *text);
+
+/* What was added, "" for nothing, freed by vf_free; or, if memory was short, NULL with a message that names
+ * `what`. The text is empty afterwards. */
+char *vf_text_take(struct vf_text *text, const char *what, struct vf_error *error);
 
 #endif
