@@ -306,9 +306,9 @@ static enum vf_status compute_or_stream(struct vf_work *w, struct vf_error *erro
  * say how. */
 static enum vf_status settle(const struct vf_work *w, enum vf_status status, struct vf_error *error)
 {
-    const size_t length = strlen(error->text);
     if (status != VF_DEVICE)
         return status;
+    const size_t length = strlen(error->text);
     snprintf(error->text + length, sizeof error->text - length, "; %s", vf_work_without_gpu(w->options));
     return VF_FAILED;
 }
