@@ -268,6 +268,8 @@ enum vf_status vf_add_gaussian(struct vf_expansion *e, const struct vf_context *
                                const double sigma[3], double truncate, int count, int *fields,
                                enum vf_field_kind kind, struct vf_error *error)
 {
+    double widest = 0;
+    bool smooths = false;
     for (int axis = 0; axis < context->dim; axis++) {
         if (sigma[axis] == 0)
             continue;
@@ -281,7 +283,14 @@ enum vf_status vf_add_gaussian(struct vf_expansion *e, const struct vf_context *
         vf_free(weights);
         if (status != VF_OK)
             return status;
+        widest = sigma[axis] > widest ? sigma[axis] : widest;
+        smooths = smooths || radius > 0;
     }
+    if (widest > 0 && !smooths)
+        snprintf(e->note, sizeof e->note,
+                 "a Gaussian of sigma %.3g voxels, cut off at %.3g sigma, reaches no neighbour and smooths "
+                 "nothing; their product must be at least 0.5",
+                 widest, truncate);
     return VF_OK;
 }
 

@@ -216,6 +216,7 @@ struct vf_expansion {
     size_t taps_room;
     struct vf_taps **taps; /* owned */
     bool in_pre;           /* set while a filter adds fields and stages to the pre-pass */
+    char note[160];        /* what of it does nothing, though its parameters ask for it; "" for nothing */
 };
 
 void vf_expansion_free(struct vf_expansion *expansion);
@@ -278,7 +279,8 @@ enum vf_status vf_add_table(struct vf_expansion *e, const struct vf_context *con
 #define VF_LEAST_SIGMA 0.125
 
 /* Adds a Gaussian of sigma[] (voxels; x, y, z) over `count` fields, as vf_add_linear does: a stage for each
- * axis whose radius floor(truncate * sigma + 0.5) is not 0, named by `letter` and the axis: GX, GY, GZ. */
+ * axis whose radius floor(truncate * sigma + 0.5) is not 0, named by `letter` and the axis: GX, GY, GZ. The
+ * expansion's note says if there is none, unless all sigmas are 0. */
 enum vf_status vf_add_gaussian(struct vf_expansion *e, const struct vf_context *context, char letter,
                                const double sigma[3], double truncate, int count, int *fields,
                                enum vf_field_kind kind, struct vf_error *error);

@@ -71,6 +71,8 @@ static void print_links(const struct vf_explained *x, FILE *to)
         for (int k = 0; k < e->output_count && e->output_count > 1; k++)
             fprintf(to, " %s", e->output_label[k]);
         fprintf(to, "\n");
+        if (e->note[0] != '\0')
+            fprintf(to, "    %s\n", e->note);
         for (int g = 0; g < e->global_count; g++) {
             const bool each = e->global[g].each;
             stage_names(e->pre, vf_prepass_stages(e, each), text, sizeof text);
@@ -359,6 +361,7 @@ static void json_links(const struct vf_explained *x, struct vf_json *json)
         for (int g = 0; g < e->global_count; g++)
             vf_json_string(json, NULL, e->global[g].name);
         vf_json_end(json);
+        vf_json_string(json, "note", e->note[0] != '\0' ? e->note : NULL);
         vf_json_end(json);
     }
     vf_json_end(json);

@@ -62,7 +62,8 @@ struct vf_stream_ends vf_work_ends(const struct vf_work *work);
 /* Prints the plan: --explain. */
 void vf_work_explain(const struct vf_work *work, FILE *to);
 
-/* Says on stderr, in one note, what of the file is not read and what the result cannot keep. */
+/* Says on stderr what filters of the chain do nothing and, in one note, what of the file is not read and what
+ * the result cannot keep. */
 void vf_work_warn(const struct vf_work *work);
 
 /* Returns `status`; if it is a failure, puts `name` before its message. */

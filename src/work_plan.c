@@ -68,9 +68,21 @@ static void warn_of_rounding(const struct vf_work *w)
     say_once(w, w->out_name, note);
 }
 
+static void warn_of_filters(const struct vf_work *w)
+{
+    for (int i = 0; i < w->plan.chain->count; i++) {
+        const char *note = w->plan.link[i].note;
+        char text[sizeof w->plan.link[i].note + 40];
+        snprintf(text, sizeof text, "%s: %s", w->plan.chain->link[i].filter->name, note);
+        if (note[0] != '\0')
+            say_once(w, w->in_name, text);
+    }
+}
+
 void vf_work_warn(const struct vf_work *w)
 {
     warn_of_rounding(w);
+    warn_of_filters(w);
     const struct vf_info *in = w->input;
     char lost[VF_NOTE_TEXT], notes[2 * VF_NOTE_TEXT + 200] = "";
     vf_info_lost(in, &w->result, lost, sizeof lost);

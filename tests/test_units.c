@@ -238,6 +238,47 @@ Test(units, images)
     vf_expansion_free(&e);
 }
 
+/* Widths that reach no neighbour are said to do nothing; 0 asks for nothing. */
+Test(units, gaussians_that_smooth_nothing)
+{
+    static const struct {
+        const char *chain, *note; /* the note begins so */
+    } cases[] = {
+        {"gaussian:sigma=0.1", "a Gaussian of sigma 0.1 voxels, cut off at 4 sigma, reaches no neighbour"},
+        {"gaussian:sigma=1:truncate=0.1", "a Gaussian of sigma 1 voxels, cut off at 0.1 sigma, reaches"},
+        {"gaussian:truncate=0", "a Gaussian of sigma 1 voxels, cut off at 0 sigma, reaches"},
+        {"unsharp:sigma=0.12x0.1x0", "a Gaussian of sigma 0.12 voxels"},
+        {"gradient:sigma=0.1", "a Gaussian of sigma 0.1 voxels"},
+        {"gradient:method=sobel:sigma=0.1", "a Gaussian of sigma 0.1 voxels"},
+        {"laplacian:sigma=0.1", "a Gaussian of sigma 0.1 voxels"},
+        {"dog:sigma=0.1", "a Gaussian of sigma 0.1 voxels"},
+        {"hessian:sigma=0.1", "a Gaussian of sigma 0.1 voxels"},
+        {"structure-tensor:rho=0.1", "a Gaussian of sigma 0.1 voxels"},
+        {"eed:sigma=0.1", "a Gaussian of sigma 0.1 voxels"},
+        {"ced:sigma=0.1", "a Gaussian of sigma 0.1 voxels"},
+        {"and:sigma=0.1", "a Gaussian of sigma 0.1 voxels"},
+        {"gaussian:sigma=0", ""},
+        {"gaussian:sigma=0:truncate=0.1", ""},
+        {"gaussian:sigma=0.125", ""},
+        {"gaussian:sigma=0.1x1x0.1", ""},
+        {"gaussian:sigma=0.05:truncate=10", ""},
+        {"unsharp:sigma=0", ""},
+        {"eed", ""},
+        {"and:sigma=0", ""},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        for (int dim = 2; dim <= 3; dim++) {
+            const struct vf_context c = microscope(dim);
+            struct vf_expansion e;
+            struct vf_error error = {{0}};
+            cr_assert_eq(expand(cases[i].chain, &c, &e, &error), VF_OK, "%s: %s", cases[i].chain, error.text);
+            const size_t begun = strlen(cases[i].note);
+            cr_expect(strncmp(e.note, cases[i].note, begun == 0 ? 1 : begun) == 0, "%s: %s", cases[i].chain,
+                      e.note);
+            vf_expansion_free(&e);
+        }
+}
+
 /* The range is of voxels, after the conversion, and the message says which axis. */
 Test(units, out_of_range)
 {

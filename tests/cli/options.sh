@@ -217,6 +217,23 @@ test_explain() {
     done
 }
 
+# A width that does nothing is said once of all files, and in the plan; 0 asks for it.
+test_gaussians_that_smooth_nothing_are_said() {
+    note="gaussian: a Gaussian of sigma 0.1 voxels, cut off at 4 sigma, reaches no neighbour and smooths nothing"
+    cp "$SMALL" a.png
+    cp "$SMALL" b.png
+    expect 0 -f gaussian:sigma=0.1 --out-dir d a.png b.png
+    says "a.png: $note"
+    says "volfilter: the same for 1 more file: $note"
+    [ "$(wc -l <err)" -eq 2 ]
+    expect 0 --dry-run --explain -f gaussian:sigma=0.1,median a.png o.png
+    prints "    ${note#gaussian: }"
+    expect 0 --dry-run --explain --json -f gaussian:sigma=0.1,median a.png o.png
+    prints "\"note\": \"${note#gaussian: }"
+    expect 0 -f gaussian:sigma=0 a.png o.png
+    silent
+}
+
 # Medians of small integers stay what they are, from file to file; nothing else does.
 test_explain_says_what_is_computed_in() {
     expect 0 -f median,median --explain "$STACK" o.tif
