@@ -26,7 +26,8 @@ struct png_state {
     size_t left; /* bytes that libpng may still ask for when it reads: its own limit is of a chunk, and only
                   * warns; then it asks for all that the chunk claims to be */
     char message[VF_PNG_MESSAGE];
-    bool spent; /* the image has been decoded: another read starts over */
+    bool spent;   /* the image has been decoded: another read starts over */
+    off_t behind; /* where what follows the header is read, if that is not the image; else 0 */
     /* What the present step works on. */
     struct vf_reader *reader;
     const struct vf_writer *writer;
@@ -81,9 +82,20 @@ static struct png_state *new_state(int fd, const char *mode, struct vf_error *er
 
 /* ---- reading ---- */
 
+enum { HEADER_BYTES = 8 + 25 }; /* of the signature and IHDR */
+
+static void on_read(png_structp png, png_bytep data, size_t bytes)
+{
+    const struct png_state *state = png_get_io_ptr(png);
+    if (state->behind > 0 && ftello(state->file) == HEADER_BYTES)
+        fseeko(state->file, state->behind, SEEK_SET);
+    if (fread(data, 1, bytes, state->file) != bytes)
+        png_error(png, "Read Error");
+}
+
 static void read_header(struct png_state *state)
 {
-    png_init_io(state->png, state->file);
+    png_set_read_fn(state->png, state, on_read);
     png_set_read_status_fn(state->png, on_row);
     /* Sizes are bounded by the file's, not by libpng's million a side. */
     png_set_user_limits(state->png, INT32_MAX, INT32_MAX);
@@ -126,22 +138,28 @@ static bool check_size(struct vf_reader *reader, struct vf_error *error)
     return true;
 }
 
-static bool start_reading(struct vf_reader *reader, struct vf_error *error)
+static bool create_libpng(struct png_state *state, uint64_t file_bytes, struct vf_error *error)
 {
-    struct png_state *state = reader->state;
     rewind(state->file);
     errno = 0;
-    state->left = 4 * reader->file_bytes + ALL_CHUNKS;
+    state->left = 4 * file_bytes + ALL_CHUNKS;
     state->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, state->message, vf_png_on_error,
                                           vf_png_on_warning, &state->left, vf_png_alloc, vf_png_release);
     if (state->png != NULL) {
         state->info = png_create_info_struct(state->png);
         state->end_info = png_create_info_struct(state->png);
     }
-    if (state->info == NULL || state->end_info == NULL) {
-        vf_fail(error, VF_FAILED, "cannot be decoded: out of memory");
+    if (state->info != NULL && state->end_info != NULL)
+        return true;
+    vf_fail(error, VF_FAILED, "cannot be decoded: out of memory");
+    return false;
+}
+
+static bool start_reading(struct vf_reader *reader, struct vf_error *error)
+{
+    struct png_state *state = reader->state;
+    if (!create_libpng(state, reader->file_bytes, error))
         return false;
-    }
     if (!guarded(state, read_header)) {
         fail_png(state, "its header is damaged", error);
         return false;
@@ -184,6 +202,44 @@ static void understand(struct vf_reader *reader)
     info->shape = (struct vf_shape){width, height, 1, info->page_channels, 1};
 }
 
+/* Texts may stand behind the image, as ImageMagick's do: libpng reads them as if they came before it, and
+ * stops at the end, for want of one. */
+static enum vf_status take_texts_behind(const struct vf_reader *reader, struct vf_png_texts *texts,
+                                        struct vf_error *error)
+{
+    const struct png_state *state = reader->state;
+    struct png_state end = {.file = state->file, .behind = texts->behind};
+    enum vf_status status = VF_FAILED;
+    if (create_libpng(&end, reader->file_bytes, error)) {
+        guarded(&end, read_header);
+        status = vf_png_take_texts(end.png, end.info, reader->info.tags, &texts->count, error);
+    }
+    stop_reading(&end);
+    return status;
+}
+
+/* All that the file says besides its pixels; libpng then goes on where it was. */
+static enum vf_status take_chunks(struct vf_reader *reader, struct vf_error *error)
+{
+    const struct png_state *state = reader->state;
+    struct vf_info *info = &reader->info;
+    struct vf_png_texts texts;
+    enum vf_status status;
+    const off_t at = ftello(state->file);
+    VF_TRY(vf_png_note_chunks(state->file, state->png, state->info, info, &texts, error));
+    VF_TRY(vf_png_take_tags(state->png, state->info, info, error));
+    VF_TRY(vf_png_take_texts(state->png, state->info, info->tags, &texts.count, error));
+    if (texts.behind > 0)
+        VF_TRY(take_texts_behind(reader, &texts, error));
+    if (texts.count > 0)
+        vf_info_note(info, "%d of its texts %s not kept, being damaged or beyond libpng's limits",
+                     texts.count, texts.count == 1 ? "is" : "are");
+    if (fseeko(state->file, at, SEEK_SET) != 0)
+        status = vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
+out:
+    return status;
+}
+
 static enum vf_status png_open(struct vf_reader *reader, struct vf_error *error)
 {
     struct png_state *state = new_state(reader->fd, "rb", error);
@@ -196,8 +252,7 @@ static enum vf_status png_open(struct vf_reader *reader, struct vf_error *error)
     if (reader->info.tags == NULL || !start_reading(reader, error))
         return VF_FAILED;
     understand(reader);
-    if (vf_png_note_chunks(reader, state->png, state->info, &reader->info, error) != VF_OK ||
-        vf_png_take_tags(state->png, state->info, &reader->info, error) != VF_OK)
+    if (take_chunks(reader, error) != VF_OK)
         return VF_FAILED;
     reader->info.tags->page_count = 1;
     vf_tags_set_spacing(reader->info.tags, &reader->info);
@@ -255,9 +310,8 @@ static enum vf_status png_read_page(struct vf_reader *reader, size_t page, void 
                                     struct vf_error *error)
 {
     struct png_state *state = reader->state;
-    const bool again = state->spent;
     (void)page;
-    if (again) {
+    if (state->spent) {
         stop_reading(state);
         if (!start_reading(reader, error))
             return VF_FAILED;
@@ -277,8 +331,7 @@ static enum vf_status png_read_page(struct vf_reader *reader, size_t page, void 
                  (unsigned long)png_get_current_row_number(state->png) + 1);
         return fail_png(state, what, error);
     }
-    /* Texts may follow the image (ImageMagick's do). */
-    return again ? VF_OK : vf_png_take_texts(state->png, state->end_info, reader->info.tags, error);
+    return VF_OK;
 }
 
 static void free_state(struct png_state *state)
@@ -384,7 +437,6 @@ static bool take_data(void *context, const unsigned char *data, size_t bytes)
     return true;
 }
 
-/* The header waits for the image: by then the reader knows the texts that follow the input's. */
 static enum vf_status png_write_pages(struct vf_writer *writer, size_t first, size_t count,
                                       const void *const planes[], int threads, struct vf_error *error)
 {

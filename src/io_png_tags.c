@@ -11,12 +11,13 @@
 
 /* ---- reading ---- */
 
-enum vf_status vf_png_take_texts(png_structp png, png_infop info, struct vf_tags *tags,
+enum vf_status vf_png_take_texts(png_structp png, png_infop stored, struct vf_tags *tags, int *count,
                                  struct vf_error *error)
 {
     png_textp texts;
-    const int count = png_get_text(png, info, &texts, NULL);
-    for (int i = 0; i < count; i++) {
+    const int taken = png_get_text(png, stored, &texts, NULL);
+    *count -= taken;
+    for (int i = 0; i < taken; i++) {
         /* zTXt is a packed tEXt, and its number is that of texts which no PNG stored. */
         const int packed = texts[i].compression == PNG_TEXT_COMPRESSION_zTXt;
         const int kind = packed ? PNG_TEXT_COMPRESSION_NONE : texts[i].compression;
@@ -77,7 +78,7 @@ enum vf_status vf_png_take_tags(png_structp png, png_infop stored, struct vf_inf
             return VF_FAILED;
         tags->icc_bytes = icc_bytes;
     }
-    return vf_png_take_texts(png, stored, tags, error);
+    return VF_OK;
 }
 
 /* Those that a result has too, that say nothing beyond its pixels, or that have a note of their own; a result
@@ -129,44 +130,43 @@ static void add_chunk(char *text, size_t room, const char *name)
         snprintf(text + used, room - used, "%s%s", used == 0 ? "" : ", ", name);
 }
 
-/* The next chunk's name, and *at behind it. False where there is none (errno 0) or it cannot be read. */
-static bool next_chunk(const struct vf_reader *reader, uint64_t *at, char name[5])
+/* The next chunk's name; the file is then behind that chunk. False where there is none. */
+static bool next_chunk(FILE *file, char name[5])
 {
     unsigned char head[8];
-    if (!vf_read_at(reader->fd, head, sizeof head, *at))
+    if (fread(head, 1, sizeof head, file) != sizeof head)
         return false;
-    *at += 12 + (uint64_t)png_get_uint_32(head);
     memcpy(name, head + 4, 4);
-    errno = 0;
-    return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") == 4;
+    return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") == 4 &&
+           fseeko(file, 4 + (off_t)png_get_uint_32(head), SEEK_CUR) == 0;
 }
 
-enum vf_status vf_png_note_chunks(const struct vf_reader *reader, png_structp png, png_infop stored,
-                                  struct vf_info *info, struct vf_error *error)
+enum vf_status vf_png_note_chunks(FILE *file, png_structp png, png_infop stored, struct vf_info *info,
+                                  struct vf_png_texts *texts, struct vf_error *error)
 {
     enum { SIGNATURE = 8 };
     char text[160] = "", name[5] = "";
-    bool animated = false, exif = false, behind = false;
-    int texts = 0;
-    errno = 0;
-    for (uint64_t at = SIGNATURE; strcmp(name, "IEND") != 0 && next_chunk(reader, &at, name);) {
-        behind = behind || strcmp(name, "IDAT") == 0;
+    bool animated = false, exif = false;
+    off_t behind = 0;
+    *texts = (struct vf_png_texts){0};
+    for (fseeko(file, SIGNATURE, SEEK_SET); strcmp(name, "IEND") != 0 && next_chunk(file, name);) {
         animated = animated || strcmp(name, "acTL") == 0;
         exif = exif || strcmp(name, "eXIf") == 0;
-        texts += !behind && is_text(name);
+        if (strcmp(name, "IDAT") == 0)
+            behind = ftello(file);
+        if (is_text(name)) {
+            texts->count++;
+            texts->behind = behind;
+        }
         if (is_chunk_lost(png, stored, info->has_alpha, name))
             add_chunk(text, sizeof text, name);
     }
-    if (errno != 0)
+    if (ferror(file))
         return vf_fail(error, VF_FAILED, "its chunks cannot be read: %s", strerror(errno));
-    const int unread = texts - png_get_text(png, stored, NULL, NULL);
     if (exif)
         vf_info_note(info, "EXIF data is neither read nor kept");
     if (animated)
         vf_info_note(info, "is animated: only its first frame is read and kept");
-    if (unread > 0)
-        vf_info_note(info, "%d of its texts %s not kept, being damaged or beyond libpng's limits", unread,
-                     unread == 1 ? "is" : "are");
     if (text[0] != '\0')
         vf_info_note(info, "chunks of it are neither read nor kept: %s", text);
     return VF_OK;

@@ -525,6 +525,8 @@ Test(io_png, chunks_that_are_not_read_are_said)
         {"tEXt", "Comment\0words", 13, true, ""},
         {"zTXt", "Comment\0\0junk", 13, false,
          "1 of its texts is not kept, being damaged or beyond libpng's limits"},
+        {"zTXt", "Comment\0\0junk", 13, true,
+         "1 of its texts is not kept, being damaged or beyond libpng's limits"},
     };
     const struct png_sample s = {.colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .nx = 5, .ny = 4};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -537,6 +539,18 @@ Test(io_png, chunks_that_are_not_read_are_said)
                          vf_reader_info(reader)->note);
         vf_reader_close(reader);
     }
+}
+
+/* ImageMagick's texts stand there: what a TIFF has no place for is said before the image is read. */
+Test(io_png, texts_behind_the_image_are_known_at_once)
+{
+    const struct png_sample s = {.colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .nx = 5, .ny = 4};
+    png_sample_write(sample_path("in.png"), &s);
+    insert_chunk("tEXt", "Author\0first", 12, false);
+    insert_chunk("prVt", "data", 4, true);
+    insert_chunk("tEXt", "date:create\0today", 17, true);
+    cr_expect_str_eq(sample_lost(sample_path("in.png"), VF_FORMAT_TIFF, VF_U8, 1), "other texts");
+    cr_expect_str_eq(sample_lost(sample_path("in.png"), VF_FORMAT_PNG, VF_U8, 1), "");
 }
 
 Test(io_png, critical_chunks_are_refused)
