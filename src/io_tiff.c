@@ -50,10 +50,10 @@ static enum vf_status take_page(struct vf_reader *reader, size_t page, const str
         reader->row_block = 1;
     if (state->data[page] == 0 && reader->row_block == 1)
         reader->row_block = layout->tile_height;
+    vf_tiff_look(state->decoder.tif, page == 0, &state->unread);
     if (page > 0)
         return VF_OK;
     state->page_bytes = page_bytes;
-    vf_tiff_note(state->decoder.tif, &reader->info);
     return vf_tiff_tags_read(state->decoder.tif, tags, error);
 }
 
@@ -124,6 +124,7 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
                        "has only thumbnails or masks; if its image is marked as one by mistake: "
                        "tiffset -s 254 0 IN.tif");
     reader->info.page_count = reader->info.tags->page_count = pages;
+    vf_tiff_note(state->decoder.tif, &state->unread, &reader->info);
     if (passed_over > 0)
         vf_info_note(&reader->info, "%zu smaller cop%s or mask%s skipped", passed_over,
                      passed_over == 1 ? "y" : "ies", passed_over == 1 ? " is" : "s are");

@@ -108,8 +108,25 @@ bool vf_tiff_tags_write(TIFF *tif, const struct vf_info *result, size_t page, co
 
 bool vf_tiff_is_geo_tag(uint32_t tag);
 
-/* Notes what the current page has besides its pixels that is not read: SubIFDs, private tags. */
-void vf_tiff_note(TIFF *tif, struct vf_info *info);
+/* Whether it is about the whole file, and kept of the first page alone. */
+bool vf_tiff_is_file_tag(uint32_t tag);
+
+/* A bit for each number of a tag. */
+struct vf_tiff_tag_set {
+    uint64_t word[1024];
+};
+
+/* What pages have besides their pixels that is not read. All 0 to begin with. */
+struct vf_tiff_unread {
+    unsigned copies; /* SubIFDs of the first page that has any */
+    bool later;      /* which is not the file's first */
+    bool xmp, colours;
+    struct vf_tiff_tag_set of_first, lost;
+};
+
+/* Adds those of the current page, and notes them once all pages were looked at. */
+void vf_tiff_look(TIFF *tif, bool first, struct vf_tiff_unread *unread);
+void vf_tiff_note(TIFF *tif, const struct vf_tiff_unread *unread, struct vf_info *info);
 
 /* MetaMorph's tag UIC2: its count is that of the planes, which follow each other under one directory. */
 enum { VF_TIFF_STK_PLANES = 33629 };

@@ -45,28 +45,55 @@ static bool is_understood(TIFF *tif, uint32_t tag)
     return is_standard(tif, tag) || vf_tiff_is_geo_tag(tag);
 }
 
-static void note_private_tags(TIFF *tif, struct vf_info *info)
+static void add_tag(struct vf_tiff_tag_set *set, uint32_t tag)
+{
+    set->word[tag / 64 % 1024] |= (uint64_t)1 << tag % 64;
+}
+
+static bool has_tag(const struct vf_tiff_tag_set *set, uint32_t tag)
+{
+    return (set->word[tag / 64 % 1024] >> tag % 64 & 1) != 0;
+}
+
+static void look_at_tags(TIFF *tif, bool first, struct vf_tiff_unread *unread)
+{
+    for (int i = 0; i < TIFFGetTagListCount(tif); i++) {
+        const uint32_t tag = TIFFGetTagListEntry(tif, i);
+        if (first)
+            add_tag(&unread->of_first, tag);
+        if (!is_understood(tif, tag) || (vf_tiff_is_file_tag(tag) && !has_tag(&unread->of_first, tag)))
+            add_tag(&unread->lost, tag);
+    }
+}
+
+/* Of those that are lost the private ones; or those that would have been kept of the first page. */
+static void note_tags(TIFF *tif, const struct vf_tiff_tag_set *lost, bool private, struct vf_info *info)
 {
     char text[160] = "";
     size_t used = 0;
     int others = 0, named = 0;
-    for (int i = 0; i < TIFFGetTagListCount(tif); i++) {
-        const uint32_t tag = TIFFGetTagListEntry(tif, i);
-        const char *program = program_of(tag);
-        if (is_understood(tif, tag))
+    for (uint32_t tag = 0; tag < 64 * 1024; tag++) {
+        if (lost->word[tag / 64] == 0)
+            tag |= 63;
+        if (!has_tag(lost, tag) || is_understood(tif, tag) == private)
             continue;
+        const char *name = private                   ? program_of(tag)
+                           : vf_tiff_is_geo_tag(tag) ? "GeoTIFF"
+                                                     : TIFFFieldName(TIFFFieldWithTag(tif, tag));
         if (named == MOST_NAMED) {
             others++;
             continue;
         }
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%u%s%s%s", named++ == 0 ? "" : ", ", tag,
-                                 program == NULL ? "" : " (", program == NULL ? "" : program,
-                                 program == NULL ? "" : ")");
+                                 name == NULL ? "" : " (", name == NULL ? "" : name, name == NULL ? "" : ")");
     }
     if (others > 0)
         snprintf(text + used, sizeof text - used, " and %d more", others);
     if (named > 0)
-        vf_info_note(info, "private tags are neither read nor kept: %s", text);
+        vf_info_note(info, "%s: %s",
+                     private ? "private tags are neither read nor kept"
+                             : "tags that only later pages have are not kept",
+                     text);
 }
 
 /* Colours other than those of sRGB, which some programs write into every file. */
@@ -84,20 +111,33 @@ static bool has_own_colours(TIFF *tif)
     return own;
 }
 
-void vf_tiff_note(TIFF *tif, struct vf_info *info)
+void vf_tiff_look(TIFF *tif, bool first, struct vf_tiff_unread *unread)
 {
     uint16_t count = 0;
     const uint64_t *offsets = NULL;
     uint32_t bytes = 0;
     const void *xmp = NULL;
-    if (TIFFGetField(tif, TIFFTAG_SUBIFD, &count, &offsets) && count > 0)
-        vf_info_note(info, "%u smaller cop%s of each page (SubIFDs) %s not read", count,
-                     count == 1 ? "y" : "ies", count == 1 ? "is" : "are");
-    if (TIFFGetField(tif, TIFFTAG_XMLPACKET, &bytes, &xmp))
+    if (unread->copies == 0 && TIFFGetField(tif, TIFFTAG_SUBIFD, &count, &offsets)) {
+        unread->copies = count;
+        unread->later = !first;
+    }
+    unread->xmp = unread->xmp || TIFFGetField(tif, TIFFTAG_XMLPACKET, &bytes, &xmp);
+    unread->colours = unread->colours || has_own_colours(tif);
+    look_at_tags(tif, first, unread);
+}
+
+void vf_tiff_note(TIFF *tif, const struct vf_tiff_unread *unread, struct vf_info *info)
+{
+    if (unread->copies > 0)
+        vf_info_note(info, "%u smaller cop%s of %s (SubIFDs) %s not read", unread->copies,
+                     unread->copies == 1 ? "y" : "ies", unread->later ? "later pages" : "each page",
+                     unread->copies == 1 ? "is" : "are");
+    if (unread->xmp)
         vf_info_note(info, "XMP is neither read nor kept");
-    if (has_own_colours(tif))
+    if (unread->colours)
         vf_info_note(info, "white point, primaries and transfer function are neither read nor kept");
-    note_private_tags(tif, info);
+    note_tags(tif, &unread->lost, true, info);
+    note_tags(tif, &unread->lost, false, info);
 }
 
 size_t vf_tiff_stk_planes(TIFF *tif)

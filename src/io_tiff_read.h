@@ -27,6 +27,7 @@ struct vf_tiff_reader {
     unsigned ratio; /* the best of all pages' codecs */
     /* One directory, pages follow each other from here (ImageJ's stacks over 4 GiB, MetaMorph's); else 0. */
     uint64_t raw_start;
+    struct vf_tiff_unread unread;
 };
 
 /* Whether what the current directory of `tif` claims of page `page` can be believed, and is like the first

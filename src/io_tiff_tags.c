@@ -70,6 +70,15 @@ bool vf_tiff_is_geo_tag(uint32_t tag)
     return false;
 }
 
+bool vf_tiff_is_file_tag(uint32_t tag)
+{
+    bool is_text = false;
+    for (size_t i = 0; i < sizeof text_tags / sizeof *text_tags; i++)
+        is_text = is_text || text_tags[i] == tag;
+    return (is_text && tag != TIFFTAG_SOFTWARE && tag != TIFFTAG_DATETIME) || tag == TIFFTAG_ICCPROFILE ||
+           vf_tiff_is_geo_tag(tag);
+}
+
 static enum vf_status read_geo(TIFF *tif, struct vf_tags *tags, struct vf_error *error)
 {
     for (int i = 0; i < VF_GEO_TAGS; i++) {

@@ -262,13 +262,6 @@ Test(io_layouts, private_tags_are_noted_once)
         "more");
 }
 
-/* Andor's are below 32768. */
-Test(io_layouts, private_tags_by_any_number)
-{
-    memcpy(noted_tags, (uint16_t[]){4864, 0, 0, 0}, sizeof noted_tags);
-    cr_assert_str_eq(note_of(1), "private tags are neither read nor kept: 4864");
-}
-
 static const TIFFFieldInfo geo_fields[] = {
     {33550, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, (char *)"scale"},
     {34735, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_SHORT, FIELD_CUSTOM, 1, 1, (char *)"keys"},
@@ -278,6 +271,48 @@ static const TIFFFieldInfo geo_fields[] = {
 static const double geo_scale[] = {30, 25.5, 0};
 static const uint16_t geo_keys[] = {1, 1, 0, 1, 1024, 0, 1, 1};
 static const char geo_words[] = "WGS 84|";
+
+static void set_on_second(TIFF *tif, uint32_t page)
+{
+    static const TIFFFieldInfo own = {60000, 1, 1, TIFF_SHORT, FIELD_CUSTOM, 1, 0, (char *)"own"};
+    static const float white[] = {0.3457f, 0.3585f};
+    TIFFSetField(tif, TIFFTAG_MAKE, "maker");
+    if (page != 1)
+        return;
+    TIFFMergeFieldInfo(tif, &own, 1);
+    TIFFSetField(tif, 60000, 1);
+    TIFFSetField(tif, TIFFTAG_ARTIST, "somebody");
+    TIFFSetField(tif, TIFFTAG_ICCPROFILE, 4, "mine");
+    TIFFSetField(tif, TIFFTAG_XMLPACKET, 11, "<x:xmpmeta>");
+    TIFFSetField(tif, TIFFTAG_WHITEPOINT, white);
+    TIFFSetField(tif, TIFFTAG_PAGENAME, "second");
+    TIFFSetField(tif, TIFFTAG_DATETIME, "2026:01:02 03:04:05");
+    TIFFMergeFieldInfo(tif, geo_fields, 4);
+    TIFFSetField(tif, 33550, 3, geo_scale);
+}
+
+Test(io_layouts, tags_of_later_pages_are_noted)
+{
+    struct vf_reader *reader;
+    struct vf_error error;
+    tiff_sample_write(
+        sample_path("in.tif"),
+        &(struct tiff_sample){.type = VF_U8, .nx = 4, .ny = 4, .pages = 3, .more = set_on_second});
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
+    cr_expect_str_eq(vf_reader_info(reader)->note,
+                     "XMP is neither read nor kept; "
+                     "white point, primaries and transfer function are neither read nor kept; "
+                     "private tags are neither read nor kept: 60000; tags that only later pages have are "
+                     "not kept: 315 (Artist), 33550 (GeoTIFF), 34675 (ICC Profile)");
+    vf_reader_close(reader);
+}
+
+/* Andor's are below 32768. */
+Test(io_layouts, private_tags_by_any_number)
+{
+    memcpy(noted_tags, (uint16_t[]){4864, 0, 0, 0}, sizeof noted_tags);
+    cr_assert_str_eq(note_of(1), "private tags are neither read nor kept: 4864");
+}
 
 static void set_geo(TIFF *tif, uint32_t page)
 {
