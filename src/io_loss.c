@@ -79,7 +79,7 @@ static void add_imagej_losses(const struct words *words, const struct vf_info *r
         add(words, text);
 }
 
-static void add_mrc_losses(const struct words *words, const struct vf_tags *tags)
+static void add_losses_of_mrc(const struct words *words, const struct vf_tags *tags)
 {
     if (vf_mrc_has_origin(tags->mrc_header))
         add(words, "its origin");
@@ -87,6 +87,15 @@ static void add_mrc_losses(const struct words *words, const struct vf_tags *tags
         add(words, "its labels");
     if (tags->mrc_extended != NULL)
         add(words, "its extended header");
+}
+
+static void add_losses_in_mrc(const struct words *words, const struct vf_info *input,
+                              const struct vf_info *result)
+{
+    if (!vf_mrc_takes_label(input->tags->mrc_header, input->big_endian))
+        add(words, "a label with the chain (all ten labels are in use)");
+    if (input->tags->mrc_extended != NULL && !vf_tags_spacing_kept(input->tags, result))
+        add(words, "the new voxel size in the extended header (which is copied as it is)");
 }
 
 /* Software is not among them: a result has a program of its own. */
@@ -218,7 +227,7 @@ void vf_info_lost(const struct vf_info *input, const struct vf_info *result, cha
     if (tags->orientation > 1 && result->format != VF_FORMAT_TIFF)
         add(&words, "its display orientation");
     if (tags->mrc_header != NULL && result->format != VF_FORMAT_MRC)
-        add_mrc_losses(&words, tags);
-    else if (tags->mrc_header != NULL && !vf_mrc_takes_label(tags->mrc_header, input->big_endian))
-        add(&words, "a label with the chain (all ten labels are in use)");
+        add_losses_of_mrc(&words, tags);
+    else if (tags->mrc_header != NULL)
+        add_losses_in_mrc(&words, input, result);
 }

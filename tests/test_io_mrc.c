@@ -645,6 +645,22 @@ Test(io_mrc, what_another_kind_does_not_keep)
     }
 }
 
+/* FEI's and Agard's extended headers state the size of a pixel for each section. */
+Test(io_mrc, extended_headers_keep_the_old_voxel_size)
+{
+    struct vf_reader *reader;
+    struct vf_info result;
+    struct vf_error error;
+    char lost[VF_NOTE_TEXT];
+    put_sample(sample_path("in.mrc"), &(struct mrc_sample){.mode = 2});
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.mrc"), &error), VF_OK);
+    vf_info_for_result(vf_reader_info(reader), VF_FORMAT_MRC, VF_F32, 1, &result);
+    result.spacing[1] *= 2;
+    vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
+    cr_expect_str_eq(lost, "the new voxel size in the extended header (which is copied as it is)");
+    vf_reader_close(reader);
+}
+
 /* Every half is exact in float32 and comes back; what lies between is rounded to even. */
 Test(io_mrc, halves)
 {
