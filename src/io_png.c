@@ -17,6 +17,8 @@
 /* Bytes of a text or a profile, unpacked, and of all of them: a few KiB of file hold the largest. */
 enum { LARGEST_CHUNK = 16 << 20, ALL_CHUNKS = 64 << 20 };
 
+enum { FILE_BUFFER = 1 << 16 };
+
 struct png_state {
     png_structp png;
     png_infop info, end_info;
@@ -35,6 +37,7 @@ struct png_state {
     struct vf_png_header header;
     const unsigned char *data; /* of an IDAT chunk */
     size_t data_bytes;
+    char buffer[]; /* the file's: the C library takes a size only together with one */
 };
 
 /* After each row. */
@@ -66,13 +69,15 @@ static enum vf_status fail_png(const struct png_state *state, const char *what, 
 
 static struct png_state *new_state(int fd, const char *mode, struct vf_error *error)
 {
-    struct png_state *state = vf_alloc(1, sizeof *state, "PNG", error);
+    struct png_state *state = vf_alloc(1, sizeof *state + FILE_BUFFER, "PNG", error);
     if (state == NULL)
         return NULL;
     const int copy = dup(fd);
     state->file = copy < 0 ? NULL : fdopen(copy, mode);
-    if (state->file != NULL)
+    if (state->file != NULL) {
+        setvbuf(state->file, state->buffer, _IOFBF, FILE_BUFFER);
         return state;
+    }
     vf_fail(error, VF_FAILED, "cannot be opened: %s", strerror(errno));
     if (copy >= 0)
         close(copy);
@@ -247,7 +252,6 @@ static enum vf_status png_open(struct vf_reader *reader, struct vf_error *error)
         return VF_FAILED;
     reader->state = state;
     state->reader = reader;
-    setvbuf(state->file, NULL, _IOFBF, 1 << 16);
     reader->info.tags = vf_tags_new(error);
     if (reader->info.tags == NULL || !start_reading(reader, error))
         return VF_FAILED;
