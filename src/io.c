@@ -213,7 +213,8 @@ static enum vf_status open_input(struct vf_reader *reader, const char *path, str
     if (reader->fd < 0 || fstat(reader->fd, &about) != 0)
         return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
     if (S_ISDIR(about.st_mode))
-        return vf_fail(error, VF_FAILED, "is a directory; name the files in it, or use --out-dir and --tree");
+        return vf_fail(error, VF_FAILED,
+                       "is a directory; name the files in it, or filter them all with --out-dir and --tree");
     if (isatty(reader->fd))
         return vf_fail(error, VF_USAGE, "is a terminal; redirect a TIFF, PNG or MRC file into it");
     const bool seekable = S_ISREG(about.st_mode) && lseek(reader->fd, 0, SEEK_CUR) == 0;
