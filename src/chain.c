@@ -34,9 +34,23 @@ static bool find_choice(const char *name, size_t length, char *text, size_t room
     return false;
 }
 
+/* A parameter where a filter begins, or a filter that something else follows: "gaussian sigma". */
+static bool is_misplaced(const char *name, size_t length)
+{
+    bool is = false;
+    for (size_t begun = 1; begun < length; begun++)
+        is = is || (strchr(" ;|(/+", name[begun]) != NULL && vf_filter_by_name(name, begun) != NULL);
+    for (const struct vf_filter *const *filter = vf_filters; *filter != NULL; filter++)
+        for (int i = 0; i < (*filter)->param_count; i++) {
+            const char *param = (*filter)->params[i].name;
+            is = is || (strlen(param) == length && memcmp(param, name, length) == 0);
+        }
+    return is;
+}
+
 static enum vf_status fail_unknown_filter(const char *name, size_t length, struct vf_error *error)
 {
-    char near[80];
+    char near[100];
     struct vf_suggestion suggestion;
     vf_suggestion_begin(&suggestion, name, length);
     vf_suggestion_consider_filters(&suggestion);
@@ -45,6 +59,9 @@ static enum vf_status fail_unknown_filter(const char *name, size_t length, struc
     if (name[0] >= '0' && name[0] <= '9')
         snprintf(near, sizeof near,
                  "; commas separate filters: write decimals with a point, and vectors as 2x2x1");
+    else if (is_misplaced(name, length))
+        snprintf(near, sizeof near,
+                 "; ':' begins a parameter and ',' a filter: write gaussian:sigma=2:truncate=3,gradient");
     return vf_fail(error, VF_USAGE, "unknown filter '%.*s'%s (volfilter list shows all filters)",
                    (int)(length < 80 ? length : 80), name, near);
 }

@@ -63,6 +63,10 @@ test_unknown_filters_and_parameters() {
     wrong "unknown filter 'zzzzzz' (volfilter list shows all filters)" -f zzzzzz "$IMAGE" o.png
     wrong "there is no filter or command 'gausian'; did you mean 'gaussian'?" help gausian
     wrong "unknown filter '5'; commas separate filters: write decimals with a point, and vectors as 2x2x1" -f gaussian:sigma=1,5 "$IMAGE" o.png
+    for chain in "gaussian sigma=2" "gaussian:sigma=2,truncate=3" "gaussian;median" "gaussian(sigma=2)"; do
+        wrong "; ':' begins a parameter and ',' a filter: write gaussian:sigma=2:truncate=3,gradient (volfilter list" \
+            -f "$chain" "$IMAGE" o.png
+    done
     wrong "gaussian: no parameter 'sgima'; did you mean 'sigma'? its parameters: sigma, truncate (volfilter help gaussian" \
         -f gaussian:sgima=2 "$IMAGE" o.png
     wrong "gradient: method=sobol is not understood; did you mean 'sobel'? allowed: central, sobel, scharr or gaussian" \
