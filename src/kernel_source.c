@@ -13,7 +13,7 @@ static void add_vector(struct vf_text *text, const char *name, const int xyz[3])
         vf_text_add(text, "#define %s_%c %d\n", name, "XYZ"[axis], xyz[axis]);
 }
 
-/* VF_BLOCK_SHAPE -> a word that can stand in a macro's name. */
+/* VF_VARIANT_ and the name in capitals for each, 1 for the chosen one. */
 static void add_variant(struct vf_text *text, const char *const *variants, int chosen)
 {
     for (int i = 0; variants != NULL && variants[i] != NULL; i++) {
