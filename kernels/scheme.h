@@ -7,6 +7,7 @@
 #ifndef VF_SCHEME_H
 #define VF_SCHEME_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -106,7 +107,7 @@ struct vf_job {
     struct vf_room *room; /* where working memory is taken from, and left for the next job; NULL: its own */
     void (*progress)(void *context, size_t cells); /* so many more are done; from any thread; may be NULL */
     void *progress_context;
-    const volatile int *stop; /* set to other than 0: give up with VF_INTERRUPTED; may be NULL */
+    const atomic_int *stop; /* set to other than 0: give up with VF_INTERRUPTED; may be NULL */
     /* On a GPU: if the only source was uploaded as a whole, its address there is put here, for the caller to
      * free. NULL: not wanted. */
     unsigned long long *uploaded;

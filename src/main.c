@@ -61,5 +61,5 @@ int main(int argc, char **argv)
         vf_cli_report(status, &error);
     vf_command_line_free(&line);
     status = close_stdout(status);
-    return status == VF_INTERRUPTED && vf_interrupted ? 128 + (int)vf_interrupted : (int)status;
+    return status == VF_INTERRUPTED && vf_interrupted ? 128 + vf_interrupted : (int)status;
 }

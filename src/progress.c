@@ -1,5 +1,6 @@
 #include "progress.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
@@ -16,7 +17,7 @@
 /* After a signal: for all to stop by itself. */
 #define PATIENCE_US 400000
 
-volatile sig_atomic_t vf_interrupted;
+atomic_int vf_interrupted;
 
 static long long now_ns(void)
 {
@@ -160,7 +161,7 @@ void vf_progress_end(struct vf_progress_line *line)
 static void leave(void)
 {
     vf_output_file_remove_all();
-    _exit(128 + (int)vf_interrupted);
+    _exit(128 + vf_interrupted);
 }
 
 /* Where a library or the system takes longer than anybody waits: a strip of a gigabyte, a disk that is busy.
