@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "byte_order.h"
 #include "io_tags.h"
 #include "size.h"
 
@@ -18,16 +19,7 @@ struct part {
 
 static uint32_t word_at(const unsigned char *bytes, bool big_endian)
 {
-    uint32_t word = 0;
-    for (int i = 0; i < 4; i++)
-        word |= (uint32_t)bytes[i] << (big_endian ? 24 - 8 * i : 8 * i);
-    return word;
-}
-
-static void put_word(unsigned char *bytes, bool big_endian, uint32_t word)
-{
-    for (int i = 0; i < 4; i++)
-        bytes[i] = (unsigned char)(word >> (big_endian ? 24 - 8 * i : 8 * i));
+    return (uint32_t)vf_number_of_bytes(bytes, 4, big_endian);
 }
 
 /* The input's parts; 0 when the block does not agree with its counts. */
@@ -132,13 +124,13 @@ static enum vf_status join(const struct part *part, size_t parts, bool big_endia
     if (data->bytes == NULL)
         return VF_FAILED;
     unsigned char *to = data->bytes + header;
-    put_word(data->bytes, big_endian, MAGIC);
+    vf_number_to_bytes(MAGIC, data->bytes, 4, big_endian);
     data->counts[0] = header;
     count = 1;
     for (size_t k = 0; k < parts; k++) {
         size_t bytes = 0;
-        put_word(data->bytes + 4 + 8 * k, big_endian, part[k].kind);
-        put_word(data->bytes + 8 + 8 * k, big_endian, part[k].count);
+        vf_number_to_bytes(part[k].kind, data->bytes + 4 + 8 * k, 4, big_endian);
+        vf_number_to_bytes(part[k].count, data->bytes + 8 + 8 * k, 4, big_endian);
         for (uint32_t i = 0; i < part[k].count; i++)
             bytes += data->counts[count++] = part[k].sizes[i];
         memcpy(to, part[k].bytes, bytes);

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "alloc.h"
+#include "byte_order.h"
 #include "half.h"
 #include "io_codec.h"
 #include "io_tags.h"
@@ -39,22 +40,6 @@ struct mrc_writer {
 enum { BLOCK_BYTES = 1 << 20 };
 
 static const bool machine_is_big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
-
-static void swap_elements(void *data, size_t count, size_t size)
-{
-    for (size_t i = 0; i < count && size == 2; i++) {
-        uint16_t word;
-        memcpy(&word, (char *)data + 2 * i, 2);
-        word = __builtin_bswap16(word);
-        memcpy((char *)data + 2 * i, &word, 2);
-    }
-    for (size_t i = 0; i < count && size == 4; i++) {
-        uint32_t word;
-        memcpy(&word, (char *)data + 4 * i, 4);
-        word = __builtin_bswap32(word);
-        memcpy((char *)data + 4 * i, &word, 4);
-    }
-}
 
 /* ---- reading ---- */
 
@@ -182,7 +167,7 @@ static enum vf_status read_section(struct vf_reader *reader, size_t page, void *
         return vf_fail(error, VF_FAILED, "section %zu: cannot be read at byte %llu: %s", page + 1,
                        (unsigned long long)at, errno == 0 ? "the file ends too early" : strerror(errno));
     if (state->swapped)
-        swap_elements(plane, count, state->stored);
+        vf_swap_bytes(plane, count, state->stored);
     if (info->half_floats)
         vf_halves_to_floats(plane, count);
     return VF_OK;
@@ -407,7 +392,7 @@ static void convert_row(const struct vf_info *info, size_t stored, void *to, con
     else
         memcpy(to, row, nx * stored);
     if (info->big_endian != machine_is_big_endian)
-        swap_elements(to, nx, stored);
+        vf_swap_bytes(to, nx, stored);
 }
 
 /* Of halves a row of floats stands before those that are written. */

@@ -149,9 +149,6 @@ bool vf_tiff_relink(int fd, bool big_endian, bool big, const size_t *place, size
  * fits there; false where there is none or it cannot be read. */
 bool vf_tiff_stored_number(int fd, bool big_endian, bool big, uint64_t at, uint16_t tag, uint64_t *number);
 
-/* Swaps the bytes of `count` elements. */
-void vf_tiff_swap(void *data, size_t count, size_t size);
-
 /* The writing half of vf_codec_tiff. */
 enum vf_status vf_tiff_supports(const struct vf_info *result, enum vf_compression compression,
                                 struct vf_error *error);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "byte_order.h"
 #include "io_tiff_read.h"
 
 /* Bytes to read at a time of pixels that are split into planes. */
@@ -77,7 +78,7 @@ static enum vf_status read_raw(const struct work *w, uint64_t offset, struct vf_
                            (unsigned long long)(offset + y * row_bytes),
                            errno == 0 ? "the file ends too early" : strerror(errno));
         if (TIFFIsByteSwapped(decoder->tif))
-            vf_tiff_swap(to, rows * shape->nx * samples, size);
+            vf_swap_bytes(to, rows * shape->nx * samples, size);
         if (samples > 1)
             vf_split_samples(w->planes, (y - first) * shape->nx, to, rows * shape->nx, samples, size);
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "byte_order.h"
 #include "io_tiff_read.h"
 
 enum { ADLER_MODULUS = 65521, ADLER_BYTES = 4 };
@@ -53,7 +54,7 @@ enum { PART_BYTES = 1 << 9 };
             for (size_t i = 0; i < n; i++)                                                         \
                 part[i] = at < step ? row[at + i] : (type)(row[at + i] - row[at + i - step]);      \
             if (swapped)                                                                           \
-                vf_tiff_swap(part, n, sizeof(type));                                               \
+                vf_swap_bytes(part, n, sizeof(type));                                              \
             adler = add_bytes(adler, part, n * sizeof(type));                                      \
         }                                                                                          \
         return adler;                                                                              \

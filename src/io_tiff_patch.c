@@ -9,33 +9,10 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "byte_order.h"
 #include "io_tiff.h"
 
 enum { ENTRY = 12, BIG_ENTRY = 20, DATA_ALIGNMENT = 16 };
-
-static uint64_t number_at(const unsigned char *bytes, int size, bool big_endian)
-{
-    uint64_t number = 0;
-    for (int i = 0; i < size; i++)
-        number |= (uint64_t)bytes[i] << 8 * (big_endian ? size - 1 - i : i);
-    return number;
-}
-
-static void put_number(unsigned char *bytes, int size, bool big_endian, uint64_t number)
-{
-    for (int i = 0; i < size; i++)
-        bytes[i] = (unsigned char)(number >> 8 * (big_endian ? size - 1 - i : i));
-}
-
-void vf_tiff_swap(void *data, size_t count, size_t size)
-{
-    if (size == 2)
-        TIFFSwabArrayOfShort(data, (tmsize_t)count);
-    else if (size == 4)
-        TIFFSwabArrayOfLong(data, (tmsize_t)count);
-    else if (size == 8)
-        TIFFSwabArrayOfLong8(data, (tmsize_t)count);
-}
 
 /* How offsets are stored. */
 struct links {
@@ -48,7 +25,7 @@ static bool read_number(const struct links *links, uint64_t at, int bytes, uint6
     unsigned char stored[8];
     if (!vf_read_at(links->fd, stored, (size_t)bytes, at))
         return false;
-    *number = number_at(stored, bytes, links->big_endian);
+    *number = vf_number_of_bytes(stored, bytes, links->big_endian);
     return true;
 }
 
@@ -82,7 +59,7 @@ bool vf_tiff_stored_number(int fd, bool big_endian, bool big, uint64_t at, uint1
 static bool write_link(const struct links *links, uint64_t link, uint64_t target)
 {
     unsigned char stored[8];
-    put_number(stored, links->bytes, links->big_endian, target);
+    vf_number_to_bytes(target, stored, links->bytes, links->big_endian);
     return vf_write_at(links->fd, stored, (size_t)links->bytes, link);
 }
 
@@ -101,15 +78,15 @@ static bool set_number(const struct links *links, unsigned char *entry, size_t c
                        uint64_t value)
 {
     const bool big = links->bytes == 8;
-    while (count > 0 && number_at(entry, 2, links->big_endian) != tag) {
+    while (count > 0 && vf_number_of_bytes(entry, 2, links->big_endian) != tag) {
         entry += big ? BIG_ENTRY : ENTRY;
         count--;
     }
     if (count == 0)
         return false;
-    put_number(entry + 2, 2, links->big_endian, big ? TIFF_LONG8 : TIFF_LONG);
-    put_number(entry + 4, links->bytes, links->big_endian, 1);
-    put_number(entry + 4 + links->bytes, links->bytes, links->big_endian, value);
+    vf_number_to_bytes(big ? TIFF_LONG8 : TIFF_LONG, entry + 2, 2, links->big_endian);
+    vf_number_to_bytes(1, entry + 4, links->bytes, links->big_endian);
+    vf_number_to_bytes(value, entry + 4 + links->bytes, links->bytes, links->big_endian);
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "byte_order.h"
 #include "imagej.h"
 #include "io_tiff.h"
 #include "io_tiff_encode.h"
@@ -249,7 +250,7 @@ static bool write_planes(struct vf_writer *writer, size_t page, const void *cons
         if (!state->direct) {
             vf_join_samples(state->strip, planes, y * nx, rows * nx, samples, size);
             if (TIFFIsByteSwapped(state->tif))
-                vf_tiff_swap(state->strip, rows * nx * samples, size);
+                vf_swap_bytes(state->strip, rows * nx * samples, size);
             data = state->strip;
         }
         if (!vf_write_at(fd, data, rows * nx * samples * size, state->next_at))

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "byte_order.h"
 #include "io_tags.h"
 #include "number.h"
 #include "version.h"
@@ -41,9 +42,7 @@ enum { VOLUME_STACK = 401, LAST_VOLUME_STACK = 630 };
 
 static uint32_t word_at(const unsigned char *bytes, bool big_endian, int at)
 {
-    const unsigned char *b = bytes + at;
-    return big_endian ? (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3]
-                      : (uint32_t)b[3] << 24 | (uint32_t)b[2] << 16 | (uint32_t)b[1] << 8 | b[0];
+    return (uint32_t)vf_number_of_bytes(bytes + at, 4, big_endian);
 }
 
 static int32_t int_at(const unsigned char *bytes, bool big_endian, int at)
@@ -61,8 +60,7 @@ static double float_at(const unsigned char *bytes, bool big_endian, int at)
 
 static void put_word(unsigned char *bytes, bool big_endian, int at, uint32_t word)
 {
-    for (int i = 0; i < 4; i++)
-        bytes[at + i] = (unsigned char)(word >> (big_endian ? 24 - 8 * i : 8 * i));
+    vf_number_to_bytes(word, bytes + at, 4, big_endian);
 }
 
 static void put_float(unsigned char *bytes, bool big_endian, int at, double value)
