@@ -107,7 +107,6 @@ enum { NVRTC_SUCCESS = 0 };
     F(cuMemFreeHost, cuMemFreeHost, (void *pointer))                                                         \
     F(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t bytes, CUstream s)) \
     F(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t bytes, CUstream s))       \
-    F(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s))     \
     F(cuMemcpy2DAsync, cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *copy, CUstream stream))                     \
     F(cuMemsetD8Async, cuMemsetD8Async, (CUdeviceptr to, unsigned char value, size_t bytes, CUstream s))     \
     F(cuMemsetD2D8Async, cuMemsetD2D8Async,                                                                  \
@@ -115,7 +114,6 @@ enum { NVRTC_SUCCESS = 0 };
     F(cuStreamCreate, cuStreamCreate, (CUstream * stream, unsigned int flags))                               \
     F(cuStreamDestroy, cuStreamDestroy_v2, (CUstream stream))                                                \
     F(cuStreamSynchronize, cuStreamSynchronize, (CUstream stream))                                           \
-    F(cuStreamWaitEvent, cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned int flags))            \
     F(cuEventCreate, cuEventCreate, (CUevent * event, unsigned int flags))                                   \
     F(cuEventDestroy, cuEventDestroy_v2, (CUevent event))                                                    \
     F(cuEventRecord, cuEventRecord, (CUevent event, CUstream stream))                                        \

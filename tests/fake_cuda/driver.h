@@ -118,7 +118,7 @@ struct object *fake_object_next(enum kind kind, const struct object *object);
 
 /* ---- work ---- */
 
-enum work { COPY, FILL, LAUNCH, RECORD, WAIT };
+enum work { COPY, FILL, LAUNCH, RECORD };
 
 /* What is done in a stream. */
 struct operation {
@@ -130,10 +130,8 @@ struct operation {
     size_t to_pitch, from_pitch, width, height;
     unsigned char value;
     struct fake_launch launch;
-    void *argument;        /* of the launch: its own, from malloc */
-    struct object *event;  /* to record; NULL: it is gone */
-    struct object *stream; /* to wait for, up to `until`; NULL: it is gone */
-    unsigned long long until;
+    void *argument;       /* of the launch: its own, from malloc */
+    struct object *event; /* to record; NULL: it is gone */
 };
 
 /* Whether it is the default stream or one of the current context. */

@@ -171,12 +171,6 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream
     return submit_bytes(to, device_bytes(from, bytes), to, bytes, stream);
 }
 
-CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
-{
-    ENTER(ILLEGAL_ADDRESS, CONTEXT);
-    return submit_bytes(device_bytes(to, bytes), device_bytes(from, bytes), NULL, bytes, stream);
-}
-
 static CUresult submit_fill(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height,
                             CUstream stream)
 {

@@ -7,8 +7,6 @@
 
 #include "driver.h"
 
-static void finish_until(struct object *stream, unsigned long long number);
-
 static double seconds(void)
 {
     struct timespec now;
@@ -34,15 +32,10 @@ static void execute(const struct operation *o)
         if (o->event)
             o->event->recorded = seconds();
         break;
-    case WAIT:
-        if (o->stream)
-            finish_until(o->stream, o->until);
-        break;
     }
     free(o->argument);
 }
 
-/* What is waited for was submitted earlier: this ends. */
 static void finish_until(struct object *stream, unsigned long long number)
 {
     while (stream->first && stream->first->number <= number) {
@@ -126,10 +119,8 @@ static void forget(const struct object *gone)
         if (e->stream == gone)
             e->stream = NULL;
     for (struct object *s = NULL; (s = fake_object_next(STREAM, s));)
-        for (struct operation *o = s->first; o; o = o->next) {
+        for (struct operation *o = s->first; o; o = o->next)
             o->event = o->event == gone ? NULL : o->event;
-            o->stream = o->stream == gone ? NULL : o->stream;
-        }
 }
 
 CUresult cuStreamDestroy_v2(CUstream stream)
@@ -185,16 +176,6 @@ CUresult cuEventRecord(CUevent event, CUstream stream)
     e->number = s ? s->submitted + 1 : 0;
     e->recorded = 0;
     return fake_submit(stream, &(struct operation){.work = RECORD, .event = e});
-}
-
-CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
-{
-    ENTER(INVALID_HANDLE, CONTEXT);
-    (void)flags;
-    const struct object *const e = fake_object_find(EVENT, event);
-    if (!e || !fake_is_stream(stream))
-        return INVALID_HANDLE;
-    return fake_submit(stream, &(struct operation){.work = WAIT, .stream = e->stream, .until = e->number});
 }
 
 CUresult cuEventSynchronize(CUevent event)
