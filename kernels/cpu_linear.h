@@ -5,11 +5,13 @@
 
 #include "kernels/cpu_vector.h"
 
+/* Bytes ahead that are prefetched of a row. Whole rows would not fit in the first cache together. */
+#define LINES_AHEAD 384
+
 /* Rows [begin, end) of x for `ROWS` neighbouring sums at once, VECTORS of each in registers: input row j is
  * loaded once and goes into every sum k that it has a weight for, j - k; each sum takes its weights in order.
- * If it ASKS, what is a little further along each row is on its way to the first cache meanwhile.
+ * If it ASKS, what is LINES_AHEAD further along each row is on its way to the first cache meanwhile.
  */
-#define LINES_AHEAD 384 /* bytes: a whole row further, all rows together would not fit in that cache */
 #define LINES_NAMED(name, ROWS, VECTORS, ASKS)                                                              \
     static void name(const void *const *in, ptrdiff_t from, const REAL *weight, int taps, void *const *out, \
                      ptrdiff_t to, ptrdiff_t begin, ptrdiff_t end, enum vf_row_place place)                 \
