@@ -1,7 +1,6 @@
 #include "kernels/cpu_row_layout.h"
 
 #include <math.h>
-#include <unistd.h>
 
 #include "src/alloc.h"
 #include "src/size.h"
@@ -358,18 +357,6 @@ static bool place_rings(struct vf_row_layout *l)
     return place_faces(l, &end) && vf_size_add(end, VF_ROW_READ_BEYOND, &l->arena_bytes);
 }
 
-/* Of the processor's cache `name`, or `otherwise` where it is not told. */
-static double cache_bytes(int name, double otherwise)
-{
-    long bytes = sysconf(name);
-    return bytes > 0 ? (double)bytes : otherwise;
-}
-
-static double near_cache_bytes(void)
-{
-    return cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20);
-}
-
 /* What does not depend on tiles. */
 static enum vf_status read_flow(struct vf_row_layout *l, struct vf_error *error)
 {
@@ -446,7 +433,7 @@ bool vf_row_layout_retile(struct vf_row_layout *l, struct vf_tile tile)
     find_in_place(l);
     if (!place_rings(l))
         return false;
-    l->far = l->work_bytes > near_cache_bytes();
+    l->far = l->work_bytes > (double)l->caches.near;
     return true;
 }
 
@@ -456,7 +443,8 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *l, const struct vf_job *
     *l = (struct vf_row_layout){.cell = cell,
                                 .element = vf_type_size(cell),
                                 .n_stream = job->flow->dim == 3 ? job->nz : job->ny,
-                                .n_rows = job->flow->dim == 3 ? job->ny : 1};
+                                .n_rows = job->flow->dim == 3 ? job->ny : 1,
+                                .caches = vf_caches()};
     if (vf_row_fuse(job, &l->fused, error) != VF_OK)
         return VF_FAILED;
     l->job = &l->fused.job;
@@ -523,8 +511,8 @@ static double least(double a, double b)
 static double ring_byte_ns(const struct vf_row_layout *l, double usable)
 {
     const double bytes = l->work_bytes;
-    const double near = least(bytes, 0.75 * near_cache_bytes());
-    const double shared = least(cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20), MOST_L3_BYTES);
+    const double near = least(bytes, 0.75 * (double)l->caches.near);
+    const double shared = least((double)l->caches.far, MOST_L3_BYTES);
     const double far = least(bytes - near, usable * shared / l->job->threads);
     return (near / L2_BYTES_PER_NS + far / L3_BYTES_PER_NS + (bytes - near - far) / MEMORY_BYTES_PER_NS) /
            (bytes > 0 ? bytes : 1);

@@ -9,6 +9,7 @@
 #include "kernels/cpu_row_table.h"
 #include "kernels/cpu_rows.h"
 #include "kernels/scheme.h"
+#include "src/caches.h"
 
 struct vf_halo {
     int s, r, x; /* along the stream, across the rows of a plane, along x */
@@ -84,7 +85,8 @@ struct vf_row_layout {
     int most_planes; /* the most planes of an input that a stage reads at once, or rows that it sums across */
     size_t arena_bytes; /* one thread's rings */
     double work_bytes;  /* these, and what would be in rings of what is read in place */
-    bool far;           /* the second cache cannot hold work_bytes */
+    struct vf_caches caches;
+    bool far; /* the second cache cannot hold work_bytes */
 };
 
 /* What rows of a job in one sweep are of. Medians are values of the image: what is stored as integers of 8 or

@@ -10,6 +10,7 @@
 
 #include "bench_limits.h"
 #include "bench_tables.h"
+#include "caches.h"
 #include "kernels/cpu_rows.h"
 #include "number.h"
 
@@ -129,13 +130,14 @@ static void print_machine(const struct bench_options *o)
     char name[256];
     processor_name(name, sizeof name);
     const double kib = 1024;
+    const struct vf_caches caches = vf_caches();
     double load = 0;
     if (getloadavg(&load, 1) == 1)
         printf("load average before the start: %.2f (what others ran in the last minute is noise below)\n",
                load);
     printf("processor %s, L2 %.0f KiB, L3 %.0f KiB; %d thread%s of %ld; vector level %s; compiled by %s %s\n",
-           name, (double)sysconf(_SC_LEVEL2_CACHE_SIZE) / kib, (double)sysconf(_SC_LEVEL3_CACHE_SIZE) / kib,
-           o->threads, o->threads == 1 ? "" : "s", sysconf(_SC_NPROCESSORS_ONLN), vf_rows_level(),
+           name, (double)caches.near / kib, (double)caches.far / kib, o->threads, o->threads == 1 ? "" : "s",
+           sysconf(_SC_NPROCESSORS_ONLN), vf_rows_level(),
 #ifdef __clang__
            "clang",
 #else

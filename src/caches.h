@@ -1,0 +1,16 @@
+/* The processor's caches, which plans for the CPU suit. */
+#ifndef VF_CACHES_H
+#define VF_CACHES_H
+
+#include <stddef.h>
+
+struct vf_caches {
+    size_t near,
+        far; /* bytes of the second cache, which is one core's own, and of the third, which is shared */
+};
+
+/* As the system tells them, or a usual size where it does not. With VOLFILTER_CPU_CACHES="NEAR,FAR" in the
+ * environment, bytes, those: for tests of what a plan makes of a processor. */
+struct vf_caches vf_caches(void);
+
+#endif
