@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 struct vf_caches {
-    size_t near,
-        far; /* bytes of the second cache, which is one core's own, and of the third, which is shared */
+    size_t near; /* bytes of the second cache, which is one core's own */
+    size_t far;  /* and of the third, which cores share */
 };
 
 /* As the system tells them, or a usual size where it does not. With VOLFILTER_CPU_CACHES="NEAR,FAR" in the
