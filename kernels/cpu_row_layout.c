@@ -53,12 +53,14 @@ static bool is_line(const struct vf_taps *taps, int axis)
     return true;
 }
 
-/* From so many weights on, sums across the stream take more planes at once, and those of volumes gain by
- * prefetching what they read next. */
+/* From so many weights on, sums across the stream take more planes at once, if the far cache is slow from
+ * fewer on, and those of volumes gain by prefetching what they read next. */
 #define LEAST_TAPS_WIDE 33
+#define LEAST_TAPS_WIDE_IF_SLOW 16
 #define LEAST_TAPS_ASKED 16
 
-static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim, const struct vf_rows *rows)
+static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim, const struct vf_rows *rows,
+                                     bool is_far_slow)
 {
     struct vf_row_stage s = {.kind = VF_ROW_BODY, .rows = 1, .planes = 1, .calls = -1};
     for (int k = 0; k < stage->input_count; k++)
@@ -74,7 +76,7 @@ static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim, cons
     } else if (is_line(stage->taps, dim == 3 ? 0 : 1)) {
         s.kind = VF_ROW_ACROSS_STREAM;
         /* Rings of wide lines do not fit in the second cache: each plane is read for as many as may be. */
-        s.planes = taps < LEAST_TAPS_WIDE ? block : 2 * block;
+        s.planes = taps < (is_far_slow ? LEAST_TAPS_WIDE_IF_SLOW : LEAST_TAPS_WIDE) ? block : 2 * block;
         s.asks = dim == 3 && taps >= LEAST_TAPS_ASKED;
     } else if (is_line(stage->taps, 1)) {
         s.kind = VF_ROW_ACROSS_ROWS;
@@ -365,7 +367,7 @@ static enum vf_status read_flow(struct vf_row_layout *l, struct vf_error *error)
     enum vf_status status = VF_OK;
     l->most_taps = 1;
     for (int i = 0; i < flow->stage_count; i++) {
-        l->stage[i] = row_stage(&flow->stage[i], flow->dim, rows);
+        l->stage[i] = row_stage(&flow->stage[i], flow->dim, rows, l->caches.is_far_slow);
         if (l->stage[i].kind == VF_ROW_ANY)
             VF_TRY(take_table(&l->stage[i], flow->stage[i].taps, flow->dim, error));
     }
@@ -487,6 +489,7 @@ enum {
     TABLE_PER_NS = 140,
     L2_BYTES_PER_NS = 90,
     L3_BYTES_PER_NS = 60,
+    SLOW_L3_BYTES_PER_NS = 25, /* of one core */
     MEMORY_BYTES_PER_NS = 18,
     ROW_NS = 30,
     THREAD_NS = 50000 /* to start one */
@@ -506,6 +509,17 @@ static double least(double a, double b)
     return a < b ? a : b;
 }
 
+/* Bytes a nanosecond of the far cache. Where it is slow, the rows of a single field come in time all the
+ * same.
+ */
+static double far_bytes_per_ns(const struct vf_row_layout *l)
+{
+    bool several = false;
+    for (int i = 0; i < l->job->flow->stage_count; i++)
+        several = several || l->job->flow->stage[i].output_count > 1;
+    return l->caches.is_far_slow && several ? SLOW_L3_BYTES_PER_NS : L3_BYTES_PER_NS;
+}
+
 /* Nanoseconds a byte of ring traffic: the part of one thread's rings that fits in the near cache, what then
  * fits in its share of the far one, of which a part is usable, and the rest. */
 static double ring_byte_ns(const struct vf_row_layout *l, double usable)
@@ -514,7 +528,7 @@ static double ring_byte_ns(const struct vf_row_layout *l, double usable)
     const double near = least(bytes, 0.75 * (double)l->caches.near);
     const double shared = least((double)l->caches.far, MOST_L3_BYTES);
     const double far = least(bytes - near, usable * shared / l->job->threads);
-    return (near / L2_BYTES_PER_NS + far / L3_BYTES_PER_NS + (bytes - near - far) / MEMORY_BYTES_PER_NS) /
+    return (near / L2_BYTES_PER_NS + far / far_bytes_per_ns(l) + (bytes - near - far) / MEMORY_BYTES_PER_NS) /
            (bytes > 0 ? bytes : 1);
 }
 

@@ -298,22 +298,26 @@ Test(schemes, types)
 /* Halos around the tile, the grid and twice over: radius 8 against extents about it. */
 Test(schemes, wide_halo)
 {
-    for (ptrdiff_t n = 7; n <= 18; n += n == 9 ? 6 : 1)
-        for (int b = 0; b < 5; b++) {
-            struct pipeline p = {.chain = "gaussian:sigma=2",
-                                 .nx = n,
-                                 .ny = n + 1,
-                                 .nz = n - 1,
-                                 .type = VF_F32,
-                                 .boundary = boundaries[b],
-                                 .constant = 11,
-                                 .result_type = VF_F32};
-            compare(p, (unsigned)n);
-            p.nz = 1;
-            compare(p, (unsigned)n);
-            p.chain = "gaussian:sigma=9:truncate=3";
-            compare(p, (unsigned)n);
-        }
+    static const char *const caches[] = {"1048576,33554432", "2097152,33554432,slow"};
+    for (int c = 0; c < 2; c++) {
+        cr_assert_eq(setenv("VOLFILTER_CPU_CACHES", caches[c], 1), 0);
+        for (ptrdiff_t n = 7; n <= 18; n += n == 9 ? 6 : 1)
+            for (int b = 0; b < 5; b++) {
+                struct pipeline p = {.chain = "gaussian:sigma=2",
+                                     .nx = n,
+                                     .ny = n + 1,
+                                     .nz = n - 1,
+                                     .type = VF_F32,
+                                     .boundary = boundaries[b],
+                                     .constant = 11,
+                                     .result_type = VF_F32};
+                compare(p, (unsigned)n);
+                p.nz = 1;
+                compare(p, (unsigned)n);
+                p.chain = "gaussian:sigma=9:truncate=3";
+                compare(p, (unsigned)n);
+            }
+    }
 }
 
 /* Lines so wide that sums across the stream take the most planes at once, also for a body, in rows of several
