@@ -80,7 +80,8 @@ static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim, cons
         s.asks = dim == 3 && taps >= LEAST_TAPS_ASKED;
     } else if (is_line(stage->taps, 1)) {
         s.kind = VF_ROW_ACROSS_ROWS;
-        s.rows = block;
+        /* These gain by it sooner: no ring grows. */
+        s.rows = taps > rows->block ? rows->block : block;
     }
     return s;
 }
