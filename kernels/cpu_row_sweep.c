@@ -225,8 +225,10 @@ size_t vf_row_sweep_bytes(const struct vf_job *job)
     return total;
 }
 
-/* Rings of all threads stay below this, whatever the model says of speed, where any tile allows it. */
+/* Rings of all threads stay below the larger of these, whatever the model says of speed, where any tile
+ * allows it. */
 #define MOST_WORK_BYTES ((size_t)48 << 20)
+#define MOST_WORK_BYTES_A_THREAD ((size_t)6 << 20)
 
 /* Predicted seconds of the layout's job by such tiles, and what is compared: dearer where it takes more
  * memory than it should. False where there are none such. */
@@ -236,10 +238,12 @@ static bool weigh(struct vf_row_layout *layout, struct vf_tile tile, double *sec
     if (!vf_row_layout_retile(layout, tile))
         return false;
     const size_t work = block_of(layout).total * (size_t)job->threads;
+    const size_t of_threads = MOST_WORK_BYTES_A_THREAD * (size_t)job->threads;
+    const size_t most = of_threads > MOST_WORK_BYTES ? of_threads : MOST_WORK_BYTES;
     const bool is_over = job->work_limit > 0 && work > job->work_limit;
     *seconds = vf_row_layout_cost(layout);
-    if (work > MOST_WORK_BYTES)
-        *seconds *= 1 + (double)work / MOST_WORK_BYTES;
+    if (work > most)
+        *seconds *= 1 + (double)work / (double)most;
     *rank = is_over ? 1e6 * *seconds * (double)work / (double)job->work_limit : *seconds;
     return true;
 }
