@@ -99,8 +99,4 @@ enum vf_status vf_row_layout_open(struct vf_row_layout *layout, const struct vf_
 bool vf_row_layout_retile(struct vf_row_layout *layout, struct vf_tile tile);
 void vf_row_layout_close(struct vf_row_layout *layout);
 
-/* Predicted seconds of the job: arithmetic of every stage on its tile and halo, ring traffic through the
- * cache level that holds the arena, and the sources' and sinks' bytes once. */
-double vf_row_layout_cost(const struct vf_row_layout *layout);
-
 #endif

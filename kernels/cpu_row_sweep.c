@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "kernels/cpu_row_cost.h"
 #include "kernels/cpu_row_sweep.h"
 #include "kernels/cpu_row_worker.h"
 #include "src/alloc.h"
@@ -241,7 +242,7 @@ static bool weigh(struct vf_row_layout *layout, struct vf_tile tile, double *sec
     const size_t of_threads = MOST_WORK_BYTES_A_THREAD * (size_t)job->threads;
     const size_t most = of_threads > MOST_WORK_BYTES ? of_threads : MOST_WORK_BYTES;
     const bool is_over = job->work_limit > 0 && work > job->work_limit;
-    *seconds = vf_row_layout_cost(layout);
+    *seconds = vf_row_cost(layout);
     if (work > most)
         *seconds *= 1 + (double)work / (double)most;
     *rank = is_over ? 1e6 * *seconds * (double)work / (double)job->work_limit : *seconds;

@@ -114,9 +114,13 @@ static enum vf_status read_all(struct vf_journal *journal, struct vf_error *erro
     FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
     if (file == NULL && fd < 0 && errno == ENOENT)
         return VF_OK;
-    if (file == NULL)
-        return vf_fail(error, VF_FAILED, "--resume: %.200s/" FILE_NAME " cannot be read: %s", journal->path,
-                       strerror(errno));
+    if (file == NULL) {
+        status = vf_fail(error, VF_FAILED, "--resume: %.200s/" FILE_NAME " cannot be read: %s", journal->path,
+                         strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return status;
+    }
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > MOST_BYTES)
         status =
             vf_fail(error, VF_FAILED, "--resume: %.200s/" FILE_NAME " is not a record of results; remove it",
