@@ -10,7 +10,8 @@ enum {
     TABLE_PER_NS = 140,
     L2_BYTES_PER_NS = 90,
     L3_BYTES_PER_NS = 60,
-    SLOW_L3_BYTES_PER_NS = 25, /* of one core */
+    SLOW_L3_BYTES_PER_NS = 40,        /* where a core is given little of it, */
+    SLOW_L3_FIELDS_BYTES_PER_NS = 25, /* and of rows of several fields, which come from more places */
     MEMORY_BYTES_PER_NS = 18,
     ROW_NS = 30,
     THREAD_NS = 50000 /* to start one */
@@ -30,15 +31,15 @@ static double least(double a, double b)
     return a < b ? a : b;
 }
 
-/* Bytes a nanosecond of the far cache. Where it is slow, the rows of a single field come in time all the
- * same.
- */
+/* Bytes a nanosecond of the far cache. */
 static double far_bytes_per_ns(const struct vf_row_layout *l)
 {
     bool several = false;
     for (int i = 0; i < l->job->flow->stage_count; i++)
         several = several || l->job->flow->stage[i].output_count > 1;
-    return l->caches.is_far_slow && several ? SLOW_L3_BYTES_PER_NS : L3_BYTES_PER_NS;
+    return !l->caches.is_far_slow ? L3_BYTES_PER_NS
+           : several              ? SLOW_L3_FIELDS_BYTES_PER_NS
+                                  : SLOW_L3_BYTES_PER_NS;
 }
 
 /* Nanoseconds a byte of ring traffic: the part of one thread's rings that fits in the near cache, what then
