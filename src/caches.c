@@ -14,8 +14,8 @@ static size_t told_or(int name, size_t otherwise)
     return bytes > 0 ? (size_t)bytes : otherwise;
 }
 
-/* Intel's processors with AVX-512 have a mesh of cores, of whose third cache one of them reads 22 to 25 GB/s.
- */
+/* Intel's processors with AVX-512 are meshes of cores, each of which reads 22 to 25 GB/s of the third cache.
+ * Others of Intel's were not measured. */
 static bool is_mesh(void)
 {
 #ifdef VF_X86_LEVELS
