@@ -1,6 +1,6 @@
 #!/bin/sh
 # Device code as C: embed.sh NAMEs FILE... prints a table NAMEs of texts (src/nvrtc.h) under the names of their
-# files, and NAME_count.
+# files, NAME_count, and NAME_digest, the SHA-256 of all names and texts, a line's end after each.
 set -eu
 name=${1%s}
 shift
@@ -23,3 +23,6 @@ for file in "$@"; do
     n=$((n + 1))
 done
 printf '};\nconst int %s_count = %d;\n' "$name" "$n"
+digest=$(for file in "$@"; do echo "$file" && cat "$file" && echo; done | sha256sum | cut -d ' ' -f 1)
+[ ${#digest} -eq 64 ] || { echo "embed.sh: sha256sum fails" >&2; exit 1; }
+printf 'const char %s_digest[] = "%s";\n' "$name" "$digest"

@@ -13,6 +13,7 @@ struct vf_text_header {
  * stencil bodies. Names are as #include has them: "kernels/stencil.h". Made by kernels/embed.sh. */
 extern const struct vf_text_header vf_kernel_texts[];
 extern const int vf_kernel_text_count;
+extern const char vf_kernel_text_digest[]; /* changes with any of them */
 
 /* What was measured of kernels on some devices (tuning.h): kernels/tuned.txt. */
 extern const struct vf_text_header vf_tuned_texts[];

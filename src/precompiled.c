@@ -53,10 +53,7 @@ static void path_of_lines(const struct vf_cache *folder, char path[PATH_MAX + 16
 void vf_kernel_key_begin(struct vf_cache_key *key, const char *arch)
 {
     vf_cache_key_begin(key, "cubin");
-    for (int i = 0; i < vf_kernel_text_count; i++) {
-        vf_cache_key_add_text(key, vf_kernel_texts[i].name);
-        vf_cache_key_add_text(key, vf_kernel_texts[i].text);
-    }
+    vf_cache_key_add_text(key, vf_kernel_text_digest);
     vf_cache_key_add_text(key, vf_nvrtc_options);
     vf_cache_key_add_text(key, arch);
 }

@@ -4,6 +4,7 @@
 
 #include "src/alloc.h"
 #include "src/nvrtc.h"
+#include "src/sha256.h"
 
 /* The command-line cases set the loader's path, and try libraries that are damaged or lack functions. */
 
@@ -62,6 +63,23 @@ Test(kernel_texts, are_the_files)
         text[bytes] = '\0';
         cr_assert_str_eq(vf_kernel_texts[i].text, text, "%s", vf_kernel_texts[i].name);
     }
+}
+
+/* What is compiled of them is known by it. */
+Test(kernel_texts, have_their_digest)
+{
+    struct vf_sha256 hash;
+    uint8_t digest[VF_SHA256_BYTES];
+    char text[VF_SHA256_DIGITS + 1];
+    vf_sha256_begin(&hash);
+    for (int i = 0; i < vf_kernel_text_count; i++) {
+        const char *const part[] = {vf_kernel_texts[i].name, "\n", vf_kernel_texts[i].text, "\n"};
+        for (int k = 0; k < 4; k++)
+            vf_sha256_add(&hash, part[k], strlen(part[k]));
+    }
+    vf_sha256_end(&hash, digest);
+    vf_sha256_text(digest, text);
+    cr_assert_str_eq(vf_kernel_text_digest, text);
 }
 
 /* Whatever a carried text includes is carried too. */

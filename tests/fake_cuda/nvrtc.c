@@ -213,18 +213,34 @@ nvrtcResult nvrtcVersion(int *major, int *minor)
     return NVRTC_SUCCESS;
 }
 
+/* Of the headers those that `text` includes, and what these do: to make a file takes long. */
+static int write_included(const struct _nvrtcProgram *p, const char *text, int header_count,
+                          const char *const *headers, const char *const *include_names)
+{
+    static const char include[] = "#include \"";
+    char name[MOST_PATH], path[MOST_PATH];
+    while ((text = strstr(text, include))) {
+        text += strlen(include);
+        snprintf(name, sizeof name, "include/%.*s", (int)strcspn(text, "\"\n"), text);
+        if (strstr(name, "..") || !path_in(p, name, path) || access(path, F_OK) == 0)
+            continue;
+        for (int i = 0; i < header_count; i++)
+            if (strcmp(include_names[i], name + strlen("include/")) == 0 &&
+                (!write_text(p, name, "", headers[i]) ||
+                 !write_included(p, headers[i], header_count, headers, include_names)))
+                return 0;
+    }
+    return 1;
+}
+
 static int write_texts(const struct _nvrtcProgram *p, const char *source, const char *name, int header_count,
                        const char *const *headers, const char *const *include_names)
 {
-    char before[MOST_PATH], path[MOST_PATH];
+    char before[MOST_PATH];
     snprintf(before, sizeof before, "#define VF_ON_CPU 1\n#include \"%s\"\n#line 1 \"%s\"\n", CUDA_ON_CPU,
              name && *name ? name : "default_program");
-    for (int i = 0; i < header_count; i++) {
-        snprintf(path, sizeof path, "include/%s", include_names[i]);
-        if (strstr(path, "..") || !write_text(p, path, "", headers[i]))
-            return 0;
-    }
-    return write_text(p, "text.cpp", before, source);
+    return write_included(p, source, header_count, headers, include_names) &&
+           write_text(p, "text.cpp", before, source);
 }
 
 nvrtcResult nvrtcCreateProgram(nvrtcProgram *program, const char *source, const char *name, int header_count,
