@@ -1,5 +1,6 @@
 #include "alloc.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -25,18 +26,103 @@ static bool fail_this_one(void)
  * one would share the sets of the caches. Loads wait for a store whose address agrees with theirs in the last
  * 12 bits. So that what is stored is not what is loaded next, of rows of 512 bytes and multiples, a result
  * begins 384 bytes beyond such a multiple, counted from the image, which came before it. */
+enum { COLOURS = 16, COLOUR_BYTES = 4096 + 384 };
+
 static size_t next_colour(void)
 {
-    enum { COLOURS = 16, STEP = 4096 + 384 };
     static atomic_uint turn;
-    return atomic_fetch_add(&turn, 1) % COLOURS * STEP;
+    return atomic_fetch_add(&turn, 1) % COLOURS * COLOUR_BYTES;
 }
 
-/* What the allocator gave stands before each block. */
-static void **base_of(void *block)
+/* What stands before each block: what the allocator gave, and of how many bytes. */
+struct given {
+    void *base;
+    size_t bytes;
+};
+
+static struct given *given_of(void *block)
 {
-    return (void **)block - 1;
+    return (struct given *)block - 1;
 }
+
+/* ---- large blocks that are kept ---- */
+
+/* The C library returns larger blocks to the system, and to fault their pages in again takes as long as a
+ * short filter. */
+#define KEPT_LEAST ((size_t)32 << 20)
+
+enum { MOST_KEPT = 2 };
+
+static struct {
+    pthread_mutex_t lock;
+    struct given block[MOST_KEPT]; /* owned: the last one freed first; base NULL: none */
+    bool stopped;
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* A kept block of *bytes and at most an eighth more, which *bytes then are; NULL where there is none. */
+static void *take_kept(size_t *bytes)
+{
+    void *base = NULL;
+    pthread_mutex_lock(&kept.lock);
+    for (int i = 0; i < MOST_KEPT && base == NULL; i++) {
+        struct given *block = &kept.block[i];
+        if (block->base == NULL || block->bytes < *bytes || block->bytes - *bytes > *bytes / 8)
+            continue;
+        base = block->base;
+        *bytes = block->bytes;
+        block->base = NULL;
+    }
+    pthread_mutex_unlock(&kept.lock);
+    return base;
+}
+
+/* Frees the block, or an older one that was kept in its place. */
+static void keep_or_free(struct given block)
+{
+    pthread_mutex_lock(&kept.lock);
+    for (int i = 0; i < MOST_KEPT && block.bytes >= KEPT_LEAST && block.base != NULL && !kept.stopped; i++) {
+        const struct given older = kept.block[i];
+        kept.block[i] = block;
+        block = older;
+    }
+    pthread_mutex_unlock(&kept.lock);
+    free(block.base);
+}
+
+static void free_kept(bool stop)
+{
+    pthread_mutex_lock(&kept.lock);
+    kept.stopped = kept.stopped || stop;
+    for (int i = 0; i < MOST_KEPT; i++) {
+        free(kept.block[i].base);
+        kept.block[i].base = NULL;
+    }
+    pthread_mutex_unlock(&kept.lock);
+}
+
+void vf_alloc_keep_nothing(void)
+{
+    free_kept(true);
+}
+
+/* NULL when there is no memory, not even that of blocks that are kept. */
+static void *take_new(size_t bytes, bool huge)
+{
+    const size_t alignment = huge ? VF_HUGE_BYTES : VF_ALIGNMENT;
+    void *base;
+    if (posix_memalign(&base, alignment, bytes) != 0) {
+        free_kept(false);
+        if (posix_memalign(&base, alignment, bytes) != 0)
+            return NULL;
+    }
+    if (huge)
+        madvise(base, bytes, MADV_HUGEPAGE);
+    else
+        memset(base, 0, bytes);
+    return base;
+}
+
+/* ---- blocks ---- */
 
 void *vf_alloc(size_t count, size_t size, const char *what, struct vf_error *error)
 {
@@ -47,26 +133,28 @@ void *vf_alloc(size_t count, size_t size, const char *what, struct vf_error *err
     }
     const bool huge = bytes >= VF_HUGE_BYTES;
     const size_t before = VF_ALIGNMENT + (huge ? next_colour() : 0);
-    const size_t all = (before + bytes + VF_ALIGNMENT) / VF_ALIGNMENT * VF_ALIGNMENT;
+    /* Of large ones all begin alike, so that one does for another. */
+    size_t all = VF_ALIGNMENT + (huge ? COLOURS * COLOUR_BYTES : 0) +
+                 (bytes + VF_ALIGNMENT) / VF_ALIGNMENT * VF_ALIGNMENT;
     void *base = NULL;
-    if (fail_this_one() || posix_memalign(&base, huge ? VF_HUGE_BYTES : VF_ALIGNMENT, all) != 0) {
+    if (!fail_this_one()) {
+        base = huge ? take_kept(&all) : NULL;
+        base = base != NULL ? base : take_new(all, huge);
+    }
+    if (base == NULL) {
         vf_fail(error, VF_FAILED, "%s: cannot allocate %.1f MiB; free some memory or filter a smaller piece",
                 what, (double)bytes / (1 << 20));
         return NULL;
     }
-    if (huge)
-        madvise(base, all, MADV_HUGEPAGE);
-    else
-        memset(base, 0, all);
     char *block = (char *)base + before;
-    *base_of(block) = base;
+    *given_of(block) = (struct given){base, all};
     return block;
 }
 
 void vf_free(void *block)
 {
     if (block != NULL)
-        free(*base_of(block));
+        keep_or_free(*given_of(block));
 }
 
 void *vf_grow(void *list, size_t count, size_t *room, size_t size, const char *what, struct vf_error *error)

@@ -19,6 +19,10 @@
 void *vf_alloc(size_t count, size_t size, const char *what, struct vf_error *error);
 void vf_free(void *block);
 
+/* The last two blocks of 32 MiB and more that were freed are kept for others of about their size, as long as
+ * there is memory; from now on none are. */
+void vf_alloc_keep_nothing(void);
+
 /* Makes room in a list of `count` elements of `size` bytes for one more. Returns the list itself or a larger
  * copy, after freeing the list. *room is how many elements there is room for: 0 for a list that is NULL. If
  * memory is short, NULL with a message as vf_alloc's, and the list is as it was. */

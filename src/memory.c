@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "cgroup.h"
 
 /* The first number of a file's first line that `format` reads, or `otherwise`. */
@@ -77,6 +78,7 @@ size_t vf_memory_resident(void)
 
 void vf_memory_be_sparing(void)
 {
+    vf_alloc_keep_nothing();
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, 1 << 20); /* which otherwise grows to 32 MiB */
     malloc_trim(0);

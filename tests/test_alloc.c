@@ -1,6 +1,7 @@
 /* Blocks, room that is used again, and lists that grow: what they give, and when they give the same. */
 #include <criterion/criterion.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "alloc.h"
@@ -23,6 +24,37 @@ Test(alloc, large_blocks)
     for (int i = 0; i < 3; i++)
         vf_free(block[i]);
     vf_free(NULL);
+}
+
+/* Of blocks of 32 MiB and more the last two that were freed are given again, for about as many bytes. */
+Test(alloc, large_blocks_are_kept)
+{
+    enum { BYTES = 40 << 20 };
+    struct vf_error error = {{0}};
+    char *block[3];
+    for (int i = 0; i < 3; i++) {
+        block[i] = vf_alloc(BYTES, 1, "a volume", &error);
+        cr_assert_not_null(block[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        block[i][BYTES / 2] = (char)(i + 1);
+        vf_free(block[i]);
+    }
+    char *smaller = vf_alloc(BYTES / 4 * 3, 1, "too small to waste the rest", &error),
+         *larger = vf_alloc(BYTES, 2, "too large", &error),
+         *last = vf_alloc(BYTES / 16 * 15, 1, "a volume", &error),
+         *before = vf_alloc(BYTES, 1, "a volume", &error);
+    cr_assert(smaller != NULL && larger != NULL && last != NULL && before != NULL);
+    /* Each begins at another place of what it was given. */
+    cr_expect_lt(labs(last - block[2]), 1 << 20);
+    cr_expect_lt(labs(before - block[1]), 1 << 20);
+    memset(last, 1, BYTES / 16 * 15);
+    memset(before, 2, BYTES);
+    vf_free(last);
+    vf_free(before);
+    vf_alloc_keep_nothing();
+    vf_free(smaller);
+    vf_free(larger);
 }
 
 Test(alloc, room)
