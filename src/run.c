@@ -65,8 +65,7 @@ static enum vf_status write_result(struct vf_work *w, struct vf_error *error)
     struct vf_progress_line line;
     enum vf_status status = VF_OK;
     const size_t all = w->result.page_count, channels = w->result.page_channels;
-    const enum vf_compression asked = w->options->compression;
-    const enum vf_compression compression = asked == VF_COMPRESS_AS_INPUT ? w->result.compression : asked;
+    const enum vf_compression compression = vf_work_compression(w);
     const size_t batch = vf_info_pages_at_once(&w->result, w->plan.threads);
     void **plane = vf_alloc(batch * channels, sizeof *plane, "pages", error);
     if (plane == NULL)
@@ -425,9 +424,16 @@ double vf_work_disk_bytes(const struct vf_work *w)
     return w->file_bytes > replaced ? w->file_bytes - replaced : 0;
 }
 
+/* The system takes a file's bytes from one thread at a time. */
+#define MOST_UNCOMPRESSED 4
+
 int vf_work_writers(const struct vf_work *w)
 {
-    return w->format == VF_FORMAT_PNG ? w->plan.threads / w->png_threads : 1;
+    const int threads = w->plan.threads;
+    return w->format == VF_FORMAT_PNG                   ? threads / w->png_threads
+           : vf_work_compression(w) != VF_COMPRESS_NONE ? 1
+           : threads < MOST_UNCOMPRESSED                ? threads
+                                                        : MOST_UNCOMPRESSED;
 }
 
 size_t vf_work_limit(const struct vf_work *w)

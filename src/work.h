@@ -56,6 +56,9 @@ enum vf_status vf_work_plan(struct vf_work *work, const struct vf_chain *chain, 
 /* Fails if there is too little memory for one slab, or too little disk for the result. */
 enum vf_status vf_work_check(const struct vf_work *work, struct vf_error *error);
 
+/* Of the result's file. */
+enum vf_compression vf_work_compression(const struct vf_work *work);
+
 /* The file's two ends, as going through it in slabs needs them. */
 struct vf_stream_ends vf_work_ends(const struct vf_work *work);
 

@@ -370,12 +370,10 @@ static void plan_png(struct vf_work *w, size_t bytes)
     w->memory += vf_writer_bytes(w->format, &w->result, w->png_threads);
 }
 
-static bool is_compressed(const struct vf_work *w)
+enum vf_compression vf_work_compression(const struct vf_work *w)
 {
     const enum vf_compression wanted = w->options->compression;
-    return w->format == VF_FORMAT_PNG ||
-           (w->format == VF_FORMAT_TIFF &&
-            (wanted == VF_COMPRESS_AS_INPUT ? w->result.compression : wanted) != VF_COMPRESS_NONE);
+    return wanted == VF_COMPRESS_AS_INPUT || w->format != VF_FORMAT_TIFF ? w->result.compression : wanted;
 }
 
 /* What the result is, with its channels' labels and the chain's text. */
@@ -441,7 +439,7 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
         (bytes_in + bytes_out <= w->memory_limit || !can_go_by_rows(w)))
         consider_gpu(w, &request, bytes_in + bytes_out);
     w->memory = bytes_in + bytes_out + w->plan.between_bytes + w->plan.work_bytes;
-    w->file_bytes = is_compressed(w) ? 0 : (double)bytes_out;
+    w->file_bytes = vf_work_compression(w) != VF_COMPRESS_NONE ? 0 : (double)bytes_out;
     VF_TRY(consider_slabs(w, &request, bytes_in + bytes_out, error));
     if (w->format == VF_FORMAT_PNG)
         plan_png(w, bytes_out);
