@@ -1,5 +1,5 @@
-/* Filtering several files: while one is computed, the next is read and those before are written, where they
- * fit into memory together. */
+/* Filtering several files: while one is computed, those after it are read and those before are written, where
+ * they fit into memory together. */
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -17,7 +17,8 @@
 #include "progress.h"
 #include "size.h"
 
-/* The most files that are written at once. */
+/* The most files that are read, and written, at once. */
+#define MOST_READ 8
 #define MOST_WRITTEN 16
 
 /* What became of a file; SKIPPED: --resume found it finished. */
@@ -207,11 +208,13 @@ static void finish(struct runner *r, struct on_the_way *file)
     vf_progress_file_done(&r->shown, 0);
 }
 
-/* The files on their way, in order: some are written, one is computed, one is read. Numbers count all files.
- */
+/* The files on their way, in order: some are written, one is computed, some are read, and one may wait to be.
+ * Numbers count all files. */
 struct line_up {
-    struct on_the_way slot[MOST_WRITTEN + 2];
+    struct on_the_way slot[MOST_WRITTEN + MOST_READ + 2];
     size_t oldest, present; /* the first that is not finished; the one that is computed */
+    size_t begun, opened;   /* how many were begun to be read, and opened: at most one more */
+    bool more;              /* there may be files that were not opened yet */
 };
 
 static struct on_the_way *nth(struct line_up *l, size_t index)
@@ -233,21 +236,39 @@ static size_t memory_of(struct line_up *l, size_t from, size_t to)
     return bytes;
 }
 
-/* Begins to read the next file, if memory has room for it beside the one that is computed. If files that are
- * being written are in its way, it waits for these. */
-static bool read_beside(struct runner *r, struct line_up *l)
+/* Whether a file is open that is not read yet; opens one if need be. */
+static bool has_next(struct runner *r, struct line_up *l)
 {
-    struct on_the_way *next = nth(l, l->present + 1);
-    const size_t limit = vf_work_limit(next->work);
-    if (memory_of(l, l->present, l->present + 1) > limit)
-        return false;
-    while (l->oldest < l->present && memory_of(l, l->oldest, l->present + 1) > limit)
-        finish_oldest(r, l);
-    start_step(next, vf_work_read);
-    return true;
+    if (l->opened == l->begun && l->more) {
+        l->more = open_next(r, nth(l, l->opened));
+        l->opened += l->more;
+    }
+    return l->opened > l->begun;
 }
 
-/* How many files may be written at once, this one among them. */
+/* Whether memory has room for the file that is read next, beside the one that is computed. Files that are
+ * being written are waited for if they are in the way of the only one that is read. */
+static bool has_room(struct runner *r, struct line_up *l)
+{
+    const size_t limit = vf_work_limit(nth(l, l->begun)->work);
+    if (memory_of(l, l->present, l->begun) > limit)
+        return false;
+    while (l->begun == l->present + 1 && l->oldest < l->present && memory_of(l, l->oldest, l->begun) > limit)
+        finish_oldest(r, l);
+    return memory_of(l, l->oldest, l->begun) <= limit;
+}
+
+static void begin_reading(struct line_up *l)
+{
+    start_step(nth(l, l->begun++), vf_work_read);
+}
+
+/* How many files like this one may be read, and written, at once. */
+static size_t most_read(const struct on_the_way *file)
+{
+    return (size_t)vf_smaller(vf_work_readers(file->work), MOST_READ);
+}
+
 static size_t most_written(const struct on_the_way *file)
 {
     return (size_t)vf_smaller(vf_work_writers(file->work), MOST_WRITTEN);
@@ -255,28 +276,23 @@ static size_t most_written(const struct on_the_way *file)
 
 static void run_all(struct runner *r)
 {
-    struct line_up l = {0};
-    bool more = open_next(r, nth(&l, 0));
-    if (more)
-        start_step(nth(&l, 0), vf_work_read);
-    while (more) {
-        struct on_the_way *present = nth(&l, l.present), *next = nth(&l, l.present + 1);
-        bool begun = false;
+    struct line_up l = {.more = true};
+    while (l.present < l.begun || has_next(r, &l)) {
+        struct on_the_way *present = nth(&l, l.present);
+        if (l.present == l.begun) {
+            while (l.oldest < l.present)
+                finish_oldest(r, &l);
+            begin_reading(&l);
+        }
+        while (l.begun - l.present <= most_read(present) && has_next(r, &l) && has_room(r, &l))
+            begin_reading(&l);
         join(present);
-        more = open_next(r, next);
-        if (more)
-            begun = read_beside(r, &l);
         if (present->status == VF_OK)
             present->status = vf_work_compute(present->work, &present->error);
         while (l.present - l.oldest >= most_written(present))
             finish_oldest(r, &l);
         if (present->status == VF_OK)
             start_step(present, vf_work_write);
-        if (more && !begun) {
-            while (l.oldest <= l.present)
-                finish_oldest(r, &l);
-            start_step(next, vf_work_read);
-        }
         l.present++;
     }
     while (l.oldest < l.present)

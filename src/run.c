@@ -424,16 +424,31 @@ double vf_work_disk_bytes(const struct vf_work *w)
     return w->file_bytes > replaced ? w->file_bytes - replaced : 0;
 }
 
+int vf_work_readers(const struct vf_work *w)
+{
+    const struct vf_info *in = w->input;
+    const size_t pages = vf_info_pages_at_once(in, w->plan.threads);
+    const int each = in->format == VF_FORMAT_PNG ? 1 : threads_for(w, in, in->compression, pages);
+    return w->plan.threads / each;
+}
+
+/* Where all threads work on a file they wait for one another at its parts. */
+#define LEAST_COMPRESSED 2
+
 /* The system takes a file's bytes from one thread at a time. */
 #define MOST_UNCOMPRESSED 4
 
 int vf_work_writers(const struct vf_work *w)
 {
     const int threads = w->plan.threads;
-    return w->format == VF_FORMAT_PNG                   ? threads / w->png_threads
-           : vf_work_compression(w) != VF_COMPRESS_NONE ? 1
-           : threads < MOST_UNCOMPRESSED                ? threads
-                                                        : MOST_UNCOMPRESSED;
+    const enum vf_compression compression = vf_work_compression(w);
+    if (w->format == VF_FORMAT_PNG)
+        return threads / w->png_threads;
+    if (compression == VF_COMPRESS_NONE)
+        return threads < MOST_UNCOMPRESSED ? threads : MOST_UNCOMPRESSED;
+    const size_t pages = vf_info_pages_at_once(&w->result, threads);
+    const int writers = threads / threads_for(w, &w->result, compression, pages);
+    return writers > LEAST_COMPRESSED ? writers : LEAST_COMPRESSED;
 }
 
 size_t vf_work_limit(const struct vf_work *w)

@@ -83,8 +83,9 @@ size_t vf_work_limit(const struct vf_work *work);
 /* Bytes that the result adds to what is on the disk, or 0 if it is compressed: then they are not known. */
 double vf_work_disk_bytes(const struct vf_work *work);
 
-/* How many files like this one are best written at once: one if all threads work on its writing, else more.
+/* How many files like this one are best read, and written, at once: one if all threads work on it, else more.
  */
+int vf_work_readers(const struct vf_work *work);
 int vf_work_writers(const struct vf_work *work);
 
 /* Counts the file's progress on a line for several files, of which it is `bytes`. */
