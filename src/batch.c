@@ -272,11 +272,15 @@ static enum vf_status check_names_differ(struct vf_batch_file **sorted, size_t c
     qsort(sorted, count, sizeof *sorted, compare_targets);
     for (size_t i = 1; i < count; i++) {
         const struct vf_batch_file *a = sorted[i - 1], *b = sorted[i];
-        if (compare_targets(&sorted[i - 1], &sorted[i]) == 0)
-            return vf_fail(error, VF_USAGE,
-                           "'%.200s' and '%.200s' would both be written to '%.200s'; filter them into "
-                           "different directories, or use --tree",
-                           a->in, b->in, target_of(a));
+        if (compare_targets(&sorted[i - 1], &sorted[i]) != 0)
+            continue;
+        if (a->exists && compare_files(&sorted[i - 1], &sorted[i]) == 0)
+            return vf_fail(error, VF_USAGE, "'%.200s' and '%.200s' are the same file; name it once", a->in,
+                           b->in);
+        return vf_fail(error, VF_USAGE,
+                       "'%.200s' and '%.200s' would both be written to '%.200s'; filter them into "
+                       "different directories, or use --tree",
+                       a->in, b->in, target_of(a));
     }
     return VF_OK;
 }

@@ -446,6 +446,30 @@ static void tell_in_place(const struct runner *r)
                r->options.dry_run ? "would" : "will", count, r->batch->count);
 }
 
+static const char report_begins[] = "{\n  \"files\": ";
+
+/* What it replaces must be an earlier report, not a list of files that was named by mistake. */
+static enum vf_status open_report(const struct vf_command_line *line, struct vf_output_file **report,
+                                  struct vf_error *error)
+{
+    char begins[sizeof report_begins] = "";
+    struct stat old;
+    FILE *file = stat(line->report, &old) == 0 && S_ISREG(old.st_mode) && old.st_size > 0
+                     ? fopen(line->report, "re")
+                     : NULL;
+    if (file != NULL) {
+        const size_t bytes = fread(begins, 1, sizeof begins - 1, file);
+        fclose(file);
+        if (bytes < sizeof begins - 1 || strcmp(begins, report_begins) != 0)
+            return vf_fail(
+                error, VF_FAILED,
+                "--report=%.200s would replace a file that is no report; remove it, or name another",
+                line->report);
+    }
+    const enum vf_status status = vf_output_file_open(report, line->report, line->options.no_clobber, error);
+    return status == VF_OK ? VF_OK : vf_fail_in(error, status, line->report);
+}
+
 static enum vf_status begin(struct runner *r, struct vf_output_file **report, struct vf_error *error)
 {
     const struct vf_command_line *line = r->line;
@@ -455,9 +479,9 @@ static enum vf_status begin(struct runner *r, struct vf_output_file **report, st
         return VF_FAILED;
     memset(r->result, 0, (size_t)r->batch->count * sizeof *r->result);
     if (line->report != NULL) {
-        status = vf_output_file_open(report, line->report, false, error);
+        status = open_report(line, report, error);
         if (status != VF_OK)
-            return vf_fail_in(error, status, line->report);
+            return status;
         vf_output_file_outlast_signal(*report);
     }
     /* In a dry run there may be no directory. */

@@ -90,7 +90,7 @@ static bool is_page(const struct vf_tiff_reader *state, const struct vf_tiff_lay
 static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, struct vf_error *error)
 {
     struct vf_tiff_reader *state = reader->state;
-    size_t pages = 0, passed_over = 0;
+    size_t pages = 0, passed_over = 0, unknown = 0;
     for (size_t directory = 0;; directory++) {
         struct vf_tiff_layout layout;
         if (state->decoder.stream.io_error != 0)
@@ -104,9 +104,10 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
         vf_tiff_layout_get(state->decoder.tif, &layout);
         if (directory == 0 && find_ome(reader, &layout, directories, error) != VF_OK)
             return VF_FAILED;
-        if (!is_page(state, &layout, directory))
+        if (!is_page(state, &layout, directory)) {
             passed_over += layout.reduced;
-        else if (take_page(reader, pages++, &layout, error) != VF_OK)
+            unknown += !layout.reduced;
+        } else if (take_page(reader, pages++, &layout, error) != VF_OK)
             return VF_FAILED;
         if (TIFFLastDirectory(state->decoder.tif) && directory + 1 < directories)
             return vf_fail(error, VF_FAILED, "changed while it was being opened");
@@ -117,7 +118,7 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
             return vf_fail(
                 error, VF_FAILED,
                 "page %zu: its directory is damaged (%s); the file may be cut short: copy it again",
-                pages + 1, vf_tiff_cause(&state->decoder.stream, "unknown cause"));
+                pages + 1, vf_tiff_cause(&state->decoder.stream, "perhaps it leads back to an earlier one"));
     }
     if (pages == 0)
         return vf_fail(error, VF_FAILED,
@@ -128,6 +129,10 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
     if (passed_over > 0)
         vf_info_note(&reader->info, "%zu smaller cop%s or mask%s skipped", passed_over,
                      passed_over == 1 ? "y" : "ies", passed_over == 1 ? " is" : "s are");
+    /* Else they are other images'. */
+    if (unknown > 0 && reader->info.tags->ome->image_count == 1)
+        vf_info_note(&reader->info, "%zu page%s that its OME-XML does not describe %s skipped", unknown,
+                     unknown == 1 ? "" : "s", unknown == 1 ? "is" : "are");
     return VF_OK;
 }
 
@@ -222,18 +227,41 @@ static size_t array_planes(const struct vf_info *info, const char *description)
     return product / page;
 }
 
+/* The axes that tifffile notes, such as TZYX; empty where it does not. */
+static const char *array_axes(const char *numbers)
+{
+    static const char label[] = "\"axes\": \"";
+    const char *const axes = numbers == NULL ? NULL : strstr(numbers, label);
+    return axes == NULL ? "" : axes + sizeof label - 1;
+}
+
+/* Of 3 or 4 planes tifffile makes the samples of a page, unless told otherwise, whatever they are. */
+static enum vf_status check_samples(const struct vf_info *info, const char *description,
+                                    struct vf_error *error)
+{
+    const char *const axes = array_axes(array_shape(description));
+    const size_t count = strcspn(axes, "\"");
+    if (info->page_channels == 1 || count < 3 || strncmp(axes + count - 2, "YX", 2) != 0 ||
+        strchr("ZT", axes[count - 3]) == NULL)
+        return VF_OK;
+    return vf_fail(error, VF_FAILED,
+                   "the %zu samples of its pixels are %s, which tifffile took for colours; in Python: "
+                   "tifffile.imwrite(OUT, tifffile.imread(IN), photometric='minisblack', "
+                   "metadata={'axes': '%.*s'})",
+                   info->page_channels, axes[count - 3] == 'Z' ? "planes along z" : "time points", (int)count,
+                   axes);
+}
+
 /* Pages along z, unless tifffile says that they run along time, or along time and z. Other axes are not taken
  * apart. */
 static void set_array_shape(struct vf_info *info, const char *description)
 {
-    static const char label[] = "\"axes\": \"";
-    const char *const numbers = array_shape(description);
-    const char *axes = numbers == NULL ? NULL : strstr(numbers, label), *at = numbers, *next;
+    const char *const numbers = array_shape(description), *const axes = array_axes(numbers);
+    const char *at = numbers, *next;
     size_t extent, nt, nz = 1;
     info->shape.nz = info->page_count;
     if (info->page_count == 1 || numbers == NULL)
         return;
-    axes = axes == NULL ? "" : axes + sizeof label - 1;
     next = next_extent(numbers, &nt);
     if (next != NULL && strncmp(axes, "TZYX", 4) == 0)
         next_extent(next, &nz);
@@ -278,6 +306,8 @@ static enum vf_status set_shape(struct vf_reader *reader, struct vf_error *error
         const char *description = tags->pages[0].description;
         const size_t stk = vf_tiff_stk_planes(((struct vf_tiff_reader *)reader->state)->decoder.tif);
         if (find_raw_planes(reader, stk > 0 ? stk : array_planes(info, description), error) != VF_OK)
+            return VF_FAILED;
+        if (check_samples(info, description, error) != VF_OK)
             return VF_FAILED;
         set_array_shape(info, description);
         vf_tags_set_spacing(tags, info);

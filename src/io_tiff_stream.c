@@ -126,24 +126,30 @@ static int stream_close(thandle_t handle)
 /* The first error is the cause; what follows are its consequences. */
 static void keep_message(struct vf_tiff_stream *stream, const char *format, va_list arguments)
 {
-    /* Else libtiff takes a tag that it has no memory for as not being there. */
-    if (strstr(format, "Failed to allocate") != NULL && stream->io_error == 0)
-        stream->io_error = ENOMEM;
-    if (stream->message[0] != '\0')
-        return;
+    char text[sizeof stream->message];
     va_list rest;
     va_copy(rest, arguments);
     /* The caller names the file. */
     const bool named =
         strncmp(format, "%s: ", 4) == 0 && strcmp(va_arg(rest, const char *), stream->name) == 0;
     if (named)
-        vsnprintf(stream->message, sizeof stream->message, format + 4, rest);
+        vsnprintf(text, sizeof text, format + 4, rest);
     else
-        vsnprintf(stream->message, sizeof stream->message, format, arguments);
+        vsnprintf(text, sizeof text, format, arguments);
     va_end(rest);
-    size_t length = strlen(stream->message);
-    while (length > 0 && (stream->message[length - 1] == '.' || stream->message[length - 1] == '\n'))
-        stream->message[--length] = '\0';
+    if (strstr(text, "Failed to allocate") != NULL) {
+        /* Else libtiff takes a tag that it has no memory for as not being there. */
+        if (strstr(text, "(0 elements") == NULL && stream->io_error == 0)
+            stream->io_error = ENOMEM;
+        if (stream->io_error == 0)
+            strcpy(text, "it has no tags");
+    }
+    if (stream->message[0] != '\0')
+        return;
+    size_t length = strlen(text);
+    while (length > 0 && (text[length - 1] == '.' || text[length - 1] == '\n'))
+        text[--length] = '\0';
+    strcpy(stream->message, text);
 }
 
 #if TIFFLIB_VERSION >= 20221213 && !defined(VF_TIFF_GLOBAL_HANDLERS)

@@ -98,6 +98,32 @@ Test(io_imagej, arrays_along_time)
     }
 }
 
+/* Of 3 or 4 planes tifffile makes the samples of colours, unless told otherwise. */
+Test(io_imagej, arrays_whose_planes_are_samples)
+{
+    static const struct {
+        const char *description, *words; /* NULL: samples are what they seem to be */
+    } cases[] = {{"{\"shape\": [3, 5, 6], \"axes\": \"ZYX\"}", "are planes along z"},
+                 {"{\"shape\": [2, 3, 5, 6], \"axes\": \"TZYX\"}", "metadata={'axes': 'TZYX'}"},
+                 {"{\"shape\": [2, 3, 5, 6], \"axes\": \"ZTYX\"}", "are time points"},
+                 {"{\"shape\": [3, 5, 6], \"axes\": \"CYX\"}", NULL},
+                 {"{\"shape\": [2, 5, 6, 3], \"axes\": \"ZYXS\"}", NULL},
+                 {"{\"shape\": [3, 5, 6], \"axes\": \"YX", NULL},
+                 {"{\"shape\": [3, 5, 6]}", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tiff_sample_write(sample_path("in.tif"), &(struct tiff_sample){.type = VF_U16,
+                                                                       .nx = 6,
+                                                                       .ny = 5,
+                                                                       .pages = 2,
+                                                                       .samples = 3,
+                                                                       .description = cases[i].description});
+        if (cases[i].words == NULL)
+            cr_expect_eq(info_of(sample_path("in.tif")).shape.nc, 3, "case %zu", i);
+        else
+            cr_expect_not_null(strstr(sample_refusal(sample_path("in.tif")), cases[i].words), "case %zu", i);
+    }
+}
+
 /* Of another type or number of channels a result is not the array that the description states, so that
  * ImageJ's says what its pages are. */
 Test(io_imagej, results_of_arrays_along_time)

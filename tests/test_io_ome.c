@@ -161,6 +161,20 @@ Test(io_ome, colours_and_several_images)
     vf_reader_close(reader);
 }
 
+/* A result would not have them. */
+Test(io_ome, pages_that_it_does_not_describe)
+{
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    write_file(FILE_OF("XYZCT", SIZES(1, 3, 1), "<TiffData/>"), 5);
+    sample_read(sample_path("in.ome.tif"), &reader, &volume);
+    cr_expect_str_eq(vf_reader_info(reader)->note, "2 pages that its OME-XML does not describe are skipped");
+    cr_expect_eq(vf_reader_info(reader)->shape.nz, 3);
+    check_plane(&volume, 0, 2, 0, 2);
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+}
+
 static void refused(const char *xml, uint32_t pages, const char *words)
 {
     write_file(xml, pages);

@@ -74,7 +74,8 @@ test_same_output_names() {
     expect 2 -f gaussian --out-dir d a/x.png b/x.png
     says "'a/x.png' and 'b/x.png' would both be written to 'd/x.png'"
     [ ! -e d ]
-    expect 2 -f gaussian --out-dir d a/x.png a/x.png
+    expect 2 -f gaussian --out-dir d --tree a ./a
+    says "'a/x.png' and './a/x.png' are the same file; name it once"
     [ ! -e d ]
 }
 
@@ -84,7 +85,7 @@ test_links_to_one_file() {
     cp "$IMAGE" b.png
     ln -s a.png latest.png
     expect 2 -f gaussian --out-dir . a.png b.png latest.png
-    says "'a.png' and 'latest.png' would both be written to '"
+    says "'a.png' and 'latest.png' are the same file; name it once"
     same a.png "$SMALL"
     mkdir d t
     ln -s b.png d/a.png
@@ -506,6 +507,15 @@ test_report() {
     message=$(ulimit -f 0; "$VOLFILTER" -f gaussian --dry-run --report full.json --out-dir e "$SMALL" 2>&1) || :
     [ "$message" = "volfilter: full.json: cannot be written: File too large" ]
     [ ! -e full.json ]
+    echo "$SMALL" >names
+    cp names kept
+    expect 1 -f gaussian --report names --from-file names --out-dir e
+    says "--report=names would replace a file that is no report"
+    same names kept
+    expect 0 -f gaussian --report r.json --out-dir d "$SMALL"
+    grep -q '"files": 1,' r.json
+    expect 1 -f gaussian --no-clobber --report r.json --out-dir e "$SMALL"
+    says "r.json: exists"
     expect 1 -f gaussian --report nowhere/r.json --out-dir e "$SMALL"
     says "nowhere/r.json"
     [ ! -e e/microaneurysms.png ]
