@@ -84,6 +84,47 @@ static struct vf_range piece(ptrdiff_t index, ptrdiff_t size, ptrdiff_t from, pt
     return (struct vf_range){begin, begin + size < to ? begin + size : to};
 }
 
+static struct vf_range either(struct vf_range a, struct vf_range b)
+{
+    return (struct vf_range){vf_smaller(a.from, b.from), vf_larger(a.to, b.to)};
+}
+
+/* A field whose ring holds all planes of a periodic grid has each of them once: later ones are the same
+ * again. A sink's are stored by their numbers, and stages that are called are so for all of theirs. */
+static bool has_planes_once(const struct vf_row_layout *l, const struct vf_stage *stage, bool called)
+{
+    bool once = !called;
+    for (int k = 0; k < stage->output_count; k++)
+        once = once && l->ring[stage->output[k]].depth == l->n_stream && l->ring[stage->output[k]].sink < 0;
+    return once;
+}
+
+/* Of a periodic grid that the stream goes round, the planes of each field: what is made of it reads no more.
+ */
+static void go_round(struct vf_row_worker *w)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_flow *flow = l->job->flow;
+    for (int f = 0; f < flow->field_count; f++)
+        w->part[f].s = l->ring[f].sink >= 0 ? w->tile.s : (struct vf_range){PTRDIFF_MAX, PTRDIFF_MIN};
+    for (int i = flow->stage_count - 1; i >= 0; i--) {
+        const struct vf_stage *stage = &flow->stage[i];
+        struct vf_range made = w->part[stage->output[0]].s;
+        for (int k = 1; k < stage->output_count; k++)
+            made = either(made, w->part[stage->output[k]].s);
+        if (made.from < made.to && made.to - made.from > l->n_stream &&
+            has_planes_once(l, stage, l->stage[i].called))
+            made.to = made.from + l->n_stream;
+        for (int k = 0; k < stage->output_count; k++)
+            w->part[stage->output[k]].s = made;
+        for (int k = 0; k < stage->input_count; k++) {
+            struct vf_range *read = &w->part[stage->input[k]].s;
+            const ptrdiff_t halo = l->stage[i].halo[k].s;
+            *read = either(*read, (struct vf_range){made.from - halo, made.to + halo});
+        }
+    }
+}
+
 /* Unit number u of the job: a tile of an image; tiles that share planes follow each other. */
 static void place_tile(struct vf_row_worker *w, ptrdiff_t u)
 {
@@ -97,6 +138,8 @@ static void place_tile(struct vf_row_worker *w, ptrdiff_t u)
     w->image = u / l->chunks;
     for (int f = 0; f < job->flow->field_count; f++)
         w->part[f] = vf_row_part_of(w, f);
+    if (l->periodic_s)
+        go_round(w);
 }
 
 static void fill_constant(const struct vf_row_layout *l, char *row, double value)
