@@ -358,7 +358,7 @@ man: $(BUILD)/volfilter
 	mv man/volfilter.1.new man/volfilter.1
 
 formatted = $(wildcard $(foreach dir,src filters filters/stencils kernels kernels/precompile tests tests/bench tests/bench/stencils \
-    tests/cuda tests/demo tests/fake_cuda tests/fuzz, \
+    tests/compile tests/cuda tests/demo tests/fake_cuda tests/fuzz, \
     $(dir)/*.[ch]) kernels/*.cu)
 
 .PHONY: format

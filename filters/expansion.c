@@ -341,7 +341,7 @@ enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct v
             sigma[axis] = length / context->aspect[axis];
         }
         if (sigma[axis] > param->max)
-            return vf_fail(error, VF_USAGE, "%s: %s is %g voxels along %s; the maximum is %g",
+            return vf_fail(error, VF_USAGE, "%s: %s is %.9g voxels along %s; the maximum is %g",
                            context->filter, param->name, sigma[axis], axis_name[axis], param->max);
         widest = sigma[axis] > widest ? sigma[axis] : widest;
     }
@@ -373,8 +373,9 @@ enum vf_status vf_stable_step(const struct vf_value *value, const struct vf_cont
     double bound = 1 / (2 * sum);
     *dt = value->threshold == VF_THRESHOLD_AUTO ? 0.9 * bound : value->number;
     if (*dt > bound)
-        return vf_fail(error, VF_USAGE,
-                       "%s: dt=%g is unstable for these voxels; the maximum is %.9g (dt=auto is 0.9 of it)",
-                       context->filter, *dt, bound);
+        return vf_fail(
+            error, VF_USAGE,
+            "%s: dt=%.15g is unstable for these voxels; the maximum is %.15g (dt=auto is 0.9 of it)",
+            context->filter, *dt, bound);
     return VF_OK;
 }

@@ -1,4 +1,4 @@
-/* The stages that structure-tensor, eed, ced and and share. */
+/* Stages that filters share: Gaussians, gradients, and those of structure-tensor, eed, ced and and. */
 #ifndef VF_TENSOR_STAGES_H
 #define VF_TENSOR_STAGES_H
 

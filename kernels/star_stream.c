@@ -2,7 +2,6 @@
  * what it does, for the model. kernels/star_stream.cu is the kernel. */
 #include <math.h>
 
-#include "kernels/gpu_box.h"
 #include "kernels/gpu_sweep.h"
 #include "src/model.h"
 

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/gpu_box.h"
 #include "kernels/gpu_sweep.h"
 #include "src/model.h"
 

@@ -12,7 +12,6 @@
 
 #include "alloc.h"
 #include "kernel_source.h"
-#include "nvrtc.h"
 #include "plan.h"
 #include "processors.h"
 #include "progress.h"

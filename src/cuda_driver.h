@@ -86,7 +86,7 @@ enum { NVRTC_SUCCESS = 0 };
 
 /* ---- the functions ---- */
 
-/* VF_CUDA_FUNCTION(name, exported name, parameters): the exported name carries the version that is meant. */
+/* F(name, exported name, parameters): the exported name carries the version that is meant. */
 #define VF_CUDA_FUNCTIONS(F)                                                                                 \
     F(cuInit, cuInit, (unsigned int flags))                                                                  \
     F(cuDriverGetVersion, cuDriverGetVersion, (int *version))                                                \

@@ -5,7 +5,6 @@
 
 #include "cuda_device.h"
 #include "json.h"
-#include "nvrtc.h"
 
 struct findings {
     struct vf_cuda_api cuda;

@@ -70,7 +70,8 @@ double vf_gpu_predict(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
 double vf_gpu_length(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
                      const struct vf_kernel_config *config);
 
-/* Whether the kernel compiles for longer than any that the plan chooses unasked. */
+/* Whether the kernel compiles for longer than any that the plan chooses unasked: a tool that compiles all
+ * kinds leaves it out. */
 bool vf_gpu_is_long(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,
                     const struct vf_kernel_config *config);
 

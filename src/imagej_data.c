@@ -6,7 +6,6 @@
 #include "alloc.h"
 #include "byte_order.h"
 #include "io_tags.h"
-#include "size.h"
 
 enum { MAGIC = 0x494a494a, LABEL = 0x6c61626c, MOST_KINDS = 16 };
 

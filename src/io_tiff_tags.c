@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "imagej.h"
 #include "imagej_data.h"
 #include "io_tiff.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "byte_order.h"
-#include "io_tags.h"
 #include "number.h"
 #include "version.h"
 

@@ -8,7 +8,6 @@
 
 #include "compile_ahead.h"
 #include "cuda_transfer.h"
-#include "kernels/cpu_rows.h"
 #include "memory.h"
 #include "number.h"
 #include "output_file.h"
@@ -452,7 +451,7 @@ static enum vf_status check_memory(const struct vf_work *w, struct vf_error *err
     const double mib = 1 << 20;
     if (w->memory <= w->memory_limit)
         return VF_OK;
-    if (w->least_bytes > 0)
+    if (w->least_bytes > 0 && w->least_bytes < (double)w->memory)
         return vf_fail(
             error, VF_FAILED,
             "the thinnest slab of this chain needs %.0f MiB, but %s %.1f MiB; raise --memory, or filter a "

@@ -12,8 +12,6 @@
 
 #define __global__
 #define __device__
-#define __host__
-#define __constant__
 #define __grid_constant__
 /* Inlining is left to the compiler: always to inline would take it several times as long for kernels with
  * thousands of calls. */

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "alloc.h"
 #include "tables/ref_input.h"
 
 void write_own_file(char *path, const char *text, size_t bytes)

@@ -8,7 +8,6 @@
 
 #include "kernel_source.h"
 #include "model_gpu.h"
-#include "pipeline.h"
 #include "plan.h"
 #include "sanitized.h"
 

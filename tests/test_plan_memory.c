@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "model_gpu.h"
-#include "pipeline.h"
 #include "plan_memory.h"
 
 static struct vf_chain chain;

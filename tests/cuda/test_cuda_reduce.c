@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "alloc.h"
 #include "cuda_reduce.h"
 #include "device.h"
 #include "fake_device.h"
