@@ -372,10 +372,13 @@ enum vf_status vf_stable_step(const struct vf_value *value, const struct vf_cont
         sum += 1 / (context->aspect[axis] * context->aspect[axis]);
     double bound = 1 / (2 * sum);
     *dt = value->threshold == VF_THRESHOLD_AUTO ? 0.9 * bound : value->number;
+    char most[32]; /* which must not be above it when it is given */
+    snprintf(most, sizeof most, "%.9g", bound);
+    if (strtod(most, NULL) > bound)
+        snprintf(most, sizeof most, "%.9g", bound * (1 - 1e-8));
     if (*dt > bound)
-        return vf_fail(
-            error, VF_USAGE,
-            "%s: dt=%.15g is unstable for these voxels; the maximum is %.15g (dt=auto is 0.9 of it)",
-            context->filter, *dt, bound);
+        return vf_fail(error, VF_USAGE,
+                       "%s: dt=%.15g is unstable for these voxels; the maximum is %s (dt=auto is 0.9 of it)",
+                       context->filter, *dt, most);
     return VF_OK;
 }

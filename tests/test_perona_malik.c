@@ -222,7 +222,7 @@ static void expect_step(const char *chain, ptrdiff_t nz, const double h[3], cons
 Test(perona_malik, step_bound)
 {
     static const double tall[3] = {1, 1, 2}, wide[3] = {1, 2, 1};
-    expect_step("perona-malik:dt=0.167", 3, cubic, "0.166666667");
+    expect_step("perona-malik:dt=0.167", 3, cubic, "0.166666665");
     expect_step("perona-malik:dt=0.1666", 3, cubic, NULL);
     expect_step("perona-malik:dt=0.25", 1, cubic, NULL);
     expect_step("perona-malik:dt=0.2500001", 1, cubic, "0.25");

@@ -476,7 +476,7 @@ Test(plan, steps_that_are_too_large)
     char chain[40];
     for (size_t i = 0; i < COUNT(names); i++) {
         snprintf(chain, sizeof chain, "%s:dt=0.17", names[i]);
-        expect_refused(chain, 20, NULL, "0.166666667");
+        expect_refused(chain, 20, NULL, "0.166666665");
         snprintf(chain, sizeof chain, "%s:dt=0.26", names[i]);
         expect_refused(chain, 1, NULL, "the maximum is 0.25");
     }
