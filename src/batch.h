@@ -1,5 +1,5 @@
 /* Several files into a directory: which, under which names, checked before anything starts; and filtering
- * them, the reading of the next and the writing of the last beside the present. */
+ * them, the reading of those that follow and the writing of those before beside the present. */
 #ifndef VF_BATCH_H
 #define VF_BATCH_H
 

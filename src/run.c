@@ -444,7 +444,7 @@ int vf_work_writers(const struct vf_work *w)
     const enum vf_compression compression = vf_work_compression(w);
     if (w->format == VF_FORMAT_PNG)
         return threads / w->png_threads;
-    if (compression == VF_COMPRESS_NONE)
+    if (compression == VF_COMPRESS_NONE || threads == 1)
         return threads < MOST_UNCOMPRESSED ? threads : MOST_UNCOMPRESSED;
     const size_t pages = vf_info_pages_at_once(&w->result, threads);
     const int writers = threads / threads_for(w, &w->result, compression, pages);
