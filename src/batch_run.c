@@ -454,7 +454,8 @@ static enum vf_status open_report(const struct vf_command_line *line, struct vf_
 {
     char begins[sizeof report_begins] = "";
     struct stat old;
-    FILE *file = stat(line->report, &old) == 0 && S_ISREG(old.st_mode) && old.st_size > 0
+    FILE *file = strcmp(line->report, "-") != 0 && stat(line->report, &old) == 0 && S_ISREG(old.st_mode) &&
+                         old.st_size > 0
                      ? fopen(line->report, "re")
                      : NULL;
     if (file != NULL) {

@@ -424,12 +424,17 @@ double vf_work_disk_bytes(const struct vf_work *w)
     return w->file_bytes > replaced ? w->file_bytes - replaced : 0;
 }
 
+/* How many files keep the threads busy. */
+static int files_at_once(const struct vf_work *w, const struct vf_info *info, enum vf_compression compression)
+{
+    const size_t pages = vf_info_pages_at_once(info, w->plan.threads);
+    return w->plan.threads / threads_for(w, info, compression, pages);
+}
+
 int vf_work_readers(const struct vf_work *w)
 {
     const struct vf_info *in = w->input;
-    const size_t pages = vf_info_pages_at_once(in, w->plan.threads);
-    const int each = in->format == VF_FORMAT_PNG ? 1 : threads_for(w, in, in->compression, pages);
-    return w->plan.threads / each;
+    return in->format == VF_FORMAT_PNG ? w->plan.threads : files_at_once(w, in, in->compression);
 }
 
 /* Where all threads work on a file they wait for one another at its parts. */
@@ -446,8 +451,7 @@ int vf_work_writers(const struct vf_work *w)
         return threads / w->png_threads;
     if (compression == VF_COMPRESS_NONE || threads == 1)
         return threads < MOST_UNCOMPRESSED ? threads : MOST_UNCOMPRESSED;
-    const size_t pages = vf_info_pages_at_once(&w->result, threads);
-    const int writers = threads / threads_for(w, &w->result, compression, pages);
+    const int writers = files_at_once(w, &w->result, compression);
     return writers > LEAST_COMPRESSED ? writers : LEAST_COMPRESSED;
 }
 

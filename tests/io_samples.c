@@ -242,6 +242,17 @@ static enum vf_status read_all(struct vf_reader *reader, struct vf_volume *volum
     return status;
 }
 
+struct vf_info sample_info(const char *path)
+{
+    struct vf_reader *reader;
+    struct vf_error error;
+    cr_assert_eq(vf_reader_open(&reader, path, &error), VF_OK, "%s", error.text);
+    struct vf_info info = *vf_reader_info(reader);
+    vf_reader_close(reader);
+    info.tags = NULL;
+    return info;
+}
+
 void sample_read(const char *path, struct vf_reader **reader, struct vf_volume *volume)
 {
     struct vf_error error;

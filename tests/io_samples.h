@@ -49,6 +49,9 @@ struct tiff_entry {
 void tiff_raw_write(const char *path, bool big_endian, const struct tiff_entry *entries, size_t count,
                     const void *data, size_t size);
 
+/* What a reader tells of `path`, but for its tags; fails the test when it cannot be opened. */
+struct vf_info sample_info(const char *path);
+
 /* Reads `path` whole into a volume, or fails the test. The reader stays open. */
 void sample_read(const char *path, struct vf_reader **reader, struct vf_volume *volume);
 

@@ -33,17 +33,6 @@ static void write_stack(const char *description, uint32_t pages)
                                                                    .more = set_resolution});
 }
 
-static struct vf_info info_of(const char *path)
-{
-    struct vf_reader *reader;
-    struct vf_error error;
-    cr_assert_eq(vf_reader_open(&reader, path, &error), VF_OK, "%s", error.text);
-    struct vf_info info = *vf_reader_info(reader);
-    vf_reader_close(reader);
-    info.tags = NULL;
-    return info;
-}
-
 /* Channels that are filtered as planes of a stack are told of; planes alone are not worth a word. */
 Test(io_imagej, shapes_that_are_passed_over)
 {
@@ -68,132 +57,10 @@ Test(io_imagej, shapes_that_are_passed_over)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_stack(cases[i].description, 12);
-        const struct vf_info info = info_of(sample_path("in.tif"));
+        const struct vf_info info = sample_info(sample_path("in.tif"));
         cr_expect_str_eq(info.note, cases[i].note);
         cr_expect_eq(vf_info_takes_pages_as_planes(&info), cases[i].nothing_said, "case %zu", i);
         cr_expect_eq(info.shape.nz, cases[i].description[0] == '{' || i == 0 || i == 1 ? 12 : 6);
-    }
-}
-
-/* tifffile says it in files that are not ImageJ's. */
-Test(io_imagej, arrays_along_time)
-{
-    static const struct {
-        const char *description;
-        size_t nz, nt;
-    } cases[] = {
-        {"{\"shape\": [12, 8, 9], \"axes\": \"TYX\"}", 1, 12},
-        {"{\"shape\": [3, 4, 8, 9], \"axes\": \"TZYX\"}", 4, 3},
-        {"{\"shape\": [4, 3, 8, 9], \"axes\": \"ZTYX\"}", 12, 1},
-        {"{\"shape\": [3, 5, 8, 9], \"axes\": \"TZYX\"}", 12, 1}, /* not its pages */
-        {"{\"shape\": [3, 0, 8, 9], \"axes\": \"TZYX\"}", 12, 1},
-        {"{\"shape\": [x], \"axes\": \"TYX\"}", 12, 1},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        write_stack(cases[i].description, 12);
-        const struct vf_info info = info_of(sample_path("in.tif"));
-        cr_expect(info.shape.nz == cases[i].nz && info.shape.nt == cases[i].nt, "case %zu: %zu x %zu", i,
-                  info.shape.nz, info.shape.nt);
-        cr_expect(cases[i].nt == 1 || !vf_info_takes_pages_as_planes(&info), "case %zu", i);
-    }
-}
-
-/* Of 3 or 4 planes tifffile makes the samples of colours, unless told otherwise. */
-Test(io_imagej, arrays_whose_planes_are_samples)
-{
-    static const struct {
-        const char *description, *words; /* NULL: samples are what they seem to be */
-    } cases[] = {{"{\"shape\": [3, 5, 6], \"axes\": \"ZYX\"}", "are planes along z"},
-                 {"{\"shape\": [2, 3, 5, 6], \"axes\": \"TZYX\"}", "metadata={'axes': 'TZYX'}"},
-                 {"{\"shape\": [2, 3, 5, 6], \"axes\": \"ZTYX\"}", "are time points"},
-                 {"{\"shape\": [3, 5, 6], \"axes\": \"CYX\"}", NULL},
-                 {"{\"shape\": [2, 5, 6, 3], \"axes\": \"ZYXS\"}", NULL},
-                 {"{\"shape\": [3, 5, 6], \"axes\": \"YX", NULL},
-                 {"{\"shape\": [3, 5, 6]}", NULL}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        tiff_sample_write(sample_path("in.tif"), &(struct tiff_sample){.type = VF_U16,
-                                                                       .nx = 6,
-                                                                       .ny = 5,
-                                                                       .pages = 2,
-                                                                       .samples = 3,
-                                                                       .description = cases[i].description});
-        if (cases[i].words == NULL)
-            cr_expect_eq(info_of(sample_path("in.tif")).shape.nc, 3, "case %zu", i);
-        else
-            cr_expect_not_null(strstr(sample_refusal(sample_path("in.tif")), cases[i].words), "case %zu", i);
-    }
-}
-
-/* Of another type or number of channels a result is not the array that the description states, so that
- * ImageJ's says what its pages are. */
-Test(io_imagej, results_of_arrays_along_time)
-{
-    static const struct {
-        enum vf_type type;
-        size_t outputs;
-        enum vf_metadata metadata;
-    } cases[] = {{VF_U16, 1, VF_META_PLAIN}, {VF_F32, 1, VF_META_IMAGEJ}, {VF_U16, 3, VF_META_IMAGEJ}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct vf_reader *reader;
-        struct vf_volume input, output;
-        struct vf_info result;
-        struct vf_error error;
-        write_stack("{\"shape\": [3, 4, 5, 6], \"axes\": \"TZYX\"}", 12);
-        sample_read(sample_path("in.tif"), &reader, &input);
-        vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, cases[i].type, cases[i].outputs, &result);
-        cr_expect_eq(result.metadata, cases[i].metadata);
-        cr_assert_eq(vf_volume_alloc(&output, result.type, &result.shape, "result", &error), VF_OK);
-        sample_write_volume(sample_path("out.tif"), &result, &output, &(struct vf_output_options){0});
-        const struct vf_info info = info_of(sample_path("out.tif"));
-        cr_expect(info.shape.nt == 3 && info.shape.nz == 4 && info.shape.nc == cases[i].outputs);
-        vf_volume_free(&output);
-        vf_volume_free(&input);
-        vf_reader_close(reader);
-    }
-}
-
-/* Samples of a page that are planes of their own come side by side in a result, which is not the array
- * either: its channels have pages of their own, unless they are colours that ImageJ has. */
-Test(io_imagej, results_of_separate_planes_along_time)
-{
-    static const struct {
-        enum vf_type type;
-        uint16_t samples, photometric;
-        size_t page_channels;
-    } cases[] = {{VF_U8, 2, PHOTOMETRIC_MINISBLACK, 1},
-                 {VF_F32, 3, PHOTOMETRIC_RGB, 1},
-                 {VF_U16, 3, PHOTOMETRIC_RGB, 3},
-                 {VF_U8, 4, PHOTOMETRIC_RGB, 4}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct vf_reader *reader;
-        struct vf_volume input, output;
-        char description[80];
-        snprintf(description, sizeof description, "{\"shape\": [4, %u, 5, 6], \"axes\": \"TCYX\"}",
-                 cases[i].samples);
-        tiff_sample_write(sample_path("in.tif"), &(struct tiff_sample){.type = cases[i].type,
-                                                                       .nx = 6,
-                                                                       .ny = 5,
-                                                                       .pages = 4,
-                                                                       .samples = cases[i].samples,
-                                                                       .photometric = cases[i].photometric,
-                                                                       .separate = true,
-                                                                       .description = description});
-        sample_copy(sample_path("in.tif"), sample_path("out.tif"), VF_COMPRESS_AS_INPUT);
-        sample_read(sample_path("in.tif"), &reader, &input);
-        vf_reader_close(reader);
-        sample_read(sample_path("out.tif"), &reader, &output);
-        const struct vf_info *info = vf_reader_info(reader);
-        cr_expect(info->metadata == VF_META_IMAGEJ && info->shape.nt == 4 && info->shape.nz == 1, "case %zu",
-                  i);
-        cr_expect_eq(info->shape.nc, cases[i].samples, "case %zu", i);
-        cr_expect_eq(info->page_channels, cases[i].page_channels, "case %zu", i);
-        cr_expect_eq(info->has_alpha, cases[i].samples == 4, "case %zu", i);
-        size_t bytes;
-        cr_assert(vf_volume_bytes(input.type, &input.shape, &bytes));
-        cr_expect_arr_eq(input.data, output.data, bytes, "case %zu", i);
-        vf_reader_close(reader);
-        vf_volume_free(&output);
-        vf_volume_free(&input);
     }
 }
 
@@ -218,7 +85,7 @@ Test(io_imagej, shapes)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_stack(cases[i].description, (uint32_t)cases[i].pages);
-        const struct vf_info info = info_of(sample_path("in.tif"));
+        const struct vf_info info = sample_info(sample_path("in.tif"));
         cr_assert_eq(info.metadata, VF_META_IMAGEJ);
         cr_assert(
             info.shape.nc == cases[i].nc && info.shape.nz == cases[i].nz && info.shape.nt == cases[i].nt,
@@ -314,7 +181,7 @@ Test(io_imagej, spacing)
         resolution[1] = cases[i].y;
         resolution_unit = cases[i].unit;
         write_stack(cases[i].description, 2);
-        const struct vf_info info = info_of(sample_path("in.tif"));
+        const struct vf_info info = sample_info(sample_path("in.tif"));
         cr_assert_str_eq(info.unit, cases[i].name, "case %zu: %s", i, info.unit);
         for (int axis = 0; axis < 3; axis++) {
             cr_assert_eq(info.spacing_known[axis], cases[i].known[axis], "case %zu axis %d", i, axis);
@@ -376,7 +243,7 @@ Test(io_imagej, description_of_a_result)
                      "ImageJ=1.53t\nimages=24\nchannels=6\nslices=4\nhyperstack=true\nmode=grayscale\n"
                      "unit=micron\nspacing=2.0\nloop=false\nmy=own\n",
                      "%s", text);
-    const struct vf_info info = info_of(sample_path("out.tif"));
+    const struct vf_info info = sample_info(sample_path("out.tif"));
     cr_assert(info.shape.nc == 6 && info.shape.nz == 4 && info.page_channels == 1 && info.page_count == 24);
     cr_assert(info.big_endian && info.spacing_known[0] && info.spacing[0] == 0.25 && info.spacing[2] == 2);
     text = describe_result(VF_U16, 1, 7.5);
@@ -385,7 +252,7 @@ Test(io_imagej, description_of_a_result)
         "ImageJ=1.53t\nimages=4\nslices=4\nunit=micron\nspacing=7.5\nloop=false\nmin=3.0\nmax=99.0\n"
         "my=own\n",
         "%s", text);
-    cr_assert_eq(info_of(sample_path("out.tif")).spacing[2], 7.5);
+    cr_assert_eq(sample_info(sample_path("out.tif")).spacing[2], 7.5);
 }
 
 Test(io_imagej, hyperstack_keeps_its_shape)
@@ -412,13 +279,13 @@ Test(io_imagej, rgb_pages)
                                             .pages = 4,
                                             .samples = 3,
                                             .description = "ImageJ=1.53t\nimages=4\nslices=4\n"});
-    const struct vf_info in = info_of(sample_path("in.tif"));
+    const struct vf_info in = sample_info(sample_path("in.tif"));
     cr_assert(in.shape.nc == 3 && in.page_channels == 3 && in.shape.nz == 4);
     describe_result(VF_U8, 1, 0);
-    const struct vf_info same = info_of(sample_path("out.tif"));
+    const struct vf_info same = sample_info(sample_path("out.tif"));
     cr_assert(same.rgb && same.page_channels == 3 && same.page_count == 4);
     describe_result(VF_F32, 2, 0);
-    const struct vf_info tensor = info_of(sample_path("out.tif"));
+    const struct vf_info tensor = sample_info(sample_path("out.tif"));
     cr_assert(!tensor.rgb && tensor.shape.nc == 6 && tensor.page_channels == 1 && tensor.page_count == 24);
 }
 
@@ -434,7 +301,7 @@ Test(io_imagej, rgb_pages_whose_colours_are_counted)
                               .samples = 3,
                               .description =
                                   "ImageJ=\nhyperstack=true\nimages=36\nchannels=6\nslices=3\nframes=2"});
-    const struct vf_info in = info_of(sample_path("in.tif"));
+    const struct vf_info in = sample_info(sample_path("in.tif"));
     cr_assert(in.shape.nc == 6 && in.shape.nz == 3 && in.shape.nt == 2 && in.note[0] == '\0', "%s", in.note);
 }
 
@@ -578,20 +445,6 @@ Test(io_imagej, time_between_frames)
     cr_expect_str_eq(lost(VF_FORMAT_MRC, VF_U16, 1), "the time between frames");
     write_stack("ImageJ=1.53t\nimages=4\nslices=4\nfinterval=2.5\n", 4);
     cr_expect_str_eq(lost(VF_FORMAT_MRC, VF_U16, 1), "");
-}
-
-/* What a program wrote beside the shape in tifffile's note goes with it. */
-Test(io_imagej, description_of_an_array)
-{
-    write_stack("{\"shape\": [4, 5, 6], \"axes\": \"ZYX\", \"exposure\": 0.5}", 4);
-    cr_expect_str_eq(lost(VF_FORMAT_TIFF, VF_U16, 1), "");
-    cr_expect_str_eq(lost(VF_FORMAT_TIFF, VF_F32, 1), "descriptions");
-    write_stack("{\"shape\": [4, 5, 6], \"axes\": \"TYX\", \"exposure\": 0.5}", 4);
-    cr_expect_str_eq(lost(VF_FORMAT_TIFF, VF_F32, 1), "descriptions");
-    write_stack("{\"shape\": [4, 5, 6], \"axes\": \"ZYX\"}", 4);
-    cr_expect_str_eq(lost(VF_FORMAT_TIFF, VF_F32, 1), "");
-    write_stack("{\"shape\": [4, 5, 6], \"axes\": \"ZYX\", \"truncated\": true}", 4);
-    cr_expect_str_eq(lost(VF_FORMAT_TIFF, VF_F32, 1), "");
 }
 
 /* A gradient's numbers are no intensities, whatever its type. */

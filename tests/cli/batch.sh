@@ -74,6 +74,9 @@ test_same_output_names() {
     expect 2 -f gaussian --out-dir d a/x.png b/x.png
     says "'a/x.png' and 'b/x.png' would both be written to 'd/x.png'"
     [ ! -e d ]
+    expect 2 -f gaussian --out-dir d a/x.png a/x.png
+    says "'a/x.png' and 'a/x.png' are the same file; name it once"
+    [ ! -e d ]
     expect 2 -f gaussian --out-dir d --tree a ./a
     says "'a/x.png' and './a/x.png' are the same file; name it once"
     [ ! -e d ]
