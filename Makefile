@@ -40,7 +40,7 @@ ifeq ($(package_libs),)
 package_libs := -ltiff -lpng -lexpat -lz
 endif
 
-DEFINES = -D_GNU_SOURCE $(if $(is_x86),-DVF_X86_LEVELS=$(words $(filter-out baseline,$(levels))))
+DEFINES = -D_GNU_SOURCE $(patsubst %,-DVF_HAS_%,$(filter-out baseline,$(levels)))
 INCLUDES := -I. -Isrc -I$(BUILD)/gen $(package_cflags)
 clang_language := $(if $(is_clang),-Wno-unknown-warning-option -Wno-unknown-pragmas -Wno-pass-failed)
 LANGUAGE := -std=c11 -fopenmp $(clang_language)
@@ -53,10 +53,10 @@ LIBS = $(package_libs) -ldl -lm $(LDLIBS)
 # Three sources are compiled several times over; every other file of these directories once.
 variants := f32_2d f32_3d f64_2d f64_3d
 integer_variants := u8_2d u8_3d i8_2d i8_3d u16_2d u16_3d i16_2d i16_3d
-# With sanitizers, whose programs are for this machine, a level that it lacks is left out.
+# Programs with sanitizers are for this machine, and have its best level.
 sanitized := $(filter -fsanitize%,$(CFLAGS))
-levels := baseline $(if $(is_x86),v3 \
-    $(if $(sanitized),$(if $(shell grep -w -m 1 avx512bw /proc/cpuinfo 2>/dev/null),v4),v4))
+best_level = $(if $(shell grep -w -m 1 avx512bw /proc/cpuinfo 2>/dev/null),v4,v3)
+levels := baseline $(if $(is_x86),$(if $(sanitized),$(best_level),v3 v4))
 # SSE2 moves are enough: gcc 12 takes MMX registers for some, which x87 arithmetic, long double, then finds in use.
 # Elsewhere gcc 12 parts the ways of a body that chooses by one condition several times, which is then not vectorised.
 flags_baseline := $(if $(is_x86),-mno-mmx,$(if $(is_clang),,-fno-thread-jumps))
@@ -157,11 +157,12 @@ $(integer_row_objects): $(BUILD)/kernels/cpu_rows_%.o: kernels/cpu_rows_integer.
 $(row_objects): private override CFLAGS := $(CFLAGS:-g=-g1)
 
 # Sanitizers take long: of the levels, which differ in the width of vectors and in a few instructions, the best has
-# them, and of images the baseline, less the checks whose faults AddressSanitizer sees, a third of the time. The
-# reference, which has them likewise, does not call the C library for each multiply-add.
+# them, but for volumes in double, whose code is float32's, and of images the baseline, less the checks whose faults
+# AddressSanitizer sees, a third of the time. The reference, which has them likewise, does not call the C library for
+# each multiply-add.
 left_to_asan := -fno-sanitize=null -fno-sanitize=object-size -fno-sanitize=pointer-overflow
 ifneq ($(sanitized),)
-sanitized_rows := $(filter %_2d_baseline.o %_$(lastword $(levels)).o,$(row_objects))
+sanitized_rows := $(filter %_2d_baseline.o %_$(lastword $(levels)).o,$(filter-out %_f64_3d_$(lastword $(levels)).o,$(row_objects)))
 $(sanitized_rows): private override CFLAGS += $(left_to_asan)
 $(cell_objects): private override CFLAGS += $(left_to_asan) \
     $(if $(is_x86),$(if $(shell grep -w -m 1 fma /proc/cpuinfo 2>/dev/null),-mfma))
@@ -269,10 +270,11 @@ on_fake_cuda = LD_LIBRARY_PATH='$(abspath $(dir $(fake_cuda)))' VOLFILTER_CACHE=
 # Results do not depend on the order of threads, nor on when work is done that nothing waits for; these set both
 # themselves, or launch little.
 with_orders_of_their_own := @(cuda_failures|cuda_device|fake_cuda|fake_driver|precompiled)/*|cuda_reduce/failures
-# Criterion runs a process for each processor; threads that spin while they wait would take turns with the others.
+# Criterion runs a process for each processor, here one more, since some wait for the clock; threads that spin while they
+# wait would take turns with the others.
 run-tests: export OMP_WAIT_POLICY = passive
 run-tests: $(BUILD)/unit-tests $(BUILD)/cuda-tests $(fake_cuda) $(BUILD)/bench-gpu $(BUILD)/volfilter
-	$(BUILD)/unit-tests
+	$(BUILD)/unit-tests --jobs $(shell expr $$(nproc) + 1)
 	rm -rf $(BUILD)/cuda-cache
 	$(on_fake_cuda) $(BUILD)/cuda-tests
 	$(if $(CUDA_TESTS_SHARE),,$(on_fake_cuda) CUDA_TESTS_SHARE=6 FAKE_CUDA_ORDER=reverse FAKE_CUDA_LATE=1 \

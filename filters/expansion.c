@@ -345,11 +345,11 @@ enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct v
                            context->filter, param->name, sigma[axis], axis_name[axis], param->max);
         widest = sigma[axis] > widest ? sigma[axis] : widest;
     }
-    if (value->unit > VF_UNIT_VOXEL && widest > 0 && widest < VF_LEAST_SIGMA)
+    if (value->unit > VF_UNIT_VOXEL && widest > 0 && widest < param->least)
         return vf_fail(error, VF_USAGE,
                        "%s: %s is %.3g voxels, which reaches no neighbour; use %g voxels or more along some "
                        "axis, or 0 for no smoothing",
-                       context->filter, param->name, widest, VF_LEAST_SIGMA);
+                       context->filter, param->name, widest, param->least);
     return VF_OK;
 }
 

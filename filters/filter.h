@@ -36,6 +36,7 @@ struct vf_param {
     enum vf_param_kind kind;
     const char *initial; /* the default, as a user would write it; "" for none */
     double min, max;     /* bounds, both allowed, of a number, a count, each length in voxels, a threshold */
+    double least;        /* of lengths, in voxels: less on every axis does nothing; 0 where expand() tells */
     const char *unit;    /* "voxels", "x-voxels", "intensity" ...; "" for none */
     const char *choices; /* CHOICE: "a|b|c"; THRESHOLD: the words allowed: "auto|pN|Nsd" or "auto" */
     const char *help;    /* one line */
@@ -296,7 +297,7 @@ int vf_add_global(struct vf_expansion *e, const struct vf_global *global, struct
 /* A length parameter in voxels of each axis, into sigma[] (x, y, z). One bare number is in voxels of each
  * axis or, if `isotropic`, in voxels along x, and is divided by the aspect for the others: so it is in
  * filters that use tensors. A physical unit without a known spacing is a usage error, and so is
- * a length in one that is not 0 but below VF_LEAST_SIGMA on every axis: it would do nothing, and its unit is
+ * a length in one that is not 0 but below param->least on every axis: it would do nothing, and its unit is
  * more likely wrong. */
 enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct vf_value *value,
                                     const struct vf_context *context, bool isotropic, double sigma[3],

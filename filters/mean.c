@@ -7,10 +7,14 @@
 enum { RADIUS };
 
 static const struct vf_param params[] = {
-    [RADIUS] = VF_PARAM_WIDTH("radius", "1",
-                              "voxels from the centre to each side of the box, " VF_ONE_OR_EACH
-                              ": the box is 2r + 1 wide, and 0 leaves an axis unchanged; lengths with a unit "
-                              "are rounded to whole voxels"),
+    [RADIUS] = {.name = "radius",
+                .kind = VF_PARAM_LENGTHS,
+                .initial = "1",
+                .max = VF_MOST_WIDTH,
+                .unit = "voxels",
+                .help = "voxels from the centre to each side of the box, " VF_ONE_OR_EACH
+                        ": the box is 2r + 1 wide, and 0 leaves an axis unchanged; lengths with a unit "
+                        "are rounded to whole voxels"},
 };
 
 /* A number of voxels is meant as it stands; a length is rounded, and must average something. */

@@ -7,11 +7,11 @@
 /* In voxels. */
 #define VF_MOST_WIDTH 1000
 
-/* A width: with its name, its unit and its help. */
-#define VF_PARAM_WIDTH_IN(measure, called, value, text)                                                    \
-    {                                                                                                      \
-        .name = called, .kind = VF_PARAM_LENGTHS, .initial = value, .max = VF_MOST_WIDTH, .unit = measure, \
-        .help = text                                                                                       \
+/* The width of a Gaussian: with its name, its unit and its help. */
+#define VF_PARAM_WIDTH_IN(measure, called, value, text)                                   \
+    {                                                                                     \
+        .name = called, .kind = VF_PARAM_LENGTHS, .initial = value, .max = VF_MOST_WIDTH, \
+        .least = VF_LEAST_SIGMA, .unit = measure, .help = text                            \
     }
 #define VF_ONE_OR_EACH "one value for all axes or one each for x, y and z"
 #define VF_PARAM_WIDTH(called, value, text) VF_PARAM_WIDTH_IN("voxels", called, value, text)

@@ -25,38 +25,38 @@
     }
 
 VF_DECLARE_ALL(baseline)
-#ifdef VF_X86_LEVELS
+#ifdef VF_HAS_v3
 VF_DECLARE_ALL(v3)
-#if VF_X86_LEVELS > 1
-VF_DECLARE_ALL(v4)
 #endif
+#ifdef VF_HAS_v4
+VF_DECLARE_ALL(v4)
 #endif
 
 /* Slowest first. */
 static const struct vf_rows *const levels[][VF_TYPE_COUNT][2] = {
     VF_LEVEL_TABLES(baseline),
-#ifdef VF_X86_LEVELS
+#ifdef VF_HAS_v3
     VF_LEVEL_TABLES(v3),
-#if VF_X86_LEVELS > 1
-    VF_LEVEL_TABLES(v4),
 #endif
+#ifdef VF_HAS_v4
+    VF_LEVEL_TABLES(v4),
 #endif
 };
 
-static bool processor_runs(size_t level)
+static bool processor_runs(const char *level)
 {
-#ifdef VF_X86_LEVELS
+#ifdef __x86_64__
     __builtin_cpu_init();
     bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
               __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-    if (level == 1)
+    if (strcmp(level, "v3") == 0)
         return v3;
-    if (level == 2)
+    if (strcmp(level, "v4") == 0)
         return v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                __builtin_cpu_supports("avx512vl");
 #endif
-    return level == 0;
+    return strcmp(level, "baseline") == 0;
 }
 
 const struct vf_rows *vf_rows_choose(int dim, enum vf_type cell)
@@ -64,10 +64,11 @@ const struct vf_rows *vf_rows_choose(int dim, enum vf_type cell)
     const char *forced = getenv("VOLFILTER_ISA");
     size_t best = 0;
     for (size_t level = 0; level < sizeof levels / sizeof levels[0]; level++) {
-        if (!processor_runs(level))
+        const char *name = levels[level][cell][0]->level;
+        if (!processor_runs(name))
             continue;
         best = level;
-        if (forced != NULL && strcmp(forced, levels[level][cell][0]->level) == 0)
+        if (forced != NULL && strcmp(forced, name) == 0)
             break;
     }
     return levels[best][cell][dim - 2];
@@ -80,7 +81,7 @@ const char *vf_rows_level(void)
 
 bool vf_rows_stream_planes(const struct vf_rows *rows)
 {
-#ifdef VF_X86_LEVELS
+#ifdef __x86_64__
     __builtin_cpu_init();
     return rows->whole_lines || !__builtin_cpu_is("amd");
 #else

@@ -143,7 +143,7 @@ void *vf_alloc(size_t count, size_t size, const char *what, struct vf_error *err
     }
     if (base == NULL) {
         vf_fail(error, VF_FAILED, "%s: cannot allocate %.1f MiB; free some memory or filter a smaller piece",
-                what, (double)bytes / (1 << 20));
+                what, vf_mib((double)bytes));
         return NULL;
     }
     char *block = (char *)base + before;

@@ -18,7 +18,7 @@ static size_t told_or(int name, size_t otherwise)
  * Others of Intel's were not measured. */
 static bool is_mesh(void)
 {
-#ifdef VF_X86_LEVELS
+#ifdef __x86_64__
     __builtin_cpu_init();
     return __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512f");
 #else

@@ -13,6 +13,7 @@
 #include <zlib.h>
 
 #include "alloc.h"
+#include "descriptor.h"
 
 /* What an entry's file begins with; the thing follows, and nothing after it. Numbers are the machine's own: a
  * folder is not carried to another, and a foreign version number is none of ours. */
@@ -121,17 +122,7 @@ void vf_cache_key_digest(const struct vf_cache_key *key, uint8_t digest[VF_SHA25
 
 static bool read_all(int fd, void *to, size_t bytes)
 {
-    char *at = to;
-    while (bytes > 0) {
-        const ssize_t got = read(fd, at, bytes);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return false;
-        at += got;
-        bytes -= (size_t)got;
-    }
-    return true;
+    return vf_read_up_to(fd, to, bytes, true) == (ssize_t)bytes;
 }
 
 static uint32_t checksum(const struct header *header, const void *data)
@@ -346,21 +337,6 @@ void vf_cache_measure(const struct vf_cache *cache, int *entries, size_t *bytes)
 
 /* ---- writing ---- */
 
-static bool write_all(int fd, const void *data, size_t bytes)
-{
-    const char *at = data;
-    while (bytes > 0) {
-        const ssize_t written = write(fd, at, bytes);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        at += written;
-        bytes -= (size_t)written;
-    }
-    return true;
-}
-
 /* Under another name first: whoever looks meanwhile, and whoever else writes it, sees a whole entry or none.
  */
 static bool write_entry(int folder, const char *name, const struct header *header, const void *data)
@@ -373,7 +349,8 @@ static bool write_entry(int folder, const char *name, const struct header *heade
     const int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return false;
-    bool written = write_all(fd, header, sizeof *header) && write_all(fd, data, (size_t)header->bytes);
+    bool written =
+        vf_write_all(fd, header, sizeof *header, true) && vf_write_all(fd, data, (size_t)header->bytes, true);
     written = close(fd) == 0 && written;
     if (written && renameat(folder, temporary, folder, name) == 0)
         return true;

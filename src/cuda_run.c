@@ -4,6 +4,7 @@
 
 #include "cuda_memory.h"
 #include "cuda_reduce.h"
+#include "size.h"
 
 /* Of free device memory: what is asked for; the rest is the driver's. */
 #define MEMORY_SHARE 0.92
@@ -225,7 +226,7 @@ static enum vf_status run_image(struct vf_cuda_sweep *sweep, ptrdiff_t image, st
                 }
                 sweep->cuda->is_full = vf_cuda_job_is_resident(job);
                 status = vf_fail(error, VF_DEVICE, "not enough memory on %s: %.1f MiB for each of %td planes",
-                                 sweep->cuda->gpu.name, (double)vf_cuda_sweep_plane_bytes(sweep) / (1 << 20),
+                                 sweep->cuda->gpu.name, vf_mib((double)vf_cuda_sweep_plane_bytes(sweep)),
                                  window.end - window.begin);
             }
         }

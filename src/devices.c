@@ -5,6 +5,7 @@
 
 #include "cuda_device.h"
 #include "json.h"
+#include "size.h"
 
 struct findings {
     struct vf_cuda_api cuda;
@@ -94,7 +95,7 @@ static void print_device(const struct findings *found, int ordinal, FILE *to)
     fprintf(to, "  capability    %d.%d%s\n", gpu.capability / 10, gpu.capability % 10,
             gpu.capability < VF_CUDA_LEAST_CAPABILITY ? ", too old to use" : "");
     fprintf(to, "  memory        %.1f GiB, %.1f MiB of L2\n", (double)gpu.memory / (1 << 30),
-            (double)gpu.l2 / (1 << 20));
+            vf_mib((double)gpu.l2));
     fprintf(to, "  bandwidth     %.0f GB/s, as reached by a copy\n", gpu.bandwidth / 1e9);
     fprintf(to, "  multiproc.    %d at %.2f GHz, each with %d threads, %d registers, %.0f KiB shared\n",
             gpu.multiprocessors, gpu.clock / 1e9, gpu.sm_threads, gpu.sm_registers,
@@ -134,13 +135,13 @@ static void print_text(const struct findings *found, FILE *to)
         fprintf(to, "cache     %s is not used: %s\n", found->cache.path, found->cache_fault);
     else if (found->cache.path[0] != '\0')
         fprintf(to, "cache     %s, %d entries, %.1f of %.0f MiB\n", found->cache.path, found->cache_entries,
-                (double)found->cache_bytes / (1 << 20), (double)found->cache.bound / (1 << 20));
+                vf_mib((double)found->cache_bytes), vf_mib((double)found->cache.bound));
     else
         fprintf(to, "cache     none: VOLFILTER_CACHE is empty, or HOME is not set\n");
     if (found->has_precompiled)
         fprintf(to, "shipped   %s, %d kernels, %.1f MiB, used where there is no compiler\n",
                 found->precompiled.folder.path, found->precompiled_kernels,
-                (double)found->precompiled_bytes / (1 << 20));
+                vf_mib((double)found->precompiled_bytes));
     else
         fprintf(to, "shipped   no kernels ('make precompiled' builds them)\n");
     for (int i = 0; i < found->device_count; i++)

@@ -6,15 +6,11 @@
 
 #include "alloc.h"
 #include "kernels/cpu_rows.h"
+#include "size.h"
 
 static const char *plural(int count)
 {
     return count == 1 ? "" : "s";
-}
-
-static double mib(size_t bytes)
-{
-    return (double)bytes / (1 << 20);
 }
 
 /* Bytes that a run reads and writes in memory, all channels: every source and sink once. */
@@ -169,7 +165,7 @@ static void print_sweeps(const struct vf_plan *plan, const struct vf_run *run, F
     print_tile(plan, tiling->cut > 0 ? "" : " tile", tiling->tile, to);
     if (tiling->cut > 0)
         fprintf(to, " from there on, alternating every %td planes", tiling->block);
-    fprintf(to, ", %.1f MiB of workspace\n", mib(run->work_bytes));
+    fprintf(to, ", %.1f MiB of workspace\n", vf_mib((double)run->work_bytes));
 }
 
 /* How many of the run's kernels from number `first` on come again right after, and how often they come in
@@ -265,7 +261,8 @@ static void print_runs(const struct vf_explained *x, int first, FILE *to)
         print_sweeps(plan, run, to);
     print_launches(plan, run, to);
     fprintf(to, "    %s %.1f MiB in and %.1f MiB out; predicted %.3f s\n",
-            first == last ? "moves" : "in all they move", mib(reads), mib(writes), seconds);
+            first == last ? "moves" : "in all they move", vf_mib((double)reads), vf_mib((double)writes),
+            seconds);
 }
 
 static void print_file(const char *what, const char *name, const struct vf_info *info, FILE *to)
@@ -330,9 +327,10 @@ void vf_explain(const struct vf_explained *x, FILE *to)
     else
         fprintf(to,
                 "the whole image %s held in memory, with %.1f MiB between runs and %.1f MiB of workspace\n",
-                x->memory > x->memory_limit ? "would have to be" : "is", mib(plan->between_bytes),
-                mib(plan->work_bytes));
-    fprintf(to, "memory %.1f MiB predicted peak, limit %.1f MiB\n", mib(x->memory), mib(x->memory_limit));
+                x->memory > x->memory_limit ? "would have to be" : "is", vf_mib((double)plan->between_bytes),
+                vf_mib((double)plan->work_bytes));
+    fprintf(to, "memory %.1f MiB predicted peak, limit %.1f MiB\n", vf_mib((double)x->memory),
+            vf_mib((double)x->memory_limit));
     if (x->compile_seconds > 0)
         fprintf(to, "kernels that the cache lacks are compiled first: about %.1f s, once\n",
                 x->compile_seconds);

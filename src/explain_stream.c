@@ -2,10 +2,7 @@
  * written. */
 #include "explain.h"
 
-static double mib(double bytes)
-{
-    return bytes / (1 << 20);
-}
+#include "size.h"
 
 /* Planes that a pass keeps from slab to slab: what its runs reach, each on both sides. */
 static ptrdiff_t kept_planes(const struct vf_stream_plan *stream, const struct vf_plan *plan,
@@ -46,7 +43,7 @@ static void print_pass(const struct vf_explained *x, int p, FILE *to)
             : pass->to_file ? " to the result"
                             : " to a temporary file",
             pass->slab, x->plan->by_rows ? "row" : "plane", pass->slab == 1 ? "" : "s",
-            kept_planes(x->stream, x->plan, pass), mib(pass->bytes));
+            kept_planes(x->stream, x->plan, pass), vf_mib(pass->bytes));
 }
 
 void vf_explain_stream(const struct vf_explained *x, FILE *to)
@@ -57,9 +54,10 @@ void vf_explain_stream(const struct vf_explained *x, FILE *to)
             s->pass_count, s->pass_count == 1 ? "" : "es", s->seconds);
     for (int p = 0; p < s->pass_count; p++)
         print_pass(x, p, to);
-    fprintf(to, "  reads %.1f MiB and writes %.1f MiB in all", mib(s->read_bytes), mib(s->written_bytes));
+    fprintf(to, "  reads %.1f MiB and writes %.1f MiB in all", vf_mib(s->read_bytes),
+            vf_mib(s->written_bytes));
     if (s->temporary_bytes > 0)
-        fprintf(to, ", with %.1f MiB of disk for temporary files", mib(s->temporary_bytes));
+        fprintf(to, ", with %.1f MiB of disk for temporary files", vf_mib(s->temporary_bytes));
     fprintf(to, "\n");
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "descriptor.h"
 #include "interrupt.h"
 #include "io_codec.h"
 
@@ -173,16 +174,10 @@ static enum vf_status read_head(struct vf_reader *reader, char head[HEAD_BYTES],
                                 struct vf_error *error)
 {
     memset(head, 0, HEAD_BYTES);
-    for (*bytes = 0; *bytes < HEAD_BYTES;) {
-        const ssize_t got = read(reader->fd, head + *bytes, HEAD_BYTES - *bytes);
-        if (got < 0 && errno == EINTR && !vf_interrupted)
-            continue;
-        if (got < 0)
-            return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
-        if (got == 0)
-            break;
-        *bytes += (size_t)got;
-    }
+    const ssize_t got = vf_read_up_to(reader->fd, head, HEAD_BYTES, false);
+    if (got < 0)
+        return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
+    *bytes = (size_t)got;
     return *bytes > 0 ? VF_OK : vf_fail(error, VF_FAILED, "is empty");
 }
 
@@ -195,7 +190,7 @@ static enum vf_status spool(struct vf_reader *reader, const char *head, size_t b
     if (status == VF_OK && (!vf_write_at(spooled, head, bytes, 0) || lseek(spooled, 0, SEEK_END) < 0))
         status = vf_fail(error, VF_FAILED, "cannot write %s: %s", copy, strerror(errno));
     if (status == VF_OK)
-        status = vf_copy_descriptor(reader->fd, "its data", spooled, copy, error);
+        status = vf_copy_descriptor(reader->fd, "its data", spooled, copy, false, error);
     close(reader->fd);
     reader->fd = spooled;
     return status;

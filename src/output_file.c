@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "descriptor.h"
 #include "interrupt.h"
+#include "size.h"
 
 struct vf_output_file {
     int fd;
@@ -65,81 +67,6 @@ void vf_output_file_remove_all(void)
     for (size_t slot = 0; slot < sizeof live / sizeof *live; slot++)
         if (atomic_load(&live[slot].state) == SLOT_LIVE)
             unlinkat(live[slot].directory, live[slot].name, 0);
-}
-
-static const char *spool_directory(void)
-{
-    const char *directory = getenv("TMPDIR");
-    return directory == NULL || directory[0] == '\0' ? "/tmp" : directory;
-}
-
-static int nameless_in(const char *directory, const char *remedy, struct vf_error *error)
-{
-    int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        return fd;
-    char path[PATH_MAX]; /* file systems without O_TMPFILE */
-    if (snprintf(path, sizeof path, "%s/volfilter-XXXXXX", directory) < (int)sizeof path) {
-        fd = mkostemp(path, O_CLOEXEC);
-        if (fd >= 0)
-            unlink(path);
-    } else {
-        errno = ENAMETOOLONG;
-    }
-    if (fd < 0)
-        vf_fail(error, VF_FAILED, "cannot create a temporary file in %s: %s%s", directory, strerror(errno),
-                remedy);
-    return fd;
-}
-
-int vf_nameless_file(struct vf_error *error)
-{
-    return nameless_in(spool_directory(), "; set TMPDIR to a directory with enough space", error);
-}
-
-static enum vf_status write_all(int fd, const char *data, size_t bytes, bool outlasts_signal)
-{
-    while (bytes > 0) {
-        const ssize_t written = write(fd, data, bytes);
-        const bool stopped = vf_interrupted && !outlasts_signal;
-        if (written < 0 && errno == EINTR && !stopped)
-            continue;
-        if (written <= 0 || stopped)
-            return VF_FAILED;
-        data += written;
-        bytes -= (size_t)written;
-    }
-    return VF_OK;
-}
-
-static enum vf_status copy_descriptor(int from, const char *from_name, int to, const char *to_name,
-                                      bool outlasts_signal, struct vf_error *error)
-{
-    enum { BLOCK = 1 << 18 };
-    char *block = vf_alloc(BLOCK, 1, "copy buffer", error);
-    enum vf_status status = block == NULL ? VF_FAILED : VF_OK;
-    while (status == VF_OK) {
-        const ssize_t got = read(from, block, BLOCK);
-        const bool stopped = vf_interrupted && !outlasts_signal;
-        if (got < 0 && errno == EINTR && !stopped)
-            continue;
-        if (got == 0)
-            break;
-        if (stopped)
-            status = vf_fail(error, VF_INTERRUPTED, "interrupted");
-        else if (got < 0)
-            status = vf_fail(error, VF_FAILED, "cannot read %s: %s", from_name, strerror(errno));
-        else if (write_all(to, block, (size_t)got, outlasts_signal) != VF_OK)
-            status = vf_fail(error, VF_FAILED, "cannot write %s: %s", to_name, strerror(errno));
-    }
-    vf_free(block);
-    return status;
-}
-
-enum vf_status vf_copy_descriptor(int from, const char *from_name, int to, const char *to_name,
-                                  struct vf_error *error)
-{
-    return copy_descriptor(from, from_name, to, to_name, false, error);
 }
 
 /* The directory part of `path`, slash included; "" for a bare name. */
@@ -320,7 +247,7 @@ static bool find_directory(const char *path, char directory[PATH_MAX])
 int vf_nameless_file_beside(const char *path, struct vf_error *error)
 {
     char directory[PATH_MAX];
-    return find_directory(path, directory) ? nameless_in(directory, "", error) : vf_nameless_file(error);
+    return find_directory(path, directory) ? vf_nameless_file_in(directory, error) : vf_nameless_file(error);
 }
 
 /* Of a directory that is still to be made, what it will lie in tells. NULL: nothing does. */
@@ -337,20 +264,20 @@ static const char *find_room(char *directory, double *room)
 enum vf_status vf_output_room(const char *path, const char *what, double bytes, double temporary,
                               struct vf_error *error)
 {
-    const double mib = 1 << 20, needed = bytes + temporary;
+    const double needed = bytes + temporary;
     char directory[PATH_MAX];
     double room;
     const bool spooled = !find_directory(path, directory);
     if (spooled)
-        snprintf(directory, sizeof directory, "%s", spool_directory());
+        snprintf(directory, sizeof directory, "%s", vf_spool_directory());
     const char *there = find_room(directory, &room);
     if (there == NULL || needed <= room)
         return VF_OK;
     char part[80] = "";
     if (temporary > 0)
-        snprintf(part, sizeof part, " (%.1f MiB of it for temporary files)", temporary / mib);
+        snprintf(part, sizeof part, " (%.1f MiB of it for temporary files)", vf_mib(temporary));
     return vf_fail(error, VF_FAILED, "%s %.1f MiB of disk space%s, but %.900s has %.1f MiB; free some%s",
-                   what, needed / mib, part, there, room / mib,
+                   what, vf_mib(needed), part, there, vf_mib(room),
                    spooled ? ", or set TMPDIR to a directory with enough space" : "");
 }
 
@@ -468,8 +395,8 @@ static enum vf_status name_nameless(struct vf_output_file *file, struct vf_error
     if (status == VF_OK && (lseek(nameless, 0, SEEK_SET) != 0 || fstat(nameless, &about) != 0))
         status = vf_fail(error, VF_FAILED, "cannot read the output back: %s", strerror(errno));
     if (status == VF_OK)
-        status = copy_descriptor(nameless, "the output back", file->fd, "the output", file->outlasts_signal,
-                                 error);
+        status = vf_copy_descriptor(nameless, "the output back", file->fd, "the output",
+                                    file->outlasts_signal, error);
     if (status == VF_OK)
         status = keep_owner_and_mode(file->fd, &about, error);
     close(nameless);
@@ -515,8 +442,8 @@ enum vf_status vf_output_file_finish(struct vf_output_file *file, bool sync, str
     if (lseek(file->fd, 0, SEEK_SET) != 0)
         status = vf_fail(error, VF_FAILED, "cannot read the output back: %s", strerror(errno));
     if (status == VF_OK)
-        status = copy_descriptor(file->fd, "the output back", file->copy_to, "the output",
-                                 file->outlasts_signal, error);
+        status = vf_copy_descriptor(file->fd, "the output back", file->copy_to, "the output",
+                                    file->outlasts_signal, error);
     const int fd = file->copy_to;
     file->copy_to = -1;
     if (close(fd) != 0 && errno != EINTR && status == VF_OK)

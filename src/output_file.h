@@ -41,11 +41,8 @@ void vf_output_file_close(struct vf_output_file *file);
  * (async-signal-safe), and for exit. */
 void vf_output_file_remove_all(void);
 
-/* A file without a name in $TMPDIR or /tmp, open for reading and writing, or -1 with a message. */
-int vf_nameless_file(struct vf_error *error);
-
-/* The same in the directory of the file that a write to `path` makes, or, where that is no regular file, in
- * $TMPDIR or /tmp. */
+/* A file without a name (descriptor.h) in the directory of the file that a write to `path` makes, or, where
+ * that is no regular file, in $TMPDIR or /tmp. */
 int vf_nameless_file_beside(const char *path, struct vf_error *error);
 
 /* Whether `what` ("the result needs") of `bytes` bytes, and temporary files of `temporary`, find room where
@@ -53,9 +50,5 @@ int vf_nameless_file_beside(const char *path, struct vf_error *error);
  * Where the file system does not say, they do. */
 enum vf_status vf_output_room(const char *path, const char *what, double bytes, double temporary,
                               struct vf_error *error);
-
-/* Copies `from`, from its present position to its end, to `to`; messages use the names. */
-enum vf_status vf_copy_descriptor(int from, const char *from_name, int to, const char *to_name,
-                                  struct vf_error *error);
 
 #endif

@@ -211,7 +211,7 @@ void vf_signals_install(void)
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
         sigaddset(&action.sa_mask, ending[i]);
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
-        if (ending[i] != SIGHUP || !is_ignored(SIGHUP))
+        if (ending[i] == SIGTERM || !is_ignored(ending[i]))
             sigaction(ending[i], &action, NULL);
     sigfillset(&end.sa_mask);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

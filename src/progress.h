@@ -49,11 +49,11 @@ void vf_progress_add(struct vf_progress_line *line, size_t count);
  * only. */
 void vf_progress_end(struct vf_progress_line *line);
 
-/* From now on SIGINT, SIGTERM and SIGHUP, unless nohup had it ignored, set vf_interrupted (interrupt.h); a
- * second one, 0.4 s without an end, or an alarm, removes the temporary files and leaves at once, with 128 and
- * the signal's number. SIGQUIT, SIGUSR1, SIGUSR2 and SIGXCPU end it as ever, but for the temporary files,
- * which are removed. SIGPIPE and SIGXFSZ are ignored, so that a closed pipe and a file's limit are errors
- * like others. */
+/* From now on SIGTERM and, unless they are ignored (by nohup; by a shell, of what is in the background),
+ * SIGINT and SIGHUP set vf_interrupted (interrupt.h); a second one, 0.4 s without an end, or an alarm,
+ * removes the temporary files and leaves at once, with 128 and the signal's number. SIGQUIT, SIGUSR1, SIGUSR2
+ * and SIGXCPU end it as ever, but for the temporary files, which are removed. SIGPIPE and SIGXFSZ are
+ * ignored, so that a closed pipe and a file's limit are errors like others. */
 void vf_signals_install(void);
 
 /* For a child process, whose parent's temporary files are not its own: the same signals end it at once. */

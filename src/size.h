@@ -19,6 +19,12 @@ static inline bool vf_size_add(size_t a, size_t b, size_t *sum)
     return !__builtin_add_overflow(a, b, sum);
 }
 
+/* For messages. */
+static inline double vf_mib(double bytes)
+{
+    return bytes / (1 << 20);
+}
+
 static inline ptrdiff_t vf_ceil_div(ptrdiff_t a, ptrdiff_t b)
 {
     return (a + b - 1) / b;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "descriptor.h"
 #include "number.h"
 #include "sha256.h"
 
@@ -28,21 +29,6 @@ struct table {
 };
 
 /* ---- the file's text ---- */
-
-static enum vf_status read_all(int fd, char *text, size_t bytes, size_t *got, struct vf_error *error)
-{
-    *got = 0;
-    while (*got < bytes) {
-        const ssize_t n = read(fd, text + *got, bytes - *got);
-        if (n < 0 && errno != EINTR)
-            return vf_fail(error, VF_USAGE, "cannot be read: %s", strerror(errno));
-        if (n == 0)
-            break;
-        *got += n > 0 ? (size_t)n : 0;
-    }
-    text[*got] = '\0';
-    return VF_OK;
-}
 
 /* Other bytes than those of text; those beyond ASCII may stand in comments. */
 static bool is_text(const char *text, size_t bytes)
@@ -93,8 +79,16 @@ static char *read_text(const char *path, enum vf_status *out, struct vf_error *e
     }
     VF_TRY(check_file(fd, &bytes, error));
     text = vf_alloc(bytes + 1, 1, "the text of weights", error);
-    status = text == NULL ? VF_FAILED : read_all(fd, text, bytes, &bytes, error);
-    if (status == VF_OK && !is_text(text, bytes))
+    if (text == NULL) {
+        status = VF_FAILED;
+        goto out;
+    }
+    const ssize_t got = vf_read_up_to(fd, text, bytes, true);
+    bytes = got < 0 ? 0 : (size_t)got;
+    text[bytes] = '\0';
+    if (got < 0)
+        status = vf_fail(error, VF_USAGE, "cannot be read: %s", strerror(errno));
+    else if (!is_text(text, bytes))
         status = vf_fail(error, VF_USAGE,
                          "is not plain text (an image, a spreadsheet or UTF-16?); write rows of numbers as "
                          "ASCII or UTF-8");

@@ -11,6 +11,7 @@
 #include "memory.h"
 #include "number.h"
 #include "output_file.h"
+#include "size.h"
 
 /* What the process will hold beside planes and work: threads, libraries' buffers, what the allocator keeps.
  */
@@ -448,7 +449,6 @@ out:
 
 static enum vf_status check_memory(const struct vf_work *w, struct vf_error *error)
 {
-    const double mib = 1 << 20;
     if (w->memory <= w->memory_limit)
         return VF_OK;
     if (w->least_bytes > 0 && w->least_bytes < (double)w->memory)
@@ -456,14 +456,14 @@ static enum vf_status check_memory(const struct vf_work *w, struct vf_error *err
             error, VF_FAILED,
             "the thinnest slab of this chain needs %.0f MiB, but %s %.1f MiB; raise --memory, or filter a "
             "smaller piece",
-            ceil(w->least_bytes / mib + 1), /* libraries take a little more or less from run to run */
+            ceil(vf_mib(w->least_bytes) + 1), /* libraries take a little more or less from run to run */
             w->options->memory > 0 ? "--memory allows" : "three quarters of free memory is",
-            (double)w->memory_limit / mib);
+            vf_mib((double)w->memory_limit));
     return vf_fail(error, VF_FAILED,
                    "this chain needs %.1f MiB for the image, its result and workspace, but %s %.1f MiB; %s",
-                   ceil((double)w->memory / mib * 10) / 10,
+                   ceil(vf_mib((double)w->memory) * 10) / 10,
                    w->options->memory > 0 ? "--memory allows" : "three quarters of free memory is",
-                   (double)w->memory_limit / mib,
+                   vf_mib((double)w->memory_limit),
                    w->options->memory > 0
                        ? "raise --memory, or filter a smaller piece"
                        : "filter a smaller piece, or raise --memory if swapping is acceptable");

@@ -93,9 +93,10 @@ Test(io_png_write, bands)
                 continue;
             struct vf_volume volume, back;
             struct vf_error error;
+            const ptrdiff_t sample = (ptrdiff_t)(channels[c] * vf_type_size(type));
             const struct vf_info info = {.format = VF_FORMAT_PNG,
                                          .type = type,
-                                         .shape = {1500, c == 0 ? 1777 : 1001, 1, channels[c], 1},
+                                         .shape = {1500, c == 0 ? 1777 : 1777 / sample, 1, channels[c], 1},
                                          .page_channels = channels[c],
                                          .page_count = 1,
                                          .rgb = channels[c] >= 3,

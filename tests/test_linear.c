@@ -312,6 +312,7 @@ Test(linear, usage)
                  "mean: radius=1.5 is not a whole number of voxels; the box is 2r + 1 wide: use 1 or 2");
     expect_usage("mean:radius=2x0.25x1vox", 3, "radius=0.25 is not a whole number of voxels");
     expect_usage("mean:radius=0.4um", 3, "radius is less than half a voxel on every axis");
+    expect_usage("mean:radius=0.1um", 3, "radius is less than half a voxel on every axis");
     expect_usage("mean:radius=1001", 3,
                  "radius=1001 is out of range; allowed: a length from 0 to 1000 voxels");
     expect_usage("mean:radius=2mm", 3, "radius is 2000 voxels along x; the maximum is 1000");

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "descriptor.h"
 #include "io_samples.h"
 #include "output_file.h"
 #include "progress.h"

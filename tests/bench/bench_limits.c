@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#ifdef VF_X86_LEVELS
+#ifdef __x86_64__
 #include <immintrin.h>
 #endif
 
@@ -28,7 +28,7 @@ const char *const bench_copy_name[BENCH_COPY_COUNT] = {"memcpy", "non-temporal"}
 
 static void copy_streaming(char *to, const char *from, size_t bytes)
 {
-#ifdef VF_X86_LEVELS
+#ifdef __x86_64__
     size_t whole = bytes / 64 * 64;
     for (size_t i = 0; i < whole; i += 64)
         for (size_t k = 0; k < 64; k += 16)
@@ -59,7 +59,7 @@ double bench_copy(enum bench_copy kind, void *to, const void *from, size_t bytes
 
 /* ---- arithmetic ---- */
 
-#ifdef VF_X86_LEVELS
+#ifdef __x86_64__
 /* Enough independent chains to cover the latency of two units. */
 #define CHAINS 12
 
@@ -85,7 +85,7 @@ FMA_LOOP(fma_v4, "avx512f", __m512, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_add_
 double bench_fma_gflops(int threads)
 {
     double best = 0;
-#ifdef VF_X86_LEVELS
+#ifdef __x86_64__
     const long rounds = 5000000;
     const char *level = vf_rows_level();
     const int lanes = strcmp(level, "v4") == 0 ? 16 : 8;

@@ -81,7 +81,7 @@ ended_by() {
     signal=$1
     expected=$2
     shift 2
-    "$VOLFILTER" --threads 2 "$@" 2>err &
+    interruptible --threads 2 "$@" 2>err &
     child=$!
     computes "$child"
     kill -s "$signal" $child
@@ -108,16 +108,19 @@ test_no_threads_leave_nothing() {
     OMP_STACKSIZE=100000G "$VOLFILTER" --threads 4 -f gaussian "$STACK" out.tif 2>err || only err
 }
 
-# As nohup asks for. A signal that is not ignored is delivered before the next one, and its number is what counts.
-test_an_ignored_hangup_stays_ignored() {
-    (trap '' HUP && exec "$VOLFILTER" --threads 2 -f ced:iterations=10000 "$STACK" out.tif) &
-    child=$!
-    computes "$child"
-    kill -HUP $child
-    kill -TERM $child
-    code=0
-    wait $child || code=$?
-    [ "$code" -eq 143 ]
+# As nohup asks for, and a shell for what is in the background. A signal that is not ignored is delivered before the
+# next one, and its number is what counts.
+test_ignored_signals_stay_ignored() {
+    for signal in HUP INT; do
+        (trap '' $signal && exec "$VOLFILTER" --threads 2 -f ced:iterations=10000 "$STACK" out.tif) &
+        child=$!
+        computes "$child"
+        kill -s $signal $child
+        kill -TERM $child
+        code=0
+        wait $child || code=$?
+        [ "$code" -eq 143 ]
+    done
 }
 
 # The result has no name yet, where the file system has such files; elsewhere the temporary one stays.
@@ -166,7 +169,7 @@ test_interrupt_while_reading_a_list() {
     mkfifo pipe
     { yes "$SMALL" | head -c 200000 && echo >taken && exec sleep 300; } >pipe &
     writer=$!
-    "$VOLFILTER" -f gaussian --out-dir d --from-file - <pipe 2>err &
+    interruptible -f gaussian --out-dir d --from-file - <pipe 2>err &
     interrupted_beside $writer taken
     # The first where the signal ends a read, the other where it came just before one.
     grep -q "interrupted; nothing was filtered\|interrupted; nothing more was written" err
@@ -178,7 +181,7 @@ test_interrupt_while_reading_a_pipe() {
     mkfifo pipe
     { head -c 200000 "$STACK" && echo >taken && exec sleep 300; } >pipe &
     writer=$!
-    "$VOLFILTER" -f gaussian - o.tif <pipe 2>err &
+    interruptible -f gaussian - o.tif <pipe 2>err &
     interrupted_beside $writer taken
     only pipe taken err
 }
@@ -188,7 +191,7 @@ test_interrupt_while_a_pipe_is_full() {
     mkfifo pipe
     { head -c 1 >first && exec sleep 300; } <pipe &
     reader=$!
-    "$VOLFILTER" -f gaussian "$STACK" - 2>err >pipe &
+    interruptible -f gaussian "$STACK" - 2>err >pipe &
     interrupted_beside $reader first
     says "interrupted"
 }
@@ -198,7 +201,7 @@ test_interrupt_ends_info() {
     mkfifo pipe
     { head -c 200000 "$STACK" && echo >taken && exec sleep 300; } >pipe &
     writer=$!
-    "$VOLFILTER" info - "$STACK" "$SMALL" <pipe >out 2>err &
+    interruptible info - "$STACK" "$SMALL" <pipe >out 2>err &
     interrupted_beside $writer taken
     [ ! -s out ]
     [ "$(wc -l <err)" -eq 1 ]

@@ -188,7 +188,7 @@ static nvrtcResult compile(struct _nvrtcProgram *p, int option_count, const char
     if (has_fma())
         add(&command, "-mfma");
     add_macros(&command, option_count, options);
-    const char *const rest[] = {"-I", include, "-o", object, text, "-lm"};
+    const char *const rest[] = {"-I", include, "-o", object, text};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         add(&command, rest[i]);
     const int succeeded = run(&command, log);

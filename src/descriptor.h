@@ -1,0 +1,30 @@
+/* Files by their descriptors: read(2) and write(2) until all is done, and files without a name.
+ * A call that a signal cuts short is made again, but for a signal that ends the program (interrupt.h) where
+ * `outlasts_signal` is false: then errno is EINTR. */
+#ifndef VF_DESCRIPTOR_H
+#define VF_DESCRIPTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "error.h"
+
+/* How many bytes it read, fewer than `bytes` only where the file ends; -1 with errno set. */
+ssize_t vf_read_up_to(int fd, void *data, size_t bytes, bool outlasts_signal);
+
+/* False with errno set. */
+bool vf_write_all(int fd, const void *data, size_t bytes, bool outlasts_signal);
+
+/* Copies `from`, from its present position to its end, to `to`; messages use the names. */
+enum vf_status vf_copy_descriptor(int from, const char *from_name, int to, const char *to_name,
+                                  bool outlasts_signal, struct vf_error *error);
+
+/* $TMPDIR or /tmp. */
+const char *vf_spool_directory(void);
+
+/* A file without a name there, or in `directory`, open for reading and writing, or -1 with a message. */
+int vf_nameless_file(struct vf_error *error);
+int vf_nameless_file_in(const char *directory, struct vf_error *error);
+
+#endif
