@@ -56,6 +56,14 @@ void vf_case_text(const struct vf_kernel_case *c, struct vf_text *text);
 /* Seconds that a copy of the case's sources to its sinks takes at the device's bandwidth. */
 double vf_case_copy_seconds(const struct vf_kernel_case *c, const struct vf_gpu *gpu);
 
+/* Adds an entry after those that are there: `what`, but for its names. */
+enum vf_status vf_tuning_add(struct vf_tuning *tuning, const char *device, const char *kernel_case,
+                             const struct vf_tuned *what, struct vf_error *error);
+
+/* Adds the user's entries of `from` to those of the user's file; what this process measured takes the place
+ * of what the file has of the same case. */
+enum vf_status vf_tuning_merge(struct vf_tuning *file, const struct vf_tuning *from, struct vf_error *error);
+
 /* Adds the lines of a text after those that are there. Fails only when memory runs out. */
 enum vf_status vf_tuning_read(struct vf_tuning *tuning, const char *lines, bool shipped,
                               struct vf_error *error);
