@@ -51,19 +51,21 @@ static const struct {
     char kind[5];
     const char *name;
     bool of_pages, of_values; /* holds for the same planes and channels; the same type and kind of values */
+    bool of_order;            /* for pages in the file's order */
 } kinds[] = {
-    {"info", "information", false, false},  {"prop", "properties", false, false},
-    {"roi ", "selection", false, false},    {"over", "overlay", true, false},
-    {"labl", "slice labels", true, false},  {"luts", "lookup tables", true, false},
-    {"rang", "display ranges", true, true}, {"plot", "plot", true, true},
+    {"info", "information", false, false, false},  {"prop", "properties", false, false, false},
+    {"roi ", "selection", false, false, false},    {"over", "overlay", true, false, false},
+    {"labl", "slice labels", true, false, true},   {"luts", "lookup tables", true, false, false},
+    {"rang", "display ranges", true, true, false}, {"plot", "plot", true, true, false},
 };
 
-static bool holds(uint32_t kind, bool values_kept, bool pages_kept, const char **name)
+static bool holds(uint32_t kind, bool values_kept, bool pages_kept, bool order_kept, const char **name)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         *name = kinds[i].name;
         if (word_at((const unsigned char *)kinds[i].kind, true) == kind)
-            return (pages_kept || !kinds[i].of_pages) && (values_kept || !kinds[i].of_values);
+            return (pages_kept || !kinds[i].of_pages) && (values_kept || !kinds[i].of_values) &&
+                   (order_kept || !kinds[i].of_order);
     }
     *name = "other ImageJ data";
     return values_kept && pages_kept;
@@ -157,7 +159,8 @@ enum vf_status vf_imagej_data_for_result(const struct vf_info *result, struct vf
                  parts == 0 && tags != NULL && tags->ij_data != NULL ? "damaged metadata" : "");
     for (size_t k = 0; k < parts; k++) {
         const char *name;
-        if (holds(in[k].kind, vf_tags_values_kept(tags, result), vf_tags_shape_kept(tags, result), &name) &&
+        if (holds(in[k].kind, vf_tags_values_kept(tags, result), vf_tags_shape_kept(tags, result),
+                  !tags->reordered, &name) &&
             result->metadata == VF_META_IMAGEJ)
             out[kept++] = in[k];
         else if (lost != NULL && used < room)

@@ -35,6 +35,11 @@ static void add_number_losses(const struct words *words, const struct vf_info *i
         add(words, "the sign of values in ImageJ, which reads int8 as unsigned (--dtype int16 keeps it)");
     if (input->min_is_white && !(result->min_is_white && result->format == VF_FORMAT_TIFF))
         add(words, "that 0 is white");
+    double resolution[2];
+    uint16_t unit;
+    if (result->format == VF_FORMAT_TIFF && result->metadata != VF_META_OME && result->spacing_known[0] &&
+        result->spacing_known[1] && !vf_tags_result_resolution(result, resolution, &unit))
+        add(words, "its voxel size (too small for a TIFF's resolution; OME-TIFF and MRC can store it)");
     if (result->format == VF_FORMAT_TIFF && result->metadata == VF_META_PLAIN && result->spacing_known[2] &&
         result->shape.nz > 1)
         add(words, "the distance between planes (only ImageJ TIFF, OME-TIFF and MRC can store it)");
@@ -166,7 +171,9 @@ static bool has_lost_description(const struct vf_tags *tags, const struct vf_inf
 {
     const char *description = vf_tags_page_description(tags);
     if (result->format == VF_FORMAT_MRC)
-        return description != NULL || vf_tags_text(tags, TIFFTAG_IMAGEDESCRIPTION) != NULL;
+        return (description != NULL &&
+                !(vf_tags_states_layout(description) && !says_more_than_shape(description))) ||
+               vf_tags_text(tags, TIFFTAG_IMAGEDESCRIPTION) != NULL;
     const bool kept = result->format == VF_FORMAT_PNG ||
                       (result->metadata == VF_META_PLAIN && vf_tags_layout_kept(tags, result));
     return description != NULL && vf_tags_states_layout(description) && !kept &&

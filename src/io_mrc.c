@@ -82,14 +82,15 @@ static enum vf_status keep_headers(struct vf_reader *reader, const unsigned char
     return VF_OK;
 }
 
-/* Programs that say a cell of all sections give stacks of images names of their own. */
-static bool named_image_stack(const char *name)
+/* Programs that say a cell of all sections give stacks of images names of their own; one name is theirs
+ * alone, whatever the header says. */
+static bool named_image_stack(const char *name, const struct vf_mrc_header *header)
 {
     static const char *const endings[] = {".mrcs", ".st", ".ali", ".preali"};
     const char *ending = strrchr(name, '.');
     for (size_t i = 0; ending != NULL && i < sizeof endings / sizeof *endings; i++)
         if (strcasecmp(ending, endings[i]) == 0)
-            return true;
+            return header->space_group == 0 || i == 0;
     return false;
 }
 
@@ -149,7 +150,7 @@ static enum vf_status mrc_open(struct vf_reader *reader, struct vf_error *error)
     info->page_channels = 1;
     add_notes(reader, &header, vf_mrc_describe(&header, info));
     info->page_count = info->shape.nz * info->shape.nt;
-    if (header.space_group == 0 && info->page_count > 1 && named_image_stack(reader->name))
+    if (info->page_count > 1 && info->shape.nt == 1 && named_image_stack(reader->name, &header))
         info->image_stack = true;
     VF_TRY(keep_headers(reader, bytes, header.extended, error));
     vf_tags_describe(info->tags, info);

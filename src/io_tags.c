@@ -209,6 +209,13 @@ void vf_tags_set_spacing(const struct vf_tags *tags, struct vf_info *info)
     strcpy(info->unit, "um");
 }
 
+/* libtiff writes more as a fraction of 0. */
+static bool suits_tiff(const double resolution[2])
+{
+    const double most = UINT32_MAX - 1;
+    return resolution[0] <= most && resolution[1] <= most;
+}
+
 bool vf_tags_result_resolution(const struct vf_info *result, double resolution[2], uint16_t *unit)
 {
     const struct vf_tags *tags = result->tags;
@@ -219,7 +226,7 @@ bool vf_tags_result_resolution(const struct vf_info *result, double resolution[2
     if (has_own && vf_tags_spacing_kept(tags, result) && !unit_lost) {
         memcpy(resolution, tags->resolution, sizeof tags->resolution);
         *unit = tags->resolution_unit;
-        return tags->has_resolution;
+        return tags->has_resolution && suits_tiff(resolution);
     }
     const double nanometres = vf_unit_nanometres(result->unit);
     const bool in_cm = nanometres > 0 && result->metadata != VF_META_IMAGEJ;
@@ -229,7 +236,7 @@ bool vf_tags_result_resolution(const struct vf_info *result, double resolution[2
             return false;
         resolution[axis] = (in_cm ? 1e7 / nanometres : 1) / result->spacing[axis];
     }
-    return true;
+    return suits_tiff(resolution);
 }
 
 /* ImageJ writes the micro sign as an escape; others as Latin-1, UTF-8, or the Greek letter. */

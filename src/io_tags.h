@@ -33,6 +33,7 @@ struct vf_tags {
     struct vf_shape shape;
     size_t page_channels, page_count;
     bool planar_separate; /* samples in planes of their own, as no result has them */
+    bool reordered;       /* pages are in another order than those of the file */
     bool spacing_known[3];
     double spacing[3];
     char unit[16];

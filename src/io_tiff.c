@@ -171,6 +171,7 @@ static enum vf_status order_pages(struct vf_reader *reader, size_t *source, stru
     state->source = source;
     if (source == NULL)
         return VF_FAILED;
+    tags->reordered = true;
     if (tags->page_count != reader->info.page_count)
         return VF_OK;
     return vf_tiff_reorder(tags->pages, sizeof *tags->pages, tags->page_count, source, error);
@@ -258,7 +259,8 @@ static void set_array_shape(struct vf_info *info, const char *description)
 {
     const char *const numbers = array_shape(description), *const axes = array_axes(numbers);
     const char *at = numbers, *next;
-    size_t extent, nt, nz = 1;
+    const size_t named = strcspn(axes, "\""), of_page = info->page_channels > 1 ? 3 : 2;
+    size_t extent, nt, nz = 1, count = 0;
     info->shape.nz = info->page_count;
     if (info->page_count == 1 || numbers == NULL)
         return;
@@ -272,10 +274,16 @@ static void set_array_shape(struct vf_info *info, const char *description)
         return;
     }
     for (; (next = next_extent(at, &extent)) != NULL; at = next)
-        if (extent == info->page_count && axes[0] != 'C') {
-            info->pages_told = axes[0] == 'Z';
+        count++;
+    at = numbers;
+    /* The extents of a page come last. */
+    for (size_t axis = 0; (next = next_extent(at, &extent)) != NULL; at = next, axis++) {
+        const char name = axis < named ? axes[axis] : '\0';
+        if (extent == info->page_count && axis + of_page < count && name != 'C') {
+            info->pages_told = name == 'Z';
             return;
         }
+    }
     info->pages_told = at > numbers;
     if (info->pages_told)
         vf_info_note(

@@ -27,7 +27,10 @@ static enum vf_status check_extents(const struct vf_reader *reader, TIFF *tif,
         if (!layout->tiled && first_row + layout->tile_height > layout->height && first_row < layout->height)
             needed = (layout->height - first_row) * row;
         if (at == 0 || bytes == 0)
-            return vf_fail(error, VF_FAILED, "page %zu: %s %u has no data", page + 1, kind, i + 1);
+            return vf_fail(error, VF_FAILED,
+                           "page %zu: %s %u has no data: the file is sparse, or was not finished; fill it: "
+                           "gdal_translate IN.tif OUT.tif",
+                           page + 1, kind, i + 1);
         if (layout->scheme == COMPRESSION_NONE && bytes < needed)
             return vf_fail(error, VF_FAILED,
                            "page %zu: %s %u at byte %llu has %llu bytes where %llu are needed", page + 1,

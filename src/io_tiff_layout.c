@@ -185,9 +185,11 @@ static enum vf_status find_type(const struct vf_tiff_layout *layout, enum vf_typ
             "holds %u-bit integers, which cannot be filtered; save it as float64 or as 32-bit integers",
             layout->bits);
     return vf_fail(error, VF_FAILED,
-                   "has %u bit%s per sample, but only 8 to 16 or 32 are supported; convert it: convert "
-                   "IN.tif -depth %u OUT.tif",
-                   layout->bits, layout->bits == 1 ? "" : "s", layout->bits < 8 ? 8 : 16);
+                   "has %u bit%s per sample%s are supported; convert it: convert IN.tif -depth %u OUT.tif",
+                   layout->bits, layout->bits == 1 ? "" : "s",
+                   format == SAMPLEFORMAT_INT ? " with a sign, but of these only 8, 16 or 32"
+                                              : ", but only 8 to 16 or 32",
+                   layout->bits < 8 ? 8 : 16);
 }
 
 enum vf_status vf_tiff_layout_understand(const struct vf_tiff_layout *layout, bool imagej,

@@ -111,6 +111,31 @@ static bool has_own_colours(TIFF *tif)
     return own;
 }
 
+/* One resolution holds for the whole file. */
+static void look_at_resolution(TIFF *tif, bool first, struct vf_tiff_unread *unread)
+{
+    float resolution[2] = {0, 0};
+    uint16_t unit = RESUNIT_NONE;
+    const bool said = TIFFGetField(tif, TIFFTAG_XRESOLUTION, &resolution[0]) &&
+                      TIFFGetField(tif, TIFFTAG_YRESOLUTION, &resolution[1]);
+    TIFFGetFieldDefaulted(tif, TIFFTAG_RESOLUTIONUNIT, &unit);
+    if (first) {
+        memcpy(unread->resolution, resolution, sizeof resolution);
+        unread->resolution_unit = unit;
+    } else if (said) {
+        unread->resolutions = unread->resolutions || resolution[0] != unread->resolution[0] ||
+                              resolution[1] != unread->resolution[1] || unit != unread->resolution_unit;
+    }
+}
+
+/* Text of its own; some programs repeat in every page what describes the file. */
+static bool has_description(TIFF *tif)
+{
+    const char *text = NULL;
+    return TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &text) && text[0] != '\0' &&
+           strncmp(text, "ImageJ=", 7) != 0 && strstr(text, "<OME") == NULL;
+}
+
 void vf_tiff_look(TIFF *tif, bool first, struct vf_tiff_unread *unread)
 {
     uint16_t count = 0;
@@ -123,6 +148,8 @@ void vf_tiff_look(TIFF *tif, bool first, struct vf_tiff_unread *unread)
     }
     unread->xmp = unread->xmp || TIFFGetField(tif, TIFFTAG_XMLPACKET, &bytes, &xmp);
     unread->colours = unread->colours || has_own_colours(tif);
+    unread->descriptions = unread->descriptions || (!first && has_description(tif));
+    look_at_resolution(tif, first, unread);
     look_at_tags(tif, first, unread);
 }
 
@@ -136,6 +163,11 @@ void vf_tiff_note(TIFF *tif, const struct vf_tiff_unread *unread, struct vf_info
         vf_info_note(info, "XMP is neither read nor kept");
     if (unread->colours)
         vf_info_note(info, "white point, primaries and transfer function are neither read nor kept");
+    if (unread->resolutions)
+        vf_info_note(info,
+                     "later pages have other resolutions than the first, which are neither read nor kept");
+    if (unread->descriptions && info->metadata != VF_META_PLAIN)
+        vf_info_note(info, "descriptions of later pages are not kept");
     note_tags(tif, &unread->lost, true, info);
     note_tags(tif, &unread->lost, false, info);
 }

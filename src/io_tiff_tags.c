@@ -310,6 +310,6 @@ bool vf_tiff_tags_write(TIFF *tif, const struct vf_info *result, size_t page, co
     if (page > 0)
         return true;
     if (result->metadata == VF_META_OME)
-        return TIFFSetField(tif, TIFFTAG_IMAGEDESCRIPTION, description);
+        return write_page_text(tif, result, page) && TIFFSetField(tif, TIFFTAG_IMAGEDESCRIPTION, description);
     return TIFFSetField(tif, TIFFTAG_IMAGEDESCRIPTION, description) && write_imagej_data(tif, result);
 }

@@ -31,7 +31,14 @@ enum {
     AT_LABELS = 224
 };
 
-enum { IMOD_STAMP = 1146047817, IMOD_SIGNED = 1, LABELS = 10, LABEL = 80, VERSION = 20141 };
+enum {
+    IMOD_STAMP = 1146047817,
+    IMOD_SIGNED = 1,
+    IMOD_NIBBLES = 16,
+    LABELS = 10,
+    LABEL = 80,
+    VERSION = 20141
+};
 
 /* "MAP " and the machine stamps, as bytes in their order. */
 enum { MAP = 0x4d415020, BIG_STAMP = 0x11110000, LITTLE_STAMP = 0x44440000 };
@@ -75,18 +82,24 @@ static bool is_imod(const unsigned char *bytes, bool big_endian)
     return int_at(bytes, big_endian, AT_IMOD_STAMP) == IMOD_STAMP;
 }
 
-/* The machine stamp; programs that write none, or another, still write a small mode and axis. */
+static bool suits_byte_order(const unsigned char *bytes, bool big_endian)
+{
+    return word_at(bytes, big_endian, AT_MODE) <= 127 && word_at(bytes, big_endian, AT_AXIS) <= 3;
+}
+
+/* The machine stamp's, unless only the other one fits: programs that write none, or a wrong one, still write
+ * a small mode and axis. */
 static bool find_byte_order(const unsigned char *bytes, bool *big_endian)
 {
+    const bool is_stamped = bytes[AT_STAMP] == 0x11 || bytes[AT_STAMP] == 0x44;
     *big_endian = bytes[AT_STAMP] == 0x11;
-    if (bytes[AT_STAMP] == 0x11 || bytes[AT_STAMP] == 0x44)
+    if (suits_byte_order(bytes, *big_endian))
         return true;
-    for (int big = 0; big < 2; big++) {
-        *big_endian = big;
-        if (word_at(bytes, big, AT_MODE) <= 127 && word_at(bytes, big, AT_AXIS) <= 3)
-            return true;
+    if (suits_byte_order(bytes, !*big_endian)) {
+        *big_endian = !*big_endian;
+        return true;
     }
-    return false;
+    return is_stamped;
 }
 
 /* Bytes have a sign unless IMOD says that its own have none. Programs older than that rule wrote them without
@@ -166,6 +179,11 @@ enum vf_status vf_mrc_parse(const unsigned char bytes[VF_MRC_HEADER], struct vf_
         header->cell[i] = float_at(bytes, big, AT_CELL + 4 * i);
         header->angle[i] = float_at(bytes, big, AT_ANGLE + 4 * i);
     }
+    if (header->imod && header->mode == 0 && (word_at(bytes, big, AT_IMOD_FLAGS) & IMOD_NIBBLES) != 0)
+        return vf_fail(
+            error, VF_FAILED,
+            "its bytes hold two 4-bit integers each, as IMOD's flags say; unpack it: newstack -mode 1 "
+            "IN.mrc OUT.mrc");
     if (find_type(header, bytes_are_signed(bytes, big), type, stored, error) != VF_OK ||
         check_axes(header, error) != VF_OK)
         return VF_FAILED;
@@ -239,13 +257,17 @@ static void put_fresh(unsigned char *bytes, const struct vf_info *result)
     put_word(bytes, big, AT_VERSION, VERSION);
 }
 
+/* Where the header does not say how many voxels a cell has, it is the volume. */
 static void put_cell(unsigned char *bytes, const struct vf_info *result)
 {
     const bool big = result->big_endian;
     const double angstrom = vf_unit_nanometres(result->unit) * 10;
+    const size_t count[] = {result->shape.nx, result->shape.ny, result->shape.nz};
     for (int i = 0; i < 3; i++) {
-        const double interval = int_at(bytes, big, AT_INTERVAL + 4 * i);
         const bool known = result->spacing_known[i] && angstrom > 0;
+        if (known && int_at(bytes, big, AT_INTERVAL + 4 * i) <= 0)
+            put_word(bytes, big, AT_INTERVAL + 4 * i, (uint32_t)count[i]);
+        const double interval = int_at(bytes, big, AT_INTERVAL + 4 * i);
         put_float(bytes, big, AT_CELL + 4 * i, known ? result->spacing[i] * angstrom * interval : 0);
     }
 }

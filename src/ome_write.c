@@ -80,12 +80,13 @@ static void add_pieces(struct vf_text *to, const struct vf_ome *ome, enum vf_ome
     }
 }
 
-/* Each of the input's channels has given as many of the result as there are outputs. */
+/* Each of the input's channels has given as many of the result as there are outputs; its elements are one for
+ * all samples of a page. */
 static void add_channels(struct vf_text *to, const struct vf_ome *ome, const struct vf_info *result)
 {
     const size_t outputs = result->outputs == 0 ? 1 : result->outputs;
     for (size_t c = 0; c < result->shape.nc / result->page_channels; c++) {
-        const size_t first = c * result->page_channels, input = first / outputs;
+        const size_t first = c * result->page_channels, input = first / outputs / ome->page_channels;
         const char *name = input < ome->channel_count ? ome->channel_name[input] : NULL;
         const char *label = result->output_label == NULL ? NULL : result->output_label[first % outputs];
         vf_text_add(to, "<%sChannel ID=\"Channel:0:%zu\" SamplesPerPixel=\"%zu\"", ome->prefix, c,

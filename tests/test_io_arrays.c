@@ -41,6 +41,24 @@ Test(io_arrays, arrays_along_time)
     }
 }
 
+/* Several axes are told of, also where a page is as high as there are pages. */
+Test(io_arrays, arrays_of_several_axes)
+{
+    static const struct {
+        const char *description;
+        bool noted;
+    } cases[] = {{"{\"shape\": [6, 2, 12, 6], \"axes\": \"ZCYX\"}", true},
+                 {"{\"shape\": [6, 2, 5, 12], \"axes\": \"TCYX\"}", true},
+                 {"{\"shape\": [6, 2, 12, 6]}", true},
+                 {"{\"shape\": [1, 12, 5, 6], \"axes\": \"TZYX\"}", false},
+                 {"{\"shape\": [12, 12, 6], \"axes\": \"ZYX\"}", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_array(cases[i].description, 12);
+        const struct vf_info info = sample_info(sample_path("in.tif"));
+        cr_expect_eq(strstr(info.note, "an array of") != NULL, cases[i].noted, "case %zu: %s", i, info.note);
+    }
+}
+
 /* Of 3 or 4 planes tifffile makes the samples of colours, unless told otherwise. */
 Test(io_arrays, arrays_whose_planes_are_samples)
 {

@@ -497,6 +497,13 @@ Test(io_imagej, own_tags)
                      "ImageJ's slice labels, display ranges, selection, overlay, lookup tables");
 }
 
+/* Labels are of pages as the file has them. */
+Test(io_imagej, own_tags_of_another_page_order)
+{
+    write_own_tags("ImageJ=1.53t\nimages=2\nslices=2\nhyperstack=true\norder=zct\n");
+    cr_assert_str_eq(lost(VF_FORMAT_TIFF, VF_U8, 1), "slice labels");
+}
+
 /* Counts that do not agree with the bytes: the block is left out, whatever it says. */
 Test(io_imagej, own_tags_damaged)
 {

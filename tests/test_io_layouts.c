@@ -307,6 +307,27 @@ Test(io_layouts, tags_of_later_pages_are_noted)
     vf_reader_close(reader);
 }
 
+static void set_other_resolutions(TIFF *tif, uint32_t page)
+{
+    TIFFSetField(tif, TIFFTAG_XRESOLUTION, 100.0 * (page + 1));
+    TIFFSetField(tif, TIFFTAG_YRESOLUTION, 100.0);
+}
+
+Test(io_layouts, resolutions_of_later_pages_are_noted)
+{
+    for (uint32_t pages = 1; pages < 3; pages++) {
+        tiff_sample_write(
+            sample_path("in.tif"),
+            &(struct tiff_sample){
+                .type = VF_U8, .nx = 4, .ny = 4, .pages = pages, .more = set_other_resolutions});
+        cr_expect_str_eq(
+            sample_info(sample_path("in.tif")).note,
+            pages == 1
+                ? ""
+                : "later pages have other resolutions than the first, which are neither read nor kept");
+    }
+}
+
 /* Andor's are below 32768. */
 Test(io_layouts, private_tags_by_any_number)
 {

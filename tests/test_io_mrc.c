@@ -22,7 +22,8 @@ struct mrc_sample {
     int space_group, interval_z;
     int nx, ny, nz;
     int axis[3];
-    bool imod, no_stamp;
+    bool imod, no_stamp, wrong_stamp;
+    int imod_flags;
     float least, most; /* as the header says */
     size_t missing;    /* bytes cut off at the end */
 };
@@ -84,10 +85,11 @@ static void put_sample(const char *path, const struct mrc_sample *s)
     put_int(file, s, 92, EXTENDED);
     memcpy(file + 104, "SERI", 4);
     put_int(file, s, 152, s->imod ? 1146047817 : 0);
+    put_int(file, s, 156, s->imod_flags);
     put_float(file, s, 196, 12.5f); /* origin */
     memcpy(file + 208, "MAP ", 4);
     if (!s->no_stamp)
-        memcpy(file + 212, s->big_endian ? "\x11\x11" : "\x44\x44", 2);
+        memcpy(file + 212, s->big_endian != s->wrong_stamp ? "\x11\x11" : "\x44\x44", 2);
     put_int(file, s, 220, 1);
     memcpy(file + 224, "made by a test", 14);
     memcpy(file + 1024, "the extended header, 24.", EXTENDED);
@@ -404,6 +406,7 @@ Test(io_mrc, sections)
         {0, 6, 6, 1, "a.ALI", "", true},
         {0, 6, 6, 1, "a.preali", "", true},
         {1, 6, 6, 1, "a.st", "", false},
+        {1, 6, 6, 1, "a.mrcs", "", true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct vf_reader *reader;
@@ -531,6 +534,7 @@ Test(io_mrc, refusals)
     refused(&(struct mrc_sample){.mode = 3}, "complex");
     refused(&(struct mrc_sample){.mode = 16}, "colours");
     refused(&(struct mrc_sample){.mode = 101}, "4-bit");
+    refused(&(struct mrc_sample){.mode = 0, .imod = true, .imod_flags = 16}, "two 4-bit integers each");
     refused(&(struct mrc_sample){.mode = 5}, "unknown mode 5");
     refused(&(struct mrc_sample){.mode = -1, .no_stamp = true}, "machine stamp");
     refused(&(struct mrc_sample){.mode = 2, .axis = {3, 2, 1}}, "3, 2, 1");
@@ -570,6 +574,43 @@ Test(io_mrc, axes_that_are_not_said)
     cr_assert_eq(vf_reader_open(&reader, sample_path("in.mrc"), &error), VF_OK, "%s", error.text);
     cr_assert_not(vf_reader_info(reader)->spacing_known[0]);
     vf_reader_close(reader);
+}
+
+/* Such a file's cell becomes the volume once its voxels have a size. */
+Test(io_mrc, spacing_of_a_cell_without_intervals)
+{
+    struct vf_reader *reader;
+    struct vf_volume volume;
+    size_t size;
+    put_sample(sample_path("in.mrc"), &(struct mrc_sample){.mode = 2});
+    unsigned char *file = sample_get(sample_path("in.mrc"), &size);
+    memset(file + 28, 0, 24);
+    sample_put(sample_path("in.mrc"), file, size);
+    free(file);
+    sample_read(sample_path("in.mrc"), &reader, &volume);
+    struct vf_info result = *vf_reader_info(reader);
+    strcpy(result.unit, "nm");
+    for (int axis = 0; axis < 3; axis++) {
+        result.spacing_known[axis] = true;
+        result.spacing[axis] = 0.25 * (axis + 1);
+    }
+    sample_write_volume(sample_path("out.mrc"), &result, &volume, &(struct vf_output_options){0});
+    vf_volume_free(&volume);
+    vf_reader_close(reader);
+    const struct vf_info info = sample_info(sample_path("out.mrc"));
+    for (int axis = 0; axis < 3; axis++)
+        cr_expect(info.spacing_known[axis] && fabs(info.spacing[axis] - 0.25 * (axis + 1)) < 1e-6);
+}
+
+/* Its mode is none in the stamp's order, and one in the other. */
+Test(io_mrc, a_stamp_that_is_wrong)
+{
+    for (int big = 0; big < 2; big++) {
+        put_sample(sample_path("in.mrc"),
+                   &(struct mrc_sample){.mode = 2, .big_endian = big != 0, .wrong_stamp = true});
+        const struct vf_info info = sample_info(sample_path("in.mrc"));
+        cr_expect(info.type == VF_F32 && info.shape.nx == NX && info.big_endian == (big != 0));
+    }
 }
 
 /* What a result in MRC may be, and what is said of the rest. */

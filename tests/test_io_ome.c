@@ -345,6 +345,47 @@ Test(io_ome, description_of_a_result)
     vf_reader_close(reader);
 }
 
+static void set_page_name(TIFF *tif, uint32_t page)
+{
+    TIFFSetField(tif, TIFFTAG_PAGENAME, page == 0 ? "first" : "another");
+    if (page == 1)
+        TIFFSetField(tif, TIFFTAG_IMAGEDESCRIPTION, "exposure 10 ms");
+}
+
+/* One element says the name of all samples of a page. Pages keep names of their own. */
+Test(io_ome, names_of_channels_of_several_samples)
+{
+    char *name;
+    tiff_sample_write(
+        sample_path("in.ome.tif"),
+        &(struct tiff_sample){.type = VF_U16,
+                              .nx = 6,
+                              .ny = 5,
+                              .pages = 2,
+                              .samples = 3,
+                              .more = set_page_name,
+                              .description = ROOT "<Image><Pixels DimensionOrder=\"XYZCT\" " SIZES(
+                                  6, 1, 1) "><Channel SamplesPerPixel=\"3\" Name=\"A\"/><Channel "
+                                           "SamplesPerPixel=\"3\" Name=\"B\"/><TiffData/></Pixels></Image>"
+                                           "</OME>"});
+    const struct vf_info info = sample_info(sample_path("in.ome.tif"));
+    cr_expect_str_eq(info.note, "descriptions of later pages are not kept");
+    const char *text = describe_result(VF_F32, 3, 0);
+    static const char *const label[] = {" xx", "", " y&lt;z&gt;"};
+    for (int c = 0; c < 18; c++) {
+        char channel[128];
+        snprintf(channel, sizeof channel,
+                 "<Channel ID=\"Channel:0:%d\" SamplesPerPixel=\"1\" Name=\"%c%s\"/>", c, c < 9 ? 'A' : 'B',
+                 label[c % 3]);
+        cr_expect_not_null(strstr(text, channel), "no %s in %s", channel, text);
+    }
+    describe_result(VF_U16, 1, 0);
+    TIFF *tif = TIFFOpen(sample_path("out.ome.tif"), "r");
+    cr_assert(TIFFGetField(tif, TIFFTAG_PAGENAME, &name));
+    cr_expect_str_eq(name, "first");
+    TIFFClose(tif);
+}
+
 /* A filter may go beyond them. */
 Test(io_ome, significant_bits)
 {
