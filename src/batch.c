@@ -209,6 +209,40 @@ static bool climbs(const char *path)
     return false;
 }
 
+/* The path, links resolved, that a file there will have: what is there of it resolved, and the names of what
+ * is still to be made. False: too long, or not to be told. */
+static bool future_path(const char *path, char target[PATH_MAX])
+{
+    char head[PATH_MAX];
+    if (realpath(path, target) != NULL)
+        return true;
+    if (snprintf(head, sizeof head, "%s", path) >= (int)sizeof head)
+        return false;
+    const char *rest;
+    do {
+        char *slash = strrchr(head, '/');
+        rest = path + (slash == NULL ? 0 : slash + 1 - head);
+        if (slash != NULL)
+            *slash = '\0';
+        else
+            head[0] = '\0';
+    } while (realpath(head[0] != '\0' ? head : rest > path ? "/" : ".", target) == NULL && head[0] != '\0');
+    size_t length = strcmp(target, "/") == 0 ? 0 : strlen(target);
+    while (*rest != '\0') {
+        const size_t name = strcspn(rest, "/");
+        if (name == 2 && strncmp(rest, "..", 2) == 0)
+            return false;
+        if (name > 0 && !(name == 1 && rest[0] == '.')) {
+            const int added = snprintf(target + length, PATH_MAX - length, "/%.*s", (int)name, rest);
+            if (added < 0 || (size_t)added >= PATH_MAX - length)
+                return false;
+            length += (size_t)added;
+        }
+        rest += name + (rest[name] == '/');
+    }
+    return true;
+}
+
 /* DIR/NAME, or with --tree DIR/PATH, with the suffix before the ending, or in its place where it has its own.
  */
 static enum vf_status name_output(const struct vf_command_line *line, struct vf_batch_file *file,
@@ -241,7 +275,7 @@ static enum vf_status name_output(const struct vf_command_line *line, struct vf_
     snprintf(file->out, room, "%s%s%.*s%s%s", line->out_dir, has_slash ? "" : "/", (int)stem, path, suffix,
              vf_format_by_name(suffix, &format) ? "" : path + stem);
     file->name = file->out + directory + !has_slash;
-    if (realpath(file->out, target) == NULL)
+    if (!future_path(file->out, target))
         return VF_OK;
     file->target = vf_strdup(target, error);
     return file->target != NULL ? VF_OK : VF_FAILED;
@@ -280,7 +314,7 @@ static enum vf_status check_names_differ(struct vf_batch_file **sorted, size_t c
         return vf_fail(error, VF_USAGE,
                        "'%.200s' and '%.200s' would both be written to '%.200s'; filter them into "
                        "different directories, or use --tree",
-                       a->in, b->in, target_of(a));
+                       a->in, b->in, a->out);
     }
     return VF_OK;
 }

@@ -9,7 +9,7 @@
 
 struct vf_batch_file {
     char *in, *out;   /* owned; of what cannot be read there is no output */
-    char *target;     /* owned: the file that `out` leads to, by links if need be; NULL: there is none yet */
+    char *target;     /* owned: where `out` leads, links resolved; NULL: that is not to be told */
     const char *name; /* of `out`, under the directory */
     int cause;        /* errno of a directory in a tree that cannot be read; 0: it is a file */
     bool exists;      /* the input; then `about` is about it */

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "alloc.h"
@@ -89,8 +90,9 @@ static enum vf_status make_key(const struct runner *r, const struct vf_batch_fil
 }
 
 /* Notes a result in the journal, before it has its name: if the run is killed after that, the next one must
- * not filter a result again that replaced its input. A result that the journal lacks is only made again. */
-static void note_whole(void *context, const struct stat *whole)
+ * not filter a result again that replaced its input, which therefore stays where it cannot be noted. Another
+ * result that the journal lacks is only made again. */
+static enum vf_status note_whole(void *context, const struct stat *whole, struct vf_error *error)
 {
     struct on_the_way *file = context;
     const struct runner *r = file->runner;
@@ -101,11 +103,19 @@ static void note_whole(void *context, const struct stat *whole)
     if (file->noted == VF_OK)
         file->noted = vf_journal_add(r->journal, about->name, key, whole, about->in_place || r->options.sync,
                                      &file->note_error);
+    if (file->noted == VF_OK || !about->in_place)
+        return VF_OK;
+    return vf_fail(
+        error, file->noted,
+        "would replace its input, which --resume could then not tell from one that is to be filtered: "
+        "%.300s",
+        file->note_error.text);
 }
 
 static void succeed(struct runner *r, struct on_the_way *file)
 {
     struct stat now;
+    struct vf_error error, ignored;
     r->done++;
     r->result[file->index].outcome = DONE;
     r->result[file->index].times = vf_work_times(file->work);
@@ -115,10 +125,13 @@ static void succeed(struct runner *r, struct on_the_way *file)
     if (stat(r->batch->file[file->index].out, &now) == 0 &&
         (now.st_mtim.tv_sec != file->whole.st_mtim.tv_sec ||
          now.st_mtim.tv_nsec != file->whole.st_mtim.tv_nsec))
-        note_whole(file, &now);
+        (void)note_whole(file, &now, &ignored);
     /* Of all results for one reason, as a rule. */
-    if (file->noted != VF_OK && !r->unaccounted)
-        vf_cli_report(VF_FAILED, &file->note_error);
+    if (file->noted != VF_OK && !r->unaccounted) {
+        vf_fail(&error, VF_FAILED, "%.300s; results are whole, but --resume will not know them as finished",
+                file->note_error.text);
+        vf_cli_report(VF_FAILED, &error);
+    }
     r->unaccounted = r->unaccounted || file->noted != VF_OK;
 }
 
@@ -263,15 +276,26 @@ static void begin_reading(struct line_up *l)
     start_step(nth(l, l->begun++), vf_work_read);
 }
 
+/* How many files may be read, and as many written, beside the one that is computed and the one that waits,
+ * where the system allows few descriptors. */
+static ptrdiff_t most_by_descriptors(void)
+{
+    enum { OF_A_FILE = 5, OTHERS = 24 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > 1024)
+        return MOST_WRITTEN;
+    return vf_larger(1, (((ptrdiff_t)limit.rlim_cur - OTHERS) / OF_A_FILE - 2) / 2);
+}
+
 /* How many files like this one may be read, and written, at once. */
 static size_t most_read(const struct on_the_way *file)
 {
-    return (size_t)vf_smaller(vf_work_readers(file->work), MOST_READ);
+    return (size_t)vf_smaller(vf_smaller(vf_work_readers(file->work), MOST_READ), most_by_descriptors());
 }
 
 static size_t most_written(const struct on_the_way *file)
 {
-    return (size_t)vf_smaller(vf_work_writers(file->work), MOST_WRITTEN);
+    return (size_t)vf_smaller(vf_smaller(vf_work_writers(file->work), MOST_WRITTEN), most_by_descriptors());
 }
 
 static void run_all(struct runner *r)

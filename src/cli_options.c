@@ -62,8 +62,9 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
     [VF_OPTION_SPACING] =
         {IMAGE, "spacing", 0, "XxYxZ[UNIT]", NULL,
          "sizes from 1e-6 to 1e6 such as 0.5x0.5x2um, one for all axes or one per axis, in A, nm, um or mm",
-         "voxel size to use instead of the file's; a size without a unit, where the file's has one, is in "
-         "that unit and affects only the filtering: the result keeps the file's"},
+         "voxel size to use instead of the file's; two numbers are x and y, and z stays the file's; a size "
+         "without a unit, where the file's has one, is in that unit (MRC's is angstrom) and affects only the "
+         "filtering: the result keeps the file's"},
     [VF_OPTION_SLICES] =
         {IMAGE, "slices", 0, NULL, NULL, NULL,
          "filter each plane of a stack as a separate 2D image; without it, the pages of a TIFF that does "

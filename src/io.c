@@ -411,8 +411,10 @@ enum vf_status vf_writer_finish(struct vf_writer *writer, struct vf_error *error
         goto out;
     }
     VF_TRY(writer->codec->finish(writer, error));
-    if (writer->options.whole != NULL && fstat(vf_output_file_descriptor(writer->file), &about) == 0)
-        writer->options.whole(writer->options.context, &about);
+    if (fstat(vf_output_file_descriptor(writer->file), &about) != 0)
+        VF_TRY(vf_fail(error, VF_FAILED, "cannot be looked at: %s", strerror(errno)));
+    if (writer->options.whole != NULL)
+        VF_TRY(writer->options.whole(writer->options.context, &about, error));
     VF_TRY(vf_output_file_finish(writer->file, writer->options.sync, error));
 out:
     return status == VF_OK ? VF_OK : vf_fail_in(error, status, writer->name);

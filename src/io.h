@@ -133,8 +133,9 @@ struct vf_output_options {
     bool no_clobber; /* an existing file is an error, checked when opened and again when the file is put in
                         place */
     bool sync;       /* the file is on the disk before it has its name */
-    /* Told what the file is once it is whole, before it has its name; NULL: nobody is. */
-    void (*whole)(void *context, const struct stat *file);
+    /* Told what the file is once it is whole, before it has its name, which a failure keeps it from; NULL:
+     * nobody is. */
+    enum vf_status (*whole)(void *context, const struct stat *file, struct vf_error *error);
     void *context;
 };
 

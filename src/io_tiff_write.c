@@ -74,13 +74,14 @@ static int choose_predictor(const struct vf_writer *writer)
     return PREDICTOR_HORIZONTAL;
 }
 
-/* Room for the data uncompressed (a codec may make noise larger by a little: the slack), directories and
- * tags. */
-static bool may_pass_4_gib(const struct vf_info *info)
+/* Room for the data, which a codec may make larger (of noise, LZW by half, others by a little), directories
+ * and tags. */
+static bool may_pass_4_gib(const struct vf_info *info, enum vf_compression compression)
 {
+    const double growth = compression == VF_COMPRESS_LZW ? 1.5 : 1.01;
     const double page = (double)info->shape.nx * (double)info->shape.ny * (double)info->page_channels *
                         (double)vf_type_size(info->type);
-    const double all = (double)info->page_count * (page * 1.01 + (double)info->shape.ny * 16 + 4096);
+    const double all = (double)info->page_count * (page * growth + (double)info->shape.ny * 16 + 4096);
     return all > 4294967296.0 - (1 << 25);
 }
 
@@ -168,8 +169,9 @@ enum vf_status vf_tiff_create(struct vf_writer *writer, struct vf_error *error)
     state->codec = codec_for(info, writer->options.compression);
     state->together = wants_planes_together(writer);
     /* ImageJ does not read BigTIFF. */
-    const bool imagej_large = state->together && info->metadata == VF_META_IMAGEJ && may_pass_4_gib(info);
-    state->big = info->big_tiff || (may_pass_4_gib(info) && !imagej_large);
+    const bool imagej_large = state->together && info->metadata == VF_META_IMAGEJ &&
+                              may_pass_4_gib(info, state->codec->compression);
+    state->big = info->big_tiff || (may_pass_4_gib(info, state->codec->compression) && !imagej_large);
     state->directories = imagej_large ? 1 : info->page_count;
     const char mode[] = {'w', info->big_endian ? 'b' : 'l', state->big ? '8' : '4', '\0'};
     state->stream.fd = vf_output_file_descriptor(writer->file);

@@ -29,6 +29,7 @@ struct vf_journal {
     const char *path; /* of the directory, as the caller has it */
     int fd;           /* of the file; -1: nothing was added yet */
     bool is_new;      /* the file was not there before */
+    bool is_named;    /* its name is on the disk */
     size_t added;     /* bytes */
     bool is_cut;      /* its last line may have no end: a crash or a full disk */
     size_t count, room;
@@ -218,9 +219,9 @@ static bool write_line(struct vf_journal *journal, const char *name, const char 
     vf_text_add(&line, "%s%s %lld %lld.%lld %s\n", journal->is_cut ? "\n" : "", key, (long long)file->st_size,
                 (long long)file->st_mtim.tv_sec, (long long)file->st_mtim.tv_nsec, name);
     const ssize_t written = line.failed ? -1 : write(journal->fd, line.data, line.length);
-    const bool whole = written == (ssize_t)line.length;
-    if (written >= 0 && !whole)
-        errno = ENOSPC;
+    const bool whole = !line.failed && written == (ssize_t)line.length;
+    if (!whole && (line.failed || written >= 0))
+        errno = line.failed ? ENOMEM : ENOSPC;
     journal->added += whole ? line.length : 0;
     vf_text_free(&line);
     return whole;
@@ -236,13 +237,14 @@ static enum vf_status add(struct vf_journal *journal, const char *name, const ch
                              O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
     }
     journal->is_cut = journal->fd < 0 || !write_line(journal, name, key, file);
-    if (!journal->is_cut && (!sync || fdatasync(journal->fd) == 0))
+    if (!journal->is_cut && (!sync || fdatasync(journal->fd) == 0)) {
+        /* Its own name, once; some file systems cannot sync a directory. */
+        if (sync && journal->is_new && !journal->is_named)
+            journal->is_named = fsync(journal->directory) == 0;
         return VF_OK;
-    return vf_fail(error, VF_FAILED,
-                   "%.200s/" FILE_NAME
-                   " cannot be written: %s; results are whole, but --resume will not know "
-                   "them as finished",
-                   journal->path, strerror(errno));
+    }
+    return vf_fail(error, VF_FAILED, "%.200s/" FILE_NAME " cannot be written: %s", journal->path,
+                   strerror(errno));
 }
 
 enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, const char *key,

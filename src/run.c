@@ -356,11 +356,10 @@ static bool replaces_input(const struct vf_work *w)
            in.st_ino == out.st_ino;
 }
 
-static void tell_whole(void *context, const struct stat *file)
+static enum vf_status tell_whole(void *context, const struct stat *file, struct vf_error *error)
 {
     const struct vf_work *w = context;
-    if (w->whole != NULL)
-        w->whole(w->whole_context, file);
+    return w->whole == NULL ? VF_OK : w->whole(w->whole_context, file, error);
 }
 
 static enum vf_status open_work(struct vf_work *w, const struct vf_chain *chain, FILE *explain_to,
@@ -460,8 +459,7 @@ size_t vf_work_limit(const struct vf_work *w)
     return w->memory_limit - w->base_bytes;
 }
 
-void vf_work_tell_whole(struct vf_work *w, void (*whole)(void *context, const struct stat *file),
-                        void *context)
+void vf_work_tell_whole(struct vf_work *w, vf_work_whole *whole, void *context)
 {
     w->whole = whole;
     w->whole_context = context;

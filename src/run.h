@@ -68,9 +68,9 @@ enum vf_status vf_work_compute(struct vf_work *work, struct vf_error *error);
 enum vf_status vf_work_write(struct vf_work *work, struct vf_error *error);
 
 /* vf_work_write is to call `whole` with the state of the result's file when it is complete, before it has its
- * name. */
-void vf_work_tell_whole(struct vf_work *work, void (*whole)(void *context, const struct stat *file),
-                        void *context);
+ * name, which a failure keeps it from. */
+typedef enum vf_status vf_work_whole(void *context, const struct stat *file, struct vf_error *error);
+void vf_work_tell_whole(struct vf_work *work, vf_work_whole *whole, void *context);
 
 /* Of a file that is done, tells what the options ask for: timings as JSON to `to`, or in words to stderr. */
 void vf_work_tell(const struct vf_work *work, FILE *to);

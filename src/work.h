@@ -34,10 +34,9 @@ struct vf_work {
     bool overlapped;              /* in slabs for speed, though the whole would fit into memory */
     double least_bytes;           /* if not even one slab fits: the memory that it takes; else 0 */
     struct vf_volume in, out;
-    double *value;     /* owned: the global values, [channel][vf_plan_value_count] */
-    size_t base_bytes; /* the part of `memory` that the process holds for other things than this file */
-    /* Called with the result's file when it is whole, before it has its name; may be NULL. */
-    void (*whole)(void *context, const struct stat *file);
+    double *value;        /* owned: the global values, [channel][vf_plan_value_count] */
+    size_t base_bytes;    /* the part of `memory` that the process holds for other things than this file */
+    vf_work_whole *whole; /* see vf_work_tell_whole; may be NULL */
     void *whole_context;
     struct vf_progress_line *files; /* the line of several files that counts this one's bytes; may be NULL */
     size_t shown_bytes;             /* how many it is to count for this file */

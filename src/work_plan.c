@@ -121,12 +121,17 @@ static enum vf_status find_context(const struct vf_work *w, struct vf_context *c
     *c = (struct vf_context){.boundary = o->boundary};
     c->dim = o->slices || info->shape.nz == 1 ? 2 : 3;
     c->is_double = vf_is_double(o, info->type);
-    memcpy(c->unit, o->spacing_unit[0] != '\0' ? o->spacing_unit : info->unit, sizeof c->unit);
+    /* What --spacing says without a unit of an MRC is in angstroms, as its header and vf_info_print are. */
+    const bool in_angstroms =
+        info->format == VF_FORMAT_MRC && o->spacing[0] > 0 && o->spacing_unit[0] == '\0';
+    const double own_size = in_angstroms ? vf_unit_nanometres("A") : 1;
+    const char *own_unit = in_angstroms ? "nm" : o->spacing_unit;
+    snprintf(c->unit, sizeof c->unit, "%s", own_unit[0] != '\0' ? own_unit : info->unit);
     const double ratio = unit_ratio(info->unit, c->unit);
     for (int axis = 0; axis < 3; axis++) {
         const bool own = o->spacing[axis] > 0;
         c->spacing_known[axis] = own || (info->spacing_known[axis] && ratio > 0);
-        c->spacing[axis] = own ? o->spacing[axis] : info->spacing[axis] * ratio;
+        c->spacing[axis] = own ? o->spacing[axis] * own_size : info->spacing[axis] * ratio;
         c->aspect[axis] = axis < c->dim && c->spacing_known[0] && c->spacing_known[axis]
                               ? c->spacing[axis] / c->spacing[0]
                               : 1;

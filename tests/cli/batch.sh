@@ -80,6 +80,24 @@ test_same_output_names() {
     expect 2 -f gaussian --out-dir d --tree a ./a
     says "'a/x.png' and './a/x.png' are the same file; name it once"
     [ ! -e d ]
+    mkdir -p d/a
+    ln -s a d/b
+    expect 2 -f gaussian --out-dir d --tree a/x.png b/x.png
+    says "would both be written to 'd/"
+    expect 2 -f gaussian --out-dir e/f --tree a/x.png "$PWD//a/./x.png" ./a//x.png
+    says "name it once"
+    [ ! -e e ]
+    (cd b && expect 2 -f gaussian --out-dir ../e --tree x.png .//x.png)
+}
+
+# Each file on its way takes some.
+test_few_descriptors() {
+    for i in $(seq 30); do
+        cp "$SMALL" "$i.png"
+    done
+    # shellcheck disable=SC3045
+    (ulimit -n 40 && expect 0 -q --threads 16 -f gaussian --out-dir d ./*.png)
+    [ "$(names d | wc -w)" -eq 30 ]
 }
 
 # Else one result would be lost, or an image filtered twice.
@@ -373,6 +391,16 @@ test_account_that_cannot_be_written() {
     expect 1 -f gaussian --resume --out-dir e "$SMALL"
     echo bad >bad.png
     expect 3 -f gaussian --out-dir e "$SMALL" bad.png
+}
+
+# With the same name as its input a result that is not noted would be filtered again.
+test_account_that_cannot_be_written_in_place() {
+    cp "$SMALL" a.png
+    mkdir .volfilter-done
+    expect 1 -f gaussian --out-dir . a.png
+    says "a.png: would replace its input"
+    says ".volfilter-done cannot be written: Is a directory"
+    same a.png "$SMALL"
 }
 
 # Other weights under the same name have made other results.

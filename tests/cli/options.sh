@@ -101,6 +101,11 @@ test_spacing_and_units() {
     prints "2 x 2 x 3 mm"
     expect 0 -f gaussian --spacing 2x2mm "$DATA/head-mri-plain.tif" plain.tif
     has plain.tif metadata plain
+    # MRC's are angstroms.
+    expect 0 -f gaussian --spacing 13A "$STACK" a.mrc
+    expect 0 -f gaussian:sigma=20A a.mrc own.mrc
+    expect 0 -f gaussian:sigma=20A --spacing 13 a.mrc given.mrc
+    same own.mrc given.mrc
     # Angstroms are tenths of nanometres.
     expect 0 -f gaussian:sigma=4nm --spacing 2nm "$IMAGE" nm.png
     expect 0 -f gaussian:sigma=40A --spacing 20Å "$IMAGE" angstrom.png
