@@ -35,7 +35,8 @@ const struct vf_filter vf_filter_ced = {
     .name = "ced",
     .summary = "coherence-enhancing diffusion: smooth along lines and layers",
     .known_as = "coherenceenhancingdiffusion",
-    .source = "Weickert 1999",
+    .source = "Weickert 1999, with the eigenvalue alpha + (1 - alpha) exp(-C S^4/(mu1 - mu3)^2) along "
+              "structures (mu2 for mu3 in 2D)",
     .keeps_type = true,
     .params = params,
     .param_count = sizeof params / sizeof params[0],

@@ -86,7 +86,8 @@ const struct vf_filter vf_filter_eed = {
     .name = "eed",
     .summary = "edge-enhancing diffusion: smooth along surfaces or lines, not across them",
     .known_as = "edgeenhancingdiffusion|nadeed3d",
-    .source = "Weickert 1998; mode=line: Frangakis & Hegerl 2001",
+    .source = "Weickert 1998, with the eigenvalue 1 - exp(-3.31488/(s/k)^8) across edges, where the smoothed "
+              "gradient is s; mode=line: Frangakis & Hegerl 2001",
     .keeps_type = true,
     .params = params,
     .param_count = sizeof params / sizeof params[0],

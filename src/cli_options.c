@@ -30,10 +30,11 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                            "parents are created if missing"},
     [VF_OPTION_SUFFIX] = {FILES, "suffix", 0, "S", NULL, "text without '/'",
                           "with --out-dir, insert S before the extension of each name, or replace the "
-                          "extension if S ends in one itself: -g, .tif or -g.tif"},
-    [VF_OPTION_TREE] =
-        {FILES, "tree", 0, NULL, NULL, NULL,
-         "with --out-dir, keep each file's own path under DIR; a directory stands for all images below it"},
+                          "extension if S ends in one that volfilter writes: -g, .tif or -g.tif"},
+    [VF_OPTION_TREE] = {FILES, "tree", 0, NULL, NULL, NULL,
+                        "with --out-dir, keep each file's own path under DIR; a directory stands for all "
+                        "files below it whose "
+                        "names are those of TIFF, PNG or MRC, but for hidden ones and links to directories"},
     [VF_OPTION_FROM_FILE] =
         {FILES, "from-file", 0, "LIST", NULL, "a file, or '-' for standard input",
          "with --out-dir, also filter the files named in LIST, one per line or each ended by a "
@@ -100,8 +101,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
         {REPORTS, "dry-run", 0, NULL, NULL, NULL,
          "only check and plan, also whether the disk has room for all results; compute and write nothing"},
     [VF_OPTION_JSON] = {REPORTS, "json", 0, NULL, NULL, NULL,
-                        "print the plan (with --explain or --dry-run), info, devices or the timings of each "
-                        "result as JSON, one object after another"},
+                        "print info, devices, the timings of each result or, with --explain or --dry-run, "
+                        "the plan instead, as JSON, one object after another"},
     [VF_OPTION_REPORT] = {REPORTS, "report", 0, "FILE", NULL, "a file for JSON, or '-' for standard output",
                           "with --out-dir, write the outcome of each file to FILE, as JSON"},
     [VF_OPTION_PROGRESS] = {REPORTS, "progress", 0, "auto|never|always|json", "auto|never|always|json", NULL,

@@ -42,7 +42,7 @@ test_list_and_help_of_every_filter() {
 test_help_of_every_topic() {
     for topic in list info devices tune $("$VOLFILTER" list | sed 's/ .*//'); do
         expect 0 help "$topic"
-        [ "$(grep -v '^  volfilter ' out | wc -L)" -le 80 ]
+        [ "$(grep -v '^  volfilter ' out | wc -L)" -le 80 ] || { echo "help $topic has longer lines" && false; }
         case $topic in list) options=0 ;; info | devices) options=1 ;; tune) options=2 ;; *) continue ;; esac
         head -n 1 out | grep -qx "Usage: volfilter $topic\( [^ ].*\)\{0,1\}"
         [ "$(grep -c '^      --' out)" -eq "$options" ]
