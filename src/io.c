@@ -279,6 +279,11 @@ enum vf_status vf_reader_read(struct vf_reader *reader, size_t page, void *const
     return vf_reader_read_pages(reader, page, 1, planes, 1, error);
 }
 
+size_t vf_reader_bytes(const struct vf_reader *reader, int threads)
+{
+    return reader->codec->read_bytes == NULL ? 0 : reader->codec->read_bytes(reader, threads);
+}
+
 size_t vf_reader_row_block(const struct vf_reader *reader)
 {
     return reader->codec->read_rows == NULL ? 0 : reader->row_block;

@@ -104,6 +104,9 @@ enum vf_status vf_reader_read(struct vf_reader *reader, size_t page, void *const
 enum vf_status vf_reader_read_pages(struct vf_reader *reader, size_t first, size_t count,
                                     void *const planes[], int threads, struct vf_error *error);
 
+/* Bytes that so many threads take beside the planes that they read, until the reader is closed. */
+size_t vf_reader_bytes(const struct vf_reader *reader, int threads);
+
 /* Rows that a file has in one strip or tile: parts of a page that begin at a multiple of them can be read by
  * themselves. 0: pages are read whole. */
 size_t vf_reader_row_block(const struct vf_reader *reader);
@@ -169,7 +172,7 @@ enum vf_status vf_writer_write(struct vf_writer *writer, size_t page, const void
 enum vf_status vf_writer_write_pages(struct vf_writer *writer, size_t first, size_t count,
                                      const void *const planes[], int threads, struct vf_error *error);
 
-/* Bytes that so many threads take while they write a page, where that is much; else 0. */
+/* Bytes that so many threads take while they write, with result->compression, where that is much; else 0. */
 size_t vf_writer_bytes(enum vf_format format, const struct vf_info *result, int threads);
 
 /* The same of a result of one page, written from its first row to its last in whole blocks of

@@ -49,6 +49,7 @@ struct vf_codec {
     /* NULL: of no file. As vf_reader_read_rows. */
     enum vf_status (*read_rows)(struct vf_reader *reader, size_t y, size_t count, void *const planes[],
                                 int threads, struct vf_error *error);
+    size_t (*read_bytes)(const struct vf_reader *reader, int threads); /* NULL: little */
     void (*close)(struct vf_reader *reader);
     enum vf_status (*supports)(const struct vf_info *result, enum vf_compression compression,
                                struct vf_error *error);

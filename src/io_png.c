@@ -292,6 +292,17 @@ static enum vf_status prepare_rows(struct png_state *state, struct vf_error *err
     return VF_OK;
 }
 
+static size_t png_read_bytes(const struct vf_reader *reader, int threads)
+{
+    const struct png_state *state = reader->state;
+    const struct vf_info *info = &reader->info;
+    const size_t row = info->shape.nx * info->page_channels * vf_type_size(info->type);
+    const bool interlaced = png_get_interlace_type(state->png, state->info) != PNG_INTERLACE_NONE;
+    (void)threads;
+    return interlaced ? info->shape.ny * (sizeof *state->row_pointers + (info->page_channels > 1 ? row : 0))
+                      : 0;
+}
+
 static void read_image(struct png_state *state)
 {
     const struct vf_info *info = &state->reader->info;
@@ -481,6 +492,7 @@ const struct vf_codec vf_codec_png = {
     .name = "PNG",
     .open = png_open,
     .read = png_read_page,
+    .read_bytes = png_read_bytes,
     .close = png_close,
     .supports = png_supports,
     .create = png_create,

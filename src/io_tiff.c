@@ -24,6 +24,20 @@ static enum vf_status read_header(struct vf_reader *reader, struct vf_error *err
     return VF_OK;
 }
 
+/* Of the current page, which was checked. */
+static void note_striles(struct vf_tiff_reader *state, const struct vf_tiff_layout *layout, size_t strile)
+{
+    TIFF *tif = state->decoder.tif;
+    const uint32_t count = layout->tiled ? TIFFNumberOfTiles(tif) : TIFFNumberOfStrips(tif);
+    state->striles += count;
+    if (layout->tiled && strile > state->tile_bytes)
+        state->tile_bytes = strile;
+    for (uint32_t i = 0; i < count && layout->scheme != COMPRESSION_NONE; i++) {
+        const size_t bytes = (size_t)TIFFGetStrileByteCount(tif, i);
+        state->stored_bytes = bytes > state->stored_bytes ? bytes : state->stored_bytes;
+    }
+}
+
 static enum vf_status take_page(struct vf_reader *reader, size_t page, const struct vf_tiff_layout *layout,
                                 struct vf_error *error)
 {
@@ -44,6 +58,7 @@ static enum vf_status take_page(struct vf_reader *reader, size_t page, const str
     size_t page_bytes, strile;
     vf_tiff_layout_sizes(layout, &page_bytes, &strile);
     state->ratio = ratio > state->ratio ? ratio : state->ratio;
+    note_striles(state, layout, strile);
     state->directories[page] = TIFFCurrentDirOffset(state->decoder.tif);
     state->data[page] = vf_tiff_raw_start(state->decoder.tif, layout);
     if (page == 0)
@@ -398,10 +413,12 @@ const struct vf_codec vf_codec_tiff = {
     .open = tiff_open,
     .read_pages = vf_tiff_read_pages,
     .read_rows = vf_tiff_read_rows,
+    .read_bytes = vf_tiff_read_bytes,
     .close = tiff_close,
     .supports = vf_tiff_supports,
     .create = vf_tiff_create,
     .write_pages = vf_tiff_write_pages,
+    .write_bytes = vf_tiff_write_bytes,
     .row_block = vf_tiff_row_block,
     .write_rows = vf_tiff_write_rows,
     .finish = vf_tiff_finish,

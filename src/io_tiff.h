@@ -159,6 +159,7 @@ enum vf_status vf_tiff_create(struct vf_writer *writer, struct vf_error *error);
 enum vf_status vf_tiff_write_pages(struct vf_writer *writer, size_t first, size_t count,
                                    const void *const planes[], int threads, struct vf_error *error);
 size_t vf_tiff_row_block(const struct vf_info *result);
+size_t vf_tiff_write_bytes(const struct vf_info *result, int threads);
 enum vf_status vf_tiff_write_rows(struct vf_writer *writer, size_t y, size_t count,
                                   const void *const planes[], int threads, struct vf_error *error);
 enum vf_status vf_tiff_finish(struct vf_writer *writer, struct vf_error *error);

@@ -385,6 +385,13 @@ static enum vf_status read_parts(struct vf_reader *reader, size_t first, size_t 
     return vf_team_each(reader->team, team, items, decode_part, &p, error);
 }
 
+size_t vf_tiff_read_bytes(const struct vf_reader *reader, int threads)
+{
+    const struct vf_tiff_reader *state = reader->state;
+    const size_t team = threads < 1 ? 1 : (size_t)threads;
+    return (team < state->striles ? team : state->striles) * (state->tile_bytes + state->stored_bytes);
+}
+
 enum vf_status vf_tiff_read_pages(struct vf_reader *reader, size_t first, size_t count, void *const planes[],
                                   int threads, struct vf_error *error)
 {

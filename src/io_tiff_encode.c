@@ -26,6 +26,18 @@ struct vf_tiff_encoders {
     size_t slot_count;
 };
 
+/* Of a strip, at most, when it is compressed. */
+static size_t room_of(size_t strip_bytes)
+{
+    return strip_bytes + strip_bytes / 2 + SLACK;
+}
+
+/* libtiff's own buffer takes as much again. */
+size_t vf_tiff_encoders_bytes(size_t strip_bytes, int threads)
+{
+    return (size_t)(threads < 1 ? 1 : threads) * (strip_bytes + (STRIPS_A_THREAD + 1) * room_of(strip_bytes));
+}
+
 struct vf_tiff_encoders *vf_tiff_encoders_open(struct vf_writer *writer, vf_tiff_set_pixels *set_pixels,
                                                uint32_t strip_rows, const char *mode, struct vf_error *error)
 {
@@ -38,7 +50,7 @@ struct vf_tiff_encoders *vf_tiff_encoders_open(struct vf_writer *writer, vf_tiff
     e->strip_rows = strip_rows;
     strncpy(e->mode, mode, sizeof e->mode - 1);
     e->strip_bytes = info->shape.nx * info->page_channels * vf_type_size(info->type) * strip_rows;
-    e->room = e->strip_bytes + e->strip_bytes / 2 + SLACK;
+    e->room = room_of(e->strip_bytes);
     return e;
 }
 

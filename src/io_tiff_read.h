@@ -24,7 +24,9 @@ struct vf_tiff_reader {
     uint32_t *ome_directories; /* the numbers of OME's, increasing; NULL where all directories are pages */
     size_t ome_planes;
     size_t page_bytes;
-    unsigned ratio; /* the best of all pages' codecs */
+    size_t tile_bytes, stored_bytes; /* the largest tile; the largest strip or tile that is compressed */
+    size_t striles;                  /* of all pages */
+    unsigned ratio;                  /* the best of all pages' codecs */
     /* One directory, pages follow each other from here (ImageJ's stacks over 4 GiB, MetaMorph's); else 0. */
     uint64_t raw_start;
     struct vf_tiff_unread unread;
@@ -46,6 +48,9 @@ enum vf_status vf_tiff_read_rows(struct vf_reader *reader, size_t y, size_t coun
 /* Where the pixels of the current page begin, which was checked, if they follow each other as they do in
  * memory but for the order of bytes; else 0. */
 uint64_t vf_tiff_raw_start(TIFF *tif, const struct vf_tiff_layout *layout);
+
+/* What decoders hold: each a tile, and the strip or tile that it decodes as it is in the file. */
+size_t vf_tiff_read_bytes(const struct vf_reader *reader, int threads);
 
 void vf_tiff_decoder_close(struct vf_tiff_decoder *decoder);
 

@@ -111,6 +111,14 @@ size_t vf_tiff_row_block(const struct vf_info *info)
     return rows < info->shape.ny ? rows : info->shape.ny;
 }
 
+size_t vf_tiff_write_bytes(const struct vf_info *info, int threads)
+{
+    const size_t row_bytes = info->shape.nx * info->page_channels * vf_type_size(info->type);
+    return codec_for(info, VF_COMPRESS_AS_INPUT)->compression == VF_COMPRESS_NONE
+               ? 0
+               : vf_tiff_encoders_bytes(row_bytes * vf_tiff_row_block(info), threads);
+}
+
 static void choose_strips(struct vf_writer *writer)
 {
     struct tiff_writer *state = writer->state;

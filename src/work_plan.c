@@ -325,6 +325,16 @@ static bool may_gain(const struct vf_work *w, size_t bytes)
            (w->plan.gpu != NULL || (w->options->scheme == NULL && bytes >= WORTH_SLABS_BYTES));
 }
 
+/* What decoding the file and compressing a TIFF take beside the image and its result; plan_png is for a PNG.
+ */
+static size_t coding_bytes(const struct vf_work *w, int threads)
+{
+    struct vf_info result = w->result;
+    result.compression = vf_work_compression(w);
+    return vf_reader_bytes(w->reader, threads) +
+           (w->format == VF_FORMAT_PNG ? 0 : vf_writer_bytes(w->format, &result, threads));
+}
+
 /* Where the whole does not fit, and where that is faster: passes over slabs. */
 static enum vf_status consider_slabs(struct vf_work *w, const struct vf_plan_request *request, size_t bytes,
                                      struct vf_error *error)
@@ -333,11 +343,13 @@ static enum vf_status consider_slabs(struct vf_work *w, const struct vf_plan_req
     const size_t now = w->session->works == 1 ? vf_memory_resident() : 0;
     const size_t base =
         (now > w->session->base_bytes ? now : w->session->base_bytes) + OVERHEAD_BYTES + gpu_bytes(w);
+    const size_t coding = coding_bytes(w, request->threads);
+    w->memory += coding;
     const bool fits = w->memory + base <= w->memory_limit;
     const double seconds = whole_seconds(w, bytes);
     struct vf_stream_request slabs = {.plan = *request,
                                       .ends = vf_work_ends(w),
-                                      .bytes = (double)w->memory_limit - (double)base,
+                                      .bytes = (double)w->memory_limit - (double)(base + coding),
                                       .cached = fits && w->plan.gpu == NULL};
     w->base_bytes = base;
     w->memory += base;
@@ -358,9 +370,9 @@ static enum vf_status consider_slabs(struct vf_work *w, const struct vf_plan_req
     }
     w->overlapped = fits;
     if (status == VF_OK && w->stream.pass_count > 0)
-        w->memory = base + (size_t)w->stream.bytes;
+        w->memory = base + coding + (size_t)w->stream.bytes;
     else if (status == VF_OK)
-        w->least_bytes = (double)base + w->stream.needed_bytes;
+        w->least_bytes = (double)(base + coding) + w->stream.needed_bytes;
     return status;
 }
 

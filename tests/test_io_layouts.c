@@ -574,3 +574,39 @@ Test(io_layouts, strips_in_any_order)
         cr_assert_arr_eq(plane, pixels, sizeof pixels);
     }
 }
+
+static size_t bytes_to_read(const struct tiff_sample *sample, int threads)
+{
+    struct vf_reader *reader;
+    struct vf_error error;
+    tiff_sample_write(sample_path("in.tif"), sample);
+    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
+    const size_t bytes = vf_reader_bytes(reader, threads);
+    vf_reader_close(reader);
+    return bytes;
+}
+
+/* Tiles, and what is compressed, pass through a buffer of each thread that has one to decode. */
+Test(io_layouts, what_reading_and_writing_take)
+{
+    struct tiff_sample s = {.type = VF_U16, .nx = 100, .ny = 60, .pages = 2, .rows = 30};
+    struct vf_info result = {
+        .type = VF_U16, .shape = {100, 60, 2, 1, 1}, .page_channels = 1, .page_count = 2};
+    cr_expect_eq(bytes_to_read(&s, 3), 0);
+    s.scheme = COMPRESSION_LZW;
+    const size_t strip = bytes_to_read(&s, 1);
+    cr_expect(strip > 100 && strip < 2 * 100 * 30 * 2, "%zu", strip);
+    cr_expect_eq(bytes_to_read(&s, 3), 3 * strip);
+    cr_expect_eq(bytes_to_read(&s, 99), 4 * strip);
+    s.scheme = 0;
+    s.rows = 32;
+    s.tile_nx = 64;
+    s.tiled = true;
+    cr_expect_eq(bytes_to_read(&s, 1), 64 * 32 * 2);
+    cr_expect_eq(bytes_to_read(&s, 3), 3 * 64 * 32 * 2);
+    cr_expect_eq(vf_writer_bytes(VF_FORMAT_TIFF, &result, 3), 0);
+    result.compression = VF_COMPRESS_DEFLATE;
+    const size_t encoder = vf_writer_bytes(VF_FORMAT_TIFF, &result, 1);
+    cr_expect(encoder > 100 * 60 * 2);
+    cr_expect_eq(vf_writer_bytes(VF_FORMAT_TIFF, &result, 3), 3 * encoder);
+}
