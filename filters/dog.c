@@ -56,7 +56,7 @@ out:
 const struct vf_filter vf_filter_dog = {
     .name = "dog",
     .summary = "difference of two Gaussians: keeps blobs and edges of about their widths",
-    .known_as = "differenceofgaussians",
+    .known_as = "differenceofgaussians|bandpass",
     .source = "Marr & Hildreth 1980; the Gaussians are cut off at 4 sigma, as in "
               "skimage.filters.difference_of_gaussians",
     .params = params,

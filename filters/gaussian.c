@@ -31,7 +31,7 @@ out:
 const struct vf_filter vf_filter_gaussian = {
     .name = "gaussian",
     .summary = "smooth with a Gaussian",
-    .known_as = "blur|gaussianblur|gaussianfilter|gaussblur",
+    .known_as = "blur|gaussianblur|gaussianfilter|gaussblur|lowpass",
     .source = "separable convolution, radius floor(truncate * sigma + 0.5), as scipy.ndimage.gaussian_filter",
     .keeps_type = true,
     .params = params,

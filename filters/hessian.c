@@ -52,7 +52,7 @@ out:
 const struct vf_filter vf_filter_hessian = {
     .name = "hessian",
     .summary = "second derivatives: eigenvalues of the Hessian matrix, or components",
-    .known_as = "hessianmatrix|hessianmatrixeigvals",
+    .known_as = "hessianmatrix|hessianmatrixeigvals|frangi|vesselness|sato",
     .source = "second central differences of u_sigma: (u[+1] - 2 u + u[-1]) / h^2, mixed derivatives divided "
               "by 4 h_a h_b, where h are the sides of a voxel in x-voxels (Frangi et al. 1998 find vessels "
               "from the eigenvalues); skimage.feature.hessian_matrix applies first differences twice",

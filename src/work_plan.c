@@ -464,26 +464,34 @@ out:
     return status;
 }
 
+/* Whether its only plane is one strip or tile, which cannot be read by rows. */
+static bool is_one_strile(const struct vf_work *w)
+{
+    return w->input->format == VF_FORMAT_TIFF && w->input->page_count == 1 &&
+           vf_reader_row_block(w->reader) >= w->input->shape.ny;
+}
+
 static enum vf_status check_memory(const struct vf_work *w, struct vf_error *error)
 {
     if (w->memory <= w->memory_limit)
         return VF_OK;
+    const bool asked = w->options->memory > 0;
+    const char *allows = asked ? "--memory allows" : "three quarters of free memory is";
+    const char *smaller = is_one_strile(w)
+                              ? "store the image in strips of few rows: tiffcp -s -r 16 IN.tif OUT.tif"
+                              : "filter a smaller piece";
     if (w->least_bytes > 0 && w->least_bytes < (double)w->memory)
         return vf_fail(
             error, VF_FAILED,
-            "the thinnest slab of this chain needs %.0f MiB, but %s %.1f MiB; raise --memory, or filter a "
-            "smaller piece",
+            "the thinnest slab of this chain needs %.0f MiB, but %s %.1f MiB; raise --memory, or %s",
             ceil(vf_mib(w->least_bytes) + 1), /* libraries take a little more or less from run to run */
-            w->options->memory > 0 ? "--memory allows" : "three quarters of free memory is",
-            vf_mib((double)w->memory_limit));
-    return vf_fail(error, VF_FAILED,
-                   "this chain needs %.1f MiB for the image, its result and workspace, but %s %.1f MiB; %s",
-                   ceil(vf_mib((double)w->memory) * 10) / 10,
-                   w->options->memory > 0 ? "--memory allows" : "three quarters of free memory is",
-                   vf_mib((double)w->memory_limit),
-                   w->options->memory > 0
-                       ? "raise --memory, or filter a smaller piece"
-                       : "filter a smaller piece, or raise --memory if swapping is acceptable");
+            allows, vf_mib((double)w->memory_limit), smaller);
+    return vf_fail(
+        error, VF_FAILED,
+        "this chain needs %.1f MiB for the image, its result and workspace, but %s %.1f MiB; raise "
+        "--memory%s, or %s",
+        ceil(vf_mib((double)w->memory) * 10) / 10, allows, vf_mib((double)w->memory_limit),
+        asked ? "" : " if swapping is acceptable", smaller);
 }
 
 static enum vf_status check_disk(const struct vf_work *w, struct vf_error *error)
