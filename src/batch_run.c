@@ -280,7 +280,7 @@ static void begin_reading(struct line_up *l)
  * where the system allows few descriptors. */
 static ptrdiff_t most_by_descriptors(void)
 {
-    enum { OF_A_FILE = 5, OTHERS = 24 };
+    enum { OF_A_FILE = 5, OTHERS = 64 }; /* a GPU's driver has some 40 */
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > 1024)
         return MOST_WRITTEN;
