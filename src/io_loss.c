@@ -39,7 +39,7 @@ static void add_number_losses(const struct words *words, const struct vf_info *i
     uint16_t unit;
     if (result->format == VF_FORMAT_TIFF && result->metadata != VF_META_OME && result->spacing_known[0] &&
         result->spacing_known[1] && !vf_tags_result_resolution(result, resolution, &unit))
-        add(words, "its voxel size (too small for a TIFF's resolution; OME-TIFF and MRC can store it)");
+        add(words, "its voxel size (only OME-TIFF and MRC can store it)");
     if (result->format == VF_FORMAT_TIFF && result->metadata == VF_META_PLAIN && result->spacing_known[2] &&
         result->shape.nz > 1)
         add(words, "the distance between planes (only ImageJ TIFF, OME-TIFF and MRC can store it)");
