@@ -65,7 +65,7 @@ static enum vf_status take_page(struct vf_reader *reader, size_t page, const str
         reader->row_block = 1;
     if (state->data[page] == 0 && reader->row_block == 1)
         reader->row_block = layout->tile_height;
-    vf_tiff_look(state->decoder.tif, page == 0, &state->unread);
+    vf_tiff_look(state->decoder.tif, page == 0, tags, &state->unread);
     if (page > 0)
         return VF_OK;
     state->page_bytes = page_bytes;

@@ -125,10 +125,12 @@ struct vf_tiff_unread {
     uint16_t resolution_unit;
     bool resolutions; /* a later page says another */
     struct vf_tiff_tag_set of_first, lost;
+    struct vf_tiff_tag_set others; /* tags of the whole file that say something else in a later page */
 };
 
-/* Adds those of the current page, and notes them once all pages were looked at. */
-void vf_tiff_look(TIFF *tif, bool first, struct vf_tiff_unread *unread);
+/* Adds those of the current page, and notes them once all pages were looked at. `tags` are the first page's,
+ * which need not be read yet when it is looked at. */
+void vf_tiff_look(TIFF *tif, bool first, const struct vf_tags *tags, struct vf_tiff_unread *unread);
 void vf_tiff_note(TIFF *tif, const struct vf_tiff_unread *unread, struct vf_info *info);
 
 /* MetaMorph's tag UIC2: its count is that of the planes, which follow each other under one directory. */

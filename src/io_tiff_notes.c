@@ -55,19 +55,39 @@ static bool has_tag(const struct vf_tiff_tag_set *set, uint32_t tag)
     return (set->word[tag / 64 % 1024] >> tag % 64 & 1) != 0;
 }
 
-static void look_at_tags(TIFF *tif, bool first, struct vf_tiff_unread *unread)
+/* Whether a later page says something else in a tag that is kept of the first one, for the whole file. */
+static bool says_otherwise(TIFF *tif, uint32_t tag, const struct vf_tags *tags)
 {
+    const struct vf_file_text *text = vf_tags_text(tags, (uint16_t)tag);
+    const char *own = NULL;
+    const void *icc = NULL;
+    uint32_t bytes = 0;
+    if (tag == TIFFTAG_ICCPROFILE)
+        return TIFFGetField(tif, tag, &bytes, &icc) &&
+               (bytes != tags->icc_bytes || memcmp(icc, tags->icc, bytes) != 0);
+    return text != NULL && TIFFGetField(tif, tag, &own) && own != NULL && strcmp(own, text->text) != 0;
+}
+
+static void look_at_tags(TIFF *tif, bool first, const struct vf_tags *tags, struct vf_tiff_unread *unread)
+{
+    uint16_t orientation = ORIENTATION_TOPLEFT;
     for (int i = 0; i < TIFFGetTagListCount(tif); i++) {
         const uint32_t tag = TIFFGetTagListEntry(tif, i);
         if (first)
             add_tag(&unread->of_first, tag);
         if (!is_understood(tif, tag) || (vf_tiff_is_file_tag(tag) && !has_tag(&unread->of_first, tag)))
             add_tag(&unread->lost, tag);
+        else if (!first && vf_tiff_is_file_tag(tag) && says_otherwise(tif, tag, tags))
+            add_tag(&unread->others, tag);
     }
+    TIFFGetFieldDefaulted(tif, TIFFTAG_ORIENTATION, &orientation);
+    if (!first && orientation != (tags->orientation == 0 ? ORIENTATION_TOPLEFT : tags->orientation))
+        add_tag(&unread->others, TIFFTAG_ORIENTATION);
 }
 
-/* Of those that are lost the private ones; or those that would have been kept of the first page. */
-static void note_tags(TIFF *tif, const struct vf_tiff_tag_set *lost, bool private, struct vf_info *info)
+/* Says `what` of those that are private; or of those that are kept of the first page. */
+static void note_tags(TIFF *tif, const struct vf_tiff_tag_set *lost, bool private, const char *what,
+                      struct vf_info *info)
 {
     char text[160] = "";
     size_t used = 0;
@@ -90,10 +110,7 @@ static void note_tags(TIFF *tif, const struct vf_tiff_tag_set *lost, bool privat
     if (others > 0)
         snprintf(text + used, sizeof text - used, " and %d more", others);
     if (named > 0)
-        vf_info_note(info, "%s: %s",
-                     private ? "private tags are neither read nor kept"
-                             : "tags that only later pages have are not kept",
-                     text);
+        vf_info_note(info, "%s: %s", what, text);
 }
 
 /* Colours other than those of sRGB, which some programs write into every file. */
@@ -136,7 +153,7 @@ static bool has_description(TIFF *tif)
            strncmp(text, "ImageJ=", 7) != 0 && strstr(text, "<OME") == NULL;
 }
 
-void vf_tiff_look(TIFF *tif, bool first, struct vf_tiff_unread *unread)
+void vf_tiff_look(TIFF *tif, bool first, const struct vf_tags *tags, struct vf_tiff_unread *unread)
 {
     uint16_t count = 0;
     const uint64_t *offsets = NULL;
@@ -150,7 +167,7 @@ void vf_tiff_look(TIFF *tif, bool first, struct vf_tiff_unread *unread)
     unread->colours = unread->colours || has_own_colours(tif);
     unread->descriptions = unread->descriptions || (!first && has_description(tif));
     look_at_resolution(tif, first, unread);
-    look_at_tags(tif, first, unread);
+    look_at_tags(tif, first, tags, unread);
 }
 
 void vf_tiff_note(TIFF *tif, const struct vf_tiff_unread *unread, struct vf_info *info)
@@ -168,8 +185,10 @@ void vf_tiff_note(TIFF *tif, const struct vf_tiff_unread *unread, struct vf_info
                      "later pages have other resolutions than the first, which are neither read nor kept");
     if (unread->descriptions && info->metadata != VF_META_PLAIN)
         vf_info_note(info, "descriptions of later pages are not kept");
-    note_tags(tif, &unread->lost, true, info);
-    note_tags(tif, &unread->lost, false, info);
+    note_tags(tif, &unread->lost, true, "private tags are neither read nor kept", info);
+    note_tags(tif, &unread->lost, false, "tags that only later pages have are not kept", info);
+    note_tags(tif, &unread->others, false, "of tags that later pages have otherwise the first page's are kept",
+              info);
 }
 
 size_t vf_tiff_stk_planes(TIFF *tif)

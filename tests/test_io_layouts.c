@@ -328,6 +328,31 @@ Test(io_layouts, resolutions_of_later_pages_are_noted)
     }
 }
 
+static void set_others_on_second(TIFF *tif, uint32_t page)
+{
+    TIFFSetField(tif, TIFFTAG_ARTIST, page == 1 ? "another" : "somebody");
+    TIFFSetField(tif, TIFFTAG_MAKE, "maker");
+    TIFFSetField(tif, TIFFTAG_DATETIME, page == 1 ? "2026:01:02 03:04:05" : "2026:01:02 03:04:06");
+    TIFFSetField(tif, TIFFTAG_ICCPROFILE, 4, page == 1 ? "ours" : "mine");
+    if (page == 1)
+        TIFFSetField(tif, TIFFTAG_ORIENTATION, ORIENTATION_BOTRIGHT);
+}
+
+Test(io_layouts, tags_that_later_pages_have_otherwise_are_noted)
+{
+    for (uint32_t pages = 1; pages < 4; pages++) {
+        tiff_sample_write(sample_path("in.tif"), &(struct tiff_sample){.type = VF_U8,
+                                                                       .nx = 4,
+                                                                       .ny = 4,
+                                                                       .pages = pages,
+                                                                       .more = set_others_on_second});
+        cr_expect_str_eq(sample_info(sample_path("in.tif")).note,
+                         pages == 1 ? ""
+                                    : "of tags that later pages have otherwise the first page's are kept: "
+                                      "274 (Orientation), 315 (Artist), 34675 (ICC Profile)");
+    }
+}
+
 /* Andor's are below 32768. */
 Test(io_layouts, private_tags_by_any_number)
 {
