@@ -37,8 +37,12 @@ static void add_number_losses(const struct words *words, const struct vf_info *i
         add(words, "that 0 is white");
     double resolution[2];
     uint16_t unit;
-    if (result->format == VF_FORMAT_TIFF && result->metadata != VF_META_OME && result->spacing_known[0] &&
-        result->spacing_known[1] && !vf_tags_result_resolution(result, resolution, &unit))
+    const bool takes_any_unit = result->format == VF_FORMAT_TIFF && result->metadata != VF_META_PLAIN;
+    if (result->spacing_known[0] && result->unit[0] == '\0' && !takes_any_unit)
+        add(words, "its voxel size, which has no unit (--spacing takes one: 2um)");
+    else if (result->format == VF_FORMAT_TIFF && result->metadata != VF_META_OME &&
+             result->spacing_known[0] && result->spacing_known[1] &&
+             !vf_tags_result_resolution(result, resolution, &unit))
         add(words, "its voxel size (only OME-TIFF and MRC can store it)");
     if (result->format == VF_FORMAT_TIFF && result->metadata == VF_META_PLAIN && result->spacing_known[2] &&
         result->shape.nz > 1)

@@ -187,8 +187,8 @@ void vf_tiff_note(TIFF *tif, const struct vf_tiff_unread *unread, struct vf_info
         vf_info_note(info, "descriptions of later pages are not kept");
     note_tags(tif, &unread->lost, true, "private tags are neither read nor kept", info);
     note_tags(tif, &unread->lost, false, "tags that only later pages have are not kept", info);
-    note_tags(tif, &unread->others, false, "of tags that later pages have otherwise the first page's are kept",
-              info);
+    note_tags(tif, &unread->others, false,
+              "of tags that later pages have otherwise the first page's are kept", info);
 }
 
 size_t vf_tiff_stk_planes(TIFF *tif)
