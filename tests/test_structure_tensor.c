@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "pipeline.h"
+#include "sanitized.h"
 #include "tables/ref_tensor.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -351,7 +352,7 @@ Test(structure_tensor, rods_and_planes)
     static const double cubic[3] = {1, 1, 1}, flat[3] = {1, 0.8, 1.6};
     static const double direction[][3] = {{1, 0, 0},  {0, -1, 0}, {0, 0, -1}, {1, 1, 0},  {-1, 2, 0},
                                           {0, 1, -1}, {1, 1, 1},  {-2, 1, 3}, {0, -1, -3}};
-    for (size_t i = 0; i < COUNT(direction); i++) {
+    for (size_t i = 0; i < COUNT(direction); i += UNDER_SANITIZERS ? 4 : 1) {
         expect_rod(direction[i], cubic);
         expect_rod(direction[i], flat);
     }
