@@ -229,8 +229,13 @@ static void add_counts(struct vf_text *to, const struct vf_info *result)
         vf_text_add(to, "hyperstack=true\n");
 }
 
+/* The unit, and z's; x and y are the resolution, without which neither would be true. */
 static void add_spacing(struct vf_text *to, const struct vf_info *result)
 {
+    double resolution[2];
+    uint16_t unit;
+    if (result->spacing_known[0] && !vf_tags_result_resolution(result, resolution, &unit))
+        return;
     if (result->unit[0] != '\0')
         vf_text_add(to, "unit=%s\n", strcmp(result->unit, "um") == 0 ? "micron" : result->unit);
     if (result->spacing_known[2])

@@ -21,7 +21,7 @@ enum { FILE_BUFFER = 1 << 16 };
 
 struct png_state {
     png_structp png;
-    png_infop info, end_info;
+    png_infop info;
     FILE *file;
     void *rows; /* read: an interleaved row, or all of an interlaced image; NULL when not needed */
     png_bytepp row_pointers; /* of an interlaced image */
@@ -150,11 +150,9 @@ static bool create_libpng(struct png_state *state, uint64_t file_bytes, struct v
     state->left = 4 * file_bytes + ALL_CHUNKS;
     state->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, state->message, vf_png_on_error,
                                           vf_png_on_warning, &state->left, vf_png_alloc, vf_png_release);
-    if (state->png != NULL) {
+    if (state->png != NULL)
         state->info = png_create_info_struct(state->png);
-        state->end_info = png_create_info_struct(state->png);
-    }
-    if (state->info != NULL && state->end_info != NULL)
+    if (state->info != NULL)
         return true;
     vf_fail(error, VF_FAILED, "cannot be decoded: out of memory");
     return false;
@@ -186,8 +184,8 @@ static bool start_reading(struct vf_reader *reader, struct vf_error *error)
 
 static void stop_reading(struct png_state *state)
 {
-    png_destroy_read_struct(&state->png, &state->info, &state->end_info);
-    state->info = state->end_info = NULL;
+    png_destroy_read_struct(&state->png, &state->info, NULL);
+    state->info = NULL;
 }
 
 static void understand(struct vf_reader *reader)
@@ -318,7 +316,12 @@ static void read_image(struct png_state *state)
         if (samples > 1)
             vf_split_samples(state->planes, y * nx, row, nx, samples, size);
     }
-    png_read_end(state->png, state->end_info);
+}
+
+/* Chunks behind the image are looked for when the file is opened; here they are passed over. */
+static void read_end(struct png_state *state)
+{
+    png_read_end(state->png, NULL);
 }
 
 static enum vf_status png_read_page(struct vf_reader *reader, size_t page, void *const planes[],
@@ -346,7 +349,7 @@ static enum vf_status png_read_page(struct vf_reader *reader, size_t page, void 
                  (unsigned long)png_get_current_row_number(state->png) + 1);
         return fail_png(state, what, error);
     }
-    return VF_OK;
+    return guarded(state, read_end) ? VF_OK : fail_png(state, "what follows its image is damaged", error);
 }
 
 static void free_state(struct png_state *state)

@@ -209,11 +209,14 @@ void vf_tags_set_spacing(const struct vf_tags *tags, struct vf_info *info)
     strcpy(info->unit, "um");
 }
 
-/* libtiff writes more as a fraction of 0. */
+/* libtiff writes more as a fraction with 0 below, and less as one with 0 above; 0 is what was read. */
 static bool suits_tiff(const double resolution[2])
 {
     const double most = UINT32_MAX - 1;
-    return resolution[0] <= most && resolution[1] <= most;
+    bool suits = true;
+    for (int axis = 0; axis < 2; axis++)
+        suits = suits && resolution[axis] <= most && (resolution[axis] == 0 || resolution[axis] >= 1 / most);
+    return suits;
 }
 
 bool vf_tags_result_resolution(const struct vf_info *result, double resolution[2], uint16_t *unit)

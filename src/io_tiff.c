@@ -114,8 +114,10 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
         if (!vf_tiff_reads_allowed(&state->decoder.stream))
             return vf_fail(error, VF_FAILED, "page %zu: %s", pages + 1, state->decoder.stream.message);
         if (directory >= directories)
-            return vf_fail(error, VF_FAILED, "has more than %zu pages, or a broken chain of pages",
-                           directories);
+            return directories == 0
+                       ? vf_fail(error, VF_FAILED, "its chain of pages is broken")
+                       : vf_fail(error, VF_FAILED, "has more than %zu pages, or a broken chain of pages",
+                                 directories);
         vf_tiff_layout_get(state->decoder.tif, &layout);
         if (directory == 0 && find_ome(reader, &layout, directories, error) != VF_OK)
             return VF_FAILED;

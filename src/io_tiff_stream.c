@@ -2,6 +2,7 @@
  * the file into memory (a file cut short meanwhile would then kill the process), and would print to stderr.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -123,20 +124,16 @@ static int stream_close(thandle_t handle)
     return 0;
 }
 
-/* The first error is the cause; what follows are its consequences. */
+/* The first error is the cause; what follows are its consequences. The caller names the file. */
 static void keep_message(struct vf_tiff_stream *stream, const char *format, va_list arguments)
 {
-    char text[sizeof stream->message];
-    va_list rest;
-    va_copy(rest, arguments);
-    /* The caller names the file. */
-    const bool named =
-        strncmp(format, "%s: ", 4) == 0 && strcmp(va_arg(rest, const char *), stream->name) == 0;
-    if (named)
-        vsnprintf(text, sizeof text, format + 4, rest);
-    else
-        vsnprintf(text, sizeof text, format, arguments);
-    va_end(rest);
+    char text[PATH_MAX + sizeof stream->message];
+    const size_t name = strlen(stream->name);
+    vsnprintf(text, sizeof text, format, arguments);
+    if (strncmp(text, stream->name, name) == 0 && strncmp(text + name, ": ", 2) == 0)
+        memmove(text, text + name + 2, strlen(text + name + 2) + 1);
+    if (strstr(text, "TIFF_SETGET_UNDEFINED") != NULL)
+        return; /* a tag that libtiff does without */
     if (strstr(text, "Failed to allocate") != NULL) {
         /* Else libtiff takes a tag that it has no memory for as not being there. */
         if (strstr(text, "(0 elements") == NULL && stream->io_error == 0)
@@ -149,7 +146,7 @@ static void keep_message(struct vf_tiff_stream *stream, const char *format, va_l
     size_t length = strlen(text);
     while (length > 0 && (text[length - 1] == '.' || text[length - 1] == '\n'))
         text[--length] = '\0';
-    strcpy(stream->message, text);
+    snprintf(stream->message, sizeof stream->message, "%.255s", text);
 }
 
 #if TIFFLIB_VERSION >= 20221213 && !defined(VF_TIFF_GLOBAL_HANDLERS)

@@ -464,10 +464,10 @@ out:
     return status;
 }
 
-/* Whether its only plane is one strip or tile, which cannot be read by rows. */
+/* Whether its only plane is one strip or tile, which cannot be read by rows as strips of 16 can. */
 static bool is_one_strile(const struct vf_work *w)
 {
-    return w->input->format == VF_FORMAT_TIFF && w->input->page_count == 1 &&
+    return w->input->format == VF_FORMAT_TIFF && w->input->page_count == 1 && w->input->shape.ny > 16 &&
            vf_reader_row_block(w->reader) >= w->input->shape.ny;
 }
 

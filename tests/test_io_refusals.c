@@ -212,6 +212,13 @@ Test(io_refusals, the_cause_of_a_file_with_a_long_name)
     check_refused(sample_path(name), ": is not a readable TIFF: Bad value 0 for \"RowsPerStrip\"");
 }
 
+/* libtiff goes on without a tag of no known type, and says so before it says why it cannot go on. */
+Test(io_refusals, the_cause_behind_a_tag_of_no_type)
+{
+    CHANGED({TIFFTAG_IMAGELENGTH, 0, 0, 0}, {60000, 65535, 1, 0});
+    check_refused(sample_path("in.tif"), ": is not a readable TIFF: Cannot handle zero number of strips");
+}
+
 Test(io_refusals, missing_tags)
 {
     static const uint16_t tags[] = {TIFFTAG_IMAGEWIDTH, TIFFTAG_IMAGELENGTH, TIFFTAG_STRIPOFFSETS};

@@ -220,23 +220,25 @@ Test(io_tags, another_spacing_is_written)
     TIFFClose(tif);
 }
 
-/* More pixels a centimetre than a fraction of 32-bit numbers says. */
-Test(io_tags, a_spacing_too_small_for_tiff)
+/* More or fewer pixels a centimetre than a fraction of 32-bit numbers says. */
+Test(io_tags, spacings_that_tiff_cannot_hold)
 {
-    static const double spacing[] = {1e-6, 1e-6, 2};
+    static const double spacings[][3] = {{1e-6, 1e-6, 2}, {2, 1e15, 2}};
     float x;
     char lost[VF_NOTE_TEXT];
     tiff_sample_write(sample_path("in.tif"),
                       &(struct tiff_sample){.type = VF_U8, .nx = 9, .ny = 8, .pages = 2, .more = set_tags});
-    derive(VF_U8, 1, spacing);
-    TIFF *tif = open_output();
-    cr_expect_not(TIFFGetField(tif, TIFFTAG_XRESOLUTION, &x));
-    TIFFClose(tif);
-    struct vf_info result = sample_info(sample_path("in.tif"));
-    const struct vf_info input = result;
-    memcpy(result.spacing, spacing, sizeof spacing);
-    vf_info_lost(&input, &result, lost, sizeof lost);
-    cr_expect_not_null(strstr(lost, "its voxel size (only OME-TIFF"), "%s", lost);
+    for (int i = 0; i < 2; i++) {
+        derive(VF_U8, 1, spacings[i]);
+        TIFF *tif = open_output();
+        cr_expect_not(TIFFGetField(tif, TIFFTAG_XRESOLUTION, &x));
+        TIFFClose(tif);
+        struct vf_info result = sample_info(sample_path("in.tif"));
+        const struct vf_info input = result;
+        memcpy(result.spacing, spacings[i], sizeof spacings[i]);
+        vf_info_lost(&input, &result, lost, sizeof lost);
+        cr_expect_not_null(strstr(lost, "its voxel size (only OME-TIFF"), "%s", lost);
+    }
 }
 
 /* The resolution of a plain file is a spacing unless it is what programs write that know nothing. */
