@@ -19,7 +19,8 @@ VF_STENCIL(and_direction)
      * exponential: they are made of what is wanted. */
     const REAL by_spread = vf_coherence_divisor(SHORT_WAY, e.spread, contrast);
     const REAL by_edge = vf_edge_divisor(SHORT_WAY, length, PARAM(VF_EED_INVERSE_K));
-    const int coherent = e.spread > PARAM(VF_AND_THRESHOLD);
+    /* A tensor that is no number has no spread either: its vector makes the result none. */
+    const int coherent = !(e.spread <= PARAM(VF_AND_THRESHOLD));
     const REAL quotient =
         ORDINARY_QUOTIENT(SHORT_WAY, coherent ? contrast : VF_EDGE_DIVIDEND, coherent ? by_spread : by_edge);
     const REAL squared_quotient = quotient * quotient;

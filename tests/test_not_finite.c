@@ -1,0 +1,66 @@
+/* Values that are no numbers: what they reach is none either, and nothing else depends on them. */
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "pipeline.h"
+
+enum { NX = 41, NY = 37, AT = 18 * NX + 20 };
+
+static struct vf_volume filtered(const char *chain, bool by_reference, double value)
+{
+    struct pipeline p = pipeline_reference(chain, NX, NY, 1, false);
+    struct vf_volume in = pipeline_input(&p, 3);
+    if (!by_reference)
+        p.scheme = NULL;
+    volume_set(&in, AT, value);
+    const struct vf_volume out = pipeline_run(&p, &in, NULL);
+    vf_volume_free(&in);
+    return out;
+}
+
+/* Whatever else of the image's range stands in the place of a NaN, voxels that it does not reach are the
+ * same.
+ */
+Test(not_finite, nan_reaches_all_that_depends_on_it)
+{
+    static const char *const chains[] = {
+        "gaussian", "eed:k=20:iterations=1", "ced:sigma=1:rho=2:iterations=1",
+        "and:k=20:threshold=10:iterations=1", "and:k=20:threshold=1e6:iterations=1"};
+    for (size_t c = 0; c < sizeof chains / sizeof *chains; c++)
+        for (int by_reference = 0; by_reference < 2; by_reference++) {
+            size_t numbers = 0;
+            struct vf_volume out = filtered(chains[c], by_reference, NAN),
+                             low = filtered(chains[c], by_reference, 60),
+                             high = filtered(chains[c], by_reference, 120);
+            cr_expect(isnan(volume_get(&out, AT)), "%s", chains[c]);
+            for (size_t i = 0; i < NX * NY; i++) {
+                const double value = volume_get(&out, i);
+                numbers += !isnan(value);
+                cr_expect(isnan(value) || (value == volume_get(&low, i) && value == volume_get(&high, i)),
+                          "%s: voxel %zu: %g, %g, %g", chains[c], i, value, volume_get(&low, i),
+                          volume_get(&high, i));
+            }
+            cr_expect(numbers > NX * NY / 4, "%s: %zu numbers are left", chains[c], numbers);
+            vf_volume_free(&out);
+            vf_volume_free(&low);
+            vf_volume_free(&high);
+        }
+}
+
+/* Global values are of what is finite, so infinities count as little as NaN. */
+Test(not_finite, infinities_do_not_count)
+{
+    static const char *const chains[] = {"srad:iterations=2", "perona-malik:iterations=1",
+                                         "eed:iterations=1"};
+    static const double values[] = {INFINITY, -INFINITY};
+    for (size_t c = 0; c < sizeof chains / sizeof *chains; c++)
+        for (int v = 0; v < 2; v++) {
+            struct vf_volume expected = filtered(chains[c], false, NAN),
+                             out = filtered(chains[c], false, values[v]);
+            for (size_t i = 0; i < NX; i++)
+                cr_expect_eq(volume_get(&out, i), volume_get(&expected, i), "%s: %g: voxel %zu: %g, not %g",
+                             chains[c], values[v], i, volume_get(&out, i), volume_get(&expected, i));
+            vf_volume_free(&expected);
+            vf_volume_free(&out);
+        }
+}
