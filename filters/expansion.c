@@ -345,6 +345,9 @@ enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct v
                            context->filter, param->name, sigma[axis], axis_name[axis], param->max);
         widest = sigma[axis] > widest ? sigma[axis] : widest;
     }
+    if (context->dim == 2 && value->length_count == 3 && widest == 0 && value->length[2] > 0)
+        return vf_fail(error, VF_USAGE, "%s: %s is 0 along x and y, and a single plane has no z",
+                       context->filter, param->name);
     if (value->unit > VF_UNIT_VOXEL && widest > 0 && widest < param->least)
         return vf_fail(error, VF_USAGE,
                        "%s: %s is %.3g voxels, which reaches no neighbour; use %g voxels or more along some "

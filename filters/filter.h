@@ -296,9 +296,9 @@ int vf_add_global(struct vf_expansion *e, const struct vf_global *global, struct
 
 /* A length parameter in voxels of each axis, into sigma[] (x, y, z). One bare number is in voxels of each
  * axis or, if `isotropic`, in voxels along x, and is divided by the aspect for the others: so it is in
- * filters that use tensors. A physical unit without a known spacing is a usage error, and so is
- * a length in one that is not 0 but below param->least on every axis: it would do nothing, and its unit is
- * more likely wrong. */
+ * filters that use tensors. A physical unit without a known spacing is a usage error, and so are a length in
+ * one that is not 0 but below param->least on every axis, which would do nothing and more likely has the
+ * wrong unit, and in 2D one along z alone. */
 enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct vf_value *value,
                                     const struct vf_context *context, bool isotropic, double sigma[3],
                                     struct vf_error *error);

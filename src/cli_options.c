@@ -68,8 +68,9 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
          "filtering: the result keeps the file's"},
     [VF_OPTION_SLICES] =
         {IMAGE, "slices", 0, NULL, NULL, NULL,
-         "filter each plane of a stack as a separate 2D image; without it, the pages of a TIFF that does "
-         "not say what they are ('volfilter info' shows this) are planes along z"},
+         "filter each plane of a stack as a separate 2D image, with thresholds such as k=auto of all planes "
+         "together; without it, the pages of a TIFF that does not say what they are ('volfilter info' shows "
+         "this) are planes along z"},
     [VF_OPTION_PRECISION] = {IMAGE, "precision", 0, "single|double", "auto|single|double|float",
                              "auto, single (or float) or double",
                              "floating-point precision of the computation (default: single; double for "
@@ -220,7 +221,7 @@ static enum vf_status read_boundary(struct vf_options *options, const char *argu
         /* What computes in float32 has no more. */
         return fabs(options->constant) <= FLT_MAX
                    ? VF_OK
-                   : fail_option(VF_OPTION_BOUNDARY, argument, "is out of range", error);
+                   : fail_option(VF_OPTION_BOUNDARY, argument, "exceeds 3.4e38, float32's largest", error);
     }
     int choice = 0;
     enum vf_status status = read_choice(VF_OPTION_BOUNDARY, argument, &choice, error);

@@ -210,7 +210,9 @@ void vf_info_lost(const struct vf_info *input, const struct vf_info *result, cha
     text[0] = '\0';
     add_number_losses(&words, input, result);
     if (input->has_alpha && !result->has_alpha)
-        add(&words, "its alpha channel (only a result of the input's type can hold it)");
+        add(&words, result->type == input->type
+                        ? "its alpha channel (only a result with the input's channels can hold it)"
+                        : "its alpha channel (only a result of the input's type can hold it)");
     if (tags == NULL)
         return;
     const bool kept = vf_tags_type_kept(tags, result) && vf_tags_shape_kept(tags, result);

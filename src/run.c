@@ -191,6 +191,33 @@ static const char *filtered_on(const struct vf_work *w)
     return w->cuda == NULL ? "CPU" : w->cuda_failed ? "GPU and the CPU" : "GPU";
 }
 
+static bool has_zero(const struct vf_work *w, int link, int global)
+{
+    const size_t values = vf_plan_value_count(&w->plan);
+    bool has = false;
+    for (size_t c = 0; c < w->channels; c++)
+        for (int f = 0; f < vf_plan_live(&w->plan, link); f++)
+            has = has || w->value[c * values + vf_plan_value_index(&w->plan, link, f, global)] == 0;
+    return has;
+}
+
+/* A box that was to hold noise, and holds none. */
+static void warn_of_boxes(const struct vf_work *w)
+{
+    char text[200];
+    for (int i = 0; i < w->plan.chain->count; i++)
+        for (int g = 0; g < w->plan.link[i].global_count; g++) {
+            const struct vf_global *global = &w->plan.link[i].global[g];
+            if (global->box_size[0] == 0 || !has_zero(w, i, g))
+                continue;
+            snprintf(text, sizeof text,
+                     "%s: %s over the noise box is 0%s: the box has a single value, or no numbers",
+                     w->plan.chain->link[i].filter->name, global->name,
+                     w->channels > 1 ? " for some channel" : "");
+            vf_work_say(w->options, w->in_name, text);
+        }
+}
+
 /* -v: what the pre-passes found, and where the time went. */
 static void describe(const struct vf_work *w)
 {
@@ -467,6 +494,8 @@ void vf_work_tell_whole(struct vf_work *w, vf_work_whole *whole, void *context)
 
 void vf_work_tell(const struct vf_work *w, FILE *to)
 {
+    if (!w->options->dry_run)
+        warn_of_boxes(w);
     if (w->options->json && !w->options->explain && !w->options->dry_run)
         report(w, to);
     if (w->options->verbose > 0 && !w->options->quiet && !w->options->dry_run)

@@ -249,7 +249,7 @@ Test(io_notes, spacing_without_a_unit)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[200];
-        const struct vf_info input = {.shape = {1, 1, 1, 4, 4}, .page_channels = 1, .page_count = 1};
+        const struct vf_info input = {.shape = {4, 4, 1, 1, 1}, .page_channels = 1, .page_count = 1};
         struct vf_info result = input;
         result.format = cases[i].format;
         result.metadata = cases[i].metadata;
@@ -259,4 +259,20 @@ Test(io_notes, spacing_without_a_unit)
         vf_info_lost(&input, &result, text, sizeof text);
         cr_expect_str_eq(text, cases[i].lost, "%zu: %s", i, text);
     }
+}
+
+Test(io_notes, alpha_that_a_result_cannot_hold)
+{
+    char text[200];
+    const struct vf_info input = {
+        .type = VF_U8, .shape = {4, 4, 1, 4, 1}, .page_channels = 4, .page_count = 1, .has_alpha = true};
+    struct vf_info result = input;
+    vf_info_lost(&input, &result, text, sizeof text);
+    cr_expect_str_eq(text, "");
+    result.has_alpha = false;
+    vf_info_lost(&input, &result, text, sizeof text);
+    cr_expect_str_eq(text, "its alpha channel (only a result with the input's channels can hold it)");
+    result.type = VF_F32;
+    vf_info_lost(&input, &result, text, sizeof text);
+    cr_expect_str_eq(text, "its alpha channel (only a result of the input's type can hold it)");
 }

@@ -238,6 +238,24 @@ Test(units, images)
     vf_expansion_free(&e);
 }
 
+/* Of an image nothing is left of a width along z alone. */
+Test(units, width_along_a_missing_axis)
+{
+    static const char *const chains[] = {"gaussian:sigma=0x0x2", "mean:radius=0x0x1", "unsharp:sigma=0x0x1"};
+    for (size_t i = 0; i < COUNT(chains); i++)
+        for (int dim = 2; dim <= 3; dim++) {
+            const struct vf_context c = microscope(dim);
+            struct vf_expansion e;
+            struct vf_error error = {{0}};
+            const enum vf_status status = expand(chains[i], &c, &e, &error);
+            cr_expect_eq(status, dim == 2 ? VF_USAGE : VF_OK, "%s: %s", chains[i], error.text);
+            cr_expect(dim == 3 || strstr(error.text, "is 0 along x and y, and a single plane has no z"), "%s",
+                      error.text);
+            if (status == VF_OK)
+                vf_expansion_free(&e);
+        }
+}
+
 /* Widths that reach no neighbour are said to do nothing; 0 asks for nothing. */
 Test(units, gaussians_that_smooth_nothing)
 {

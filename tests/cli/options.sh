@@ -368,3 +368,14 @@ test_calibration() {
     says "not kept: the calibration of its values (ImageJ)"
     [ "$(grep -ac "c1=23" o.tif)" -eq 0 ]
 }
+
+# The corner of this image is black.
+test_noise_boxes_without_noise_are_said() {
+    slice=$DATA/epi-slice-16bit.png
+    expect 0 -f srad:noise=4x4+0+0:iterations=1 "$slice" o.png
+    says "srad: q0 over the noise box is 0: the box has a single value, or no numbers"
+    expect 0 -q -f srad:noise=4x4+0+0:iterations=1 "$slice" o.png
+    silent
+    expect 0 -f srad:noise=8x8+30+30:iterations=1 "$slice" o.png
+    silent
+}

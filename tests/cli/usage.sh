@@ -139,7 +139,7 @@ test_option_values() {
     wrong "--memory=1Q is not understood" --memory 1Q -f gaussian "$IMAGE" o.png
     wrong "--spacing=1x0x1 is out of range" --spacing 1x0x1 -f gaussian "$IMAGE" o.png
     wrong "--spacing=1e-30um is out of range" --spacing 1e-30um -f gaussian "$IMAGE" o.png
-    wrong "--boundary=constant=1e39 is out of range" --boundary constant=1e39 -f gaussian "$IMAGE" o.png
+    wrong "--boundary=constant=1e39 exceeds 3.4e38, float32's largest" --boundary constant=1e39 -f gaussian "$IMAGE" o.png
     wrong "--spacing=1vox is not understood" --spacing 1vox -f gaussian "$IMAGE" o.png
     wrong "--dtype=unit8 is not understood; did you mean 'uint8'?" --dtype unit8 -f gaussian "$IMAGE" o.png
     wrong "--precision=half is not understood; allowed: auto, single (or float) or double" \
