@@ -64,7 +64,7 @@ static bool says_otherwise(TIFF *tif, uint32_t tag, const struct vf_tags *tags)
     uint32_t bytes = 0;
     if (tag == TIFFTAG_ICCPROFILE)
         return TIFFGetField(tif, tag, &bytes, &icc) &&
-               (bytes != tags->icc_bytes || memcmp(icc, tags->icc, bytes) != 0);
+               (bytes != tags->icc_bytes || (bytes > 0 && memcmp(icc, tags->icc, bytes) != 0));
     return text != NULL && TIFFGetField(tif, tag, &own) && own != NULL && strcmp(own, text->text) != 0;
 }
 
