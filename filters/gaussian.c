@@ -17,11 +17,15 @@ static const struct vf_param params[] = {
 static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
                              const struct vf_value *value, struct vf_error *error)
 {
+    const double truncate = value[TRUNCATE].number;
+    struct vf_param width = params[SIGMA];
     double sigma[3];
     int field = 0;
     enum vf_status status;
-    VF_TRY(vf_lengths_in_voxels(&params[SIGMA], &value[SIGMA], context, false, sigma, error));
-    VF_TRY(vf_add_gaussian(e, context, 'G', sigma, value[TRUNCATE].number, 1, &field, VF_FIELD_IMAGE, error));
+    if (truncate > 0)
+        width.least = 0.5 / truncate;
+    VF_TRY(vf_lengths_in_voxels(&width, &value[SIGMA], context, false, sigma, error));
+    VF_TRY(vf_add_gaussian(e, context, 'G', sigma, truncate, 1, &field, VF_FIELD_IMAGE, error));
     e->output_count = 1;
     e->output[0] = field;
 out:

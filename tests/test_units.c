@@ -312,6 +312,9 @@ Test(units, out_of_range)
     expect_usage("structure-tensor:rho=2nm", &c, (const char *const[]){"rho is 0.004 voxels", NULL});
     expect_alike("gaussian:sigma=0x0x0.2um", "gaussian:sigma=0x0x0.16", &c);
     expect_alike("gaussian:sigma=0um", "gaussian:sigma=0.1", &c);
+    expect_alike("gaussian:sigma=50nm:truncate=16", "gaussian:sigma=0.1x0.1x0.04:truncate=16", &c);
+    expect_usage("gaussian:sigma=100nm:truncate=1", &c,
+                 (const char *const[]){"sigma is 0.2 voxels", "0.5 voxels or more", NULL});
     c.aspect[2] = 0.1;
     expect_usage("eed:sigma=200", &c, (const char *const[]){"eed", "2000 voxels along z", "1000", NULL});
     expect_usage("structure-tensor:rho=1e300mm", &c, (const char *const[]){"structure-tensor", "rho", NULL});
