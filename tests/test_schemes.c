@@ -154,6 +154,8 @@ static void compare_shapes(enum vf_boundary boundary, const ptrdiff_t (*shapes)[
 {
     for (int c = 0; c < CHAINS; c++)
         for (size_t s = 0; s < count; s++) {
+            if (UNDER_SANITIZERS && (c + (int)s + (int)boundary) % 2 != 0)
+                continue;
             struct pipeline p = {.chain = chains[c],
                                  .nx = shapes[s][0],
                                  .ny = shapes[s][1],

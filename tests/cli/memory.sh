@@ -27,9 +27,10 @@ test_slabs_give_the_same_bytes() {
             fi
         done
     done
-    is_sanitized || in_slabs 1 -f and:iterations=2 "$STACK"
-    in_slabs 0 -f hessian:sigma=2 "$STACK"
     in_slabs 4 -f gaussian,srad:iterations=3,gaussian --dtype float32 "$STACK"
+    is_sanitized && return
+    in_slabs 1 -f and:iterations=2 "$STACK"
+    in_slabs 0 -f hessian:sigma=2 "$STACK"
     in_slabs 0 -f gaussian:sigma=0.5,eed:iterations=1,gaussian:sigma=0.5,eed:iterations=1 "$STACK"
     in_slabs 0 -f gradient:output=components,gaussian --compress lzw "$STACK"
     in_slabs 0 -f gaussian,perona-malik --dtype float64 --precision double "$STACK"
@@ -51,7 +52,7 @@ test_channels_slices_times_and_planes_beyond() {
 test_alpha_in_slabs() {
     with_alpha 200 180 60 >alpha.tif
     has alpha.tif alpha true
-    in_slabs 0 -f perona-malik:iterations=2 alpha.tif
+    is_sanitized || in_slabs 0 -f perona-malik:iterations=2 alpha.tif
     in_slabs 1 --boundary wrap -f gaussian:sigma=2,median alpha.tif
 }
 
