@@ -214,7 +214,7 @@ static void warn_of_boxes(const struct vf_work *w)
                      "%s: %s over the noise box is 0%s: the box has a single value, or no numbers",
                      w->plan.chain->link[i].filter->name, global->name,
                      w->channels > 1 ? " for some channel" : "");
-            vf_work_say(w->options, w->in_name, text);
+            vf_work_say_once(w, w->in_name, text);
         }
 }
 

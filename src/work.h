@@ -74,6 +74,10 @@ enum vf_status vf_work_named(enum vf_status status, const char *name, struct vf_
 /* A note about a file on stderr, unless options->quiet. */
 void vf_work_say(const struct vf_options *options, const char *name, const char *note);
 
+/* The same, but unless options->verbose of several files the first one stands for those of which it is also
+ * true. */
+void vf_work_say_once(const struct vf_work *work, const char *name, const char *note);
+
 /* How to do without the GPU that the options ask for. */
 const char *vf_work_without_gpu(const struct vf_options *options);
 

@@ -28,8 +28,7 @@ enum vf_status vf_work_named(enum vf_status status, const char *name, struct vf_
     return status == VF_OK ? VF_OK : vf_fail_in(error, status, name);
 }
 
-/* Of several files the first one stands for those of which it is also true. */
-static void say_once(const struct vf_work *w, const char *name, const char *note)
+void vf_work_say_once(const struct vf_work *w, const char *name, const char *note)
 {
     if (w->options->verbose > 0 || vf_session_is_new(w->session, note))
         vf_work_say(w->options, name, note);
@@ -65,7 +64,7 @@ static void warn_of_rounding(const struct vf_work *w)
              "%s gives float32, but PNG holds integers: values are rounded and saturated to %s, negative "
              "ones to 0 (--dtype changes the type; a .tif keeps float32)",
              makes_float->name, vf_type_name(w->result.type));
-    say_once(w, w->out_name, note);
+    vf_work_say_once(w, w->out_name, note);
 }
 
 static void warn_of_filters(const struct vf_work *w)
@@ -75,7 +74,7 @@ static void warn_of_filters(const struct vf_work *w)
         char text[sizeof w->plan.link[i].note + 40];
         snprintf(text, sizeof text, "%s: %s", w->plan.chain->link[i].filter->name, note);
         if (note[0] != '\0')
-            say_once(w, w->in_name, text);
+            vf_work_say_once(w, w->in_name, text);
     }
 }
 
@@ -94,7 +93,7 @@ void vf_work_warn(const struct vf_work *w)
         add_note(notes, sizeof notes, "",
                  "a stack of images, filtered as one volume; --slices filters each image by itself");
     if (notes[0] != '\0')
-        say_once(w, w->in_name, notes);
+        vf_work_say_once(w, w->in_name, notes);
 }
 
 /* ---- what is computed ---- */

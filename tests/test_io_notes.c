@@ -23,25 +23,18 @@ static void set_noted(TIFF *tif, uint32_t page)
         TIFFSetField(tif, TIFFTAG_SUBIFD, 2, nowhere);
 }
 
-static const char *note_of(uint32_t pages)
+static struct vf_info info_of(uint32_t pages, void (*more)(TIFF *tif, uint32_t page))
 {
-    static char note[VF_NOTE_TEXT];
-    struct vf_reader *reader;
-    struct vf_error error;
-    tiff_sample_write(
-        sample_path("in.tif"),
-        &(struct tiff_sample){.type = VF_U8, .nx = 4, .ny = 4, .pages = pages, .more = set_noted});
-    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
-    snprintf(note, sizeof note, "%s", vf_reader_info(reader)->note);
-    vf_reader_close(reader);
-    return note;
+    tiff_sample_write(sample_path("in.tif"),
+                      &(struct tiff_sample){.type = VF_U8, .nx = 4, .ny = 4, .pages = pages, .more = more});
+    return sample_info(sample_path("in.tif"));
 }
 
 Test(io_notes, private_tags_are_noted_once)
 {
     memcpy(noted_tags, (uint16_t[]){34412, 51123, 60000, 60001}, sizeof noted_tags);
     cr_assert_str_eq(
-        note_of(3),
+        info_of(3, set_noted).note,
         "private tags are neither read nor kept: 34412 (Zeiss LSM), 51123 (Micro-Manager), 60000 and 1 "
         "more");
 }
@@ -77,18 +70,11 @@ static void set_on_second(TIFF *tif, uint32_t page)
 
 Test(io_notes, tags_of_later_pages_are_noted)
 {
-    struct vf_reader *reader;
-    struct vf_error error;
-    tiff_sample_write(
-        sample_path("in.tif"),
-        &(struct tiff_sample){.type = VF_U8, .nx = 4, .ny = 4, .pages = 3, .more = set_on_second});
-    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
-    cr_expect_str_eq(vf_reader_info(reader)->note,
+    cr_expect_str_eq(info_of(3, set_on_second).note,
                      "XMP is neither read nor kept; "
                      "white point, primaries and transfer function are neither read nor kept; "
                      "private tags are neither read nor kept: 60000; tags that only later pages have are "
                      "not kept: 315 (Artist), 33550 (GeoTIFF), 34675 (ICC Profile)");
-    vf_reader_close(reader);
 }
 
 static void set_other_resolutions(TIFF *tif, uint32_t page)
@@ -100,12 +86,8 @@ static void set_other_resolutions(TIFF *tif, uint32_t page)
 Test(io_notes, resolutions_of_later_pages_are_noted)
 {
     for (uint32_t pages = 1; pages < 3; pages++) {
-        tiff_sample_write(
-            sample_path("in.tif"),
-            &(struct tiff_sample){
-                .type = VF_U8, .nx = 4, .ny = 4, .pages = pages, .more = set_other_resolutions});
         cr_expect_str_eq(
-            sample_info(sample_path("in.tif")).note,
+            info_of(pages, set_other_resolutions).note,
             pages == 1
                 ? ""
                 : "later pages have other resolutions than the first, which are neither read nor kept");
@@ -125,10 +107,7 @@ static void set_others_on_second(TIFF *tif, uint32_t page)
 Test(io_notes, tags_that_later_pages_have_otherwise_are_noted)
 {
     for (uint32_t pages = 1; pages < 4; pages++) {
-        tiff_sample_write(sample_path("in.tif"),
-                          &(struct tiff_sample){
-                              .type = VF_U8, .nx = 4, .ny = 4, .pages = pages, .more = set_others_on_second});
-        cr_expect_str_eq(sample_info(sample_path("in.tif")).note,
+        cr_expect_str_eq(info_of(pages, set_others_on_second).note,
                          pages == 1 ? ""
                                     : "of tags that later pages have otherwise the first page's are kept: "
                                       "274 (Orientation), 315 (Artist), 34675 (ICC Profile)");
@@ -139,7 +118,7 @@ Test(io_notes, tags_that_later_pages_have_otherwise_are_noted)
 Test(io_notes, private_tags_by_any_number)
 {
     memcpy(noted_tags, (uint16_t[]){4864, 0, 0, 0}, sizeof noted_tags);
-    cr_assert_str_eq(note_of(1), "private tags are neither read nor kept: 4864");
+    cr_assert_str_eq(info_of(1, set_noted).note, "private tags are neither read nor kept: 4864");
 }
 
 static void set_geo(TIFF *tif, uint32_t page)
@@ -156,17 +135,13 @@ static void set_geo(TIFF *tif, uint32_t page)
 Test(io_notes, georeference)
 {
     for (int big_endian = 0; big_endian < 2; big_endian++) {
-        struct vf_reader *reader;
-        struct vf_error error;
         uint32_t count;
         const void *data;
         tiff_sample_write(sample_path("in.tif"),
                           &(struct tiff_sample){
                               .type = VF_I16, .nx = 4, .ny = 4, .big_endian = big_endian, .more = set_geo});
-        cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
-        cr_expect_str_eq(vf_reader_info(reader)->note,
+        cr_expect_str_eq(sample_info(sample_path("in.tif")).note,
                          "private tags are neither read nor kept: 42113 (GDAL no-data value)");
-        vf_reader_close(reader);
         cr_expect_str_eq(sample_lost(sample_path("in.tif"), VF_FORMAT_TIFF, VF_F32, 1), "");
         cr_expect_str_eq(sample_lost(sample_path("in.tif"), VF_FORMAT_MRC, VF_I16, 1),
                          "where on Earth it is (GeoTIFF)");
@@ -200,18 +175,11 @@ Test(io_notes, xmp_and_colours_are_said_not_to_be_kept)
 {
     static const float paper[] = {0.3457f, 0.3585f}, screen[] = {0.3127f, 0.329f};
     for (int own = 0; own < 2; own++) {
-        struct vf_reader *reader;
-        struct vf_error error;
         noted_white = own ? paper : screen;
-        tiff_sample_write(
-            sample_path("in.tif"),
-            &(struct tiff_sample){.type = VF_U8, .nx = 4, .ny = 4, .pages = 2, .more = set_xmp});
-        cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
-        cr_assert_str_eq(vf_reader_info(reader)->note,
+        cr_assert_str_eq(info_of(2, set_xmp).note,
                          own ? "XMP is neither read nor kept; "
                                "white point, primaries and transfer function are neither read nor kept"
                              : "XMP is neither read nor kept");
-        vf_reader_close(reader);
     }
 }
 

@@ -374,6 +374,11 @@ test_noise_boxes_without_noise_are_said() {
     slice=$DATA/epi-slice-16bit.png
     expect 0 -f srad:noise=4x4+0+0:iterations=1 "$slice" o.png
     says "srad: q0 over the noise box is 0: the box has a single value, or no numbers"
+    cp "$slice" a.png
+    cp "$slice" b.png
+    expect 0 -f srad:noise=4x4+0+0:iterations=1 --out-dir d a.png b.png
+    says "volfilter: the same for 1 more file: srad: q0 over the noise box is 0"
+    [ "$(wc -l <err)" -eq 2 ]
     expect 0 -q -f srad:noise=4x4+0+0:iterations=1 "$slice" o.png
     silent
     expect 0 -f srad:noise=8x8+30+30:iterations=1 "$slice" o.png
