@@ -150,9 +150,11 @@ static struct vf_taps *taps_along(struct vf_expansion *e, int axis, const double
     taps->count = count;
     taps->halo[2 - axis] = radius;
     for (int i = 0; i < count; i++) {
-        taps->tap[i] = (struct vf_tap){.weight = weights[i]};
-        int *offset[] = {&taps->tap[i].dx, &taps->tap[i].dy, &taps->tap[i].dz};
-        *offset[axis] = i - radius;
+        const int offset = i - radius;
+        taps->tap[i] = (struct vf_tap){.dx = axis == 0 ? offset : 0,
+                                       .dy = axis == 1 ? offset : 0,
+                                       .dz = axis == 2 ? offset : 0,
+                                       .weight = weights[i]};
     }
     return taps;
 }
