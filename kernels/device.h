@@ -71,6 +71,12 @@ struct VfArgs {
 #endif
 };
 
+/* The number of a thread in its block. */
+VF_INLINE int vf_thread()
+{
+    return ((VF_BLOCK_Z > 1 ? threadIdx.z * VF_BLOCK_Y : 0) + threadIdx.y) * VF_BLOCK_X + threadIdx.x;
+}
+
 VF_INLINE REAL vf_param(const VfArgs &args, int i)
 {
 #if VF_PARAM_TABLE

@@ -29,14 +29,9 @@ struct vf_gate {
 
     VF_MEMBER vf_gate(void *memory) : at((unsigned int)__cvta_generic_to_shared(memory)), phase(0)
     {
-        if (thread() == 0)
+        if (vf_thread() == 0)
             asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(at), "r"(VF_THREADS) : "memory");
         __syncthreads();
-    }
-
-    static VF_MEMBER int thread()
-    {
-        return (threadIdx.z * VF_BLOCK_Y + threadIdx.y) * VF_BLOCK_X + threadIdx.x;
     }
 
     VF_MEMBER void arrive()
@@ -61,7 +56,7 @@ struct vf_gate {
     VF_MEMBER void close()
     {
         __syncthreads();
-        if (thread() == 0)
+        if (vf_thread() == 0)
             asm volatile("mbarrier.inval.shared.b64 [%0];" ::"r"(at) : "memory");
     }
 };

@@ -11,11 +11,6 @@
 
 typedef vf_stage_1 vf_line;
 
-VF_INLINE int vf_thread()
-{
-    return threadIdx.y * VF_BLOCK_X + threadIdx.x;
-}
-
 /* One cell anywhere in the grid, for a place in the tile. */
 struct vf_lone_cell {
     const VfArgs &args;

@@ -93,7 +93,7 @@ struct vf_sums {
     {
         VF_UNROLL for (int i = 0; i < own_packs; i++)
         {
-            const int n = thread() + i * VF_THREADS, row = row_of(n, packs_of_row),
+            const int n = vf_thread() + i * VF_THREADS, row = row_of(n, packs_of_row),
                       column = n % packs_of_row * VF_PACK, x = course.x - VF_BORDER + column;
             const bool is_there = n < packs && x >= 0 && x < whole;
             to[i] = is_there ? row * VF_READ_PITCH + column : own_nowhere();
@@ -101,7 +101,7 @@ struct vf_sums {
         }
         VF_UNROLL for (int i = 0; i < own_ends && VF_HALO_X > 0; i++)
         {
-            const int n = thread() + i * VF_THREADS, row = row_of(n, ends_of_row), end = n % ends_of_row,
+            const int n = vf_thread() + i * VF_THREADS, row = row_of(n, ends_of_row), end = n % ends_of_row,
                       x = VF_BOTH_ENDS    ? end < VF_HALO_X ? end - VF_HALO_X : whole + end - VF_HALO_X
                           : course.x == 0 ? end - VF_HALO_X
                                           : whole + end,
@@ -115,18 +115,13 @@ struct vf_sums {
      * where shared memory is busy enough. */
     static VF_MEMBER int own_nowhere()
     {
-        return VF_FLAT ? nowhere + thread() * VF_PACK : -1;
+        return VF_FLAT ? nowhere + vf_thread() * VF_PACK : -1;
     }
 
     /* Whether there is something to read for a place of `to` or `end_to`. */
     static VF_MEMBER bool is_piece(int to)
     {
         return VF_FLAT || to >= 0;
-    }
-
-    static VF_MEMBER int thread()
-    {
-        return threadIdx.y * VF_BLOCK_X + threadIdx.x;
     }
 
     /* The row of the tile that piece n is in; the first if there is no such piece. */
@@ -195,12 +190,12 @@ struct vf_sums {
 
     VF_MEMBER const vf_in_0 *pack_source(bool apart, int i)
     {
-        return source(apart, from[i], row_of(thread() + i * VF_THREADS, packs_of_row));
+        return source(apart, from[i], row_of(vf_thread() + i * VF_THREADS, packs_of_row));
     }
 
     VF_MEMBER const vf_in_0 *end_source(bool apart, int i)
     {
-        return source(apart, end_from[i], row_of(thread() + i * VF_THREADS, ends_of_row));
+        return source(apart, end_from[i], row_of(vf_thread() + i * VF_THREADS, ends_of_row));
     }
 
     static VF_MEMBER bool is_read(const vf_in_0 *from)
@@ -322,7 +317,7 @@ struct vf_sums {
      * memory's banks. */
     static VF_MEMBER int row_of_twos()
     {
-        return (thread() >> 2 & 1) + 2 * (thread() / packs_of_sums);
+        return (vf_thread() >> 2 & 1) + 2 * (vf_thread() / packs_of_sums);
     }
 
     VF_MEMBER places places_of(bool odd)
@@ -333,8 +328,8 @@ struct vf_sums {
         REAL *const first = memory + odd * apart, *const other = memory + !odd * apart,
                     *const made = memory + tiles * tile, *const make = made + !odd * sums;
         const int row = row_of_twos(),
-                  column = ((thread() & 3) + thread() / 8 * 4 % (packs_of_sums / 2)) * 2 * VF_PACK,
-                  row_1 = thread() / packs_of_sums, column_1 = thread() % packs_of_sums * VF_PACK,
+                  column = ((vf_thread() & 3) + vf_thread() / 8 * 4 % (packs_of_sums / 2)) * 2 * VF_PACK,
+                  row_1 = vf_thread() / packs_of_sums, column_1 = vf_thread() % packs_of_sums * VF_PACK,
                   own = threadIdx.y * (VF_WORK_Y * VF_SUM_PITCH) + threadIdx.x * VF_SPAN;
         return {first,
                 other + row * VF_READ_PITCH + column,
@@ -357,7 +352,7 @@ struct vf_sums {
         }
         VF_UNROLL for (int begin = rows_in_twos; begin < VF_TILE_ROWS; begin += rows_of_ones)
         {
-            const int row = thread() / packs_of_sums + begin;
+            const int row = vf_thread() / packs_of_sums + begin;
             if (begin + rows_of_ones <= VF_TILE_ROWS || row < VF_TILE_ROWS)
                 sum_cells<VF_PACK>(field, row, at.ones_from + from + begin * VF_READ_PITCH,
                                    at.ones_to + begin * VF_SUM_PITCH);

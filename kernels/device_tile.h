@@ -49,11 +49,6 @@ VF_INLINE constexpr int vf_tile_pitch(int input)
 
 /* ---- loading ---- */
 
-VF_INLINE int vf_thread()
-{
-    return (threadIdx.z * VF_BLOCK_Y + threadIdx.y) * VF_BLOCK_X + threadIdx.x;
-}
-
 /* A pack that is in the grid; `at`: its first cell. */
 template <int N> VF_INLINE void vf_fill_whole(const VfArgs &args, int input, long long at, REAL *to)
 {

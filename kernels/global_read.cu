@@ -23,8 +23,7 @@ VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
     const long long tile = ((long long)tile_z * args.tiles_y + tile_y) * args.tiles_x + tile_x;
     const long long begin = tile * (VF_THREADS * VF_BOX_PACKS);
     const long long first_row = begin / packs;
-    const unsigned thread = (threadIdx.z * VF_BLOCK_Y + threadIdx.y) * VF_BLOCK_X + threadIdx.x;
-    const unsigned first = (unsigned)(begin - first_row * packs) + thread;
+    const unsigned first = (unsigned)(begin - first_row * packs) + vf_thread();
     VF_UNROLL for (int n = 0; n < VF_BOX_PACKS; n++)
     {
         const unsigned pack = first + n * VF_THREADS, down = pack / packs;

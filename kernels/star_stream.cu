@@ -103,8 +103,8 @@ struct vf_copies {
         const int whole = (a.nx - c.x) / VF_PACK, behind = whole < VF_BLOCK_X ? whole : VF_BLOCK_X;
         VF_UNROLL for (int k = 0; k < beside; k++)
         {
-            const int n = threadIdx.y * VF_BLOCK_X + threadIdx.x + k * VF_THREADS, row = n / packs,
-                      pack = n % packs, column = (pack < VF_BEFORE ? pack : pack + behind) * VF_PACK;
+            const int n = vf_thread() + k * VF_THREADS, row = n / packs, pack = n % packs,
+                      column = (pack < VF_BEFORE ? pack : pack + behind) * VF_PACK;
             row_beside[k] = row < VF_TILE_Y ? row_at(c.y + row) : VF_NOTHING;
             x_beside[k] = c.x - VF_BORDER + column;
             to_beside[k] = ring + bytes(VF_HALO_Y + row, column);

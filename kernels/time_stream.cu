@@ -353,9 +353,8 @@ template <class T> struct vf_queue {
 
     static VF_MEMBER T *at(const vf_sweep &sweep, int slot, int j)
     {
-        const int thread = threadIdx.y * VF_BLOCK_X + threadIdx.x;
         return (T *)((unsigned char *)sweep.shared + VF_TIME_QUEUE) +
-               ((slot * VF_ROWS + j) * VF_THREADS + thread) * VF_SPAN;
+               ((slot * VF_ROWS + j) * VF_THREADS + vf_thread()) * VF_SPAN;
     }
 
     static VF_MEMBER void send(const vf_sweep &sweep, const T *plane, int slot)
