@@ -96,7 +96,7 @@ static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *
 /* Registers of 32 bits that the compiler is left: a run, and the packs that a thread makes. */
 static int wanted_registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    const int run = 2 * config->work[1], made = vf_kernel_pack(c) * (c->flow->sink_count + 2);
+    const int pack = vf_kernel_pack(c), run = pack * config->work[1], made = pack * (c->flow->sink_count + 2);
     return 24 + (c->flow->is_double ? 2 : 1) * (run > made ? run : made);
 }
 
@@ -179,7 +179,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     traffic->other_ops +=
         made / pack * (30 + 3 * reads + s.fields) +
         s.fields * (summed_rows * ((along + 1) / pack + 12.0 / s.row_run) +
-                    cells * (down / 2 + 3 + 20.0 / s.run + vf_narrowing_ops(c, c->sink_type[0])));
+                    cells * (down / pack + 3 + 20.0 / s.run + vf_narrowing_ops(c, c->sink_type[0])));
     traffic->loads = made / pack / traffic->threads * reads;
     traffic->loads_in_flight = fmin(reads, 8);
     traffic->barriers = 2.0 * (double)traffic->steps;

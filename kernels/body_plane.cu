@@ -46,9 +46,8 @@ struct vf_summed_rows {
 };
 
 typedef vf_run<vf_line, VF_ROW_RUN, 1, VF_PACK, vf_made_rows::border - vf_line::halo_x, 1> vf_row_run;
-/* How many columns side by side a thread sums along y. */
-#define VF_SPAN (VF_PACK / 2)
-typedef vf_run<vf_line_y, VF_RUN, VF_SPAN, 1, 0, vf_summed_rows::pitch> vf_column_run;
+/* A thread sums a pack of columns along y. */
+typedef vf_run<vf_line_y, VF_RUN, VF_PACK, 1, 0, vf_summed_rows::pitch> vf_column_run;
 
 /* The number of a thread when rows are shared out. The last threads get the first ones, since the first
  * threads have columns to sum between the same barriers. */
@@ -161,10 +160,10 @@ struct vf_plane {
     /* Sums columns, for rows from y0 on; what the first row reads begins at place `slot` of the rings. */
     VF_MEMBER void sum_columns(int y0, int slot) const
     {
-        enum { columns = VF_TILE_X / VF_SPAN };
-        VF_NO_UNROLL for (unsigned n = vf_thread(); n < VF_OUTPUTS * columns; n += VF_THREADS)
+        enum { packs = VF_TILE_X / VF_PACK };
+        VF_NO_UNROLL for (unsigned n = vf_thread(); n < VF_OUTPUTS * packs; n += VF_THREADS)
         {
-            const unsigned column = n % columns * VF_SPAN, k = n / columns;
+            const unsigned column = n % packs * VF_PACK, k = n / packs;
             vf_column_run run = {args};
             run.add_all(ring(k) + column, slot * vf_summed_rows::part, [](int at) {
                 const int next = at + vf_summed_rows::part;
