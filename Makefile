@@ -60,8 +60,7 @@ levels := baseline $(if $(is_x86),$(if $(sanitized),$(best_level),v3 v4))
 # SSE2 moves are enough: gcc 12 takes MMX registers for some, which x87 arithmetic, long double, then finds in use.
 # Elsewhere gcc 12 parts the ways of a body that chooses by one condition several times, which is then not vectorised.
 flags_baseline := $(if $(is_x86),-mno-mmx,$(if $(is_clang),,-fno-thread-jumps))
-# 16 registers are too few for weights that gcc keeps from one turn of a loop to the next.
-flags_v3 := -march=x86-64-v3 $(if $(is_clang),,-fno-predictive-commoning)
+flags_v3 := -march=x86-64-v3
 flags_v4 := -march=x86-64-v4 -mprefer-vector-width=512
 
 real_row_objects := $(foreach level,$(levels),$(variants:%=$(BUILD)/kernels/cpu_rows_%_$(level).o))

@@ -11,6 +11,9 @@
 /* Rows [begin, end) of x for `ROWS` neighbouring sums at once, VECTORS of each in registers: input row j is
  * loaded once and goes into every sum k that it has a weight for, j - k; each sum takes its weights in order.
  * If it ASKS, what is LINES_AHEAD further along each row is on its way to the first cache meanwhile.
+ *
+ * Of more than 4 rows each turn loads its weights by a pointer that the compiler cannot follow. Else it keeps
+ * them from turn to turn as scalars, and spreads each over a vector in the place of a multiply-add.
  */
 #define LINES_NAMED(name, ROWS, VECTORS, ASKS)                                                              \
     static void name(const void *const *in, ptrdiff_t from, const REAL *weight, int taps, void *const *out, \
@@ -21,17 +24,20 @@
             VF_UNROLL for (int j = 0; j < (ROWS); j++)                                                      \
             {                                                                                               \
                 LOAD_VECTORS(VECTORS, ASKS, j)                                                              \
-                VF_UNROLL for (int k = 0; k < j; k++) ADD_TO(VECTORS, k, j - k)                             \
+                VF_UNROLL for (int k = 0; k < j; k++) ADD_TO(VECTORS, k, weight[j - k])                     \
                     VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[j][v] = weight[0] * x[v];             \
             }                                                                                               \
             for (int j = (ROWS); j < taps; j++) {                                                           \
+                const REAL *own = weight + j;                                                               \
+                if ((ROWS) > 4)                                                                             \
+                    __asm__("" : "+r"(own));                                                                \
                 LOAD_VECTORS(VECTORS, ASKS, j)                                                              \
-                VF_UNROLL for (int k = 0; k < (ROWS); k++) ADD_TO(VECTORS, k, j - k)                        \
+                VF_UNROLL for (int k = 0; k < (ROWS); k++) ADD_TO(VECTORS, k, own[-k])                      \
             }                                                                                               \
             VF_UNROLL for (int j = 0; j < (ROWS)-1; j++)                                                    \
             {                                                                                               \
                 LOAD_VECTORS(VECTORS, ASKS, taps + j)                                                       \
-                VF_UNROLL for (int k = j + 1; k < (ROWS); k++) ADD_TO(VECTORS, k, taps + j - k)             \
+                VF_UNROLL for (int k = j + 1; k < (ROWS); k++) ADD_TO(VECTORS, k, weight[taps + j - k])     \
             }                                                                                               \
             VF_UNROLL for (int k = 0; k < (ROWS); k++) VF_UNROLL for (int v = 0; v < (VECTORS); v++)        \
                 put_vector((char *)out[k] + to, i + v * VF_LANES, sum[k][v], place);                        \
@@ -45,8 +51,8 @@
         if (ASKS)                                                                         \
             __builtin_prefetch(at + LINES_AHEAD, 0, 3);                                   \
     }
-#define ADD_TO(VECTORS, k, tap) \
-    VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[k][v] = vf_vector_fma(weight[tap], x[v], sum[k][v]);
+#define ADD_TO(VECTORS, k, factor) \
+    VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[k][v] = vf_vector_fma(factor, x[v], sum[k][v]);
 #define LINES(ROWS, VECTORS)                                    \
     LINES_NAMED(lines_##ROWS##_##VECTORS, ROWS, VECTORS, false) \
     LINES_NAMED(lines_ahead_##ROWS##_##VECTORS, ROWS, VECTORS, true)
