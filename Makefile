@@ -223,7 +223,7 @@ $(every_object): $(BUILD)/flags | $(BUILD)/gen/stencil_bodies.h $(BUILD)/headers
 -include $(every_object:.o=.d)
 
 # Files that change only when what they hold does: other flags compile anew, a file that is gone links anew.
-$(BUILD)/flags: holds = $(COMPILE) $(LINK) $(LIBS) $(kernel_flags)
+$(BUILD)/flags: holds = $(COMPILE) $(LINK) $(LIBS) $(foreach level,$(levels),$(flags_$(level))) $(kernel_flags)
 $(BUILD)/library.list: holds = $(library_objects)
 $(BUILD)/tests.list: holds = $(test_objects) $(cuda_test_objects) $(fake_cuda_objects)
 $(BUILD)/texts.list: holds = $(kernel_texts)
