@@ -142,14 +142,11 @@ static const int *shape_at(const struct vf_kernel_case *c, int i)
 }
 
 /* How many blocks an SM holds at once. */
-static double resident(const struct vf_gpu *gpu, const struct vf_time_layout *l)
+static int resident(const struct vf_gpu *gpu, const struct vf_time_layout *l)
 {
-    const int by_threads = gpu->sm_threads / l->threads;
-    double blocks = fmin(gpu->sm_blocks, by_threads);
-    blocks = fmin(blocks, floor((double)gpu->sm_registers / (guess_registers(l) * l->threads)));
-    if (l->bytes > 0)
-        blocks = fmin(blocks, floor((double)gpu->sm_shared / (double)(l->bytes + 1024)));
-    return fmax(1, blocks);
+    const struct vf_granularity granularity = vf_granularity_of(gpu->capability);
+    return vf_larger(1,
+                     vf_model_occupancy(gpu, l->threads, guess_registers(l), l->bytes, &granularity).blocks);
 }
 
 /* The shortest chunk with which there are at most `waves` times as many blocks as are resident at once. */
