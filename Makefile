@@ -93,7 +93,7 @@ all: $(BUILD)/volfilter
 help:
 	@echo 'make             build $(BUILD)/volfilter'
 	@echo 'make demo        install what is missing, build, filter a real stack and make a picture of it'
-	@echo 'make test        install what is missing, build and run all tests'
+	@echo 'make test        install what is missing, build and run the tests'
 	@echo 'make test-san    the same under the address and undefined-behaviour sanitizers'
 	@echo 'make test-gpu    run the GPU tests on this machine'"'"'s GPU; TOOLS="memcheck racecheck" uses compute-sanitizer'
 	@echo 'make test-large  filter 20 GiB in 1 GiB of memory; LARGE="MIB MEMORY CHAIN" for other sizes'
