@@ -207,7 +207,8 @@ test_cpu_takes_over_with_one_warning() {
     # In halves down to a plane, for the pre-pass and each run of eight steps; then the CPU has all planes.
     [ "$(called cuMemAlloc)" -lt 100 ]
     cp log calls
-    for name in cuInit cuDeviceGetCount cuDeviceGetAttribute cuDevicePrimaryCtxRetain cuStreamCreate cuMemAlloc; do
+    for name in cuInit cuDriverGetVersion cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceTotalMem \
+        cuDeviceGetAttribute cuDevicePrimaryCtxRetain cuCtxSetCurrent cuStreamCreate cuEventCreate cuMemAlloc; do
         cp calls log
         fail "$(number_of $name)" 999 1
         filter
