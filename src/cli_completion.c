@@ -19,8 +19,7 @@ static void print_choices(FILE *to, const char *before, size_t before_length, co
 {
     while (*choices != '\0') {
         const size_t length = strcspn(choices, "|");
-        /* pN and Nsd are forms, not words. */
-        if (begins(choices, part, strlen(part)) && memchr(choices, 'N', length) == NULL)
+        if (begins(choices, part, strlen(part)) && !vf_choice_is_form(choices, length))
             fprintf(to, "%.*s%.*s\n", (int)before_length, before, (int)length, choices);
         choices += length + (choices[length] == '|');
     }

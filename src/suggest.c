@@ -8,6 +8,7 @@
 
 #include "filters/filter.h"
 #include "size.h"
+#include "value.h"
 
 /* Longer words are no typing mistakes of ours. */
 #define MAX_WORD 32
@@ -62,7 +63,8 @@ void vf_suggestion_consider_choices(struct vf_suggestion *s, const char *choices
 {
     while (*choices != '\0') {
         size_t length = strcspn(choices, "|");
-        vf_suggestion_consider(s, choices, length);
+        if (!vf_choice_is_form(choices, length))
+            vf_suggestion_consider(s, choices, length);
         choices += length + (choices[length] == '|');
     }
 }

@@ -15,7 +15,7 @@ struct vf_suggestion {
 void vf_suggestion_begin(struct vf_suggestion *s, const char *word, size_t length);
 void vf_suggestion_consider(struct vf_suggestion *s, const char *candidate, size_t length);
 
-/* Considers each of the words in "a|b|c". */
+/* Considers each of the words in "a|b|c" (vf_choice_is_form: not the forms). */
 void vf_suggestion_consider_choices(struct vf_suggestion *s, const char *choices);
 
 /* Considers a word that others call by any of "a|b|c", in small letters without '-' and '_'; NULL: by none.

@@ -72,6 +72,11 @@ int vf_choice_index(const char *choices, const char *word)
     return -1;
 }
 
+bool vf_choice_is_form(const char *choice, size_t length)
+{
+    return memchr(choice, 'N', length) != NULL;
+}
+
 /* Adds to a text that may be cut, never overrun. */
 static void append(char *text, size_t room, const char *more, size_t length)
 {

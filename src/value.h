@@ -41,4 +41,7 @@ const char *vf_choices_text(const char *choices, char *text, size_t room);
 /* Index of `word` in "a|b|c", or -1. */
 int vf_choice_index(const char *choices, const char *word);
 
+/* Whether one of these, of `length` bytes, is no word but a form with a number in it: pN, Nsd. */
+bool vf_choice_is_form(const char *choice, size_t length);
+
 #endif

@@ -159,6 +159,7 @@ Test(chain, unknown_words_get_the_nearest)
     expect_error("gradient:method=sobol", "did you mean 'sobel'?",
                  "allowed: central, sobel, scharr or gaussian");
     expect_error("perona-malik:k=atuo", "did you mean 'auto'?", "allowed: auto, pN");
+    expect_error("perona-malik:k=Nsd", "k=Nsd is not understood; allowed: auto, pN", "Nsd (N standard");
 }
 
 Test(chain, structure_mistakes)

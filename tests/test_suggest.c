@@ -38,6 +38,7 @@ Test(suggest, far_words_are_not_suggested)
     expect("", "a|b", "");
     expect("foo", "dog|mean", "");
     expect("word", "", "");
+    expect("2nsd", "auto|pN|Nsd", "");
 }
 
 /* What other programs call a filter. */
