@@ -272,9 +272,7 @@ on_fake_cuda = LD_LIBRARY_PATH='$(abspath $(dir $(fake_cuda)))' VOLFILTER_CACHE=
 # Results do not depend on the order of threads, nor on when work is done that nothing waits for; these set both
 # themselves, or launch little.
 with_orders_of_their_own := @(cuda_failures|cuda_device|fake_cuda|fake_driver|precompiled)/*|cuda_reduce/failures
-# Criterion runs a process for each processor, here one more, since some wait for the clock; threads that spin while they
-# wait would take turns with the others.
-run-tests: export OMP_WAIT_POLICY = passive
+# Criterion runs a process for each processor, here one more, since some wait for the clock.
 run-tests: $(BUILD)/unit-tests $(BUILD)/cuda-tests $(fake_cuda) $(BUILD)/bench-gpu $(BUILD)/volfilter
 	$(BUILD)/unit-tests --jobs $(shell expr $$(nproc) + 1)
 	rm -rf $(BUILD)/cuda-cache

@@ -1,6 +1,5 @@
 #include "alloc.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -53,56 +52,53 @@ static struct given *given_of(void *block)
 
 enum { MOST_KEPT = 2 };
 
-static struct {
-    pthread_mutex_t lock;
-    struct given block[MOST_KEPT]; /* owned: the last one freed first; base NULL: none */
-    bool stopped;
-} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+/* The last one freed first; NULL: none. There is no lock: a process that is forked from this one (compile_ahead.c)
+ * would wait for ever for one that another thread held then. */
+static _Atomic(struct given *) kept[MOST_KEPT];
+static atomic_bool keeps_nothing;
+
+static void free_given(const struct given *block)
+{
+    if (block != NULL)
+        free(block->base);
+}
 
 /* A kept block of *bytes and at most an eighth more, which *bytes then are; NULL where there is none. */
 static void *take_kept(size_t *bytes)
 {
-    void *base = NULL;
-    pthread_mutex_lock(&kept.lock);
-    for (int i = 0; i < MOST_KEPT && base == NULL; i++) {
-        struct given *block = &kept.block[i];
-        if (block->base == NULL || block->bytes < *bytes || block->bytes - *bytes > *bytes / 8)
+    for (int i = 0; i < MOST_KEPT; i++) {
+        struct given *block = atomic_exchange(&kept[i], NULL), *none = NULL;
+        if (block == NULL)
             continue;
-        base = block->base;
-        *bytes = block->bytes;
-        block->base = NULL;
+        if (block->bytes >= *bytes && block->bytes - *bytes <= *bytes / 8) {
+            *bytes = block->bytes;
+            return block->base;
+        }
+        /* Back to its place, unless another was freed meanwhile. */
+        if (!atomic_compare_exchange_strong(&kept[i], &none, block))
+            free_given(block);
     }
-    pthread_mutex_unlock(&kept.lock);
-    return base;
+    return NULL;
 }
 
 /* Frees the block, or an older one that was kept in its place. */
-static void keep_or_free(struct given block)
+static void keep_or_free(struct given *block)
 {
-    pthread_mutex_lock(&kept.lock);
-    for (int i = 0; i < MOST_KEPT && block.bytes >= KEPT_LEAST && block.base != NULL && !kept.stopped; i++) {
-        const struct given older = kept.block[i];
-        kept.block[i] = block;
-        block = older;
-    }
-    pthread_mutex_unlock(&kept.lock);
-    free(block.base);
+    for (int i = 0; i < MOST_KEPT && block != NULL && block->bytes >= KEPT_LEAST && !keeps_nothing; i++)
+        block = atomic_exchange(&kept[i], block);
+    free_given(block);
 }
 
-static void free_kept(bool stop)
+static void free_kept(void)
 {
-    pthread_mutex_lock(&kept.lock);
-    kept.stopped = kept.stopped || stop;
-    for (int i = 0; i < MOST_KEPT; i++) {
-        free(kept.block[i].base);
-        kept.block[i].base = NULL;
-    }
-    pthread_mutex_unlock(&kept.lock);
+    for (int i = 0; i < MOST_KEPT; i++)
+        free_given(atomic_exchange(&kept[i], NULL));
 }
 
 void vf_alloc_keep_nothing(void)
 {
-    free_kept(true);
+    keeps_nothing = true;
+    free_kept();
 }
 
 /* NULL when there is no memory, not even that of blocks that are kept. */
@@ -111,7 +107,7 @@ static void *take_new(size_t bytes, bool huge)
     const size_t alignment = huge ? VF_HUGE_BYTES : VF_ALIGNMENT;
     void *base;
     if (posix_memalign(&base, alignment, bytes) != 0) {
-        free_kept(false);
+        free_kept();
         if (posix_memalign(&base, alignment, bytes) != 0)
             return NULL;
     }
@@ -154,7 +150,7 @@ void *vf_alloc(size_t count, size_t size, const char *what, struct vf_error *err
 void vf_free(void *block)
 {
     if (block != NULL)
-        keep_or_free(*given_of(block));
+        keep_or_free(given_of(block));
 }
 
 void *vf_grow(void *list, size_t count, size_t *room, size_t size, const char *what, struct vf_error *error)

@@ -1,14 +1,12 @@
 /* The program: standard streams, signals, the command line, and the exit code. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "interrupt.h"
-#include "output_file.h"
 #include "progress.h"
 
 /* A file opened while a standard stream is closed would take its number, and messages would go into the
@@ -51,7 +49,6 @@ int main(int argc, char **argv)
     struct vf_error error;
     keep_standard_streams();
     vf_signals_install();
-    atexit(vf_output_file_remove_all); /* OpenMP ends the program where it gets no threads */
     enum vf_status status = check_stack(&error);
     if (status == VF_OK)
         status = vf_command_line_read(&line, argc, argv, &error);

@@ -38,7 +38,7 @@ enum vf_status vf_output_file_finish(struct vf_output_file *file, bool sync, str
 void vf_output_file_close(struct vf_output_file *file);
 
 /* Removes every file with a temporary name that is there now; for a signal handler that then ends the process
- * (async-signal-safe), and for exit. */
+ * (async-signal-safe). */
 void vf_output_file_remove_all(void);
 
 /* A file without a name (descriptor.h) in the directory of the file that a write to `path` makes, or, where

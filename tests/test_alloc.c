@@ -1,8 +1,12 @@
 /* Blocks, room that is used again, and lists that grow: what they give, and when they give the same. */
 #include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "alloc.h"
 
@@ -55,6 +59,40 @@ Test(alloc, large_blocks_are_kept)
     vf_alloc_keep_nothing();
     vf_free(smaller);
     vf_free(larger);
+}
+
+static atomic_bool forked_all;
+
+static void *allocate_and_free(void *unused)
+{
+    struct vf_error error;
+    while (!forked_all)
+        vf_free(vf_alloc(33 << 20, 1, "a volume", &error));
+    return unused;
+}
+
+/* As compilers are, beside threads that read and write files. */
+Test(alloc, forked_processes_wait_for_no_thread)
+{
+    struct vf_error error;
+    pthread_t thread[2];
+    for (int i = 0; i < 2; i++)
+        cr_assert_eq(pthread_create(&thread[i], NULL, allocate_and_free, NULL), 0);
+    for (int i = 0; i < 200; i++) {
+        int status;
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(20);
+            vf_free(vf_alloc(33 << 20, 1, "a volume", &error));
+            vf_free(vf_alloc(1, 1, "a byte", &error));
+            _exit(0);
+        }
+        cr_assert_eq(waitpid(child, &status, 0), child);
+        cr_assert_eq(status, 0);
+    }
+    forked_all = true;
+    for (int i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
 }
 
 Test(alloc, room)

@@ -103,9 +103,18 @@ test_interrupt_leaves_nothing() {
     done
 }
 
-# gcc's OpenMP then ends the program itself.
-test_no_threads_leave_nothing() {
-    OMP_STACKSIZE=100000G "$VOLFILTER" --threads 4 -f gaussian "$STACK" out.tif 2>err || only err
+# Each would have a stack of 4 GB.
+test_where_no_thread_starts() {
+    is_sanitized && return
+    expect 0 -f gaussian "$STACK" whole.tif
+    ulimit -s 4000000
+    ulimit -v 2000000
+    expect 0 --threads 4 -f gaussian "$STACK" out.tif
+    silent
+    cmp whole.tif out.tif
+    expect 1 --threads 4 --memory 15M -f gaussian "$STACK" slabs.tif
+    says "cannot start a thread"
+    only whole.tif out.tif out err
 }
 
 # As nohup asks for, and a shell for what is in the background. A signal that is not ignored is delivered before the
