@@ -2,7 +2,8 @@
  *
  * To add one: a file here that fills `const struct vf_filter vf_filter_NAME`, and its line in filters.def. A
  * new stencil is a header in stencils/, written in the words of kernels/stencil.h, and its line in
- * stencils.def. gaussian.c is a filter of linear stages, laplacian.c one with a body.
+ * stencils.def. gaussian.c is a filter of linear stages, laplacian.c one with a body. Parameters that several
+ * filters have are in shared_params.h, the numbers of what they give to bodies in stencils/params.h.
  *
  * What every filter keeps to:
  * - The result is a function of the input to the last bit: the order of each sum is part of the definition.
@@ -229,6 +230,7 @@ enum vf_status vf_filter_expand(const struct vf_filter *filter, const struct vf_
                                 const struct vf_value *value, struct vf_expansion *expansion,
                                 struct vf_error *error);
 
+/* All but known_as and, if there are none, params are needed. */
 struct vf_filter {
     const char *name;    /* as users write it */
     const char *summary; /* one line, which `volfilter help` prints behind the name: 78 characters with it */

@@ -27,6 +27,11 @@
  *   ROOT_OF_STEPS(squares)   SQRT of a sum of squares, each of a difference of two inputs times one of the
  *                            first DIM parameters: of whole numbers it is 0 or far from underflow
  *
+ * This file defines
+ *   R(0.5)                   a constant of the compute type: without it, the sum that it is in is a double's
+ *   VF_X, VF_Y, VF_Z         the axes
+ *   VF_XX, VF_XY ... VF_TENSOR   a symmetric tensor's components, and how many there are
+ *
  * Arithmetic is part of a filter's definition. Bodies use + - x / and FMA, SQRT, ABS, comparisons, MIN, MAX,
  * LESSER, GREATER and the functions of stencil_math.h only, each rounded once as IEEE 754 says; no compiler
  * may contract or reassociate them. What divides much may do it by stencil_quotient.h, the same bits. Choices

@@ -52,8 +52,8 @@ static struct given *given_of(void *block)
 
 enum { MOST_KEPT = 2 };
 
-/* The last one freed first; NULL: none. There is no lock: a process that is forked from this one (compile_ahead.c)
- * would wait for ever for one that another thread held then. */
+/* The last one freed first; NULL: none. There is no lock: a process that is forked from this one
+ * (compile_ahead.c) would wait for ever for one that another thread held then. */
 static _Atomic(struct given *) kept[MOST_KEPT];
 static atomic_bool keeps_nothing;
 

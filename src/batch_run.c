@@ -18,7 +18,8 @@
 #include "progress.h"
 #include "size.h"
 
-/* The most files that are read, and written, at once. */
+/* The most files that are read, and written, at once; beyond four little is gained (tests/bench/NOTES.md,
+ * 2026-11-26). */
 #define MOST_READ 8
 #define MOST_WRITTEN 16
 

@@ -165,19 +165,29 @@ static void print_schemes(FILE *to)
     fputs("On the CPU, --scheme NAME[:tile=XxYxCHUNK[:cut=STAGE/PLANES]]:\n", to);
     for (const struct vf_scheme *const *scheme = vf_cpu_schemes; *scheme != NULL; scheme++)
         print_entry(to, (*scheme)->name, 19, (*scheme)->summary);
-    fputs("\nOn a GPU, --scheme [STAGE=]NAME[:KEY=VALUE...][,...], where STAGE is one that --explain "
-          "prints\n(default: all stages; if several entries match a stage, the last one applies):\n",
-          to);
+    print_wrapped(
+        to,
+        "Keys: tile (voxels along x and y, and planes along z, rows in 2D, that a thread takes at once), cut "
+        "(row-stream only: sweep in two, from STAGE on, PLANES planes at a time)",
+        0, 0);
+    putc('\n', to);
+    print_wrapped(to,
+                  "On a GPU, --scheme [STAGE=]NAME[:KEY=VALUE...][,...], where STAGE is one that --explain "
+                  "prints (default: all stages; if several entries match a stage, the last one applies):",
+                  0, 0);
     for (const struct vf_gpu_scheme *const *scheme = vf_gpu_schemes; *scheme != NULL; scheme++) {
         print_entry(to, (*scheme)->name, 19, (*scheme)->summary);
         for (int i = 0; (*scheme)->variants != NULL && (*scheme)->variants[i] != NULL; i++)
             fprintf(to, "%*s%s%s%s", i == 0 ? 19 : 0, "", i == 0 ? "variant=" : "|", (*scheme)->variants[i],
                     (*scheme)->variants[i + 1] == NULL ? "\n" : "");
     }
-    fputs("\nKeys: block=XxYxZ (threads), work=XxYxZ (voxels per thread), stream=N (planes per block, or "
-          "rows\nin 2D), variant=NAME, grid=flat|full, virtual=0|1, interior=0|1, fuse=N (stages per "
-          "kernel).\nAll schemes give the same result, bit for bit.\n",
-          to);
+    print_wrapped(
+        to,
+        "Keys: block=XxYxZ (threads), work=XxYxZ (voxels per thread), stream=N (planes per block, or "
+        "rows in 2D), variant=NAME, grid=flat|full, virtual=0|1, interior=0|1, fuse=N (stages per "
+        "kernel)",
+        0, 0);
+    fputs("\nAll schemes give the same result, bit for bit.\n", to);
 }
 
 static void print_command(FILE *to, const struct vf_command_word *word)

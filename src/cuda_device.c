@@ -270,6 +270,13 @@ enum vf_status vf_cuda_open(struct vf_cuda **opened, int ordinal, struct vf_erro
     return status;
 }
 
+void vf_cuda_give_up(struct vf_cuda *cuda, const struct vf_error *why)
+{
+    if (!cuda->failed)
+        cuda->failure = *why;
+    cuda->failed = true;
+}
+
 bool vf_cuda_is_lost(const struct vf_cuda *cuda)
 {
     return cuda->api.cuCtxSynchronize() != CUDA_SUCCESS;

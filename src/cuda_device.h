@@ -71,7 +71,7 @@ struct vf_cuda_block {
 };
 
 /* The plan that is about to run. Those of its kernels that no cache has are compiled together, by several
- * threads, when the first of them is asked for. */
+ * processes, when the first of them is asked for. */
 struct vf_cuda_coming {
     const struct vf_plan *plan; /* borrowed; NULL: none */
     size_t bytes;               /* memory that the compilers may take in all */
@@ -154,6 +154,9 @@ enum vf_status vf_cuda_start(struct vf_cuda *cuda, struct vf_error *error);
 
 /* Both. */
 enum vf_status vf_cuda_open(struct vf_cuda **cuda, int ordinal, struct vf_error *error);
+
+/* Notes that the CPU takes over, and why it did so first. */
+void vf_cuda_give_up(struct vf_cuda *cuda, const struct vf_error *why);
 
 /* Whether a device that has failed will fail at everything. */
 bool vf_cuda_is_lost(const struct vf_cuda *cuda);

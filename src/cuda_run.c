@@ -158,9 +158,7 @@ static enum vf_status run_on_cpu(struct vf_cuda_sweep *sweep, ptrdiff_t image, s
     const ptrdiff_t first = image * sweep->planes + (job.flow->dim == 2 ? wanted.begin : 0);
     struct vf_array source[VF_MOST_ARRAYS], stored[VF_MOST_ARRAYS];
     struct vf_sink sink[VF_MOST_ARRAYS];
-    if (!sweep->cuda->failed)
-        sweep->cuda->failure = *error;
-    sweep->cuda->failed = true;
+    vf_cuda_give_up(sweep->cuda, error);
     for (int k = 0; k < job.flow->source_count; k++)
         source[k] = (struct vf_array){job.source[k].type, job.source[k].plane + first, 0};
     for (int k = 0; k < job.flow->sink_count; k++) {

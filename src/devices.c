@@ -165,17 +165,17 @@ static void print_json_device(const struct findings *found, int ordinal, struct 
         snprintf(capability, sizeof capability, "%d.%d", gpu.capability / 10, gpu.capability % 10);
         vf_json_string(json, "capability", capability);
         vf_json_boolean(json, "usable", gpu.capability >= VF_CUDA_LEAST_CAPABILITY);
-        vf_json_integer(json, "memory", (long long)gpu.memory);
-        vf_json_integer(json, "l2", (long long)gpu.l2);
-        vf_json_number(json, "bandwidth", gpu.bandwidth);
+        vf_json_integer(json, "memory_bytes", (long long)gpu.memory);
+        vf_json_integer(json, "l2_bytes", (long long)gpu.l2);
+        vf_json_number(json, "copy_bytes_per_second", gpu.bandwidth);
         vf_json_integer(json, "multiprocessors", gpu.multiprocessors);
-        vf_json_number(json, "clock", gpu.clock);
+        vf_json_number(json, "clock_hertz", gpu.clock);
         vf_json_integer(json, "multiprocessor_threads", gpu.sm_threads);
         vf_json_integer(json, "multiprocessor_blocks", gpu.sm_blocks);
         vf_json_integer(json, "multiprocessor_registers", gpu.sm_registers);
-        vf_json_integer(json, "multiprocessor_shared", (long long)gpu.sm_shared);
+        vf_json_integer(json, "multiprocessor_shared_bytes", (long long)gpu.sm_shared);
         vf_json_integer(json, "block_threads", gpu.block_threads);
-        vf_json_integer(json, "block_shared", (long long)gpu.block_shared);
+        vf_json_integer(json, "block_shared_bytes", (long long)gpu.block_shared);
         vf_json_number(json, "double_ratio", gpu.double_ratio);
         int own, shipped;
         vf_tuning_count(&found->tuning, &gpu, &own, &shipped);
@@ -188,13 +188,13 @@ static void print_json_device(const struct findings *found, int ordinal, struct 
 static void print_json_costs(struct vf_json *json)
 {
     vf_json_begin_object(json, "costs");
-    vf_json_number(json, "driver_init", vf_cuda_costs.driver_init);
-    vf_json_number(json, "context", vf_cuda_costs.context);
-    vf_json_number(json, "pinned", vf_cuda_costs.pinned);
-    vf_json_number(json, "staged", vf_cuda_costs.staged);
-    vf_json_number(json, "compiler", vf_cuda_costs.compiler);
-    vf_json_number(json, "kernel", vf_cuda_costs.kernel);
-    vf_json_number(json, "operation", vf_cuda_costs.operation);
+    vf_json_number(json, "driver_seconds", vf_cuda_costs.driver_init);
+    vf_json_number(json, "device_seconds", vf_cuda_costs.context);
+    vf_json_number(json, "pinned_bytes_per_second", vf_cuda_costs.pinned);
+    vf_json_number(json, "staged_bytes_per_second", vf_cuda_costs.staged);
+    vf_json_number(json, "compiler_seconds", vf_cuda_costs.compiler);
+    vf_json_number(json, "kernel_seconds", vf_cuda_costs.kernel);
+    vf_json_number(json, "operation_seconds", vf_cuda_costs.operation);
     vf_json_end(json);
 }
 
@@ -218,7 +218,7 @@ static void print_json(const struct findings *found, FILE *to)
     vf_json_string(&json, "fault", found->cache_fault);
     vf_json_integer(&json, "entries", found->cache_entries);
     vf_json_integer(&json, "bytes", (long long)found->cache_bytes);
-    vf_json_integer(&json, "bound", (long long)found->cache.bound);
+    vf_json_integer(&json, "bound_bytes", (long long)found->cache.bound);
     vf_json_end(&json);
     vf_json_begin_object(&json, "precompiled");
     vf_json_string(&json, "folder", found->has_precompiled ? found->precompiled.folder.path : NULL);

@@ -115,10 +115,7 @@ static enum vf_status run_job(const struct vf_execution *x, const struct vf_run 
 {
     if (x->cuda != NULL)
         return vf_cuda_run(x->cuda, &run->gpu, job, error);
-    /* A plan for the GPU has no tiles. */
-    if (x->plan->gpu != NULL)
-        x->plan->scheme->plan(job);
-    return x->plan->scheme->run(job, error);
+    return vf_plan_run_on_cpu(x->plan, job, error);
 }
 
 /* ---- pre-passes ---- */
@@ -246,9 +243,7 @@ static enum vf_status run_channel_again(const struct vf_execution *x, size_t cha
     }
     if (x->cuda->strict)
         return VF_DEVICE;
-    if (!x->cuda->failed)
-        x->cuda->failure = *error;
-    x->cuda->failed = true;
+    vf_cuda_give_up(x->cuda, error);
     again.cuda = NULL;
     memset(value, 0, value_bytes);
     return run_channel(&again, channel, value, room, error);

@@ -1,4 +1,4 @@
-/* The one piece of global state that changes: which signal asked to stop, 0 for none. */
+/* Which signal asked to stop, 0 for none: what every thread may look at. */
 #ifndef VF_INTERRUPT_H
 #define VF_INTERRUPT_H
 

@@ -3,7 +3,7 @@
  *
  * To add a format: io_NAME.c, which fills `const struct vf_codec vf_codec_NAME`, its name below and in enum
  * vf_format (io.h), and its lines in the tables of io.c: what its files begin with and how their names end.
- */
+ * Texts that name the formats: cli_help.c, cli_options.c (--tree), cli_man.c, io.c and the README. */
 #ifndef VF_IO_CODEC_H
 #define VF_IO_CODEC_H
 

@@ -309,6 +309,13 @@ out:
     return status;
 }
 
+enum vf_status vf_plan_run_on_cpu(const struct vf_plan *plan, struct vf_job *job, struct vf_error *error)
+{
+    if (plan->gpu != NULL)
+        plan->scheme->plan(job);
+    return plan->scheme->run(job, error);
+}
+
 void vf_plan_close(struct vf_plan *plan)
 {
     for (int i = 0; plan->link != NULL && i < plan->chain->count; i++)

@@ -19,7 +19,7 @@ enum vf_progress { VF_PROGRESS_AUTO, VF_PROGRESS_NEVER, VF_PROGRESS_ALWAYS, VF_P
 /* What the command line decides for every file; zero is the default of each. */
 struct vf_options {
     enum vf_backend_choice backend;
-    int threads;               /* 0: all cores */
+    int threads;               /* 0: vf_processors() */
     enum vf_boundary boundary; /* VF_NEAREST is 0 */
     double constant;           /* VF_CONSTANT's value */
     double spacing[3];         /* --spacing, x y z; 0: the file's */

@@ -55,14 +55,9 @@ static enum vf_status run_job(const struct sweep *w, const struct step *step, st
         const enum vf_status status = vf_cuda_run(s->cuda, &step->run->gpu, job, error);
         if (status != VF_DEVICE || s->cuda->strict)
             return status;
-        if (!s->cuda->failed)
-            s->cuda->failure = *error;
-        s->cuda->failed = true;
+        vf_cuda_give_up(s->cuda, error);
     }
-    /* A plan for the GPU has no tiles. */
-    if (s->plan->gpu != NULL)
-        s->plan->scheme->plan(job);
-    return s->plan->scheme->run(job, error);
+    return vf_plan_run_on_cpu(s->plan, job, error);
 }
 
 /* Planes [z, z + count) of one channel, inside the grid. */

@@ -16,7 +16,6 @@
 /* Inlining is left to the compiler: always to inline would take it several times as long for kernels with
  * thousands of calls. */
 #define __forceinline__ inline
-#define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define __shared__ static_assert(false, "static shared variables do not exist here: use VF_SHARED_MEMORY");

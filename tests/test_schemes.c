@@ -237,11 +237,6 @@ Test(schemes, runs_in_the_result)
     {                                                                                 \
         compare_shapes(boundary, volumes, sizeof volumes / sizeof volumes[0], false); \
     }                                                                                 \
-    Test(schemes, cuts_##name)                                                        \
-    {                                                                                 \
-        if (boundary != VF_WRAP)                                                      \
-            compare_cuts(boundary, boundary == VF_REFLECT);                           \
-    }                                                                                 \
     Test(schemes, images_##name)                                                      \
     {                                                                                 \
         compare_shapes(boundary, images, sizeof images / sizeof images[0], false);    \
@@ -256,6 +251,17 @@ SHAPES(reflect, VF_REFLECT)
 SHAPES(mirror, VF_MIRROR)
 SHAPES(constant, VF_CONSTANT)
 SHAPES(wrap, VF_WRAP)
+
+/* No run is cut under `wrap`: check_cut of plan.c refuses it. */
+#define CUTS(name, boundary)                            \
+    Test(schemes, cuts_##name)                          \
+    {                                                   \
+        compare_cuts(boundary, boundary == VF_REFLECT); \
+    }
+CUTS(nearest, VF_NEAREST)
+CUTS(reflect, VF_REFLECT)
+CUTS(mirror, VF_MIRROR)
+CUTS(constant, VF_CONSTANT)
 
 Test(schemes, registry)
 {

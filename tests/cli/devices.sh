@@ -35,9 +35,9 @@ test_without_a_driver_as_json() {
     prints '"driver_error": "no CUDA driver: '
     prints '"devices": []'
     prints "\"folder\": \"$PWD/cache\""
-    prints '"pinned": 54000000000'
-    prints '"staged": 30000000000'
-    prints '"operation": 0.0005'
+    prints '"pinned_bytes_per_second": 54000000000'
+    prints '"staged_bytes_per_second": 30000000000'
+    prints '"operation_seconds": 0.0005'
 }
 
 test_driver_that_lacks_functions() {
