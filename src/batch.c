@@ -11,6 +11,8 @@
 
 #include "alloc.h"
 #include "interrupt.h"
+#include "journal.h"
+#include "output_file.h"
 
 /* Of a list of files, each of which takes some 300 bytes of memory before the first is filtered. */
 #define MOST_LINES 1000000
@@ -211,7 +213,7 @@ static bool climbs(const char *path)
 
 /* The path, links resolved, that a file there will have: what is there of it resolved, and the names of what
  * is still to be made. False: too long, or not to be told. */
-static bool future_path(const char *path, char target[PATH_MAX])
+static bool resolve(const char *path, char target[PATH_MAX])
 {
     char head[PATH_MAX];
     if (realpath(path, target) != NULL)
@@ -241,6 +243,16 @@ static bool future_path(const char *path, char target[PATH_MAX])
         rest += name + (rest[name] == '/');
     }
     return true;
+}
+
+/* The same of what a link that leads nowhere yet will make. */
+static bool future_path(const char *path, char target[PATH_MAX])
+{
+    struct vf_error ignored;
+    char *linked = vf_output_target(path, &ignored);
+    const bool is_told = linked != NULL && resolve(linked, target);
+    vf_free(linked);
+    return is_told;
 }
 
 /* DIR/NAME, or with --tree DIR/PATH, with the suffix before the ending, or in its place where it has its own.
@@ -339,7 +351,38 @@ static enum vf_status check_inputs_stay(struct vf_batch *batch, struct vf_batch_
     return VF_OK;
 }
 
-static enum vf_status check_names(struct vf_batch *batch, struct vf_error *error)
+/* The report is written last, the list of finished results as they come. */
+static enum vf_status check_own_files(const struct vf_batch *batch, const struct vf_command_line *line,
+                                      struct vf_error *error)
+{
+    char journal[PATH_MAX], report[PATH_MAX], path[PATH_MAX];
+    const bool reports =
+        line->report != NULL && strcmp(line->report, "-") != 0 && future_path(line->report, report);
+    const bool has_journal =
+        snprintf(path, sizeof path, "%s/" VF_JOURNAL_NAME, line->out_dir) < (int)sizeof path &&
+        future_path(path, journal);
+    if (reports && has_journal && strcmp(report, journal) == 0)
+        return vf_fail(error, VF_USAGE, "--report=%.200s is the list of finished results; name another file",
+                       line->report);
+    for (int i = 0; i < batch->count; i++) {
+        const struct vf_batch_file *file = &batch->file[i];
+        if (file->target == NULL)
+            continue;
+        if (reports && strcmp(file->target, report) == 0)
+            return vf_fail(error, VF_USAGE,
+                           "--report=%.200s is where the result of '%.200s' goes; name another file",
+                           line->report, file->in);
+        if (has_journal && strcmp(file->target, journal) == 0)
+            return vf_fail(error, VF_USAGE,
+                           "the result of '%.200s' would replace the list of finished results, '%.200s'; use "
+                           "--suffix",
+                           file->in, file->out);
+    }
+    return VF_OK;
+}
+
+static enum vf_status check_names(struct vf_batch *batch, const struct vf_command_line *line,
+                                  struct vf_error *error)
 {
     size_t count = 0;
     struct vf_batch_file **sorted = vf_alloc((size_t)batch->count, sizeof *sorted, "list of files", error);
@@ -352,7 +395,7 @@ static enum vf_status check_names(struct vf_batch *batch, struct vf_error *error
     if (status == VF_OK)
         status = check_inputs_stay(batch, sorted, count, error);
     vf_free(sorted);
-    return status;
+    return status == VF_OK ? check_own_files(batch, line, error) : status;
 }
 
 /* ---- directories ---- */
@@ -432,7 +475,7 @@ enum vf_status vf_batch_open(struct vf_batch *batch, const struct vf_command_lin
     for (int i = 0; i < batch->count; i++)
         if (batch->file[i].cause == 0)
             VF_TRY(name_output(line, &batch->file[i], error));
-    VF_TRY(check_names(batch, error));
+    VF_TRY(check_names(batch, line, error));
     if (line->options.dry_run) {
         status = try_path(line->out_dir, error);
         goto out;

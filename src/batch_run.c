@@ -87,7 +87,8 @@ static void fail_file(struct runner *r, int index, enum vf_status status, const 
 static enum vf_status make_key(const struct runner *r, const struct vf_batch_file *file,
                                char key[VF_SHA256_DIGITS + 1], struct vf_error *error)
 {
-    return vf_journal_key(&r->line->chain, &r->options, file->in_place ? NULL : &file->about, key, error);
+    return vf_journal_key(&r->line->chain, &r->options, file->in, file->in_place ? NULL : &file->about, key,
+                          error);
 }
 
 /* Notes a result in the journal, before it has its name: if the run is killed after that, the next one must

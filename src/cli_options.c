@@ -39,10 +39,11 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
         {FILES, "from-file", 0, "LIST", NULL, "a file, or '-' for standard input",
          "with --out-dir, also filter the files named in LIST, one per line or each ended by a "
          "zero byte, as by find -print0; a million at most"},
-    [VF_OPTION_RESUME] = {FILES, "resume", 0, NULL, NULL, NULL,
-                          "with --out-dir, skip finished results: those made by the same version, chain and "
-                          "options from the same file (same size and time of change), and unchanged since; "
-                          "DIR/.volfilter-done lists them"},
+    [VF_OPTION_RESUME] =
+        {FILES, "resume", 0, NULL, NULL, NULL,
+         "with --out-dir, skip finished results: those made by the same version, chain and "
+         "options from the same file (same path, size and time of change), and unchanged since; "
+         "DIR/.volfilter-done lists them"},
     [VF_OPTION_NO_CLOBBER] = {FILES, "no-clobber", 0, NULL, NULL, NULL, "never replace an existing file"},
     [VF_OPTION_SYNC] =
         {FILES, "sync", 0, NULL, NULL, NULL,

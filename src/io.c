@@ -220,6 +220,7 @@ static enum vf_status open_input(struct vf_reader *reader, const char *path, str
     if (fstat(reader->fd, &about) != 0 || lseek(reader->fd, 0, SEEK_SET) != 0)
         return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
     reader->file_bytes = (uint64_t)about.st_size;
+    reader->changed = about.st_mtim;
 out:
     return status;
 }
@@ -294,6 +295,17 @@ enum vf_status vf_reader_read_rows(struct vf_reader *reader, size_t y, size_t co
 {
     const enum vf_status status = reader->codec->read_rows(reader, y, count, planes, threads, error);
     return status == VF_OK ? VF_OK : vf_fail_in(error, status, reader->name);
+}
+
+enum vf_status vf_reader_finish(const struct vf_reader *reader, struct vf_error *error)
+{
+    struct stat now;
+    if (fstat(reader->fd, &now) != 0 ||
+        ((uint64_t)now.st_size == reader->file_bytes && now.st_mtim.tv_sec == reader->changed.tv_sec &&
+         now.st_mtim.tv_nsec == reader->changed.tv_nsec))
+        return VF_OK;
+    vf_fail(error, VF_FAILED, "was changed while it was read; filter it again once it is complete");
+    return vf_fail_in(error, VF_FAILED, reader->name);
 }
 
 void vf_reader_close(struct vf_reader *reader)

@@ -115,6 +115,9 @@ size_t vf_reader_row_block(const struct vf_reader *reader);
  * planes[c], from its first element on. */
 enum vf_status vf_reader_read_rows(struct vf_reader *reader, size_t y, size_t count, void *const planes[],
                                    int threads, struct vf_error *error);
+
+/* Once all is read: fails if the file was changed since it was opened, since what was read may be of both. */
+enum vf_status vf_reader_finish(const struct vf_reader *reader, struct vf_error *error);
 void vf_reader_close(struct vf_reader *reader); /* NULL is allowed */
 
 /* Derives what a result is from what its input is: every filtered (not alpha) channel gives

@@ -8,6 +8,7 @@
 #define VF_IO_CODEC_H
 
 #include <stdint.h>
+#include <time.h>
 
 #include "io.h"
 #include "output_file.h"
@@ -15,13 +16,14 @@
 
 struct vf_reader {
     const struct vf_codec *codec;
-    char *name;           /* for messages */
-    int fd;               /* seekable, at its start when a codec opens it; owned by io.c */
-    uint64_t file_bytes;  /* bounds whatever the file claims about itself */
-    struct vf_info info;  /* filled by the codec's open */
-    size_t row_block;     /* too: see vf_reader_row_block */
-    struct vf_team *team; /* for the codec's threads; owned by io.c, may be NULL */
-    void *state;          /* the codec's */
+    char *name;              /* for messages */
+    int fd;                  /* seekable, at its start when a codec opens it; owned by io.c */
+    uint64_t file_bytes;     /* bounds whatever the file claims about itself */
+    struct timespec changed; /* when it last was, before it is read */
+    struct vf_info info;     /* filled by the codec's open */
+    size_t row_block;        /* too: see vf_reader_row_block */
+    struct vf_team *team;    /* for the codec's threads; owned by io.c, may be NULL */
+    void *state;             /* the codec's */
 };
 
 struct vf_writer {

@@ -39,6 +39,9 @@ struct mrc_writer {
 
 enum { BLOCK_BYTES = 1 << 20 };
 
+/* It is held in memory. What programs write takes some KiB for each section. */
+enum { MOST_EXTENDED = 256 << 20 };
+
 static const bool machine_is_big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 
 /* ---- reading ---- */
@@ -72,6 +75,12 @@ static enum vf_status keep_headers(struct vf_reader *reader, const unsigned char
     tags->page_count = 0;
     if (extended == 0)
         return VF_OK;
+    if (extended > MOST_EXTENDED)
+        return vf_fail(
+            error, VF_FAILED,
+            "its header says that %.0f MiB of extended header follow, but %d MiB is the most that is "
+            "kept; is it damaged?",
+            vf_mib(extended), MOST_EXTENDED >> 20);
     tags->mrc_extended = vf_alloc(extended, 1, "extended header", error);
     if (tags->mrc_extended == NULL)
         return VF_FAILED;

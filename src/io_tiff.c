@@ -13,6 +13,9 @@
 /* While directories are walked, beside what a file can hold. */
 enum { READ_AGAIN = 256 << 20 };
 
+/* How many strips or tiles may have each byte in common, as empty ones have. */
+enum { SHARED = 16 };
+
 static enum vf_status read_header(struct vf_reader *reader, struct vf_error *error)
 {
     unsigned char head[4];
@@ -35,6 +38,7 @@ static void note_striles(struct vf_tiff_reader *state, const struct vf_tiff_layo
     for (uint32_t i = 0; i < count && layout->scheme != COMPRESSION_NONE; i++) {
         const size_t bytes = (size_t)TIFFGetStrileByteCount(tif, i);
         state->stored_bytes = bytes > state->stored_bytes ? bytes : state->stored_bytes;
+        state->claimed += (double)bytes;
     }
 }
 
@@ -352,6 +356,12 @@ static enum vf_status check_total(struct vf_reader *reader, struct vf_error *err
                        "claims %zu pages of %zu bytes, more than a file of %llu bytes can hold; it is "
                        "damaged: copy it again",
                        info->page_count, state->page_bytes, (unsigned long long)reader->file_bytes);
+    if (state->claimed > SHARED * ((double)reader->file_bytes + READ_AGAIN))
+        return vf_fail(
+            error, VF_FAILED,
+            "its strips or tiles claim %.0f MiB of a file of %.1f MiB, most of them the same bytes; it is "
+            "damaged: copy it again",
+            vf_mib(state->claimed), vf_mib((double)reader->file_bytes));
     return VF_OK;
 }
 

@@ -25,6 +25,7 @@ struct vf_tiff_reader {
     size_t ome_planes;
     size_t page_bytes;
     size_t tile_bytes, stored_bytes; /* the largest tile; the largest strip or tile that is compressed */
+    double claimed;                  /* bytes, by all strips and tiles that are */
     size_t striles;                  /* of all pages */
     unsigned ratio;                  /* the best of all pages' codecs */
     /* One directory, pages follow each other from here (ImageJ's stacks over 4 GiB, MetaMorph's); else 0. */

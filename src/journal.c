@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +14,11 @@
 #include "text.h"
 #include "version.h"
 
-#define FILE_NAME ".volfilter-done"
-
 /* Millions of lines: more than any directory should hold. */
 enum { MOST_BYTES = 1 << 30 };
+
+/* A key, three numbers, and a name with each byte escaped; the pieces of a longer line are no entries. */
+enum { MOST_LINE = 2 * PATH_MAX + 200 };
 
 struct entry {
     char key[VF_SHA256_DIGITS + 1];
@@ -66,6 +68,12 @@ static void unescape(char *name)
 
 /* ---- reading ---- */
 
+/* A link is not followed: what it leads to may be another's file. */
+static const char *cause_of(int error)
+{
+    return error == ELOOP ? "it is a symbolic link" : strerror(error);
+}
+
 /* "KEY BYTES SECONDS.NANOSECONDS NAME"; a line cut short by a crash is none. */
 static bool read_entry(char *line, struct entry *entry)
 {
@@ -105,31 +113,30 @@ static int compare(const void *a, const void *b)
 
 static enum vf_status read_all(struct vf_journal *journal, struct vf_error *error)
 {
-    char *line = NULL;
-    size_t room = 0;
+    char line[MOST_LINE];
     struct entry entry;
     struct stat about;
     enum vf_status status = VF_OK;
     /* A pipe that nobody writes to is not waited for. */
-    const int fd = openat(journal->directory, FILE_NAME, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const int fd =
+        openat(journal->directory, VF_JOURNAL_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
     if (file == NULL && fd < 0 && errno == ENOENT)
         return VF_OK;
     if (file == NULL) {
-        status = vf_fail(error, VF_FAILED, "--resume: %.200s/" FILE_NAME " cannot be read: %s", journal->path,
-                         strerror(errno));
+        status = vf_fail(error, VF_FAILED, "--resume: %.200s/" VF_JOURNAL_NAME " cannot be read: %s",
+                         journal->path, cause_of(errno));
         if (fd >= 0)
             close(fd);
         return status;
     }
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > MOST_BYTES)
-        status =
-            vf_fail(error, VF_FAILED, "--resume: %.200s/" FILE_NAME " is not a record of results; remove it",
-                    journal->path);
-    while (status == VF_OK && getline(&line, &room, file) > 0)
+        status = vf_fail(error, VF_FAILED,
+                         "--resume: %.200s/" VF_JOURNAL_NAME " is not a record of results; remove it",
+                         journal->path);
+    while (status == VF_OK && fgets(line, sizeof line, file) != NULL)
         if (read_entry(line, &entry))
             status = keep(journal, &entry, error);
-    free(line);
     fclose(file);
     if (journal->count > 0)
         qsort(journal->entry, journal->count, sizeof *journal->entry, compare);
@@ -154,13 +161,13 @@ enum vf_status vf_journal_open(struct vf_journal **out, const char *directory, b
 
 /* ---- keys ---- */
 
-enum vf_status vf_journal_key(const struct vf_chain *chain, const struct vf_options *o,
+enum vf_status vf_journal_key(const struct vf_chain *chain, const struct vf_options *o, const char *path,
                               const struct stat *input, char key[VF_SHA256_DIGITS + 1],
                               struct vf_error *error)
 {
     struct vf_sha256 hash;
     uint8_t digest[VF_SHA256_BYTES];
-    char text[600];
+    char text[600], resolved[PATH_MAX];
     char *words = vf_chain_text(chain, error);
     if (words == NULL)
         return VF_FAILED;
@@ -173,6 +180,11 @@ enum vf_status vf_journal_key(const struct vf_chain *chain, const struct vf_opti
     vf_sha256_begin(&hash);
     vf_sha256_add(&hash, words, strlen(words));
     vf_sha256_add(&hash, text, (size_t)length);
+    /* Files of one size and second are many, as when an archive was unpacked. */
+    if (input != NULL) {
+        path = realpath(path, resolved) != NULL ? resolved : path;
+        vf_sha256_add(&hash, path, strlen(path));
+    }
     vf_sha256_end(&hash, digest);
     vf_free(words);
     vf_sha256_text(digest, key);
@@ -231,10 +243,10 @@ static enum vf_status add(struct vf_journal *journal, const char *name, const ch
                           const struct stat *file, bool sync, struct vf_error *error)
 {
     if (journal->fd < 0) {
-        journal->is_new = faccessat(journal->directory, FILE_NAME, F_OK, 0) != 0;
+        journal->is_new = faccessat(journal->directory, VF_JOURNAL_NAME, F_OK, 0) != 0;
         journal->is_cut = !journal->is_new;
-        journal->fd = openat(journal->directory, FILE_NAME,
-                             O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+        journal->fd = openat(journal->directory, VF_JOURNAL_NAME,
+                             O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666);
     }
     journal->is_cut = journal->fd < 0 || !write_line(journal, name, key, file);
     if (!journal->is_cut && (!sync || fdatasync(journal->fd) == 0)) {
@@ -243,8 +255,8 @@ static enum vf_status add(struct vf_journal *journal, const char *name, const ch
             journal->is_named = fsync(journal->directory) == 0;
         return VF_OK;
     }
-    return vf_fail(error, VF_FAILED, "%.200s/" FILE_NAME " cannot be written: %s", journal->path,
-                   strerror(errno));
+    return vf_fail(error, VF_FAILED, "%.200s/" VF_JOURNAL_NAME " cannot be written: %s", journal->path,
+                   cause_of(errno));
 }
 
 enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, const char *key,
@@ -262,15 +274,17 @@ enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, cons
 
 void vf_journal_close(struct vf_journal *journal, bool remove_new)
 {
-    struct stat about;
+    struct stat about, named;
     if (journal == NULL)
         return;
     const bool is_own = journal->is_new && journal->fd >= 0 && fstat(journal->fd, &about) == 0 &&
-                        about.st_size == (off_t)journal->added;
+                        about.st_size == (off_t)journal->added &&
+                        fstatat(journal->directory, VF_JOURNAL_NAME, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+                        named.st_dev == about.st_dev && named.st_ino == about.st_ino;
     if (journal->fd >= 0)
         close(journal->fd);
     if (remove_new && is_own)
-        unlinkat(journal->directory, FILE_NAME, 0);
+        unlinkat(journal->directory, VF_JOURNAL_NAME, 0);
     if (journal->directory >= 0)
         close(journal->directory);
     pthread_mutex_destroy(&journal->lock);

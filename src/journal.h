@@ -17,10 +17,13 @@ struct vf_journal; /* opaque */
 enum vf_status vf_journal_open(struct vf_journal **journal, const char *directory, bool read,
                                struct vf_error *error);
 
-/* What a result is known by: chain, options that change it, and the input; NULL for one that the result
- * replaced. */
+/* The name of its file in the directory. */
+#define VF_JOURNAL_NAME ".volfilter-done"
+
+/* What a result is known by: chain, options that change it, and the input, by its path, size and time of
+ * change; `input` NULL for one that the result replaced. */
 enum vf_status vf_journal_key(const struct vf_chain *chain, const struct vf_options *options,
-                              const struct stat *input, char key[VF_SHA256_DIGITS + 1],
+                              const char *path, const struct stat *input, char key[VF_SHA256_DIGITS + 1],
                               struct vf_error *error);
 
 /* Whether the result `name`, under the directory, is finished. */

@@ -76,8 +76,7 @@ static size_t directory_length(const char *path)
     return slash == NULL ? 0 : (size_t)(slash - path) + 1;
 }
 
-/* Follows links to the name that a write through `path` would create or replace, which need not exist yet. */
-static char *resolve_target(const char *path, struct vf_error *error)
+char *vf_output_target(const char *path, struct vf_error *error)
 {
     char *real = realpath(path, NULL);
     if (real != NULL) {
@@ -214,7 +213,7 @@ static enum vf_status open_beside(struct vf_output_file *file, const char *path,
         return vf_fail(error, VF_FAILED, "is not a file name");
     if (existing != NULL && file->no_clobber)
         return vf_fail(error, VF_FAILED, "exists; remove it, or leave out --no-clobber to replace it");
-    file->target = resolve_target(path, error);
+    file->target = vf_output_target(path, error);
     if (file->target == NULL)
         return VF_FAILED;
     file->name = file->target + directory_length(file->target);
@@ -236,7 +235,7 @@ static bool find_directory(const char *path, char directory[PATH_MAX])
     struct vf_error ignored;
     if (strcmp(path, "-") == 0 || (stat(path, &existing) == 0 && !S_ISREG(existing.st_mode)))
         return false;
-    char *target = resolve_target(path, &ignored);
+    char *target = vf_output_target(path, &ignored);
     if (target == NULL)
         return false;
     directory_of(target, directory);

@@ -41,6 +41,10 @@ void vf_output_file_close(struct vf_output_file *file);
  * (async-signal-safe). */
 void vf_output_file_remove_all(void);
 
+/* The name that a write through `path` creates or replaces, links followed; it need not exist yet. Owned by
+ * the caller; NULL with a message. */
+char *vf_output_target(const char *path, struct vf_error *error);
+
 /* A file without a name (descriptor.h) in the directory of the file that a write to `path` makes, or, where
  * that is no regular file, in $TMPDIR or /tmp. */
 int vf_nameless_file_beside(const char *path, struct vf_error *error);

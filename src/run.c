@@ -53,7 +53,7 @@ static enum vf_status read_input(struct vf_work *w, struct vf_error *error)
                                       threads_for(w, w->input, w->input->compression, count), error);
         if (status == VF_OK && vf_interrupted)
             status = vf_fail(error, VF_INTERRUPTED, "interrupted");
-        vf_progress_add(&line, count);
+        vf_progress_add(&line, status == VF_OK ? count : 0);
     }
     vf_progress_end(&line);
     vf_free(plane);
@@ -80,7 +80,7 @@ static enum vf_status write_result(struct vf_work *w, struct vf_error *error)
         status = vf_writer_write_pages(w->writer, page, count, (const void *const *)plane, threads, error);
         if (status == VF_OK && vf_interrupted)
             status = vf_fail(error, VF_INTERRUPTED, "interrupted");
-        vf_progress_add(&line, count);
+        vf_progress_add(&line, status == VF_OK ? count : 0);
     }
     if (status == VF_OK)
         status = vf_writer_finish(w->writer, error);
@@ -285,6 +285,8 @@ enum vf_status vf_work_read(struct vf_work *w, struct vf_error *error)
         vf_volume_alloc(&w->in, w->input->type, &w->input->shape, "the image", error), w->in_name, error);
     if (status == VF_OK)
         status = read_input(w, error);
+    if (status == VF_OK)
+        status = vf_reader_finish(w->reader, error);
     w->read_seconds = vf_now() - start;
     return status;
 }
@@ -368,8 +370,11 @@ enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
 enum vf_status vf_work_write(struct vf_work *w, struct vf_error *error)
 {
     const double start = vf_now();
-    const enum vf_status status =
-        w->stream.pass_count > 0 ? vf_writer_finish(w->writer, error) : write_result(w, error);
+    enum vf_status status = VF_OK;
+    if (w->stream.pass_count > 0)
+        status = vf_reader_finish(w->reader, error);
+    if (status == VF_OK)
+        status = w->stream.pass_count > 0 ? vf_writer_finish(w->writer, error) : write_result(w, error);
     w->write_seconds += vf_now() - start;
     w->elapsed_seconds = vf_now() - w->begun;
     return status;

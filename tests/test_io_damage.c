@@ -314,6 +314,8 @@ static void change_meanwhile(uint16_t scheme)
     const enum vf_status status = vf_reader_read(reader, 0, planes, &error);
     cr_assert_eq(plane[64 * 64], 99);
     cr_assert(status == VF_FAILED || scheme == COMPRESSION_NONE, "it would not fit its planes");
+    cr_assert_eq(vf_reader_finish(reader, &error), VF_FAILED);
+    cr_assert(strstr(error.text, "in.tif: was changed while it was read"), "%s", error.text);
     vf_reader_close(reader);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "half.h"
 #include "io_samples.h"
@@ -389,6 +390,22 @@ Test(io_mrc, extended_headers_keep_the_old_voxel_size)
     vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
     cr_expect_str_eq(lost, "the new voxel size in the extended header (which is copied as it is)");
     vf_reader_close(reader);
+}
+
+/* It would be held in memory, whatever the user allows. */
+Test(io_mrc, extended_headers_have_a_bound)
+{
+    const struct mrc_sample sample = {.mode = 2};
+    const char *path = sample_path("in.mrc");
+    size_t size;
+    mrc_sample_write(path, &sample);
+    char *bytes = sample_get(path, &size);
+    mrc_put_int((unsigned char *)bytes, &sample, 92, 257 << 20);
+    sample_put(path, bytes, size);
+    free(bytes);
+    cr_assert_eq(truncate(path, (off_t)size + (257 << 20)), 0);
+    cr_expect(strstr(sample_refusal(path), "257 MiB of extended header follow, but 256 MiB"), "%s",
+              sample_refusal(path));
 }
 
 /* Every half is exact in float32 and comes back; what lies between is rounded to even. */

@@ -433,3 +433,30 @@ Test(io_refusals, files_of_other_kinds)
         check_refused(sample_path("in.tif"), cases[i].words);
     }
 }
+
+/* Many small strips, each of which says to have the same mebibyte. */
+Test(io_refusals, strips_that_share_their_bytes)
+{
+    enum { STRIPS = 5000, COMPRESSED = 1 << 20, ENTRIES = 9 };
+    const uint32_t tables = (uint32_t)TIFF_RAW_DATA(ENTRIES), pixels = tables + 2 * 4 * STRIPS;
+    const struct tiff_entry entries[ENTRIES] = {
+        {TIFFTAG_IMAGEWIDTH, TIFF_LONG, 1, 1},
+        {TIFFTAG_IMAGELENGTH, TIFF_LONG, 1, STRIPS},
+        {TIFFTAG_BITSPERSAMPLE, TIFF_SHORT, 1, 8},
+        {TIFFTAG_COMPRESSION, TIFF_SHORT, 1, COMPRESSION_ADOBE_DEFLATE},
+        {TIFFTAG_PHOTOMETRIC, TIFF_SHORT, 1, 1},
+        {TIFFTAG_STRIPOFFSETS, TIFF_LONG, STRIPS, tables},
+        {TIFFTAG_SAMPLESPERPIXEL, TIFF_SHORT, 1, 1},
+        {TIFFTAG_ROWSPERSTRIP, TIFF_LONG, 1, 1},
+        {TIFFTAG_STRIPBYTECOUNTS, TIFF_LONG, STRIPS, tables + 4 * STRIPS},
+    };
+    uint32_t *data = calloc(1, 2 * 4 * STRIPS + COMPRESSED);
+    cr_assert_not_null(data);
+    for (int i = 0; i < STRIPS; i++) {
+        data[i] = pixels;
+        data[STRIPS + i] = COMPRESSED;
+    }
+    tiff_raw_write(sample_path("in.tif"), false, entries, ENTRIES, data, 2 * 4 * STRIPS + COMPRESSED);
+    free(data);
+    check_refused(sample_path("in.tif"), "claim 5000 MiB of a file of 1.0 MiB");
+}

@@ -383,14 +383,65 @@ test_account_that_cannot_be_written() {
     says "d/.volfilter-done cannot be written: Is a directory"
     [ "$(wc -l <err)" -eq 1 ]
     [ "$(names d)" = ".volfilter-done cell.png microaneurysms.png" ]
-    ln -s nowhere/account e/.volfilter-done
-    expect 1 -f gaussian --resume --out-dir e "$SMALL" "$IMAGE"
-    says "e/.volfilter-done cannot be written: No such file or directory"
+    echo another >another
+    ln -s ../another e/.volfilter-done
+    expect 0 -f gaussian --out-dir e "$SMALL" "$IMAGE"
+    says "e/.volfilter-done cannot be written: it is a symbolic link"
     [ "$(wc -l <err)" -eq 1 ]
     same d/cell.png e/cell.png
     expect 1 -f gaussian --resume --out-dir e "$SMALL"
+    says "e/.volfilter-done cannot be read: it is a symbolic link"
     echo bad >bad.png
     expect 3 -f gaussian --out-dir e "$SMALL" bad.png
+    [ "$(cat another)" = another ]
+}
+
+# Of one size and time, as when an archive was unpacked.
+test_resume_knows_paths() {
+    mkdir a b
+    expect 0 -f gaussian:sigma=1 --compress none "$SMALL" a/x.tif
+    expect 0 -f gaussian:sigma=2 --compress none "$SMALL" b/x.tif
+    touch -d '2001-02-03' a/x.tif b/x.tif
+    [ "$(wc -c <a/x.tif)" -eq "$(wc -c <b/x.tif)" ]
+    expect 0 -f gaussian --resume --out-dir d a/x.tif
+    expect 0 -f gaussian --resume --out-dir d b/x.tif
+    silent
+    expect 0 -f gaussian b/x.tif x.tif
+    same x.tif d/x.tif
+    # By another way to the same file.
+    expect 0 -f gaussian --resume --out-dir d a/../b/x.tif
+    says "1 of 1 files were already finished"
+}
+
+# Lines too long to be entries are passed over, without memory for them.
+test_resume_with_a_long_line() {
+    expect 3 -f gaussian --out-dir d "$SMALL" nowhere.png
+    { head -c 5000000 /dev/zero | tr '\0' x && echo && cat d/.volfilter-done; } >done
+    mv done d/.volfilter-done
+    expect 0 -f gaussian --resume --out-dir d "$SMALL"
+    says "1 of 1 files were already finished"
+}
+
+test_own_files_are_no_results() {
+    cp "$SMALL" plain
+    expect 2 -f gaussian --out-dir d --report d/plain plain
+    says "--report=d/plain is where the result of 'plain' goes"
+    mkdir d
+    ln -s d/plain link.json
+    expect 2 -f gaussian --out-dir d --report link.json plain
+    says "--report=link.json is where the result of 'plain' goes"
+    expect 2 -f gaussian --out-dir d --report d/.volfilter-done plain
+    says "--report=d/.volfilter-done is the list of finished results"
+    cp "$SMALL" .volfilter-done
+    expect 2 -f gaussian --out-dir d .volfilter-done
+    says "would replace the list of finished results"
+    [ -z "$(names d)" ]
+    # A link that leads nowhere yet is where the other's result goes.
+    cp "$SMALL" a.png
+    cp "$IMAGE" b.png
+    ln -s b.png d/a.png
+    expect 2 -f gaussian --out-dir d a.png b.png
+    says "'a.png' and 'b.png' would both be written to"
 }
 
 # With the same name as its input a result that is not noted would be filtered again.
