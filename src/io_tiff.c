@@ -27,6 +27,52 @@ static enum vf_status read_header(struct vf_reader *reader, struct vf_error *err
     return VF_OK;
 }
 
+/* ---- arrays of tifffile ---- */
+
+/* tifffile notes the shape of the array that it wrote: {"shape": [2, 30, 512, 512]}. */
+static const char *array_shape(const char *description)
+{
+    static const char begin[] = "{\"shape\": [";
+    const bool noted = description != NULL && strncmp(description, begin, sizeof begin - 1) == 0;
+    return noted ? description + sizeof begin - 1 : NULL;
+}
+
+/* The next number of the shape; NULL after the last. */
+static const char *next_extent(const char *at, size_t *extent)
+{
+    char *end;
+    *extent = strtoull(at, &end, 10);
+    return end == at ? NULL : end + strspn(end, ", ");
+}
+
+/* The axes that tifffile notes, such as TZYX; empty where it does not. */
+static const char *array_axes(const char *numbers)
+{
+    static const char label[] = "\"axes\": \"";
+    const char *const axes = numbers == NULL ? NULL : strstr(numbers, label);
+    return axes == NULL ? "" : axes + sizeof label - 1;
+}
+
+/* Of 3 or 4 planes tifffile makes the samples of colours, unless told otherwise. The axis of its array that a
+ * page's samples are: its letter, or '?' where it has none; '\0': they are no planes of an array. */
+static char axis_of_samples(const struct vf_tiff_layout *layout, const char *description)
+{
+    const char *const numbers = array_shape(description), *const axes = array_axes(numbers);
+    const size_t named = strcspn(axes, "\"");
+    size_t last[3] = {0}, extent;
+    for (const char *at = numbers; at != NULL && (at = next_extent(at, &extent)) != NULL;) {
+        last[0] = last[1];
+        last[1] = last[2];
+        last[2] = extent;
+    }
+    if (layout->planar != PLANARCONFIG_SEPARATE || layout->samples == 1 || last[0] != layout->samples ||
+        last[1] != layout->height || last[2] != layout->width)
+        return '\0';
+    return named < 3 ? '?' : axes[named - 3] == 'S' ? '\0' : axes[named - 3];
+}
+
+/* ---- pages ---- */
+
 /* Of the current page, which was checked. */
 static void note_striles(struct vf_tiff_reader *state, const struct vf_tiff_layout *layout, size_t strile)
 {
@@ -55,6 +101,13 @@ static enum vf_status take_page(struct vf_reader *reader, size_t page, const str
         tags->pages[page].description = NULL;
     } else if (page == 0 && vf_imagej_parse(tags->pages[0].description, &description)) {
         reader->info.metadata = VF_META_IMAGEJ;
+    }
+    if (page == 0) {
+        const char axis = axis_of_samples(layout, tags->pages[0].description);
+        state->no_alpha = axis != '\0';
+        /* Three without a name may be a picture. */
+        state->no_colours = axis != '\0' && (axis != '?' || layout->samples > 3);
+        state->unnamed_samples = axis == '?';
     }
     if (vf_tiff_check_page(reader, state->decoder.tif, page, page == 0, layout, error) != VF_OK)
         return VF_FAILED;
@@ -219,22 +272,6 @@ static enum vf_status set_ome_shape(struct vf_reader *reader, struct vf_error *e
                        error);
 }
 
-/* tifffile notes the shape of the array that it wrote: {"shape": [2, 30, 512, 512]}. */
-static const char *array_shape(const char *description)
-{
-    static const char begin[] = "{\"shape\": [";
-    const bool noted = description != NULL && strncmp(description, begin, sizeof begin - 1) == 0;
-    return noted ? description + sizeof begin - 1 : NULL;
-}
-
-/* The next number of the shape; NULL after the last. */
-static const char *next_extent(const char *at, size_t *extent)
-{
-    char *end;
-    *extent = strtoull(at, &end, 10);
-    return end == at ? NULL : end + strspn(end, ", ");
-}
-
 /* Planes of a tifffile that was told to write one directory; 0 for another. */
 static size_t array_planes(const struct vf_info *info, const char *description)
 {
@@ -249,15 +286,7 @@ static size_t array_planes(const struct vf_info *info, const char *description)
     return product / page;
 }
 
-/* The axes that tifffile notes, such as TZYX; empty where it does not. */
-static const char *array_axes(const char *numbers)
-{
-    static const char label[] = "\"axes\": \"";
-    const char *const axes = numbers == NULL ? NULL : strstr(numbers, label);
-    return axes == NULL ? "" : axes + sizeof label - 1;
-}
-
-/* Of 3 or 4 planes tifffile makes the samples of a page, unless told otherwise, whatever they are. */
+/* As samples of a page, planes along z would not be smoothed along it. */
 static enum vf_status check_samples(const struct vf_info *info, const char *description,
                                     struct vf_error *error)
 {
@@ -272,6 +301,18 @@ static enum vf_status check_samples(const struct vf_info *info, const char *desc
                    "metadata={'axes': '%.*s'})",
                    info->page_channels, axes[count - 3] == 'Z' ? "planes along z" : "time points", (int)count,
                    axes);
+}
+
+static void note_samples(struct vf_reader *reader, const char *description)
+{
+    const struct vf_tiff_reader *state = reader->state;
+    const char *const numbers = array_shape(description);
+    if (state->unnamed_samples && numbers != NULL)
+        vf_info_note(
+            &reader->info,
+            "an array of %.*s, whose %zu planes are read as channels, not along z (if they are, in Python: "
+            "tifffile.imwrite(OUT, tifffile.imread(IN), photometric='minisblack'))",
+            (int)strcspn(numbers, "]"), numbers, reader->info.page_channels);
 }
 
 /* Pages along z, unless tifffile says that they run along time, or along time and z. Other axes are not taken
@@ -338,6 +379,7 @@ static enum vf_status set_shape(struct vf_reader *reader, struct vf_error *error
             return VF_FAILED;
         if (check_samples(info, description, error) != VF_OK)
             return VF_FAILED;
+        note_samples(reader, description);
         set_array_shape(info, description);
         vf_tags_set_spacing(tags, info);
     }
