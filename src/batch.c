@@ -313,8 +313,14 @@ static int compare_files(const void *a, const void *b)
     return p->about.st_ino < q->about.st_ino ? -1 : p->about.st_ino > q->about.st_ino;
 }
 
-static enum vf_status check_names_differ(struct vf_batch_file **sorted, size_t count, struct vf_error *error)
+static enum vf_status check_names_differ(const struct vf_command_line *line, struct vf_batch_file **sorted,
+                                         size_t count, struct vf_error *error)
 {
+    enum vf_format format;
+    const char *const remedy = line->suffix != NULL && vf_format_by_name(line->suffix, &format)
+                                   ? "give a --suffix without an extension"
+                               : line->tree ? "filter them into different directories"
+                                            : "filter them into different directories, or use --tree";
     qsort(sorted, count, sizeof *sorted, compare_targets);
     for (size_t i = 1; i < count; i++) {
         const struct vf_batch_file *a = sorted[i - 1], *b = sorted[i];
@@ -323,10 +329,8 @@ static enum vf_status check_names_differ(struct vf_batch_file **sorted, size_t c
         if (a->exists && compare_files(&sorted[i - 1], &sorted[i]) == 0)
             return vf_fail(error, VF_USAGE, "'%.200s' and '%.200s' are the same file; name it once", a->in,
                            b->in);
-        return vf_fail(error, VF_USAGE,
-                       "'%.200s' and '%.200s' would both be written to '%.200s'; filter them into "
-                       "different directories, or use --tree",
-                       a->in, b->in, a->out);
+        return vf_fail(error, VF_USAGE, "'%.200s' and '%.200s' would both be written to '%.200s'; %s", a->in,
+                       b->in, a->out, remedy);
     }
     return VF_OK;
 }
@@ -391,7 +395,7 @@ static enum vf_status check_names(struct vf_batch *batch, const struct vf_comman
     for (int i = 0; i < batch->count; i++)
         if (batch->file[i].cause == 0)
             sorted[count++] = &batch->file[i];
-    enum vf_status status = check_names_differ(sorted, count, error);
+    enum vf_status status = check_names_differ(line, sorted, count, error);
     if (status == VF_OK)
         status = check_inputs_stay(batch, sorted, count, error);
     vf_free(sorted);

@@ -518,7 +518,7 @@ static enum vf_status begin(struct runner *r, struct vf_output_file **report, st
             return status;
     }
     const size_t bytes = skip_finished(r);
-    if (!line->options.quiet)
+    if (!line->options.quiet && !line->options.no_clobber)
         tell_in_place(r);
     r->options.progress = VF_PROGRESS_NEVER;
     vf_progress_begin_files(&r->shown, line->options.progress, (size_t)r->batch->count, (size_t)r->skipped,

@@ -3,6 +3,8 @@
 
 #include <getopt.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
 #include "devices.h"
 #include "info.h"
@@ -117,6 +119,22 @@ static bool is_abbreviated(enum vf_option_id id, const char *word)
 
 /* ---- reading ---- */
 
+/* With the ending of a format that is not written, a result would have it before its own. */
+static enum vf_status read_suffix(const char *suffix, struct vf_error *error)
+{
+    static const char *const others[] = {".jpg", ".jpeg", ".bmp", ".gif", ".nii", ".gz",  ".nrrd", ".mha",
+                                         ".h5",  ".hdf5", ".npy", ".raw", ".czi", ".nd2", ".lif",  ".dcm"};
+    const char *ending = strrchr(suffix, '.');
+    if (strchr(suffix, '/') != NULL)
+        return vf_fail(error, VF_USAGE, "--suffix=%.80s is not understood; allowed: text without '/'",
+                       suffix);
+    for (size_t i = 0; ending != NULL && i < sizeof others / sizeof *others; i++)
+        if (strcasecmp(ending, others[i]) == 0)
+            return vf_fail(error, VF_USAGE,
+                           "--suffix=%.80s names no output format; allowed: " VF_OUTPUT_ENDINGS, suffix);
+    return VF_OK;
+}
+
 static enum vf_status read_budget(struct vf_command_line *line, const char *argument, struct vf_error *error)
 {
     const char *end = vf_number_read(argument, &line->budget);
@@ -145,10 +163,7 @@ static enum vf_status take_option(struct vf_command_line *line, enum vf_option_i
         return argument[0] != '\0' ? VF_OK : fail_empty_name(id, "directory", error);
     case VF_OPTION_SUFFIX:
         line->suffix = argument;
-        return strchr(argument, '/') == NULL
-                   ? VF_OK
-                   : vf_fail(error, VF_USAGE, "--suffix=%.80s is not understood; allowed: text without '/'",
-                             argument);
+        return read_suffix(argument, error);
     case VF_OPTION_TREE:
         line->tree = true;
         return VF_OK;
@@ -203,6 +218,11 @@ static enum vf_status take_options(struct vf_command_line *line, int argc, char 
     int result;
     while ((result = getopt_long(argc, argv, tables.letters, tables.longs, NULL)) != -1) {
         enum vf_option_id id = option_of_code(result);
+        /* getopt stays at a word of several letters. */
+        if (id == VF_OPTION_COUNT && optind < argc && argv[optind][0] == '-' && argv[optind][1] == optopt &&
+            access(argv[optind], F_OK) == 0)
+            return vf_fail(error, VF_USAGE, "unknown option '-%c'; for the file of that name write ./%.80s",
+                           optopt, argv[optind]);
         if (id == VF_OPTION_COUNT)
             return fail_option(result, optopt, argv[optind - 1], error);
         /* The option's own word: its argument may be the next one. */

@@ -9,11 +9,19 @@
 #include "interrupt.h"
 #include "kernels/cpu_rows.h"
 
+/* Also by another name, such as /dev/stdout. */
+static bool is_stdout(const char *out)
+{
+    struct stat named, standard;
+    return strcmp(out, "-") == 0 || (stat(out, &named) == 0 && fstat(STDOUT_FILENO, &standard) == 0 &&
+                                     named.st_dev == standard.st_dev && named.st_ino == standard.st_ino);
+}
+
 static enum vf_status filter_one(const struct vf_command_line *line, struct vf_session *session,
                                  const char *in, const char *out, struct vf_error *error)
 {
     /* The image goes to standard output alone: all else makes way for it. */
-    bool data_on_stdout = strcmp(out, "-") == 0 && !line->options.dry_run;
+    bool data_on_stdout = is_stdout(out) && !line->options.dry_run;
     enum vf_status status =
         vf_run_file(&line->chain, &line->options, session, in, out, data_on_stdout ? stderr : stdout, error);
     /* A signal also breaks off reads and writes, which then fail for a reason of their own. */
@@ -37,8 +45,7 @@ static enum vf_status check_names(const struct vf_command_line *line, struct vf_
     if (strcmp(line->words[1], "-") != 0 && (!exists || S_ISREG(about.st_mode)) &&
         !vf_format_by_name(line->words[1], &format))
         return vf_fail(error, VF_USAGE,
-                       "%s: the extension names no output format; allowed: .tif, .tiff, .png, .mrc, .mrcs, "
-                       ".rec, .st, .ali, .preali or .map",
+                       "%s: the extension names no output format; allowed: " VF_OUTPUT_ENDINGS,
                        line->words[1]);
     if (strcmp(line->words[0], "-") == 0 && isatty(STDIN_FILENO))
         return vf_fail(error, VF_USAGE,

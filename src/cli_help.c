@@ -76,10 +76,11 @@ void vf_cli_print_help(FILE *to)
         print_option(to, option);
     }
     putc('\n', to);
-    print_wrapped(to,
-                  "Exit codes: 0 success, 1 failure, 2 usage error, 3 some of several files failed, 129, 130 "
-                  "or 143 interrupted.",
-                  0, 0);
+    print_wrapped(
+        to,
+        "Exit codes: 0 success, 1 failure, 2 usage error, 3 of several files some failed, or all, 129, 130 "
+        "or 143 interrupted.",
+        0, 0);
     print_wrapped(to,
                   "'volfilter list' shows the filters, 'volfilter help NAME' explains a filter or a command "
                   "such as tune, and 'man volfilter' covers everything.",

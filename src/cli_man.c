@@ -390,7 +390,7 @@ static const char after_filters[] =
     "usage error: a wrong option, filter or value\n"
     ".TP\n"
     "\\fB3\\fR\n"
-    "some of several files failed\n"
+    "of several files some failed, or all\n"
     ".TP\n"
     "\\fB129\\fR, \\fB130\\fR, \\fB143\\fR\n"
     "interrupted by SIGHUP, SIGINT or SIGTERM; a second signal exits at once\n"

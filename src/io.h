@@ -147,8 +147,11 @@ struct vf_output_options {
 
 struct vf_writer;
 
-/* The format that `path` asks for by its ending (.tif .tiff .png .mrc .mrcs .rec .st .ali .preali .map, in
- * any case). False for "-" and other endings. */
+/* For messages. */
+#define VF_OUTPUT_ENDINGS ".tif, .tiff, .png, .mrc, .mrcs, .rec, .st, .ali, .preali or .map"
+
+/* The format that `path` asks for by its ending (VF_OUTPUT_ENDINGS, in any case). False for "-" and other
+ * endings. */
 bool vf_format_by_name(const char *path, enum vf_format *format);
 
 /* Checks, before any work, that `format` can hold a result (PNG: one plane of grey or RGB, with or without

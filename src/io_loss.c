@@ -22,6 +22,13 @@ static void add(const struct words *words, const char *what)
     snprintf(words->text + used, words->room - used, "%s%s", used == 0 ? "" : ", ", what);
 }
 
+/* Whether the result is meant for ImageJ, and ImageJ did not have such an input already. */
+static bool is_new_in_imagej(const struct vf_info *input, const struct vf_info *result)
+{
+    return result->metadata == VF_META_IMAGEJ &&
+           !(input->metadata == VF_META_IMAGEJ && input->type == result->type);
+}
+
 static void add_number_losses(const struct words *words, const struct vf_info *input,
                               const struct vf_info *result)
 {
@@ -31,8 +38,13 @@ static void add_number_losses(const struct words *words, const struct vf_info *i
                  vf_type_name(result->type));
         add(words, text);
     }
-    if (result->format == VF_FORMAT_TIFF && input->format != VF_FORMAT_TIFF && result->type == VF_I8)
-        add(words, "the sign of values in ImageJ, which reads int8 as unsigned (--dtype int16 keeps it)");
+    if (result->format == VF_FORMAT_TIFF &&
+        (input->format != VF_FORMAT_TIFF || is_new_in_imagej(input, result))) {
+        if (result->type == VF_I8)
+            add(words, "the sign of values in ImageJ, which reads int8 as unsigned (--dtype int16 keeps it)");
+        if (result->type == VF_F64)
+            add(words, "that ImageJ opens it, which does not read float64 (--dtype float32 keeps it)");
+    }
     if (input->min_is_white && !(result->min_is_white && result->format == VF_FORMAT_TIFF))
         add(words, "that 0 is white");
     double resolution[2];

@@ -76,6 +76,12 @@ static enum vf_status check_compression(const struct vf_tiff_layout *layout, str
         return vf_fail(error, VF_FAILED,
                        "is compressed with JPEG, which is not supported; convert it: tiff2rgba -c none "
                        "IN.tif OUT.tif (colour) or tiffcp -c none (grey)");
+    if (codec == NULL && known != NULL && layout->bits == 1)
+        return vf_fail(
+            error, VF_FAILED,
+            "has 1 bit per sample, compressed with %s, which is not supported; convert it: convert IN.tif "
+            "-depth 8 -compress none OUT.tif",
+            known->name);
     if (codec == NULL && known != NULL)
         return vf_fail(
             error, VF_FAILED,

@@ -1,6 +1,7 @@
 /* The program: standard streams, signals, the command line, and the exit code. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -33,9 +34,13 @@ static enum vf_status check_stack(struct vf_error *error)
 static enum vf_status close_stdout(enum vf_status status)
 {
     struct vf_error error;
+    struct pollfd reader = {.fd = STDOUT_FILENO};
     bool failed = ferror(stdout);
     errno = 0;
     if (fflush(stdout) == 0 && !failed)
+        return status;
+    /* Of a text, as `| head` does, the rest is not wanted. */
+    if (poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0)
         return status;
     vf_fail(&error, VF_FAILED, "standard output: cannot write: %s",
             errno ? strerror(errno) : "an earlier write failed");

@@ -94,6 +94,8 @@ static void add_channels(struct vf_text *to, const struct vf_ome *ome, const str
         if (name != NULL || label != NULL) {
             vf_text_add(to, " Name=\"");
             vf_ome_add_text(to, ome, name == NULL ? "" : name);
+            if (name == NULL && result->shape.nc > outputs)
+                vf_text_add(to, "channel %zu: ", first / outputs + 1);
             vf_text_add(to, "%s", name != NULL && label != NULL ? " " : "");
             vf_ome_add_text(to, ome, label == NULL ? "" : label);
             vf_text_add(to, "\"");

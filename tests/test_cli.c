@@ -229,6 +229,9 @@ Test(cli, file_counts)
     expect_error("-f gaussian --suffix _x a b", "--suffix needs --out-dir");
     expect_error("-f gaussian --out-dir d", "no files given");
     expect_error("-f gaussian --out-dir d --suffix a/b x", "--suffix=a/b");
+    expect_error("-f gaussian --out-dir d --suffix .jpg x",
+                 "--suffix=.jpg names no output format; allowed: .tif");
+    expect_error("-f gaussian --out-dir d --suffix -g.NII.gz x", "--suffix=-g.NII.gz names no output format");
     expect_error("-f gaussian --out-dir= x", "--out-dir= needs the name of a directory");
     expect_read("-f gaussian --out-dir d --suffix _x a b c");
     cr_expect_eq(line.word_count, 3);

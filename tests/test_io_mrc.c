@@ -373,6 +373,8 @@ Test(io_mrc, what_another_kind_does_not_keep)
     for (int kept = 0; kept < 2; kept++) {
         const char *lost = sample_lost(path, VF_FORMAT_TIFF, kept ? VF_I16 : VF_I8, 1);
         cr_expect_eq(strstr(lost, "the sign of values in ImageJ") == NULL, kept, "%s", lost);
+        lost = sample_lost(path, VF_FORMAT_TIFF, kept ? VF_F32 : VF_F64, 1);
+        cr_expect_eq(strstr(lost, "that ImageJ opens it") == NULL, kept, "%s", lost);
     }
 }
 

@@ -333,7 +333,7 @@ Test(io_ome, description_of_a_result)
     says(text, "<Channel ID=\"Channel:0:0\" SamplesPerPixel=\"1\" Name=\"GFP &amp; co xx\"/>"
                "<Channel ID=\"Channel:0:1\" SamplesPerPixel=\"1\" Name=\"GFP &amp; co\"/>"
                "<Channel ID=\"Channel:0:2\" SamplesPerPixel=\"1\" Name=\"GFP &amp; co y&lt;z&gt;\"/>"
-               "<Channel ID=\"Channel:0:3\" SamplesPerPixel=\"1\" Name=\"xx\"/>");
+               "<Channel ID=\"Channel:0:3\" SamplesPerPixel=\"1\" Name=\"channel 2: xx\"/>");
     cr_assert_null(strstr(text, "<Plane "));
     cr_assert_null(strstr(text, "second"));
     struct vf_reader *reader;

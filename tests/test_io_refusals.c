@@ -127,6 +127,10 @@ Test(io_refusals, kinds_of_compression)
         CHANGED({TIFFTAG_COMPRESSION, TIFF_SHORT, 1, cases[i].scheme});
         check_refused(sample_path("in.tif"), cases[i].words);
     }
+    /* Uncompressed it would be refused for its bits. */
+    CHANGED({TIFFTAG_BITSPERSAMPLE, TIFF_SHORT, 1, 1},
+            {TIFFTAG_COMPRESSION, TIFF_SHORT, 1, COMPRESSION_CCITTFAX4});
+    check_refused(sample_path("in.tif"), "1 bit per sample|CCITT|convert IN.tif -depth 8 -compress none");
 }
 
 /* PackBits of differences, as tifffile writes it, would be read as the image. Uncompressed the tag means

@@ -26,7 +26,10 @@ test_a_suffix_names_the_format() {
     cp "$SMALL" a.png
     cp "$DATA/retina-rgb.tif" a.tif
     expect 2 -f gaussian --out-dir e --suffix -g.tif a.png a.tif
-    says "'a.png' and 'a.tif' would both be written to 'e/a-g.tif'"
+    says "'a.png' and 'a.tif' would both be written to 'e/a-g.tif'; give a --suffix without an extension"
+    expect 1 -f gaussian --no-clobber --out-dir . a.png
+    [ "$(wc -l <err)" -eq 1 ]
+    says "./a.png: exists"
 }
 
 test_a_bad_file_does_not_stop_the_rest() {

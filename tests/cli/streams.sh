@@ -18,6 +18,34 @@ test_pipe_into_another_format() {
     "$VOLFILTER" -f gaussian "$STACK" - | "$VOLFILTER" info --json - | grep -q '"format": "TIFF"'
 }
 
+# What is printed of a file is out before the next one, and in its order.
+test_texts_of_many_files() {
+    for i in $(seq 40); do
+        cp "$SMALL" "$i.png"
+    done
+    expect 0 --json --report - -f gaussian --out-dir d ./*.png
+    [ "$(grep -c '^{$' out)" -eq 41 ]
+    [ "$(grep -n '^  "files": 40' out | cut -d : -f 1)" -gt "$(grep -n '"elapsed_seconds"' out | tail -n 1 | cut -d : -f 1)" ]
+    "$VOLFILTER" --explain -f ced:iterations=10000 "$STACK" o.tif >plan 2>err &
+    until grep -q 'ced' plan; do
+        kill -0 $!
+        sleep 0.02
+    done
+    kill $!
+    wait $! || :
+}
+
+test_nobody_reads_the_rest_of_a_text() {
+    mkfifo pipe
+    true <pipe &
+    exec 3>pipe
+    wait $!
+    "$VOLFILTER" --help >&3 2>err
+    "$VOLFILTER" list >&3 2>>err
+    exec 3>&-
+    silent
+}
+
 # As a shell's >(COMMAND) is one.
 test_pipe_whose_name_says_no_kind() {
     mkfifo pipe
@@ -33,6 +61,8 @@ test_stdout_carries_data_only() {
     expect 0 -f gaussian "$STACK" a.tif
     for option in --explain --json -v --progress=always; do
         "$VOLFILTER" -f gaussian $option "$STACK" - >b.tif 2>err
+        same a.tif b.tif
+        "$VOLFILTER" -f gaussian $option "$STACK" /dev/stdout 2>err | cat >b.tif
         same a.tif b.tif
     done
     "$VOLFILTER" -f gaussian --explain "$STACK" - 2>err >/dev/null

@@ -11,6 +11,14 @@ test_unknown_options_and_the_nearest() {
     wrong "option '--memory' needs SIZE: a size of at least 1M" -f gaussian "$IMAGE" o.png --memory
 }
 
+test_files_that_begin_like_options() {
+    cp "$IMAGE" ./-dash.png
+    expect 2 -f gaussian -dash.png o.png
+    says "unknown option '-d'; for the file of that name write ./-dash.png"
+    expect 0 -f gaussian ./-dash.png o.png
+    expect 0 -f gaussian -- -dash.png o.png
+}
+
 test_no_filter() {
     wrong "no filter given; 'volfilter -f CHAIN IN OUT' filters a file"
     wrong "no filter given" "$IMAGE" o.png
