@@ -44,7 +44,7 @@ struct vf_info {
     bool rgb;             /* the first three of page_channels are red, green and blue */
     bool premultiplied;   /* colours are stored multiplied by alpha (TIFF's associated alpha) */
     bool half_floats;     /* 16-bit floats, read as float32; MRC has a result of the same type so too */
-    unsigned packed_bits; /* TIFF: of samples that take other bits in the file than in memory; else 0 */
+    unsigned packed_bits; /* of samples that take other bits in the file than in memory; else 0 */
     bool image_stack;     /* MRC: planes are images of their own (a tilt series, particles) */
     enum vf_type type;
     struct vf_shape shape; /* nc counts colour samples and channels, alpha included */

@@ -34,8 +34,8 @@ static void add_number_losses(const struct words *words, const struct vf_info *i
 {
     char text[80];
     if (result->type == input->type && input->packed_bits != 0 && !result->half_floats) {
-        snprintf(text, sizeof text, "its %u bits per sample (written as %s)", input->packed_bits,
-                 vf_type_name(result->type));
+        snprintf(text, sizeof text, "its %u bit%s per sample (written as %s)", input->packed_bits,
+                 input->packed_bits == 1 ? "" : "s", vf_type_name(result->type));
         add(words, text);
     }
     if (result->format == VF_FORMAT_TIFF &&

@@ -28,8 +28,9 @@ struct png_state {
     size_t left; /* bytes that libpng may still ask for when it reads: its own limit is of a chunk, and only
                   * warns; then it asks for all that the chunk claims to be */
     char message[VF_PNG_MESSAGE];
-    bool spent;   /* the image has been decoded: another read starts over */
-    off_t behind; /* where what follows the header is read, if that is not the image; else 0 */
+    unsigned packed_bits; /* of samples in the file that have fewer than 8; else 0 */
+    bool spent;           /* the image has been decoded: another read starts over */
+    off_t behind;         /* where what follows the header is read, if that is not the image; else 0 */
     /* What the present step works on. */
     struct vf_reader *reader;
     const struct vf_writer *writer;
@@ -112,6 +113,8 @@ static void read_header(struct png_state *state)
 /* Whatever was stored comes out as 8 or 16 bits of native order, transparency as alpha. */
 static void set_transforms(struct png_state *state)
 {
+    const unsigned bits = png_get_bit_depth(state->png, state->info);
+    state->packed_bits = bits < 8 ? bits : 0;
     if (png_get_color_type(state->png, state->info) == PNG_COLOR_TYPE_GRAY)
         png_set_expand_gray_1_2_4_to_8(state->png);
     if (png_get_valid(state->png, state->info, PNG_INFO_tRNS))
@@ -198,6 +201,7 @@ static void understand(struct vf_reader *reader)
     info->format = VF_FORMAT_PNG;
     info->compression = VF_COMPRESS_DEFLATE;
     info->type = png_get_bit_depth(state->png, state->info) == 16 ? VF_U16 : VF_U8;
+    info->packed_bits = state->packed_bits;
     info->page_channels = png_get_channels(state->png, state->info);
     info->page_count = 1;
     info->rgb = (colour & PNG_COLOR_MASK_COLOR) != 0;

@@ -69,6 +69,10 @@ Test(io_png, few_bits_expand)
         cr_assert_eq(volume.type, VF_U8);
         const unsigned char *row = (const unsigned char *)volume.data + 2 * 13;
         cr_assert_eq(row[0], ((2 * 37) >> (8 - bits)) * 255 / ((1 << bits) - 1));
+        const char *lost = sample_lost(sample_path("in.png"), VF_FORMAT_PNG, VF_U8, 1);
+        cr_expect_str_eq(lost, bits == 1   ? "its 1 bit per sample (written as uint8)"
+                               : bits == 2 ? "its 2 bits per sample (written as uint8)"
+                                           : "its 4 bits per sample (written as uint8)");
         vf_volume_free(&volume);
         vf_reader_close(reader);
     }
