@@ -19,7 +19,7 @@ static const struct vf_param params[] = {
               .initial = "surface",
               .choices = "surface|line",
               .help = "surface: no diffusion across edges; line: diffusion only along the direction of least "
-                      "change, which needs rho of at least 0.125 voxels"},
+                      "change, which needs rho of at least " VF_LEAST_SIGMA_TEXT " voxels"},
 };
 
 /* The diffusion tensor of the structure tensor, from its eigenvectors and the gradient of u_sigma. */

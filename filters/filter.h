@@ -280,6 +280,9 @@ enum vf_status vf_add_table(struct vf_expansion *e, const struct vf_context *con
 /* The least sigma, in voxels, that smooths at all: floor(4 sigma + 0.5), the radius where a Gaussian ends at
  * 4 sigma, is 1. */
 #define VF_LEAST_SIGMA 0.125
+#define VF_LEAST_SIGMA_TEXT VF_TEXT_OF(VF_LEAST_SIGMA)
+#define VF_TEXT_OF(number) VF_TEXT_AS_WRITTEN(number)
+#define VF_TEXT_AS_WRITTEN(words) #words
 
 /* Adds a Gaussian of sigma[] (voxels; x, y, z) over `count` fields, as vf_add_linear does: a stage for each
  * axis whose radius floor(truncate * sigma + 0.5) is not 0, named by `letter` and the axis: GX, GY, GZ. The

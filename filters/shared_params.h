@@ -22,7 +22,7 @@
                       "is in x-voxels (widths of a voxel along x), three numbers are each in voxels of "    \
                       "their own axis")
 /* `note`: more of its help. Where it must smooth (vf_must_smooth_tensor) that is VF_RHO_NEEDED. */
-#define VF_RHO_NEEDED "; must be at least 0.125 voxels along some axis"
+#define VF_RHO_NEEDED "; must be at least " VF_LEAST_SIGMA_TEXT " voxels along some axis"
 #define VF_PARAM_RHO(value, note)                                                                           \
     VF_PARAM_WIDTH_IN("x-voxels", "rho", value,                                                             \
                       "standard deviation of the Gaussian that averages the structure tensor: the size of " \
