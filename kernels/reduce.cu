@@ -14,8 +14,9 @@
  *
  * Summing. A value is an integer, significand * 2^bin. A thread adds up, exactly, all values whose bins are
  * in a window of VF_WINDOW bins from `base` on: shifted to its base they are a few digits of VF_DIGIT bits,
- * and sums of digits and of their products have room for some thousand without a carry. A greater value moves
- * the window up, which is above most values soon; the few below it go to the table in memory one by one. */
+ * and sums of digits and of their products have room for some thousand without a carry. A block's threads
+ * begin with the window that the greatest of their first values is in. A greater value moves a thread's
+ * window up; the few below it go to the table in memory one by one. */
 #include "kernels/device_words.h"
 
 #if REAL_BITS == 64
@@ -320,19 +321,38 @@ struct vf_sums {
         window.add(significand(bits), bits & VF_SIGN, at);
     }
 
-    /* Windows begin at every eighth bin, so that few different ones end up in a warp; and the highest ends
-     * where values that are not finite begin. */
+    /* The window of a bin. They begin at every eighth bin, so that few different ones end up in a warp; and
+     * the highest ends where values that are not finite begin. */
+    static VF_MEMBER unsigned base_of(unsigned bin)
+    {
+        return bin < VF_WINDOW ? 0 : ((bin + 2) & ~7u) + 6 - VF_WINDOW;
+    }
+
     VF_MEMBER void move_up(unsigned bin)
     {
         window.carry();
         window.add_to(table + base);
         window.clear();
-        base = ((bin + 2) & ~7u) + 6 - VF_WINDOW;
+        base = base_of(bin);
     }
 
     VF_MEMBER void add(const vf_bits *bits)
     {
-        bool all = true;
+        /* From the window's first normal number on, as bits. */
+        vf_bits above[VF_PACK];
+        bool normal = true, all = true;
+        VF_UNROLL for (int i = 0; i < VF_PACK; i++)
+        {
+            above[i] = (bits[i] & ~VF_SIGN) - (vf_bits(base + 1) << VF_FRACTION);
+            normal = normal && above[i] < vf_bits(VF_WINDOW) << VF_FRACTION;
+        }
+        if (normal) {
+            VF_UNROLL for (int i = 0; i < VF_PACK; i++)
+                window.add(fraction(bits[i]) | vf_bits(1) << VF_FRACTION, bits[i] & VF_SIGN,
+                           (unsigned)(above[i] >> VF_FRACTION));
+            count += VF_PACK;
+            return;
+        }
         VF_UNROLL for (int i = 0; i < VF_PACK; i++) all = all && place(bits[i]) < VF_WINDOW;
         if (all) {
             VF_UNROLL for (int i = 0; i < VF_PACK; i++)
@@ -356,19 +376,64 @@ template <class T> VF_INLINE T vf_warp_sum(T value)
     return value;
 }
 
+VF_INLINE unsigned vf_warp_most(unsigned value)
+{
+    VF_UNROLL for (int bit = 16; bit > 0; bit /= 2)
+    {
+        const unsigned other = __shfl_xor_sync(~0u, value, bit);
+        value = other > value ? other : value;
+    }
+    return value;
+}
+
+/* What a block's threads share. */
+struct vf_shared {
+    vf_bin sums; /* in the window that they began with */
+    unsigned most;
+};
+
+/* The greatest exponent of the finite ones among the thread's first values. */
+VF_INLINE unsigned vf_first_exponent(const VfArgs &args)
+{
+    vf_place place;
+    vf_values first;
+    unsigned most = 0;
+    place.start(args);
+    first.read(args, place);
+    first.mask(args);
+    VF_UNROLL for (int i = 0; i < VF_PACK; i++)
+    {
+        const unsigned e = vf_sums::exponent(first.bits[i]);
+        most = e > most && e < VF_INFINITY >> VF_FRACTION ? e : most;
+    }
+    return most;
+}
+
 VF_INLINE void vf_reduce(const VfArgs &args)
 {
+    VF_SHARED_MEMORY(memory);
+    vf_shared &shared = *(vf_shared *)memory;
+    const int lane = threadIdx.x % 32;
+    for (int k = threadIdx.x; k < (int)(sizeof shared / sizeof(unsigned)); k += VF_BLOCK)
+        ((unsigned *)memory)[k] = 0;
+    __syncthreads();
+    const unsigned most = vf_warp_most(vf_first_exponent(args));
+    if (lane == 0)
+        atomicMax(&shared.most, most);
+    __syncthreads();
+    const unsigned first = vf_sums::base_of(shared.most - (shared.most != 0));
     vf_sums sums;
     sums.window.clear();
     sums.table = (vf_bin *)((vf_u64 *)args.out + 1);
-    sums.base = sums.count = 0;
+    sums.base = first;
+    sums.count = 0;
     vf_for_values(args, sums);
-    const int lane = threadIdx.x % 32;
     const vf_u64 count = vf_warp_sum((vf_u64)sums.count);
     if (lane == 0)
         atomicAdd((vf_u64 *)args.out, count);
     sums.window.carry();
-    /* Lanes with the same window add up before they go to memory. */
+    /* Lanes with the same window add up before they go to memory, and a block's warps too where it is the
+     * first. */
     for (unsigned left = ~0u; left != 0;) {
         const unsigned base = __shfl_sync(~0u, sums.base, __ffs((int)left) - 1);
         const bool mine = sums.base == base;
@@ -378,9 +443,14 @@ VF_INLINE void vf_reduce(const VfArgs &args)
         VF_UNROLL for (int k = 0; k < VF_SQUARE_PARTS; k++) all.square[k] =
             VF_SQUARES ? vf_warp_sum(mine ? sums.window.square[k] : 0) : 0;
         if (lane == 0)
-            all.add_to(sums.table + base);
+            all.add_to(base == first ? &shared.sums : sums.table + base);
         left &= ~__ballot_sync(~0u, mine);
     }
+    __syncthreads();
+    const vf_u64 *const from = (const vf_u64 *)&shared.sums;
+    for (int k = threadIdx.x; k < (int)(sizeof(vf_bin) / sizeof(vf_u64)); k += VF_BLOCK)
+        if (from[k] != 0)
+            atomicAdd((vf_u64 *)(sums.table + first) + k, from[k]);
 }
 
 #endif

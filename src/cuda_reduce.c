@@ -11,7 +11,7 @@
 #define MOST_VALUES 8000
 #define COUNT_THREADS 1024 /* of a block, one a multiprocessor: it takes all shared memory */
 #define THREADS 256
-#define BLOCKS 3 /* a multiprocessor */
+#define BLOCKS 8 /* a multiprocessor: more than are there at once */
 #define BATCH 4  /* packs that a thread reads at once */
 /* Bins of percentiles that share an exponent. */
 #define OCTAVE_BINS 256
@@ -74,6 +74,7 @@ static void shape_kernel(struct kernel *kernel, enum vf_reduction reduction, boo
         kernel->out_bytes = 2 * sizeof(uint64_t);
         break;
     default:
+        kernel->shared = sizeof(struct vf_reduce_sums) + sizeof(uint64_t);
         kernel->out_bytes = sizeof(uint64_t) + (is_double ? VF_REDUCE_DOUBLE_BINS : VF_REDUCE_FLOAT_BINS) *
                                                    sizeof(struct vf_reduce_sums);
     }
