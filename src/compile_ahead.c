@@ -86,7 +86,7 @@ out:
 
 /* ---- compiling ---- */
 
-/* Whether it was compiled now. */
+/* Whether it was compiled now, and is kept. */
 static bool compile(const struct vf_nvrtc_api *api, const struct vf_cuda *cuda, const char *text)
 {
     struct vf_cache_key key = cuda->key;
@@ -97,9 +97,9 @@ static bool compile(const struct vf_nvrtc_api *api, const struct vf_cuda *cuda, 
     if (vf_cache_has(&cuda->cache, &key) ||
         vf_cuda_compile(cuda, api, &key, text, &cubin, &bytes, &error) != VF_OK)
         return false;
-    vf_cache_put(&cuda->cache, &key, cubin, bytes);
+    const bool is_kept = vf_cache_put(&cuda->cache, &key, cubin, bytes);
     vf_free(cubin);
-    return true;
+    return is_kept;
 }
 
 /* What the processes share. */
@@ -122,8 +122,15 @@ static _Noreturn void work(const struct vf_kernel_list *list, const struct vf_cu
     _exit(0);
 }
 
-int vf_kernel_list_compile(const struct vf_kernel_list *list, const struct vf_cuda *cuda, size_t processes)
+static bool is_crash(int ended)
 {
+    const int signal = WIFSIGNALED(ended) ? WTERMSIG(ended) : 0;
+    return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE || signal == SIGABRT;
+}
+
+int vf_kernel_list_compile(const struct vf_kernel_list *list, struct vf_cuda *cuda, size_t processes)
+{
+    int ended;
     const size_t processors = (size_t)vf_processors();
     const size_t most = processes < processors ? processes : processors;
     struct progress *progress =
@@ -133,8 +140,8 @@ int vf_kernel_list_compile(const struct vf_kernel_list *list, const struct vf_cu
     for (size_t i = 0; i < most && i < (size_t)list->count; i++)
         if (fork() == 0)
             work(list, cuda, progress);
-    while (wait(NULL) > 0 || errno == EINTR)
-        continue;
+    for (pid_t child; (child = wait(&ended)) > 0 || errno == EINTR;)
+        cuda->compiler_crashes = cuda->compiler_crashes || (child > 0 && is_crash(ended));
     const int compiled = progress->compiled;
     munmap(progress, sizeof *progress);
     return compiled;

@@ -36,8 +36,9 @@ double vf_least_compile_seconds(void);
 
 /* Compiles what the cache has not, and puts it there, in as many processes, and at most one for each
  * processor: NVRTC compiles one text at a time in each. What does not compile is passed over, and an
- * interrupt ends it early. How many were compiled. */
-int vf_kernel_list_compile(const struct vf_kernel_list *list, const struct vf_cuda *cuda, size_t processes);
+ * interrupt ends it early. A compiler that crashes is noted, and not used any more. How many were compiled.
+ */
+int vf_kernel_list_compile(const struct vf_kernel_list *list, struct vf_cuda *cuda, size_t processes);
 
 /* Compiles the kernels of what is coming, if the cache lacks more than one of them and there is memory for
  * several compilers; nothing is coming then. What it fails at is left to when the kernels are made. */

@@ -14,6 +14,13 @@ struct vf_cuda_loaded {
     struct vf_cuda_kernel kernel;
 };
 
+/* A text that the compiler did not take. */
+struct vf_cuda_refused {
+    uint8_t digest[VF_SHA256_BYTES]; /* of its key */
+    enum vf_status status;
+    struct vf_error why;
+};
+
 const struct vf_cuda_costs vf_cuda_costs = {.driver_init = 0.1,
                                             .context = 0.2,
                                             .pinned = 54e9,
@@ -304,6 +311,7 @@ void vf_cuda_close(struct vf_cuda *cuda)
     vf_tuning_free(&cuda->tuning);
     vf_precompiled_close(&cuda->precompiled);
     vf_free(cuda->loaded);
+    vf_free(cuda->refused);
     vf_free(cuda->block);
     vf_free(cuda);
 }
@@ -380,16 +388,52 @@ enum vf_status vf_cuda_compile(const struct vf_cuda *cuda, const struct vf_nvrtc
     return status;
 }
 
+static const struct vf_cuda_refused *find_refused(const struct vf_cuda *cuda, const uint8_t *digest)
+{
+    for (int i = 0; i < cuda->refused_text_count; i++)
+        if (memcmp(cuda->refused[i].digest, digest, VF_SHA256_BYTES) == 0)
+            return &cuda->refused[i];
+    return NULL;
+}
+
+/* Where the cache cannot tell, slab by slab it would be tried again. */
+static void note_refused(struct vf_cuda *cuda, const uint8_t *digest, enum vf_status status,
+                         const struct vf_error *why)
+{
+    struct vf_error ignored;
+    struct vf_cuda_refused *grown = vf_grow(cuda->refused, (size_t)cuda->refused_text_count,
+                                            &cuda->refused_room, sizeof *grown, "list of kernels", &ignored);
+    if (grown == NULL)
+        return;
+    cuda->refused = grown;
+    struct vf_cuda_refused *refused = &grown[cuda->refused_text_count++];
+    memcpy(refused->digest, digest, VF_SHA256_BYTES);
+    refused->status = status;
+    refused->why = *why;
+}
+
 static enum vf_status compile(struct vf_cuda *cuda, const struct vf_cache_key *key, const char *text,
                               void **cubin, size_t *bytes, struct vf_error *error)
 {
+    uint8_t digest[VF_SHA256_BYTES];
     enum vf_status status;
     if (!cuda->has_nvrtc)
         VF_TRY(vf_nvrtc_api_open(&cuda->nvrtc, error));
     cuda->has_nvrtc = true;
+    vf_cache_key_digest(key, digest);
+    const struct vf_cuda_refused *refused = find_refused(cuda, digest);
+    if (refused != NULL) {
+        *error = refused->why;
+        return refused->status;
+    }
+    if (cuda->compiler_crashes)
+        return vf_fail(error, VF_DEVICE,
+                       "the CUDA compiler, libnvrtc, crashed; install another version of it");
     status = vf_cuda_compile(cuda, &cuda->nvrtc, key, text, cubin, bytes, error);
     cuda->compiled_count += status == VF_OK;
     cuda->refused_count += status == VF_DEVICE;
+    if (status != VF_OK)
+        note_refused(cuda, digest, status, error);
 out:
     return status;
 }

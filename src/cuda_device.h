@@ -118,6 +118,10 @@ struct vf_cuda {
     struct vf_cuda_loaded *loaded; /* owned: kernels on the device */
     int loaded_count;
     size_t loaded_room;
+    struct vf_cuda_refused *refused; /* owned: texts that the compiler did not take */
+    int refused_text_count;
+    size_t refused_room;
+    bool compiler_crashes;       /* it did so in a process of its own */
     int compiled_count;          /* kernels that no cache had */
     int unkept_count;            /* how many of them the cache did not take */
     int refused_count;           /* texts that the compiler refused, which is a fault of the text */

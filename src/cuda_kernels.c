@@ -61,6 +61,8 @@ static enum vf_status fill_args(struct vf_cuda_launch *kernel, struct vf_cuda *c
         VF_TRY(vf_cuda_device_check(&cuda->api, vf_cuda_take(cuda, &kernel->table, bytes),
                                     "allocating device memory", error));
         TRY_CUDA(cuMemcpyHtoDAsync(kernel->table, kernel->args + 1, bytes, stream), "uploading parameters");
+        /* They are not pinned, and may be freed before the kernel runs. */
+        TRY_CUDA(cuStreamSynchronize(stream), "uploading parameters");
     }
 out:
     return status;

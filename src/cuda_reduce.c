@@ -271,6 +271,7 @@ static enum vf_status reduce_on_host(const struct values *v, struct vf_reducer *
                                        .rows = v->ny};
         void *plane = rows;
         VF_TRY(vf_staging_download(v->staging, &from, &plane, 1, error));
+        TRY_CUDA(cuStreamSynchronize(v->stream), "downloading");
         for (int r = 0; r < count; r++)
             for (ptrdiff_t y = 0; y < v->ny && left[r]; y++)
                 vf_reducer_add(&reducer[r], 0, rows + (size_t)y * row_bytes, v->nx, 0, y, (v->z + i) % v->nz);

@@ -42,8 +42,8 @@ enum vf_status vf_staging_open(struct vf_staging *staging, struct vf_cuda *cuda,
                                struct vf_error *error);
 void vf_staging_close(struct vf_staging *staging);
 
-/* Without buffers: host memory should be pinned, and is used until the stream is waited for. If it is not
- * pinned, the driver copies it at once. */
+/* Without buffers: host memory should be pinned, and is used until the stream is waited for, also if
+ * it is not pinned: the driver may copy it at once, or not. */
 void vf_staging_open_straight(struct vf_staging *staging, struct vf_cuda *cuda, CUstream stream);
 
 /* Has the system give the pages of plane[0..count), which a download will fill: all threads ask for them,

@@ -5,6 +5,27 @@
 #include "alloc.h"
 #include "cuda_run.h"
 #include "prepass.h"
+#include "size.h"
+
+/* What is told of a channel's progress, and is not told again when the channel begins anew. */
+struct telling {
+    void (*progress)(void *context, size_t voxels);
+    void *context;
+    atomic_size_t told, known; /* voxels that were told; that came again and are to be passed over */
+};
+
+static void tell(void *context, size_t voxels)
+{
+    struct telling *telling = context;
+    size_t known = atomic_load(&telling->known), again;
+    do
+        again = known < voxels ? known : voxels;
+    while (again > 0 && !atomic_compare_exchange_weak(&telling->known, &known, known - again));
+    if (voxels == again)
+        return;
+    atomic_fetch_add(&telling->told, voxels - again);
+    telling->progress(telling->context, voxels - again);
+}
 
 /* The fields that live between two runs: one array each, over all images of the batch. */
 struct fields {
@@ -187,6 +208,12 @@ static enum vf_status open_outputs(const struct vf_execution *x, const struct vf
         return VF_OK;
     }
     close_fields(spare);
+    if (!run->in_result && plan->fallback_bytes > x->spare_bytes)
+        return vf_fail(
+            error, VF_FAILED,
+            "the GPU cannot hold the volumes between two runs, which would take %.0f MiB more than "
+            "may be used; raise --memory, or use --backend cpu",
+            vf_mib((double)(plan->fallback_bytes - x->spare_bytes)));
     if (!run->in_result)
         return make_on_host(out, plan, run->outputs, error);
     for (int k = 0; k < plan->output_count && status == VF_OK; k++)
@@ -230,6 +257,7 @@ static enum vf_status run_channel_again(const struct vf_execution *x, size_t cha
                                         struct vf_room *room, struct vf_error *error)
 {
     const size_t value_bytes = vf_plan_value_count(x->plan) * sizeof *value;
+    struct telling *telling = x->progress_context;
     struct vf_execution again = *x;
     struct vf_plan apart = *x->plan;
     apart.resident = false;
@@ -237,6 +265,7 @@ static enum vf_status run_channel_again(const struct vf_execution *x, size_t cha
     if (x->cuda->is_full) {
         x->cuda->is_full = false;
         memset(value, 0, value_bytes);
+        telling->known = telling->told;
         const enum vf_status status = run_channel(&again, channel, value, room, error);
         if (status != VF_DEVICE)
             return status;
@@ -246,17 +275,31 @@ static enum vf_status run_channel_again(const struct vf_execution *x, size_t cha
     vf_cuda_give_up(x->cuda, error);
     again.cuda = NULL;
     memset(value, 0, value_bytes);
+    telling->known = telling->told;
     return run_channel(&again, channel, value, room, error);
 }
 
-enum vf_status vf_execute(const struct vf_execution *x, struct vf_error *error)
+static void tell_nobody(void *context, size_t voxels)
 {
+    (void)context;
+    (void)voxels;
+}
+
+enum vf_status vf_execute(const struct vf_execution *execution, struct vf_error *error)
+{
+    struct telling telling = {execution->progress != NULL ? execution->progress : tell_nobody,
+                              execution->progress_context, 0, 0};
+    struct vf_execution telling_once = *execution;
+    const struct vf_execution *const x = &telling_once;
+    telling_once.progress = tell;
+    telling_once.progress_context = &telling;
     const size_t values = vf_plan_value_count(x->plan);
     double *value = vf_alloc(values + 1, sizeof *value, "global values", error);
     struct vf_room room = {0};
     enum vf_status status = value == NULL ? VF_FAILED : VF_OK;
     for (size_t channel = 0; channel < x->channels && status == VF_OK; channel++) {
         memset(value, 0, values * sizeof *value);
+        telling.told = telling.known = 0;
         status = run_channel(x, channel, value, &room, error);
         if (status == VF_DEVICE)
             status = run_channel_again(x, channel, value, &room, error);

@@ -201,8 +201,10 @@ static void place_between(struct vf_plan *plan)
     const double row = (double)vf_gpu_pitch(plan->nx) * (double)vf_type_size(vf_plan_type(plan));
     plan->resident = plan->gpu != NULL && most * row * (double)(plan->ny * plan->nz * plan->batch) <=
                                               GPU_MEMORY_SHARE * (double)plan->gpu->memory;
-    if (plan->resident)
+    if (plan->resident) {
+        plan->fallback_bytes = plan->between_bytes;
         plan->between_bytes = 0;
+    }
 }
 
 /* ---- the request ---- */

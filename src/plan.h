@@ -80,7 +80,8 @@ struct vf_plan {
     int output_count;             /* fields that come out for each channel */
     size_t between_bytes;         /* volumes held between runs, at most at once */
     size_t work_bytes;            /* the largest run's */
-    bool resident;                /* what lives between runs stays on the GPU */
+    bool resident;                /* what lives between runs stays on the GPU, */
+    size_t fallback_bytes;        /* else in so much memory */
     long weighed;                 /* how many runs were compared to make it */
     struct vf_gpu_groups *groups; /* GPU only, while runs are made: the kernels they are chosen from */
 };

@@ -138,6 +138,12 @@ static void warn_of_gpu(struct vf_work *w)
     w->session->warned = true;
 }
 
+/* What the file leaves of the memory. */
+static size_t spare_bytes(const struct vf_work *w)
+{
+    return w->memory < w->memory_limit ? w->memory_limit - w->memory : 0;
+}
+
 static enum vf_status compute(struct vf_work *w, struct vf_error *error)
 {
     struct counting counting;
@@ -150,7 +156,8 @@ static enum vf_status compute(struct vf_work *w, struct vf_error *error)
                                      .progress_context = &counting,
                                      .stop = &vf_interrupted,
                                      .team = vf_session_team(w->session),
-                                     .value = w->value};
+                                     .value = w->value,
+                                     .spare_bytes = spare_bytes(w)};
     begin_counting(&counting, w);
     enum vf_status status = vf_execute(&execution, error);
     vf_progress_end(&counting.line);
@@ -302,12 +309,6 @@ static bool begins_with(const char *text, const char *name)
 static bool is_named(const struct vf_work *w, const struct vf_error *error)
 {
     return begins_with(error->text, w->in_name) || begins_with(error->text, w->out_name);
-}
-
-/* What the file leaves of the memory. */
-static size_t spare_bytes(const struct vf_work *w)
-{
-    return w->memory < w->memory_limit ? w->memory_limit - w->memory : 0;
 }
 
 static enum vf_status compute_or_stream(struct vf_work *w, struct vf_error *error)

@@ -22,7 +22,12 @@ struct vf_cuda *vf_session_start_device(struct vf_session *session)
 {
     struct vf_cuda *cuda = session->cuda;
     const int planned_for = cuda->ordinal;
+    const bool is_new = cuda->context == NULL;
+    const size_t before = is_new ? vf_memory_resident() : 0;
     session->found = vf_cuda_start(cuda, &session->why);
+    /* What the driver holds from now on is no file's. */
+    const size_t after = is_new ? vf_memory_resident() : 0;
+    session->base_bytes += after > before ? after - before : 0;
     if (cuda->ordinal != planned_for)
         vf_plan_memory_free(&session->plans);
     return session->found == VF_OK ? cuda : NULL;

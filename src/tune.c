@@ -189,7 +189,7 @@ out:
     return status;
 }
 
-static enum vf_status compile_choices(const struct vf_cuda *cuda, const struct vf_kernel_case *c,
+static enum vf_status compile_choices(struct vf_cuda *cuda, const struct vf_kernel_case *c,
                                       const struct vf_ranked *choice, int count, struct vf_error *error)
 {
     struct vf_kernel_list list = {0};

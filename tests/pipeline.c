@@ -181,6 +181,7 @@ enum vf_status pipeline_try(const struct pipeline *p, const struct vf_volume *in
     double values[1024];
     cr_assert(vf_plan_value_count(&plan) <= 1024);
     const struct vf_execution execution = {.plan = &plan,
+                                           .spare_bytes = SIZE_MAX,
                                            .cuda = p->cuda,
                                            .in = in,
                                            .out = out,

@@ -143,7 +143,7 @@ struct vf_volume bench_result(const struct bench_case *c)
 double bench_case_run(const struct bench_case *c, const struct vf_volume *in, struct vf_volume *out)
 {
     const struct vf_execution execution = {
-        .plan = &c->plan, .in = in, .out = out, .channels = 1, .team = c->team};
+        .spare_bytes = SIZE_MAX, .plan = &c->plan, .in = in, .out = out, .channels = 1, .team = c->team};
     struct vf_error error;
     double start = vf_now();
     bench_must(vf_execute(&execution, &error), &error);

@@ -21,7 +21,7 @@ void bench_texts_add(void *list, const struct bench_row *row)
     }
 }
 
-void bench_texts_compile(struct vf_kernel_list *list, const struct vf_cuda *cuda)
+void bench_texts_compile(struct vf_kernel_list *list, struct vf_cuda *cuda)
 {
     const double begin = vf_now();
     const int compiled = vf_kernel_list_compile(list, cuda, SIZE_MAX);

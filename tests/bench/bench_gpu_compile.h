@@ -10,6 +10,6 @@
 void bench_texts_add(void *list, const struct bench_row *row);
 
 /* Compiles them on all processors, prints on stderr how many there were, and frees the list. */
-void bench_texts_compile(struct vf_kernel_list *list, const struct vf_cuda *cuda);
+void bench_texts_compile(struct vf_kernel_list *list, struct vf_cuda *cuda);
 
 #endif

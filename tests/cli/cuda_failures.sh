@@ -172,6 +172,26 @@ test_memory_that_shrinks_among_several_files() {
     says "2 of 3 files failed"
 }
 
+# In processes of their own, of which there are as many as kernels.
+test_compiler_that_crashes() {
+    three_files
+    FAKE_NVRTC_SIGNAL=11 fake 3 --backend cuda -f gaussian,gradient --report r.json --out-dir results a.png b.png c.png
+    says "the CUDA compiler, libnvrtc, crashed"
+    says "3 of 3 files failed"
+    grep -q '"failed": 3' r.json
+    fake 0 --backend cuda -f gaussian,gradient --out-dir results a.png b.png c.png
+}
+
+# Volumes between two runs that the device has no room for are not taken from memory that is not allowed.
+test_memory_for_what_the_device_cannot_hold() {
+    sparse 128 128 512 big.mrc
+    chain=perona-malik:k=10:iterations=60
+    on_fake "$VOLFILTER" --backend cuda --dry-run --explain --json --memory 1G -f $chain big.mrc o.mrc >plan
+    needed=$(($(sed -n 's/.*"memory_bytes": \([0-9]*\).*/\1/p' plan | tail -n 1) / 1048576 + 1))
+    FAKE_CUDA_TAKEN=$((8 << 30)) FAKE_CUDA_TAKEN_FROM=1 fake 1 --backend cuda --memory ${needed}M -f $chain big.mrc o.mrc
+    says "raise --memory, or use --backend cpu"
+}
+
 # ---- --backend auto ----
 
 # Predicted for a CPU's thread: 0.4 s, which is more than the GPU takes, its start included, if the cache has the
@@ -192,6 +212,20 @@ plan() {
 filter() {
     # shellcheck disable=SC2086
     logged 0 $SLOW "$STACK" out.tif
+}
+
+# What was told of a channel that begins anew on the CPU is not told again.
+test_progress_of_a_device_that_is_lost() {
+    is_sanitized && return
+    slow
+    filter
+    fail "$(number_of cuLaunchKernel 9)" 719 1
+    # shellcheck disable=SC2086
+    fake 0 --progress=json $SLOW "$STACK" out.tif
+    mend
+    grep -q "the GPU failed and the CPU took over" err
+    sed -n 's/.*"filtering", "done": \([0-9]*\), "total": \([0-9]*\),.*/\1 \2/p' err >told
+    [ "$(tail -n 1 told | sed 's/ .*//')" = "$(tail -n 1 told | sed 's/.* //')" ]
 }
 
 # Before the device works, and in its first run.
