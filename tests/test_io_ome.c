@@ -192,6 +192,8 @@ Test(io_ome, refusals)
     refused(FILE_OF("XYZZT", SIZES(1, 2, 1), ""), 2, "DimensionOrder");
     refused(FILE_OF("XYZCT", SIZES(1, 2, 1), "<TiffData IFD=\"1\" PlaneCount=\"2\"/>"), 2, "to page 3");
     refused(FILE_OF("XYZCT", SIZES(1, 2, 1), "<TiffData IFD=\"1\" FirstZ=\"7\"/>"), 2, "z=7");
+    refused(FILE_OF("XYZCT", SIZES(1, 2, 1), "<TiffData IFD=\"1\" FirstC=\"1\"/>"), 2, "c=1");
+    refused(FILE_OF("XYZCT", SIZES(1, 2, 1), "<TiffData IFD=\"1\" FirstT=\"900000\"/>"), 2, "t=900000");
     refused(FILE_OF("XYZCT", SIZES(1, 2, 1), "<TiffData IFD=\"1\" FirstZ=\"1\"/>"), 2, "where plane z=0");
     refused(FILE_OF("XYZCT", SIZES(1, 2, 1), "<TiffData IFD=\"1\"/><TiffData IFD=\"1\" FirstZ=\"1\"/>"), 2,
             "two planes to page 2");

@@ -83,6 +83,41 @@ Test(io_refusals, kinds_of_numbers)
     }
 }
 
+/* What follows in the file is there, but is not the image. */
+Test(io_refusals, strips_that_are_too_short)
+{
+    enum { ENTRIES = 9 };
+    const uint32_t tables = (uint32_t)TIFF_RAW_DATA(ENTRIES), pixels = tables + 4 * 4;
+    const struct tiff_entry entries[ENTRIES] = {
+        {TIFFTAG_IMAGEWIDTH, TIFF_LONG, 1, 8},
+        {TIFFTAG_IMAGELENGTH, TIFF_LONG, 1, 4},
+        {TIFFTAG_BITSPERSAMPLE, TIFF_SHORT, 1, 8},
+        {TIFFTAG_COMPRESSION, TIFF_SHORT, 1, COMPRESSION_NONE},
+        {TIFFTAG_PHOTOMETRIC, TIFF_SHORT, 1, 1},
+        {TIFFTAG_STRIPOFFSETS, TIFF_LONG, 2, tables},
+        {TIFFTAG_SAMPLESPERPIXEL, TIFF_SHORT, 1, 1},
+        {TIFFTAG_ROWSPERSTRIP, TIFF_LONG, 1, 2},
+        {TIFFTAG_STRIPBYTECOUNTS, TIFF_LONG, 2, tables + 2 * 4},
+    };
+    uint32_t data[64] = {pixels, pixels + 16, 16, 15};
+    tiff_raw_write(sample_path("in.tif"), false, entries, ENTRIES, data, sizeof data);
+    check_refused(sample_path("in.tif"), "page 1: strip 2 at byte|has 15 bytes where 16 are needed");
+}
+
+static void mark_alpha(TIFF *tif, uint32_t page)
+{
+    const uint16_t extra = page == 1 ? EXTRASAMPLE_UNASSALPHA : EXTRASAMPLE_UNSPECIFIED;
+    TIFFSetField(tif, TIFFTAG_EXTRASAMPLES, 1, &extra);
+}
+
+Test(io_refusals, alpha_of_one_page)
+{
+    tiff_sample_write(
+        sample_path("in.tif"),
+        &(struct tiff_sample){.type = VF_U8, .nx = 6, .ny = 5, .pages = 2, .samples = 2, .more = mark_alpha});
+    check_refused(sample_path("in.tif"), "page 2 has 2 channels and page 1 has 2, or they differ in kind");
+}
+
 Test(io_refusals, volumes_in_a_page)
 {
     CHANGED({TIFFTAG_IMAGEDEPTH, TIFF_LONG, 1, 32});

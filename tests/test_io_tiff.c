@@ -246,6 +246,12 @@ static void mark_all_thumbnails(TIFF *tif, uint32_t page)
     TIFFSetField(tif, TIFFTAG_SUBFILETYPE, FILETYPE_REDUCEDIMAGE);
 }
 
+static void mark_masks(TIFF *tif, uint32_t page)
+{
+    if (page % 2 == 1)
+        TIFFSetField(tif, TIFFTAG_SUBFILETYPE, FILETYPE_MASK);
+}
+
 Test(io_tiff, thumbnails_are_skipped)
 {
     struct tiff_sample s = {.type = VF_U8, .nx = 6, .ny = 5, .pages = 5, .more = mark_thumbnails};
@@ -262,6 +268,9 @@ Test(io_tiff, thumbnails_are_skipped)
     }
     vf_volume_free(&volume);
     vf_reader_close(reader);
+    s.more = mark_masks;
+    tiff_sample_write(path, &s);
+    cr_assert_eq(sample_info(path).shape.nz, 3);
     s.more = mark_all_thumbnails;
     tiff_sample_write(path, &s);
     cr_assert(strstr(sample_refusal(path), "only thumbnails"), "%s", sample_refusal(path));

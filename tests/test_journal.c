@@ -107,6 +107,78 @@ static void check_not_added(const char *cause)
     vf_journal_close(journal, true);
 }
 
+static void key_of(const struct vf_options *options, const struct stat *input,
+                   char made[VF_SHA256_DIGITS + 1])
+{
+    struct vf_chain chain = {0};
+    struct vf_error error;
+    cr_assert_eq(vf_chain_append(&chain, "gaussian", &error), VF_OK);
+    cr_assert_eq(vf_journal_key(&chain, options, "in.tif", input, made, &error), VF_OK);
+    vf_chain_free(&chain);
+}
+
+/* Whatever makes another result makes another key. */
+Test(journal, keys)
+{
+    static const struct vf_options options[] = {
+        {0},
+        {.boundary = VF_WRAP},
+        {.boundary = VF_CONSTANT},
+        {.boundary = VF_CONSTANT, .constant = 1},
+        {.spacing = {1}},
+        {.spacing = {0, 1}},
+        {.spacing = {0, 0, 1}},
+        {.spacing = {1}, .spacing_unit = "nm"},
+        {.slices = true},
+        {.dtype_given = true},
+        {.dtype_given = true, .dtype = VF_F64},
+        {.precision = VF_PRECISION_DOUBLE},
+        {.compression = VF_COMPRESS_LZW},
+    };
+    static const struct stat inputs[] = {
+        {.st_size = 1}, {.st_size = 2}, {.st_mtim = {1, 0}}, {.st_mtim = {0, 1}}};
+    enum { OPTIONS = sizeof options / sizeof *options, KEYS = OPTIONS + sizeof inputs / sizeof *inputs + 1 };
+    char made[KEYS][VF_SHA256_DIGITS + 1], again[VF_SHA256_DIGITS + 1];
+    for (int i = 0; i < KEYS; i++)
+        key_of(&options[i < OPTIONS ? i : 0],
+               i < OPTIONS    ? &inputs[0]
+               : i < KEYS - 1 ? &inputs[i - OPTIONS]
+                              : NULL,
+               made[i]);
+    for (int i = 0; i < KEYS; i++)
+        for (int k = i + 1; k < KEYS; k++)
+            cr_expect_eq(strcmp(made[i], made[k]) == 0, i == 0 && k == OPTIONS, "%d and %d", i, k);
+    /* The rest does not matter. */
+    key_of(&(struct vf_options){.threads = 3, .memory = 5, .verbose = 1, .scheme = "reference", .json = true},
+           &inputs[0], again);
+    cr_expect_str_eq(again, made[0]);
+}
+
+/* A result of another size or time is not the one that was noted. */
+Test(journal, results_that_were_changed)
+{
+    struct stat about, other;
+    struct vf_journal *journal = open_journal(false);
+    memset(key, '4', VF_SHA256_DIGITS);
+    sample_put(sample_path("a"), "1", 1);
+    cr_assert_eq(stat(sample_path("a"), &about), 0);
+    for (int i = 0; i < 3; i++) {
+        other = about;
+        other.st_size += i == 0;
+        other.st_mtim.tv_sec += i == 1;
+        other.st_mtim.tv_nsec ^= i == 2;
+        add(journal, "a", &other);
+    }
+    struct vf_journal *later = open_journal(true);
+    cr_expect_not(vf_journal_has(later, "a", key));
+    vf_journal_close(later, false);
+    add(journal, "a", &about);
+    later = open_journal(true);
+    cr_expect(vf_journal_has(later, "a", key));
+    vf_journal_close(later, false);
+    vf_journal_close(journal, true);
+}
+
 /* Without waiting for a reader. */
 Test(journal, pipe_in_its_place, .timeout = 60)
 {

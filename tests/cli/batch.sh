@@ -425,6 +425,20 @@ test_resume_with_a_long_line() {
     says "1 of 1 files were already finished"
 }
 
+# Half a list is no list, and a report that is not whole no report.
+test_lists_and_reports_that_fail() {
+    expect 1 -f gaussian --out-dir d --from-file .
+    says "--from-file=.: cannot be read: Is a directory"
+    for i in $(seq 30); do
+        cp "$SMALL" "$i.png"
+    done
+    message=$(ulimit -f 8 && "$VOLFILTER" -f mean:radius=0 --report r.json --out-dir d ./*.png 2>&1) && return 1
+    case $message in *"r.json: cannot be written: File too large"*) ;; *) echo "$message" && return 1 ;; esac
+    [ ! -e r.json ]
+    mkdir -p e/.volfilter-done
+    expect 1 -f gaussian --report e.json --out-dir e --resume 1.png
+}
+
 test_own_files_are_no_results() {
     cp "$SMALL" plain
     expect 2 -f gaussian --out-dir d --report d/plain plain

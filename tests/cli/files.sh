@@ -347,3 +347,57 @@ test_every_allocation_may_fail() {
     done
     [ $failing -gt 60 ]
 }
+
+# ---- results that are right to the last byte, or not there ----
+
+test_full_disk_at_the_end_of_a_png() {
+    message=$(ulimit -f 1 && "$VOLFILTER" -f mean:radius=0 "$SMALL" o.png 2>&1) && return 1
+    [ "$message" = "volfilter: o.png: cannot be written: File too large" ]
+    [ ! -e o.png ]
+}
+
+# Values that float32 does not have.
+test_large_integers_are_computed_in_double() {
+    expect 0 -f mean:radius=0 --dtype uint32 "$SMALL" a.tif
+    at=$(($(wc -c <a.tif) / 8 * 4))
+    for byte in '\001' '\000' '\000' '\001' '\377' '\377' '\377' '\377'; do
+        # shellcheck disable=SC2059
+        printf "$byte" | dd of=a.tif bs=1 seek=$at conv=notrunc status=none
+        at=$((at + 1))
+    done
+    expect 0 -f mean:radius=0 --compress none a.tif b.tif
+    same a.tif b.tif
+}
+
+# Noise takes more room than it has pixels.
+test_noise_through_every_compression() {
+    head -c 262144 /dev/urandom >noise
+    expect 0 -f mean:radius=0 --dtype uint8 --compress none "$IMAGE" a.tif
+    offset=$(($(wc -c <a.tif) - $(wc -c <a.tif) / 2))
+    dd if=noise of=a.tif bs=1 seek=1000 count=$((offset - 2000)) conv=notrunc status=none
+    for compression in lzw deflate zstd none; do
+        expect 0 -f mean:radius=0 --compress $compression a.tif b.tif
+        expect 0 -f mean:radius=0 --compress none b.tif c.tif
+        same a.tif c.tif
+    done
+}
+
+# The word at byte $2 of an MRC.
+word() {
+    od -A n -t d4 -j "$2" -N 4 "$1" | tr -d ' '
+}
+
+test_headers_of_new_mrc() {
+    sparse 8 8 4 s.mrc
+    expect 0 -f mean:radius=0 s.mrc a.tif
+    expect 0 -f mean:radius=0 a.tif a.mrc
+    [ "$(word a.mrc 88)" -eq 1 ]
+    expect 0 -f mean:radius=0 "$IMAGE" b.mrc
+    [ "$(word b.mrc 88)" -eq 0 ]
+    # Of a half-precision file; another type is asked for.
+    { head -c 12 s.mrc && printf '\014\0\0\0' && tail -c +17 s.mrc; } >half.mrc
+    expect 0 -f mean:radius=0 half.mrc c.mrc
+    [ "$(word c.mrc 12)" -eq 12 ]
+    expect 0 -f mean:radius=0 --dtype float32 half.mrc d.mrc
+    [ "$(word d.mrc 12)" -eq 2 ]
+}

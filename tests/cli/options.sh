@@ -82,6 +82,9 @@ test_spacing_and_units() {
     expect 0 -f gaussian --spacing 2000x2000um "$STACK" g.tif
     "$VOLFILTER" info g.tif >out
     prints "2000 x 2000 x 3000 um"
+    expect 0 -f gaussian --spacing 2x2x3nm "$STACK" nm.tif
+    "$VOLFILTER" info nm.tif >out
+    prints "2 x 2 x 3 nm"
     # Without a unit it is no size that a result could have.
     "$VOLFILTER" info f.tif >out
     prints "2 x 2 x 3 mm"
@@ -356,6 +359,12 @@ test_pages_of_which_nothing_is_said() {
     prints "pages of the input are taken as planes along z (--slices"
     expect 0 --explain --dry-run --slices -f gaussian "$DATA/head-mri-plain.tif" o.tif
     [ "$(grep -c "along z" out)" -eq 0 ]
+}
+
+test_json_of_a_plan_is_one_object() {
+    expect 0 --json --explain -f gaussian "$STACK" o.tif
+    [ "$(grep -c '^{$' out)" -eq 1 ]
+    prints '"vector_level"'
 }
 
 # What numbers stand for is said of a smoothed stack, and not of its gradient.

@@ -1,0 +1,81 @@
+/* A file's way from input to result, step by step, where something happens between the steps. */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "chain.h"
+#include "io_samples.h"
+#include "run.h"
+#include "session.h"
+
+TestSuite(run, .init = samples_begin, .fini = samples_end);
+
+enum { NX = 64, NY = 64, NZ = 1000 };
+
+static struct vf_session session;
+static struct vf_chain chain;
+static struct vf_options options;
+static struct vf_work *work;
+static struct vf_error error;
+
+static void begin(size_t memory)
+{
+    const char *in = sample_path("in.tif");
+    tiff_sample_write(in, &(struct tiff_sample){.type = VF_F32, .nx = NX, .ny = NY, .pages = NZ});
+    session = (struct vf_session){.files = 1};
+    chain = (struct vf_chain){0};
+    options = (struct vf_options){.backend = VF_BACKEND_CPU,
+                                  .threads = 1,
+                                  .memory = memory,
+                                  .quiet = true,
+                                  .progress = VF_PROGRESS_NEVER};
+    cr_assert_eq(vf_chain_append(&chain, "gaussian", &error), VF_OK);
+    cr_assert_eq(vf_work_open(&work, &chain, &options, &session, in, sample_path("out.tif"), NULL, &error),
+                 VF_OK, "%s", error.text);
+}
+
+/* The input's time of change moves by a nanosecond. */
+static void change(void)
+{
+    struct stat about;
+    const char *in = sample_path("in.tif");
+    cr_assert_eq(stat(in, &about), 0);
+    about.st_mtim.tv_nsec ^= 1;
+    const struct timespec times[] = {about.st_atim, about.st_mtim};
+    cr_assert_eq(utimensat(AT_FDCWD, in, times, 0), 0);
+}
+
+static void end(enum vf_status status)
+{
+    cr_expect_eq(status, VF_FAILED);
+    cr_expect(strstr(error.text, "in.tif: was changed while it was read") != NULL, "%s", error.text);
+    vf_work_close(work);
+    cr_expect_neq(access(sample_path("out.tif"), F_OK), 0);
+    vf_chain_free(&chain);
+    vf_session_close(&session);
+}
+
+Test(run, input_that_changes_before_it_is_read)
+{
+    begin(0);
+    change();
+    end(vf_work_read(work, &error));
+}
+
+/* A little less memory than the whole takes. */
+Test(run, input_that_changes_while_slabs_pass)
+{
+    begin(0);
+    const size_t whole = vf_work_memory(work);
+    vf_work_close(work);
+    vf_chain_free(&chain);
+    const size_t base = session.base_bytes;
+    vf_session_close(&session);
+    begin(base + whole - (size_t)NX * NY * NZ * sizeof(float));
+    cr_assert_eq(vf_work_read(work, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_work_compute(work, &error), VF_OK, "%s", error.text);
+    change();
+    end(vf_work_write(work, &error));
+}
