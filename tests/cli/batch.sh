@@ -419,8 +419,8 @@ test_resume_knows_paths() {
 # Lines too long to be entries are passed over, without memory for them.
 test_resume_with_a_long_line() {
     expect 3 -f gaussian --out-dir d "$SMALL" nowhere.png
-    { head -c 5000000 /dev/zero | tr '\0' x && echo && cat d/.volfilter-done; } >done
-    mv done d/.volfilter-done
+    { head -c 5000000 /dev/zero | tr '\0' x && echo && cat d/.volfilter-done; } >longer
+    mv longer d/.volfilter-done
     expect 0 -f gaussian --resume --out-dir d "$SMALL"
     says "1 of 1 files were already finished"
 }

@@ -137,8 +137,8 @@ test_interrupt_leaves_nothing() {
 test_where_no_thread_starts() {
     is_sanitized && return
     expect 0 -f gaussian "$STACK" whole.tif
-    ulimit -s 4000000
-    ulimit -v 2000000
+    # shellcheck disable=SC3045
+    ulimit -s 4000000 && ulimit -v 2000000
     expect 0 --threads 4 -f gaussian "$STACK" out.tif
     silent
     cmp whole.tif out.tif
