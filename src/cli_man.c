@@ -172,7 +172,7 @@ static const char before_options[] =
     "\\fIW\\fRx\\fIH\\fR+\\fIX\\fR+\\fIY\\fR in 2D: the size, then the position of the first voxel, counted "
     "from 0.\n"
     "Each channel and each time point is filtered separately; an alpha channel is copied to a result of the "
-    "same type.\n";
+    "same type\nand with as many channels.\n";
 
 static const char after_filters[] =
     ".SH BOUNDARIES\n"
@@ -198,7 +198,8 @@ static const char after_filters[] =
     "BORDER_CONSTANT and BORDER_WRAP; numpy.pad calls them edge, symmetric, reflect, constant and wrap.\n"
     "ImageJ's filters repeat the edge, as nearest does.\n"
     "Every stage of a chain, and every iteration, applies the rule to its own input.\n"
-    "Along an axis of one voxel every rule reads that voxel, and the derivative is 0.\n"
+    "Along an axis of one voxel every rule reads that voxel, and the derivative is 0,\n"
+    "but for rounding with \\fBgradient:method=gaussian\\fR.\n"
     ".SH UNITS\n"
     "A length without a unit is in voxels of its axis.\n"
     "A length followed by \\fBA\\fR, \\fBnm\\fR, \\fBum\\fR or \\fBmm\\fR, as in \\(lqsigma=1x1x0.5um\\(rq,\n"
