@@ -139,32 +139,36 @@ static char *device_bytes(CUdeviceptr pointer, size_t bytes)
     return fake_memory_find(MEMORY, (uintptr_t)pointer, bytes) ? (char *)(uintptr_t)pointer : NULL;
 }
 
-/* Of pageable memory too it is done when it is waited for: drivers need not do it sooner. */
-static CUresult submit_copy(const struct operation *copy, CUstream stream)
+/* Pageable memory, which only the CPU reads and writes, is waited for. */
+static CUresult submit_copy(const struct operation *copy, const void *host, size_t host_bytes,
+                            CUstream stream)
 {
     if (!fake_is_stream(stream))
         return INVALID_HANDLE;
     if (!copy->to || !copy->from)
         return CUDA_ERROR_INVALID_VALUE;
-    return fake_submit(stream, copy);
+    const CUresult result = fake_submit(stream, copy);
+    if (result == CUDA_SUCCESS && host && !fake_memory_find(HOST_MEMORY, (uintptr_t)host, host_bytes))
+        fake_finish(stream);
+    return result;
 }
 
-static CUresult submit_bytes(void *to, const void *from, size_t bytes, CUstream stream)
+static CUresult submit_bytes(void *to, const void *from, const void *host, size_t bytes, CUstream stream)
 {
     const struct operation copy = {.work = COPY, .to = to, .from = from, .width = bytes, .height = 1};
-    return submit_copy(&copy, stream);
+    return submit_copy(&copy, host, bytes, stream);
 }
 
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
 {
     ENTER(ILLEGAL_ADDRESS, CONTEXT);
-    return submit_bytes(device_bytes(to, bytes), from, bytes, stream);
+    return submit_bytes(device_bytes(to, bytes), from, from, bytes, stream);
 }
 
 CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
     ENTER(ILLEGAL_ADDRESS, CONTEXT);
-    return submit_bytes(to, device_bytes(from, bytes), bytes, stream);
+    return submit_bytes(to, device_bytes(from, bytes), to, bytes, stream);
 }
 
 static CUresult submit_fill(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height,
@@ -224,14 +228,17 @@ CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *c, CUstream stream)
     const struct rows from = {c->srcMemoryType, c->srcHost, c->srcDevice,
                               c->srcXInBytes,   c->srcY,    c->srcPitch},
                       to = {c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes, c->dstY, c->dstPitch};
+    const size_t from_bytes = (height - 1) * from.pitch + width, to_bytes = (height - 1) * to.pitch + width;
     const struct operation copy = {
         .work = COPY,
-        .to = first_row(&to, width, (height - 1) * to.pitch + width),
-        .from = first_row(&from, width, (height - 1) * from.pitch + width),
+        .to = first_row(&to, width, to_bytes),
+        .from = first_row(&from, width, from_bytes),
         .to_pitch = to.pitch,
         .from_pitch = from.pitch,
         .width = width,
         .height = height,
     };
-    return submit_copy(&copy, stream);
+    if (from.memory == CU_MEMORYTYPE_HOST)
+        return submit_copy(&copy, copy.from, from_bytes, stream);
+    return submit_copy(&copy, to.memory == CU_MEMORYTYPE_HOST ? copy.to : NULL, to_bytes, stream);
 }
