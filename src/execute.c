@@ -9,7 +9,7 @@
 
 /* What is told of a channel's progress, and is not told again when the channel begins anew. */
 struct telling {
-    void (*progress)(void *context, size_t voxels);
+    void (*progress)(void *context, size_t voxels); /* NULL: nobody is told */
     void *context;
     atomic_size_t told, known; /* voxels that were told; that came again and are to be passed over */
 };
@@ -24,7 +24,8 @@ static void tell(void *context, size_t voxels)
     if (voxels == again)
         return;
     atomic_fetch_add(&telling->told, voxels - again);
-    telling->progress(telling->context, voxels - again);
+    if (telling->progress != NULL)
+        telling->progress(telling->context, voxels - again);
 }
 
 /* The fields that live between two runs: one array each, over all images of the batch. */
@@ -279,16 +280,9 @@ static enum vf_status run_channel_again(const struct vf_execution *x, size_t cha
     return run_channel(&again, channel, value, room, error);
 }
 
-static void tell_nobody(void *context, size_t voxels)
-{
-    (void)context;
-    (void)voxels;
-}
-
 enum vf_status vf_execute(const struct vf_execution *execution, struct vf_error *error)
 {
-    struct telling telling = {execution->progress != NULL ? execution->progress : tell_nobody,
-                              execution->progress_context, 0, 0};
+    struct telling telling = {execution->progress, execution->progress_context, 0, 0};
     struct vf_execution telling_once = *execution;
     const struct vf_execution *const x = &telling_once;
     telling_once.progress = tell;

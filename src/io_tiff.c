@@ -102,13 +102,8 @@ static enum vf_status take_page(struct vf_reader *reader, size_t page, const str
     } else if (page == 0 && vf_imagej_parse(tags->pages[0].description, &description)) {
         reader->info.metadata = VF_META_IMAGEJ;
     }
-    if (page == 0) {
-        const char axis = axis_of_samples(layout, tags->pages[0].description);
-        state->no_alpha = axis != '\0';
-        /* Three without a name may be a picture. */
-        state->no_colours = axis != '\0' && (axis != '?' || layout->samples > 3);
-        state->unnamed_samples = axis == '?';
-    }
+    if (page == 0)
+        state->samples_axis = axis_of_samples(layout, tags->pages[0].description);
     if (vf_tiff_check_page(reader, state->decoder.tif, page, page == 0, layout, error) != VF_OK)
         return VF_FAILED;
     const unsigned ratio = vf_tiff_codec_by_scheme(layout->scheme)->ratio;
@@ -307,7 +302,7 @@ static void note_samples(struct vf_reader *reader, const char *description)
 {
     const struct vf_tiff_reader *state = reader->state;
     const char *const numbers = array_shape(description);
-    if (state->unnamed_samples && numbers != NULL)
+    if (state->samples_axis == '?' && numbers != NULL)
         vf_info_note(
             &reader->info,
             "an array of %.*s, whose %zu planes are read as channels, not along z (if they are, in Python: "

@@ -138,9 +138,10 @@ enum vf_status vf_tiff_check_page(struct vf_reader *reader, TIFF *tif, size_t pa
         snprintf(prefix, sizeof prefix, "page %zu", page + 1);
         return page == 0 ? VF_FAILED : vf_fail_in(error, VF_FAILED, prefix);
     }
-    const struct vf_tiff_reader *state = reader->state;
-    info.rgb = info.rgb && !state->no_colours;
-    info.has_alpha = info.has_alpha && !state->no_alpha;
+    const char axis = ((const struct vf_tiff_reader *)reader->state)->samples_axis;
+    /* Three without a name may be a picture. */
+    info.rgb = info.rgb && (axis == '\0' || (axis == '?' && layout->samples == 3));
+    info.has_alpha = info.has_alpha && axis == '\0';
     info.premultiplied = info.premultiplied && info.has_alpha;
     if (first)
         reader->info = info;

@@ -28,8 +28,8 @@ struct vf_tiff_reader {
     double claimed;                  /* bytes, by all strips and tiles that are */
     size_t striles;                  /* of all pages */
     unsigned ratio;                  /* the best of all pages' codecs */
-    /* Samples that tifffile took for colours, and their fourth for alpha, are none. */
-    bool no_colours, no_alpha, unnamed_samples;
+    /* Samples that tifffile took for colours, and their fourth for alpha, are neither if this is not '\0': */
+    char samples_axis; /* which of its array's they are, as axis_of_samples tells */
     /* One directory, pages follow each other from here (ImageJ's stacks over 4 GiB, MetaMorph's); else 0. */
     uint64_t raw_start;
     struct vf_tiff_unread unread;

@@ -372,11 +372,11 @@ enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
 enum vf_status vf_work_write(struct vf_work *w, struct vf_error *error)
 {
     const double start = vf_now();
-    enum vf_status status = VF_OK;
-    if (w->stream.pass_count > 0)
-        status = vf_reader_finish(w->reader, error);
-    if (status == VF_OK)
-        status = w->stream.pass_count > 0 ? vf_writer_finish(w->writer, error) : write_result(w, error);
+    enum vf_status status;
+    if (w->stream.pass_count == 0)
+        status = write_result(w, error);
+    else if ((status = vf_reader_finish(w->reader, error)) == VF_OK)
+        status = vf_writer_finish(w->writer, error);
     w->write_seconds += vf_now() - start;
     w->elapsed_seconds = vf_now() - w->begun;
     return status;
