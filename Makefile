@@ -80,7 +80,7 @@ library_objects := $(filter-out $(BUILD)/src/main.o,$(objects))
 
 test_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/*.c))
 cuda_test_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/cuda/*.c)) \
-    $(BUILD)/tests/pipeline.o $(BUILD)/tests/io_samples.o
+    $(BUILD)/tests/pipeline.o $(BUILD)/tests/io_samples.o $(BUILD)/tests/leaks.o
 fake_cuda_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fake_cuda/*.c))
 tool_objects := $(BUILD)/gen/bench_texts.o \
     $(patsubst %.c,$(BUILD)/%.o,$(wildcard kernels/precompile/*.c tests/bench/*.c tests/compile/*.c tests/demo/*.c \
