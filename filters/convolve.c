@@ -11,7 +11,8 @@ static const struct vf_param params[] = {
          .initial = "",
          .help = "a text file of weights: rows of numbers separated by blanks, tabs or commas; '#' starts a "
                  "comment, a blank line separates planes (z). Every size is odd, with the centre in the "
-                 "middle. One plane filters an image, or each plane of a stack separately; several planes "
+                 "middle; 65536 weights at most. One plane filters an image, or each plane of a stack "
+                 "separately; several planes "
                  "need a stack. Voxels under a weight of 0 are not read, so a NaN there does not spread"},
     [FLIP] = {.name = "flip",
               .kind = VF_PARAM_CHOICE,

@@ -335,8 +335,9 @@ enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct v
                     "%s: %s=%g%s needs the voxel size along %s, %s; add --spacing XxYxZ%s, or give "
                     "%s in voxels",
                     context->filter, param->name, length, unit, axis_name[axis],
-                    context->spacing_known[axis] ? "which is known only without a unit of length"
-                                                 : "which the file does not state",
+                    context->spacing_known[axis]
+                        ? "which is known only without a unit of length"
+                        : "which the file does not state (72 and 96 dpi count as not known)",
                     unit, param->name);
             sigma[axis] = length * vf_unit_nanometres(unit) / voxel;
         } else if (isotropic && value->length_count == 1 && value->unit == VF_UNIT_BARE) {

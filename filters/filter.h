@@ -233,7 +233,7 @@ enum vf_status vf_filter_expand(const struct vf_filter *filter, const struct vf_
 /* All but known_as and, if there are none, params are needed. */
 struct vf_filter {
     const char *name;    /* as users write it */
-    const char *summary; /* one line, which `volfilter help` prints behind the name: 78 characters with it */
+    const char *summary; /* one line, which `volfilter list` prints behind the name */
     const char
         *known_as; /* "a|b": what other programs call it, in small letters without '_'; NULL: nothing else */
     const char *source;            /* the papers and formulae that it follows */

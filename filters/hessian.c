@@ -12,7 +12,7 @@ static const struct vf_param params[] = {
                 .initial = "eigenvalues",
                 .choices = "eigenvalues|components",
                 .help = "eigenvalues: signed, the largest first; bright lines and spots have negative ones; "
-                        "components: the second derivatives"},
+                        "components: the second derivatives xx, xy, xz, yy, yz, zz (2D: xx, xy, yy)"},
 };
 
 static const char *const value_label[] = {"lambda1", "lambda2", "lambda3"};

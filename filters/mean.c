@@ -13,8 +13,8 @@ static const struct vf_param params[] = {
                 .max = VF_MOST_WIDTH,
                 .unit = "voxels",
                 .help = "voxels from the centre to each side of the box, " VF_ONE_OR_EACH
-                        ": the box is 2r + 1 wide, and 0 leaves an axis unchanged; lengths with a unit "
-                        "are rounded to whole voxels"},
+                        ": the box is 2r + 1 wide, and 0 leaves an axis unchanged; lengths in A, nm, "
+                        "um or mm are rounded to whole voxels"},
 };
 
 /* A number of voxels is meant as it stands; a length is rounded, and must average something. */
@@ -28,7 +28,7 @@ static enum vf_status whole_voxels(const struct vf_context *context, const struc
         if (!has_unit && rounded != radius[axis])
             return vf_fail(error, VF_USAGE,
                            "%s: radius=%.9g is not a whole number of voxels; the box is 2r + 1 wide: use "
-                           "%.0f or %.0f, or a length with a unit, which is rounded",
+                           "%.0f or %.0f, or a length in A, nm, um or mm, which is rounded",
                            context->filter, radius[axis], floor(radius[axis]), ceil(radius[axis]));
         is_zero = is_zero && radius[axis] == 0;
         averages = averages || rounded > 0;

@@ -12,8 +12,12 @@ static const struct vf_param params[] = {
                 .kind = VF_PARAM_CHOICE,
                 .initial = "tensor",
                 .choices = "tensor|eigenvalues|coherence|orientation",
-                .help = "tensor: its elements; eigenvalues: largest first; coherence: planar, linear and "
-                        "isotropic (one value in 2D); orientation: the direction of least change"},
+                .help =
+                    "tensor: its elements xx, xy, xz, yy, yz, zz (2D: xx, xy, yy); eigenvalues: the largest "
+                    "first; coherence: shares that are planar (mu1 - mu2)/mu1, linear (mu2 - mu3)/mu1 and "
+                    "isotropic mu3/mu1, in 2D (mu1 - mu2)/(mu1 + mu2) alone; orientation: the direction of "
+                    "least change, x, y, z of a unit vector whose first number that is not 0 is positive, "
+                    "in 2D its angle in radians from +x towards +y, above -pi/2 and up to pi/2"},
 };
 
 static const char *const value_label[] = {"mu1", "mu2", "mu3"};

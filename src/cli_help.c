@@ -83,7 +83,7 @@ void vf_cli_print_help(FILE *to)
         0, 0);
     print_wrapped(to,
                   "'volfilter list' shows the filters, 'volfilter help NAME' explains a filter or a command "
-                  "such as tune, and 'man volfilter' covers everything.",
+                  "such as tune, and 'man volfilter' has all of this and more.",
                   0, 0);
 }
 

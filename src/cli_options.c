@@ -34,7 +34,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
     [VF_OPTION_TREE] = {FILES, "tree", 0, NULL, NULL, NULL,
                         "with --out-dir, keep each file's own path under DIR; a directory stands for all "
                         "files below it whose "
-                        "names are those of TIFF, PNG or MRC, but for hidden ones and links to directories"},
+                        "names are those of TIFF, PNG or MRC, but for hidden ones, links to directories and "
+                        "what is in DIR"},
     [VF_OPTION_FROM_FILE] =
         {FILES, "from-file", 0, "LIST", NULL, "a file, or '-' for standard input",
          "with --out-dir, also filter the files named in LIST, one per line or each ended by a "
@@ -137,11 +138,12 @@ const struct vf_command_word vf_command_table[] = {
     {"tune", VF_COMMAND_TUNE, "[--like FILE] [--budget SECONDS] [CHAIN]...",
      VF_OPTION_BIT(VF_OPTION_LIKE) | VF_OPTION_BIT(VF_OPTION_BUDGET) | VF_OPTION_BIT(VF_OPTION_BOUNDARY) |
          VF_OPTION_BIT(VF_OPTION_DTYPE) | VF_OPTION_BIT(VF_OPTION_PRECISION) |
-         VF_OPTION_BIT(VF_OPTION_SLICES) | VF_OPTION_BIT(VF_OPTION_BACKEND),
+         VF_OPTION_BIT(VF_OPTION_SLICES) | VF_OPTION_BIT(VF_OPTION_SPACING) |
+         VF_OPTION_BIT(VF_OPTION_BACKEND),
      "Measures the candidate GPU kernels for the given chains, or for a set of common ones. The fastest are "
      "recorded in tuned.txt, in the kernel cache; later plans use them for images of that size, and for "
-     "other sizes that they suit. --boundary, --dtype, --precision and --slices describe how the images will "
-     "be filtered."},
+     "other sizes that they suit. --boundary, --dtype, --precision, --slices and --spacing describe how the "
+     "images will be filtered."},
     {NULL, VF_COMMAND_FILTER, NULL, 0, NULL},
 };
 
@@ -242,9 +244,9 @@ static enum vf_status read_spacing(struct vf_options *options, const char *argum
         return not_understood(VF_OPTION_SPACING, argument, error);
     const bool converted = unit == VF_UNIT_ANGSTROM; /* no file holds them in angstroms */
     for (int i = 0; i < count; i++) {
-        size[i] *= converted ? vf_unit_nanometres("A") : 1;
         if (!(size[i] >= MIN_SPACING && size[i] <= MAX_SPACING))
             return fail_option(VF_OPTION_SPACING, argument, "is out of range", error);
+        size[i] *= converted ? vf_unit_nanometres("A") : 1;
     }
     for (int i = 0; i < 3; i++)
         options->spacing[i] = count == 1 ? size[0] : size[i];

@@ -36,8 +36,10 @@ struct vf_options {
     enum vf_progress progress;
 };
 
-/* Whether images of a type are computed in double. */
-bool vf_is_double(const struct vf_options *options, enum vf_type type);
+/* What filters are told of an image: spacing is the command line's before the file's, which still holds for
+ * an axis that was not given. Reads dimensions, type, format and spacing of `info`. */
+enum vf_status vf_context_of(const struct vf_options *options, const struct vf_info *info,
+                             struct vf_context *context, struct vf_error *error);
 
 /* Filters the file `in` into the file `out` ("-": standard streams). With options->explain the plan is
  * printed first, as JSON with options->json; with dry_run nothing is computed or written. With json but not

@@ -22,10 +22,14 @@
 struct image {
     ptrdiff_t nx, ny, nz;
     enum vf_type type;
+    struct vf_context context;
 };
 
-static const struct image usual[] = {
-    {512, 512, 512, VF_F32}, {512, 512, 512, VF_U16}, {8192, 8192, 1, VF_F32}};
+static const struct vf_info usual[] = {
+    {.shape = {.nx = 512, .ny = 512, .nz = 512}, .type = VF_F32},
+    {.shape = {.nx = 512, .ny = 512, .nz = 512}, .type = VF_U16},
+    {.shape = {.nx = 8192, .ny = 8192, .nz = 1}, .type = VF_F32},
+};
 /* Not `mean`, whose lines are a Gaussian's of that width, and `convolve`, whose weights are the user's. */
 static const char *const chains[] = {"gaussian:sigma=1",
                                      "gaussian:sigma=2",
@@ -354,15 +358,10 @@ static enum vf_status tune_chain(struct tuner *tuner, const char *text, const st
                                       .batch = o->slices ? image->nz : 1,
                                       .threads = 1,
                                       .gpu = &tuner->cuda->gpu,
+                                      .context = image->context,
                                       .source_type = image->type};
     enum vf_status status;
     VF_TRY(vf_chain_append(&chain, text, error));
-    request.context = (struct vf_context){.dim = o->slices || image->nz == 1 ? 2 : 3,
-                                          .boundary = o->boundary,
-                                          .is_double = vf_is_double(o, image->type),
-                                          .aspect = {1, 1, 1},
-                                          .spacing = {1, 1, 1},
-                                          .spacing_known = {true, true, true}};
     request.result_type = o->dtype_given                          ? o->dtype
                           : vf_chain_float_filter(&chain) == NULL ? image->type
                                                                   : VF_F32;
@@ -382,15 +381,25 @@ static enum vf_status tune_image(struct tuner *tuner, const struct image *image,
     return status;
 }
 
-static enum vf_status read_image(const char *path, struct image *image, struct vf_error *error)
+static enum vf_status take_image(const struct vf_options *options, const struct vf_info *info,
+                                 struct image *image, struct vf_error *error)
+{
+    *image = (struct image){.nx = (ptrdiff_t)info->shape.nx,
+                            .ny = (ptrdiff_t)info->shape.ny,
+                            .nz = (ptrdiff_t)info->shape.nz,
+                            .type = info->type};
+    return vf_context_of(options, info, &image->context, error);
+}
+
+static enum vf_status read_image(const struct vf_tune_request *r, struct image *image, struct vf_error *error)
 {
     struct vf_reader *reader;
-    const enum vf_status status = vf_reader_open(&reader, path, error);
+    enum vf_status status = vf_reader_open(&reader, r->like, error);
     if (status == VF_OK) {
-        const struct vf_info *info = vf_reader_info(reader);
-        *image = (struct image){(ptrdiff_t)info->shape.nx, (ptrdiff_t)info->shape.ny,
-                                (ptrdiff_t)info->shape.nz, info->type};
+        status = take_image(r->options, vf_reader_info(reader), image, error);
         vf_reader_close(reader);
+        if (status != VF_OK)
+            status = vf_fail_in(error, status, r->like);
     }
     return status;
 }
@@ -413,7 +422,7 @@ enum vf_status vf_tune(const struct vf_tune_request *request, FILE *to, struct v
     enum vf_status status;
     VF_TRY(check_chains(request, error));
     if (request->like != NULL)
-        VF_TRY(read_image(request->like, &image, error));
+        VF_TRY(read_image(request, &image, error));
     VF_TRY(vf_cuda_open(&tuner.cuda, -1, error));
     if (tuner.cuda->gpu.precompiled != NULL)
         VF_TRY(vf_fail(error, VF_FAILED, "there are no kernels to choose from: %.900s",
@@ -424,8 +433,10 @@ enum vf_status vf_tune(const struct vf_tune_request *request, FILE *to, struct v
     tuner.tuning->untuned = UNTUNED;
     if (request->like != NULL)
         VF_TRY(tune_image(&tuner, &image, error));
-    for (size_t i = 0; request->like == NULL && i < sizeof usual / sizeof *usual; i++)
-        VF_TRY(tune_image(&tuner, &usual[i], error));
+    for (size_t i = 0; request->like == NULL && i < sizeof usual / sizeof *usual; i++) {
+        VF_TRY(take_image(request->options, &usual[i], &image, error));
+        VF_TRY(tune_image(&tuner, &image, error));
+    }
 out:
     if (tuner.measured > 0)
         fprintf(to, "%d kernel%s measured, recorded in %s\n", tuner.measured, tuner.measured == 1 ? "" : "s",

@@ -8,10 +8,10 @@
 #include "run.h"
 
 struct vf_tune_request {
-    const struct vf_options *options; /* boundary, precision, dtype, slices, quiet */
+    const struct vf_options *options; /* boundary, spacing, precision, dtype, slices */
     int chain_count;                  /* 0: the usual ones */
     char *const *chains;
-    const char *like; /* a file, whose size and type images have; NULL: some usual ones */
+    const char *like; /* a file, whose size, type and spacing images have; NULL: some usual ones */
     double budget;    /* seconds, after which no other kernel begins; 0: as long as it takes */
 };
 

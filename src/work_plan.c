@@ -17,6 +17,9 @@
  */
 #define OVERHEAD_BYTES ((size_t)6 << 20)
 
+/* Voxels that are longer or shorter along an axis than along x by more are a mistake. */
+#define MOST_ASPECT 1e4
+
 void vf_work_say(const struct vf_options *options, const char *name, const char *note)
 {
     if (!options->quiet)
@@ -98,7 +101,7 @@ void vf_work_warn(const struct vf_work *w)
 
 /* ---- what is computed ---- */
 
-bool vf_is_double(const struct vf_options *options, enum vf_type type)
+static bool is_double(const struct vf_options *options, enum vf_type type)
 {
     return options->precision == VF_PRECISION_DOUBLE ||
            (options->precision == VF_PRECISION_AUTO && (type == VF_F64 || type == VF_U32 || type == VF_I32));
@@ -111,15 +114,12 @@ static double unit_ratio(const char *from, const char *to)
     return strcmp(from, to) == 0 ? 1 : divisor > 0 ? vf_unit_nanometres(from) / divisor : 0;
 }
 
-/* Spacing and aspect: the command line's before the file's, which still holds for an axis that was not given.
- */
-static enum vf_status find_context(const struct vf_work *w, struct vf_context *c, struct vf_error *error)
+enum vf_status vf_context_of(const struct vf_options *o, const struct vf_info *info, struct vf_context *c,
+                             struct vf_error *error)
 {
-    const struct vf_options *o = w->options;
-    const struct vf_info *info = w->input;
     *c = (struct vf_context){.boundary = o->boundary};
     c->dim = o->slices || info->shape.nz == 1 ? 2 : 3;
-    c->is_double = vf_is_double(o, info->type);
+    c->is_double = is_double(o, info->type);
     /* What --spacing says without a unit of an MRC is in angstroms, as its header and vf_info_print are. */
     const bool in_angstroms =
         info->format == VF_FORMAT_MRC && o->spacing[0] > 0 && o->spacing_unit[0] == '\0';
@@ -134,11 +134,11 @@ static enum vf_status find_context(const struct vf_work *w, struct vf_context *c
         c->aspect[axis] = axis < c->dim && c->spacing_known[0] && c->spacing_known[axis]
                               ? c->spacing[axis] / c->spacing[0]
                               : 1;
-        if (!(c->aspect[axis] >= 1e-4 && c->aspect[axis] <= 1e4))
+        if (!(c->aspect[axis] >= 1 / MOST_ASPECT && c->aspect[axis] <= MOST_ASPECT))
             return vf_fail(error, VF_USAGE,
-                           "voxels %g times as long along %c as along x are implausible; give the voxel size "
-                           "by --spacing XxYxZ",
-                           c->aspect[axis], "xyz"[axis]);
+                           "voxels %g times as long along %c as along x are implausible; give a voxel size "
+                           "within a factor of %g by --spacing XxYxZ",
+                           c->aspect[axis], "xyz"[axis], MOST_ASPECT);
     }
     return VF_OK;
 }
@@ -436,7 +436,7 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
     enum vf_status status;
     size_t bytes_in, bytes_out;
     char names[64];
-    VF_TRY(vf_work_named(find_context(w, &request.context, error), w->in_name, error));
+    VF_TRY(vf_work_named(vf_context_of(o, w->input, &request.context, error), w->in_name, error));
     if (asks_for_gpu(o)) {
         if (o->backend == VF_BACKEND_CPU)
             return vf_fail(error, VF_USAGE, "--scheme %s is for the GPU; the CPU has %s", o->scheme,
@@ -479,17 +479,17 @@ static enum vf_status check_memory(const struct vf_work *w, struct vf_error *err
     const char *smaller = is_one_strile(w)
                               ? "store the image in strips of few rows: tiffcp -s -r 16 IN.tif OUT.tif"
                               : "filter a smaller piece";
+    /* Libraries take a little more or less from run to run: 1 MiB. */
     if (w->least_bytes > 0 && w->least_bytes < (double)w->memory)
         return vf_fail(
             error, VF_FAILED,
             "the thinnest slab of this chain needs %.0f MiB, but %s %.1f MiB; raise --memory, or %s",
-            ceil(vf_mib(w->least_bytes) + 1), /* libraries take a little more or less from run to run */
-            allows, vf_mib((double)w->memory_limit), smaller);
+            ceil(vf_mib(w->least_bytes) + 1), allows, vf_mib((double)w->memory_limit), smaller);
     return vf_fail(
         error, VF_FAILED,
-        "this chain needs %.1f MiB for the image, its result and workspace, but %s %.1f MiB; raise "
+        "this chain needs %.0f MiB for the image, its result and workspace, but %s %.1f MiB; raise "
         "--memory%s, or %s",
-        ceil(vf_mib((double)w->memory) * 10) / 10, allows, vf_mib((double)w->memory_limit),
+        ceil(vf_mib((double)w->memory) + 1), allows, vf_mib((double)w->memory_limit),
         asked ? "" : " if swapping is acceptable", smaller);
 }
 

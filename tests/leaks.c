@@ -1,6 +1,6 @@
 /* What the sanitizer is told. A leak of a test fails the run: Criterion minds what signal ends a test's
- * process, but not its exit status. Criterion's own process, which has no BXFI_MAP, is not looked at: a thread
- * there may still hold what it was told of the last test's end. */
+ * process, but not its exit status. Criterion's own process, which has no BXFI_MAP, is not looked at: a
+ * thread there may still hold what it was told of the last test's end. */
 #include <stdlib.h>
 
 const char *__asan_default_options(void);

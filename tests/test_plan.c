@@ -417,7 +417,8 @@ Test(plan, schemes_that_are_not_understood)
                                        "row-stream:tile=8x8x8:cut=GZ/",
                                        "row-stream:tile=8x8x8:cut=GZ/x",
                                        "row-stream:tile=8x8x8:cut=LONGNAME/2",
-                                       "row-stream:cut=GZ/2"};
+                                       "row-stream:cut=GZ/2",
+                                       "reference:tile=8x8x8:cut=GZ/2"};
     for (size_t i = 0; i < COUNT(cuts); i++)
         expect_refused("gaussian", 20, cuts[i], "cut=STAGE/PLANES");
     expect_refused("gaussian", 20, "row-stream:tile=8x8x8:cut=RZ/2", "no sweep over a volume has a stage RZ");

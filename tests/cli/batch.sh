@@ -163,8 +163,11 @@ test_the_directory_is_made_with_its_parents() {
 
 test_what_has_no_name() {
     wrong "standard input has no file name to use in --out-dir" -f gaussian --out-dir d -
-    wrong "'x/' is a directory" -f gaussian --out-dir d x/
+    wrong "'../' is a directory" -f gaussian --out-dir d ../
     wrong "'..' is a directory" -f gaussian --out-dir d ..
+    expect 3 -f gaussian --tree --out-dir d nowhere/ "$SMALL"
+    says "nowhere/: cannot be read: No such file or directory"
+    says "1 of 2 files failed"
 }
 
 test_no_clobber() {

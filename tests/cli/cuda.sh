@@ -267,6 +267,16 @@ test_tune_keeps_what_plans_then_take() {
     prints "nothing new to measure"
 }
 
+# Along an axis where voxels are longer sums are narrower, which are other kernels.
+test_tune_takes_the_size_of_voxels() {
+    is_sanitized && return
+    sparse 20 18 1 one.mrc
+    fake 0 tune --budget 0.001 --spacing 1x2nm --like one.mrc gaussian:sigma=1nm
+    prints "linear9@4x0x0(0)1 linear5@0x2x0(1)2"
+    fake 2 tune --like one.mrc gaussian:sigma=1nm
+    says "needs the voxel size along x, which the file does not state"
+}
+
 # What is known of one size gives plans for another, which has yet to be measured.
 test_tune_measures_what_is_known_of_another_size() {
     is_sanitized && return

@@ -117,6 +117,7 @@ test_spacing_and_units() {
     prints "voxel aspect 1x1 (2x2 um)"
     expect 2 -f gaussian --spacing 1x1x100000 "$STACK" h.tif
     says "head-mri.tif: voxels 100000 times as long along z as along x are implausible"
+    expect 0 --dry-run -f gaussian --spacing 5e-6A "$STACK" h.tif
 }
 
 test_explain_knows_which_stages_are_side_by_side() {

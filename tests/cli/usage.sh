@@ -48,7 +48,7 @@ test_options_that_a_command_does_not_take() {
     wrong "info does not take --dtype" info --dtype uint8 "$IMAGE"
     wrong "info does not take --like" info --like "$IMAGE" "$IMAGE"
     wrong "devices does not take --threads" devices --threads 2
-    wrong "tune does not take --spacing" tune --spacing 2x2x3um gaussian
+    wrong "tune does not take --memory" tune --memory 1G gaussian
     wrong "tune does not take --json" tune --json
     expect 0 -q -v info "$IMAGE"
 }
@@ -120,7 +120,7 @@ test_step_above_its_bound() {
 }
 
 test_unit_without_spacing() {
-    wrong "sigma=1um needs the voxel size along x, which the file does not state; add --spacing XxYxZum" \
+    wrong "sigma=1um needs the voxel size along x, which the file does not state (72 and 96 dpi count as not known); add --spacing XxYxZum" \
         -f gaussian:sigma=1um "$SMALL" o.png
     wrong "sigma=1um needs the voxel size along x, which is known only without a unit of length; add --spacing" \
         --spacing 1x1x1 -f gaussian:sigma=1um "$SMALL" o.png
