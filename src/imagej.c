@@ -1,5 +1,6 @@
 #include "imagej.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,40 @@ static void set_order(struct vf_imagej *imagej, const char *value)
             strcpy(imagej->order, known[i]);
 }
 
+/* SCIFIO's "X,Y,Channel,Z,Time". */
+static void set_axes(struct vf_imagej *imagej, const char *value)
+{
+    char order[8] = "";
+    snprintf(imagej->axes, sizeof imagej->axes, "%s", "");
+    for (size_t count = 0; *value != '\0' && count < sizeof imagej->axes - 1; count++) {
+        const size_t length = strcspn(value, ",");
+        imagej->axes[count] = (char)tolower((unsigned char)value[0]);
+        imagej->axes[count + 1] = '\0';
+        value += length + (value[length] == ',');
+    }
+    for (const char *axis = imagej->axes; *axis != '\0'; axis++)
+        if (strchr("czt", *axis) != NULL && strchr(order, *axis) == NULL)
+            order[strlen(order)] = *axis;
+    for (const char *axis = "czt"; *axis != '\0'; axis++)
+        if (strchr(order, *axis) == NULL)
+            order[strlen(order)] = *axis;
+    set_order(imagej, order);
+}
+
+/* SCIFIO's "0.5,0.5,1.0,2.0,1.0", one for each axis. */
+static void set_scales(struct vf_imagej *imagej, const char *value)
+{
+    for (const char *axis = imagej->axes; *axis != '\0' && value != NULL; axis++) {
+        const double scale = fabs(strtod(value, NULL));
+        if (*axis == 'z')
+            imagej->spacing = scale;
+        else if (*axis == 'x' || *axis == 'y')
+            imagej->width[*axis - 'x'] = scale;
+        value = strchr(value, ',');
+        value = value != NULL ? value + 1 : NULL;
+    }
+}
+
 static void take_line(struct vf_imagej *imagej, const char *key, const char *value)
 {
     if (strcmp(key, "images") == 0)
@@ -44,6 +79,10 @@ static void take_line(struct vf_imagej *imagej, const char *key, const char *val
         imagej->frames = count_of(value);
     else if (strcmp(key, "order") == 0)
         set_order(imagej, value);
+    else if (strcmp(key, "axes") == 0)
+        set_axes(imagej, value);
+    else if (strcmp(key, "scales") == 0)
+        set_scales(imagej, value);
     else if (strcmp(key, "spacing") == 0)
         imagej->spacing = fabs(strtod(value, NULL)); /* negative in files of stacks that run downwards */
     else if (strcmp(key, "unit") == 0)
@@ -72,11 +111,21 @@ static const char *next_line(const char *text, char key[32], char value[64])
     return text + length + (text[length] == '\n');
 }
 
+static bool is_own(const char *description)
+{
+    return description != NULL && strncmp(description, "ImageJ=", 7) == 0;
+}
+
+bool vf_imagej_is(const char *description)
+{
+    return is_own(description) || (description != NULL && strncmp(description, "SCIFIO=", 7) == 0);
+}
+
 bool vf_imagej_parse(const char *description, struct vf_imagej *imagej)
 {
     char key[32], value[64];
     *imagej = (struct vf_imagej){.order = "czt"};
-    if (description == NULL || strncmp(description, "ImageJ=", 7) != 0)
+    if (!vf_imagej_is(description))
         return false;
     while (*description != '\0') {
         description = next_line(description, key, value);
@@ -183,6 +232,10 @@ void vf_imagej_set_spacing(const struct vf_imagej *imagej, const double resoluti
         for (int axis = 0; known && axis < 3; axis++)
             unit[axis] = resolution_unit == RESUNIT_INCH ? "inch" : "cm";
     }
+    if (imagej->width[0] > 0 && imagej->width[1] > 0 && isfinite(imagej->width[0] + imagej->width[1])) {
+        memcpy(width, imagej->width, sizeof width);
+        known = true;
+    }
     const char *name;
     double scale;
     if (!known && imagej->spacing == 0)
@@ -199,10 +252,10 @@ void vf_imagej_set_spacing(const struct vf_imagej *imagej, const double resoluti
 /* Lines that vf_imagej_describe writes itself, or that no longer hold. */
 static bool keep_line(const char *key, bool spacing_kept, bool values_kept, bool shape_kept)
 {
-    static const char *const counts[] = {"ImageJ", "images",     "channels", "slices",
-                                         "frames", "hyperstack", "order"};
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        if (strcmp(key, counts[i]) == 0)
+    static const char *const written[] = {"ImageJ", "images", "channels", "slices", "frames", "hyperstack",
+                                          "order",  "axes",   "lengths",  "scales", "units",  "bitsPerPixel"};
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++)
+        if (strcmp(key, written[i]) == 0)
             return false;
     if (!spacing_kept && (strcmp(key, "unit") == 0 || strcmp(key, "yunit") == 0 ||
                           strcmp(key, "zunit") == 0 || strcmp(key, "spacing") == 0))
@@ -245,14 +298,13 @@ static void add_spacing(struct vf_text *to, const struct vf_info *result)
 static void add_description(struct vf_text *to, const char *description, const struct vf_info *result)
 {
     const struct vf_tags *tags = result->tags;
-    const bool spacing_kept = description != NULL && tags != NULL && vf_tags_spacing_kept(tags, result);
+    const bool spacing_kept = is_own(description) && tags != NULL && vf_tags_spacing_kept(tags, result);
     const bool values_kept = tags != NULL && vf_tags_values_kept(tags, result);
     const bool shape_kept = tags != NULL && vf_tags_shape_kept(tags, result);
     char key[32], value[64];
-    if (description == NULL || strncmp(description, "ImageJ=", 7) != 0)
-        description = "ImageJ=1.11a\n"; /* what ImageJ-style writers say that are not ImageJ */
-    const char *rest = next_line(description, key, value);
-    vf_text_add(to, "ImageJ=%s\n", value);
+    const char *rest = next_line(vf_imagej_is(description) ? description : "", key, value);
+    /* The version is what writers say that are not ImageJ. */
+    vf_text_add(to, "ImageJ=%s\n", is_own(description) ? value : "1.11a");
     add_counts(to, result);
     if (!shape_kept && result->shape.nc > result->page_channels)
         vf_text_add(to, "mode=grayscale\n");

@@ -1,5 +1,6 @@
 /* ImageJ's ImageDescription: lines of key=value that say what the pages of a TIFF are.
- * Source: ij/io/TiffDecoder.java, TiffEncoder.java and FileSaver.getDescriptionString of ImageJ 1.5x. */
+ * Source: ij/io/TiffDecoder.java, TiffEncoder.java and FileSaver.getDescriptionString of ImageJ 1.5x;
+ * SCIFIO's TIFFFormat.java, whose description adds axes, lengths, scales and units. */
 #ifndef VF_IMAGEJ_H
 #define VF_IMAGEJ_H
 
@@ -10,9 +11,14 @@ struct vf_imagej {
     double spacing;                          /* of planes, in the unit of z; 0 where not said */
     char unit[3][16];                        /* x, y, z as written, "" where not said */
     char order[4];                           /* of the pages, the fastest first: "czt" unless said */
+    char axes[8];                            /* of SCIFIO: their first letters, "" where not said */
+    double width[2];                         /* of SCIFIO: of pixels along x and y, in `unit`; else 0 */
 };
 
-/* False when the description (NULL is allowed) is not ImageJ's. */
+/* Whether the description (NULL is allowed) is ImageJ's, or that of SCIFIO, which ImageJ2 writes files by. */
+bool vf_imagej_is(const char *description);
+
+/* False when it is not. */
 bool vf_imagej_parse(const char *description, struct vf_imagej *imagej);
 
 /* Whether it says what the numbers stand for, such as those of 16-bit images with a sign, by 32768 too large.

@@ -6,6 +6,7 @@
 #include <tiff.h>
 
 #include "alloc.h"
+#include "imagej.h"
 #include "number.h"
 #include "ome.h"
 
@@ -137,7 +138,7 @@ bool vf_tags_has_geo(const struct vf_tags *tags)
 char *vf_tags_page_description(const struct vf_tags *tags)
 {
     char *description = tags->pages != NULL && tags->page_count > 0 ? tags->pages[0].description : NULL;
-    return description == NULL || strncmp(description, "ImageJ=", 7) == 0 ? NULL : description;
+    return vf_imagej_is(description) ? NULL : description;
 }
 
 bool vf_is_srgb_chromaticity(int index, double number)

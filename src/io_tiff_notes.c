@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "imagej.h"
 #include "io_tiff.h"
 
 enum { FIRST_PRIVATE = 32768, MOST_NAMED = 3 };
@@ -149,8 +150,8 @@ static void look_at_resolution(TIFF *tif, bool first, struct vf_tiff_unread *unr
 static bool has_description(TIFF *tif)
 {
     const char *text = NULL;
-    return TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &text) && text[0] != '\0' &&
-           strncmp(text, "ImageJ=", 7) != 0 && strstr(text, "<OME") == NULL;
+    return TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &text) && text[0] != '\0' && !vf_imagej_is(text) &&
+           strstr(text, "<OME") == NULL;
 }
 
 void vf_tiff_look(TIFF *tif, bool first, const struct vf_tags *tags, struct vf_tiff_unread *unread)

@@ -2,9 +2,9 @@
  * ahead of a kernel's text and compiles both; the fake driver (fake_cuda/) runs the result, block by block,
  * with a fiber for each thread. It includes no system header, since it is compiled again with each kernel.
  *
- * It has what kernels use: indices of threads and blocks, barriers, warp collectives, atomics, vector types,
- * arithmetic. All shared memory is dynamic; VF_SHARED_MEMORY gives it. A text has one kernel, vf_kernel, with
- * one parameter, passed by value, and at its end VF_ENTRY(type of the parameter). */
+ * It has what kernels use, and no more: indices of threads and blocks, barriers, warp collectives, atomics,
+ * vector types, arithmetic. All shared memory is dynamic; VF_SHARED_MEMORY gives it. A text has one kernel,
+ * vf_kernel, with one parameter, passed by value, and at its end VF_ENTRY(type of the parameter). */
 #ifndef VF_CUDA_ON_CPU_H
 #define VF_CUDA_ON_CPU_H
 
@@ -129,15 +129,6 @@ VF_CPU_INLINE T __shfl_xor_sync(unsigned mask, T value, int bits, int width = wa
     return vf_cpu_shuffle(mask, value, source > (lane | (width - 1)) ? lane : source, {file, line});
 }
 
-VF_CPU_INLINE void __threadfence()
-{
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
-VF_CPU_INLINE void __threadfence_block()
-{
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
-
 /* ---- memory ---- */
 
 template <class T> VF_CPU_INLINE T __ldg(const T *from)
@@ -145,22 +136,6 @@ template <class T> VF_CPU_INLINE T __ldg(const T *from)
     return *from;
 }
 template <class T> VF_CPU_INLINE void __stwb(T *to, T value)
-{
-    *to = value;
-}
-template <class T> VF_CPU_INLINE T __ldcs(const T *from)
-{
-    return *from;
-}
-template <class T> VF_CPU_INLINE T __ldcg(const T *from)
-{
-    return *from;
-}
-template <class T> VF_CPU_INLINE void __stcs(T *to, T value)
-{
-    *to = value;
-}
-template <class T> VF_CPU_INLINE void __stcg(T *to, T value)
 {
     *to = value;
 }
@@ -186,10 +161,6 @@ template <class T, class F> VF_CPU_INLINE T vf_cpu_atomic(T *at, F change)
 #define VF_CPU_ATOMIC_ORDER(T)                             \
     VF_CPU_ATOMIC(atomicMin, T, value < old ? value : old) \
     VF_CPU_ATOMIC(atomicMax, T, value > old ? value : old)
-#define VF_CPU_ATOMIC_BITS(T)               \
-    VF_CPU_ATOMIC(atomicAnd, T, old &value) \
-    VF_CPU_ATOMIC(atomicOr, T, old | value) \
-    VF_CPU_ATOMIC(atomicXor, T, old ^ value)
 
 VF_CPU_ATOMIC_SUM(int, (unsigned)old + (unsigned)value);
 VF_CPU_ATOMIC_SUM(unsigned int, old + value);
@@ -200,9 +171,9 @@ VF_CPU_ATOMIC_ORDER(int);
 VF_CPU_ATOMIC_ORDER(unsigned int);
 VF_CPU_ATOMIC_ORDER(long long);
 VF_CPU_ATOMIC_ORDER(unsigned long long);
-VF_CPU_ATOMIC_BITS(int);
-VF_CPU_ATOMIC_BITS(unsigned int);
-VF_CPU_ATOMIC_BITS(unsigned long long);
+VF_CPU_ATOMIC(atomicAnd, int, old &value);
+VF_CPU_ATOMIC(atomicAnd, unsigned int, old &value);
+VF_CPU_ATOMIC(atomicAnd, unsigned long long, old &value);
 
 template <class T> VF_CPU_INLINE T atomicCAS(T *at, T expected, T value)
 {
@@ -237,101 +208,54 @@ template <class T> VF_CPU_INLINE T atomicCAS(T *at, T expected, T value)
     {                                                                   \
         return {x, y, z, w};                                            \
     }
-#define VF_CPU_VECTOR3(T, vector)                           \
-    struct vector##3                                        \
-    {                                                       \
-        T x, y, z;                                          \
-    };                                                      \
-    VF_CPU_INLINE vector##3 make_##vector##3(T x, T y, T z) \
-    {                                                       \
-        return {x, y, z};                                   \
-    }
 
 VF_CPU_VECTORS(signed char, char);
-VF_CPU_VECTOR3(signed char, char);
 VF_CPU_VECTORS(unsigned char, uchar);
-VF_CPU_VECTOR3(unsigned char, uchar);
 VF_CPU_VECTORS(short, short);
-VF_CPU_VECTOR3(short, short);
 VF_CPU_VECTORS(unsigned short, ushort);
-VF_CPU_VECTOR3(unsigned short, ushort);
 VF_CPU_VECTORS(int, int);
-VF_CPU_VECTOR3(int, int);
 VF_CPU_VECTORS(unsigned int, uint);
 VF_CPU_VECTORS(long long, longlong);
-VF_CPU_VECTOR3(long long, longlong);
 VF_CPU_VECTORS(unsigned long long, ulonglong);
-VF_CPU_VECTOR3(unsigned long long, ulonglong);
 VF_CPU_VECTORS(float, float);
-VF_CPU_VECTOR3(float, float);
 VF_CPU_VECTORS(double, double);
-VF_CPU_VECTOR3(double, double);
-
-VF_CPU_INLINE uint3 make_uint3(unsigned x, unsigned y, unsigned z)
-{
-    return {x, y, z};
-}
 
 /* ---- arithmetic, each operation rounded once ---- */
 
-#define VF_CPU_REAL(T, f)                   \
-    VF_CPU_INLINE T fma(T a, T b, T c)      \
-    {                                       \
-        return __builtin_fma##f(a, b, c);   \
-    }                                       \
-    VF_CPU_INLINE T sqrt(T a)               \
-    {                                       \
-        return __builtin_sqrt##f(a);        \
-    }                                       \
-    VF_CPU_INLINE T fabs(T a)               \
-    {                                       \
-        return __builtin_fabs##f(a);        \
-    }                                       \
-    VF_CPU_INLINE T abs(T a)                \
-    {                                       \
-        return __builtin_fabs##f(a);        \
-    }                                       \
-    VF_CPU_INLINE T rint(T a)               \
-    {                                       \
-        return __builtin_rint##f(a);        \
-    }                                       \
-    VF_CPU_INLINE T floor(T a)              \
-    {                                       \
-        return __builtin_floor##f(a);       \
-    }                                       \
-    VF_CPU_INLINE T ceil(T a)               \
-    {                                       \
-        return __builtin_ceil##f(a);        \
-    }                                       \
-    VF_CPU_INLINE T trunc(T a)              \
-    {                                       \
-        return __builtin_trunc##f(a);       \
-    }                                       \
-    VF_CPU_INLINE T min(T a, T b)           \
-    {                                       \
-        return __builtin_fmin##f(a, b);     \
-    }                                       \
-    VF_CPU_INLINE T max(T a, T b)           \
-    {                                       \
-        return __builtin_fmax##f(a, b);     \
-    }                                       \
-    VF_CPU_INLINE T copysign(T a, T b)      \
-    {                                       \
-        return __builtin_copysign##f(a, b); \
-    }                                       \
-    VF_CPU_INLINE bool isnan(T a)           \
-    {                                       \
-        return a != a;                      \
-    }                                       \
-    VF_CPU_INLINE bool isinf(T a)           \
-    {                                       \
-        return __builtin_isinf(a);          \
-    }                                       \
-    VF_CPU_INLINE bool isfinite(T a)        \
-    {                                       \
-        return __builtin_isfinite(a);       \
-    }
-VF_CPU_REAL(float, f);
+#define VF_CPU_REAL(T, f)                 \
+    VF_CPU_INLINE T fma(T a, T b, T c)    \
+    {                                     \
+        return __builtin_fma##f(a, b, c); \
+    }                                     \
+    VF_CPU_INLINE T sqrt(T a)             \
+    {                                     \
+        return __builtin_sqrt##f(a);      \
+    }                                     \
+    VF_CPU_INLINE T fabs(T a)             \
+    {                                     \
+        return __builtin_fabs##f(a);      \
+    }                                     \
+    VF_CPU_INLINE T abs(T a)              \
+    {                                     \
+        return __builtin_fabs##f(a);      \
+    }                                     \
+    VF_CPU_INLINE T rint(T a)             \
+    {                                     \
+        return __builtin_rint##f(a);      \
+    }                                     \
+    VF_CPU_INLINE T min(T a, T b)         \
+    {                                     \
+        return __builtin_fmin##f(a, b);   \
+    }                                     \
+    VF_CPU_INLINE T max(T a, T b)         \
+    {                                     \
+        return __builtin_fmax##f(a, b);   \
+    }                                     \
+    VF_CPU_INLINE bool isnan(T a)         \
+    {                                     \
+        return a != a;                    \
+    }                                     \
+    VF_CPU_REAL(float, f);
 VF_CPU_REAL(double, );
 
 VF_CPU_INLINE float fmaf(float a, float b, float c)
@@ -350,18 +274,6 @@ VF_CPU_INLINE float rintf(float a)
 {
     return __builtin_rintf(a);
 }
-VF_CPU_INLINE float floorf(float a)
-{
-    return __builtin_floorf(a);
-}
-VF_CPU_INLINE float ceilf(float a)
-{
-    return __builtin_ceilf(a);
-}
-VF_CPU_INLINE float truncf(float a)
-{
-    return __builtin_truncf(a);
-}
 VF_CPU_INLINE float fminf(float a, float b)
 {
     return __builtin_fminf(a, b);
@@ -378,50 +290,10 @@ VF_CPU_INLINE double fmax(double a, double b)
 {
     return __builtin_fmax(a, b);
 }
-VF_CPU_INLINE float copysignf(float a, float b)
-{
-    return __builtin_copysignf(a, b);
-}
 
-VF_CPU_INLINE float __fadd_rn(float a, float b)
-{
-    return a + b;
-}
-VF_CPU_INLINE float __fmul_rn(float a, float b)
-{
-    return a * b;
-}
-VF_CPU_INLINE float __fdiv_rn(float a, float b)
-{
-    return a / b;
-}
-VF_CPU_INLINE float __fsqrt_rn(float a)
-{
-    return __builtin_sqrtf(a);
-}
 VF_CPU_INLINE float __fmaf_rn(float a, float b, float c)
 {
     return __builtin_fmaf(a, b, c);
-}
-VF_CPU_INLINE double __dadd_rn(double a, double b)
-{
-    return a + b;
-}
-VF_CPU_INLINE double __dmul_rn(double a, double b)
-{
-    return a * b;
-}
-VF_CPU_INLINE double __ddiv_rn(double a, double b)
-{
-    return a / b;
-}
-VF_CPU_INLINE double __dsqrt_rn(double a)
-{
-    return __builtin_sqrt(a);
-}
-VF_CPU_INLINE double __fma_rn(double a, double b, double c)
-{
-    return __builtin_fma(a, b, c);
 }
 
 #define VF_CPU_ORDER(T)           \
@@ -444,25 +316,9 @@ VF_CPU_INLINE int abs(int a)
     return a < 0 ? -a : a;
 }
 
-VF_CPU_INLINE int __clz(int a)
-{
-    return a == 0 ? 32 : __builtin_clz((unsigned)a);
-}
-VF_CPU_INLINE int __clzll(long long a)
-{
-    return a == 0 ? 64 : __builtin_clzll((unsigned long long)a);
-}
 VF_CPU_INLINE int __ffs(int a)
 {
     return __builtin_ffs(a);
-}
-VF_CPU_INLINE int __popc(unsigned a)
-{
-    return __builtin_popcount(a);
-}
-VF_CPU_INLINE int __popcll(unsigned long long a)
-{
-    return __builtin_popcountll(a);
 }
 
 /* ---- bits and conversions ---- */
@@ -491,10 +347,6 @@ VF_CPU_INLINE float __int_as_float(int a)
 {
     return vf_cpu_bits<float>(a);
 }
-VF_CPU_INLINE long long __double_as_longlong(double a)
-{
-    return vf_cpu_bits<long long>(a);
-}
 VF_CPU_INLINE double __longlong_as_double(long long a)
 {
     return vf_cpu_bits<double>(a);
@@ -507,35 +359,14 @@ template <class To, class From> VF_CPU_INLINE To vf_cpu_whole(From a, double low
     return a != a ? nan : (double)a <= low ? (To)low : (double)a >= high ? (To)high : (To)a;
 }
 
-#define VF_CPU_WHOLE(from, From, to, To, low, high, nan)         \
-    VF_CPU_INLINE To __##from##2##to##_rn(From a)                \
-    {                                                            \
-        return vf_cpu_whole<To>(rint(a), low, high, (To)(nan));  \
-    }                                                            \
-    VF_CPU_INLINE To __##from##2##to##_rz(From a)                \
-    {                                                            \
-        return vf_cpu_whole<To>(trunc(a), low, high, (To)(nan)); \
+#define VF_CPU_WHOLE(from, From, to, To, low, high, nan)        \
+    VF_CPU_INLINE To __##from##2##to##_rn(From a)               \
+    {                                                           \
+        return vf_cpu_whole<To>(rint(a), low, high, (To)(nan)); \
     }
 VF_CPU_WHOLE(float, float, int, int, -2147483648.0, 2147483647.0, 0);
 VF_CPU_WHOLE(float, float, uint, unsigned, 0.0, 4294967295.0, 0);
 VF_CPU_WHOLE(double, double, int, int, -2147483648.0, 2147483647.0, 0x80000000u);
 VF_CPU_WHOLE(double, double, uint, unsigned, 0.0, 4294967295.0, 0x80000000u);
-
-VF_CPU_INLINE float __int2float_rn(int a)
-{
-    return (float)a;
-}
-VF_CPU_INLINE float __uint2float_rn(unsigned a)
-{
-    return (float)a;
-}
-VF_CPU_INLINE double __int2double_rn(int a)
-{
-    return a;
-}
-VF_CPU_INLINE float __double2float_rn(double a)
-{
-    return (float)a;
-}
 
 #endif
