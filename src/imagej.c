@@ -232,10 +232,6 @@ void vf_imagej_set_spacing(const struct vf_imagej *imagej, const double resoluti
         for (int axis = 0; known && axis < 3; axis++)
             unit[axis] = resolution_unit == RESUNIT_INCH ? "inch" : "cm";
     }
-    if (imagej->width[0] > 0 && imagej->width[1] > 0 && isfinite(imagej->width[0] + imagej->width[1])) {
-        memcpy(width, imagej->width, sizeof width);
-        known = true;
-    }
     const char *name;
     double scale;
     if (!known && imagej->spacing == 0)

@@ -1,6 +1,7 @@
 /* Reading TIFF: the directories are walked once when the file is opened, and every claim checked; then any
  * page can be decoded. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -349,10 +350,21 @@ static void set_array_shape(struct vf_info *info, const char *description)
             (int)(at - numbers), numbers);
 }
 
+/* What a description says of x and y stands for the tags, which SCIFIO writes in another unit. */
+static void take_widths(struct vf_tags *tags, const double width[2])
+{
+    if (!(width[0] > 0 && width[1] > 0 && isfinite(width[0]) && isfinite(width[1])))
+        return;
+    for (int axis = 0; axis < 2; axis++)
+        tags->resolution[axis] = 1 / width[axis];
+    tags->resolution_unit = RESUNIT_NONE;
+    tags->has_resolution = true;
+}
+
 static enum vf_status set_shape(struct vf_reader *reader, struct vf_error *error)
 {
     struct vf_info *info = &reader->info;
-    const struct vf_tags *tags = info->tags;
+    struct vf_tags *const tags = info->tags;
     struct vf_imagej imagej;
     if (info->metadata == VF_META_OME)
         return set_ome_shape(reader, error);
@@ -360,6 +372,7 @@ static enum vf_status set_shape(struct vf_reader *reader, struct vf_error *error
         if (find_raw_planes(reader, imagej.images, error) != VF_OK)
             return VF_FAILED;
         vf_imagej_set_shape(&imagej, info->page_count, info);
+        take_widths(tags, imagej.width);
         vf_imagej_set_spacing(&imagej, tags->has_resolution ? tags->resolution : NULL, tags->resolution_unit,
                               info);
         if (strcmp(imagej.order, "czt") != 0 && info->page_count > 1)

@@ -82,6 +82,7 @@ Test(io_imagej, shapes)
         {"ImageJ=1.53t\nchannels=-4\nslices=1e99\nframes=nan\n", 12, 1, 12, 1},
         {"ImageJ=1.53t\nchannels=2000000000\nslices=2000000000\nframes=2000000000\n", 12, 1, 12, 1},
         {"ImageJ=1.53t\nimages=62\nslices=62\n", 1, 1, 1, 1},
+        {"SCIFIO=0.42\naxes=X,Y,Channel,Z,Time\nimages=12\nchannels=2\nslices=3\nframes=2\n", 12, 2, 3, 2},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_stack(cases[i].description, (uint32_t)cases[i].pages);
@@ -175,6 +176,14 @@ Test(io_imagej, spacing)
         {"ImageJ=1.5\nunit=angstroms\n", 0.5, 0.5, 1, {1, 1, 0}, {0.2, 0.2, 0}, "nm"},
         {"ImageJ=1.5\nunit=Mm\n", 0.5, 0.5, 1, {1, 1, 0}, {2, 2, 0}, ""},
         {"ImageJ=1.5\nunit=um\nspacing=inf\n", 2, 2, 1, {1, 1, 0}, {0.5, 0.5, 0}, "um"},
+        {"SCIFIO=0.42\naxes=X,Y,Z\nscales=0.5,0.25,3.0\nunit=um\n",
+         20000,
+         40000,
+         3,
+         {1, 1, 1},
+         {0.5, 0.25, 3},
+         "um"},
+        {"SCIFIO=0.42\naxes=X,Y,Channel\nscales=0,nan\nunit=um\n", 2, 2, 1, {1, 1, 0}, {0.5, 0.5, 0}, "um"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         resolution[0] = cases[i].x;
@@ -253,6 +262,24 @@ Test(io_imagej, description_of_a_result)
         "my=own\n",
         "%s", text);
     cr_assert_eq(sample_info(sample_path("out.tif")).spacing[2], 7.5);
+}
+
+/* SCIFIO's becomes ImageJ's own: what it says of axes is in other lines and in the resolution. */
+Test(io_imagej, description_of_scifio)
+{
+    resolution[0] = resolution[1] = 20000;
+    resolution_unit = 3;
+    write_stack(
+        "SCIFIO=0.42\naxes=X,Y,Z,Channel\nlengths=6,5,3,2\nscales=0.5,0.25,3.0,1.0\nunits=um,um,um,null\n"
+        "images=6\nchannels=2\nslices=3\nhyperstack=true\nunit=um\nmy=own\n",
+        6);
+    const char *text = describe_result(VF_U16, 1, 0);
+    cr_assert_str_eq(
+        text,
+        "ImageJ=1.11a\nimages=6\nchannels=2\nslices=3\nhyperstack=true\nunit=micron\nspacing=3\nmy=own\n",
+        "%s", text);
+    const struct vf_info info = sample_info(sample_path("out.tif"));
+    cr_assert(info.spacing[0] == 0.5 && info.spacing[1] == 0.25 && info.spacing[2] == 3);
 }
 
 Test(io_imagej, hyperstack_keeps_its_shape)
