@@ -44,6 +44,16 @@ void volume_set(const struct vf_volume *volume, size_t i, double value)
         ((float *)volume->data)[i] = (float)value;
 }
 
+void expect_all_filters(const char *const *chains, size_t count)
+{
+    for (size_t f = 0; vf_filters[f] != NULL; f++) {
+        bool covered = false;
+        for (size_t c = 0; c < count; c++)
+            covered = covered || vf_filter_by_name(chains[c], strcspn(chains[c], ":,")) == vf_filters[f];
+        cr_assert(covered, "no chain tests %s: add one to `chains`", vf_filters[f]->name);
+    }
+}
+
 enum vf_boundary boundary_named(const char *name)
 {
     for (int b = 0; b < VF_BOUNDARY_COUNT; b++)

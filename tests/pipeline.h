@@ -48,6 +48,9 @@ struct pipeline pipeline_reference(const char *chain, ptrdiff_t nx, ptrdiff_t ny
 /* A chain of the filter alone, with what it needs. Returns `text`. */
 const char *filter_alone(const struct vf_filter *filter, char text[64]);
 
+/* Aborts the test unless every filter begins one of the chains. */
+void expect_all_filters(const char *const *chains, size_t count);
+
 /* Aborts the test if there is no such boundary. */
 enum vf_boundary boundary_named(const char *name);
 
