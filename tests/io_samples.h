@@ -27,7 +27,7 @@ struct tiff_sample {
     enum vf_type type;
     uint32_t nx, ny, pages;
     uint16_t samples, scheme, predictor, photometric, fill_order;
-    bool separate, tiled, big_endian, big_tiff, no_compression_tag;
+    bool separate, tiled, big_endian, big_tiff;
     uint32_t tile_nx, rows; /* of a tile or strip */
     uint16_t extra_count, extra[4];
     const char *description;                /* of the first page */

@@ -160,8 +160,8 @@ static double between(const double *a, const double *b, int dim)
     return sqrt(x * x + y * y + z * z);
 }
 
-static void compare_with_table(const struct stencil_variant *v, const float *m, const double *mu,
-                               const double *last, double gap, struct worst *w)
+static void compare_with_table(const struct stencil_variant *v, const char *family, const float *m,
+                               const double *mu, const double *last, double gap, struct worst *w)
 {
     const int dim = v->dim;
     double tensor[6], value[3], vector[6], spread;
@@ -174,8 +174,8 @@ static void compare_with_table(const struct stencil_variant *v, const float *m, 
     if (gap > 1e-4) {
         const double error = between(vector + dim, last, dim);
         w->residual = fmax(w->residual, error * gap);
-        cr_expect(error * gap <= vector_tolerance(v), "%s: the last vector errs by %g, gap %g", v->name,
-                  error, gap);
+        cr_expect(error * gap <= vector_tolerance(v), "%s %s: the last vector errs by %g, gap %g", v->name,
+                  family, error, gap);
     }
 }
 
@@ -186,11 +186,11 @@ Test(stencil_eigen, as_in_the_tables)
         struct worst w = {0};
         for (size_t i = 0; i < COUNT(REF_EIGEN2) && v->dim == 2; i++) {
             const struct ref_eigen2_case *c = &REF_EIGEN2[i];
-            compare_with_table(v, c->m, c->mu, c->v, c->gap, &w);
+            compare_with_table(v, c->family, c->m, c->mu, c->v, c->gap, &w);
         }
         for (size_t i = 0; i < COUNT(REF_EIGEN3) && v->dim == 3; i++) {
             const struct ref_eigen3_case *c = &REF_EIGEN3[i];
-            compare_with_table(v, c->m, c->mu, c->v, c->gap, &w);
+            compare_with_table(v, c->family, c->m, c->mu, c->v, c->gap, &w);
         }
         expect_within(v, "tables", &w);
     }
