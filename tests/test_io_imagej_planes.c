@@ -16,8 +16,7 @@ static const char ome_of_4[] =
 static const char imagej_of_4[] = "ImageJ=1.53t\nimages=4\nslices=4\n";
 
 /* As ImageJ writes stacks over 4 GiB: one directory, and all planes one after the other. */
-static void put_single_directory(const char *description, size_t planes_there, uint32_t samples,
-                                 uint32_t scheme)
+static void put_single_directory(const char *description, size_t planes_there, uint32_t samples)
 {
     enum { ENTRIES = 10, WORDS = 60 };
     const size_t plane = 6 * 5 * samples, at = TIFF_RAW_DATA(ENTRIES);
@@ -25,7 +24,7 @@ static void put_single_directory(const char *description, size_t planes_there, u
         {TIFFTAG_IMAGEWIDTH, TIFF_SHORT, 1, 6},
         {TIFFTAG_IMAGELENGTH, TIFF_SHORT, 1, 5},
         {TIFFTAG_BITSPERSAMPLE, TIFF_SHORT, 3, (uint32_t)at},
-        {TIFFTAG_COMPRESSION, TIFF_SHORT, 1, scheme},
+        {TIFFTAG_COMPRESSION, TIFF_SHORT, 1, COMPRESSION_NONE},
         {TIFFTAG_PHOTOMETRIC, TIFF_SHORT, 1, samples == 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK},
         {TIFFTAG_IMAGEDESCRIPTION, TIFF_ASCII, (uint32_t)strlen(description) + 1, (uint32_t)at + 6},
         {TIFFTAG_STRIPOFFSETS, TIFF_LONG, 1, (uint32_t)at + WORDS},
@@ -50,7 +49,7 @@ Test(io_imagej_planes, single_directory)
     for (uint32_t samples = 1; samples <= 3; samples += 2) {
         struct vf_reader *reader;
         struct vf_volume volume;
-        put_single_directory(imagej_of_4, 4, samples, COMPRESSION_NONE);
+        put_single_directory(imagej_of_4, 4, samples);
         sample_read(sample_path("in.tif"), &reader, &volume);
         sample_check_pages(&volume, 4, samples);
         vf_volume_free(&volume);
@@ -62,7 +61,7 @@ Test(io_imagej_planes, single_directory_of_tifffile)
 {
     struct vf_reader *reader;
     struct vf_volume volume;
-    put_single_directory("{\"shape\": [4, 5, 6], \"truncated\": true}", 4, 1, COMPRESSION_NONE);
+    put_single_directory("{\"shape\": [4, 5, 6], \"truncated\": true}", 4, 1);
     sample_read(sample_path("in.tif"), &reader, &volume);
     sample_check_pages(&volume, 4, 1);
     vf_volume_free(&volume);
@@ -81,8 +80,7 @@ Test(io_imagej_planes, single_directory_of_tifffile_along_time)
 {
     struct vf_reader *reader;
     struct vf_error error;
-    put_single_directory("{\"shape\": [4, 5, 6], \"axes\": \"TYX\", \"truncated\": true}", 4, 1,
-                         COMPRESSION_NONE);
+    put_single_directory("{\"shape\": [4, 5, 6], \"axes\": \"TYX\", \"truncated\": true}", 4, 1);
     sample_copy(sample_path("in.tif"), sample_path("out.tif"), VF_COMPRESS_AS_INPUT);
     cr_assert_eq(vf_reader_open(&reader, sample_path("out.tif"), &error), VF_OK, "%s", error.text);
     const struct vf_info *info = vf_reader_info(reader);
@@ -173,11 +171,10 @@ Test(io_imagej_planes, differences_that_others_undo)
 
 Test(io_imagej_planes, single_directory_cut_short)
 {
-    put_single_directory(imagej_of_4, 3, 1, COMPRESSION_NONE);
+    put_single_directory(imagej_of_4, 3, 1);
     cr_assert(strstr(sample_refusal(sample_path("in.tif")), "4 images"), "%s",
               sample_refusal(sample_path("in.tif")));
-    put_single_directory(imagej_of_4, 1, 1,
-                         COMPRESSION_NONE); /* one page that another program took out of a stack */
+    put_single_directory(imagej_of_4, 1, 1); /* one page that another program took out of a stack */
     struct vf_reader *reader;
     struct vf_volume volume;
     sample_read(sample_path("in.tif"), &reader, &volume);

@@ -279,8 +279,8 @@ static void write_overfull(uint16_t samples, uint32_t full)
     TIFFClose(tif);
 }
 
-/* How many elements of the file's only page are `value`, after it was read to where only 99s were. */
-static size_t count_of(unsigned char value)
+/* How many elements of the file's only page are 7, after it was read to where only 99s were. */
+static size_t count_sevens(void)
 {
     static unsigned char plane[3][WIDE * HIGH];
     void *const planes[] = {plane[0], plane[1], plane[2]};
@@ -292,7 +292,7 @@ static size_t count_of(unsigned char value)
     cr_assert_eq(vf_reader_read(reader, 0, planes, &error), VF_OK, "%s", error.text);
     vf_reader_close(reader);
     for (size_t i = 0; i < sizeof plane; i++)
-        count += plane[i / (WIDE * HIGH)][i % (WIDE * HIGH)] == value;
+        count += plane[i / (WIDE * HIGH)][i % (WIDE * HIGH)] == 7;
     return count;
 }
 
@@ -300,16 +300,16 @@ static size_t count_of(unsigned char value)
 Test(io_layouts, last_strip_filled_up)
 {
     write_overfull(1, 1);
-    cr_assert_eq(count_of(7), WIDE * HIGH);
+    cr_assert_eq(count_sevens(), WIDE * HIGH);
     write_overfull(3, 1);
-    cr_assert_eq(count_of(7), 3 * WIDE * HIGH);
+    cr_assert_eq(count_sevens(), 3 * WIDE * HIGH);
 }
 
 /* Another that holds more than it should is read as well, if its checksum is right. */
 Test(io_layouts, strip_that_holds_too_much)
 {
     write_overfull(1, 0);
-    cr_assert_eq(count_of(7), WIDE * HIGH);
+    cr_assert_eq(count_sevens(), WIDE * HIGH);
 }
 
 /* So is an only strip of which the image has the first rows. */

@@ -109,7 +109,7 @@ static double percentile(bool is_double, double which, const double *value, ptrd
 }
 
 /* Values of all signs and magnitudes of the type, with zeros, subnormals and values that are not finite. */
-static void fill_wildly(double *value, ptrdiff_t n, bool is_double)
+static void fill_wildly(double value[MOST], bool is_double)
 {
     const double special[] = {0.0,
                               -0.0,
@@ -118,7 +118,7 @@ static void fill_wildly(double *value, ptrdiff_t n, bool is_double)
                               -INFINITY,
                               is_double ? 0x1p-1074 : 0x1p-149,
                               is_double ? -0x1.fffffffffffffp1023 : -0x1.fffffep127};
-    for (ptrdiff_t i = 0; i < n; i++) {
+    for (ptrdiff_t i = 0; i < MOST; i++) {
         const uint64_t bits = random_bits();
         const uint32_t half = (uint32_t)bits;
         float narrow;
@@ -158,7 +158,7 @@ Test(reduce, value_does_not_depend_on_order_or_threads)
     static double value[MOST];
     random_state = 1;
     for (int is_double = 0; is_double < 2; is_double++) {
-        fill_wildly(value, MOST, is_double);
+        fill_wildly(value, is_double);
         for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
             const uint64_t one =
                 bits_of(reduced(cases[c].reduction, cases[c].argument, is_double, value, MOST));
@@ -473,7 +473,7 @@ Test(reduce, merging_is_adding)
     static double value[MOST];
     random_state = 6;
     for (int is_double = 0; is_double < 2; is_double++) {
-        fill_wildly(value, MOST, is_double);
+        fill_wildly(value, is_double);
         for (size_t c = 0; c < sizeof reductions / sizeof *reductions; c++) {
             struct vf_reducer all, own[3];
             struct vf_error error;
@@ -523,7 +523,7 @@ Test(reduce, sums_from_elsewhere)
     random_state = 7;
     for (int is_double = 0; is_double < 2; is_double++) {
         uint64_t count = 0;
-        fill_wildly(value, MOST, is_double);
+        fill_wildly(value, is_double);
         memset(sums, 0, sizeof sums);
         for (int i = 0; i < MOST; i++) {
             if (i % 2 == 0)

@@ -133,12 +133,18 @@ static void add_on_cpu(const struct field *f, struct vf_reducer *reducer, struct
     free(narrow);
 }
 
+static const struct vf_global all_globals[] = {{.reduction = VF_REDUCE_PERCENTILE, .argument = 90},
+                                               {.reduction = VF_REDUCE_DEVIATION, .argument = 2},
+                                               {.reduction = VF_REDUCE_RANGE},
+                                               {.reduction = VF_REDUCE_MEAN}};
+enum { ALL = sizeof all_globals / sizeof *all_globals };
+
 /* The planes in slabs of `height`, as cuda_run has them: buffers begin a plane before what is wanted. */
-static enum vf_status add_on_device(const struct field *f, struct vf_reducer *reducer, int count,
-                                    ptrdiff_t height, struct vf_error *error)
+static enum vf_status add_on_device(const struct field *f, struct vf_reducer reducer[ALL], ptrdiff_t height,
+                                    struct vf_error *error)
 {
     struct vf_flow flow = {.dim = f->nz == 1 ? 2 : 3, .is_double = f->is_double, .sink_count = 1};
-    const struct vf_sink sink = {.reducer = reducer, .reducer_count = count};
+    const struct vf_sink sink = {.reducer = reducer, .reducer_count = ALL};
     const struct vf_job job = {
         .flow = &flow, .nx = f->nx, .ny = f->ny, .nz = f->nz, .batch = f->batch, .sink = &sink, .threads = 1};
     CUdeviceptr data;
@@ -176,12 +182,6 @@ static uint64_t bits_of(const struct vf_reducer *reducer)
     return bits;
 }
 
-static const struct vf_global all_globals[] = {{.reduction = VF_REDUCE_PERCENTILE, .argument = 90},
-                                               {.reduction = VF_REDUCE_DEVIATION, .argument = 2},
-                                               {.reduction = VF_REDUCE_RANGE},
-                                               {.reduction = VF_REDUCE_MEAN}};
-enum { ALL = sizeof all_globals / sizeof *all_globals };
-
 /* All reductions, together, in the box. */
 static void expect_same(const struct field *f, ptrdiff_t height, const long size[3], const long at[3])
 {
@@ -197,7 +197,7 @@ static void expect_same(const struct field *f, ptrdiff_t height, const long size
         got[i] = open_reducer(f, &global);
         add_on_cpu(f, &right[i], (struct vf_plane_range){0, planes_of(f)});
     }
-    cr_assert_eq(add_on_device(f, got, ALL, height, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(add_on_device(f, got, height, &error), VF_OK, "%s", error.text);
     for (int i = 0; i < ALL; i++) {
         cr_assert_eq(bits_of(&got[i]), bits_of(&right[i]), "reduction %d, double %d, height %td: %a, not %a",
                      i, f->is_double, height, vf_reducer_value(&got[i]), vf_reducer_value(&right[i]));
@@ -326,7 +326,7 @@ static void reduce_with_failure(void)
     char number[16];
     snprintf(number, sizeof number, "%d", calls_so_far() + failing);
     setenv("FAKE_CUDA_FAIL", number, 1);
-    const enum vf_status status = add_on_device(&rest, got, ALL, 4, &error);
+    const enum vf_status status = add_on_device(&rest, got, 4, &error);
     for (int i = 0; i < ALL; i++) {
         as_before += bits_of(&got[i]) == bits_of(&before[i]);
         as_right += bits_of(&got[i]) == bits_of(&right[i]);
@@ -341,11 +341,12 @@ static void reduce_with_failure(void)
                                                                          : WRONG);
 }
 
-/* Fails each of the first calls, from `first` on every `step`th; how often nothing was added. */
-static int fail_each(int first, int step, int count)
+/* Fails every `step`th of the first calls; how often nothing was added. */
+static int fail_every(int step)
 {
+    enum { MOST = 4 * 12 + 4 };
     int failures = 0;
-    for (failing = first; failing <= count; failing += step) {
+    for (failing = 1; failing <= MOST; failing += step) {
         char said[4096];
         cr_assert_eq(truncate(log_path, 0), 0);
         const int status = status_of(reduce_with_failure, said);
@@ -361,15 +362,15 @@ static int fail_each(int first, int step, int count)
  * every second call; of the lost ones every fifth, which meets each of a reduction's 12. */
 Test(cuda_reduce, failures)
 {
-    enum { MOST = 4 * 12 + 4, STEP = 1 + UNDER_SANITIZERS, LOST_STEP = 5 };
+    enum { STEP = 1 + UNDER_SANITIZERS, LOST_STEP = 5 };
     const int log = mkstemp(log_path);
     cr_assert(log >= 0);
     close(log);
     setenv("FAKE_CUDA_STRICT", "1", 1);
     setenv("FAKE_CUDA_LOG", log_path, 1);
-    cr_expect_lt(fail_each(1, STEP, MOST), 22 / STEP,
+    cr_expect_lt(fail_every(STEP), 22 / STEP,
                  "those of the transfers, and those that a device does not survive");
     setenv("FAKE_CUDA_FAIL_WITH", "700", 1);
-    cr_expect_geq(fail_each(1, LOST_STEP, MOST), 40 / LOST_STEP);
+    cr_expect_geq(fail_every(LOST_STEP), 40 / LOST_STEP);
     unlink(log_path);
 }

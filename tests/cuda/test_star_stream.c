@@ -52,8 +52,9 @@ Test(star_stream, uneven_stars)
 
 /* Lines along each axis and a star, of the same array, and the length of three of them; what is stored. */
 static void check_length(const char *const *scheme, const int radius[3], int first, int sinks, bool any_bits,
-                         enum vf_boundary boundary, const int volume[][3], size_t volumes)
+                         enum vf_boundary boundary)
 {
+    static const int volumes[][3] = {{1, 1, 1}, {5, 9, 4}, {16, 8, 6}, {17, 9, 11}, {34, 15, 9}};
     struct flow_case c;
     flow_case_open(&c, 3, scheme == double_tiles, boundary);
     c.has_any_bits = any_bits;
@@ -64,18 +65,16 @@ static void check_length(const char *const *scheme, const int radius[3], int fir
     flow_case_linear(&c, TAPS_STAR, (const int[]){1, 2, 1}, input, 1);
     flow_case_body(&c, VF_STENCIL_magnitude, x);
     flow_case_sinks(&c, x + first, sinks);
-    flow_case_check_sizes(&c, scheme, volume, volumes);
+    flow_case_check_sizes(&c, scheme, volumes, sizeof volumes / sizeof *volumes);
 }
 
 Test(star_stream, several_stars_and_their_length)
 {
-    static const int volume[][3] = {{1, 1, 1}, {5, 9, 4}, {16, 8, 6}, {17, 9, 11}, {34, 15, 9}};
-    enum { VOLUMES = sizeof volume / sizeof *volume };
-    check_length(small_tiles, (const int[]){1, 3, 2}, 4, 1, true, VF_NEAREST, volume, VOLUMES);
-    check_length(small_tiles, (const int[]){3, 1, 2}, 0, 3, false, VF_CONSTANT, volume, VOLUMES);
-    check_length(large_tiles, (const int[]){4, 4, 4}, 4, 1, true, VF_REFLECT, volume, VOLUMES);
-    check_length(large_tiles, (const int[]){7, 4, 5}, 1, 4, false, VF_WRAP, volume, VOLUMES);
-    check_length(double_tiles, (const int[]){2, 2, 3}, 3, 2, false, VF_MIRROR, volume, VOLUMES);
+    check_length(small_tiles, (const int[]){1, 3, 2}, 4, 1, true, VF_NEAREST);
+    check_length(small_tiles, (const int[]){3, 1, 2}, 0, 3, false, VF_CONSTANT);
+    check_length(large_tiles, (const int[]){4, 4, 4}, 4, 1, true, VF_REFLECT);
+    check_length(large_tiles, (const int[]){7, 4, 5}, 1, 4, false, VF_WRAP);
+    check_length(double_tiles, (const int[]){2, 2, 3}, 3, 2, false, VF_MIRROR);
 }
 
 Test(star_stream, doubles)
