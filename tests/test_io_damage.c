@@ -53,13 +53,21 @@ static void put_sample(int layout)
     sample_copy(sample_path("source.tif"), path, VF_COMPRESS_AS_INPUT);
 }
 
+/* A file of this name with the layout's ending. */
+static const char *path_of(const char *name, int layout)
+{
+    char file[32];
+    snprintf(file, sizeof file, "%s%s", name, strrchr(layouts[layout], '.'));
+    return sample_path(file);
+}
+
 /* Uncompressed samples have no check: cut where it only loses what follows the image, they still read. */
 static void cut_everywhere(int layout)
 {
     size_t size;
     put_sample(layout);
     char *bytes = sample_get(sample_path(layouts[layout]), &size);
-    const char *path = sample_path(layout < 4 ? "cut.tif" : "cut.png");
+    const char *path = path_of("cut", layout);
     cr_assert_str_eq(sample_refusal(sample_path(layouts[layout])), "");
     for (size_t length = 0; length < size; length++) {
         sample_put(path, bytes, length);
@@ -83,7 +91,7 @@ static void flip_everywhere(int layout)
     size_t size;
     put_sample(layout);
     unsigned char *bytes = sample_get(sample_path(layouts[layout]), &size);
-    const char *path = sample_path(layout < 4 ? "flipped.tif" : "flipped.png");
+    const char *path = path_of("flipped", layout);
     for (size_t at = 0; at < size; at++)
         for (size_t i = 0; i < sizeof flips; i++) {
             if (left_out())
@@ -136,7 +144,7 @@ Test(io_damage, scattered)
         put_sample(layout);
         unsigned char *bytes = sample_get(sample_path(layouts[layout]), &size);
         unsigned char *copy = malloc(size);
-        const char *path = sample_path(layout < 4 ? "scattered.tif" : "scattered.png");
+        const char *path = path_of("scattered", layout);
         for (int round = 0; round < 300; round++) {
             memcpy(copy, bytes, size);
             for (int i = 0; i < 1 + round % 8; i++) {
