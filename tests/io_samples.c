@@ -297,6 +297,18 @@ void sample_write_volume(const char *path, const struct vf_info *result, const s
     vf_writer_close(writer);
 }
 
+void sample_write_zeros(const char *path, const struct vf_info *result)
+{
+    struct vf_volume volume;
+    struct vf_error error;
+    size_t bytes;
+    cr_assert_eq(vf_volume_alloc(&volume, result->type, &result->shape, "result", &error), VF_OK);
+    cr_assert(vf_volume_bytes(result->type, &result->shape, &bytes));
+    memset(volume.data, 0, bytes);
+    sample_write_volume(path, result, &volume, &(struct vf_output_options){0});
+    vf_volume_free(&volume);
+}
+
 const char *sample_lost(const char *path, enum vf_format format, enum vf_type type, size_t outputs)
 {
     static char text[VF_NOTE_TEXT];

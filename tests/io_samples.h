@@ -62,6 +62,9 @@ void sample_check_pages(const struct vf_volume *volume, size_t pages, size_t sam
 void sample_write_volume(const char *path, const struct vf_info *result, const struct vf_volume *volume,
                          const struct vf_output_options *options);
 
+/* Writes zeros as `result` says. */
+void sample_write_zeros(const char *path, const struct vf_info *result);
+
 /* What vf_info_lost says of a file's result; valid until the next call. */
 const char *sample_lost(const char *path, enum vf_format format, enum vf_type type, size_t outputs);
 

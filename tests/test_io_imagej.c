@@ -206,22 +206,16 @@ static const char *describe_result(enum vf_type type, size_t outputs, double z_s
 {
     static char text[1024];
     struct vf_reader *reader;
-    struct vf_volume volume;
     struct vf_info result;
     struct vf_error error;
     const char *description;
-    size_t bytes;
     cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
     vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, type, outputs, &result);
     if (z_spacing > 0) {
         result.spacing_known[2] = true;
         result.spacing[2] = z_spacing;
     }
-    cr_assert_eq(vf_volume_alloc(&volume, type, &result.shape, "result", &error), VF_OK);
-    vf_volume_bytes(type, &result.shape, &bytes);
-    memset(volume.data, 0, bytes);
-    sample_write_volume(sample_path("out.tif"), &result, &volume, &(struct vf_output_options){0});
-    vf_volume_free(&volume);
+    sample_write_zeros(sample_path("out.tif"), &result);
     vf_reader_close(reader);
     TIFF *tif = TIFFOpen(sample_path("out.tif"), "r");
     cr_assert(TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &description));
@@ -555,10 +549,8 @@ Test(io_imagej, own_tags_damaged)
 static void write_labelled(const char *description, bool big_endian, const char *const *names, size_t outputs)
 {
     struct vf_reader *reader;
-    struct vf_volume volume;
     struct vf_info result;
     struct vf_error error;
-    size_t bytes;
     tiff_sample_write(sample_path("in.tif"), &(struct tiff_sample){.type = VF_U8,
                                                                    .nx = 6,
                                                                    .ny = 5,
@@ -568,11 +560,7 @@ static void write_labelled(const char *description, bool big_endian, const char 
     cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
     vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, VF_F32, outputs, &result);
     result.output_label = names;
-    cr_assert_eq(vf_volume_alloc(&volume, VF_F32, &result.shape, "result", &error), VF_OK);
-    vf_volume_bytes(VF_F32, &result.shape, &bytes);
-    memset(volume.data, 0, bytes);
-    sample_write_volume(sample_path("out.tif"), &result, &volume, &(struct vf_output_options){0});
-    vf_volume_free(&volume);
+    sample_write_zeros(sample_path("out.tif"), &result);
     vf_reader_close(reader);
 }
 
