@@ -109,6 +109,14 @@ void flow_case_sinks(struct flow_case *c, int first, int count)
         c->sink[c->flow.sink_count++] = first + k;
 }
 
+void flow_case_steps(struct flow_case *c, enum flow_taps shape, int radius, int steps)
+{
+    int field = flow_case_sources(c, 1);
+    for (int i = 0; i < steps; i++)
+        field = flow_case_linear(c, shape, (int[]){radius, radius, radius}, field, 1);
+    flow_case_sinks(c, field, 1);
+}
+
 /* ---- memory ---- */
 
 enum { MOST_PLANES = 448 };

@@ -33,6 +33,9 @@ int flow_case_linear(struct flow_case *c, enum flow_taps shape, const int radius
 int flow_case_body(struct flow_case *c, enum vf_stencil_id stencil, int input);
 void flow_case_sinks(struct flow_case *c, int first, int count);
 
+/* `steps` of one table of an empty flow, each result an input of the next; the last one's is stored. */
+void flow_case_steps(struct flow_case *c, enum flow_taps shape, int radius, int steps);
+
 /* Computes planes z_begin to z_end - 1 (2D: images) of a grid with each of `scheme`, NULL-terminated, all
  * stages in one kernel, and compares every bit with the reference's. Sources hold the planes that are reached
  * and no others. */

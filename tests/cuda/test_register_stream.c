@@ -34,8 +34,7 @@ static void check_taps(enum flow_taps shape, int radius, int dim, enum vf_bounda
     struct flow_case c;
     struct vf_cuda *cuda = device_open();
     flow_case_open(&c, dim, false, boundary);
-    const int input = flow_case_sources(&c, 1);
-    flow_case_sinks(&c, flow_case_linear(&c, shape, (int[]){radius, radius, radius}, input, 1), 1);
+    flow_case_steps(&c, shape, radius, 1);
     if (dim == 3)
         check_volumes(&c, cuda, scheme, few);
     else

@@ -28,15 +28,11 @@ static void check(struct flow_case *c, int scheme)
     vf_cuda_close(cuda);
 }
 
-/* `steps` of one table, each result an input of the next. */
 static void check_steps(enum flow_taps shape, int radius, int steps, bool precise, int boundary, int scheme)
 {
     struct flow_case c;
     flow_case_open(&c, 2, precise, (enum vf_boundary)boundary);
-    int field = flow_case_sources(&c, 1);
-    for (int i = 0; i < steps; i++)
-        field = flow_case_linear(&c, shape, (int[]){radius, radius, radius}, field, 1);
-    flow_case_sinks(&c, field, 1);
+    flow_case_steps(&c, shape, radius, steps);
     check(&c, scheme);
 }
 

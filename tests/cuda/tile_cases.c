@@ -4,8 +4,7 @@ static void open_weights(struct flow_case *c, int dim, bool is_double, enum flow
                          enum vf_boundary boundary)
 {
     flow_case_open(c, dim, is_double, boundary);
-    const int input = flow_case_sources(c, 1);
-    flow_case_sinks(c, flow_case_linear(c, shape, (int[]){radius, radius, radius}, input, 1), 1);
+    flow_case_steps(c, shape, radius, 1);
 }
 
 void check_volumes(enum flow_taps shape, int radius, enum vf_boundary boundary, struct tile_size tile,
