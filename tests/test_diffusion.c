@@ -2,12 +2,12 @@
  * filters are for: edges and lines that a Gaussian would lose. */
 #include <criterion/criterion.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline.h"
+#include "random.h"
 #include "sanitized.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -503,14 +503,12 @@ static struct scene make_scene(enum picture picture, ptrdiff_t nx, ptrdiff_t nz,
     struct scene s = {.picture = picture, .pipeline = pipeline_reference("", nx, nx, nz, false)};
     s.pipeline.scheme = NULL;
     s.noisy = pipeline_input(&s.pipeline, 0);
-    uint64_t state = 88172645463325252u;
+    random_state = 1;
     for (size_t i = 0; i < volume_elements(&s.noisy); i++) {
         bool inside;
         double sum = -6;
-        for (int k = 0; k < 12; k++) {
-            state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-            sum += (double)(state >> 11) * 0x1p-53;
-        }
+        for (int k = 0; k < 12; k++)
+            sum += random_unit();
         volume_set(&s.noisy, i, clean_at(&s, i, &at_edge, &inside) + noise * sum);
     }
     return s;

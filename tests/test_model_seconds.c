@@ -5,6 +5,7 @@
 
 #include "src/model.h"
 #include "tests/model_gpu.h"
+#include "tests/random.h"
 
 #define EDGE 512
 static const double cells = (double)EDGE * EDGE * EDGE;
@@ -315,15 +316,9 @@ Test(model_seconds, float_lanes)
     }
 }
 
-static uint64_t random_state;
-
-/* xorshift64*: the same numbers everywhere. */
 static int below(int limit)
 {
-    random_state ^= random_state >> 12;
-    random_state ^= random_state << 25;
-    random_state ^= random_state >> 27;
-    return (int)((random_state * 0x2545f4914f6cdd1d >> 33) % (uint64_t)limit);
+    return (int)((random_bits() >> 33) % (uint64_t)limit);
 }
 
 static struct vf_kernel_traffic random_traffic(void)

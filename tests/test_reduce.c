@@ -5,24 +5,9 @@
 #include <string.h>
 
 #include "kernels/reduce.h"
+#include "random.h"
 
 #define MOST 4096
-
-static uint64_t random_state;
-
-/* xorshift64*: the same numbers everywhere. */
-static uint64_t random_bits(void)
-{
-    random_state ^= random_state >> 12;
-    random_state ^= random_state << 25;
-    random_state ^= random_state >> 27;
-    return random_state * 0x2545f4914f6cdd1d;
-}
-
-static double random_unit(void)
-{
-    return (double)(random_bits() >> 11) * 0x1p-53;
-}
 
 static uint64_t bits_of(double value)
 {

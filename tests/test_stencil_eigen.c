@@ -2,8 +2,8 @@
  * iterates until it has converged. */
 #include <criterion/criterion.h>
 #include <math.h>
-#include <stdint.h>
 
+#include "random.h"
 #include "stencil_variants.h"
 #include "tables/ref_eigen2.h"
 #include "tables/ref_eigen3.h"
@@ -22,16 +22,6 @@ static double value_tolerance(const struct stencil_variant *v)
 static double vector_tolerance(const struct stencil_variant *v)
 {
     return v->bits == 64 ? 1e-14 : 4e-6;
-}
-
-static uint64_t random_state;
-
-static double random_unit(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (double)(random_state >> 11) * 0x1p-53;
 }
 
 /* Where the component (i, j) of a tensor is. */

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "random.h"
 #include "stencil_variants.h"
 #include "tables/ref_math.h"
 
@@ -74,16 +75,6 @@ static uint32_t bits_of(float value)
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     return bits;
-}
-
-static uint64_t random_state;
-
-static double random_unit(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (double)(random_state >> 11) * 0x1p-53;
 }
 
 static void expect_exp_table(const struct stencil_variant *v, const struct ref_math1 *table, size_t count,

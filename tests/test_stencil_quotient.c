@@ -16,6 +16,7 @@ static float normal_or_0(float x)
 
 #define VF_NEAR_RECIPROCAL(x) normal_or_0(1 / normal_or_0(x))
 #include "kernels/stencil.h"
+#include "random.h"
 
 static bool is_right(float a, float b)
 {
@@ -66,19 +67,11 @@ Test(stencil_quotient, reciprocals)
     cr_expect(ORDINARY_RECIPROCAL(0, 0x1.8p126f) == 1 / 0x1.8p126f);
 }
 
-static uint32_t next_random(void)
-{
-    static uint64_t state = 88172645463325252u;
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)(state >> 16);
-}
-
 /* Any bits, or an exponent that is not extreme, or 0. */
 static float any_number(void)
 {
-    const uint32_t bits = next_random(), kind = next_random() % 8;
+    const uint64_t drawn = random_bits();
+    const uint32_t bits = (uint32_t)(drawn >> 32), kind = drawn >> 29 & 7;
     return kind == 0 ? 0 : kind < 5 ? vf_from_bits(bits) : vf_from_bits((bits & 0x87ffffffu) + 0x3c000000u);
 }
 

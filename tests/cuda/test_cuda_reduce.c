@@ -11,6 +11,7 @@
 #include "cuda_reduce.h"
 #include "device.h"
 #include "fake_device.h"
+#include "tests/random.h"
 #include "tests/sanitized.h"
 
 /* A field on the device, as the sink of a job. */
@@ -22,16 +23,6 @@ struct field {
     CUdeviceptr data;
     size_t pitch;
 };
-
-static uint64_t random_state = 1;
-
-static uint64_t random_bits(void)
-{
-    random_state ^= random_state >> 12;
-    random_state ^= random_state << 25;
-    random_state ^= random_state >> 27;
-    return random_state * 0x2545f4914f6cdd1d;
-}
 
 static ptrdiff_t planes_of(const struct field *f)
 {
