@@ -1,3 +1,4 @@
+/* Stencils in float, of images. */
 #define REAL float
 #define REAL_BITS 32
 #define DIM 2

@@ -1,3 +1,4 @@
+/* Stencils in double, of volumes. */
 #define REAL double
 #define REAL_BITS 64
 #define DIM 3

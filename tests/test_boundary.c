@@ -1,3 +1,4 @@
+/* Boundaries: what positions outside the grid read, near and far, and which faces are closed. */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* The cache of compiled kernels: what it keeps, what it passes over, and which folder it takes. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdio.h>

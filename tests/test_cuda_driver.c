@@ -1,3 +1,4 @@
+/* The driver's and the compiler's libraries, opened at run time, and the texts that are compiled. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* What the model counts: sectors, wavefronts and occupancy, by hand and as the papers have them. */
 #include <criterion/criterion.h>
 #include <stdbool.h>
 

@@ -1,3 +1,4 @@
+/* Global values: exact sums, the same bits for any order, threads and vector level, and boxes. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdint.h>

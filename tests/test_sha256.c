@@ -1,3 +1,4 @@
+/* SHA-256: the standard's examples, and data of any length in parts of any length. */
 #include <criterion/criterion.h>
 #include <string.h>
 

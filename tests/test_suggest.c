@@ -1,3 +1,4 @@
+/* What is suggested for a word that is none of the choices. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>

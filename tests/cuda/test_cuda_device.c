@@ -1,3 +1,4 @@
+/* A device: what it tells, its kernels, made once and kept, and what happens when any call fails. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
