@@ -1,8 +1,7 @@
 /* Division and roots by a short way, for devices that branch around the rare cases of `/` and SQRT in
  * float32: where many follow one another, the branches keep the compiler from computing them side by side.
  *
- *   QUOTIENT(way, a, b)           a / b for |a| or |b| from 1 on
- *   QUOTIENT_OR_0(way, a, b)      the same for |b| from 1 on or NaN, but 0 where a is 0, whatever b is
+ *   QUOTIENT_OR_0(way, a, b)      a / b for b from 1 on or NaN, but 0 where a is 0, whatever b >= 0 is
  *   ORDINARY_QUOTIENT(way, a, b)  the same where nothing is in doubt: b is ordinary, a is 0 or |a| from 2^-25
  *                                 to 2^25
  *   ORDINARY_RECIPROCAL(way, b)   1 / b, b ordinary; by the short way 0 or NaN where b > 0 is not from 2^-126
@@ -28,7 +27,6 @@
 #define VF_IN_DOUBT vf_from_bits(0x7fc00000u)
 #define VF_INFINITE vf_from_bits(0x7f800000u)
 
-#define QUOTIENT(way, a, b) ((way) ? vf_short_quotient(a, b) : (a) / (b))
 #define QUOTIENT_OR_0(way, a, b) ((way) ? vf_short_quotient_or_0(a, b) : vf_quotient_or_0(a, b))
 #define ORDINARY_QUOTIENT(way, a, b) ((way) ? vf_ordinary_quotient(a, b) : (a) / (b))
 #define ORDINARY_RECIPROCAL(way, b) ((way) ? vf_ordinary_reciprocal(b) : R(1.0) / (b))
@@ -53,16 +51,6 @@ VF_DEVICE REAL vf_ordinary_quotient(REAL a, REAL b)
     return FMA(FMA(-b, first, a), reciprocal, first);
 #else
     return a / b;
-#endif
-}
-
-VF_DEVICE REAL vf_short_quotient(REAL a, REAL b)
-{
-    const REAL quotient = vf_ordinary_quotient(a, b);
-#if defined VF_NEAR_RECIPROCAL && REAL_BITS == 32
-    return ABS(quotient) > R(0x1p-100) ? quotient : VF_IN_DOUBT;
-#else
-    return quotient;
 #endif
 }
 
