@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "descriptor.h"
 #include "interrupt.h"
 #include "journal.h"
 #include "output_file.h"
@@ -33,6 +34,8 @@ static enum vf_status add_file(struct vf_batch *batch, const char *in, int cause
         return VF_FAILED;
     batch->count++;
     file->exists = cause == 0 && stat(in, &file->about) == 0;
+    if (cause == 0 && !file->exists && !vf_is_absent(errno))
+        file->cause = errno;
     return VF_OK;
 }
 
@@ -345,8 +348,13 @@ static enum vf_status check_inputs_stay(struct vf_batch *batch, struct vf_batch_
     qsort(sorted, count, sizeof *sorted, compare_files);
     for (int i = 0; i < batch->count; i++) {
         struct vf_batch_file *file = &batch->file[i], key = {.exists = true}, *key_pointer = &key;
-        if (file->cause != 0 || stat(file->out, &key.about) != 0)
+        if (file->cause != 0)
             continue;
+        if (stat(file->out, &key.about) != 0) {
+            if (vf_is_absent(errno))
+                continue;
+            return vf_fail(error, VF_FAILED, "'%.200s' cannot be examined: %s", file->out, strerror(errno));
+        }
         struct vf_batch_file **hit = bsearch(&key_pointer, sorted, count, sizeof *sorted, compare_files);
         file->in_place = compare_files(&key_pointer, &file) == 0;
         if (hit != NULL && !file->in_place)

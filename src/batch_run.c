@@ -137,12 +137,15 @@ static void succeed(struct runner *r, struct on_the_way *file)
     r->unaccounted = r->unaccounted || file->noted != VF_OK;
 }
 
-static bool is_finished(const struct runner *r, const struct vf_batch_file *file)
+static enum vf_status find_finished(const struct runner *r, const struct vf_batch_file *file, bool *finished,
+                                    struct vf_error *error)
 {
     char key[VF_SHA256_DIGITS + 1];
-    struct vf_error error;
-    return r->line->resume && file->exists && r->journal != NULL && make_key(r, file, key, &error) == VF_OK &&
-           vf_journal_has(r->journal, file->name, key);
+    *finished = false;
+    if (!r->line->resume || !file->exists || r->journal == NULL)
+        return VF_OK;
+    const enum vf_status status = make_key(r, file, key, error);
+    return status == VF_OK ? vf_journal_find(r->journal, file->name, key, finished, error) : status;
 }
 
 /* ---- steps in threads ---- */
@@ -444,20 +447,24 @@ static bool any_in_place(const struct vf_batch *batch)
     return any;
 }
 
-/* Returns the bytes of the files that are to be filtered. */
-static size_t skip_finished(struct runner *r)
+/* Gives the bytes of the files that are to be filtered. */
+static enum vf_status skip_finished(struct runner *r, size_t *bytes, struct vf_error *error)
 {
-    size_t bytes = 0;
+    *bytes = 0;
     for (int i = 0; i < r->batch->count; i++) {
         const struct vf_batch_file *file = &r->batch->file[i];
-        if (!is_finished(r, file)) {
-            bytes += bytes_of(file);
-            continue;
+        bool finished;
+        const enum vf_status status = find_finished(r, file, &finished, error);
+        if (status != VF_OK)
+            return status;
+        if (finished) {
+            r->result[i].outcome = SKIPPED;
+            r->skipped++;
+        } else {
+            *bytes += bytes_of(file);
         }
-        r->result[i].outcome = SKIPPED;
-        r->skipped++;
     }
-    return bytes;
+    return VF_OK;
 }
 
 /* Says how many inputs will be replaced, before the first one is. Files that are finished are not counted. */
@@ -494,6 +501,8 @@ static enum vf_status open_report(const struct vf_command_line *line, struct vf_
                 line->report);
     }
     const enum vf_status status = vf_output_file_open(report, line->report, line->options.no_clobber, error);
+    if (status != VF_OK && vf_interrupted)
+        return vf_fail(error, VF_INTERRUPTED, "interrupted: no file was begun");
     return status == VF_OK ? VF_OK : vf_fail_in(error, status, line->report);
 }
 
@@ -517,7 +526,10 @@ static enum vf_status begin(struct runner *r, struct vf_output_file **report, st
         if (status != VF_OK)
             return status;
     }
-    const size_t bytes = skip_finished(r);
+    size_t bytes;
+    status = skip_finished(r, &bytes, error);
+    if (status != VF_OK)
+        return status;
     if (!line->options.quiet && !line->options.no_clobber)
         tell_in_place(r);
     r->options.progress = VF_PROGRESS_NEVER;

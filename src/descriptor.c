@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,20 @@ static bool is_stopped(bool outlasts_signal)
     return vf_interrupted && !outlasts_signal;
 }
 
+bool vf_is_absent(int cause)
+{
+    return cause == ENOENT || cause == ENOTDIR || cause == ELOOP || cause == ENAMETOOLONG || cause == EACCES;
+}
+
+/* Whether the call that failed is to be made again: waits until it may be. */
+static bool is_worth_another(int fd, short event)
+{
+    struct pollfd waited = {.fd = fd, .events = event};
+    if (errno == EAGAIN)
+        return poll(&waited, 1, -1) >= 0 || errno == EINTR;
+    return errno == EINTR;
+}
+
 ssize_t vf_read_up_to(int fd, void *data, size_t bytes, bool outlasts_signal)
 {
     size_t done = 0;
@@ -25,7 +40,7 @@ ssize_t vf_read_up_to(int fd, void *data, size_t bytes, bool outlasts_signal)
             errno = EINTR;
             return -1;
         }
-        if (got < 0 && errno != EINTR)
+        if (got < 0 && !is_worth_another(fd, POLLIN))
             return -1;
         if (got == 0)
             break;
@@ -42,7 +57,7 @@ bool vf_write_all(int fd, const void *data, size_t bytes, bool outlasts_signal)
             errno = EINTR;
             return false;
         }
-        if (written == 0 || (written < 0 && errno != EINTR))
+        if (written == 0 || (written < 0 && !is_worth_another(fd, POLLOUT)))
             return false;
         done += written > 0 ? (size_t)written : 0;
     }

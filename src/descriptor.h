@@ -1,6 +1,6 @@
 /* Files by their descriptors: read(2) and write(2) until all is done, and files without a name.
  * A call that a signal cuts short is made again, but for a signal that ends the program (interrupt.h) where
- * `outlasts_signal` is false: then errno is EINTR. */
+ * `outlasts_signal` is false: then errno is EINTR. A pipe that does not block is waited for. */
 #ifndef VF_DESCRIPTOR_H
 #define VF_DESCRIPTOR_H
 
@@ -9,6 +9,9 @@
 #include <sys/types.h>
 
 #include "error.h"
+
+/* Whether the errno of a call about a name says that there is no such file, or none that the user reaches. */
+bool vf_is_absent(int cause);
 
 /* How many bytes it read, fewer than `bytes` only where the file ends; -1 with errno set. */
 ssize_t vf_read_up_to(int fd, void *data, size_t bytes, bool outlasts_signal);

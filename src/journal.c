@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "descriptor.h"
 #include "text.h"
 #include "version.h"
 
@@ -137,6 +138,9 @@ static enum vf_status read_all(struct vf_journal *journal, struct vf_error *erro
     while (status == VF_OK && fgets(line, sizeof line, file) != NULL)
         if (read_entry(line, &entry))
             status = keep(journal, &entry, error);
+    if (status == VF_OK && ferror(file))
+        status = vf_fail(error, VF_FAILED, "--resume: %.200s/" VF_JOURNAL_NAME " cannot be read: %s",
+                         journal->path, strerror(errno));
     fclose(file);
     if (journal->count > 0)
         qsort(journal->entry, journal->count, sizeof *journal->entry, compare);
@@ -207,21 +211,27 @@ static size_t find(const struct vf_journal *journal, const char *name)
     return low;
 }
 
-bool vf_journal_has(const struct vf_journal *journal, const char *name, const char *key)
+enum vf_status vf_journal_find(const struct vf_journal *journal, const char *name, const char *key, bool *has,
+                               struct vf_error *error)
 {
     struct stat about;
-    if (journal->count == 0 || fstatat(journal->directory, name, &about, 0) != 0)
-        return false;
+    *has = false;
+    if (journal->count == 0)
+        return VF_OK;
+    if (fstatat(journal->directory, name, &about, 0) != 0)
+        return vf_is_absent(errno)
+                   ? VF_OK
+                   : vf_fail(error, VF_FAILED, "--resume: %.200s/%.200s cannot be examined: %s",
+                             journal->path, name, strerror(errno));
     /* A name may have been added again and again. */
-    for (size_t i = find(journal, name); i < journal->count; i++) {
+    for (size_t i = find(journal, name); i < journal->count && !*has; i++) {
         const struct entry *entry = &journal->entry[i];
         if (strcmp(entry->name, name) != 0)
             break;
-        if (strcmp(entry->key, key) == 0 && entry->bytes == about.st_size &&
-            entry->seconds == about.st_mtim.tv_sec && entry->nanoseconds == about.st_mtim.tv_nsec)
-            return true;
+        *has = strcmp(entry->key, key) == 0 && entry->bytes == about.st_size &&
+               entry->seconds == about.st_mtim.tv_sec && entry->nanoseconds == about.st_mtim.tv_nsec;
     }
-    return false;
+    return VF_OK;
 }
 
 /* In one piece: other runs may be adding to the file. */

@@ -26,8 +26,10 @@ enum vf_status vf_journal_key(const struct vf_chain *chain, const struct vf_opti
                               const char *path, const struct stat *input, char key[VF_SHA256_DIGITS + 1],
                               struct vf_error *error);
 
-/* Whether the result `name`, under the directory, is finished. */
-bool vf_journal_has(const struct vf_journal *journal, const char *name, const char *key);
+/* Whether the result `name`, under the directory, is finished. Fails if that cannot be told: what replaced
+ * its input must not be filtered again. */
+enum vf_status vf_journal_find(const struct vf_journal *journal, const char *name, const char *key, bool *has,
+                               struct vf_error *error);
 
 /* It is once `file` has that name; `sync`: the line is on the disk now. By any thread. */
 enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, const char *key,

@@ -305,10 +305,12 @@ static bool begins_with(const char *text, const char *name)
     return strncmp(text, name, length) == 0 && strncmp(text + length, ": ", 2) == 0;
 }
 
-/* Whether a message names one of the files, as those of readers and writers do. */
+/* Whether a message names one of the files, as those of readers and writers do; of a long name the beginning
+ * is left out (vf_fail_in). */
 static bool is_named(const struct vf_work *w, const struct vf_error *error)
 {
-    return begins_with(error->text, w->in_name) || begins_with(error->text, w->out_name);
+    return strncmp(error->text, "...", 3) == 0 || begins_with(error->text, w->in_name) ||
+           begins_with(error->text, w->out_name);
 }
 
 static enum vf_status compute_or_stream(struct vf_work *w, struct vf_error *error)
@@ -439,7 +441,9 @@ enum vf_status vf_work_open(struct vf_work **work, const struct vf_chain *chain,
                           .out_name = strcmp(out, "-") == 0 ? "standard output" : out,
                           .begun = vf_now()};
     vf_session_begin_work(session);
-    const enum vf_status status = open_work(w, chain, explain_to, error);
+    enum vf_status status = open_work(w, chain, explain_to, error);
+    if (status == VF_FAILED && !is_named(w, error))
+        status = vf_work_named(status, w->in_name, error);
     if (status != VF_OK) {
         vf_work_close(w);
         *work = NULL;

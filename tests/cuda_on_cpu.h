@@ -254,8 +254,8 @@ VF_CPU_VECTORS(double, double);
     VF_CPU_INLINE bool isnan(T a)         \
     {                                     \
         return a != a;                    \
-    }                                     \
-    VF_CPU_REAL(float, f);
+    }
+VF_CPU_REAL(float, f);
 VF_CPU_REAL(double, );
 
 VF_CPU_INLINE float fmaf(float a, float b, float c)

@@ -505,6 +505,17 @@ test_weights_beside_a_pipe() {
     says "convolve: file=-: weights are not read from standard input, which may be the image; write them to a file"
 }
 
+# Whatever fails before it is known that a result is finished, its file is not filtered a second time.
+test_resume_that_cannot_tell() {
+    cp "$SMALL" a.png
+    expect 0 -f gaussian --out-dir . --resume a.png
+    cp a.png once.png
+    for n in $(seq 60); do
+        VOLFILTER_FAIL_ALLOC=$n "$VOLFILTER" --threads 1 -f gaussian --out-dir . --resume a.png >out 2>err || true
+        same a.png once.png
+    done
+}
+
 test_resume_of_files_in_place() {
     cp "$SMALL" a.png
     echo bad >b.png
