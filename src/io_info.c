@@ -62,10 +62,15 @@ static bool suits_imagej(const struct vf_info *input)
     return input->shape.nc == 1 && input->shape.nz > 1 && input->spacing_known[2] && !described;
 }
 
-/* Time points that tifffile noted of an array which the result is not. */
+/* Time points that a description does not tell of, or that tifffile noted of an array which the result is
+ * not.
+ */
 static bool loses_times(const struct vf_info *input, const struct vf_info *result)
 {
-    return input->shape.nt > 1 && !(input->tags != NULL && vf_tags_layout_kept(input->tags, result));
+    const struct vf_tags *tags = input->tags;
+    const char *description = tags != NULL && tags->pages != NULL ? tags->pages[0].description : NULL;
+    return input->shape.nt > 1 &&
+           !(description != NULL && vf_tags_states_layout(description) && vf_tags_layout_kept(tags, result));
 }
 
 /* ImageJ has RGB of 8 and 16 bits only; an alpha stays beside what it belongs to. */

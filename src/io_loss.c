@@ -232,7 +232,8 @@ void vf_info_lost(const struct vf_info *input, const struct vf_info *result, cha
         add_ome_losses(&words, tags->ome, input, result);
     if (tags->ij_data != NULL)
         add_imagej_losses(&words, result);
-    if (tags->colour_map != NULL && !(kept && result->metadata == VF_META_IMAGEJ))
+    /* Composites have tables of their own, in ImageJ's tags. */
+    if (tags->colour_map != NULL && input->shape.nc == 1 && !(kept && result->metadata == VF_META_IMAGEJ))
         add(&words, "its lookup table");
     if (tags->pages != NULL && tags->page_count > 0 && vf_imagej_is_calibrated(tags->pages[0].description) &&
         !(kept && !result->derived && result->metadata == VF_META_IMAGEJ))
@@ -240,7 +241,8 @@ void vf_info_lost(const struct vf_info *input, const struct vf_info *result, cha
     if (tags->pages != NULL && tags->page_count > 0 && input->shape.nt > 1 &&
         vf_imagej_has_interval(tags->pages[0].description) && result->metadata != VF_META_IMAGEJ)
         add(&words, "the time between frames");
-    if (tags->icc != NULL && !(kept && result->format != VF_FORMAT_MRC))
+    if (tags->icc != NULL && !(kept && result->format != VF_FORMAT_MRC &&
+                               (result->format != VF_FORMAT_PNG || vf_tags_icc_suits_png(tags, result))))
         add(&words, "its colour profile");
     add_text_losses(&words, tags, result);
     if (has_own_colours(tags) && !(kept && result->format == VF_FORMAT_PNG))

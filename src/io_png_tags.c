@@ -233,10 +233,17 @@ static void put_colours(png_structp png, png_infop stored, const struct vf_info 
         png_set_cHRM(png, stored, c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]);
     if (tags->srgb_intent >= 0)
         png_set_sRGB(png, stored, tags->srgb_intent);
-    else if (tags->icc != NULL)
+    else if (vf_tags_icc_suits_png(tags, info))
         png_set_iCCP(png, stored, "ICC profile", PNG_COMPRESSION_TYPE_BASE, tags->icc, tags->icc_bytes);
 }
 
+/* As whole pixels per metre say it: 300 dpi are, 3 mm are 3.003. */
+static bool is_near_whole(double pixels)
+{
+    return fabs(round(pixels) - pixels) <= 1e-5 * pixels;
+}
+
+/* pHYs, and sCAL where that is too coarse. */
 static void put_resolution(png_structp png, png_infop stored, const struct vf_info *info)
 {
     double resolution[2];
@@ -244,20 +251,20 @@ static void put_resolution(png_structp png, png_infop stored, const struct vf_in
     if (!vf_tags_result_resolution(info, resolution, &unit))
         return;
     const double metre = unit == RESUNIT_INCH ? 1 / 0.0254 : unit == RESUNIT_CENTIMETER ? 100 : 1;
-    const double x = round(resolution[0] * metre), y = round(resolution[1] * metre);
-    if (!(x >= 1 && x <= INT32_MAX && y >= 1 && y <= INT32_MAX)) {
+    const double x = resolution[0] * metre, y = resolution[1] * metre;
+    const bool fits = round(x) >= 1 && round(x) <= INT32_MAX && round(y) >= 1 && round(y) <= INT32_MAX;
 #if defined(PNG_sCAL_SUPPORTED)
-        /* As text, since libpng itself writes five digits. */
-        char width[32], height[32];
-        snprintf(width, sizeof width, "%.12g", 1 / (resolution[0] * metre));
-        snprintf(height, sizeof height, "%.12g", 1 / (resolution[1] * metre));
-        if (unit != RESUNIT_NONE && x > 0 && y > 0 && isfinite(x) && isfinite(y))
-            png_set_sCAL_s(png, stored, PNG_SCALE_METER, width, height);
+    /* As text, since libpng itself writes five digits. */
+    char width[32], height[32];
+    snprintf(width, sizeof width, "%.12g", 1 / x);
+    snprintf(height, sizeof height, "%.12g", 1 / y);
+    if (unit != RESUNIT_NONE && x > 0 && y > 0 && isfinite(x) && isfinite(y) &&
+        !(fits && is_near_whole(x) && is_near_whole(y)))
+        png_set_sCAL_s(png, stored, PNG_SCALE_METER, width, height);
 #endif
-        return;
-    }
-    png_set_pHYs(png, stored, (png_uint_32)x, (png_uint_32)y,
-                 unit == RESUNIT_NONE ? PNG_RESOLUTION_UNKNOWN : PNG_RESOLUTION_METER);
+    if (fits)
+        png_set_pHYs(png, stored, (png_uint_32)round(x), (png_uint_32)round(y),
+                     unit == RESUNIT_NONE ? PNG_RESOLUTION_UNKNOWN : PNG_RESOLUTION_METER);
 }
 
 void vf_png_put_tags(png_structp png, png_infop stored, const struct vf_info *info)

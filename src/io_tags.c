@@ -141,6 +141,17 @@ char *vf_tags_page_description(const struct vf_tags *tags)
     return vf_imagej_is(description) ? NULL : description;
 }
 
+bool vf_tags_icc_suits_png(const struct vf_tags *tags, const struct vf_info *result)
+{
+    enum { HEADER = 128, AT_SPACE = 16, AT_SIGNATURE = 36 };
+    const unsigned char *icc = tags->icc;
+    if (icc == NULL || tags->icc_bytes < HEADER)
+        return false;
+    const size_t bytes = (size_t)icc[0] << 24 | (size_t)icc[1] << 16 | (size_t)icc[2] << 8 | icc[3];
+    return bytes == tags->icc_bytes && bytes % 4 == 0 && memcmp(icc + AT_SIGNATURE, "acsp", 4) == 0 &&
+           memcmp(icc + AT_SPACE, result->page_channels < 3 ? "GRAY" : "RGB ", 4) == 0;
+}
+
 bool vf_is_srgb_chromaticity(int index, double number)
 {
     static const double srgb[] = {0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06};

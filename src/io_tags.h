@@ -96,6 +96,9 @@ bool vf_tags_values_kept(const struct vf_tags *tags, const struct vf_info *resul
 bool vf_tags_shape_kept(const struct vf_tags *tags, const struct vf_info *result);
 bool vf_tags_spacing_kept(const struct vf_tags *tags, const struct vf_info *result);
 
+/* Whether libpng takes the colour profile for a result of its colours. */
+bool vf_tags_icc_suits_png(const struct vf_tags *tags, const struct vf_info *result);
+
 /* Whether a description states the shape of the whole file, as OME-XML and tifffile's JSON do; and whether
  * that is true of a plain result: not with another type or other channels, in pages that the file has no
  * directories for, or of samples that come in another order. */

@@ -311,6 +311,16 @@ static void note_samples(struct vf_reader *reader, const char *description)
             (int)strcspn(numbers, "]"), numbers, reader->info.page_channels);
 }
 
+/* The product of the first extents; 0 if it is too large. */
+static size_t page_extents(const char *numbers, size_t axes)
+{
+    size_t pages = 1, extent;
+    for (; axes > 0 && (numbers = next_extent(numbers, &extent)) != NULL; axes--)
+        if (__builtin_mul_overflow(pages, extent, &pages))
+            return 0;
+    return pages;
+}
+
 /* Pages along z, unless tifffile says that they run along time, or along time and z. Other axes are not taken
  * apart. */
 static void set_array_shape(struct vf_info *info, const char *description)
@@ -344,10 +354,23 @@ static void set_array_shape(struct vf_info *info, const char *description)
     }
     info->pages_told = at > numbers;
     if (info->pages_told)
-        vf_info_note(
-            info,
-            "an array of %.*s, whose pages are read as one stack (--slices filters each one separately)",
-            (int)(at - numbers), numbers);
+        vf_info_note(info,
+                     "%s of %.*s, whose pages are read as one stack (--slices filters each one separately)",
+                     page_extents(numbers, count - of_page) == info->page_count ? "an array"
+                                                                                : "several arrays, the first",
+                     (int)(at - numbers), numbers);
+}
+
+static void set_lsm_shape(struct vf_reader *reader)
+{
+    const struct vf_tiff_reader *state = reader->state;
+    struct vf_info *info = &reader->info;
+    const size_t nz = state->unread.lsm_planes, nt = state->unread.lsm_times;
+    if (nz == 0 || info->page_count % nz != 0 || info->page_count / nz != nt)
+        return;
+    info->shape.nz = nz;
+    info->shape.nt = nt;
+    info->pages_told = true;
 }
 
 /* What a description says of x and y stands for the tags, which SCIFIO writes in another unit. */
@@ -389,6 +412,7 @@ static enum vf_status set_shape(struct vf_reader *reader, struct vf_error *error
             return VF_FAILED;
         note_samples(reader, description);
         set_array_shape(info, description);
+        set_lsm_shape(reader);
         vf_tags_set_spacing(tags, info);
     }
     return VF_OK;

@@ -118,8 +118,9 @@ struct vf_tiff_tag_set {
 
 /* What pages have besides their pixels that is not read. All 0 to begin with. */
 struct vf_tiff_unread {
-    unsigned copies;                 /* SubIFDs of the first page that has any */
-    bool later;                      /* which is not the file's first */
+    size_t lsm_planes, lsm_times; /* that Zeiss's LSM tells of, planes along z running faster; 0: nothing */
+    unsigned copies;              /* SubIFDs of the first page that has any */
+    bool later;                   /* which is not the file's first */
     bool xmp, colours, descriptions; /* descriptions: of later pages */
     float resolution[2];             /* of the first page; 0: it says none */
     uint16_t resolution_unit;

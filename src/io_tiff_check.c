@@ -93,23 +93,27 @@ static enum vf_status check_alike(const struct vf_info *first, const struct vf_i
 {
     const struct vf_shape *a = &first->shape, *b = &other->shape;
     if (a->nx != b->nx || a->ny != b->ny)
-        return vf_fail(error, VF_FAILED,
-                       "page %zu is %zu x %zu pixels, but page 1 is %zu x %zu; split the file into one per "
-                       "size: tiffsplit IN.tif",
-                       page + 1, b->nx, b->ny, a->nx, a->ny);
+        return vf_fail(
+            error, VF_FAILED,
+            "page %zu is %zu x %zu pixels, but page 1 is %zu x %zu; copy the pages of one size, which "
+            "are counted from 0: tiffcp IN.tif,0,1,2 OUT.tif",
+            page + 1, b->nx, b->ny, a->nx, a->ny);
     if (first->type != other->type)
-        return vf_fail(error, VF_FAILED, "page %zu is %s, but page 1 is %s; split the file: tiffsplit IN.tif",
+        return vf_fail(error, VF_FAILED,
+                       "page %zu is %s, but page 1 is %s; copy the pages of one type, which are counted from "
+                       "0: tiffcp IN.tif,0,1,2 OUT.tif",
                        page + 1, vf_type_name(other->type), vf_type_name(first->type));
     if (first->page_channels != other->page_channels || first->has_alpha != other->has_alpha ||
         first->premultiplied != other->premultiplied || first->rgb != other->rgb)
         return vf_fail(error, VF_FAILED,
-                       "page %zu has %zu channels and page 1 has %zu, or they differ in kind; split the "
-                       "file: tiffsplit IN.tif",
+                       "page %zu has %zu channels and page 1 has %zu, or they differ in kind; copy the "
+                       "pages of one kind, which are counted from 0: tiffcp IN.tif,0,1,2 OUT.tif",
                        page + 1, other->page_channels, first->page_channels);
     if (first->min_is_white != other->min_is_white)
         return vf_fail(error, VF_FAILED,
-                       "page %zu and page 1 differ in whether 0 is white; split the file: "
-                       "tiffsplit IN.tif",
+                       "page %zu and page 1 differ in whether 0 is white; copy the pages of one kind, which "
+                       "are counted from 0: "
+                       "tiffcp IN.tif,0,1,2 OUT.tif",
                        page + 1);
     return VF_OK;
 }

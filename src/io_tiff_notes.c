@@ -154,6 +154,37 @@ static bool has_description(TIFF *tif)
            strstr(text, "<OME") == NULL;
 }
 
+/* How many values a private tag has, and where they are; 0: there is none. */
+static size_t private_values(TIFF *tif, uint32_t tag, const unsigned char **values)
+{
+    const TIFFField *field = TIFFFieldWithTag(tif, tag);
+    const void *data = NULL;
+    uint32_t count = 0;
+    if (field == NULL || !TIFFFieldPassCount(field) || TIFFFieldReadCount(field) != TIFF_VARIABLE2 ||
+        !TIFFGetField(tif, tag, &count, &data))
+        return 0;
+    *values = data;
+    return count;
+}
+
+/* A little-endian number. */
+static size_t number_at(const unsigned char *bytes)
+{
+    return (size_t)bytes[0] | (size_t)bytes[1] << 8 | (size_t)bytes[2] << 16 | (size_t)bytes[3] << 24;
+}
+
+/* CZ_LSMINFO, in which DimensionZ is at byte 16, DimensionTime at 24. */
+static void look_at_lsm(TIFF *tif, struct vf_tiff_unread *unread)
+{
+    enum { LSM = 34412, AT_PLANES = 16, AT_TIMES = 24, LEAST = 28 };
+    const unsigned char *values;
+    if (private_values(tif, LSM, &values) < LEAST ||
+        TIFFFieldDataType(TIFFFieldWithTag(tif, LSM)) != TIFF_BYTE)
+        return;
+    unread->lsm_planes = number_at(values + AT_PLANES);
+    unread->lsm_times = number_at(values + AT_TIMES);
+}
+
 void vf_tiff_look(TIFF *tif, bool first, const struct vf_tags *tags, struct vf_tiff_unread *unread)
 {
     uint16_t count = 0;
@@ -168,6 +199,8 @@ void vf_tiff_look(TIFF *tif, bool first, const struct vf_tags *tags, struct vf_t
     unread->colours = unread->colours || has_own_colours(tif);
     unread->descriptions = unread->descriptions || (!first && has_description(tif));
     look_at_resolution(tif, first, unread);
+    if (first)
+        look_at_lsm(tif, unread);
     look_at_tags(tif, first, tags, unread);
 }
 
@@ -194,11 +227,6 @@ void vf_tiff_note(TIFF *tif, const struct vf_tiff_unread *unread, struct vf_info
 
 size_t vf_tiff_stk_planes(TIFF *tif)
 {
-    const TIFFField *field = TIFFFieldWithTag(tif, VF_TIFF_STK_PLANES);
-    const void *data = NULL;
-    uint32_t count = 0;
-    if (field == NULL || !TIFFFieldPassCount(field) || TIFFFieldReadCount(field) != TIFF_VARIABLE2 ||
-        !TIFFGetField(tif, VF_TIFF_STK_PLANES, &count, &data))
-        return 0;
-    return count;
+    const unsigned char *values;
+    return private_values(tif, VF_TIFF_STK_PLANES, &values);
 }

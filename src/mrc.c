@@ -246,14 +246,17 @@ static void put_fresh(unsigned char *bytes, const struct vf_info *result)
 {
     const struct vf_shape *s = &result->shape;
     const bool big = result->big_endian;
-    const size_t interval[] = {s->nx, s->ny, s->nz};
+    const size_t interval[] = {s->nx, s->ny, result->image_stack ? 1 : s->nz};
     memset(bytes, 0, VF_MRC_HEADER);
     for (int i = 0; i < 3; i++) {
         put_word(bytes, big, AT_INTERVAL + 4 * i, (uint32_t)interval[i]);
         put_float(bytes, big, AT_ANGLE + 4 * i, 90);
         put_word(bytes, big, AT_AXIS + 4 * i, (uint32_t)i + 1);
     }
-    put_word(bytes, big, AT_SPACE_GROUP, s->nt > 1 ? VOLUME_STACK : s->nz > 1 ? 1 : 0);
+    put_word(bytes, big, AT_SPACE_GROUP,
+             s->nt > 1                           ? VOLUME_STACK
+             : s->nz > 1 && !result->image_stack ? 1
+                                                 : 0);
     put_word(bytes, big, AT_VERSION, VERSION);
 }
 

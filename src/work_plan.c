@@ -409,6 +409,8 @@ static enum vf_status plan_result(struct vf_work *w, const struct vf_plan_reques
     for (int k = 0; k < w->plan.output_count; k++)
         w->label[k] = vf_plan_label(&w->plan, k);
     w->result.output_label = w->label;
+    if (w->format == VF_FORMAT_MRC && o->slices && w->result.shape.nt == 1)
+        w->result.image_stack = true;
     w->result.derived = vf_chain_float_filter(request->chain) != NULL;
     w->result.half_floats = w->result.half_floats && !o->dtype_given && !w->result.derived;
     w->result.chain = w->chain = vf_chain_given_text(request->chain, error);

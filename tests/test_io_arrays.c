@@ -59,6 +59,20 @@ Test(io_arrays, arrays_of_several_axes)
     }
 }
 
+/* One was written after another. */
+Test(io_arrays, several_arrays)
+{
+    static const char *const cases[][2] = {
+        {"{\"shape\": [6, 5, 6], \"axes\": \"ZYX\"}", "several arrays, the first of 6, 5, 6, whose pages"},
+        {"{\"shape\": [5, 6], \"axes\": \"YX\"}", "several arrays, the first of 5, 6, whose pages"},
+        {"{\"shape\": [2, 6, 5, 6], \"axes\": \"CZYX\"}", "an array of 2, 6, 5, 6, whose pages"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_array(cases[i][0], 12);
+        const struct vf_info info = sample_info(sample_path("in.tif"));
+        cr_expect(strncmp(info.note, cases[i][1], strlen(cases[i][1])) == 0, "%s", info.note);
+    }
+}
+
 /* Of 3 or 4 planes tifffile makes the samples of colours, unless told otherwise. */
 Test(io_arrays, arrays_whose_planes_are_samples)
 {

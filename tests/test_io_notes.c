@@ -39,6 +39,37 @@ Test(io_notes, private_tags_are_noted_once)
         "more");
 }
 
+static unsigned char lsm[28];
+
+static void set_lsm(TIFF *tif, uint32_t page)
+{
+    static const TIFFFieldInfo field = {34412, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_BYTE, FIELD_CUSTOM, 1,
+                                        1,     (char *)"lsm"};
+    if (page > 0)
+        return;
+    TIFFMergeFieldInfo(tif, &field, 1);
+    TIFFSetField(tif, 34412, (uint32_t)sizeof lsm, lsm);
+}
+
+/* Zeiss's tag says how many of the pages are planes, and how many are times. */
+Test(io_notes, lsm_tells_of_times)
+{
+    static const struct {
+        unsigned char planes, times;
+        size_t nz, nt;
+    } cases[] = {{3, 2, 3, 2}, {1, 6, 1, 6}, {6, 1, 6, 1}, {3, 3, 6, 1}, {0, 0, 6, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lsm[16] = cases[i].planes;
+        lsm[24] = cases[i].times;
+        const struct vf_info info = info_of(6, set_lsm);
+        cr_expect(info.shape.nz == cases[i].nz && info.shape.nt == cases[i].nt, "case %zu: %zu, %zu", i,
+                  info.shape.nz, info.shape.nt);
+        struct vf_info result;
+        vf_info_for_result(&info, VF_FORMAT_TIFF, VF_U8, 1, &result);
+        cr_expect_eq(result.metadata, cases[i].nt > 1 ? VF_META_IMAGEJ : VF_META_PLAIN, "case %zu", i);
+    }
+}
+
 static const TIFFFieldInfo geo_fields[] = {
     {33550, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, (char *)"scale"},
     {34735, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_SHORT, FIELD_CUSTOM, 1, 1, (char *)"keys"},

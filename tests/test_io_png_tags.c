@@ -383,11 +383,11 @@ Test(io_png_tags, critical_chunks_are_refused)
     cr_assert(strstr(message, "critical chunk"), "%s", message);
 }
 
-/* pHYs counts whole pixels a metre, which are not enough for very small ones. */
+/* pHYs counts whole pixels a metre, which are not enough for very small ones, nor for millimetres. */
 Test(io_png_tags, scale)
 {
-    static const double sizes[] = {0.65e-6, 0.1e-9, 0.123456789e-9};
-    for (int i = 0; i < 3; i++) {
+    static const double sizes[] = {0.65e-6, 0.1e-9, 0.123456789e-9, 0.7e-3, 3e-3};
+    for (int i = 0; i < 5; i++) {
         const struct png_sample s = {
             .colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .scale = {sizes[i], 2 * sizes[i]}, .nx = 5, .ny = 4};
         png_sample_write(sample_path("in.png"), &s);

@@ -381,7 +381,7 @@ Test(io_refusals, pages_that_differ)
         struct tiff_sample second;
         const char *words;
     } cases[] = {
-        {{.type = VF_U8, .nx = 9, .ny = 4}, "page 3|9 x 4|8 x 4|tiffsplit"},
+        {{.type = VF_U8, .nx = 9, .ny = 4}, "page 3|9 x 4|8 x 4|tiffcp"},
         {{.type = VF_U8, .nx = 8, .ny = 5}, "page 3|8 x 5"},
         {{.type = VF_U16, .nx = 8, .ny = 4}, "page 3|uint16|uint8"},
         {{.type = VF_U8, .nx = 8, .ny = 4, .samples = 3}, "page 3|3 channels"},

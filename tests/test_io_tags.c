@@ -108,7 +108,8 @@ Test(io_tags, what_only_tiff_says)
         const char *lost;
     } cases[] = {
         {VF_FORMAT_TIFF, ""},
-        {VF_FORMAT_PNG, "DateTime, Make, HostComputer, PageName, its display orientation"},
+        {VF_FORMAT_PNG,
+         "its colour profile, DateTime, Make, HostComputer, PageName, its display orientation"},
         {VF_FORMAT_MRC, "its colour profile, DateTime, Make, Artist, Copyright, HostComputer, DocumentName, "
                         "PageName, descriptions, its display orientation"},
     };

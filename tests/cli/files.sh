@@ -281,6 +281,8 @@ test_mrc() {
     expect 0 --slices -f gaussian tilts.st o.st
     silent
     expect 0 --slices -f gaussian tilts.st o.preali
+    expect 0 --slices -f gaussian "$STACK" slices.mrc
+    has slices.mrc image_stack true
     # 20000 images in a cell of one section: no voxel is 20000 times as long as it is wide.
     {
         words 4 3 20000 0 0 0 0 4 3 1 1117782016 1114636288 1220739072 1119092736 1119092736 1119092736 1 2 3 0 0 0 0 0
