@@ -14,6 +14,7 @@
 #include "interrupt.h"
 #include "journal.h"
 #include "json.h"
+#include "memory.h"
 #include "output_file.h"
 #include "progress.h"
 #include "size.h"
@@ -543,6 +544,7 @@ enum vf_status vf_batch_run(const struct vf_batch *batch, const struct vf_comman
     struct runner r = {.batch = batch, .line = line, .options = line->options, .session.files = batch->count};
     struct vf_output_file *report = NULL;
     struct vf_error error;
+    vf_memory_be_generous();
     enum vf_status status = begin(&r, &report, &error);
     if (status == VF_OK) {
         if (line->options.dry_run)

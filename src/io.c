@@ -448,8 +448,20 @@ void vf_writer_close(struct vf_writer *writer)
     vf_free(writer);
 }
 
-/* One loop for each element size: the compiler makes tight copies of them. */
-#define SPLIT(type)                                  \
+/* One loop for each element size, and for each usual number of samples: the compiler makes tight copies of
+ * them. */
+#define SPLIT(type, SAMPLES)                        \
+    {                                               \
+        const type *from = pixels;                  \
+        type *to[SAMPLES];                          \
+        for (size_t k = 0; k < (SAMPLES); k++)      \
+            to[k] = (type *)planes[k] + at;         \
+        for (size_t i = 0; i < count; i++)          \
+            for (size_t k = 0; k < (SAMPLES); k++)  \
+                to[k][i] = from[i * (SAMPLES) + k]; \
+    }
+
+#define SPLIT_ANY(type)                              \
     for (size_t k = 0; k < samples; k++) {           \
         const type *from = (const type *)pixels + k; \
         type *to = (type *)planes[k] + at;           \
@@ -457,12 +469,41 @@ void vf_writer_close(struct vf_writer *writer)
             to[i] = from[i * samples];               \
     }
 
-#define JOIN(type)                                       \
+#define JOIN(type, SAMPLES)                         \
+    {                                               \
+        type *to = pixels;                          \
+        const type *from[SAMPLES];                  \
+        for (size_t k = 0; k < (SAMPLES); k++)      \
+            from[k] = (const type *)planes[k] + at; \
+        for (size_t i = 0; i < count; i++)          \
+            for (size_t k = 0; k < (SAMPLES); k++)  \
+                to[i * (SAMPLES) + k] = from[k][i]; \
+    }
+
+#define JOIN_ANY(type)                                   \
     for (size_t k = 0; k < samples; k++) {               \
         const type *from = (const type *)planes[k] + at; \
         type *to = (type *)pixels + k;                   \
         for (size_t i = 0; i < count; i++)               \
             to[i * samples] = from[i];                   \
+    }
+
+#define BY_SAMPLES(MOVE, type) \
+    switch (samples) {         \
+    case 2:                    \
+        MOVE(type, 2)          \
+        break;                 \
+    case 3:                    \
+        MOVE(type, 3)          \
+        break;                 \
+    case 4:                    \
+        MOVE(type, 4)          \
+        break;                 \
+    case 6:                    \
+        MOVE(type, 6)          \
+        break;                 \
+    default:                   \
+        MOVE##_ANY(type)       \
     }
 
 void vf_split_samples(void *const planes[], size_t at, const void *pixels, size_t count, size_t samples,
@@ -474,16 +515,16 @@ void vf_split_samples(void *const planes[], size_t at, const void *pixels, size_
     }
     switch (size) {
     case 1:
-        SPLIT(uint8_t);
+        BY_SAMPLES(SPLIT, uint8_t)
         break;
     case 2:
-        SPLIT(uint16_t);
+        BY_SAMPLES(SPLIT, uint16_t)
         break;
     case 4:
-        SPLIT(uint32_t);
+        BY_SAMPLES(SPLIT, uint32_t)
         break;
     default:
-        SPLIT(uint64_t);
+        BY_SAMPLES(SPLIT, uint64_t)
     }
 }
 
@@ -496,15 +537,15 @@ void vf_join_samples(void *pixels, const void *const planes[], size_t at, size_t
     }
     switch (size) {
     case 1:
-        JOIN(uint8_t);
+        BY_SAMPLES(JOIN, uint8_t)
         break;
     case 2:
-        JOIN(uint16_t);
+        BY_SAMPLES(JOIN, uint16_t)
         break;
     case 4:
-        JOIN(uint32_t);
+        BY_SAMPLES(JOIN, uint32_t)
         break;
     default:
-        JOIN(uint64_t);
+        BY_SAMPLES(JOIN, uint64_t)
     }
 }

@@ -76,11 +76,20 @@ size_t vf_memory_resident(void)
     return read_size("/proc/self/status", "VmRSS: %llu", 0) * 1024;
 }
 
+void vf_memory_be_generous(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+#endif
+}
+
 void vf_memory_be_sparing(void)
 {
     vf_alloc_keep_nothing();
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, 1 << 20); /* which otherwise grows to 32 MiB */
+    mallopt(M_TRIM_THRESHOLD, 128 << 10);
     malloc_trim(0);
 #endif
 }
