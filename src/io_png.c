@@ -17,7 +17,7 @@
 /* Bytes of a text or a profile, unpacked, and of all of them: a few KiB of file hold the largest. */
 enum { LARGEST_CHUNK = 16 << 20, ALL_CHUNKS = 64 << 20 };
 
-enum { FILE_BUFFER = 1 << 16 };
+enum { FILE_BUFFER = 1 << 16, MESSAGE = 200 };
 
 struct png_state {
     png_structp png;
@@ -27,7 +27,7 @@ struct png_state {
     png_bytepp row_pointers; /* of an interlaced image */
     size_t left; /* bytes that libpng may still ask for when it reads: its own limit is of a chunk, and only
                   * warns; then it asks for all that the chunk claims to be */
-    char message[VF_PNG_MESSAGE];
+    char message[MESSAGE];
     unsigned packed_bits; /* of samples in the file that have fewer than 8; else 0 */
     bool spent;           /* the image has been decoded: another read starts over */
     off_t behind;         /* where what follows the header is read, if that is not the image; else 0 */
@@ -35,11 +35,44 @@ struct png_state {
     struct vf_reader *reader;
     const struct vf_writer *writer;
     void *const *planes;
-    struct vf_png_header header;
+    int bits, colour;          /* written: bits of a sample, and the colour type */
     const unsigned char *data; /* of an IDAT chunk */
     size_t data_bytes;
     char buffer[]; /* the file's: the C library takes a size only together with one */
 };
+
+/* For libpng's ..._struct_2 functions. The error pointer is the message, which gets what went wrong before
+ * the jump; warnings are passed over. The memory pointer is that of the bytes that may still be asked for, or
+ * NULL for any: more is an error. */
+static png_voidp allocate(png_structp png, png_alloc_size_t bytes)
+{
+    struct vf_error ignored; /* libpng says "out of memory" of its own */
+    size_t *left = png_get_mem_ptr(png);
+    if (left != NULL && bytes > *left)
+        png_error(png, "a text or profile exceeds the limit; if the file is intact, remove these: convert "
+                       "IN.png -strip OUT.png");
+    if (left != NULL)
+        *left -= bytes;
+    return vf_alloc(bytes, 1, "PNG", &ignored);
+}
+
+static void release(png_structp png, png_voidp block)
+{
+    (void)png;
+    vf_free(block);
+}
+
+static void on_error(png_structp png, png_const_charp message)
+{
+    snprintf(png_get_error_ptr(png), MESSAGE, "%s", message);
+    png_longjmp(png, 1);
+}
+
+static void on_warning(png_structp png, png_const_charp message)
+{
+    (void)png;
+    (void)message;
+}
 
 /* After each row. */
 static void on_row(png_structp png, png_uint_32 row, int pass)
@@ -151,8 +184,8 @@ static bool create_libpng(struct png_state *state, uint64_t file_bytes, struct v
     rewind(state->file);
     errno = 0;
     state->left = 4 * file_bytes + ALL_CHUNKS;
-    state->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, state->message, vf_png_on_error,
-                                          vf_png_on_warning, &state->left, vf_png_alloc, vf_png_release);
+    state->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, state->message, on_error, on_warning,
+                                          &state->left, allocate, release);
     if (state->png != NULL)
         state->info = png_create_info_struct(state->png);
     if (state->info != NULL)
@@ -415,7 +448,7 @@ static void write_header(struct png_state *state)
     png_set_user_limits(state->png, INT32_MAX, INT32_MAX);
     png_set_benign_errors(state->png, 1);
     png_set_IHDR(state->png, state->info, (png_uint_32)info->shape.nx, (png_uint_32)info->shape.ny,
-                 state->header.bits, state->header.colour, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_BASE,
+                 state->bits, state->colour, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_BASE,
                  PNG_FILTER_TYPE_BASE);
     vf_png_put_tags(state->png, state->info, info);
     png_write_info(state->png, state->info);
@@ -428,8 +461,8 @@ static enum vf_status png_create(struct vf_writer *writer, struct vf_error *erro
         return VF_FAILED;
     writer->state = state;
     state->writer = writer;
-    state->png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, state->message, vf_png_on_error,
-                                           vf_png_on_warning, NULL, vf_png_alloc, vf_png_release);
+    state->png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, state->message, on_error, on_warning, NULL,
+                                           allocate, release);
     state->info = state->png == NULL ? NULL : png_create_info_struct(state->png);
     if (state->info == NULL)
         return vf_fail(error, VF_FAILED, "cannot be written: out of memory");
@@ -465,14 +498,13 @@ static enum vf_status png_write_pages(struct vf_writer *writer, size_t first, si
     struct png_state *state = writer->state;
     const struct vf_info *info = &writer->info;
     (void)first, (void)count;
-    state->header = (struct vf_png_header){(int)vf_type_size(info->type) * 8,
-                                           (info->shape.nc >= 3 ? PNG_COLOR_MASK_COLOR : 0) |
-                                               (info->has_alpha ? PNG_COLOR_MASK_ALPHA : 0)};
+    state->bits = (int)vf_type_size(info->type) * 8;
+    state->colour =
+        (info->shape.nc >= 3 ? PNG_COLOR_MASK_COLOR : 0) | (info->has_alpha ? PNG_COLOR_MASK_ALPHA : 0);
     errno = 0;
     error->text[0] = '\0';
     if (guarded(state, write_header) &&
-        vf_png_encode(writer, &state->header, planes, threads, take_data, state, error) == VF_OK &&
-        guarded(state, write_end))
+        vf_png_encode(writer, planes, threads, take_data, state, error) == VF_OK && guarded(state, write_end))
         return VF_OK;
     return error->text[0] != '\0' ? VF_FAILED : fail_png(state, "cannot be written", error);
 }

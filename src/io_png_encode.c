@@ -1,12 +1,12 @@
 #include "io_png_encode.h"
 
 #include <limits.h>
-#include <setjmp.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "alloc.h"
 #include "interrupt.h"
+#include "png_filter.h"
 
 /* Rows of so many bytes, before they are compressed, are a band: enough that nothing is lost by beginning
  * anew in each. A part of it is tried first. */
@@ -16,17 +16,17 @@ enum { BAND_BYTES = 1 << 20, SAMPLE_BYTES = 32 << 10, BANDS_A_THREAD = 2, MOST_T
 static const unsigned char head[2] = {0x78, 0x01};
 enum { TAIL_BYTES = 4 };
 
+/* Zeros before a line: the bytes of the largest pixel, four samples of 16 bits. */
+enum { PIXEL_ROOM = 8 };
+
 /* zlib's own level, 6, takes two to three times as long for files that are 3 to 10% smaller. */
 enum { LEVEL = 4 };
 
 struct encoder {
     unsigned char *rows;     /* of the band and one before, samples side by side */
-    unsigned char *file;     /* what libpng wrote */
-    unsigned char *filtered; /* each row after the number of its filter */
-    size_t file_bytes, file_room;
-    png_structp png;
-    png_infop info;
-    char message[VF_PNG_MESSAGE];
+    unsigned char *lines;    /* a row and the one above as the PNG has them, each after zeros */
+    unsigned char *trial;    /* a row by another filter */
+    unsigned char *filtered; /* the band's rows, each after the number of its filter */
 };
 
 /* A compressed band. */
@@ -38,10 +38,9 @@ struct band {
 
 struct encoding {
     const struct vf_writer *writer;
-    const struct vf_png_header *header;
     const void *const *planes;
     size_t row_bytes, band_rows, band_count;
-    size_t filtered; /* bytes of a band and the row before */
+    size_t filtered; /* bytes of a band */
     size_t room;     /* of a compressed band */
     int threads;     /* that there are encoders for */
     size_t slot_count;
@@ -50,52 +49,6 @@ struct encoding {
     struct band *slot;       /* [slot_count] */
 };
 
-png_voidp vf_png_alloc(png_structp png, png_alloc_size_t bytes)
-{
-    struct vf_error ignored; /* libpng says "out of memory" of its own */
-    size_t *left = png_get_mem_ptr(png);
-    if (left != NULL && bytes > *left)
-        png_error(png, "a text or profile exceeds the limit; if the file is intact, remove these: convert "
-                       "IN.png -strip OUT.png");
-    if (left != NULL)
-        *left -= bytes;
-    return vf_alloc(bytes, 1, "PNG", &ignored);
-}
-
-void vf_png_release(png_structp png, png_voidp block)
-{
-    (void)png;
-    vf_free(block);
-}
-
-void vf_png_on_error(png_structp png, png_const_charp message)
-{
-    snprintf(png_get_error_ptr(png), VF_PNG_MESSAGE, "%s", message);
-    png_longjmp(png, 1);
-}
-
-void vf_png_on_warning(png_structp png, png_const_charp message)
-{
-    (void)png;
-    (void)message;
-}
-
-static void on_write(png_structp png, png_bytep data, size_t bytes)
-{
-    struct encoder *encoder = png_get_io_ptr(png);
-    if (vf_interrupted)
-        png_error(png, "interrupted");
-    if (bytes > encoder->file_room - encoder->file_bytes)
-        png_error(png, "rows grew while being filtered");
-    memcpy(encoder->file + encoder->file_bytes, data, bytes);
-    encoder->file_bytes += bytes;
-}
-
-static void on_flush(png_structp png)
-{
-    (void)png;
-}
-
 static bool compresses(const struct encoding *e)
 {
     return e->writer->options.compression != VF_COMPRESS_NONE;
@@ -103,74 +56,44 @@ static bool compresses(const struct encoding *e)
 
 /* ---- filtering ---- */
 
-/* Has libpng write rows as an image of its own that is filtered and not compressed. Filters look at the row
- * before: so one more goes first. Nothing local is used after a jump. */
-static bool write_rows(const struct encoding *e, struct encoder *encoder, size_t count)
+/* A row of samples as a PNG has them, the most significant byte first. */
+static void put_line(const unsigned char *row, size_t bytes, size_t sample, unsigned char *line)
 {
-    if (setjmp(png_jmpbuf(encoder->png)) != 0)
-        return false;
-    encoder->file_bytes = 0;
-    png_set_write_fn(encoder->png, encoder, on_write, on_flush);
-    png_set_user_limits(encoder->png, INT32_MAX, INT32_MAX);
-    png_set_compression_level(encoder->png, 0);
-    png_set_filter(encoder->png, PNG_FILTER_TYPE_BASE, compresses(e) ? PNG_ALL_FILTERS : PNG_FILTER_NONE);
-    png_set_IHDR(encoder->png, encoder->info, (png_uint_32)e->writer->info.shape.nx, (png_uint_32)count,
-                 e->header->bits, e->header->colour, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_BASE,
-                 PNG_FILTER_TYPE_BASE);
-    png_write_info(encoder->png, encoder->info);
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    png_set_swap(encoder->png);
-#endif
-    for (size_t y = 0; y < count; y++)
-        png_write_row(encoder->png, encoder->rows + y * e->row_bytes);
-    png_write_end(encoder->png, NULL);
-    return true;
-}
-
-/* Takes the rows from the IDAT chunks of what libpng wrote: `bytes`, or something is wrong. */
-static bool take_rows(struct encoder *encoder, size_t bytes)
-{
-    enum { SIGNATURE = 8, HEAD = 8, CHECK = 4 }; /* bytes, of a file, and of a chunk beside its data */
-    z_stream z = {.next_out = encoder->filtered};
-    size_t left = bytes;
-    if (inflateInit(&z) != Z_OK)
-        return false;
-    for (size_t at = SIGNATURE, length; at + HEAD + CHECK <= encoder->file_bytes;
-         at += HEAD + length + CHECK) {
-        length = png_get_uint_32(encoder->file + at);
-        if (memcmp(encoder->file + at + 4, "IDAT", 4) != 0)
-            continue;
-        z.next_in = encoder->file + at + HEAD;
-        z.avail_in = (uInt)length;
-        for (int status = Z_OK; z.avail_in > 0 && status == Z_OK;) {
-            const uInt piece = left < UINT_MAX / 2 ? (uInt)left : UINT_MAX / 2;
-            z.avail_out = piece;
-            status = inflate(&z, Z_NO_FLUSH);
-            left -= piece - z.avail_out;
-        }
+    for (size_t i = 0; sample == 2 && i < bytes; i += 2) {
+        line[i] = row[i + 1];
+        line[i + 1] = row[i];
     }
-    inflateEnd(&z);
-    if (left > 0)
-        snprintf(encoder->message, sizeof encoder->message,
-                 "libpng did not write the rows that it was given");
-    return left == 0;
+    if (sample == 2)
+        return;
+#endif
+    memcpy(line, row, bytes);
 }
 
-/* Rows [y, y + count) after their filters' numbers; NULL with a message. */
-static const unsigned char *filter(const struct encoding *e, struct encoder *encoder, size_t y, size_t count)
+/* Rows [y, y + count) after their filters' numbers. Filters look at the row before. */
+static void filter(const struct encoding *e, struct encoder *encoder, size_t y, size_t count)
 {
     const struct vf_info *info = &e->writer->info;
-    const size_t before = y > 0, nx = info->shape.nx;
+    const size_t before = y > 0, nx = info->shape.nx, sample = vf_type_size(info->type);
+    unsigned char *line = encoder->lines + PIXEL_ROOM, *above = line + e->row_bytes + PIXEL_ROOM;
     vf_join_samples(encoder->rows, e->planes, (y - before) * nx, (before + count) * nx, info->shape.nc,
-                    vf_type_size(info->type));
-    snprintf(encoder->message, sizeof encoder->message, "out of memory");
-    encoder->png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, encoder->message, vf_png_on_error,
-                                             vf_png_on_warning, NULL, vf_png_alloc, vf_png_release);
-    encoder->info = encoder->png == NULL ? NULL : png_create_info_struct(encoder->png);
-    const bool done = encoder->info != NULL && write_rows(e, encoder, before + count) &&
-                      take_rows(encoder, (before + count) * (1 + e->row_bytes));
-    png_destroy_write_struct(&encoder->png, &encoder->info);
-    return done ? encoder->filtered + before * (1 + e->row_bytes) : NULL;
+                    sample);
+    memset(encoder->lines, 0, 2 * (PIXEL_ROOM + e->row_bytes));
+    if (before)
+        put_line(encoder->rows, e->row_bytes, sample, above);
+    for (size_t i = 0; i < count && !vf_interrupted; i++) {
+        unsigned char *const to = encoder->filtered + i * (1 + e->row_bytes);
+        put_line(encoder->rows + (before + i) * e->row_bytes, e->row_bytes, sample, line);
+        if (compresses(e)) {
+            vf_png_filter(line, above, e->row_bytes, info->shape.nc * sample, encoder->trial, to);
+        } else {
+            to[0] = 0;
+            memcpy(to + 1, line, e->row_bytes);
+        }
+        unsigned char *const done = line;
+        line = above;
+        above = done;
+    }
 }
 
 /* ---- compressing ---- */
@@ -216,9 +139,10 @@ static enum vf_status encode_band(void *context, size_t item, int thread, struct
     struct band *band = &e->slot[item];
     const size_t index = e->from + item, y = index * e->band_rows, ny = e->writer->info.shape.ny;
     const size_t rows = ny - y < e->band_rows ? ny - y : e->band_rows;
-    const unsigned char *filtered = filter(e, encoder, y, rows);
-    if (filtered == NULL)
-        return vf_fail(error, VF_FAILED, "cannot be compressed: %s", encoder->message);
+    const unsigned char *const filtered = encoder->filtered;
+    filter(e, encoder, y, rows);
+    if (vf_interrupted)
+        return vf_fail(error, VF_FAILED, "cannot be compressed: interrupted");
     const int flush = index + 1 == e->band_count ? Z_FINISH : Z_SYNC_FLUSH;
     int level = 0, strategy = Z_DEFAULT_STRATEGY;
     if (compresses(e)) {
@@ -246,7 +170,7 @@ static struct encoding encoding_of(const struct vf_info *info, int threads)
     if (e.band_rows > info->shape.ny)
         e.band_rows = info->shape.ny;
     e.band_count = (info->shape.ny + e.band_rows - 1) / e.band_rows;
-    e.filtered = (e.band_rows + 1) * (1 + e.row_bytes);
+    e.filtered = e.band_rows * (1 + e.row_bytes);
     e.room = e.filtered + e.filtered / 16 + slack;
     e.threads = threads < 1 ? 1 : threads < MOST_THREADS ? threads : MOST_THREADS;
     if (e.band_count < (size_t)e.threads)
@@ -259,25 +183,27 @@ static struct encoding encoding_of(const struct vf_info *info, int threads)
 
 size_t vf_png_encode_bytes(const struct vf_info *info, int threads)
 {
-    enum { PNG_ROWS = 5, ZLIB_BYTES = 320 << 10 }; /* what the libraries hold */
+    enum { LINES = 4, ZLIB_BYTES = 320 << 10 }; /* beside a band; what zlib holds */
     const struct encoding e = encoding_of(info, threads);
-    return (size_t)e.threads * (2 * e.filtered + e.room + PNG_ROWS * e.row_bytes + ZLIB_BYTES) +
+    return (size_t)e.threads * (2 * e.filtered + LINES * (e.row_bytes + PIXEL_ROOM) + ZLIB_BYTES) +
            e.slot_count * (e.room + TAIL_BYTES);
 }
 
 static bool open_encoder(const struct encoding *e, struct encoder *encoder, struct vf_error *error)
 {
-    encoder->file_room = e->room;
     encoder->rows = vf_alloc(e->band_rows + 1, e->row_bytes, "PNG rows", error);
-    encoder->file = vf_alloc(e->room, 1, "PNG rows", error);
+    encoder->lines = vf_alloc(2, PIXEL_ROOM + e->row_bytes, "PNG rows", error);
+    encoder->trial = vf_alloc(e->row_bytes, 1, "PNG rows", error);
     encoder->filtered = vf_alloc(e->filtered, 1, "PNG rows", error);
-    return encoder->rows != NULL && encoder->file != NULL && encoder->filtered != NULL;
+    return encoder->rows != NULL && encoder->lines != NULL && encoder->trial != NULL &&
+           encoder->filtered != NULL;
 }
 
 static void close_encoder(struct encoder *encoder)
 {
     vf_free(encoder->rows);
-    vf_free(encoder->file);
+    vf_free(encoder->lines);
+    vf_free(encoder->trial);
     vf_free(encoder->filtered);
 }
 
@@ -319,8 +245,8 @@ static bool take_bands(const struct encoding *e, size_t count, uLong *check, vf_
         struct band *band = &e->slot[i];
         *check = adler32_combine(*check, band->check, (z_off_t)band->raw_bytes);
         if (e->from + i + 1 == e->band_count) {
-            png_save_uint_32(band->data + band->bytes, (png_uint_32)*check);
-            band->bytes += TAIL_BYTES;
+            for (int byte = TAIL_BYTES - 1; byte >= 0; byte--)
+                band->data[band->bytes++] = (unsigned char)(*check >> 8 * byte);
         }
         if (!take(context, band->data, band->bytes))
             return false;
@@ -328,15 +254,13 @@ static bool take_bands(const struct encoding *e, size_t count, uLong *check, vf_
     return true;
 }
 
-enum vf_status vf_png_encode(const struct vf_writer *writer, const struct vf_png_header *header,
-                             const void *const planes[], int threads, vf_png_take *take, void *context,
-                             struct vf_error *error)
+enum vf_status vf_png_encode(const struct vf_writer *writer, const void *const planes[], int threads,
+                             vf_png_take *take, void *context, struct vf_error *error)
 {
     struct encoding e = encoding_of(&writer->info, threads);
     uLong check = adler32_z(0, NULL, 0);
     enum vf_status status;
     e.writer = writer;
-    e.header = header;
     e.planes = planes;
     VF_TRY(open_encoding(&e, error));
     error->text[0] = '\0';
