@@ -377,7 +377,7 @@ lint-format:
 	$(call say,clang-format)clang-format --dry-run -Werror $(formatted)
 
 # Flags follow "--" and are not a compilation data base: one set is right for all.
-tidied = $(sources) $(wildcard kernels/precompile/*.c tests/demo/*.c tests/bench/*.c)
+tidied = $(sources) $(wildcard kernels/precompile/*.c tests/demo/*.c tests/bench/*.c tests/compile/*.c tests/fuzz/*.c)
 # The analyzer gives a function up after so many steps; by default they are 225000, which takes five times as long and
 # reaches 1% more of the sources' blocks.
 analyzer := -Xclang -analyzer-config -Xclang max-nodes=30000

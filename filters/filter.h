@@ -251,6 +251,9 @@ struct vf_filter {
 extern const struct vf_filter *const vf_filters[];
 const struct vf_filter *vf_filter_by_name(const char *name, size_t length);
 
+/* The first one that has a parameter of that name; NULL: none. */
+const struct vf_filter *vf_filter_with_param(const char *name, size_t length);
+
 /* ---- what filters build with (filters/expansion.c) ---- */
 
 /* Adds a stage with a body, which reads fields `inputs` and makes new fields of a kind, whose numbers are put

@@ -22,6 +22,17 @@ const struct vf_filter *vf_filter_by_name(const char *name, size_t length)
     return NULL;
 }
 
+const struct vf_filter *vf_filter_with_param(const char *name, size_t length)
+{
+    for (const struct vf_filter *const *filter = vf_filters; *filter != NULL; filter++)
+        for (int i = 0; i < (*filter)->param_count; i++) {
+            const char *param = (*filter)->params[i].name;
+            if (strlen(param) == length && memcmp(param, name, length) == 0)
+                return *filter;
+        }
+    return NULL;
+}
+
 static const struct vf_stencil stencils[VF_STENCIL_COUNT] = {
     [VF_STENCIL_LINEAR] = {.name = "linear"},
     [VF_STENCIL_EXTERNAL] = {.name = "external"},

@@ -306,6 +306,8 @@ static bool is_read(const struct input *in, int ds, int dr)
 static void begin_inputs(const struct vf_row_worker *w, struct body_plane *body)
 {
     const struct work *work = body->work;
+    /* A plane of an image is one row: nothing is moved on to the next one. */
+    const bool is_followed = work->rows.to - work->rows.from > 1;
     bool inside = true;
     int reach = 0;
     for (int k = 0; k < work->stage->input_count; k++) {
@@ -319,7 +321,7 @@ static void begin_inputs(const struct vf_row_worker *w, struct body_plane *body)
             body->loading[k] = vf_row_loading_of(w, field, work->s + h.s);
             body->loads = true;
         }
-        for (int dr = -h.r; dr <= h.r && in->pitch != 0; dr++)
+        for (int dr = -h.r; dr <= h.r && in->pitch != 0 && is_followed; dr++)
             for (int ds = -h.s; ds <= h.s; ds++) {
                 if (!is_read(in, ds, dr))
                     continue;

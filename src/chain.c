@@ -37,14 +37,9 @@ static bool find_choice(const char *name, size_t length, char *text, size_t room
 /* A parameter where a filter begins, or a filter that something else follows: "gaussian sigma". */
 static bool is_misplaced(const char *name, size_t length)
 {
-    bool is = false;
+    bool is = vf_filter_with_param(name, length) != NULL;
     for (size_t begun = 1; begun < length; begun++)
         is = is || (strchr(" ;|(/+", name[begun]) != NULL && vf_filter_by_name(name, begun) != NULL);
-    for (const struct vf_filter *const *filter = vf_filters; *filter != NULL; filter++)
-        for (int i = 0; i < (*filter)->param_count; i++) {
-            const char *param = (*filter)->params[i].name;
-            is = is || (strlen(param) == length && memcmp(param, name, length) == 0);
-        }
     return is;
 }
 

@@ -52,18 +52,6 @@ static enum vf_option_id option_of_code(int code)
 
 /* ---- mistakes ---- */
 
-/* The first filter with a parameter of that name; NULL: none. */
-static const struct vf_filter *filter_with(const char *name, size_t length)
-{
-    for (const struct vf_filter *const *filter = vf_filters; *filter != NULL; filter++)
-        for (int i = 0; i < (*filter)->param_count; i++) {
-            const char *param = (*filter)->params[i].name;
-            if (strlen(param) == length && strncmp(param, name, length) == 0)
-                return *filter;
-        }
-    return NULL;
-}
-
 static const char output_is_last[] = "; the output is the last file name";
 
 static enum vf_status fail_unknown_option(const char *word, struct vf_error *error)
@@ -77,7 +65,7 @@ static enum vf_status fail_unknown_option(const char *word, struct vf_error *err
         if (vf_option_table[i].group != NULL)
             vf_suggestion_consider(&suggestion, vf_option_table[i].name, strlen(vf_option_table[i].name));
     vf_suggestion_text(&suggestion, "--", near, sizeof near);
-    const struct vf_filter *filter = filter_with(name, length);
+    const struct vf_filter *filter = vf_filter_with_param(name, length);
     if (length == strlen("output") && strncmp(name, "output", length) == 0)
         snprintf(near, sizeof near, "%s", output_is_last);
     else if (filter != NULL)

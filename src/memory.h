@@ -15,14 +15,14 @@ size_t vf_memory_groups_free(const char *membership, const char *mounted);
 /* Bytes that this process holds in memory now (its resident set), 0 where the system does not say. */
 size_t vf_memory_resident(void);
 
+/* The most of them so far. */
+size_t vf_memory_peak(void);
+
 /* From now on the allocator keeps some 64 MiB of freed blocks for each thread, as many files need again. */
 void vf_memory_be_generous(void);
 
 /* From now on freed blocks go back to the system, which takes longer, if they are not small; and so does now
  * what the allocator kept. */
 void vf_memory_be_sparing(void);
-
-/* The most that it has held so far. */
-size_t vf_memory_peak(void);
 
 #endif

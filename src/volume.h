@@ -8,7 +8,8 @@
 #include "error.h"
 
 /* Others are read from files and written as one of these. A new one has its lines in volume.c,
- * kernel_source.c, cli_options.c (--dtype), kernels/cpu_rows.c, kernels/cpu_reference.c, kernels/device.h or
+ * kernel_source.c, cli_options.c (--dtype), work_plan.c (what is computed in double),
+ * kernels/precompile/precompile.c, kernels/cpu_rows.c, kernels/cpu_reference.c, kernels/device.h or
  * device_small.h (vf_put), mrc.c and the formats' io_*.c; if rows of it may be filtered as they are
  * (vf_row_cell), in kernels/cpu_row_layout.c, cpu_rows_choose.c and the Makefile's variants too. The tests go
  * through all of them. */
