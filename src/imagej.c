@@ -37,7 +37,7 @@ static void set_order(struct vf_imagej *imagej, const char *value)
 static void set_axes(struct vf_imagej *imagej, const char *value)
 {
     char order[8] = "";
-    snprintf(imagej->axes, sizeof imagej->axes, "%s", "");
+    imagej->axes[0] = '\0';
     for (size_t count = 0; *value != '\0' && count < sizeof imagej->axes - 1; count++) {
         const size_t length = strcspn(value, ",");
         imagej->axes[count] = (char)tolower((unsigned char)value[0]);

@@ -370,6 +370,14 @@ out:
     return vf_fail_in(error, status, name);
 }
 
+static enum vf_status fail_writing(const struct vf_writer *writer, enum vf_status status,
+                                   struct vf_error *error)
+{
+    if (status == VF_FAILED && vf_output_file_is_spooled(writer->file))
+        vf_fail_in(error, status, "a temporary copy of it (TMPDIR sets the directory)");
+    return vf_fail_in(error, status, writer->name);
+}
+
 enum vf_status vf_writer_write_pages(struct vf_writer *writer, size_t first, size_t count,
                                      const void *const planes[], int threads, struct vf_error *error)
 {
@@ -380,7 +388,7 @@ enum vf_status vf_writer_write_pages(struct vf_writer *writer, size_t first, siz
     else
         status = writer->codec->write_pages(writer, first, count, planes, threads, error);
     if (status != VF_OK)
-        return vf_fail_in(error, status, writer->name);
+        return fail_writing(writer, status, error);
     writer->next_page += count;
     return VF_OK;
 }
@@ -412,7 +420,7 @@ enum vf_status vf_writer_write_rows(struct vf_writer *writer, size_t y, size_t c
     else
         status = writer->codec->write_rows(writer, y, count, planes, threads, error);
     if (status != VF_OK)
-        return vf_fail_in(error, status, writer->name);
+        return fail_writing(writer, status, error);
     writer->next_row += count;
     writer->next_page += writer->next_row == writer->info.shape.ny;
     return VF_OK;
@@ -427,7 +435,9 @@ enum vf_status vf_writer_finish(struct vf_writer *writer, struct vf_error *error
                          writer->info.page_count);
         goto out;
     }
-    VF_TRY(writer->codec->finish(writer, error));
+    status = writer->codec->finish(writer, error);
+    if (status != VF_OK)
+        return fail_writing(writer, status, error);
     if (fstat(vf_output_file_descriptor(writer->file), &about) != 0)
         VF_TRY(vf_fail(error, VF_FAILED, "cannot be looked at: %s", strerror(errno)));
     if (writer->options.whole != NULL)

@@ -18,7 +18,8 @@ size_t vf_memory_resident(void);
 /* The most of them so far. */
 size_t vf_memory_peak(void);
 
-/* From now on the allocator keeps some 64 MiB of freed blocks for each thread, as many files need again. */
+/* From now on the allocator keeps some 16 MiB of freed blocks for each thread, as many small files need
+ * again. */
 void vf_memory_be_generous(void);
 
 /* From now on freed blocks go back to the system, which takes longer, if they are not small; and so does now

@@ -331,6 +331,11 @@ enum vf_status vf_output_file_try(const char *path, bool no_clobber, struct vf_e
     return status;
 }
 
+bool vf_output_file_is_spooled(const struct vf_output_file *file)
+{
+    return file->copy_to >= 0;
+}
+
 bool vf_output_file_is_terminal(const struct vf_output_file *file)
 {
     return file->copy_to >= 0 && isatty(file->copy_to);

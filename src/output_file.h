@@ -23,6 +23,9 @@ enum vf_status vf_output_file_try(const char *path, bool no_clobber, struct vf_e
 /* Open for reading and writing, seekable, empty at first; owned by the file. */
 int vf_output_file_descriptor(const struct vf_output_file *file);
 
+/* Whether the bytes are in a temporary copy until all are there: see vf_output_file_open. */
+bool vf_output_file_is_spooled(const struct vf_output_file *file);
+
 /* Whether a terminal gets the bytes, which is no place for an image. */
 bool vf_output_file_is_terminal(const struct vf_output_file *file);
 

@@ -141,6 +141,9 @@ test_a_limit_of_file_sizes_is_an_error() {
     says "out.tif: "
     says "File too large"
     only out err
+    (ulimit -f 1000 && "$VOLFILTER" -f gaussian "$STACK" - 2>err) | cat >out
+    says "standard output: a temporary copy of it (TMPDIR sets the directory): "
+    [ ! -s out ]
 }
 
 # ulimit -s counts KiB; dash has it, too.
