@@ -49,13 +49,13 @@ void vf_png_filter(const unsigned char *row, const unsigned char *above, size_t 
     static void (*const filters[])(const unsigned char *row, const unsigned char *above, size_t bytes,
                                    size_t pixel, unsigned char *to) = {none, sub, up, average, nearest};
     size_t least = SIZE_MAX;
-    for (unsigned char n = 0; n < sizeof filters / sizeof *filters; n++) {
+    for (size_t n = 0; n < sizeof filters / sizeof *filters; n++) {
         filters[n](row, above, bytes, pixel, trial);
         const size_t cost = cost_of(trial, bytes);
         if (cost >= least)
             continue;
         least = cost;
-        to[0] = n;
+        to[0] = (unsigned char)n;
         memcpy(to + 1, trial, bytes);
     }
 }
