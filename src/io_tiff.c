@@ -384,6 +384,19 @@ static void take_widths(struct vf_tags *tags, const double width[2])
     tags->has_resolution = true;
 }
 
+/* ImageJ gives images of 16 and 32 bits a table of 8, which is no TIFF's: libtiff passes over it. Composites
+ * have others, in tags of ImageJ's; one that inverts is told by the photometric interpretation too. */
+static void note_lookup_table(struct vf_reader *reader)
+{
+    const struct vf_tiff_reader *state = reader->state;
+    struct vf_info *info = &reader->info;
+    uint64_t ignored;
+    if (info->shape.nc == 1 && vf_type_size(info->type) > 1 && !info->min_is_white &&
+        vf_tiff_stored_number(reader->fd, info->big_endian, info->big_tiff, state->directories[0],
+                              TIFFTAG_COLORMAP, &ignored))
+        vf_info_note(info, "its lookup table is neither read nor kept: more than 8 bits");
+}
+
 static enum vf_status set_shape(struct vf_reader *reader, struct vf_error *error)
 {
     struct vf_info *info = &reader->info;
@@ -396,6 +409,7 @@ static enum vf_status set_shape(struct vf_reader *reader, struct vf_error *error
             return VF_FAILED;
         vf_imagej_set_shape(&imagej, info->page_count, info);
         take_widths(tags, imagej.width);
+        note_lookup_table(reader);
         vf_imagej_set_spacing(&imagej, tags->has_resolution ? tags->resolution : NULL, tags->resolution_unit,
                               info);
         if (strcmp(imagej.order, "czt") != 0 && info->page_count > 1)

@@ -427,6 +427,34 @@ static const char *lost(enum vf_format format, enum vf_type type, size_t outputs
     return sample_lost(sample_path("in.tif"), format, type, outputs);
 }
 
+static void set_table(TIFF *tif, uint32_t page)
+{
+    static const TIFFFieldInfo field = {65000, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_SHORT, FIELD_CUSTOM, 1,
+                                        1,     (char *)"table"};
+    if (page > 0)
+        return;
+    TIFFMergeFieldInfo(tif, &field, 1);
+    TIFFSetField(tif, 65000, 3 * 256, colours);
+}
+
+/* ImageJ's of 16 bits, under a tag of our own and then under TIFF's, since libtiff writes no such table. */
+Test(io_imagej, lookup_table_of_more_than_8_bits)
+{
+    size_t size;
+    tiff_sample_write(
+        sample_path("in.tif"),
+        &(struct tiff_sample){
+            .type = VF_U16, .nx = 6, .ny = 5, .description = "ImageJ=1.53t\n", .more = set_table});
+    unsigned char *file = sample_get(sample_path("in.tif"), &size);
+    unsigned char *tag = memmem(file, size, (unsigned char[]){0xe8, 0xfd, TIFF_SHORT, 0}, 4);
+    cr_assert_not_null(tag);
+    memcpy(tag, (unsigned char[]){TIFFTAG_COLORMAP & 0xff, TIFFTAG_COLORMAP >> 8}, 2);
+    sample_put(sample_path("in.tif"), file, size);
+    free(file);
+    cr_assert_str_eq(sample_info(sample_path("in.tif")).note,
+                     "its lookup table is neither read nor kept: more than 8 bits");
+}
+
 Test(io_imagej, lookup_table_that_is_lost)
 {
     tiff_sample_write(sample_path("in.tif"), &(struct tiff_sample){.type = VF_U8,
