@@ -124,12 +124,11 @@ static enum vf_status add_word(struct vf_batch *batch, const struct vf_command_l
                                struct vf_error *error)
 {
     struct stat about, results;
-    const int cause = stat(word, &about) == 0 ? 0 : errno;
-    if (line->tree && cause == 0 && S_ISDIR(about.st_mode))
+    if (line->tree && stat(word, &about) == 0 && S_ISDIR(about.st_mode))
         return add_tree(batch, word, find_results(line, word, &about, &results) ? &results : NULL, error);
     /* Of what ends in '/' and is not there no result can be named. */
-    const bool is_nameless = word[0] != '\0' && word[strlen(word) - 1] == '/';
-    return add_file(batch, word, is_nameless ? cause : 0, error);
+    const bool is_nameless = word[0] != '\0' && word[strlen(word) - 1] == '/' && stat(word, &about) != 0;
+    return add_file(batch, word, is_nameless ? errno : 0, error);
 }
 
 /* The whole list, with room for one byte more. What has no end, or no names, is not read on and on. */

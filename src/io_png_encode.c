@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "alloc.h"
+#include "byte_order.h"
 #include "interrupt.h"
 #include "png_filter.h"
 
@@ -59,15 +60,10 @@ static bool compresses(const struct encoding *e)
 /* A row of samples as a PNG has them, the most significant byte first. */
 static void put_line(const unsigned char *row, size_t bytes, size_t sample, unsigned char *line)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    for (size_t i = 0; sample == 2 && i < bytes; i += 2) {
-        line[i] = row[i + 1];
-        line[i + 1] = row[i];
-    }
-    if (sample == 2)
-        return;
-#endif
     memcpy(line, row, bytes);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    vf_swap_bytes(line, bytes / sample, sample);
+#endif
 }
 
 /* Rows [y, y + count) after their filters' numbers. Filters look at the row before. */
@@ -245,8 +241,8 @@ static bool take_bands(const struct encoding *e, size_t count, uLong *check, vf_
         struct band *band = &e->slot[i];
         *check = adler32_combine(*check, band->check, (z_off_t)band->raw_bytes);
         if (e->from + i + 1 == e->band_count) {
-            for (int byte = TAIL_BYTES - 1; byte >= 0; byte--)
-                band->data[band->bytes++] = (unsigned char)(*check >> 8 * byte);
+            vf_number_to_bytes(*check, band->data + band->bytes, TAIL_BYTES, true);
+            band->bytes += TAIL_BYTES;
         }
         if (!take(context, band->data, band->bytes))
             return false;

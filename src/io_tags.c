@@ -6,6 +6,7 @@
 #include <tiff.h>
 
 #include "alloc.h"
+#include "byte_order.h"
 #include "imagej.h"
 #include "number.h"
 #include "ome.h"
@@ -147,8 +148,8 @@ bool vf_tags_icc_suits_png(const struct vf_tags *tags, const struct vf_info *res
     const unsigned char *icc = tags->icc;
     if (icc == NULL || tags->icc_bytes < HEADER)
         return false;
-    const size_t bytes = (size_t)icc[0] << 24 | (size_t)icc[1] << 16 | (size_t)icc[2] << 8 | icc[3];
-    return bytes == tags->icc_bytes && bytes % 4 == 0 && memcmp(icc + AT_SIGNATURE, "acsp", 4) == 0 &&
+    return vf_number_of_bytes(icc, 4, true) == tags->icc_bytes && tags->icc_bytes % 4 == 0 &&
+           memcmp(icc + AT_SIGNATURE, "acsp", 4) == 0 &&
            memcmp(icc + AT_SPACE, result->page_channels < 3 ? "GRAY" : "RGB ", 4) == 0;
 }
 

@@ -87,34 +87,30 @@ static enum vf_status check_predictor(const struct vf_reader *reader, TIFF *tif,
                    page + 1, (unsigned long long)predictor);
 }
 
+#define COPY_PAGES(alike) \
+    "copy the pages of one " alike ", which are counted from 0: tiffcp IN.tif,0,1,2 OUT.tif"
+
 /* Every page must be like the first: one volume has one size and type. */
 static enum vf_status check_alike(const struct vf_info *first, const struct vf_info *other, size_t page,
                                   struct vf_error *error)
 {
     const struct vf_shape *a = &first->shape, *b = &other->shape;
     if (a->nx != b->nx || a->ny != b->ny)
-        return vf_fail(
-            error, VF_FAILED,
-            "page %zu is %zu x %zu pixels, but page 1 is %zu x %zu; copy the pages of one size, which "
-            "are counted from 0: tiffcp IN.tif,0,1,2 OUT.tif",
-            page + 1, b->nx, b->ny, a->nx, a->ny);
-    if (first->type != other->type)
         return vf_fail(error, VF_FAILED,
-                       "page %zu is %s, but page 1 is %s; copy the pages of one type, which are counted from "
-                       "0: tiffcp IN.tif,0,1,2 OUT.tif",
-                       page + 1, vf_type_name(other->type), vf_type_name(first->type));
+                       "page %zu is %zu x %zu pixels, but page 1 is %zu x %zu; " COPY_PAGES("size"), page + 1,
+                       b->nx, b->ny, a->nx, a->ny);
+    if (first->type != other->type)
+        return vf_fail(error, VF_FAILED, "page %zu is %s, but page 1 is %s; " COPY_PAGES("type"), page + 1,
+                       vf_type_name(other->type), vf_type_name(first->type));
     if (first->page_channels != other->page_channels || first->has_alpha != other->has_alpha ||
         first->premultiplied != other->premultiplied || first->rgb != other->rgb)
-        return vf_fail(error, VF_FAILED,
-                       "page %zu has %zu channels and page 1 has %zu, or they differ in kind; copy the "
-                       "pages of one kind, which are counted from 0: tiffcp IN.tif,0,1,2 OUT.tif",
-                       page + 1, other->page_channels, first->page_channels);
+        return vf_fail(
+            error, VF_FAILED,
+            "page %zu has %zu channels and page 1 has %zu, or they differ in kind; " COPY_PAGES("kind"),
+            page + 1, other->page_channels, first->page_channels);
     if (first->min_is_white != other->min_is_white)
         return vf_fail(error, VF_FAILED,
-                       "page %zu and page 1 differ in whether 0 is white; copy the pages of one kind, which "
-                       "are counted from 0: "
-                       "tiffcp IN.tif,0,1,2 OUT.tif",
-                       page + 1);
+                       "page %zu and page 1 differ in whether 0 is white; " COPY_PAGES("kind"), page + 1);
     return VF_OK;
 }
 

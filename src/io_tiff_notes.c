@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "byte_order.h"
 #include "imagej.h"
 #include "io_tiff.h"
 
@@ -167,13 +168,7 @@ static size_t private_values(TIFF *tif, uint32_t tag, const unsigned char **valu
     return count;
 }
 
-/* A little-endian number. */
-static size_t number_at(const unsigned char *bytes)
-{
-    return (size_t)bytes[0] | (size_t)bytes[1] << 8 | (size_t)bytes[2] << 16 | (size_t)bytes[3] << 24;
-}
-
-/* CZ_LSMINFO, in which DimensionZ is at byte 16, DimensionTime at 24. */
+/* CZ_LSMINFO, little-endian, in which DimensionZ is at byte 16, DimensionTime at 24. */
 static void look_at_lsm(TIFF *tif, struct vf_tiff_unread *unread)
 {
     enum { LSM = 34412, AT_PLANES = 16, AT_TIMES = 24, LEAST = 28 };
@@ -181,8 +176,8 @@ static void look_at_lsm(TIFF *tif, struct vf_tiff_unread *unread)
     if (private_values(tif, LSM, &values) < LEAST ||
         TIFFFieldDataType(TIFFFieldWithTag(tif, LSM)) != TIFF_BYTE)
         return;
-    unread->lsm_planes = number_at(values + AT_PLANES);
-    unread->lsm_times = number_at(values + AT_TIMES);
+    unread->lsm_planes = vf_number_of_bytes(values + AT_PLANES, 4, false);
+    unread->lsm_times = vf_number_of_bytes(values + AT_TIMES, 4, false);
 }
 
 void vf_tiff_look(TIFF *tif, bool first, const struct vf_tags *tags, struct vf_tiff_unread *unread)

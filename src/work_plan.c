@@ -504,7 +504,7 @@ static enum vf_status check_disk(const struct vf_work *w, struct vf_error *error
 
 enum vf_status vf_work_check(const struct vf_work *w, struct vf_error *error)
 {
-    const enum vf_status status = vf_work_named(check_memory(w, error), w->in_name, error);
+    const enum vf_status status = check_memory(w, error);
     return status == VF_OK ? check_disk(w, error) : status;
 }
 
