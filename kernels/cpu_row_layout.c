@@ -65,8 +65,12 @@ static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim, cons
     struct vf_row_stage s = {.kind = VF_ROW_BODY, .rows = 1, .planes = 1, .calls = -1};
     for (int k = 0; k < stage->input_count; k++)
         s.halo[k] = halo_of(stage, dim, k);
-    if (stage->stencil != VF_STENCIL_LINEAR)
+    if (stage->stencil != VF_STENCIL_LINEAR) {
+        s.reach = vf_body_reach(stage->stencil);
+        s.star_inputs = vf_stencil(stage->stencil)->star_inputs[dim - 2];
+        s.shares_faces = vf_body_shares_faces(stage->stencil);
         return s;
+    }
     /* Fewer weights than rows are not worth it. */
     const int taps = stage->taps->count;
     const int block = taps < 2 ? 1 : taps < 4 ? 2 : taps < rows->block_taps ? 4 : rows->block;
@@ -241,10 +245,10 @@ static bool may_read(const struct vf_row_layout *l, int field)
 {
     const struct vf_ring *ring = &l->ring[field];
     const struct vf_stage *stage = &l->job->flow->stage[ring->loader];
+    const struct vf_row_stage *reader = &l->stage[ring->loader];
     const size_t row_bytes = (size_t)l->job->nx * l->element;
-    return l->stage[ring->loader].kind == VF_ROW_BODY && stage->input_count == 1 &&
-           vf_stencil(stage->stencil)->star_inputs[l->job->flow->dim - 2] == 1 &&
-           !vf_body_shares_faces(stage->stencil) && ring->pad == 1 && l->job->source != NULL &&
+    return reader->kind == VF_ROW_BODY && stage->input_count == 1 && reader->star_inputs == 1 &&
+           !reader->shares_faces && ring->pad == 1 && l->job->source != NULL &&
            l->job->source[ring->source].type == l->cell && l->tile.x == l->job->nx &&
            row_bytes % VF_ALIGNMENT == 0 && row_bytes >= VF_ROW_END_BYTES;
 }
@@ -330,7 +334,7 @@ static bool place_faces(struct vf_row_layout *l, size_t *end)
         const struct vf_ring *out = &l->ring[flow->stage[i].output[0]];
         const ptrdiff_t rows = made_rows(l, out) + 2;
         size_t bytes;
-        if (!vf_body_shares_faces(flow->stage[i].stencil))
+        if (!l->stage[i].shares_faces)
             continue;
         l->stage[i].faces = *end;
         if (!vf_size_mul((size_t)rows, (size_t)out->pitch * l->element, &bytes) ||
@@ -360,6 +364,33 @@ static bool place_rings(struct vf_row_layout *l)
     return place_faces(l, &end) && vf_size_add(end, VF_ROW_READ_BEYOND, &l->arena_bytes);
 }
 
+/* The weights in the compute type, as the row functions take them. */
+static enum vf_status place_weights(struct vf_row_layout *l, struct vf_error *error)
+{
+    const struct vf_flow *flow = l->job->flow;
+    const size_t size = flow->is_double ? sizeof(double) : sizeof(float);
+    size_t count = 0;
+    for (int i = 0; i < flow->stage_count; i++)
+        if (flow->stage[i].stencil == VF_STENCIL_LINEAR)
+            count += (size_t)flow->stage[i].taps->count;
+    char *weight = vf_alloc(count + 1, size, "weights", error);
+    if (weight == NULL)
+        return VF_FAILED;
+    l->weights = weight;
+    for (int i = 0; i < flow->stage_count; i++) {
+        if (flow->stage[i].stencil != VF_STENCIL_LINEAR)
+            continue;
+        const struct vf_taps *taps = flow->stage[i].taps;
+        l->stage[i].weight = weight;
+        for (int t = 0; t < taps->count; t++, weight += size)
+            if (flow->is_double)
+                *(double *)(void *)weight = taps->tap[t].weight;
+            else
+                *(float *)(void *)weight = (float)taps->tap[t].weight;
+    }
+    return VF_OK;
+}
+
 /* What does not depend on tiles. */
 static enum vf_status read_flow(struct vf_row_layout *l, struct vf_error *error)
 {
@@ -378,6 +409,7 @@ static enum vf_status read_flow(struct vf_row_layout *l, struct vf_error *error)
         l->ring[flow->source[k]].source = k;
     for (int k = 0; k < flow->sink_count; k++)
         l->ring[flow->sink[k]].sink = k;
+    VF_TRY(place_weights(l, error));
     find_reach(l);
     find_called_sums(l);
     find_delays(l);
@@ -476,6 +508,8 @@ void vf_row_layout_close(struct vf_row_layout *l)
     vf_row_fused_close(&l->fused);
     vf_free(l->ring);
     vf_free(l->stage);
+    vf_free(l->weights);
     l->ring = NULL;
     l->stage = NULL;
+    l->weights = NULL;
 }

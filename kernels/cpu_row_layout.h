@@ -57,6 +57,10 @@ enum vf_row_kind {
 struct vf_row_stage {
     enum vf_row_kind kind;
     struct vf_row_table table; /* of VF_ROW_TABLE, owned */
+    const void *weight;        /* of a linear stage, in order, of the compute type */
+    int reach;                 /* for which a body's table of rows is laid out */
+    int star_inputs;           /* how many inputs a body reads along the axes only: the first ones */
+    bool shares_faces;         /* a body does */
     struct vf_halo halo[VF_MAX_INPUTS];
     int rows, planes; /* the most that are computed at once; for a body, of the stage that it calls */
     int delay;        /* how many planes behind the sources the newest plane is that its inputs allow */
@@ -71,6 +75,7 @@ struct vf_row_layout {
     const struct vf_job *job;   /* fused.job */
     struct vf_ring *ring;       /* [field_count], owned */
     struct vf_row_stage *stage; /* [stage_count], owned */
+    void *weights;              /* of all stages, owned */
     enum vf_type cell; /* what rings hold: the compute type, or an integer type if all stages keep it */
     size_t element;    /* its bytes */
     ptrdiff_t n_stream, n_rows;

@@ -4,22 +4,32 @@
 #include "kernels/cpu_row_worker.h"
 #include "src/alloc.h"
 
-/* An input of a stage while it computes some planes. */
+/* A field's ring, from the first cell on that a stage makes. */
+struct ring_part {
+    const struct vf_ring *ring;
+    char *first; /* of plane 0's first row that is made */
+};
+
+/* An input of a stage. */
 struct input {
-    /* [offset along the stream + halo]: the plane's first row that is made, at the output's first cell; NULL:
-     * the plane is outside the grid and reads the constant. For a stage that sums across rows [i] is row i of
-     * its only plane. */
-    const char **plane;
-    bool inside; /* no plane is NULL */
+    struct ring_part part;
     struct vf_halo halo;
     bool star;           /* a body reads it along the axes only */
     ptrdiff_t first_row; /* the number of the planes' first row */
     ptrdiff_t pitch;     /* bytes from row to row; 0: only one row is kept */
     const char *outside; /* a row of the constant */
+    /* While the stage computes some planes, [offset along the stream + halo]: the plane's first row that is
+     * made, at the output's first cell; NULL: the plane is outside the grid and reads the constant. For a
+     * stage that sums across rows [i] is row i of its only plane. */
+    const char **plane;
+    bool inside; /* no plane is NULL */
 };
 
-/* An output of a stage while it computes some planes: its ring, or its sink. */
+/* An output of a stage: its ring, or its sink. */
 struct output {
+    struct ring_part part;
+    bool may_pass; /* its rows may be made in its sink */
+    /* While the stage computes some planes. */
     char
         *first[VF_ROW_BLOCK]; /* [plane * rows at once + row]: the first rows of the planes, at the first x */
     ptrdiff_t pitch;          /* bytes from row to row */
@@ -27,17 +37,32 @@ struct output {
     bool finishes; /* vf_row_finish is called for each row once it is made */
 };
 
-/* A stage while it computes planes [s, s + planes). */
-struct work {
+/* A stage in a tile, and while it computes planes [s, s + planes) of it. */
+struct vf_row_work {
     const struct vf_stage *stage;
     const struct vf_row_stage *how;
+    struct vf_range rows, x;
     ptrdiff_t s;
     int planes;
-    struct vf_range rows, x;
     struct input input[VF_MAX_INPUTS];
-    struct vf_row_loading loading[VF_MAX_INPUTS]; /* for sums along x: of sources that the stage loads */
     struct output out[VF_MAX_OUTPUTS];
 };
+
+static struct ring_part part_of(const struct vf_row_worker *w, int field, ptrdiff_t x)
+{
+    return (struct ring_part){&w->layout->ring[field], vf_row_plane_of(w, field, 0, x).first};
+}
+
+static char *plane_at(const struct ring_part *part, ptrdiff_t place)
+{
+    return part->first + (size_t)place * part->ring->plane_bytes;
+}
+
+/* The place in the ring after another one. */
+static ptrdiff_t place_after(const struct ring_part *part, ptrdiff_t place)
+{
+    return place + 1 < part->ring->depth ? place + 1 : 0;
+}
 
 /* Of a source that is read in place: the first row that is read of plane s, from x on. */
 static const char *row_in_place(const struct vf_row_worker *w, int field, ptrdiff_t s, ptrdiff_t x)
@@ -47,37 +72,49 @@ static const char *row_in_place(const struct vf_row_worker *w, int field, ptrdif
     return vf_row_of_source(w, array, s, w->part[field].r.from) + (size_t)x * l->element;
 }
 
-/* Fills input k of the work, whose planes and x range are set. */
-static struct input input_of(const struct vf_row_worker *w, const struct work *work, int k)
+static void begin_input(const struct vf_row_worker *w, struct vf_row_work *work, int k)
 {
     const struct vf_row_layout *l = w->layout;
-    const struct vf_flow *flow = l->job->flow;
     const int field = work->stage->input[k];
     const struct vf_ring *ring = &l->ring[field];
-    struct input in = {
-        .plane = w->plane + ((work->how->called ? VF_MAX_INPUTS : 0) + k) * l->most_planes,
-        .inside = true,
+    const ptrdiff_t pitch = ring->in_place ? l->job->nx : ring->whole ? ring->pitch : 0;
+    work->input[k] = (struct input){
+        .part = part_of(w, field, work->x.from),
         .halo = work->how->halo[k],
-        .star = work->how->kind == VF_ROW_BODY &&
-                k < vf_stencil(work->stage->stencil)->star_inputs[flow->dim - 2],
+        .star = k < work->how->star_inputs,
         .first_row = w->part[field].r.from,
-        .pitch = ring->whole ? ring->pitch * (ptrdiff_t)l->element : 0,
-        .outside = w->outside[flow->field_kind[field]] + (size_t)l->most_origin * l->element,
+        .pitch = pitch * (ptrdiff_t)l->element,
+        .outside = w->outside[l->job->flow->field_kind[field]] + (size_t)l->most_origin * l->element,
+        .plane = w->plane + ((work->how->called ? VF_MAX_INPUTS : 0) + k) * l->most_planes,
     };
-    if (ring->in_place)
-        in.pitch = l->job->nx * (ptrdiff_t)l->element;
-    for (int d = -in.halo.s; d < work->planes + in.halo.s; d++) {
-        const ptrdiff_t at = vf_boundary_index(flow->boundary, work->s + d, l->n_stream);
-        const ptrdiff_t s = l->periodic_s ? work->s + d : at;
-        in.plane[d + in.halo.s] = at < 0           ? NULL
-                                  : ring->in_place ? row_in_place(w, field, s, work->x.from)
-                                                   : vf_row_plane_of(w, field, s, work->x.from).first;
-        in.inside = in.inside && at >= 0;
+}
+
+/* Finds the planes that input k reads. */
+static void find_planes(const struct vf_row_worker *w, const struct vf_row_work *work, int k,
+                        struct input *in)
+{
+    const struct vf_row_layout *l = w->layout;
+    const int field = work->stage->input[k], count = work->planes + 2 * in->halo.s;
+    const bool in_place = in->part.ring->in_place;
+    const ptrdiff_t first = work->s - in->halo.s;
+    in->inside = true;
+    if (!in_place && (l->periodic_s || (first >= 0 && first + count <= l->n_stream))) {
+        ptrdiff_t place = vf_floor_mod(first, in->part.ring->depth);
+        for (int j = 0; j < count; j++, place = place_after(&in->part, place))
+            in->plane[j] = plane_at(&in->part, place);
+    } else {
+        for (int j = 0; j < count; j++) {
+            const ptrdiff_t at = vf_boundary_index(l->job->flow->boundary, first + j, l->n_stream);
+            const ptrdiff_t s = l->periodic_s ? first + j : at;
+            in->plane[j] = at < 0     ? NULL
+                           : in_place ? row_in_place(w, field, s, work->x.from)
+                                      : plane_at(&in->part, vf_floor_mod(s, in->part.ring->depth));
+            in->inside = in->inside && at >= 0;
+        }
     }
     if (work->how->kind == VF_ROW_ACROSS_ROWS)
-        for (int i = 1; i < 2 * in.halo.r + work->how->rows; i++)
-            in.plane[i] = in.plane[i - 1] + in.pitch;
-    return in;
+        for (int i = 1; i < 2 * in->halo.r + work->how->rows; i++)
+            in->plane[i] = in->plane[i - 1] + in->pitch;
 }
 
 /* Row r, which the stage makes, of the input's plane j. It is inside the grid, or the grid is periodic. */
@@ -104,38 +141,41 @@ static const char *row_at(const struct input *in, int ds, ptrdiff_t offset)
 
 /* Whether the rows of output k may be made in its sink, without a ring: it is stored as the rows' type and
  * not reduced, no stage reads it, and no row reaches beyond the tile. */
-static bool may_pass(const struct vf_row_worker *w, const struct work *work, int k)
+static bool may_pass(const struct vf_row_worker *w, const struct vf_row_work *work, int k)
 {
-    const struct vf_ring *ring = &w->layout->ring[work->stage->output[k]];
-    const bool planes = work->planes > 1 && w->layout->job->flow->dim == 3;
-    if (ring->sink < 0 || ring->whole || work->how->kind == VF_ROW_ALONG_X ||
-        (planes && w->streams && !w->streams_planes))
+    const struct vf_ring *ring = work->out[k].part.ring;
+    if (ring->sink < 0 || ring->whole || work->how->kind == VF_ROW_ALONG_X)
         return false;
     const struct vf_sink *sink = &w->layout->job->sink[ring->sink];
     return sink->array != NULL && sink->array->type == w->layout->cell && sink->reducer_count == 0 &&
            ring->reach.s == 0 && ring->reach.r == 0 && ring->reach.x == 0;
 }
 
-/* Output k is to be made in its ring. */
-static void place_in_ring(const struct vf_row_worker *w, const struct work *work, int k, struct output *out)
+static void begin_output(const struct vf_row_worker *w, struct vf_row_work *work, int k)
 {
-    const int field = work->stage->output[k], rows = work->how->rows;
-    const struct vf_ring *ring = &w->layout->ring[field];
+    work->out[k].part = part_of(w, work->stage->output[k], work->x.from);
+    work->out[k].may_pass = may_pass(w, work, k);
+}
+
+/* The output is to be made in its ring. */
+static void place_in_ring(const struct vf_row_worker *w, const struct vf_row_work *work, struct output *out)
+{
+    const struct vf_ring *ring = out->part.ring;
     const ptrdiff_t pitch = ring->pitch * (ptrdiff_t)w->layout->element;
-    for (int p = 0; p < work->planes; p++) {
-        const struct vf_row_plane plane = vf_row_plane_of(w, field, work->s + p, work->x.from);
-        out->pitch = plane.pitch;
-        for (int i = 0; i < rows; i++)
-            out->first[p * rows + i] = plane.first + i * pitch;
-    }
+    ptrdiff_t place = vf_floor_mod(work->s, ring->depth);
+    char **first = out->first;
+    for (int p = 0; p < work->planes; p++, place = place_after(&out->part, place))
+        for (int i = 0; i < work->how->rows; i++)
+            *first++ = plane_at(&out->part, place) + i * pitch;
+    out->pitch = ring->whole ? pitch : 0;
     out->place = VF_ROW_IN_RING;
     out->finishes = vf_row_needs_finish(ring);
 }
 
-/* Output k is to be made in its sink; false if its rows there are not aligned. */
-static bool place_in_sink(const struct vf_row_worker *w, const struct work *work, int k, struct output *out)
+/* The output is to be made in its sink; false if its rows there are not aligned. */
+static bool place_in_sink(const struct vf_row_worker *w, const struct vf_row_work *work, struct output *out)
 {
-    const struct vf_sink *sink = &w->layout->job->sink[w->layout->ring[work->stage->output[k]].sink];
+    const struct vf_sink *sink = &w->layout->job->sink[out->part.ring->sink];
     const int rows = work->how->rows;
     uintptr_t all = (uintptr_t)(work->x.to - work->x.from) * w->layout->element;
     out->pitch = w->layout->job->nx * (ptrdiff_t)w->layout->element;
@@ -153,32 +193,50 @@ static bool place_in_sink(const struct vf_row_worker *w, const struct work *work
 
 /* Places each output in its sink or its ring; for a body, which stores all in one way, all in rings if one
  * is. */
-static void begin_outputs(const struct vf_row_worker *w, struct work *work)
+static void place_outputs(const struct vf_row_worker *w, struct vf_row_work *work)
 {
     const int count = work->stage->output_count;
-    bool all = true;
+    const bool alike = work->how->kind == VF_ROW_BODY;
+    const bool apart = work->planes > 1 && w->layout->job->flow->dim == 3;
+    const bool none_passes = apart && w->streams && !w->streams_planes;
+    int passed = 0;
     for (int k = 0; k < count; k++) {
-        const bool passes = may_pass(w, work, k) && place_in_sink(w, work, k, &work->out[k]);
+        struct output *out = &work->out[k];
+        const bool passes =
+            out->may_pass && !none_passes && (!alike || passed == k) && place_in_sink(w, work, out);
         if (!passes)
-            place_in_ring(w, work, k, &work->out[k]);
-        all = all && passes;
+            place_in_ring(w, work, out);
+        passed += passes;
     }
-    if (!all && work->how->kind == VF_ROW_BODY)
-        for (int k = 0; k < count; k++)
-            place_in_ring(w, work, k, &work->out[k]);
+    for (int k = 0; alike && passed < count && k < passed; k++)
+        place_in_ring(w, work, &work->out[k]);
+}
+
+/* ---- tiles ---- */
+
+size_t vf_row_work_bytes(void)
+{
+    return sizeof(struct vf_row_work);
+}
+
+void vf_row_begin_tile(const struct vf_row_worker *w)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_flow *flow = l->job->flow;
+    for (int i = 0; i < flow->stage_count; i++) {
+        struct vf_row_work *work = &w->work[i];
+        work->stage = &flow->stage[i];
+        work->how = &l->stage[i];
+        work->rows = w->part[work->stage->output[0]].r;
+        work->x = w->part[work->stage->output[0]].x;
+        for (int k = 0; k < work->stage->input_count; k++)
+            begin_input(w, work, k);
+        for (int k = 0; k < work->stage->output_count; k++)
+            begin_output(w, work, k);
+    }
 }
 
 /* ---- linear stages ---- */
-
-/* The weights in the compute type. */
-static void set_weights(const struct vf_row_worker *w, const struct vf_taps *taps)
-{
-    for (int t = 0; t < taps->count; t++)
-        if (w->layout->job->flow->is_double)
-            ((double *)w->weight)[t] = taps->tap[t].weight;
-        else
-            ((float *)w->weight)[t] = (float)taps->tap[t].weight;
-}
 
 /* Puts into w->tap, for each tap of a stage, the row that it reads, shifted by its dx. */
 static void any_row(const struct vf_row_worker *w, const struct vf_taps *taps, const struct input *in,
@@ -227,7 +285,8 @@ static const void *const *rows_of_line(const struct vf_row_worker *w, bool acros
 }
 
 /* Makes `count` rows from r on of output k; or, for sums across the stream, row r of `count` planes. */
-static void sum_rows(const struct vf_row_worker *w, const struct work *work, int k, ptrdiff_t r, int count)
+static void sum_rows(const struct vf_row_worker *w, const struct vf_row_work *work, int k, ptrdiff_t r,
+                     int count)
 {
     const struct vf_taps *taps = work->stage->taps;
     const struct input *in = &work->input[k];
@@ -240,19 +299,20 @@ static void sum_rows(const struct vf_row_worker *w, const struct work *work, int
     if (kind == VF_ROW_TABLE) {
         const struct vf_row_table *table = &work->how->table;
         rows_of_table(w, table, in, r, count);
-        w->rows->table(w->tap, table->span, table->span_count, w->weight, first, to, count, n, out->place);
+        w->rows->table(w->tap, table->span, table->span_count, work->how->weight, first, to, count, n,
+                       out->place);
         return;
     }
     if (kind == VF_ROW_ANY)
         any_row(w, taps, in, r);
     else
         rows = rows_of_line(w, kind == VF_ROW_ACROSS_ROWS, in, r, count, &from);
-    w->rows->lines(rows, from, w->weight, taps->count, first, to, count, n, out->place,
+    w->rows->lines(rows, from, work->how->weight, taps->count, first, to, count, n, out->place,
                    work->how->asks && w->layout->far);
 }
 
 /* Makes `count` rows from r on, of all planes of the work, of a linear stage that does not sum along x. */
-static void make_linear(const struct vf_row_worker *w, const struct work *work, ptrdiff_t r, int count)
+static void make_linear(const struct vf_row_worker *w, const struct vf_row_work *work, ptrdiff_t r, int count)
 {
     const ptrdiff_t before = work->x.from * (ptrdiff_t)w->layout->element;
     const int made = work->planes * count;
@@ -270,7 +330,7 @@ static void make_linear(const struct vf_row_worker *w, const struct work *work, 
 
 /* A body on its way through the rows of a plane of its work, with all that they share. */
 struct body_plane {
-    const struct work *work;
+    const struct vf_row_work *work;
     int plane;             /* of the work's */
     struct vf_range inner; /* rows that, like the row before each, read inside the grid only */
     bool loads;            /* it loads rows of sources as it comes to them */
@@ -297,15 +357,15 @@ static int row_index(const struct body_plane *body, int k, int ds, int dr)
     return VF_ROW_INDEX(body->reach, k, 0, 0) + ds * body->by_stream + dr;
 }
 
-/* Whether a body reads the row that is so far from the one that it makes. */
-static bool is_read(const struct input *in, int ds, int dr)
+/* How many planes away a body reads rows that are dr rows from the one that it makes. */
+static int farthest_plane(const struct input *in, int dr)
 {
-    return !in->star || ds == 0 || dr == 0;
+    return in->star && dr != 0 ? 0 : in->halo.s;
 }
 
 static void begin_inputs(const struct vf_row_worker *w, struct body_plane *body)
 {
-    const struct work *work = body->work;
+    const struct vf_row_work *work = body->work;
     /* A plane of an image is one row: nothing is moved on to the next one. */
     const bool is_followed = work->rows.to - work->rows.from > 1;
     bool inside = true;
@@ -321,13 +381,13 @@ static void begin_inputs(const struct vf_row_worker *w, struct body_plane *body)
             body->loading[k] = vf_row_loading_of(w, field, work->s + h.s);
             body->loads = true;
         }
-        for (int dr = -h.r; dr <= h.r && in->pitch != 0 && is_followed; dr++)
-            for (int ds = -h.s; ds <= h.s; ds++) {
-                if (!is_read(in, ds, dr))
-                    continue;
+        for (int dr = -h.r; dr <= h.r && in->pitch != 0 && is_followed; dr++) {
+            const int far = farthest_plane(in, dr);
+            for (int ds = -far; ds <= far; ds++) {
                 body->move[body->moved] = (short)row_index(body, k, ds, dr);
                 body->by[body->moved++] = in->pitch;
             }
+        }
     }
     if (inside)
         body->inner = (struct vf_range){(work->rows.from > reach ? work->rows.from : reach) + 1,
@@ -336,7 +396,7 @@ static void begin_inputs(const struct vf_row_worker *w, struct body_plane *body)
 
 static void begin_faces(const struct vf_row_worker *w, struct body_plane *body)
 {
-    const struct work *work = body->work;
+    const struct vf_row_work *work = body->work;
     const int field = work->stage->output[0];
     char *faces = w->arena + work->how->faces;
     body->follows = work->s + body->plane > w->part[field].s.from;
@@ -346,7 +406,7 @@ static void begin_faces(const struct vf_row_worker *w, struct body_plane *body)
     body->row.face[2] = faces + 2 * body->face_pitch;
 }
 
-static void begin_body(const struct vf_row_worker *w, const struct work *work, int plane,
+static void begin_body(const struct vf_row_worker *w, const struct vf_row_work *work, int plane,
                        struct body_plane *body)
 {
     const struct vf_job *job = w->layout->job;
@@ -359,7 +419,7 @@ static void begin_body(const struct vf_row_worker *w, const struct work *work, i
     /* Its arrays are large, and hold what these say. */
     body->work = work;
     body->plane = plane;
-    body->reach = vf_body_reach(work->stage->stencil);
+    body->reach = work->how->reach;
     body->by_stream = volume ? 2 * body->reach + 1 : 1;
     body->inner = (struct vf_range){0, 0};
     body->moved = 0;
@@ -381,14 +441,14 @@ static void begin_body(const struct vf_row_worker *w, const struct work *work, i
     for (int k = 0; k < work->stage->output_count; k++)
         body->out[k] = work->out[k].first[plane];
     begin_inputs(w, body);
-    if (vf_body_shares_faces(work->stage->stencil))
+    if (work->how->shares_faces)
         begin_faces(w, body);
 }
 
 /* The rows of sources that row r is the first to read. */
 static void load_rows(const struct vf_row_worker *w, struct body_plane *body, ptrdiff_t r)
 {
-    const struct work *work = body->work;
+    const struct vf_row_work *work = body->work;
     body->row.ahead.row = NULL;
     for (int k = 0; k < work->stage->input_count; k++)
         while (body->loading[k].next <= r + work->how->halo[k].r &&
@@ -407,9 +467,10 @@ static void find_rows(const struct vf_row_worker *w, struct body_plane *body, pt
         const struct vf_halo h = input->halo;
         for (int dr = -h.r; dr <= h.r; dr++) {
             const ptrdiff_t offset = row_offset(w, input, r + dr);
-            for (int ds = -h.s; ds <= h.s; ds++)
-                if (is_read(input, ds, dr))
-                    body->in[row_index(body, k, ds, dr)] = row_at(input, body->plane + ds, offset);
+            const int far = farthest_plane(input, dr);
+            const void **row = &body->in[row_index(body, k, -far, dr)];
+            for (int ds = -far; ds <= far; ds++, row += body->by_stream)
+                *row = row_at(input, body->plane + ds, offset);
         }
     }
 }
@@ -424,7 +485,7 @@ static void go_on(struct body_plane *body)
 /* The rows that were made are finished, and the next ones come. */
 static void finish_rows(const struct vf_row_worker *w, struct body_plane *body, ptrdiff_t r)
 {
-    const struct work *work = body->work;
+    const struct vf_row_work *work = body->work;
     const ptrdiff_t before = work->x.from * (ptrdiff_t)w->layout->element;
     for (int k = 0; k < work->stage->output_count; k++) {
         if (work->out[k].finishes)
@@ -436,7 +497,7 @@ static void finish_rows(const struct vf_row_worker *w, struct body_plane *body, 
 /* A row ahead: what is stored in pieces and loaded as a vector at once waits for every store before it. */
 static void copy_ends(const struct vf_row_worker *w, struct body_plane *body, ptrdiff_t r)
 {
-    const struct work *work = body->work;
+    const struct vf_row_work *work = body->work;
     const struct input *in = &work->input[0];
     const int field = work->stage->input[0];
     const char *row = same_row(in, body->plane + in->halo.s, r);
@@ -447,7 +508,7 @@ static void copy_ends(const struct vf_row_worker *w, struct body_plane *body, pt
 
 static void make_body_row(const struct vf_row_worker *w, struct body_plane *body, ptrdiff_t r)
 {
-    const struct work *work = body->work;
+    const struct vf_row_work *work = body->work;
     const bool volume = w->layout->job->flow->dim == 3;
     const ptrdiff_t y = volume ? r : work->s + body->plane;
     if (body->loads)
@@ -470,7 +531,8 @@ static void make_body_row(const struct vf_row_worker *w, struct body_plane *body
 /* ---- planes ---- */
 
 /* Row r of a linear stage along x; also of its sources that are loaded as they are needed. */
-static void make_along_x(const struct vf_row_worker *w, struct work *work, ptrdiff_t r)
+static void make_along_x(const struct vf_row_worker *w, const struct vf_row_work *work,
+                         struct vf_row_loading *loading, ptrdiff_t r)
 {
     const struct vf_stage *stage = work->stage;
     const ptrdiff_t element = (ptrdiff_t)w->layout->element;
@@ -478,64 +540,54 @@ static void make_along_x(const struct vf_row_worker *w, struct work *work, ptrdi
         const struct input *in = &work->input[k];
         const struct output *out = &work->out[k];
         char *to = out->first[0] + (r - work->rows.from) * out->pitch;
-        if (work->loading[k].to != NULL)
-            vf_row_load(w, &work->loading[k]);
-        w->rows->along(same_row(in, 0, r) - in->halo.x * element, w->weight, stage->taps->count, to,
-                       work->x.to - work->x.from, &work->loading[k].ahead);
+        if (loading[k].to != NULL)
+            vf_row_load(w, &loading[k]);
+        w->rows->along(same_row(in, 0, r) - in->halo.x * element, work->how->weight, stage->taps->count, to,
+                       work->x.to - work->x.from, &loading[k].ahead);
         if (out->finishes)
             vf_row_finish(w, stage->output[k], work->s, r, to - work->x.from * element);
     }
 }
 
-static void begin_work(const struct vf_row_worker *w, int stage_index, ptrdiff_t s, int count,
-                       struct work *work)
-{
-    const struct vf_row_layout *l = w->layout;
-    const struct vf_stage *stage = &l->job->flow->stage[stage_index];
-    const struct vf_row_part *part = &w->part[stage->output[0]];
-    work->stage = stage;
-    work->how = &l->stage[stage_index];
-    work->s = s;
-    work->planes = count;
-    work->rows = part->r;
-    work->x = part->x;
-    for (int k = 0; k < stage->input_count; k++) {
-        work->input[k] = input_of(w, work, k);
-        if (work->how->kind == VF_ROW_ALONG_X && l->ring[stage->input[k]].loader >= 0)
-            work->loading[k] = vf_row_loading_of(w, stage->input[k], s);
-        else
-            work->loading[k] = (struct vf_row_loading){.to = NULL};
-    }
-    begin_outputs(w, work);
-}
-
 /* A stage on its way through the rows of its work. */
 struct passage {
-    struct work work;
-    struct body_plane body[VF_ROW_BLOCK]; /* of a body: by plane */
+    struct vf_row_work *work;
+    struct vf_row_loading loading[VF_MAX_INPUTS]; /* for sums along x: of sources that the stage loads */
+    struct body_plane body[VF_ROW_BLOCK];         /* of a body: by plane */
 };
 
 static void begin(const struct vf_row_worker *w, int stage, ptrdiff_t s, int count, struct passage *passage)
 {
-    begin_work(w, stage, s, count, &passage->work);
-    if (passage->work.how->kind != VF_ROW_BODY)
-        set_weights(w, passage->work.stage->taps);
-    else
-        for (int p = 0; p < count; p++)
-            begin_body(w, &passage->work, p, &passage->body[p]);
+    struct vf_row_work *work = passage->work = &w->work[stage];
+    const enum vf_row_kind kind = work->how->kind;
+    work->s = s;
+    work->planes = count;
+    for (int k = 0; k < work->stage->input_count; k++) {
+        find_planes(w, work, k, &work->input[k]);
+        if (kind != VF_ROW_ALONG_X)
+            continue;
+        struct vf_row_loading *loading = &passage->loading[k];
+        loading->to = NULL;
+        loading->ahead = (struct vf_row_ahead){.row = NULL};
+        if (work->input[k].part.ring->loader >= 0)
+            *loading = vf_row_loading_of(w, work->stage->input[k], s);
+    }
+    place_outputs(w, work);
+    for (int p = 0; kind == VF_ROW_BODY && p < count; p++)
+        begin_body(w, work, p, &passage->body[p]);
 }
 
 /* `count` rows from r on. */
 static void make_rows(const struct vf_row_worker *w, struct passage *passage, ptrdiff_t r, int count)
 {
-    const enum vf_row_kind kind = passage->work.how->kind;
+    const enum vf_row_kind kind = passage->work->how->kind;
     if (kind == VF_ROW_BODY)
-        for (int p = 0; p < passage->work.planes; p++)
+        for (int p = 0; p < passage->work->planes; p++)
             make_body_row(w, &passage->body[p], r);
     else if (kind == VF_ROW_ALONG_X)
-        make_along_x(w, &passage->work, r);
+        make_along_x(w, passage->work, passage->loading, r);
     else
-        make_linear(w, &passage->work, r, count);
+        make_linear(w, passage->work, r, count);
 }
 
 void vf_row_stage_planes(const struct vf_row_worker *w, int stage, ptrdiff_t s, int count)
@@ -545,7 +597,7 @@ void vf_row_stage_planes(const struct vf_row_worker *w, int stage, ptrdiff_t s, 
     begin(w, stage, s, count, &passage);
     if (how->calls >= 0)
         begin(w, how->calls, s, count, &called);
-    const struct vf_range rows = passage.work.rows;
+    const struct vf_range rows = passage.work->rows;
     for (ptrdiff_t r = rows.from; r < rows.to; r += how->rows) {
         const int left = (int)(rows.to - r), n = how->rows < left ? how->rows : left;
         if (how->calls >= 0)

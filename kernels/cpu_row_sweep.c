@@ -140,6 +140,7 @@ static void place_tile(struct vf_row_worker *w, ptrdiff_t u)
         w->part[f] = vf_row_part_of(w, f);
     if (l->periodic_s)
         go_round(w);
+    vf_row_begin_tile(w);
 }
 
 static void fill_constant(const struct vf_row_layout *l, char *row, double value)
@@ -152,7 +153,7 @@ static void fill_constant(const struct vf_row_layout *l, char *row, double value
 
 /* The pieces of one thread's block. */
 struct block {
-    size_t arena, outside, edge, plane, tap, weight, part, total;
+    size_t arena, outside, edge, plane, tap, work, part, total;
     size_t row; /* bytes of a row of the constant */
 };
 
@@ -165,8 +166,8 @@ static struct block block_of(const struct vf_row_layout *l)
     b.edge = b.outside + 2 * b.row;
     b.plane = b.edge + 2 * (size_t)l->most_pad * sizeof(ptrdiff_t);
     b.tap = b.plane + 2 * VF_MAX_INPUTS * (size_t)l->most_planes * sizeof(char *);
-    b.weight = b.tap + (size_t)(l->most_taps + VF_ROW_BLOCK) * sizeof(void *);
-    b.part = b.weight + (size_t)l->most_taps * sizeof(double);
+    b.work = b.tap + (size_t)(l->most_taps + VF_ROW_BLOCK) * sizeof(void *);
+    b.part = b.work + (size_t)l->job->flow->stage_count * vf_row_work_bytes();
     b.total = b.part + (size_t)l->job->flow->field_count * sizeof(struct vf_row_part);
     b.total = (b.total + rounding) / VF_ALIGNMENT * VF_ALIGNMENT;
     return b;
@@ -201,7 +202,7 @@ static void place_worker(struct vf_row_worker *w, const struct vf_row_layout *l,
                                 .edge = {edge, edge + l->most_pad},
                                 .plane = (const char **)(void *)(memory + b.plane),
                                 .tap = (const void **)(void *)(memory + b.tap),
-                                .weight = memory + b.weight,
+                                .work = (struct vf_row_work *)(void *)(memory + b.work),
                                 .part = (struct vf_row_part *)(void *)(memory + b.part)};
     fill_constant(l, w->outside[VF_FIELD_IMAGE], flow->constant);
     fill_constant(l, w->outside[VF_FIELD_DERIVED], 0);
