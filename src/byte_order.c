@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "vector_clones.h"
+
 uint64_t vf_number_of_bytes(const unsigned char *bytes, int size, bool big_endian)
 {
     uint64_t number = 0;
@@ -30,6 +32,7 @@ SWAP(16)
 SWAP(32)
 SWAP(64)
 
+VF_VECTOR_CLONES
 void vf_swap_bytes(void *data, size_t count, size_t size)
 {
     if (size == 2)

@@ -13,6 +13,7 @@
 #include "descriptor.h"
 #include "interrupt.h"
 #include "io_codec.h"
+#include "vector_clones.h"
 
 /* Of a file's beginning, which shows its kind. */
 #define HEAD_BYTES 512
@@ -516,6 +517,7 @@ void vf_writer_close(struct vf_writer *writer)
         MOVE##_ANY(type)       \
     }
 
+VF_VECTOR_CLONES
 void vf_split_samples(void *const planes[], size_t at, const void *pixels, size_t count, size_t samples,
                       size_t size)
 {
@@ -538,6 +540,7 @@ void vf_split_samples(void *const planes[], size_t at, const void *pixels, size_
     }
 }
 
+VF_VECTOR_CLONES
 void vf_join_samples(void *pixels, const void *const planes[], size_t at, size_t count, size_t samples,
                      size_t size)
 {

@@ -12,6 +12,7 @@
 #include "io_tags.h"
 #include "mrc.h"
 #include "size.h"
+#include "vector_clones.h"
 
 struct mrc_reader {
     uint64_t start; /* of the first section */
@@ -232,6 +233,7 @@ static void add_value(struct mrc_sums *sums, int k, double value, double origin)
 }
 
 /* All of them are finite, or it is not done. Loops without a branch are what the compiler makes tight. */
+VF_VECTOR_CLONES
 static bool add_finite(struct mrc_sums *sums, const float *row, size_t nx, double origin)
 {
     struct mrc_sums own = *sums;
@@ -299,6 +301,7 @@ static void add_integers(struct mrc_sums *sums, size_t nx, int64_t sum, uint64_t
         add_integers(sums, nx, sum, squares, least, most, origin); \
     } while (0)
 
+VF_VECTOR_CLONES
 static void add_row(struct mrc_sums *sums, enum vf_type type, const void *row, size_t nx, double origin)
 {
     switch (type) {

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vector_clones.h"
+
 /* The one of its neighbours that is nearest to their plane. */
 static inline int paeth(int left, int above, int corner)
 {
@@ -13,6 +15,7 @@ static inline int paeth(int left, int above, int corner)
 }
 
 #define FILTER(name, prediction)                                                                           \
+    VF_VECTOR_CLONES                                                                                       \
     static void name(const unsigned char *restrict row, const unsigned char *restrict above, size_t bytes, \
                      size_t pixel, unsigned char *restrict to)                                             \
     {                                                                                                      \
@@ -29,6 +32,7 @@ FILTER(average, (before[i] + above[i]) / 2)
 FILTER(nearest, paeth(before[i], above[i], corner[i]))
 
 /* In pieces whose sums 32 bits hold. */
+VF_VECTOR_CLONES
 static size_t cost_of(const unsigned char *differences, size_t bytes)
 {
     enum { PIECE = 1 << 16 };

@@ -1,0 +1,15 @@
+/* For loops outside kernels/ that a compiler vectorises: VF_VECTOR_CLONES before a function has it compiled
+ * for AVX2 as well, and the loader takes that one where the processor has it. The results are the same. */
+#ifndef VF_VECTOR_CLONES_H
+#define VF_VECTOR_CLONES_H
+
+#include <stdint.h> /* __GLIBC__ */
+
+/* The loader chooses before a sanitizer's own memory is there. */
+#if defined VF_HAS_v3 && defined __GLIBC__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__
+#define VF_VECTOR_CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define VF_VECTOR_CLONES
+#endif
+
+#endif
