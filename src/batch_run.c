@@ -338,7 +338,7 @@ static enum vf_status try_result(const struct runner *r, const struct vf_batch_f
     if (access(dirname(directory), F_OK) != 0)
         return VF_OK;
     const enum vf_status status = vf_output_file_try(about->out, r->options.no_clobber, error);
-    return status == VF_OK ? VF_OK : vf_fail_in(error, status, about->out);
+    return vf_in_file(error, status, about->out);
 }
 
 static void plan_all(struct runner *r)
@@ -414,7 +414,7 @@ static enum vf_status write_report(const struct runner *r, struct vf_output_file
     const enum vf_status status = good ? vf_output_file_finish(file, false, error)
                                        : vf_fail(error, VF_FAILED, "cannot be written: %s",
                                                  errno != 0 ? strerror(errno) : "unknown cause");
-    return status == VF_OK ? VF_OK : vf_fail_in(error, status, r->line->report);
+    return vf_in_file(error, status, r->line->report);
 }
 
 /* ---- all of it ---- */
@@ -504,7 +504,7 @@ static enum vf_status open_report(const struct vf_command_line *line, struct vf_
     const enum vf_status status = vf_output_file_open(report, line->report, line->options.no_clobber, error);
     if (status != VF_OK && vf_interrupted)
         return vf_fail(error, VF_INTERRUPTED, "interrupted: no file was begun");
-    return status == VF_OK ? VF_OK : vf_fail_in(error, status, line->report);
+    return vf_in_file(error, status, line->report);
 }
 
 static enum vf_status begin(struct runner *r, struct vf_output_file **report, struct vf_error *error)

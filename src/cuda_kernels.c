@@ -161,7 +161,7 @@ static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda
                                              .precompiled = launch->precompiled}};
     int count = 1, best = -1, latest = -1;
     double least = INFINITY;
-    struct vf_error why = {""};
+    struct vf_error why = {.text = ""};
     enum vf_status status = VF_OK;
     for (int i = 0; i < count && least > PATIENCE * list[i].seconds; i++) {
         double seconds;

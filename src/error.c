@@ -2,7 +2,6 @@
 
 #include <limits.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@ enum vf_status vf_fail(struct vf_error *error, enum vf_status status, const char
     va_start(arguments, format);
     vsnprintf(error->text, sizeof error->text, format, arguments);
     va_end(arguments);
+    error->in_file = false;
     return status;
 }
 
@@ -26,6 +26,14 @@ enum vf_status vf_fail_in(struct vf_error *error, enum vf_status status, const c
     snprintf(error->text, sizeof error->text, "%s%s: %.*s", whole ? "" : "...",
              whole || length <= most ? prefix : prefix + length - most, (int)room, text);
     return status;
+}
+
+enum vf_status vf_in_file(struct vf_error *error, enum vf_status status, const char *name)
+{
+    if (status == VF_OK || error->in_file)
+        return status;
+    error->in_file = true;
+    return vf_fail_in(error, status, name);
 }
 
 /* Bytes of the control character at `text`, two of those that UTF-8 has beyond ASCII; 0: it is none. */

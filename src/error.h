@@ -2,6 +2,7 @@
 #ifndef VF_ERROR_H
 #define VF_ERROR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The values are the program's exit codes. */
@@ -16,6 +17,7 @@ enum vf_status {
 
 struct vf_error {
     char text[1024];
+    bool in_file; /* the text names the file that it is about */
 };
 
 /* Writes the message (no trailing newline, no program name) and returns `status`, so that a function can
@@ -23,8 +25,11 @@ struct vf_error {
 enum vf_status vf_fail(struct vf_error *error, enum vf_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts "prefix: " before the message that is there: the file, page or word it is about. Returns `status`. */
+/* Puts "prefix: " before the message that is there: the page or word it is about. Returns `status`. */
 enum vf_status vf_fail_in(struct vf_error *error, enum vf_status status, const char *prefix);
+
+/* Returns `status`. If it is a failure whose message does not name its file, puts the name before it. */
+enum vf_status vf_in_file(struct vf_error *error, enum vf_status status, const char *name);
 
 /* Copies a text for people to read: what would move a terminal's cursor or end the line, as names of files
  * may, becomes what it is in C, "\\n" or "\\x1b". What does not fit into `room`, at least 1, is left out.

@@ -233,7 +233,7 @@ enum vf_status vf_reader_open(struct vf_reader **out, const char *path, struct v
     *out = NULL;
     struct vf_reader *reader = vf_alloc(1, sizeof *reader, "reader", error);
     if (reader == NULL)
-        return vf_fail_in(error, VF_FAILED, name);
+        return vf_in_file(error, VF_FAILED, name);
     reader->fd = -1;
     reader->name = vf_strdup(name, error);
     if (reader->name == NULL)
@@ -245,7 +245,7 @@ enum vf_status vf_reader_open(struct vf_reader **out, const char *path, struct v
     return VF_OK;
 out:
     vf_reader_close(reader);
-    return vf_fail_in(error, status, name);
+    return vf_in_file(error, status, name);
 }
 
 const struct vf_info *vf_reader_info(const struct vf_reader *reader)
@@ -272,7 +272,7 @@ enum vf_status vf_reader_read_pages(struct vf_reader *reader, size_t first, size
                                     void *const planes[], int threads, struct vf_error *error)
 {
     const enum vf_status status = read_pages(reader, first, count, planes, threads, error);
-    return status == VF_OK ? VF_OK : vf_fail_in(error, status, reader->name);
+    return vf_in_file(error, status, reader->name);
 }
 
 enum vf_status vf_reader_read(struct vf_reader *reader, size_t page, void *const planes[],
@@ -295,7 +295,7 @@ enum vf_status vf_reader_read_rows(struct vf_reader *reader, size_t y, size_t co
                                    int threads, struct vf_error *error)
 {
     const enum vf_status status = reader->codec->read_rows(reader, y, count, planes, threads, error);
-    return status == VF_OK ? VF_OK : vf_fail_in(error, status, reader->name);
+    return vf_in_file(error, status, reader->name);
 }
 
 enum vf_status vf_reader_finish(const struct vf_reader *reader, struct vf_error *error)
@@ -306,7 +306,7 @@ enum vf_status vf_reader_finish(const struct vf_reader *reader, struct vf_error 
          now.st_mtim.tv_nsec == reader->changed.tv_nsec))
         return VF_OK;
     vf_fail(error, VF_FAILED, "was changed while it was read; filter it again once it is complete");
-    return vf_fail_in(error, VF_FAILED, reader->name);
+    return vf_in_file(error, VF_FAILED, reader->name);
 }
 
 void vf_reader_close(struct vf_reader *reader)
@@ -349,7 +349,7 @@ enum vf_status vf_writer_open(struct vf_writer **out, const char *path, enum vf_
     *out = NULL;
     struct vf_writer *writer = vf_alloc(1, sizeof *writer, "writer", error);
     if (writer == NULL)
-        return vf_fail_in(error, VF_FAILED, name);
+        return vf_in_file(error, VF_FAILED, name);
     writer->codec = codec_of(format);
     writer->info = *result;
     writer->options = *options;
@@ -368,7 +368,7 @@ enum vf_status vf_writer_open(struct vf_writer **out, const char *path, enum vf_
     return VF_OK;
 out:
     vf_writer_close(writer);
-    return vf_fail_in(error, status, name);
+    return vf_in_file(error, status, name);
 }
 
 static enum vf_status fail_writing(const struct vf_writer *writer, enum vf_status status,
@@ -376,7 +376,7 @@ static enum vf_status fail_writing(const struct vf_writer *writer, enum vf_statu
 {
     if (status == VF_FAILED && vf_output_file_is_spooled(writer->file))
         vf_fail_in(error, status, "a temporary copy of it (TMPDIR sets the directory)");
-    return vf_fail_in(error, status, writer->name);
+    return vf_in_file(error, status, writer->name);
 }
 
 enum vf_status vf_writer_write_pages(struct vf_writer *writer, size_t first, size_t count,
@@ -445,7 +445,7 @@ enum vf_status vf_writer_finish(struct vf_writer *writer, struct vf_error *error
         VF_TRY(writer->options.whole(writer->options.context, &about, error));
     VF_TRY(vf_output_file_finish(writer->file, writer->options.sync, error));
 out:
-    return status == VF_OK ? VF_OK : vf_fail_in(error, status, writer->name);
+    return vf_in_file(error, status, writer->name);
 }
 
 void vf_writer_close(struct vf_writer *writer)

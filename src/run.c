@@ -289,28 +289,14 @@ enum vf_status vf_work_read(struct vf_work *w, struct vf_error *error)
     make_room(w);
     if (w->stream.pass_count > 0)
         return VF_OK;
-    enum vf_status status = vf_work_named(
-        vf_volume_alloc(&w->in, w->input->type, &w->input->shape, "the image", error), w->in_name, error);
+    enum vf_status status = vf_in_file(
+        error, vf_volume_alloc(&w->in, w->input->type, &w->input->shape, "the image", error), w->in_name);
     if (status == VF_OK)
         status = read_input(w, error);
     if (status == VF_OK)
         status = vf_reader_finish(w->reader, error);
     w->read_seconds = vf_now() - start;
     return status;
-}
-
-static bool begins_with(const char *text, const char *name)
-{
-    const size_t length = strlen(name);
-    return strncmp(text, name, length) == 0 && strncmp(text + length, ": ", 2) == 0;
-}
-
-/* Whether a message names one of the files, as those of readers and writers do; of a long name the beginning
- * is left out (vf_fail_in). */
-static bool is_named(const struct vf_work *w, const struct vf_error *error)
-{
-    return strncmp(error->text, "...", 3) == 0 || begins_with(error->text, w->in_name) ||
-           begins_with(error->text, w->out_name);
 }
 
 static enum vf_status compute_or_stream(struct vf_work *w, struct vf_error *error)
@@ -321,17 +307,14 @@ static enum vf_status compute_or_stream(struct vf_work *w, struct vf_error *erro
     if (w->value == NULL)
         return VF_FAILED;
     memset(w->value, 0, values * sizeof *w->value);
-    if (w->stream.pass_count > 0) {
-        const enum vf_status streamed = stream(w, error);
-        return streamed == VF_OK || is_named(w, error) ? streamed
-                                                       : vf_work_named(streamed, w->in_name, error);
-    }
+    if (w->stream.pass_count > 0)
+        return vf_in_file(error, stream(w, error), w->in_name);
     enum vf_status status = vf_volume_alloc(&w->out, w->result.type, &w->result.shape, "the result", error);
     if (status == VF_OK)
         status = compute(w, error);
     vf_volume_free(&w->in);
     w->compute_seconds = vf_now() - start;
-    return vf_work_named(status, w->in_name, error);
+    return vf_in_file(error, status, w->in_name);
 }
 
 /* Where a GPU was asked for its failure is the user's to get round: messages of VF_DEVICE leave it to this to
@@ -442,8 +425,8 @@ enum vf_status vf_work_open(struct vf_work **work, const struct vf_chain *chain,
                           .begun = vf_now()};
     vf_session_begin_work(session);
     enum vf_status status = open_work(w, chain, explain_to, error);
-    if (status == VF_FAILED && !is_named(w, error))
-        status = vf_work_named(status, w->in_name, error);
+    if (status == VF_FAILED)
+        status = vf_in_file(error, status, w->in_name);
     if (status != VF_OK) {
         vf_work_close(w);
         *work = NULL;
@@ -554,9 +537,7 @@ enum vf_status vf_run_file(const struct vf_chain *chain, const struct vf_options
     if (status != VF_OK)
         return status;
     if (options->dry_run) {
-        status = vf_output_file_try(out, options->no_clobber, error);
-        if (status != VF_OK)
-            status = vf_fail_in(error, status, out);
+        status = vf_in_file(error, vf_output_file_try(out, options->no_clobber, error), out);
         goto out;
     }
     VF_TRY(vf_work_read(w, error));

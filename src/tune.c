@@ -398,10 +398,8 @@ static enum vf_status read_image(const struct vf_tune_request *r, struct image *
     if (status == VF_OK) {
         status = take_image(r->options, vf_reader_info(reader), image, error);
         vf_reader_close(reader);
-        if (status != VF_OK)
-            status = vf_fail_in(error, status, r->like);
     }
-    return status;
+    return vf_in_file(error, status, r->like);
 }
 
 /* Mistakes that can be seen before there is a device. */

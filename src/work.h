@@ -68,9 +68,6 @@ void vf_work_explain(const struct vf_work *work, FILE *to);
  * the result cannot keep. */
 void vf_work_warn(const struct vf_work *work);
 
-/* Returns `status`; if it is a failure, puts `name` before its message. */
-enum vf_status vf_work_named(enum vf_status status, const char *name, struct vf_error *error);
-
 /* A note about a file on stderr, unless options->quiet. */
 void vf_work_say(const struct vf_options *options, const char *name, const char *note);
 

@@ -26,11 +26,6 @@ void vf_work_say(const struct vf_options *options, const char *name, const char 
         vf_say("%s: %s", name, note);
 }
 
-enum vf_status vf_work_named(enum vf_status status, const char *name, struct vf_error *error)
-{
-    return status == VF_OK ? VF_OK : vf_fail_in(error, status, name);
-}
-
 void vf_work_say_once(const struct vf_work *w, const char *name, const char *note)
 {
     if (w->options->verbose > 0 || vf_session_is_new(w->session, note))
@@ -416,8 +411,7 @@ static enum vf_status plan_result(struct vf_work *w, const struct vf_plan_reques
     w->result.chain = w->chain = vf_chain_given_text(request->chain, error);
     if (w->chain == NULL)
         return VF_FAILED;
-    return vf_work_named(vf_writer_supports(w->format, &w->result, o->compression, error), w->out_name,
-                         error);
+    return vf_in_file(error, vf_writer_supports(w->format, &w->result, o->compression, error), w->out_name);
 }
 
 enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, struct vf_error *error)
@@ -438,7 +432,7 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
     enum vf_status status;
     size_t bytes_in, bytes_out;
     char names[64];
-    VF_TRY(vf_work_named(vf_context_of(o, w->input, &request.context, error), w->in_name, error));
+    VF_TRY(vf_in_file(error, vf_context_of(o, w->input, &request.context, error), w->in_name));
     if (asks_for_gpu(o)) {
         if (o->backend == VF_BACKEND_CPU)
             return vf_fail(error, VF_USAGE, "--scheme %s is for the GPU; the CPU has %s", o->scheme,
@@ -446,7 +440,7 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
         VF_TRY(find_gpu(w, error));
         request.gpu = &w->cuda->gpu;
     }
-    VF_TRY(vf_work_named(vf_plan_open(&w->plan, &request, error), w->in_name, error));
+    VF_TRY(vf_in_file(error, vf_plan_open(&w->plan, &request, error), w->in_name));
     VF_TRY(plan_result(w, &request, error));
     if (!vf_volume_bytes(w->input->type, shape, &bytes_in) ||
         !vf_volume_bytes(w->result.type, &w->result.shape, &bytes_out))
@@ -498,8 +492,8 @@ static enum vf_status check_memory(const struct vf_work *w, struct vf_error *err
 static enum vf_status check_disk(const struct vf_work *w, struct vf_error *error)
 {
     const double between = w->stream.pass_count > 0 ? w->stream.temporary_bytes : 0;
-    return vf_work_named(vf_output_room(w->out_path, "the result needs", w->file_bytes, between, error),
-                         w->out_name, error);
+    return vf_in_file(error, vf_output_room(w->out_path, "the result needs", w->file_bytes, between, error),
+                      w->out_name);
 }
 
 enum vf_status vf_work_check(const struct vf_work *w, struct vf_error *error)

@@ -66,7 +66,7 @@ enum vf_boundary boundary_named(const char *name)
 void pipeline_expect_usage(const struct pipeline *p, const char *text)
 {
     struct vf_volume in = pipeline_input(p, 0), out = {0};
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     const enum vf_status status = pipeline_try(p, &in, &out, NULL, &error);
     cr_expect_eq(status, text == NULL ? VF_OK : VF_USAGE, "%s: %s", p->chain, error.text);
     cr_expect(text == NULL || strstr(error.text, text) != NULL, "%s: '%s' has no '%s'", p->chain, error.text,
@@ -211,7 +211,7 @@ out:
 struct vf_volume pipeline_run(const struct pipeline *p, const struct vf_volume *in, double *value)
 {
     struct vf_volume out = {0};
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     enum vf_status status = pipeline_try(p, in, &out, value, &error);
     cr_assert_eq(status, VF_OK, "%s: %s", p->chain, error.text);
     return out;

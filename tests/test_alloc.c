@@ -13,7 +13,7 @@
 /* Cells at the same place of two volumes must not share a set of the nearest cache, of 4 KiB a way. */
 Test(alloc, large_blocks)
 {
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     char *block[3];
     for (int i = 0; i < 3; i++) {
         block[i] = vf_alloc(2, VF_HUGE_BYTES, "a volume", &error);
@@ -34,7 +34,7 @@ Test(alloc, large_blocks)
 Test(alloc, large_blocks_are_kept)
 {
     enum { BYTES = 40 << 20 };
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     char *block[3];
     for (int i = 0; i < 3; i++) {
         block[i] = vf_alloc(BYTES, 1, "a volume", &error);
@@ -97,7 +97,7 @@ Test(alloc, forked_processes_wait_for_no_thread)
 
 Test(alloc, room)
 {
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     struct vf_room room = {0};
     char *first = vf_room_take(&room, 10, 100, "the first", &error);
     cr_assert_not_null(first);
@@ -121,7 +121,7 @@ Test(alloc, room)
 
 Test(alloc, list_that_grows)
 {
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     size_t room = 0;
     int *list = NULL;
     for (int i = 0; i < 1000; i++) {

@@ -13,7 +13,7 @@
 static void expect_text(const char *text, const char *canonical)
 {
     struct vf_chain chain = {0};
-    struct vf_error error = {""};
+    struct vf_error error = {.text = ""};
     cr_assert_eq(vf_chain_append(&chain, text, &error), VF_OK, "%s: %s", text, error.text);
     char *got = vf_chain_text(&chain, &error);
     cr_assert_not_null(got);
@@ -26,7 +26,7 @@ static void expect_text(const char *text, const char *canonical)
 static void expect_error(const char *text, const char *piece, const char *other)
 {
     struct vf_chain chain = {0};
-    struct vf_error error = {""};
+    struct vf_error error = {.text = ""};
     cr_expect_eq(vf_chain_append(&chain, text, &error), VF_USAGE, "%s", text);
     cr_expect_not_null(strstr(error.text, piece), "%s: '%s' has no '%s'", text, error.text, piece);
     cr_expect_not_null(strstr(error.text, other), "%s: '%s' has no '%s'", text, error.text, other);
@@ -38,7 +38,7 @@ static void expect_error(const char *text, const char *piece, const char *other)
 static void expect_given(const char *text, const char *given)
 {
     struct vf_chain chain = {0};
-    struct vf_error error = {""};
+    struct vf_error error = {.text = ""};
     cr_assert_eq(vf_chain_append(&chain, text, &error), VF_OK, "%s: %s", text, error.text);
     char *got = vf_chain_given_text(&chain, &error);
     cr_expect_str_eq(got, given);
@@ -55,7 +55,7 @@ static void expect_value(const struct vf_param *param, const char *text, struct 
 static void expect_no_value(const struct vf_param *param, const char *text, const char *piece)
 {
     struct vf_value value;
-    struct vf_error error = {""};
+    struct vf_error error = {.text = ""};
     cr_expect_eq(vf_value_read(param, "filter", text, &value, &error), VF_USAGE, "%s", text);
     cr_expect_not_null(strstr(error.text, piece), "%s: '%s' has no '%s'", text, error.text, piece);
 }
@@ -72,7 +72,7 @@ Test(chain, every_filter_has_readable_defaults_and_reads_its_own_text)
 {
     for (int i = 0; vf_filters[i] != NULL; i++) {
         struct vf_chain chain = {0}, again = {0};
-        struct vf_error error = {""};
+        struct vf_error error = {.text = ""};
         char words[64];
         cr_assert_eq(vf_chain_append(&chain, filter_alone(vf_filters[i], words), &error), VF_OK, "%s",
                      error.text);

@@ -25,7 +25,7 @@ static void expect(const char *text)
     const struct vf_filter filter = {.name = "new", .expand = expand};
     const struct vf_context context = {.dim = 2, .aspect = {1, 1, 1}, .filter = "new"};
     struct vf_expansion e;
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     const enum vf_status status = vf_filter_expand(&filter, &context, NULL, &e, &error);
     if (text == NULL) {
         cr_assert_eq(status, VF_OK, "%s", error.text);

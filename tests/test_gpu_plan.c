@@ -39,7 +39,7 @@ static enum vf_status try_plan(struct planned *p, const char *chain, ptrdiff_t n
 static void open_plan(struct planned *p, const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz,
                       const char *scheme)
 {
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     cr_assert_eq(try_plan(p, chain, nx, ny, nz, scheme, &error), VF_OK, "%s: %s", chain, error.text);
 }
 
@@ -71,7 +71,7 @@ static const char *const chains[] = {
 static void expect_sound(const struct planned *p, const struct vf_run *run, const char *chain)
 {
     struct vf_flow flow;
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     struct vf_gpu_request request;
     struct vf_gpu_types types;
     bool made[VF_KERNEL_MOST_FIELDS * 16] = {false}, stored[VF_MAX_LIVE * VF_MAX_GLOBALS] = {false};
@@ -128,7 +128,7 @@ Test(gpu_plan, what_is_long_apart_is_not_fused_for_a_small_grid)
 {
     struct planned p;
     struct vf_flow flow;
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     open_plan(&p, "eed:rho=5:mode=line:k=3:iterations=1", 5, 200, 3, NULL);
     cr_assert_eq(vf_plan_flow(&p.plan, &p.plan.run[0], NULL, &flow, &error), VF_OK, "%s", error.text);
     for (int i = 0; i < p.plan.run[0].gpu.launch_count; i++) {
@@ -229,7 +229,7 @@ struct kernel {
 static void open_kernel(struct kernel *k, const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz,
                         const char *scheme)
 {
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     struct vf_gpu_request request;
     struct vf_gpu_types types;
     open_plan(&k->p, chain, nx, ny, nz, scheme);
@@ -258,7 +258,7 @@ Test(gpu_plan, equal_cases_have_equal_texts_and_parameters_are_not_in_them)
         struct vf_text text[2] = {{0}, {0}};
         for (int side = 0; side < 2; side++) {
             struct kernel k;
-            struct vf_error error = {{0}};
+            struct vf_error error = {.text = ""};
             open_kernel(&k, pairs[i][side], 100, 100, 50, "global-read");
             cr_assert_eq(
                 vf_kernel_source(&k.work.c, k.launch->scheme, &k.launch->config, &text[side], &error), VF_OK);
@@ -275,7 +275,7 @@ Test(gpu_plan, equal_cases_have_equal_texts_and_parameters_are_not_in_them)
 Test(gpu_plan, forced_words_are_read)
 {
     struct vf_forced_list list;
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     cr_assert_eq(
         vf_forced_read(
             "GX=big-tile:block=16x8x2:work=4:variant=carry,global-read:grid=flat:virtual=1:interior=0,"
@@ -395,7 +395,7 @@ Test(gpu_plan, what_cannot_be_forced_is_refused_in_words)
     };
     for (int i = 0; i < COUNT(cases); i++) {
         struct planned p;
-        struct vf_error error = {{0}};
+        struct vf_error error = {.text = ""};
         cr_expect_eq(try_plan(&p, cases[i].chain, 100, 100, 100, cases[i].scheme, &error), VF_USAGE);
         cr_expect(strncmp(error.text, cases[i].text, strlen(cases[i].text)) == 0, "%s", error.text);
         vf_chain_free(&p.chain);

@@ -17,7 +17,7 @@ enum { WHOLE, REFUSED, SILENT, LEAKED };
 /* As sample_copy, but failures are what is looked for. */
 static int copy(const char *from, const char *to)
 {
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     struct vf_reader *reader = NULL;
     struct vf_writer *writer = NULL;
     struct vf_volume volume = {0};

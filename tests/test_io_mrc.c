@@ -317,7 +317,7 @@ Test(io_mrc, supports)
         {VF_U32, 1, "uint32"}, {VF_F32, 3, "one channel"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct vf_error error = {{0}};
+        struct vf_error error = {.text = ""};
         const struct vf_info info = {.type = cases[i].type, .shape = {4, 4, 4, cases[i].nc, 1}};
         const enum vf_status status = vf_writer_supports(VF_FORMAT_MRC, &info, VF_COMPRESS_AS_INPUT, &error);
         cr_assert_eq(status == VF_OK, cases[i].words[0] == '\0', "case %zu", i);

@@ -39,7 +39,7 @@ static enum vf_status measure(void *context, const struct vf_ranked *choice, int
 
 static void open_fixture(struct fixture *f, double (*takes)(const struct vf_ranked *choice))
 {
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     struct vf_gpu_request request;
     struct vf_gpu_types types;
     memset(f, 0, sizeof *f);
@@ -75,7 +75,7 @@ static void close_fixture(struct fixture *f)
 
 static void run(struct fixture *f)
 {
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     cr_assert_eq(vf_search_run(&f->search, &f->best, &f->tried, &error), VF_OK, "%s", error.text);
     cr_expect_eq(f->tried, f->count);
 }
@@ -153,7 +153,7 @@ Test(kernel_search, each_once)
 Test(kernel_search, nothing_runs)
 {
     static struct fixture f;
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     open_fixture(&f, for_ever);
     run(&f);
     cr_expect(isinf(f.best.seconds));

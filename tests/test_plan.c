@@ -53,7 +53,7 @@ static void close_plan(struct planned *p)
 /* A plan of row-stream for n^3 voxels on two threads. */
 static void plan_cube(struct planned *p, const char *chain, ptrdiff_t n)
 {
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     cr_assert_eq(try_plan(p, chain, n, n, n, 2, NULL, &error), VF_OK, "%s: %s", chain, error.text);
 }
 
@@ -113,7 +113,7 @@ Test(plan, many_threads_take_tiles_by_turns)
     static const char *const many[] = {"gaussian", "gaussian:sigma=2", "gradient", "median", "eed:k=20"};
     for (size_t c = 0; c < sizeof many / sizeof many[0]; c++) {
         struct planned p;
-        struct vf_error error = {{0}};
+        struct vf_error error = {.text = ""};
         cr_assert_eq(try_plan(&p, many[c], 384, 384, 384, 16, NULL, &error), VF_OK, "%s: %s", many[c],
                      error.text);
         const struct vf_tile tile = p.plan.run[0].tiling.tile;
@@ -264,7 +264,7 @@ Test(plan, work_bytes)
     for (size_t f = 0; vf_filters[f] != NULL; f++)
         for (size_t t = 0; t < COUNT(threads); t++) {
             struct planned p;
-            struct vf_error error = {{0}};
+            struct vf_error error = {.text = ""};
             char chain[64];
             for (int image = 0; image < 2; image++) {
                 cr_assert_eq(try_plan(&p, filter_alone(vf_filters[f], chain), image ? 8192 : 512,
@@ -297,7 +297,7 @@ Test(plan, two_sweeps)
     cr_assert_eq(setenv("VOLFILTER_CPU_CACHES", "1048576,33554432", 1), 0);
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct planned p;
-        struct vf_error error = {{0}};
+        struct vf_error error = {.text = ""};
         cr_assert_eq(
             try_bounded(&p, cases[i].chain, 256, 256, cases[i].nz, 2, NULL, cases[i].boundary, &error), VF_OK,
             "%s", error.text);
@@ -333,7 +333,7 @@ Test(plan, slow_far_cache)
 static void expect_labels(const char *chain, ptrdiff_t nz, const char *const *labels, int count)
 {
     struct planned p;
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     cr_assert_eq(try_plan(&p, chain, 32, 32, nz, 1, NULL, &error), VF_OK, "%s: %s", chain, error.text);
     cr_expect_eq(p.plan.output_count, count, "%s: %d outputs", chain, p.plan.output_count);
     cr_expect_eq(p.plan.run[p.plan.run_count - 1].outputs, count, "%s", chain);
@@ -382,7 +382,7 @@ Test(plan, labels)
 static void expect_refused(const char *chain, ptrdiff_t nz, const char *scheme, const char *text)
 {
     struct planned p;
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     cr_expect_eq(try_plan(&p, chain, 20, 20, nz, 1, scheme, &error), VF_USAGE, "%s, %s", chain, scheme);
     cr_expect(strstr(error.text, text) != NULL, "%s, %s: %s", chain, scheme, error.text);
     cr_expect_null(p.plan.link, "a plan that failed holds nothing");
@@ -427,7 +427,7 @@ Test(plan, schemes_that_are_not_understood)
     expect_refused("gaussian", 20, "row-streams", "row-stream");
     expect_refused("gaussian", 20, "", "reference");
     struct planned p;
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     cr_assert_eq(try_plan(&p, "gaussian", 20, 20, 20, 1, "row-stream:tile=8x4x2", &error), VF_OK, "%s",
                  error.text);
     cr_expect_eq(p.plan.run[0].tiling.tile.x, 8);
@@ -450,7 +450,7 @@ Test(plan, too_many_channels)
     expect_refused("structure-tensor,structure-tensor,structure-tensor,structure-tensor,structure-tensor", 20,
                    NULL, "more than 64 channels");
     struct planned p;
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     cr_expect_eq(try_plan(&p, "structure-tensor,structure-tensor", 20, 20, 20, 1, NULL, &error), VF_OK, "%s",
                  error.text);
     cr_expect_eq(p.plan.output_count, 36);
@@ -501,7 +501,7 @@ Test(plan, noise_boxes)
     expect_refused("and:noise=4x4+16+0:threshold=1", 1, NULL, "leave one of them out");
     for (size_t i = 0; i < COUNT(inside); i++) {
         struct planned p;
-        struct vf_error error = {{0}};
+        struct vf_error error = {.text = ""};
         snprintf(chain, sizeof chain, "and:noise=%s", inside[i]);
         cr_expect_eq(try_plan(&p, chain, 20, 20, 20, 1, NULL, &error), VF_OK, "%s: %s", chain, error.text);
         close_plan(&p);
@@ -544,7 +544,7 @@ Test(plan, many_iterations)
 static float *run_split(const struct planned *p, enum vf_split split, int *stages, size_t *bytes)
 {
     struct vf_flow flow;
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     struct vf_run run = p->plan.run[0];
     const ptrdiff_t n = p->plan.nx, cells = n * n;
     run.split = split;

@@ -41,7 +41,7 @@ static struct vf_plan_request request_for(const struct vf_gpu *gpu)
 static long plan_it(const struct vf_plan_request *request, struct vf_plan *plan)
 {
     struct vf_plan own;
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     cr_assert_eq(vf_plan_open(&own, request, &error), VF_OK, "%s", error.text);
     const long weighed = own.weighed;
     if (plan != NULL)

@@ -35,7 +35,7 @@ static int plan_last_run(const struct vf_gpu *gpu, const char *text, ptrdiff_t n
 {
     struct vf_chain chain = {0};
     struct vf_plan plan;
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     const struct vf_plan_request request = {.chain = &chain,
                                             .context = {.dim = 3, .aspect = {1, 1, 1}},
                                             .nx = nx,
@@ -72,7 +72,7 @@ static struct vf_launch plan_gradient(const struct vf_gpu *gpu)
 static struct vf_tuning read_lines(const char *lines, bool shipped)
 {
     struct vf_tuning tuning = {0};
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     cr_assert_eq(vf_tuning_read(&tuning, lines, shipped, &error), VF_OK, "%s", error.text);
     return tuning;
 }
@@ -365,7 +365,7 @@ Test(tuning, file)
     const char lines[] = "NVIDIA H200\t" GRADIENT "\t" WORDS "\t1.5\nother\t" GRADIENT "\t" WORDS
                          "\t2.25\t46SM,1837.5MHz,0.5MiB,264.5GB/s\n";
     const struct vf_cache cache = open_folder();
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     struct vf_tuning tuning = read_lines(lines, false), again;
     cr_assert_eq(vf_tuning_read(&tuning, "sm_90\t" GRADIENT "\t" WORDS "\t9\n", true, &error), VF_OK);
     cr_assert_eq(vf_tuning_save(&tuning, &cache, path, &error), VF_OK, "%s", error.text);
@@ -384,7 +384,7 @@ Test(tuning, a_pipe_is_not_waited_for, .timeout = 20)
     char path[PATH_MAX + 16];
     const struct vf_cache cache = open_folder();
     struct vf_tuning tuning;
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     snprintf(path, sizeof path, "%s/tuned.txt", cache.path);
     cr_assert_eq(mkfifo(path, 0600), 0);
     cr_assert_eq(vf_tuning_open(&tuning, &cache, &error), VF_OK, "%s", error.text);
@@ -400,7 +400,7 @@ static void keep_one(const struct vf_cache *cache, const char *device, double se
     const struct vf_kernel_case c = {.flow = &flow, .nx = 64, .ny = 64, .nz = 64, .source_type = {VF_U8}};
     struct vf_gpu gpu = h200;
     struct vf_tuning tuning;
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     struct vf_ranked choice = {
         .scheme = vf_gpu_schemes[0], .config = {.block = {32, 2, 1}, .work = {1, 1, 1}}, .seconds = seconds};
     snprintf(gpu.name, sizeof gpu.name, "%s", device);
@@ -417,7 +417,7 @@ Test(tuning, lines_that_are_not_understood_stay_in_the_file)
         "# notes\nNVIDIA H200\t" GRADIENT "\tno-such-scheme:block=32x2x1\t1\tmore\n";
     char path[PATH_MAX + 16];
     const struct vf_cache cache = open_folder();
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     struct vf_tuning all;
     snprintf(path, sizeof path, "%s/tuned.txt", cache.path);
     FILE *file = fopen(path, "w");
@@ -441,7 +441,7 @@ Test(tuning, a_file_that_cannot_be_read_whole_stays)
         char path[PATH_MAX + 16];
         const struct vf_cache cache = open_folder();
         const struct vf_tuning none = {0};
-        struct vf_error error = {{0}};
+        struct vf_error error = {.text = ""};
         struct vf_tuning tuning;
         struct stat before, after;
         snprintf(path, sizeof path, "%s/tuned.txt", cache.path);
@@ -471,7 +471,7 @@ Test(tuning, processes_keep_the_lines_of_each_other)
     enum { PROCESSES = 8, TIMES = 12 };
     char device[32];
     const struct vf_cache cache = open_folder();
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     struct vf_tuning all;
     pid_t child[PROCESSES];
     for (int p = 0; p < PROCESSES; p++) {
@@ -504,7 +504,7 @@ Test(tuning, what_was_measured_last_is_kept)
 {
     char path[PATH_MAX + 16];
     const struct vf_cache cache = open_folder();
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     struct vf_tuning old, all;
     keep_one(&cache, "a", 1);
     cr_assert_eq(vf_tuning_open(&old, &cache, &error), VF_OK, "%s", error.text);
@@ -525,7 +525,7 @@ Test(tuning, what_was_measured_last_is_kept)
 Test(tuning, shipped)
 {
     struct vf_tuning tuning;
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     struct vf_cache none = {.path = ""};
     int lines = 0;
     cr_assert_eq(vf_tuning_open(&tuning, &none, &error), VF_OK, "%s", error.text);

@@ -46,7 +46,7 @@ static bool same_taps(const struct vf_taps *a, const struct vf_taps *b)
 static bool alike(const char *one, const char *two, const struct vf_context *context)
 {
     struct vf_expansion a, b;
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     cr_assert_eq(expand(one, context, &a, &error), VF_OK, "%s: %s", one, error.text);
     cr_assert_eq(expand(two, context, &b, &error), VF_OK, "%s: %s", two, error.text);
     bool same = a.stage_count == b.stage_count && a.repeat == b.repeat;
@@ -72,7 +72,7 @@ static void expect_differ(const char *one, const char *two, const struct vf_cont
 static void expect_usage(const char *chain, const struct vf_context *context, const char *const *words)
 {
     struct vf_expansion e;
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     cr_expect_eq(expand(chain, context, &e, &error), VF_USAGE, "%s", chain);
     for (; *words != NULL; words++)
         cr_expect(strstr(error.text, *words) != NULL, "%s: no \"%s\" in: %s", chain, *words, error.text);
@@ -104,7 +104,7 @@ Test(units, spacing_in_other_units)
     for (size_t i = 0; i < COUNT(units); i++) {
         struct vf_context c = microscope(3);
         struct vf_expansion e;
-        struct vf_error error = {{0}};
+        struct vf_error error = {.text = ""};
         strcpy(c.unit, units[i].unit);
         for (int axis = 0; axis < 3; axis++)
             c.spacing[axis] *= units[i].per_um;
@@ -230,7 +230,7 @@ Test(units, images)
     expect_alike("gaussian:sigma=2x2x1", "gaussian:sigma=2", &c);
     expect_alike("structure-tensor:sigma=2:rho=3", "structure-tensor:sigma=2x2:rho=3x3x0", &c);
     struct vf_expansion e;
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     cr_assert_eq(expand("gaussian:sigma=2x3x9", &c, &e, &error), VF_OK);
     cr_assert_eq(e.stage_count, 2);
     cr_expect_str_eq(e.stage[0].name, "GX");
@@ -246,7 +246,7 @@ Test(units, width_along_a_missing_axis)
         for (int dim = 2; dim <= 3; dim++) {
             const struct vf_context c = microscope(dim);
             struct vf_expansion e;
-            struct vf_error error = {{0}};
+            struct vf_error error = {.text = ""};
             const enum vf_status status = expand(chains[i], &c, &e, &error);
             cr_expect_eq(status, dim == 2 ? VF_USAGE : VF_OK, "%s: %s", chains[i], error.text);
             cr_expect(dim == 3 || strstr(error.text, "is 0 along x and y, and a single plane has no z"), "%s",
@@ -288,7 +288,7 @@ Test(units, gaussians_that_smooth_nothing)
         for (int dim = 2; dim <= 3; dim++) {
             const struct vf_context c = microscope(dim);
             struct vf_expansion e;
-            struct vf_error error = {{0}};
+            struct vf_error error = {.text = ""};
             cr_assert_eq(expand(cases[i].chain, &c, &e, &error), VF_OK, "%s: %s", cases[i].chain, error.text);
             const size_t begun = strlen(cases[i].note);
             cr_expect(strncmp(e.note, cases[i].note, begun == 0 ? 1 : begun) == 0, "%s: %s", cases[i].chain,

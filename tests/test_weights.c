@@ -17,7 +17,7 @@ static void expect_weights(const char *text, int planes, int rows, int across, c
 {
     char path[] = OWN_FILE;
     struct vf_weights *w;
-    struct vf_error error = {""};
+    struct vf_error error = {.text = ""};
     write_own_file(path, text, strlen(text));
     cr_assert_eq(vf_weights_read(path, "convolve", "file", &w, &error), VF_OK, "%s: %s", text, error.text);
     cr_expect(w->size[0] == planes && w->size[1] == rows && w->size[2] == across, "%s", text);
@@ -48,7 +48,7 @@ Test(weights, every_spelling)
 static void expect_error_of(const char *path, const char *piece)
 {
     struct vf_weights *w;
-    struct vf_error error = {""};
+    struct vf_error error = {.text = ""};
     cr_expect_eq(vf_weights_read(path, "convolve", "file", &w, &error), VF_USAGE, "%s", path);
     cr_expect_null(w);
     cr_expect_eq(strncmp(error.text, "convolve: file=", 15), 0, "%s", error.text);
@@ -125,7 +125,7 @@ Test(weights, most)
     enum { ACROSS = 257, ROWS = 255 };
     char *text = malloc(ACROSS * (ROWS + 2) * 2 + 1), *at = text, path[] = OWN_FILE;
     struct vf_weights *w;
-    struct vf_error error = {""};
+    struct vf_error error = {.text = ""};
     for (int y = 0; y < ROWS + 2; y++)
         for (int x = 0; x < ACROSS; x++) {
             *at++ = '7';
@@ -146,7 +146,7 @@ Test(weights, most)
 static char *text_of(const char *chain_text)
 {
     struct vf_chain chain = {0};
-    struct vf_error error = {""};
+    struct vf_error error = {.text = ""};
     cr_assert_eq(vf_chain_append(&chain, chain_text, &error), VF_OK, "%s: %s", chain_text, error.text);
     char *text = vf_chain_text(&chain, &error);
     vf_chain_free(&chain);
@@ -156,7 +156,7 @@ static char *text_of(const char *chain_text)
 static void expect_chain_error(const char *text, const char *piece)
 {
     struct vf_chain chain = {0};
-    struct vf_error error = {""};
+    struct vf_error error = {.text = ""};
     cr_expect_eq(vf_chain_append(&chain, text, &error), VF_USAGE, "%s", text);
     cr_expect_not_null(strstr(error.text, piece), "%s: '%s' has no '%s'", text, error.text, piece);
     cr_expect_eq(chain.count, 0);

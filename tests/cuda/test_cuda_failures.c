@@ -55,7 +55,7 @@ static enum outcome judge(const struct vf_cuda *device, enum vf_status status, c
 static void run(void)
 {
     struct vf_cuda *device;
-    struct vf_error error = {{0}};
+    struct vf_error error = {.text = ""};
     struct vf_volume out = {0};
     alarm(MOST_SECONDS);
     if (vf_cuda_open(&device, -1, &error) != VF_OK)
