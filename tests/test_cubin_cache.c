@@ -191,7 +191,7 @@ Test(cache, keeps_neither_nothing_nor_too_much)
     cache.bound = 100;
     put("much", (char[100]){1}, 100);
     cache.bound = VF_CACHE_BOUND;
-    char *much = vf_alloc(VF_CACHE_ENTRY_BOUND + 1, 1, "test", &(struct vf_error){{0}});
+    char *much = vf_alloc(VF_CACHE_ENTRY_BOUND + 1, 1, "test", &(struct vf_error){.text = ""});
     cr_assert_not_null(much);
     put("more", much, VF_CACHE_ENTRY_BOUND + 1);
     vf_free(much);

@@ -40,7 +40,7 @@ static CUresult give_text(CUresult result, const char **text)
 Test(cuda_driver, message_has_the_drivers_text_and_number)
 {
     const struct vf_cuda_api api = {.cuGetErrorString = give_text};
-    struct vf_error error = {"untouched"};
+    struct vf_error error = {.text = "untouched"};
     cr_assert_eq(vf_cuda_check(&api, CUDA_SUCCESS, "this", &error), VF_OK);
     cr_assert_str_eq(error.text, "untouched");
     cr_assert_eq(vf_cuda_check(&api, CUDA_ERROR_OUT_OF_MEMORY, "this", &error), VF_FAILED);
