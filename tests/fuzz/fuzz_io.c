@@ -62,7 +62,7 @@ static bool make_room(struct picture *p, int fill, struct vf_error *error)
 static struct picture read_picture(const char *path, int threads, int fill, struct vf_error *error)
 {
     struct picture p = {0};
-    *error = (struct vf_error){{0}};
+    *error = (struct vf_error){.text = ""};
     if (vf_reader_open(&p.reader, path, error) != VF_OK) {
         if (error->text[0] == '\0')
             fail("a refusal without a message", error);
