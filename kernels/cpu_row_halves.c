@@ -67,9 +67,7 @@ static enum vf_status measure(struct vf_row_halves *h, const struct vf_job *job,
     int(*reach)[3] = vf_alloc((size_t)flow->field_count, sizeof *reach, "reach of stages", error);
     if (reach == NULL)
         return VF_FAILED;
-    vf_stages_reach(flow, job->tiling.cut, flow->stage_count, reach);
-    for (int k = 0; k < h->crossing; k++)
-        h->reach = reach[h->crossed[k]][0] > h->reach ? reach[h->crossed[k]][0] : h->reach;
+    h->reach = vf_sweeps_reach(flow, job->tiling.cut, reach);
     vf_free(reach);
     h->held = job->nz - job->tiling.block > 2 * h->reach ? job->tiling.block + 2 * h->reach : job->nz;
     if (!vf_size_mul((size_t)job->nx, (size_t)job->ny * element, &h->plane_bytes) ||

@@ -104,12 +104,11 @@ static void find_planes(const struct vf_row_worker *w, const struct vf_row_work 
             in->plane[j] = plane_at(&in->part, place);
     } else {
         for (int j = 0; j < count; j++) {
-            const ptrdiff_t at = vf_boundary_index(l->job->flow->boundary, first + j, l->n_stream);
-            const ptrdiff_t s = l->periodic_s ? first + j : at;
-            in->plane[j] = at < 0     ? NULL
+            const ptrdiff_t s = vf_boundary_index(l->job->flow->boundary, first + j, l->n_stream);
+            in->plane[j] = s < 0      ? NULL
                            : in_place ? row_in_place(w, field, s, work->x.from)
                                       : plane_at(&in->part, vf_floor_mod(s, in->part.ring->depth));
-            in->inside = in->inside && at >= 0;
+            in->inside = in->inside && s >= 0;
         }
     }
     if (work->how->kind == VF_ROW_ACROSS_ROWS)

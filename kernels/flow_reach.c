@@ -23,3 +23,17 @@ void vf_stages_reach(const struct vf_flow *flow, int begin, int end, int (*reach
         }
     }
 }
+
+int vf_sweeps_reach(const struct vf_flow *flow, int cut, int (*reach)[3])
+{
+    int most = 0;
+    vf_stages_reach(flow, cut, flow->stage_count, reach);
+    for (int s = 0; s < cut; s++)
+        for (int k = 0; k < flow->stage[s].output_count; k++)
+            most = reach[flow->stage[s].output[k]][0] > most ? reach[flow->stage[s].output[k]][0] : most;
+    for (int s = 0; s < cut; s++)
+        for (int k = 0; k < flow->stage[s].output_count; k++)
+            reach[flow->stage[s].output[k]][0] = most;
+    vf_stages_reach(flow, 0, cut, reach);
+    return most;
+}

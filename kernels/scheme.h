@@ -53,6 +53,11 @@ static inline bool vf_flow_is_source(const struct vf_flow *flow, int field)
  * fields are wanted anyway, 0 for one that is wanted at the voxels only or not at all. */
 void vf_stages_reach(const struct vf_flow *flow, int begin, int end, int (*reach)[3]);
 
+/* The same for all stages, in two sweeps where `cut` is not 0: stages before it, and from it on. The first
+ * sweep makes all that the second one reads as far along z as any of that is read. Returns how far that is.
+ */
+int vf_sweeps_reach(const struct vf_flow *flow, int cut, int (*reach)[3]);
+
 /* A field in memory. A plane is ny rows of nx elements without padding. Plane z of image b of the batch is
  * plane[b * nz + z], NULL where it is not held; `plane` itself is NULL where the field is on a GPU. Borrowed.
  */

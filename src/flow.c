@@ -243,7 +243,7 @@ static void reach_of_kernel(const struct vf_flow *flow, const struct vf_launch *
     vf_stages_reach(flow, launch->stage_begin, launch->stage_end, reach);
 }
 
-enum vf_status vf_plan_reach(const struct vf_plan *plan, const struct vf_run *run, ptrdiff_t *most,
+enum vf_status vf_plan_reach(const struct vf_plan *plan, const struct vf_run *run, int cut, ptrdiff_t *most,
                              struct vf_error *error)
 {
     struct vf_flow flow;
@@ -257,7 +257,7 @@ enum vf_status vf_plan_reach(const struct vf_plan *plan, const struct vf_run *ru
     }
     memset(reach, 0, (size_t)flow.field_count * sizeof *reach);
     if (plan->gpu == NULL)
-        vf_stages_reach(&flow, 0, flow.stage_count, reach);
+        vf_sweeps_reach(&flow, cut, reach);
     for (int i = run->gpu.launch_count - 1; i >= 0; i--)
         reach_of_kernel(&flow, &run->gpu.launch[i], reach);
     const int axis = plan->by_rows ? 1 : 0;

@@ -124,9 +124,9 @@ enum vf_type vf_plan_type(const struct vf_plan *plan);
 enum vf_type vf_plan_source_type(const struct vf_plan *plan, const struct vf_run *run);
 enum vf_type vf_plan_sink_type(const struct vf_plan *plan, const struct vf_run *run);
 
-/* How many planes (rows if the plan goes by_rows) on each side of a slab the run needs of its sources; 0 in
- * 2D. */
-enum vf_status vf_plan_reach(const struct vf_plan *plan, const struct vf_run *run, ptrdiff_t *reach,
+/* How many planes (rows if the plan goes by_rows) on each side of a slab the run needs of its sources, whose
+ * tiling on the CPU has such a cut; 0 in 2D. */
+enum vf_status vf_plan_reach(const struct vf_plan *plan, const struct vf_run *run, int cut, ptrdiff_t *reach,
                              struct vf_error *error);
 
 /* The flow of a run, owned by the caller. `value` holds the global values that are known so far,

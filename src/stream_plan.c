@@ -118,12 +118,11 @@ static enum vf_status weigh(const struct trial *t, int r, ptrdiff_t slab, struct
     const double slabs = (double)in_image * (double)vf_stream_images(plan) * channels;
     struct vf_flow flow;
     *weighed = (struct vf_stream_run){.tiling = run->tiling};
-    enum vf_status status = vf_plan_reach(plan, run, &weighed->reach, error);
-    if (status == VF_OK)
-        status = vf_plan_flow(plan, run, NULL, &flow, error);
+    enum vf_status status = vf_plan_flow(plan, run, NULL, &flow, error);
     if (status != VF_OK)
         return status;
     if (plan->gpu != NULL) {
+        status = vf_plan_reach(plan, run, 0, &weighed->reach, error);
         const double with_overlap = (double)(slab + 2 * weighed->reach) / (double)slab;
         weighed->seconds = channels * gpu_seconds(plan, t->request, run, &flow, with_overlap);
     } else {
@@ -144,12 +143,13 @@ static enum vf_status weigh(const struct trial *t, int r, ptrdiff_t slab, struct
             job.tiling = run->tiling;
         weighed->tiling = job.tiling;
         weighed->work = (double)plan->scheme->bytes(&job);
+        status = vf_plan_reach(plan, run, job.tiling.cut, &weighed->reach, error);
     }
     weighed->seconds += (plan->gpu != NULL ? GPU_SWEEP_SECONDS : SWEEP_SECONDS) * slabs;
     if (run->prepass)
         weighed->work += reducer_bytes(t, run);
     vf_flow_close(&flow);
-    return VF_OK;
+    return status;
 }
 
 /* Sets what is known of runs [begin, end) with slabs of thickness number `s`. */

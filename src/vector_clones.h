@@ -6,7 +6,8 @@
 #include <stdint.h> /* __GLIBC__ */
 
 /* The loader chooses before a sanitizer's own memory is there. */
-#if defined VF_HAS_v3 && defined __GLIBC__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__
+#if defined VF_HAS_v3 && defined __GLIBC__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__ && \
+    !defined __SANITIZE_THREAD__
 #define VF_VECTOR_CLONES __attribute__((target_clones("avx2", "default")))
 #else
 #define VF_VECTOR_CLONES
