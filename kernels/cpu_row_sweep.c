@@ -9,7 +9,7 @@
 
 #include "kernels/cpu_row_cost.h"
 #include "kernels/cpu_row_sweep.h"
-#include "kernels/cpu_row_worker.h"
+#include "kernels/cpu_row_work.h"
 #include "src/alloc.h"
 #include "src/size.h"
 
@@ -167,7 +167,7 @@ static struct block block_of(const struct vf_row_layout *l)
     b.plane = b.edge + 2 * (size_t)l->most_pad * sizeof(ptrdiff_t);
     b.tap = b.plane + 2 * VF_MAX_INPUTS * (size_t)l->most_planes * sizeof(char *);
     b.work = b.tap + (size_t)(l->most_taps + VF_ROW_BLOCK) * sizeof(void *);
-    b.part = b.work + (size_t)l->job->flow->stage_count * vf_row_work_bytes();
+    b.part = b.work + (size_t)l->job->flow->stage_count * sizeof(struct vf_row_work);
     b.total = b.part + (size_t)l->job->flow->field_count * sizeof(struct vf_row_part);
     b.total = (b.total + rounding) / VF_ALIGNMENT * VF_ALIGNMENT;
     return b;

@@ -30,7 +30,7 @@ struct vf_row_worker {
     ptrdiff_t *edge[2];       /* [0][i], [1][i]: the x that x = -1 - i, x = nx + i reads; -1: the constant */
     const char **plane;       /* scratch: [a stage, one it calls][input][plane] that is read; NULL: outside */
     const void **tap;         /* scratch: the rows that one row or block of rows reads */
-    struct vf_row_work *work; /* [stage] */
+    struct vf_row_work *work; /* [stage]: cpu_row_work.h */
     struct vf_row_part *part; /* [field] */
     struct vf_row_part tile;
     ptrdiff_t image; /* of the batch */
@@ -94,13 +94,6 @@ struct vf_row_loading vf_row_loading_of(const struct vf_row_worker *worker, int 
 
 /* Reads the next row, converted to the layout's cells, and sets loading->ahead. */
 void vf_row_load(const struct vf_row_worker *worker, struct vf_row_loading *loading);
-
-/* A stage in the worker's tile (cpu_row_stages.c). */
-struct vf_row_work;
-size_t vf_row_work_bytes(void);
-
-/* Prepares all stages for the worker's tile, whose parts are known. */
-void vf_row_begin_tile(const struct vf_row_worker *worker);
 
 /* Computes planes [s, s + count) of a stage over the tile and its reach; count is at most the stage's
  * `planes`. */
