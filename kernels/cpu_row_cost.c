@@ -14,7 +14,8 @@ enum {
     SLOW_L3_FIELDS_BYTES_PER_NS = 25, /* and of rows of several fields, which come from more places */
     MEMORY_BYTES_PER_NS = 18,
     ROW_NS = 30,
-    THREAD_NS = 50000 /* to start one */
+    START_NS = 40000, /* to start a thread, once for all runs of a kind; */
+    WAKE_NS = 3500    /* and to have it join one */
 };
 
 /* Virtual machines report the far cache of the whole package, which no few threads have, and others use it
@@ -128,5 +129,6 @@ double vf_row_cost(const struct vf_row_layout *l)
     const double rounds = rounds_of(units, job->threads);
     double moved = vf_job_cells(job) * element * (flow->source_count + flow->sink_count);
     const double others = (units < job->threads ? units : job->threads) - 1;
-    return 1e-9 * (others * THREAD_NS + rounds * unit + moved / MEMORY_BYTES_PER_NS / job->threads);
+    const double joining = WAKE_NS + START_NS / (job->times > 1 ? job->times : 1);
+    return 1e-9 * (others * joining + rounds * unit + moved / MEMORY_BYTES_PER_NS / job->threads);
 }
