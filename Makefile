@@ -118,8 +118,10 @@ $(BUILD)/bench-gpu: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/bench_gpu
     $(BUILD)/tests/bench/bench_case.o
 $(BUILD)/unit-tests: $(test_objects)
 # Every scheme's kernel has tests of its own.
-$(BUILD)/cuda-tests: $(cuda_test_objects) \
-    $(patsubst kernels/%.cu,$(BUILD)/tests/cuda/test_%.o,$(filter-out kernels/reduce.cu,$(wildcard kernels/*.cu)))
+scheme_tests := $(patsubst kernels/%.cu,tests/cuda/test_%.c,$(filter-out kernels/reduce.cu,$(wildcard kernels/*.cu)))
+$(BUILD)/cuda-tests: $(cuda_test_objects) $(scheme_tests:%.c=$(BUILD)/%.o)
+$(filter-out $(wildcard $(scheme_tests)),$(scheme_tests)):
+	@echo "$@ is missing: every scheme of kernels/*.cu has tests of its own (README, Development)" >&2; exit 1
 $(BUILD)/unit-tests $(BUILD)/cuda-tests: private LIBS := -lcriterion $(LIBS)
 $(BUILD)/compile-kernels: $(BUILD)/tests/compile/compile_kernels.o
 $(BUILD)/precompile: $(BUILD)/kernels/precompile/precompile.o
@@ -170,7 +172,8 @@ $(filter-out $(sanitized_rows),$(row_objects)): private override CFLAGS := \
 endif
 
 # The reference is for checking: nothing is gained by vectorising it. Of tests most of the time is their compiler's.
-$(cell_objects): private CFLAGS := $(CFLAGS:-O3=-O2)
+# A constant of a stencil that is not written R(0.5) would make floats doubles.
+$(cell_objects): private CFLAGS := $(CFLAGS:-O3=-O2) -Wdouble-promotion
 $(test_objects) $(cuda_test_objects): private override CFLAGS := $(CFLAGS:-O3=-O1) $(if $(sanitized),$(left_to_asan))
 $(cell_objects): $(BUILD)/kernels/cpu_cells_%.o: kernels/cpu_cells.c
 	@mkdir -p $(@D)
@@ -365,7 +368,7 @@ formatted = $(wildcard $(foreach dir,src filters filters/stencils kernels kernel
 
 .PHONY: format
 format:
-	clang-format -i $(formatted)
+	$(call say,clang-format)clang-format -i $(formatted)
 
 .PHONY: lint
 lint:

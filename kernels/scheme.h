@@ -165,7 +165,8 @@ struct vf_scheme {
 #include "cpu_schemes.def"
 #undef VF_CPU_SCHEME_DEF
 
-/* In the order of cpu_schemes.def, NULL-terminated. */
+/* In the order of cpu_schemes.def, NULL-terminated. Plans take the first one unless --scheme names another.
+ */
 extern const struct vf_scheme *const vf_cpu_schemes[];
 
 /* Their names in words, for messages. Returns `text`. */

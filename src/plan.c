@@ -8,6 +8,7 @@
 #include "number.h"
 #include "plan_memory.h"
 #include "plan_runs.h"
+#include "suggest.h"
 
 /* Of a GPU's memory: what may hold fields. */
 #define GPU_MEMORY_SHARE 0.85
@@ -239,7 +240,8 @@ static enum vf_status read_scheme(struct vf_plan *plan, const struct vf_plan_req
                                   struct vf_error *error)
 {
     const char *text = request->scheme;
-    char names[64];
+    char names[64], hint[64];
+    struct vf_suggestion near;
     plan->scheme = vf_cpu_schemes[0];
     if (text == NULL)
         return VF_OK;
@@ -247,11 +249,16 @@ static enum vf_status read_scheme(struct vf_plan *plan, const struct vf_plan_req
         return vf_forced_read(text, &plan->forced, error);
     size_t length = strcspn(text, ":");
     plan->scheme = vf_cpu_scheme(text, length);
-    if (plan->scheme == NULL)
+    if (plan->scheme == NULL) {
+        vf_suggestion_begin(&near, text, length);
+        for (const struct vf_scheme *const *scheme = vf_cpu_schemes; *scheme != NULL; scheme++)
+            vf_suggestion_consider(&near, (*scheme)->name, strlen((*scheme)->name));
         return vf_fail(error, VF_USAGE,
                        "--scheme %s: the CPU has %s, each for the whole chain; 'volfilter help schemes' "
-                       "explains them and those of the GPU",
-                       text, vf_cpu_scheme_names(names, sizeof names));
+                       "explains them and those of the GPU%s",
+                       text, vf_cpu_scheme_names(names, sizeof names),
+                       vf_suggestion_text(&near, "", hint, sizeof hint));
+    }
     if (text[length] == '\0')
         return VF_OK;
     if (!read_tiling(text + length + 1, &plan->given) ||

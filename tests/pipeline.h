@@ -21,8 +21,8 @@ struct pipeline {
     size_t *progress;         /* counts the voxels that progress hears of; may be NULL */
 };
 
-/* An input of the pipeline's shape, one channel: repeatable noise over a few levels and a step, scaled to the
- * type; `seed` varies it. Free with vf_volume_free. */
+/* An input of the pipeline's shape, one channel: repeatable noise over a few levels and a step, from 40 to
+ * 200 scaled to the type; `seed` varies it. Free with vf_volume_free. */
 struct vf_volume pipeline_input(const struct pipeline *p, unsigned seed);
 
 /* Runs it; the result's buffer is poisoned first, so that an element that is not written shows. Aborts the

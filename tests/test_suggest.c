@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "filters/filter.h"
 #include "src/suggest.h"
 
 static void expect(const char *word, const char *choices, const char *text)
@@ -71,6 +72,23 @@ Test(suggest, filters)
             snprintf(expected, sizeof expected, "; did you mean '%s'?", cases[i][1]);
         cr_expect_str_eq(vf_suggestion_text(&s, "", got, sizeof got), expected, "%s: %s", cases[i][0], got);
     }
+}
+
+/* A word that two filters are known as would lead to one of them only. */
+Test(suggest, words_that_filters_are_known_as_are_of_one)
+{
+    for (int a = 0; vf_filters[a] != NULL; a++)
+        for (const char *at = vf_filters[a]->known_as; at != NULL && *at != '\0';) {
+            const size_t length = strcspn(at, "|");
+            for (int b = 0; b < a; b++)
+                for (const char *other = vf_filters[b]->known_as; other != NULL && *other != '\0';) {
+                    const size_t is = strcspn(other, "|");
+                    cr_expect(is != length || memcmp(at, other, length) != 0, "%.*s: %s and %s", (int)length,
+                              at, vf_filters[b]->name, vf_filters[a]->name);
+                    other += is + (other[is] == '|');
+                }
+            at += length + (at[length] == '|');
+        }
 }
 
 Test(suggest, words_of_any_length_are_safe)

@@ -18,12 +18,14 @@ test_lists_have_every_filter() {
     missing=0
     in_c='["`]FILTER["`:,]'
     or=', or name it as one that is left out (`NAME` in the comment above)'
+    names_each tests/test_schemes.c "$in_c"
+    names_each tests/cuda/test_cuda_run.c "$in_c"
     names_each src/tune.c "$in_c" "$or"
     names_each kernels/precompile/precompile.c "$in_c" "$or"
     names_each tests/compile/compile_kernels.c "$in_c"
     names_each tests/bench/bench_tables.c "$in_c"
     names_each tests/bench/bench_gpu_stencils.c "$in_c"
-    names_each tests/bench/instructions.txt '^[0-9]* FILTER(:|$)' ' by way of tests/bench/count and make count COUNT=--write'
+    names_each tests/bench/instructions.txt '^[0-9]* FILTER(:|$)' ' by way of tests/bench/count and make count COUNT="--write FILTER"'
     names_each README.md '^\| `FILTER` \| .* \|$'
     [ $missing -eq 0 ]
 }

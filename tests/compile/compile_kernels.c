@@ -429,6 +429,10 @@ int main(int argc, char **argv)
     struct vf_error error;
     static struct list list;
     const bool all = argc > 1 && strcmp(argv[1], "--all") == 0;
+    if (argc > 1 && argv[1][0] == '-' && !all) {
+        fprintf(stderr, "Usage: compile-kernels [--all] [ARCHITECTURE...]\n");
+        return 2;
+    }
     if (vf_nvrtc_api_open(&api, &error) != VF_OK) {
         printf("compile-kernels: nothing compiled: %s\n", error.text);
         return 0;
