@@ -10,6 +10,8 @@
 /* What reading, computing and writing cost each other at the same time, where a disk is waited for: a share
  * of the shorter. */
 #define BESIDE_SHARE 0.5
+/* The same of files in memory and the CPU's computing, which take bandwidth from each other. */
+#define CACHED_SHARE 0.25
 /* Of a sweep over a slab: starting threads, taking memory. */
 #define SWEEP_SECONDS 300e-6
 #define GPU_SWEEP_SECONDS 500e-6
@@ -282,10 +284,10 @@ static enum vf_status lay_out(struct trial *t, int s, struct vf_error *error)
 
 /* ---- what passes cost ---- */
 
-/* Seconds of what takes `a` and `b` by themselves. */
-static double beside(double a, double b)
+/* Seconds of what takes `a` and `b` by themselves, and `share` of the shorter one besides. */
+static double beside(double a, double b, double share)
 {
-    return a > b ? a + BESIDE_SHARE * b : b + BESIDE_SHARE * a;
+    return a > b ? a + share * b : b + share * a;
 }
 
 static void predict_pass(const struct trial *t, struct vf_pass *pass)
@@ -306,9 +308,11 @@ static void predict_pass(const struct trial *t, struct vf_pass *pass)
         computed += t->stream.run[vf_stream_reader_of(t->plan, pass, i)].seconds;
     const double read = vf_stream_file_seconds(pass->read_bytes, t->request->cached);
     const double written = vf_stream_file_seconds(pass->written_bytes, t->request->cached);
-    const double moved = beside(read, written), busy = computed + (read + written) / t->plan->threads;
+    const double moved = beside(read, written, BESIDE_SHARE);
     /* What is done with files that are in memory takes processors too. */
-    pass->seconds = !t->request->cached ? beside(computed, moved) : busy > moved ? busy : moved;
+    const double busy = computed + (read + written) / t->plan->threads;
+    pass->seconds = !t->request->cached ? beside(computed, moved, BESIDE_SHARE)
+                                        : beside(busy, moved, t->plan->gpu == NULL ? CACHED_SHARE : 0);
     /* Nothing is computed while the first slab comes and the last one goes. */
     pass->seconds += moved * (double)pass->slab / planes;
     pass->seconds += vf_stream_memory_seconds(pass->bytes);
