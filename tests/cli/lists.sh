@@ -8,7 +8,9 @@ names_each() {
         # shellcheck disable=SC2001
         pattern=$(echo "$2" | sed "s/FILTER/$filter/")
         if ! grep -qE -- "$pattern" "$DATA/../$file"; then
-            echo "$file does not have the filter '$filter': add it to the list there${3:-}"
+            # shellcheck disable=SC2001
+            advice=$(echo "${3:-}" | sed "s/FILTER/$filter/")
+            echo "$file does not have the filter '$filter': add it to the list there$advice"
             missing=1
         fi
     done

@@ -28,7 +28,7 @@ test_slabs_give_the_same_bytes() {
         done
     done
     in_slabs 4 -f gaussian,srad:iterations=3,gaussian --dtype float32 "$STACK"
-    # Two sweeps, the first of which makes what the second reads at once as far as what it reads along z.
+    # Two sweeps: the second sums one field along z, and the first makes another one as far, which it does not.
     in_slabs 0 --scheme row-stream:tile=100x64x32:cut=WZ/1 -f dog "$STACK"
     is_sanitized && return
     in_slabs 1 -f and:iterations=2 "$STACK"
