@@ -1,7 +1,7 @@
 # Lists of chains that are kept by hand: each has every filter, or says beside it which are left out and why.
 # shellcheck shell=sh disable=SC2016
 
-# names_each FILE PATTERN [ADVICE]: FILE of the sources has every filter; FILTER stands for its name in PATTERN.
+# names_each FILE PATTERN [ADVICE]: FILE of the sources has every filter; FILTER stands for its name in both.
 names_each() {
     file=$1
     for filter in $("$VOLFILTER" list | sed 's/ .*//'); do
