@@ -141,9 +141,9 @@ const struct vf_command_word vf_command_table[] = {
          VF_OPTION_BIT(VF_OPTION_SLICES) | VF_OPTION_BIT(VF_OPTION_SPACING) |
          VF_OPTION_BIT(VF_OPTION_BACKEND),
      "Measures the candidate GPU kernels for the given chains, or for a set of common ones. The fastest are "
-     "recorded in tuned.txt, in the kernel cache; later plans use them for images of that size, and for "
-     "other sizes that they suit. --boundary, --dtype, --precision, --slices and --spacing describe how the "
-     "images will be filtered."},
+     "recorded in tuned.txt, in the kernel cache; later plans use them for images of that size and type, "
+     "signed or unsigned, and for other sizes that they suit. --boundary, --dtype, --precision, --slices and "
+     "--spacing describe how the images will be filtered."},
     {NULL, VF_COMMAND_FILTER, NULL, 0, NULL},
 };
 

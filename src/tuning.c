@@ -170,15 +170,31 @@ void vf_tuning_count(const struct vf_tuning *tuning, const struct vf_gpu *gpu, i
 /* Words of a case, as bits. */
 enum { BOUNDARY = 1 << 2, GRID = 1 << 3 };
 
-/* Whether two cases have the same words but for some. */
-static bool are_alike(const char *a, const char *b, unsigned but_for)
+/* Past the letter that tells an unsigned type's name from that of the signed one. */
+static const char *past_sign(const char *at)
+{
+    return strncmp(at, "uint", 4) == 0 ? at + 1 : at;
+}
+
+/* Whether two cases have the same words but for some, and where `any_sign` is set but for the signs of
+ * integers, which are converted and moved as fast with a sign as without. */
+static bool are_alike(const char *a, const char *b, unsigned but_for, bool any_sign)
 {
     for (int word = 0; *a != '\0' && *b != '\0'; word++) {
-        const size_t n = strcspn(a, " "), m = strcspn(b, " ");
-        if ((but_for >> word & 1) == 0 && (n != m || memcmp(a, b, n) != 0))
+        if (but_for >> word & 1) {
+            a += strcspn(a, " ");
+            b += strcspn(b, " ");
+        }
+        for (; *a != '\0' && *a != ' '; a++, b++) {
+            a = any_sign ? past_sign(a) : a;
+            b = any_sign ? past_sign(b) : b;
+            if (*a != *b)
+                return false;
+        }
+        if (*a != *b)
             return false;
-        a += n + (a[n] == ' ');
-        b += m + (b[m] == ' ');
+        a += *a == ' ';
+        b += *b == ' ';
     }
     return *a == *b;
 }
@@ -200,7 +216,7 @@ static bool grid_of(const struct vf_tuned *entry, ptrdiff_t *nx, ptrdiff_t *ny, 
 }
 
 /* By how much the extents of an entry's grid differ, in powers of two, at most; another boundary is as far as
- * twice the extent. INFINITY: it has no grid. `name`: the case's. */
+ * twice the extent, integers of other signs a little. INFINITY: it has no grid. `name`: the case's. */
 static double distance(const struct vf_tuned *entry, const struct vf_kernel_case *c, const char *name)
 {
     ptrdiff_t nx, ny, nz;
@@ -209,7 +225,9 @@ static double distance(const struct vf_tuned *entry, const struct vf_kernel_case
     const double apart =
         fmax(fabs(log2((double)nx / (double)c->nx)),
              fmax(fabs(log2((double)ny / (double)c->ny)), fabs(log2((double)nz / (double)c->nz))));
-    return are_alike(entry->kernel_case, name, GRID) ? apart : apart + 1;
+    const double other_boundary = are_alike(entry->kernel_case, name, GRID, true) ? 0 : 1,
+                 other_sign = are_alike(entry->kernel_case, name, BOUNDARY | GRID, false) ? 0 : 0.01;
+    return apart + other_boundary + other_sign;
 }
 
 enum vf_status vf_tuning_set(struct vf_tuning *tuning, const struct vf_kernel_case *c,
@@ -265,7 +283,7 @@ static int list_near(const struct vf_tuning *tuning, const struct vf_kernel_case
         for (int i = 0; i < tuning->count; i++) {
             const struct vf_tuned *entry = &tuning->entry[i];
             if (strcmp(entry->device, device[own]) == 0 &&
-                are_alike(entry->kernel_case, name, BOUNDARY | GRID))
+                are_alike(entry->kernel_case, name, BOUNDARY | GRID, true))
                 insert(list, &count, &(struct near){distance(entry, c, name), entry});
         }
     return count;

@@ -109,8 +109,8 @@ struct vf_known {
 };
 #define VF_MOST_KNOWN 4
 
-/* Finds what was measured for the case's stages on this device or its architecture, the nearest grids first.
- * Returns how many there are. `tuning` may be NULL. */
+/* Finds what was measured for the case's stages on this device or its architecture, the nearest grids first;
+ * integers with a sign and without count as one type. Returns how many there are. `tuning` may be NULL. */
 int vf_tuning_find(const struct vf_tuning *tuning, const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                    struct vf_known known[VF_MOST_KNOWN]);
 

@@ -198,7 +198,8 @@ Test(tuning, shapes_that_won_elsewhere)
     }
 }
 
-/* Of several grids the nearest one's shape is taken, whoever measured it, unless it does not suit. */
+/* Of several grids the nearest one's shape is taken, whoever measured it, unless it does not suit; and of
+ * integers with the other sign, where there is none of its own. */
 Test(tuning, nearest_grid)
 {
 #define CASE(grid) "3D single nearest " grid " uint16 -> gradient_magnitude(0)1 -> float32 1"
@@ -206,6 +207,9 @@ Test(tuning, nearest_grid)
 #define OTHER(boundary)                \
     "NVIDIA H200\t3D single " boundary \
     " 70x60x50 uint16 -> gradient_magnitude(0)1 -> float32 1\t" SHAPE("32x4") "\t1.5\n"
+#define OF(type, block)                       \
+    "sm_90\t3D single nearest 70x60x50 " type \
+    " -> gradient_magnitude(0)1 -> float32 1\t" SHAPE(block) "\t1.5\n"
     static const struct {
         const char *own, *shipped;
         int rows; /* of the block that is taken */
@@ -219,6 +223,9 @@ Test(tuning, nearest_grid)
         {OTHER("mirror") OTHER("reflect") OTHER("wrap") OTHER("constant"), LINE("sm_90", "70x60x50", "16x8"),
          8, true, true},
         {LINE("NVIDIA H200", "80x60x50", "32x4"), LINE("sm_90", "72x60x50", "16x8"), 8, true, false},
+        {"", OF("int16", "16x8"), 8, true, false},
+        {"", OF("int16", "16x8") OF("uint16", "32x4"), 4, true, true},
+        {"", OF("int8", "16x8") OF("float32", "16x8") LINE("sm_90", "64x64x64", "32x2"), 2, true, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct vf_gpu gpu = h200;
