@@ -163,13 +163,13 @@ static void print_examples(FILE *to, const struct vf_filter *filter)
 /* What --scheme takes: one scheme a line. */
 static void print_schemes(FILE *to)
 {
-    fputs("On the CPU, --scheme NAME[:tile=XxYxCHUNK[:cut=STAGE/PLANES]]:\n", to);
+    fputs("On the CPU, --scheme NAME, or row-stream:tile=XxYxCHUNK[:cut=STAGE/PLANES]:\n", to);
     for (const struct vf_scheme *const *scheme = vf_cpu_schemes; *scheme != NULL; scheme++)
         print_entry(to, (*scheme)->name, 19, (*scheme)->summary);
     print_wrapped(
         to,
         "Keys: tile (voxels along x and y, and planes along z, rows in 2D, that a thread takes at once), cut "
-        "(row-stream only: sweep in two, from STAGE on, PLANES planes at a time)",
+        "(sweep in two, from STAGE on, PLANES planes at a time)",
         0, 0);
     putc('\n', to);
     print_wrapped(to,

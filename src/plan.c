@@ -261,11 +261,10 @@ static enum vf_status read_scheme(struct vf_plan *plan, const struct vf_plan_req
     }
     if (text[length] == '\0')
         return VF_OK;
-    if (!read_tiling(text + length + 1, &plan->given) ||
-        (plan->given.cut[0] != '\0' && plan->scheme != &vf_cpu_row_stream))
+    if (plan->scheme != &vf_cpu_row_stream || !read_tiling(text + length + 1, &plan->given))
         return vf_fail(error, VF_USAGE,
-                       "--scheme %s: the name may be followed by tile=XxYxCHUNK and, for row-stream, "
-                       ":cut=STAGE/PLANES, with whole numbers from 1",
+                       "--scheme %s: row-stream alone may be followed by tile=XxYxCHUNK[:cut=STAGE/PLANES], "
+                       "with whole numbers from 1",
                        text);
     return VF_OK;
 }

@@ -87,7 +87,7 @@ struct vf_plan {
 };
 
 /* What a plan is made for; the strings of `context` are copied. `scheme` is NULL, or for the CPU
- * "NAME[:tile=XxYxCHUNK[:cut=STAGE/PLANES]]", for a GPU what vf_forced_read takes. */
+ * "reference" or "row-stream[:tile=XxYxCHUNK[:cut=STAGE/PLANES]]", for a GPU what vf_forced_read takes. */
 struct vf_plan_request {
     const struct vf_chain *chain;
     struct vf_context context;
