@@ -186,8 +186,10 @@ static bool are_alike(const char *a, const char *b, unsigned but_for, bool any_s
             b += strcspn(b, " ");
         }
         for (; *a != '\0' && *a != ' '; a++, b++) {
-            a = any_sign ? past_sign(a) : a;
-            b = any_sign ? past_sign(b) : b;
+            if (*a != *b && any_sign) {
+                a = past_sign(a);
+                b = past_sign(b);
+            }
             if (*a != *b)
                 return false;
         }
