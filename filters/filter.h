@@ -188,7 +188,7 @@ struct vf_context {
     double spacing[3]; /* x, y, z voxel size in `unit`; meaningful where known */
     bool spacing_known[3];
     char unit[16];      /* "nm", "um" or "mm"; "" when unknown */
-    double aspect[3];   /* x, y, z: spacing / spacing.x; 1 where unknown */
+    double aspect[3];   /* x, y, z: spacing / spacing.x; 1 where unknown, or equal but for how files round */
     bool is_double;     /* the compute type */
     const char *filter; /* for messages */
 };

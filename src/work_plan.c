@@ -109,6 +109,11 @@ static double unit_ratio(const char *from, const char *to)
     return strcmp(from, to) == 0 ? 1 : divisor > 0 ? vf_unit_nanometres(from) / divisor : 0;
 }
 
+/* Spacings are equal that differ by no more than this: MRC holds the length of a whole axis as a float,
+ * ImageJ six decimals of a voxel's inverse. Cubic voxels have kernels of their own, some of which come
+ * with the program. */
+#define ROUNDED 1e-5
+
 enum vf_status vf_context_of(const struct vf_options *o, const struct vf_info *info, struct vf_context *c,
                              struct vf_error *error)
 {
@@ -126,6 +131,8 @@ enum vf_status vf_context_of(const struct vf_options *o, const struct vf_info *i
         const bool own = o->spacing[axis] > 0;
         c->spacing_known[axis] = own || (info->spacing_known[axis] && ratio > 0);
         c->spacing[axis] = own ? o->spacing[axis] * own_size : info->spacing[axis] * ratio;
+        if (fabs(c->spacing[axis] - c->spacing[0]) <= ROUNDED * c->spacing[0])
+            c->spacing[axis] = c->spacing[0];
         c->aspect[axis] = axis < c->dim && c->spacing_known[0] && c->spacing_known[axis]
                               ? c->spacing[axis] / c->spacing[0]
                               : 1;

@@ -115,6 +115,11 @@ test_spacing_and_units() {
     same nm.png angstrom.png
     expect 0 --dry-run --explain -f gaussian --spacing 2x2um "$IMAGE" h.png
     prints "voxel aspect 1x1 (2x2 um)"
+    # Files round what is equal: a float of MRC, six decimals of ImageJ.
+    expect 0 --dry-run --explain --json -f gaussian --spacing 3.42x3.41997x3.4200004A "$STACK" h.tif
+    prints '"aspect": [1, 1, 1]'
+    expect 0 --dry-run --explain --json -f gaussian --spacing 1x1x1.0001 "$STACK" h.tif
+    prints '"aspect": [1, 1, 1.0001]'
     expect 2 -f gaussian --spacing 1x1x100000 "$STACK" h.tif
     says "head-mri.tif: voxels 100000 times as long along z as along x are implausible"
     expect 0 --dry-run -f gaussian --spacing 5e-6A "$STACK" h.tif
