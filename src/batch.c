@@ -192,6 +192,8 @@ static enum vf_status add_list(struct vf_batch *batch, const struct vf_command_l
         return vf_fail(error, VF_USAGE,
                        "--from-file -: standard input is a terminal; use '< LIST' or a pipe");
     FILE *file = standard ? stdin : fopen(line->from_file, "re");
+    if (file == NULL && vf_interrupted) /* a pipe that nobody writes to */
+        return vf_fail(error, VF_INTERRUPTED, "interrupted; nothing was filtered");
     if (file == NULL)
         return vf_fail(error, VF_FAILED, "--from-file=%.300s: cannot be read: %s", line->from_file,
                        strerror(errno));
@@ -414,48 +416,51 @@ static enum vf_status check_names(struct vf_batch *batch, const struct vf_comman
 
 /* ---- directories ---- */
 
-static enum vf_status make_directory(const char *path, struct vf_error *error)
+/* `option` stands before the path in messages. */
+static enum vf_status make_directory(const char *option, const char *path, struct vf_error *error)
 {
     struct stat entry;
     if (mkdir(path, 0777) == 0)
         return VF_OK;
     const int cause = errno;
     if (stat(path, &entry) != 0)
-        return vf_fail(error, VF_FAILED, "--out-dir=%.200s: cannot create the directory: %s", path,
+        return vf_fail(error, VF_FAILED, "%s%.200s: cannot create the directory: %s", option, path,
                        strerror(cause));
     if (S_ISDIR(entry.st_mode))
         return VF_OK;
-    return vf_fail(error, VF_FAILED, "--out-dir=%.200s: is not a directory", path);
+    return vf_fail(error, VF_FAILED, "%s%.200s: is not a directory", option, path);
 }
 
 /* The directories that a path lies in, from its first `made` characters on. */
-static enum vf_status make_parents(char *path, size_t made, struct vf_error *error)
+static enum vf_status make_parents(const char *option, char *path, size_t made, struct vf_error *error)
 {
     enum vf_status status = VF_OK;
     for (char *slash = path + made; status == VF_OK && (slash = strchr(slash, '/')) != NULL; slash++) {
         if (slash == path)
             continue;
         *slash = '\0';
-        status = make_directory(path, error);
+        status = make_directory(option, path, error);
         *slash = '/';
     }
     return status;
 }
 
+static const char out_dir_option[] = "--out-dir=";
+
 static enum vf_status make_path(const char *path, struct vf_error *error)
 {
     char *copy = vf_strdup(path, error);
-    enum vf_status status = copy == NULL ? VF_FAILED : make_parents(copy, 0, error);
+    enum vf_status status = copy == NULL ? VF_FAILED : make_parents(out_dir_option, copy, 0, error);
     vf_free(copy);
-    return status == VF_OK ? make_directory(path, error) : status;
+    return status == VF_OK ? make_directory(out_dir_option, path, error) : status;
 }
 
-/* Whether that can be done, and nothing is made: the last of its directories that is there may be written. */
-static enum vf_status try_path(const char *path, struct vf_error *error)
+/* Whether a directory can be made, and nothing is made: the last of its path that is there may be written. */
+static enum vf_status try_path(const char *option, const char *path, struct vf_error *error)
 {
     struct stat entry;
     if (stat(path, &entry) == 0)
-        return make_directory(path, error);
+        return make_directory(option, path, error);
     char *there = vf_strdup(path, error), *parent = there;
     if (there == NULL)
         return VF_FAILED;
@@ -470,8 +475,21 @@ static enum vf_status try_path(const char *path, struct vf_error *error)
         cause = errno;
     vf_free(there);
     return cause == 0 ? VF_OK
-                      : vf_fail(error, VF_FAILED, "--out-dir=%.200s: cannot create the directory: %s", path,
+                      : vf_fail(error, VF_FAILED, "%s%.200s: cannot create the directory: %s", option, path,
                                 strerror(cause));
+}
+
+enum vf_status vf_batch_make_directories(const struct vf_batch_file *file, struct vf_error *error)
+{
+    return make_parents("", file->out, (size_t)(file->name - file->out), error);
+}
+
+enum vf_status vf_batch_try_directories(const struct vf_batch_file *file, struct vf_error *error)
+{
+    char *path = vf_strdup(file->out, error);
+    const enum vf_status status = path == NULL ? VF_FAILED : try_path("", dirname(path), error);
+    vf_free(path);
+    return status;
 }
 
 enum vf_status vf_batch_open(struct vf_batch *batch, const struct vf_command_line *line,
@@ -490,15 +508,8 @@ enum vf_status vf_batch_open(struct vf_batch *batch, const struct vf_command_lin
         if (batch->file[i].cause == 0)
             VF_TRY(name_output(line, &batch->file[i], error));
     VF_TRY(check_names(batch, line, error));
-    if (line->options.dry_run) {
-        status = try_path(line->out_dir, error);
-        goto out;
-    }
-    VF_TRY(make_path(line->out_dir, error));
-    for (int i = 0; i < batch->count; i++)
-        if (batch->file[i].cause == 0)
-            VF_TRY(
-                make_parents(batch->file[i].out, (size_t)(batch->file[i].name - batch->file[i].out), error));
+    VF_TRY(line->options.dry_run ? try_path(out_dir_option, line->out_dir, error)
+                                 : make_path(line->out_dir, error));
 out:
     return status;
 }

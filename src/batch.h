@@ -24,11 +24,16 @@ struct vf_batch {
 };
 
 /* The command line's words, then --from-file's names; with --tree the images in directories. It is an error,
- * and nothing is made, when two results have one name or one would replace another's input. The directories
- * of the results are made, unless it is a dry run. Owned by the caller, also after a failure. */
+ * and nothing is made, when two results have one name or one would replace another's input. --out-dir is
+ * made, unless it is a dry run. Owned by the caller, also after a failure. */
 enum vf_status vf_batch_open(struct vf_batch *batch, const struct vf_command_line *line,
                              struct vf_error *error);
 void vf_batch_close(struct vf_batch *batch);
+
+/* Makes the directories under --out-dir that the file's result lies in; or tells whether they can be made,
+ * and makes nothing. */
+enum vf_status vf_batch_make_directories(const struct vf_batch_file *file, struct vf_error *error);
+enum vf_status vf_batch_try_directories(const struct vf_batch_file *file, struct vf_error *error);
 
 /* A bad file, or a directory that cannot be read, is reported and the rest goes on; a signal ends it all. The
  * program's exit code. */

@@ -186,6 +186,9 @@ static enum vf_status open_file(struct runner *r, struct on_the_way *file, const
     if (about->cause != 0)
         return vf_fail(&file->error, VF_FAILED, "%.300s: cannot be read: %s", about->in,
                        strerror(about->cause));
+    const enum vf_status status = vf_batch_make_directories(about, &file->error);
+    if (status != VF_OK)
+        return status;
     return vf_work_open(&file->work, &r->line->chain, &r->options, &r->session, about->in, about->out, stdout,
                         &file->error);
 }
@@ -329,15 +332,16 @@ static void run_all(struct runner *r)
         finish_oldest(r, &l);
 }
 
-/* Whether the result can be written. If its directory does not exist yet, that is assumed. */
+/* Whether the result can be written; into a directory that is still to be made, it can. */
 static enum vf_status try_result(const struct runner *r, const struct vf_batch_file *about,
                                  struct vf_error *error)
 {
     char directory[PATH_MAX];
+    enum vf_status status = vf_batch_try_directories(about, error);
     snprintf(directory, sizeof directory, "%s", about->out);
-    if (access(dirname(directory), F_OK) != 0)
-        return VF_OK;
-    const enum vf_status status = vf_output_file_try(about->out, r->options.no_clobber, error);
+    if (status != VF_OK || access(dirname(directory), F_OK) != 0)
+        return status;
+    status = vf_output_file_try(about->out, r->options.no_clobber, error);
     return vf_in_file(error, status, about->out);
 }
 
@@ -482,7 +486,8 @@ static void tell_in_place(const struct runner *r)
 
 static const char report_begins[] = "{\n  \"files\": ";
 
-/* What it replaces must be an earlier report, not a list of files that was named by mistake. */
+/* What it replaces must be an earlier report, not a list of files that was named by mistake. With --resume
+ * that of the run that is taken up again is replaced, whatever --no-clobber says. */
 static enum vf_status open_report(const struct vf_command_line *line, struct vf_output_file **report,
                                   struct vf_error *error)
 {
@@ -501,7 +506,8 @@ static enum vf_status open_report(const struct vf_command_line *line, struct vf_
                 "--report=%.200s would replace a file that is no report; remove it, or name another",
                 line->report);
     }
-    const enum vf_status status = vf_output_file_open(report, line->report, line->options.no_clobber, error);
+    const bool no_clobber = line->options.no_clobber && !(line->resume && file != NULL);
+    const enum vf_status status = vf_output_file_open(report, line->report, no_clobber, error);
     if (status != VF_OK && vf_interrupted)
         return vf_fail(error, VF_INTERRUPTED, "interrupted: no file was begun");
     return vf_in_file(error, status, line->report);

@@ -45,7 +45,9 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
          "with --out-dir, skip finished results: those made by the same version, chain and "
          "options from the same file (same path, size and time of change), and unchanged since; "
          "DIR/.volfilter-done lists them"},
-    [VF_OPTION_NO_CLOBBER] = {FILES, "no-clobber", 0, NULL, NULL, NULL, "never replace an existing file"},
+    [VF_OPTION_NO_CLOBBER] =
+        {FILES, "no-clobber", 0, NULL, NULL, NULL,
+         "never replace an existing file, except that --resume replaces its earlier --report"},
     [VF_OPTION_SYNC] =
         {FILES, "sync", 0, NULL, NULL, NULL,
          "wait until each result is on disk before giving it its name, so that not even a power failure "
@@ -110,7 +112,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                           "with --out-dir, write the outcome of each file to FILE, as JSON"},
     [VF_OPTION_PROGRESS] = {REPORTS, "progress", 0, "auto|never|always|json", "auto|never|always|json", NULL,
                             "show progress (auto: only on a terminal; json: one object per line)"},
-    [VF_OPTION_QUIET] = {REPORTS, "quiet", 'q', NULL, NULL, NULL, "print errors only, no notes or progress"},
+    [VF_OPTION_QUIET] = {REPORTS, "quiet", 'q', NULL, NULL, NULL,
+                         "print errors only: no notes, and no progress unless --progress asks for it"},
     [VF_OPTION_VERBOSE] =
         {REPORTS, "verbose", 'v', NULL, NULL, NULL,
          "print more: timings, global values, whether the CPU or the GPU filtered, and GPU kernels that were "

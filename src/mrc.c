@@ -201,9 +201,14 @@ static bool is_image_stack(const struct vf_mrc_header *header)
            header->interval[0] == header->count[0];
 }
 
+static bool is_volume_stack(int32_t space_group)
+{
+    return space_group >= VOLUME_STACK && space_group <= LAST_VOLUME_STACK;
+}
+
 bool vf_mrc_describe(const struct vf_mrc_header *header, struct vf_info *info)
 {
-    const bool volumes = header->space_group >= VOLUME_STACK && header->space_group <= LAST_VOLUME_STACK;
+    const bool volumes = is_volume_stack(header->space_group);
     const int64_t sections = header->count[2], each = header->interval[2];
     const bool even = each > 0 && sections % each == 0;
     info->shape = (struct vf_shape){.nx = (size_t)header->count[0],
@@ -275,6 +280,20 @@ static void put_cell(unsigned char *bytes, const struct vf_info *result)
     }
 }
 
+/* Volumes that were read as one, since the sections were no whole number of them, are one: the cell is all of
+ * it. */
+static void put_one_volume(unsigned char *bytes, const struct vf_info *result)
+{
+    const bool big = result->big_endian;
+    const int32_t each = int_at(bytes, big, AT_INTERVAL + 8), sections = (int32_t)result->shape.nz;
+    if (!is_volume_stack(int_at(bytes, big, AT_SPACE_GROUP)) || result->shape.nt > 1 || each == sections)
+        return;
+    put_word(bytes, big, AT_SPACE_GROUP, 1);
+    put_word(bytes, big, AT_INTERVAL + 8, (uint32_t)sections);
+    if (each > 0)
+        put_float(bytes, big, AT_CELL + 8, float_at(bytes, big, AT_CELL + 8) / each * sections);
+}
+
 bool vf_mrc_takes_label(const unsigned char bytes[VF_MRC_HEADER], bool big_endian)
 {
     const int32_t count = int_at(bytes, big_endian, AT_LABEL_COUNT);
@@ -317,6 +336,7 @@ void vf_mrc_header_write(unsigned char bytes[VF_MRC_HEADER], const unsigned char
     put_word(bytes, big, AT_COUNT + 4, (uint32_t)s->ny);
     put_word(bytes, big, AT_COUNT + 8, (uint32_t)(s->nz * s->nt));
     put_word(bytes, big, AT_MODE, (uint32_t)vf_mrc_mode(result, input));
+    put_one_volume(bytes, result);
     if (input == NULL || !spacing_kept)
         put_cell(bytes, result);
     if (is_imod(bytes, big)) {

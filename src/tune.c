@@ -399,6 +399,8 @@ static enum vf_status read_image(const struct vf_tune_request *r, struct image *
         status = take_image(r->options, vf_reader_info(reader), image, error);
         vf_reader_close(reader);
     }
+    if (status != VF_OK && vf_interrupted)
+        return vf_fail(error, VF_INTERRUPTED, "interrupted");
     return vf_in_file(error, status, r->like);
 }
 

@@ -49,6 +49,33 @@ Test(io_mrc_header, sections)
     }
 }
 
+/* What is read as one volume is written as one, with the same distances. */
+Test(io_mrc_header, volumes_that_are_one)
+{
+    static const int32_t each[] = {4, -1};
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        struct vf_reader *reader;
+        struct vf_error error;
+        struct vf_mrc_header was, is;
+        enum vf_type type;
+        size_t stored;
+        unsigned char in[VF_MRC_HEADER], out[VF_MRC_HEADER];
+        mrc_sample_write(sample_path("in.mrc"),
+                         &(struct mrc_sample){.mode = 1, .space_group = 401, .interval_z = each[i]});
+        FILE *file = fopen(sample_path("in.mrc"), "rb");
+        cr_assert(file != NULL && fread(in, sizeof in, 1, file) == 1);
+        fclose(file);
+        cr_assert_eq(vf_reader_open(&reader, sample_path("in.mrc"), &error), VF_OK, "%s", error.text);
+        vf_mrc_header_write(out, in, vf_reader_info(reader), true, 0, &(struct vf_mrc_statistics){0});
+        cr_assert_eq(vf_mrc_parse(in, &was, &type, &stored, &error), VF_OK, "%s", error.text);
+        cr_assert_eq(vf_mrc_parse(out, &is, &type, &stored, &error), VF_OK, "%s", error.text);
+        cr_expect(is.space_group == 1 && is.count[2] == 6 && is.interval[2] == 6);
+        if (each[i] > 0)
+            cr_expect_float_eq(is.cell[2] / 6, was.cell[2] / each[i], 1e-5 * was.cell[2]);
+        vf_reader_close(reader);
+    }
+}
+
 /* Programs older than the standard's sign wrote bytes without one, and no word of it but the range. */
 Test(io_mrc_header, bytes_without_a_sign)
 {

@@ -139,6 +139,14 @@ test_an_output_never_replaces_another_input() {
     same x.png x_g.png
 }
 
+test_a_list_that_does_not_come() {
+    mkfifo list
+    status=0
+    timeout --preserve-status -s INT 1 "$VOLFILTER" -f gaussian --out-dir d --from-file list 2>err || status=$?
+    [ "$status" -eq 130 ]
+    says "interrupted; nothing was filtered"
+}
+
 test_the_directory() {
     echo file >d
     expect 1 -f gaussian --out-dir d "$SMALL"
@@ -150,6 +158,17 @@ test_the_directory() {
         says "--out-dir=$dir: cannot create the directory"
     done
     [ "$(cat d)" = file ]
+    # One that cannot be made within it is its own files' failure.
+    mkdir -p t/bad t/good results/t
+    cp "$SMALL" t/bad
+    cp "$SMALL" t/good
+    echo file >results/t/bad
+    for dry in --dry-run --no-clobber; do
+        expect 3 $dry -f gaussian --tree --out-dir results t
+        says "results/t/bad: is not a directory"
+        says "1 of 2 files failed"
+    done
+    [ -f "results/t/good/${SMALL##*/}" ]
 }
 
 test_the_directory_is_made_with_its_parents() {
@@ -629,6 +648,10 @@ test_report() {
     grep -q '"files": 1,' r.json
     expect 1 -f gaussian --no-clobber --report r.json --out-dir e "$SMALL"
     says "r.json: exists"
+    # What is taken up again has its own report.
+    expect 0 -f gaussian --no-clobber --resume --report again.json --out-dir f "$SMALL"
+    expect 0 -f gaussian --no-clobber --resume --report again.json --out-dir f "$SMALL"
+    grep -q '"skipped": 1,' again.json
     expect 1 -f gaussian --report nowhere/r.json --out-dir e "$SMALL"
     says "nowhere/r.json"
     [ ! -e e/microaneurysms.png ]
