@@ -356,8 +356,11 @@ static bool place_rings(struct vf_row_layout *l)
         if (!shape_ring(l, ring) || !vf_size_mul((size_t)ring->depth, ring->plane_bytes, &bytes))
             return false;
         l->work_bytes += (double)bytes;
+        /* A run that reads in place what was planned as a ring needs no more. */
         if (ring->in_place)
             bytes = ring->ends ? 2 * VF_ROW_ENDS_BYTES : 0;
+        else if (ring->loader >= 0 && bytes < 2 * VF_ROW_ENDS_BYTES)
+            bytes = 2 * VF_ROW_ENDS_BYTES;
         if (!vf_size_add(end, bytes, &end))
             return false;
     }

@@ -15,6 +15,7 @@
 #include "plan.h"
 #include "processors.h"
 #include "progress.h"
+#include "size.h"
 
 enum vf_status vf_kernel_list_add(struct vf_kernel_list *list, char *text, struct vf_error *error)
 {
@@ -128,20 +129,34 @@ static bool is_crash(int ended)
     return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE || signal == SIGABRT;
 }
 
+/* Not any child: whoever started the program may have left it some. */
+static int wait_for(pid_t child)
+{
+    int ended = 0;
+    while (waitpid(child, &ended, 0) < 0 && errno == EINTR)
+        ;
+    return ended;
+}
+
 int vf_kernel_list_compile(const struct vf_kernel_list *list, struct vf_cuda *cuda, size_t processes)
 {
-    int ended;
-    const size_t processors = (size_t)vf_processors();
+    enum { MOST = 256 };
+    pid_t child[MOST];
+    int children = 0;
+    const size_t processors = (size_t)vf_smaller(vf_processors(), MOST);
     const size_t most = processes < processors ? processes : processors;
     struct progress *progress =
         mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (progress == MAP_FAILED)
         return 0;
-    for (size_t i = 0; i < most && i < (size_t)list->count; i++)
-        if (fork() == 0)
+    for (size_t i = 0; i < most && i < (size_t)list->count; i++) {
+        child[children] = fork();
+        if (child[children] == 0)
             work(list, cuda, progress);
-    for (pid_t child; (child = wait(&ended)) > 0 || errno == EINTR;)
-        cuda->compiler_crashes = cuda->compiler_crashes || (child > 0 && is_crash(ended));
+        children += child[children] > 0;
+    }
+    for (int i = 0; i < children; i++)
+        cuda->compiler_crashes = is_crash(wait_for(child[i])) || cuda->compiler_crashes;
     const int compiled = progress->compiled;
     munmap(progress, sizeof *progress);
     return compiled;

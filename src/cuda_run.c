@@ -179,7 +179,7 @@ static enum vf_status run_on_cpu(struct vf_cuda_sweep *sweep, ptrdiff_t image, s
 
 /* ---- all slabs ---- */
 
-/* The most planes of a slab whose buffers fit what the device has free. */
+/* The most planes of a slab whose buffers fit what the device has free, those of the image before counted. */
 static ptrdiff_t first_height(struct vf_cuda_sweep *sweep, struct vf_plane_range all, struct vf_error *error)
 {
     size_t free_bytes, total;
@@ -188,7 +188,7 @@ static ptrdiff_t first_height(struct vf_cuda_sweep *sweep, struct vf_plane_range
     if (vf_cuda_job_is_resident(sweep->job) || bytes == 0 ||
         sweep->cuda->api.cuMemGetInfo(&free_bytes, &total) != CUDA_SUCCESS)
         return all.end - all.begin;
-    free_bytes += vf_cuda_kept_bytes(sweep->cuda);
+    free_bytes += vf_cuda_kept_bytes(sweep->cuda) + (size_t)sweep->room * bytes;
     const double fits = (double)free_bytes * MEMORY_SHARE / (double)bytes;
     one.end = one.begin + 1;
     if (vf_cuda_sweep_set_slab(sweep, all, &window, error) == VF_OK &&

@@ -106,9 +106,11 @@ struct vf_window_shape vf_stream_window_of_reach(const struct vf_stream_plan *st
     count_fields(plan, ends, pass, index, &shape);
     shape.low = -beyond;
     shape.high = all + beyond;
-    const ptrdiff_t on_their_way = pass->slab * vf_stream_depth(plan, pass);
+    const int depth = vf_stream_depth(plan, pass);
+    const ptrdiff_t on_their_way = pass->slab * depth;
     shape.capacity = reader < 0 ? 0 : 2 * stream->run[reader].reach + on_their_way;
-    shape.capacity = index == 0 ? shape.capacity + pass->slab : shape.capacity;
+    /* While slabs are filled beside it, its reader has one in work. */
+    shape.capacity = index == 0 || depth > 1 ? shape.capacity + pass->slab : shape.capacity;
     shape.capacity = end ? vf_larger(shape.capacity, on_their_way + pass->slab) : shape.capacity;
     all = (shape.high - shape.low) * (end ? vf_stream_images(plan) : 1);
     shape.capacity = vf_smaller(shape.capacity, all);

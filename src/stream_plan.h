@@ -73,7 +73,8 @@ size_t vf_stream_plane(const struct vf_plan *plan);
 /* Voxels that all passes compute: a pass's runs and its pre-pass each count them. */
 size_t vf_stream_voxels(const struct vf_stream_plan *stream, const struct vf_plan *plan, size_t channels);
 
-/* Slabs of a run that are on their way at once: on a GPU one is filtered while others are moved. */
+/* Slabs of a run, or of the pre-pass after it, that are on their way at once: on a GPU one is filtered while
+ * others are moved. */
 int vf_stream_depth(const struct vf_plan *plan, const struct vf_pass *pass);
 
 /* Predicted seconds for reading or writing `bytes` of files; and for the first use of `bytes` of memory. */

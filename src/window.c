@@ -1,5 +1,7 @@
 #include "window.h"
 
+#include <assert.h>
+
 #include "src/alloc.h"
 #include "src/cuda_device.h"
 #include "src/size.h"
@@ -75,6 +77,7 @@ static void **entry(const struct vf_window *window, ptrdiff_t z, int field)
 
 void vf_window_take(struct vf_window *window, ptrdiff_t count)
 {
+    assert(window->end + count - window->begin <= window->capacity); /* our own reckoning, never a file's */
     for (ptrdiff_t z = window->end; z < window->end + count; z++)
         for (int f = 0; f < window->count; f++)
             *entry(window, z, f) = vf_window_place(window, window->base + z, f);

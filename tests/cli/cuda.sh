@@ -239,6 +239,42 @@ test_device_memory_that_holds_a_part_only() {
     cmp gpu.tif cpu.tif
 }
 
+# Of a hyperstack each image, of several files each file finds the buffers of the one before.
+test_device_memory_that_holds_one_image() {
+    cp "$DATA/epi-time.tif" one.tif
+    cp "$DATA/epi-time.tif" two.tif
+    for memory in 8000000000 4000000; do
+        rm -f log
+        FAKE_CUDA_MEMORY=$memory FAKE_CUDA_LOG=$PWD/log \
+            fake 0 --backend cuda --scheme global-read -f gaussian --out-dir results one.tif two.tif
+        grep -c 'cuLaunchKernel$' log >launches.$memory
+    done
+    same launches.8000000000 launches.4000000
+}
+
+# Two slabs of a run are on their way, and one of the pre-pass that reads them.
+test_slabs_of_a_run_before_a_pre_pass() {
+    sparse 64 64 300 big.mrc
+    sprinkle big.mrc 1
+    expect 0 -f gaussian:sigma=0 --dtype float64 big.mrc big.tif
+    set -- --precision single --dtype float32 -f gaussian,perona-malik:iterations=1 big.tif
+    fake 1 --backend cuda --memory 1M "$@" gpu.tif
+    least=$(sed -n 's/.*the thinnest slab of this chain needs \([0-9]*\) MiB.*/\1/p' err)
+    fake 0 --backend cuda --memory $((least + 3))M --dry-run --explain "$@" gpu.tif
+    prints "pass 1: run 1, then pre-pass run 2;"
+    fake 0 --backend cuda --memory $((least + 3))M "$@" gpu.tif
+    expect 0 --backend cpu "$@" cpu.tif
+    same gpu.tif cpu.tif
+}
+
+# Whoever started the program may have left it children of its own.
+test_only_compilers_are_waited_for() {
+    LD_LIBRARY_PATH=${VOLFILTER%/*}/fake-cuda VOLFILTER_CACHE=$PWD/cache timeout 60 \
+        sh -c 'sleep 300 & echo $! >child; exec "$@"' sh "$VOLFILTER" --backend cuda -f gaussian,gradient "$SMALL" out.tif
+    kill "$(cat child)"
+    [ -s out.tif ]
+}
+
 test_global_values_on_the_device() {
     fake 0 --backend cuda -f perona-malik:iterations=2 "$SMALL" gpu.tif
     fake 0 --backend cpu -f perona-malik:iterations=2 "$SMALL" cpu.tif

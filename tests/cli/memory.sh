@@ -38,6 +38,14 @@ test_slabs_give_the_same_bytes() {
     in_slabs 0 -f gaussian,perona-malik --dtype float64 --precision double "$STACK"
 }
 
+# What is read in place takes more than a ring of short and few rows would.
+test_two_sweeps_over_short_rows() {
+    sparse 32 1 2 small.mrc
+    expect 0 -f structure-tensor:sigma=0:rho=1 --scheme row-stream:tile=64x1x9:cut=RZ/1 small.mrc a.tif
+    expect 0 -f structure-tensor:sigma=0:rho=1 --scheme reference small.mrc b.tif
+    same a.tif b.tif
+}
+
 test_channels_slices_times_and_planes_beyond() {
     for file in head-mri head-mri-plain; do
         expect 0 -f gradient:output=components "$DATA/$file.tif" three.tif
