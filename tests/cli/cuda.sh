@@ -259,10 +259,10 @@ test_slabs_of_a_run_before_a_pre_pass() {
     expect 0 -f gaussian:sigma=0 --dtype float64 big.mrc big.tif
     set -- --precision single --dtype float32 -f gaussian,perona-malik:iterations=1 big.tif
     fake 1 --backend cuda --memory 1M "$@" gpu.tif
-    least=$(sed -n 's/.*the thinnest slab of this chain needs \([0-9]*\) MiB.*/\1/p' err)
-    fake 0 --backend cuda --memory $((least + 3))M --dry-run --explain "$@" gpu.tif
+    thinnest=$(sed -n 's/.*the thinnest slab of this chain needs \([0-9]*\) MiB.*/\1/p' err)
+    fake 0 --backend cuda --memory $((thinnest + 3))M --dry-run --explain "$@" gpu.tif
     prints "pass 1: run 1, then pre-pass run 2;"
-    fake 0 --backend cuda --memory $((least + 3))M "$@" gpu.tif
+    fake 0 --backend cuda --memory $((thinnest + 3))M "$@" gpu.tif
     expect 0 --backend cpu "$@" cpu.tif
     same gpu.tif cpu.tif
 }
