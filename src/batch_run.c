@@ -497,7 +497,8 @@ static enum vf_status open_report(const struct vf_command_line *line, struct vf_
                          old.st_size > 0
                      ? fopen(line->report, "re")
                      : NULL;
-    if (file != NULL) {
+    const bool is_earlier = file != NULL;
+    if (is_earlier) {
         const size_t bytes = fread(begins, 1, sizeof begins - 1, file);
         fclose(file);
         if (bytes < sizeof begins - 1 || strcmp(begins, report_begins) != 0)
@@ -506,7 +507,7 @@ static enum vf_status open_report(const struct vf_command_line *line, struct vf_
                 "--report=%.200s would replace a file that is no report; remove it, or name another",
                 line->report);
     }
-    const bool no_clobber = line->options.no_clobber && !(line->resume && file != NULL);
+    const bool no_clobber = line->options.no_clobber && !(line->resume && is_earlier);
     const enum vf_status status = vf_output_file_open(report, line->report, no_clobber, error);
     if (status != VF_OK && vf_interrupted)
         return vf_fail(error, VF_INTERRUPTED, "interrupted: no file was begun");

@@ -406,6 +406,7 @@ Test(plan, schemes_that_are_not_understood)
                                         "row-stream:tile=axbxc",
                                         "row-stream:tile=8x8x",
                                         "row-stream:chunk=8x8x8",
+                                        "row-stream:tile=8*8*8",
                                         "reference:tile=8x8x8",
                                         "row-stream:tile=8x8x8,",
                                         "row-stream:tile=99999999999999999999x8x8"};
