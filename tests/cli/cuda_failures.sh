@@ -188,8 +188,9 @@ test_memory_for_what_the_device_cannot_hold() {
     sparse 128 128 512 big.mrc
     chain=perona-malik:k=10:iterations=60
     on_fake "$VOLFILTER" --backend cuda --dry-run --explain --json --memory 1G -f $chain big.mrc o.mrc >plan
-    needed=$(($(sed -n 's/.*"memory_bytes": \([0-9]*\).*/\1/p' plan | tail -n 1) / 1048576 + 1))
-    FAKE_CUDA_TAKEN=$((8 << 30)) FAKE_CUDA_TAKEN_FROM=1 fake 1 --backend cuda --memory ${needed}M -f $chain big.mrc o.mrc
+    needed=$(($(sed -n 's/.*"memory_bytes": \([0-9]*\).*/\1/p' plan | tail -n 1) / 1048576))
+    # What the program itself takes differs from run to run; with less than needed the stack is filtered in slabs.
+    FAKE_CUDA_TAKEN=$((8 << 30)) FAKE_CUDA_TAKEN_FROM=1 fake 1 --backend cuda --memory $((needed + 16))M -f $chain big.mrc o.mrc
     says "raise --memory, or use --backend cpu"
 }
 
