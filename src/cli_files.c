@@ -9,7 +9,7 @@
 #include "interrupt.h"
 #include "kernels/cpu_rows.h"
 
-/* Also by another name, such as /dev/stdout. */
+/* Also by another name, such as /dev/fd/1. */
 static bool is_stdout(const char *out)
 {
     struct stat named, standard;
@@ -34,23 +34,20 @@ static enum vf_status filter_one(const struct vf_command_line *line, struct vf_s
 
 /* Mistakes that can be seen before any file is opened. Standard output, and what else is no file, as a pipe,
  * gets an image of the input's kind where its name says nothing. */
-static enum vf_status check_names(const struct vf_command_line *line, struct vf_error *error)
+static enum vf_status check_names(const char *in, const char *out, bool dry_run, struct vf_error *error)
 {
     enum vf_format format;
     struct stat about;
-    const bool exists = stat(line->words[1], &about) == 0;
+    const bool exists = stat(out, &about) == 0;
     if (exists && S_ISDIR(about.st_mode))
-        return vf_fail(error, VF_USAGE, "%s is a directory; use --out-dir %s", line->words[1],
-                       line->words[1]);
-    if (strcmp(line->words[1], "-") != 0 && (!exists || S_ISREG(about.st_mode)) &&
-        !vf_format_by_name(line->words[1], &format))
+        return vf_fail(error, VF_USAGE, "%s is a directory; use --out-dir %s", out, out);
+    if (strcmp(out, "-") != 0 && (!exists || S_ISREG(about.st_mode)) && !vf_format_by_name(out, &format))
         return vf_fail(error, VF_USAGE,
-                       "%s: the extension names no output format; allowed: " VF_OUTPUT_ENDINGS,
-                       line->words[1]);
-    if (strcmp(line->words[0], "-") == 0 && isatty(STDIN_FILENO))
+                       "%s: the extension names no output format; allowed: " VF_OUTPUT_ENDINGS, out);
+    if (strcmp(in, "-") == 0 && isatty(STDIN_FILENO))
         return vf_fail(error, VF_USAGE,
                        "standard input is a terminal, not an image; name a file or use '< FILE'");
-    if (strcmp(line->words[1], "-") == 0 && !line->options.dry_run && isatty(STDOUT_FILENO))
+    if (strcmp(out, "-") == 0 && !dry_run && isatty(STDOUT_FILENO))
         return vf_fail(error, VF_USAGE,
                        "an image is not written to a terminal; name a file or use '> FILE' or a pipe");
     return VF_OK;
@@ -73,9 +70,12 @@ enum vf_status vf_cli_filter_files(const struct vf_command_line *line)
     note_vector_level(line);
     if (line->out_dir == NULL) {
         struct vf_session session = {.files = 1};
-        status = check_names(line, &error);
+        const char *in = line->words[0];
+        /* Which leads to a regular file after '> FILE', that is written to, not replaced. */
+        const char *out = strcmp(line->words[1], "/dev/stdout") == 0 ? "-" : line->words[1];
+        status = check_names(in, out, line->options.dry_run, &error);
         if (status == VF_OK)
-            status = filter_one(line, &session, line->words[0], line->words[1], &error);
+            status = filter_one(line, &session, in, out, &error);
         vf_session_close(&session);
         return status == VF_OK ? VF_OK : vf_cli_report(status, &error);
     }

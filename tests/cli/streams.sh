@@ -65,6 +65,8 @@ test_stdout_carries_data_only() {
         "$VOLFILTER" -f gaussian $option "$STACK" /dev/stdout 2>err | cat >b.tif
         same a.tif b.tif
     done
+    "$VOLFILTER" -f gaussian "$STACK" /dev/stdout >b.tif
+    same a.tif b.tif
     "$VOLFILTER" -f gaussian --explain "$STACK" - 2>err >/dev/null
     grep -q GX err
     "$VOLFILTER" -f gaussian -q "$STACK" - 2>err >/dev/null
