@@ -61,12 +61,13 @@ static enum vf_status check_sizes(const struct vf_reader *reader, TIFF *tif,
     if (layout->tiled && strile > most)
         return vf_fail(error, VF_FAILED, "page %zu: claims tiles of %u x %u pixels for an image of %u x %u",
                        page + 1, layout->tile_width, layout->tile_height, layout->width, layout->height);
-    if (!vf_size_plausible(page_bytes, reader->file_bytes, ratio))
+    const enum vf_status status = check_extents(reader, tif, layout, page, error);
+    if (status == VF_OK && !vf_size_plausible(page_bytes, reader->file_bytes, ratio))
         return vf_fail(error, VF_FAILED,
                        "page %zu: claims %u x %u pixels, more than a file of %llu bytes can hold; it is "
                        "damaged: copy it again",
                        page + 1, layout->width, layout->height, (unsigned long long)reader->file_bytes);
-    return check_extents(reader, tif, layout, page, error);
+    return status;
 }
 
 /* PackBits of differences, as some programs write it: libtiff passes over the tag there, and decodes as if

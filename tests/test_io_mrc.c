@@ -402,6 +402,10 @@ Test(io_mrc, extended_headers_have_a_bound)
     size_t size;
     mrc_sample_write(path, &sample);
     char *bytes = sample_get(path, &size);
+    mrc_put_int((unsigned char *)bytes, &sample, 92, -10);
+    sample_put(path, bytes, size);
+    cr_expect(strstr(sample_refusal(path), "claims -10 bytes of extended header"), "%s",
+              sample_refusal(path));
     mrc_put_int((unsigned char *)bytes, &sample, 92, 257 << 20);
     sample_put(path, bytes, size);
     free(bytes);

@@ -225,6 +225,18 @@ Test(io_refusals, sizes)
     check_refused(sample_path("in.tif"), "strip 1|cut short");
 }
 
+/* Larger than what the file holds, which is not the cause. */
+Test(io_refusals, sparse_files)
+{
+    static const uint32_t heights[] = {4, 100000};
+    for (size_t i = 0; i < sizeof heights / sizeof *heights; i++) {
+        CHANGED({TIFFTAG_IMAGELENGTH, TIFF_LONG, 1, heights[i]},
+                {TIFFTAG_ROWSPERSTRIP, TIFF_LONG, 1, heights[i]}, {TIFFTAG_STRIPOFFSETS, TIFF_LONG, 1, 0},
+                {TIFFTAG_STRIPBYTECOUNTS, TIFF_LONG, 1, 0});
+        check_refused(sample_path("in.tif"), "strip 1 has no data|sparse|gdal_translate");
+    }
+}
+
 Test(io_refusals, tiles_of_impossible_size)
 {
     static const uint32_t sizes[][2] = {
