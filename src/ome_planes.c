@@ -78,7 +78,10 @@ void vf_ome_end_storage(struct vf_ome_parsing *p)
 {
     p->in_storage = false;
     p->uuid[p->uuid_length] = '\0';
-    if (p->uuid_length > 0 && p->own_uuid[0] != '\0' && strcmp(p->uuid, p->own_uuid) != 0) {
+    /* A file that does not say its own is taken for the one that is named first. */
+    if (p->own_uuid[0] == '\0')
+        memcpy(p->own_uuid, p->uuid, sizeof p->uuid);
+    if (p->uuid_length > 0 && strcmp(p->uuid, p->own_uuid) != 0) {
         p->elsewhere++;
         memcpy(p->other_file, p->file, sizeof p->file);
         return;

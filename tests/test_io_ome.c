@@ -208,6 +208,15 @@ Test(io_ome, refusals)
             "<TiffData IFD=\"0\" PlaneCount=\"2\"/><TiffData IFD=\"0\" FirstZ=\"2\" PlaneCount=\"2\"><UUID "
             "FileName=\"second.ome.tif\">urn:uuid:2</UUID></TiffData>"),
         2, "in other files, as second.ome.tif");
+    refused(RESULT_ROOT
+            "<Image ID=\"Image:0\"><Pixels ID=\"Pixels:0\" DimensionOrder=\"XYZCT\" "
+            "Type=\"uint16\" " SIZES(
+                1, 4,
+                1) "><TiffData IFD=\"0\" PlaneCount=\"2\"><UUID "
+                   "FileName=\"in.ome.tif\">urn:uuid:1</UUID></TiffData><TiffData IFD=\"0\" FirstZ=\"2\" "
+                   "PlaneCount=\"2\"><UUID FileName=\"second.ome.tif\">urn:uuid:2</UUID></TiffData></Pixels>"
+                   "</Image></OME>",
+            2, "in other files, as second.ome.tif");
     refused(FILE_OF("XYZCT", SIZES(1, 1, 1), "<TiffData><UUID>urn:uuid:2</UUID></TiffData>"), 1,
             "in other files,");
     refused(FILE_OF("XYZCT", SIZES(1, 1, 1), "<Channel>"), 1, "cannot be read: line 1");
