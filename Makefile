@@ -1,12 +1,12 @@
 # volfilter: `make` builds build/volfilter, `make demo` shows it at work, `make test` tests it. GNU make.
 #
 # Variables: CC, CFLAGS, CPPFLAGS, LDFLAGS, LDLIBS as usual; PREFIX, DESTDIR; BUILD (where everything built goes);
-# WERROR= lets warnings pass; V=1 shows whole commands.
+# WERROR=-Werror lets no warning pass; V=1 shows whole commands.
 
 PREFIX ?= /usr/local
 BUILD ?= build
 CFLAGS ?= -O3 -g
-WERROR ?= -Werror
+WERROR ?=
 PKG_CONFIG ?= pkg-config
 
 .DELETE_ON_ERROR:
