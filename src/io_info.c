@@ -62,13 +62,15 @@ static bool suits_imagej(const struct vf_info *input)
     return input->shape.nc == 1 && input->shape.nz > 1 && input->spacing_known[2] && !described;
 }
 
-/* Time points that a description does not tell of, or that tifffile noted of an array which the result is
- * not.
+/* Pages along other axes than z, that a description does not tell of, or that tifffile noted of an array
+ * which the result is not: its channels would be samples, and its pages in another order.
  */
-static bool loses_times(const struct vf_info *input, const struct vf_info *result)
+static bool loses_axes(const struct vf_info *input, const struct vf_info *result)
 {
     const struct vf_tags *tags = input->tags;
     const char *description = tags != NULL && tags->pages != NULL ? tags->pages[0].description : NULL;
+    if (input->shape.nc > input->page_channels || (tags != NULL && tags->reordered))
+        return true;
     return input->shape.nt > 1 &&
            !(description != NULL && vf_tags_states_layout(description) && vf_tags_layout_kept(tags, result));
 }
@@ -104,8 +106,8 @@ void vf_info_for_result(const struct vf_info *input, enum vf_format format, enum
     if (format != VF_FORMAT_TIFF)
         result->metadata = VF_META_PLAIN;
     else if (input->format == VF_FORMAT_MRC ||
-             (input->metadata == VF_META_PLAIN && (suits_imagej(input) || loses_times(input, result))))
-        result->metadata = VF_META_IMAGEJ; /* which can say the spacing of planes, and time points */
+             (input->metadata == VF_META_PLAIN && (suits_imagej(input) || loses_axes(input, result))))
+        result->metadata = VF_META_IMAGEJ; /* which can say the spacing of planes, channels and time points */
     if (result->metadata != VF_META_OME)
         result->page_order[0] = '\0';
     if (format != input->format)

@@ -28,50 +28,6 @@ static enum vf_status read_header(struct vf_reader *reader, struct vf_error *err
     return VF_OK;
 }
 
-/* ---- arrays of tifffile ---- */
-
-/* tifffile notes the shape of the array that it wrote: {"shape": [2, 30, 512, 512]}. */
-static const char *array_shape(const char *description)
-{
-    static const char begin[] = "{\"shape\": [";
-    const bool noted = description != NULL && strncmp(description, begin, sizeof begin - 1) == 0;
-    return noted ? description + sizeof begin - 1 : NULL;
-}
-
-/* The next number of the shape; NULL after the last. */
-static const char *next_extent(const char *at, size_t *extent)
-{
-    char *end;
-    *extent = strtoull(at, &end, 10);
-    return end == at ? NULL : end + strspn(end, ", ");
-}
-
-/* The axes that tifffile notes, such as TZYX; empty where it does not. */
-static const char *array_axes(const char *numbers)
-{
-    static const char label[] = "\"axes\": \"";
-    const char *const axes = numbers == NULL ? NULL : strstr(numbers, label);
-    return axes == NULL ? "" : axes + sizeof label - 1;
-}
-
-/* Of 3 or 4 planes tifffile makes the samples of colours, unless told otherwise. The axis of its array that a
- * page's samples are: its letter, or '?' where it has none; '\0': they are no planes of an array. */
-static char axis_of_samples(const struct vf_tiff_layout *layout, const char *description)
-{
-    const char *const numbers = array_shape(description), *const axes = array_axes(numbers);
-    const size_t named = strcspn(axes, "\"");
-    size_t last[3] = {0}, extent;
-    for (const char *at = numbers; at != NULL && (at = next_extent(at, &extent)) != NULL;) {
-        last[0] = last[1];
-        last[1] = last[2];
-        last[2] = extent;
-    }
-    if (layout->planar != PLANARCONFIG_SEPARATE || layout->samples == 1 || last[0] != layout->samples ||
-        last[1] != layout->height || last[2] != layout->width)
-        return '\0';
-    return named < 3 ? '?' : axes[named - 3] == 'S' ? '\0' : axes[named - 3];
-}
-
 /* ---- pages ---- */
 
 /* Of the current page, which was checked. */
@@ -104,7 +60,7 @@ static enum vf_status take_page(struct vf_reader *reader, size_t page, const str
         reader->info.metadata = VF_META_IMAGEJ;
     }
     if (page == 0)
-        state->samples_axis = axis_of_samples(layout, tags->pages[0].description);
+        state->samples_axis = vf_tiff_array_sample_axis(layout, tags->pages[0].description);
     if (vf_tiff_check_page(reader, state->decoder.tif, page, page == 0, layout, error) != VF_OK)
         return VF_FAILED;
     const unsigned ratio = vf_tiff_codec_by_scheme(layout->scheme)->ratio;
@@ -268,99 +224,6 @@ static enum vf_status set_ome_shape(struct vf_reader *reader, struct vf_error *e
                        error);
 }
 
-/* Planes of a tifffile that was told to write one directory; 0 for another. */
-static size_t array_planes(const struct vf_info *info, const char *description)
-{
-    const char *at = array_shape(description);
-    const size_t page = info->shape.nx * info->shape.ny * info->page_channels;
-    size_t extent, product = 1;
-    if (at == NULL || strstr(at, "\"truncated\": true") == NULL)
-        return 0;
-    while ((at = next_extent(at, &extent)) != NULL)
-        if (!vf_size_mul(product, extent, &product))
-            return 0;
-    return product / page;
-}
-
-/* As samples of a page, planes along z would not be smoothed along it. */
-static enum vf_status check_samples(const struct vf_info *info, const char *description,
-                                    struct vf_error *error)
-{
-    const char *const axes = array_axes(array_shape(description));
-    const size_t count = strcspn(axes, "\"");
-    if (info->page_channels == 1 || count < 3 || strncmp(axes + count - 2, "YX", 2) != 0 ||
-        strchr("ZT", axes[count - 3]) == NULL)
-        return VF_OK;
-    return vf_fail(error, VF_FAILED,
-                   "the %zu samples of its pixels are %s, which tifffile took for colours; in Python: "
-                   "tifffile.imwrite(OUT, tifffile.imread(IN), photometric='minisblack', "
-                   "metadata={'axes': '%.*s'})",
-                   info->page_channels, axes[count - 3] == 'Z' ? "planes along z" : "time points", (int)count,
-                   axes);
-}
-
-static void note_samples(struct vf_reader *reader, const char *description)
-{
-    const struct vf_tiff_reader *state = reader->state;
-    const char *const numbers = array_shape(description);
-    if (state->samples_axis == '?' && numbers != NULL)
-        vf_info_note(
-            &reader->info,
-            "an array of %.*s, whose %zu planes are read as channels, not along z (if they are, in Python: "
-            "tifffile.imwrite(OUT, tifffile.imread(IN), photometric='minisblack'))",
-            (int)strcspn(numbers, "]"), numbers, reader->info.page_channels);
-}
-
-/* The product of the first extents; 0 if it is too large. */
-static size_t page_extents(const char *numbers, size_t axes)
-{
-    size_t pages = 1, extent;
-    for (; axes > 0 && (numbers = next_extent(numbers, &extent)) != NULL; axes--)
-        if (__builtin_mul_overflow(pages, extent, &pages))
-            return 0;
-    return pages;
-}
-
-/* Pages along z, unless tifffile says that they run along time, or along time and z. Other axes are not taken
- * apart. */
-static void set_array_shape(struct vf_info *info, const char *description)
-{
-    const char *const numbers = array_shape(description), *const axes = array_axes(numbers);
-    const char *at = numbers, *next;
-    const size_t named = strcspn(axes, "\""), of_page = info->page_channels > 1 ? 3 : 2;
-    size_t extent, nt, nz = 1, count = 0;
-    info->shape.nz = info->page_count;
-    if (info->page_count == 1 || numbers == NULL)
-        return;
-    next = next_extent(numbers, &nt);
-    if (next != NULL && strncmp(axes, "TZYX", 4) == 0)
-        next_extent(next, &nz);
-    if (axes[0] == 'T' && nz > 0 && info->page_count % nz == 0 && nt == info->page_count / nz) {
-        info->shape.nt = nt;
-        info->shape.nz = nz;
-        info->pages_told = true;
-        return;
-    }
-    for (; (next = next_extent(at, &extent)) != NULL; at = next)
-        count++;
-    at = numbers;
-    /* The extents of a page come last. */
-    for (size_t axis = 0; (next = next_extent(at, &extent)) != NULL; at = next, axis++) {
-        const char name = axis < named ? axes[axis] : '\0';
-        if (extent == info->page_count && axis + of_page < count && name != 'C') {
-            info->pages_told = name == 'Z';
-            return;
-        }
-    }
-    info->pages_told = at > numbers;
-    if (info->pages_told)
-        vf_info_note(info,
-                     "%s of %.*s, whose pages are read as one stack (--slices filters each one separately)",
-                     page_extents(numbers, count - of_page) == info->page_count ? "an array"
-                                                                                : "several arrays, the first",
-                     (int)(at - numbers), numbers);
-}
-
 static void set_lsm_shape(struct vf_reader *reader)
 {
     const struct vf_tiff_reader *state = reader->state;
@@ -397,39 +260,54 @@ static void note_lookup_table(struct vf_reader *reader)
         vf_info_note(info, "its lookup table is neither read nor kept: more than 8 bits");
 }
 
-static enum vf_status set_shape(struct vf_reader *reader, struct vf_error *error)
+/* As the order of pages says that they are in the file; nothing to do where it is a volume's, or empty. */
+static enum vf_status order_pages_by(struct vf_reader *reader, const char *order, struct vf_error *error)
+{
+    const struct vf_info *info = &reader->info;
+    if (order[0] == '\0' || strcmp(order, "czt") == 0 || info->page_count <= 1)
+        return VF_OK;
+    return order_pages(
+        reader, vf_tiff_page_order(order, &info->shape, info->shape.nc / info->page_channels, error), error);
+}
+
+static enum vf_status set_imagej_shape(struct vf_reader *reader, const struct vf_imagej *imagej,
+                                       struct vf_error *error)
 {
     struct vf_info *info = &reader->info;
     struct vf_tags *const tags = info->tags;
+    if (find_raw_planes(reader, imagej->images, error) != VF_OK)
+        return VF_FAILED;
+    vf_imagej_set_shape(imagej, info->page_count, info);
+    take_widths(tags, imagej->width);
+    note_lookup_table(reader);
+    vf_imagej_set_spacing(imagej, tags->has_resolution ? tags->resolution : NULL, tags->resolution_unit,
+                          info);
+    return order_pages_by(reader, imagej->order, error);
+}
+
+static enum vf_status set_plain_shape(struct vf_reader *reader, struct vf_error *error)
+{
+    struct vf_info *info = &reader->info;
+    const struct vf_tiff_reader *state = reader->state;
+    const char *description = info->tags->pages[0].description;
+    const size_t stk = vf_tiff_stk_planes(state->decoder.tif);
+    char order[4];
+    if (find_raw_planes(reader, stk > 0 ? stk : vf_tiff_array_planes(info, description), error) != VF_OK ||
+        vf_tiff_array_describe(info, description, state->samples_axis, order, error) != VF_OK)
+        return VF_FAILED;
+    set_lsm_shape(reader);
+    vf_tags_set_spacing(info->tags, info);
+    return order_pages_by(reader, order, error);
+}
+
+static enum vf_status set_shape(struct vf_reader *reader, struct vf_error *error)
+{
     struct vf_imagej imagej;
-    if (info->metadata == VF_META_OME)
+    if (reader->info.metadata == VF_META_OME)
         return set_ome_shape(reader, error);
-    if (vf_imagej_parse(tags->pages[0].description, &imagej)) {
-        if (find_raw_planes(reader, imagej.images, error) != VF_OK)
-            return VF_FAILED;
-        vf_imagej_set_shape(&imagej, info->page_count, info);
-        take_widths(tags, imagej.width);
-        note_lookup_table(reader);
-        vf_imagej_set_spacing(&imagej, tags->has_resolution ? tags->resolution : NULL, tags->resolution_unit,
-                              info);
-        if (strcmp(imagej.order, "czt") != 0 && info->page_count > 1)
-            return order_pages(
-                reader,
-                vf_tiff_page_order(imagej.order, &info->shape, info->shape.nc / info->page_channels, error),
-                error);
-    } else {
-        const char *description = tags->pages[0].description;
-        const size_t stk = vf_tiff_stk_planes(((struct vf_tiff_reader *)reader->state)->decoder.tif);
-        if (find_raw_planes(reader, stk > 0 ? stk : array_planes(info, description), error) != VF_OK)
-            return VF_FAILED;
-        if (check_samples(info, description, error) != VF_OK)
-            return VF_FAILED;
-        note_samples(reader, description);
-        set_array_shape(info, description);
-        set_lsm_shape(reader);
-        vf_tags_set_spacing(tags, info);
-    }
-    return VF_OK;
+    if (vf_imagej_parse(reader->info.tags->pages[0].description, &imagej))
+        return set_imagej_shape(reader, &imagej, error);
+    return set_plain_shape(reader, error);
 }
 
 /* The whole volume must be possible too: pages may claim the same bytes of the file. */

@@ -29,7 +29,7 @@ struct vf_tiff_reader {
     size_t striles;                  /* of all pages */
     unsigned ratio;                  /* the best of all pages' codecs */
     /* Samples that tifffile took for colours, and their fourth for alpha, are neither if this is not '\0': */
-    char samples_axis; /* which of its array's they are, as axis_of_samples tells */
+    char samples_axis; /* which of its array's they are, as vf_tiff_array_sample_axis tells */
     /* One directory, pages follow each other from here (ImageJ's stacks over 4 GiB, MetaMorph's); else 0. */
     uint64_t raw_start;
     struct vf_tiff_unread unread;
@@ -51,6 +51,18 @@ enum vf_status vf_tiff_read_rows(struct vf_reader *reader, size_t y, size_t coun
 /* Where the pixels of the current page begin, which was checked, if they follow each other as they do in
  * memory but for the order of bytes; else 0. */
 uint64_t vf_tiff_raw_start(TIFF *tif, const struct vf_tiff_layout *layout);
+
+/* Of 3 or 4 planes tifffile makes the samples of colours, unless told otherwise. The axis of its array that a
+ * page's samples are: its letter, or '?' where it has none; '\0': they are no planes of an array. */
+char vf_tiff_array_sample_axis(const struct vf_tiff_layout *layout, const char *description);
+
+/* Planes of a tifffile that was told to write one directory; 0 for another. */
+size_t vf_tiff_array_planes(const struct vf_info *info, const char *description);
+
+/* Fills the shape of a TIFF that is neither OME's nor ImageJ's, by what tifffile says of its array if that
+ * wrote it, and the order of its pages as vf_tiff_page_order takes it; empty: they are in order. */
+enum vf_status vf_tiff_array_describe(struct vf_info *info, const char *description, char samples_axis,
+                                      char order[4], struct vf_error *error);
 
 /* What decoders hold: each a tile, and the strip or tile that it decodes as it is in the file. */
 size_t vf_tiff_read_bytes(const struct vf_reader *reader, int threads);

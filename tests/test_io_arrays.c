@@ -27,7 +27,7 @@ Test(io_arrays, arrays_along_time)
     } cases[] = {
         {"{\"shape\": [12, 8, 9], \"axes\": \"TYX\"}", 1, 12},
         {"{\"shape\": [3, 4, 8, 9], \"axes\": \"TZYX\"}", 4, 3},
-        {"{\"shape\": [4, 3, 8, 9], \"axes\": \"ZTYX\"}", 12, 1},
+        {"{\"shape\": [4, 3, 8, 9], \"axes\": \"ZTYX\"}", 4, 3},
         {"{\"shape\": [3, 5, 8, 9], \"axes\": \"TZYX\"}", 12, 1}, /* not its pages */
         {"{\"shape\": [3, 0, 8, 9], \"axes\": \"TZYX\"}", 12, 1},
         {"{\"shape\": [x], \"axes\": \"TYX\"}", 12, 1},
@@ -41,14 +41,57 @@ Test(io_arrays, arrays_along_time)
     }
 }
 
-/* Several axes are told of, also where a page is as high as there are pages. */
+/* In any order; page c + C (z + Z t) of a result is plane z of channel c at time t. */
+Test(io_arrays, arrays_of_channels)
+{
+    static const struct {
+        const char *description;
+        size_t nc, nz, nt;
+        size_t step[3]; /* pages of the file from one channel, plane, time point to the next */
+    } cases[] = {
+        {"{\"shape\": [12, 5, 6], \"axes\": \"CYX\"}", 12, 1, 1, {1, 0, 0}},
+        {"{\"shape\": [2, 3, 2, 5, 6], \"axes\": \"TZCYX\"}", 2, 3, 2, {1, 2, 6}},
+        {"{\"shape\": [2, 3, 2, 5, 6], \"axes\": \"TCZYX\"}", 3, 2, 2, {2, 1, 6}},
+        {"{\"shape\": [3, 4, 1, 5, 6], \"axes\": \"CZTYX\"}", 3, 4, 1, {4, 1, 0}},
+        {"{\"shape\": [4, 3, 5, 6], \"axes\": \"CTYX\"}", 4, 1, 3, {3, 0, 1}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct vf_reader *reader;
+        struct vf_volume input, output;
+        write_array(cases[i].description, 12);
+        sample_read(sample_path("in.tif"), &reader, &input);
+        vf_reader_close(reader);
+        const struct vf_shape *s = &input.shape;
+        cr_assert(s->nc == cases[i].nc && s->nz == cases[i].nz && s->nt == cases[i].nt, "case %zu", i);
+        for (size_t page = 0; page < 12; page++) {
+            const size_t c = page % s->nc, z = page / s->nc % s->nz, t = page / s->nc / s->nz;
+            const size_t *step = cases[i].step;
+            uint16_t expected;
+            sample_value(VF_U16, c * step[0] + z * step[1] + t * step[2], 0, 3, 4, &expected);
+            cr_expect_eq(((const uint16_t *)vf_volume_plane(&input, t, c, z))[3 * 6 + 4], expected,
+                         "case %zu page %zu", i, page);
+        }
+        sample_copy(sample_path("in.tif"), sample_path("out.tif"), VF_COMPRESS_AS_INPUT);
+        sample_read(sample_path("out.tif"), &reader, &output);
+        cr_expect_eq(vf_reader_info(reader)->metadata, VF_META_IMAGEJ, "case %zu", i);
+        cr_expect(output.shape.nc == s->nc && output.shape.nz == s->nz && output.shape.nt == s->nt,
+                  "case %zu", i);
+        cr_expect_arr_eq(input.data, output.data, 12 * 5 * 6 * sizeof(uint16_t), "case %zu", i);
+        vf_reader_close(reader);
+        vf_volume_free(&output);
+        vf_volume_free(&input);
+    }
+}
+
+/* Several other axes are told of, also where a page is as high as there are pages. */
 Test(io_arrays, arrays_of_several_axes)
 {
     static const struct {
         const char *description;
         bool noted;
-    } cases[] = {{"{\"shape\": [6, 2, 12, 6], \"axes\": \"ZCYX\"}", true},
-                 {"{\"shape\": [6, 2, 5, 12], \"axes\": \"TCYX\"}", true},
+    } cases[] = {{"{\"shape\": [6, 2, 12, 6], \"axes\": \"ZRYX\"}", true},
+                 {"{\"shape\": [6, 2, 5, 12], \"axes\": \"TTYX\"}", true},
+                 {"{\"shape\": [12, 6, 5], \"axes\": \"YXC\"}", true},
                  {"{\"shape\": [6, 2, 12, 6]}", true},
                  {"{\"shape\": [1, 12, 5, 6], \"axes\": \"TZYX\"}", false},
                  {"{\"shape\": [12, 12, 6], \"axes\": \"ZYX\"}", false}};
@@ -65,7 +108,7 @@ Test(io_arrays, several_arrays)
     static const char *const cases[][2] = {
         {"{\"shape\": [6, 5, 6], \"axes\": \"ZYX\"}", "several arrays, the first of 6, 5, 6, whose pages"},
         {"{\"shape\": [5, 6], \"axes\": \"YX\"}", "several arrays, the first of 5, 6, whose pages"},
-        {"{\"shape\": [2, 6, 5, 6], \"axes\": \"CZYX\"}", "an array of 2, 6, 5, 6, whose pages"}};
+        {"{\"shape\": [2, 6, 5, 6], \"axes\": \"RZYX\"}", "an array of 2, 6, 5, 6 (axes RZYX), whose pages"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_array(cases[i][0], 12);
         const struct vf_info info = sample_info(sample_path("in.tif"));

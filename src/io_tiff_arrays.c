@@ -1,0 +1,179 @@
+/* Arrays of tifffile, which notes in a TIFF's description what it wrote: {"shape": [2, 30, 512, 512]}, and
+ * "axes": "TZYX" where it was told so. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "io_tiff_read.h"
+#include "size.h"
+
+/* The numbers of the shape; NULL where the description is another. */
+static const char *shape_of(const char *description)
+{
+    static const char begin[] = "{\"shape\": [";
+    const bool noted = description != NULL && strncmp(description, begin, sizeof begin - 1) == 0;
+    return noted ? description + sizeof begin - 1 : NULL;
+}
+
+/* The next number of the shape; NULL after the last. */
+static const char *next_extent(const char *at, size_t *extent)
+{
+    char *end;
+    *extent = strtoull(at, &end, 10);
+    return end == at ? NULL : end + strspn(end, ", ");
+}
+
+/* The names of the axes, the slowest first; empty where there are none. */
+static const char *axes_of(const char *numbers)
+{
+    static const char label[] = "\"axes\": \"";
+    const char *const axes = numbers == NULL ? NULL : strstr(numbers, label);
+    return axes == NULL ? "" : axes + sizeof label - 1;
+}
+
+static size_t length_of(const char *axes)
+{
+    return strcspn(axes, "\"");
+}
+
+char vf_tiff_array_sample_axis(const struct vf_tiff_layout *layout, const char *description)
+{
+    const char *const numbers = shape_of(description), *const axes = axes_of(numbers);
+    const size_t named = length_of(axes);
+    size_t last[3] = {0}, extent;
+    for (const char *at = numbers; at != NULL && (at = next_extent(at, &extent)) != NULL;) {
+        last[0] = last[1];
+        last[1] = last[2];
+        last[2] = extent;
+    }
+    if (layout->planar != PLANARCONFIG_SEPARATE || layout->samples == 1 || last[0] != layout->samples ||
+        last[1] != layout->height || last[2] != layout->width)
+        return '\0';
+    return named < 3 ? '?' : axes[named - 3] == 'S' ? '\0' : axes[named - 3];
+}
+
+size_t vf_tiff_array_planes(const struct vf_info *info, const char *description)
+{
+    const char *at = shape_of(description);
+    const size_t page = info->shape.nx * info->shape.ny * info->page_channels;
+    size_t extent, product = 1;
+    if (at == NULL || strstr(at, "\"truncated\": true") == NULL)
+        return 0;
+    while ((at = next_extent(at, &extent)) != NULL)
+        if (!vf_size_mul(product, extent, &product))
+            return 0;
+    return product / page;
+}
+
+/* As samples of a page, planes along z would not be smoothed along it. */
+static enum vf_status check_samples(const struct vf_info *info, const char *axes, struct vf_error *error)
+{
+    const size_t count = length_of(axes);
+    if (info->page_channels == 1 || count < 3 || strncmp(axes + count - 2, "YX", 2) != 0 ||
+        strchr("ZT", axes[count - 3]) == NULL)
+        return VF_OK;
+    return vf_fail(error, VF_FAILED,
+                   "the %zu samples of its pixels are %s, which tifffile took for colours; in Python: "
+                   "tifffile.imwrite(OUT, tifffile.imread(IN), photometric='minisblack', "
+                   "metadata={'axes': '%.*s'})",
+                   info->page_channels, axes[count - 3] == 'Z' ? "planes along z" : "time points", (int)count,
+                   axes);
+}
+
+/* The product of the first extents; 0 if it is too large. */
+static size_t page_extents(const char *numbers, size_t axes)
+{
+    size_t pages = 1, extent;
+    for (; axes > 0 && (numbers = next_extent(numbers, &extent)) != NULL; axes--)
+        if (__builtin_mul_overflow(pages, extent, &pages))
+            return 0;
+    return pages;
+}
+
+/* Where the axes of the pages are channels, planes and time points, how many of each there are, and in which
+ * order, the fastest first, in words of vf_tiff_page_order: empty where it is that of a volume. False where
+ * they are others, or not as many pages. */
+static bool take_axes(struct vf_info *info, const char *numbers, const char *axes, size_t count,
+                      char order[4])
+{
+    static const char names[] = "CZT", letters[] = "czt";
+    size_t extent[3] = {1, 1, 1};
+    int longer[3], longer_count = 0, last = -1, length = 0; /* longer than 1: the slowest first */
+    bool seen[3] = {false}, moved = false;
+    if (page_extents(numbers, count) != info->page_count)
+        return false;
+    for (size_t axis = 0; axis < count; axis++) {
+        const char *name = strchr(names, axes[axis]);
+        if (name == NULL || seen[name - names])
+            return false;
+        seen[name - names] = true;
+        numbers = next_extent(numbers, &extent[name - names]);
+        if (extent[name - names] > 1)
+            longer[longer_count++] = (int)(name - names);
+    }
+    for (int i = longer_count - 1; i >= 0; i--) {
+        order[length++] = letters[longer[i]];
+        moved = moved || longer[i] < last;
+        last = longer[i];
+    }
+    for (int i = 0; i < 3; i++)
+        if (extent[i] == 1)
+            order[length++] = letters[i];
+    order[moved ? length : 0] = '\0';
+    info->shape.nc = extent[0] * info->page_channels;
+    info->shape.nz = extent[1];
+    info->shape.nt = extent[2];
+    return true;
+}
+
+/* Pages along channels, z and time where tifffile says so; else along z. Other axes are not taken apart. */
+static void set_shape(struct vf_info *info, const char *numbers, const char *axes, char order[4])
+{
+    const size_t named = length_of(axes), of_page = info->page_channels > 1 ? 3 : 2;
+    const char *at = numbers, *next;
+    size_t extent, count = 0;
+    for (; (next = next_extent(at, &extent)) != NULL; at = next)
+        count++;
+    if (count == named && count > of_page && (of_page == 3 || strncmp(axes + count - 2, "YX", 2) == 0) &&
+        take_axes(info, numbers, axes, count - of_page, order)) {
+        info->pages_told = true;
+        return;
+    }
+    at = numbers;
+    /* The extents of a page come last. */
+    for (size_t axis = 0; (next = next_extent(at, &extent)) != NULL; at = next, axis++) {
+        const char name = axis < named ? axes[axis] : '\0';
+        if (extent == info->page_count && axis + of_page < count &&
+            (name == '\0' || strchr("CYX", name) == NULL)) {
+            info->pages_told = name == 'Z';
+            return;
+        }
+    }
+    info->pages_told = at > numbers;
+    if (!info->pages_told)
+        return;
+    const bool one = page_extents(numbers, count - of_page) == info->page_count,
+               named_axes = one && named > 0;
+    vf_info_note(
+        info, "%s of %.*s%s%.*s%s, whose pages are read as one stack (--slices filters each one separately)",
+        one ? "an array" : "several arrays, the first", (int)(at - numbers), numbers,
+        named_axes ? " (axes " : "", named_axes ? (int)named : 0, axes, named_axes ? ")" : "");
+}
+
+enum vf_status vf_tiff_array_describe(struct vf_info *info, const char *description, char samples_axis,
+                                      char order[4], struct vf_error *error)
+{
+    const char *const numbers = shape_of(description), *const axes = axes_of(numbers);
+    order[0] = '\0';
+    info->shape.nz = info->page_count;
+    if (check_samples(info, axes, error) != VF_OK)
+        return VF_FAILED;
+    if (samples_axis == '?' && numbers != NULL)
+        vf_info_note(
+            info,
+            "an array of %.*s, whose %zu planes are read as channels, not along z (if they are, in Python: "
+            "tifffile.imwrite(OUT, tifffile.imread(IN), photometric='minisblack'))",
+            (int)strcspn(numbers, "]"), numbers, info->page_channels);
+    if (info->page_count > 1 && numbers != NULL)
+        set_shape(info, numbers, axes, order);
+    return VF_OK;
+}
