@@ -54,6 +54,9 @@ static const struct {
     {128, "DICM", 4, "a DICOM file", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
     {344, "n+1", 4, "a NIfTI volume", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
     {0, "NRRD", 4, "an NRRD volume", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
+    {0, "ObjectType", 10, "a MetaImage volume", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
+    {0, "NDims", 5, "a MetaImage volume", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
+    {0, "\x93NUMPY", 6, "a NumPy array", "save it as TIFF, in Python: tifffile.imwrite(OUT, numpy.load(IN))"},
     {0, "SIMPLE  =", 9, "a FITS file", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
 };
 

@@ -233,7 +233,8 @@ void vf_info_lost(const struct vf_info *input, const struct vf_info *result, cha
     if (tags->ij_data != NULL)
         add_imagej_losses(&words, result);
     /* Composites have tables of their own, in ImageJ's tags. */
-    if (tags->colour_map != NULL && input->shape.nc == 1 && !(kept && result->metadata == VF_META_IMAGEJ))
+    if (tags->colour_map != NULL && (input->shape.nc == 1 || input->metadata == VF_META_OME) &&
+        !(kept && vf_tags_table_kept(tags, result)))
         add(&words, "its lookup table");
     if (tags->pages != NULL && tags->page_count > 0 && vf_imagej_is_calibrated(tags->pages[0].description) &&
         !(kept && !result->derived && result->metadata == VF_META_IMAGEJ))

@@ -187,6 +187,12 @@ bool vf_tags_spacing_kept(const struct vf_tags *tags, const struct vf_info *resu
     return strcmp(tags->unit, result->unit) == 0;
 }
 
+bool vf_tags_table_kept(const struct vf_tags *tags, const struct vf_info *result)
+{
+    return tags->colour_map != NULL &&
+           (result->metadata == VF_META_IMAGEJ || (result->metadata == VF_META_OME && result->shape.nc == 1));
+}
+
 bool vf_tags_states_layout(const char *description)
 {
     return strstr(description, "<OME") != NULL || strncmp(description, "{\"shape\"", 8) == 0;

@@ -48,8 +48,9 @@ struct vf_tags {
     struct vf_page_text *pages; /* page_count of them, or NULL */
     void *icc;
     uint32_t icc_bytes;
-    uint16_t *colour_map; /* 3 * 256: the table that ImageJ shows an 8-bit image through; not applied */
-    void *ij_data;        /* ImageJ's tags 50839 and 50838: in the byte order of the file */
+    uint16_t
+        *colour_map; /* 3 * 256: the table that an 8-bit image is shown through (ImageJ, OME); not applied */
+    void *ij_data;   /* ImageJ's tags 50839 and 50838: in the byte order of the file */
     uint32_t *ij_counts;
     uint32_t ij_bytes, ij_count;
     void *geo[VF_GEO_TAGS]; /* in the order of io_tiff_tags.c's table; NULL where there is none */
@@ -95,6 +96,9 @@ bool vf_tags_type_kept(const struct vf_tags *tags, const struct vf_info *result)
 bool vf_tags_values_kept(const struct vf_tags *tags, const struct vf_info *result);
 bool vf_tags_shape_kept(const struct vf_tags *tags, const struct vf_info *result);
 bool vf_tags_spacing_kept(const struct vf_tags *tags, const struct vf_info *result);
+
+/* Whether a result that is like the input has the table of colours: of OME's, channels may have one each. */
+bool vf_tags_table_kept(const struct vf_tags *tags, const struct vf_info *result);
 
 /* Whether libpng takes the colour profile for a result of its colours. */
 bool vf_tags_icc_suits_png(const struct vf_tags *tags, const struct vf_info *result);

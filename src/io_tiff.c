@@ -45,6 +45,23 @@ static void note_striles(struct vf_tiff_reader *state, const struct vf_tiff_layo
     }
 }
 
+/* tifffile's own units, millimetres and micrometres, which libtiff takes for inches. */
+static void take_metric_unit(struct vf_reader *reader)
+{
+    enum { MILLIMETRE = 4, MICROMETRE = 5 };
+    const struct vf_tiff_reader *state = reader->state;
+    struct vf_tags *tags = reader->info.tags;
+    uint64_t unit;
+    if (!tags->has_resolution || tags->resolution_unit != RESUNIT_INCH ||
+        !vf_tiff_stored_number(reader->fd, reader->info.big_endian, reader->info.big_tiff,
+                               state->directories[0], TIFFTAG_RESOLUTIONUNIT, &unit) ||
+        (unit != MILLIMETRE && unit != MICROMETRE))
+        return;
+    for (int axis = 0; axis < 2; axis++)
+        tags->resolution[axis] *= unit == MILLIMETRE ? 10 : 1e4;
+    tags->resolution_unit = RESUNIT_CENTIMETER;
+}
+
 static enum vf_status take_page(struct vf_reader *reader, size_t page, const struct vf_tiff_layout *layout,
                                 struct vf_error *error)
 {
@@ -78,7 +95,9 @@ static enum vf_status take_page(struct vf_reader *reader, size_t page, const str
     if (page > 0)
         return VF_OK;
     state->page_bytes = page_bytes;
-    return vf_tiff_tags_read(state->decoder.tif, tags, error);
+    const enum vf_status status = vf_tiff_tags_read(state->decoder.tif, tags, error);
+    take_metric_unit(reader);
+    return status;
 }
 
 /* OME-XML in the first directory says which directories are the first image's. */

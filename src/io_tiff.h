@@ -61,9 +61,9 @@ struct vf_tiff_layout {
 
 void vf_tiff_layout_get(TIFF *tif, struct vf_tiff_layout *layout);
 
-/* Fills info's type, channels and flags, or says why such pages are not read. `imagej`: a palette is for
- * display. */
-enum vf_status vf_tiff_layout_understand(const struct vf_tiff_layout *layout, bool imagej,
+/* Fills info's type, channels and flags, or says why such pages are not read. `has_tables`: a palette is for
+ * display, as in ImageJ's files and OME's. */
+enum vf_status vf_tiff_layout_understand(const struct vf_tiff_layout *layout, bool has_tables,
                                          struct vf_info *info, struct vf_error *error);
 
 /* Whether samples are stored in another form than they have in memory: 9 to 15 bits, packed, or 16-bit

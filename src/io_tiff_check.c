@@ -88,8 +88,14 @@ static enum vf_status check_predictor(const struct vf_reader *reader, TIFF *tif,
                    page + 1, (unsigned long long)predictor);
 }
 
+/* A remedy, in a message about page `page`: those before it are alike. */
 #define COPY_PAGES(alike) \
-    "copy the pages of one " alike ", which are counted from 0: tiffcp IN.tif,0,1,2 OUT.tif"
+    "copy the pages of one " alike ", which are counted from 0, such as: tiffcp IN.tif,%s OUT.tif"
+
+static const char *pages_before(size_t page)
+{
+    return page == 1 ? "0" : page == 2 ? "0,1" : "0,1,2";
+}
 
 /* Every page must be like the first: one volume has one size and type. */
 static enum vf_status check_alike(const struct vf_info *first, const struct vf_info *other, size_t page,
@@ -99,19 +105,20 @@ static enum vf_status check_alike(const struct vf_info *first, const struct vf_i
     if (a->nx != b->nx || a->ny != b->ny)
         return vf_fail(error, VF_FAILED,
                        "page %zu is %zu x %zu pixels, but page 1 is %zu x %zu; " COPY_PAGES("size"), page + 1,
-                       b->nx, b->ny, a->nx, a->ny);
+                       b->nx, b->ny, a->nx, a->ny, pages_before(page));
     if (first->type != other->type)
         return vf_fail(error, VF_FAILED, "page %zu is %s, but page 1 is %s; " COPY_PAGES("type"), page + 1,
-                       vf_type_name(other->type), vf_type_name(first->type));
+                       vf_type_name(other->type), vf_type_name(first->type), pages_before(page));
     if (first->page_channels != other->page_channels || first->has_alpha != other->has_alpha ||
         first->premultiplied != other->premultiplied || first->rgb != other->rgb)
         return vf_fail(
             error, VF_FAILED,
             "page %zu has %zu channels and page 1 has %zu, or they differ in kind; " COPY_PAGES("kind"),
-            page + 1, other->page_channels, first->page_channels);
+            page + 1, other->page_channels, first->page_channels, pages_before(page));
     if (first->min_is_white != other->min_is_white)
         return vf_fail(error, VF_FAILED,
-                       "page %zu and page 1 differ in whether 0 is white; " COPY_PAGES("kind"), page + 1);
+                       "page %zu and page 1 differ in whether 0 is white; " COPY_PAGES("kind"), page + 1,
+                       pages_before(page));
     return VF_OK;
 }
 
@@ -135,7 +142,7 @@ enum vf_status vf_tiff_check_page(struct vf_reader *reader, TIFF *tif, size_t pa
 {
     struct vf_info info = reader->info;
     char prefix[32];
-    if (vf_tiff_layout_understand(layout, reader->info.metadata == VF_META_IMAGEJ, &info, error) != VF_OK) {
+    if (vf_tiff_layout_understand(layout, reader->info.metadata != VF_META_PLAIN, &info, error) != VF_OK) {
         snprintf(prefix, sizeof prefix, "page %zu", page + 1);
         return page == 0 ? VF_FAILED : vf_fail_in(error, VF_FAILED, prefix);
     }

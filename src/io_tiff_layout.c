@@ -43,7 +43,7 @@ void vf_tiff_layout_get(TIFF *tif, struct vf_tiff_layout *layout)
     TIFFGetFieldDefaulted(tif, TIFFTAG_SAMPLEFORMAT, &layout->format);
     TIFFGetFieldDefaulted(tif, TIFFTAG_PLANARCONFIG, &layout->planar);
     TIFFGetFieldDefaulted(tif, TIFFTAG_FILLORDER, &layout->fill_order);
-    TIFFGetFieldDefaulted(tif, TIFFTAG_EXTRASAMPLES, &layout->extra_count, &layout->extra);
+    TIFFGetField(tif, TIFFTAG_EXTRASAMPLES, &layout->extra_count, &layout->extra);
     TIFFGetField(tif, TIFFTAG_COMPRESSION, &layout->scheme); /* none in real files that lack the tag */
     if (!TIFFGetField(tif, TIFFTAG_PHOTOMETRIC, &layout->photometric))
         layout->photometric =
@@ -74,8 +74,8 @@ static enum vf_status check_compression(const struct vf_tiff_layout *layout, str
     const struct vf_tiff_codec *codec = vf_tiff_codec_by_scheme(layout->scheme);
     if (layout->scheme == COMPRESSION_JPEG || layout->scheme == COMPRESSION_OJPEG)
         return vf_fail(error, VF_FAILED,
-                       "is compressed with JPEG, which is not supported; convert it: tiff2rgba -c none "
-                       "IN.tif OUT.tif (colour) or tiffcp -c none (grey)");
+                       "is compressed with JPEG, which is not supported; convert it: tiff2rgba -n -c "
+                       "none IN.tif OUT.tif (colour) or tiffcp -c none (grey)");
     if (codec == NULL && known != NULL && layout->bits == 1)
         return vf_fail(
             error, VF_FAILED,
@@ -100,10 +100,10 @@ static enum vf_status check_compression(const struct vf_tiff_layout *layout, str
     return VF_OK;
 }
 
-static enum vf_status check_photometric(const struct vf_tiff_layout *layout, bool imagej,
+static enum vf_status check_photometric(const struct vf_tiff_layout *layout, bool has_tables,
                                         struct vf_error *error)
 {
-    const char *kind, *remedy = "tiff2rgba -c none IN.tif OUT.tif";
+    const char *kind, *remedy = "tiff2rgba -n -c none IN.tif OUT.tif";
     switch (layout->photometric) {
     case PHOTOMETRIC_MINISBLACK:
     case PHOTOMETRIC_MINISWHITE:
@@ -116,7 +116,7 @@ static enum vf_status check_photometric(const struct vf_tiff_layout *layout, boo
                        "-s 262 1 IN.tif",
                        layout->samples, layout->samples == 1 ? "" : "s");
     case PHOTOMETRIC_PALETTE:
-        if (imagej && layout->samples == 1)
+        if (has_tables && layout->samples == 1)
             return VF_OK;
         kind = "palette colours";
         break;
@@ -198,16 +198,17 @@ static enum vf_status find_type(const struct vf_tiff_layout *layout, enum vf_typ
                    layout->bits < 8 ? 8 : 16);
 }
 
-enum vf_status vf_tiff_layout_understand(const struct vf_tiff_layout *layout, bool imagej,
+enum vf_status vf_tiff_layout_understand(const struct vf_tiff_layout *layout, bool has_tables,
                                          struct vf_info *info, struct vf_error *error)
 {
-    if (check_compression(layout, error) != VF_OK || check_photometric(layout, imagej, error) != VF_OK ||
+    if (check_compression(layout, error) != VF_OK || check_photometric(layout, has_tables, error) != VF_OK ||
         find_type(layout, &info->type, error) != VF_OK)
         return VF_FAILED;
     if (layout->depth > 1)
         return vf_fail(error, VF_FAILED,
                        "holds a volume of %u planes in one page, which is not supported; save it with one "
-                       "page per plane (in Fiji: open it, then Save As > Tiff)",
+                       "page per plane, in Python: tifffile.imwrite(OUT, tifffile.imread(IN), "
+                       "photometric='minisblack')",
                        layout->depth);
     if (layout->width == 0 || layout->height == 0 || layout->samples == 0)
         return vf_fail(error, VF_FAILED, "holds no pixels (%u x %u, %u samples per pixel)", layout->width,
@@ -226,10 +227,10 @@ enum vf_status vf_tiff_layout_understand(const struct vf_tiff_layout *layout, bo
     const uint16_t last =
         layout->extra_count == 0 ? EXTRASAMPLE_UNSPECIFIED : layout->extra[layout->extra_count - 1];
     info->rgb = rgb;
-    /* A fourth sample of RGB is alpha whatever is said of it: many writers say nothing, and libtiff agrees.
-     */
-    info->has_alpha =
-        (layout->samples > 1 && last != EXTRASAMPLE_UNSPECIFIED) || (rgb && layout->samples == 4);
+    /* A fourth sample of RGB of which nothing is said is alpha, as libtiff takes it too: many writers say
+     * nothing. What is said to be unspecified is a channel, such as near infrared. */
+    info->has_alpha = (layout->samples > 1 && last != EXTRASAMPLE_UNSPECIFIED) ||
+                      (rgb && layout->samples == 4 && layout->extra_count == 0);
     info->premultiplied = info->has_alpha && last == EXTRASAMPLE_ASSOCALPHA;
     info->packed_bits = vf_tiff_is_packed(layout) ? layout->bits : 0;
     info->half_floats = info->packed_bits == 16;

@@ -204,7 +204,7 @@ static bool write_colours(TIFF *tif, const struct vf_info *result)
 {
     struct vf_tags *tags = result->tags;
     const bool kept = tags != NULL && vf_tags_type_kept(tags, result) && vf_tags_shape_kept(tags, result);
-    const bool mapped = kept && tags->colour_map != NULL && result->metadata == VF_META_IMAGEJ;
+    const bool mapped = kept && vf_tags_table_kept(tags, result);
     const uint16_t photometric = mapped                 ? PHOTOMETRIC_PALETTE
                                  : result->rgb          ? PHOTOMETRIC_RGB
                                  : result->min_is_white ? PHOTOMETRIC_MINISWHITE

@@ -324,7 +324,8 @@ Test(io_imagej, rgb_pages_whose_colours_are_counted)
     cr_assert(in.shape.nc == 6 && in.shape.nz == 3 && in.shape.nt == 2 && in.note[0] == '\0', "%s", in.note);
 }
 
-/* An 8-bit stack shown through a lookup table says "palette", but its numbers are intensities. */
+/* An 8-bit stack shown through a lookup table says "palette", but its numbers are intensities. Bio-Formats
+ * writes such OME-TIFFs too. */
 static uint16_t colours[3][256];
 
 static void set_lookup_table(TIFF *tif, uint32_t page)
@@ -338,28 +339,38 @@ static void set_lookup_table(TIFF *tif, uint32_t page)
 
 Test(io_imagej, lookup_table)
 {
+    static const char *const descriptions[] = {
+        "ImageJ=1.53t\nimages=2\nslices=2\n",
+        "<OME xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\"><Image ID=\"Image:0\"><Pixels "
+        "ID=\"Pixels:0\" DimensionOrder=\"XYZCT\" Type=\"uint8\" SizeX=\"6\" SizeY=\"5\" SizeC=\"1\" "
+        "SizeZ=\"2\" SizeT=\"1\"><TiffData/></Pixels></Image></OME>",
+    };
     struct tiff_sample s = {.type = VF_U8, .nx = 6, .ny = 5, .pages = 2, .photometric = PHOTOMETRIC_PALETTE};
     struct vf_reader *reader;
     struct vf_volume volume;
     uint16_t photometric, *map[3];
     s.more = set_lookup_table;
-    s.description = "ImageJ=1.53t\nimages=2\nslices=2\n";
-    tiff_sample_write(sample_path("in.tif"), &s);
-    sample_read(sample_path("in.tif"), &reader, &volume);
-    sample_check_pages(&volume, 2, 1);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
-    describe_result(VF_U8, 1, 0);
-    TIFF *tif = TIFFOpen(sample_path("out.tif"), "r");
-    cr_assert(TIFFGetField(tif, TIFFTAG_PHOTOMETRIC, &photometric) && photometric == PHOTOMETRIC_PALETTE);
-    cr_assert(TIFFGetField(tif, TIFFTAG_COLORMAP, &map[0], &map[1], &map[2]));
-    for (int c = 0; c < 3; c++)
-        cr_assert_eq(memcmp(map[c], colours[c], sizeof colours[c]), 0, "colour %d", c);
-    TIFFClose(tif);
-    describe_result(VF_F32, 1, 0);
-    tif = TIFFOpen(sample_path("out.tif"), "r");
-    cr_assert(TIFFGetField(tif, TIFFTAG_PHOTOMETRIC, &photometric) && photometric == PHOTOMETRIC_MINISBLACK);
-    TIFFClose(tif);
+    for (size_t i = 0; i < sizeof descriptions / sizeof *descriptions; i++) {
+        s.description = descriptions[i];
+        tiff_sample_write(sample_path("in.tif"), &s);
+        sample_read(sample_path("in.tif"), &reader, &volume);
+        sample_check_pages(&volume, 2, 1);
+        vf_volume_free(&volume);
+        vf_reader_close(reader);
+        describe_result(VF_U8, 1, 0);
+        TIFF *tif = TIFFOpen(sample_path("out.tif"), "r");
+        cr_assert(TIFFGetField(tif, TIFFTAG_PHOTOMETRIC, &photometric) && photometric == PHOTOMETRIC_PALETTE);
+        cr_assert(TIFFGetField(tif, TIFFTAG_COLORMAP, &map[0], &map[1], &map[2]));
+        for (int c = 0; c < 3; c++)
+            cr_assert_eq(memcmp(map[c], colours[c], sizeof colours[c]), 0, "colour %d", c);
+        TIFFClose(tif);
+        describe_result(VF_F32, 1, 0);
+        tif = TIFFOpen(sample_path("out.tif"), "r");
+        cr_assert(TIFFGetField(tif, TIFFTAG_PHOTOMETRIC, &photometric) &&
+                  photometric == PHOTOMETRIC_MINISBLACK);
+        TIFFClose(tif);
+        cr_assert_str_eq(sample_lost(sample_path("in.tif"), VF_FORMAT_TIFF, VF_F32, 1), "its lookup table");
+    }
     s.description = NULL;
     tiff_sample_write(sample_path("in.tif"), &s);
     cr_assert(strstr(sample_refusal(sample_path("in.tif")), "palette"), "%s",

@@ -121,7 +121,7 @@ Test(io_refusals, alpha_of_one_page)
 Test(io_refusals, volumes_in_a_page)
 {
     CHANGED({TIFFTAG_IMAGEDEPTH, TIFF_LONG, 1, 32});
-    check_refused(sample_path("in.tif"), "a volume of 32 planes in one page|one page per plane");
+    check_refused(sample_path("in.tif"), "a volume of 32 planes in one page|tifffile");
 }
 
 Test(io_refusals, kinds_of_colour)
@@ -393,7 +393,7 @@ Test(io_refusals, pages_that_differ)
         struct tiff_sample second;
         const char *words;
     } cases[] = {
-        {{.type = VF_U8, .nx = 9, .ny = 4}, "page 3|9 x 4|8 x 4|tiffcp"},
+        {{.type = VF_U8, .nx = 9, .ny = 4}, "page 3|9 x 4|8 x 4|tiffcp IN.tif,0,1 OUT"},
         {{.type = VF_U8, .nx = 8, .ny = 5}, "page 3|8 x 5"},
         {{.type = VF_U16, .nx = 8, .ny = 4}, "page 3|uint16|uint8"},
         {{.type = VF_U8, .nx = 8, .ny = 4, .samples = 3}, "page 3|3 channels"},
@@ -407,7 +407,7 @@ Test(io_refusals, pages_that_differ)
     tiff_sample_write(
         sample_path("in.tif"),
         &(struct tiff_sample){.type = VF_U8, .nx = 8, .ny = 4, .pages = 2, .more = change_page});
-    check_refused(sample_path("in.tif"), "page 2|0 is white");
+    check_refused(sample_path("in.tif"), "page 2|0 is white|tiffcp IN.tif,0 OUT");
 }
 
 Test(io_refusals, alpha_that_is_not_last)
@@ -474,6 +474,8 @@ Test(io_refusals, files_of_other_kinds)
         {0, "ZISRAWFILE", 10, "CZI"},
         {0, "PK\x03\x04", 4, "ZIP|unzip"},
         {344, "n+1", 4, "NIfTI"},
+        {0, "\x93NUMPY", 6, "NumPy|numpy.load"},
+        {0, "ObjectType = Image", 18, "MetaImage"},
         {128, "DICM", 4, "DICOM"},
         {0, "hello", 5, "neither TIFF, PNG nor MRC|68 65 6c 6c"},
     };

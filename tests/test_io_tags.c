@@ -248,6 +248,21 @@ static void set_resolution(TIFF *tif, uint32_t page)
     TIFFSetField(tif, TIFFTAG_RESOLUTIONUNIT, resolution_unit);
 }
 
+/* tifffile's own, which libtiff does not write. */
+enum { MILLIMETRE = 4, MICROMETRE = 5 };
+
+static void put_unit(uint16_t unit)
+{
+    const uint16_t entry[] = {TIFFTAG_RESOLUTIONUNIT, TIFF_SHORT};
+    size_t size;
+    unsigned char *file = sample_get(sample_path("in.tif"), &size);
+    unsigned char *tag = memmem(file, size, entry, sizeof entry);
+    cr_assert_not_null(tag);
+    memcpy(tag + 8, &unit, sizeof unit);
+    sample_put(sample_path("in.tif"), file, size);
+    free(file);
+}
+
 Test(io_tags, spacing_of_plain_files)
 {
     static const struct {
@@ -258,14 +273,16 @@ Test(io_tags, spacing_of_plain_files)
         {10000, RESUNIT_CENTIMETER, 1}, {25400, RESUNIT_INCH, 1}, {300, RESUNIT_INCH, 25400.0 / 300},
         {72, RESUNIT_INCH, 0},          {96, RESUNIT_INCH, 0},    {28.35, RESUNIT_CENTIMETER, 0},
         {1, RESUNIT_INCH, 0},           {5, RESUNIT_NONE, 0},     {0, RESUNIT_CENTIMETER, 0},
+        {200, MILLIMETRE, 5},           {2, MICROMETRE, 0.5},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct vf_reader *reader;
         struct vf_volume volume;
         resolution = cases[i].resolution;
-        resolution_unit = cases[i].unit;
+        resolution_unit = cases[i].unit > RESUNIT_CENTIMETER ? RESUNIT_CENTIMETER : cases[i].unit;
         tiff_sample_write(sample_path("in.tif"),
                           &(struct tiff_sample){.type = VF_U8, .nx = 3, .ny = 3, .more = set_resolution});
+        put_unit((uint16_t)cases[i].unit);
         sample_read(sample_path("in.tif"), &reader, &volume);
         const struct vf_info *info = vf_reader_info(reader);
         cr_assert_eq(info->spacing_known[0], cases[i].spacing != 0, "case %zu", i);

@@ -199,7 +199,7 @@ Test(io_tiff, alpha)
         bool alpha, premultiplied;
     } cases[] = {
         {4, 1, EXTRASAMPLE_UNASSALPHA, true, false},   {4, 1, EXTRASAMPLE_ASSOCALPHA, true, true},
-        {4, 1, EXTRASAMPLE_UNSPECIFIED, true, false},  {4, 0, 0, true, false},
+        {4, 1, EXTRASAMPLE_UNSPECIFIED, false, false}, {4, 0, 0, true, false},
         {2, 1, EXTRASAMPLE_UNASSALPHA, true, false},   {2, 1, EXTRASAMPLE_ASSOCALPHA, true, true},
         {2, 1, EXTRASAMPLE_UNSPECIFIED, false, false}, {2, 0, 0, false, false},
         {5, 2, EXTRASAMPLE_UNASSALPHA, true, false},
