@@ -396,7 +396,7 @@ static const struct vf_cuda_refused *find_refused(const struct vf_cuda *cuda, co
     return NULL;
 }
 
-/* Where the cache cannot tell, slab by slab it would be tried again. */
+/* Of a kernel that could not be made: where the cache cannot tell, slab by slab it would be tried again. */
 static void note_refused(struct vf_cuda *cuda, const uint8_t *digest, enum vf_status status,
                          const struct vf_error *why)
 {
@@ -415,25 +415,16 @@ static void note_refused(struct vf_cuda *cuda, const uint8_t *digest, enum vf_st
 static enum vf_status compile(struct vf_cuda *cuda, const struct vf_cache_key *key, const char *text,
                               void **cubin, size_t *bytes, struct vf_error *error)
 {
-    uint8_t digest[VF_SHA256_BYTES];
     enum vf_status status;
     if (!cuda->has_nvrtc)
         VF_TRY(vf_nvrtc_api_open(&cuda->nvrtc, error));
     cuda->has_nvrtc = true;
-    vf_cache_key_digest(key, digest);
-    const struct vf_cuda_refused *refused = find_refused(cuda, digest);
-    if (refused != NULL) {
-        *error = refused->why;
-        return refused->status;
-    }
     if (cuda->compiler_crashes)
         return vf_fail(error, VF_DEVICE,
                        "the CUDA compiler, libnvrtc, crashed; install another version of it");
     status = vf_cuda_compile(cuda, &cuda->nvrtc, key, text, cubin, bytes, error);
     cuda->compiled_count += status == VF_OK;
     cuda->refused_count += status == VF_DEVICE;
-    if (status != VF_OK)
-        note_refused(cuda, digest, status, error);
 out:
     return status;
 }
@@ -475,13 +466,31 @@ static void explain_load(const struct vf_cuda *cuda, struct vf_error *error)
                  major, minor, cuda->driver_version / 1000, cuda->driver_version % 1000 / 10);
 }
 
-/* Kept from another run, or else one that came with the program where there is no compiler, or else compiled.
- * What does not load is not kept. */
-static enum vf_status make_kernel(struct vf_cuda *cuda, const struct vf_cache_key *key, const char *text,
-                                  struct vf_cuda_loaded *loaded, struct vf_error *error)
+/* What does not load is not kept. */
+static enum vf_status compile_and_load(struct vf_cuda *cuda, const struct vf_cache_key *key, const char *text,
+                                       struct vf_cuda_loaded *loaded, struct vf_error *error)
 {
     void *cubin = NULL;
     size_t bytes;
+    enum vf_status status;
+    VF_TRY(compile(cuda, key, text, &cubin, &bytes, error));
+    status = load(&cuda->api, cubin, loaded, error);
+    if (status != VF_OK) {
+        explain_load(cuda, error);
+        goto out;
+    }
+    cuda->unkept_count += !vf_cache_put(&cuda->cache, key, cubin, bytes);
+out:
+    vf_free(cubin);
+    return status;
+}
+
+/* Kept from another run, or else one that came with the program where there is no compiler, or else compiled.
+ */
+static enum vf_status make_kernel(struct vf_cuda *cuda, const struct vf_cache_key *key, const char *text,
+                                  struct vf_cuda_loaded *loaded, struct vf_error *error)
+{
+    uint8_t digest[VF_SHA256_BYTES];
     enum vf_status status;
     if (find_kept(cuda, key, loaded))
         return VF_OK;
@@ -494,15 +503,16 @@ static enum vf_status make_kernel(struct vf_cuda *cuda, const struct vf_cache_ke
         if (find_kept(cuda, key, loaded))
             return VF_OK;
     }
-    VF_TRY(compile(cuda, key, text, &cubin, &bytes, error));
-    status = load(&cuda->api, cubin, loaded, error);
-    if (status != VF_OK) {
-        explain_load(cuda, error);
-        goto out;
+    vf_cache_key_digest(key, digest);
+    const struct vf_cuda_refused *refused = find_refused(cuda, digest);
+    if (refused != NULL) {
+        *error = refused->why;
+        return refused->status;
     }
-    cuda->unkept_count += !vf_cache_put(&cuda->cache, key, cubin, bytes);
+    status = compile_and_load(cuda, key, text, loaded, error);
+    if (status != VF_OK)
+        note_refused(cuda, digest, status, error);
 out:
-    vf_free(cubin);
     return status;
 }
 

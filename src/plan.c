@@ -2,6 +2,7 @@
  * runs, flow.c makes one list of stages of a run, gpu_plan.c its kernels. */
 #include "plan.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "alloc.h"
@@ -19,6 +20,15 @@ int vf_plan_live(const struct vf_plan *plan, int link)
     for (int i = 0; i < link; i++)
         live *= plan->link[i].output_count;
     return live;
+}
+
+size_t vf_plan_counter_bytes(const struct vf_plan *plan, const struct vf_run *run)
+{
+    if (!run->prepass)
+        return 0;
+    const int link = plan->piece[run->piece_begin].link;
+    return (size_t)vf_plan_live(plan, link) * (size_t)plan->link[link].global_count * (size_t)plan->threads *
+           VF_REDUCE_COUNTS * sizeof(uint64_t);
 }
 
 /* The index of the output of link i that leads to field f after link j > i. */

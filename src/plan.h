@@ -47,7 +47,7 @@ struct vf_run {
     struct vf_gpu_plan gpu; /* GPU only: the kernels; owned, unless the run repeats another */
     enum vf_type cell;      /* what it is computed in: vf_plan_type, or the image's integers */
     double seconds;         /* predicted */
-    size_t work_bytes;      /* of the scheme's working memory */
+    size_t work_bytes;      /* of the scheme's working memory, and of a pre-pass's counters */
     int stage_count;        /* of the flow */
     int inputs, outputs;    /* sources and sinks of the flow */
 };
@@ -97,7 +97,7 @@ struct vf_plan_request {
     const struct vf_gpu *gpu;              /* plan for it; NULL: for the CPU */
     enum vf_type source_type, result_type; /* as stored: what traffic and row-stream's cells depend on */
     const char *scheme;
-    int most_fused; /* iterations of a run at most, on the CPU; 0: as many as the search takes */
+    int most_fused;                /* iterations of a run at most; 0: as many as the search takes */
     struct vf_plan_memory *memory; /* plans made before: one for an equal request is copied, a new one is
                                       added; NULL: none */
 };
@@ -151,6 +151,10 @@ void vf_plan_gpu_request(const struct vf_plan *plan, const struct vf_run *run, c
                          struct vf_gpu_types *types, struct vf_gpu_request *request);
 
 size_t vf_plan_value_count(const struct vf_plan *plan);
+
+/* Counters of a pre-pass, all threads' of one channel, in bytes: as if each were a percentile's, the largest.
+ */
+size_t vf_plan_counter_bytes(const struct vf_plan *plan, const struct vf_run *run);
 size_t vf_plan_value_index(const struct vf_plan *plan, int link, int field, int global);
 
 #endif

@@ -1,9 +1,11 @@
 #include "plan_runs.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "alloc.h"
 #include "kernels/cpu_row_halves.h"
+#include "size.h"
 
 /* Iterations of a run on a GPU, whose kernels take their own share of them: what passes through the device
  * at once where it is too small for the whole. */
@@ -55,7 +57,7 @@ static enum vf_status weigh_gpu(const struct vf_plan *plan, struct vf_run *run, 
         }
     }
     run->seconds = run->gpu.seconds * (double)(plan->context.dim == 2 ? 1 : plan->batch);
-    run->work_bytes = 0;
+    run->work_bytes = vf_plan_counter_bytes(plan, run);
     return status;
 }
 
@@ -108,7 +110,8 @@ static enum vf_status weigh(const struct vf_plan *plan, struct vf_run *run,
     if (given != NULL && given->tile.x > 0)
         job.tiling = given_tiling(given, &flow);
     run->tiling = job.tiling;
-    run->work_bytes = plan->scheme->bytes(&job);
+    if (!vf_size_add(plan->scheme->bytes(&job), vf_plan_counter_bytes(plan, run), &run->work_bytes))
+        run->work_bytes = SIZE_MAX;
     if (plan->scheme->cell != NULL)
         run->cell = plan->scheme->cell(&job);
     vf_flow_close(&flow);
@@ -203,8 +206,9 @@ static enum vf_status search(struct vf_plan *plan, struct atom *atom, int count,
  */
 static void cut_for_gpu(const struct vf_plan *plan, struct atom *atom, int count)
 {
+    const int most = plan->most_fused < GPU_ITERATIONS ? plan->most_fused : GPU_ITERATIONS;
     for (int end = 1, begin = 0; end <= count; end++) {
-        if (end > 1 && (cuts(plan, atom, end - 1) || end - begin > GPU_ITERATIONS))
+        if (end > 1 && (cuts(plan, atom, end - 1) || end - begin > most))
             begin = end - 1;
         atom[end - 1].run_begin = begin;
     }

@@ -76,15 +76,6 @@ static double pass_bytes(const struct trial *t, const struct vf_pass *pass)
     return held_bytes(t, pass, &held);
 }
 
-/* Counters of a pre-pass, all threads' and channels': a percentile's are the largest. */
-static double reducer_bytes(const struct trial *t, const struct vf_run *run)
-{
-    const int link = t->plan->piece[run->piece_begin].link;
-    const double globals = (double)vf_plan_live(t->plan, link) * t->plan->link[link].global_count;
-    return globals * (double)t->request->ends.channels * t->plan->threads * VF_REDUCE_COUNTS *
-           sizeof(uint64_t);
-}
-
 /* A GPU's kernels over all slabs of a channel, and what is moved for them. */
 static double gpu_seconds(const struct vf_plan *plan, const struct vf_stream_request *request,
                           const struct vf_run *run, const struct vf_flow *flow, double with_overlap)
@@ -148,8 +139,7 @@ static enum vf_status weigh(const struct trial *t, int r, ptrdiff_t slab, struct
         status = vf_plan_reach(plan, run, job.tiling.cut, &weighed->reach, error);
     }
     weighed->seconds += (plan->gpu != NULL ? GPU_SWEEP_SECONDS : SWEEP_SECONDS) * slabs;
-    if (run->prepass)
-        weighed->work += reducer_bytes(t, run);
+    weighed->work += channels * (double)vf_plan_counter_bytes(plan, run);
     vf_flow_close(&flow);
     return status;
 }
@@ -516,7 +506,8 @@ enum vf_status vf_stream_plan_open(struct vf_stream_plan *stream, struct vf_plan
     if (status == VF_OK)
         status = choose_slabs(&t, error);
     close_trial(&t, stream);
-    if (status == VF_OK && plan->gpu == NULL)
+    /* A GPU's are as short as its kernels gain by; where slabs of them do not fit, shorter ones may. */
+    if (status == VF_OK && (plan->gpu == NULL || stream->pass_count == 0))
         status = try_shorter(stream, plan, request, error);
     for (int r = 0; r < plan->run_count && status == VF_OK && stream->pass_count > 0 && plan->gpu == NULL;
          r++) {

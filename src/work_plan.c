@@ -421,6 +421,26 @@ static enum vf_status plan_result(struct vf_work *w, const struct vf_plan_reques
     return vf_in_file(error, vf_writer_supports(w->format, &w->result, o->compression, error), w->out_name);
 }
 
+/* The memory that the plan takes, whole or in slabs. */
+static enum vf_status plan_memory(struct vf_work *w, const struct vf_plan_request *request, size_t bytes,
+                                  struct vf_error *error)
+{
+    w->memory = bytes + w->plan.between_bytes + w->plan.work_bytes;
+    w->least_bytes = 0;
+    return consider_slabs(w, request, bytes, error);
+}
+
+/* What a GPU's plan has no memory for, the CPU's may have. */
+static enum vf_status leave_gpu(struct vf_work *w, const struct vf_plan_request *request, size_t bytes,
+                                struct vf_error *error)
+{
+    vf_stream_plan_close(&w->stream);
+    vf_plan_close(&w->plan);
+    w->cuda = NULL;
+    const enum vf_status status = vf_in_file(error, vf_plan_open(&w->plan, request, error), w->in_name);
+    return status == VF_OK ? plan_memory(w, request, bytes, error) : status;
+}
+
 enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, struct vf_error *error)
 {
     const struct vf_options *o = w->options;
@@ -457,9 +477,10 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
     if (w->cuda == NULL && o->backend == VF_BACKEND_AUTO && o->scheme == NULL &&
         (bytes_in + bytes_out <= w->memory_limit || !can_go_by_rows(w)))
         consider_gpu(w, &request, bytes_in + bytes_out);
-    w->memory = bytes_in + bytes_out + w->plan.between_bytes + w->plan.work_bytes;
     w->file_bytes = vf_work_compression(w) != VF_COMPRESS_NONE ? 0 : (double)bytes_out;
-    VF_TRY(consider_slabs(w, &request, bytes_in + bytes_out, error));
+    VF_TRY(plan_memory(w, &request, bytes_in + bytes_out, error));
+    if (w->cuda != NULL && !asks_for_gpu(o) && w->memory > w->memory_limit)
+        VF_TRY(leave_gpu(w, &request, bytes_in + bytes_out, error));
     if (w->format == VF_FORMAT_PNG)
         plan_png(w, bytes_out);
 out:

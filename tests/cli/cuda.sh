@@ -393,6 +393,19 @@ test_larger_than_memory_on_the_device() {
     slabs --slices -f gaussian big.mrc
 }
 
+# Runs of fewer iterations need fewer planes; where memory is too little for any, the CPU has it.
+test_memory_that_is_too_little_for_long_runs() {
+    sparse 1024 1024 400 big.mrc
+    fake 0 --backend cuda --memory 400M --explain --dry-run -f eed:iterations=30:k=2 big.mrc o.mrc
+    prints "larger than memory"
+    prints "run 15: eed"
+    sparse 300 300 60 thin.mrc
+    fake 1 --threads 1 --backend cuda --memory 80M --dry-run -f ced:iterations=60 thin.mrc o.mrc
+    says "raise --memory"
+    fake 0 --threads 1 --memory 80M --explain --dry-run -f ced:iterations=60 thin.mrc o.mrc
+    prints "backend cpu"
+}
+
 # Whatever call fails: the right file, or a message and no file.
 test_failures_in_slabs() {
     sparse 32 32 1200 big.mrc

@@ -187,6 +187,15 @@ Test(cuda_device, text_that_does_not_compile_does_no_harm)
     expect_runs(&kernel, 3);
 }
 
+Test(cuda_device, kernel_that_does_not_load_is_not_compiled_again)
+{
+    struct vf_cuda_kernel kernel;
+    for (int i = 0; i < 2; i++)
+        cr_assert_neq(vf_cuda_kernel(cuda, "extern \"C\" __global__ void other() {}", &kernel, &error),
+                      VF_OK);
+    cr_assert_eq(cuda->compiled_count, 1);
+}
+
 static const char *shared_text;
 
 static void *use_from_another_thread(void *context)
