@@ -425,7 +425,7 @@ static enum vf_status make_directory(const char *option, const char *path, struc
     const int cause = errno;
     if (stat(path, &entry) != 0)
         return vf_fail(error, VF_FAILED, "%s%.200s: cannot create the directory: %s", option, path,
-                       strerror(cause));
+                       cause == EEXIST ? "it is a link that leads nowhere" : strerror(cause));
     if (S_ISDIR(entry.st_mode))
         return VF_OK;
     return vf_fail(error, VF_FAILED, "%s%.200s: is not a directory", option, path);
@@ -459,7 +459,7 @@ static enum vf_status make_path(const char *path, struct vf_error *error)
 static enum vf_status try_path(const char *option, const char *path, struct vf_error *error)
 {
     struct stat entry;
-    if (stat(path, &entry) == 0)
+    if (lstat(path, &entry) == 0)
         return make_directory(option, path, error);
     char *there = vf_strdup(path, error), *parent = there;
     if (there == NULL)
@@ -468,6 +468,11 @@ static enum vf_status try_path(const char *option, const char *path, struct vf_e
     do {
         parent = dirname(parent);
         cause = stat(parent, &entry) == 0 ? 0 : errno;
+        if (cause == ENOENT && lstat(parent, &entry) == 0) {
+            const enum vf_status status = make_directory(option, parent, error);
+            vf_free(there);
+            return status;
+        }
     } while (cause == ENOENT || cause == ENOTDIR);
     if (cause == 0 && !S_ISDIR(entry.st_mode))
         cause = ENOTDIR;

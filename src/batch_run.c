@@ -493,12 +493,15 @@ static enum vf_status open_report(const struct vf_command_line *line, struct vf_
 {
     char begins[sizeof report_begins] = "";
     struct stat old;
-    FILE *file = strcmp(line->report, "-") != 0 && stat(line->report, &old) == 0 && S_ISREG(old.st_mode) &&
-                         old.st_size > 0
-                     ? fopen(line->report, "re")
-                     : NULL;
-    const bool is_earlier = file != NULL;
+    const bool is_earlier = strcmp(line->report, "-") != 0 && stat(line->report, &old) == 0 &&
+                            S_ISREG(old.st_mode) && old.st_size > 0;
     if (is_earlier) {
+        FILE *file = fopen(line->report, "re");
+        if (file == NULL)
+            return vf_fail(error, VF_FAILED,
+                           "--report=%.200s would replace a file that cannot be read: %s; remove it, or name "
+                           "another",
+                           line->report, strerror(errno));
         const size_t bytes = fread(begins, 1, sizeof begins - 1, file);
         fclose(file);
         if (bytes < sizeof begins - 1 || strcmp(begins, report_begins) != 0)

@@ -407,11 +407,12 @@ static enum vf_status read_image(const struct vf_tune_request *r, struct image *
 /* Mistakes that can be seen before there is a device. */
 static enum vf_status check_chains(const struct vf_tune_request *r, struct vf_error *error)
 {
-    struct vf_chain chain = {0};
     enum vf_status status = VF_OK;
-    for (int i = 0; i < r->chain_count && status == VF_OK; i++)
+    for (int i = 0; i < r->chain_count && status == VF_OK; i++) {
+        struct vf_chain chain = {0};
         status = vf_chain_append(&chain, r->chains[i], error);
-    vf_chain_free(&chain);
+        vf_chain_free(&chain);
+    }
     return status;
 }
 

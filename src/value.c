@@ -276,8 +276,8 @@ enum vf_status vf_value_read(const struct vf_param *param, const char *filter, c
         vf_suggestion_text(&suggestion, "", near, sizeof near);
     }
     /* Of that bound what is allowed says nothing. */
-    const bool is_huge =
-        param->kind != VF_PARAM_LENGTHS && param->max == UNBOUNDED && value->number > UNBOUNDED;
+    const bool is_huge = param->kind != VF_PARAM_LENGTHS && param->max == UNBOUNDED &&
+                         value->number > UNBOUNDED && value->threshold == VF_THRESHOLD_NUMBER;
     return vf_fail(error, VF_USAGE, "%s: %s=%.80s %s%s%s allowed: %s", filter, param->name, text,
                    fault == NOT_UNDERSTOOD ? "is not understood"
                    : is_huge               ? "exceeds 1e30"

@@ -41,11 +41,12 @@ static bool is_text(const char *text, size_t bytes)
     return is;
 }
 
-/* Old programs end lines with carriage returns alone. */
+/* Old programs end lines with carriage returns alone. Two before a newline are an end that was converted
+ * twice. */
 static void end_lines(char *text)
 {
     for (; *text != '\0'; text++)
-        if (text[0] == '\r' && text[1] != '\n')
+        if (text[0] == '\r' && text[1] != '\n' && !(text[1] == '\r' && text[2] == '\n'))
             text[0] = '\n';
 }
 

@@ -18,6 +18,7 @@ void samples_begin(void)
     snprintf(directory, sizeof directory, "%s/volfilter-test-XXXXXX", parent == NULL ? "/tmp" : parent);
     cr_assert_not_null(mkdtemp(directory));
     setenv("TMPDIR", directory, 1);
+    umask(022);                  /* with 0 an output has a name before it is finished */
     TIFFSetWarningHandler(NULL); /* of the samples: the modules under test must be silent of their own */
 }
 

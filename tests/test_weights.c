@@ -35,6 +35,7 @@ Test(weights, every_spelling)
     expect_weights("1 2 3\n4 5 6\n7 8 9", 1, 3, 3, nine);
     expect_weights("1,2,3\r\n4,\t5 ,6\r\n 7, 8,9 \r\n\r\n", 1, 3, 3, nine);
     expect_weights("1 2 3\r4 5 6\r7 8 9\r", 1, 3, 3, nine);
+    expect_weights("1 2 3\r\r\n4 5 6\r\r\n7 8 9\r\r\n", 1, 3, 3, nine);
     expect_weights("1\r2\r3\r\r4\r5\r6\r\r7\r8\r9", 3, 3, 1, nine);
     expect_weights("\xef\xbb\xbf# caf\xc3\xa9\n\n1\t2\t3 # first\n#1 2\n4 5 6\n  # last\n7 8 9#\n\n\n", 1, 3,
                    3, nine);

@@ -56,13 +56,14 @@ mkdir first || exec sleep 1
 read -r _ _ _ program _ <"/proc/\$PPID/stat"
 kill -KILL "\$program"
 for turn in \$(seq 100); do
-    kill -0 "\$PPID" || exec touch ended
+    # Also one that nobody has waited for yet is ended.
+    read -r _ _ state _ 2>/dev/null <"/proc/\$PPID/stat" && [ "\$state" != Z ] || exec touch ended
     sleep 0.05
 done
 touch stayed
 EOF
     chmod +x slow
-    FAKE_NVRTC_CXX=$PWD/slow fake 137 --backend cuda --scheme global-read -f gaussian "$SMALL" out.tif
+    FAKE_NVRTC_CXX=./slow fake 137 --backend cuda --scheme global-read -f gaussian "$SMALL" out.tif
     until [ -e ended ]; do
         [ ! -e stayed ]
         sleep 0.05
@@ -125,7 +126,7 @@ for word; do case \$word in *.cpp) ! grep "kernels/$(echo "$scheme" | tr - _).cu
 exec cc -x c++ "\$@"
 EOF
     chmod +x picky
-    FAKE_NVRTC_CXX=$PWD/picky fake 0 -v --backend cuda -f gaussian "$SMALL" a.tif
+    FAKE_NVRTC_CXX=./picky fake 0 -v --backend cuda -f gaussian "$SMALL" a.tif
     says "not $scheme, block"
     says "does not compile for sm_90"
     fake 0 --backend cpu -f gaussian "$SMALL" b.tif
@@ -341,7 +342,7 @@ fi
 exec cc -x c++ "\$@"
 EOF
     chmod +x slow
-    FAKE_NVRTC_CXX=$PWD/slow fake 143 tune --like "$SMALL" gaussian:sigma=2 gradient
+    FAKE_NVRTC_CXX=./slow fake 143 tune --like "$SMALL" gaussian:sigma=2 gradient
     [ "$(grep -c ' times a copy; ' out)" = 1 ]
     [ "$(wc -l <cache/tuned.txt)" = 1 ]
 }
@@ -366,6 +367,9 @@ test_tune_needs_a_device() {
     # Mistakes come first.
     without 2 tune gradeint
     says "unknown filter 'gradeint'"
+    without 2 tune gaussian gaussian,
+    # shellcheck disable=SC2046
+    without 1 tune $(yes gaussian | head -n 65)
     without 2 tune --backend cpu
     says "tune measures GPU kernels"
     without 1 tune --like nowhere.tif

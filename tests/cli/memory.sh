@@ -179,7 +179,7 @@ test_too_little_memory_or_disk() {
     says "--memory allows 2.0 MiB"
     only out err
     sparse 8192 8192 65536 huge.mrc 2>/dev/null || return 0
-    expect 1 -f gaussian huge.mrc o.mrc
+    expect 1 --memory 2G -f gaussian huge.mrc o.mrc
     says "o.mrc: the result needs 8388608"
     only huge.mrc out err
 }
