@@ -99,10 +99,7 @@ static enum vf_status fail_option(int result, int code, const char *word, struct
 /* getopt_long takes any beginning of a name, which would change meaning when options are added. */
 static bool is_abbreviated(enum vf_option_id id, const char *word)
 {
-    if (strncmp(word, "--", 2) != 0)
-        return false;
-    const char *name = word + 2;
-    return strcspn(name, "=") != strlen(vf_option_table[id].name);
+    return strcspn(word, "=") != strlen("--") + strlen(vf_option_table[id].name);
 }
 
 /* ---- reading ---- */
