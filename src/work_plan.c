@@ -434,11 +434,22 @@ static enum vf_status plan_memory(struct vf_work *w, const struct vf_plan_reques
 static enum vf_status leave_gpu(struct vf_work *w, const struct vf_plan_request *request, size_t bytes,
                                 struct vf_error *error)
 {
+    const double whole = (double)w->memory, slab = w->least_bytes;
+    const double needed = slab > 0 && slab < whole ? slab : whole;
+    char note[120];
     vf_stream_plan_close(&w->stream);
     vf_plan_close(&w->plan);
     w->cuda = NULL;
-    const enum vf_status status = vf_in_file(error, vf_plan_open(&w->plan, request, error), w->in_name);
-    return status == VF_OK ? plan_memory(w, request, bytes, error) : status;
+    enum vf_status status = vf_in_file(error, vf_plan_open(&w->plan, request, error), w->in_name);
+    if (status == VF_OK)
+        status = plan_memory(w, request, bytes, error);
+    if (status != VF_OK || w->memory > w->memory_limit)
+        return status;
+    snprintf(note, sizeof note,
+             "the GPU is not used: it needs %.0f MiB of memory for this chain, of %.1f MiB",
+             ceil(vf_mib(needed)), vf_mib((double)w->memory_limit));
+    vf_work_say_once(w, w->in_name, note);
+    return VF_OK;
 }
 
 enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, struct vf_error *error)

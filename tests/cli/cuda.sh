@@ -408,6 +408,7 @@ test_memory_that_is_too_little_for_long_runs() {
     says "raise --memory"
     fake 0 --threads 1 --memory 80M --explain --dry-run -f ced:iterations=60 thin.mrc o.mrc
     prints "backend cpu"
+    says "the GPU is not used: it needs "
 }
 
 # Whatever call fails: the right file, or a message and no file.

@@ -158,6 +158,16 @@ test_the_peak_of_many_runs_is_below_the_bound() {
     done
 }
 
+# A percentile's take 512 KiB for each thread, also where nothing goes by slabs.
+test_counters_of_a_pre_pass_are_counted() {
+    sparse 64 64 64 stack.mrc
+    for k in auto 5; do
+        "$VOLFILTER" --json --explain --dry-run --threads 64 --backend cpu -f perona-malik:k=$k:iterations=1 stack.mrc o.tif |
+            sed -n 's/.*"memory_bytes": \([0-9]*\).*/\1/p' >$k
+    done
+    [ $(($(cat auto) - $(cat 5))) -gt $((20 << 20)) ]
+}
+
 test_the_peak_of_a_batch_is_below_the_bound() {
     sparse 220 200 160 stack.mrc
     for file in 1 2 3 4 5 6; do "$VOLFILTER" -q -f gaussian:sigma=0 stack.mrc $file.tif; done
