@@ -198,7 +198,7 @@ static enum vf_status add_list(struct vf_batch *batch, const struct vf_command_l
         return vf_fail(error, VF_FAILED, "--from-file=%.300s: cannot be read: %s", line->from_file,
                        strerror(errno));
     enum vf_status status = read_list(file, line->from_file, &text, &length, error);
-    if (status == VF_OK)
+    if (status == VF_OK && text != NULL)
         status = add_names(batch, line, text, length, error);
     vf_free(text);
     if (!standard)
