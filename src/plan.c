@@ -292,8 +292,8 @@ static enum vf_status check_cut(const struct vf_plan *plan, struct vf_error *err
                            plan->given.cut, plan->given.cut);
 }
 
-enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *request,
-                            struct vf_error *error)
+static enum vf_status open_plan(struct vf_plan *plan, const struct vf_plan_request *request,
+                                struct vf_error *error)
 {
     enum vf_status status;
     *plan = (struct vf_plan){.chain = request->chain,
@@ -325,6 +325,58 @@ enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *
 out:
     if (status != VF_OK)
         vf_plan_close(plan);
+    return status;
+}
+
+int vf_plan_longest_run(const struct vf_plan *plan)
+{
+    int most = 0;
+    for (int r = 0; r < plan->run_count; r++) {
+        int count = 0;
+        for (int p = plan->run[r].piece_begin; p < plan->run[r].piece_end; p++)
+            count += plan->piece[p].count;
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+/* Whether the GPU has memory for what each run holds of one plane and of those that it reaches to. */
+static enum vf_status fits_gpu(const struct vf_plan *plan, bool *fits, struct vf_error *error)
+{
+    const double plane = (double)vf_gpu_pitch(plan->nx) * (double)plan->ny;
+    *fits = true;
+    for (int r = 0; r < plan->run_count && *fits; r++) {
+        const struct vf_run *run = &plan->run[r];
+        ptrdiff_t reach;
+        if (run->repeats > 0)
+            continue;
+        const enum vf_status status = vf_plan_reach(plan, run, 0, &reach, error);
+        if (status != VF_OK)
+            return status;
+        const size_t voxel = (size_t)run->inputs * vf_type_size(vf_plan_source_type(plan, run)) +
+                             (size_t)run->outputs * vf_type_size(vf_plan_sink_type(plan, run)) +
+                             (size_t)run->gpu.slot_count * vf_type_size(vf_plan_type(plan));
+        const double planes = (double)(2 * reach + 1 < plan->nz ? 2 * reach + 1 : plan->nz);
+        *fits = planes * plane * (double)voxel <= GPU_MEMORY_SHARE * (double)plan->gpu->memory;
+    }
+    return VF_OK;
+}
+
+enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *request,
+                            struct vf_error *error)
+{
+    struct vf_plan_request shorter = *request;
+    enum vf_status status = open_plan(plan, &shorter, error);
+    while (status == VF_OK && plan->gpu != NULL && !plan->resident && vf_plan_longest_run(plan) > 1) {
+        bool fits;
+        status = fits_gpu(plan, &fits, error);
+        if (status == VF_OK && fits)
+            break;
+        shorter.most_fused = vf_plan_longest_run(plan) / 2;
+        vf_plan_close(plan);
+        if (status == VF_OK)
+            status = open_plan(plan, &shorter, error);
+    }
     return status;
 }
 

@@ -102,11 +102,15 @@ struct vf_plan_request {
                                       added; NULL: none */
 };
 
-/* The plan with the least predicted time. The chain, the GPU and request->memory must outlive it. A usage
+/* The plan with the least predicted time; for a GPU with runs that are short enough for its memory to hold
+ * what one plane of each needs, where any are. The chain, the GPU and request->memory must outlive it. A usage
  * error for a scheme, a parameter or a number of fields that does not do. On failure nothing is held. */
 enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *request,
                             struct vf_error *error);
 void vf_plan_close(struct vf_plan *plan);
+
+/* Iterations of the longest run, of all its links. */
+int vf_plan_longest_run(const struct vf_plan *plan);
 
 /* The number of live fields that enter link i; for i = chain->count, of the result's. */
 int vf_plan_live(const struct vf_plan *plan, int link);

@@ -453,25 +453,12 @@ out:
     return status;
 }
 
-/* Iterations of the longest run. */
-static int longest(const struct vf_plan *plan)
-{
-    int most = 0;
-    for (int r = 0; r < plan->run_count; r++) {
-        int count = 0;
-        for (int p = plan->run[r].piece_begin; p < plan->run[r].piece_end; p++)
-            count += plan->piece[p].count;
-        most = count > most ? count : most;
-    }
-    return most;
-}
-
 /* Plans with shorter runs, which reach less far, compute less twice and hold more. */
 static enum vf_status try_shorter(struct vf_stream_plan *stream, struct vf_plan *plan,
                                   const struct vf_stream_request *request, struct vf_error *error)
 {
     enum vf_status status = VF_OK;
-    for (int fused = longest(plan) / 2; fused >= 1 && status == VF_OK; fused /= 2) {
+    for (int fused = vf_plan_longest_run(plan) / 2; fused >= 1 && status == VF_OK; fused /= 2) {
         struct vf_plan_request shorter = request->plan;
         struct vf_plan other;
         struct trial t;

@@ -17,10 +17,14 @@ struct planned {
     struct vf_plan plan;
 };
 
+/* Of the device; 0: an H200's. */
+static size_t device_memory;
+
 static enum vf_status try_plan(struct planned *p, const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz,
                                const char *scheme, struct vf_error *error)
 {
     *p = (struct planned){.gpu = h200};
+    p->gpu.memory = device_memory > 0 ? device_memory : p->gpu.memory;
     const struct vf_plan_request request = {.chain = &p->chain,
                                             .context = {.dim = nz > 1 ? 3 : 2, .aspect = {1, 1, 1}},
                                             .nx = nx,
@@ -618,4 +622,21 @@ Test(gpu_plan, parameters_that_are_not_numbers)
         cr_expect_lt(vf_stage_first_param(&flow, s), most);
     vf_flow_close(&flow);
     close_plan(&p);
+}
+
+/* Of what a run reaches to at least one plane must fit beside the others. */
+Test(gpu_plan, runs_are_as_short_as_the_device_needs)
+{
+    static const struct {
+        size_t memory;
+        int least, most;
+    } cases[] = {{0, 8, 8}, {(size_t)4 << 30, 2, 4}, {(size_t)64 << 20, 1, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct planned p;
+        device_memory = cases[i].memory;
+        open_plan(&p, "ced:iterations=8", 512, 512, 400, NULL);
+        const int longest = vf_plan_longest_run(&p.plan);
+        cr_expect(longest >= cases[i].least && longest <= cases[i].most, "case %zu: %d", i, longest);
+        close_plan(&p);
+    }
 }
