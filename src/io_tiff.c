@@ -45,14 +45,16 @@ static void note_striles(struct vf_tiff_reader *state, const struct vf_tiff_layo
     }
 }
 
-/* tifffile's own units, millimetres and micrometres, which libtiff takes for inches. */
+/* tifffile's own units, millimetres and micrometres, which libtiff takes for inches. ImageJ's numbers are in
+ * the unit of its description, whatever the tag says. */
 static void take_metric_unit(struct vf_reader *reader)
 {
     enum { MILLIMETRE = 4, MICROMETRE = 5 };
     const struct vf_tiff_reader *state = reader->state;
     struct vf_tags *tags = reader->info.tags;
     uint64_t unit;
-    if (!tags->has_resolution || tags->resolution_unit != RESUNIT_INCH ||
+    if (reader->info.metadata == VF_META_IMAGEJ || !tags->has_resolution ||
+        tags->resolution_unit != RESUNIT_INCH ||
         !vf_tiff_stored_number(reader->fd, reader->info.big_endian, reader->info.big_tiff,
                                state->directories[0], TIFFTAG_RESOLUTIONUNIT, &unit) ||
         (unit != MILLIMETRE && unit != MICROMETRE))
@@ -279,7 +281,7 @@ static void note_lookup_table(struct vf_reader *reader)
         vf_info_note(info, "its lookup table is neither read nor kept: more than 8 bits");
 }
 
-/* As the order of pages says that they are in the file; nothing to do where it is a volume's, or empty. */
+/* By the axes of the file's pages, the fastest first; none are named where they are in a volume's order. */
 static enum vf_status order_pages_by(struct vf_reader *reader, const char *order, struct vf_error *error)
 {
     const struct vf_info *info = &reader->info;

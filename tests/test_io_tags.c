@@ -1,5 +1,6 @@
 /* What a file says beside its pixels: kept where it still holds, dropped where it does not. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -297,6 +298,21 @@ Test(io_tags, spacing_of_plain_files)
         vf_volume_free(&volume);
         vf_reader_close(reader);
     }
+}
+
+/* ImageJ has numbers in the unit of its description. */
+Test(io_tags, unit_of_the_tag_beside_imagej)
+{
+    resolution = 2;
+    resolution_unit = RESUNIT_CENTIMETER;
+    tiff_sample_write(sample_path("in.tif"), &(struct tiff_sample){.type = VF_U8,
+                                                                   .nx = 3,
+                                                                   .ny = 3,
+                                                                   .description = "ImageJ=1.53t\nunit=um\n",
+                                                                   .more = set_resolution});
+    put_unit(MICROMETRE);
+    const struct vf_info info = sample_info(sample_path("in.tif"));
+    cr_assert(info.spacing_known[0] && fabs(info.spacing[0] - 0.5) < 1e-6, "%g", info.spacing[0]);
 }
 
 /* BigTIFF when classic TIFF's 32-bit offsets could run out. The writer is only opened. */
