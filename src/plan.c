@@ -340,7 +340,8 @@ int vf_plan_longest_run(const struct vf_plan *plan)
     return most;
 }
 
-/* Whether the GPU has memory for what each run holds of one plane and of those that it reaches to. */
+/* Whether the GPU has memory for what each run holds of the planes that it reaches to on both sides, and of
+ * as many between: of fewer, most would be computed for their neighbours' sake. */
 static enum vf_status fits_gpu(const struct vf_plan *plan, bool *fits, struct vf_error *error)
 {
     const double plane = (double)vf_gpu_pitch(plan->nx) * (double)plan->ny;
@@ -356,7 +357,7 @@ static enum vf_status fits_gpu(const struct vf_plan *plan, bool *fits, struct vf
         const size_t voxel = (size_t)run->inputs * vf_type_size(vf_plan_source_type(plan, run)) +
                              (size_t)run->outputs * vf_type_size(vf_plan_sink_type(plan, run)) +
                              (size_t)run->gpu.slot_count * vf_type_size(vf_plan_type(plan));
-        const double planes = (double)(2 * reach + 1 < plan->nz ? 2 * reach + 1 : plan->nz);
+        const double planes = (double)(3 * reach + 1 < plan->nz ? 3 * reach + 1 : plan->nz);
         *fits = planes * plane * (double)voxel <= GPU_MEMORY_SHARE * (double)plan->gpu->memory;
     }
     return VF_OK;

@@ -102,10 +102,10 @@ struct vf_plan_request {
                                       added; NULL: none */
 };
 
-/* The plan with the least predicted time; for a GPU with runs that are short enough for its memory to hold
- * what one plane of each needs, where any are. The chain, the GPU and request->memory must outlive it. A
- * usage error for a scheme, a parameter or a number of fields that does not do. On failure nothing is held.
- */
+/* The plan with the least predicted time; for a GPU with runs that are short enough for its memory to hold at
+ * least as many planes as each reaches to, where any are. The chain, the GPU and request->memory must outlive
+ * it. A usage error for a scheme, a parameter or a number of fields that does not do. On failure nothing is
+ * held. */
 enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *request,
                             struct vf_error *error);
 void vf_plan_close(struct vf_plan *plan);

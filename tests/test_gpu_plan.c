@@ -624,7 +624,7 @@ Test(gpu_plan, parameters_that_are_not_numbers)
     close_plan(&p);
 }
 
-/* Of what a run reaches to at least one plane must fit beside the others. */
+/* As many planes as a run reaches to on one side must fit beside those. */
 Test(gpu_plan, runs_are_as_short_as_the_device_needs)
 {
     static const struct {
