@@ -18,6 +18,8 @@
 /* Of a file's beginning, which shows its kind. */
 #define HEAD_BYTES 512
 
+#define EXPORT "export it as TIFF (in Fiji: open it, then Save As > Tiff)"
+
 /* Kinds that people try, and what to do about them. */
 static const struct {
     size_t at;
@@ -47,17 +49,16 @@ static const struct {
     {0, "\0\0\0\3", 4, "a Gatan DM3 file", "convert it: dm2mrc IN.dm3 OUT.mrc"},
     {0, "\0\0\0\4", 4, "a Gatan DM4 file", "convert it: dm2mrc IN.dm4 OUT.mrc"},
     {0, "\6\0\0\5", 4, "an EM volume", "convert it: e2proc3d.py IN.em OUT.mrc"},
-    {0, "ZISRAWFILE", 10, "a Zeiss CZI file", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
-    {0, "\xda\xce\xbe\x0a", 4, "a Nikon ND2 file",
-     "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
-    {0, "\x70\0\0\0", 4, "a Leica LIF file", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
-    {128, "DICM", 4, "a DICOM file", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
-    {344, "n+1", 4, "a NIfTI volume", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
-    {0, "NRRD", 4, "an NRRD volume", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
-    {0, "ObjectType", 10, "a MetaImage volume", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
-    {0, "NDims", 5, "a MetaImage volume", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
+    {0, "ZISRAWFILE", 10, "a Zeiss CZI file", EXPORT},
+    {0, "\xda\xce\xbe\x0a", 4, "a Nikon ND2 file", EXPORT},
+    {0, "\x70\0\0\0", 4, "a Leica LIF file", EXPORT},
+    {128, "DICM", 4, "a DICOM file", EXPORT},
+    {344, "n+1", 4, "a NIfTI volume", EXPORT},
+    {0, "NRRD", 4, "an NRRD volume", EXPORT},
+    {0, "ObjectType", 10, "a MetaImage volume", EXPORT},
+    {0, "NDims", 5, "a MetaImage volume", EXPORT},
     {0, "\x93NUMPY", 6, "a NumPy array", "save it as TIFF, in Python: tifffile.imwrite(OUT, numpy.load(IN))"},
-    {0, "SIMPLE  =", 9, "a FITS file", "export it as TIFF (in Fiji: open it, then Save As > Tiff)"},
+    {0, "SIMPLE  =", 9, "a FITS file", EXPORT},
 };
 
 static const struct {
