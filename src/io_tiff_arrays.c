@@ -1,5 +1,6 @@
 /* Arrays of tifffile, which notes in a TIFF's description what it wrote: {"shape": [2, 30, 512, 512]}, and
  * "axes": "TZYX" where it was told so. */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,16 @@ static size_t length_of(const char *axes)
     return strcspn(axes, "\"");
 }
 
+/* The product of the first extents; 0 if it is too large. */
+static size_t product_of(const char *numbers, size_t axes)
+{
+    size_t product = 1, extent;
+    for (; axes > 0 && (numbers = next_extent(numbers, &extent)) != NULL; axes--)
+        if (!vf_size_mul(product, extent, &product))
+            return 0;
+    return product;
+}
+
 char vf_tiff_array_sample_axis(const struct vf_tiff_layout *layout, const char *description)
 {
     const char *const numbers = shape_of(description), *const axes = axes_of(numbers);
@@ -53,15 +64,10 @@ char vf_tiff_array_sample_axis(const struct vf_tiff_layout *layout, const char *
 
 size_t vf_tiff_array_planes(const struct vf_info *info, const char *description)
 {
-    const char *at = shape_of(description);
+    const char *const numbers = shape_of(description);
     const size_t page = info->shape.nx * info->shape.ny * info->page_channels;
-    size_t extent, product = 1;
-    if (at == NULL || strstr(at, "\"truncated\": true") == NULL)
-        return 0;
-    while ((at = next_extent(at, &extent)) != NULL)
-        if (!vf_size_mul(product, extent, &product))
-            return 0;
-    return product / page;
+    const bool one_directory = numbers != NULL && strstr(numbers, "\"truncated\": true") != NULL;
+    return one_directory ? product_of(numbers, SIZE_MAX) / page : 0;
 }
 
 /* As samples of a page, planes along z would not be smoothed along it. */
@@ -79,16 +85,6 @@ static enum vf_status check_samples(const struct vf_info *info, const char *axes
                    axes);
 }
 
-/* The product of the first extents; 0 if it is too large. */
-static size_t page_extents(const char *numbers, size_t axes)
-{
-    size_t pages = 1, extent;
-    for (; axes > 0 && (numbers = next_extent(numbers, &extent)) != NULL; axes--)
-        if (__builtin_mul_overflow(pages, extent, &pages))
-            return 0;
-    return pages;
-}
-
 /* Where the axes of the pages are channels, planes and time points, how many of each there are, and in which
  * order, the fastest first, in words of vf_tiff_page_order: empty where it is that of a volume. False where
  * they are others, or not as many pages. */
@@ -99,7 +95,7 @@ static bool take_axes(struct vf_info *info, const char *numbers, const char *axe
     size_t extent[3] = {1, 1, 1};
     int longer[3], longer_count = 0, last = -1, length = 0; /* longer than 1: the slowest first */
     bool seen[3] = {false}, moved = false;
-    if (page_extents(numbers, count) != info->page_count)
+    if (product_of(numbers, count) != info->page_count)
         return false;
     for (size_t axis = 0; axis < count; axis++) {
         const char *name = strchr(names, axes[axis]);
@@ -151,8 +147,7 @@ static void set_shape(struct vf_info *info, const char *numbers, const char *axe
     info->pages_told = at > numbers;
     if (!info->pages_told)
         return;
-    const bool one = page_extents(numbers, count - of_page) == info->page_count,
-               named_axes = one && named > 0;
+    const bool one = product_of(numbers, count - of_page) == info->page_count, named_axes = one && named > 0;
     vf_info_note(
         info, "%s of %.*s%s%.*s%s, whose pages are read as one stack (--slices filters each one separately)",
         one ? "an array" : "several arrays, the first", (int)(at - numbers), numbers,
