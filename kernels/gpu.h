@@ -19,6 +19,7 @@ struct vf_gpu {
     size_t sm_shared;          /* bytes */
     size_t l2;                 /* bytes */
     size_t memory;             /* bytes */
+    size_t free_memory;        /* bytes that others left of it, once it is known; before, all */
     double bandwidth;          /* of device memory, bytes/s that a copy reaches, reads and writes counted */
     double clock;              /* Hz */
     double double_ratio;       /* float operations in the time of a double one */

@@ -96,6 +96,7 @@ enum vf_status vf_cuda_describe(const struct vf_cuda_api *api, CUdevice device, 
     VF_TRY(vf_cuda_check(api, api->cuDeviceTotalMem(&gpu->memory, device), "reading the device's memory",
                          error));
     VF_TRY(read_attributes(api, device, &a, error));
+    gpu->free_memory = gpu->memory;
     gpu->capability = 10 * a.major + a.minor;
     gpu->multiprocessors = a.multiprocessors;
     gpu->warp = a.warp;
@@ -239,6 +240,19 @@ out:
     return status;
 }
 
+/* Contexts, displays and the like hold less of a device's memory than this share. */
+#define USUALLY_HELD 0.125
+
+/* What is left where others hold much: what is planned for is there then. */
+static void look_at_free_memory(struct vf_cuda *cuda)
+{
+    size_t left, all;
+    struct vf_gpu *gpu = &cuda->gpu;
+    if (cuda->api.cuMemGetInfo(&left, &all) == CUDA_SUCCESS &&
+        (double)left < (1 - USUALLY_HELD) * (double)gpu->memory)
+        gpu->free_memory = left;
+}
+
 static enum vf_status make_context(struct vf_cuda *cuda, struct vf_error *error)
 {
     const struct vf_cuda_api *api = &cuda->api;
@@ -249,7 +263,8 @@ static enum vf_status make_context(struct vf_cuda *cuda, struct vf_error *error)
     if (status != VF_OK) {
         api->cuDevicePrimaryCtxRelease(cuda->device);
         cuda->context = NULL;
-    }
+    } else
+        look_at_free_memory(cuda);
 out:
     return status == VF_OK ? VF_OK : VF_DEVICE;
 }

@@ -211,7 +211,7 @@ static void place_between(struct vf_plan *plan)
     }
     const double row = (double)vf_gpu_pitch(plan->nx) * (double)vf_type_size(vf_plan_type(plan));
     plan->resident = plan->gpu != NULL && most * row * (double)(plan->ny * plan->nz * plan->batch) <=
-                                              GPU_MEMORY_SHARE * (double)plan->gpu->memory;
+                                              GPU_MEMORY_SHARE * (double)plan->gpu->free_memory;
     if (plan->resident) {
         plan->fallback_bytes = plan->between_bytes;
         plan->between_bytes = 0;
@@ -340,12 +340,14 @@ int vf_plan_longest_run(const struct vf_plan *plan)
     return most;
 }
 
-/* Whether the GPU has memory for what each run holds of the planes that it reaches to on both sides, and of
- * as many between: of fewer, most would be computed for their neighbours' sake. */
-static enum vf_status fits_gpu(const struct vf_plan *plan, bool *fits, struct vf_error *error)
+/* Whether the GPU has memory for what each run holds of one plane more than `reaches` times as many as it
+ * reaches to on one side. */
+static enum vf_status fits_gpu(const struct vf_plan *plan, int reaches, bool *fits, struct vf_error *error)
 {
     const double plane = (double)vf_gpu_pitch(plan->nx) * (double)plan->ny;
     *fits = true;
+    if (plan->gpu == NULL || plan->resident)
+        return VF_OK;
     for (int r = 0; r < plan->run_count && *fits; r++) {
         const struct vf_run *run = &plan->run[r];
         ptrdiff_t reach;
@@ -357,27 +359,34 @@ static enum vf_status fits_gpu(const struct vf_plan *plan, bool *fits, struct vf
         const size_t voxel = (size_t)run->inputs * vf_type_size(vf_plan_source_type(plan, run)) +
                              (size_t)run->outputs * vf_type_size(vf_plan_sink_type(plan, run)) +
                              (size_t)run->gpu.slot_count * vf_type_size(vf_plan_type(plan));
-        const double planes = (double)(3 * reach + 1 < plan->nz ? 3 * reach + 1 : plan->nz);
-        *fits = planes * plane * (double)voxel <= GPU_MEMORY_SHARE * (double)plan->gpu->memory;
+        const ptrdiff_t wanted = reaches * reach + 1;
+        const double planes = (double)(wanted < plan->nz ? wanted : plan->nz);
+        *fits = planes * plane * (double)voxel <= GPU_MEMORY_SHARE * (double)plan->gpu->free_memory;
     }
     return VF_OK;
 }
 
+/* With memory for fewer planes than three times those that a run reaches to, most would be computed for their
+ * neighbours' sake: then runs are shorter. */
 enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *request,
                             struct vf_error *error)
 {
     struct vf_plan_request shorter = *request;
     enum vf_status status = open_plan(plan, &shorter, error);
-    while (status == VF_OK && plan->gpu != NULL && !plan->resident && vf_plan_longest_run(plan) > 1) {
+    while (status == VF_OK) {
+        const int longest = vf_plan_longest_run(plan);
         bool fits;
-        status = fits_gpu(plan, &fits, error);
-        if (status == VF_OK && fits)
+        status = fits_gpu(plan, 3, &fits, error);
+        if (status != VF_OK || fits || longest <= 1)
             break;
-        shorter.most_fused = vf_plan_longest_run(plan) / 2;
+        shorter.most_fused = longest / 2;
         vf_plan_close(plan);
-        if (status == VF_OK)
-            status = open_plan(plan, &shorter, error);
+        status = open_plan(plan, &shorter, error);
     }
+    if (status == VF_OK)
+        status = fits_gpu(plan, 2, &plan->has_room, error);
+    if (status != VF_OK)
+        vf_plan_close(plan);
     return status;
 }
 

@@ -82,6 +82,7 @@ struct vf_plan {
     size_t work_bytes;            /* the largest run's */
     bool resident;                /* what lives between runs stays on the GPU, */
     size_t fallback_bytes;        /* else in so much memory */
+    bool has_room;                /* the GPU, if there is one, has memory for a slab of each run */
     long weighed;                 /* how many runs were compared to make it */
     struct vf_gpu_groups *groups; /* GPU only, while runs are made: the kernels they are chosen from */
 };

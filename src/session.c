@@ -18,17 +18,19 @@ struct vf_cuda *vf_session_device(struct vf_session *session, bool strict)
     return session->cuda;
 }
 
-struct vf_cuda *vf_session_start_device(struct vf_session *session)
+struct vf_cuda *vf_session_start_device(struct vf_session *session, bool *as_planned)
 {
     struct vf_cuda *cuda = session->cuda;
     const int planned_for = cuda->ordinal;
+    const size_t planned_memory = cuda->gpu.free_memory;
     const bool is_new = cuda->context == NULL;
     const size_t before = is_new ? vf_memory_resident() : 0;
     session->found = vf_cuda_start(cuda, &session->why);
     /* What the driver holds from now on is no file's. */
     const size_t after = is_new ? vf_memory_resident() : 0;
     session->base_bytes += after > before ? after - before : 0;
-    if (cuda->ordinal != planned_for)
+    *as_planned = cuda->ordinal == planned_for && cuda->gpu.free_memory == planned_memory;
+    if (!*as_planned)
         vf_plan_memory_free(&session->plans);
     return session->found == VF_OK ? cuda : NULL;
 }

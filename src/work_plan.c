@@ -196,8 +196,9 @@ const char *vf_work_without_gpu(const struct vf_options *options)
 /* The device that is asked for. */
 static enum vf_status find_gpu(struct vf_work *w, struct vf_error *error)
 {
+    bool as_planned;
     if (vf_session_device(w->session, true) != NULL)
-        w->cuda = vf_session_start_device(w->session);
+        w->cuda = vf_session_start_device(w->session, &as_planned);
     return w->cuda != NULL ? VF_OK
                            : vf_fail(error, VF_FAILED, "%s: %s; %s",
                                      w->options->backend == VF_BACKEND_CUDA ? "--backend cuda" : "--scheme",
@@ -228,7 +229,8 @@ static bool plan_on_gpu(struct vf_work *w, const struct vf_plan_request *request
     struct vf_plan_request on_gpu = *request;
     struct vf_error ignored;
     on_gpu.gpu = &cuda->gpu;
-    if (vf_plan_open(&w->plan, &on_gpu, &ignored) == VF_OK && seconds_on_gpu(w, cuda, bytes) < cpu_seconds)
+    if (vf_plan_open(&w->plan, &on_gpu, &ignored) == VF_OK && w->plan.has_room &&
+        seconds_on_gpu(w, cuda, bytes) < cpu_seconds)
         return true;
     vf_plan_close(&w->plan);
     return false;
@@ -245,6 +247,17 @@ static void warn_of_no_gpu(struct vf_work *w)
     w->session->warned = true;
 }
 
+/* Where that is why the GPU, for which there was a faster plan, is not used. */
+static void warn_of_held_memory(struct vf_work *w, const struct vf_gpu *gpu)
+{
+    char note[160];
+    if (gpu->free_memory == gpu->memory)
+        return;
+    snprintf(note, sizeof note, "the GPU is not used: others hold its memory, all but %.1f MiB of %.1f MiB",
+             vf_mib((double)gpu->free_memory), vf_mib((double)gpu->memory));
+    vf_work_say_once(w, w->in_name, note);
+}
+
 /* Plans for a GPU, too, and takes that plan where it is predicted to be faster than the CPU's, which is
  * there. The driver is not started where the CPU is faster than any GPU would be, nor the device opened,
  * which takes as long again, before its plan is known to be faster. Where there is no GPU nothing is said of
@@ -258,11 +271,13 @@ static void consider_gpu(struct vf_work *w, const struct vf_plan_request *reques
     struct vf_cuda *cuda = vf_session_device(w->session, false);
     bool taken = cuda != NULL && plan_on_gpu(w, request, cuda, bytes, cpu_seconds);
     if (taken) {
-        const int planned_for = cuda->ordinal;
-        cuda = vf_session_start_device(w->session);
-        if (cuda == NULL || cuda->ordinal != planned_for) {
+        bool as_planned;
+        cuda = vf_session_start_device(w->session, &as_planned);
+        if (cuda == NULL || !as_planned) {
             vf_plan_close(&w->plan);
             taken = cuda != NULL && plan_on_gpu(w, request, cuda, bytes, cpu_seconds);
+            if (cuda != NULL && !taken)
+                warn_of_held_memory(w, &cuda->gpu);
         }
     }
     warn_of_no_gpu(w);

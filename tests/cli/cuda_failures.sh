@@ -189,9 +189,27 @@ test_memory_for_what_the_device_cannot_hold() {
     chain=perona-malik:k=10:iterations=60
     on_fake "$VOLFILTER" --backend cuda --dry-run --explain --json --memory 1G -f $chain big.mrc o.mrc >plan
     needed=$(($(sed -n 's/.*"memory_bytes": \([0-9]*\).*/\1/p' plan | tail -n 1) / 1048576))
+    logged 0 --backend cuda -f gaussian "$SMALL" out.png
     # What the program itself takes differs from run to run; with less than needed the stack is filtered in slabs.
-    FAKE_CUDA_TAKEN=$((8 << 30)) FAKE_CUDA_TAKEN_FROM=1 fake 1 --backend cuda --memory $((needed + 16))M -f $chain big.mrc o.mrc
+    FAKE_CUDA_TAKEN=$((8 << 30)) FAKE_CUDA_TAKEN_FROM=$(($(number_of cuMemGetInfo) + 1)) \
+        fake 1 --backend cuda --memory $((needed + 16))M -f $chain big.mrc o.mrc
     says "raise --memory, or use --backend cpu"
+}
+
+# Runs are as short as what others left of the memory needs.
+test_memory_that_others_hold() {
+    sparse 64 64 200 big.mrc
+    sprinkle big.mrc 1
+    set -- -f perona-malik:k=10:iterations=16 big.mrc
+    expect 0 --backend cpu "$@" cpu.mrc
+    export FAKE_CUDA_MEMORY=8000000
+    fake 0 --backend cuda --explain --dry-run "$@" gpu.mrc
+    prints "run 2: perona-malik x8"
+    FAKE_CUDA_TAKEN=7800000 fake 0 --backend cuda --explain --dry-run "$@" gpu.mrc
+    prints ": perona-malik x1"
+    FAKE_CUDA_TAKEN=7800000 fake 0 --backend cuda "$@" gpu.mrc
+    unset FAKE_CUDA_MEMORY
+    same gpu.mrc cpu.mrc
 }
 
 # ---- --backend auto ----
@@ -235,8 +253,9 @@ test_cpu_takes_over_with_one_warning() {
     is_sanitized && return
     slow
     expect 0 --backend cpu -f perona-malik:iterations=200 "$STACK" right.tif
+    filter
     # shellcheck disable=SC2086
-    FAKE_CUDA_TAKEN=$((8 << 30)) logged 0 -v $SLOW "$STACK" out.tif
+    FAKE_CUDA_TAKEN=$((8 << 30)) FAKE_CUDA_TAKEN_FROM=$(number_of cuMemAlloc) logged 0 -v $SLOW "$STACK" out.tif
     same right.tif out.tif
     says "the GPU failed and the CPU took over: not enough memory on Fake GPU"
     says " s on the GPU and the CPU, written "
@@ -253,6 +272,17 @@ test_cpu_takes_over_with_one_warning() {
         says "head-mri.tif: the GPU "
         [ "$(wc -l <err)" = 1 ]
     done
+}
+
+test_gpu_whose_memory_others_hold() {
+    slow
+    expect 0 --backend cpu -f perona-malik:iterations=200 "$STACK" right.tif
+    # shellcheck disable=SC2086
+    FAKE_CUDA_TAKEN=$((8 << 30)) logged 0 $SLOW "$STACK" out.tif
+    same right.tif out.tif
+    says "head-mri.tif: the GPU is not used: others hold its memory, all but 0.0 MiB of 8192.0 MiB"
+    [ "$(wc -l <err)" = 1 ]
+    [ "$(called cuMemAlloc)" = 0 ]
 }
 
 # Nothing is said of a GPU that is not there, or is none for this.
