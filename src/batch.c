@@ -342,7 +342,14 @@ static enum vf_status check_names_differ(const struct vf_command_line *line, str
     return VF_OK;
 }
 
-/* A result may replace its own input, but no other file that is still to be read. */
+static bool leads_to(const char *path, const char *target)
+{
+    char resolved[PATH_MAX];
+    return realpath(path, resolved) != NULL && strcmp(resolved, target) == 0;
+}
+
+/* A result may replace its own input, but no other file that is still to be read. Another name of the input,
+ * a hard link, is replaced without it. */
 static enum vf_status check_inputs_stay(struct vf_batch *batch, struct vf_batch_file **sorted, size_t count,
                                         struct vf_error *error)
 {
@@ -357,8 +364,9 @@ static enum vf_status check_inputs_stay(struct vf_batch *batch, struct vf_batch_
             return vf_fail(error, VF_FAILED, "'%.200s' cannot be examined: %s", file->out, strerror(errno));
         }
         struct vf_batch_file **hit = bsearch(&key_pointer, sorted, count, sizeof *sorted, compare_files);
-        file->in_place = compare_files(&key_pointer, &file) == 0;
-        if (hit != NULL && !file->in_place)
+        const bool is_own = compare_files(&key_pointer, &file) == 0;
+        file->in_place = is_own && (file->target == NULL || leads_to(file->in, file->target));
+        if (hit != NULL && !is_own)
             return vf_fail(error, VF_USAGE,
                            "the result of '%.200s' would replace '%.200s', which is also an input; use "
                            "another --out-dir or --suffix",

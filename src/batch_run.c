@@ -115,20 +115,26 @@ static enum vf_status note_whole(void *context, const struct stat *whole, struct
         file->note_error.text);
 }
 
-static void succeed(struct runner *r, struct on_the_way *file)
+/* Some file servers set the time when a file is closed: then the result is noted again. That is asked as soon
+ * as it has its name: later, another program may have replaced it. */
+static void note_again(struct on_the_way *file)
 {
     struct stat now;
-    struct vf_error error, ignored;
+    struct vf_error ignored;
+    if (stat(file->runner->batch->file[file->index].out, &now) == 0 && now.st_size == file->whole.st_size &&
+        (now.st_mtim.tv_sec != file->whole.st_mtim.tv_sec ||
+         now.st_mtim.tv_nsec != file->whole.st_mtim.tv_nsec))
+        (void)note_whole(file, &now, &ignored);
+}
+
+static void succeed(struct runner *r, struct on_the_way *file)
+{
+    struct vf_error error;
     r->done++;
     r->result[file->index].outcome = DONE;
     r->result[file->index].times = vf_work_times(file->work);
     vf_progress_clear(&r->shown);
     vf_work_tell(file->work, stdout);
-    /* Some file servers set the time when the file is closed: then it is noted again. */
-    if (stat(r->batch->file[file->index].out, &now) == 0 &&
-        (now.st_mtim.tv_sec != file->whole.st_mtim.tv_sec ||
-         now.st_mtim.tv_nsec != file->whole.st_mtim.tv_nsec))
-        (void)note_whole(file, &now, &ignored);
     /* Of all results for one reason, as a rule. */
     if (file->noted != VF_OK && !r->unaccounted) {
         vf_fail(&error, VF_FAILED, "%.300s; results are whole, but --resume will not know them as finished",
@@ -155,6 +161,8 @@ static void *run_step(void *context)
 {
     struct on_the_way *file = context;
     file->status = file->step(file->work, &file->error);
+    if (file->status == VF_OK && file->step == vf_work_write)
+        note_again(file);
     return NULL;
 }
 
@@ -181,14 +189,26 @@ static void join(struct on_the_way *file)
 
 /* ---- one after another ---- */
 
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
 static enum vf_status open_file(struct runner *r, struct on_the_way *file, const struct vf_batch_file *about)
 {
     if (about->cause != 0)
         return vf_fail(&file->error, VF_FAILED, "%.300s: cannot be read: %s", about->in,
                        strerror(about->cause));
-    const enum vf_status status = vf_batch_make_directories(about, &file->error);
+    const enum vf_status status = r->options.dry_run ? VF_OK : vf_batch_make_directories(about, &file->error);
     if (status != VF_OK)
         return status;
+    /* Another run may have filtered it. */
+    struct stat now;
+    if (about->in_place && stat(about->in, &now) == 0 && !is_same(&now, &about->about))
+        return vf_fail(&file->error, VF_FAILED,
+                       "%.300s: was changed or replaced since this run began; it is left as it is",
+                       about->in);
     return vf_work_open(&file->work, &r->line->chain, &r->options, &r->session, about->in, about->out, stdout,
                         &file->error);
 }
@@ -530,6 +550,7 @@ static enum vf_status begin(struct runner *r, struct vf_output_file **report, st
         if (status != VF_OK)
             return status;
         vf_output_file_outlast_signal(*report);
+        vf_signals_be_patient();
     }
     /* In a dry run there may be no directory. */
     if (!line->options.dry_run || (line->resume && access(line->out_dir, F_OK) == 0)) {

@@ -302,12 +302,26 @@ enum vf_status vf_reader_read_rows(struct vf_reader *reader, size_t y, size_t co
     return vf_in_file(error, status, reader->name);
 }
 
+static bool is_unchanged(const struct vf_reader *reader, const struct stat *now)
+{
+    return (uint64_t)now->st_size == reader->file_bytes && now->st_mtim.tv_sec == reader->changed.tv_sec &&
+           now->st_mtim.tv_nsec == reader->changed.tv_nsec;
+}
+
+enum vf_status vf_reader_may_replace(const struct vf_reader *reader, const char *path, struct vf_error *error)
+{
+    struct stat was, now;
+    if (fstat(reader->fd, &was) != 0 || (stat(path, &now) == 0 && now.st_dev == was.st_dev &&
+                                         now.st_ino == was.st_ino && is_unchanged(reader, &now)))
+        return VF_OK;
+    vf_fail(error, VF_FAILED, "was meanwhile changed or replaced by another program; it is left as it is");
+    return vf_in_file(error, VF_FAILED, reader->name);
+}
+
 enum vf_status vf_reader_finish(const struct vf_reader *reader, struct vf_error *error)
 {
     struct stat now;
-    if (fstat(reader->fd, &now) != 0 ||
-        ((uint64_t)now.st_size == reader->file_bytes && now.st_mtim.tv_sec == reader->changed.tv_sec &&
-         now.st_mtim.tv_nsec == reader->changed.tv_nsec))
+    if (fstat(reader->fd, &now) != 0 || is_unchanged(reader, &now))
         return VF_OK;
     vf_fail(error, VF_FAILED, "was changed while it was read; filter it again once it is complete");
     return vf_in_file(error, VF_FAILED, reader->name);

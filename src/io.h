@@ -118,6 +118,9 @@ enum vf_status vf_reader_read_rows(struct vf_reader *reader, size_t y, size_t co
 
 /* Once all is read: fails if the file was changed since it was opened, since what was read may be of both. */
 enum vf_status vf_reader_finish(const struct vf_reader *reader, struct vf_error *error);
+/* Whether `path`, which was read, still leads to the same file, unchanged: asked before that is replaced. */
+enum vf_status vf_reader_may_replace(const struct vf_reader *reader, const char *path,
+                                     struct vf_error *error);
 void vf_reader_close(struct vf_reader *reader); /* NULL is allowed */
 
 /* Derives what a result is from what its input is: every filtered (not alpha) channel gives

@@ -221,7 +221,9 @@ static void clear_sums(struct mrc_sums *sums)
     }
 }
 
-static void add_value(struct mrc_sums *sums, int k, double value, double origin)
+/* Called from code for AVX2 it would wait for the upper halves of registers, 0.2 us a value. */
+__attribute__((always_inline)) static inline void add_value(struct mrc_sums *sums, int k, double value,
+                                                            double origin)
 {
     const bool finite = value - value == 0;
     const double from_origin = finite ? value - origin : 0;
@@ -475,6 +477,9 @@ static enum vf_status write_one(void *context, size_t item, int thread, struct v
     return write_section(s->writer, s->first + item, s->planes[item], block, &s->sums[item], error);
 }
 
+/* Of so many sections the sums are held at once. */
+#define MOST_SUMS ((size_t)1024)
+
 /* Sections are added up by themselves and then in order, so that their sums do not depend on the threads. */
 static enum vf_status mrc_write_pages(struct vf_writer *writer, size_t first, size_t count,
                                       const void *const planes[], int threads, struct vf_error *error)
@@ -482,15 +487,19 @@ static enum vf_status mrc_write_pages(struct vf_writer *writer, size_t first, si
     struct mrc_writer *state = writer->state;
     const size_t team = count < (size_t)threads ? count : (size_t)threads;
     enum vf_status status = need_blocks(writer, team, error);
-    struct mrc_sums *sums = status == VF_OK ? vf_alloc(count, sizeof *sums, "statistics", error) : NULL;
+    const size_t most = count < MOST_SUMS ? count : MOST_SUMS;
+    struct mrc_sums *sums = status == VF_OK ? vf_alloc(most, sizeof *sums, "statistics", error) : NULL;
     if (sums == NULL)
         return VF_FAILED;
     for (size_t i = 0; i < count && !state->begun; i++)
         find_origin(state, &writer->info, planes[i]);
-    struct sections_written s = {writer, first, planes, sums};
-    status = vf_team_each(writer->team, (int)team, count, write_one, &s, error);
-    for (size_t i = 0; i < count && status == VF_OK; i++)
-        add_sums(&state->sums, &sums[i]);
+    for (size_t done = 0; done < count && status == VF_OK; done += most) {
+        const size_t now = count - done < most ? count - done : most;
+        struct sections_written s = {writer, first + done, planes + done, sums};
+        status = vf_team_each(writer->team, (int)team, now, write_one, &s, error);
+        for (size_t i = 0; i < now && status == VF_OK; i++)
+            add_sums(&state->sums, &sums[i]);
+    }
     vf_free(sums);
     return status;
 }

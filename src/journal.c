@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -249,16 +250,48 @@ static bool write_line(struct vf_journal *journal, const char *name, const char 
     return whole;
 }
 
+static void open_to_add(struct vf_journal *journal)
+{
+    journal->is_new = faccessat(journal->directory, VF_JOURNAL_NAME, F_OK, 0) != 0;
+    journal->is_cut = !journal->is_new;
+    journal->added = 0;
+    journal->fd = openat(journal->directory, VF_JOURNAL_NAME,
+                         O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666);
+}
+
+/* Another run may be about to remove the file, as it is done: then it sees the line that is added, or has
+ * removed the file, and there is a new one. File systems without locks are taken as they are. */
+static void hold(struct vf_journal *journal)
+{
+    struct stat about;
+    if (journal->fd < 0)
+        open_to_add(journal);
+    while (journal->fd >= 0 && flock(journal->fd, LOCK_SH) == 0 && fstat(journal->fd, &about) == 0 &&
+           about.st_nlink == 0) {
+        close(journal->fd);
+        open_to_add(journal);
+    }
+}
+
+/* Whether its path still leads to the directory: results do not go to one that is somewhere else. */
+static bool is_where_it_was(const struct vf_journal *journal)
+{
+    struct stat own, now;
+    return fstat(journal->directory, &own) != 0 || stat(journal->path, &now) != 0 ||
+           (own.st_dev == now.st_dev && own.st_ino == now.st_ino);
+}
+
 static enum vf_status add(struct vf_journal *journal, const char *name, const char *key,
                           const struct stat *file, bool sync, struct vf_error *error)
 {
-    if (journal->fd < 0) {
-        journal->is_new = faccessat(journal->directory, VF_JOURNAL_NAME, F_OK, 0) != 0;
-        journal->is_cut = !journal->is_new;
-        journal->fd = openat(journal->directory, VF_JOURNAL_NAME,
-                             O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666);
-    }
+    if (!is_where_it_was(journal))
+        return vf_fail(error, VF_FAILED, "%.200s is another directory than when this run began",
+                       journal->path);
+    hold(journal);
     journal->is_cut = journal->fd < 0 || !write_line(journal, name, key, file);
+    const int cause = errno;
+    if (journal->fd >= 0)
+        flock(journal->fd, LOCK_UN);
     if (!journal->is_cut && (!sync || fdatasync(journal->fd) == 0)) {
         /* Its own name, once; some file systems cannot sync a directory. */
         if (sync && journal->is_new && !journal->is_named)
@@ -266,7 +299,7 @@ static enum vf_status add(struct vf_journal *journal, const char *name, const ch
         return VF_OK;
     }
     return vf_fail(error, VF_FAILED, "%.200s/" VF_JOURNAL_NAME " cannot be written: %s", journal->path,
-                   cause_of(errno));
+                   cause_of(journal->is_cut ? cause : errno));
 }
 
 enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, const char *key,
@@ -287,14 +320,15 @@ void vf_journal_close(struct vf_journal *journal, bool remove_new)
     struct stat about, named;
     if (journal == NULL)
         return;
-    const bool is_own = journal->is_new && journal->fd >= 0 && fstat(journal->fd, &about) == 0 &&
-                        about.st_size == (off_t)journal->added &&
+    const bool is_own = remove_new && journal->is_new && journal->fd >= 0 &&
+                        (flock(journal->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
+                        fstat(journal->fd, &about) == 0 && about.st_size == (off_t)journal->added &&
                         fstatat(journal->directory, VF_JOURNAL_NAME, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
                         named.st_dev == about.st_dev && named.st_ino == about.st_ino;
+    if (is_own)
+        unlinkat(journal->directory, VF_JOURNAL_NAME, 0);
     if (journal->fd >= 0)
         close(journal->fd);
-    if (remove_new && is_own)
-        unlinkat(journal->directory, VF_JOURNAL_NAME, 0);
     if (journal->directory >= 0)
         close(journal->directory);
     pthread_mutex_destroy(&journal->lock);

@@ -16,6 +16,7 @@
 #define REDRAW_NS (SECOND_NS / 10)
 /* After a signal: for all to stop by itself. */
 #define PATIENCE_US 400000
+#define LONG_PATIENCE_S 10
 
 atomic_int vf_interrupted;
 
@@ -176,9 +177,15 @@ static void on_impatience(int number)
     leave();
 }
 
+static struct itimerval patience = {.it_value = {.tv_usec = PATIENCE_US}};
+
+void vf_signals_be_patient(void)
+{
+    patience.it_value = (struct timeval){.tv_sec = LONG_PATIENCE_S};
+}
+
 static void on_signal(int number)
 {
-    static const struct itimerval patience = {.it_value = {.tv_usec = PATIENCE_US}};
     if (vf_interrupted)
         leave();
     vf_interrupted = number;

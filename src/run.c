@@ -378,16 +378,19 @@ static bool replaces_input(const struct vf_work *w)
 static enum vf_status tell_whole(void *context, const struct stat *file, struct vf_error *error)
 {
     const struct vf_work *w = context;
-    return w->whole == NULL ? VF_OK : w->whole(w->whole_context, file, error);
+    const enum vf_status status =
+        w->replaces_input ? vf_reader_may_replace(w->reader, w->in_path, error) : VF_OK;
+    return status != VF_OK || w->whole == NULL ? status : w->whole(w->whole_context, file, error);
 }
 
 static enum vf_status open_work(struct vf_work *w, const struct vf_chain *chain, FILE *explain_to,
                                 struct vf_error *error)
 {
     const struct vf_options *options = w->options;
+    w->replaces_input = replaces_input(w);
     const struct vf_output_options output = {.compression = options->compression,
                                              .no_clobber = options->no_clobber,
-                                             .sync = options->sync || replaces_input(w),
+                                             .sync = options->sync || w->replaces_input,
                                              .whole = tell_whole,
                                              .context = w};
     enum vf_status status;

@@ -17,10 +17,14 @@
 #define GPU_SWEEP_SECONDS 500e-6
 /* What one pass less may cost: a share of the time. */
 #define PASS_WORTH 0.5
-/* Slabs grow by half from 1: more of them than any extent has. */
-#define MOST_SLABS 64
 /* Of memory: what the planes that a run works in may take. */
 #define WORK_SHARE 0.25
+/* Where slabs of so few planes are all that fits, less is tried too: windows leave no more, and tiles that
+ * are as small as can be compute many times over. */
+#define THIN_SLAB 6
+static const double thin_share[] = {1. / 4, 1. / 8, 1. / 16, 1. / 32, 1. / 64};
+/* Slabs grow by half from 1: more of them, thin ones counted again, than any extent has. */
+#define MOST_SLABS 100
 
 /* ---- one plan, one slab ---- */
 
@@ -28,10 +32,13 @@ struct trial {
     const struct vf_stream_request *request;
     const struct vf_plan *plan;
     struct vf_stream_plan stream;
-    int slab_count;
-    ptrdiff_t slab[MOST_SLABS];  /* thicknesses that are tried */
+    /* Slabs that are tried: their planes, and the share of memory that runs may work in; 0: as little as can
+     * be. The first `usual` have each thickness once. */
+    int slab_count, usual;
+    ptrdiff_t slab[MOST_SLABS];
+    double share[MOST_SLABS];
     struct vf_stream_run *known; /* owned: [run_count][slab_count] */
-    int known_count[MOST_SLABS]; /* for each thickness: of so many runs, from the first one on */
+    int known_count[MOST_SLABS]; /* of so many runs, from the first one on */
 };
 
 /* What the runs of a pass hold, all but its first and last window, which change as it gets longer. */
@@ -90,18 +97,17 @@ static double gpu_seconds(const struct vf_plan *plan, const struct vf_stream_req
     return run->seconds * with_overlap + voxels * bytes / vf_cuda_costs.pinned;
 }
 
-/* The thinnest slab is taken where memory is short, and says how much is needed: its rings are the smallest.
- */
-static size_t work_limit(const struct trial *t, ptrdiff_t slab)
+static size_t work_limit(const struct trial *t, int s)
 {
-    const double share = t->request->bytes * WORK_SHARE;
-    return slab == t->slab[0] || share < 1 ? 1 : (size_t)share;
+    const double bytes = t->request->bytes * t->share[s];
+    return bytes < 1 ? 1 : (size_t)bytes;
 }
 
-/* Tiles, memory and time of a run whose slabs are of so many planes. */
-static enum vf_status weigh(const struct trial *t, int r, ptrdiff_t slab, struct vf_stream_run *weighed,
+/* Tiles, memory and time of a run with slabs number `s`. */
+static enum vf_status weigh(const struct trial *t, int r, int s, struct vf_stream_run *weighed,
                             struct vf_error *error)
 {
+    const ptrdiff_t slab = t->slab[s];
     const struct vf_plan *plan = t->plan;
     const struct vf_run *run = &plan->run[r];
     const bool flat = plan->context.dim == 2 && !plan->by_rows;
@@ -130,7 +136,7 @@ static enum vf_status weigh(const struct trial *t, int r, ptrdiff_t slab, struct
                              .sink_type = vf_plan_sink_type(plan, run),
                              .threads = plan->threads,
                              .times = slabs,
-                             .work_limit = work_limit(t, slab)};
+                             .work_limit = work_limit(t, s)};
         weighed->seconds = plan->scheme->plan(&job) * slabs;
         if (plan->given.tile.x > 0)
             job.tiling = run->tiling;
@@ -144,13 +150,13 @@ static enum vf_status weigh(const struct trial *t, int r, ptrdiff_t slab, struct
     return status;
 }
 
-/* Sets what is known of runs [begin, end) with slabs of thickness number `s`. */
+/* Sets what is known of runs [begin, end) with slabs number `s`. */
 static enum vf_status weigh_runs(struct trial *t, int begin, int end, int s, struct vf_error *error)
 {
     for (int r = t->known_count[s]; r < end; r++) {
         struct vf_stream_run *known = &t->known[r * t->slab_count + s];
         const int repeats = t->plan->run[r].repeats;
-        const enum vf_status status = repeats > 0 ? VF_OK : weigh(t, r, t->slab[s], known, error);
+        const enum vf_status status = repeats > 0 ? VF_OK : weigh(t, r, s, known, error);
         if (status != VF_OK)
             return status;
         if (repeats > 0)
@@ -235,7 +241,7 @@ static bool is_light(const struct trial *t, const struct vf_pass *pass)
            computed < vf_stream_file_seconds(2 * stored - read, false);
 }
 
-/* Passes of slabs of thickness number `s`, as long as memory allows; none when it does not, and what would
+/* Passes of slabs number `s`, as long as memory allows; none when it does not, and what would
  * have been needed for all runs by themselves. */
 static enum vf_status lay_out(struct trial *t, int s, struct vf_error *error)
 {
@@ -314,13 +320,15 @@ static int end_of(const struct vf_pass *pass)
     return pass->prepass >= 0 ? pass->prepass + 1 : pass->run_end;
 }
 
-/* The thickness of a pass's slabs that is predicted to be fastest: thick ones compute less twice, thin ones
- * begin and end sooner. */
+/* The slabs of a pass that are predicted to be fastest: thick ones compute less twice, thin ones begin and
+ * end sooner. */
 static enum vf_status choose_thickness(struct trial *t, struct vf_pass *pass, struct vf_error *error)
 {
     const int end = end_of(pass);
     int best = -1;
     for (int s = 0; s < t->slab_count; s++) {
+        if (s == t->usual && (best < 0 || t->slab[best] > THIN_SLAB))
+            break;
         struct vf_pass other = *pass;
         enum vf_status status = weigh_runs(t, pass->run_begin, end, s, error);
         if (status != VF_OK)
@@ -396,6 +404,12 @@ static bool is_better(const struct vf_stream_plan *a, const struct vf_stream_pla
     return a->pass_count > 0 && (b->pass_count == 0 || weight(a) < weight(b));
 }
 
+static void add_slab(struct trial *t, ptrdiff_t slab, double share)
+{
+    t->slab[t->slab_count] = slab;
+    t->share[t->slab_count++] = share;
+}
+
 static enum vf_status open_trial(struct trial *t, const struct vf_stream_request *request,
                                  const struct vf_plan *plan, struct vf_error *error)
 {
@@ -403,10 +417,15 @@ static enum vf_status open_trial(struct trial *t, const struct vf_stream_request
     const ptrdiff_t extent = vf_stream_extent(plan);
     *t = (struct trial){.request = request, .plan = plan};
     for (ptrdiff_t slab = 1; t->slab_count < MOST_SLABS; slab = vf_larger(slab + 1, slab * 3 / 2)) {
-        t->slab[t->slab_count++] = vf_smaller(slab, extent);
+        /* The thinnest one says how much is needed at least. */
+        add_slab(t, vf_smaller(slab, extent), t->slab_count == 0 ? 0 : WORK_SHARE);
         if (slab >= extent)
             break;
     }
+    t->usual = t->slab_count;
+    for (int s = 0; plan->gpu == NULL && s < t->usual && t->slab[s] <= THIN_SLAB; s++)
+        for (size_t i = 0; i < sizeof thin_share / sizeof *thin_share; i++)
+            add_slab(t, t->slab[s], thin_share[i]);
     t->known = vf_alloc(runs * (size_t)t->slab_count, sizeof *t->known, "the plan", error);
     t->stream.run = vf_alloc(runs, sizeof *t->stream.run, "the plan", error);
     t->stream.pass = vf_alloc(runs, sizeof *t->stream.pass, "the plan", error);
@@ -431,11 +450,11 @@ static enum vf_status choose_slabs(struct trial *t, struct vf_error *error)
     struct vf_stream_plan known = {0};
     int best = -1;
     enum vf_status status = lay_out(t, 0, error);
-    for (int s = 0; s < t->slab_count && status == VF_OK && t->stream.pass_count > 0; s++) {
+    for (int s = 0; s < t->usual && status == VF_OK && t->stream.pass_count > 0; s++) {
         const int passes = t->stream.pass_count;
-        if (s + 1 < t->slab_count)
+        if (s + 1 < t->usual)
             VF_TRY(lay_out(t, s + 1, error));
-        if (s + 1 < t->slab_count && t->stream.pass_count == passes)
+        if (s + 1 < t->usual && t->stream.pass_count == passes)
             continue;
         VF_TRY(lay_out(t, s, error));
         VF_TRY(refine(t, error));
@@ -443,7 +462,7 @@ static enum vf_status choose_slabs(struct trial *t, struct vf_error *error)
             known = t->stream;
             best = s;
         }
-        if (s + 1 < t->slab_count)
+        if (s + 1 < t->usual)
             status = lay_out(t, s + 1, error);
     }
     if (best >= 0)

@@ -36,6 +36,7 @@ struct vf_work {
     struct vf_volume in, out;
     double *value;        /* owned: the global values, [channel][vf_plan_value_count] */
     size_t base_bytes;    /* the part of `memory` that the process holds for other things than this file */
+    bool replaces_input;  /* the result takes the place of the image */
     vf_work_whole *whole; /* see vf_work_tell_whole; may be NULL */
     void *whole_context;
     struct vf_progress_line *files; /* the line of several files that counts this one's bytes; may be NULL */

@@ -19,6 +19,7 @@ static const struct vf_gpu h200 = {
     .sm_shared = 228 << 10,
     .l2 = (size_t)50 << 20,
     .memory = (size_t)141 * 1000 * 1000 * 1000,
+    .free_memory = (size_t)141 * 1000 * 1000 * 1000,
     .bandwidth = 4.19e12,
     .clock = 1.98e9,
     .double_ratio = 2,

@@ -24,7 +24,8 @@ static enum vf_status try_plan(struct planned *p, const char *chain, ptrdiff_t n
                                const char *scheme, struct vf_error *error)
 {
     *p = (struct planned){.gpu = h200};
-    p->gpu.memory = device_memory > 0 ? device_memory : p->gpu.memory;
+    if (device_memory > 0)
+        p->gpu.memory = p->gpu.free_memory = device_memory;
     const struct vf_plan_request request = {.chain = &p->chain,
                                             .context = {.dim = nz > 1 ? 3 : 2, .aspect = {1, 1, 1}},
                                             .nx = nx,

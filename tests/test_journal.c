@@ -1,5 +1,6 @@
 /* Runs beside each other that note their results in one directory. */
 #include <criterion/criterion.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -102,6 +103,33 @@ Test(journal, the_first_to_end_leaves_what_others_added)
     add(first, "a", &about);
     vf_journal_close(first, true);
     cr_expect_neq(access(sample_path(".volfilter-done"), F_OK), 0);
+}
+
+/* As by a run that ends between opening the file and adding to it, and by who moves the directory. */
+Test(journal, what_is_gone_is_made_anew)
+{
+    struct stat about;
+    struct vf_error error;
+    char path[PATH_MAX], other[PATH_MAX + 2];
+    snprintf(path, sizeof path, "%s", sample_path("results"));
+    snprintf(other, sizeof other, "%s-2", path);
+    memset(key, '4', VF_SHA256_DIGITS);
+    cr_assert_eq(mkdir(path, 0777), 0);
+    sample_put(sample_path("results/b"), "2", 1);
+    cr_assert_eq(stat(sample_path("results/b"), &about), 0);
+    struct vf_journal *journal, *later;
+    cr_assert_eq(vf_journal_open(&journal, path, false, &error), VF_OK);
+    add(journal, "a", &about);
+    cr_assert_eq(unlink(sample_path("results/.volfilter-done")), 0);
+    add(journal, "b", &about);
+    cr_assert_eq(vf_journal_open(&later, path, true, &error), VF_OK);
+    cr_expect(has(later, "b", key));
+    vf_journal_close(later, false);
+    cr_assert_eq(rename(path, other), 0);
+    cr_assert_eq(mkdir(path, 0777), 0);
+    cr_expect_eq(vf_journal_add(journal, "b", key, &about, false, &error), VF_FAILED);
+    cr_expect(strstr(error.text, "is another directory") != NULL, "%s", error.text);
+    vf_journal_close(journal, true);
 }
 
 static void check_not_added(const char *cause)

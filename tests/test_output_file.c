@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "descriptor.h"
+#include "interrupt.h"
 #include "io_samples.h"
 #include "output_file.h"
 #include "progress.h"
@@ -168,6 +169,31 @@ Test(output_file, ended_by_another_signal)
     cr_assert_eq(waitpid(child, &status, 0), child);
     cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR1);
     cr_assert_eq(sample_file_count(), 0);
+}
+
+/* Who ended by its signal, in a step that takes 0.8 s. */
+static int end_of_a_long_step(bool patient)
+{
+    int status;
+    const pid_t child = fork();
+    cr_assert(child >= 0);
+    if (child == 0) {
+        vf_signals_install();
+        if (patient)
+            vf_signals_be_patient();
+        raise(SIGTERM);
+        usleep(800000);
+        _exit(vf_interrupted == SIGTERM ? 7 : 8);
+    }
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+Test(output_file, a_report_is_waited_for)
+{
+    cr_expect_eq(end_of_a_long_step(false), 128 + SIGTERM);
+    cr_expect_eq(end_of_a_long_step(true), 7);
 }
 
 static void check_closing(void)

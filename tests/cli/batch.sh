@@ -586,6 +586,105 @@ test_a_killed_run_knows_what_it_replaced() {
     same a.png once.png
 }
 
+# What another program changes while a run is at work is left as it is, and is no result of the run.
+SLOW=perona-malik:k=10:iterations=300
+
+test_inputs_that_change_meanwhile() {
+    for how in mv cat; do
+        cp "$STACK" a.tif
+        cp "$SMALL" b.png
+        cp "$IMAGE" new.png
+        "$VOLFILTER" -f $SLOW --out-dir . a.tif b.png >out 2>err &
+        run=$!
+        computes $run
+        if [ $how = mv ]; then
+            mv new.png b.png
+        else
+            cat new.png >b.png
+        fi
+        code=0
+        wait $run || code=$?
+        [ $code -eq 3 ]
+        says "b.png: was "
+        says "changed or replaced"
+        same b.png "$IMAGE"
+        rm .volfilter-done
+    done
+    cp "$STACK" a.tif
+    "$VOLFILTER" -f $SLOW a.tif a.tif >out 2>err &
+    run=$!
+    computes $run
+    cp "$SMALL" new.png
+    mv new.png a.tif
+    code=0
+    wait $run || code=$?
+    [ $code -eq 1 ]
+    says "a.tif: was meanwhile changed or replaced by another program; it is left as it is"
+    same a.tif "$SMALL"
+}
+
+# The second one goes through the files from the last to the first, none of which is filtered twice.
+test_two_runs_in_place() {
+    expect 0 -f $SLOW "$SMALL" once.png
+    expect 0 -f $SLOW "$STACK" once.tif
+    cp "$STACK" 00.tif
+    for i in $(seq 10 29); do
+        cp "$SMALL" $i.png
+    done
+    "$VOLFILTER" -q --threads 1 -f $SLOW --out-dir . --resume 00.tif [12]?.png 2>/dev/null &
+    run=$!
+    computes $run
+    # shellcheck disable=SC2046
+    "$VOLFILTER" -q --threads 1 -f $SLOW --out-dir . --resume $(seq -f %g.png 29 -1 10) 2>/dev/null || true
+    wait $run || true
+    same 00.tif once.tif
+    for i in $(seq 10 29); do
+        same $i.png once.png
+    done
+}
+
+test_results_that_are_replaced_meanwhile() {
+    cp "$SMALL" a.png
+    cp "$STACK" b.tif
+    before=$(stat -c %i a.png)
+    "$VOLFILTER" -q -f $SLOW --out-dir . --resume a.png b.tif &
+    run=$!
+    while [ "$(stat -c %i a.png)" = "$before" ]; do
+        sleep 0.01
+    done
+    cp "$SMALL" new.png
+    mv new.png a.png
+    wait $run
+    expect 0 -f $SLOW --out-dir . --resume a.png b.tif
+    says "1 of 2 files were already finished"
+    differ a.png "$SMALL"
+}
+
+test_a_directory_that_is_replaced_meanwhile() {
+    "$VOLFILTER" -f $SLOW --out-dir d --resume "$STACK" >out 2>err &
+    run=$!
+    computes $run
+    mv d before
+    mkdir d
+    code=0
+    wait $run || code=$?
+    [ $code -eq 1 ]
+    says "d is another directory than when this run began; results are whole, but --resume will not know them"
+}
+
+# A hard link to an input is another file once it is replaced.
+test_results_beside_hard_links() {
+    mkdir in d
+    cp "$SMALL" in/a.png
+    ln in/a.png d/a.png
+    expect 0 -f gaussian --out-dir d --resume in/a.png
+    [ ! -s err ]
+    same in/a.png "$SMALL"
+    differ d/a.png "$SMALL"
+    expect 0 -f gaussian --out-dir d --resume in/a.png
+    says "1 of 1 files were already finished"
+}
+
 test_what_is_done_stays_known() {
     cp "$SMALL" a.png
     cp "$SMALL" b.png
@@ -686,8 +785,13 @@ test_dry_runs_say_what_is_to_be_done() {
     says "--out-dir=a.png: is not a directory"
     expect 1 -f gaussian --dry-run --out-dir a.png/d/e a.png
     says "--out-dir=a.png/d/e: cannot create the directory: Not a directory"
-    expect 0 -f gaussian --dry-run --tree --out-dir e/ a.png
+    mkdir in
+    cp a.png in
+    expect 0 -f gaussian --dry-run --tree --out-dir e/ a.png in/a.png
     [ ! -e e ]
+    mkdir e
+    expect 0 -f gaussian --dry-run --tree --out-dir e in
+    [ ! -e e/in ]
     diff -r before d
 }
 

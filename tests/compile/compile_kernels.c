@@ -48,6 +48,7 @@ static struct vf_gpu gpu_of(const struct arch *arch)
                          .sm_shared = arch->sm_shared,
                          .l2 = (size_t)50 << 20,
                          .memory = (size_t)80 << 30,
+                         .free_memory = (size_t)80 << 30,
                          .bandwidth = 4.19e12,
                          .clock = 1.755e9,
                          .double_ratio = 2};
