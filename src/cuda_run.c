@@ -223,7 +223,7 @@ static enum vf_status run_image(struct vf_cuda_sweep *sweep, ptrdiff_t image, st
                     continue;
                 }
                 sweep->cuda->is_full = vf_cuda_job_is_resident(job);
-                status = vf_fail(error, VF_DEVICE, "not enough memory on %s: %.1f MiB for each of %td planes",
+                status = vf_fail(error, VF_DEVICE, "not enough memory on %s: %.3g MiB for each of %td planes",
                                  sweep->cuda->gpu.name, vf_mib((double)vf_cuda_sweep_plane_bytes(sweep)),
                                  window.end - window.begin);
             }

@@ -19,14 +19,20 @@ enum { LARGEST_CHUNK = 16 << 20, ALL_CHUNKS = 64 << 20 };
 
 enum { FILE_BUFFER = 1 << 16, MESSAGE = 200 };
 
+/* What libpng asks for. */
+struct png_memory {
+    size_t left; /* bytes that it may still: when it reads, its own limit is of a chunk, and only warns; then
+                  * it asks for all that the chunk claims to be */
+    bool is_short; /* there was none once */
+};
+
 struct png_state {
     png_structp png;
     png_infop info;
     FILE *file;
     void *rows; /* read: an interleaved row, or all of an interlaced image; NULL when not needed */
     png_bytepp row_pointers; /* of an interlaced image */
-    size_t left; /* bytes that libpng may still ask for when it reads: its own limit is of a chunk, and only
-                  * warns; then it asks for all that the chunk claims to be */
+    struct png_memory memory;
     char message[MESSAGE];
     unsigned packed_bits; /* of samples in the file that have fewer than 8; else 0 */
     bool spent;           /* the image has been decoded: another read starts over */
@@ -42,18 +48,18 @@ struct png_state {
 };
 
 /* For libpng's ..._struct_2 functions. The error pointer is the message, which gets what went wrong before
- * the jump; warnings are passed over. The memory pointer is that of the bytes that may still be asked for, or
- * NULL for any: more is an error. */
+ * the jump; warnings are passed over. The memory pointer is a png_memory's. */
 static png_voidp allocate(png_structp png, png_alloc_size_t bytes)
 {
-    struct vf_error ignored; /* libpng says "out of memory" of its own */
-    size_t *left = png_get_mem_ptr(png);
-    if (left != NULL && bytes > *left)
+    struct vf_error ignored; /* fail_png says it */
+    struct png_memory *memory = png_get_mem_ptr(png);
+    if (bytes > memory->left)
         png_error(png, "a text or profile exceeds the limit; if the file is intact, remove these: convert "
                        "IN.png -strip OUT.png");
-    if (left != NULL)
-        *left -= bytes;
-    return vf_alloc(bytes, 1, "PNG", &ignored);
+    memory->left -= bytes;
+    void *block = vf_alloc(bytes, 1, "PNG", &ignored);
+    memory->is_short = memory->is_short || block == NULL;
+    return block;
 }
 
 static void release(png_structp png, png_voidp block)
@@ -95,6 +101,8 @@ static bool guarded(struct png_state *state, void (*step)(struct png_state *))
 static enum vf_status fail_png(const struct png_state *state, const char *what, struct vf_error *error)
 {
     const bool ended = feof(state->file);
+    if (state->memory.is_short)
+        return vf_fail(error, VF_FAILED, "PNG: cannot allocate memory; free some");
     const char *cause = errno == ENOSPC || errno == EIO || errno == EDQUOT || errno == EFBIG ? strerror(errno)
                         : ended ? "the file ends too early: it was cut short; copy it again"
                                 : state->message;
@@ -175,7 +183,7 @@ static bool check_size(struct vf_reader *reader, struct vf_error *error)
             (unsigned long)width, (unsigned long)height, (unsigned long long)reader->file_bytes);
         return false;
     }
-    state->left += 32 * row;
+    state->memory.left += 32 * row;
     return true;
 }
 
@@ -183,9 +191,9 @@ static bool create_libpng(struct png_state *state, uint64_t file_bytes, struct v
 {
     rewind(state->file);
     errno = 0;
-    state->left = 4 * file_bytes + ALL_CHUNKS;
+    state->memory = (struct png_memory){.left = 4 * file_bytes + ALL_CHUNKS};
     state->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, state->message, on_error, on_warning,
-                                          &state->left, allocate, release);
+                                          &state->memory, allocate, release);
     if (state->png != NULL)
         state->info = png_create_info_struct(state->png);
     if (state->info != NULL)
@@ -461,8 +469,9 @@ static enum vf_status png_create(struct vf_writer *writer, struct vf_error *erro
         return VF_FAILED;
     writer->state = state;
     state->writer = writer;
-    state->png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, state->message, on_error, on_warning, NULL,
-                                           allocate, release);
+    state->memory.left = SIZE_MAX;
+    state->png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, state->message, on_error, on_warning,
+                                           &state->memory, allocate, release);
     state->info = state->png == NULL ? NULL : png_create_info_struct(state->png);
     if (state->info == NULL)
         return vf_fail(error, VF_FAILED, "cannot be written: out of memory");

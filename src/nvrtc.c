@@ -50,7 +50,8 @@ static enum vf_status fail_compile(const struct vf_nvrtc_api *api, nvrtcProgram 
         log = vf_alloc(bytes + 1, 1, "compiler's log", &ignored);
     if (log != NULL && api->nvrtcGetProgramLog(program, log) != NVRTC_SUCCESS)
         log[0] = '\0';
-    const char *said = log != NULL && log[0] != '\0' ? log : "no message";
+    const bool is_told = log != NULL && log[0] != '\0';
+    const char *said = is_told ? log : "no message";
     /* A device newer than the compiler ends here: its name is no valid option. */
     const char *advice = result == RESULT_COMPILATION
                              ? ""
@@ -59,7 +60,7 @@ static enum vf_status fail_compile(const struct vf_nvrtc_api *api, nvrtcProgram 
     vf_fail(error, VF_FAILED, "%.80s does not compile for %s (NVRTC error %d): %.*s%s", name, arch, result,
             shown_length(said), said, advice);
     vf_free(log);
-    return result == RESULT_COMPILATION ? VF_DEVICE : VF_FAILED;
+    return result == RESULT_COMPILATION && is_told ? VF_DEVICE : VF_FAILED;
 }
 
 /* Machine code, or PTX for an architecture that no device has. */

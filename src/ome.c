@@ -410,7 +410,10 @@ static enum vf_status run_parser(struct vf_ome_parsing *p, size_t length)
 {
     struct vf_ome *ome = p->ome;
     /* In one piece: a long token in several would be read again from its start with each. */
-    if (XML_Parse(p->parser, ome->xml, (int)length, XML_TRUE) != XML_STATUS_OK && !p->failed)
+    const bool read = XML_Parse(p->parser, ome->xml, (int)length, XML_TRUE) == XML_STATUS_OK;
+    if (!read && XML_GetErrorCode(p->parser) == XML_ERROR_NO_MEMORY)
+        return vf_fail(p->error, VF_FAILED, "OME-XML: cannot allocate memory");
+    if (!read && !p->failed)
         return vf_fail(p->error, VF_FAILED,
                        "its OME-XML cannot be read: line %lu: %s; to remove it and read the pages as planes: "
                        "tiffset -u 270 IN.tif",

@@ -220,6 +220,13 @@ test_device_that_fails_is_an_error_when_asked_for() {
     says "; use --backend cpu to run without a GPU"
     [ ! -e out.tif ]
     rm -r cache # it remembers what was refused
+    # Not what a compiler that was killed left unsaid.
+    printf '#!/bin/sh\nkill -9 $$\n' >killed
+    chmod +x killed
+    FAKE_NVRTC_CXX=$PWD/killed fake 1 --backend cuda -f gaussian "$SMALL" out.tif
+    says "does not compile"
+    fake 0 --backend cuda -f gaussian "$SMALL" out.tif
+    rm -r cache out.tif
     # Too little memory for volumes to stay between runs, and for a plane.
     FAKE_CUDA_MEMORY=10000 fake 1 --backend cuda -f gaussian "$SMALL" out.tif
     says "not enough memory on Fake GPU"

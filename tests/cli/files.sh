@@ -340,6 +340,7 @@ test_every_allocation_may_fail() {
         if [ "$code" -ne 0 ]; then
             [ "$code" -eq 1 ]
             says "memory" || says "allocate"
+            test "$(grep -c damaged err)" -eq 0
             only good.png out err
             wholes=0
         else
