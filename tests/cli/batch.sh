@@ -629,7 +629,7 @@ test_two_runs_in_place() {
     expect 0 -f $SLOW "$STACK" once.tif
     cp "$STACK" 00.tif
     for i in $(seq 10 29); do
-        cp "$SMALL" $i.png
+        cp "$SMALL" "$i.png"
     done
     "$VOLFILTER" -q --threads 1 -f $SLOW --out-dir . --resume 00.tif [12]?.png 2>/dev/null &
     run=$!
@@ -639,7 +639,7 @@ test_two_runs_in_place() {
     wait $run || true
     same 00.tif once.tif
     for i in $(seq 10 29); do
-        same $i.png once.png
+        same "$i.png" once.png
     done
 }
 

@@ -26,7 +26,7 @@ test_memory_beyond_the_least_is_used() {
     least "$@"
     expect 0 --dry-run --explain --memory $((LEAST + 8))M "$@"
     fast=$(predicted)
-    expect 0 --dry-run --explain --memory ${LEAST}M "$@"
+    expect 0 --dry-run --explain --memory "${LEAST}M" "$@"
     [ "$(predicted)" -lt $((8 * fast)) ]
 }
 
