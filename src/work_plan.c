@@ -445,26 +445,98 @@ static enum vf_status plan_memory(struct vf_work *w, const struct vf_plan_reques
     return consider_slabs(w, request, bytes, error);
 }
 
-/* What a GPU's plan has no memory for, the CPU's may have. */
-static enum vf_status leave_gpu(struct vf_work *w, const struct vf_plan_request *request, size_t bytes,
-                                struct vf_error *error)
+/* ---- where the whole does not fit ---- */
+
+/* A backend's plan for the file, while another one's is looked at. */
+struct way {
+    struct vf_cuda *cuda;
+    struct vf_plan plan;
+    struct vf_stream_plan stream;
+    size_t memory, base_bytes;
+    double least_bytes;
+    bool overlapped;
+};
+
+static void close_way(struct way *way)
 {
-    const double whole = (double)w->memory, slab = w->least_bytes;
-    const double needed = slab > 0 && slab < whole ? slab : whole;
+    vf_stream_plan_close(&way->stream);
+    vf_plan_close(&way->plan);
+}
+
+/* Its plan is then none, or the one that is given back. */
+static struct way take_way(struct vf_work *w, const struct way *next)
+{
+    const struct way way = {w->cuda,       w->plan,        w->stream,    w->memory,
+                            w->base_bytes, w->least_bytes, w->overlapped};
+    static const struct way none;
+    next = next != NULL ? next : &none;
+    w->cuda = next->cuda;
+    w->plan = next->plan;
+    w->stream = next->stream;
+    w->memory = next->memory;
+    w->base_bytes = next->base_bytes;
+    w->least_bytes = next->least_bytes;
+    w->overlapped = next->overlapped;
+    return way;
+}
+
+/* With the GPU's start, and kernels that are compiled first; what there is no memory for takes for ever. */
+static double way_seconds(const struct vf_work *w, size_t bytes)
+{
+    if (w->memory > w->memory_limit)
+        return INFINITY;
+    if (w->stream.pass_count == 0)
+        return whole_seconds(w, bytes);
+    if (w->cuda == NULL)
+        return w->stream.seconds;
+    const double compiling = vf_plan_compile_seconds(&w->plan, w->cuda) / w->session->files;
+    return w->stream.seconds + vf_session_cuda_seconds(w->session, 0, compiling);
+}
+
+/* The backend that was not chosen for the whole; false: there is none. */
+static bool other_backend(struct vf_work *w, double seconds, struct vf_cuda **cuda)
+{
+    *cuda = NULL;
+    if (w->cuda != NULL)
+        return true;
+    if (!w->plan.by_rows && may_be_faster(w, 0, seconds))
+        *cuda = vf_session_device(w->session, false);
+    return *cuda != NULL;
+}
+
+/* What was chosen for the whole may take long in slabs, or not have the memory for any: where the whole does
+ * not fit, the other backend's plan is weighed too. */
+static void weigh_in_slabs(struct vf_work *w, const struct vf_plan_request *request, size_t bytes)
+{
+    const double seconds = way_seconds(w, bytes);
+    const double whole = (double)w->memory;
+    const double needed = w->least_bytes > 0 && w->least_bytes < whole ? w->least_bytes : whole;
+    struct vf_plan_request changed = *request;
+    struct vf_error ignored;
+    struct vf_cuda *cuda;
     char note[120];
-    vf_stream_plan_close(&w->stream);
-    vf_plan_close(&w->plan);
-    w->cuda = NULL;
-    enum vf_status status = vf_in_file(error, vf_plan_open(&w->plan, request, error), w->in_name);
-    if (status == VF_OK)
-        status = plan_memory(w, request, bytes, error);
-    if (status != VF_OK || w->memory > w->memory_limit)
-        return status;
-    snprintf(note, sizeof note,
-             "the GPU is not used: it needs %.0f MiB of memory for this chain, of %.1f MiB",
-             ceil(vf_mib(needed)), vf_mib((double)w->memory_limit));
-    vf_work_say_once(w, w->in_name, note);
-    return VF_OK;
+    if (!other_backend(w, seconds, &cuda))
+        return;
+    changed.gpu = cuda == NULL ? NULL : &cuda->gpu;
+    struct way first = take_way(w, NULL);
+    w->cuda = cuda;
+    bool taken = vf_plan_open(&w->plan, &changed, &ignored) == VF_OK && w->plan.has_room &&
+                 plan_memory(w, &changed, bytes, &ignored) == VF_OK;
+    /* The CPU needs less. */
+    taken = taken && (way_seconds(w, bytes) < seconds || (cuda == NULL && isinf(seconds)));
+    bool as_planned = true;
+    if (taken && cuda != NULL)
+        taken = vf_session_start_device(w->session, &as_planned) != NULL && as_planned;
+    warn_of_no_gpu(w);
+    if (!taken)
+        first = take_way(w, &first);
+    close_way(&first);
+    if (taken && cuda == NULL && isinf(seconds) && w->memory <= w->memory_limit) {
+        snprintf(note, sizeof note,
+                 "the GPU is not used: it needs %.0f MiB of memory for this chain, of %.1f MiB",
+                 ceil(vf_mib(needed)), vf_mib((double)w->memory_limit));
+        vf_work_say_once(w, w->in_name, note);
+    }
 }
 
 enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, struct vf_error *error)
@@ -505,8 +577,9 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
         consider_gpu(w, &request, bytes_in + bytes_out);
     w->file_bytes = vf_work_compression(w) != VF_COMPRESS_NONE ? 0 : (double)bytes_out;
     VF_TRY(plan_memory(w, &request, bytes_in + bytes_out, error));
-    if (w->cuda != NULL && !asks_for_gpu(o) && w->memory > w->memory_limit)
-        VF_TRY(leave_gpu(w, &request, bytes_in + bytes_out, error));
+    if (o->backend == VF_BACKEND_AUTO && o->scheme == NULL &&
+        (w->memory > w->memory_limit || (w->stream.pass_count > 0 && !w->overlapped)))
+        weigh_in_slabs(w, &request, bytes_in + bytes_out);
     if (w->format == VF_FORMAT_PNG)
         plan_png(w, bytes_out);
 out:

@@ -275,6 +275,18 @@ test_slabs_of_a_run_before_a_pre_pass() {
     same gpu.tif cpu.tif
 }
 
+# What a CPU would do as fast in one sweep takes it three times as long in slabs of few planes.
+test_slabs_decide_where_the_whole_does_not_fit() {
+    is_sanitized && return
+    sparse 1024 1024 400 big.mrc
+    set -- --threads 2 --memory 550M --dtype float32 --explain --dry-run -f gaussian:sigma=10 big.mrc o.mrc
+    fake 0 "$@"
+    prints "backend cuda"
+    prints "larger than memory"
+    fake 0 --backend cpu "$@"
+    prints "backend cpu"
+}
+
 # Whoever started the program may have left it children of its own.
 test_only_compilers_are_waited_for() {
     LD_LIBRARY_PATH=${VOLFILTER%/*}/fake-cuda VOLFILTER_CACHE=$PWD/cache timeout 60 \
