@@ -279,7 +279,7 @@ test_slabs_of_a_run_before_a_pre_pass() {
 test_slabs_decide_where_the_whole_does_not_fit() {
     is_sanitized && return
     sparse 1024 1024 400 big.mrc
-    set -- --threads 2 --memory 550M --dtype float32 --explain --dry-run -f gaussian:sigma=10 big.mrc o.mrc
+    set -- --threads 4 --memory 400M --explain --dry-run -f gaussian:sigma=12 big.mrc o.mrc
     fake 0 "$@"
     prints "backend cuda"
     prints "larger than memory"
