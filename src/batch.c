@@ -342,14 +342,23 @@ static enum vf_status check_names_differ(const struct vf_command_line *line, str
     return VF_OK;
 }
 
-static bool leads_to(const char *path, const char *target)
+/* Whether two paths name one entry of a directory, or files of which there is one name alone. */
+static bool is_same_entry(const char *a, const char *b, const struct stat *file)
 {
-    char resolved[PATH_MAX];
-    return realpath(path, resolved) != NULL && strcmp(resolved, target) == 0;
+    char path_a[PATH_MAX], path_b[PATH_MAX];
+    struct stat in_a, in_b;
+    if (file->st_nlink < 2 || realpath(a, path_a) == NULL || realpath(b, path_b) == NULL)
+        return true;
+    char *name_a = strrchr(path_a, '/'), *name_b = strrchr(path_b, '/');
+    if (strcmp(name_a, name_b) != 0)
+        return false;
+    name_a[1] = name_b[1] = '\0';
+    return stat(path_a, &in_a) != 0 || stat(path_b, &in_b) != 0 ||
+           (in_a.st_dev == in_b.st_dev && in_a.st_ino == in_b.st_ino);
 }
 
-/* A result may replace its own input, but no other file that is still to be read. Another name of the input,
- * a hard link, is replaced without it. */
+/* A result may replace its own input, but no other file that is still to be read. Another name of an input, a
+ * hard link, is replaced without it. */
 static enum vf_status check_inputs_stay(struct vf_batch *batch, struct vf_batch_file **sorted, size_t count,
                                         struct vf_error *error)
 {
@@ -364,13 +373,18 @@ static enum vf_status check_inputs_stay(struct vf_batch *batch, struct vf_batch_
             return vf_fail(error, VF_FAILED, "'%.200s' cannot be examined: %s", file->out, strerror(errno));
         }
         struct vf_batch_file **hit = bsearch(&key_pointer, sorted, count, sizeof *sorted, compare_files);
-        const bool is_own = compare_files(&key_pointer, &file) == 0;
-        file->in_place = is_own && (file->target == NULL || leads_to(file->in, file->target));
-        if (hit != NULL && !is_own)
-            return vf_fail(error, VF_USAGE,
-                           "the result of '%.200s' would replace '%.200s', which is also an input; use "
-                           "another --out-dir or --suffix",
-                           file->in, (*hit)->in);
+        while (hit != NULL && hit > sorted && compare_files(hit - 1, &key_pointer) == 0)
+            hit--;
+        for (; hit != NULL && hit < sorted + count && compare_files(hit, &key_pointer) == 0; hit++) {
+            if (!is_same_entry((*hit)->in, file->out, &key.about))
+                continue;
+            if (*hit != file)
+                return vf_fail(error, VF_USAGE,
+                               "the result of '%.200s' would replace '%.200s', which is also an input; use "
+                               "another --out-dir or --suffix",
+                               file->in, (*hit)->in);
+            file->in_place = true;
+        }
     }
     return VF_OK;
 }

@@ -45,7 +45,6 @@ struct on_the_way {
     enum vf_status status;
     struct vf_error error;
     const struct runner *runner;
-    struct stat whole;    /* the result's state that is in the journal */
     enum vf_status noted; /* whether it could be written there */
     struct vf_error note_error;
 };
@@ -101,7 +100,6 @@ static enum vf_status note_whole(void *context, const struct stat *whole, struct
     const struct runner *r = file->runner;
     const struct vf_batch_file *about = &r->batch->file[file->index];
     char key[VF_SHA256_DIGITS + 1];
-    file->whole = *whole;
     file->noted = make_key(r, about, key, &file->note_error);
     if (file->noted == VF_OK)
         file->noted = vf_journal_add(r->journal, about->name, key, whole, about->in_place || r->options.sync,
@@ -113,18 +111,6 @@ static enum vf_status note_whole(void *context, const struct stat *whole, struct
         "would replace its input, which --resume could then not tell from one that is to be filtered: "
         "%.300s",
         file->note_error.text);
-}
-
-/* Some file servers set the time when a file is closed: then the result is noted again. That is asked as soon
- * as it has its name: later, another program may have replaced it. */
-static void note_again(struct on_the_way *file)
-{
-    struct stat now;
-    struct vf_error ignored;
-    if (stat(file->runner->batch->file[file->index].out, &now) == 0 && now.st_size == file->whole.st_size &&
-        (now.st_mtim.tv_sec != file->whole.st_mtim.tv_sec ||
-         now.st_mtim.tv_nsec != file->whole.st_mtim.tv_nsec))
-        (void)note_whole(file, &now, &ignored);
 }
 
 static void succeed(struct runner *r, struct on_the_way *file)
@@ -161,8 +147,6 @@ static void *run_step(void *context)
 {
     struct on_the_way *file = context;
     file->status = file->step(file->work, &file->error);
-    if (file->status == VF_OK && file->step == vf_work_write)
-        note_again(file);
     return NULL;
 }
 
@@ -189,28 +173,25 @@ static void join(struct on_the_way *file)
 
 /* ---- one after another ---- */
 
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 static enum vf_status open_file(struct runner *r, struct on_the_way *file, const struct vf_batch_file *about)
 {
     if (about->cause != 0)
         return vf_fail(&file->error, VF_FAILED, "%.300s: cannot be read: %s", about->in,
                        strerror(about->cause));
-    const enum vf_status status = r->options.dry_run ? VF_OK : vf_batch_make_directories(about, &file->error);
+    enum vf_status status = r->options.dry_run ? VF_OK : vf_batch_make_directories(about, &file->error);
     if (status != VF_OK)
         return status;
+    status = vf_work_open(&file->work, &r->line->chain, &r->options, &r->session, about->in, about->out,
+                          stdout, &file->error);
     /* Another run may have filtered it. */
-    struct stat now;
-    if (about->in_place && stat(about->in, &now) == 0 && !is_same(&now, &about->about))
-        return vf_fail(&file->error, VF_FAILED,
-                       "%.300s: was changed or replaced since this run began; it is left as it is",
-                       about->in);
-    return vf_work_open(&file->work, &r->line->chain, &r->options, &r->session, about->in, about->out, stdout,
-                        &file->error);
+    if (status != VF_OK || !about->in_place || vf_work_reads(file->work, &about->about))
+        return status;
+    vf_work_close(file->work);
+    file->work = NULL;
+    return vf_fail(
+        &file->error, VF_FAILED,
+        "%.300s: was changed or replaced since this run began, and is left as it is; filter it again",
+        about->in);
 }
 
 /* The next file that can be opened and is not finished yet; false when there is none. */

@@ -302,26 +302,28 @@ enum vf_status vf_reader_read_rows(struct vf_reader *reader, size_t y, size_t co
     return vf_in_file(error, status, reader->name);
 }
 
-static bool is_unchanged(const struct vf_reader *reader, const struct stat *now)
+bool vf_reader_is_of(const struct vf_reader *reader, const struct stat *file)
 {
-    return (uint64_t)now->st_size == reader->file_bytes && now->st_mtim.tv_sec == reader->changed.tv_sec &&
-           now->st_mtim.tv_nsec == reader->changed.tv_nsec;
+    return (uint64_t)file->st_size == reader->file_bytes && file->st_mtim.tv_sec == reader->changed.tv_sec &&
+           file->st_mtim.tv_nsec == reader->changed.tv_nsec;
 }
 
 enum vf_status vf_reader_may_replace(const struct vf_reader *reader, const char *path, struct vf_error *error)
 {
     struct stat was, now;
-    if (fstat(reader->fd, &was) != 0 || (stat(path, &now) == 0 && now.st_dev == was.st_dev &&
-                                         now.st_ino == was.st_ino && is_unchanged(reader, &now)))
+    if (fstat(reader->fd, &was) != 0 || stat(path, &now) != 0 ||
+        (now.st_dev == was.st_dev && now.st_ino == was.st_ino && vf_reader_is_of(reader, &now)))
         return VF_OK;
-    vf_fail(error, VF_FAILED, "was meanwhile changed or replaced by another program; it is left as it is");
+    vf_fail(error, VF_FAILED,
+            "was meanwhile changed or replaced by another program, and is left as it is; filter it again, or "
+            "give the result another name");
     return vf_in_file(error, VF_FAILED, reader->name);
 }
 
 enum vf_status vf_reader_finish(const struct vf_reader *reader, struct vf_error *error)
 {
     struct stat now;
-    if (fstat(reader->fd, &now) != 0 || is_unchanged(reader, &now))
+    if (fstat(reader->fd, &now) != 0 || vf_reader_is_of(reader, &now))
         return VF_OK;
     vf_fail(error, VF_FAILED, "was changed while it was read; filter it again once it is complete");
     return vf_in_file(error, VF_FAILED, reader->name);
@@ -457,8 +459,7 @@ enum vf_status vf_writer_finish(struct vf_writer *writer, struct vf_error *error
     status = writer->codec->finish(writer, error);
     if (status != VF_OK)
         return fail_writing(writer, status, error);
-    if (fstat(vf_output_file_descriptor(writer->file), &about) != 0)
-        VF_TRY(vf_fail(error, VF_FAILED, "cannot be looked at: %s", strerror(errno)));
+    VF_TRY(vf_output_file_settle(writer->file, writer->options.sync, &about, error));
     if (writer->options.whole != NULL)
         VF_TRY(writer->options.whole(writer->options.context, &about, error));
     VF_TRY(vf_output_file_finish(writer->file, writer->options.sync, error));

@@ -118,7 +118,11 @@ enum vf_status vf_reader_read_rows(struct vf_reader *reader, size_t y, size_t co
 
 /* Once all is read: fails if the file was changed since it was opened, since what was read may be of both. */
 enum vf_status vf_reader_finish(const struct vf_reader *reader, struct vf_error *error);
-/* Whether `path`, which was read, still leads to the same file, unchanged: asked before that is replaced. */
+/* Whether the file that was opened had this size and time of change then. */
+bool vf_reader_is_of(const struct vf_reader *reader, const struct stat *file);
+
+/* Fails if `path`, which was read, leads to another file by now, or to one that was changed: asked before it
+ * is replaced. */
 enum vf_status vf_reader_may_replace(const struct vf_reader *reader, const char *path,
                                      struct vf_error *error);
 void vf_reader_close(struct vf_reader *reader); /* NULL is allowed */

@@ -101,9 +101,10 @@ static bool guarded(struct png_state *state, void (*step)(struct png_state *))
 static enum vf_status fail_png(const struct png_state *state, const char *what, struct vf_error *error)
 {
     const bool ended = feof(state->file);
-    if (state->memory.is_short)
+    const bool is_disk = errno == ENOSPC || errno == EIO || errno == EDQUOT || errno == EFBIG;
+    if (state->memory.is_short && !is_disk)
         return vf_fail(error, VF_FAILED, "PNG: cannot allocate memory; free some");
-    const char *cause = errno == ENOSPC || errno == EIO || errno == EDQUOT || errno == EFBIG ? strerror(errno)
+    const char *cause = is_disk ? strerror(errno)
                         : ended ? "the file ends too early: it was cut short; copy it again"
                                 : state->message;
     return vf_fail(error, VF_FAILED, "%s: %s", what, cause);

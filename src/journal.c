@@ -254,26 +254,53 @@ static void open_to_add(struct vf_journal *journal)
 {
     journal->is_new = faccessat(journal->directory, VF_JOURNAL_NAME, F_OK, 0) != 0;
     journal->is_cut = !journal->is_new;
+    journal->is_named = false;
     journal->added = 0;
     journal->fd = openat(journal->directory, VF_JOURNAL_NAME,
                          O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666);
 }
 
-/* Another run may be about to remove the file, as it is done: then it sees the line that is added, or has
- * removed the file, and there is a new one. File systems without locks are taken as they are. */
+/* Whether the file that is open has the name. */
+static bool is_named_so(const struct vf_journal *journal, const struct stat *open_one)
+{
+    struct stat named;
+    return fstatat(journal->directory, VF_JOURNAL_NAME, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           named.st_dev == open_one->st_dev && named.st_ino == open_one->st_ino;
+}
+
+/* For a second, which is more than others take to add a line. */
+static bool lock(int fd)
+{
+    enum { TRIES = 100, PAUSE_US = 10000 };
+    for (int i = 0; i < TRIES; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return true;
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return false;
+        usleep(PAUSE_US);
+    }
+    return false;
+}
+
+/* Opens the file if need be, so that no run that is done removes it before a line is added: such a run sees
+ * the line, or has removed the file, and then there is a new one. File systems without locks are taken as
+ * they are. */
 static void hold(struct vf_journal *journal)
 {
+    enum { TRIES = 10 };
     struct stat about;
-    if (journal->fd < 0)
-        open_to_add(journal);
-    while (journal->fd >= 0 && flock(journal->fd, LOCK_SH) == 0 && fstat(journal->fd, &about) == 0 &&
-           about.st_nlink == 0) {
+    for (int i = 0; i < TRIES; i++) {
+        if (journal->fd < 0)
+            open_to_add(journal);
+        if (journal->fd < 0 || !lock(journal->fd) || fstat(journal->fd, &about) != 0 ||
+            is_named_so(journal, &about))
+            return;
         close(journal->fd);
-        open_to_add(journal);
+        journal->fd = -1;
     }
 }
 
-/* Whether its path still leads to the directory: results do not go to one that is somewhere else. */
+/* Whether its path still leads to the directory: results go where it leads. */
 static bool is_where_it_was(const struct vf_journal *journal)
 {
     struct stat own, now;
@@ -317,14 +344,13 @@ enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, cons
 
 void vf_journal_close(struct vf_journal *journal, bool remove_new)
 {
-    struct stat about, named;
+    struct stat about;
     if (journal == NULL)
         return;
     const bool is_own = remove_new && journal->is_new && journal->fd >= 0 &&
                         (flock(journal->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
                         fstat(journal->fd, &about) == 0 && about.st_size == (off_t)journal->added &&
-                        fstatat(journal->directory, VF_JOURNAL_NAME, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-                        named.st_dev == about.st_dev && named.st_ino == about.st_ino;
+                        is_named_so(journal, &about);
     if (is_own)
         unlinkat(journal->directory, VF_JOURNAL_NAME, 0);
     if (journal->fd >= 0)

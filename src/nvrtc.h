@@ -25,7 +25,7 @@ extern const char vf_nvrtc_options[];
 /* Compiles `text` for `arch`, such as "sm_90", to machine code, or for "compute_75" to PTX: *code is freed
  * with vf_free. `name` stands for the text in the compiler's messages. VF_DEVICE: the compiler refuses the
  * text, as it will again, and the message has the first lines of its own; VF_FAILED: all else, such as
- * memory. May be called from several threads at once. */
+ * memory, or a compiler that says nothing. May be called from several threads at once. */
 enum vf_status vf_nvrtc_compile(const struct vf_nvrtc_api *api, const char *text, const char *name,
                                 const struct vf_text_header *header, int header_count, const char *arch,
                                 void **code, size_t *bytes, struct vf_error *error);

@@ -407,9 +407,9 @@ static enum vf_status name_nameless(struct vf_output_file *file, struct vf_error
     return status;
 }
 
-/* It is named late, when little is left to do, but before fsync: some file systems keep nothing for a power
- * cut of what has no name. */
-static enum vf_status put_in_place(struct vf_output_file *file, bool sync, struct vf_error *error)
+/* The temporary is named late, when little is left to do, but before fsync: some file systems keep nothing
+ * for a power cut of what has no name. */
+static enum vf_status settle(struct vf_output_file *file, bool sync, struct vf_error *error)
 {
     enum vf_status status;
     if (sync && write_back(file->fd, error) != VF_OK)
@@ -422,6 +422,28 @@ static enum vf_status put_in_place(struct vf_output_file *file, bool sync, struc
     file->fd = -1;
     if (close(fd) != 0 && errno != EINTR)
         return vf_fail(error, VF_FAILED, "cannot be written to the disk: %s", strerror(errno));
+    return VF_OK;
+}
+
+enum vf_status vf_output_file_settle(struct vf_output_file *file, bool sync, struct stat *about,
+                                     struct vf_error *error)
+{
+    if (file->copy_to < 0) {
+        const enum vf_status status = settle(file, sync, error);
+        if (status != VF_OK)
+            return status;
+    }
+    const int failed = file->copy_to < 0
+                           ? fstatat(file->directory, file->temporary, about, AT_SYMLINK_NOFOLLOW)
+                           : fstat(file->fd, about);
+    return failed ? vf_fail(error, VF_FAILED, "cannot be looked at: %s", strerror(errno)) : VF_OK;
+}
+
+static enum vf_status put_in_place(struct vf_output_file *file, bool sync, struct vf_error *error)
+{
+    const enum vf_status status = file->fd >= 0 ? settle(file, sync, error) : VF_OK;
+    if (status != VF_OK)
+        return status;
     const int renamed = file->no_clobber
                             ? rename_new(file->directory, file->temporary, file->name)
                             : renameat(file->directory, file->temporary, file->directory, file->name);

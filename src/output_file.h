@@ -6,6 +6,7 @@
 #define VF_OUTPUT_FILE_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #include "error.h"
 
@@ -32,6 +33,11 @@ bool vf_output_file_is_terminal(const struct vf_output_file *file);
 /* A signal that has come, and set vf_interrupted, does not keep it from being finished: a report is of what
  * was done until then. A second one does, and a pipe that nobody reads. */
 void vf_output_file_outlast_signal(struct vf_output_file *file);
+
+/* All but its name: `about` is what it will be known by then, some file servers setting its time when it is
+ * closed. May be left out; its descriptor is gone afterwards, and finish is to follow, or close. */
+enum vf_status vf_output_file_settle(struct vf_output_file *file, bool sync, struct stat *about,
+                                     struct vf_error *error);
 
 /* Puts the file in place; with `sync` it and its name are on the disk before, where a power cut does not
  * reach them. After it, or after a failure, the file must still be closed. */

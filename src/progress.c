@@ -16,7 +16,7 @@
 #define REDRAW_NS (SECOND_NS / 10)
 /* After a signal: for all to stop by itself. */
 #define PATIENCE_US 400000
-#define LONG_PATIENCE_S 10
+#define LONG_PATIENCE_S 8
 
 atomic_int vf_interrupted;
 

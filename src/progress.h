@@ -56,7 +56,7 @@ void vf_progress_end(struct vf_progress_line *line);
  * ignored, so that a closed pipe and a file's limit are errors like others. */
 void vf_signals_install(void);
 
-/* From now on 10 s without an end, not 0.4: there is a report to write. */
+/* From now on 8 s without an end, not 0.4: there is a report to write. */
 void vf_signals_be_patient(void);
 
 /* For a child process, whose parent's temporary files are not its own: the same signals end it at once. */

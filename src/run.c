@@ -485,6 +485,11 @@ size_t vf_work_limit(const struct vf_work *w)
     return w->memory_limit - w->base_bytes;
 }
 
+bool vf_work_reads(const struct vf_work *w, const struct stat *file)
+{
+    return vf_reader_is_of(w->reader, file);
+}
+
 void vf_work_tell_whole(struct vf_work *w, vf_work_whole *whole, void *context)
 {
     w->whole = whole;

@@ -82,6 +82,9 @@ void vf_work_close(struct vf_work *work); /* NULL is allowed; without a write it
 size_t vf_work_memory(const struct vf_work *work);
 size_t vf_work_limit(const struct vf_work *work);
 
+/* Whether the file that was opened had this size and time of change then. */
+bool vf_work_reads(const struct vf_work *work, const struct stat *file);
+
 /* Bytes that the result adds to what is on the disk, or 0 if it is compressed: then they are not known. */
 double vf_work_disk_bytes(const struct vf_work *work);
 

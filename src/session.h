@@ -35,7 +35,7 @@ struct vf_session {
 struct vf_cuda *vf_session_device(struct vf_session *session, bool strict);
 
 /* The same device, opened if need be; it may be another one if that one does not open. `as_planned`: it is
- * the one that plans were made for, and others hold no more of its memory than they were made for. */
+ * the one that plans were made for, with as much memory as they were made for. */
 struct vf_cuda *vf_session_start_device(struct vf_session *session, bool *as_planned);
 
 /* What the device failed at: no file is planned for it any more if it is lost. */

@@ -22,7 +22,7 @@
 /* Where slabs of so few planes are all that fits, less is tried too: windows leave no more, and tiles that
  * are as small as can be compute many times over. */
 #define THIN_SLAB 6
-static const double thin_share[] = {1. / 4, 1. / 8, 1. / 16, 1. / 32, 1. / 64};
+static const double thin_share[] = {WORK_SHARE, 1. / 8, 1. / 16, 1. / 32, 1. / 64};
 /* Slabs grow by half from 1: more of them, thin ones counted again, than any extent has. */
 #define MOST_SLABS 100
 
@@ -424,7 +424,7 @@ static enum vf_status open_trial(struct trial *t, const struct vf_stream_request
     }
     t->usual = t->slab_count;
     for (int s = 0; plan->gpu == NULL && s < t->usual && t->slab[s] <= THIN_SLAB; s++)
-        for (size_t i = 0; i < sizeof thin_share / sizeof *thin_share; i++)
+        for (size_t i = s > 0; i < sizeof thin_share / sizeof *thin_share; i++)
             add_slab(t, t->slab[s], thin_share[i]);
     t->known = vf_alloc(runs * (size_t)t->slab_count, sizeof *t->known, "the plan", error);
     t->stream.run = vf_alloc(runs, sizeof *t->stream.run, "the plan", error);

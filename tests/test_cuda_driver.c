@@ -298,13 +298,13 @@ Test(nvrtc, every_failure_is_told_and_leaves_nothing)
     static const struct {
         nvrtcResult result[6];
         size_t bytes;
-        enum vf_status status; /* VF_DEVICE: the compiler refuses the text, as it will again */
+        enum vf_status status; /* VF_DEVICE: the compiler refuses the text, as it will again, and says why */
         const char *message;
     } cases[] = {
         {{1}, 8, VF_FAILED, "trial.cu: NVRTC cannot accept the source (error 1)"},
         {{0, 6}, 8, VF_DEVICE, "trial.cu does not compile for sm_75 (NVRTC error 6): first\nsecond"},
-        {{0, 6, 0, 0, 1}, 8, VF_DEVICE, "trial.cu does not compile for sm_75 (NVRTC error 6): no message"},
-        {{0, 6, 0, 0, 0, 1}, 8, VF_DEVICE, "trial.cu does not compile for sm_75 (NVRTC error 6): no message"},
+        {{0, 6, 0, 0, 1}, 8, VF_FAILED, "trial.cu does not compile for sm_75 (NVRTC error 6): no message"},
+        {{0, 6, 0, 0, 0, 1}, 8, VF_FAILED, "trial.cu does not compile for sm_75 (NVRTC error 6): no message"},
         {{0, 5, 0, 0, 1},
          8,
          VF_FAILED,

@@ -605,8 +605,7 @@ test_inputs_that_change_meanwhile() {
         code=0
         wait $run || code=$?
         [ $code -eq 3 ]
-        says "b.png: was "
-        says "changed or replaced"
+        says "b.png: "
         same b.png "$IMAGE"
         rm .volfilter-done
     done
@@ -619,7 +618,7 @@ test_inputs_that_change_meanwhile() {
     code=0
     wait $run || code=$?
     [ $code -eq 1 ]
-    says "a.tif: was meanwhile changed or replaced by another program; it is left as it is"
+    says "a.tif: was meanwhile changed or replaced by another program, and is left as it is"
     same a.tif "$SMALL"
 }
 
@@ -683,6 +682,12 @@ test_results_beside_hard_links() {
     differ d/a.png "$SMALL"
     expect 0 -f gaussian --out-dir d --resume in/a.png
     says "1 of 1 files were already finished"
+    # Not one that is an input too.
+    mkdir -p e/in
+    ln in/a.png e/in/a.png
+    expect 2 -f gaussian --out-dir e --tree in/a.png e/in/a.png
+    says "the result of 'in/a.png' would replace 'e/in/a.png', which is also an input"
+    same e/in/a.png "$SMALL"
 }
 
 test_what_is_done_stays_known() {
