@@ -587,7 +587,11 @@ test_a_killed_run_knows_what_it_replaced() {
 }
 
 # What another program changes while a run is at work is left as it is, and is no result of the run.
-SLOW=perona-malik:k=10:iterations=300
+if is_sanitized; then
+    SLOW=perona-malik:k=10:iterations=30
+else
+    SLOW=perona-malik:k=10:iterations=300
+fi
 
 test_inputs_that_change_meanwhile() {
     for how in mv cat; do

@@ -198,6 +198,7 @@ test_memory_for_what_the_device_cannot_hold() {
 
 # Runs are as short as what others left of the memory needs.
 test_memory_that_others_hold() {
+    is_sanitized && return
     sparse 64 64 200 big.mrc
     sprinkle big.mrc 1
     set -- -f perona-malik:k=10:iterations=16 big.mrc
@@ -275,6 +276,7 @@ test_cpu_takes_over_with_one_warning() {
 }
 
 test_gpu_whose_memory_others_hold() {
+    is_sanitized && return
     slow
     expect 0 --backend cpu -f perona-malik:iterations=200 "$STACK" right.tif
     # shellcheck disable=SC2086
