@@ -463,7 +463,7 @@ static void close_way(struct way *way)
     vf_plan_close(&way->plan);
 }
 
-/* Its plan is then none, or the one that is given back. */
+/* The way that the file goes so far; from now on it goes the next one, or none. */
 static struct way take_way(struct vf_work *w, const struct way *next)
 {
     const struct way way = {w->cuda,       w->plan,        w->stream,    w->memory,

@@ -601,11 +601,13 @@ test_inputs_that_change_meanwhile() {
         "$VOLFILTER" -f $SLOW --out-dir . a.tif b.png >out 2>err &
         run=$!
         computes $run
+        kill -STOP $run
         if [ $how = mv ]; then
             mv new.png b.png
         else
             cat new.png >b.png
         fi
+        kill -CONT $run
         code=0
         wait $run || code=$?
         [ $code -eq 3 ]
@@ -617,8 +619,10 @@ test_inputs_that_change_meanwhile() {
     "$VOLFILTER" -f $SLOW a.tif a.tif >out 2>err &
     run=$!
     computes $run
+    kill -STOP $run
     cp "$SMALL" new.png
     mv new.png a.tif
+    kill -CONT $run
     code=0
     wait $run || code=$?
     [ $code -eq 1 ]
@@ -667,8 +671,10 @@ test_a_directory_that_is_replaced_meanwhile() {
     "$VOLFILTER" -f $SLOW --out-dir d --resume "$STACK" >out 2>err &
     run=$!
     computes $run
+    kill -STOP $run
     mv d before
     mkdir d
+    kill -CONT $run
     code=0
     wait $run || code=$?
     [ $code -eq 1 ]
