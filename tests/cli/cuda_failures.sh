@@ -199,16 +199,16 @@ test_memory_for_what_the_device_cannot_hold() {
 # Runs are as short as what others left of the memory needs.
 test_memory_that_others_hold() {
     is_sanitized && return
-    sparse 64 64 200 big.mrc
+    sparse 64 64 100 big.mrc
     sprinkle big.mrc 1
     set -- -f perona-malik:k=10:iterations=16 big.mrc
     expect 0 --backend cpu "$@" cpu.mrc
-    export FAKE_CUDA_MEMORY=8000000
+    export FAKE_CUDA_MEMORY=4000000
     fake 0 --backend cuda --explain --dry-run "$@" gpu.mrc
     prints "run 2: perona-malik x8"
-    FAKE_CUDA_TAKEN=7800000 fake 0 --backend cuda --explain --dry-run "$@" gpu.mrc
+    FAKE_CUDA_TAKEN=3800000 fake 0 --backend cuda --explain --dry-run "$@" gpu.mrc
     prints ": perona-malik x1"
-    FAKE_CUDA_TAKEN=7800000 fake 0 --backend cuda "$@" gpu.mrc
+    FAKE_CUDA_TAKEN=3800000 fake 0 --backend cuda "$@" gpu.mrc
     unset FAKE_CUDA_MEMORY
     same gpu.mrc cpu.mrc
 }
