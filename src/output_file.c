@@ -428,14 +428,12 @@ static enum vf_status settle(struct vf_output_file *file, bool sync, struct vf_e
 enum vf_status vf_output_file_settle(struct vf_output_file *file, bool sync, struct stat *about,
                                      struct vf_error *error)
 {
-    if (file->copy_to < 0) {
-        const enum vf_status status = settle(file, sync, error);
-        if (status != VF_OK)
-            return status;
-    }
-    const int failed = file->copy_to < 0
-                           ? fstatat(file->directory, file->temporary, about, AT_SYMLINK_NOFOLLOW)
-                           : fstat(file->fd, about);
+    const bool spooled = file->copy_to >= 0;
+    const enum vf_status status = spooled ? VF_OK : settle(file, sync, error);
+    if (status != VF_OK)
+        return status;
+    const int failed = spooled ? fstat(file->fd, about)
+                               : fstatat(file->directory, file->temporary, about, AT_SYMLINK_NOFOLLOW);
     return failed ? vf_fail(error, VF_FAILED, "cannot be looked at: %s", strerror(errno)) : VF_OK;
 }
 

@@ -447,39 +447,6 @@ static enum vf_status plan_memory(struct vf_work *w, const struct vf_plan_reques
 
 /* ---- where the whole does not fit ---- */
 
-/* A backend's plan for the file, while another one's is looked at. */
-struct way {
-    struct vf_cuda *cuda;
-    struct vf_plan plan;
-    struct vf_stream_plan stream;
-    size_t memory, base_bytes;
-    double least_bytes;
-    bool overlapped;
-};
-
-static void close_way(struct way *way)
-{
-    vf_stream_plan_close(&way->stream);
-    vf_plan_close(&way->plan);
-}
-
-/* The way that the file goes so far; from now on it goes the next one, or none. */
-static struct way take_way(struct vf_work *w, const struct way *next)
-{
-    const struct way way = {w->cuda,       w->plan,        w->stream,    w->memory,
-                            w->base_bytes, w->least_bytes, w->overlapped};
-    static const struct way none;
-    next = next != NULL ? next : &none;
-    w->cuda = next->cuda;
-    w->plan = next->plan;
-    w->stream = next->stream;
-    w->memory = next->memory;
-    w->base_bytes = next->base_bytes;
-    w->least_bytes = next->least_bytes;
-    w->overlapped = next->overlapped;
-    return way;
-}
-
 /* With the GPU's start, and kernels that are compiled first; what there is no memory for takes for ever. */
 static double way_seconds(const struct vf_work *w, size_t bytes)
 {
@@ -518,8 +485,11 @@ static void weigh_in_slabs(struct vf_work *w, const struct vf_plan_request *requ
     if (!other_backend(w, seconds, &cuda))
         return;
     changed.gpu = cuda == NULL ? NULL : &cuda->gpu;
-    struct way first = take_way(w, NULL);
+    struct vf_work other = *w; /* the way that is not taken, in the end */
     w->cuda = cuda;
+    w->plan = (struct vf_plan){0};
+    w->stream = (struct vf_stream_plan){0};
+    w->overlapped = false;
     bool taken = vf_plan_open(&w->plan, &changed, &ignored) == VF_OK && w->plan.has_room &&
                  plan_memory(w, &changed, bytes, &ignored) == VF_OK;
     /* The CPU needs less. */
@@ -528,9 +498,13 @@ static void weigh_in_slabs(struct vf_work *w, const struct vf_plan_request *requ
     if (taken && cuda != NULL)
         taken = vf_session_start_device(w->session, &as_planned) != NULL && as_planned;
     warn_of_no_gpu(w);
-    if (!taken)
-        first = take_way(w, &first);
-    close_way(&first);
+    if (!taken) {
+        const struct vf_work first = other;
+        other = *w;
+        *w = first;
+    }
+    vf_stream_plan_close(&other.stream);
+    vf_plan_close(&other.plan);
     if (taken && cuda == NULL && isinf(seconds) && w->memory <= w->memory_limit) {
         snprintf(note, sizeof note,
                  "the GPU is not used: it needs %.0f MiB of memory for this chain, of %.1f MiB",

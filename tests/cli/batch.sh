@@ -593,6 +593,13 @@ else
     SLOW=perona-malik:k=10:iterations=150
 fi
 
+# ends CODE PID
+ends() {
+    code=0
+    wait "$2" || code=$?
+    [ $code -eq "$1" ]
+}
+
 test_inputs_that_change_meanwhile() {
     for how in mv cat; do
         cp "$STACK" a.tif
@@ -608,9 +615,7 @@ test_inputs_that_change_meanwhile() {
             cat new.png >b.png
         fi
         kill -CONT $run
-        code=0
-        wait $run || code=$?
-        [ $code -eq 3 ]
+        ends 3 $run
         says "b.png: "
         same b.png "$IMAGE"
         rm .volfilter-done
@@ -623,9 +628,7 @@ test_inputs_that_change_meanwhile() {
     cp "$SMALL" new.png
     mv new.png a.tif
     kill -CONT $run
-    code=0
-    wait $run || code=$?
-    [ $code -eq 1 ]
+    ends 1 $run
     says "a.tif: was meanwhile changed or replaced by another program, and is left as it is"
     same a.tif "$SMALL"
 }
@@ -674,9 +677,7 @@ test_a_directory_that_is_replaced_meanwhile() {
     mv d before
     mkdir d
     kill -CONT $run
-    code=0
-    wait $run || code=$?
-    [ $code -eq 1 ]
+    ends 1 $run
     says "d is another directory than when this run began; results are whole, but --resume will not know them"
 }
 
