@@ -38,7 +38,7 @@ struct vf_param {
     const char *initial; /* the default, as a user would write it; "" for none */
     double min, max;     /* bounds, both allowed, of a number, a count, each length in voxels, a threshold */
     double least;        /* of lengths, in voxels: less on every axis does nothing; 0 where expand() tells */
-    const char *unit;    /* "voxels", "x-voxels", "intensity" ...; "" for none */
+    const char *unit;    /* "voxels", "x-voxels", "intensity" ...; NULL for none */
     const char *choices; /* CHOICE: "a|b|c"; THRESHOLD: the words allowed: "auto|pN|Nsd" or "auto" */
     const char *help;    /* one line */
 };

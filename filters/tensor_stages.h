@@ -1,4 +1,4 @@
-/* Stages that filters share: Gaussians, gradients, and those of structure-tensor, eed, ced and and. */
+/* Stages that filters share: those of structure-tensor, eed, ced and and. */
 #ifndef VF_TENSOR_STAGES_H
 #define VF_TENSOR_STAGES_H
 

@@ -364,7 +364,8 @@ static bool place_rings(struct vf_row_layout *l)
         if (!vf_size_add(end, bytes, &end))
             return false;
     }
-    return place_faces(l, &end) && vf_size_add(end, VF_ROW_READ_BEYOND, &l->arena_bytes);
+    return place_faces(l, &end) && vf_size_add(end, VF_ROW_READ_BEYOND, &l->arena_bytes) &&
+           l->arena_bytes < PTRDIFF_MAX;
 }
 
 /* The weights in the compute type, as the row functions take them. */

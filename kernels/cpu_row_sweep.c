@@ -259,13 +259,20 @@ out:
     return status;
 }
 
+/* Of all threads; SIZE_MAX where that overflows. */
+static size_t work_bytes(const struct vf_row_layout *layout)
+{
+    size_t total;
+    return vf_size_mul(block_of(layout).total, (size_t)layout->job->threads, &total) ? total : SIZE_MAX;
+}
+
 size_t vf_row_sweep_bytes(const struct vf_job *job)
 {
     struct vf_row_layout layout;
     struct vf_error ignored;
     if (vf_row_layout_open(&layout, job, &ignored) != VF_OK)
         return SIZE_MAX;
-    size_t total = block_of(&layout).total * (size_t)job->threads;
+    const size_t total = work_bytes(&layout);
     vf_row_layout_close(&layout);
     return total;
 }
@@ -282,7 +289,7 @@ static bool weigh(struct vf_row_layout *layout, struct vf_tile tile, double *sec
     const struct vf_job *job = layout->job;
     if (!vf_row_layout_retile(layout, tile))
         return false;
-    const size_t work = block_of(layout).total * (size_t)job->threads;
+    const size_t work = work_bytes(layout);
     const size_t of_threads = MOST_WORK_BYTES_A_THREAD * (size_t)job->threads;
     const size_t most = of_threads > MOST_WORK_BYTES ? of_threads : MOST_WORK_BYTES;
     const bool is_over = job->work_limit > 0 && work > job->work_limit;

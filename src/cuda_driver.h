@@ -1,6 +1,6 @@
 /* The CUDA driver and the run-time compiler, opened at run time: volfilter links neither. The declarations
  * are our own, of the few functions that are used, so that a build needs no CUDA toolkit; names, types and
- * values are those of NVIDIA's cuda.h and nvrtc.h (CUDA 11.0 and later). */
+ * values are those of NVIDIA's cuda.h and nvrtc.h (CUDA 11.2 and later). */
 #ifndef VF_CUDA_DRIVER_H
 #define VF_CUDA_DRIVER_H
 

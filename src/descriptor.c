@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "alloc.h"
@@ -81,6 +82,17 @@ enum vf_status vf_copy_descriptor(int from, const char *from_name, int to, const
     }
     vf_free(block);
     return status;
+}
+
+bool vf_lock_within(int fd, int milliseconds)
+{
+    enum { PAUSE_MS = 10 };
+    for (int waited = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; waited += PAUSE_MS) {
+        if ((errno != EWOULDBLOCK && errno != EINTR) || waited >= milliseconds)
+            return false;
+        usleep(1000 * PAUSE_MS);
+    }
+    return true;
 }
 
 const char *vf_spool_directory(void)

@@ -23,6 +23,10 @@ bool vf_write_all(int fd, const void *data, size_t bytes, bool outlasts_signal);
 enum vf_status vf_copy_descriptor(int from, const char *from_name, int to, const char *to_name,
                                   bool outlasts_signal, struct vf_error *error);
 
+/* An exclusive lock (flock) of an open file or directory, which others that have it are waited for; false where
+ * they keep it longer, or the file system has none. */
+bool vf_lock_within(int fd, int milliseconds);
+
 /* $TMPDIR or /tmp. */
 const char *vf_spool_directory(void);
 

@@ -7,6 +7,8 @@
 #include "prepass.h"
 #include "size.h"
 
+_Static_assert(VF_MAX_LIVE * VF_MAX_GLOBALS <= VF_MOST_ARRAYS, "a GPU takes every run");
+
 /* What is told of a channel's progress, and is not told again when the channel begins anew. */
 struct telling {
     void (*progress)(void *context, size_t voxels); /* NULL: nobody is told */

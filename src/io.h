@@ -87,11 +87,11 @@ void vf_info_page_place(const struct vf_info *info, size_t page, size_t *t, size
 /* Whether the file says nothing of what its pages are: planes along z, time points or images. */
 bool vf_info_takes_pages_as_planes(const struct vf_info *info);
 
-/* As many pages as keep `threads` threads busy to the end, the same number each, and no more than a few MiB
+/* As many pages as keep `threads` threads busy to the end, the same number each, and no more than 32 MiB
  * beyond one for each: what callers of vf_reader_read_pages and vf_writer_write_pages take at a time. */
 size_t vf_info_pages_at_once(const struct vf_info *info, int threads);
 
-/* As many blocks of `block` rows (see vf_reader_row_block), in rows. */
+/* As many blocks of `block` rows (see vf_reader_row_block) as have 4 MiB, in rows. */
 size_t vf_info_rows_at_once(const struct vf_info *info, size_t block);
 
 /* Decodes page `page`: channel k of the page goes to planes[k] (ny * nx elements of info->type, native

@@ -268,19 +268,8 @@ static bool is_named_so(const struct vf_journal *journal, const struct stat *ope
            named.st_dev == open_one->st_dev && named.st_ino == open_one->st_ino;
 }
 
-/* For a second, which is more than others take to add a line. */
-static bool lock(int fd)
-{
-    enum { TRIES = 100, PAUSE_US = 10000 };
-    for (int i = 0; i < TRIES; i++) {
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-            return true;
-        if (errno != EWOULDBLOCK && errno != EINTR)
-            return false;
-        usleep(PAUSE_US);
-    }
-    return false;
-}
+/* More than others take to add a line. */
+#define MOST_WAITED_MS 1000
 
 /* Opens the file if need be, so that no run that is done removes it before a line is added: such a run sees
  * the line, or has removed the file, and then there is a new one. File systems without locks are taken as
@@ -292,7 +281,7 @@ static void hold(struct vf_journal *journal)
     for (int i = 0; i < TRIES; i++) {
         if (journal->fd < 0)
             open_to_add(journal);
-        if (journal->fd < 0 || !lock(journal->fd) || fstat(journal->fd, &about) != 0 ||
+        if (journal->fd < 0 || !vf_lock_within(journal->fd, MOST_WAITED_MS) || fstat(journal->fd, &about) != 0 ||
             is_named_so(journal, &about))
             return;
         close(journal->fd);

@@ -215,7 +215,10 @@ enum vf_status vf_precompiled_make(const char *folder, const struct vf_kernel_li
     *compiled = vf_kernel_list_compile(list, &maker, SIZE_MAX);
     path_of_lines(&maker.cache, path);
     FILE *file = fopen(path, "we");
-    if (file == NULL || fputs(lines->data != NULL ? lines->data : "", file) < 0 || fclose(file) != 0)
+    bool is_written = file != NULL && fputs(lines->data != NULL ? lines->data : "", file) >= 0;
+    if (file != NULL && fclose(file) != 0)
+        is_written = false;
+    if (!is_written)
         return vf_fail(error, VF_FAILED, "%.900s: cannot write: %s", path, strerror(errno));
     return VF_OK;
 }

@@ -358,10 +358,6 @@ static enum vf_status end_ends(struct sweep *w, enum vf_status status, struct vf
         if (!vf_queue_wait_room(&w->out.queue, last->capacity) || vf_queue_freed(&w->out.queue) < all)
             status = vf_queue_why(&w->out.queue, error);
     }
-    if (w->in.started)
-        vf_queue_stop(&w->in.queue, VF_OK, NULL);
-    if (w->out.started)
-        vf_queue_stop(&w->out.queue, VF_OK, NULL);
     vf_stream_end_join(&w->in);
     vf_stream_end_join(&w->out);
     w->stream->read_seconds += w->in.seconds;
@@ -378,9 +374,13 @@ static enum vf_status open_sweep(struct sweep *w, struct vf_error *error)
     w->step_count = runs + (w->pass->prepass >= 0);
     w->window_count = runs + 1;
     w->step = vf_alloc((size_t)w->step_count, sizeof *w->step, "the pass", error);
-    w->window = vf_alloc((size_t)w->window_count, sizeof *w->window, "the pass", error);
-    if (w->step == NULL || w->window == NULL)
+    if (w->step == NULL)
         return VF_FAILED;
+    memset(w->step, 0, (size_t)w->step_count * sizeof *w->step);
+    w->window = vf_alloc((size_t)w->window_count, sizeof *w->window, "the pass", error);
+    if (w->window == NULL)
+        return VF_FAILED;
+    memset(w->window, 0, (size_t)w->window_count * sizeof *w->window);
     for (int i = 0; i < w->step_count; i++)
         VF_TRY(open_step(w, i, error));
     status = open_windows(w, error);

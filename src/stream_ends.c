@@ -361,6 +361,7 @@ void vf_stream_end_join(struct vf_stream_end *end)
 {
     if (!end->started)
         return;
+    vf_queue_stop(&end->queue, VF_OK, NULL);
     pthread_join(end->thread, NULL);
     vf_queue_close(&end->queue);
     end->started = false;

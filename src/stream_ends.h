@@ -30,7 +30,7 @@ struct vf_stream_end {
 enum vf_status vf_stream_start_reading(struct vf_stream_end *end, struct vf_error *error);
 enum vf_status vf_stream_start_writing(struct vf_stream_end *end, struct vf_error *error);
 
-/* Stops the queue unless all is done, and waits for the thread. */
+/* Stops the queue, and waits for the thread. */
 void vf_stream_end_join(struct vf_stream_end *end);
 
 #endif

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "alloc.h"
@@ -213,15 +211,14 @@ enum vf_status vf_tuning_open(struct vf_tuning *tuning, const struct vf_cache *c
     return status;
 }
 
-/* The folder, locked until it is closed; -1: it cannot be. Who has it reads and writes one small file: a
- * process that was stopped meanwhile is not waited for longer than that. */
+/* The folder, locked until it is closed, where the file system has locks; -1: it cannot be opened. Who has it
+ * reads and writes one small file: a process that was stopped meanwhile is not waited for longer than that. */
 static int lock_folder(const struct vf_cache *cache)
 {
-    enum { TRIES = 200, MILLISECONDS = 20 };
-    const struct timespec pause = {0, MILLISECONDS * 1000000L};
+    enum { MOST_WAITED_MS = 2000 };
     const int folder = open(cache->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    for (int i = 0; folder >= 0 && flock(folder, LOCK_EX | LOCK_NB) != 0 && i < TRIES; i++)
-        nanosleep(&pause, NULL);
+    if (folder >= 0)
+        vf_lock_within(folder, MOST_WAITED_MS);
     return folder;
 }
 

@@ -338,8 +338,12 @@ const char *vf_value_text(const struct vf_param *param, const struct vf_value *v
         threshold_text(value, text);
         break;
     case VF_PARAM_BOX:
-        snprintf(text, VF_VALUE_TEXT, "%ldx%ldx%ld+%ld+%ld+%ld", value->box_size[0], value->box_size[1],
-                 value->box_size[2], value->box_at[0], value->box_at[1], value->box_at[2]);
+        if (value->box_axes == 2)
+            snprintf(text, VF_VALUE_TEXT, "%ldx%ld+%ld+%ld", value->box_size[0], value->box_size[1],
+                     value->box_at[0], value->box_at[1]);
+        else
+            snprintf(text, VF_VALUE_TEXT, "%ldx%ldx%ld+%ld+%ld+%ld", value->box_size[0], value->box_size[1],
+                     value->box_size[2], value->box_at[0], value->box_at[1], value->box_at[2]);
         break;
     case VF_PARAM_WEIGHTS:
         /* Other weights under the same name make another chain. */

@@ -274,6 +274,8 @@ Test(value, boxes)
     value.given = true;
     cr_expect_str_eq(vf_value_text(&param, &value, text), "10x20x30+1+2+3");
     expect_value(&param, "10x20+1+2", &value);
+    value.given = true;
+    cr_expect_str_eq(vf_value_text(&param, &value, text), "10x20+1+2");
     cr_expect(value.box_size[2] == 1 && value.box_at[2] == 0 && value.box_at[1] == 2);
     static const char *const wrong[] = {
         "10",           "10x20",           "10x20+1", "10x20+1+2+3", "1x2x3+1+2",
