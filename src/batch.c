@@ -39,11 +39,6 @@ static enum vf_status add_file(struct vf_batch *batch, const char *in, int cause
     return VF_OK;
 }
 
-static bool is_same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 /* The path without what begins it: '/' and './'. */
 static const char *inner_path(const char *path)
 {
@@ -81,7 +76,7 @@ static enum vf_status add_entry(struct vf_batch *batch, const char *directory, c
     /* Links to directories could lead in circles. */
     if (lstat(path, &about) != 0)
         status = errno == ENOENT ? VF_OK : add_file(batch, path, errno, error);
-    else if (S_ISDIR(about.st_mode) && !(results != NULL && is_same_file(&about, results)))
+    else if (S_ISDIR(about.st_mode) && !(results != NULL && vf_is_same_file(&about, results)))
         status = add_tree(batch, path, results, error);
     else if (!S_ISDIR(about.st_mode) && vf_format_by_name(name, &format) && may_be_image(path))
         status = add_file(batch, path, 0, error);
@@ -114,7 +109,7 @@ static bool find_results(const struct vf_command_line *line, const char *tree, c
     char path[PATH_MAX];
     if (stat(line->out_dir, results) != 0)
         return false;
-    if (!is_same_file(results, about))
+    if (!vf_is_same_file(results, about))
         return true;
     return snprintf(path, sizeof path, "%s/%s", line->out_dir, inner_path(tree)) < (int)sizeof path &&
            stat(path, results) == 0;
@@ -353,8 +348,7 @@ static bool is_same_entry(const char *a, const char *b, const struct stat *file)
     if (strcmp(name_a, name_b) != 0)
         return false;
     name_a[1] = name_b[1] = '\0';
-    return stat(path_a, &in_a) != 0 || stat(path_b, &in_b) != 0 ||
-           (in_a.st_dev == in_b.st_dev && in_a.st_ino == in_b.st_ino);
+    return stat(path_a, &in_a) != 0 || stat(path_b, &in_b) != 0 || vf_is_same_file(&in_a, &in_b);
 }
 
 /* A result may replace its own input, but no other file that is still to be read. Another name of an input, a

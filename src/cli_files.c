@@ -1,11 +1,11 @@
 /* Filtering one file, or several into a directory. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "batch.h"
 #include "cli.h"
+#include "descriptor.h"
 #include "interrupt.h"
 #include "kernels/cpu_rows.h"
 
@@ -14,7 +14,7 @@ static bool is_stdout(const char *out)
 {
     struct stat named, standard;
     return strcmp(out, "-") == 0 || (stat(out, &named) == 0 && fstat(STDOUT_FILENO, &standard) == 0 &&
-                                     named.st_dev == standard.st_dev && named.st_ino == standard.st_ino);
+                                     vf_is_same_file(&named, &standard));
 }
 
 static enum vf_status filter_one(const struct vf_command_line *line, struct vf_session *session,

@@ -6,12 +6,18 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "error.h"
 
 /* Whether the errno of a call about a name says that there is no such file, or none that the user reaches. */
 bool vf_is_absent(int cause);
+
+static inline bool vf_is_same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
 
 /* How many bytes it read, fewer than `bytes` only where the file ends; -1 with errno set. */
 ssize_t vf_read_up_to(int fd, void *data, size_t bytes, bool outlasts_signal);
@@ -23,8 +29,8 @@ bool vf_write_all(int fd, const void *data, size_t bytes, bool outlasts_signal);
 enum vf_status vf_copy_descriptor(int from, const char *from_name, int to, const char *to_name,
                                   bool outlasts_signal, struct vf_error *error);
 
-/* An exclusive lock (flock) of an open file or directory, which others that have it are waited for; false where
- * they keep it longer, or the file system has none. */
+/* An exclusive lock (flock) of an open file or directory, which others that have it are waited for; false
+ * where they keep it longer, or the file system has none. */
 bool vf_lock_within(int fd, int milliseconds);
 
 /* $TMPDIR or /tmp. */

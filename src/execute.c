@@ -7,7 +7,7 @@
 #include "prepass.h"
 #include "size.h"
 
-_Static_assert(VF_MAX_LIVE * VF_MAX_GLOBALS <= VF_MOST_ARRAYS, "a GPU takes every run");
+_Static_assert(VF_MAX_LIVE *VF_MAX_GLOBALS <= VF_MOST_ARRAYS, "a GPU takes every run");
 
 /* What is told of a channel's progress, and is not told again when the channel begins anew. */
 struct telling {
@@ -311,5 +311,5 @@ enum vf_status vf_execute(const struct vf_execution *execution, struct vf_error 
 
 size_t vf_execute_voxels(const struct vf_plan *plan, size_t channels)
 {
-    return (size_t)(plan->nx * plan->ny * plan->nz * plan->batch) * (size_t)plan->run_count * channels;
+    return vf_plan_voxels(plan) * (size_t)plan->run_count * channels;
 }

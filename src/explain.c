@@ -17,10 +17,9 @@ static const char *plural(int count)
 static void run_traffic(const struct vf_explained *x, const struct vf_run *run, size_t *reads, size_t *writes)
 {
     const struct vf_plan *plan = x->plan;
-    const size_t element = vf_type_size(vf_plan_type(plan));
-    const size_t voxels = (size_t)(plan->nx * plan->ny * plan->nz * plan->batch) * x->channels;
-    *reads = voxels * (size_t)run->inputs * (run->from_file ? vf_type_size(x->input->type) : element);
-    *writes = voxels * (size_t)run->outputs * (run->to_file ? vf_type_size(x->result->type) : element);
+    const size_t voxels = vf_plan_voxels(plan) * x->channels;
+    *reads = voxels * (size_t)run->inputs * vf_type_size(vf_plan_source_type(plan, run));
+    *writes = voxels * (size_t)run->outputs * vf_type_size(vf_plan_sink_type(plan, run));
     if (run->prepass)
         *writes = 0;
 }

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "alloc.h"
@@ -312,7 +311,7 @@ enum vf_status vf_reader_may_replace(const struct vf_reader *reader, const char 
 {
     struct stat was, now;
     if (fstat(reader->fd, &was) != 0 || stat(path, &now) != 0 ||
-        (now.st_dev == was.st_dev && now.st_ino == was.st_ino && vf_reader_is_of(reader, &now)))
+        (vf_is_same_file(&now, &was) && vf_reader_is_of(reader, &now)))
         return VF_OK;
     vf_fail(error, VF_FAILED,
             "was meanwhile changed or replaced by another program, and is left as it is; filter it again, or "

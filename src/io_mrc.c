@@ -33,9 +33,8 @@ struct mrc_writer {
     bool begun;     /* a finite value was there: the first is the origin */
     double origin;
     struct mrc_sums sums;
-    bool direct; /* elements are written as they are */
-    char *block; /* else: room for some rows as they are written, for each thread */
-    size_t block_count;
+    bool direct;          /* elements are written as they are */
+    struct vf_room block; /* else: some rows as they are written, for each thread */
 };
 
 enum { BLOCK_BYTES = 1 << 20 };
@@ -453,12 +452,10 @@ static enum vf_status write_section(const struct vf_writer *writer, size_t page,
 static enum vf_status need_blocks(struct vf_writer *writer, size_t count, struct vf_error *error)
 {
     struct mrc_writer *state = writer->state;
-    if (state->direct || count <= state->block_count)
+    if (state->direct)
         return VF_OK;
-    vf_free(state->block);
-    state->block = vf_alloc(count, block_bytes(writer), "rows to write", error);
-    state->block_count = state->block == NULL ? 0 : count;
-    return state->block == NULL ? VF_FAILED : VF_OK;
+    return vf_room_take(&state->block, count, block_bytes(writer), "rows to write", error) == NULL ? VF_FAILED
+                                                                                                   : VF_OK;
 }
 
 struct sections_written {
@@ -472,7 +469,7 @@ static enum vf_status write_one(void *context, size_t item, int thread, struct v
 {
     const struct sections_written *s = context;
     const struct mrc_writer *state = s->writer->state;
-    char *block = state->direct ? NULL : state->block + (size_t)thread * block_bytes(s->writer);
+    char *block = state->direct ? NULL : (char *)state->block.data + (size_t)thread * block_bytes(s->writer);
     clear_sums(&s->sums[item]);
     return write_section(s->writer, s->first + item, s->planes[item], block, &s->sums[item], error);
 }
@@ -541,7 +538,7 @@ static void mrc_discard(struct vf_writer *writer)
 {
     struct mrc_writer *state = writer->state;
     if (state != NULL)
-        vf_free(state->block);
+        vf_room_free(&state->block);
     vf_free(state);
 }
 

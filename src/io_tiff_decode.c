@@ -39,12 +39,7 @@ static struct rows rows_of_part(const struct work *w, const struct vf_tiff_layou
 
 static enum vf_status need_buffer(struct vf_tiff_decoder *decoder, size_t bytes, struct vf_error *error)
 {
-    if (bytes <= decoder->buffer_bytes)
-        return VF_OK;
-    vf_free(decoder->buffer);
-    decoder->buffer = vf_alloc(bytes, 1, "page buffer", error);
-    decoder->buffer_bytes = decoder->buffer == NULL ? 0 : bytes;
-    return decoder->buffer == NULL ? VF_FAILED : VF_OK;
+    return vf_room_take(&decoder->buffer, bytes, 1, "page buffer", error) == NULL ? VF_FAILED : VF_OK;
 }
 
 static enum vf_status fail_strile(struct vf_tiff_decoder *decoder, size_t page, uint32_t strile,
@@ -72,7 +67,7 @@ static enum vf_status read_raw(const struct work *w, uint64_t offset, struct vf_
     const size_t end = first + height * (w->part + 1) / w->parts;
     for (size_t y = first + height * w->part / w->parts; y < end; y += rows) {
         rows = rows < end - y ? rows : end - y;
-        void *to = samples == 1 ? (char *)w->planes[0] + (y - first) * row_bytes : decoder->buffer;
+        void *to = samples == 1 ? (char *)w->planes[0] + (y - first) * row_bytes : decoder->buffer.data;
         if (!vf_read_at(reader->fd, to, rows * row_bytes, offset + y * row_bytes))
             return vf_fail(error, VF_FAILED, "page %zu: cannot be read at byte %llu: %s", w->page + 1,
                            (unsigned long long)(offset + y * row_bytes),
@@ -166,7 +161,7 @@ static enum vf_status need_room(struct vf_tiff_decoder *decoder, size_t stored, 
 {
     stored = (stored + VF_ALIGNMENT - 1) / VF_ALIGNMENT * VF_ALIGNMENT;
     const enum vf_status status = need_buffer(decoder, stored + samples * sizeof(float), error);
-    *unpacked = status == VF_OK ? (char *)decoder->buffer + stored : NULL;
+    *unpacked = status == VF_OK ? (char *)decoder->buffer.data + stored : NULL;
     return status;
 }
 
@@ -180,12 +175,12 @@ static enum vf_status read_strip_rows(const struct work *w, const struct vf_tiff
     const size_t samples = layout->width * together, bytes = vf_tiff_stored_bytes(layout, samples);
     *adler = VF_TIFF_ADLER;
     for (uint32_t y = rows.begin; y < rows.end; y++) {
-        clear_end(layout, decoder->buffer, bytes);
-        if (TIFFReadScanline(decoder->tif, decoder->buffer, y, k) != 1)
+        clear_end(layout, decoder->buffer.data, bytes);
+        if (TIFFReadScanline(decoder->tif, decoder->buffer.data, y, k) != 1)
             return fail_strile(decoder, w->page, TIFFComputeStrip(decoder->tif, y, k), error);
         if (is_deflated(layout))
-            *adler = vf_tiff_add_rows(decoder->tif, layout, *adler, decoder->buffer, 1, samples);
-        place_pixels(layout, decoder->buffer, layout->width, together, w->planes + k,
+            *adler = vf_tiff_add_rows(decoder->tif, layout, *adler, decoder->buffer.data, 1, samples);
+        place_pixels(layout, decoder->buffer.data, layout->width, together, w->planes + k,
                      (size_t)(y - w->all.begin) * layout->width, unpacked);
     }
     return VF_OK;
@@ -251,10 +246,10 @@ static enum vf_status read_tiles(const struct work *w, const struct vf_tiff_layo
         for (uint64_t y = part.begin; y < part.end; y += layout->tile_height) {
             for (uint64_t x = 0; x < layout->width; x += layout->tile_width) {
                 const uint32_t tile = TIFFComputeTile(decoder->tif, (uint32_t)x, (uint32_t)y, 0, k);
-                if (decode_strile(w, layout, tile, decoder->buffer, layout->tile_height,
+                if (decode_strile(w, layout, tile, decoder->buffer.data, layout->tile_height,
                                   layout->tile_width * together, error) != VF_OK)
                     return VF_FAILED;
-                place_tile(layout, decoder->buffer, (uint32_t)x, (uint32_t)y, w->all.begin, together,
+                place_tile(layout, decoder->buffer.data, (uint32_t)x, (uint32_t)y, w->all.begin, together,
                            w->planes + k, unpacked);
             }
         }
@@ -313,7 +308,7 @@ void vf_tiff_decoder_close(struct vf_tiff_decoder *decoder)
 {
     if (decoder->tif != NULL)
         TIFFClose(decoder->tif);
-    vf_free(decoder->buffer);
+    vf_room_free(&decoder->buffer);
     *decoder = (struct vf_tiff_decoder){0};
 }
 
@@ -322,19 +317,12 @@ static void open_helpers(struct vf_reader *reader, int wanted, int *team)
 {
     struct vf_tiff_reader *state = reader->state;
     struct vf_error ignored;
-    if (wanted > state->helper_room) {
-        struct vf_tiff_decoder **list = vf_alloc((size_t)wanted, sizeof *list, "decoders", &ignored);
-        if (list == NULL) {
-            *team = 1 + state->helper_count;
-            return;
-        }
-        if (state->helper_count > 0)
-            memcpy(list, state->helper, (size_t)state->helper_count * sizeof *list);
-        vf_free(state->helper);
-        state->helper = list;
-        state->helper_room = wanted;
-    }
     while (state->helper_count < wanted) {
+        struct vf_tiff_decoder **list = vf_grow(state->helper, (size_t)state->helper_count,
+                                                &state->helper_room, sizeof *list, "decoders", &ignored);
+        if (list == NULL)
+            break;
+        state->helper = list;
         struct vf_tiff_decoder *decoder = vf_alloc(1, sizeof *decoder, "decoder", &ignored);
         if (decoder == NULL)
             break;

@@ -3,21 +3,22 @@
 #ifndef VF_IO_TIFF_READ_H
 #define VF_IO_TIFF_READ_H
 
+#include "alloc.h"
 #include "io_tiff.h"
 
 /* One for each thread that decodes. */
 struct vf_tiff_decoder {
     TIFF *tif;
     struct vf_tiff_stream stream;
-    void *buffer; /* of a tile, a row, or a block of rows */
-    size_t buffer_bytes;
-    size_t checked; /* the current page, from 1 on; 0: it was not checked */
+    struct vf_room buffer; /* of a tile, a row, or a block of rows */
+    size_t checked;        /* the current page, from 1 on; 0: it was not checked */
 };
 
 struct vf_tiff_reader {
     struct vf_tiff_decoder decoder;  /* which also walked the directories */
     struct vf_tiff_decoder **helper; /* of further threads */
-    int helper_count, helper_room;
+    int helper_count;
+    size_t helper_room;
     uint64_t *directories;     /* where each page's is, in the order of the file */
     uint64_t *data;            /* and its pixels, as vf_tiff_raw_start tells */
     size_t *source;            /* the file's page for each of the volume; NULL: the same */

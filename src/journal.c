@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "alloc.h"
@@ -265,7 +264,7 @@ static bool is_named_so(const struct vf_journal *journal, const struct stat *ope
 {
     struct stat named;
     return fstatat(journal->directory, VF_JOURNAL_NAME, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-           named.st_dev == open_one->st_dev && named.st_ino == open_one->st_ino;
+           vf_is_same_file(&named, open_one);
 }
 
 /* More than others take to add a line. */
@@ -281,8 +280,8 @@ static void hold(struct vf_journal *journal)
     for (int i = 0; i < TRIES; i++) {
         if (journal->fd < 0)
             open_to_add(journal);
-        if (journal->fd < 0 || !vf_lock_within(journal->fd, MOST_WAITED_MS) || fstat(journal->fd, &about) != 0 ||
-            is_named_so(journal, &about))
+        if (journal->fd < 0 || !vf_lock_within(journal->fd, MOST_WAITED_MS) ||
+            fstat(journal->fd, &about) != 0 || is_named_so(journal, &about))
             return;
         close(journal->fd);
         journal->fd = -1;
@@ -294,7 +293,7 @@ static bool is_where_it_was(const struct vf_journal *journal)
 {
     struct stat own, now;
     return fstat(journal->directory, &own) != 0 || stat(journal->path, &now) != 0 ||
-           (own.st_dev == now.st_dev && own.st_ino == now.st_ino);
+           vf_is_same_file(&own, &now);
 }
 
 static enum vf_status add(struct vf_journal *journal, const char *name, const char *key,

@@ -117,21 +117,13 @@ struct vf_occupancy vf_model_occupancy(const struct vf_gpu *gpu, int threads, in
                                        const struct vf_granularity *granularity)
 {
     const int warps = (int)vf_ceil_div(threads, gpu->warp), sm_warps = gpu->sm_threads / gpu->warp;
-    const ptrdiff_t most[] = {
-        [VF_OCCUPANCY_THREADS] = threads > gpu->block_threads ? 0 : sm_warps / warps,
-        [VF_OCCUPANCY_BLOCKS] = gpu->sm_blocks,
-        [VF_OCCUPANCY_REGISTERS] = register_blocks(gpu, warps, registers, granularity),
-        [VF_OCCUPANCY_SHARED] = shared_blocks(gpu, shared, granularity),
-    };
-    enum vf_occupancy_limit limit = VF_OCCUPANCY_THREADS;
-    for (int k = 0; k < (int)(sizeof most / sizeof *most); k++)
-        if (most[k] < most[limit])
-            limit = (enum vf_occupancy_limit)k;
-    const int blocks = (int)most[limit];
-    return (struct vf_occupancy){.blocks = blocks,
-                                 .warps = blocks * warps,
-                                 .share = (double)(blocks * warps) / sm_warps,
-                                 .limit = limit};
+    ptrdiff_t most = threads > gpu->block_threads ? 0 : sm_warps / warps;
+    most = vf_smaller(most, gpu->sm_blocks);
+    most = vf_smaller(most, register_blocks(gpu, warps, registers, granularity));
+    most = vf_smaller(most, shared_blocks(gpu, shared, granularity));
+    const int blocks = (int)most;
+    return (struct vf_occupancy){
+        .blocks = blocks, .warps = blocks * warps, .share = (double)(blocks * warps) / sm_warps};
 }
 
 /* ---- predicted time ---- */

@@ -43,18 +43,10 @@ struct vf_granularity {
 /* Source: the CUDA toolkit's cuda_occupancy.h; compute capability 6.0 and later. */
 struct vf_granularity vf_granularity_of(int capability);
 
-enum vf_occupancy_limit {
-    VF_OCCUPANCY_THREADS,
-    VF_OCCUPANCY_BLOCKS,
-    VF_OCCUPANCY_REGISTERS,
-    VF_OCCUPANCY_SHARED,
-};
-
 struct vf_occupancy {
-    int blocks;                    /* resident on an SM; 0: such a block cannot run */
-    int warps;                     /* resident on an SM */
-    double share;                  /* warps over the most that an SM holds, 0 to 1 */
-    enum vf_occupancy_limit limit; /* what bounds `blocks`; if several do, the first of the enum */
+    int blocks;   /* resident on an SM; 0: such a block cannot run */
+    int warps;    /* resident on an SM */
+    double share; /* warps over the most that an SM holds, 0 to 1 */
 };
 
 /* How many blocks of so many threads and so many bytes of shared memory are resident. `registers` is of a

@@ -131,9 +131,9 @@ static enum vf_status check_forced(const struct vf_plan *plan, struct vf_error *
 
 /* ---- runs ---- */
 
-static ptrdiff_t voxels(const struct vf_plan *plan)
+size_t vf_plan_voxels(const struct vf_plan *plan)
 {
-    return plan->nx * plan->ny * plan->nz * plan->batch;
+    return (size_t)(plan->nx * plan->ny * plan->nz * plan->batch);
 }
 
 enum vf_type vf_plan_type(const struct vf_plan *plan)
@@ -192,7 +192,7 @@ static void add_up(struct vf_plan *plan)
     for (int r = 0; r < plan->run_count; r++) {
         const struct vf_run *run = &plan->run[r];
         const int outputs = run->in_result || run->prepass ? 0 : run->outputs;
-        size_t bytes = (size_t)(inputs + outputs) * (size_t)voxels(plan) * element;
+        size_t bytes = (size_t)(inputs + outputs) * vf_plan_voxels(plan) * element;
         if (!run->prepass)
             inputs = outputs;
         plan->between_bytes = bytes > plan->between_bytes ? bytes : plan->between_bytes;

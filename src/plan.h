@@ -123,6 +123,9 @@ enum vf_field_kind vf_plan_kind(const struct vf_plan *plan, int link, int f);
 /* A label for output k, from the last link that names its outputs: "xx", "mu1"; NULL for none. */
 const char *vf_plan_label(const struct vf_plan *plan, int k);
 
+/* Voxels of a channel, of all images. */
+size_t vf_plan_voxels(const struct vf_plan *plan);
+
 /* What fields between runs are stored as: the compute type. */
 enum vf_type vf_plan_type(const struct vf_plan *plan);
 

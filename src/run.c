@@ -2,11 +2,11 @@
 #include "run.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 #include "alloc.h"
 #include "clock.h"
 #include "cuda_memory.h"
+#include "descriptor.h"
 #include "execute.h"
 #include "interrupt.h"
 #include "memory.h"
@@ -34,23 +34,27 @@ static int threads_for(const struct vf_work *w, const struct vf_info *info, enum
     return most < 1 ? 1 : most < (size_t)w->plan.threads ? (int)most : w->plan.threads;
 }
 
-/* A batch of pages goes through all threads at once. */
-static enum vf_status read_input(struct vf_work *w, struct vf_error *error)
+/* Reads or writes some pages at once. */
+typedef enum vf_status move_pages(struct vf_work *w, size_t page, size_t count, void **plane,
+                                  struct vf_error *error);
+
+/* All pages of one end, which `what` says; a batch of them goes through all threads at once. */
+static enum vf_status move_all(struct vf_work *w, const struct vf_info *info, const struct vf_volume *volume,
+                               const char *what, move_pages *move, struct vf_error *error)
 {
     struct vf_progress_line line;
     enum vf_status status = VF_OK;
-    const size_t all = w->input->page_count, channels = w->input->page_channels;
-    const size_t batch = vf_info_pages_at_once(w->input, w->plan.threads);
+    const size_t all = info->page_count, channels = info->page_channels;
+    const size_t batch = vf_info_pages_at_once(info, w->plan.threads);
     void **plane = vf_alloc(batch * channels, sizeof *plane, "pages", error);
     if (plane == NULL)
         return VF_FAILED;
-    vf_progress_begin(&line, w->options->progress, "reading", all);
+    vf_progress_begin(&line, w->options->progress, what, all);
     for (size_t page = 0, count; page < all && status == VF_OK; page += count) {
         count = all - page < batch ? all - page : batch;
         for (size_t i = 0; i < count; i++)
-            page_planes(w->input, &w->in, page + i, plane + i * channels);
-        status = vf_reader_read_pages(w->reader, page, count, plane,
-                                      threads_for(w, w->input, w->input->compression, count), error);
+            page_planes(info, volume, page + i, plane + i * channels);
+        status = move(w, page, count, plane, error);
         if (status == VF_OK && vf_interrupted)
             status = vf_fail(error, VF_INTERRUPTED, "interrupted");
         vf_progress_add(&line, status == VF_OK ? count : 0);
@@ -60,33 +64,20 @@ static enum vf_status read_input(struct vf_work *w, struct vf_error *error)
     return status;
 }
 
-static enum vf_status write_result(struct vf_work *w, struct vf_error *error)
+static enum vf_status read_pages(struct vf_work *w, size_t page, size_t count, void **plane,
+                                 struct vf_error *error)
 {
-    struct vf_progress_line line;
-    enum vf_status status = VF_OK;
-    const size_t all = w->result.page_count, channels = w->result.page_channels;
-    const enum vf_compression compression = vf_work_compression(w);
-    const size_t batch = vf_info_pages_at_once(&w->result, w->plan.threads);
-    void **plane = vf_alloc(batch * channels, sizeof *plane, "pages", error);
-    if (plane == NULL)
-        return VF_FAILED;
-    vf_progress_begin(&line, w->options->progress, "writing", all);
-    for (size_t page = 0, count; page < all && status == VF_OK; page += count) {
-        count = all - page < batch ? all - page : batch;
-        for (size_t i = 0; i < count; i++)
-            page_planes(&w->result, &w->out, page + i, plane + i * channels);
-        const int threads =
-            w->format == VF_FORMAT_PNG ? w->png_threads : threads_for(w, &w->result, compression, count);
-        status = vf_writer_write_pages(w->writer, page, count, (const void *const *)plane, threads, error);
-        if (status == VF_OK && vf_interrupted)
-            status = vf_fail(error, VF_INTERRUPTED, "interrupted");
-        vf_progress_add(&line, status == VF_OK ? count : 0);
-    }
-    if (status == VF_OK)
-        status = vf_writer_finish(w->writer, error);
-    vf_progress_end(&line);
-    vf_free(plane);
-    return status;
+    return vf_reader_read_pages(w->reader, page, count, plane,
+                                threads_for(w, w->input, w->input->compression, count), error);
+}
+
+static enum vf_status write_pages(struct vf_work *w, size_t page, size_t count, void **plane,
+                                  struct vf_error *error)
+{
+    const int threads = w->format == VF_FORMAT_PNG
+                            ? w->png_threads
+                            : threads_for(w, &w->result, vf_work_compression(w), count);
+    return vf_writer_write_pages(w->writer, page, count, (const void *const *)plane, threads, error);
 }
 
 /* A line for the file, and its share of the line for all files. */
@@ -292,7 +283,7 @@ enum vf_status vf_work_read(struct vf_work *w, struct vf_error *error)
     enum vf_status status = vf_in_file(
         error, vf_volume_alloc(&w->in, w->input->type, &w->input->shape, "the image", error), w->in_name);
     if (status == VF_OK)
-        status = read_input(w, error);
+        status = move_all(w, w->input, &w->in, "reading", read_pages, error);
     if (status == VF_OK)
         status = vf_reader_finish(w->reader, error);
     w->read_seconds = vf_now() - start;
@@ -357,10 +348,10 @@ enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
 enum vf_status vf_work_write(struct vf_work *w, struct vf_error *error)
 {
     const double start = vf_now();
-    enum vf_status status;
-    if (w->stream.pass_count == 0)
-        status = write_result(w, error);
-    else if ((status = vf_reader_finish(w->reader, error)) == VF_OK)
+    enum vf_status status = w->stream.pass_count == 0
+                                ? move_all(w, &w->result, &w->out, "writing", write_pages, error)
+                                : vf_reader_finish(w->reader, error);
+    if (status == VF_OK)
         status = vf_writer_finish(w->writer, error);
     w->write_seconds += vf_now() - start;
     w->elapsed_seconds = vf_now() - w->begun;
@@ -371,8 +362,7 @@ enum vf_status vf_work_write(struct vf_work *w, struct vf_error *error)
 static bool replaces_input(const struct vf_work *w)
 {
     struct stat in, out;
-    return stat(w->in_path, &in) == 0 && stat(w->out_path, &out) == 0 && in.st_dev == out.st_dev &&
-           in.st_ino == out.st_ino;
+    return stat(w->in_path, &in) == 0 && stat(w->out_path, &out) == 0 && vf_is_same_file(&in, &out);
 }
 
 static enum vf_status tell_whole(void *context, const struct stat *file, struct vf_error *error)
@@ -498,11 +488,10 @@ void vf_work_tell_whole(struct vf_work *w, vf_work_whole *whole, void *context)
 
 void vf_work_tell(const struct vf_work *w, FILE *to)
 {
-    if (!w->options->dry_run)
-        warn_of_boxes(w);
-    if (w->options->json && !w->options->explain && !w->options->dry_run)
+    warn_of_boxes(w);
+    if (w->options->json && !w->options->explain)
         report(w, to);
-    if (w->options->verbose > 0 && !w->options->quiet && !w->options->dry_run)
+    if (w->options->verbose > 0 && !w->options->quiet)
         describe(w);
 }
 

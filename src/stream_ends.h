@@ -10,7 +10,6 @@
 /* Planes of the compute type that lie on the disk between passes, without a name; fd -1: none. */
 struct vf_plane_file {
     int fd;
-    ptrdiff_t planes;   /* of all images */
     size_t plane_bytes; /* of all fields */
 };
 

@@ -33,7 +33,7 @@ size_t vf_stream_voxels(const struct vf_stream_plan *stream, const struct vf_pla
     size_t sweeps = 0;
     for (int p = 0; p < stream->pass_count; p++)
         sweeps += (size_t)(stream->pass[p].runs + (stream->pass[p].prepass >= 0));
-    return (size_t)(plan->nx * plan->ny * plan->nz * plan->batch) * sweeps * channels;
+    return vf_plan_voxels(plan) * sweeps * channels;
 }
 
 /* ---- windows ---- */

@@ -84,17 +84,13 @@ static double pass_bytes(const struct trial *t, const struct vf_pass *pass)
 }
 
 /* A GPU's kernels over all slabs of a channel, and what is moved for them. */
-static double gpu_seconds(const struct vf_plan *plan, const struct vf_stream_request *request,
-                          const struct vf_run *run, const struct vf_flow *flow, double with_overlap)
+static double gpu_seconds(const struct vf_plan *plan, const struct vf_run *run, const struct vf_flow *flow,
+                          double with_overlap)
 {
-    const double voxels = (double)plan->nx * (double)plan->ny * (double)plan->nz * (double)plan->batch;
-    const enum vf_type between = vf_plan_type(plan);
-    const enum vf_type in = run->from_file ? request->ends.input->type : between;
-    const enum vf_type out = run->to_file ? request->ends.result->type : between;
-    double bytes = flow->source_count * (double)vf_type_size(in) * with_overlap;
+    double bytes = flow->source_count * (double)vf_type_size(vf_plan_source_type(plan, run)) * with_overlap;
     if (!run->prepass)
-        bytes += flow->sink_count * (double)vf_type_size(out);
-    return run->seconds * with_overlap + voxels * bytes / vf_cuda_costs.pinned;
+        bytes += flow->sink_count * (double)vf_type_size(vf_plan_sink_type(plan, run));
+    return run->seconds * with_overlap + (double)vf_plan_voxels(plan) * bytes / vf_cuda_costs.pinned;
 }
 
 static size_t work_limit(const struct trial *t, int s)
@@ -123,7 +119,7 @@ static enum vf_status weigh(const struct trial *t, int r, int s, struct vf_strea
     if (plan->gpu != NULL) {
         status = vf_plan_reach(plan, run, 0, &weighed->reach, error);
         const double with_overlap = (double)(slab + 2 * weighed->reach) / (double)slab;
-        weighed->seconds = channels * gpu_seconds(plan, t->request, run, &flow, with_overlap);
+        weighed->seconds = channels * gpu_seconds(plan, run, &flow, with_overlap);
     } else {
         struct vf_job job = {.flow = &flow,
                              .nx = plan->nx,

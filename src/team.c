@@ -16,7 +16,8 @@ struct vf_team {
     pthread_mutex_t lock; /* of all that is not atomic */
     pthread_cond_t begun, ended;
     pthread_t *helper; /* owned */
-    int count, room;
+    int count;
+    size_t room;
     vf_team_work *work; /* NULL: none that may be joined */
     void *context;
     int threads, joined; /* that may take part; that have, the caller with them */
@@ -76,20 +77,18 @@ static void start_helpers(struct vf_team *team, int wanted)
 {
     struct vf_error ignored;
     sigset_t all, before;
-    if (wanted > team->room) {
-        pthread_t *helper = vf_alloc((size_t)wanted, sizeof *helper, "threads", &ignored);
-        if (helper == NULL)
-            return;
-        if (team->count > 0)
-            memcpy(helper, team->helper, (size_t)team->count * sizeof *helper);
-        vf_free(team->helper);
-        team->helper = helper;
-        team->room = wanted;
-    }
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (team->count < wanted && pthread_create(&team->helper[team->count], NULL, help, team) == 0)
+    while (team->count < wanted) {
+        pthread_t *helper =
+            vf_grow(team->helper, (size_t)team->count, &team->room, sizeof *helper, "threads", &ignored);
+        if (helper == NULL)
+            break;
+        team->helper = helper;
+        if (pthread_create(&helper[team->count], NULL, help, team) != 0)
+            break;
         team->count++;
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 

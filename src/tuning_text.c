@@ -212,7 +212,8 @@ enum vf_status vf_tuning_open(struct vf_tuning *tuning, const struct vf_cache *c
 }
 
 /* The folder, locked until it is closed, where the file system has locks; -1: it cannot be opened. Who has it
- * reads and writes one small file: a process that was stopped meanwhile is not waited for longer than that. */
+ * reads and writes one small file: a process that was stopped meanwhile is not waited for longer than that.
+ */
 static int lock_folder(const struct vf_cache *cache)
 {
     enum { MOST_WAITED_MS = 2000 };
