@@ -62,7 +62,9 @@ struct vf_chain {
     const VfArgs &args;
     const vf_course course;
     const int field, rows; /* how many of the thread's rows are in the grid; 0 if its columns are not */
-    vf_out_0 *to;          /* where the thread's first row of the next result goes */
+    /* Where the thread's first row of the next result goes: where rows are streamed it moves on with each,
+     * from before the chunk on, else with each complete plane. */
+    vf_out_0 *to;
     /* sum[m] is the sum for the result m planes after the one that is completed next. */
     REAL sum[VF_SUMS][VF_WORK_Y][VF_SPAN];
 #if VF_HAS_BODY
@@ -72,7 +74,8 @@ struct vf_chain {
 
     VF_MEMBER vf_chain(const VfArgs &a, const vf_course &c, int k)
         : args(a), course(c), field(k), rows(rows_of(a, c)),
-          to((vf_out_0 *)a.out[k] + (VF_FLAT ? vf_row(a, c.begin, c.image) : vf_row(a, y_of(c), c.begin)) +
+          to((vf_out_0 *)a.out[k] +
+             (VF_FLAT ? vf_row(a, c.begin, c.image) - 2 * VF_REACH * a.pitch : vf_row(a, y_of(c), c.begin)) +
              x_of(c))
     {
     }
@@ -166,14 +169,15 @@ struct vf_chain {
                 scatter(j, i, is_outside ? plane_outside() : v[j][i]);
         }
         /* Of rows whole bands are taken, so that the last one may reach beyond the chunk. */
-        const bool is_complete =
-            plane - VF_REACH >= course.begin && (!VF_FLAT || plane - VF_REACH < course.end);
+        const bool is_complete = VF_FLAT ? (unsigned)(plane - VF_REACH - course.begin) <
+                                               (unsigned)(course.end - course.begin)
+                                         : plane - VF_REACH >= course.begin;
 #if VF_HAS_BODY
         compute_body(v);
 #endif
         VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
             vf_store_vector_if(is_complete && j < rows, vf_rows_after(to, (unsigned int)args.pitch, j), v[j]);
-        if (is_complete)
+        if (VF_FLAT || is_complete)
             to = vf_fixed(to + (VF_FLAT ? args.pitch : args.plane));
 #if VF_HAS_BODY
         if (plane + 1 - VF_REACH >= course.begin && plane + 1 - VF_REACH < course.end)
