@@ -169,9 +169,9 @@ struct vf_chain {
                 scatter(j, i, is_outside ? plane_outside() : v[j][i]);
         }
         /* Of rows whole bands are taken, so that the last one may reach beyond the chunk. */
-        const bool is_complete = VF_FLAT ? (unsigned)(plane - VF_REACH - course.begin) <
-                                               (unsigned)(course.end - course.begin)
-                                         : plane - VF_REACH >= course.begin;
+        const bool is_complete =
+            VF_FLAT ? (unsigned)(plane - VF_REACH - course.begin) < (unsigned)(course.end - course.begin)
+                    : plane - VF_REACH >= course.begin;
 #if VF_HAS_BODY
         compute_body(v);
 #endif

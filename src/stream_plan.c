@@ -443,26 +443,25 @@ static void close_trial(struct trial *t, struct vf_stream_plan *taken)
 /* The best for one plan: each number of passes that there can be, with the thickest slabs that it allows. */
 static enum vf_status choose_slabs(struct trial *t, struct vf_error *error)
 {
-    struct vf_stream_plan known = {0};
-    int best = -1;
-    enum vf_status status = lay_out(t, 0, error);
-    for (int s = 0; s < t->usual && status == VF_OK && t->stream.pass_count > 0; s++) {
-        const int passes = t->stream.pass_count;
-        if (s + 1 < t->usual)
-            VF_TRY(lay_out(t, s + 1, error));
-        if (s + 1 < t->usual && t->stream.pass_count == passes)
+    int passes[MOST_SLABS], fitting = 0, best = -1;
+    double least = 0;
+    enum vf_status status;
+    for (int s = 0; s < t->usual && s == fitting; s++) {
+        VF_TRY(lay_out(t, s, error));
+        passes[s] = t->stream.pass_count;
+        fitting += passes[s] > 0;
+    }
+    for (int s = 0; s < fitting; s++) {
+        if (s + 1 < fitting && passes[s + 1] == passes[s])
             continue;
         VF_TRY(lay_out(t, s, error));
         VF_TRY(refine(t, error));
-        if (is_better(&t->stream, &known)) {
-            known = t->stream;
+        if (best < 0 || weight(&t->stream) < least) {
+            least = weight(&t->stream);
             best = s;
         }
-        if (s + 1 < t->usual)
-            status = lay_out(t, s + 1, error);
     }
-    if (best >= 0)
-        VF_TRY(lay_out(t, best, error));
+    VF_TRY(lay_out(t, best < 0 ? 0 : best, error));
     status = refine(t, error);
 out:
     return status;
