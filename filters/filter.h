@@ -122,6 +122,10 @@ const struct vf_stencil *vf_stage_stencil(const struct vf_stage *stage);
 /* How many voxels away along z, y, x a stage reads its input k, in 2D or 3D (dim). */
 void vf_stage_halo(const struct vf_stage *stage, int dim, int k, int halo[3]);
 
+/* The axis (0 z, 1 y, 2 x) of a stage that is a line of weights: at consecutive places along one axis, as
+ * many before the centre as after it. -1 for any other stage. */
+int vf_line_axis(const struct vf_stage *stage);
+
 /* ---- stages ---- */
 
 /* A linear stencil: sum of weight * in(z+dz, y+dy, x+dx), in the order of the table, which is increasing

@@ -73,3 +73,15 @@ void vf_stage_halo(const struct vf_stage *stage, int dim, int k, int halo[3])
             halo[axis] = 0;
     }
 }
+
+int vf_line_axis(const struct vf_stage *stage)
+{
+    const struct vf_taps *taps = stage->taps;
+    int axis = -1;
+    if (stage->stencil != VF_STENCIL_LINEAR)
+        return -1;
+    for (int i = 0; i < 3; i++)
+        if (taps->halo[i] > 0)
+            axis = axis < 0 ? i : 3;
+    return axis >= 0 && axis < 3 && taps->count == 2 * taps->halo[axis] + 1 ? axis : -1;
+}

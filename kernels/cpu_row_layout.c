@@ -38,21 +38,6 @@ static void find_reach(struct vf_row_layout *l)
     }
 }
 
-/* Whether the taps are all neighbours along one axis (0 z, 1 y, 2 x), in order. */
-static bool is_line(const struct vf_taps *taps, int axis)
-{
-    const int radius = taps->halo[axis];
-    if (taps->count != 2 * radius + 1)
-        return false;
-    for (int t = 0; t < taps->count; t++) {
-        const int offset[3] = {taps->tap[t].dz, taps->tap[t].dy, taps->tap[t].dx};
-        for (int a = 0; a < 3; a++)
-            if (offset[a] != (a == axis ? t - radius : 0))
-                return false;
-    }
-    return true;
-}
-
 /* From so many weights on, sums across the stream take more planes at once, if the far cache is slow from
  * fewer on, and those of volumes gain by prefetching what they read next. */
 #define LEAST_TAPS_WIDE 33
@@ -74,15 +59,16 @@ static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim, cons
     /* Fewer weights than rows are not worth it. */
     const int taps = stage->taps->count;
     const int block = taps < 2 ? 1 : taps < 4 ? 2 : taps < rows->block_taps ? 4 : rows->block;
+    const int axis = taps == 1 ? 2 : vf_line_axis(stage), along_stream = dim == 3 ? 0 : 1;
     s.kind = VF_ROW_ANY;
-    if (is_line(stage->taps, 2)) {
+    if (axis == 2) {
         s.kind = VF_ROW_ALONG_X;
-    } else if (is_line(stage->taps, dim == 3 ? 0 : 1)) {
+    } else if (axis == along_stream) {
         s.kind = VF_ROW_ACROSS_STREAM;
         /* Rings of wide lines do not fit in the second cache: each plane is read for as many as may be. */
         s.planes = taps < (is_far_slow ? LEAST_TAPS_WIDE_IF_SLOW : LEAST_TAPS_WIDE) ? block : 2 * block;
         s.asks = dim == 3 && taps >= LEAST_TAPS_ASKED;
-    } else if (is_line(stage->taps, 1)) {
+    } else if (axis == 1) {
         s.kind = VF_ROW_ACROSS_ROWS;
         /* These gain by it sooner: no ring grows. */
         s.rows = taps > rows->block ? rows->block : block;

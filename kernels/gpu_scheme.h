@@ -128,10 +128,6 @@ bool vf_config_equal(const struct vf_kernel_config *a, const struct vf_kernel_co
  * face inside the box is computed once, for both of its cells. */
 double vf_kernel_operations(const struct vf_kernel_case *c, int cells_x, int cells_y, int cells_z);
 
-/* The axis (0 z, 1 y, 2 x) of a stage that is a line of weights: at consecutive places along one axis, as
- * many before the centre as after it. -1 for any other stage. */
-int vf_line_axis(const struct vf_stage *stage);
-
 /* Whether a linear stage has so many weights that the kernel's text takes them in loops and not one by one
  * (by VF_TAPS_s, src/kernel_source.c): any such stage, or only one that is not a line. The latter has a
  * weight for each place of the box that its halo spans, NaN where there is none, and is a kernel of its own,

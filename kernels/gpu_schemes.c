@@ -191,18 +191,6 @@ double vf_kernel_operations(const struct vf_kernel_case *c, int cells_x, int cel
     return c->operations - c->face_operations * (3 - 1.0 / cells_x - 1.0 / cells_y - 1.0 / cells_z);
 }
 
-int vf_line_axis(const struct vf_stage *stage)
-{
-    const struct vf_taps *taps = stage->taps;
-    int axis = -1;
-    if (stage->stencil != VF_STENCIL_LINEAR)
-        return -1;
-    for (int i = 0; i < 3; i++)
-        if (taps->halo[i] > 0)
-            axis = axis < 0 ? i : 3;
-    return axis >= 0 && axis < 3 && taps->count == 2 * taps->halo[axis] + 1 ? axis : -1;
-}
-
 int vf_kernel_widths(const struct vf_kernel_case *c, int cells, int width[VF_MOST_WIDTHS])
 {
     enum { WARP = 32, LEAST = 2 * WARP, MOST = 8 * WARP };
