@@ -65,6 +65,53 @@ bool vf_write_all(int fd, const void *data, size_t bytes, bool outlasts_signal)
     return true;
 }
 
+size_t vf_piece_of(size_t bytes)
+{
+    enum { PIECE = 1 << 24 };
+    errno = vf_interrupted ? EINTR : errno;
+    return vf_interrupted ? 0 : bytes < PIECE ? bytes : PIECE;
+}
+
+bool vf_read_at(int fd, void *data, size_t bytes, uint64_t offset)
+{
+    char *to = data;
+    while (bytes > 0) {
+        const size_t piece = vf_piece_of(bytes);
+        if (piece == 0)
+            return false;
+        const ssize_t got = pread(fd, to, piece, (off_t)offset);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0) {
+            errno = got == 0 ? 0 : errno;
+            return false;
+        }
+        to += got;
+        offset += (uint64_t)got;
+        bytes -= (size_t)got;
+    }
+    return true;
+}
+
+bool vf_write_at(int fd, const void *data, size_t bytes, uint64_t offset)
+{
+    const char *from = data;
+    while (bytes > 0) {
+        const size_t piece = vf_piece_of(bytes);
+        if (piece == 0)
+            return false;
+        const ssize_t written = pwrite(fd, from, piece, (off_t)offset);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return false;
+        from += written;
+        offset += (uint64_t)written;
+        bytes -= (size_t)written;
+    }
+    return true;
+}
+
 enum vf_status vf_copy_descriptor(int from, const char *from_name, int to, const char *to_name,
                                   bool outlasts_signal, struct vf_error *error)
 {

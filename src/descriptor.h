@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -24,6 +25,17 @@ ssize_t vf_read_up_to(int fd, void *data, size_t bytes, bool outlasts_signal);
 
 /* False with errno set. */
 bool vf_write_all(int fd, const void *data, size_t bytes, bool outlasts_signal);
+
+/* How many of `bytes` to read or write at once, so that a signal need not wait for long; 0, with errno, once
+ * one has asked to stop. */
+size_t vf_piece_of(size_t bytes);
+
+/* Reads exactly `bytes` at `offset`; false at the end of the file or on an error (errno; 0 for the end), and
+ * once a signal has asked to stop, as writing too. */
+bool vf_read_at(int fd, void *data, size_t bytes, uint64_t offset);
+
+/* Writes all of them; false on an error (errno). */
+bool vf_write_at(int fd, const void *data, size_t bytes, uint64_t offset);
 
 /* Copies `from`, from its present position to its end, to `to`; messages use the names. */
 enum vf_status vf_copy_descriptor(int from, const char *from_name, int to, const char *to_name,

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "descriptor.h"
 #include "io.h"
 #include "output_file.h"
 #include "team.h"
@@ -77,17 +78,6 @@ void vf_join_samples(void *pixels, const void *const planes[], size_t at, size_t
 
 /* Appends to info->note, after "; ". */
 void vf_info_note(struct vf_info *info, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* How many of `bytes` to read or write at once, so that a signal need not wait for long; 0, with errno, once
- * one has asked to stop. */
-size_t vf_piece_of(size_t bytes);
-
-/* Reads exactly `bytes` at `offset`; false at the end of the file or on an error (errno; 0 for the end), and
- * once a signal has asked to stop, as writing too. */
-bool vf_read_at(int fd, void *data, size_t bytes, uint64_t offset);
-
-/* Writes all of them; false on an error (errno). */
-bool vf_write_at(int fd, const void *data, size_t bytes, uint64_t offset);
 
 /* Whether `compressed` bytes could hold `bytes` of data at a codec's best ratio: what a file claims is
  * checked by this before memory is asked for it. */

@@ -6,8 +6,8 @@
 
 #include "alloc.h"
 #include "clock.h"
+#include "descriptor.h"
 #include "interrupt.h"
-#include "io_codec.h"
 
 /* ---- which plane ---- */
 
