@@ -91,6 +91,7 @@ template <class S, int number> struct vf_level {
             above[d] = place_beside(sweep, sweep.y - side + d);
             below[d] = place_beside(sweep, sweep.y + VF_ROWS + d);
         }
+        /* The first plane that is read, before a barrier, belongs to no result. */
         for (int i = 0; VF_BOUNDARY == VF_CONSTANT && side > 0 && threadIdx.y == 0 && i < depth * VF_SPAN;
              i++)
             at(sweep, i / VF_SPAN, rows * VF_COVERED_X)[threadIdx.x * VF_SPAN + i % VF_SPAN] =

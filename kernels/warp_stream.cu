@@ -376,6 +376,8 @@ struct vf_strip {
                 for (int i = 0; i < turns; i++)
                     sweep_turn<VF_SIDES>();
         }
+        /* Rows beyond the end were asked for: they must be there before those of another tile are. */
+        vf_wait_copies<0>();
     }
 };
 

@@ -31,11 +31,15 @@ static enum vf_status read_header(struct vf_reader *reader, struct vf_error *err
 /* ---- pages ---- */
 
 /* Of the current page, which was checked. */
-static void note_striles(struct vf_tiff_reader *state, const struct vf_tiff_layout *layout, size_t strile)
+static void note_striles(struct vf_tiff_reader *state, size_t page, const struct vf_tiff_layout *layout,
+                         size_t strile)
 {
     TIFF *tif = state->decoder.tif;
     const uint32_t count = layout->tiled ? TIFFNumberOfTiles(tif) : TIFFNumberOfStrips(tif);
     state->striles += count;
+    if (state->data[page] == 0 && count > state->page_striles)
+        state->page_striles = count;
+    state->has_raw = state->has_raw || state->data[page] != 0;
     if (layout->tiled && strile > state->tile_bytes)
         state->tile_bytes = strile;
     for (uint32_t i = 0; i < count && layout->scheme != COMPRESSION_NONE; i++) {
@@ -86,9 +90,9 @@ static enum vf_status take_page(struct vf_reader *reader, size_t page, const str
     size_t page_bytes, strile;
     vf_tiff_layout_sizes(layout, &page_bytes, &strile);
     state->ratio = ratio > state->ratio ? ratio : state->ratio;
-    note_striles(state, layout, strile);
     state->directories[page] = TIFFCurrentDirOffset(state->decoder.tif);
     state->data[page] = vf_tiff_raw_start(state->decoder.tif, layout);
+    note_striles(state, page, layout, strile);
     if (page == 0)
         reader->row_block = 1;
     if (state->data[page] == 0 && reader->row_block == 1)

@@ -37,12 +37,14 @@ void vf_tiff_clear_error(struct vf_tiff_stream *stream);
 /* Why the last call failed: the system's reason, libtiff's, or `otherwise`. */
 const char *vf_tiff_cause(const struct vf_tiff_stream *stream, const char *otherwise);
 
-/* How libtiff names a compression, and what it can do at best: bytes out for a byte in. */
+/* How libtiff names a compression, what it can do at best, bytes out for a byte in, and how many bytes an
+ * encoder takes beside its strip. */
 struct vf_tiff_codec {
     uint16_t scheme;
     enum vf_compression compression;
     const char *name;
     unsigned ratio;
+    size_t encoder_bytes;
 };
 
 /* NULL when this program does not use the scheme. */

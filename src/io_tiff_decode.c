@@ -8,7 +8,7 @@
 #include "io_tiff_read.h"
 
 /* Bytes to read at a time of pixels that are split into planes. */
-enum { RAW_BLOCK = 1 << 20, MOST_PARTS = 256 };
+enum { RAW_BLOCK = 256 << 10, MOST_PARTS = 256 };
 
 /* Strips differ in how long they take, and pages may be few: what threads share is so many times as many. */
 enum { ITEMS_A_THREAD = 8 };
@@ -61,11 +61,12 @@ static enum vf_status read_raw(const struct work *w, uint64_t offset, struct vf_
     const size_t samples = reader->info.page_channels, size = vf_type_size(reader->info.type);
     const size_t row_bytes = shape->nx * samples * size;
     const size_t first = w->all.begin, height = w->all.end - first;
+    const size_t begin = first + height * w->part / w->parts, end = first + height * (w->part + 1) / w->parts;
     size_t rows = samples == 1 ? height : row_bytes < RAW_BLOCK ? RAW_BLOCK / row_bytes : 1;
-    if (samples > 1 && need_buffer(decoder, rows * row_bytes, error) != VF_OK)
+    rows = rows < end - begin ? rows : end - begin;
+    if (samples > 1 && begin < end && need_buffer(decoder, rows * row_bytes, error) != VF_OK)
         return VF_FAILED;
-    const size_t end = first + height * (w->part + 1) / w->parts;
-    for (size_t y = first + height * w->part / w->parts; y < end; y += rows) {
+    for (size_t y = begin; y < end; y += rows) {
         rows = rows < end - y ? rows : end - y;
         void *to = samples == 1 ? (char *)w->planes[0] + (y - first) * row_bytes : decoder->buffer.data;
         if (!vf_read_at(reader->fd, to, rows * row_bytes, offset + y * row_bytes))
@@ -327,7 +328,8 @@ static void open_helpers(struct vf_reader *reader, int wanted, int *team)
         if (decoder == NULL)
             break;
         decoder->stream.fd = reader->fd;
-        decoder->tif = vf_tiff_open(&decoder->stream, reader->name, "rmc");
+        decoder->tif =
+            vf_tiff_open(&decoder->stream, reader->name, "rhmc"); /* its first directory may be large */
         if (decoder->tif == NULL) {
             vf_free(decoder);
             break;
@@ -375,9 +377,17 @@ static enum vf_status read_parts(struct vf_reader *reader, size_t first, size_t 
 
 size_t vf_tiff_read_bytes(const struct vf_reader *reader, int threads)
 {
+    enum { OF_DIRECTORY = 128, OF_STRILE = 16 }; /* what libtiff has of each */
     const struct vf_tiff_reader *state = reader->state;
+    const struct vf_info *info = &reader->info;
     const size_t team = threads < 1 ? 1 : (size_t)threads;
-    return (team < state->striles ? team : state->striles) * (state->tile_bytes + state->stored_bytes);
+    const size_t decoding = team < state->striles ? team : state->striles;
+    const size_t tables =
+        state->page_striles > 0 ? OF_DIRECTORY * info->page_count + OF_STRILE * state->page_striles : 0;
+    const size_t block = state->has_raw && info->page_channels > 1
+                             ? (state->page_bytes < RAW_BLOCK ? state->page_bytes : RAW_BLOCK)
+                             : 0;
+    return decoding * (state->tile_bytes + state->stored_bytes + tables) - tables + team * block;
 }
 
 enum vf_status vf_tiff_read_pages(struct vf_reader *reader, size_t first, size_t count, void *const planes[],

@@ -19,6 +19,7 @@ struct vf_tiff_encoders {
     vf_tiff_set_pixels *set_pixels;
     uint32_t strip_rows;
     char mode[4];
+    size_t strips;            /* of all pages */
     size_t strip_bytes, room; /* before and, at most, after */
     int count, room_for;
     struct encoder *encoder; /* libtiff has their addresses */
@@ -33,9 +34,12 @@ static size_t room_of(size_t strip_bytes)
 }
 
 /* libtiff's own buffer takes as much again. */
-size_t vf_tiff_encoders_bytes(size_t strip_bytes, int threads)
+size_t vf_tiff_encoders_bytes(const struct vf_tiff_codec *codec, size_t strip_bytes, size_t strips,
+                              int threads)
 {
-    return (size_t)(threads < 1 ? 1 : threads) * (strip_bytes + (STRIPS_A_THREAD + 1) * room_of(strip_bytes));
+    const size_t wanted = threads < 1 ? 1 : (size_t)threads, count = wanted < strips ? wanted : strips;
+    const size_t slots = count * STRIPS_A_THREAD < strips ? count * STRIPS_A_THREAD : strips;
+    return count * (codec->encoder_bytes + strip_bytes + room_of(strip_bytes)) + slots * room_of(strip_bytes);
 }
 
 struct vf_tiff_encoders *vf_tiff_encoders_open(struct vf_writer *writer, vf_tiff_set_pixels *set_pixels,
@@ -51,6 +55,7 @@ struct vf_tiff_encoders *vf_tiff_encoders_open(struct vf_writer *writer, vf_tiff
     strncpy(e->mode, mode, sizeof e->mode - 1);
     e->strip_bytes = info->shape.nx * info->page_channels * vf_type_size(info->type) * strip_rows;
     e->room = room_of(e->strip_bytes);
+    e->strips = vf_tiff_strips(info, strip_rows);
     return e;
 }
 
@@ -96,6 +101,7 @@ static enum vf_status open_encoder(const struct vf_tiff_encoders *e, struct enco
  * the first call had fewer. */
 static enum vf_status prepare(struct vf_tiff_encoders *e, int threads, int *team, struct vf_error *error)
 {
+    threads = (size_t)threads < e->strips ? threads : (int)e->strips;
     if (e->encoder == NULL) {
         e->encoder = vf_alloc((size_t)threads, sizeof *e->encoder, "encoders", error);
         e->room_for = threads;
@@ -109,7 +115,7 @@ static enum vf_status prepare(struct vf_tiff_encoders *e, int threads, int *team
         if (open_encoder(e, &e->encoder[e->count], error) != VF_OK)
             break;
         const size_t wanted = (size_t)(e->count + 1) * STRIPS_A_THREAD;
-        for (; e->slot_count < wanted; e->slot_count++) {
+        for (; e->slot_count < wanted && e->slot_count < e->strips; e->slot_count++) {
             e->slot[e->slot_count].data = vf_alloc(e->room, 1, "compressed strip", error);
             if (e->slot[e->slot_count].data == NULL) {
                 close_encoder(&e->encoder[e->count]);

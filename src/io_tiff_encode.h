@@ -22,8 +22,15 @@ typedef bool vf_tiff_set_pixels(const struct vf_writer *writer, TIFF *tif, uint3
 typedef bool vf_tiff_take_strips(struct vf_writer *writer, size_t first, const struct vf_tiff_strip *strip,
                                  size_t from, size_t count);
 
-/* What `threads` encoders of strips of `strip_bytes` hold. */
-size_t vf_tiff_encoders_bytes(size_t strip_bytes, int threads);
+/* How many strips of `rows` rows all pages have. */
+static inline size_t vf_tiff_strips(const struct vf_info *info, size_t rows)
+{
+    return (info->shape.ny + rows - 1) / rows * info->page_count;
+}
+
+/* What the encoders of `threads` threads hold, for `strips` of `strip_bytes` in all. */
+size_t vf_tiff_encoders_bytes(const struct vf_tiff_codec *codec, size_t strip_bytes, size_t strips,
+                              int threads);
 
 /* `mode` is the file's. NULL with a message; the writer is borrowed and must stay where it is. */
 struct vf_tiff_encoders *vf_tiff_encoders_open(struct vf_writer *writer, vf_tiff_set_pixels *set_pixels,

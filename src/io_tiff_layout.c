@@ -7,12 +7,12 @@
  * of 2 bits; zstd a block of 128 KiB of 4 bytes; PackBits 128 of 2. Old-style deflate is read, never written.
  */
 static const struct vf_tiff_codec codecs[] = {
-    {COMPRESSION_NONE, VF_COMPRESS_NONE, "none", 1},
-    {COMPRESSION_LZW, VF_COMPRESS_LZW, "LZW", 2600},
-    {COMPRESSION_ADOBE_DEFLATE, VF_COMPRESS_DEFLATE, "deflate", 1100},
-    {COMPRESSION_DEFLATE, VF_COMPRESS_DEFLATE, "deflate", 1100},
-    {COMPRESSION_ZSTD, VF_COMPRESS_ZSTD, "zstd", 44000},
-    {COMPRESSION_PACKBITS, VF_COMPRESS_PACKBITS, "PackBits", 64},
+    {COMPRESSION_NONE, VF_COMPRESS_NONE, "none", 1, 0},
+    {COMPRESSION_LZW, VF_COMPRESS_LZW, "LZW", 2600, 150 << 10},
+    {COMPRESSION_ADOBE_DEFLATE, VF_COMPRESS_DEFLATE, "deflate", 1100, 600 << 10},
+    {COMPRESSION_DEFLATE, VF_COMPRESS_DEFLATE, "deflate", 1100, 600 << 10},
+    {COMPRESSION_ZSTD, VF_COMPRESS_ZSTD, "zstd", 44000, 1200 << 10},
+    {COMPRESSION_PACKBITS, VF_COMPRESS_PACKBITS, "PackBits", 64, 16 << 10},
 };
 
 const struct vf_tiff_codec *vf_tiff_codec_by_scheme(uint16_t scheme)

@@ -28,6 +28,8 @@ struct vf_tiff_reader {
     size_t tile_bytes, stored_bytes; /* the largest tile; the largest strip or tile that is compressed */
     double claimed;                  /* bytes, by all strips and tiles that are */
     size_t striles;                  /* of all pages */
+    size_t page_striles;             /* the most of a page that libtiff decodes; 0: it decodes none */
+    bool has_raw;                    /* some pages are read without it */
     unsigned ratio;                  /* the best of all pages' codecs */
     /* Samples that tifffile took for colours, and their fourth for alpha, are neither if this is not '\0': */
     char samples_axis; /* which of its array's they are, as vf_tiff_array_sample_axis tells */

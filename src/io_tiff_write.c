@@ -113,10 +113,12 @@ size_t vf_tiff_row_block(const struct vf_info *info)
 
 size_t vf_tiff_write_bytes(const struct vf_info *info, int threads)
 {
+    const struct vf_tiff_codec *codec = codec_for(info, VF_COMPRESS_AS_INPUT);
     const size_t row_bytes = info->shape.nx * info->page_channels * vf_type_size(info->type);
-    return codec_for(info, VF_COMPRESS_AS_INPUT)->compression == VF_COMPRESS_NONE
+    const size_t rows = vf_tiff_row_block(info);
+    return codec->compression == VF_COMPRESS_NONE
                ? 0
-               : vf_tiff_encoders_bytes(row_bytes * vf_tiff_row_block(info), threads);
+               : vf_tiff_encoders_bytes(codec, row_bytes * rows, vf_tiff_strips(info, rows), threads);
 }
 
 static void choose_strips(struct vf_writer *writer)

@@ -97,18 +97,6 @@ static void describe_part(const struct sweep *w, int i, int channel, ptrdiff_t z
                                 .stop = s->stop};
 }
 
-/* What a lane cannot do is done as a job of its own, by the GPU in thinner slabs or by the CPU. */
-static enum vf_status begin_part(const struct sweep *w, const struct step *step, struct part *part,
-                                 struct vf_error *error)
-{
-    struct vf_cuda *cuda = w->stream->cuda;
-    enum vf_status status = VF_DEVICE;
-    if (cuda != NULL)
-        status = vf_cuda_lane_start(&part->lane, cuda, &step->run->gpu, &part->job, error);
-    part->begun = status == VF_OK;
-    return status == VF_DEVICE ? run_job(w, step, &part->job, error) : status;
-}
-
 static enum vf_status end_part(const struct sweep *w, const struct step *step, struct part *part,
                                struct vf_error *error)
 {
@@ -117,6 +105,35 @@ static enum vf_status end_part(const struct sweep *w, const struct step *step, s
         status = vf_cuda_lane_wait(&part->lane, error);
     part->begun = false;
     return status == VF_DEVICE ? run_job(w, step, &part->job, error) : status;
+}
+
+/* Ends what is on its way, and gives back the device's memory that it had. */
+static enum vf_status clear_lanes(const struct sweep *w, struct vf_error *error)
+{
+    enum vf_status status = VF_OK;
+    for (int i = 0; i < w->step_count; i++)
+        for (int k = 0; k < w->depth * (int)w->stream->ends.channels && status == VF_OK; k++) {
+            status = end_part(w, &w->step[i], &w->step[i].part[k], error);
+            vf_cuda_lane_close(&w->step[i].part[k].lane);
+        }
+    return status;
+}
+
+/* What a lane cannot do is done as a job of its own, which has the device alone: by the GPU in thinner slabs
+ * or by the CPU. */
+static enum vf_status begin_part(const struct sweep *w, const struct step *step, struct part *part,
+                                 struct vf_error *error)
+{
+    struct vf_cuda *cuda = w->stream->cuda;
+    if (cuda != NULL) {
+        enum vf_status status = vf_cuda_lane_start(&part->lane, cuda, &step->run->gpu, &part->job, error);
+        part->begun = status == VF_OK;
+        if (status == VF_DEVICE)
+            status = clear_lanes(w, error);
+        if (part->begun || status != VF_OK)
+            return status;
+    }
+    return run_job(w, step, &part->job, error);
 }
 
 /* Slab number `slot` of the ring: `count` planes of all channels; beyond a periodic grid they are those at

@@ -117,6 +117,8 @@ struct vf_window_shape vf_stream_window_of_reach(const struct vf_stream_plan *st
     const double plane = (double)vf_stream_plane(plan) * (double)vf_type_size(shape.type);
     shape.bytes = shape.count *
                   ((double)shape.capacity * plane + (double)vf_stream_extent(plan) * (double)sizeof(void *));
+    if (index == runs && pass->to_file && ends->result->has_alpha)
+        shape.bytes += plane;
     if (plan->by_rows && index == 0 && pass->from_file)
         shape.bytes += shape.count * plane * (double)vf_info_rows_at_once(ends->input, ends->read_block);
     if (plan->by_rows && index == runs && pass->to_file)

@@ -2,9 +2,9 @@
  * ahead of a kernel's text and compiles both; the fake driver (fake_cuda/) runs the result, block by block,
  * with a fiber for each thread. It includes no system header, since it is compiled again with each kernel.
  *
- * It has what kernels use, and no more: indices of threads and blocks, barriers, warp collectives, atomics,
- * vector types, arithmetic. All shared memory is dynamic; VF_SHARED_MEMORY gives it. A text has one kernel,
- * vf_kernel, with one parameter, passed by value, and at its end VF_ENTRY(type of the parameter). */
+ * It has what kernels use, and what goes with it: indices of threads and blocks, barriers, warp collectives,
+ * atomics, vector types, arithmetic. All shared memory is dynamic; VF_SHARED_MEMORY gives it. A text has one
+ * kernel, vf_kernel, with one parameter, passed by value, and at its end VF_ENTRY(type of the parameter). */
 #ifndef VF_CUDA_ON_CPU_H
 #define VF_CUDA_ON_CPU_H
 

@@ -5,6 +5,13 @@
 
 #include <stdbool.h>
 
+/* gcc's word for it, and clang's. */
+#if !defined(__SANITIZE_ADDRESS__) && defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+
 #ifdef __SANITIZE_ADDRESS__
 enum { UNDER_SANITIZERS = 1 };
 #else

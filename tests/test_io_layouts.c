@@ -377,7 +377,8 @@ static size_t bytes_to_read(const struct tiff_sample *sample, int threads)
     return bytes;
 }
 
-/* Tiles, and what is compressed, pass through a buffer of each thread that has one to decode. */
+/* Tiles, and what is compressed, pass through a buffer of each thread that has one to decode; of libtiff's
+ * tables one is there anyway. More strips than there are need no encoders. */
 Test(io_layouts, what_reading_and_writing_take)
 {
     struct tiff_sample s = {.type = VF_U16, .nx = 100, .ny = 60, .pages = 2, .rows = 30};
@@ -387,17 +388,23 @@ Test(io_layouts, what_reading_and_writing_take)
     s.scheme = COMPRESSION_LZW;
     const size_t strip = bytes_to_read(&s, 1);
     cr_expect(strip > 100 && strip < 2 * 100 * 30 * 2, "%zu", strip);
-    cr_expect_eq(bytes_to_read(&s, 3), 3 * strip);
-    cr_expect_eq(bytes_to_read(&s, 99), 4 * strip);
+    const size_t tables = bytes_to_read(&s, 2) - 2 * strip;
+    cr_expect(tables > 0 && tables < 1000, "%zu", tables);
+    cr_expect_eq(bytes_to_read(&s, 3), 3 * strip + 2 * tables);
+    cr_expect_eq(bytes_to_read(&s, 99), 4 * strip + 3 * tables);
     s.scheme = 0;
     s.rows = 32;
     s.tile_nx = 64;
     s.tiled = true;
     cr_expect_eq(bytes_to_read(&s, 1), 64 * 32 * 2);
-    cr_expect_eq(bytes_to_read(&s, 3), 3 * 64 * 32 * 2);
+    cr_expect_gt(bytes_to_read(&s, 3), 3 * 64 * 32 * 2 + 2 * tables, "of four tiles, not two strips");
+    cr_expect_lt(bytes_to_read(&s, 3), 3 * 64 * 32 * 2 + 4 * tables);
+    s = (struct tiff_sample){.type = VF_U16, .nx = 100, .ny = 60, .samples = 3};
+    cr_expect_eq(bytes_to_read(&s, 3), 3 * 100 * 60 * 3 * 2, "a block of pixels each");
     cr_expect_eq(vf_writer_bytes(VF_FORMAT_TIFF, &result, 3), 0);
     result.compression = VF_COMPRESS_DEFLATE;
     const size_t encoder = vf_writer_bytes(VF_FORMAT_TIFF, &result, 1);
     cr_expect(encoder > 100 * 60 * 2);
-    cr_expect_eq(vf_writer_bytes(VF_FORMAT_TIFF, &result, 3), 3 * encoder);
+    cr_expect_eq(vf_writer_bytes(VF_FORMAT_TIFF, &result, 3), vf_writer_bytes(VF_FORMAT_TIFF, &result, 2));
+    cr_expect_lt(vf_writer_bytes(VF_FORMAT_TIFF, &result, 2), 2 * encoder);
 }

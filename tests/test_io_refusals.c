@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "io_samples.h"
+#include "sanitized.h"
 
 TestSuite(io_refusals, .init = samples_begin, .fini = samples_end);
 

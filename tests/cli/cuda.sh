@@ -247,6 +247,18 @@ test_device_memory_that_holds_a_part_only() {
     cmp gpu.tif cpu.tif
 }
 
+# In slabs on their way at once there is no room for what a single one has.
+test_device_memory_that_holds_a_slab_at_a_time() {
+    sparse 128 128 60 big.mrc
+    sprinkle big.mrc 1
+    export FAKE_CUDA_MEMORY=1500000
+    fake 1 --backend cuda --memory 1M -f mean,gaussian:sigma=1 big.mrc gpu.mrc
+    thinnest=$(sed -n 's/.*the thinnest slab of this chain needs \([0-9]*\) MiB.*/\1/p' err)
+    fake 0 --backend cuda --memory "${thinnest}M" -f mean,gaussian:sigma=1 big.mrc gpu.mrc
+    expect 0 --backend cpu -f mean,gaussian:sigma=1 big.mrc cpu.mrc
+    same gpu.mrc cpu.mrc
+}
+
 # Of a hyperstack each image, of several files each file finds the buffers of the one before.
 test_device_memory_that_holds_one_image() {
     cp "$DATA/epi-time.tif" one.tif
@@ -289,9 +301,9 @@ test_slabs_decide_where_the_whole_does_not_fit() {
 
 # Whoever started the program may have left it children of its own.
 test_only_compilers_are_waited_for() {
+    trap 'kill "$(cat child)"' EXIT
     LD_LIBRARY_PATH=${VOLFILTER%/*}/fake-cuda VOLFILTER_CACHE=$PWD/cache timeout 60 \
         sh -c 'sleep 300 & echo $! >child; exec "$@"' sh "$VOLFILTER" --backend cuda -f gaussian,gradient "$SMALL" out.tif
-    kill "$(cat child)"
     [ -s out.tif ]
 }
 

@@ -163,15 +163,6 @@ test_schemes() {
     wrong ", each for the whole chain" --scheme GX=row-stream -f gaussian "$SMALL" o.png
 }
 
-test_cuda_is_not_there_yet() {
-    if expect 0 --backend cuda -f gaussian "$SMALL" o.png 2>/dev/null; then
-        return 0
-    fi
-    [ "$ACTUAL" -eq 1 ] || [ "$ACTUAL" -eq 2 ]
-    says "cuda"
-    only out err
-}
-
 test_weights() {
     wrong "convolve: file is missing; write convolve:file=PATH" -f convolve "$IMAGE" o.png
     wrong "convolve: file=no.txt: cannot be read: No such file or directory (a path in a chain cannot contain ',' or ':')" \

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../sanitized.h"
+
 struct vf_cuda *device_open(void)
 {
     struct vf_cuda *cuda;
@@ -14,14 +16,22 @@ struct vf_cuda *device_open(void)
     return cuda;
 }
 
-bool device_takes(const char *text, unsigned number)
+static unsigned hash_of(unsigned hash, const char *text)
 {
-    const char *share = getenv("CUDA_TESTS_SHARE");
-    const unsigned one_in = share != NULL ? (unsigned)atoi(share) : 1;
-    unsigned hash = 2166136261u ^ number;
     for (; *text != '\0'; text++)
         hash = (hash ^ (unsigned char)*text) * 16777619u;
-    return one_in <= 1 || (hash >> 8) % one_in == 0;
+    return hash;
+}
+
+bool device_takes(const char *scheme, const char *what, unsigned number)
+{
+    static bool any;
+    const char *share = getenv("CUDA_TESTS_SHARE");
+    const unsigned one_in = share != NULL ? (unsigned)atoi(share) : 1;
+    const unsigned hash = hash_of(hash_of((2166136261u ^ number) * 16777619u, scheme), what);
+    const bool is_first = !any && !UNDER_SANITIZERS;
+    any = true;
+    return is_first || one_in <= 1 || (hash >> 8) % one_in == 0;
 }
 
 static void compare(const struct pipeline *p, const struct vf_volume *got, const struct vf_volume *right)
@@ -44,7 +54,7 @@ void device_check(const struct pipeline *p, struct vf_cuda *cuda, const char *co
     struct vf_volume right = pipeline_run(&run, &in, NULL);
     run.cuda = cuda;
     for (; *scheme != NULL; scheme++) {
-        if (!device_takes(*scheme, (unsigned)p->boundary * 16 + (unsigned)p->type))
+        if (!device_takes(*scheme, p->chain, (unsigned)p->boundary * 16 + (unsigned)p->type))
             continue;
         run.scheme = (*scheme)[0] != '\0' ? *scheme : NULL;
         struct vf_volume got = pipeline_run(&run, &in, NULL);

@@ -8,9 +8,10 @@
 /* Opens it, strict: what it fails at fails the test. Aborts the test when there is none. */
 struct vf_cuda *device_open(void);
 
-/* Whether a case is run: CUDA_TESTS_SHARE=N takes one in N, the same ones each time. Under sanitizers a
- * kernel takes seconds to compile. `text` and `number` tell cases apart that need kernels of their own. */
-bool device_takes(const char *text, unsigned number);
+/* Whether a case is run: CUDA_TESTS_SHARE=N takes one in N, the same ones each time, and each test's first
+ * one, but under sanitizers, by which a kernel takes seconds to compile. `scheme`, `what` and `number` tell
+ * cases apart that need kernels of their own. */
+bool device_takes(const char *scheme, const char *what, unsigned number);
 
 /* Runs the chain on the device with each of `scheme` (NULL-terminated; an entry may be "": the plan's choice)
  * and compares every bit with the CPU's reference. */

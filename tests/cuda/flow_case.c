@@ -286,8 +286,11 @@ void flow_case_check(struct flow_case *c, struct vf_cuda *cuda, const char *cons
                               .threads = 1};
     make_run(&run, reach);
     cr_assert_eq(vf_cpu_reference.run(&run.job, &error), VF_OK, "%s", error.text);
+    const char *const last = c->flow.stage[c->flow.stage_count - 1].name;
+    const unsigned number =
+        ((unsigned)(nx * 8 + c->flow.stage_count) * 8 + (unsigned)c->flow.boundary) * 16 + c->source_type[0];
     for (; *scheme != NULL; scheme++) {
-        if (!device_takes(*scheme, (unsigned)c->flow.boundary * 16 + (unsigned)c->source_type[0]))
+        if (!device_takes(*scheme, last, number))
             continue;
         run_scheme(&run, cuda, *scheme);
         compare(&run, *scheme);

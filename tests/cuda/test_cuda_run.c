@@ -146,27 +146,7 @@ Test(cuda_run, memory_is_kept_from_run_to_run)
     vf_cuda_close(cuda);
 }
 
-/* NaNs of any bits come out as one. */
-Test(cuda_run, nan)
-{
-    static const char *const chains[] = {"gaussian:sigma=2", "structure-tensor:rho=1:output=coherence",
-                                         "perona-malik:iterations=3:k=20", "gaussian,gradient"};
-    struct vf_cuda *cuda = device_open();
-    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
-        const struct pipeline p = {.chain = chains[i],
-                                   .nx = 37,
-                                   .ny = 18,
-                                   .nz = 9,
-                                   .type = VF_F32,
-                                   .has_nans = true,
-                                   .result_type = VF_F32};
-        device_check(&p, cuda, safe);
-        device_check(&p, cuda, planned);
-    }
-    vf_cuda_close(cuda);
-}
-
-/* So do those of sums, which are told by fewer instructions. */
+/* NaNs of any bits come out as one, also those of sums, which are told by fewer instructions. */
 Test(cuda_run, sums_of_any_bits)
 {
     static const struct {

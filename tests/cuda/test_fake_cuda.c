@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../sanitized.h"
 #include "fake_device.h"
 
 enum { N = 1000 };
@@ -253,11 +254,6 @@ Test(fake_cuda, threads_that_miss_each_other_abort)
     expect_end(foreign_lane, "a lane is not in its own mask");
 }
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
 #ifdef __SANITIZE_ADDRESS__
 static void beyond_shared(void)
 {

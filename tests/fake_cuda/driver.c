@@ -1,12 +1,14 @@
 /* The CUDA driver as far as volfilter uses it, on the CPU. Memory of a device is the process's own, so that
  * AddressSanitizer sees every access; what a device leaves undefined is filled with 0xFF bytes. The
- * environment (see also calls.h, grid.c and nvrtc.c): FAKE_CUDA_DEVICES=N               how many there are; 1
+ * environment (see also calls.h, grid.h and nvrtc.c):
+ *
+ *   FAKE_CUDA_DEVICES=N               how many there are; 1
  *   FAKE_CUDA_CAPABILITY=90           their compute capability
  *   FAKE_CUDA_MEMORY=BYTES            of each
  *   FAKE_CUDA_TAKEN=BYTES             of it, held by others; 0
  *   FAKE_CUDA_TAKEN_FROM=N            they do so from the N-th counted call on
  *   FAKE_CUDA_ATTRIBUTES=97=49152,..  values instead of device.c's, by the driver's numbers
- *   FAKE_CUDA_REGISTERS, FAKE_CUDA_LOCAL   what kernels are said to use
+ *   FAKE_CUDA_REGISTERS=32            what kernels are said to use
  *   FAKE_CUDA_LATE=1                  work is done when it is waited for; otherwise at once
  *   FAKE_CUDA_STRICT=1                what is not freed at exit aborts; otherwise it is only reported
  *   FAKE_CUDA_KEEP=1                  leaves the loaded objects in the directory for temporary files */

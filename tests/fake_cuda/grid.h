@@ -16,7 +16,8 @@ struct fake_launch {
 /* What kernels call. */
 extern const struct fake_machine fake_machine;
 
-/* Runs all blocks, in the order that FAKE_CUDA_ORDER asks for, on FAKE_CUDA_THREADS threads. What is
+/* Runs all blocks, in the order that FAKE_CUDA_ORDER asks for ("reverse", "shuffle" or
+ * "shuffle:SEED"), on FAKE_CUDA_THREADS threads. What is
  * undefined on a device, such as a barrier that not all threads reach, aborts with a message. One launch at a
  * time. */
 void fake_grid_run(const struct fake_launch *launch);

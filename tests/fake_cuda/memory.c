@@ -1,6 +1,8 @@
 /* Memory of devices, pinned memory of the host, and copies. */
 #include <string.h>
 #include <sys/mman.h>
+
+#include "../sanitized.h"
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #else

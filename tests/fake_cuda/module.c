@@ -110,12 +110,10 @@ CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction function)
     case CU_FUNC_ATTRIBUTE_NUM_REGS:
         *value = registers_of_thread();
         break;
-    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
-        *value = (int)fake_setting("FAKE_CUDA_LOCAL", 0);
-        break;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
         *value = object->most_shared;
         break;
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
         *value = 0;
         break;
