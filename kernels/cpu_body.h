@@ -96,6 +96,18 @@ _Static_assert(VF_BODY_ROWS == 72 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
     _Static_assert(VF_ROW_INDEX(reach, inputs, -(reach), -(reach)) <= VF_BODY_ROWS, \
                    name " has more rows than VF_BODY_ROWS")
 
+/* A loop over a row's cells, and one over those of one vector. By pointers among the cells clang finds
+ * vectors of bytes too wide, and the second it unrolls before it would vectorise it, and then computes much
+ * of it by scalars. */
+#ifdef __clang__
+#define VF_PRAGMA(text) _Pragma(#text)
+#define VF_OVER_ROW VF_PRAGMA(omp simd simdlen(VF_LANES))
+#define VF_OVER_LANES VF_PRAGMA(clang loop vectorize(assume_safety) vectorize_width(VF_LANES) unroll(disable))
+#else
+#define VF_OVER_ROW _Pragma("omp simd")
+#define VF_OVER_LANES _Pragma("omp simd")
+#endif
+
 /* Rows are taken in whole vectors, up to one beyond their ends. The row is not copied: reloading as vectors
  * what was just stored as scalars waits for every store before it. Where results go to a sink, a row is asked
  * for, or a row's ends are elsewhere, it is done a vector at a time; addresses are local then, since nothing
@@ -109,7 +121,7 @@ _Static_assert(VF_BODY_ROWS == 72 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
         const int along[] = {z, y}, reach = along[along[0] < along[1]];                                      \
         const bool has_ends = (inputs) == 1 && row->ends.first != NULL;                                      \
         if (!puts_results(pass) || (row->place == VF_ROW_IN_RING && row->ahead.row == NULL && !has_ends)) {  \
-            _Pragma("omp simd") for (ptrdiff_t i = begin; i < end; i++)                                      \
+            VF_OVER_ROW for (ptrdiff_t i = begin; i < end; i++)                                              \
                 body_##name(row->in, reach, row->out, param, row, pass, kept, begin, i, i);                  \
             return;                                                                                          \
         }                                                                                                    \
@@ -127,7 +139,7 @@ _Static_assert(VF_BODY_ROWS == 72 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
                 in[VF_ROW_INDEX(reach, 0, 0, 0)] = at == 0                ? own.ends.first                   \
                                                    : at + VF_LANES == end ? own.ends.last                    \
                                                                           : middle;                          \
-            _Pragma("omp simd") for (int lane = 0; lane < VF_LANES; lane++)                                  \
+            VF_OVER_LANES for (int lane = 0; lane < VF_LANES; lane++)                                        \
                 body_##name(in, reach, out, param, &own, pass, kept, begin, at + lane, lane);                \
             for (int k = 0; k < (outputs); k++)                                                              \
                 put_vector(to[k], at, vf_vector_load(result[k]), own.place);                                 \

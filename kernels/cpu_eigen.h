@@ -83,16 +83,16 @@ VF_DEVICE struct vf_eigenvalues eigenvalues_by_rows(enum vf_definite definite, e
     return vf_eigenvalues_parted(definite, &f);
 }
 
-VF_DEVICE struct vf_eigenvector eigenvector_by_rows(enum pass pass, const REAL *tensor, int rank,
-                                                    eigen_block *kept, ptrdiff_t i)
+VF_DEVICE void eigenvector_by_rows(enum pass pass, const REAL *tensor, int rank, struct vf_eigenvector *e,
+                                   eigen_block *kept, ptrdiff_t i)
 {
     struct vf_decomposing f;
     eigen_step(VF_SEMIDEFINITE, &f, pass, tensor, kept, i);
-    return vf_eigenvector_turned(&f, rank);
+    vf_eigenvector_turned(&f, rank, e);
 }
 #else
 #define eigenvalues_by_rows(definite, pass, tensor, kept, i) vf_eigenvalues_of(definite, tensor)
-#define eigenvector_by_rows(pass, tensor, rank, kept, i) vf_eigenvector_of(tensor, rank)
+#define eigenvector_by_rows(pass, tensor, rank, e, kept, i) vf_eigenvector_of(tensor, rank, e)
 #endif
 
 #endif

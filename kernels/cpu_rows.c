@@ -23,7 +23,7 @@ typedef int32_t lane_index;
 #endif
 
 #define EIGENVALUES(definite, tensor) eigenvalues_by_rows(definite, pass, tensor, kept, i - begin)
-#define EIGENVECTOR(tensor, rank) eigenvector_by_rows(pass, tensor, rank, kept, i - begin)
+#define EIGENVECTOR(tensor, rank, e) eigenvector_by_rows(pass, tensor, rank, e, kept, i - begin)
 
 #include "kernels/cpu_body.h"
 #include "kernels/cpu_eigen.h"

@@ -11,7 +11,7 @@
             VF_UNROLL for (int v = 0; v < (VECTORS); v++) x[v] = vf_vector_load(from + t + v * VF_LANES);    \
             VF_UNROLL for (int k = (FROM); k < (TO); k++)                                                    \
             {                                                                                                \
-                const REAL w = weight[span[s].first[k] + t];                                                 \
+                const REAL w = (weight + span[s].first[k])[t];                                               \
                 VF_UNROLL for (int v = 0; v < (VECTORS); v++) sum[k][v] = vf_vector_fma(w, x[v], sum[k][v]); \
             }                                                                                                \
         }                                                                                                    \

@@ -20,8 +20,8 @@
  *   UPPER_FACE(axis, upper)  the value of the upper face, for LOWER_FACE, which `upper` computes
  *   OF_COLUMN(k, dx, value)  value number k that depends on inputs at x + dx only, which `value` computes: a
  *                            scheme that goes along x may have it from another voxel. Each once in a body
- *   EIGENVALUES(definite, tensor), EIGENVECTOR(tensor, rank)   vf_eigenvalues_of, vf_eigenvector_of; at most
- *                            one of them in a body, once
+ *   EIGENVALUES(definite, tensor), EIGENVECTOR(tensor, rank, e)   vf_eigenvalues_of, vf_eigenvector_of;
+ *                            at most one of them in a body, once
  *   SHORT_WAY, DOUBT(value), VF_NEAR_RECIPROCAL(x), VF_NEAR_INVERSE_ROOT(x)   see stencil_quotient.h
  *   SQRT(x)                  the root of a float, rounded to nearest
  *   ROOT_OF_STEPS(squares)   SQRT of a sum of squares, each of a difference of two inputs times one of the
@@ -85,7 +85,7 @@ enum { VF_XX, VF_XY, VF_YY, VF_TENSOR };
 
 #ifndef EIGENVALUES
 #define EIGENVALUES(definite, tensor) vf_eigenvalues_of(definite, tensor)
-#define EIGENVECTOR(tensor, rank) vf_eigenvector_of(tensor, rank)
+#define EIGENVECTOR(tensor, rank, e) vf_eigenvector_of(tensor, rank, e)
 #endif
 
 #ifndef VF_WHOLE_NUMBERS
@@ -132,6 +132,9 @@ typedef unsigned int vf_bits;
 #if defined(__aarch64__) && !defined(__cplusplus) && !VF_WHOLE_NUMBERS
 #define LESSER(a, b) _Generic(a, float : __builtin_fminf, double : __builtin_fmin)(a, b)
 #define GREATER(a, b) _Generic(a, float : __builtin_fmaxf, double : __builtin_fmax)(a, b)
+#elif defined(__clang__) && VF_WHOLE_NUMBERS /* which would compute a choice of 8 or 16 bits in 32 */
+#define LESSER(a, b) __builtin_elementwise_min(a, b)
+#define GREATER(a, b) __builtin_elementwise_max(a, b)
 #elif defined(__CUDACC_RTC__) && REAL_BITS == 32
 #define LESSER(a, b) fminf(a, b)
 #define GREATER(a, b) fmaxf(a, b)

@@ -304,26 +304,25 @@ VF_DEVICE void vf_eigen_turn(struct vf_decomposing *f)
     vf_plane_turn(f->d, f->e, f->apart, &f->c, &f->s);
 }
 
-/* `rank` is 0 or 2. */
-VF_DEVICE struct vf_eigenvector vf_eigenvector_turned(const struct vf_decomposing *f, int rank)
+/* `rank` is 0 or 2. Not returned: four floats come back from a function, even from one that is inlined, as
+ * two vectors of two by clang, which then does not vectorise the loop that they are in. */
+VF_DEVICE void vf_eigenvector_turned(const struct vf_decomposing *f, int rank, struct vf_eigenvector *e)
 {
     const int is_known = (f->h < R(0.0)) == (rank == 2);
     const REAL *u = f->u;
     REAL w[3];
     vf_vector_product(f->v, u, w);
-    struct vf_eigenvector e;
     VF_UNROLL for (int axis = 0; axis < 3; axis++)
     {
         const REAL other =
             rank == 0 ? FMA(f->c, u[axis], f->s * w[axis]) : FMA(f->c, w[axis], -(f->s * u[axis]));
-        e.vector[axis] = is_known ? f->v[axis] : other;
+        e->vector[axis] = is_known ? f->v[axis] : other;
     }
-    vf_make_unit(e.vector);
-    e.spread = R(0.25) * f->p * FMA(R(3.0), ABS(f->root), f->apart) * f->size;
-    return e;
+    vf_make_unit(e->vector);
+    e->spread = R(0.25) * f->p * FMA(R(3.0), ABS(f->root), f->apart) * f->size;
 }
 
-VF_DEVICE struct vf_eigenvector vf_eigenvector_of(const REAL *tensor, int rank)
+VF_DEVICE void vf_eigenvector_of(const REAL *tensor, int rank, struct vf_eigenvector *e)
 {
     struct vf_decomposing f;
     vf_eigen_scale(VF_SEMIDEFINITE, &f, tensor);
@@ -334,7 +333,7 @@ VF_DEVICE struct vf_eigenvector vf_eigenvector_of(const REAL *tensor, int rank)
     vf_eigen_reduce(&f);
     vf_eigen_part(&f);
     vf_eigen_turn(&f);
-    return vf_eigenvector_turned(&f, rank);
+    vf_eigenvector_turned(&f, rank, e);
 }
 #else
 /* Scaled as in 3D: the trace, and the tensor (sum + d, e; e, sum - d) / 2 in units of size / 2. */
@@ -363,16 +362,17 @@ VF_DEVICE struct vf_eigenvalues vf_eigenvalues_of(enum vf_definite definite, con
 }
 
 /* `rank` is 0 or 1. */
-VF_DEVICE struct vf_eigenvector vf_eigenvector_of(const REAL *tensor, int rank)
+VF_DEVICE void vf_eigenvector_of(const REAL *tensor, int rank, struct vf_eigenvector *e)
 {
     struct vf_decomposing f;
     vf_eigen_scale(VF_SEMIDEFINITE, &f, tensor);
     const REAL apart = vf_plane_apart(f.d, f.e);
     REAL c, s;
     vf_plane_turn(f.d, f.e, apart, &c, &s);
-    struct vf_eigenvector e = {{rank == 0 ? c : -s, rank == 0 ? s : c}, R(0.5) * apart * f.size};
-    vf_make_unit(e.vector);
-    return e;
+    e->vector[VF_X] = rank == 0 ? c : -s;
+    e->vector[VF_Y] = rank == 0 ? s : c;
+    e->spread = R(0.5) * apart * f.size;
+    vf_make_unit(e->vector);
 }
 #endif
 

@@ -4,6 +4,13 @@
 
 #include <expat.h>
 
+/* Expat 2.9 deprecates those whose numbers are longs. */
+#if XML_MAJOR_VERSION > 2 || (XML_MAJOR_VERSION == 2 && XML_MINOR_VERSION >= 9)
+#define XML_GetCurrentLineNumber XML_GetCurrentLineNumber64
+#define XML_GetCurrentByteIndex XML_GetCurrentByteIndex64
+#define XML_GetCurrentByteCount XML_GetCurrentByteCount64
+#endif
+
 #include "ome.h"
 
 /* What is at hand while the text is read. */

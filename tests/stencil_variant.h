@@ -24,7 +24,7 @@ static REAL trace_read(struct body_trace *trace, int k, int dz, int dy, int dx)
 #define OPEN_LO(axis) 1
 #define OPEN_HI(axis) 1
 #define EIGENVALUES(definite, tensor) (trace->says_eigenvalues = true, vf_eigenvalues_of(definite, tensor))
-#define EIGENVECTOR(tensor, rank) (trace->says_eigenvector = true, vf_eigenvector_of(tensor, rank))
+#define EIGENVECTOR(tensor, rank, e) (trace->says_eigenvector = true, vf_eigenvector_of(tensor, rank, e))
 #define OF_COLUMN(k, dx, value) (trace->says_of_column = true, value)
 #define LOWER_FACE(axis, upper, lower) (trace->says_lower_face = true, lower)
 #include "kernels/stencil.h"
@@ -63,7 +63,9 @@ static void call_eigen(const double *tensor, double *value, double *vector, doub
     for (int c = 0; c < VF_TENSOR; c++)
         t[c] = (REAL)tensor[c];
     const struct vf_eigenvalues e = vf_eigenvalues_of(VF_SEMIDEFINITE, t);
-    const struct vf_eigenvector first = vf_eigenvector_of(t, 0), last = vf_eigenvector_of(t, DIM - 1);
+    struct vf_eigenvector first, last;
+    vf_eigenvector_of(t, 0, &first);
+    vf_eigenvector_of(t, DIM - 1, &last);
     for (int k = 0; k < DIM; k++) {
         value[k] = (double)(e.value[k] * e.unit);
         vector[k] = (double)first.vector[k];

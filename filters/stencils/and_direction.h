@@ -10,7 +10,8 @@ VF_STENCIL(and_direction)
 {
     const REAL tensor[] = TENSOR_INPUT;
     const REAL contrast = PARAM(VF_CED_CONTRAST);
-    const struct vf_eigenvector e = EIGENVECTOR(tensor, DIM - 1);
+    struct vf_eigenvector e;
+    EIGENVECTOR(tensor, DIM - 1, &e);
     const REAL squared = GRADIENT_SQUARED(VF_TENSOR);
     const REAL length = ORDINARY_ROOT(SHORT_WAY, squared);
     /* Where the gradient is 0, so is all that the normal is for. */

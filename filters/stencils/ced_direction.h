@@ -6,7 +6,8 @@
 VF_STENCIL(ced_direction)
 {
     const REAL tensor[] = TENSOR_INPUT;
-    const struct vf_eigenvector e = EIGENVECTOR(tensor, DIM - 1);
+    struct vf_eigenvector e;
+    EIGENVECTOR(tensor, DIM - 1, &e);
     const REAL ratio = ORDINARY_QUOTIENT(SHORT_WAY, PARAM(VF_CED_CONTRAST),
                                          vf_coherence_divisor(SHORT_WAY, e.spread, PARAM(VF_CED_CONTRAST)));
     DOUBT_UNLESS_ORDINARY(VF_POSITIVE_CONTRAST);

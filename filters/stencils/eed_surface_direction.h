@@ -7,7 +7,8 @@
 VF_STENCIL(eed_surface_direction)
 {
     const REAL tensor[] = TENSOR_INPUT;
-    const struct vf_eigenvector e = EIGENVECTOR(tensor, 0);
+    struct vf_eigenvector e;
+    EIGENVECTOR(tensor, 0, &e);
     const REAL squared = GRADIENT_SQUARED(VF_TENSOR);
     DOUBT_UNLESS_ORDINARY(squared);
     VF_UNROLL for (int axis = 0; axis < DIM; axis++) PUT(axis, e.vector[axis]);

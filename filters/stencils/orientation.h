@@ -6,7 +6,8 @@ VF_STENCIL(orientation)
 {
     const REAL tensor[] = TENSOR_INPUT;
 #if DIM == 3
-    const struct vf_eigenvector e = EIGENVECTOR(tensor, 2);
+    struct vf_eigenvector e;
+    EIGENVECTOR(tensor, 2, &e);
     const REAL *v = e.vector;
     const REAL first = v[VF_X] != R(0.0) ? v[VF_X] : (v[VF_Y] != R(0.0) ? v[VF_Y] : v[VF_Z]);
     const REAL sign = first < R(0.0) ? R(-1.0) : R(1.0);
