@@ -114,19 +114,19 @@ struct vf_cuda {
     struct vf_cuda_coming coming;
     struct vf_cuda_remembered remembered[VF_REMEMBERED_LAUNCHES];
     int remembered_count; /* all that ever were; when the table is full the newest replaces the oldest */
-    int recalled_count;   /* launches whose kernels were remembered */
+    int recalled_count;   /* launches whose kernels were remembered; for tests */
     struct vf_cuda_loaded *loaded; /* owned: kernels on the device */
     int loaded_count;
     size_t loaded_room;
     struct vf_cuda_refused *refused; /* owned: texts that the compiler did not take */
     int refused_text_count;
     size_t refused_room;
-    bool compiler_crashes;       /* it did so in a process of its own */
-    int compiled_count;          /* kernels that no cache had */
-    int unkept_count;            /* how many of them the cache did not take */
-    int refused_count;           /* texts that the compiler refused, which is a fault of the text */
-    int replaced_count;          /* launches of other kernels than the plan's, which did not compile well */
-    char replaced[512];          /* the last one of these, in words */
+    bool compiler_crashes; /* it did so in a process of its own */
+    int compiled_count;    /* kernels that no cache had; for tests */
+    int unkept_count;      /* how many of them the cache did not take */
+    int refused_count;     /* texts that the compiler refused, which is a fault of the text; for tests */
+    int replaced_count;    /* launches of other kernels than the plan's, which did not compile well */
+    char replaced[512];    /* the last one of these, in words */
     struct vf_cuda_block *block; /* owned */
     int block_count;
     size_t block_room;

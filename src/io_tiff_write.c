@@ -111,14 +111,28 @@ size_t vf_tiff_row_block(const struct vf_info *info)
     return rows < info->shape.ny ? rows : info->shape.ny;
 }
 
+/* What libtiff copies of a page's tags while the page is written; ImageJ's data are put together before. */
+static size_t copied_bytes(const struct vf_info *info)
+{
+    const struct vf_tags *tags = info->tags;
+    size_t longest = 0;
+    for (size_t i = 0; tags != NULL && tags->pages != NULL && i < tags->page_count; i++) {
+        const char *text = tags->pages[i].description;
+        const size_t length = text == NULL ? 0 : strlen(text);
+        longest = length > longest ? length : longest;
+    }
+    return tags == NULL ? 0 : longest + tags->icc_bytes + 2 * (size_t)tags->ij_bytes;
+}
+
 size_t vf_tiff_write_bytes(const struct vf_info *info, int threads)
 {
     const struct vf_tiff_codec *codec = codec_for(info, VF_COMPRESS_AS_INPUT);
     const size_t row_bytes = info->shape.nx * info->page_channels * vf_type_size(info->type);
     const size_t rows = vf_tiff_row_block(info);
-    return codec->compression == VF_COMPRESS_NONE
-               ? 0
-               : vf_tiff_encoders_bytes(codec, row_bytes * rows, vf_tiff_strips(info, rows), threads);
+    size_t bytes = copied_bytes(info);
+    if (codec->compression != VF_COMPRESS_NONE)
+        bytes += vf_tiff_encoders_bytes(codec, row_bytes * rows, vf_tiff_strips(info, rows), threads);
+    return bytes;
 }
 
 static void choose_strips(struct vf_writer *writer)

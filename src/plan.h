@@ -83,7 +83,7 @@ struct vf_plan {
     bool resident;                /* what lives between runs stays on the GPU, */
     size_t fallback_bytes;        /* else in so much memory */
     bool has_room;                /* the GPU, if there is one, has memory for a slab of each run */
-    long weighed;                 /* how many runs were compared to make it */
+    long weighed;                 /* how many runs were compared to make it; for tests */
     struct vf_gpu_groups *groups; /* GPU only, while runs are made: the kernels they are chosen from */
 };
 

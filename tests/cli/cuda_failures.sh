@@ -340,7 +340,6 @@ test_another_device_opens() {
 
 # starts DRIVER DEVICE ITERATIONS: whether planning for 0.03 s an iteration starts the driver, and opens the device.
 starts() {
-    export VOLFILTER_CPU_CACHES=1048576,33554432 # of which a thread takes that long
     logged 0 --explain --dry-run --threads 1 -f "ced:iterations=$3" "$STACK" out.tif
     [ "$(called cuInit)" = "$1" ]
     [ "$(called cuDevicePrimaryCtxRetain)" = "$2" ]
