@@ -281,7 +281,7 @@ run-tests: $(BUILD)/unit-tests $(BUILD)/cuda-tests $(fake_cuda) $(BUILD)/bench-g
 	$(BUILD)/unit-tests --jobs $(shell expr $$(nproc) + 1)
 	rm -rf $(BUILD)/cuda-cache
 	$(on_fake_cuda) $(BUILD)/cuda-tests
-	$(if $(sanitized),,$(on_fake_cuda) CUDA_TESTS_SHARE=6 FAKE_CUDA_ORDER=reverse FAKE_CUDA_LATE=1 \
+	$(if $(sanitized),,$(on_fake_cuda) FAKE_CUDA_ORDER=reverse FAKE_CUDA_LATE=1 \
 	    $(BUILD)/cuda-tests --filter '!($(with_orders_of_their_own))')
 	$(on_fake_cuda) $(BUILD)/bench-gpu --size tiny --repeat 1 --only gol-9pt,curl3d,gradient-u16 \
 	    --scheme global-read:fuse=1 > /dev/null

@@ -1,4 +1,4 @@
-/* Stages that filters share: those of structure-tensor, eed, ced and and. */
+/* Stages that filters share: those of gradients, tensors, and diffusion. */
 #ifndef VF_TENSOR_STAGES_H
 #define VF_TENSOR_STAGES_H
 

@@ -59,7 +59,9 @@ static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim, cons
     /* Fewer weights than rows are not worth it. */
     const int taps = stage->taps->count;
     const int block = taps < 2 ? 1 : taps < 4 ? 2 : taps < rows->block_taps ? 4 : rows->block;
-    const int axis = taps == 1 ? 2 : vf_line_axis(stage), along_stream = dim == 3 ? 0 : 1;
+    /* A weight at the centre alone is one along any axis. */
+    const bool is_centre = taps == 1 && s.halo[0].s == 0 && s.halo[0].r == 0 && s.halo[0].x == 0;
+    const int axis = is_centre ? 2 : vf_line_axis(stage), along_stream = dim == 3 ? 0 : 1;
     s.kind = VF_ROW_ANY;
     if (axis == 2) {
         s.kind = VF_ROW_ALONG_X;

@@ -408,7 +408,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     read_lines(c, &lines);
     vf_stream_define(c, config, &shape, text);
     vf_text_add(text, "#define VF_LEAST_BLOCKS %d\n", least_blocks(c, config));
-    /* By one comparison the compiler takes more registers, and 6% longer along y and z. */
+    /* By one comparison planes take the compiler more registers, and 6% longer. */
     vf_text_add(text, "#define VF_STORES_SUMS %d\n", is_flat(c) && body_of(c->flow) == NULL);
     vf_text_add(text, "#define VF_AHEAD %d\n", planes_ahead(c));
     vf_text_add(text, "#define VF_FLAT %d\n#define VF_BAND %d\n", is_flat(c), is_flat(c) ? BAND : 1);

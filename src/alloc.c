@@ -171,7 +171,7 @@ void *vf_grow(void *list, size_t count, size_t *room, size_t size, const char *w
 void *vf_room_take(struct vf_room *room, size_t count, size_t size, const char *what, struct vf_error *error)
 {
     size_t bytes = SIZE_MAX;
-    if (vf_size_mul(count, size, &bytes) && room->bytes >= bytes)
+    if (vf_size_mul(count, size, &bytes) && room->data != NULL && room->bytes >= bytes)
         return room->data;
     /* Never both at a time. */
     vf_room_free(room);

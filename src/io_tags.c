@@ -72,6 +72,18 @@ void vf_tags_describe(struct vf_tags *tags, const struct vf_info *info)
     memcpy(tags->unit, info->unit, sizeof tags->unit);
 }
 
+size_t vf_tags_bytes_of_pages(const struct vf_tags *tags, size_t count)
+{
+    size_t all = 0, longest = 0;
+    for (size_t i = 0; tags->pages != NULL && i < tags->page_count; i++) {
+        const char *text = tags->pages[i].description;
+        const size_t length = text == NULL ? 0 : strlen(text);
+        longest = length > longest ? length : longest;
+        all += length;
+    }
+    return (count < tags->page_count && count * longest < all ? count * longest : all) + tags->icc_bytes;
+}
+
 enum vf_status vf_tags_add_text(struct vf_tags *tags, uint16_t tag, const char *keyword, const char *text,
                                 int png_kind, struct vf_error *error)
 {

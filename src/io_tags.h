@@ -69,6 +69,9 @@ void vf_tags_free(struct vf_tags *tags); /* NULL is allowed */
 /* Notes what the tags are about, once the reader has understood the file. */
 void vf_tags_describe(struct vf_tags *tags, const struct vf_info *info);
 
+/* Bytes of the descriptions and profiles that `count` pages have, at most. */
+size_t vf_tags_bytes_of_pages(const struct vf_tags *tags, size_t count);
+
 /* Appends copies; tag 0 and keyword NULL are filled in from each other where both formats have a name for it.
  */
 enum vf_status vf_tags_add_text(struct vf_tags *tags, uint16_t tag, const char *keyword, const char *text,

@@ -384,10 +384,18 @@ size_t vf_tiff_read_bytes(const struct vf_reader *reader, int threads)
     const size_t decoding = team < state->striles ? team : state->striles;
     const size_t tables =
         state->page_striles > 0 ? OF_DIRECTORY * info->page_count + OF_STRILE * state->page_striles : 0;
-    const size_t block = state->has_raw && info->page_channels > 1
-                             ? (state->page_bytes < RAW_BLOCK ? state->page_bytes : RAW_BLOCK)
-                             : 0;
-    return decoding * (state->tile_bytes + state->stored_bytes + tables) - tables + team * block;
+    const size_t cells = info->page_channels > 1 ? info->shape.nx * info->page_channels : 0;
+    const size_t row = cells * vf_type_size(info->type), most = row > RAW_BLOCK ? row : RAW_BLOCK;
+    size_t bytes = decoding * (state->tile_bytes + state->stored_bytes + tables) - tables;
+    /* A decoder has the tags of its page. Pixels of several samples go through a block of rows, or, decoded,
+     * a row and what it is unpacked to. */
+    if (state->page_striles > 0)
+        bytes += vf_tags_bytes_of_pages(info->tags, decoding);
+    if (cells > 0 && state->has_raw)
+        bytes += team * (state->page_bytes < most ? state->page_bytes : most);
+    if (cells > 0 && state->page_striles > 0)
+        bytes += decoding * (row + cells * sizeof(float));
+    return bytes;
 }
 
 enum vf_status vf_tiff_read_pages(struct vf_reader *reader, size_t first, size_t count, void *const planes[],

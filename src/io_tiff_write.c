@@ -111,17 +111,14 @@ size_t vf_tiff_row_block(const struct vf_info *info)
     return rows < info->shape.ny ? rows : info->shape.ny;
 }
 
-/* What libtiff copies of a page's tags while the page is written; ImageJ's data are put together before. */
+/* What libtiff copies of a page's tags while the page is written; descriptions for OME and ImageJ, which grow
+ * as they are made, and ImageJ's data are put together before. */
 static size_t copied_bytes(const struct vf_info *info)
 {
-    const struct vf_tags *tags = info->tags;
-    size_t longest = 0;
-    for (size_t i = 0; tags != NULL && tags->pages != NULL && i < tags->page_count; i++) {
-        const char *text = tags->pages[i].description;
-        const size_t length = text == NULL ? 0 : strlen(text);
-        longest = length > longest ? length : longest;
-    }
-    return tags == NULL ? 0 : longest + tags->icc_bytes + 2 * (size_t)tags->ij_bytes;
+    const size_t copies = info->metadata == VF_META_PLAIN ? 1 : 4;
+    return info->tags == NULL
+               ? 0
+               : copies * vf_tags_bytes_of_pages(info->tags, 1) + 2 * (size_t)info->tags->ij_bytes;
 }
 
 size_t vf_tiff_write_bytes(const struct vf_info *info, int threads)
@@ -129,7 +126,7 @@ size_t vf_tiff_write_bytes(const struct vf_info *info, int threads)
     const struct vf_tiff_codec *codec = codec_for(info, VF_COMPRESS_AS_INPUT);
     const size_t row_bytes = info->shape.nx * info->page_channels * vf_type_size(info->type);
     const size_t rows = vf_tiff_row_block(info);
-    size_t bytes = copied_bytes(info);
+    size_t bytes = copied_bytes(info) + (rows == 1 ? row_bytes : 0);
     if (codec->compression != VF_COMPRESS_NONE)
         bytes += vf_tiff_encoders_bytes(codec, row_bytes * rows, vf_tiff_strips(info, rows), threads);
     return bytes;

@@ -5,7 +5,7 @@
 
 #include <stdint.h> /* __GLIBC__ */
 
-#ifdef __clang__ /* whose clones are not found from other files before 18 or so */
+#ifdef __clang__ /* whose clones are not found from other files before 19 */
 #define VF_HAS_CLONES \
     (__clang_major__ >= 19 && !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer))
 #elif defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__

@@ -363,21 +363,25 @@ Test(schemes, wide_lines)
 }
 
 /* Tables of several planes, of which some rows are read by all results that are made at once, some by a few,
- * and some by none. */
+ * and some by none; and of one weight, which is not at the centre. */
 Test(schemes, planes_of_weights)
 {
     static const char *const deep[] = {
-        "convolve:tests/weights/3x3x3.txt", "convolve:tests/weights/5x5x5.txt:flip=no",
+        "convolve:tests/weights/3x3x3.txt",
+        "convolve:tests/weights/5x5x5.txt:flip=no",
         "convolve:tests/weights/5x3x7-holes.txt",
         "convolve:tests/weights/5x5x5.txt,convolve:tests/weights/5x3x7-holes.txt:flip=no",
-        "convolve:tests/weights/5x5x3-gaps.txt"};
+        "convolve:tests/weights/5x5x3-gaps.txt",
+        "convolve:tests/weights/one-x.txt",
+        "convolve:tests/weights/one-y.txt",
+        "convolve:tests/weights/one-z.txt"};
     static const char *const levels[] = {"baseline", "v3", "v4"};
     static const ptrdiff_t sizes[][3] = {{9, 17, 3}, {70, 12, 5}, {33, 8, 13}};
     for (int level = 0; level < 3; level++) {
         setenv("VOLFILTER_ISA", levels[level], 1);
         if (strcmp(vf_rows_level(), levels[level]) != 0)
             continue;
-        for (int c = 0; c < 5; c++)
+        for (size_t c = 0; c < sizeof deep / sizeof *deep; c++)
             for (int b = 0; b < 5; b++)
                 for (int s = 0; s < 3; s++) {
                     const bool precise = (b + s) % 2;
