@@ -126,7 +126,7 @@ size_t vf_tiff_write_bytes(const struct vf_info *info, int threads)
     const struct vf_tiff_codec *codec = codec_for(info, VF_COMPRESS_AS_INPUT);
     const size_t row_bytes = info->shape.nx * info->page_channels * vf_type_size(info->type);
     const size_t rows = vf_tiff_row_block(info);
-    size_t bytes = copied_bytes(info) + (rows == 1 ? row_bytes : 0);
+    size_t bytes = copied_bytes(info) + (row_bytes > STRIP_BYTES ? row_bytes : 0);
     if (codec->compression != VF_COMPRESS_NONE)
         bytes += vf_tiff_encoders_bytes(codec, row_bytes * rows, vf_tiff_strips(info, rows), threads);
     return bytes;
