@@ -6,24 +6,6 @@
 
 #define VF_PACK (128 / REAL_BITS)
 
-/* The type as which so many bytes are moved. */
-template <int bytes> struct vf_word;
-template <> struct vf_word<1> {
-    typedef unsigned char type;
-};
-template <> struct vf_word<2> {
-    typedef unsigned short type;
-};
-template <> struct vf_word<4> {
-    typedef unsigned int type;
-};
-template <> struct vf_word<8> {
-    typedef uint2 type;
-};
-template <> struct vf_word<16> {
-    typedef uint4 type;
-};
-
 /* The largest piece of N elements that is one access. */
 template <class T, int N> struct vf_piece {
     enum { bytes = N * sizeof(T) > 16 ? 16 : N * sizeof(T), cells = bytes / sizeof(T) };

@@ -40,25 +40,9 @@ VF_INLINE int vf_fold_column(int x, int n)
 
 /* ---- vectors of elements ---- */
 
-template <int bytes> struct vf_word {
-    typedef uint4 type;
-};
-template <> struct vf_word<8> {
-    typedef uint2 type;
-};
-template <> struct vf_word<4> {
-    typedef unsigned int type;
-};
-template <> struct vf_word<2> {
-    typedef unsigned short type;
-};
-template <> struct vf_word<1> {
-    typedef unsigned char type;
-};
-
 /* n elements, a power of two, and the words that they are moved as. */
 template <class T, int n> union vf_vector {
-    typedef typename vf_word<(n * sizeof(T) > 16 ? 16 : n * sizeof(T))>::type word;
+    typedef typename vf_word<n * sizeof(T)>::type word;
     enum { words = n * sizeof(T) / sizeof(word) };
     word w[words];
     T e[n];

@@ -119,6 +119,23 @@ VF_INLINE REAL vf_unknown(REAL value)
 }
 #endif
 
+/* The type as which so many bytes are moved at once: 16 at most. */
+template <int bytes> struct vf_word {
+    typedef uint4 type;
+};
+template <> struct vf_word<8> {
+    typedef uint2 type;
+};
+template <> struct vf_word<4> {
+    typedef unsigned int type;
+};
+template <> struct vf_word<2> {
+    typedef unsigned short type;
+};
+template <> struct vf_word<1> {
+    typedef unsigned char type;
+};
+
 /* The word is computed now, not where it is first used. */
 template <class W> VF_INLINE void vf_settle(W &)
 {

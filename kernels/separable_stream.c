@@ -417,7 +417,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
                     (ptrdiff_t)config->block[0] * config->work[0] + c->halo[2]);
     define_line(text, "ROW", lines.stage[2]);
     define_line(text, "SIDE", is_flat(c) ? -1 : lines.stage[1]);
-    define_line(text, "ALONG", lines.stage[is_flat(c) ? 1 : 0]);
+    vf_text_add(text, "#define VF_ALONG_LINE vf_stage_%d\n", lines.stage[is_flat(c) ? 1 : 0]);
     vf_text_add(text, "#define VF_HAS_BODY %d\n#define VF_BODY vf_stage_%d\n", body_of(c->flow) != NULL,
                 c->flow->stage_count - 1);
 }

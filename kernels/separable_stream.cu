@@ -18,14 +18,14 @@
  *   VF_FLAT                      1: there is no line along z, and rows are streamed
  *   VF_HAS_ROW, VF_ROW_LINE      whether there is a line along x, and its stage
  *   VF_HAS_SIDE, VF_SIDE_LINE    the same along y, unless y is streamed
- *   VF_HAS_ALONG, VF_ALONG_LINE  the same along the streamed axis
+ *   VF_ALONG_LINE                the line along the streamed axis
  *   VF_HAS_BODY, VF_BODY         whether there is a body, and its stage, the last one */
 #include "kernels/device_stream.h"
 
 #include "kernels/device_gate.h"
 #include "kernels/device_plane_sums.h"
 
-#define VF_SUMS (VF_REACH > 0 ? 2 * VF_REACH : 1)
+#define VF_SUMS (2 * VF_REACH)
 
 #if VF_HAS_BODY
 enum { vf_chains = 1 };
@@ -110,18 +110,12 @@ struct vf_chain {
     /* Adds a value's terms along the streamed axis, and returns the result that is complete with them. */
     VF_MEMBER REAL scatter(int j, int i, REAL value)
     {
-#if VF_HAS_ALONG
         constexpr int first = VF_ALONG_LINE::first_param;
-        if (VF_REACH == 0)
-            return vf_param(args, first) * value;
         const REAL result = FMA(vf_param(args, first + 2 * VF_REACH), value, sum[0][j][i]);
         VF_UNROLL for (int m = 1; m < 2 * VF_REACH; m++) sum[m - 1][j][i] =
             FMA(vf_param(args, first + 2 * VF_REACH - m), value, sum[m][j][i]);
         sum[VF_SUMS - 1][j][i] = vf_param(args, first) * value;
         return result;
-#else
-        return value;
-#endif
     }
 
 #if VF_HAS_BODY
@@ -162,7 +156,7 @@ struct vf_chain {
     /* Takes the sums of the next plane, which is the constant if there `is_no_plane`. */
     VF_MEMBER void add(int plane, bool is_no_plane, REAL (&v)[VF_WORK_Y][VF_SPAN])
     {
-        const bool is_outside = VF_BOUNDARY == VF_CONSTANT && VF_REACH > 0 && is_no_plane;
+        const bool is_outside = VF_BOUNDARY == VF_CONSTANT && is_no_plane;
         VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
         {
             VF_UNROLL for (int i = 0; i < VF_SPAN; i++) v[j][i] =

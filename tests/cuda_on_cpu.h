@@ -2,8 +2,8 @@
  * ahead of a kernel's text and compiles both; the fake driver (fake_cuda/) runs the result, block by block,
  * with a fiber for each thread. It includes no system header, since it is compiled again with each kernel.
  *
- * It has what kernels use, and what goes with it: indices of threads and blocks, barriers, warp collectives,
- * atomics, vector types, arithmetic. All shared memory is dynamic; VF_SHARED_MEMORY gives it. A text has one
+ * It has what kernels use: indices of threads and blocks, barriers, warp collectives, atomics, vector types,
+ * arithmetic. All shared memory is dynamic; VF_SHARED_MEMORY gives it. A text has one
  * kernel, vf_kernel, with one parameter, passed by value, and at its end VF_ENTRY(type of the parameter). */
 #ifndef VF_CUDA_ON_CPU_H
 #define VF_CUDA_ON_CPU_H
@@ -80,16 +80,6 @@ VF_CPU_INLINE unsigned __ballot_sync(unsigned mask, int predicate, VF_CPU_PLACE)
     return (unsigned)vf_cpu_machine->collective(FAKE_BALLOT, mask, predicate != 0, 0, {file, line});
 }
 
-VF_CPU_INLINE int __any_sync(unsigned mask, int predicate, VF_CPU_PLACE)
-{
-    return (int)vf_cpu_machine->collective(FAKE_ANY, mask, predicate != 0, 0, {file, line});
-}
-
-VF_CPU_INLINE int __all_sync(unsigned mask, int predicate, VF_CPU_PLACE)
-{
-    return (int)vf_cpu_machine->collective(FAKE_ALL, mask, predicate != 0, 0, {file, line});
-}
-
 template <class T> VF_CPU_INLINE T vf_cpu_shuffle(unsigned mask, T value, int source, fake_place place)
 {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8, "shuffles take 32 or 64 bits");
@@ -156,38 +146,14 @@ template <class T, class F> VF_CPU_INLINE T vf_cpu_atomic(T *at, F change)
     {                                                                       \
         return vf_cpu_atomic(at, [value](T old) -> T { return (T)(now); }); \
     }
-#define VF_CPU_ATOMIC_SUM(T, sum) \
-    VF_CPU_ATOMIC(atomicAdd, T, sum) VF_CPU_ATOMIC(atomicExch, T, ((void)old, value))
-#define VF_CPU_ATOMIC_ORDER(T)                             \
-    VF_CPU_ATOMIC(atomicMin, T, value < old ? value : old) \
-    VF_CPU_ATOMIC(atomicMax, T, value > old ? value : old)
-
-VF_CPU_ATOMIC_SUM(int, (unsigned)old + (unsigned)value);
-VF_CPU_ATOMIC_SUM(unsigned int, old + value);
-VF_CPU_ATOMIC_SUM(unsigned long long, old + value);
-VF_CPU_ATOMIC_SUM(float, old + value);
-VF_CPU_ATOMIC(atomicAdd, double, old + value);
-VF_CPU_ATOMIC_ORDER(int);
-VF_CPU_ATOMIC_ORDER(unsigned int);
-VF_CPU_ATOMIC_ORDER(long long);
-VF_CPU_ATOMIC_ORDER(unsigned long long);
-VF_CPU_ATOMIC(atomicAnd, int, old &value);
-VF_CPU_ATOMIC(atomicAnd, unsigned int, old &value);
-VF_CPU_ATOMIC(atomicAnd, unsigned long long, old &value);
-
-template <class T> VF_CPU_INLINE T atomicCAS(T *at, T expected, T value)
-{
-    __atomic_compare_exchange(at, &expected, &value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    return expected;
-}
+VF_CPU_ATOMIC(atomicAdd, unsigned int, old + value);
+VF_CPU_ATOMIC(atomicAdd, unsigned long long, old + value);
+VF_CPU_ATOMIC(atomicMax, unsigned int, value > old ? value : old);
+VF_CPU_ATOMIC(atomicMax, unsigned long long, value > old ? value : old);
 
 /* ---- vector types, aligned as CUDA aligns them ---- */
 
 #define VF_CPU_VECTORS(T, vector)                                       \
-    struct vector##1                                                    \
-    {                                                                   \
-        T x;                                                            \
-    };                                                                  \
     struct __align__(2 * sizeof(T)) vector##2                           \
     {                                                                   \
         T x, y;                                                         \
@@ -196,10 +162,6 @@ template <class T> VF_CPU_INLINE T atomicCAS(T *at, T expected, T value)
     {                                                                   \
         T x, y, z, w;                                                   \
     };                                                                  \
-    VF_CPU_INLINE vector##1 make_##vector##1(T x)                       \
-    {                                                                   \
-        return {x};                                                     \
-    }                                                                   \
     VF_CPU_INLINE vector##2 make_##vector##2(T x, T y)                  \
     {                                                                   \
         return {x, y};                                                  \
@@ -209,13 +171,7 @@ template <class T> VF_CPU_INLINE T atomicCAS(T *at, T expected, T value)
         return {x, y, z, w};                                            \
     }
 
-VF_CPU_VECTORS(signed char, char);
-VF_CPU_VECTORS(unsigned char, uchar);
-VF_CPU_VECTORS(short, short);
-VF_CPU_VECTORS(unsigned short, ushort);
-VF_CPU_VECTORS(int, int);
 VF_CPU_VECTORS(unsigned int, uint);
-VF_CPU_VECTORS(long long, longlong);
 VF_CPU_VECTORS(unsigned long long, ulonglong);
 VF_CPU_VECTORS(float, float);
 VF_CPU_VECTORS(double, double);
@@ -321,7 +277,7 @@ VF_CPU_INLINE int __ffs(int a)
     return __builtin_ffs(a);
 }
 
-/* ---- bits and conversions ---- */
+/* ---- bits ---- */
 
 template <class To, class From> VF_CPU_INLINE To vf_cpu_bits(From from)
 {
@@ -351,22 +307,5 @@ VF_CPU_INLINE double __longlong_as_double(long long a)
 {
     return vf_cpu_bits<double>(a);
 }
-
-/* Conversions to integers saturate on a device, and make NaN 0 or, if it is a double, the integer whose only
- * bit is the highest. */
-template <class To, class From> VF_CPU_INLINE To vf_cpu_whole(From a, double low, double high, To nan)
-{
-    return a != a ? nan : (double)a <= low ? (To)low : (double)a >= high ? (To)high : (To)a;
-}
-
-#define VF_CPU_WHOLE(from, From, to, To, low, high, nan)        \
-    VF_CPU_INLINE To __##from##2##to##_rn(From a)               \
-    {                                                           \
-        return vf_cpu_whole<To>(rint(a), low, high, (To)(nan)); \
-    }
-VF_CPU_WHOLE(float, float, int, int, -2147483648.0, 2147483647.0, 0);
-VF_CPU_WHOLE(float, float, uint, unsigned, 0.0, 4294967295.0, 0);
-VF_CPU_WHOLE(double, double, int, int, -2147483648.0, 2147483647.0, 0x80000000u);
-VF_CPU_WHOLE(double, double, uint, unsigned, 0.0, 4294967295.0, 0x80000000u);
 
 #endif

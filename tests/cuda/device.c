@@ -65,3 +65,11 @@ void device_check(const struct pipeline *p, struct vf_cuda *cuda, const char *co
     vf_volume_free(&right);
     vf_volume_free(&in);
 }
+
+bool next_call(FILE *log, int *number, char name[64])
+{
+    char counted[16];
+    const bool found = fscanf(log, "%15s %63s", counted, name) == 2;
+    *number = found ? atoi(counted) : 0;
+    return found;
+}

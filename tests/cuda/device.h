@@ -2,6 +2,8 @@
 #ifndef VF_TESTS_DEVICE_H
 #define VF_TESTS_DEVICE_H
 
+#include <stdio.h>
+
 #include "../pipeline.h"
 #include "cuda_device.h"
 
@@ -16,5 +18,8 @@ bool device_takes(const char *scheme, const char *what, unsigned number);
 /* Runs the chain on the device with each of `scheme` (NULL-terminated; an entry may be "": the plan's choice)
  * and compares every bit with the CPU's reference. */
 void device_check(const struct pipeline *p, struct vf_cuda *cuda, const char *const *scheme);
+
+/* The next call of a FAKE_CUDA_LOG: its number, 0 if it is not counted, and its name. False at the end. */
+bool next_call(FILE *log, int *number, char name[64]);
 
 #endif

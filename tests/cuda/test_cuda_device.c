@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/cuda_device.h"
+#include "device.h"
 
 /* With a real device or the fake one, whichever the loader finds. */
 static char scratch[] = "/tmp/volfilter-device-XXXXXX";
@@ -233,14 +233,13 @@ static char log_path[64];
 static int read_calls(int *compiled)
 {
     int calls = 0, number;
-    char line[96], name[64];
+    char name[64];
     FILE *log = fopen(log_path, "r");
     *compiled = 0;
-    while (log != NULL && fgets(line, sizeof line, log) != NULL)
-        if (sscanf(line, "%d %63s", &number, name) == 2) {
-            calls = number;
-            *compiled += strcmp(name, "nvrtcCompileProgram") == 0;
-        }
+    while (log != NULL && next_call(log, &number, name)) {
+        calls = number > 0 ? number : calls;
+        *compiled += strcmp(name, "nvrtcCompileProgram") == 0;
+    }
     if (log != NULL)
         fclose(log);
     return calls;

@@ -64,7 +64,7 @@ static void run(void)
         exit(REAL_DEVICE);
     FILE *log = log_path[0] != '\0' ? fopen(log_path, "a") : NULL;
     if (log != NULL) {
-        fputs("opened\n", log);
+        fputs("- opened\n", log);
         fclose(log);
     }
     if (fails != NULL)
@@ -142,7 +142,7 @@ static struct {
 
 static void list_calls(void)
 {
-    char line[96], name[40];
+    char name[64];
     bool opened = false;
     int number;
     snprintf(log_path, sizeof log_path, "%s/calls", scratch);
@@ -152,9 +152,9 @@ static void list_calls(void)
     FILE *log = fopen(log_path, "r");
     cr_assert_not_null(log);
     calls.count = 0;
-    while (fgets(line, sizeof line, log) != NULL) {
-        opened = opened || strcmp(line, "opened\n") == 0;
-        if (sscanf(line, "%d %39s", &number, name) != 2)
+    while (next_call(log, &number, name)) {
+        opened = opened || strcmp(name, "opened") == 0;
+        if (number == 0)
             continue;
         cr_assert(number < MOST_CALLS);
         snprintf(calls.name[number], sizeof calls.name[number], "%s", opened ? name : "");

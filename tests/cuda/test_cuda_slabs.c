@@ -24,12 +24,12 @@ static char log_path[] = "/tmp/volfilter-slabs-XXXXXX";
 
 static int calls_of(const char *wanted)
 {
-    char line[96], name[64];
+    char name[64];
     int count = 0, number;
     FILE *log = fopen(log_path, "r");
     cr_assert_not_null(log);
-    while (fgets(line, sizeof line, log) != NULL)
-        count += sscanf(line, "%d %63s", &number, name) == 2 && strcmp(name, wanted) == 0;
+    while (next_call(log, &number, name))
+        count += strcmp(name, wanted) == 0;
     fclose(log);
     return count;
 }

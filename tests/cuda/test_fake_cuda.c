@@ -144,44 +144,43 @@ Test(fake_cuda, warp_collectives)
                "3)) << 3;"
                "ok |= (__shfl_xor_sync(all, t, 5) == (t ^ 5)) << 4;"
                "ok |= (__ballot_sync(all, t % 3 == 0) == 0x49249249u) << 5;"
-               "ok |= (__any_sync(all, t == 7) == 1 && __any_sync(all, 0) == 0) << 6;"
-               "ok |= (__all_sync(all, t < 32) == 1 && __all_sync(all, t < 31) == 0) << 7;"
                "if (t >= 24) ok |= (__shfl_xor_sync(0xff000000u, t, 1) == (t ^ 1) &&"
-               "                    __ballot_sync(0xff000000u, 1) == 0xff000000u) << 8;"
-               "else ok |= 1 << 8;"
+               "                    __ballot_sync(0xff000000u, 1) == 0xff000000u) << 6;"
+               "else ok |= 1 << 6;"
                "__syncwarp(); a.out[t] = ok;");
     for (int k = 0; k < 2; k++) {
         float out[32];
         setenv("FAKE_CUDA_ORDER", k == 0 ? "forward" : "reverse", 1);
         run_kernel(text, 1, 32, 1, 0, out, 32);
         for (int t = 0; t < 32; t++)
-            cr_expect_eq((int)out[t], 0x1ff, "lane %d: %x", t, (unsigned int)out[t]);
+            cr_expect_eq((int)out[t], 0x7f, "lane %d: %x", t, (unsigned int)out[t]);
     }
 }
 
-/* Memory begins as -1 in every int. */
+/* Memory begins as -1 in every int. The first words are all blocks', then each block has one of each kind. */
 Test(fake_cuda, atomics_on_several_threads)
 {
     static const char text[] =
-        KERNEL("int b = blockIdx.x, i = b * blockDim.x + threadIdx.x; float *out = a.out;"
-               "if (threadIdx.x == 0) out[10 + b] = 0; __syncthreads(); atomicAdd(out + 10 + b, 1.0f);"
-               "atomicAdd((int *)out + 1, i - 100); atomicMin((int *)out + 2, i - 500);"
-               "atomicMax((int *)out + 3, i); atomicMin((unsigned *)out + 4, (unsigned)i);"
-               "atomicAdd((unsigned long long *)out + 3, 0x100000000ull); atomicAnd((unsigned *)out + 8, "
-               "~(1u << i % 31));"
-               "if (atomicCAS((int *)out, -1, i) == -1) atomicExch((int *)out + 9, 5);");
-    float out[20];
-    int bits[20];
+        KERNEL("unsigned b = blockIdx.x, i = b * blockDim.x + threadIdx.x, *out = (unsigned *)a.out;"
+               "unsigned long long *wide = (unsigned long long *)a.out;"
+               "if (threadIdx.x == 0) out[10 + b] = out[20 + b] = wide[15 + b] = 0;\n__syncthreads();"
+               "atomicAdd(out + 1, i - 100); atomicAdd(wide + 1, 0x100000000ull);"
+               "atomicAdd(out + 10 + b, 1u); atomicMax(out + 20 + b, 0x80000000u - i);"
+               "atomicMax(wide + 15 + b, (unsigned long long)i << 32);");
+    float out[50];
+    unsigned int bits[50];
     setenv("FAKE_CUDA_THREADS", "4", 1);
-    run_kernel(text, 10, 100, 1, 0, out, 20);
+    run_kernel(text, 10, 100, 1, 0, out, 50);
     memcpy(bits, out, sizeof bits);
-    const int expected[] = {-1 + 999 * 1000 / 2 - 100 * 1000, -500, 999, 0, -1, -1, 999, INT32_MIN, 5};
-    cr_expect(bits[0] >= 0 && bits[0] < 1000);
-    for (int k = 1; k < 10; k++)
-        if (k != 5)
-            cr_expect_eq(bits[k], expected[k - 1], "%d: %d", k, bits[k]);
-    for (int b = 0; b < 10; b++)
-        cr_expect_eq(out[10 + b], 100);
+    cr_expect_eq(bits[1], -1 + 999 * 1000 / 2 - 100 * 1000);
+    cr_expect_eq(bits[2], 0xffffffffu);
+    cr_expect_eq(bits[3], 999);
+    for (unsigned int b = 0; b < 10; b++) {
+        cr_expect_eq(bits[10 + b], 100);
+        cr_expect_eq(bits[20 + b], 0x80000000u - 100 * b);
+        cr_expect_eq(bits[30 + 2 * b], 0);
+        cr_expect_eq(bits[31 + 2 * b], 100 * b + 99);
+    }
 }
 
 /* As written, each rounded once; vectors are aligned as on a device. */
@@ -191,15 +190,14 @@ Test(fake_cuda, arithmetic)
         "float x = 1 + 0x1p-12f * a.in[1], *o = a.out; double y = 1 + 0x1p-27 * a.in[1];"
         "*o++ = fmaf(x, x, -(1 + 0x1p-11f)); *o++ = x * x - (1 + 0x1p-11f); *o++ = (float)fma(y, y, -1 - "
         "0x1p-26);"
-        "*o++ = sqrtf(2.0f) * a.in[1]; *o++ = rintf(2.5f * a.in[1]); *o++ = __float2int_rn(1e10f * a.in[1]);"
+        "*o++ = sqrtf(2.0f) * a.in[1]; *o++ = rintf(2.5f * a.in[1]);"
         "*o++ = __uint_as_float(0x40400000u); *o++ = min(-1, 2) + max(1.0f, 2.5f);"
-        "*o++ = alignof(float4) + 100 * alignof(double2) + 10000 * alignof(uchar4) + 1000000 * "
-        "alignof(ushort2);"
+        "*o++ = alignof(float4) + 100 * alignof(double2) + 10000 * alignof(uint2);"
         "float4 v = make_float4(1, 2, 3, 4); *(float4 *)(a.out + 12) = __ldg(&v);");
     float out[16];
     run_kernel(text, 1, 1, 1, 0, out, 16);
-    const float expected[] = {0x1p-24f, 0, 0x1p-54f, sqrtf(2), 2, 2147483647.0f, 3, 1.5f, 4041616};
-    for (int i = 0; i < 9; i++)
+    const float expected[] = {0x1p-24f, 0, 0x1p-54f, sqrtf(2), 2, 3, 1.5f, 81616};
+    for (int i = 0; i < 8; i++)
         cr_expect_eq(out[i], expected[i], "%d: %a", i, (double)out[i]);
     for (int i = 0; i < 4; i++)
         cr_expect_eq(out[12 + i], (float)(i + 1));

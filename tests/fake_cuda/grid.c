@@ -215,15 +215,14 @@ static unsigned long long shuffled(struct worker *w, int first, const struct thr
     return source ? source->value : ~0ull;
 }
 
-static unsigned long long combined(struct worker *w, int first, const struct thread *self)
+static unsigned long long ballot_of(struct worker *w, int first, const struct thread *self)
 {
-    unsigned int ballot = 0, voters = 0;
+    unsigned int ballot = 0;
     for (int l = 0; l < FAKE_CUDA_WARP; l++) {
         const struct thread *const t = self->mask >> l & 1 ? live_lane(w, first, l) : NULL;
-        voters |= (unsigned)(t != NULL) << l;
         ballot |= (unsigned)(t && t->value != 0) << l;
     }
-    return self->kind == FAKE_BALLOT ? ballot : self->kind == FAKE_ANY ? ballot != 0 : ballot == voters;
+    return ballot;
 }
 
 /* When all lanes are there, they go on in order from the warp's first. */
@@ -236,7 +235,7 @@ static void release_collective(struct worker *w, int first, const struct thread 
         struct thread *const t = mask >> l & 1 ? live_lane(w, first, l) : NULL;
         if (!t)
             continue;
-        t->result = t->kind == FAKE_SHUFFLE ? shuffled(w, first, t) : combined(w, first, t);
+        t->result = t->kind == FAKE_SHUFFLE ? shuffled(w, first, t) : ballot_of(w, first, t);
         w->turn = t->turn < w->turn ? t->turn : w->turn;
     }
     for (int l = 0; l < FAKE_CUDA_WARP; l++)

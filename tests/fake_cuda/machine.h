@@ -15,7 +15,7 @@ struct fake_self {
     void *shared; /* the dynamic shared memory of its block, exactly the bytes of the launch */
 };
 
-enum fake_collective { FAKE_SYNC, FAKE_SHUFFLE, FAKE_BALLOT, FAKE_ANY, FAKE_ALL };
+enum fake_collective { FAKE_SYNC, FAKE_SHUFFLE, FAKE_BALLOT };
 
 struct fake_place {
     const char *file;
