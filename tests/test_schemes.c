@@ -326,6 +326,19 @@ Test(schemes, wide_halo)
     }
 }
 
+/* Rows are computed by the vector level after *level that this processor runs; before the first one it is -1.
+ * False: there are no more. */
+static bool next_level(int *level)
+{
+    static const char *const names[] = {"baseline", "v3", "v4"};
+    while (++*level < 3) {
+        setenv("VOLFILTER_ISA", names[*level], 1);
+        if (strcmp(vf_rows_level(), names[*level]) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Lines so wide that sums across the stream take the most planes at once, also for a body, in rows of several
  * vectors and a part of one. */
 Test(schemes, wide_lines)
@@ -333,12 +346,8 @@ Test(schemes, wide_lines)
     static const char *const wide[] = {"gaussian:sigma=4", "gaussian:sigma=9x0x0",
                                        "gradient:method=gaussian:sigma=4",
                                        "structure-tensor:sigma=0.5:rho=4:output=coherence"};
-    static const char *const levels[] = {"baseline", "v3", "v4"};
     static const char *const schemes[] = {NULL, "row-stream:tile=70x5x20", "row-stream:tile=200x4x35"};
-    for (int level = 0; level < 3; level++) {
-        setenv("VOLFILTER_ISA", levels[level], 1);
-        if (strcmp(vf_rows_level(), levels[level]) != 0)
-            continue;
+    for (int level = -1; next_level(&level);) {
         for (int c = 0; c < 4; c++)
             for (int precise = 0; precise < 2; precise++) {
                 if (left_out())
@@ -375,12 +384,8 @@ Test(schemes, planes_of_weights)
         "convolve:tests/weights/one-x.txt",
         "convolve:tests/weights/one-y.txt",
         "convolve:tests/weights/one-z.txt"};
-    static const char *const levels[] = {"baseline", "v3", "v4"};
     static const ptrdiff_t sizes[][3] = {{9, 17, 3}, {70, 12, 5}, {33, 8, 13}};
-    for (int level = 0; level < 3; level++) {
-        setenv("VOLFILTER_ISA", levels[level], 1);
-        if (strcmp(vf_rows_level(), levels[level]) != 0)
-            continue;
+    for (int level = -1; next_level(&level);) {
         for (size_t c = 0; c < sizeof deep / sizeof *deep; c++)
             for (int b = 0; b < 5; b++)
                 for (int s = 0; s < 3; s++) {
@@ -490,11 +495,7 @@ Test(schemes, large_results)
 /* Every vector level that this processor runs. */
 Test(schemes, levels)
 {
-    static const char *const levels[] = {"baseline", "v3", "v4"};
-    for (int level = 0; level < 3; level++) {
-        setenv("VOLFILTER_ISA", levels[level], 1);
-        if (strcmp(vf_rows_level(), levels[level]) != 0)
-            continue;
+    for (int level = -1; next_level(&level);) {
         for (int c = 0; c < CHAINS; c++)
             for (int precise = 0; precise < 2; precise++)
                 for (ptrdiff_t nz = 1; nz <= 5; nz += 4) {
@@ -522,16 +523,12 @@ Test(schemes, levels)
  * is beyond them, NaN. gaussian.rounding tells what they are. */
 Test(schemes, stored_integers)
 {
-    static const char *const levels[] = {"baseline", "v3", "v4"};
     const double given[] = {0.5,       1.5,  -0.5,     -1.5,         127.5,       -128.5,
                             255.5,     -0.0, 32767.5,  65535.5,      -32768.5,    INFINITY,
                             -INFINITY, NAN,  -NAN,     1e30,         -1e30,       2147483648.0,
                             -3e9,      5e9,  0x1p-149, 4294967040.0, 2147483520.0};
     enum { GIVEN = sizeof given / sizeof given[0], CELLS = 150 };
-    for (int level = 0; level < 3; level++) {
-        setenv("VOLFILTER_ISA", levels[level], 1);
-        if (strcmp(vf_rows_level(), levels[level]) != 0)
-            continue;
+    for (int level = -1; next_level(&level);) {
         for (enum vf_type type = VF_U8; type <= VF_I32; type++)
             for (int precise = 0; precise < 2; precise++) {
                 struct pipeline p = {.chain = "gaussian:sigma=0",
@@ -557,17 +554,13 @@ Test(schemes, stored_integers)
  * that is one of them or none; rows of a vector's width, and of one less and one more. */
 Test(schemes, whole_numbers)
 {
-    static const char *const levels[] = {"baseline", "v3", "v4"};
     static const char *const medians[] = {"median", "median:radius=2", "median,median:radius=2",
                                           "median,gaussian:sigma=0.5", "median:radius=3"};
     static const ptrdiff_t shapes[][3] = {{64, 6, 5}, {63, 5, 1}, {65, 3, 4}, {128, 7, 1},
                                           {1, 9, 3},  {33, 1, 1}, {31, 4, 7}, {2100, 3, 1}};
     static const double constants[] = {7, 0.5, -3, 255, 256, -32768, NAN};
     unsigned turn = 0;
-    for (int level = 0; level < 3; level++) {
-        setenv("VOLFILTER_ISA", levels[level], 1);
-        if (strcmp(vf_rows_level(), levels[level]) != 0)
-            continue;
+    for (int level = -1; next_level(&level);) {
         for (enum vf_type type = VF_U8; type <= VF_I16; type++)
             for (int c = 0; c < 5; c++)
                 for (int s = 0; s < 8; s++, turn++) {
