@@ -86,6 +86,8 @@ size_t sample_file_size(const char *path)
 
 void sample_put(const char *path, const void *bytes, size_t size)
 {
+    /* ext4 writes a file to the disk when it is closed, if it was cut to nothing before. */
+    remove(path);
     FILE *file = fopen(path, "wb");
     cr_assert_not_null(file, "%s", path);
     cr_assert_eq(fwrite(bytes, 1, size, file), size);
