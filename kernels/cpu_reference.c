@@ -274,6 +274,7 @@ const struct vf_scheme vf_cpu_reference = {
     .name = "reference",
     .summary =
         "plain loops, stage by stage over the whole grid, on one thread: slow, for checking the others",
+    .whole = true,
     .plan = plan,
     .bytes = bytes,
     .run = run,

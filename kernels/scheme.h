@@ -148,6 +148,7 @@ static inline char *vf_job_row(const struct vf_job *job, const struct vf_array *
 struct vf_scheme {
     const char *name;    /* for --scheme */
     const char *summary; /* a line of `volfilter help schemes` */
+    bool whole;          /* sources hold all planes of an image, whichever are computed */
     /* Fills job->tiling with the best choice, one tile of the whole grid where it does not tile, and returns
      * the predicted time in seconds. */
     double (*plan)(struct vf_job *job);

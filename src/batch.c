@@ -137,24 +137,31 @@ static enum vf_status read_list(FILE *file, const char *list, char **text, size_
         if ((c = getc(file)) == EOF)
             break;
         const bool is_end = c == '\n' || c == '\0';
+        /* As at the beginning of a TIFF, PNG or MRC. */
+        if (c == '\0' && *length >= 2 && grown[*length - 1] == '\0' && grown[*length - 2] == '\0')
+            return vf_fail(error, VF_USAGE,
+                           "--from-file=%s: is no list of names, but binary; to filter an image itself, name "
+                           "it without --from-file",
+                           vf_short_path(list).text);
         grown[(*length)++] = (char)c;
         names += is_end;
         name_length = is_end ? 0 : name_length + 1;
         if (name_length == PATH_MAX)
             return vf_fail(error, VF_USAGE,
-                           "--from-file=%.300s: line %zu is longer than any file's name; LIST has a name in "
+                           "--from-file=%s: line %zu is longer than any file's name; LIST has a name in "
                            "each line",
-                           list, names + 1);
+                           vf_short_path(list).text, names + 1);
         if (names > MOST_LINES)
             return vf_fail(error, VF_USAGE,
-                           "--from-file=%.300s: the list has more than %d lines, the maximum; split it, for "
+                           "--from-file=%s: the list has more than %d lines, the maximum; split it, for "
                            "example with split -l",
-                           list, MOST_LINES);
+                           vf_short_path(list).text, MOST_LINES);
     }
     if (vf_interrupted)
         return vf_fail(error, VF_INTERRUPTED, "interrupted; nothing was filtered");
     if (grown != NULL && ferror(file))
-        return vf_fail(error, VF_FAILED, "--from-file=%.300s: cannot be read: %s", list, strerror(errno));
+        return vf_fail(error, VF_FAILED, "--from-file=%s: cannot be read: %s", vf_short_path(list).text,
+                       strerror(errno));
     return grown != NULL ? VF_OK : VF_FAILED;
 }
 
@@ -190,8 +197,8 @@ static enum vf_status add_list(struct vf_batch *batch, const struct vf_command_l
     if (file == NULL && vf_interrupted) /* a pipe that nobody writes to */
         return vf_fail(error, VF_INTERRUPTED, "interrupted; nothing was filtered");
     if (file == NULL)
-        return vf_fail(error, VF_FAILED, "--from-file=%.300s: cannot be read: %s", line->from_file,
-                       strerror(errno));
+        return vf_fail(error, VF_FAILED, "--from-file=%s: cannot be read: %s",
+                       vf_short_path(line->from_file).text, strerror(errno));
     enum vf_status status = read_list(file, line->from_file, &text, &length, error);
     if (status == VF_OK && text != NULL)
         status = add_names(batch, line, text, length, error);
@@ -270,12 +277,11 @@ static enum vf_status name_output(const struct vf_command_line *line, struct vf_
         return vf_fail(error, VF_USAGE,
                        "standard input has no file name to use in --out-dir; use volfilter -f CHAIN - OUT");
     if (base[0] == '\0' || strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
-        return vf_fail(error, VF_USAGE, "'%.200s' is a directory; name the files in it, or use --tree",
-                       file->in);
+        return vf_fail(error, VF_USAGE, "'%s' is a directory; name the files in it, or use --tree",
+                       vf_short_path(file->in).text);
     if (line->tree && climbs(path))
-        return vf_fail(error, VF_USAGE,
-                       "'%.200s' contains '..', which with --tree would lead out of '%.200s'", file->in,
-                       line->out_dir);
+        return vf_fail(error, VF_USAGE, "'%s' contains '..', which with --tree would lead out of '%s'",
+                       vf_short_path(file->in).text, vf_short_path(line->out_dir).text);
     enum vf_format format;
     const char *dot = strrchr(base, '.');
     const size_t stem = dot != NULL && dot > base ? (size_t)(dot - path) : strlen(path);
@@ -329,10 +335,11 @@ static enum vf_status check_names_differ(const struct vf_command_line *line, str
         if (compare_targets(&sorted[i - 1], &sorted[i]) != 0)
             continue;
         if (a->exists && compare_files(&sorted[i - 1], &sorted[i]) == 0)
-            return vf_fail(error, VF_USAGE, "'%.200s' and '%.200s' are the same file; name it once", a->in,
-                           b->in);
-        return vf_fail(error, VF_USAGE, "'%.200s' and '%.200s' would both be written to '%.200s'; %s", a->in,
-                       b->in, a->out, remedy);
+            return vf_fail(error, VF_USAGE, "'%s' and '%s' are the same file; name it once",
+                           vf_short_path(a->in).text, vf_short_path(b->in).text);
+        return vf_fail(error, VF_USAGE, "'%s' and '%s' would both be written to '%s'; %s",
+                       vf_short_path(a->in).text, vf_short_path(b->in).text, vf_short_path(a->out).text,
+                       remedy);
     }
     return VF_OK;
 }
@@ -364,7 +371,8 @@ static enum vf_status check_inputs_stay(struct vf_batch *batch, struct vf_batch_
         if (stat(file->out, &key.about) != 0) {
             if (vf_is_absent(errno))
                 continue;
-            return vf_fail(error, VF_FAILED, "'%.200s' cannot be examined: %s", file->out, strerror(errno));
+            return vf_fail(error, VF_FAILED, "'%s' cannot be examined: %s", vf_short_path(file->out).text,
+                           strerror(errno));
         }
         struct vf_batch_file **hit = bsearch(&key_pointer, sorted, count, sizeof *sorted, compare_files);
         while (hit != NULL && hit > sorted && compare_files(hit - 1, &key_pointer) == 0)
@@ -374,9 +382,9 @@ static enum vf_status check_inputs_stay(struct vf_batch *batch, struct vf_batch_
                 continue;
             if (*hit != file)
                 return vf_fail(error, VF_USAGE,
-                               "the result of '%.200s' would replace '%.200s', which is also an input; use "
+                               "the result of '%s' would replace '%s', which is also an input; use "
                                "another --out-dir or --suffix",
-                               file->in, (*hit)->in);
+                               vf_short_path(file->in).text, vf_short_path((*hit)->in).text);
             file->in_place = true;
         }
     }
@@ -394,21 +402,20 @@ static enum vf_status check_own_files(const struct vf_batch *batch, const struct
         snprintf(path, sizeof path, "%s/" VF_JOURNAL_NAME, line->out_dir) < (int)sizeof path &&
         future_path(path, journal);
     if (reports && has_journal && strcmp(report, journal) == 0)
-        return vf_fail(error, VF_USAGE, "--report=%.200s is the list of finished results; name another file",
-                       line->report);
+        return vf_fail(error, VF_USAGE, "--report=%s is the list of finished results; name another file",
+                       vf_short_path(line->report).text);
     for (int i = 0; i < batch->count; i++) {
         const struct vf_batch_file *file = &batch->file[i];
         if (file->target == NULL)
             continue;
         if (reports && strcmp(file->target, report) == 0)
-            return vf_fail(error, VF_USAGE,
-                           "--report=%.200s is where the result of '%.200s' goes; name another file",
-                           line->report, file->in);
+            return vf_fail(error, VF_USAGE, "--report=%s is where the result of '%s' goes; name another file",
+                           vf_short_path(line->report).text, vf_short_path(file->in).text);
         if (has_journal && strcmp(file->target, journal) == 0)
             return vf_fail(error, VF_USAGE,
-                           "the result of '%.200s' would replace the list of finished results, '%.200s'; use "
+                           "the result of '%s' would replace the list of finished results, '%s'; use "
                            "--suffix",
-                           file->in, file->out);
+                           vf_short_path(file->in).text, vf_short_path(file->out).text);
     }
     return VF_OK;
 }
@@ -440,11 +447,12 @@ static enum vf_status make_directory(const char *option, const char *path, struc
         return VF_OK;
     const int cause = errno;
     if (stat(path, &entry) != 0)
-        return vf_fail(error, VF_FAILED, "%s%.200s: cannot create the directory: %s", option, path,
+        return vf_fail(error, VF_FAILED, "%s%s: cannot create the directory: %s", option,
+                       vf_short_path(path).text,
                        cause == EEXIST ? "it is a link that leads nowhere" : strerror(cause));
     if (S_ISDIR(entry.st_mode))
         return VF_OK;
-    return vf_fail(error, VF_FAILED, "%s%.200s: is not a directory", option, path);
+    return vf_fail(error, VF_FAILED, "%s%s: is not a directory", option, vf_short_path(path).text);
 }
 
 /* The directories that a path lies in, from its first `made` characters on. */
@@ -496,8 +504,8 @@ static enum vf_status try_path(const char *option, const char *path, struct vf_e
         cause = errno;
     vf_free(there);
     return cause == 0 ? VF_OK
-                      : vf_fail(error, VF_FAILED, "%s%.200s: cannot create the directory: %s", option, path,
-                                strerror(cause));
+                      : vf_fail(error, VF_FAILED, "%s%s: cannot create the directory: %s", option,
+                                vf_short_path(path).text, strerror(cause));
 }
 
 enum vf_status vf_batch_make_directories(const struct vf_batch_file *file, struct vf_error *error)
@@ -523,8 +531,9 @@ enum vf_status vf_batch_open(struct vf_batch *batch, const struct vf_command_lin
     if (line->from_file != NULL)
         VF_TRY(add_list(batch, line, error));
     if (batch->count == 0)
-        return vf_fail(error, VF_FAILED, "no images found in %s",
-                       line->from_file != NULL ? "the list" : "the directories given");
+        return vf_fail(error, VF_FAILED, "no images found in %s%s",
+                       line->from_file != NULL ? "--from-file=" : "the directories given",
+                       line->from_file != NULL ? vf_short_path(line->from_file).text : "");
     for (int i = 0; i < batch->count; i++)
         if (batch->file[i].cause == 0)
             VF_TRY(name_output(line, &batch->file[i], error));

@@ -37,6 +37,7 @@ enum vf_status vf_batch_try_directories(const struct vf_batch_file *file, struct
 
 /* A bad file, or a directory that cannot be read, is reported and the rest goes on; a signal ends it all. The
  * program's exit code. */
-enum vf_status vf_batch_run(const struct vf_batch *batch, const struct vf_command_line *line);
+enum vf_status vf_batch_run(const struct vf_batch *batch, const struct vf_command_line *line,
+                            struct vf_session *session);
 
 #endif

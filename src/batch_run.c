@@ -54,7 +54,7 @@ struct runner {
     const struct vf_batch *batch;
     const struct vf_command_line *line;
     struct vf_options options; /* the line's, without a progress line for each file */
-    struct vf_session session;
+    struct vf_session *session;
     struct vf_journal *journal;    /* NULL: a dry run that has nothing to resume */
     struct vf_progress_line shown; /* one line for all files */
     struct result *result;         /* owned: [batch->count] */
@@ -176,22 +176,21 @@ static void join(struct on_the_way *file)
 static enum vf_status open_file(struct runner *r, struct on_the_way *file, const struct vf_batch_file *about)
 {
     if (about->cause != 0)
-        return vf_fail(&file->error, VF_FAILED, "%.300s: cannot be read: %s", about->in,
+        return vf_fail(&file->error, VF_FAILED, "%s: cannot be read: %s", vf_short_path(about->in).text,
                        strerror(about->cause));
     enum vf_status status = r->options.dry_run ? VF_OK : vf_batch_make_directories(about, &file->error);
     if (status != VF_OK)
         return status;
-    status = vf_work_open(&file->work, &r->line->chain, &r->options, &r->session, about->in, about->out,
+    status = vf_work_open(&file->work, &r->line->chain, &r->options, r->session, about->in, about->out,
                           stdout, &file->error);
     /* Another run may have filtered it. */
     if (status != VF_OK || !about->in_place || vf_work_reads(file->work, &about->about))
         return status;
     vf_work_close(file->work);
     file->work = NULL;
-    return vf_fail(
-        &file->error, VF_FAILED,
-        "%.300s: was changed or replaced since this run began, and is left as it is; filter it again",
-        about->in);
+    return vf_fail(&file->error, VF_FAILED,
+                   "%s: was changed or replaced since this run began, and is left as it is; filter it again",
+                   vf_short_path(about->in).text);
 }
 
 /* The next file that can be opened and is not finished yet; false when there is none. */
@@ -228,7 +227,8 @@ static void finish(struct runner *r, struct on_the_way *file)
         fail_file(r, file->index, file->status, &file->error);
     vf_work_close(file->work);
     file->work = NULL;
-    vf_progress_file_done(&r->shown, 0);
+    if (file->status != VF_INTERRUPTED)
+        vf_progress_file_done(&r->shown, 0);
 }
 
 /* The files on their way, in order: some are written, one is computed, some are read, and one may wait to be.
@@ -429,7 +429,7 @@ static enum vf_status sum_up(const struct runner *r)
     const int count = r->batch->count;
     struct vf_error error;
     if (!r->options.quiet)
-        vf_session_tell_more(&r->session);
+        vf_session_tell_more(r->session);
     if (vf_interrupted) {
         vf_fail(&error, VF_INTERRUPTED, "interrupted: %d of %d files done", r->done + r->skipped, count);
         return vf_cli_report(VF_INTERRUPTED, &error);
@@ -500,16 +500,15 @@ static enum vf_status open_report(const struct vf_command_line *line, struct vf_
         FILE *file = fopen(line->report, "re");
         if (file == NULL)
             return vf_fail(error, VF_FAILED,
-                           "--report=%.200s would replace a file that cannot be read: %s; remove it, or name "
+                           "--report=%s would replace a file that cannot be read: %s; remove it, or name "
                            "another",
-                           line->report, strerror(errno));
+                           vf_short_path(line->report).text, strerror(errno));
         const size_t bytes = fread(begins, 1, sizeof begins - 1, file);
         fclose(file);
         if (bytes < sizeof begins - 1 || strcmp(begins, report_begins) != 0)
-            return vf_fail(
-                error, VF_FAILED,
-                "--report=%.200s would replace a file that is no report; remove it, or name another",
-                line->report);
+            return vf_fail(error, VF_FAILED,
+                           "--report=%s would replace a file that is no report; remove it, or name another",
+                           vf_short_path(line->report).text);
     }
     const bool no_clobber = line->options.no_clobber && !(line->resume && is_earlier);
     const enum vf_status status = vf_output_file_open(report, line->report, no_clobber, error);
@@ -551,11 +550,13 @@ static enum vf_status begin(struct runner *r, struct vf_output_file **report, st
     return VF_OK;
 }
 
-enum vf_status vf_batch_run(const struct vf_batch *batch, const struct vf_command_line *line)
+enum vf_status vf_batch_run(const struct vf_batch *batch, const struct vf_command_line *line,
+                            struct vf_session *session)
 {
-    struct runner r = {.batch = batch, .line = line, .options = line->options, .session.files = batch->count};
+    struct runner r = {.batch = batch, .line = line, .options = line->options, .session = session};
     struct vf_output_file *report = NULL;
     struct vf_error error;
+    session->files = batch->count;
     vf_memory_be_generous();
     enum vf_status status = begin(&r, &report, &error);
     if (status == VF_OK) {
@@ -576,7 +577,6 @@ enum vf_status vf_batch_run(const struct vf_batch *batch, const struct vf_comman
     /* When all is done nothing is left to resume; but inputs that were replaced are not to be filtered twice.
      */
     vf_journal_close(r.journal, !line->resume && r.done == batch->count && !any_in_place(batch));
-    vf_session_close(&r.session);
     for (int i = 0; i < batch->count && r.result != NULL; i++)
         vf_free(r.result[i].why);
     vf_free(r.result);

@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <getopt.h>
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -124,7 +125,7 @@ static enum vf_status read_budget(struct vf_command_line *line, const char *argu
 {
     const char *end = vf_number_read(argument, &line->budget);
     const bool is_number = end != NULL && *end == '\0';
-    if (is_number && line->budget > 0)
+    if (is_number && line->budget > 0 && isfinite(line->budget))
         return VF_OK;
     return vf_fail(error, VF_USAGE, "--budget=%.80s %s; allowed: %s", argument,
                    is_number ? "is out of range" : "is not understood",
@@ -235,17 +236,30 @@ static enum vf_status fail_no_filter(const struct vf_command_line *line, struct 
     vf_suggestion_begin(&suggestion, word, strlen(word));
     vf_cli_consider_commands(&suggestion);
     vf_suggestion_text(&suggestion, "volfilter ", near, sizeof near);
+    if (near[0] == '\0') {
+        vf_suggestion_begin(&suggestion, word, strcspn(word, ":=,"));
+        vf_suggestion_consider_filters(&suggestion);
+        vf_suggestion_text(&suggestion, "-f ", near, sizeof near);
+    }
     return vf_fail(error, VF_USAGE,
                    "no filter given%s%s 'volfilter -f CHAIN IN OUT' filters a file, 'volfilter list' shows "
                    "the filters, 'volfilter --help' shows the rest",
                    near, near[0] ? "" : ";");
 }
 
-/* A command is only looked for when no filter is given, so that files may have any name. */
-static enum vf_status take_command(struct vf_command_line *line, struct vf_error *error)
+/* A command is only looked for when no filter is given, so that files may have any name; but what begins the
+ * line as a command is one. */
+static enum vf_status take_command(struct vf_command_line *line, const char *first, struct vf_error *error)
 {
-    if (line->chain.count > 0)
+    if (line->chain.count > 0 && vf_command_by_name(first) == NULL)
         return VF_OK;
+    if (line->chain.count > 0 && strcmp(first, "tune") == 0)
+        return vf_fail(error, VF_USAGE, "tune takes chains without -f: volfilter tune [CHAIN]...");
+    if (line->chain.count > 0)
+        return vf_fail(
+            error, VF_USAGE,
+            "%s does not take -f; volfilter help %s shows what it takes (a file of that name is ./%s)", first,
+            first, first);
     const struct vf_command_word *word = line->word_count > 0 ? vf_command_by_name(line->words[0]) : NULL;
     if (word == NULL)
         return fail_no_filter(line, error);
@@ -334,7 +348,7 @@ enum vf_status vf_command_line_read(struct vf_command_line *line, int argc, char
         return status;
     line->words = argv + optind;
     line->word_count = argc - optind;
-    VF_TRY(take_command(line, error));
+    VF_TRY(take_command(line, first, error));
     VF_TRY(check_words(line, error));
     VF_TRY(check_options_of_command(line, error));
     /* It has no timing to print. */

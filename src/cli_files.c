@@ -38,8 +38,8 @@ static enum vf_status check_names(const char *in, const char *out, bool dry_run,
 {
     enum vf_format format;
     struct stat about;
-    const bool exists = stat(out, &about) == 0;
-    if (exists && S_ISDIR(about.st_mode))
+    const bool exists = strcmp(out, "-") != 0 && stat(out, &about) == 0;
+    if ((exists && S_ISDIR(about.st_mode)) || (out[0] != '\0' && out[strlen(out) - 1] == '/'))
         return vf_fail(error, VF_USAGE, "%s is a directory; use --out-dir %s", out, out);
     if (strcmp(out, "-") != 0 && (!exists || S_ISREG(about.st_mode)) && !vf_format_by_name(out, &format))
         return vf_fail(error, VF_USAGE,
@@ -63,25 +63,37 @@ static void note_vector_level(const struct vf_command_line *line)
                asked, taken);
 }
 
-enum vf_status vf_cli_filter_files(const struct vf_command_line *line)
+static enum vf_status filter_named(const struct vf_command_line *line, struct vf_session *session)
 {
     struct vf_error error;
-    enum vf_status status;
-    note_vector_level(line);
-    if (line->out_dir == NULL) {
-        struct vf_session session = {.files = 1};
-        const char *in = line->words[0];
-        /* Which leads to a regular file after '> FILE', that is written to, not replaced. */
-        const char *out = strcmp(line->words[1], "/dev/stdout") == 0 ? "-" : line->words[1];
-        status = check_names(in, out, line->options.dry_run, &error);
-        if (status == VF_OK)
-            status = filter_one(line, &session, in, out, &error);
-        vf_session_close(&session);
-        return status == VF_OK ? VF_OK : vf_cli_report(status, &error);
-    }
+    const char *in = line->words[0];
+    /* Which leads to a regular file after '> FILE', that is written to, not replaced. */
+    const char *out = strcmp(line->words[1], "/dev/stdout") == 0 ? "-" : line->words[1];
+    enum vf_status status = check_names(in, out, line->options.dry_run, &error);
+    if (status == VF_OK)
+        status = filter_one(line, session, in, out, &error);
+    return status == VF_OK ? VF_OK : vf_cli_report(status, &error);
+}
+
+static enum vf_status filter_batch(const struct vf_command_line *line, struct vf_session *session)
+{
+    struct vf_error error;
     struct vf_batch batch;
+    enum vf_status status = vf_work_check_options(&line->options, session, &error);
+    if (status != VF_OK)
+        return vf_cli_report(status, &error);
     status = vf_batch_open(&batch, line, &error);
-    status = status == VF_OK ? vf_batch_run(&batch, line) : vf_cli_report(status, &error);
+    status = status == VF_OK ? vf_batch_run(&batch, line, session) : vf_cli_report(status, &error);
     vf_batch_close(&batch);
+    return status;
+}
+
+enum vf_status vf_cli_filter_files(const struct vf_command_line *line)
+{
+    struct vf_session session = {.files = 1};
+    note_vector_level(line);
+    const enum vf_status status =
+        line->out_dir == NULL ? filter_named(line, &session) : filter_batch(line, &session);
+    vf_session_close(&session);
     return status;
 }

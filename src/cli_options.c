@@ -172,18 +172,33 @@ const char *vf_option_allowed(const struct vf_option *option, char *text, size_t
     return text;
 }
 
-/* What others call the rules: numpy, OpenCV, scipy's grid- modes, samplers of images. */
-static void consider_boundaries(struct vf_suggestion *suggestion)
+/* What others call the rules, numpy, OpenCV, scipy's grid- modes and samplers of images, the types and the
+ * compressions. */
+static void consider_known(enum vf_option_id id, struct vf_suggestion *suggestion)
 {
-    static const char *const known_as[] = {
-        [VF_NEAREST] = "edge|replicate|borderreplicate|clamp|extend",
-        [VF_REFLECT] = "symmetric|borderreflect|gridmirror",
-        [VF_MIRROR] = "reflect101|borderreflect101|borderdefault",
-        [VF_CONSTANT] = "zero|zeros|fill|borderconstant|gridconstant",
-        [VF_WRAP] = "periodic|circular|borderwrap|gridwrap",
+    static const struct {
+        enum vf_option_id id;
+        const char *word, *known_as;
+    } known[] = {
+        {VF_OPTION_BOUNDARY, "nearest", "edge|replicate|borderreplicate|clamp|extend"},
+        {VF_OPTION_BOUNDARY, "reflect", "symmetric|borderreflect|gridmirror"},
+        {VF_OPTION_BOUNDARY, "mirror", "reflect101|borderreflect101|borderdefault"},
+        {VF_OPTION_BOUNDARY, "constant", "zero|zeros|fill|borderconstant|gridconstant"},
+        {VF_OPTION_BOUNDARY, "wrap", "periodic|circular|borderwrap|gridwrap"},
+        {VF_OPTION_DTYPE, "uint8", "u8|byte|ubyte|uchar|8bit"},
+        {VF_OPTION_DTYPE, "int8", "i8|s8|sbyte|char"},
+        {VF_OPTION_DTYPE, "uint16", "u16|ushort|16bit"},
+        {VF_OPTION_DTYPE, "int16", "i16|s16|short"},
+        {VF_OPTION_DTYPE, "uint32", "u32|uint"},
+        {VF_OPTION_DTYPE, "int32", "i32|s32|int"},
+        {VF_OPTION_DTYPE, "float32", "f32|float|single|32bit"},
+        {VF_OPTION_DTYPE, "float64", "f64|double"},
+        {VF_OPTION_COMPRESS, "none", "no|off|raw|uncompressed"},
+        {VF_OPTION_COMPRESS, "deflate", "zip|gzip|zlib|adobedeflate"},
     };
-    for (int i = 0; i < VF_BOUNDARY_COUNT; i++)
-        vf_suggestion_consider_known(suggestion, vf_boundary_name[i], known_as[i]);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].id == id)
+            vf_suggestion_consider_known(suggestion, known[i].word, known[i].known_as);
 }
 
 static enum vf_status fail_option(enum vf_option_id id, const char *argument, const char *fault,
@@ -194,10 +209,8 @@ static enum vf_status fail_option(enum vf_option_id id, const char *argument, co
     if (option->choices != NULL) {
         struct vf_suggestion suggestion;
         vf_suggestion_begin(&suggestion, argument, strlen(argument));
-        if (id == VF_OPTION_BOUNDARY)
-            consider_boundaries(&suggestion);
-        else
-            vf_suggestion_consider_choices(&suggestion, option->choices);
+        vf_suggestion_consider_choices(&suggestion, option->choices);
+        consider_known(id, &suggestion);
         vf_suggestion_text(&suggestion, "", near, sizeof near);
     }
     return vf_fail(error, VF_USAGE, "--%s=%.80s %s%s%s allowed: %s", option->name, argument, fault, near,
@@ -223,7 +236,10 @@ static enum vf_status read_boundary(struct vf_options *options, const char *argu
         const char *end = vf_number_read(argument + sizeof with_value - 1, &options->constant);
         options->boundary = VF_CONSTANT;
         if (end == NULL || *end != '\0')
-            return not_understood(VF_OPTION_BOUNDARY, argument, error);
+            return vf_fail(
+                error, VF_USAGE,
+                "--boundary=%.80s is not understood; 'constant=' needs a number, such as constant=1.5",
+                argument);
         /* What computes in float32 has no more. */
         return fabs(options->constant) <= FLT_MAX
                    ? VF_OK

@@ -36,6 +36,17 @@ enum vf_status vf_in_file(struct vf_error *error, enum vf_status status, const c
     return vf_fail_in(error, status, name);
 }
 
+struct vf_short_path vf_short_path(const char *path)
+{
+    struct vf_short_path shown;
+    const size_t length = strlen(path), most = sizeof shown.text - sizeof "...";
+    const char *end = length < sizeof shown.text ? path : path + length - most;
+    while (end != path && (*end & 0xc0) == 0x80) /* in a letter of UTF-8 */
+        end++;
+    snprintf(shown.text, sizeof shown.text, "%s%s", end == path ? "" : "...", end);
+    return shown;
+}
+
 /* Bytes of the control character at `text`, two of those that UTF-8 has beyond ASCII; 0: it is none. */
 static int control_length(const char *text)
 {

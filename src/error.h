@@ -31,6 +31,12 @@ enum vf_status vf_fail_in(struct vf_error *error, enum vf_status status, const c
 /* Returns `status`. If it is a failure whose message does not name its file, puts the name before it. */
 enum vf_status vf_in_file(struct vf_error *error, enum vf_status status, const char *name);
 
+/* A path for a message that has room for more than it: of a long one the end, after "...". */
+struct vf_short_path {
+    char text[204];
+};
+struct vf_short_path vf_short_path(const char *path);
+
 /* Copies a text for people to read: what would move a terminal's cursor or end the line, as names of files
  * may, becomes what it is in C, "\\n" or "\\x1b". What does not fit into `room`, at least 1, is left out.
  * Returns `shown`. */

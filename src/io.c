@@ -25,8 +25,8 @@ static const struct {
     const char *kind, *remedy;
 } kinds[] = {
     {0, "\xff\xd8\xff", 3, "a JPEG image", "convert it: convert IN.jpg OUT.png"},
-    {0, "GIF8", 4, "a GIF image", "convert it: convert IN.gif OUT.png"},
-    {0, "BM", 2, "a BMP image", "convert it: convert IN.bmp OUT.png"},
+    {0, "GIF8", 4, "a GIF image", "convert it: convert IN.gif PNG24:OUT.png"},
+    {0, "BM", 2, "a BMP image", "convert it: convert IN.bmp PNG24:OUT.png"},
     {8, "WEBP", 4, "a WebP image", "convert it: convert IN.webp OUT.png"},
     {4, "jP  ", 4, "a JPEG 2000 image", "convert it: convert IN.jp2 OUT.tif"},
     {0, "\x76\x2f\x31\x01", 4, "an OpenEXR image", "convert it to a float TIFF"},
@@ -164,7 +164,7 @@ static enum vf_status open_input(struct vf_reader *reader, const char *path, str
         return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
     if (S_ISDIR(about.st_mode))
         return vf_fail(error, VF_FAILED,
-                       "is a directory; name the files in it, or filter them all with --out-dir and --tree");
+                       "is a directory; name the files in it (to filter them all, use --out-dir and --tree)");
     if (isatty(reader->fd))
         return vf_fail(error, VF_USAGE, "is a terminal; redirect a TIFF, PNG or MRC file into it");
     const bool seekable = S_ISREG(about.st_mode) && lseek(reader->fd, 0, SEEK_CUR) == 0;

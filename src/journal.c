@@ -125,22 +125,22 @@ static enum vf_status read_all(struct vf_journal *journal, struct vf_error *erro
     if (file == NULL && fd < 0 && errno == ENOENT)
         return VF_OK;
     if (file == NULL) {
-        status = vf_fail(error, VF_FAILED, "--resume: %.200s/" VF_JOURNAL_NAME " cannot be read: %s",
-                         journal->path, cause_of(errno));
+        status = vf_fail(error, VF_FAILED, "--resume: %s/" VF_JOURNAL_NAME " cannot be read: %s",
+                         vf_short_path(journal->path).text, cause_of(errno));
         if (fd >= 0)
             close(fd);
         return status;
     }
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > MOST_BYTES)
         status = vf_fail(error, VF_FAILED,
-                         "--resume: %.200s/" VF_JOURNAL_NAME " is not a record of results; remove it",
-                         journal->path);
+                         "--resume: %s/" VF_JOURNAL_NAME " is not a record of results; remove it",
+                         vf_short_path(journal->path).text);
     while (status == VF_OK && fgets(line, sizeof line, file) != NULL)
         if (read_entry(line, &entry))
             status = keep(journal, &entry, error);
     if (status == VF_OK && ferror(file))
-        status = vf_fail(error, VF_FAILED, "--resume: %.200s/" VF_JOURNAL_NAME " cannot be read: %s",
-                         journal->path, strerror(errno));
+        status = vf_fail(error, VF_FAILED, "--resume: %s/" VF_JOURNAL_NAME " cannot be read: %s",
+                         vf_short_path(journal->path).text, strerror(errno));
     fclose(file);
     if (journal->count > 0)
         qsort(journal->entry, journal->count, sizeof *journal->entry, compare);
@@ -158,7 +158,7 @@ enum vf_status vf_journal_open(struct vf_journal **out, const char *directory, b
     pthread_mutex_init(&journal->lock, NULL);
     journal->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (journal->directory < 0)
-        return vf_fail(error, VF_FAILED, "--out-dir=%.200s: cannot be opened: %s", directory,
+        return vf_fail(error, VF_FAILED, "--out-dir=%s: cannot be opened: %s", vf_short_path(directory).text,
                        strerror(errno));
     return read ? read_all(journal, error) : VF_OK;
 }
@@ -221,8 +221,8 @@ enum vf_status vf_journal_find(const struct vf_journal *journal, const char *nam
     if (fstatat(journal->directory, name, &about, 0) != 0)
         return vf_is_absent(errno)
                    ? VF_OK
-                   : vf_fail(error, VF_FAILED, "--resume: %.200s/%.200s cannot be examined: %s",
-                             journal->path, name, strerror(errno));
+                   : vf_fail(error, VF_FAILED, "--resume: %s/%s cannot be examined: %s",
+                             vf_short_path(journal->path).text, vf_short_path(name).text, strerror(errno));
     /* A name may have been added again and again. */
     for (size_t i = find(journal, name); i < journal->count && !*has; i++) {
         const struct entry *entry = &journal->entry[i];
@@ -300,8 +300,8 @@ static enum vf_status add(struct vf_journal *journal, const char *name, const ch
                           const struct stat *file, bool sync, struct vf_error *error)
 {
     if (!is_where_it_was(journal))
-        return vf_fail(error, VF_FAILED, "%.200s is another directory than when this run began",
-                       journal->path);
+        return vf_fail(error, VF_FAILED, "%s is another directory than when this run began",
+                       vf_short_path(journal->path).text);
     hold(journal);
     journal->is_cut = journal->fd < 0 || !write_line(journal, name, key, file);
     const int cause = errno;
@@ -313,8 +313,8 @@ static enum vf_status add(struct vf_journal *journal, const char *name, const ch
             journal->is_named = fsync(journal->directory) == 0;
         return VF_OK;
     }
-    return vf_fail(error, VF_FAILED, "%.200s/" VF_JOURNAL_NAME " cannot be written: %s", journal->path,
-                   cause_of(journal->is_cut ? cause : errno));
+    return vf_fail(error, VF_FAILED, "%s/" VF_JOURNAL_NAME " cannot be written: %s",
+                   vf_short_path(journal->path).text, cause_of(journal->is_cut ? cause : errno));
 }
 
 enum vf_status vf_journal_add(struct vf_journal *journal, const char *name, const char *key,

@@ -164,7 +164,8 @@ static enum vf_status fail_in_directory(const struct vf_output_file *file, int c
 {
     char directory[PATH_MAX];
     directory_of(file->target, directory);
-    vf_fail(error, VF_FAILED, "cannot create a file in %s: %s", directory, strerror(cause));
+    vf_fail(error, VF_FAILED, "cannot create a file in %s: %s%s", vf_short_path(directory).text,
+            strerror(cause), cause == ENOENT ? "; create that directory first (mkdir -p)" : "");
     return VF_FAILED;
 }
 

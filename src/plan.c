@@ -246,22 +246,22 @@ static bool read_tiling(const char *at, struct vf_given_tiling *given)
     return true;
 }
 
-static enum vf_status read_scheme(struct vf_plan *plan, const struct vf_plan_request *request,
-                                  struct vf_error *error)
+static enum vf_status read_scheme(struct vf_plan *plan, const char *text, bool on_gpu, struct vf_error *error)
 {
-    const char *text = request->scheme;
     char names[64], hint[64];
     struct vf_suggestion near;
     plan->scheme = vf_cpu_schemes[0];
     if (text == NULL)
         return VF_OK;
-    if (request->gpu != NULL)
+    if (on_gpu)
         return vf_forced_read(text, &plan->forced, error);
     size_t length = strcspn(text, ":");
     plan->scheme = vf_cpu_scheme(text, length);
     if (plan->scheme == NULL) {
         vf_suggestion_begin(&near, text, length);
         for (const struct vf_scheme *const *scheme = vf_cpu_schemes; *scheme != NULL; scheme++)
+            vf_suggestion_consider(&near, (*scheme)->name, strlen((*scheme)->name));
+        for (const struct vf_gpu_scheme *const *scheme = vf_gpu_schemes; *scheme != NULL; scheme++)
             vf_suggestion_consider(&near, (*scheme)->name, strlen((*scheme)->name));
         return vf_fail(error, VF_USAGE,
                        "--scheme %s: the CPU has %s, each for the whole chain; 'volfilter help schemes' "
@@ -277,6 +277,12 @@ static enum vf_status read_scheme(struct vf_plan *plan, const struct vf_plan_req
                        "with whole numbers from 1",
                        text);
     return VF_OK;
+}
+
+enum vf_status vf_plan_check_scheme(const char *text, bool on_gpu, struct vf_error *error)
+{
+    struct vf_plan ignored = {.given = {.block = 1}};
+    return read_scheme(&ignored, text, on_gpu, error);
 }
 
 /* A cut that is nowhere would be passed over in silence. */
@@ -310,7 +316,7 @@ static enum vf_status open_plan(struct vf_plan *plan, const struct vf_plan_reque
                              .most_fused = VF_MOST_FUSED};
     if (request->most_fused > 0 && request->most_fused < VF_MOST_FUSED)
         plan->most_fused = request->most_fused;
-    VF_TRY(read_scheme(plan, request, error));
+    VF_TRY(read_scheme(plan, request->scheme, request->gpu != NULL, error));
     VF_TRY(expand_chain(plan, error));
     VF_TRY(check_boxes(plan, error));
     VF_TRY(check_forced(plan, error));

@@ -111,6 +111,9 @@ enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *
                             struct vf_error *error);
 void vf_plan_close(struct vf_plan *plan);
 
+/* A usage error for what cannot be a request's scheme, whatever it is planned for. */
+enum vf_status vf_plan_check_scheme(const char *text, bool on_gpu, struct vf_error *error);
+
 /* Iterations of the longest run, of all its links. */
 int vf_plan_longest_run(const struct vf_plan *plan);
 

@@ -193,16 +193,26 @@ const char *vf_work_without_gpu(const struct vf_options *options)
                : "use --backend cpu to run without a GPU";
 }
 
-/* The device that is asked for. */
-static enum vf_status find_gpu(struct vf_work *w, struct vf_error *error)
+static enum vf_status fail_without_gpu(const struct vf_options *o, const struct vf_session *session,
+                                       struct vf_error *error)
 {
-    bool as_planned;
-    if (vf_session_device(w->session, true) != NULL)
-        w->cuda = vf_session_start_device(w->session, &as_planned);
-    return w->cuda != NULL ? VF_OK
-                           : vf_fail(error, VF_FAILED, "%s: %s; %s",
-                                     w->options->backend == VF_BACKEND_CUDA ? "--backend cuda" : "--scheme",
-                                     w->session->why.text, vf_work_without_gpu(w->options));
+    return vf_fail(error, VF_FAILED, "%s: %s; %s",
+                   o->backend == VF_BACKEND_CUDA ? "--backend cuda" : "--scheme", session->why.text,
+                   vf_work_without_gpu(o));
+}
+
+enum vf_status vf_work_check_options(const struct vf_options *o, struct vf_session *session,
+                                     struct vf_error *error)
+{
+    char names[64];
+    const bool on_gpu = asks_for_gpu(o);
+    if (on_gpu && o->backend == VF_BACKEND_CPU)
+        return vf_fail(error, VF_USAGE, "--scheme %s is for the GPU; the CPU has %s", o->scheme,
+                       vf_cpu_scheme_names(names, sizeof names));
+    const enum vf_status status = vf_plan_check_scheme(o->scheme, on_gpu, error);
+    return status == VF_OK && on_gpu && vf_session_device(session, true) == NULL
+               ? fail_without_gpu(o, session, error)
+               : status;
 }
 
 /* Seconds of the plan, which is for a GPU: of what must be compiled for it a file's share. */
@@ -329,6 +339,12 @@ static bool can_go_by_rows(const struct vf_work *w)
            vf_writer_row_block(w->format, &w->result) > 0;
 }
 
+/* Whether the scheme that was asked for takes no slabs of a volume. */
+static bool needs_whole(const struct vf_work *w)
+{
+    return w->plan.gpu == NULL && w->plan.scheme->whole && w->plan.context.dim == 3;
+}
+
 /* Less than this is filtered whole before it is planned otherwise. */
 #define WORTH_SLABS_BYTES ((size_t)192 << 20)
 
@@ -369,7 +385,8 @@ static enum vf_status consider_slabs(struct vf_work *w, const struct vf_plan_req
                                       .cached = fits && w->plan.gpu == NULL};
     w->base_bytes = base;
     w->memory += base;
-    if ((fits && !may_gain(w, bytes)) || w->input->format == VF_FORMAT_PNG || w->format == VF_FORMAT_PNG)
+    if ((fits && !may_gain(w, bytes)) || w->input->format == VF_FORMAT_PNG || w->format == VF_FORMAT_PNG ||
+        needs_whole(w))
         return VF_OK;
     slabs.plan.gpu = w->plan.gpu;
     w->plan.by_rows = can_go_by_rows(w);
@@ -530,13 +547,13 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
                                       .memory = &w->session->plans};
     enum vf_status status;
     size_t bytes_in, bytes_out;
-    char names[64];
+    bool as_planned;
     VF_TRY(vf_in_file(error, vf_context_of(o, w->input, &request.context, error), w->in_name));
+    VF_TRY(vf_work_check_options(o, w->session, error));
     if (asks_for_gpu(o)) {
-        if (o->backend == VF_BACKEND_CPU)
-            return vf_fail(error, VF_USAGE, "--scheme %s is for the GPU; the CPU has %s", o->scheme,
-                           vf_cpu_scheme_names(names, sizeof names));
-        VF_TRY(find_gpu(w, error));
+        w->cuda = vf_session_start_device(w->session, &as_planned);
+        if (w->cuda == NULL)
+            return fail_without_gpu(o, w->session, error);
         request.gpu = &w->cuda->gpu;
     }
     VF_TRY(vf_in_file(error, vf_plan_open(&w->plan, &request, error), w->in_name));
@@ -560,11 +577,20 @@ out:
     return status;
 }
 
-/* Whether its only plane is one strip or tile, which cannot be read by rows as strips of 16 can. */
-static bool is_one_strile(const struct vf_work *w)
+/* What takes less memory: of a single plane files that go by rows, which one strip or tile does not. */
+static const char *way_to_less(const struct vf_work *w)
 {
-    return w->input->format == VF_FORMAT_TIFF && w->input->page_count == 1 && w->input->shape.ny > 16 &&
-           vf_reader_row_block(w->reader) >= w->input->shape.ny;
+    const struct vf_info *input = w->input;
+    const bool is_plane = input->page_count == 1 && input->shape.ny > 16 && !w->result.has_alpha;
+    const bool is_strile = is_plane && vf_reader_row_block(w->reader) >= input->shape.ny;
+    if (needs_whole(w))
+        return "leave out --scheme, since this one takes the volume as a whole";
+    if (is_plane && (input->format != VF_FORMAT_TIFF || w->format != VF_FORMAT_TIFF))
+        return is_strile ? "use TIFF for the result too, and store the image in strips of few rows, so that "
+                           "they go by rows: tiffcp -s -r 16 IN.tif OUT.tif"
+                         : "use TIFF for the image and the result, so that they go by rows";
+    return is_strile ? "store the image in strips of few rows: tiffcp -s -r 16 IN.tif OUT.tif"
+                     : "filter a smaller piece";
 }
 
 static enum vf_status check_memory(const struct vf_work *w, struct vf_error *error)
@@ -573,9 +599,7 @@ static enum vf_status check_memory(const struct vf_work *w, struct vf_error *err
         return VF_OK;
     const bool asked = w->options->memory > 0;
     const char *allows = asked ? "--memory allows" : "three quarters of free memory is";
-    const char *smaller = is_one_strile(w)
-                              ? "store the image in strips of few rows: tiffcp -s -r 16 IN.tif OUT.tif"
-                              : "filter a smaller piece";
+    const char *smaller = way_to_less(w);
     /* Libraries take a little more or less from run to run: 1 MiB. */
     if (w->least_bytes > 0 && w->least_bytes < (double)w->memory)
         return vf_fail(

@@ -101,6 +101,8 @@ test_rows_of_one_plane() {
         tiffcp -c lzw -r 2001 wide.tif one.tif
         expect 1 --memory 20M -f gaussian one.tif o.tif
         says "or store the image in strips of few rows: tiffcp -s -r 16"
+        expect 1 -f gaussian --memory 14M one.tif d.png
+        says "or use TIFF for the result too, and store the image in strips of few rows"
     fi
     least -f gradient:output=components wide.tif o.tif
     (

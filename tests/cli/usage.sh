@@ -24,6 +24,7 @@ test_no_filter() {
     wrong "no filter given" "$IMAGE" o.png
     wrong "no filter given; did you mean '-f gaussian'?" gaussian "$IMAGE" o.png
     wrong "did you mean 'volfilter list'?" lst
+    wrong "did you mean '-f gaussian'?" gausian:sigma=2 "$IMAGE" o.png
     wrong "the chain is empty" -f '' "$IMAGE" o.png
 }
 
@@ -50,6 +51,13 @@ test_options_that_a_command_does_not_take() {
     wrong "devices does not take --threads" devices --threads 2
     wrong "tune does not take --memory" tune --memory 1G gaussian
     wrong "tune does not take --json" tune --json
+    wrong "tune takes chains without -f: volfilter tune [CHAIN]..." tune -f gaussian
+    wrong "help does not take -f" help -f gaussian
+    cp "$IMAGE" info
+    expect 2 info -f gaussian o.png
+    says "info does not take -f; volfilter help info shows what it takes (a file of that name is ./info)"
+    [ ! -e o.png ]
+    expect 0 -f gaussian info o.png
     expect 0 -q -v info "$IMAGE"
 }
 
@@ -140,7 +148,7 @@ test_option_values() {
         --boundary edge -f gaussian "$IMAGE" o.png
     wrong "did you mean 'mirror'?" --boundary BORDER_REFLECT_101 -f gaussian "$IMAGE" o.png
     wrong "did you mean 'wrap'?" --boundary grid-wrap -f gaussian "$IMAGE" o.png
-    wrong "--boundary=constant=x is not understood" --boundary constant=x -f gaussian "$IMAGE" o.png
+    wrong "--boundary=constant=x is not understood; 'constant=' needs a number, such as constant=1.5" --boundary constant=x -f gaussian "$IMAGE" o.png
     wrong "--threads=0 is out of range; allowed: a whole number from 1 to 1024" --threads 0 -f gaussian "$IMAGE" o.png
     wrong "--threads=two is not understood" --threads two -f gaussian "$IMAGE" o.png
     wrong "--memory=5 is out of range; allowed: a size of at least 1M" --memory 5 -f gaussian "$IMAGE" o.png
@@ -152,13 +160,19 @@ test_option_values() {
     wrong "--dtype=unit8 is not understood; did you mean 'uint8'?" --dtype unit8 -f gaussian "$IMAGE" o.png
     wrong "--precision=half is not understood; allowed: auto, single (or float) or double" \
         --precision half -f gaussian "$IMAGE" o.png
+    wrong "did you mean 'float64'?" --dtype double -f gaussian "$IMAGE" o.png
     wrong "--compress=zst is not understood; did you mean 'zstd'?" --compress zst -f gaussian "$IMAGE" o.tif
+    wrong "did you mean 'deflate'?" --compress zip -f gaussian "$IMAGE" o.tif
     wrong "--progress=alway is not understood; did you mean 'always'?" --progress alway -f gaussian "$IMAGE" o.png
     wrong "--backend=opencl is not understood; allowed: auto, cpu or cuda" --backend opencl -f gaussian "$IMAGE" o.png
 }
 
 test_schemes() {
-    wrong "scheme" --scheme nonsense -f gaussian "$SMALL" o.png
+    wrong "--scheme nonsense: the CPU has row-stream and reference" --scheme nonsense -f gaussian "$SMALL" o.png
+    wrong "did you mean 'big-tile'?" --scheme big-tyle -f gaussian "$SMALL" o.png
+    # Once, not for each file.
+    wrong "--scheme nonsense: the CPU has" --scheme nonsense -f gaussian --out-dir d "$SMALL" "$IMAGE"
+    [ "$(wc -l <err)" -eq 1 ]
     wrong "--scheme= is not understood" --scheme= -f gaussian "$SMALL" o.png
     wrong ", each for the whole chain" --scheme GX=row-stream -f gaussian "$SMALL" o.png
 }
