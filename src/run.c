@@ -358,11 +358,12 @@ enum vf_status vf_work_write(struct vf_work *w, struct vf_error *error)
     return status;
 }
 
-/* Whether the result takes the place of the image. */
+/* Whether the result takes the place of the image. "-" is no name, though a file may have it. */
 static bool replaces_input(const struct vf_work *w)
 {
     struct stat in, out;
-    return stat(w->in_path, &in) == 0 && stat(w->out_path, &out) == 0 && vf_is_same_file(&in, &out);
+    return strcmp(w->in_path, "-") != 0 && strcmp(w->out_path, "-") != 0 && stat(w->in_path, &in) == 0 &&
+           stat(w->out_path, &out) == 0 && vf_is_same_file(&in, &out);
 }
 
 static enum vf_status tell_whole(void *context, const struct stat *file, struct vf_error *error)

@@ -73,6 +73,19 @@ test_stdout_carries_data_only() {
     [ ! -s err ]
 }
 
+# Neither stream is the file that has their name.
+test_a_file_whose_name_is_a_dash() {
+    expect 0 -f gaussian "$STACK" a.tif
+    cp "$STACK" ./-
+    "$VOLFILTER" -f gaussian - - <"$STACK" >b.tif 2>err
+    same a.tif b.tif
+    same "$STACK" ./-
+    rm ./-
+    mkdir ./-
+    "$VOLFILTER" -f gaussian - - <"$STACK" >b.tif 2>err
+    same a.tif b.tif
+}
+
 test_broken_input_stream() {
     code=0
     head -c 1000 "$STACK" | "$VOLFILTER" -f gaussian - o.tif 2>err || code=$?
