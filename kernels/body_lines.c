@@ -20,10 +20,7 @@ static const char *refuses(const struct vf_kernel_case *c)
         return "it is for a stage followed by 1D convolutions along x of its results";
     const struct vf_stage *first = &flow->stage[0], *line = &flow->stage[1];
     for (int k = 0; k < line->input_count; k++) {
-        bool is_made = false;
-        for (int i = 0; i < first->output_count; i++)
-            is_made = is_made || line->input[k] == first->output[i];
-        if (!is_made)
+        if (!vf_stage_makes(first, line->input[k]))
             return "a convolution reads something else than the first stage's results";
         if (line->input_count != flow->sink_count || flow->sink[k] != line->output[k] ||
             c->sink_type[k] != c->sink_type[0])
@@ -105,8 +102,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                  beside = fields * cells / pack * 2.0 * border / pack;
     for (int k = 0; k < flow->source_count; k++) {
         const int element = (int)vf_type_size(c->source_type[k]);
-        const double own = (double)vf_model_warp_sectors(0, 1, element, columns),
-                     all = (double)vf_model_warp_sectors(-border, 1, element, across * pack);
+        const double own = vf_model_warp_sectors(0, element, columns),
+                     all = vf_model_warp_sectors(-border, element, across * pack);
         traffic->read_sectors += own * rows;
         traffic->halo_sectors[0] += (all - own) * rows;
         traffic->halo_sectors[1] += all * 2 * c->source_halo[k][1];
@@ -114,7 +111,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         traffic->other_ops += packs * pack * reads * vf_widening_ops(c, c->source_type[k]);
     }
     const int written = (int)vf_type_size(c->sink_type[0]);
-    traffic->written_sectors = fields * rows * (double)vf_model_warp_sectors(0, 1, written, columns);
+    traffic->written_sectors = fields * rows * vf_model_warp_sectors(0, written, columns);
     traffic->global_wavefronts = (packs * reads * VF_VECTOR_BYTES + fields * cells * written) / VF_LINE_BYTES;
     traffic->shared_wavefronts = (fields * packs + beside) * VF_VECTOR_BYTES / VF_LINE_BYTES;
     *(flow->is_double ? &traffic->double_ops : &traffic->float_ops) +=

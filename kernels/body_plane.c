@@ -25,10 +25,7 @@ static const char *refuses(const struct vf_kernel_case *c)
     if (x->input_count != flow->sink_count || y->input_count != flow->sink_count)
         return "what is stored must be the convolutions' sums";
     for (int k = 0; k < flow->sink_count; k++) {
-        bool is_made = false;
-        for (int i = 0; i < first->output_count; i++)
-            is_made = is_made || x->input[k] == first->output[i];
-        if (!is_made || y->input[k] != x->output[k])
+        if (!vf_stage_makes(first, x->input[k]) || y->input[k] != x->output[k])
             return "a convolution reads something else than the results of the stage before it";
         if (flow->sink[k] != y->output[k] || c->sink_type[k] != c->sink_type[0])
             return "what is stored must be the convolutions' sums, all of one type";
@@ -156,8 +153,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     traffic->steps = (config->stream + s.run - 1) / s.run + s.parts - 1;
     for (int k = 0; k < flow->source_count; k++) {
         const int element = (int)vf_type_size(c->source_type[k]), *halo = c->source_halo[k];
-        const double own = (double)vf_model_warp_sectors(0, 1, element, s.columns),
-                     all = (double)vf_model_warp_sectors(-s.border, 1, element, across);
+        const double own = vf_model_warp_sectors(0, element, s.columns),
+                     all = vf_model_warp_sectors(-s.border, element, across);
         traffic->read_sectors += own * rows;
         traffic->halo_sectors[0] += (all - own) * all_rows;
         traffic->halo_sectors[1] += all * 2 * halo[1];
@@ -165,7 +162,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         traffic->other_ops += made * reads * vf_widening_ops(c, c->source_type[k]) / pack;
     }
     const int written = (int)vf_type_size(c->sink_type[0]);
-    traffic->written_sectors = s.fields * rows * (double)vf_model_warp_sectors(0, 1, written, s.columns);
+    traffic->written_sectors = s.fields * rows * vf_model_warp_sectors(0, written, s.columns);
     traffic->global_wavefronts =
         (made / pack * reads * VF_VECTOR_BYTES + s.fields * cells * written) / VF_LINE_BYTES;
     /* Of a field: what is made, what lines along x take of it and put, what lines along y take. */

@@ -164,7 +164,7 @@ static enum vf_status compute_stage(const struct vf_job *job, const struct vf_st
 static enum vf_status deliver(const struct vf_job *job, ptrdiff_t image, const struct vf_sink *sink,
                               const void *field, struct vf_error *error)
 {
-    const size_t element = job->flow->is_double ? sizeof(double) : sizeof(float);
+    const size_t element = vf_flow_element(job->flow);
     const struct vf_array *array = sink->array;
     for (ptrdiff_t z = job->z_begin; z < job->z_end; z++)
         for (ptrdiff_t y = 0; y < job->ny; y++) {
@@ -221,7 +221,7 @@ static bool grid_cells(const struct vf_job *job, size_t *cells)
 static enum vf_status run(const struct vf_job *job, struct vf_error *error)
 {
     const struct vf_flow *flow = job->flow;
-    const size_t element = flow->is_double ? sizeof(double) : sizeof(float);
+    const size_t element = vf_flow_element(flow);
     enum vf_status status = VF_FAILED;
     size_t cells;
     if (!grid_cells(job, &cells))
@@ -247,7 +247,7 @@ out:
 
 static size_t bytes(const struct vf_job *job)
 {
-    const size_t element = job->flow->is_double ? sizeof(double) : sizeof(float);
+    const size_t element = vf_flow_element(job->flow);
     size_t cells, total;
     if (!grid_cells(job, &cells) || !vf_size_mul(cells, element, &total) ||
         !vf_size_mul(total, (size_t)job->flow->field_count, &total))

@@ -7,9 +7,8 @@
 static bool makes(const struct vf_flow *flow, int begin, int end, int field)
 {
     for (int i = begin; i < end; i++)
-        for (int k = 0; k < flow->stage[i].output_count; k++)
-            if (flow->stage[i].output[k] == field)
-                return true;
+        if (vf_stage_makes(&flow->stage[i], field))
+            return true;
     return false;
 }
 
@@ -63,7 +62,7 @@ static void split(struct vf_row_halves *h, const struct vf_flow *flow, int cut)
 static enum vf_status measure(struct vf_row_halves *h, const struct vf_job *job, struct vf_error *error)
 {
     const struct vf_flow *flow = job->flow;
-    const size_t element = flow->is_double ? sizeof(double) : sizeof(float);
+    const size_t element = vf_flow_element(flow);
     int(*reach)[3] = vf_alloc((size_t)flow->field_count, sizeof *reach, "reach of stages", error);
     if (reach == NULL)
         return VF_FAILED;
@@ -150,7 +149,7 @@ void vf_row_halves_place(struct vf_row_halves *h, const struct vf_job *job, char
         void **plane = h->plane + k * job->nz;
         for (ptrdiff_t z = 0; z < job->nz; z++)
             plane[z] = memory + (size_t)(k * h->held + z % h->held) * h->plane_bytes;
-        h->stored[0][k] = (struct vf_array){.type = flow->is_double ? VF_F64 : VF_F32, .plane = plane};
+        h->stored[0][k] = (struct vf_array){.type = vf_flow_type(flow), .plane = plane};
         h->sink[0][k] = (struct vf_sink){.array = &h->stored[0][k]};
         h->array[1][k] = h->stored[0][k];
     }

@@ -360,7 +360,7 @@ static bool place_rings(struct vf_row_layout *l)
 static enum vf_status place_weights(struct vf_row_layout *l, struct vf_error *error)
 {
     const struct vf_flow *flow = l->job->flow;
-    const size_t size = flow->is_double ? sizeof(double) : sizeof(float);
+    const size_t size = vf_flow_element(flow);
     size_t count = 0;
     for (int i = 0; i < flow->stage_count; i++)
         if (flow->stage[i].stencil == VF_STENCIL_LINEAR)

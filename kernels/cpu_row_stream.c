@@ -111,7 +111,7 @@ static size_t bytes(const struct vf_job *job)
 static size_t most_crossing(const struct vf_job *job)
 {
     const struct vf_flow *flow = job->flow;
-    const double element = flow->is_double ? sizeof(double) : sizeof(float);
+    const double element = (double)vf_flow_element(flow);
     const double held = vf_job_cells(job) * element * (flow->source_count + flow->sink_count);
     return larger(held < (double)SIZE_MAX ? (size_t)held : SIZE_MAX, MOST_CROSSING_BYTES);
 }

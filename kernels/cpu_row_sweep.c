@@ -153,7 +153,7 @@ static void fill_constant(const struct vf_row_layout *l, char *row, double value
 
 /* The pieces of one thread's block. */
 struct block {
-    size_t arena, outside, edge, plane, tap, work, part, total;
+    size_t outside, edge, plane, tap, work, part, total;
     size_t row; /* bytes of a row of the constant */
 };
 
@@ -197,7 +197,7 @@ static void place_worker(struct vf_row_worker *w, const struct vf_row_layout *l,
                                 .thread = thread,
                                 .streams = streams(job),
                                 .streams_planes = vf_rows_stream_planes(rows),
-                                .arena = memory + b.arena,
+                                .arena = memory,
                                 .outside = {memory + b.outside, memory + b.outside + b.row},
                                 .edge = {edge, edge + l->most_pad},
                                 .plane = (const char **)(void *)(memory + b.plane),

@@ -275,23 +275,21 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     double exchanged = 0, shuffled = 0;
     for (int k = 0; k < flow->source_count; k++) {
         const int element = (int)vf_type_size(c->source_type[k]);
-        const double row = (double)vf_model_warp_sectors(0, 1, element, shape.covered[2]),
-                     own = (double)vf_model_warp_sectors(0, 1, element, shape.tile[2]);
+        const double row = vf_model_warp_sectors(0, element, shape.covered[2]),
+                     own = vf_model_warp_sectors(0, element, shape.tile[2]);
         t->read_sectors += PIECES * own * shape.tile[1] * planes;
         t->halo_sectors[0] += (row - own) * shape.tile[1] * planes;
         t->halo_sectors[1] += row * (shape.covered[1] + 2 - shape.tile[1]) * planes;
         t->halo_sectors[2] += row * shape.covered[1] * (all - planes);
-        t->global_wavefronts +=
-            all * shape.covered[1] * (double)vf_model_warp_lines(0, 1, element, shape.covered[2]);
+        t->global_wavefronts += all * shape.covered[1] * vf_model_warp_lines(0, element, shape.covered[2]);
         t->loads += all * rows;
         t->other_ops += all * threads * cells * vf_widening_ops(c, c->source_type[k]);
     }
     for (int k = 0; k < flow->sink_count; k++) {
         const int element = (int)vf_type_size(c->sink_type[k]);
         t->written_sectors +=
-            PIECES * planes * shape.tile[1] * (double)vf_model_warp_sectors(0, 1, element, shape.tile[2]);
-        t->global_wavefronts +=
-            planes * shape.tile[1] * (double)vf_model_warp_lines(0, 1, element, shape.tile[2]);
+            PIECES * planes * shape.tile[1] * vf_model_warp_sectors(0, element, shape.tile[2]);
+        t->global_wavefronts += planes * shape.tile[1] * vf_model_warp_lines(0, element, shape.tile[2]);
         t->other_ops += planes * threads * (6 * rows + cells * vf_narrowing_ops(c, c->sink_type[k]));
     }
     for (int f = 0; f < flow->field_count; f++) {
@@ -339,10 +337,10 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     vf_kernel_number_fields(flow, number);
     for (int f = 0; f < flow->field_count; f++)
         field[number[f]] = f;
-    vf_text_add(text, "#define VF_FIELD_LEVELS %d\n#define VF_EACH_FIELD(F)", l.count);
-    for (int f = 0; f < flow->field_count; f++)
-        vf_text_add(text, " F(%d)", f);
-    vf_text_add(text, "\n#define VF_AHEAD %d\n#define VF_FIELD_LEVEL(s) (", l.ahead);
+    vf_define_each("VF_EACH_FIELD", 0, flow->field_count, text);
+    /* What all else is given, as in vf_define_table, has the same bits, but eed's step takes 13% longer. */
+    vf_text_add(text, "#define VF_FIELD_LEVELS %d\n#define VF_AHEAD %d\n#define VF_FIELD_LEVEL(s) (", l.count,
+                l.ahead);
     for (int s = 0; s < flow->stage_count; s++)
         vf_text_add(text, "(s) == %d ? %d : ", s, l.of_stage[s]);
     vf_text_add(text, "0)\n#define VF_FIELD_MADE(f) (");

@@ -218,8 +218,8 @@ void vf_tile_sectors(const struct vf_kernel_case *c, const struct vf_kernel_conf
     for (int k = 0; k < c->flow->source_count; k++) {
         const int *const halo = c->source_halo[k];
         const int element = (int)vf_type_size(c->source_type[k]), pad = tile_pad(c, config, k);
-        const double own = (double)vf_model_warp_sectors(0, 1, element, tile[0]);
-        const double row = (double)vf_model_warp_sectors(-pad, 1, element, tile[0] + 2 * pad);
+        const double own = vf_model_warp_sectors(0, element, tile[0]);
+        const double row = vf_model_warp_sectors(-pad, element, tile[0] + 2 * pad);
         bool corners = in_shared;
         if (!corners)
             mark_reads(c, k, note_off_axis, &corners);
@@ -231,8 +231,8 @@ void vf_tile_sectors(const struct vf_kernel_case *c, const struct vf_kernel_conf
     }
     for (int k = 0; k < c->flow->sink_count; k++) {
         const int element = (int)vf_type_size(c->sink_type[k]);
-        traffic->written_sectors += rows * (double)vf_model_warp_sectors(0, 1, element, tile[0]);
-        traffic->global_wavefronts += rows * (double)vf_model_warp_lines(0, 1, element, tile[0]);
+        traffic->written_sectors += rows * vf_model_warp_sectors(0, element, tile[0]);
+        traffic->global_wavefronts += rows * vf_model_warp_lines(0, element, tile[0]);
     }
 }
 
@@ -241,7 +241,7 @@ static double access_lines(const struct vf_kernel_config *config, int pack, int 
 {
     const int lanes = config->block[0] < 32 ? config->block[0] : 32;
     const double threads = (double)config->block[0] * config->block[1] * config->block[2];
-    return threads / lanes * (double)vf_model_warp_lines(0, 1, element, (ptrdiff_t)lanes * pack);
+    return threads / lanes * vf_model_warp_lines(0, element, (ptrdiff_t)lanes * pack);
 }
 
 /* Wavefronts of shared memory for what the threads of a block read of one source for a box each. */
@@ -320,8 +320,8 @@ void vf_tile_fill(const struct vf_kernel_case *c, const struct vf_kernel_config 
         const double rows = (double)((tile[1] + 2 * halo[1]) * (tile[2] + 2 * halo[0]));
         const ptrdiff_t in_row = pitch / pack;
         const double packs = rows * (double)in_row;
-        traffic->global_wavefronts += rows * (double)vf_model_warp_lines(-pad, 1, stored, pitch);
-        traffic->shared_wavefronts += rows * (double)vf_model_warp_lines(0, 1, element, pitch);
+        traffic->global_wavefronts += rows * vf_model_warp_lines(-pad, stored, pitch);
+        traffic->shared_wavefronts += rows * vf_model_warp_lines(0, element, pitch);
         traffic->other_ops += packs * (12 + vf_widening_ops(c, c->source_type[k]) * pack);
         traffic->loads += packs / threads;
     }

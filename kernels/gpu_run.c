@@ -62,6 +62,13 @@ void vf_candidates_add_chunks(struct vf_candidate_list *list, const struct vf_ke
     }
 }
 
+void vf_count_whole_lines(struct vf_kernel_traffic *traffic)
+{
+    const double sectors = traffic->read_sectors + traffic->halo_sectors[0] + traffic->halo_sectors[1] +
+                           traffic->halo_sectors[2] + traffic->written_sectors;
+    traffic->global_wavefronts = sectors * VF_SECTOR_BYTES / VF_LINE_BYTES;
+}
+
 void vf_define_least_blocks(const struct vf_kernel_config *config, int registers, struct vf_text *text)
 {
     enum { MOST = 32 };

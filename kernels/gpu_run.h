@@ -28,6 +28,9 @@ int vf_whole_steps(ptrdiff_t places, int step);
 void vf_candidates_add_chunks(struct vf_candidate_list *list, const struct vf_kernel_config *like, int axis,
                               ptrdiff_t least);
 
+/* Fills global_wavefronts, where all sectors that are counted already are moved in whole lines. */
+void vf_count_whole_lines(struct vf_kernel_traffic *traffic);
+
 /* Adds VF_LEAST_BLOCKS (kernels/device_entry.h) such that the compiler may use so many registers a thread. */
 void vf_define_least_blocks(const struct vf_kernel_config *config, int registers, struct vf_text *text);
 

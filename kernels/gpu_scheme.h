@@ -88,7 +88,7 @@ struct vf_gpu_scheme {
     /* The largest kernels that are weighed unless the user asks for the scheme: weighing takes long, too. 0:
      * any. */
     int most_stages, most_fields;
-    /* Adds constants (#define) of its own to the kernel's text; NULL: none. */
+    /* Adds constants (#define) of its own to the kernel's text. */
     void (*define)(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                    struct vf_text *text);
 };
@@ -119,6 +119,12 @@ void vf_kernel_number_stages(const struct vf_flow *flow, int input[][VF_MAX_INPU
 
 /* Adds a macro NAME(k) that is value[k], for k < count. */
 void vf_define_table(const char *name, const int *value, int count, struct vf_text *text);
+
+/* The same as a function; `head` is what stands before its parameter. -1 where `count` is 0. */
+void vf_define_function(const char *head, const int *value, int count, struct vf_text *text);
+
+/* Adds a macro NAME(F) that is F(begin) ... F(end - 1). */
+void vf_define_each(const char *name, int begin, int end, struct vf_text *text);
 
 bool vf_config_equal(const struct vf_kernel_config *a, const struct vf_kernel_config *b);
 

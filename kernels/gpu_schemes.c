@@ -146,12 +146,34 @@ void vf_kernel_number_stages(const struct vf_flow *flow, int input[][VF_MAX_INPU
     }
 }
 
+/* value[k], which the compiler folds away where k is constant. */
+static void add_values(const int *value, int count, struct vf_text *text)
+{
+    for (int k = 0; k + 1 < count; k++)
+        vf_text_add(text, "(k) == %d ? %d : ", k, value[k]);
+    vf_text_add(text, "%d", count > 0 ? value[count - 1] : -1);
+}
+
 void vf_define_table(const char *name, const int *value, int count, struct vf_text *text)
 {
     vf_text_add(text, "#define %s(k) (", name);
-    for (int k = 0; k + 1 < count; k++)
-        vf_text_add(text, "(k) == %d ? %d : ", k, value[k]);
-    vf_text_add(text, "%d)\n", value[count - 1]);
+    add_values(value, count, text);
+    vf_text_add(text, ")\n");
+}
+
+void vf_define_function(const char *head, const int *value, int count, struct vf_text *text)
+{
+    vf_text_add(text, "%s(int k) { return ", head);
+    add_values(value, count, text);
+    vf_text_add(text, "; }\n");
+}
+
+void vf_define_each(const char *name, int begin, int end, struct vf_text *text)
+{
+    vf_text_add(text, "#define %s(F)", name);
+    for (int k = begin; k < end; k++)
+        vf_text_add(text, " F(%d)", k);
+    vf_text_add(text, "\n");
 }
 
 bool vf_config_equal(const struct vf_kernel_config *a, const struct vf_kernel_config *b)
@@ -227,7 +249,7 @@ const char *vf_gpu_scheme_refuses(const struct vf_gpu_scheme *scheme, const stru
 
 size_t vf_kernel_element(const struct vf_kernel_case *c)
 {
-    return vf_type_size(vf_flow_type(c->flow));
+    return vf_flow_element(c->flow);
 }
 
 int vf_kernel_pack(const struct vf_kernel_case *c)

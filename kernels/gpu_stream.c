@@ -186,20 +186,20 @@ static void read_source(const struct vf_kernel_case *c, const struct vf_kernel_c
               halo_x = c->source_halo[k][2], side = vf_stream_side(c, k), reach = vf_stream_reach(c, k);
     const double rows = config->block[1] * config->work[1], planes = config->stream,
                  beside = planes + 2 * shape->cross[k],
-                 row = (double)vf_model_warp_sectors(0, 1, element, (ptrdiff_t)config->block[0] * span);
+                 row = vf_model_warp_sectors(0, element, (ptrdiff_t)config->block[0] * span);
     const int away = (halo_x + span - 1) / span, diagonal_rows = shape->diagonal[k] ? 2 * side : 0;
     traffic->read_sectors += row * rows * planes;
     traffic->halo_sectors[c->flow->dim == 2 ? 1 : 2] += row * rows * 2 * reach;
     traffic->halo_sectors[1] += row * 2 * side * beside;
     if (halo_x > 0)
         traffic->halo_sectors[0] +=
-            2 * (double)vf_model_warp_sectors(-halo_x, 1, element, halo_x) * (rows + diagonal_rows) * beside;
+            2 * vf_model_warp_sectors(-halo_x, element, halo_x) * (rows + diagonal_rows) * beside;
 
     const double loads = config->work[1] * (planes + 2 * reach) + 2 * side * beside,
                  flanks = halo_x > 0 ? (config->work[1] + diagonal_rows) * beside : 0,
                  warps = traffic->threads / 32.0;
     traffic->global_wavefronts +=
-        warps * (loads * (double)vf_model_warp_lines(0, 1, element * span, 32) + flanks * away * 2);
+        warps * (loads * vf_model_warp_lines(0, element * span, 32) + flanks * away * 2);
     traffic->shared_wavefronts += warps * flanks * 2 * halo_x * (c->flow->is_double ? 2 : 1);
     traffic->loads += loads + flanks * away;
     traffic->loads_in_flight += config->work[1] + 2 * side + (flanks > 0 ? away : 0);
@@ -228,9 +228,9 @@ void vf_stream_traffic(const struct vf_kernel_case *c, const struct vf_kernel_co
     for (int k = 0; k < flow->sink_count; k++) {
         const int element = (int)vf_type_size(c->sink_type[k]);
         traffic->written_sectors +=
-            rows * planes * (double)vf_model_warp_sectors(0, 1, element, (ptrdiff_t)config->block[0] * span);
+            rows * planes * vf_model_warp_sectors(0, element, (ptrdiff_t)config->block[0] * span);
         traffic->global_wavefronts +=
-            rows * planes * config->block[0] / 32.0 * (double)vf_model_warp_lines(0, 1, element * span, 32);
+            rows * planes * config->block[0] / 32.0 * vf_model_warp_lines(0, element * span, 32);
         traffic->other_ops +=
             rows * planes * config->block[0] * (6 + vf_narrowing_ops(c, c->sink_type[k]) * span);
     }

@@ -37,13 +37,9 @@ static const char *refuses(const struct vf_kernel_case *c)
             flow->source[k] != line->input[k])
             return "the convolutions' fields are not the first ones, or differ in type";
     }
-    for (int k = 0; k < flow->sink_count; k++) {
-        bool is_made = false;
-        for (int i = 0; i < body->output_count; i++)
-            is_made = is_made || flow->sink[k] == body->output[i];
-        if (!is_made)
+    for (int k = 0; k < flow->sink_count; k++)
+        if (!vf_stage_makes(body, flow->sink[k]))
             return "what is stored must be the last stage's results";
-    }
     /* Planes are counted from a run's own, forwards and backwards, by products of two ints. */
     if (flow->dim == 3 && vf_gpu_pitch(c->nx) > INT_MAX / c->ny)
         return "the planes are too large";
@@ -127,7 +123,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     traffic->threads = WARP * warps;
     traffic->steps = (config->stream + warps * run - 1) / (warps * run);
     for (int k = 0; k < flow->source_count; k++) {
-        const double row = (double)vf_model_warp_sectors(0, 1, (int)vf_type_size(c->source_type[k]), WARP);
+        const double row = vf_model_warp_sectors(0, (int)vf_type_size(c->source_type[k]), WARP);
         traffic->read_sectors += places * row;
         if (k < fields) {
             traffic->halo_sectors[axis] += 2 * reach * row;
@@ -139,11 +135,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     }
     for (int k = 0; k < flow->sink_count; k++)
         traffic->written_sectors +=
-            places * (double)vf_model_warp_sectors(0, 1, (int)vf_type_size(c->sink_type[k]), WARP);
-    traffic->global_wavefronts =
-        (traffic->read_sectors + traffic->halo_sectors[0] + traffic->halo_sectors[1] +
-         traffic->halo_sectors[2] + traffic->written_sectors) *
-        VF_SECTOR_BYTES / VF_LINE_BYTES;
+            places * vf_model_warp_sectors(0, (int)vf_type_size(c->sink_type[k]), WARP);
+    vf_count_whole_lines(traffic);
     const double taken = fields * (run + 2.0 * reach) / run, summed = (double)fields * taps,
                  others = flow->source_count - fields, body = c->operations - summed;
     traffic->shared_wavefronts = cells * (taken + fields) * (double)vf_kernel_element(c) / VF_LINE_BYTES;

@@ -179,16 +179,13 @@ static void count_sectors(const struct vf_kernel_case *c, const struct shape *s,
 {
     const int fields = c->flow->source_count, stored = (int)vf_type_size(c->source_type[0]),
               made = (int)vf_type_size(c->sink_type[0]);
-    const double rows = (double)(size[1] * size[2]),
-                 row = (double)vf_model_warp_sectors(0, 1, stored, size[0]),
-                 row_with = (double)vf_model_warp_sectors(-s->reach, 1, stored, size[0] + 2 * s->reach);
+    const double rows = (double)(size[1] * size[2]), row = vf_model_warp_sectors(0, stored, size[0]),
+                 row_with = vf_model_warp_sectors(-s->reach, stored, size[0] + 2 * s->reach);
     traffic->read_sectors = fields * rows * row;
     traffic->halo_sectors[s->axis] =
         s->axis == 0 ? fields * rows * (row_with - row) : fields * 2 * s->reach * row;
-    traffic->written_sectors = fields * rows * (double)vf_model_warp_sectors(0, 1, made, size[0]);
-    traffic->global_wavefronts =
-        (traffic->read_sectors + traffic->halo_sectors[s->axis] + traffic->written_sectors) *
-        VF_SECTOR_BYTES / VF_LINE_BYTES;
+    traffic->written_sectors = fields * rows * vf_model_warp_sectors(0, made, size[0]);
+    vf_count_whole_lines(traffic);
 }
 
 /* Instructions of a run beside its terms; `sides`: cells beside the tile that a thread brings for it. */

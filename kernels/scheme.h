@@ -40,10 +40,25 @@ static inline enum vf_type vf_flow_type(const struct vf_flow *flow)
     return flow->is_double ? VF_F64 : VF_F32;
 }
 
+/* Bytes of it. */
+static inline size_t vf_flow_element(const struct vf_flow *flow)
+{
+    return vf_type_size(vf_flow_type(flow));
+}
+
 static inline bool vf_flow_is_source(const struct vf_flow *flow, int field)
 {
     for (int k = 0; k < flow->source_count; k++)
         if (flow->source[k] == field)
+            return true;
+    return false;
+}
+
+/* Whether a field is one of those that the stage makes. */
+static inline bool vf_stage_makes(const struct vf_stage *stage, int field)
+{
+    for (int k = 0; k < stage->output_count; k++)
+        if (stage->output[k] == field)
             return true;
     return false;
 }

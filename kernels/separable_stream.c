@@ -137,7 +137,7 @@ static int planes_ahead(const struct vf_kernel_case *c)
 {
     enum { MANY_TERMS = 40 };
     const int terms = 2 * (c->halo[0] + c->halo[1] + c->halo[2]) + 3;
-    if (is_flat(c) || c->source_type[0] != (c->flow->is_double ? VF_F64 : VF_F32) || terms > MANY_TERMS)
+    if (is_flat(c) || c->source_type[0] != vf_flow_type(c->flow) || terms > MANY_TERMS)
         return 0;
     return has_row(c) ? 2 : 4;
 }
@@ -297,8 +297,8 @@ static void count_sectors(const struct vf_kernel_case *c, const struct vf_kernel
     const int fields = chain_count(c->flow), stored = (int)vf_type_size(c->source_type[0]),
               written = (int)vf_type_size(c->sink_type[0]);
     const double beside = 2.0 * reach_of(c) / t->band, turns = within + beside,
-                 row = (double)vf_model_warp_sectors(0, 1, stored, t->columns),
-                 border = (double)vf_model_warp_sectors(0, 1, stored, (t->packs * t->pack - t->columns) / 2),
+                 row = vf_model_warp_sectors(0, stored, t->columns),
+                 border = vf_model_warp_sectors(0, stored, (t->packs * t->pack - t->columns) / 2),
                  pieces = is_flat(c) ? 1 + PIECES / (double)t->columns : 1,
                  packs = (double)t->rows * t->packs * t->pack;
     traffic->steps = config->stream;
@@ -307,7 +307,7 @@ static void count_sectors(const struct vf_kernel_case *c, const struct vf_kernel
     traffic->halo_sectors[1] = fields * row * (t->rows - t->own_rows) * turns;
     traffic->halo_sectors[is_flat(c) ? 1 : 2] += fields * row * t->own_rows * beside;
     traffic->written_sectors =
-        pieces * fields * t->own_rows * within * (double)vf_model_warp_sectors(0, 1, written, t->columns);
+        pieces * fields * t->own_rows * within * vf_model_warp_sectors(0, written, t->columns);
     traffic->global_wavefronts =
         fields * (turns * packs * stored + within * t->own_rows * t->columns * written) / VF_LINE_BYTES;
 }
@@ -352,7 +352,7 @@ static void count_beside(const struct vf_kernel_case *c, const struct vf_kernel_
         return;
     for (int k = 0; k < flow->source_count; k++) {
         const double sectors =
-            rows * (double)vf_model_warp_sectors(0, 1, (int)vf_type_size(c->source_type[k]), t->columns);
+            rows * vf_model_warp_sectors(0, (int)vf_type_size(c->source_type[k]), t->columns);
         bool is_read = false;
         for (int i = 0; i < body->input_count; i++)
             is_read = is_read || body->input[i] == flow->source[k];

@@ -186,8 +186,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     const int element = (int)vf_kernel_element(c), pack = vf_kernel_pack(c), rows = config->work[1];
     const double planes = config->stream, all = planes + 2.0 * c->halo[0] - l.above,
                  read = planes + 2.0 * c->halo[0], cells = (double)rows * pack;
-    const double row = (double)vf_model_warp_sectors(0, 1, element, l.tile_x),
-                 line = (double)vf_model_warp_lines(0, 1, element, l.tile_x);
+    const double row = vf_model_warp_sectors(0, element, l.tile_x),
+                 line = vf_model_warp_lines(0, element, l.tile_x);
     const double threads = (double)config->block[0] * config->block[1],
                  borders = l.before > 0 ? 2 * l.tile_y : 0;
     t->read_sectors += RING * row * l.tile_y * planes;
@@ -197,8 +197,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     double narrowing = 0;
     for (int k = 0; k < c->flow->sink_count; k++) {
         t->written_sectors +=
-            RING * planes * l.tile_y *
-            (double)vf_model_warp_sectors(0, 1, (int)vf_type_size(c->sink_type[k]), l.tile_x);
+            RING * planes * l.tile_y * vf_model_warp_sectors(0, (int)vf_type_size(c->sink_type[k]), l.tile_x);
         t->global_wavefronts += line * planes * l.tile_y;
         narrowing += vf_narrowing_ops(c, c->sink_type[k]);
     }
@@ -233,13 +232,9 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     find_layout(c, config, &l);
     vf_text_add(text, "#define VF_PLANES %d\n#define VF_AHEAD %d\n#define VF_ABOVE %d\n#define VF_TAIL %d\n",
                 l.planes, AHEAD, l.above, tail_of(c));
-    vf_text_add(text, "#define VF_STARS %d\n#define VF_EACH_STAR(F)", l.stars);
-    for (int s = 0; s < l.stars; s++)
-        vf_text_add(text, " F(%d)", s);
-    vf_text_add(text, "\n#define VF_EACH_BODY(F)");
-    for (int s = l.stars; s < c->flow->stage_count; s++)
-        vf_text_add(text, " F(%d)", s);
-    vf_text_add(text, "\n");
+    vf_text_add(text, "#define VF_STARS %d\n", l.stars);
+    vf_define_each("VF_EACH_STAR", 0, l.stars, text);
+    vf_define_each("VF_EACH_BODY", l.stars, c->flow->stage_count, text);
 }
 
 const struct vf_gpu_scheme vf_gpu_star_stream = {

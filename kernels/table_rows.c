@@ -141,18 +141,14 @@ static void count_sectors(const struct vf_kernel_case *c, const ptrdiff_t size[3
 {
     const int fields = c->flow->source_count, stored = (int)vf_type_size(c->source_type[0]),
               made = (int)vf_type_size(c->sink_type[0]), *const reach = c->halo;
-    const double rows = (double)size[1], row = (double)vf_model_warp_sectors(0, 1, stored, size[0]),
-                 row_with =
-                     (double)vf_model_warp_sectors(-reach[2], 1, stored, size[0] + 2 * (ptrdiff_t)reach[2]);
+    const double rows = (double)size[1], row = vf_model_warp_sectors(0, stored, size[0]),
+                 row_with = vf_model_warp_sectors(-reach[2], stored, size[0] + 2 * (ptrdiff_t)reach[2]);
     traffic->read_sectors = fields * rows * row;
     traffic->halo_sectors[0] = fields * rows * (row_with - row);
     traffic->halo_sectors[1] = fields * 2.0 * reach[1] * row_with;
     traffic->halo_sectors[2] = fields * 2.0 * reach[0] * (rows + 2.0 * reach[1]) * row_with;
-    traffic->written_sectors = fields * rows * (double)vf_model_warp_sectors(0, 1, made, size[0]);
-    traffic->global_wavefronts =
-        (traffic->read_sectors + traffic->halo_sectors[0] + traffic->halo_sectors[1] +
-         traffic->halo_sectors[2] + traffic->written_sectors) *
-        VF_SECTOR_BYTES / VF_LINE_BYTES;
+    traffic->written_sectors = fields * rows * vf_model_warp_sectors(0, made, size[0]);
+    vf_count_whole_lines(traffic);
 }
 
 /* What a thread does in a turn, which brings a row of the grid and sums the one that is there. */

@@ -232,21 +232,19 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                  cells = rows * config->work[0];
     for (int k = 0; k < flow->source_count; k++) {
         const int element = (int)vf_type_size(c->source_type[k]);
-        const double row = (double)vf_model_warp_sectors(0, 1, element, l.shape.covered[2]),
-                     own = (double)vf_model_warp_sectors(0, 1, element, l.shape.tile[2]);
+        const double row = vf_model_warp_sectors(0, element, l.shape.covered[2]),
+                     own = vf_model_warp_sectors(0, element, l.shape.tile[2]);
         t->read_sectors += own * l.shape.tile[1] * planes;
         t->halo_sectors[0] += (row - own) * l.shape.tile[1] * planes;
         t->halo_sectors[1] += row * (l.shape.covered[1] - l.shape.tile[1]) * planes;
         t->halo_sectors[2] += row * l.shape.covered[1] * (read - planes);
         t->global_wavefronts +=
-            read * l.shape.covered[1] * (double)vf_model_warp_lines(0, 1, element, l.shape.covered[2]);
+            read * l.shape.covered[1] * vf_model_warp_lines(0, element, l.shape.covered[2]);
         t->loads += all * rows;
     }
     const int element = (int)vf_type_size(c->sink_type[0]);
-    t->written_sectors +=
-        planes * l.shape.tile[1] * (double)vf_model_warp_sectors(0, 1, element, l.shape.tile[2]);
-    t->global_wavefronts +=
-        planes * l.shape.tile[1] * (double)vf_model_warp_lines(0, 1, element, l.shape.tile[2]);
+    t->written_sectors += planes * l.shape.tile[1] * vf_model_warp_sectors(0, element, l.shape.tile[2]);
+    t->global_wavefronts += planes * l.shape.tile[1] * vf_model_warp_lines(0, element, l.shape.tile[2]);
     /* Of a warp, for a plane: the queue, rows left for other threads and taken from them, shuffles,
      * addresses. */
     const double packs = (double)config->work[0] * (double)vf_kernel_element(c) / 16;

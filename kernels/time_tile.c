@@ -360,23 +360,22 @@ static void count_sectors(const struct vf_time_layout *l, const struct vf_kernel
     const double own_planes = config->stream, planes = config->stream + (double)(l->last - l->first);
     for (int k = 0; k < c->flow->source_count; k++) {
         const int element = (int)vf_type_size(c->source_type[k]);
-        const double row = (double)vf_model_warp_sectors(0, 1, element, l->area.covered[1]),
-                     own = (double)vf_model_warp_sectors(0, 1, element, l->area.tile[1]);
+        const double row = vf_model_warp_sectors(0, element, l->area.covered[1]),
+                     own = vf_model_warp_sectors(0, element, l->area.tile[1]);
         const double rows = fmin(l->area.covered[0], l->area.tile[0] + 2.0 * c->source_halo[k][1]);
         const int y = c->flow->dim == 3 ? 1 : 2, s = c->flow->dim == 3 ? 2 : 1;
         t->read_sectors += own * l->area.tile[0] * own_planes;
         t->halo_sectors[0] += (row - own) * l->area.tile[0] * own_planes;
         t->halo_sectors[y] += c->flow->dim == 3 ? row * (rows - l->area.tile[0]) * own_planes : 0;
         t->halo_sectors[s] += row * (c->flow->dim == 3 ? rows : 1) * (planes - own_planes);
-        t->global_wavefronts +=
-            planes * rows * (double)vf_model_warp_lines(0, 1, element, l->area.covered[1]);
+        t->global_wavefronts += planes * rows * vf_model_warp_lines(0, element, l->area.covered[1]);
     }
     for (int k = 0; k < c->flow->sink_count; k++) {
         const int element = (int)vf_type_size(c->sink_type[k]);
         t->written_sectors +=
-            own_planes * l->area.tile[0] * (double)vf_model_warp_sectors(0, 1, element, l->area.tile[1]);
+            own_planes * l->area.tile[0] * vf_model_warp_sectors(0, element, l->area.tile[1]);
         t->global_wavefronts +=
-            own_planes * l->area.tile[0] * (double)vf_model_warp_lines(0, 1, element, l->area.tile[1]);
+            own_planes * l->area.tile[0] * vf_model_warp_lines(0, element, l->area.tile[1]);
     }
 }
 

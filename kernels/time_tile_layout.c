@@ -417,14 +417,7 @@ static void find_slots(const struct vf_time_layout *l, const struct vf_time_grou
         }
 }
 
-static void add_function(struct vf_text *text, const char *name, const int *value, int count)
-{
-    vf_text_add(text, "static __device__ constexpr int %s(int k) { return ", name);
-    for (int k = 0; k + 1 < count; k++)
-        if (value[k] != value[count - 1])
-            vf_text_add(text, "k == %d ? %d : ", k, value[k]);
-    vf_text_add(text, "%d; }\n", value[count - 1]);
-}
+#define MEMBER "static __device__ constexpr int "
 
 /* VF_TIME_WINDOWS_0(F): F(first, halo, field). */
 static void add_windows(const struct vf_time_layout *l, int g, struct vf_text *text)
@@ -445,7 +438,7 @@ static void add_windows(const struct vf_time_layout *l, int g, struct vf_text *t
     const struct window *end = &window[count > 0 ? count - 1 : 0];
     vf_text_add(text, "struct vf_windows_%d {\nenum { planes = %d };\n", g,
                 count > 0 ? end->first + l->planes + 2 * end->halo : 1);
-    add_function(text, "centre", centre, l->field_count);
+    vf_define_function(MEMBER "centre", centre, l->field_count, text);
     vf_text_add(text, "};\n");
 }
 
@@ -495,10 +488,10 @@ static void add_columns(const struct vf_time_layout *l, int g, struct vf_text *t
     }
     vf_text_add(text, "\nstruct vf_columns_%d {\nenum { column_planes = %td, edges = %td };\n", g,
                 vf_larger(group->column_planes, 1), vf_larger(group->edge_count, 1));
-    add_function(text, "column", centre, l->field_count);
-    add_function(text, "edge", edge, l->field_count);
-    add_function(text, "edge_halo", edge_halo, l->field_count);
-    add_function(text, "first_edge", first_edge, l->field_count);
+    vf_define_function(MEMBER "column", centre, l->field_count, text);
+    vf_define_function(MEMBER "edge", edge, l->field_count, text);
+    vf_define_function(MEMBER "edge_halo", edge_halo, l->field_count, text);
+    vf_define_function(MEMBER "first_edge", first_edge, l->field_count, text);
     vf_text_add(text, "};\n");
 }
 
@@ -516,7 +509,7 @@ static void add_group(const struct vf_time_layout *l, int g, struct vf_text *tex
                 "reach_rows = %d, slots = %d, together = %d };\n",
                 g, g, g, g, group->delay, group->reach[VF_STREAM_AXIS], group->reach[VF_ROW_AXIS], slots,
                 group->rolled ? 1 : l->rows);
-    add_function(text, "slot", slot, l->field_count);
+    vf_define_function(MEMBER "slot", slot, l->field_count, text);
     vf_text_add(text, "};\n");
 }
 
@@ -535,8 +528,5 @@ void vf_time_layout_define(const struct vf_time_layout *l, struct vf_text *text)
     add_fields(l, text);
     for (int g = 0; g < l->group_count; g++)
         add_group(l, g, text);
-    vf_text_add(text, "#define VF_TIME_EACH_GROUP(F)");
-    for (int g = 0; g < l->group_count; g++)
-        vf_text_add(text, " F(%d)", g);
-    vf_text_add(text, "\n");
+    vf_define_each("VF_TIME_EACH_GROUP", 0, l->group_count, text);
 }

@@ -328,12 +328,12 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     (void)gpu;
     for (int k = 0; k < c->flow->source_count; k++) {
         const int element = (int)vf_type_size(c->source_type[k]);
-        const double strip = (double)vf_model_warp_sectors(0, 1, element, strip_of(c)),
-                     written = (double)vf_model_warp_sectors(0, 1, element, size[0]);
+        const double strip = vf_model_warp_sectors(0, element, strip_of(c)),
+                     written = vf_model_warp_sectors(0, element, size[0]);
         t->read_sectors += PIECES * written * own;
         t->halo_sectors[0] += PIECES * (strip - written) * own;
         t->halo_sectors[1] += PIECES * strip * (rows - own);
-        t->global_wavefronts += rows * (double)vf_model_warp_lines(0, 1, element, strip_of(c));
+        t->global_wavefronts += rows * vf_model_warp_lines(0, element, strip_of(c));
         t->other_ops += rows * LANES * (4 + vf_widening_ops(c, c->source_type[k]) * cells);
         t->loads += rows;
         t->loads_in_flight += turns_ahead(c, &l) * l.turn;
@@ -341,8 +341,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     }
     for (int k = 0; k < c->flow->sink_count; k++) {
         const int element = (int)vf_type_size(c->sink_type[k]);
-        t->written_sectors += PIECES * own * (double)vf_model_warp_sectors(0, 1, element, size[0]);
-        t->global_wavefronts += own * (double)vf_model_warp_lines(0, 1, element, size[0]);
+        t->written_sectors += PIECES * own * vf_model_warp_sectors(0, element, size[0]);
+        t->global_wavefronts += own * vf_model_warp_lines(0, element, size[0]);
         t->other_ops += rows * LANES * (4 + (2 + vf_narrowing_ops(c, c->sink_type[k])) * cells);
     }
     for (int f = 0; f < l.field_count; f++)

@@ -54,7 +54,7 @@ static enum vf_status take_kernel(const struct vf_gpu_plan *plan, const struct v
     enum vf_status status = vf_kernel_work_open(&work, plan, request, launch, error);
     if (status != VF_OK)
         return status;
-    status = vf_kernel_source(&work.c, launch->scheme, &launch->config, &text, error);
+    status = vf_kernel_source(&work.c, launch->choice.scheme, &launch->choice.config, &text, error);
     if (status == VF_OK)
         status = take(context, &work.c, launch, text.data, error);
     else
@@ -177,14 +177,15 @@ static enum vf_status add_missing(void *context, const struct vf_kernel_case *c,
     struct vf_cache_key key = missing->cuda->key;
     const int known = missing->list.count;
     vf_cache_key_add_text(&key, text);
-    if (launch->precompiled || vf_cache_has(&missing->cuda->cache, &key)) {
+    if (launch->choice.precompiled || vf_cache_has(&missing->cuda->cache, &key)) {
         vf_free(text);
         return VF_OK;
     }
     const enum vf_status status = vf_kernel_list_add(&missing->list, text, error);
     if (missing->list.count > known) {
-        const double seconds = vf_cuda_costs.kernel +
-                               vf_cuda_costs.operation * vf_gpu_length(c, launch->scheme, &launch->config);
+        const double seconds =
+            vf_cuda_costs.kernel +
+            vf_cuda_costs.operation * vf_gpu_length(c, launch->choice.scheme, &launch->choice.config);
         missing->seconds += seconds;
         missing->longest = seconds > missing->longest ? seconds : missing->longest;
     }

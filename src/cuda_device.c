@@ -196,7 +196,7 @@ static void rate_devices(struct vf_cuda *cuda)
     }
 }
 
-static enum vf_status find_device(struct vf_cuda *cuda, int ordinal, struct vf_error *error)
+static enum vf_status find_device(struct vf_cuda *cuda, struct vf_error *error)
 {
     const struct vf_cuda_api *api = &cuda->api;
     enum vf_status status;
@@ -208,12 +208,6 @@ static enum vf_status find_device(struct vf_cuda *cuda, int ordinal, struct vf_e
     VF_TRY(vf_cuda_check(api, api->cuDeviceGetCount(&count), "counting the devices", error));
     if (count == 0)
         return vf_fail(error, VF_FAILED, "the CUDA driver shows no device; CUDA_VISIBLE_DEVICES may hide it");
-    if (ordinal >= count)
-        return vf_fail(error, VF_FAILED,
-                       "there is no CUDA device %d; devices are 0 to %d (volfilter devices)", ordinal,
-                       count - 1);
-    if (ordinal >= 0)
-        return take(cuda, ordinal, error);
     cuda->device_count = count < VF_MOST_DEVICES ? count : VF_MOST_DEVICES;
     rate_devices(cuda);
     return take_next(cuda, error);
@@ -221,7 +215,7 @@ out:
     return started == CUDA_ERROR_NO_DEVICE || started == CUDA_ERROR_STUB_LIBRARY ? VF_FAILED : VF_DEVICE;
 }
 
-enum vf_status vf_cuda_find(struct vf_cuda **found, int ordinal, struct vf_error *error)
+enum vf_status vf_cuda_find(struct vf_cuda **found, struct vf_error *error)
 {
     *found = NULL;
     struct vf_cuda *cuda = vf_alloc(1, sizeof *cuda, "CUDA device", error);
@@ -231,7 +225,7 @@ enum vf_status vf_cuda_find(struct vf_cuda **found, int ordinal, struct vf_error
     pthread_mutex_init(&cuda->lock, NULL);
     vf_cache_open(&cuda->cache);
     VF_TRY(vf_cuda_api_open(&cuda->api, error));
-    VF_TRY(find_device(cuda, ordinal, error));
+    VF_TRY(find_device(cuda, error));
     VF_TRY(vf_tuning_open(&cuda->tuning, &cuda->cache, error));
     *found = cuda;
 out:
@@ -280,9 +274,9 @@ enum vf_status vf_cuda_start(struct vf_cuda *cuda, struct vf_error *error)
     return status;
 }
 
-enum vf_status vf_cuda_open(struct vf_cuda **opened, int ordinal, struct vf_error *error)
+enum vf_status vf_cuda_open(struct vf_cuda **opened, struct vf_error *error)
 {
-    enum vf_status status = vf_cuda_find(opened, ordinal, error);
+    enum vf_status status = vf_cuda_find(opened, error);
     if (status == VF_OK)
         status = vf_cuda_start(*opened, error);
     if (status != VF_OK) {
@@ -502,10 +496,9 @@ out:
 
 /* Kept from another run, or else one that came with the program where there is no compiler, or else compiled.
  */
-static enum vf_status make_kernel(struct vf_cuda *cuda, const struct vf_cache_key *key, const char *text,
-                                  struct vf_cuda_loaded *loaded, struct vf_error *error)
+static enum vf_status make_kernel(struct vf_cuda *cuda, const struct vf_cache_key *key, const uint8_t *digest,
+                                  const char *text, struct vf_cuda_loaded *loaded, struct vf_error *error)
 {
-    uint8_t digest[VF_SHA256_BYTES];
     enum vf_status status;
     if (find_kept(cuda, key, loaded))
         return VF_OK;
@@ -518,7 +511,6 @@ static enum vf_status make_kernel(struct vf_cuda *cuda, const struct vf_cache_ke
         if (find_kept(cuda, key, loaded))
             return VF_OK;
     }
-    vf_cache_key_digest(key, digest);
     const struct vf_cuda_refused *refused = find_refused(cuda, digest);
     if (refused != NULL) {
         *error = refused->why;
@@ -555,7 +547,7 @@ enum vf_status vf_cuda_kernel(struct vf_cuda *cuda, const char *text, struct vf_
         VF_TRY(grown != NULL ? VF_OK : VF_FAILED);
         cuda->loaded = grown;
         struct vf_cuda_loaded *made = &cuda->loaded[cuda->loaded_count];
-        VF_TRY(make_kernel(cuda, &key, text, made, error));
+        VF_TRY(make_kernel(cuda, &key, digest, text, made, error));
         memcpy(made->digest, digest, sizeof digest);
         cuda->loaded_count++;
         loaded = made;

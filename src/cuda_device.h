@@ -146,18 +146,17 @@ struct vf_cuda {
 enum vf_status vf_cuda_describe(const struct vf_cuda_api *api, CUdevice device, struct vf_gpu *gpu,
                                 struct vf_error *error);
 
-/* Starts the driver and describes device `ordinal`, or for -1 the one of the greatest memory bandwidth, which
- * is enough to plan for it: the device itself is not opened. VF_FAILED where there is none to use, VF_DEVICE
- * where there is one that fails; the message says why. */
-enum vf_status vf_cuda_find(struct vf_cuda **cuda, int ordinal, struct vf_error *error);
+/* Starts the driver and describes the device of the greatest memory bandwidth, which is enough to plan for
+ * it: the device itself is not opened. VF_FAILED where there is none to use, VF_DEVICE where there is one
+ * that fails; the message says why. */
+enum vf_status vf_cuda_find(struct vf_cuda **cuda, struct vf_error *error);
 
-/* Opens the device, unless that is done; for -1, if it does not open, the next one that does, and ordinal and
- * all else then are that one's. Afterwards its context is the calling thread's. VF_DEVICE where none opens.
- */
+/* Opens the device, unless that is done; if it does not open, the next one that does, and ordinal and all
+ * else then are that one's. Afterwards its context is the calling thread's. VF_DEVICE where none opens. */
 enum vf_status vf_cuda_start(struct vf_cuda *cuda, struct vf_error *error);
 
 /* Both. */
-enum vf_status vf_cuda_open(struct vf_cuda **cuda, int ordinal, struct vf_error *error);
+enum vf_status vf_cuda_open(struct vf_cuda **cuda, struct vf_error *error);
 
 /* Notes that the CPU takes over, and why it did so first. */
 void vf_cuda_give_up(struct vf_cuda *cuda, const struct vf_error *why);

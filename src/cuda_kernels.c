@@ -131,7 +131,8 @@ static int list_others(const struct vf_cuda_launch *kernel, const struct vf_gpu 
 
 static bool is_other(const struct vf_cuda_launch *kernel, const struct vf_launch *launch)
 {
-    return kernel->made.scheme != launch->scheme || !vf_config_equal(&kernel->made.config, &launch->config);
+    return kernel->made.scheme != launch->choice.scheme ||
+           !vf_config_equal(&kernel->made.config, &launch->choice.config);
 }
 
 /* For who asks, as --explain names the plan's choice; `why` is empty, or why that does not compile. */
@@ -139,13 +140,13 @@ static void note_other(const struct vf_cuda_launch *kernel, struct vf_cuda *cuda
                        const struct vf_launch *launch, const struct vf_error *why)
 {
     const struct vf_flow *flow = &kernel->work.flow;
-    const int *planned = launch->config.block, *taken = kernel->made.config.block;
+    const int *planned = launch->choice.config.block, *taken = kernel->made.config.block;
     const int stages = flow->stage_count;
     snprintf(cuda->replaced, sizeof cuda->replaced,
              "%s%s%s, by %s, block %dx%dx%d, not %s, block %dx%dx%d%s%.*s",
              stages > 0 ? flow->stage[0].name : "copy", stages > 1 ? " to " : "",
              stages > 1 ? flow->stage[stages - 1].name : "", kernel->made.scheme->name, taken[0], taken[1],
-             taken[2], launch->scheme->name, planned[0], planned[1], planned[2],
+             taken[2], launch->choice.scheme->name, planned[0], planned[1], planned[2],
              why->text[0] != '\0' ? ": " : "", (int)strcspn(why->text, "\n"), why->text);
 }
 
@@ -154,11 +155,7 @@ static void note_other(const struct vf_cuda_launch *kernel, struct vf_cuda *cuda
 static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda,
                              const struct vf_launch *launch, struct vf_error *error)
 {
-    struct vf_ranked list[MOST_COMPILED] = {{.scheme = launch->scheme,
-                                             .config = launch->config,
-                                             .seconds = launch->seconds,
-                                             .detail = launch->detail,
-                                             .precompiled = launch->precompiled}};
+    struct vf_ranked list[MOST_COMPILED] = {launch->choice};
     int count = 1, best = -1, latest = -1;
     double least = INFINITY;
     struct vf_error why = {.text = ""};
@@ -173,18 +170,19 @@ static enum vf_status choose(struct vf_cuda_launch *kernel, struct vf_cuda *cuda
             best = i;
             least = seconds;
         }
-        if (best == 0 && launch->tuned)
+        if (best == 0 && launch->choice.tuned)
             break;
-        if (i == 0 && !launch->forced && !launch->precompiled && least > PATIENCE * launch->seconds)
+        if (i == 0 && !launch->forced && !launch->choice.precompiled &&
+            least > PATIENCE * launch->choice.seconds)
             count = list_others(kernel, &cuda->gpu, list);
     }
     if (best < 0) {
-        if (launch->forced || launch->precompiled || !kernel->work.c.shallow)
+        if (launch->forced || launch->choice.precompiled || !kernel->work.c.shallow)
             return status != VF_OK ? status
                                    : vf_fail(error, VF_DEVICE,
                                              "scheme %s: its kernel needs more resources than the device "
                                              "has; use a smaller block or another scheme",
-                                             launch->scheme->name);
+                                             launch->choice.scheme->name);
         const struct vf_forced safe = {
             .scheme = &vf_gpu_global_read, .variant = -1, .grid = -1, .virtual_blocks = -1, .interior = -1};
         if (vf_gpu_rank(&kernel->work.c, &cuda->gpu, &safe, list, 1) == 0)
@@ -213,8 +211,9 @@ static bool recall(struct vf_cuda_launch *kernel, struct vf_cuda *cuda, unsigned
 {
     for (int i = 0; i < VF_REMEMBERED_LAUNCHES && i < cuda->remembered_count; i++) {
         const struct vf_cuda_remembered *known = &cuda->remembered[i];
-        if (known->plan == plan && known->launch == launch->alike && known->scheme == launch->scheme &&
-            vf_config_equal(&known->config, &launch->config) && grids_alike(&known->c, &kernel->work.c)) {
+        if (known->plan == plan && known->launch == launch->alike && known->scheme == launch->choice.scheme &&
+            vf_config_equal(&known->config, &launch->choice.config) &&
+            grids_alike(&known->c, &kernel->work.c)) {
             kernel->made = known->made;
             cuda->recalled_count++;
             return true;
@@ -232,8 +231,8 @@ static void remember(const struct vf_cuda_launch *kernel, struct vf_cuda *cuda, 
     struct vf_cuda_remembered *known = &cuda->remembered[cuda->remembered_count++ % VF_REMEMBERED_LAUNCHES];
     *known = (struct vf_cuda_remembered){.plan = plan,
                                          .launch = launch->alike,
-                                         .scheme = launch->scheme,
-                                         .config = launch->config,
+                                         .scheme = launch->choice.scheme,
+                                         .config = launch->choice.config,
                                          .c = kernel->work.c,
                                          .made = kernel->made};
     known->c.flow = NULL;

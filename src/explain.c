@@ -102,10 +102,10 @@ static int next_alike(const struct vf_plan *plan, int r)
 /* "block 32x8x1, work 4x1x1, stream 64, flat grid" */
 static void config_text(const struct vf_launch *launch, char *text, size_t room)
 {
-    const struct vf_kernel_config *c = &launch->config;
+    const struct vf_kernel_config *c = &launch->choice.config;
     size_t used = 0;
-    if (launch->scheme->variants != NULL)
-        used = (size_t)snprintf(text, room, "%s, ", launch->scheme->variants[c->variant]);
+    if (launch->choice.scheme->variants != NULL)
+        used = (size_t)snprintf(text, room, "%s, ", launch->choice.scheme->variants[c->variant]);
     used += (size_t)snprintf(text + used, room - used, "block %dx%dx%d, work %dx%dx%d", c->block[0],
                              c->block[1], c->block[2], c->work[0], c->work[1], c->work[2]);
     if (c->stream > 0)
@@ -129,7 +129,8 @@ static bool launches_alike(const struct vf_flow *flow, const struct vf_launch *a
     char p[256], q[256];
     launch_stages(a, flow, p, sizeof p);
     launch_stages(b, flow, q, sizeof q);
-    return a->scheme == b->scheme && vf_config_equal(&a->config, &b->config) && strcmp(p, q) == 0;
+    return a->choice.scheme == b->choice.scheme && vf_config_equal(&a->choice.config, &b->choice.config) &&
+           strcmp(p, q) == 0;
 }
 
 /* The stage that the second sweep of a run begins with. */
@@ -193,18 +194,18 @@ static void print_launch(const struct vf_launch *launch, const struct vf_flow *f
     char stages[256], config[256];
     launch_stages(launch, flow, stages, sizeof stages);
     config_text(launch, config, sizeof config);
-    fprintf(to, "%*skernel %s: %s, %s", indent, "", stages, launch->scheme->name, config);
+    fprintf(to, "%*skernel %s: %s, %s", indent, "", stages, launch->choice.scheme->name, config);
     if (times > 1 && !in_group)
         fprintf(to, ", %d times", times);
     fprintf(to, "\n%*s%s %.3f ms%s, bound by %s, occupancy %.0f%%, %.1f bytes per voxel; %s\n", indent + 2,
-            "", launch->tuned ? "tuned," : "predicted", launch->seconds * 1e3, times > 1 ? " each" : "",
-            vf_model_limit_name(launch->detail.limit), launch->detail.occupancy.share * 100,
-            launch->detail.cell_bytes,
-            launch->forced        ? "forced by --scheme"
-            : launch->precompiled ? "shipped with volfilter, as there is no compiler"
-            : launch->its_grid    ? "fastest of those measured"
-            : launch->tuned       ? "chosen from measurements at a similar size"
-                                  : "lowest predicted time");
+            "", launch->choice.tuned ? "tuned," : "predicted", launch->choice.seconds * 1e3,
+            times > 1 ? " each" : "", vf_model_limit_name(launch->choice.detail.limit),
+            launch->choice.detail.occupancy.share * 100, launch->choice.detail.cell_bytes,
+            launch->forced               ? "forced by --scheme"
+            : launch->choice.precompiled ? "shipped with volfilter, as there is no compiler"
+            : launch->choice.its_grid    ? "fastest of those measured"
+            : launch->choice.tuned       ? "chosen from measurements at a similar size"
+                                         : "lowest predicted time");
 }
 
 static void print_launches(const struct vf_plan *plan, const struct vf_run *run, FILE *to)
@@ -385,18 +386,19 @@ static void json_launches(const struct vf_plan *plan, const struct vf_run *run, 
         launch_stages(launch, &flow, stages, sizeof stages);
         vf_json_begin_object(json, NULL);
         vf_json_string(json, "stages", stages);
-        vf_json_string(json, "scheme", launch->scheme->name);
-        if (launch->scheme->variants != NULL)
-            vf_json_string(json, "variant", launch->scheme->variants[launch->config.variant]);
-        json_extent(json, "block", launch->config.block);
-        json_extent(json, "work", launch->config.work);
-        vf_json_integer(json, "stream", launch->config.stream);
+        vf_json_string(json, "scheme", launch->choice.scheme->name);
+        if (launch->choice.scheme->variants != NULL)
+            vf_json_string(json, "variant", launch->choice.scheme->variants[launch->choice.config.variant]);
+        json_extent(json, "block", launch->choice.config.block);
+        json_extent(json, "work", launch->choice.config.work);
+        vf_json_integer(json, "stream", launch->choice.config.stream);
         vf_json_boolean(json, "forced", launch->forced);
-        vf_json_boolean(json, "tuned", launch->tuned);
-        vf_json_boolean(json, "precompiled", launch->precompiled);
-        vf_json_number(json, launch->tuned ? "measured_seconds" : "predicted_seconds", launch->seconds);
-        vf_json_string(json, "bound_by", vf_model_limit_name(launch->detail.limit));
-        vf_json_number(json, "occupancy", launch->detail.occupancy.share);
+        vf_json_boolean(json, "tuned", launch->choice.tuned);
+        vf_json_boolean(json, "precompiled", launch->choice.precompiled);
+        vf_json_number(json, launch->choice.tuned ? "measured_seconds" : "predicted_seconds",
+                       launch->choice.seconds);
+        vf_json_string(json, "bound_by", vf_model_limit_name(launch->choice.detail.limit));
+        vf_json_number(json, "occupancy", launch->choice.detail.occupancy.share);
         vf_json_end(json);
     }
     vf_json_end(json);

@@ -155,8 +155,6 @@ struct best {
     double seconds;
     int begin; /* the kernel's first stage */
     int group; /* the kernel's group */
-    struct vf_ranked choice;
-    bool forced;
 };
 
 static enum vf_status no_kernel(const struct vf_gpu_request *request, const char *kind, const char *name,
@@ -235,8 +233,7 @@ static enum vf_status find_best(struct search *search, struct best *best, struct
                 continue;
             const double seconds = best[begin].seconds + known->best.seconds;
             if (seconds < best[end].seconds)
-                best[end] = (struct best){seconds, begin, (int)(known - search->groups->group), known->best,
-                                          known->forced != NULL};
+                best[end] = (struct best){seconds, begin, (int)(known - search->groups->group)};
         }
     }
     int reached = count;
@@ -255,18 +252,14 @@ static enum vf_status add_stage_launches(struct vf_gpu_plan *plan, struct search
     for (int end = count; status == VF_OK && end > 0; end = best[end].begin)
         launches++;
     plan->launch_count = launches;
-    for (int end = count, i = launches; status == VF_OK && end > 0; end = best[end].begin)
+    for (int end = count, i = launches; status == VF_OK && end > 0; end = best[end].begin) {
+        const struct vf_gpu_group *group = &search->groups->group[best[end].group];
         plan->launch[--i] = (struct vf_launch){.stage_begin = best[end].begin,
                                                .stage_end = end,
                                                .alike = best[end].group,
-                                               .scheme = best[end].choice.scheme,
-                                               .config = best[end].choice.config,
-                                               .forced = best[end].forced,
-                                               .tuned = best[end].choice.tuned,
-                                               .its_grid = best[end].choice.its_grid,
-                                               .precompiled = best[end].choice.precompiled,
-                                               .seconds = best[end].choice.seconds,
-                                               .detail = best[end].choice.detail};
+                                               .choice = group->best,
+                                               .forced = group->forced != NULL};
+    }
     /* `alike` becomes the number of the first launch of the same group. Going backwards, since that one must
      * still have the group's number. */
     for (int i = launches - 1; i >= 0; i--) {
@@ -287,7 +280,6 @@ static enum vf_status add_copy_launches(struct vf_gpu_plan *plan, const struct s
         const int left = plan->copy_count - begin;
         struct vf_launch *launch = &plan->launch[plan->launch_count++];
         struct vf_kernel_work work;
-        struct vf_ranked best;
         bool fits;
         *launch = (struct vf_launch){.alike = plan->launch_count - 1,
                                      .stage_begin = stages,
@@ -299,17 +291,10 @@ static enum vf_status add_copy_launches(struct vf_gpu_plan *plan, const struct s
                                 launch->copy_end - begin, &fits, error);
         if (status != VF_OK)
             return status;
-        const bool possible = fits && vf_gpu_choose(&work.c, search->request->gpu, NULL, &best);
+        const bool possible = fits && vf_gpu_choose(&work.c, search->request->gpu, NULL, &launch->choice);
         vf_kernel_work_close(&work);
         if (!possible)
             return no_kernel(search->request, "copies", "", error);
-        launch->scheme = best.scheme;
-        launch->config = best.config;
-        launch->tuned = best.tuned;
-        launch->its_grid = best.its_grid;
-        launch->precompiled = best.precompiled;
-        launch->seconds = best.seconds;
-        launch->detail = best.detail;
     }
     return VF_OK;
 }
@@ -353,7 +338,7 @@ enum vf_status vf_gpu_plan_open(struct vf_gpu_plan *plan, const struct vf_gpu_re
     VF_TRY(add_copy_launches(plan, &search, error));
     plan->slot_count = count_slots(plan, request, &search.usage);
     for (int i = 0; i < plan->launch_count; i++)
-        plan->seconds += plan->launch[i].seconds;
+        plan->seconds += plan->launch[i].choice.seconds;
 out:
     vf_gpu_groups_free(&own);
     vf_field_usage_close(&search.usage);

@@ -15,14 +15,8 @@ struct vf_launch {
     int stage_begin, stage_end;
     int copy_begin, copy_end; /* into the plan's `copy` */
     int alike; /* the number of the first launch of the plan with the same kernel: perhaps its own */
-    const struct vf_gpu_scheme *scheme;
-    struct vf_kernel_config config;
-    bool forced;      /* the user asks for it */
-    bool tuned;       /* chosen by what was measured: tuning.h */
-    bool its_grid;    /* measured on this very grid by such a device */
-    bool precompiled; /* it came with the program: precompiled.h */
-    double seconds;   /* for the whole grid: measured where tuned, else predicted */
-    struct vf_model_detail detail;
+    struct vf_ranked choice;
+    bool forced; /* the user asks for it */
 };
 
 struct vf_gpu_plan {

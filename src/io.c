@@ -210,16 +210,10 @@ const struct vf_info *vf_reader_info(const struct vf_reader *reader)
 static enum vf_status read_pages(struct vf_reader *reader, size_t first, size_t count, void *const planes[],
                                  int threads, struct vf_error *error)
 {
-    const struct vf_codec *codec = reader->codec;
     const size_t pages = reader->info.page_count;
-    enum vf_status status = VF_OK;
     if (first >= pages || count > pages - first)
         return vf_fail(error, VF_FAILED, "has no page %zu", (first >= pages ? first : pages) + 1);
-    if (codec->read_pages != NULL && count > 0)
-        return codec->read_pages(reader, first, count, planes, threads, error);
-    for (size_t i = 0; i < count && status == VF_OK; i++)
-        status = codec->read(reader, first + i, planes + i * reader->info.page_channels, error);
-    return status;
+    return count == 0 ? VF_OK : reader->codec->read_pages(reader, first, count, planes, threads, error);
 }
 
 enum vf_status vf_reader_read_pages(struct vf_reader *reader, size_t first, size_t count,

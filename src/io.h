@@ -100,7 +100,7 @@ enum vf_status vf_reader_read(struct vf_reader *reader, size_t page, void *const
                               struct vf_error *error);
 
 /* Decodes pages first to first + count - 1 on up to `threads` threads, each strip or tile by one of them:
- * channel k of page first + i goes to planes[i * page_channels + k]. */
+ * channel k of page first + i goes to planes[i * page_channels + k]. A PNG's page can be decoded once. */
 enum vf_status vf_reader_read_pages(struct vf_reader *reader, size_t first, size_t count,
                                     void *const planes[], int threads, struct vf_error *error);
 

@@ -44,9 +44,7 @@ struct vf_writer {
 struct vf_codec {
     const char *name;
     enum vf_status (*open)(struct vf_reader *reader, struct vf_error *error);
-    /* A page; or several, by several threads. One of the two is NULL. */
-    enum vf_status (*read)(struct vf_reader *reader, size_t page, void *const planes[],
-                           struct vf_error *error);
+    /* As vf_reader_read_pages; at least one. */
     enum vf_status (*read_pages)(struct vf_reader *reader, size_t first, size_t count, void *const planes[],
                                  int threads, struct vf_error *error);
     /* NULL: of no file. As vf_reader_read_rows. */

@@ -35,7 +35,6 @@ struct png_state {
     struct png_memory memory;
     char message[MESSAGE];
     unsigned packed_bits; /* of samples in the file that have fewer than 8; else 0 */
-    bool spent;           /* the image has been decoded: another read starts over */
     off_t behind;         /* where what follows the header is read, if that is not the image; else 0 */
     /* What the present step works on. */
     struct vf_reader *reader;
@@ -316,10 +315,6 @@ static enum vf_status prepare_rows(struct png_state *state, struct vf_error *err
     const size_t row_bytes = png_get_rowbytes(state->png, state->info);
     const bool interlaced = png_get_interlace_type(state->png, state->info) != PNG_INTERLACE_NONE;
     const bool split = state->reader->info.page_channels > 1;
-    vf_free(state->rows);
-    vf_free(state->row_pointers);
-    state->rows = NULL;
-    state->row_pointers = NULL;
     if (split) {
         state->rows = vf_alloc(interlaced ? shape->ny : 1, row_bytes, "PNG rows", error);
         if (state->rows == NULL)
@@ -370,21 +365,14 @@ static void read_end(struct png_state *state)
     png_read_end(state->png, NULL);
 }
 
-static enum vf_status png_read_page(struct vf_reader *reader, size_t page, void *const planes[],
-                                    struct vf_error *error)
+/* The only page, once. */
+static enum vf_status png_read_pages(struct vf_reader *reader, size_t first, size_t count,
+                                     void *const planes[], int threads, struct vf_error *error)
 {
     struct png_state *state = reader->state;
-    (void)page;
-    if (state->spent) {
-        stop_reading(state);
-        if (!start_reading(reader, error))
-            return VF_FAILED;
-        if (png_get_image_height(state->png, state->info) != reader->info.shape.ny ||
-            png_get_rowbytes(state->png, state->info) !=
-                reader->info.shape.nx * reader->info.page_channels * vf_type_size(reader->info.type))
-            return vf_fail(error, VF_FAILED, "has changed since it was opened");
-    }
-    state->spent = true;
+    (void)first;
+    (void)count;
+    (void)threads;
     state->planes = planes;
     if (prepare_rows(state, error) != VF_OK)
         return VF_FAILED;
@@ -540,7 +528,7 @@ static void png_discard(struct vf_writer *writer)
 const struct vf_codec vf_codec_png = {
     .name = "PNG",
     .open = png_open,
-    .read = png_read_page,
+    .read_pages = png_read_pages,
     .read_bytes = png_read_bytes,
     .close = png_close,
     .supports = png_supports,

@@ -76,11 +76,9 @@ static void pick(const struct space *space, int choice, struct picks *picks)
  * scheme. */
 static void pick_first(struct space *space, const struct vf_launch *planned, struct picks *picks)
 {
-    const struct vf_ranked own = {
-        .scheme = planned->scheme, .config = planned->config, .detail = planned->detail};
     const int offered = space->count;
     picks->count = 0;
-    pick(space, find(space, &own), picks);
+    pick(space, find(space, &planned->choice), picks);
     for (int i = 0; i < offered; i++) {
         int alike = 0;
         for (int k = 1; k < picks->count; k++)

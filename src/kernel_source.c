@@ -60,29 +60,10 @@ static void add_constants(const struct vf_kernel_case *c, const struct vf_gpu_sc
     add_variant(text, scheme->variants, config->variant);
     vf_text_add(text, "#define VF_FLAT_GRID %d\n#define VF_VIRTUAL %d\n#define VF_INTERIOR %d\n",
                 config->flat_grid, config->virtual_blocks, config->interior);
-    if (scheme->define != NULL)
-        scheme->define(c, config, text);
+    scheme->define(c, config, text);
 }
 
 /* ---- inputs and outputs ---- */
-
-/* A function of a small constant, folded away by the compiler: name(k) == value[k]. */
-static void add_table(struct vf_text *text, const char *head, const int *value, int count)
-{
-    vf_text_add(text, "%s(int k) { return ", head);
-    for (int k = 0; k + 1 < count; k++)
-        vf_text_add(text, "k == %d ? %d : ", k, value[k]);
-    vf_text_add(text, "%d; }\n", count > 0 ? value[count - 1] : -1);
-}
-
-/* name(F): F(0) F(1) ... */
-static void add_each(struct vf_text *text, const char *name, int count)
-{
-    vf_text_add(text, "#define %s(F)", name);
-    for (int k = 0; k < count; k++)
-        vf_text_add(text, " F(%d)", k);
-    vf_text_add(text, "\n");
-}
 
 static void add_memory(const struct vf_kernel_case *c, struct vf_text *text)
 {
@@ -91,8 +72,8 @@ static void add_memory(const struct vf_kernel_case *c, struct vf_text *text)
         vf_text_add(text, "typedef %s vf_in_%d;\n", type_name[c->source_type[k]], k);
     for (int k = 0; k < flow->sink_count; k++)
         vf_text_add(text, "typedef %s vf_out_%d;\n", type_name[c->sink_type[k]], k);
-    add_each(text, "VF_EACH_INPUT", flow->source_count);
-    add_each(text, "VF_EACH_OUTPUT", flow->sink_count);
+    vf_define_each("VF_EACH_INPUT", 0, flow->source_count, text);
+    vf_define_each("VF_EACH_OUTPUT", 0, flow->sink_count, text);
     vf_text_add(text, "VF_INLINE REAL vf_load(const VfArgs &args, int input, long long at)\n{\n");
     for (int k = 0; k < flow->source_count; k++)
         vf_text_add(text, "    if (input == %d) return (REAL)((const vf_in_%d *)args.in[%d])[at];\n", k, k,
@@ -105,11 +86,11 @@ static void add_memory(const struct vf_kernel_case *c, struct vf_text *text)
         kind[number[f]] = flow->boundary == VF_CONSTANT && flow->field_kind[f] == VF_FIELD_IMAGE;
     for (int k = 0; k < flow->sink_count; k++)
         sink[k] = number[flow->sink[k]];
-    add_table(text, "VF_INLINE constexpr int vf_is_image", kind, flow->field_count);
+    vf_define_function("VF_INLINE constexpr int vf_is_image", kind, flow->field_count, text);
     vf_text_add(text, "VF_INLINE REAL vf_outside(const VfArgs &args, int input) "
                       "{ return vf_is_image(input) ? (REAL)args.outside : REAL(0); }\n");
     /* The field that an output holds. */
-    add_table(text, "VF_INLINE constexpr int vf_sink", sink, flow->sink_count);
+    vf_define_function("VF_INLINE constexpr int vf_sink", sink, flow->sink_count, text);
     static const char *const halo_name[] = {"VF_INLINE constexpr int vf_input_halo_z",
                                             "VF_INLINE constexpr int vf_input_halo_y",
                                             "VF_INLINE constexpr int vf_input_halo_x"};
@@ -117,7 +98,7 @@ static void add_memory(const struct vf_kernel_case *c, struct vf_text *text)
         int halo[VF_KERNEL_FIELDS];
         for (int k = 0; k < flow->source_count; k++)
             halo[k] = c->source_halo[k][axis];
-        add_table(text, halo_name[axis], halo, flow->source_count);
+        vf_define_function(halo_name[axis], halo, flow->source_count, text);
     }
 }
 
@@ -235,8 +216,8 @@ static void add_stage(const struct vf_kernel_case *c, int s, struct vf_text *tex
                 "first_param = %d, ones = %u, whole_steps = %d };\n",
                 s, stage->input_count, stage->output_count, halo[0], halo[1], halo[2],
                 vf_stage_first_param(flow, s), ones_of(stage), has_whole_steps(c, stage));
-    add_table(text, "static VF_MEMBER constexpr int in", in, stage->input_count);
-    add_table(text, "static VF_MEMBER constexpr int out", out, stage->output_count);
+    vf_define_function("static VF_MEMBER constexpr int in", in, stage->input_count, text);
+    vf_define_function("static VF_MEMBER constexpr int out", out, stage->output_count, text);
     vf_text_add(text, "template <class C> static VF_MEMBER void compute(C &c) { ");
     if (stage->stencil == VF_STENCIL_LINEAR)
         vf_text_add(text, "vf_linear_%d(c); }\n};\n", s);
@@ -248,7 +229,7 @@ static void add_stages(const struct vf_kernel_case *c, struct vf_text *text)
 {
     for (int s = 0; s < c->flow->stage_count; s++)
         add_stage(c, s, text);
-    add_each(text, "VF_EACH_STAGE", c->flow->stage_count);
+    vf_define_each("VF_EACH_STAGE", 0, c->flow->stage_count, text);
 }
 
 enum vf_status vf_kernel_source(const struct vf_kernel_case *c, const struct vf_gpu_scheme *scheme,

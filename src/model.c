@@ -56,25 +56,20 @@ static ptrdiff_t floor_div(ptrdiff_t a, ptrdiff_t b)
 }
 
 /* Aligned pieces of `unit` bytes that are touched. */
-static ptrdiff_t pieces(ptrdiff_t start, ptrdiff_t stride, int element, ptrdiff_t lanes, int unit)
+static double pieces(ptrdiff_t start, int element, ptrdiff_t lanes, int unit)
 {
-    if (lanes <= 0)
-        return 0;
-    const ptrdiff_t last = start + (lanes - 1) * stride;
-    if ((stride < 0 ? -stride : stride) * element >= unit)
-        return lanes;
-    const ptrdiff_t low = stride < 0 ? last : start, high = stride < 0 ? start : last;
-    return floor_div(high * element, unit) - floor_div(low * element, unit) + 1;
+    const ptrdiff_t last = start + lanes - 1;
+    return lanes <= 0 ? 0 : (double)(floor_div(last * element, unit) - floor_div(start * element, unit) + 1);
 }
 
-ptrdiff_t vf_model_warp_sectors(ptrdiff_t start, ptrdiff_t stride, int element, ptrdiff_t lanes)
+double vf_model_warp_sectors(ptrdiff_t start, int element, ptrdiff_t lanes)
 {
-    return pieces(start, stride, element, lanes, VF_SECTOR_BYTES);
+    return pieces(start, element, lanes, VF_SECTOR_BYTES);
 }
 
-ptrdiff_t vf_model_warp_lines(ptrdiff_t start, ptrdiff_t stride, int element, ptrdiff_t lanes)
+double vf_model_warp_lines(ptrdiff_t start, int element, ptrdiff_t lanes)
 {
-    return pieces(start, stride, element, lanes, VF_LINE_BYTES);
+    return pieces(start, element, lanes, VF_LINE_BYTES);
 }
 
 /* ---- occupancy ---- */

@@ -24,10 +24,10 @@
 
 /* ---- counts of one warp-wide access ---- */
 
-/* How many sectors, or lines, hold the `lanes` elements start, start + stride, ... They are counted from an
- * aligned address; start and stride may be negative. Elements have 1 to 16 bytes and are aligned. */
-ptrdiff_t vf_model_warp_sectors(ptrdiff_t start, ptrdiff_t stride, int element, ptrdiff_t lanes);
-ptrdiff_t vf_model_warp_lines(ptrdiff_t start, ptrdiff_t stride, int element, ptrdiff_t lanes);
+/* How many sectors, or lines, hold the `lanes` elements from `start` on, counted from an aligned address, on
+ * either side of it. Elements are aligned. */
+double vf_model_warp_sectors(ptrdiff_t start, int element, ptrdiff_t lanes);
+double vf_model_warp_lines(ptrdiff_t start, int element, ptrdiff_t lanes);
 
 /* ---- occupancy ---- */
 

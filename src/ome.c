@@ -145,8 +145,6 @@ static void read_sizes(struct vf_ome_parsing *p, const XML_Char **attributes)
     static const char *const axis[] = {"PhysicalSizeX", "PhysicalSizeY", "PhysicalSizeZ"};
     static const char *const unit[] = {"PhysicalSizeXUnit", "PhysicalSizeYUnit", "PhysicalSizeZUnit"};
     struct vf_ome *ome = p->ome;
-    ome->nx = (size_t)vf_ome_whole(p, attributes, "SizeX", 1, 1);
-    ome->ny = (size_t)vf_ome_whole(p, attributes, "SizeY", 1, 1);
     ome->nz = (size_t)vf_ome_whole(p, attributes, "SizeZ", 1, 1);
     ome->nc = (size_t)vf_ome_whole(p, attributes, "SizeC", 1, 1);
     ome->nt = (size_t)vf_ome_whole(p, attributes, "SizeT", 1, 1);

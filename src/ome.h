@@ -22,7 +22,7 @@ struct vf_ome {
     char *xml;
     bool is_utf8;              /* its encoding */
     size_t image_count, image; /* which of them, from 1 */
-    size_t nx, ny, nz, nc, nt;
+    size_t nz, nc, nt;
     size_t page_channels;        /* of a plane: the TIFF's samples */
     char order[8];               /* of dimensions: "XYCZT" */
     uint32_t *directory;         /* [nt][nz][nc / page_channels]: the TIFF directory of each plane */

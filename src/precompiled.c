@@ -184,8 +184,8 @@ static enum vf_status collect(void *context, const struct vf_kernel_case *c, con
     if (name_case(c, name))
         vf_tuning_write_entry(&(struct vf_tuned){.device = device,
                                                  .kernel_case = name,
-                                                 .scheme = launch->scheme,
-                                                 .config = launch->config,
+                                                 .scheme = launch->choice.scheme,
+                                                 .config = launch->choice.config,
                                                  .copies = 1},
                               &line);
     if (line.data == NULL || line.failed) {

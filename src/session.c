@@ -10,7 +10,7 @@
 struct vf_cuda *vf_session_device(struct vf_session *session, bool strict)
 {
     if (!session->tried)
-        session->found = vf_cuda_find(&session->cuda, -1, &session->why);
+        session->found = vf_cuda_find(&session->cuda, &session->why);
     session->tried = true;
     if (session->found != VF_OK)
         return NULL;

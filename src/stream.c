@@ -178,13 +178,12 @@ static enum vf_status end_slab(const struct sweep *w, int i, int slot, struct vf
 static ptrdiff_t first_plane(const struct sweep *w, int i)
 {
     const struct vf_window *in = &w->window[i];
-    return in->low < 0 ? in->low + w->step[i].reach : 0;
+    return in->beyond > 0 ? w->step[i].reach - in->beyond : 0;
 }
 
 static ptrdiff_t end_plane(const struct sweep *w, int i)
 {
-    const struct vf_window *in = &w->window[i];
-    return in->low < 0 ? in->high - w->step[i].reach : in->high;
+    return w->window[i].extent - first_plane(w, i);
 }
 
 /* Planes of window i up to this one are there. */
@@ -196,7 +195,7 @@ static ptrdiff_t available(const struct sweep *w, int i)
 static ptrdiff_t reachable(const struct sweep *w, int i)
 {
     const ptrdiff_t there = available(w, i);
-    return there == w->window[i].high ? end_plane(w, i) : there - w->step[i].reach;
+    return there == w->window[i].extent + w->window[i].beyond ? end_plane(w, i) : there - w->step[i].reach;
 }
 
 /* Lets go of what neither the step that reads the window nor the writer still needs. */
@@ -272,8 +271,9 @@ static enum vf_status sweep_image(struct sweep *w, struct vf_error *error)
         vf_window_start(&w->window[i], w->image);
     for (int i = 0; i < w->step_count; i++)
         w->step[i].begun = w->step[i].done = first_plane(w, i);
-    while (source->end < source->high && status == VF_OK) {
-        const ptrdiff_t left = source->high - source->end, count = left < slab ? left : slab;
+    const ptrdiff_t end = source->extent + source->beyond;
+    while (source->end < end && status == VF_OK) {
+        const ptrdiff_t left = end - source->end, count = left < slab ? left : slab;
         if (!vf_queue_wait_filled(&w->in.queue, source->base + source->end + count))
             return vf_queue_why(&w->in.queue, error);
         vf_window_take(source, count);
@@ -329,9 +329,8 @@ static enum vf_status open_windows(struct sweep *w, struct vf_error *error)
     const size_t voxels = vf_stream_plane(s->plan);
     for (int i = 0; i < w->window_count; i++) {
         const struct vf_window_shape shape = vf_stream_window(s->passes, s->plan, &s->ends, w->pass, i);
-        enum vf_status status =
-            vf_window_open(&w->window[i], shape.count, shape.type, voxels, shape.capacity,
-                           vf_stream_extent(s->plan), shape.low, shape.high, s->cuda, error);
+        enum vf_status status = vf_window_open(&w->window[i], shape.count, shape.type, voxels, shape.capacity,
+                                               vf_stream_extent(s->plan), shape.beyond, s->cuda, error);
         if (status != VF_OK)
             return status;
     }
@@ -371,7 +370,7 @@ static enum vf_status end_ends(struct sweep *w, enum vf_status status, struct vf
 {
     if (status == VF_OK && w->pass->stores) {
         const struct vf_window *last = &w->window[w->window_count - 1];
-        const ptrdiff_t all = (last->high - last->low) * w->images;
+        const ptrdiff_t all = vf_window_span(last) * w->images;
         if (!vf_queue_wait_room(&w->out.queue, last->capacity) || vf_queue_freed(&w->out.queue) < all)
             status = vf_queue_why(&w->out.queue, error);
     }

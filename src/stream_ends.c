@@ -11,22 +11,17 @@
 
 /* ---- which plane ---- */
 
-static ptrdiff_t span(const struct vf_stream_end *end)
-{
-    return end->window->high - end->window->low;
-}
-
 /* The plane of the file, images after one another, that is number `number` of all that pass through; planes
  * beyond a periodic grid are those at its other end. */
 static ptrdiff_t plane_of(const struct vf_stream_end *end, ptrdiff_t number)
 {
-    const ptrdiff_t z = end->window->low + number % span(end);
-    return number / span(end) * end->window->extent + vf_floor_mod(z, end->window->extent);
+    const ptrdiff_t z = number % vf_window_span(end->window) - end->window->beyond;
+    return number / vf_window_span(end->window) * end->window->extent + vf_floor_mod(z, end->window->extent);
 }
 
 static bool is_beyond(const struct vf_stream_end *end, ptrdiff_t number)
 {
-    const ptrdiff_t z = end->window->low + number % span(end);
+    const ptrdiff_t z = number % vf_window_span(end->window) - end->window->beyond;
     return z < 0 || z >= end->window->extent;
 }
 
@@ -42,8 +37,8 @@ static ptrdiff_t run_length(const struct vf_stream_end *end, ptrdiff_t number, p
 /* ---- pages ---- */
 
 /* Pages of `info` for planes `number` to `number + count - 1`, and where their channels are. */
-static void *const *page_planes(const struct vf_stream_end *end, const struct vf_info *info, ptrdiff_t number,
-                                ptrdiff_t count, void **plane, size_t *first, size_t *pages)
+static void page_planes(const struct vf_stream_end *end, const struct vf_info *info, ptrdiff_t number,
+                        ptrdiff_t count, void **plane, size_t *first, size_t *pages)
 {
     const size_t channels = info->shape.nc, per_plane = channels / info->page_channels;
     *first = (size_t)plane_of(end, number) * per_plane;
@@ -51,7 +46,6 @@ static void *const *page_planes(const struct vf_stream_end *end, const struct vf
     for (ptrdiff_t i = 0; i < count; i++)
         for (size_t c = 0; c < channels; c++)
             plane[(size_t)i * channels + c] = vf_window_place(end->window, number + i, (int)c);
-    return plane;
 }
 
 static enum vf_status read_image(const struct vf_stream_end *end, ptrdiff_t number, ptrdiff_t count,
@@ -273,7 +267,7 @@ static enum vf_status write_some(struct vf_stream_end *end, ptrdiff_t number, pt
 static void *read_all(void *context)
 {
     struct vf_stream_end *end = context;
-    const ptrdiff_t all = span(end) * end->images;
+    const ptrdiff_t all = vf_window_span(end->window) * end->images;
     const struct vf_stream_ends *ends = &end->stream->ends;
     struct vf_error error;
     struct block block;
@@ -303,7 +297,7 @@ static void *write_all(void *context)
 {
     struct vf_stream_end *end = context;
     const bool alpha = end->file == NULL && end->stream->ends.result->has_alpha;
-    const ptrdiff_t all = span(end) * end->images;
+    const ptrdiff_t all = vf_window_span(end->window) * end->images;
     const struct vf_stream_ends *ends = &end->stream->ends;
     struct vf_error error;
     struct block block;

@@ -100,19 +100,17 @@ struct vf_window_shape vf_stream_window_of_reach(const struct vf_stream_plan *st
     const bool periodic = (plan->context.dim == 3 || plan->by_rows) && plan->context.boundary == VF_WRAP;
     /* Another thread fills or empties it. */
     const bool end = index == 0 || (index == runs && pass->stores);
-    const ptrdiff_t beyond = periodic ? reach : 0;
     ptrdiff_t all = vf_stream_extent(plan);
     struct vf_window_shape shape;
     count_fields(plan, ends, pass, index, &shape);
-    shape.low = -beyond;
-    shape.high = all + beyond;
+    shape.beyond = periodic ? reach : 0;
     const int depth = vf_stream_depth(plan, pass);
     const ptrdiff_t on_their_way = pass->slab * depth;
     shape.capacity = reader < 0 ? 0 : 2 * stream->run[reader].reach + on_their_way;
     /* While slabs are filled beside it, its reader has one in work. */
     shape.capacity = index == 0 || depth > 1 ? shape.capacity + pass->slab : shape.capacity;
     shape.capacity = end ? vf_larger(shape.capacity, on_their_way + pass->slab) : shape.capacity;
-    all = (shape.high - shape.low) * (end ? vf_stream_images(plan) : 1);
+    all = (all + 2 * shape.beyond) * (end ? vf_stream_images(plan) : 1);
     shape.capacity = vf_smaller(shape.capacity, all);
     const double plane = (double)vf_stream_plane(plan) * (double)vf_type_size(shape.type);
     shape.bytes = shape.count *

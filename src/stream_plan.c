@@ -289,7 +289,7 @@ static void predict_pass(const struct trial *t, struct vf_pass *pass)
     const double images = (double)vf_stream_images(t->plan);
     const struct vf_window_shape in = vf_stream_window(&t->stream, t->plan, &t->request->ends, pass, 0);
     const struct vf_window_shape out = vf_stream_window(&t->stream, t->plan, &t->request->ends, pass, runs);
-    const double planes = (double)(in.high - in.low) * images;
+    const double planes = (double)(vf_stream_extent(t->plan) + 2 * in.beyond) * images;
     double computed = 0;
     pass->read_bytes = plane * in.count * (double)vf_type_size(in.type) * planes;
     pass->written_bytes = 0;

@@ -93,8 +93,8 @@ int vf_stream_reader_of(const struct vf_plan *plan, const struct vf_pass *pass, 
 struct vf_window_shape {
     int count; /* fields, of all channels */
     enum vf_type type;
-    ptrdiff_t capacity;  /* planes that there is room for */
-    ptrdiff_t low, high; /* planes that pass through: [low, high) */
+    ptrdiff_t capacity; /* planes that there is room for */
+    ptrdiff_t beyond;   /* planes that pass through on either side of the grid */
     double bytes;
 };
 struct vf_window_shape vf_stream_window(const struct vf_stream_plan *stream, const struct vf_plan *plan,

@@ -156,10 +156,7 @@ static enum vf_status time_choice(struct vf_cuda *cuda, const struct vf_kernel_c
                                   const struct arrays *arrays, const struct vf_ranked *choice,
                                   double *seconds, struct vf_error *error)
 {
-    struct vf_launch launch = {.stage_end = c->flow->stage_count,
-                               .scheme = choice->scheme,
-                               .config = choice->config,
-                               .forced = true};
+    struct vf_launch launch = {.stage_end = c->flow->stage_count, .choice = *choice, .forced = true};
     const struct vf_gpu_plan plan = {.launch_count = 1, .launch = &launch};
     struct vf_array source[VF_KERNEL_FIELDS], stored[VF_KERNEL_FIELDS];
     struct vf_sink sink[VF_KERNEL_FIELDS] = {0};
@@ -302,7 +299,7 @@ static enum vf_status tune_next(struct tuner *tuner, const struct vf_plan *plan,
         struct vf_kernel_work work;
         struct vf_ranked best;
         int tried;
-        if (launch->its_grid || launch->stage_begin == launch->stage_end)
+        if (launch->choice.its_grid || launch->stage_begin == launch->stage_end)
             continue;
         *found = true;
         status = vf_kernel_work_open(&work, &run->gpu, &request, launch, error);
@@ -424,7 +421,7 @@ enum vf_status vf_tune(const struct vf_tune_request *request, FILE *to, struct v
     VF_TRY(check_chains(request, error));
     if (request->like != NULL)
         VF_TRY(read_image(request, &image, error));
-    VF_TRY(vf_cuda_open(&tuner.cuda, -1, error));
+    VF_TRY(vf_cuda_open(&tuner.cuda, error));
     if (tuner.cuda->gpu.precompiled != NULL)
         VF_TRY(vf_fail(error, VF_FAILED, "there are no kernels to choose from: %.900s",
                        tuner.cuda->precompiled.why.text));

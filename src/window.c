@@ -22,14 +22,13 @@ static void *take_planes(struct vf_window *window, struct vf_cuda *cuda, struct 
 }
 
 enum vf_status vf_window_open(struct vf_window *window, int count, enum vf_type type, size_t plane_voxels,
-                              ptrdiff_t capacity, ptrdiff_t extent, ptrdiff_t low, ptrdiff_t high,
-                              struct vf_cuda *cuda, struct vf_error *error)
+                              ptrdiff_t capacity, ptrdiff_t extent, ptrdiff_t beyond, struct vf_cuda *cuda,
+                              struct vf_error *error)
 {
     *window = (struct vf_window){.count = count,
                                  .capacity = capacity,
                                  .extent = extent,
-                                 .low = low,
-                                 .high = high,
+                                 .beyond = beyond,
                                  .plane_bytes = plane_voxels * vf_type_size(type)};
     window->data = take_planes(window, cuda, error);
     window->table = vf_alloc((size_t)(extent * count), sizeof *window->table, "plane table", error);
@@ -60,8 +59,8 @@ void vf_window_close(struct vf_window *window)
 void vf_window_start(struct vf_window *window, ptrdiff_t image)
 {
     vf_window_drop(window, window->end);
-    window->begin = window->end = window->low;
-    window->base = image * (window->high - window->low) - window->low;
+    window->begin = window->end = -window->beyond;
+    window->base = image * vf_window_span(window) + window->beyond;
 }
 
 void *vf_window_place(const struct vf_window *window, ptrdiff_t number, int field)

@@ -1,6 +1,6 @@
-/* A ring of consecutive planes of some fields: what a sweep over slabs holds of a volume. Planes [low, high)
- * pass through it one after another. Under boundary `wrap` these go beyond the grid: plane z then is plane z
- * + extent too. */
+/* A ring of consecutive planes of some fields: what a sweep over slabs holds of a volume. The grid's
+ * planes pass through it one after another. Under boundary `wrap` so do some beyond it: plane z then is plane
+ * z + extent too. */
 #ifndef VF_WINDOW_H
 #define VF_WINDOW_H
 
@@ -12,7 +12,7 @@ struct vf_window {
     int count;            /* fields */
     ptrdiff_t capacity;   /* planes of each */
     ptrdiff_t extent;     /* planes of the grid */
-    ptrdiff_t low, high;  /* planes that pass through */
+    ptrdiff_t beyond;     /* planes that pass through before and behind those */
     ptrdiff_t begin, end; /* planes that are held now */
     ptrdiff_t base;       /* plane z is number base + z of all that came, those of earlier images too */
     size_t plane_bytes;
@@ -22,10 +22,16 @@ struct vf_window {
     struct vf_array *array; /* owned: [count], over the table */
 };
 
+/* How many planes of an image pass through. */
+static inline ptrdiff_t vf_window_span(const struct vf_window *window)
+{
+    return window->extent + 2 * window->beyond;
+}
+
 /* On failure nothing is held. `cuda`: planes go to and from that device; NULL: they do not. */
 enum vf_status vf_window_open(struct vf_window *window, int count, enum vf_type type, size_t plane_voxels,
-                              ptrdiff_t capacity, ptrdiff_t extent, ptrdiff_t low, ptrdiff_t high,
-                              struct vf_cuda *cuda, struct vf_error *error);
+                              ptrdiff_t capacity, ptrdiff_t extent, ptrdiff_t beyond, struct vf_cuda *cuda,
+                              struct vf_error *error);
 void vf_window_close(struct vf_window *window);
 
 /* Empties the window, for image number `image` of several that follow each other. */

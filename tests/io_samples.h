@@ -18,7 +18,8 @@ size_t sample_file_count(void);            /* hidden ones too: nothing may be le
 int sample_unfinished(int fd);
 const char *sample_unfinished_path(void);
 size_t sample_file_size(const char *path);
-void sample_put(const char *path, const void *bytes, size_t size);
+void sample_put(const char *path, const void *bytes,
+                size_t size);                     /* a new file, in place of one that is there */
 void *sample_get(const char *path, size_t *size); /* free() it */
 
 /* 0 stands for the usual: one page, one sample, strips of all rows, uncompressed, this machine's byte order,

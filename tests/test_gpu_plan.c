@@ -89,12 +89,12 @@ static void expect_sound(const struct planned *p, const struct vf_run *run, cons
         struct vf_kernel_work work;
         cr_expect_eq(launch->stage_begin, next, "%s: stage %d is left out", chain, next);
         next = launch->stage_end;
-        cr_expect(isfinite(launch->seconds) && launch->seconds > 0, "%s", chain);
+        cr_expect(isfinite(launch->choice.seconds) && launch->choice.seconds > 0, "%s", chain);
         cr_assert_eq(vf_kernel_work_open(&work, &run->gpu, &request, launch, &error), VF_OK, "%s",
                      error.text);
         work.c.flow = &work.flow;
-        cr_expect_null(vf_gpu_scheme_refuses(launch->scheme, &work.c), "%s", chain);
-        cr_expect_null(launch->scheme->forbids(&work.c, &p->gpu, &launch->config), "%s", chain);
+        cr_expect_null(vf_gpu_scheme_refuses(launch->choice.scheme, &work.c), "%s", chain);
+        cr_expect_null(launch->choice.scheme->forbids(&work.c, &p->gpu, &launch->choice.config), "%s", chain);
         for (int k = 0; k < work.flow.source_count; k++)
             cr_expect(work.source[k].place == VF_PLACE_SOURCE ||
                           (work.source[k].place == VF_PLACE_SINK && stored[work.source[k].index]) ||
@@ -217,7 +217,7 @@ Test(gpu_plan, grids_beyond_a_launch_are_flat)
 {
     struct planned p;
     open_plan(&p, "gradient", 64, 64, 100000, "global-read:block=32x4x1:work=1x1x1");
-    cr_expect(p.plan.run[0].gpu.launch[0].config.flat_grid);
+    cr_expect(p.plan.run[0].gpu.launch[0].choice.config.flat_grid);
     close_plan(&p);
 }
 
@@ -265,8 +265,9 @@ Test(gpu_plan, equal_cases_have_equal_texts_and_parameters_are_not_in_them)
             struct kernel k;
             struct vf_error error = {.text = ""};
             open_kernel(&k, pairs[i][side], 100, 100, 50, "global-read");
-            cr_assert_eq(
-                vf_kernel_source(&k.work.c, k.launch->scheme, &k.launch->config, &text[side], &error), VF_OK);
+            cr_assert_eq(vf_kernel_source(&k.work.c, k.launch->choice.scheme, &k.launch->choice.config,
+                                          &text[side], &error),
+                         VF_OK);
             close_kernel(&k);
         }
         cr_expect_str_eq(text[0].data, text[1].data);
@@ -338,10 +339,10 @@ Test(gpu_plan, forced_schemes_hold)
     const struct vf_gpu_plan *kernels = &p.plan.run[0].gpu;
     cr_assert_eq(kernels->launch_count, 3);
     for (int i = 0; i < 3; i++) {
-        cr_expect_str_eq(kernels->launch[i].scheme->name, i == 1 ? "big-tile" : "global-read");
+        cr_expect_str_eq(kernels->launch[i].choice.scheme->name, i == 1 ? "big-tile" : "global-read");
         cr_expect(kernels->launch[i].forced);
         for (int axis = 0; axis < 3; axis++)
-            cr_expect_eq(kernels->launch[i].config.work[axis], 1);
+            cr_expect_eq(kernels->launch[i].choice.config.work[axis], 1);
     }
     close_plan(&p);
     open_plan(&p, "perona-malik:k=3:iterations=6", 128, 128, 64, "time-tile:fuse=2");
@@ -422,7 +423,7 @@ static void check_chunks(const char *chain, const char *scheme, ptrdiff_t rows, 
     struct kernel k;
     struct vf_ranked list[8];
     open_kernel(&k, chain, 100, rows, planes, scheme);
-    const struct vf_ranked of = {.scheme = k.launch->scheme, .config = k.launch->config};
+    const struct vf_ranked of = {.scheme = k.launch->choice.scheme, .config = k.launch->choice.config};
     cr_expect_eq(vf_gpu_rechunk(&k.work.c, &k.p.gpu, &of, list, COUNT(list)), count, "%s", scheme);
     for (int i = 0; i < count; i++) {
         cr_expect_eq(list[i].config.stream, stream[i], "%s: %d for %d", scheme, list[i].config.stream,
@@ -452,9 +453,9 @@ Test(gpu_plan, other_chunks_of_a_configuration)
 /* Seconds that the kernel is predicted to take with that stream. */
 static double predicted(const struct kernel *k, int stream)
 {
-    struct vf_kernel_config config = k->launch->config;
+    struct vf_kernel_config config = k->launch->choice.config;
     config.stream = stream;
-    return vf_gpu_predict(&k->work.c, &k->p.gpu, k->launch->scheme, &config, 0, NULL);
+    return vf_gpu_predict(&k->work.c, &k->p.gpu, k->launch->choice.scheme, &config, 0, NULL);
 }
 
 /* Where a scheme's registers are unsure, what is predicted lies between few and many of them. */
@@ -467,8 +468,8 @@ Test(gpu_plan, registers_that_are_a_guess)
         struct kernel k;
         struct vf_kernel_traffic t = {.steps = 1, .loads_in_flight = 1};
         open_kernel(&k, "perona-malik:k=9:iterations=1", 512, 512, 512, schemes[i]);
-        const struct vf_gpu_scheme *const scheme = k.launch->scheme;
-        const struct vf_kernel_config *const config = &k.launch->config;
+        const struct vf_gpu_scheme *const scheme = k.launch->choice.scheme;
+        const struct vf_kernel_config *const config = &k.launch->choice.config;
         scheme->tile(&k.work.c, config, t.tile);
         scheme->traffic(&k.work.c, &k.p.gpu, config, &t);
         const double few = vf_gpu_predict(&k.work.c, &k.p.gpu, scheme, config, t.registers, NULL),
@@ -494,7 +495,7 @@ Test(gpu_plan, streams_end_within_an_int)
         struct kernel k;
         int longest = 0;
         open_kernel(&k, cases[i][0], 64, 1, INT_MAX, cases[i][1]);
-        const int count = k.launch->scheme->candidates(&k.work.c, &k.p.gpu, list, 512);
+        const int count = k.launch->choice.scheme->candidates(&k.work.c, &k.p.gpu, list, 512);
         for (int c = 0; c < count; c++)
             longest = list[c].stream > longest ? list[c].stream : longest;
         cr_expect_leq(longest, VF_MOST_STREAM);
@@ -509,11 +510,11 @@ Test(gpu_plan, a_grid_thinner_than_a_step_takes_one)
     struct kernel k;
     struct vf_kernel_traffic t = {.threads = 128, .steps = 1, .loads_in_flight = 1};
     open_kernel(&k, "gradient", 4096, 1, 1, "sliding-tile");
-    struct vf_kernel_config config = k.launch->config;
+    struct vf_kernel_config config = k.launch->choice.config;
     config.stream = 1;
-    k.launch->scheme->tile(&k.work.c, &config, t.tile);
-    vf_gpu_tiles(&k.work.c, k.launch->scheme, &config, t.blocks);
-    k.launch->scheme->traffic(&k.work.c, &k.p.gpu, &config, &t);
+    k.launch->choice.scheme->tile(&k.work.c, &config, t.tile);
+    vf_gpu_tiles(&k.work.c, k.launch->choice.scheme, &config, t.blocks);
+    k.launch->choice.scheme->traffic(&k.work.c, &k.p.gpu, &config, &t);
     cr_expect_eq(t.steps, 1);
     cr_expect(isfinite(t.loads_in_flight));
     close_kernel(&k);
@@ -564,8 +565,8 @@ static struct vf_text texts_of(const struct planned *p, const struct vf_run *run
         cr_assert_eq(vf_kernel_work_open(&work, &run->gpu, &request, launch, &error), VF_OK, "%s",
                      error.text);
         work.c.flow = &work.flow;
-        cr_assert_eq(vf_kernel_source(&work.c, launch->scheme, &launch->config, &text, &error), VF_OK, "%s",
-                     error.text);
+        cr_assert_eq(vf_kernel_source(&work.c, launch->choice.scheme, &launch->choice.config, &text, &error),
+                     VF_OK, "%s", error.text);
         for (int s = 0; s < work.flow.stage_count; s++)
             for (int k = 0; k < VF_MAX_STENCIL_PARAMS; k++)
                 *of_several = *of_several || work.flow.stage[s].global[k] > 1;

@@ -307,13 +307,10 @@ static void change_meanwhile(uint16_t scheme)
     char plane[64 * 64 + 1];
     void *const planes[] = {plane};
     const char *path = sample_path("in.tif");
-    size_t size;
     tiff_sample_write(path,
                       &(struct tiff_sample){.type = VF_U8, .nx = 64, .ny = 64, .pages = 2, .scheme = scheme});
     cr_assert_eq(vf_reader_open(&reader, path, &error), VF_OK);
-    char *bytes = sample_get(path, &size);
-    sample_put(path, bytes, 3000);
-    free(bytes);
+    cr_assert_eq(truncate(path, 3000), 0);
     cr_assert_eq(vf_reader_read(reader, 1, planes, &error), VF_FAILED);
     tiff_sample_write(path,
                       &(struct tiff_sample){

@@ -41,23 +41,6 @@ Test(io_png, every_layout)
     }
 }
 
-/* The page may be read again, as a pre-pass does. */
-Test(io_png, read_twice)
-{
-    struct vf_reader *reader;
-    struct vf_volume volume;
-    struct vf_error error;
-    png_sample_write(sample_path("in.png"), &(struct png_sample){PNG_COLOR_TYPE_GRAY, 16, .nx = 9, .ny = 8});
-    sample_read(sample_path("in.png"), &reader, &volume);
-    for (int again = 0; again < 2; again++) {
-        memset(volume.data, 0, 9 * 8 * 2);
-        cr_assert_eq(vf_reader_read(reader, 0, &volume.data, &error), VF_OK, "%s", error.text);
-        sample_check_pages(&volume, 1, 1);
-    }
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
-}
-
 Test(io_png, few_bits_expand)
 {
     for (int bits = 1; bits <= 4; bits *= 2) {

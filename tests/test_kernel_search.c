@@ -133,10 +133,11 @@ Test(kernel_search, each_once)
     f.search.planned = &own;
     for (int offered = 1; offered >= 0; offered--) {
         if (!offered) /* 24 rows of threads are nowhere in the list */
-            own.config.block[1] = 24;
+            own.choice.config.block[1] = 24;
         f.count = 0;
         run(&f);
-        cr_expect(f.measured[0].scheme == own.scheme && vf_config_equal(&f.measured[0].config, &own.config));
+        cr_expect(f.measured[0].scheme == own.choice.scheme &&
+                  vf_config_equal(&f.measured[0].config, &own.choice.config));
         cr_expect(f.tried >= VF_SEARCH_AT_ONCE && f.tried <= 3 * VF_SEARCH_AT_ONCE, "%d", f.tried);
         int twice = 0;
         for (int i = 0; i < f.count; i++)

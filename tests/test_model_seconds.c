@@ -16,10 +16,10 @@ static const double cells = (double)EDGE * EDGE * EDGE;
 static struct vf_kernel_traffic naive(int block_x, int block_y, bool is_box)
 {
     const int points = is_box ? 27 : 7, warps = block_x * block_y / 32, threads = 32 * warps;
-    const double row = (double)vf_model_warp_sectors(0, 1, 4, block_x);
+    const double row = vf_model_warp_sectors(0, 4, block_x);
     const double aligned = is_box ? 9 : 5, shifted = is_box ? 18 : 2;
-    const double lines = (double)vf_model_warp_lines(0, 1, 4, 32);
-    const double shifted_lines = (double)vf_model_warp_lines(1, 1, 4, 32);
+    const double lines = vf_model_warp_lines(0, 4, 32);
+    const double shifted_lines = vf_model_warp_lines(1, 4, 32);
     return (struct vf_kernel_traffic){
         .threads = threads,
         .registers = is_box ? 40 : 32,
@@ -41,7 +41,7 @@ static struct vf_kernel_traffic naive(int block_x, int block_y, bool is_box)
  * L1, x neighbours by shuffles but for the ends of a row. */
 static struct vf_kernel_traffic float4_stream(int rows, int chunk)
 {
-    const double row = (double)vf_model_warp_sectors(0, 1, 16, 32), lines = 4, planes = chunk + 2;
+    const double row = vf_model_warp_sectors(0, 16, 32), lines = 4, planes = chunk + 2;
     return (struct vf_kernel_traffic){
         .threads = 32 * rows,
         .registers = 48,

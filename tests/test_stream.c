@@ -23,7 +23,7 @@ static void expect_held(const struct vf_window *window, ptrdiff_t begin, ptrdiff
 Test(window, planes_come_and_go)
 {
     struct vf_window window;
-    cr_assert_eq(vf_window_open(&window, 2, VF_U16, 12, 4, 10, 0, 10, NULL, &error), VF_OK);
+    cr_assert_eq(vf_window_open(&window, 2, VF_U16, 12, 4, 10, 0, NULL, &error), VF_OK);
     expect_held(&window, 0, 0);
     vf_window_take(&window, 3);
     expect_held(&window, 0, 3);
@@ -47,7 +47,7 @@ Test(window, planes_come_and_go)
 Test(window, a_periodic_grid_goes_on)
 {
     struct vf_window window;
-    cr_assert_eq(vf_window_open(&window, 1, VF_F32, 3, 7, 4, -3, 7, NULL, &error), VF_OK);
+    cr_assert_eq(vf_window_open(&window, 1, VF_F32, 3, 7, 4, 3, NULL, &error), VF_OK);
     vf_window_take(&window, 7);
     expect_held(&window, -3, 4);
     vf_window_drop(&window, 0);

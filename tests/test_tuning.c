@@ -82,14 +82,14 @@ Test(tuning, plans_take_what_was_measured)
     struct vf_gpu gpu = h200;
     struct vf_tuning tuning = read_lines("NVIDIA H200\t" GRADIENT "\t" WORDS "\t1.5\n", false);
     cr_assert_eq(tuning.count, 1);
-    cr_expect_not(plan_gradient(&gpu).tuned);
+    cr_expect_not(plan_gradient(&gpu).choice.tuned);
     gpu.tuning = &tuning;
     const struct vf_launch launch = plan_gradient(&gpu);
-    cr_expect(launch.tuned);
-    cr_expect_str_eq(launch.scheme->name, "global-read");
-    cr_expect_eq(launch.config.block[1], 2);
-    cr_expect_eq(launch.config.work[0], 4);
-    cr_expect_float_eq(launch.seconds, 1.5 * 70 * 60 * 50 * 6 / gpu.bandwidth, 1e-12);
+    cr_expect(launch.choice.tuned);
+    cr_expect_str_eq(launch.choice.scheme->name, "global-read");
+    cr_expect_eq(launch.choice.config.block[1], 2);
+    cr_expect_eq(launch.choice.config.work[0], 4);
+    cr_expect_float_eq(launch.choice.seconds, 1.5 * 70 * 60 * 50 * 6 / gpu.bandwidth, 1e-12);
     vf_tuning_free(&tuning);
 }
 
@@ -106,14 +106,14 @@ Test(tuning, chunks)
         struct vf_tuning tuning = read_lines(line, true);
         gpu.tuning = &tuning;
         const struct vf_launch launch = plan_gradient(&gpu);
-        cr_expect(launch.tuned);
-        cr_expect_str_eq(launch.scheme->name, "register-stream");
-        cr_expect_eq(launch.config.block[1], 4);
+        cr_expect(launch.choice.tuned);
+        cr_expect_str_eq(launch.choice.scheme->name, "register-stream");
+        cr_expect_eq(launch.choice.config.block[1], 4);
         if (round == 0)
-            cr_expect_lt(launch.config.stream, stream);
+            cr_expect_lt(launch.choice.config.stream, stream);
         else
-            cr_expect_eq(launch.config.stream, stream);
-        stream = launch.config.stream;
+            cr_expect_eq(launch.choice.config.stream, stream);
+        stream = launch.choice.config.stream;
         vf_tuning_free(&tuning);
     }
 }
@@ -133,10 +133,11 @@ Test(tuning, widths)
     gpu.tuning = &tuning;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct vf_launch launch = plan_gradient_of(&gpu, cases[i].nx, 480, 480);
-        cr_expect(launch.tuned);
-        cr_expect_eq(launch.config.block[0], cases[i].width, "%d: %d", cases[i].nx, launch.config.block[0]);
-        cr_expect_eq(launch.config.block[1], 1);
-        cr_expect_eq(launch.config.work[1], 4);
+        cr_expect(launch.choice.tuned);
+        cr_expect_eq(launch.choice.config.block[0], cases[i].width, "%d: %d", cases[i].nx,
+                     launch.choice.config.block[0]);
+        cr_expect_eq(launch.choice.config.block[1], 1);
+        cr_expect_eq(launch.choice.config.work[1], 4);
     }
     vf_tuning_free(&tuning);
 }
@@ -155,10 +156,10 @@ Test(tuning, its_own_grid)
         gpu.tuning = &tuning;
         for (int more = -1; more <= 1; more++) {
             const struct vf_launch launch = plan_gradient_of(&gpu, 64, 64, 64 + more);
-            cr_expect(launch.tuned);
-            cr_expect_eq(launch.its_grid, more == 0);
-            cr_expect_eq(launch.config.block[1], 4);
-            cr_expect(more <= 0 ? launch.config.stream == 64 : launch.config.stream < 64);
+            cr_expect(launch.choice.tuned);
+            cr_expect_eq(launch.choice.its_grid, more == 0);
+            cr_expect_eq(launch.choice.config.block[1], 4);
+            cr_expect(more <= 0 ? launch.choice.config.stream == 64 : launch.choice.config.stream < 64);
         }
         vf_tuning_free(&tuning);
     }
@@ -185,15 +186,15 @@ Test(tuning, shapes_that_won_elsewhere)
              "16x8") "\t1.5\n",
          false},
     };
-    const int usual = plan_gradient(&h200).config.block[1];
+    const int usual = plan_gradient(&h200).choice.config.block[1];
     cr_assert_neq(usual, 8);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct vf_gpu gpu = h200;
         struct vf_tuning tuning = read_lines(cases[i].line, true);
         gpu.tuning = &tuning;
         const struct vf_launch launch = plan_gradient(&gpu);
-        cr_expect_eq(launch.config.block[1], cases[i].is_taken ? 8 : usual, "%zu", i);
-        cr_expect_not(launch.tuned);
+        cr_expect_eq(launch.choice.config.block[1], cases[i].is_taken ? 8 : usual, "%zu", i);
+        cr_expect_not(launch.choice.tuned);
         vf_tuning_free(&tuning);
     }
 }
@@ -234,9 +235,10 @@ Test(tuning, nearest_grid)
         cr_assert_eq(vf_tuning_read(&tuning, cases[i].shipped, true, &error), VF_OK);
         gpu.tuning = &tuning;
         const struct vf_launch launch = plan_gradient(&gpu);
-        cr_expect_eq(launch.config.block[1], cases[i].rows, "%zu: %d", i, launch.config.block[1]);
-        cr_expect_eq(launch.tuned, cases[i].tuned, "%zu", i);
-        cr_expect_eq(launch.its_grid, cases[i].its_grid, "%zu", i);
+        cr_expect_eq(launch.choice.config.block[1], cases[i].rows, "%zu: %d", i,
+                     launch.choice.config.block[1]);
+        cr_expect_eq(launch.choice.tuned, cases[i].tuned, "%zu", i);
+        cr_expect_eq(launch.choice.its_grid, cases[i].its_grid, "%zu", i);
         vf_tuning_free(&tuning);
     }
 }
@@ -257,9 +259,10 @@ Test(tuning, devices)
         struct vf_tuning tuning = read_lines(cases[i].lines, true);
         gpu.tuning = &tuning;
         const struct vf_launch launch = plan_gradient(&gpu);
-        cr_expect_eq(launch.tuned, cases[i].copies > 0, "%zu", i);
-        if (launch.tuned)
-            cr_expect_float_eq(launch.seconds, cases[i].copies * 70 * 60 * 50 * 6 / gpu.bandwidth, 1e-12);
+        cr_expect_eq(launch.choice.tuned, cases[i].copies > 0, "%zu", i);
+        if (launch.choice.tuned)
+            cr_expect_float_eq(launch.choice.seconds, cases[i].copies * 70 * 60 * 50 * 6 / gpu.bandwidth,
+                               1e-12);
         vf_tuning_free(&tuning);
     }
 }
@@ -290,12 +293,13 @@ Test(tuning, carried_to_another_device)
         gpu.tuning = &tuning;
         plan_last_run(&gpu, cases[i].chain, 512, 512, 512, &here);
         plan_last_run(&other, cases[i].chain, 512, 512, 512, &there);
-        const double copy = 512.0 * 512 * 512 * 6 / gpu.bandwidth, ratio = there.seconds / here.seconds;
-        cr_expect(here.tuned && here.its_grid && there.tuned);
-        cr_expect_float_eq(here.seconds, 3 * copy, 1e-12);
+        const double copy = 512.0 * 512 * 512 * 6 / gpu.bandwidth,
+                     ratio = there.choice.seconds / here.choice.seconds;
+        cr_expect(here.choice.tuned && here.choice.its_grid && there.choice.tuned);
+        cr_expect_float_eq(here.choice.seconds, 3 * copy, 1e-12);
         cr_expect(ratio > cases[i].least - 1e-9 && ratio < cases[i].most + 1e-9, "%zu: %g", i, ratio);
         /* `tune` has yet to measure it there. */
-        cr_expect_eq(there.its_grid, cases[i].figures[0] == '\0');
+        cr_expect_eq(there.choice.its_grid, cases[i].figures[0] == '\0');
         vf_tuning_free(&tuning);
     }
 }
@@ -311,7 +315,7 @@ Test(tuning, plans_for_another_device)
     cr_assert_eq(vf_tuning_open(&tuning, &none, &error), VF_OK, "%s", error.text);
     const struct vf_gpu gpu = h100_tuned_by(&tuning);
     cr_expect_eq(plan_last_run(&gpu, "srad:iterations=2", 512, 512, 512, &launch), 1);
-    cr_expect(launch.tuned);
+    cr_expect(launch.choice.tuned);
     vf_tuning_free(&tuning);
 }
 
@@ -343,7 +347,7 @@ Test(tuning, lines_that_do_not_do)
         struct vf_gpu gpu = h200;
         struct vf_tuning tuning = read_lines(lines[i], false);
         gpu.tuning = &tuning;
-        cr_expect_not(plan_gradient(&gpu).tuned, "%s", lines[i]);
+        cr_expect_not(plan_gradient(&gpu).choice.tuned, "%s", lines[i]);
         vf_tuning_free(&tuning);
     }
 }

@@ -21,7 +21,7 @@ void bench_device_open(struct bench_device *device, int repeats)
 {
     struct vf_error error;
     *device = (struct bench_device){.repeats = repeats, .seed = (unsigned)time(NULL)};
-    bench_must(vf_cuda_open(&device->cuda, -1, &error), &error);
+    bench_must(vf_cuda_open(&device->cuda, &error), &error);
     device->cuda->strict = true;
     srand(device->seed);
 }

@@ -60,10 +60,8 @@ static void space_close(struct space *space)
 
 static struct vf_launch launch_of(const struct space *space, int i)
 {
-    return (struct vf_launch){.stage_end = space->flow.flow.stage_count,
-                              .scheme = space->ranked[i].scheme,
-                              .config = space->ranked[i].config,
-                              .forced = true};
+    return (struct vf_launch){
+        .stage_end = space->flow.flow.stage_count, .choice = space->ranked[i], .forced = true};
 }
 
 void bench_model_gather(const struct bench_item *item, struct bench_grid grid, const struct vf_gpu *gpu,

@@ -54,7 +54,7 @@ static void fused_row(struct walk *walk, const struct vf_gpu_scheme *scheme)
     const struct vf_forced forced = {
         .scheme = scheme, .variant = -1, .grid = -1, .virtual_blocks = -1, .interior = -1};
     const struct vf_launch whole = {
-        .stage_end = walk->flow->flow.stage_count, .scheme = scheme, .forced = true};
+        .stage_end = walk->flow->flow.stage_count, .choice.scheme = scheme, .forced = true};
     const struct vf_gpu_plan no_copies = {.launch_count = 1};
     struct vf_launch launch[BENCH_ALTERNATIVES];
     struct vf_ranked list[BENCH_ALTERNATIVES];
@@ -67,8 +67,8 @@ static void fused_row(struct walk *walk, const struct vf_gpu_scheme *scheme)
     row.plan_count = vf_gpu_rank(&work.c, walk->gpu, &forced, list, BENCH_ALTERNATIVES);
     for (int i = 0; i < row.plan_count; i++) {
         launch[i] = whole;
-        launch[i].config = list[i].config;
-        launch[i].seconds = list[i].seconds;
+        launch[i].choice.config = list[i].config;
+        launch[i].choice.seconds = list[i].seconds;
         row.plan[i] =
             (struct vf_gpu_plan){.launch_count = 1, .launch = &launch[i], .seconds = list[i].seconds};
     }

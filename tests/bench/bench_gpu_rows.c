@@ -129,8 +129,8 @@ static void fix_plan(const struct bench_run *run, const struct vf_gpu_plan *plan
     fixed->launch = bench_alloc((size_t)plan->launch_count, sizeof *fixed->launch);
     for (int i = 0; i < plan->launch_count; i++) {
         fixed->launch[i] = plan->launch[i];
-        fixed->launch[i].scheme = run->sweep.kernel[i].made.scheme;
-        fixed->launch[i].config = run->sweep.kernel[i].made.config;
+        fixed->launch[i].choice.scheme = run->sweep.kernel[i].made.scheme;
+        fixed->launch[i].choice.config = run->sweep.kernel[i].made.config;
         fixed->launch[i].forced = true;
     }
 }

@@ -275,12 +275,13 @@ static struct vf_kernel_config shortened(const struct vf_kernel_case *c, const s
                                          const struct vf_launch *launch)
 {
     enum { LONG = 400 }; /* additions of a thread */
-    const int *work = launch->config.work;
-    struct vf_kernel_config one = launch->config;
+    const int *work = launch->choice.config.work;
+    struct vf_kernel_config one = launch->choice.config;
     one.work[0] = one.work[1] = one.work[2] = 1;
-    return c->operations * work[0] * work[1] * work[2] > LONG && launch->scheme->forbids(c, gpu, &one) == NULL
+    return c->operations * work[0] * work[1] * work[2] > LONG &&
+                   launch->choice.scheme->forbids(c, gpu, &one) == NULL
                ? one
-               : launch->config;
+               : launch->choice.config;
 }
 
 /* Kernels of one run, planned with `forced` or freely. */
@@ -307,12 +308,14 @@ static void add_run(struct list *list, const struct vf_plan *plan, const struct 
                 exit(1);
             work.c.flow = &work.flow;
             const struct vf_kernel_config config =
-                all || forced->count == 0 ? launch->config : shortened(&work.c, gpu, launch);
-            const bool is_short = all || !vf_gpu_is_long(&work.c, launch->scheme, &launch->config);
-            const bool is_first = is_short && is_new_pair(&list->pairs, launch->scheme->name, arch->name);
-            if (is_short && (covers(&list->pairs, &work, sample, launch->scheme->name) || is_first || all ||
-                             forced->count == 0))
-                add(list, &work, sample, arch, launch->scheme, &config, forced->count > 0,
+                all || forced->count == 0 ? launch->choice.config : shortened(&work.c, gpu, launch);
+            const bool is_short =
+                all || !vf_gpu_is_long(&work.c, launch->choice.scheme, &launch->choice.config);
+            const bool is_first =
+                is_short && is_new_pair(&list->pairs, launch->choice.scheme->name, arch->name);
+            if (is_short && (covers(&list->pairs, &work, sample, launch->choice.scheme->name) || is_first ||
+                             all || forced->count == 0))
+                add(list, &work, sample, arch, launch->choice.scheme, &config, forced->count > 0,
                     forced->count > 0 && !is_first && !all);
             const int count =
                 all ? vf_gpu_rank(&work.c, gpu, forced->count > 0 ? &forced->entry[0] : NULL, ranked, 512)

@@ -10,7 +10,7 @@ struct vf_cuda *device_open(void)
 {
     struct vf_cuda *cuda;
     struct vf_error error;
-    cr_assert_eq(vf_cuda_open(&cuda, -1, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_cuda_open(&cuda, &error), VF_OK, "%s", error.text);
     cuda->strict = true;
     cuda->frees_at_once = true;
     return cuda;

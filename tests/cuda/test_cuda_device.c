@@ -19,14 +19,14 @@ static void expect_in(const char *part)
 
 static void open_cuda(void)
 {
-    cr_assert_eq(vf_cuda_open(&cuda, -1, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_cuda_open(&cuda, &error), VF_OK, "%s", error.text);
 }
 
 static void open_scratch(void)
 {
     cr_assert_not_null(mkdtemp(scratch));
     setenv("VOLFILTER_CACHE", scratch, 1);
-    if (vf_cuda_open(&cuda, -1, &error) != VF_OK) {
+    if (vf_cuda_open(&cuda, &error) != VF_OK) {
         expect_in("--backend cpu");
         cr_assert_null(cuda);
         rmdir(scratch);
@@ -109,19 +109,6 @@ Test(cuda_device, tells_what_it_offers)
     cr_assert(gpu->bandwidth > 1e9 && gpu->bandwidth < 1e14);
     cr_assert(gpu->clock > 1e8 && gpu->clock < 1e10);
     cr_assert(gpu->double_ratio >= 1);
-}
-
-Test(cuda_device, ordinals_are_checked)
-{
-    struct vf_cuda *other;
-    int count = 0;
-    cr_assert_eq(cuda->api.cuDeviceGetCount(&count), CUDA_SUCCESS);
-    cr_assert_eq(vf_cuda_open(&other, count, &error), VF_FAILED);
-    cr_assert_null(other);
-    expect_in("there is no CUDA device");
-    cr_assert_eq(vf_cuda_open(&other, count - 1, &error), VF_OK);
-    cr_assert_eq(other->ordinal, count - 1);
-    vf_cuda_close(other);
 }
 
 Test(cuda_device, kernel_is_compiled_once_and_kept_from_run_to_run)
@@ -287,19 +274,8 @@ static int walk_failures(enum vf_status (*work)(void))
 static enum vf_status open_another(void)
 {
     struct vf_cuda *other;
-    const enum vf_status status = vf_cuda_open(&other, -1, &error);
+    const enum vf_status status = vf_cuda_open(&other, &error);
     cr_assert((status == VF_OK) == (other != NULL));
-    vf_cuda_close(other);
-    return status;
-}
-
-/* No other one takes its place. */
-static enum vf_status open_second(void)
-{
-    struct vf_cuda *other;
-    const enum vf_status status = vf_cuda_open(&other, 1, &error);
-    cr_assert((status == VF_OK) == (other != NULL));
-    cr_assert(status != VF_OK || other->ordinal == 1);
     vf_cuda_close(other);
     return status;
 }
@@ -314,8 +290,6 @@ Test(cuda_device, opening_survives_every_failure)
 {
     begin_counting();
     cr_assert(walk_failures(open_another) >= 20);
-    setenv("FAKE_CUDA_DEVICES", "2", 1);
-    cr_assert(walk_failures(open_second) >= 20);
 }
 
 Test(cuda_device, making_a_kernel_survives_every_failure)

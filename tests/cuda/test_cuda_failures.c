@@ -58,7 +58,7 @@ static void run(void)
     struct vf_error error = {.text = ""};
     struct vf_volume out = {0};
     alarm(MOST_SECONDS);
-    if (vf_cuda_open(&device, -1, &error) != VF_OK)
+    if (vf_cuda_open(&device, &error) != VF_OK)
         exit(NOT_OPENED);
     if (strcmp(device->gpu.name, "Fake GPU") != 0)
         exit(REAL_DEVICE);

@@ -20,7 +20,7 @@ static void open_device(const char *cache)
     char path[80];
     snprintf(path, sizeof path, "%s/%s", scratch, cache);
     setenv("VOLFILTER_CACHE", path, 1);
-    cr_assert_eq(vf_cuda_open(&cuda, -1, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_cuda_open(&cuda, &error), VF_OK, "%s", error.text);
     cuda->strict = true;
 }
 
