@@ -21,7 +21,8 @@ static const struct vf_param params[] = {
          .unit = "squared gradient",
          .choices = "auto",
          .help = "ced where the largest eigenvalue of the structure tensor exceeds the smallest by more than "
-                 "this, eed elsewhere; auto is the mean of that difference over the noise box"},
+                 "this, elsewhere eed with mode=surface and rho=0; auto is the mean of that difference over "
+                 "the noise box"},
     [NOISE] = {.name = "noise",
                .kind = VF_PARAM_BOX,
                .initial = "",

@@ -353,7 +353,7 @@ enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct v
                        context->filter, param->name);
     if (value->unit > VF_UNIT_VOXEL && widest > 0 && widest < param->least)
         return vf_fail(error, VF_USAGE,
-                       "%s: %s is %.3g voxels, which reaches no neighbour; use %g voxels or more along some "
+                       "%s: %s is %.6g voxels, which reaches no neighbour; use %g voxels or more along some "
                        "axis, or 0 for no smoothing",
                        context->filter, param->name, widest, param->least);
     return VF_OK;

@@ -8,6 +8,7 @@
  * What every filter keeps to:
  * - The result is a function of the input to the last bit: the order of each sum is part of the definition.
  * - A NaN makes NaN of the values around it that depend on it, and of no others.
+ * - It works in 2D and 3D with its defaults; single choices may need a stack.
  * - Axes are z, y, x in arrays, and x, y, z in what users write. In 2D there is no z term.
  * - Derivatives divide by the sides of a voxel in units of its side along x (vf_context's aspect). */
 #ifndef VF_FILTER_H

@@ -16,7 +16,8 @@ static const struct vf_param params[] = {
                      .initial = "exp",
                      .choices = "exp|quadratic",
                      .help = "exp: exp(-s^2), favours strong edges; quadratic: 1/(1 + s^2), favours wide "
-                             "regions; s = |grad u| / k"},
+                             "regions; s is the difference between two neighbours, per voxel, over k: at a "
+                             "diagonal edge it is less than |grad u| / k"},
 };
 
 static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,

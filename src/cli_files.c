@@ -58,7 +58,7 @@ static void note_vector_level(const struct vf_command_line *line)
     const char *asked = getenv("VOLFILTER_ISA");
     const char *taken = vf_rows_level();
     if (asked != NULL && asked[0] != '\0' && strcmp(asked, taken) != 0 && !line->options.quiet)
-        vf_say("VOLFILTER_ISA=%.80s: this processor has no such level (baseline, v3 or v4); %s "
+        vf_say("VOLFILTER_ISA=%.80s is no level (baseline, v3 or v4) of this processor; %s "
                "is used",
                asked, taken);
 }

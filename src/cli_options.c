@@ -35,15 +35,16 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                         "with --out-dir, keep each file's own path under DIR; a directory stands for all "
                         "files below it whose "
                         "names are those of TIFF, PNG or MRC, but for hidden ones, links to directories and "
-                        "what is in DIR"},
+                        "what is in DIR; paths may not contain '..'"},
     [VF_OPTION_FROM_FILE] =
         {FILES, "from-file", 0, "LIST", NULL, "a file, or '-' for standard input",
          "with --out-dir, also filter the files named in LIST, one per line or each ended by a "
          "zero byte, as by find -print0; a million at most"},
     [VF_OPTION_RESUME] =
         {FILES, "resume", 0, NULL, NULL, NULL,
-         "with --out-dir, skip finished results: those made by the same version, chain and "
-         "options from the same file (same path, size and time of change), and unchanged since; "
+         "with --out-dir, skip finished results: those made by the same version with the same chain and "
+         "options of the result, as given, from the same file (same path, size and time of change), and "
+         "unchanged since; "
          "DIR/.volfilter-done lists them"},
     [VF_OPTION_NO_CLOBBER] =
         {FILES, "no-clobber", 0, NULL, NULL, NULL,
@@ -54,12 +55,12 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
          "leaves a partial file; always done when a result replaces its own input"},
     [VF_OPTION_COMPRESS] = {FILES, "compress", 0, "none|lzw|deflate|zstd", "none|lzw|deflate|zstd", NULL,
                             "compression of TIFF output (default: the input's)"},
-    [VF_OPTION_DTYPE] = {IMAGE, "dtype", 0, "TYPE", "uint8|int8|uint16|int16|uint32|int32|float32|float64",
-                         NULL,
-                         "element type of the output (default: the input's, or float32 if a filter produces "
-                         "that); values are rounded to nearest and saturated: negative ones become 0 in "
-                         "unsigned types, and NaN becomes 0 in integer types; saturation is not "
-                         "reported: if in doubt, look at a float32 result"},
+    [VF_OPTION_DTYPE] =
+        {IMAGE, "dtype", 0, "TYPE", "uint8|int8|uint16|int16|uint32|int32|float32|float64", NULL,
+         "element type of the output (default: the input's, or float32 if a filter produces "
+         "that); values are rounded to nearest, halves to even, and saturated: negative ones become 0 in "
+         "unsigned types, and NaN becomes 0 in integer types; saturation is not "
+         "reported: if in doubt, look at a float32 result"},
     [VF_OPTION_BOUNDARY] =
         {IMAGE, "boundary", 0, "RULE", "nearest|reflect|mirror|constant|wrap",
          "nearest, reflect, mirror, constant, constant=V or wrap",
@@ -88,7 +89,7 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
          "the container allows)"},
     [VF_OPTION_MEMORY] =
         {WORK, "memory", 0, "SIZE", NULL,
-         "a size of at least 1M, such as 500M, 1.5G, 2GiB (binary) or 2GB (decimal)",
+         "a size of at least 1M, such as 500M, 1.5G, 2GiB (all binary) or 2GB (decimal)",
          "maximum memory to use (default: three quarters of free memory; if several runs share a machine, "
          "give each its own part); anything larger is filtered slab by slab, with the same result"},
     [VF_OPTION_SCHEME] = {WORK, "scheme", 0, "NAME[:KEY=VALUE]", NULL, NULL,

@@ -3,6 +3,8 @@
  *
  * To add a format: io_NAME.c, which fills `const struct vf_codec vf_codec_NAME`, its name below and in enum
  * vf_format (io.h), and its lines in the tables of io.c: what its files begin with and how their names end.
+ * `grep VF_FORMAT_ src/` shows where formats differ: in what a result keeps (io_loss.c, io_info.c), and in
+ * whether files go in slabs (work_plan.c).
  * Texts that name the formats: cli_help.c, cli_options.c (--tree), cli_man.c, io.c and the README. */
 #ifndef VF_IO_CODEC_H
 #define VF_IO_CODEC_H

@@ -52,13 +52,16 @@ size_t vf_info_rows_at_once(const struct vf_info *info, size_t block)
 }
 
 /* Grey planes of a known distance, which only ImageJ's description can say, if no page has one of its own
- * that would have to go for it. */
+ * that would have to go for it; tifffile's note of an array's shape is none. */
 static bool suits_imagej(const struct vf_info *input)
 {
     const struct vf_tags *tags = input->tags;
     bool described = false;
-    for (size_t i = 0; tags != NULL && tags->pages != NULL && i < tags->page_count; i++)
-        described = described || tags->pages[i].description != NULL || tags->pages[i].name != NULL;
+    for (size_t i = 0; tags != NULL && tags->pages != NULL && i < tags->page_count; i++) {
+        const char *description = tags->pages[i].description;
+        described = described || tags->pages[i].name != NULL ||
+                    (description != NULL && !vf_tags_states_layout_alone(description));
+    }
     return input->shape.nc == 1 && input->shape.nz > 1 && input->spacing_known[2] && !described;
 }
 

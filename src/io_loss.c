@@ -168,32 +168,16 @@ static bool has_lost_position(const struct vf_tags *tags, const struct vf_info *
     return any;
 }
 
-/* Whether tifffile's note of an array says more than what is read of it. */
-static bool says_more_than_shape(const char *description)
-{
-    static const char axes[] = ", \"axes\": \"", truncated[] = ", \"truncated\": true";
-    const char *at = strchr(description, ']');
-    if (at == NULL)
-        return true;
-    at++;
-    if (strncmp(at, axes, sizeof axes - 1) == 0)
-        at += sizeof axes + strcspn(at + sizeof axes - 1, "\"");
-    if (strncmp(at, truncated, sizeof truncated - 1) == 0)
-        at += sizeof truncated - 1;
-    return strcmp(at, "}") != 0;
-}
-
 static bool has_lost_description(const struct vf_tags *tags, const struct vf_info *result)
 {
     const char *description = vf_tags_page_description(tags);
     if (result->format == VF_FORMAT_MRC)
-        return (description != NULL &&
-                !(vf_tags_states_layout(description) && !says_more_than_shape(description))) ||
+        return (description != NULL && !vf_tags_states_layout_alone(description)) ||
                vf_tags_text(tags, TIFFTAG_IMAGEDESCRIPTION) != NULL;
     const bool kept = result->format == VF_FORMAT_PNG ||
                       (result->metadata == VF_META_PLAIN && vf_tags_layout_kept(tags, result));
     return description != NULL && vf_tags_states_layout(description) && !kept &&
-           says_more_than_shape(description);
+           !vf_tags_states_layout_alone(description);
 }
 
 static void add_text_losses(const struct words *words, const struct vf_tags *tags,

@@ -106,7 +106,8 @@ static enum vf_status fail_png(const struct png_state *state, const char *what, 
     const char *cause = is_disk ? strerror(errno)
                         : ended ? "the file ends too early: it was cut short; copy it again"
                                 : state->message;
-    return vf_fail(error, VF_FAILED, "%s: %s", what, cause);
+    const bool is_damaged = state->reader != NULL && cause == state->message;
+    return vf_fail(error, VF_FAILED, "%s: %s%s", what, cause, is_damaged ? "; copy the file again" : "");
 }
 
 static struct png_state *new_state(int fd, const char *mode, struct vf_error *error)

@@ -210,6 +210,20 @@ bool vf_tags_states_layout(const char *description)
     return strstr(description, "<OME") != NULL || strncmp(description, "{\"shape\"", 8) == 0;
 }
 
+bool vf_tags_states_layout_alone(const char *description)
+{
+    static const char axes[] = ", \"axes\": \"", truncated[] = ", \"truncated\": true";
+    const char *at = strchr(description, ']');
+    if (!vf_tags_states_layout(description) || at == NULL)
+        return false;
+    at++;
+    if (strncmp(at, axes, sizeof axes - 1) == 0)
+        at += sizeof axes + strcspn(at + sizeof axes - 1, "\"");
+    if (strncmp(at, truncated, sizeof truncated - 1) == 0)
+        at += sizeof truncated - 1;
+    return strcmp(at, "}") == 0;
+}
+
 bool vf_tags_layout_kept(const struct vf_tags *tags, const struct vf_info *result)
 {
     return vf_tags_type_kept(tags, result) && vf_tags_shape_kept(tags, result) && !tags->planar_separate &&

@@ -370,7 +370,7 @@ static enum vf_status tiff_open(struct vf_reader *reader, struct vf_error *error
     /* m: not mapped; c: single strips are not chopped into 8 KiB ones, which would be 8 KiB reads. */
     state->decoder.tif = vf_tiff_open(&state->decoder.stream, reader->name, "rmc");
     if (state->decoder.tif == NULL)
-        return vf_fail(error, VF_FAILED, "is not a readable TIFF: %s",
+        return vf_fail(error, VF_FAILED, "is not a readable TIFF: %s; if it was cut short, copy it again",
                        vf_tiff_cause(&state->decoder.stream, "unknown cause"));
     const size_t directories = TIFFNumberOfDirectories(state->decoder.tif);
     reader->info.tags = vf_tags_new(error);

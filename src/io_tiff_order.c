@@ -41,7 +41,8 @@ uint32_t *vf_tiff_ome_directories(const struct vf_ome *ome, size_t planes, struc
     qsort(directories, planes, sizeof *directories, compare_directories);
     for (size_t i = 1; i < planes; i++)
         if (directories[i] == directories[i - 1]) {
-            vf_fail(error, VF_FAILED, "its OME-XML assigns two planes to page %u", directories[i] + 1);
+            vf_fail(error, VF_FAILED, "its OME-XML assigns two planes to page %u" VF_OME_REMEDY,
+                    directories[i] + 1);
             vf_free(directories);
             return NULL;
         }

@@ -188,8 +188,9 @@ enum vf_status vf_mrc_parse(const unsigned char bytes[VF_MRC_HEADER], struct vf_
         check_axes(header, error) != VF_OK)
         return VF_FAILED;
     if (header->count[0] < 1 || header->count[1] < 1 || header->count[2] < 1)
-        return vf_fail(error, VF_FAILED, "claims %lld x %lld x %lld voxels", (long long)header->count[0],
-                       (long long)header->count[1], (long long)header->count[2]);
+        return vf_fail(error, VF_FAILED,
+                       "claims %lld x %lld x %lld voxels: its header is damaged; copy the file again",
+                       (long long)header->count[0], (long long)header->count[1], (long long)header->count[2]);
     if (header->extended > INT32_MAX)
         return vf_fail(error, VF_FAILED,
                        "claims %d bytes of extended header: its header is damaged; copy the file again",

@@ -56,7 +56,7 @@ void vf_ome_fail(struct vf_ome_parsing *p, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    vf_fail(p->error, VF_FAILED, "its OME-XML %s (line %lu)", text,
+    vf_fail(p->error, VF_FAILED, "its OME-XML %s (line %lu)" VF_OME_REMEDY, text,
             (unsigned long)XML_GetCurrentLineNumber(p->parser));
     XML_StopParser(p->parser, XML_FALSE);
 }

@@ -108,7 +108,7 @@ enum vf_status vf_ome_check_planes(struct vf_ome_parsing *p)
     if (p->elsewhere > 0 && (ome->image == 0 || p->too_many))
         return fail_elsewhere(p);
     if (ome->pixels_end == 0)
-        return vf_fail(p->error, VF_FAILED, "its OME-XML describes no image");
+        return vf_fail(p->error, VF_FAILED, "its OME-XML describes no image" VF_OME_REMEDY);
     if (p->too_many)
         return vf_fail(p->error, VF_FAILED,
                        "its OME-XML gives %zu planes, %zu channels and %zu time points, but the file has %zu "

@@ -74,8 +74,8 @@ static char *read_text(const char *path, enum vf_status *out, struct vf_error *e
     size_t bytes = 0;
     enum vf_status status;
     if (fd < 0) {
-        *out = vf_fail(error, VF_USAGE, "cannot be read: %s (a path in a chain cannot contain ',' or ':')",
-                       strerror(errno));
+        *out = vf_fail(error, VF_USAGE, "cannot be read: %s%s", strerror(errno),
+                       errno == ENOENT ? " (a path in a chain cannot contain ',' or ':')" : "");
         return NULL;
     }
     VF_TRY(check_file(fd, &bytes, error));
@@ -116,12 +116,14 @@ static enum vf_status fail_word(const struct table *t, const char *at, struct vf
     char word[24];
     size_t n = 0;
     for (; n + 1 < sizeof word && !ends_word(at[n]); n++)
-        word[n] = at[n] < ' ' || at[n] > '~' ? '?' : at[n];
+        word[n] = at[n];
+    while (n > 0 && (at[n] & 0xc0) == 0x80) /* within a letter of UTF-8 */
+        n--;
     word[n] = '\0';
     return vf_fail(error, VF_USAGE,
                    "line %zu: '%s' is not a number such as 2, -0.25 or 1e-3; blanks, tabs or commas separate "
-                   "numbers, and '#' starts a comment",
-                   t->line, word);
+                   "numbers, '#' starts a comment%s",
+                   t->line, word, (word[0] & 0x80) != 0 ? ", and a minus sign is '-'" : "");
 }
 
 static enum vf_status add_weight(struct table *t, double weight, struct vf_error *error)
@@ -238,7 +240,8 @@ static enum vf_status check(const struct table *t, struct vf_error *error)
         if (axes[i].size % 2 == 0)
             return vf_fail(
                 error, VF_USAGE,
-                "has %zu %s; an odd number is needed, so that one weight is in the middle (add zeros)",
+                "has %zu %s; an odd number is needed, so that one weight is in the middle (add zeros; a "
+                "comma is no decimal point)",
                 axes[i].size, axes[i].of);
     for (size_t i = 0; i < t->count; i++)
         any = any || t->weight[i] != 0;

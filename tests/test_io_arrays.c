@@ -41,6 +41,36 @@ Test(io_arrays, arrays_along_time)
     }
 }
 
+/* A note of the shape alone does not keep a stack from becoming ImageJ's, which can say how far planes are
+ * apart. */
+Test(io_arrays, planes_of_a_known_distance)
+{
+    static const struct {
+        const char *description;
+        enum vf_metadata metadata;
+    } cases[] = {
+        {"{\"shape\": [12, 5, 6]}", VF_META_IMAGEJ},
+        {"{\"shape\": [12, 5, 6], \"axes\": \"ZYX\"}", VF_META_IMAGEJ},
+        {"{\"shape\": [12, 5, 6], \"truncated\": true}", VF_META_IMAGEJ},
+        {"{\"shape\": [12, 5, 6], \"axes\": \"ZYX\", \"stain\": \"DAPI\"}", VF_META_PLAIN},
+        {"DAPI", VF_META_PLAIN},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct vf_reader *reader;
+        struct vf_error error;
+        struct vf_info info, result;
+        write_array(cases[i].description, 12);
+        cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
+        info = *vf_reader_info(reader);
+        for (int known = 0; known < 2; known++) {
+            info.spacing_known[2] = known != 0;
+            vf_info_for_result(&info, VF_FORMAT_TIFF, VF_U16, 1, &result);
+            cr_expect_eq(result.metadata, known != 0 ? cases[i].metadata : VF_META_PLAIN, "case %zu", i);
+        }
+        vf_reader_close(reader);
+    }
+}
+
 /* In any order; page c + C (z + Z t) of a result is plane z of channel c at time t. */
 Test(io_arrays, arrays_of_channels)
 {

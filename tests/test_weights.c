@@ -85,7 +85,7 @@ Test(weights, malformed_files_are_told_by_line)
     expect_error("1 1e999 2", "line 1: a number is too large; weights must be finite");
     expect_error("1 \xe2\x88\x92"
                  "2 3",
-                 "'???2' is not a number");
+                 "'−2' is not a number");
     expect_error("12345678901234567890123456789012345z", "'12345678901234567890123' is not");
     expect_error("1,,2", "line 1: a number is missing beside a comma");
     expect_error("1,2,3,\n", "a number is missing beside a comma");

@@ -46,7 +46,7 @@ test_vector_levels_change_nothing() {
 
 test_vector_level_that_is_not_there() {
     VOLFILTER_ISA=mmx expect 0 -f gaussian --out-dir d "$IMAGE" "$SMALL" "$STACK"
-    says "VOLFILTER_ISA=mmx: this processor has no such level (baseline, v3 or v4); "
+    says "VOLFILTER_ISA=mmx is no level (baseline, v3 or v4) of this processor; "
     [ "$(wc -l <err)" -eq 1 ]
     VOLFILTER_ISA=mmx expect 0 --quiet -f gaussian "$IMAGE" o.png
     silent
