@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -9,6 +10,7 @@
 
 #include "alloc.h"
 #include "cgroup.h"
+#include "size.h"
 
 /* The first number of a file's first line that `format` reads, or `otherwise`. */
 static size_t read_size(const char *path, const char *format, size_t otherwise)
@@ -54,21 +56,40 @@ size_t vf_memory_groups_free(const char *membership, const char *mounted)
     return vf_cgroup_least("memory", group_free, membership, mounted);
 }
 
-/* ulimit -v counts addresses, whether they are used or not. */
-static size_t addresses_free(void)
+static size_t stack_bytes(void)
 {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-        return SIZE_MAX;
-    return rest((size_t)limit.rlim_cur, read_size("/proc/self/status", "VmSize: %llu", 0) * 1024);
+    size_t bytes = 0;
+    pthread_attr_t usual;
+    if (pthread_attr_init(&usual) == 0) {
+        pthread_attr_getstacksize(&usual, &bytes);
+        pthread_attr_destroy(&usual);
+    }
+    return bytes;
 }
 
-size_t vf_memory_free(void)
+/* ulimit -v counts addresses, whether they are used or not: those of stacks too, unless these are so large
+ * that no thread will start, and of the C library's arenas, of which there is one from then on. */
+static size_t addresses_free(int threads)
+{
+    struct rlimit limit;
+    size_t stacks;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return SIZE_MAX;
+#ifdef __GLIBC__
+    mallopt(M_ARENA_MAX, 1);
+#endif
+    const size_t free =
+        rest((size_t)limit.rlim_cur, read_size("/proc/self/status", "VmSize: %llu", 0) * 1024);
+    return vf_size_mul(stack_bytes(), (size_t)threads, &stacks) && stacks < free ? free - stacks : free;
+}
+
+size_t vf_memory_free(int threads)
 {
     const size_t kib = read_size("/proc/meminfo", "MemAvailable: %llu", 0);
     const size_t free =
         kib > 0 ? kib * 1024 : (size_t)sysconf(_SC_AVPHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-    return least(free, least(vf_memory_groups_free("/proc/self/cgroup", "/sys/fs/cgroup"), addresses_free()));
+    return least(
+        free, least(vf_memory_groups_free("/proc/self/cgroup", "/sys/fs/cgroup"), addresses_free(threads)));
 }
 
 size_t vf_memory_resident(void)

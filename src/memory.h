@@ -5,8 +5,9 @@
 #include <stddef.h>
 
 /* Bytes that new allocations can have without swapping: Linux' MemAvailable, no more than the limits of
- * control groups (containers, batch systems) and of the process leave; elsewhere the free pages. */
-size_t vf_memory_free(void);
+ * control groups (containers, batch systems) and of the process leave, here without the stacks of so many
+ * `threads`; elsewhere the free pages. */
+size_t vf_memory_free(int threads);
 
 /* What the control groups leave that `membership` (/proc/self/cgroup) names, whose folders are below
  * `mounted`; SIZE_MAX: they have no limit. */

@@ -66,8 +66,9 @@ void vf_session_begin_work(struct vf_session *session)
     if (session->works++ > 0)
         return;
     session->base_bytes = vf_memory_resident();
-    session->free_bytes = vf_memory_free();
     session->processors = vf_processors();
+    /* Beside those that compute there are some that read and write. */
+    session->free_bytes = vf_memory_free(session->processors + 3);
 }
 
 void vf_session_end_work(struct vf_session *session)

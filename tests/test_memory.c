@@ -35,8 +35,9 @@ Test(memory, limit_of_addresses)
     fclose(file);
     const struct rlimit limit = {(taken << 10) + (64 << 20), RLIM_INFINITY};
     cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
-    const size_t left = vf_memory_free();
+    const size_t left = vf_memory_free(0);
     cr_expect(left > 32 << 20 && left <= 64 << 20, "%zu", left);
+    cr_expect_lt(vf_memory_free(1), left, "a thread has a stack");
 }
 
 Test(memory, groups_of_version_2)
