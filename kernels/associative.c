@@ -85,13 +85,6 @@ static const char *refuses(const struct vf_kernel_case *c)
     return NULL;
 }
 
-static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
-{
-    (void)c;
-    (void)config;
-    return 0;
-}
-
 static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                            const struct vf_kernel_config *config)
 {
@@ -177,7 +170,6 @@ const struct vf_gpu_scheme vf_gpu_associative = {
     .candidates = candidates,
     .forbids = forbids,
     .tile = vf_stream_tile,
-    .shared = shared,
     .traffic = traffic,
     .written = written,
     .define = define,

@@ -13,13 +13,6 @@ static const char *refuses(const struct vf_kernel_case *c)
     return c->shallow ? NULL : "a stage reads neighbours of what an earlier one computes";
 }
 
-static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
-{
-    (void)c;
-    (void)config;
-    return 0;
-}
-
 static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                            const struct vf_kernel_config *config)
 {
@@ -197,7 +190,6 @@ const struct vf_gpu_scheme vf_gpu_global_read = {
     .candidates = candidates,
     .forbids = forbids,
     .tile = tile,
-    .shared = shared,
     .traffic = traffic,
     .written = written,
     .most_written = MOST_WRITTEN,

@@ -69,7 +69,7 @@ struct vf_gpu_scheme {
     void (*tile)(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t tile[3]);
     /* How many tiles there are along x, y, z; NULL: as many as cover the grid. */
     void (*tiles)(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t tiles[3]);
-    /* Dynamic shared memory of a block in bytes. */
+    /* Dynamic shared memory of a block in bytes; NULL: none. */
     size_t (*shared)(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
     /* Says what a block does, from which the model (src/model.h) tells its time. All is 0 but threads,
      * shared, tile and blocks, which are filled from the functions above, and steps and loads_in_flight,
@@ -125,6 +125,9 @@ void vf_define_function(const char *head, const int *value, int count, struct vf
 
 /* Adds a macro NAME(F) that is F(begin) ... F(end - 1). */
 void vf_define_each(const char *name, int begin, int end, struct vf_text *text);
+
+size_t vf_gpu_shared(const struct vf_gpu_scheme *scheme, const struct vf_kernel_case *c,
+                     const struct vf_kernel_config *config);
 
 bool vf_config_equal(const struct vf_kernel_config *a, const struct vf_kernel_config *b);
 

@@ -176,6 +176,12 @@ void vf_define_each(const char *name, int begin, int end, struct vf_text *text)
     vf_text_add(text, "\n");
 }
 
+size_t vf_gpu_shared(const struct vf_gpu_scheme *scheme, const struct vf_kernel_case *c,
+                     const struct vf_kernel_config *config)
+{
+    return scheme->shared == NULL ? 0 : scheme->shared(c, config);
+}
+
 bool vf_config_equal(const struct vf_kernel_config *a, const struct vf_kernel_config *b)
 {
     for (int axis = 0; axis < 3; axis++)

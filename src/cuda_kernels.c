@@ -88,7 +88,7 @@ static enum vf_status compile(struct vf_cuda_launch *kernel, struct vf_cuda *cud
     }
     kernel->made.scheme = choice->scheme;
     kernel->made.config = choice->config;
-    kernel->made.shared = choice->scheme->shared(c, &choice->config);
+    kernel->made.shared = vf_gpu_shared(choice->scheme, c, &choice->config);
     if (kernel->made.shared > 48 << 10)
         TRY_CUDA(cuFuncSetAttribute(kernel->made.compiled.function,
                                     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,

@@ -109,7 +109,7 @@ double vf_gpu_predict(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                       int registers, struct vf_model_detail *detail)
 {
     struct vf_kernel_traffic traffic = {.threads = config->block[0] * config->block[1] * config->block[2],
-                                        .shared = scheme->shared(c, config),
+                                        .shared = vf_gpu_shared(scheme, c, config),
                                         .steps = 1,
                                         .loads_in_flight = 1};
     const struct vf_kernel_config counted = within_grid(c, scheme, config);

@@ -123,7 +123,7 @@ static bool is_there(const struct vf_precompiled *precompiled, const struct vf_k
     bool found = false;
     if (vf_kernel_source(c, choice->scheme, &choice->config, &text, &ignored) == VF_OK)
         found = choice->precompiled ? vf_precompiled_get(precompiled, text.data, &ptx, &bytes)
-                                    : precompiled->cuda != NULL && is_cached(precompiled->cuda, text.data);
+                                    : is_cached(precompiled->cuda, text.data);
     vf_free(ptx);
     vf_text_free(&text);
     return found;

@@ -23,7 +23,7 @@ struct vf_precompiled {
     struct vf_cache_key key;    /* the beginning of every entry's key */
     struct vf_tuning choices;   /* kernels.txt: "ptx", the SHA-256 of what vf_case_source says, the scheme */
     struct vf_error why;        /* nothing can be compiled */
-    const struct vf_cuda *cuda; /* whose cache may hold other kernels; NULL: none does */
+    const struct vf_cuda *cuda; /* whose cache may hold other kernels */
 };
 
 /* Finds the folder: $VOLFILTER_PRECOMPILED (empty: none), else `precompiled` beside the running program or
