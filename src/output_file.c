@@ -160,13 +160,12 @@ static bool claim_name(struct vf_output_file *file)
     return linkat(AT_FDCWD, path, file->directory, file->temporary, AT_SYMLINK_FOLLOW) == 0;
 }
 
-static enum vf_status fail_in_directory(const struct vf_output_file *file, int cause, struct vf_error *error)
+static void blame_directory(const struct vf_output_file *file, int cause, struct vf_error *error)
 {
     char directory[PATH_MAX];
     directory_of(file->target, directory);
     vf_fail(error, VF_FAILED, "cannot create a file in %s: %s%s", vf_short_path(directory).text,
             strerror(cause), cause == ENOENT ? "; create that directory first (mkdir -p)" : "");
-    return VF_FAILED;
 }
 
 /* Claims ".NAME.volfilter-XXXXXX" beside the target. It is listed as live before it exists, so that a signal
@@ -192,7 +191,8 @@ static enum vf_status take_name(struct vf_output_file *file, struct vf_error *er
     const int cause = errno;
     vf_free(file->temporary);
     file->temporary = NULL;
-    return fail_in_directory(file, cause, error);
+    blame_directory(file, cause, error);
+    return VF_FAILED;
 }
 
 /* As if the old file had been written to, as far as that can be: root alone may keep another's. */
@@ -220,8 +220,10 @@ static enum vf_status open_beside(struct vf_output_file *file, const char *path,
     file->name = file->target + directory_length(file->target);
     directory_of(file->target, directory);
     file->directory = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (file->directory < 0)
-        return fail_in_directory(file, errno, error);
+    if (file->directory < 0) {
+        blame_directory(file, errno, error);
+        return VF_FAILED;
+    }
     if (existing != NULL && faccessat(file->directory, file->name, W_OK, 0) != 0)
         return vf_fail(error, VF_FAILED, "cannot be written: %s", strerror(errno));
     if (!open_nameless(file) && take_name(file, error) != VF_OK)
