@@ -121,6 +121,7 @@ VF_INLINE REAL vf_unknown(REAL value)
 
 /* The type as which so many bytes are moved at once: 16 at most. */
 template <int bytes> struct vf_word {
+    static_assert(bytes % 16 == 0, "no word of so many bytes");
     typedef uint4 type;
 };
 template <> struct vf_word<8> {

@@ -126,7 +126,8 @@ static enum vf_status add_word(struct vf_batch *batch, const struct vf_command_l
     return add_file(batch, word, is_nameless ? errno : 0, error);
 }
 
-/* The whole list, with room for one byte more. What has no end, or no names, is not read on and on. */
+/* The whole list, with room for one byte more. What has no end, or no names, is not read on and on; no image
+ * is as short as what it is known by. */
 static enum vf_status read_list(FILE *file, const char *list, char **text, size_t *length,
                                 struct vf_error *error)
 {
@@ -137,13 +138,12 @@ static enum vf_status read_list(FILE *file, const char *list, char **text, size_
         if ((c = getc(file)) == EOF)
             break;
         const bool is_end = c == '\n' || c == '\0';
-        /* As at the beginning of a TIFF, PNG or MRC. */
-        if (c == '\0' && *length >= 2 && grown[*length - 1] == '\0' && grown[*length - 2] == '\0')
-            return vf_fail(error, VF_USAGE,
-                           "--from-file=%s: is no list of names, but binary; to filter an image itself, name "
-                           "it without --from-file",
-                           vf_short_path(list).text);
         grown[(*length)++] = (char)c;
+        if (*length == VF_HEAD_BYTES && vf_begins_as_image(grown))
+            return vf_fail(error, VF_USAGE,
+                           "--from-file=%s: is an image, not a list of names; to filter it, name it without "
+                           "--from-file",
+                           vf_short_path(list).text);
         names += is_end;
         name_length = is_end ? 0 : name_length + 1;
         if (name_length == PATH_MAX)
@@ -531,9 +531,10 @@ enum vf_status vf_batch_open(struct vf_batch *batch, const struct vf_command_lin
     if (line->from_file != NULL)
         VF_TRY(add_list(batch, line, error));
     if (batch->count == 0)
-        return vf_fail(error, VF_FAILED, "no images found in %s%s",
-                       line->from_file != NULL ? "--from-file=" : "the directories given",
-                       line->from_file != NULL ? vf_short_path(line->from_file).text : "");
+        return line->from_file != NULL
+                   ? vf_fail(error, VF_FAILED, "--from-file=%s: names no images",
+                             vf_short_path(line->from_file).text)
+                   : vf_fail(error, VF_FAILED, "no images found in the directories given");
     for (int i = 0; i < batch->count; i++)
         if (batch->file[i].cause == 0)
             VF_TRY(name_output(line, &batch->file[i], error));

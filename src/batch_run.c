@@ -540,6 +540,8 @@ static enum vf_status begin(struct runner *r, struct vf_output_file **report, st
     }
     size_t bytes;
     status = skip_finished(r, &bytes, error);
+    if (status == VF_OK && r->skipped < r->batch->count)
+        status = vf_work_check_gpu(&r->options, r->session, error);
     if (status != VF_OK)
         return status;
     if (!line->options.quiet && !line->options.no_clobber)

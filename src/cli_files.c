@@ -79,7 +79,7 @@ static enum vf_status filter_batch(const struct vf_command_line *line, struct vf
 {
     struct vf_error error;
     struct vf_batch batch;
-    enum vf_status status = vf_work_check_options(&line->options, session, &error);
+    enum vf_status status = vf_work_check_options(&line->options, &error);
     if (status != VF_OK)
         return vf_cli_report(status, &error);
     status = vf_batch_open(&batch, line, &error);

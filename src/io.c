@@ -12,9 +12,6 @@
 #include "io_codec.h"
 #include "vector_clones.h"
 
-/* Of a file's beginning, which shows its kind. */
-#define HEAD_BYTES 512
-
 #define EXPORT "export it as TIFF (in Fiji: open it, then Save As > Tiff)"
 
 /* Kinds that people try, and what to do about them. */
@@ -100,16 +97,27 @@ bool vf_size_plausible(uint64_t bytes, uint64_t compressed, uint64_t ratio)
     return __builtin_mul_overflow(compressed, ratio, &most) || bytes <= most;
 }
 
+/* Of a file that is read, by what it begins with; NULL: it is of no such kind. */
+static const struct vf_codec *codec_beginning(const char head[VF_HEAD_BYTES])
+{
+    for (size_t i = 0; i < sizeof readable / sizeof *readable; i++)
+        if (memcmp(head + readable[i].at, readable[i].magic, readable[i].length) == 0)
+            return readable[i].codec;
+    return NULL;
+}
+
+bool vf_begins_as_image(const char head[VF_HEAD_BYTES])
+{
+    return codec_beginning(head) != NULL;
+}
+
 /* Whether it is a kind that is read; `head` is what it begins with, zeros after its end. */
-static enum vf_status find_codec(struct vf_reader *reader, const char head[HEAD_BYTES],
+static enum vf_status find_codec(struct vf_reader *reader, const char head[VF_HEAD_BYTES],
                                  struct vf_error *error)
 {
-    for (size_t i = 0; i < sizeof readable / sizeof *readable; i++) {
-        if (memcmp(head + readable[i].at, readable[i].magic, readable[i].length) == 0) {
-            reader->codec = readable[i].codec;
-            return VF_OK;
-        }
-    }
+    reader->codec = codec_beginning(head);
+    if (reader->codec != NULL)
+        return VF_OK;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (memcmp(head + kinds[i].at, kinds[i].magic, kinds[i].length) == 0)
             return vf_fail(error, VF_FAILED, "is %s, neither TIFF, PNG nor MRC; %s", kinds[i].kind,
@@ -125,11 +133,11 @@ static enum vf_status find_codec(struct vf_reader *reader, const char head[HEAD_
 }
 
 /* What a stream or file begins with, from where it is read; *bytes may be fewer than there is room for. */
-static enum vf_status read_head(struct vf_reader *reader, char head[HEAD_BYTES], size_t *bytes,
+static enum vf_status read_head(struct vf_reader *reader, char head[VF_HEAD_BYTES], size_t *bytes,
                                 struct vf_error *error)
 {
-    memset(head, 0, HEAD_BYTES);
-    const ssize_t got = vf_read_up_to(reader->fd, head, HEAD_BYTES, false);
+    memset(head, 0, VF_HEAD_BYTES);
+    const ssize_t got = vf_read_up_to(reader->fd, head, VF_HEAD_BYTES, false);
     if (got < 0)
         return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
     *bytes = (size_t)got;
@@ -155,7 +163,7 @@ static enum vf_status spool(struct vf_reader *reader, const char *head, size_t b
 static enum vf_status open_input(struct vf_reader *reader, const char *path, struct vf_error *error)
 {
     struct stat about;
-    char head[HEAD_BYTES];
+    char head[VF_HEAD_BYTES];
     size_t bytes;
     enum vf_status status;
     reader->fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)

@@ -73,6 +73,10 @@ struct vf_info {
 
 struct vf_reader;
 
+/* Bytes of a file's beginning, which show its kind; and whether that is one that is read. */
+enum { VF_HEAD_BYTES = 512 };
+bool vf_begins_as_image(const char head[VF_HEAD_BYTES]);
+
 /* Opens `path` and reads what it holds; "-" is standard input (spooled to a file without a name). Fails with
  * a message that names the file, the page where there is one, the cause and the remedy; layouts that are not
  * read (palette, JPEG colour, CMYK, 1-bit, complex, pages of different sizes) say what they are and how to
@@ -94,13 +98,13 @@ size_t vf_info_pages_at_once(const struct vf_info *info, int threads);
 /* As many blocks of `block` rows (see vf_reader_row_block) as have 4 MiB, in rows. */
 size_t vf_info_rows_at_once(const struct vf_info *info, size_t block);
 
-/* Decodes page `page`: channel k of the page goes to planes[k] (ny * nx elements of info->type, native
- * order). Short or corrupt data is an error that names file, page and offset or strip. */
+/* Decodes page `page`, of a PNG once: channel k of the page goes to planes[k] (ny * nx elements of
+ * info->type, native order). Short or corrupt data is an error that names file, page and offset or strip. */
 enum vf_status vf_reader_read(struct vf_reader *reader, size_t page, void *const planes[],
                               struct vf_error *error);
 
 /* Decodes pages first to first + count - 1 on up to `threads` threads, each strip or tile by one of them:
- * channel k of page first + i goes to planes[i * page_channels + k]. A PNG's page can be decoded once. */
+ * channel k of page first + i goes to planes[i * page_channels + k]. */
 enum vf_status vf_reader_read_pages(struct vf_reader *reader, size_t first, size_t count,
                                     void *const planes[], int threads, struct vf_error *error);
 

@@ -217,8 +217,12 @@ bool vf_tags_states_layout_alone(const char *description)
     if (!vf_tags_states_layout(description) || at == NULL)
         return false;
     at++;
-    if (strncmp(at, axes, sizeof axes - 1) == 0)
-        at += sizeof axes + strcspn(at + sizeof axes - 1, "\"");
+    if (strncmp(at, axes, sizeof axes - 1) == 0) {
+        at = strchr(at + sizeof axes - 1, '"');
+        if (at == NULL)
+            return false;
+        at++;
+    }
     if (strncmp(at, truncated, sizeof truncated - 1) == 0)
         at += sizeof truncated - 1;
     return strcmp(at, "}") == 0;

@@ -110,7 +110,10 @@ bool vf_tags_icc_suits_png(const struct vf_tags *tags, const struct vf_info *res
  * that is true of a plain result: not with another type or other channels, in pages that the file has no
  * directories for, or of samples that come in another order. */
 bool vf_tags_states_layout(const char *description);
-bool vf_tags_states_layout_alone(const char *description); /* and nothing else that is not read of it */
+
+/* Whether it is tifffile's note of an array and says no more than the shape and axes that are read of it. */
+bool vf_tags_states_layout_alone(const char *description);
+
 bool vf_tags_layout_kept(const struct vf_tags *tags, const struct vf_info *result);
 
 /* The spacing that a resolution says, in mm; false where it says none: no unit, no positive number, or the 72

@@ -412,9 +412,7 @@ static enum vf_status run_parser(struct vf_ome_parsing *p, size_t length)
     if (!read && XML_GetErrorCode(p->parser) == XML_ERROR_NO_MEMORY)
         return vf_fail(p->error, VF_FAILED, "OME-XML: cannot allocate memory");
     if (!read && !p->failed)
-        return vf_fail(p->error, VF_FAILED,
-                       "its OME-XML cannot be read: line %lu: %s; to remove it and read the pages as planes: "
-                       "tiffset -u 270 IN.tif",
+        return vf_fail(p->error, VF_FAILED, "its OME-XML cannot be read: line %lu: %s" VF_OME_REMEDY,
                        (unsigned long)XML_GetCurrentLineNumber(p->parser),
                        XML_ErrorString(XML_GetErrorCode(p->parser)));
     return p->failed ? VF_FAILED : vf_ome_check_planes(p);

@@ -8,8 +8,8 @@
 #include "io.h"
 #include "text.h"
 
-/* What a message about OME-XML that is not understood ends in. */
-#define VF_OME_REMEDY "; to read the pages as planes, remove it from a copy: tiffset -u 270 COPY.tif"
+/* How to do without OME-XML that is not understood. */
+#define VF_OME_REMEDY "; to read the pages as planes, remove OME-XML from a copy: tiffset -u 270 COPY.tif"
 
 enum vf_ome_piece_kind { VF_OME_CHANNEL, VF_OME_STORAGE, VF_OME_PLANE, VF_OME_OTHER, VF_OME_IMAGE };
 

@@ -41,9 +41,11 @@ struct vf_options {
 enum vf_status vf_context_of(const struct vf_options *options, const struct vf_info *info,
                              struct vf_context *context, struct vf_error *error);
 
-/* What would fail of every file alike: a --scheme that is not understood, no GPU where one is asked for. */
-enum vf_status vf_work_check_options(const struct vf_options *options, struct vf_session *session,
-                                     struct vf_error *error);
+/* What would fail of every file alike, asked before there are several: a --scheme that is not understood; no
+ * GPU, which is looked for where one is asked for. */
+enum vf_status vf_work_check_options(const struct vf_options *options, struct vf_error *error);
+enum vf_status vf_work_check_gpu(const struct vf_options *options, struct vf_session *session,
+                                 struct vf_error *error);
 
 /* Filters the file `in` into the file `out` ("-": standard streams). With options->explain the plan is
  * printed first, as JSON with options->json; with dry_run nothing is computed or written. With json but not

@@ -123,7 +123,7 @@ static enum vf_status fail_word(const struct table *t, const char *at, struct vf
     return vf_fail(error, VF_USAGE,
                    "line %zu: '%s' is not a number such as 2, -0.25 or 1e-3; blanks, tabs or commas separate "
                    "numbers, '#' starts a comment%s",
-                   t->line, word, (word[0] & 0x80) != 0 ? ", and a minus sign is '-'" : "");
+                   t->line, word, strncmp(word, "\xe2\x88\x92", 3) == 0 ? ", and a minus sign is '-'" : "");
 }
 
 static enum vf_status add_weight(struct table *t, double weight, struct vf_error *error)

@@ -201,18 +201,21 @@ static enum vf_status fail_without_gpu(const struct vf_options *o, const struct 
                    vf_work_without_gpu(o));
 }
 
-enum vf_status vf_work_check_options(const struct vf_options *o, struct vf_session *session,
-                                     struct vf_error *error)
+enum vf_status vf_work_check_options(const struct vf_options *o, struct vf_error *error)
 {
     char names[64];
     const bool on_gpu = asks_for_gpu(o);
     if (on_gpu && o->backend == VF_BACKEND_CPU)
         return vf_fail(error, VF_USAGE, "--scheme %s is for the GPU; the CPU has %s", o->scheme,
                        vf_cpu_scheme_names(names, sizeof names));
-    const enum vf_status status = vf_plan_check_scheme(o->scheme, on_gpu, error);
-    return status == VF_OK && on_gpu && vf_session_device(session, true) == NULL
-               ? fail_without_gpu(o, session, error)
-               : status;
+    return vf_plan_check_scheme(o->scheme, on_gpu, error);
+}
+
+enum vf_status vf_work_check_gpu(const struct vf_options *o, struct vf_session *session,
+                                 struct vf_error *error)
+{
+    return asks_for_gpu(o) && vf_session_device(session, true) == NULL ? fail_without_gpu(o, session, error)
+                                                                       : VF_OK;
 }
 
 /* Seconds of the plan, which is for a GPU: of what must be compiled for it a file's share. */
@@ -339,10 +342,10 @@ static bool can_go_by_rows(const struct vf_work *w)
            vf_writer_row_block(w->format, &w->result) > 0;
 }
 
-/* Whether the scheme that was asked for takes no slabs of a volume. */
+/* Whether the scheme that was asked for takes images as a whole. */
 static bool needs_whole(const struct vf_work *w)
 {
-    return w->plan.gpu == NULL && w->plan.scheme->whole && w->plan.context.dim == 3;
+    return w->plan.gpu == NULL && w->plan.scheme->whole;
 }
 
 /* Less than this is filtered whole before it is planned otherwise. */
@@ -386,7 +389,7 @@ static enum vf_status consider_slabs(struct vf_work *w, const struct vf_plan_req
     w->base_bytes = base;
     w->memory += base;
     if ((fits && !may_gain(w, bytes)) || w->input->format == VF_FORMAT_PNG || w->format == VF_FORMAT_PNG ||
-        needs_whole(w))
+        (needs_whole(w) && w->plan.context.dim == 3))
         return VF_OK;
     slabs.plan.gpu = w->plan.gpu;
     w->plan.by_rows = can_go_by_rows(w);
@@ -549,7 +552,8 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
     size_t bytes_in, bytes_out;
     bool as_planned;
     VF_TRY(vf_in_file(error, vf_context_of(o, w->input, &request.context, error), w->in_name));
-    VF_TRY(vf_work_check_options(o, w->session, error));
+    VF_TRY(vf_work_check_options(o, error));
+    VF_TRY(vf_work_check_gpu(o, w->session, error));
     if (asks_for_gpu(o)) {
         w->cuda = vf_session_start_device(w->session, &as_planned);
         if (w->cuda == NULL)
@@ -581,10 +585,11 @@ out:
 static const char *way_to_less(const struct vf_work *w)
 {
     const struct vf_info *input = w->input;
-    const bool is_plane = input->page_count == 1 && input->shape.ny > 16 && !w->result.has_alpha;
+    const bool is_plane = w->plan.gpu == NULL && input->page_count == 1 && w->result.page_count == 1 &&
+                          input->shape.ny > 16 && !w->result.has_alpha;
     const bool is_strile = is_plane && vf_reader_row_block(w->reader) >= input->shape.ny;
     if (needs_whole(w))
-        return "leave out --scheme, since this one takes the volume as a whole";
+        return "leave out --scheme, since this one takes images as a whole";
     if (is_plane && (input->format != VF_FORMAT_TIFF || w->format != VF_FORMAT_TIFF))
         return is_strile ? "use TIFF for the result too, and store the image in strips of few rows, so that "
                            "they go by rows: tiffcp -s -r 16 IN.tif OUT.tif"

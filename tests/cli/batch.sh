@@ -222,7 +222,7 @@ test_lists_of_files() {
     says "--from-file=nowhere: cannot be read"
     : >empty
     expect 1 -f gaussian --out-dir d --from-file empty
-    says "no images found in --from-file=empty"
+    says "--from-file=empty: names no images"
     expect 2 -f gaussian --from-file list a.png b.png
     says "--from-file needs --out-dir"
 }
@@ -277,9 +277,9 @@ test_from_file_without_end() {
     expect 2 -f gaussian --out-dir d --from-file long
     says "--from-file=long: line 1 is longer than any file's name"
     expect 2 -f gaussian --out-dir d --from-file /dev/zero
-    says "--from-file=/dev/zero: is no list of names"
+    says "--from-file=/dev/zero: the list has more than 1000000 lines"
     expect 2 -f gaussian --out-dir d --from-file "$IMAGE"
-    says "is no list of names, but binary; to filter an image itself, name it without --from-file"
+    says "cell.png: is an image, not a list of names; to filter it, name it without --from-file"
     code=0
     yes '' | "$VOLFILTER" -f gaussian --out-dir d --from-file - 2>err || code=$?
     [ $code -eq 2 ]

@@ -320,6 +320,18 @@ test_many_files_open_the_device_once() {
     [ "$(grep -c 'cuInit$' log)" -eq 1 ]
 }
 
+# What is finished needs no GPU; else one message tells of all files.
+test_a_batch_that_is_finished_needs_no_device() {
+    cp "$SMALL" one.png
+    cp "$SMALL" two.png
+    fake 0 --backend cuda -f gaussian --out-dir d --resume one.png
+    without 0 --backend cuda -f gaussian --out-dir d --resume one.png
+    without 1 --backend cuda -f gaussian --out-dir d --resume one.png two.png
+    says "--backend cuda: "
+    [ "$(wc -l <err)" -eq 1 ]
+    [ ! -e d/two.png ]
+}
+
 # A kernel that is measured in part would be kept and never finished. Under sanitizers this is the case of tune: each
 # kernel takes their compiler a second.
 test_tune_keeps_what_plans_then_take() {
