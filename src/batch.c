@@ -126,8 +126,23 @@ static enum vf_status add_word(struct vf_batch *batch, const struct vf_command_l
     return add_file(batch, word, is_nameless ? errno : 0, error);
 }
 
-/* The whole list, with room for one byte more. What has no end, or no names, is not read on and on; no image
- * is as short as what it is known by. */
+/* Of its first bytes some are zero; a name may contain "MAP " where an MRC file does. */
+static bool is_image(const char *text, size_t length)
+{
+    char head[VF_HEAD_BYTES] = "";
+    memcpy(head, text, length);
+    return memchr(text, '\0', length) != NULL && vf_begins_as_image(head);
+}
+
+static enum vf_status fail_image(const char *list, struct vf_error *error)
+{
+    return vf_fail(error, VF_USAGE,
+                   "--from-file=%s: is an image, not a list of names; to filter it, name it without "
+                   "--from-file",
+                   vf_short_path(list).text);
+}
+
+/* The whole list, with room for one byte more. What has no end, or no names, is not read on and on. */
 static enum vf_status read_list(FILE *file, const char *list, char **text, size_t *length,
                                 struct vf_error *error)
 {
@@ -139,11 +154,8 @@ static enum vf_status read_list(FILE *file, const char *list, char **text, size_
             break;
         const bool is_end = c == '\n' || c == '\0';
         grown[(*length)++] = (char)c;
-        if (*length == VF_HEAD_BYTES && vf_begins_as_image(grown))
-            return vf_fail(error, VF_USAGE,
-                           "--from-file=%s: is an image, not a list of names; to filter it, name it without "
-                           "--from-file",
-                           vf_short_path(list).text);
+        if (*length == VF_HEAD_BYTES && is_image(grown, *length))
+            return fail_image(list, error);
         names += is_end;
         name_length = is_end ? 0 : name_length + 1;
         if (name_length == PATH_MAX)
@@ -162,6 +174,8 @@ static enum vf_status read_list(FILE *file, const char *list, char **text, size_
     if (grown != NULL && ferror(file))
         return vf_fail(error, VF_FAILED, "--from-file=%s: cannot be read: %s", vf_short_path(list).text,
                        strerror(errno));
+    if (grown != NULL && *length < VF_HEAD_BYTES && is_image(grown, *length))
+        return fail_image(list, error);
     return grown != NULL ? VF_OK : VF_FAILED;
 }
 

@@ -473,6 +473,15 @@ static enum vf_status skip_finished(struct runner *r, size_t *bytes, struct vf_e
     return VF_OK;
 }
 
+/* For the report: what kept all files that are not finished from being begun. */
+static void tell_why(struct runner *r, const struct vf_error *error)
+{
+    struct vf_error ignored;
+    for (int i = 0; i < r->batch->count; i++)
+        if (r->result[i].outcome == NOT_BEGUN)
+            r->result[i].why = vf_strdup(error->text, &ignored);
+}
+
 /* Says how many inputs will be replaced, before the first one is. Files that are finished are not counted. */
 static void tell_in_place(const struct runner *r)
 {
@@ -540,8 +549,11 @@ static enum vf_status begin(struct runner *r, struct vf_output_file **report, st
     }
     size_t bytes;
     status = skip_finished(r, &bytes, error);
-    if (status == VF_OK && r->skipped < r->batch->count)
+    if (status == VF_OK && r->skipped < r->batch->count) {
         status = vf_work_check_gpu(&r->options, r->session, error);
+        if (status != VF_OK)
+            tell_why(r, error);
+    }
     if (status != VF_OK)
         return status;
     if (!line->options.quiet && !line->options.no_clobber)

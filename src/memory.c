@@ -56,6 +56,22 @@ size_t vf_memory_groups_free(const char *membership, const char *mounted)
     return vf_cgroup_least("memory", group_free, membership, mounted);
 }
 
+#ifdef __GLIBC__
+/* Threads that start from now on have less stack than usual; a larger one was asked for. */
+static void limit_stacks(void)
+{
+    enum { ENOUGH = 1 << 20, USUAL = 8 << 20 };
+    pthread_attr_t usual;
+    size_t bytes;
+    if (pthread_getattr_default_np(&usual) != 0)
+        return;
+    if (pthread_attr_getstacksize(&usual, &bytes) == 0 && bytes > ENOUGH && bytes <= USUAL &&
+        pthread_attr_setstacksize(&usual, ENOUGH) == 0)
+        pthread_setattr_default_np(&usual);
+    pthread_attr_destroy(&usual);
+}
+#endif
+
 static size_t stack_bytes(void)
 {
     size_t bytes = 0;
@@ -67,8 +83,9 @@ static size_t stack_bytes(void)
     return bytes;
 }
 
-/* ulimit -v counts addresses, whether they are used or not: those of stacks too, unless these are so large
- * that no thread will start, and of the C library's arenas, of which there is one from then on. */
+/* ulimit -v counts addresses, whether they are used or not: those of stacks too, and of the C
+ * library's arenas, of which there is one from then on. Where not all threads' stacks fit, fewer threads
+ * start, and it cannot be told how many. */
 static size_t addresses_free(int threads)
 {
     struct rlimit limit;
@@ -77,6 +94,7 @@ static size_t addresses_free(int threads)
         return SIZE_MAX;
 #ifdef __GLIBC__
     mallopt(M_ARENA_MAX, 1);
+    limit_stacks();
 #endif
     const size_t free =
         rest((size_t)limit.rlim_cur, read_size("/proc/self/status", "VmSize: %llu", 0) * 1024);

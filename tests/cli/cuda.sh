@@ -326,7 +326,8 @@ test_a_batch_that_is_finished_needs_no_device() {
     cp "$SMALL" two.png
     fake 0 --backend cuda -f gaussian --out-dir d --resume one.png
     without 0 --backend cuda -f gaussian --out-dir d --resume one.png
-    without 1 --backend cuda -f gaussian --out-dir d --resume one.png two.png
+    without 1 --backend cuda -f gaussian --out-dir d --resume --report r.json one.png two.png
+    grep -q '"error": "--backend cuda: ' r.json
     says "--backend cuda: "
     [ "$(wc -l <err)" -eq 1 ]
     [ ! -e d/two.png ]
