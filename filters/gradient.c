@@ -15,8 +15,7 @@ static const struct vf_param params[] = {
          .help = "central: difference of the two neighbours; sobel, scharr: the same, smoothed across with "
                  "three weights; gaussian: derivative of a Gaussian along the axis, not smoothed across, "
                  "unlike scipy.ndimage.gaussian_gradient_magnitude, to which central comes close from "
-                 "sigma=2 on, "
-                 "away from the image's edges"},
+                 "sigma=2 on, away from the image's edges"},
     [SIGMA] = VF_PARAM_WIDTH("sigma", "0",
                              "standard deviation of a Gaussian applied first; with method=gaussian, of the "
                              "Gaussian that is differentiated (then 1 by default)"),

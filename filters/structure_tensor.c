@@ -18,8 +18,7 @@ static const struct vf_param params[] = {
                     "isotropic mu3/mu1, in 2D (mu1 - mu2)/(mu1 + mu2) alone; orientation: the direction of "
                     "least change, x, y, z of a unit vector whose first number that is not 0 is positive, "
                     "in 2D its angle in radians from +x towards +y, above -pi/2 and up to pi/2; in a flat "
-                    "background, "
-                    "where the tensor is 0, coherence is 0 and the direction z (2D: 0)"},
+                    "background, where the tensor is 0, coherence is 0 and the direction z (2D: 0)"},
 };
 
 static const char *const value_label[] = {"mu1", "mu2", "mu3"};

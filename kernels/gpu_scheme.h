@@ -126,6 +126,7 @@ void vf_define_function(const char *head, const int *value, int count, struct vf
 /* Adds a macro NAME(F) that is F(begin) ... F(end - 1). */
 void vf_define_each(const char *name, int begin, int end, struct vf_text *text);
 
+/* Dynamic shared memory of a block in bytes. */
 size_t vf_gpu_shared(const struct vf_gpu_scheme *scheme, const struct vf_kernel_case *c,
                      const struct vf_kernel_config *config);
 

@@ -79,10 +79,7 @@ static enum vf_status filter_batch(const struct vf_command_line *line, struct vf
 {
     struct vf_error error;
     struct vf_batch batch;
-    enum vf_status status = vf_work_check_options(&line->options, &error);
-    if (status != VF_OK)
-        return vf_cli_report(status, &error);
-    status = vf_batch_open(&batch, line, &error);
+    enum vf_status status = vf_batch_open(&batch, line, &error);
     status = status == VF_OK ? vf_batch_run(&batch, line, session) : vf_cli_report(status, &error);
     vf_batch_close(&batch);
     return status;
@@ -91,9 +88,12 @@ static enum vf_status filter_batch(const struct vf_command_line *line, struct vf
 enum vf_status vf_cli_filter_files(const struct vf_command_line *line)
 {
     struct vf_session session = {.files = 1};
+    struct vf_error error;
     note_vector_level(line);
-    const enum vf_status status =
-        line->out_dir == NULL ? filter_named(line, &session) : filter_batch(line, &session);
+    enum vf_status status = vf_work_check_options(&line->options, &error);
+    if (status != VF_OK)
+        return vf_cli_report(status, &error);
+    status = line->out_dir == NULL ? filter_named(line, &session) : filter_batch(line, &session);
     vf_session_close(&session);
     return status;
 }

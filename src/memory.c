@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -72,6 +73,22 @@ static void limit_stacks(void)
 }
 #endif
 
+static bool has_address_limit(struct rlimit *limit)
+{
+    return getrlimit(RLIMIT_AS, limit) == 0 && limit->rlim_cur != RLIM_INFINITY;
+}
+
+void vf_memory_spare_addresses(void)
+{
+#ifdef __GLIBC__
+    struct rlimit limit;
+    if (!has_address_limit(&limit))
+        return;
+    mallopt(M_ARENA_MAX, 1);
+    limit_stacks();
+#endif
+}
+
 static size_t stack_bytes(void)
 {
     size_t bytes = 0;
@@ -83,19 +100,14 @@ static size_t stack_bytes(void)
     return bytes;
 }
 
-/* ulimit -v counts addresses, whether they are used or not: those of stacks too, and of the C
- * library's arenas, of which there is one from then on. Where not all threads' stacks fit, fewer threads
- * start, and it cannot be told how many. */
+/* ulimit -v counts addresses, whether they are used or not: those of stacks too. Where not all threads'
+ * stacks fit, fewer threads start, and it cannot be told how many. */
 static size_t addresses_free(int threads)
 {
     struct rlimit limit;
     size_t stacks;
-    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    if (!has_address_limit(&limit))
         return SIZE_MAX;
-#ifdef __GLIBC__
-    mallopt(M_ARENA_MAX, 1);
-    limit_stacks();
-#endif
     const size_t free =
         rest((size_t)limit.rlim_cur, read_size("/proc/self/status", "VmSize: %llu", 0) * 1024);
     return vf_size_mul(stack_bytes(), (size_t)threads, &stacks) && stacks < free ? free - stacks : free;

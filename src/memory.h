@@ -9,6 +9,10 @@
  * `threads`; elsewhere the free pages. */
 size_t vf_memory_free(int threads);
 
+/* Where addresses are limited (ulimit -v), threads that start from now on have small stacks, and the C
+ * library has one arena. */
+void vf_memory_spare_addresses(void);
+
 /* What the control groups leave that `membership` (/proc/self/cgroup) names, whose folders are below
  * `mounted`; SIZE_MAX: they have no limit. */
 size_t vf_memory_groups_free(const char *membership, const char *mounted);

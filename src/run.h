@@ -41,7 +41,7 @@ struct vf_options {
 enum vf_status vf_context_of(const struct vf_options *options, const struct vf_info *info,
                              struct vf_context *context, struct vf_error *error);
 
-/* What would fail of every file alike, asked before there are several: a --scheme that is not understood; no
+/* What would fail of every file alike: a --scheme that is not understood, which is asked before any file; no
  * GPU, which is looked for where one is asked for. */
 enum vf_status vf_work_check_options(const struct vf_options *options, struct vf_error *error);
 enum vf_status vf_work_check_gpu(const struct vf_options *options, struct vf_session *session,

@@ -67,6 +67,7 @@ void vf_session_begin_work(struct vf_session *session)
         return;
     session->base_bytes = vf_memory_resident();
     session->processors = vf_processors();
+    vf_memory_spare_addresses();
     /* Beside those that compute there are some that read and write. */
     session->free_bytes = vf_memory_free(session->processors + 3);
 }

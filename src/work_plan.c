@@ -552,7 +552,6 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
     size_t bytes_in, bytes_out;
     bool as_planned;
     VF_TRY(vf_in_file(error, vf_context_of(o, w->input, &request.context, error), w->in_name));
-    VF_TRY(vf_work_check_options(o, error));
     VF_TRY(vf_work_check_gpu(o, w->session, error));
     if (asks_for_gpu(o)) {
         w->cuda = vf_session_start_device(w->session, &as_planned);
