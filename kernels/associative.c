@@ -138,7 +138,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     const int held = (int)held_registers(c, config);
     traffic->registers = (held < FEW ? 16 : held < SOME ? 24 : 32) + held;
     const int least = least_blocks(c, config),
-              most = least > 0 ? VF_SM_REGISTERS / (least * traffic->threads) : 255;
+              most = least > 0 ? VF_SM_REGISTERS / (least * traffic->threads) : VF_THREAD_REGISTERS;
     traffic->registers = traffic->registers < most ? traffic->registers : most;
 }
 

@@ -20,7 +20,7 @@
 
 struct vf_lines_tile {
     enum {
-        border = vf_border(vf_stage_1::halo_x, VF_PACK),
+        border = vf_round_up(vf_stage_1::halo_x, VF_PACK),
         pitch = VF_TILE_X + 2 * border,
         cells = VF_BLOCK_Y * pitch,
         beside = 2 * border / VF_PACK, /* packs of a row that are beside the tile */
@@ -69,12 +69,6 @@ VF_INLINE void vf_make_tile(const VfArgs &args, int x0, int y0, int z, int turn,
 
 /* ---- the sums ---- */
 
-VF_INLINE void vf_get_pack(const REAL *from, REAL (&pack)[VF_PACK])
-{
-    const vf_vector vector = *(const vf_vector *)from;
-    VF_UNROLL for (int e = 0; e < VF_PACK; e++) pack[e] = vf_element(vector, e);
-}
-
 /* A thread makes the sums for its own packs, which it still has, and takes what is beside them from the tile.
  * Neighbouring threads read and write neighbouring packs, so that accesses conflict neither in the banks of
  * shared memory nor in the sectors of memory. */
@@ -86,7 +80,7 @@ VF_INLINE void vf_sum_tile(const VfArgs &args, int x0, int y0, int z, const REAL
     const REAL *const from = tile + threadIdx.y * vf_lines_tile::pitch + column;
     if (x0 + VF_TILE_X > (args.nx & -VF_PACK)) {
         VF_UNROLL for (int k = 0; k < VF_OUTPUTS; k++)
-            vf_get_pack(from + k * vf_lines_tile::cells + border, own[k]);
+            vf_get_cells(from + k * vf_lines_tile::cells + border, own[k]);
         /* This makes the compiler branch: loads under a condition would be issued for every tile. */
         __syncwarp();
     }
@@ -100,7 +94,7 @@ VF_INLINE void vf_sum_tile(const VfArgs &args, int x0, int y0, int z, const REAL
         {
             REAL pack[VF_PACK];
             if (i != border)
-                vf_get_pack(from + k * vf_lines_tile::cells + i, pack);
+                vf_get_cells(from + k * vf_lines_tile::cells + i, pack);
             VF_UNROLL for (int e = 0; e < VF_PACK; e++) wide[i + e] = i == border ? own[k][e] : pack[e];
         }
         vf_sum_line<vf_line>(args, wide, sum);

@@ -136,9 +136,6 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 
 /* ---- traffic ---- */
 
-/* Of an SM until it issues at its full rate, as in long-line. */
-#define ISSUE_WARPS 8
-
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
 {
@@ -180,7 +177,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     traffic->loads = made / pack / traffic->threads * reads;
     traffic->loads_in_flight = fmin(reads, 8);
     traffic->barriers = 2.0 * (double)traffic->steps;
-    traffic->issue_warps = ISSUE_WARPS;
+    traffic->issue_warps = VF_RUN_ISSUE_WARPS;
     traffic->overlap = VF_OVERLAPS;
     traffic->registers = wanted_registers(c, config);
 }

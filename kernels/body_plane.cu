@@ -28,7 +28,7 @@ VF_INLINE constexpr int vf_odd_packs(int cells)
 /* Rows of the stage: the tile's columns, and those beside it that lines along x reach. */
 struct vf_made_rows {
     enum {
-        border = vf_border(vf_stage_1::halo_x, VF_PACK),
+        border = vf_round_up(vf_stage_1::halo_x, VF_PACK),
         packs = (VF_TILE_X + 2 * border) / VF_PACK,
         pitch = vf_odd_packs(VF_TILE_X + 2 * border),
         cells = VF_RUN * pitch,

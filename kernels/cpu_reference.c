@@ -259,11 +259,8 @@ static size_t bytes(const struct vf_job *job)
 static double plan(struct vf_job *job)
 {
     double operations = 0;
-    for (int i = 0; i < job->flow->stage_count; i++) {
-        const struct vf_stage *stage = &job->flow->stage[i];
-        operations += stage->stencil == VF_STENCIL_LINEAR ? (double)stage->taps->count * stage->input_count
-                                                          : (double)vf_stencil(stage->stencil)->cost;
-    }
+    for (int i = 0; i < job->flow->stage_count; i++)
+        operations += vf_stage_cost(&job->flow->stage[i]);
     const bool volume = job->flow->dim == 3;
     job->tiling = (struct vf_tiling){.tile = {job->nx, volume ? job->ny : 1, volume ? job->nz : job->ny}};
     return operations * SECONDS_AN_OPERATION * (double)job->nx * (double)job->ny * (double)job->nz *

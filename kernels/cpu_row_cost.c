@@ -27,11 +27,6 @@ enum {
 #define USABLE 0.5
 #define USABLE_ASKED 0.8
 
-static double least(double a, double b)
-{
-    return a < b ? a : b;
-}
-
 /* Bytes a nanosecond of the far cache. */
 static double far_bytes_per_ns(const struct vf_row_layout *l)
 {
@@ -48,9 +43,9 @@ static double far_bytes_per_ns(const struct vf_row_layout *l)
 static double ring_byte_ns(const struct vf_row_layout *l, double usable)
 {
     const double bytes = l->work_bytes;
-    const double near = least(bytes, 0.75 * (double)l->caches.near);
-    const double shared = least((double)l->caches.far, MOST_L3_BYTES);
-    const double far = least(bytes - near, usable * shared / l->job->threads);
+    const double near = fmin(bytes, 0.75 * (double)l->caches.near);
+    const double shared = fmin((double)l->caches.far, MOST_L3_BYTES);
+    const double far = fmin(bytes - near, usable * shared / l->job->threads);
     return (near / L2_BYTES_PER_NS + far / far_bytes_per_ns(l) + (bytes - near - far) / MEMORY_BYTES_PER_NS) /
            (bytes > 0 ? bytes : 1);
 }
@@ -76,10 +71,10 @@ static double plane_cost(const struct vf_row_layout *l, struct vf_halo reach, do
 {
     const struct vf_job *job = l->job;
     double cells_x = (double)l->tile.x + 2.0 * reach.x, rows = (double)l->tile.y + 2.0 * reach.r;
-    if (!l->periodic_x && cells_x > (double)job->nx)
-        cells_x = (double)job->nx;
-    if (!l->periodic_r && rows > (double)l->n_rows)
-        rows = (double)l->n_rows;
+    if (!l->periodic_x)
+        cells_x = fmin(cells_x, (double)job->nx);
+    if (!l->periodic_r)
+        rows = fmin(rows, (double)l->n_rows);
     /* Wide vectors make short rows dear: a row ends in a partial one. */
     double lanes = 64.0 / (double)l->element;
     double vectors = (double)(long)((cells_x + lanes - 1) / lanes) * lanes;
@@ -128,7 +123,7 @@ double vf_row_cost(const struct vf_row_layout *l)
     double units = (double)l->tiles_x * (double)l->tiles_y * (double)l->chunks * (double)job->batch;
     const double rounds = rounds_of(units, job->threads);
     double moved = vf_job_cells(job) * element * (flow->source_count + flow->sink_count);
-    const double others = (units < job->threads ? units : job->threads) - 1;
+    const double others = fmin(units, job->threads) - 1;
     const double joining = WAKE_NS + START_NS / (job->times > 1 ? job->times : 1);
     return 1e-9 * (others * joining + rounds * unit + moved / MEMORY_BYTES_PER_NS / job->threads);
 }

@@ -148,8 +148,7 @@ static int find_cut(const struct vf_flow *flow)
     int cut = 0, count = 0;
     for (int i = 0; i < flow->stage_count; i++) {
         const struct vf_stage *stage = &flow->stage[i];
-        if (stage->stencil == VF_STENCIL_LINEAR && stage->output_count > 1 && stage->taps->halo[0] > 0 &&
-            stage->taps->halo[1] == 0 && stage->taps->halo[2] == 0) {
+        if (stage->output_count > 1 && vf_line_axis(stage) == 0) {
             cut = i;
             count++;
         }

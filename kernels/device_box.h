@@ -32,11 +32,6 @@ VF_INLINE constexpr int vf_round_down(int i, int step)
     return i >= 0 ? i / step * step : -((step - 1 - i) / step * step);
 }
 
-VF_INLINE constexpr int vf_round_up(int i, int step)
-{
-    return (i + step - 1) / step * step;
-}
-
 /* The accessor that a stage sees: one cell of a box. */
 template <class Box, int N> struct vf_box_cell {
     const VfArgs &args;

@@ -2,12 +2,6 @@
 #ifndef VF_DEVICE_LINE_H
 #define VF_DEVICE_LINE_H
 
-/* Columns beside cells that are summed, in whole packs. */
-VF_INLINE constexpr int vf_border(int halo, int pack)
-{
-    return (halo + pack - 1) / pack * pack;
-}
-
 /* `wide` has as many columns on either side of those that are summed. */
 template <class Line, int columns, int cells>
 VF_INLINE void vf_sum_line(const VfArgs &args, const REAL (&wide)[columns], REAL (&sum)[cells])

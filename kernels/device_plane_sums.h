@@ -30,7 +30,7 @@
 #define VF_TILE_ROWS (VF_FLAT ? VF_BAND : VF_BLOCK_Y * VF_WORK_Y + 2 * VF_SIDE)
 #define VF_TILE_COLUMNS (VF_BLOCK_X * VF_SPAN)
 /* Columns on either side of the tile, in whole packs. */
-#define VF_BORDER vf_border(VF_HALO_X, VF_PACK)
+#define VF_BORDER vf_round_up(VF_HALO_X, VF_PACK)
 #define VF_READ_COLUMNS (VF_TILE_COLUMNS + 2 * VF_BORDER)
 /* Rows have an odd number of packs. Then four threads that are two packs apart, and four more in the next
  * row, use different banks of shared memory. */

@@ -7,12 +7,6 @@
 /* Cells that loaders move at once. */
 #define VF_LOADER_PACK (VF_TILE_X % VF_PACK == 0 ? VF_PACK : 1)
 
-#ifdef VF_ON_CPU
-#define VF_UNROLL_SOME VF_NO_UNROLL
-#else
-#define VF_UNROLL_SOME _Pragma("unroll 4")
-#endif
-
 VF_INLINE constexpr bool vf_is_tiled(int input)
 {
     return vf_input_halo_z(input) > 0 || vf_input_halo_y(input) > 0 || vf_input_halo_x(input) > 0;
@@ -128,7 +122,7 @@ VF_INLINE void vf_load_flat(const VfArgs &args, int input, int rows, int planes,
                             REAL *tile, int start, int ring)
 {
     const int across = vf_tile_pitch(input) / VF_LOADER_PACK;
-    VF_UNROLL_SOME for (int n = vf_thread(); n < across * rows * planes; n += VF_THREADS)
+    VF_UNROLL_BY_4 for (int n = vf_thread(); n < across * rows * planes; n += VF_THREADS)
     {
         const int i = n % across, j = n / across % rows, k = n / across / rows;
         vf_fill_in_row<inside>(args, input, x + i * VF_LOADER_PACK, y + j, z + k,
@@ -147,7 +141,7 @@ VF_INLINE void vf_load_carry(const VfArgs &args, int input, int rows, int planes
     int at_x = x + first % across * VF_LOADER_PACK, j = first / across % rows, k = first / across / rows;
     long long row = vf_row(args, y + j, z + k);
     const long long next = add_k * args.plane + add_j * args.pitch, carry = args.plane - rows * args.pitch;
-    VF_UNROLL_SOME for (int n = first; n < across * rows * planes; n += VF_THREADS)
+    VF_UNROLL_BY_4 for (int n = first; n < across * rows * planes; n += VF_THREADS)
     {
         REAL *const to = vf_ring_place(tile, start + n * VF_LOADER_PACK, ring);
         if (inside)
@@ -190,7 +184,7 @@ VF_INLINE void vf_load_columns(const VfArgs &args, int input, int rows, int plan
         const long long carry = args.plane - rows * args.pitch;
         long long at = vf_row(args, y + line % rows, z + line / rows) + (x + i);
         int j = line % rows;
-        VF_UNROLL_SOME for (int n = line; n < rows * planes; n += lines)
+        VF_UNROLL_BY_4 for (int n = line; n < rows * planes; n += lines)
         {
             vf_fill_whole<VF_LOADER_PACK>(args, input, at, vf_ring_place(tile, start + n * pitch + i, ring));
             j += lines % rows;

@@ -41,20 +41,9 @@ VF_INLINE float vf_near_reciprocal(float x)
     return vf_normal_or_0(1 / vf_normal_or_0(x));
 }
 
-VF_INLINE float vf_root(float x)
-{
-    return sqrtf(x);
-}
-
-VF_INLINE float vf_root_of_steps(float x)
-{
-    return sqrtf(x);
-}
-
-VF_INLINE float vf_root_or_0(float x)
-{
-    return sqrtf(x);
-}
+#define vf_root(x) sqrtf(x)
+#define vf_root_of_steps(x) sqrtf(x)
+#define vf_root_or_0(x) sqrtf(x)
 
 VF_INLINE REAL vf_unknown(REAL value)
 {
@@ -118,6 +107,12 @@ VF_INLINE REAL vf_unknown(REAL value)
     return value;
 }
 #endif
+
+/* The multiple of `step` at or above i >= 0. */
+VF_INLINE constexpr int vf_round_up(int i, int step)
+{
+    return (i + step - 1) / step * step;
+}
 
 /* The type as which so many bytes are moved at once: 16 at most. */
 template <int bytes> struct vf_word {

@@ -6,6 +6,7 @@
 #include "kernels/gpu_box.h"
 #include "kernels/gpu_sweep.h"
 #include "src/model.h"
+#include "src/size.h"
 
 /* As kernels/field_stream.cu numbers them. */
 enum { ALONG_X = 1, ALONG_Y = 2, ALONG_Z = 4, AT_CENTRE = 8, MOST_LEVELS = 3 };
@@ -248,7 +249,7 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
                                                 .work = {vf_kernel_pack(c), shapes[i][2], 1},
                                                 .stream = 1};
         const int registers = wanted_registers(c, &config, &l);
-        if (forbids(c, gpu, &config) != NULL || registers > 255 ||
+        if (forbids(c, gpu, &config) != NULL || registers > VF_THREAD_REGISTERS ||
             registers * shapes[i][0] * shapes[i][1] > gpu->sm_registers)
             continue;
         const struct vf_sweep_shape shape = shape_of(&l, &config);
@@ -311,7 +312,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     t->loads_in_flight = fmax(1, AHEAD * rows * flow->source_count);
     t->overlap = VF_OVERLAPS;
     /* The compiler takes no more than a block of this size leaves it. */
-    t->registers = (int)fmin(wanted_registers(c, config, &l), fmin(255, floor(8192 / threads) * 8));
+    t->registers = (int)vf_smaller(wanted_registers(c, config, &l), vf_kernel_most_registers((int)threads));
 }
 
 /* The loop's planes and one more. An operation compiles in 2.5 times the time of others, since fields move

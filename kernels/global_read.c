@@ -32,7 +32,6 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     struct vf_kernel_config config = {.interior = true};
     vf_candidates_add_boxes(&all, &config);
     const int pack = vf_kernel_pack(c);
-    config.variant = LINES_SPAN;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         config = (struct vf_kernel_config){.block = {lines[i][0], 1, 1},
                                            .work = {lines[i][1] * pack, 1, 1},

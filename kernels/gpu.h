@@ -31,6 +31,8 @@ struct vf_gpu {
 /* Registers (32-bit) of an SM, and the most of a block, on every device so far. For what schemes write into
  * kernels' texts, which is to be the same on all devices; else sm_registers. */
 #define VF_SM_REGISTERS 65536
+/* The most of a thread, since compute capability 3.5. */
+#define VF_THREAD_REGISTERS 255
 
 /* Elements from one row of a field to the next in device memory: rows start at multiples of 32 elements. */
 static inline ptrdiff_t vf_gpu_pitch(ptrdiff_t nx)

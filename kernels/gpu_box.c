@@ -20,11 +20,9 @@ void vf_box_tile(const struct vf_kernel_case *c, const struct vf_kernel_config *
 
 const char *vf_box_forbids(const struct vf_kernel_config *config)
 {
-    const int *const work = config->work;
-    for (int axis = 0; axis < 3; axis++)
-        if (work[axis] > VF_MOST_BOX_CELLS)
-            return "a thread can compute at most 64 voxels";
-    return work[0] * work[1] * work[2] > VF_MOST_BOX_CELLS ? "a thread can compute at most 64 voxels" : NULL;
+    return config->work[0] * config->work[1] * config->work[2] > VF_MOST_BOX_CELLS
+               ? "a thread can compute at most 64 voxels"
+               : NULL;
 }
 
 void vf_candidate_add(struct vf_candidate_list *list, const struct vf_kernel_config *config)
@@ -365,5 +363,5 @@ const char *vf_tile_refuses(const struct vf_kernel_case *c)
 {
     if (!c->shallow)
         return "a stage reads neighbours of what an earlier one computes";
-    return c->halo[0] == 0 && c->halo[1] == 0 && c->halo[2] == 0 ? "no neighbours are read" : NULL;
+    return vf_is_pointwise(c->halo) ? "no neighbours are read" : NULL;
 }

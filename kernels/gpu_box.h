@@ -16,7 +16,7 @@ int vf_box_pack(const struct vf_kernel_case *c, const struct vf_kernel_config *c
 /* The `tile` of schemes whose blocks do not stream: block times work along each axis. */
 void vf_box_tile(const struct vf_kernel_case *c, const struct vf_kernel_config *config, ptrdiff_t size[3]);
 
-/* NULL, or why a thread cannot have that much work. */
+/* NULL, or why a thread cannot have that much work; asked after vf_kernel_limits, which bounds it. */
 const char *vf_box_forbids(const struct vf_kernel_config *config);
 
 /* Adds block x work to a list of candidates, leaving out those that the scheme forbids or that are much

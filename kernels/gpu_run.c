@@ -25,7 +25,7 @@ const char *vf_run_limits(const struct vf_kernel_case *c, const struct vf_gpu *g
     const char *const reason = vf_kernel_limits(c, gpu, config, shared);
     if (reason != NULL)
         return reason;
-    return registers > 255 ? "work needs more registers than a thread has" : NULL;
+    return registers > VF_THREAD_REGISTERS ? "work needs more registers than a thread has" : NULL;
 }
 
 const char *vf_fields_refuse(const struct vf_kernel_case *c, const struct vf_stage *stage)

@@ -5,6 +5,9 @@
 
 #include "kernels/gpu_box.h"
 
+/* For vf_kernel_traffic's issue_warps: a warp alone has half of a scheduler's rate at most. */
+#define VF_RUN_ISSUE_WARPS 8
+
 /* In how many parts, each as long as the run, a thread reads what a run needs of a line with this reach. */
 int vf_run_parts(int reach, int run);
 

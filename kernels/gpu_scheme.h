@@ -177,6 +177,9 @@ int vf_kernel_widths(const struct vf_kernel_case *c, int cells, int width[VF_MOS
 double vf_widening_ops(const struct vf_kernel_case *c, enum vf_type stored);
 double vf_narrowing_ops(const struct vf_kernel_case *c, enum vf_type stored);
 
+/* The most registers that the compiler can give each thread of a block of so many. */
+int vf_kernel_most_registers(int threads);
+
 /* NULL, or why the device cannot run `config` with `shared` bytes of shared memory a block. */
 const char *vf_kernel_limits(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                              const struct vf_kernel_config *config, size_t shared);

@@ -22,8 +22,7 @@ static bool is_shallow(const struct vf_flow *flow)
         for (int k = 0; k < flow->stage[s].input_count; k++) {
             int halo[3];
             vf_stage_halo(&flow->stage[s], flow->dim, k, halo);
-            if ((halo[0] > 0 || halo[1] > 0 || halo[2] > 0) &&
-                !vf_flow_is_source(flow, flow->stage[s].input[k]))
+            if (!vf_is_pointwise(halo) && !vf_flow_is_source(flow, flow->stage[s].input[k]))
                 return false;
         }
     return true;
@@ -87,16 +86,10 @@ int vf_stage_first_param(const struct vf_flow *flow, int s)
     return at;
 }
 
-static int operations_of(const struct vf_stage *stage)
-{
-    return stage->stencil == VF_STENCIL_LINEAR ? stage->taps->count * stage->input_count
-                                               : vf_stage_stencil(stage)->cost;
-}
-
 static int written_operations_of(const struct vf_stage *stage)
 {
     return vf_is_looped_table(stage) ? (2 * stage->taps->halo[2] + 1) * stage->input_count
-                                     : operations_of(stage);
+                                     : vf_stage_cost(stage);
 }
 
 void vf_kernel_case_derive(struct vf_kernel_case *c)
@@ -116,7 +109,7 @@ void vf_kernel_case_derive(struct vf_kernel_case *c)
     c->loops_table = false;
     c->param_count = 0;
     for (int s = 0; s < flow->stage_count; s++) {
-        c->operations += operations_of(&flow->stage[s]);
+        c->operations += vf_stage_cost(&flow->stage[s]);
         c->written_operations += written_operations_of(&flow->stage[s]);
         c->loops_table = c->loops_table || vf_is_looped_table(&flow->stage[s]);
         c->face_operations += vf_stage_stencil(&flow->stage[s])->face_cost;
@@ -275,7 +268,7 @@ const char *vf_kernel_plane_limit(const struct vf_kernel_case *c)
 
 bool vf_kernel_source_has_halo(const struct vf_kernel_case *c, int k)
 {
-    return c->source_halo[k][0] > 0 || c->source_halo[k][1] > 0 || c->source_halo[k][2] > 0;
+    return !vf_is_pointwise(c->source_halo[k]);
 }
 
 /* Bounds on the numbers that sizes are computed from, so that no product of them overflows. */
@@ -302,6 +295,11 @@ const char *vf_gpu_scheme_forbids(const struct vf_gpu_scheme *scheme, const stru
 {
     const char *reason = check_sizes(gpu, config);
     return reason != NULL ? reason : scheme->forbids(c, gpu, config);
+}
+
+int vf_kernel_most_registers(int threads)
+{
+    return (int)vf_smaller(VF_THREAD_REGISTERS, VF_SM_REGISTERS / threads / 8 * 8);
 }
 
 const char *vf_kernel_limits(const struct vf_kernel_case *c, const struct vf_gpu *gpu,

@@ -15,7 +15,7 @@ static void add_place(const struct vf_kernel_case *c, int k, const int offset[3]
     if (beside && along > shape->cross[k])
         shape->cross[k] = along;
     if (!flat && offset[1] != 0 && offset[2] != 0)
-        shape->diagonal[k] = true;
+        shape->diagonal[k] = 1;
 }
 
 /* The places that a stage reads its input i, which is source k, at. */
@@ -101,11 +101,8 @@ void vf_stream_define(const struct vf_kernel_case *c, const struct vf_kernel_con
                 c->nx % ((ptrdiff_t)config->block[0] * config->work[0]) != 0, c->nx <= c->halo[2]);
     vf_text_add(text, "#define VF_END_X %d\n",
                 shape->mends ? (int)((c->nx - 1) % config->work[0] + 1) : config->work[0]);
-    int diagonal[VF_KERNEL_FIELDS];
-    for (int k = 0; k < c->flow->source_count; k++)
-        diagonal[k] = shape->diagonal[k];
     vf_define_table("VF_CROSS", shape->cross, c->flow->source_count, text);
-    vf_define_table("VF_DIAGONAL", diagonal, c->flow->source_count, text);
+    vf_define_table("VF_DIAGONAL", shape->diagonal, c->flow->source_count, text);
     vf_text_add(text, "#define VF_MOST_CROSS %d\n#define VF_ANY_DIAGONAL %d\n", shape->most_cross,
                 shape->any_diagonal);
 }

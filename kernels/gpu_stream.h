@@ -8,8 +8,8 @@
 
 /* Where the stages of a shallow case read source k, beyond its halo. The streamed axis is z, in 2D y. */
 struct vf_stream_shape {
-    int cross[VF_KERNEL_FIELDS];     /* along the streamed axis, where another coordinate differs too */
-    bool diagonal[VF_KERNEL_FIELDS]; /* at other y and x at once; 2D: never, rows are streamed */
+    int cross[VF_KERNEL_FIELDS];    /* along the streamed axis, where another coordinate differs too */
+    int diagonal[VF_KERNEL_FIELDS]; /* 1: at other y and x at once; 2D: never, rows are streamed */
     int most_cross;
     bool any_diagonal;
     bool mends; /* cells beyond the end of a row are put into the span in which it ends */

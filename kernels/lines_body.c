@@ -110,9 +110,6 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 
 /* ---- traffic ---- */
 
-/* Of an SM until it issues at its full rate, as in long-line. */
-#define ISSUE_WARPS 8
-
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
 {
@@ -147,7 +144,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     traffic->loads = (traffic->steps + (vf_run_parts(reach_of(c), run) - 1.0) / warps) * brought;
     traffic->loads_in_flight = vf_fills_are_copies(c, gpu) ? brought : 1;
     traffic->barriers = (double)traffic->steps;
-    traffic->issue_warps = ISSUE_WARPS;
+    traffic->issue_warps = VF_RUN_ISSUE_WARPS;
     traffic->overlap = VF_RUNS_AHEAD;
     traffic->registers = wanted_registers(c, config);
 }

@@ -171,8 +171,6 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
  * to read, and values taken from shared memory. Fitted to 10 kernels. */
 #define LOOKED_UP 1.12
 #define TAKEN 2.5
-/* Of an SM until it issues at its full rate: a warp alone has half of a scheduler's rate at most. */
-#define ISSUE_WARPS 8
 
 static void count_sectors(const struct vf_kernel_case *c, const struct shape *s, const ptrdiff_t size[3],
                           struct vf_kernel_traffic *traffic)
@@ -222,7 +220,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     traffic->loads = (steps + before) * (brought + sides);
     traffic->loads_in_flight = vf_fills_are_copies(c, gpu) ? brought + sides : 1;
     traffic->barriers = steps * (s.axis == 0 ? 3 : 1);
-    traffic->issue_warps = ISSUE_WARPS;
+    traffic->issue_warps = VF_RUN_ISSUE_WARPS;
     traffic->overlap = VF_RUNS_AHEAD;
     traffic->registers = wanted_registers(c, config);
 }

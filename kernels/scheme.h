@@ -54,6 +54,13 @@ static inline bool vf_flow_is_source(const struct vf_flow *flow, int field)
     return false;
 }
 
+/* Arithmetic of a stage at a voxel, in additions, roughly. */
+static inline int vf_stage_cost(const struct vf_stage *stage)
+{
+    return stage->stencil == VF_STENCIL_LINEAR ? stage->taps->count * stage->input_count
+                                               : vf_stage_stencil(stage)->cost;
+}
+
 /* Whether a field is one of those that the stage makes. */
 static inline bool vf_stage_makes(const struct vf_stage *stage, int field)
 {
@@ -61,6 +68,12 @@ static inline bool vf_stage_makes(const struct vf_stage *stage, int field)
         if (stage->output[k] == field)
             return true;
     return false;
+}
+
+/* Whether a halo is that of what is read at the voxel itself only. */
+static inline bool vf_is_pointwise(const int halo[3])
+{
+    return halo[0] == 0 && halo[1] == 0 && halo[2] == 0;
 }
 
 /* How far beyond the wanted voxels (z, y, x) stages [begin, end) need each field: what the stage that reads

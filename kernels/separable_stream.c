@@ -40,7 +40,7 @@ static bool ends_chain(const struct vf_flow *flow, const struct vf_stage *body)
     for (int k = 0; k < body->input_count; k++) {
         int halo[3];
         vf_stage_halo(body, flow->dim, k, halo);
-        right = right && halo[0] == 0 && halo[1] == 0 && halo[2] == 0 &&
+        right = right && vf_is_pointwise(halo) &&
                 (body->input[k] == made || vf_flow_is_source(flow, body->input[k]));
     }
     return right;

@@ -35,7 +35,7 @@ static bool is_body(const struct vf_flow *flow, const struct vf_stage *stage)
     for (int k = 0; k < stage->input_count; k++) {
         int halo[3];
         vf_stage_halo(stage, flow->dim, k, halo);
-        if (halo[0] > 0 || halo[1] > 0 || halo[2] > 0 || stage->input[k] == flow->source[0])
+        if (!vf_is_pointwise(halo) || stage->input[k] == flow->source[0])
             return false;
     }
     return true;
@@ -97,7 +97,7 @@ static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_c
     for (int s = 0; s < l->stars; s++)
         sums += c->flow->stage[s].taps->halo[0];
     /* Beside sums: a thread's cells and their results, a row with what is beside it, and addresses. */
-    const int most = (int)fmin(255, floor(8192.0 / threads) * 8),
+    const int most = vf_kernel_most_registers(threads),
               others = 20 + words * ((1 + l->stars) * cells + (2 * l->before + 1) * pack);
     for (l->above = 0; l->above < reach && others + words * cells * sums > most; l->above++)
         sums -= l->stars;
@@ -125,7 +125,8 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
                                   : "a thread must have 4 voxels along x, and at most 8 along y";
     struct layout l;
     find_layout(c, config, &l);
-    if (l.registers > 255 || l.registers * config->block[0] * config->block[1] > gpu->sm_registers)
+    if (l.registers > VF_THREAD_REGISTERS ||
+        l.registers * config->block[0] * config->block[1] > gpu->sm_registers)
         return "work needs more registers than a thread has";
     return vf_kernel_limits(c, gpu, config, shared(c, config));
 }

@@ -5,6 +5,7 @@
 
 #include "kernels/gpu_sweep.h"
 #include "src/model.h"
+#include "src/size.h"
 
 /* How many times the loop over planes is written out for stars, so that planes move on by renaming; and how
  * many planes of the source are on their way. */
@@ -56,7 +57,7 @@ static const char *find_level(const struct vf_kernel_case *c, int s, bool tables
     for (int k = 0; k < stage->input_count; k++) {
         int halo[3];
         vf_stage_halo(stage, 3, k, halo);
-        const bool is_wide = halo[0] > 0 || halo[1] > 0 || halo[2] > 0;
+        const bool is_wide = !vf_is_pointwise(halo);
         if (is_wide && !tables && !vf_sweep_is_star(stage, k))
             return "a stage reads neighbours off the axes";
         if (is_wide && *level >= 0 && *level != stage->input[k])
@@ -204,7 +205,7 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
             continue;
         find_layout(c, &config, &l);
         const int registers = wanted_registers(c, &config, &l);
-        if (registers <= 255 && registers * shapes[i][0] * shapes[i][1] <= gpu->sm_registers)
+        if (registers <= VF_THREAD_REGISTERS && registers * shapes[i][0] * shapes[i][1] <= gpu->sm_registers)
             /* At most half of what a chunk computes is also computed by another one. */
             count += vf_sweep_add_chunks(c, gpu, &l.shape, config, 2 * l.delay[c->flow->stage_count],
                                          list + count, room - count);
@@ -263,7 +264,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     /* Arithmetic hides half of the time that planes are on their way; fitted to 26 kernels. */
     t->loads_in_flight = fmax(1, 2 * AHEAD * rows);
     /* The compiler takes no more than a block of this size leaves it. */
-    t->registers = (int)fmin(wanted_registers(c, config, &l), fmin(255, floor(8192 / threads) * 8));
+    t->registers = (int)vf_smaller(wanted_registers(c, config, &l), vf_kernel_most_registers((int)threads));
 }
 
 static int turn_of(const struct vf_kernel_case *c)

@@ -13,9 +13,6 @@
 /* The most shared memory that a block of any device may have. */
 #define MOST_SHARED ((size_t)227 << 10)
 
-/* The most cells of a thread: what a stage makes for them is in registers. */
-#define MOST_CELLS 64
-
 /* With more operations of a thread in a step, there is no second copy of the code for tiles inside the grid.
  */
 #define MOST_DOUBLED 200
@@ -51,9 +48,7 @@ static const char *forbids_shape(const struct vf_kernel_case *c, const struct vf
     if (config->work[0] > 1 && !vf_kernel_moves(c, config->work[0]))
         return c->flow->is_double ? "a thread's voxels along x must be a power of two"
                                   : "a thread's voxels along x must be a power of two, and not 2";
-    if ((long long)config->work[0] * config->work[1] * config->work[2] > MOST_CELLS)
-        return "a thread can have at most 64 voxels";
-    return NULL;
+    return vf_box_forbids(config);
 }
 
 /* Why a configuration cannot be used; NULL: it can, and `layout` is its layout. */
@@ -94,8 +89,8 @@ static int guess_registers(const struct vf_time_layout *l)
     for (int f = 0; f < l->input_count; f++)
         kept += l->field[f].depth > 0 ? cells : 0;
     /* The compiler takes no more than a block of this size leaves it. */
-    const int most = vf_smaller(255, VF_SM_REGISTERS / l->threads / 8 * 8);
-    return vf_smaller(most, 44 + (int)((kept + made) * (double)vf_kernel_element(l->c) / 4));
+    return vf_smaller(vf_kernel_most_registers(l->threads),
+                      44 + (int)((kept + made) * (double)vf_kernel_element(l->c) / 4));
 }
 
 /* ---- candidates ---- */
@@ -231,9 +226,8 @@ static const char *refuses(const struct vf_kernel_case *c)
     if (flow->stage_count == 0)
         return "there is no stage";
     for (int k = 0; k < flow->sink_count; k++)
-        for (int i = 0; i < flow->source_count; i++)
-            if (flow->sink[k] == flow->source[i])
-                return "a result is a plain copy of an input";
+        if (vf_flow_is_source(flow, flow->sink[k]))
+            return "a result is a plain copy of an input";
     for (int i = 0; i < shape_count(c); i++)
         for (int cells = vf_kernel_pack(c); cells >= 1; cells -= vf_kernel_pack(c) - 1) {
             const struct vf_kernel_config config = config_of(c, shape_at(c, i), cells, LEAN);

@@ -6,10 +6,7 @@
 /* Arithmetic of a group, all cells of a thread, beyond which rows are a loop. */
 #define MOST_UNROLLED 3000
 
-enum {
-    MOST_REGISTERS = 255, /* of a thread */
-    MOST_COLUMN_HALO = 16
-};
+enum { MOST_COLUMN_HALO = 16 };
 
 static int floor_div(int a, int b)
 {
@@ -23,11 +20,6 @@ void vf_time_halo(const struct vf_kernel_case *c, int stage, int k, int halo[3])
     halo[VF_STREAM_AXIS] = c->flow->dim == 3 ? zyx[0] : zyx[1];
     halo[VF_ROW_AXIS] = c->flow->dim == 3 ? zyx[1] : 0;
     halo[VF_COLUMN_AXIS] = zyx[2];
-}
-
-static bool is_pointwise(const int halo[3])
-{
-    return halo[0] == 0 && halo[1] == 0 && halo[2] == 0;
 }
 
 static void number_fields(struct vf_time_layout *l)
@@ -69,7 +61,7 @@ static void find_reach(struct vf_time_layout *l)
  * before the barrier ahead of it. */
 static int lag(const struct vf_time_layout *l, const int halo[3])
 {
-    return is_pointwise(halo) ? 0 : halo[VF_STREAM_AXIS] + (l->lean ? 0 : l->planes);
+    return vf_is_pointwise(halo) ? 0 : halo[VF_STREAM_AXIS] + (l->lean ? 0 : l->planes);
 }
 
 /* Whether stage s can be computed with the group that precedes it: what it reads of the group is at its own
@@ -81,7 +73,7 @@ static bool joins(const struct vf_time_layout *l, int s, int delay)
     for (int k = 0; k < l->c->flow->stage[s].input_count; k++) {
         int halo[3];
         vf_time_halo(l->c, s, k, halo);
-        if (l->field[l->input[s][k]].group == l->group_count - 1 && !is_pointwise(halo))
+        if (l->field[l->input[s][k]].group == l->group_count - 1 && !vf_is_pointwise(halo))
             return false;
     }
     return true;
@@ -117,9 +109,7 @@ static void find_rolled(struct vf_time_layout *l)
     for (int g = 0; g < l->group_count; g++) {
         int operations = 0;
         for (int s = l->group[g].stage_begin; s < l->group[g].stage_end; s++)
-            operations += flow->stage[s].stencil == VF_STENCIL_LINEAR
-                              ? flow->stage[s].taps->count * flow->stage[s].input_count
-                              : vf_stage_stencil(&flow->stage[s])->cost;
+            operations += vf_stage_cost(&flow->stage[s]);
         l->group[g].rolled = l->rows > 1 && operations * l->planes * l->rows * l->cells > MOST_UNROLLED;
     }
 }
@@ -135,7 +125,7 @@ static void delay_sources(struct vf_time_layout *l)
                 for (int k = 0; k < l->c->flow->stage[s].input_count; k++) {
                     int halo[3];
                     vf_time_halo(l->c, s, k, halo);
-                    if (l->input[s][k] != f || is_pointwise(halo))
+                    if (l->input[s][k] != f || vf_is_pointwise(halo))
                         continue;
                     const int delay = l->group[g].delay - lag(l, halo);
                     latest = latest < 0 ? delay : vf_smaller(latest, delay);
@@ -151,7 +141,7 @@ static bool is_in_registers(const struct vf_time_layout *l, const struct vf_time
     const struct vf_time_field *in = &l->field[l->input[s][k]];
     int halo[3];
     vf_time_halo(l->c, s, k, halo);
-    return is_pointwise(halo) && (in->group < 0 || in->group == group - l->group);
+    return vf_is_pointwise(halo) && (in->group < 0 || in->group == group - l->group);
 }
 
 /* A ring spans from the newest plane to the oldest that is still read.
@@ -210,7 +200,7 @@ static bool is_box_in_group(const struct vf_time_layout *l, const struct vf_time
 static void find_columns(struct vf_time_layout *l)
 {
     const int words = (int)vf_kernel_element(l->c) / 4;
-    int left = vf_smaller(MOST_REGISTERS, VF_SM_REGISTERS / l->threads) * 2 / 5;
+    int left = vf_smaller(VF_THREAD_REGISTERS, VF_SM_REGISTERS / l->threads) * 2 / 5;
     for (int g = 0; g < l->group_count; g++) {
         struct vf_time_group *group = &l->group[g];
         for (int f = 0; f < l->field_count && !group->rolled && group->column_count < VF_TIME_MOST_COLUMNS;

@@ -226,8 +226,6 @@ static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_conf
     return (size_t)((turns_ahead(c, &l) + 1) * l.turn * LANES * lane_bytes(c));
 }
 
-#define MOST_REGISTERS 255
-
 static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                            const struct vf_kernel_config *config)
 {
@@ -258,7 +256,7 @@ static const char *refuses(const struct vf_kernel_case *c)
         return "the grid is smaller than a warp's strip";
     if (strip_of(c) - 2 * room_of(c) < strip_of(c) / 4)
         return "all stages together reach too far along x for a warp's strip";
-    if (registers_of(c, &l) > MOST_REGISTERS)
+    if (registers_of(c, &l) > VF_THREAD_REGISTERS)
         return "the rows that the stages keep need too many registers";
     return NULL;
 }

@@ -202,8 +202,8 @@ static enum vf_status take(struct vf_cuda_sweep *sweep, ptrdiff_t planes, enum v
     return vf_cuda_field_alloc(sweep->cuda, sweep->job->nx, sweep->job->ny, planes, type, field, fits, error);
 }
 
-/* Kernels read whole packs at the ends of rows: what they find in the padding counts for no result, but
- * values at which bodies take their long way would cost time. */
+/* Kernels and reductions read whole packs at the ends of rows: what they find in the padding counts for no
+ * result, but values at which bodies take their long way would cost time. */
 static enum vf_status clear_padding(struct vf_cuda_sweep *sweep, CUdeviceptr data, ptrdiff_t planes,
                                     enum vf_type type, struct vf_error *error)
 {
@@ -236,8 +236,11 @@ enum vf_status vf_cuda_sweep_take(struct vf_cuda_sweep *sweep, ptrdiff_t room, b
     for (int k = 0; k < job->flow->sink_count && *fits; k++) {
         const struct vf_array *array = job->sink[k].array;
         sweep->sink[k] = array != NULL ? array->device : 0;
-        if (sweep->sink[k] == 0)
-            VF_TRY(take(sweep, room, sweep->sink_type[k], &sweep->sink[k], fits, error));
+        if (sweep->sink[k] != 0)
+            continue;
+        VF_TRY(take(sweep, room, sweep->sink_type[k], &sweep->sink[k], fits, error));
+        if (*fits && job->sink[k].reducer_count > 0)
+            VF_TRY(clear_padding(sweep, sweep->sink[k], room, sweep->sink_type[k], error));
     }
     for (int k = 0; k < sweep->plan->slot_count && *fits; k++)
         VF_TRY(take(sweep, room, vf_flow_type(job->flow), &sweep->slot[k], fits, error));

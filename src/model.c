@@ -84,8 +84,6 @@ struct vf_granularity vf_granularity_of(int capability)
     };
 }
 
-#define REGISTERS_MOST 255 /* of a thread, every compute capability since 3.5 */
-
 /* Blocks of `warps` warps that the register file holds. */
 static ptrdiff_t register_blocks(const struct vf_gpu *gpu, int warps, int registers,
                                  const struct vf_granularity *granularity)
@@ -95,7 +93,7 @@ static ptrdiff_t register_blocks(const struct vf_gpu *gpu, int warps, int regist
     const ptrdiff_t warp_registers =
         vf_ceil_div((ptrdiff_t)registers * gpu->warp, granularity->registers) * granularity->registers;
     const ptrdiff_t part_warps = gpu->sm_registers / granularity->parts / warp_registers;
-    return registers > REGISTERS_MOST ? 0 : part_warps * granularity->parts / warps;
+    return registers > VF_THREAD_REGISTERS ? 0 : part_warps * granularity->parts / warps;
 }
 
 static ptrdiff_t shared_blocks(const struct vf_gpu *gpu, size_t shared,

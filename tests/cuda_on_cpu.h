@@ -39,9 +39,6 @@ const fake_machine *vf_cpu_machine;
 
 /* ---- places ---- */
 
-typedef fake_index uint3;
-typedef fake_index dim3;
-
 #define threadIdx (vf_cpu_machine->self()->thread)
 #define blockIdx (vf_cpu_machine->self()->block)
 #define blockDim (vf_cpu_machine->self()->block_size)
@@ -178,46 +175,26 @@ VF_CPU_VECTORS(double, double);
 
 /* ---- arithmetic, each operation rounded once ---- */
 
-#define VF_CPU_REAL(T, f)                 \
-    VF_CPU_INLINE T fma(T a, T b, T c)    \
-    {                                     \
-        return __builtin_fma##f(a, b, c); \
-    }                                     \
-    VF_CPU_INLINE T sqrt(T a)             \
-    {                                     \
-        return __builtin_sqrt##f(a);      \
-    }                                     \
-    VF_CPU_INLINE T fabs(T a)             \
-    {                                     \
-        return __builtin_fabs##f(a);      \
-    }                                     \
-    VF_CPU_INLINE T abs(T a)              \
-    {                                     \
-        return __builtin_fabs##f(a);      \
-    }                                     \
-    VF_CPU_INLINE T rint(T a)             \
-    {                                     \
-        return __builtin_rint##f(a);      \
-    }                                     \
-    VF_CPU_INLINE T min(T a, T b)         \
-    {                                     \
-        return __builtin_fmin##f(a, b);   \
-    }                                     \
-    VF_CPU_INLINE T max(T a, T b)         \
-    {                                     \
-        return __builtin_fmax##f(a, b);   \
-    }                                     \
-    VF_CPU_INLINE bool isnan(T a)         \
-    {                                     \
-        return a != a;                    \
+#define VF_CPU_REAL(T, f)               \
+    VF_CPU_INLINE T abs(T a)            \
+    {                                   \
+        return __builtin_fabs##f(a);    \
+    }                                   \
+    VF_CPU_INLINE T rint(T a)           \
+    {                                   \
+        return __builtin_rint##f(a);    \
+    }                                   \
+    VF_CPU_INLINE T min(T a, T b)       \
+    {                                   \
+        return __builtin_fmin##f(a, b); \
+    }                                   \
+    VF_CPU_INLINE T max(T a, T b)       \
+    {                                   \
+        return __builtin_fmax##f(a, b); \
     }
 VF_CPU_REAL(float, f);
 VF_CPU_REAL(double, );
 
-VF_CPU_INLINE float fmaf(float a, float b, float c)
-{
-    return __builtin_fmaf(a, b, c);
-}
 VF_CPU_INLINE float sqrtf(float a)
 {
     return __builtin_sqrtf(a);
@@ -225,31 +202,6 @@ VF_CPU_INLINE float sqrtf(float a)
 VF_CPU_INLINE float fabsf(float a)
 {
     return __builtin_fabsf(a);
-}
-VF_CPU_INLINE float rintf(float a)
-{
-    return __builtin_rintf(a);
-}
-VF_CPU_INLINE float fminf(float a, float b)
-{
-    return __builtin_fminf(a, b);
-}
-VF_CPU_INLINE float fmaxf(float a, float b)
-{
-    return __builtin_fmaxf(a, b);
-}
-VF_CPU_INLINE double fmin(double a, double b)
-{
-    return __builtin_fmin(a, b);
-}
-VF_CPU_INLINE double fmax(double a, double b)
-{
-    return __builtin_fmax(a, b);
-}
-
-VF_CPU_INLINE float __fmaf_rn(float a, float b, float c)
-{
-    return __builtin_fmaf(a, b, c);
 }
 
 #define VF_CPU_ORDER(T)           \

@@ -4,6 +4,8 @@
 
 #include "execute.h"
 
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
 struct pipeline {
     const char *chain;
     ptrdiff_t nx, ny, nz, nt;

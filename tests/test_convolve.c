@@ -8,8 +8,6 @@
 #include "pipeline.h"
 #include "tables/ref_convolve.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 /* ---- tables ---- */
 
 static double case_error(const struct ref_convolve_case *t, bool precise)

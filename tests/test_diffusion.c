@@ -10,8 +10,6 @@
 #include "random.h"
 #include "sanitized.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 /* ---- an iteration in double: fields and boundaries ---- */
 
 enum { X, Y, Z };

@@ -8,8 +8,6 @@
 #include "tables/ref_gaussian_full.h"
 #include "tables/ref_gaussian_sampled.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 /* The largest |ref_input|. */
 #define MOST 150.0
 

@@ -92,7 +92,6 @@ static void expect_sound(const struct planned *p, const struct vf_run *run, cons
         cr_expect(isfinite(launch->choice.seconds) && launch->choice.seconds > 0, "%s", chain);
         cr_assert_eq(vf_kernel_work_open(&work, &run->gpu, &request, launch, &error), VF_OK, "%s",
                      error.text);
-        work.c.flow = &work.flow;
         cr_expect_null(vf_gpu_scheme_refuses(launch->choice.scheme, &work.c), "%s", chain);
         cr_expect_null(launch->choice.scheme->forbids(&work.c, &p->gpu, &launch->choice.config), "%s", chain);
         for (int k = 0; k < work.flow.source_count; k++)
@@ -244,7 +243,6 @@ static void open_kernel(struct kernel *k, const char *chain, ptrdiff_t nx, ptrdi
     k->launch = &run->gpu.launch[0];
     cr_assert_eq(vf_kernel_work_open(&k->work, &run->gpu, &request, k->launch, &error), VF_OK, "%s",
                  error.text);
-    k->work.c.flow = &k->work.flow;
 }
 
 static void close_kernel(struct kernel *k)
@@ -564,7 +562,6 @@ static struct vf_text texts_of(const struct planned *p, const struct vf_run *run
         struct vf_kernel_work work;
         cr_assert_eq(vf_kernel_work_open(&work, &run->gpu, &request, launch, &error), VF_OK, "%s",
                      error.text);
-        work.c.flow = &work.flow;
         cr_assert_eq(vf_kernel_source(&work.c, launch->choice.scheme, &launch->choice.config, &text, &error),
                      VF_OK, "%s", error.text);
         for (int s = 0; s < work.flow.stage_count; s++)

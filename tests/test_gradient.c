@@ -9,8 +9,6 @@
 #include "tables/ref_gradient_2d.h"
 #include "tables/ref_gradient_3d.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 /* The largest |ref_input|. */
 #define MOST 150.0
 

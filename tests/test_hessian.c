@@ -7,8 +7,6 @@
 #include "pipeline.h"
 #include "tables/ref_hessian.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 /* ---- tables ---- */
 
 static struct vf_volume run_table(const struct ref_hessian_case *t, const char *chain, bool precise)

@@ -60,7 +60,6 @@ static void open_fixture(struct fixture *f, double (*takes)(const struct vf_rank
     vf_plan_gpu_request(&f->plan, run, &f->flow, &types, &request);
     cr_assert_eq(vf_kernel_work_open(&f->work, &run->gpu, &request, &run->gpu.launch[0], &error), VF_OK, "%s",
                  error.text);
-    f->work.c.flow = &f->work.flow;
     f->takes = takes;
     f->search = (struct vf_search){&f->work.c, &h200, &run->gpu.launch[0], measure, f};
 }

@@ -7,8 +7,6 @@
 #include "pipeline.h"
 #include "tables/ref_linear.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 /* ---- tables ---- */
 
 static double case_error(const struct ref_linear_case *t, bool precise)

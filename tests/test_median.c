@@ -8,8 +8,6 @@
 #include "pipeline.h"
 #include "tables/ref_median.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 static struct pipeline pipeline_of(int radius, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz, bool precise)
 {
     static const char *const chain[] = {"median:radius=1", "median:radius=2", "median:radius=3"};

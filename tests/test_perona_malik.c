@@ -8,8 +8,6 @@
 
 #include "pipeline.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 /* ---- a step in double ---- */
 
 /* The index that position i of n reads, written from the pictures in the manual; -1 for the constant. Only

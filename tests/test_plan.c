@@ -8,7 +8,6 @@
 #include "plan.h"
 #include "size.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define MIB ((size_t)1 << 20)
 
 /* A plan and its chain, which it points to. */

@@ -6,8 +6,6 @@
 
 #include "pipeline.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 /* ---- the formula ---- */
 
 /* An image or a stack of them, its boundary, and the box that the noise is taken from: everywhere, or from

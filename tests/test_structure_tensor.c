@@ -9,7 +9,6 @@
 #include "sanitized.h"
 #include "tables/ref_tensor.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define PI 3.14159265358979323846
 
 /* ---- tables ---- */

@@ -5,8 +5,6 @@
 
 #include "pipeline.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 /* Voxels of 0.5 x 0.5 x 1.25 um. */
 static struct vf_context microscope(int dim)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "size.h"
 
 /* ---- the reference ---- */
 
@@ -65,20 +66,17 @@ static void compute_stage(const struct part *part, const struct vf_stage *stage)
     }
 }
 
-/* How far the stages reach together at most: x, y, z. */
+/* How far the stages reach together on the sources, at most: x, y, z. */
 static void reach_of(const struct vf_flow *flow, ptrdiff_t reach[3])
 {
+    int(*fields)[3] = bench_alloc((size_t)flow->field_count, sizeof *fields);
+    memset(fields, 0, (size_t)flow->field_count * sizeof *fields);
     memset(reach, 0, 3 * sizeof *reach);
-    for (int s = 0; s < flow->stage_count; s++) {
-        int most[3] = {0, 0, 0}, halo[3];
-        for (int k = 0; k < flow->stage[s].input_count; k++) {
-            vf_stage_halo(&flow->stage[s], flow->dim, k, halo);
-            for (int axis = 0; axis < 3; axis++)
-                most[axis] = halo[axis] > most[axis] ? halo[axis] : most[axis];
-        }
+    vf_stages_reach(flow, 0, flow->stage_count, fields);
+    for (int k = 0; k < flow->source_count; k++)
         for (int axis = 0; axis < 3; axis++)
-            reach[2 - axis] += most[axis];
-    }
+            reach[2 - axis] = vf_larger(reach[2 - axis], fields[flow->source[k]][axis]);
+    vf_free(fields);
 }
 
 /* Integers round to nearest, halves to even, and saturate; NaN has one form. */
@@ -146,18 +144,13 @@ static void compute(const struct bench_flow *flow, struct bench_grid grid, const
 
 /* ---- where to look ---- */
 
-static ptrdiff_t smaller(ptrdiff_t a, ptrdiff_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Box i: the corners first, then anywhere. */
 static void place_box(struct bench_box *box, int i, struct bench_grid grid, int dim)
 {
     const ptrdiff_t size[3] = {grid.nx, grid.ny, grid.nz};
     const ptrdiff_t extent[3] = {24, dim == 3 ? 5 : 20, dim == 3 ? 5 : 1};
     for (int axis = 0; axis < 3; axis++) {
-        box->extent[axis] = smaller(extent[axis], size[axis]);
+        box->extent[axis] = vf_smaller(extent[axis], size[axis]);
         const ptrdiff_t last = size[axis] - box->extent[axis];
         box->at[axis] = i >= 1 << dim ? rand() % (last + 1) : (i >> axis & 1) != 0 ? last : 0; /* NOLINT */
     }
@@ -165,8 +158,8 @@ static void place_box(struct bench_box *box, int i, struct bench_grid grid, int 
 
 struct bench_grid bench_small_grid(struct bench_grid grid, int dim)
 {
-    return (struct bench_grid){smaller(dim == 3 ? 61 : 203, grid.nx), smaller(dim == 3 ? 37 : 117, grid.ny),
-                               smaller(29, grid.nz)};
+    return (struct bench_grid){vf_smaller(dim == 3 ? 61 : 203, grid.nx),
+                               vf_smaller(dim == 3 ? 37 : 117, grid.ny), vf_smaller(29, grid.nz)};
 }
 
 void bench_right_open(struct bench_right *right, const struct bench_flow *flow, struct bench_grid grid,

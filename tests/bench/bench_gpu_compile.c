@@ -14,7 +14,6 @@ void bench_texts_add(void *list, const struct bench_row *row)
         struct vf_kernel_work work;
         struct vf_text text = {0};
         bench_must(vf_kernel_work_open(&work, plan, &row->request, launch, &error), &error);
-        work.c.flow = &work.flow;
         bench_must(vf_kernel_source(&work.c, launch->choice.scheme, &launch->choice.config, &text, &error),
                    &error);
         bench_must(vf_kernel_list_add(list, text.data, &error), &error);

@@ -6,7 +6,6 @@
 #include <time.h>
 
 #define L2_TIMES 3 /* arrays that take turns are this much larger than L2 */
-#define MOST_TURNS 8
 #define THREADS 256
 
 void bench_must_cuda(const struct bench_device *device, CUresult result, const char *what)
@@ -170,7 +169,7 @@ double bench_time(const struct bench_device *device, CUstream stream, const stru
 int bench_turns(const struct bench_device *device, size_t bytes)
 {
     int turns = 1;
-    while (turns < MOST_TURNS && (size_t)turns * bytes < L2_TIMES * device->cuda->gpu.l2)
+    while (turns < BENCH_MOST_TURNS && (size_t)turns * bytes < L2_TIMES * device->cuda->gpu.l2)
         turns++;
     return turns;
 }
@@ -201,7 +200,7 @@ struct copy {
     struct bench_device *device;
     CUfunction function;
     int packs, turns;
-    struct copy_args args[MOST_TURNS];
+    struct copy_args args[BENCH_MOST_TURNS];
 };
 
 static enum vf_status launch_copy(void *context, int turn, struct vf_error *error)

@@ -54,7 +54,9 @@ double bench_time(const struct bench_device *device, CUstream stream, const stru
 /* Seconds of a copy by float4 from one array of so many bytes to another, if neither is in L2. */
 double bench_device_copy(struct bench_device *device, size_t bytes);
 
-/* How many sets of arrays, of `bytes` in all each, must take turns so that none is still in L2. */
+/* How many sets of arrays, of `bytes` in all each, must take turns so that none is still in L2; no more than
+ * BENCH_MOST_TURNS. */
+#define BENCH_MOST_TURNS 8
 int bench_turns(const struct bench_device *device, size_t bytes);
 
 #endif

@@ -46,7 +46,6 @@ static void space_open(struct space *space, const struct bench_item *item, struc
     space->ranked = bench_alloc(MOST_CONFIGURATIONS, sizeof *space->ranked);
     space->measured = bench_alloc(MOST_CONFIGURATIONS, sizeof *space->measured);
     bench_must(vf_kernel_work_open(&work, &no_copies, &space->request, &whole, &error), &error);
-    work.c.flow = &work.flow;
     space->count = vf_gpu_rank(&work.c, gpu, NULL, space->ranked, MOST_CONFIGURATIONS);
     vf_kernel_work_close(&work);
 }

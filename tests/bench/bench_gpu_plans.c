@@ -63,7 +63,6 @@ static void fused_row(struct walk *walk, const struct vf_gpu_scheme *scheme)
     struct bench_row row = row_of(walk, scheme->name);
     if (vf_kernel_work_open(&work, &no_copies, &row.request, &whole, &error) != VF_OK)
         return;
-    work.c.flow = &work.flow;
     row.plan_count = vf_gpu_rank(&work.c, walk->gpu, &forced, list, BENCH_ALTERNATIVES);
     for (int i = 0; i < row.plan_count; i++) {
         launch[i] = whole;

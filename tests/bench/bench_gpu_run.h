@@ -5,8 +5,6 @@
 #include "bench_gpu_device.h"
 #include "bench_gpu_stencils.h"
 
-#define BENCH_MOST_TURNS 8
-
 /* Arrays for the sources and sinks of a flow. If they would stay in L2, there are several sets, which take
  * turns. */
 struct bench_arrays {

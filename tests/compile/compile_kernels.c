@@ -306,7 +306,6 @@ static void add_run(struct list *list, const struct vf_plan *plan, const struct 
             struct vf_kernel_work work;
             if (vf_kernel_work_open(&work, &kernels, &request, launch, &error) != VF_OK)
                 exit(1);
-            work.c.flow = &work.flow;
             const struct vf_kernel_config config =
                 all || forced->count == 0 ? launch->choice.config : shortened(&work.c, gpu, launch);
             const bool is_short =

@@ -186,18 +186,16 @@ Test(fake_cuda, atomics_on_several_threads)
 /* As written, each rounded once; vectors are aligned as on a device. */
 Test(fake_cuda, arithmetic)
 {
-    static const char text[] = KERNEL(
-        "float x = 1 + 0x1p-12f * a.in[1], *o = a.out; double y = 1 + 0x1p-27 * a.in[1];"
-        "*o++ = fmaf(x, x, -(1 + 0x1p-11f)); *o++ = x * x - (1 + 0x1p-11f); *o++ = (float)fma(y, y, -1 - "
-        "0x1p-26);"
-        "*o++ = sqrtf(2.0f) * a.in[1]; *o++ = rintf(2.5f * a.in[1]);"
-        "*o++ = __uint_as_float(0x40400000u); *o++ = min(-1, 2) + max(1.0f, 2.5f);"
-        "*o++ = alignof(float4) + 100 * alignof(double2) + 10000 * alignof(uint2);"
-        "float4 v = make_float4(1, 2, 3, 4); *(float4 *)(a.out + 12) = __ldg(&v);");
+    static const char text[] =
+        KERNEL("float x = 1 + 0x1p-12f * a.in[1], *o = a.out;"
+               "*o++ = x * x - (1 + 0x1p-11f); *o++ = sqrtf(2.0f) * a.in[1]; *o++ = rint(2.5f * a.in[1]);"
+               "*o++ = __uint_as_float(0x40400000u); *o++ = min(-1, 2) + max(1.0f, 2.5f);"
+               "*o++ = alignof(float4) + 100 * alignof(double2) + 10000 * alignof(uint2);"
+               "float4 v = make_float4(1, 2, 3, 4); *(float4 *)(a.out + 12) = __ldg(&v);");
     float out[16];
     run_kernel(text, 1, 1, 1, 0, out, 16);
-    const float expected[] = {0x1p-24f, 0, 0x1p-54f, sqrtf(2), 2, 3, 1.5f, 81616};
-    for (int i = 0; i < 8; i++)
+    const float expected[] = {0, sqrtf(2), 2, 3, 1.5f, 81616};
+    for (int i = 0; i < 6; i++)
         cr_expect_eq(out[i], expected[i], "%d: %a", i, (double)out[i]);
     for (int i = 0; i < 4; i++)
         cr_expect_eq(out[12 + i], (float)(i + 1));
