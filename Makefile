@@ -343,11 +343,12 @@ count: $(BUILD)/volfilter
 	@tests/install-deps count
 	VOLFILTER='$(abspath $(BUILD)/volfilter)' tests/bench/count $(COUNT)
 
-# Beside other programs, as far as Debian's packages of them can be had.
+# Beside other programs, as far as Debian's packages of them, and pip's of ITK, can be had.
 .PHONY: bench-peers
 bench-peers: $(BUILD)/volfilter
 	-@tests/install-deps peers
-	/usr/bin/python3 tests/bench/peers/run.py --volfilter '$(abspath $(BUILD)/volfilter)' $(BENCH)
+	-@[ -e $(BUILD)/peers ] || /usr/bin/python3 -m pip install --quiet --no-deps --target $(BUILD)/peers SimpleITK
+	PYTHONPATH='$(abspath $(BUILD)/peers)' /usr/bin/python3 tests/bench/peers/run.py --volfilter '$(abspath $(BUILD)/volfilter)' $(BENCH)
 
 .PHONY: bench-gpu bench-model
 bench-gpu: $(BUILD)/bench-gpu

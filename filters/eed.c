@@ -10,7 +10,8 @@ enum mode { SURFACE, LINE };
 
 static const struct vf_param params[] = {
     [SIGMA] = VF_PARAM_SIGMA("1"),
-    [RHO] = VF_PARAM_RHO("0", ""),
+    [RHO] = VF_PARAM_RHO("0", "; with mode=surface it smooths the direction of edges, whose strength stays "
+                              "|grad u_sigma|"),
     [K] = VF_PARAM_K("|grad u_sigma| (after the Gaussian)"),
     [ITERATIONS] = VF_PARAM_ITERATIONS,
     [DT] = VF_PARAM_DT,

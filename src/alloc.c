@@ -138,10 +138,11 @@ void *vf_alloc(size_t count, size_t size, const char *what, struct vf_error *err
         base = base != NULL ? base : take_new(all, huge);
     }
     if (base == NULL) {
-        vf_fail(error, VF_FAILED,
-                "%s: cannot allocate %.3g MiB; free some memory, give a smaller --memory or filter a smaller "
-                "piece",
-                what, vf_mib((double)bytes));
+        vf_fail(
+            error, VF_FAILED,
+            "%s: cannot allocate %.3g MiB; free some memory, give a smaller --memory or fewer --threads, or "
+            "filter a smaller piece",
+            what, vf_mib((double)bytes));
         return NULL;
     }
     char *block = (char *)base + before;

@@ -549,6 +549,7 @@ static enum vf_status begin(struct runner *r, struct vf_output_file **report, st
     }
     size_t bytes;
     status = skip_finished(r, &bytes, error);
+    r->session->files = r->skipped < r->batch->count ? r->batch->count - r->skipped : 1;
     if (status == VF_OK && r->skipped < r->batch->count) {
         status = vf_work_check_gpu(&r->options, r->session, error);
         if (status != VF_OK)
@@ -570,7 +571,6 @@ enum vf_status vf_batch_run(const struct vf_batch *batch, const struct vf_comman
     struct runner r = {.batch = batch, .line = line, .options = line->options, .session = session};
     struct vf_output_file *report = NULL;
     struct vf_error error;
-    session->files = batch->count;
     vf_memory_be_generous();
     enum vf_status status = begin(&r, &report, &error);
     if (status == VF_OK) {

@@ -71,6 +71,16 @@ static void limit_stacks(void)
         pthread_setattr_default_np(&usual);
     pthread_attr_destroy(&usual);
 }
+
+/* The main thread's stack grows as it is used, where there are addresses left. */
+static void grow_stack(void)
+{
+    enum { ENOUGH = 384 << 10, PAGE = 4096 };
+    char room[ENOUGH];
+    volatile char *const at = room;
+    for (size_t i = 0; i < ENOUGH; i += PAGE)
+        at[i] = 0;
+}
 #endif
 
 static bool has_address_limit(struct rlimit *limit)
@@ -86,6 +96,7 @@ void vf_memory_spare_addresses(void)
         return;
     mallopt(M_ARENA_MAX, 1);
     limit_stacks();
+    grow_stack();
 #endif
 }
 

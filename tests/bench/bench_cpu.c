@@ -18,7 +18,10 @@ const char bench_usage[] =
     "Usage: bench-cpu [--rows TEXT] [--threads N] [--repeats N] [--seconds S] [--volume NXxNYxNZ] [--image "
     "NXxNY]\n"
     "                 [--tables filters,stages,threads]\n"
-    "TEXT is part of a row's \"3D float32 CHAIN\": --rows 2D, --rows '3D float32 perona'.\n";
+    "TEXT is part of a row's \"3D float32 CHAIN\": --rows 2D, --rows '3D float32 perona'.\n"
+    "Volumes are of 256x256x256 voxels, images of 8192x8192 pixels, where nothing else is asked for; each "
+    "row\n"
+    "is run for a second or N times, by as many threads as there are processors.\n";
 
 /* `count` whole numbers above 0, joined by x. */
 static void read_extents(const char *option, const char *text, ptrdiff_t **to, int count)
@@ -44,6 +47,23 @@ enum {
     TABLES = 'T',
     HELP = 'h'
 };
+
+/* Words of `tables`, joined by commas. */
+static void check_tables(const char *text)
+{
+    static const char *const known[] = {"filters", "stages", "threads"};
+    for (const char *at = text;; at++) {
+        const size_t length = strcspn(at, ",");
+        bool found = false;
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            found = found || (strlen(known[i]) == length && strncmp(at, known[i], length) == 0);
+        if (!found)
+            bench_refuse("tables", text);
+        at += length;
+        if (*at == '\0')
+            return;
+    }
+}
 
 static void read_options(int argc, char **argv, struct bench_options *o, const char **tables)
 {
@@ -73,6 +93,7 @@ static void read_options(int argc, char **argv, struct bench_options *o, const c
             read_extents("image", optarg, (ptrdiff_t *[]){&o->image.nx, &o->image.ny}, 2);
             break;
         case TABLES:
+            check_tables(optarg);
             *tables = optarg;
             break;
         default:

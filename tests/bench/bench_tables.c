@@ -79,6 +79,8 @@ bool bench_check(const struct bench_options *options)
         fprintf(stderr, "bench-cpu: %s on %tdx%tdx%td %s differs from the reference\n", row->chain, grid.nx,
                 grid.ny, grid.nz, vf_type_name(row->type));
     }
+    if (checked == 0)
+        bench_refuse("rows", options->rows);
     if (right)
         printf("%d rows checked on %tdx%tdx%td and %tdx%td: the reference's result, bit for bit\n", checked,
                volume.nx, volume.ny, volume.nz, image.nx, image.ny);

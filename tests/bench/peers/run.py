@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The same rows by volfilter and by what users run today, side by side in the same run: scipy, scikit-image, OpenCV,
-VIGRA, G'MIC and libvips as Debian packages them, and ITK where python3 finds pip's SimpleITK. `make bench-peers`
-installs the former; one that is missing is skipped.
+VIGRA, G'MIC and libvips as Debian packages them, and ITK as pip's SimpleITK. `make bench-peers` installs them; one
+that is missing is skipped.
 
 Every figure is the median of interleaved repetitions: "kernel", the filter alone in a process that has the image in
 memory, its result going into memory that was never touched; "file", the whole process from an uncompressed TIFF to
@@ -31,7 +31,8 @@ TABLES = ("5x3", "11x11", "21x21")
 ROWS = [
     *[(f"gaussian sigma {sigma}", (256, 256, 256), "float32", f"gaussian:sigma={sigma}",
        [("scipy", f"gaussian_filter {sigma}", ""), ("vigra", f"gaussian {sigma} 4", ""),
-        ("vigra", f"blockwise {sigma}", f"radius {3 * sigma}"), ("gmic", f"-blur {sigma}", "IIR")])
+        ("vigra", f"blockwise {sigma}", f"radius {3 * sigma}"), ("itk", f"gaussian {sigma}", "IIR"),
+        ("gmic", f"-blur {sigma}", "IIR")])
       for sigma in (1, 2, 4)],
     ("mean radius 4", (256, 256, 256), "float32", "mean:radius=4", [("scipy", "uniform_filter 9", "")]),
     ("laplacian", (256, 256, 256), "float32", "laplacian", [("scipy", "laplace", "")]),
@@ -72,9 +73,11 @@ ROWS = [
     ("perona-malik, 10 iterations", (128, 128, 128), "float32", "perona-malik:k=20",
      [("itk", "diffusion 10", "k from the image")]),
     ("uint16 stack, sigma 1", (128, 512, 512), "uint16", "gaussian:sigma=1",
-     [("scipy", "gaussian_filter 1", "truncates"), ("gmic", "-blur 1", "IIR"), ("tiffcp", "", "copies")]),
+     [("scipy", "gaussian_filter 1", "truncates"), ("vigra", "blockwise 1", "radius 3, gives float32"),
+      ("itk", "gaussian 1", "IIR, gives float32"), ("gmic", "-blur 1", "IIR"), ("tiffcp", "", "copies")]),
     ("2D sigma 2", (1, 8192, 8192), "uint8", "gaussian:sigma=2",
      [("scipy", "gaussian_filter 2", "truncates"), ("opencv", "gaussian 2 17", ""),
+      ("opencv", "gaussian 2 0", "radius 6"),
       ("vips", "gaussblur 2", "radius 3"),
       ("vips", "gaussblur 2 --precision float --min-ampl 0.001", "radius 7, gives float32"),
       ("tiffcp", "", "copies")]),
@@ -82,6 +85,9 @@ ROWS = [
      [("scipy", "gaussian_filter 2", ""), ("opencv", "gaussian 2 17", ""),
       ("vips", "gaussblur 2", "radius 3"),
       ("vips", "gaussblur 2 --precision float --min-ampl 0.001", "radius 7")]),
+    ("start-up", (1, 64, 64), "uint8", "gaussian",
+     [("scipy", "gaussian_filter 1", "truncates"), ("opencv", "gaussian 1 9", ""), ("vips", "gaussblur 1", "radius 1"),
+      ("gmic", "-blur 1", "IIR"), ("tiffcp", "", "copies")]),
 ]
 
 
@@ -204,15 +210,18 @@ def main():
     parser.add_argument("--peers", default="", help="only these programs, parted by commas")
     options = parser.parse_args()
     options.volfilter = os.path.realpath(options.volfilter)
+    chosen = [row for row in ROWS if options.rows in f"{row[0]} {row[2]}"]
+    if not chosen:
+        parser.error(f"no row's name has '{options.rows}' in it; they are: " +
+                     ", ".join(dict.fromkeys(row[0] for row in ROWS)))
     there = programs_there(options.peers.split(",") if options.peers else [])
     if not programs_there(["numpy"]):
         sys.exit("numpy and tifffile write the images: apt-get install python3-skimage")
     with tempfile.TemporaryDirectory() as scratch:
         os.chdir(scratch)
         take_weights()
-        for name, shape, kind, chain, peers in ROWS:
-            if options.rows in f"{name} {kind}":
-                row(name, shape, kind, chain, peers, options, there)
+        for name, shape, kind, chain, peers in chosen:
+            row(name, shape, kind, chain, peers, options, there)
         os.chdir("/")
 
 

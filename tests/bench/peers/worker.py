@@ -82,16 +82,20 @@ def vigra(image, name, sigma, other=""):
     if name == "gaussian":
         return lambda: vigra.filters.gaussianSmoothing(image, float(sigma), window_size=float(other))
     options = vigra.blockwise.convolutionOptions((64, 64, 64), sigma=float(sigma))
-    return lambda: vigra.blockwise.gaussianSmooth(image, options)
+    return lambda: vigra.blockwise.gaussianSmooth(image.astype("float32", copy=False), options)
 
 
-def itk(image, _, iterations):
+def itk(image, name, value):
     import SimpleITK
     source = SimpleITK.GetImageFromArray(image)
-    smooth = SimpleITK.GradientAnisotropicDiffusionImageFilter()
-    smooth.SetTimeStep(0.0625)
-    smooth.SetConductanceParameter(1)
-    smooth.SetNumberOfIterations(int(iterations))
+    if name == "gaussian":
+        smooth = SimpleITK.SmoothingRecursiveGaussianImageFilter()
+        smooth.SetSigma(float(value))
+    else:
+        smooth = SimpleITK.GradientAnisotropicDiffusionImageFilter()
+        smooth.SetTimeStep(0.0625)
+        smooth.SetConductanceParameter(1)
+        smooth.SetNumberOfIterations(int(value))
     return lambda: SimpleITK.GetArrayFromImage(smooth.Execute(source))
 
 
