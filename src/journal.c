@@ -34,6 +34,7 @@ struct vf_journal {
     bool is_new;      /* the file was not there before */
     bool is_named;    /* its name is on the disk */
     size_t added;     /* bytes */
+    bool is_held_up;  /* another process has it locked: that was waited for once */
     bool is_cut;      /* its last line may have no end: a crash or a full disk */
     size_t count, room;
     struct entry *entry;  /* sorted by name; of equal ones the last was added last */
@@ -280,8 +281,10 @@ static void hold(struct vf_journal *journal)
     for (int i = 0; i < TRIES; i++) {
         if (journal->fd < 0)
             open_to_add(journal);
-        if (journal->fd < 0 || !vf_lock_within(journal->fd, MOST_WAITED_MS) ||
-            fstat(journal->fd, &about) != 0 || is_named_so(journal, &about))
+        if (journal->fd < 0)
+            return;
+        journal->is_held_up = !vf_lock_within(journal->fd, journal->is_held_up ? 0 : MOST_WAITED_MS);
+        if (journal->is_held_up || fstat(journal->fd, &about) != 0 || is_named_so(journal, &about))
             return;
         close(journal->fd);
         journal->fd = -1;
