@@ -64,6 +64,19 @@ static double bytes_moved(const struct bench_case *c)
     return moved * c->voxels;
 }
 
+static double sums_of(const struct vf_plan *plan, const struct vf_run *run)
+{
+    struct vf_flow flow;
+    struct vf_error error;
+    double sums = 0;
+    bench_must(vf_plan_flow(plan, run, NULL, &flow, &error), &error);
+    for (int i = 0; i < flow.stage_count; i++)
+        if (flow.stage[i].stencil == VF_STENCIL_LINEAR)
+            sums += (double)flow.stage[i].taps->count * flow.stage[i].output_count;
+    vf_flow_close(&flow);
+    return sums;
+}
+
 void bench_case_open(struct bench_case *c, const char *chain, struct bench_grid grid, enum vf_type type,
                      int threads, const char *scheme)
 {
@@ -84,8 +97,10 @@ void bench_case_open(struct bench_case *c, const char *chain, struct bench_grid 
     bench_must(vf_plan_open(&c->plan, &request, &error), &error);
     c->team = vf_team_open();
     c->bytes_moved = bytes_moved(c);
-    for (int r = 0; r < c->plan.run_count; r++)
+    for (int r = 0; r < c->plan.run_count; r++) {
         c->predicted += c->plan.run[r].seconds;
+        c->sums += sums_of(&c->plan, &c->plan.run[r]);
+    }
 }
 
 void bench_case_close(struct bench_case *c)

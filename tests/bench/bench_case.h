@@ -18,6 +18,7 @@ struct bench_case {
     struct vf_team *team; /* whose threads compute */
     double voxels;
     double predicted;   /* seconds of one execution */
+    double sums;        /* multiply-adds of weighted sums, of all runs, at a voxel */
     double bytes_moved; /* all sources and sinks of every run, each once, as --explain prints them */
 };
 

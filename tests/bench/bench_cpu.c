@@ -167,9 +167,8 @@ static void print_machine(const struct bench_options *o)
            __VERSION__);
     print_copies(o->volume, o->threads);
     print_copies(o->image, o->threads);
-    const double fma = bench_fma_gflops(o->threads);
-    if (fma > 0)
-        printf("fused multiply-add, float32: %.0f GFLOP/s\n", fma);
+    if (o->fma_gflops > 0)
+        printf("fused multiply-add, float32: %.0f GFLOP/s\n", o->fma_gflops);
 }
 
 int main(int argc, char **argv)
@@ -178,6 +177,7 @@ int main(int argc, char **argv)
         .threads = omp_get_max_threads(), .seconds = 1, .volume = {256, 256, 256}, .image = {8192, 8192, 1}};
     const char *tables = "filters,stages,threads";
     read_options(argc, argv, &options, &tables);
+    options.fma_gflops = bench_fma_gflops(options.threads);
     print_machine(&options);
     if (!bench_check(&options))
         return 1;

@@ -229,9 +229,16 @@ static void print_grid(struct bench_grid grid)
 static void filter_head(struct bench_grid grid)
 {
     print_grid(grid);
-    printf("%-48s %-7s %8s %8s %8s %5s %5s %9s %7s %8s %6s %6s %4s %7s %9s\n", "chain", "type", "median",
-           "best", "cold", "busy", "of", "copy", "copies", "predict", "B/vox", "GB/s", "runs", "work M",
-           "between M");
+    printf("%-48s %-7s %8s %8s %8s %5s %5s %9s %7s %5s %6s %8s %6s %6s %4s %7s %9s\n", "chain", "type",
+           "median", "best", "cold", "busy", "of", "copy", "copies", "sums", "limit", "predict", "B/vox",
+           "GB/s", "runs", "work M", "between M");
+}
+
+/* What nothing can be faster than: a copy, and the multiply-adds of weighted sums. */
+static double limit_seconds(const struct bench_options *options, const struct bench_case *c, double copy)
+{
+    const double sums = options->fma_gflops > 0 ? 2e-9 * c->sums * c->voxels / options->fma_gflops : 0;
+    return sums > copy ? sums : copy;
 }
 
 static void filter_row(const struct bench_options *options, const struct row *row, struct bench_grid grid,
@@ -243,13 +250,14 @@ static void filter_row(const struct bench_options *options, const struct row *ro
     need_input(in, grid, row->type, options->threads);
     const struct timing t = measure(options, &c, in);
     const double ns = 1e9 / c.voxels, copy = copy_seconds(&t.copies);
-    printf(
-        "%-48s %-7s %8.3f %8.3f %8.3f %4.0f%% %2d/%-2d %6.3f %2s %7.2f %8.3f %6.1f %6.2f %4d %7.1f %9.1f\n",
-        row->chain, vf_type_name(row->type), t.later.median * ns, t.later.best * ns, t.cold * ns,
-        100 * t.later.busy, t.later.kept, t.later.count, copy * ns,
-        faster_copy(&t.copies) == BENCH_COPY_STREAMING ? "nt" : "mc", t.later.median / copy, c.predicted * ns,
-        c.bytes_moved / c.voxels, 1e-9 * c.bytes_moved / t.later.median, c.plan.run_count,
-        (double)c.plan.work_bytes / mib, (double)c.plan.between_bytes / mib);
+    printf("%-48s %-7s %8.3f %8.3f %8.3f %4.0f%% %2d/%-2d %6.3f %2s %7.2f %5.0f %5.0f%% %8.3f %6.1f %6.2f "
+           "%4d %7.1f %9.1f\n",
+           row->chain, vf_type_name(row->type), t.later.median * ns, t.later.best * ns, t.cold * ns,
+           100 * t.later.busy, t.later.kept, t.later.count, copy * ns,
+           faster_copy(&t.copies) == BENCH_COPY_STREAMING ? "nt" : "mc", t.later.median / copy, c.sums,
+           100 * limit_seconds(options, &c, copy) / t.later.median, c.predicted * ns,
+           c.bytes_moved / c.voxels, 1e-9 * c.bytes_moved / t.later.median, c.plan.run_count,
+           (double)c.plan.work_bytes / mib, (double)c.plan.between_bytes / mib);
     fflush(stdout);
     bench_case_close(&c);
 }
@@ -257,9 +265,12 @@ static void filter_row(const struct bench_options *options, const struct row *ro
 void bench_filters(const struct bench_options *options)
 {
     const struct bench_grid grids[] = {options->volume, options->image};
-    printf("\nFilters. Nanoseconds a voxel; copies: the median over the copy, a copy of the input in the "
-           "same row\n"
-           "(nt: by non-temporal stores, mc: by memcpy, whichever was faster).\n");
+    printf(
+        "\nFilters. Nanoseconds a voxel; copies: the median over the copy, a copy of the input in the "
+        "same row\n"
+        "(nt: by non-temporal stores, mc: by memcpy, whichever was faster); sums: multiply-adds of weighted\n"
+        "sums a voxel; limit: the larger of the copy and of what these take at the rate above, over the "
+        "median.\n");
     for (size_t g = 0; g < sizeof grids / sizeof grids[0]; g++) {
         struct vf_volume in = {.data = NULL};
         bool first = true;

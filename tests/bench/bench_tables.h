@@ -10,6 +10,7 @@ struct bench_options {
     int repeats;    /* how many executions of a row are timed after a first one; 0: as `seconds` allows */
     double seconds; /* how long the timed executions of a row may take, roughly */
     struct bench_grid volume, image;
+    double fma_gflops; /* of the threads together; 0: not known */
 };
 
 /* Compares every row with the reference on small grids, bit for bit. Rows that differ are named on stderr;
