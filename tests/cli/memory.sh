@@ -131,7 +131,8 @@ test_more_memory_takes_fewer_passes() {
     expect 0 --dry-run --explain --memory $((LEAST + 6))M -f $chain long.mrc o.mrc
     few=$(sed -n 's/^larger than memory: \([0-9]*\) pass.*/\1/p' out)
     [ "$few" -gt 1 ]
-    prints "of disk for temporary files"
+    # Of float32: what a pass reads, and what it writes.
+    prints "with 10000.0 MiB of disk for temporary files"
     expect 0 --dry-run --explain --memory $((LEAST + 80))M -f $chain long.mrc o.mrc
     prints "larger than memory: 1 pass over slabs"
     prints "reads 2500.0 MiB and writes 2500.0 MiB in all"
@@ -196,7 +197,7 @@ test_the_peak_of_many_runs_is_below_the_bound() {
     done
 }
 
-# A percentile's take 512 KiB for each thread, also where nothing goes by slabs.
+# A percentile's take 512 KiB for each thread, also where nothing goes by slabs; in slabs each channel has its own.
 test_counters_of_a_pre_pass_are_counted() {
     sparse 64 64 64 stack.mrc
     for k in auto 5; do
@@ -204,6 +205,11 @@ test_counters_of_a_pre_pass_are_counted() {
             sed -n 's/.*"memory_bytes": \([0-9]*\).*/\1/p' >$k
     done
     [ $(($(cat auto) - $(cat 5))) -gt $((20 << 20)) ]
+    expect 0 -f gradient:output=components "$STACK" three.tif
+    least --threads 16 -f perona-malik:k=5:iterations=1 three.tif o.tif
+    few=$LEAST
+    least --threads 16 -f perona-malik:k=auto:iterations=1 three.tif o.tif
+    [ $((LEAST - few)) -gt 20 ]
 }
 
 test_the_peak_of_a_batch_is_below_the_bound() {
