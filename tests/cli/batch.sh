@@ -401,6 +401,19 @@ test_resume() {
     says "2 of 2 files were already finished"
 }
 
+# What is finished shares nothing with the one that is left, which is planned as one by itself.
+test_resume_of_one_that_is_left() {
+    sparse 512 512 400 big.mrc
+    cp "$SMALL" s.png
+    expect 0 -q -f gaussian --resume --out-dir d s.png
+    set -- --backend cpu --memory 1G --explain --dry-run --resume -f gaussian --out-dir d s.png big.mrc
+    expect 0 "$@"
+    prints "read, filtered and written at the same time"
+    rm d/s.png
+    expect 0 "$@"
+    [ -z "$(grep 'at the same time' out)" ]
+}
+
 # Neither waited for nor read to an end that never comes.
 test_resume_from_what_is_no_account() {
     mkdir d
@@ -817,6 +830,8 @@ test_progress_of_files() {
     says "2 of 2 files"
     expect 0 --progress json -f gaussian --out-dir d "$SMALL" "$IMAGE"
     grep -q '"files_done": 2, "files": 2' err
+    # One line for all of them, which each file's own would hide.
+    [ -z "$(grep -v '"files_done": ' err)" ]
     expect 0 --progress json -f gaussian "$STACK" o.tif
     grep -q '^{"step": "filtering", "done": [0-9]*, "total": [0-9]*, "seconds": ' err
     if command -v python3 >/dev/null; then
@@ -848,6 +863,10 @@ test_a_dry_run_adds_up_disk_space() {
     says "the results together need "
     says " MiB of disk space, but . has "
     [ ! -e d ]
+    # The room of what they replace is counted as theirs.
+    mkdir r
+    truncate -s $((free / 2)) r/a.mrc r/b.mrc
+    expect 0 -f gaussian --dry-run --out-dir r a.mrc b.mrc
     # Of a directory that is still to be made, what it will lie in tells.
     sparse 1024 1024 $((free * 4 / 3 / 1024 / 1024 / 2)) c.mrc 2>/dev/null || return 0
     expect 1 -f gaussian --dry-run --out-dir d/e c.mrc
