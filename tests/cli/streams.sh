@@ -18,12 +18,12 @@ test_pipe_into_another_format() {
     "$VOLFILTER" -f gaussian "$STACK" - | "$VOLFILTER" info --json - | grep -q '"format": "TIFF"'
 }
 
-# What is printed of a file is out before the next one, and in its order.
+# What is printed of a file is out before the next one, and in its order, also where as many as can be are on their way.
 test_texts_of_many_files() {
     for i in $(seq 40); do
         cp "$SMALL" "$i.png"
     done
-    expect 0 --json --report - -f gaussian --out-dir d ./*.png
+    expect 0 --json --threads 16 --report - -f gaussian --out-dir d ./*.png
     [ "$(grep -c '^{$' out)" -eq 41 ]
     [ "$(grep -n '^  "files": 40' out | cut -d : -f 1)" -gt "$(grep -n '"elapsed_seconds"' out | tail -n 1 | cut -d : -f 1)" ]
     "$VOLFILTER" --explain -f ced:iterations=10000 "$STACK" o.tif >plan 2>err &
