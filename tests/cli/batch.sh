@@ -411,7 +411,7 @@ test_resume_of_one_that_is_left() {
     prints "read, filtered and written at the same time"
     rm d/s.png
     expect 0 "$@"
-    [ -z "$(grep 'at the same time' out)" ]
+    [ "$(grep -c 'at the same time' out)" -eq 0 ]
 }
 
 # Neither waited for nor read to an end that never comes.
@@ -831,7 +831,7 @@ test_progress_of_files() {
     expect 0 --progress json -f gaussian --out-dir d "$SMALL" "$IMAGE"
     grep -q '"files_done": 2, "files": 2' err
     # One line for all of them, which each file's own would hide.
-    [ -z "$(grep -v '"files_done": ' err)" ]
+    [ "$(grep -cv '"files_done": ' err)" -eq 0 ]
     expect 0 --progress json -f gaussian "$STACK" o.tif
     grep -q '^{"step": "filtering", "done": [0-9]*, "total": [0-9]*, "seconds": ' err
     if command -v python3 >/dev/null; then

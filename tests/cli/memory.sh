@@ -124,6 +124,17 @@ test_what_fails_between_passes_names_the_file() {
     [ ! -e o.tif ]
 }
 
+# A pass has the file that it reads and the one that it writes; those before them are closed, and their room is free.
+test_two_temporary_files_at_a_time() {
+    is_sanitized && return
+    least -f perona-malik:iterations=100:k=10 "$STACK" o.tif
+    # shellcheck disable=SC3045
+    (
+        ulimit -n $((3 + $(find /proc/self/fd -mindepth 1 | wc -l)))
+        exec "$VOLFILTER" --memory "${LEAST}M" -f perona-malik:iterations=100:k=10 "$STACK" o.tif
+    )
+}
+
 test_more_memory_takes_fewer_passes() {
     sparse 256 256 20000 long.mrc
     chain=perona-malik:iterations=50:k=10
@@ -232,6 +243,15 @@ test_the_peak_of_a_batch_is_below_the_bound() {
 test_a_large_stack_stays_within_its_bound() {
     # Sanitizers hold much more.
     is_sanitized || "$DATA/../tests/large/run" 48 40M
+}
+
+# Without --memory three quarters of what is free are taken, here of addresses.
+test_a_quarter_of_memory_stays_free() {
+    is_sanitized && return
+    # shellcheck disable=SC3045
+    (ulimit -v 1000000 && expect 0 --json --explain --dry-run -f gaussian "$STACK" o.tif)
+    limit=$(sed -n 's/.*"memory_limit_bytes": \([0-9]*\).*/\1/p' out)
+    [ "$limit" -le $((750000 * 1024)) ]
 }
 
 test_too_little_memory_or_disk() {
