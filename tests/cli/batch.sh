@@ -414,6 +414,20 @@ test_resume_of_one_that_is_left() {
     [ "$(grep -c 'at the same time' out)" -eq 0 ]
 }
 
+# A list that takes more memory than it may: neither image nor chain is to blame.
+test_a_list_that_takes_the_memory() {
+    tiff 8 8 >all
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13; do
+        cat all all >twice
+        mv twice all
+    done
+    mkdir many
+    split -b 186 -a 4 --additional-suffix=.tif all many/
+    expect 3 --memory 12M -q -f mean --tree --out-dir o many
+    says "many/aaaa.tif: the list of files takes "
+    says ", or filter fewer files at once"
+}
+
 # Neither waited for nor read to an end that never comes.
 test_resume_from_what_is_no_account() {
     mkdir d
