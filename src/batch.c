@@ -15,7 +15,7 @@
 #include "journal.h"
 #include "output_file.h"
 
-/* Of a list of files, each of which takes some 1.2 KB of memory before the first is filtered. */
+/* Of a list of files, each of which takes about 1 KB of memory before the first is filtered. */
 #define MOST_LINES 1000000
 
 /* ---- which files ---- */

@@ -7,6 +7,7 @@
 #include "cli.h"
 #include "descriptor.h"
 #include "interrupt.h"
+#include "memory.h"
 #include "kernels/cpu_rows.h"
 
 /* Also by another name, such as /dev/fd/1. */
@@ -79,7 +80,10 @@ static enum vf_status filter_batch(const struct vf_command_line *line, struct vf
 {
     struct vf_error error;
     struct vf_batch batch;
+    const size_t before = vf_memory_resident();
     enum vf_status status = vf_batch_open(&batch, line, &error);
+    const size_t after = vf_memory_resident();
+    session->list_bytes = after > before ? after - before : 0;
     status = status == VF_OK ? vf_batch_run(&batch, line, session) : vf_cli_report(status, &error);
     vf_batch_close(&batch);
     return status;

@@ -36,6 +36,9 @@ void vf_tiff_clear_error(struct vf_tiff_stream *stream);
 
 /* Why the last call failed: the system's reason, libtiff's, or `otherwise`. */
 const char *vf_tiff_cause(const struct vf_tiff_stream *stream, const char *otherwise);
+/* What to do about such a cause: to have more memory, if libtiff or a codec says that it cannot allocate;
+ * else `otherwise`. */
+const char *vf_tiff_remedy(const char *cause, const char *otherwise);
 
 /* How libtiff names a compression, what it can do at best, bytes out for a byte in, and how many bytes an
  * encoder takes beside its strip. */

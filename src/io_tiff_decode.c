@@ -46,13 +46,10 @@ static enum vf_status fail_strile(struct vf_tiff_decoder *decoder, size_t page, 
                                   struct vf_error *error)
 {
     const char *cause = vf_tiff_cause(&decoder->stream, "its data ends too early");
-    /* As libtiff says that it cannot allocate. */
-    const bool lacks_memory = strstr(cause, "No space for ") != NULL || strstr(cause, "ut of memory") != NULL;
-    return vf_fail(error, VF_FAILED, "page %zu: %s %u at byte %llu cannot be decoded: %s; %s", page + 1,
+    return vf_fail(error, VF_FAILED, "page %zu: %s %u at byte %llu cannot be decoded: %s%s", page + 1,
                    TIFFIsTiled(decoder->tif) ? "tile" : "strip", strile + 1,
                    (unsigned long long)TIFFGetStrileOffset(decoder->tif, strile), cause,
-                   lacks_memory ? "memory is short: give a smaller --memory or fewer --threads"
-                                : "if it is damaged, copy the file again");
+                   vf_tiff_remedy(cause, "; if it is damaged, copy the file again"));
 }
 
 /* Uncompressed samples that follow each other from `offset`. A plane is read where it belongs; several

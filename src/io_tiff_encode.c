@@ -172,8 +172,9 @@ static enum vf_status encode_strip(void *context, size_t item, int thread, struc
     if (encode(e, encoder, s->planes + strip / in_page * info->page_channels, s->span->top, strip % in_page,
                &e->slot[item]))
         return VF_OK;
-    return vf_fail(error, VF_FAILED, "page %zu cannot be compressed: %s",
-                   s->span->first + strip / in_page + 1, vf_tiff_cause(&encoder->stream, "unknown cause"));
+    const char *cause = vf_tiff_cause(&encoder->stream, "unknown cause");
+    return vf_fail(error, VF_FAILED, "page %zu cannot be compressed: %s%s",
+                   s->span->first + strip / in_page + 1, cause, vf_tiff_remedy(cause, ""));
 }
 
 static enum vf_status encode_span(struct vf_tiff_encoders *e, const struct span *span,

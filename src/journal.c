@@ -34,7 +34,7 @@ struct vf_journal {
     bool is_new;      /* the file was not there before */
     bool is_named;    /* its name is on the disk */
     size_t added;     /* bytes */
-    bool is_held_up;  /* another process has it locked: that was waited for once */
+    bool is_held_up;  /* it could not be locked: that was waited for once */
     bool is_cut;      /* its last line may have no end: a crash or a full disk */
     size_t count, room;
     struct entry *entry;  /* sorted by name; of equal ones the last was added last */

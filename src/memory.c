@@ -72,14 +72,28 @@ static void limit_stacks(void)
     pthread_attr_destroy(&usual);
 }
 
-/* The main thread's stack grows as it is used, where there are addresses left. */
-static void grow_stack(void)
+enum { MAIN_STACK = 384 << 10 };
+
+/* A function of its own: one that has so much on the stack may touch it where it begins. */
+static __attribute__((noinline)) void touch_stack(void)
 {
-    enum { ENOUGH = 384 << 10, PAGE = 4096 };
-    char room[ENOUGH];
+    enum { PAGE = 4096 };
+    char room[MAIN_STACK];
     volatile char *const at = room;
-    for (size_t i = 0; i < ENOUGH; i += PAGE)
+    for (size_t i = 0; i < MAIN_STACK; i += PAGE)
         at[i] = 0;
+}
+
+/* The main thread's stack grows as it is used, where there are addresses left: it is taken before threads
+ * take these. Where there is no room for it, what asks for memory next says so. */
+static void grow_stack(const struct rlimit *addresses)
+{
+    struct rlimit stack;
+    const size_t all = read_size("/proc/self/status", "VmSize: %llu", SIZE_MAX / 1024) * 1024;
+    const size_t own = read_size("/proc/self/status", "VmStk: %llu", SIZE_MAX / 1024) * 1024;
+    if (rest((size_t)addresses->rlim_cur, all) >= 2 * MAIN_STACK && getrlimit(RLIMIT_STACK, &stack) == 0 &&
+        (stack.rlim_cur == RLIM_INFINITY || rest((size_t)stack.rlim_cur, own) >= 2 * MAIN_STACK))
+        touch_stack();
 }
 #endif
 
@@ -96,7 +110,7 @@ void vf_memory_spare_addresses(void)
         return;
     mallopt(M_ARENA_MAX, 1);
     limit_stacks();
-    grow_stack();
+    grow_stack(&limit);
 #endif
 }
 

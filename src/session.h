@@ -23,7 +23,8 @@ struct vf_session {
     bool warned;                 /* the user knows that the CPU took over */
     struct vf_told *told;        /* owned, as their notes are */
     size_t told_count, told_room;
-    int works; /* files on their way now */
+    size_t list_bytes; /* that the list of files takes */
+    int works;         /* files on their way now */
     /* When the first of them began: bytes of memory that the process held, and that were free, and the
      * processors that it may use. */
     size_t base_bytes, free_bytes;

@@ -597,8 +597,8 @@ static const char *way_to_less(const struct vf_work *w)
                      : "filter a smaller piece";
 }
 
-/* So many take more memory than the rest of the program. */
-#define MANY_FILES 5000
+/* Bytes of a list that is worth a word. */
+#define LONG_LIST ((size_t)1 << 20)
 
 static enum vf_status check_memory(const struct vf_work *w, struct vf_error *error)
 {
@@ -607,14 +607,15 @@ static enum vf_status check_memory(const struct vf_work *w, struct vf_error *err
     const bool asked = w->options->memory > 0;
     const char *allows = asked ? "--memory allows" : "three quarters of free memory is";
     const char *smaller = way_to_less(w);
-    if (w->session->files > MANY_FILES && w->session->base_bytes > w->memory_limit)
-        return vf_fail(
-            error, VF_FAILED,
-            "the list of files takes %.0f MiB, but %s %.1f MiB; raise --memory, or filter fewer files "
-            "at once",
-            ceil(vf_mib((double)w->session->base_bytes)), allows, vf_mib((double)w->memory_limit));
+    const double memory = (double)w->memory, list = (double)w->session->list_bytes;
+    const double needed = w->least_bytes > 0 ? fmin(w->least_bytes, memory) : memory;
+    if (w->session->list_bytes > LONG_LIST && needed - list <= (double)w->memory_limit)
+        return vf_fail(error, VF_FAILED,
+                       "this needs %.0f MiB with the list of files, which takes %.0f, but %s %.1f MiB; raise "
+                       "--memory, or filter fewer files at once",
+                       ceil(vf_mib(needed) + 1), ceil(vf_mib(list)), allows, vf_mib((double)w->memory_limit));
     /* Libraries take a little more or less from run to run: 1 MiB. */
-    if (w->least_bytes > 0 && w->least_bytes < (double)w->memory)
+    if (needed < memory)
         return vf_fail(
             error, VF_FAILED,
             "the thinnest slab of this chain needs %.0f MiB, but %s %.1f MiB; raise --memory, or %s",

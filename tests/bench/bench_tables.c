@@ -234,7 +234,7 @@ static void filter_head(struct bench_grid grid)
            "GB/s", "runs", "work M", "between M");
 }
 
-/* What nothing can be faster than: a copy, and the multiply-adds of weighted sums. */
+/* What nothing can be faster than: a copy of the input, and the multiply-adds of weighted sums. */
 static double limit_seconds(const struct bench_options *options, const struct bench_case *c, double copy)
 {
     const double sums = options->fma_gflops > 0 ? 2e-9 * c->sums * c->voxels / options->fma_gflops : 0;

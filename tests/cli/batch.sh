@@ -424,7 +424,8 @@ test_a_list_that_takes_the_memory() {
     mkdir many
     split -b 186 -a 4 --additional-suffix=.tif all many/
     expect 3 --memory 12M -q -f mean --tree --out-dir o many
-    says "many/aaaa.tif: the list of files takes "
+    says "many/aaaa.tif: this needs "
+    says " MiB with the list of files, which takes "
     says ", or filter fewer files at once"
 }
 
