@@ -41,7 +41,7 @@ static enum outcome judge(const struct vf_cuda *device, enum vf_status status, c
     if (status == VF_OK && (!same(out, &right) || device->compiled_count < least_compiled ||
                             device->compiled_count > most_compiled))
         return WRONG;
-    if (status == VF_OK && one_run && heard != (size_t)(chain.nx * chain.ny * chain.nz))
+    if (status == VF_OK && one_run && heard != volume_elements(out))
         return WRONG;
     if (status == VF_OK && !device->failed)
         return ON_DEVICE;
@@ -267,6 +267,14 @@ Test(cuda_failures, slices)
     struct pipeline p = volume;
     p.chain = "gradient";
     p.slices = true;
+    expect_survival(&p, false, false);
+}
+
+Test(cuda_failures, time_series)
+{
+    struct pipeline p = volume;
+    p.nt = 2;
+    one_run = true;
     expect_survival(&p, false, false);
 }
 
