@@ -106,6 +106,19 @@ test_each_call_that_fails_in_slabs() {
     each_call 5 -f gaussian big.mrc out.mrc
 }
 
+# Slabs that follow do not go to the CPU.
+test_device_that_is_lost_in_slabs() {
+    sparse 32 32 1200 big.mrc
+    set -- --backend cuda -f gaussian big.mrc out.mrc
+    on_fake least "$@"
+    logged 0 --memory "${LEAST}M" "$@"
+    rm out.mrc
+    fail "$(number_of cuLaunchKernel 9)" 719 1
+    fake 1 --memory "${LEAST}M" "$@"
+    says "unspecified launch failure (error 719); use --backend cpu"
+    [ ! -e out.mrc ]
+}
+
 # The compiler's calls among them.
 test_each_call_that_fails_as_kernels_are_made() {
     COLD=1
