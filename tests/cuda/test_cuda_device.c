@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "device.h"
+#include "session.h"
 
 /* With a real device or the fake one, whichever the loader finds. */
 static char scratch[] = "/tmp/volfilter-device-XXXXXX";
@@ -290,6 +291,23 @@ Test(cuda_device, opening_survives_every_failure)
 {
     begin_counting();
     cr_assert(walk_failures(open_another) >= 20);
+}
+
+/* The next one may have less shared memory. */
+Test(cuda_device, plans_for_one_that_does_not_open_are_forgotten)
+{
+    struct vf_session session = {.plans.count = 1};
+    char number[16];
+    bool as_planned;
+    begin_counting();
+    setenv("FAKE_CUDA_DEVICES", "2", 1);
+    cr_assert_not_null(vf_session_device(&session, false));
+    snprintf(number, sizeof number, "%d", count_calls() + 1);
+    setenv("FAKE_CUDA_FAIL", number, 1);
+    cr_assert_not_null(vf_session_start_device(&session, &as_planned));
+    cr_expect(session.cuda->ordinal == 1 && !as_planned);
+    cr_expect_eq(session.plans.count, 0);
+    vf_session_close(&session);
 }
 
 Test(cuda_device, making_a_kernel_survives_every_failure)
