@@ -159,6 +159,20 @@ test_call_that_fails_in_one_of_several_files() {
     done
 }
 
+# Files that are not there share the cost of starting the GPU, which is worth it then.
+test_call_that_fails_is_told_of_its_file_only() {
+    three_files
+    # shellcheck disable=SC2046
+    set -- --threads 1 -v -f eed:iterations=3 --out-dir results a.png b.png $(seq 3000)
+    fake 3 --backend cuda "$@"
+    logged 3 "$@"
+    [ "$(grep -c " on the GPU, written " err)" = 2 ]
+    fail "$(number_of cuLaunchKernel)" 1
+    fake 3 "$@"
+    says " on the GPU and the CPU, written "
+    says " on the GPU, written "
+}
+
 # A device that is lost is not asked for the files that follow, but for those that were planned meanwhile: one, where one
 # is read ahead.
 test_device_that_is_lost_among_several_files() {
