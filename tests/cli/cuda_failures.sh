@@ -54,6 +54,12 @@ mend() {
     unset FAKE_CUDA_FAIL FAKE_CUDA_FAIL_WITH FAKE_CUDA_STAYS
 }
 
+# Progress ends at all that there is to do.
+told_once() {
+    sed -n 's/.*"filtering", "done": \([0-9]*\), "total": \([0-9]*\),.*/\1 \2/p' err >told
+    [ "$(tail -n 1 told | sed 's/ .*//')" = "$(tail -n 1 told | sed 's/.* //')" ]
+}
+
 # each_call STEP ARGUMENT... OUTPUT: every STEP-th call fails, one a run, with the GPU asked for. The cache has all
 # kernels but for COLD.
 each_call() {
@@ -240,6 +246,16 @@ test_memory_that_others_hold() {
     same gpu.mrc cpu.mrc
 }
 
+# What was told of a channel that begins anew, with its volumes in host memory, is not told again.
+test_progress_of_volumes_that_do_not_stay() {
+    sparse 32 32 40 small.mrc
+    set -- --backend cuda -f perona-malik:iterations=9 small.mrc out.mrc
+    logged 0 "$@"
+    export FAKE_CUDA_MEMORY=4000000
+    FAKE_CUDA_TAKEN=3600000 FAKE_CUDA_TAKEN_FROM=$(number_of cuMemAlloc) fake 0 --progress=json "$@"
+    told_once
+}
+
 # ---- --backend auto ----
 
 # Predicted for a CPU's thread: 0.4 s, which is more than the GPU takes, its start included, if the cache has the
@@ -270,7 +286,7 @@ log_begin() {
     mend
 }
 
-# What was told of a channel that begins anew on the CPU is not told again.
+# Nor is what was told of one that begins anew on the CPU.
 test_progress_of_a_device_that_is_lost() {
     is_sanitized && return
     slow
@@ -280,8 +296,7 @@ test_progress_of_a_device_that_is_lost() {
     fake 0 --progress=json $SLOW "$STACK" out.tif
     mend
     grep -q "the GPU failed and the CPU took over" err
-    sed -n 's/.*"filtering", "done": \([0-9]*\), "total": \([0-9]*\),.*/\1 \2/p' err >told
-    [ "$(tail -n 1 told | sed 's/ .*//')" = "$(tail -n 1 told | sed 's/.* //')" ]
+    told_once
 }
 
 # Before the device works, and in its first run.
