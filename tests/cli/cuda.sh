@@ -272,6 +272,16 @@ test_device_memory_that_holds_one_image() {
     same launches.8000000000 launches.4000000
 }
 
+# What contexts and displays hold of any device is not reckoned with.
+test_device_memory_that_others_hold_little_of() {
+    export FAKE_CUDA_MEMORY=130000
+    set -- --backend cuda --explain --dry-run -f perona-malik:k=10:iterations=16 "$SMALL" out.tif
+    FAKE_CUDA_TAKEN=16000 fake 0 "$@"
+    prints "volumes stay on the device between runs"
+    FAKE_CUDA_TAKEN=17000 fake 0 "$@"
+    prints "volumes do not fit on the device"
+}
+
 # Two slabs of a run are on their way, and one of the pre-pass that reads them.
 test_slabs_of_a_run_before_a_pre_pass() {
     sparse 64 64 300 big.mrc

@@ -347,7 +347,7 @@ test_no_gpu_is_no_failure() {
         prints "backend cpu"
         [ ! -s err ]
     done
-    for setting in FAKE_CUDA_DEVICES=0 FAKE_CUDA_CAPABILITY=61; do
+    for setting in FAKE_CUDA_DEVICES=0 FAKE_CUDA_DEVICES=-1 FAKE_CUDA_CAPABILITY=61; do
         export "${setting?}"
         plan
         unset "${setting%=*}"

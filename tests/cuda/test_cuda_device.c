@@ -108,6 +108,8 @@ Test(cuda_device, tells_what_it_offers)
     cr_assert(gpu->block_shared >= 48 << 10 && gpu->sm_shared >= gpu->block_shared);
     cr_assert(gpu->l2 > 0 && gpu->memory >= 1 << 20);
     cr_assert(gpu->bandwidth > 1e9 && gpu->bandwidth < 1e14);
+    if (strcmp(gpu->name, "Fake GPU") == 0)
+        cr_assert_float_eq(gpu->bandwidth, 4.327e12, 1e9, "3201 MHz, 6144 bits: %g", gpu->bandwidth);
     cr_assert(gpu->clock > 1e8 && gpu->clock < 1e10);
     cr_assert(gpu->double_ratio >= 1);
 }
