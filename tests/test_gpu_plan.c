@@ -212,6 +212,30 @@ Test(gpu_plan, volumes_between_runs_stay_where_they_fit)
     close_plan(&p);
 }
 
+/* Of a stored field that a later kernel reads, which no filter makes. */
+Test(gpu_plan, what_is_stored_takes_no_slot)
+{
+    struct planned p;
+    struct vf_flow flow;
+    struct vf_error error = {.text = ""};
+    struct vf_gpu_request request;
+    struct vf_gpu_types types;
+    struct vf_gpu_plan kernels;
+    open_plan(&p, "gaussian", 64, 64, 32, "global-read");
+    cr_assert_eq(vf_plan_flow(&p.plan, &p.plan.run[0], NULL, &flow, &error), VF_OK, "%s", error.text);
+    int sink[] = {flow.sink[0], flow.stage[0].output[0]};
+    struct vf_flow both = flow;
+    both.sink = sink;
+    both.sink_count = COUNT(sink);
+    vf_plan_gpu_request(&p.plan, &p.plan.run[0], &both, &types, &request);
+    cr_assert_eq(vf_gpu_plan_open(&kernels, &request, &error), VF_OK, "%s", error.text);
+    cr_expect_eq(kernels.launch_count, 3);
+    cr_expect_eq(kernels.slot_count, 1);
+    vf_gpu_plan_close(&kernels);
+    vf_flow_close(&flow);
+    close_plan(&p);
+}
+
 Test(gpu_plan, grids_beyond_a_launch_are_flat)
 {
     struct planned p;
