@@ -307,6 +307,10 @@ test_slabs_decide_where_the_whole_does_not_fit() {
     prints "larger than memory"
     fake 0 --backend cpu "$@"
     prints "backend cpu"
+    # And what takes it longer in one sweep.
+    fake 0 "$@" --threads 1
+    prints "backend cuda"
+    prints "larger than memory"
 }
 
 # Whoever started the program may have left it children of its own.
