@@ -119,7 +119,7 @@ test_device_that_is_lost_in_slabs() {
     on_fake least "$@"
     logged 0 --memory "${LEAST}M" "$@"
     rm out.mrc
-    fail "$(number_of cuLaunchKernel 9)" 719 1
+    fail "$(number_of cuLaunchKernel 2)" 719 1
     fake 1 --memory "${LEAST}M" "$@"
     says "unspecified launch failure (error 719); use --backend cpu"
     [ ! -e out.mrc ]
