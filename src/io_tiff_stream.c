@@ -240,7 +240,7 @@ const char *vf_tiff_cause(const struct vf_tiff_stream *stream, const char *other
 
 const char *vf_tiff_remedy(const char *cause, const char *otherwise)
 {
-    static const char *const lacks[] = {"no space for", "out of memory",       "not enough memory",
+    static const char *const lacks[] = {"no space for",    "out of memory",       "not enough memory",
                                         "cannot allocate", "insufficient memory", "failed to allocate"};
     for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++)
         if (strcasestr(cause, lacks[i]) != NULL)
