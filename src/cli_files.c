@@ -7,8 +7,8 @@
 #include "cli.h"
 #include "descriptor.h"
 #include "interrupt.h"
-#include "memory.h"
 #include "kernels/cpu_rows.h"
+#include "memory.h"
 
 /* Also by another name, such as /dev/fd/1. */
 static bool is_stdout(const char *out)
