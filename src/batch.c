@@ -372,11 +372,32 @@ static bool is_same_entry(const char *a, const char *b, const struct stat *file)
     return stat(path_a, &in_a) != 0 || stat(path_b, &in_b) != 0 || vf_is_same_file(&in_a, &in_b);
 }
 
-/* A result may replace its own input, but no other file that is still to be read. Another name of an input, a
- * hard link, is replaced without it. */
-static enum vf_status check_inputs_stay(struct vf_batch *batch, struct vf_batch_file **sorted, size_t count,
-                                        struct vf_error *error)
+enum vf_status vf_batch_key(const struct vf_command_line *line, const struct vf_batch_file *file,
+                            char key[VF_SHA256_DIGITS + 1], struct vf_error *error)
 {
+    return vf_journal_key(&line->chain, &line->options, file->in, file->in_place ? NULL : &file->about, key,
+                          error);
+}
+
+enum vf_status vf_batch_find_finished(const struct vf_command_line *line, const struct vf_journal *journal,
+                                      const struct vf_batch_file *file, bool *finished,
+                                      struct vf_error *error)
+{
+    char key[VF_SHA256_DIGITS + 1];
+    *finished = false;
+    if (!line->resume || !file->exists || journal == NULL)
+        return VF_OK;
+    const enum vf_status status = vf_batch_key(line, file, key, error);
+    return status == VF_OK ? vf_journal_find(journal, file->name, key, finished, error) : status;
+}
+
+/* A result may replace its own input, but no other file that is still to be read. Another name of an input, a
+ * hard link, is replaced without it. What --resume finds to be the result of another input is no input. */
+static enum vf_status check_inputs_stay(struct vf_batch *batch, const struct vf_command_line *line,
+                                        struct vf_journal **journal, struct vf_batch_file **sorted,
+                                        size_t count, struct vf_error *error)
+{
+    enum vf_status status = VF_OK;
     qsort(sorted, count, sizeof *sorted, compare_files);
     for (int i = 0; i < batch->count; i++) {
         struct vf_batch_file *file = &batch->file[i], key = {.exists = true}, *key_pointer = &key;
@@ -394,15 +415,24 @@ static enum vf_status check_inputs_stay(struct vf_batch *batch, struct vf_batch_
         for (; hit != NULL && hit < sorted + count && compare_files(hit, &key_pointer) == 0; hit++) {
             if (!is_same_entry((*hit)->in, file->out, &key.about))
                 continue;
-            if (*hit != file)
+            if (*hit == file) {
+                file->in_place = true;
+                continue;
+            }
+            bool finished = false;
+            if (line->resume && *journal == NULL)
+                VF_TRY(vf_journal_open(journal, line->out_dir, true, error));
+            VF_TRY(vf_batch_find_finished(line, *journal, file, &finished, error));
+            if (!finished)
                 return vf_fail(error, VF_USAGE,
                                "the result of '%s' would replace '%s', which is also an input; use "
                                "another --out-dir or --suffix",
                                vf_short_path(file->in).text, vf_short_path((*hit)->in).text);
-            file->in_place = true;
+            (*hit)->is_result = true;
         }
     }
-    return VF_OK;
+out:
+    return status;
 }
 
 /* The report is written last, the list of finished results as they come. */
@@ -438,6 +468,7 @@ static enum vf_status check_names(struct vf_batch *batch, const struct vf_comman
                                   struct vf_error *error)
 {
     size_t count = 0;
+    struct vf_journal *journal = NULL;
     struct vf_batch_file **sorted = vf_alloc((size_t)batch->count, sizeof *sorted, "list of files", error);
     if (sorted == NULL)
         return VF_FAILED;
@@ -446,9 +477,34 @@ static enum vf_status check_names(struct vf_batch *batch, const struct vf_comman
             sorted[count++] = &batch->file[i];
     enum vf_status status = check_names_differ(line, sorted, count, error);
     if (status == VF_OK)
-        status = check_inputs_stay(batch, sorted, count, error);
+        status = check_inputs_stay(batch, line, &journal, sorted, count, error);
+    vf_journal_close(journal, false);
     vf_free(sorted);
     return status == VF_OK ? check_own_files(batch, line, error) : status;
+}
+
+static void free_file(struct vf_batch_file *file)
+{
+    vf_free(file->in);
+    vf_free(file->out);
+    vf_free(file->target);
+}
+
+/* Links may make each of some files the result of another. */
+static enum vf_status leave_out_results(struct vf_batch *batch, struct vf_error *error)
+{
+    int left = 0;
+    for (int i = 0; i < batch->count; i++) {
+        if (batch->file[i].is_result)
+            free_file(&batch->file[i]);
+        else
+            batch->file[left++] = batch->file[i];
+    }
+    batch->results = batch->count - left;
+    batch->count = left;
+    return left > 0
+               ? VF_OK
+               : vf_fail(error, VF_USAGE, "each of the files is the result of another; none is filtered");
 }
 
 /* ---- directories ---- */
@@ -553,6 +609,7 @@ enum vf_status vf_batch_open(struct vf_batch *batch, const struct vf_command_lin
         if (batch->file[i].cause == 0)
             VF_TRY(name_output(line, &batch->file[i], error));
     VF_TRY(check_names(batch, line, error));
+    VF_TRY(leave_out_results(batch, error));
     VF_TRY(line->options.dry_run ? try_path(out_dir_option, line->out_dir, error)
                                  : make_path(line->out_dir, error));
 out:
@@ -561,11 +618,8 @@ out:
 
 void vf_batch_close(struct vf_batch *batch)
 {
-    for (int i = 0; i < batch->count; i++) {
-        vf_free(batch->file[i].in);
-        vf_free(batch->file[i].out);
-        vf_free(batch->file[i].target);
-    }
+    for (int i = 0; i < batch->count; i++)
+        free_file(&batch->file[i]);
     vf_free(batch->file);
     *batch = (struct vf_batch){0};
 }

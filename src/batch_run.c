@@ -84,13 +84,6 @@ static void fail_file(struct runner *r, int index, enum vf_status status, const 
     r->result[index].why = vf_strdup(error->text, &ignored);
 }
 
-static enum vf_status make_key(const struct runner *r, const struct vf_batch_file *file,
-                               char key[VF_SHA256_DIGITS + 1], struct vf_error *error)
-{
-    return vf_journal_key(&r->line->chain, &r->options, file->in, file->in_place ? NULL : &file->about, key,
-                          error);
-}
-
 /* Notes a result in the journal, before it has its name: if the run is killed after that, the next one must
  * not filter a result again that replaced its input, which therefore stays where it cannot be noted. Another
  * result that the journal lacks is only made again. */
@@ -100,7 +93,7 @@ static enum vf_status note_whole(void *context, const struct stat *whole, struct
     const struct runner *r = file->runner;
     const struct vf_batch_file *about = &r->batch->file[file->index];
     char key[VF_SHA256_DIGITS + 1];
-    file->noted = make_key(r, about, key, &file->note_error);
+    file->noted = vf_batch_key(r->line, about, key, &file->note_error);
     if (file->noted == VF_OK)
         file->noted = vf_journal_add(r->journal, about->name, key, whole, about->in_place || r->options.sync,
                                      &file->note_error);
@@ -128,17 +121,6 @@ static void succeed(struct runner *r, struct on_the_way *file)
         vf_cli_report(VF_FAILED, &error);
     }
     r->unaccounted = r->unaccounted || file->noted != VF_OK;
-}
-
-static enum vf_status find_finished(const struct runner *r, const struct vf_batch_file *file, bool *finished,
-                                    struct vf_error *error)
-{
-    char key[VF_SHA256_DIGITS + 1];
-    *finished = false;
-    if (!r->line->resume || !file->exists || r->journal == NULL)
-        return VF_OK;
-    const enum vf_status status = make_key(r, file, key, error);
-    return status == VF_OK ? vf_journal_find(r->journal, file->name, key, finished, error) : status;
 }
 
 /* ---- steps in threads ---- */
@@ -460,7 +442,7 @@ static enum vf_status skip_finished(struct runner *r, size_t *bytes, struct vf_e
     for (int i = 0; i < r->batch->count; i++) {
         const struct vf_batch_file *file = &r->batch->file[i];
         bool finished;
-        const enum vf_status status = find_finished(r, file, &finished, error);
+        const enum vf_status status = vf_batch_find_finished(r->line, r->journal, file, &finished, error);
         if (status != VF_OK)
             return status;
         if (finished) {
@@ -492,6 +474,14 @@ static void tell_in_place(const struct runner *r)
         vf_say("inputs that %s be replaced by their own results: %d of %d; --suffix S gives the "
                "results other names",
                r->options.dry_run ? "would" : "will", count, r->batch->count);
+}
+
+static void tell_left_out(const struct runner *r)
+{
+    const int results = r->batch->results;
+    if (results > 0)
+        vf_say("%d of the files %s of an earlier run, which --resume leaves out", results,
+               results == 1 ? "is a result" : "are results");
 }
 
 static const char report_begins[] = "{\n  \"files\": ";
@@ -559,6 +549,8 @@ static enum vf_status begin(struct runner *r, struct vf_output_file **report, st
         return status;
     if (!line->options.quiet && !line->options.no_clobber)
         tell_in_place(r);
+    if (!line->options.quiet)
+        tell_left_out(r);
     r->options.progress = VF_PROGRESS_NEVER;
     vf_progress_begin_files(&r->shown, line->options.progress, (size_t)r->batch->count, (size_t)r->skipped,
                             bytes);

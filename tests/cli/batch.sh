@@ -401,6 +401,30 @@ test_resume() {
     says "2 of 2 files were already finished"
 }
 
+# Results beside their inputs, among which the next run finds them: by the journal they are told from images
+# that would be lost.
+test_resume_beside_the_inputs() {
+    mkdir -p in/deep
+    cp "$SMALL" in/a.png
+    cp "$IMAGE" in/deep/b.png
+    expect 0 -f gaussian --tree --resume --out-dir . --suffix=-g in
+    expect 0 -f gaussian --dry-run --tree --resume --out-dir . --suffix=-g in/a.png in/a-g.png in/deep
+    says "2 of the files are results of an earlier run, which --resume leaves out"
+    cp "$SMALL" in/c.png
+    expect 0 -f gaussian --tree --resume --report r.json --out-dir . --suffix=-g in
+    says "2 of 3 files were already finished"
+    grep -q '"files": 3' r.json
+    [ "$(names in)" = "a-g.png a.png c-g.png c.png deep" ]
+    [ "$(names in/deep)" = "b-g.png b.png" ]
+    # Another chain's results, or what is no longer the result, are another input.
+    expect 2 -f gaussian:2 --tree --resume --out-dir . --suffix=-g in/a.png in/a-g.png
+    says "the result of 'in/a.png' would replace 'in/a-g.png', which is also an input"
+    cp "$SMALL" in/a-g.png
+    expect 2 -f gaussian --tree --resume --out-dir . --suffix=-g in/a.png in/a-g.png
+    expect 2 -f gaussian --tree --out-dir . --suffix=-g in/c.png in/c-g.png
+    same in/a-g.png "$SMALL"
+}
+
 # What is finished shares nothing with the one that is left, which is planned as one by itself.
 test_resume_of_one_that_is_left() {
     sparse 512 512 400 big.mrc
