@@ -79,7 +79,7 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
     if (stage == NULL)
         return VF_FAILED;
     vf_set_half_inverse_h(stage, context);
-    VF_TRY(vf_set_inverse_k(e, context, &value[K], sigma, VF_EED_INVERSE_K, error));
+    VF_TRY(vf_set_k(e, context, &value[K], sigma, VF_EED_K, false, error));
     VF_TRY(vf_set_coherence(e, value[ALPHA].number, value[CONTRAST].number, error));
     VF_TRY(set_threshold(e, context, value, sigma, rho, error));
     VF_TRY(vf_add_diffusion_tensor(e, context, direction, value[ALPHA].number, 0, tensor, error));

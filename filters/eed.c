@@ -40,7 +40,7 @@ static enum vf_status add_smoothed(struct vf_expansion *e, const struct vf_conte
     if (stage == NULL)
         return VF_FAILED;
     vf_set_half_inverse_h(stage, context);
-    VF_TRY(vf_set_inverse_k(e, context, &value[K], sigma, VF_EED_INVERSE_K, error));
+    VF_TRY(vf_set_k(e, context, &value[K], sigma, VF_EED_K, false, error));
     VF_TRY(vf_add_diffusion_tensor(e, context, direction, 1, is_line ? -1 : 0, tensor, error));
 out:
     return status;
@@ -54,7 +54,7 @@ static enum vf_status add_unsmoothed(struct vf_expansion *e, const struct vf_con
     if (vf_add_stage(e, "DT", VF_STENCIL_eed_tensor, context->dim, tensor, tensor, VF_FIELD_DERIVED, error) ==
         NULL)
         return VF_FAILED;
-    return vf_set_inverse_k(e, context, &value[K], sigma, VF_EED_INVERSE_K, error);
+    return vf_set_k(e, context, &value[K], sigma, VF_EED_K, false, error);
 }
 
 static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,

@@ -38,7 +38,7 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
     for (int axis = 0; axis < 3; axis++)
         stage->param[axis] = 1 / context->aspect[axis];
     stage->param[VF_PM_DT] = dt;
-    VF_TRY(vf_set_inverse_k(e, context, &value[K], unsmoothed, VF_PM_INVERSE_K, error));
+    VF_TRY(vf_set_k(e, context, &value[K], unsmoothed, VF_PM_INVERSE_K, true, error));
     e->repeat = (int)value[ITERATIONS].number;
     e->output_count = 1;
 out:

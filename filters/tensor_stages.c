@@ -103,16 +103,17 @@ static double inverse(double k, double scale)
     return scale / k;
 }
 
-enum vf_status vf_set_inverse_k(struct vf_expansion *e, const struct vf_context *context,
-                                const struct vf_value *value, const double sigma[3], int slot,
-                                struct vf_error *error)
+enum vf_status vf_set_k(struct vf_expansion *e, const struct vf_context *context,
+                        const struct vf_value *value, const double sigma[3], int slot, bool inverted,
+                        struct vf_error *error)
 {
     struct vf_stage *stage = &e->stage[e->stage_count - 1];
-    struct vf_global k = {.name = "k", .derive = inverse, .scale = 1, .argument = value->number};
+    struct vf_global k = {
+        .name = "k", .derive = inverted ? inverse : NULL, .scale = 1, .argument = value->number};
     enum vf_status status = VF_OK;
     switch (value->threshold) {
     case VF_THRESHOLD_NUMBER:
-        stage->param[slot] = 1 / value->number;
+        stage->param[slot] = inverted ? 1 / value->number : value->number;
         return VF_OK;
     case VF_THRESHOLD_DEVIATIONS:
         k.reduction = VF_REDUCE_DEVIATION;

@@ -33,11 +33,11 @@ enum vf_status vf_add_diffusion_tensor(struct vf_expansion *e, const struct vf_c
 enum vf_status vf_add_diffusion_step(struct vf_expansion *e, const struct vf_context *context,
                                      const int *tensor, double dt, struct vf_error *error);
 
-/* Sets param[slot] of the stage that was added last to 1/k: now if the user gave k, else by a global value, a
- * percentile of |grad u_sigma| or the standard deviation of the filter's input. */
-enum vf_status vf_set_inverse_k(struct vf_expansion *e, const struct vf_context *context,
-                                const struct vf_value *value, const double sigma[3], int slot,
-                                struct vf_error *error);
+/* Sets param[slot] of the stage that was added last to k, or 1/k: now if the user gave it, else by a global
+ * value, a percentile of |grad u_sigma| or the standard deviation of the filter's input. */
+enum vf_status vf_set_k(struct vf_expansion *e, const struct vf_context *context,
+                        const struct vf_value *value, const double sigma[3], int slot, bool inverted,
+                        struct vf_error *error);
 
 /* Sets, of the stage that was added last, VF_CED_ALPHA, and by a global value VF_CED_CONTRAST: sqrt(C) S^2, S
  * being the range of the filter's input over 255. */

@@ -81,7 +81,7 @@ static int fuse_at(const struct vf_flow *flow, int i, struct vf_stage *to)
         same_gradient(stage, &stage[2])) {
         to->stencil = VF_STENCIL_eed_flux;
         take_flux(to, &stage[1], &stage[2], flow->dim);
-        to->param[VF_EED_INVERSE_K] = stage[1].param[VF_EED_INVERSE_K];
+        to->param[VF_EED_K] = stage[1].param[VF_EED_K];
         return 3;
     }
     if (is_body(flow, i, VF_STENCIL_diffusion_tensor) && cross_follows(flow, i)) {

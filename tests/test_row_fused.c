@@ -80,7 +80,7 @@ Test(row_fused, three_of_eed)
         cr_assert_eq(flow->stage[i].input[0], flow->stage[i - 1].output[0], "the smoothed image");
         for (int axis = 0; axis < 3; axis++)
             cr_assert_eq(flow->stage[i].param[axis], 0.5 / (axis + 1));
-        cr_assert_eq(flow->stage[i].param[VF_EED_INVERSE_K], 0.25);
+        cr_assert_eq(flow->stage[i].param[VF_EED_K], 4);
         expect_step_after(flow, i);
         close_fusion(&f);
     }

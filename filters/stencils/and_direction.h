@@ -16,16 +16,16 @@ VF_STENCIL(and_direction)
     const REAL length = ORDINARY_ROOT(SHORT_WAY, squared);
     /* Where the gradient is 0, so is all that the normal is for. */
     const REAL inverse_length = ORDINARY_RECIPROCAL(SHORT_WAY, squared == R(0.0) ? R(1.0) : length);
-    /* Both are made, and then one is taken, so that there is no branch. Either needs a quotient and its
-     * exponential: they are made of what is wanted. */
-    const REAL by_spread = vf_coherence_divisor(SHORT_WAY, e.spread, contrast);
-    const REAL by_edge = vf_edge_divisor(SHORT_WAY, length, PARAM(VF_EED_INVERSE_K));
+    /* Both are made, and then one is taken, so that there is no branch; the exponential is that of what is
+     * wanted. */
+    const REAL ratio =
+        ORDINARY_QUOTIENT(SHORT_WAY, contrast, vf_coherence_divisor(SHORT_WAY, e.spread, contrast));
+    const REAL inverse_ratio = inverse_length * PARAM(VF_EED_K);
+    const REAL edge_exponent = vf_edge_exponent(squared == R(0.0), inverse_ratio * inverse_ratio);
     /* A tensor that is no number has no spread either: its vector makes the result none. */
     const int coherent = !(e.spread <= PARAM(VF_AND_THRESHOLD));
-    const REAL quotient =
-        ORDINARY_QUOTIENT(SHORT_WAY, coherent ? contrast : VF_EDGE_DIVIDEND, coherent ? by_spread : by_edge);
-    const REAL squared_quotient = quotient * quotient;
-    const REAL exponential = vf_exp_minus(coherent ? squared_quotient : quotient);
+    const REAL squared_ratio = ratio * ratio;
+    const REAL exponential = vf_exp_minus(coherent ? squared_ratio : edge_exponent);
     const REAL coherence = vf_coherence_along(PARAM(VF_CED_ALPHA), exponential);
     DOUBT_UNLESS_ORDINARY(squared);
     DOUBT_UNLESS_ORDINARY(VF_POSITIVE_CONTRAST);

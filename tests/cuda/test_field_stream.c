@@ -70,7 +70,7 @@ Test(field_stream, doubt)
         open_diffusion(&c, false, VF_NEAREST, true);
         for (int axis = 0; axis < 3; axis++)
             c.stage[0].param[axis] = scale[i];
-        c.stage[1].param[VF_EED_INVERSE_K] = 0.1 / scale[i];
+        c.stage[1].param[VF_EED_K] = 10 * scale[i];
         check(&c, schemes[1 - i]);
     }
 }
