@@ -5,7 +5,7 @@
 
 #include "filters/stencils/params.h"
 
-/* Where the ground is so flat that 1 / s^2 may be infinite. */
+/* Where 1 / s^2 may be infinite: that counts as flat. */
 #define VF_IS_FLAT(squared_gradient) ((squared_gradient) < R(0.5) * VF_SMALLEST_NORMAL)
 
 /* x of the eigenvalue's exp(-x), from (k/s)^2. */
@@ -16,6 +16,7 @@ VF_DEVICE REAL vf_edge_exponent(int is_flat, REAL squared_ratio)
     return is_flat ? R(2.0) * VF_EXP_MOST : exponent;
 }
 
+/* 1 / s^2, 1 on flat ground. */
 VF_DEVICE REAL vf_edge_inverse_square(int way, REAL squared_gradient)
 {
     return ORDINARY_RECIPROCAL(way, VF_IS_FLAT(squared_gradient) ? R(1.0) : squared_gradient);
