@@ -324,6 +324,23 @@ Test(io_imagej, rgb_pages_whose_colours_are_counted)
     cr_assert(in.shape.nc == 6 && in.shape.nz == 3 && in.shape.nt == 2 && in.note[0] == '\0', "%s", in.note);
 }
 
+/* Two channels hold no pixels of three colours, whatever the counts multiply to. */
+Test(io_imagej, channels_that_are_no_whole_pixels)
+{
+    tiff_sample_write(sample_path("in.tif"),
+                      &(struct tiff_sample){.type = VF_U8,
+                                            .nx = 6,
+                                            .ny = 5,
+                                            .pages = 2,
+                                            .samples = 3,
+                                            .description = "ImageJ=1.53t\nimages=6\nchannels=2\nslices=3\n"});
+    const struct vf_info in = sample_info(sample_path("in.tif"));
+    cr_expect(in.shape.nc == 3 && in.shape.nz == 2 && in.shape.nt == 1, "%zu %zu %zu", in.shape.nc,
+              in.shape.nz, in.shape.nt);
+    cr_expect_str_eq(in.note,
+                     "2 channels, 3 slices and 1 frames do not match its 2 pages: read as one stack");
+}
+
 /* An 8-bit stack shown through a lookup table says "palette", but its numbers are intensities. Bio-Formats
  * writes such OME-TIFFs too. */
 static uint16_t colours[3][256];

@@ -260,6 +260,25 @@ Test(io_notes, spacing_without_a_unit)
     }
 }
 
+/* A single plane has no neighbour. */
+Test(io_notes, distance_between_planes)
+{
+    char text[200];
+    struct vf_info result = {.format = VF_FORMAT_TIFF,
+                             .type = VF_U8,
+                             .shape = {4, 4, 1, 1, 1},
+                             .page_channels = 1,
+                             .page_count = 1,
+                             .spacing_known = {true, true, true},
+                             .spacing = {2, 2, 3},
+                             .unit = "um"};
+    vf_info_lost(&result, &result, text, sizeof text);
+    cr_expect_str_eq(text, "");
+    result.shape.nz = result.page_count = 2;
+    vf_info_lost(&result, &result, text, sizeof text);
+    cr_expect_str_eq(text, "the distance between planes (only ImageJ TIFF, OME-TIFF and MRC can store it)");
+}
+
 Test(io_notes, alpha_that_a_result_cannot_hold)
 {
     char text[200];

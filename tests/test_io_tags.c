@@ -320,13 +320,17 @@ Test(io_tags, big_tiff_when_needed)
 {
     static const struct {
         size_t nz;
+        enum vf_compression compression;
         bool big;
-    } cases[] = {{1, false}, {4000, false}, {4200, true}};
+    } cases[] = {
+        {1, VF_COMPRESS_NONE, false},   {4000, VF_COMPRESS_NONE, false}, {4200, VF_COMPRESS_NONE, true},
+        {2700, VF_COMPRESS_LZW, false}, {2900, VF_COMPRESS_LZW, true},   {4000, VF_COMPRESS_DEFLATE, false},
+    };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct vf_error error;
         struct vf_writer *writer;
         struct vf_info info = {.type = VF_U8, .shape = {1000, 1000, cases[i].nz, 1, 1}, .page_channels = 1};
-        const struct vf_output_options options = {0};
+        const struct vf_output_options options = {.compression = cases[i].compression};
         unsigned char *head;
         size_t size;
         info.page_count = cases[i].nz;

@@ -270,6 +270,11 @@ Test(output_file, no_clobber)
     check_no_clobber();
 }
 
+static void refuse_new_names(int cause)
+{
+    refuse(SYS_renameat2, 4, RENAME_NOREPLACE, cause);
+}
+
 /* Another program creates the target while this one works. */
 static void check_race(void)
 {
@@ -292,6 +297,50 @@ Test(output_file, no_clobber_loses_no_race)
     check_race();
     refuse_nameless();
     check_race();
+}
+
+Test(output_file, no_clobber_without_such_renames)
+{
+    refuse_new_names(EINVAL);
+    check_no_clobber();
+    cr_assert_eq(sample_file_count(), 1);
+    unlink(sample_path("out"));
+    check_race();
+}
+
+Test(output_file, no_clobber_on_old_systems)
+{
+    refuse_new_names(ENOSYS);
+    check_no_clobber();
+    cr_assert_eq(sample_file_count(), 1);
+    unlink(sample_path("out"));
+    check_race();
+}
+
+/* Another cause is told. */
+Test(output_file, no_clobber_that_is_refused)
+{
+    refuse_new_names(EACCES);
+    struct vf_output_file *file = open_file(sample_path("out"), true);
+    cr_assert_eq(vf_output_file_finish(file, false, &error), VF_FAILED);
+    cr_assert(strstr(error.text, strerror(EACCES)), "%s", error.text);
+    vf_output_file_close(file);
+    cr_assert_eq(sample_file_count(), 0);
+}
+
+/* Before it has its name. */
+Test(output_file, sync_that_fails)
+{
+    sample_put(sample_path("out"), "old", 3);
+    refuse(SYS_fsync, 0, UINT_MAX, EIO);
+    struct vf_output_file *file = open_file(sample_path("out"), false);
+    fill_file(file, "new");
+    cr_assert_eq(vf_output_file_finish(file, true, &error), VF_FAILED);
+    cr_assert(strstr(error.text, strerror(EIO)), "%s", error.text);
+    vf_output_file_close(file);
+    check_content(sample_path("out"), "old");
+    cr_assert_eq(sample_file_count(), 1);
+    write_file(sample_path("out"), "new");
 }
 
 Test(output_file, links_are_followed)
