@@ -7,6 +7,7 @@
 #include "alloc.h"
 #include "imagej.h"
 #include "io_samples.h"
+#include "io_tags.h"
 
 TestSuite(io_imagej, .init = samples_begin, .fini = samples_end);
 
@@ -643,4 +644,20 @@ Test(io_imagej, labels_of_outputs_of_channels)
                    "\0c\0h\0a\0n\0n\0e\0l\0 \0002\0:\0 \0x\0x"
                    "\0c\0h\0a\0n\0n\0e\0l\0 \0002",
                    12 + 2 * (26 + 18));
+}
+
+/* Once as they are put together, once as libtiff has them. */
+Test(io_imagej, memory_of_own_tags)
+{
+    enum { BYTES = 1000000 };
+    struct vf_tags tags = {0};
+    const struct vf_info info = {.metadata = VF_META_IMAGEJ,
+                                 .type = VF_U8,
+                                 .shape = {8, 8, 1, 1, 1},
+                                 .page_channels = 1,
+                                 .page_count = 1,
+                                 .tags = &tags};
+    const size_t without = vf_writer_bytes(VF_FORMAT_TIFF, &info, 1);
+    tags.ij_bytes = BYTES;
+    cr_expect_geq(vf_writer_bytes(VF_FORMAT_TIFF, &info, 1), without + 2 * BYTES);
 }

@@ -162,6 +162,20 @@ Test(io_threads, rows)
     }
 }
 
+/* A decoder has a strip of it whole, whichever page it is of. */
+Test(io_threads, memory_of_a_compressed_page)
+{
+    for (compressed_page = 0; compressed_page < 3; compressed_page++) {
+        struct vf_reader *reader;
+        struct vf_error error;
+        const struct tiff_sample s = {.type = VF_U16, .nx = 500, .ny = 67, .pages = 3, .more = compress_one};
+        tiff_sample_write(sample_path("in.tif"), &s);
+        cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
+        cr_expect_geq(vf_reader_bytes(reader, 1), 500 * 67, "page %u", compressed_page);
+        vf_reader_close(reader);
+    }
+}
+
 Test(io_threads, reading)
 {
     for (int k = 0; k < 8 * SCHEMES; k++) {
