@@ -4,9 +4,13 @@
 #include <dirent.h>
 #include <ftw.h>
 #include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -82,6 +86,24 @@ size_t sample_file_size(const char *path)
     struct stat about;
     cr_assert_eq(stat(path, &about), 0, "%s", path);
     return (size_t)about.st_size;
+}
+
+void sample_refuse(unsigned call, unsigned argument, unsigned bits, int cause)
+{
+    const unsigned at =
+        offsetof(struct seccomp_data, args) + 8 * argument + 4 * (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)cause),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        cr_skip_test("no filters of system calls here");
 }
 
 void sample_put(const char *path, const void *bytes, size_t size)

@@ -18,6 +18,9 @@ size_t sample_file_count(void);            /* hidden ones too: nothing may be le
 int sample_unfinished(int fd);
 const char *sample_unfinished_path(void);
 size_t sample_file_size(const char *path);
+/* From here on the kernel refuses a call of this number whose argument has one of the bits, as where a file
+ * system does not know it. Without that the test is skipped. */
+void sample_refuse(unsigned call, unsigned argument, unsigned bits, int cause);
 void sample_put(const char *path, const void *bytes,
                 size_t size);                     /* a new file, in place of one that is there */
 void *sample_get(const char *path, size_t *size); /* free() it */

@@ -3,15 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -64,34 +60,14 @@ static void check_refused(const char *path, bool no_clobber, const char *word)
     cr_assert(strstr(error.text, word), "\"%s\" is not in: %s", word, error.text);
 }
 
-/* From here on the kernel refuses a call of this number whose argument has one of the bits, as where a file
- * system does not know it. */
-static void refuse(unsigned call, unsigned argument, unsigned bits, int cause)
-{
-    const unsigned at =
-        offsetof(struct seccomp_data, args) + 8 * argument + 4 * (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
-    struct sock_filter rules[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 3),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at),
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)cause),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    const struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-        cr_skip_test("no filters of system calls here");
-}
-
 static void refuse_nameless(void)
 {
-    refuse(SYS_openat, 2, O_TMPFILE & ~O_DIRECTORY, EOPNOTSUPP);
+    sample_refuse(SYS_openat, 2, O_TMPFILE & ~O_DIRECTORY, EOPNOTSUPP);
 }
 
 static void refuse_links(void)
 {
-    refuse(SYS_linkat, 4, AT_SYMLINK_FOLLOW, EPERM);
+    sample_refuse(SYS_linkat, 4, AT_SYMLINK_FOLLOW, EPERM);
 }
 
 static bool has_nameless(void)
@@ -272,7 +248,7 @@ Test(output_file, no_clobber)
 
 static void refuse_new_names(int cause)
 {
-    refuse(SYS_renameat2, 4, RENAME_NOREPLACE, cause);
+    sample_refuse(SYS_renameat2, 4, RENAME_NOREPLACE, cause);
 }
 
 /* Another program creates the target while this one works. */
@@ -333,7 +309,7 @@ Test(output_file, no_clobber_that_is_refused)
 Test(output_file, sync_that_fails)
 {
     sample_put(sample_path("out"), "old", 3);
-    refuse(SYS_fsync, 0, UINT_MAX, EIO);
+    sample_refuse(SYS_fsync, 0, UINT_MAX, EIO);
     struct vf_output_file *file = open_file(sample_path("out"), false);
     fill_file(file, "new");
     cr_assert_eq(vf_output_file_finish(file, true, &error), VF_FAILED);

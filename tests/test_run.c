@@ -2,12 +2,9 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -89,20 +86,6 @@ Test(run, input_that_changes_while_slabs_pass)
     end(vf_work_write(work, &error));
 }
 
-static void refuse_syncs(void)
-{
-    struct sock_filter rules[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fsync, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EIO),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    const struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-        cr_skip_test("no filters of system calls here");
-}
-
 static enum vf_status filter_to(const char *name)
 {
     cr_assert_eq(vf_work_open(&work, &chain, &options, &session, sample_path("in.tif"), sample_path(name),
@@ -121,7 +104,7 @@ Test(run, result_that_replaces_its_input_is_synced)
     struct stat before, after;
     begin((size_t)1 << 30);
     vf_work_close(work);
-    refuse_syncs();
+    sample_refuse(SYS_fsync, 0, UINT_MAX, EIO);
     cr_expect_eq(filter_to("out.tif"), VF_OK, "%s", error.text);
     cr_assert_eq(stat(sample_path("in.tif"), &before), 0);
     cr_expect_eq(filter_to("in.tif"), VF_FAILED);
