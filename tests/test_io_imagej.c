@@ -289,16 +289,18 @@ Test(io_imagej, hyperstack_keeps_its_shape)
         "%s", text);
 }
 
+static void write_rgb_pages(uint32_t pages, const char *description)
+{
+    tiff_sample_write(
+        sample_path("in.tif"),
+        &(struct tiff_sample){
+            .type = VF_U8, .nx = 6, .ny = 5, .pages = pages, .samples = 3, .description = description});
+}
+
 /* RGB pages stay so while they can; results that ImageJ has no RGB for become channels. */
 Test(io_imagej, rgb_pages)
 {
-    tiff_sample_write(sample_path("in.tif"),
-                      &(struct tiff_sample){.type = VF_U8,
-                                            .nx = 6,
-                                            .ny = 5,
-                                            .pages = 4,
-                                            .samples = 3,
-                                            .description = "ImageJ=1.53t\nimages=4\nslices=4\n"});
+    write_rgb_pages(4, "ImageJ=1.53t\nimages=4\nslices=4\n");
     const struct vf_info in = sample_info(sample_path("in.tif"));
     cr_assert(in.shape.nc == 3 && in.page_channels == 3 && in.shape.nz == 4);
     describe_result(VF_U8, 1, 0);
@@ -312,15 +314,7 @@ Test(io_imagej, rgb_pages)
 /* As Bio-Formats describes them. */
 Test(io_imagej, rgb_pages_whose_colours_are_counted)
 {
-    tiff_sample_write(
-        sample_path("in.tif"),
-        &(struct tiff_sample){.type = VF_U8,
-                              .nx = 6,
-                              .ny = 5,
-                              .pages = 12,
-                              .samples = 3,
-                              .description =
-                                  "ImageJ=\nhyperstack=true\nimages=36\nchannels=6\nslices=3\nframes=2"});
+    write_rgb_pages(12, "ImageJ=\nhyperstack=true\nimages=36\nchannels=6\nslices=3\nframes=2");
     const struct vf_info in = sample_info(sample_path("in.tif"));
     cr_assert(in.shape.nc == 6 && in.shape.nz == 3 && in.shape.nt == 2 && in.note[0] == '\0', "%s", in.note);
 }
@@ -328,13 +322,7 @@ Test(io_imagej, rgb_pages_whose_colours_are_counted)
 /* Two channels hold no pixels of three colours, whatever the counts multiply to. */
 Test(io_imagej, channels_that_are_no_whole_pixels)
 {
-    tiff_sample_write(sample_path("in.tif"),
-                      &(struct tiff_sample){.type = VF_U8,
-                                            .nx = 6,
-                                            .ny = 5,
-                                            .pages = 2,
-                                            .samples = 3,
-                                            .description = "ImageJ=1.53t\nimages=6\nchannels=2\nslices=3\n"});
+    write_rgb_pages(2, "ImageJ=1.53t\nimages=6\nchannels=2\nslices=3\n");
     const struct vf_info in = sample_info(sample_path("in.tif"));
     cr_expect(in.shape.nc == 3 && in.shape.nz == 2 && in.shape.nt == 1, "%zu %zu %zu", in.shape.nc,
               in.shape.nz, in.shape.nt);
