@@ -96,7 +96,13 @@ enum vf_stencil_id {
 };
 
 /* A word of bodies (kernels/stencil.h) that schemes compute apart from the rest. */
-enum vf_stencil_word { VF_WORD_NONE, VF_WORD_EIGENVALUES, VF_WORD_EIGENVECTOR, VF_WORD_OF_COLUMN };
+enum vf_stencil_word {
+    VF_WORD_NONE,
+    VF_WORD_EIGENVALUES,
+    VF_WORD_EIGENVECTOR,
+    VF_WORD_OF_COLUMN,
+    VF_WORD_IN_STEP
+};
 
 /* What every scheme must know of a body: a line of stencils.def, where the fields are explained. Index [0] is
  * 2D, [1] is 3D. */

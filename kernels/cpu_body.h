@@ -22,17 +22,21 @@
  * Most bodies take one pass, WHOLE. A body that shares faces takes two: FACES_ALONG_X computes and keeps only
  * the upper faces along x; then FACES_KEPT computes all else and keeps the faces along y and z for the rows
  * that follow, or FACES_TAKEN also takes those of the rows before. A body that shares columns goes over a
- * block of the row by COLUMNS_KEPT, then COLUMNS_TAKEN. One that decomposes tensors takes a pass for each
- * step of that over a block of the row (kernels/cpu_eigen.h), and DECOMPOSED last. Passes up to DECOMPOSED
- * make results. */
+ * block of the row by COLUMNS_KEPT, then COLUMNS_TAKEN. One that has steps, or decomposes tensors
+ * (kernels/cpu_eigen.h), takes a pass for each step over a block of the row, and STEPS_TAKEN or DECOMPOSED
+ * last: its instructions wait for one another, and those of one vector are more than a processor looks ahead,
+ * but shorter loops have iterations in work side by side. Passes up to DECOMPOSED make results. */
 enum pass {
     WHOLE,
     FACES_KEPT,
     FACES_TAKEN,
     COLUMNS_TAKEN,
+    STEPS_TAKEN,
     DECOMPOSED,
     FACES_ALONG_X,
     COLUMNS_KEPT,
+    FIRST_STEP,
+    SECOND_STEP,
     SCALED,
     SHAPED,
     DISCRIMINATED,
@@ -69,6 +73,18 @@ typedef REAL columns_block[COLUMN_BLOCK + 2 * COLUMN_MARGIN];
     (pass == COLUMNS_TAKEN  ? COLUMN(k, COLUMN_MARGIN + (dx))                 \
      : pass == COLUMNS_KEPT ? ((dx) == 0 ? (COLUMN(k, 0) = (value)) : R(0.0)) \
                             : (value))
+
+/* Small enough for the nearest cache, with all that is kept of a voxel from one step to the next. */
+#define STEPS_BLOCK (1024 / (int)sizeof(REAL))
+/* [kept][voxel of the block] */
+typedef REAL steps_block[STEPS_BLOCK];
+
+#define STEPPED(k) ((steps_block *)kept)[k][i - begin]
+#define IN_STEP(step, k, value)                                                           \
+    (pass == STEPS_TAKEN || (pass == SECOND_STEP && (step) == 0) ? STEPPED(k)             \
+     : pass == WHOLE                                             ? (value)                \
+     : pass == FIRST_STEP + (step)                               ? (STEPPED(k) = (value)) \
+                                                                 : R(0.0))
 
 #include "kernels/stencil.h"
 

@@ -1,27 +1,15 @@
-/* Eigen-decomposition by rows, for kernels/cpu_rows.c. Its instructions wait for one another, and those of
- * one vector are more than a processor looks ahead. So a block of the row passes through shorter loops, one a
- * step, whose iterations are in work side by side. */
+/* Eigen-decomposition by rows, for kernels/cpu_rows.c: a block of the row passes through a loop for each step
+ * (kernels/cpu_body.h). */
 #ifndef VF_CPU_EIGEN_H
 #define VF_CPU_EIGEN_H
 
 #include "kernels/cpu_vector.h"
 
-/* Small enough for the nearest cache, with all that is kept of a voxel from one loop to the next. */
-#define EIGEN_BLOCK (1024 / (int)sizeof(REAL))
 #if DIM == 3
 #define EIGEN_KEPT (sizeof(struct vf_decomposing) / sizeof(REAL))
 #else
 #define EIGEN_KEPT 1
 #endif
-
-/* [kept][voxel of the block] */
-typedef REAL eigen_block[EIGEN_BLOCK];
-
-/* The end of the block from `begin` on. */
-VF_DEVICE ptrdiff_t eigen_block_end(ptrdiff_t begin, ptrdiff_t n)
-{
-    return n - begin < EIGEN_BLOCK ? n : begin + EIGEN_BLOCK;
-}
 
 #if DIM == 3
 /* What each step makes of struct vf_decomposing. */
@@ -48,7 +36,7 @@ VF_DEVICE ptrdiff_t eigen_block_end(ptrdiff_t begin, ptrdiff_t n)
 
 /* The step of this pass. What a step does not need is not really taken: nothing depends on it. */
 VF_DEVICE void eigen_step(enum vf_definite definite, struct vf_decomposing *f, enum pass pass,
-                          const REAL *tensor, eigen_block *kept, ptrdiff_t i)
+                          const REAL *tensor, steps_block *kept, ptrdiff_t i)
 {
     if (pass == SCALED) {
         vf_eigen_scale(definite, f, tensor);
@@ -76,7 +64,7 @@ VF_DEVICE void eigen_step(enum vf_definite definite, struct vf_decomposing *f, e
 
 /* In the last pass they are these. */
 VF_DEVICE struct vf_eigenvalues eigenvalues_by_rows(enum vf_definite definite, enum pass pass,
-                                                    const REAL *tensor, eigen_block *kept, ptrdiff_t i)
+                                                    const REAL *tensor, steps_block *kept, ptrdiff_t i)
 {
     struct vf_decomposing f;
     eigen_step(definite, &f, pass, tensor, kept, i);
@@ -84,7 +72,7 @@ VF_DEVICE struct vf_eigenvalues eigenvalues_by_rows(enum vf_definite definite, e
 }
 
 VF_DEVICE void eigenvector_by_rows(enum pass pass, const REAL *tensor, int rank, struct vf_eigenvector *e,
-                                   eigen_block *kept, ptrdiff_t i)
+                                   steps_block *kept, ptrdiff_t i)
 {
     struct vf_decomposing f;
     eigen_step(VF_SEMIDEFINITE, &f, pass, tensor, kept, i);

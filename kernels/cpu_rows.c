@@ -50,9 +50,9 @@ typedef int32_t lane_index;
             param[i] = (REAL)row->param[i];                                                                  \
         const enum vf_stencil_word says = VF_WORD_##word;                                                    \
         if (DIM == 3 && (says == VF_WORD_EIGENVALUES || says == VF_WORD_EIGENVECTOR)) {                      \
-            _Alignas(VF_VECTOR_BYTES) eigen_block kept[EIGEN_KEPT];                                          \
+            _Alignas(VF_VECTOR_BYTES) steps_block kept[EIGEN_KEPT];                                          \
             for (ptrdiff_t begin = 0, end; begin < n; begin = end) {                                         \
-                end = eigen_block_end(begin, n);                                                             \
+                end = MIN(n, begin + STEPS_BLOCK);                                                           \
                 pass_##name(row, param, SCALED, kept, begin, end);                                           \
                 pass_##name(row, param, SHAPED, kept, begin, end);                                           \
                 if (says == VF_WORD_EIGENVALUES) {                                                           \
@@ -70,6 +70,14 @@ typedef int32_t lane_index;
             }                                                                                                \
         } else if (says == VF_WORD_OF_COLUMN) {                                                              \
             TAKE_COLUMNS(name, row, param, n);                                                               \
+        } else if (says == VF_WORD_IN_STEP) {                                                                \
+            _Alignas(VF_VECTOR_BYTES) steps_block kept[VF_MOST_IN_STEPS];                                    \
+            for (ptrdiff_t begin = 0, end; begin < n; begin = end) {                                         \
+                end = MIN(n, begin + STEPS_BLOCK);                                                           \
+                pass_##name(row, param, FIRST_STEP, kept, begin, end);                                       \
+                pass_##name(row, param, SECOND_STEP, kept, begin, end);                                      \
+                pass_##name(row, param, STEPS_TAKEN, kept, begin, end);                                      \
+            }                                                                                                \
         } else if ((face) > 0) {                                                                             \
             pass_##name(row, param, FACES_ALONG_X, NULL, -VF_LANES, n);                                      \
             if (row->follows)                                                                                \

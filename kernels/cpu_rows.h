@@ -20,6 +20,9 @@
 #define VF_ROW_INDEX(reach, k, dz, dy) \
     (((k) * (2 * (reach) + 1) + (dz) + (reach)) * (2 * (reach) + 1) + (dy) + (reach))
 
+/* How many values a body may say IN_STEP. */
+#define VF_MOST_IN_STEPS 3
+
 /* The most neighbouring rows that are asked of `lines` at once, twice the largest `block`. */
 #define VF_ROW_BLOCK 16
 /* Rows are read and written in whole vectors. The most bytes that are written beyond the last element that

@@ -15,6 +15,7 @@ struct body_trace {
     int halo[VF_MAX_INPUTS][3];                                /* z, y, x */
     bool is_made[VF_MAX_OUTPUTS];
     bool says_eigenvalues, says_eigenvector, says_of_column, says_lower_face;
+    int most_in_steps; /* 0 if it does not say IN_STEP */
 };
 
 struct stencil_variant {

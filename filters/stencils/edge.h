@@ -22,19 +22,32 @@ VF_DEVICE REAL vf_edge_inverse_square(int way, REAL squared_gradient)
     return ORDINARY_RECIPROCAL(way, VF_IS_FLAT(squared_gradient) ? R(1.0) : squared_gradient);
 }
 
-/* 1 - the eigenvalue. By k twice: its square may be infinite. */
-VF_DEVICE REAL vf_edge_exponential(REAL squared_gradient, REAL inverse_square, REAL k)
+/* The exponent from 1 / s^2. By k twice: its square may be infinite. */
+VF_DEVICE REAL vf_edge_exponent_of(REAL squared_gradient, REAL inverse_square, REAL k)
 {
-    return vf_exp_minus(vf_edge_exponent(VF_IS_FLAT(squared_gradient), inverse_square * k * k));
+    return vf_edge_exponent(VF_IS_FLAT(squared_gradient), inverse_square * k * k);
 }
 
-/* D is I + share * g g^T, g being the gradient: the share is (eigenvalue - 1) / s^2. */
-VF_DEVICE REAL vf_edge_share(int way, REAL squared_gradient, REAL k)
+/* 1 - the eigenvalue. */
+VF_DEVICE REAL vf_edge_exponential(int way, REAL squared_gradient, REAL k)
 {
     const REAL inverse_square = vf_edge_inverse_square(way, squared_gradient);
+    return vf_exp_minus(vf_edge_exponent_of(squared_gradient, inverse_square, k));
+}
+
+/* (eigenvalue - 1) / s^2. */
+VF_DEVICE REAL vf_edge_share(REAL exponent, REAL inverse_square)
+{
     /* 0, or from half a unit in 1's last place on. */
-    const REAL less = (R(1.0) - vf_edge_exponential(squared_gradient, inverse_square, k)) - R(1.0);
+    const REAL less = (R(1.0) - vf_exp_minus(exponent)) - R(1.0);
     return less * inverse_square;
 }
+
+/* D is I + share * g g^T, g being the gradient. */
+#define EDGE_SHARE(share, squared_gradient)                                                         \
+    const REAL inverse_square = IN_STEP(0, 0, vf_edge_inverse_square(SHORT_WAY, squared_gradient)); \
+    const REAL exponent =                                                                           \
+        IN_STEP(0, 1, vf_edge_exponent_of(squared_gradient, inverse_square, PARAM(VF_EED_K)));      \
+    const REAL share = IN_STEP(1, 2, vf_edge_share(exponent, inverse_square));
 
 #endif

@@ -11,7 +11,7 @@ VF_STENCIL(eed_flux)
     const REAL normal[] = GRADIENT(SMOOTH), gradient[] = GRADIENT(U);
     const REAL products[] = TENSOR_PRODUCTS(normal);
     const REAL squared = TENSOR_TRACE(products);
-    const REAL share = vf_edge_share(SHORT_WAY, squared, PARAM(VF_EED_K));
+    EDGE_SHARE(share, squared)
     const REAL tensor[] = TENSOR_BESIDE_UNIT(share, products);
     DOUBT_UNLESS_ORDINARY(squared);
     PUT_FLUX(tensor, gradient);

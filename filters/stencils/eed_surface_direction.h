@@ -12,6 +12,5 @@ VF_STENCIL(eed_surface_direction)
     const REAL squared = GRADIENT_SQUARED(VF_TENSOR);
     DOUBT_UNLESS_ORDINARY(squared);
     VF_UNROLL for (int axis = 0; axis < DIM; axis++) PUT(axis, e.vector[axis]);
-    const REAL inverse_square = vf_edge_inverse_square(SHORT_WAY, squared);
-    PUT(VF_ALONG, -vf_edge_exponential(squared, inverse_square, PARAM(VF_EED_K)));
+    PUT(VF_ALONG, -vf_edge_exponential(SHORT_WAY, squared, PARAM(VF_EED_K)));
 }

@@ -6,7 +6,7 @@ VF_STENCIL(eed_tensor)
 {
     const REAL products[] = TENSOR_INPUT;
     const REAL squared = TENSOR_TRACE(products);
-    const REAL share = vf_edge_share(SHORT_WAY, squared, PARAM(VF_EED_K));
+    EDGE_SHARE(share, squared)
     const REAL tensor[] = TENSOR_BESIDE_UNIT(share, products);
     DOUBT_UNLESS_ORDINARY(squared);
     PUT_TENSOR(tensor);
