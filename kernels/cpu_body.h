@@ -13,8 +13,10 @@
 #define AT(k, dz, dy, dx) (((const REAL *)in[VF_ROW_INDEX(reach, k, dz, dy)])[i + (dx)])
 #define PUT(k, value) (puts_results(pass) ? (void)(((REAL *)out[k])[to] = (value)) : (void)0)
 #define PARAM(k) (param[k])
-#define OPEN_LO(axis) ((axis) == VF_X ? (lane_index)to != (lane_index)row->closed_lo_x : row->open_lo[axis])
-#define OPEN_HI(axis) ((axis) == VF_X ? (lane_index)to != (lane_index)row->closed_hi_x : row->open_hi[axis])
+#define OPEN_LO(axis) \
+    ((axis) == VF_X ? (lane_index)to != (lane_index)row->gates.closed_lo_x : row->gates.open_lo[axis])
+#define OPEN_HI(axis) \
+    ((axis) == VF_X ? (lane_index)to != (lane_index)row->gates.closed_hi_x : row->gates.open_hi[axis])
 
 /* How a body goes over a row. The body's text is compiled once for each pass, with `pass` as a constant, and
  * compilers drop what a pass does not need.
@@ -149,8 +151,8 @@ _Static_assert(VF_BODY_ROWS == 72 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
             REAL result[VF_MAX_OUTPUTS][VF_LANES];                                                           \
             void *const out[] = {result[0], result[1], result[2], result[3], result[4], result[5]};          \
             ask_for(&own.ahead, at, 1);                                                                      \
-            own.closed_lo_x = row->closed_lo_x - (int)at;                                                    \
-            own.closed_hi_x = row->closed_hi_x - (int)at;                                                    \
+            own.gates.closed_lo_x = row->gates.closed_lo_x - (int)at;                                        \
+            own.gates.closed_hi_x = row->gates.closed_hi_x - (int)at;                                        \
             if (has_ends)                                                                                    \
                 in[VF_ROW_INDEX(reach, 0, 0, 0)] = at == 0                ? own.ends.first                   \
                                                    : at + VF_LANES == end ? own.ends.last                    \

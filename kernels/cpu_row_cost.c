@@ -27,12 +27,18 @@ enum {
 #define USABLE 0.5
 #define USABLE_ASKED 0.8
 
+/* Whether stage i is a flux whose rows stay near, since the step after it takes them as they come. */
+static bool is_followed(const struct vf_row_layout *l, int i)
+{
+    return i + 1 < l->job->flow->stage_count && l->stage[i + 1].follows_flux;
+}
+
 /* Bytes a nanosecond of the far cache. */
 static double far_bytes_per_ns(const struct vf_row_layout *l)
 {
     bool several = false;
     for (int i = 0; i < l->job->flow->stage_count; i++)
-        several = several || l->job->flow->stage[i].output_count > 1;
+        several = several || (l->job->flow->stage[i].output_count > 1 && !is_followed(l, i));
     return !l->caches.is_far_slow ? L3_BYTES_PER_NS
            : several              ? SLOW_L3_FIELDS_BYTES_PER_NS
                                   : SLOW_L3_BYTES_PER_NS;
@@ -62,6 +68,18 @@ static double arithmetic_ns(const struct vf_row_layout *l, int i)
                        : kind == VF_ROW_TABLE                                     ? TABLE_PER_NS
                                                                                   : ALONG_PER_NS;
     return scale * 2.0 * stage->taps->count * stage->output_count / per_ns;
+}
+
+/* Bytes of ring traffic of a stage at a voxel. */
+static double moved_bytes(const struct vf_row_layout *l, int i)
+{
+    const struct vf_stage *stage = &l->job->flow->stage[i];
+    double moved = is_followed(l, i) ? 0 : stage->output_count;
+    if (l->stage[i].follows_flux)
+        return (double)l->element * (moved + 2 + 2 * VF_STEP_PLANES);
+    for (int k = 0; k < stage->input_count; k++)
+        moved += 1 + 2.0 * l->stage[i].halo[k].s / l->stage[i].planes;
+    return (double)l->element * moved;
 }
 
 /* Nanoseconds of one field's or stage's work on a plane of a tile with its reach: `ns` of arithmetic and
@@ -110,13 +128,9 @@ double vf_row_cost(const struct vf_row_layout *l)
     for (int i = 0; i < flow->stage_count; i++) {
         const struct vf_stage *stage = &flow->stage[i];
         const struct vf_halo reach = l->ring[stage->output[0]].reach;
-        double bytes = element * stage->output_count, made = stage->output_count;
-        for (int k = 0; k < stage->input_count; k++)
-            bytes += element * (1 + 2.0 * l->stage[i].halo[k].s / l->stage[i].planes);
-        if (stage->stencil != VF_STENCIL_LINEAR)
-            made = 1;
+        const double made = stage->stencil == VF_STENCIL_LINEAR ? stage->output_count : 1;
         const bool asks = l->stage[i].kind == VF_ROW_ACROSS_STREAM && stage->output_count > 1;
-        const double moved_ns = bytes * (asks ? asked_byte_ns : byte_ns);
+        const double moved_ns = moved_bytes(l, i) * (asks ? asked_byte_ns : byte_ns);
         unit += ((double)l->tile.chunk + 2.0 * reach.s) *
                 plane_cost(l, reach, arithmetic_ns(l, i), moved_ns, made);
     }

@@ -123,6 +123,17 @@ static int find_caller(const struct vf_row_layout *l, int i)
     return caller;
 }
 
+/* Whether stage i is all that a field goes to. */
+static bool reads_it_alone(const struct vf_row_layout *l, int i, int field)
+{
+    const struct vf_flow *flow = l->job->flow;
+    bool alone = l->ring[field].sink < 0;
+    for (int j = 0; j < flow->stage_count; j++)
+        for (int k = 0; k < flow->stage[j].input_count; k++)
+            alone = alone && (j == i || flow->stage[j].input[k] != field);
+    return alone;
+}
+
 /* Whether all inputs of stage j are made by stage i. */
 static bool reads_only(const struct vf_row_layout *l, int j, int i)
 {
@@ -273,6 +284,40 @@ static void find_called(struct vf_row_layout *l)
     }
 }
 
+/* Whether stage i + 1 is a diffusion step whose flux is what stage i, a body, makes for it alone. Not under
+ * `wrap`, where a plane's last row is read before its first. */
+static bool is_flux_of_next(const struct vf_row_layout *l, int i)
+{
+    const struct vf_flow *flow = l->job->flow;
+    const struct vf_stage *flux = &flow->stage[i];
+    bool is = flow->dim == 3 && flow->boundary != VF_WRAP && i + 1 < flow->stage_count &&
+              flux[1].stencil == VF_STENCIL_diffusion_step && flux->output_count + 1 == flux[1].input_count &&
+              l->stage[i].kind == VF_ROW_BODY;
+    for (int k = 0; k < flux->output_count && is; k++)
+        is = flux->output[k] == flux[1].input[k] && reads_it_alone(l, i + 1, flux->output[k]);
+    return is;
+}
+
+/* Such a step calls for its flux, row by row as well, though it reads the planes and rows on either side: of
+ * those before it keeps what it needs, which is less than they are, and it makes its own row when the next
+ * ones are there. */
+static void find_steps_after_flux(struct vf_row_layout *l)
+{
+    const struct vf_flow *flow = l->job->flow;
+    const bool is_closed_x = vf_boundary_is_closed(vf_boundary_axis(flow->boundary, l->job->nx));
+    for (int i = 0; i < flow->stage_count; i++) {
+        if (l->stage[i].calls >= 0 || !is_flux_of_next(l, i))
+            continue;
+        call(l, i + 1, i);
+        l->stage[i + 1].follows_flux = true;
+        for (int k = 0; k < flow->stage[i].output_count; k++) {
+            struct vf_ring *ring = &l->ring[flow->stage[i].output[k]];
+            ring->depth = 1;
+            ring->pad = is_closed_x ? 0 : ring->pad; /* of what is beyond the last face nothing comes in */
+        }
+    }
+}
+
 /* Rows of a plane that a tile has at most, with the field's reach. */
 static ptrdiff_t made_rows(const struct vf_row_layout *l, const struct vf_ring *ring)
 {
@@ -313,21 +358,29 @@ static bool shape_ring(struct vf_row_layout *l, struct vf_ring *ring)
     return true;
 }
 
-/* Places in the arena, for each body that shares faces, those along x and y of one row, and along z of a
- * plane. */
+/* Rows that a body keeps of its faces: those along x and y of one row, and along z of a plane; or what a step
+ * keeps that follows its flux. */
+static ptrdiff_t kept_rows(const struct vf_row_layout *l, int i)
+{
+    const ptrdiff_t made = made_rows(l, &l->ring[l->job->flow->stage[i].output[0]]);
+    return l->stage[i].follows_flux ? VF_STEP_ROWS + VF_STEP_PLANES * (made + VF_STEP_MORE_ROWS) : made + 2;
+}
+
+/* Places in the arena for each body that shares faces. */
 static bool place_faces(struct vf_row_layout *l, size_t *end)
 {
     const struct vf_flow *flow = l->job->flow;
     for (int i = 0; i < flow->stage_count; i++) {
         const struct vf_ring *out = &l->ring[flow->stage[i].output[0]];
-        const ptrdiff_t rows = made_rows(l, out) + 2;
         size_t bytes;
         if (!l->stage[i].shares_faces)
             continue;
         l->stage[i].faces = *end;
-        if (!vf_size_mul((size_t)rows, (size_t)out->pitch * l->element, &bytes) ||
+        if (!vf_size_mul((size_t)kept_rows(l, i), (size_t)out->pitch * l->element, &bytes) ||
             !vf_size_add(*end, bytes, end))
             return false;
+        if (l->stage[i].follows_flux)
+            l->work_bytes += (double)bytes;
     }
     return true;
 }
@@ -407,6 +460,7 @@ static enum vf_status read_flow(struct vf_row_layout *l, struct vf_error *error)
     find_delays(l);
     find_loaders(l);
     find_called(l);
+    find_steps_after_flux(l);
 out:
     return status;
 }

@@ -41,6 +41,13 @@ struct vf_ring {
     int source;           /* index, -1 for none */
 };
 
+/* What a diffusion step that follows its flux keeps (struct vf_diffusion_row): single rows, and planes, which
+ * have so many rows more than are made. By so many planes it begins earlier. */
+enum { VF_STEP_FACE_X, VF_STEP_DIAGONAL_Y, VF_STEP_CROSS_Y, VF_STEP_FACE_Y, VF_STEP_INFLOW_X, VF_STEP_ROWS };
+enum { VF_STEP_DIAGONAL_Z, VF_STEP_CROSS_Z, VF_STEP_FACE_Z, VF_STEP_INFLOW, VF_STEP_PLANES };
+#define VF_STEP_MORE_ROWS 2
+#define VF_STEP_EARLIER 2
+
 /* How the rows of a stage are computed: a body; a linear stencil with taps here and there; a table of them;
  * one whose taps are neighbours along x, along the rows of a plane, or along the stream. The last two take as
  * many rows or planes at once as suit the vector level, a table VF_TABLE_ROWS: what they load then goes into
@@ -62,12 +69,13 @@ struct vf_row_stage {
     int star_inputs;           /* how many inputs a body reads along the axes only: the first ones */
     bool shares_faces;         /* a body does */
     struct vf_halo halo[VF_MAX_INPUTS];
-    int rows, planes; /* the most that are computed at once; for a body, of the stage that it calls */
-    int delay;        /* how many planes behind the sources the newest plane is that its inputs allow */
-    bool asks;        /* it sums across so many planes that no processor prefetches their rows by itself */
-    bool called;      /* its rows are made when the one stage that reads them needs them */
-    int calls;        /* the stage whose rows it makes when it needs them; -1: none */
-    size_t faces;     /* a body that shares faces: where in the arena they are kept */
+    int rows, planes;  /* the most that are computed at once; for a body, of the stage that it calls */
+    int delay;         /* how many planes behind the sources the newest plane is that its inputs allow */
+    bool asks;         /* it sums across so many planes that no processor prefetches their rows by itself */
+    bool called;       /* its rows are made when the one stage that reads them needs them */
+    int calls;         /* the stage whose rows it makes when it needs them; -1: none */
+    bool follows_flux; /* a diffusion step, which calls for its flux a plane and a row ahead */
+    size_t faces;      /* a body that shares faces: where in the arena they are kept */
 };
 
 struct vf_row_layout {

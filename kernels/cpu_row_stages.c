@@ -95,6 +95,35 @@ static void make_linear(const struct vf_row_worker *w, const struct vf_row_work 
 
 /* ---- bodies ---- */
 
+/* Of an axis of n voxels. */
+static bool is_closed(const struct vf_row_worker *w, ptrdiff_t n)
+{
+    return vf_boundary_is_closed(vf_boundary_axis(w->layout->job->flow->boundary, n));
+}
+
+/* Of the rows of plane s of the work, but for those along y. */
+static struct vf_row_gates gates_of(const struct vf_row_worker *w, const struct vf_row_work *work,
+                                    ptrdiff_t s)
+{
+    const struct vf_job *job = w->layout->job;
+    const bool is_closed_x = is_closed(w, job->nx);
+    const bool is_closed_z = job->flow->dim == 3 && is_closed(w, job->nz);
+    return (struct vf_row_gates){
+        .open_lo = {1, 1, !(is_closed_z && s == 0)},
+        .open_hi = {1, 1, !(is_closed_z && s == job->nz - 1)},
+        .closed_lo_x = is_closed_x && work->x.from == 0 ? 0 : -1,
+        .closed_hi_x = is_closed_x && work->x.to == job->nx ? (int)(work->x.to - work->x.from) - 1 : -1,
+    };
+}
+
+static void set_gates_along_y(const struct vf_row_worker *w, ptrdiff_t y, struct vf_row_gates *gates)
+{
+    const ptrdiff_t ny = w->layout->job->ny;
+    const bool is_closed_y = is_closed(w, ny);
+    gates->open_lo[1] = !(is_closed_y && y == 0);
+    gates->open_hi[1] = !(is_closed_y && y == ny - 1);
+}
+
 /* A body on its way through the rows of a plane of its work, with all that they share. */
 struct body_plane {
     const struct vf_row_work *work;
@@ -102,8 +131,7 @@ struct body_plane {
     struct vf_range inner; /* rows that, like the row before each, read inside the grid only */
     bool loads;            /* it loads rows of sources as it comes to them */
     struct vf_row_loading loading[VF_MAX_INPUTS];
-    ptrdiff_t closed_lo_y, closed_hi_y; /* the row whose lower, upper y face is closed */
-    bool follows;                       /* it takes faces along z that the plane before has kept */
+    bool follows; /* it takes faces along z that the plane before has kept */
     ptrdiff_t face_pitch;
     struct vf_body_row row;
     int reach;                    /* for which the table of rows is laid out (VF_ROW_INDEX) */
@@ -176,13 +204,7 @@ static void begin_faces(const struct vf_row_worker *w, struct body_plane *body)
 static void begin_body(const struct vf_row_worker *w, const struct vf_row_work *work, int plane,
                        struct body_plane *body)
 {
-    const struct vf_job *job = w->layout->job;
-    const enum vf_boundary b = job->flow->boundary;
-    const bool volume = job->flow->dim == 3;
-    const ptrdiff_t s = work->s + plane, n = work->x.to - work->x.from;
-    const bool closed_z = volume && vf_boundary_is_closed(vf_boundary_axis(b, job->nz));
-    const bool closed_y = vf_boundary_is_closed(vf_boundary_axis(b, job->ny));
-    const bool closed_x = vf_boundary_is_closed(vf_boundary_axis(b, job->nx));
+    const bool volume = w->layout->job->flow->dim == 3;
     /* Its arrays are large, and hold what these say. */
     body->work = work;
     body->plane = plane;
@@ -192,18 +214,13 @@ static void begin_body(const struct vf_row_worker *w, const struct vf_row_work *
     body->moved = 0;
     body->loads = body->follows = false;
     body->face_pitch = 0;
-    body->closed_lo_y = closed_y ? 0 : PTRDIFF_MAX;
-    body->closed_hi_y = closed_y ? job->ny - 1 : PTRDIFF_MAX;
     body->row = (struct vf_body_row){
         .in = body->in,
         .out = (void *const *)body->out,
         .place = work->out[0].place,
         .param = work->stage->param,
-        .n = n,
-        .open_lo = {1, 1, !(closed_z && s == 0)},
-        .open_hi = {1, 1, !(closed_z && s == job->nz - 1)},
-        .closed_lo_x = closed_x && work->x.from == 0 ? 0 : -1,
-        .closed_hi_x = closed_x && work->x.to == job->nx ? (int)n - 1 : -1,
+        .n = work->x.to - work->x.from,
+        .gates = gates_of(w, work, work->s + plane),
     };
     for (int k = 0; k < work->stage->output_count; k++)
         body->out[k] = work->out[k].first[plane];
@@ -286,8 +303,7 @@ static void make_body_row(const struct vf_row_worker *w, struct body_plane *body
         find_rows(w, body, r);
     if (w->layout->ring[work->stage->input[0]].ends)
         copy_ends(w, body, r);
-    body->row.open_lo[1] = y != body->closed_lo_y;
-    body->row.open_hi[1] = y != body->closed_hi_y;
+    set_gates_along_y(w, y, &body->row.gates);
     body->row.follows = body->follows && (!volume || r > work->rows.from);
     w->rows->body[work->stage->stencil](&body->row);
     finish_rows(w, body, r);
@@ -352,10 +368,103 @@ static void make_rows(const struct vf_row_worker *w, struct passage *passage, pt
         make_linear(w, passage->work, r, count);
 }
 
+/* ---- a diffusion step after its flux ---- */
+
+/* What it keeps is in its part of the arena. */
+static void begin_step(const struct vf_row_worker *w, const struct vf_row_work *work,
+                       struct vf_diffusion_row *row)
+{
+    const ptrdiff_t pitch = w->layout->ring[work->stage->output[0]].pitch * (ptrdiff_t)w->layout->element;
+    const ptrdiff_t plane = (work->rows.to - work->rows.from + VF_STEP_MORE_ROWS) * pitch;
+    char *rows = w->arena + work->how->faces + VF_ALIGNMENT, *planes = rows + VF_STEP_ROWS * pitch;
+    *row = (struct vf_diffusion_row){
+        .face_x = rows + VF_STEP_FACE_X * pitch,
+        .diagonal_y = rows + VF_STEP_DIAGONAL_Y * pitch,
+        .cross_y = rows + VF_STEP_CROSS_Y * pitch,
+        .face_y = rows + VF_STEP_FACE_Y * pitch,
+        .inflow_x = rows + VF_STEP_INFLOW_X * pitch,
+        .inflow_before = planes + VF_STEP_INFLOW * plane,
+        .inflow = planes + VF_STEP_INFLOW * plane + pitch,
+        .diagonal_z = planes + VF_STEP_DIAGONAL_Z * plane + pitch,
+        .cross_z = planes + VF_STEP_CROSS_Z * plane + pitch,
+        .face_z = planes + VF_STEP_FACE_Z * plane + pitch,
+        .param = work->stage->param,
+        .n = work->x.to - work->x.from,
+        .gates = gates_of(w, work, work->s),
+    };
+}
+
+/* Row r of plane s + 1 comes: of the flux, or what is beyond the grid. */
+static void find_flux(const struct vf_row_worker *w, const struct vf_row_work *work, ptrdiff_t r,
+                      bool is_inside, struct vf_diffusion_row *row)
+{
+    const struct vf_row_input *in = work->input, *u = &in[work->stage->input_count - 1];
+    const ptrdiff_t at = vf_row_offset(w, u, r);
+    for (int axis = 0; axis < 3; axis++) {
+        row->diagonal[axis] = is_inside ? in[axis].part.first : in[axis].outside;
+        row->cross[axis] = is_inside ? in[3 + axis].part.first : in[3 + axis].outside;
+    }
+    row->u = vf_row_at(u, 1, at);
+    row->u_before = vf_row_at(u, 1, vf_row_offset(w, u, r - 1));
+    row->u_below = vf_row_at(u, 0, at);
+    set_gates_along_y(w, r - 1, &row->gates);
+}
+
+/* Row r of plane s is made, and what is kept of plane s + 1 has taken its place. */
+static void finish_step(const struct vf_row_worker *w, const struct vf_row_work *work, ptrdiff_t r)
+{
+    const struct vf_row_output *out = &work->out[0];
+    const ptrdiff_t before = work->x.from * (ptrdiff_t)w->layout->element;
+    if (out->finishes)
+        vf_row_finish(w, work->stage->output[0], work->s, r,
+                      out->first[0] + (r - work->rows.from) * out->pitch - before);
+}
+
+/* Plane s of a step, as plane s + 1 of its flux, from the row before its own to the one after them, is made.
+ * Of the first planes nothing comes out but what is kept of them. */
+static void make_step(const struct vf_row_worker *w, int stage, ptrdiff_t s)
+{
+    struct vf_row_work *work = &w->work[stage];
+    const struct vf_range made = w->part[work->stage->output[0]].s, planes = w->part[work->stage->input[0]].s;
+    const bool comes = s + 1 >= planes.from && s + 1 < planes.to;
+    const ptrdiff_t pitch = w->layout->ring[work->stage->output[0]].pitch * (ptrdiff_t)w->layout->element;
+    struct vf_diffusion_row row;
+    struct passage flux;
+    vf_row_turn_to(w, work, s, 1);
+    begin_step(w, work, &row);
+    if (comes)
+        begin(w, work->how->calls, s + 1, 1, &flux);
+    for (ptrdiff_t r = work->rows.from - 1; r <= work->rows.to; r++) {
+        const bool is_inside = comes && r >= flux.work->rows.from && r < flux.work->rows.to;
+        if (is_inside)
+            make_rows(w, &flux, r, 1);
+        find_flux(w, work, r, is_inside, &row);
+        w->rows->take_flux(&row);
+        if (r >= work->rows.from && r < work->rows.to) {
+            const bool is_made = s >= made.from;
+            row.out =
+                is_made ? work->out[0].first[0] + (r - work->rows.from) * work->out[0].pitch : row.face_x;
+            row.place = is_made ? work->out[0].place : VF_ROW_IN_RING;
+            w->rows->step_below(&row);
+            if (is_made)
+                finish_step(w, work, r);
+        }
+        row.inflow_before = (char *)row.inflow_before + pitch;
+        row.inflow = (const char *)row.inflow + pitch;
+        row.diagonal_z = (char *)row.diagonal_z + pitch;
+        row.cross_z = (char *)row.cross_z + pitch;
+        row.face_z = (char *)row.face_z + pitch;
+    }
+}
+
 void vf_row_stage_planes(const struct vf_row_worker *w, int stage, ptrdiff_t s, int count)
 {
     const struct vf_row_stage *how = &w->layout->stage[stage];
     struct passage passage, called;
+    if (how->follows_flux) {
+        make_step(w, stage, s);
+        return;
+    }
     begin(w, stage, s, count, &passage);
     if (how->calls >= 0)
         begin(w, how->calls, s, count, &called);

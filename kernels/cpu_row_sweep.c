@@ -13,13 +13,21 @@
 #include "src/alloc.h"
 #include "src/size.h"
 
-/* Whether stage i makes the plane that is its delay behind step t. */
-static bool comes_to_plane(const struct vf_row_worker *w, int i, ptrdiff_t t)
+/* The planes that stage i goes through. */
+static struct vf_range planes_of(const struct vf_row_worker *w, int i)
 {
     const struct vf_row_layout *l = w->layout;
-    const struct vf_range made = w->part[l->job->flow->stage[i].output[0]].s;
-    const ptrdiff_t newest = t - l->stage[i].delay;
-    return newest >= made.from && newest < made.to;
+    struct vf_range planes = w->part[l->job->flow->stage[i].output[0]].s;
+    planes.from -= l->stage[i].follows_flux ? VF_STEP_EARLIER : 0;
+    return planes;
+}
+
+/* Whether stage i comes to the plane that is its delay behind step t. */
+static bool comes_to_plane(const struct vf_row_worker *w, int i, ptrdiff_t t)
+{
+    const struct vf_range planes = planes_of(w, i);
+    const ptrdiff_t newest = t - w->layout->stage[i].delay;
+    return newest >= planes.from && newest < planes.to;
 }
 
 /* Step t of a source whose rows no stage loads at that step. */
@@ -46,9 +54,9 @@ static void step_stage(const struct vf_row_worker *w, int i, ptrdiff_t t)
 {
     const struct vf_row_layout *l = w->layout;
     const struct vf_row_stage *stage = &l->stage[i];
-    const struct vf_range made = w->part[l->job->flow->stage[i].output[0]].s;
-    const ptrdiff_t newest = t - stage->delay, waiting = (newest - made.from) % stage->planes + 1;
-    if (comes_to_plane(w, i, t) && (waiting == stage->planes || newest == made.to - 1))
+    const struct vf_range planes = planes_of(w, i);
+    const ptrdiff_t newest = t - stage->delay, waiting = (newest - planes.from) % stage->planes + 1;
+    if (comes_to_plane(w, i, t) && (waiting == stage->planes || newest == planes.to - 1))
         vf_row_stage_planes(w, i, newest - waiting + 1, (int)waiting);
 }
 

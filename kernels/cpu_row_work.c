@@ -170,5 +170,6 @@ void vf_row_turn_to(const struct vf_row_worker *w, struct vf_row_work *work, ptr
     work->planes = count;
     for (int k = 0; k < work->stage->input_count; k++)
         find_planes(w, work, k, &work->input[k]);
-    place_outputs(w, work);
+    if (s >= w->part[work->stage->output[0]].s.from)
+        place_outputs(w, work);
 }

@@ -76,6 +76,7 @@ static inline const char *vf_row_at(const struct vf_row_input *in, int ds, ptrdi
 void vf_row_begin_tile(const struct vf_row_worker *worker);
 
 /* Turns the work to planes [s, s + count): fills what is said to hold while the stage computes some planes.
+ * Of outputs nothing before the first plane that is made.
  */
 void vf_row_turn_to(const struct vf_row_worker *worker, struct vf_row_work *work, ptrdiff_t s, int count);
 

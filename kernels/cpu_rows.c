@@ -34,6 +34,8 @@ typedef int32_t lane_index;
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "stencil_bodies.h"
 
+#include "kernels/cpu_diffusion.h"
+
 #if DIM == 3
 #define OF_DIM(in_2d, in_3d) (in_3d)
 #else
@@ -165,6 +167,10 @@ const struct vf_rows VF_ROWS = {
 #include "filters/stencils.def"
 #undef VF_STENCIL_DEF
         },
+#if DIM == 3
+    .take_flux = take_flux,
+    .step_below = step_below,
+#endif
     .lines = lines,
     .along = along,
     .table = table,

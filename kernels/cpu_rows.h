@@ -53,6 +53,12 @@ struct vf_row_ends {
     const void *first, *last;
 };
 
+/* Which faces of a row flux passes. */
+struct vf_row_gates {
+    int open_lo[3], open_hi[3];   /* [1] y, [2] z: whether it does the lower, upper one */
+    int closed_lo_x, closed_hi_x; /* the cell whose lower, upper x face is closed; -1 for none */
+};
+
 /* One row of a stage with a body. Rows are of the type that the struct vf_rows is for, and their pointers are
  * to the row's first cell. Inputs are read up to the stage's x reach before and after the row, in whole
  * vectors. */
@@ -65,14 +71,32 @@ struct vf_body_row {
     enum vf_row_place place; /* of all outputs */
     struct vf_row_ahead ahead;
     const double *param;
-    ptrdiff_t n;                  /* cells of the row */
-    int open_lo[3], open_hi[3];   /* [1] y, [2] z: whether flux passes the row's lower, upper face */
-    int closed_lo_x, closed_hi_x; /* the cell whose lower, upper x face is closed; -1 for none */
+    ptrdiff_t n; /* cells of the row */
+    struct vf_row_gates gates;
     /* For bodies that share faces (LOWER_FACE): n elements for the upper faces along x (with room for a
      * vector before), y and z. If the row `follows`, those along y and z hold the upper faces of the rows
      * before it along these axes, which are its own lower ones. */
     void *face[3];
     bool follows;
+};
+
+/* diffusion_step in 3D as its flux comes: what is known of row r of plane s + 1 once that row of the flux is
+ * made, and row r of plane s, which it completes. Rows are as above; those that are kept from one row or
+ * plane to the next have room for whole vectors, face_x for one before the row too. */
+struct vf_diffusion_row {
+    const void *diagonal[3], *cross[3];  /* of each axis a D_aa and what the others add, row r, plane s + 1 */
+    const void *u, *u_before, *u_below;  /* of row r, plane s + 1; row r - 1 of it; row r, plane s */
+    void *face_x;                        /* scratch */
+    void *diagonal_y, *cross_y;          /* of row r - 1, plane s + 1; then of row r */
+    void *face_y, *inflow_x;             /* the lower face, and what comes in along x, likewise */
+    void *inflow_before;                 /* what comes in along x and y, row r - 1, plane s + 1 */
+    void *diagonal_z, *cross_z, *face_z; /* of row r, plane s; then of plane s + 1 */
+    const void *inflow;                  /* along x and y, row r, plane s */
+    void *out;                           /* row r, plane s */
+    enum vf_row_place place;
+    const double *param; /* diffusion_step's */
+    ptrdiff_t n;
+    struct vf_row_gates gates; /* along y of row r - 1, along z of plane s */
 };
 
 /* The reach that a body's row table is laid out for. */
@@ -124,6 +148,10 @@ struct vf_rows {
     int block_taps, block;
     bool whole_lines; /* a vector fills a cache line */
     void (*body[VF_STENCIL_COUNT])(const struct vf_body_row *row);
+    /* take_flux: what rows r and r - 1 of plane s + 1 have along x and y. step_below: row r of plane s. NULL
+     * in 2D. */
+    void (*take_flux)(const struct vf_diffusion_row *row);
+    void (*step_below)(const struct vf_diffusion_row *row);
     /* Linear stages; all values are of the compute type, sums are chains of fma in the order of the weights.
      *
      * lines: several neighbouring rows of sums over neighbouring rows, for k < count: out[k][i] = weight[0] *

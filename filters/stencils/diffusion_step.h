@@ -12,24 +12,30 @@
 
 #define VF_U (2 * DIM)
 
-/* Twice the flux through the face between the voxel at (z, y, x) and the next one at (z1, y1, x1) along the
- * axis: sums in place of the means, which are halved with the time step. */
-#define VF_FACE(axis, z, y, x, z1, y1, x1)                                           \
-    FMA(AT(axis, z, y, x) + AT(axis, z1, y1, x1),                                    \
-        (AT(VF_U, z1, y1, x1) - AT(VF_U, z, y, x)) * PARAM(VF_PDE_INVERSE_H + axis), \
-        AT(DIM + axis, z, y, x) + AT(DIM + axis, z1, y1, x1))
+/* Twice the flux through a face, of D_aa, what the other axes add and u at the voxels on either side of it:
+ * sums in place of the means, which are halved with the time step. */
+#define VF_FLUX_BETWEEN(axis, d0, d1, cross0, cross1, u0, u1) \
+    FMA((d0) + (d1), ((u1) - (u0)) * PARAM(VF_PDE_INVERSE_H + (axis)), (cross0) + (cross1))
 
-/* Twice what comes in through the upper face less what leaves through the lower one, over h; (z, y, x) is the
- * unit step. Both are computed everywhere, so that every lane does the same. */
-#define VF_INFLOW(inflow, axis, z, y, x)                                                      \
-    REAL inflow;                                                                              \
-    {                                                                                         \
-        const REAL above = UPPER_FACE(axis, VF_FACE(axis, 0, 0, 0, z, y, x));                 \
-        const REAL below = LOWER_FACE(axis, above, VF_FACE(axis, -(z), -(y), -(x), 0, 0, 0)); \
-        const REAL entering = OPEN_HI(axis) ? above : R(0.0);                                 \
-        const REAL leaving = OPEN_LO(axis) ? below : R(0.0);                                  \
-        inflow = (entering - leaving) * PARAM(VF_PDE_INVERSE_H + axis);                       \
-    }
+/* Through the face between the voxel at (z, y, x) and the next one at (z1, y1, x1) along the axis. */
+#define VF_FACE(axis, z, y, x, z1, y1, x1)                                                    \
+    VF_FLUX_BETWEEN(axis, AT(axis, z, y, x), AT(axis, z1, y1, x1), AT(DIM + (axis), z, y, x), \
+                    AT(DIM + (axis), z1, y1, x1), AT(VF_U, z, y, x), AT(VF_U, z1, y1, x1))
+
+/* Twice what comes in through the upper face less what leaves through the lower one, over h. Both are
+ * computed everywhere, so that every lane does the same. */
+#define VF_INFLOW_BETWEEN(axis, below, above)                                    \
+    (((OPEN_HI(axis) ? (above) : R(0.0)) - (OPEN_LO(axis) ? (below) : R(0.0))) * \
+     PARAM(VF_PDE_INVERSE_H + (axis)))
+
+/* (z, y, x) is the unit step. */
+#define VF_INFLOW(inflow, axis, z, y, x)                                                                    \
+    const REAL inflow##_above = UPPER_FACE(axis, VF_FACE(axis, 0, 0, 0, z, y, x));                          \
+    const REAL inflow##_below = LOWER_FACE(axis, inflow##_above, VF_FACE(axis, -(z), -(y), -(x), 0, 0, 0)); \
+    const REAL inflow = VF_INFLOW_BETWEEN(axis, inflow##_below, inflow##_above);
+
+/* u after the step. */
+#define VF_STEPPED(u, inflow) FMA(R(0.5) * PARAM(VF_PDE_DT), inflow, u)
 #endif
 
 VF_STENCIL(diffusion_step)
@@ -42,5 +48,5 @@ VF_STENCIL(diffusion_step)
 #else
     const REAL sum = y + x;
 #endif
-    PUT(0, FMA(R(0.5) * PARAM(VF_PDE_DT), sum, AT(VF_U, 0, 0, 0)));
+    PUT(0, VF_STEPPED(AT(VF_U, 0, 0, 0), sum));
 }
