@@ -74,3 +74,85 @@ Test(row_layout, cells)
     expect_cells("median", 0, VF_U32, VF_U32, VF_F32);
     expect_cells("median,mean", 0, VF_U8, VF_U8, VF_F32);
 }
+
+/* ---- diffusion steps ---- */
+
+/* An iteration of eed, whose stages the test may change before it is laid out. */
+struct step_layout {
+    struct vf_chain chain;
+    struct vf_plan plan;
+    struct vf_flow flow;
+    struct vf_row_layout layout;
+};
+
+static void open_step(struct step_layout *s, const char *chain, int dim, enum vf_boundary boundary)
+{
+    struct vf_error error;
+    *s = (struct step_layout){.chain = {0}};
+    const struct vf_plan_request request = {
+        .chain = &s->chain,
+        .context = {.dim = dim, .boundary = boundary, .aspect = {1, 1, 1}},
+        .nx = 40,
+        .ny = 30,
+        .nz = dim == 3 ? 20 : 1,
+        .batch = 1,
+        .threads = 1,
+        .source_type = VF_F32,
+        .result_type = VF_F32};
+    cr_assert_eq(vf_chain_append(&s->chain, chain, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_plan_open(&s->plan, &request, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_plan_flow(&s->plan, &s->plan.run[s->plan.run_count - 1], NULL, &s->flow, &error), VF_OK,
+                 "%s", error.text);
+}
+
+/* Whether its last stage follows the one before, of whose results then a row is held. */
+static bool follows(struct step_layout *s)
+{
+    struct vf_error error;
+    const struct vf_job job = {.flow = &s->flow,
+                               .nx = 40,
+                               .ny = 30,
+                               .nz = s->plan.nz,
+                               .batch = 1,
+                               .z_end = s->plan.nz,
+                               .source_type = VF_F32,
+                               .sink_type = VF_F32,
+                               .tiling = {.tile = {40, 10, 20}},
+                               .threads = 1};
+    struct vf_row_layout *l = &s->layout;
+    cr_assert_eq(vf_row_layout_open(l, &job, &error), VF_OK, "%s", error.text);
+    const struct vf_flow *flow = l->job->flow;
+    const int step = flow->stage_count - 1;
+    const bool is = l->stage[step].follows_flux;
+    cr_assert_eq(flow->stage[step].stencil, VF_STENCIL_diffusion_step);
+    cr_expect_eq(l->stage[step - 1].called && l->stage[step].calls == step - 1, is);
+    for (int k = 0; k < flow->stage[step - 1].output_count && is; k++) {
+        const struct vf_ring *ring = &l->ring[flow->stage[step - 1].output[k]];
+        cr_expect(ring->depth == 1 && ring->rows == 1, "output %d: %td planes of %td rows", k, ring->depth,
+                  ring->rows);
+    }
+    vf_row_layout_close(l);
+    vf_flow_close(&s->flow);
+    vf_plan_close(&s->plan);
+    vf_chain_free(&s->chain);
+    return is;
+}
+
+Test(row_layout, steps_follow_their_flux)
+{
+    struct step_layout s;
+    for (enum vf_boundary b = 0; b < VF_BOUNDARY_COUNT; b++) {
+        open_step(&s, "eed:iterations=1:k=4", 3, b);
+        cr_expect_eq(follows(&s), b != VF_WRAP, "%s", vf_boundary_name[b]);
+    }
+    open_step(&s, "eed:iterations=1:k=4", 2, VF_NEAREST);
+    cr_expect_not(follows(&s), "a plane of an image is a row already");
+    open_step(&s, "ced:iterations=1", 3, VF_NEAREST);
+    cr_expect(follows(&s), "ced");
+    open_step(&s, "and:iterations=1:k=4", 3, VF_NEAREST);
+    cr_expect_not(follows(&s), "its flux calls for what it reads itself");
+
+    open_step(&s, "eed:iterations=1:k=4", 3, VF_NEAREST);
+    s.flow.sink[0] = s.flow.stage[s.flow.stage_count - 1].input[0];
+    cr_expect_not(follows(&s), "the flux is stored too");
+}
