@@ -72,7 +72,7 @@ typedef int32_t lane_index;
             }                                                                                                \
         } else if (says == VF_WORD_OF_COLUMN) {                                                              \
             TAKE_COLUMNS(name, row, param, n);                                                               \
-        } else if (says == VF_WORD_IN_STEP) {                                                                \
+        } else if (DIM == 3 && says == VF_WORD_IN_STEP) {                                                    \
             _Alignas(VF_VECTOR_BYTES) steps_block kept[VF_MOST_IN_STEPS];                                    \
             for (ptrdiff_t begin = 0, end; begin < n; begin = end) {                                         \
                 end = MIN(n, begin + STEPS_BLOCK);                                                           \
