@@ -116,12 +116,22 @@ static struct vf_row_gates gates_of(const struct vf_row_worker *w, const struct 
     };
 }
 
-static void set_gates_along_y(const struct vf_row_worker *w, ptrdiff_t y, struct vf_row_gates *gates)
+/* Of rows along y: the row whose lower face is closed, and the one whose upper face is. */
+struct closed_rows {
+    ptrdiff_t lo, hi;
+};
+
+static struct closed_rows closed_rows_of(const struct vf_row_worker *w)
 {
     const ptrdiff_t ny = w->layout->job->ny;
-    const bool is_closed_y = is_closed(w, ny);
-    gates->open_lo[1] = !(is_closed_y && y == 0);
-    gates->open_hi[1] = !(is_closed_y && y == ny - 1);
+    return is_closed(w, ny) ? (struct closed_rows){0, ny - 1}
+                            : (struct closed_rows){PTRDIFF_MAX, PTRDIFF_MAX};
+}
+
+static void set_gates_along_y(const struct closed_rows *closed, ptrdiff_t y, struct vf_row_gates *gates)
+{
+    gates->open_lo[1] = y != closed->lo;
+    gates->open_hi[1] = y != closed->hi;
 }
 
 /* A body on its way through the rows of a plane of its work, with all that they share. */
@@ -131,6 +141,7 @@ struct body_plane {
     struct vf_range inner; /* rows that, like the row before each, read inside the grid only */
     bool loads;            /* it loads rows of sources as it comes to them */
     struct vf_row_loading loading[VF_MAX_INPUTS];
+    struct closed_rows closed;
     bool follows; /* it takes faces along z that the plane before has kept */
     ptrdiff_t face_pitch;
     struct vf_body_row row;
@@ -213,6 +224,7 @@ static void begin_body(const struct vf_row_worker *w, const struct vf_row_work *
     body->inner = (struct vf_range){0, 0};
     body->moved = 0;
     body->loads = body->follows = false;
+    body->closed = closed_rows_of(w);
     body->face_pitch = 0;
     body->row = (struct vf_body_row){
         .in = body->in,
@@ -303,7 +315,7 @@ static void make_body_row(const struct vf_row_worker *w, struct body_plane *body
         find_rows(w, body, r);
     if (w->layout->ring[work->stage->input[0]].ends)
         copy_ends(w, body, r);
-    set_gates_along_y(w, y, &body->row.gates);
+    set_gates_along_y(&body->closed, y, &body->row.gates);
     body->row.follows = body->follows && (!volume || r > work->rows.from);
     w->rows->body[work->stage->stencil](&body->row);
     finish_rows(w, body, r);
@@ -407,7 +419,6 @@ static void find_flux(const struct vf_row_worker *w, const struct vf_row_work *w
     row->u = vf_row_at(u, 1, at);
     row->u_before = vf_row_at(u, 1, vf_row_offset(w, u, r - 1));
     row->u_below = vf_row_at(u, 0, at);
-    set_gates_along_y(w, r - 1, &row->gates);
 }
 
 /* Row r of plane s is made, and what is kept of plane s + 1 has taken its place. */
@@ -428,6 +439,7 @@ static void make_step(const struct vf_row_worker *w, int stage, ptrdiff_t s)
     const struct vf_range made = w->part[work->stage->output[0]].s, planes = w->part[work->stage->input[0]].s;
     const bool comes = s + 1 >= planes.from && s + 1 < planes.to;
     const ptrdiff_t pitch = w->layout->ring[work->stage->output[0]].pitch * (ptrdiff_t)w->layout->element;
+    const struct closed_rows closed = closed_rows_of(w);
     struct vf_diffusion_row row;
     struct passage flux;
     vf_row_turn_to(w, work, s, 1);
@@ -439,6 +451,7 @@ static void make_step(const struct vf_row_worker *w, int stage, ptrdiff_t s)
         if (is_inside)
             make_rows(w, &flux, r, 1);
         find_flux(w, work, r, is_inside, &row);
+        set_gates_along_y(&closed, r - 1, &row.gates);
         w->rows->take_flux(&row);
         if (r >= work->rows.from && r < work->rows.to) {
             const bool is_made = s >= made.from;
