@@ -269,21 +269,6 @@ static void find_in_place(struct vf_row_layout *l)
     }
 }
 
-/* A body whose rows only one stage reads, row by row, makes each row when that stage comes to it, and keeps
- * no plane: the row is still in the nearest cache when it is read. */
-static void find_called(struct vf_row_layout *l)
-{
-    const struct vf_flow *flow = l->job->flow;
-    for (int i = 0; i < flow->stage_count; i++) {
-        const struct vf_row_stage *s = &l->stage[i];
-        const int caller = s->kind == VF_ROW_BODY ? find_caller(l, i) : -1;
-        /* What the body reads is kept until its own time, not until a later one of the caller. */
-        if (caller < 0 || l->stage[caller].calls >= 0 || s->calls >= 0 || l->stage[caller].delay != s->delay)
-            continue;
-        call(l, caller, i);
-    }
-}
-
 /* Whether stage i + 1 is a diffusion step whose flux is what stage i, a body, makes for it alone. Not under
  * `wrap`, where a plane's last row is read before its first. */
 static bool is_flux_of_next(const struct vf_row_layout *l, int i)
@@ -298,23 +283,37 @@ static bool is_flux_of_next(const struct vf_row_layout *l, int i)
     return is;
 }
 
-/* Such a step calls for its flux, row by row as well, though it reads the planes and rows on either side: of
- * those before it keeps what it needs, which is less than they are, and it makes its own row when the next
- * ones are there. */
-static void find_steps_after_flux(struct vf_row_layout *l)
+/* Such a step, stage i, calls for its flux, row by row as well, though it reads the planes and rows on either
+ * side: of those before it keeps what it needs, which is less than they are, and it makes its own row when
+ * the next ones are there. */
+static void follow_flux(struct vf_row_layout *l, int i)
 {
     const struct vf_flow *flow = l->job->flow;
+    const struct vf_stage *flux = &flow->stage[i - 1];
     const bool is_closed_x = vf_boundary_is_closed(vf_boundary_axis(flow->boundary, l->job->nx));
+    call(l, i, i - 1);
+    l->stage[i].follows_flux = true;
+    for (int k = 0; k < flux->output_count; k++) {
+        struct vf_ring *ring = &l->ring[flux->output[k]];
+        ring->depth = 1;
+        ring->pad = is_closed_x ? 0 : ring->pad; /* of what is beyond the last face nothing comes in */
+    }
+}
+
+/* A body whose rows only one stage reads, row by row, makes each row when that stage comes to it, and keeps
+ * no plane: the row is still in the nearest cache when it is read. */
+static void find_called(struct vf_row_layout *l)
+{
+    const struct vf_flow *flow = l->job->flow;
     for (int i = 0; i < flow->stage_count; i++) {
-        if (l->stage[i].calls >= 0 || !is_flux_of_next(l, i))
+        const struct vf_row_stage *s = &l->stage[i];
+        if (s->calls < 0 && is_flux_of_next(l, i))
+            follow_flux(l, i + 1);
+        const int caller = s->kind == VF_ROW_BODY ? find_caller(l, i) : -1;
+        /* What the body reads is kept until its own time, not until a later one of the caller. */
+        if (caller < 0 || l->stage[caller].calls >= 0 || s->calls >= 0 || l->stage[caller].delay != s->delay)
             continue;
-        call(l, i + 1, i);
-        l->stage[i + 1].follows_flux = true;
-        for (int k = 0; k < flow->stage[i].output_count; k++) {
-            struct vf_ring *ring = &l->ring[flow->stage[i].output[k]];
-            ring->depth = 1;
-            ring->pad = is_closed_x ? 0 : ring->pad; /* of what is beyond the last face nothing comes in */
-        }
+        call(l, caller, i);
     }
 }
 
@@ -460,7 +459,6 @@ static enum vf_status read_flow(struct vf_row_layout *l, struct vf_error *error)
     find_delays(l);
     find_loaders(l);
     find_called(l);
-    find_steps_after_flux(l);
 out:
     return status;
 }

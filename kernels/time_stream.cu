@@ -91,7 +91,6 @@ template <class S, int number> struct vf_level {
             above[d] = place_beside(sweep, sweep.y - side + d);
             below[d] = place_beside(sweep, sweep.y + VF_ROWS + d);
         }
-        /* The first plane that is read, before a barrier, belongs to no result. */
         for (int i = 0; VF_BOUNDARY == VF_CONSTANT && side > 0 && threadIdx.y == 0 && i < depth * VF_SPAN;
              i++)
             at(sweep, i / VF_SPAN, rows * VF_COVERED_X)[threadIdx.x * VF_SPAN + i % VF_SPAN] =
@@ -464,6 +463,8 @@ struct vf_stream {
                   inner_last = periodic ? last : min(last, sweep.args.nz);
         sweep.plane = first < 0 && !periodic ? 0 : first;
         VF_EACH_STAGE(VF_TIME_START)
+        if (VF_BOUNDARY == VF_CONSTANT)
+            __syncthreads();
         slot = 0;
         wanted = sweep.end - 1 + VF_TIME_REACH(VF_STAGES);
         VF_UNROLL for (int i = 0; i < VF_TIME_AHEAD; i++) vf_send(sweep, min(sweep.plane + i, wanted), i);

@@ -45,6 +45,7 @@ static const char *const chains[] = {
     "perona-malik:k=0:iterations=1",
     "eed:iterations=2",
     "eed:iterations=2:rho=0.8:k=p50",
+    "eed:iterations=1:k=9,gaussian:sigma=0.8",
     "eed:iterations=1:mode=line:rho=0.6:k=20",
     "ced:iterations=2:rho=0.9",
     "and:iterations=2:rho=0.7:sigma=0.5",
