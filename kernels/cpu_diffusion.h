@@ -6,10 +6,10 @@
 #include "kernels/cpu_vector.h"
 
 #if DIM == 3
-#define ROW_PARAMS(row)                  \
-    REAL param[VF_PDE_DT + 1];           \
-    for (int k = 0; k <= VF_PDE_DT; k++) \
-    param[k] = (REAL)(row)->param[k]
+/* What PARAM reads. */
+#define STEP_PARAMS(row)                                                                                  \
+    const REAL param[] = {(REAL)(row)->param[VF_PDE_INVERSE_H], (REAL)(row)->param[VF_PDE_INVERSE_H + 1], \
+                          (REAL)(row)->param[VF_PDE_INVERSE_H + 2], (REAL)(row)->param[VF_PDE_DT]}
 
 static void take_flux(const struct vf_diffusion_row *of)
 {
@@ -21,19 +21,18 @@ static void take_flux(const struct vf_diffusion_row *of)
     REAL *const face_x = row->face_x, *const face_y = row->face_y, *const inflow_x = row->inflow_x;
     REAL *const dy_before = row->diagonal_y, *const cross_before = row->cross_y,
                 *const inflow = row->inflow_before;
-    ROW_PARAMS(row);
+    STEP_PARAMS(row);
     VF_OVER_ROW for (ptrdiff_t i = -VF_LANES; i < n; i++) face_x[i] =
         VF_FLUX_BETWEEN(VF_X, dx[i], dx[i + 1], cross_x[i], cross_x[i + 1], u[i], u[i + 1]);
-    VF_OVER_ROW for (ptrdiff_t i = 0; i < n; i++)
+    VF_OVER_ROW for (ptrdiff_t to = 0; to < n; to++)
     {
-        const ptrdiff_t to = i;
         const REAL above =
-            VF_FLUX_BETWEEN(VF_Y, dy_before[i], dy[i], cross_before[i], cross_y[i], u_before[i], u[i]);
-        inflow[i] = VF_INFLOW_BETWEEN(VF_Y, face_y[i], above) + inflow_x[i];
-        inflow_x[i] = VF_INFLOW_BETWEEN(VF_X, face_x[i - 1], face_x[i]);
-        face_y[i] = above;
-        dy_before[i] = dy[i];
-        cross_before[i] = cross_y[i];
+            VF_FLUX_BETWEEN(VF_Y, dy_before[to], dy[to], cross_before[to], cross_y[to], u_before[to], u[to]);
+        inflow[to] = VF_INFLOW_BETWEEN(VF_Y, face_y[to], above) + inflow_x[to];
+        inflow_x[to] = VF_INFLOW_BETWEEN(VF_X, face_x[to - 1], face_x[to]);
+        face_y[to] = above;
+        dy_before[to] = dy[to];
+        cross_before[to] = cross_y[to];
     }
 }
 
@@ -44,19 +43,19 @@ static void step_below(const struct vf_diffusion_row *of)
     const REAL *const dz = row->diagonal[VF_Z], *const cross_z = row->cross[VF_Z];
     const REAL *const u = row->u, *const u_below = row->u_below, *const inflow = row->inflow;
     REAL *const dz_below = row->diagonal_z, *const cross_below = row->cross_z, *const face_z = row->face_z;
-    ROW_PARAMS(row);
+    STEP_PARAMS(row);
     for (ptrdiff_t at = 0; at < n; at += VF_LANES) {
         REAL result[VF_LANES];
         VF_OVER_LANES for (int lane = 0; lane < VF_LANES; lane++)
         {
-            const ptrdiff_t i = at + lane, to = i;
+            const ptrdiff_t to = at + lane;
             const REAL above =
-                VF_FLUX_BETWEEN(VF_Z, dz_below[i], dz[i], cross_below[i], cross_z[i], u_below[i], u[i]);
-            const REAL sum = VF_INFLOW_BETWEEN(VF_Z, face_z[i], above) + inflow[i];
-            result[lane] = VF_STEPPED(u_below[i], sum);
-            face_z[i] = above;
-            dz_below[i] = dz[i];
-            cross_below[i] = cross_z[i];
+                VF_FLUX_BETWEEN(VF_Z, dz_below[to], dz[to], cross_below[to], cross_z[to], u_below[to], u[to]);
+            const REAL sum = VF_INFLOW_BETWEEN(VF_Z, face_z[to], above) + inflow[to];
+            result[lane] = VF_STEPPED(u_below[to], sum);
+            face_z[to] = above;
+            dz_below[to] = dz[to];
+            cross_below[to] = cross_z[to];
         }
         put_vector(row->out, at, vf_vector_load(result), row->place);
     }

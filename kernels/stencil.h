@@ -20,9 +20,9 @@
  *   UPPER_FACE(axis, upper)  the value of the upper face, for LOWER_FACE, which `upper` computes
  *   OF_COLUMN(k, dx, value)  value number k that depends on inputs at x + dx only, which `value` computes: a
  *                            scheme that goes along x may have it from another voxel. Each once in a body
- *   IN_STEP(step, k, value)  value number k, less than VF_MOST_IN_STEPS (kernels/cpu_rows.h), made of inputs
- * and of values of this step and those before. There are two, 0 and 1: a scheme may take each for many voxels
- *                            ahead of the rest
+ *   IN_STEP(step, k, value)  value number k < VF_MOST_IN_STEPS (kernels/cpu_rows.h), which `value` computes
+ *                            from inputs, and from values of step number `step` and those before it. Of the
+ *                            steps, 0 and 1, a scheme may take each for many voxels ahead of the rest
  *   EIGENVALUES(definite, tensor), EIGENVECTOR(tensor, rank, e)   vf_eigenvalues_of, vf_eigenvector_of;
  *                            at most one of them in a body, once
  *   SHORT_WAY, DOUBT(value), VF_NEAR_RECIPROCAL(x), VF_NEAR_INVERSE_ROOT(x)   see stencil_quotient.h

@@ -393,7 +393,7 @@ test_driver_is_not_started_for_nothing() {
     prints "backend cpu"
     starts 0 0 30
     prints "backend cpu"
-    starts 1 0 33
+    starts 1 0 35
     prints "backend cpu"
     starts 1 1 200
     prints "backend cuda"
@@ -401,7 +401,7 @@ test_driver_is_not_started_for_nothing() {
     # A kernel of another chain, but that is not known without the device.
     fake 0 --backend cuda -f gaussian "$SMALL" out.png
     starts 0 0 8
-    starts 1 0 16
+    starts 1 0 17
     prints "backend cpu"
 }
 
