@@ -81,11 +81,11 @@ typedef REAL columns_block[COLUMN_BLOCK + 2 * COLUMN_MARGIN];
 /* [kept][voxel of the block] */
 typedef REAL steps_block[STEPS_BLOCK];
 
-#define STEPPED(k) ((steps_block *)kept)[k][i - begin]
-#define IN_STEP(step, k, value)                                                           \
-    (pass == STEPS_TAKEN || (pass == SECOND_STEP && (step) == 0) ? STEPPED(k)             \
-     : pass == WHOLE                                             ? (value)                \
-     : pass == FIRST_STEP + (step)                               ? (STEPPED(k) = (value)) \
+#define KEPT(k) ((steps_block *)kept)[k][i - begin]
+#define IN_STEP(step, k, value)                                                        \
+    (pass == STEPS_TAKEN || (pass == SECOND_STEP && (step) == 0) ? KEPT(k)             \
+     : pass == WHOLE                                             ? (value)             \
+     : pass == FIRST_STEP + (step)                               ? (KEPT(k) = (value)) \
                                                                  : R(0.0))
 
 #include "kernels/stencil.h"

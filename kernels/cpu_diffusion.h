@@ -1,5 +1,6 @@
 /* diffusion_step in 3D as its flux comes, for kernels/cpu_rows.c: the formulae are the body's
- * (filters/stencils/diffusion_step.h). */
+ * (filters/stencils/diffusion_step.h), included before, whose words PARAM, OPEN_LO and OPEN_HI read the
+ * locals `param`, `row` and `to`. */
 #ifndef VF_CPU_DIFFUSION_H
 #define VF_CPU_DIFFUSION_H
 
@@ -52,7 +53,7 @@ static void step_below(const struct vf_diffusion_row *of)
             const REAL above =
                 VF_FLUX_BETWEEN(VF_Z, dz_below[to], dz[to], cross_below[to], cross_z[to], u_below[to], u[to]);
             const REAL sum = VF_INFLOW_BETWEEN(VF_Z, face_z[to], above) + inflow[to];
-            result[lane] = VF_STEPPED(u_below[to], sum);
+            result[lane] = VF_DIFFUSED(u_below[to], sum);
             face_z[to] = above;
             dz_below[to] = dz[to];
             cross_below[to] = cross_z[to];

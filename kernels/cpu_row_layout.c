@@ -372,7 +372,7 @@ static bool place_faces(struct vf_row_layout *l, size_t *end)
     for (int i = 0; i < flow->stage_count; i++) {
         const struct vf_ring *out = &l->ring[flow->stage[i].output[0]];
         size_t bytes;
-        if (!l->stage[i].shares_faces)
+        if (!l->stage[i].shares_faces && !l->stage[i].follows_flux)
             continue;
         l->stage[i].faces = *end;
         if (!vf_size_mul((size_t)kept_rows(l, i), (size_t)out->pitch * l->element, &bytes) ||

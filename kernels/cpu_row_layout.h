@@ -1,7 +1,8 @@
 /* Where row-stream keeps the planes of a run. A tile is swept along the stream, the axis z in 3D and y in 2D,
  * a plane at a time (in 2D a plane is one row). Of each field a ring of the latest planes is kept, as many as
- * the stages that read it need. A stage runs behind the sources by so many planes that all its inputs are
- * there: that is its delay. All rings of a thread lie in one block, its arena. */
+ * the stages that read it need, or of a row that is made when it is read that row. A stage runs behind the
+ * sources by so many planes that all its inputs are there: that is its delay. All rings of a thread lie in
+ * one block, its arena. */
 #ifndef VF_CPU_ROW_LAYOUT_H
 #define VF_CPU_ROW_LAYOUT_H
 
@@ -41,12 +42,11 @@ struct vf_ring {
     int source;           /* index, -1 for none */
 };
 
-/* What a diffusion step that follows its flux keeps (struct vf_diffusion_row): single rows, and planes, which
- * have so many rows more than are made. By so many planes it begins earlier. */
+/* What a diffusion step that follows its flux keeps (struct vf_diffusion_row): single rows, and planes. */
 enum { VF_STEP_FACE_X, VF_STEP_DIAGONAL_Y, VF_STEP_CROSS_Y, VF_STEP_FACE_Y, VF_STEP_INFLOW_X, VF_STEP_ROWS };
 enum { VF_STEP_DIAGONAL_Z, VF_STEP_CROSS_Z, VF_STEP_FACE_Z, VF_STEP_INFLOW, VF_STEP_PLANES };
-#define VF_STEP_MORE_ROWS 2
-#define VF_STEP_EARLIER 2
+#define VF_STEP_MORE_ROWS 2 /* that each plane has before those that are made */
+#define VF_STEP_EARLIER 2   /* planes: for the flux of the one before the first, and of the first */
 
 /* How the rows of a stage are computed: a body; a linear stencil with taps here and there; a table of them;
  * one whose taps are neighbours along x, along the rows of a plane, or along the stream. The last two take as
@@ -75,7 +75,7 @@ struct vf_row_stage {
     bool called;       /* its rows are made when the one stage that reads them needs them */
     int calls;         /* the stage whose rows it makes when it needs them; -1: none */
     bool follows_flux; /* a diffusion step, which calls for its flux a plane and a row ahead */
-    size_t faces;      /* a body that shares faces: where in the arena they are kept */
+    size_t faces;      /* where in the arena is what a body keeps that shares faces, or follows its flux */
 };
 
 struct vf_row_layout {

@@ -421,24 +421,18 @@ static void find_flux(const struct vf_row_worker *w, const struct vf_row_work *w
     row->u_below = vf_row_at(u, 0, at);
 }
 
-/* Row r of plane s is made, and what is kept of plane s + 1 has taken its place. */
-static void finish_step(const struct vf_row_worker *w, const struct vf_row_work *work, ptrdiff_t r)
-{
-    const struct vf_row_output *out = &work->out[0];
-    const ptrdiff_t before = work->x.from * (ptrdiff_t)w->layout->element;
-    if (out->finishes)
-        vf_row_finish(w, work->stage->output[0], work->s, r,
-                      out->first[0] + (r - work->rows.from) * out->pitch - before);
-}
-
-/* Plane s of a step, as plane s + 1 of its flux, from the row before its own to the one after them, is made.
- * Of the first planes nothing comes out but what is kept of them. */
+/* Plane s of a step. Plane s + 1 of its flux comes row by row, from the row before the step's own to the one
+ * after them: row r completes row r - 1 of what comes in along y, and row r of plane s. The first
+ * VF_STEP_EARLIER planes only fill what is kept. */
 static void make_step(const struct vf_row_worker *w, int stage, ptrdiff_t s)
 {
     struct vf_row_work *work = &w->work[stage];
     const struct vf_range made = w->part[work->stage->output[0]].s, planes = w->part[work->stage->input[0]].s;
     const bool comes = s + 1 >= planes.from && s + 1 < planes.to;
-    const ptrdiff_t pitch = w->layout->ring[work->stage->output[0]].pitch * (ptrdiff_t)w->layout->element;
+    const ptrdiff_t element = (ptrdiff_t)w->layout->element;
+    const ptrdiff_t pitch = w->layout->ring[work->stage->output[0]].pitch * element;
+    const struct vf_row_output *out = &work->out[0];
+    const bool is_made = s >= made.from;
     const struct closed_rows closed = closed_rows_of(w);
     struct vf_diffusion_row row;
     struct passage flux;
@@ -454,13 +448,11 @@ static void make_step(const struct vf_row_worker *w, int stage, ptrdiff_t s)
         set_gates_along_y(&closed, r - 1, &row.gates);
         w->rows->take_flux(&row);
         if (r >= work->rows.from && r < work->rows.to) {
-            const bool is_made = s >= made.from;
-            row.out =
-                is_made ? work->out[0].first[0] + (r - work->rows.from) * work->out[0].pitch : row.face_x;
-            row.place = is_made ? work->out[0].place : VF_ROW_IN_RING;
+            row.out = is_made ? out->first[0] + (r - work->rows.from) * out->pitch : row.face_x;
+            row.place = is_made ? out->place : VF_ROW_IN_RING;
             w->rows->step_below(&row);
-            if (is_made)
-                finish_step(w, work, r);
+            if (is_made && out->finishes)
+                vf_row_finish(w, work->stage->output[0], s, r, (char *)row.out - work->x.from * element);
         }
         row.inflow_before = (char *)row.inflow_before + pitch;
         row.inflow = (const char *)row.inflow + pitch;

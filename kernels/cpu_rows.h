@@ -86,9 +86,9 @@ struct vf_body_row {
 struct vf_diffusion_row {
     const void *diagonal[3], *cross[3];  /* of each axis a D_aa and what the others add, row r, plane s + 1 */
     const void *u, *u_before, *u_below;  /* of row r, plane s + 1; row r - 1 of it; row r, plane s */
-    void *face_x;                        /* scratch */
+    void *face_x;                        /* upper faces along x; scratch */
     void *diagonal_y, *cross_y;          /* of row r - 1, plane s + 1; then of row r */
-    void *face_y, *inflow_x;             /* the lower face, and what comes in along x, likewise */
+    void *face_y, *inflow_x;             /* lower faces, and what comes in along x, of the same rows */
     void *inflow_before;                 /* what comes in along x and y, row r - 1, plane s + 1 */
     void *diagonal_z, *cross_z, *face_z; /* of row r, plane s; then of plane s + 1 */
     const void *inflow;                  /* along x and y, row r, plane s */

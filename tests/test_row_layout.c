@@ -77,7 +77,7 @@ Test(row_layout, cells)
 
 /* ---- diffusion steps ---- */
 
-/* An iteration of eed, whose stages the test may change before it is laid out. */
+/* The last run of a chain that ends with a step, or that has a single run: the test may change its flow. */
 struct step_layout {
     struct vf_chain chain;
     struct vf_plan plan;
@@ -160,4 +160,14 @@ Test(row_layout, steps_follow_their_flux)
     open_step(&s, "eed:iterations=1:k=4", 3, VF_NEAREST);
     s.flow.sink[0] = s.flow.stage[s.flow.stage_count - 1].input[0];
     cr_expect_not(follows(&s), "the flux is stored too");
+
+    open_step(&s, "eed:iterations=1:k=4,gradient", 3, VF_NEAREST);
+    s.flow.stage[s.flow.stage_count - 1].input[0] = s.flow.stage[s.flow.stage_count - 2].input[0];
+    cr_expect_not(follows(&s), "another stage reads the flux");
+
+    open_step(&s, "eed:iterations=1:k=4", 3, VF_NEAREST);
+    int *const input = s.flow.stage[s.flow.stage_count - 1].input, first = input[0];
+    input[0] = input[1];
+    input[1] = first;
+    cr_expect_not(follows(&s), "the step takes the flux in another order");
 }

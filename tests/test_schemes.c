@@ -473,7 +473,8 @@ Test(schemes, large_results)
                  {"gaussian:sigma=0.3", 1456, 1456, 1, VF_F64},
                  {"structure-tensor:sigma=0:rho=0.4", 96, 90, 82, VF_F32},
                  {"gradient", 2064, 2048, 1, VF_F32},
-                 {"perona-malik:k=20:iterations=1", 176, 160, 160, VF_F32}};
+                 {"perona-malik:k=20:iterations=1", 176, 160, 160, VF_F32},
+                 {"eed:k=20:iterations=1", 176, 160, 160, VF_F32}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i += 1 + UNDER_SANITIZERS) {
         struct pipeline p = {.chain = cases[i].chain,
                              .nx = cases[i].nx,
@@ -491,6 +492,25 @@ Test(schemes, large_results)
         vf_volume_free(&in);
         vf_volume_free(&expected);
     }
+}
+
+/* Rows of more than one block of a body that takes them in steps. */
+Test(schemes, long_rows)
+{
+    static const char *const in_steps[] = {"eed:iterations=1:k=9", "ced:iterations=1",
+                                           "structure-tensor:sigma=0:rho=0.4:output=coherence"};
+    for (size_t c = 0; c < sizeof in_steps / sizeof *in_steps; c++)
+        for (int precise = 0; precise < 2; precise++) {
+            const struct pipeline p = {.chain = in_steps[c],
+                                       .nx = 531,
+                                       .ny = 3,
+                                       .nz = 3,
+                                       .type = VF_F32,
+                                       .boundary = VF_REFLECT,
+                                       .precise = precise != 0,
+                                       .result_type = precise ? VF_F64 : VF_F32};
+            compare(p, (unsigned)c);
+        }
 }
 
 /* Every vector level that this processor runs. */
@@ -638,10 +658,8 @@ static void expect_slab(const struct pipeline *p, struct vf_plan *plan, const st
     vf_volume_free(&out);
 }
 
-Test(schemes, slabs)
+static void compare_slabs(const char *chain_text, ptrdiff_t reach)
 {
-    static const char *const chain_text = "gaussian:sigma=0.5,perona-malik:k=20:iterations=2,gradient";
-    const ptrdiff_t reach = 2 + 2 + 1;
     for (int b = 0; b < 4; b++) { /* wrap reaches the other end */
         struct pipeline p = {.chain = chain_text,
                              .nx = 17,
@@ -676,4 +694,10 @@ Test(schemes, slabs)
         vf_volume_free(&in);
         vf_volume_free(&expected);
     }
+}
+
+Test(schemes, slabs)
+{
+    compare_slabs("gaussian:sigma=0.5,perona-malik:k=20:iterations=2,gradient", 2 + 2 + 1);
+    compare_slabs("gaussian:sigma=0.5,eed:k=20:iterations=1:sigma=0.5,gradient", 2 + 4 + 1);
 }

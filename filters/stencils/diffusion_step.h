@@ -35,7 +35,7 @@
     const REAL inflow = VF_INFLOW_BETWEEN(axis, inflow##_below, inflow##_above);
 
 /* u after the step. */
-#define VF_STEPPED(u, inflow) FMA(R(0.5) * PARAM(VF_PDE_DT), inflow, u)
+#define VF_DIFFUSED(u, inflow) FMA(R(0.5) * PARAM(VF_PDE_DT), inflow, u)
 #endif
 
 VF_STENCIL(diffusion_step)
@@ -48,5 +48,5 @@ VF_STENCIL(diffusion_step)
 #else
     const REAL sum = y + x;
 #endif
-    PUT(0, VF_STEPPED(AT(VF_U, 0, 0, 0), sum));
+    PUT(0, VF_DIFFUSED(AT(VF_U, 0, 0, 0), sum));
 }

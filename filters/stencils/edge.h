@@ -43,7 +43,7 @@ VF_DEVICE REAL vf_edge_share(REAL exponent, REAL inverse_square)
     return less * inverse_square;
 }
 
-/* D is I + share * g g^T, g being the gradient. */
+/* Declares `share`: D is I + share * g g^T, g being the gradient. Declares what it is made of, too. */
 #define EDGE_SHARE(share, squared_gradient)                                                         \
     const REAL inverse_square = IN_STEP(0, 0, vf_edge_inverse_square(SHORT_WAY, squared_gradient)); \
     const REAL exponent =                                                                           \
