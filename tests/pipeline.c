@@ -237,3 +237,21 @@ double volume_error(const struct vf_volume *volume, size_t first, const int *at,
     }
     return most;
 }
+
+void last_flow_open(struct last_flow *p, const char *chain, struct vf_plan_request request)
+{
+    struct vf_error error;
+    *p = (struct last_flow){.chain = {0}};
+    request.chain = &p->chain;
+    cr_assert_eq(vf_chain_append(&p->chain, chain, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_plan_open(&p->plan, &request, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_plan_flow(&p->plan, &p->plan.run[p->plan.run_count - 1], NULL, &p->flow, &error), VF_OK,
+                 "%s", error.text);
+}
+
+void last_flow_close(struct last_flow *p)
+{
+    vf_flow_close(&p->flow);
+    vf_plan_close(&p->plan);
+    vf_chain_free(&p->chain);
+}

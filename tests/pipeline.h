@@ -47,6 +47,17 @@ void pipeline_expect_usage(const struct pipeline *p, const char *text);
  * if `precise`: isotropic voxels, nearest boundary, the constant 31. */
 struct pipeline pipeline_reference(const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz, bool precise);
 
+/* A chain's plan, and the flow of its last run, whose stages a test may change. */
+struct last_flow {
+    struct vf_chain chain;
+    struct vf_plan plan;
+    struct vf_flow flow;
+};
+
+/* `request` is all but the chain. Aborts the test on failure. */
+void last_flow_open(struct last_flow *p, const char *chain, struct vf_plan_request request);
+void last_flow_close(struct last_flow *p);
+
 /* A chain of the filter alone, with what it needs. Returns `text`. */
 const char *filter_alone(const struct vf_filter *filter, char text[64]);
 

@@ -1,25 +1,19 @@
 /* Which stages row-stream takes as one, and which it leaves as they are. */
 #include <criterion/criterion.h>
 
-#include "chain.h"
 #include "filters/stencils/params.h"
 #include "kernels/cpu_row_fused.h"
-#include "plan.h"
+#include "pipeline.h"
 
 struct fusion {
-    struct vf_chain chain;
-    struct vf_plan plan;
-    struct vf_flow flow;
+    struct last_flow last;
     struct vf_row_fused fused;
 };
 
 /* The last run, of one iteration, whose stages the test may change before it fuses them. */
 static void open_fusion(struct fusion *f, const char *chain, int dim)
 {
-    struct vf_error error;
-    *f = (struct fusion){.chain = {0}};
-    const struct vf_plan_request request = {.chain = &f->chain,
-                                            .context = {.dim = dim, .aspect = {1, 2, 3}},
+    const struct vf_plan_request request = {.context = {.dim = dim, .aspect = {1, 2, 3}},
                                             .nx = 9,
                                             .ny = 8,
                                             .nz = dim == 3 ? 7 : 1,
@@ -27,25 +21,20 @@ static void open_fusion(struct fusion *f, const char *chain, int dim)
                                             .threads = 1,
                                             .source_type = VF_F32,
                                             .result_type = VF_F32};
-    cr_assert_eq(vf_chain_append(&f->chain, chain, &error), VF_OK, "%s", error.text);
-    cr_assert_eq(vf_plan_open(&f->plan, &request, &error), VF_OK, "%s", error.text);
-    cr_assert_eq(vf_plan_flow(&f->plan, &f->plan.run[f->plan.run_count - 1], NULL, &f->flow, &error), VF_OK,
-                 "%s", error.text);
+    last_flow_open(&f->last, chain, request);
 }
 
 static void fuse(struct fusion *f)
 {
     struct vf_error error;
-    const struct vf_job job = {.flow = &f->flow, .nx = 9, .ny = 8, .nz = f->plan.nz};
+    const struct vf_job job = {.flow = &f->last.flow, .nx = 9, .ny = 8, .nz = f->last.plan.nz};
     cr_assert_eq(vf_row_fuse(&job, &f->fused, &error), VF_OK, "%s", error.text);
 }
 
 static void close_fusion(struct fusion *f)
 {
     vf_row_fused_close(&f->fused);
-    vf_flow_close(&f->flow);
-    vf_plan_close(&f->plan);
-    vf_chain_free(&f->chain);
+    last_flow_close(&f->last);
 }
 
 static int find(const struct vf_flow *flow, enum vf_stencil_id stencil)
@@ -75,7 +64,7 @@ Test(row_fused, three_of_eed)
         fuse(&f);
         const struct vf_flow *flow = f.fused.job.flow;
         const int i = find(flow, VF_STENCIL_eed_flux);
-        cr_assert_eq(flow->stage_count, f.flow.stage_count - 2);
+        cr_assert_eq(flow->stage_count, f.last.flow.stage_count - 2);
         cr_assert_eq(i, flow->stage_count - 2);
         cr_assert_eq(flow->stage[i].input[0], flow->stage[i - 1].output[0], "the smoothed image");
         for (int axis = 0; axis < 3; axis++)
@@ -95,12 +84,12 @@ Test(row_fused, two_of_those_with_directions)
         for (size_t c = 0; c < sizeof chains / sizeof *chains; c++) {
             struct fusion f;
             open_fusion(&f, chains[c], dim);
-            f.flow.stage[find(&f.flow, VF_STENCIL_diffusion_tensor)].param[VF_ABOUT_FIRST] = 0.7;
-            f.flow.stage[find(&f.flow, VF_STENCIL_diffusion_tensor)].param[VF_ABOUT_SLOPE] = -0.3;
+            f.last.flow.stage[find(&f.last.flow, VF_STENCIL_diffusion_tensor)].param[VF_ABOUT_FIRST] = 0.7;
+            f.last.flow.stage[find(&f.last.flow, VF_STENCIL_diffusion_tensor)].param[VF_ABOUT_SLOPE] = -0.3;
             fuse(&f);
             const struct vf_flow *flow = f.fused.job.flow;
             const int i = find(flow, VF_STENCIL_direction_flux);
-            cr_assert_eq(flow->stage_count, f.flow.stage_count - 1, "%s", chains[c]);
+            cr_assert_eq(flow->stage_count, f.last.flow.stage_count - 1, "%s", chains[c]);
             cr_assert_eq(i, flow->stage_count - 2, "%s", chains[c]);
             for (int k = 0; k <= dim; k++)
                 cr_assert_eq(flow->stage[i].input[k], flow->stage[i - 1].output[k], "%s", chains[c]);
@@ -116,16 +105,16 @@ Test(row_fused, two_of_those_with_directions)
 static void expect_as_it_was(struct fusion *f, const char *why)
 {
     fuse(f);
-    cr_assert_eq(f->fused.job.flow, &f->flow, "%s", why);
+    cr_assert_eq(f->fused.job.flow, &f->last.flow, "%s", why);
     close_fusion(f);
 }
 
 /* A stage of the flow, which the test changes. */
 static struct vf_stage *stage(struct fusion *f, enum vf_stencil_id stencil)
 {
-    const int i = find(&f->flow, stencil);
-    cr_assert_lt(i, f->flow.stage_count);
-    return &f->flow.stage[i];
+    const int i = find(&f->last.flow, stencil);
+    cr_assert_lt(i, f->last.flow.stage_count);
+    return &f->last.flow.stage[i];
 }
 
 Test(row_fused, not_what_others_want)
@@ -135,7 +124,7 @@ Test(row_fused, not_what_others_want)
     expect_as_it_was(&f, "nothing to fuse");
 
     open_fusion(&f, "ced:iterations=1", 3);
-    f.flow.sink[0] = stage(&f, VF_STENCIL_diffusion_tensor)->output[1];
+    f.last.flow.sink[0] = stage(&f, VF_STENCIL_diffusion_tensor)->output[1];
     expect_as_it_was(&f, "a component off the diagonal is stored");
 
     open_fusion(&f, "ced:iterations=1", 3);
@@ -143,7 +132,7 @@ Test(row_fused, not_what_others_want)
     expect_as_it_was(&f, "another stage reads a component off the diagonal");
 
     open_fusion(&f, "eed:iterations=1:k=4", 3);
-    f.flow.sink[0] = stage(&f, VF_STENCIL_structure_tensor)->output[5];
+    f.last.flow.sink[0] = stage(&f, VF_STENCIL_structure_tensor)->output[5];
     expect_as_it_was(&f, "a product is stored");
 
     open_fusion(&f, "eed:iterations=1:k=4", 3);

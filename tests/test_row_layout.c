@@ -1,21 +1,17 @@
 /* What the rings of row-stream hold. */
 #include <criterion/criterion.h>
 
-#include "chain.h"
 #include "kernels/cpu_row_layout.h"
-#include "plan.h"
+#include "pipeline.h"
 
 /* A chain's only run, stored as one type and as another. */
 static void expect_cells(const char *chain_text, double constant, enum vf_type in, enum vf_type out,
                          enum vf_type expected)
 {
-    struct vf_chain chain = {0};
-    struct vf_plan plan;
-    struct vf_flow flow;
+    struct last_flow p;
     struct vf_row_layout layout;
     struct vf_error error;
     const struct vf_plan_request request = {
-        .chain = &chain,
         .context = {.dim = 2, .boundary = VF_CONSTANT, .aspect = {1, 1, 1}},
         .constant = constant,
         .nx = 300,
@@ -25,11 +21,9 @@ static void expect_cells(const char *chain_text, double constant, enum vf_type i
         .threads = 1,
         .source_type = in,
         .result_type = out};
-    cr_assert_eq(vf_chain_append(&chain, chain_text, &error), VF_OK, "%s", error.text);
-    cr_assert_eq(vf_plan_open(&plan, &request, &error), VF_OK, "%s", error.text);
-    cr_assert_eq(plan.run_count, 1);
-    cr_assert_eq(vf_plan_flow(&plan, &plan.run[0], NULL, &flow, &error), VF_OK, "%s", error.text);
-    struct vf_job job = {.flow = &flow,
+    last_flow_open(&p, chain_text, request);
+    cr_assert_eq(p.plan.run_count, 1);
+    struct vf_job job = {.flow = &p.flow,
                          .nx = 300,
                          .ny = 8,
                          .nz = 1,
@@ -37,7 +31,7 @@ static void expect_cells(const char *chain_text, double constant, enum vf_type i
                          .z_end = 1,
                          .source_type = in,
                          .sink_type = out,
-                         .tiling = plan.run[0].tiling,
+                         .tiling = p.plan.run[0].tiling,
                          .threads = 1};
     const struct vf_array from = {.type = in}, to = {.type = out};
     const struct vf_sink stored = {.array = &to}, reduced = {.array = &to, .reducer_count = 1};
@@ -52,9 +46,7 @@ static void expect_cells(const char *chain_text, double constant, enum vf_type i
         cr_expect_eq(layout.element, vf_type_size(cell));
         vf_row_layout_close(&layout);
     }
-    vf_flow_close(&flow);
-    vf_plan_close(&plan);
-    vf_chain_free(&chain);
+    last_flow_close(&p);
 }
 
 /* Of the type that a median's image and result have, if that is an integer of 8 or 16 bits and nothing else
@@ -77,20 +69,9 @@ Test(row_layout, cells)
 
 /* ---- diffusion steps ---- */
 
-/* The last run of a chain that ends with a step, or that has a single run: the test may change its flow. */
-struct step_layout {
-    struct vf_chain chain;
-    struct vf_plan plan;
-    struct vf_flow flow;
-    struct vf_row_layout layout;
-};
-
-static void open_step(struct step_layout *s, const char *chain, int dim, enum vf_boundary boundary)
+static void open_step(struct last_flow *p, const char *chain, int dim, enum vf_boundary boundary)
 {
-    struct vf_error error;
-    *s = (struct step_layout){.chain = {0}};
     const struct vf_plan_request request = {
-        .chain = &s->chain,
         .context = {.dim = dim, .boundary = boundary, .aspect = {1, 1, 1}},
         .nx = 68,
         .ny = 3,
@@ -99,75 +80,70 @@ static void open_step(struct step_layout *s, const char *chain, int dim, enum vf
         .threads = 1,
         .source_type = VF_F32,
         .result_type = VF_F32};
-    cr_assert_eq(vf_chain_append(&s->chain, chain, &error), VF_OK, "%s", error.text);
-    cr_assert_eq(vf_plan_open(&s->plan, &request, &error), VF_OK, "%s", error.text);
-    cr_assert_eq(vf_plan_flow(&s->plan, &s->plan.run[s->plan.run_count - 1], NULL, &s->flow, &error), VF_OK,
-                 "%s", error.text);
+    last_flow_open(p, chain, request);
 }
 
 /* Whether its step follows the stage before, of whose results then a row is held. */
-static bool follows(struct step_layout *s)
+static bool follows(struct last_flow *p)
 {
+    struct vf_row_layout l;
     struct vf_error error;
-    const struct vf_job job = {.flow = &s->flow,
+    const struct vf_job job = {.flow = &p->flow,
                                .nx = 68,
                                .ny = 3,
-                               .nz = s->plan.nz,
+                               .nz = p->plan.nz,
                                .batch = 1,
-                               .z_end = s->plan.nz,
+                               .z_end = p->plan.nz,
                                .source_type = VF_F32,
                                .sink_type = VF_F32,
                                .tiling = {.tile = {68, 2, 64}},
                                .threads = 1};
-    struct vf_row_layout *l = &s->layout;
-    cr_assert_eq(vf_row_layout_open(l, &job, &error), VF_OK, "%s", error.text);
-    const struct vf_flow *flow = l->job->flow;
+    cr_assert_eq(vf_row_layout_open(&l, &job, &error), VF_OK, "%s", error.text);
+    const struct vf_flow *flow = l.job->flow;
     int step = 0;
     while (step < flow->stage_count && flow->stage[step].stencil != VF_STENCIL_diffusion_step)
         step++;
     cr_assert_lt(step, flow->stage_count);
-    const bool is = l->stage[step].follows_flux;
-    cr_expect_eq(l->stage[step - 1].called && l->stage[step].calls == step - 1, is);
-    cr_expect_not(is && l->stage[step].called, "whoever calls for it would have it from its faces");
+    const bool is = l.stage[step].follows_flux;
+    cr_expect_eq(l.stage[step - 1].called && l.stage[step].calls == step - 1, is);
+    cr_expect_not(is && l.stage[step].called, "whoever calls for it would have it from its faces");
     for (int k = 0; k < flow->stage[step - 1].output_count && is; k++) {
-        const struct vf_ring *ring = &l->ring[flow->stage[step - 1].output[k]];
+        const struct vf_ring *ring = &l.ring[flow->stage[step - 1].output[k]];
         cr_expect(ring->depth == 1 && ring->rows == 1, "output %d: %td planes of %td rows", k, ring->depth,
                   ring->rows);
     }
-    vf_row_layout_close(l);
-    vf_flow_close(&s->flow);
-    vf_plan_close(&s->plan);
-    vf_chain_free(&s->chain);
+    vf_row_layout_close(&l);
+    last_flow_close(p);
     return is;
 }
 
 Test(row_layout, steps_follow_their_flux)
 {
-    struct step_layout s;
+    struct last_flow p;
     for (enum vf_boundary b = 0; b < VF_BOUNDARY_COUNT; b++) {
-        open_step(&s, "eed:iterations=1:k=4", 3, b);
-        cr_expect_eq(follows(&s), b != VF_WRAP, "%s", vf_boundary_name[b]);
+        open_step(&p, "eed:iterations=1:k=4", 3, b);
+        cr_expect_eq(follows(&p), b != VF_WRAP, "%s", vf_boundary_name[b]);
     }
-    open_step(&s, "eed:iterations=1:k=4", 2, VF_NEAREST);
-    cr_expect_not(follows(&s), "a plane of an image is a row already");
-    open_step(&s, "eed:iterations=1:k=4,gaussian:sigma=1", 3, VF_NEAREST);
-    cr_expect(follows(&s), "what reads a row of it might call for that");
-    open_step(&s, "ced:iterations=1", 3, VF_NEAREST);
-    cr_expect(follows(&s), "ced");
-    open_step(&s, "and:iterations=1:k=4", 3, VF_NEAREST);
-    cr_expect_not(follows(&s), "its flux calls for what it reads itself");
+    open_step(&p, "eed:iterations=1:k=4", 2, VF_NEAREST);
+    cr_expect_not(follows(&p), "a plane of an image is a row already");
+    open_step(&p, "eed:iterations=1:k=4,gaussian:sigma=1", 3, VF_NEAREST);
+    cr_expect(follows(&p), "what reads a row of it might call for that");
+    open_step(&p, "ced:iterations=1", 3, VF_NEAREST);
+    cr_expect(follows(&p), "ced");
+    open_step(&p, "and:iterations=1:k=4", 3, VF_NEAREST);
+    cr_expect_not(follows(&p), "its flux calls for what it reads itself");
 
-    open_step(&s, "eed:iterations=1:k=4", 3, VF_NEAREST);
-    s.flow.sink[0] = s.flow.stage[s.flow.stage_count - 1].input[0];
-    cr_expect_not(follows(&s), "the flux is stored too");
+    open_step(&p, "eed:iterations=1:k=4", 3, VF_NEAREST);
+    p.flow.sink[0] = p.flow.stage[p.flow.stage_count - 1].input[0];
+    cr_expect_not(follows(&p), "the flux is stored too");
 
-    open_step(&s, "eed:iterations=1:k=4,gradient", 3, VF_NEAREST);
-    s.flow.stage[s.flow.stage_count - 1].input[0] = s.flow.stage[s.flow.stage_count - 2].input[0];
-    cr_expect_not(follows(&s), "another stage reads the flux");
+    open_step(&p, "eed:iterations=1:k=4,gradient", 3, VF_NEAREST);
+    p.flow.stage[p.flow.stage_count - 1].input[0] = p.flow.stage[p.flow.stage_count - 2].input[0];
+    cr_expect_not(follows(&p), "another stage reads the flux");
 
-    open_step(&s, "eed:iterations=1:k=4", 3, VF_NEAREST);
-    int *const input = s.flow.stage[s.flow.stage_count - 1].input, first = input[0];
+    open_step(&p, "eed:iterations=1:k=4", 3, VF_NEAREST);
+    int *const input = p.flow.stage[p.flow.stage_count - 1].input, first = input[0];
     input[0] = input[1];
     input[1] = first;
-    cr_expect_not(follows(&s), "the step takes the flux in another order");
+    cr_expect_not(follows(&p), "the step takes the flux in another order");
 }
