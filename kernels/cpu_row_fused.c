@@ -6,8 +6,7 @@
 #include "filters/tensor_stages.h"
 #include "src/alloc.h"
 
-/* Whether what stage `made` gives as its output k is read by stage `reader` alone, and stored nowhere. */
-static bool is_handed_on(const struct vf_flow *flow, int made, int k, int reader)
+bool vf_row_is_handed_on(const struct vf_flow *flow, int made, int k, int reader)
 {
     const int field = flow->stage[made].output[k];
     for (int i = made + 1; i < flow->stage_count; i++)
@@ -34,7 +33,7 @@ static bool cross_follows(const struct vf_flow *flow, int i)
     for (int k = 0; k < mixed; k++) {
         const int component = vf_tensor_mixed[flow->dim - 2][k];
         if (flow->stage[i + 1].input[k] != flow->stage[i].output[component] ||
-            !is_handed_on(flow, i, component, i + 1))
+            !vf_row_is_handed_on(flow, i, component, i + 1))
             return false;
     }
     return true;
@@ -46,7 +45,8 @@ static bool eed_follows(const struct vf_flow *flow, int i)
     if (!is_body(flow, i + 1, VF_STENCIL_eed_tensor))
         return false;
     for (int k = 0; k < flow->stage[i].output_count; k++)
-        if (flow->stage[i + 1].input[k] != flow->stage[i].output[k] || !is_handed_on(flow, i, k, i + 1))
+        if (flow->stage[i + 1].input[k] != flow->stage[i].output[k] ||
+            !vf_row_is_handed_on(flow, i, k, i + 1))
             return false;
     return true;
 }

@@ -11,6 +11,9 @@ struct vf_row_fused {
     struct vf_stage *stage; /* owned; NULL: none were fused */
 };
 
+/* Whether what stage `made` gives as its output k is read by stage `reader` alone, and stored nowhere. */
+bool vf_row_is_handed_on(const struct vf_flow *flow, int made, int k, int reader);
+
 /* `from` stays the caller's, and must outlive it. */
 enum vf_status vf_row_fuse(const struct vf_job *from, struct vf_row_fused *fused, struct vf_error *error);
 void vf_row_fused_close(struct vf_row_fused *fused);

@@ -123,17 +123,6 @@ static int find_caller(const struct vf_row_layout *l, int i)
     return caller;
 }
 
-/* Whether stage i is all that a field goes to. */
-static bool reads_it_alone(const struct vf_row_layout *l, int i, int field)
-{
-    const struct vf_flow *flow = l->job->flow;
-    bool alone = l->ring[field].sink < 0;
-    for (int j = 0; j < flow->stage_count; j++)
-        for (int k = 0; k < flow->stage[j].input_count; k++)
-            alone = alone && (j == i || flow->stage[j].input[k] != field);
-    return alone;
-}
-
 /* Whether all inputs of stage j are made by stage i. */
 static bool reads_only(const struct vf_row_layout *l, int j, int i)
 {
@@ -279,7 +268,7 @@ static bool is_flux_of_next(const struct vf_row_layout *l, int i)
               flux[1].stencil == VF_STENCIL_diffusion_step && flux->output_count + 1 == flux[1].input_count &&
               l->stage[i].kind == VF_ROW_BODY;
     for (int k = 0; k < flux->output_count && is; k++)
-        is = flux->output[k] == flux[1].input[k] && reads_it_alone(l, i + 1, flux->output[k]);
+        is = flux->output[k] == flux[1].input[k] && vf_row_is_handed_on(flow, i, k, i + 1);
     return is;
 }
 

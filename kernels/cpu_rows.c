@@ -43,6 +43,8 @@ typedef int32_t lane_index;
 #endif
 #define VF_STENCIL_DEF(name, in_2d, in_3d, out_2d, out_3d, centre_2d, centre_3d, star_2d, star_3d, axial_2d, \
                        axial_3d, z, y, x, cost, face, branches, word)                                        \
+    _Static_assert(VF_WORD_##word != VF_WORD_IN_STEP || OF_DIM(in_2d, in_3d) != 1,                           \
+                   #name ": a step reads no copies of a row's ends, which a single input may have");         \
     BODY_PASS(name, z, y, OF_DIM(in_2d, in_3d), OF_DIM(out_2d, out_3d))                                      \
     static void row_##name(const struct vf_body_row *row)                                                    \
     {                                                                                                        \
