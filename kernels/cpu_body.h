@@ -147,6 +147,8 @@ _Static_assert(VF_BODY_ROWS == 72 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
         void *const to[] = {row->out[0], row->out[1], row->out[2], row->out[3], row->out[4], row->out[5]};   \
         const void *const middle = in[VF_ROW_INDEX(reach, 0, 0, 0)];                                         \
         struct vf_body_row own = *row;                                                                       \
+        const bool strips = (outputs) > 1 && row->place == VF_ROW_BY_STRIPS;                                 \
+        vf_strip strip[outputs];                                                                             \
         for (ptrdiff_t at = begin; at < end; at += VF_LANES) {                                               \
             REAL result[VF_MAX_OUTPUTS][VF_LANES];                                                           \
             void *const out[] = {result[0], result[1], result[2], result[3], result[4], result[5]};          \
@@ -159,8 +161,14 @@ _Static_assert(VF_BODY_ROWS == 72 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
                                                                           : middle;                          \
             VF_OVER_LANES for (int lane = 0; lane < VF_LANES; lane++)                                        \
                 body_##name(in, reach, out, param, &own, pass, kept, begin, at + lane, lane);                \
+            const ptrdiff_t in_strip = (at - begin) % VF_STRIP, made = in_strip + VF_LANES;                  \
             for (int k = 0; k < (outputs); k++)                                                              \
-                put_vector(to[k], at, vf_vector_load(result[k]), own.place);                                 \
+                if (strips)                                                                                  \
+                    vf_vector_store(strip[k] + in_strip, vf_vector_load(result[k]));                         \
+                else                                                                                         \
+                    put_vector(to[k], at, vf_vector_load(result[k]), own.place);                             \
+            if (strips && (made == VF_STRIP || at + VF_LANES >= end))                                        \
+                vf_strips_stream(strip, to, (at - in_strip) * (ptrdiff_t)sizeof(REAL), outputs, made);       \
         }                                                                                                    \
     }
 

@@ -88,36 +88,64 @@ enum { MOST_ROWS = 4, LINES_BLOCK = 8, LINES_BLOCK_TAPS = 10 };
 #define MANY_REGISTERS (VF_VECTOR_BYTES == 64)
 #endif
 
-static void lines(const void *const *in, ptrdiff_t from, const void *weight, int taps, void *const *out,
-                  ptrdiff_t to, int count, ptrdiff_t n, enum vf_row_place place, bool asks)
+/* Rows out[k] + to, for k < count, of n cells: `make` makes cells [begin, end) of each to row[k] + to_strip.
+ */
+#define IN_STRIPS(out, to, count, n, make)                                   \
+    do {                                                                     \
+        vf_strip strip[VF_ROW_BLOCK];                                        \
+        void *row[VF_ROW_BLOCK];                                             \
+        for (int k = 0; k < (count); k++)                                    \
+            row[k] = strip[k];                                               \
+        for (ptrdiff_t begin = 0, end; begin < (n); begin = end) {           \
+            const ptrdiff_t to_strip = -begin * (ptrdiff_t)sizeof(REAL);     \
+            end = MIN(n, begin + VF_STRIP);                                  \
+            make;                                                            \
+            vf_strips_stream(strip, out, (to)-to_strip, count, end - begin); \
+        }                                                                    \
+    } while (0)
+
+static void lines_in_place(const void *const *in, ptrdiff_t from, const void *weight, int taps,
+                           void *const *out, ptrdiff_t to, int count, ptrdiff_t begin, ptrdiff_t end,
+                           enum vf_row_place place, bool asks)
 {
-    const ptrdiff_t blocks = n / (4 * VF_LANES) * (4 * VF_LANES);
+    const ptrdiff_t blocks = begin + (end - begin) / (4 * VF_LANES) * (4 * VF_LANES);
     for (int k = 0; k < count;) {
         if (MOST_ROWS == 8 && count - k >= 8 && taps >= 8) {
-            MAKE_LINES(8, 2, 0, blocks);
-            MAKE_LINES(8, 1, blocks, n);
+            MAKE_LINES(8, 2, begin, blocks);
+            MAKE_LINES(8, 1, blocks, end);
             k += 8;
         } else if (MOST_ROWS == 6 && count - k >= 6 && taps >= 6) {
-            MAKE_LINES(6, 2, 0, blocks);
-            MAKE_LINES(6, 1, blocks, n);
+            MAKE_LINES(6, 2, begin, blocks);
+            MAKE_LINES(6, 1, blocks, end);
             k += 6;
         } else if (count - k >= 4 && taps >= 4) {
             if (MANY_REGISTERS)
-                MAKE_LINES(4, 4, 0, blocks);
+                MAKE_LINES(4, 4, begin, blocks);
             else
-                MAKE_LINES(4, 2, 0, blocks);
-            MAKE_LINES(4, 1, blocks, n);
+                MAKE_LINES(4, 2, begin, blocks);
+            MAKE_LINES(4, 1, blocks, end);
             k += 4;
         } else if (count - k >= 2 && taps >= 2) {
-            MAKE_LINES(2, 4, 0, blocks);
-            MAKE_LINES(2, 1, blocks, n);
+            MAKE_LINES(2, 4, begin, blocks);
+            MAKE_LINES(2, 1, blocks, end);
             k += 2;
         } else {
-            MAKE_LINES(1, 4, 0, blocks);
-            MAKE_LINES(1, 1, blocks, n);
+            MAKE_LINES(1, 4, begin, blocks);
+            MAKE_LINES(1, 1, blocks, end);
             k++;
         }
     }
+}
+
+static void lines(const void *const *in, ptrdiff_t from, const void *weight, int taps, void *const *out,
+                  ptrdiff_t to, int count, ptrdiff_t n, enum vf_row_place place, bool asks)
+{
+    if (count > 1 && place == VF_ROW_BY_STRIPS)
+        IN_STRIPS(
+            out, to, count, n,
+            lines_in_place(in, from, weight, taps, row, to_strip, count, begin, end, VF_ROW_IN_RING, asks));
+    else
+        lines_in_place(in, from, weight, taps, out, to, count, 0, n, place, asks);
 }
 
 /* One shift of `along`; leaves after the last weight. If it LOADS, every other one is a load: shifts take the

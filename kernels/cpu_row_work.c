@@ -121,7 +121,7 @@ static bool place_in_sink(const struct vf_row_worker *w, const struct vf_row_wor
         for (int i = 0; i < rows; i++)
             out->first[p * rows + i] = first + i * out->pitch;
     }
-    out->place = w->streams ? VF_ROW_PAST_CACHES : VF_ROW_IN_SINK;
+    out->place = !w->streams ? VF_ROW_IN_SINK : w->by_strips ? VF_ROW_BY_STRIPS : VF_ROW_PAST_CACHES;
     out->finishes = false;
     return all % VF_ALIGNMENT == 0;
 }
@@ -132,13 +132,10 @@ static void place_outputs(const struct vf_row_worker *w, struct vf_row_work *wor
 {
     const int count = work->stage->output_count;
     const bool alike = work->how->kind == VF_ROW_BODY;
-    const bool apart = work->planes > 1 && w->layout->job->flow->dim == 3;
-    const bool none_passes = apart && w->streams && !w->streams_planes;
     int passed = 0;
     for (int k = 0; k < count; k++) {
         struct vf_row_output *out = &work->out[k];
-        const bool passes =
-            out->may_pass && !none_passes && (!alike || passed == k) && place_in_sink(w, work, out);
+        const bool passes = out->may_pass && (!alike || passed == k) && place_in_sink(w, work, out);
         if (!passes)
             place_in_ring(w, work, out);
         passed += passes;

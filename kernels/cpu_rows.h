@@ -31,10 +31,10 @@
 #define VF_ROW_READ_BEYOND (3 * 64)
 #define VF_ROW_READ_BEFORE 64
 
-/* Where results go: into a ring; into a sink; or into a sink past the caches, as `stream` stores. In a sink
- * every NaN becomes the same one. Rows of a sink begin at multiples of VF_ALIGNMENT and have a multiple of it
- * in bytes. */
-enum vf_row_place { VF_ROW_IN_RING, VF_ROW_IN_SINK, VF_ROW_PAST_CACHES };
+/* Where results go: into a ring; into a sink; or into a sink past the caches, as `stream` stores, of rows
+ * that are made side by side a vector or a strip of each in turn. In a sink every NaN becomes the same one.
+ * Rows of a sink begin at multiples of VF_ALIGNMENT and have a multiple of it in bytes. */
+enum vf_row_place { VF_ROW_IN_RING, VF_ROW_IN_SINK, VF_ROW_PAST_CACHES, VF_ROW_BY_STRIPS };
 
 /* A row of a source that is to be prefetched while another one is computed. The loop that computes asks for a
  * piece of it at a time: all at once it would drive what that loop needs out of the processor's queues. It is
@@ -190,8 +190,10 @@ struct vf_rows {
 const struct vf_rows *vf_rows_choose(int dim, enum vf_type cell);
 const char *vf_rows_level(void);
 
-/* Whether rows of several planes, which lie far apart in memory, may be stored past the caches side by side.
- * AMD's processors are half as fast then unless each store fills a cache line. */
-bool vf_rows_stream_planes(const struct vf_rows *rows);
+/* Whether rows that are made side by side had best go past the caches by strips. AMD's processors take up to
+ * ten times as long for stores that take turns between three or more rows whose addresses are alike in their
+ * last 12 bits, as they are in images of 1024 floats a row. Where each store fills a cache line that was not
+ * seen. */
+bool vf_rows_by_strips(const struct vf_rows *rows);
 
 #endif

@@ -79,13 +79,13 @@ const char *vf_rows_level(void)
     return vf_rows_choose(3, VF_F32)->level;
 }
 
-bool vf_rows_stream_planes(const struct vf_rows *rows)
+bool vf_rows_by_strips(const struct vf_rows *rows)
 {
 #ifdef __x86_64__
     __builtin_cpu_init();
-    return rows->whole_lines || !__builtin_cpu_is("amd");
+    return !rows->whole_lines && __builtin_cpu_is("amd");
 #else
     (void)rows;
-    return true;
+    return false;
 #endif
 }

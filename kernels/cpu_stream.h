@@ -14,8 +14,7 @@ static ptrdiff_t stream_vectors(void (*store)(const void *, void *, ptrdiff_t), 
     _Alignas(VF_VECTOR_BYTES) char line[STREAM_BYTES];
     const ptrdiff_t lanes = VF_VECTOR_BYTES / (ptrdiff_t)size, whole = n / lanes * lanes;
     if (store == STORE_REAL) {
-        for (ptrdiff_t i = 0; i < whole; i += VF_LANES)
-            vf_vector_stream(to + i * (ptrdiff_t)sizeof(REAL), vf_vector_one_nan(vf_vector_load(from + i)));
+        vf_vectors_stream(to, from, whole);
         return whole;
     }
     for (ptrdiff_t i = 0, part; i < whole; i += part) {

@@ -94,13 +94,33 @@ VF_DEVICE void vf_vector_stream(char *to, vf_vector value)
 #endif
 }
 
+/* Whole vectors past the caches; `to` is aligned. */
+static inline void vf_vectors_stream(char *to, const REAL *from, ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; i < n; i += VF_LANES)
+        vf_vector_stream(to + i * (ptrdiff_t)sizeof(REAL), vf_vector_one_nan(vf_vector_load(from + i)));
+}
+
 /* A vector of results to its row. */
 VF_DEVICE void put_vector(void *row, ptrdiff_t i, vf_vector value, enum vf_row_place place)
 {
-    if (place == VF_ROW_PAST_CACHES)
+    if (place == VF_ROW_PAST_CACHES || place == VF_ROW_BY_STRIPS)
         vf_vector_stream((char *)((REAL *)row + i), vf_vector_one_nan(value));
     else
         vf_vector_store((REAL *)row + i, place == VF_ROW_IN_SINK ? vf_vector_one_nan(value) : value);
+}
+
+/* Of rows that are made side by side and go past the caches by strips, a strip of each is made in the first
+ * cache; then they are stored one after the other. */
+#define VF_STRIP (1024 / (int)sizeof(REAL))
+typedef REAL vf_strip[VF_STRIP];
+
+/* n cells of each of `count` strips, to `to` bytes after out[k]. */
+static inline void vf_strips_stream(const vf_strip *strip, void *const *out, ptrdiff_t to, int count,
+                                    ptrdiff_t n)
+{
+    for (int k = 0; k < count; k++)
+        vf_vectors_stream((char *)out[k] + to, strip[k], n);
 }
 
 /* Asks for the cells of some vectors of a row that is to come: cells of the compute type, or smaller ones. */

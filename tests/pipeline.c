@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernels/cpu_rows.h"
 #include "tables/ref_input.h"
 
 void write_own_file(char *path, const char *text, size_t bytes)
@@ -154,6 +155,17 @@ static void count_voxels(void *context, size_t voxels)
     size_t *count = context;
 #pragma omp atomic
     *count += voxels;
+}
+
+bool next_vector_level(int *level)
+{
+    static const char *const names[] = {"baseline", "v3", "v4"};
+    while (++*level < (int)COUNT(names)) {
+        setenv("VOLFILTER_ISA", names[*level], 1);
+        if (strcmp(vf_rows_level(), names[*level]) == 0)
+            return true;
+    }
+    return false;
 }
 
 enum vf_status pipeline_try(const struct pipeline *p, const struct vf_volume *in, struct vf_volume *out,

@@ -35,6 +35,10 @@ struct vf_volume pipeline_run(const struct pipeline *p, const struct vf_volume *
 /* The same of the input that the tables of tests/tables/ are of. */
 struct vf_volume pipeline_run_ref_input(const struct pipeline *p);
 
+/* Rows are computed by the vector level after *level that this processor runs; before the first one it is -1.
+ * False: there are no more. */
+bool next_vector_level(int *level);
+
 /* The status and message of planning and running it. */
 enum vf_status pipeline_try(const struct pipeline *p, const struct vf_volume *in, struct vf_volume *out,
                             double *value, struct vf_error *error);

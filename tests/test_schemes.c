@@ -327,19 +327,6 @@ Test(schemes, wide_halo)
     }
 }
 
-/* Rows are computed by the vector level after *level that this processor runs; before the first one it is -1.
- * False: there are no more. */
-static bool next_level(int *level)
-{
-    static const char *const names[] = {"baseline", "v3", "v4"};
-    while (++*level < 3) {
-        setenv("VOLFILTER_ISA", names[*level], 1);
-        if (strcmp(vf_rows_level(), names[*level]) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Lines so wide that sums across the stream take the most planes at once, also for a body, in rows of several
  * vectors and a part of one. */
 Test(schemes, wide_lines)
@@ -348,7 +335,7 @@ Test(schemes, wide_lines)
                                        "gradient:method=gaussian:sigma=4",
                                        "structure-tensor:sigma=0.5:rho=4:output=coherence"};
     static const char *const schemes[] = {NULL, "row-stream:tile=70x5x20", "row-stream:tile=200x4x35"};
-    for (int level = -1; next_level(&level);) {
+    for (int level = -1; next_vector_level(&level);) {
         for (int c = 0; c < 4; c++)
             for (int precise = 0; precise < 2; precise++) {
                 if (left_out())
@@ -386,7 +373,7 @@ Test(schemes, planes_of_weights)
         "convolve:tests/weights/one-y.txt",
         "convolve:tests/weights/one-z.txt"};
     static const ptrdiff_t sizes[][3] = {{9, 17, 3}, {70, 12, 5}, {33, 8, 13}};
-    for (int level = -1; next_level(&level);) {
+    for (int level = -1; next_vector_level(&level);) {
         for (size_t c = 0; c < sizeof deep / sizeof *deep; c++)
             for (int b = 0; b < 5; b++)
                 for (int s = 0; s < 3; s++) {
@@ -472,7 +459,10 @@ Test(schemes, large_results)
                  {"gaussian:sigma=0.4", 3001, 2900, 1, VF_U16},
                  {"gaussian:sigma=0.3", 1456, 1456, 1, VF_F64},
                  {"structure-tensor:sigma=0:rho=0.4", 96, 90, 82, VF_F32},
+                 {"hessian:sigma=0:output=components", 96, 90, 82, VF_F32},
+                 {"hessian:sigma=0", 1456, 1024, 1, VF_F32},
                  {"gradient", 2064, 2048, 1, VF_F32},
+                 {"convolve:tests/weights/5x3.txt", 2064, 2048, 1, VF_F32},
                  {"perona-malik:k=20:iterations=1", 176, 160, 160, VF_F32},
                  {"eed:k=20:iterations=1", 176, 160, 160, VF_F32}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i += 1 + UNDER_SANITIZERS) {
@@ -516,7 +506,7 @@ Test(schemes, long_rows)
 /* Every vector level that this processor runs. */
 Test(schemes, levels)
 {
-    for (int level = -1; next_level(&level);) {
+    for (int level = -1; next_vector_level(&level);) {
         for (int c = 0; c < CHAINS; c++)
             for (int precise = 0; precise < 2; precise++)
                 for (ptrdiff_t nz = 1; nz <= 5; nz += 4) {
@@ -549,7 +539,7 @@ Test(schemes, stored_integers)
                             -INFINITY, NAN,  -NAN,     1e30,         -1e30,       2147483648.0,
                             -3e9,      5e9,  0x1p-149, 4294967040.0, 2147483520.0};
     enum { GIVEN = sizeof given / sizeof given[0], CELLS = 150 };
-    for (int level = -1; next_level(&level);) {
+    for (int level = -1; next_vector_level(&level);) {
         for (enum vf_type type = VF_U8; type <= VF_I32; type++)
             for (int precise = 0; precise < 2; precise++) {
                 struct pipeline p = {.chain = "gaussian:sigma=0",
@@ -581,7 +571,7 @@ Test(schemes, whole_numbers)
                                           {1, 9, 3},  {33, 1, 1}, {31, 4, 7}, {2100, 3, 1}};
     static const double constants[] = {7, 0.5, -3, 255, 256, -32768, NAN};
     unsigned turn = 0;
-    for (int level = -1; next_level(&level);) {
+    for (int level = -1; next_vector_level(&level);) {
         for (enum vf_type type = VF_U8; type <= VF_I16; type++)
             for (int c = 0; c < 5; c++)
                 for (int s = 0; s < 8; s++, turn++) {
