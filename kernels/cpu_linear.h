@@ -76,11 +76,11 @@ LINES(1, 1)
 /* 32 registers hold the sums of 8 rows by 2 vectors, or of 4 by 4; 16 hold those of 6 by 2, whose weights are
  * then loaded as they are needed, or of 4 by 2. Of short vectors the weights are too many loads for that. */
 #if VF_VECTOR_BYTES == 64
-enum { MOST_ROWS = 8, LINES_BLOCK = 8, LINES_BLOCK_TAPS = 10 };
+enum { MOST_ROWS = 8, LINES_BLOCK = 8, LINES_BLOCK_TAPS = 10, ASKED_TAPS = 16 };
 #elif VF_VECTOR_BYTES == 32
-enum { MOST_ROWS = 6, LINES_BLOCK = 6, LINES_BLOCK_TAPS = 6 };
+enum { MOST_ROWS = 6, LINES_BLOCK = 6, LINES_BLOCK_TAPS = 6, ASKED_TAPS = 6 };
 #else
-enum { MOST_ROWS = 4, LINES_BLOCK = 8, LINES_BLOCK_TAPS = 10 };
+enum { MOST_ROWS = 4, LINES_BLOCK = 8, LINES_BLOCK_TAPS = 10, ASKED_TAPS = 6 };
 #endif
 #if defined(__aarch64__)
 #define MANY_REGISTERS true

@@ -39,10 +39,9 @@ static void find_reach(struct vf_row_layout *l)
 }
 
 /* From so many weights on, sums across the stream take more planes at once, if the far cache is slow from
- * fewer on, and those of volumes gain by prefetching what they read next. */
+ * fewer on. */
 #define LEAST_TAPS_WIDE 33
 #define LEAST_TAPS_WIDE_IF_SLOW 16
-#define LEAST_TAPS_ASKED 16
 
 static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim, const struct vf_rows *rows,
                                      bool is_far_slow)
@@ -69,7 +68,7 @@ static struct vf_row_stage row_stage(const struct vf_stage *stage, int dim, cons
         s.kind = VF_ROW_ACROSS_STREAM;
         /* Rings of wide lines do not fit in the second cache: each plane is read for as many as may be. */
         s.planes = taps < (is_far_slow ? LEAST_TAPS_WIDE_IF_SLOW : LEAST_TAPS_WIDE) ? block : 2 * block;
-        s.asks = dim == 3 && taps >= LEAST_TAPS_ASKED;
+        s.asks = dim == 3 && taps >= rows->asked_taps;
     } else if (axis == 1) {
         s.kind = VF_ROW_ACROSS_ROWS;
         /* These gain by it sooner: no ring grows. */

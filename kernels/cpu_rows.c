@@ -162,6 +162,7 @@ const struct vf_rows VF_ROWS = {
     .level = VF_LEVEL,
     .block_taps = LINES_BLOCK_TAPS,
     .block = LINES_BLOCK,
+    .asked_taps = ASKED_TAPS,
     .whole_lines = VF_VECTOR_BYTES == VF_ALIGNMENT,
     .body =
         {

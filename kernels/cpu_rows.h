@@ -146,6 +146,7 @@ struct vf_rows {
     const char *level; /* "baseline", "v3", "v4" */
     /* Of sums with so many weights, so many rows had best be asked of `lines` at once. */
     int block_taps, block;
+    int asked_taps;   /* from so many on, sums across the planes of a volume gain by prefetching their rows */
     bool whole_lines; /* a vector fills a cache line */
     void (*body[VF_STENCIL_COUNT])(const struct vf_body_row *row);
     /* take_flux: what rows r and r - 1 of plane s + 1 have along x and y. step_below: row r of plane s. NULL

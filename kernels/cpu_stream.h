@@ -7,12 +7,12 @@
 /* What is converted before it is streamed: small enough for the nearest cache. */
 #define STREAM_BYTES 2048
 
-/* Whole vectors to an aligned place; returns how many elements that were. */
-static ptrdiff_t stream_vectors(void (*store)(const void *, void *, ptrdiff_t), size_t size, const REAL *from,
-                                char *to, ptrdiff_t n)
+/* Whole cache lines, to where one begins; returns how many elements that were. */
+static ptrdiff_t stream_lines(void (*store)(const void *, void *, ptrdiff_t), size_t size, const REAL *from,
+                              char *to, ptrdiff_t n)
 {
     _Alignas(VF_VECTOR_BYTES) char line[STREAM_BYTES];
-    const ptrdiff_t lanes = VF_VECTOR_BYTES / (ptrdiff_t)size, whole = n / lanes * lanes;
+    const ptrdiff_t in_line = VF_ALIGNMENT / (ptrdiff_t)size, whole = n / in_line * in_line;
     if (store == STORE_REAL) {
         vf_vectors_stream(to, from, whole);
         return whole;
@@ -27,17 +27,16 @@ static ptrdiff_t stream_vectors(void (*store)(const void *, void *, ptrdiff_t), 
     return whole;
 }
 
-/* Stores as `store` does, but past the caches; the ends that fill no vector go through them. */
+/* Stores as `store` does, but past the caches; the ends that fill no cache line go through them. A line that
+ * is stored in both ways would be written back between. */
 static void stream(void (*store)(const void *, void *, ptrdiff_t), size_t size, const void *in, void *out,
                    ptrdiff_t n)
 {
     const REAL *from = in;
     char *to = out;
-    const ptrdiff_t before = (ptrdiff_t)(-(size_t)to % VF_VECTOR_BYTES / size),
-                    head = before < n ? before : n;
+    const ptrdiff_t before = (ptrdiff_t)(-(size_t)to % VF_ALIGNMENT / size), head = before < n ? before : n;
     store(from, to, head);
-    const ptrdiff_t done =
-        head + stream_vectors(store, size, from + head, to + (size_t)head * size, n - head);
+    const ptrdiff_t done = head + stream_lines(store, size, from + head, to + (size_t)head * size, n - head);
     store(from + done, to + (size_t)done * size, n - done);
 }
 

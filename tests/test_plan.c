@@ -293,7 +293,7 @@ Test(plan, two_sweeps)
         {"and:k=20:threshold=5", 256, VF_NEAREST, true}, {"ced", 256, VF_MIRROR, true},
         {"and:k=20:threshold=5", 256, VF_WRAP, false},   {"and:k=20:threshold=5", 1, VF_NEAREST, false},
         {"gaussian:sigma=8", 256, VF_NEAREST, false},    {"eed", 256, VF_NEAREST, false}};
-    cr_assert_eq(setenv("VOLFILTER_CPU_CACHES", "1048576,33554432", 1), 0);
+    cr_assert_eq(setenv("VOLFILTER_CPU_CACHES", "524288,33554432", 1), 0);
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct planned p;
         struct vf_error error = {.text = ""};
