@@ -106,6 +106,15 @@ static void place_in_ring(const struct vf_row_worker *w, const struct vf_row_wor
     out->finishes = vf_row_needs_finish(ring);
 }
 
+/* Of rows in sinks that are made side by side, of which these are two neighbours. */
+static enum vf_row_place place_side_by_side(const struct vf_row_worker *w, const char *row, const char *next)
+{
+    const uintptr_t apart = (uintptr_t)next - (uintptr_t)row;
+    return !w->streams                                  ? VF_ROW_IN_SINK
+           : w->by_strips && apart % VF_ROWS_ALIKE == 0 ? VF_ROW_BY_STRIPS
+                                                        : VF_ROW_PAST_CACHES;
+}
+
 /* The output is to be made in its sink; false if its rows there are not aligned. */
 static bool place_in_sink(const struct vf_row_worker *w, const struct vf_row_work *work,
                           struct vf_row_output *out)
@@ -121,7 +130,7 @@ static bool place_in_sink(const struct vf_row_worker *w, const struct vf_row_wor
         for (int i = 0; i < rows; i++)
             out->first[p * rows + i] = first + i * out->pitch;
     }
-    out->place = !w->streams ? VF_ROW_IN_SINK : w->by_strips ? VF_ROW_BY_STRIPS : VF_ROW_PAST_CACHES;
+    out->place = place_side_by_side(w, out->first[0], out->first[work->planes * rows > 1]);
     out->finishes = false;
     return all % VF_ALIGNMENT == 0;
 }
@@ -142,6 +151,8 @@ static void place_outputs(const struct vf_row_worker *w, struct vf_row_work *wor
     }
     for (int k = 0; alike && passed < count && k < passed; k++)
         place_in_ring(w, work, &work->out[k]);
+    if (alike && count > 1 && passed == count)
+        work->out[0].place = place_side_by_side(w, work->out[0].first[0], work->out[1].first[0]);
 }
 
 void vf_row_begin_tile(const struct vf_row_worker *w)

@@ -191,10 +191,11 @@ struct vf_rows {
 const struct vf_rows *vf_rows_choose(int dim, enum vf_type cell);
 const char *vf_rows_level(void);
 
-/* Whether rows that are made side by side had best go past the caches by strips. AMD's processors take up to
- * ten times as long for stores that take turns between three or more rows whose addresses are alike in their
- * last 12 bits, as they are in images of 1024 floats a row. Where each store fills a cache line that was not
- * seen. */
+/* Whether rows that are made side by side, a multiple of VF_ROWS_ALIKE bytes from one another, had best go
+ * past the caches by strips. AMD's processors take up to ten times as long for stores that take turns between
+ * three or more rows whose addresses are alike in their last 12 bits. Where each store fills a cache line
+ * that was not seen. */
 bool vf_rows_by_strips(const struct vf_rows *rows);
+#define VF_ROWS_ALIKE 2048
 
 #endif
