@@ -148,7 +148,7 @@ _Static_assert(VF_BODY_ROWS == 72 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
         const void *const middle = in[VF_ROW_INDEX(reach, 0, 0, 0)];                                         \
         struct vf_body_row own = *row;                                                                       \
         const bool strips = (outputs) > 1 && row->place == VF_ROW_BY_STRIPS;                                 \
-        vf_strip strip[outputs];                                                                             \
+        _Alignas(VF_ALIGNMENT) vf_strip strip[VF_MAX_OUTPUTS];                                               \
         for (ptrdiff_t at = begin; at < end; at += VF_LANES) {                                               \
             REAL result[VF_MAX_OUTPUTS][VF_LANES];                                                           \
             void *const out[] = {result[0], result[1], result[2], result[3], result[4], result[5]};          \

@@ -71,7 +71,7 @@ struct vf_row_stage {
     struct vf_halo halo[VF_MAX_INPUTS];
     int rows, planes;  /* the most that are computed at once; for a body, of the stage that it calls */
     int delay;         /* how many planes behind the sources the newest plane is that its inputs allow */
-    bool asks;         /* it sums across so many planes that no processor prefetches their rows by itself */
+    bool asks;         /* it sums across so many planes that their rows had best be prefetched */
     bool called;       /* its rows are made when the one stage that reads them needs them */
     int calls;         /* the stage whose rows it makes when it needs them; -1: none */
     bool follows_flux; /* a diffusion step, which calls for its flux a plane and a row ahead */

@@ -106,13 +106,13 @@ static void place_in_ring(const struct vf_row_worker *w, const struct vf_row_wor
     out->finishes = vf_row_needs_finish(ring);
 }
 
-/* Of rows in sinks that are made side by side, of which these are two neighbours. */
+/* Of rows in sinks that are made side by side, of which these are the first two; or of one row, twice. */
 static enum vf_row_place place_side_by_side(const struct vf_row_worker *w, const char *row, const char *next)
 {
     const uintptr_t apart = (uintptr_t)next - (uintptr_t)row;
-    return !w->streams                                  ? VF_ROW_IN_SINK
-           : w->by_strips && apart % VF_ROWS_ALIKE == 0 ? VF_ROW_BY_STRIPS
-                                                        : VF_ROW_PAST_CACHES;
+    return !w->streams                                                ? VF_ROW_IN_SINK
+           : w->by_strips && apart != 0 && apart % VF_ROWS_ALIKE == 0 ? VF_ROW_BY_STRIPS
+                                                                      : VF_ROW_PAST_CACHES;
 }
 
 /* The output is to be made in its sink; false if its rows there are not aligned. */
@@ -130,7 +130,8 @@ static bool place_in_sink(const struct vf_row_worker *w, const struct vf_row_wor
         for (int i = 0; i < rows; i++)
             out->first[p * rows + i] = first + i * out->pitch;
     }
-    out->place = place_side_by_side(w, out->first[0], out->first[work->planes * rows > 1]);
+    const int second = work->planes * rows > 1 ? 1 : 0;
+    out->place = place_side_by_side(w, out->first[0], out->first[second]);
     out->finishes = false;
     return all % VF_ALIGNMENT == 0;
 }

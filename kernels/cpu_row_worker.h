@@ -24,7 +24,7 @@ struct vf_row_worker {
     const struct vf_rows *rows;
     int thread;
     bool streams;             /* sinks are stored past the caches, since they are larger */
-    bool by_strips;           /* and rows that are made side by side so */
+    bool by_strips;           /* and of these by strips rows that are alike, as vf_rows_by_strips says */
     char *arena;              /* all rings */
     char *outside[2];         /* [vf_field_kind]: a row of what stands outside the grid under `constant` */
     ptrdiff_t *edge[2];       /* [0][i], [1][i]: the x that x = -1 - i, x = nx + i reads; -1: the constant */

@@ -32,8 +32,9 @@
 #define VF_ROW_READ_BEFORE 64
 
 /* Where results go: into a ring; into a sink; or into a sink past the caches, as `stream` stores, of rows
- * that are made side by side a vector or a strip of each in turn. In a sink every NaN becomes the same one.
- * Rows of a sink begin at multiples of VF_ALIGNMENT and have a multiple of it in bytes. */
+ * that are made side by side a vector or a strip of each in turn; of a row alone that is the same. In a sink
+ * every NaN becomes the same one. Rows of a sink begin at multiples of VF_ALIGNMENT and have a multiple of it
+ * in bytes. */
 enum vf_row_place { VF_ROW_IN_RING, VF_ROW_IN_SINK, VF_ROW_PAST_CACHES, VF_ROW_BY_STRIPS };
 
 /* A row of a source that is to be prefetched while another one is computed. The loop that computes asks for a
@@ -146,7 +147,8 @@ struct vf_rows {
     const char *level; /* "baseline", "v3", "v4" */
     /* Of sums with so many weights, so many rows had best be asked of `lines` at once. */
     int block_taps, block;
-    int asked_taps;   /* from so many on, sums across the planes of a volume gain by prefetching their rows */
+    int asked_taps;   /* of so many weights on, sums across the planes of a volume gain by prefetching their
+                         rows */
     bool whole_lines; /* a vector fills a cache line */
     void (*body[VF_STENCIL_COUNT])(const struct vf_body_row *row);
     /* take_flux: what rows r and r - 1 of plane s + 1 have along x and y. step_below: row r of plane s. NULL
@@ -193,8 +195,8 @@ const char *vf_rows_level(void);
 
 /* Whether rows that are made side by side, a multiple of VF_ROWS_ALIKE bytes from one another, had best go
  * past the caches by strips. AMD's processors take up to ten times as long for stores that take turns between
- * three or more rows whose addresses are alike in their last 12 bits. Where each store fills a cache line
- * that was not seen. */
+ * three or more rows whose addresses are alike in their last 12 bits, as every other of six such rows are.
+ * Of those whose stores fill a cache line none was at hand: they are taken not to. */
 bool vf_rows_by_strips(const struct vf_rows *rows);
 #define VF_ROWS_ALIKE 2048
 

@@ -74,9 +74,9 @@ TABLE(2)
 #endif
 TABLE(1)
 
-static void table_in_place(const void *const *in, const struct vf_table_span *span, int spans,
-                           const void *weight, void *const *out, ptrdiff_t to, int count, ptrdiff_t begin,
-                           ptrdiff_t end, enum vf_row_place place)
+static void table_between(const void *const *in, const struct vf_table_span *span, int spans,
+                          const void *weight, void *const *out, ptrdiff_t to, int count, ptrdiff_t begin,
+                          ptrdiff_t end, enum vf_row_place place)
 {
     const ptrdiff_t block = TABLE_VECTORS * VF_LANES, blocks = begin + (end - begin) / block * block;
     TABLE_BLOCK(in, span, spans, weight, out, to, count, begin, blocks, place);
@@ -88,9 +88,9 @@ static void table(const void *const *in, const struct vf_table_span *span, int s
 {
     if (count > 1 && place == VF_ROW_BY_STRIPS)
         IN_STRIPS(out, to, count, n,
-                  table_in_place(in, span, spans, weight, row, to_strip, count, begin, end, VF_ROW_IN_RING));
+                  table_between(in, span, spans, weight, row, to_strip, count, begin, end, VF_ROW_IN_RING));
     else
-        table_in_place(in, span, spans, weight, out, to, count, 0, n, place);
+        table_between(in, span, spans, weight, out, to, count, 0, n, place);
 }
 
 #endif

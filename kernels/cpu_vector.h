@@ -116,8 +116,7 @@ VF_DEVICE void put_vector(void *row, ptrdiff_t i, vf_vector value, enum vf_row_p
 typedef REAL vf_strip[VF_STRIP];
 
 /* n cells of each of `count` strips, to `to` bytes after out[k]. */
-static inline void vf_strips_stream(const vf_strip *strip, void *const *out, ptrdiff_t to, int count,
-                                    ptrdiff_t n)
+static inline void vf_strips_stream(vf_strip *strip, void *const *out, ptrdiff_t to, int count, ptrdiff_t n)
 {
     for (int k = 0; k < count; k++)
         vf_vectors_stream((char *)out[k] + to, strip[k], n);

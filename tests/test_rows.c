@@ -1,5 +1,5 @@
-/* Rows that are made side by side are the same in every place of a sink, also in those that no sink of this
- * processor has. */
+/* Rows that are made side by side are the same in every place of a sink, also in those that are for other
+ * processors. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "src/alloc.h"
 
 enum {
-    CELLS = 688, /* of floats two strips and a part of one */
+    CELLS = 640, /* of floats two strips and a part of one */
     /* with what is read before and after the row */
     ROW_BYTES = (CELLS + 64) * (int)sizeof(double),
     TAPS = 9,
@@ -46,7 +46,7 @@ static void make_table(const struct side_by_side *s, int count, ptrdiff_t n, enu
     s->rows->table(s->in, span, SPANS, s->weight, s->out, 0, count, n, place);
 }
 
-/* The body of each filter that has `count` results; rows of the same place are another's input. */
+/* What make_body makes all results of. */
 static enum vf_stencil_id body;
 
 static void make_body(const struct side_by_side *s, int count, ptrdiff_t n, enum vf_row_place place)
@@ -97,7 +97,7 @@ static void expect_same(const struct side_by_side *s, int dim, enum vf_type type
     const size_t bytes = (size_t)count * ROW_BYTES;
     const ptrdiff_t line = (ptrdiff_t)(VF_ALIGNMENT / vf_type_size(type));
     char *expected = malloc(bytes);
-    for (ptrdiff_t n = line; n <= CELLS; n += n < 5 * line ? line : 7 * line)
+    for (ptrdiff_t n = line; n <= CELLS; n += n < 4 * line ? line : 4 * line)
         for (size_t p = 0; p < COUNT(places); p++) {
             memset(s->result, 0xa5, (size_t)VF_ROW_BLOCK * ROW_BYTES);
             make(s, count, n, places[p]);
