@@ -265,7 +265,8 @@ test:
 
 # Reports need functions and lines, -g1; following variables takes the compiler as long again.
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
-test-san: export CUDA_TESTS_SHARE ?= 20
+# Kernels with sanitizers take longer to compile.
+test-san: export CUDA_TESTS_SHARE ?= 80
 test-san:
 	@tests/install-deps build test
 	+@$(again) run-tests BUILD=$(BUILD)/san CFLAGS='-O1 -g1 -fno-omit-frame-pointer $(SANITIZERS)'

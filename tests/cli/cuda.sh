@@ -249,6 +249,7 @@ test_device_memory_that_holds_a_part_only() {
 
 # In slabs on their way at once there is no room for what a single one has.
 test_device_memory_that_holds_a_slab_at_a_time() {
+    is_sanitized && return
     sparse 128 128 60 big.mrc
     sprinkle big.mrc 1
     export FAKE_CUDA_MEMORY=1500000
@@ -261,6 +262,7 @@ test_device_memory_that_holds_a_slab_at_a_time() {
 
 # Of a hyperstack each image, of several files each file finds the buffers of the one before.
 test_device_memory_that_holds_one_image() {
+    is_sanitized && return
     cp "$DATA/epi-time.tif" one.tif
     cp "$DATA/epi-time.tif" two.tif
     for memory in 8000000000 4000000; do
@@ -284,6 +286,7 @@ test_device_memory_that_others_hold_little_of() {
 
 # Two slabs of a run are on their way, and one of the pre-pass that reads them.
 test_slabs_of_a_run_before_a_pre_pass() {
+    is_sanitized && return
     sparse 64 64 300 big.mrc
     sprinkle big.mrc 1
     expect 0 -f gaussian:sigma=0 --dtype float64 big.mrc big.tif
@@ -350,6 +353,7 @@ test_a_batch_that_is_finished_needs_no_device() {
 # A kernel that is measured in part would be kept and never finished. Under sanitizers this is the case of tune: each
 # kernel takes their compiler a second.
 test_tune_keeps_what_plans_then_take() {
+    is_sanitized && return
     fake 0 tune --budget 0.001 --like "$SMALL" gradient gaussian:sigma=2
     prints "1 kernel measured, recorded in $PWD/cache/tuned.txt"
     [ "$(sed -n 's/.*; best of //p' out)" -ge 24 ]
