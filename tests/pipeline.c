@@ -150,13 +150,6 @@ struct vf_volume pipeline_input(const struct pipeline *p, unsigned seed)
     return in;
 }
 
-static void count_voxels(void *context, size_t voxels)
-{
-    size_t *count = context;
-#pragma omp atomic
-    *count += voxels;
-}
-
 bool next_vector_level(int *level)
 {
     static const char *const names[] = {"baseline", "v3", "v4"};
@@ -166,6 +159,13 @@ bool next_vector_level(int *level)
             return true;
     }
     return false;
+}
+
+static void count_voxels(void *context, size_t voxels)
+{
+    size_t *count = context;
+#pragma omp atomic
+    *count += voxels;
 }
 
 enum vf_status pipeline_try(const struct pipeline *p, const struct vf_volume *in, struct vf_volume *out,
