@@ -55,16 +55,27 @@ variants := f32_2d f32_3d f64_2d f64_3d
 integer_variants := u8_2d u8_3d i8_2d i8_3d u16_2d u16_3d i16_2d i16_3d
 # Programs with sanitizers are for this machine, and have its best level.
 sanitized := $(filter -fsanitize%,$(CFLAGS))
-best_level = $(if $(shell grep -w -m 1 avx512bw /proc/cpuinfo 2>/dev/null),v4,v3)
-levels := baseline $(if $(is_x86),$(if $(sanitized),$(best_level),v3 v4))
+processor_level = $(if $(shell grep -w -m 1 avx512bw /proc/cpuinfo 2>/dev/null),v4,v3)
+levels := baseline $(if $(is_x86),$(if $(sanitized),$(processor_level),v3 v4))
 # SSE2 moves are enough: gcc 12 takes MMX registers for some, which x87 arithmetic, long double, then finds in use.
 # Elsewhere gcc 12 parts the ways of a body that chooses by one condition several times, which is then not vectorised.
 flags_baseline := $(if $(is_x86),-mno-mmx,$(if $(is_clang),,-fno-thread-jumps))
 flags_v3 := -march=x86-64-v3
 flags_v4 := -march=x86-64-v4 -mprefer-vector-width=512
 
-real_row_objects := $(foreach level,$(levels),$(variants:%=$(BUILD)/kernels/cpu_rows_%_$(level).o))
-integer_row_objects := $(foreach level,$(levels),$(integer_variants:%=$(BUILD)/kernels/cpu_rows_%_$(level).o))
+row_objects_of = $(foreach level,$(2),$(1:%=$(BUILD)/kernels/cpu_rows_%_$(level).o))
+ifeq ($(PLAIN_ROWS),)
+real_row_objects := $(call row_objects_of,$(variants),$(levels))
+integer_row_objects := $(call row_objects_of,$(integer_variants),$(levels))
+else
+# A build with sanitizers has its own for float32 and the integer types at the best level, which reads furthest beyond
+# the ends of rows; the others, of the same text, are those of the plain build in the directory PLAIN_ROWS.
+best_level := $(lastword $(levels))
+real_row_objects := $(call row_objects_of,$(filter f32_%,$(variants)),$(best_level))
+integer_row_objects := $(call row_objects_of,$(integer_variants),$(best_level))
+plain_rows := $(patsubst $(BUILD)/%,$(PLAIN_ROWS)/%,$(filter-out $(real_row_objects) $(integer_row_objects), \
+    $(call row_objects_of,$(variants) $(integer_variants),$(levels))))
+endif
 row_objects := $(real_row_objects) $(integer_row_objects)
 cell_objects := $(variants:%=$(BUILD)/kernels/cpu_cells_%.o)
 sources := $(filter-out kernels/cpu_rows.c kernels/cpu_rows_integer.c kernels/cpu_cells.c, \
@@ -76,7 +87,7 @@ objects := $(sources:%.c=$(BUILD)/%.o) $(row_objects) $(cell_objects) $(BUILD)/g
     $(BUILD)/gen/tuned_texts.o
 # All but main: what the program, the tests, benchmarks and tools link with.
 library := $(BUILD)/libvolfilter.a
-library_objects := $(filter-out $(BUILD)/src/main.o,$(objects))
+library_objects := $(filter-out $(BUILD)/src/main.o,$(objects)) $(plain_rows)
 
 test_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/*.c))
 cuda_test_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/cuda/*.c)) \
@@ -157,18 +168,15 @@ $(integer_row_objects): $(BUILD)/kernels/cpu_rows_%.o: kernels/cpu_rows_integer.
 # Of rows, whose variables are gone, lines are all that a debugger finds: with -g the compiler takes half as long again.
 $(row_objects): private override CFLAGS := $(CFLAGS:-g=-g1)
 
-# Sanitizers take long: of the levels, which differ in the width of vectors and in a few instructions, the best has
-# them, but for volumes in double, whose code is float32's, and of images the baseline, less the checks whose faults
-# AddressSanitizer sees, a third of the time; registers are given out by function, not by loop, for another. The
-# reference, which has them likewise, does not call the C library for each multiply-add. Tests have the same checks.
+# The checks of faults that AddressSanitizer or the processor sees take the compiler long: tests, rows and the reference
+# do without. Rows check by calls, not in place; registers are given out by function, not by loop. The reference does
+# not call the C library for each multiply-add.
 left_to_asan := -fno-sanitize=null -fno-sanitize=object-size -fno-sanitize=pointer-overflow
 ifneq ($(sanitized),)
-sanitized_rows := $(filter %_2d_baseline.o %_$(lastword $(levels)).o,$(filter-out %_f64_3d_$(lastword $(levels)).o,$(row_objects)))
-$(sanitized_rows): private override CFLAGS += $(left_to_asan) $(if $(is_clang),,-fira-region=one)
+$(row_objects): private override CFLAGS += $(left_to_asan) -fno-sanitize=bounds -fno-sanitize=alignment \
+    $(if $(is_clang),,-fira-region=one --param asan-instrumentation-with-call-threshold=500)
 $(cell_objects): private override CFLAGS += $(left_to_asan) \
     $(if $(is_x86),$(if $(shell grep -w -m 1 fma /proc/cpuinfo 2>/dev/null),-mfma))
-$(filter-out $(sanitized_rows),$(row_objects)): private override CFLAGS := \
-    $(filter-out -fsanitize% -fno-sanitize%,$(CFLAGS))
 endif
 
 # The reference is for checking: nothing is gained by vectorising it. Of tests most of the time is their compiler's.
@@ -269,7 +277,11 @@ SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
 test-san: export CUDA_TESTS_SHARE ?= 80
 test-san:
 	@tests/install-deps build test
-	+@$(again) run-tests BUILD=$(BUILD)/san CFLAGS='-O1 -g1 -fno-omit-frame-pointer $(SANITIZERS)'
+	+@$(again) rows
+	+@$(again) run-tests BUILD=$(BUILD)/san PLAIN_ROWS=$(BUILD) CFLAGS='-O1 -g1 -fno-omit-frame-pointer $(SANITIZERS)'
+
+.PHONY: rows
+rows: $(row_objects)
 
 .PHONY: run-tests run-compile-kernels
 on_fake_cuda = LD_LIBRARY_PATH='$(abspath $(dir $(fake_cuda)))' VOLFILTER_CACHE='$(abspath $(BUILD)/cuda-cache)' \
@@ -284,7 +296,7 @@ run-tests: $(BUILD)/unit-tests $(BUILD)/cuda-tests $(fake_cuda) $(BUILD)/bench-g
 	$(on_fake_cuda) $(BUILD)/cuda-tests
 	$(if $(sanitized),,$(on_fake_cuda) FAKE_CUDA_ORDER=reverse FAKE_CUDA_LATE=1 \
 	    $(BUILD)/cuda-tests --filter '!($(with_orders_of_their_own))')
-	$(on_fake_cuda) $(BUILD)/bench-gpu --size tiny --repeat 1 --only gol-9pt,curl3d,gradient-u16 \
+	$(on_fake_cuda) $(BUILD)/bench-gpu --size tiny --repeat 1 --only gol-9pt$(if $(sanitized),,,curl3d,gradient-u16) \
 	    --scheme global-read:fuse=1 > /dev/null
 	VOLFILTER='$(abspath $(BUILD)/volfilter)' tests/cli/run
 
@@ -315,7 +327,7 @@ test-large: $(BUILD)/volfilter
 FUZZED := -fsanitize=fuzzer-no-link,address,undefined
 .PHONY: fuzz
 fuzz: $(BUILD)/volfilter
-	+@$(again) $(BUILD)/fuzz/fuzz-io BUILD=$(BUILD)/fuzz CC=clang CFLAGS='-O1 -g1 -fno-omit-frame-pointer $(FUZZED)'
+	+@$(again) $(BUILD)/fuzz/fuzz-io BUILD=$(BUILD)/fuzz PLAIN_ROWS=$(BUILD) CC=clang CFLAGS='-O1 -g1 -fno-omit-frame-pointer $(FUZZED)'
 	mkdir -p $(BUILD)/fuzz/files && cp testdata/*.tif testdata/*.png $(BUILD)/fuzz/files
 	$(BUILD)/volfilter -f gaussian testdata/epi-time.tif $(BUILD)/fuzz/files/epi.mrc
 	$(BUILD)/fuzz/fuzz-io -rss_limit_mb=2048 -timeout=20 -artifact_prefix=$(BUILD)/ $(FUZZ) $(BUILD)/fuzz/files

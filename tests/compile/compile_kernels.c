@@ -1,12 +1,12 @@
 /* compile-kernels [--all] [ARCH...]: compiles kernels by NVRTC for several architectures, without a device:
  * those that the plan chooses for chains that cover all stencils, dimensions, element types and boundaries,
  * and each scheme's first choices as far as they pair a scheme with an architecture, boundary, type or
- * stencil that no kernel before them does; --all: every work of a thread and every variant that a scheme
- * offers, by the block and chunk that are predicted to be its best: others give nearly the same code. Chains
- * take turns among the architectures, unless some are named: then each is compiled for all of these. What
- * does not compile fails, and so do spilled registers in a kernel that the plan chooses. Of others, but for
- * each scheme's first on an architecture, PTX is enough, by the compiler's shortest way. Without NVRTC there
- * is nothing to do.
+ * stencil that no kernel before them does, of which one in three is taken; --all: every work of a thread and
+ * every variant that a scheme offers, by the block and chunk that are predicted to be its best: others give
+ * nearly the same code. Chains take turns among the architectures, unless some are named: then each is
+ * compiled for all of these. What does not compile fails, and so do spilled registers in a kernel that the
+ * plan chooses for every other chain. Of others, but for each scheme's first on an architecture, PTX is
+ * enough, by the compiler's shortest way. Without NVRTC there is nothing to do.
  *
  * Prints the kernels that took longest, and "N passed, N failed" last. */
 #include <omp.h>
@@ -181,6 +181,7 @@ struct list {
     int count, room;
     struct item *item;
     struct pairs pairs;
+    unsigned alike; /* kernels of schemes that are forced, but for each one's first on an architecture */
 };
 
 static bool is_new_pair(struct pairs *pairs, const char *scheme, const char *with)
@@ -216,6 +217,12 @@ static bool covers(struct pairs *pairs, const struct vf_kernel_work *work, const
         is_new = is_new_pair(pairs, scheme, with) || is_new;
     }
     return is_new;
+}
+
+/* Of kernels that are much like those before them, one in three. */
+static bool is_left_out(struct list *list)
+{
+    return list->alike++ % 3 != 0;
 }
 
 /* Adds one configuration unless the same text is there for the architecture. */
@@ -312,10 +319,11 @@ static void add_run(struct list *list, const struct vf_plan *plan, const struct 
                 all || !vf_gpu_is_long(&work.c, launch->choice.scheme, &launch->choice.config);
             const bool is_first =
                 is_short && is_new_pair(&list->pairs, launch->choice.scheme->name, arch->name);
-            if (is_short && (covers(&list->pairs, &work, sample, launch->choice.scheme->name) || is_first ||
-                             all || forced->count == 0))
-                add(list, &work, sample, arch, launch->choice.scheme, &config, forced->count > 0,
-                    forced->count > 0 && !is_first && !all);
+            const bool is_chosen = forced->count == 0, is_of_every_other_chain = (sample - samples) % 2 == 0;
+            const bool is_new = is_short && covers(&list->pairs, &work, sample, launch->choice.scheme->name);
+            if (all || (is_short && (is_first || is_chosen)) || (is_new && !is_left_out(list)))
+                add(list, &work, sample, arch, launch->choice.scheme, &config, !is_chosen,
+                    !all && !is_first && !(is_chosen && is_of_every_other_chain));
             const int count =
                 all ? vf_gpu_rank(&work.c, gpu, forced->count > 0 ? &forced->entry[0] : NULL, ranked, 512)
                     : 0;

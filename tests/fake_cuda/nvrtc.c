@@ -1,8 +1,8 @@
 /* NVRTC as far as volfilter uses it: a text becomes a shared object for this machine's CPU, which the fake
- * driver loads. The compiler is FAKE_NVRTC_CXX of the environment, else the one that built this. Options
- * other than macros mean nothing to it. With FAKE_CUDA_KEEP the texts and objects stay in the directory for
- * temporary files, for a debugger to find. With FAKE_NVRTC_AWAY it is as good as not there.
- * FAKE_NVRTC_SIGNAL=N sends the process a signal when it is to compile. */
+ * driver loads. The compiler is FAKE_NVRTC_CXX of the environment, else the one that built this; words of
+ * FAKE_NVRTC_FLAGS follow its own. Options other than macros mean nothing to it. With FAKE_CUDA_KEEP the
+ * texts and objects stay in the directory for temporary files, for a debugger to find. With FAKE_NVRTC_AWAY
+ * it is as good as not there. FAKE_NVRTC_SIGNAL=N sends the process a signal when it is to compile. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -173,9 +173,9 @@ static int has_fma(void)
 
 static nvrtcResult compile(struct _nvrtcProgram *p, int option_count, const char *const *options)
 {
-    const char *const asked = getenv("FAKE_NVRTC_CXX");
+    const char *const asked = getenv("FAKE_NVRTC_CXX"), *const more = getenv("FAKE_NVRTC_FLAGS");
     char text[MOST_PATH], include[MOST_PATH], object[MOST_PATH], log[MOST_PATH];
-    char compiler[MOST_PATH], flags[] = FAKE_NVRTC_FLAGS;
+    char compiler[MOST_PATH], flags[] = FAKE_NVRTC_FLAGS, flags_too[MOST_PATH];
     struct command command = {0};
     if (!path_in(p, "text.cpp", text) || !path_in(p, "include", include) ||
         !path_in(p, "object.so", object) || !path_in(p, "log", log))
@@ -185,6 +185,8 @@ static nvrtcResult compile(struct _nvrtcProgram *p, int option_count, const char
     add(&command, "LC_ALL=C");
     add_words(&command, compiler);
     add_words(&command, flags);
+    snprintf(flags_too, sizeof flags_too, "%s", more ? more : "");
+    add_words(&command, flags_too);
     if (has_fma())
         add(&command, "-mfma");
     add_macros(&command, option_count, options);
