@@ -17,9 +17,7 @@
  */
 #define MOST_DOUBLED 200
 
-enum { ONE_BARRIER, LEAN };
-
-static const char *const variants[] = {"one-barrier", "lean", NULL};
+static const char *const variants[] = {[VF_TIME_ONE_BARRIER] = "one-barrier", [VF_TIME_LEAN] = "lean", NULL};
 
 static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
@@ -207,7 +205,7 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
     struct weighed weighed[MOST_WEIGHED];
     int count = 0;
     for (int i = 0; i < shape_count(c); i++)
-        for (int variant = ONE_BARRIER; variant <= LEAN; variant++)
+        for (int variant = VF_TIME_ONE_BARRIER; variant <= VF_TIME_LEAN; variant++)
             for (int n = 0; n < 3; n++) {
                 const int cells[] = {1, vf_kernel_pack(c), 2 * vf_kernel_pack(c)};
                 weigh(c, gpu, config_of(c, shape_at(c, i), cells[n], variant), weighed, &count);
@@ -230,7 +228,7 @@ static const char *refuses(const struct vf_kernel_case *c)
             return "a result is a plain copy of an input";
     for (int i = 0; i < shape_count(c); i++)
         for (int cells = vf_kernel_pack(c); cells >= 1; cells -= vf_kernel_pack(c) - 1) {
-            const struct vf_kernel_config config = config_of(c, shape_at(c, i), cells, LEAN);
+            const struct vf_kernel_config config = config_of(c, shape_at(c, i), cells, VF_TIME_LEAN);
             struct vf_time_layout layout;
             if (vf_time_layout_make(c, &config, &layout) && layout.bytes <= MOST_SHARED)
                 return NULL;

@@ -314,7 +314,7 @@ bool vf_time_layout_make(const struct vf_kernel_case *c, const struct vf_kernel_
     l->cells = config->work[0];
     l->threads = config->block[0] * config->block[1] * config->block[2];
     l->warps_are_rows = config->block[0] == 32;
-    l->lean = config->variant == 1;
+    l->lean = config->variant == VF_TIME_LEAN;
     number_fields(l);
     find_reach(l);
     find_groups(l);

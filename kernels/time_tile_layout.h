@@ -10,6 +10,9 @@
 
 enum { VF_STREAM_AXIS, VF_ROW_AXIS, VF_COLUMN_AXIS };
 
+/* The scheme's variants. */
+enum { VF_TIME_ONE_BARRIER, VF_TIME_LEAN };
+
 #define VF_TIME_MOST_COLUMNS 16
 
 struct vf_time_field {

@@ -114,7 +114,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
     [VF_OPTION_PROGRESS] = {REPORTS, "progress", 0, "auto|never|always|json", "auto|never|always|json", NULL,
                             "show progress (auto: only on a terminal; json: one object per line)"},
     [VF_OPTION_QUIET] = {REPORTS, "quiet", 'q', NULL, NULL, NULL,
-                         "print errors only: no notes, and no progress unless --progress asks for it"},
+                         "print errors only, even with -v: no notes, and no progress unless --progress asks "
+                         "for it"},
     [VF_OPTION_VERBOSE] =
         {REPORTS, "verbose", 'v', NULL, NULL, NULL,
          "print more: timings, global values, whether the CPU or the GPU filtered, and GPU kernels that were "

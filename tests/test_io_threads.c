@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "io_samples.h"
+#include "sanitized.h"
 
 TestSuite(io_threads, .init = samples_begin, .fini = samples_end, .timeout = 300);
 
@@ -290,6 +291,8 @@ Test(io_threads, writing)
         struct vf_volume volume, back;
         struct vf_info result;
         size_t size, other_size, bytes;
+        if (left_out())
+            continue;
         tiff_sample_write(sample_path("in.tif"), &(struct tiff_sample){.type = k & 1 ? VF_F32 : VF_U8,
                                                                        .nx = 700,
                                                                        .ny = 701,

@@ -380,10 +380,10 @@ test_tune_measures_what_is_known_of_another_size() {
     is_sanitized && return
     sparse 40 36 8 one.mrc
     sparse 44 36 8 other.mrc
-    fake 0 tune --budget 1 --like one.mrc gradient
+    fake 0 tune --budget 0.001 --like one.mrc gradient
     fake 0 --backend cuda --explain --dry-run -f gradient other.mrc out.mrc
     prints "chosen from measurements at a similar size"
-    fake 0 tune --budget 1 --like other.mrc gradient
+    fake 0 tune --budget 0.001 --like other.mrc gradient
     prints "1 kernel measured"
     [ "$(wc -l <cache/tuned.txt)" = 2 ]
     fake 0 --backend cuda --explain --dry-run -f gradient other.mrc out.mrc

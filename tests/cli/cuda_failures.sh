@@ -98,7 +98,7 @@ each_call() {
 }
 
 test_each_call_that_fails() {
-    each_call 1 -f gaussian,gradient "$SMALL" out.tif
+    each_call 3 -f gaussian,gradient "$SMALL" out.tif
 }
 
 test_each_call_that_fails_with_global_values() {
@@ -313,8 +313,7 @@ test_cpu_takes_over_with_one_warning() {
     # In halves down to a plane, for the pre-pass and each run of eight steps; then the CPU has all planes.
     [ "$(called cuMemAlloc)" -lt 100 ]
     cp log calls
-    for name in cuInit cuDriverGetVersion cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceTotalMem \
-        cuDeviceGetAttribute cuDevicePrimaryCtxRetain cuCtxSetCurrent cuStreamCreate cuEventCreate cuMemAlloc; do
+    for name in cuInit cuDeviceGet cuDeviceTotalMem cuDevicePrimaryCtxRetain cuStreamCreate cuMemAlloc; do
         cp calls log
         fail "$(number_of $name)" 999 1
         filter
