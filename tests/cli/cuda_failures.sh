@@ -66,9 +66,6 @@ each_call() {
     step=$1
     shift
     for output; do :; done
-    if is_sanitized; then
-        step=$((step * 9))
-    fi
     fake 0 --backend cuda "$@"
     mv "$output" right
     [ -z "${COLD-}" ] || rm -r cache
@@ -207,7 +204,6 @@ test_memory_that_shrinks_among_several_files() {
 
 # In processes of their own, of which there are as many as kernels. Sanitizers take the signal.
 test_compiler_that_crashes() {
-    is_sanitized && return
     three_files
     FAKE_NVRTC_SIGNAL=11 fake 3 --backend cuda -f gaussian,gradient --report r.json --out-dir results a.png b.png c.png
     says "the CUDA compiler, libnvrtc, crashed"
@@ -231,7 +227,6 @@ test_memory_for_what_the_device_cannot_hold() {
 
 # Runs are as short as what others left of the memory needs.
 test_memory_that_others_hold() {
-    is_sanitized && return
     sparse 64 64 100 big.mrc
     sprinkle big.mrc 1
     set -- -f perona-malik:k=10:iterations=16 big.mrc
@@ -288,7 +283,6 @@ log_begin() {
 
 # Nor is what was told of one that begins anew on the CPU.
 test_progress_of_a_device_that_is_lost() {
-    is_sanitized && return
     slow
     log_begin
     fail "$(number_of cuLaunchKernel 9)" 719 1
@@ -301,7 +295,6 @@ test_progress_of_a_device_that_is_lost() {
 
 # Before the device works, and in its first run.
 test_cpu_takes_over_with_one_warning() {
-    is_sanitized && return
     slow
     expect 0 --backend cpu -f perona-malik:iterations=200 "$STACK" right.tif
     log_begin
@@ -325,7 +318,6 @@ test_cpu_takes_over_with_one_warning() {
 }
 
 test_gpu_whose_memory_others_hold() {
-    is_sanitized && return
     slow
     expect 0 --backend cpu -f perona-malik:iterations=200 "$STACK" right.tif
     # shellcheck disable=SC2086
@@ -455,7 +447,6 @@ test_driver_without_a_compiler() {
 # ---- tune ----
 
 test_tune_ends_when_the_device_is_lost() {
-    is_sanitized && return
     logged 0 tune --budget 0.001 --like "$SMALL" gaussian:sigma=1
     rm cache/tuned.txt
     fail $((3 * $(number_of cuEventElapsedTime) / 2)) 719
