@@ -219,10 +219,12 @@ $(BUILD)/gen/%_texts.o: $(BUILD)/gen/%_texts.c
 kernel_sanitizers = $(filter -fsanitize% -fno-sanitize%,$(CFLAGS)) $(left_to_asan) $(if $(is_clang),-fno-sanitize=function)
 # With sanitizers the compiler takes most of the time, by far more when it optimises; without, -O1 takes it twice as
 # long as -Og, and what runs is small. Atomic operations of AArch64 are else calls of a library.
-kernel_flags = -std=c++17 $(if $(filter -fsanitize%,$(CFLAGS)),-O0 -g1 $(kernel_sanitizers),-Og) -fPIC -shared \
-    -nostdlib -fvisibility=hidden -fno-exceptions -fno-rtti $(if $(is_aarch64),-mno-outline-atomics) $(NUMERICS)
+plain_kernel_flags = -std=c++17 -fPIC -shared -nostdlib -fvisibility=hidden -fno-exceptions -fno-rtti \
+    $(if $(is_aarch64),-mno-outline-atomics) $(NUMERICS) -Og
+kernel_flags = $(plain_kernel_flags) $(if $(sanitized),-O0 -g1 $(kernel_sanitizers))
 $(fake_cuda_objects): private DEFINES += -fPIC -fvisibility=hidden -DCUDA_ON_CPU='"$(abspath tests/cuda_on_cpu.h)"' \
-    -DFAKE_NVRTC_CXX='"$(CC) -x c++"' -DFAKE_NVRTC_FLAGS='"$(kernel_flags)"'
+    -DFAKE_NVRTC_CXX='"$(CC) -x c++"' -DFAKE_NVRTC_FLAGS='"$(kernel_flags)"' \
+    -DFAKE_NVRTC_PLAIN_FLAGS='"$(plain_kernel_flags)"'
 
 fake_cuda := $(BUILD)/fake-cuda/libcuda.so.1
 $(fake_cuda): $(fake_cuda_objects)
@@ -284,13 +286,20 @@ test-san:
 rows: $(row_objects)
 
 .PHONY: run-tests run-compile-kernels
+# What the stand-in has compiled is kept until a text changes that it may be of. The command line's cases with
+# sanitizers take what those without have made.
+kept_kernels := $(or $(PLAIN_ROWS),$(BUILD))/kept-kernels
+$(kept_kernels)/begun: $(kernel_texts) tests/cuda_on_cpu.h tests/fake_cuda/machine.h
+	rm -rf $(@D) && mkdir -p $(@D) && touch $@
+run-tests: export FAKE_NVRTC_KEPT := $(abspath $(kept_kernels))
 on_fake_cuda = LD_LIBRARY_PATH='$(abspath $(dir $(fake_cuda)))' VOLFILTER_CACHE='$(abspath $(BUILD)/cuda-cache)' \
     FAKE_CUDA_STRICT=1
 # Results do not depend on the order of threads, nor on when work is done that nothing waits for; these set both
 # themselves, or launch little.
 with_orders_of_their_own := @(cuda_failures|cuda_device|fake_cuda|fake_driver|precompiled)/*|cuda_reduce/failures
 # Criterion runs a process for each processor, here one more, since some wait for the clock.
-run-tests: $(BUILD)/unit-tests $(BUILD)/cuda-tests $(fake_cuda) $(BUILD)/bench-gpu $(BUILD)/volfilter
+run-tests: $(BUILD)/unit-tests $(BUILD)/cuda-tests $(fake_cuda) $(BUILD)/bench-gpu $(BUILD)/volfilter | \
+    $(kept_kernels)/begun
 	$(BUILD)/unit-tests --jobs $(shell expr $$(nproc) + 1)
 	rm -rf $(BUILD)/cuda-cache
 	$(on_fake_cuda) $(BUILD)/cuda-tests

@@ -1,13 +1,16 @@
 /* NVRTC as far as volfilter uses it: a text becomes a shared object for this machine's CPU, which the fake
- * driver loads. The compiler is FAKE_NVRTC_CXX of the environment, else the one that built this; words of
- * FAKE_NVRTC_FLAGS follow its own. Options other than macros mean nothing to it. With FAKE_CUDA_KEEP the
- * texts and objects stay in the directory for temporary files, for a debugger to find. With FAKE_NVRTC_AWAY
- * it is as good as not there. FAKE_NVRTC_SIGNAL=N sends the process a signal when it is to compile. */
+ * driver loads. The compiler is FAKE_NVRTC_CXX of the environment, else the one that built this, which with
+ * FAKE_NVRTC_PLAIN takes the flags of a build without sanitizers. What the latter makes is kept in the
+ * directory FAKE_NVRTC_KEPT, and taken from there by who asks for the same again. Options other than macros
+ * mean nothing to it. With FAKE_CUDA_KEEP the texts and objects stay in the directory for temporary files,
+ * for a debugger to find. With FAKE_NVRTC_AWAY it is as good as not there. FAKE_NVRTC_SIGNAL=N sends the
+ * process a signal when it is to compile. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,9 +35,10 @@ enum {
     MOST_PATH = 4096,
 };
 
-/* The directory holds text.cpp, the headers under include/, the log and the object. */
+/* The directory holds text.cpp, the headers under include/, the log and the object. The key is of the texts. */
 struct _nvrtcProgram {
     char directory[MOST_PATH];
+    uint64_t key;
     char *log, *object;
     size_t log_bytes, object_bytes;
 };
@@ -61,8 +65,16 @@ static int make_parents(char *path, size_t from)
     return 1;
 }
 
+/* FNV-1a, of a text and the 0 that ends it. */
+static void add_to_key(uint64_t *key, const char *text)
+{
+    do
+        *key = (*key ^ (unsigned char)*text) * 0x100000001b3;
+    while (*text++);
+}
+
 /* `before` comes first, then `text`. */
-static int write_text(const struct _nvrtcProgram *p, const char *name, const char *before, const char *text)
+static int write_text(struct _nvrtcProgram *p, const char *name, const char *before, const char *text)
 {
     char path[MOST_PATH];
     if (!path_in(p, name, path) || !make_parents(path, strlen(p->directory) + 1))
@@ -70,15 +82,16 @@ static int write_text(const struct _nvrtcProgram *p, const char *name, const cha
     FILE *const file = fopen(path, "w");
     if (!file)
         return 0;
+    add_to_key(&p->key, before);
+    add_to_key(&p->key, text);
     const int written = fputs(before, file) >= 0 && fputs(text, file) >= 0;
     return fclose(file) == 0 && written;
 }
 
 /* The bytes and a 0 after them; NULL when there is no such file. */
-static char *read_file(const struct _nvrtcProgram *p, const char *name, size_t *bytes)
+static char *read_file(const char *path, size_t *bytes)
 {
-    char path[MOST_PATH];
-    FILE *const file = path_in(p, name, path) ? fopen(path, "rb") : NULL;
+    FILE *const file = fopen(path, "rb");
     struct stat status;
     if (!file)
         return NULL;
@@ -171,34 +184,67 @@ static int has_fma(void)
 #endif
 }
 
+/* Where what the compiler makes of the program is kept; false if nowhere. */
+static int path_kept(const struct _nvrtcProgram *p, const struct command *command, char path[MOST_PATH])
+{
+    const char *const directory = getenv("FAKE_NVRTC_KEPT");
+    uint64_t key = p->key;
+    for (int i = 0; i < command->count; i++)
+        add_to_key(&key, command->word[i]);
+    return directory && *directory &&
+           snprintf(path, MOST_PATH, "%s/%016llx.so", directory, (unsigned long long)key) < MOST_PATH;
+}
+
+/* Other processes find the whole object or none. Nothing is lost if it cannot be kept. */
+static void keep(const struct _nvrtcProgram *p, const char *path)
+{
+    char beside[MOST_PATH + 8];
+    snprintf(beside, sizeof beside, "%s.XXXXXX", path);
+    const int fd = mkstemp(beside);
+    if (fd < 0)
+        return;
+    const int whole = write(fd, p->object, p->object_bytes) == (ssize_t)p->object_bytes;
+    if ((close(fd) != 0) | !whole || rename(beside, path) != 0)
+        remove(beside);
+}
+
 static nvrtcResult compile(struct _nvrtcProgram *p, int option_count, const char *const *options)
 {
-    const char *const asked = getenv("FAKE_NVRTC_CXX"), *const more = getenv("FAKE_NVRTC_FLAGS");
-    char text[MOST_PATH], include[MOST_PATH], object[MOST_PATH], log[MOST_PATH];
-    char compiler[MOST_PATH], flags[] = FAKE_NVRTC_FLAGS, flags_too[MOST_PATH];
+    const char *const asked = getenv("FAKE_NVRTC_CXX");
+    const int other = asked && *asked;
+    char text[MOST_PATH], include[MOST_PATH], object[MOST_PATH], log[MOST_PATH], kept[MOST_PATH];
+    char compiler[MOST_PATH], flags[MOST_PATH];
     struct command command = {0};
     if (!path_in(p, "text.cpp", text) || !path_in(p, "include", include) ||
         !path_in(p, "object.so", object) || !path_in(p, "log", log))
         return INTERNAL_ERROR;
-    snprintf(compiler, sizeof compiler, "%s", asked && *asked ? asked : FAKE_NVRTC_CXX);
+    snprintf(compiler, sizeof compiler, "%s", other ? asked : FAKE_NVRTC_CXX);
+    snprintf(flags, sizeof flags, "%s", getenv("FAKE_NVRTC_PLAIN") ? FAKE_NVRTC_PLAIN_FLAGS : FAKE_NVRTC_FLAGS);
     add(&command, "env");
     add(&command, "LC_ALL=C");
     add_words(&command, compiler);
     add_words(&command, flags);
-    snprintf(flags_too, sizeof flags_too, "%s", more ? more : "");
-    add_words(&command, flags_too);
     if (has_fma())
         add(&command, "-mfma");
     add_macros(&command, option_count, options);
+    const int keeps = !other && path_kept(p, &command, kept);
     const char *const rest[] = {"-I", include, "-o", object, text};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         add(&command, rest[i]);
-    const int succeeded = run(&command, log);
     free(p->log);
-    p->log = read_file(p, "log", &p->log_bytes);
+    p->log = NULL;
     free(p->object);
-    p->object = succeeded ? read_file(p, "object.so", &p->object_bytes) : NULL;
-    return succeeded && p->object ? NVRTC_SUCCESS : COMPILATION;
+    p->object = keeps ? read_file(kept, &p->object_bytes) : NULL;
+    if (p->object)
+        return NVRTC_SUCCESS;
+    const int succeeded = run(&command, log);
+    p->log = read_file(log, &p->log_bytes);
+    p->object = succeeded ? read_file(object, &p->object_bytes) : NULL;
+    if (!p->object)
+        return COMPILATION;
+    if (keeps && p->log && p->log_bytes == 0)
+        keep(p, kept);
+    return NVRTC_SUCCESS;
 }
 
 /* ---- what is exported ---- */
@@ -216,7 +262,7 @@ nvrtcResult nvrtcVersion(int *major, int *minor)
 }
 
 /* Of the headers those that `text` includes, and what these do: to make a file takes long. */
-static int write_included(const struct _nvrtcProgram *p, const char *text, int header_count,
+static int write_included(struct _nvrtcProgram *p, const char *text, int header_count,
                           const char *const *headers, const char *const *include_names)
 {
     static const char include[] = "#include \"";
@@ -235,7 +281,7 @@ static int write_included(const struct _nvrtcProgram *p, const char *text, int h
     return 1;
 }
 
-static int write_texts(const struct _nvrtcProgram *p, const char *source, const char *name, int header_count,
+static int write_texts(struct _nvrtcProgram *p, const char *source, const char *name, int header_count,
                        const char *const *headers, const char *const *include_names)
 {
     char before[MOST_PATH];
@@ -257,6 +303,7 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram *program, const char *source, const 
     struct _nvrtcProgram *const p = calloc(1, sizeof *p);
     if (!p)
         return OUT_OF_MEMORY;
+    p->key = 0xcbf29ce484222325;
     snprintf(p->directory, sizeof p->directory, "%s/fake-nvrtc-XXXXXX", parent && *parent ? parent : "/tmp");
     if (!mkdtemp(p->directory)) {
         free(p);
