@@ -50,9 +50,9 @@ LIBS = $(package_libs) -ldl -lm $(LDLIBS)
 
 # ---- what is built ---------------------------------------------------------------------------------------------
 
-# Three sources are compiled several times over; every other file of these directories once.
-variants := f32_2d f32_3d f64_2d f64_3d
-integer_variants := u8_2d u8_3d i8_2d i8_3d u16_2d u16_3d i16_2d i16_3d
+# Five sources are compiled several times over; every other file of these directories once.
+real_types := f32 f64
+integer_types := u8 i8 u16 i16
 # Programs with sanitizers are for this machine, and have its best level.
 sanitized := $(filter -fsanitize%,$(CFLAGS))
 processor_level = $(if $(shell grep -w -m 1 avx512bw /proc/cpuinfo 2>/dev/null),v4,v3)
@@ -63,23 +63,25 @@ flags_baseline := $(if $(is_x86),-mno-mmx,$(if $(is_clang),,-fno-thread-jumps))
 flags_v3 := -march=x86-64-v3
 flags_v4 := -march=x86-64-v4 -mprefer-vector-width=512
 
-row_objects_of = $(foreach level,$(2),$(1:%=$(BUILD)/kernels/cpu_rows_%_$(level).o))
+# Of types and levels.
+rows_of = $(foreach level,$(2),$(1:%=$(BUILD)/kernels/cpu_rows_%_$(level).o))
+bodies_of = $(foreach level,$(2),$(foreach dim,2d 3d,$(1:%=$(BUILD)/kernels/cpu_bodies_%_$(dim)_$(level).o)))
+all_rows_of = $(rows_of) $(bodies_of)
 ifeq ($(PLAIN_ROWS),)
-real_row_objects := $(call row_objects_of,$(variants),$(levels))
-integer_row_objects := $(call row_objects_of,$(integer_variants),$(levels))
+rows_real := $(real_types)
+rows_levels := $(levels)
 else
 # A build with sanitizers has its own for float32 and the integer types at the best level, which reads furthest beyond
 # the ends of rows; the others, of the same text, are those of the plain build in the directory PLAIN_ROWS.
-best_level := $(lastword $(levels))
-real_row_objects := $(call row_objects_of,$(filter f32_%,$(variants)),$(best_level))
-integer_row_objects := $(call row_objects_of,$(integer_variants),$(best_level))
-plain_rows := $(patsubst $(BUILD)/%,$(PLAIN_ROWS)/%,$(filter-out $(real_row_objects) $(integer_row_objects), \
-    $(call row_objects_of,$(variants) $(integer_variants),$(levels))))
+rows_real := f32
+rows_levels := $(lastword $(levels))
 endif
-row_objects := $(real_row_objects) $(integer_row_objects)
-cell_objects := $(variants:%=$(BUILD)/kernels/cpu_cells_%.o)
-sources := $(filter-out kernels/cpu_rows.c kernels/cpu_rows_integer.c kernels/cpu_cells.c, \
-    $(wildcard src/*.c filters/*.c kernels/*.c))
+row_objects := $(call all_rows_of,$(rows_real) $(integer_types),$(rows_levels))
+plain_rows := $(patsubst $(BUILD)/%,$(PLAIN_ROWS)/%,$(filter-out $(row_objects), \
+    $(call all_rows_of,$(real_types) $(integer_types),$(levels))))
+cell_objects := $(foreach dim,2d 3d,$(real_types:%=$(BUILD)/kernels/cpu_cells_%_$(dim).o))
+several_times := $(addprefix kernels/cpu_,rows.c rows_integer.c bodies.c bodies_integer.c cells.c)
+sources := $(filter-out $(several_times),$(wildcard src/*.c filters/*.c kernels/*.c))
 # What the run-time compiler reads; the program carries it.
 kernel_texts := $(sort $(wildcard kernels/*.cu kernels/device*.h kernels/stencil*.h kernels/boundary.h \
     filters/stencils/*.h))
@@ -145,7 +147,7 @@ $(programs:%=$(BUILD)/%): $(library)
 $(library): $(library_objects)
 	$(call say,AR $@)rm -f $@ && ar rcs $@ $(library_objects)
 
-# The name of an object says how it is compiled: cpu_rows_f32_3d_v4.
+# The name of an object says how it is compiled: cpu_bodies_f32_3d_v4.
 name_words = $(subst _, ,$*)
 type_f32 := -DREAL_BITS=32
 type_f64 := -DREAL_BITS=64
@@ -153,24 +155,29 @@ type_u8 := -DREAL_BITS=8 -DREAL=uint8_t -DCELL=VF_U8
 type_i8 := -DREAL_BITS=8 -DREAL=int8_t -DCELL=VF_I8
 type_u16 := -DREAL_BITS=16 -DREAL=uint16_t -DCELL=VF_U16
 type_i16 := -DREAL_BITS=16 -DREAL=int16_t -DCELL=VF_I16
-variant_defines = $(type_$(word 1,$(name_words))) -DDIM=$(patsubst %d,%,$(word 2,$(name_words)))
-level = $(word 3,$(name_words))
+variant_defines = $(type_$(word 1,$(name_words))) $(patsubst %d,-DDIM=%,$(filter %d,$(name_words)))
+level = $(lastword $(name_words))
 
-compile_rows = $(COMPILE) $(flags_$(level)) $(variant_defines) -DVF_ROWS=vf_rows_$* -DVF_LEVEL='"$(level)"' -MMD -MP \
-    -c -o $@ $<
-$(real_row_objects): $(BUILD)/kernels/cpu_rows_%.o: kernels/cpu_rows.c
+define compile_rows
 	@mkdir -p $(@D)
-	$(call say,CC $@)$(compile_rows)
-$(integer_row_objects): $(BUILD)/kernels/cpu_rows_%.o: kernels/cpu_rows_integer.c
-	@mkdir -p $(@D)
-	$(call say,CC $@)$(compile_rows)
+	$(call say,CC $@)$(COMPILE) $(flags_$(level)) $(variant_defines) -DVF_ROWS=vf_rows_$* -DVF_BODIES=vf_bodies_$* \
+	    -DVF_LEVEL='"$(level)"' -MMD -MP -c -o $@ $<
+endef
+$(call rows_of,$(rows_real),$(rows_levels)): $(BUILD)/kernels/cpu_rows_%.o: kernels/cpu_rows.c
+	$(compile_rows)
+$(call rows_of,$(integer_types),$(rows_levels)): $(BUILD)/kernels/cpu_rows_%.o: kernels/cpu_rows_integer.c
+	$(compile_rows)
+$(call bodies_of,$(rows_real),$(rows_levels)): $(BUILD)/kernels/cpu_bodies_%.o: kernels/cpu_bodies.c
+	$(compile_rows)
+$(call bodies_of,$(integer_types),$(rows_levels)): $(BUILD)/kernels/cpu_bodies_%.o: kernels/cpu_bodies_integer.c
+	$(compile_rows)
 
 # Of rows, whose variables are gone, lines are all that a debugger finds: with -g the compiler takes half as long again.
 $(row_objects): private override CFLAGS := $(CFLAGS:-g=-g1)
 
 # The checks of faults that AddressSanitizer or the processor sees take the compiler long: tests, rows and the reference
-# do without. Rows check by calls, not in place; registers are given out by function, not by loop. The reference does
-# not call the C library for each multiply-add.
+# do without. Functions of rows with more than 500 accesses check by calls, not in place; registers are given out by
+# function, not by loop. The reference does not call the C library for each multiply-add.
 left_to_asan := -fno-sanitize=null -fno-sanitize=object-size -fno-sanitize=pointer-overflow
 ifneq ($(sanitized),)
 $(row_objects): private override CFLAGS += $(left_to_asan) -fno-sanitize=bounds -fno-sanitize=alignment \
@@ -413,11 +420,13 @@ lint-tidy: $(BUILD)/gen/stencil_bodies.h
 	$(call say,clang-tidy)printf '%s\n' $(tidied) | xargs -P $$(nproc) -n 4 sh -c '$(call tidy,"$$@")' tidy
 
 # The sources that are compiled several times over are read in two of their variants.
-tidy_variant = $(call tidy,$(1)) $(2) -DVF_ROWS=rows -DVF_CELLS=cells -DVF_LEVEL='""'
+tidy_variant = $(call tidy,$(1)) $(2) -DVF_ROWS=rows -DVF_BODIES=bodies -DVF_CELLS=cells -DVF_LEVEL='""'
 lint-rows: $(BUILD)/gen/stencil_bodies.h
-	$(call say,clang-tidy of rows)$(call tidy_variant,kernels/cpu_rows.c kernels/cpu_cells.c,$(type_f32) -DDIM=3)
-	$(if $(V),,@)$(call tidy_variant,kernels/cpu_rows.c kernels/cpu_cells.c,$(type_f64) -DDIM=2)
-	$(if $(V),,@)$(call tidy_variant,kernels/cpu_rows_integer.c,$(type_u8) -DDIM=2)
+	$(call say,clang-tidy of rows)$(call tidy_variant,kernels/cpu_bodies.c kernels/cpu_cells.c,$(type_f32) -DDIM=3)
+	$(if $(V),,@)$(call tidy_variant,kernels/cpu_bodies.c kernels/cpu_cells.c,$(type_f64) -DDIM=2)
+	$(if $(V),,@)$(call tidy_variant,kernels/cpu_bodies_integer.c,$(type_u8) -DDIM=2)
+	$(if $(V),,@)$(call tidy_variant,kernels/cpu_rows.c,$(type_f32))
+	$(if $(V),,@)$(call tidy_variant,kernels/cpu_rows_integer.c,$(type_u8))
 
 lint-shell:
 	$(call say,shellcheck)shellcheck -x .ci/run $(shell grep -lE '^#!/bin/(ba)?sh|^# shellcheck shell=' -r kernels tests)

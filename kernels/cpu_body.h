@@ -1,11 +1,10 @@
 /* One row of a body: the vocabulary of kernels/stencil.h for rows, and the pass of a body over a row. For
- * kernels/cpu_rows.c and kernels/cpu_rows_integer.c, which say of what type cells are: REAL. */
+ * kernels/cpu_bodies.c and kernels/cpu_bodies_integer.c. */
 #ifndef VF_CPU_BODY_H
 #define VF_CPU_BODY_H
 
-#include "kernels/cpu_rows.h"
+#include "kernels/cpu_real.h"
 
-#define VF_DEVICE static inline __attribute__((always_inline))
 #define VF_STENCIL(name)                                                                                   \
     VF_DEVICE void body_##name(const void *const *in, int reach, void *const *out, const REAL *param,      \
                                const struct vf_body_row *row, enum pass pass, void *kept, ptrdiff_t begin, \
@@ -113,18 +112,6 @@ _Static_assert(VF_BODY_ROWS == 72 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
 #define FITS(reach, inputs, name)                                                   \
     _Static_assert(VF_ROW_INDEX(reach, inputs, -(reach), -(reach)) <= VF_BODY_ROWS, \
                    name " has more rows than VF_BODY_ROWS")
-
-/* A loop over a row's cells, and one over those of one vector. By pointers among the cells clang finds
- * vectors of bytes too wide, and the second it unrolls before it would vectorise it, and then computes much
- * of it by scalars. */
-#ifdef __clang__
-#define VF_PRAGMA(text) _Pragma(#text)
-#define VF_OVER_ROW VF_PRAGMA(omp simd simdlen(VF_LANES))
-#define VF_OVER_LANES VF_PRAGMA(clang loop vectorize(assume_safety) vectorize_width(VF_LANES) unroll(disable))
-#else
-#define VF_OVER_ROW _Pragma("omp simd")
-#define VF_OVER_LANES _Pragma("omp simd")
-#endif
 
 /* Rows are taken in whole vectors, up to one beyond their ends. The row is not copied: reloading as vectors
  * what was just stored as scalars waits for every store before it. Where results go to a sink, a row is asked

@@ -1,4 +1,4 @@
-/* diffusion_step in 3D as its flux comes, for kernels/cpu_rows.c: the formulae are the body's
+/* diffusion_step in 3D as its flux comes, for kernels/cpu_bodies.c: the formulae are the body's
  * (filters/stencils/diffusion_step.h), included before, whose words PARAM, OPEN_LO and OPEN_HI read the
  * locals `param`, `row` and `to`. */
 #ifndef VF_CPU_DIFFUSION_H

@@ -1,5 +1,5 @@
-/* Eigen-decomposition by rows, for kernels/cpu_rows.c: a block of the row passes through a loop for each step
- * (kernels/cpu_body.h). */
+/* Eigen-decomposition by rows, for kernels/cpu_bodies.c: a block of the row passes through a loop for each
+ * step (kernels/cpu_body.h). */
 #ifndef VF_CPU_EIGEN_H
 #define VF_CPU_EIGEN_H
 

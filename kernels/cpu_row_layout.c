@@ -427,7 +427,7 @@ static enum vf_status place_weights(struct vf_row_layout *l, struct vf_error *er
 static enum vf_status read_flow(struct vf_row_layout *l, struct vf_error *error)
 {
     const struct vf_flow *flow = l->job->flow;
-    const struct vf_rows *rows = vf_rows_choose(flow->dim, l->cell);
+    const struct vf_rows *rows = vf_rows_choose(l->cell);
     enum vf_status status = VF_OK;
     l->most_taps = 1;
     for (int i = 0; i < flow->stage_count; i++) {

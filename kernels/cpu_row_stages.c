@@ -317,7 +317,7 @@ static void make_body_row(const struct vf_row_worker *w, struct body_plane *body
         copy_ends(w, body, r);
     set_gates_along_y(&body->closed, y, &body->row.gates);
     body->row.follows = body->follows && (!volume || r > work->rows.from);
-    w->rows->body[work->stage->stencil](&body->row);
+    w->bodies->body[work->stage->stencil](&body->row);
     finish_rows(w, body, r);
     if (body->face_pitch > 0)
         body->row.face[2] = (char *)body->row.face[2] + body->face_pitch;
@@ -446,11 +446,11 @@ static void make_step(const struct vf_row_worker *w, int stage, ptrdiff_t s)
             make_rows(w, &flux, r, 1);
         find_flux(w, work, r, is_inside, &row);
         set_gates_along_y(&closed, r - 1, &row.gates);
-        w->rows->take_flux(&row);
+        w->bodies->take_flux(&row);
         if (r >= work->rows.from && r < work->rows.to) {
             row.out = is_made ? out->first[0] + (r - work->rows.from) * out->pitch : row.face_x;
             row.place = is_made ? out->place : VF_ROW_IN_RING;
-            w->rows->step_below(&row);
+            w->bodies->step_below(&row);
             if (is_made && out->finishes)
                 vf_row_finish(w, work->stage->output[0], s, r, (char *)row.out - work->x.from * element);
         }

@@ -154,7 +154,7 @@ static void place_tile(struct vf_row_worker *w, ptrdiff_t u)
 static void fill_constant(const struct vf_row_layout *l, char *row, double value)
 {
     const ptrdiff_t bytes = (l->most_pitch + l->most_origin) * (ptrdiff_t)l->element;
-    vf_rows_choose(l->job->flow->dim, VF_F64)->store[l->cell](&value, row, 1);
+    vf_rows_choose(VF_F64)->store[l->cell](&value, row, 1);
     for (ptrdiff_t done = (ptrdiff_t)l->element; done < bytes; done *= 2)
         memcpy(row + done, row, (size_t)vf_smaller(done, bytes - done));
 }
@@ -199,9 +199,10 @@ static void place_worker(struct vf_row_worker *w, const struct vf_row_layout *l,
     const struct vf_flow *flow = job->flow;
     const struct block b = block_of(l);
     ptrdiff_t *edge = (ptrdiff_t *)(void *)(memory + b.edge);
-    const struct vf_rows *rows = vf_rows_choose(flow->dim, l->cell);
+    const struct vf_rows *rows = vf_rows_choose(l->cell);
     *w = (struct vf_row_worker){.layout = l,
                                 .rows = rows,
+                                .bodies = vf_row_bodies_choose(flow->dim, l->cell),
                                 .thread = thread,
                                 .streams = streams(job),
                                 .by_strips = vf_rows_by_strips(rows),

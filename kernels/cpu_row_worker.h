@@ -22,6 +22,7 @@ struct vf_row_part {
 struct vf_row_worker {
     const struct vf_row_layout *layout;
     const struct vf_rows *rows;
+    const struct vf_row_bodies *bodies;
     int thread;
     bool streams;             /* sinks are stored past the caches, since they are larger */
     bool by_strips;           /* and of these by strips rows that are alike, as vf_rows_by_strips says */

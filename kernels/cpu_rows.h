@@ -1,6 +1,6 @@
-/* Row functions: one row of one stage, for one type of cells, dimension and vector level. kernels/cpu_rows.c
- * is compiled once for each combination of a compute type, kernels/cpu_rows_integer.c for those of 8 and 16
- * bits. */
+/* Row functions: one row of one stage, for one type of cells and vector level. kernels/cpu_rows.c and, for
+ * each dimension, kernels/cpu_bodies.c are compiled for the compute types, kernels/cpu_rows_integer.c and
+ * kernels/cpu_bodies_integer.c for integers of 8 and 16 bits. */
 #ifndef VF_CPU_ROWS_H
 #define VF_CPU_ROWS_H
 
@@ -114,7 +114,7 @@ static inline bool vf_body_shares_faces(enum vf_stencil_id id)
 }
 
 /* Bodies that use OF_COLUMN. They only put values in order, so that whole numbers need not be converted:
- * kernels/cpu_rows_integer.c, which lists them too, has rows for these. */
+ * kernels/cpu_bodies_integer.c, which lists them too, has rows for these. */
 static inline bool vf_body_is_median(enum vf_stencil_id id)
 {
     return vf_stencil(id)->word == VF_WORD_OF_COLUMN;
@@ -143,6 +143,14 @@ struct vf_table_span {
     int first[VF_TABLE_ROWS];
 };
 
+struct vf_row_bodies {
+    void (*body[VF_STENCIL_COUNT])(const struct vf_body_row *row);
+    /* take_flux: what rows r and r - 1 of plane s + 1 have along x and y. step_below: row r of plane s. NULL
+     * in 2D. */
+    void (*take_flux)(const struct vf_diffusion_row *row);
+    void (*step_below)(const struct vf_diffusion_row *row);
+};
+
 struct vf_rows {
     const char *level; /* "baseline", "v3", "v4" */
     /* Of sums with so many weights, so many rows had best be asked of `lines` at once. */
@@ -150,11 +158,6 @@ struct vf_rows {
     int asked_taps;   /* of so many weights on, sums across the planes of a volume gain by prefetching their
                          rows */
     bool whole_lines; /* a vector fills a cache line */
-    void (*body[VF_STENCIL_COUNT])(const struct vf_body_row *row);
-    /* take_flux: what rows r and r - 1 of plane s + 1 have along x and y. step_below: row r of plane s. NULL
-     * in 2D. */
-    void (*take_flux)(const struct vf_diffusion_row *row);
-    void (*step_below)(const struct vf_diffusion_row *row);
     /* Linear stages; all values are of the compute type, sums are chains of fma in the order of the weights.
      *
      * lines: several neighbouring rows of sums over neighbouring rows, for k < count: out[k][i] = weight[0] *
@@ -187,10 +190,11 @@ struct vf_rows {
     bool (*sums)(const void *row, ptrdiff_t n, bool squares, struct vf_row_sums *sums);
 };
 
-/* The fastest rows that this processor runs, or those of the level that VOLFILTER_ISA names (baseline, v3,
- * v4), unless the processor lacks it. `dim` is 2 or 3; `cell` is a compute type, or an integer of 8 or 16
- * bits: these have only the medians' bodies, and what loads and stores, without converting. Static. */
-const struct vf_rows *vf_rows_choose(int dim, enum vf_type cell);
+/* The fastest that this processor runs, or those of the level that VOLFILTER_ISA names (baseline, v3, v4),
+ * unless the processor lacks it. `dim` is 2 or 3; `cell` is a compute type, or an integer of 8 or 16 bits:
+ * these have only the medians' bodies, and what loads and stores, without converting. Static. */
+const struct vf_rows *vf_rows_choose(enum vf_type cell);
+const struct vf_row_bodies *vf_row_bodies_choose(int dim, enum vf_type cell);
 const char *vf_rows_level(void);
 
 /* Whether rows that are made side by side, a multiple of VF_ROWS_ALIKE bytes from one another, had best go

@@ -9,7 +9,8 @@
 #include <immintrin.h>
 #endif
 
-#include "kernels/cpu_rows.h"
+#include "kernels/cpu_real.h"
+#include "kernels/stencil.h"
 #include "src/alloc.h"
 
 #if defined(__AVX512F__)
@@ -20,6 +21,18 @@
 #define VF_VECTOR_BYTES 16
 #endif
 #define VF_LANES (VF_VECTOR_BYTES / (int)sizeof(REAL))
+
+/* A loop over a row's cells, and one over those of one vector. By pointers among the cells clang finds
+ * vectors of bytes too wide, and the second it unrolls before it would vectorise it, and then computes much
+ * of it by scalars. */
+#ifdef __clang__
+#define VF_PRAGMA(text) _Pragma(#text)
+#define VF_OVER_ROW VF_PRAGMA(omp simd simdlen(VF_LANES))
+#define VF_OVER_LANES VF_PRAGMA(clang loop vectorize(assume_safety) vectorize_width(VF_LANES) unroll(disable))
+#else
+#define VF_OVER_ROW _Pragma("omp simd")
+#define VF_OVER_LANES _Pragma("omp simd")
+#endif
 
 typedef REAL vf_vector __attribute__((vector_size(VF_VECTOR_BYTES)));
 typedef REAL vf_unaligned_vector

@@ -123,7 +123,7 @@ enum vf_status vf_reducer_open(struct vf_reducer *reducer, const struct vf_globa
                                    .argument = global->argument,
                                    .is_double = is_double,
                                    .threads = threads,
-                                   .rows = vf_rows_choose(3, is_double ? VF_F64 : VF_F32)};
+                                   .rows = vf_rows_choose(is_double ? VF_F64 : VF_F32)};
     cut_box(reducer, global, grid);
     return take_memory(reducer, error);
 }

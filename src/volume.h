@@ -11,7 +11,7 @@
  * kernel_source.c, cli_options.c (--dtype), work_plan.c (what is computed in double),
  * kernels/precompile/precompile.c, kernels/cpu_rows.c, kernels/cpu_reference.c, kernels/device.h or
  * device_small.h (vf_put), mrc.c and the formats' io_*.c; if rows of it may be filtered as they are
- * (vf_row_cell), in kernels/cpu_row_layout.c, cpu_rows_choose.c and the Makefile's variants too. The tests go
+ * (vf_row_cell), in kernels/cpu_row_layout.c, cpu_rows_choose.c and the Makefile's types too. The tests go
  * through all of them. */
 enum vf_type { VF_U8, VF_I8, VF_U16, VF_I16, VF_U32, VF_I32, VF_F32, VF_F64, VF_TYPE_COUNT };
 

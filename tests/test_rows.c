@@ -23,6 +23,7 @@ static const enum vf_row_place places[] = {VF_ROW_IN_SINK, VF_ROW_PAST_CACHES, V
 /* [VF_BODY_ROWS] rows that are read, and [VF_ROW_BLOCK] rows that are made. */
 struct side_by_side {
     const struct vf_rows *rows;
+    const struct vf_row_bodies *bodies;
     char *source, *result;
     const void *in[VF_BODY_ROWS];
     void *out[VF_ROW_BLOCK];
@@ -54,7 +55,7 @@ static void make_body(const struct side_by_side *s, int count, ptrdiff_t n, enum
     (void)count;
     static const double param[VF_MAX_STENCIL_PARAMS] = {0.5, 0.25, 0.125, 0.75, 0.375};
     void *const *const kept = &s->out[VF_MAX_OUTPUTS];
-    s->rows->body[body](&(struct vf_body_row){
+    s->bodies->body[body](&(struct vf_body_row){
         .in = s->in,
         .out = s->out,
         .place = place,
@@ -66,7 +67,8 @@ static void make_body(const struct side_by_side *s, int count, ptrdiff_t n, enum
 
 static struct side_by_side open_rows(int dim, enum vf_type type)
 {
-    struct side_by_side s = {.rows = vf_rows_choose(dim, type),
+    struct side_by_side s = {.rows = vf_rows_choose(type),
+                             .bodies = vf_row_bodies_choose(dim, type),
                              .source = aligned_alloc(VF_ALIGNMENT, (size_t)VF_BODY_ROWS * ROW_BYTES),
                              .result = aligned_alloc(VF_ALIGNMENT, (size_t)VF_ROW_BLOCK * ROW_BYTES)};
     cr_assert(s.source != NULL && s.result != NULL);
@@ -118,7 +120,7 @@ static void check_rows(int dim, enum vf_type type)
     for (int count = 1; count <= VF_TABLE_ROWS; count++)
         expect_same(&s, dim, type, make_table, count, "table");
     for (int id = VF_STENCIL_EXTERNAL + 1; id < VF_STENCIL_COUNT; id++)
-        if (s.rows->body[id] != NULL && vf_stencil((enum vf_stencil_id)id)->inputs[dim - 2] > 0) {
+        if (s.bodies->body[id] != NULL && vf_stencil((enum vf_stencil_id)id)->inputs[dim - 2] > 0) {
             body = (enum vf_stencil_id)id;
             expect_same(&s, dim, type, make_body, vf_stencil(body)->outputs[dim - 2], vf_stencil(body)->name);
         }

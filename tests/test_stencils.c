@@ -63,8 +63,8 @@ static void check_word(const struct stencil_variant *variant, enum vf_stencil_id
     cr_expect_leq(trace.most_in_steps, VF_MOST_IN_STEPS, "%s: value %d is more than IN_STEP has room for",
                   name, trace.most_in_steps - 1);
     for (enum vf_type type = VF_U8; type <= VF_I16; type++)
-        cr_expect_eq(vf_rows_choose(variant->dim, type)->body[id] != NULL, vf_body_is_median(id),
-                     "%s: bodies that say OF_COLUMN, and no others, stand in cpu_rows_integer.c's MEDIANS",
+        cr_expect_eq(vf_row_bodies_choose(variant->dim, type)->body[id] != NULL, vf_body_is_median(id),
+                     "%s: bodies that say OF_COLUMN, and no others, stand in cpu_bodies_integer.c's MEDIANS",
                      name);
 }
 

@@ -38,7 +38,7 @@ static enum vf_status read_middle(const char *path, struct slice *slice, struct 
     if ((slice->value = vf_alloc(count, sizeof *slice->value, "slice", error)) == NULL)
         goto out;
     VF_TRY(vf_reader_read(reader, info->page_count / 2, planes, error));
-    vf_rows_choose(2, VF_F64)->load[info->type](planes[0], slice->value, (ptrdiff_t)count);
+    vf_rows_choose(VF_F64)->load[info->type](planes[0], slice->value, (ptrdiff_t)count);
 out:
     for (size_t k = 0; k < 4; k++)
         vf_free(planes[k]);

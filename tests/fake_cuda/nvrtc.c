@@ -35,7 +35,8 @@ enum {
     MOST_PATH = 4096,
 };
 
-/* The directory holds text.cpp, the headers under include/, the log and the object. The key is of the texts. */
+/* The directory holds text.cpp, the headers under include/, the log and the object. The key is of the texts.
+ */
 struct _nvrtcProgram {
     char directory[MOST_PATH];
     uint64_t key;
@@ -219,7 +220,8 @@ static nvrtcResult compile(struct _nvrtcProgram *p, int option_count, const char
         !path_in(p, "object.so", object) || !path_in(p, "log", log))
         return INTERNAL_ERROR;
     snprintf(compiler, sizeof compiler, "%s", other ? asked : FAKE_NVRTC_CXX);
-    snprintf(flags, sizeof flags, "%s", getenv("FAKE_NVRTC_PLAIN") ? FAKE_NVRTC_PLAIN_FLAGS : FAKE_NVRTC_FLAGS);
+    snprintf(flags, sizeof flags, "%s",
+             getenv("FAKE_NVRTC_PLAIN") ? FAKE_NVRTC_PLAIN_FLAGS : FAKE_NVRTC_FLAGS);
     add(&command, "env");
     add(&command, "LC_ALL=C");
     add_words(&command, compiler);
