@@ -129,8 +129,6 @@ CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value)
     struct object *const object = fake_object_find(MODULE, function);
     if (!object)
         return INVALID_HANDLE;
-    if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
-        return value >= -1 && value <= 100 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value < 0 ||
         (unsigned int)value > fake_limit(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
         return CUDA_ERROR_INVALID_VALUE;
