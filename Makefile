@@ -419,7 +419,7 @@ tidy = clang-tidy --quiet $(1) -- $(analyzer) -std=c11 -fopenmp -Wno-unknown-pra
 lint-tidy: $(BUILD)/gen/stencil_bodies.h
 	$(call say,clang-tidy)printf '%s\n' $(tidied) | xargs -P $$(nproc) -n 4 sh -c '$(call tidy,"$$@")' tidy
 
-# The sources that are compiled several times over are read in two of their variants.
+# The sources that are compiled several times over are read in one or two of their variants.
 tidy_variant = $(call tidy,$(1)) $(2) -DVF_ROWS=rows -DVF_BODIES=bodies -DVF_CELLS=cells -DVF_LEVEL='""'
 lint-rows: $(BUILD)/gen/stencil_bodies.h
 	$(call say,clang-tidy of rows)$(call tidy_variant,kernels/cpu_bodies.c kernels/cpu_cells.c,$(type_f32) -DDIM=3)

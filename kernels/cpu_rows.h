@@ -143,6 +143,7 @@ struct vf_table_span {
     int first[VF_TABLE_ROWS];
 };
 
+/* Stages with bodies, of one dimension. */
 struct vf_row_bodies {
     void (*body[VF_STENCIL_COUNT])(const struct vf_body_row *row);
     /* take_flux: what rows r and r - 1 of plane s + 1 have along x and y. step_below: row r of plane s. NULL
@@ -151,6 +152,7 @@ struct vf_row_bodies {
     void (*step_below)(const struct vf_diffusion_row *row);
 };
 
+/* Linear stages, and what goes in and out. */
 struct vf_rows {
     const char *level; /* "baseline", "v3", "v4" */
     /* Of sums with so many weights, so many rows had best be asked of `lines` at once. */
