@@ -180,14 +180,16 @@ static enum vf_status read_list(FILE *file, const char *list, char **text, size_
 }
 
 /* No name contains a zero byte: where there is one, zero bytes end the names, which may then contain the ends
- * of lines. */
+ * of lines. The mark that some editors begin UTF-8 with is not part of the first one. */
 static enum vf_status add_names(struct vf_batch *batch, const struct vf_command_line *line, char *text,
                                 size_t length, struct vf_error *error)
 {
     enum vf_status status = VF_OK;
     const bool has_zeros = memchr(text, '\0', length) != NULL;
+    static const char mark[] = "\xef\xbb\xbf";
     text[length] = '\0';
-    for (char *name = text, *end; status == VF_OK && name < text + length; name = end + 1) {
+    char *const first = text + (strncmp(text, mark, strlen(mark)) == 0 ? strlen(mark) : 0);
+    for (char *name = first, *end; status == VF_OK && name < text + length; name = end + 1) {
         end = name + (has_zeros ? strlen(name) : strcspn(name, "\n"));
         *end = '\0';
         for (char *last = end; !has_zeros && last > name && last[-1] == '\r';)

@@ -35,7 +35,7 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                         "with --out-dir, keep each file's own path under DIR; a directory stands for all "
                         "files below it whose "
                         "names are those of TIFF, PNG or MRC, but for hidden ones, links to directories and "
-                        "what is in DIR; paths may not contain '..'"},
+                        "what is in DIR, if that is below it; paths may not contain '..'"},
     [VF_OPTION_FROM_FILE] =
         {FILES, "from-file", 0, "LIST", NULL, "a file, or '-' for standard input",
          "with --out-dir, also filter the files named in LIST, one per line or each ended by a "

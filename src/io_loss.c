@@ -29,6 +29,25 @@ static bool is_new_in_imagej(const struct vf_info *input, const struct vf_info *
            !(input->metadata == VF_META_IMAGEJ && input->type == result->type);
 }
 
+/* Formats that state voxel sizes as resolutions. */
+static bool has_resolution_alone(const struct vf_info *result)
+{
+    return (result->format == VF_FORMAT_TIFF && result->metadata != VF_META_OME) ||
+           result->format == VF_FORMAT_PNG;
+}
+
+/* Whether the resolution of a result is there, and is not one that readers take for none, which a PNG's scale
+ * and ImageJ's, without a unit, never are. */
+static bool says_spacing(const struct vf_info *result)
+{
+    double resolution[2], ignored;
+    uint16_t unit;
+    return vf_tags_result_resolution(result, resolution, &unit) &&
+           (result->format == VF_FORMAT_PNG || unit == RESUNIT_NONE ||
+            (vf_resolution_spacing(resolution[0], unit, &ignored) &&
+             vf_resolution_spacing(resolution[1], unit, &ignored)));
+}
+
 static void add_number_losses(const struct words *words, const struct vf_info *input,
                               const struct vf_info *result)
 {
@@ -47,14 +66,11 @@ static void add_number_losses(const struct words *words, const struct vf_info *i
     }
     if (input->min_is_white && !(result->min_is_white && result->format == VF_FORMAT_TIFF))
         add(words, "that 0 is white");
-    double resolution[2];
-    uint16_t unit;
     const bool takes_any_unit = result->format == VF_FORMAT_TIFF && result->metadata != VF_META_PLAIN;
     if (result->spacing_known[0] && result->unit[0] == '\0' && !takes_any_unit)
         add(words, "its voxel size, which has no unit (--spacing takes one: 2um)");
-    else if (result->format == VF_FORMAT_TIFF && result->metadata != VF_META_OME &&
-             result->spacing_known[0] && result->spacing_known[1] &&
-             !vf_tags_result_resolution(result, resolution, &unit))
+    else if (has_resolution_alone(result) && result->spacing_known[0] && result->spacing_known[1] &&
+             !says_spacing(result))
         add(words, "its voxel size (only OME-TIFF and MRC can store it)");
     if (result->format == VF_FORMAT_TIFF && result->metadata == VF_META_PLAIN && result->spacing_known[2] &&
         result->shape.nz > 1)

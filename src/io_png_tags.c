@@ -37,12 +37,13 @@ static void take_scale(png_structp png, png_infop stored, struct vf_info *info)
     int unit;
     if (!png_get_sCAL(png, stored, &unit, &size[0], &size[1]))
         return;
-    if (unit != PNG_SCALE_METER || !vf_resolution_spacing(0.01 / size[0], RESUNIT_CENTIMETER, &ignored) ||
-        !vf_resolution_spacing(0.01 / size[1], RESUNIT_CENTIMETER, &ignored)) {
+    if (unit != PNG_SCALE_METER || !vf_resolution_distance(0.01 / size[0], RESUNIT_CENTIMETER, &ignored) ||
+        !vf_resolution_distance(0.01 / size[1], RESUNIT_CENTIMETER, &ignored)) {
         vf_info_note(info, "its scale (sCAL) is not a pixel size in metres and is not kept");
         return;
     }
     tags->has_resolution = true;
+    tags->is_scale = true;
     tags->resolution[0] = 0.01 / size[0];
     tags->resolution[1] = 0.01 / size[1];
     tags->resolution_unit = RESUNIT_CENTIMETER;
@@ -243,15 +244,18 @@ static bool is_near_whole(double pixels)
     return fabs(round(pixels) - pixels) <= 1e-5 * pixels;
 }
 
-/* pHYs, and sCAL where that is too coarse. */
+/* pHYs, and sCAL where that is too coarse, or would be read as none. */
 static void put_resolution(png_structp png, png_infop stored, const struct vf_info *info)
 {
-    double resolution[2];
+    double resolution[2], ignored;
     uint16_t unit;
     if (!vf_tags_result_resolution(info, resolution, &unit))
         return;
     const double metre = unit == RESUNIT_INCH ? 1 / 0.0254 : unit == RESUNIT_CENTIMETER ? 100 : 1;
     const double x = resolution[0] * metre, y = resolution[1] * metre;
+    const bool says_spacing =
+        !info->spacing_known[0] || (vf_resolution_spacing(resolution[0], unit, &ignored) &&
+                                    vf_resolution_spacing(resolution[1], unit, &ignored));
     const bool fits = round(x) >= 1 && round(x) <= INT32_MAX && round(y) >= 1 && round(y) <= INT32_MAX;
 #if defined(PNG_sCAL_SUPPORTED)
     /* As text, since libpng itself writes five digits. */
@@ -259,7 +263,7 @@ static void put_resolution(png_structp png, png_infop stored, const struct vf_in
     snprintf(width, sizeof width, "%.12g", 1 / x);
     snprintf(height, sizeof height, "%.12g", 1 / y);
     if (unit != RESUNIT_NONE && x > 0 && y > 0 && isfinite(x) && isfinite(y) &&
-        !(fits && is_near_whole(x) && is_near_whole(y)))
+        !(fits && is_near_whole(x) && is_near_whole(y) && says_spacing))
         png_set_sCAL_s(png, stored, PNG_SCALE_METER, width, height);
 #endif
     if (fits)

@@ -234,12 +234,19 @@ bool vf_tags_layout_kept(const struct vf_tags *tags, const struct vf_info *resul
            tags->page_count == result->page_count;
 }
 
-bool vf_resolution_spacing(double resolution, uint16_t unit, double *millimetres)
+bool vf_resolution_distance(double resolution, uint16_t unit, double *millimetres)
 {
     double unit_millimetres = unit == RESUNIT_INCH ? 25.4 : unit == RESUNIT_CENTIMETER ? 10 : 0;
     if (unit_millimetres == 0 || !isfinite(resolution) || resolution <= 0)
         return false;
     *millimetres = unit_millimetres / resolution;
+    return true;
+}
+
+bool vf_resolution_spacing(double resolution, uint16_t unit, double *millimetres)
+{
+    if (!vf_resolution_distance(resolution, unit, millimetres))
+        return false;
     const double dots_per_inch = 25.4 / *millimetres;
     return resolution != 1 && fabs(dots_per_inch - 72) > 0.5 && fabs(dots_per_inch - 96) > 0.5;
 }
@@ -248,8 +255,8 @@ void vf_tags_set_spacing(const struct vf_tags *tags, struct vf_info *info)
 {
     double spacing[2];
     for (int axis = 0; axis < 2; axis++)
-        if (!tags->has_resolution ||
-            !vf_resolution_spacing(tags->resolution[axis], tags->resolution_unit, &spacing[axis]))
+        if (!tags->has_resolution || !(tags->is_scale ? vf_resolution_distance : vf_resolution_spacing)(
+                                         tags->resolution[axis], tags->resolution_unit, &spacing[axis]))
             return;
     for (int axis = 0; axis < 2; axis++) {
         info->spacing_known[axis] = true;

@@ -39,6 +39,7 @@ struct vf_tags {
     char unit[16];
 
     bool has_resolution;
+    bool is_scale;            /* the resolution is of what the image shows, and no value of it means none */
     double resolution[2];     /* x, y: pixels in one resolution_unit */
     uint16_t resolution_unit; /* RESUNIT_NONE, RESUNIT_INCH, RESUNIT_CENTIMETER */
     uint16_t orientation;     /* 0: not said */
@@ -116,8 +117,11 @@ bool vf_tags_states_layout_alone(const char *description);
 
 bool vf_tags_layout_kept(const struct vf_tags *tags, const struct vf_info *result);
 
-/* The spacing that a resolution says, in mm; false where it says none: no unit, no positive number, or the 72
- * and 96 dpi (and 1) that programs write when they know nothing. */
+/* The distance that a resolution states, in mm; false where it states none: no unit, no positive number. */
+bool vf_resolution_distance(double resolution, uint16_t unit, double *millimetres);
+
+/* The same as a spacing, which the 72 and 96 dpi (and 1) are not that programs write when they know nothing.
+ */
 bool vf_resolution_spacing(double resolution, uint16_t unit, double *millimetres);
 
 /* Sets x and y spacing from the tags' resolution, where it says any. */

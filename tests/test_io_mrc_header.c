@@ -197,8 +197,10 @@ Test(io_mrc_header, refusals)
     refused(&(struct mrc_sample){.mode = 0, .imod = true, .imod_flags = 16}, "two 4-bit integers each");
     refused(&(struct mrc_sample){.mode = 5}, "unknown mode 5");
     refused(&(struct mrc_sample){.mode = -1, .no_stamp = true}, "machine stamp");
-    refused(&(struct mrc_sample){.mode = 2, .axis = {3, 2, 1}}, "3, 2, 1");
-    refused(&(struct mrc_sample){.mode = 2, .axis = {1, 2, 9}}, "MAPC");
+    refused(&(struct mrc_sample){.mode = 2, .axis = {3, 2, 1}},
+            "3, 2, 1 (MAPC, MAPR, MAPS), not 1, 2, 3; reorder them");
+    refused(&(struct mrc_sample){.mode = 2, .axis = {1, 2, 9}}, "MAPC, MAPR, MAPS): its header is damaged");
+    refused(&(struct mrc_sample){.mode = 2, .axis = {2, 2, 3}}, "damaged");
     refused(&(struct mrc_sample){.mode = 2, .nx = -5}, "-5 x 4 x 6");
     refused(&(struct mrc_sample){.mode = 2, .nx = 2147483647, .ny = 2147483647, .nz = 2147483647},
             "more than can be addressed");

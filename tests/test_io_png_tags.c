@@ -383,18 +383,20 @@ Test(io_png_tags, critical_chunks_are_refused)
     cr_assert(strstr(message, "critical chunk"), "%s", message);
 }
 
-/* pHYs counts whole pixels a metre, which are not enough for very small ones, nor for millimetres. */
+/* pHYs counts whole pixels a metre, which are not enough for very small ones, nor for millimetres. A scale of
+ * one pixel a centimetre, or of 72 an inch, is one; a resolution of these is none. */
 Test(io_png_tags, scale)
 {
-    static const double sizes[] = {0.65e-6, 0.1e-9, 0.123456789e-9, 0.7e-3, 3e-3};
-    for (int i = 0; i < 5; i++) {
+    static const double sizes[] = {0.65e-6, 0.1e-9, 0.123456789e-9, 0.7e-3, 3e-3, 10e-3, 25.4e-3 / 72};
+    enum { IN_TIFF = 5, SIZES = sizeof sizes / sizeof *sizes };
+    for (int i = 0; i < SIZES; i++) {
         const struct png_sample s = {
             .colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .scale = {sizes[i], 2 * sizes[i]}, .nx = 5, .ny = 4};
         png_sample_write(sample_path("in.png"), &s);
-        for (int copy = 0; copy < 3; copy++) {
+        for (int copy = 0; copy < (i < IN_TIFF ? 3 : 2); copy++) {
             struct vf_reader *reader;
             struct vf_error error;
-            const char *path = sample_path(copy == 0 ? "in.png" : copy == 1 ? "out.tif" : "out.png");
+            const char *path = sample_path(copy == 0 ? "in.png" : copy == 1 ? "out.png" : "out.tif");
             if (copy > 0)
                 sample_copy(sample_path("in.png"), path, VF_COMPRESS_AS_INPUT);
             cr_assert_eq(vf_reader_open(&reader, path, &error), VF_OK);

@@ -227,6 +227,13 @@ test_lists_of_files() {
     says "--from-file needs --out-dir"
 }
 
+test_a_list_that_begins_with_the_mark_of_utf_8() {
+    printf '\357\273\277%s\n%s\n' "$SMALL" "$IMAGE" >list
+    expect 0 -f gaussian --out-dir d --from-file list
+    silent
+    [ "$(find d -type f | wc -l)" -eq 2 ]
+}
+
 # A zero byte in the list ends the names that it holds: they may then contain the ends of lines.
 test_lists_that_zero_bytes_end() {
     odd=$(printf 'two\nlines.png') return=$(printf 'end.png\r')

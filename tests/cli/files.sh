@@ -206,6 +206,21 @@ test_what_plain_tiff_cannot_store() {
     silent
 }
 
+# Sizes whose resolution readers take for none, and one that is no fraction of 32 bits.
+test_voxel_sizes_that_a_resolution_cannot_state() {
+    for size in 10mm 12x10mm 0.3527777777mm; do
+        expect 0 -f gaussian --spacing $size "$SMALL" a.png
+        silent
+        "$VOLFILTER" info a.png | grep -q '^  spacing  *[0-9.]* x [0-9.]* x ? um$'
+        expect 0 -f gaussian a.png b.tif
+        says "a.png: not kept: its voxel size (only OME-TIFF and MRC can store it)"
+    done
+    for result in a.png b.tif; do
+        expect 0 -f gaussian --spacing 0.001A "$SMALL" $result
+        says "not kept: its voxel size"
+    done
+}
+
 test_stack_keeps_what_it_says() {
     expect 0 -f gaussian "$STACK" o.tif
     for key in nx ny nz channels time_points type metadata unit compression big_endian pages; do
