@@ -7,6 +7,7 @@
 #include "alloc.h"
 #include "byte_order.h"
 #include "interrupt.h"
+#include "io_tags.h"
 #include "png_filter.h"
 
 /* Rows of so many bytes, before they are compressed, are a band: enough that nothing is lost by beginning
@@ -181,8 +182,10 @@ size_t vf_png_encode_bytes(const struct vf_info *info, int threads)
 {
     enum { LINES = 4, ZLIB_BYTES = 320 << 10 }; /* beside a band; what zlib holds */
     const struct encoding e = encoding_of(info, threads);
+    /* libpng copies the texts. */
+    const size_t texts = info->tags != NULL ? vf_tags_bytes_of_pages(info->tags, 1) : 0;
     return (size_t)e.threads * (2 * e.filtered + LINES * (e.row_bytes + PIXEL_ROOM) + ZLIB_BYTES) +
-           e.slot_count * (e.room + TAIL_BYTES);
+           e.slot_count * (e.room + TAIL_BYTES) + texts;
 }
 
 static bool open_encoder(const struct encoding *e, struct encoder *encoder, struct vf_error *error)

@@ -74,7 +74,7 @@ void vf_tags_describe(struct vf_tags *tags, const struct vf_info *info)
 
 size_t vf_tags_bytes_of_pages(const struct vf_tags *tags, size_t count)
 {
-    size_t all = 0, longest = 0;
+    size_t all = tags->ome != NULL ? strlen(tags->ome->xml) : 0, longest = all;
     for (size_t i = 0; tags->pages != NULL && i < tags->page_count; i++) {
         const char *text = tags->pages[i].description;
         const size_t length = text == NULL ? 0 : strlen(text);

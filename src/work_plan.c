@@ -423,6 +423,17 @@ static void plan_png(struct vf_work *w, size_t bytes)
     w->memory += vf_writer_bytes(w->format, &w->result, w->png_threads);
 }
 
+/* Long texts are held several times over while a file is opened. Of a batch earlier files had their part in
+ * the peak. */
+static void count_opening(struct vf_work *w)
+{
+    const size_t peak = w->session->files == 1 && w->session->works == 1 ? vf_memory_peak() : 0;
+    if (w->memory < peak)
+        w->memory = peak;
+    if (w->least_bytes > 0 && w->least_bytes < (double)peak)
+        w->least_bytes = (double)peak;
+}
+
 enum vf_compression vf_work_compression(const struct vf_work *w)
 {
     const enum vf_compression wanted = w->options->compression;
@@ -576,6 +587,7 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
         weigh_in_slabs(w, &request, bytes_in + bytes_out);
     if (w->format == VF_FORMAT_PNG)
         plan_png(w, bytes_out);
+    count_opening(w);
 out:
     return status;
 }

@@ -201,6 +201,45 @@ test_what_files_take_is_below_the_bound() {
     [ "$peak" -le "$bound" ]
 }
 
+# described BEGIN END: a TIFF whose description has 20 million blanks between these.
+described() {
+    printf 'II*\0'
+    le32 8
+    le16 10
+    tag 256 4 8
+    tag 257 4 8
+    tag 258 3 8
+    tag 259 3 1
+    tag 262 3 1
+    le16 270
+    le16 2
+    le32 $((${#1} + 20000000 + ${#2} + 1))
+    le32 198
+    tag 273 4 134
+    tag 277 3 1
+    tag 278 4 8
+    tag 279 4 64
+    le32 0
+    head -c 64 "$STACK"
+    printf %s "$1"
+    head -c 20000000 /dev/zero | tr '\0' ' '
+    printf '%s\0' "$2"
+}
+
+# Opening a file holds them several times, and so does libpng.
+test_long_texts_stay_within_the_bound() {
+    ! is_sanitized || return 0
+    described "<OME xmlns='http://www.openmicroscopy.org/Schemas/OME/2016-06'><Image><Pixels DimensionOrder='XYZCT' Type='uint8' SizeX='8' SizeY='8' SizeZ='1' SizeC='1' SizeT='1'><TiffData/></Pixels></Image>" '</OME>' >ome.tif
+    described begin end >plain.tif
+    for files in 'ome.tif out.mrc' 'ome.tif out.tif' 'plain.tif out.png' 'plain.tif out.tif'; do
+        # shellcheck disable=SC2086
+        expect 0 --json -f mean $files
+        bound=$(sed -n 's/.* "memory_bytes": \([0-9]*\).*/\1/p' out)
+        peak=$(sed -n 's/.*"peak_memory_bytes": \([0-9]*\).*/\1/p' out)
+        [ "$peak" -ge 40000000 ] && [ "$peak" -le "$bound" ]
+    done
+}
+
 # Volumes between runs are too small here for the allocator to give back what it had for the last ones.
 test_the_peak_of_many_runs_is_below_the_bound() {
     ! is_sanitized || return 0
