@@ -37,13 +37,13 @@ static bool has_resolution_alone(const struct vf_info *result)
 }
 
 /* Whether the resolution of a result is there, and is not one that readers take for none, which a PNG's scale
- * and ImageJ's, without a unit, never are. */
+ * and one that ImageJ's description has the unit of never are. */
 static bool says_spacing(const struct vf_info *result)
 {
     double resolution[2], ignored;
     uint16_t unit;
     return vf_tags_result_resolution(result, resolution, &unit) &&
-           (result->format == VF_FORMAT_PNG || unit == RESUNIT_NONE ||
+           (result->format == VF_FORMAT_PNG || result->metadata == VF_META_IMAGEJ ||
             (vf_resolution_spacing(resolution[0], unit, &ignored) &&
              vf_resolution_spacing(resolution[1], unit, &ignored)));
 }

@@ -215,6 +215,12 @@ test_voxel_sizes_that_a_resolution_cannot_state() {
         expect 0 -f gaussian a.png b.tif
         says "a.png: not kept: its voxel size (only OME-TIFF and MRC can store it)"
     done
+    # ImageJ's have a unit of their own.
+    expect 0 -f gaussian --spacing 10mm "$STACK" a.tif
+    silent
+    "$VOLFILTER" info a.tif | grep -q '^  spacing  *10 x 10 x 10 mm$'
+    expect 0 -f gaussian a.tif b.tif
+    silent
     for result in a.png b.tif; do
         expect 0 -f gaussian --spacing 0.001A "$SMALL" $result
         says "not kept: its voxel size"
