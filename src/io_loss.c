@@ -40,12 +40,11 @@ static bool has_resolution_alone(const struct vf_info *result)
  * and one that ImageJ's description has the unit of never are. */
 static bool says_spacing(const struct vf_info *result)
 {
-    double resolution[2], ignored;
+    double resolution[2];
     uint16_t unit;
     return vf_tags_result_resolution(result, resolution, &unit) &&
            (result->format == VF_FORMAT_PNG || result->metadata == VF_META_IMAGEJ ||
-            (vf_resolution_spacing(resolution[0], unit, &ignored) &&
-             vf_resolution_spacing(resolution[1], unit, &ignored)));
+            vf_resolution_says_spacing(resolution, unit));
 }
 
 static void add_number_losses(const struct words *words, const struct vf_info *input,

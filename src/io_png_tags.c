@@ -247,15 +247,13 @@ static bool is_near_whole(double pixels)
 /* pHYs, and sCAL where that is too coarse, or would be read as none. */
 static void put_resolution(png_structp png, png_infop stored, const struct vf_info *info)
 {
-    double resolution[2], ignored;
+    double resolution[2];
     uint16_t unit;
     if (!vf_tags_result_resolution(info, resolution, &unit))
         return;
     const double metre = unit == RESUNIT_INCH ? 1 / 0.0254 : unit == RESUNIT_CENTIMETER ? 100 : 1;
     const double x = resolution[0] * metre, y = resolution[1] * metre;
-    const bool says_spacing =
-        !info->spacing_known[0] || (vf_resolution_spacing(resolution[0], unit, &ignored) &&
-                                    vf_resolution_spacing(resolution[1], unit, &ignored));
+    const bool is_read = !info->spacing_known[0] || vf_resolution_says_spacing(resolution, unit);
     const bool fits = round(x) >= 1 && round(x) <= INT32_MAX && round(y) >= 1 && round(y) <= INT32_MAX;
 #if defined(PNG_sCAL_SUPPORTED)
     /* As text, since libpng itself writes five digits. */
@@ -263,7 +261,7 @@ static void put_resolution(png_structp png, png_infop stored, const struct vf_in
     snprintf(width, sizeof width, "%.12g", 1 / x);
     snprintf(height, sizeof height, "%.12g", 1 / y);
     if (unit != RESUNIT_NONE && x > 0 && y > 0 && isfinite(x) && isfinite(y) &&
-        !(fits && is_near_whole(x) && is_near_whole(y) && says_spacing))
+        !(fits && is_near_whole(x) && is_near_whole(y) && is_read))
         png_set_sCAL_s(png, stored, PNG_SCALE_METER, width, height);
 #endif
     if (fits)

@@ -251,6 +251,13 @@ bool vf_resolution_spacing(double resolution, uint16_t unit, double *millimetres
     return resolution != 1 && fabs(dots_per_inch - 72) > 0.5 && fabs(dots_per_inch - 96) > 0.5;
 }
 
+bool vf_resolution_says_spacing(const double resolution[2], uint16_t unit)
+{
+    double ignored;
+    return vf_resolution_spacing(resolution[0], unit, &ignored) &&
+           vf_resolution_spacing(resolution[1], unit, &ignored);
+}
+
 void vf_tags_set_spacing(const struct vf_tags *tags, struct vf_info *info)
 {
     double spacing[2];

@@ -124,6 +124,9 @@ bool vf_resolution_distance(double resolution, uint16_t unit, double *millimetre
  */
 bool vf_resolution_spacing(double resolution, uint16_t unit, double *millimetres);
 
+/* Whether those of x and y both say one. */
+bool vf_resolution_says_spacing(const double resolution[2], uint16_t unit);
+
 /* Sets x and y spacing from the tags' resolution, where it says any. */
 void vf_tags_set_spacing(const struct vf_tags *tags, struct vf_info *info);
 

@@ -154,18 +154,15 @@ static enum vf_status check_axes(const struct vf_mrc_header *header, struct vf_e
     const int32_t *axis = header->axis;
     if ((axis[0] == 1 && axis[1] == 2 && axis[2] == 3) || (axis[0] == 0 && axis[1] == 0 && axis[2] == 0))
         return VF_OK;
-    const bool is_order = axis[0] >= 1 && axis[0] <= 3 && axis[1] >= 1 && axis[1] <= 3 && axis[2] >= 1 &&
-                          axis[2] <= 3 && axis[0] != axis[1] && axis[1] != axis[2] && axis[2] != axis[0];
-    if (!is_order)
-        return vf_fail(
-            error, VF_FAILED,
-            "its columns, rows and sections run along axes %d, %d, %d (MAPC, MAPR, MAPS): its header "
-            "is damaged; copy the file again",
-            axis[0], axis[1], axis[2]);
-    return vf_fail(error, VF_FAILED,
-                   "its columns, rows and sections run along axes %d, %d, %d (MAPC, MAPR, MAPS), not 1, 2, "
-                   "3; reorder them: mapmask mapin IN.map mapout OUT.map, with AXIS X Y Z",
-                   axis[0], axis[1], axis[2]);
+    unsigned named = 0;
+    for (int i = 0; i < 3; i++)
+        named |= axis[i] >= 1 && axis[i] <= 3 ? 1u << axis[i] : 0;
+    const bool is_order = named == (1u << 1 | 1u << 2 | 1u << 3);
+    return vf_fail(
+        error, VF_FAILED, "its columns, rows and sections run along axes %d, %d, %d (MAPC, MAPR, MAPS)%s",
+        axis[0], axis[1], axis[2],
+        is_order ? ", not 1, 2, 3; reorder them: mapmask mapin IN.map mapout OUT.map, with AXIS X Y Z"
+                 : ": its header is damaged; copy the file again");
 }
 
 enum vf_status vf_mrc_parse(const unsigned char bytes[VF_MRC_HEADER], struct vf_mrc_header *header,

@@ -203,23 +203,7 @@ test_what_files_take_is_below_the_bound() {
 
 # described BEGIN END: a TIFF whose description has 20 million blanks between these.
 described() {
-    printf 'II*\0'
-    le32 8
-    le16 10
-    tag 256 4 8
-    tag 257 4 8
-    tag 258 3 8
-    tag 259 3 1
-    tag 262 3 1
-    le16 270
-    le16 2
-    le32 $((${#1} + 20000000 + ${#2} + 1))
-    le32 198
-    tag 273 4 134
-    tag 277 3 1
-    tag 278 4 8
-    tag 279 4 64
-    le32 0
+    before_strip 8 8 8 1 1 64 $((${#1} + 20000000 + ${#2} + 1))
     head -c 64 "$STACK"
     printf %s "$1"
     head -c 20000000 /dev/zero | tr '\0' ' '

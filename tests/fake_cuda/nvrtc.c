@@ -205,7 +205,8 @@ static void keep(const struct _nvrtcProgram *p, const char *path)
     if (fd < 0)
         return;
     const int whole = write(fd, p->object, p->object_bytes) == (ssize_t)p->object_bytes;
-    if ((close(fd) != 0) | !whole || rename(beside, path) != 0)
+    const int closed = close(fd) == 0;
+    if (!whole || !closed || rename(beside, path) != 0)
         remove(beside);
 }
 
