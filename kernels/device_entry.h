@@ -15,6 +15,7 @@ VF_INLINE void vf_numbered_tile(const VfArgs &args, long long tile)
 
 extern "C" __global__ void __launch_bounds__(VF_BOUNDS) vf_kernel(const __grid_constant__ VfArgs args)
 {
+    vf_wait_for_earlier_kernels();
 #if VF_VIRTUAL
     const long long tiles = (long long)args.tiles_x * args.tiles_y * args.tiles_z;
     for (long long tile = blockIdx.x; tile < tiles; tile += gridDim.x) {

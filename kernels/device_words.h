@@ -25,6 +25,16 @@
 #define VF_INLINE static __device__ __forceinline__
 #define VF_MEMBER __device__ __forceinline__
 
+/* The first statement of every kernel. Devices from capability 9.0 on may begin a kernel while the one before
+ * it in the stream ends; here it waits until that one's results can be read, and what that one read may be
+ * overwritten. */
+VF_INLINE void vf_wait_for_earlier_kernels()
+{
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 /* Within a unit of the last place; subnormal numbers count as 0, and are given as 0. */
 #define VF_NEAR_RECIPROCAL(x) vf_near_reciprocal(x)
 /* Where inputs have few bytes, arithmetic is what a sweep waits for. */

@@ -504,6 +504,7 @@ VF_INLINE void vf_reduce(const VfArgs &args)
 
 extern "C" __global__ void __launch_bounds__(VF_BLOCK) vf_kernel(const __grid_constant__ VfArgs args)
 {
+    vf_wait_for_earlier_kernels();
     vf_reduce(args);
 }
 

@@ -347,18 +347,27 @@ static enum vf_status read_resources(const struct vf_cuda_api *api, struct vf_cu
 }
 
 /* Nothing is held after a failure. */
-static enum vf_status load(const struct vf_cuda_api *api, const void *cubin, struct vf_cuda_loaded *loaded,
-                           struct vf_error *error)
+static enum vf_status load_image(const struct vf_cuda_api *api, const void *image,
+                                 struct vf_cuda_loaded *loaded, struct vf_error *error)
 {
     enum vf_status status;
     loaded->module = NULL;
-    VF_TRY(vf_cuda_check(api, api->cuModuleLoadData(&loaded->module, cubin), "loading a kernel", error));
+    loaded->kernel.waits = false;
+    VF_TRY(vf_cuda_check(api, api->cuModuleLoadData(&loaded->module, image), "loading a kernel", error));
     VF_TRY(vf_cuda_check(api, api->cuModuleGetFunction(&loaded->kernel.function, loaded->module, "vf_kernel"),
                          "finding vf_kernel", error));
     VF_TRY(read_resources(api, &loaded->kernel, error));
 out:
     if (status != VF_OK && loaded->module != NULL)
         api->cuModuleUnload(loaded->module);
+    return status;
+}
+
+static enum vf_status load(const struct vf_cuda *cuda, const void *cubin, struct vf_cuda_loaded *loaded,
+                           struct vf_error *error)
+{
+    const enum vf_status status = load_image(&cuda->api, cubin, loaded, error);
+    loaded->kernel.waits = cuda->gpu.capability >= VF_CUDA_WAITING_CAPABILITY;
     return status;
 }
 
@@ -446,7 +455,7 @@ static bool find_kept(const struct vf_cuda *cuda, const struct vf_cache_key *key
     size_t bytes;
     struct vf_error ignored;
     const bool found =
-        vf_cache_get(&cuda->cache, key, &cubin, &bytes) && load(&cuda->api, cubin, loaded, &ignored) == VF_OK;
+        vf_cache_get(&cuda->cache, key, &cubin, &bytes) && load(cuda, cubin, loaded, &ignored) == VF_OK;
     vf_free(cubin);
     return found;
 }
@@ -458,7 +467,7 @@ static enum vf_status load_precompiled(const struct vf_cuda *cuda, const char *t
     size_t bytes;
     if (!vf_precompiled_get(&cuda->precompiled, text, &ptx, &bytes))
         return vf_fail(error, VF_FAILED, "%s", cuda->precompiled.why.text);
-    const enum vf_status status = load(&cuda->api, ptx, loaded, error);
+    const enum vf_status status = load_image(&cuda->api, ptx, loaded, error);
     vf_free(ptx);
     return status == VF_OK ? VF_OK : vf_fail_in(error, status, "a kernel shipped with volfilter");
 }
@@ -483,7 +492,7 @@ static enum vf_status compile_and_load(struct vf_cuda *cuda, const struct vf_cac
     size_t bytes;
     enum vf_status status;
     VF_TRY(compile(cuda, key, text, &cubin, &bytes, error));
-    status = load(&cuda->api, cubin, loaded, error);
+    status = load(cuda, cubin, loaded, error);
     if (status != VF_OK) {
         explain_load(cuda, error);
         goto out;
@@ -556,4 +565,30 @@ enum vf_status vf_cuda_kernel(struct vf_cuda *cuda, const char *text, struct vf_
 out:
     pthread_mutex_unlock(&cuda->lock);
     return status;
+}
+
+enum vf_status vf_cuda_kernel_start(const struct vf_cuda_api *api, const struct vf_cuda_kernel *kernel,
+                                    const struct vf_cuda_grid *grid, CUstream stream, void *args,
+                                    struct vf_error *error)
+{
+    const unsigned *const blocks = grid->blocks, *const threads = grid->threads;
+    void *params[] = {args};
+    CUlaunchAttribute early = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                               .value.programmaticStreamSerializationAllowed = 1};
+    const CUlaunchConfig config = {.gridDimX = blocks[0],
+                                   .gridDimY = blocks[1],
+                                   .gridDimZ = blocks[2],
+                                   .blockDimX = threads[0],
+                                   .blockDimY = threads[1],
+                                   .blockDimZ = threads[2],
+                                   .sharedMemBytes = (unsigned)grid->shared,
+                                   .hStream = stream,
+                                   .attrs = &early,
+                                   .numAttrs = 1};
+    const CUresult result =
+        kernel->waits && api->cuLaunchKernelEx != NULL
+            ? api->cuLaunchKernelEx(&config, kernel->function, params, NULL)
+            : api->cuLaunchKernel(kernel->function, blocks[0], blocks[1], blocks[2], threads[0], threads[1],
+                                  threads[2], config.sharedMemBytes, stream, params, NULL);
+    return vf_cuda_check(api, result, "launching a kernel", error) == VF_OK ? VF_OK : VF_DEVICE;
 }

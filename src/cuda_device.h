@@ -13,6 +13,10 @@
 /* Devices below this compute capability lack what the kernels use (__grid_constant__). */
 #define VF_CUDA_LEAST_CAPABILITY 70
 
+/* Kernels for these devices wait by themselves for the kernel before them in their stream
+ * (vf_wait_for_earlier_kernels in kernels/device_words.h), and are started while that one ends. */
+#define VF_CUDA_WAITING_CAPABILITY 90
+
 /* As many of a machine's devices are looked at. */
 enum { VF_MOST_DEVICES = 64 };
 
@@ -39,6 +43,12 @@ struct vf_cuda_kernel {
     int local_bytes;   /* of a thread; includes spilled registers */
     int shared_bytes;  /* of a block, static */
     int block_threads; /* the most that a block may have */
+    bool waits;        /* VF_CUDA_WAITING_CAPABILITY */
+};
+
+struct vf_cuda_grid {
+    unsigned blocks[3], threads[3]; /* threads: of a block */
+    size_t shared;                  /* bytes of dynamic shared memory of a block */
 };
 
 /* What a plan's launch became: if the plan's kernel did not compile well, another one. */
@@ -184,5 +194,11 @@ enum vf_status vf_cuda_compile(const struct vf_cuda *cuda, const struct vf_nvrtc
  * a time. */
 enum vf_status vf_cuda_kernel(struct vf_cuda *cuda, const char *text, struct vf_cuda_kernel *kernel,
                               struct vf_error *error);
+
+/* Starts a kernel whose first statement is vf_wait_for_earlier_kernels(). `args` is its one argument, which
+ * is copied. VF_DEVICE on failure. */
+enum vf_status vf_cuda_kernel_start(const struct vf_cuda_api *api, const struct vf_cuda_kernel *kernel,
+                                    const struct vf_cuda_grid *grid, CUstream stream, void *args,
+                                    struct vf_error *error);
 
 #endif

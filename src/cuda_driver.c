@@ -21,6 +21,7 @@ struct function {
 #define CUDA_ENTRY(name, exported, parameters) {#exported, offsetof(struct vf_cuda_api, name)},
 #define NVRTC_ENTRY(name, exported, parameters) {#exported, offsetof(struct vf_nvrtc_api, name)},
 static const struct function cuda_functions[] = {VF_CUDA_FUNCTIONS(CUDA_ENTRY)};
+static const struct function later_functions[] = {VF_CUDA_LATER_FUNCTIONS(CUDA_ENTRY)};
 static const struct function nvrtc_functions[] = {VF_NVRTC_FUNCTIONS(NVRTC_ENTRY)};
 
 /* Appends to a text of `room` bytes, as much as fits. */
@@ -47,7 +48,7 @@ static void find_functions(void *library, void *api, const struct function *func
 
 enum vf_status vf_cuda_api_open(struct vf_cuda_api *api, struct vf_error *error)
 {
-    char missing[512];
+    char missing[512], ignored[512];
     memset(api, 0, sizeof *api);
     void *library = dlopen("libcuda.so.1", OPEN_FLAGS);
     if (library == NULL)
@@ -63,6 +64,8 @@ enum vf_status vf_cuda_api_open(struct vf_cuda_api *api, struct vf_error *error)
         return vf_fail(error, VF_FAILED,
                        "libcuda.so.1 lacks %s; install a newer NVIDIA driver (CUDA 11.2 or later)", missing);
     }
+    find_functions(library, api, later_functions, sizeof later_functions / sizeof *later_functions, ignored,
+                   sizeof ignored);
     api->library = library;
     return VF_OK;
 }

@@ -76,6 +76,26 @@ typedef struct {
     size_t WidthInBytes, Height;
 } CUDA_MEMCPY2D;
 
+enum { CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
+
+typedef struct {
+    int id;
+    char pad[4];
+    union {
+        char pad[64];
+        int programmaticStreamSerializationAllowed;
+    } value;
+} CUlaunchAttribute;
+
+typedef struct {
+    unsigned int gridDimX, gridDimY, gridDimZ;
+    unsigned int blockDimX, blockDimY, blockDimZ;
+    unsigned int sharedMemBytes;
+    CUstream hStream;
+    CUlaunchAttribute *attrs;
+    unsigned int numAttrs;
+} CUlaunchConfig;
+
 /* ---- nvrtc.h ---- */
 
 typedef int nvrtcResult;
@@ -130,6 +150,11 @@ enum { NVRTC_SUCCESS = 0 };
        unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,          \
        CUstream stream, void **params, void **extra))
 
+/* NULL where the driver is older (CUDA 11.8). */
+#define VF_CUDA_LATER_FUNCTIONS(F)        \
+    F(cuLaunchKernelEx, cuLaunchKernelEx, \
+      (const CUlaunchConfig *config, CUfunction function, void **params, void **extra))
+
 #define VF_NVRTC_FUNCTIONS(F)                                                                 \
     F(nvrtcVersion, nvrtcVersion, (int *major, int *minor))                                   \
     F(nvrtcCreateProgram, nvrtcCreateProgram,                                                 \
@@ -150,6 +175,7 @@ enum { NVRTC_SUCCESS = 0 };
 
 struct vf_cuda_api {
     VF_CUDA_FUNCTIONS(VF_CUDA_MEMBER)
+    VF_CUDA_LATER_FUNCTIONS(VF_CUDA_MEMBER)
     void *library; /* as dlopen gave it */
 };
 

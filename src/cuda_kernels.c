@@ -280,13 +280,10 @@ enum vf_status vf_cuda_launch_start(struct vf_cuda_launch *kernel, const struct 
         blocks = resident;
     if (blocks > INT32_MAX)
         return vf_fail(error, VF_DEVICE, "the grid has more tiles than a launch can take");
-    void *params[] = {args};
-    return vf_cuda_device_check(
-        &cuda->api,
-        cuda->api.cuLaunchKernel(kernel->made.compiled.function, (unsigned)(flat ? blocks : tiles[0]),
-                                 flat ? 1 : (unsigned)tiles[1], flat ? 1 : (unsigned)tiles[2],
-                                 (unsigned)config->block[0], (unsigned)config->block[1],
-                                 (unsigned)config->block[2], (unsigned)kernel->made.shared, stream, params,
-                                 NULL),
-        "launching a kernel", error);
+    const struct vf_cuda_grid grid = {
+        .blocks = {(unsigned)(flat ? blocks : tiles[0]), flat ? 1 : (unsigned)tiles[1],
+                   flat ? 1 : (unsigned)tiles[2]},
+        .threads = {(unsigned)config->block[0], (unsigned)config->block[1], (unsigned)config->block[2]},
+        .shared = kernel->made.shared};
+    return vf_cuda_kernel_start(&cuda->api, &kernel->made.compiled, &grid, stream, args, error);
 }

@@ -164,13 +164,10 @@ static enum vf_status launch(const struct kernel *kernel, const struct values *v
     args.step_pack = (int)(threads % args.packs);
     args.step_row = (int)(threads / args.packs % args.rows);
     args.step_plane = (int)(threads / args.packs / args.rows);
-    void *params[] = {&args};
-    return vf_cuda_device_check(&v->cuda->api,
-                                v->cuda->api.cuLaunchKernel(kernel->compiled.function, (unsigned)blocks, 1, 1,
-                                                            (unsigned)kernel->threads, 1, 1,
-                                                            (unsigned)kernel->shared, v->stream, params,
-                                                            NULL),
-                                "launching a reduction", error);
+    const struct vf_cuda_grid grid = {.blocks = {(unsigned)blocks, 1, 1},
+                                      .threads = {(unsigned)kernel->threads, 1, 1},
+                                      .shared = kernel->shared};
+    return vf_cuda_kernel_start(&v->cuda->api, &kernel->compiled, &grid, v->stream, &args, error);
 }
 
 /* As many rows or planes at once as a launch may take. */

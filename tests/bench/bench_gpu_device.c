@@ -180,10 +180,12 @@ struct copy_args {
 };
 
 static const char copy_text[] =
+    "#include \"kernels/device_words.h\"\n"
     "struct alignas(16) pack { float v[4]; };\n"
     "struct VfArgs { pack *to; const pack *from; unsigned long long count; };\n"
     "extern \"C\" __global__ void vf_kernel(const __grid_constant__ VfArgs args)\n"
     "{\n"
+    "    vf_wait_for_earlier_kernels();\n"
     "    const unsigned long long first = blockIdx.x * (unsigned long long)(PACKS * blockDim.x) + "
     "threadIdx.x;\n"
     "    for (int i = 0; i < PACKS; i++) {\n"
@@ -192,13 +194,11 @@ static const char copy_text[] =
     "            args.to[at] = args.from[at];\n"
     "    }\n"
     "}\n"
-    "#ifdef VF_ON_CPU\n"
-    "VF_ENTRY(VfArgs)\n"
-    "#endif\n";
+    "VF_ENTRY(VfArgs)\n";
 
 struct copy {
     struct bench_device *device;
-    CUfunction function;
+    struct vf_cuda_kernel kernel;
     int packs, turns;
     struct copy_args args[BENCH_MOST_TURNS];
 };
@@ -208,13 +208,10 @@ static enum vf_status launch_copy(void *context, int turn, struct vf_error *erro
     struct copy *copy = context;
     struct bench_device *device = copy->device;
     struct copy_args *args = &copy->args[turn % copy->turns];
-    void *params[] = {args};
     const unsigned long long block = (unsigned long long)THREADS * (unsigned)copy->packs;
-    return vf_cuda_check(&device->cuda->api,
-                         device->cuda->api.cuLaunchKernel(copy->function,
-                                                          (unsigned)((args->count + block - 1) / block), 1, 1,
-                                                          THREADS, 1, 1, 0, NULL, params, NULL),
-                         "launching a copy", error);
+    const struct vf_cuda_grid grid = {.blocks = {(unsigned)((args->count + block - 1) / block), 1, 1},
+                                      .threads = {THREADS, 1, 1}};
+    return vf_cuda_kernel_start(&device->cuda->api, &copy->kernel, &grid, NULL, args, error);
 }
 
 /* The faster of one and of four packs a thread. */
@@ -231,7 +228,7 @@ static double time_copy(struct bench_device *device, size_t bytes)
         char head[64];
         copy.packs = packs;
         snprintf(head, sizeof head, "#define PACKS %d\n", copy.packs);
-        copy.function = kernel_of(device, head, copy_text).function;
+        copy.kernel = kernel_of(device, head, copy_text);
         least = fmin(least, bench_time(device, NULL, &(struct vf_cuda_work){launch_copy, &copy}));
     }
     for (int i = 0; i < copy.turns; i++) {

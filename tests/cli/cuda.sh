@@ -234,7 +234,7 @@ test_device_that_fails_is_an_error_when_asked_for() {
     # Volumes between runs stay there: the device's loss is the whole file's.
     fake 0 --backend cuda -f perona-malik:iterations=9 "$SMALL" out.tif
     FAKE_CUDA_LOG=$PWD/log fake 0 --backend cuda -f perona-malik:iterations=9 "$SMALL" out.tif
-    FAKE_CUDA_FAIL=$(grep cuLaunchKernel log | tail -n 1 | cut -d' ' -f1) \
+    FAKE_CUDA_FAIL=$(grep cuLaunchKernelEx log | tail -n 1 | cut -d' ' -f1) \
         fake 1 --backend cuda -f perona-malik:iterations=9 "$SMALL" again.tif
     says "launching a kernel"
     says "; use --backend cpu to run without a GPU"
@@ -269,9 +269,19 @@ test_device_memory_that_holds_one_image() {
         rm -f log
         FAKE_CUDA_MEMORY=$memory FAKE_CUDA_LOG=$PWD/log \
             fake 0 --backend cuda --scheme global-read -f gaussian --out-dir results one.tif two.tif
-        grep -c 'cuLaunchKernel$' log >launches.$memory
+        grep -c 'cuLaunchKernelEx$' log >launches.$memory
     done
     same launches.8000000000 launches.4000000
+}
+
+# Kernels for devices before 9.0 do not wait for one another by themselves, and so must not begin early.
+test_kernels_of_older_devices_follow_one_another() {
+    set -- --backend cuda -f perona-malik:iterations=9 "$SMALL"
+    FAKE_CUDA_LOG=$PWD/early fake 0 "$@" out.tif
+    FAKE_CUDA_CAPABILITY=86 FAKE_CUDA_LOG=$PWD/late fake 0 "$@" again.tif
+    ! grep 'cuLaunchKernel$' early && grep -q 'cuLaunchKernelEx$' early
+    ! grep 'cuLaunchKernelEx$' late && grep -q 'cuLaunchKernel$' late
+    same out.tif again.tif
 }
 
 # What contexts and displays hold of any device is not reckoned with.

@@ -116,7 +116,7 @@ test_device_that_is_lost_in_slabs() {
     on_fake least "$@"
     logged 0 --memory "${LEAST}M" "$@"
     rm out.mrc
-    fail "$(number_of cuLaunchKernel 2)" 719 1
+    fail "$(number_of cuLaunchKernelEx 2)" 719 1
     fake 1 --memory "${LEAST}M" "$@"
     says "unspecified launch failure (error 719); use --backend cpu"
     [ ! -e out.mrc ]
@@ -170,7 +170,7 @@ test_call_that_fails_is_told_of_its_file_only() {
     fake 3 --backend cuda "$@"
     logged 3 "$@"
     [ "$(grep -c " on the GPU, written " err)" = 2 ]
-    fail "$(number_of cuLaunchKernel)" 1
+    fail "$(number_of cuLaunchKernelEx)" 1
     fake 3 "$@"
     says " on the GPU and the CPU, written "
     says " on the GPU, written "
@@ -184,7 +184,7 @@ test_device_that_is_lost_among_several_files() {
         cp "$SMALL" $name.png
     done
     logged 0 --backend cuda -f gaussian "$SMALL" out.png
-    fail "$(number_of cuLaunchKernel)" 719 1
+    fail "$(number_of cuLaunchKernelEx)" 719 1
     logged 3 --threads 1 --backend cuda -f gaussian --out-dir results a.png b.png c.png d.png e.png f.png g.png
     says "a.png: launching a kernel: unspecified launch failure (error 719); use --backend cpu"
     says "the GPU was lost at an earlier file: a.png: launching a kernel"
@@ -285,7 +285,7 @@ log_begin() {
 test_progress_of_a_device_that_is_lost() {
     slow
     log_begin
-    fail "$(number_of cuLaunchKernel 9)" 719 1
+    fail "$(number_of cuLaunchKernelEx 9)" 719 1
     # shellcheck disable=SC2086
     fake 0 --progress=json $SLOW "$STACK" out.tif
     mend
@@ -414,17 +414,34 @@ test_device_that_is_asked_for_is_opened() {
 
 # ---- libraries ----
 
+# without NAME: lib's driver lacks this function.
+without() {
+    LC_ALL=C sed "s/$1\x00/x${1#?}\x00/g" "${VOLFILTER%/*}/fake-cuda/libcuda.so.1" >lib/libcuda.so.1
+}
+
 test_driver_without_one_of_its_functions() {
     mkdir lib
     names=$(sed -n 's/^ *F([A-Za-z0-9]*, \(cu[A-Za-z0-9_]*\),.*/\1/p' "${DATA%/*}/src/cuda_driver.h")
     [ "$(echo "$names" | wc -l)" -gt 35 ]
     for name in $names; do
-        LC_ALL=C sed "s/$name\x00/x${name#?}\x00/g" "${VOLFILTER%/*}/fake-cuda/libcuda.so.1" >lib/libcuda.so.1
+        [ "$name" != cuLaunchKernelEx ] || continue
+        without "$name"
         LD_LIBRARY_PATH=$PWD/lib VOLFILTER_CACHE=$PWD/cache expect 1 --backend cuda -f gaussian "$SMALL" out.png
         says "--backend cuda: libcuda.so.1 lacks $name; install a newer NVIDIA driver (CUDA 11.2 or later); use --backend cpu"
     done
     LD_LIBRARY_PATH=$PWD/lib VOLFILTER_CACHE=$PWD/cache expect 0 -f gaussian "$SMALL" out.png
     silent
+}
+
+test_driver_that_starts_no_kernel_early() {
+    mkdir lib
+    without cuLaunchKernelEx
+    ln -s "${VOLFILTER%/*}/fake-cuda/libnvrtc.so.13" lib
+    LD_LIBRARY_PATH=$PWD/lib VOLFILTER_CACHE=$PWD/cache FAKE_CUDA_LOG=$PWD/log \
+        expect 0 --backend cuda -f gaussian "$SMALL" out.png
+    [ "$(called cuLaunchKernel)" -gt 0 ]
+    expect 0 --backend cpu -f gaussian "$SMALL" cpu.png
+    same out.png cpu.png
 }
 
 test_driver_without_a_compiler() {

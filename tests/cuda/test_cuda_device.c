@@ -51,18 +51,18 @@ static const char *text_of(int number)
     static char text[1024];
     snprintf(text, sizeof text,
              "#include \"kernels/boundary.h\"\n"
+             "#include \"kernels/device_words.h\"\n"
              "struct VfArgs {\n"
              "    int *out;\n"
              "    int n;\n"
              "};\n"
              "extern \"C\" __global__ void vf_kernel(const __grid_constant__ VfArgs args)\n"
              "{\n"
+             "    vf_wait_for_earlier_kernels();\n"
              "    const int i = threadIdx.x;\n"
              "    args.out[i] = (int)vf_boundary_index(VF_NEAREST, i, args.n) + %d;\n"
              "}\n"
-             "#ifdef VF_ON_CPU\n"
-             "VF_ENTRY(VfArgs)\n"
-             "#endif\n",
+             "VF_ENTRY(VfArgs)\n",
              number);
     return text;
 }
@@ -75,11 +75,10 @@ static void expect_runs(const struct vf_cuda_kernel *kernel, int number)
         CUdeviceptr out;
         int n;
     } args = {.n = N};
-    void *params[] = {&args};
     const struct vf_cuda_api *api = &cuda->api;
+    const struct vf_cuda_grid grid = {.blocks = {1, 1, 1}, .threads = {THREADS, 1, 1}};
     cr_assert_eq(api->cuMemAlloc(&args.out, sizeof out), CUDA_SUCCESS);
-    cr_assert_eq(api->cuLaunchKernel(kernel->function, 1, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL),
-                 CUDA_SUCCESS);
+    cr_assert_eq(vf_cuda_kernel_start(api, kernel, &grid, NULL, &args, &error), VF_OK, "%s", error.text);
     cr_assert_eq(api->cuMemcpyDtoHAsync(out, args.out, sizeof out, NULL), CUDA_SUCCESS);
     cr_assert_eq(api->cuStreamSynchronize(NULL), CUDA_SUCCESS);
     cr_assert_eq(api->cuMemFree(args.out), CUDA_SUCCESS);
@@ -127,6 +126,14 @@ Test(cuda_device, kernel_is_compiled_once_and_kept_from_run_to_run)
     expect_runs(&first, 1);
     cr_assert_eq(cuda->compiled_count, 0);
     cr_assert(!cuda->has_nvrtc, "the compiler is not even loaded");
+}
+
+Test(cuda_device, kernels_start_by_older_drivers_too)
+{
+    struct vf_cuda_kernel kernel = get_kernel(1);
+    cr_expect_eq(kernel.waits, cuda->gpu.capability >= 90);
+    cuda->api.cuLaunchKernelEx = NULL;
+    expect_runs(&kernel, 1);
 }
 
 Test(cuda_device, holds_many_kernels)

@@ -93,6 +93,22 @@ Test(fake_driver, launches_are_within_limits)
     WORKS(cuModuleUnload(module));
 }
 
+Test(fake_driver, launches_have_attributes)
+{
+    CUmodule module;
+    const CUfunction function = load_kernel(KERNEL(""), &module);
+    struct args args = {0};
+    CUlaunchAttribute early = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION};
+    CUlaunchConfig config = {1, 1, 1, 1024, 1, 1, 48 << 10, NULL, &early, 1};
+    WORKS(cuLaunchKernelEx(&config, function, (void *[]){&args}, NULL));
+    config.blockDimX = 1025;
+    cr_expect_eq(cuda.cuLaunchKernelEx(&config, function, (void *[]){&args}, NULL), CUDA_ERROR_INVALID_VALUE);
+    config.blockDimX = 1;
+    early.id++;
+    cr_expect_eq(cuda.cuLaunchKernelEx(&config, function, (void *[]){&args}, NULL), CUDA_ERROR_INVALID_VALUE);
+    WORKS(cuModuleUnload(module));
+}
+
 Test(fake_driver, handles_are_looked_at)
 {
     CUmodule module;

@@ -14,6 +14,7 @@
 #define DECLARE(name, exported, parameters) \
     __attribute__((visibility("default"))) CUresult exported parameters;
 VF_CUDA_FUNCTIONS(DECLARE)
+VF_CUDA_LATER_FUNCTIONS(DECLARE)
 
 /* Results and attributes that volfilter has no need to know. */
 enum {

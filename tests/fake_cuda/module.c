@@ -180,11 +180,9 @@ static CUresult check_launch(const struct object *kernel, const struct fake_laun
 }
 
 /* The argument is copied, as a device gets it: AddressSanitizer sees when it is smaller than the kernel's. */
-CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
-                        unsigned int block_x, unsigned int block_y, unsigned int block_z,
-                        unsigned int shared_bytes, CUstream stream, void **params, void **extra)
+static CUresult launch(CUfunction function, struct fake_index grid, struct fake_index block,
+                       unsigned int shared_bytes, CUstream stream, void **params, void **extra)
 {
-    ENTER(ILLEGAL_ADDRESS, CONTEXT);
     const struct object *const kernel = fake_object_find(MODULE, function);
     if (!kernel || !fake_is_stream(stream))
         return INVALID_HANDLE;
@@ -192,10 +190,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
         return CUDA_ERROR_INVALID_VALUE;
     struct operation o = {
         .work = LAUNCH,
-        .launch = {.run = kernel->run,
-                   .grid = {grid_x, grid_y, grid_z},
-                   .block = {block_x, block_y, block_z},
-                   .shared_bytes = shared_bytes},
+        .launch = {.run = kernel->run, .grid = grid, .block = block, .shared_bytes = shared_bytes},
     };
     const CUresult result = check_launch(kernel, &o.launch);
     if (result != CUDA_SUCCESS)
@@ -205,4 +200,25 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
     memcpy(o.argument, params[0], kernel->argument_bytes);
     o.launch.argument = o.argument;
     return fake_submit(stream, &o);
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                        unsigned int block_x, unsigned int block_y, unsigned int block_z,
+                        unsigned int shared_bytes, CUstream stream, void **params, void **extra)
+{
+    ENTER(ILLEGAL_ADDRESS, CONTEXT);
+    return launch(function, (struct fake_index){grid_x, grid_y, grid_z},
+                  (struct fake_index){block_x, block_y, block_z}, shared_bytes, stream, params, extra);
+}
+
+/* Kernels run one after another whatever the attributes say. */
+CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **params, void **extra)
+{
+    ENTER(ILLEGAL_ADDRESS, CONTEXT);
+    for (unsigned int i = 0; i < c->numAttrs; i++)
+        if (c->attrs[i].id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            return CUDA_ERROR_INVALID_VALUE;
+    return launch(function, (struct fake_index){c->gridDimX, c->gridDimY, c->gridDimZ},
+                  (struct fake_index){c->blockDimX, c->blockDimY, c->blockDimZ}, c->sharedMemBytes,
+                  c->hStream, params, extra);
 }
