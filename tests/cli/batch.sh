@@ -644,12 +644,19 @@ test_resume_of_files_in_place() {
     same a.png before.png
 }
 
+# For what happens while a run is at work.
+if is_sanitized; then
+    SLOW=perona-malik:k=10:iterations=15
+else
+    SLOW=perona-malik:k=10:iterations=150
+fi
+
 # Killed when the first file is in place and long before the second one is.
 test_a_killed_run_knows_what_it_replaced() {
     cp "$SMALL" a.png
     cp "$STACK" b.tif
     before=$(stat -c %i a.png)
-    "$VOLFILTER" -f eed:iterations=2000 --out-dir . a.png b.tif &
+    "$VOLFILTER" -f $SLOW --out-dir . a.png b.tif &
     run=$!
     while [ "$(stat -c %i a.png)" = "$before" ]; do
         sleep 0.01
@@ -657,17 +664,10 @@ test_a_killed_run_knows_what_it_replaced() {
     kill -KILL $run
     wait $run || true
     cp -p a.png once.png
-    expect 0 -f eed:iterations=2000 --resume --out-dir . a.png
+    expect 0 -f $SLOW --resume --out-dir . a.png
     says "1 of 1 files were already finished"
     same a.png once.png
 }
-
-# What another program changes while a run is at work is left as it is, and is no result of the run.
-if is_sanitized; then
-    SLOW=perona-malik:k=10:iterations=15
-else
-    SLOW=perona-malik:k=10:iterations=150
-fi
 
 # ends CODE PID
 ends() {

@@ -63,12 +63,12 @@ test_two_sweeps_over_short_rows() {
 }
 
 test_channels_slices_times_and_planes_beyond() {
-    for file in head-mri head-mri-plain; do
-        expect 0 -f gradient:output=components "$DATA/$file.tif" three.tif
-        in_slabs 0 -f gaussian,perona-malik:iterations=2 three.tif
-    done
+    expect 0 -f gradient:output=components "$STACK" three.tif
+    in_slabs 0 -f gaussian,perona-malik:iterations=2 three.tif
     in_slabs 0 --slices -f gaussian,perona-malik "$STACK"
     is_sanitized && return
+    expect 0 -f gradient:output=components "$DATA/head-mri-plain.tif" plain.tif
+    in_slabs 0 -f gaussian,perona-malik:iterations=2 plain.tif
     in_slabs 0 -f perona-malik,eed:iterations=2 "$DATA/epi-time.tif"
     in_slabs 0 --boundary wrap -f eed:iterations=2 "$DATA/epi-time.tif"
     # Halos of more planes than there are beyond a slab.
@@ -88,6 +88,7 @@ test_rows_of_one_plane() {
     wide 1003 2001 wide.tif
     expect 0 --compress deflate -f gaussian wide.tif strips.tif
     for boundary in nearest wrap; do
+        [ $boundary = nearest ] || ! is_sanitized || break
         in_slabs 0 --boundary $boundary -f gaussian:sigma=2,perona-malik:k=auto:iterations=2 wide.tif
         prints "rows, "
         in_slabs 2 --boundary $boundary -f gradient:output=components strips.tif

@@ -246,6 +246,8 @@ Test(cuda_reduce, boxes)
  * and three for counts. Sums of equal values carry. */
 Test(cuda_reduce, many_values)
 {
+    if (UNDER_SANITIZERS)
+        cr_skip_test("as others, but of more values");
     static const ptrdiff_t shape[4] = {2500, 7000, 1, 1};
     setenv("FAKE_CUDA_ATTRIBUTES", "16=1", 1);
     struct vf_cuda *device = device_open();
