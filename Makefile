@@ -275,7 +275,7 @@ again = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 # CUDA_TESTS_SHARE=N: of the device's cases that need a kernel of their own, whose compiling is a third of all tests'
 # time, one in N is run, the same ones each time, and each test's first one, but under sanitizers. CUDA_TESTS_SHARE=1
 # runs all, as test-gpu does.
-test: export CUDA_TESTS_SHARE ?= 20
+test: export CUDA_TESTS_SHARE ?= 40
 test:
 	@tests/install-deps build test
 	+@$(again) run-tests run-compile-kernels

@@ -1,7 +1,7 @@
 /* compile-kernels [--all] [ARCH...]: compiles kernels by NVRTC for several architectures, without a device:
  * those that the plan chooses for chains that cover all stencils, dimensions, element types and boundaries,
  * and each scheme's first choices as far as they pair a scheme with an architecture, boundary, type or
- * stencil that no kernel before them does, of which one in three is taken; --all: every work of a thread and
+ * stencil that no kernel before them does, of which one in five is taken; --all: every work of a thread and
  * every variant that a scheme offers, by the block and chunk that are predicted to be its best: others give
  * nearly the same code. Chains take turns among the architectures, unless some are named: then each is
  * compiled for all of these. What does not compile fails, and so do spilled registers in a kernel that the
@@ -219,10 +219,10 @@ static bool covers(struct pairs *pairs, const struct vf_kernel_work *work, const
     return is_new;
 }
 
-/* Of kernels that are much like those before them, one in three. */
+/* Of kernels that are much like those before them, one in five. */
 static bool is_left_out(struct list *list)
 {
-    return list->alike++ % 3 != 0;
+    return list->alike++ % 5 != 0;
 }
 
 /* Adds one configuration unless the same text is there for the architecture. */
