@@ -118,7 +118,7 @@ static void expect_bits(struct pipeline p, const struct vf_volume *in, const str
 
 /* Under sanitizers one schedule a case, in turn, so that every chain, shape and boundary meets each of them.
  */
-enum { STRIDE = UNDER_SANITIZERS ? SCHEDULES : 1, CUT_STRIDE = UNDER_SANITIZERS ? 4 : 1 };
+enum { STRIDE = UNDER_SANITIZERS ? SCHEDULES : 1, CUT_STRIDE = UNDER_SANITIZERS ? 7 : 1 };
 
 static void expect_same(struct pipeline p, const struct vf_volume *in, const struct vf_volume *expected,
                         int stride)

@@ -181,12 +181,12 @@ static bool makes_kernel(const char *name)
 }
 
 /* How many of the runs ended how. Every second call fails, the others in the other round, strict or not;
- * under sanitizers every fifth. Of those that fail every second one does in a device that works late. */
+ * under sanitizers every ninth. Of those that fail every second one does in a device that works late. */
 static void fail_each(bool kernels_too, int count[3])
 {
     char number[16], what[64];
     fails = number;
-    const int step = UNDER_SANITIZERS ? 5 : 2;
+    const int step = UNDER_SANITIZERS ? 9 : 2;
     for (int n = strict ? step / 2 : 0; n < calls.count; n += step) {
         if (calls.name[n][0] == '\0' || (!kernels_too && makes_kernel(calls.name[n])))
             continue;
