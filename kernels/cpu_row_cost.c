@@ -7,6 +7,8 @@ enum {
     OPERATIONS_PER_NS = 80,
     ACROSS_PER_NS = 200, /* weights across rows: two loads in registers serve many sums */
     ALONG_PER_NS = 92,
+    PLANE_PER_NS = 110,     /* along x and across rows at once, */
+    TALL_PLANE_PER_NS = 88, /* by columns that do not fit in the first cache with those beside them */
     TABLE_PER_NS = 140,
     L2_BYTES_PER_NS = 90,
     L3_BYTES_PER_NS = 60,
@@ -27,10 +29,24 @@ enum {
 #define USABLE 0.5
 #define USABLE_ASKED 0.8
 
+/* Columns of so many rows are still in the first cache when those beside them come. */
+#define MOST_PLANE_ROWS 112
+
 /* Whether stage i is a flux whose rows stay near, since the step after it takes them as they come. */
 static bool is_followed(const struct vf_row_layout *l, int i)
 {
     return i + 1 < l->job->flow->stage_count && l->stage[i + 1].follows_flux;
+}
+
+/* Whether stage i sums along x, or across rows, where both are done at once. */
+static bool is_along_plane(const struct vf_row_layout *l, int i)
+{
+    return i + 1 < l->job->flow->stage_count && l->stage[i + 1].sums_plane;
+}
+
+static bool is_of_plane(const struct vf_row_layout *l, int i)
+{
+    return is_along_plane(l, i) || l->stage[i].sums_plane;
 }
 
 /* Bytes a nanosecond of the far cache. */
@@ -64,9 +80,10 @@ static double arithmetic_ns(const struct vf_row_layout *l, int i)
     if (stage->stencil != VF_STENCIL_LINEAR)
         return scale * vf_stencil(stage->stencil)->cost / OPERATIONS_PER_NS;
     const enum vf_row_kind kind = l->stage[i].kind;
-    const int per_ns = kind == VF_ROW_ACROSS_ROWS || kind == VF_ROW_ACROSS_STREAM ? ACROSS_PER_NS
-                       : kind == VF_ROW_TABLE                                     ? TABLE_PER_NS
-                                                                                  : ALONG_PER_NS;
+    const int per_ns = is_of_plane(l, i) ? l->most_rows > MOST_PLANE_ROWS ? TALL_PLANE_PER_NS : PLANE_PER_NS
+                       : kind == VF_ROW_ACROSS_ROWS || kind == VF_ROW_ACROSS_STREAM ? ACROSS_PER_NS
+                       : kind == VF_ROW_TABLE                                       ? TABLE_PER_NS
+                                                                                    : ALONG_PER_NS;
     return scale * 2.0 * stage->taps->count * stage->output_count / per_ns;
 }
 
@@ -74,10 +91,10 @@ static double arithmetic_ns(const struct vf_row_layout *l, int i)
 static double moved_bytes(const struct vf_row_layout *l, int i)
 {
     const struct vf_stage *stage = &l->job->flow->stage[i];
-    double moved = is_followed(l, i) ? 0 : stage->output_count;
+    double moved = is_followed(l, i) || is_along_plane(l, i) ? 0 : stage->output_count;
     if (l->stage[i].follows_flux)
         return (double)l->element * (moved + 2 + 2 * VF_STEP_PLANES);
-    for (int k = 0; k < stage->input_count; k++)
+    for (int k = 0; k < stage->input_count && !l->stage[i].sums_plane; k++)
         moved += 1 + 2.0 * l->stage[i].halo[k].s / l->stage[i].planes;
     return (double)l->element * moved;
 }
@@ -127,8 +144,10 @@ double vf_row_cost(const struct vf_row_layout *l)
     }
     for (int i = 0; i < flow->stage_count; i++) {
         const struct vf_stage *stage = &flow->stage[i];
-        const struct vf_halo reach = l->ring[stage->output[0]].reach;
-        const double made = stage->stencil == VF_STENCIL_LINEAR ? stage->output_count : 1;
+        const bool of_plane = is_of_plane(l, i);
+        const struct vf_halo reach =
+            l->ring[l->stage[i].sums_plane ? stage->input[0] : stage->output[0]].reach;
+        const double made = of_plane ? 0 : stage->stencil == VF_STENCIL_LINEAR ? stage->output_count : 1;
         const bool asks = l->stage[i].kind == VF_ROW_ACROSS_STREAM && stage->output_count > 1;
         const double moved_ns = moved_bytes(l, i) * (asks ? asked_byte_ns : byte_ns);
         unit += ((double)l->tile.chunk + 2.0 * reach.s) *

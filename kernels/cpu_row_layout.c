@@ -224,6 +224,56 @@ static void find_loaders(struct vf_row_layout *l)
     }
 }
 
+/* Whether a source is of the type that rings are. */
+static bool is_of_cells(const struct vf_row_layout *l, const struct vf_ring *ring)
+{
+    const struct vf_job *job = l->job;
+    return (job->source == NULL ? job->source_type : job->source[ring->source].type) == l->cell;
+}
+
+/* Whether stage i sums along x what may be read in whole rows, where it is, and stage i + 1 alone takes that
+ * and sums it across rows, with as many weights. Beyond the grid a constant is no sum of a row. */
+static bool may_sum_plane(const struct vf_row_layout *l, int i)
+{
+    const struct vf_job *job = l->job;
+    const struct vf_stage *along = &job->flow->stage[i], *across = &along[1];
+    const size_t row_bytes = (size_t)job->nx * l->element;
+    if (l->stage[i].kind != VF_ROW_ALONG_X || l->stage[i + 1].kind != VF_ROW_ACROSS_ROWS ||
+        job->flow->boundary == VF_CONSTANT || along->output_count != across->input_count)
+        return false;
+    const int taps = along->taps->count;
+    bool may = taps == across->taps->count && vf_row_plane(vf_rows_choose(l->cell), taps) != NULL &&
+               row_bytes >= (row_bytes % VF_ALIGNMENT == 0 ? 2 : 3) * VF_ALIGNMENT;
+    for (int k = 0; may && k < along->output_count; k++) {
+        const struct vf_ring *in = &l->ring[along->input[k]];
+        may = (in->loader == i ? is_of_cells(l, in) : in->whole) && across->input[k] == along->output[k] &&
+              vf_row_is_handed_on(job->flow, i, k, i + 1) && l->ring[across->output[k]].whole;
+    }
+    return may;
+}
+
+/* Stages that may sum planes do so, or not. A source that is loaded for them then counts as a plane that the
+ * near cache holds, and is read in its place. */
+static void sum_planes(struct vf_row_layout *l, bool sums)
+{
+    const struct vf_flow *flow = l->job->flow;
+    l->most_rows = 0;
+    for (int i = 1; i < flow->stage_count; i++) {
+        struct vf_row_stage *across = &l->stage[i], *along = &l->stage[i - 1];
+        if (!across->may_sum_plane)
+            continue;
+        across->sums_plane = along->called = sums;
+        across->calls = sums ? i - 1 : -1;
+        for (int k = 0; k < flow->stage[i].input_count; k++) {
+            l->ring[flow->stage[i].input[k]].whole = !sums;
+            if (l->ring[flow->stage[i - 1].input[k]].loader == i - 1)
+                l->ring[flow->stage[i - 1].input[k]].whole = sums;
+        }
+        if (sums)
+            l->most_rows = vf_larger(l->most_rows, l->tile.y + 2 * l->ring[flow->stage[i].input[0]].reach.r);
+    }
+}
+
 /* Whether the body that loads a source may read its rows in place, with copies of their ends. Then rows are
  * whole, and of cells beyond the grid only the next one of the row that is made may be read. A body that
  * shares faces begins a vector before the row, so it may not. While planning there are no sources: a ring is
@@ -253,7 +303,7 @@ static void find_in_place(struct vf_row_layout *l)
                 along = along && (flow->stage[i].input[j] != flow->source[k] ||
                                   l->stage[i].kind == VF_ROW_ACROSS_STREAM);
         ring->ends = ring->loader >= 0 && may_read(l, flow->source[k]);
-        ring->in_place = along || ring->ends;
+        ring->in_place = along || ring->ends || (ring->loader >= 0 && l->stage[ring->loader + 1].sums_plane);
     }
 }
 
@@ -447,6 +497,8 @@ static enum vf_status read_flow(struct vf_row_layout *l, struct vf_error *error)
     find_delays(l);
     find_loaders(l);
     find_called(l);
+    for (int i = 0; i + 1 < flow->stage_count; i++)
+        l->stage[i + 1].may_sum_plane = may_sum_plane(l, i);
 out:
     return status;
 }
@@ -483,6 +535,17 @@ enum vf_type vf_row_cell(const struct vf_job *job)
     return keeps ? type : vf_flow_type(flow);
 }
 
+/* Sums of planes gain where rings fill no more of the near cache: their columns wait for what is not in it,
+ * and the next plane of the source is prefetched into it too. */
+#define USABLE_BESIDE_PLANE 0.6
+
+static bool place(struct vf_row_layout *l, bool sums)
+{
+    sum_planes(l, sums);
+    find_in_place(l);
+    return place_rings(l);
+}
+
 bool vf_row_layout_retile(struct vf_row_layout *l, struct vf_tile tile)
 {
     const struct vf_job *job = l->job;
@@ -497,8 +560,9 @@ bool vf_row_layout_retile(struct vf_row_layout *l, struct vf_tile tile)
     l->periodic_s = wraps && l->n_stream > 1;
     l->periodic_r = wraps && l->tile.y < l->n_rows;
     l->periodic_x = wraps && l->tile.x < job->nx;
-    find_in_place(l);
-    if (!place_rings(l))
+    if (!place(l, l->tile.x == job->nx && !l->periodic_r))
+        return false;
+    if (l->most_rows > 0 && l->work_bytes > USABLE_BESIDE_PLANE * (double)l->caches.near && !place(l, false))
         return false;
     l->far = l->work_bytes > (double)l->caches.near;
     return true;

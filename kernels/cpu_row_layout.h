@@ -69,13 +69,15 @@ struct vf_row_stage {
     int star_inputs;           /* how many inputs a body reads along the axes only: the first ones */
     bool shares_faces;         /* a body does */
     struct vf_halo halo[VF_MAX_INPUTS];
-    int rows, planes;  /* the most that are computed at once; for a body, of the stage that it calls */
-    int delay;         /* how many planes behind the sources the newest plane is that its inputs allow */
-    bool asks;         /* it sums across so many planes that their rows had best be prefetched */
-    bool called;       /* its rows are made when the one stage that reads them needs them */
-    int calls;         /* the stage whose rows it makes when it needs them; -1: none */
-    bool follows_flux; /* a diffusion step, which calls for its flux a plane and a row ahead */
-    size_t faces;      /* where in the arena is what a body keeps that shares faces, or follows its flux */
+    int rows, planes;   /* the most that are computed at once; for a body, of the stage that it calls */
+    int delay;          /* how many planes behind the sources the newest plane is that its inputs allow */
+    bool asks;          /* it sums across so many planes that their rows had best be prefetched */
+    bool called;        /* its rows are made when the one stage that reads them needs them */
+    int calls;          /* the stage whose rows it makes when it needs them; -1: none */
+    bool may_sum_plane; /* what it sums across rows, the stage before it sums along x for it alone: */
+    bool sums_plane;    /* in such tiles as these it calls for that stage, and makes both sums at once */
+    bool follows_flux;  /* a diffusion step, which calls for its flux a plane and a row ahead */
+    size_t faces;       /* where in the arena is what a body keeps that shares faces, or follows its flux */
 };
 
 struct vf_row_layout {
@@ -95,6 +97,7 @@ struct vf_row_layout {
     ptrdiff_t tiles_x, tiles_y, chunks;
     int delay; /* the last stage's */
     int most_taps, most_pad;
+    ptrdiff_t most_rows; /* the most rows that sums along x and across rows at once read; 0: there are none */
     int most_planes; /* the most planes of an input that a stage reads at once, or rows that it sums across */
     size_t arena_bytes; /* one thread's rings */
     double work_bytes;  /* these, and what would be in rings of what is read in place */

@@ -462,12 +462,68 @@ static void make_step(const struct vf_row_worker *w, int stage, ptrdiff_t s)
     }
 }
 
+/* ---- sums along x and across rows at once ---- */
+
+/* What stands for the `halo` cells beside a row. */
+static struct vf_plane_ends ends_of_rows(const struct vf_row_worker *w, int halo)
+{
+    const struct vf_row_layout *l = w->layout;
+    const ptrdiff_t lanes = VF_ALIGNMENT / (ptrdiff_t)l->element, last = l->job->nx - lanes;
+    struct vf_plane_ends ends = {.wraps = l->job->flow->boundary == VF_WRAP};
+    for (int i = 0; i < halo; i++) {
+        ends.before[lanes - 1 - i] = (int)(w->edge[0][i] - (ends.wraps ? last : 0));
+        ends.after[i] = (int)(w->edge[1][i] - (ends.wraps ? 0 : last));
+    }
+    return ends;
+}
+
+/* The rows of plane s that a source which is read in its place has for the tile. */
+static struct vf_plane_ahead plane_to_come(const struct vf_row_worker *w, int field, ptrdiff_t s)
+{
+    const struct vf_row_layout *l = w->layout;
+    const struct vf_row_part *part = &w->part[field];
+    if (!l->ring[field].in_place || s >= part->s.to)
+        return (struct vf_plane_ahead){.rows = 0};
+    const struct vf_array *array = &l->job->source[l->ring[field].source];
+    return (struct vf_plane_ahead){.first = vf_row_of_source(w, array, s, part->r.from),
+                                   .pitch = l->job->nx * (ptrdiff_t)l->element,
+                                   .rows = part->r.to - part->r.from};
+}
+
+/* Plane s of a stage that sums across rows, and along x for the stage that it calls. */
+static void make_plane(const struct vf_row_worker *w, int stage, ptrdiff_t s)
+{
+    const struct vf_row_layout *l = w->layout;
+    struct vf_row_work *across = &w->work[stage], *along = &w->work[l->stage[stage].calls];
+    vf_row_turn_to(w, across, s, 1);
+    vf_row_turn_to(w, along, s, 1);
+    const int taps = across->stage->taps->count, halo = taps / 2;
+    const ptrdiff_t count = across->rows.to - across->rows.from;
+    const struct vf_plane_ends ends = ends_of_rows(w, halo);
+    for (int k = 0; k < across->stage->output_count; k++) {
+        const struct vf_row_input *in = &along->input[k];
+        const struct vf_row_output *out = &across->out[k];
+        const struct vf_plane_ahead ahead = plane_to_come(w, along->stage->input[k], s + 1);
+        for (ptrdiff_t j = 0; j < count + taps - 1; j++)
+            w->tap[j] = vf_row_at(in, 0, vf_row_offset(w, in, across->rows.from - halo + j));
+        vf_row_plane(w->rows, taps)(w->tap, &ends, along->how->weight, across->how->weight, out->first[0],
+                                    out->pitch, count, l->job->nx, &ahead);
+        for (ptrdiff_t r = 0; r < count && out->finishes; r++)
+            vf_row_finish(w, across->stage->output[k], s, across->rows.from + r,
+                          out->first[0] + r * out->pitch);
+    }
+}
+
 void vf_row_stage_planes(const struct vf_row_worker *w, int stage, ptrdiff_t s, int count)
 {
     const struct vf_row_stage *how = &w->layout->stage[stage];
     struct passage passage, called;
     if (how->follows_flux) {
         make_step(w, stage, s);
+        return;
+    }
+    if (how->sums_plane) {
+        make_plane(w, stage, s);
         return;
     }
     begin(w, stage, s, count, &passage);

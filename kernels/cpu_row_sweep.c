@@ -174,7 +174,7 @@ static struct block block_of(const struct vf_row_layout *l)
     b.edge = b.outside + 2 * b.row;
     b.plane = b.edge + 2 * (size_t)l->most_pad * sizeof(ptrdiff_t);
     b.tap = b.plane + 2 * VF_MAX_INPUTS * (size_t)l->most_planes * sizeof(char *);
-    b.work = b.tap + (size_t)(l->most_taps + VF_ROW_BLOCK) * sizeof(void *);
+    b.work = b.tap + (size_t)vf_larger(l->most_taps + VF_ROW_BLOCK, l->most_rows) * sizeof(void *);
     b.part = b.work + (size_t)l->job->flow->stage_count * sizeof(struct vf_row_work);
     b.total = b.part + (size_t)l->job->flow->field_count * sizeof(struct vf_row_part);
     b.total = (b.total + rounding) / VF_ALIGNMENT * VF_ALIGNMENT;

@@ -6,6 +6,7 @@
 /* kernels/stencil.h asks for it; nothing here depends on it. */
 #define DIM 3
 #include "kernels/cpu_linear.h"
+#include "kernels/cpu_plane.h"
 #include "kernels/cpu_table.h"
 #include "kernels/cpu_reduce.h"
 
@@ -80,6 +81,9 @@ const struct vf_rows VF_ROWS = {
     .whole_lines = VF_VECTOR_BYTES == VF_ALIGNMENT,
     .lines = lines,
     .along = along,
+#ifdef PLANE_ROWS
+    .plane = {PLANE_ROWS},
+#endif
     .table = table,
     .load = {load_u8, load_i8, load_u16, load_i16, load_u32, load_i32, load_f32, load_f64},
     .store = {store_u8, store_i8, store_u16, store_i16, store_u32, store_i32, store_f32, store_f64},

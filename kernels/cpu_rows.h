@@ -54,6 +54,22 @@ struct vf_row_ends {
     const void *first, *last;
 };
 
+/* Rows that are to come, of which each column is prefetched beside the same column of those that are read,
+ * into the second cache. */
+struct vf_plane_ahead {
+    const char *first; /* of the first row, at x = 0 */
+    ptrdiff_t pitch;   /* bytes from row to row */
+    ptrdiff_t rows;    /* 0: none are to come */
+};
+
+/* What stands for the cells beside a row, which are not there: of a vector before it and one after it, each
+ * lane's number in the row's first vector and in its last one, or, if the grid wraps, the other way round. */
+#define VF_PLANE_LANES 16
+struct vf_plane_ends {
+    bool wraps;
+    int before[VF_PLANE_LANES], after[VF_PLANE_LANES];
+};
+
 /* Which faces of a row flux passes. */
 struct vf_row_gates {
     int open_lo[3], open_hi[3];   /* [1] y, [2] z: whether it does the lower, upper one */
@@ -143,6 +159,15 @@ struct vf_table_span {
     int first[VF_TABLE_ROWS];
 };
 
+/* `count` rows of sums along x and then across rows, as `along` and `lines` make them, with as many weights
+ * for both: row k is made of in[k] and on. These are whole rows of a grid, of two vectors, or of the cells of
+ * three or more; nothing is read or written beside rows. Results begin at `out`, `to` bytes apart. */
+typedef void vf_row_plane_sums(const void *const *in, const struct vf_plane_ends *ends, const void *along,
+                               const void *across, void *out, ptrdiff_t to, ptrdiff_t count, ptrdiff_t n,
+                               const struct vf_plane_ahead *ahead);
+/* The most weights that there are such of. */
+#define VF_PLANE_TAPS 13
+
 /* Stages with bodies, of one dimension. */
 struct vf_row_bodies {
     void (*body[VF_STENCIL_COUNT])(const struct vf_body_row *row);
@@ -170,6 +195,7 @@ struct vf_rows {
                   ptrdiff_t to, int count, ptrdiff_t n, enum vf_row_place place, bool asks);
     void (*along)(const void *in, const void *weight, int taps, void *out, ptrdiff_t n,
                   const struct vf_row_ahead *ahead);
+    vf_row_plane_sums *plane[VF_PLANE_TAPS / 2]; /* [taps / 2 - 1]; NULL where the level has none */
     /* table: the first `count` rows of sums over the spans of rows `in`; they begin `to` bytes after out[k].
      */
     void (*table)(const void *const *in, const struct vf_table_span *span, int spans, const void *weight,
@@ -191,6 +217,12 @@ struct vf_rows {
     void (*extremes)(const void *row, ptrdiff_t n, double extreme[2]);
     bool (*sums)(const void *row, ptrdiff_t n, bool squares, struct vf_row_sums *sums);
 };
+
+/* `plane` of so many weights; NULL: there is none. */
+static inline vf_row_plane_sums *vf_row_plane(const struct vf_rows *rows, int taps)
+{
+    return taps >= 3 && taps <= VF_PLANE_TAPS ? rows->plane[taps / 2 - 1] : NULL;
+}
 
 /* The fastest that this processor runs, or those of the level that VOLFILTER_ISA names (baseline, v3, v4),
  * unless the processor lacks it. `dim` is 2 or 3; `cell` is a compute type, or an integer of 8 or 16 bits:

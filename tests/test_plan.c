@@ -211,17 +211,17 @@ Test(plan, prepasses)
 Test(plan, prepasses_of_each_iteration)
 {
     struct planned p, more;
-    plan_cube(&p, "srad:iterations=5,gaussian", 128);
+    plan_cube(&p, "srad:iterations=5,gradient", 128);
     cr_assert_eq(p.plan.run_count, 1 + 2 * 5);
     cr_expect(p.plan.run[0].prepass && !p.plan.run[0].each && p.plan.run[0].stage_count == 0);
     for (int r = 1; r < p.plan.run_count; r++) {
         const struct vf_run *run = &p.plan.run[r];
         cr_expect_eq(run->prepass, r % 2 == 1, "run %d", r);
         cr_expect_eq(run->each, run->prepass, "run %d", r);
-        cr_expect_eq(run->stage_count, run->prepass ? 1 : r < p.plan.run_count - 1 ? 3 : 6, "run %d", r);
+        cr_expect_eq(run->stage_count, run->prepass ? 1 : r < p.plan.run_count - 1 ? 3 : 4, "run %d", r);
         cr_expect_eq(run->repeats, r >= 3 && r < p.plan.run_count - 1 ? 2 : 0, "run %d", r);
     }
-    plan_cube(&more, "srad:iterations=3000,gaussian", 128);
+    plan_cube(&more, "srad:iterations=3000,gradient", 128);
     cr_expect_eq(more.plan.weighed, p.plan.weighed);
     close_plan(&more);
     close_plan(&p);

@@ -126,7 +126,7 @@ Test(row_layout, steps_follow_their_flux)
     }
     open_step(&p, "eed:iterations=1:k=4", 2, VF_NEAREST);
     cr_expect_not(follows(&p), "a plane of an image is a row already");
-    open_step(&p, "eed:iterations=1:k=4,gaussian:sigma=1", 3, VF_NEAREST);
+    open_step(&p, "eed:iterations=1:k=4,gaussian:sigma=1", 3, VF_CONSTANT);
     cr_expect(follows(&p), "what reads a row of it might call for that");
     open_step(&p, "ced:iterations=1", 3, VF_NEAREST);
     cr_expect(follows(&p), "ced");
@@ -146,4 +146,83 @@ Test(row_layout, steps_follow_their_flux)
     input[0] = input[1];
     input[1] = first;
     cr_expect_not(follows(&p), "the step takes the flux in another order");
+}
+
+/* ---- sums of planes ---- */
+
+/* A run of a 3D chain, in tiles. */
+struct plane_case {
+    const char *chain;
+    ptrdiff_t nx;
+    struct vf_tile tile;
+    enum vf_boundary boundary;
+    enum vf_type type; /* of the image */
+    const char *caches;
+    bool sums; /* whether its first stage is summed along with the second */
+};
+
+#define NEAR_CACHES "2097152,33554432"
+
+static void expect_plane_sums(const struct plane_case *c)
+{
+    struct last_flow p;
+    struct vf_row_layout l;
+    struct vf_error error;
+    const struct vf_plan_request request = {
+        .context = {.dim = 3, .boundary = c->boundary, .aspect = {1, 1, 1}},
+        .nx = c->nx,
+        .ny = 40,
+        .nz = 20,
+        .batch = 1,
+        .threads = 1,
+        .source_type = c->type,
+        .result_type = c->type};
+    cr_assert_eq(setenv("VOLFILTER_CPU_CACHES", c->caches, 1), 0);
+    last_flow_open(&p, c->chain, request);
+    const struct vf_job job = {.flow = &p.flow,
+                               .nx = c->nx,
+                               .ny = 40,
+                               .nz = 20,
+                               .batch = 1,
+                               .z_end = 20,
+                               .source_type = c->type,
+                               .sink_type = c->type,
+                               .tiling = {.tile = c->tile},
+                               .threads = 1};
+    cr_assert_eq(vf_row_layout_open(&l, &job, &error), VF_OK, "%s", error.text);
+    const struct vf_stage *along = &p.flow.stage[0];
+    const bool sums = c->sums && vf_row_plane(vf_rows_choose(VF_F32), along->taps->count) != NULL;
+    cr_expect_eq(l.stage[1].sums_plane, sums, "%s, %td wide, boundary %d, %s", c->chain, c->nx,
+                 (int)c->boundary, vf_type_name(c->type));
+    cr_expect_eq(l.stage[0].called && l.stage[1].calls == 0, sums);
+    cr_expect_eq(l.ring[along->input[0]].in_place, sums);
+    cr_expect_eq(l.ring[along->output[0]].whole, !sums);
+    cr_expect_geq(l.most_rows, sums ? c->tile.y : 0);
+    vf_row_layout_close(&l);
+    last_flow_close(&p);
+}
+
+Test(row_layout, sums_of_planes)
+{
+    static const struct plane_case cases[] = {
+        {"gaussian", 64, {64, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, true},
+        {"gaussian,gaussian", 64, {64, 9, 20}, VF_REFLECT, VF_F32, NEAR_CACHES, true},
+        {"gaussian", 64, {64, 40, 20}, VF_WRAP, VF_F32, NEAR_CACHES, true},
+        {"gaussian", 32, {32, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, true},
+        {"gaussian", 49, {49, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, true},
+        /* rows of too few cells */
+        {"gaussian", 47, {47, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, false},
+        {"gaussian", 16, {16, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, false},
+        /* no whole rows, or not each once */
+        {"gaussian", 64, {32, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, false},
+        {"gaussian", 64, {64, 9, 20}, VF_WRAP, VF_F32, NEAR_CACHES, false},
+        /* cells beyond the grid that are no sums; another type; other weights along y; too many */
+        {"gaussian", 64, {64, 9, 20}, VF_CONSTANT, VF_F32, NEAR_CACHES, false},
+        {"gaussian", 64, {64, 9, 20}, VF_NEAREST, VF_U16, NEAR_CACHES, false},
+        {"gaussian:sigma=1x2x1", 64, {64, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, false},
+        {"gaussian:sigma=2", 64, {64, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, false},
+        /* rings that the near cache does not hold */
+        {"gaussian", 64, {64, 40, 20}, VF_NEAREST, VF_F32, "131072,33554432", false}};
+    for (size_t i = 0; i < COUNT(cases); i++)
+        expect_plane_sums(&cases[i]);
 }

@@ -1,11 +1,12 @@
 /* Rows that are made side by side are the same in every place of a sink, also in those that are for other
- * processors. */
+ * processors; sums of a plane are what sums along x and then across rows are. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/boundary.h"
 #include "kernels/cpu_rows.h"
 #include "pipeline.h"
 #include "random.h"
@@ -140,4 +141,128 @@ Test(rows, are_the_same_in_every_place)
     for (int level = -1; next_vector_level(&level);)
         for (enum vf_type type = VF_F32; type <= VF_F64; type++)
             check_rows(type);
+}
+
+/* ---- planes ---- */
+
+enum { MOST_PLANE_ROWS = 20, MOST_PLANE_CELLS = 200, PLANE_BESIDE = 64, PLANE_GAP = 3 };
+
+/* Rows of n cells of a plane, each in memory of its own that ends with it; and, with cells beside them as the
+ * boundary says, what is made of them by sums along x and then across rows. */
+struct plane {
+    enum vf_type type;
+    const struct vf_rows *rows;
+    int taps;
+    ptrdiff_t n, count;
+    char *row[MOST_PLANE_ROWS];
+    double weight[2][VF_PLANE_TAPS]; /* of the rows' type: along x, across rows */
+    struct vf_plane_ends ends;
+};
+
+static void set_cell(enum vf_type type, void *row, ptrdiff_t i, double value)
+{
+    if (type == VF_F32)
+        ((float *)row)[i] = (float)value;
+    else
+        ((double *)row)[i] = value;
+}
+
+static struct plane open_plane(enum vf_type type, int taps, ptrdiff_t n, ptrdiff_t count,
+                               enum vf_boundary boundary)
+{
+    struct plane p = {.type = type,
+                      .rows = vf_rows_choose(type),
+                      .taps = taps,
+                      .n = n,
+                      .count = count,
+                      .ends.wraps = boundary == VF_WRAP};
+    const size_t size = vf_type_size(type);
+    const ptrdiff_t lanes = VF_ALIGNMENT / (ptrdiff_t)size, last = n - lanes;
+    for (int j = 0; j < count + taps - 1; j++) {
+        cr_assert_not_null(p.row[j] = malloc((size_t)n * size));
+        for (ptrdiff_t i = 0; i < n; i++)
+            set_cell(type, p.row[j], i, random_unit() - 0.5);
+    }
+    set_cell(type, p.row[0], n - 1, NAN);
+    for (int k = 0; k < 2 * VF_PLANE_TAPS; k++)
+        set_cell(type, p.weight[k / VF_PLANE_TAPS], k % VF_PLANE_TAPS, random_unit() - 0.25);
+    for (int i = 0; i < taps / 2; i++) {
+        const ptrdiff_t before = vf_boundary_index(boundary, -1 - i, n);
+        const ptrdiff_t after = vf_boundary_index(boundary, n + i, n);
+        p.ends.before[lanes - 1 - i] = (int)(before - (p.ends.wraps ? last : 0));
+        p.ends.after[i] = (int)(after - (p.ends.wraps ? 0 : last));
+    }
+    return p;
+}
+
+static void close_plane(struct plane *p)
+{
+    for (int j = 0; j < p->count + p->taps - 1; j++)
+        free(p->row[j]);
+}
+
+/* Row k of the result in two steps. */
+static void sum_in_steps(const struct plane *p, enum vf_boundary boundary, ptrdiff_t k, char *result)
+{
+    static _Alignas(VF_ALIGNMENT) double beside[MOST_PLANE_CELLS + 2 * PLANE_BESIDE];
+    static _Alignas(VF_ALIGNMENT) double along[VF_PLANE_TAPS][MOST_PLANE_CELLS + 2 * PLANE_BESIDE];
+    const size_t size = vf_type_size(p->type);
+    const struct vf_row_ahead none = {.row = NULL};
+    const void *in[VF_PLANE_TAPS];
+    void *out[1] = {result};
+    for (int j = 0; j < p->taps; j++) {
+        char *row = (char *)beside + PLANE_BESIDE * size;
+        for (ptrdiff_t i = -p->taps / 2; i < p->n + p->taps / 2; i++)
+            memcpy(row + i * (ptrdiff_t)size,
+                   p->row[k + j] + (size_t)vf_boundary_index(boundary, i, p->n) * size, size);
+        in[j] = along[j];
+        p->rows->along(row - (size_t)(p->taps / 2) * size, p->weight[0], p->taps, along[j], p->n, &none);
+    }
+    p->rows->lines(in, 0, p->weight[1], p->taps, out, 0, 1, p->n, VF_ROW_IN_RING, false);
+}
+
+static void check_plane(enum vf_type type, int taps, ptrdiff_t n, ptrdiff_t count, enum vf_boundary boundary)
+{
+    static _Alignas(VF_ALIGNMENT) double expected[MOST_PLANE_CELLS + PLANE_BESIDE];
+    struct plane p = open_plane(type, taps, n, count, boundary);
+    const size_t size = vf_type_size(type), pitch = (size_t)(n + PLANE_GAP) * size;
+    char *result = malloc((size_t)count * pitch), untouched[PLANE_GAP * sizeof(double)];
+    const struct vf_plane_ahead ahead = {p.row[0], 0, count};
+    cr_assert_not_null(result);
+    memset(result, 0xa5, (size_t)count * pitch);
+    memset(untouched, 0xa5, sizeof untouched);
+    vf_row_plane(p.rows, taps)((const void *const *)p.row, &p.ends, p.weight[0], p.weight[1], result,
+                               (ptrdiff_t)pitch, count, n, &ahead);
+    for (ptrdiff_t k = 0; k < count; k++) {
+        sum_in_steps(&p, boundary, k, (char *)expected);
+        cr_expect_eq(memcmp(result + (size_t)k * pitch, expected, (size_t)n * size), 0,
+                     "%s, %s: row %td of %td, %td cells, %d weights, boundary %d", p.rows->level,
+                     vf_type_name(type), k, count, n, taps, (int)boundary);
+        cr_expect_eq(memcmp(result + (size_t)k * pitch + (size_t)n * size, untouched, PLANE_GAP * size), 0);
+    }
+    free(result);
+    close_plane(&p);
+}
+
+/* Of one type and level: widths that are whole vectors, from two on, and others, from three on. */
+static void check_planes(enum vf_type type)
+{
+    static const ptrdiff_t counts[] = {1, 2, 7};
+    const ptrdiff_t lanes = VF_ALIGNMENT / (ptrdiff_t)vf_type_size(type);
+    for (int taps = 3; taps <= VF_PLANE_TAPS && vf_row_plane(vf_rows_choose(type), taps) != NULL; taps += 2)
+        for (ptrdiff_t n = 2 * lanes; n < 6 * lanes; n += n < 3 * lanes ? lanes : lanes / 4 + 1)
+            for (size_t c = 0; c < COUNT(counts); c++)
+                for (enum vf_boundary b = 0; b < VF_BOUNDARY_COUNT; b++)
+                    if (b != VF_CONSTANT)
+                        check_plane(type, taps, n, counts[c], b);
+}
+
+Test(rows, sums_of_planes)
+{
+    for (int level = -1; next_vector_level(&level);)
+        for (enum vf_type type = VF_F32; type <= VF_F64; type++)
+            check_planes(type);
+    const struct vf_rows *rows = vf_rows_choose(VF_F32);
+    cr_expect_null(vf_row_plane(rows, 1));
+    cr_expect_null(vf_row_plane(rows, VF_PLANE_TAPS + 2));
 }
