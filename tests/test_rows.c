@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "kernels/boundary.h"
 #include "kernels/cpu_rows.h"
@@ -147,8 +148,7 @@ Test(rows, are_the_same_in_every_place)
 
 enum { MOST_PLANE_ROWS = 20, MOST_PLANE_CELLS = 200, PLANE_BESIDE = 64, PLANE_GAP = 3 };
 
-/* Rows of n cells of a plane, each in memory of its own that ends with it; and, with cells beside them as the
- * boundary says, what is made of them by sums along x and then across rows. */
+/* Rows of n cells of a plane, beside which nothing may be read. */
 struct plane {
     enum vf_type type;
     const struct vf_rows *rows;
@@ -167,6 +167,21 @@ static void set_cell(enum vf_type type, void *row, ptrdiff_t i, double value)
         ((double *)row)[i] = value;
 }
 
+/* A page for each row, at whose end or, every other one, at whose beginning the row is, between pages that
+ * cannot be read. */
+static char *place_of_row(int j, size_t bytes)
+{
+    static char *pages;
+    const size_t page = 4096;
+    if (pages == NULL) {
+        pages = mmap(NULL, (2 * MOST_PLANE_ROWS + 1) * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        cr_assert_neq(pages, MAP_FAILED);
+        for (size_t k = 0; k < MOST_PLANE_ROWS; k++)
+            cr_assert_eq(mprotect(pages + (2 * k + 1) * page, page, PROT_READ | PROT_WRITE), 0);
+    }
+    return pages + (size_t)(2 * j + 1) * page + (j % 2 == 0 ? page - bytes : 0);
+}
+
 static struct plane open_plane(enum vf_type type, int taps, ptrdiff_t n, ptrdiff_t count,
                                enum vf_boundary boundary)
 {
@@ -179,7 +194,7 @@ static struct plane open_plane(enum vf_type type, int taps, ptrdiff_t n, ptrdiff
     const size_t size = vf_type_size(type);
     const ptrdiff_t lanes = VF_ALIGNMENT / (ptrdiff_t)size, last = n - lanes;
     for (int j = 0; j < count + taps - 1; j++) {
-        cr_assert_not_null(p.row[j] = malloc((size_t)n * size));
+        p.row[j] = place_of_row(j, (size_t)n * size);
         for (ptrdiff_t i = 0; i < n; i++)
             set_cell(type, p.row[j], i, random_unit() - 0.5);
     }
@@ -195,13 +210,7 @@ static struct plane open_plane(enum vf_type type, int taps, ptrdiff_t n, ptrdiff
     return p;
 }
 
-static void close_plane(struct plane *p)
-{
-    for (int j = 0; j < p->count + p->taps - 1; j++)
-        free(p->row[j]);
-}
-
-/* Row k of the result in two steps. */
+/* Row k of the result in two steps, with cells beside the rows as the boundary says. */
 static void sum_in_steps(const struct plane *p, enum vf_boundary boundary, ptrdiff_t k, char *result)
 {
     static _Alignas(VF_ALIGNMENT) double beside[MOST_PLANE_CELLS + 2 * PLANE_BESIDE];
@@ -241,7 +250,6 @@ static void check_plane(enum vf_type type, int taps, ptrdiff_t n, ptrdiff_t coun
         cr_expect_eq(memcmp(result + (size_t)k * pitch + (size_t)n * size, untouched, PLANE_GAP * size), 0);
     }
     free(result);
-    close_plane(&p);
 }
 
 /* Of one type and level: widths that are whole vectors, from two on, and others, from three on. */
