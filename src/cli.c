@@ -369,7 +369,7 @@ void vf_command_line_free(struct vf_command_line *line)
 
 enum vf_status vf_cli_report(enum vf_status status, const struct vf_error *error)
 {
-    fflush(stdout); /* so that both streams keep their order on one terminal */
+    vf_flush(stdout); /* so that both streams keep their order on one terminal */
     vf_say("%s", error->text);
     return status;
 }

@@ -1,7 +1,9 @@
 #include "error.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -85,4 +87,13 @@ void vf_say(const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     fprintf(stderr, "volfilter: %s\n", vf_show_controls(text, shown, sizeof shown));
+}
+
+int vf_flush(FILE *to)
+{
+    static atomic_int first;
+    int none = 0;
+    if (fflush(to) != 0)
+        atomic_compare_exchange_strong(&first, &none, errno);
+    return first;
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* The values are the program's exit codes. */
 enum vf_status {
@@ -44,6 +45,10 @@ const char *vf_show_controls(const char *text, char *shown, size_t room);
 
 /* Prints "volfilter: ", the message so shown and the end of the line on standard error, at once. */
 void vf_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Flushes a stream. Returns the errno of the first such call of any thread that failed, since the stream only
+ * remembers that one did; 0: none has. */
+int vf_flush(FILE *to);
 
 /* Passes a failure up to the function's one clean-up label; needs a local `status` and the label `out`. */
 #define VF_TRY(call)         \

@@ -1,5 +1,4 @@
 /* The program: standard streams, signals, the command line, and the exit code. */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
@@ -35,15 +34,14 @@ static enum vf_status close_stdout(enum vf_status status)
 {
     struct vf_error error;
     struct pollfd reader = {.fd = STDOUT_FILENO};
-    bool failed = ferror(stdout);
-    errno = 0;
-    if (fflush(stdout) == 0 && !failed)
+    const int cause = vf_flush(stdout);
+    if (cause == 0 && !ferror(stdout))
         return status;
     /* Of a text, as `| head` does, the rest is not wanted. */
     if (poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0)
         return status;
     vf_fail(&error, VF_FAILED, "standard output: cannot write: %s",
-            errno ? strerror(errno) : "an earlier write failed");
+            cause != 0 ? strerror(cause) : "an earlier write failed");
     vf_cli_report(VF_FAILED, &error);
     return status == VF_OK ? VF_FAILED : status;
 }

@@ -261,7 +261,7 @@ static void report(const struct vf_work *w, FILE *to)
     vf_json_integer(&json, "memory_bytes", (long long)w->memory);
     vf_json_integer(&json, "peak_memory_bytes", (long long)vf_memory_peak());
     vf_json_end(&json);
-    fflush(to);
+    vf_flush(to);
 }
 
 /* ---- from file to file ---- */
@@ -393,7 +393,7 @@ static enum vf_status open_work(struct vf_work *w, const struct vf_chain *chain,
     VF_TRY(vf_work_plan(w, chain, error));
     if (options->explain) {
         vf_work_explain(w, explain_to);
-        fflush(explain_to);
+        vf_flush(explain_to);
     }
     vf_work_warn(w);
     VF_TRY(vf_work_check(w, error));

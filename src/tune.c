@@ -265,7 +265,7 @@ static void print_choice(const struct tuner *tuner, const struct vf_kernel_case 
         fprintf(tuner->to, " stream %d", config.stream);
     fprintf(tuner->to, ": %.3f ms, %.2f times a copy; best of %d\n", best->seconds * 1e3,
             best->seconds / vf_case_copy_seconds(c, &tuner->cuda->gpu), tried);
-    fflush(tuner->to);
+    vf_flush(tuner->to);
     vf_text_free(&name);
 }
 

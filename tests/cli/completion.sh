@@ -102,4 +102,5 @@ test_bash() {
     bash_completes 'volfilter help per' perona-malik
     bash_completes 'volfilter --backend ' auto cpu cuda gpu
     bash_completes 'volfilter tune gaussian perona' perona-malik
+    bash_completes 'volfilter -- --compr' ''
 }

@@ -124,5 +124,9 @@ test_output_that_cannot_be_written() {
     code=0
     "$VOLFILTER" --help >/dev/full 2>err || code=$?
     [ "$code" -eq 1 ]
-    says "standard output: cannot write"
+    says "standard output: cannot write: No space left on device"
+    code=0
+    "$VOLFILTER" --json -f gaussian "$SMALL" out.tif >/dev/full 2>err || code=$?
+    [ "$code" -eq 1 ]
+    says "standard output: cannot write: No space left on device"
 }
