@@ -291,7 +291,7 @@ static bool may_read(const struct vf_row_layout *l, int field)
 }
 
 /* Which sources are read in place. Sums across the stream can do so, as they read no cell beyond the ends of
- * a row. */
+ * a row, and sums of planes, which find these cells themselves. */
 static void find_in_place(struct vf_row_layout *l)
 {
     const struct vf_flow *flow = l->job->flow;

@@ -1,8 +1,9 @@
 /* Where row-stream keeps the planes of a run. A tile is swept along the stream, the axis z in 3D and y in 2D,
  * a plane at a time (in 2D a plane is one row). Of each field a ring of the latest planes is kept, as many as
  * the stages that read it need, or of a row that is made when it is read that row. A stage runs behind the
- * sources by so many planes that all its inputs are there: that is its delay. All rings of a thread lie in
- * one block, its arena. */
+ * sources by so many planes that all its inputs are there: that is its delay. Of sums along x and then across
+ * rows what is in between may be in no ring (sums_plane). All rings of a thread lie in one block, its arena.
+ */
 #ifndef VF_CPU_ROW_LAYOUT_H
 #define VF_CPU_ROW_LAYOUT_H
 
