@@ -145,7 +145,7 @@ static const char before_commands[] =
     ".SH DESCRIPTION\n"
     "\\fBvolfilter\\fR reads a 2D image (PNG, TIFF) or a 3D stack (TIFF, MRC), applies a chain of filters "
     "and writes the result.\n"
-    "Where the filters allow it, the whole chain is computed in a single sweep over memory.\n"
+    "Where that is fastest, the whole chain is computed in a single sweep over memory.\n"
     "With an NVIDIA GPU it is computed there if that is predicted to be faster.\n"
     "The result is the same, bit for bit, whatever the device, the number of threads, the memory limit and "
     "the machine.\n";
