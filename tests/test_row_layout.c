@@ -163,7 +163,8 @@ struct plane_case {
 
 #define NEAR_CACHES "2097152,33554432"
 
-static void expect_plane_sums(const struct plane_case *c)
+/* If it `stores`, the first stage makes a result too. */
+static void expect_plane_sums(const struct plane_case *c, bool stores)
 {
     struct last_flow p;
     struct vf_row_layout l;
@@ -189,13 +190,17 @@ static void expect_plane_sums(const struct plane_case *c)
                                .sink_type = c->type,
                                .tiling = {.tile = c->tile},
                                .threads = 1};
-    cr_assert_eq(vf_row_layout_open(&l, &job, &error), VF_OK, "%s", error.text);
     const struct vf_stage *along = &p.flow.stage[0];
-    const bool sums = c->sums && vf_row_plane(vf_rows_choose(VF_F32), along->taps->count) != NULL;
+    if (stores)
+        p.flow.sink[0] = along->output[0];
+    cr_assert_eq(vf_row_layout_open(&l, &job, &error), VF_OK, "%s", error.text);
+    const bool sums = c->sums && !stores && vf_row_plane(vf_rows_choose(VF_F32), along->taps->count) != NULL;
     cr_expect_eq(l.stage[1].sums_plane, sums, "%s, %td wide, boundary %d, %s", c->chain, c->nx,
                  (int)c->boundary, vf_type_name(c->type));
     cr_expect_eq(l.stage[0].called && l.stage[1].calls == 0, sums);
-    cr_expect_eq(l.ring[along->input[0]].in_place, sums);
+    const struct vf_ring *source = &l.ring[along->input[0]];
+    cr_expect_eq(source->in_place, sums && source->loader == 0);
+    cr_expect_eq(source->whole, sums || source->loader < 0, "the near cache holds a plane of it");
     cr_expect_eq(l.ring[along->output[0]].whole, !sums);
     cr_expect_geq(l.most_rows, sums ? c->tile.y : 0);
     vf_row_layout_close(&l);
@@ -210,6 +215,8 @@ Test(row_layout, sums_of_planes)
         {"gaussian", 64, {64, 40, 20}, VF_WRAP, VF_F32, NEAR_CACHES, true},
         {"gaussian", 32, {32, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, true},
         {"gaussian", 49, {49, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, true},
+        /* a source that is in a ring, as others read it too */
+        {"unsharp", 64, {64, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, true},
         /* rows of too few cells */
         {"gaussian", 47, {47, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, false},
         {"gaussian", 16, {16, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, false},
@@ -221,8 +228,11 @@ Test(row_layout, sums_of_planes)
         {"gaussian", 64, {64, 9, 20}, VF_NEAREST, VF_U16, NEAR_CACHES, false},
         {"gaussian:sigma=1x2x1", 64, {64, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, false},
         {"gaussian:sigma=2", 64, {64, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, false},
+        /* sums that are stored at once */
+        {"gaussian:sigma=1x1x0", 64, {64, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, false},
         /* rings that the near cache does not hold */
         {"gaussian", 64, {64, 40, 20}, VF_NEAREST, VF_F32, "131072,33554432", false}};
     for (size_t i = 0; i < COUNT(cases); i++)
-        expect_plane_sums(&cases[i]);
+        expect_plane_sums(&cases[i], false);
+    expect_plane_sums(&cases[0], true);
 }
