@@ -28,6 +28,11 @@ static inline vf_vector plane_pick(vf_vector from, const int *index)
      : (d) < 0                 ? VF_VECTOR_SHIFTED(near[v][0], near[v][1], at[v], (VF_LANES + (d)) % VF_LANES) \
                                : VF_VECTOR_SHIFTED(near[v][1], near[v][2], at[v], (d) % VF_LANES))
 
+/* The first cell of vector v: of those from i on; or, if they are a row's ENDS, of the first one and that at
+ * i.
+ */
+#define PLANE_AT(ENDS, v) ((ENDS) ? (v)*i : i + (v)*VF_LANES)
+
 /* Of TAPS weights number `t` along x. */
 #define PLANE_ALONG(TAPS, VECTORS, ENDS, t)                               \
     if ((t) < (TAPS))                                                     \
@@ -35,11 +40,10 @@ static inline vf_vector plane_pick(vf_vector from, const int *index)
             (t) == 0 ? along[0] * PLANE_NEIGHBOUR(ENDS, v, -((TAPS) / 2)) \
                      : vf_vector_fma(along[t], PLANE_NEIGHBOUR(ENDS, v, (t) - (TAPS) / 2), x[v]);
 
-/* The sums along x of a row, of vectors from the cell i on; or, if they are its ENDS, of the first one and of
- * that at i. */
+/* The sums along x of a row. */
 #define PLANE_ROW(TAPS, VECTORS, ENDS, row)                                               \
     {                                                                                     \
-        const REAL *at[2] = {(const REAL *)in[row] + ((ENDS) ? 0 : i)};                   \
+        const REAL *at[2] = {(const REAL *)in[row] + PLANE_AT(ENDS, 0)};                  \
         vf_vector near[2][3];                                                             \
         at[1] = at[0] + ((ENDS) ? i : VF_LANES);                                          \
         VF_UNROLL for (int v = 0; v < (VECTORS); v++)                                     \
@@ -101,8 +105,6 @@ static inline vf_vector plane_pick(vf_vector from, const int *index)
                     vf_vector_store(to + (j - (TAPS) + 1) * pitch + PLANE_AT(ENDS, v), made[v]);          \
         }                                                                                                 \
     }
-#define PLANE_AT(ENDS, v) ((ENDS) ? (v)*i : i + (v)*VF_LANES)
-
 #define PLANE(TAPS)                                                                                          \
     PLANE_COLUMN(plane_column_##TAPS, TAPS, 2, false)                                                        \
     PLANE_COLUMN(plane_single_##TAPS, TAPS, 1, false)                                                        \

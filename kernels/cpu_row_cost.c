@@ -39,14 +39,9 @@ static bool is_followed(const struct vf_row_layout *l, int i)
 }
 
 /* Whether stage i sums along x, or across rows, where both are done at once. */
-static bool is_along_plane(const struct vf_row_layout *l, int i)
-{
-    return i + 1 < l->job->flow->stage_count && l->stage[i + 1].sums_plane;
-}
-
 static bool is_of_plane(const struct vf_row_layout *l, int i)
 {
-    return is_along_plane(l, i) || l->stage[i].sums_plane;
+    return vf_row_sums_along_plane(l, i) || l->stage[i].sums_plane;
 }
 
 /* Bytes a nanosecond of the far cache. */
@@ -91,7 +86,7 @@ static double arithmetic_ns(const struct vf_row_layout *l, int i)
 static double moved_bytes(const struct vf_row_layout *l, int i)
 {
     const struct vf_stage *stage = &l->job->flow->stage[i];
-    double moved = is_followed(l, i) || is_along_plane(l, i) ? 0 : stage->output_count;
+    double moved = is_followed(l, i) || vf_row_sums_along_plane(l, i) ? 0 : stage->output_count;
     if (l->stage[i].follows_flux)
         return (double)l->element * (moved + 2 + 2 * VF_STEP_PLANES);
     for (int k = 0; k < stage->input_count && !l->stage[i].sums_plane; k++)
@@ -144,10 +139,11 @@ double vf_row_cost(const struct vf_row_layout *l)
     }
     for (int i = 0; i < flow->stage_count; i++) {
         const struct vf_stage *stage = &flow->stage[i];
-        const bool of_plane = is_of_plane(l, i);
         const struct vf_halo reach =
             l->ring[l->stage[i].sums_plane ? stage->input[0] : stage->output[0]].reach;
-        const double made = of_plane ? 0 : stage->stencil == VF_STENCIL_LINEAR ? stage->output_count : 1;
+        const double made = is_of_plane(l, i)                     ? 0
+                            : stage->stencil == VF_STENCIL_LINEAR ? stage->output_count
+                                                                  : 1;
         const bool asks = l->stage[i].kind == VF_ROW_ACROSS_STREAM && stage->output_count > 1;
         const double moved_ns = moved_bytes(l, i) * (asks ? asked_byte_ns : byte_ns);
         unit += ((double)l->tile.chunk + 2.0 * reach.s) *

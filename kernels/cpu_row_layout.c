@@ -265,12 +265,14 @@ static void sum_planes(struct vf_row_layout *l, bool sums)
         across->sums_plane = along->called = sums;
         across->calls = sums ? i - 1 : -1;
         for (int k = 0; k < flow->stage[i].input_count; k++) {
-            l->ring[flow->stage[i].input[k]].whole = !sums;
-            if (l->ring[flow->stage[i - 1].input[k]].loader == i - 1)
-                l->ring[flow->stage[i - 1].input[k]].whole = sums;
+            struct vf_ring *between = &l->ring[flow->stage[i].input[k]];
+            struct vf_ring *in = &l->ring[flow->stage[i - 1].input[k]];
+            between->whole = !sums;
+            if (in->loader == i - 1)
+                in->whole = sums;
+            if (sums)
+                l->most_rows = vf_larger(l->most_rows, l->tile.y + 2 * between->reach.r);
         }
-        if (sums)
-            l->most_rows = vf_larger(l->most_rows, l->tile.y + 2 * l->ring[flow->stage[i].input[0]].reach.r);
     }
 }
 
@@ -285,9 +287,8 @@ static bool may_read(const struct vf_row_layout *l, int field)
     const struct vf_row_stage *reader = &l->stage[ring->loader];
     const size_t row_bytes = (size_t)l->job->nx * l->element;
     return reader->kind == VF_ROW_BODY && stage->input_count == 1 && reader->star_inputs == 1 &&
-           !reader->shares_faces && ring->pad == 1 && l->job->source != NULL &&
-           l->job->source[ring->source].type == l->cell && l->tile.x == l->job->nx &&
-           row_bytes % VF_ALIGNMENT == 0 && row_bytes >= VF_ROW_END_BYTES;
+           !reader->shares_faces && ring->pad == 1 && l->job->source != NULL && is_of_cells(l, ring) &&
+           l->tile.x == l->job->nx && row_bytes % VF_ALIGNMENT == 0 && row_bytes >= VF_ROW_END_BYTES;
 }
 
 /* Which sources are read in place. Sums across the stream can do so, as they read no cell beyond the ends of
@@ -303,7 +304,8 @@ static void find_in_place(struct vf_row_layout *l)
                 along = along && (flow->stage[i].input[j] != flow->source[k] ||
                                   l->stage[i].kind == VF_ROW_ACROSS_STREAM);
         ring->ends = ring->loader >= 0 && may_read(l, flow->source[k]);
-        ring->in_place = along || ring->ends || (ring->loader >= 0 && l->stage[ring->loader + 1].sums_plane);
+        ring->in_place =
+            along || ring->ends || (ring->loader >= 0 && vf_row_sums_along_plane(l, ring->loader));
     }
 }
 

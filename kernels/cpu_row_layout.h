@@ -106,6 +106,13 @@ struct vf_row_layout {
     bool far; /* the second cache cannot hold work_bytes */
 };
 
+/* Whether stage i sums along x for the next one, which sums across rows at the same time: nothing else calls
+ * for such a stage. */
+static inline bool vf_row_sums_along_plane(const struct vf_row_layout *layout, int i)
+{
+    return layout->stage[i].kind == VF_ROW_ALONG_X && layout->stage[i].called;
+}
+
 /* What rows of a job in one sweep are of. Medians are values of the image: what is stored as integers of 8 or
  * 16 bits, before and after, is that in between too. */
 enum vf_type vf_row_cell(const struct vf_job *job);

@@ -35,7 +35,7 @@ static enum vf_status close_stdout(enum vf_status status)
     struct vf_error error;
     struct pollfd reader = {.fd = STDOUT_FILENO};
     const int cause = vf_flush(stdout);
-    if (cause == 0 && !ferror(stdout))
+    if (!ferror(stdout))
         return status;
     /* Of a text, as `| head` does, the rest is not wanted. */
     if (poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0)
