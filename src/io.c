@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -111,8 +112,40 @@ bool vf_begins_as_image(const char head[VF_HEAD_BYTES])
     return codec_beginning(head) != NULL;
 }
 
+/* The name of a format of which these few bytes are the beginning; NULL: there is none, or they are more than
+ * tells it. */
+static const char *format_cut_short(const char *head, size_t bytes)
+{
+    for (size_t i = 0; i < sizeof readable / sizeof *readable; i++)
+        if (readable[i].at == 0 && bytes >= 2 && bytes < readable[i].length &&
+            memcmp(head, readable[i].magic, bytes) == 0)
+            return readable[i].codec->name;
+    return NULL;
+}
+
+/* The file is of no kind that is read: `head` is what it begins with, `bytes` of it are the file's. */
+static enum vf_status fail_kind(const struct vf_reader *reader, const char *head, size_t bytes,
+                                struct vf_error *error)
+{
+    const char *cut = format_cut_short(head, bytes);
+    enum vf_format named;
+    char first[sizeof " 00 00 00 00"] = "";
+    if (cut != NULL)
+        return vf_fail(error, VF_FAILED, "has only the first %zu bytes of a %s: it was cut short; copy it again",
+                       bytes, cut);
+    if (vf_format_by_name(reader->name, &named) && named == VF_FORMAT_MRC)
+        return vf_fail(error, VF_FAILED,
+                       bytes < VF_HEAD_BYTES
+                           ? "is named as MRC, but ends within its header: it was cut short; copy it again"
+                           : "is named as MRC, but has no \"MAP \" at byte 208, as such files have since 2000; "
+                             "if it is an older one, rewrite it: newstack IN.mrc OUT.mrc");
+    for (size_t i = 0; i < 4 && i < bytes; i++)
+        snprintf(first + 3 * i, sizeof first - 3 * i, " %02x", head[i] & 0xff);
+    return vf_fail(error, VF_FAILED, "is neither TIFF, PNG nor MRC (its first bytes are%s)", first);
+}
+
 /* Whether it is a kind that is read; `head` is what it begins with, zeros after its end. */
-static enum vf_status find_codec(struct vf_reader *reader, const char head[VF_HEAD_BYTES],
+static enum vf_status find_codec(struct vf_reader *reader, const char head[VF_HEAD_BYTES], size_t bytes,
                                  struct vf_error *error)
 {
     reader->codec = codec_beginning(head);
@@ -122,14 +155,7 @@ static enum vf_status find_codec(struct vf_reader *reader, const char head[VF_HE
         if (memcmp(head + kinds[i].at, kinds[i].magic, kinds[i].length) == 0)
             return vf_fail(error, VF_FAILED, "is %s, neither TIFF, PNG nor MRC; %s", kinds[i].kind,
                            kinds[i].remedy);
-    enum vf_format named;
-    if (vf_format_by_name(reader->name, &named) && named == VF_FORMAT_MRC)
-        return vf_fail(
-            error, VF_FAILED,
-            "is named as MRC, but has no \"MAP \" at byte 208, as such files have since 2000; if it "
-            "is an older one, rewrite it: newstack IN.mrc OUT.mrc");
-    return vf_fail(error, VF_FAILED, "is neither TIFF, PNG nor MRC (its first bytes are %02x %02x %02x %02x)",
-                   head[0] & 0xff, head[1] & 0xff, head[2] & 0xff, head[3] & 0xff);
+    return fail_kind(reader, head, bytes, error);
 }
 
 /* What a stream or file begins with, from where it is read; *bytes may be fewer than there is room for. */
@@ -177,7 +203,7 @@ static enum vf_status open_input(struct vf_reader *reader, const char *path, str
         return vf_fail(error, VF_USAGE, "is a terminal; redirect a TIFF, PNG or MRC file into it");
     const bool seekable = S_ISREG(about.st_mode) && lseek(reader->fd, 0, SEEK_CUR) == 0;
     VF_TRY(read_head(reader, head, &bytes, error));
-    VF_TRY(find_codec(reader, head, error));
+    VF_TRY(find_codec(reader, head, bytes, error));
     if (!seekable)
         VF_TRY(spool(reader, head, bytes, error));
     if (fstat(reader->fd, &about) != 0 || lseek(reader->fd, 0, SEEK_SET) != 0)

@@ -68,6 +68,20 @@ test_truncated() {
     done
 }
 
+# Of so little that nothing else tells what it was.
+test_only_the_first_bytes() {
+    head -c 3 "$STACK" >cut.tif
+    refused cut.tif "cut.tif: has only the first 3 bytes of a TIFF: it was cut short; copy it again"
+    head -c 4 "$IMAGE" >cut.png
+    refused cut.png "cut.png: has only the first 4 bytes of a PNG: it was cut short; copy it again"
+    printf I >cut.tif
+    refused cut.tif "cut.tif: is neither TIFF, PNG nor MRC (its first bytes are 49)"
+    head -c 200 /dev/zero >cut.mrc
+    refused cut.mrc "cut.mrc: is named as MRC, but ends within its header: it was cut short; copy it again"
+    head -c 1024 /dev/zero >old.mrc
+    refused old.mrc "old.mrc: is named as MRC, but has no \"MAP \" at byte 208"
+}
+
 test_corrupt() {
     # A checksum of the PNG's data no longer holds.
     size=$(wc -c <"$IMAGE")
