@@ -201,6 +201,7 @@ struct vf_context {
     char unit[16];      /* "nm", "um" or "mm"; "" when unknown */
     double aspect[3];   /* x, y, z: spacing / spacing.x; 1 where unknown, or equal but for how files round */
     bool is_double;     /* the compute type */
+    bool may_be_double; /* the plan makes it so where float32 would not do */
     const char *filter; /* for messages */
 };
 

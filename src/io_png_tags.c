@@ -69,8 +69,11 @@ enum vf_status vf_png_take_tags(png_structp png, png_infop stored, struct vf_inf
         tags->resolution_unit = metres ? RESUNIT_CENTIMETER : RESUNIT_NONE;
     }
     take_scale(png, stored, info);
-    tags->has_gamma = png_get_gAMA(png, stored, &tags->gamma) != 0;
+    /* libpng also gives what it has found to contradict the rest. */
+    tags->has_gamma =
+        png_get_valid(png, stored, PNG_INFO_gAMA) != 0 && png_get_gAMA(png, stored, &tags->gamma) != 0;
     tags->has_chromaticities =
+        png_get_valid(png, stored, PNG_INFO_cHRM) != 0 &&
         png_get_cHRM(png, stored, &c[0], &c[1], &c[2], &c[3], &c[4], &c[5], &c[6], &c[7]) != 0;
     if (!png_get_sRGB(png, stored, &tags->srgb_intent))
         tags->srgb_intent = -1;

@@ -14,6 +14,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "access.h"
 #include "alloc.h"
 #include "descriptor.h"
 #include "interrupt.h"
@@ -195,24 +196,14 @@ static enum vf_status take_name(struct vf_output_file *file, struct vf_error *er
     return VF_FAILED;
 }
 
-/* As if the old file had been written to, as far as that can be: root alone may keep another's. */
-static enum vf_status keep_owner_and_mode(int fd, const struct stat *existing, struct vf_error *error)
-{
-    const bool kept =
-        fchown(fd, existing->st_uid, existing->st_gid) == 0 || fchown(fd, (uid_t)-1, existing->st_gid) == 0;
-    (void)kept;
-    return fchmod(fd, existing->st_mode & 0777) == 0
-               ? VF_OK
-               : vf_fail(error, VF_FAILED, "cannot preserve its permissions: %s", strerror(errno));
-}
-
-static enum vf_status open_beside(struct vf_output_file *file, const char *path, const struct stat *existing,
+static enum vf_status open_beside(struct vf_output_file *file, const char *path, bool exists,
                                   struct vf_error *error)
 {
     char directory[PATH_MAX];
+    struct vf_access access;
     if (path[0] == '\0' || path[strlen(path) - 1] == '/')
         return vf_fail(error, VF_FAILED, "is not a file name");
-    if (existing != NULL && file->no_clobber)
+    if (exists && file->no_clobber)
         return vf_fail(error, VF_FAILED, "exists; remove it, or leave out --no-clobber to replace it");
     file->target = vf_output_target(path, error);
     if (file->target == NULL)
@@ -224,11 +215,13 @@ static enum vf_status open_beside(struct vf_output_file *file, const char *path,
         blame_directory(file, errno, error);
         return VF_FAILED;
     }
-    if (existing != NULL && faccessat(file->directory, file->name, W_OK, 0) != 0)
+    if (exists && faccessat(file->directory, file->name, W_OK, 0) != 0)
         return vf_fail(error, VF_FAILED, "cannot be written: %s", strerror(errno));
+    if (exists && vf_access_of(&access, file->target, error) != VF_OK)
+        return VF_FAILED;
     if (!open_nameless(file) && take_name(file, error) != VF_OK)
         return VF_FAILED;
-    return existing == NULL ? VF_OK : keep_owner_and_mode(file->fd, existing, error);
+    return exists ? vf_access_keep(&access, file->fd, error) : VF_OK;
 }
 
 /* The directory of what is written to `path`; false: it is spooled. */
@@ -314,7 +307,7 @@ enum vf_status vf_output_file_open(struct vf_output_file **out, const char *path
     else if (standard_output || (exists && !S_ISREG(existing.st_mode)))
         status = open_spooled(file, path, error);
     else
-        status = open_beside(file, path, exists ? &existing : NULL, error);
+        status = open_beside(file, path, exists, error);
     if (status != VF_OK)
         vf_output_file_close(file);
     else
@@ -393,19 +386,21 @@ static enum vf_status write_back(int fd, struct vf_error *error)
 /* A file system may have files without names and no links: there its bytes are copied to one with a name. */
 static enum vf_status name_nameless(struct vf_output_file *file, struct vf_error *error)
 {
-    struct stat about;
+    struct vf_access access;
     if (take_name(file, error) == VF_OK)
         return VF_OK;
     const int nameless = file->fd;
     file->fd = -1;
     enum vf_status status = take_name(file, error);
-    if (status == VF_OK && (lseek(nameless, 0, SEEK_SET) != 0 || fstat(nameless, &about) != 0))
+    if (status == VF_OK && lseek(nameless, 0, SEEK_SET) != 0)
         status = vf_fail(error, VF_FAILED, "cannot read the output back: %s", strerror(errno));
     if (status == VF_OK)
         status = vf_copy_descriptor(nameless, "the output back", file->fd, "the output",
                                     file->outlasts_signal, error);
     if (status == VF_OK)
-        status = keep_owner_and_mode(file->fd, &about, error);
+        status = vf_access_of_descriptor(&access, nameless, error);
+    if (status == VF_OK)
+        status = vf_access_keep(&access, file->fd, error);
     close(nameless);
     return status;
 }

@@ -59,13 +59,10 @@ const char *vf_plan_label(const struct vf_plan *plan, int k)
 
 /* ---- expansion ---- */
 
-static enum vf_status expand_chain(struct vf_plan *plan, struct vf_error *error)
+static enum vf_status expand_links(struct vf_plan *plan, struct vf_error *error)
 {
     const struct vf_chain *chain = plan->chain;
     int live = 1;
-    plan->link = vf_alloc((size_t)chain->count, sizeof *plan->link, "filters", error);
-    if (plan->link == NULL)
-        return VF_FAILED;
     for (int i = 0; i < chain->count; i++) {
         struct vf_context context = plan->context;
         context.filter = chain->link[i].filter->name;
@@ -80,6 +77,41 @@ static enum vf_status expand_chain(struct vf_plan *plan, struct vf_error *error)
     }
     plan->output_count = live;
     return VF_OK;
+}
+
+/* Every addition of a sum rounds. In float32, of values of 16 bits that are all alike, means of 501 come out
+ * as they are, of 601 some are off by 1. */
+#define MOST_SUMMED_IN_SINGLE 512
+
+static bool sums_many(const struct vf_expansion *e)
+{
+    for (int i = 0; i < e->stage_count + e->pre_count; i++) {
+        const struct vf_stage *stage = i < e->stage_count ? &e->stage[i] : &e->pre[i - e->stage_count];
+        if (stage->stencil == VF_STENCIL_LINEAR && vf_line_axis(stage) >= 0 &&
+            stage->taps->count > MOST_SUMMED_IN_SINGLE)
+            return true;
+    }
+    return false;
+}
+
+static void free_links(struct vf_plan *plan)
+{
+    for (int i = 0; plan->link != NULL && i < plan->chain->count; i++)
+        vf_expansion_free(&plan->link[i]);
+}
+
+static enum vf_status expand_chain(struct vf_plan *plan, struct vf_error *error)
+{
+    bool sums = false;
+    plan->link = vf_alloc((size_t)plan->chain->count, sizeof *plan->link, "filters", error);
+    const enum vf_status status = plan->link == NULL ? VF_FAILED : expand_links(plan, error);
+    for (int i = 0; status == VF_OK && i < plan->chain->count; i++)
+        sums = sums || sums_many(&plan->link[i]);
+    if (!sums || !plan->context.may_be_double || plan->context.is_double)
+        return status;
+    plan->context.is_double = true;
+    free_links(plan);
+    return expand_links(plan, error);
 }
 
 /* A box that a global value is taken over must lie in the image. */
@@ -405,8 +437,7 @@ enum vf_status vf_plan_run_on_cpu(const struct vf_plan *plan, struct vf_job *job
 
 void vf_plan_close(struct vf_plan *plan)
 {
-    for (int i = 0; plan->link != NULL && i < plan->chain->count; i++)
-        vf_expansion_free(&plan->link[i]);
+    free_links(plan);
     vf_free(plan->link);
     for (int r = 0; plan->run != NULL && r < plan->run_count; r++)
         if (plan->run[r].repeats == 0)

@@ -366,6 +366,21 @@ static bool replaces_input(const struct vf_work *w)
            stat(w->out_path, &out) == 0 && vf_is_same_file(&in, &out);
 }
 
+/* The file of weights that the result would take the place of; NULL: there is none. */
+static const char *replaced_weights(const struct vf_work *w, const struct vf_chain *chain)
+{
+    struct stat out, weights;
+    if (strcmp(w->out_path, "-") == 0 || stat(w->out_path, &out) != 0)
+        return NULL;
+    for (int i = 0; i < chain->count; i++)
+        for (int k = 0; k < chain->link[i].filter->param_count; k++) {
+            const struct vf_weights *read = chain->link[i].value[k].weights;
+            if (read != NULL && stat(read->path, &weights) == 0 && vf_is_same_file(&out, &weights))
+                return read->path;
+        }
+    return NULL;
+}
+
 static enum vf_status tell_whole(void *context, const struct stat *file, struct vf_error *error)
 {
     const struct vf_work *w = context;
@@ -384,7 +399,11 @@ static enum vf_status open_work(struct vf_work *w, const struct vf_chain *chain,
                                              .sync = options->sync || w->replaces_input,
                                              .whole = tell_whole,
                                              .context = w};
+    const char *weights = replaced_weights(w, chain);
     enum vf_status status;
+    if (weights != NULL)
+        return vf_fail(error, VF_USAGE, "the result would replace the weights in '%.200s'; name another file",
+                       weights);
     VF_TRY(vf_reader_open(&w->reader, w->in_path, error));
     w->input = vf_reader_info(w->reader);
     w->channels = w->input->shape.nc - w->input->has_alpha;
@@ -512,7 +531,7 @@ void vf_work_close(struct vf_work *w)
     if (w == NULL)
         return;
     const size_t counted = atomic_load(&w->counted_bytes);
-    if (w->files != NULL && counted < w->shown_bytes)
+    if (w->files != NULL && counted < w->shown_bytes && !vf_interrupted)
         vf_progress_add(w->files, w->shown_bytes - counted);
     vf_session_end_work(w->session);
     vf_writer_close(w->writer);

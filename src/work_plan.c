@@ -120,6 +120,7 @@ enum vf_status vf_context_of(const struct vf_options *o, const struct vf_info *i
     *c = (struct vf_context){.boundary = o->boundary};
     c->dim = o->slices || info->shape.nz == 1 ? 2 : 3;
     c->is_double = is_double(o, info->type);
+    c->may_be_double = o->precision == VF_PRECISION_AUTO;
     /* What --spacing says without a unit of an MRC is in angstroms, as its header and vf_info_print are. */
     const bool in_angstroms =
         info->format == VF_FORMAT_MRC && o->spacing[0] > 0 && o->spacing_unit[0] == '\0';

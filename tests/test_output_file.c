@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "descriptor.h"
@@ -213,6 +215,71 @@ Test(output_file, modes)
     check_modes();
     refuse_nameless();
     check_modes();
+}
+
+/* A user's own entry, which the kernel takes for the tag of version 2: user::rw user:4711:rw group::--- mask::rw
+ * other::---. */
+static const struct {
+    uint32_t version;
+    struct {
+        uint16_t tag, permissions;
+        uint32_t id;
+    } entry[5];
+} access_list = {2,
+                 {{1, 6, UINT32_MAX}, {2, 6, 4711}, {4, 0, UINT32_MAX}, {16, 6, UINT32_MAX}, {32, 0, UINT32_MAX}}};
+
+static void check_access_list(void)
+{
+    static const char name[] = "system.posix_acl_access";
+    char path[PATH_MAX], directory[PATH_MAX], found[2 * sizeof access_list];
+    struct stat about;
+    snprintf(directory, sizeof directory, "%s", sample_path("lists"));
+    snprintf(path, sizeof path, "%s/old", directory);
+    cr_assert(mkdir(directory, 0700) == 0 || errno == EEXIST);
+    write_file(path, "x");
+    if (setxattr(path, name, &access_list, sizeof access_list, 0) != 0)
+        cr_skip_test("this file system has no access control lists");
+    write_file(path, "y");
+    cr_assert_eq(getxattr(path, name, found, sizeof found), (ssize_t)sizeof access_list);
+    cr_expect_arr_eq(found, &access_list, sizeof access_list);
+    cr_assert_eq(stat(path, &about), 0);
+    cr_expect_eq(about.st_mode & 07777, 0660);
+    /* A file that has none gets none from its directory. */
+    cr_assert_eq(removexattr(path, name), 0);
+    cr_assert_eq(chmod(path, 0640), 0);
+    cr_assert_eq(setxattr(directory, "system.posix_acl_default", &access_list, sizeof access_list, 0), 0);
+    write_file(path, "z");
+    cr_expect_lt(getxattr(path, name, found, sizeof found), 0);
+    cr_assert_eq(stat(path, &about), 0);
+    cr_expect_eq(about.st_mode & 07777, 0640);
+    cr_assert_eq(removexattr(directory, "system.posix_acl_default"), 0);
+}
+
+Test(output_file, access_lists)
+{
+    check_access_list();
+    refuse_links();
+    check_access_list();
+    refuse_nameless();
+    check_access_list();
+}
+
+/* The group's permissions are not those of another group. */
+Test(output_file, a_group_that_cannot_be_kept)
+{
+    enum { NOBODY = 65534 };
+    const char *path = sample_path("out");
+    struct stat about;
+    if (geteuid() != 0)
+        cr_skip_test("only root gives a file to another group");
+    write_file(path, "x");
+    cr_assert(chown(path, NOBODY, 0) == 0 && chmod(path, 0674) == 0);
+    cr_assert_eq(chmod(sample_path("."), 0777), 0);
+    cr_assert(setgroups(0, NULL) == 0 && setgid(NOBODY) == 0 && setuid(NOBODY) == 0);
+    write_file(path, "y");
+    cr_assert_eq(stat(path, &about), 0);
+    cr_expect_eq(about.st_gid, NOBODY);
+    cr_expect_eq(about.st_mode & 07777, 0644);
 }
 
 /* The mode says nothing of the umask then. */

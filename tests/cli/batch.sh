@@ -610,6 +610,22 @@ test_weights_beside_a_pipe() {
     says "convolve: file=-: weights are not read from standard input, which may be the image; write them to a file"
 }
 
+# Under whatever name.
+test_weights_are_not_replaced() {
+    mkdir d
+    cp "$DATA/emboss.txt" d/a.png
+    ln d/a.png link.mrc
+    cp "$SMALL" a.png
+    expect 2 -f gaussian,convolve:d/a.png a.png link.mrc
+    says "the result would replace the weights in 'd/a.png'; name another file"
+    expect 2 -f convolve:d/a.png --dry-run a.png d/a.png
+    expect 3 -f convolve:link.mrc --out-dir d a.png "$IMAGE"
+    says "the result would replace the weights in 'link.mrc'; name another file"
+    cmp d/a.png "$DATA/emboss.txt"
+    cmp link.mrc "$DATA/emboss.txt"
+    [ "$(names d)" = ".volfilter-done a.png cell.png" ]
+}
+
 # Whatever fails before it is known that a result is finished, its file is not filtered a second time.
 test_resume_that_cannot_tell() {
     cp "$SMALL" a.png

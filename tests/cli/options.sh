@@ -186,6 +186,19 @@ test_precision() {
     same a.tif b.tif
     same a.tif c.tif
     differ a.tif d.tif
+    # Of more than 512 voxels along an axis sums are made in double.
+    expect 0 -f mean:radius=255 --dtype float64 "$SMALL" a.tif
+    expect 0 -f mean:radius=255 --dtype float64 --precision single "$SMALL" b.tif
+    same a.tif b.tif
+    for chain in mean:radius=0x256x0 gradient,gaussian:sigma=65:truncate=4; do
+        expect 0 -f $chain --dtype float64 "$SMALL" a.tif
+        expect 0 -f $chain --dtype float64 --precision single "$SMALL" b.tif
+        expect 0 -f $chain --dtype float64 --precision double "$SMALL" d.tif
+        same a.tif d.tif
+        differ a.tif b.tif
+        expect 0 -f $chain --explain --dry-run "$SMALL" o.tif
+        prints "computes in float64"
+    done
 }
 
 test_compress() {

@@ -199,6 +199,14 @@ test_interrupt_ends_a_batch() {
     ended_by INT 130 -f perona-malik:k=10:iterations=10000 --out-dir d "$STACK" "$DATA/epi-time.tif"
     says "interrupted: 0 of 2 files done"
     [ -z "$(names d)" ]
+    # What was not filtered does not count as done.
+    interruptible --threads 2 --progress json -f perona-malik:k=10:iterations=10000 --out-dir d "$STACK" 2>err &
+    child=$!
+    computes "$child"
+    kill -INT $child
+    wait $child || true
+    grep -q '"files_done": 0' err
+    if grep '"done": \([0-9]*\), "total": \1,' err; then exit 1; fi
 }
 
 # It says what was done until then, to a pipe as well as to a file.

@@ -1,0 +1,53 @@
+#include "access.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+static const char list_name[] = "system.posix_acl_access";
+
+static enum vf_status fail(int cause, struct vf_error *error)
+{
+    return vf_fail(error, VF_FAILED, "cannot preserve its permissions: %s", strerror(cause));
+}
+
+/* `got`: what reading the list returned. Some file systems have none. */
+static enum vf_status take_list(struct vf_access *access, ssize_t got, struct vf_error *error)
+{
+    if (got < 0 && errno != ENODATA && errno != ENOTSUP)
+        return fail(errno, error);
+    access->list_bytes = got < 0 ? 0 : got;
+    return VF_OK;
+}
+
+enum vf_status vf_access_of(struct vf_access *access, const char *path, struct vf_error *error)
+{
+    if (stat(path, &access->about) != 0)
+        return fail(errno, error);
+    return take_list(access, getxattr(path, list_name, access->list, sizeof access->list), error);
+}
+
+enum vf_status vf_access_of_descriptor(struct vf_access *access, int fd, struct vf_error *error)
+{
+    if (fstat(fd, &access->about) != 0)
+        return fail(errno, error);
+    return take_list(access, fgetxattr(fd, list_name, access->list, sizeof access->list), error);
+}
+
+enum vf_status vf_access_keep(const struct vf_access *access, int fd, struct vf_error *error)
+{
+    const struct stat *about = &access->about;
+    const bool keeps_group =
+        fchown(fd, about->st_uid, about->st_gid) == 0 || fchown(fd, (uid_t)-1, about->st_gid) == 0;
+    const bool has_list = keeps_group && access->list_bytes > 0;
+    mode_t mode = about->st_mode & 0777;
+    if (!keeps_group)
+        mode &= ~(mode_t)070 | mode << 3;
+    /* The directory may have given it a list. With one the mode's bits of the group are a bound of the list,
+     * so they are set after it. */
+    const int failed = has_list
+                           ? fsetxattr(fd, list_name, access->list, (size_t)access->list_bytes, 0)
+                           : fremovexattr(fd, list_name) != 0 && errno != ENODATA && errno != ENOTSUP;
+    return failed == 0 && fchmod(fd, mode) == 0 ? VF_OK : fail(errno, error);
+}
