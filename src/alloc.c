@@ -89,7 +89,7 @@ static void keep_or_free(struct given *block)
     free_given(block);
 }
 
-static void free_kept(void)
+void vf_alloc_free_kept(void)
 {
     for (int i = 0; i < MOST_KEPT; i++)
         free_given(atomic_exchange(&kept[i], NULL));
@@ -98,7 +98,7 @@ static void free_kept(void)
 void vf_alloc_keep_nothing(void)
 {
     keeps_nothing = true;
-    free_kept();
+    vf_alloc_free_kept();
 }
 
 /* NULL when there is no memory, not even that of blocks that are kept. */
@@ -107,7 +107,7 @@ static void *take_new(size_t bytes, bool huge)
     const size_t alignment = huge ? VF_HUGE_BYTES : VF_ALIGNMENT;
     void *base;
     if (posix_memalign(&base, alignment, bytes) != 0) {
-        free_kept();
+        vf_alloc_free_kept();
         if (posix_memalign(&base, alignment, bytes) != 0)
             return NULL;
     }

@@ -20,7 +20,8 @@ void *vf_alloc(size_t count, size_t size, const char *what, struct vf_error *err
 void vf_free(void *block);
 
 /* The last two blocks of 32 MiB and more that were freed are kept for others of about their size, as long as
- * there is memory; from now on none are. */
+ * there is memory. Those that are kept now are freed; and from now on none are kept. */
+void vf_alloc_free_kept(void);
 void vf_alloc_keep_nothing(void);
 
 /* Makes room in a list of `count` elements of `size` bytes for one more. Returns the list itself or a larger

@@ -476,6 +476,8 @@ enum vf_status vf_stream_run(struct vf_stream *stream, struct vf_error *error)
             status = VF_FAILED;
         if (status == VF_OK)
             status = run_pass(stream, pass, &source, &sink, error);
+        /* The windows of the next pass have other sizes. */
+        vf_alloc_free_kept();
         if (stores) {
             close_file(&source);
             source = sink;
