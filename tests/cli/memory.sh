@@ -240,6 +240,17 @@ test_the_peak_of_many_runs_is_below_the_bound() {
     done
 }
 
+# Where there is plenty, what a pre-pass leaves is not kept beside what the next pass takes.
+test_the_peak_of_passes_is_as_planned() {
+    ! is_sanitized || return 0
+    sparse 512 512 400 big.mrc
+    sprinkle big.mrc 100 500 900 1300
+    expect 0 --json --threads 2 --memory 4G -f eed:iterations=1 big.mrc o.mrc
+    bound=$(sed -n 's/.* "memory_bytes": \([0-9]*\).*/\1/p' out)
+    peak=$(sed -n 's/.*"peak_memory_bytes": \([0-9]*\).*/\1/p' out)
+    [ "$peak" -le "$bound" ]
+}
+
 # A percentile's take 512 KiB for each thread, also where nothing goes by slabs; in slabs each channel has its own.
 test_counters_of_a_pre_pass_are_counted() {
     sparse 64 64 64 stack.mrc
