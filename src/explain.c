@@ -331,6 +331,8 @@ void vf_explain(const struct vf_explained *x, FILE *to)
                 vf_mib((double)plan->work_bytes));
     fprintf(to, "memory %.1f MiB predicted peak, limit %.1f MiB\n", vf_mib((double)x->memory),
             vf_mib((double)x->memory_limit));
+    if (x->compresses)
+        fprintf(to, "the result is compressed: whether the disk has room for it is not known\n");
     if (x->compile_seconds > 0)
         fprintf(to, "kernels that the cache lacks are compiled first: about %.1f s, once\n",
                 x->compile_seconds);

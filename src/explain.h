@@ -16,6 +16,7 @@ struct vf_explained {
     size_t channels;                     /* filtered */
     const struct vf_stream_plan *stream; /* slab by slab; NULL: the whole is held */
     bool overlapped;                     /* not because it is larger than memory */
+    bool compresses;                     /* the result, so that its file's size is not known */
     size_t memory, memory_limit;         /* bytes: predicted peak, allowed */
     double compile_seconds;              /* predicted, of kernels that the cache lacks; 0: it has all */
 };

@@ -54,8 +54,9 @@ void vf_explain_stream(const struct vf_explained *x, FILE *to)
             s->pass_count, s->pass_count == 1 ? "" : "es", s->seconds);
     for (int p = 0; p < s->pass_count; p++)
         print_pass(x, p, to);
-    fprintf(to, "  reads %.1f MiB and writes %.1f MiB in all", vf_mib(s->read_bytes),
-            vf_mib(s->written_bytes));
+    fprintf(to, "  reads %.1f MiB and writes %.1f MiB in all%s", vf_mib(s->read_bytes),
+            vf_mib(s->written_bytes),
+            x->compresses || x->input->compression != VF_COMPRESS_NONE ? ", uncompressed" : "");
     if (s->temporary_bytes > 0)
         fprintf(to, ", with %.1f MiB of disk for temporary files", vf_mib(s->temporary_bytes));
     fprintf(to, "\n");

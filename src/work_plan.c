@@ -664,6 +664,7 @@ void vf_work_explain(const struct vf_work *w, FILE *to)
                                    .channels = w->channels,
                                    .stream = w->stream.pass_count > 0 ? &w->stream : NULL,
                                    .overlapped = w->overlapped,
+                                   .compresses = vf_work_compression(w) != VF_COMPRESS_NONE,
                                    .memory = w->memory,
                                    .memory_limit = w->memory_limit,
                                    .compile_seconds =

@@ -310,7 +310,9 @@ test_too_little_memory_or_disk() {
     expect 1 --memory 2G -f gaussian --dry-run huge.mrc o.mrc
     says "o.mrc: the result needs 8388608"
     # How much of it is left when it is compressed is not known.
-    expect 0 --memory 2G -f gaussian --dry-run --compress lzw huge.mrc o.tif
+    expect 0 --memory 2G -f gaussian --dry-run --explain --compress lzw huge.mrc o.tif
+    prints "the result is compressed: whether the disk has room for it is not known"
+    prints "MiB in all, uncompressed"
     only huge.mrc out err
 }
 
