@@ -154,6 +154,17 @@ static void set_shape(struct vf_info *info, const char *numbers, const char *axe
         named_axes ? " (axes " : "", named_axes ? (int)named : 0, axes, named_axes ? ")" : "");
 }
 
+/* Of a page that is noted to lie on its side. */
+static void note_turned(struct vf_info *info, const char *axes)
+{
+    const size_t named = length_of(axes), samples = named > 0 && axes[named - 1] == 'S' ? 1 : 0;
+    if (named - samples >= 2 && strncmp(axes + named - samples - 2, "XY", 2) == 0)
+        vf_info_note(info,
+                     "its axes are noted as %.*s; x is still taken along the rows of a page, y along its columns "
+                     "(parameters such as sigma=2x1x1 count so)",
+                     (int)named, axes);
+}
+
 enum vf_status vf_tiff_array_describe(struct vf_info *info, const char *description, char samples_axis,
                                       char order[4], struct vf_error *error)
 {
@@ -168,6 +179,7 @@ enum vf_status vf_tiff_array_describe(struct vf_info *info, const char *descript
             "an array of %.*s, whose %zu planes are read as channels, not along z (if they are, in Python: "
             "tifffile.imwrite(OUT, tifffile.imread(IN), photometric='minisblack'))",
             (int)strcspn(numbers, "]"), numbers, info->page_channels);
+    note_turned(info, axes);
     if (info->page_count > 1 && numbers != NULL)
         set_shape(info, numbers, axes, order);
     return VF_OK;

@@ -132,6 +132,23 @@ Test(io_arrays, arrays_of_several_axes)
     }
 }
 
+Test(io_arrays, pages_on_their_side)
+{
+    static const struct {
+        const char *description;
+        bool noted;
+    } cases[] = {{"{\"shape\": [12, 5, 6], \"axes\": \"ZXY\"}", true},
+                 {"{\"shape\": [12, 5, 6], \"axes\": \"ZYX\"}", false},
+                 {"{\"shape\": [12, 5, 6], \"axes\": \"XYZ\"}", false},
+                 {"{\"shape\": [12, 5, 6], \"axes\": \"XY", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_array(cases[i].description, 12);
+        const struct vf_info info = sample_info(sample_path("in.tif"));
+        cr_expect_eq(strstr(info.note, "its axes are noted as ZXY; x is still taken along the rows") != NULL,
+                     cases[i].noted, "case %zu: %s", i, info.note);
+    }
+}
+
 /* One was written after another. */
 Test(io_arrays, several_arrays)
 {
