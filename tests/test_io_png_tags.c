@@ -100,6 +100,30 @@ Test(io_png_tags, meaning_of_colours_is_kept)
     }
 }
 
+/* Primaries that cannot be: libpng then takes back gamma too, and what is said not to be kept is not. */
+Test(io_png_tags, colours_that_libpng_takes_back)
+{
+    const struct png_sample s = {
+        .colour = PNG_COLOR_TYPE_RGB, .bits = 8, .tags = true, .meaning = CHROMATICITIES, .nx = 5, .ny = 4};
+    enum { BYTES = 32 };
+    size_t size;
+    png_sample_write(sample_path("in.png"), &s);
+    unsigned char *file = sample_get(sample_path("in.png"), &size), *chunk = memmem(file, size, "cHRM", 4);
+    cr_assert_not_null(chunk);
+    memset(chunk + 4, 0, BYTES);
+    png_save_uint_32(chunk + 4 + BYTES, (png_uint_32)crc32(0, chunk, 4 + BYTES));
+    sample_put(sample_path("in.png"), file, size);
+    free(file);
+    const struct vf_info info = sample_info(sample_path("in.png"));
+    cr_expect(strstr(info.note, "neither read nor kept: ") != NULL && strstr(info.note, "cHRM") != NULL, "%s",
+              info.note);
+    sample_copy(sample_path("in.png"), sample_path("out.png"), VF_COMPRESS_AS_INPUT);
+    file = sample_get(sample_path("out.png"), &size);
+    cr_expect_eq(memmem(file, size, "gAMA", 4) == NULL, strstr(info.note, "gAMA") != NULL, "%s", info.note);
+    cr_expect_null(memmem(file, size, "cHRM", 4));
+    free(file);
+}
+
 /* What both formats name goes from one to the other. */
 Test(io_png_tags, tags_go_to_tiff)
 {
