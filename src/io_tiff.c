@@ -11,12 +11,6 @@
 #include "ome.h"
 #include "size.h"
 
-/* While directories are walked, beside what a file can hold. */
-enum { READ_AGAIN = 256 << 20 };
-
-/* How many strips or tiles may have each byte in common, as empty ones have. */
-enum { SHARED = 16 };
-
 static enum vf_status read_header(struct vf_reader *reader, struct vf_error *error)
 {
     unsigned char head[4];
@@ -39,6 +33,8 @@ static void note_striles(struct vf_tiff_reader *state, size_t page, const struct
     state->striles += count;
     if (state->data[page] == 0 && count > state->page_striles)
         state->page_striles = count;
+    if (state->data[page] == 0)
+        state->decoded += vf_tiff_decoded(tif, layout);
     state->has_raw = state->has_raw || state->data[page] != 0;
     if (layout->tiled && strile > state->tile_bytes)
         state->tile_bytes = strile;
@@ -152,6 +148,8 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
                        ? vf_fail(error, VF_FAILED, "its chain of pages is broken")
                        : vf_fail(error, VF_FAILED, "has more than %zu pages, or a broken chain of pages",
                                  directories);
+        if (vf_tiff_check_directory(reader, pages, error) != VF_OK)
+            return VF_FAILED;
         vf_tiff_layout_get(state->decoder.tif, &layout);
         if (directory == 0 && find_ome(reader, &layout, directories, error) != VF_OK)
             return VF_FAILED;
@@ -335,27 +333,6 @@ static enum vf_status set_shape(struct vf_reader *reader, struct vf_error *error
     return set_plain_shape(reader, error);
 }
 
-/* The whole volume must be possible too: pages may claim the same bytes of the file. */
-static enum vf_status check_total(struct vf_reader *reader, struct vf_error *error)
-{
-    const struct vf_tiff_reader *state = reader->state;
-    const struct vf_info *info = &reader->info;
-    uint64_t total;
-    if (info->page_count > INT32_MAX || __builtin_mul_overflow(state->page_bytes, info->page_count, &total) ||
-        !vf_size_plausible(total, reader->file_bytes, state->ratio))
-        return vf_fail(error, VF_FAILED,
-                       "claims %zu pages of %zu bytes, more than a file of %llu bytes can hold; it is "
-                       "damaged: copy it again",
-                       info->page_count, state->page_bytes, (unsigned long long)reader->file_bytes);
-    if (state->claimed > SHARED * ((double)reader->file_bytes + READ_AGAIN))
-        return vf_fail(
-            error, VF_FAILED,
-            "its strips or tiles claim %.0f MiB of a file of %.1f MiB, most of them the same bytes; it is "
-            "damaged: copy it again",
-            vf_mib(state->claimed), vf_mib((double)reader->file_bytes));
-    return VF_OK;
-}
-
 static enum vf_status tiff_open(struct vf_reader *reader, struct vf_error *error)
 {
     enum vf_status status = VF_FAILED;
@@ -365,7 +342,7 @@ static enum vf_status tiff_open(struct vf_reader *reader, struct vf_error *error
     reader->state = state;
     reader->info.format = VF_FORMAT_TIFF;
     state->decoder.stream.fd = reader->fd;
-    state->decoder.stream.most = 4 * reader->file_bytes + READ_AGAIN;
+    state->decoder.stream.most = 4 * reader->file_bytes + VF_TIFF_READ_AGAIN;
     VF_TRY(read_header(reader, error));
     /* m: not mapped; c: single strips are not chopped into 8 KiB ones, which would be 8 KiB reads. */
     state->decoder.tif = vf_tiff_open(&state->decoder.stream, reader->name, "rmc");
@@ -385,7 +362,7 @@ static enum vf_status tiff_open(struct vf_reader *reader, struct vf_error *error
     reader->info.tags->page_count = directories;
     VF_TRY(walk_pages(reader, directories, error));
     VF_TRY(set_shape(reader, error));
-    VF_TRY(check_total(reader, error));
+    VF_TRY(vf_tiff_check_total(reader, error));
     state->decoder.stream.most = 0;
     vf_tags_describe(reader->info.tags, &reader->info);
 out:

@@ -30,6 +30,10 @@ struct vf_tiff_stream {
  * and again, which are read, and kept, each time. */
 bool vf_tiff_reads_allowed(struct vf_tiff_stream *stream);
 
+/* Reads bytes, no more than are held, without a call of the system if they are; libtiff's place stays as it
+ * is. On failure vf_tiff_cause says why, or the file ends too early. */
+bool vf_tiff_look_at(struct vf_tiff_stream *stream, uint64_t at, void *data, size_t bytes);
+
 /* `mode` as for TIFFOpen. NULL with stream->message set. */
 TIFF *vf_tiff_open(struct vf_tiff_stream *stream, const char *name, const char *mode);
 void vf_tiff_clear_error(struct vf_tiff_stream *stream);

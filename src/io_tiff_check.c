@@ -1,7 +1,22 @@
 /* What a TIFF claims of its pages, checked before it is believed. */
 #include <stdio.h>
 
+#include "byte_order.h"
 #include "io_tiff_read.h"
+#include "size.h"
+
+/* How many strips or tiles may have each byte in common, as empty ones have. */
+enum { SHARED = 16 };
+
+/* Decoded in a fraction of a second, whatever the size of the file. */
+enum { DECODED_AT_ONCE = 1 << 30 };
+
+/* Bytes of the file at least that say where a strip or tile is. */
+enum { STRILE_ENTRY = 4 };
+
+/* What libtiff does with the entries of a directory takes time by their square: 5 directories of as many as
+ * it reads take a second. Images have less than 50, and FEW are read at once. */
+enum { FEW_ENTRIES = 256, MOST_CROWDED = 5 * 4096 * 4096 };
 
 static enum vf_status fail_page(struct vf_error *error, size_t page, const char *what)
 {
@@ -158,4 +173,69 @@ enum vf_status vf_tiff_check_page(struct vf_reader *reader, TIFF *tif, size_t pa
     if (check_predictor(reader, tif, layout, page, error) != VF_OK)
         return VF_FAILED;
     return check_sizes(reader, tif, layout, page, error);
+}
+
+enum vf_status vf_tiff_check_directory(struct vf_reader *reader, size_t page, struct vf_error *error)
+{
+    struct vf_tiff_reader *state = reader->state;
+    struct vf_tiff_stream *stream = &state->decoder.stream;
+    const bool big = reader->info.big_tiff;
+    const int head = big ? 8 : 2, entry = big ? 20 : 12;
+    unsigned char stored[8];
+    if (!vf_tiff_look_at(stream, TIFFCurrentDirOffset(state->decoder.tif), stored, (size_t)head))
+        return vf_fail(error, VF_FAILED, "page %zu: its directory cannot be read: %s", page + 1,
+                       vf_tiff_cause(stream, "the file ends too early"));
+    const uint64_t entries = vf_number_of_bytes(stored, head, reader->info.big_endian);
+    const double count = (double)entries;
+    state->directory_bytes += head + count * entry;
+    state->crowded += entries > FEW_ENTRIES ? count * count : 0;
+    if (state->directory_bytes > (double)reader->file_bytes)
+        return vf_fail(error, VF_FAILED,
+                       "page %zu: the directories up to here would take %.0f bytes, but the file has only "
+                       "%llu: they overlap; it is damaged: copy it again",
+                       page + 1, state->directory_bytes, (unsigned long long)reader->file_bytes);
+    if (state->crowded > MOST_CROWDED)
+        return vf_fail(error, VF_FAILED,
+                       "page %zu: has %llu tags and is not the first with so many, which would take long to "
+                       "read; leave out those that few programs know: tiffcp IN.tif OUT.tif",
+                       page + 1, (unsigned long long)entries);
+    return VF_OK;
+}
+
+double vf_tiff_decoded(TIFF *tif, const struct vf_tiff_layout *layout)
+{
+    const double count = layout->tiled ? TIFFNumberOfTiles(tif) : TIFFNumberOfStrips(tif);
+    size_t page, strile;
+    vf_tiff_layout_sizes(layout, &page, &strile);
+    /* The file can hold so much where nothing is shared: what an entry takes there is counted as it may
+     * expand. */
+    return (layout->tiled ? count * (double)strile : (double)page) +
+           count * STRILE_ENTRY * vf_tiff_codec_by_scheme(layout->scheme)->ratio;
+}
+
+enum vf_status vf_tiff_check_total(const struct vf_reader *reader, struct vf_error *error)
+{
+    const struct vf_tiff_reader *state = reader->state;
+    const struct vf_info *info = &reader->info;
+    const double file_bytes = (double)reader->file_bytes;
+    uint64_t total;
+    if (info->page_count > INT32_MAX || __builtin_mul_overflow(state->page_bytes, info->page_count, &total) ||
+        !vf_size_plausible(total, reader->file_bytes, state->ratio))
+        return vf_fail(error, VF_FAILED,
+                       "claims %zu pages of %zu bytes, more than a file of %llu bytes can hold; it is "
+                       "damaged: copy it again",
+                       info->page_count, state->page_bytes, (unsigned long long)reader->file_bytes);
+    if (state->claimed > SHARED * (file_bytes + VF_TIFF_READ_AGAIN))
+        return vf_fail(
+            error, VF_FAILED,
+            "its strips or tiles claim %.0f MiB of a file of %.1f MiB, most of them the same bytes; it is "
+            "damaged: copy it again",
+            vf_mib(state->claimed), vf_mib(file_bytes));
+    if (state->decoded > DECODED_AT_ONCE && state->decoded > file_bytes * state->ratio)
+        return vf_fail(
+            error, VF_FAILED,
+            "its %zu strips or tiles would take as long to decode as %.0f MiB, more than a file of "
+            "%llu bytes can hold: most of them are the same bytes; it is damaged: copy it again",
+            state->striles, vf_mib(state->decoded), (unsigned long long)reader->file_bytes);
+    return VF_OK;
 }

@@ -6,6 +6,9 @@
 #include "alloc.h"
 #include "io_tiff.h"
 
+/* While directories are walked, beside what a file can hold. */
+enum { VF_TIFF_READ_AGAIN = 256 << 20 };
+
 /* One for each thread that decodes. */
 struct vf_tiff_decoder {
     TIFF *tif;
@@ -27,6 +30,9 @@ struct vf_tiff_reader {
     size_t page_bytes;
     size_t tile_bytes, stored_bytes; /* the largest tile; the largest strip or tile that is compressed */
     double claimed;                  /* bytes, by all strips and tiles that are */
+    double decoded;                  /* bytes, of all that libtiff decodes, as vf_tiff_decoded tells */
+    double directory_bytes;          /* of all directories so far */
+    double crowded;                  /* entries squared, of those that have many */
     size_t striles;                  /* of all pages */
     size_t page_striles;             /* the most of a page that libtiff decodes; 0: it decodes none */
     bool has_raw;                    /* some pages are read without it */
@@ -43,6 +49,17 @@ struct vf_tiff_reader {
  * changed, and what libtiff then decodes goes to memory of the first page's size. */
 enum vf_status vf_tiff_check_page(struct vf_reader *reader, TIFF *tif, size_t page, bool first,
                                   const struct vf_tiff_layout *layout, struct vf_error *error);
+
+/* Whether the directories up to the current one, which was not looked at before, are such as a program
+ * writes: apart from each other, and not so full that libtiff takes long to read them. */
+enum vf_status vf_tiff_check_directory(struct vf_reader *reader, size_t page, struct vf_error *error);
+
+/* What decoding all of the current page takes, which was checked, as bytes that are decoded: tiles reach
+ * beyond it, and each strip or tile takes time of its own. */
+double vf_tiff_decoded(TIFF *tif, const struct vf_tiff_layout *layout);
+
+/* Whether the whole volume is possible too: pages may claim the same bytes of the file. */
+enum vf_status vf_tiff_check_total(const struct vf_reader *reader, struct vf_error *error);
 
 /* The reading half of vf_codec_tiff. Planes as for vf_reader_read_pages. */
 enum vf_status vf_tiff_read_pages(struct vf_reader *reader, size_t first, size_t count, void *const planes[],

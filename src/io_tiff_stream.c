@@ -50,6 +50,15 @@ static size_t read_held(struct vf_tiff_stream *stream, void *data, size_t bytes)
     return count;
 }
 
+bool vf_tiff_look_at(struct vf_tiff_stream *stream, uint64_t at, void *data, size_t bytes)
+{
+    const uint64_t before = stream->at;
+    stream->at = at;
+    const size_t got = read_held(stream, data, bytes);
+    stream->at = before;
+    return got == bytes;
+}
+
 static tmsize_t stream_read(thandle_t handle, void *data, tmsize_t bytes)
 {
     struct vf_tiff_stream *stream = handle;

@@ -49,7 +49,8 @@ struct tiff_entry {
     uint16_t tag, type;
     uint32_t count, value;
 };
-#define TIFF_RAW_DATA(entries) (8 + 2 + 12 * (size_t)(entries) + 4)
+#define TIFF_RAW_DIRECTORY(entries) (2 + 12 * (uint32_t)(entries) + 4)
+#define TIFF_RAW_DATA(entries) (8 + (size_t)TIFF_RAW_DIRECTORY(entries))
 void tiff_raw_write(const char *path, bool big_endian, const struct tiff_entry *entries, size_t count,
                     const void *data, size_t size);
 
