@@ -381,25 +381,61 @@ enum vf_status vf_batch_key(const struct vf_command_line *line, const struct vf_
                           error);
 }
 
-enum vf_status vf_batch_find_finished(const struct vf_command_line *line, const struct vf_journal *journal,
-                                      const struct vf_batch_file *file, bool *finished,
+static enum vf_status ask_for_finished(const struct vf_batch *batch, const struct vf_command_line *line,
+                                       const struct vf_journal *journal, struct vf_journal_mark *mark,
+                                       size_t *count, struct vf_error *error)
+{
+    *count = 0;
+    for (int i = 0; i < batch->count; i++) {
+        const struct vf_batch_file *file = &batch->file[i];
+        char key[VF_SHA256_DIGITS + 1];
+        bool may_be;
+        if (!file->exists)
+            continue;
+        if (vf_batch_key(line, file, key, error) != VF_OK ||
+            vf_journal_ask(journal, file->name, key, &mark[*count], &may_be, error) != VF_OK)
+            return VF_FAILED;
+        mark[*count].index = i;
+        *count += may_be;
+    }
+    return VF_OK;
+}
+
+enum vf_status vf_batch_find_finished(const struct vf_batch *batch, const struct vf_command_line *line,
+                                      struct vf_journal *journal, bool *finished, struct vf_error *error)
+{
+    size_t count;
+    memset(finished, 0, (size_t)batch->count * sizeof *finished);
+    if (!line->resume || journal == NULL)
+        return VF_OK;
+    struct vf_journal_mark *mark = vf_alloc((size_t)batch->count, sizeof *mark, "list of files", error);
+    if (mark == NULL)
+        return VF_FAILED;
+    enum vf_status status = ask_for_finished(batch, line, journal, mark, &count, error);
+    if (status == VF_OK)
+        status = vf_journal_find(journal, mark, count, error);
+    for (size_t i = 0; i < count && status == VF_OK; i++)
+        finished[mark[i].index] = mark[i].is_finished;
+    vf_free(mark);
+    return status;
+}
+
+static enum vf_status fail_to_replace(const struct vf_batch_file *file, const struct vf_batch_file *input,
                                       struct vf_error *error)
 {
-    char key[VF_SHA256_DIGITS + 1];
-    *finished = false;
-    if (!line->resume || !file->exists || journal == NULL)
-        return VF_OK;
-    const enum vf_status status = vf_batch_key(line, file, key, error);
-    return status == VF_OK ? vf_journal_find(journal, file->name, key, finished, error) : status;
+    return vf_fail(error, VF_USAGE,
+                   "the result of '%s' would replace '%s', which is also an input; use "
+                   "another --out-dir or --suffix",
+                   vf_short_path(file->in).text, vf_short_path(input->in).text);
 }
 
 /* A result may replace its own input, but no other file that is still to be read. Another name of an input, a
  * hard link, is replaced without it. What --resume finds to be the result of another input is no input. */
 static enum vf_status check_inputs_stay(struct vf_batch *batch, const struct vf_command_line *line,
-                                        struct vf_journal **journal, struct vf_batch_file **sorted,
-                                        size_t count, struct vf_error *error)
+                                        struct vf_batch_file **sorted, size_t count, bool *any_results,
+                                        struct vf_error *error)
 {
-    enum vf_status status = VF_OK;
+    *any_results = false;
     qsort(sorted, count, sizeof *sorted, compare_files);
     for (int i = 0; i < batch->count; i++) {
         struct vf_batch_file *file = &batch->file[i], key = {.exists = true}, *key_pointer = &key;
@@ -421,19 +457,32 @@ static enum vf_status check_inputs_stay(struct vf_batch *batch, const struct vf_
                 file->in_place = true;
                 continue;
             }
-            bool finished = false;
-            if (line->resume && *journal == NULL)
-                VF_TRY(vf_journal_open(journal, line->out_dir, true, error));
-            VF_TRY(vf_batch_find_finished(line, *journal, file, &finished, error));
-            if (!finished)
-                return vf_fail(error, VF_USAGE,
-                               "the result of '%s' would replace '%s', which is also an input; use "
-                               "another --out-dir or --suffix",
-                               vf_short_path(file->in).text, vf_short_path((*hit)->in).text);
-            (*hit)->is_result = true;
+            if (!line->resume || (*hit)->result_of != NULL)
+                return fail_to_replace(file, *hit, error);
+            (*hit)->result_of = file;
+            *any_results = true;
         }
     }
-out:
+    return VF_OK;
+}
+
+static enum vf_status check_results_finished(const struct vf_batch *batch, const struct vf_command_line *line,
+                                             struct vf_error *error)
+{
+    struct vf_journal *journal = NULL;
+    bool *finished = vf_alloc((size_t)batch->count, sizeof *finished, "list of files", error);
+    if (finished == NULL)
+        return VF_FAILED;
+    enum vf_status status = vf_journal_open(&journal, line->out_dir, true, error);
+    if (status == VF_OK)
+        status = vf_batch_find_finished(batch, line, journal, finished, error);
+    for (int i = 0; i < batch->count && status == VF_OK; i++) {
+        const struct vf_batch_file *file = batch->file[i].result_of;
+        if (file != NULL && !finished[file - batch->file])
+            status = fail_to_replace(file, &batch->file[i], error);
+    }
+    vf_journal_close(journal, false);
+    vf_free(finished);
     return status;
 }
 
@@ -470,7 +519,7 @@ static enum vf_status check_names(struct vf_batch *batch, const struct vf_comman
                                   struct vf_error *error)
 {
     size_t count = 0;
-    struct vf_journal *journal = NULL;
+    bool any_results = false;
     struct vf_batch_file **sorted = vf_alloc((size_t)batch->count, sizeof *sorted, "list of files", error);
     if (sorted == NULL)
         return VF_FAILED;
@@ -479,9 +528,10 @@ static enum vf_status check_names(struct vf_batch *batch, const struct vf_comman
             sorted[count++] = &batch->file[i];
     enum vf_status status = check_names_differ(line, sorted, count, error);
     if (status == VF_OK)
-        status = check_inputs_stay(batch, line, &journal, sorted, count, error);
-    vf_journal_close(journal, false);
+        status = check_inputs_stay(batch, line, sorted, count, &any_results, error);
     vf_free(sorted);
+    if (status == VF_OK && any_results)
+        status = check_results_finished(batch, line, error);
     return status == VF_OK ? check_own_files(batch, line, error) : status;
 }
 
@@ -497,7 +547,7 @@ static enum vf_status leave_out_results(struct vf_batch *batch, struct vf_error 
 {
     int left = 0;
     for (int i = 0; i < batch->count; i++) {
-        if (batch->file[i].is_result)
+        if (batch->file[i].result_of != NULL)
             free_file(&batch->file[i]);
         else
             batch->file[left++] = batch->file[i];

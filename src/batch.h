@@ -15,7 +15,7 @@ struct vf_batch_file {
     int cause;        /* errno of a directory in a tree that cannot be read; 0: it is a file */
     bool exists;      /* the input; then `about` is about it */
     bool in_place;    /* the result replaces its own input */
-    bool is_result;   /* another file's, which --resume skips: it is left out */
+    const struct vf_batch_file *result_of; /* another file, which --resume skips: it is left out */
     struct stat about;
 };
 
@@ -39,13 +39,14 @@ void vf_batch_close(struct vf_batch *batch);
 enum vf_status vf_batch_make_directories(const struct vf_batch_file *file, struct vf_error *error);
 enum vf_status vf_batch_try_directories(const struct vf_batch_file *file, struct vf_error *error);
 
-/* What the file's result is known by in the journal; and whether --resume finds it there, finished. `journal`
- * NULL: there is none. */
+/* What the file's result is known by in the journal. */
 enum vf_status vf_batch_key(const struct vf_command_line *line, const struct vf_batch_file *file,
                             char key[VF_SHA256_DIGITS + 1], struct vf_error *error);
-enum vf_status vf_batch_find_finished(const struct vf_command_line *line, const struct vf_journal *journal,
-                                      const struct vf_batch_file *file, bool *finished,
-                                      struct vf_error *error);
+
+/* Whether --resume finds each file's result in the journal, finished: [batch->count]. `journal` NULL: there
+ * is none. */
+enum vf_status vf_batch_find_finished(const struct vf_batch *batch, const struct vf_command_line *line,
+                                      struct vf_journal *journal, bool *finished, struct vf_error *error);
 
 /* A bad file, or a directory that cannot be read, is reported and the rest goes on; a signal ends it all. The
  * program's exit code. */

@@ -439,20 +439,20 @@ static bool any_in_place(const struct vf_batch *batch)
 static enum vf_status skip_finished(struct runner *r, size_t *bytes, struct vf_error *error)
 {
     *bytes = 0;
-    for (int i = 0; i < r->batch->count; i++) {
-        const struct vf_batch_file *file = &r->batch->file[i];
-        bool finished;
-        const enum vf_status status = vf_batch_find_finished(r->line, r->journal, file, &finished, error);
-        if (status != VF_OK)
-            return status;
-        if (finished) {
+    bool *finished = vf_alloc((size_t)r->batch->count, sizeof *finished, "list of files", error);
+    if (finished == NULL)
+        return VF_FAILED;
+    const enum vf_status status = vf_batch_find_finished(r->batch, r->line, r->journal, finished, error);
+    for (int i = 0; i < r->batch->count && status == VF_OK; i++) {
+        if (finished[i]) {
             r->result[i].outcome = SKIPPED;
             r->skipped++;
         } else {
-            *bytes += bytes_of(file);
+            *bytes += bytes_of(&r->batch->file[i]);
         }
     }
-    return VF_OK;
+    vf_free(finished);
+    return status;
 }
 
 /* For the report: what kept all files that are not finished from being begun. */

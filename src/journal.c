@@ -21,23 +21,23 @@ enum { MOST_BYTES = 1 << 30 };
 /* A key, three numbers, and a name with each byte escaped; the pieces of a longer line are no entries. */
 enum { MOST_LINE = 2 * PATH_MAX + 200 };
 
+/* What a line says. */
 struct entry {
     char key[VF_SHA256_DIGITS + 1];
     long long bytes, seconds, nanoseconds;
-    char *name; /* owned */
+    const char *name;
 };
 
 struct vf_journal {
     int directory;
-    const char *path; /* of the directory, as the caller has it */
-    int fd;           /* of the file; -1: nothing was added yet */
-    bool is_new;      /* the file was not there before */
-    bool is_named;    /* its name is on the disk */
-    size_t added;     /* bytes */
-    bool is_held_up;  /* it could not be locked: that was waited for once */
-    bool is_cut;      /* its last line may have no end: a crash or a full disk */
-    size_t count, room;
-    struct entry *entry;  /* sorted by name; of equal ones the last was added last */
+    const char *path;     /* of the directory, as the caller has it */
+    int fd;               /* of the file; -1: nothing was added yet */
+    bool is_new;          /* the file was not there before */
+    bool is_named;        /* its name is on the disk */
+    size_t added;         /* bytes */
+    bool is_held_up;      /* it could not be locked: that was waited for once */
+    bool is_cut;          /* its last line may have no end: a crash or a full disk */
+    FILE *lines;          /* those that are to be read; NULL: none, or they were */
     pthread_mutex_t lock; /* of what is added */
 };
 
@@ -76,7 +76,7 @@ static const char *cause_of(int error)
     return error == ELOOP ? "it is a symbolic link" : strerror(error);
 }
 
-/* "KEY BYTES SECONDS.NANOSECONDS NAME"; a line cut short by a crash is none. */
+/* "KEY BYTES SECONDS.NANOSECONDS NAME"; a line cut short by a crash is none. The name is the line's. */
 static bool read_entry(char *line, struct entry *entry)
 {
     int at = 0;
@@ -88,63 +88,50 @@ static bool read_entry(char *line, struct entry *entry)
                &entry->nanoseconds, &at) != 4 ||
         at == 0 || strlen(entry->key) != VF_SHA256_DIGITS || line[at] != ' ' || line[at + 1] == '\0')
         return false;
+    unescape(line + at + 1);
     entry->name = line + at + 1;
-    unescape(entry->name);
     return true;
 }
 
-static enum vf_status keep(struct vf_journal *journal, const struct entry *entry, struct vf_error *error)
+/* All that it says, in a few bytes: of as many entries as there can be no two share them by chance. */
+static void digest_of(const struct entry *entry, uint8_t digest[VF_JOURNAL_DIGEST])
 {
-    struct entry *grown =
-        vf_grow(journal->entry, journal->count, &journal->room, sizeof *grown, "the journal", error);
-    if (grown == NULL)
-        return VF_FAILED;
-    journal->entry = grown;
-    journal->entry[journal->count] = *entry;
-    journal->entry[journal->count].name = vf_strdup(entry->name, error);
-    if (journal->entry[journal->count].name == NULL)
-        return VF_FAILED;
-    journal->count++;
-    return VF_OK;
+    const long long numbers[] = {entry->bytes, entry->seconds, entry->nanoseconds};
+    uint8_t whole[VF_SHA256_BYTES];
+    struct vf_sha256 hash;
+    vf_sha256_begin(&hash);
+    vf_sha256_add(&hash, entry->key, VF_SHA256_DIGITS);
+    vf_sha256_add(&hash, numbers, sizeof numbers);
+    vf_sha256_add(&hash, entry->name, strlen(entry->name));
+    vf_sha256_end(&hash, whole);
+    memcpy(digest, whole, VF_JOURNAL_DIGEST);
 }
 
-static int compare(const void *a, const void *b)
+static enum vf_status fail_to_read(const struct vf_journal *journal, struct vf_error *error)
 {
-    return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+    return vf_fail(error, VF_FAILED, "--resume: %s/" VF_JOURNAL_NAME " cannot be read: %s",
+                   vf_short_path(journal->path).text, cause_of(errno));
 }
 
-static enum vf_status read_all(struct vf_journal *journal, struct vf_error *error)
+static enum vf_status open_lines(struct vf_journal *journal, struct vf_error *error)
 {
-    char line[MOST_LINE];
-    struct entry entry;
     struct stat about;
-    enum vf_status status = VF_OK;
     /* A pipe that nobody writes to is not waited for. */
     const int fd =
         openat(journal->directory, VF_JOURNAL_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-    if (file == NULL && fd < 0 && errno == ENOENT)
-        return VF_OK;
-    if (file == NULL) {
-        status = vf_fail(error, VF_FAILED, "--resume: %s/" VF_JOURNAL_NAME " cannot be read: %s",
-                         vf_short_path(journal->path).text, cause_of(errno));
-        if (fd >= 0)
-            close(fd);
-        return status;
+    if (fd < 0)
+        return errno == ENOENT ? VF_OK : fail_to_read(journal, error);
+    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > MOST_BYTES) {
+        close(fd);
+        return vf_fail(error, VF_FAILED,
+                       "--resume: %s/" VF_JOURNAL_NAME " is not a record of results; remove it",
+                       vf_short_path(journal->path).text);
     }
-    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > MOST_BYTES)
-        status = vf_fail(error, VF_FAILED,
-                         "--resume: %s/" VF_JOURNAL_NAME " is not a record of results; remove it",
-                         vf_short_path(journal->path).text);
-    while (status == VF_OK && fgets(line, sizeof line, file) != NULL)
-        if (read_entry(line, &entry))
-            status = keep(journal, &entry, error);
-    if (status == VF_OK && ferror(file))
-        status = vf_fail(error, VF_FAILED, "--resume: %s/" VF_JOURNAL_NAME " cannot be read: %s",
-                         vf_short_path(journal->path).text, strerror(errno));
-    fclose(file);
-    if (journal->count > 0)
-        qsort(journal->entry, journal->count, sizeof *journal->entry, compare);
+    journal->lines = about.st_size == 0 ? NULL : fdopen(fd, "r");
+    if (journal->lines != NULL)
+        return VF_OK;
+    const enum vf_status status = about.st_size == 0 ? VF_OK : fail_to_read(journal, error);
+    close(fd);
     return status;
 }
 
@@ -161,7 +148,7 @@ enum vf_status vf_journal_open(struct vf_journal **out, const char *directory, b
     if (journal->directory < 0)
         return vf_fail(error, VF_FAILED, "--out-dir=%s: cannot be opened: %s", vf_short_path(directory).text,
                        strerror(errno));
-    return read ? read_all(journal, error) : VF_OK;
+    return read ? open_lines(journal, error) : VF_OK;
 }
 
 /* ---- keys ---- */
@@ -198,41 +185,60 @@ enum vf_status vf_journal_key(const struct vf_chain *chain, const struct vf_opti
 
 /* ---- asking and adding ---- */
 
-/* The first line about the name, or about the one that follows. */
-static size_t find(const struct vf_journal *journal, const char *name)
-{
-    size_t low = 0;
-    for (size_t high = journal->count; low < high;) {
-        const size_t middle = low + (high - low) / 2;
-        if (strcmp(journal->entry[middle].name, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-enum vf_status vf_journal_find(const struct vf_journal *journal, const char *name, const char *key, bool *has,
-                               struct vf_error *error)
+enum vf_status vf_journal_ask(const struct vf_journal *journal, const char *name, const char *key,
+                              struct vf_journal_mark *mark, bool *may_be, struct vf_error *error)
 {
     struct stat about;
-    *has = false;
-    if (journal->count == 0)
+    *may_be = false;
+    if (journal->lines == NULL)
         return VF_OK;
     if (fstatat(journal->directory, name, &about, 0) != 0)
         return vf_is_absent(errno)
                    ? VF_OK
                    : vf_fail(error, VF_FAILED, "--resume: %s/%s cannot be examined: %s",
                              vf_short_path(journal->path).text, vf_short_path(name).text, strerror(errno));
-    /* A name may have been added again and again. */
-    for (size_t i = find(journal, name); i < journal->count && !*has; i++) {
-        const struct entry *entry = &journal->entry[i];
-        if (strcmp(entry->name, name) != 0)
-            break;
-        *has = strcmp(entry->key, key) == 0 && entry->bytes == about.st_size &&
-               entry->seconds == about.st_mtim.tv_sec && entry->nanoseconds == about.st_mtim.tv_nsec;
-    }
+    struct entry wanted = {.bytes = about.st_size,
+                           .seconds = about.st_mtim.tv_sec,
+                           .nanoseconds = about.st_mtim.tv_nsec,
+                           .name = name};
+    memcpy(wanted.key, key, sizeof wanted.key);
+    digest_of(&wanted, mark->digest);
+    *may_be = true;
     return VF_OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return memcmp(((const struct vf_journal_mark *)a)->digest, ((const struct vf_journal_mark *)b)->digest,
+                  VF_JOURNAL_DIGEST);
+}
+
+enum vf_status vf_journal_find(struct vf_journal *journal, struct vf_journal_mark *mark, size_t count,
+                               struct vf_error *error)
+{
+    char line[MOST_LINE];
+    struct entry entry;
+    struct vf_journal_mark read, *found;
+    enum vf_status status = VF_OK;
+    if (journal->lines == NULL)
+        return VF_OK;
+    if (count > 0)
+        qsort(mark, count, sizeof *mark, compare);
+    for (size_t i = 0; i < count; i++)
+        mark[i].is_finished = false;
+    while (count > 0 && fgets(line, sizeof line, journal->lines) != NULL) {
+        if (!read_entry(line, &entry))
+            continue;
+        digest_of(&entry, read.digest);
+        found = bsearch(&read, mark, count, sizeof *mark, compare);
+        if (found != NULL)
+            found->is_finished = true;
+    }
+    if (ferror(journal->lines))
+        status = fail_to_read(journal, error);
+    fclose(journal->lines);
+    journal->lines = NULL;
+    return status;
 }
 
 /* In one piece: other runs may be adding to the file. */
@@ -342,6 +348,8 @@ void vf_journal_close(struct vf_journal *journal, bool remove_new)
                         (flock(journal->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
                         fstat(journal->fd, &about) == 0 && about.st_size == (off_t)journal->added &&
                         is_named_so(journal, &about);
+    if (journal->lines != NULL)
+        fclose(journal->lines);
     if (is_own)
         unlinkat(journal->directory, VF_JOURNAL_NAME, 0);
     if (journal->fd >= 0)
@@ -349,8 +357,5 @@ void vf_journal_close(struct vf_journal *journal, bool remove_new)
     if (journal->directory >= 0)
         close(journal->directory);
     pthread_mutex_destroy(&journal->lock);
-    for (size_t i = 0; i < journal->count; i++)
-        vf_free(journal->entry[i].name);
-    vf_free(journal->entry);
     vf_free(journal);
 }

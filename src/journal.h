@@ -5,6 +5,7 @@
 #define VF_JOURNAL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 #include "run.h"
@@ -12,8 +13,8 @@
 
 struct vf_journal; /* opaque */
 
-/* Opens the directory's journal; `read` what it holds, else only append. Owned by the caller, who keeps
- * `directory` until it is closed. */
+/* Opens the directory's journal; `read`: what it holds is asked for, else only append. Owned by the caller,
+ * who keeps `directory` until it is closed. */
 enum vf_status vf_journal_open(struct vf_journal **journal, const char *directory, bool read,
                                struct vf_error *error);
 
@@ -26,9 +27,22 @@ enum vf_status vf_journal_key(const struct vf_chain *chain, const struct vf_opti
                               const char *path, const struct stat *input, char key[VF_SHA256_DIGITS + 1],
                               struct vf_error *error);
 
-/* Whether the result `name`, under the directory, is finished. Fails if that cannot be told: what replaced
- * its input must not be filtered again. */
-enum vf_status vf_journal_find(const struct vf_journal *journal, const char *name, const char *key, bool *has,
+enum { VF_JOURNAL_DIGEST = 16 };
+
+/* Of a result that is asked for: all at once, since the lines, which may be many more, are not kept. */
+struct vf_journal_mark {
+    uint8_t digest[VF_JOURNAL_DIGEST]; /* of the line that would tell of it */
+    int index;                         /* the caller's */
+    bool is_finished;
+};
+
+/* Marks the result `name`, under the directory, as it is now; *may_be false: there is none, or no lines.
+ * Fails if that cannot be told: what replaced its input must not be filtered again. */
+enum vf_status vf_journal_ask(const struct vf_journal *journal, const char *name, const char *key,
+                              struct vf_journal_mark *mark, bool *may_be, struct vf_error *error);
+
+/* Which of the results are finished; their order changes. Reads the lines, which are gone then. */
+enum vf_status vf_journal_find(struct vf_journal *journal, struct vf_journal_mark *mark, size_t count,
                                struct vf_error *error);
 
 /* It is once `file` has that name; `sync`: the line is on the disk now. By any thread. */

@@ -31,12 +31,14 @@ static void add(struct vf_journal *journal, const char *name, const struct stat 
     cr_expect_eq(vf_journal_add(journal, name, key, about, false, &error), VF_OK, "%s", error.text);
 }
 
-static bool has(const struct vf_journal *journal, const char *name, const char *of)
+static bool has(struct vf_journal *journal, const char *name, const char *of)
 {
     struct vf_error error;
-    bool is_there;
-    cr_expect_eq(vf_journal_find(journal, name, of, &is_there, &error), VF_OK, "%s", error.text);
-    return is_there;
+    struct vf_journal_mark mark = {.is_finished = true};
+    bool may_be;
+    cr_expect_eq(vf_journal_ask(journal, name, of, &mark, &may_be, &error), VF_OK, "%s", error.text);
+    cr_expect_eq(vf_journal_find(journal, &mark, may_be, &error), VF_OK, "%s", error.text);
+    return may_be && mark.is_finished;
 }
 
 static enum vf_status add_many(void *context, size_t index, int thread, struct vf_error *error)
@@ -211,6 +213,42 @@ Test(journal, results_that_were_changed)
     add(journal, "a", &about);
     later = open_journal(true);
     cr_expect(has(later, "a", key));
+    vf_journal_close(later, false);
+    vf_journal_close(journal, true);
+}
+
+/* In whatever order they come; the line of each counts that is as the result is now, be it the last or not.
+ */
+Test(journal, all_results_at_once)
+{
+    static const char *const names[] = {"a", "b", "c", "d"};
+    static const bool is_finished[] = {true, false, true, false};
+    enum { NAMES = sizeof names / sizeof *names };
+    struct vf_journal_mark mark[NAMES];
+    struct stat about[NAMES];
+    struct vf_error error;
+    bool may_be;
+    memset(key, '5', VF_SHA256_DIGITS);
+    for (int i = 0; i < NAMES; i++) {
+        sample_put(sample_path(names[i]), "1", 1);
+        cr_assert_eq(stat(sample_path(names[i]), &about[i]), 0);
+    }
+    struct vf_journal *journal = open_journal(false);
+    for (int i = 0; i < NAMES; i++) {
+        if (is_finished[i])
+            add(journal, names[i], &about[i]);
+        about[i].st_size++;
+        add(journal, names[i], &about[i]);
+    }
+    struct vf_journal *later = open_journal(true);
+    for (int i = 0; i < NAMES; i++) {
+        cr_assert_eq(vf_journal_ask(later, names[i], key, &mark[i], &may_be, &error), VF_OK);
+        cr_assert(may_be);
+        mark[i].index = i;
+    }
+    cr_assert_eq(vf_journal_find(later, mark, NAMES, &error), VF_OK);
+    for (int i = 0; i < NAMES; i++)
+        cr_expect_eq(mark[i].is_finished, is_finished[mark[i].index], "%s", names[mark[i].index]);
     vf_journal_close(later, false);
     vf_journal_close(journal, true);
 }

@@ -277,6 +277,20 @@ test_the_peak_of_a_batch_is_below_the_bound() {
     [ "$(sort -n each | tail -n 1)" -eq "$(head -n 1 each)" ]
 }
 
+# Of what --resume reads only what is asked for is held, wherever it is.
+test_a_long_list_of_results_takes_no_memory() {
+    cp "$STACK" a.tif
+    cp "$STACK" b.tif
+    expect 0 -f gaussian --resume --out-dir d a.tif
+    seq -f "$(printf '%064d' 0) 1 1.1 %.0f.tif" 100000 >others
+    cat others d/.volfilter-done others >longer
+    mv longer d/.volfilter-done
+    expect 0 --json --memory 30M -f gaussian --resume --out-dir d a.tif b.tif
+    says "1 of 2 files were already finished"
+    peak=$(sed -n 's/.*"peak_memory_bytes": \([0-9]*\).*/\1/p' out)
+    is_sanitized || [ "$peak" -le $((30 << 20)) ]
+}
+
 test_a_large_stack_stays_within_its_bound() {
     # Sanitizers hold much more.
     is_sanitized || "$DATA/../tests/large/run" 48 40M
