@@ -309,6 +309,16 @@ enum vf_status vf_execute(const struct vf_execution *execution, struct vf_error 
     return status;
 }
 
+size_t vf_execute_table_bytes(const struct vf_plan *plan)
+{
+    int most = 0;
+    for (int r = 0; r < plan->run_count; r++) {
+        const int fields = plan->run[r].inputs + plan->run[r].outputs;
+        most = fields > most ? fields : most;
+    }
+    return (size_t)most * (size_t)plane_count(plan) * sizeof(void *);
+}
+
 size_t vf_execute_voxels(const struct vf_plan *plan, size_t channels)
 {
     return vf_plan_voxels(plan) * (size_t)plan->run_count * channels;

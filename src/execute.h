@@ -28,6 +28,9 @@ struct vf_execution {
  * VF_DEVICE. */
 enum vf_status vf_execute(const struct vf_execution *execution, struct vf_error *error);
 
+/* Bytes of the lists of planes that it holds at most at once. */
+size_t vf_execute_table_bytes(const struct vf_plan *plan);
+
 /* Voxels that `progress` will hear of. */
 size_t vf_execute_voxels(const struct vf_plan *plan, size_t channels);
 

@@ -36,9 +36,11 @@ bool vf_info_takes_pages_as_planes(const struct vf_info *info)
 
 size_t vf_info_pages_at_once(const struct vf_info *info, int threads)
 {
-    enum { ENOUGH_BYTES = 32 << 20 };
+    enum { ENOUGH_BYTES = 32 << 20, MOST_PLANES = 1 << 16 };
     const size_t bytes = info->shape.nx * info->shape.ny * info->page_channels * vf_type_size(info->type);
+    const size_t most = MOST_PLANES / info->page_channels + 1;
     size_t pages = ENOUGH_BYTES / bytes + 1;
+    pages = pages < most ? pages : most;
     pages = (pages + (size_t)threads - 1) / (size_t)threads * (size_t)threads;
     return pages < info->page_count ? pages : info->page_count;
 }

@@ -8,6 +8,7 @@
 
 #include "compile_ahead.h"
 #include "cuda_transfer.h"
+#include "execute.h"
 #include "memory.h"
 #include "number.h"
 #include "output_file.h"
@@ -361,14 +362,12 @@ static bool may_gain(const struct vf_work *w, size_t bytes)
            (w->plan.gpu != NULL || (w->options->scheme == NULL && bytes >= WORTH_SLABS_BYTES));
 }
 
-/* What decoding the file and compressing a TIFF take beside the image and its result; plan_png is for a PNG.
- */
-static size_t coding_bytes(const struct vf_work *w, int threads)
+/* What writing takes beside the image and its result; plan_png is for a PNG. */
+static size_t writing_bytes(const struct vf_work *w, int threads)
 {
     struct vf_info result = w->result;
     result.compression = vf_work_compression(w);
-    return vf_reader_bytes(w->reader, threads) +
-           (w->format == VF_FORMAT_PNG ? 0 : vf_writer_bytes(w->format, &result, threads));
+    return w->format == VF_FORMAT_PNG ? 0 : vf_writer_bytes(w->format, &result, threads);
 }
 
 /* Where the whole does not fit, and where that is faster: passes over slabs. */
@@ -379,8 +378,11 @@ static enum vf_status consider_slabs(struct vf_work *w, const struct vf_plan_req
     const size_t now = w->session->works == 1 ? vf_memory_resident() : 0;
     const size_t base =
         (now > w->session->base_bytes ? now : w->session->base_bytes) + OVERHEAD_BYTES + gpu_bytes(w);
-    const size_t coding = coding_bytes(w, request->threads);
-    w->memory += coding;
+    const size_t reading = vf_reader_bytes(w->reader, request->threads);
+    const size_t writing = writing_bytes(w, request->threads), tables = vf_execute_table_bytes(&w->plan);
+    const size_t coding = reading + writing;
+    /* The whole is written when it is computed. */
+    w->memory += reading + (writing > tables ? writing : tables);
     const bool fits = w->memory + base <= w->memory_limit;
     const double seconds = whole_seconds(w, bytes);
     struct vf_stream_request slabs = {.plan = *request,

@@ -225,6 +225,23 @@ test_long_texts_stay_within_the_bound() {
     done
 }
 
+# Of pages by the million: where their planes are takes more than these do.
+test_many_pages_stay_within_the_bound() {
+    ! is_sanitized || return 0
+    sparse 1 1 1000000 pages.mrc
+    for arguments in 'mean pages.mrc out.mrc' 'mean pages.mrc out.tif'; do
+        # shellcheck disable=SC2086
+        needed=$("$VOLFILTER" --json --explain --dry-run -f $arguments | sed -n 's/.*"memory_bytes": \([0-9]*\).*/\1/p')
+        for memory in $((needed + (1 << 20))) 1G; do
+            # shellcheck disable=SC2086
+            expect 0 --json --memory $memory -f $arguments
+            bound=$(sed -n 's/.* "memory_bytes": \([0-9]*\).*/\1/p' out)
+            peak=$(sed -n 's/.*"peak_memory_bytes": \([0-9]*\).*/\1/p' out)
+            [ "$peak" -le "$bound" ]
+        done
+    done
+}
+
 # Volumes between runs are too small here for the allocator to give back what it had for the last ones.
 test_the_peak_of_many_runs_is_below_the_bound() {
     ! is_sanitized || return 0
