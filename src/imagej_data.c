@@ -6,14 +6,21 @@
 #include "alloc.h"
 #include "byte_order.h"
 #include "io_tags.h"
+#include "size.h"
 
 enum { MAGIC = 0x494a494a, LABEL = 0x6c61626c, MOST_KINDS = 16 };
 
 /* A part of the block: `count` entries of one kind. */
 struct part {
     uint32_t kind, count;
-    const uint32_t *sizes; /* of the entries */
+    const uint32_t *sizes; /* of the entries; NULL: they are labels, which are made where they go */
     const unsigned char *bytes;
+};
+
+/* What the block is made of. */
+struct parts {
+    struct part part[MOST_KINDS + 1];
+    size_t count;
 };
 
 static uint32_t word_at(const unsigned char *bytes, bool big_endian)
@@ -71,111 +78,155 @@ static bool holds(uint32_t kind, bool values_kept, bool pages_kept, bool order_k
     return values_kept && pages_kept;
 }
 
-/* What a page shows: of several input channels which, and which output. Returns its length. */
-static size_t write_label(const struct vf_info *result, size_t page, char *label, size_t room)
+/* What a page shows, by its channel: of several input channels which, and which output. Returns its length.
+ */
+static size_t write_label(const struct vf_info *result, size_t channel, char *label, size_t room)
 {
-    size_t t, z, c;
-    vf_info_page_place(result, page, &t, &z, &c);
-    const char *output = result->output_label[c % result->outputs];
-    char channel[32] = "";
+    const char *output = result->output_label[channel % result->outputs];
+    char of[32] = "";
     if (result->shape.nc > result->outputs)
-        snprintf(channel, sizeof channel, "channel %zu%s", c / result->outputs + 1,
-                 output == NULL ? "" : ": ");
-    return (size_t)snprintf(label, room, "%s%s", channel, output == NULL ? "" : output);
+        snprintf(of, sizeof of, "channel %zu%s", channel / result->outputs + 1, output == NULL ? "" : ": ");
+    return (size_t)snprintf(label, room, "%s%s", of, output == NULL ? "" : output);
 }
 
-/* A label a page, in UTF-16; output labels are ASCII. */
-static enum vf_status make_labels(const struct vf_info *result, struct part *part, uint32_t **sizes,
-                                  unsigned char **bytes, struct vf_error *error)
+/* A label a page, in UTF-16; output labels are ASCII. Returns where they end. */
+static unsigned char *write_labels(const struct vf_info *result, uint32_t *sizes, unsigned char *to)
 {
+    const size_t channels = result->shape.nc;
+    const unsigned char *const first = to;
     char label[128];
-    size_t all = 0;
-    for (size_t page = 0; page < result->page_count; page++)
-        all += 2 * write_label(result, page, label, sizeof label);
-    *sizes = vf_alloc(result->page_count, sizeof **sizes, "slice labels", error);
-    *bytes = *sizes == NULL ? NULL : vf_alloc(all, 1, "slice labels", error);
-    if (*bytes == NULL)
-        return VF_FAILED;
-    unsigned char *to = *bytes;
-    for (size_t page = 0; page < result->page_count; page++) {
-        const size_t length = write_label(result, page, label, sizeof label);
-        (*sizes)[page] = 2 * (uint32_t)length;
+    for (size_t c = 0; c < channels; c++) {
+        const size_t length = write_label(result, c, label, sizeof label);
+        sizes[c] = 2 * (uint32_t)length;
         for (size_t i = 0; i < length; i++, to += 2)
             to[result->big_endian] = (unsigned char)label[i], to[!result->big_endian] = 0;
     }
-    *part = (struct part){LABEL, (uint32_t)result->page_count, *sizes, *bytes};
-    return VF_OK;
+    /* Other planes' are the same. */
+    const size_t bytes = (size_t)(to - first);
+    for (size_t page = channels; page < result->page_count; page += channels, to += bytes) {
+        memcpy(sizes + page, sizes, channels * sizeof *sizes);
+        memcpy(to, first, bytes);
+    }
+    return to;
+}
+
+static bool add_bytes(const struct part *part, const struct vf_info *result, size_t *bytes)
+{
+    char label[128];
+    size_t labels = 0;
+    if (part->sizes == NULL) {
+        for (size_t c = 0; c < result->shape.nc; c++)
+            labels += 2 * write_label(result, c, label, sizeof label);
+        return vf_size_mul(labels, result->page_count / result->shape.nc, &labels) &&
+               vf_size_add(*bytes, labels, bytes);
+    }
+    for (uint32_t i = 0; i < part->count; i++)
+        *bytes += part->sizes[i];
+    return true;
+}
+
+static size_t header_of(const struct parts *parts)
+{
+    return 4 + 8 * parts->count;
+}
+
+/* How many bytes and counts the block has; false: there is nothing to say, or more than ImageJ reads. */
+static bool measure(const struct parts *parts, const struct vf_info *result, size_t *bytes, size_t *count)
+{
+    *bytes = header_of(parts);
+    *count = 1;
+    for (size_t k = 0; k < parts->count; k++) {
+        *count += parts->part[k].count;
+        if (!add_bytes(&parts->part[k], result, bytes))
+            return false;
+    }
+    return parts->count > 0 && *bytes <= INT32_MAX && *count <= INT32_MAX;
 }
 
 /* Puts the parts together: their kinds and counts, then their bytes. */
-static enum vf_status join(const struct part *part, size_t parts, bool big_endian,
-                           struct vf_imagej_data *data, struct vf_error *error)
+static void join(const struct parts *parts, const struct vf_info *result, const struct vf_imagej_data *data)
 {
-    const uint32_t header = 4 + 8 * (uint32_t)parts;
-    size_t size = header, count = 1;
-    for (size_t k = 0; k < parts; k++) {
-        count += part[k].count;
-        for (uint32_t i = 0; i < part[k].count; i++)
-            size += part[k].sizes[i];
-    }
-    if (size > INT32_MAX || count > INT32_MAX)
-        return VF_OK; /* more than ImageJ reads */
-    data->counts = vf_alloc(count, sizeof *data->counts, "ImageJ metadata", error);
-    data->bytes = data->counts == NULL ? NULL : vf_alloc(size, 1, "ImageJ metadata", error);
-    if (data->bytes == NULL)
-        return VF_FAILED;
-    unsigned char *to = data->bytes + header;
+    const bool big_endian = result->big_endian;
+    unsigned char *to = data->bytes + header_of(parts);
+    uint32_t *sizes = data->counts;
     vf_number_to_bytes(MAGIC, data->bytes, 4, big_endian);
-    data->counts[0] = header;
-    count = 1;
-    for (size_t k = 0; k < parts; k++) {
+    *sizes++ = (uint32_t)header_of(parts);
+    for (size_t k = 0; k < parts->count; k++) {
+        const struct part *part = &parts->part[k];
         size_t bytes = 0;
-        vf_number_to_bytes(part[k].kind, data->bytes + 4 + 8 * k, 4, big_endian);
-        vf_number_to_bytes(part[k].count, data->bytes + 8 + 8 * k, 4, big_endian);
-        for (uint32_t i = 0; i < part[k].count; i++)
-            bytes += data->counts[count++] = part[k].sizes[i];
-        memcpy(to, part[k].bytes, bytes);
-        to += bytes;
+        vf_number_to_bytes(part->kind, data->bytes + 4 + 8 * k, 4, big_endian);
+        vf_number_to_bytes(part->count, data->bytes + 8 + 8 * k, 4, big_endian);
+        if (part->sizes == NULL) {
+            to = write_labels(result, sizes, to);
+        } else {
+            for (uint32_t i = 0; i < part->count; i++)
+                bytes += sizes[i] = part->sizes[i];
+            memcpy(to, part->bytes, bytes);
+            to += bytes;
+        }
+        sizes += part->count;
     }
-    data->count = (uint32_t)count;
-    data->size = (uint32_t)size;
-    return VF_OK;
 }
 
-enum vf_status vf_imagej_data_for_result(const struct vf_info *result, struct vf_imagej_data *data,
-                                         char *lost, size_t room, struct vf_error *error)
+/* Of the input's parts those that still hold, and labels; `lost` gets the names of the others. */
+static void choose_parts(const struct vf_info *result, struct parts *parts, char *lost, size_t room)
 {
     const struct vf_tags *tags = result->tags;
-    const bool labelled = result->output_label != NULL && result->outputs > 1 && result->page_channels == 1;
-    struct part in[MOST_KINDS], out[MOST_KINDS + 1];
-    size_t kept = 0, used = 0;
-    uint32_t *sizes = NULL;
-    unsigned char *bytes = NULL;
-    enum vf_status status = VF_OK;
-    const size_t parts = tags == NULL ? 0 : find_parts(tags, result->big_endian, in);
-    *data = (struct vf_imagej_data){0};
-    if (lost != NULL)
-        snprintf(lost, room, "%s",
-                 parts == 0 && tags != NULL && tags->ij_data != NULL ? "damaged metadata" : "");
-    for (size_t k = 0; k < parts; k++) {
+    const bool labelled = result->output_label != NULL && result->outputs > 1 && result->page_channels == 1 &&
+                          result->metadata == VF_META_IMAGEJ;
+    struct part in[MOST_KINDS];
+    size_t used = 0;
+    const size_t found = tags == NULL ? 0 : find_parts(tags, result->big_endian, in);
+    parts->count = 0;
+    snprintf(lost, room, "%s", found == 0 && tags != NULL && tags->ij_data != NULL ? "damaged metadata" : "");
+    for (size_t k = 0; k < found; k++) {
         const char *name;
         if (holds(in[k].kind, vf_tags_values_kept(tags, result), vf_tags_shape_kept(tags, result),
                   !tags->reordered, &name) &&
             result->metadata == VF_META_IMAGEJ)
-            out[kept++] = in[k];
-        else if (lost != NULL && used < room)
+            parts->part[parts->count++] = in[k];
+        else if (used < room)
             used += (size_t)snprintf(lost + used, room - used, "%s%s", used == 0 ? "" : ", ", name);
     }
     if (labelled)
-        VF_TRY(make_labels(result, &out[kept++], &sizes, &bytes, error));
-    if (kept > 0)
-        VF_TRY(join(out, kept, result->big_endian, data, error));
-out:
-    vf_free(sizes);
-    vf_free(bytes);
-    if (status != VF_OK)
+        parts->part[parts->count++] = (struct part){.kind = LABEL, .count = (uint32_t)result->page_count};
+}
+
+void vf_imagej_data_lost(const struct vf_info *result, char *lost, size_t room)
+{
+    struct parts parts;
+    choose_parts(result, &parts, lost, room);
+}
+
+size_t vf_imagej_data_bytes(const struct vf_info *result)
+{
+    struct parts parts;
+    char lost[1];
+    size_t bytes, count;
+    choose_parts(result, &parts, lost, sizeof lost);
+    return measure(&parts, result, &bytes, &count) ? bytes + count * sizeof(uint32_t) : 0;
+}
+
+enum vf_status vf_imagej_data_for_result(const struct vf_info *result, struct vf_imagej_data *data,
+                                         struct vf_error *error)
+{
+    struct parts parts;
+    char lost[1];
+    size_t bytes, count;
+    *data = (struct vf_imagej_data){0};
+    choose_parts(result, &parts, lost, sizeof lost);
+    if (!measure(&parts, result, &bytes, &count))
+        return VF_OK;
+    data->counts = vf_alloc(count, sizeof *data->counts, "ImageJ metadata", error);
+    data->bytes = data->counts == NULL ? NULL : vf_alloc(bytes, 1, "ImageJ metadata", error);
+    if (data->bytes == NULL) {
         vf_imagej_data_free(data);
-    return status;
+        return VF_FAILED;
+    }
+    data->count = (uint32_t)count;
+    data->size = (uint32_t)bytes;
+    join(&parts, result, data);
+    return VF_OK;
 }
 
 void vf_imagej_data_free(struct vf_imagej_data *data)

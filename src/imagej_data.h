@@ -16,10 +16,15 @@ struct vf_imagej_data {
 
 void vf_imagej_data_free(struct vf_imagej_data *data);
 
-/* The block for a result: of the input's parts those that still hold, none but in ImageJ's own files, and
- * labels for outputs that have names. `lost` (NULL is allowed) gets the names of parts that do not, "" for
- * none. Nothing (count 0) when there is nothing to say. Free with vf_imagej_data_free. */
+/* The block for a result that is ImageJ's: of the input's parts those that still hold, and labels for outputs
+ * that have names. Nothing (count 0) when there is nothing to say. Free with vf_imagej_data_free. */
 enum vf_status vf_imagej_data_for_result(const struct vf_info *result, struct vf_imagej_data *data,
-                                         char *lost, size_t room, struct vf_error *error);
+                                         struct vf_error *error);
+
+/* Bytes that it takes. */
+size_t vf_imagej_data_bytes(const struct vf_info *result);
+
+/* The names of the input's parts that the result does not keep, "" for none. */
+void vf_imagej_data_lost(const struct vf_info *result, char *lost, size_t room);
 
 #endif

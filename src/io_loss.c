@@ -105,11 +105,8 @@ static void add_ome_losses(const struct words *words, const struct vf_ome *ome, 
 
 static void add_imagej_losses(const struct words *words, const struct vf_info *result)
 {
-    struct vf_imagej_data data;
-    struct vf_error ignored;
     char lost[200], text[220];
-    if (vf_imagej_data_for_result(result, &data, lost, sizeof lost, &ignored) == VF_OK)
-        vf_imagej_data_free(&data);
+    vf_imagej_data_lost(result, lost, sizeof lost);
     snprintf(text, sizeof text, "%s%s", result->metadata == VF_META_IMAGEJ ? "" : "ImageJ's ", lost);
     if (lost[0] != '\0')
         add(words, text);

@@ -256,7 +256,7 @@ static bool write_imagej_data(TIFF *tif, const struct vf_info *result)
     };
     struct vf_imagej_data data;
     struct vf_error ignored;
-    if (vf_imagej_data_for_result(result, &data, NULL, 0, &ignored) != VF_OK)
+    if (vf_imagej_data_for_result(result, &data, &ignored) != VF_OK)
         return false;
     if (data.count == 0)
         return true;

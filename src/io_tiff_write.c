@@ -6,6 +6,7 @@
 #include "alloc.h"
 #include "byte_order.h"
 #include "imagej.h"
+#include "imagej_data.h"
 #include "io_tiff.h"
 #include "io_tiff_encode.h"
 #include "ome.h"
@@ -116,9 +117,8 @@ size_t vf_tiff_row_block(const struct vf_info *info)
 static size_t copied_bytes(const struct vf_info *info)
 {
     const size_t copies = info->metadata == VF_META_PLAIN ? 1 : 4;
-    return info->tags == NULL
-               ? 0
-               : copies * vf_tags_bytes_of_pages(info->tags, 1) + 2 * (size_t)info->tags->ij_bytes;
+    const size_t texts = info->tags == NULL ? 0 : vf_tags_bytes_of_pages(info->tags, 1);
+    return copies * texts + 2 * vf_imagej_data_bytes(info);
 }
 
 size_t vf_tiff_write_bytes(const struct vf_info *info, int threads)

@@ -634,18 +634,28 @@ Test(io_imagej, labels_of_outputs_of_channels)
                    12 + 2 * (26 + 18));
 }
 
-/* Once as they are put together, once as libtiff has them. */
+/* Once as they are put together, once as libtiff has them: sizes and bytes. */
 Test(io_imagej, memory_of_own_tags)
 {
-    enum { BYTES = 1000000 };
-    struct vf_tags tags = {0};
-    const struct vf_info info = {.metadata = VF_META_IMAGEJ,
-                                 .type = VF_U8,
-                                 .shape = {8, 8, 1, 1, 1},
-                                 .page_channels = 1,
-                                 .page_count = 1,
-                                 .tags = &tags};
+    enum { BYTES = 1000000, PAGES = 1000 };
+    static const char *const names[] = {"xx", NULL, "z"};
+    static uint32_t counts[] = {12, BYTES};
+    static unsigned char data[12 + BYTES] = "JIJIofni\1";
+    struct vf_tags tags = {.ij_counts = counts, .ij_count = 2, .ij_bytes = sizeof data};
+    struct vf_info info = {.metadata = VF_META_IMAGEJ,
+                           .type = VF_U8,
+                           .shape = {8, 8, PAGES, 3, 1},
+                           .page_channels = 1,
+                           .page_count = 3 * PAGES,
+                           .outputs = 3,
+                           .tags = &tags};
     const size_t without = vf_writer_bytes(VF_FORMAT_TIFF, &info, 1);
-    tags.ij_bytes = BYTES;
-    cr_expect_geq(vf_writer_bytes(VF_FORMAT_TIFF, &info, 1), without + 2 * BYTES);
+    tags.ij_data = data;
+    size_t expected = without + 2 * (sizeof data + sizeof counts);
+    cr_expect_eq(vf_writer_bytes(VF_FORMAT_TIFF, &info, 1), expected);
+    info.output_label = names;
+    expected += 2 * (8 + PAGES * (4 + 0 + 2) + 3 * PAGES * sizeof *counts);
+    cr_expect_eq(vf_writer_bytes(VF_FORMAT_TIFF, &info, 1), expected);
+    info.metadata = VF_META_PLAIN;
+    cr_expect_eq(vf_writer_bytes(VF_FORMAT_TIFF, &info, 1), without);
 }
