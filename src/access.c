@@ -46,8 +46,7 @@ enum vf_status vf_access_keep(const struct vf_access *access, int fd, struct vf_
         mode &= ~(mode_t)070 | mode << 3;
     /* The directory may have given it a list. With one the mode's bits of the group are a bound of the list,
      * so they are set after it. */
-    const int failed = has_list
-                           ? fsetxattr(fd, list_name, access->list, (size_t)access->list_bytes, 0)
-                           : fremovexattr(fd, list_name) != 0 && errno != ENODATA && errno != ENOTSUP;
+    const int failed = has_list ? fsetxattr(fd, list_name, access->list, (size_t)access->list_bytes, 0)
+                                : fremovexattr(fd, list_name) != 0 && errno != ENODATA && errno != ENOTSUP;
     return failed == 0 && fchmod(fd, mode) == 0 ? VF_OK : fail(errno, error);
 }

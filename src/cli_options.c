@@ -104,10 +104,10 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
     [VF_OPTION_EXPLAIN] =
         {REPORTS, "explain", 0, NULL, NULL, NULL,
          "print the plan before running: CPU or GPU, stages, halos, memory, slabs, bytes moved"},
-    [VF_OPTION_DRY_RUN] =
-        {REPORTS, "dry-run", 0, NULL, NULL, NULL,
-         "only check and plan, also whether the disk has room for all results that are not compressed; compute "
-         "and write nothing"},
+    [VF_OPTION_DRY_RUN] = {REPORTS, "dry-run", 0, NULL, NULL, NULL,
+                           "only check and plan, also whether the disk has room for all results that are not "
+                           "compressed; compute "
+                           "and write nothing"},
     [VF_OPTION_JSON] = {REPORTS, "json", 0, NULL, NULL, NULL,
                         "print info, devices, the timings of each result or, with --explain or --dry-run, "
                         "the plan instead, as JSON, one object after another"},

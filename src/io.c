@@ -131,14 +131,15 @@ static enum vf_status fail_kind(const struct vf_reader *reader, const char *head
     enum vf_format named;
     char first[sizeof " 00 00 00 00"] = "";
     if (cut != NULL)
-        return vf_fail(error, VF_FAILED, "has only the first %zu bytes of a %s: it was cut short; copy it again",
-                       bytes, cut);
-    if (vf_format_by_name(reader->name, &named) && named == VF_FORMAT_MRC)
         return vf_fail(error, VF_FAILED,
-                       bytes < VF_HEAD_BYTES
-                           ? "is named as MRC, but ends within its header: it was cut short; copy it again"
-                           : "is named as MRC, but has no \"MAP \" at byte 208, as such files have since 2000; "
-                             "if it is an older one, rewrite it: newstack IN.mrc OUT.mrc");
+                       "has only the first %zu bytes of a %s: it was cut short; copy it again", bytes, cut);
+    if (vf_format_by_name(reader->name, &named) && named == VF_FORMAT_MRC)
+        return vf_fail(
+            error, VF_FAILED,
+            bytes < VF_HEAD_BYTES
+                ? "is named as MRC, but ends within its header: it was cut short; copy it again"
+                : "is named as MRC, but has no \"MAP \" at byte 208, as such files have since 2000; "
+                  "if it is an older one, rewrite it: newstack IN.mrc OUT.mrc");
     for (size_t i = 0; i < 4 && i < bytes; i++)
         snprintf(first + 3 * i, sizeof first - 3 * i, " %02x", head[i] & 0xff);
     return vf_fail(error, VF_FAILED, "is neither TIFF, PNG nor MRC (its first bytes are%s)", first);

@@ -159,10 +159,11 @@ static void note_turned(struct vf_info *info, const char *axes)
 {
     const size_t named = length_of(axes), samples = named > 0 && axes[named - 1] == 'S' ? 1 : 0;
     if (named - samples >= 2 && strncmp(axes + named - samples - 2, "XY", 2) == 0)
-        vf_info_note(info,
-                     "its axes are noted as %.*s; x is still taken along the rows of a page, y along its columns "
-                     "(parameters such as sigma=2x1x1 count so)",
-                     (int)named, axes);
+        vf_info_note(
+            info,
+            "its axes are noted as %.*s; x is still taken along the rows of a page, y along its columns "
+            "(parameters such as sigma=2x1x1 count so)",
+            (int)named, axes);
 }
 
 enum vf_status vf_tiff_array_describe(struct vf_info *info, const char *description, char samples_axis,

@@ -217,16 +217,16 @@ Test(output_file, modes)
     check_modes();
 }
 
-/* A user's own entry, which the kernel takes for the tag of version 2: user::rw user:4711:rw group::--- mask::rw
- * other::---. */
+/* A user's own entry, which the kernel takes for the tag of version 2: user::rw user:4711:rw group::---
+ * mask::rw other::---. */
 static const struct {
     uint32_t version;
     struct {
         uint16_t tag, permissions;
         uint32_t id;
     } entry[5];
-} access_list = {2,
-                 {{1, 6, UINT32_MAX}, {2, 6, 4711}, {4, 0, UINT32_MAX}, {16, 6, UINT32_MAX}, {32, 0, UINT32_MAX}}};
+} access_list = {
+    2, {{1, 6, UINT32_MAX}, {2, 6, 4711}, {4, 0, UINT32_MAX}, {16, 6, UINT32_MAX}, {32, 0, UINT32_MAX}}};
 
 static void check_access_list(void)
 {
