@@ -117,7 +117,7 @@ static bool add_bytes(const struct part *part, const struct vf_info *result, siz
     if (part->sizes == NULL) {
         for (size_t c = 0; c < result->shape.nc; c++)
             labels += 2 * write_label(result, c, label, sizeof label);
-        return vf_size_mul(labels, result->page_count / result->shape.nc, &labels) &&
+        return vf_size_mul(labels, result->shape.nz * result->shape.nt, &labels) &&
                vf_size_add(*bytes, labels, bytes);
     }
     for (uint32_t i = 0; i < part->count; i++)

@@ -401,11 +401,11 @@ static enum vf_status open_work(struct vf_work *w, const struct vf_chain *chain,
                                              .context = w};
     const char *weights = replaced_weights(w, chain);
     enum vf_status status;
+    VF_TRY(vf_reader_open(&w->reader, w->in_path, error));
+    w->input = vf_reader_info(w->reader);
     if (weights != NULL)
         return vf_fail(error, VF_USAGE, "the result would replace the weights in '%.200s'; name another file",
                        weights);
-    VF_TRY(vf_reader_open(&w->reader, w->in_path, error));
-    w->input = vf_reader_info(w->reader);
     w->channels = w->input->shape.nc - w->input->has_alpha;
     if (!vf_format_by_name(w->out_path, &w->format))
         w->format = w->input->format;
