@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -229,6 +230,10 @@ enum vf_status vf_reader_open(struct vf_reader **out, const char *path, struct v
         goto out;
     VF_TRY(open_input(reader, path, error));
     VF_TRY(reader->codec->open(reader, error));
+    /* A size may be too large for its unit. */
+    for (int axis = 0; axis < 3; axis++)
+        reader->info.spacing_known[axis] =
+            reader->info.spacing_known[axis] && isfinite(reader->info.spacing[axis]);
     reader->team = vf_team_open();
     *out = reader;
     return VF_OK;

@@ -175,6 +175,7 @@ Test(io_imagej, spacing)
         {"ImageJ=1.5\nunit=angstroms\n", 0.5, 0.5, 1, {1, 1, 0}, {0.2, 0.2, 0}, "nm"},
         {"ImageJ=1.5\nunit=Mm\n", 0.5, 0.5, 1, {1, 1, 0}, {2, 2, 0}, ""},
         {"ImageJ=1.5\nunit=um\nspacing=inf\n", 2, 2, 1, {1, 1, 0}, {0.5, 0.5, 0}, "um"},
+        {"ImageJ=1.5\nunit=cm\nspacing=1e308\n", 2, 2, 1, {1, 1, 0}, {5, 5, 0}, "mm"},
         {"SCIFIO=0.42\naxes=X,Y,Z\nscales=0.5,0.25,3.0\nunit=um\n",
          20000,
          40000,
