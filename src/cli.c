@@ -284,10 +284,8 @@ static enum vf_status check_options_of_command(const struct vf_command_line *lin
     const struct vf_command_word *word = vf_command_table;
     while (word->name != NULL && word->command != line->command)
         word++;
-    const unsigned long long taken =
-        word->options | VF_OPTION_BIT(VF_OPTION_QUIET) | VF_OPTION_BIT(VF_OPTION_VERBOSE);
     for (int id = 0; id < VF_OPTION_COUNT && word->name != NULL; id++)
-        if ((line->given & ~taken & VF_OPTION_BIT(id)) != 0)
+        if ((line->given & ~vf_command_options(word) & VF_OPTION_BIT(id)) != 0)
             return vf_fail(error, VF_USAGE, "%s does not take --%s; volfilter help %s shows what it takes",
                            word->name, vf_option_table[id].name, word->name);
     return VF_OK;

@@ -92,6 +92,12 @@ struct vf_command_word {
 
 extern const struct vf_command_word vf_command_table[];
 
+/* VF_OPTION_BIT of all options that it takes. */
+static inline unsigned long long vf_command_options(const struct vf_command_word *word)
+{
+    return word->options | VF_OPTION_BIT(VF_OPTION_QUIET) | VF_OPTION_BIT(VF_OPTION_VERBOSE);
+}
+
 /* NULL: none is called so. */
 const struct vf_command_word *vf_command_by_name(const char *name);
 

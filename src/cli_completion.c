@@ -122,6 +122,17 @@ static bool is_shown(const struct vf_option *option)
     return option->group != NULL;
 }
 
+/* `taken`: VF_OPTION_BIT of each. */
+static void print_options(FILE *to, unsigned long long taken)
+{
+    const char *before = "";
+    for (int id = 0; id < VF_OPTION_COUNT; id++)
+        if (is_shown(&vf_option_table[id]) && (taken & VF_OPTION_BIT(id)) != 0) {
+            fprintf(to, "%s--%s", before, vf_option_table[id].name);
+            before = " ";
+        }
+}
+
 static void print_bash(FILE *to)
 {
     fputs("# bash completion of volfilter, made by `volfilter --completion bash`\n"
@@ -164,11 +175,22 @@ static void print_bash(FILE *to)
     fputs("    help) words='schemes", to);
     print_commands(to);
     print_filters(to);
-    fputs("' ;;\n    *)\n        case $word in\n        -*) words='", to);
-    for (int id = 0; id < VF_OPTION_COUNT; id++)
-        if (is_shown(&vf_option_table[id]))
-            fprintf(to, "%s--%s", id == 0 ? "" : " ", vf_option_table[id].name);
     fputs("' ;;\n"
+          "    *)\n"
+          "        case $word in\n"
+          "        -*)\n"
+          "            case ${before[1]} in\n",
+          to);
+    for (const struct vf_command_word *word = vf_command_table; word->name != NULL; word++) {
+        fprintf(to, "            %s) words='", word->name);
+        print_options(to, vf_command_options(word));
+        fputs("' ;;\n", to);
+    }
+    fputs("            *) words='", to);
+    print_options(to, ~0ULL);
+    fputs("' ;;\n"
+          "            esac\n"
+          "            ;;\n"
           "        *)\n"
           "            compopt -o default\n"
           "            [ ${#before[@]} -eq 1 ] && words='",

@@ -100,6 +100,8 @@ test_bash() {
     bash_completes 'volfilter --json -f gradient:method=s' sobel scharr
     bash_completes 'volfilter inf' info
     bash_completes 'volfilter help per' perona-malik
+    bash_completes 'volfilter info a.tif --' --json --quiet --verbose
+    bash_completes 'volfilter tune --bu' --budget
     bash_completes 'volfilter --backend ' auto cpu cuda gpu
     bash_completes 'volfilter tune gaussian perona' perona-malik
     bash_completes 'volfilter -- --compr' ''
