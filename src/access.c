@@ -15,9 +15,10 @@ static enum vf_status fail(int cause, struct vf_error *error)
 /* `got`: what reading the list returned. Some file systems have none. */
 static enum vf_status take_list(struct vf_access *access, ssize_t got, struct vf_error *error)
 {
-    if (got < 0 && errno != ENODATA && errno != ENOTSUP)
+    if (got < 0 && errno != ENODATA && errno != ENOTSUP && errno != ERANGE)
         return fail(errno, error);
-    access->list_bytes = got < 0 ? 0 : got;
+    access->has_list = got >= 0 || errno == ERANGE;
+    access->list_bytes = got < 0 ? 0 : (size_t)got;
     return VF_OK;
 }
 
@@ -35,18 +36,23 @@ enum vf_status vf_access_of_descriptor(struct vf_access *access, int fd, struct 
     return take_list(access, fgetxattr(fd, list_name, access->list, sizeof access->list), error);
 }
 
+static bool keep_list(const struct vf_access *access, int fd)
+{
+    return access->list_bytes > 0 && fsetxattr(fd, list_name, access->list, access->list_bytes, 0) == 0;
+}
+
 enum vf_status vf_access_keep(const struct vf_access *access, int fd, struct vf_error *error)
 {
     const struct stat *about = &access->about;
     const bool keeps_group =
         fchown(fd, about->st_uid, about->st_gid) == 0 || fchown(fd, (uid_t)-1, about->st_gid) == 0;
-    const bool has_list = keeps_group && access->list_bytes > 0;
+    const bool lists = keeps_group && access->has_list && keep_list(access, fd);
     mode_t mode = about->st_mode & 0777;
-    if (!keeps_group)
+    if (!keeps_group || (access->has_list && !lists))
         mode &= ~(mode_t)070 | mode << 3;
-    /* The directory may have given it a list. With one the mode's bits of the group are a bound of the list,
-     * so they are set after it. */
-    const int failed = has_list ? fsetxattr(fd, list_name, access->list, (size_t)access->list_bytes, 0)
-                                : fremovexattr(fd, list_name) != 0 && errno != ENODATA && errno != ENOTSUP;
-    return failed == 0 && fchmod(fd, mode) == 0 ? VF_OK : fail(errno, error);
+    /* Its directory may have given it one. */
+    if (!lists && fremovexattr(fd, list_name) != 0 && errno != ENODATA && errno != ENOTSUP)
+        return fail(errno, error);
+    /* Of a file that has a list the bits of the group bound that. */
+    return fchmod(fd, mode) == 0 ? VF_OK : fail(errno, error);
 }

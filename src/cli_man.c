@@ -239,7 +239,7 @@ static const char after_filters[] =
     "for all float32 values.\n"
     "Every addition of a sum rounds: in float32 the mean of 1001 voxels along an axis may be off by 1 in "
     "65535, "
-    "of 2001 by 2.\n"
+    "of 2001 by 2, and a table of 255x255 weights by 18 in 40000.\n"
     "Where a filter sums more than 512, the default is double.\n"
     ".SH FILES\n"
     "The format of an input is recognised from its content: TIFF (also BigTIFF, ImageJ stacks and "

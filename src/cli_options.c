@@ -79,8 +79,9 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
     [VF_OPTION_PRECISION] = {IMAGE, "precision", 0, "single|double", "auto|single|double|float",
                              "auto, single (or float) or double",
                              "floating-point precision of the computation (default: single; double for "
-                             "32-bit integer and 64-bit float input, and for sums of more than 512 voxels "
-                             "along an axis, such as gaussian:sigma=65)"},
+                             "32-bit integer and 64-bit float input, for sums of more than 512 voxels, as "
+                             "gaussian:sigma=65 makes along each axis, and for weights that do not fit in "
+                             "float32)"},
     [VF_OPTION_BACKEND] = {WORK, "backend", 0, "auto|cpu|cuda", "auto|cpu|cuda|gpu",
                            "auto, cpu or cuda (or gpu)",
                            "where to compute (default: auto, the GPU if predicted to be faster)"},

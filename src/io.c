@@ -99,18 +99,19 @@ bool vf_size_plausible(uint64_t bytes, uint64_t compressed, uint64_t ratio)
     return __builtin_mul_overflow(compressed, ratio, &most) || bytes <= most;
 }
 
-/* Of a file that is read, by what it begins with; NULL: it is of no such kind. */
-static const struct vf_codec *codec_beginning(const char head[VF_HEAD_BYTES])
+/* Of a file that is read, by what it begins with, which are so many bytes; NULL: it is of no such kind. */
+static const struct vf_codec *codec_beginning(const char head[VF_HEAD_BYTES], size_t bytes)
 {
     for (size_t i = 0; i < sizeof readable / sizeof *readable; i++)
-        if (memcmp(head + readable[i].at, readable[i].magic, readable[i].length) == 0)
+        if (bytes >= readable[i].at + readable[i].length &&
+            memcmp(head + readable[i].at, readable[i].magic, readable[i].length) == 0)
             return readable[i].codec;
     return NULL;
 }
 
 bool vf_begins_as_image(const char head[VF_HEAD_BYTES])
 {
-    return codec_beginning(head) != NULL;
+    return codec_beginning(head, VF_HEAD_BYTES) != NULL;
 }
 
 /* The name of a format of which these few bytes are the beginning; NULL: there is none, or they are more than
@@ -150,7 +151,7 @@ static enum vf_status fail_kind(const struct vf_reader *reader, const char *head
 static enum vf_status find_codec(struct vf_reader *reader, const char head[VF_HEAD_BYTES], size_t bytes,
                                  struct vf_error *error)
 {
-    reader->codec = codec_beginning(head);
+    reader->codec = codec_beginning(head, bytes);
     if (reader->codec != NULL)
         return VF_OK;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

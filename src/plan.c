@@ -87,8 +87,7 @@ static bool sums_many(const struct vf_expansion *e)
 {
     for (int i = 0; i < e->stage_count + e->pre_count; i++) {
         const struct vf_stage *stage = i < e->stage_count ? &e->stage[i] : &e->pre[i - e->stage_count];
-        if (stage->stencil == VF_STENCIL_LINEAR && vf_line_axis(stage) >= 0 &&
-            stage->taps->count > MOST_SUMMED_IN_SINGLE)
+        if (stage->stencil == VF_STENCIL_LINEAR && stage->taps->count > MOST_SUMMED_IN_SINGLE)
             return true;
     }
     return false;
@@ -100,14 +99,15 @@ static void free_links(struct vf_plan *plan)
         vf_expansion_free(&plan->link[i]);
 }
 
+/* Weights may not fit in float32 either. */
 static enum vf_status expand_chain(struct vf_plan *plan, struct vf_error *error)
 {
-    bool sums = false;
     plan->link = vf_alloc((size_t)plan->chain->count, sizeof *plan->link, "filters", error);
     const enum vf_status status = plan->link == NULL ? VF_FAILED : expand_links(plan, error);
-    for (int i = 0; status == VF_OK && i < plan->chain->count; i++)
-        sums = sums || sums_many(&plan->link[i]);
-    if (!sums || !plan->context.may_be_double || plan->context.is_double)
+    bool does = status == VF_OK;
+    for (int i = 0; does && i < plan->chain->count; i++)
+        does = !sums_many(&plan->link[i]);
+    if (does || status == VF_FAILED || !plan->context.may_be_double || plan->context.is_double)
         return status;
     plan->context.is_double = true;
     free_links(plan);

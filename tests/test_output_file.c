@@ -15,6 +15,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "access.h"
 #include "descriptor.h"
 #include "interrupt.h"
 #include "io_samples.h"
@@ -262,6 +263,22 @@ Test(output_file, access_lists)
     check_access_list();
     refuse_nameless();
     check_access_list();
+}
+
+/* As of users that are not known where the program runs: here it is no list. */
+Test(output_file, a_list_that_cannot_be_kept)
+{
+    struct vf_access access = {.has_list = true, .list_bytes = 3};
+    struct stat about;
+    write_file(sample_path("new"), "x");
+    cr_assert_eq(chmod(sample_path("new"), 0600), 0);
+    const int fd = open(sample_path("new"), O_RDWR);
+    cr_assert_eq(fstat(fd, &access.about), 0);
+    access.about.st_mode = S_IFREG | 0674;
+    cr_assert_eq(vf_access_keep(&access, fd, &error), VF_OK);
+    cr_assert_eq(fstat(fd, &about), 0);
+    cr_expect_eq(about.st_mode & 07777, 0644);
+    close(fd);
 }
 
 /* The group's permissions are not those of another group. */

@@ -72,6 +72,8 @@ test_truncated() {
 test_only_the_first_bytes() {
     head -c 3 "$STACK" >cut.tif
     refused cut.tif "cut.tif: has only the first 3 bytes of a TIFF: it was cut short; copy it again"
+    printf 'II*' >cut.tif
+    refused cut.tif "cut.tif: has only the first 3 bytes of a TIFF: it was cut short; copy it again"
     head -c 4 "$IMAGE" >cut.png
     refused cut.png "cut.png: has only the first 4 bytes of a PNG: it was cut short; copy it again"
     printf I >cut.tif

@@ -186,11 +186,13 @@ test_precision() {
     same a.tif b.tif
     same a.tif c.tif
     differ a.tif d.tif
-    # Of more than 512 voxels along an axis sums are made in double.
+    # Sums of more than 512 voxels are made in double, and those whose weights do not fit.
+    LC_ALL=C seq 0.1 0.1 52.9 | paste -sd "$(printf ' %.0s' $(seq 22))\n" >table.txt
+    echo 1e-50 2e-50 1e-50 >small.txt
     expect 0 -f mean:radius=255 --dtype float64 "$SMALL" a.tif
     expect 0 -f mean:radius=255 --dtype float64 --precision single "$SMALL" b.tif
     same a.tif b.tif
-    for chain in mean:radius=0x256x0 gradient,gaussian:sigma=65:truncate=4; do
+    for chain in convolve:table.txt mean:radius=0x256x0 gradient,gaussian:sigma=65:truncate=4; do
         expect 0 -f $chain --dtype float64 "$SMALL" a.tif
         expect 0 -f $chain --dtype float64 --precision single "$SMALL" b.tif
         expect 0 -f $chain --dtype float64 --precision double "$SMALL" d.tif
@@ -199,6 +201,9 @@ test_precision() {
         expect 0 -f $chain --explain --dry-run "$SMALL" o.tif
         prints "computes in float64"
     done
+    expect 0 -f convolve:small.txt --dtype float64 "$SMALL" a.tif
+    expect 2 -f convolve:small.txt --dtype float64 --precision single "$SMALL" b.tif
+    says "all weights round to 0 in float32"
 }
 
 test_compress() {
