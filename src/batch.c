@@ -360,11 +360,11 @@ static enum vf_status check_names_differ(const struct vf_command_line *line, str
     return VF_OK;
 }
 
-/* Whether two paths lead to one place, whatever another run has put there since. */
-static bool is_one_path(const char *a, const char *b)
+/* Whether the result goes where the input is, whatever another run has put there since. */
+static bool leads_to_input(const struct vf_batch_file *file)
 {
-    char path_a[PATH_MAX], path_b[PATH_MAX];
-    return realpath(a, path_a) != NULL && realpath(b, path_b) != NULL && strcmp(path_a, path_b) == 0;
+    char path[PATH_MAX];
+    return file->target != NULL && realpath(file->in, path) != NULL && strcmp(path, file->target) == 0;
 }
 
 /* Whether two paths name one entry of a directory, or files of which there is one name alone. */
@@ -454,7 +454,7 @@ static enum vf_status check_inputs_stay(struct vf_batch *batch, const struct vf_
             return vf_fail(error, VF_FAILED, "'%s' cannot be examined: %s", vf_short_path(file->out).text,
                            strerror(errno));
         }
-        file->in_place = file->exists && is_one_path(file->in, file->out);
+        file->in_place = file->exists && leads_to_input(file);
         struct vf_batch_file **hit = bsearch(&key_pointer, sorted, count, sizeof *sorted, compare_files);
         while (hit != NULL && hit > sorted && compare_files(hit - 1, &key_pointer) == 0)
             hit--;

@@ -104,10 +104,10 @@ static enum vf_status expand_chain(struct vf_plan *plan, struct vf_error *error)
 {
     plan->link = vf_alloc((size_t)plan->chain->count, sizeof *plan->link, "filters", error);
     const enum vf_status status = plan->link == NULL ? VF_FAILED : expand_links(plan, error);
-    bool does = status == VF_OK;
-    for (int i = 0; does && i < plan->chain->count; i++)
-        does = !sums_many(&plan->link[i]);
-    if (does || status == VF_FAILED || !plan->context.may_be_double || plan->context.is_double)
+    bool suits = status == VF_OK; /* float32 does */
+    for (int i = 0; suits && i < plan->chain->count; i++)
+        suits = !sums_many(&plan->link[i]);
+    if (suits || status == VF_FAILED || !plan->context.may_be_double || plan->context.is_double)
         return status;
     plan->context.is_double = true;
     free_links(plan);

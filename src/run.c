@@ -366,19 +366,22 @@ static bool replaces_input(const struct vf_work *w)
            stat(w->out_path, &out) == 0 && vf_is_same_file(&in, &out);
 }
 
-/* The file of weights that the result would take the place of; NULL: there is none. */
-static const char *replaced_weights(const struct vf_work *w, const struct vf_chain *chain)
+/* The result may not take the place of the weights that made it. */
+static enum vf_status check_weights_stay(const struct vf_work *w, const struct vf_chain *chain,
+                                         struct vf_error *error)
 {
     struct stat out, weights;
     if (strcmp(w->out_path, "-") == 0 || stat(w->out_path, &out) != 0)
-        return NULL;
+        return VF_OK;
     for (int i = 0; i < chain->count; i++)
         for (int k = 0; k < chain->link[i].filter->param_count; k++) {
             const struct vf_weights *read = chain->link[i].value[k].weights;
             if (read != NULL && stat(read->path, &weights) == 0 && vf_is_same_file(&out, &weights))
-                return read->path;
+                return vf_fail(error, VF_USAGE,
+                               "the result would replace the weights in '%.200s'; name another file",
+                               read->path);
         }
-    return NULL;
+    return VF_OK;
 }
 
 static enum vf_status tell_whole(void *context, const struct stat *file, struct vf_error *error)
@@ -399,13 +402,10 @@ static enum vf_status open_work(struct vf_work *w, const struct vf_chain *chain,
                                              .sync = options->sync || w->replaces_input,
                                              .whole = tell_whole,
                                              .context = w};
-    const char *weights = replaced_weights(w, chain);
     enum vf_status status;
     VF_TRY(vf_reader_open(&w->reader, w->in_path, error));
     w->input = vf_reader_info(w->reader);
-    if (weights != NULL)
-        return vf_fail(error, VF_USAGE, "the result would replace the weights in '%.200s'; name another file",
-                       weights);
+    VF_TRY(check_weights_stay(w, chain, error));
     w->channels = w->input->shape.nc - w->input->has_alpha;
     if (!vf_format_by_name(w->out_path, &w->format))
         w->format = w->input->format;

@@ -474,10 +474,11 @@ enum vf_status vf_stream_run(struct vf_stream *stream, struct vf_error *error)
             sink.fd = vf_nameless_file_beside(stream->beside, error);
         if (stores && sink.fd < 0)
             status = VF_FAILED;
+        /* The windows of the pass before had other sizes. */
+        if (p > 0)
+            vf_alloc_free_kept();
         if (status == VF_OK)
             status = run_pass(stream, pass, &source, &sink, error);
-        /* The windows of the next pass have other sizes. */
-        vf_alloc_free_kept();
         if (stores) {
             close_file(&source);
             source = sink;

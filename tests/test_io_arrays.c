@@ -113,6 +113,13 @@ Test(io_arrays, arrays_of_channels)
     }
 }
 
+static void check_note(const char *description, const char *words, bool noted)
+{
+    write_array(description, 12);
+    const struct vf_info info = sample_info(sample_path("in.tif"));
+    cr_expect_eq(strstr(info.note, words) != NULL, noted, "%s: %s", description, info.note);
+}
+
 /* Several other axes are told of, also where a page is as high as there are pages. */
 Test(io_arrays, arrays_of_several_axes)
 {
@@ -125,28 +132,16 @@ Test(io_arrays, arrays_of_several_axes)
                  {"{\"shape\": [6, 2, 12, 6]}", true},
                  {"{\"shape\": [1, 12, 5, 6], \"axes\": \"TZYX\"}", false},
                  {"{\"shape\": [12, 12, 6], \"axes\": \"ZYX\"}", false}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        write_array(cases[i].description, 12);
-        const struct vf_info info = sample_info(sample_path("in.tif"));
-        cr_expect_eq(strstr(info.note, "an array of") != NULL, cases[i].noted, "case %zu: %s", i, info.note);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_note(cases[i].description, "an array of", cases[i].noted);
 }
 
 Test(io_arrays, pages_on_their_side)
 {
-    static const struct {
-        const char *description;
-        bool noted;
-    } cases[] = {{"{\"shape\": [12, 5, 6], \"axes\": \"ZXY\"}", true},
-                 {"{\"shape\": [12, 5, 6], \"axes\": \"ZYX\"}", false},
-                 {"{\"shape\": [12, 5, 6], \"axes\": \"XYZ\"}", false},
-                 {"{\"shape\": [12, 5, 6], \"axes\": \"XY", false}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        write_array(cases[i].description, 12);
-        const struct vf_info info = sample_info(sample_path("in.tif"));
-        cr_expect_eq(strstr(info.note, "its axes are noted as ZXY; x is still taken along the rows") != NULL,
-                     cases[i].noted, "case %zu: %s", i, info.note);
-    }
+    static const char words[] = "its axes are noted as ZXY; x is still taken along the rows";
+    check_note("{\"shape\": [12, 5, 6], \"axes\": \"ZXY\"}", words, true);
+    check_note("{\"shape\": [12, 5, 6], \"axes\": \"ZYX\"}", "its axes", false);
+    check_note("{\"shape\": [12, 5, 6], \"axes\": \"XYZ\"}", "its axes", false);
 }
 
 /* One was written after another. */

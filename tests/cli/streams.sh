@@ -121,8 +121,8 @@ test_closed_streams() {
     same o.png o2.png
 }
 
-# ended_by SIGNAL CODE ARGUMENT...: volfilter gets the signal once it computes, which it has threads for.
-ended_by() {
+# signalled SIGNAL CODE ARGUMENT...: volfilter gets the signal once it computes, which it has threads for.
+signalled() {
     signal=$1
     expected=$2
     shift 2
@@ -133,6 +133,11 @@ ended_by() {
     code=0
     wait $child || code=$?
     [ "$code" -eq "$expected" ]
+}
+
+# ended_by SIGNAL CODE ARGUMENT...: it also says so.
+ended_by() {
+    signalled "$@"
     says "interrupted"
 }
 
@@ -200,11 +205,7 @@ test_interrupt_ends_a_batch() {
     says "interrupted: 0 of 2 files done"
     [ -z "$(names d)" ]
     # What was not filtered does not count as done.
-    interruptible --threads 2 --progress json -f perona-malik:k=10:iterations=10000 --out-dir d "$STACK" 2>err &
-    child=$!
-    computes "$child"
-    kill -INT $child
-    wait $child || true
+    signalled INT 130 --progress json -f perona-malik:k=10:iterations=10000 --out-dir d "$STACK"
     if grep '"done": \([0-9]*\), "total": \1,' err; then exit 1; fi
 }
 
