@@ -217,3 +217,14 @@ void vf_row_load(const struct vf_row_worker *w, struct vf_row_loading *loading)
                         ? vf_row_of_source(w, &l->job->source[ring->source], loading->s, loading->next)
                         : loading->from + loading->from_pitch;
 }
+
+void vf_row_load_up_to(const struct vf_row_worker *w, struct vf_row_loading *loading, ptrdiff_t r)
+{
+    while (loading->next < r) {
+        vf_row_load(w, loading);
+        const struct vf_row_ahead *ahead = &loading->ahead;
+        const ptrdiff_t bytes = ahead->row == NULL ? 0 : ahead->count * ahead->cell;
+        for (ptrdiff_t at = 0; at < bytes; at += VF_ALIGNMENT)
+            __builtin_prefetch(ahead->row + at, 0, 3);
+    }
+}

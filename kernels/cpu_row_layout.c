@@ -122,15 +122,30 @@ static int find_caller(const struct vf_row_layout *l, int i)
     return caller;
 }
 
-/* Whether all inputs of stage j are made by stage i. */
+static bool is_source(const struct vf_row_layout *l, int field)
+{
+    return l->ring[field].source >= 0;
+}
+
+/* Whether stage j, where it makes a cell, reads no other cell of input k. */
+static bool reads_own_cell(const struct vf_row_layout *l, int j, int k)
+{
+    const struct vf_halo h = l->stage[j].halo[k];
+    return h.s == 0 && h.r == 0 && h.x == 0;
+}
+
+/* Whether stage j reads nothing but what stage i makes and its own cells of sources. */
 static bool reads_only(const struct vf_row_layout *l, int j, int i)
 {
     const struct vf_stage *reader = &l->job->flow->stage[j], *maker = &l->job->flow->stage[i];
-    int found = 0;
-    for (int input = 0; input < reader->input_count; input++)
+    bool only = true;
+    for (int input = 0; input < reader->input_count; input++) {
+        bool is_made = false;
         for (int k = 0; k < maker->output_count; k++)
-            found += reader->input[input] == maker->output[k];
-    return found == reader->input_count;
+            is_made = is_made || reader->input[input] == maker->output[k];
+        only = only && (is_made || (is_source(l, reader->input[input]) && reads_own_cell(l, j, input)));
+    }
+    return only;
 }
 
 /* From now on the rows of stage i are made when `caller`, the one stage that reads them, comes to them. */
@@ -203,8 +218,9 @@ static bool may_load(const struct vf_row_layout *l, int i, int input)
     return s->kind == VF_ROW_ALONG_X;
 }
 
-/* A source that only one stage reads is loaded by that stage, so that memory is read while it computes. If
- * the stage sums along x, no plane of the source is kept. */
+/* A source is loaded by the stage that reads it, so that memory is read while that computes. Of several the
+ * first one may load for all if it sums along x: the others come to each plane later. If a stage that sums
+ * along x is alone, no plane of the source is kept. */
 static void find_loaders(struct vf_row_layout *l)
 {
     const struct vf_flow *flow = l->job->flow;
@@ -213,14 +229,13 @@ static void find_loaders(struct vf_row_layout *l)
         int readers = 0, loader = -1;
         for (int i = 0; i < flow->stage_count; i++)
             for (int j = 0; j < flow->stage[i].input_count; j++)
-                if (flow->stage[i].input[j] == flow->source[k]) {
-                    readers++;
+                if (flow->stage[i].input[j] == flow->source[k] && readers++ == 0)
                     loader = may_load(l, i, j) ? i : -1;
-                }
-        if (readers != 1 || loader < 0 || ring->sink >= 0)
+        ring->shared = readers > 1;
+        if (loader < 0 || ring->sink >= 0 || (ring->shared && l->stage[loader].kind == VF_ROW_BODY))
             continue;
         ring->loader = loader;
-        ring->whole = l->stage[loader].kind == VF_ROW_BODY;
+        ring->whole = ring->shared || l->stage[loader].kind == VF_ROW_BODY;
     }
 }
 
@@ -246,8 +261,9 @@ static bool may_sum_plane(const struct vf_row_layout *l, int i)
                row_bytes >= (row_bytes % VF_ALIGNMENT == 0 ? 2 : 3) * VF_ALIGNMENT;
     for (int k = 0; may && k < along->output_count; k++) {
         const struct vf_ring *in = &l->ring[along->input[k]];
-        may = (in->loader == i ? is_of_cells(l, in) : in->whole) && across->input[k] == along->output[k] &&
-              vf_row_is_handed_on(job->flow, i, k, i + 1) && l->ring[across->output[k]].whole;
+        may = (in->whole || (in->loader == i && is_of_cells(l, in))) &&
+              across->input[k] == along->output[k] && vf_row_is_handed_on(job->flow, i, k, i + 1) &&
+              l->ring[across->output[k]].whole;
     }
     return may;
 }
@@ -268,7 +284,7 @@ static void sum_planes(struct vf_row_layout *l, bool sums)
             struct vf_ring *between = &l->ring[flow->stage[i].input[k]];
             struct vf_ring *in = &l->ring[flow->stage[i - 1].input[k]];
             between->whole = !sums;
-            if (in->loader == i - 1)
+            if (in->loader == i - 1 && !in->shared)
                 in->whole = sums;
             if (sums)
                 l->most_rows = vf_larger(l->most_rows, l->tile.y + 2 * between->reach.r);
@@ -291,6 +307,14 @@ static bool may_read(const struct vf_row_layout *l, int field)
            l->tile.x == l->job->nx && row_bytes % VF_ALIGNMENT == 0 && row_bytes >= VF_ROW_END_BYTES;
 }
 
+/* Whether stage i may read its input k in place, of a source that is read so for sums of planes. */
+static bool may_read_beside_plane(const struct vf_row_layout *l, int i, int k)
+{
+    const size_t row_bytes = (size_t)l->job->nx * l->element;
+    return vf_row_sums_along_plane(l, i) ||
+           (l->stage[i].kind == VF_ROW_BODY && reads_own_cell(l, i, k) && row_bytes % VF_ALIGNMENT == 0);
+}
+
 /* Which sources are read in place. Sums across the stream can do so, as they read no cell beyond the ends of
  * a row, and sums of planes, which find these cells themselves. */
 static void find_in_place(struct vf_row_layout *l)
@@ -299,13 +323,16 @@ static void find_in_place(struct vf_row_layout *l)
     for (int k = 0; k < flow->source_count; k++) {
         struct vf_ring *ring = &l->ring[flow->source[k]];
         bool along = k < l->job->in_place;
+        bool plane = ring->loader >= 0 && vf_row_sums_along_plane(l, ring->loader) && is_of_cells(l, ring);
         for (int i = 0; i < flow->stage_count; i++)
-            for (int j = 0; j < flow->stage[i].input_count; j++)
-                along = along && (flow->stage[i].input[j] != flow->source[k] ||
-                                  l->stage[i].kind == VF_ROW_ACROSS_STREAM);
+            for (int j = 0; j < flow->stage[i].input_count; j++) {
+                if (flow->stage[i].input[j] != flow->source[k])
+                    continue;
+                along = along && l->stage[i].kind == VF_ROW_ACROSS_STREAM;
+                plane = plane && may_read_beside_plane(l, i, j);
+            }
         ring->ends = ring->loader >= 0 && may_read(l, flow->source[k]);
-        ring->in_place =
-            along || ring->ends || (ring->loader >= 0 && vf_row_sums_along_plane(l, ring->loader));
+        ring->in_place = along || ring->ends || plane;
     }
 }
 
@@ -424,6 +451,10 @@ static bool place_faces(struct vf_row_layout *l, size_t *end)
     return true;
 }
 
+/* Planes of a shared source in place that want the near cache: the one that is summed, and the one that is
+ * prefetched. What others read of it later, each a cell for one of its own, may come from farther away. */
+#define PLANES_NEAR 2
+
 static bool place_rings(struct vf_row_layout *l)
 {
     size_t end = VF_ROW_READ_BEFORE, bytes;
@@ -435,7 +466,8 @@ static bool place_rings(struct vf_row_layout *l)
         ring->offset = end;
         if (!shape_ring(l, ring) || !vf_size_mul((size_t)ring->depth, ring->plane_bytes, &bytes))
             return false;
-        l->work_bytes += (double)bytes;
+        l->work_bytes +=
+            ring->in_place && ring->shared ? PLANES_NEAR * (double)ring->plane_bytes : (double)bytes;
         /* A run that reads in place what was planned as a ring needs no more. */
         if (ring->in_place)
             bytes = ring->ends ? 2 * VF_ROW_ENDS_BYTES : 0;

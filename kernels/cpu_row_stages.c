@@ -183,7 +183,7 @@ static void begin_inputs(const struct vf_row_worker *w, struct body_plane *body)
         reach = h.r > reach ? h.r : reach;
         inside = inside && in->inside;
         body->loading[k].next = PTRDIFF_MAX;
-        if (w->layout->ring[field].loader >= 0 && work->s + h.s < w->part[field].s.to) {
+        if (w->layout->ring[field].loader == work - w->work && work->s + h.s < w->part[field].s.to) {
             body->loading[k] = vf_row_loading_of(w, field, work->s + h.s);
             body->loads = true;
         }
@@ -335,10 +335,14 @@ static void make_along_x(const struct vf_row_worker *w, const struct vf_row_work
         const struct vf_row_input *in = &work->input[k];
         const struct vf_row_output *out = &work->out[k];
         char *to = out->first[0] + (r - work->rows.from) * out->pitch;
-        if (loading[k].to != NULL)
+        if (loading[k].to != NULL) {
+            vf_row_load_up_to(w, &loading[k], r);
             vf_row_load(w, &loading[k]);
+        }
         w->rows->along(vf_row_of_plane(in, 0, r) - in->halo.x * element, work->how->weight,
                        stage->taps->count, to, work->x.to - work->x.from, &loading[k].ahead);
+        if (loading[k].to != NULL && r + 1 == work->rows.to)
+            vf_row_load_up_to(w, &loading[k], w->part[stage->input[k]].r.to);
         if (out->finishes)
             vf_row_finish(w, stage->output[k], work->s, r, to - work->x.from * element);
     }
@@ -360,7 +364,7 @@ static void begin(const struct vf_row_worker *w, int stage, ptrdiff_t s, int cou
         struct vf_row_loading *loading = &passage->loading[k];
         loading->to = NULL;
         loading->ahead = (struct vf_row_ahead){.row = NULL};
-        if (work->input[k].part.ring->loader >= 0)
+        if (work->input[k].part.ring->loader == stage)
             *loading = vf_row_loading_of(w, work->stage->input[k], s);
     }
     for (int p = 0; kind == VF_ROW_BODY && p < count; p++)

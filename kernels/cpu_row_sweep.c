@@ -36,16 +36,10 @@ static void step_source(const struct vf_row_worker *w, int field, ptrdiff_t t)
     const struct vf_row_part *part = &w->part[field];
     const int loader = w->layout->ring[field].loader;
     if (w->layout->ring[field].in_place || t < part->s.from || t >= part->s.to ||
-        (loader >= 0 && comes_to_plane(w, loader, t)))
+        (loader >= 0 && !vf_row_sums_along_plane(w->layout, loader) && comes_to_plane(w, loader, t)))
         return;
     struct vf_row_loading loading = vf_row_loading_of(w, field, t);
-    while (loading.next < part->r.to) {
-        vf_row_load(w, &loading);
-        const struct vf_row_ahead *ahead = &loading.ahead;
-        const ptrdiff_t bytes = ahead->row == NULL ? 0 : ahead->count * ahead->cell;
-        for (ptrdiff_t at = 0; at < bytes; at += VF_ALIGNMENT)
-            __builtin_prefetch(ahead->row + at, 0, 3);
-    }
+    vf_row_load_up_to(w, &loading, part->r.to);
 }
 
 /* At step t: stage i's planes up to the one that is its delay behind, once they make a block or are the last.

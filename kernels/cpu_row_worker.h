@@ -96,6 +96,9 @@ struct vf_row_loading vf_row_loading_of(const struct vf_row_worker *worker, int 
 /* Reads the next row, converted to the layout's cells, and sets loading->ahead. */
 void vf_row_load(const struct vf_row_worker *worker, struct vf_row_loading *loading);
 
+/* Reads all rows that come before row r, and prefetches at once. */
+void vf_row_load_up_to(const struct vf_row_worker *worker, struct vf_row_loading *loading, ptrdiff_t r);
+
 /* Computes planes [s, s + count) of a stage over the tile and its reach; count is at most the stage's
  * `planes`. */
 void vf_row_stage_planes(const struct vf_row_worker *worker, int stage, ptrdiff_t s, int count);

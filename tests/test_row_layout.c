@@ -150,6 +150,10 @@ Test(row_layout, steps_follow_their_flux)
 
 /* ---- sums of planes ---- */
 
+/* Whether a chain's first stage is summed along with the second, and then where its source is read, which
+ * other stages may read too. */
+enum plane_sums { APART, IN_PLACE, SHARED_IN_PLACE, SHARED_IN_RING };
+
 /* A run of a 3D chain, in tiles. */
 struct plane_case {
     const char *chain;
@@ -158,7 +162,7 @@ struct plane_case {
     enum vf_boundary boundary;
     enum vf_type type; /* of the image */
     const char *caches;
-    bool sums; /* whether its first stage is summed along with the second */
+    enum plane_sums sums;
 };
 
 #define NEAR_CACHES "2097152,33554432"
@@ -194,13 +198,16 @@ static void expect_plane_sums(const struct plane_case *c, bool stores)
     if (stores)
         p.flow.sink[0] = along->output[0];
     cr_assert_eq(vf_row_layout_open(&l, &job, &error), VF_OK, "%s", error.text);
-    const bool sums = c->sums && !stores && vf_row_plane(vf_rows_choose(VF_F32), along->taps->count) != NULL;
+    const bool sums =
+        c->sums != APART && !stores && vf_row_plane(vf_rows_choose(VF_F32), along->taps->count) != NULL;
     cr_expect_eq(l.stage[1].sums_plane, sums, "%s, %td wide, boundary %d, %s", c->chain, c->nx,
                  (int)c->boundary, vf_type_name(c->type));
     cr_expect_eq(l.stage[0].called && l.stage[1].calls == 0, sums);
     const struct vf_ring *source = &l.ring[along->input[0]];
-    cr_expect_eq(source->in_place, sums && source->loader == 0);
-    cr_expect_eq(source->whole, sums || source->loader < 0, "the near cache holds a plane of it");
+    cr_expect_eq(source->loader, 0);
+    cr_expect_eq(source->shared, c->sums >= SHARED_IN_PLACE);
+    cr_expect_eq(source->in_place, sums && c->sums != SHARED_IN_RING, "%s, %td wide", c->chain, c->nx);
+    cr_expect_eq(source->whole, sums || source->shared, "the near cache holds a plane of it");
     cr_expect_eq(l.ring[along->output[0]].whole, !sums);
     cr_expect_geq(l.most_rows, sums ? c->tile.y : 0);
     vf_row_layout_close(&l);
@@ -210,28 +217,32 @@ static void expect_plane_sums(const struct plane_case *c, bool stores)
 Test(row_layout, sums_of_planes)
 {
     static const struct plane_case cases[] = {
-        {"gaussian", 64, {64, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, true},
-        {"gaussian,gaussian", 64, {64, 9, 20}, VF_REFLECT, VF_F32, NEAR_CACHES, true},
-        {"gaussian", 64, {64, 40, 20}, VF_WRAP, VF_F32, NEAR_CACHES, true},
-        {"gaussian", 32, {32, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, true},
-        {"gaussian", 49, {49, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, true},
-        /* a source that is in a ring, as others read it too */
-        {"unsharp", 64, {64, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, true},
+        {"gaussian", 64, {64, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, IN_PLACE},
+        {"gaussian,gaussian", 64, {64, 9, 20}, VF_REFLECT, VF_F32, NEAR_CACHES, IN_PLACE},
+        {"gaussian", 64, {64, 40, 20}, VF_WRAP, VF_F32, NEAR_CACHES, IN_PLACE},
+        {"gaussian", 32, {32, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, IN_PLACE},
+        {"gaussian", 49, {49, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, IN_PLACE},
+        /* a source that others read too, at other cells, by whole vectors, or as another type */
+        {"unsharp", 64, {64, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, SHARED_IN_PLACE},
+        {"dog", 64, {64, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, SHARED_IN_PLACE},
+        {"eed:iterations=1:k=4", 64, {64, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, SHARED_IN_RING},
+        {"unsharp", 65, {65, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, SHARED_IN_RING},
+        {"unsharp", 64, {64, 9, 20}, VF_NEAREST, VF_U16, NEAR_CACHES, SHARED_IN_RING},
         /* rows of too few cells */
-        {"gaussian", 47, {47, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, false},
-        {"gaussian", 16, {16, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, false},
+        {"gaussian", 47, {47, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, APART},
+        {"gaussian", 16, {16, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, APART},
         /* no whole rows, or not each once */
-        {"gaussian", 64, {32, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, false},
-        {"gaussian", 64, {64, 9, 20}, VF_WRAP, VF_F32, NEAR_CACHES, false},
+        {"gaussian", 64, {32, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, APART},
+        {"gaussian", 64, {64, 9, 20}, VF_WRAP, VF_F32, NEAR_CACHES, APART},
         /* cells beyond the grid that are no sums; another type; other weights along y; too many */
-        {"gaussian", 64, {64, 9, 20}, VF_CONSTANT, VF_F32, NEAR_CACHES, false},
-        {"gaussian", 64, {64, 9, 20}, VF_NEAREST, VF_U16, NEAR_CACHES, false},
-        {"gaussian:sigma=1x2x1", 64, {64, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, false},
-        {"gaussian:sigma=2", 64, {64, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, false},
+        {"gaussian", 64, {64, 9, 20}, VF_CONSTANT, VF_F32, NEAR_CACHES, APART},
+        {"gaussian", 64, {64, 9, 20}, VF_NEAREST, VF_U16, NEAR_CACHES, APART},
+        {"gaussian:sigma=1x2x1", 64, {64, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, APART},
+        {"gaussian:sigma=2", 64, {64, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, APART},
         /* sums that are stored at once */
-        {"gaussian:sigma=1x1x0", 64, {64, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, false},
+        {"gaussian:sigma=1x1x0", 64, {64, 9, 20}, VF_NEAREST, VF_F32, NEAR_CACHES, APART},
         /* rings that the near cache does not hold */
-        {"gaussian", 64, {64, 40, 20}, VF_NEAREST, VF_F32, "131072,33554432", false}};
+        {"gaussian", 64, {64, 40, 20}, VF_NEAREST, VF_F32, "131072,33554432", APART}};
     for (size_t i = 0; i < COUNT(cases); i++)
         expect_plane_sums(&cases[i], false);
     expect_plane_sums(&cases[0], true);
