@@ -9,7 +9,7 @@ static const char list_name[] = "system.posix_acl_access";
 
 static enum vf_status fail(int cause, struct vf_error *error)
 {
-    return vf_fail(error, VF_FAILED, "cannot preserve its permissions: %s", strerror(cause));
+    return vf_fail(error, VF_FAILED, "cannot preserve its permissions: %s", vf_cause(cause));
 }
 
 /* `got`: what reading the list returned. Some file systems have none. */

@@ -173,7 +173,7 @@ static enum vf_status read_list(FILE *file, const char *list, char **text, size_
         return vf_fail(error, VF_INTERRUPTED, "interrupted; nothing was filtered");
     if (grown != NULL && ferror(file))
         return vf_fail(error, VF_FAILED, "--from-file=%s: cannot be read: %s", vf_short_path(list).text,
-                       strerror(errno));
+                       vf_cause(errno));
     if (grown != NULL && *length < VF_HEAD_BYTES && is_image(grown, *length))
         return fail_image(list, error);
     return grown != NULL ? VF_OK : VF_FAILED;
@@ -214,7 +214,7 @@ static enum vf_status add_list(struct vf_batch *batch, const struct vf_command_l
         return vf_fail(error, VF_INTERRUPTED, "interrupted; nothing was filtered");
     if (file == NULL)
         return vf_fail(error, VF_FAILED, "--from-file=%s: cannot be read: %s",
-                       vf_short_path(line->from_file).text, strerror(errno));
+                       vf_short_path(line->from_file).text, vf_cause(errno));
     enum vf_status status = read_list(file, line->from_file, &text, &length, error);
     if (status == VF_OK && text != NULL)
         status = add_names(batch, line, text, length, error);
@@ -452,7 +452,7 @@ static enum vf_status check_inputs_stay(struct vf_batch *batch, const struct vf_
             if (vf_is_absent(errno))
                 continue;
             return vf_fail(error, VF_FAILED, "'%s' cannot be examined: %s", vf_short_path(file->out).text,
-                           strerror(errno));
+                           vf_cause(errno));
         }
         file->in_place = file->exists && leads_to_input(file);
         struct vf_batch_file **hit = bsearch(&key_pointer, sorted, count, sizeof *sorted, compare_files);
@@ -579,7 +579,7 @@ static enum vf_status make_directory(const char *option, const char *path, struc
     if (stat(path, &entry) != 0)
         return vf_fail(error, VF_FAILED, "%s%s: cannot create the directory: %s", option,
                        vf_short_path(path).text,
-                       cause == EEXIST ? "it is a link that leads nowhere" : strerror(cause));
+                       cause == EEXIST ? "it is a link that leads nowhere" : vf_cause(cause));
     if (S_ISDIR(entry.st_mode))
         return VF_OK;
     return vf_fail(error, VF_FAILED, "%s%s: is not a directory", option, vf_short_path(path).text);
@@ -635,7 +635,7 @@ static enum vf_status try_path(const char *option, const char *path, struct vf_e
     vf_free(there);
     return cause == 0 ? VF_OK
                       : vf_fail(error, VF_FAILED, "%s%s: cannot create the directory: %s", option,
-                                vf_short_path(path).text, strerror(cause));
+                                vf_short_path(path).text, vf_cause(cause));
 }
 
 enum vf_status vf_batch_make_directories(const struct vf_batch_file *file, struct vf_error *error)

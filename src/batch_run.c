@@ -159,7 +159,7 @@ static enum vf_status open_file(struct runner *r, struct on_the_way *file, const
 {
     if (about->cause != 0)
         return vf_fail(&file->error, VF_FAILED, "%s: cannot be read: %s", vf_short_path(about->in).text,
-                       strerror(about->cause));
+                       vf_cause(about->cause));
     enum vf_status status = r->options.dry_run ? VF_OK : vf_batch_make_directories(about, &file->error);
     if (status != VF_OK)
         return status;
@@ -400,7 +400,7 @@ static enum vf_status write_report(const struct runner *r, struct vf_output_file
     }
     const enum vf_status status = good ? vf_output_file_finish(file, false, error)
                                        : vf_fail(error, VF_FAILED, "cannot be written: %s",
-                                                 errno != 0 ? strerror(errno) : "unknown cause");
+                                                 errno != 0 ? vf_cause(errno) : "unknown cause");
     return vf_in_file(error, status, r->line->report);
 }
 
@@ -501,7 +501,7 @@ static enum vf_status open_report(const struct vf_command_line *line, struct vf_
             return vf_fail(error, VF_FAILED,
                            "--report=%s would replace a file that cannot be read: %s; remove it, or name "
                            "another",
-                           vf_short_path(line->report).text, strerror(errno));
+                           vf_short_path(line->report).text, vf_cause(errno));
         const size_t bytes = fread(begins, 1, sizeof begins - 1, file);
         fclose(file);
         if (bytes < sizeof begins - 1 || strcmp(begins, report_begins) != 0)

@@ -312,7 +312,7 @@ enum vf_status vf_cache_make(const struct vf_cache *cache, struct vf_error *erro
                        "there is no cache, because VOLFILTER_CACHE is empty or HOME is not set; set "
                        "VOLFILTER_CACHE to a directory of your own");
     if (fault == NULL && access(cache->path, W_OK | X_OK) != 0)
-        fault = strerror(errno);
+        fault = vf_cause(errno);
     return fault == NULL
                ? VF_OK
                : vf_fail(error, VF_FAILED,

@@ -123,9 +123,9 @@ enum vf_status vf_copy_descriptor(int from, const char *from_name, int to, const
         if (is_stopped(outlasts_signal))
             status = vf_fail(error, VF_INTERRUPTED, "interrupted");
         else if (got < 0)
-            status = vf_fail(error, VF_FAILED, "cannot read %s: %s", from_name, strerror(errno));
+            status = vf_fail(error, VF_FAILED, "cannot read %s: %s", from_name, vf_cause(errno));
         else if (!vf_write_all(to, block, (size_t)got, outlasts_signal))
-            status = vf_fail(error, VF_FAILED, "cannot write %s: %s", to_name, strerror(errno));
+            status = vf_fail(error, VF_FAILED, "cannot write %s: %s", to_name, vf_cause(errno));
     }
     vf_free(block);
     return status;
@@ -162,7 +162,7 @@ static int nameless_in(const char *directory, const char *remedy, struct vf_erro
         errno = ENAMETOOLONG;
     }
     if (fd < 0)
-        vf_fail(error, VF_FAILED, "cannot create a temporary file in %s: %s%s", directory, strerror(errno),
+        vf_fail(error, VF_FAILED, "cannot create a temporary file in %s: %s%s", directory, vf_cause(errno),
                 remedy);
     return fd;
 }

@@ -38,6 +38,13 @@ enum vf_status vf_in_file(struct vf_error *error, enum vf_status status, const c
     return vf_fail_in(error, status, name);
 }
 
+const char *vf_cause(int error)
+{
+    return error == EMFILE  ? "Too many open files (ulimit -n raises the limit)"
+           : error == EFBIG ? "File too large for its file system, or for the limit that ulimit -f shows"
+                            : strerror(error);
+}
+
 struct vf_short_path vf_short_path(const char *path)
 {
     struct vf_short_path shown;

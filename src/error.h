@@ -32,6 +32,9 @@ enum vf_status vf_fail_in(struct vf_error *error, enum vf_status status, const c
 /* Returns `status`. If it is a failure whose message does not name its file, puts the name before it. */
 enum vf_status vf_in_file(struct vf_error *error, enum vf_status status, const char *name);
 
+/* What the system says of an errno, and of limits that its user set how to see or raise them. */
+const char *vf_cause(int error);
+
 /* A path for a message that has room for more than it: of a long one the end, after "...". */
 struct vf_short_path {
     char text[204];

@@ -168,7 +168,7 @@ static enum vf_status read_head(struct vf_reader *reader, char head[VF_HEAD_BYTE
     memset(head, 0, VF_HEAD_BYTES);
     const ssize_t got = vf_read_up_to(reader->fd, head, VF_HEAD_BYTES, false);
     if (got < 0)
-        return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
+        return vf_fail(error, VF_FAILED, "cannot be read: %s", vf_cause(errno));
     *bytes = (size_t)got;
     return *bytes > 0 ? VF_OK : vf_fail(error, VF_FAILED, "is empty");
 }
@@ -180,7 +180,7 @@ static enum vf_status spool(struct vf_reader *reader, const char *head, size_t b
     const int spooled = vf_nameless_file(error);
     enum vf_status status = spooled < 0 ? VF_FAILED : VF_OK;
     if (status == VF_OK && (!vf_write_at(spooled, head, bytes, 0) || lseek(spooled, 0, SEEK_END) < 0))
-        status = vf_fail(error, VF_FAILED, "cannot write %s: %s", copy, strerror(errno));
+        status = vf_fail(error, VF_FAILED, "cannot write %s: %s", copy, vf_cause(errno));
     if (status == VF_OK)
         status = vf_copy_descriptor(reader->fd, "its data", spooled, copy, false, error);
     close(reader->fd);
@@ -198,7 +198,7 @@ static enum vf_status open_input(struct vf_reader *reader, const char *path, str
     reader->fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
                                         : open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
     if (reader->fd < 0 || fstat(reader->fd, &about) != 0)
-        return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
+        return vf_fail(error, VF_FAILED, "cannot be read: %s", vf_cause(errno));
     if (S_ISDIR(about.st_mode))
         return vf_fail(error, VF_FAILED,
                        "is a directory; name the files in it (to filter them all, use --out-dir and --tree)");
@@ -210,7 +210,7 @@ static enum vf_status open_input(struct vf_reader *reader, const char *path, str
     if (!seekable)
         VF_TRY(spool(reader, head, bytes, error));
     if (fstat(reader->fd, &about) != 0 || lseek(reader->fd, 0, SEEK_SET) != 0)
-        return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
+        return vf_fail(error, VF_FAILED, "cannot be read: %s", vf_cause(errno));
     reader->file_bytes = (uint64_t)about.st_size;
     reader->changed = about.st_mtim;
 out:

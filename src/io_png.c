@@ -103,7 +103,7 @@ static enum vf_status fail_png(const struct png_state *state, const char *what, 
     const bool is_disk = errno == ENOSPC || errno == EIO || errno == EDQUOT || errno == EFBIG;
     if (state->memory.is_short && !is_disk)
         return vf_fail(error, VF_FAILED, "PNG: cannot allocate memory; free some");
-    const char *cause = is_disk ? strerror(errno)
+    const char *cause = is_disk ? vf_cause(errno)
                         : ended ? "the file ends too early: it was cut short; copy it again"
                                 : state->message;
     const bool is_damaged = state->reader != NULL && cause == state->message;
@@ -121,7 +121,7 @@ static struct png_state *new_state(int fd, const char *mode, struct vf_error *er
         setvbuf(state->file, state->buffer, _IOFBF, FILE_BUFFER);
         return state;
     }
-    vf_fail(error, VF_FAILED, "cannot be opened: %s", strerror(errno));
+    vf_fail(error, VF_FAILED, "cannot be opened: %s", vf_cause(errno));
     if (copy >= 0)
         close(copy);
     vf_free(state);
@@ -284,7 +284,7 @@ static enum vf_status take_chunks(struct vf_reader *reader, struct vf_error *err
         vf_info_note(info, "%d of its texts %s not kept, being damaged or beyond libpng's limits",
                      texts.count, texts.count == 1 ? "is" : "are");
     if (fseeko(state->file, at, SEEK_SET) != 0)
-        status = vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
+        status = vf_fail(error, VF_FAILED, "cannot be read: %s", vf_cause(errno));
 out:
     return status;
 }
@@ -514,7 +514,7 @@ static enum vf_status png_finish(struct vf_writer *writer, struct vf_error *erro
     FILE *file = state->file;
     state->file = NULL;
     if (fclose(file) != 0)
-        return vf_fail(error, VF_FAILED, "cannot be written: %s", strerror(errno));
+        return vf_fail(error, VF_FAILED, "cannot be written: %s", vf_cause(errno));
     return VF_OK;
 }
 

@@ -166,7 +166,7 @@ enum vf_status vf_png_note_chunks(FILE *file, png_structp png, png_infop stored,
             add_chunk(text, sizeof text, name);
     }
     if (ferror(file))
-        return vf_fail(error, VF_FAILED, "its chunks cannot be read: %s", strerror(errno));
+        return vf_fail(error, VF_FAILED, "its chunks cannot be read: %s", vf_cause(errno));
     if (exif)
         vf_info_note(info, "EXIF data is neither read nor kept");
     if (animated)

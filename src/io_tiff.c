@@ -16,7 +16,7 @@ static enum vf_status read_header(struct vf_reader *reader, struct vf_error *err
     unsigned char head[4];
     if (!vf_read_at(reader->fd, head, sizeof head, 0))
         return vf_fail(error, VF_FAILED, "its first 4 bytes cannot be read: %s",
-                       errno == 0 ? "the file ends too early" : strerror(errno));
+                       errno == 0 ? "the file ends too early" : vf_cause(errno));
     reader->info.big_endian = head[0] == 'M';
     reader->info.big_tiff = head[2] + head[3] == 43;
     return VF_OK;
@@ -140,7 +140,7 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
         struct vf_tiff_layout layout;
         if (state->decoder.stream.io_error != 0)
             return vf_fail(error, VF_FAILED, "page %zu: its directory cannot be read: %s", pages + 1,
-                           strerror(state->decoder.stream.io_error));
+                           vf_cause(state->decoder.stream.io_error));
         if (!vf_tiff_reads_allowed(&state->decoder.stream))
             return vf_fail(error, VF_FAILED, "page %zu: %s", pages + 1, state->decoder.stream.message);
         if (directory >= directories)

@@ -73,7 +73,7 @@ static enum vf_status read_raw(const struct work *w, uint64_t offset, struct vf_
         if (!vf_read_at(reader->fd, to, rows * row_bytes, offset + y * row_bytes))
             return vf_fail(error, VF_FAILED, "page %zu: cannot be read at byte %llu: %s", w->page + 1,
                            (unsigned long long)(offset + y * row_bytes),
-                           errno == 0 ? "the file ends too early" : strerror(errno));
+                           errno == 0 ? "the file ends too early" : vf_cause(errno));
         if (TIFFIsByteSwapped(decoder->tif))
             vf_swap_bytes(to, rows * shape->nx * samples, size);
         if (samples > 1)
@@ -271,7 +271,7 @@ static enum vf_status choose_page(const struct work *w, struct vf_tiff_layout *l
                        vf_tiff_cause(&decoder->stream, "the file has changed"));
     if (decoder->stream.io_error != 0)
         return vf_fail(error, VF_FAILED, "page %zu: its directory cannot be read: %s", w->page + 1,
-                       strerror(decoder->stream.io_error));
+                       vf_cause(decoder->stream.io_error));
     vf_tiff_layout_get(decoder->tif, layout);
     if (current && decoder->checked == w->page + 1)
         return VF_OK;

@@ -243,7 +243,7 @@ void vf_tiff_clear_error(struct vf_tiff_stream *stream)
 const char *vf_tiff_cause(const struct vf_tiff_stream *stream, const char *otherwise)
 {
     if (stream->io_error != 0)
-        return strerror(stream->io_error);
+        return vf_cause(stream->io_error);
     return stream->message[0] != '\0' ? stream->message : otherwise;
 }
 

@@ -380,7 +380,7 @@ static enum vf_status order_pages(const struct vf_writer *writer, struct vf_erro
         vf_tiff_relink(state->stream.fd, info->big_endian, state->big, place, info->page_count, at))
         status = VF_OK;
     else if (at != NULL)
-        vf_fail(error, VF_FAILED, "the order of its pages cannot be written: %s", strerror(errno));
+        vf_fail(error, VF_FAILED, "the order of its pages cannot be written: %s", vf_cause(errno));
     vf_free(at);
     vf_free(place);
     return status;

@@ -73,7 +73,7 @@ static void unescape(char *name)
 /* A link is not followed: what it leads to may be another's file. */
 static const char *cause_of(int error)
 {
-    return error == ELOOP ? "it is a symbolic link" : strerror(error);
+    return error == ELOOP ? "it is a symbolic link" : vf_cause(error);
 }
 
 /* "KEY BYTES SECONDS.NANOSECONDS NAME"; a line cut short by a crash is none. The name is the line's. */
@@ -147,7 +147,7 @@ enum vf_status vf_journal_open(struct vf_journal **out, const char *directory, b
     journal->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (journal->directory < 0)
         return vf_fail(error, VF_FAILED, "--out-dir=%s: cannot be opened: %s", vf_short_path(directory).text,
-                       strerror(errno));
+                       vf_cause(errno));
     return read ? open_lines(journal, error) : VF_OK;
 }
 
@@ -196,7 +196,7 @@ enum vf_status vf_journal_ask(const struct vf_journal *journal, const char *name
         return vf_is_absent(errno)
                    ? VF_OK
                    : vf_fail(error, VF_FAILED, "--resume: %s/%s cannot be examined: %s",
-                             vf_short_path(journal->path).text, vf_short_path(name).text, strerror(errno));
+                             vf_short_path(journal->path).text, vf_short_path(name).text, vf_cause(errno));
     struct entry wanted = {.bytes = about.st_size,
                            .seconds = about.st_mtim.tv_sec,
                            .nanoseconds = about.st_mtim.tv_nsec,

@@ -41,7 +41,7 @@ static enum vf_status close_stdout(enum vf_status status)
     if (poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0)
         return status;
     vf_fail(&error, VF_FAILED, "standard output: cannot write: %s",
-            cause != 0 ? strerror(cause) : "an earlier write failed");
+            cause != 0 ? vf_cause(cause) : "an earlier write failed");
     vf_cli_report(VF_FAILED, &error);
     return status == VF_OK ? VF_FAILED : status;
 }

@@ -100,7 +100,7 @@ char *vf_output_target(const char *path, struct vf_error *error)
             break;
         memcpy(current + directory, link, (size_t)length + 1);
     }
-    vf_fail(error, VF_FAILED, "%s", strerror(ELOOP));
+    vf_fail(error, VF_FAILED, "%s", vf_cause(ELOOP));
     return NULL;
 }
 
@@ -166,7 +166,7 @@ static void blame_directory(const struct vf_output_file *file, int cause, struct
     char directory[PATH_MAX];
     directory_of(file->target, directory);
     vf_fail(error, VF_FAILED, "cannot create a file in %s: %s%s", vf_short_path(directory).text,
-            strerror(cause), cause == ENOENT ? "; create that directory first (mkdir -p)" : "");
+            vf_cause(cause), cause == ENOENT ? "; create that directory first (mkdir -p)" : "");
 }
 
 /* Claims ".NAME.volfilter-XXXXXX" beside the target. It is listed as live before it exists, so that a signal
@@ -216,7 +216,7 @@ static enum vf_status open_beside(struct vf_output_file *file, const char *path,
         return VF_FAILED;
     }
     if (exists && faccessat(file->directory, file->name, W_OK, 0) != 0)
-        return vf_fail(error, VF_FAILED, "cannot be written: %s", strerror(errno));
+        return vf_fail(error, VF_FAILED, "cannot be written: %s", vf_cause(errno));
     if (exists && vf_access_of(&access, file->target, error) != VF_OK)
         return VF_FAILED;
     if (!open_nameless(file) && take_name(file, error) != VF_OK)
@@ -281,7 +281,7 @@ static enum vf_status open_spooled(struct vf_output_file *file, const char *path
     file->copy_to = strcmp(path, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
                                            : open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
     if (file->copy_to < 0)
-        return vf_fail(error, VF_FAILED, "cannot be written: %s", strerror(errno));
+        return vf_fail(error, VF_FAILED, "cannot be written: %s", vf_cause(errno));
     file->fd = vf_nameless_file(error);
     return file->fd < 0 ? VF_FAILED : VF_OK;
 }
@@ -301,7 +301,7 @@ enum vf_status vf_output_file_open(struct vf_output_file **out, const char *path
     const bool exists = !standard_output && stat(path, &existing) == 0;
     enum vf_status status;
     if (!exists && !standard_output && errno == ENAMETOOLONG)
-        status = vf_fail(error, VF_FAILED, "cannot be created: %s", strerror(errno));
+        status = vf_fail(error, VF_FAILED, "cannot be created: %s", vf_cause(errno));
     else if (exists && S_ISDIR(existing.st_mode))
         status = vf_fail(error, VF_FAILED, "is a directory; name a file in it");
     else if (standard_output || (exists && !S_ISREG(existing.st_mode)))
@@ -393,7 +393,7 @@ static enum vf_status name_nameless(struct vf_output_file *file, struct vf_error
     file->fd = -1;
     enum vf_status status = take_name(file, error);
     if (status == VF_OK && lseek(nameless, 0, SEEK_SET) != 0)
-        status = vf_fail(error, VF_FAILED, "cannot read the output back: %s", strerror(errno));
+        status = vf_fail(error, VF_FAILED, "cannot read the output back: %s", vf_cause(errno));
     if (status == VF_OK)
         status = vf_copy_descriptor(nameless, "the output back", file->fd, "the output",
                                     file->outlasts_signal, error);
@@ -415,11 +415,11 @@ static enum vf_status settle(struct vf_output_file *file, bool sync, struct vf_e
     if (file->temporary == NULL && (status = name_nameless(file, error)) != VF_OK)
         return status;
     if (sync && fsync(file->fd) != 0)
-        return vf_fail(error, VF_FAILED, "cannot be written to the disk: %s", strerror(errno));
+        return vf_fail(error, VF_FAILED, "cannot be written to the disk: %s", vf_cause(errno));
     const int fd = file->fd;
     file->fd = -1;
     if (close(fd) != 0 && errno != EINTR)
-        return vf_fail(error, VF_FAILED, "cannot be written to the disk: %s", strerror(errno));
+        return vf_fail(error, VF_FAILED, "cannot be written to the disk: %s", vf_cause(errno));
     return VF_OK;
 }
 
@@ -432,7 +432,7 @@ enum vf_status vf_output_file_settle(struct vf_output_file *file, bool sync, str
         return status;
     const int failed = spooled ? fstat(file->fd, about)
                                : fstatat(file->directory, file->temporary, about, AT_SYMLINK_NOFOLLOW);
-    return failed ? vf_fail(error, VF_FAILED, "cannot be looked at: %s", strerror(errno)) : VF_OK;
+    return failed ? vf_fail(error, VF_FAILED, "cannot be looked at: %s", vf_cause(errno)) : VF_OK;
 }
 
 static enum vf_status put_in_place(struct vf_output_file *file, bool sync, struct vf_error *error)
@@ -446,7 +446,7 @@ static enum vf_status put_in_place(struct vf_output_file *file, bool sync, struc
     if (renamed != 0 && errno == EEXIST)
         return vf_fail(error, VF_FAILED, "was meanwhile created by another program; it is left unchanged");
     if (renamed != 0)
-        return vf_fail(error, VF_FAILED, "cannot be moved into place: %s", strerror(errno));
+        return vf_fail(error, VF_FAILED, "cannot be moved into place: %s", vf_cause(errno));
     live_remove(file->slot);
     file->slot = -1;
     vf_free(file->temporary);
@@ -462,14 +462,14 @@ enum vf_status vf_output_file_finish(struct vf_output_file *file, bool sync, str
         return put_in_place(file, sync, error);
     enum vf_status status = VF_OK;
     if (lseek(file->fd, 0, SEEK_SET) != 0)
-        status = vf_fail(error, VF_FAILED, "cannot read the output back: %s", strerror(errno));
+        status = vf_fail(error, VF_FAILED, "cannot read the output back: %s", vf_cause(errno));
     if (status == VF_OK)
         status = vf_copy_descriptor(file->fd, "the output back", file->copy_to, "the output",
                                     file->outlasts_signal, error);
     const int fd = file->copy_to;
     file->copy_to = -1;
     if (close(fd) != 0 && errno != EINTR && status == VF_OK)
-        status = vf_fail(error, VF_FAILED, "cannot write the output: %s", strerror(errno));
+        status = vf_fail(error, VF_FAILED, "cannot write the output: %s", vf_cause(errno));
     return status;
 }
 

@@ -219,6 +219,6 @@ enum vf_status vf_precompiled_make(const char *folder, const struct vf_kernel_li
     if (file != NULL && fclose(file) != 0)
         is_written = false;
     if (!is_written)
-        return vf_fail(error, VF_FAILED, "%.900s: cannot write: %s", path, strerror(errno));
+        return vf_fail(error, VF_FAILED, "%.900s: cannot write: %s", path, vf_cause(errno));
     return VF_OK;
 }

@@ -224,7 +224,7 @@ static enum vf_status move_plane(const struct vf_stream_end *end, ptrdiff_t numb
         return VF_OK;
     return vf_fail(error, VF_FAILED, "the temporary file between two passes cannot be %s: %s",
                    write ? "written" : "read",
-                   errno == 0 ? "it became shorter in the meantime" : strerror(errno));
+                   errno == 0 ? "it became shorter in the meantime" : vf_cause(errno));
 }
 
 /* ---- the threads ---- */
@@ -338,7 +338,7 @@ static enum vf_status start(struct vf_stream_end *end, void *(*body)(void *), st
     if (end->started)
         return VF_OK;
     vf_queue_close(&end->queue);
-    return vf_fail(error, VF_FAILED, "cannot start a thread: %s", strerror(result));
+    return vf_fail(error, VF_FAILED, "cannot start a thread: %s", vf_cause(result));
 }
 
 enum vf_status vf_stream_start_reading(struct vf_stream_end *end, struct vf_error *error)

@@ -163,7 +163,7 @@ static enum vf_status read_text(const char *path, char **lines, struct vf_error 
     if (fd < 0 && errno == ENOENT)
         return VF_OK;
     if (fd < 0)
-        return vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
+        return vf_fail(error, VF_FAILED, "cannot be read: %s", vf_cause(errno));
     enum vf_status status = VF_OK;
     *lines = vf_alloc(MOST_BYTES + 2, 1, "tuning", error);
     if (*lines == NULL) {
@@ -172,7 +172,7 @@ static enum vf_status read_text(const char *path, char **lines, struct vf_error 
     }
     const ssize_t length = vf_read_up_to(fd, *lines, MOST_BYTES + 1, true);
     if (length < 0)
-        status = vf_fail(error, VF_FAILED, "cannot be read: %s", strerror(errno));
+        status = vf_fail(error, VF_FAILED, "cannot be read: %s", vf_cause(errno));
     else if (length > (ssize_t)MOST_BYTES)
         status = vf_fail(error, VF_FAILED,
                          "has more than the %zu MiB that are read; remove it, or some of its lines",
@@ -239,7 +239,7 @@ enum vf_status vf_tuning_save(const struct vf_tuning *tuning, const struct vf_ca
         VF_TRY(vf_fail(error, VF_FAILED, "out of memory for tuning data"));
     VF_TRY(vf_output_file_open(&file, path, false, error));
     if (dprintf(vf_output_file_descriptor(file), "%s", lines.data != NULL ? lines.data : "") < 0)
-        VF_TRY(vf_fail(error, VF_FAILED, "cannot write: %s", strerror(errno)));
+        VF_TRY(vf_fail(error, VF_FAILED, "cannot write: %s", vf_cause(errno)));
     VF_TRY(vf_output_file_finish(file, false, error));
 out:
     vf_output_file_close(file);

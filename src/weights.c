@@ -54,7 +54,7 @@ static enum vf_status check_file(int fd, size_t *bytes, struct vf_error *error)
 {
     struct stat about;
     if (fstat(fd, &about) != 0)
-        return vf_fail(error, VF_USAGE, "cannot be read: %s", strerror(errno));
+        return vf_fail(error, VF_USAGE, "cannot be read: %s", vf_cause(errno));
     if (!S_ISREG(about.st_mode))
         return vf_fail(error, VF_USAGE, "is not a regular file but %s; write the weights to a text file",
                        S_ISDIR(about.st_mode) ? "a directory" : "a pipe or a device");
@@ -74,7 +74,7 @@ static char *read_text(const char *path, enum vf_status *out, struct vf_error *e
     size_t bytes = 0;
     enum vf_status status;
     if (fd < 0) {
-        *out = vf_fail(error, VF_USAGE, "cannot be read: %s%s", strerror(errno),
+        *out = vf_fail(error, VF_USAGE, "cannot be read: %s%s", vf_cause(errno),
                        errno == ENOENT ? " (a path in a chain cannot contain ',' or ':')" : "");
         return NULL;
     }
@@ -88,7 +88,7 @@ static char *read_text(const char *path, enum vf_status *out, struct vf_error *e
     bytes = got < 0 ? 0 : (size_t)got;
     text[bytes] = '\0';
     if (got < 0)
-        status = vf_fail(error, VF_USAGE, "cannot be read: %s", strerror(errno));
+        status = vf_fail(error, VF_USAGE, "cannot be read: %s", vf_cause(errno));
     else if (!is_text(text, bytes))
         status = vf_fail(error, VF_USAGE,
                          "is not plain text (an image, a spreadsheet or UTF-16?); write rows of numbers as "

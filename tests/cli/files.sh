@@ -155,11 +155,20 @@ test_full_disk() {
 test_a_limit_of_file_sizes_is_an_error() {
     (ulimit -f 1000 && expect 1 -f gaussian "$STACK" out.tif)
     says "out.tif: "
-    says "File too large"
+    says "File too large for its file system, or for the limit that ulimit -f shows"
     only out err
     (ulimit -f 1000 && "$VOLFILTER" -f gaussian "$STACK" - 2>err) | cat >out
     says "standard output: a temporary copy of it (TMPDIR sets the directory): "
     [ ! -s out ]
+}
+
+test_a_limit_of_open_files_is_an_error() {
+    code=0
+    # shellcheck disable=SC3045
+    (exec 2>err && ulimit -n 4 && exec "$VOLFILTER" -f gaussian "$SMALL" o.png) || code=$?
+    [ "$code" -eq 1 ]
+    says "Too many open files (ulimit -n raises the limit)"
+    only err
 }
 
 # ulimit -s counts KiB; dash has it, too.
