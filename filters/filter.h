@@ -2,8 +2,9 @@
  *
  * To add one: a file here that fills `const struct vf_filter vf_filter_NAME`, and its line in filters.def. A
  * new stencil is a header in stencils/, written in the words of kernels/stencil.h, and its line in
- * stencils.def. gaussian.c is a filter of linear stages, laplacian.c one with a body. Parameters that several
- * filters have are in shared_params.h, the numbers of what they give to bodies in stencils/params.h.
+ * stencils.def. gaussian.c is a filter of linear stages, laplacian.c one with a body, unsharp.c one whose
+ * body reads its own voxel alone. Parameters that several filters have are in shared_params.h, the numbers of
+ * what they give to bodies in stencils/params.h.
  *
  * What every filter keeps to:
  * - The result is a function of the input to the last bit: the order of each sum is part of the definition.
@@ -33,11 +34,15 @@ enum vf_param_kind {
     VF_PARAM_WEIGHTS,   /* a file that holds a table of weights (src/weights.h); has no default, is needed */
 };
 
+#define VF_UNBOUNDED 1e30
+
 struct vf_param {
     const char *name;
     enum vf_param_kind kind;
     const char *initial; /* the default, as a user would write it; "" for none */
-    double min, max;     /* bounds, both allowed, of a number, a count, each length in voxels, a threshold */
+    double min, max;     /* bounds, both allowed, of a number, a count, each length in voxels, a threshold;
+                            -VF_UNBOUNDED and VF_UNBOUNDED are none that users read of. "Above 0" is a min
+                            that is the least that makes sense */
     double least;        /* of lengths, in voxels: less on every axis does nothing; 0 where expand() tells */
     const char *unit;    /* "voxels", "x-voxels", "intensity" ...; NULL for none */
     const char *choices; /* CHOICE: "a|b|c"; THRESHOLD: the words allowed: "auto|pN|Nsd" or "auto" */
@@ -206,8 +211,8 @@ struct vf_context {
 };
 
 /* What one filter does to one field: the stages of one iteration, repeated, after a pre-pass that computes
- * its global values. Field 0 is the input of every iteration, an image. An iteration's output is the input of
- * the next, so that repeat > 1 needs one output.
+ * its global values. Field 0 is the input of every iteration: an image, or what an earlier filter derived. An
+ * iteration's output is the input of the next, so that repeat > 1 needs one output.
  *
  * The stages of the pre-pass number their fields apart, 0 being the same input. Those for values that are
  * computed anew before each iteration come last; their parameters may be values of the others. */
@@ -242,7 +247,8 @@ enum vf_status vf_filter_expand(const struct vf_filter *filter, const struct vf_
                                 const struct vf_value *value, struct vf_expansion *expansion,
                                 struct vf_error *error);
 
-/* All but known_as and, if there are none, params are needed. */
+/* All but known_as and, if there are none, params are needed. What is to be read ends without a full stop,
+ * and a summary begins with a small letter: help and the manual page add what they need. */
 struct vf_filter {
     const char *name;    /* as users write it */
     const char *summary; /* one line, which `volfilter list` prints behind the name */

@@ -30,7 +30,7 @@
 /* `of`: what its percentiles are of. */
 #define VF_PARAM_K(of)                                                                          \
     {                                                                                           \
-        .name = "k", .kind = VF_PARAM_THRESHOLD, .initial = "auto", .max = 1e30,                \
+        .name = "k", .kind = VF_PARAM_THRESHOLD, .initial = "auto", .max = VF_UNBOUNDED,        \
         .unit = "intensity per x-voxel", .choices = "auto|pN|Nsd",                              \
         .help = "edge threshold: larger gradients are treated as edges; percentiles are of " of \
                 ", standard deviations of u (the filter's input); auto is p90"                  \
@@ -42,7 +42,7 @@
     }
 #define VF_PARAM_C                                                                                           \
     {                                                                                                        \
-        .name = "C", .kind = VF_PARAM_NUMBER, .initial = "1", .max = 1e30,                                   \
+        .name = "C", .kind = VF_PARAM_NUMBER, .initial = "1", .max = VF_UNBOUNDED,                           \
         .help =                                                                                              \
             "coherence threshold: the larger it is, the more coherent a structure must be to be "            \
             "smoothed along; (mu1 - mu3)^2, in 2D (mu1 - mu2)^2, of the structure tensor's eigenvalues, is " \

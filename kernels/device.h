@@ -31,10 +31,12 @@
  *
  * What a scheme defines: `vf_tile(args, tile x, y, z)`, which computes one tile with the whole block; last it
  * includes kernels/device_entry.h, which has the kernel itself. Where stages read neighbours of inputs alone
- * (vf_kernel_case's `shallow`), it makes an accessor for each cell and calls vf_cell_by<true>(accessor)
+ * (vf_kernel_case's `shallow`), it usually makes a box, which tells where cells are read, and calls
+ * vf_compute_pack (kernels/device_box.h), as the simplest scheme does, kernels/global_read.cu. That makes an
+ * accessor for each cell, as other schemes do themselves, and calls vf_cell_by<true>(accessor)
  * (kernels/device_cell.h), and if that returns a NaN, vf_cell_by<false>(accessor), which is always right
  * (kernels/stencil_quotient.h says why there are two). Results are kept until then, and written by
- * vf_store_pack (device_pack.h). kernels/global_read.cu is the simplest scheme. Accessors have:
+ * vf_store_pack (device_pack.h). Accessors have:
  *   REAL read(int input, int dz, int dy, int dx)   input at an offset (2D: dz is 0)
  *   void store(int output, REAL value)             a result of the cell
  *   bool open(int axis, bool upper)                vf_is_open of the cell's place

@@ -88,7 +88,7 @@ struct vf_gpu_scheme {
     /* The largest kernels that are weighed unless the user asks for the scheme: weighing takes long, too. 0:
      * any. */
     int most_stages, most_fields;
-    /* Adds constants (#define) of its own to the kernel's text. */
+    /* Adds constants (#define) of its own to the kernel's text; NULL: there are none. */
     void (*define)(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                    struct vf_text *text);
 };

@@ -185,8 +185,11 @@ struct vf_scheme {
     size_t (*bytes)(const struct vf_job *job);
     /* What it computes a planned job in; NULL: the flow's type. */
     enum vf_type (*cell)(const struct vf_job *job);
-    /* Fills the sinks for planes [z_begin, z_end) of every image. VF_INTERRUPTED after *job->stop; on any
-     * failure what the sinks hold is undefined. */
+    /* Fills the sinks for planes [z_begin, z_end) of every image: stores into their arrays, and gives rows to
+     * their reducers (kernels/reduce.h), also where there is no array. Of a source, planes farther from these
+     * than stages read may be NULL, unless the scheme is for the `whole`. Calls `progress` for all cells.
+     * VF_INTERRUPTED after *job->stop; on any failure what the sinks hold is undefined. What of the job is
+     * said to be row-stream's or a GPU's, others leave alone; `team` and `room` they may. */
     enum vf_status (*run)(const struct vf_job *job, struct vf_error *error);
 };
 

@@ -60,7 +60,8 @@ static void add_constants(const struct vf_kernel_case *c, const struct vf_gpu_sc
     add_variant(text, scheme->variants, config->variant);
     vf_text_add(text, "#define VF_FLAT_GRID %d\n#define VF_VIRTUAL %d\n#define VF_INTERIOR %d\n",
                 config->flat_grid, config->virtual_blocks, config->interior);
-    scheme->define(c, config, text);
+    if (scheme->define != NULL)
+        scheme->define(c, config, text);
 }
 
 /* ---- inputs and outputs ---- */

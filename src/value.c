@@ -9,9 +9,6 @@
 #include "suggest.h"
 #include "weights.h"
 
-/* A bound beyond this is no bound that a user should read. */
-#define UNBOUNDED 1e30
-
 static const struct {
     const char *name;
     enum vf_unit unit;
@@ -99,17 +96,25 @@ const char *vf_choices_text(const char *choices, char *text, size_t room)
 
 /* ---- what is allowed ---- */
 
+/* After "a number" and the like. */
 static void range_text(const struct vf_param *param, char *text, size_t room)
 {
     char low[VF_NUMBER_TEXT], high[VF_NUMBER_TEXT];
     const char *unit = param->unit != NULL ? param->unit : "";
-    const bool below = param->max < UNBOUNDED;
+    const bool has_least = param->min > -VF_UNBOUNDED, has_most = param->max < VF_UNBOUNDED;
     vf_number_text(low, param->min);
-    vf_number_text(high, below ? param->max : 0);
-    if (below)
-        snprintf(text, room, "from %s to %s%s%s", low, high, unit[0] ? " " : "", unit);
+    vf_number_text(high, param->max);
+    if (has_least && has_most)
+        snprintf(text, room, " from %s to %s%s%s", low, high, unit[0] ? " " : "", unit);
     else
-        snprintf(text, room, "of at least %s%s%s", low, unit[0] ? ", in " : "", unit);
+        snprintf(text, room, "%s%s%s%s",
+                 has_least  ? " of at least "
+                 : has_most ? " of at most "
+                            : "",
+                 has_least  ? low
+                 : has_most ? high
+                            : "",
+                 unit[0] ? ", in " : "", unit);
 }
 
 static void threshold_allowed(const struct vf_param *param, const char *range, char *text, size_t room)
@@ -124,7 +129,7 @@ static void threshold_allowed(const struct vf_param *param, const char *range, c
     size_t used = strlen(text);
     if (used >= 2)
         text[used - 2] = '\0';
-    append(text, room, used >= 2 ? " or a number " : "a number ", 16);
+    append(text, room, used >= 2 ? " or a number" : "a number", 16);
     append(text, room, range, strlen(range));
 }
 
@@ -134,10 +139,10 @@ const char *vf_param_allowed(const struct vf_param *param, char text[VF_ALLOWED_
     range_text(param, range, sizeof range);
     switch (param->kind) {
     case VF_PARAM_NUMBER:
-        snprintf(text, VF_ALLOWED_TEXT, "a number %s", range);
+        snprintf(text, VF_ALLOWED_TEXT, "a number%s", range);
         break;
     case VF_PARAM_COUNT:
-        snprintf(text, VF_ALLOWED_TEXT, "a whole number %s", range);
+        snprintf(text, VF_ALLOWED_TEXT, "a whole number%s", range);
         break;
     case VF_PARAM_CHOICE:
         vf_choices_text(param->choices, text, VF_ALLOWED_TEXT);
@@ -145,7 +150,7 @@ const char *vf_param_allowed(const struct vf_param *param, char text[VF_ALLOWED_
     case VF_PARAM_LENGTHS:
         snprintf(
             text, VF_ALLOWED_TEXT,
-            "a length %s, or one per axis as in 2x2x1, optionally followed by a unit (vox, A, nm, um, mm)",
+            "a length%s, or one per axis as in 2x2x1, optionally followed by a unit (vox, A, nm, um, mm)",
             range);
         break;
     case VF_PARAM_THRESHOLD:
@@ -276,11 +281,13 @@ enum vf_status vf_value_read(const struct vf_param *param, const char *filter, c
         vf_suggestion_text(&suggestion, "", near, sizeof near);
     }
     /* Of that bound what is allowed says nothing. */
-    const bool is_huge = param->kind != VF_PARAM_LENGTHS && param->max == UNBOUNDED &&
-                         value->number > UNBOUNDED && value->threshold == VF_THRESHOLD_NUMBER;
+    const bool is_number = param->kind != VF_PARAM_LENGTHS && value->threshold == VF_THRESHOLD_NUMBER;
+    const bool is_huge = is_number && param->max == VF_UNBOUNDED && value->number > VF_UNBOUNDED;
+    const bool is_least = is_number && param->min == -VF_UNBOUNDED && value->number < -VF_UNBOUNDED;
     return vf_fail(error, VF_USAGE, "%s: %s=%.80s %s%s%s allowed: %s", filter, param->name, text,
                    fault == NOT_UNDERSTOOD ? "is not understood"
                    : is_huge               ? "exceeds 1e30"
+                   : is_least              ? "is less than -1e30"
                                            : "is out of range",
                    near, near[0] ? "" : ";", vf_param_allowed(param, allowed));
 }

@@ -1,5 +1,6 @@
 /* Chains: what is read, and what is said about mistakes. */
 #include <criterion/criterion.h>
+#include <ctype.h>
 #include <string.h>
 
 #include "pipeline.h"
@@ -90,6 +91,12 @@ Test(chain, every_filter_has_readable_defaults_and_reads_its_own_text)
     }
 }
 
+/* What prints it adds one. */
+static void expect_no_full_stop(const char *text)
+{
+    cr_expect_neq(text[strlen(text) - 1], '.', "%s", text);
+}
+
 Test(chain, parameter_tables_are_complete)
 {
     for (int i = 0; vf_filters[i] != NULL; i++) {
@@ -98,15 +105,22 @@ Test(chain, parameter_tables_are_complete)
         cr_expect(filter->summary != NULL && filter->source != NULL, "%s: no summary or no source",
                   filter->name);
         cr_expect_null(strpbrk(filter->name, ":=, "), "%s", filter->name);
+        cr_expect_not(isupper((unsigned char)filter->summary[0]), "%s", filter->summary);
+        expect_no_full_stop(filter->summary);
+        expect_no_full_stop(filter->source);
         for (int k = 0; k < filter->param_count; k++) {
             const struct vf_param *param = &filter->params[k];
-            bool has_words = param->kind == VF_PARAM_CHOICE || param->kind == VF_PARAM_THRESHOLD;
+            const bool has_words = param->kind == VF_PARAM_CHOICE || param->kind == VF_PARAM_THRESHOLD;
+            const bool has_bounds = param->kind == VF_PARAM_NUMBER || param->kind == VF_PARAM_COUNT ||
+                                    param->kind == VF_PARAM_LENGTHS || param->kind == VF_PARAM_THRESHOLD;
             cr_expect(param->name != NULL && param->help != NULL && param->initial != NULL,
                       "%s: parameter %d has no name, help or initial, which is \"\" for none", filter->name,
                       k);
             cr_expect(!has_words || param->choices != NULL, "%s: %s has no choices", filter->name,
                       param->name);
-            cr_expect(param->min <= param->max, "%s: min of %s is above its max", filter->name, param->name);
+            expect_no_full_stop(param->help);
+            cr_expect(!has_bounds || param->min < param->max, "%s: %s may be nothing but %g", filter->name,
+                      param->name, param->min);
         }
     }
 }
@@ -238,6 +252,29 @@ Test(value, lengths)
     cr_expect_eq(value.unit, VF_UNIT_ANGSTROM);
     expect_no_value(&param, "11", "from 0 to 10 voxels");
     expect_no_value(&param, "11vox", "from 0 to 10 voxels");
+}
+
+Test(value, numbers_without_bounds)
+{
+    static const struct {
+        double min, max;
+        const char *allowed;
+    } cases[] = {{-2, 3, "a number from -2 to 3 voxels"},
+                 {-2, VF_UNBOUNDED, "a number of at least -2, in voxels"},
+                 {-VF_UNBOUNDED, 3, "a number of at most 3, in voxels"},
+                 {-VF_UNBOUNDED, VF_UNBOUNDED, "a number, in voxels"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct vf_param param = {.name = "n",
+                                       .kind = VF_PARAM_NUMBER,
+                                       .initial = "0",
+                                       .min = cases[i].min,
+                                       .max = cases[i].max,
+                                       .unit = "voxels"};
+        char allowed[VF_ALLOWED_TEXT];
+        cr_expect_str_eq(vf_param_allowed(&param, allowed), cases[i].allowed);
+        expect_no_value(&param, "1e31", i % 2 ? "exceeds 1e30" : "is out of range");
+        expect_no_value(&param, "-1e31", i < 2 ? "is out of range" : "is less than -1e30");
+    }
 }
 
 Test(value, thresholds)

@@ -57,6 +57,12 @@ static void close_plan(struct planned *p)
 static const char *const chains[] = {
     "gaussian",
     "gaussian:sigma=0",
+    "mean",
+    "unsharp",
+    "median",
+    "laplacian",
+    "dog",
+    "convolve:tests/weights/5x3.txt",
     "gradient:output=components",
     "gaussian,gradient,gaussian",
     "structure-tensor",

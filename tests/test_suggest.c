@@ -74,10 +74,14 @@ Test(suggest, filters)
     }
 }
 
-/* A word that two filters are known as would lead to one of them only. */
+/* A word that two filters are known as would lead to one of them only; one with other letters than words are
+ * compared by, to none. */
 Test(suggest, words_that_filters_are_known_as_are_of_one)
 {
-    for (int a = 0; vf_filters[a] != NULL; a++)
+    for (int a = 0; vf_filters[a] != NULL; a++) {
+        const char *words = vf_filters[a]->known_as;
+        cr_expect(words == NULL || words[strspn(words, "abcdefghijklmnopqrstuvwxyz0123456789|")] == '\0',
+                  "%s", words);
         for (const char *at = vf_filters[a]->known_as; at != NULL && *at != '\0';) {
             const size_t length = strcspn(at, "|");
             for (int b = 0; b < a; b++)
@@ -89,6 +93,7 @@ Test(suggest, words_that_filters_are_known_as_are_of_one)
                 }
             at += length + (at[length] == '|');
         }
+    }
 }
 
 Test(suggest, words_of_any_length_are_safe)

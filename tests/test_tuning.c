@@ -532,7 +532,29 @@ Test(tuning, what_was_measured_last_is_kept)
     close_folder(&cache);
 }
 
-/* What comes with the program is understood, every line, and says what it was measured on. */
+/* Stencils whose kernels may be measured: those of filters, and of benchmarks. */
+static const char *const stencil_names[] = {
+#define VF_STENCIL_DEF(name, ...) #name,
+#include "filters/stencils.def"
+#undef VF_STENCIL_DEF
+#define BENCH_STENCIL(name, ...) #name,
+#include "tests/bench/stencils.def"
+#undef BENCH_STENCIL
+};
+
+/* A stage of a kernel's case: "linear9@4x0x0(0)1", or a stencil's name and its fields. */
+static void expect_known_stencil(const char *stage)
+{
+    const size_t length = strcspn(stage, "(");
+    bool known = strncmp(stage, "linear", 6) == 0;
+    for (size_t i = 0; i < sizeof stencil_names / sizeof *stencil_names; i++)
+        known = known || (strlen(stencil_names[i]) == length && memcmp(stage, stencil_names[i], length) == 0);
+    cr_expect(known, "no stencil is called %.*s any more: rename it in kernels/tuned.txt too", (int)length,
+              stage);
+}
+
+/* What comes with the program is understood, every line, is of stencils that there are, and says what it was
+ * measured on. */
 Test(tuning, shipped)
 {
     struct vf_tuning tuning;
@@ -546,5 +568,12 @@ Test(tuning, shipped)
     cr_expect_eq(tuning.count, lines);
     for (int i = 0; i < tuning.count; i++)
         cr_expect(tuning.entry[i].figures.multiprocessors > 0, "%s", tuning.entry[i].kernel_case);
+    for (int i = 0; i < tuning.count; i++)
+        for (const char *at = tuning.entry[i].kernel_case; (at = strchr(at, '(')) != NULL; at++) {
+            const char *stage = at;
+            while (stage != tuning.entry[i].kernel_case && stage[-1] != ' ')
+                stage--;
+            expect_known_stencil(stage);
+        }
     vf_tuning_free(&tuning);
 }
