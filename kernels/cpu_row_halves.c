@@ -95,6 +95,27 @@ static enum vf_status make_lists(struct vf_row_halves *h, const struct vf_flow *
     return VF_OK;
 }
 
+/* Of a job's source: its number. */
+static int number_of(const struct vf_flow *flow, int source)
+{
+    int k = 0;
+    while (flow->source[k] != source)
+        k++;
+    return k;
+}
+
+/* The sources' types, which what a sweep needs of memory depends on. */
+static void set_types(struct vf_row_halves *h, const struct vf_job *job)
+{
+    const struct vf_flow *flow = job->flow;
+    for (int half = 0; half < 2; half++)
+        for (int k = 0; k < h->flow[half].source_count; k++)
+            h->array[half][k].type = k < half * h->crossing ? vf_flow_type(flow)
+                                     : job->source == NULL
+                                         ? job->source_type
+                                         : job->source[number_of(flow, h->source[half][k])].type;
+}
+
 enum vf_status vf_row_halves_open(struct vf_row_halves *h, const struct vf_job *job, struct vf_error *error)
 {
     enum vf_status status;
@@ -112,6 +133,7 @@ enum vf_status vf_row_halves_open(struct vf_row_halves *h, const struct vf_job *
         h->job[half].source = h->array[half];
         h->job[half].sink = h->sink[half];
     }
+    set_types(h, job);
     h->job[0].progress = NULL;
     h->job[1].in_place = h->crossing;
 out:
@@ -134,14 +156,6 @@ static struct vf_array of_image(const struct vf_job *job, const struct vf_array 
     return (struct vf_array){.type = array->type, .plane = array->plane + image * job->nz};
 }
 
-static struct vf_array source_of_image(const struct vf_job *job, int field, ptrdiff_t image)
-{
-    int k = 0;
-    while (job->flow->source[k] != field)
-        k++;
-    return of_image(job, &job->source[k], image);
-}
-
 void vf_row_halves_place(struct vf_row_halves *h, const struct vf_job *job, char *memory, ptrdiff_t image)
 {
     const struct vf_flow *flow = job->flow;
@@ -155,7 +169,7 @@ void vf_row_halves_place(struct vf_row_halves *h, const struct vf_job *job, char
     }
     for (int half = 0; half < 2; half++)
         for (int k = half * h->crossing; k < h->flow[half].source_count; k++)
-            h->array[half][k] = source_of_image(job, h->source[half][k], image);
+            h->array[half][k] = of_image(job, &job->source[number_of(flow, h->source[half][k])], image);
     for (int k = 0; k < flow->sink_count; k++) {
         h->sink[1][k] = job->sink[k];
         if (job->sink[k].array == NULL)

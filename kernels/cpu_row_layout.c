@@ -158,9 +158,9 @@ static void call(struct vf_row_layout *l, int caller, int i)
         l->ring[stage->output[k]].whole = false;
 }
 
-/* A body that reads only sums across the stream, row by row, calls for their rows, and makes as many planes
- * at once as the sums do. Of each of these planes a single row is kept, which is still in a near cache when
- * it is read. */
+/* A body that reads, beside its own cells of sources, only sums across the stream, row by row, calls for
+ * their rows, and makes as many planes at once as the sums do. Of each of these planes a single row is kept,
+ * which is still in a near cache when it is read. */
 static void find_called_sums(struct vf_row_layout *l)
 {
     const struct vf_flow *flow = l->job->flow;
@@ -215,7 +215,7 @@ static bool may_load(const struct vf_row_layout *l, int i, int input)
     const struct vf_row_stage *s = &l->stage[i];
     if (s->kind == VF_ROW_BODY)
         return s->delay == s->halo[input].s && s->planes == 1 && l->job->flow->boundary != VF_WRAP;
-    return s->kind == VF_ROW_ALONG_X;
+    return s->kind == VF_ROW_ALONG_X && s->delay == 0;
 }
 
 /* A source is loaded by the stage that reads it, so that memory is read while that computes. Of several the
@@ -294,7 +294,7 @@ static void sum_planes(struct vf_row_layout *l, bool sums)
 
 /* Whether the body that loads a source may read its rows in place, with copies of their ends. Then rows are
  * whole, and of cells beyond the grid only the next one of the row that is made may be read. A body that
- * shares faces begins a vector before the row, so it may not. While planning there are no sources: a ring is
+ * shares faces begins a vector before the row, so it may not. Where a job has no arrays yet, a ring is
  * assumed. */
 static bool may_read(const struct vf_row_layout *l, int field)
 {
@@ -307,16 +307,17 @@ static bool may_read(const struct vf_row_layout *l, int field)
            l->tile.x == l->job->nx && row_bytes % VF_ALIGNMENT == 0 && row_bytes >= VF_ROW_END_BYTES;
 }
 
-/* Whether stage i may read its input k in place, of a source that is read so for sums of planes. */
+/* Whether stage i may read its input k in place, of a source that sums of planes read so. */
 static bool may_read_beside_plane(const struct vf_row_layout *l, int i, int k)
 {
     const size_t row_bytes = (size_t)l->job->nx * l->element;
-    return vf_row_sums_along_plane(l, i) ||
-           (l->stage[i].kind == VF_ROW_BODY && reads_own_cell(l, i, k) && row_bytes % VF_ALIGNMENT == 0);
+    return vf_row_sums_along_plane(l, i) || (l->stage[i].kind == VF_ROW_BODY && reads_own_cell(l, i, k) &&
+                                             !l->stage[i].shares_faces && row_bytes % VF_ALIGNMENT == 0);
 }
 
 /* Which sources are read in place. Sums across the stream can do so, as they read no cell beyond the ends of
- * a row, and sums of planes, which find these cells themselves. */
+ * a row; and sums of planes, which find these cells themselves, and beside them bodies that read their own
+ * cells, where rows are whole vectors. */
 static void find_in_place(struct vf_row_layout *l)
 {
     const struct vf_flow *flow = l->job->flow;
@@ -451,9 +452,10 @@ static bool place_faces(struct vf_row_layout *l, size_t *end)
     return true;
 }
 
-/* Planes of a shared source in place that want the near cache: the one that is summed, and the one that is
- * prefetched. What others read of it later, each a cell for one of its own, may come from farther away. */
-#define PLANES_NEAR 2
+static bool is_in_place_for_plane(const struct vf_row_layout *l, const struct vf_ring *ring)
+{
+    return ring->in_place && ring->loader >= 0 && vf_row_sums_along_plane(l, ring->loader);
+}
 
 static bool place_rings(struct vf_row_layout *l)
 {
@@ -466,8 +468,9 @@ static bool place_rings(struct vf_row_layout *l)
         ring->offset = end;
         if (!shape_ring(l, ring) || !vf_size_mul((size_t)ring->depth, ring->plane_bytes, &bytes))
             return false;
-        l->work_bytes +=
-            ring->in_place && ring->shared ? PLANES_NEAR * (double)ring->plane_bytes : (double)bytes;
+        /* What others read later of a source that sums of planes read in place, each a cell for one of its
+         * own, may come from farther than the near cache. */
+        l->work_bytes += (double)(is_in_place_for_plane(l, ring) ? ring->plane_bytes : bytes);
         /* A run that reads in place what was planned as a ring needs no more. */
         if (ring->in_place)
             bytes = ring->ends ? 2 * VF_ROW_ENDS_BYTES : 0;

@@ -27,7 +27,7 @@ struct vf_ring {
     int delay;            /* how many planes it is behind the sources, at most */
     int early;            /* by so many steps earlier than that a plane may be there */
     int loader;           /* of a source: the stage that loads its rows as it comes to them; -1: none */
-    bool shared;          /* of a source: others than that stage read it too */
+    bool shared;          /* of a source: more than one input of stages is it */
     bool in_place;        /* of a source: there is no ring, its rows are read where they are */
     bool ends;            /* in place, but the ring has copies of the ends of one row and the next */
     bool whole;           /* all rows of a plane are kept; else only those that are made at once */

@@ -172,6 +172,7 @@ static int farthest_plane(const struct vf_row_input *in, int dr)
 static void begin_inputs(const struct vf_row_worker *w, struct body_plane *body)
 {
     const struct vf_row_work *work = body->work;
+    const ptrdiff_t stage = work - w->work;
     /* A plane of an image is one row: nothing is moved on to the next one. */
     const bool is_followed = work->rows.to - work->rows.from > 1;
     bool inside = true;
@@ -183,7 +184,7 @@ static void begin_inputs(const struct vf_row_worker *w, struct body_plane *body)
         reach = h.r > reach ? h.r : reach;
         inside = inside && in->inside;
         body->loading[k].next = PTRDIFF_MAX;
-        if (w->layout->ring[field].loader == work - w->work && work->s + h.s < w->part[field].s.to) {
+        if (w->layout->ring[field].loader == stage && work->s + h.s < w->part[field].s.to) {
             body->loading[k] = vf_row_loading_of(w, field, work->s + h.s);
             body->loads = true;
         }
@@ -325,7 +326,8 @@ static void make_body_row(const struct vf_row_worker *w, struct body_plane *body
 
 /* ---- planes ---- */
 
-/* Row r of a linear stage along x; also of its sources that are loaded as they are needed. */
+/* Row r of a linear stage along x; also of its sources that are loaded as they are needed. What others read
+ * of these before the first row, `begin` has loaded, and what they read after the last one comes with it. */
 static void make_along_x(const struct vf_row_worker *w, const struct vf_row_work *work,
                          struct vf_row_loading *loading, ptrdiff_t r)
 {
@@ -335,10 +337,8 @@ static void make_along_x(const struct vf_row_worker *w, const struct vf_row_work
         const struct vf_row_input *in = &work->input[k];
         const struct vf_row_output *out = &work->out[k];
         char *to = out->first[0] + (r - work->rows.from) * out->pitch;
-        if (loading[k].to != NULL) {
-            vf_row_load_up_to(w, &loading[k], r);
+        if (loading[k].to != NULL)
             vf_row_load(w, &loading[k]);
-        }
         w->rows->along(vf_row_of_plane(in, 0, r) - in->halo.x * element, work->how->weight,
                        stage->taps->count, to, work->x.to - work->x.from, &loading[k].ahead);
         if (loading[k].to != NULL && r + 1 == work->rows.to)
@@ -364,8 +364,10 @@ static void begin(const struct vf_row_worker *w, int stage, ptrdiff_t s, int cou
         struct vf_row_loading *loading = &passage->loading[k];
         loading->to = NULL;
         loading->ahead = (struct vf_row_ahead){.row = NULL};
-        if (work->input[k].part.ring->loader == stage)
+        if (work->input[k].part.ring->loader == stage) {
             *loading = vf_row_loading_of(w, work->stage->input[k], s);
+            vf_row_load_up_to(w, loading, work->rows.from);
+        }
     }
     for (int p = 0; kind == VF_ROW_BODY && p < count; p++)
         begin_body(w, work, p, &passage->body[p]);

@@ -1,7 +1,9 @@
 /* What the rings of row-stream hold. */
 #include <criterion/criterion.h>
 
+#include "kernels/cpu_row_halves.h"
 #include "kernels/cpu_row_layout.h"
+#include "kernels/cpu_row_sweep.h"
 #include "pipeline.h"
 
 /* A chain's only run, stored as one type and as another. */
@@ -246,4 +248,55 @@ Test(row_layout, sums_of_planes)
     for (size_t i = 0; i < COUNT(cases); i++)
         expect_plane_sums(&cases[i], false);
     expect_plane_sums(&cases[0], true);
+}
+
+/* ---- two sweeps ---- */
+
+/* What they need of memory is the same before there are arrays. */
+Test(row_layout, halves_before_and_with_arrays)
+{
+    enum { NX = 64, NY = 9, NZ = 20 };
+    struct last_flow p;
+    struct vf_row_halves before, with;
+    struct vf_error error;
+    static float in[NZ][NY * NX], out[NZ][NY * NX], crossing[NZ * NY * NX + 256];
+    void *from[NZ], *to[NZ];
+    for (int z = 0; z < NZ; z++) {
+        from[z] = in[z];
+        to[z] = out[z];
+    }
+    const struct vf_array source = {.type = VF_F32, .plane = from}, result = {.type = VF_F32, .plane = to};
+    const struct vf_sink sink = {.array = &result};
+    const struct vf_plan_request request = {.context = {.dim = 3, .aspect = {1, 1, 1}},
+                                            .nx = NX,
+                                            .ny = NY,
+                                            .nz = NZ,
+                                            .batch = 1,
+                                            .threads = 1,
+                                            .source_type = VF_F32,
+                                            .result_type = VF_F32};
+    last_flow_open(&p, "gaussian", request);
+    cr_assert_eq(p.flow.stage_count, 3);
+    struct vf_job job = {.flow = &p.flow,
+                         .nx = NX,
+                         .ny = NY,
+                         .nz = NZ,
+                         .batch = 1,
+                         .z_end = NZ,
+                         .source_type = VF_F32,
+                         .sink_type = VF_F32,
+                         .tiling = {{NX, NY, NZ}, 2, NZ, {NX, NY, NZ}},
+                         .threads = 1};
+    cr_assert_eq(vf_row_halves_open(&before, &job, &error), VF_OK, "%s", error.text);
+    job.source = &source;
+    job.sink = &sink;
+    cr_assert_eq(vf_row_halves_open(&with, &job, &error), VF_OK, "%s", error.text);
+    vf_row_halves_place(&with, &job, (char *)crossing, 0);
+    for (int half = 0; half < 2; half++) {
+        cr_expect_eq(before.array[half][0].type, VF_F32);
+        cr_expect_eq(vf_row_sweep_bytes(&before.job[half]), vf_row_sweep_bytes(&with.job[half]));
+    }
+    vf_row_halves_close(&before);
+    vf_row_halves_close(&with);
+    last_flow_close(&p);
 }
