@@ -122,6 +122,26 @@ static bool is_shown(const struct vf_option *option)
     return option->group != NULL;
 }
 
+/* Room for the names of all commands. */
+#define MOST_COMMANDS 80
+
+/* What only tune takes. */
+#define NOT_OF_FILTERS (VF_OPTION_BIT(VF_OPTION_LIKE) | VF_OPTION_BIT(VF_OPTION_BUDGET))
+
+/* Whether lines without a command take an option; then `commands` are those that do not, else those that do,
+ * each after `before` but the first. */
+static bool is_of_filters(int id, const char *before, char *commands, size_t room)
+{
+    const bool is = (NOT_OF_FILTERS & VF_OPTION_BIT(id)) == 0;
+    size_t used = 0;
+    commands[0] = '\0';
+    for (const struct vf_command_word *word = vf_command_table; word->name != NULL; word++)
+        if (((vf_command_options(word) & VF_OPTION_BIT(id)) != 0) != is && used < room)
+            used +=
+                (size_t)snprintf(commands + used, room - used, "%s%s", used > 0 ? before : "", word->name);
+    return is;
+}
+
 /* `taken`: VF_OPTION_BIT of each. */
 static void print_options(FILE *to, unsigned long long taken)
 {
@@ -187,7 +207,7 @@ static void print_bash(FILE *to)
         fputs("' ;;\n", to);
     }
     fputs("            *) words='", to);
-    print_options(to, ~0ULL);
+    print_options(to, ~NOT_OF_FILTERS);
     fputs("' ;;\n"
           "            esac\n"
           "            ;;\n"
@@ -251,14 +271,19 @@ static void print_zsh(FILE *to)
           "        _files\n"
           "    fi\n"
           "}\n"
-          "_arguments \\\n",
+          "local -a options\n",
           to);
     for (int id = 0; id < VF_OPTION_COUNT; id++) {
         const struct vf_option *option = &vf_option_table[id];
         if (!is_shown(option))
             continue;
         const bool repeats = id == VF_OPTION_FILTER || id == VF_OPTION_VERBOSE;
-        fprintf(to, "    '%s--%s%s[", repeats ? "*" : "", option->name, option->argument == NULL ? "" : "=");
+        char commands[MOST_COMMANDS];
+        const bool is = is_of_filters(id, "|", commands, sizeof commands);
+        if (commands[0] != '\0')
+            fprintf(to, "[[ $words[2] == (%s) ]] %s ", commands, is ? "||" : "&&");
+        fprintf(to, "options+=('%s--%s%s[", repeats ? "*" : "", option->name,
+                option->argument == NULL ? "" : "=");
         print_quoted(to, option->help, "[]:");
         putc(']', to);
         if (id == VF_OPTION_FILTER)
@@ -273,11 +298,11 @@ static void print_zsh(FILE *to)
             putc(')', to);
         } else if (option->argument != NULL)
             fprintf(to, ":%s: ", option->name);
-        fputs("' \\\n", to);
         if (id == VF_OPTION_FILTER)
-            fputs("    '*-f[the same]:chain:_volfilter_chain' \\\n", to);
+            fputs("' '*-f[the same]:chain:_volfilter_chain", to);
+        fputs("')\n", to);
     }
-    fputs("    '*:file:_volfilter_words'\n", to);
+    fputs("_arguments $options '*:file:_volfilter_words'\n", to);
 }
 
 static void print_fish(FILE *to)
@@ -299,7 +324,11 @@ static void print_fish(FILE *to)
         const struct vf_option *option = &vf_option_table[id];
         if (!is_shown(option))
             continue;
+        char commands[MOST_COMMANDS];
+        const bool is = is_of_filters(id, " ", commands, sizeof commands);
         fprintf(to, "complete -c volfilter -l %s", option->name);
+        if (commands[0] != '\0')
+            fprintf(to, " -n '%s__fish_seen_subcommand_from %s'", is ? "not " : "", commands);
         if (option->letter != 0)
             fprintf(to, " -s %c", option->letter);
         if (id == VF_OPTION_FILTER)

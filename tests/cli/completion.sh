@@ -51,8 +51,14 @@ test_scripts_know_every_option() {
             $shell -n script
         fi
     done
-    "$VOLFILTER" --completion fish | grep -q '^complete -c volfilter -l filter -s f -x -a '
-    "$VOLFILTER" --completion fish | grep -q '^complete -c volfilter -l suffix -x -d '
+    "$VOLFILTER" --completion fish | grep -q "^complete -c volfilter -l filter -n 'not .*' -s f -x -a "
+    "$VOLFILTER" --completion fish | grep -q "^complete -c volfilter -l suffix -n 'not .*' -x -d "
+    # Those that a command does not take are not offered behind it, and what only tune takes, behind tune alone.
+    "$VOLFILTER" --completion fish | grep -q "^complete -c volfilter -l quiet -s q -d "
+    "$VOLFILTER" --completion fish | grep -q "^complete -c volfilter -l budget -n '__fish_seen_subcommand_from tune' -x -d "
+    "$VOLFILTER" --completion zsh | grep -qF "[[ \$words[2] == (list|help|info|devices) ]] || options+=('--dtype="
+    "$VOLFILTER" --completion zsh | grep -qF "[[ \$words[2] == (tune) ]] && options+=('--budget="
+    "$VOLFILTER" --completion zsh | grep -q "^options+=('--quiet"
     [ "$("$VOLFILTER" --completion zsh | grep -c '\[the same\]')" -eq 1 ]
     expect 2 --completion csh
     says "allowed: bash, zsh or fish"
@@ -64,10 +70,13 @@ test_fish() {
     ln -s "$VOLFILTER" bin/volfilter
     "$VOLFILTER" --completion fish >script
     echo >list.txt
-    for line in '--from-file li:list.txt' '--compress z:zstd' '-f perona:perona-malik' 'tune perona:perona-malik'; do
+    for line in '--from-file li:list.txt' '--compress z:zstd' '-f perona:perona-malik' 'tune perona:perona-malik' \
+        'tune --bu:--budget' 'info a.tif --j:--json'; do
         PATH=$PWD/bin:$PATH HOME=$PWD fish -c "source script; complete -C 'volfilter ${line%:*}'" >found
-        grep -q "^${line##*:}" found
+        grep -q -e "^${line##*:}" found
     done
+    PATH=$PWD/bin:$PATH HOME=$PWD fish -c "source script; complete -C 'volfilter info a.tif --'" >found
+    [ "$(cut -f 1 found | sort | paste -sd ' ')" = "--json --quiet --verbose" ]
 }
 
 # bash_completes LINE CANDIDATE...
@@ -102,6 +111,7 @@ test_bash() {
     bash_completes 'volfilter help per' perona-malik
     bash_completes 'volfilter info a.tif --' --json --quiet --verbose
     bash_completes 'volfilter tune --bu' --budget
+    bash_completes 'volfilter --bu' ''
     bash_completes 'volfilter --backend ' auto cpu cuda gpu
     bash_completes 'volfilter tune gaussian perona' perona-malik
     bash_completes 'volfilter -- --compr' ''
