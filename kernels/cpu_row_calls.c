@@ -36,11 +36,6 @@ static int find_caller(const struct vf_row_layout *l, int i)
     return caller;
 }
 
-static bool is_source(const struct vf_row_layout *l, int field)
-{
-    return l->ring[field].source >= 0;
-}
-
 /* Whether stage j, where it makes a cell, reads no other cell of input k. */
 static bool reads_own_cell(const struct vf_row_layout *l, int j, int k)
 {
@@ -57,7 +52,8 @@ static bool reads_only(const struct vf_row_layout *l, int j, int i)
         bool is_made = false;
         for (int k = 0; k < maker->output_count; k++)
             is_made = is_made || reader->input[input] == maker->output[k];
-        only = only && (is_made || (is_source(l, reader->input[input]) && reads_own_cell(l, j, input)));
+        only =
+            only && (is_made || (l->ring[reader->input[input]].source >= 0 && reads_own_cell(l, j, input)));
     }
     return only;
 }
@@ -290,7 +286,7 @@ static void find_in_place(struct vf_row_layout *l)
     for (int k = 0; k < flow->source_count; k++) {
         struct vf_ring *ring = &l->ring[flow->source[k]];
         bool along = k < l->job->in_place;
-        bool plane = ring->loader >= 0 && vf_row_sums_along_plane(l, ring->loader) && is_of_cells(l, ring);
+        bool plane = vf_row_loads_for_plane(l, ring) && is_of_cells(l, ring);
         for (int i = 0; i < flow->stage_count; i++)
             for (int j = 0; j < flow->stage[i].input_count; j++) {
                 if (flow->stage[i].input[j] != flow->source[k])

@@ -158,11 +158,6 @@ static bool place_faces(struct vf_row_layout *l, size_t *end)
     return true;
 }
 
-static bool is_in_place_for_plane(const struct vf_row_layout *l, const struct vf_ring *ring)
-{
-    return ring->in_place && ring->loader >= 0 && vf_row_sums_along_plane(l, ring->loader);
-}
-
 static bool place_rings(struct vf_row_layout *l)
 {
     size_t end = VF_ROW_READ_BEFORE, bytes;
@@ -176,7 +171,8 @@ static bool place_rings(struct vf_row_layout *l)
             return false;
         /* What others read later of a source that sums of planes read in place, each a cell for one of its
          * own, may come from farther than the near cache. */
-        l->work_bytes += (double)(is_in_place_for_plane(l, ring) ? ring->plane_bytes : bytes);
+        const bool passes = ring->in_place && vf_row_loads_for_plane(l, ring);
+        l->work_bytes += (double)(passes ? ring->plane_bytes : bytes);
         /* A run that reads in place what was planned as a ring needs no more. */
         if (ring->in_place)
             bytes = ring->ends ? 2 * VF_ROW_ENDS_BYTES : 0;

@@ -114,6 +114,12 @@ static inline bool vf_row_sums_along_plane(const struct vf_row_layout *layout, i
     return layout->stage[i].kind == VF_ROW_ALONG_X && layout->stage[i].called;
 }
 
+/* Whether the stage that loads a source is one of these. */
+static inline bool vf_row_loads_for_plane(const struct vf_row_layout *layout, const struct vf_ring *source)
+{
+    return source->loader >= 0 && vf_row_sums_along_plane(layout, source->loader);
+}
+
 /* What rows of a job in one sweep are of. Medians are values of the image: what is stored as integers of 8 or
  * 16 bits, before and after, is that in between too. */
 enum vf_type vf_row_cell(const struct vf_job *job);

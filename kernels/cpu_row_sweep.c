@@ -34,9 +34,10 @@ static bool comes_to_plane(const struct vf_row_worker *w, int i, ptrdiff_t t)
 static void step_source(const struct vf_row_worker *w, int field, ptrdiff_t t)
 {
     const struct vf_row_part *part = &w->part[field];
-    const int loader = w->layout->ring[field].loader;
-    if (w->layout->ring[field].in_place || t < part->s.from || t >= part->s.to ||
-        (loader >= 0 && !vf_row_sums_along_plane(w->layout, loader) && comes_to_plane(w, loader, t)))
+    const struct vf_ring *ring = &w->layout->ring[field];
+    const bool is_loaded = ring->loader >= 0 && !vf_row_loads_for_plane(w->layout, ring);
+    if (ring->in_place || t < part->s.from || t >= part->s.to ||
+        (is_loaded && comes_to_plane(w, ring->loader, t)))
         return;
     struct vf_row_loading loading = vf_row_loading_of(w, field, t);
     vf_row_load_up_to(w, &loading, part->r.to);

@@ -300,7 +300,7 @@ static enum vf_status check_words(const struct vf_command_line *line, struct vf_
                        line->words[0]);
     if (line->command == VF_COMMAND_DEVICES && count > 0)
         return vf_fail(error, VF_USAGE, "devices takes no arguments, but got '%.80s'", line->words[0]);
-    if (line->command == VF_COMMAND_FILTER && (line->like != NULL || line->budget > 0))
+    if (line->command == VF_COMMAND_FILTER && (line->given & VF_OPTIONS_OF_TUNE) != 0)
         return vf_fail(error, VF_USAGE,
                        "--%s is only for tune, which takes chains without -f: volfilter tune [CHAIN]...",
                        line->like != NULL ? "like" : "budget");

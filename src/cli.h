@@ -60,6 +60,9 @@ extern const struct vf_option vf_option_table[VF_OPTION_COUNT];
 
 #define VF_OPTION_BIT(id) (1ull << (id))
 
+/* What only tune takes. */
+#define VF_OPTIONS_OF_TUNE (VF_OPTION_BIT(VF_OPTION_LIKE) | VF_OPTION_BIT(VF_OPTION_BUDGET))
+
 /* Reads the argument of an option that changes *options; usage errors name the option, the word, the nearest
  * right one and what is allowed. `argument` must outlive `options`; it is NULL for options that take none. */
 enum vf_status vf_option_read(struct vf_options *options, enum vf_option_id id, const char *argument,

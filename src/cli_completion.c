@@ -125,14 +125,11 @@ static bool is_shown(const struct vf_option *option)
 /* Room for the names of all commands. */
 #define MOST_COMMANDS 80
 
-/* What only tune takes. */
-#define NOT_OF_FILTERS (VF_OPTION_BIT(VF_OPTION_LIKE) | VF_OPTION_BIT(VF_OPTION_BUDGET))
-
 /* Whether lines without a command take an option; then `commands` are those that do not, else those that do,
  * each after `before` but the first. */
 static bool is_of_filters(int id, const char *before, char *commands, size_t room)
 {
-    const bool is = (NOT_OF_FILTERS & VF_OPTION_BIT(id)) == 0;
+    const bool is = (VF_OPTIONS_OF_TUNE & VF_OPTION_BIT(id)) == 0;
     size_t used = 0;
     commands[0] = '\0';
     for (const struct vf_command_word *word = vf_command_table; word->name != NULL; word++)
@@ -207,7 +204,7 @@ static void print_bash(FILE *to)
         fputs("' ;;\n", to);
     }
     fputs("            *) words='", to);
-    print_options(to, ~NOT_OF_FILTERS);
+    print_options(to, ~VF_OPTIONS_OF_TUNE);
     fputs("' ;;\n"
           "            esac\n"
           "            ;;\n"

@@ -144,10 +144,9 @@ const struct vf_command_word vf_command_table[] = {
      "Lists the GPUs, the driver, the compiler and the cache of compiled kernels, and the costs that "
      "--backend auto assumes."},
     {"tune", VF_COMMAND_TUNE, "[--like FILE] [--budget SECONDS] [CHAIN]...",
-     VF_OPTION_BIT(VF_OPTION_LIKE) | VF_OPTION_BIT(VF_OPTION_BUDGET) | VF_OPTION_BIT(VF_OPTION_BOUNDARY) |
-         VF_OPTION_BIT(VF_OPTION_DTYPE) | VF_OPTION_BIT(VF_OPTION_PRECISION) |
-         VF_OPTION_BIT(VF_OPTION_SLICES) | VF_OPTION_BIT(VF_OPTION_SPACING) |
-         VF_OPTION_BIT(VF_OPTION_BACKEND),
+     VF_OPTIONS_OF_TUNE | VF_OPTION_BIT(VF_OPTION_BOUNDARY) | VF_OPTION_BIT(VF_OPTION_DTYPE) |
+         VF_OPTION_BIT(VF_OPTION_PRECISION) | VF_OPTION_BIT(VF_OPTION_SLICES) |
+         VF_OPTION_BIT(VF_OPTION_SPACING) | VF_OPTION_BIT(VF_OPTION_BACKEND),
      "Measures the candidate GPU kernels for the given chains, or for a set of common ones. The fastest are "
      "recorded in tuned.txt, in the kernel cache; later plans use them for images of that size and type, "
      "signed or unsigned, and for other sizes that they suit. --boundary, --dtype, --precision, --slices and "

@@ -100,21 +100,18 @@ const char *vf_choices_text(const char *choices, char *text, size_t room)
 static void range_text(const struct vf_param *param, char *text, size_t room)
 {
     char low[VF_NUMBER_TEXT], high[VF_NUMBER_TEXT];
-    const char *unit = param->unit != NULL ? param->unit : "";
+    const char *unit = param->unit != NULL ? param->unit : "", *in = unit[0] ? ", in " : "";
     const bool has_least = param->min > -VF_UNBOUNDED, has_most = param->max < VF_UNBOUNDED;
     vf_number_text(low, param->min);
     vf_number_text(high, param->max);
     if (has_least && has_most)
         snprintf(text, room, " from %s to %s%s%s", low, high, unit[0] ? " " : "", unit);
+    else if (has_least)
+        snprintf(text, room, " of at least %s%s%s", low, in, unit);
+    else if (has_most)
+        snprintf(text, room, " of at most %s%s%s", high, in, unit);
     else
-        snprintf(text, room, "%s%s%s%s",
-                 has_least  ? " of at least "
-                 : has_most ? " of at most "
-                            : "",
-                 has_least  ? low
-                 : has_most ? high
-                            : "",
-                 unit[0] ? ", in " : "", unit);
+        snprintf(text, room, "%s%s", in, unit);
 }
 
 static void threshold_allowed(const struct vf_param *param, const char *range, char *text, size_t room)

@@ -6,6 +6,36 @@
 #include "kernels/cpu_row_sweep.h"
 #include "pipeline.h"
 
+/* Of one image in one thread, stored as it comes. */
+static struct vf_plan_request request_of(int dim, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz,
+                                         enum vf_boundary boundary, enum vf_type type)
+{
+    return (struct vf_plan_request){.context = {.dim = dim, .boundary = boundary, .aspect = {1, 1, 1}},
+                                    .nx = nx,
+                                    .ny = ny,
+                                    .nz = nz,
+                                    .batch = 1,
+                                    .threads = 1,
+                                    .source_type = type,
+                                    .result_type = type};
+}
+
+/* The run of a chain's last flow, planned for that. */
+static struct vf_job job_of(const struct last_flow *p, const struct vf_plan_request *request,
+                            struct vf_tiling tiling)
+{
+    return (struct vf_job){.flow = &p->flow,
+                           .nx = request->nx,
+                           .ny = request->ny,
+                           .nz = request->nz,
+                           .batch = 1,
+                           .z_end = request->nz,
+                           .source_type = request->source_type,
+                           .sink_type = request->result_type,
+                           .tiling = tiling,
+                           .threads = 1};
+}
+
 /* A chain's only run, stored as one type and as another. */
 static void expect_cells(const char *chain_text, double constant, enum vf_type in, enum vf_type out,
                          enum vf_type expected)
@@ -13,28 +43,12 @@ static void expect_cells(const char *chain_text, double constant, enum vf_type i
     struct last_flow p;
     struct vf_row_layout layout;
     struct vf_error error;
-    const struct vf_plan_request request = {
-        .context = {.dim = 2, .boundary = VF_CONSTANT, .aspect = {1, 1, 1}},
-        .constant = constant,
-        .nx = 300,
-        .ny = 8,
-        .nz = 1,
-        .batch = 1,
-        .threads = 1,
-        .source_type = in,
-        .result_type = out};
+    struct vf_plan_request request = request_of(2, 300, 8, 1, VF_CONSTANT, in);
+    request.constant = constant;
+    request.result_type = out;
     last_flow_open(&p, chain_text, request);
     cr_assert_eq(p.plan.run_count, 1);
-    struct vf_job job = {.flow = &p.flow,
-                         .nx = 300,
-                         .ny = 8,
-                         .nz = 1,
-                         .batch = 1,
-                         .z_end = 1,
-                         .source_type = in,
-                         .sink_type = out,
-                         .tiling = p.plan.run[0].tiling,
-                         .threads = 1};
+    struct vf_job job = job_of(&p, &request, p.plan.run[0].tiling);
     const struct vf_array from = {.type = in}, to = {.type = out};
     const struct vf_sink stored = {.array = &to}, reduced = {.array = &to, .reducer_count = 1};
     const struct vf_sink *const sinks[] = {NULL, &stored, &reduced};
@@ -71,18 +85,14 @@ Test(row_layout, cells)
 
 /* ---- diffusion steps ---- */
 
+static struct vf_plan_request request_of_step(int dim, enum vf_boundary boundary)
+{
+    return request_of(dim, 68, 3, dim == 3 ? 64 : 1, boundary, VF_F32);
+}
+
 static void open_step(struct last_flow *p, const char *chain, int dim, enum vf_boundary boundary)
 {
-    const struct vf_plan_request request = {
-        .context = {.dim = dim, .boundary = boundary, .aspect = {1, 1, 1}},
-        .nx = 68,
-        .ny = 3,
-        .nz = dim == 3 ? 64 : 1,
-        .batch = 1,
-        .threads = 1,
-        .source_type = VF_F32,
-        .result_type = VF_F32};
-    last_flow_open(p, chain, request);
+    last_flow_open(p, chain, request_of_step(dim, boundary));
 }
 
 /* Whether its step follows the stage before, of whose results then a row is held. */
@@ -90,16 +100,8 @@ static bool follows(struct last_flow *p)
 {
     struct vf_row_layout l;
     struct vf_error error;
-    const struct vf_job job = {.flow = &p->flow,
-                               .nx = 68,
-                               .ny = 3,
-                               .nz = p->plan.nz,
-                               .batch = 1,
-                               .z_end = p->plan.nz,
-                               .source_type = VF_F32,
-                               .sink_type = VF_F32,
-                               .tiling = {.tile = {68, 2, 64}},
-                               .threads = 1};
+    const struct vf_plan_request request = request_of_step(p->flow.dim, p->flow.boundary);
+    const struct vf_job job = job_of(p, &request, (struct vf_tiling){.tile = {68, 2, 64}});
     cr_assert_eq(vf_row_layout_open(&l, &job, &error), VF_OK, "%s", error.text);
     const struct vf_flow *flow = l.job->flow;
     int step = 0;
@@ -175,27 +177,10 @@ static void expect_plane_sums(const struct plane_case *c, bool stores)
     struct last_flow p;
     struct vf_row_layout l;
     struct vf_error error;
-    const struct vf_plan_request request = {
-        .context = {.dim = 3, .boundary = c->boundary, .aspect = {1, 1, 1}},
-        .nx = c->nx,
-        .ny = 40,
-        .nz = 20,
-        .batch = 1,
-        .threads = 1,
-        .source_type = c->type,
-        .result_type = c->type};
+    const struct vf_plan_request request = request_of(3, c->nx, 40, 20, c->boundary, c->type);
     cr_assert_eq(setenv("VOLFILTER_CPU_CACHES", c->caches, 1), 0);
     last_flow_open(&p, c->chain, request);
-    const struct vf_job job = {.flow = &p.flow,
-                               .nx = c->nx,
-                               .ny = 40,
-                               .nz = 20,
-                               .batch = 1,
-                               .z_end = 20,
-                               .source_type = c->type,
-                               .sink_type = c->type,
-                               .tiling = {.tile = c->tile},
-                               .threads = 1};
+    const struct vf_job job = job_of(&p, &request, (struct vf_tiling){.tile = c->tile});
     const struct vf_stage *along = &p.flow.stage[0];
     if (stores)
         p.flow.sink[0] = along->output[0];
@@ -267,26 +252,10 @@ Test(row_layout, halves_before_and_with_arrays)
     }
     const struct vf_array source = {.type = VF_F32, .plane = from}, result = {.type = VF_F32, .plane = to};
     const struct vf_sink sink = {.array = &result};
-    const struct vf_plan_request request = {.context = {.dim = 3, .aspect = {1, 1, 1}},
-                                            .nx = NX,
-                                            .ny = NY,
-                                            .nz = NZ,
-                                            .batch = 1,
-                                            .threads = 1,
-                                            .source_type = VF_F32,
-                                            .result_type = VF_F32};
+    const struct vf_plan_request request = request_of(3, NX, NY, NZ, VF_NEAREST, VF_F32);
     last_flow_open(&p, "gaussian", request);
     cr_assert_eq(p.flow.stage_count, 3);
-    struct vf_job job = {.flow = &p.flow,
-                         .nx = NX,
-                         .ny = NY,
-                         .nz = NZ,
-                         .batch = 1,
-                         .z_end = NZ,
-                         .source_type = VF_F32,
-                         .sink_type = VF_F32,
-                         .tiling = {{NX, NY, NZ}, 2, NZ, {NX, NY, NZ}},
-                         .threads = 1};
+    struct vf_job job = job_of(&p, &request, (struct vf_tiling){{NX, NY, NZ}, 2, NZ, {NX, NY, NZ}});
     cr_assert_eq(vf_row_halves_open(&before, &job, &error), VF_OK, "%s", error.text);
     job.source = &source;
     job.sink = &sink;
