@@ -260,7 +260,7 @@ static double *gaussian_weights(double sigma, double truncate, int *radius, stru
         return NULL;
     double sum = 0;
     for (int i = -*radius; i <= *radius; i++)
-        sum += weights[i + *radius] = vf_exp_minus(0.5 * ((double)i / sigma) * ((double)i / sigma));
+        sum += weights[i + *radius] = vf_exp(-0.5 * ((double)i / sigma) * ((double)i / sigma));
     for (int i = 0; i <= 2 * *radius; i++)
         weights[i] /= sum;
     return weights;

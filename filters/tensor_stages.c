@@ -135,6 +135,7 @@ enum vf_status vf_set_k(struct vf_expansion *e, const struct vf_context *context
     return VF_OK;
 }
 
+/* exp(-quotient^2) is a power of 2 to the bodies. */
 static double contrast(double range, double root_c)
 {
     return root_c * (range / 255) * (range / 255);
@@ -144,7 +145,7 @@ enum vf_status vf_set_coherence(struct vf_expansion *e, double alpha, double c, 
 {
     struct vf_stage *stage = &e->stage[e->stage_count - 1];
     const struct vf_global range = {
-        .name = "range", .reduction = VF_REDUCE_RANGE, .derive = contrast, .scale = sqrt(c)};
+        .name = "range", .reduction = VF_REDUCE_RANGE, .derive = contrast, .scale = sqrt(c * M_LOG2E)};
     int global = vf_add_global(e, &range, error);
     if (global < 0)
         return VF_FAILED;

@@ -39,8 +39,8 @@ enum vf_status vf_set_k(struct vf_expansion *e, const struct vf_context *context
                         const struct vf_value *value, const double sigma[3], int slot, bool inverted,
                         struct vf_error *error);
 
-/* Sets, of the stage that was added last, VF_CED_ALPHA, and by a global value VF_CED_CONTRAST: sqrt(C) S^2, S
- * being the range of the filter's input over 255. */
+/* Sets, of the stage that was added last, VF_CED_ALPHA, and by a global value VF_CED_CONTRAST: sqrt(C
+ * log2(e)) S^2, S being the range of the filter's input over 255. */
 enum vf_status vf_set_coherence(struct vf_expansion *e, double alpha, double c, struct vf_error *error);
 
 /* [dim - 2]: labels of a tensor's components, in the order of kernels/stencil.h; the numbers of those on the

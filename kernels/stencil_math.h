@@ -1,6 +1,6 @@
-/* exp, log, 1 / sqrt(x) and atan2 for stencil bodies: one text for every backend, so that results agree to
- * the last bit. All are written without branches. Errors, measured by tests/test_stencil_math.c: at most 2
- * units in the last place for exp, log and 1 / sqrt(x), 7 for atan2. */
+/* exp2, exp, log, 1 / sqrt(x) and atan2 for stencil bodies: one text for every backend, so that results agree
+ * to the last bit. All are written without branches. Errors, measured by tests/test_stencil_math.c: at most 2
+ * units in the last place for exp2, exp, log and 1 / sqrt(x), 7 for atan2. */
 #ifndef VF_STENCIL_MATH_H
 #define VF_STENCIL_MATH_H
 
@@ -55,59 +55,70 @@ VF_DEVICE REAL vf_power_of_two(vf_bits n)
     return vf_from_bits((n + VF_EXPONENT_BIAS) << VF_MANTISSA);
 }
 
-#if REAL_BITS == 64
-#define VF_EXP_MOST R(708.7)
-#else
-#define VF_EXP_MOST R(87.6)
-#endif
+/* Adding it to a number rounds that to a whole one, which is then in the low bits too. */
+#define VF_SHIFTER (R(1.5) * (REAL)((vf_bits)1 << VF_MANTISSA))
 
-/* exp(-x) for x >= 0: 2^n exp(r), |r| <= ln 2 / 2, exp(r) by a polynomial that is 1 at 0: in float32 the one
- * of least relative error (9.2e-8), in float64 the Taylor series, whose next term is below half a unit. 0
- * where the result would be far below the smallest normal number, and for NaN: what it weighs carries the NaN
- * on. */
-VF_DEVICE REAL vf_exp_minus(REAL x)
+/* 2^n 2^f: n is what the shifter was added to, |f| <= 1/2, 2^f by a polynomial that is 1 at 0, in float32 the
+ * one of least error in units of the last place (1.06), in float64 the Taylor series, whose next term is
+ * below half a unit. Its exponent takes n. */
+VF_DEVICE REAL vf_exp2_near(REAL shifted, REAL f)
 {
-#if REAL_BITS == 64
-    const REAL shifter = 0x1.8p52;
-    const REAL ln2_high = 0x1.62e42fefa38p-1, ln2_low = 0x1.ef35793c7673p-45;
-#else
-    const REAL shifter = 0x1.8p23f;
-    const REAL ln2_high = 0x1.62e4p-1f, ln2_low = 0x1.7f7d1cp-20f;
-#endif
-    /* Adding the shifter rounds to a whole n, which is then in the low bits too. */
-    const REAL shifted = FMA(x, R(-0x1.71547652b82fep0), shifter);
-    const REAL n = shifted - shifter;
-    const REAL r = FMA(n, -ln2_low, FMA(n, -ln2_high, -x));
     REAL p;
 #if REAL_BITS == 64
-    p = 1.0 / 6227020800.0;
-    p = FMA(p, r, 1.0 / 479001600.0);
-    p = FMA(p, r, 1.0 / 39916800.0);
-    p = FMA(p, r, 1.0 / 3628800.0);
-    p = FMA(p, r, 1.0 / 362880.0);
-    p = FMA(p, r, 1.0 / 40320.0);
-    p = FMA(p, r, 1.0 / 5040.0);
-    p = FMA(p, r, 1.0 / 720.0);
-    p = FMA(p, r, 1.0 / 120.0);
-    p = FMA(p, r, 1.0 / 24.0);
-    p = FMA(p, r, 1.0 / 6.0);
-    p = FMA(p, r, 0.5);
-    p = FMA(p, r, 1.0);
+    p = 0x1.816193166d0f9p-40;
+    p = FMA(p, f, 0x1.c3bd650fc2986p-36);
+    p = FMA(p, f, 0x1.e8cac7351bb25p-32);
+    p = FMA(p, f, 0x1.e4cf5158b8ecap-28);
+    p = FMA(p, f, 0x1.b5253d395e7c4p-24);
+    p = FMA(p, f, 0x1.62c0223a5c824p-20);
+    p = FMA(p, f, 0x1.ffcbfc588b0c7p-17);
+    p = FMA(p, f, 0x1.430912f86c787p-13);
+    p = FMA(p, f, 0x1.5d87fe78a6731p-10);
+    p = FMA(p, f, 0x1.3b2ab6fba4e77p-7);
+    p = FMA(p, f, 0x1.c6b08d704a0c0p-5);
+    p = FMA(p, f, 0x1.ebfbdff82c58fp-3);
+    p = FMA(p, f, 0x1.62e42fefa39efp-1);
 #else
-    p = 0.00829023f;
-    p = FMA(p, r, 0.04189839f);
-    p = FMA(p, r, 0.1666764f);
-    p = FMA(p, r, 0.49999146f);
-    p = FMA(p, r, 0.99999971f);
+    p = 0x1.5aaa6ep-10f;
+    p = FMA(p, f, 0x1.3cec46p-7f);
+    p = FMA(p, f, 0x1.c6babep-5f);
+    p = FMA(p, f, 0x1.ebf9b6p-3f);
+    p = FMA(p, f, 0x1.62e424p-1f);
 #endif
-    p = FMA(p, r, R(1.0));
-    return x <= VF_EXP_MOST ? p * vf_power_of_two(vf_to_bits(shifted)) : R(0.0);
+    p = FMA(p, f, R(1.0));
+    return vf_from_bits(vf_to_bits(p) + (vf_to_bits(shifted) << VF_MANTISSA));
 }
 
-/* exp(x), by the same steps, which hold for either sign; infinite above VF_EXP_MOST, NaN for NaN. */
+#define VF_EXP2_MOST ((REAL)(VF_EXPONENT_BIAS - 1))
+
+/* 2^-x for x >= 0: what is left of x is exact, so bodies fold exp's log2(e) into what they multiply by. 0
+ * beyond VF_EXP2_MOST, where that is no normal number, and for NaN: what it weighs carries the NaN on. */
+VF_DEVICE REAL vf_exp2_minus(REAL x)
+{
+    const REAL shifted = VF_SHIFTER - x;
+    const REAL result = vf_exp2_near(shifted, (VF_SHIFTER - shifted) - x);
+    return x <= VF_EXP2_MOST ? result : R(0.0);
+}
+
+/* Below minus this, whose exponential is normal, exp is 0, and above it infinite. */
+#if REAL_BITS == 64
+#define VF_EXP_MOST R(708.3)
+#else
+#define VF_EXP_MOST R(87.3)
+#endif
+
+/* exp(x) = 2^(x log2(e)); NaN for NaN. */
 VF_DEVICE REAL vf_exp(REAL x)
 {
-    const REAL bounded = vf_exp_minus(-x);
+#if REAL_BITS == 64
+    const REAL log2e_high = 0x1.71547652b82fep0, log2e_low = 0x1.777d0ffda0d24p-56;
+#else
+    const REAL log2e_high = 0x1.715476p0f, log2e_low = 0x1.4ae0cp-26f;
+#endif
+    const REAL shifted = FMA(x, log2e_high, VF_SHIFTER);
+    const REAL n = shifted - VF_SHIFTER;
+    const REAL near = vf_exp2_near(shifted, FMA(x, log2e_low, FMA(x, log2e_high, -n)));
+    const REAL bounded = x < -VF_EXP_MOST ? R(0.0) : near;
     const REAL result = x > VF_EXP_MOST ? vf_power_of_two(VF_EXPONENT_BIAS + 1) : bounded;
     return x == x ? result : x;
 }

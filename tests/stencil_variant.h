@@ -33,9 +33,9 @@ static REAL trace_read(struct body_trace *trace, int k, int dz, int dy, int dx)
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "stencil_bodies.h"
 
-static double call_exp_minus(double x)
+static double call_exp2_minus(double x)
 {
-    return (double)vf_exp_minus((REAL)x);
+    return (double)vf_exp2_minus((REAL)x);
 }
 
 static double call_exp(double x)
@@ -91,7 +91,7 @@ static void call_indefinite(const double *tensor, double *value)
 const struct stencil_variant VARIANT = {.name = NAME(VARIANT),
                                         .bits = REAL_BITS,
                                         .dim = DIM,
-                                        .exp_minus = call_exp_minus,
+                                        .exp2_minus = call_exp2_minus,
                                         .exp = call_exp,
                                         .log = call_log,
                                         .inverse_root = call_inverse_root,

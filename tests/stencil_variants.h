@@ -21,7 +21,7 @@ struct body_trace {
 struct stencil_variant {
     const char *name;
     int bits, dim;
-    double (*exp_minus)(double x);
+    double (*exp2_minus)(double x);
     double (*exp)(double x);
     double (*log)(double x);
     double (*inverse_root)(double x);

@@ -1,5 +1,5 @@
-/* exp, log, 1 / sqrt(x) and atan2 of the stencils against tables from mpmath and, over many more arguments,
- * against the C library in a wider type. `--verbose` prints the largest errors found. */
+/* exp2, exp, log, 1 / sqrt(x) and atan2 of the stencils against tables from mpmath and, over many more
+ * arguments, against the C library in a wider type. `--verbose` prints the largest errors found. */
 #include <criterion/criterion.h>
 #include <float.h>
 #include <math.h>
@@ -16,9 +16,13 @@
 #define INVERSE_ROOT_BOUND 2.0
 #define ATAN2_BOUND 7.0
 
-/* Above these exp_minus gives 0, and exp is infinite. */
-#define EXP_MOST_F32 87.6f
-#define EXP_MOST_F64 708.7
+/* Above these exp2_minus gives 0. */
+#define EXP2_MOST_F32 126.0f
+#define EXP2_MOST_F64 1022.0
+
+/* Above these exp is infinite, and below minus them 0. */
+#define EXP_MOST_F32 87.3f
+#define EXP_MOST_F64 708.3
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
@@ -40,13 +44,6 @@ static double ulps(int bits, double got, long double expected)
         return INFINITY;
     exponent = exponent - digits < least ? least : exponent - digits;
     return (double)ldexpl(fabsl((long double)got - expected), -exponent);
-}
-
-static void compare_exp(const struct stencil_variant *v, double x, long double expected, struct worst *worst)
-{
-    const double error = ulps(v->bits, v->exp_minus(x), expected);
-    if (error > worst->error)
-        *worst = (struct worst){error, 0, x};
 }
 
 static void compare_atan2(const struct stencil_variant *v, double y, double x, long double expected,
@@ -77,83 +74,6 @@ static uint32_t bits_of(float value)
     return bits;
 }
 
-static void expect_exp_table(const struct stencil_variant *v, const struct ref_math1 *table, size_t count,
-                             double most)
-{
-    struct worst worst = {0};
-    for (size_t i = 0; i < count; i++) {
-        const double x = -table[i].x;
-        if (x < 0)
-            continue;
-        if (x <= most)
-            compare_exp(v, x, (long double)table[i].y, &worst);
-        else
-            cr_expect_eq(v->exp_minus(x), 0.0, "exp(-%a)", x);
-    }
-    expect_within(v->name, &worst, EXP_BOUND);
-}
-
-Test(stencil_math, exp_minus_as_in_the_table)
-{
-    expect_exp_table(single, REF_EXP_F32, COUNT(REF_EXP_F32), (double)EXP_MOST_F32);
-    expect_exp_table(twice, REF_EXP_F64, COUNT(REF_EXP_F64), EXP_MOST_F64);
-}
-
-Test(stencil_math, exp_minus_of_floats)
-{
-    struct worst worst = {0};
-    for (uint32_t bits = bits_of(0x1p-27f); bits <= bits_of(EXP_MOST_F32); bits += 211) {
-        const double x = (double)float_of(bits);
-        compare_exp(single, x, (long double)exp(-x), &worst);
-    }
-    expect_within("exp(-x) of floats", &worst, EXP_BOUND);
-}
-
-Test(stencil_math, exp_minus_of_doubles)
-{
-    struct worst worst = {0};
-    random_state = 1;
-    for (int i = 0; i < 300000; i++) {
-        const double u = random_unit(), x = i % 3 == 0   ? u
-                                            : i % 3 == 1 ? u * EXP_MOST_F64
-                                                         : ldexp(u, -(i % 60));
-        /* Where long double is no wider the library's own error, below a unit, comes on top. */
-        compare_exp(twice, x, expl(-(long double)x), &worst);
-    }
-    expect_within("exp(-x) of doubles", &worst, LDBL_MANT_DIG > DBL_MANT_DIG ? EXP_BOUND : EXP_BOUND + 1);
-}
-
-Test(stencil_math, exp_minus_at_the_ends)
-{
-    const struct stencil_variant *const variants[] = {single, twice};
-    for (int i = 0; i < 2; i++) {
-        const struct stencil_variant *v = variants[i];
-        const double tiny = v->bits == 64 ? 0x1p-1074 : 0x1p-149;
-        const double most = v->bits == 64 ? EXP_MOST_F64 : (double)EXP_MOST_F32;
-        const double next = v->bits == 64 ? nextafter(most, 1e4) : (double)nextafterf(EXP_MOST_F32, 1e4f);
-        const double largest = v->bits == 64 ? DBL_MAX : (double)FLT_MAX;
-        cr_expect_eq(v->exp_minus(0.0), 1.0);
-        cr_expect_eq(v->exp_minus(-0.0), 1.0);
-        cr_expect_eq(v->exp_minus(tiny), 1.0);
-        cr_expect_eq(v->exp_minus(tiny * 0x1p30), 1.0);
-        cr_expect_gt(v->exp_minus(most), 0.0);
-        cr_expect_eq(v->exp_minus(next), 0.0);
-        cr_expect_eq(v->exp_minus(largest), 0.0);
-        cr_expect_eq(v->exp_minus(INFINITY), 0.0);
-        cr_expect_eq(v->exp_minus(NAN), 0.0, "what it weighs carries the NaN on");
-    }
-}
-
-/* Weights and conductances rely on it. */
-Test(stencil_math, exp_minus_is_never_more_than_one)
-{
-    for (uint32_t bits = 0; bits < bits_of(1.0f); bits += 1009)
-        cr_expect_leq(single->exp_minus((double)float_of(bits)), 1.0);
-    random_state = 2;
-    for (int i = 0; i < 100000; i++)
-        cr_expect_leq(twice->exp_minus(ldexp(random_unit(), -(i % 80))), 1.0);
-}
-
 static void compare(const struct stencil_variant *v, double (*function)(double), double x,
                     long double expected, struct worst *worst)
 {
@@ -170,6 +90,67 @@ static void expect_table(const struct stencil_variant *v, double (*function)(dou
         if (table[i].x >= low && table[i].x <= high)
             compare(v, function, table[i].x, (long double)table[i].y, &worst);
     expect_within(what, &worst, bound);
+}
+
+Test(stencil_math, exp2_minus_of_floats)
+{
+    struct worst worst = {0};
+    for (uint32_t bits = bits_of(0x1p-27f); bits <= bits_of(EXP2_MOST_F32); bits += 211) {
+        const double x = (double)float_of(bits);
+        compare(single, single->exp2_minus, x, (long double)exp2(-x), &worst);
+    }
+    expect_within("2^-x of floats", &worst, EXP_BOUND);
+}
+
+Test(stencil_math, exp2_minus_of_doubles)
+{
+    struct worst worst = {0};
+    random_state = 1;
+    for (int i = 0; i < 300000; i++) {
+        const double u = random_unit(), x = i % 3 == 0   ? u
+                                            : i % 3 == 1 ? u * EXP2_MOST_F64
+                                                         : ldexp(u, -(i % 60));
+        /* Where long double is no wider the library's own error, below a unit, comes on top. */
+        compare(twice, twice->exp2_minus, x, exp2l(-(long double)x), &worst);
+    }
+    expect_within("2^-x of doubles", &worst, LDBL_MANT_DIG > DBL_MANT_DIG ? EXP_BOUND : EXP_BOUND + 1);
+}
+
+Test(stencil_math, exp2_minus_of_whole_numbers)
+{
+    for (int n = 0; n <= (int)EXP2_MOST_F64; n++) {
+        cr_expect_eq(twice->exp2_minus(n), ldexp(1.0, -n), "2^-%d", n);
+        cr_expect_eq(single->exp2_minus(n), n <= (int)EXP2_MOST_F32 ? ldexp(1.0, -n) : 0.0, "2^-%d", n);
+    }
+}
+
+Test(stencil_math, exp2_minus_at_the_ends)
+{
+    const struct stencil_variant *const variants[] = {single, twice};
+    for (int i = 0; i < 2; i++) {
+        const struct stencil_variant *v = variants[i];
+        const double tiny = v->bits == 64 ? 0x1p-1074 : 0x1p-149;
+        const double most = v->bits == 64 ? EXP2_MOST_F64 : (double)EXP2_MOST_F32;
+        const double next = v->bits == 64 ? nextafter(most, 1e4) : (double)nextafterf(EXP2_MOST_F32, 1e4f);
+        const double largest = v->bits == 64 ? DBL_MAX : (double)FLT_MAX;
+        cr_expect_eq(v->exp2_minus(-0.0), 1.0);
+        cr_expect_eq(v->exp2_minus(tiny), 1.0);
+        cr_expect_eq(v->exp2_minus(tiny * 0x1p30), 1.0);
+        cr_expect_eq(v->exp2_minus(next), 0.0);
+        cr_expect_eq(v->exp2_minus(largest), 0.0);
+        cr_expect_eq(v->exp2_minus(INFINITY), 0.0);
+        cr_expect_eq(v->exp2_minus(NAN), 0.0, "what it weighs carries the NaN on");
+    }
+}
+
+/* Conductances rely on it. */
+Test(stencil_math, exp2_minus_is_never_more_than_one)
+{
+    for (uint32_t bits = 0; bits < bits_of(1.0f); bits += 1009)
+        cr_expect_leq(single->exp2_minus((double)float_of(bits)), 1.0);
+    random_state = 2;
+    for (int i = 0; i < 100000; i++)
+        cr_expect_leq(twice->exp2_minus(ldexp(random_unit(), -(i % 80))), 1.0);
 }
 
 Test(stencil_math, exp_and_log_as_in_the_tables)

@@ -25,7 +25,7 @@ VF_STENCIL(and_direction)
     /* A tensor that is no number has no spread either: its vector makes the result none. */
     const int coherent = !(e.spread <= PARAM(VF_AND_THRESHOLD));
     const REAL squared_ratio = ratio * ratio;
-    const REAL exponential = vf_exp_minus(coherent ? squared_ratio : edge_exponent);
+    const REAL exponential = vf_exp2_minus(coherent ? squared_ratio : edge_exponent);
     const REAL coherence = vf_coherence_along(PARAM(VF_CED_ALPHA), exponential);
     DOUBT_UNLESS_ORDINARY(squared);
     DOUBT_UNLESS_ORDINARY(VF_POSITIVE_CONTRAST);

@@ -12,5 +12,5 @@ VF_STENCIL(ced_direction)
                                          vf_coherence_divisor(SHORT_WAY, e.spread, PARAM(VF_CED_CONTRAST)));
     DOUBT_UNLESS_ORDINARY(VF_POSITIVE_CONTRAST);
     VF_UNROLL for (int axis = 0; axis < DIM; axis++) PUT(axis, e.vector[axis]);
-    PUT(VF_ALONG, vf_coherence_along(PARAM(VF_CED_ALPHA), vf_exp_minus(ratio * ratio)));
+    PUT(VF_ALONG, vf_coherence_along(PARAM(VF_CED_ALPHA), vf_exp2_minus(ratio * ratio)));
 }

@@ -16,7 +16,7 @@ VF_DEVICE REAL vf_coherence_divisor(int way, REAL spread, REAL contrast)
 }
 
 /* The eigenvalue - alpha; never 0, by which vf_tensor_along (direction.h) tells it from an edge.
- * `exponential` is exp(-quotient^2), 0 where that is 0 / 0. */
+ * `exponential` is 2^-quotient^2, 0 where that is 0 / 0. */
 VF_DEVICE REAL vf_coherence_along(REAL alpha, REAL exponential)
 {
     return FMA(R(1.0) - alpha, exponential, R(0x1p-100));

@@ -8,12 +8,12 @@
 /* Where 1 / s^2 may be infinite: that counts as flat. */
 #define VF_IS_FLAT(squared_gradient) ((squared_gradient) < R(0.5) * VF_SMALLEST_NORMAL)
 
-/* x of the eigenvalue's exp(-x), from (k/s)^2. */
+/* x of the eigenvalue's 2^-x, from (k/s)^2. */
 VF_DEVICE REAL vf_edge_exponent(int is_flat, REAL squared_ratio)
 {
     const REAL fourth = squared_ratio * squared_ratio;
-    const REAL exponent = R(3.31488) * (fourth * fourth);
-    return is_flat ? R(2.0) * VF_EXP_MOST : exponent;
+    const REAL exponent = R(4.7823609371420070) * (fourth * fourth) /* 3.31488 log2(e) */;
+    return is_flat ? R(2.0) * VF_EXP2_MOST : exponent;
 }
 
 /* 1 / s^2, 1 on flat ground. */
@@ -32,14 +32,14 @@ VF_DEVICE REAL vf_edge_exponent_of(REAL squared_gradient, REAL inverse_square, R
 VF_DEVICE REAL vf_edge_exponential(int way, REAL squared_gradient, REAL k)
 {
     const REAL inverse_square = vf_edge_inverse_square(way, squared_gradient);
-    return vf_exp_minus(vf_edge_exponent_of(squared_gradient, inverse_square, k));
+    return vf_exp2_minus(vf_edge_exponent_of(squared_gradient, inverse_square, k));
 }
 
 /* (eigenvalue - 1) / s^2. */
 VF_DEVICE REAL vf_edge_share(REAL exponent, REAL inverse_square)
 {
     /* 0, or from half a unit in 1's last place on. */
-    const REAL less = (R(1.0) - vf_exp_minus(exponent)) - R(1.0);
+    const REAL less = (R(1.0) - vf_exp2_minus(exponent)) - R(1.0);
     return less * inverse_square;
 }
 

@@ -10,8 +10,8 @@
 /* perona_malik_*: 0, 1, 2 are 1/h of x, y, z. */
 enum { VF_PM_DT = 3, VF_PM_INVERSE_K };
 
-/* eed_* and *_direction, after the gradient's. The contrast is sqrt(C) S^2, S the range of the input over
- * 255. */
+/* eed_* and *_direction, after the gradient's. The contrast is sqrt(C log2(e)) S^2, S the range of the input
+ * over 255. */
 enum { VF_EED_K = 3, VF_CED_ALPHA, VF_CED_CONTRAST, VF_AND_THRESHOLD };
 
 /* diffusion_tensor is a I + b w w^T, a being FIRST + SLOPE * b where b > 0. direction_flux has these after

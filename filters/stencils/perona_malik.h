@@ -4,36 +4,35 @@
 
 #include "filters/stencils/params.h"
 
-/* The flux g(|d|/k) d against `axis`, through the face between the voxel at an offset and the next one. */
+/* The flux h g(|d|/k) d against `axis`, d = difference / h, through the face between the voxel at an offset
+ * and the next one. */
 #define VF_PM_FACE(flux, axis, z, y, x, z1, y1, x1) \
-    flux(SHORT_WAY, (AT(0, z1, y1, x1) - AT(0, z, y, x)) * PARAM(axis), PARAM(VF_PM_INVERSE_K))
+    flux(SHORT_WAY, AT(0, z1, y1, x1) - AT(0, z, y, x), PARAM(axis) * PARAM(VF_PM_INVERSE_K))
 
-/* Through the voxel's two faces along `axis`; (z, y, x) is the unit step. */
-#define VF_PM_FACES(upper, lower, flux, axis, z, y, x)                             \
-    const REAL upper = UPPER_FACE(axis, VF_PM_FACE(flux, axis, 0, 0, 0, z, y, x)); \
-    const REAL lower = LOWER_FACE(axis, upper, VF_PM_FACE(flux, axis, -(z), -(y), -(x), 0, 0, 0));
+/* What comes in through the voxel's two faces along `axis`, times h; (z, y, x) is the unit step. */
+#define VF_PM_NET(net, flux, axis, z, y, x)                                              \
+    const REAL net##_upper = UPPER_FACE(axis, VF_PM_FACE(flux, axis, 0, 0, 0, z, y, x)); \
+    const REAL net =                                                                     \
+        net##_upper - LOWER_FACE(axis, net##_upper, VF_PM_FACE(flux, axis, -(z), -(y), -(x), 0, 0, 0));
 
-/* next = u + dt * sum of flux / h, in increasing (dz, dy, dx); what comes in above goes out below. */
+#define VF_PM_INVERSE_SQUARE(axis) (PARAM(axis) * PARAM(axis))
+
+/* next = u + dt * sum of what comes in over h^2, along z, y, x. */
 #if DIM == 3
-#define VF_PM_STEP(flux)                     \
-    VF_PM_FACES(x1, x0, flux, VF_X, 0, 0, 1) \
-    VF_PM_FACES(y1, y0, flux, VF_Y, 0, 1, 0) \
-    VF_PM_FACES(z1, z0, flux, VF_Z, 1, 0, 0) \
-    REAL sum = z0 * -PARAM(VF_Z);            \
-    sum = FMA(y0, -PARAM(VF_Y), sum);        \
-    sum = FMA(x0, -PARAM(VF_X), sum);        \
-    sum = FMA(x1, PARAM(VF_X), sum);         \
-    sum = FMA(y1, PARAM(VF_Y), sum);         \
-    sum = FMA(z1, PARAM(VF_Z), sum);         \
+#define VF_PM_STEP(flux)                               \
+    VF_PM_NET(net_x, flux, VF_X, 0, 0, 1)              \
+    VF_PM_NET(net_y, flux, VF_Y, 0, 1, 0)              \
+    VF_PM_NET(net_z, flux, VF_Z, 1, 0, 0)              \
+    REAL sum = net_z * VF_PM_INVERSE_SQUARE(VF_Z);     \
+    sum = FMA(net_y, VF_PM_INVERSE_SQUARE(VF_Y), sum); \
+    sum = FMA(net_x, VF_PM_INVERSE_SQUARE(VF_X), sum); \
     const REAL next = FMA(PARAM(VF_PM_DT), sum, AT(0, 0, 0, 0));
 #else
-#define VF_PM_STEP(flux)                     \
-    VF_PM_FACES(x1, x0, flux, VF_X, 0, 0, 1) \
-    VF_PM_FACES(y1, y0, flux, VF_Y, 0, 1, 0) \
-    REAL sum = y0 * -PARAM(VF_Y);            \
-    sum = FMA(x0, -PARAM(VF_X), sum);        \
-    sum = FMA(x1, PARAM(VF_X), sum);         \
-    sum = FMA(y1, PARAM(VF_Y), sum);         \
+#define VF_PM_STEP(flux)                               \
+    VF_PM_NET(net_x, flux, VF_X, 0, 0, 1)              \
+    VF_PM_NET(net_y, flux, VF_Y, 0, 1, 0)              \
+    REAL sum = net_y * VF_PM_INVERSE_SQUARE(VF_Y);     \
+    sum = FMA(net_x, VF_PM_INVERSE_SQUARE(VF_X), sum); \
     const REAL next = FMA(PARAM(VF_PM_DT), sum, AT(0, 0, 0, 0));
 #endif
 
