@@ -3,6 +3,7 @@
  * allows. A tile recomputes what its neighbours also need, so tiles are independent.
  * Beyond the grid a field is filled from its values inside, row by row as they are made (x) or by reading
  * another row (y, z); under `wrap` the grid is periodic and the rows beyond it are simply computed. */
+#include <math.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
@@ -316,7 +317,7 @@ double vf_row_sweep_plan(struct vf_job *job)
 {
     const ptrdiff_t stream = vf_job_end(job) - vf_job_begin(job), height = job->flow->dim == 3 ? job->ny : 1;
     struct vf_tile best = {job->nx, height, stream};
-    double least = -1, best_seconds = 0, seconds, rank;
+    double least = -1, best_seconds = INFINITY, seconds, rank;
     struct vf_row_layout layout;
     struct vf_error ignored;
     job->tiling = (struct vf_tiling){.tile = {1, 1, 1}};

@@ -4,9 +4,8 @@
 
 #include "kernels/scheme.h"
 
-/* Fills job->tiling.tile with the best choice; returns the predicted time in seconds. */
+/* As vf_scheme's plan, bytes and run, of which job->tiling.tile is what the others ask for. */
 double vf_row_sweep_plan(struct vf_job *job);
-/* Working memory in bytes, of all threads. */
 size_t vf_row_sweep_bytes(const struct vf_job *job);
 enum vf_status vf_row_sweep_run(const struct vf_job *job, struct vf_error *error);
 

@@ -178,10 +178,11 @@ struct vf_scheme {
     const char *summary; /* a line of `volfilter help schemes` */
     bool whole;          /* sources hold all planes of an image, whichever are computed */
     /* Fills job->tiling with the best choice, one tile of the whole grid where it does not tile, and returns
-     * the predicted time in seconds. */
+     * the predicted time in seconds; infinite where that is too large to hold or there is no memory to plan.
+     */
     double (*plan)(struct vf_job *job);
     /* Working memory of a run in bytes, of all threads, without sources and sinks; SIZE_MAX where that
-     * overflows. */
+     * overflows, or there is no memory to tell. */
     size_t (*bytes)(const struct vf_job *job);
     /* What it computes a planned job in; NULL: the flow's type. */
     enum vf_type (*cell)(const struct vf_job *job);

@@ -37,7 +37,8 @@
  *
  * Arithmetic is part of a filter's definition. Bodies use + - x / and FMA, SQRT, ABS, comparisons, MIN, MAX,
  * LESSER, GREATER and the functions of stencil_math.h only, each rounded once as IEEE 754 says; no compiler
- * may contract or reassociate them. What divides much may do it by stencil_quotient.h, the same bits. Choices
+ * may contract or reassociate them. A sum of products is a chain of FMA that starts with a product, in the
+ * order z, y, x. What divides much may do it by stencil_quotient.h, the same bits. Choices
  * are written with ?:, never with branches, so that all lanes of a vector do the same.
  *
  * All bodies are compiled in one file: what a header defines beside its body has a name of its own there, and

@@ -216,7 +216,7 @@ static enum vf_status add_list(struct vf_batch *batch, const struct vf_command_l
         return vf_fail(error, VF_FAILED, "--from-file=%s: cannot be read: %s",
                        vf_short_path(line->from_file).text, vf_cause(errno));
     enum vf_status status = read_list(file, line->from_file, &text, &length, error);
-    if (status == VF_OK && text != NULL)
+    if (status == VF_OK)
         status = add_names(batch, line, text, length, error);
     vf_free(text);
     if (!standard)

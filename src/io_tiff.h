@@ -91,14 +91,15 @@ void vf_tiff_unpack(const struct vf_tiff_layout *layout, const void *from, size_
 bool vf_tiff_layout_sizes(const struct vf_tiff_layout *layout, size_t *page, size_t *strile);
 
 /* The page of the file that holds each page of the volume, in the order c, z, t: `order` names the axes of
- * the file's, the fastest first. `channels` is counted in pages. NULL with a message. */
+ * the file's, the fastest first. `channels` is counted in pages. Owned by the caller (vf_free); NULL with a
+ * message. */
 size_t *vf_tiff_page_order(const char *order, const struct vf_shape *shape, size_t channels,
                            struct vf_error *error);
 
 struct vf_ome;
 
 /* The directories of OME's planes in increasing order, and which of them is each plane. Two planes in one
- * directory are refused. NULL with a message. */
+ * directory are refused. Owned by the caller (vf_free); NULL with a message. */
 uint32_t *vf_tiff_ome_directories(const struct vf_ome *ome, size_t planes, struct vf_error *error);
 size_t *vf_tiff_ome_order(const struct vf_ome *ome, const uint32_t *directories, size_t planes,
                           struct vf_error *error);
@@ -112,7 +113,8 @@ enum vf_status vf_tiff_reorder(void *list, size_t size, size_t count, const size
 enum vf_status vf_tiff_tags_read(TIFF *tif, struct vf_tags *tags, struct vf_error *error);
 enum vf_status vf_tiff_page_text_read(TIFF *tif, struct vf_page_text *text, struct vf_error *error);
 
-/* Writes what holds for page `page` of the result. `description` is ImageJ's for the first page, or NULL. */
+/* Writes what holds for page `page` of the result. `description` is ImageJ's for the first page, or NULL.
+ * False where libtiff refuses it, or the file's stream says why (vf_tiff_cause). */
 bool vf_tiff_tags_write(TIFF *tif, const struct vf_info *result, size_t page, const char *description);
 
 bool vf_tiff_is_geo_tag(uint32_t tag);
@@ -143,8 +145,9 @@ struct vf_tiff_unread {
 void vf_tiff_look(TIFF *tif, bool first, const struct vf_tags *tags, struct vf_tiff_unread *unread);
 void vf_tiff_note(TIFF *tif, const struct vf_tiff_unread *unread, struct vf_info *info);
 
-/* MetaMorph's tag UIC2: its count is that of the planes, which follow each other under one directory. */
-enum { VF_TIFF_STK_PLANES = 33629 };
+/* Private tags. MetaMorph's UIC2: its count is that of the planes, which follow each other under one
+ * directory. Zeiss's CZ_LSMINFO. ImageJ's sizes of, and bytes of, its labels, lookup tables and overlays. */
+enum { VF_TIFF_STK_PLANES = 33629, VF_TIFF_LSM = 34412, VF_TIFF_IJ_COUNTS = 50838, VF_TIFF_IJ_DATA };
 size_t vf_tiff_stk_planes(TIFF *tif); /* 0: it has none */
 
 /* Writes the directory whose fields are set, of one strip of `page_bytes`, and where the first plane goes:

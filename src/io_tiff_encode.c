@@ -53,9 +53,9 @@ struct vf_tiff_encoders *vf_tiff_encoders_open(struct vf_writer *writer, vf_tiff
     e->set_pixels = set_pixels;
     e->strip_rows = strip_rows;
     strncpy(e->mode, mode, sizeof e->mode - 1);
-    e->strip_bytes = info->shape.nx * info->page_channels * vf_type_size(info->type) * strip_rows;
+    e->strip_bytes = vf_tiff_row_bytes(info) * strip_rows;
     e->room = room_of(e->strip_bytes);
-    e->strips = vf_tiff_strips(info, strip_rows);
+    e->strips = vf_tiff_page_strips(info, strip_rows) * info->page_count;
     return e;
 }
 
@@ -167,7 +167,7 @@ static enum vf_status encode_strip(void *context, size_t item, int thread, struc
     const struct strips *s = context;
     struct vf_tiff_encoders *e = s->encoders;
     const struct vf_info *info = &e->writer->info;
-    const size_t in_page = (info->shape.ny + e->strip_rows - 1) / e->strip_rows, strip = s->from + item;
+    const size_t in_page = vf_tiff_page_strips(info, e->strip_rows), strip = s->from + item;
     struct encoder *encoder = &e->encoder[thread];
     if (encode(e, encoder, s->planes + strip / in_page * info->page_channels, s->span->top, strip % in_page,
                &e->slot[item]))
@@ -201,7 +201,7 @@ enum vf_status vf_tiff_encode_pages(struct vf_tiff_encoders *e, size_t first, si
                                     const void *const planes[], int threads, vf_tiff_take_strips *take,
                                     struct vf_error *error)
 {
-    const size_t in_page = (e->writer->info.shape.ny + e->strip_rows - 1) / e->strip_rows;
+    const size_t in_page = vf_tiff_page_strips(&e->writer->info, e->strip_rows);
     const struct span span = {.first = first, .end = in_page * count};
     return encode_span(e, &span, planes, threads, take, error);
 }

@@ -22,10 +22,16 @@ typedef bool vf_tiff_set_pixels(const struct vf_writer *writer, TIFF *tif, uint3
 typedef bool vf_tiff_take_strips(struct vf_writer *writer, size_t first, const struct vf_tiff_strip *strip,
                                  size_t from, size_t count);
 
-/* How many strips of `rows` rows all pages have. */
-static inline size_t vf_tiff_strips(const struct vf_info *info, size_t rows)
+/* Bytes of a row of a page. */
+static inline size_t vf_tiff_row_bytes(const struct vf_info *info)
 {
-    return (info->shape.ny + rows - 1) / rows * info->page_count;
+    return info->shape.nx * info->page_channels * vf_type_size(info->type);
+}
+
+/* How many strips of `rows` rows a page has. */
+static inline size_t vf_tiff_page_strips(const struct vf_info *info, size_t rows)
+{
+    return (info->shape.ny + rows - 1) / rows;
 }
 
 /* What the encoders of `threads` threads hold, for `strips` of `strip_bytes` in all. */

@@ -168,6 +168,8 @@ static int inflate_all(struct vf_tiff_decoder *decoder, const struct vf_tiff_lay
         state = inflate(&stream, Z_NO_FLUSH);
     }
     inflateEnd(&stream);
+    if (state == Z_MEM_ERROR)
+        decoder->stream.io_error = ENOMEM;
     return state;
 }
 

@@ -9,8 +9,8 @@
 enum { FIRST_PRIVATE = 32768, MOST_NAMED = 3 };
 
 /* Private tags that are read, or stand for what other tags say too. */
-static const uint16_t understood[] = {TIFFTAG_COPYRIGHT, TIFFTAG_ICCPROFILE, 50838, 50839,
-                                      VF_TIFF_STK_PLANES};
+static const uint16_t understood[] = {TIFFTAG_COPYRIGHT, TIFFTAG_ICCPROFILE, VF_TIFF_IJ_COUNTS,
+                                      VF_TIFF_IJ_DATA, VF_TIFF_STK_PLANES};
 
 static const struct {
     uint16_t tag;
@@ -18,7 +18,7 @@ static const struct {
 } programs[] = {
     {33628, "MetaMorph"},     {33630, "MetaMorph"},     {33631, "MetaMorph"},
     {33723, "IPTC"},          {34118, "Zeiss SEM"},     {34361, "FluoView"},
-    {34362, "FluoView"},      {34377, "Photoshop"},     {34412, "Zeiss LSM"},
+    {34362, "FluoView"},      {34377, "Photoshop"},     {VF_TIFF_LSM, "Zeiss LSM"},
     {34665, "EXIF"},          {34680, "FEI"},           {34682, "FEI"},
     {34853, "GPS"},           {42112, "GDAL metadata"}, {42113, "GDAL no-data value"},
     {51123, "Micro-Manager"}, {65326, "Nikon"},         {65330, "Nikon"},
@@ -94,7 +94,7 @@ static void note_tags(TIFF *tif, const struct vf_tiff_tag_set *lost, bool privat
     char text[160] = "";
     size_t used = 0;
     int others = 0, named = 0;
-    for (uint32_t tag = 0; tag < 64 * 1024; tag++) {
+    for (uint32_t tag = 0; tag < 64 * 1024 && used < sizeof text; tag++) {
         if (lost->word[tag / 64] == 0)
             tag |= 63;
         if (!has_tag(lost, tag) || is_understood(tif, tag) == private)
@@ -109,7 +109,7 @@ static void note_tags(TIFF *tif, const struct vf_tiff_tag_set *lost, bool privat
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%u%s%s%s", named++ == 0 ? "" : ", ", tag,
                                  name == NULL ? "" : " (", name == NULL ? "" : name, name == NULL ? "" : ")");
     }
-    if (others > 0)
+    if (others > 0 && used < sizeof text)
         snprintf(text + used, sizeof text - used, " and %d more", others);
     if (named > 0)
         vf_info_note(info, "%s: %s", what, text);
@@ -171,10 +171,10 @@ static size_t private_values(TIFF *tif, uint32_t tag, const unsigned char **valu
 /* CZ_LSMINFO, little-endian, in which DimensionZ is at byte 16, DimensionTime at 24. */
 static void look_at_lsm(TIFF *tif, struct vf_tiff_unread *unread)
 {
-    enum { LSM = 34412, AT_PLANES = 16, AT_TIMES = 24, LEAST = 28 };
+    enum { AT_PLANES = 16, AT_TIMES = 24, LEAST = 28 };
     const unsigned char *values;
-    if (private_values(tif, LSM, &values) < LEAST ||
-        TIFFFieldDataType(TIFFFieldWithTag(tif, LSM)) != TIFF_BYTE)
+    if (private_values(tif, VF_TIFF_LSM, &values) < LEAST ||
+        TIFFFieldDataType(TIFFFieldWithTag(tif, VF_TIFF_LSM)) != TIFF_BYTE)
         return;
     unread->lsm_planes = vf_number_of_bytes(values + AT_PLANES, 4, false);
     unread->lsm_times = vf_number_of_bytes(values + AT_TIMES, 4, false);

@@ -5,13 +5,19 @@
 #include "alloc.h"
 #include "io_tiff.h"
 #include "ome.h"
+#include "size.h"
 
 size_t *vf_tiff_page_order(const char *order, const struct vf_shape *shape, size_t channels,
                            struct vf_error *error)
 {
     size_t step[3] = {0}, next = 1, page = 0; /* c, z, t */
     const size_t extent[3] = {channels, shape->nz, shape->nt};
-    size_t *source = vf_alloc(channels * shape->nz * shape->nt, sizeof *source, "page list", error);
+    size_t pages;
+    if (!vf_size_mul(channels, shape->nz, &pages) || !vf_size_mul(pages, shape->nt, &pages)) {
+        vf_fail(error, VF_FAILED, "it says that it has more pages than can be counted");
+        return NULL;
+    }
+    size_t *source = vf_alloc(pages, sizeof *source, "page list", error);
     if (source == NULL)
         return NULL;
     for (int i = 0; i < 3; i++) {

@@ -1,4 +1,5 @@
 /* Tags between a TIFF's directories and struct vf_tags. */
+#include <errno.h>
 #include <string.h>
 
 #include "alloc.h"
@@ -10,9 +11,6 @@ static const uint16_t text_tags[] = {
     TIFFTAG_DOCUMENTNAME, TIFFTAG_MAKE,   TIFFTAG_MODEL,        TIFFTAG_SOFTWARE,
     TIFFTAG_DATETIME,     TIFFTAG_ARTIST, TIFFTAG_HOSTCOMPUTER, TIFFTAG_COPYRIGHT,
 };
-
-/* ImageJ's own: sizes of, and bytes of, its labels, lookup tables and overlays. */
-enum { IJ_COUNTS = 50838, IJ_DATA = 50839 };
 
 static enum vf_status read_texts(TIFF *tif, struct vf_tags *tags, struct vf_error *error)
 {
@@ -39,8 +37,8 @@ static const void *own_field(TIFF *tif, uint32_t tag, TIFFDataType type, uint32_
 static enum vf_status read_imagej_data(TIFF *tif, struct vf_tags *tags, struct vf_error *error)
 {
     uint32_t count, bytes;
-    const uint32_t *counts = own_field(tif, IJ_COUNTS, TIFF_LONG, &count);
-    const void *data = own_field(tif, IJ_DATA, TIFF_BYTE, &bytes);
+    const uint32_t *counts = own_field(tif, VF_TIFF_IJ_COUNTS, TIFF_LONG, &count);
+    const void *data = own_field(tif, VF_TIFF_IJ_DATA, TIFF_BYTE, &bytes);
     if (counts == NULL || data == NULL)
         return VF_OK;
     void *copy;
@@ -179,6 +177,13 @@ static bool write_resolution(TIFF *tif, const struct vf_info *result)
            TIFFSetField(tif, TIFFTAG_RESOLUTIONUNIT, unit);
 }
 
+/* False, for callers to return; the file's stream says why. */
+static bool fail_for_memory(TIFF *tif)
+{
+    ((struct vf_tiff_stream *)TIFFClientdata(tif))->io_error = ENOMEM;
+    return false;
+}
+
 /* What the samples beyond the colours are: the input's words where they still fit, else alpha or nothing. */
 static bool write_extra_samples(TIFF *tif, const struct vf_info *result)
 {
@@ -191,7 +196,7 @@ static bool write_extra_samples(TIFF *tif, const struct vf_info *result)
     struct vf_error ignored;
     uint16_t *extra = vf_alloc(count, sizeof *extra, "extra samples", &ignored);
     if (extra == NULL)
-        return false;
+        return fail_for_memory(tif);
     memset(extra, 0, count * sizeof *extra);
     if (result->has_alpha)
         extra[count - 1] = result->premultiplied ? EXTRASAMPLE_ASSOCALPHA : EXTRASAMPLE_UNASSALPHA;
@@ -250,19 +255,20 @@ static bool write_page_text(TIFF *tif, const struct vf_info *result, size_t page
 static bool write_imagej_data(TIFF *tif, const struct vf_info *result)
 {
     static const TIFFFieldInfo fields[] = {
-        {IJ_COUNTS, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_LONG, FIELD_CUSTOM, 1, 1,
+        {VF_TIFF_IJ_COUNTS, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_LONG, FIELD_CUSTOM, 1, 1,
          (char *)"IJMetadataByteCounts"},
-        {IJ_DATA, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_BYTE, FIELD_CUSTOM, 1, 1, (char *)"IJMetadata"},
+        {VF_TIFF_IJ_DATA, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_BYTE, FIELD_CUSTOM, 1, 1,
+         (char *)"IJMetadata"},
     };
     struct vf_imagej_data data;
     struct vf_error ignored;
     if (vf_imagej_data_for_result(result, &data, &ignored) != VF_OK)
-        return false;
+        return fail_for_memory(tif);
     if (data.count == 0)
         return true;
     TIFFMergeFieldInfo(tif, fields, 2);
-    const bool written = TIFFSetField(tif, IJ_COUNTS, data.count, data.counts) &&
-                         TIFFSetField(tif, IJ_DATA, data.size, data.bytes);
+    const bool written = TIFFSetField(tif, VF_TIFF_IJ_COUNTS, data.count, data.counts) &&
+                         TIFFSetField(tif, VF_TIFF_IJ_DATA, data.size, data.bytes);
     vf_imagej_data_free(&data);
     return written;
 }

@@ -88,7 +88,7 @@ static bool may_pass_4_gib(const struct vf_info *info, enum vf_compression compr
 
 static size_t page_size(const struct vf_info *info)
 {
-    return info->shape.nx * info->shape.ny * info->page_channels * vf_type_size(info->type);
+    return info->shape.ny * vf_tiff_row_bytes(info);
 }
 
 /* ImageJ looks at the first directory of an uncompressed stack alone, and takes the planes to follow each
@@ -107,7 +107,7 @@ static bool wants_planes_together(const struct vf_writer *writer)
 
 size_t vf_tiff_row_block(const struct vf_info *info)
 {
-    const size_t row_bytes = info->shape.nx * info->page_channels * vf_type_size(info->type);
+    const size_t row_bytes = vf_tiff_row_bytes(info);
     const size_t rows = row_bytes < STRIP_BYTES ? STRIP_BYTES / row_bytes : 1;
     return rows < info->shape.ny ? rows : info->shape.ny;
 }
@@ -124,11 +124,12 @@ static size_t copied_bytes(const struct vf_info *info)
 size_t vf_tiff_write_bytes(const struct vf_info *info, int threads)
 {
     const struct vf_tiff_codec *codec = codec_for(info, VF_COMPRESS_AS_INPUT);
-    const size_t row_bytes = info->shape.nx * info->page_channels * vf_type_size(info->type);
+    const size_t row_bytes = vf_tiff_row_bytes(info);
     const size_t rows = vf_tiff_row_block(info);
     size_t bytes = copied_bytes(info) + (row_bytes > STRIP_BYTES ? row_bytes : 0);
     if (codec->compression != VF_COMPRESS_NONE)
-        bytes += vf_tiff_encoders_bytes(codec, row_bytes * rows, vf_tiff_strips(info, rows), threads);
+        bytes += vf_tiff_encoders_bytes(codec, row_bytes * rows,
+                                        vf_tiff_page_strips(info, rows) * info->page_count, threads);
     return bytes;
 }
 
@@ -207,7 +208,7 @@ enum vf_status vf_tiff_create(struct vf_writer *writer, struct vf_error *error)
         if (state->encoders == NULL)
             return VF_FAILED;
     } else if (!state->direct) {
-        const size_t row_bytes = info->shape.nx * info->page_channels * vf_type_size(info->type);
+        const size_t row_bytes = vf_tiff_row_bytes(info);
         state->strip = vf_alloc(state->strip_rows, row_bytes, "strip buffer", error);
         if (state->strip == NULL)
             return VF_FAILED;
@@ -308,7 +309,7 @@ static bool write_encoded(struct vf_writer *writer, size_t first, const struct v
                           size_t from, size_t count)
 {
     const struct tiff_writer *state = writer->state;
-    const size_t in_page = (writer->info.shape.ny + state->strip_rows - 1) / state->strip_rows;
+    const size_t in_page = vf_tiff_page_strips(&writer->info, state->strip_rows);
     for (size_t i = from; i < from + count; i++, strip++) {
         if (i % in_page == 0 && !set_layout(writer, first + i / in_page))
             return false;

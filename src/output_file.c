@@ -371,16 +371,16 @@ static void sync_directory(int directory)
 
 /* What fsync would do in one step that no signal ends, piece by piece; fsync still says whether it went well.
  */
-static enum vf_status write_back(int fd, struct vf_error *error)
+static enum vf_status write_back(const struct vf_output_file *file, struct vf_error *error)
 {
     enum { PIECE = 16 << 20 };
     struct stat about;
-    if (fstat(fd, &about) != 0)
+    if (fstat(file->fd, &about) != 0)
         return VF_OK;
-    for (off_t at = 0; at < about.st_size && !vf_interrupted; at += PIECE)
-        if (sync_file_range(fd, at, PIECE, SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER) != 0)
+    for (off_t at = 0; at < about.st_size && !(vf_interrupted && !file->outlasts_signal); at += PIECE)
+        if (sync_file_range(file->fd, at, PIECE, SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER) != 0)
             break;
-    return vf_interrupted ? vf_fail(error, VF_INTERRUPTED, "interrupted") : VF_OK;
+    return vf_interrupted && !file->outlasts_signal ? vf_fail(error, VF_INTERRUPTED, "interrupted") : VF_OK;
 }
 
 /* A file system may have files without names and no links: there its bytes are copied to one with a name. */
@@ -410,7 +410,7 @@ static enum vf_status name_nameless(struct vf_output_file *file, struct vf_error
 static enum vf_status settle(struct vf_output_file *file, bool sync, struct vf_error *error)
 {
     enum vf_status status;
-    if (sync && write_back(file->fd, error) != VF_OK)
+    if (sync && write_back(file, error) != VF_OK)
         return VF_INTERRUPTED;
     if (file->temporary == NULL && (status = name_nameless(file, error)) != VF_OK)
         return status;

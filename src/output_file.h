@@ -55,7 +55,7 @@ void vf_output_file_remove_all(void);
 char *vf_output_target(const char *path, struct vf_error *error);
 
 /* A file without a name (descriptor.h) in the directory of the file that a write to `path` makes, or, where
- * that is no regular file, in $TMPDIR or /tmp. */
+ * that is no regular file, in $TMPDIR or /tmp. For the caller to close; -1 with a message. */
 int vf_nameless_file_beside(const char *path, struct vf_error *error);
 
 /* Whether `what` ("the result needs") of `bytes` bytes, and temporary files of `temporary`, find room where

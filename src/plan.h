@@ -162,11 +162,13 @@ struct vf_gpu_types {
 void vf_plan_gpu_request(const struct vf_plan *plan, const struct vf_run *run, const struct vf_flow *flow,
                          struct vf_gpu_types *types, struct vf_gpu_request *request);
 
+/* The global values of all links, and where one of a link's is among them; `field` counts what the link is
+ * applied to (vf_plan_live). */
 size_t vf_plan_value_count(const struct vf_plan *plan);
+size_t vf_plan_value_index(const struct vf_plan *plan, int link, int field, int global);
 
 /* Counters of a pre-pass, all threads' of one channel, in bytes: as if each were a percentile's, the largest.
  */
 size_t vf_plan_counter_bytes(const struct vf_plan *plan, const struct vf_run *run);
-size_t vf_plan_value_index(const struct vf_plan *plan, int link, int field, int global);
 
 #endif

@@ -7,7 +7,7 @@
 static bool contexts_alike(const struct vf_context *a, const struct vf_context *b)
 {
     bool alike = a->dim == b->dim && a->boundary == b->boundary && a->is_double == b->is_double &&
-                 strcmp(a->unit, b->unit) == 0;
+                 a->may_be_double == b->may_be_double && strcmp(a->unit, b->unit) == 0;
     for (int axis = 0; axis < 3; axis++)
         alike = alike && a->spacing[axis] == b->spacing[axis] &&
                 a->spacing_known[axis] == b->spacing_known[axis] && a->aspect[axis] == b->aspect[axis];

@@ -220,11 +220,16 @@ enum vf_status vf_work_check_gpu(const struct vf_options *o, struct vf_session *
                                                                        : VF_OK;
 }
 
-/* Seconds of the plan, which is for a GPU: of what must be compiled for it a file's share. */
+/* A file's share of the seconds that compiling for the plan takes. */
+static double compile_share(const struct vf_work *w, const struct vf_cuda *cuda)
+{
+    return vf_plan_compile_seconds(&w->plan, cuda) / w->session->files;
+}
+
+/* Seconds of the plan, which is for a GPU. */
 static double seconds_on_gpu(const struct vf_work *w, const struct vf_cuda *cuda, size_t bytes)
 {
-    const double compiling = vf_plan_compile_seconds(&w->plan, cuda) / w->session->files;
-    return vf_session_cuda_seconds(w->session, bytes, plan_seconds(w) + compiling);
+    return vf_session_cuda_seconds(w->session, bytes, plan_seconds(w) + compile_share(w, cuda));
 }
 
 /* Whether some GPU, however fast, could take less. Before the driver is started nothing else is known of the
@@ -474,7 +479,10 @@ static enum vf_status plan_result(struct vf_work *w, const struct vf_plan_reques
 static enum vf_status plan_memory(struct vf_work *w, const struct vf_plan_request *request, size_t bytes,
                                   struct vf_error *error)
 {
-    w->memory = bytes + w->plan.between_bytes + w->plan.work_bytes;
+    if (!vf_size_add(bytes, w->plan.between_bytes, &w->memory) ||
+        !vf_size_add(w->memory, w->plan.work_bytes, &w->memory))
+        return vf_fail(error, VF_FAILED,
+                       "what this chain holds is too large to address, or there is no memory to plan it");
     w->least_bytes = 0;
     return consider_slabs(w, request, bytes, error);
 }
@@ -490,8 +498,7 @@ static double way_seconds(const struct vf_work *w, size_t bytes)
         return whole_seconds(w, bytes);
     if (w->cuda == NULL)
         return w->stream.seconds;
-    const double compiling = vf_plan_compile_seconds(&w->plan, w->cuda) / w->session->files;
-    return w->stream.seconds + vf_session_cuda_seconds(w->session, 0, compiling);
+    return w->stream.seconds + vf_session_cuda_seconds(w->session, 0, compile_share(w, w->cuda));
 }
 
 /* The backend that was not chosen for the whole; false: there is none. */
@@ -577,7 +584,7 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
     VF_TRY(plan_result(w, &request, error));
     if (!vf_volume_bytes(w->input->type, shape, &bytes_in) ||
         !vf_volume_bytes(w->result.type, &w->result.shape, &bytes_out))
-        return vf_fail(error, VF_FAILED, "%s: the image or its result is too large to address", w->in_name);
+        return vf_fail(error, VF_FAILED, "the image or its result is too large to address");
     w->memory_limit = o->memory > 0 ? o->memory : w->session->free_bytes / 4 * 3;
     /* What can only go by rows is for the CPU. */
     if (w->cuda == NULL && o->backend == VF_BACKEND_AUTO && o->scheme == NULL &&

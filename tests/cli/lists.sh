@@ -23,6 +23,7 @@ test_lists_have_every_filter() {
     names_each tests/test_schemes.c "$in_c"
     names_each tests/cuda/test_cuda_run.c "$in_c"
     names_each tests/test_not_finite.c "$in_c"
+    names_each tests/test_gpu_plan.c "$in_c"
     names_each src/tune.c "$in_c" "$or"
     names_each kernels/precompile/precompile.c "$in_c" "$or"
     names_each tests/compile/compile_kernels.c "$in_c"
