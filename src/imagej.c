@@ -11,6 +11,7 @@
 #include "io_codec.h"
 #include "io_tags.h"
 #include "number.h"
+#include "size.h"
 #include "text.h"
 
 /* Decimal points whatever the locale says: the program never calls setlocale. */
@@ -172,28 +173,57 @@ bool vf_imagej_has_interval(const char *description)
     return has_line(description, is_interval);
 }
 
-void vf_imagej_set_shape(const struct vf_imagej *imagej, size_t pages, struct vf_info *info)
+/* Gives the slowest of the axes (c, z, t) that are longer than 1 the length that the pages make of it. False
+ * where they are no whole number of the others. */
+static bool fit_slowest(const char *order, size_t pages, size_t product, size_t extent[3])
 {
-    const size_t frames = imagej->frames ? imagej->frames : 1, samples = info->page_channels;
-    size_t channels = imagej->channels ? imagej->channels : 1;
-    size_t slices = imagej->slices ? imagej->slices : 1, product;
-    if (imagej->channels == 0 && imagej->slices == 0 && imagej->frames == 0 && imagej->images != 0)
-        slices = imagej->images;
-    bool agrees = !__builtin_mul_overflow(channels, frames, &product) &&
-                  !__builtin_mul_overflow(product, slices, &product);
+    for (int i = 2; i >= 0; i--) {
+        size_t *const slowest = &extent[strchr("czt", order[i]) - "czt"];
+        if (*slowest <= 1)
+            continue;
+        const size_t others = product / *slowest;
+        *slowest = pages / others;
+        return pages % others == 0;
+    }
+    return false;
+}
+
+enum vf_status vf_imagej_set_shape(const struct vf_imagej *imagej, size_t pages, struct vf_info *info,
+                                   struct vf_error *error)
+{
+    const bool alone = imagej->channels == 0 && imagej->slices == 0 && imagej->frames == 0;
+    const size_t samples = info->page_channels, slices = alone ? imagej->images : imagej->slices;
+    const size_t told[3] = {imagej->channels ? imagej->channels : 1, slices ? slices : 1,
+                            imagej->frames ? imagej->frames : 1};
+    size_t extent[3] = {told[0], told[1], told[2]}, product;
+    bool agrees = vf_size_mul(told[0], told[2], &product) && vf_size_mul(product, told[1], &product);
+    const bool counted = agrees && samples == 1 && pages > 1;
     /* Bio-Formats counts the colours of a pixel among the channels. */
-    if (agrees && channels % samples == 0 && product == pages * samples) {
-        channels /= samples;
+    if (agrees && told[0] % samples == 0 && product == pages * samples) {
+        extent[0] /= samples;
         product = pages;
     }
     agrees = agrees && product == pages;
-    info->shape.nc = (agrees ? channels : 1) * samples;
-    info->shape.nz = agrees ? slices : pages;
-    info->shape.nt = agrees ? frames : 1;
-    if (!agrees && pages > 1 && (channels > 1 || frames > 1))
+    if (!agrees && (!counted || !fit_slowest(imagej->order, pages, product, extent))) {
+        if (counted && product > pages)
+            return vf_fail(error, VF_FAILED,
+                           "its description tells of %zu channels, %zu slices and %zu frames, but it has "
+                           "%zu pages; if it was cut short, copy it again; if pages were taken out, take the "
+                           "description out, too: tiffset -u 270 FILE",
+                           told[0], told[1], told[2], pages);
+        extent[0] = extent[2] = 1;
+        extent[1] = pages;
+    }
+    info->shape.nc = extent[0] * samples;
+    info->shape.nz = extent[1];
+    info->shape.nt = extent[2];
+    if (!agrees && pages > 1 && (product > pages || told[0] > 1 || told[2] > 1))
         vf_info_note(info,
-                     "%zu channels, %zu slices and %zu frames do not match its %zu pages: read as one stack",
-                     channels, slices, frames, pages);
+                     "%zu channels, %zu slices and %zu frames do not match its %zu pages: read as %zu, %zu "
+                     "and %zu%s",
+                     told[0], told[1], told[2], pages, extent[0], extent[1], extent[2],
+                     product > pages ? "; if it was cut short, copy it again" : "");
+    return VF_OK;
 }
 
 /* One axis's spacing in the unit that the info has, or takes from this axis. */

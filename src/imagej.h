@@ -28,9 +28,11 @@ bool vf_imagej_is_calibrated(const char *description);
 /* Whether it says how much time there is between frames. Allows NULL. */
 bool vf_imagej_has_interval(const char *description);
 
-/* Fills in channels, slices, frames of `pages` pages of page_channels samples; plain z where the counts do
- * not agree with the pages. */
-void vf_imagej_set_shape(const struct vf_imagej *imagej, size_t pages, struct vf_info *info);
+/* Fills in channels, slices, frames of `pages` pages of page_channels samples. Where the counts do not agree
+ * with the pages, the slowest axis is as long as these make it, with a note; where they are no whole number
+ * of the others, more pages are planes along z, and fewer an error. */
+enum vf_status vf_imagej_set_shape(const struct vf_imagej *imagej, size_t pages, struct vf_info *info,
+                                   struct vf_error *error);
 
 /* Fills in spacing and unit. `resolution` (pixels in one unit; NULL: not said) is of x and y;
  * `resolution_unit` is the TIFF tag's and counts where the description names no unit. */

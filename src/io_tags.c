@@ -231,7 +231,7 @@ bool vf_tags_states_layout_alone(const char *description)
 bool vf_tags_layout_kept(const struct vf_tags *tags, const struct vf_info *result)
 {
     return vf_tags_type_kept(tags, result) && vf_tags_shape_kept(tags, result) && !tags->planar_separate &&
-           tags->page_count == result->page_count;
+           !tags->misses_pages && tags->page_count == result->page_count;
 }
 
 bool vf_resolution_distance(double resolution, uint16_t unit, double *millimetres)

@@ -34,6 +34,7 @@ struct vf_tags {
     size_t page_channels, page_count;
     bool planar_separate; /* samples in planes of their own, as no result has them */
     bool reordered;       /* pages are in another order than those of the file */
+    bool misses_pages;    /* the description tells of more pages than there are */
     bool spacing_known[3];
     double spacing[3];
     char unit[16];
@@ -109,7 +110,7 @@ bool vf_tags_icc_suits_png(const struct vf_tags *tags, const struct vf_info *res
 
 /* Whether a description states the shape of the whole file, as OME-XML and tifffile's JSON do; and whether
  * that is true of a plain result: not with another type or other channels, in pages that the file has no
- * directories for, or of samples that come in another order. */
+ * directories for, of samples that come in another order, or in fewer pages than it tells of. */
 bool vf_tags_states_layout(const char *description);
 
 /* Whether it is tifffile's note of an array and says no more than the shape and axes that are read of it. */

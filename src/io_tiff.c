@@ -298,9 +298,9 @@ static enum vf_status set_imagej_shape(struct vf_reader *reader, const struct vf
 {
     struct vf_info *info = &reader->info;
     struct vf_tags *const tags = info->tags;
-    if (find_raw_planes(reader, imagej->images, error) != VF_OK)
+    if (find_raw_planes(reader, imagej->images, error) != VF_OK ||
+        vf_imagej_set_shape(imagej, info->page_count, info, error) != VF_OK)
         return VF_FAILED;
-    vf_imagej_set_shape(imagej, info->page_count, info);
     take_widths(tags, imagej->width);
     note_lookup_table(reader);
     vf_imagej_set_spacing(imagej, tags->has_resolution ? tags->resolution : NULL, tags->resolution_unit,

@@ -1,6 +1,7 @@
 /* Arrays of tifffile, which notes in a TIFF's description what it wrote: {"shape": [2, 30, 512, 512]}, and
  * "axes": "TZYX" where it was told so. */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,16 +87,18 @@ static enum vf_status check_samples(const struct vf_info *info, const char *axes
 }
 
 /* Where the axes of the pages are channels, planes and time points, how many of each there are, and in which
- * order, the fastest first, in words of vf_tiff_page_order: empty where it is that of a volume. False where
- * they are others, or not as many pages. */
+ * order, the fastest first, in words of vf_tiff_page_order: empty where it is that of a volume. Of fewer
+ * pages than those of the array the slowest axis is shorter. False where the axes are others, there are more
+ * pages, or they are no whole number of the faster axes. */
 static bool take_axes(struct vf_info *info, const char *numbers, const char *axes, size_t count,
                       char order[4])
 {
     static const char names[] = "CZT", letters[] = "czt";
+    const size_t product = product_of(numbers, count);
     size_t extent[3] = {1, 1, 1};
     int longer[3], longer_count = 0, last = -1, length = 0; /* longer than 1: the slowest first */
     bool seen[3] = {false}, moved = false;
-    if (product_of(numbers, count) != info->page_count)
+    if (product < info->page_count)
         return false;
     for (size_t axis = 0; axis < count; axis++) {
         const char *name = strchr(names, axes[axis]);
@@ -106,33 +109,77 @@ static bool take_axes(struct vf_info *info, const char *numbers, const char *axe
         if (extent[name - names] > 1)
             longer[longer_count++] = (int)(name - names);
     }
+    if (product > info->page_count) {
+        const size_t faster = product / extent[longer[0]];
+        if (info->page_count % faster != 0)
+            return false;
+        extent[longer[0]] = info->page_count / faster;
+    }
+    memset(order, 0, 4);
     for (int i = longer_count - 1; i >= 0; i--) {
         order[length++] = letters[longer[i]];
         moved = moved || longer[i] < last;
         last = longer[i];
     }
     for (int i = 0; i < 3; i++)
-        if (extent[i] == 1)
+        if (strchr(order, letters[i]) == NULL)
             order[length++] = letters[i];
-    order[moved ? length : 0] = '\0';
+    if (!moved)
+        order[0] = '\0';
     info->shape.nc = extent[0] * info->page_channels;
     info->shape.nz = extent[1];
     info->shape.nt = extent[2];
     return true;
 }
 
+/* "64, 64 (axes YX)": the first `length` bytes of the numbers, and the axes if they are `named`. */
+struct array_words {
+    char text[160];
+};
+
+static struct array_words words_of(const char *numbers, size_t length, const char *axes, size_t named)
+{
+    struct array_words words;
+    snprintf(words.text, sizeof words.text, "%.*s%s%.*s%s", (int)length, numbers, named > 0 ? " (axes " : "",
+             (int)named, axes, named > 0 ? ")" : "");
+    return words;
+}
+
 /* Pages along channels, z and time where tifffile says so; else along z. Other axes are not taken apart. */
-static void set_shape(struct vf_info *info, const char *numbers, const char *axes, char order[4])
+static enum vf_status set_shape(struct vf_info *info, const char *numbers, const char *axes, char order[4],
+                                struct vf_error *error)
 {
     const size_t named = length_of(axes), of_page = info->page_channels > 1 ? 3 : 2;
     const char *at = numbers, *next;
     size_t extent, count = 0;
     for (; (next = next_extent(at, &extent)) != NULL; at = next)
         count++;
-    if (count == named && count > of_page && (of_page == 3 || strncmp(axes + count - 2, "YX", 2) == 0) &&
-        take_axes(info, numbers, axes, count - of_page, order)) {
+    const size_t told = count > of_page ? product_of(numbers, count - of_page) : 1;
+    info->tags->misses_pages = told > info->page_count;
+    if (info->page_count == 1)
+        return VF_OK;
+    const bool all_named =
+        count == named && count > of_page && (of_page == 3 || strncmp(axes + count - 2, "YX", 2) == 0);
+    const bool taken = all_named && take_axes(info, numbers, axes, count - of_page, order);
+    if (info->tags->misses_pages) {
+        const struct array_words words = words_of(numbers, (size_t)(at - numbers), axes, named);
+        if (all_named && !taken)
+            return vf_fail(
+                error, VF_FAILED,
+                "its description tells of an array of %s, but it has %zu pages; if it was cut short, "
+                "copy it again; if pages were taken out, take the description out, too: tiffset -u "
+                "270 FILE",
+                words.text, info->page_count);
         info->pages_told = true;
-        return;
+        vf_info_note(info,
+                     "an array of %s, but it has %zu pages: read as %zu channels x %zu planes x %zu "
+                     "time points; if it was cut short, copy it again",
+                     words.text, info->page_count, info->shape.nc, info->shape.nz, info->shape.nt);
+        return VF_OK;
+    }
+    if (taken) {
+        info->pages_told = true;
+        return VF_OK;
     }
     at = numbers;
     /* The extents of a page come last. */
@@ -141,17 +188,17 @@ static void set_shape(struct vf_info *info, const char *numbers, const char *axe
         if (extent == info->page_count && axis + of_page < count &&
             (name == '\0' || strchr("CYX", name) == NULL)) {
             info->pages_told = name == 'Z';
-            return;
+            return VF_OK;
         }
     }
     info->pages_told = at > numbers;
     if (!info->pages_told)
-        return;
-    const bool one = product_of(numbers, count - of_page) == info->page_count, named_axes = one && named > 0;
-    vf_info_note(
-        info, "%s of %.*s%s%.*s%s, whose pages are read as one stack (--slices filters each one separately)",
-        one ? "an array" : "several arrays, the first", (int)(at - numbers), numbers,
-        named_axes ? " (axes " : "", named_axes ? (int)named : 0, axes, named_axes ? ")" : "");
+        return VF_OK;
+    const bool one = told == info->page_count;
+    vf_info_note(info, "%s of %s, whose pages are read as one stack (--slices filters each one separately)",
+                 one ? "an array" : "several arrays, the first",
+                 words_of(numbers, (size_t)(at - numbers), axes, one ? named : 0).text);
+    return VF_OK;
 }
 
 /* Of a page that is noted to lie on its side. */
@@ -181,7 +228,5 @@ enum vf_status vf_tiff_array_describe(struct vf_info *info, const char *descript
             "tifffile.imwrite(OUT, tifffile.imread(IN), photometric='minisblack'))",
             (int)strcspn(numbers, "]"), numbers, info->page_channels);
     note_turned(info, axes);
-    if (info->page_count > 1 && numbers != NULL)
-        set_shape(info, numbers, axes, order);
-    return VF_OK;
+    return numbers == NULL ? VF_OK : set_shape(info, numbers, axes, order, error);
 }

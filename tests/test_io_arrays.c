@@ -2,6 +2,7 @@
  * written of a result. */
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "io_samples.h"
@@ -28,7 +29,6 @@ Test(io_arrays, arrays_along_time)
         {"{\"shape\": [12, 8, 9], \"axes\": \"TYX\"}", 1, 12},
         {"{\"shape\": [3, 4, 8, 9], \"axes\": \"TZYX\"}", 4, 3},
         {"{\"shape\": [4, 3, 8, 9], \"axes\": \"ZTYX\"}", 4, 3},
-        {"{\"shape\": [3, 5, 8, 9], \"axes\": \"TZYX\"}", 12, 1}, /* not its pages */
         {"{\"shape\": [3, 0, 8, 9], \"axes\": \"TZYX\"}", 12, 1},
         {"{\"shape\": [x], \"axes\": \"TYX\"}", 12, 1},
     };
@@ -39,6 +39,42 @@ Test(io_arrays, arrays_along_time)
                   info.shape.nz, info.shape.nt);
         cr_expect(cases[i].nt == 1 || !vf_info_takes_pages_as_planes(&info), "case %zu", i);
     }
+}
+
+/* A file that was cut short, or that pages were taken out of, keeps its axes, if there is a way; what it says
+ * of its shape is not kept. */
+Test(io_arrays, pages_that_are_missing)
+{
+    static const struct {
+        const char *description;
+        size_t nz, nt;
+    } cases[] = {
+        {"{\"shape\": [30, 5, 6], \"axes\": \"TYX\"}", 1, 12},
+        {"{\"shape\": [30, 5, 6], \"axes\": \"ZYX\"}", 12, 1},
+        {"{\"shape\": [30, 5, 6]}", 12, 1},
+        {"{\"shape\": [1, 30, 4, 5, 6], \"axes\": \"CTZYX\"}", 4, 3},
+        {"{\"shape\": [30, 12, 5, 6], \"axes\": \"TZYX\"}", 12, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_array(cases[i].description, 12);
+        const struct vf_info info = sample_info(sample_path("in.tif"));
+        cr_expect(info.shape.nz == cases[i].nz && info.shape.nt == cases[i].nt, "case %zu: %zu x %zu", i,
+                  info.shape.nz, info.shape.nt);
+        cr_expect_not_null(strstr(info.note, "but it has 12 pages: read as 1 channels x"), "%s", info.note);
+        sample_copy(sample_path("in.tif"), sample_path("out.tif"), VF_COMPRESS_AS_INPUT);
+        const struct vf_info result = sample_info(sample_path("out.tif"));
+        cr_expect_str_eq(result.note, "", "%s", result.note);
+    }
+    write_array("{\"shape\": [3, 5, 5, 6], \"axes\": \"TZYX\"}", 12);
+    cr_expect_not_null(
+        strstr(sample_refusal(sample_path("in.tif")),
+               "an array of 3, 5, 5, 6 (axes TZYX), but it has 12 pages; if it was cut short"));
+    write_array("{\"shape\": [30, 5, 6], \"axes\": \"TYX\"}", 1);
+    sample_copy(sample_path("in.tif"), sample_path("out.tif"), VF_COMPRESS_AS_INPUT);
+    size_t size;
+    char *bytes = sample_get(sample_path("out.tif"), &size);
+    cr_expect_null(memmem(bytes, size, "shape", 5));
+    free(bytes);
 }
 
 /* A note of the shape alone does not keep a stack from becoming ImageJ's, which can say how far planes are

@@ -42,8 +42,12 @@ Test(io_imagej, shapes_that_are_passed_over)
         bool nothing_said;
     } cases[] = {
         {"ImageJ=1.53t\nimages=12\nchannels=5\nslices=2\n",
-         "5 channels, 2 slices and 1 frames do not match its 12 pages: read as one stack", false},
-        {"ImageJ=1.53t\nimages=99\nslices=99\n", "", false},
+         "5 channels, 2 slices and 1 frames do not match its 12 pages: read as 1, 12 and 1", false},
+        {"ImageJ=1.53t\nimages=99\nslices=99\n",
+         "1 channels, 99 slices and 1 frames do not match its 12 pages: read as 1, 12 and 1; if it was cut "
+         "short, copy it again",
+         false},
+        {"ImageJ=1.53t\nimages=9\nslices=9\n", "", false},
         {"ImageJ=1.53t\nimages=12\nchannels=2\nslices=6\n", "", false},
         {"{\"shape\": [3, 4, 8, 9], \"axes\": \"TRYX\"}",
          "an array of 3, 4, 8, 9 (axes TRYX), whose pages are read as one stack (--slices filters each one "
@@ -59,7 +63,7 @@ Test(io_imagej, shapes_that_are_passed_over)
         const struct vf_info info = sample_info(sample_path("in.tif"));
         cr_expect_str_eq(info.note, cases[i].note);
         cr_expect_eq(vf_info_takes_pages_as_planes(&info), cases[i].nothing_said, "case %zu", i);
-        cr_expect_eq(info.shape.nz, cases[i].description[0] == '{' || i == 0 || i == 1 ? 12 : 6);
+        cr_expect_eq(info.shape.nz, cases[i].description[0] == '{' || i <= 2 ? 12 : 6);
     }
 }
 
@@ -78,6 +82,12 @@ Test(io_imagej, shapes)
         {"ImageJ=1.53t\nimages=12.0\nchannels=3.0\nslices=4.0\n", 12, 3, 4, 1},
         {"ImageJ=1.53t\nimages=12\nchannels=5\nslices=2\n", 12, 1, 12, 1}, /* counts that do not agree */
         {"ImageJ=1.53t\nimages=99\nslices=99\n", 12, 1, 12, 1}, /* another program took pages out */
+        {"ImageJ=1.53t\nimages=99\nframes=99\n", 12, 1, 1, 12},
+        {"ImageJ=1.53t\nimages=30\nchannels=3\nslices=10\n", 12, 3, 4, 1},
+        {"ImageJ=1.53t\nimages=24\nchannels=2\nslices=3\nframes=4\n", 12, 2, 3, 2},
+        {"ImageJ=1.53t\nimages=24\nchannels=2\nslices=3\nframes=4\n", 6, 2, 3, 1},
+        {"ImageJ=1.53t\nimages=6\nframes=6\n", 12, 1, 1, 12},
+        {"ImageJ=1.53t\nimages=30\nchannels=3\nslices=10\n", 1, 1, 1, 1},
         {"ImageJ=1.53t\nchannels=-4\nslices=1e99\nframes=nan\n", 12, 1, 12, 1},
         {"ImageJ=1.53t\nchannels=2000000000\nslices=2000000000\nframes=2000000000\n", 12, 1, 12, 1},
         {"ImageJ=1.53t\nimages=62\nslices=62\n", 1, 1, 1, 1},
@@ -92,6 +102,15 @@ Test(io_imagej, shapes)
             "case %zu: %zu channels %zu slices %zu frames", i, info.shape.nc, info.shape.nz, info.shape.nt);
         cr_assert_eq(info.page_count, cases[i].pages);
     }
+}
+
+/* Rather than smooth across channels. */
+Test(io_imagej, pages_that_are_missing)
+{
+    write_stack("ImageJ=1.53t\nimages=30\nchannels=3\nslices=10\n", 11);
+    cr_expect_not_null(strstr(
+        sample_refusal(sample_path("in.tif")),
+        "3 channels, 10 slices and 1 frames, but it has 11 pages; if it was cut short, copy it again"));
 }
 
 /* Channels run fastest, then slices, then frames. */
@@ -327,8 +346,10 @@ Test(io_imagej, channels_that_are_no_whole_pixels)
     const struct vf_info in = sample_info(sample_path("in.tif"));
     cr_expect(in.shape.nc == 3 && in.shape.nz == 2 && in.shape.nt == 1, "%zu %zu %zu", in.shape.nc,
               in.shape.nz, in.shape.nt);
-    cr_expect_str_eq(in.note,
-                     "2 channels, 3 slices and 1 frames do not match its 2 pages: read as one stack");
+    cr_expect_str_eq(
+        in.note,
+        "2 channels, 3 slices and 1 frames do not match its 2 pages: read as 1, 2 and 1; if it was cut "
+        "short, copy it again");
 }
 
 /* An 8-bit stack shown through a lookup table says "palette", but its numbers are intensities. Bio-Formats
