@@ -30,7 +30,8 @@ enum outcome { NOT_BEGUN, PLANNED, DONE, SKIPPED, FAILED };
 struct result {
     enum outcome outcome;
     struct vf_work_times times;
-    char *why; /* owned; NULL: nothing went wrong */
+    char *why;  /* owned; NULL: nothing went wrong */
+    char *note; /* owned; NULL: there was nothing to say */
 };
 
 /* A file on its way. Reading it is one step, writing the result another, each in a thread of its own; between
@@ -60,6 +61,7 @@ struct runner {
     struct result *result;         /* owned: [batch->count] */
     int next;                      /* index of the first file that was not looked at yet */
     int done, skipped, failed;
+    bool has_earlier_report;
     bool unaccounted;    /* a result could not be added to the journal, and this was reported */
     enum vf_status last; /* the last failure; VF_OK: there was none */
 };
@@ -104,6 +106,17 @@ static enum vf_status note_whole(void *context, const struct stat *whole, struct
         "would replace its input, which --resume could then not tell from one that is to be filtered: "
         "%.300s",
         file->note_error.text);
+}
+
+/* The file is done with. */
+static void close_file(struct runner *r, struct on_the_way *file)
+{
+    struct vf_error ignored;
+    const char *const notes = vf_work_notes(file->work);
+    if (r->line->report != NULL && notes != NULL)
+        r->result[file->index].note = vf_strdup(notes, &ignored);
+    vf_work_close(file->work);
+    file->work = NULL;
 }
 
 static void succeed(struct runner *r, struct on_the_way *file)
@@ -207,8 +220,7 @@ static void finish(struct runner *r, struct on_the_way *file)
         succeed(r, file);
     else
         fail_file(r, file->index, file->status, &file->error);
-    vf_work_close(file->work);
-    file->work = NULL;
+    close_file(r, file);
     if (file->status != VF_INTERRUPTED)
         vf_progress_file_done(&r->shown, 0);
 }
@@ -337,7 +349,7 @@ static void plan_all(struct runner *r)
     while (open_next(r, &file)) {
         out = r->batch->file[file.index].out;
         bytes += vf_work_disk_bytes(file.work);
-        vf_work_close(file.work);
+        close_file(r, &file);
         vf_progress_file_done(&r->shown, 0);
         if (try_result(r, &r->batch->file[file.index], &file.error) == VF_OK)
             r->result[file.index].outcome = PLANNED;
@@ -357,7 +369,7 @@ static const char *const outcome_name[] = {[NOT_BEGUN] = "not done",
                                            [SKIPPED] = "skipped",
                                            [FAILED] = "failed"};
 
-static void print_report(const struct runner *r, FILE *to)
+static void print_report(const struct runner *r, bool interrupted, FILE *to)
 {
     struct vf_json json;
     vf_json_open(&json, to);
@@ -366,7 +378,7 @@ static void print_report(const struct runner *r, FILE *to)
     vf_json_integer(&json, "done", r->done);
     vf_json_integer(&json, "skipped", r->skipped);
     vf_json_integer(&json, "failed", r->failed);
-    vf_json_boolean(&json, "interrupted", vf_interrupted != 0);
+    vf_json_boolean(&json, "interrupted", interrupted);
     vf_json_begin_array(&json, "results");
     for (int i = 0; i < r->batch->count; i++) {
         const struct result *result = &r->result[i];
@@ -375,6 +387,7 @@ static void print_report(const struct runner *r, FILE *to)
         vf_json_string(&json, "output", r->batch->file[i].out);
         vf_json_string(&json, "status", outcome_name[result->outcome]);
         vf_json_string(&json, "error", result->why);
+        vf_json_string(&json, "note", result->note);
         vf_json_number(&json, "read_seconds", result->times.read);
         vf_json_number(&json, "compute_seconds", result->times.compute);
         vf_json_number(&json, "write_seconds", result->times.write);
@@ -384,7 +397,7 @@ static void print_report(const struct runner *r, FILE *to)
     vf_json_end(&json);
 }
 
-static enum vf_status write_report(const struct runner *r, struct vf_output_file *file,
+static enum vf_status write_report(const struct runner *r, bool interrupted, struct vf_output_file *file,
                                    struct vf_error *error)
 {
     errno = 0;
@@ -392,7 +405,7 @@ static enum vf_status write_report(const struct runner *r, struct vf_output_file
     FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
     bool good = to != NULL;
     if (good) {
-        print_report(r, to);
+        print_report(r, interrupted, to);
         good = !ferror(to);
         good = fclose(to) == 0 && good;
     } else if (fd >= 0) {
@@ -401,7 +414,7 @@ static enum vf_status write_report(const struct runner *r, struct vf_output_file
     const enum vf_status status = good ? vf_output_file_finish(file, false, error)
                                        : vf_fail(error, VF_FAILED, "cannot be written: %s",
                                                  errno != 0 ? vf_cause(errno) : "unknown cause");
-    return vf_in_file(error, status, r->line->report);
+    return vf_in_file(error, status, strcmp(r->line->report, "-") == 0 ? "standard output" : r->line->report);
 }
 
 /* ---- all of it ---- */
@@ -488,9 +501,9 @@ static const char report_begins[] = "{\n  \"files\": ";
 
 /* What it replaces must be an earlier report, not a list of files that was named by mistake. With --resume
  * that of the run that is taken up again is replaced, whatever --no-clobber says. */
-static enum vf_status open_report(const struct vf_command_line *line, struct vf_output_file **report,
-                                  struct vf_error *error)
+static enum vf_status open_report(struct runner *r, struct vf_output_file **report, struct vf_error *error)
 {
+    const struct vf_command_line *const line = r->line;
     char begins[sizeof report_begins] = "";
     struct stat old;
     const bool is_earlier = strcmp(line->report, "-") != 0 && stat(line->report, &old) == 0 &&
@@ -510,10 +523,24 @@ static enum vf_status open_report(const struct vf_command_line *line, struct vf_
                            vf_short_path(line->report).text);
     }
     const bool no_clobber = line->options.no_clobber && !(line->resume && is_earlier);
+    r->has_earlier_report = is_earlier;
     const enum vf_status status = vf_output_file_open(report, line->report, no_clobber, error);
     if (status != VF_OK && vf_interrupted)
         return vf_fail(error, VF_INTERRUPTED, "interrupted: no file was begun");
     return vf_in_file(error, status, line->report);
+}
+
+/* Where this run is killed, an earlier report must not be taken for its own: one that was interrupted before
+ * it did anything takes its place until the end. That the earlier one stays where this cannot be written is
+ * all that can be done. */
+static void replace_earlier_report(const struct runner *r)
+{
+    struct vf_output_file *file;
+    struct vf_error ignored;
+    if (vf_output_file_open(&file, r->line->report, false, &ignored) != VF_OK)
+        return;
+    (void)write_report(r, true, file, &ignored);
+    vf_output_file_close(file);
 }
 
 static enum vf_status begin(struct runner *r, struct vf_output_file **report, struct vf_error *error)
@@ -525,7 +552,7 @@ static enum vf_status begin(struct runner *r, struct vf_output_file **report, st
         return VF_FAILED;
     memset(r->result, 0, (size_t)r->batch->count * sizeof *r->result);
     if (line->report != NULL) {
-        status = open_report(line, report, error);
+        status = open_report(r, report, error);
         if (status != VF_OK)
             return status;
         vf_output_file_outlast_signal(*report);
@@ -566,6 +593,8 @@ enum vf_status vf_batch_run(const struct vf_batch *batch, const struct vf_comman
     vf_memory_be_generous();
     enum vf_status status = begin(&r, &report, &error);
     if (status == VF_OK) {
+        if (r.has_earlier_report && !line->options.dry_run)
+            replace_earlier_report(&r);
         if (line->options.dry_run)
             plan_all(&r);
         else
@@ -575,7 +604,7 @@ enum vf_status vf_batch_run(const struct vf_batch *batch, const struct vf_comman
     } else {
         vf_cli_report(status, &error);
     }
-    if (report != NULL && write_report(&r, report, &error) != VF_OK) {
+    if (report != NULL && write_report(&r, vf_interrupted != 0, report, &error) != VF_OK) {
         const enum vf_status failed = vf_cli_report(VF_FAILED, &error);
         status = status == VF_OK ? failed : status;
     }
@@ -583,8 +612,10 @@ enum vf_status vf_batch_run(const struct vf_batch *batch, const struct vf_comman
     /* When all is done nothing is left to resume; but inputs that were replaced are not to be filtered twice.
      */
     vf_journal_close(r.journal, !line->resume && r.done == batch->count && !any_in_place(batch));
-    for (int i = 0; i < batch->count && r.result != NULL; i++)
+    for (int i = 0; i < batch->count && r.result != NULL; i++) {
         vf_free(r.result[i].why);
+        vf_free(r.result[i].note);
+    }
     vf_free(r.result);
     return status;
 }

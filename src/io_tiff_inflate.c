@@ -184,7 +184,7 @@ bool vf_tiff_stream_is_whole(struct vf_tiff_decoder *decoder, const struct vf_ti
     const bool only = !layout->tiled && layout->tile_height == layout->height;
     if (inflate_all(decoder, layout, strile, 2 * (uint64_t)bytes + (only ? FILLED_UP : 0)) == Z_STREAM_END)
         return true;
-    strcpy(decoder->stream.message, "its data are damaged; copy the file again");
+    strcpy(decoder->stream.message, "its data do not agree with their checksum");
     return false;
 }
 

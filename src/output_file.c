@@ -166,7 +166,10 @@ static void blame_directory(const struct vf_output_file *file, int cause, struct
     char directory[PATH_MAX];
     directory_of(file->target, directory);
     vf_fail(error, VF_FAILED, "cannot create a file in %s: %s%s", vf_short_path(directory).text,
-            vf_cause(cause), cause == ENOENT ? "; create that directory first (mkdir -p)" : "");
+            vf_cause(cause),
+            cause == ENOENT   ? "; create that directory first (mkdir -p)"
+            : cause == ENOSPC ? "; 'df' shows its space, 'df -i' how many files it can have"
+                              : "");
 }
 
 /* Claims ".NAME.volfilter-XXXXXX" beside the target. It is listed as live before it exists, so that a signal

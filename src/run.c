@@ -125,7 +125,7 @@ static void warn_of_gpu(struct vf_work *w)
         return;
     char note[sizeof w->cuda->failure.text + 64];
     snprintf(note, sizeof note, "the GPU failed and the CPU took over: %s", w->cuda->failure.text);
-    vf_work_say(w->options, w->in_name, note);
+    vf_work_say(w, w->in_name, note);
     w->session->warned = true;
 }
 
@@ -200,7 +200,7 @@ static bool has_zero(const struct vf_work *w, int link, int global)
 }
 
 /* A box that was to hold noise, and holds none. */
-static void warn_of_boxes(const struct vf_work *w)
+static void warn_of_boxes(struct vf_work *w)
 {
     char text[200];
     for (int i = 0; i < w->plan.chain->count; i++)
@@ -248,6 +248,7 @@ static void report(const struct vf_work *w, FILE *to)
     vf_json_begin_object(&json, NULL);
     vf_json_string(&json, "input", w->in_path);
     vf_json_string(&json, "output", w->out_path);
+    vf_json_string(&json, "note", vf_work_notes(w));
     vf_json_number(&json, "read_seconds", w->read_seconds);
     vf_json_number(&json, "compute_seconds", w->compute_seconds);
     vf_json_number(&json, "write_seconds", w->write_seconds);
@@ -410,11 +411,11 @@ static enum vf_status open_work(struct vf_work *w, const struct vf_chain *chain,
     if (!vf_format_by_name(w->out_path, &w->format))
         w->format = w->input->format;
     VF_TRY(vf_work_plan(w, chain, error));
+    vf_work_warn(w);
     if (options->explain) {
         vf_work_explain(w, explain_to);
         vf_flush(explain_to);
     }
-    vf_work_warn(w);
     VF_TRY(vf_work_check(w, error));
     if (!options->dry_run)
         VF_TRY(vf_writer_open(&w->writer, w->out_path, w->format, &w->result, &output, error));
@@ -506,7 +507,7 @@ void vf_work_tell_whole(struct vf_work *w, vf_work_whole *whole, void *context)
     w->whole_context = context;
 }
 
-void vf_work_tell(const struct vf_work *w, FILE *to)
+void vf_work_tell(struct vf_work *w, FILE *to)
 {
     warn_of_boxes(w);
     if (w->options->json && !w->options->explain)

@@ -81,8 +81,11 @@ typedef enum vf_status vf_work_whole(void *context, const struct stat *file, str
 void vf_work_tell_whole(struct vf_work *work, vf_work_whole *whole, void *context);
 
 /* Of a file that is done, tells what the options ask for: timings as JSON to `to`, or in words to stderr. */
-void vf_work_tell(const struct vf_work *work, FILE *to);
+void vf_work_tell(struct vf_work *work, FILE *to);
 void vf_work_close(struct vf_work *work); /* NULL is allowed; without a write it leaves nothing behind */
+
+/* The notes about the file so far, parted by "; "; NULL: none. Valid until the work is closed. */
+const char *vf_work_notes(const struct vf_work *work);
 
 /* The most bytes of memory that the file takes, and that all files together may take. */
 size_t vf_work_memory(const struct vf_work *work);

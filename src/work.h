@@ -44,10 +44,11 @@ struct vf_work {
     atomic_size_t counted_bytes;    /* and has counted so far */
     double begun;                   /* when, by vf_now */
     double read_seconds, compute_seconds, write_seconds, elapsed_seconds;
-    double cuda_seconds[3]; /* uploads, kernels, downloads */
-    int cuda_replaced;      /* launches of other kernels than the plan's, which did not compile well */
-    int cuda_unkept;        /* kernels that the cache did not take: the next run compiles them again */
-    bool cuda_failed;       /* the CPU took over */
+    double cuda_seconds[3];       /* uploads, kernels, downloads */
+    int cuda_replaced;            /* launches of other kernels than the plan's, which did not compile well */
+    int cuda_unkept;              /* kernels that the cache did not take: the next run compiles them again */
+    bool cuda_failed;             /* the CPU took over */
+    char notes[4 * VF_NOTE_TEXT]; /* what was said of the file, also where nobody heard it */
 };
 
 /* Once the reader is open: plans the result, the runs of stages, CPU or GPU, and whether in slabs. */
@@ -67,14 +68,15 @@ void vf_work_explain(const struct vf_work *work, FILE *to);
 
 /* Says on stderr what filters of the chain do nothing and, in one note, what of the file is not read and what
  * the result cannot keep. */
-void vf_work_warn(const struct vf_work *work);
+void vf_work_warn(struct vf_work *work);
 
-/* A note about a file on stderr, unless options->quiet. */
-void vf_work_say(const struct vf_options *options, const char *name, const char *note);
+/* A note about the file, whose input or output is called `name`: on stderr, unless options->quiet, and for
+ * vf_work_notes. */
+void vf_work_say(struct vf_work *work, const char *name, const char *note);
 
-/* The same, but unless options->verbose of several files the first one stands for those of which it is also
- * true. */
-void vf_work_say_once(const struct vf_work *work, const char *name, const char *note);
+/* The same, but unless options->verbose on stderr of several files the first one stands for those of which it
+ * is also true. */
+void vf_work_say_once(struct vf_work *work, const char *name, const char *note);
 
 /* How to do without the GPU that the options ask for. */
 const char *vf_work_without_gpu(const struct vf_options *options);

@@ -21,23 +21,33 @@
 /* Voxels that are longer or shorter along an axis than along x by more are a mistake. */
 #define MOST_ASPECT 1e4
 
-void vf_work_say(const struct vf_options *options, const char *name, const char *note)
-{
-    if (!options->quiet)
-        vf_say("%s: %s", name, note);
-}
-
-void vf_work_say_once(const struct vf_work *w, const char *name, const char *note)
-{
-    if (w->options->verbose > 0 || vf_session_is_new(w->session, note))
-        vf_work_say(w->options, name, note);
-}
-
 static void add_note(char *notes, size_t room, const char *before, const char *note)
 {
     const size_t used = strlen(notes);
     if (note[0] != '\0')
         snprintf(notes + used, room - used, "%s%s%s", used > 0 ? "; " : "", before, note);
+}
+
+static void note_about(struct vf_work *w, const char *name, const char *note, bool is_said)
+{
+    add_note(w->notes, sizeof w->notes, "", note);
+    if (is_said && !w->options->quiet)
+        vf_say("%s: %s", name, note);
+}
+
+void vf_work_say(struct vf_work *w, const char *name, const char *note)
+{
+    note_about(w, name, note, true);
+}
+
+void vf_work_say_once(struct vf_work *w, const char *name, const char *note)
+{
+    note_about(w, name, note, w->options->verbose > 0 || vf_session_is_new(w->session, note));
+}
+
+const char *vf_work_notes(const struct vf_work *w)
+{
+    return w->notes[0] != '\0' ? w->notes : NULL;
 }
 
 /* Whether a name promises OME-TIFF. */
@@ -53,7 +63,7 @@ static bool is_ome_name(const char *name)
     return false;
 }
 
-static void warn_of_rounding(const struct vf_work *w)
+static void warn_of_rounding(struct vf_work *w)
 {
     const struct vf_filter *makes_float = vf_chain_float_filter(w->plan.chain);
     char note[200];
@@ -66,7 +76,7 @@ static void warn_of_rounding(const struct vf_work *w)
     vf_work_say_once(w, w->out_name, note);
 }
 
-static void warn_of_filters(const struct vf_work *w)
+static void warn_of_filters(struct vf_work *w)
 {
     for (int i = 0; i < w->plan.chain->count; i++) {
         const char *note = w->plan.link[i].note;
@@ -77,7 +87,7 @@ static void warn_of_filters(const struct vf_work *w)
     }
 }
 
-void vf_work_warn(const struct vf_work *w)
+void vf_work_warn(struct vf_work *w)
 {
     warn_of_rounding(w);
     warn_of_filters(w);
@@ -263,7 +273,7 @@ static void warn_of_no_gpu(struct vf_work *w)
     if (w->session->found != VF_DEVICE || w->session->warned)
         return;
     snprintf(note, sizeof note, "the GPU is not used: %s", w->session->why.text);
-    vf_work_say(w->options, w->in_name, note);
+    vf_work_say(w, w->in_name, note);
     w->session->warned = true;
 }
 
@@ -538,12 +548,12 @@ static void weigh_in_slabs(struct vf_work *w, const struct vf_plan_request *requ
     bool as_planned = true;
     if (taken && cuda != NULL)
         taken = vf_session_start_device(w->session, &as_planned) != NULL && as_planned;
-    warn_of_no_gpu(w);
     if (!taken) {
         const struct vf_work first = other;
         other = *w;
         *w = first;
     }
+    warn_of_no_gpu(w);
     vf_stream_plan_close(&other.stream);
     vf_plan_close(&other.plan);
     if (taken && cuda == NULL && isinf(seconds) && w->memory <= w->memory_limit) {
@@ -686,5 +696,6 @@ void vf_work_explain(const struct vf_work *w, FILE *to)
     vf_json_open(&json, to);
     vf_json_begin_object(&json, NULL);
     vf_explain_json(&x, &json);
+    vf_json_string(&json, "note", vf_work_notes(w));
     vf_json_end(&json);
 }

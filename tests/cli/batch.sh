@@ -672,13 +672,19 @@ test_a_killed_run_knows_what_it_replaced() {
     cp "$SMALL" a.png
     cp "$STACK" b.tif
     before=$(stat -c %i a.png)
-    "$VOLFILTER" -f $SLOW --out-dir . a.png b.tif &
+    expect 0 -f gaussian --report r.json --out-dir d a.png
+    "$VOLFILTER" -f $SLOW --report r.json --out-dir . a.png b.tif &
     run=$!
     while [ "$(stat -c %i a.png)" = "$before" ]; do
         sleep 0.01
     done
     kill -KILL $run
     wait $run || true
+    counts_as r.json '"files": 2 "done": 0 "skipped": 0 "failed": 0 "interrupted": true "results": [' \
+        '"input": "a.png" "output": "./a.png" "status": "not done" "error": null "note": null' \
+        '"read_seconds": 0 "compute_seconds": 0 "write_seconds": 0' \
+        '"input": "b.tif" "output": "./b.tif" "status": "not done" "error": null "note": null' \
+        '"read_seconds": 0 "compute_seconds": 0 "write_seconds": 0 ]'
     cp -p a.png once.png
     expect 0 -f $SLOW --resume --out-dir . a.png
     says "1 of 1 files were already finished"
@@ -839,15 +845,15 @@ test_report() {
     expect 3 -f gaussian --report r.json --out-dir d bad.tif "$SMALL" nowhere.tif
     counts_as r.json '"files": 3 "done": 1 "skipped": 0 "failed": 2 "interrupted": false "results": [' \
         '"input": "bad.tif" "output": "d/bad.tif" "status": "failed"' \
-        '"error": "bad.tif: is neither TIFF, PNG nor MRC (its first bytes are 62 61 64 0a)"' \
+        '"error": "bad.tif: is neither TIFF, PNG nor MRC (its first bytes are 62 61 64 0a)" "note": null' \
         '"read_seconds": 0 "compute_seconds": 0 "write_seconds": 0' \
         '"input": "'"$SMALL"'" "output": "d/microaneurysms.png" "status": "done" "error": null' \
-        '"read_seconds": N "compute_seconds": N "write_seconds": N' \
+        '"note": null "read_seconds": N "compute_seconds": N "write_seconds": N' \
         '"input": "nowhere.tif" "output": "d/nowhere.tif" "status": "failed"' \
-        '"error": "nowhere.tif: cannot be read: No such file or directory"' \
+        '"error": "nowhere.tif: cannot be read: No such file or directory" "note": null' \
         '"read_seconds": 0 "compute_seconds": 0 "write_seconds": 0 ]'
     expect 0 --json --threads 2 -f gaussian "$SMALL" o.tif
-    counts_as out '"input": "'"$SMALL"'" "output": "o.tif" "read_seconds": N "compute_seconds": N' \
+    counts_as out '"input": "'"$SMALL"'" "output": "o.tif" "note": null "read_seconds": N "compute_seconds": N' \
         '"write_seconds": N "elapsed_seconds": N "threads": 2 "memory_bytes": N "peak_memory_bytes": N'
     if command -v python3 >/dev/null; then
         python3 -c 'import json; r = json.load(open("r.json")); assert len(r["results"]) == 3'
@@ -862,6 +868,9 @@ test_report() {
     same names kept
     expect 0 -f gaussian --report r.json --out-dir d "$SMALL"
     grep -q '"files": 1,' r.json
+    # What nobody hears.
+    expect 0 -q -f gradient --report r.json --out-dir d "$SMALL"
+    grep -q '"note": "gradient gives float32, but PNG' r.json
     expect 1 -f gaussian --no-clobber --report r.json --out-dir e "$SMALL"
     says "r.json: exists"
     # What is taken up again has its own report.
