@@ -287,6 +287,9 @@ test_from_file_without_end() {
     says "--from-file=/dev/zero: the list has more than 1000000 lines"
     expect 2 -f gaussian --out-dir d --from-file "$IMAGE"
     says "cell.png: is an image, not a list of names; to filter it, name it without --from-file"
+    printf '\377\376a\0\n\0' >wide
+    expect 2 -f gaussian --out-dir d --from-file wide
+    says "--from-file=wide: is UTF-16; write it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
     code=0
     yes '' | "$VOLFILTER" -f gaussian --out-dir d --from-file - 2>err || code=$?
     [ $code -eq 2 ]
