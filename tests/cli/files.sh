@@ -374,30 +374,49 @@ test_mrc_of_half_floats() {
     done
 }
 
-# Until many in a row did nothing: plans can do without some.
-test_every_allocation_may_fail() {
-    expect 0 -f gaussian,gradient --threads 1 --dtype uint8 "$SMALL" good.png
+# each_allocation_fails OUT CHAIN: until many in a row did nothing, as plans can do without some.
+each_allocation_fails() {
+    good=good${1#o}
+    expect 0 -f "$2" --threads 1 --dtype uint8 "$SMALL" "$good"
     failing=1
     wholes=0
     while [ $wholes -lt 20 ]; do
         code=0
-        VOLFILTER_FAIL_ALLOC=$failing "$VOLFILTER" -f gaussian,gradient --threads 1 --dtype uint8 "$SMALL" o.png \
+        VOLFILTER_FAIL_ALLOC=$failing "$VOLFILTER" -f "$2" --threads 1 --dtype uint8 "$SMALL" "$1" \
             >out 2>err || code=$?
         if [ "$code" -ne 0 ]; then
             [ "$code" -eq 1 ]
             says "memory" || says "allocate"
             test "$(grep -c damaged err)" -eq 0
-            only good.png out err
+            only "$good" out err
             wholes=0
         else
-            same good.png o.png
-            rm o.png
+            same "$good" "$1"
+            rm "$1"
             wholes=$((wholes + 1))
         fi
         failing=$((failing + 1))
         [ $failing -lt 1000 ]
     done
     [ $failing -gt 60 ]
+    rm "$good"
+}
+
+test_every_allocation_may_fail() {
+    each_allocation_fails o.png gaussian,gradient
+    each_allocation_fails o.tif hessian:output=components:sigma=0
+}
+
+# What cannot be planned is no plan that takes no time, or no memory.
+test_plans_are_whole_where_allocations_fail() {
+    for failing in $(seq 1 90); do
+        VOLFILTER_FAIL_ALLOC=$failing "$VOLFILTER" --explain --dry-run --json --backend cpu --threads 1 \
+            -f gaussian,gradient "$SMALL" o.png >out 2>err || continue
+        if grep -E '"predicted_seconds": 0,|"work_bytes": -|: -?inf' out; then
+            echo "allocation $failing"
+            return 1
+        fi
+    done
 }
 
 # ---- results that are right to the last byte, or not there ----
