@@ -4,6 +4,7 @@
  * everything on either side. Tiles so high that this matters little would hold, for lines along z of six
  * fields that follow, more planes than the caches do. A cut before these lines lets either sweep have tiles
  * that suit it. */
+#include <math.h>
 #include <stdint.h>
 
 #include "kernels/cpu_row_halves.h"
@@ -116,7 +117,7 @@ static size_t most_crossing(const struct vf_job *job)
     return larger(held < (double)SIZE_MAX ? (size_t)held : SIZE_MAX, MOST_CROSSING_BYTES);
 }
 
-/* Predicted seconds of a job with its cut and block, whose tiles are filled in; negative where it is not to
+/* Predicted seconds of a job with its cut and block, whose tiles are filled in; infinite where it is not to
  * be had. */
 static double plan_halves(struct vf_job *job)
 {
@@ -125,7 +126,7 @@ static double plan_halves(struct vf_job *job)
     double seconds[2];
     const ptrdiff_t planes = job->z_end - job->z_begin;
     if (vf_row_halves_open(&h, job, &ignored) != VF_OK)
-        return -1;
+        return INFINITY;
     const bool fits = h.bytes < (job->work_limit > 0 ? job->work_limit : most_crossing(job));
     for (int half = 0; half < 2 && fits; half++) {
         h.job[half].z_end = h.job[half].z_begin + vf_smaller(job->tiling.block, planes);
@@ -139,7 +140,7 @@ static double plan_halves(struct vf_job *job)
     const double more = (double)(planes + 2 * h.reach) / (double)planes;
     const double fresh = (double)h.bytes / FRESH_BYTES_PER_SECOND / (job->times > 1 ? job->times : 1);
     vf_row_halves_close(&h);
-    return stays ? (double)job->batch * blocks * (more * seconds[0] + seconds[1]) + fresh : -1;
+    return stays ? (double)job->batch * blocks * (more * seconds[0] + seconds[1]) + fresh : INFINITY;
 }
 
 /* The only stage of lines along z of several fields; 0: there is none, or more. */
@@ -168,7 +169,7 @@ static double plan(struct vf_job *job)
     for (ptrdiff_t blocks = 1; blocks == 1 || planes / blocks >= LEAST_BLOCK; blocks *= 2) {
         trial.tiling.block = (planes + blocks - 1) / blocks;
         const double seconds = plan_halves(&trial);
-        if (seconds >= 0 && seconds < least) {
+        if (seconds < least) {
             least = seconds;
             job->tiling = trial.tiling;
         }

@@ -11,6 +11,7 @@
 
 #include "alloc.h"
 #include "batch.h"
+#include "descriptor.h"
 #include "interrupt.h"
 #include "journal.h"
 #include "json.h"
@@ -369,11 +370,6 @@ static const char *const outcome_name[] = {[NOT_BEGUN] = "not done",
                                            [SKIPPED] = "skipped",
                                            [FAILED] = "failed"};
 
-static const char *report_name(const struct vf_command_line *line)
-{
-    return strcmp(line->report, "-") == 0 ? "standard output" : line->report;
-}
-
 static void print_report(const struct runner *r, bool interrupted, FILE *to)
 {
     struct vf_json json;
@@ -419,7 +415,7 @@ static enum vf_status write_report(const struct runner *r, bool interrupted, str
     const enum vf_status status = good ? vf_output_file_finish(file, false, error)
                                        : vf_fail(error, VF_FAILED, "cannot be written: %s",
                                                  errno != 0 ? vf_cause(errno) : "unknown cause");
-    return vf_in_file(error, status, report_name(r->line));
+    return vf_in_file(error, status, vf_output_name(r->line->report));
 }
 
 /* ---- all of it ---- */
@@ -532,7 +528,7 @@ static enum vf_status open_report(struct runner *r, struct vf_output_file **repo
     const enum vf_status status = vf_output_file_open(report, line->report, no_clobber, error);
     if (status != VF_OK && vf_interrupted)
         return vf_fail(error, VF_INTERRUPTED, "interrupted: no file was begun");
-    return vf_in_file(error, status, report_name(line));
+    return vf_in_file(error, status, vf_output_name(line->report));
 }
 
 /* Where this run is killed, an earlier report must not be taken for its own: one that was interrupted before

@@ -13,7 +13,17 @@
 #include "alloc.h"
 #include "interrupt.h"
 
-static bool is_stopped(bool outlasts_signal)
+const char *vf_input_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
+const char *vf_output_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard output" : path;
+}
+
+bool vf_is_stopped(bool outlasts_signal)
 {
     return vf_interrupted && !outlasts_signal;
 }
@@ -37,7 +47,7 @@ ssize_t vf_read_up_to(int fd, void *data, size_t bytes, bool outlasts_signal)
     size_t done = 0;
     while (done < bytes) {
         const ssize_t got = read(fd, (char *)data + done, bytes - done);
-        if (is_stopped(outlasts_signal)) {
+        if (vf_is_stopped(outlasts_signal)) {
             errno = EINTR;
             return -1;
         }
@@ -54,7 +64,7 @@ bool vf_write_all(int fd, const void *data, size_t bytes, bool outlasts_signal)
 {
     for (size_t done = 0; done < bytes;) {
         const ssize_t written = write(fd, (const char *)data + done, bytes - done);
-        if (is_stopped(outlasts_signal)) {
+        if (vf_is_stopped(outlasts_signal)) {
             errno = EINTR;
             return false;
         }
@@ -120,7 +130,7 @@ enum vf_status vf_copy_descriptor(int from, const char *from_name, int to, const
     enum vf_status status = block == NULL ? VF_FAILED : VF_OK;
     for (ssize_t got = BLOCK; status == VF_OK && got == BLOCK;) {
         got = vf_read_up_to(from, block, BLOCK, outlasts_signal);
-        if (is_stopped(outlasts_signal))
+        if (vf_is_stopped(outlasts_signal))
             status = vf_fail(error, VF_INTERRUPTED, "interrupted");
         else if (got < 0)
             status = vf_fail(error, VF_FAILED, "cannot read %s: %s", from_name, vf_cause(errno));

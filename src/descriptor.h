@@ -20,6 +20,13 @@ static inline bool vf_is_same_file(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
+/* What messages call a path: "-" is a standard stream. */
+const char *vf_input_name(const char *path);
+const char *vf_output_name(const char *path);
+
+/* Whether a signal has asked to stop what does not outlast one. */
+bool vf_is_stopped(bool outlasts_signal);
+
 /* How many bytes it read, fewer than `bytes` only where the file ends; -1 with errno set. */
 ssize_t vf_read_up_to(int fd, void *data, size_t bytes, bool outlasts_signal);
 

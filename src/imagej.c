@@ -173,17 +173,13 @@ bool vf_imagej_has_interval(const char *description)
     return has_line(description, is_interval);
 }
 
-/* Gives the slowest of the axes (c, z, t) that are longer than 1 the length that the pages make of it. False
- * where they are no whole number of the others. */
+/* Of the axes (c, z, t) that are longer than 1; false where there is none, too. */
 static bool fit_slowest(const char *order, size_t pages, size_t product, size_t extent[3])
 {
     for (int i = 2; i >= 0; i--) {
-        size_t *const slowest = &extent[strchr("czt", order[i]) - "czt"];
-        if (*slowest <= 1)
-            continue;
-        const size_t others = product / *slowest;
-        *slowest = pages / others;
-        return pages % others == 0;
+        size_t *const slowest = &extent[order[i] == 'c' ? 0 : order[i] == 'z' ? 1 : 2];
+        if (*slowest > 1)
+            return vf_fit_pages(pages, product, slowest);
     }
     return false;
 }
@@ -208,8 +204,7 @@ enum vf_status vf_imagej_set_shape(const struct vf_imagej *imagej, size_t pages,
         if (counted && product > pages)
             return vf_fail(error, VF_FAILED,
                            "its description tells of %zu channels, %zu slices and %zu frames, but it has "
-                           "%zu pages; if it was cut short, copy it again; if pages were taken out, take the "
-                           "description out, too: tiffset -u 270 FILE",
+                           "%zu pages; " VF_PAGES_REMEDY,
                            told[0], told[1], told[2], pages);
         extent[0] = extent[2] = 1;
         extent[1] = pages;
@@ -222,7 +217,7 @@ enum vf_status vf_imagej_set_shape(const struct vf_imagej *imagej, size_t pages,
                      "%zu channels, %zu slices and %zu frames do not match its %zu pages: read as %zu, %zu "
                      "and %zu%s",
                      told[0], told[1], told[2], pages, extent[0], extent[1], extent[2],
-                     product > pages ? "; if it was cut short, copy it again" : "");
+                     product > pages ? "; " VF_CUT_REMEDY : "");
     return VF_OK;
 }
 

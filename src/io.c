@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "descriptor.h"
 #include "io_codec.h"
 #include "vector_clones.h"
 
@@ -220,7 +221,7 @@ out:
 enum vf_status vf_reader_open(struct vf_reader **out, const char *path, struct vf_error *error)
 {
     enum vf_status status = VF_FAILED;
-    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+    const char *name = vf_input_name(path);
     *out = NULL;
     struct vf_reader *reader = vf_alloc(1, sizeof *reader, "reader", error);
     if (reader == NULL)
@@ -350,7 +351,7 @@ enum vf_status vf_writer_open(struct vf_writer **out, const char *path, enum vf_
                               struct vf_error *error)
 {
     enum vf_status status = VF_FAILED;
-    const char *name = strcmp(path, "-") == 0 ? "standard output" : path;
+    const char *name = vf_output_name(path);
     *out = NULL;
     struct vf_writer *writer = vf_alloc(1, sizeof *writer, "writer", error);
     if (writer == NULL)

@@ -205,6 +205,13 @@ bool vf_tags_table_kept(const struct vf_tags *tags, const struct vf_info *result
            (result->metadata == VF_META_IMAGEJ || (result->metadata == VF_META_OME && result->shape.nc == 1));
 }
 
+bool vf_fit_pages(size_t pages, size_t product, size_t *slowest)
+{
+    const size_t others = product / *slowest;
+    *slowest = pages / others;
+    return pages % others == 0;
+}
+
 bool vf_tags_states_layout(const char *description)
 {
     return strstr(description, "<OME") != NULL || strncmp(description, "{\"shape\"", 8) == 0;

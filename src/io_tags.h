@@ -108,6 +108,14 @@ bool vf_tags_table_kept(const struct vf_tags *tags, const struct vf_info *result
 /* Whether libpng takes the colour profile for a result of its colours. */
 bool vf_tags_icc_suits_png(const struct vf_tags *tags, const struct vf_info *result);
 
+/* Where a description tells of `product` pages and the file has others, gives the slowest of its axes the
+ * length that these make of it. False where they are no whole number of the other axes. */
+bool vf_fit_pages(size_t pages, size_t product, size_t *slowest);
+
+#define VF_CUT_REMEDY "if it was cut short, copy it again"
+#define VF_PAGES_REMEDY \
+    VF_CUT_REMEDY "; if pages were taken out, take the description out, too: tiffset -u 270 FILE"
+
 /* Whether a description states the shape of the whole file, as OME-XML and tifffile's JSON do; and whether
  * that is true of a plain result: not with another type or other channels, in pages that the file has no
  * directories for, of samples that come in another order, or in fewer pages than it tells of. */

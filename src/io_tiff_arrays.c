@@ -109,12 +109,8 @@ static bool take_axes(struct vf_info *info, const char *numbers, const char *axe
         if (extent[name - names] > 1)
             longer[longer_count++] = (int)(name - names);
     }
-    if (product > info->page_count) {
-        const size_t faster = product / extent[longer[0]];
-        if (info->page_count % faster != 0)
-            return false;
-        extent[longer[0]] = info->page_count / faster;
-    }
+    if (product > info->page_count && !vf_fit_pages(info->page_count, product, &extent[longer[0]]))
+        return false;
     memset(order, 0, 4);
     for (int i = longer_count - 1; i >= 0; i--) {
         order[length++] = letters[longer[i]];
@@ -164,16 +160,13 @@ static enum vf_status set_shape(struct vf_info *info, const char *numbers, const
     if (info->tags->misses_pages) {
         const struct array_words words = words_of(numbers, (size_t)(at - numbers), axes, named);
         if (all_named && !taken)
-            return vf_fail(
-                error, VF_FAILED,
-                "its description tells of an array of %s, but it has %zu pages; if it was cut short, "
-                "copy it again; if pages were taken out, take the description out, too: tiffset -u "
-                "270 FILE",
-                words.text, info->page_count);
+            return vf_fail(error, VF_FAILED,
+                           "its description tells of an array of %s, but it has %zu pages; " VF_PAGES_REMEDY,
+                           words.text, info->page_count);
         info->pages_told = true;
         vf_info_note(info,
                      "an array of %s, but it has %zu pages: read as %zu channels x %zu planes x %zu "
-                     "time points; if it was cut short, copy it again",
+                     "time points; " VF_CUT_REMEDY,
                      words.text, info->page_count, info->shape.nc, info->shape.nz, info->shape.nt);
         return VF_OK;
     }

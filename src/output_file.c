@@ -380,10 +380,10 @@ static enum vf_status write_back(const struct vf_output_file *file, struct vf_er
     struct stat about;
     if (fstat(file->fd, &about) != 0)
         return VF_OK;
-    for (off_t at = 0; at < about.st_size && !(vf_interrupted && !file->outlasts_signal); at += PIECE)
+    for (off_t at = 0; at < about.st_size && !vf_is_stopped(file->outlasts_signal); at += PIECE)
         if (sync_file_range(file->fd, at, PIECE, SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER) != 0)
             break;
-    return vf_interrupted && !file->outlasts_signal ? vf_fail(error, VF_INTERRUPTED, "interrupted") : VF_OK;
+    return vf_is_stopped(file->outlasts_signal) ? vf_fail(error, VF_INTERRUPTED, "interrupted") : VF_OK;
 }
 
 /* A file system may have files without names and no links: there its bytes are copied to one with a name. */

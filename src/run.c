@@ -434,8 +434,8 @@ enum vf_status vf_work_open(struct vf_work **work, const struct vf_chain *chain,
                           .session = session,
                           .in_path = in,
                           .out_path = out,
-                          .in_name = strcmp(in, "-") == 0 ? "standard input" : in,
-                          .out_name = strcmp(out, "-") == 0 ? "standard output" : out,
+                          .in_name = vf_input_name(in),
+                          .out_name = vf_output_name(out),
                           .begun = vf_now()};
     vf_session_begin_work(session);
     enum vf_status status = open_work(w, chain, explain_to, error);
