@@ -234,6 +234,7 @@ struct vf_expansion {
     int taps_count;
     size_t taps_room;
     struct vf_taps **taps; /* owned */
+    bool fractional;       /* what it gives lies between -2 and 2: integers keep little of it */
     bool in_pre;           /* set while a filter adds fields and stages to the pre-pass */
     char note[160];        /* what of it does nothing, though its parameters ask for it; "" for nothing */
 };

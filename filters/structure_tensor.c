@@ -57,6 +57,7 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
             return VF_FAILED;
         e->output_count = stage->output_count;
         label = outputs[output].label;
+        e->fractional = output == COHERENCE || output == ORIENTATION;
     }
     for (int c = 0; c < e->output_count && e->output_count > 1; c++)
         e->output_label[c] = label[c];

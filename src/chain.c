@@ -268,12 +268,12 @@ out:
     return status;
 }
 
-const struct vf_filter *vf_chain_float_filter(const struct vf_chain *chain)
+int vf_chain_float_link(const struct vf_chain *chain)
 {
-    for (int i = chain->count - 1; i >= 0; i--)
-        if (!chain->link[i].filter->keeps_type)
-            return chain->link[i].filter;
-    return NULL;
+    int link = chain->count - 1;
+    while (link >= 0 && chain->link[link].filter->keeps_type)
+        link--;
+    return link;
 }
 
 void vf_chain_free(struct vf_chain *chain)

@@ -26,10 +26,10 @@ struct vf_chain {
 enum vf_status vf_chain_append(struct vf_chain *chain, const char *text, struct vf_error *error);
 void vf_chain_free(struct vf_chain *chain);
 
-/* The last filter whose result is float32 whatever its input; NULL if every filter keeps the input's type.
- * The chain's result is float32 if there is one, even where later filters keep their input's type: a
- * derivative that is smoothed still has signs and fractions. */
-const struct vf_filter *vf_chain_float_filter(const struct vf_chain *chain);
+/* Which link's filter is the last one whose result is float32 whatever its input; -1 if every filter keeps
+ * the input's type. The chain's result is float32 if there is one, even where later filters keep their
+ * input's type: a derivative that is smoothed still has signs and fractions. */
+int vf_chain_float_link(const struct vf_chain *chain);
 
 /* The chain as a text that vf_chain_append reads: with every parameter, or with those that the user gave.
  * Owned by the caller, freed by vf_free; NULL with a message. */

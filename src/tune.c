@@ -359,9 +359,7 @@ static enum vf_status tune_chain(struct tuner *tuner, const char *text, const st
                                       .source_type = image->type};
     enum vf_status status;
     VF_TRY(vf_chain_append(&chain, text, error));
-    request.result_type = o->dtype_given                          ? o->dtype
-                          : vf_chain_float_filter(&chain) == NULL ? image->type
-                                                                  : VF_F32;
+    request.result_type = o->dtype_given ? o->dtype : vf_chain_float_link(&chain) < 0 ? image->type : VF_F32;
     VF_TRY(tune_plans(tuner, &request, error));
 out:
     vf_chain_free(&chain);

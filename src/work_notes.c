@@ -48,14 +48,25 @@ static bool is_ome_name(const char *name)
 
 static void warn_of_rounding(struct vf_work *w)
 {
-    const struct vf_filter *makes_float = vf_chain_float_filter(w->plan.chain);
-    char note[200];
-    if (w->options->dtype_given || makes_float == NULL || w->format != VF_FORMAT_PNG)
+    const int link = vf_chain_float_link(w->plan.chain);
+    const char *type = vf_type_name(w->result.type);
+    char note[220];
+    if (link < 0 || vf_type_is_float(w->result.type))
         return;
-    snprintf(note, sizeof note,
-             "%s gives float32, but PNG holds integers: values are rounded and saturated to %s, negative "
-             "ones to 0 (--dtype changes the type; a .tif keeps float32)",
-             makes_float->name, vf_type_name(w->result.type));
+    const char *filter = w->plan.chain->link[link].filter->name;
+    if (w->plan.link[link].fractional)
+        snprintf(
+            note, sizeof note,
+            "%s gives numbers between -2 and 2 here, of which %s keeps whole ones alone; write float32 (a "
+            ".tif or .mrc without --dtype)",
+            filter, type);
+    else if (w->format == VF_FORMAT_PNG && !w->options->dtype_given)
+        snprintf(note, sizeof note,
+                 "%s gives float32, but PNG holds integers: values are rounded and saturated to %s, negative "
+                 "ones to 0 (--dtype changes the type; a .tif keeps float32)",
+                 filter, type);
+    else
+        return;
     vf_work_say_once(w, w->out_name, note);
 }
 

@@ -75,11 +75,10 @@ enum vf_status vf_context_of(const struct vf_options *o, const struct vf_info *i
 /* The type of the result: --dtype, else the filters decide. PNG holds integers only (warn_of_rounding). */
 static enum vf_type result_type(const struct vf_work *w, const struct vf_chain *chain)
 {
-    const struct vf_filter *makes_float = vf_chain_float_filter(chain);
     const enum vf_type own = w->input->type;
     if (w->options->dtype_given)
         return w->options->dtype;
-    if (makes_float == NULL)
+    if (vf_chain_float_link(chain) < 0)
         return own;
     return w->format == VF_FORMAT_PNG && w->input->page_count == 1 && (own == VF_U8 || own == VF_U16)
                ? own
@@ -392,7 +391,7 @@ static enum vf_status plan_result(struct vf_work *w, const struct vf_plan_reques
     w->result.output_label = w->label;
     if (w->format == VF_FORMAT_MRC && o->slices && w->result.shape.nt == 1)
         w->result.image_stack = true;
-    w->result.derived = vf_chain_float_filter(request->chain) != NULL;
+    w->result.derived = vf_chain_float_link(request->chain) >= 0;
     w->result.half_floats = w->result.half_floats && !o->dtype_given && !w->result.derived;
     w->result.chain = w->chain = vf_chain_given_text(request->chain, error);
     if (w->chain == NULL)

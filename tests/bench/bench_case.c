@@ -83,7 +83,7 @@ void bench_case_open(struct bench_case *c, const char *chain, struct bench_grid 
     struct vf_error error;
     *c = (struct bench_case){.grid = grid, .type = type, .voxels = (double)(grid.nx * grid.ny * grid.nz)};
     bench_must(vf_chain_append(&c->chain, chain, &error), &error);
-    c->result_type = vf_chain_float_filter(&c->chain) == NULL ? type : VF_F32;
+    c->result_type = vf_chain_float_link(&c->chain) < 0 ? type : VF_F32;
     struct vf_plan_request request = {.chain = &c->chain,
                                       .context = {.dim = grid.nz > 1 ? 3 : 2, .aspect = {1, 1, 1}},
                                       .nx = grid.nx,

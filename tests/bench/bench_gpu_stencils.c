@@ -572,7 +572,7 @@ void bench_flow_open(struct bench_flow *f, const struct bench_item *item, struct
         f->flow.boundary = VF_NEAREST;
         open_stencil(f, grid);
     }
-    const bool keeps = item->chain == NULL || item->keeps_type || vf_chain_float_filter(&f->chain) == NULL;
+    const bool keeps = item->chain == NULL || item->keeps_type || vf_chain_float_link(&f->chain) < 0;
     for (int k = 0; k < f->flow.source_count; k++)
         f->source_type[k] = item->type;
     for (int k = 0; k < f->flow.sink_count; k++)

@@ -178,6 +178,20 @@ test_float_result_into_png_is_rounded_with_a_note() {
     [ ! -e p.png ]
 }
 
+test_fractions_in_integers_are_noted() {
+    local output
+    for output in coherence orientation; do
+        expect 0 -f structure-tensor:output=$output,gaussian --dtype uint8 "$SMALL" o.tif
+        says "between -2 and 2 here, of which uint8 keeps whole ones alone"
+    done
+    expect 0 -f structure-tensor:output=coherence "$SMALL" o.png
+    says "between -2 and 2 here, of which uint8 keeps whole ones alone"
+    expect 0 -f structure-tensor:output=coherence "$SMALL" o.tif
+    silent
+    expect 0 -f structure-tensor --dtype uint8 "$SMALL" o.tif
+    silent
+}
+
 test_precision() {
     expect 0 -f gaussian --dtype float64 "$SMALL" a.tif
     expect 0 -f gaussian --dtype float64 --precision single "$SMALL" b.tif
