@@ -20,8 +20,8 @@
 #include "progress.h"
 #include "size.h"
 
-/* The most files that are read, and written, at once; beyond four little is gained (tests/bench/NOTES.md,
- * 2026-11-26). */
+/* The most files that are read, and written, at once; beyond four little is gained
+ * (tests/bench/journal_cpu.md, 2026-11-26). */
 #define MOST_READ 8
 #define MOST_WRITTEN 16
 
