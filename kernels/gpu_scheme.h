@@ -100,6 +100,9 @@ struct vf_gpu_scheme {
 /* In the order of gpu_schemes.def, NULL-terminated. */
 extern const struct vf_gpu_scheme *const vf_gpu_schemes[];
 
+/* NULL: none is called so. */
+const struct vf_gpu_scheme *vf_gpu_scheme(const char *name, size_t length);
+
 /* Fills the members of a case that are derived from the others. */
 void vf_kernel_case_derive(struct vf_kernel_case *c);
 

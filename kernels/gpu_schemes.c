@@ -14,6 +14,14 @@ const struct vf_gpu_scheme *const vf_gpu_schemes[] = {
     NULL,
 };
 
+const struct vf_gpu_scheme *vf_gpu_scheme(const char *name, size_t length)
+{
+    for (const struct vf_gpu_scheme *const *scheme = vf_gpu_schemes; *scheme != NULL; scheme++)
+        if (strlen((*scheme)->name) == length && memcmp((*scheme)->name, name, length) == 0)
+            return *scheme;
+    return NULL;
+}
+
 /* ---- what a case comes to ---- */
 
 static bool is_shallow(const struct vf_flow *flow)

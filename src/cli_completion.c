@@ -88,14 +88,15 @@ void vf_cli_print_candidates(FILE *to, const char *word)
 
 /* ---- scripts ---- */
 
-static bool takes_directory(int id)
+/* What stands for the argument in --help says what it is: DIR, FILE, or LIST, a file of names. */
+static bool takes(const struct vf_option *option, const char *what)
 {
-    return id == VF_OPTION_OUT_DIR;
+    return option->argument != NULL && strcmp(option->argument, what) == 0;
 }
 
-static bool takes_file(int id)
+static bool takes_file(const struct vf_option *option)
 {
-    return id == VF_OPTION_FROM_FILE || id == VF_OPTION_LIKE || id == VF_OPTION_REPORT;
+    return takes(option, "FILE") || takes(option, "LIST");
 }
 
 static void print_words(FILE *to, const char *choices)
@@ -177,9 +178,9 @@ static void print_bash(FILE *to)
         if (!is_shown(option) || id == VF_OPTION_FILTER || option->argument == NULL)
             continue;
         fprintf(to, "    --%s) ", option->name);
-        if (takes_directory(id))
+        if (takes(option, "DIR"))
             fputs("compopt -o dirnames; return ;;\n", to);
-        else if (takes_file(id))
+        else if (takes_file(option))
             fputs("compopt -o default; return ;;\n", to);
         else if (option->choices == NULL)
             fputs("return ;;\n", to);
@@ -285,9 +286,9 @@ static void print_zsh(FILE *to)
         putc(']', to);
         if (id == VF_OPTION_FILTER)
             fputs(":chain:_volfilter_chain", to);
-        else if (takes_directory(id))
+        else if (takes(option, "DIR"))
             fputs(":directory:_files -/", to);
-        else if (takes_file(id))
+        else if (takes_file(option))
             fputs(":file:_files", to);
         else if (option->choices != NULL) {
             fprintf(to, ":%s:(", option->name);
@@ -332,9 +333,9 @@ static void print_fish(FILE *to)
             fputs(" -x -a '(volfilter --complete-chain (string replace -r \"^--filter=\" \"\" -- "
                   "(commandline -ct)))'",
                   to);
-        else if (takes_directory(id))
+        else if (takes(option, "DIR"))
             fputs(" -x -a '(__fish_complete_directories)'", to);
-        else if (takes_file(id))
+        else if (takes_file(option))
             fputs(" -r", to);
         else if (option->choices != NULL) {
             fputs(" -x -a '", to);

@@ -51,65 +51,46 @@ static double copy_bandwidth(const char *name, double clock_khz, double bus_bits
     return COPY_FRACTION * 2 * 1e3 * clock_khz * bus_bits / 8; /* two transfers a clock */
 }
 
-struct attributes {
-    int major, minor, multiprocessors, warp, block_threads, sm_threads, sm_blocks, sm_registers, block_shared,
-        sm_shared, l2, clock, memory_clock, bus, double_ratio;
-};
-
-static enum vf_status read_attributes(const struct vf_cuda_api *api, CUdevice device, struct attributes *a,
-                                      struct vf_error *error)
-{
-    const struct {
-        int attribute, *value;
-    } wanted[] = {
-        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &a->major},
-        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &a->minor},
-        {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &a->multiprocessors},
-        {CU_DEVICE_ATTRIBUTE_WARP_SIZE, &a->warp},
-        {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &a->block_threads},
-        {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, &a->sm_threads},
-        {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, &a->sm_blocks},
-        {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, &a->sm_registers},
-        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &a->block_shared},
-        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, &a->sm_shared},
-        {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &a->l2},
-        {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &a->clock},
-        {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, &a->memory_clock},
-        {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, &a->bus},
-        {CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, &a->double_ratio},
-    };
-    enum vf_status status = VF_OK;
-    for (size_t i = 0; status == VF_OK && i < sizeof wanted / sizeof *wanted; i++)
-        status = vf_cuda_check(api, api->cuDeviceGetAttribute(wanted[i].value, wanted[i].attribute, device),
-                               "reading the device's limits", error);
-    return status;
-}
-
 enum vf_status vf_cuda_describe(const struct vf_cuda_api *api, CUdevice device, struct vf_gpu *gpu,
                                 struct vf_error *error)
 {
     enum vf_status status;
-    struct attributes a;
+    int major, minor, block_shared, sm_shared, l2, clock, memory_clock, bus, double_ratio;
+    const struct {
+        int attribute, *value;
+    } wanted[] = {
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major},
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor},
+        {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &gpu->multiprocessors},
+        {CU_DEVICE_ATTRIBUTE_WARP_SIZE, &gpu->warp},
+        {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &gpu->block_threads},
+        {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, &gpu->sm_threads},
+        {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, &gpu->sm_blocks},
+        {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, &gpu->sm_registers},
+        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &block_shared},
+        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, &sm_shared},
+        {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &l2},
+        {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &clock},
+        {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, &memory_clock},
+        {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, &bus},
+        {CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, &double_ratio},
+    };
     memset(gpu, 0, sizeof *gpu);
     VF_TRY(vf_cuda_check(api, api->cuDeviceGetName(gpu->name, sizeof gpu->name, device),
                          "reading the device's name", error));
     VF_TRY(vf_cuda_check(api, api->cuDeviceTotalMem(&gpu->memory, device), "reading the device's memory",
                          error));
-    VF_TRY(read_attributes(api, device, &a, error));
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        VF_TRY(vf_cuda_check(api, api->cuDeviceGetAttribute(wanted[i].value, wanted[i].attribute, device),
+                             "reading the device's limits", error));
     gpu->free_memory = gpu->memory;
-    gpu->capability = 10 * a.major + a.minor;
-    gpu->multiprocessors = a.multiprocessors;
-    gpu->warp = a.warp;
-    gpu->block_threads = a.block_threads;
-    gpu->sm_threads = a.sm_threads;
-    gpu->sm_blocks = a.sm_blocks;
-    gpu->sm_registers = a.sm_registers;
-    gpu->block_shared = (size_t)a.block_shared;
-    gpu->sm_shared = (size_t)a.sm_shared;
-    gpu->l2 = (size_t)a.l2;
-    gpu->bandwidth = copy_bandwidth(gpu->name, a.memory_clock, a.bus);
-    gpu->clock = 1e3 * a.clock;
-    gpu->double_ratio = a.double_ratio;
+    gpu->capability = 10 * major + minor;
+    gpu->block_shared = (size_t)block_shared;
+    gpu->sm_shared = (size_t)sm_shared;
+    gpu->l2 = (size_t)l2;
+    gpu->bandwidth = copy_bandwidth(gpu->name, memory_clock, bus);
+    gpu->clock = 1e3 * clock;
+    gpu->double_ratio = double_ratio;
 out:
     return status;
 }

@@ -4,7 +4,6 @@
 #ifndef VF_CUDA_DRIVER_H
 #define VF_CUDA_DRIVER_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "error.h"

@@ -130,9 +130,7 @@ static enum vf_status read_entry(const char **at, struct vf_forced *forced, stru
         if (!take_word(at, ":,", name, sizeof name))
             return vf_fail(error, VF_USAGE, "--scheme %s: expected %s", *at, grammar);
     }
-    for (const struct vf_gpu_scheme *const *scheme = vf_gpu_schemes; *scheme != NULL; scheme++)
-        if (strcmp((*scheme)->name, name) == 0)
-            forced->scheme = *scheme;
+    forced->scheme = vf_gpu_scheme(name, strlen(name));
     if (forced->scheme == NULL)
         return unknown_scheme(name, error);
     while (**at == ':') {

@@ -88,6 +88,10 @@ const struct vf_info *vf_reader_info(const struct vf_reader *reader);
  * then t, whatever their order in the file, which the metadata says. */
 void vf_info_page_place(const struct vf_info *info, size_t page, size_t *t, size_t *z, size_t *c);
 
+/* Its planes in a volume, [page_channels]: what reading and writing a page take. */
+void vf_info_page_planes(const struct vf_info *info, const struct vf_volume *volume, size_t page,
+                         void **planes);
+
 /* Whether the file says nothing of what its pages are: planes along z, time points or images. */
 bool vf_info_takes_pages_as_planes(const struct vf_info *info);
 

@@ -28,6 +28,15 @@ void vf_info_page_place(const struct vf_info *info, size_t page, size_t *t, size
     *t = page / channel_pages / info->shape.nz;
 }
 
+void vf_info_page_planes(const struct vf_info *info, const struct vf_volume *volume, size_t page,
+                         void **planes)
+{
+    size_t t, z, c;
+    vf_info_page_place(info, page, &t, &z, &c);
+    for (size_t k = 0; k < info->page_channels; k++)
+        planes[k] = vf_volume_plane(volume, t, c + k, z);
+}
+
 bool vf_info_takes_pages_as_planes(const struct vf_info *info)
 {
     return info->format == VF_FORMAT_TIFF && info->metadata == VF_META_PLAIN && info->shape.nz > 1 &&

@@ -2,7 +2,6 @@
  * page can be decoded. */
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "alloc.h"

@@ -1,6 +1,5 @@
 #include "number.h"
 
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,11 +47,7 @@ const char *vf_number_read(const char *text, double *value)
         return NULL;
     memcpy(copy, text, (size_t)(end - text));
     copy[end - text] = '\0';
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (c == (locale_t)0)
-        return NULL;
-    *value = strtod_l(copy, NULL, c);
-    freelocale(c);
+    *value = strtod(copy, NULL);
     return end;
 }
 
@@ -88,13 +83,6 @@ void vf_number_text(char text[VF_NUMBER_TEXT], double value)
     }
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(text, VF_NUMBER_TEXT, "%.*g", digits, value);
-        char *point = text + strspn(text, "+-0123456789");
-        if (*point != '\0' && *point != 'e' && *point != '.') {
-            /* Another locale's decimal point, which may take several bytes. */
-            char *rest = point + strcspn(point, "0123456789");
-            *point = '.';
-            memmove(point + 1, rest, strlen(rest) + 1);
-        }
         if (vf_number_read(text, &back) != NULL && back == value)
             return;
     }

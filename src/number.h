@@ -1,5 +1,5 @@
-/* Decimal numbers as users write them and machines read them, whatever the locale: never hexadecimal, inf or
- * nan. */
+/* Decimal numbers as users write them and machines read them: never hexadecimal, inf or nan. The program
+ * never calls setlocale, so that the decimal point is one. */
 #ifndef VF_NUMBER_H
 #define VF_NUMBER_H
 
@@ -9,7 +9,7 @@
 #define VF_NUMBER_TEXT 32
 
 /* Reads [+-] digits [. digits] [e [+-] digits] at the start of `text`: where it ends, or NULL when none is
- * there. Too large a number reads as infinity: range checks catch it. Source: strtod of the C locale. */
+ * there. Too large a number reads as infinity: range checks catch it. */
 const char *vf_number_read(const char *text, double *value);
 
 /* The same for an unsigned whole number of at most 18 digits. */

@@ -17,7 +17,6 @@
 #include "access.h"
 #include "alloc.h"
 #include "descriptor.h"
-#include "interrupt.h"
 #include "size.h"
 
 struct vf_output_file {

@@ -15,14 +15,6 @@
 #include "stream.h"
 #include "work.h"
 
-static void page_planes(const struct vf_info *info, const struct vf_volume *volume, size_t page, void **plane)
-{
-    size_t t, z, c;
-    vf_info_page_place(info, page, &t, &z, &c);
-    for (size_t k = 0; k < info->page_channels; k++)
-        plane[k] = vf_volume_plane(volume, t, c + k, z);
-}
-
 /* Threads that have enough to do with so many pages: with less, it takes longer to wake them, and to let them
  * spin when they are done, than to do it. */
 static int threads_for(const struct vf_work *w, const struct vf_info *info, enum vf_compression compression,
@@ -53,7 +45,7 @@ static enum vf_status move_all(struct vf_work *w, const struct vf_info *info, co
     for (size_t page = 0, count; page < all && status == VF_OK; page += count) {
         count = all - page < batch ? all - page : batch;
         for (size_t i = 0; i < count; i++)
-            page_planes(info, volume, page + i, plane + i * channels);
+            vf_info_page_planes(info, volume, page + i, plane + i * channels);
         status = move(w, page, count, plane, error);
         if (status == VF_OK && vf_interrupted)
             status = vf_fail(error, VF_INTERRUPTED, "interrupted");

@@ -1,6 +1,5 @@
 #include "session.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "alloc.h"

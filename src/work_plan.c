@@ -92,11 +92,7 @@ static bool is_gpu_scheme(const char *text)
     const size_t stage = strcspn(text, "=:,");
     if (text[stage] == '=')
         name = text + stage + 1;
-    const size_t length = strcspn(name, ":,");
-    for (const struct vf_gpu_scheme *const *scheme = vf_gpu_schemes; *scheme != NULL; scheme++)
-        if (strlen((*scheme)->name) == length && memcmp((*scheme)->name, name, length) == 0)
-            return true;
-    return false;
+    return vf_gpu_scheme(name, strcspn(name, ":,")) != NULL;
 }
 
 static double plan_seconds(const struct vf_work *w)

@@ -258,10 +258,7 @@ static enum vf_status read_all(struct vf_reader *reader, struct vf_volume *volum
     cr_assert_leq(info->page_channels, 64);
     enum vf_status status = vf_volume_alloc(volume, info->type, &info->shape, "sample", error);
     for (size_t page = 0; status == VF_OK && page < info->page_count; page++) {
-        size_t t, z, c;
-        vf_info_page_place(info, page, &t, &z, &c);
-        for (size_t k = 0; k < info->page_channels; k++)
-            planes[k] = vf_volume_plane(volume, t, c + k, z);
+        vf_info_page_planes(info, volume, page, planes);
         status = vf_reader_read(reader, page, planes, error);
     }
     return status;
@@ -283,6 +280,12 @@ void sample_read(const char *path, struct vf_reader **reader, struct vf_volume *
     struct vf_error error;
     cr_assert_eq(vf_reader_open(reader, path, &error), VF_OK, "%s", error.text);
     cr_assert_eq(read_all(*reader, volume, &error), VF_OK, "%s", error.text);
+}
+
+void sample_close(struct vf_reader *reader, struct vf_volume *volume)
+{
+    vf_volume_free(volume);
+    vf_reader_close(reader);
 }
 
 void sample_check_pages(const struct vf_volume *volume, size_t pages, size_t samples)
@@ -308,15 +311,13 @@ void sample_write_volume(const char *path, const struct vf_info *result, const s
 {
     struct vf_error error;
     struct vf_writer *writer;
-    const void *planes[64];
+    void *planes[64];
     cr_assert_eq(vf_writer_open(&writer, path, result->format, result, options, &error), VF_OK, "%s",
                  error.text);
     for (size_t page = 0; page < result->page_count; page++) {
-        size_t t, z, c;
-        vf_info_page_place(result, page, &t, &z, &c);
-        for (size_t k = 0; k < result->page_channels; k++)
-            planes[k] = vf_volume_plane(volume, t, c + k, z);
-        cr_assert_eq(vf_writer_write(writer, page, planes, &error), VF_OK, "%s", error.text);
+        vf_info_page_planes(result, volume, page, planes);
+        cr_assert_eq(vf_writer_write(writer, page, (const void *const *)planes, &error), VF_OK, "%s",
+                     error.text);
     }
     cr_assert_eq(vf_writer_finish(writer, &error), VF_OK, "%s", error.text);
     vf_writer_close(writer);

@@ -59,6 +59,7 @@ struct vf_info sample_info(const char *path);
 
 /* Reads `path` whole into a volume, or fails the test. The reader stays open. */
 void sample_read(const char *path, struct vf_reader **reader, struct vf_volume *volume);
+void sample_close(struct vf_reader *reader, struct vf_volume *volume);
 
 /* Whether sample k of page p is plane p of channel k, everywhere. */
 void sample_check_pages(const struct vf_volume *volume, size_t pages, size_t samples);

@@ -6,18 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "kernels/cpu_rows.h"
 #include "tables/ref_input.h"
-
-void write_own_file(char *path, const char *text, size_t bytes)
-{
-    const int fd = mkstemp(path);
-    cr_assert_geq(fd, 0);
-    cr_assert_eq(write(fd, text, bytes), (ssize_t)bytes);
-    close(fd);
-}
 
 size_t volume_size(const struct vf_volume *volume)
 {

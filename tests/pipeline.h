@@ -71,12 +71,6 @@ void expect_all_filters(const char *const *chains, size_t count);
 /* Aborts the test if there is no such boundary. */
 enum vf_boundary boundary_named(const char *name);
 
-/* A file of a test's own: `path` holds OWN_FILE before and the file's name afterwards, which is to be
- * unlinked.
- */
-#define OWN_FILE "/tmp/volfilter-test-XXXXXX"
-void write_own_file(char *path, const char *text, size_t bytes);
-
 /* Bytes of a volume's data. */
 size_t volume_size(const struct vf_volume *volume);
 

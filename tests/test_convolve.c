@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "io_samples.h"
 #include "pipeline.h"
 #include "tables/ref_convolve.h"
 
@@ -37,9 +37,14 @@ Test(convolve, scipy)
 
 /* ---- weights in a file of a test's own ---- */
 
-static void write_weights(char *path, const char *text)
+TestSuite(convolve, .init = samples_begin, .fini = samples_end);
+
+/* The file's path. */
+static const char *write_weights(const char *text)
 {
-    write_own_file(path, text, strlen(text));
+    const char *path = sample_path("weights.txt");
+    sample_put(path, text, strlen(text));
+    return path;
 }
 
 /* The chain on a volume of zeros, but for `value` at x, y, z. */
@@ -63,9 +68,9 @@ static double at(const struct pipeline *p, const struct vf_volume *v, ptrdiff_t 
 Test(convolve, a_point_becomes_the_weights)
 {
     static const char *const schemes[] = {"reference", "row-stream"};
-    char path[] = OWN_FILE, chain[200];
-    write_weights(
-        path, "1 2 3\n4 5 6\n7 8 9\n\n0 20 30\n40 0 60\n70 80 0\n\n100 200 300\n400 500 600\n700 800 900\n");
+    char chain[200];
+    const char *const path = write_weights(
+        "1 2 3\n4 5 6\n7 8 9\n\n0 20 30\n40 0 60\n70 80 0\n\n100 200 300\n400 500 600\n700 800 900\n");
     for (int flips = 0; flips < 2; flips++)
         for (int s = 0; s < 2; s++) {
             snprintf(chain, sizeof chain, "convolve:file=%s:flip=%s", path, flips ? "yes" : "no");
@@ -82,7 +87,6 @@ Test(convolve, a_point_becomes_the_weights)
             cr_expect_eq(at(&p, &out, 0, 0, 0), 0);
             vf_volume_free(&out);
         }
-    unlink(path);
 }
 
 /* NaN and infinities spread to where a weight reads them and no farther: a weight of 0 reads nothing. */
@@ -90,9 +94,9 @@ Test(convolve, what_a_weight_of_0_reads)
 {
     static const char *const schemes[] = {"reference", "row-stream", "row-stream:tile=5x2x2"};
     static const double values[] = {NAN, INFINITY};
-    char path[] = OWN_FILE, chain[200];
-    write_weights(path, "0 1 0 2 0\n0 -0 0 0.0 3\n0 0 0 0e5 0\n");
-    snprintf(chain, sizeof chain, "convolve:%s:flip=no", path);
+    char chain[200];
+    snprintf(chain, sizeof chain, "convolve:%s:flip=no",
+             write_weights("0 1 0 2 0\n0 -0 0 0.0 3\n0 0 0 0e5 0\n"));
     for (size_t s = 0; s < COUNT(schemes); s++)
         for (int v = 0; v < 2; v++)
             for (ptrdiff_t nz = 1; nz <= 5; nz += 4) {
@@ -110,7 +114,6 @@ Test(convolve, what_a_weight_of_0_reads)
                         }
                 vf_volume_free(&out);
             }
-    unlink(path);
 }
 
 /* What is flat stays so, and a derivative of it is 0; sums of small whole numbers are exact. */
@@ -121,9 +124,8 @@ Test(convolve, flat)
         double sum;
     } cases[] = {{"-1 -2 -1\n0 0 0\n1 2 1\n", 0}, {"-2 -1 0\n-1 1 1\n0 1 2\n", 1}, {"4", 4}};
     for (size_t c = 0; c < COUNT(cases); c++) {
-        char path[] = OWN_FILE, chain[200];
-        write_weights(path, cases[c].text);
-        snprintf(chain, sizeof chain, "convolve:%s", path);
+        char chain[200];
+        snprintf(chain, sizeof chain, "convolve:%s", write_weights(cases[c].text));
         struct pipeline p = pipeline_reference(chain, 19, 8, 3, false);
         p.scheme = NULL;
         struct vf_volume in = pipeline_input(&p, 0);
@@ -134,18 +136,16 @@ Test(convolve, flat)
             cr_assert_eq(volume_get(&out, i), 7 * cases[c].sum, "%s: %zu", cases[c].text, i);
         vf_volume_free(&in);
         vf_volume_free(&out);
-        unlink(path);
     }
 }
 
 /* Under `wrap`, planes that a lone weight brings from far away, on axes shorter than its reach. */
 Test(convolve, reaches_beyond_the_grid)
 {
-    char path[] = OWN_FILE, chain[200], row[200] = "1";
+    char chain[200], row[200] = "1";
     for (int i = 0; i < 20; i++)
         strcat(row, " 0");
-    write_weights(path, row);
-    snprintf(chain, sizeof chain, "convolve:%s:flip=no", path);
+    snprintf(chain, sizeof chain, "convolve:%s:flip=no", write_weights(row));
     for (int b = 0; b < VF_BOUNDARY_COUNT; b++)
         for (ptrdiff_t nx = 1; nx < 24; nx += 2) {
             struct pipeline p = pipeline_reference(chain, nx, 3, 2, false);
@@ -161,20 +161,17 @@ Test(convolve, reaches_beyond_the_grid)
             vf_volume_free(&out);
             vf_volume_free(&tiled);
         }
-    unlink(path);
 }
 
 /* ---- what does not go together ---- */
 
 static void expect_refused(const char *text, bool flat, bool slices, bool precise, const char *piece)
 {
-    char path[] = OWN_FILE, chain[200];
-    write_weights(path, text);
-    snprintf(chain, sizeof chain, "convolve:%s", path);
+    char chain[200];
+    snprintf(chain, sizeof chain, "convolve:%s", write_weights(text));
     struct pipeline p = pipeline_reference(chain, 9, 8, flat ? 1 : 4, precise);
     p.slices = slices;
     pipeline_expect_usage(&p, piece);
-    unlink(path);
 }
 
 Test(convolve, planes_of_weights_need_a_stack)

@@ -11,31 +11,24 @@
 
 #include "src/alloc.h"
 #include "src/cubin_cache.h"
+#include "tests/io_samples.h"
 
 #define THING "machine code, or what passes for it"
 #define HEADER_BYTES 56
 
-static char scratch[] = "/tmp/volfilter-cache-XXXXXX";
-static char folder[64]; /* the cache's, in scratch */
+static char folder[PATH_MAX]; /* the cache's */
 static struct vf_cache cache;
 
-static void open_scratch(void)
+static void begin(void)
 {
-    cr_assert_not_null(mkdtemp(scratch));
-    snprintf(folder, sizeof folder, "%s/cache", scratch);
+    samples_begin();
+    snprintf(folder, sizeof folder, "%s", sample_path("cache"));
     setenv("VOLFILTER_CACHE", folder, 1);
     vf_cache_open(&cache);
     cr_assert_str_eq(cache.path, folder);
 }
 
-static void remove_scratch(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "chmod -R u+rwx %s && rm -rf %s", scratch, scratch);
-    cr_assert_eq(system(command), 0); /* NOLINT: a name that mkdtemp made */
-}
-
-TestSuite(cache, .init = open_scratch, .fini = remove_scratch);
+TestSuite(cache, .init = begin, .fini = samples_end);
 
 static struct vf_cache_key key_of(const char *text)
 {
@@ -103,14 +96,6 @@ static size_t read_file(const char *path, unsigned char *data, size_t room)
     const size_t bytes = fread(data, 1, room, file);
     fclose(file);
     return bytes;
-}
-
-static void write_file(const char *path, const unsigned char *data, size_t bytes)
-{
-    FILE *file = fopen(path, "wb");
-    cr_assert_not_null(file, "%s", path);
-    cr_assert_eq(fwrite(data, 1, bytes, file), bytes);
-    cr_assert_eq(fclose(file), 0);
 }
 
 static int count_files(void)
@@ -210,7 +195,7 @@ Test(cache, passes_over_an_entry_with_any_byte_changed_and_mends_it)
     for (size_t i = 0; i < bytes; i++) {
         for (int bit = 0; bit < 8; bit += 7) {
             file[i] ^= (unsigned char)(1 << bit);
-            write_file(path_of("a"), file, bytes);
+            sample_put(path_of("a"), file, bytes);
             cr_assert(!has_thing("a"), "byte %zu, bit %d", i, bit);
             file[i] ^= (unsigned char)(1 << bit);
         }
@@ -225,12 +210,12 @@ Test(cache, passes_over_an_entry_of_another_length)
     put_thing("a");
     const size_t bytes = read_file(path_of("a"), file, sizeof file);
     for (size_t length = 0; length < bytes; length++) {
-        write_file(path_of("a"), file, length);
+        sample_put(path_of("a"), file, length);
         cr_assert(!has_thing("a"), "%zu of %zu bytes", length, bytes);
     }
-    write_file(path_of("a"), file, bytes + 1);
+    sample_put(path_of("a"), file, bytes + 1);
     cr_assert(!has_thing("a"));
-    write_file(path_of("a"), file, bytes);
+    sample_put(path_of("a"), file, bytes);
     cr_assert(has_thing("a"));
 }
 
@@ -241,11 +226,11 @@ Test(cache, passes_over_an_entry_of_absurd_size)
     put_thing("a");
     const size_t bytes = read_file(path_of("a"), file, sizeof file);
     memset(file + 16, 0xff, 8);
-    write_file(path_of("a"), file, bytes);
+    sample_put(path_of("a"), file, bytes);
     cr_assert(!has_thing("a"));
     memset(file + 16, 0, 8);
     file[16 + 4] = 1; /* 4 GiB, and a file of that size, full of holes */
-    write_file(path_of("a"), file, bytes);
+    sample_put(path_of("a"), file, bytes);
     cr_assert_eq(truncate(path_of("a"), HEADER_BYTES + ((off_t)4 << 30)), 0);
     cr_assert(!has_thing("a"));
 }
@@ -255,14 +240,13 @@ Test(cache, passes_over_another_keys_entry)
     unsigned char file[256];
     put_thing("a");
     const size_t bytes = read_file(path_of("a"), file, sizeof file);
-    write_file(path_of("b"), file, bytes);
+    sample_put(path_of("b"), file, bytes);
     cr_assert(!has_thing("b"));
 }
 
 Test(cache, passes_over_what_is_no_plain_file_of_ones_own)
 {
-    char elsewhere[128];
-    snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere", scratch);
+    const char *const elsewhere = sample_path("elsewhere");
     put_thing("a");
     cr_assert_eq(rename(path_of("a"), elsewhere), 0);
     cr_assert_eq(symlink(elsewhere, path_of("a")), 0);
@@ -298,10 +282,8 @@ Test(cache, folder_is_made_for_the_user_alone)
 Test(cache, folder_is_made_with_all_that_it_lies_in)
 {
     static const char *const folders[] = {"a/b/c", "d//e/f/"};
-    char path[128];
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        snprintf(path, sizeof path, "%s/%s", scratch, folders[i]);
-        setenv("VOLFILTER_CACHE", path, 1);
+        setenv("VOLFILTER_CACHE", sample_path(folders[i]), 1);
         vf_cache_open(&cache);
         put_thing("a");
         cr_assert(has_thing("a"), "%s", folders[i]);
@@ -325,17 +307,16 @@ Test(cache, folder_that_others_may_write_to_is_not_used)
 
 Test(cache, folder_behind_a_link_or_no_folder_is_not_used)
 {
-    char other[80];
+    const char *const other = sample_path("other");
     int entries;
     size_t bytes;
-    snprintf(other, sizeof other, "%s/other", scratch);
     cr_assert_eq(mkdir(other, 0700), 0);
     cr_assert_eq(symlink(other, folder), 0);
     put_thing("a");
     cr_assert(!has_thing("a"));
     cr_assert_eq(rmdir(other), 0, "something was put behind the link");
     cr_assert_eq(unlink(folder), 0);
-    write_file(folder, (const unsigned char *)"x", 1);
+    sample_put(folder, "x", 1);
     put_thing("a");
     cr_assert(!has_thing("a"));
     vf_cache_measure(&cache, &entries, &bytes);
@@ -357,8 +338,8 @@ Test(cache, folder_of_another_owner_is_not_used)
 
 Test(cache, place_comes_from_the_environment)
 {
-    char expected[128], long_path[PATH_MAX + 8];
-    setenv("HOME", scratch, 1);
+    char long_path[PATH_MAX + 8];
+    setenv("HOME", sample_path("home"), 1);
     setenv("XDG_CACHE_HOME", "/xdg", 1);
     setenv("VOLFILTER_CACHE", "", 1);
     vf_cache_open(&cache);
@@ -372,8 +353,7 @@ Test(cache, place_comes_from_the_environment)
 
     setenv("XDG_CACHE_HOME", "relative", 1);
     vf_cache_open(&cache);
-    snprintf(expected, sizeof expected, "%s/.cache/volfilter", scratch);
-    cr_assert_str_eq(cache.path, expected);
+    cr_assert_str_eq(cache.path, sample_path("home/.cache/volfilter"));
     put_thing("a");
     cr_assert(has_thing("a"), "~/.cache is made too");
 
@@ -430,10 +410,10 @@ Test(cache, leaves_strange_files_alone_and_clears_dead_writers_away)
     /* Written before the clock was set back. */
     snprintf(future, sizeof future, "%s/.new-0000000000000000", folder);
     put_thing("a");
-    write_file(strange, (const unsigned char *)"x", 1);
-    write_file(future, (const unsigned char *)"x", 1);
-    write_file(old, (const unsigned char *)"x", 1);
-    write_file(fresh, (const unsigned char *)"x", 1);
+    sample_put(strange, "x", 1);
+    sample_put(future, "x", 1);
+    sample_put(old, "x", 1);
+    sample_put(fresh, "x", 1);
     set_age(strange, 100000);
     set_age(old, 100000);
     set_age(future, -100000);

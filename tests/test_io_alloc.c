@@ -33,18 +33,14 @@ static int copy(const char *from, const char *to)
     vf_info_for_result(info, format, info->type, 1, &result);
     VF_TRY(vf_writer_open(&writer, to, format, &result, &options, &error));
     for (size_t page = 0; page < info->page_count; page++) {
-        size_t t, z, c;
-        vf_info_page_place(info, page, &t, &z, &c);
-        for (size_t k = 0; k < info->page_channels; k++)
-            planes[k] = vf_volume_plane(&volume, t, c + k, z);
+        vf_info_page_planes(info, &volume, page, planes);
         VF_TRY(vf_reader_read(reader, page, planes, &error));
         VF_TRY(vf_writer_write(writer, page, (const void *const *)planes, &error));
     }
     VF_TRY(vf_writer_finish(writer, &error));
 out:
     vf_writer_close(writer);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
     if (__lsan_do_recoverable_leak_check != NULL && __lsan_do_recoverable_leak_check() != 0)
         return LEAKED;
     if (strstr(error.text, "damaged") != NULL || strstr(error.text, "tiffset") != NULL)

@@ -273,8 +273,7 @@ Test(io_arrays, results_of_arrays_along_time)
         const struct vf_info info = sample_info(sample_path("out.tif"));
         cr_expect(info.shape.nt == 3 && info.shape.nz == 4 && info.shape.nc == cases[i].outputs);
         vf_volume_free(&output);
-        vf_volume_free(&input);
-        vf_reader_close(reader);
+        sample_close(reader, &input);
     }
 }
 

@@ -127,8 +127,7 @@ Test(io_imagej, page_order)
                 sample_value(VF_U16, c + 2 * (z + 3 * t), 0, 4, 2, &value);
                 cr_assert_eq(((uint16_t *)vf_volume_plane(&volume, t, c, z))[4 * 6 + 2], value);
             }
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
 }
 
 /* Other programs' "order": the axes of the pages, the fastest first. */
@@ -154,8 +153,7 @@ Test(io_imagej, other_page_orders)
             cr_assert_eq(((uint16_t *)vf_volume_plane(&volume, t, c, z))[4 * 6 + 2], value, "%s page %zu",
                          cases[i].order, p);
         }
-        vf_volume_free(&volume);
-        vf_reader_close(reader);
+        sample_close(reader, &volume);
     }
 }
 
@@ -383,8 +381,7 @@ Test(io_imagej, lookup_table)
         tiff_sample_write(sample_path("in.tif"), &s);
         sample_read(sample_path("in.tif"), &reader, &volume);
         sample_check_pages(&volume, 2, 1);
-        vf_volume_free(&volume);
-        vf_reader_close(reader);
+        sample_close(reader, &volume);
         describe_result(VF_U8, 1, 0);
         TIFF *tif = TIFFOpen(sample_path("out.tif"), "r");
         cr_assert(TIFFGetField(tif, TIFFTAG_PHOTOMETRIC, &photometric) && photometric == PHOTOMETRIC_PALETTE);

@@ -52,8 +52,7 @@ Test(io_imagej_planes, single_directory)
         put_single_directory(imagej_of_4, 4, samples);
         sample_read(sample_path("in.tif"), &reader, &volume);
         sample_check_pages(&volume, 4, samples);
-        vf_volume_free(&volume);
-        vf_reader_close(reader);
+        sample_close(reader, &volume);
     }
 }
 
@@ -64,8 +63,7 @@ Test(io_imagej_planes, single_directory_of_tifffile)
     put_single_directory("{\"shape\": [4, 5, 6], \"truncated\": true}", 4, 1);
     sample_read(sample_path("in.tif"), &reader, &volume);
     sample_check_pages(&volume, 4, 1);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
     /* What is written has a directory for each plane. */
     sample_copy(sample_path("in.tif"), sample_path("out.tif"), VF_COMPRESS_AS_INPUT);
     TIFF *tif = TIFFOpen(sample_path("out.tif"), "r");
@@ -132,8 +130,7 @@ Test(io_imagej_planes, planes_follow_each_other)
                               (uint64_t)s.nx * s.ny * s.samples * vf_type_size(s.type));
         sample_read(sample_path("out.tif"), &reader, &volume);
         sample_check_pages(&volume, 4, s.samples);
-        vf_volume_free(&volume);
-        vf_reader_close(reader);
+        sample_close(reader, &volume);
     }
 }
 
@@ -179,8 +176,7 @@ Test(io_imagej_planes, single_directory_cut_short)
     struct vf_volume volume;
     sample_read(sample_path("in.tif"), &reader, &volume);
     cr_assert_eq(volume.shape.nz, 1);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
 }
 
 /* Planes beyond 4 GiB, in a file with a hole. */

@@ -1,7 +1,6 @@
 /* Layouts that libtiff does not decode, and some that are rare: packed bits, 16-bit floats, stage positions,
  * strips in any order. */
 #include <criterion/criterion.h>
-#include <stdio.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -108,8 +107,7 @@ static void check_packed(const struct packed *s)
                              "%u bits, %u samples, page %zu sample %zu pixel %zu: %g", s->bits, s->samples,
                              page, k, i, value);
             }
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
 }
 
 Test(io_layouts, packed_bits)
@@ -214,8 +212,7 @@ Test(io_layouts, compression_of_each_page)
             .type = VF_U16, .nx = 20, .ny = 11, .pages = 8, .rows = 3, .more = set_compression});
     sample_read(sample_path("in.tif"), &reader, &volume);
     sample_check_pages(&volume, 8, 1);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
 }
 
 /* MetaMorph: the count of one tag is the number of planes. */
@@ -243,8 +240,7 @@ Test(io_layouts, metamorph)
     sample_read(sample_path("in.tif"), &reader, &volume);
     cr_assert_eq(vf_reader_info(reader)->shape.nz, PLANES);
     cr_assert_eq(((uint8_t *)volume.data)[16 * PLANES - 1], 16 * PLANES - 1);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
 }
 
 enum { WIDE = 200, HIGH = 33 };

@@ -63,8 +63,7 @@ Test(io_mrc, modes_and_byte_orders)
         for (int i = 0; i < COUNT; i++)
             cr_assert_eq(element(&volume, i), mrc_sample_value(&s, i), "case %d element %d: %g", k, i,
                          element(&volume, i));
-        vf_volume_free(&volume);
-        vf_reader_close(reader);
+        sample_close(reader, &volume);
     }
 }
 
@@ -134,8 +133,7 @@ static void expect_label(const char *chain, const char *label)
     cr_expect_eq(memcmp(out + 224, "made by a test", 14), 0);
     cr_expect_eq(memcmp(out + 224 + 80, padded, 80), 0, "%.80s", (char *)out + 224 + 80);
     free(out);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
 }
 
 Test(io_mrc, a_label_says_what_made_it)
@@ -159,11 +157,7 @@ Test(io_mrc, a_label_says_what_made_it)
 /* Ten labels are all there can be; none gives way, and that is said. */
 Test(io_mrc, labels_that_are_full)
 {
-    struct vf_reader *reader;
-    struct vf_info result;
-    struct vf_error error;
     size_t size, size_out;
-    char lost[VF_NOTE_TEXT];
     mrc_sample_write(sample_path("in.mrc"), &(struct mrc_sample){.mode = 2, .big_endian = true});
     unsigned char *in = sample_get(sample_path("in.mrc"), &size);
     in[223] = 10;
@@ -172,11 +166,8 @@ Test(io_mrc, labels_that_are_full)
     sample_copy(sample_path("in.mrc"), sample_path("out.mrc"), VF_COMPRESS_AS_INPUT);
     unsigned char *out = sample_get(sample_path("out.mrc"), &size_out);
     cr_expect_eq(memcmp(in + 220, out + 220, 804), 0);
-    cr_assert_eq(vf_reader_open(&reader, sample_path("in.mrc"), &error), VF_OK);
-    vf_info_for_result(vf_reader_info(reader), VF_FORMAT_MRC, VF_F32, 1, &result);
-    vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
-    cr_expect_str_eq(lost, "a label with the chain (all ten labels are in use)");
-    vf_reader_close(reader);
+    cr_expect_str_eq(sample_lost(sample_path("in.mrc"), VF_FORMAT_MRC, VF_F32, 1),
+                     "a label with the chain (all ten labels are in use)");
     free(in);
     free(out);
 }
@@ -350,16 +341,14 @@ Test(io_mrc, from_and_to_tiff)
     uint8_t expected;
     sample_value(VF_U8, 4, 0, 3, 2, &expected);
     cr_assert_eq(((uint16_t *)vf_volume_plane(&volume, 1, 0, 1))[3 * 7 + 2], expected);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
     sample_copy(sample_path("a.mrc"), sample_path("b.tif"), VF_COMPRESS_AS_INPUT);
     sample_read(sample_path("b.tif"), &reader, &volume);
     info = vf_reader_info(reader);
     cr_assert(info->metadata == VF_META_IMAGEJ && info->shape.nz == 3 && info->shape.nt == 2);
     cr_assert(fabs(info->spacing[2] - 2) < 1e-6 && strcmp(info->unit, "nm") == 0);
     cr_assert_eq(((uint16_t *)vf_volume_plane(&volume, 1, 0, 1))[3 * 7 + 2], expected);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
 }
 
 Test(io_mrc, what_another_kind_does_not_keep)

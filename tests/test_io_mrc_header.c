@@ -237,8 +237,7 @@ Test(io_mrc_header, spacing_of_a_cell_without_intervals)
         result.spacing[axis] = 0.25 * (axis + 1);
     }
     sample_write_volume(sample_path("out.mrc"), &result, &volume, &(struct vf_output_options){0});
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
     const struct vf_info info = sample_info(sample_path("out.mrc"));
     for (int axis = 0; axis < 3; axis++)
         cr_expect(info.spacing_known[axis] && fabs(info.spacing[axis] - 0.25 * (axis + 1)) < 1e-6);

@@ -1,7 +1,6 @@
 /* What files hold besides their pages, and what of it is said not to be kept: private tags, those of later
  * pages, georeferences, colours, pyramids, sizes without a unit. */
 #include <criterion/criterion.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "io_samples.h"
@@ -229,8 +228,7 @@ Test(io_notes, pyramids_are_kept_out_of_the_way)
     uint8_t expected;
     sample_value(VF_U8, 3, 0, 2, 1, &expected);
     cr_assert_eq(((uint8_t *)vf_volume_plane(&volume, 0, 0, 1))[9], expected);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
 }
 
 /* Formats that name a unit cannot hold a size without one. */

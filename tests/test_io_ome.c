@@ -60,8 +60,7 @@ Test(io_ome, orders_of_dimensions)
             const size_t c = p % 2, z = p / 2 % 3, t = p / 6, *step = cases[i / 3].step;
             check_plane(&volume, c, z, t, c * step[0] + z * step[1] + t * step[2]);
         }
-        vf_volume_free(&volume);
-        vf_reader_close(reader);
+        sample_close(reader, &volume);
     }
 }
 
@@ -81,8 +80,7 @@ Test(io_ome, planes_one_by_one)
     check_plane(&volume, 0, 0, 0, 4);
     check_plane(&volume, 0, 1, 0, 2);
     check_plane(&volume, 0, 2, 0, 1);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
 }
 
 Test(io_ome, spacing)
@@ -157,8 +155,7 @@ Test(io_ome, colours_and_several_images)
     uint8_t expected;
     sample_value(VF_U8, 3, 2, 1, 1, &expected);
     cr_assert_eq(((uint8_t *)vf_volume_plane(&volume, 0, 2, 1))[7], expected);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
 }
 
 /* A result would not have them. */
@@ -171,8 +168,7 @@ Test(io_ome, pages_that_it_does_not_describe)
     cr_expect_str_eq(vf_reader_info(reader)->note, "2 pages that its OME-XML does not describe are skipped");
     cr_expect_eq(vf_reader_info(reader)->shape.nz, 3);
     check_plane(&volume, 0, 2, 0, 2);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
 }
 
 static void refused(const char *xml, uint32_t pages, const char *words)
@@ -288,15 +284,7 @@ static const char *describe_result(enum vf_type type, size_t outputs, double x_s
 /* What a result of in.ome.tif does not keep. */
 static void expect_lost(enum vf_format format, enum vf_type type, size_t outputs, const char *expected)
 {
-    char lost[VF_NOTE_TEXT];
-    struct vf_reader *reader;
-    struct vf_info result;
-    struct vf_error error;
-    cr_assert_eq(vf_reader_open(&reader, sample_path("in.ome.tif"), &error), VF_OK, "%s", error.text);
-    vf_info_for_result(vf_reader_info(reader), format, type, outputs, &result);
-    vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
-    cr_expect_str_eq(lost, expected, "%s", lost);
-    vf_reader_close(reader);
+    cr_expect_str_eq(sample_lost(sample_path("in.ome.tif"), format, type, outputs), expected);
 }
 
 static void says(const char *text, const char *part)
@@ -482,8 +470,7 @@ Test(io_ome, long_names)
     sample_copy(sample_path("in.ome.tif"), sample_path("out.ome.tif"), VF_COMPRESS_AS_INPUT);
     sample_read(sample_path("out.ome.tif"), &reader, &volume);
     check_plane(&volume, 0, 0, 0, 0);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
     TIFF *tif = TIFFOpen(sample_path("out.ome.tif"), "r");
     cr_assert(TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &description) && strstr(description, name));
     TIFFClose(tif);
@@ -515,8 +502,7 @@ Test(io_ome, image_of_this_file)
     cr_assert_eq(volume.shape.nz, 2);
     cr_assert(strstr(vf_reader_info(reader)->note, "number 2"), "%s", vf_reader_info(reader)->note);
     check_plane(&volume, 0, 1, 0, 1);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
     const char *text = describe_result(VF_U16, 1, 0);
     says(text, "<OME xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\"><Image Name=\"b\"><Pixels");
     says(text, "<Channel Name=\"mine\"/><TiffData IFD=\"0\" PlaneCount=\"2\"/></Pixels></Image></OME>");

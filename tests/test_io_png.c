@@ -1,6 +1,5 @@
 /* Images in PNG, in and out. */
 #include <criterion/criterion.h>
-#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -35,8 +34,7 @@ Test(io_png, every_layout)
             cr_assert_eq(info->has_alpha, (s.colour & PNG_COLOR_MASK_ALPHA) != 0);
             cr_assert_eq(info->rgb, (s.colour & PNG_COLOR_MASK_COLOR) != 0);
             sample_check_pages(&volume, 1, png_sample_channels(s.colour));
-            vf_volume_free(&volume);
-            vf_reader_close(reader);
+            sample_close(reader, &volume);
         }
     }
 }
@@ -56,8 +54,7 @@ Test(io_png, few_bits_expand)
         cr_expect_str_eq(lost, bits == 1   ? "its 1 bit per sample (written as uint8)"
                                : bits == 2 ? "its 2 bits per sample (written as uint8)"
                                            : "its 4 bits per sample (written as uint8)");
-        vf_volume_free(&volume);
-        vf_reader_close(reader);
+        sample_close(reader, &volume);
     }
 }
 
@@ -73,8 +70,7 @@ Test(io_png, transparent_colour_is_alpha)
         cr_assert(vf_reader_info(reader)->has_alpha);
         cr_assert_eq(volume.shape.nc, colour == PNG_COLOR_TYPE_RGB ? 4 : 2);
         cr_assert_eq(*(unsigned char *)vf_volume_plane(&volume, 0, volume.shape.nc - 1, 0), 255);
-        vf_volume_free(&volume);
-        vf_reader_close(reader);
+        sample_close(reader, &volume);
     }
 }
 

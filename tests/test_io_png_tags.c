@@ -56,8 +56,7 @@ Test(io_png_tags, tags_are_kept)
     cr_assert_str_eq(info->unit, "um");
     cr_assert_float_eq(info->spacing[0], 5, 1e-9);
     cr_assert_float_eq(info->spacing[1], 10, 1e-9);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
     sample_copy(sample_path("in.png"), sample_path("out.png"), VF_COMPRESS_AS_INPUT);
     check_tags(sample_path("out.png"));
 }
@@ -142,18 +141,10 @@ Test(io_png_tags, tags_go_to_tiff)
 Test(io_png_tags, texts_that_tiff_has_no_tag_for)
 {
     const struct png_sample s = {.colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .tags = true, .nx = 5, .ny = 4};
-    struct vf_reader *reader;
-    struct vf_info result;
-    struct vf_error error;
-    char lost[VF_NOTE_TEXT];
     png_sample_write(sample_path("in.png"), &s);
-    cr_assert_eq(vf_reader_open(&reader, sample_path("in.png"), &error), VF_OK);
-    for (int png = 0; png < 2; png++) {
-        vf_info_for_result(vf_reader_info(reader), png ? VF_FORMAT_PNG : VF_FORMAT_TIFF, VF_U8, 1, &result);
-        vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
-        cr_expect_str_eq(lost, png ? "" : "other texts, its gamma or chromaticities", "%s", lost);
-    }
-    vf_reader_close(reader);
+    cr_expect_str_eq(sample_lost(sample_path("in.png"), VF_FORMAT_PNG, VF_U8, 1), "");
+    cr_expect_str_eq(sample_lost(sample_path("in.png"), VF_FORMAT_TIFF, VF_U8, 1),
+                     "other texts, its gamma or chromaticities");
 }
 
 /* A reader knows of a keyword that a writer may not use. */
@@ -164,10 +155,6 @@ Test(io_png_tags, keywords_that_are_blank)
         {.compression = PNG_TEXT_COMPRESSION_NONE, .key = (char *)"12345", .text = text, .text_length = 9}};
     const struct png_sample s = {
         .colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .texts = texts, .text_count = 1, .nx = 5, .ny = 4};
-    struct vf_reader *reader;
-    struct vf_info result;
-    struct vf_error error;
-    char lost[VF_NOTE_TEXT];
     size_t size;
     png_sample_write(sample_path("in.png"), &s);
     char *file = sample_get(sample_path("in.png"), &size);
@@ -178,11 +165,7 @@ Test(io_png_tags, keywords_that_are_blank)
     sample_put(sample_path("in.png"), file, size);
     free(file);
     sample_copy(sample_path("in.png"), sample_path("out.png"), VF_COMPRESS_AS_INPUT);
-    cr_assert_eq(vf_reader_open(&reader, sample_path("in.png"), &error), VF_OK);
-    vf_info_for_result(vf_reader_info(reader), VF_FORMAT_PNG, VF_U8, 1, &result);
-    vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
-    cr_assert_str_eq(lost, "other texts");
-    vf_reader_close(reader);
+    cr_assert_str_eq(sample_lost(sample_path("in.png"), VF_FORMAT_PNG, VF_U8, 1), "other texts");
 }
 
 static void set_imagej_resolution(TIFF *tif, uint32_t page)
@@ -223,29 +206,20 @@ Test(io_png_tags, descriptions_that_are_not_ascii)
 #if defined(PNG_eXIf_SUPPORTED)
 Test(io_png_tags, exif_is_said_not_to_be_kept)
 {
-    struct vf_reader *reader;
-    struct vf_volume volume;
     const struct png_sample s = {.colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .exif = true, .nx = 5, .ny = 4};
     png_sample_write(sample_path("in.png"), &s);
-    sample_read(sample_path("in.png"), &reader, &volume);
-    cr_assert_str_eq(vf_reader_info(reader)->note, "EXIF data is neither read nor kept");
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    cr_assert_str_eq(sample_info(sample_path("in.png")).note, "EXIF data is neither read nor kept");
 }
 #endif
 
 #if defined(PNG_HANDLE_AS_UNKNOWN_SUPPORTED)
 Test(io_png_tags, animation_is_said_not_to_be_kept)
 {
-    struct vf_reader *reader;
-    struct vf_volume volume;
     const struct png_sample s = {
         .colour = PNG_COLOR_TYPE_GRAY, .bits = 8, .animated = true, .nx = 5, .ny = 4};
     png_sample_write(sample_path("in.png"), &s);
-    sample_read(sample_path("in.png"), &reader, &volume);
-    cr_assert_str_eq(vf_reader_info(reader)->note, "is animated: only its first frame is read and kept");
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    cr_assert_str_eq(sample_info(sample_path("in.png")).note,
+                     "is animated: only its first frame is read and kept");
 }
 #endif
 
@@ -253,17 +227,9 @@ Test(io_png_tags, animation_is_said_not_to_be_kept)
 static void check_lost(const struct png_sample *s, enum vf_format format, const char *note,
                        const char *expected)
 {
-    struct vf_reader *reader;
-    struct vf_info result;
-    struct vf_error error;
-    char lost[VF_NOTE_TEXT];
     png_sample_write(sample_path("in.png"), s);
-    cr_assert_eq(vf_reader_open(&reader, sample_path("in.png"), &error), VF_OK);
-    vf_info_for_result(vf_reader_info(reader), format, VF_U8, 1, &result);
-    vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
-    cr_expect_str_eq(vf_reader_info(reader)->note, note);
-    cr_expect_str_eq(lost, expected, "%s", lost);
-    vf_reader_close(reader);
+    cr_expect_str_eq(sample_info(sample_path("in.png")).note, note);
+    cr_expect_str_eq(sample_lost(sample_path("in.png"), format, VF_U8, 1), expected);
 }
 
 Test(io_png_tags, colours_and_chunks_that_are_lost_are_said)
@@ -365,8 +331,7 @@ Test(io_png_tags, long_texts_behind_the_image)
         insert_chunk("zTXt", (char *)chunk, sizeof key + bytes, true);
     sample_read(sample_path("in.png"), &reader, &volume);
     sample_check_pages(&volume, 1, 1);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
     free(text);
     free(chunk);
 }
@@ -474,8 +439,7 @@ Test(io_png_tags, spacing_of_imagej)
     cr_assert(info->spacing_known[0] && strcmp(info->unit, "um") == 0);
     cr_assert_float_eq(info->spacing[0], 0.25, 1e-9);
     cr_assert_float_eq(info->spacing[1], 0.5, 1e-9);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
 }
 
 /* A few KiB of a file that unpack to more than all texts may take; a text alone may be long. */

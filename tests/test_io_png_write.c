@@ -122,8 +122,7 @@ Test(io_png_write, bands)
                     sample_read(sample_path("out.png"), &reader, &back);
                     cr_assert_eq(memcmp(back.data, volume.data, bytes), 0, "%zu channels, contents %d",
                                  channels[c], (int)contents);
-                    vf_volume_free(&back);
-                    vf_reader_close(reader);
+                    sample_close(reader, &back);
                 }
                 cr_assert(plain > bytes && plain < bytes + bytes / 100);
                 free(one);

@@ -97,8 +97,7 @@ static void derive(enum vf_type type, size_t outputs, const double *spacing)
     if (spacing != NULL)
         strcpy(result.unit, "um");
     sample_write_zeros(sample_path("out.tif"), &result);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
 }
 
 /* Also which way up it is. The rest of them a PNG has as texts. */
@@ -114,19 +113,10 @@ Test(io_tags, what_only_tiff_says)
         {VF_FORMAT_MRC, "its colour profile, DateTime, Make, Artist, Copyright, HostComputer, DocumentName, "
                         "PageName, descriptions, its display orientation"},
     };
-    struct vf_reader *reader;
-    struct vf_info result;
-    struct vf_error error;
-    char lost[VF_NOTE_TEXT];
     tiff_sample_write(sample_path("in.tif"),
                       &(struct tiff_sample){.type = VF_U8, .nx = 9, .ny = 8, .more = set_tags});
-    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        vf_info_for_result(vf_reader_info(reader), cases[i].format, VF_U8, 1, &result);
-        vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
-        cr_expect_str_eq(lost, cases[i].lost, "%s", lost);
-    }
-    vf_reader_close(reader);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_expect_str_eq(sample_lost(sample_path("in.tif"), cases[i].format, VF_U8, 1), cases[i].lost);
 }
 
 Test(io_tags, another_type_drops_what_no_longer_holds)
@@ -295,8 +285,7 @@ Test(io_tags, spacing_of_plain_files)
         } else {
             cr_assert_str_eq(info->unit, "");
         }
-        vf_volume_free(&volume);
-        vf_reader_close(reader);
+        sample_close(reader, &volume);
     }
 }
 

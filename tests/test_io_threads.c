@@ -17,12 +17,8 @@ enum { SCHEMES = sizeof schemes / sizeof *schemes };
 static void **planes_of(const struct vf_info *info, const struct vf_volume *volume)
 {
     void **planes = malloc(info->page_count * info->page_channels * sizeof *planes);
-    for (size_t page = 0; page < info->page_count; page++) {
-        size_t t, z, c;
-        vf_info_page_place(info, page, &t, &z, &c);
-        for (size_t k = 0; k < info->page_channels; k++)
-            planes[page * info->page_channels + k] = vf_volume_plane(volume, t, c + k, z);
-    }
+    for (size_t page = 0; page < info->page_count; page++)
+        vf_info_page_planes(info, volume, page, planes + page * info->page_channels);
     return planes;
 }
 
@@ -47,8 +43,7 @@ static void check_reading(size_t at_once, int threads)
     cr_assert_neq(vf_reader_read_pages(reader, info->page_count - 1, 2, planes, threads, &error), VF_OK);
     free(planes);
     vf_volume_free(&volume);
-    vf_volume_free(&expected);
-    vf_reader_close(reader);
+    sample_close(reader, &expected);
 }
 
 /* The blocks of rows one by one, each into memory of its own size. */
@@ -74,8 +69,7 @@ static void check_rows(size_t at_once, int threads)
         }
         free(planes);
     }
-    vf_volume_free(&expected);
-    vf_reader_close(reader);
+    sample_close(reader, &expected);
 }
 
 /* The rows of a page make the file that the whole page makes. */
@@ -112,8 +106,7 @@ static void check_writing_rows(enum vf_compression compression)
     cr_assert_eq(memcmp(whole, rows, sizes[0]), 0);
     free(whole);
     free(rows);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
 }
 
 static uint32_t compressed_page;
@@ -241,8 +234,7 @@ Test(io_threads, more_than_before)
     free(out);
     free(planes);
     vf_volume_free(&volume);
-    vf_volume_free(&expected);
-    vf_reader_close(reader);
+    sample_close(reader, &expected);
 }
 
 /* As ImageJ's one directory: parts of a plane are read where they belong. */

@@ -50,8 +50,7 @@ static void round_trip(const struct tiff_sample *s)
     cr_assert_eq(i->rgb, samples == 3);
     cr_assert(i->rgb == o->rgb && i->has_alpha == o->has_alpha && i->page_channels == o->page_channels);
     vf_volume_free(&a);
-    vf_volume_free(&b);
-    vf_reader_close(first);
+    sample_close(first, &b);
     vf_reader_close(second);
 }
 
@@ -178,19 +177,11 @@ Test(io_tiff, min_is_white_is_said_not_to_be_kept)
     } cases[] = {{VF_FORMAT_TIFF, VF_U8, ""},
                  {VF_FORMAT_TIFF, VF_F32, "that 0 is white"},
                  {VF_FORMAT_MRC, VF_U8, "that 0 is white"}};
-    struct vf_reader *reader;
-    struct vf_error error;
     tiff_sample_write(sample_path("in.tif"),
                       &(struct tiff_sample){.type = VF_U8, .nx = 9, .ny = 5, .photometric = UINT16_MAX});
-    cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct vf_info result;
-        char lost[VF_NOTE_TEXT];
-        vf_info_for_result(vf_reader_info(reader), cases[i].format, cases[i].type, 1, &result);
-        vf_info_lost(vf_reader_info(reader), &result, lost, sizeof lost);
-        cr_expect_str_eq(lost, cases[i].lost, "case %zu: %s", i, lost);
-    }
-    vf_reader_close(reader);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_expect_str_eq(sample_lost(sample_path("in.tif"), cases[i].format, cases[i].type, 1), cases[i].lost,
+                         "case %zu", i);
 }
 
 /* Alpha by what the file says, and by habit. */
@@ -223,16 +214,11 @@ Test(io_tiff, alpha)
             cr_assert_eq(info->premultiplied, cases[i].premultiplied, "case %zu", i);
             cr_assert_eq(info->page_channels, s.samples);
             sample_check_pages(&volume, 1, s.samples);
-            struct vf_info result;
-            char lost[VF_NOTE_TEXT];
-            vf_info_for_result(info, VF_FORMAT_TIFF, VF_U8, 1, &result);
-            vf_info_lost(info, &result, lost, sizeof lost);
-            cr_assert_null(strstr(lost, "alpha"), "case %zu", i);
-            vf_info_for_result(info, VF_FORMAT_TIFF, VF_F32, 1, &result);
-            vf_info_lost(info, &result, lost, sizeof lost);
-            cr_assert_eq(strstr(lost, "alpha") != NULL, cases[i].alpha, "case %zu", i);
-            vf_volume_free(&volume);
-            vf_reader_close(reader);
+            const char *const path = written ? out : in;
+            cr_assert_null(strstr(sample_lost(path, VF_FORMAT_TIFF, VF_U8, 1), "alpha"), "case %zu", i);
+            cr_assert_eq(strstr(sample_lost(path, VF_FORMAT_TIFF, VF_F32, 1), "alpha") != NULL,
+                         cases[i].alpha, "case %zu", i);
+            sample_close(reader, &volume);
         }
     }
 }
@@ -268,8 +254,7 @@ Test(io_tiff, thumbnails_are_skipped)
         sample_value(VF_U8, 2 * z, 0, 0, 0, &value);
         cr_assert_eq(*(unsigned char *)vf_volume_plane(&volume, 0, 0, z), value);
     }
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
     s.more = mark_masks;
     tiff_sample_write(path, &s);
     cr_assert_eq(sample_info(path).shape.nz, 3);
@@ -320,8 +305,7 @@ Test(io_tiff, no_compression_tag)
     sample_read(path, &reader, &volume);
     cr_assert_eq(vf_reader_info(reader)->compression, VF_COMPRESS_NONE);
     sample_check_pages(&volume, 1, 1);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
 }
 
 Test(io_tiff, every_compression_can_be_chosen)
@@ -337,8 +321,7 @@ Test(io_tiff, every_compression_can_be_chosen)
             sample_read(out, &reader, &volume);
             cr_assert_eq((int)vf_reader_info(reader)->compression, compression);
             sample_check_pages(&volume, 2, 1);
-            vf_volume_free(&volume);
-            vf_reader_close(reader);
+            sample_close(reader, &volume);
         }
 }
 
@@ -378,8 +361,7 @@ Test(io_tiff, standard_input)
         close(ends[0]);
         sample_read("-", &reader, &volume);
         sample_check_pages(&volume, 3, 1);
-        vf_volume_free(&volume);
-        vf_reader_close(reader);
+        sample_close(reader, &volume);
     }
     cr_assert_eq(sample_file_count(), 2);
     free(bytes);
@@ -395,7 +377,6 @@ Test(io_tiff, input_may_be_the_output)
     sample_copy(path, path, VF_COMPRESS_LZW);
     sample_read(path, &reader, &volume);
     sample_check_pages(&volume, 4, 1);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
     cr_assert_eq(sample_file_count(), 1);
 }

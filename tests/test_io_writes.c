@@ -40,16 +40,13 @@ static enum vf_status write_volume(const char *path, const struct vf_info *resul
                                    const struct vf_volume *volume, struct vf_error *error)
 {
     struct vf_writer *writer;
-    const void *planes[4];
+    void *planes[4];
     const struct vf_output_options options = {.compression = result->compression};
     enum vf_status status;
     VF_TRY(vf_writer_open(&writer, path, result->format, result, &options, error));
     for (size_t page = 0; page < result->page_count; page++) {
-        size_t t, z, c;
-        vf_info_page_place(result, page, &t, &z, &c);
-        for (size_t k = 0; k < result->page_channels; k++)
-            planes[k] = vf_volume_plane(volume, t, c + k, z);
-        VF_TRY(vf_writer_write(writer, page, planes, error));
+        vf_info_page_planes(result, volume, page, planes);
+        VF_TRY(vf_writer_write(writer, page, (const void *const *)planes, error));
     }
     VF_TRY(vf_writer_finish(writer, error));
 out:
@@ -106,8 +103,7 @@ static void fail_each(const struct tiff_sample *sample, const char *name, enum v
     cr_assert_eq(write_volume(sample_path("good"), &result, &volume, &error), VF_OK, "%s", error.text);
     cr_expect_gt(fail_calls(&writes_left, name, &result, &volume), 2);
     cr_expect_gt(fail_calls(&sizes_left, name, &result, &volume), 0);
-    vf_volume_free(&volume);
-    vf_reader_close(reader);
+    sample_close(reader, &volume);
 }
 
 Test(io_writes, each_fails)

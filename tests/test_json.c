@@ -1,6 +1,5 @@
 /* The JSON writer and the decimal numbers that it shares with the parsers. */
 #include <criterion/criterion.h>
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -149,22 +148,4 @@ Test(number, only_decimals_are_numbers)
     cr_expect_null(vf_number_read_whole("9999999999999999999", &whole));
     cr_expect_str_eq(vf_number_read_whole("12+3", &whole), "+3");
     cr_expect_eq(whole, 12);
-}
-
-Test(number, another_locale_changes_nothing)
-{
-    static const char *const locales[] = {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "ru_RU.UTF-8"};
-    bool set = false;
-    for (size_t i = 0; !set && i < sizeof locales / sizeof locales[0]; i++)
-        set = setlocale(LC_ALL, locales[i]) != NULL;
-    double value;
-    char text[VF_NUMBER_TEXT];
-    cr_expect_str_eq(vf_number_read("1.5", &value), "");
-    cr_expect_eq(value, 1.5);
-    cr_expect_str_eq(vf_number_read("1,5", &value), ",5");
-    vf_number_text(text, 0.25);
-    cr_expect_str_eq(text, "0.25");
-    vf_number_text(text, 1.5e-300);
-    cr_expect_str_eq(text, "1.5e-300");
-    setlocale(LC_ALL, "C");
 }

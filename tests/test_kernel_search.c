@@ -1,7 +1,6 @@
 /* What is measured of a kernel's configurations. Nothing runs: a function says what each takes. */
 #include <criterion/criterion.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "kernel_search.h"

@@ -1,7 +1,6 @@
 /* Rows are filtered as libpng filters them. */
 #include <criterion/criterion.h>
 #include <png.h>
-#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 

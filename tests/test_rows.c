@@ -153,7 +153,7 @@ struct plane {
     enum vf_type type;
     const struct vf_rows *rows;
     int taps;
-    ptrdiff_t n, count;
+    ptrdiff_t n;
     char *row[MOST_PLANE_ROWS];
     double weight[2][VF_PLANE_TAPS]; /* of the rows' type: along x, across rows */
     struct vf_plane_ends ends;
@@ -185,12 +185,8 @@ static char *place_of_row(int j, size_t bytes)
 static struct plane open_plane(enum vf_type type, int taps, ptrdiff_t n, ptrdiff_t count,
                                enum vf_boundary boundary)
 {
-    struct plane p = {.type = type,
-                      .rows = vf_rows_choose(type),
-                      .taps = taps,
-                      .n = n,
-                      .count = count,
-                      .ends.wraps = boundary == VF_WRAP};
+    struct plane p = {
+        .type = type, .rows = vf_rows_choose(type), .taps = taps, .n = n, .ends.wraps = boundary == VF_WRAP};
     const size_t size = vf_type_size(type);
     const ptrdiff_t lanes = VF_ALIGNMENT / (ptrdiff_t)size, last = n - lanes;
     for (int j = 0; j < count + taps - 1; j++) {

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io_samples.h"
 #include "model_gpu.h"
 #include "nvrtc.h"
 #include "plan.h"
@@ -352,30 +353,30 @@ Test(tuning, lines_that_do_not_do)
     }
 }
 
-/* A cache of its own for a test, in a new folder; and its end. */
-static struct vf_cache open_folder(void)
+/* A cache of its own for a test, in a new folder. */
+static struct vf_cache cache = {.bound = VF_CACHE_BOUND};
+
+static void begin(void)
 {
-    struct vf_cache cache = {.bound = VF_CACHE_BOUND};
-    strcpy(cache.path, "/tmp/vf-tuning-XXXXXX");
-    cr_assert_not_null(mkdtemp(cache.path));
-    return cache;
+    samples_begin();
+    snprintf(cache.path, sizeof cache.path, "%s", sample_path("."));
 }
 
-static void close_folder(const struct vf_cache *cache)
+/* Nothing but the file is left in it. */
+static void end(void)
 {
-    char path[PATH_MAX + 16];
-    snprintf(path, sizeof path, "%s/tuned.txt", cache->path);
-    unlink(path);
-    cr_expect_eq(rmdir(cache->path), 0);
+    cr_expect_leq(sample_file_count(), 1);
+    samples_end();
 }
+
+TestSuite(tuned_file, .init = begin, .fini = end);
 
 /* The user's file holds the user's lines, also those of other devices; a second reading gives the same. */
-Test(tuning, file)
+Test(tuned_file, file)
 {
     char path[PATH_MAX + 16];
     const char lines[] = "NVIDIA H200\t" GRADIENT "\t" WORDS "\t1.5\nother\t" GRADIENT "\t" WORDS
                          "\t2.25\t46SM,1837.5MHz,0.5MiB,264.5GB/s\n";
-    const struct vf_cache cache = open_folder();
     struct vf_error error = {.text = ""};
     struct vf_tuning tuning = read_lines(lines, false), again;
     cr_assert_eq(vf_tuning_read(&tuning, "sm_90\t" GRADIENT "\t" WORDS "\t9\n", true, &error), VF_OK);
@@ -387,24 +388,21 @@ Test(tuning, file)
     vf_text_free(&text);
     vf_tuning_free(&tuning);
     vf_tuning_free(&again);
-    close_folder(&cache);
 }
 
-Test(tuning, a_pipe_is_not_waited_for, .timeout = 20)
+Test(tuned_file, a_pipe_is_not_waited_for, .timeout = 20)
 {
     char path[PATH_MAX + 16];
-    const struct vf_cache cache = open_folder();
     struct vf_tuning tuning;
     struct vf_error error = {.text = ""};
     snprintf(path, sizeof path, "%s/tuned.txt", cache.path);
     cr_assert_eq(mkfifo(path, 0600), 0);
     cr_assert_eq(vf_tuning_open(&tuning, &cache, &error), VF_OK, "%s", error.text);
     vf_tuning_free(&tuning);
-    close_folder(&cache);
 }
 
 /* What vf_tune does with a case of `device`: it has read the file and keeps what it measured. */
-static void keep_one(const struct vf_cache *cache, const char *device, double seconds)
+static void keep_one(const char *device, double seconds)
 {
     char path[PATH_MAX + 16];
     const struct vf_flow flow = {.dim = 3, .source_count = 1};
@@ -415,19 +413,18 @@ static void keep_one(const struct vf_cache *cache, const char *device, double se
     struct vf_ranked choice = {
         .scheme = vf_gpu_schemes[0], .config = {.block = {32, 2, 1}, .work = {1, 1, 1}}, .seconds = seconds};
     snprintf(gpu.name, sizeof gpu.name, "%s", device);
-    cr_assert_eq(vf_tuning_open(&tuning, cache, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_tuning_open(&tuning, &cache, &error), VF_OK, "%s", error.text);
     cr_assert_eq(vf_tuning_set(&tuning, &c, &gpu, &choice, &error), VF_OK, "%s", error.text);
-    cr_assert_eq(vf_tuning_save(&tuning, cache, path, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_tuning_save(&tuning, &cache, path, &error), VF_OK, "%s", error.text);
     vf_tuning_free(&tuning);
 }
 
 /* Another version's lines are not lost when this one keeps its own. */
-Test(tuning, lines_that_are_not_understood_stay_in_the_file)
+Test(tuned_file, lines_that_are_not_understood_stay_in_the_file)
 {
     static const char foreign[] =
         "# notes\nNVIDIA H200\t" GRADIENT "\tno-such-scheme:block=32x2x1\t1\tmore\n";
     char path[PATH_MAX + 16];
-    const struct vf_cache cache = open_folder();
     struct vf_error error = {.text = ""};
     struct vf_tuning all;
     snprintf(path, sizeof path, "%s/tuned.txt", cache.path);
@@ -435,22 +432,20 @@ Test(tuning, lines_that_are_not_understood_stay_in_the_file)
     cr_assert_not_null(file);
     fprintf(file, "\n%s", foreign);
     fclose(file);
-    keep_one(&cache, "a", 1);
-    keep_one(&cache, "b", 1);
+    keep_one("a", 1);
+    keep_one("b", 1);
     cr_assert_eq(vf_tuning_open(&all, &cache, &error), VF_OK, "%s", error.text);
     cr_expect_str_eq(all.foreign.data, foreign);
     cr_expect(all.count >= 2 && !all.entry[1].shipped);
     vf_tuning_free(&all);
-    close_folder(&cache);
 }
 
 /* Plans do without a file that is not read to its end, and nothing replaces it. */
-Test(tuning, a_file_that_cannot_be_read_whole_stays)
+Test(tuned_file, a_file_that_cannot_be_read_whole_stays)
 {
     enum { LINES = 70000 }; /* more than 4 MiB */
     for (int round = 0; round < 2; round++) {
         char path[PATH_MAX + 16];
-        const struct vf_cache cache = open_folder();
         const struct vf_tuning none = {0};
         struct vf_error error = {.text = ""};
         struct vf_tuning tuning;
@@ -472,16 +467,14 @@ Test(tuning, a_file_that_cannot_be_read_whole_stays)
         cr_expect_eq(before.st_ino, after.st_ino);
         cr_expect_eq(before.st_size, after.st_size);
         vf_tuning_free(&tuning);
-        close_folder(&cache);
     }
 }
 
 /* Processes at the same time: each one's line is there. */
-Test(tuning, processes_keep_the_lines_of_each_other)
+Test(tuned_file, processes_keep_the_lines_of_each_other)
 {
     enum { PROCESSES = 8, TIMES = 12 };
     char device[32];
-    const struct vf_cache cache = open_folder();
     struct vf_error error = {.text = ""};
     struct vf_tuning all;
     pid_t child[PROCESSES];
@@ -490,7 +483,7 @@ Test(tuning, processes_keep_the_lines_of_each_other)
         cr_assert_geq(child[p], 0);
         for (int i = 0; child[p] == 0 && i < TIMES; i++) {
             snprintf(device, sizeof device, "device %d of %d", i, p);
-            keep_one(&cache, device, 1);
+            keep_one(device, 1);
         }
         if (child[p] == 0)
             _exit(0);
@@ -506,20 +499,18 @@ Test(tuning, processes_keep_the_lines_of_each_other)
         own += !all.entry[i].shipped;
     cr_expect_eq(own, PROCESSES * TIMES);
     vf_tuning_free(&all);
-    close_folder(&cache);
 }
 
 /* Of a case that both measured the later one's is kept, what was only read gives way; nobody waits for ever
  * for a process that was stopped while it had the lock. */
-Test(tuning, what_was_measured_last_is_kept)
+Test(tuned_file, what_was_measured_last_is_kept)
 {
     char path[PATH_MAX + 16];
-    const struct vf_cache cache = open_folder();
     struct vf_error error = {.text = ""};
     struct vf_tuning old, all;
-    keep_one(&cache, "a", 1);
+    keep_one("a", 1);
     cr_assert_eq(vf_tuning_open(&old, &cache, &error), VF_OK, "%s", error.text);
-    keep_one(&cache, "a", 2);
+    keep_one("a", 2);
     const int held = open(cache.path, O_RDONLY | O_DIRECTORY);
     cr_assert_eq(flock(held, LOCK_EX), 0);
     cr_assert_eq(vf_tuning_save(&old, &cache, path, &error), VF_OK, "%s", error.text);
@@ -529,7 +520,6 @@ Test(tuning, what_was_measured_last_is_kept)
     cr_expect_eq(all.entry[0].figures.multiprocessors, h200.multiprocessors);
     vf_tuning_free(&old);
     vf_tuning_free(&all);
-    close_folder(&cache);
 }
 
 /* Stencils whose kernels may be measured: those of filters, and of benchmarks. */

@@ -8,24 +8,33 @@
 
 #include "alloc.h"
 #include "chain.h"
+#include "io_samples.h"
 #include "pipeline.h"
 #include "weights.h"
+
+TestSuite(weights, .init = samples_begin, .fini = samples_end);
+
+/* A file of these bytes: its path. */
+static const char *put(const char *text, size_t bytes)
+{
+    const char *path = sample_path("weights.txt");
+    sample_put(path, text, bytes);
+    return path;
+}
 
 /* ---- what is read ---- */
 
 static void expect_weights(const char *text, int planes, int rows, int across, const double *weight)
 {
-    char path[] = OWN_FILE;
+    const char *const path = put(text, strlen(text));
     struct vf_weights *w;
     struct vf_error error = {.text = ""};
-    write_own_file(path, text, strlen(text));
     cr_assert_eq(vf_weights_read(path, "convolve", "file", &w, &error), VF_OK, "%s: %s", text, error.text);
     cr_expect(w->size[0] == planes && w->size[1] == rows && w->size[2] == across, "%s", text);
     cr_expect_str_eq(w->path, path);
     for (int i = 0; i < planes * rows * across; i++)
         cr_expect_eq(w->weight[i], weight[i], "%s: %d is %g", text, i, w->weight[i]);
     vf_free(w);
-    unlink(path);
 }
 
 Test(weights, every_spelling)
@@ -58,10 +67,7 @@ static void expect_error_of(const char *path, const char *piece)
 
 static void expect_error_bytes(const char *text, size_t bytes, const char *piece)
 {
-    char path[] = OWN_FILE;
-    write_own_file(path, text, bytes);
-    expect_error_of(path, piece);
-    unlink(path);
+    expect_error_of(put(text, bytes), piece);
 }
 
 static void expect_error(const char *text, const char *piece)
@@ -97,21 +103,16 @@ Test(weights, malformed_files_are_told_by_line)
 
 Test(weights, other_files)
 {
-    char fifo[] = OWN_FILE, large[] = OWN_FILE;
+    const char *const fifo = sample_path("fifo"), *const large = put("1", 1);
     expect_error_of("-", "not read from standard input, which may be the image");
     expect_error_of("/nowhere/weights.txt",
                     "cannot be read: No such file or directory (a path in a chain cannot contain");
     expect_error_of("/tmp", "is not a regular file but a directory");
     expect_error_of("/dev/zero", "a pipe or a device");
-    cr_assert_not_null(mkdtemp(fifo));
-    rmdir(fifo);
     cr_assert_eq(mkfifo(fifo, 0600), 0);
     expect_error_of(fifo, "a pipe or a device"); /* nobody writes to it */
-    unlink(fifo);
-    write_own_file(large, "1", 1);
     cr_assert_eq(truncate(large, (4 << 20) + 1), 0);
     expect_error_of(large, "has 4194305 bytes; the maximum for a file of weights is 4194304");
-    unlink(large);
     expect_error_bytes("1 2\0 3", 6, "is not plain text");
     expect_error_bytes("\x89PNG\r\n\x1a\n", 8, "is not plain text");
     char *longest = calloc(VF_MOST_PATH + 2, 1);
@@ -124,7 +125,7 @@ Test(weights, other_files)
 Test(weights, most)
 {
     enum { ACROSS = 257, ROWS = 255 };
-    char *text = malloc(ACROSS * (ROWS + 2) * 2 + 1), *at = text, path[] = OWN_FILE;
+    char *text = malloc(ACROSS * (ROWS + 2) * 2 + 1), *at = text;
     struct vf_weights *w;
     struct vf_error error = {.text = ""};
     for (int y = 0; y < ROWS + 2; y++)
@@ -133,11 +134,10 @@ Test(weights, most)
             *at++ = x + 1 < ACROSS ? ' ' : '\n';
         }
     expect_error_bytes(text, (size_t)(at - text), "line 256: there are more than 65536 weights");
-    write_own_file(path, text, ACROSS * ROWS * 2);
-    cr_assert_eq(vf_weights_read(path, "convolve", "file", &w, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_weights_read(put(text, ACROSS * ROWS * 2), "convolve", "file", &w, &error), VF_OK, "%s",
+                 error.text);
     cr_expect(w->size[2] == ACROSS && w->size[1] == ROWS && w->weight[ACROSS * ROWS - 1] == 7);
     vf_free(w);
-    unlink(path);
     free(text);
 }
 
@@ -167,45 +167,38 @@ static void expect_chain_error(const char *text, const char *piece)
 /* Other weights under the same name are another chain; other comments are not. */
 Test(weights, a_chain_is_known_by_its_weights)
 {
-    char path[] = OWN_FILE, chain[128];
-    write_own_file(path, "1 2 3\n", 6);
-    snprintf(chain, sizeof chain, "gaussian,convolve:%s,gradient", path);
+    char chain[128];
+    snprintf(chain, sizeof chain, "gaussian,convolve:%s,gradient", put("1 2 3\n", 6));
     char *first = text_of(chain), *again = text_of(first);
     cr_expect_str_eq(first, again);
     cr_expect_eq(strspn(strchr(first, '#') + 1, "0123456789abcdef"), VF_CHECKSUM_DIGITS);
     vf_free(again);
 
-    FILE *file = fopen(path, "w");
-    fputs("# the same\n1.0, 2e0, 3\n\n", file);
-    fclose(file);
+    put("# the same\n1.0, 2e0, 3\n\n", 24);
     again = text_of(chain);
     cr_expect_str_eq(first, again);
     vf_free(again);
 
-    file = fopen(path, "w");
-    fputs("1\n2\n3\n", file);
-    fclose(file);
+    put("1\n2\n3\n", 6);
     again = text_of(chain);
     cr_expect_str_neq(first, again);
     expect_chain_error(first, "holds different weights, with checksum ");
     vf_free(again);
     vf_free(first);
-    unlink(path);
 }
 
 Test(weights, in_a_chain)
 {
-    char path[] = OWN_FILE, chain[128];
+    char chain[128];
+    const char *const path = put("1 2 3\n", 6);
     expect_chain_error("convolve", "convolve: file is missing; write convolve:file=PATH");
     expect_chain_error("convolve:flip=no", "convolve: file is missing");
     expect_chain_error("convolve:file=", "file needs a value; allowed: the path of a text file, without ','");
     expect_chain_error("convolve:flip=maybe", "allowed: yes or no");
-    write_own_file(path, "1 2 3\n", 6);
     snprintf(chain, sizeof chain, "convolve:%s,nonsense", path);
     expect_chain_error(chain, "unknown filter 'nonsense'");
     snprintf(chain, sizeof chain, "convolve:%s:file=%s", path, path);
     expect_chain_error(chain, "file is given twice");
     snprintf(chain, sizeof chain, "convolve=%s:zoom=2", path);
     expect_chain_error(chain, "no parameter 'zoom'");
-    unlink(path);
 }

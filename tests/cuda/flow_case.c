@@ -12,6 +12,7 @@
 void flow_case_open(struct flow_case *c, int dim, bool is_double, enum vf_boundary boundary)
 {
     *c = (struct flow_case){
+        .cuda = device_open(),
         .flow = {.dim = dim, .is_double = is_double, .boundary = boundary, .constant = 2.5}};
     for (int k = 0; k < 16; k++)
         c->source_type[k] = c->sink_type[k] = is_double ? VF_F64 : VF_F32;
@@ -21,6 +22,7 @@ void flow_case_close(struct flow_case *c)
 {
     for (int i = 0; i < c->taps_count; i++)
         free(c->taps[i]);
+    vf_cuda_close(c->cuda);
 }
 
 int flow_case_sources(struct flow_case *c, int count)
@@ -255,8 +257,8 @@ static void run_scheme(struct run *run, struct vf_cuda *cuda, const char *scheme
     vf_gpu_plan_close(&plan);
 }
 
-void flow_case_check(struct flow_case *c, struct vf_cuda *cuda, const char *const *scheme, ptrdiff_t nx,
-                     ptrdiff_t ny, ptrdiff_t nz, ptrdiff_t z_begin, ptrdiff_t z_end)
+void flow_case_check(struct flow_case *c, const char *const *scheme, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz,
+                     ptrdiff_t z_begin, ptrdiff_t z_end)
 {
     struct vf_error error;
     struct run run = {.c = c};
@@ -292,7 +294,7 @@ void flow_case_check(struct flow_case *c, struct vf_cuda *cuda, const char *cons
     for (; *scheme != NULL; scheme++) {
         if (!device_takes(*scheme, last, number))
             continue;
-        run_scheme(&run, cuda, *scheme);
+        run_scheme(&run, c->cuda, *scheme);
         compare(&run, *scheme);
     }
     for (int k = 0; k < 16; k++) {
@@ -302,19 +304,16 @@ void flow_case_check(struct flow_case *c, struct vf_cuda *cuda, const char *cons
     }
 }
 
-void flow_case_check_grid(struct flow_case *c, struct vf_cuda *cuda, const char *const *scheme,
-                          const int n[3])
+void flow_case_check_grid(struct flow_case *c, const char *const *scheme, const int n[3])
 {
-    flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 0, n[2]);
+    flow_case_check(c, scheme, n[0], n[1], n[2], 0, n[2]);
     if (n[2] > 2)
-        flow_case_check(c, cuda, scheme, n[0], n[1], n[2], n[2] / 3, n[2] - 1);
+        flow_case_check(c, scheme, n[0], n[1], n[2], n[2] / 3, n[2] - 1);
 }
 
 void flow_case_check_sizes(struct flow_case *c, const char *const *scheme, const int (*size)[3], size_t count)
 {
-    struct vf_cuda *cuda = device_open();
     for (size_t i = 0; i < count; i++)
-        flow_case_check_grid(c, cuda, scheme, size[i]);
+        flow_case_check_grid(c, scheme, size[i]);
     flow_case_close(c);
-    vf_cuda_close(cuda);
 }

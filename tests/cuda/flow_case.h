@@ -9,6 +9,7 @@
 enum flow_taps { TAPS_STAR, TAPS_BOX, TAPS_EDGES /* a box without its corners */, TAPS_X, TAPS_Y, TAPS_Z };
 
 struct flow_case {
+    struct vf_cuda *cuda; /* owned */
     struct vf_flow flow;
     enum vf_type source_type[16], sink_type[16];
     bool has_any_bits; /* float32 sources: NaN, infinities and all magnitudes among them */
@@ -21,7 +22,7 @@ struct flow_case {
     int taps_count;
 };
 
-/* An empty flow of float32 fields; closed with flow_case_close. */
+/* An empty flow of float32 fields, and a device (device.h); closed with flow_case_close. */
 void flow_case_open(struct flow_case *c, int dim, bool is_double, enum vf_boundary boundary);
 void flow_case_close(struct flow_case *c);
 
@@ -39,12 +40,11 @@ void flow_case_steps(struct flow_case *c, enum flow_taps shape, int radius, int 
 /* Computes planes z_begin to z_end - 1 (2D: images) of a grid with each of `scheme`, NULL-terminated, all
  * stages in one kernel, and compares every bit with the reference's. Sources hold the planes that are reached
  * and no others. */
-void flow_case_check(struct flow_case *c, struct vf_cuda *cuda, const char *const *scheme, ptrdiff_t nx,
-                     ptrdiff_t ny, ptrdiff_t nz, ptrdiff_t z_begin, ptrdiff_t z_end);
+void flow_case_check(struct flow_case *c, const char *const *scheme, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz,
+                     ptrdiff_t z_begin, ptrdiff_t z_end);
 
 /* The same on all of a grid of n voxels along x, y, z, and on a slab of one that is deep enough. */
-void flow_case_check_grid(struct flow_case *c, struct vf_cuda *cuda, const char *const *scheme,
-                          const int n[3]);
+void flow_case_check_grid(struct flow_case *c, const char *const *scheme, const int n[3]);
 
 /* The same on grids of these sizes; closes the case. */
 void flow_case_check_sizes(struct flow_case *c, const char *const *scheme, const int (*size)[3],

@@ -1,7 +1,6 @@
 /* associative: sums that planes add to, of dense tables and of lines; the reference's bits. */
 #include <criterion/criterion.h>
 
-#include "device.h"
 #include "flow_case.h"
 
 static const char *const volume_schemes[][2] = {
@@ -12,30 +11,28 @@ static const char *const image_schemes[] = {"associative:block=32x1x1:work=4x1x1
 
 /* Grids are kernels of their own: the schemes take turns, so that each meets every grid under some boundary.
  */
-static void check(struct flow_case *c, struct vf_cuda *cuda)
+static void check(struct flow_case *c)
 {
     static const int volumes[][3] = {{1, 1, 2}, {3, 2, 5}, {32, 16, 9}, {67, 9, 11}};
     static const int images[][3] = {{1, 3, 2}, {128, 11, 1}, {131, 6, 3}};
     if (c->flow.dim == 2) {
         for (size_t i = 0; i < sizeof images / sizeof *images; i++)
-            flow_case_check(c, cuda, image_schemes, images[i][0], images[i][1], images[i][2], 0, 1);
+            flow_case_check(c, image_schemes, images[i][0], images[i][1], images[i][2], 0, 1);
         return;
     }
     for (size_t i = 0; i < sizeof volumes / sizeof *volumes; i++)
-        flow_case_check_grid(c, cuda, volume_schemes[(i + (size_t)c->flow.boundary) % 2], volumes[i]);
+        flow_case_check_grid(c, volume_schemes[(i + (size_t)c->flow.boundary) % 2], volumes[i]);
 }
 
 static void check_taps(enum flow_taps shape, const int radius[3], int dim, enum vf_boundary boundary,
                        bool precise)
 {
     struct flow_case c;
-    struct vf_cuda *cuda = device_open();
     flow_case_open(&c, dim, precise, boundary);
     const int input = flow_case_sources(&c, 1);
     flow_case_sinks(&c, flow_case_linear(&c, shape, radius, input, 1), 1);
-    check(&c, cuda);
+    check(&c);
     flow_case_close(&c);
-    vf_cuda_close(cuda);
 }
 
 Test(associative, every_boundary)
@@ -55,7 +52,6 @@ Test(associative, shapes_of_tables)
 Test(associative, several_tables_side_by_side)
 {
     struct flow_case c;
-    struct vf_cuda *cuda = device_open();
     flow_case_open(&c, 3, false, VF_CONSTANT);
     c.source_type[1] = VF_U16;
     c.sink_type[0] = VF_I8;
@@ -64,9 +60,8 @@ Test(associative, several_tables_side_by_side)
     const int far = flow_case_linear(&c, TAPS_Z, (int[]){2, 0, 0}, input, 1);
     flow_case_sinks(&c, far, 1);
     flow_case_sinks(&c, near, 2);
-    check(&c, cuda);
+    check(&c);
     flow_case_close(&c);
-    vf_cuda_close(cuda);
 }
 
 /* Chunks of many planes, whose middle goes in whole rounds of turns: one more or less of them, and slabs. */
@@ -80,7 +75,6 @@ Test(associative, long_lines)
     for (int boundary = 0; boundary < VF_BOUNDARY_COUNT; boundary++)
         for (int dim = 2; dim <= 3; dim++) {
             struct flow_case c;
-            struct vf_cuda *cuda = device_open();
             flow_case_open(&c, dim, boundary == VF_MIRROR, (enum vf_boundary)boundary);
             c.source_type[0] = boundary == VF_WRAP ? VF_U16 : VF_F32;
             const int input = flow_case_sources(&c, 1);
@@ -88,13 +82,12 @@ Test(associative, long_lines)
             flow_case_sinks(&c, flow_case_linear(&c, shape, (int[]){3, 3, 3}, input, 1), 1);
             for (int n = 38; n <= 43; n += boundary == VF_NEAREST ? 1 : 5) {
                 if (dim == 2) {
-                    flow_case_check(&c, cuda, rows, 35, n, 2, 0, 2);
+                    flow_case_check(&c, rows, 35, n, 2, 0, 2);
                 } else {
-                    flow_case_check(&c, cuda, schemes, 35, 3, n, 0, n);
-                    flow_case_check(&c, cuda, schemes, 33, 2, n, 7, n - 1);
+                    flow_case_check(&c, schemes, 35, 3, n, 0, n);
+                    flow_case_check(&c, schemes, 33, 2, n, 7, n - 1);
                 }
             }
             flow_case_close(&c);
-            vf_cuda_close(cuda);
         }
 }

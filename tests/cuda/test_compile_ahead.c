@@ -10,8 +10,8 @@
 #include "compile_ahead.h"
 #include "device.h"
 #include "plan.h"
+#include "tests/io_samples.h"
 
-static char scratch[] = "/tmp/volfilter-ahead-XXXXXX";
 static struct vf_cuda *cuda;
 static struct vf_chain chain;
 static struct vf_plan plan;
@@ -48,24 +48,15 @@ static void open_with(const char *cache)
     cr_assert_eq(vf_plan_open(&plan, &request, &error), VF_OK, "%s", error.text);
 }
 
-/* What compilers leave that a signal ends is in it, too. */
-static void open_scratch(void)
+static void end(void)
 {
-    cr_assert_not_null(mkdtemp(scratch));
-    setenv("TMPDIR", scratch, 1);
-}
-
-static void remove_scratch(void)
-{
-    char command[64];
     vf_plan_close(&plan);
     vf_chain_free(&chain);
     vf_cuda_close(cuda);
-    snprintf(command, sizeof command, "rm -rf %s", scratch);
-    cr_assert_eq(system(command), 0); /* NOLINT: a name that mkdtemp made */
+    samples_end();
 }
 
-TestSuite(compile_ahead, .init = open_scratch, .fini = remove_scratch);
+TestSuite(compile_ahead, .init = samples_begin, .fini = end);
 
 /* Filters with `bytes` for compilers. */
 static void filter(size_t bytes)
@@ -78,14 +69,14 @@ static void filter(size_t bytes)
 
 Test(compile_ahead, side_by_side)
 {
-    open_with(scratch);
+    open_with(sample_path("cache"));
     filter(2 * VF_COMPILER_BYTES);
     cr_expect(!cuda->has_nvrtc, "no compiler is loaded here");
 }
 
 Test(compile_ahead, takes_no_more_memory_than_there_is)
 {
-    open_with(scratch);
+    open_with(sample_path("cache"));
     filter(2 * VF_COMPILER_BYTES - 1);
     cr_expect(cuda->has_nvrtc, "one after another");
 }
@@ -100,7 +91,7 @@ Test(compile_ahead, needs_a_cache)
 /* What is to be compiled takes time, until the cache has it: three kernels of as many operations. */
 Test(compile_ahead, seconds)
 {
-    open_with(scratch);
+    open_with(sample_path("cache"));
     const double before = vf_plan_compile_seconds(&plan, cuda);
     cr_expect_gt(before, vf_cuda_costs.compiler + vf_cuda_costs.kernel);
     cr_expect_lt(before, vf_cuda_costs.compiler + 3 * vf_cuda_costs.kernel + 1);
@@ -130,7 +121,7 @@ Test(compile_ahead, signals_end_compilers_without_more)
     struct vf_kernel_list list = {0};
     struct vf_error error;
     char text[16], byte;
-    open_with(scratch);
+    open_with(sample_path("cache"));
     if (strcmp(cuda->gpu.name, "Fake GPU") != 0)
         cr_skip_test("a real device");
     cr_assert_eq(vf_kernel_list_add(&list, vf_strdup("", &error), &error), VF_OK);

@@ -3,13 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "device.h"
 #include "session.h"
+#include "tests/io_samples.h"
 
 /* With a real device or the fake one, whichever the loader finds. */
-static char scratch[] = "/tmp/volfilter-device-XXXXXX";
 static struct vf_cuda *cuda;
 static struct vf_error error;
 
@@ -23,27 +22,25 @@ static void open_cuda(void)
     cr_assert_eq(vf_cuda_open(&cuda, &error), VF_OK, "%s", error.text);
 }
 
-static void open_scratch(void)
+static void begin(void)
 {
-    cr_assert_not_null(mkdtemp(scratch));
-    setenv("VOLFILTER_CACHE", scratch, 1);
+    samples_begin();
+    setenv("VOLFILTER_CACHE", sample_path("cache"), 1);
     if (vf_cuda_open(&cuda, &error) != VF_OK) {
         expect_in("--backend cpu");
         cr_assert_null(cuda);
-        rmdir(scratch);
+        samples_end();
         cr_skip_test("no device");
     }
 }
 
-static void remove_scratch(void)
+static void end(void)
 {
-    char command[128];
     vf_cuda_close(cuda);
-    snprintf(command, sizeof command, "rm -rf %s", scratch);
-    cr_assert_eq(system(command), 0); /* NOLINT: a name that mkdtemp made */
+    samples_end();
 }
 
-TestSuite(cuda_device, .init = open_scratch, .fini = remove_scratch);
+TestSuite(cuda_device, .init = begin, .fini = end);
 
 /* Kernels that add a number to their threads' numbers. */
 static const char *text_of(int number)
@@ -224,7 +221,7 @@ Test(cuda_device, threads_share_its_kernels)
 
 /* ---- each call fails in turn: the fake driver and compiler do so on demand ---- */
 
-static char log_path[64];
+static const char *log_path;
 
 /* The number of the last call that is counted; *compiled gets how often the compiler was asked. */
 static int read_calls(int *compiled)
@@ -252,7 +249,7 @@ static void begin_counting(void)
 {
     if (strcmp(cuda->gpu.name, "Fake GPU") != 0)
         cr_skip_test("a real device");
-    snprintf(log_path, sizeof log_path, "%s/calls", scratch);
+    log_path = sample_path("calls");
     setenv("FAKE_CUDA_LOG", log_path, 1);
     setenv("FAKE_CUDA_STRICT", "1", 1);
     vf_cuda_close(cuda);

@@ -10,6 +10,7 @@
 
 #include "device.h"
 #include "fake_device.h"
+#include "tests/io_samples.h"
 #include "tests/sanitized.h"
 
 enum outcome { ON_DEVICE, TAKEN_OVER, REFUSED, WRONG = 10, NO_MESSAGE, NOT_OPENED, REAL_DEVICE };
@@ -26,8 +27,7 @@ static size_t heard;                            /* voxels, by progress */
 static bool one_run;                            /* nothing is begun anew: every voxel is heard of once */
 static int least_compiled, most_compiled = 100; /* kernels */
 
-static char scratch[] = "/tmp/volfilter-failures-XXXXXX";
-static char log_path[64];
+static const char *log_path;
 
 static bool same(const struct vf_volume *a, const struct vf_volume *b)
 {
@@ -62,7 +62,7 @@ static void run(void)
         exit(NOT_OPENED);
     if (strcmp(device->gpu.name, "Fake GPU") != 0)
         exit(REAL_DEVICE);
-    FILE *log = log_path[0] != '\0' ? fopen(log_path, "a") : NULL;
+    FILE *log = log_path != NULL ? fopen(log_path, "a") : NULL;
     if (log != NULL) {
         fputs("- opened\n", log);
         fclose(log);
@@ -101,17 +101,15 @@ static enum outcome outcome_of_run(const char *what)
 
 static void begin(void)
 {
-    cr_assert_not_null(mkdtemp(scratch));
-    setenv("VOLFILTER_CACHE", scratch, 1);
+    samples_begin();
+    setenv("VOLFILTER_CACHE", sample_path("cache"), 1);
     setenv("FAKE_CUDA_STRICT", "1", 1);
     unsetenv("FAKE_CUDA_ORDER");
 }
 
 static void end(void)
 {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", scratch);
-    cr_assert_eq(system(command), 0); /* NOLINT: a name that mkdtemp made */
+    samples_end();
     vf_volume_free(&in);
     vf_volume_free(&right);
 }
@@ -145,7 +143,7 @@ static void list_calls(void)
     char name[64];
     bool opened = false;
     int number;
-    snprintf(log_path, sizeof log_path, "%s/calls", scratch);
+    log_path = sample_path("calls");
     setenv("FAKE_CUDA_LOG", log_path, 1);
     cr_assert_eq(outcome_of_run("as it should be"), ON_DEVICE);
     unsetenv("FAKE_CUDA_LOG");
@@ -162,7 +160,7 @@ static void list_calls(void)
     }
     fclose(log);
     unlink(log_path);
-    log_path[0] = '\0';
+    log_path = NULL;
 }
 
 static int count_of(const char *name)
@@ -417,7 +415,7 @@ Test(cuda_failures, damaged_cache)
     snprintf(command, sizeof command,
              "find %s -type f -size +1k | while read -r f; do printf x | "
              "dd of=\"$f\" bs=1 seek=700 conv=notrunc 2>/dev/null || exit; done",
-             scratch);
+             sample_path("cache"));
     cr_assert_eq(system(command), 0); /* NOLINT: a name that mkdtemp made */
     least_compiled = 1;
     cr_expect_eq(outcome_of_run("damaged"), ON_DEVICE);

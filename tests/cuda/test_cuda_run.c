@@ -71,7 +71,6 @@ Test(cuda_run, medians)
                  {VF_STENCIL_median_7x7, 2},
                  {VF_STENCIL_median_3x3x3, 3},
                  {VF_STENCIL_median_5x5x5, 3}};
-    struct vf_cuda *cuda = device_open();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int precise = 0; precise < 2; precise++) {
             struct flow_case c;
@@ -79,10 +78,9 @@ Test(cuda_run, medians)
             c.has_any_bits = !precise;
             flow_case_sinks(&c, flow_case_body(&c, cases[i].stencil, flow_case_sources(&c, 1)), 1);
             const char *const *of_floats = cases[i].dim == 3 ? of_volumes : of_images;
-            flow_case_check(&c, cuda, precise ? of_doubles : of_floats, 150, 11, 9, 0, 9);
+            flow_case_check(&c, precise ? of_doubles : of_floats, 150, 11, 9, 0, 9);
             flow_case_close(&c);
         }
-    vf_cuda_close(cuda);
 }
 
 /* Numbers at which bodies divide by 0, or nothing is an edge: the short way of floats, and double, which has
@@ -169,7 +167,6 @@ Test(cuda_run, sums_of_any_bits)
         {"body-lines", 3, {TAPS_STAR, TAPS_X}, 2, 2},
         {"body-plane", 3, {TAPS_STAR, TAPS_X, TAPS_Y}, 2, 3},
     };
-    struct vf_cuda *cuda = device_open();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *const scheme[] = {cases[i].scheme, NULL};
         struct flow_case c;
@@ -187,8 +184,7 @@ Test(cuda_run, sums_of_any_bits)
                                  field, 1);
         }
         flow_case_sinks(&c, field, 1);
-        flow_case_check(&c, cuda, scheme, 141, 30, 9, 0, 9);
+        flow_case_check(&c, scheme, 141, 30, 9, 0, 9);
         flow_case_close(&c);
     }
-    vf_cuda_close(cuda);
 }

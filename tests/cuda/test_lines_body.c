@@ -2,7 +2,6 @@
  * runs, tiles and reaches; the reference's bits. */
 #include <criterion/criterion.h>
 
-#include "device.h"
 #include "flow_case.h"
 
 enum { Y = 1, Z };
@@ -21,14 +20,12 @@ static void check(struct flow_case *c, int axis, int reach, const char *const *s
 {
     const int along[] = {1, 2 * reach + 1, 31, 65}, beside[] = {3, 33, 70, 4};
     const int deep = c->flow.dim == 3 ? 3 : 2;
-    struct vf_cuda *cuda = device_open();
     for (size_t i = 0; i < sizeof along / sizeof *along; i++) {
         int n[3] = {beside[i], 3, axis == Z ? 1 : deep};
         n[axis] = along[i];
-        flow_case_check_grid(c, cuda, scheme, n);
+        flow_case_check_grid(c, scheme, n);
     }
     flow_case_close(c);
-    vf_cuda_close(cuda);
 }
 
 /* Lines of the body's inputs. */

@@ -2,7 +2,6 @@
  * around the sizes of runs, tiles and reaches; the reference's bits. */
 #include <criterion/criterion.h>
 
-#include "device.h"
 #include "flow_case.h"
 #include "tests/sanitized.h"
 
@@ -40,14 +39,12 @@ static void check(struct flow_case *c, int axis, int reach, const char *const *s
     const int along[] = {1, 2 * reach - 1, 2 * reach + 1, 31, 64, 65, 150},
               beside[] = {1, 33, 70, 4, 129, 3, 5};
     const int deep = c->flow.dim == 3 ? 3 : 2;
-    struct vf_cuda *cuda = device_open();
     for (size_t i = 0; i < sizeof along / sizeof *along; i++) {
         int n[3] = {axis == X ? 1 : beside[i], axis == Y ? 1 : 3, axis == Z ? 1 : deep};
         n[axis] = along[i];
-        flow_case_check_grid(c, cuda, scheme, n);
+        flow_case_check_grid(c, scheme, n);
     }
     flow_case_close(c);
-    vf_cuda_close(cuda);
 }
 
 Test(long_line, every_axis_and_boundary)

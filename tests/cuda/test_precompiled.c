@@ -3,50 +3,45 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "compile_ahead.h"
 #include "cuda_reduce.h"
 #include "device.h"
 #include "precompiled.h"
+#include "tests/io_samples.h"
 
-static char scratch[] = "/tmp/volfilter-precompiled-XXXXXX";
 static char folder[64];
 static struct vf_cuda *cuda;
 static struct vf_error error;
 
 static void open_device(const char *cache)
 {
-    char path[80];
-    snprintf(path, sizeof path, "%s/%s", scratch, cache);
-    setenv("VOLFILTER_CACHE", path, 1);
+    setenv("VOLFILTER_CACHE", sample_path(cache), 1);
     cr_assert_eq(vf_cuda_open(&cuda, &error), VF_OK, "%s", error.text);
     cuda->strict = true;
 }
 
-static void open_scratch(void)
+static void begin(void)
 {
-    cr_assert_not_null(mkdtemp(scratch));
-    snprintf(folder, sizeof folder, "%s/precompiled", scratch);
+    samples_begin();
+    snprintf(folder, sizeof folder, "%s", sample_path("precompiled"));
     setenv("VOLFILTER_PRECOMPILED", folder, 1);
     unsetenv("CUDA_TESTS_SHARE"); /* what is filtered must be compiled before */
     open_device("makers");
     if (strcmp(cuda->gpu.name, "Fake GPU") != 0) {
         vf_cuda_close(cuda);
-        rmdir(scratch);
+        samples_end();
         cr_skip_test("a real GPU");
     }
 }
 
-static void remove_scratch(void)
+static void end(void)
 {
-    char command[128];
     vf_cuda_close(cuda);
-    snprintf(command, sizeof command, "rm -rf %s", scratch);
-    cr_assert_eq(system(command), 0); /* NOLINT: a name that mkdtemp made */
+    samples_end();
 }
 
-TestSuite(precompiled, .init = open_scratch, .fini = remove_scratch);
+TestSuite(precompiled, .init = begin, .fini = end);
 
 /* Rows end as those of every grid here that is a multiple of 4 wide, 64 or more. */
 static const struct vf_plan_request usual = {.nx = 100, .ny = 30, .nz = 12, .batch = 1, .threads = 1};

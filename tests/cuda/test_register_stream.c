@@ -2,7 +2,6 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "device.h"
 #include "filters/stencils/params.h"
 #include "flow_case.h"
 
@@ -16,31 +15,29 @@ static const int volumes[][3] = {{1, 9, 2}, {32, 16, 9}, {65, 10, 11}, {1, 1, 1}
 static const int images[][3] = {{7, 1, 3}, {128, 11, 1}, {131, 6, 3}, {1, 1, 1}, {127, 5, 2}};
 enum { FEW = 3, VOLUMES = sizeof volumes / sizeof *volumes, IMAGES = sizeof images / sizeof *images };
 
-static void check_volumes(struct flow_case *c, struct vf_cuda *cuda, const char *const *scheme, bool few)
+static void check_volumes(struct flow_case *c, const char *const *scheme, bool few)
 {
     for (int i = 0; i < (few ? FEW : VOLUMES); i++)
-        flow_case_check_grid(c, cuda, scheme, volumes[i]);
+        flow_case_check_grid(c, scheme, volumes[i]);
 }
 
-static void check_images(struct flow_case *c, struct vf_cuda *cuda, bool few)
+static void check_images(struct flow_case *c, bool few)
 {
     for (int i = 0; i < (few ? FEW : IMAGES); i++)
-        flow_case_check(c, cuda, flat, images[i][0], images[i][1], images[i][2], 0, 1);
+        flow_case_check(c, flat, images[i][0], images[i][1], images[i][2], 0, 1);
 }
 
 static void check_taps(enum flow_taps shape, int radius, int dim, enum vf_boundary boundary,
                        const char *const *scheme, bool few)
 {
     struct flow_case c;
-    struct vf_cuda *cuda = device_open();
     flow_case_open(&c, dim, false, boundary);
     flow_case_steps(&c, shape, radius, 1);
     if (dim == 3)
-        check_volumes(&c, cuda, scheme, few);
+        check_volumes(&c, scheme, few);
     else
-        check_images(&c, cuda, few);
+        check_images(&c, few);
     flow_case_close(&c);
-    vf_cuda_close(cuda);
 }
 
 Test(register_stream, stars_under_every_boundary)
@@ -71,17 +68,15 @@ static void check_body(enum vf_stencil_id stencil, int dim, enum vf_boundary bou
                        const char *const *scheme)
 {
     struct flow_case c;
-    struct vf_cuda *cuda = device_open();
     flow_case_open(&c, dim, precise, boundary);
     const int inputs = vf_stencil(stencil)->inputs[dim - 2], outputs = vf_stencil(stencil)->outputs[dim - 2],
               input = flow_case_sources(&c, inputs);
     flow_case_sinks(&c, flow_case_body(&c, stencil, input), outputs);
     if (dim == 3)
-        check_volumes(&c, cuda, scheme, true);
+        check_volumes(&c, scheme, true);
     else
-        check_images(&c, cuda, true);
+        check_images(&c, true);
     flow_case_close(&c);
-    vf_cuda_close(cuda);
 }
 
 Test(register_stream, bodies_of_many_fields)
@@ -111,7 +106,6 @@ Test(register_stream, faces_that_planes_share)
 Test(register_stream, quotients_in_doubt)
 {
     static const double inverse_k[] = {0x1p70, 0x1p58, INFINITY, 1};
-    struct vf_cuda *cuda = device_open();
     for (size_t i = 0; i < sizeof inverse_k / sizeof *inverse_k; i++) {
         struct flow_case c;
         flow_case_open(&c, 3, false, VF_REFLECT);
@@ -121,24 +115,21 @@ Test(register_stream, quotients_in_doubt)
             c.stage[0].param[axis] = 1;
         c.stage[0].param[VF_PM_INVERSE_K] = inverse_k[i];
         c.has_any_bits = inverse_k[i] == 1;
-        flow_case_check(&c, cuda, shared, 33, 9, 7, 0, 7);
-        flow_case_check(&c, cuda, (const char *const[]){"global-read:block=32x2x1:work=4x1x1", NULL}, 33, 9,
-                        7, 0, 7);
+        flow_case_check(&c, shared, 33, 9, 7, 0, 7);
+        flow_case_check(&c, (const char *const[]){"global-read:block=32x2x1:work=4x1x1", NULL}, 33, 9, 7, 0,
+                        7);
         flow_case_close(&c);
     }
-    vf_cuda_close(cuda);
 }
 
 Test(register_stream, roots_of_nothing)
 {
     struct flow_case c;
-    struct vf_cuda *cuda = device_open();
     flow_case_open(&c, 3, false, VF_NEAREST);
     c.is_sparse = true;
     flow_case_sinks(&c, flow_case_body(&c, VF_STENCIL_gradient_magnitude, flow_case_sources(&c, 1)), 1);
-    check_volumes(&c, cuda, shared, true);
+    check_volumes(&c, shared, true);
     flow_case_close(&c);
-    vf_cuda_close(cuda);
 }
 
 Test(register_stream, types_and_launch_switches)
@@ -149,7 +140,6 @@ Test(register_stream, types_and_launch_switches)
         "register-stream:block=96x1x1:work=1x2x1:stream=100",
         "register-stream:block=4x8x1:work=8x1x1:stream=7",
     };
-    struct vf_cuda *cuda = device_open();
     for (int type = VF_U8; type <= VF_F64; type++) {
         struct flow_case c;
         flow_case_open(&c, 3, type == VF_F64 || type == VF_U32, VF_REFLECT);
@@ -157,8 +147,7 @@ Test(register_stream, types_and_launch_switches)
         const int input = flow_case_sources(&c, 1);
         flow_case_sinks(&c, flow_case_linear(&c, TAPS_EDGES, (int[]){1, 1, 1}, input, 1), 1);
         const char *const one[] = {switches[type % 4], NULL};
-        flow_case_check(&c, cuda, one, 67, 11, 8, 0, 8);
+        flow_case_check(&c, one, 67, 11, 8, 0, 8);
         flow_case_close(&c);
     }
-    vf_cuda_close(cuda);
 }

@@ -1,7 +1,6 @@
 /* separable-stream: chains of lines, whole and in part; the bits of one stage after the other. */
 #include <criterion/criterion.h>
 
-#include "device.h"
 #include "flow_case.h"
 
 static const char *const volume_schemes[][2] = {
@@ -15,19 +14,19 @@ static const char *const image_schemes[][2] = {
 
 /* Rows of every plane are streamed where there is no line along z. Each grid is a kernel of its own: the
  * schemes take turns, so that each meets every grid under some boundary. */
-static void check(struct flow_case *c, struct vf_cuda *cuda, bool flat)
+static void check(struct flow_case *c, bool flat)
 {
     static const int volumes[][3] = {{1, 1, 2}, {3, 2, 5}, {32, 16, 9}, {131, 9, 11}};
     static const int images[][3] = {{1, 3, 2}, {192, 11, 1}, {131, 6, 3}};
     if (c->flow.dim == 2) {
         for (size_t i = 0; i < sizeof images / sizeof *images; i++)
-            flow_case_check(c, cuda, image_schemes[(i + (size_t)c->flow.boundary) % 2], images[i][0],
-                            images[i][1], images[i][2], 0, 1);
+            flow_case_check(c, image_schemes[(i + (size_t)c->flow.boundary) % 2], images[i][0], images[i][1],
+                            images[i][2], 0, 1);
         return;
     }
     for (size_t i = 0; i < sizeof volumes / sizeof *volumes; i++)
-        flow_case_check_grid(
-            c, cuda, (flat ? image_schemes : volume_schemes)[(i + (size_t)c->flow.boundary) % 2], volumes[i]);
+        flow_case_check_grid(c, (flat ? image_schemes : volume_schemes)[(i + (size_t)c->flow.boundary) % 2],
+                             volumes[i]);
 }
 
 /* A chain of the axes with a radius, over `fields` fields. */
@@ -53,11 +52,9 @@ static void open_chain(struct flow_case *c, int x, int y, int z, int dim, int fi
 static void check_chain(int x, int y, int z, int dim, int fields, enum vf_boundary boundary, bool precise)
 {
     struct flow_case c;
-    struct vf_cuda *cuda = device_open();
     open_chain(&c, x, y, z, dim, fields, boundary, precise);
-    check(&c, cuda, z == 0);
+    check(&c, z == 0);
     flow_case_close(&c);
-    vf_cuda_close(cuda);
 }
 
 Test(separable_stream, every_boundary)
@@ -79,31 +76,27 @@ Test(separable_stream, parts_of_a_chain)
 Test(separable_stream, rows_that_end_within_the_halo_of_a_tile)
 {
     struct flow_case c;
-    struct vf_cuda *cuda = device_open();
     open_chain(&c, 8, 1, 1, 3, 1, VF_NEAREST, false);
-    flow_case_check(&c, cuda, volume_schemes[0], 39, 4, 3, 0, 3);
-    flow_case_check(&c, cuda, volume_schemes[1], 71, 4, 3, 0, 3);
+    flow_case_check(&c, volume_schemes[0], 39, 4, 3, 0, 3);
+    flow_case_check(&c, volume_schemes[1], 71, 4, 3, 0, 3);
     flow_case_close(&c);
     open_chain(&c, 8, 1, 0, 2, 1, VF_MIRROR, false);
     for (int i = 0; i < 2; i++)
-        flow_case_check(&c, cuda, image_schemes[i], 71, 9, 1, 0, 1);
+        flow_case_check(&c, image_schemes[i], 71, 9, 1, 0, 1);
     flow_case_close(&c);
-    vf_cuda_close(cuda);
 }
 
 /* A row's last pack lies around the end of a tile of 32 cells, or of its halo of 3. */
 Test(separable_stream, rows_that_no_pack_divides)
 {
     static const int width[] = {35, 37, 65, 66, 67, 70};
-    struct vf_cuda *cuda = device_open();
     for (int precise = 0; precise < 2; precise++) {
         struct flow_case c;
         open_chain(&c, 3, 1, 1, 3, 1, precise ? VF_CONSTANT : VF_MIRROR, precise);
         for (size_t i = 0; i < sizeof width / sizeof *width; i++)
-            flow_case_check(&c, cuda, volume_schemes[0], width[i], 3, 3, 0, 3);
+            flow_case_check(&c, volume_schemes[0], width[i], 3, 3, 0, 3);
         flow_case_close(&c);
     }
-    vf_cuda_close(cuda);
 }
 
 Test(separable_stream, many_fields_in_double)
@@ -117,7 +110,6 @@ static void check_body(enum vf_stencil_id stencil, bool of_another, int x, int z
                        enum vf_boundary boundary, bool precise)
 {
     struct flow_case c;
-    struct vf_cuda *cuda = device_open();
     flow_case_open(&c, dim, precise, boundary);
     const int first = flow_case_sources(&c, of_another ? 2 : 1);
     int made = first;
@@ -136,9 +128,8 @@ static void check_body(enum vf_stencil_id stencil, bool of_another, int x, int z
         c.source_type[1] = VF_I16;
         c.sink_type[0] = VF_U16;
     }
-    check(&c, cuda, z == 0);
+    check(&c, z == 0);
     flow_case_close(&c);
-    vf_cuda_close(cuda);
 }
 
 Test(separable_stream, body_of_a_chain)

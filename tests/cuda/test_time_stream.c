@@ -2,7 +2,6 @@
  * tiles and reach; the reference's bits. */
 #include <criterion/criterion.h>
 
-#include "device.h"
 #include "flow_case.h"
 
 /* Tiles of one and several rows a thread, chunks, and the switches of tiles. */
@@ -77,7 +76,6 @@ Test(time_stream, flat_tables)
 Test(time_stream, low_grids)
 {
     static const int low[][3] = {{30, 7, 5}, {1, 1, 1}};
-    struct vf_cuda *cuda = device_open();
     for (int i = 0; i < 4; i++) {
         struct flow_case c;
         const bool tables = i >= 2;
@@ -86,10 +84,9 @@ Test(time_stream, low_grids)
         const int middle = flow_case_linear(&c, tables ? TAPS_BOX : TAPS_STAR, (int[]){1, 1, 1}, in, 1);
         flow_case_sinks(&c, flow_case_linear(&c, TAPS_STAR, (int[]){reach, reach, reach}, middle, 1), 1);
         const int *const n = low[i % 2];
-        flow_case_check(&c, cuda, schemes[1], n[0], n[1], n[2], 0, n[2]);
+        flow_case_check(&c, schemes[1], n[0], n[1], n[2], 0, n[2]);
         flow_case_close(&c);
     }
-    vf_cuda_close(cuda);
 }
 
 /* Other types in memory; fields that stand for 0 outside. */

@@ -26,15 +26,13 @@ static void check(struct flow_case *c, const char *const *scheme)
 {
     static const int volumes[][3] = {{1, 1, 1}, {2, 3, 2}, {29, 1, 4}, {1, 23, 5}, {37, 18, 9}, {130, 9, 4}};
     static const int images[][3] = {{1, 1, 1}, {2, 2, 3}, {1, 29, 1}, {125, 4, 1}, {37, 18, 2}, {131, 23, 1}};
-    struct vf_cuda *cuda = device_open();
     for (size_t i = 0; i < sizeof volumes / sizeof *volumes; i++) {
         const int *n = c->flow.dim == 3 ? volumes[i] : images[i];
-        flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 0, c->flow.dim == 3 ? n[2] : 1);
+        flow_case_check(c, scheme, n[0], n[1], n[2], 0, c->flow.dim == 3 ? n[2] : 1);
         if (c->flow.dim == 3 && n[2] > 8)
-            flow_case_check(c, cuda, scheme, n[0], n[1], n[2], 4, n[2] - 1);
+            flow_case_check(c, scheme, n[0], n[1], n[2], 4, n[2] - 1);
     }
     flow_case_close(c);
-    vf_cuda_close(cuda);
 }
 
 static void check_steps(enum flow_taps shape, int radius, int steps, int dim, enum vf_boundary boundary,

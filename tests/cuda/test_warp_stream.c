@@ -19,13 +19,11 @@ static void check(struct flow_case *c, int scheme)
     static const int images[2][3][3] = {{{40, 2, 1}, {128, 9, 3}, {388, 33, 1}},
                                         {{37, 2, 1}, {131, 9, 3}, {331, 71, 1}}};
     const char *const one[] = {schemes[scheme % 3], NULL};
-    struct vf_cuda *cuda = device_open();
     for (int i = c->flow.boundary == VF_WRAP ? 0 : 1; i < 3; i++) {
         const int *size = images[scheme % 2][i];
-        flow_case_check(c, cuda, one, size[0], size[1], size[2], 0, size[2]);
+        flow_case_check(c, one, size[0], size[1], size[2], 0, size[2]);
     }
     flow_case_close(c);
-    vf_cuda_close(cuda);
 }
 
 static void check_steps(enum flow_taps shape, int radius, int steps, bool precise, int boundary, int scheme)

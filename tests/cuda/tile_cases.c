@@ -22,16 +22,14 @@ void check_volumes(enum flow_taps shape, int radius, enum vf_boundary boundary, 
         {3 * tile.x, 3 * tile.y, 3 * tile.z},
     };
     struct flow_case c;
-    struct vf_cuda *cuda = device_open();
     open_weights(&c, 3, false, shape, radius, boundary);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const int *n = shapes[i];
-        flow_case_check(&c, cuda, scheme, n[0], n[1], n[2], 0, n[2]);
+        flow_case_check(&c, scheme, n[0], n[1], n[2], 0, n[2]);
         if (n[2] > 2)
-            flow_case_check(&c, cuda, scheme, n[0], n[1], n[2], 1, n[2] - 1);
+            flow_case_check(&c, scheme, n[0], n[1], n[2], 1, n[2] - 1);
     }
     flow_case_close(&c);
-    vf_cuda_close(cuda);
 }
 
 void check_images(enum flow_taps shape, int radius, enum vf_boundary boundary, struct tile_size tile,
@@ -40,48 +38,40 @@ void check_images(enum flow_taps shape, int radius, enum vf_boundary boundary, s
     const int shapes[][2] = {
         {1, 1}, {1, 9}, {6, 1}, {tile.x - 1, 2 * tile.y + 1}, {tile.x, tile.y}, {3 * tile.x + 2, 3 * tile.y}};
     struct flow_case c;
-    struct vf_cuda *cuda = device_open();
     open_weights(&c, 2, false, shape, radius, boundary);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        flow_case_check(&c, cuda, scheme, shapes[i][0], shapes[i][1], 2, 0, 2);
+        flow_case_check(&c, scheme, shapes[i][0], shapes[i][1], 2, 0, 2);
     flow_case_close(&c);
-    vf_cuda_close(cuda);
 }
 
 void check_types(const char *const *scheme)
 {
-    struct vf_cuda *cuda = device_open();
     for (int type = VF_U8; type <= VF_F64; type++) {
         struct flow_case c;
         open_weights(&c, 3, false, TAPS_STAR, 1, VF_MIRROR);
         c.source_type[0] = c.sink_type[0] = (enum vf_type)type;
-        flow_case_check(&c, cuda, scheme, 75, 11, 5, 0, 5);
+        flow_case_check(&c, scheme, 75, 11, 5, 0, 5);
         flow_case_close(&c);
     }
-    vf_cuda_close(cuda);
 }
 
 void check_small_results(const char *const *scheme)
 {
-    struct vf_cuda *cuda = device_open();
     for (int type = VF_U8; type <= VF_I16; type++) {
         struct flow_case c;
         open_weights(&c, 3, false, TAPS_X, 1, VF_NEAREST);
         c.sink_type[0] = (enum vf_type)type;
         c.has_any_bits = true;
-        flow_case_check(&c, cuda, scheme, 75, 11, 5, 0, 5);
+        flow_case_check(&c, scheme, 75, 11, 5, 0, 5);
         flow_case_close(&c);
     }
-    vf_cuda_close(cuda);
 }
 
 static void check_one(struct flow_case *c, const char *const *scheme)
 {
-    struct vf_cuda *cuda = device_open();
-    flow_case_check(c, cuda, scheme, 77, 19, 12, 0, 12);
-    flow_case_check(c, cuda, scheme, 77, 19, 12, 4, 9);
+    flow_case_check(c, scheme, 77, 19, 12, 0, 12);
+    flow_case_check(c, scheme, 77, 19, 12, 4, 9);
     flow_case_close(c);
-    vf_cuda_close(cuda);
 }
 
 void check_inputs(const char *const *scheme, const char *const *light)

@@ -85,8 +85,8 @@ struct object {
             size_t bytes;
         }; /* memory */
         struct {
-            struct operation *first, *last;     /* that wait for their turn */
-            unsigned long long submitted, done; /* operations are numbered from 1 */
+            struct operation *first, *last; /* that wait for their turn */
+            unsigned long long submitted;   /* operations are numbered from 1 */
             bool non_blocking;
         }; /* a stream */
         struct {

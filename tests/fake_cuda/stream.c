@@ -42,7 +42,6 @@ static void finish_until(struct object *stream, unsigned long long number)
         struct operation *const o = stream->first;
         stream->first = o->next;
         execute(o);
-        stream->done = o->number;
         free(o);
     }
 }

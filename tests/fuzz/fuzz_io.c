@@ -32,11 +32,8 @@ static void **list_planes(const struct vf_info *info, struct vf_volume *volume)
     void **planes = calloc(info->page_count * info->page_channels, sizeof *planes);
     if (planes == NULL)
         exit(1);
-    for (size_t page = 0, t, z, c; page < info->page_count; page++) {
-        vf_info_page_place(info, page, &t, &z, &c);
-        for (size_t k = 0; k < info->page_channels; k++)
-            planes[page * info->page_channels + k] = vf_volume_plane(volume, t, c + k, z);
-    }
+    for (size_t page = 0; page < info->page_count; page++)
+        vf_info_page_planes(info, volume, page, planes + page * info->page_channels);
     return planes;
 }
 
