@@ -7,6 +7,7 @@ enum flip { YES, NO };
 static const struct vf_param params[] = {
     [WEIGHTS] =
         {.name = "file",
+         .known_as = "kernel|weights",
          .kind = VF_PARAM_WEIGHTS,
          .initial = "",
          .help = "a text file of weights: rows of numbers separated by blanks, tabs or commas; '#' starts a "

@@ -8,10 +8,10 @@ enum { SIGMA, SIGMA2 };
 #define USUAL_RATIO 1.6
 
 static const struct vf_param params[] = {
-    [SIGMA] = VF_PARAM_WIDTH("sigma", "1",
+    [SIGMA] = VF_PARAM_WIDTH("sigma", "sigma1|low|lowsigma", "1",
                              "standard deviation of the first Gaussian, which removes noise; " VF_ONE_OR_EACH
                              "; 0 means no smoothing"),
-    [SIGMA2] = VF_PARAM_WIDTH("sigma2", "",
+    [SIGMA2] = VF_PARAM_WIDTH("sigma2", "high|highsigma", "",
                               "standard deviation of the second Gaussian, which is subtracted and so removes "
                               "anything much wider; default 1.6 sigma"),
 };

@@ -39,14 +39,15 @@ enum vf_param_kind {
 struct vf_param {
     const char *name;
     enum vf_param_kind kind;
-    const char *initial; /* the default, as a user would write it; "" for none */
-    double min, max;     /* bounds, both allowed, of a number, a count, each length in voxels, a threshold;
-                            -VF_UNBOUNDED and VF_UNBOUNDED are none that users read of. "Above 0" is a min
-                            that is the least that makes sense */
-    double least;        /* of lengths, in voxels: less on every axis does nothing; 0 where expand() tells */
-    const char *unit;    /* "voxels", "x-voxels", "intensity" ...; NULL for none */
-    const char *choices; /* CHOICE: "a|b|c"; THRESHOLD: the words allowed: "auto|pN|Nsd" or "auto" */
-    const char *help;    /* one line */
+    const char *initial;  /* the default, as a user would write it; "" for none */
+    double min, max;      /* bounds, both allowed, of a number, a count, each length in voxels, a threshold;
+                             -VF_UNBOUNDED and VF_UNBOUNDED are none that users read of. "Above 0" is a min
+                             that is the least that makes sense */
+    double least;         /* of lengths, in voxels: less on every axis does nothing; 0 where expand() tells */
+    const char *unit;     /* "voxels", "x-voxels", "intensity" ...; NULL for none */
+    const char *choices;  /* CHOICE: "a|b|c"; THRESHOLD: the words allowed: "auto|pN|Nsd" or "auto" */
+    const char *help;     /* one line */
+    const char *known_as; /* as a filter's */
 };
 
 enum vf_threshold {

@@ -4,8 +4,8 @@
 enum { SIGMA, TRUNCATE };
 
 static const struct vf_param params[] = {
-    [SIGMA] =
-        VF_PARAM_WIDTH("sigma", "1", "standard deviation, " VF_ONE_OR_EACH "; 0 leaves an axis unchanged"),
+    [SIGMA] = VF_PARAM_WIDTH("sigma", VF_WORDS_OF_SIGMA, "1",
+                             "standard deviation, " VF_ONE_OR_EACH "; 0 leaves an axis unchanged"),
     [TRUNCATE] = {.name = "truncate",
                   .kind = VF_PARAM_NUMBER,
                   .initial = "4",

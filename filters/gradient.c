@@ -16,7 +16,7 @@ static const struct vf_param params[] = {
                  "three weights; gaussian: derivative of a Gaussian along the axis, not smoothed across, "
                  "unlike scipy.ndimage.gaussian_gradient_magnitude, to which central comes close from "
                  "sigma=2 on, away from the image's edges"},
-    [SIGMA] = VF_PARAM_WIDTH("sigma", "0",
+    [SIGMA] = VF_PARAM_WIDTH("sigma", VF_WORDS_OF_SIGMA, "0",
                              "standard deviation of a Gaussian applied first; with method=gaussian, of the "
                              "Gaussian that is differentiated (then 1 by default)"),
     [OUTPUT] = {.name = "output",
@@ -126,7 +126,7 @@ out:
 const struct vf_filter vf_filter_gradient = {
     .name = "gradient",
     .summary = "first derivatives: magnitude or components",
-    .known_as = "gradientmagnitude|gaussiangradientmagnitude|edges|findedges",
+    .known_as = "gradientmagnitude|gaussiangradientmagnitude|edges|findedges|edge|sobel|prewitt|scharr",
     .source = "central differences (u[+1] - u[-1]) / 2h; across, Sobel smooths with [1 2 1]/4 and Scharr "
               "with [3 10 3]/16",
     .params = params,

@@ -5,8 +5,9 @@
 enum { SIGMA };
 
 static const struct vf_param params[] = {
-    [SIGMA] = VF_PARAM_WIDTH(
-        "sigma", "0", "standard deviation of a Gaussian applied first, " VF_ONE_OR_EACH "; 0 means none"),
+    [SIGMA] =
+        VF_PARAM_WIDTH("sigma", VF_WORDS_OF_SIGMA, "0",
+                       "standard deviation of a Gaussian applied first, " VF_ONE_OR_EACH "; 0 means none"),
 };
 
 static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,

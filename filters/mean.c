@@ -69,7 +69,7 @@ out:
 const struct vf_filter vf_filter_mean = {
     .name = "mean",
     .summary = "smooth with the mean of a box",
-    .known_as = "box|boxblur|boxfilter|uniform|uniformfilter|average|averaging",
+    .known_as = "box|boxblur|boxfilter|uniform|uniformfilter|average|averaging|smooth|meanfilter|boxcar",
     .source =
         "sums of 2r + 1 voxels along x, y and z, each weighted by 1/(2r + 1), as in "
         "scipy.ndimage.uniform_filter and OpenCV's blur; ImageJ's Mean uses a disc, which equals the box at "

@@ -34,7 +34,7 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
 const struct vf_filter vf_filter_median = {
     .name = "median",
     .summary = "median of a box, which removes outliers and keeps edges",
-    .known_as = "medianfilter|medianblur|despeckle",
+    .known_as = "medianfilter|medianblur|despeckle|medfilt",
     .source =
         "as scipy.ndimage.median_filter and OpenCV's medianBlur of size 2 radius + 1 (ImageJ's Median "
         "uses a disc, which equals the box at radius 1); a NaN in the box gives NaN, and a zero is always +0",

@@ -48,7 +48,7 @@ out:
 const struct vf_filter vf_filter_perona_malik = {
     .name = "perona-malik",
     .summary = "smooth within regions, not across edges",
-    .known_as = "anisotropicdiffusion|gradientanisotropicdiffusion",
+    .known_as = "anisotropicdiffusion|gradientanisotropicdiffusion|anisodiff|diffusion|denoise",
     .source = "Perona & Malik 1990, explicit time steps over the face neighbours",
     .keeps_type = true,
     .params = params,

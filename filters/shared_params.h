@@ -7,33 +7,35 @@
 /* In voxels. */
 #define VF_MOST_WIDTH 1000
 
-/* The width of a Gaussian: with its name, its unit and its help. */
-#define VF_PARAM_WIDTH_IN(measure, called, value, text)                                   \
+/* What other programs call the width of a Gaussian. */
+#define VF_WORDS_OF_SIGMA "radius|std|stddev|sd|width"
+/* The width of a Gaussian: with its unit, its name, words for it elsewhere, and its help. */
+#define VF_PARAM_WIDTH_IN(measure, called, words, value, text)                            \
     {                                                                                     \
         .name = called, .kind = VF_PARAM_LENGTHS, .initial = value, .max = VF_MOST_WIDTH, \
-        .least = VF_LEAST_SIGMA, .unit = measure, .help = text                            \
+        .least = VF_LEAST_SIGMA, .unit = measure, .help = text, .known_as = words         \
     }
 #define VF_ONE_OR_EACH "one value for all axes or one each for x, y and z"
-#define VF_PARAM_WIDTH(called, value, text) VF_PARAM_WIDTH_IN("voxels", called, value, text)
+#define VF_PARAM_WIDTH(called, words, value, text) VF_PARAM_WIDTH_IN("voxels", called, words, value, text)
 /* The width of the Gaussian of filters that use tensors. */
 #define VF_PARAM_SIGMA(value)                                                                               \
-    VF_PARAM_WIDTH_IN("x-voxels", "sigma", value,                                                           \
+    VF_PARAM_WIDTH_IN("x-voxels", "sigma", VF_WORDS_OF_SIGMA, value,                                        \
                       "standard deviation of the Gaussian applied before the derivatives; a single number " \
                       "is in x-voxels (widths of a voxel along x), three numbers are each in voxels of "    \
                       "their own axis")
 /* `note`: more of its help. Where it must smooth (vf_must_smooth_tensor) that is VF_RHO_NEEDED. */
 #define VF_RHO_NEEDED "; must be at least " VF_LEAST_SIGMA_TEXT " voxels along some axis"
 #define VF_PARAM_RHO(value, note)                                                                           \
-    VF_PARAM_WIDTH_IN("x-voxels", "rho", value,                                                             \
+    VF_PARAM_WIDTH_IN("x-voxels", "rho", NULL, value,                                                       \
                       "standard deviation of the Gaussian that averages the structure tensor: the size of " \
                       "the neighbourhood it describes" note)
 /* `of`: what its percentiles are of. */
-#define VF_PARAM_K(of)                                                                          \
-    {                                                                                           \
-        .name = "k", .kind = VF_PARAM_THRESHOLD, .initial = "auto", .max = VF_UNBOUNDED,        \
-        .unit = "intensity per x-voxel", .choices = "auto|pN|Nsd",                              \
-        .help = "edge threshold: larger gradients are treated as edges; percentiles are of " of \
-                ", standard deviations of u (the filter's input); auto is p90"                  \
+#define VF_PARAM_K(of)                                                                                     \
+    {                                                                                                      \
+        .name = "k", .kind = VF_PARAM_THRESHOLD, .initial = "auto", .max = VF_UNBOUNDED,                   \
+        .unit = "intensity per x-voxel", .choices = "auto|pN|Nsd", .known_as = "kappa|threshold|contrast", \
+        .help = "edge threshold: larger gradients are treated as edges; percentiles are of " of            \
+                ", standard deviations of u (the filter's input); auto is p90"                             \
     }
 #define VF_PARAM_ALPHA                                                                             \
     {                                                                                              \
@@ -52,12 +54,12 @@
 #define VF_PARAM_ITERATIONS                                                                    \
     {                                                                                          \
         .name = "iterations", .kind = VF_PARAM_COUNT, .initial = "10", .min = 1, .max = 10000, \
-        .help = "number of time steps"                                                         \
+        .help = "number of time steps", .known_as = "n|it|iter|niter|steps|numberofiterations" \
     }
 #define VF_PARAM_DT                                                                                         \
     {                                                                                                       \
         .name = "dt", .kind = VF_PARAM_THRESHOLD, .initial = "auto", .max = 0.5, .unit = "x-voxels^2",      \
-        .choices = "auto",                                                                                  \
+        .choices = "auto", .known_as = "gamma|tau|step|timestep",                                           \
         .help = "time step, at most 1 / (2 sum 1/h^2), where h are the sides of a voxel in x-voxels; auto " \
                 "is 0.9 of that"                                                                            \
     }

@@ -5,7 +5,7 @@ enum { SIGMA, AMOUNT };
 
 static const struct vf_param params[] = {
     [SIGMA] = VF_PARAM_WIDTH(
-        "sigma", "1",
+        "sigma", VF_WORDS_OF_SIGMA, "1",
         "standard deviation of the Gaussian, about the size of the detail to sharpen; " VF_ONE_OR_EACH),
     [AMOUNT] =
         {.name = "amount",
@@ -37,7 +37,7 @@ out:
 const struct vf_filter vf_filter_unsharp = {
     .name = "unsharp",
     .summary = "sharpen by adding what a Gaussian removes",
-    .known_as = "sharpen|unsharpmask|unsharpmasking",
+    .known_as = "sharpen|unsharpmask|unsharpmasking|highpass",
     .source = "unsharp masking: u + amount (u - G u), the difference first, then one multiply-add, as in "
               "skimage.filters.unsharp_mask (under boundary reflect); ImageJ's mask weight w corresponds to "
               "amount w / (1 - w)",

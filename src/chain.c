@@ -1,7 +1,6 @@
 #include "chain.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "alloc.h"
@@ -80,7 +79,7 @@ static enum vf_status fail_unknown_param(const struct vf_filter *filter, const c
     struct vf_suggestion suggestion;
     vf_suggestion_begin(&suggestion, name, strlen(name));
     for (int i = 0; i < filter->param_count; i++)
-        vf_suggestion_consider(&suggestion, filter->params[i].name, strlen(filter->params[i].name));
+        vf_suggestion_consider_known(&suggestion, filter->params[i].name, filter->params[i].known_as);
     vf_suggestion_text(&suggestion, "", near, sizeof near);
     return vf_fail(
         error, VF_USAGE, "%s: no parameter '%.80s'%s%s its parameters: %s (volfilter help %s explains them)",

@@ -96,7 +96,7 @@ static bool take_axes(struct vf_info *info, const char *numbers, const char *axe
     static const char names[] = "CZT", letters[] = "czt";
     const size_t product = product_of(numbers, count);
     size_t extent[3] = {1, 1, 1};
-    int longer[3], longer_count = 0, last = -1, length = 0; /* longer than 1: the slowest first */
+    int longer[3] = {0}, longer_count = 0, last = -1, length = 0; /* longer than 1: the slowest first */
     bool seen[3] = {false}, moved = false;
     if (product < info->page_count)
         return false;
