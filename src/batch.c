@@ -262,7 +262,9 @@ static enum vf_status make_directory(const char *option, const char *path, struc
     if (stat(path, &entry) != 0)
         return vf_fail(error, VF_FAILED, "%s%s: cannot create the directory: %s", option,
                        vf_short_path(path).text,
-                       cause == EEXIST ? "it is a link that leads nowhere" : vf_cause(cause));
+                       cause != EEXIST   ? vf_cause(cause)
+                       : errno == ENOENT ? "it is a link that leads nowhere"
+                                         : vf_cause(errno));
     if (S_ISDIR(entry.st_mode))
         return VF_OK;
     return vf_fail(error, VF_FAILED, "%s%s: is not a directory", option, vf_short_path(path).text);

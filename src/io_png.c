@@ -100,14 +100,16 @@ static bool guarded(struct png_state *state, void (*step)(struct png_state *))
 static enum vf_status fail_png(const struct png_state *state, const char *what, struct vf_error *error)
 {
     const bool ended = feof(state->file);
-    const bool is_disk = errno == ENOSPC || errno == EIO || errno == EDQUOT || errno == EFBIG;
+    const bool is_disk =
+        errno == ENOSPC || errno == EIO || errno == ESTALE || errno == EDQUOT || errno == EFBIG;
     if (state->memory.is_short && !is_disk)
         return vf_fail(error, VF_FAILED, "PNG: cannot allocate memory; free some");
     const char *cause = is_disk ? vf_cause(errno)
                         : ended ? "the file ends too early: it was cut short; copy it again"
                                 : state->message;
     const bool is_damaged = state->reader != NULL && cause == state->message;
-    return vf_fail(error, VF_FAILED, "%s: %s%s", what, cause, is_damaged ? "; copy the file again" : "");
+    return vf_fail(error, VF_FAILED, "%s: %s%s", is_disk && state->reader != NULL ? "cannot be read" : what,
+                   cause, is_damaged ? "; copy the file again" : "");
 }
 
 static struct png_state *new_state(int fd, const char *mode, struct vf_error *error)

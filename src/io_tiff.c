@@ -137,9 +137,10 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
     size_t pages = 0, passed_over = 0, unknown = 0;
     for (size_t directory = 0;; directory++) {
         struct vf_tiff_layout layout;
-        if (state->decoder.stream.io_error != 0)
+        const int cause = vf_tiff_directory_cause(state->decoder.tif, &state->decoder.stream);
+        if (cause != 0)
             return vf_fail(error, VF_FAILED, "page %zu: its directory cannot be read: %s", pages + 1,
-                           vf_cause(state->decoder.stream.io_error));
+                           vf_cause(cause));
         if (!vf_tiff_reads_allowed(&state->decoder.stream))
             return vf_fail(error, VF_FAILED, "page %zu: %s", pages + 1, state->decoder.stream.message);
         if (directory >= directories)
@@ -162,11 +163,12 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
         if (TIFFLastDirectory(state->decoder.tif))
             break;
         vf_tiff_clear_error(&state->decoder.stream);
-        if (!TIFFReadDirectory(state->decoder.tif))
-            return vf_fail(
-                error, VF_FAILED,
-                "page %zu: its directory is damaged (%s); the file may be cut short: copy it again",
-                pages + 1, vf_tiff_cause(&state->decoder.stream, "perhaps it leads back to an earlier one"));
+        if (!TIFFReadDirectory(state->decoder.tif) && state->decoder.stream.io_error == 0) {
+            const char *what =
+                vf_tiff_cause(&state->decoder.stream, "perhaps it leads back to an earlier one");
+            return vf_fail(error, VF_FAILED, "page %zu: its directory cannot be read (%s)%s", pages + 1, what,
+                           vf_tiff_remedy(what, "; the file may be cut short: copy it again"));
+        }
     }
     if (pages == 0)
         return vf_fail(error, VF_FAILED,

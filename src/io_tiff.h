@@ -113,6 +113,10 @@ enum vf_status vf_tiff_reorder(void *list, size_t size, size_t count, const size
 enum vf_status vf_tiff_tags_read(TIFF *tif, struct vf_tags *tags, struct vf_error *error);
 enum vf_status vf_tiff_page_text_read(TIFF *tif, struct vf_page_text *text, struct vf_error *error);
 
+/* Why the directory that was read last is not all there, an errno; 0: nothing failed but what it says itself.
+ * libtiff does not tell of a value that it found no memory for: the tag is there, its value is NULL. */
+int vf_tiff_directory_cause(TIFF *tif, const struct vf_tiff_stream *stream);
+
 /* Writes what holds for page `page` of the result. `description` is ImageJ's for the first page, or NULL.
  * False where libtiff refuses it, or the file's stream says why (vf_tiff_cause). */
 bool vf_tiff_tags_write(TIFF *tif, const struct vf_info *result, size_t page, const char *description);

@@ -49,7 +49,9 @@ static enum vf_status fail_strile(struct vf_tiff_decoder *decoder, size_t page, 
     return vf_fail(error, VF_FAILED, "page %zu: %s %u at byte %llu cannot be decoded: %s%s", page + 1,
                    TIFFIsTiled(decoder->tif) ? "tile" : "strip", strile + 1,
                    (unsigned long long)TIFFGetStrileOffset(decoder->tif, strile), cause,
-                   vf_tiff_remedy(cause, "; if it is damaged, copy the file again"));
+                   vf_tiff_remedy(cause, decoder->stream.io_error != 0
+                                             ? ""
+                                             : "; if it is damaged, copy the file again"));
 }
 
 /* Uncompressed samples that follow each other from `offset`. A plane is read where it belongs; several
@@ -266,12 +268,14 @@ static enum vf_status choose_page(const struct work *w, struct vf_tiff_layout *l
     struct vf_tiff_decoder *decoder = w->decoder;
     const bool current = TIFFCurrentDirOffset(decoder->tif) == state->directories[w->page];
     decoder->stream.held_count = 0; /* the file may have changed */
-    if (!current && !TIFFSetSubDirectory(decoder->tif, state->directories[w->page]))
-        return vf_fail(error, VF_FAILED, "page %zu: its directory is damaged: %s", w->page + 1,
-                       vf_tiff_cause(&decoder->stream, "the file has changed"));
-    if (decoder->stream.io_error != 0)
+    if (!current && !TIFFSetSubDirectory(decoder->tif, state->directories[w->page]) &&
+        decoder->stream.io_error == 0)
         return vf_fail(error, VF_FAILED, "page %zu: its directory cannot be read: %s", w->page + 1,
-                       vf_cause(decoder->stream.io_error));
+                       vf_tiff_cause(&decoder->stream, "the file has changed"));
+    const int cause = vf_tiff_directory_cause(decoder->tif, &decoder->stream);
+    if (cause != 0)
+        return vf_fail(error, VF_FAILED, "page %zu: its directory cannot be read: %s", w->page + 1,
+                       vf_cause(cause));
     vf_tiff_layout_get(decoder->tif, layout);
     if (current && decoder->checked == w->page + 1)
         return VF_OK;

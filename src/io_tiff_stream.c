@@ -170,11 +170,13 @@ static int on_error(TIFF *tif, void *stream, const char *module, const char *for
 
 static int on_warning(TIFF *tif, void *stream, const char *module, const char *format, va_list arguments)
 {
+    struct vf_tiff_stream *own = stream;
     (void)tif;
-    (void)stream;
     (void)module;
-    (void)format;
     (void)arguments;
+    /* A tag that it does not know, and has no memory for. */
+    if (strstr(format, "Registering anonymous field") != NULL && own->io_error == 0)
+        own->io_error = ENOMEM;
     return 1; /* unknown tags and the like: what matters is checked by what is read */
 }
 

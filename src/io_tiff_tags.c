@@ -177,6 +177,42 @@ static bool write_resolution(TIFF *tif, const struct vf_info *result)
            TIFFSetField(tif, TIFFTAG_RESOLUTIONUNIT, unit);
 }
 
+/* Whether a field without a count of its own, or with one of 16 or 32 bits, has no value. */
+static bool lacks_value(TIFF *tif, uint32_t tag)
+{
+    const TIFFField *field = TIFFFieldWithTag(tif, tag);
+    const void *value = "";
+    uint32_t count = 0;
+    uint16_t short_count = 0;
+    if (field == NULL)
+        return false;
+    if (!TIFFFieldPassCount(field))
+        return TIFFFieldDataType(field) == TIFF_ASCII && TIFFGetField(tif, tag, &value) && value == NULL;
+    if (TIFFFieldReadCount(field) == TIFF_VARIABLE2)
+        return TIFFGetField(tif, tag, &count, &value) && count > 0 && value == NULL;
+    return TIFFFieldReadCount(field) == TIFF_VARIABLE && TIFFGetField(tif, tag, &short_count, &value) &&
+           short_count > 0 && value == NULL;
+}
+
+static bool lacks_memory(TIFF *tif)
+{
+    uint16_t count = 0, *extra = NULL, *map[3] = {NULL, NULL, NULL};
+    if (TIFFGetField(tif, TIFFTAG_EXTRASAMPLES, &count, &extra) && count > 0 && extra == NULL)
+        return true;
+    if (TIFFGetField(tif, TIFFTAG_COLORMAP, &map[0], &map[1], &map[2]) &&
+        (map[0] == NULL || map[1] == NULL || map[2] == NULL))
+        return true;
+    for (int i = 0; i < TIFFGetTagListCount(tif); i++)
+        if (lacks_value(tif, (uint32_t)TIFFGetTagListEntry(tif, i)))
+            return true;
+    return false;
+}
+
+int vf_tiff_directory_cause(TIFF *tif, const struct vf_tiff_stream *stream)
+{
+    return stream->io_error != 0 ? stream->io_error : lacks_memory(tif) ? ENOMEM : 0;
+}
+
 /* False, for callers to return; the file's stream says why. */
 static bool fail_for_memory(TIFF *tif)
 {
@@ -301,7 +337,7 @@ static bool write_place_and_time(TIFF *tif, const struct vf_info *result, size_t
     return page == 0 || text->date_time[0] == '\0' || TIFFSetField(tif, TIFFTAG_DATETIME, text->date_time);
 }
 
-bool vf_tiff_tags_write(TIFF *tif, const struct vf_info *result, size_t page, const char *description)
+static bool write_tags(TIFF *tif, const struct vf_info *result, size_t page, const char *description)
 {
     const struct vf_tags *tags = result->tags;
     if (!write_resolution(tif, result) || !write_place_and_time(tif, result, page) ||
@@ -318,4 +354,9 @@ bool vf_tiff_tags_write(TIFF *tif, const struct vf_info *result, size_t page, co
     if (result->metadata == VF_META_OME)
         return write_page_text(tif, result, page) && TIFFSetField(tif, TIFFTAG_IMAGEDESCRIPTION, description);
     return TIFFSetField(tif, TIFFTAG_IMAGEDESCRIPTION, description) && write_imagej_data(tif, result);
+}
+
+bool vf_tiff_tags_write(TIFF *tif, const struct vf_info *result, size_t page, const char *description)
+{
+    return write_tags(tif, result, page, description) && (!lacks_memory(tif) || fail_for_memory(tif));
 }

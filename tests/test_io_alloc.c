@@ -2,10 +2,13 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "io_samples.h"
+#include "sanitized.h"
 
 TestSuite(io_alloc, .init = samples_begin, .fini = samples_end, .timeout = 300);
 
@@ -170,4 +173,49 @@ Test(io_alloc, ome)
                            "ID=\"P\" DimensionOrder=\"XYZCT\" SizeC=\"2\" SizeZ=\"2\"><Channel Name=\"a\"/>"
                            "<TiffData/></Pixels></Image></OME>"});
     fail_each(sample_path("in.tif"), sample_path("out.tif"));
+}
+
+/* Bytes of address space that this process has now. */
+static rlim_t space_in_use(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    cr_assert(file != NULL && fscanf(file, "%lu", &pages) == 1);
+    fclose(file);
+    return pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
+/* libtiff says nothing of a tag that it finds no memory for. A long description is read to one block, and
+ * copied to another: with room for one, for two, and for all. What it tells of is read, or the file is not.
+ */
+Test(io_alloc, tags_that_libtiff_has_no_memory_for)
+{
+    enum { LONG = 60 << 20 };
+    static const char begins[] = "ImageJ=1.53\nimages=4\nframes=4\n";
+    char *description = malloc(LONG + 1);
+    const struct tiff_sample s = {.type = VF_U8, .nx = 5, .ny = 4, .pages = 4, .description = description};
+    if (UNDER_SANITIZERS)
+        cr_skip_test("sanitizers keep more address space than any limit");
+    memset(description, 'x', LONG);
+    memcpy(description, begins, sizeof begins - 1);
+    description[LONG] = '\0';
+    tiff_sample_write(sample_path("in.tif"), &s);
+    free(description);
+    bool is_refused = false, is_read = false;
+    for (rlim_t room = LONG / 2; !is_read; room += LONG / 2) {
+        const struct rlimit limit = {space_in_use() + room, RLIM_INFINITY};
+        const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
+        struct vf_reader *reader = NULL;
+        struct vf_error error = {.text = ""};
+        cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
+        const enum vf_status status = vf_reader_open(&reader, sample_path("in.tif"), &error);
+        cr_assert_eq(setrlimit(RLIMIT_AS, &none), 0);
+        is_read = status == VF_OK;
+        is_refused = is_refused || !is_read;
+        cr_expect(is_read ? vf_reader_info(reader)->shape.nt == 4 : strstr(error.text, "memory") != NULL,
+                  "%zu MiB: %s", (size_t)room >> 20, error.text);
+        vf_reader_close(reader);
+        cr_assert_lt(room, (rlim_t)16 * LONG);
+    }
+    cr_expect(is_refused);
 }
