@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,12 +34,14 @@ struct vf_output_file {
 
 /* The temporaries that a signal handler must remove. A fixed table, since a handler may not allocate; a file
  * that finds no place is only removed by its own close. */
-enum { SLOT_FREE, SLOT_CHANGING, SLOT_LIVE };
+enum { SLOT_FREE, SLOT_CHANGING, SLOT_NAMING, SLOT_LIVE };
 static struct {
     atomic_int state;
     int directory;
     char name[NAME_MAX + 1];
 } live[64];
+/* A handler removes them: no thread may name another. */
+static atomic_bool is_leaving;
 
 static int live_add(int directory, const char *name)
 {
@@ -50,10 +53,16 @@ static int live_add(int directory, const char *name)
             continue;
         live[slot].directory = directory;
         strcpy(live[slot].name, name);
-        atomic_store(&live[slot].state, SLOT_LIVE);
+        atomic_store(&live[slot].state, SLOT_NAMING);
         return slot;
     }
     return -1;
+}
+
+static void live_named(int slot)
+{
+    if (slot >= 0)
+        atomic_store(&live[slot].state, SLOT_LIVE);
 }
 
 static void live_remove(int slot)
@@ -62,11 +71,16 @@ static void live_remove(int slot)
         atomic_store(&live[slot].state, SLOT_FREE);
 }
 
-void vf_output_file_remove_all(void)
+void vf_output_file_leave(void)
 {
-    for (size_t slot = 0; slot < sizeof live / sizeof *live; slot++)
-        if (atomic_load(&live[slot].state) == SLOT_LIVE)
+    int patience = 100; /* in ms: the handler may have interrupted the very thread that it waits for */
+    atomic_store(&is_leaving, true);
+    for (size_t slot = 0; slot < sizeof live / sizeof *live; slot++) {
+        while (atomic_load(&live[slot].state) == SLOT_NAMING && patience-- > 0)
+            poll(NULL, 0, 1);
+        if (atomic_load(&live[slot].state) >= SLOT_NAMING)
             unlinkat(live[slot].directory, live[slot].name, 0);
+    }
 }
 
 /* The directory part of `path`, slash included; "" for a bare name. */
@@ -184,8 +198,12 @@ static enum vf_status take_name(struct vf_output_file *file, struct vf_error *er
     for (int attempt = 0; attempt < 100; attempt++) {
         random_name(file->temporary + strlen(file->temporary) - 6);
         file->slot = live_add(file->directory, file->temporary);
-        if (claim_name(file))
+        if (!atomic_load(&is_leaving) && claim_name(file)) {
+            live_named(file->slot);
             return VF_OK;
+        }
+        if (atomic_load(&is_leaving))
+            errno = ECANCELED;
         live_remove(file->slot);
         file->slot = -1;
         if (errno != EEXIST && errno != EINTR)

@@ -46,9 +46,9 @@ enum vf_status vf_output_file_finish(struct vf_output_file *file, bool sync, str
 /* Without a finish: nothing stays of it. NULL is allowed. */
 void vf_output_file_close(struct vf_output_file *file);
 
-/* Removes every file with a temporary name that is there now; for a signal handler that then ends the process
- * (async-signal-safe). */
-void vf_output_file_remove_all(void);
+/* For a signal handler that then ends the process (async-signal-safe): removes every file with a temporary
+ * name, and no thread makes another from then on. It may take 0.1 s. */
+void vf_output_file_leave(void);
 
 /* The name that a write through `path` creates or replaces, links followed; it need not exist yet. Owned by
  * the caller; NULL with a message. */

@@ -161,7 +161,7 @@ void vf_progress_end(struct vf_progress_line *line)
 
 static void leave(void)
 {
-    vf_output_file_remove_all();
+    vf_output_file_leave();
     _exit(128 + vf_interrupted);
 }
 
@@ -195,7 +195,7 @@ static void on_signal(int number)
 /* What ends the program as it would any other: a batch system's notice, a limit of processor time. */
 static void on_end(int number)
 {
-    vf_output_file_remove_all();
+    vf_output_file_leave();
     raise(number); /* to the default, which the handler made way for */
 }
 

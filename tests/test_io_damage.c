@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -251,7 +252,7 @@ Test(io_damage, messages_name_the_place)
 
 /* The system's, but counted, and for one call that fails as soon as `reads_before` others are done; -1: none
  * does. */
-static int reads_before = -1, read_count;
+static atomic_int reads_before = -1, read_count;
 
 ssize_t pread(int fd, void *data, size_t bytes, off_t at)
 {
