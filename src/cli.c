@@ -291,6 +291,23 @@ static enum vf_status check_options_of_command(const struct vf_command_line *lin
     return VF_OK;
 }
 
+/* More than IN and OUT: a part of the chain or of an option, mostly, that has come apart by a blank. */
+static enum vf_status fail_too_many(const struct vf_command_line *line, struct vf_error *error)
+{
+    const char *remedy = "to filter several, use --out-dir DIR";
+    for (int i = 0; i < line->word_count - 1; i++) {
+        const char *word = line->words[i];
+        if (strcmp(word, "-") == 0 || access(word, F_OK) == 0)
+            continue;
+        if (strchr(word, '=') != NULL)
+            remedy = "parameters follow their filter: -f FILTER:KEY=VALUE";
+        return vf_fail(error, VF_USAGE,
+                       "%d files given, IN and OUT expected, and there is no file '%.80s'; %s",
+                       line->word_count, word, remedy);
+    }
+    return vf_fail(error, VF_USAGE, "%d files given, IN and OUT expected; %s", line->word_count, remedy);
+}
+
 static enum vf_status check_words(const struct vf_command_line *line, struct vf_error *error)
 {
     int count = line->word_count;
@@ -328,8 +345,7 @@ static enum vf_status check_words(const struct vf_command_line *line, struct vf_
     if (count == 2)
         return check_words_are_names(line, error);
     if (count > 2)
-        return vf_fail(error, VF_USAGE,
-                       "%d files given, IN and OUT expected; to filter several, use --out-dir DIR", count);
+        return fail_too_many(line, error);
     return vf_fail(error, VF_USAGE, "%s: volfilter -f CHAIN IN OUT ('-' is standard input or output)",
                    count == 0 ? "no files given" : "only one file given, IN and OUT expected");
 }

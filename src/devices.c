@@ -193,7 +193,7 @@ static void print_json_costs(struct vf_json *json)
     vf_json_number(json, "pinned_bytes_per_second", vf_cuda_costs.pinned);
     vf_json_number(json, "staged_bytes_per_second", vf_cuda_costs.staged);
     vf_json_number(json, "compiler_seconds", vf_cuda_costs.compiler);
-    vf_json_number(json, "kernel_seconds", vf_cuda_costs.kernel);
+    vf_json_number(json, "kernel_compile_seconds", vf_cuda_costs.kernel);
     vf_json_number(json, "operation_seconds", vf_cuda_costs.operation);
     vf_json_end(json);
 }

@@ -126,6 +126,15 @@ static const char *format_cut_short(const char *head, size_t bytes)
     return NULL;
 }
 
+static bool is_text(const char *head, size_t bytes)
+{
+    const size_t shown = bytes < VF_HEAD_BYTES ? bytes : VF_HEAD_BYTES;
+    for (size_t i = 0; i < shown; i++)
+        if ((head[i] & 0xff) < ' ' && memchr("\t\n\r\f", head[i], 4) == NULL)
+            return false;
+    return bytes >= 4;
+}
+
 /* The file is of no kind that is read: `head` is what it begins with, `bytes` of it are the file's. */
 static enum vf_status fail_kind(const struct vf_reader *reader, const char *head, size_t bytes,
                                 struct vf_error *error)
@@ -143,9 +152,15 @@ static enum vf_status fail_kind(const struct vf_reader *reader, const char *head
                 ? "is named as MRC, but ends within its header: it was cut short; copy it again"
                 : "is named as MRC, but has no \"MAP \" at byte 208, as such files have since 2000; "
                   "if it is an older one, rewrite it: newstack IN.mrc OUT.mrc");
+    if (is_text(head, bytes))
+        return vf_fail(error, VF_FAILED, "is text, neither TIFF, PNG nor MRC");
     for (size_t i = 0; i < 4 && i < bytes; i++)
         snprintf(first + 3 * i, sizeof first - 3 * i, " %02x", head[i] & 0xff);
-    return vf_fail(error, VF_FAILED, "is neither TIFF, PNG nor MRC (its first bytes are%s)", first);
+    return vf_fail(
+        error, VF_FAILED,
+        "is neither TIFF, PNG nor MRC (its first bytes are%s); raw pixels can be imported by ImageJ "
+        "(File > Import > Raw) and saved as TIFF",
+        first);
 }
 
 /* Whether it is a kind that is read; `head` is what it begins with, zeros after its end. */
@@ -202,7 +217,7 @@ static enum vf_status open_input(struct vf_reader *reader, const char *path, str
         return vf_fail(error, VF_FAILED, "cannot be read: %s", vf_cause(errno));
     if (S_ISDIR(about.st_mode))
         return vf_fail(error, VF_FAILED,
-                       "is a directory; name the files in it (to filter them all, use --out-dir and --tree)");
+                       "is a directory; name the files in it (all are filtered with --out-dir and --tree)");
     if (isatty(reader->fd))
         return vf_fail(error, VF_USAGE, "is a terminal; redirect a TIFF, PNG or MRC file into it");
     const bool seekable = S_ISREG(about.st_mode) && lseek(reader->fd, 0, SEEK_CUR) == 0;

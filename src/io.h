@@ -162,7 +162,7 @@ struct vf_output_options {
 
 struct vf_writer;
 
-/* For messages. */
+/* For messages and the manual page. */
 #define VF_OUTPUT_ENDINGS ".tif, .tiff, .png, .mrc, .mrcs, .rec, .st, .ali, .preali or .map"
 
 /* The format that `path` asks for by its ending (VF_OUTPUT_ENDINGS, in any case). False for "-" and other

@@ -194,7 +194,7 @@ static enum vf_status find_type(const struct vf_tiff_layout *layout, enum vf_typ
                    "has %u bit%s per sample%s are supported; convert it: convert IN.tif -depth %u OUT.tif",
                    layout->bits, layout->bits == 1 ? "" : "s",
                    format == SAMPLEFORMAT_INT ? " with a sign, but of these only 8, 16 or 32"
-                                              : ", but only 8 to 16 or 32",
+                                              : ", but of integers only 8 to 16 or 32",
                    layout->bits < 8 ? 8 : 16);
 }
 

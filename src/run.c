@@ -201,7 +201,9 @@ static void warn_of_boxes(struct vf_work *w)
             if (global->box_size[0] == 0 || !has_zero(w, i, g))
                 continue;
             snprintf(text, sizeof text,
-                     "%s: %s over the noise box is 0%s: the box has a single value, or no numbers",
+                     "%s: %s over the noise box is 0%s: the box has a single value, or no numbers; choose "
+                     "one with "
+                     "noise",
                      w->plan.chain->link[i].filter->name, global->name,
                      w->channels > 1 ? " for some channel" : "");
             vf_work_say_once(w, w->in_name, text);

@@ -217,6 +217,23 @@ Test(cli, abbreviated_options_are_refused)
     expect_read("a b --threads 2 -fgaussian");
 }
 
+/* Each of the list that messages and the manual page have. */
+Test(cli, endings_of_results)
+{
+    char list[] = VF_OUTPUT_ENDINGS;
+    int count = 0;
+    for (char *ending = strtok(list, ", "); ending != NULL; ending = strtok(NULL, ", ")) {
+        enum vf_format format;
+        char name[16] = "a";
+        if (strcmp(ending, "or") == 0)
+            continue;
+        strncat(name, ending, 10);
+        cr_expect(vf_format_by_name(name, &format), "%s", name);
+        count++;
+    }
+    cr_expect_eq(count, 10);
+}
+
 Test(cli, file_counts)
 {
     expect_error("", "no filter given");
@@ -224,8 +241,9 @@ Test(cli, file_counts)
     expect_error("gaussian a b", "did you mean '-f gaussian'?");
     expect_error("-f gaussian", "no files given");
     expect_error("-f gaussian a", "only one file given");
-    expect_error("-f gaussian a b c",
+    expect_error("-f gaussian / - c",
                  "3 files given, IN and OUT expected; to filter several, use --out-dir DIR");
+    expect_error("-f gaussian / b= c", "and there is no file 'b='; parameters follow their filter");
     expect_error("-f gaussian --suffix _x a b", "--suffix needs --out-dir");
     expect_error("-f gaussian --out-dir d", "no files given");
     expect_error("-f gaussian --out-dir d --suffix a/b x", "--suffix=a/b");

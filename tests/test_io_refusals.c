@@ -630,6 +630,8 @@ Test(io_refusals, files_of_other_kinds)
         sample_put(sample_path("in.tif"), bytes, sizeof bytes);
         check_refused(sample_path("in.tif"), cases[i].words);
     }
+    sample_put(sample_path("in.tif"), "hello,\tworld\r\n", 14);
+    check_refused(sample_path("in.tif"), "is text, neither TIFF, PNG nor MRC");
 }
 
 /* Many small strips, each of which says to have the same mebibyte. */

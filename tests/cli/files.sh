@@ -32,7 +32,7 @@ test_missing_and_empty() {
 
 test_directory() {
     mkdir d.tif
-    refused d.tif "is a directory; name the files in it (to filter them all, use --out-dir and --tree)"
+    refused d.tif "is a directory; name the files in it (all are filtered with --out-dir and --tree)"
     expect 2 -f gaussian "$SMALL" d.tif
     says "d.tif is a directory; use --out-dir d.tif"
     [ -d d.tif ]

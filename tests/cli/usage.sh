@@ -31,7 +31,10 @@ test_no_filter() {
 test_number_of_files() {
     wrong "no files given: volfilter -f CHAIN IN OUT" -f gaussian
     wrong "only one file given" -f gaussian "$IMAGE"
-    wrong "3 files given, IN and OUT expected; to filter several, use --out-dir DIR" -f gaussian "$IMAGE" a.png b.png
+    wrong "3 files given, IN and OUT expected; to filter several, use --out-dir DIR" -f gaussian "$IMAGE" "$SMALL" b.png
+    wrong "3 files given, IN and OUT expected, and there is no file 'a.png'; to filter several" -f gaussian "$IMAGE" a.png b.png
+    wrong "4 files given, IN and OUT expected, and there is no file 'sigma=2'; parameters follow their filter: -f FILTER:KEY=VALUE" \
+        -f gaussian sigma=2 "$IMAGE" - a.png
     wrong "no files given: volfilter -f CHAIN --out-dir DIR IN..." -f gaussian --out-dir d
     wrong "--suffix needs --out-dir" -f gaussian --suffix _g "$IMAGE" o.png
     wrong "--suffix=a/b is not understood" -f gaussian --out-dir d --suffix a/b "$IMAGE"
