@@ -101,7 +101,7 @@ test_broken_input_stream() {
 # Without an end, so without being read to it first.
 test_a_stream_of_no_kind_that_is_read() {
     expect 1 -f gaussian - out.png </dev/zero
-    says "standard input: is text, neither TIFF, PNG nor MRC"
+    says "standard input: is neither TIFF, PNG nor MRC (its first bytes are 00 00 00 00)"
     only out err
 }
 
