@@ -2,6 +2,7 @@
  * file, io_loss.c what is lost. */
 #include "io.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -130,7 +131,7 @@ static bool is_text(const char *head, size_t bytes)
 {
     const size_t shown = bytes < VF_HEAD_BYTES ? bytes : VF_HEAD_BYTES;
     for (size_t i = 0; i < shown; i++)
-        if ((head[i] & 0xff) < ' ' && memchr("\t\n\r\f", head[i], 4) == NULL)
+        if (iscntrl(head[i] & 0xff) && !isspace(head[i] & 0xff))
             return false;
     return bytes >= 4;
 }
