@@ -179,7 +179,6 @@ test_float_result_into_png_is_rounded_with_a_note() {
 }
 
 test_fractions_in_integers_are_noted() {
-    local output
     for output in coherence orientation; do
         expect 0 -f structure-tensor:output=$output,gaussian --dtype uint8 "$SMALL" o.tif
         says "between -2 and 2 here, of which uint8 keeps whole ones alone"
