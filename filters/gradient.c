@@ -126,7 +126,7 @@ out:
 const struct vf_filter vf_filter_gradient = {
     .name = "gradient",
     .summary = "first derivatives: magnitude or components",
-    .known_as = "gradientmagnitude|gaussiangradientmagnitude|edges|findedges|edge|sobel|prewitt|scharr",
+    .known_as = "gradientmagnitude|gaussiangradientmagnitude|edges|findedges|edge|prewitt",
     .source = "central differences (u[+1] - u[-1]) / 2h; across, Sobel smooths with [1 2 1]/4 and Scharr "
               "with [3 10 3]/16",
     .params = params,

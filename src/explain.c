@@ -274,7 +274,7 @@ static void print_file(const char *what, const char *name, const struct vf_info 
         fprintf(to, ", %zu channels", s->nc);
     if (s->nt > 1)
         fprintf(to, ", %zu time points", s->nt);
-    fprintf(to, ", %s%s\n", vf_type_name(info->type), info->half_floats ? " stored as float16" : "");
+    fprintf(to, ", %s%s\n", vf_type_name(info->type), info->half_floats ? ", stored as float16" : "");
 }
 
 static void print_spacing(const struct vf_context *c, FILE *to)

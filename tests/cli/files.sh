@@ -366,7 +366,8 @@ test_mrc_of_half_floats() {
     has half.mrc half_floats true
     expect 0 info half.mrc
     prints "float32, stored as float16"
-    expect 0 -f gaussian half.mrc keeps.mrc
+    expect 0 --explain -f gaussian half.mrc keeps.mrc
+    grep -q '^output keeps.mrc: .*, float32, stored as float16$' out
     has keeps.mrc half_floats true
     for chain in gradient gradient,gaussian; do
         expect 0 -f "$chain" half.mrc makes.mrc

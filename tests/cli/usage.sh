@@ -88,6 +88,10 @@ test_unknown_filters_and_parameters() {
     done
     wrong "gaussian: no parameter 'sgima'; did you mean 'sigma'? its parameters: sigma, truncate (volfilter help gaussian" \
         -f gaussian:sgima=2 "$IMAGE" o.png
+    wrong "perona-malik: no parameter 'kappa'; did you mean 'k'?" -f perona-malik:kappa=2 "$IMAGE" o.png
+    wrong "did you mean 'iterations'?" -f eed:n_iter=2 "$IMAGE" o.png
+    wrong "did you mean 'sigma'?" -f gaussian:radius=2 "$IMAGE" o.png
+    wrong "did you mean 'sigma2'?" -f dog:high_sigma=2 "$IMAGE" o.png
     wrong "gradient: method=sobol is not understood; did you mean 'sobel'? allowed: central, sobel, scharr or gaussian" \
         -f gradient:method=sobol "$IMAGE" o.png
 }
