@@ -221,7 +221,7 @@ Test(cuda_device, threads_share_its_kernels)
 
 /* ---- each call fails in turn: the fake driver and compiler do so on demand ---- */
 
-static const char *log_path;
+static char log_path[64];
 
 /* The number of the last call that is counted; *compiled gets how often the compiler was asked. */
 static int read_calls(int *compiled)
@@ -249,7 +249,7 @@ static void begin_counting(void)
 {
     if (strcmp(cuda->gpu.name, "Fake GPU") != 0)
         cr_skip_test("a real device");
-    log_path = sample_path("calls");
+    snprintf(log_path, sizeof log_path, "%s", sample_path("calls"));
     setenv("FAKE_CUDA_LOG", log_path, 1);
     setenv("FAKE_CUDA_STRICT", "1", 1);
     vf_cuda_close(cuda);

@@ -27,7 +27,7 @@ static size_t heard;                            /* voxels, by progress */
 static bool one_run;                            /* nothing is begun anew: every voxel is heard of once */
 static int least_compiled, most_compiled = 100; /* kernels */
 
-static const char *log_path;
+static char log_path[64];
 
 static bool same(const struct vf_volume *a, const struct vf_volume *b)
 {
@@ -62,7 +62,7 @@ static void run(void)
         exit(NOT_OPENED);
     if (strcmp(device->gpu.name, "Fake GPU") != 0)
         exit(REAL_DEVICE);
-    FILE *log = log_path != NULL ? fopen(log_path, "a") : NULL;
+    FILE *log = log_path[0] != '\0' ? fopen(log_path, "a") : NULL;
     if (log != NULL) {
         fputs("- opened\n", log);
         fclose(log);
@@ -143,7 +143,7 @@ static void list_calls(void)
     char name[64];
     bool opened = false;
     int number;
-    log_path = sample_path("calls");
+    snprintf(log_path, sizeof log_path, "%s", sample_path("calls"));
     setenv("FAKE_CUDA_LOG", log_path, 1);
     cr_assert_eq(outcome_of_run("as it should be"), ON_DEVICE);
     unsetenv("FAKE_CUDA_LOG");
@@ -160,7 +160,7 @@ static void list_calls(void)
     }
     fclose(log);
     unlink(log_path);
-    log_path = NULL;
+    log_path[0] = '\0';
 }
 
 static int count_of(const char *name)
