@@ -196,8 +196,8 @@ static bool lacks_value(TIFF *tif, uint32_t tag)
 
 static bool lacks_memory(TIFF *tif)
 {
-    uint16_t count = 0, *extra = NULL, *map[3] = {NULL, NULL, NULL};
-    if (TIFFGetField(tif, TIFFTAG_EXTRASAMPLES, &count, &extra) && count > 0 && extra == NULL)
+    uint16_t *map[3] = {NULL, NULL, NULL};
+    if (lacks_value(tif, TIFFTAG_EXTRASAMPLES))
         return true;
     if (TIFFGetField(tif, TIFFTAG_COLORMAP, &map[0], &map[1], &map[2]) &&
         (map[0] == NULL || map[1] == NULL || map[2] == NULL))

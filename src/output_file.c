@@ -166,6 +166,10 @@ static bool open_nameless(struct vf_output_file *file)
 static bool claim_name(struct vf_output_file *file)
 {
     char path[PROC_PATH];
+    if (atomic_load(&is_leaving)) {
+        errno = ECANCELED;
+        return false;
+    }
     if (file->fd < 0) {
         file->fd = openat(file->directory, file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         return file->fd >= 0;
@@ -198,12 +202,10 @@ static enum vf_status take_name(struct vf_output_file *file, struct vf_error *er
     for (int attempt = 0; attempt < 100; attempt++) {
         random_name(file->temporary + strlen(file->temporary) - 6);
         file->slot = live_add(file->directory, file->temporary);
-        if (!atomic_load(&is_leaving) && claim_name(file)) {
+        if (claim_name(file)) {
             live_named(file->slot);
             return VF_OK;
         }
-        if (atomic_load(&is_leaving))
-            errno = ECANCELED;
         live_remove(file->slot);
         file->slot = -1;
         if (errno != EEXIST && errno != EINTR)

@@ -19,6 +19,16 @@ static void write_array(const char *description, uint32_t pages)
                                                                    .description = description});
 }
 
+/* Of 12 pages. */
+static struct vf_info expect_axes(const char *description, size_t nz, size_t nt)
+{
+    write_array(description, 12);
+    const struct vf_info info = sample_info(sample_path("in.tif"));
+    cr_expect(info.shape.nz == nz && info.shape.nt == nt, "%s: %zu x %zu", description, info.shape.nz,
+              info.shape.nt);
+    return info;
+}
+
 /* tifffile says it in files that are not ImageJ's. */
 Test(io_arrays, arrays_along_time)
 {
@@ -33,10 +43,7 @@ Test(io_arrays, arrays_along_time)
         {"{\"shape\": [x], \"axes\": \"TYX\"}", 12, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        write_array(cases[i].description, 12);
-        const struct vf_info info = sample_info(sample_path("in.tif"));
-        cr_expect(info.shape.nz == cases[i].nz && info.shape.nt == cases[i].nt, "case %zu: %zu x %zu", i,
-                  info.shape.nz, info.shape.nt);
+        const struct vf_info info = expect_axes(cases[i].description, cases[i].nz, cases[i].nt);
         cr_expect(cases[i].nt == 1 || !vf_info_takes_pages_as_planes(&info), "case %zu", i);
     }
 }
@@ -56,10 +63,7 @@ Test(io_arrays, pages_that_are_missing)
         {"{\"shape\": [30, 12, 5, 6], \"axes\": \"TZYX\"}", 12, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        write_array(cases[i].description, 12);
-        const struct vf_info info = sample_info(sample_path("in.tif"));
-        cr_expect(info.shape.nz == cases[i].nz && info.shape.nt == cases[i].nt, "case %zu: %zu x %zu", i,
-                  info.shape.nz, info.shape.nt);
+        const struct vf_info info = expect_axes(cases[i].description, cases[i].nz, cases[i].nt);
         cr_expect_not_null(strstr(info.note, "but it has 12 pages: read as 1 channels x"), "%s", info.note);
         sample_copy(sample_path("in.tif"), sample_path("out.tif"), VF_COMPRESS_AS_INPUT);
         const struct vf_info result = sample_info(sample_path("out.tif"));
