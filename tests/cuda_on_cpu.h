@@ -116,6 +116,30 @@ VF_CPU_INLINE T __shfl_xor_sync(unsigned mask, T value, int bits, int width = wa
     return vf_cpu_shuffle(mask, value, source > (lane | (width - 1)) ? lane : source, {file, line});
 }
 
+/* ---- bytes and halves of words ---- */
+
+/* Each digit of `selector` is the number of a byte of `low`, or, from 4 on, of `high`. */
+VF_CPU_INLINE unsigned __byte_perm(unsigned low, unsigned high, unsigned selector)
+{
+    const unsigned long long both = (unsigned long long)high << 32 | low;
+    unsigned word = 0;
+    for (int i = 0; i < 4; i++)
+        word |= (unsigned)(both >> 8 * (selector >> 4 * i & 7) & 0xff) << 8 * i;
+    return word;
+}
+
+/* The larger, and the smaller, of each half. */
+VF_CPU_INLINE unsigned __vmaxu2(unsigned a, unsigned b)
+{
+    const unsigned low = (a & 0xffff) > (b & 0xffff) ? a : b, high = a >> 16 > b >> 16 ? a : b;
+    return (low & 0xffff) | (high & 0xffff0000);
+}
+VF_CPU_INLINE unsigned __vminu2(unsigned a, unsigned b)
+{
+    const unsigned low = (a & 0xffff) < (b & 0xffff) ? a : b, high = a >> 16 < b >> 16 ? a : b;
+    return (low & 0xffff) | (high & 0xffff0000);
+}
+
 /* ---- memory ---- */
 
 template <class T> VF_CPU_INLINE T __ldg(const T *from)
